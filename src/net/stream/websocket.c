@@ -292,6 +292,16 @@ size_t cw_ws_write_head(cw_ws_kind kind, size_t n, const char mask[CW_WS_MASK],
 
 void cw_ws_mask(char *p, size_t n, const char mask[CW_WS_MASK])
 {
-    for (size_t i = 0; i < n; i++)
+    uint32_t once;
+    memcpy(&once, mask, sizeof once);
+    uint64_t twice = (uint64_t)once << 32 | once;
+    size_t i = 0;
+    for (; n - i >= sizeof twice; i += sizeof twice) {
+        uint64_t bytes;
+        memcpy(&bytes, p + i, sizeof bytes);
+        bytes ^= twice;
+        memcpy(p + i, &bytes, sizeof bytes);
+    }
+    for (; i < n; i++)
         p[i] = (char)(p[i] ^ mask[i % CW_WS_MASK]);
 }

@@ -4,41 +4,36 @@
 #include "json/write.h"
 #include "source/protocol/dialect_int.h"
 
+/* In the order of cw_member. */
+#define NAMES(id, result, error, version, method, event, greeting)                                 \
+    {                                                                                              \
+        CW_STR_INIT(id), CW_STR_INIT(result), CW_STR_INIT(error), version, CW_STR_INIT(method),    \
+            event, greeting                                                                        \
+    }
+#define VERSION CW_STR_INIT("jsonrpc")
+
 static const cw_dialect dialects[] = {
     {.name = "2.0",
      .version = "2.0",
-     .id = "id",
-     .method = "method",
+     .names = NAMES("id", "result", "error", VERSION, "method", CW_MEMBER_NONE, CW_MEMBER_NONE),
      .params = "params",
-     .result = "result",
-     .error = "error",
-     .event = "method",
      .errors = CW_ERROR_OBJECT,
      .is_exclusive = true},
     {.name = "1.0",
-     .id = "id",
-     .method = "method",
+     .names =
+         NAMES("id", "result", "error", CW_MEMBER_NONE, "method", CW_MEMBER_NONE, CW_MEMBER_NONE),
      .params = "params",
-     .result = "result",
-     .error = "error",
-     .event = "method",
      .errors = CW_ERROR_ANY,
      .needs_params = true},
     {.name = "qmp",
-     .id = "id",
-     .method = "execute",
+     .names = NAMES("id", "return", "error", CW_MEMBER_NONE, "execute", CW_STR_INIT("event"),
+                    CW_STR_INIT("QMP")),
      .params = "arguments",
-     .result = "return",
-     .error = "error",
-     .event = "event",
-     .greeting = "QMP",
      .errors = CW_ERROR_CLASS},
     {.name = "transmission",
-     .id = "tag",
-     .method = "method",
+     .names = NAMES("tag", "arguments", "result", CW_MEMBER_NONE, "method", CW_MEMBER_NONE,
+                    CW_MEMBER_NONE),
      .params = "arguments",
-     .result = "arguments",
-     .error = "result",
      .errors = CW_ERROR_WORD},
 };
 
@@ -64,7 +59,7 @@ cw_code cw_request_template_make(const cw_protocol_opts *protocol, cw_str method
     const cw_dialect *d = protocol->dialect;
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_buf_init(&b, 6 * method.n + 128);
-    cw_buf_printf(&b, ",\"%s\":", d->method);
+    cw_buf_printf(&b, ",\"%.*s\":", CW_STR_ARG(d->names[CW_MEMBER_METHOD]));
     cw_json_escape(&b, method);
     size_t n_bare = b.n;
     cw_buf_printf(&b, ",\"%s\":", d->params);
@@ -84,12 +79,12 @@ static size_t write_head(const cw_protocol_opts *protocol, uint64_t id,
     const cw_dialect *d = protocol->dialect;
     char digits[CW_DIGITS_SIZE];
     cw_str number = cw_digits_u64(id, digits);
-    const char *quote = protocol->string_ids ? "\"" : "";
+    cw_str quote = protocol->string_ids ? CW_STR("\"") : CW_STR("");
     const cw_str parts[] = {
         CW_STR("{"),   d->version ? CW_STR("\"jsonrpc\":\"2.0\",") : CW_STR(""),
-        CW_STR("\""),  cw_str_from(d->id),
-        CW_STR("\":"), cw_str_from(quote),
-        number,        cw_str_from(quote),
+        CW_STR("\""),  d->names[CW_MEMBER_ID],
+        CW_STR("\":"), quote,
+        number,        quote,
     };
     size_t n = 0;
     for (size_t i = 0; i < CW_COUNT(parts); i++) {
@@ -135,7 +130,7 @@ void cw_request_template_write_notification(const cw_protocol_opts *protocol, cw
     cw_buf_add(out, d->version        ? CW_STR("{\"jsonrpc\":\"2.0\",")
                     : d->needs_params ? CW_STR("{\"id\":null,") /* of 1.0 */
                                       : CW_STR("{"));
-    cw_buf_printf(out, "\"%s\":", d->method);
+    cw_buf_printf(out, "\"%.*s\":", CW_STR_ARG(d->names[CW_MEMBER_METHOD]));
     cw_json_escape(out, method);
     if (params.n) {
         cw_buf_printf(out, ",\"%s\":", d->params);
@@ -155,12 +150,15 @@ bool cw_dialect_id(const cw_protocol_opts *protocol, const cw_json *v, uint64_t 
 {
     if (protocol->string_ids)
         return cw_json_is(v, CW_JSON_STRING) && cw_str_to_u64(cw_json_text(v), ret);
+    const uint32_t other = CW_JSON_FRACTION | CW_JSON_EXPONENT | CW_JSON_NEGATIVE;
+    if (CW_LIKELY(cw_json_is(v, CW_JSON_NUMBER) && !(v->meta & other))) /* as we sent it */
+        return cw_str_to_u64(cw_json_text(v), ret);
     return v && cw_json_to_u64(v, ret);
 }
 
-static const cw_json *member(const cw_json *object, const char *name)
+void cw_dialect_find_members(const cw_dialect *d, const cw_json *message, cw_member_values ret)
 {
-    return name ? cw_json_get(object, cw_str_from(name)) : NULL;
+    cw_json_get_all(message, d->names, CW_MEMBERS, ret);
 }
 
 static bool is_text(const cw_json *v)
@@ -168,15 +166,15 @@ static bool is_text(const cw_json *v)
     return cw_json_is(v, CW_JSON_STRING);
 }
 
-static void classify_call(const cw_dialect *d, const cw_json *message, const cw_json *id,
+static void classify_call(const cw_dialect *d, const cw_json *message, const cw_member_values found,
                           cw_incoming *ret)
 {
-    const cw_json *event = member(message, d->event);
-    const cw_json *method = is_text(event) ? event : member(message, d->method);
-    ret->method = method ? cw_json_text(method) : CW_STR("");
-    ret->params = member(message, d->params);
-    ret->request_id = id;
-    ret->kind = cw_dialect_is_null(id) ? CW_INCOMING_NOTIFICATION : CW_INCOMING_REQUEST;
+    const cw_json *event = found[CW_MEMBER_EVENT];
+    ret->method = cw_json_text(is_text(event) ? event : found[CW_MEMBER_METHOD]);
+    ret->params = cw_json_get(message, cw_str_from(d->params));
+    ret->request_id = found[CW_MEMBER_ID];
+    ret->kind =
+        cw_dialect_is_null(ret->request_id) ? CW_INCOMING_NOTIFICATION : CW_INCOMING_REQUEST;
 }
 
 void cw_dialect_classify(const cw_protocol_opts *protocol, const cw_json *message, cw_incoming *ret)
@@ -185,13 +183,15 @@ void cw_dialect_classify(const cw_protocol_opts *protocol, const cw_json *messag
     *ret = (cw_incoming){.kind = CW_INCOMING_INVALID, .why = "not a JSON object"};
     if (!cw_json_is(message, CW_JSON_OBJECT))
         return;
-    const cw_json *id = member(message, d->id);
-    bool is_answer = member(message, d->result) || member(message, d->error);
-    bool is_call = is_text(member(message, d->event)) || is_text(member(message, d->method));
-    if (member(message, d->greeting)) {
+    cw_member_values found;
+    cw_dialect_find_members(d, message, found);
+    const cw_json *id = found[CW_MEMBER_ID];
+    bool is_answer = found[CW_MEMBER_RESULT] || found[CW_MEMBER_ERROR];
+    bool is_call = is_text(found[CW_MEMBER_EVENT]) || is_text(found[CW_MEMBER_METHOD]);
+    if (found[CW_MEMBER_GREETING]) {
         ret->kind = CW_INCOMING_GREETING;
     } else if (is_call && !is_answer) {
-        classify_call(d, message, id, ret);
+        classify_call(d, message, found, ret);
     } else if (!is_answer) {
         ret->why = "neither an answer nor a call";
     } else if (cw_dialect_is_null(id)) {
@@ -207,20 +207,22 @@ void cw_dialect_reply(const cw_protocol_opts *protocol, const cw_json *request_i
                       cw_buf *out)
 {
     const cw_dialect *d = protocol->dialect;
+    cw_str result_name = d->names[CW_MEMBER_RESULT], error_name = d->names[CW_MEMBER_ERROR];
     cw_buf_add_char(out, '{');
     if (d->version)
         cw_buf_add(out, CW_STR("\"jsonrpc\":\"2.0\","));
-    cw_buf_printf(out, "\"%s\":", d->id);
+    cw_buf_printf(out, "\"%.*s\":", CW_STR_ARG(d->names[CW_MEMBER_ID]));
     cw_buf_add(out, cw_json_span(request_id));
     if (result.n) {
-        cw_buf_printf(out, ",\"%s\":", d->result);
+        cw_buf_printf(out, ",\"%.*s\":", CW_STR_ARG(result_name));
         cw_buf_add(out, result);
         if (!d->is_exclusive)
-            cw_buf_printf(out, ",\"%s\":null", d->error);
+            cw_buf_printf(out, ",\"%.*s\":null", CW_STR_ARG(error_name));
     } else if (d->is_exclusive) {
         cw_buf_add(out, CW_STR(",\"error\":{\"code\":-32601,\"message\":\"Method not found\"}"));
     } else {
-        cw_buf_printf(out, ",\"%s\":null,\"%s\":\"unknown method\"", d->result, d->error);
+        cw_buf_printf(out, ",\"%.*s\":null,\"%.*s\":\"unknown method\"", CW_STR_ARG(result_name),
+                      CW_STR_ARG(error_name));
     }
     cw_buf_add_char(out, '}');
 }

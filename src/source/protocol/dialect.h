@@ -34,6 +34,7 @@
 #include "json/json.h"
 #include "net/client/client.h"
 #include "source/outcome.h"
+#include "source/protocol/parsed_message.h"
 
 typedef struct cw_dialect cw_dialect;
 
@@ -120,11 +121,12 @@ typedef struct cw_upstream_reply {
     const cw_client_response
         *answer; /* with CW_CLIENT_OK; its status is 0 where there was no HTTP */
     const char *why;
-    const cw_secrets *session; /* as those of the speech, of this connection only; may be NULL */
+    const cw_secrets *session;  /* as those of the speech, of this connection only; may be NULL */
+    cw_parsed_message *message; /* the body of the answer, parsed already; NULL: it is not */
 } cw_upstream_reply;
 
-/* The outcome of request `id` to the service of this name; its texts and documents are in the
- * arena. Of an error nothing has one of our secrets; a result is what it is. */
+/* The outcome of request `id` to the service of this name. Its texts and documents live as long as
+ * the arena, which holds a reference to a message that was parsed already. Of an error nothing has one of our secrets; a result is what it is. */
 void cw_dialect_parse_response(const cw_protocol_opts *protocol, cw_str service, uint64_t id,
                                const cw_upstream_reply *reply, cw_arena *arena, cw_outcome *ret);
 /* The end of a sentence about an HTTP status: of 401 and 403 that it is about credentials; else

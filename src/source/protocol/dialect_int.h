@@ -13,19 +13,36 @@ typedef enum cw_error_style {
     CW_ERROR_WORD,   /* `result` is "success", or else what went wrong */
 } cw_error_style;
 
-/* Names of members; NULL: there is none. */
+/* The members of a message that all dialects have in some way. */
+typedef enum cw_member {
+    CW_MEMBER_ID,
+    CW_MEMBER_RESULT,
+    CW_MEMBER_ERROR,
+    CW_MEMBER_VERSION,
+    CW_MEMBER_METHOD,
+    CW_MEMBER_EVENT,    /* the name of a notification, where it is not the member of METHOD */
+    CW_MEMBER_GREETING, /* its presence makes a message a greeting */
+    CW_MEMBERS,
+} cw_member;
+
+/* Their values in one message; NULL: the message has no such member. */
+typedef const cw_json *cw_member_values[CW_MEMBERS];
+
+/* No key of a document: it is not UTF-8. */
+#define CW_MEMBER_NONE CW_STR_INIT("\xff")
+
 struct cw_dialect {
     const char *name;
-    const char *version; /* of "jsonrpc", in requests and answers */
-    const char *id, *method, *params;
-    const char *result, *error;
-    const char *event;    /* what a notification has its name in */
-    const char *greeting; /* the member that makes a message one */
+    const char *version; /* of "jsonrpc", in requests and answers; NULL: there is none */
+    cw_str names[CW_MEMBERS];
+    const char *params;
     cw_error_style errors;
     bool is_exclusive; /* an answer has one of result and error, not both with a value */
     bool needs_params; /* a request always has them */
 };
 
+/* Find all of them in one walk. `message` may be NULL or no object: all are NULL then. */
+void cw_dialect_find_members(const cw_dialect *d, const cw_json *message, cw_member_values ret);
 bool cw_dialect_is_null(const cw_json *v);
 /* The number in an id of ours: of the type that it was sent in. */
 bool cw_dialect_id(const cw_protocol_opts *protocol, const cw_json *v, uint64_t *ret);

@@ -129,26 +129,20 @@ static void fail_protocol(const response *j, const char *reason, cw_outcome *ret
 
 /* ---- an answer ---- */
 
-static const cw_json *member(const cw_json *object, const char *name)
-{
-    return cw_json_get(object, cw_str_from(name));
-}
-
 /* By exchange ids mean nothing; but one that we gave to a request shortly before says that the
  * connection is out of step. (There are services that say 1 whatever they are asked.) */
-static bool is_late(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id)
+static bool is_late(const cw_protocol_opts *protocol, const cw_member_values found, uint64_t id)
 {
-    const cw_json *v = member(root, protocol->dialect->id);
+    const cw_json *v = found[CW_MEMBER_ID];
     uint64_t got;
     return protocol->by_exchange && v && cw_dialect_id(protocol, v, &got) && got < id &&
            id - got <= LATE_MAX;
 }
 
 /* NULL, or what is wrong. */
-static const char *check_id(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id,
+static const char *check_id(const cw_protocol_opts *protocol, const cw_json *v, uint64_t id,
                             bool is_error)
 {
-    const cw_json *v = member(root, protocol->dialect->id);
     uint64_t got;
     if (protocol->by_exchange || (is_error && cw_dialect_is_null(v)))
         return NULL;
@@ -164,17 +158,18 @@ static bool says_error(const cw_dialect *d, const cw_json *error)
     return !cw_json_is(error, CW_JSON_STRING) || !cw_str_is(cw_json_text(error), "success");
 }
 
-static const char *check(const cw_protocol_opts *protocol, const cw_json *root, uint64_t id)
+static const char *check(const cw_protocol_opts *protocol, const cw_json *root,
+                         const cw_member_values found, uint64_t id)
 {
     const cw_dialect *d = protocol->dialect;
     if (!cw_json_is(root, CW_JSON_OBJECT))
         return "not a JSON object";
-    const cw_json *version = cw_json_get(root, CW_STR("jsonrpc"));
+    const cw_json *version = found[CW_MEMBER_VERSION];
     if (d->version &&
         (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), d->version)))
         return "not \"jsonrpc\":\"2.0\"";
-    const cw_json *result = member(root, d->result);
-    const cw_json *error = member(root, d->error);
+    const cw_json *result = found[CW_MEMBER_RESULT];
+    const cw_json *error = found[CW_MEMBER_ERROR];
     bool is_error = says_error(d, error);
     if (!is_error && !result)
         return "neither result nor error";
@@ -182,11 +177,13 @@ static const char *check(const cw_protocol_opts *protocol, const cw_json *root, 
         return "neither result nor error";
     if (is_error && d->is_exclusive && !cw_dialect_is_null(result))
         return "both result and error";
-    const cw_json *code = cw_json_get(error, CW_STR("code"));
-    int64_t number;
-    if (is_error && d->errors == CW_ERROR_OBJECT && !(code && cw_json_to_i64(code, &number)))
-        return "an error without a code";
-    return check_id(protocol, root, id, is_error);
+    if (is_error && d->errors == CW_ERROR_OBJECT) {
+        const cw_json *code = cw_json_get(error, CW_STR("code"));
+        int64_t number;
+        if (!code || !cw_json_to_i64(code, &number))
+            return "an error without a code";
+    }
+    return check_id(protocol, found[CW_MEMBER_ID], id, is_error);
 }
 
 /* What an error says, in the words of 2.0. */
@@ -236,7 +233,7 @@ static void read_any(const cw_json *error, said *ret)
     static const char *const names[] = {"message", "details", "desc", "error", "name"};
     read_object(error, ret);
     for (size_t i = 0; i < CW_COUNT(names) && ret->message.n == 0; i++)
-        ret->message = text_of(member(error, names[i]));
+        ret->message = text_of(cw_json_get(error, cw_str_from(names[i])));
     if (!ret->data)
         ret->data = error;
 }
@@ -317,6 +314,21 @@ static void parse_error(const response *j, const cw_json *error, cw_outcome *ret
         ret->detail = original_of(j, error, &s);
 }
 
+/* The body as a document that lives as long as the arena. */
+static cw_code read_body(const response *j, const cw_json **ret, cw_err *err)
+{
+    cw_parsed_message *message = j->reply->message;
+    if (message) {
+        *ret = message->root;
+        cw_code rc = cw_parsed_message_hold(message, j->arena);
+        return rc ? cw_arena_fail(j->arena, err) : CW_OK;
+    }
+    cw_str body = cw_arena_dup_str(j->arena, j->reply->answer->body);
+    const cw_json_opts opts = {.max_bytes = body.n + 1}; /* the client has checked its size */
+    return body.p ? cw_json_read(body, &opts, j->arena, ret, NULL, err)
+                  : cw_arena_fail(j->arena, err);
+}
+
 void cw_dialect_parse_response(const cw_protocol_opts *protocol, cw_str service, uint64_t id,
                                const cw_upstream_reply *reply, cw_arena *arena, cw_outcome *ret)
 {
@@ -328,26 +340,24 @@ void cw_dialect_parse_response(const cw_protocol_opts *protocol, cw_str service,
     }
     cw_err err;
     const cw_json *root = NULL;
-    cw_str body = cw_arena_dup_str(arena, answer->body);
-    const cw_json_opts opts = {.max_bytes = body.n + 1}; /* the client has checked its size */
-    cw_code rc =
-        body.p ? cw_json_read(body, &opts, arena, &root, NULL, &err) : cw_arena_fail(arena, &err);
+    cw_code rc = read_body(&j, &root, &err);
     if (rc == CW_NOMEM) {
         fail_nomem(ret);
         return;
     }
-    const char *wrong = rc ? err.msg : check(protocol, root, id);
+    cw_member_values found;
+    cw_dialect_find_members(protocol->dialect, root, found);
+    const char *wrong = rc ? err.msg : check(protocol, root, found, id);
     bool is_fine = answer->status < 300;
-    if (answer->is_spoiled && ((wrong && is_fine) || (!wrong && is_late(protocol, root, id))))
+    if (answer->is_spoiled && ((wrong && is_fine) || (!wrong && is_late(protocol, found, id))))
         *answer->is_spoiled = true;
     if (wrong) {
         fail_protocol(&j, wrong, ret);
         return;
     }
-    const cw_json *error = member(root, protocol->dialect->error);
+    const cw_json *error = found[CW_MEMBER_ERROR];
     if (says_error(protocol->dialect, error))
         parse_error(&j, error, ret);
     else
-        *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT,
-                            .result = member(root, protocol->dialect->result)};
+        *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = found[CW_MEMBER_RESULT]};
 }

@@ -397,7 +397,7 @@ static void on_retry(cw_deadline *d)
         return;
     f->n_tries = UINT32_MAX;
     cw_upstream_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg,
-                               NULL};
+                               NULL, NULL};
     on_done(&f->req, &reply);
 }
 
@@ -579,7 +579,7 @@ static void on_cached(cw_deferred *later)
     cw_source_call *call = o->call;
     cw_remote_loop_state *p = o->part;
     cw_client_response answer = {.status = o->kept_status, .body = o->kept};
-    cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL, NULL};
     cw_outcome outcome;
     parse_reply(p->remote, &p->remote->tools[call->method->index], o, o->kept_id, &reply, &outcome);
     unlink_op(o);

@@ -6,6 +6,7 @@
 
 #define POST_RETRY_MS 5u
 #define LEAVING_MS 100u
+#define SCRATCH_MAX (1024u * 1024u)
 
 /* ---- the hub ---- */
 
@@ -35,7 +36,7 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
     shared->all.all_prev = shared->all.all_next = &shared->all;
     shared->waiting.prev = shared->waiting.next = &shared->waiting;
     shared->pending.prev = shared->pending.next = &shared->pending;
-    cw_arena_init(&shared->scratch, opts->answer_size * 16 + 65536);
+    cw_arena_init(&shared->scratch, SCRATCH_MAX);
     cw_oauth_token_init(&shared->oauth, s, opts->loop, cw_shared_conn_on_token);
     cw_deadline_list_init(&shared->limit, s->config.timeout_ms, cw_shared_conn_on_limit);
     cw_deadline_list_init(&shared->unposted, POST_RETRY_MS, on_post_retry);
@@ -91,15 +92,21 @@ uint64_t cw_shared_conn_number(cw_shared_conn *shared)
 
 /* ---- calls ---- */
 
-static void list(cw_shared_conn *shared, cw_shared_conn_call *call)
+/* False: too many are under way. */
+static bool list(cw_shared_conn *shared, cw_shared_conn_call *call)
 {
+    const cw_config_remote *config = &shared->service->config;
     pthread_mutex_lock(&shared->lock);
-    call->all_next = &shared->all;
-    call->all_prev = shared->all.all_prev;
-    call->all_prev->all_next = call;
-    shared->all.all_prev = call;
-    shared->n_all++;
+    bool is_full = shared->n_all >= config->queue + config->connections;
+    if (!is_full) {
+        call->all_next = &shared->all;
+        call->all_prev = shared->all.all_prev;
+        call->all_prev->all_next = call;
+        shared->all.all_prev = call;
+        shared->n_all++;
+    }
     pthread_mutex_unlock(&shared->lock);
+    return !is_full;
 }
 
 /* Without giving its reference back. */
@@ -111,7 +118,7 @@ static void drop_call(cw_shared_conn_call *call)
     call->all_next->all_prev = call->all_prev;
     shared->n_all--;
     pthread_mutex_unlock(&shared->lock);
-    free(call->answer);
+    cw_parsed_message_unref(call->answer);
     free(call);
 }
 
@@ -128,10 +135,16 @@ static void on_reply(void *arg)
     cw_shared_conn_call *call = arg;
     cw_upstream_req *req = call->req;
     if (req) {
+        cw_parsed_message *message = call->answer;
         cw_client_response answer = {.type = CW_STR("application/json"),
-                                     .body = cw_str_make(call->answer, call->n_answer)};
-        cw_upstream_reply reply = {call->end, call->end == CW_CLIENT_OK ? &answer : NULL, call->why,
-                                   NULL};
+                                     .body = message ? cw_str_make(message->text, message->n)
+                                                     : CW_STR("")};
+        cw_upstream_reply reply = {
+            .end = call->end,
+            .answer = call->end == CW_CLIENT_OK ? &answer : NULL,
+            .why = call->why,
+            .message = message,
+        };
         req->conn_call = NULL;
         cw_upstream_finish(req, &reply);
     }
@@ -172,21 +185,12 @@ static void on_post_retry(cw_deadline *d)
     end_if_over(shared);
 }
 
-void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_str answer,
+void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_parsed_message *answer,
                            const char *why)
 {
     cw_deadline_clear(&call->deadline);
     call->end = end;
-    if (end == CW_CLIENT_OK) {
-        call->answer = malloc(answer.n + 1);
-        if (call->answer) {
-            memcpy(call->answer, answer.p, answer.n);
-            cw_oauth_token_redact(&call->shared->oauth, call->answer, answer.n);
-            call->n_answer = answer.n;
-        } else {
-            call->end = CW_CLIENT_NOMEM;
-        }
-    }
+    call->answer = answer;
     size_t n = strnlen(why, sizeof call->why - 1);
     memcpy(call->why, why, n);
     call->why[n] = 0;
@@ -205,39 +209,39 @@ static cw_shared_conn_call *make_call(cw_shared_conn *shared, cw_loop *loop, cw_
     size_t n = 0;
     for (size_t i = 0; i < req->n_body; i++)
         n += req->body[i].n;
-    cw_shared_conn_call *call = calloc(1, sizeof *call + n);
+    cw_shared_conn_call *call = malloc(sizeof *call + n);
     if (!call)
         return NULL;
-    call->body = (char *)(call + 1);
-    call->shared = cw_shared_conn_ref(shared);
-    call->loop = loop;
-    call->req = req;
-    call->id = req->id;
-    call->is_notice = req->is_notice;
-    atomic_init(&call->is_cancelled, false);
     uint32_t usual = shared->service->config.timeout_ms;
-    call->limit_ms = req->limit_ms > usual ? req->limit_ms : usual;
+    *call = (cw_shared_conn_call){
+        .body = (char *)(call + 1),
+        .shared = cw_shared_conn_ref(shared),
+        .loop = loop,
+        .req = req,
+        .id = req->id,
+        .is_notice = req->is_notice,
+        .limit_ms = req->limit_ms > usual ? req->limit_ms : usual,
+    };
+    atomic_init(&call->is_cancelled, false);
     for (size_t i = 0; i < req->n_body; i++) {
         if (req->body[i].n)
             memcpy(call->body + call->n_body, req->body[i].p, req->body[i].n);
         call->n_body += req->body[i].n;
     }
-    list(shared, call);
     return call;
 }
 
 cw_code cw_shared_conn_send(cw_shared_conn *shared, cw_loop *loop, cw_upstream_req *req,
                             cw_err *err)
 {
-    pthread_mutex_lock(&shared->lock);
-    bool is_full =
-        shared->n_all >= shared->service->config.queue + shared->service->config.connections;
-    pthread_mutex_unlock(&shared->lock);
-    if (is_full)
-        return cw_fail(err, CW_LIMIT, "too many calls are under way");
     cw_shared_conn_call *call = make_call(shared, loop, req);
     if (!call)
         return cw_fail_nomem(err);
+    if (!list(shared, call)) {
+        free(call);
+        cw_shared_conn_unref(shared);
+        return cw_fail(err, CW_LIMIT, "too many calls are under way");
+    }
     if (cw_loop_post(shared->opts.loop, on_call, call)) {
         free_call(call);
         return cw_fail(err, CW_LIMIT, "the main loop is busy");

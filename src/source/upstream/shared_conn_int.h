@@ -31,8 +31,7 @@ struct cw_shared_conn_call {
     uint64_t until;
     cw_deadline deadline;
     cw_client_end end;
-    char *answer;
-    size_t n_answer;
+    cw_parsed_message *answer; /* a reference; NULL: there is none */
     char why[CW_SHARED_CONN_WHY];
     size_t n_body;
     char *body; /* behind this */
@@ -64,7 +63,7 @@ struct cw_shared_conn {
     bool has_old_token;  /* the token of this opening is not a new one */
     size_t n_init_calls; /* that were said */
     uint64_t prelude_id;
-    cw_arena scratch;       /* of one message */
+    cw_arena scratch;       /* of one call of the prelude */
     cw_deadline_list limit; /* of calls */
     cw_deadline_list first; /* of what is said first */
     cw_deadline prelude_deadline;
@@ -83,8 +82,9 @@ struct cw_shared_conn {
 
 /* ---- shared_conn.c ---- */
 
-/* The end of a call, on the main loop: it goes home. `answer` is copied. */
-void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_str answer,
+/* The end of a call, on the main loop: it goes back to its caller's loop. Takes the reference of
+ * `answer`, which may be NULL. */
+void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_parsed_message *answer,
                            const char *why);
 
 /* ---- shared_conn_link.c ---- */

@@ -75,7 +75,7 @@ static void fail_ring(cw_shared_conn *shared, cw_shared_conn_call *ring, cw_clie
             forget(shared, call);
         else
             take_out(call);
-        cw_shared_conn_finish(call, end, CW_STR(""), why);
+        cw_shared_conn_finish(call, end, NULL, why);
     }
 }
 
@@ -164,7 +164,7 @@ static bool is_unwanted(cw_shared_conn_call *call)
 {
     if (!atomic_load(&call->is_cancelled))
         return false;
-    cw_shared_conn_finish(call, CW_CLIENT_LOST, CW_STR(""), "it was cancelled");
+    cw_shared_conn_finish(call, CW_CLIENT_LOST, NULL, "it was cancelled");
     return true;
 }
 
@@ -178,12 +178,12 @@ static void flush(cw_shared_conn *shared)
             continue;
         cw_code rc = cw_channel_send(shared->channel, &body, 1);
         if (rc == CW_OK && call->is_notice)
-            cw_shared_conn_finish(call, CW_CLIENT_OK, CW_STR(""), "");
+            cw_shared_conn_finish(call, CW_CLIENT_OK, NULL, "");
         else if (rc == CW_OK)
             remember(shared, call);
         else
-            cw_shared_conn_finish(call, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT,
-                                  CW_STR(""), "too much waits to be sent");
+            cw_shared_conn_finish(call, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL,
+                                  "too much waits to be sent");
     }
 }
 
@@ -232,10 +232,11 @@ static void send_init_calls(cw_shared_conn *shared)
     flush(shared);
 }
 
-static void on_prelude_answer(cw_shared_conn *shared, uint64_t id, cw_str message)
+static void on_prelude_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *message)
 {
-    cw_client_response answer = {.type = CW_STR("application/json"), .body = message};
-    cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_client_response answer = {.type = CW_STR("application/json"),
+                                 .body = cw_str_make(message->text, message->n)};
+    cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", .message = message};
     cw_outcome outcome;
     cw_deadline_clear(&shared->prelude_deadline);
     cw_dialect_parse_response(&shared->service->protocol, shared->service->config.name, id, &reply,
@@ -254,7 +255,7 @@ static void on_prelude_answer(cw_shared_conn *shared, uint64_t id, cw_str messag
 
 /* ---- what comes in ---- */
 
-static void on_answer(cw_shared_conn *shared, uint64_t id, cw_str message)
+static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *message)
 {
     if (shared->state == CW_SHARED_CONN_INIT_CALLS && id == shared->prelude_id) {
         on_prelude_answer(shared, id, message);
@@ -264,17 +265,24 @@ static void on_answer(cw_shared_conn *shared, uint64_t id, cw_str message)
     if (!call)
         return; /* its time was up */
     forget(shared, call);
-    cw_shared_conn_finish(call, CW_CLIENT_OK, message, "");
+    cw_shared_conn_finish(call, CW_CLIENT_OK, cw_parsed_message_ref(message), "");
 }
 
-/* An error that says of no call that it is its own: clear only where there is but one. */
-static void on_error_without_id(cw_shared_conn *shared, cw_str message)
+/* The only call that waits for an answer; NULL: there is none, or there are several. */
+static cw_shared_conn_call *only_pending(const cw_shared_conn *shared)
 {
+    cw_shared_conn_call *call = shared->pending.next;
+    return call != &shared->pending && call == shared->pending.prev ? call : NULL;
+}
+
+/* An error that names no call: clear only where one call waits. */
+static void on_error_without_id(cw_shared_conn *shared, cw_parsed_message *message)
+{
+    cw_shared_conn_call *call = only_pending(shared);
     if (shared->state == CW_SHARED_CONN_INIT_CALLS)
         on_prelude_answer(shared, shared->prelude_id, message);
-    else if (shared->pending.next != &shared->pending &&
-             shared->pending.next == shared->pending.prev)
-        on_answer(shared, shared->pending.next->id, message);
+    else if (call)
+        on_answer(shared, call->id, message);
 }
 
 static void on_request(cw_shared_conn *shared, const cw_incoming *incoming)
@@ -312,22 +320,10 @@ static void log_invalid(cw_shared_conn *shared, const char *why, cw_str message)
            CW_KV("message", cw_str_from(begin)));
 }
 
-static void on_message(cw_channel *ch, cw_str message, void *ctx)
+static void on_parsed(cw_shared_conn *shared, cw_parsed_message *message)
 {
-    (void)ch;
-    cw_shared_conn *shared = ctx;
-    const cw_json *root;
     cw_incoming incoming = {0};
-    cw_err err = {0};
-    const cw_json_opts opts = {.max_bytes = message.n + 1};
-    shared->received_at = cw_loop_now(shared->opts.loop);
-    cw_arena_reset(&shared->scratch);
-    cw_code rc = cw_json_read(message, &opts, &shared->scratch, &root, NULL, &err);
-    if (rc) {
-        log_invalid(shared, err.msg, message);
-        return;
-    }
-    cw_dialect_classify(&shared->service->protocol, root, &incoming);
+    cw_dialect_classify(&shared->service->protocol, message->root, &incoming);
     switch (incoming.kind) {
     case CW_INCOMING_RESPONSE:
         on_answer(shared, incoming.id, message);
@@ -346,9 +342,41 @@ static void on_message(cw_channel *ch, cw_str message, void *ctx)
             send_init_calls(shared);
         return;
     case CW_INCOMING_INVALID:
-        log_invalid(shared, incoming.why ? incoming.why : "", message);
+        log_invalid(shared, incoming.why ? incoming.why : "",
+                    cw_str_make(message->text, message->n));
         return;
     }
+}
+
+/* There is no memory for a message. Only where one call waits is it clear whose answer it was. */
+static void on_message_lost(cw_shared_conn *shared)
+{
+    cw_shared_conn_call *call = only_pending(shared);
+    if (!call)
+        return;
+    forget(shared, call);
+    cw_shared_conn_finish(call, CW_CLIENT_NOMEM, NULL, "not enough memory for the answer");
+}
+
+static void on_message(cw_channel *ch, cw_str bytes, void *ctx)
+{
+    (void)ch;
+    cw_shared_conn *shared = ctx;
+    cw_err err = {0};
+    shared->received_at = cw_loop_now(shared->opts.loop);
+    cw_parsed_message *message = cw_parsed_message_new(bytes);
+    if (message)
+        cw_oauth_token_redact(&shared->oauth, message->text, message->n);
+    cw_code rc = message
+                     ? cw_parsed_message_parse(message, shared->opts.answer_size * 16 + 65536, &err)
+                     : cw_fail_nomem(&err);
+    if (rc)
+        log_invalid(shared, err.msg, bytes);
+    else
+        on_parsed(shared, message);
+    if (rc == CW_NOMEM)
+        on_message_lost(shared);
+    cw_parsed_message_unref(message);
 }
 
 /* ---- opening ---- */
@@ -437,7 +465,7 @@ static void go_on(cw_shared_conn *shared)
 void cw_shared_conn_enqueue(cw_shared_conn *shared, cw_shared_conn_call *call)
 {
     if (shared->is_closing) {
-        cw_shared_conn_finish(call, CW_CLIENT_CONNECT, CW_STR(""), "the source was taken away");
+        cw_shared_conn_finish(call, CW_CLIENT_CONNECT, NULL, "the source was taken away");
         return;
     }
     if (is_unwanted(call))
@@ -477,7 +505,7 @@ void cw_shared_conn_on_limit(cw_deadline *d)
         forget(shared, call);
     else
         take_out(call);
-    cw_shared_conn_finish(call, CW_CLIENT_SLOW, CW_STR(""), "no answer in time");
+    cw_shared_conn_finish(call, CW_CLIENT_SLOW, NULL, "no answer in time");
     if (was_sent && is_dead(shared, limit_ms))
         cw_shared_conn_disconnect(shared, CW_CLIENT_LOST, "nothing came for too long");
 }

@@ -50,7 +50,7 @@ void cw_upstream_finish(cw_upstream_req *req, const cw_upstream_reply *reply)
 
 static void fail(cw_upstream_req *req, cw_client_end end, const char *why)
 {
-    cw_upstream_reply reply = {end, NULL, why, NULL};
+    cw_upstream_reply reply = {end, NULL, why, NULL, NULL};
     cw_upstream_finish(req, &reply);
 }
 

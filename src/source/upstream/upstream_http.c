@@ -44,7 +44,7 @@ static void send_again(cw_upstream *upstream, cw_upstream_req *req)
     if (!rc)
         return;
     cw_upstream_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg,
-                               NULL};
+                               NULL, NULL};
     cw_upstream_finish(req, &reply);
 }
 
@@ -87,7 +87,7 @@ static void on_done(cw_client_req *http, cw_client_end end, const cw_client_resp
     req->is_sent = false;
     if (end == CW_CLIENT_OK && retry(upstream, req, answer))
         return;
-    cw_upstream_reply reply = {end, answer, why, &upstream->session};
+    cw_upstream_reply reply = {end, answer, why, &upstream->session, NULL};
     cw_upstream_finish(req, &reply);
 }
 

@@ -76,7 +76,7 @@ static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_r
                        const char *why)
 {
     cw_upstream *upstream = http->ctx;
-    cw_upstream_reply reply = {end, answer, why, &upstream->session};
+    cw_upstream_reply reply = {end, answer, why, &upstream->session, NULL};
     cw_deadline_clear(&upstream->limit);
     cw_outcome outcome;
     cw_dialect_parse_response(&upstream->service->protocol, upstream->service->config.name,

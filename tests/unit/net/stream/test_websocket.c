@@ -218,6 +218,18 @@ TEST(what_is_sent_is_masked_and_has_the_shortest_length)
     char text[] = "Hello";
     cw_ws_mask(text, 5, "\x37\xfa\x21\x3d");
     assert_memory_equal(text, "\x7f\x9f\x4d\x51\x58", 5);
+    /* Every length, at every alignment: several bytes are masked at a time. */
+    char many[64];
+    for (size_t at = 0; at < 8; at++) {
+        for (size_t n = 0; n <= 40; n++) {
+            memset(many, 'a', sizeof many);
+            cw_ws_mask(many + at, n, "MASK");
+            for (size_t i = 0; i < sizeof many; i++) {
+                char mask = i >= at && i < at + n ? "MASK"[(i - at) % 4] : 0;
+                assert_int_equal(many[i], 'a' ^ mask);
+            }
+        }
+    }
 }
 
 static void read_pieces(void *ctx)

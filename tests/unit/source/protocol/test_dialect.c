@@ -215,7 +215,7 @@ TEST(requests_of_a_service_are_answered_in_its_dialect)
 static cw_outcome judge_as(const cw_protocol_opts *s, unsigned status, const char *body)
 {
     cw_client_response answer = {.status = status, .body = cw_str_from(body)};
-    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL, NULL};
     cw_outcome o;
     cw_dialect_parse_response(s, CW_STR("shop"), 7, &r, &arena, &o);
     return o;
@@ -339,7 +339,7 @@ TEST(every_end_without_an_answer_has_its_fault)
     };
     cw_protocol_opts s = speech_of("2.0");
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_upstream_reply r = {cases[i].end, NULL, "why so", NULL};
+        cw_upstream_reply r = {cases[i].end, NULL, "why so", NULL, NULL};
         cw_outcome o;
         cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &arena, &o);
         assert_int_equal(o.kind, CW_OUTCOME_FAILED);
@@ -380,7 +380,7 @@ static bool spoils(const cw_protocol_opts *s, unsigned status, const char *body)
     bool is_spoiled = false;
     cw_client_response answer = {
         .status = status, .body = cw_str_from(body), .is_spoiled = &is_spoiled};
-    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL, NULL};
     cw_outcome o;
     cw_dialect_parse_response(s, CW_STR("shop"), 7, &r, &arena, &o);
     return is_spoiled;
@@ -409,7 +409,7 @@ static cw_outcome judge_secret(unsigned status, const char *body)
     cw_protocol_opts s = speech_of("2.0");
     s.secrets = &ours;
     cw_client_response answer = {.status = status, .body = cw_str_from(body)};
-    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", &session};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", &session, NULL};
     cw_outcome o;
     cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &arena, &o);
     assert_false(cw_secrets_are_in(&ours, o.message) || cw_secrets_are_in(&session, o.message));
@@ -457,6 +457,87 @@ TEST(threat_C5_a_service_that_repeats_our_secret_is_not_heard)
     assert_str(cw_json_text(o.result), "87654321");
 }
 
+/* ---- messages that are parsed already ---- */
+
+static cw_parsed_message *message_of(const char *text)
+{
+    cw_parsed_message *m = cw_parsed_message_new(cw_str_from(text));
+    cw_err err = {0};
+    assert_non_null(m);
+    if (cw_parsed_message_parse(m, 1 << 20, &err))
+        fail_msg("%s", err.msg);
+    return m;
+}
+
+static bool is_within(const cw_parsed_message *m, cw_str part)
+{
+    return part.p >= m->text && part.p + part.n <= m->text + m->n;
+}
+
+static void a_parsed_message_is_neither_copied_nor_parsed_again(void **state)
+{
+    (void)state;
+    cw_protocol_opts s = speech_of("2.0");
+    cw_parsed_message *m = message_of("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[1,2]}");
+    /* The body says something else, so that it shows when it is read. */
+    cw_client_response answer = {.body = CW_STR("not at all")};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", .message = m};
+    cw_arena calls[2];
+    cw_outcome o[2];
+    for (size_t i = 0; i < 2; i++) {
+        cw_arena_init(&calls[i], 1 << 20);
+        cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &calls[i], &o[i]);
+        assert_result(o[i], "[1,2]");
+        assert_true(is_within(m, cw_json_span(o[i].result)));
+    }
+    assert_int_equal(m->refs, 3);
+    cw_parsed_message_unref(m);
+    cw_arena_done(&calls[0]);
+    assert_result(o[1], "[1,2]"); /* the other call has a reference of its own */
+    assert_int_equal(m->refs, 1);
+    cw_arena_done(&calls[1]);
+}
+
+static void a_parsed_message_keeps_to_its_memory(void **state)
+{
+    (void)state;
+    static char deep[20000];
+    memset(deep, '1', sizeof deep - 1);
+    for (size_t i = 1; i < sizeof deep - 2; i += 2)
+        deep[i] = ',';
+    deep[0] = '[';
+    deep[1] = '1';
+    deep[sizeof deep - 2] = ']';
+    cw_parsed_message *m = cw_parsed_message_new(cw_str_from(deep));
+    assert_non_null(m);
+    assert_int_equal(cw_parsed_message_parse(m, 4096, NULL), CW_LIMIT);
+    cw_parsed_message_unref(m);
+    m = cw_parsed_message_new(CW_STR("{"));
+    assert_int_equal(cw_parsed_message_parse(m, 4096, NULL), CW_PARSE);
+    assert_null(m->root);
+    cw_parsed_message_unref(m);
+    cw_parsed_message_unref(NULL);
+}
+
+static void judge_message_once(void *ctx)
+{
+    cw_arena a;
+    cw_outcome o = {0};
+    cw_protocol_opts s = speech_of("2.0");
+    cw_arena_init(&a, 1 << 20);
+    cw_parsed_message *m = cw_parsed_message_new(cw_str_from(ctx));
+    cw_code rc = m ? cw_parsed_message_parse(m, 1 << 20, NULL) : CW_NOMEM;
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    if (!rc) {
+        cw_client_response answer = {.body = CW_STR("")};
+        cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", .message = m};
+        cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &a, &o);
+        assert_int_equal(o.kind, oom_was_hit() ? CW_OUTCOME_FAILED : CW_OUTCOME_RESULT);
+    }
+    cw_parsed_message_unref(m);
+    cw_arena_done(&a);
+}
+
 static void judge_secret_once(void *ctx)
 {
     cw_arena a;
@@ -465,7 +546,7 @@ static void judge_secret_once(void *ctx)
     cw_protocol_opts s = speech_of("2.0");
     s.secrets = &ours;
     cw_client_response answer = {.status = 200, .body = cw_str_from(ctx)};
-    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", &session};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", &session, NULL};
     cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &a, &o);
     assert_true(o.message.n > 0);
     assert_false(cw_secrets_are_in(&ours, o.message) || cw_secrets_are_in(&ours, o.detail));
@@ -479,7 +560,7 @@ static void judge_once(void *ctx)
     cw_arena_init(&a, 1 << 20);
     cw_protocol_opts s = speech_of("2.0");
     cw_client_response answer = {.status = 200, .body = cw_str_from(ctx)};
-    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_upstream_reply r = {CW_CLIENT_OK, &answer, "", NULL, NULL};
     cw_dialect_parse_response(&s, CW_STR("shop"), 7, &r, &a, &o);
     assert_true(o.kind == CW_OUTCOME_FAILED || !oom_was_hit() || o.kind == CW_OUTCOME_ERROR);
     if (o.kind == CW_OUTCOME_ERROR)
@@ -493,6 +574,7 @@ TEST(every_failed_allocation_is_survived)
     char good[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[1,2]}", bad[] = "not at all";
     assert_true(oom_each(judge_once, good) >= 1);
     assert_true(oom_each(judge_once, bad) >= 1);
+    assert_true(oom_each(judge_message_once, good) >= 3);
     char told[] = ERROR("\"no: 87654321\",\"data\":{\"trace\":\"cookie-7\"}");
     assert_true(oom_each(judge_secret_once, told) >= 2);
     char page[] = "<p>87654321</p>";
@@ -527,6 +609,8 @@ int main(void)
         cmocka_unit_test(what_is_no_answer_is_quoted_for_the_log),
         cmocka_unit_test(an_answer_to_somebody_else_spoils_its_connection),
         cmocka_unit_test(threat_C5_a_service_that_repeats_our_secret_is_not_heard),
+        cmocka_unit_test(a_parsed_message_is_neither_copied_nor_parsed_again),
+        cmocka_unit_test(a_parsed_message_keeps_to_its_memory),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, make_arena, free_arena);

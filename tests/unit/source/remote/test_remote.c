@@ -106,7 +106,7 @@ static cw_outcome judge(unsigned status, const char *body)
 {
     cw_client_response answer = {
         .status = status, .type = CW_STR("application/json"), .body = cw_str_from(body)};
-    cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL};
+    cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL, NULL};
     cw_outcome o;
     cw_arena_reset(&judge_arena);
     cw_protocol_opts protocol = {.dialect = cw_dialect_find(CW_STR("2.0"))};

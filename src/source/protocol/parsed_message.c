@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* parsed_message.c - the memory of one parsed message. */
+#include "source/protocol/parsed_message.h"
+
+#include <stdlib.h>
+
+cw_parsed_message *cw_parsed_message_new(cw_str text)
+{
+    cw_parsed_message *m = malloc(sizeof *m + text.n);
+    if (!m)
+        return NULL;
+    *m = (cw_parsed_message){.refs = 1, .n = text.n, .text = (char *)(m + 1)};
+    if (text.n)
+        memcpy(m->text, text.p, text.n);
+    return m;
+}
+
+cw_code cw_parsed_message_parse(cw_parsed_message *m, size_t max_memory, cw_err *err)
+{
+    const cw_json_opts opts = {.max_bytes = m->n + 1}; /* the channel has checked its size */
+    cw_arena_init(&m->arena, max_memory);
+    return cw_json_read(cw_str_make(m->text, m->n), &opts, &m->arena, &m->root, NULL, err);
+}
+
+cw_parsed_message *cw_parsed_message_ref(cw_parsed_message *m)
+{
+    m->refs++;
+    return m;
+}
+
+void cw_parsed_message_unref(cw_parsed_message *m)
+{
+    if (!m || --m->refs)
+        return;
+    cw_arena_done(&m->arena);
+    free(m);
+}
+
+static void release(void *m)
+{
+    cw_parsed_message_unref(m);
+}
+
+cw_code cw_parsed_message_hold(cw_parsed_message *m, cw_arena *arena)
+{
+    return cw_arena_hold(arena, cw_parsed_message_ref(m), release);
+}
