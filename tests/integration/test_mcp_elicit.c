@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions to clients of both eras, sessions and cancels, over a source in this process: clients
- * that answer, do not, answer nonsense, leave; and each allocation failing in turn. */
+/* Questions to clients of both eras, over a source in this process: rounds that only such a source
+ * can make, clients that leave at any time, and each allocation failing in turn. The protocol itself
+ * is tested in tests/functional/mcp-ask.test.mjs. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -147,48 +148,6 @@ static int post_answer(const client *c, const char *id, const char *rest)
 
 /* ---- legacy ---- */
 
-TEST(a_legacy_client_is_asked_on_the_stream_of_its_call)
-{
-    client c;
-    char id[80];
-    assert_true(open_client(&c, "2025-11-25", ABLE));
-    int fd = call_echo(&c, "1", "[" FORM "," ROOTS "]");
-    char *all = read_to(fd, "\n\n");
-    assert_non_null(strstr(all, "text/event-stream"));
-    assert_non_null(
-        strstr(all, "\"method\":\"elicitation/create\",\"params\":{\"message\":\"Who?"));
-    assert_true(find_id(all, 0, id));
-    assert_int_equal(
-        post_answer(&c, id, "\"result\":{\"action\":\"accept\",\"content\":{\"n\":1}}"), 202);
-    all = read_to(fd, "roots/list");
-    assert_true(find_id(all, 0, id));
-    assert_int_equal(post_answer(&c, id, "\"result\":{\"roots\":[]}"), 202);
-    all = read_to(fd, NULL);
-    close(fd);
-    assert_non_null(strstr(all,
-                           "\"answers\":{\"name\":{\"action\":\"accept\",\"content\":{\"n\":1}},"
-                           "\"where\":{\"roots\":[]}}"));
-    assert_non_null(strstr(all, "\"id\":1}"));
-}
-
-TEST(a_url_is_named_and_questions_come_together)
-{
-    client c;
-    char first[80], second[80];
-    assert_true(open_client(&c, "2025-11-25", ABLE));
-    int fd = call_echo(&c, "1", "[" BOTH_ASKS "]");
-    char *all = read_to(fd, "elicitationId\":\"causeway-");
-    assert_true(find_id(all, 0, first));
-    assert_true(find_id(all, 1, second));
-    assert_int_equal(post_answer(&c, second, "\"result\":{\"action\":\"accept\"}"), 202);
-    /* Said twice, it counts once. */
-    assert_int_equal(post_answer(&c, second, "\"result\":{\"action\":\"decline\"}"), 202);
-    assert_int_equal(post_answer(&c, first, "\"result\":{\"roots\":[]}"), 202);
-    all = read_to(fd, NULL);
-    close(fd);
-    assert_non_null(strstr(all, "\"b\":{\"action\":\"accept\"}"));
-}
-
 TEST(the_newest_answer_to_a_question_counts)
 {
     client c;
@@ -203,184 +162,6 @@ TEST(the_newest_answer_to_a_question_counts)
     close(fd);
     assert_non_null(
         strstr(all, "\"answers\":{\"name\":{\"action\":\"accept\",\"content\":{\"n\":2}}}"));
-}
-
-TEST(answers_that_make_no_sense_end_the_call)
-{
-    static const struct {
-        const char *answer, *text;
-    } rows[] = {
-        {"\"result\":{}", "makes no sense"},
-        {"\"result\":7", "makes no sense"},
-        {"\"result\":{\"action\":\"maybe\"}", "makes no sense"},
-        {"\"result\":{\"action\":\"accept\"}", "has no content"},
-        {"\"result\":{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}", "/n: expected integer"},
-        {"\"result\":{\"action\":\"accept\",\"content\":{}}", "'n'"},
-        {"\"error\":{\"code\":-1,\"message\":\"No.\"}", "elicitation/create': No."},
-        {"\"error\":{}", "says nothing"},
-        /* Cut where a character ends. */
-        {"\"error\":{\"code\":-1,\"message\":\""
-         "ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää"
-         "xäääääääääääääääääääääääääääääääääääääääääääääääää\"}",
-         "ä\"}],\"isError\":true"},
-    };
-    for (size_t i = 0; i < CW_COUNT(rows); i++) {
-        client c;
-        char id[80];
-        assert_true(open_client(&c, "2025-11-25", ABLE));
-        int fd = call_echo(&c, "1", "[" FORM "]");
-        assert_true(find_id(read_to(fd, "\n\n"), 0, id));
-        assert_int_equal(post_answer(&c, id, rows[i].answer), 202);
-        char *all = read_to(fd, NULL);
-        close(fd);
-        if (!strstr(all, rows[i].text) || !strstr(all, "\"isError\":true"))
-            fail_msg("%s: %s", rows[i].answer, all);
-    }
-}
-
-TEST(an_open_question_is_taken_back_when_another_fails)
-{
-    client c;
-    char first[80], second[80], taken_back[200];
-    assert_true(open_client(&c, "2025-11-25", ABLE));
-    int fd = call_echo(&c, "1", "[" BOTH_ASKS "]");
-    char *all = read_to(fd, "elicitationId\":\"causeway-");
-    assert_true(find_id(all, 0, first));
-    assert_true(find_id(all, 1, second));
-    post_answer(&c, second, "\"result\":{}");
-    all = read_to(fd, NULL);
-    close(fd);
-    snprintf(taken_back, sizeof taken_back,
-             "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"%s\"", first);
-    assert_non_null(strstr(all, taken_back));
-    assert_null(strstr(strstr(all, taken_back), second));
-}
-
-TEST(nobody_else_can_answer_or_cancel)
-{
-    client c, other;
-    char id[80];
-    http_response got;
-    assert_true(open_client(&c, "2025-11-25", ABLE));
-    assert_true(open_client(&other, "2025-11-25", ABLE));
-    int fd = call_echo(&c, "\"same\"", "[" FORM "]");
-    assert_true(find_id(read_to(fd, "\n\n"), 0, id));
-    const char *yes = "\"result\":{\"action\":\"accept\",\"content\":{\"n\":3}}";
-    assert_int_equal(post_answer(&other, id, yes), 202);
-    client none = {.headers = JSON};
-    assert_int_equal(post_answer(&none, id, yes), 202);
-    assert_int_equal(post_answer(&c, "causeway-9-00", yes), 202);
-    assert_int_equal(post_answer(&c, "causeway-4294967296-00", yes), 202);
-    assert_int_equal(post_answer(&c, "causeway-", yes), 202);
-    door_fixture_post(
-        now, "/mcp", other.headers,
-        RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"same\"}}", &got);
-    assert_int_equal(got.status, 202);
-    /* It still waits, for its own client. */
-    assert_int_equal(post_answer(&c, id, yes), 202);
-    char *all = read_to(fd, NULL);
-    close(fd);
-    assert_non_null(strstr(all, "\"n\":3"));
-}
-
-TEST(a_client_that_cannot_be_asked_is_told_so)
-{
-    client c;
-    assert_true(open_client(&c, "2025-11-25", "{\"roots\":{}}"));
-    int fd = call_echo(&c, "1", "[" FORM "]");
-    char *all = read_to(fd, NULL);
-    close(fd);
-    assert_non_null(strstr(all, "\"isError\":true"));
-    assert_non_null(strstr(all, "elicitation"));
-    /* Without a session nobody could tell whose answer it is. */
-    client none = {.headers = JSON};
-    fd = call_echo(&none, "1", "[" ROOTS "]");
-    all = read_to(fd, NULL);
-    close(fd);
-    assert_non_null(strstr(all, "\"isError\":true"));
-}
-
-TEST(a_call_can_be_cancelled_while_it_runs_and_while_it_waits)
-{
-    client c;
-    http_response got;
-    char id[80];
-    assert_true(open_client(&c, "2025-11-25", ABLE));
-    /* Before: nothing to cancel. */
-    door_fixture_post(now, "/mcp", c.headers,
-                      RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}",
-                      &got);
-    assert_int_equal(got.status, 202);
-    unsigned started = atomic_load(&now->source->started);
-    unsigned cancelled = atomic_load(&now->source->cancelled);
-    int fd = door_fixture_connect(now);
-    door_fixture_send(fd, "/mcp", c.headers,
-                      RPC "\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}");
-    door_fixture_wait(&now->source->started, started + 1);
-    door_fixture_post(now, "/mcp", c.headers,
-                      RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}",
-                      &got);
-    door_fixture_wait(&now->source->cancelled, cancelled + 1);
-    assert_null(strstr(read_to(fd, NULL), "jsonrpc"));
-    close(fd);
-    /* While it waits for an answer; which comes too late then. */
-    fd = call_echo(&c, "6", "[" FORM "]");
-    assert_true(find_id(read_to(fd, "\n\n"), 0, id));
-    door_fixture_post(now, "/mcp", c.headers,
-                      RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":6}}",
-                      &got);
-    assert_null(strstr(read_to(fd, NULL), "\"id\":6"));
-    close(fd);
-    assert_int_equal(post_answer(&c, id, "\"result\":{\"action\":\"decline\"}"), 202);
-    /* In one batch with the call itself. */
-    client old;
-    assert_true(open_client(&old, "2025-03-26", ABLE));
-    door_fixture_post(now, "/mcp", old.headers,
-                      "[" RPC
-                      "\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"hold\"}}," RPC
-                      "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}," RPC
-                      "\"id\":8,\"method\":\"ping\"}]",
-                      &got);
-    assert_string_equal(got.body, "[" RPC "\"result\":{},\"id\":8}]");
-}
-
-TEST(a_batch_is_taken_by_the_version_of_its_session)
-{
-    static const char batch[] = "[" RPC "\"id\":1,\"method\":\"ping\"}]";
-    char headers[700];
-    client old, newer;
-    http_response got;
-    assert_true(open_client(&old, "2025-03-26", "{}"));
-    assert_true(open_client(&newer, "2025-11-25", "{}"));
-    door_fixture_post(now, "/mcp", old.headers, batch, &got);
-    assert_int_equal(got.status, 200);
-    door_fixture_post(now, "/mcp", newer.headers, batch, &got);
-    assert_int_equal(got.status, 400);
-    snprintf(headers, sizeof headers, "%sMCP-Protocol-Version: 2025-06-18\r\n", old.headers);
-    door_fixture_post(now, "/mcp", headers, batch, &got);
-    assert_int_equal(got.status, 400);
-}
-
-TEST(a_session_cannot_be_made_up)
-{
-    client c;
-    http_response got;
-    assert_true(open_client(&c, "2025-11-25", "{}"));
-    size_t n = strlen(c.session);
-    for (size_t i = 0; i < n; i++) {
-        client wrong = c;
-        wrong.session[i] = wrong.session[i] == 'A' ? 'B' : 'A';
-        snprintf(wrong.headers, sizeof wrong.headers, JSON "Mcp-Session-Id: %s\r\n", wrong.session);
-        door_fixture_post(now, "/mcp", wrong.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
-        assert_int_equal(got.status, 404);
-    }
-    door_fixture_post(now, "/mcp", c.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
-    assert_int_equal(got.status, 200);
-    /* A modern request does not look at it. */
-    door_fixture_post(now, "/mcp", JSON "Mcp-Session-Id: x\r\nMCP-Protocol-Version: 2026-07-28\r\n",
-                      RPC "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}",
-                      &got);
-    assert_int_equal(got.status, 202);
 }
 
 /* ---- modern ---- */
@@ -411,41 +192,6 @@ static bool find_state(const http_response *got, char *ret, size_t room)
 
 #define FORM_ARGUMENTS "{\"x\":[" FORM "]}"
 #define YES "{\"name\":{\"action\":\"accept\",\"content\":{\"n\":4}}}"
-
-TEST(a_modern_client_brings_everything_back)
-{
-    http_response got;
-    char sealed[4000], rest[4500];
-    call_modern(FORM_ARGUMENTS, "", ABLE, &got);
-    assert_int_equal(got.status, 200);
-    assert_non_null(strstr(got.body, "\"resultType\":\"input_required\""));
-    assert_null(strstr(got.body, "elicitationId"));
-    assert_true(find_state(&got, sealed, sizeof sealed));
-    snprintf(rest, sizeof rest, ",\"requestState\":\"%s\",\"inputResponses\":" YES, sealed);
-    call_modern(FORM_ARGUMENTS, rest, ABLE, &got);
-    assert_non_null(strstr(got.body, "\"resultType\":\"complete\""));
-    assert_non_null(strstr(got.body, "\"n\":4"));
-    /* What does not fit the form is asked again, and what nobody asked is not taken. */
-    snprintf(rest, sizeof rest,
-             ",\"requestState\":\"%s\",\"inputResponses\":{\"name\":{\"action\":\"accept\","
-             "\"content\":{\"n\":\"x\"}},\"other\":{\"roots\":[]}}",
-             sealed);
-    call_modern("{\"x\":[" FORM "," FORM "]}", rest, ABLE, &got);
-    assert_non_null(strstr(got.body, "-32602")); /* other arguments */
-    call_modern(FORM_ARGUMENTS, rest, ABLE, &got);
-    assert_null(strstr(got.body, "\"other\""));
-    assert_null(strstr(got.body, "\"n\":\"x\""));
-    /* Other arguments, a changed state, another type. */
-    snprintf(rest, sizeof rest, ",\"requestState\":\"%s\"", sealed);
-    call_modern("{\"x\":[" ROOTS "]}", rest, ABLE, &got);
-    assert_non_null(strstr(got.body, "-32602"));
-    sealed[20] = sealed[20] == 'A' ? 'B' : 'A';
-    snprintf(rest, sizeof rest, ",\"requestState\":\"%s\"", sealed);
-    call_modern(FORM_ARGUMENTS, rest, ABLE, &got);
-    assert_non_null(strstr(got.body, "-32602"));
-    call_modern(FORM_ARGUMENTS, ",\"requestState\":5", ABLE, &got);
-    assert_non_null(strstr(got.body, "-32602"));
-}
 
 TEST(a_modern_client_without_the_ability_is_refused)
 {
@@ -479,7 +225,7 @@ TEST(questions_without_end_come_to_an_end)
     assert_non_null(strstr(got.body, "asks too much"));
 }
 
-/* ---- leaving and stopping ---- */
+/* ---- leaving ---- */
 
 TEST(a_client_may_leave_in_every_state)
 {
@@ -504,39 +250,6 @@ TEST(a_client_may_leave_in_every_state)
     close(other);
     door_fixture_post(now, "/mcp", c.headers, RPC "\"id\":1,\"method\":\"ping\"}", &got);
     assert_int_equal(got.status, 200);
-}
-
-TEST(nobody_waits_for_people_while_the_server_stops)
-{
-    client c;
-    now = &own;
-    door_fixture_open(now, 60000, true, true);
-    now->source->on_act = act;
-    assert_true(open_client(&c, "2025-11-25", ABLE));
-    int fd = call_echo(&c, "1", "[" FORM "]");
-    char id[80];
-    assert_true(find_id(read_to(fd, "\n\n"), 0, id));
-    door_fixture_close(now);
-    now = &shared;
-    char *all = read_to(fd, NULL);
-    close(fd);
-    assert_non_null(strstr(all, "notifications/cancelled"));
-    assert_non_null(strstr(all, "The server is stopping."));
-}
-
-TEST(late_answers_are_not_waited_for)
-{
-    client c;
-    now->settings.elicitation_timeout_s = 1;
-    door_fixture_publish(now, 0);
-    usleep(50000);
-    assert_true(open_client(&c, "2025-11-25", ABLE));
-    int fd = call_echo(&c, "1", "[" FORM "]");
-    char *all = read_to(fd, NULL);
-    close(fd);
-    assert_non_null(strstr(all, "did not answer in time"));
-    now->settings.elicitation_timeout_s = 60;
-    door_fixture_publish(now, 0);
 }
 
 /* ---- memory ---- */
@@ -639,22 +352,10 @@ int main(void)
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_left_behind),
-        cmocka_unit_test(a_legacy_client_is_asked_on_the_stream_of_its_call),
-        cmocka_unit_test(a_url_is_named_and_questions_come_together),
         cmocka_unit_test(the_newest_answer_to_a_question_counts),
-        cmocka_unit_test(answers_that_make_no_sense_end_the_call),
-        cmocka_unit_test(an_open_question_is_taken_back_when_another_fails),
-        cmocka_unit_test(nobody_else_can_answer_or_cancel),
-        cmocka_unit_test(a_client_that_cannot_be_asked_is_told_so),
-        cmocka_unit_test(a_call_can_be_cancelled_while_it_runs_and_while_it_waits),
-        cmocka_unit_test(a_batch_is_taken_by_the_version_of_its_session),
-        cmocka_unit_test(a_session_cannot_be_made_up),
-        cmocka_unit_test(a_modern_client_brings_everything_back),
         cmocka_unit_test(a_modern_client_without_the_ability_is_refused),
         cmocka_unit_test(questions_without_end_come_to_an_end),
         cmocka_unit_test(a_client_may_leave_in_every_state),
-        cmocka_unit_test(nobody_waits_for_people_while_the_server_stops),
-        cmocka_unit_test(late_answers_are_not_waited_for),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
