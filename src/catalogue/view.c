@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "catalogue/alias.h"
+#include "catalogue/exposed.h"
 
-#define BLOCK 64u /* entries that are counted together */
+#define BLOCK 64u       /* entries that are counted together */
+#define MATCH_CHUNK 64u /* templates that are looked up at once */
 
 struct cw_view {
     unsigned refs;
@@ -218,6 +220,45 @@ cw_code cw_view_page(cw_view *v, cw_view_list list, size_t offset, const cw_entr
     }
     *ret_n = found;
     return CW_OK;
+}
+
+/* ---- resources ---- */
+
+/* A URI that does not begin like the template is not matched against it. */
+static cw_code match_template(const cw_entry *entry, cw_str uri, cw_arena *arena, cw_str *ret)
+{
+    cw_str template = entry->method->exposed->address;
+    const char *open = memchr(template.p, '{', template.n);
+    cw_str literal = cw_str_make(template.p, open ? (size_t)(open - template.p) : template.n);
+    if (!cw_str_starts(uri, literal) || !cw_exposed_match(template, uri, arena, ret))
+        return CW_NOTFOUND;
+    return ret->p ? CW_OK : CW_NOMEM;
+}
+
+cw_code cw_view_match_resource(cw_view *v, cw_str uri, cw_arena *arena, const cw_entry **ret,
+                               cw_str *ret_variables)
+{
+    const cw_entry *entries[MATCH_CHUNK];
+    size_t n, total, at = 0;
+    *ret_variables = CW_STR("");
+    *ret = cw_view_find_exposed(v, CW_EXPOSED_RESOURCE, uri);
+    if (*ret)
+        return CW_OK;
+    do {
+        cw_code rc = cw_view_page(v, CW_VIEW_TEMPLATES, at, entries, MATCH_CHUNK, &n, &total);
+        for (size_t i = 0; !rc && i < n; i++) {
+            cw_code found = match_template(entries[i], uri, arena, ret_variables);
+            *ret = entries[i];
+            if (found != CW_NOTFOUND)
+                return found;
+        }
+        if (rc)
+            return rc;
+        at += n;
+    } while (n && at < total);
+    *ret = NULL;
+    *ret_variables = CW_STR("");
+    return CW_NOTFOUND;
 }
 
 cw_str cw_view_name(cw_view_list list, const cw_entry *entry)

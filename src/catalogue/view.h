@@ -56,6 +56,12 @@ typedef enum cw_view_list {
 CW_MUST_USE cw_code cw_view_page(cw_view *v, cw_view_list list, size_t offset, const cw_entry **ret,
                                  size_t n, size_t *ret_n, size_t *ret_total);
 
+/* The resource with this URI, or the first template (in the order of the list) that matches it, with
+ * the object of its variables as JSON text in the arena (empty: none). CW_NOTFOUND: nothing that the
+ * caller sees; CW_NOMEM. */
+CW_MUST_USE cw_code cw_view_match_resource(cw_view *v, cw_str uri, cw_arena *arena,
+                                           const cw_entry **ret, cw_str *ret_variables);
+
 /* Up to `n` of those behind `name` (empty: from the first on) in the order of the list, whether or
  * not there is one of that name; *ret_more tells whether others follow. */
 void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_entry **ret, size_t n,

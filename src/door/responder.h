@@ -89,12 +89,6 @@ static inline cw_str cw_responder_header(const cw_responder *p, cw_str name)
     return p->ops->header(p, name, NULL);
 }
 
-/* The address of whoever asks, in the arena; empty: there is none. */
-static inline cw_str cw_responder_peer(const cw_responder *p)
-{
-    return p->ops->peer ? p->ops->peer(p) : CW_STR("");
-}
-
 /* The same, and whether more than one field has this name. */
 static inline cw_str cw_responder_header_once(const cw_responder *p, cw_str name, bool *ret_repeats)
 {
@@ -107,6 +101,18 @@ static inline bool cw_responder_repeats(const cw_responder *p, cw_str name)
     bool repeats;
     (void)p->ops->header(p, name, &repeats);
     return repeats;
+}
+
+/* The address of whoever asks, in the arena; empty: there is none. */
+static inline cw_str cw_responder_peer(const cw_responder *p)
+{
+    return p->ops->peer ? p->ops->peer(p) : CW_STR("");
+}
+
+/* cw_responder_peer for cw_call_lookup. */
+static inline cw_str cw_responder_peer_of(const void *responder)
+{
+    return cw_responder_peer(responder);
 }
 
 /* The end of what the client sends is CW_RESPONDER_GONE from now on (cw_http_cancel_on_eof). */

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "call/find.h"
 #include "door/browser.h"
 #include "door/query.h"
 #include "door/rpc_batch.h"
@@ -164,23 +165,15 @@ static void start_call(const message *m, const cw_entry *entry)
         fail(item, 500, CW_RPC_INTERNAL, refusal.err.msg);
 }
 
-/* There is no such method for this caller, or none at all. */
-static void refuse_name(const message *m, cw_verdict verdict)
+/* The caller may call nothing, or sees no such method. */
+static void refuse_name(const message *m, cw_code rc, cw_verdict verdict)
 {
-    cw_rpc_item *item = m->item;
-    bool is_unknown = verdict == CW_VERDICT_ALLOW;
-    cw_call_audit_refused(
-        m->in->rl, &(cw_refusal_record){.view = m->in->view,
-                                        .door = door_of(m->in),
-                                        .peer = cw_responder_peer(item->batch->responder),
-                                        .name = m->method,
-                                        .verdict = is_unknown ? CW_VERDICT_HIDDEN : verdict});
     if (m->is_notification)
-        cw_rpc_item_no_reply(item);
-    else if (is_unknown)
-        fail(item, 400, CW_RPC_METHOD, NULL);
+        cw_rpc_item_no_reply(m->item);
+    else if (rc == CW_NOTFOUND)
+        fail(m->item, 400, CW_RPC_METHOD, NULL);
     else
-        refuse(item, verdict, NULL);
+        refuse(m->item, verdict, NULL);
 }
 
 /* A GET can be made by a link or a picture: it runs only what changes nothing. */
@@ -206,14 +199,18 @@ static void refuse_get(cw_rpc_item *item)
                                       .n_headers = CW_COUNT(headers)});
 }
 
-/* The method that the message names; NULL: there is none for this caller. */
-static const cw_entry *find(const message *m, cw_verdict verdict)
+/* The method that the message names; cw_call_find's codes. */
+static cw_code find(const message *m, bool may_wait, cw_call_found *ret)
 {
-    if (m->in->only)
-        return m->in->only;
-    if (verdict != CW_VERDICT_ALLOW || cw_str_starts(m->method, CW_STR("rpc.")))
-        return NULL;
-    return cw_view_find_method(m->in->view, m->method);
+    cw_call_lookup lookup = {.view = m->in->view,
+                             .door = door_of(m->in),
+                             .peer = cw_responder_peer_of,
+                             .ctx = m->item->batch->responder,
+                             .may_wait = may_wait,
+                             .in = CW_FIND_METHOD,
+                             .name = m->method};
+    *ret = (cw_call_found){.entry = m->in->only};
+    return m->in->only ? CW_OK : cw_call_find(m->in->rl, &lookup, ret);
 }
 
 static void run(const message *m);
@@ -233,8 +230,7 @@ static void run_again(cw_rpc_item *item, void *ctx)
 /* Its source may still be being loaded. */
 static bool wait_for(const message *m)
 {
-    bool is_loading = cw_runtime_settings_of(m->in->rl)->is_loading;
-    parked *p = is_loading ? cw_arena_alloc(m->item->batch->responder->arena, sizeof *p) : NULL;
+    parked *p = cw_arena_alloc(m->item->batch->responder->arena, sizeof *p);
     if (!p)
         return false;
     *p = (parked){.m = *m, .in = *m->in};
@@ -246,10 +242,14 @@ static bool may_run_by_get(const cw_entry *entry);
 
 static void run(const message *m)
 {
-    cw_verdict verdict = cw_view_call_verdict(m->in->view);
-    const cw_entry *entry = find(m, verdict);
-    if (!entry && verdict == CW_VERDICT_ALLOW && wait_for(m))
-        return;
+    cw_call_found found;
+    cw_code rc = find(m, /* may_wait= */ true, &found);
+    if (rc == CW_AGAIN) {
+        if (wait_for(m))
+            return;
+        rc = find(m, /* may_wait= */ false, &found);
+    }
+    const cw_entry *entry = found.entry;
     bool is_refused = entry && m->in->is_get && !may_run_by_get(entry);
     if (is_refused && !m->is_notification)
         refuse_get(m->item);
@@ -260,7 +260,7 @@ static void run(const message *m)
     else if (entry)
         start_call(m, entry);
     else
-        refuse_name(m, verdict);
+        refuse_name(m, rc, found.verdict);
 }
 
 static bool is_id(const cw_json *v)

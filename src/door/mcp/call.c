@@ -52,7 +52,7 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
     }
     if (progress->message.n)
         cw_json_add_string_member(&w, CW_STR("message"), progress->message);
-    cw_mcp_send_notification(call->item->batch->responder, CW_SEND_PROGRESS, &w, &b);
+    cw_mcp_send_notification(call->responder, CW_SEND_PROGRESS, &w, &b);
 }
 
 static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
@@ -66,7 +66,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     cw_json_add_string_member(&w, CW_STR("level"), cw_mcp_level_name(level));
     cw_json_add_string_member(&w, CW_STR("logger"), call->job.entry->method->id);
     cw_json_add_string_member(&w, CW_STR("data"), message);
-    cw_mcp_send_notification(call->item->batch->responder, CW_SEND_LOG, &w, &b);
+    cw_mcp_send_notification(call->responder, CW_SEND_LOG, &w, &b);
 }
 
 void cw_mcp_call_close(cw_mcp_call *call)
@@ -108,7 +108,7 @@ static void cancel_call(cw_mcp_registry_entry *link)
     cw_mcp_call *call = CW_CONTAINER(link, cw_mcp_call, link);
     cw_rpc_item *item = call->item;
     cw_call_handle handle = item->call;
-    cw_runtime_loop *rl = item->batch->opts.rl;
+    cw_runtime_loop *rl = call->rl;
     cw_mcp_elicit_withdraw(call, "The call was cancelled.");
     cw_mcp_call_close(call);
     cw_call_cancel(rl, handle);
@@ -123,7 +123,7 @@ static void on_session_end(cw_session_watch *watch)
     cw_mcp_call *call = CW_CONTAINER(watch, cw_mcp_call, called_by);
     cw_rpc_item *item = call->item;
     cw_call_handle handle = item->call;
-    cw_runtime_loop *rl = item->batch->opts.rl;
+    cw_runtime_loop *rl = call->rl;
     cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .message = cw_str_from(why)};
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -214,10 +214,10 @@ void cw_mcp_call_run(cw_mcp_call *call)
                                .extras = cw_buf_str(&extras),
                                .wants_progress = call->token.n > 0,
                                .sink = &call->sink,
-                               .door = cw_mcp_door_name(item->batch->responder),
-                               .peer = cw_responder_peer(item->batch->responder)};
+                               .door = cw_mcp_door_name(call->responder),
+                               .peer = cw_responder_peer(call->responder)};
     cw_code rc = extras.code ? cw_fail_nomem(&refusal.err)
-                             : cw_call_start(item->batch->opts.rl, &request, &item->call, &refusal);
+                             : cw_call_start(call->rl, &request, &item->call, &refusal);
     cw_buf_done(&extras);
     if (rc)
         refuse(call, rc, &refusal);
@@ -286,10 +286,12 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
     *call = (cw_mcp_call){.sink = {&ops},
                           .item = r->item,
                           .door = r->door,
+                          .rl = r->rl,
+                          .responder = r->responder,
                           .era = r->era,
                           .job = *job,
                           .session = *r->session,
-                          .view = r->item->batch->opts.view,
+                          .view = r->view,
                           .token = may_stream && !problem ? token : CW_STR(""),
                           .problem = problem,
                           .may_stream = may_stream,
@@ -306,7 +308,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
     }
     if (may_stream) {
         call->called_by.on_ended = on_session_end;
-        cw_mcp_watch_session(r->item->batch->opts.rl, call->view, &call->called_by);
+        cw_mcp_watch_session(r->rl, call->view, &call->called_by);
     }
     cw_mcp_call_run(call);
 }

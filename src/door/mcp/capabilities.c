@@ -63,11 +63,10 @@ static client_capabilities capabilities_of(cw_view *view)
 
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
 {
-    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
-    client_capabilities a = capabilities_of(opts->view);
+    client_capabilities a = capabilities_of(r->view);
     /* Who has no stream for it is never told of changes. */
     bool tells = r->era->is_stamped || r->responder->session ||
-                 cw_runtime_settings_of(opts->rl)->legacy_sessions;
+                 cw_runtime_settings_of(r->rl)->legacy_sessions;
     cw_str changes = tells ? CW_STR("{\"listChanged\":true}") : CW_STR("{}");
     cw_buf_add(out, CW_STR("{\"tools\":"));
     cw_buf_add(out, changes);

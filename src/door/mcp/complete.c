@@ -164,28 +164,26 @@ static void ask_source(const cw_mcp_request *r, const question *q)
 /* What the reference means, or NULL: the message is answered. */
 static const cw_entry *find(const cw_mcp_request *r)
 {
-    const cw_view *view = r->item->batch->opts.view;
     const cw_json *ref = cw_json_get(r->params, CW_STR("ref"));
     const cw_json *type = cw_mcp_string(ref, CW_STR("type"));
     const cw_json *name = cw_mcp_string(ref, CW_STR("name"));
     const cw_json *uri = cw_mcp_string(ref, CW_STR("uri"));
-    const cw_entry *entry = NULL;
+    cw_call_found found = {0};
     if (type && name && cw_str_is(cw_json_text(type), "ref/prompt")) {
-        entry = cw_view_find_exposed(view, CW_EXPOSED_PROMPT, cw_json_text(name));
-        if (!entry)
-            cw_mcp_refuse_unknown(r, "prompt", cw_json_text(name));
+        if (cw_mcp_find(r, (cw_call_lookup){.in = CW_FIND_PROMPT, .name = cw_json_text(name)},
+                        &found))
+            cw_mcp_fail_unknown(r, "prompt", cw_json_text(name));
     } else if (type && uri && cw_str_is(cw_json_text(type), "ref/resource")) {
-        entry = cw_view_find_exposed(view, CW_EXPOSED_TEMPLATE, cw_json_text(uri));
-        if (!entry)
-            entry = cw_view_find_exposed(view, CW_EXPOSED_RESOURCE, cw_json_text(uri));
-        if (!entry)
-            cw_mcp_refuse_resource(r, cw_json_text(uri));
+        if (cw_mcp_find(
+                r, (cw_call_lookup){.in = CW_FIND_TEMPLATE_OR_RESOURCE, .name = cw_json_text(uri)},
+                &found))
+            cw_mcp_fail_resource(r, cw_json_text(uri));
     } else {
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS,
                     "ref must be {\"type\":\"ref/prompt\",\"name\":…} or "
                     "{\"type\":\"ref/resource\",\"uri\":…}");
     }
-    return entry;
+    return found.entry;
 }
 
 /* False: the message is answered. */
@@ -217,19 +215,13 @@ static bool read_question(const cw_mcp_request *r, question *q)
 
 void cw_mcp_complete(const cw_mcp_request *r)
 {
-    const cw_view *view = r->item->batch->opts.view;
     const cw_json *schema = NULL;
     question q;
-    cw_verdict verdict = cw_view_call_verdict(view);
-    if (verdict != CW_VERDICT_ALLOW) {
-        cw_mcp_refuse(r->item, verdict, NULL);
+    if (!cw_mcp_may(r, /* discovers= */ false) || !read_question(r, &q))
         return;
-    }
-    if (!read_question(r, &q))
-        return;
-    verdict = cw_view_verdict(view, q.entry);
+    cw_verdict verdict = cw_view_verdict(r->view, q.entry);
     if (verdict != CW_VERDICT_ALLOW) {
-        cw_mcp_audit_refusal(r->item, q.entry->method->id, CW_STR(""), verdict);
+        cw_mcp_audit_refusal(r, q.entry->method->id, CW_STR(""), verdict);
         cw_mcp_refuse(r->item, verdict, &q.entry->method->needs);
         return;
     }

@@ -88,14 +88,13 @@ cw_code cw_mcp_elicit_check(const cw_mcp_call *call, const elicit_kind *kind, cw
 {
     const cw_json *action = cw_json_get(answer, CW_STR("action"));
     const cw_json *content = cw_json_get(answer, CW_STR("content"));
-    const cw_rpc_batch *batch = call->item->batch;
     if (!kind->is_answer(answer))
         return cw_fail(err, CW_PARAMS, "its answer makes no sense");
     if (!form.n || !cw_str_is(cw_json_text(action), "accept"))
         return CW_OK;
     if (!cw_json_is(content, CW_JSON_OBJECT))
         return cw_fail(err, CW_PARAMS, "its answer has no content");
-    return cw_elicitation_check(batch->opts.rl, form, content, batch->responder->arena, err);
+    return cw_elicitation_check(call->rl, form, content, call->responder->arena, err);
 }
 
 /* What the client would have to declare for this question. */
@@ -193,7 +192,7 @@ static void write_asks(cw_json_writer *w, const cw_json *asks)
 static void write_state(cw_json_writer *w, const cw_mcp_call *call, const cw_outcome *outcome,
                         const char *params)
 {
-    uint32_t s = cw_runtime_settings_of(call->item->batch->opts.rl)->elicitation_timeout_s;
+    uint32_t s = cw_runtime_settings_of(call->rl)->elicitation_timeout_s;
     cw_json_open_object(w);
     cw_json_add_i64_member(w, CW_STR("until"), cw_clock_wall_ms() + INT64_C(1000) * s);
     cw_json_add_string_member(w, CW_STR("caller"), cw_mcp_elicit_caller(call));
@@ -222,8 +221,8 @@ static cw_str seal_state(const cw_mcp_call *call, const cw_outcome *outcome)
     if (digest_params(call, params)) {
         write_state(&w, call, outcome, params);
         if (!cw_json_writer_end(&w, NULL) &&
-            cw_seal_close(&call->door->seal, PURPOSE, cw_buf_str(&b),
-                          call->item->batch->responder->arena, &ret, &err))
+            cw_seal_close(&call->door->seal, PURPOSE, cw_buf_str(&b), call->responder->arena, &ret,
+                          &err))
             ret = (cw_str){NULL, 0};
     }
     cw_buf_done(&b);
@@ -332,7 +331,7 @@ bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call)
  * it has sent counts. */
 static bool take_early(cw_mcp_call *call, const cw_outcome *outcome)
 {
-    cw_arena *arena = call->item->batch->responder->arena;
+    cw_arena *arena = call->responder->arena;
     cw_mcp_elicit_reply fresh[CW_MCP_MAX_ELICITATIONS];
     const cw_json *old = NULL;
     size_t n = 0;

@@ -42,6 +42,8 @@ struct cw_mcp_call {
     cw_session_watch called_by; /* the session of a browser, if it was one */
     cw_rpc_item *item;
     cw_mcp *door;
+    cw_runtime_loop *rl;
+    cw_responder *responder;
     const cw_mcp_era *era;
     cw_mcp_target job; /* its entry lives as long as the view */
     cw_mcp_session session;

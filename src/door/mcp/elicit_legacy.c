@@ -16,7 +16,7 @@
 void cw_mcp_elicit_drop(cw_mcp_call *call)
 {
     if (call->is_waiting)
-        cw_mcp_registry_of(call->door, call->item->batch->responder->loop)->n_waiting--;
+        cw_mcp_registry_of(call->door, call->responder->loop)->n_waiting--;
     call->is_waiting = false;
     cw_deadline_clear(&call->wait);
     call->item->on_stopping = NULL;
@@ -36,7 +36,7 @@ void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why)
         cw_mcp_open_notification(&w, &b, CW_STR("notifications/cancelled"));
         cw_json_add_string_member(&w, CW_STR("requestId"), q->link.key);
         cw_json_add_string_member(&w, CW_STR("reason"), cw_str_from(why));
-        cw_mcp_send_notification(call->item->batch->responder, CW_SEND_MESSAGE, &w, &b);
+        cw_mcp_send_notification(call->responder, CW_SEND_MESSAGE, &w, &b);
     }
 }
 
@@ -112,7 +112,7 @@ static bool send_elicitation(cw_responder *responder, const cw_mcp_elicitation *
 /* Write down one question and send it. */
 static bool put_question(cw_mcp_call *call, const cw_json *key)
 {
-    cw_responder *responder = call->item->batch->responder;
+    cw_responder *responder = call->responder;
     cw_mcp_elicitation *q = &call->questions[call->n_questions];
     const cw_json *elicit = cw_json_value(key);
     cw_str id = make_id(responder->arena, responder->loop->index);
@@ -150,8 +150,8 @@ static bool hold_view(cw_mcp_call *call)
 
 void cw_mcp_elicit_client(cw_mcp_call *call, const cw_outcome *outcome)
 {
-    cw_responder *responder = call->item->batch->responder;
-    const cw_runtime_settings *settings = cw_runtime_settings_of(call->item->batch->opts.rl);
+    cw_responder *responder = call->responder;
+    const cw_runtime_settings *settings = cw_runtime_settings_of(call->rl);
     cw_mcp_registry *registry = cw_mcp_registry_of(call->door, responder->loop);
     size_t n = cw_json_count(outcome->asks);
     /* People take their time, and a client on lines may begin any number of calls meanwhile. */
@@ -185,34 +185,38 @@ void cw_mcp_elicit_client(cw_mcp_call *call, const cw_outcome *outcome)
  */
 static bool diff_view(cw_mcp_call *call, cw_view *view)
 {
-    cw_rpc_item *item = call->item;
-    cw_view *old = call->view;
-    const cw_entry *entry = call->job.kind->find(view, &call->job);
-    cw_verdict verdict = cw_view_call_verdict(view);
-    if (entry && !cw_str_eq(entry->method->id, call->job.entry->method->id))
-        entry = NULL; /* another one has its name by now */
-    call->view = item->batch->opts.view = cw_view_ref(view);
-    call->job.entry = entry;
-    cw_view_unref(old);
-    if (verdict == CW_VERDICT_ALLOW && entry)
-        return true;
-    cw_mcp_call_close(call);
     cw_mcp_request r = {.door = call->door,
-                        .responder = item->batch->responder,
-                        .item = item,
+                        .rl = call->rl,
+                        .view = view,
+                        .responder = call->responder,
+                        .item = call->item,
                         .era = call->era,
                         .session = &call->session};
-    if (verdict != CW_VERDICT_ALLOW)
-        cw_mcp_refuse(item, verdict, NULL);
+    cw_call_lookup general = {0};
+    cw_call_lookup same = {
+        .in = call->job.kind->same, .name = call->job.name, .entry = call->job.entry};
+    cw_call_found found;
+    cw_code rc = cw_mcp_find(&r, general, &found);
+    if (!rc)
+        rc = cw_mcp_find(&r, same, &found);
+    cw_view *old = call->view;
+    call->view = call->item->batch->opts.view = cw_view_ref(view);
+    call->job.entry = found.entry;
+    cw_view_unref(old);
+    if (!rc)
+        return true;
+    cw_mcp_call_close(call);
+    if (rc == CW_DECLINED)
+        cw_mcp_refuse(call->item, found.verdict, NULL);
     else
-        call->job.kind->refuse_unknown(&r, call->job.name);
+        call->job.kind->fail_unknown(&r, call->job.name);
     return false;
 }
 
 /* All are there: run the method again. */
 static void go_on(cw_mcp_call *call, cw_view *view)
 {
-    cw_arena *arena = call->item->batch->responder->arena;
+    cw_arena *arena = call->responder->arena;
     cw_mcp_elicit_reply fresh[CW_MCP_MAX_ELICITATIONS];
     size_t n = call->n_questions;
     const cw_json *old = NULL;
@@ -254,7 +258,7 @@ static void take_answer(cw_mcp_elicitation *q, cw_view *view, const cw_json *mes
         refuse_answer(q, cw_str_from(err.msg));
         return;
     }
-    q->answer = cw_arena_dup_str(call->item->batch->responder->arena, cw_json_span(result));
+    q->answer = cw_arena_dup_str(call->responder->arena, cw_json_span(result));
     if (!q->answer.p)
         give_up(call, "There is not enough memory for the answer.");
     else if (--call->n_open == 0)
@@ -286,8 +290,7 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
         return;
     const cw_json *message;
     cw_view *view = p.caller ? cw_runtime_view(rl, caller) : cw_runtime_anonymous(rl);
-    if (!view ||
-        cw_json_read(text, NULL, q->call->item->batch->responder->arena, &message, NULL, NULL))
+    if (!view || cw_json_read(text, NULL, q->call->responder->arena, &message, NULL, NULL))
         give_up(q->call, "There is not enough memory for the answer.");
     else
         take_answer(q, view, message);
@@ -314,9 +317,9 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
     if (!r->session->is_named || !cw_json_is(id, CW_JSON_STRING) ||
         !loop_of(cw_json_text(id), &loop))
         return;
-    cw_runtime_loop *rl = r->item->batch->opts.rl;
+    cw_runtime_loop *rl = r->rl;
     cw_str name = cw_json_text(id), text = cw_json_span(message);
-    const cw_view *view = r->item->batch->opts.view;
+    const cw_view *view = r->view;
     parcel p = {.door = r->door, .n_id = name.n};
     if (view != cw_runtime_anonymous(rl) && !cw_caller_is_anonymous(cw_view_caller(view)))
         p.caller = cw_view_caller(view);

@@ -34,8 +34,8 @@ static void initialize(const cw_mcp_request *r)
         version = cw_mcp_newest_legacy();
     unsigned client_capabilities =
         cw_mcp_client_capabilities(cw_json_get(r->params, CW_STR("capabilities")));
-    unsigned profile = cw_mcp_profile(cw_mcp_config(r->item->batch->opts.rl),
-                                      cw_json_get(r->params, CW_STR("clientInfo")));
+    unsigned profile =
+        cw_mcp_profile(cw_mcp_config(r->rl), cw_json_get(r->params, CW_STR("clientInfo")));
     if (r->responder->session) {
         r->responder->session->version = cw_mcp_static_version(version);
         r->responder->session->client_capabilities = client_capabilities;
@@ -90,7 +90,7 @@ static void set_level(const cw_mcp_request *r)
     if (r->responder->session) {
         r->responder->session->level = level;
     } else if (r->session->is_named) {
-        cw_mcp_session_owner_init(&owner, r->item->batch->opts.view, r->responder);
+        cw_mcp_session_owner_init(&owner, r->view, r->responder);
         rc = cw_mcp_session_store_set_level(&r->door->memory, &owner, r->session, level);
     }
     if (rc)

@@ -53,19 +53,12 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_responder
 
 /* Who may list nothing has no stream. Not 401: clients open one by themselves, give up silently
  * where it is refused so, and would never hear of the challenge that their next request gets. */
-static void decline(cw_http_req *req, cw_responder *responder, cw_runtime_loop *rl, cw_view *view,
-                    cw_verdict verdict)
+static void decline(cw_http_req *req)
 {
     static const cw_http_header headers[] = {
         {CW_STR_INIT("Allow"), CW_STR_INIT("POST, DELETE, OPTIONS")},
         {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
     };
-    cw_call_audit_refused(rl, &(cw_refusal_record){.view = view,
-                                                   .door = cw_mcp_door_name(responder),
-                                                   .peer = cw_responder_peer(responder),
-                                                   .name = CW_STR(""),
-                                                   .detail = CW_STR(""),
-                                                   .verdict = verdict});
     cw_http_reply(req,
                   &(cw_http_response){.status = 405,
                                       .body = CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":"
@@ -79,15 +72,20 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
 {
     cw_responder *responder = cw_responder_of(req);
     cw_mcp_session *session = NULL;
-    cw_verdict verdict = cw_view_discover_verdict(view);
+    cw_call_found found;
     if (!responder)
         cw_rpc_batch_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
     else
         session = open_session(self, req, responder, rl, view);
     if (!session)
         return;
-    if (verdict != CW_VERDICT_ALLOW) {
-        decline(req, responder, rl, view, verdict);
+    cw_call_lookup lookup = {.view = view,
+                             .door = cw_mcp_door_name(responder),
+                             .peer = cw_responder_peer_of,
+                             .ctx = responder,
+                             .discovers = true};
+    if (cw_call_find(rl, &lookup, &found)) {
+        decline(req);
         return;
     }
     if (!responder->can_stream) {
@@ -145,10 +143,9 @@ void cw_mcp_on_delete(cw_http_req *req, void *self)
 static cw_str read_uri(const cw_mcp_request *r)
 {
     const cw_json *uri = cw_json_get(r->params, CW_STR("uri"));
-    cw_verdict verdict = cw_view_discover_verdict(r->item->batch->opts.view);
-    if (verdict != CW_VERDICT_ALLOW)
-        cw_mcp_refuse(r->item, verdict, NULL);
-    else if (!cw_json_is(uri, CW_JSON_STRING) || cw_json_text(uri).n == 0)
+    if (!cw_mcp_may(r, /* discovers= */ true))
+        return (cw_str){NULL, 0};
+    if (!cw_json_is(uri, CW_JSON_STRING) || cw_json_text(uri).n == 0)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "uri must be a string");
     else if (!r->session->is_named)
         cw_mcp_fail(r->item, 200, CW_RPC_INVALID, "Subscriptions need a session");
@@ -159,21 +156,20 @@ static cw_str read_uri(const cw_mcp_request *r)
 
 void cw_mcp_resources_subscribe(const cw_mcp_request *r)
 {
-    const cw_entry *entry;
-    cw_str variables;
+    cw_call_found found;
     cw_mcp_session_owner owner;
     cw_str uri = read_uri(r);
     if (!uri.p)
         return;
-    cw_code rc = cw_mcp_find_resource(r->item->batch->opts.view, uri, r->responder->arena, &entry,
-                                      &variables);
-    cw_mcp_session_owner_init(&owner, r->item->batch->opts.view, r->responder);
+    cw_code rc = cw_mcp_find(
+        r, (cw_call_lookup){.discovers = true, .in = CW_FIND_RESOURCE, .name = uri}, &found);
+    cw_mcp_session_owner_init(&owner, r->view, r->responder);
     if (!rc)
         rc = cw_mcp_session_store_subscribe(&r->door->memory, &owner, r->session, uri);
     if (rc == CW_OK)
         cw_mcp_reply_empty(r);
-    else if (rc == CW_DECLINED)
-        cw_mcp_refuse_resource(r, uri);
+    else if (rc == CW_NOTFOUND)
+        cw_mcp_fail_resource(r, uri);
     else
         cw_mcp_fail_session_store(r->item, rc);
 }

@@ -70,7 +70,7 @@ static void write_page(cw_buf *out, void *ctx)
 {
     const page *p = ctx;
     const cw_entry *entries[CHUNK];
-    uint32_t size = cw_runtime_settings_of(p->r->item->batch->opts.rl)->mcp_page;
+    uint32_t size = cw_runtime_settings_of(p->r->rl)->mcp_page;
     cw_str last = p->after;
     size_t n, left = size ? size : CW_MCP_PAGE_SIZE;
     bool has_more;
@@ -103,7 +103,6 @@ static void write_page(cw_buf *out, void *ctx)
 /* Who reads the same way gets the same page. */
 static cw_code get_page(page *p, cw_page **ret)
 {
-    const cw_rpc_batch_opts *opts = &p->r->item->batch->opts;
     /* One character for each, all small numbers: this is made for every request. */
     const char kind[] = {'m',
                          'c',
@@ -116,7 +115,7 @@ static cw_code get_page(page *p, cw_page **ret)
                              .language = p->reader.language ? cw_language_tag(p->reader.language)
                                                             : CW_STR(""),
                              .name = p->after};
-    return cw_page_cache_get(cw_runtime_cache(opts->rl), &key, write_page, p, ret, NULL);
+    return cw_page_cache_get(cw_runtime_cache(p->r->rl), &key, write_page, p, ret, NULL);
 }
 
 /* ---- the answer ---- */
@@ -126,13 +125,13 @@ static cw_code get_page(page *p, cw_page **ret)
 cw_str cw_mcp_scope(const cw_mcp_request *r, bool reads_same)
 {
     /* Without accounts all are one caller. */
-    bool is_one_caller = !cw_runtime_accounts(r->item->batch->opts.rl);
+    bool is_one_caller = !cw_runtime_accounts(r->rl);
     return reads_same && is_one_caller ? CW_STR("public") : CW_STR("private");
 }
 
 static cw_str scope_of_list(const cw_mcp_request *r)
 {
-    const cw_runtime_loop *rl = r->item->batch->opts.rl;
+    const cw_runtime_loop *rl = r->rl;
     /* A client with another language or another name reads something else. */
     return cw_mcp_scope(r, !cw_runtime_settings_of(rl)->translations &&
                                !cw_mcp_config(rl)->mcp.clients.n);
@@ -141,7 +140,6 @@ static cw_str scope_of_list(const cw_mcp_request *r)
 static void answer(page *p, const cw_page *d)
 {
     const cw_mcp_request *r = p->r;
-    cw_rpc_batch_opts *opts = &r->item->batch->opts;
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_buf_reserve(&b, d->body.n + r->item->id.n + TRAILER);
@@ -150,7 +148,7 @@ static void answer(page *p, const cw_page *d)
     cw_buf_add(&b, cw_buf_str(&d->body));
     if (r->era->is_stamped) {
         cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
-        cw_buf_add_i64(&b, cw_runtime_settings_of(opts->rl)->list_ttl_ms);
+        cw_buf_add_i64(&b, cw_runtime_settings_of(r->rl)->list_ttl_ms);
         cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
         cw_buf_add(&b, scope_of_list(r));
         cw_buf_add(&b, CW_STR("\"," CW_MCP_RESULT_META));
@@ -160,32 +158,28 @@ static void answer(page *p, const cw_page *d)
     if (p->reader.language) {
         /* The rest of a batch may be answered when there are other translations. */
         cw_str tag = cw_arena_dup_str(r->responder->arena, cw_language_tag(p->reader.language));
-        opts->language = tag.p ? tag : CW_STR("");
+        r->item->batch->opts.language = tag.p ? tag : CW_STR("");
     }
     cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
 void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
 {
-    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
-    const cw_config *config = cw_mcp_config(opts->rl);
-    cw_verdict verdict = cw_view_discover_verdict(opts->view);
+    const cw_config *config = cw_mcp_config(r->rl);
     cw_page *d;
     page p = {.r = r,
               .list = list,
-              .view = opts->view,
+              .view = r->view,
               .reader = {.form = r->era->form,
-                         .language = cw_mcp_language(r->responder, opts),
+                         .language = cw_mcp_language(r),
                          .is_aliased = (r->session->profile & CW_MCP_STRICT_NAMES) != 0,
                          .is_inlined = (r->session->profile & CW_MCP_INLINE_REFS) != 0,
                          .draft = config->schema.default_draft},
               .after = CW_STR("")};
-    if (verdict != CW_VERDICT_ALLOW) {
-        cw_mcp_refuse(r->item, verdict, NULL);
+    if (!cw_mcp_may(r, /* discovers= */ true))
         return;
-    }
     cw_call_error refusal = {0};
-    if (cw_call_may_list(opts->rl, opts->view, cw_responder_peer(r->responder), &refusal)) {
+    if (cw_call_may_list(r->rl, r->view, cw_responder_peer(r->responder), &refusal)) {
         cw_mcp_fail_rate_limited(r->item, &refusal);
         return;
     }

@@ -72,22 +72,33 @@ const char *cw_mcp_door_name(const cw_responder *responder)
     return responder->session ? "stdio" : "mcp";
 }
 
-void cw_mcp_audit_refusal(const cw_rpc_item *item, cw_str name, cw_str detail, cw_verdict verdict)
+void cw_mcp_audit_refusal(const cw_mcp_request *r, cw_str name, cw_str detail, cw_verdict verdict)
 {
-    const cw_rpc_batch *batch = item->batch;
-    cw_call_audit_refused(batch->opts.rl,
-                          &(cw_refusal_record){.view = batch->opts.view,
-                                               .door = cw_mcp_door_name(batch->responder),
-                                               .peer = cw_responder_peer(batch->responder),
-                                               .name = name,
-                                               .detail = detail,
-                                               .verdict = verdict});
+    cw_call_audit_refused(r->rl, &(cw_refusal_record){.view = r->view,
+                                                      .door = cw_mcp_door_name(r->responder),
+                                                      .peer = cw_responder_peer(r->responder),
+                                                      .name = name,
+                                                      .detail = detail,
+                                                      .verdict = verdict});
 }
 
-void cw_mcp_refuse_unknown(const cw_mcp_request *r, const char *what, cw_str name)
+cw_code cw_mcp_find(const cw_mcp_request *r, cw_call_lookup lookup, cw_call_found *ret)
 {
-    cw_mcp_audit_refusal(r->item, name, CW_STR(""), CW_VERDICT_HIDDEN);
-    cw_mcp_fail_unknown(r, what, name);
+    lookup.view = r->view;
+    lookup.door = cw_mcp_door_name(r->responder);
+    lookup.peer = cw_responder_peer_of;
+    lookup.ctx = r->responder;
+    lookup.arena = r->responder->arena;
+    return cw_call_find(r->rl, &lookup, ret);
+}
+
+bool cw_mcp_may(const cw_mcp_request *r, bool discovers)
+{
+    cw_call_found found;
+    if (CW_LIKELY(!cw_mcp_find(r, (cw_call_lookup){.discovers = discovers}, &found)))
+        return true;
+    cw_mcp_refuse(r->item, found.verdict, NULL);
+    return false;
 }
 
 void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal)
@@ -102,9 +113,6 @@ void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal)
 void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs)
 {
     const cw_rpc_batch_opts *opts = &item->batch->opts;
-    /* Of a method's own needs the call has told. */
-    if (!needs)
-        cw_mcp_audit_refusal(item, CW_STR(""), CW_STR(""), verdict);
     cw_responder *responder = item->batch->responder;
     cw_challenge_input refused = {.rl = opts->rl,
                                   .req = responder->session ? NULL : cw_responder_req(responder),
@@ -136,11 +144,11 @@ void cw_mcp_fail_all(cw_responder *responder, unsigned status, int64_t code, con
 
 /* ---- one message ---- */
 
-const cw_language *cw_mcp_language(const cw_responder *responder, const cw_rpc_batch_opts *opts)
+const cw_language *cw_mcp_language(const cw_mcp_request *r)
 {
-    return cw_negotiate_language(cw_responder_header(responder, CW_STR("Accept-Language")),
-                                 cw_runtime_settings_of(opts->rl)->translations,
-                                 cw_view_caller(opts->view));
+    return cw_negotiate_language(cw_responder_header(r->responder, CW_STR("Accept-Language")),
+                                 cw_runtime_settings_of(r->rl)->translations,
+                                 cw_view_caller(r->view));
 }
 
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name)
@@ -363,8 +371,12 @@ static void take_batch(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts 
     cw_rpc_batch *batch = cw_rpc_batch_new(responder, opts);
     if (!batch)
         return;
-    cw_mcp_request r = {
-        .door = door, .responder = responder, .era = &cw_mcp_legacy, .item = batch->items};
+    cw_mcp_request r = {.door = door,
+                        .rl = opts->rl,
+                        .view = opts->view,
+                        .responder = responder,
+                        .era = &cw_mcp_legacy,
+                        .item = batch->items};
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v), r.item++) {
         r.session = &session;
         r.method = (cw_str){NULL, 0};
@@ -381,6 +393,8 @@ static void take_one(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts *o
     if (!batch)
         return;
     cw_mcp_request r = {.door = door,
+                        .rl = opts->rl,
+                        .view = opts->view,
                         .responder = responder,
                         .session = &unknown_client,
                         .era = &cw_mcp_legacy,

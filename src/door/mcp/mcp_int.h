@@ -32,6 +32,7 @@
 #include <stdatomic.h>
 
 #include "access/login/session_watch.h"
+#include "call/find.h"
 #include "door/authenticate.h"
 #include "door/mcp/mcp.h"
 #include "door/mcp/session_store.h"
@@ -131,6 +132,8 @@ typedef struct cw_mcp_envelope {
 /* One request on its way through the door; lives for the callback only. */
 typedef struct cw_mcp_request {
     cw_mcp *door;
+    cw_runtime_loop *rl;
+    cw_view *view; /* the caller's; borrowed */
     cw_responder *responder;
     cw_rpc_item *item;
     const cw_mcp_era *era;
@@ -170,21 +173,23 @@ void cw_mcp_error(cw_rpc_item *item, unsigned status, int64_t code, cw_str messa
 /* The same out of buffers, which end here; when one of them has failed, that is the error. */
 void cw_mcp_error_of(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,
                      cw_buf *data);
-/* -32602: there is no tool or prompt (`what`) of this name. */
+/* Whether the caller may call, or (`discovers`) list, anything; else the message is answered. */
+bool cw_mcp_may(const cw_mcp_request *r, bool discovers);
+/* Look a name up (call/find.h); view, door, peer and arena are those of the request. */
+CW_MUST_USE cw_code cw_mcp_find(const cw_mcp_request *r, cw_call_lookup lookup, cw_call_found *ret);
+/* -32602: the caller sees no tool or prompt (`what`) of this name. */
 void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name);
-/* The same, with a record. */
-void cw_mcp_refuse_unknown(const cw_mcp_request *r, const char *what, cw_str name);
 void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs);
 /* Too many calls: 429, and a text that says when to try again. */
 void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal);
-/* Have the audit know that something was refused that no call was begun for. */
-void cw_mcp_audit_refusal(const cw_rpc_item *item, cw_str name, cw_str detail, cw_verdict verdict);
+/* Record a refusal that cw_call_find does not record. */
+void cw_mcp_audit_refusal(const cw_mcp_request *r, cw_str name, cw_str detail, cw_verdict verdict);
 /* For the audit: "mcp" or "stdio". */
 const char *cw_mcp_door_name(const cw_responder *responder);
 /* An error of the request as a whole, without id. */
 void cw_mcp_fail_all(cw_responder *responder, unsigned status, int64_t code, const char *text);
 /* The language that the caller wants to read, or NULL. */
-const cw_language *cw_mcp_language(const cw_responder *responder, const cw_rpc_batch_opts *opts);
+const cw_language *cw_mcp_language(const cw_mcp_request *r);
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
 /* A member that is a string, else NULL. */
 const cw_json *cw_mcp_string(const cw_json *object, cw_str name);
@@ -296,10 +301,10 @@ typedef struct cw_mcp_target_ops {
                   const cw_outcome *outcome, cw_str id);
     /* Answer that it cannot be run: wrong arguments (CW_PARAMS), no source (CW_IO). */
     void (*refuse)(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
-    /* What a view has in its place, or NULL; and the answer and record when it has nothing. Both
-     * NULL for what never asks its client. */
-    const cw_entry *(*find)(const cw_view *view, const cw_mcp_target *job);
-    void (*refuse_unknown)(const cw_mcp_request *r, cw_str name);
+    /* How a newer view finds it again, and the answer when that has none. Not set for a completion,
+     * which never asks its client. */
+    cw_find_in same;
+    void (*fail_unknown)(const cw_mcp_request *r, cw_str name);
 } cw_mcp_target_ops;
 
 struct cw_mcp_target {
@@ -333,13 +338,8 @@ void cw_mcp_list_resources(const cw_mcp_request *r);
 void cw_mcp_list_templates(const cw_mcp_request *r);
 void cw_mcp_get_prompt(const cw_mcp_request *r);
 void cw_mcp_read_resource(const cw_mcp_request *r);
-/* What a caller reads at this address: a resource, or a template and the object of its variables
- * (JSON; empty: none). CW_DECLINED: nothing that it may know of; CW_NOMEM. */
-CW_MUST_USE cw_code cw_mcp_find_resource(cw_view *view, cw_str uri, cw_arena *arena,
-                                         const cw_entry **ret, cw_str *ret_variables);
+/* The caller sees no resource at this URI. */
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
-/* The same, with a record. */
-void cw_mcp_refuse_resource(const cw_mcp_request *r, cw_str uri);
 
 /* content.c */
 /* A block of content as clients see it: without its role. */

@@ -21,7 +21,7 @@ static void discover(const cw_mcp_request *r)
     cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":"));
     cw_mcp_add_capabilities(&b, r);
     cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
-    cw_buf_add_i64(&b, cw_runtime_settings_of(r->item->batch->opts.rl)->list_ttl_ms);
+    cw_buf_add_i64(&b, cw_runtime_settings_of(r->rl)->list_ttl_ms);
     cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
     cw_buf_add(&b, cw_mcp_scope(r, /* reads_same= */ true));
     cw_buf_add(&b, CW_STR("\"," CW_MCP_RESULT_META "}"));
@@ -234,7 +234,7 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
         cw_mcp_request with = *r;
         client.client_capabilities = cw_mcp_client_capabilities(r->meta.capabilities);
         client.version = CW_STR(VERSION);
-        client.profile = cw_mcp_profile(cw_mcp_config(r->item->batch->opts.rl), r->meta.client);
+        client.profile = cw_mcp_profile(cw_mcp_config(r->rl), r->meta.client);
         if (r->responder
                 ->session) { /* what runs can be taken back by whoever is at the other end */
             client.is_named = true;

@@ -117,7 +117,7 @@ static cw_code find_subscriber(listener *l, cw_str uri)
     cw_str variables;
     cw_arena scratch;
     cw_arena_init(&scratch, SIZE_MAX / 2);
-    cw_code rc = cw_mcp_find_resource(view_of(l), uri, &scratch, &entry, &variables);
+    cw_code rc = cw_view_match_resource(view_of(l), uri, &scratch, &entry, &variables);
     cw_arena_done(&scratch);
     return rc;
 }

@@ -120,8 +120,7 @@ void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
         return; /* the call just runs on */
     memcpy(bytes, &r->door, sizeof r->door);
     memcpy(bytes + sizeof r->door, key.p, key.n);
-    cw_runtime_broadcast(r->item->batch->opts.rl, on_cancel,
-                         cw_str_make(bytes, sizeof r->door + key.n));
+    cw_runtime_broadcast(r->rl, on_cancel, cw_str_make(bytes, sizeof r->door + key.n));
 }
 
 /* ---- streams of sessions ---- */

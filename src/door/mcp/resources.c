@@ -3,8 +3,6 @@
 #include "catalogue/exposed.h"
 #include "door/mcp/list.h"
 
-#define CHUNK 64u /* entries that are looked up at once */
-
 /* ---- lists ---- */
 
 static void write_shown(cw_buf *out, const cw_entry *entry, const cw_mcp_reader *reader)
@@ -32,43 +30,7 @@ void cw_mcp_list_templates(const cw_mcp_request *r)
     cw_mcp_reply_list(r, &templates);
 }
 
-/* ---- what is there ---- */
-
-/* Templates are tried in the order of their list, those whose beginning differs not at all. */
-static cw_code match_template(const cw_entry *entry, cw_str uri, cw_arena *arena, cw_str *ret)
-{
-    cw_str template = entry->method->exposed->address;
-    const char *open = memchr(template.p, '{', template.n);
-    cw_str literal = cw_str_make(template.p, open ? (size_t)(open - template.p) : template.n);
-    if (!cw_str_starts(uri, literal) || !cw_exposed_match(template, uri, arena, ret))
-        return CW_DECLINED;
-    return ret->p ? CW_OK : CW_NOMEM;
-}
-
-cw_code cw_mcp_find_resource(cw_view *view, cw_str uri, cw_arena *arena, const cw_entry **ret,
-                             cw_str *ret_variables)
-{
-    const cw_entry *entries[CHUNK];
-    size_t n, total, at = 0;
-    *ret_variables = CW_STR("");
-    *ret = cw_view_find_exposed(view, CW_EXPOSED_RESOURCE, uri);
-    if (*ret)
-        return CW_OK;
-    do {
-        cw_code rc = cw_view_page(view, CW_VIEW_TEMPLATES, at, entries, CHUNK, &n, &total);
-        for (size_t i = 0; !rc && i < n; i++) {
-            cw_code found = match_template(entries[i], uri, arena, ret_variables);
-            *ret = entries[i];
-            if (found != CW_DECLINED)
-                return found;
-        }
-        if (rc)
-            return rc;
-        at += n;
-    } while (n && at < total);
-    *ret = NULL;
-    return CW_DECLINED;
-}
+/* ---- errors ---- */
 
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
 {
@@ -79,12 +41,6 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
     cw_buf_add(&text, uri);
     cw_mcp_add_address(&data, uri);
     cw_mcp_error_of(r->item, 200, r->era->no_resource, &text, &data);
-}
-
-void cw_mcp_refuse_resource(const cw_mcp_request *r, cw_str uri)
-{
-    cw_mcp_audit_refusal(r->item, uri, CW_STR(""), CW_VERDICT_HIDDEN);
-    cw_mcp_fail_resource(r, uri);
 }
 
 /* ---- arguments ---- */
@@ -152,33 +108,25 @@ static void start(const cw_mcp_request *r, cw_mcp_target *job, const cw_json *gi
 static cw_str wanted(const cw_mcp_request *r, cw_str name, const char *problem)
 {
     const cw_json *v = cw_json_get(r->params, name);
-    cw_verdict verdict = cw_view_call_verdict(r->item->batch->opts.view);
-    if (verdict != CW_VERDICT_ALLOW)
-        cw_mcp_refuse(r->item, verdict, NULL);
-    else if (!cw_json_is(v, CW_JSON_STRING))
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
-    else
+    if (!cw_mcp_may(r, /* discovers= */ false))
+        return (cw_str){NULL, 0};
+    if (cw_json_is(v, CW_JSON_STRING))
         return cw_json_text(v);
+    cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
     return (cw_str){NULL, 0};
 }
 
-static const cw_entry *find_again(const cw_view *view, const cw_mcp_target *job)
+static void fail_prompt(const cw_mcp_request *r, cw_str name)
 {
-    const cw_exposed *exposed = job->entry->method->exposed;
-    return cw_view_find_exposed(view, exposed->kind, exposed->address);
-}
-
-static void refuse_prompt(const cw_mcp_request *r, cw_str name)
-{
-    cw_mcp_refuse_unknown(r, "prompt", name);
+    cw_mcp_fail_unknown(r, "prompt", name);
 }
 
 void cw_mcp_get_prompt(const cw_mcp_request *r)
 {
     static const cw_mcp_target_ops kind = {.write = cw_mcp_write_prompt,
                                            .refuse = cw_mcp_refuse_as_error,
-                                           .find = find_again,
-                                           .refuse_unknown = refuse_prompt};
+                                           .same = CW_FIND_SAME_EXPOSED,
+                                           .fail_unknown = fail_prompt};
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
     cw_str name = wanted(r, CW_STR("name"), "name must be a string");
     if (!name.p)
@@ -187,38 +135,36 @@ void cw_mcp_get_prompt(const cw_mcp_request *r)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "arguments must be an object");
         return;
     }
-    const cw_entry *entry =
-        cw_view_find_exposed(r->item->batch->opts.view, CW_EXPOSED_PROMPT, name);
-    if (!entry) {
-        refuse_prompt(r, name);
+    cw_call_found found;
+    if (cw_mcp_find(r, (cw_call_lookup){.in = CW_FIND_PROMPT, .name = name}, &found)) {
+        fail_prompt(r, name);
         return;
     }
-    start(r, &(cw_mcp_target){.kind = &kind, .entry = entry, .name = name}, arguments);
+    start(r, &(cw_mcp_target){.kind = &kind, .entry = found.entry, .name = name}, arguments);
 }
 
 void cw_mcp_read_resource(const cw_mcp_request *r)
 {
     static const cw_mcp_target_ops kind = {.write = cw_mcp_write_resource,
                                            .refuse = cw_mcp_refuse_as_error,
-                                           .find = find_again,
-                                           .refuse_unknown = cw_mcp_refuse_resource};
-    const cw_entry *entry;
+                                           .same = CW_FIND_SAME_EXPOSED,
+                                           .fail_unknown = cw_mcp_fail_resource};
     const cw_json *given = NULL;
-    cw_str variables;
+    cw_call_found found;
     cw_str uri = wanted(r, CW_STR("uri"), "uri must be a string");
     if (!uri.p)
         return;
-    cw_code rc = cw_mcp_find_resource(r->item->batch->opts.view, uri, r->responder->arena, &entry,
-                                      &variables);
-    if (rc == CW_DECLINED) {
-        cw_mcp_refuse_resource(r, uri);
+    cw_code rc = cw_mcp_find(r, (cw_call_lookup){.in = CW_FIND_RESOURCE, .name = uri}, &found);
+    if (rc == CW_NOTFOUND) {
+        cw_mcp_fail_resource(r, uri);
         return;
     }
-    if (!rc && variables.n)
-        rc = cw_json_read(variables, NULL, r->responder->arena, &given, NULL, NULL);
+    if (!rc && found.variables.n)
+        rc = cw_json_read(found.variables, NULL, r->responder->arena, &given, NULL, NULL);
     if (rc) {
         cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
-    start(r, &(cw_mcp_target){.kind = &kind, .entry = entry, .name = uri, .address = uri}, given);
+    start(r, &(cw_mcp_target){.kind = &kind, .entry = found.entry, .name = uri, .address = uri},
+          given);
 }

@@ -109,9 +109,8 @@ void cw_mcp_fail_session_store(cw_rpc_item *item, cw_code rc)
 cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
                            unsigned profile)
 {
-    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
-    const cw_runtime_settings *settings = cw_runtime_settings_of(opts->rl);
-    cw_str caller = cw_caller_id(cw_view_caller(opts->view)), name = {NULL, 0};
+    const cw_runtime_settings *settings = cw_runtime_settings_of(r->rl);
+    cw_str caller = cw_caller_id(cw_view_caller(r->view)), name = {NULL, 0};
     if (!settings->legacy_sessions)
         return CW_STR("");
     uint64_t expiry = (uint64_t)cw_clock_wall_ms() + UINT64_C(1000) * settings->session_s;
@@ -133,8 +132,7 @@ cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned cli
 
 bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret)
 {
-    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
-    return cw_mcp_session_open(r->door, r->responder, opts->rl, opts->view, ret);
+    return cw_mcp_session_open(r->door, r->responder, r->rl, r->view, ret);
 }
 
 bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,

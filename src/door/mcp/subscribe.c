@@ -19,7 +19,7 @@ static void audit_hidden(const cw_mcp_request *r, cw_str first, uint32_t n)
         return;
     if (n > 1)
         snprintf(more, sizeof more, "and %u more", n - 1);
-    cw_mcp_audit_refusal(r->item, first, cw_str_from(more), CW_VERDICT_HIDDEN);
+    cw_mcp_audit_refusal(r, first, cw_str_from(more), CW_VERDICT_HIDDEN);
 }
 
 /* The resources that the caller sees of the first that it named. */
@@ -42,11 +42,10 @@ static cw_code take_uris(const cw_mcp_request *r, listener *l, const cw_json *na
         cw_str variables;
         if (!cw_json_is(v, CW_JSON_STRING))
             continue;
-        rc = cw_mcp_find_resource(r->item->batch->opts.view, cw_json_text(v), &scratch, &entry,
-                                  &variables);
+        rc = cw_view_match_resource(r->view, cw_json_text(v), &scratch, &entry, &variables);
         if (rc == CW_OK)
             uris[found++] = cw_json_text(v);
-        else if (rc == CW_DECLINED && n_hidden++ == 0)
+        else if (rc == CW_NOTFOUND && n_hidden++ == 0)
             hidden = cw_json_text(v);
     }
     cw_arena_done(&scratch);
@@ -85,7 +84,7 @@ static void write_honoured(cw_json_writer *w, const listener *l)
 /* The first thing that is said. `b` is made. CW_PARAMS: the stream cannot take so much at once. */
 static cw_code write_acknowledgement(const cw_mcp_request *r, const listener *l, cw_buf *b)
 {
-    size_t most = cw_mcp_config(r->item->batch->opts.rl)->limits.stream_queue / 2;
+    size_t most = cw_mcp_config(r->rl)->limits.stream_queue / 2;
     cw_json_writer w;
     cw_mcp_open_notification(&w, b, CW_STR("notifications/subscriptions/acknowledged"));
     cw_json_add_key(&w, CW_STR("notifications"));
@@ -126,11 +125,10 @@ static void refuse(const cw_mcp_request *r, cw_code rc)
 
 static void open_stream(const cw_mcp_request *r, const cw_json *filter)
 {
-    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
     listener *l;
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_code rc = cw_mcp_subscriber_new(r->door, r->responder, opts->rl, opts->view, &l);
+    cw_code rc = cw_mcp_subscriber_new(r->door, r->responder, r->rl, r->view, &l);
     if (!rc)
         rc = take_uris(r, l, cw_json_get(filter, CW_STR("resourceSubscriptions")));
     if (!rc) {
@@ -143,7 +141,7 @@ static void open_stream(const cw_mcp_request *r, const cw_json *filter)
         refuse(r, rc);
     } else {
         l->item = r->item;
-        cw_mcp_subscriber_enter(l, opts->rl);
+        cw_mcp_subscriber_enter(l, r->rl);
         (void)cw_mcp_subscriber_send(l, &b);
     }
     cw_buf_done(&b);
@@ -152,10 +150,9 @@ static void open_stream(const cw_mcp_request *r, const cw_json *filter)
 void cw_mcp_subscriptions_listen(const cw_mcp_request *r)
 {
     const cw_json *filter = cw_json_get(r->params, CW_STR("notifications"));
-    cw_verdict verdict = cw_view_discover_verdict(r->item->batch->opts.view);
-    if (verdict != CW_VERDICT_ALLOW)
-        cw_mcp_refuse(r->item, verdict, NULL);
-    else if (!cw_json_is(filter, CW_JSON_OBJECT))
+    if (!cw_mcp_may(r, /* discovers= */ true))
+        return;
+    if (!cw_json_is(filter, CW_JSON_OBJECT))
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
     else if (!r->responder->can_stream)
         cw_mcp_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");

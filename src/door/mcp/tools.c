@@ -20,28 +20,18 @@ static void answer_problem(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc,
     cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }
 
-static const cw_entry *find_again(const cw_view *view, const cw_mcp_target *job)
+static void fail_unknown(const cw_mcp_request *r, cw_str name)
 {
-    return cw_view_find_tool(view, job->entry->tool_name);
+    cw_mcp_fail_unknown(r, "tool", name);
 }
 
-static void refuse_unknown(const cw_mcp_request *r, cw_str name)
+/* One text can be the name of one tool and the alias of another: the client means the one that its
+ * list shows. */
+static cw_find_in names_of(const cw_mcp_request *r)
 {
-    cw_mcp_refuse_unknown(r, "tool", name);
-}
-
-/* By its name, or by the alias that some clients know it by. One text can be both, of two tools:
- * the client means what its list has. */
-static const cw_entry *find_tool(const cw_mcp_request *r, cw_str name)
-{
-    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
-    bool is_alias = (r->session->profile & CW_MCP_STRICT_NAMES) != 0;
-    const cw_entry *entry = is_alias ? cw_view_find_alias(opts->view, name) : NULL;
-    if (!entry)
-        entry = cw_view_find_tool(opts->view, name);
-    if (entry || is_alias || !cw_mcp_has_aliases(cw_mcp_config(opts->rl)))
-        return entry;
-    return cw_view_find_alias(opts->view, name);
+    if (r->session->profile & CW_MCP_STRICT_NAMES)
+        return CW_FIND_ALIAS_OR_TOOL;
+    return cw_mcp_has_aliases(cw_mcp_config(r->rl)) ? CW_FIND_TOOL_OR_ALIAS : CW_FIND_TOOL;
 }
 
 typedef struct parked {
@@ -51,16 +41,15 @@ typedef struct parked {
 
 static void call_again(cw_rpc_item *item, void *ctx)
 {
-    const parked *p = ctx;
-    (void)item;
+    parked *p = ctx;
+    p->r.view = item->batch->opts.view;
     cw_mcp_call_tool(&p->r);
 }
 
 /* Its source may still be being loaded. */
 static bool wait_for_tool(const cw_mcp_request *r)
 {
-    bool is_loading = cw_runtime_settings_of(r->item->batch->opts.rl)->is_loading;
-    parked *p = is_loading ? cw_arena_alloc(r->responder->arena, sizeof *p) : NULL;
+    parked *p = cw_arena_alloc(r->responder->arena, sizeof *p);
     if (!p)
         return false;
     *p = (parked){.r = *r, .session = *r->session};
@@ -72,16 +61,12 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
 {
     static const cw_mcp_target_ops kind = {.write = cw_mcp_write_outcome,
                                            .refuse = answer_problem,
-                                           .find = find_again,
-                                           .refuse_unknown = refuse_unknown};
-    const cw_rpc_batch_opts *opts = &r->item->batch->opts;
+                                           .same = CW_FIND_SAME_TOOL,
+                                           .fail_unknown = fail_unknown};
     const cw_json *name = cw_json_get(r->params, CW_STR("name"));
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
-    cw_verdict verdict = cw_view_call_verdict(opts->view);
-    if (verdict != CW_VERDICT_ALLOW) {
-        cw_mcp_refuse(r->item, verdict, NULL);
+    if (!cw_mcp_may(r, /* discovers= */ false))
         return;
-    }
     const char *problem = NULL;
     if (!cw_json_is(name, CW_JSON_STRING))
         problem = "name must be a string";
@@ -91,16 +76,23 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
         return;
     }
-    const cw_entry *entry = find_tool(r, cw_json_text(name));
-    if (!entry && wait_for_tool(r))
-        return;
-    if (!entry) {
-        refuse_unknown(r, cw_json_text(name));
+    cw_call_found found;
+    cw_call_lookup lookup = {.in = names_of(r), .name = cw_json_text(name), .may_wait = true};
+    cw_code rc = cw_mcp_find(r, lookup, &found);
+    if (rc == CW_AGAIN) {
+        if (wait_for_tool(r))
+            return;
+        lookup.may_wait = false;
+        rc = cw_mcp_find(r, lookup, &found);
+    }
+    if (rc) {
+        fail_unknown(r, cw_json_text(name));
         return;
     }
-    /* Whom the gate refuses hears that first. */
+    const cw_entry *entry = found.entry;
+    /* A refusal of the gate comes before one of the headers. */
     if (entry->is_mirrored && r->era->has_mirrors &&
-        cw_view_verdict(opts->view, entry) == CW_VERDICT_ALLOW &&
+        cw_view_verdict(r->view, entry) == CW_VERDICT_ALLOW &&
         !cw_mcp_check_param_headers(r, entry->method, arguments))
         return;
     cw_mcp_start(

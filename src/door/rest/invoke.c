@@ -174,9 +174,8 @@ static const cw_json *read_body(cw_http_req *req)
 static void invoke(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     (void)self;
-    cw_verdict verdict = cw_view_call_verdict(view);
-    if (verdict != CW_VERDICT_ALLOW) {
-        cw_rest_audit_refusal(req, rl, view, CW_STR(""), verdict);
+    cw_call_found found;
+    if (cw_rest_find(req, rl, (cw_call_lookup){.view = view}, &found)) {
         cw_rest_fail(req, 403, "access_denied", "This needs the permission 'use jsonrpc services'");
         return;
     }
@@ -195,11 +194,16 @@ static void invoke(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *s
                          : "Required parameter \"arguments\" is missing or no object");
         return;
     }
-    const cw_entry *entry = cw_view_find_tool(view, cw_json_text(name));
-    if (!entry && cw_rest_wait_catalogue(req, rl, view, invoke))
-        return;
-    if (!entry) {
-        cw_rest_audit_refusal(req, rl, view, cw_json_text(name), CW_VERDICT_HIDDEN);
+    cw_call_lookup lookup = {
+        .view = view, .may_wait = true, .in = CW_FIND_TOOL, .name = cw_json_text(name)};
+    cw_code rc = cw_rest_find(req, rl, lookup, &found);
+    if (rc == CW_AGAIN) {
+        if (cw_rest_wait_catalogue(req, rl, view, invoke))
+            return;
+        lookup.may_wait = false;
+        rc = cw_rest_find(req, rl, lookup, &found);
+    }
+    if (rc) {
         cw_rest_fail_unknown(req, cw_json_text(name));
         return;
     }
@@ -207,7 +211,7 @@ static void invoke(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *s
         .rl = rl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(CW_REST_FAILURE)};
     cw_rpc_batch *batch = cw_rpc_batch_of(req, &opts);
     if (batch)
-        start(&batch->items[0], entry, arguments);
+        start(&batch->items[0], found.entry, arguments);
 }
 
 void cw_rest_on_invoke(cw_http_req *req, void *runtime)

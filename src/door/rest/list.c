@@ -164,9 +164,11 @@ static void describe(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void 
     cw_str name;
     if (!cw_rest_may_discover(req, rl, view) || !read_name(req, &name))
         return;
-    tool t = {cw_view_find_tool(view, name), cw_rest_language(req, rl, view)};
-    if (!t.entry) {
-        cw_rest_audit_refusal(req, rl, view, name, CW_VERDICT_HIDDEN);
+    cw_call_lookup lookup = {.view = view, .discovers = true, .in = CW_FIND_TOOL, .name = name};
+    cw_call_found found;
+    cw_code rc = cw_rest_find(req, rl, lookup, &found);
+    tool t = {found.entry, cw_rest_language(req, rl, view)};
+    if (rc) {
         cw_rest_fail_unknown(req, name);
         return;
     }

@@ -199,13 +199,12 @@ static void fail_nomem(cw_http_req *req)
 /* Calling is what these methods are for: who may not is asked to log in, as on /jsonrpc. */
 static bool may_ask(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
 {
-    cw_challenge_input refused = {
-        .rl = rl, .req = req, .view = view, .verdict = cw_view_call_verdict(view)};
+    cw_call_found found;
     cw_challenge refusal;
     cw_buf b;
-    if (refused.verdict == CW_VERDICT_ALLOW)
+    if (!cw_rest_find(req, rl, (cw_call_lookup){.view = view}, &found))
         return cw_rest_may_discover(req, rl, view);
-    cw_rest_audit_refusal(req, rl, view, CW_STR(""), refused.verdict);
+    cw_challenge_input refused = {.rl = rl, .req = req, .view = view, .verdict = found.verdict};
     if (cw_challenge_make(&refused, cw_http_req_arena(req), &refusal)) {
         fail_nomem(req);
         return false;
@@ -272,11 +271,12 @@ static void method(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *s
     page p = {.view = view};
     if (!may_ask(req, rl, view))
         return;
-    p.entry = cw_view_find_method(view, cw_http_req_param(req));
-    if (!p.entry)
-        p.entry = cw_view_find_tool(view, cw_http_req_param(req));
-    if (!p.entry) {
-        cw_rest_audit_refusal(req, rl, view, cw_http_req_param(req), CW_VERDICT_HIDDEN);
+    cw_call_lookup lookup = {
+        .view = view, .in = CW_FIND_METHOD_OR_TOOL, .name = cw_http_req_param(req)};
+    cw_call_found found;
+    cw_code rc = cw_rest_find(req, rl, lookup, &found);
+    p.entry = found.entry;
+    if (rc) {
         cw_rest_fail(req, 404, "method_not_found", "Method not found or access denied");
         return;
     }

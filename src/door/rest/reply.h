@@ -3,6 +3,7 @@
 #ifndef CW_DOOR_REST_REPLY_H
 #define CW_DOOR_REST_REPLY_H
 
+#include "call/find.h"
 #include "door/authenticate.h"
 #include "door/query.h"
 #include "json/write.h"
@@ -22,10 +23,10 @@ void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const cha
 /* 404: unknown and forbidden are the same bytes. */
 void cw_rest_fail_unknown(cw_http_req *req, cw_str name);
 /* Whether the caller may list and describe; answers 403 otherwise. */
-bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, const cw_view *view);
-/* Have the audit know of a refusal. */
-void cw_rest_audit_refusal(const cw_http_req *req, cw_runtime_loop *rl, const cw_view *view,
-                           cw_str name, cw_verdict verdict);
+bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view);
+/* Look a name up (call/find.h); door and peer are those of the request. */
+CW_MUST_USE cw_code cw_rest_find(cw_http_req *req, cw_runtime_loop *rl, cw_call_lookup lookup,
+                                 cw_call_found *ret);
 
 /* A document to be sent. */
 typedef struct cw_rest_document {

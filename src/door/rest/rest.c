@@ -92,14 +92,18 @@ bool cw_rest_wait_catalogue(cw_http_req *req, cw_runtime_loop *rl, cw_view *view
     return cw_rpc_item_wait_catalogue(&batch->items[0], run_again, a);
 }
 
-void cw_rest_audit_refusal(const cw_http_req *req, cw_runtime_loop *rl, const cw_view *view,
-                           cw_str name, cw_verdict verdict)
+static cw_str peer_of(const void *req)
 {
-    cw_call_audit_refused(rl, &(cw_refusal_record){.view = view,
-                                                   .door = "rest",
-                                                   .peer = cw_http_req_peer(req),
-                                                   .name = name,
-                                                   .verdict = verdict});
+    return cw_http_req_peer(req);
+}
+
+cw_code cw_rest_find(cw_http_req *req, cw_runtime_loop *rl, cw_call_lookup lookup,
+                     cw_call_found *ret)
+{
+    lookup.door = "rest";
+    lookup.peer = peer_of;
+    lookup.ctx = req;
+    return cw_call_find(rl, &lookup, ret);
 }
 
 static void fail_rate_limited(cw_http_req *req, const cw_call_error *refusal)
@@ -119,19 +123,18 @@ static void fail_rate_limited(cw_http_req *req, const cw_call_error *refusal)
                                            .n_headers = CW_COUNT(headers)});
 }
 
-bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, const cw_view *view)
+bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
 {
-    cw_verdict verdict = cw_view_discover_verdict(view);
     cw_call_error refusal = {0};
-    if (verdict == CW_VERDICT_ALLOW && !cw_call_may_list(rl, view, cw_http_req_peer(req), &refusal))
-        return true;
-    if (verdict == CW_VERDICT_ALLOW) {
-        fail_rate_limited(req, &refusal);
+    cw_call_found found;
+    if (cw_rest_find(req, rl, (cw_call_lookup){.view = view, .discovers = true}, &found)) {
+        cw_rest_fail(req, 403, "access_denied",
+                     "This needs the permission 'access mcp tool discovery'");
         return false;
     }
-    cw_rest_audit_refusal(req, rl, view, CW_STR(""), verdict);
-    cw_rest_fail(req, 403, "access_denied",
-                 "This needs the permission 'access mcp tool discovery'");
+    if (!cw_call_may_list(rl, view, cw_http_req_peer(req), &refusal))
+        return true;
+    fail_rate_limited(req, &refusal);
     return false;
 }
 

@@ -25,7 +25,6 @@ static void refuse(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, cw_verd
     cw_challenge_input refused = {
         .rl = rl, .req = req, .view = view, .verdict = verdict, .needs = needs};
     cw_challenge refusal;
-    cw_rest_audit_refusal(req, rl, view, cw_http_req_param(req), verdict);
     cw_buf b;
     if (cw_challenge_make(&refused, cw_http_req_arena(req), &refusal)) {
         cw_rpc_batch_reply(req, 500, CW_STR(CW_MESSAGE_FAILURE), CW_STR(""));
@@ -36,27 +35,45 @@ static void refuse(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, cw_verd
     reply(req, refusal.status, &b, refusal.challenge);
 }
 
+/* cw_call_find records what it refuses; the requirements of the method itself are checked here. */
+static void audit_refusal(const cw_http_req *req, cw_runtime_loop *rl, const cw_view *view,
+                          cw_verdict verdict)
+{
+    cw_call_audit_refused(rl, &(cw_refusal_record){.view = view,
+                                                   .door = "rest",
+                                                   .peer = cw_http_req_peer(req),
+                                                   .name = cw_http_req_param(req),
+                                                   .verdict = verdict});
+}
+
 static void run(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     (void)self;
-    cw_verdict verdict = cw_view_call_verdict(view);
-    if (verdict != CW_VERDICT_ALLOW) {
-        refuse(req, rl, view, verdict, NULL);
+    cw_call_lookup lookup = {
+        .view = view, .may_wait = true, .in = CW_FIND_TOOL, .name = cw_http_req_param(req)};
+    cw_call_found found;
+    cw_code rc = cw_rest_find(req, rl, lookup, &found);
+    if (rc == CW_AGAIN) {
+        if (cw_rest_wait_catalogue(req, rl, view, run))
+            return;
+        lookup.may_wait = false;
+        rc = cw_rest_find(req, rl, lookup, &found);
+    }
+    if (rc == CW_DECLINED) {
+        refuse(req, rl, view, found.verdict, NULL);
         return;
     }
-    const cw_entry *entry = cw_view_find_tool(view, cw_http_req_param(req));
-    if (!entry && cw_rest_wait_catalogue(req, rl, view, run))
-        return;
-    if (!entry) {
+    if (rc) {
         cw_buf b;
-        cw_rest_audit_refusal(req, rl, view, cw_http_req_param(req), CW_VERDICT_HIDDEN);
         cw_buf_init(&b, SIZE_MAX / 2);
         cw_rpc_fail(&b, CW_RPC_METHOD, CW_STR(""), NULL_ID);
         reply(req, 404, &b, CW_STR(""));
         return;
     }
-    verdict = cw_view_verdict(view, entry);
+    const cw_entry *entry = found.entry;
+    cw_verdict verdict = cw_view_verdict(view, entry);
     if (verdict != CW_VERDICT_ALLOW) {
+        audit_refusal(req, rl, view, verdict);
         refuse(req, rl, view, verdict, &entry->method->needs);
         return;
     }
