@@ -134,6 +134,8 @@ void cw_responder_add_lost(cw_buf *out, uint64_t n);
 cw_responder *cw_responder_of(cw_http_req *req);
 /* The request of a port that cw_responder_of made. */
 cw_http_req *cw_responder_req(const cw_responder *p);
+/* Answer a request that has no responder. */
+void cw_responder_reply_http(cw_http_req *req, const cw_response *answer);
 /* Open the event stream now, not with the first thing that is said. */
 void cw_responder_open(cw_responder *p);
 

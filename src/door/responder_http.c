@@ -159,17 +159,8 @@ static void reply_event(http_port *h, cw_str body)
         pump(h);
 }
 
-static void on_reply(cw_responder *p, const cw_response *answer)
+void cw_responder_reply_http(cw_http_req *req, const cw_response *answer)
 {
-    http_port *h = http_of(p);
-    if (h->is_open && answer->body.n) {
-        reply_event(h, answer->body);
-        return;
-    }
-    if (h->is_open) {
-        cw_http_stream_close(h->req);
-        return;
-    }
     char seconds[CW_DIGITS_SIZE];
     cw_http_header headers[5] = {{CW_STR("Cache-Control"), CW_STR("no-store")}};
     size_t n = 1;
@@ -182,10 +173,21 @@ static void on_reply(cw_responder *p, const cw_response *answer)
     if (answer->retry_s)
         headers[n++] =
             (cw_http_header){CW_STR("Retry-After"), cw_digits_u64(answer->retry_s, seconds)};
-    cw_http_reply(h->req, &(cw_http_response){.status = answer->status,
-                                              .body = answer->body,
-                                              .headers = headers,
-                                              .n_headers = n});
+    cw_http_reply(req, &(cw_http_response){.status = answer->status,
+                                           .body = answer->body,
+                                           .headers = headers,
+                                           .n_headers = n});
+}
+
+static void on_reply(cw_responder *p, const cw_response *answer)
+{
+    http_port *h = http_of(p);
+    if (h->is_open && answer->body.n)
+        reply_event(h, answer->body);
+    else if (h->is_open)
+        cw_http_stream_close(h->req);
+    else
+        cw_responder_reply_http(h->req, answer);
 }
 
 static void on_end(cw_responder *p)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rpc_batch.c - the messages of one request, and their answers. */
 #include "door/rpc_batch.h"
 
 #include <stdlib.h>
 
 #include "call/catalogue_wait.h"
+#include "door/error.h"
 
-static cw_str keep(cw_arena *arena, cw_buf *b)
+cw_str cw_rpc_batch_keep(cw_arena *arena, cw_buf *b)
 {
     size_t n;
     char *p = b->code ? NULL : cw_buf_take(b, &n);
@@ -17,23 +19,6 @@ static cw_str keep(cw_arena *arena, cw_buf *b)
     if (cw_arena_hold(arena, p, free))
         return (cw_str){NULL, 0};
     return cw_str_make(p, n);
-}
-
-cw_str cw_rpc_batch_keep(cw_http_req *req, cw_buf *b)
-{
-    return keep(cw_http_req_arena(req), b);
-}
-
-void cw_rpc_batch_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge)
-{
-    cw_http_header headers[] = {
-        {CW_STR("Cache-Control"), CW_STR("no-store")},
-        {CW_STR("WWW-Authenticate"), challenge},
-    };
-    cw_http_reply(req, &(cw_http_response){.status = status,
-                                           .body = body,
-                                           .headers = headers,
-                                           .n_headers = challenge.n ? 2 : 1});
 }
 
 static void on_gone(cw_rpc_batch *batch)
@@ -65,7 +50,7 @@ cw_rpc_batch *cw_rpc_batch_new(cw_responder *responder, const cw_rpc_batch_opts 
     size_t n = sizeof(cw_rpc_batch) + opts->n * sizeof(cw_rpc_item);
     cw_rpc_batch *batch = cw_arena_calloc(responder->arena, 1, n);
     if (!batch) {
-        cw_responder_reply(responder, &(cw_response){.status = 500, .body = opts->failure});
+        cw_responder_reply(responder, &(cw_response){.status = 500, .body = opts->form->failure});
         return NULL;
     }
     batch->opts = *opts;
@@ -93,7 +78,7 @@ cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts)
     cw_responder *responder = cw_responder_of(req);
     if (responder)
         return cw_rpc_batch_new(responder, opts);
-    cw_rpc_batch_reply(req, 500, opts->failure, CW_STR(""));
+    cw_responder_reply_http(req, &(cw_response){.status = 500, .body = opts->form->failure});
     return NULL;
 }
 
@@ -101,12 +86,13 @@ cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts)
 static void reply(cw_rpc_batch *batch, unsigned status, cw_str body, cw_str challenge,
                   uint32_t retry_s)
 {
-    cw_responder_reply(batch->responder, &(cw_response){.status = body.p ? status : 500,
-                                                        .body = body.p ? body : batch->opts.failure,
-                                                        .challenge = challenge,
-                                                        .session = batch->opts.session,
-                                                        .language = batch->opts.language,
-                                                        .retry_s = retry_s});
+    cw_responder_reply(batch->responder,
+                       &(cw_response){.status = body.p ? status : 500,
+                                      .body = body.p ? body : batch->opts.form->failure,
+                                      .challenge = challenge,
+                                      .session = batch->opts.session,
+                                      .language = batch->opts.language,
+                                      .retry_s = retry_s});
 }
 
 static void send_batch(cw_rpc_batch *batch)
@@ -114,7 +100,7 @@ static void send_batch(cw_rpc_batch *batch)
     cw_buf b;
     bool any = false;
     if (batch->is_too_large) {
-        reply(batch, 500, batch->opts.failure, CW_STR(""), 0);
+        reply(batch, 500, batch->opts.form->failure, CW_STR(""), 0);
         return;
     }
     cw_buf_init(&b, CW_RPC_BATCH_MAX_BYTES + batch->opts.n + 2);
@@ -128,7 +114,7 @@ static void send_batch(cw_rpc_batch *batch)
     }
     cw_buf_add_char(&b, ']');
     if (any) {
-        reply(batch, 200, keep(batch->responder->arena, &b), CW_STR(""), 0);
+        reply(batch, 200, cw_rpc_batch_keep(batch->responder->arena, &b), CW_STR(""), 0);
         return;
     }
     cw_buf_done(&b);
@@ -153,7 +139,7 @@ void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str 
         close_item(batch);
         return;
     }
-    cw_str kept = keep(batch->responder->arena, body);
+    cw_str kept = cw_rpc_batch_keep(batch->responder->arena, body);
     if (!batch->opts.is_batch) {
         reply(batch, status, kept, challenge, item->retry_s);
         return;

@@ -25,6 +25,7 @@
 #define CW_RPC_BATCH_MAX_BYTES (64u * 1024u * 1024u)
 
 typedef struct cw_rpc_batch cw_rpc_batch;
+typedef struct cw_door_form cw_door_form;
 
 typedef struct cw_rpc_item {
     cw_rpc_batch *batch;
@@ -38,15 +39,15 @@ typedef struct cw_rpc_item {
 } cw_rpc_item;
 
 typedef struct cw_rpc_batch_opts {
-    cw_runtime_loop *rl;  /* NULL: no call is made */
-    cw_view *view;        /* borrowed, for this callback */
-    uint32_t n;           /* messages */
-    bool is_batch;        /* answer with an array */
-    bool detaches;        /* calls go on when the client leaves */
-    unsigned none_status; /* when there is nothing to answer: 202 or 204 */
-    cw_str language;      /* of what is answered; empty: not said */
-    cw_str session;       /* a new one, for the answer; empty: none */
-    cw_str failure;       /* static: what is said when an answer cannot be written */
+    cw_runtime_loop *rl;      /* NULL: no call is made */
+    cw_view *view;            /* borrowed, for this callback */
+    uint32_t n;               /* messages */
+    bool is_batch;            /* answer with an array */
+    bool detaches;            /* calls go on when the client leaves */
+    unsigned none_status;     /* when there is nothing to answer: 202 or 204 */
+    cw_str language;          /* of what is answered; empty: not said */
+    cw_str session;           /* a new one, for the answer; empty: none */
+    const cw_door_form *form; /* of errors (error.h) */
 } cw_rpc_batch_opts;
 
 struct cw_rpc_batch {
@@ -83,9 +84,7 @@ typedef void (*cw_rpc_item_retry_fn)(cw_rpc_item *item, void *ctx);
 CW_MUST_USE bool cw_rpc_item_wait_catalogue(cw_rpc_item *item, cw_rpc_item_retry_fn again,
                                             void *ctx);
 
-/* Have the bytes of a buffer live as long as the request; .p is NULL when that fails. */
-cw_str cw_rpc_batch_keep(cw_http_req *req, cw_buf *b);
-/* Answer the whole request with static bytes. */
-void cw_rpc_batch_reply(cw_http_req *req, unsigned status, cw_str body, cw_str challenge);
+/* Move the bytes of a buffer into an arena; .p is NULL when that fails. The buffer ends. */
+cw_str cw_rpc_batch_keep(cw_arena *arena, cw_buf *b);
 
 #endif

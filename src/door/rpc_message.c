@@ -131,10 +131,3 @@ void cw_rpc_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)
     cw_buf_add_char(out, '}');
     cw_rpc_close(out, id);
 }
-
-void cw_rpc_rate_limited(cw_buf *out, const char *text, uint32_t retry_s, cw_str id)
-{
-    open_error(out, CW_CHALLENGE_CODE, cw_str_from(text));
-    cw_buf_printf(out, ",\"data\":{\"retry_after\":%u}}", retry_s);
-    cw_rpc_close(out, id);
-}

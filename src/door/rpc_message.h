@@ -19,10 +19,6 @@ enum {
     CW_RPC_INTERNAL = -32603,
 };
 
-/* The answer for which no memory is needed. */
-#define CW_MESSAGE_FAILURE                                                                         \
-    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":null}"
-
 /* Whether the Content-Type is application/json, with any parameters. */
 bool cw_rpc_is_json(const cw_http_req *req);
 /* Whether the parameters of a media range or coding say q=0: not acceptable. */
@@ -43,7 +39,5 @@ cw_str cw_rpc_error_detail(const cw_outcome *outcome);
 void cw_rpc_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id);
 /* The same with the specification's message and a readable string as data; empty: no data. */
 void cw_rpc_fail(cw_buf *out, int64_t code, cw_str text, cw_str id);
-/* The error of a call that came too often, with {"retry_after":…} in seconds. */
-void cw_rpc_rate_limited(cw_buf *out, const char *text, uint32_t retry_s, cw_str id);
 
 #endif

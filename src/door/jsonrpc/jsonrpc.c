@@ -12,9 +12,8 @@
 
 #include "call/find.h"
 #include "door/browser.h"
+#include "door/error.h"
 #include "door/query.h"
-#include "door/rpc_batch.h"
-#include "door/rpc_message.h"
 
 #define REFUSED(text)                                                                              \
     CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"},"       \
@@ -29,7 +28,6 @@ const cw_auth_error_bodies cw_authenticate_jsonrpc = {
     .forged = REFUSED(CW_BROWSER_FORGED),
     .calls_by_get = true,
 };
-static const cw_str null_id = CW_STR_INIT("null");
 
 typedef struct rpc_call {
     cw_sink sink;
@@ -37,42 +35,6 @@ typedef struct rpc_call {
 } rpc_call;
 
 /* ---- answers ---- */
-
-static void fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text)
-{
-    cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rpc_fail(&b, code, cw_str_from(text), item->id);
-    cw_rpc_item_reply(item, status, &b, CW_STR(""));
-}
-
-static void refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs)
-{
-    const cw_rpc_batch_opts *opts = &item->batch->opts;
-    cw_challenge_input refused = {.rl = opts->rl,
-                                  .req = cw_responder_req(item->batch->responder),
-                                  .view = opts->view,
-                                  .verdict = verdict,
-                                  .needs = needs};
-    cw_challenge refusal;
-    cw_buf b;
-    if (cw_challenge_make(&refused, item->batch->responder->arena, &refusal)) {
-        fail(item, 500, CW_RPC_INTERNAL, "out of memory");
-        return;
-    }
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rpc_error(&b, CW_CHALLENGE_CODE, cw_str_from(refusal.message), refusal.data, item->id);
-    cw_rpc_item_reply(item, refusal.status, &b, refusal.challenge);
-}
-
-static void fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal)
-{
-    cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rpc_rate_limited(&b, refusal->err.msg, refusal->retry_s, item->id);
-    item->retry_s = refusal->retry_s;
-    cw_rpc_item_reply(item, 429, &b, CW_STR(""));
-}
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
@@ -148,7 +110,7 @@ static void start_call(const message *m, const cw_entry *entry)
     cw_rpc_batch *batch = item->batch;
     rpc_call *call = cw_arena_alloc(batch->responder->arena, sizeof *call);
     if (!call) {
-        fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(item);
         return;
     }
     *call = (rpc_call){.sink = {&sink_ops}, .item = item};
@@ -156,13 +118,13 @@ static void start_call(const message *m, const cw_entry *entry)
     cw_call_error refusal;
     cw_code rc = cw_call_start(batch->opts.rl, &request, &item->call, &refusal);
     if (rc == CW_DECLINED)
-        refuse(item, refusal.verdict, &entry->method->needs);
+        cw_door_refuse(item, refusal.verdict, &entry->method->needs);
     else if (rc == CW_PARAMS)
-        fail(item, 400, CW_RPC_PARAMS, refusal.err.msg);
+        cw_door_fail(item, 400, CW_RPC_PARAMS, refusal.err.msg);
     else if (rc == CW_LIMIT)
-        fail_rate_limited(item, &refusal);
+        cw_door_fail_rate_limited(item, &refusal);
     else if (rc)
-        fail(item, 500, CW_RPC_INTERNAL, refusal.err.msg);
+        cw_door_fail(item, 500, CW_RPC_INTERNAL, refusal.err.msg);
 }
 
 /* The caller may call nothing, or sees no such method. */
@@ -171,9 +133,9 @@ static void refuse_name(const message *m, cw_code rc, cw_verdict verdict)
     if (m->is_notification)
         cw_rpc_item_no_reply(m->item);
     else if (rc == CW_NOTFOUND)
-        fail(m->item, 400, CW_RPC_METHOD, NULL);
+        cw_door_fail(m->item, 400, CW_RPC_METHOD, NULL);
     else
-        refuse(m->item, verdict, NULL);
+        cw_door_refuse(m->item, verdict, NULL);
 }
 
 /* A GET can be made by a link or a picture: it runs only what changes nothing. */
@@ -185,16 +147,16 @@ static void refuse_get(cw_rpc_item *item)
         {CW_STR_INIT("Allow"), CW_STR_INIT("POST, OPTIONS")},
     };
     if (item->batch->opts.is_batch) {
-        fail(item, 405, CW_RPC_INVALID, text);
+        cw_door_fail(item, 405, CW_RPC_INVALID, text);
         return;
     }
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_rpc_fail(&b, CW_RPC_INVALID, cw_str_from(text), item->id);
-    cw_str body = cw_rpc_batch_keep(cw_responder_req(item->batch->responder), &b);
+    cw_str body = cw_rpc_batch_keep(item->batch->responder->arena, &b);
     cw_http_reply(cw_responder_req(item->batch->responder),
                   &(cw_http_response){.status = body.p ? 405 : 500,
-                                      .body = body.p ? body : CW_STR(CW_MESSAGE_FAILURE),
+                                      .body = body.p ? body : cw_door_jsonrpc.failure,
                                       .headers = headers,
                                       .n_headers = CW_COUNT(headers)});
 }
@@ -305,10 +267,10 @@ static const char *check(const cw_json *v, message *ret)
 static void take(const cw_jsonrpc_in *in, cw_rpc_item *item, const cw_json *v)
 {
     message m = {.in = in, .item = item};
-    item->id = null_id;
+    item->id = cw_door_jsonrpc.id;
     const char *problem = check(v, &m);
     if (problem)
-        fail(item, 400, CW_RPC_INVALID, problem);
+        cw_door_fail(item, 400, CW_RPC_INVALID, problem);
     else
         run(&m);
 }
@@ -318,12 +280,9 @@ static void take(const cw_jsonrpc_in *in, cw_rpc_item *item, const cw_json *v)
 /* An error of the request as a whole. */
 static void fail_all(cw_http_req *req, unsigned status, int64_t code, const char *text)
 {
-    cw_buf b;
-    cw_buf_init(&b, 4096);
-    cw_rpc_fail(&b, code, cw_str_from(text), null_id);
-    cw_str body = cw_rpc_batch_keep(req, &b);
-    cw_rpc_batch_reply(req, body.p ? status : 500, body.p ? body : CW_STR(CW_MESSAGE_FAILURE),
-                       CW_STR(""));
+    cw_door_reply_error_all(
+        req, &cw_door_jsonrpc,
+        &(cw_door_error){.status = status, .code = code, .text = cw_str_from(text)});
 }
 
 static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_rpc_batch_opts *opts,
@@ -354,7 +313,8 @@ static bool read_query(cw_http_req *req, cw_str *ret)
     if (state == CW_PARAM_ONCE)
         return true;
     if (state == CW_PARAM_NOMEM)
-        cw_rpc_batch_reply(req, 500, CW_STR(CW_MESSAGE_FAILURE), CW_STR(""));
+        cw_responder_reply_http(req,
+                                &(cw_response){.status = 500, .body = cw_door_jsonrpc.failure});
     else
         fail_all(req, 400, CW_RPC_INVALID,
                  state == CW_PARAM_ABSENT ? "Missing query parameter"
@@ -386,11 +346,8 @@ void cw_jsonrpc_receive(cw_http_req *req, const cw_jsonrpc_in *in)
                  err.msg);
         return;
     }
-    cw_rpc_batch_opts opts = {.rl = in->rl,
-                              .view = in->view,
-                              .n = 1,
-                              .none_status = 204,
-                              .failure = CW_STR(CW_MESSAGE_FAILURE)};
+    cw_rpc_batch_opts opts = {
+        .rl = in->rl, .view = in->view, .n = 1, .none_status = 204, .form = &cw_door_jsonrpc};
     if (cw_json_is(root, CW_JSON_ARRAY)) {
         take_batch(req, in, &opts, root);
         return;

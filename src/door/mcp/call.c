@@ -186,15 +186,15 @@ static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
     cw_rpc_item *item = call->item;
     cw_mcp_call_close(call);
     if (rc == CW_DECLINED)
-        cw_mcp_refuse(item, refusal->verdict, &call->job.entry->method->needs);
+        cw_door_refuse(item, refusal->verdict, &call->job.entry->method->needs);
     else if (rc == CW_LIMIT)
-        cw_mcp_fail_rate_limited(item, refusal);
+        cw_door_fail_rate_limited(item, refusal);
     else if (rc == CW_PARAMS && call->problem)
-        cw_mcp_fail(item, 200, CW_RPC_PARAMS, call->problem);
+        cw_door_fail(item, 200, CW_RPC_PARAMS, call->problem);
     else if (rc == CW_PARAMS || rc == CW_IO)
         call->job.kind->refuse(item, call->era, rc, refusal->err.msg);
     else
-        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, refusal->err.msg);
+        cw_door_fail(item, 500, CW_RPC_INTERNAL, refusal->err.msg);
 }
 
 void cw_mcp_call_run(cw_mcp_call *call)
@@ -278,7 +278,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
     const char *problem = check(r, &level, &token);
     cw_mcp_call *call = cw_arena_alloc(r->responder->arena, sizeof *call);
     if (!call) {
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(r->item);
         return;
     }
     /* A batch is answered as one JSON text. */
@@ -303,7 +303,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
     if (r->era->is_stamped && !problem && !cw_mcp_elicit_resume(r, call))
         return;
     if (!enter(call, r)) {
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(r->item);
         return;
     }
     if (may_stream) {

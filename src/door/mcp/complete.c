@@ -152,7 +152,7 @@ static void ask_source(const cw_mcp_request *r, const question *q)
                                            .refuse = cw_mcp_refuse_as_error};
     cw_str extras = write_extras(q, r->responder->arena);
     if (!extras.p) {
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(r->item);
         return;
     }
     cw_mcp_start(r, &(cw_mcp_target){
@@ -179,9 +179,9 @@ static const cw_entry *find(const cw_mcp_request *r)
                 &found))
             cw_mcp_fail_resource(r, cw_json_text(uri));
     } else {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS,
-                    "ref must be {\"type\":\"ref/prompt\",\"name\":…} or "
-                    "{\"type\":\"ref/resource\",\"uri\":…}");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS,
+                     "ref must be {\"type\":\"ref/prompt\",\"name\":…} or "
+                     "{\"type\":\"ref/resource\",\"uri\":…}");
     }
     return found.entry;
 }
@@ -205,9 +205,9 @@ static bool read_question(const cw_mcp_request *r, question *q)
         q->value = cw_json_text(value);
     q->param = name ? cw_method_param(method, q->name) : NULL;
     if (!name || !value)
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "argument must have a name and a value");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "argument must have a name and a value");
     else if (!q->param && method->exposed->kind != CW_EXPOSED_RESOURCE)
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "There is no argument of this name");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "There is no argument of this name");
     else
         return true;
     return false;
@@ -222,7 +222,7 @@ void cw_mcp_complete(const cw_mcp_request *r)
     cw_verdict verdict = cw_view_verdict(r->view, q.entry);
     if (verdict != CW_VERDICT_ALLOW) {
         cw_mcp_audit_refusal(r, q.entry->method->id, CW_STR(""), verdict);
-        cw_mcp_refuse(r->item, verdict, &q.entry->method->needs);
+        cw_door_refuse(r->item, verdict, &q.entry->method->needs);
         return;
     }
     if (q.param && q.param->schema.n &&

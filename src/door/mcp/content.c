@@ -135,7 +135,7 @@ bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
 void cw_mcp_refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text)
 {
     (void)era;
-    cw_mcp_fail(item, 200, rc == CW_PARAMS ? CW_RPC_PARAMS : CW_RPC_INTERNAL, text);
+    cw_door_fail(item, 200, rc == CW_PARAMS ? CW_RPC_PARAMS : CW_RPC_INTERNAL, text);
 }
 
 /* ---- prompts ---- */

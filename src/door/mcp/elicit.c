@@ -235,7 +235,7 @@ static void answer_input_required(cw_mcp_call *call, const cw_outcome *outcome)
     cw_str state = seal_state(call, outcome);
     cw_buf b;
     if (!state.p) {
-        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(item);
         return;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -323,7 +323,7 @@ bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call)
     call->n_rounds = (unsigned)rounds;
     if (call->answers.p)
         return true;
-    cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+    cw_door_fail_nomem(r->item);
     return false;
 }
 
@@ -389,8 +389,11 @@ static void fail_missing(cw_mcp_call *call, const char *capability)
     }
     snprintf(text, sizeof text, "{\"requiredCapabilities\":%s}", capability);
     cw_mcp_call_close(call);
-    cw_mcp_error(call->item, 400, CW_MCP_CAPABILITY, CW_STR("Missing required client capability"),
-                 cw_str_from(text));
+    cw_door_reply_error(call->item,
+                        &(cw_door_error){.status = 400,
+                                         .code = CW_MCP_CAPABILITY,
+                                         .message = CW_STR("Missing required client capability"),
+                                         .data = cw_str_from(text)});
 }
 
 void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome)

@@ -207,7 +207,7 @@ static bool diff_view(cw_mcp_call *call, cw_view *view)
         return true;
     cw_mcp_call_close(call);
     if (rc == CW_DECLINED)
-        cw_mcp_refuse(call->item, found.verdict, NULL);
+        cw_door_refuse(call->item, found.verdict, NULL);
     else
         call->job.kind->fail_unknown(&r, call->job.name);
     return false;

@@ -17,16 +17,16 @@ static void initialize(const cw_mcp_request *r)
 {
     const cw_json *asked = cw_json_get(r->params, CW_STR("protocolVersion"));
     if (r->item->batch->opts.is_batch) {
-        cw_mcp_fail(r->item, 400, CW_RPC_INVALID, "initialize must not be part of a batch");
+        cw_door_fail(r->item, 400, CW_RPC_INVALID, "initialize must not be part of a batch");
         return;
     }
     if (!cw_json_is(asked, CW_JSON_STRING)) {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "protocolVersion must be a string");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "protocolVersion must be a string");
         return;
     }
     const char *problem = cw_mcp_client_problem(cw_json_get(r->params, CW_STR("clientInfo")));
     if (problem) {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, problem);
         return;
     }
     cw_str version = cw_json_text(asked);
@@ -43,7 +43,7 @@ static void initialize(const cw_mcp_request *r)
     } else {
         cw_str session = cw_mcp_session_make(r, version, client_capabilities, profile);
         if (!session.p) {
-            cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+            cw_door_fail_nomem(r->item);
             return;
         }
         r->item->batch->opts.session = session;
@@ -80,9 +80,9 @@ static void set_level(const cw_mcp_request *r)
     const cw_json *name = cw_json_get(r->params, CW_STR("level"));
     cw_log_level level;
     if (!cw_json_is(name, CW_JSON_STRING) || !cw_mcp_level_parse(cw_json_text(name), &level)) {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS,
-                    "level must be one of debug, info, notice, warning, error, critical, alert, "
-                    "emergency");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS,
+                     "level must be one of debug, info, notice, warning, error, critical, alert, "
+                     "emergency");
         return;
     }
     cw_code rc = CW_OK;
@@ -167,17 +167,23 @@ static bool check_version(const cw_mcp_request *r, bool is_handshake)
 {
     cw_str header = cw_responder_header(r->responder, CW_STR("MCP-Protocol-Version"));
     if (cw_responder_repeats(r->responder, CW_STR("MCP-Protocol-Version"))) {
-        cw_mcp_error(r->item, 400, CW_MCP_HEADER,
-                     CW_STR("Header mismatch: MCP-Protocol-Version stands more than once"),
-                     CW_STR(""));
+        cw_door_reply_error(
+            r->item,
+            &(cw_door_error){
+                .status = 400,
+                .code = CW_MCP_HEADER,
+                .message = CW_STR("Header mismatch: MCP-Protocol-Version stands more than once")});
         return false;
     }
     if (!header.p || is_handshake || cw_mcp_is_legacy(header))
         return true;
-    cw_mcp_error(r->item, 400, CW_MCP_TRANSPORT,
-                 CW_STR("Bad Request: unsupported protocol version (supported: 2025-11-25, "
-                        "2025-06-18, 2025-03-26, 2024-11-05)"),
-                 CW_STR(""));
+    cw_door_reply_error(
+        r->item,
+        &(cw_door_error){
+            .status = 400,
+            .code = CW_MCP_TRANSPORT,
+            .message = CW_STR("Bad Request: unsupported protocol version (supported: 2025-11-25, "
+                              "2025-06-18, 2025-03-26, 2024-11-05)")});
     return false;
 }
 
@@ -196,10 +202,14 @@ bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret)
         return true;
     }
     if (!cw_mcp_session_read(r, ret))
-        cw_mcp_error(r->item, 404, CW_MCP_SESSION, CW_STR("Session not found"), CW_STR(""));
+        cw_door_reply_error(r->item, &(cw_door_error){.status = 404,
+                                                      .code = CW_MCP_SESSION,
+                                                      .message = CW_STR("Session not found")});
     else if (cw_mcp_contradicts(r->responder, ret))
-        cw_mcp_error(r->item, 400, CW_MCP_TRANSPORT, CW_STR("Bad Request: " CW_MCP_CONTRADICTS),
-                     CW_STR(""));
+        cw_door_reply_error(
+            r->item, &(cw_door_error){.status = 400,
+                                      .code = CW_MCP_TRANSPORT,
+                                      .message = CW_STR("Bad Request: " CW_MCP_CONTRADICTS)});
     else
         return true;
     return false;

@@ -35,17 +35,19 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_responder
     cw_str version = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
     cw_mcp_session *session = cw_arena_alloc(responder->arena, sizeof *session);
     if (!session)
-        cw_rpc_batch_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+        cw_responder_reply_http(req, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
     else if (!has_sessions(req, rl))
         cw_http_reply_not_allowed(req);
     else if (version.p && !cw_mcp_is_legacy(version))
-        cw_mcp_fail_all(responder, 400, CW_MCP_TRANSPORT, "Unsupported protocol version");
+        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_MCP_TRANSPORT,
+                        "Unsupported protocol version");
     else if (!cw_responder_header(responder, CW_STR("Mcp-Session-Id")).p)
-        cw_mcp_fail_all(responder, 400, CW_MCP_TRANSPORT, "Mcp-Session-Id is missing");
+        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_MCP_TRANSPORT,
+                        "Mcp-Session-Id is missing");
     else if (!cw_mcp_session_open(door, responder, rl, view, session))
-        cw_mcp_fail_all(responder, 404, CW_MCP_SESSION, "Session not found");
+        cw_door_fail_to(responder, &cw_door_mcp, 404, CW_MCP_SESSION, "Session not found");
     else if (cw_mcp_contradicts(responder, session))
-        cw_mcp_fail_all(responder, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
+        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
     else
         return session;
     return NULL;
@@ -74,7 +76,7 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_mcp_session *session = NULL;
     cw_call_found found;
     if (!responder)
-        cw_rpc_batch_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+        cw_responder_reply_http(req, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
     else
         session = open_session(self, req, responder, rl, view);
     if (!session)
@@ -89,12 +91,13 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
         return;
     }
     if (!responder->can_stream) {
-        cw_mcp_fail_all(responder, 406, CW_MCP_TRANSPORT, "Accept must allow text/event-stream");
+        cw_door_fail_to(responder, &cw_door_mcp, 406, CW_MCP_TRANSPORT,
+                        "Accept must allow text/event-stream");
         return;
     }
     cw_code rc = cw_mcp_subscribe_session(self, responder, rl, view, session);
     if (rc)
-        cw_mcp_fail_all(responder, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
+        cw_door_fail_to(responder, &cw_door_mcp, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
                         rc == CW_LIMIT ? "Too many streams are open" : "out of memory");
     else
         cw_responder_open(responder);
@@ -105,7 +108,7 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_responder *responder = cw_responder_of(req);
     const cw_mcp_session *session = NULL;
     if (!responder)
-        cw_rpc_batch_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+        cw_responder_reply_http(req, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
     else
         session = open_session(self, req, responder, rl, view);
     if (!session)
@@ -115,14 +118,14 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_mcp_session_owner_init(&owner, view, responder);
     cw_code rc = cw_mcp_session_store_end(&door->memory, &owner, session);
     if (rc) {
-        cw_mcp_fail_all(responder, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
+        cw_door_fail_to(responder, &cw_door_mcp, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
                         rc == CW_LIMIT ? "Too many sessions of this caller were ended: this one "
                                          "ends when its time is over"
                                        : "out of memory");
         return;
     }
     cw_mcp_close_streams(self, rl, session, NULL);
-    cw_rpc_batch_reply(req, 204, CW_STR(""), CW_STR(""));
+    cw_responder_reply_http(req, &(cw_response){.status = 204, .body = CW_STR("")});
 }
 
 void cw_mcp_on_get(cw_http_req *req, void *self)
@@ -146,9 +149,9 @@ static cw_str read_uri(const cw_mcp_request *r)
     if (!cw_mcp_may(r, /* discovers= */ true))
         return (cw_str){NULL, 0};
     if (!cw_json_is(uri, CW_JSON_STRING) || cw_json_text(uri).n == 0)
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "uri must be a string");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "uri must be a string");
     else if (!r->session->is_named)
-        cw_mcp_fail(r->item, 200, CW_RPC_INVALID, "Subscriptions need a session");
+        cw_door_fail(r->item, 200, CW_RPC_INVALID, "Subscriptions need a session");
     else
         return cw_json_text(uri);
     return (cw_str){NULL, 0};

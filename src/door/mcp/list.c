@@ -47,9 +47,9 @@ static bool read_cursor(page *p)
         return true;
     }
     if (rc == CW_NOMEM)
-        cw_mcp_fail(p->r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(p->r->item);
     else
-        cw_mcp_fail(p->r->item, 200, CW_RPC_PARAMS, "cursor is not one of this list");
+        cw_door_fail(p->r->item, 200, CW_RPC_PARAMS, "cursor is not one of this list");
     return false;
 }
 
@@ -180,14 +180,14 @@ void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
         return;
     cw_call_error refusal = {0};
     if (cw_call_may_list(r->rl, r->view, cw_responder_peer(r->responder), &refusal)) {
-        cw_mcp_fail_rate_limited(r->item, &refusal);
+        cw_door_fail_rate_limited(r->item, &refusal);
         return;
     }
     if (!read_cursor(&p))
         return;
     bool is_short = p.reader.is_aliased && !cw_snapshot_aliases(cw_view_snapshot(p.view));
     if (is_short || get_page(&p, &d)) {
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(r->item);
         return;
     }
     answer(&p, d);

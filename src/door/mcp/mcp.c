@@ -30,33 +30,6 @@ const cw_auth_error_bodies cw_mcp_auth_error_bodies = {
 
 /* ---- errors ---- */
 
-void cw_mcp_error(cw_rpc_item *item, unsigned status, int64_t code, cw_str message, cw_str data)
-{
-    cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rpc_error(&b, code, message, data, item->id);
-    cw_rpc_item_reply(item, status, &b, CW_STR(""));
-}
-
-void cw_mcp_fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text)
-{
-    cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rpc_fail(&b, code, cw_str_from(text), item->id);
-    cw_rpc_item_reply(item, status, &b, CW_STR(""));
-}
-
-void cw_mcp_error_of(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,
-                     cw_buf *data)
-{
-    if (message->code || data->code)
-        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
-    else
-        cw_mcp_error(item, status, code, cw_buf_str(message), cw_buf_str(data));
-    cw_buf_done(message);
-    cw_buf_done(data);
-}
-
 void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
 {
     cw_buf text, data;
@@ -64,7 +37,7 @@ void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
     cw_buf_init(&data, SIZE_MAX / 2);
     cw_buf_printf(&text, "Unknown %s: ", what);
     cw_buf_add(&text, name);
-    cw_mcp_error_of(r->item, 200, CW_RPC_PARAMS, &text, &data);
+    cw_door_fail_with(r->item, 200, CW_RPC_PARAMS, &text, &data);
 }
 
 const char *cw_mcp_door_name(const cw_responder *responder)
@@ -97,49 +70,8 @@ bool cw_mcp_may(const cw_mcp_request *r, bool discovers)
     cw_call_found found;
     if (CW_LIKELY(!cw_mcp_find(r, (cw_call_lookup){.discovers = discovers}, &found)))
         return true;
-    cw_mcp_refuse(r->item, found.verdict, NULL);
+    cw_door_refuse(r->item, found.verdict, NULL);
     return false;
-}
-
-void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal)
-{
-    cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rpc_rate_limited(&b, refusal->err.msg, refusal->retry_s, item->id);
-    item->retry_s = refusal->retry_s;
-    cw_rpc_item_reply(item, 429, &b, CW_STR(""));
-}
-
-void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs)
-{
-    const cw_rpc_batch_opts *opts = &item->batch->opts;
-    cw_responder *responder = item->batch->responder;
-    cw_challenge_input refused = {.rl = opts->rl,
-                                  .req = responder->session ? NULL : cw_responder_req(responder),
-                                  .view = opts->view,
-                                  .verdict = verdict,
-                                  .needs = needs,
-                                  .names_all = true};
-    cw_challenge refusal;
-    cw_buf b;
-    if (cw_challenge_make(&refused, item->batch->responder->arena, &refusal)) {
-        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
-        return;
-    }
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rpc_error(&b, CW_CHALLENGE_CODE, cw_str_from(refusal.message), refusal.data, item->id);
-    cw_rpc_item_reply(item, refusal.status, &b, refusal.challenge);
-}
-
-void cw_mcp_fail_all(cw_responder *responder, unsigned status, int64_t code, const char *text)
-{
-    cw_buf b;
-    cw_buf_init(&b, 4096);
-    cw_rpc_fail(&b, code, cw_str_from(text), (cw_str){NULL, 0});
-    cw_str body = b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(responder->arena, cw_buf_str(&b));
-    cw_buf_done(&b);
-    cw_responder_reply(responder, &(cw_response){.status = body.p ? status : 500,
-                                                 .body = body.p ? body : CW_STR(CW_MCP_FAILURE)});
 }
 
 /* ---- one message ---- */
@@ -170,7 +102,7 @@ void cw_mcp_dispatch(const cw_mcp_request *r)
             return;
         }
     }
-    cw_mcp_fail(r->item, r->era->unknown_status, CW_RPC_METHOD, NULL);
+    cw_door_fail(r->item, r->era->unknown_status, CW_RPC_METHOD, NULL);
 }
 
 typedef enum kind { INVALID, REQUEST, NOTIFICATION, RESPONSE } kind;
@@ -244,10 +176,14 @@ static void fail_envelope(const cw_mcp_request *r)
     bool has_meta = cw_json_is(cw_json_get(r->params, CW_STR("_meta")), CW_JSON_OBJECT);
     cw_str missing = has_meta ? CW_STR("{\"envelope\":{\"missing\":[\"" CW_MCP_CLAIM "\"]}}")
                               : CW_STR("{\"envelope\":{\"missing\":[\"_meta\"]}}");
-    cw_mcp_error(r->item, 400, CW_RPC_PARAMS,
-                 CW_STR("Invalid params: the request lacks what its protocol version needs in "
-                        "_meta"),
-                 missing);
+    cw_door_reply_error(
+        r->item,
+        &(cw_door_error){.status = 400,
+                         .code = CW_RPC_PARAMS,
+                         .message = CW_STR(
+                             "Invalid params: the request lacks what its protocol version needs in "
+                             "_meta"),
+                         .data = missing});
 }
 
 static bool has_modern_header(const cw_responder *responder)
@@ -260,8 +196,12 @@ static void route(cw_mcp_request *r)
 {
     bool is_handshake = cw_str_is(r->method, "initialize") && !cw_mcp_has_envelope(r->params);
     if (is_handshake && has_modern_header(r->responder)) {
-        cw_mcp_error(r->item, 400, CW_MCP_HEADER,
-                     CW_STR("MCP-Protocol-Version names a version without initialize"), CW_STR(""));
+        cw_door_reply_error(
+            r->item,
+            &(cw_door_error){
+                .status = 400,
+                .code = CW_MCP_HEADER,
+                .message = CW_STR("MCP-Protocol-Version names a version without initialize")});
     } else if (r->meta.claim && !is_handshake) {
         r->era = &cw_mcp_modern;
         if (!r->era->detaches)
@@ -305,7 +245,7 @@ static void take(cw_mcp_request *r, const cw_json *v)
     const char *problem;
     switch (classify(v, r, &problem)) {
     case INVALID:
-        cw_mcp_fail(r->item, 400, CW_RPC_INVALID, problem);
+        cw_door_fail(r->item, 400, CW_RPC_INVALID, problem);
         return;
     case NOTIFICATION:
     case RESPONSE:
@@ -354,18 +294,18 @@ static void take_batch(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts 
     opts->is_batch = true;
     opts->n = cw_json_count(list);
     if (!cw_mcp_session_open(door, responder, opts->rl, opts->view, &session)) {
-        cw_mcp_fail_all(responder, 404, CW_MCP_SESSION, "Session not found");
+        cw_door_fail_to(responder, &cw_door_mcp, 404, CW_MCP_SESSION, "Session not found");
         return;
     }
     if (cw_mcp_contradicts(responder, &session)) {
-        cw_mcp_fail_all(responder, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
+        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
         return;
     }
     char text[64];
     const char *problem =
         check_batch(responder, &session, list, cw_runtime_settings_of(opts->rl)->batch, text);
     if (problem) {
-        cw_mcp_fail_all(responder, 400, CW_RPC_INVALID, problem);
+        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_RPC_INVALID, problem);
         return;
     }
     cw_rpc_batch *batch = cw_rpc_batch_new(responder, opts);
@@ -409,19 +349,18 @@ void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, 
     CW_UNINIT cw_err err;
     cw_code rc = cw_json_read(body, NULL, responder->arena, &root, NULL, &err);
     if (rc == CW_NOMEM) {
-        cw_responder_reply(responder,
-                           &(cw_response){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});
+        cw_responder_reply(responder, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
         return;
     }
     if (rc) {
-        cw_mcp_fail_all(responder, 400, CW_RPC_PARSE, err.msg);
+        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_RPC_PARSE, err.msg);
         return;
     }
     cw_rpc_batch_opts opts = {.rl = rl,
                               .view = view,
                               .none_status = 202,
                               .detaches = cw_mcp_legacy.detaches, /* until it claims to be modern */
-                              .failure = CW_STR(CW_MCP_FAILURE)};
+                              .form = &cw_door_mcp};
     if (cw_json_is(root, CW_JSON_ARRAY))
         take_batch(door, responder, &opts, root);
     else
@@ -432,9 +371,10 @@ static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, 
 {
     cw_responder *responder = cw_responder_of(req);
     if (!responder)
-        cw_rpc_batch_reply(req, 500, CW_STR(CW_MCP_FAILURE), CW_STR(""));
+        cw_responder_reply_http(req, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
     else if (!cw_rpc_is_json(req))
-        cw_mcp_fail_all(responder, 415, CW_MCP_TRANSPORT, "Content-Type must be application/json");
+        cw_door_fail_to(responder, &cw_door_mcp, 415, CW_MCP_TRANSPORT,
+                        "Content-Type must be application/json");
     else
         cw_mcp_receive(self, responder, rl, view, cw_http_req_body(req));
 }

@@ -33,7 +33,7 @@
 
 #include "access/login/session_watch.h"
 #include "call/find.h"
-#include "door/authenticate.h"
+#include "door/error.h"
 #include "door/mcp/mcp.h"
 #include "door/mcp/session_store.h"
 #include "door/mcp/stream_expiry.h"
@@ -46,9 +46,6 @@
 /* Behind the members of a stamped result. */
 #define CW_MCP_RESULT_META                                                                         \
     "\"resultType\":\"complete\",\"_meta\":{\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}"
-
-#define CW_MCP_FAILURE                                                                             \
-    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"}}"
 
 enum {
     CW_MCP_SESSION = -32001,     /* legacy: no such session */
@@ -166,28 +163,16 @@ extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
 /* mcp.c */
 /* Run by name, or answer that the method is unknown. */
 void cw_mcp_dispatch(const cw_mcp_request *r);
-/* An error with the specification's message and `text` as data. */
-void cw_mcp_fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text);
-/* An error with this message and data (JSON, or empty). */
-void cw_mcp_error(cw_rpc_item *item, unsigned status, int64_t code, cw_str message, cw_str data);
-/* The same out of buffers, which end here; when one of them has failed, that is the error. */
-void cw_mcp_error_of(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,
-                     cw_buf *data);
 /* Whether the caller may call, or (`discovers`) list, anything; else the message is answered. */
 bool cw_mcp_may(const cw_mcp_request *r, bool discovers);
 /* Look a name up (call/find.h); view, door, peer and arena are those of the request. */
 CW_MUST_USE cw_code cw_mcp_find(const cw_mcp_request *r, cw_call_lookup lookup, cw_call_found *ret);
 /* -32602: the caller sees no tool or prompt (`what`) of this name. */
 void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name);
-void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs);
-/* Too many calls: 429, and a text that says when to try again. */
-void cw_mcp_fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal);
 /* Record a refusal that cw_call_find does not record. */
 void cw_mcp_audit_refusal(const cw_mcp_request *r, cw_str name, cw_str detail, cw_verdict verdict);
 /* For the audit: "mcp" or "stdio". */
 const char *cw_mcp_door_name(const cw_responder *responder);
-/* An error of the request as a whole, without id. */
-void cw_mcp_fail_all(cw_responder *responder, unsigned status, int64_t code, const char *text);
 /* The language that the caller wants to read, or NULL. */
 const cw_language *cw_mcp_language(const cw_mcp_request *r);
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);

@@ -134,7 +134,7 @@ void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
         cw_json_close(&w);
     }
     cw_buf_printf(&text, "Header mismatch: %.*s %s", CW_STR_ARG(name), problem);
-    cw_mcp_error_of(r->item, 400, CW_MCP_HEADER, &text, &data);
+    cw_door_fail_with(r->item, 400, CW_MCP_HEADER, &text, &data);
 }
 
 /* True when the header repeats what the body says; else the request is answered. */
@@ -186,7 +186,7 @@ static bool check_client(const cw_mcp_request *r)
 {
     const char *problem = cw_mcp_client_problem(r->meta.client);
     if (problem)
-        cw_mcp_fail(r->item, 400, CW_RPC_PARAMS, problem);
+        cw_door_fail(r->item, 400, CW_RPC_PARAMS, problem);
     return !problem;
 }
 
@@ -202,8 +202,13 @@ static bool check_envelope(const cw_mcp_request *r)
         data = CW_STR("{\"envelope\":{\"invalid\":[\"" CW_MCP_META("clientCapabilities") "\"]}}");
     else
         return check_client(r);
-    cw_mcp_error(r->item, 400, CW_RPC_PARAMS,
-                 CW_STR("Invalid params: a required member of _meta is missing or wrong"), data);
+    cw_door_reply_error(
+        r->item,
+        &(cw_door_error){
+            .status = 400,
+            .code = CW_RPC_PARAMS,
+            .message = CW_STR("Invalid params: a required member of _meta is missing or wrong"),
+            .data = data});
     return false;
 }
 
@@ -221,7 +226,7 @@ static bool check_version(const cw_mcp_request *r)
     cw_buf_add(&data, CW_STR("{\"supported\":[\"" VERSION "\"],\"requested\":"));
     cw_json_escape(&data, claim);
     cw_buf_add_char(&data, '}');
-    cw_mcp_error_of(r->item, 400, CW_MCP_UNSUPPORTED, &text, &data);
+    cw_door_fail_with(r->item, 400, CW_MCP_UNSUPPORTED, &text, &data);
     return false;
 }
 

@@ -109,7 +109,7 @@ static cw_view *view_of(listener *l)
     return l->view ? l->view : cw_runtime_anonymous(l->watch.rl);
 }
 
-/* Whether the caller sees this resource, still: it may have asked long ago. CW_DECLINED: it does
+/* Whether the caller sees this resource, still: it may have asked long ago. CW_NOTFOUND: it does
  * not; CW_NOMEM. */
 static cw_code find_subscriber(listener *l, cw_str uri)
 {
@@ -125,7 +125,7 @@ static cw_code find_subscriber(listener *l, cw_str uri)
 static bool notify_uri(listener *l, cw_str uri)
 {
     cw_code rc = find_subscriber(l, uri);
-    if (rc == CW_DECLINED)
+    if (rc == CW_NOTFOUND)
         return true;
     if (!rc)
         return notify(l, CW_STR("notifications/resources/updated"), uri);

@@ -41,7 +41,7 @@ static bool check(const cw_mcp_request *r, const cw_param_headers *mirror)
 {
     char *text = cw_arena_printf(r->responder->arena, PREFIX "%.*s", CW_STR_ARG(mirror->header));
     if (!text) {
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(r->item);
         return false;
     }
     cw_str name = cw_str_from(text), raw = cw_responder_header(r->responder, name);
@@ -61,7 +61,7 @@ bool cw_mcp_check_param_headers(const cw_mcp_request *r, const cw_method *method
         return true;
     /* They were right when the catalogue was made: this fails without memory only. */
     if (cw_param_headers_find(method, arguments, r->responder->arena, &mirrors, &n, NULL)) {
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(r->item);
         return false;
     }
     for (size_t i = 0; i < n; i++) {

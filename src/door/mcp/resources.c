@@ -40,7 +40,7 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
     cw_buf_add(&text, CW_STR("Resource not found: "));
     cw_buf_add(&text, uri);
     cw_mcp_add_address(&data, uri);
-    cw_mcp_error_of(r->item, 200, r->era->no_resource, &text, &data);
+    cw_door_fail_with(r->item, 200, r->era->no_resource, &text, &data);
 }
 
 /* ---- arguments ---- */
@@ -95,7 +95,7 @@ static void start(const cw_mcp_request *r, cw_mcp_target *job, const cw_json *gi
     if (given) {
         job->params = type_arguments(job->entry->method, given, r->responder->arena);
         if (!job->params) {
-            cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+            cw_door_fail_nomem(r->item);
             return;
         }
     }
@@ -112,7 +112,7 @@ static cw_str wanted(const cw_mcp_request *r, cw_str name, const char *problem)
         return (cw_str){NULL, 0};
     if (cw_json_is(v, CW_JSON_STRING))
         return cw_json_text(v);
-    cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
+    cw_door_fail(r->item, 200, CW_RPC_PARAMS, problem);
     return (cw_str){NULL, 0};
 }
 
@@ -132,7 +132,7 @@ void cw_mcp_get_prompt(const cw_mcp_request *r)
     if (!name.p)
         return;
     if (arguments && !cw_json_is(arguments, CW_JSON_OBJECT)) {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "arguments must be an object");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "arguments must be an object");
         return;
     }
     cw_call_found found;
@@ -162,7 +162,7 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
     if (!rc && found.variables.n)
         rc = cw_json_read(found.variables, NULL, r->responder->arena, &given, NULL, NULL);
     if (rc) {
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(r->item);
         return;
     }
     start(r, &(cw_mcp_target){.kind = &kind, .entry = found.entry, .name = uri, .address = uri},

@@ -99,9 +99,10 @@ void cw_mcp_fail_session_store(cw_rpc_item *item, cw_code rc)
     const cw_str text =
         CW_STR("Too much is remembered of this caller's sessions: end some of them");
     if (rc == CW_LIMIT)
-        cw_mcp_error(item, 200, CW_CHALLENGE_CODE, text, CW_STR(""));
+        cw_door_reply_error(
+            item, &(cw_door_error){.status = 200, .code = CW_CHALLENGE_CODE, .message = text});
     else
-        cw_mcp_fail(item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(item);
 }
 
 /* ---- the name ---- */

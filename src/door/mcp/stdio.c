@@ -306,7 +306,7 @@ static void on_line(cw_lines *l, cw_str text)
         cw_mcp_receive(s->opts.door, &p->base, rl, cw_runtime_anonymous(rl),
                        cw_str_make(body, text.n));
     else
-        on_reply(&p->base, &(cw_response){.status = 500, .body = CW_STR(CW_MCP_FAILURE)});
+        on_reply(&p->base, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
     set_pace(s);
 }
 
@@ -316,7 +316,7 @@ static void on_dropped(cw_lines *l, cw_code why)
     answer_failure(s, why == CW_LIMIT
                           ? CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":"
                                    "\"Parse error\",\"data\":\"The line is too long\"}}")
-                          : CW_STR(CW_MCP_FAILURE));
+                          : cw_door_mcp.failure);
 }
 
 /* ---- stopping ---- */

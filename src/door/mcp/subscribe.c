@@ -116,11 +116,11 @@ static cw_code enter_by_id(const cw_mcp_request *r, listener *l)
 static void refuse(const cw_mcp_request *r, cw_code rc)
 {
     if (rc == CW_PARAMS)
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "resourceSubscriptions are too long");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "resourceSubscriptions are too long");
     else if (rc == CW_LIMIT)
-        cw_mcp_fail(r->item, 503, CW_RPC_INTERNAL, "Too many subscriptions are open");
+        cw_door_fail(r->item, 503, CW_RPC_INTERNAL, "Too many subscriptions are open");
     else
-        cw_mcp_fail(r->item, 500, CW_RPC_INTERNAL, "out of memory");
+        cw_door_fail_nomem(r->item);
 }
 
 static void open_stream(const cw_mcp_request *r, const cw_json *filter)
@@ -153,9 +153,9 @@ void cw_mcp_subscriptions_listen(const cw_mcp_request *r)
     if (!cw_mcp_may(r, /* discovers= */ true))
         return;
     if (!cw_json_is(filter, CW_JSON_OBJECT))
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
     else if (!r->responder->can_stream)
-        cw_mcp_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
+        cw_door_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
     else
         open_stream(r, filter);
 }

@@ -73,7 +73,7 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
     else if (arguments && !cw_json_is(arguments, CW_JSON_OBJECT))
         problem = "arguments must be an object";
     if (problem) {
-        cw_mcp_fail(r->item, 200, CW_RPC_PARAMS, problem);
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, problem);
         return;
     }
     cw_call_found found;

@@ -148,7 +148,7 @@ void cw_login_page_send(cw_http_req *req, const cw_runtime_loop *rl, const cw_lo
         add(&headers, CW_STR("Retry-After"), cw_digits_u64(page->retry_s, seconds));
     cw_buf_init(&b, PAGE_MAX_BYTES);
     write_page(&b, page, config && config->mcp.title.n ? config->mcp.title : CW_STR("Causeway"));
-    cw_str kept = cw_rpc_batch_keep(req, &b);
+    cw_str kept = cw_rpc_batch_keep(cw_http_req_arena(req), &b);
     if (!kept.p) {
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
         return;

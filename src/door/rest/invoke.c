@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* invoke.c - POST /mcp/tools/invoke: {"name":…,"arguments":{…}} to {"result":…}. */
 #include "door/rest/reply.h"
-#include "door/rpc_batch.h"
-#include "door/rpc_message.h"
 #include "json/write.h"
 
 typedef struct invocation {
@@ -12,18 +10,9 @@ typedef struct invocation {
 
 /* ---- what comes back ---- */
 
-static void fail_with(cw_rpc_item *item, unsigned status, const char *code, cw_str message,
-                      cw_str data)
-{
-    cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rest_write_error(&b, code, message, data);
-    cw_rpc_item_reply(item, status, &b, CW_STR(""));
-}
-
 static void fail(cw_rpc_item *item, unsigned status, const char *code, cw_str message)
 {
-    fail_with(item, status, code, message, CW_STR(""));
+    cw_door_reply_error(item, &(cw_door_error){.status = status, .name = code, .text = message});
 }
 
 /* The method's message with its data: text for people, and as it is for programs. */
@@ -38,8 +27,11 @@ static void fail_method(cw_rpc_item *item, const cw_outcome *outcome)
         cw_buf_add(&text, CW_STR(": "));
         cw_buf_add(&text, more);
     }
-    fail_with(item, 500, "execution_error", text.code ? outcome->message : cw_buf_str(&text),
-              has_data ? cw_json_span(outcome->data) : CW_STR(""));
+    cw_door_reply_error(
+        item, &(cw_door_error){.status = 500,
+                               .name = "execution_error",
+                               .text = text.code ? outcome->message : cw_buf_str(&text),
+                               .data = has_data ? cw_json_span(outcome->data) : CW_STR("")});
     cw_buf_done(&text);
 }
 
@@ -89,38 +81,13 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 
 /* ---- the way in ---- */
 
-static void refuse(cw_rpc_item *item, cw_verdict verdict, const cw_entry *entry)
-{
-    const cw_rpc_batch_opts *opts = &item->batch->opts;
-    cw_challenge_input refused = {.rl = opts->rl,
-                                  .req = cw_responder_req(item->batch->responder),
-                                  .view = opts->view,
-                                  .verdict = verdict,
-                                  .needs = &entry->method->needs};
-    cw_challenge refusal;
-    cw_buf b;
-    if (cw_challenge_make(&refused, item->batch->responder->arena, &refusal)) {
-        fail(item, 503, "unavailable", CW_STR("out of memory"));
-        return;
-    }
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rest_write_error(&b, refusal.code, cw_str_from(refusal.message), refusal.data);
-    cw_rpc_item_reply(item, refusal.status, &b, refusal.challenge);
-}
-
-static void fail_rate_limited(cw_rpc_item *item, const cw_call_error *refusal)
-{
-    item->retry_s = refusal->retry_s;
-    fail(item, 429, "too_many_requests", cw_str_from(refusal->err.msg));
-}
-
 static void start(cw_rpc_item *item, const cw_entry *entry, const cw_json *arguments)
 {
     static const cw_sink_ops ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
     const cw_rpc_batch_opts *opts = &item->batch->opts;
     invocation *call = cw_arena_alloc(item->batch->responder->arena, sizeof *call);
     if (!call) {
-        fail(item, 503, "unavailable", CW_STR("out of memory"));
+        cw_door_fail_nomem(item);
         return;
     }
     *call = (invocation){.sink = {&ops}, .item = item};
@@ -134,12 +101,12 @@ static void start(cw_rpc_item *item, const cw_entry *entry, const cw_json *argum
     cw_call_error refusal;
     cw_code rc = cw_call_start(opts->rl, &request, &item->call, &refusal);
     if (rc == CW_DECLINED)
-        refuse(item, refusal.verdict, entry);
+        cw_door_refuse(item, refusal.verdict, &entry->method->needs);
     else if (rc == CW_PARAMS)
         fail(item, 400, refusal.lacks_required ? "missing_parameter" : "invalid_arguments",
              cw_str_from(refusal.err.msg));
     else if (rc == CW_LIMIT)
-        fail_rate_limited(item, &refusal);
+        cw_door_fail_rate_limited(item, &refusal);
     else if (rc)
         fail(item, 503, "unavailable", cw_str_from(refusal.err.msg));
 }
@@ -161,7 +128,7 @@ static const cw_json *read_body(cw_http_req *req)
     cw_code rc =
         cw_json_read(cw_http_req_body(req), NULL, cw_http_req_arena(req), &root, NULL, &err);
     if (rc == CW_NOMEM) {
-        cw_rest_fail(req, 503, "unavailable", "out of memory");
+        cw_door_fail_nomem_all(req, &cw_door_rest);
         return NULL;
     }
     if (rc || !is_container(root)) {
@@ -208,7 +175,7 @@ static void invoke(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *s
         return;
     }
     cw_rpc_batch_opts opts = {
-        .rl = rl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(CW_REST_FAILURE)};
+        .rl = rl, .view = view, .n = 1, .none_status = 204, .form = &cw_door_rest};
     cw_rpc_batch *batch = cw_rpc_batch_of(req, &opts);
     if (batch)
         start(&batch->items[0], found.entry, arguments);

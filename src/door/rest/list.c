@@ -56,7 +56,7 @@ static bool read_offset(cw_http_req *req, uint64_t *ret)
             return true;
         break;
     case CW_PARAM_NOMEM:
-        cw_rest_fail(req, 503, "unavailable", "out of memory");
+        cw_door_fail_nomem_all(req, &cw_door_rest);
         return false;
     case CW_PARAM_INVALID:
         break;
@@ -89,7 +89,7 @@ static void list(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *sel
     if (!cw_rest_may_discover(req, rl, view) || !read_offset(req, &p.offset))
         return;
     if (clamp(&p)) {
-        cw_rest_fail(req, 503, "unavailable", "out of memory");
+        cw_door_fail_nomem_all(req, &cw_door_rest);
         return;
     }
     cw_rest_document doc = {
@@ -149,7 +149,7 @@ static bool read_name(cw_http_req *req, cw_str *ret)
     if (state == CW_PARAM_ONCE && ret->n && !cw_str_is(*ret, "0"))
         return true;
     if (state == CW_PARAM_NOMEM)
-        cw_rest_fail(req, 503, "unavailable", "out of memory");
+        cw_door_fail_nomem_all(req, &cw_door_rest);
     else if (state == CW_PARAM_INVALID)
         cw_rest_fail(req, 400, "invalid_arguments",
                      "Parameter \"name\" must stand there once, as one text");

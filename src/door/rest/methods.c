@@ -15,7 +15,6 @@
 #include "catalogue/cursor.h"
 #include "catalogue/translate.h"
 #include "door/rest/reply.h"
-#include "door/rpc_batch.h"
 #include "json/write.h"
 
 #define PAGE 1000u
@@ -191,29 +190,13 @@ static void write_method(cw_buf *out, void *ctx)
 
 /* ---- the requests ---- */
 
-static void fail_nomem(cw_http_req *req)
-{
-    cw_rest_fail(req, 503, "unavailable", "out of memory");
-}
-
 /* Calling is what these methods are for: who may not is asked to log in, as on /jsonrpc. */
 static bool may_ask(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
 {
     cw_call_found found;
-    cw_challenge refusal;
-    cw_buf b;
     if (!cw_rest_find(req, rl, (cw_call_lookup){.view = view}, &found))
         return cw_rest_may_discover(req, rl, view);
-    cw_challenge_input refused = {.rl = rl, .req = req, .view = view, .verdict = found.verdict};
-    if (cw_challenge_make(&refused, cw_http_req_arena(req), &refusal)) {
-        fail_nomem(req);
-        return false;
-    }
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rest_write_error(&b, refusal.code, cw_str_from(refusal.message), CW_STR(""));
-    cw_str body = cw_rpc_batch_keep(req, &b);
-    cw_rpc_batch_reply(req, body.p ? refusal.status : 503, body.p ? body : CW_STR(CW_REST_FAILURE),
-                       body.p ? refusal.challenge : CW_STR(""));
+    cw_door_refuse_all(req, &cw_door_rest, rl, view, found.verdict, NULL);
     return false;
 }
 
@@ -226,7 +209,7 @@ static bool read_offset(cw_http_req *req, page *p)
     bool is_right = state == CW_PARAM_ABSENT ||
                     (state == CW_PARAM_ONCE && (!cursor.n || cw_cursor_parse(cursor, &p->offset)));
     if (state == CW_PARAM_NOMEM || cw_view_page(p->view, CW_VIEW_METHODS, 0, NULL, 0, &n, &total)) {
-        fail_nomem(req);
+        cw_door_fail_nomem_all(req, &cw_door_rest);
         return false;
     }
     /* Only what links.next has: the pages are large. */

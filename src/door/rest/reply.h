@@ -4,20 +4,15 @@
 #define CW_DOOR_REST_REPLY_H
 
 #include "call/find.h"
-#include "door/authenticate.h"
+#include "door/error.h"
 #include "door/query.h"
 #include "json/write.h"
 #include "net/server/router.h"
-
-#define CW_REST_FAILURE                                                                            \
-    "{\"error\":{\"code\":\"internal_error\",\"message\":\"The answer could not be written\"}}"
 
 /* The tool that a request names is not there: have `fn` run anew when there is another catalogue,
  * as cw_rpc_item_wait_catalogue. False: refuse it now. */
 CW_MUST_USE bool cw_rest_wait_catalogue(cw_http_req *req, cw_runtime_loop *rl, cw_view *view,
                                         cw_authenticated_fn fn);
-/* {"error":{"code":…,"message":…,"data":…}}; `data` is JSON, or empty for none. */
-void cw_rest_write_error(cw_buf *out, const char *code, cw_str message, cw_str data);
 /* Answer with an error, never to be stored. */
 void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message);
 /* 404: unknown and forbidden are the same bytes. */

@@ -1,45 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "door/rest/rest.h"
 
-#include "base/digits.h"
 #include "base/utf8.h"
 #include "call/call.h"
 #include "door/negotiate.h"
 #include "door/oauth_challenge.h"
 #include "door/rest/reply.h"
-#include "door/rpc_batch.h"
 
 #define MAX_HEADERS 10
 #define MARK 1 /* a byte that no JSON text has */
 
 /* ---- errors ---- */
 
-void cw_rest_write_error(cw_buf *out, const char *code, cw_str message, cw_str data)
-{
-    cw_buf_add(out, CW_STR("{\"error\":{\"code\":"));
-    cw_json_escape(out, cw_str_from(code));
-    cw_buf_add(out, CW_STR(",\"message\":"));
-    cw_json_escape(out, message);
-    if (data.n) {
-        cw_buf_add(out, CW_STR(",\"data\":"));
-        cw_buf_add(out, data);
-    }
-    cw_buf_add(out, CW_STR("}}"));
-}
-
-static void reply_error(cw_http_req *req, unsigned status, cw_buf *body)
-{
-    cw_str kept = cw_rpc_batch_keep(req, body);
-    cw_rpc_batch_reply(req, kept.p ? status : 503, kept.p ? kept : CW_STR(CW_REST_FAILURE),
-                       CW_STR(""));
-}
-
 void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message)
 {
-    cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rest_write_error(&b, code, cw_str_from(message), CW_STR(""));
-    reply_error(req, status, &b);
+    cw_door_reply_error_all(
+        req, &cw_door_rest,
+        &(cw_door_error){.status = status, .name = code, .text = cw_str_from(message)});
 }
 
 /* "Tool 'x' not found or access denied"; a name that no tool can have is cut. */
@@ -54,15 +31,16 @@ static void write_unknown(cw_buf *out, cw_str name)
 
 void cw_rest_fail_unknown(cw_http_req *req, cw_str name)
 {
-    cw_buf text, b;
+    cw_buf text;
     cw_buf_init(&text, SIZE_MAX / 2);
-    cw_buf_init(&b, SIZE_MAX / 2);
     write_unknown(&text, name);
-    cw_rest_write_error(&b, "tool_not_found", cw_buf_str(&text), CW_STR(""));
+    cw_door_error e = {.status = 404, .name = "tool_not_found", .text = cw_buf_str(&text)};
     if (text.code)
-        b.code = text.code;
+        cw_responder_reply_http(
+            req, &(cw_response){.status = cw_door_rest.bad_status, .body = cw_door_rest.failure});
+    else
+        cw_door_reply_error_all(req, &cw_door_rest, &e);
     cw_buf_done(&text);
-    reply_error(req, 404, &b);
 }
 
 typedef struct awaiting {
@@ -83,7 +61,7 @@ bool cw_rest_wait_catalogue(cw_http_req *req, cw_runtime_loop *rl, cw_view *view
     if (!cw_runtime_settings_of(rl)->is_loading)
         return false;
     cw_rpc_batch_opts opts = {
-        .rl = rl, .view = view, .n = 1, .none_status = 204, .failure = CW_STR(CW_REST_FAILURE)};
+        .rl = rl, .view = view, .n = 1, .none_status = 204, .form = &cw_door_rest};
     awaiting *a = cw_arena_alloc(cw_http_req_arena(req), sizeof *a);
     cw_rpc_batch *batch = a ? cw_rpc_batch_of(req, &opts) : NULL;
     if (!batch)
@@ -106,23 +84,6 @@ cw_code cw_rest_find(cw_http_req *req, cw_runtime_loop *rl, cw_call_lookup looku
     return cw_call_find(rl, &lookup, ret);
 }
 
-static void fail_rate_limited(cw_http_req *req, const cw_call_error *refusal)
-{
-    cw_buf b;
-    char seconds[CW_DIGITS_SIZE];
-    cw_buf_init(&b, SIZE_MAX / 2);
-    cw_rest_write_error(&b, "too_many_requests", cw_str_from(refusal->err.msg), CW_STR(""));
-    cw_str kept = cw_rpc_batch_keep(req, &b);
-    cw_http_header headers[] = {
-        {CW_STR("Cache-Control"), CW_STR("no-store")},
-        {CW_STR("Retry-After"), cw_digits_u64(refusal->retry_s, seconds)},
-    };
-    cw_http_reply(req, &(cw_http_response){.status = kept.p ? 429 : 503,
-                                           .body = kept.p ? kept : CW_STR(CW_REST_FAILURE),
-                                           .headers = headers,
-                                           .n_headers = CW_COUNT(headers)});
-}
-
 bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
 {
     cw_call_error refusal = {0};
@@ -134,7 +95,7 @@ bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
     }
     if (!cw_call_may_list(rl, view, cw_http_req_peer(req), &refusal))
         return true;
-    fail_rate_limited(req, &refusal);
+    cw_door_fail_rate_limited_all(req, &cw_door_rest, &refusal);
     return false;
 }
 
@@ -219,7 +180,7 @@ bool cw_rest_set_base(cw_http_req *req, cw_runtime_loop *rl, cw_rest_document *d
     doc->base = cw_oauth_resource_base(req, rl, &is_known);
     doc->key.base = is_known ? doc->base : cw_str_make(&mark, 1);
     if (!doc->base.p)
-        cw_rest_fail(req, 503, "unavailable", "out of memory");
+        cw_door_fail_nomem_all(req, &cw_door_rest);
     return doc->base.p;
 }
 
@@ -264,7 +225,8 @@ void cw_rest_send(cw_http_req *req, cw_runtime_loop *rl, const cw_rest_document 
     if (!rc)
         rc = cw_arena_hold(cw_http_req_arena(req), d, cw_page_unref);
     if (rc) {
-        cw_rpc_batch_reply(req, 503, CW_STR(CW_REST_FAILURE), CW_STR(""));
+        cw_responder_reply_http(
+            req, &(cw_response){.status = cw_door_rest.bad_status, .body = cw_door_rest.failure});
         return;
     }
     answer(req, rl, doc, d, is_hit);

@@ -84,7 +84,7 @@ static void answer_once(void *ctx)
         .ops = &ops, .arena = &responder.arena, .loop = &responder.loop, .has_headers = true};
     responder.header = CLAIM;
     responder.status = 0;
-    cw_rpc_batch_opts opts = {.n = 1, .failure = CW_STR(CW_MCP_FAILURE)};
+    cw_rpc_batch_opts opts = {.n = 1, .form = &cw_door_mcp};
     cw_rpc_batch *batch = cw_rpc_batch_new(&responder.base, &opts);
     if (batch) {
         cw_mcp_request r = {
