@@ -79,6 +79,7 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
     ex->can_elicit = request->can_elicit;
     ex->call.method = method;
     ex->call.params = bound.text;
+    ex->call.arguments = bound.values;
     ex->call.caller = cw_view_caller(request->view);
     ex->call.peer = request->peer;
     ex->call.wants_progress = request->wants_progress;

@@ -64,6 +64,7 @@ typedef struct cw_method {
     const cw_exposed *exposed; /* NULL: neither resource nor prompt */
     bool is_callable;          /* on /jsonrpc without a mark: plugins' methods, and `rpc: true` */
     bool by_position;          /* the source takes its params as an array */
+    bool takes_any_params;     /* its only param, "params", stands for whatever it takes */
     uint32_t index;            /* in the source's list */
     uint32_t call_ms;          /* time limit of a call; 0: the source's */
     cw_source *source;

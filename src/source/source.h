@@ -30,7 +30,10 @@
 /* One call, made and kept by the exchange until done or cancel. */
 typedef struct cw_source_call {
     const cw_method *method;
-    cw_str params;           /* a JSON object or array; lives as long as the call */
+    cw_str params; /* a JSON object or array; lives as long as the call */
+    /* The same, parsed: the value of each param of the method, NULL where it was not given; or NULL:
+     * none was. Lives only while start runs. */
+    const cw_json *const *arguments;
     const cw_caller *caller; /* whose permissions were checked */
     cw_str peer;             /* address that it came from, or empty; lives only while start runs */
     bool wants_progress;

@@ -287,7 +287,15 @@ static cw_code read_schema(reader *r, const cw_json *object, const cw_param *par
     return CW_OK;
 }
 
-static cw_code read_param_parts(reader *r, const cw_json *v, cw_param *param, cw_err *err)
+/* The param of a method of which nothing is known (source/describe/describe.h). */
+static bool stands_for_all(const cw_param *param, const cw_json *schema)
+{
+    return cw_str_is(param->name, "params") &&
+           cw_json_is(cw_json_get(schema, CW_STR("x-spread")), CW_JSON_TRUE);
+}
+
+static cw_code read_param_parts(reader *r, const cw_json *v, cw_method *method, cw_param *param,
+                                cw_err *err)
 {
     const cw_json *schema = NULL;
     cw_code rc = read_description(v, &param->description, err);
@@ -300,6 +308,7 @@ static cw_code read_param_parts(reader *r, const cw_json *v, cw_param *param, cw
         rc = read_schema(r, v, param, &schema, err);
     if (!rc && schema)
         rc = keep_json(r, schema, &param->schema, err);
+    method->takes_any_params = method->n_params == 0 && stands_for_all(param, schema);
     const cw_json *default_value = cw_json_get(schema, CW_STR("default"));
     if (!rc && default_value)
         rc = keep_value(r, default_value, &param->default_value, err);
@@ -323,7 +332,7 @@ static cw_code read_param(reader *r, const cw_json *v, cw_method *method, cw_err
             rc = cw_fail(err, CW_PARAMS, "declared twice");
     }
     if (!rc)
-        rc = read_param_parts(r, v, &param, err);
+        rc = read_param_parts(r, v, method, &param, err);
     if (rc)
         return cw_wrap(err, rc, "param '%.*s'", CW_STR_ARG(param.name));
     /* The list was made for reading, here it is still being filled. */

@@ -6,7 +6,7 @@
 /* What goes out, in the call's arena: as large as the arguments and what the plan adds. */
 typedef struct param_builder {
     const cw_param_map *map;
-    const cw_json *arguments; /* an object, or NULL */
+    const cw_json *const *arguments; /* or NULL */
     cw_buf *out;
     size_t n; /* values written */
 } param_builder;
@@ -16,7 +16,8 @@ static cw_str value_of(const param_builder *x, const cw_param_map_entry *slot)
 {
     if (slot->fixed.n)
         return slot->fixed;
-    const cw_json *v = slot->in.n ? cw_json_get(x->arguments, slot->in) : NULL;
+    bool is_shown = slot->argument != CW_PARAM_MAP_HIDDEN && x->arguments;
+    const cw_json *v = is_shown ? x->arguments[slot->argument] : NULL;
     return v ? cw_json_span(v) : slot->default_value;
 }
 
@@ -85,9 +86,9 @@ static void write_mixed(param_builder *x)
 }
 
 /* The argument "params" is all of them. */
-static void write_spread(param_builder *x)
+static void write_passed(param_builder *x)
 {
-    const cw_json *all = cw_json_get(x->arguments, CW_STR("params"));
+    const cw_json *all = x->arguments ? x->arguments[0] : NULL;
     bool is_object = cw_json_is(all, CW_JSON_OBJECT), is_list = cw_json_is(all, CW_JSON_ARRAY);
     cw_str secret = x->map->protocol->secret_first;
     if (is_object || (!is_list && x->map->style == CW_PARAMS_NAMED)) {
@@ -113,8 +114,8 @@ static void write_spread(param_builder *x)
 
 static void write_all(param_builder *x)
 {
-    if (x->map->spreads) {
-        write_spread(x);
+    if (x->map->passes_all) {
+        write_passed(x);
         return;
     }
     switch (x->map->style) {
@@ -132,30 +133,26 @@ static void write_all(param_builder *x)
     cw_buf_add_char(x->out, '}');
 }
 
-static cw_code check_continuation(const cw_param_map *map, const cw_json *arguments, cw_err *err)
+static cw_code read_continuation(const cw_param_map *map, const cw_json *const *arguments,
+                                 cw_continuation *ret, cw_err *err)
 {
-    const cw_json *v =
-        map->continues ? cw_json_get(arguments, CW_STR(CW_PARAM_MAP_CONTINUATION)) : NULL;
-    cw_continuation c;
-    if (!v || (cw_json_is(v, CW_JSON_STRING) && cw_continuation_read(cw_json_text(v), &c)))
+    const cw_json *v = map->continues && arguments ? arguments[map->continuation] : NULL;
+    *ret = (cw_continuation){.is_given = v != NULL};
+    if (!v || (cw_json_is(v, CW_JSON_STRING) && cw_continuation_read(cw_json_text(v), ret)))
         return CW_OK;
     return cw_fail(err, CW_PARAMS,
                    "/" CW_PARAM_MAP_CONTINUATION ": expected what a result of this tool gave");
 }
 
-cw_code cw_param_map_apply(const cw_param_map *map, cw_str arguments, cw_arena *arena, cw_str *ret,
-                           cw_err *err)
+cw_code cw_param_map_apply(const cw_param_map *map, const cw_json *const *arguments,
+                           cw_arena *arena, cw_str *ret, cw_continuation *ret_part, cw_err *err)
 {
-    const cw_json *root = NULL;
-    const cw_json_opts opts = {.max_bytes = arguments.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
-    cw_code rc = arguments.n ? cw_json_read(arguments, &opts, arena, &root, NULL, err) : CW_OK;
-    if (!rc)
-        rc = check_continuation(map, root, err);
+    cw_code rc = read_continuation(map, arguments, ret_part, err);
     if (rc)
         return rc;
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, SIZE_MAX / 2);
-    param_builder x = {.map = map, .arguments = root, .out = &out};
+    param_builder x = {.map = map, .arguments = arguments, .out = &out};
     write_all(&x);
     if (out.code)
         return cw_fail_nomem(err);

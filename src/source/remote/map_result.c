@@ -100,20 +100,7 @@ static cw_code cut(const cw_param_map *map, const cw_json *result, uint64_t at, 
     return text.p ? cw_json_read(text, &opts, arena, ret, NULL, NULL) : CW_NOMEM;
 }
 
-/* Where the caller left off; false: it did not come back. */
-static bool find_continuation(const cw_param_map *map, cw_str arguments, cw_arena *arena,
-                              cw_continuation *ret)
-{
-    const cw_json *root = NULL;
-    const cw_json_opts opts = {.max_bytes = arguments.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
-    if (!map->continues || arguments.n == 0 ||
-        cw_json_read(arguments, &opts, arena, &root, NULL, NULL))
-        return false;
-    const cw_json *v = cw_json_get(root, CW_STR(CW_PARAM_MAP_CONTINUATION));
-    return cw_json_is(v, CW_JSON_STRING) && cw_continuation_read(cw_json_text(v), ret);
-}
-
-void cw_param_map_result(const cw_param_map *map, cw_str arguments, cw_arena *arena,
+void cw_param_map_result(const cw_param_map *map, const cw_continuation *part, cw_arena *arena,
                          cw_outcome *outcome)
 {
     const cw_json *result =
@@ -127,17 +114,15 @@ void cw_param_map_result(const cw_param_map *map, cw_str arguments, cw_arena *ar
     outcome->result = result;
     if (map->budget == 0)
         return;
-    cw_continuation c = {0};
-    bool is_next = find_continuation(map, arguments, arena, &c);
     cw_str span = cw_json_span(result);
-    if (span.n <= map->budget && !is_next)
+    if (span.n <= map->budget && !part->is_given)
         return;
     uint64_t hash = hash_of(span);
-    if (is_next && c.hash != hash) {
+    if (part->is_given && part->hash != hash) {
         fail(outcome, "The result has changed since its first part was given; begin again without "
                       "\"" CW_PARAM_MAP_CONTINUATION "\".");
         return;
     }
-    if (cut(map, result, c.at, hash, arena, &outcome->result))
+    if (cut(map, result, part->at, hash, arena, &outcome->result))
         fail_nomem(outcome);
 }

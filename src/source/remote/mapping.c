@@ -108,16 +108,16 @@ static cw_code add_param(builder *x, const cw_param *found, cw_err *err)
     cw_param_map_entry *slot = &x->slots[x->n++];
     cw_param p = *found;
     cw_code rc = make_key(x, found->name, &slot->key, err);
-    slot->in = slot->fixed = slot->default_value = CW_STR("");
+    slot->fixed = slot->default_value = CW_STR("");
+    slot->argument = CW_PARAM_MAP_HIDDEN;
     if (!rc && o && o->value.n)
         return keep(x, o->value, &slot->fixed, err);
     if (!rc && o && o->default_value.n)
         rc = keep(x, o->default_value, &slot->default_value, err);
     if (rc || (o && o->hidden))
         return rc;
-    rc = show(x, o, &p, err);
-    slot->in = p.name;
-    return rc;
+    slot->argument = x->n_shown;
+    return show(x, o, &p, err);
 }
 
 /* One that only the operator knows. */
@@ -143,12 +143,6 @@ static cw_code unknown(const cw_method *m, const cw_config_param *o, cw_err *err
 
 /* ---- all of them ---- */
 
-static bool is_spread(const cw_method *m)
-{
-    return m->n_params == 1 && cw_str_is(m->params[0].name, "params") &&
-           memmem(m->params[0].schema.p, m->params[0].schema.n, "\"x-spread\":true", 15);
-}
-
 static bool has_param(const cw_method *m, cw_str name)
 {
     for (size_t i = 0; i < m->n_params; i++) {
@@ -158,16 +152,16 @@ static bool has_param(const cw_method *m, cw_str name)
     return false;
 }
 
-static cw_code add_all(builder *x, const cw_method *m, bool spreads, cw_err *err)
+static cw_code add_all(builder *x, const cw_method *m, cw_err *err)
 {
     const cw_config_params *own = &x->overlay->params;
+    bool is_known = !m->takes_any_params; /* else the overlay declares all of them */
     cw_code rc = CW_OK;
-    /* Whoever declares params knows the method: then nothing is spread any more. */
-    for (size_t i = 0; i < m->n_params && !rc && !spreads; i++)
+    for (size_t i = 0; i < m->n_params && !rc && is_known; i++)
         rc = add_param(x, &m->params[i], err);
     for (size_t i = 0; i < own->n && !rc; i++) {
         const cw_config_param *o = &own->items[i];
-        if (!spreads && has_param(m, o->name))
+        if (is_known && has_param(m, o->name))
             continue;
         bool is_declared = o->schema.n || o->value.n;
         rc = is_declared ? add_declared(x, o, err) : unknown(m, o, err);
@@ -175,8 +169,9 @@ static cw_code add_all(builder *x, const cw_method *m, bool spreads, cw_err *err
     return rc;
 }
 
-static cw_code add_continuation(builder *x, cw_err *err)
+static cw_code add_continuation(builder *x, cw_param_map *map, cw_err *err)
 {
+    map->continuation = x->n_shown;
     cw_param p = {.name = CW_STR(CW_PARAM_MAP_CONTINUATION),
                   .description = CW_STR("From the result before, for its next part; the other "
                                         "arguments stay the same"),
@@ -195,7 +190,8 @@ static bool needs_plan(const cw_protocol_opts *protocol, const cw_config_overlay
                        const cw_method *m)
 {
     return m->by_position || protocol->params != CW_PARAMS_NAMED || protocol->secret_member.n ||
-           protocol->secret_first.n || o->params.n || o->result.n || o->result_size || is_spread(m);
+           protocol->secret_first.n || o->params.n || o->result.n || o->result_size ||
+           m->takes_any_params;
 }
 
 static cw_code show_result(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
@@ -209,25 +205,24 @@ static cw_code show_result(builder *x, cw_param_map *map, cw_method *m, cw_err *
     if (o->result.n || o->result_size)
         m->output = CW_STR("");
     if (!rc && map->continues)
-        rc = add_continuation(x, err);
+        rc = add_continuation(x, map, err);
     return rc;
 }
 
 static cw_code fill(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
 {
     const cw_config_overlay *o = x->overlay;
-    bool was_spread = is_spread(m);
     size_t max = m->n_params + o->params.n + 1;
     x->exposed = cw_arena_calloc(x->arena, max, sizeof *x->exposed);
     x->slots = cw_arena_calloc(x->arena, max, sizeof *x->slots);
     if (!x->exposed || !x->slots)
         return nomem(x, err);
-    map->spreads = was_spread && o->params.n == 0;
-    cw_code rc = map->spreads ? CW_OK : add_all(x, m, was_spread, err);
-    if (map->spreads) {
+    map->passes_all = m->takes_any_params && o->params.n == 0;
+    cw_code rc = map->passes_all ? CW_OK : add_all(x, m, err);
+    if (map->passes_all) {
         cw_param *all = &x->exposed[x->n_shown++];
         *all = m->params[0];
-        rc = change_schema(x, "x-spread", CW_STR(""), all, err); /* nobody else needs to know */
+        rc = change_schema(x, "x-spread", CW_STR(""), all, err); /* no client needs it */
     }
     if (!rc)
         rc = show_result(x, map, m, err);
@@ -236,7 +231,7 @@ static cw_code fill(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
     /* A schema of all arguments together speaks of the names there. */
     if (o->params.n || map->continues)
         m->input = CW_STR("");
-    m->by_position = false; /* the plan sees to it */
+    m->by_position = m->takes_any_params = false; /* the map sees to it */
     m->params = x->exposed;
     m->n_params = x->n_shown;
     map->slots = x->slots;

@@ -13,8 +13,8 @@
  * in.
  *
  * Params that the service does not describe are declared by the overlay, with a schema. A method of
- * which nothing is known has one param "params" (its schema says "x-spread": true,
- * source/describe/describe.h): a list, or an object, that is sent as it is.
+ * which nothing is known (cw_method.takes_any_params) has one param "params": a list, or an object,
+ * that is sent as it is.
  *
  * Positional: an optional param that is left out ends the list; with later ones given it is null,
  * or its default where it has one.
@@ -46,13 +46,22 @@ CW_MUST_USE cw_code cw_param_map_make(const cw_protocol_opts *protocol,
                                       const cw_config_overlay *overlay, cw_method *m,
                                       cw_arena *arena, const cw_param_map **ret, cw_err *err);
 
-/* What is sent for these arguments (an object, or empty). CW_PARAMS: a continuation that is none
+/* Which part of a result the caller asks for. */
+typedef struct cw_continuation {
+    bool is_given; /* false: the first part */
+    uint64_t at;   /* where it begins */
+    uint64_t hash; /* of the result that the parts before it were cut from */
+} cw_continuation;
+
+/* What is sent for these arguments: the value of each param of the method as it is shown, NULL
+ * where it was not given. `arguments` may be NULL: none was. CW_PARAMS: a continuation that is none
  * of ours; CW_NOMEM. */
-CW_MUST_USE cw_code cw_param_map_apply(const cw_param_map *map, cw_str arguments, cw_arena *arena,
-                                       cw_str *ret, cw_err *err);
-/* Change an outcome that is a result to what the tool gives: the part that counts, within its
- * budget. `arguments` as they came. */
-void cw_param_map_result(const cw_param_map *map, cw_str arguments, cw_arena *arena,
+CW_MUST_USE cw_code cw_param_map_apply(const cw_param_map *map, const cw_json *const *arguments,
+                                       cw_arena *arena, cw_str *ret, cw_continuation *ret_part,
+                                       cw_err *err);
+/* Change an outcome that is a result to what the tool returns: the part that counts, within its
+ * budget. */
+void cw_param_map_result(const cw_param_map *map, const cw_continuation *part, cw_arena *arena,
                          cw_outcome *outcome);
 
 #endif

@@ -7,11 +7,12 @@
 #include "source/remote/mapping.h"
 
 #define CW_PARAM_MAP_CONTINUATION "continuation"
+#define CW_PARAM_MAP_HIDDEN SIZE_MAX
 
 /* One param of the service, in its order. */
 typedef struct cw_param_map_entry {
     cw_str key;           /* "name": with quotes and colon, as it is sent */
-    cw_str in;            /* name of the argument here; empty: it is not shown */
+    size_t argument;      /* index of the param that is shown for it, or CW_PARAM_MAP_HIDDEN */
     cw_str fixed;         /* JSON that is always sent, or empty */
     cw_str default_value; /* JSON that is sent where it is left out, or empty */
 } cw_param_map_entry;
@@ -21,18 +22,13 @@ struct cw_param_map {
     cw_params_style style;
     const cw_param_map_entry *slots;
     size_t n;
-    bool spreads; /* the one argument "params" is all of them */
+    bool passes_all; /* the one argument, "params", is all of them */
     /* Results. */
     cw_str pointer;
     size_t budget; /* 0: none */
     bool continues;
+    size_t continuation; /* index of that argument, where it continues */
 };
-
-/* What a continuation says: where the next part begins, and of which result. */
-typedef struct cw_continuation {
-    uint64_t at;
-    uint64_t hash;
-} cw_continuation;
 
 /* False: none of ours. */
 bool cw_continuation_read(cw_str text, cw_continuation *ret);

@@ -30,12 +30,13 @@ typedef struct op {
     struct op *prev, *next; /* of its flight; NULL: over, or dropped */
     request *request;
     cw_source_call *call;
+    cw_continuation part; /* of the result that the caller asks for */
     /* A result that was kept: told at the end of this turn. */
     cw_deferred later;
     cw_str kept;
     uint64_t kept_id;
     unsigned kept_status;
-    cw_remote_loop_state *part; /* of one that waits for that */
+    cw_remote_loop_state *home; /* of one that waits for that */
 } op;
 
 /* A request that waits or is under way, and the calls that wait for it. */
@@ -265,7 +266,7 @@ static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op
     }
     cw_dialect_parse_response(&r->service->protocol, r->base.name, id, reply, call->arena, ret);
     if (tool->map && ret->kind == CW_OUTCOME_RESULT)
-        cw_param_map_result(tool->map, call->params, call->arena, ret);
+        cw_param_map_result(tool->map, &o->part, call->arena, ret);
     if (tool->output && ret->kind == CW_OUTCOME_RESULT &&
         cw_remote_decode_php_result(tool->output, call->arena, &ret->result))
         fail_nomem(ret);
@@ -577,7 +578,7 @@ static void on_cached(cw_deferred *later)
 {
     op *o = CW_CONTAINER(later, op, later);
     cw_source_call *call = o->call;
-    cw_remote_loop_state *p = o->part;
+    cw_remote_loop_state *p = o->home;
     cw_client_response answer = {.status = o->kept_status, .body = o->kept};
     cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL, NULL};
     cw_outcome outcome;
@@ -598,7 +599,7 @@ static bool use_cached(cw_remote_loop_state *p, const cw_source_call *call, cw_s
     o->kept = body;
     o->kept_id = e->id;
     o->kept_status = e->status;
-    o->part = p;
+    o->home = p;
     o->later.fn = on_cached;
     link_op(o, &p->later);
     cw_loop_defer(p->loop, &o->later);
@@ -649,12 +650,13 @@ static cw_code begin_flight(cw_remote_loop_state *p, cw_source_call *call, cw_st
 }
 
 /* What is sent for the call's arguments. */
-static cw_code make_params(const cw_remote *r, const cw_source_call *call, cw_str *ret, cw_err *err)
+static cw_code make_params(const cw_remote *r, const cw_source_call *call, op *o, cw_str *ret,
+                           cw_err *err)
 {
     const cw_param_map *map = r->tools[call->method->index].map;
     *ret = call->params;
     if (map)
-        return cw_param_map_apply(map, call->params, call->arena, ret, err);
+        return cw_param_map_apply(map, call->arguments, call->arena, ret, &o->part, err);
     bool is_empty = ret->n == 2 && (ret->p[0] == '{' || ret->p[0] == '[');
     if (is_empty && !r->service->protocol.sends_empty)
         *ret = CW_STR("");
@@ -669,7 +671,7 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_
     const cw_remote_tool *tool = &r->tools[call->method->index];
     cw_remote_loop_state *p = r->parts[call->loop->index];
     cw_str params;
-    cw_code rc = make_params(r, call, &params, err);
+    cw_code rc = make_params(r, call, o, &params, err);
     if (!rc && !p)
         rc = open_part(r, call->loop, &p, err);
     if (!p || rc)
@@ -721,7 +723,7 @@ static void cancel(cw_source *s, cw_source_call *call)
     if (!o->next)
         return;
     request *f = o->request;
-    cw_remote_loop_state *p = f ? f->part : o->part;
+    cw_remote_loop_state *p = f ? f->part : o->home;
     unlink_op(o);
     cw_loop_cancel_deferred(&o->later);
     if (!f) {

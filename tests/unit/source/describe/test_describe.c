@@ -178,7 +178,7 @@ static const cw_method *find(exposed all, const char *id)
 
 static bool is_spread(const cw_method *m)
 {
-    return m->n_params == 1 && str_has(m->params[0].schema, "x-spread");
+    return m->takes_any_params && m->n_params == 1;
 }
 
 #define RUN(j, name, url, ...)                                                                     \

@@ -51,9 +51,12 @@ static cw_method method_of(const cw_param *params, size_t n)
     return (cw_method){.id = CW_STR("m"),
                        .params = params,
                        .n_params = n,
+                       .takes_any_params = params == spread,
                        .input = CW_STR("{\"x\":1}"),
                        .output = CW_STR("{\"type\":\"object\"}")};
 }
+
+static const cw_method *planned; /* by the last plan_of */
 
 static const cw_param_map *plan_of(const cw_protocol_opts *s, const cw_config_overlay *o,
                                    cw_method *m)
@@ -62,14 +65,38 @@ static const cw_param_map *plan_of(const cw_protocol_opts *s, const cw_config_ov
     cw_err err = {0};
     if (cw_param_map_make(s, o, m, &arena, &map, &err))
         fail_msg("%s", err.msg);
+    planned = m;
     return map;
 }
+
+/* The values of the params that the last plan shows. */
+static const cw_json *const *values_of(const char *arguments)
+{
+    const cw_json *root = NULL;
+    const cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
+    if (arguments[0] && cw_json_read(cw_str_from(arguments), &opts, &arena, &root, NULL, NULL))
+        fail_msg("%s", arguments);
+    const cw_json **values = cw_arena_calloc(&arena, planned->n_params + 1, sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < planned->n_params; i++)
+        values[i] = cw_json_get(root, planned->params[i].name);
+    return values;
+}
+
+static cw_code apply(const cw_param_map *map, const char *arguments, cw_str *ret,
+                     cw_continuation *ret_part, cw_err *err)
+{
+    return cw_param_map_apply(map, values_of(arguments), &arena, ret, ret_part, err);
+}
+
+static const cw_continuation first_part = {.is_given = false};
 
 static void assert_sent(const cw_param_map *map, const char *arguments, const char *expected)
 {
     cw_str out = CW_STR("?");
     cw_err err = {0};
-    if (cw_param_map_apply(map, cw_str_from(arguments), &arena, &out, &err))
+    cw_continuation part;
+    if (apply(map, arguments, &out, &part, &err))
         fail_msg("%s", err.msg);
     assert_str(out, expected);
 }
@@ -231,6 +258,7 @@ TEST(a_method_of_which_nothing_is_known_takes_anything)
     const cw_param_map *map = plan_of(&s, &nothing, &m);
     assert_int_equal(m.n_params, 1);
     assert_str(m.params[0].schema, "{\"type\":[\"array\",\"object\"]}"); /* our mark is not shown */
+    assert_false(m.takes_any_params);
     assert_sent(map, "{\"params\":[1,{}]}", "[\"f\",1,{}]");
     assert_sent(map, "{}", "[\"f\"]");
     assert_sent(map, "{\"params\":{\"a\\\"\":1,\"b\":2}}", "{\"a\\\"\":1,\"b\":2}");
@@ -275,11 +303,11 @@ TEST(the_part_that_counts_is_given)
     const cw_param_map *map = result_plan("/a/0", 0, false, &m);
     assert_str(m.output, "");
     cw_outcome o = result_of("{\"a\":[{\"b\":1}]}");
-    cw_param_map_result(map, CW_STR("{}"), &arena, &o);
+    cw_param_map_result(map, &first_part, &arena, &o);
     assert_int_equal(o.kind, CW_OUTCOME_RESULT);
     assert_str(cw_json_span(o.result), "{\"b\":1}");
     o = result_of("{}");
-    cw_param_map_result(map, CW_STR("{}"), &arena, &o);
+    cw_param_map_result(map, &first_part, &arena, &o);
     assert_int_equal(o.kind, CW_OUTCOME_ERROR);
     assert_str(o.message, "The result of the service has no /a/0.");
 }
@@ -291,10 +319,10 @@ static unsigned walk(const cw_param_map *map, const char *json, cw_buf *all)
     for (unsigned n = 1; n < 100; n++) {
         cw_outcome o = result_of(json);
         cw_str sent;
-        assert_int_equal(cw_param_map_apply(map, cw_str_from(arguments), &arena, &sent, NULL),
-                         CW_OK);
+        cw_continuation part;
+        assert_int_equal(apply(map, arguments, &sent, &part, NULL), CW_OK);
         assert_str(sent, "{\"gid\":\"g\"}");
-        cw_param_map_result(map, cw_str_from(arguments), &arena, &o);
+        cw_param_map_result(map, &part, &arena, &o);
         assert_int_equal(o.kind, CW_OUTCOME_RESULT);
         const cw_json *items = cw_json_get(o.result, CW_STR("items"));
         const cw_json *text = cw_json_get(o.result, CW_STR("text"));
@@ -331,7 +359,7 @@ TEST(large_results_come_in_parts)
     assert_str(cw_buf_str(&all), "{\"a\":[1,2,3],\"b\":{}}");
     /* What fits comes as it is. */
     cw_outcome o = result_of("[1,2]");
-    cw_param_map_result(map, CW_STR("{}"), &arena, &o);
+    cw_param_map_result(map, &first_part, &arena, &o);
     assert_str(cw_json_span(o.result), "[1,2]");
 }
 
@@ -351,7 +379,10 @@ TEST(what_may_change_something_is_cut_and_says_so)
     const cw_param_map *map = result_plan("", 5, false, &m);
     assert_int_equal(m.n_params, 1);
     cw_outcome o = result_of("[11,22,33,44]");
-    cw_param_map_result(map, CW_STR("{\"continuation\":\"x\"}"), &arena, &o);
+    cw_str sent;
+    cw_continuation part;
+    assert_int_equal(apply(map, "{\"continuation\":\"x\"}", &sent, &part, NULL), CW_OK);
+    cw_param_map_result(map, &part, &arena, &o);
     assert_str(cw_json_span(o.result), "{\"items\":[11],\"truncated\":true}");
     /* The mark of a method says it as well. */
     const cw_mark reads = {.is_read_only = true};
@@ -377,14 +408,16 @@ TEST(a_continuation_must_be_ours_and_fresh)
          "0123456789012345678901234567890123456789012345678901234567\"}"),
     };
     cw_str out;
+    cw_continuation part;
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
         cw_err err = {0};
-        assert_int_equal(cw_param_map_apply(map, cw_str_from(bad[i]), &arena, &out, &err),
-                         CW_PARAMS);
+        assert_int_equal(apply(map, bad[i], &out, &part, &err), CW_PARAMS);
         assert_true(strstr(err.msg, "/continuation") == err.msg);
     }
     cw_outcome o = result_of("[1,2,3,4]");
-    cw_param_map_result(map, CW_STR("{\"continuation\":\"next-1-2\"}"), &arena, &o);
+    assert_int_equal(apply(map, "{\"continuation\":\"next-1-2\"}", &out, &part, NULL), CW_OK);
+    assert_true(part.is_given && part.at == 1 && part.hash == 2);
+    cw_param_map_result(map, &part, &arena, &o);
     assert_int_equal(o.kind, CW_OUTCOME_ERROR);
     assert_true(str_has(o.message, "has changed"));
 }
@@ -399,9 +432,10 @@ TEST(arguments_that_are_deep_are_read_like_others)
     memset(text + n + 100, ']', 100);
     snprintf(text + n + 200, sizeof text - n - 200, ",\"continuation\":\"next-1-2\"}");
     cw_str out;
-    assert_int_equal(cw_param_map_apply(map, cw_str_from(text), &arena, &out, NULL), CW_OK);
+    cw_continuation part;
+    assert_int_equal(apply(map, text, &out, &part, NULL), CW_OK);
     cw_outcome o = result_of("[1,2,3,4]");
-    cw_param_map_result(map, cw_str_from(text), &arena, &o);
+    cw_param_map_result(map, &part, &arena, &o);
     assert_int_equal(o.kind, CW_OUTCOME_ERROR); /* and not the first part again */
 }
 
@@ -420,11 +454,14 @@ static void plan_once(void *ctx)
     cw_method m = method_of(found, 3);
     const cw_param_map *map = NULL;
     cw_str out;
+    cw_continuation part;
+    const cw_json one = {.p = "1", .n = 1, .meta = CW_JSON_NUMBER};
+    const cw_json *const values[] = {&one, NULL, NULL}; /* gid, f, continuation */
     cw_arena a;
     cw_arena_init(&a, 1 << 20);
     cw_code rc = cw_param_map_make(&s, &o, &m, &a, &map, NULL);
     if (!rc)
-        rc = cw_param_map_apply(map, CW_STR("{\"gid\":1}"), &a, &out, NULL);
+        rc = cw_param_map_apply(map, values, &a, &out, &part, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_arena_done(&a);
 }
@@ -436,7 +473,7 @@ static void cut_once(void *ctx)
     cw_arena_init(&a, 1 << 20);
     cw_outcome o = {.kind = CW_OUTCOME_RESULT};
     if (cw_json_read(CW_STR("[1,2,3,4,5]"), NULL, &a, &o.result, NULL, NULL) == CW_OK) {
-        cw_param_map_result(map, CW_STR("{}"), &a, &o);
+        cw_param_map_result(map, &first_part, &a, &o);
         if (oom_was_hit())
             assert_int_equal(o.fault, CW_FAULT_NOMEM);
         else
