@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Questions to clients of both eras, over a source in this process: rounds that only such a source
  * can make, clients that leave at any time, and each allocation failing in turn. The protocol itself
- * is tested in tests/functional/mcp-ask.test.mjs. */
+ * is tested in tests/functional/mcp-elicitation.test.mjs. */
 #include <signal.h>
 #include <unistd.h>
 

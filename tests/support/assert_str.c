@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assert_str.c - print both texts when an assertion about a cw_str fails. */
 #include "support/assert_str.h"
 
 void assert_str_at(cw_str text, const char *expected, const char *file, int line)

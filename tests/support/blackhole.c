@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* blackhole.c - a listening socket whose queue is full. */
 #include "support/blackhole.h"
 
 #include <netinet/in.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* channel_fixture.c - record the events of a channel, and play its peer with or without TLS. */
 #include "support/channel_fixture.h"
 
 #include <openssl/err.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* client_fixture.c - run an HTTP client on its own loop and record the outcome of each request. */
 #include "support/client_fixture.h"
 
 static const cw_str small_body = CW_STR_INIT("{\"id\":1}");

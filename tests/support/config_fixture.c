@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config_fixture.c - compare the reader of configurations with the published schema. */
 #include "support/config_fixture.h"
 
 /* CW_OK when the JSON Schema that we publish takes the text, CW_PARAMS when it refuses it; else why

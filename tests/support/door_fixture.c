@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* door_fixture.c - a server with every door over a fake source, and a blocking client. */
 #include "support/door_fixture.h"
 
 #include <unistd.h>

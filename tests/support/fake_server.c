@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fake_server.c - accept connections in a thread and follow the script of each. */
 #include "support/fake_server.h"
 
 #include <netinet/in.h>

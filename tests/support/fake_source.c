@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fake_source.c - the methods of the fake source, their schemas and their outcomes. */
 #include "support/fake_source.h"
 
 #include <math.h>

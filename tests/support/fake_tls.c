@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fake_tls.c - issue certificates, and run the connections of a fake server over TLS. */
 #include "support/fake_tls.h"
 
 #include <netinet/in.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* http1_splits.c - parse a head in every split and compare the results. */
 #include "support/http1_splits.h"
 
 const cw_http1_limits http1_usual_limits = {CW_HTTP_MAX_TARGET, CW_HTTP_MAX_HEAD,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* json_fixture.c - arenas and JSON documents for tests. */
 #include "support/json_fixture.h"
 
 int arena_setup(void **state)

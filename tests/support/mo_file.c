@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mo_file.c - write .mo files and directories of them. */
 #include "support/mo_file.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* openrpc_fixture.c - read OpenRPC documents from text. */
 #include "support/openrpc_fixture.h"
 
 const cw_openrpc_opts openrpc_plugin_opts = {.trust_marks = true, .callable = true};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* patience.c - stretch time limits by the load of the machine. */
 #include "support/patience.h"
 
 #include <stdio.h>

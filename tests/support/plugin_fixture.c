@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* plugin_fixture.c - load a plugin with real workers, call it, and count the workers. */
 #include "support/plugin_fixture.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* remote_fixture.c - load a remote source from a description in a file. */
 #include "support/remote_fixture.h"
 
 char openrpc_path[96];

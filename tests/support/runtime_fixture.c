@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* runtime_fixture.c - one loop, one runtime, one fake source, and calls to it. */
 #include "support/runtime_fixture.h"
 
 #include "support/test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* schema_fixture.c - compile schemas and compare both evaluators. */
 #include "support/schema_fixture.h"
 
 cw_str load_file(cw_arena *a, const char *path)

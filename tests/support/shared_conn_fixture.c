@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* shared_conn_fixture.c - play the service at the other end of a shared connection. */
 #include "support/shared_conn_fixture.h"
 
 char service_path[64];

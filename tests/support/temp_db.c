@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* temp_db.c - the path of a database in a temporary directory. */
 #include "support/temp_db.h"
 
 char temp_db_path[96];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* temp_dir.c - a temporary directory that must be empty at the end. */
 #include "support/temp_dir.h"
 
 char temp_dir[64];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* token_signer.c - make keys, key sets and signed tokens with OpenSSL. */
 #include "support/token_signer.h"
 
 #include <openssl/bn.h>
