@@ -4,71 +4,58 @@
 
 #include "call/call_int.h"
 
+/* Messages on their way to one loop: a loop that is busy for long does not collect more. */
+#define INCOMING_MAX 4096u
+
 /* One loop's copy. */
-typedef struct cw_loop_message {
-    struct cw_loop_message *prev, *next; /* of those on their way */
+typedef struct copy {
+    cw_message message;
     cw_runtime_loop *rl;
     cw_caller *caller; /* a reference, or NULL */
     cw_runtime_fn fn;
     size_t n;
     char bytes[];
-} message;
+} copy;
 
-static void list(message *l)
+static void free_copy(cw_message *message)
 {
-    cw_loop_messages *all = cw_runtime_messages(l->rl->runtime);
-    pthread_mutex_lock(&all->lock);
-    l->next = all->first;
-    if (l->next)
-        l->next->prev = l;
-    all->first = l;
-    pthread_mutex_unlock(&all->lock);
+    copy *c = CW_CONTAINER(message, copy, message);
+    atomic_fetch_sub(&c->rl->n_incoming, 1);
+    cw_caller_unref(c->caller);
+    free(c);
 }
 
-static void unlist(message *l)
+static void on_message(cw_message *message)
 {
-    cw_loop_messages *all = cw_runtime_messages(l->rl->runtime);
-    pthread_mutex_lock(&all->lock);
-    if (l->next)
-        l->next->prev = l->prev;
-    if (l->prev)
-        l->prev->next = l->next;
-    else
-        all->first = l->next;
-    pthread_mutex_unlock(&all->lock);
+    copy *c = CW_CONTAINER(message, copy, message);
+    c->fn(c->rl, cw_str_make(c->bytes, c->n));
+    free_copy(message);
 }
 
-static void free_message(message *l)
+static copy *make_copy(cw_runtime_loop *rl, cw_caller *caller, cw_runtime_fn fn, cw_str bytes)
 {
-    cw_caller_unref(l->caller);
-    free(l);
-}
-
-static void on_message(void *arg)
-{
-    message *l = arg;
-    unlist(l);
-    l->fn(l->rl, cw_str_make(l->bytes, l->n));
-    free_message(l);
+    bool is_full = atomic_fetch_add(&rl->n_incoming, 1) >= INCOMING_MAX;
+    copy *c = is_full ? NULL : malloc(sizeof *c + bytes.n);
+    if (!c) {
+        atomic_fetch_sub(&rl->n_incoming, 1);
+        return NULL;
+    }
+    *c = (copy){.message = {.fn = on_message, .drop = free_copy}, .rl = rl, .fn = fn, .n = bytes.n};
+    if (caller)
+        c->caller = cw_caller_ref(caller);
+    if (bytes.n)
+        memcpy(c->bytes, bytes.p, bytes.n);
+    return c;
 }
 
 static void post(cw_runtime_loop *rl, cw_caller *caller, cw_runtime_fn fn, cw_str bytes)
 {
-    message *l = malloc(sizeof *l + bytes.n);
-    if (l) {
-        *l = (message){.rl = rl, .fn = fn, .n = bytes.n};
-        if (caller)
-            l->caller = cw_caller_ref(caller);
-        if (bytes.n)
-            memcpy(l->bytes, bytes.p, bytes.n);
-        list(l);
-        if (!cw_loop_post(rl->loop, on_message, l))
-            return;
-        unlist(l);
-        free_message(l);
-    }
-    cw_log(CW_LOG_WARN, "call", "a loop could not be told something",
-           CW_KN("loop", rl->loop->index));
+    copy *c = make_copy(rl, caller, fn, bytes);
+    if (c)
+        cw_loop_post(rl->loop, &c->message);
+    else
+        cw_log(CW_LOG_WARN, "call", "message to event loop dropped",
+               CW_KN("loop", rl->loop->index));
 }
 
 void cw_runtime_send(cw_runtime_loop *from, uint32_t index, cw_caller *caller, cw_runtime_fn fn,
@@ -85,21 +72,6 @@ void cw_runtime_broadcast(cw_runtime_loop *from, cw_runtime_fn fn, cw_str bytes)
 {
     for (uint32_t i = 0; cw_runtime_loop_at(from->runtime, i); i++)
         cw_runtime_send(from, i, NULL, fn, bytes);
-}
-
-void cw_loop_messages_init(cw_loop_messages *letters)
-{
-    pthread_mutex_init(&letters->lock, NULL);
-}
-
-void cw_loop_messages_done(cw_loop_messages *letters)
-{
-    while (letters->first) {
-        message *l = letters->first;
-        letters->first = l->next;
-        free_message(l);
-    }
-    pthread_mutex_destroy(&letters->lock);
 }
 
 /* ---- news ---- */

@@ -105,6 +105,8 @@ struct cw_runtime_loop {
     bool has_waste; /* some slot was used */
     cw_page_cache cache;
     atomic_uint dropping; /* tags whose documents are to go, from the main thread */
+    cw_message on_drop;
+    atomic_uint n_incoming; /* broadcast.c: messages on their way to this loop */
     cw_loop_hook hook;
     bool is_begun, has_ended;
     /* view_cache.c */
@@ -132,17 +134,6 @@ cw_runtime *cw_runtime_of_changes(cw_change_sink *port);
 void cw_runtime_notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigned lists);
 
 /* broadcast.c */
-/* What is on its way to other loops: a loop that ends does not read all its mail. */
-typedef struct cw_loop_messages {
-    pthread_mutex_t lock;
-    struct cw_loop_message *first;
-} cw_loop_messages;
-
-void cw_loop_messages_init(cw_loop_messages *letters);
-/* After the loops have ended. */
-void cw_loop_messages_done(cw_loop_messages *letters);
-/* runtime.c: those of a bridge. */
-cw_loop_messages *cw_runtime_messages(cw_runtime *b);
 void cw_runtime_on_change(cw_change_sink *port, const cw_change *change);
 
 /* view_cache.c */

@@ -12,13 +12,11 @@
 #include "call/call_int.h"
 #include "net/server/server.h"
 
-#define RETRY_MS 10u
-
 typedef struct delivery {
     cw_runtime_loop *rl;
     cw_runtime_state *state;
-    cw_view *view;         /* until the loop takes it */
-    struct delivery *next; /* of those that found a full mailbox */
+    cw_view *view; /* until the loop takes it */
+    cw_message message;
 } delivery;
 
 struct cw_runtime_state {
@@ -37,17 +35,12 @@ struct cw_runtime_state {
 struct cw_runtime {
     pthread_mutex_t lock; /* of the list of states */
     cw_runtime_state *states;
-    cw_loop *main_loop;
     cw_accounts *accounts; /* or NULL */
     cw_audit *audit;       /* likewise */
     cw_limiter *limiter;
-    cw_deadline_list retries;
-    cw_deadline retry;
-    delivery *waiting; /* oldest first */
     unsigned n_loops;
     bool is_started;
     cw_change_sink change;
-    cw_loop_messages letters;
     cw_runtime_loop loops[];
 };
 
@@ -166,15 +159,15 @@ static void renew_cache(cw_runtime_loop *rl, const cw_runtime_state *old)
     cw_page_cache_limit(&rl->cache, state->settings.cache_size);
 }
 
-static void on_drop(void *arg)
+static void on_drop(cw_message *message)
 {
-    cw_runtime_loop *rl = arg;
+    cw_runtime_loop *rl = CW_CONTAINER(message, cw_runtime_loop, on_drop);
     cw_page_cache_drop(&rl->cache, atomic_exchange(&rl->dropping, 0));
 }
 
-static void on_delivery(void *arg)
+static void on_delivery(cw_message *message)
 {
-    delivery *d = arg;
+    delivery *d = CW_CONTAINER(message, delivery, message);
     cw_runtime_loop *rl = d->rl;
     cw_runtime_state *old_state = rl->state;
     cw_view *old_view = rl->view;
@@ -224,62 +217,13 @@ static void install_now(cw_runtime_state *state)
     drop_retired(state);
 }
 
-/* Post in order; what does not fit waits, and whatever follows it for the same loop too. */
-static void post_waiting(cw_runtime *b)
-{
-    bool full[CW_SERVER_MAX_LOOPS] = {false};
-    delivery **at = &b->waiting;
-    while (*at) {
-        delivery *d = *at;
-        bool *is_full = &full[d->rl - b->loops];
-        if (!*is_full) {
-            delivery *next = d->next; /* the loop may be done with it before we look again */
-            if (!cw_loop_post(d->rl->loop, on_delivery, d)) {
-                *at = next;
-                continue;
-            }
-            *is_full = true;
-        }
-        at = &d->next;
-    }
-    if (b->waiting)
-        cw_loop_set_deadline(b->main_loop, &b->retry, &b->retries);
-}
-
-/* Without memory of its own: a loop that is told twice finds nothing the second time. */
-static void post_drops(cw_runtime *b)
-{
-    bool is_late = false;
-    for (unsigned i = 0; i < b->n_loops; i++) {
-        cw_runtime_loop *rl = &b->loops[i];
-        if (atomic_load(&rl->dropping) && cw_loop_post(rl->loop, on_drop, rl))
-            is_late = true;
-    }
-    if (is_late)
-        cw_loop_set_deadline(b->main_loop, &b->retry, &b->retries);
-}
-
-static void on_retry(cw_deadline *d)
-{
-    cw_runtime *b = CW_CONTAINER(d, cw_runtime, retry);
-    post_waiting(b);
-    post_drops(b);
-}
-
 static void post_all(cw_runtime_state *state)
 {
-    cw_runtime *b = state->runtime;
-    delivery **end = &b->waiting;
-    while (*end)
-        end = &(*end)->next;
-    for (unsigned i = 0; i < b->n_loops; i++) {
-        *end = &state->deliveries[i];
-        end = &(*end)->next;
-    }
-    post_waiting(b);
+    for (unsigned i = 0; i < state->runtime->n_loops; i++)
+        cw_loop_post(state->deliveries[i].rl->loop, &state->deliveries[i].message);
 }
 
-cw_code cw_runtime_new(cw_loop *main_loop, unsigned n_loops, cw_runtime **ret, cw_err *err)
+cw_code cw_runtime_new(unsigned n_loops, cw_runtime **ret, cw_err *err)
 {
     cw_runtime *b = calloc(1, sizeof *b + n_loops * sizeof *b->loops);
     if (!b)
@@ -290,17 +234,14 @@ cw_code cw_runtime_new(cw_loop *main_loop, unsigned n_loops, cw_runtime **ret, c
         return rc;
     }
     pthread_mutex_init(&b->lock, NULL);
-    cw_loop_messages_init(&b->letters);
-    b->main_loop = main_loop;
     b->n_loops = n_loops;
     b->change.tell = cw_runtime_on_change;
-    cw_deadline_list_init(&b->retries, RETRY_MS, on_retry);
-    cw_loop_watch(main_loop, &b->retries);
     for (unsigned i = 0; i < n_loops; i++) {
         cw_runtime_loop *rl = &b->loops[i];
         rl->runtime = b;
         rl->watches.prev = rl->watches.next = &rl->watches;
         rl->hook.on_end = on_loop_end;
+        rl->on_drop.fn = on_drop;
         cw_schema_scratch_init(&rl->scratch);
         cw_fair_slots_init(&rl->crowd);
         cw_page_cache_init(&rl->cache);
@@ -333,7 +274,7 @@ cw_code cw_runtime_publish(cw_runtime *b, cw_snapshot *snapshot, cw_caller *anon
         cw_config_ref(settings->config);
     for (unsigned i = 0; i < b->n_loops && !rc; i++) {
         delivery *d = &state->deliveries[i];
-        *d = (delivery){.rl = &b->loops[i], .state = state};
+        *d = (delivery){.rl = &b->loops[i], .state = state, .message.fn = on_delivery};
         rc = cw_view_new(snapshot, anonymous, &d->view, err);
     }
     if (rc) {
@@ -351,13 +292,14 @@ cw_code cw_runtime_publish(cw_runtime *b, cw_snapshot *snapshot, cw_caller *anon
 void cw_runtime_invalidate(cw_runtime *b, unsigned tags)
 {
     for (unsigned i = 0; i < b->n_loops; i++) {
-        if (b->is_started)
-            atomic_fetch_or(&b->loops[i].dropping, tags);
-        else
-            cw_page_cache_drop(&b->loops[i].cache, tags);
+        cw_runtime_loop *rl = &b->loops[i];
+        if (!b->is_started) {
+            cw_page_cache_drop(&rl->cache, tags);
+            continue;
+        }
+        atomic_fetch_or(&rl->dropping, tags);
+        cw_loop_notify(rl->loop, &rl->on_drop);
     }
-    if (b->is_started)
-        post_drops(b);
 }
 
 void cw_runtime_set_accounts(cw_runtime *b, cw_accounts *accounts)
@@ -375,11 +317,6 @@ cw_runtime *cw_runtime_of_changes(cw_change_sink *port)
     return CW_CONTAINER(port, cw_runtime, change);
 }
 
-cw_loop_messages *cw_runtime_messages(cw_runtime *b)
-{
-    return &b->letters;
-}
-
 cw_runtime_loop *cw_runtime_loop_at(cw_runtime *b, uint32_t index)
 {
     return index < b->n_loops ? &b->loops[index] : NULL;
@@ -394,8 +331,6 @@ void cw_runtime_free(cw_runtime *b)
 {
     if (!b)
         return;
-    cw_deadline_clear(&b->retry);
-    cw_loop_unwatch(b->main_loop, &b->retries);
     for (unsigned i = 0; i < b->n_loops; i++) {
         cw_view_unref(b->loops[i].view);
         cw_view_cache_done(&b->loops[i]);
@@ -409,7 +344,6 @@ void cw_runtime_free(cw_runtime *b)
         b->states = state->next;
         free_state(state);
     }
-    cw_loop_messages_done(&b->letters);
     cw_limiter_free(b->limiter);
     pthread_mutex_destroy(&b->lock);
     free(b);

@@ -57,13 +57,11 @@ typedef struct cw_runtime_settings {
     char public_url[CW_PUBLIC_URL_MAX]; /* of all that we say about ourselves; "": the Host */
 } cw_runtime_settings;
 
-CW_MUST_USE cw_code cw_runtime_new(cw_loop *main_loop, unsigned n_loops, cw_runtime **ret,
-                                   cw_err *err);
+CW_MUST_USE cw_code cw_runtime_new(unsigned n_loops, cw_runtime **ret, cw_err *err);
 /* Tell the bridge its loops, before they start; `loops` has n_loops pointers. */
 void cw_runtime_attach(cw_runtime *b, cw_loop *const *loops);
 /* Replace the state on all loops. Takes over the reference to `snapshot`; takes its own of the
- * caller and of each retired source. Before cw_runtime_started the state is in force at once. A
- * loop whose mailbox is full is tried again until it has room. */
+ * caller and of each retired source. Before cw_runtime_started the state is in force at once. */
 CW_MUST_USE cw_code cw_runtime_publish(cw_runtime *b, cw_snapshot *snapshot, cw_caller *anonymous,
                                        const cw_runtime_settings *settings,
                                        cw_source *const *retired, size_t n_retired, cw_err *err);

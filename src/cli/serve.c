@@ -24,7 +24,6 @@
 
 /* For this long the start waits for sources, so that the first client finds the tools. */
 #define SETTLE_MS 3000u
-#define POST_TRIES 10000 /* a millisecond apart */
 
 typedef struct service {
     const char *config_path;
@@ -38,6 +37,7 @@ typedef struct service {
     cw_login_pages login;
     cw_loop main_loop;
     uv_signal_t term, intr, hup;
+    cw_message end; /* to the main loop */
     bool started, stopping;
     bool has_hints; /* print what to try */
 } service;
@@ -207,23 +207,23 @@ static void close_signals(service *sv)
 }
 
 /* Everything that keeps the main loop running. Twice is fine. */
-static void end_main_loop(void *arg)
+static void end_main_loop(service *sv)
 {
-    service *sv = arg;
     cw_app_close(&sv->app);
     close_signals(sv);
     cw_loop_end(&sv->main_loop);
+}
+
+static void on_end(cw_message *message)
+{
+    end_main_loop(CW_CONTAINER(message, service, end));
 }
 
 /* From a loop's thread. */
 static void on_stopped(void *ctx)
 {
     service *sv = ctx;
-    for (int tries = 0; tries < POST_TRIES; tries++) {
-        if (!cw_loop_post(&sv->main_loop, end_main_loop, sv))
-            return;
-        usleep(1000); /* a full mailbox is emptied by its loop */
-    }
+    cw_loop_post(&sv->main_loop, &sv->end);
 }
 
 static void on_signal(uv_signal_t *handle, int signum)
@@ -471,7 +471,7 @@ static int forbid_dumps(void)
 
 int cw_cli_serve(int argc, char **argv)
 {
-    service sv = {0};
+    service sv = {.end.fn = on_end};
     const char *config = NULL;
     bool may_dump = false;
     const cw_cli_option options[] = {

@@ -16,7 +16,6 @@
 #define LIST_TTL_MS 5000u
 #define PUBLISH_PAUSE_MS 1000u
 #define RETRY_PAUSE_MS 100u
-#define POST_TRIES 1000 /* a millisecond apart */
 
 /* ---- publishing ---- */
 
@@ -175,17 +174,6 @@ static void close_audit(cw_app *b)
 
 /* ---- accounts ---- */
 
-/* From the store's thread. What does not reach the main loop is asked for again with the next
- * change. */
-static void post_to_main(cw_app *b, cw_message_fn fn)
-{
-    for (int tries = 0; tries < POST_TRIES; tries++) {
-        if (!cw_loop_post(b->loop, fn, b))
-            return;
-        usleep(1000); /* a full mailbox is emptied by its loop */
-    }
-}
-
 static void on_status(void *ctx, const cw_err *err)
 {
     (void)ctx;
@@ -196,9 +184,9 @@ static void on_status(void *ctx, const cw_err *err)
 }
 
 /* Also when nothing is new for the anonymous: other callers may see something else now. */
-static void on_anonymous(void *arg)
+static void on_anonymous(cw_message *message)
 {
-    cw_app *b = arg;
+    cw_app *b = CW_CONTAINER(message, cw_app, on_anonymous);
     pthread_mutex_lock(&b->lock);
     cw_caller *caller = b->read;
     bool is_new = b->has_read;
@@ -221,7 +209,7 @@ static void on_read(cw_caller *caller, void *ctx)
     b->read = caller ? cw_caller_ref(caller) : NULL;
     b->has_read = true;
     pthread_mutex_unlock(&b->lock);
-    post_to_main(b, on_anonymous);
+    cw_loop_notify(b->loop, &b->on_anonymous);
 }
 
 static void on_refresh(cw_str name, void *ctx)
@@ -233,9 +221,9 @@ static void on_refresh(cw_str name, void *ctx)
 }
 
 /* On the main loop: do what the cache and source commands have ordered. */
-static void on_orders(void *arg)
+static void on_orders(cw_message *message)
 {
-    cw_app *b = arg;
+    cw_app *b = CW_CONTAINER(message, cw_app, on_requests);
     unsigned tags;
     if (!b->is_open)
         return;
@@ -252,7 +240,8 @@ static void on_orders(void *arg)
 
 static void on_orders_read(void *ctx)
 {
-    post_to_main(ctx, on_orders);
+    cw_app *b = ctx;
+    cw_loop_notify(b->loop, &b->on_requests);
 }
 
 static void on_retry(uv_timer_t *timer);
@@ -327,16 +316,17 @@ static void on_retry(uv_timer_t *timer)
     read_store(timer->data);
 }
 
-static void on_store_changed(void *arg)
+static void on_store_changed(cw_message *message)
 {
-    cw_app *b = arg;
+    cw_app *b = CW_CONTAINER(message, cw_app, on_store_changed);
     if (b->has_store && b->is_open)
         read_store(b);
 }
 
 static void on_change(void *ctx)
 {
-    post_to_main(ctx, on_store_changed);
+    cw_app *b = ctx;
+    cw_loop_notify(b->loop, &b->on_store_changed);
 }
 
 static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
@@ -581,6 +571,9 @@ cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops, const cw_co
                     cw_err *err)
 {
     *b = (cw_app){.loop = main_loop, .n_loops = n_loops};
+    b->on_anonymous.fn = on_anonymous;
+    b->on_requests.fn = on_orders;
+    b->on_store_changed.fn = on_store_changed;
     pthread_mutex_init(&b->lock, NULL);
     cw_admin_requests_init(&b->requests, on_orders_read, b);
     cw_code rc = cw_plugin_host_find(config, config->plugins.folder.n > 0, &b->host, err);
@@ -594,7 +587,7 @@ cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops, const cw_co
     b->is_open = true;
     rc = cw_spawner_new(&b->spawner, err);
     if (!rc)
-        rc = cw_runtime_new(main_loop, n_loops, &b->runtime, err);
+        rc = cw_runtime_new(n_loops, &b->runtime, err);
     if (!rc)
         rc = open_audit(b, err);
     if (!rc)
@@ -684,6 +677,8 @@ void cw_app_close(cw_app *b)
     if (!b->is_open)
         return;
     b->is_open = false;
+    /* Owners of messages are freed here, before the loop ends. */
+    cw_mailbox_close(&b->loop->mail);
     cw_sources_free(b->sources);
     b->sources = NULL;
     cw_issuers_close(b->issuers);

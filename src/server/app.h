@@ -43,6 +43,7 @@ typedef struct cw_app {
     pthread_mutex_t lock;     /* of what the store's thread leaves here: */
     cw_caller *read;          /* the anonymous caller; NULL: there is no database */
     bool has_read;
+    cw_message on_anonymous, on_requests, on_store_changed; /* to the main loop */
     const char *account;           /* stands for the anonymous; NULL: none does */
     cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
     cw_login_waiter token_login;   /* while the token is checked */

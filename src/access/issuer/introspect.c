@@ -271,15 +271,14 @@ static cw_token_check *take_checks(cw_issuers *is)
     cw_token_check *checks = is->checks;
     is->checks = NULL;
     is->checks_end = &is->checks;
-    is->is_posted = false;
     pthread_mutex_unlock(&is->lock);
     return checks;
 }
 
 /* On the main loop: what was asked. */
-static void on_checks(void *arg)
+void cw_issuers_on_checks(cw_message *message)
 {
-    cw_token_check *check = take_checks(arg);
+    cw_token_check *check = take_checks(CW_CONTAINER(message, cw_issuers, on_checks));
     while (check) {
         cw_token_check *next = check->next;
         go_on(check, /* is_last= */ false);
@@ -325,13 +324,11 @@ cw_code cw_issuers_start_check(cw_issuers *is, cw_token_check *check)
         rc = CW_IO;
     else if (is->n_asks == CW_ISSUER_MAX_ASKS)
         rc = CW_LIMIT;
-    else if (!is->is_posted)
-        rc = cw_loop_post(is->loop, on_checks, is);
     if (!rc) {
-        is->is_posted = true;
         is->n_asks++;
         *is->checks_end = check;
         is->checks_end = &check->next;
+        cw_loop_notify(is->loop, &is->on_checks);
     }
     pthread_mutex_unlock(&is->lock);
     return rc;

@@ -205,6 +205,7 @@ cw_code cw_issuers_new(cw_loop *main_loop, cw_issuers **ret, cw_err *err)
     if (!is)
         return cw_fail_nomem(err);
     is->loop = main_loop;
+    is->on_checks.fn = cw_issuers_on_checks;
     is->checks_end = &is->checks;
     atomic_init(&is->generation, 0);
     atomic_init(&is->has_any, false);

@@ -57,7 +57,8 @@ struct cw_issuers {
     cw_issuer_set *set;            /* NULL: none */
     cw_token_check *checks, **checks_end;
     unsigned n_asks;
-    bool is_posted, is_closed;
+    cw_message on_checks; /* to the main loop: some are in the queue */
+    bool is_closed;
 };
 
 /* issuer.c */
@@ -79,6 +80,7 @@ bool cw_issuer_introspects(const cw_issuer *issuer, cw_str token);
 cw_str cw_issuer_introspection(const cw_issuer *issuer);
 
 /* introspect.c */
+void cw_issuers_on_checks(cw_message *message);
 /* Go on with those who waited for this issuer. */
 void cw_issuer_finish_check(cw_issuer *issuer);
 /* Close: everybody who waits in the queue, or for introspection, is told. */

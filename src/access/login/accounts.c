@@ -6,7 +6,6 @@
 
 #include "access/login/login_int.h"
 
-#define POST_TRIES 10000 /* a millisecond apart */
 #define READING_MAX_BYTES ((size_t)1 << 20)
 
 /* ---- one loop's part ---- */
@@ -58,51 +57,22 @@ static void settle(cw_accounts_loop *al, cw_login_op *t)
     cw_login_op_free(t);
 }
 
-static cw_login_op *take_done(cw_accounts_loop *al)
+static void on_done(cw_message *message)
 {
-    pthread_mutex_lock(&al->lock);
-    cw_login_op *done = al->done;
-    al->done = NULL;
-    al->done_end = &al->done;
-    al->is_posted = false;
-    pthread_mutex_unlock(&al->lock);
-    return done;
-}
-
-static void on_done(void *arg)
-{
-    cw_accounts_loop *al = arg;
-    cw_login_op *t = take_done(al);
-    while (t) {
-        cw_login_op *next = t->next_done;
-        settle(al, t);
-        t = next;
-    }
-}
-
-/* Whether the loop knows, or need not know any more, what is done. */
-static bool post_done(cw_accounts_loop *al)
-{
-    pthread_mutex_lock(&al->lock);
-    if (!al->is_posted && !al->is_ended)
-        al->is_posted = !cw_loop_post(al->loop, on_done, al);
-    bool is_good = al->is_posted || al->is_ended || !al->done;
-    pthread_mutex_unlock(&al->lock);
-    return is_good;
+    cw_login_op *t = CW_CONTAINER(message, cw_login_op, message);
+    settle(t->al, t);
 }
 
 void cw_login_op_finish(cw_login_op *t, cw_login_status status)
 {
     cw_accounts_loop *al = t->al;
     t->status = status;
-    t->next_done = NULL;
+    t->message.fn = on_done;
+    /* Under the lock: a loop that has ended may be gone. */
     pthread_mutex_lock(&al->lock);
-    *al->done_end = t;
-    al->done_end = &t->next_done;
+    if (!al->is_ended)
+        cw_loop_post(al->loop, &t->message);
     pthread_mutex_unlock(&al->lock);
-    /* A full mailbox is emptied by its loop. */
-    for (int tries = 0; tries < POST_TRIES && !post_done(al); tries++)
-        usleep(1000);
 }
 
 /* Whoever still waits has been told by its connection; what runs ends in cw_accounts_free. */
@@ -342,7 +312,6 @@ static void init_loop(cw_accounts *a, cw_accounts_loop *al)
     al->accounts = a;
     al->hook.on_end = on_loop_end;
     al->running.prev = al->running.next = &al->running;
-    al->done_end = &al->done;
     pthread_mutex_init(&al->lock, NULL);
 }
 
@@ -390,11 +359,10 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
 
 static void free_loop(cw_accounts_loop *al)
 {
-    cw_login_op *t = take_done(al);
-    while (t) {
-        cw_login_op *next = t->next_done;
+    while (al->running.next != &al->running) {
+        cw_login_op *t = al->running.next;
+        al->running.next = t->next;
         cw_login_op_free(t);
-        t = next;
     }
     for (size_t i = 0; al->remembered && i < CW_ACCOUNTS_REMEMBERED; i++)
         cw_login_cache_drop(&al->remembered[i]);

@@ -55,8 +55,8 @@ struct cw_login_op {
     cw_accounts *accounts;
     cw_accounts_loop *al;
     cw_login_op *prev, *next; /* in the loop's ring of those that run */
-    cw_login_op *next_done;
-    cw_login_waiter waiters; /* ring */
+    cw_message message;       /* to the loop, when it has ended */
+    cw_login_waiter waiters;  /* ring */
     unsigned char key[CW_DIGEST];
     unsigned char proof[CW_DIGEST]; /* earlier, from memory; then the new one */
     bool has_proof;
@@ -106,8 +106,7 @@ struct cw_accounts_loop {
     cw_session_watches watches;
     uint64_t tick;
     pthread_mutex_t lock; /* of what follows */
-    cw_login_op *done, **done_end;
-    bool is_posted, is_ended;
+    bool is_ended;
 };
 
 struct cw_accounts {

@@ -188,7 +188,7 @@ cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
     loop->scratch = malloc(CW_LOOP_SCRATCH);
     if (!loop->scratch)
         return cw_fail_nomem(err);
-    cw_code rc = cw_mailbox_init(&loop->mail, CW_LOOP_MESSAGES, err);
+    cw_code rc = cw_mailbox_init(&loop->mail, err);
     if (rc) {
         free(loop->scratch);
         return rc;
@@ -240,6 +240,8 @@ static void close_handle(uv_handle_t *handle)
 
 void cw_loop_end(cw_loop *loop)
 {
+    /* First: the owners of messages may free them in their hooks. */
+    cw_mailbox_close(&loop->mail);
     while (loop->hooks.next != &loop->hooks) {
         cw_loop_hook *hook = loop->hooks.next;
         cw_loop_remove_hook(hook);
@@ -253,9 +255,14 @@ void cw_loop_end(cw_loop *loop)
     close_handle((uv_handle_t *)&loop->mail_poll);
 }
 
-cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg)
+void cw_loop_post(cw_loop *loop, cw_message *message)
 {
-    return cw_mailbox_post(&loop->mail, fn, arg);
+    cw_mailbox_post(&loop->mail, message);
+}
+
+void cw_loop_notify(cw_loop *loop, cw_message *message)
+{
+    cw_mailbox_notify(&loop->mail, message);
 }
 
 void cw_loop_watch(cw_loop *loop, cw_deadline_list *list)

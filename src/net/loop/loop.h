@@ -6,8 +6,8 @@
  * date, formatted once a second.
  *
  * Ownership: whoever calls cw_loop_init calls cw_loop_done, after the loop has ended.
- * Threads:   cw_loop_post from any thread; all else on the loop's own thread (or before it starts).
- * Limits:    CW_LOOP_MESSAGES messages waiting.
+ * Threads:   cw_loop_post and cw_loop_notify from any thread, until cw_loop_done; all else on the
+ *            loop's own thread (or before it starts).
  */
 #ifndef CW_NET_LOOP_LOOP_H
 #define CW_NET_LOOP_LOOP_H
@@ -18,7 +18,6 @@
 #include "net/loop/deadline.h"
 #include "net/loop/mailbox.h"
 
-#define CW_LOOP_MESSAGES 4096u
 #define CW_LOOP_SCRATCH (64u * 1024u)
 
 /* Called when the loop ends (cw_loop_end), on its thread: close what keeps it alive. Embedded in
@@ -64,11 +63,14 @@ void cw_loop_done(cw_loop *loop);
 void cw_loop_run(cw_loop *loop);
 /* Run on a thread of its own, with all signals blocked; join with pthread_join(loop->thread). */
 CW_MUST_USE cw_code cw_loop_start(cw_loop *loop, cw_err *err);
-/* Close the loop's own handles, so that cw_loop_run returns when the last other one is closed. */
+/* Close the loop's own handles, so that cw_loop_run returns when the last other one is closed.
+ * Messages that wait are dropped, then the hooks are called. */
 void cw_loop_end(cw_loop *loop);
 
-/* Have the loop call fn(arg). CW_LIMIT when its mailbox is full. */
-CW_MUST_USE cw_code cw_loop_post(cw_loop *loop, cw_message_fn fn, void *arg);
+/* Have the loop call the message's function (mailbox.h). Cannot fail. */
+void cw_loop_post(cw_loop *loop, cw_message *message);
+/* The same, unless the message waits already. */
+void cw_loop_notify(cw_loop *loop, cw_message *message);
 
 /* Let the loop watch a list, until the loop ends or the list is taken back (it must be empty). */
 void cw_loop_watch(cw_loop *loop, cw_deadline_list *list);

@@ -61,7 +61,8 @@ struct cw_spawn {
 };
 
 CW_MUST_USE cw_code cw_spawner_new(cw_spawner **ret, cw_err *err);
-/* End the thread and drop the first reference; jobs that wait are dropped. NULL is fine. */
+/* End the thread and drop the first reference; jobs that wait are dropped. NULL is fine. The loops
+ * of the jobs must have ended. */
 void cw_spawner_free(cw_spawner *s);
 /* Never blocks. CW_NOMEM; CW_GONE when the spawner is ending. */
 CW_MUST_USE cw_code cw_spawner_ask(cw_spawner *s, cw_spawn *job, cw_err *err);

@@ -5,8 +5,7 @@
  * spawner's own, so that a message which is delivered late, or never, because its
  * loop has ended, points to nothing that is gone:
  *
- *     ask -> QUEUED -> STARTING -> STARTED -> POSTED -> delivered: freed
- *                                     mailbox full: tried again
+ *     ask -> QUEUED -> STARTING -> POSTED -> delivered: freed
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/thread.h"
@@ -23,8 +21,6 @@
 #include "net/process/child_int.h"
 #include "net/process/orphans.h"
 
-/* How soon a full mailbox is tried again. */
-#define RETRY_NS 1000000L
 /* Children that exit while /proc is read. */
 #define MARKS_MAX 256u
 
@@ -33,6 +29,7 @@ typedef enum ticket_state { QUEUED, STARTING, STARTED, POSTED } ticket_state;
 typedef struct cw_spawn_ticket ticket;
 struct cw_spawn_ticket {
     ticket *prev, *next; /* ring */
+    cw_message message;
     cw_spawner *spawner;
     cw_spawn *job; /* NULL: taken back */
     ticket_state state;
@@ -223,9 +220,9 @@ static void start(cw_spawn *job)
 
 /* ---- the thread ---- */
 
-static void deliver(void *arg)
+static void deliver(cw_message *message)
 {
-    ticket *t = arg;
+    ticket *t = CW_CONTAINER(message, ticket, message);
     cw_spawner *s = t->spawner;
     pthread_mutex_lock(&s->lock);
     unlink_ticket(t);
@@ -238,22 +235,6 @@ static void deliver(void *arg)
     job->done(job);
 }
 
-/* Post what was started. True when a mailbox was full. */
-static bool post_started(cw_spawner *s)
-{
-    bool full = false;
-    for (ticket *t = s->tickets.next; t != &s->tickets; t = t->next) {
-        if (t->state != STARTED || t->cancelled)
-            continue;
-        /* Under the lock, so that a job which is taken back is posted before or never. */
-        if (cw_loop_post(t->job->loop, deliver, t) == CW_OK)
-            t->state = POSTED;
-        else
-            full = true;
-    }
-    return full;
-}
-
 static ticket *first_queued(cw_spawner *s)
 {
     for (ticket *t = s->tickets.next; t != &s->tickets; t = t->next) {
@@ -261,22 +242,6 @@ static ticket *first_queued(cw_spawner *s)
             return t;
     }
     return NULL;
-}
-
-static void wait_for_work(cw_spawner *s, bool soon)
-{
-    if (!soon) {
-        pthread_cond_wait(&s->work, &s->lock);
-        return;
-    }
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_nsec += RETRY_NS;
-    if (at.tv_nsec >= 1000000000L) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000L;
-    }
-    pthread_cond_timedwait(&s->work, &s->lock, &at);
 }
 
 /* With the lock, which is released meanwhile. */
@@ -288,6 +253,11 @@ static void start_one(cw_spawner *s, ticket *t)
     start(t->job);
     pthread_mutex_lock(&s->lock);
     t->state = STARTED;
+    /* Under the lock, so that a job which is taken back is posted before or never. */
+    if (!t->cancelled) {
+        t->state = POSTED;
+        cw_loop_post(t->job->loop, &t->message);
+    }
     pthread_cond_broadcast(&s->started);
 }
 
@@ -311,11 +281,10 @@ static void *spawner_main(void *arg)
         ticket *t = first_queued(s);
         if (t)
             start_one(s, t);
-        bool full = post_started(s);
-        if (!full && s->n_marks && !first_queued(s))
+        else if (s->n_marks)
             sweep_all(s);
-        if (!s->ending && !first_queued(s) && (full || !s->n_marks))
-            wait_for_work(s, full);
+        else
+            pthread_cond_wait(&s->work, &s->lock);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -393,6 +362,7 @@ cw_code cw_spawner_ask(cw_spawner *s, cw_spawn *job, cw_err *err)
     ticket *t = calloc(1, sizeof *t);
     if (!t)
         return cw_fail_nomem(err);
+    t->message.fn = deliver;
     t->spawner = s;
     t->job = job;
     job->pid = 0;

@@ -11,7 +11,6 @@
 #define LINGER_MS 2000u
 #define READY_WAKE_MS 2u
 #define ACCEPT_PAUSE_MS 100u
-#define STOP_TRIES 10000 /* a millisecond apart */
 
 /* ---- settings ---- */
 
@@ -63,24 +62,20 @@ static void apply_durations(cw_server_loop *sl)
     cw_loop_set_duration(&sl->loop, &sl->drain, o->drain_ms);
 }
 
-typedef struct new_settings {
-    cw_server_loop *sl;
-    cw_settings *settings;
-} new_settings;
-
-static void on_new_settings(void *arg)
+static void on_new_settings(cw_message *message)
 {
-    new_settings *m = arg;
-    settings_unref(m->sl->settings);
-    m->sl->settings = m->settings;
-    apply_durations(m->sl);
+    cw_server_loop *sl = CW_CONTAINER(message, cw_server_loop, on_settings);
+    cw_settings *settings = atomic_exchange(&sl->new_settings, NULL);
+    if (!settings)
+        return;
+    settings_unref(sl->settings);
+    sl->settings = settings;
+    apply_durations(sl);
     /* Streams may wait without a deadline; the others notice by themselves. */
-    cw_server_loop *sl = m->sl;
     for (cw_conn *c = sl->conns.next; c != &sl->conns; c = c->next) {
         if (c->state == CONN_STREAM)
             cw_conn_settle(c);
     }
-    free(m);
 }
 
 static void close_all(cw_server_loop *sl)
@@ -121,9 +116,8 @@ static void stop_listening(cw_server_loop *sl)
     }
 }
 
-static void on_stop(void *arg)
+static void stop_once(cw_server_loop *sl)
 {
-    cw_server_loop *sl = arg;
     if (sl->stopping) {
         close_all(sl);
         return;
@@ -136,6 +130,14 @@ static void on_stop(void *arg)
         cw_conn_stop(c);
     }
     cw_server_check_end(sl);
+}
+
+/* The first order drains, the second one closes. */
+static void on_stop(cw_message *message)
+{
+    cw_server_loop *sl = CW_CONTAINER(message, cw_server_loop, on_stop);
+    for (unsigned n = atomic_exchange(&sl->n_stops, 0); n; n--)
+        stop_once(sl);
 }
 
 static void init_lists(cw_server_loop *sl)
@@ -163,6 +165,8 @@ static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
         return rc;
     sl->loop.index = (uint32_t)(sl - s->loops);
     sl->server = s;
+    sl->on_settings.fn = on_new_settings;
+    sl->on_stop.fn = on_stop;
     sl->conns.prev = sl->conns.next = &sl->conns;
     sl->settings = s->settings;
     atomic_fetch_add(&s->settings->refs, 1);
@@ -201,6 +205,7 @@ static void free_loop(cw_server_loop *sl)
     cw_run_queue_done(sl);
     cw_loop_done(&sl->loop);
     settings_unref(sl->settings);
+    settings_unref(atomic_load(&sl->new_settings));
 }
 
 /* ---- the server ---- */
@@ -294,29 +299,15 @@ static cw_code check_tls(const cw_server *s, const cw_settings *settings, cw_err
     return CW_OK;
 }
 
-/* All messages are made before the first is posted, so that no loop is left behind. */
-static cw_code publish(cw_server *s, cw_settings *settings, cw_err *err)
+/* Settings that a loop has not installed yet are replaced. */
+static void publish(cw_server *s, cw_settings *settings)
 {
-    new_settings *messages[CW_SERVER_MAX_LOOPS] = {NULL};
     for (unsigned i = 0; i < s->n_started; i++) {
-        messages[i] = malloc(sizeof *messages[i]);
-        if (!messages[i]) {
-            while (i--)
-                free(messages[i]);
-            return cw_fail_nomem(err);
-        }
-    }
-    for (unsigned i = 0; i < s->n_started; i++) {
-        *messages[i] = (new_settings){&s->loops[i], settings};
+        cw_server_loop *sl = &s->loops[i];
         atomic_fetch_add(&settings->refs, 1);
-        if (cw_loop_post(&s->loops[i].loop, on_new_settings, messages[i])) {
-            atomic_fetch_sub(&settings->refs, 1); /* not the last: the caller has one */
-            for (; i < s->n_started; i++)
-                free(messages[i]);
-            return cw_fail(err, CW_LIMIT, "a loop does not take messages");
-        }
+        settings_unref(atomic_exchange(&sl->new_settings, settings));
+        cw_loop_notify(&sl->loop, &sl->on_settings);
     }
-    return CW_OK;
 }
 
 /* The kernel's table of descriptors grows on demand, and growing takes 10 ms and more once a
@@ -345,12 +336,11 @@ cw_code cw_server_configure(cw_server *s, const cw_server_opts *opts, cw_err *er
     if (rc)
         return rc;
     rc = check_tls(s, fresh, err);
-    if (!rc)
-        rc = publish(s, fresh, err);
     if (rc) {
         settings_unref(fresh);
         return rc;
     }
+    publish(s, fresh);
     settings_unref(s->settings);
     s->settings = fresh;
     return CW_OK;
@@ -388,12 +378,8 @@ void cw_server_stop(cw_server *s, void (*on_stopped)(void *ctx), void *ctx)
     for (size_t i = 0; i < s->n_listeners; i++)
         cw_listener_unlink(&s->listeners[i]);
     for (unsigned i = 0; i < s->n_started; i++) {
-        /* A full mailbox is emptied by its loop; a loop that has ended needs no order to stop. */
-        for (int tries = 0; tries < STOP_TRIES; tries++) {
-            if (!cw_loop_post(&s->loops[i].loop, on_stop, &s->loops[i]))
-                break;
-            usleep(1000);
-        }
+        atomic_fetch_add(&s->loops[i].n_stops, 1);
+        cw_loop_notify(&s->loops[i].loop, &s->loops[i].on_stop);
     }
 }
 
@@ -403,10 +389,11 @@ void cw_server_free(cw_server *s)
         return;
     if (s->n_started && !s->stopping)
         cw_server_stop(s, NULL, NULL);
-    for (unsigned i = 0; i < s->n_started; i++) {
+    /* A loop that still runs may post to one that has ended, so all are joined first. */
+    for (unsigned i = 0; i < s->n_started; i++)
         pthread_join(s->loops[i].loop.thread, NULL);
+    for (unsigned i = 0; i < s->n_started; i++)
         free_loop(&s->loops[i]);
-    }
     for (size_t i = 0; i < s->n_listeners; i++)
         cw_listener_close(&s->listeners[i]);
     settings_unref(s->settings);

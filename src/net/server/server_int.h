@@ -145,6 +145,9 @@ struct cw_server_loop {
     cw_loop loop;
     cw_server *server;
     cw_settings *settings;
+    _Atomic(cw_settings *) new_settings; /* a reference; the next ones, or NULL */
+    cw_message on_settings, on_stop;
+    atomic_uint n_stops; /* orders to stop that were not carried out yet */
     cw_acceptor acceptors[CW_SERVER_MAX_LISTENERS];
     size_t n_acceptors;
     cw_conn conns; /* root of the ring */

@@ -4,22 +4,12 @@
 
 #include "source/upstream/shared_conn_int.h"
 
-#define POST_RETRY_MS 5u
-#define LEAVING_MS 100u
 #define SCRATCH_MAX (1024u * 1024u)
 
 /* ---- the hub ---- */
 
-static void on_post_retry(cw_deadline *d);
-static void on_retire_poll(cw_deadline *d);
-
-static void watch_lists(cw_shared_conn *shared)
-{
-    cw_loop_watch(shared->opts.loop, &shared->limit);
-    cw_loop_watch(shared->opts.loop, &shared->first);
-    cw_loop_watch(shared->opts.loop, &shared->unposted);
-    cw_loop_watch(shared->opts.loop, &shared->leaving);
-}
+static void on_unused(cw_message *message);
+static void on_unused_dropped(cw_message *message);
 
 cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_shared_conn **ret,
                            cw_err *err)
@@ -29,6 +19,7 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
         return cw_fail_nomem(err);
     atomic_init(&shared->refs, 1);
     atomic_init(&shared->users, 0);
+    atomic_init(&shared->is_retired, false);
     atomic_init(&shared->last_id, 0);
     pthread_mutex_init(&shared->lock, NULL);
     shared->service = cw_endpoint_ref(s);
@@ -39,10 +30,10 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
     cw_arena_init(&shared->scratch, SCRATCH_MAX);
     cw_oauth_token_init(&shared->oauth, s, opts->loop, cw_shared_conn_on_token);
     cw_deadline_list_init(&shared->limit, s->config.timeout_ms, cw_shared_conn_on_limit);
-    cw_deadline_list_init(&shared->unposted, POST_RETRY_MS, on_post_retry);
     cw_deadline_list_init(&shared->first, s->config.timeout_ms, cw_shared_conn_on_idle);
-    cw_deadline_list_init(&shared->leaving, LEAVING_MS, on_retire_poll);
-    watch_lists(shared);
+    cw_loop_watch(opts->loop, &shared->limit);
+    cw_loop_watch(opts->loop, &shared->first);
+    shared->unused = (cw_message){.fn = on_unused, .drop = on_unused_dropped};
     *ret = shared;
     return CW_OK;
 }
@@ -70,7 +61,8 @@ void cw_shared_conn_acquire(cw_shared_conn *shared)
 
 void cw_shared_conn_release(cw_shared_conn *shared)
 {
-    atomic_fetch_sub(&shared->users, 1);
+    if (atomic_fetch_sub(&shared->users, 1) == 1 && atomic_exchange(&shared->is_retired, false))
+        cw_loop_post(shared->opts.loop, &cw_shared_conn_ref(shared)->unused);
 }
 
 bool cw_shared_conn_is_compatible(const cw_shared_conn *shared, const cw_endpoint *s,
@@ -130,59 +122,25 @@ static void free_call(cw_shared_conn_call *call)
 }
 
 /* On the loop of its caller. */
-static void on_reply(void *arg)
+static void on_reply(cw_message *message)
 {
-    cw_shared_conn_call *call = arg;
+    cw_shared_conn_call *call = CW_CONTAINER(message, cw_shared_conn_call, message);
     cw_upstream_req *req = call->req;
     if (req) {
-        cw_parsed_message *message = call->answer;
+        cw_parsed_message *parsed = call->answer;
         cw_client_response answer = {.type = CW_STR("application/json"),
-                                     .body = message ? cw_str_make(message->text, message->n)
-                                                     : CW_STR("")};
+                                     .body = parsed ? cw_str_make(parsed->text, parsed->n)
+                                                    : CW_STR("")};
         cw_upstream_reply reply = {
             .end = call->end,
             .answer = call->end == CW_CLIENT_OK ? &answer : NULL,
             .why = call->why,
-            .message = message,
+            .message = parsed,
         };
         req->conn_call = NULL;
         cw_upstream_finish(req, &reply);
     }
     free_call(call);
-}
-
-static void post_reply(cw_shared_conn_call *call)
-{
-    cw_shared_conn *shared = call->shared;
-    if (cw_loop_post(call->loop, on_reply, call) == CW_OK)
-        return;
-    if (shared->is_over) { /* a call that came after the end: it is put off once more */
-        shared->is_over = false;
-        watch_lists(cw_shared_conn_ref(shared));
-    }
-    cw_loop_set_deadline(shared->opts.loop, &call->deadline, &shared->unposted);
-}
-
-/* The last that the main loop does for a hub which was closed. */
-static void end_if_over(cw_shared_conn *shared)
-{
-    if (!shared->is_closing || shared->is_over ||
-        shared->unposted.root.next != &shared->unposted.root)
-        return;
-    shared->is_over = true;
-    cw_loop_unwatch(shared->opts.loop, &shared->limit);
-    cw_loop_unwatch(shared->opts.loop, &shared->first);
-    cw_loop_unwatch(shared->opts.loop, &shared->unposted);
-    cw_loop_unwatch(shared->opts.loop, &shared->leaving);
-    cw_shared_conn_unref(shared);
-}
-
-static void on_post_retry(cw_deadline *d)
-{
-    cw_shared_conn_call *call = CW_CONTAINER(d, cw_shared_conn_call, deadline);
-    cw_shared_conn *shared = call->shared;
-    post_reply(call);
-    end_if_over(shared);
 }
 
 void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_parsed_message *answer,
@@ -194,13 +152,14 @@ void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_pars
     size_t n = strnlen(why, sizeof call->why - 1);
     memcpy(call->why, why, n);
     call->why[n] = 0;
-    post_reply(call);
+    call->message.fn = on_reply;
+    cw_loop_post(call->loop, &call->message);
 }
 
 /* On the main loop. */
-static void on_call(void *arg)
+static void on_call(cw_message *message)
 {
-    cw_shared_conn_call *call = arg;
+    cw_shared_conn_call *call = CW_CONTAINER(message, cw_shared_conn_call, message);
     cw_shared_conn_enqueue(call->shared, call);
 }
 
@@ -242,11 +201,9 @@ cw_code cw_shared_conn_send(cw_shared_conn *shared, cw_loop *loop, cw_upstream_r
         cw_shared_conn_unref(shared);
         return cw_fail(err, CW_LIMIT, "too many calls are under way");
     }
-    if (cw_loop_post(shared->opts.loop, on_call, call)) {
-        free_call(call);
-        return cw_fail(err, CW_LIMIT, "the main loop is busy");
-    }
     req->conn_call = call;
+    call->message.fn = on_call;
+    cw_loop_post(shared->opts.loop, &call->message);
     return CW_OK;
 }
 
@@ -283,24 +240,29 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     if (!shared)
         return;
     shared->is_closing = true;
-    cw_deadline_clear(&shared->next_poll);
+    atomic_store(&shared->is_retired, false);
     cw_loop_remove_hook(&shared->hook);
     if (loops_ended)
         drop_all(shared);
     cw_shared_conn_disconnect(shared, CW_CLIENT_LOST, "the source was taken away");
     cw_oauth_token_done(&shared->oauth);
-    end_if_over(shared);
+    cw_loop_unwatch(shared->opts.loop, &shared->limit);
+    cw_loop_unwatch(shared->opts.loop, &shared->first);
+    cw_shared_conn_unref(shared);
 }
 
-/* Looked at now and then: its last user leaves on a loop of its own, whose message might find no
- * room. */
-static void on_retire_poll(cw_deadline *d)
+/* On the main loop: the last user of a retired one has left. */
+static void on_unused(cw_message *message)
 {
-    cw_shared_conn *shared = CW_CONTAINER(d, cw_shared_conn, next_poll);
-    if (atomic_load(&shared->users))
-        cw_loop_set_deadline(shared->opts.loop, &shared->next_poll, &shared->leaving);
-    else
+    cw_shared_conn *shared = CW_CONTAINER(message, cw_shared_conn, unused);
+    if (!shared->is_closing)
         cw_shared_conn_close(shared, /* loops_ended= */ false);
+    cw_shared_conn_unref(shared);
+}
+
+static void on_unused_dropped(cw_message *message)
+{
+    cw_shared_conn_unref(CW_CONTAINER(message, cw_shared_conn, unused));
 }
 
 static void on_loop_end(cw_loop_hook *hook)
@@ -315,5 +277,8 @@ void cw_shared_conn_retire(cw_shared_conn *shared)
     shared->opts.announced = NULL;
     shared->hook.on_end = on_loop_end;
     cw_loop_add_hook(shared->opts.loop, &shared->hook);
-    on_retire_poll(&shared->next_poll);
+    atomic_store(&shared->is_retired, true);
+    /* The last user may have left before this: then its release has posted nothing. */
+    if (!atomic_load(&shared->users) && atomic_exchange(&shared->is_retired, false))
+        cw_shared_conn_close(shared, /* loops_ended= */ false);
 }

@@ -18,6 +18,7 @@ typedef struct cw_shared_conn_call cw_shared_conn_call;
 /* A call on its way: made on the loop of its caller, then the main loop's, then its caller's again.
  * Only one of them has it at a time; `req` is the caller's own all the while. */
 struct cw_shared_conn_call {
+    cw_message message;                       /* to the main loop, then to the caller's */
     cw_shared_conn_call *prev, *next;         /* ring of the hub: waiting or pending */
     cw_shared_conn_call *all_prev, *all_next; /* of hub->all */
     cw_shared_conn_call *same;                /* the next one of its bucket */
@@ -48,7 +49,9 @@ typedef enum cw_shared_conn_state {
 struct cw_shared_conn {
     atomic_uint refs;
     atomic_uint users;
-    cw_endpoint *service; /* a reference */
+    atomic_bool is_retired; /* the last user to leave posts `unused` */
+    cw_message unused;      /* to the main loop, with a reference */
+    cw_endpoint *service;   /* a reference */
     cw_shared_conn_opts opts;
     _Atomic uint64_t last_id;
     pthread_mutex_t lock;
@@ -67,15 +70,11 @@ struct cw_shared_conn {
     cw_deadline_list limit; /* of calls */
     cw_deadline_list first; /* of what is said first */
     cw_deadline prelude_deadline;
-    cw_deadline_list unposted; /* calls whose loop has no room for the answer just now */
-    cw_deadline_list leaving;  /* of a retired one: look whether it is used */
-    cw_deadline next_poll;
     cw_loop_hook hook;
     unsigned failures;    /* in a row, to open it */
     uint64_t retry_at;    /* not before */
     uint64_t received_at; /* when the last message came */
     bool is_closing;
-    bool is_over;   /* closed, and its lists are not watched any more */
     bool was_noted; /* that it speaks nonsense */
     char problem[CW_SHARED_CONN_WHY];
 };

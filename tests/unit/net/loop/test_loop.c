@@ -96,18 +96,18 @@ static void do_a_then_ask_for_b(cw_deferred *later)
     cw_loop_defer(&loop, &later_b);
 }
 
-static void mail_asks(void *arg)
+static void mail_asks(cw_message *message)
 {
-    (void)arg;
+    (void)message;
     note('m');
     cw_loop_defer(&loop, &later_a);
     cw_loop_defer(&loop, &later_a);
     note('m');
 }
 
-static void mail_ends(void *arg)
+static void mail_ends(cw_message *message)
 {
-    (void)arg;
+    (void)message;
     note('e');
     cw_loop_end(&loop);
 }
@@ -116,10 +116,11 @@ TEST(later_is_after_all_events_of_a_turn_and_before_the_wait)
 {
     later_a = (cw_deferred){.fn = do_a_then_ask_for_b};
     later_b = (cw_deferred){.fn = do_b};
-    assert_int_equal(cw_loop_post(&loop, mail_asks, NULL), CW_OK);
+    cw_message asks = {.fn = mail_asks}, ends = {.fn = mail_ends};
+    cw_loop_post(&loop, &asks);
     uv_run(&loop.uv, UV_RUN_ONCE);
     assert_string_equal(trace, "mm");
-    assert_int_equal(cw_loop_post(&loop, mail_ends, NULL), CW_OK);
+    cw_loop_post(&loop, &ends);
     cw_loop_run(&loop);
     assert_string_equal(trace, "mmabe");
 }

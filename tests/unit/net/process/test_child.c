@@ -66,16 +66,6 @@ static void run_until(const int *counter, int value)
     assert_int_equal(*counter, value);
 }
 
-/* Until there is a child and it has exited, without reaping it. */
-static void wait_for_exit(void)
-{
-    siginfo_t info = {0};
-    uint64_t until = cw_clock_ms() + 10000;
-    while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0 && cw_clock_ms() < until)
-        usleep(100);
-    assert_int_not_equal(info.si_pid, 0);
-}
-
 static const char *const no_env[] = {"ONLY=this", NULL};
 
 static cw_spawn shell(const char *const *argv)
@@ -257,28 +247,6 @@ TEST(a_job_can_be_taken_back_in_every_state)
     assert_int_equal(n_done, 0);
 }
 
-static void note_mail(void *arg)
-{
-    ++*(int *)arg;
-}
-
-TEST(a_full_mailbox_is_tried_again)
-{
-    int n_mail = 0;
-    while (cw_loop_post(&loop, note_mail, &n_mail) == CW_OK)
-        ;
-    const char *const argv[] = {"sh", "-c", "exit 0", NULL};
-    cw_spawn job = shell(argv);
-    assert_int_equal(cw_spawner_ask(spawner, &job, NULL), CW_OK);
-    wait_for_exit();
-    usleep(5000);
-    assert_int_equal(n_done, 0);
-    run_until(&n_done, 1);
-    assert_int_equal(n_mail, (int)CW_LOOP_MESSAGES);
-    run_until(&n_exits, 1);
-    close_child();
-}
-
 TEST(jobs_that_wait_are_dropped_with_the_spawner)
 {
     cw_spawn jobs[8];
@@ -287,13 +255,12 @@ TEST(jobs_that_wait_are_dropped_with_the_spawner)
         assert_int_equal(cw_spawner_ask(spawner, &jobs[i], NULL), CW_OK);
     }
     usleep(3000);
+    cw_mailbox_close(&loop.mail);
     cw_spawner_free(spawner);
     spawner = NULL;
     for (size_t i = 0; i < CW_COUNT(jobs); i++)
         assert_null(jobs[i].ticket);
     assert_int_equal(n_done, 0);
-    /* Messages of the dropped ones must not be delivered any more. */
-    loop.mail.n = 0;
 }
 
 static void make_and_ask(void *ctx)
@@ -310,8 +277,8 @@ static void make_and_ask(void *ctx)
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     if (!rc)
         cw_spawner_cancel(s, &job);
+    cw_mailbox_deliver(&loop.mail); /* the message of a job that was taken back */
     cw_spawner_free(s);
-    loop.mail.n = 0;
 }
 
 TEST(no_failed_allocation_leaves_anything)
@@ -336,7 +303,6 @@ int main(void)
         T(closing_kills_and_reaps_without_on_exit),
         T(a_program_that_is_not_there_is_an_error),
         T(a_job_can_be_taken_back_in_every_state),
-        T(a_full_mailbox_is_tried_again),
         T(jobs_that_wait_are_dropped_with_the_spawner),
         T(no_failed_allocation_leaves_anything),
     };

@@ -117,7 +117,7 @@ TEST(a_retired_hub_serves_those_who_use_it)
     shared_conn_expect(&l, &b, CW_CLIENT_OK, "result");
     cw_shared_conn_release(l.conn);
     client_run_until(&l.client, service_next_line(&l) == NULL && l.ended);
-    assert_true(l.conn->is_over);
+    assert_true(l.conn->is_closing);
     cw_shared_conn_unref(l.conn);
     l.conn = NULL;
     shared_conn_close(&l);
@@ -171,6 +171,7 @@ TEST(a_way_may_outlive_a_hub_that_was_dropped)
     shared_conn_send(&l, &a);
     service_expect(&l, CALL(1));
     shared_conn_send(&l, &b);
+    cw_mailbox_close(&l.client.loop.mail);
     cw_shared_conn_close(l.conn, /* loops_ended= */ true);
     cw_upstream_cancel(l.upstream, &a.req);
     cw_upstream_close(l.upstream, NULL, NULL);
