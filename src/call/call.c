@@ -1,14 +1,545 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* call.c - one call: gate, rate limits, arguments, the running exchange, its audit record.
+ *
+ * An exchange is a running call. It lives in a slot of its loop, owns an arena and a reference to the
+ * view, and ends in one finish().
+ */
+#include <assert.h>
+#include <stdlib.h>
+
 #include "access/fair_key.h"
 #include "base/clock.h"
+#include "base/limits.h"
+#include "base/utf8.h"
 #include "call/arguments.h"
 #include "call/call_int.h"
+
+#define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
+
+#define CANNOT_ELICIT (-32021) /* a capability of the client is missing */
+#define HARD_RESULT "The method returned a result that is too much work to validate."
+#define BAD_RESULT "The method returned a result that does not match its declared schema."
+
+/* ---- audit ---- */
+
+static const char *fault_name(cw_fault fault)
+{
+    static const char *const names[] = {"none",     "unavailable",   "died",  "timeout",
+                                        "protocol", "out of memory", "schema"};
+    return names[fault];
+}
+
+static cw_str name_of(const cw_entry *entry)
+{
+    bool is_other = entry->tool_name.n && !cw_str_eq(entry->tool_name, entry->method->id);
+    return is_other ? entry->tool_name : CW_STR("");
+}
+
+/* What is the same for a call that runs and for one that is refused. */
+static cw_audit_record begin_record(const cw_view *view, const cw_entry *entry)
+{
+    const cw_caller *caller = cw_view_caller(view);
+    return (cw_audit_record){.kind = CW_AUDIT_CALL,
+                             .caller = cw_caller_name(caller),
+                             .caller_id = cw_caller_id(caller),
+                             .method = entry->method->id,
+                             .tool = name_of(entry)};
+}
+
+static void audit_begin(cw_exchange *ex, const cw_call_request *request)
+{
+    cw_call_audit *record = &ex->record;
+    record->is_on = cw_audit_is_on(cw_runtime_audit(ex->rl));
+    if (!record->is_on)
+        return;
+    record->begun = cw_clock_ns();
+    record->door = request->door;
+    record->has_hash = request->params != NULL;
+    if (record->has_hash)
+        cw_audit_hash(cw_json_span(request->params), record->hash);
+    /* The request may be gone before the call is over. Without memory it has no address. */
+    record->address = CW_STR("");
+    if (request->peer.n)
+        record->address = cw_arena_dup_str(&ex->arena, request->peer);
+    if (!record->address.p)
+        record->address = CW_STR("");
+    record->is_completion = request->is_completion;
+}
+
+static void audit_end(const cw_exchange *ex, const cw_outcome *outcome)
+{
+    static const char *const names[] = {"ok", "error", "failed", "asks"};
+    const cw_call_audit *record = &ex->record;
+    cw_audit *audit = cw_runtime_audit(ex->rl);
+    if (!record->is_on)
+        return;
+    cw_audit_record r = begin_record(ex->view, ex->entry);
+    r.door = record->door;
+    r.address = record->address;
+    r.outcome = outcome ? names[outcome->kind] : "cancelled";
+    r.us = (cw_clock_ns() - record->begun) / 1000;
+    r.has_us = true;
+    r.arguments_hash = record->has_hash ? record->hash : NULL;
+    if (record->has_hash && cw_audit_arguments(audit))
+        r.arguments = ex->call.params;
+    if (record->is_completion)
+        r.detail = CW_STR("completion");
+    if (outcome && outcome->kind == CW_OUTCOME_ERROR) {
+        r.has_code = true;
+        r.code = outcome->code;
+    }
+    if (outcome && outcome->kind == CW_OUTCOME_FAILED)
+        r.detail = cw_str_from(fault_name(outcome->fault));
+    cw_audit_add(audit, &r);
+}
+
+static const char *verdict_name(cw_verdict verdict)
+{
+    static const char *const names[] = {"allow", "hidden", "login", "forbidden", "scopes"};
+    return names[verdict];
+}
+
+static void audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_code rc,
+                          const cw_call_error *refusal)
+{
+    cw_audit *audit = cw_runtime_audit(rl);
+    unsigned char hash[CW_AUDIT_HASH];
+    if (!cw_audit_is_on(audit))
+        return;
+    cw_audit_record r = begin_record(request->view, request->entry);
+    r.door = request->door;
+    r.address = request->peer;
+    if (rc == CW_DECLINED) {
+        r.kind = CW_AUDIT_REFUSAL;
+        r.outcome = verdict_name(refusal->verdict);
+    } else if (rc == CW_LIMIT) {
+        r.kind = CW_AUDIT_REFUSAL;
+        r.outcome = "too_many";
+        r.detail = cw_str_from(refusal->err.msg);
+    } else {
+        r.outcome = rc == CW_PARAMS ? "invalid" : "unavailable";
+    }
+    if (request->params) {
+        cw_audit_hash(cw_json_span(request->params), hash);
+        r.arguments_hash = hash;
+        if (cw_audit_arguments(audit))
+            r.arguments = cw_json_span(request->params);
+    }
+    cw_audit_add(audit, &r);
+}
+
+void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused)
+{
+    cw_audit *audit = cw_runtime_audit(rl);
+    const cw_caller *caller = cw_view_caller(refused->view);
+    cw_str name = cw_str_make(refused->name.p, cw_utf8_cut(refused->name, CW_TOOL_NAME_MAX));
+    cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", name),
+           CW_KV("caller", cw_caller_name(caller)),
+           CW_KV("verdict", cw_str_from(verdict_name(refused->verdict))),
+           CW_KV("door", cw_str_from(refused->door)));
+    if (!cw_audit_is_on(audit))
+        return;
+    cw_audit_add(audit, &(cw_audit_record){.kind = CW_AUDIT_REFUSAL,
+                                           .door = refused->door,
+                                           .outcome = verdict_name(refused->verdict),
+                                           .caller = cw_caller_name(caller),
+                                           .caller_id = cw_caller_id(caller),
+                                           .method = refused->name,
+                                           .detail = refused->detail,
+                                           .address = refused->peer});
+}
+
+/* ---- sources and time limits ---- */
+
+static void on_deadline(cw_deadline *d);
+
+static void timeout_leave(cw_runtime_loop *rl, cw_call_timeout *limit)
+{
+    if (--limit->refs)
+        return;
+    cw_call_timeout **at = &rl->limits;
+    while (*at != limit)
+        at = &(*at)->next;
+    *at = limit->next;
+    cw_loop_unwatch(rl->loop, &limit->list);
+    free(limit);
+}
+
+static cw_call_timeout *timeout_enter(cw_runtime_loop *rl, uint32_t ms)
+{
+    cw_call_timeout *limit = rl->limits;
+    while (limit && limit->ms != ms)
+        limit = limit->next;
+    if (!limit) {
+        limit = calloc(1, sizeof *limit);
+        if (!limit)
+            return NULL;
+        limit->ms = ms;
+        cw_deadline_list_init(&limit->list, ms, on_deadline);
+        cw_loop_watch(rl->loop, &limit->list);
+        limit->next = rl->limits;
+        rl->limits = limit;
+    }
+    limit->refs++;
+    return limit;
+}
+
+static cw_active_source *make(cw_runtime_loop *rl, cw_source *source)
+{
+    cw_active_source *source_entry = calloc(1, sizeof *source_entry);
+    cw_call_timeout *limit = source_entry ? timeout_enter(rl, source->call_ms) : NULL;
+    if (!limit) {
+        free(source_entry);
+        return NULL;
+    }
+    source_entry->source = cw_source_ref(source);
+    source_entry->limit = limit;
+    return source_entry;
+}
+
+static void drop(cw_runtime_loop *rl, cw_active_source **at)
+{
+    cw_active_source *source_entry = *at;
+    *at = source_entry->next;
+    timeout_leave(rl, source_entry->limit);
+    cw_source_unref(source_entry->source);
+    free(source_entry);
+}
+
+static cw_active_source *source_enter(cw_runtime_loop *rl, cw_source *source)
+{
+    cw_active_source **at = &rl->source_entry;
+    while (*at && (*at)->source != source)
+        at = &(*at)->next;
+    cw_active_source *source_entry = *at;
+    if (source_entry)
+        *at = source_entry->next;
+    else
+        source_entry = make(rl, source);
+    if (!source_entry)
+        return NULL;
+    /* The last one first: most calls in a row go to few sources. */
+    source_entry->next = rl->source_entry;
+    rl->source_entry = source_entry;
+    source_entry->running++;
+    return source_entry;
+}
+
+static void source_leave(cw_runtime_loop *rl, cw_active_source *source_entry)
+{
+    bool is_retired = atomic_load_explicit(&source_entry->source->retired, memory_order_relaxed);
+    if (--source_entry->running || !(is_retired || rl->has_ended))
+        return;
+    cw_active_source **at = &rl->source_entry;
+    while (*at != source_entry)
+        at = &(*at)->next;
+    drop(rl, at);
+}
+
+void cw_active_sources_tidy(cw_runtime_loop *rl)
+{
+    cw_active_source **at = &rl->source_entry;
+    while (*at) {
+        if ((*at)->running == 0 && (rl->has_ended || atomic_load(&(*at)->source->retired)))
+            drop(rl, at);
+        else
+            at = &(*at)->next;
+    }
+}
+
+void cw_active_sources_done(cw_runtime_loop *rl)
+{
+    rl->has_ended = true;
+    cw_active_sources_tidy(rl);
+}
+
+/* Sources cap their results (limits.answer_size); as a document one takes up to ten times that. */
+/* ---- slots ---- */
+
+static cw_exchange *grow_pool(cw_runtime_loop *rl)
+{
+    if (rl->n_slots == rl->cap_slots) {
+        uint32_t cap = rl->cap_slots ? rl->cap_slots * 2 : 16;
+        cw_exchange **slots = realloc(rl->slots, cap * sizeof *slots);
+        if (!slots)
+            return NULL;
+        rl->slots = slots;
+        rl->cap_slots = cap;
+    }
+    cw_exchange *ex = calloc(1, sizeof *ex);
+    if (!ex)
+        return NULL;
+    cw_arena_init(&ex->arena, ARENA_MAX);
+    ex->rl = rl;
+    ex->generation = 1;
+    ex->slot = rl->n_slots;
+    rl->slots[rl->n_slots++] = ex;
+    return ex;
+}
+
+static cw_exchange *exchange_take(cw_runtime_loop *rl)
+{
+    cw_exchange *ex = rl->free_exchanges;
+    if (ex)
+        rl->free_exchanges = ex->next_free;
+    else
+        ex = grow_pool(rl);
+    if (!ex)
+        return NULL;
+    ex->state = CW_EXCHANGE_STARTING;
+    ex->was_cancelled = false;
+    rl->n_running++;
+    return ex;
+}
+
+/* It runs no longer: its handle is nobody's, and another call may run in its place. */
+static void give_up_place(cw_exchange *ex)
+{
+    if (++ex->generation == 0)
+        ex->generation = 1;
+    cw_limiter_leave(&ex->place);
+    ex->rl->n_running--;
+}
+
+static void exchange_put(cw_exchange *ex)
+{
+    cw_runtime_loop *rl = ex->rl;
+    cw_deadline_clear(&ex->deadline);
+    cw_arena_reset(&ex->arena);
+    if (ex->limit)
+        timeout_leave(rl, ex->limit);
+    if (ex->source_entry)
+        source_leave(rl, ex->source_entry);
+    ex->limit = NULL;
+    cw_view_unref(ex->view);
+    ex->source_entry = NULL;
+    ex->view = NULL;
+    ex->output = NULL;
+    ex->waiter = NULL;
+    if (ex->state != CW_EXCHANGE_FINISHING)
+        give_up_place(ex);
+    ex->state = CW_EXCHANGE_FREE;
+    ex->next_free = rl->free_exchanges;
+    rl->free_exchanges = ex;
+}
+
+static cw_exchange *exchange_find(const cw_runtime_loop *rl, cw_call_handle handle)
+{
+    if (handle.generation == 0 || handle.slot >= rl->n_slots)
+        return NULL;
+    cw_exchange *ex = rl->slots[handle.slot];
+    return ex->generation == handle.generation && ex->state != CW_EXCHANGE_FREE ? ex : NULL;
+}
+
+/* ---- the end ---- */
+
+static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
+{
+    bool is_grave = outcome->fault == CW_FAULT_DIED || outcome->fault == CW_FAULT_PROTOCOL ||
+                    outcome->fault == CW_FAULT_NOMEM || outcome->fault == CW_FAULT_SCHEMA;
+    cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
+           CW_KV("source", ex->source_entry->source->name), CW_KV("method", ex->call.method->id),
+           CW_KV("fault", cw_str_from(fault_name(outcome->fault))),
+           CW_KV("message", outcome->message),
+           CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
+}
+
+/* What the caller does not see of the method's own error. */
+static void log_scrubbed(const cw_exchange *ex, const cw_outcome *outcome)
+{
+    cw_log(CW_LOG_WARN, "call", "error passed on without its details",
+           CW_KV("source", ex->source_entry->source->name), CW_KV("method", ex->call.method->id),
+           CW_KV("detail", outcome->detail));
+}
+
+static void finish(cw_exchange *ex, const cw_outcome *outcome)
+{
+    cw_sink *waiter = ex->waiter;
+    ex->state = CW_EXCHANGE_FINISHING;
+    give_up_place(ex); /* before the waiter is told: it may call again */
+    cw_deadline_clear(&ex->deadline);
+    if (outcome->kind == CW_OUTCOME_FAILED)
+        log_failure(ex, outcome);
+    else if (outcome->detail.n)
+        log_scrubbed(ex, outcome);
+    audit_end(ex, outcome);
+    if (waiter)
+        waiter->ops->done(waiter, outcome);
+    exchange_put(ex);
+}
+
+static void exchange_cancel(cw_exchange *ex)
+{
+    cw_source *source = ex->source_entry->source;
+    source->ops->cancel(source, &ex->call);
+    audit_end(ex, NULL);
+    exchange_put(ex);
+}
+
+/* Its own where the method has one, else that of its source. */
+static cw_call_timeout *limit_of(const cw_exchange *ex)
+{
+    return ex->limit ? ex->limit : ex->source_entry->limit;
+}
+
+/* Whether it was the call that took so long, or those before it. */
+static void describe_timeout(const cw_exchange *ex, cw_err *ret)
+{
+    const cw_source_call *call = &ex->call;
+    cw_str source = ex->source_entry->source->name;
+    double seconds = limit_of(ex)->ms / 1000.0;
+    uint64_t begun = cw_loop_now(ex->rl->loop) - limit_of(ex)->ms;
+    if (call->is_waiting)
+        cw_fail(ret, CW_TIMEOUT,
+                "The call waited in the queue of '%.*s' for %g s and was not started.",
+                CW_STR_ARG(source), seconds);
+    else if (call->left_queue > begun)
+        cw_fail(ret, CW_TIMEOUT,
+                "The call took longer than %g s, of which it waited %g s in the queue of '%.*s'.",
+                seconds, (double)(call->left_queue - begun) / 1000.0, CW_STR_ARG(source));
+    else
+        cw_fail(ret, CW_TIMEOUT, "The call took longer than %g s.", seconds);
+}
+
+static void on_deadline(cw_deadline *d)
+{
+    cw_exchange *ex = CW_CONTAINER(d, cw_exchange, deadline);
+    cw_source *source = ex->source_entry->source;
+    cw_err text;
+    describe_timeout(ex, &text);
+    source->ops->cancel(source, &ex->call);
+    finish(ex, &(cw_outcome){.kind = CW_OUTCOME_FAILED,
+                             .fault = CW_FAULT_TIMEOUT,
+                             .message = cw_str_from(text.msg)});
+}
+
+void cw_exchange_end_all(cw_runtime_loop *rl)
+{
+    static const cw_outcome ended = {.kind = CW_OUTCOME_FAILED,
+                                     .fault = CW_FAULT_UNAVAILABLE,
+                                     .message = CW_STR_INIT("The server is stopping.")};
+    for (uint32_t i = 0; i < rl->n_slots; i++) {
+        if (rl->slots[i]->state == CW_EXCHANGE_RUNNING)
+            finish(rl->slots[i], &ended);
+    }
+}
+
+void cw_exchange_pool_done(cw_runtime_loop *rl)
+{
+    for (uint32_t i = 0; i < rl->n_slots; i++) {
+        cw_arena_done(&rl->slots[i]->arena);
+        free(rl->slots[i]);
+    }
+    free(rl->slots);
+    rl->slots = NULL;
+    rl->free_exchanges = NULL;
+    rl->n_slots = rl->cap_slots = 0;
+}
+
+/* ---- what the source reports ---- */
+
+static void on_progress(cw_sink *sink, const cw_progress *progress)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    if (ex->state == CW_EXCHANGE_RUNNING && ex->waiter && ex->call.wants_progress)
+        ex->waiter->ops->progress(ex->waiter, progress);
+}
+
+static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    if (ex->state != CW_EXCHANGE_RUNNING)
+        return;
+    cw_log(level, "source", "logged", CW_KV("source", ex->source_entry->source->name),
+           CW_KV("method", ex->call.method->id), CW_KV("text", message));
+    if (ex->waiter)
+        ex->waiter->ops->log(ex->waiter, level, message);
+}
+
+static void on_done(cw_sink *sink, const cw_outcome *outcome)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    assert(ex->state == CW_EXCHANGE_RUNNING);
+    static const cw_outcome cannot_elicit = {
+        .kind = CW_OUTCOME_ERROR,
+        .code = CANNOT_ELICIT,
+        .message = CW_STR_INIT("This method asks its caller something, which cannot be answered "
+                               "here. Call it as a tool through MCP.")};
+    CW_UNINIT cw_err why;
+    cw_code rc = CW_OK;
+    if (outcome->kind == CW_OUTCOME_INPUT_REQUIRED && !ex->can_elicit) {
+        finish(ex, &cannot_elicit);
+        return;
+    }
+    /* A method that only made content has no result to check. */
+    bool has_result = outcome->kind == CW_OUTCOME_RESULT &&
+                      !(outcome->content && cw_json_is(outcome->result, CW_JSON_NULL));
+    if (has_result && ex->output)
+        rc = cw_validate_result(ex, outcome->result, &why);
+    if (!rc) {
+        finish(ex, outcome);
+        return;
+    }
+    /* What it is and what is wrong with it stay here, in the log. */
+    cw_outcome refused = {.kind = CW_OUTCOME_FAILED,
+                          .fault = CW_FAULT_SCHEMA,
+                          .message = CW_STR(BAD_RESULT),
+                          .detail = cw_str_from(why.msg)};
+    if (rc == CW_LIMIT)
+        refused.message = CW_STR(HARD_RESULT);
+    if (rc == CW_NOMEM) {
+        refused.fault = CW_FAULT_NOMEM;
+        refused.message = CW_STR("There is not enough memory to check the result.");
+    }
+    finish(ex, &refused);
+}
+
+static cw_code enter_limit(cw_exchange *ex, cw_fault *fault, cw_err *err)
+{
+    uint32_t ms = ex->call.method->call_ms;
+    if (ms == 0 || ms == ex->source_entry->source->call_ms)
+        return CW_OK;
+    ex->limit = timeout_enter(ex->rl, ms);
+    *fault = CW_FAULT_NOMEM;
+    return ex->limit ? CW_OK : cw_fail_nomem(err);
+}
+
+static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault, cw_err *err)
+{
+    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    cw_runtime_loop *rl = ex->rl;
+    cw_source *source = ex->source_entry->source;
+    ex->sink.ops = &ops;
+    ex->call.sink = &ex->sink;
+    ex->call.arena = &ex->arena;
+    ex->call.loop = rl->loop;
+    ex->call.op = NULL;
+    ex->call.is_waiting = false;
+    ex->call.left_queue = 0;
+    *ret = (cw_call_handle){ex->slot, ex->generation};
+    cw_code rc = enter_limit(ex, fault, err);
+    if (!rc)
+        rc = source->ops->start(source, &ex->call, fault, err);
+    if (rc) {
+        exchange_put(ex);
+        *ret = (cw_call_handle){0};
+        return rc;
+    }
+    ex->state = CW_EXCHANGE_RUNNING;
+    if (ex->was_cancelled)
+        exchange_cancel(ex);
+    else if (limit_of(ex)->ms)
+        cw_loop_set_deadline(rl->loop, &ex->deadline, &limit_of(ex)->list);
+    return CW_OK;
+}
+
+/* ---- calls ---- */
 
 static cw_code decline(cw_verdict verdict, const cw_call_request *request, cw_call_error *refusal)
 {
     cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
            CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
-           CW_KV("verdict", cw_str_from(cw_call_audit_verdict(verdict))));
+           CW_KV("verdict", cw_str_from(verdict_name(verdict))));
     refusal->verdict = verdict == CW_VERDICT_HIDDEN ? CW_VERDICT_FORBIDDEN : verdict;
     return CW_DECLINED;
 }
@@ -45,7 +576,7 @@ static cw_code validate(cw_exchange *ex, const cw_call_request *request, const c
     return rc;
 }
 
-/* Fill the exchange; what it has then is given back by cw_exchange_put. */
+/* Fill the exchange; what it has then is given back by exchange_put. */
 static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_error *refusal)
 {
     cw_runtime_loop *rl = ex->rl;
@@ -71,7 +602,7 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
         rc = keep_extras(ex, request->extras, &refusal->err);
     if (rc)
         return rc == CW_PARAMS ? CW_PARAMS : CW_NOMEM;
-    ex->source_entry = cw_active_source_enter(rl, method->source);
+    ex->source_entry = source_enter(rl, method->source);
     if (!ex->source_entry)
         return cw_fail_nomem(&refusal->err);
     ex->view = cw_view_ref(request->view);
@@ -137,11 +668,11 @@ static cw_code start(cw_runtime_loop *rl, const cw_call_request *request, cw_cal
     if (verdict != CW_VERDICT_ALLOW)
         return decline(verdict, request, refusal);
     refusal->fault = CW_FAULT_UNAVAILABLE;
-    cw_exchange *ex = cw_exchange_take(rl);
+    cw_exchange *ex = exchange_take(rl);
     if (!ex)
         return cw_fail_nomem(&refusal->err);
     if (!is_room(ex, request)) {
-        cw_exchange_put(ex);
+        exchange_put(ex);
         cw_fail(&refusal->err, CW_IO, "Too many calls are running.");
         return fail_source(CW_IO, request, refusal);
     }
@@ -149,11 +680,11 @@ static cw_code start(cw_runtime_loop *rl, const cw_call_request *request, cw_cal
     if (!rc)
         rc = prepare(ex, request, refusal);
     if (rc) {
-        cw_exchange_put(ex);
+        exchange_put(ex);
         return rc;
     }
-    cw_call_audit_begin(ex, request);
-    rc = cw_exchange_start(ex, ret, &refusal->fault, &refusal->err);
+    audit_begin(ex, request);
+    rc = exchange_start(ex, ret, &refusal->fault, &refusal->err);
     return rc ? fail_source(rc, request, refusal) : CW_OK;
 }
 
@@ -162,26 +693,26 @@ cw_code cw_call_start(cw_runtime_loop *rl, const cw_call_request *request, cw_ca
 {
     cw_code rc = start(rl, request, ret, refusal);
     if (rc)
-        cw_call_audit_refusal(rl, request, rc, refusal);
+        audit_refusal(rl, request, rc, refusal);
     return rc;
 }
 
 void cw_call_cancel(cw_runtime_loop *rl, cw_call_handle handle)
 {
-    cw_exchange *ex = cw_exchange_find(rl, handle);
+    cw_exchange *ex = exchange_find(rl, handle);
     if (!ex || ex->state == CW_EXCHANGE_FINISHING)
         return;
     ex->waiter = NULL;
     if (ex->state == CW_EXCHANGE_STARTING)
         ex->was_cancelled = true;
     else
-        cw_exchange_cancel(ex);
+        exchange_cancel(ex);
 }
 
 void cw_call_detach(cw_runtime_loop *rl, cw_call_handle handle, cw_str peer)
 {
     uint32_t retry_s;
-    cw_exchange *ex = cw_exchange_find(rl, handle);
+    cw_exchange *ex = exchange_find(rl, handle);
     if (!ex || ex->state == CW_EXCHANGE_FINISHING)
         return;
     if (detach(ex, ex->call.caller, peer, &retry_s, NULL) == CW_OK) {

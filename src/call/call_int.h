@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* call_int.h - what the files of the one path share.
  *
- *     catalogue_wait.c      calls that wait for sources to be loaded
- *     runtime.c     publish a state, install it on the loops
- *     broadcast.c       from one loop to the others
- *     view_cache.c      the views of callers that a loop keeps
- *     exchange.c   one running call: slots, deadline, cancel, the one finish
- *     active_sources.c       the sources that this loop has called, and their time limits
- *     call.c       gate, bind, exchange
+ *     call.c            one call: gate, exchange, audit record
+ *     find.c            looks up the method that a client names
  *     arguments.c       params
- *     rate_limits.c     how often, and how many at once
- *     audit_calls.c       what the audit is told
- *     validate.c   arguments and results against their schemas
- *     elicitation.c       answers of people against the schemas of forms
+ *     validate.c        arguments and results against their schemas
+ *     elicitation.c     answers to forms against their schemas
+ *     rate_limits.c     rates, and calls that run at once
+ *     wasted_work.c     validation that failed at great cost
+ *     runtime.c         publishes a state, installs it on the loops
+ *     broadcast.c       messages from one loop to the others
+ *     view_cache.c      the views of callers that a loop caches
+ *     catalogue_wait.c  calls that wait for sources to load
  */
 #ifndef CW_CALL_INT_H
 #define CW_CALL_INT_H
@@ -141,29 +140,9 @@ void cw_runtime_on_change(cw_change_sink *port, const cw_change *change);
 void cw_view_cache_drop(cw_runtime_loop *rl);
 void cw_view_cache_done(cw_runtime_loop *rl);
 
-/* exchange.c */
-/* A free exchange with an empty arena, or NULL without memory. */
-cw_exchange *cw_exchange_take(cw_runtime_loop *rl);
-void cw_exchange_put(cw_exchange *ex);
-/* Let the source begin; the exchange is put back unless this gives CW_OK. */
-CW_MUST_USE cw_code cw_exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault,
-                                      cw_err *err);
-/* The running exchange of a handle, or NULL. */
-cw_exchange *cw_exchange_find(const cw_runtime_loop *rl, cw_call_handle handle);
-void cw_exchange_cancel(cw_exchange *ex);
 /* The loop ends: every exchange with it. The sources have dropped their calls already. */
 void cw_exchange_end_all(cw_runtime_loop *rl);
 void cw_exchange_pool_done(cw_runtime_loop *rl);
-void cw_exchange_on_deadline(cw_deadline *d);
-const char *cw_exchange_fault_name(cw_fault fault);
-
-/* audit_calls.c */
-void cw_call_audit_begin(cw_exchange *ex, const cw_call_request *request);
-/* NULL: it was cancelled, since nobody waits for it. */
-void cw_call_audit_end(const cw_exchange *ex, const cw_outcome *outcome);
-void cw_call_audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_code rc,
-                           const cw_call_error *refusal);
-const char *cw_call_audit_verdict(cw_verdict verdict);
 
 /* runtime.c */
 cw_limiter *cw_runtime_limiter(const cw_runtime_loop *rl);
@@ -184,13 +163,6 @@ CW_MUST_USE cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry
  * of one result; CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err);
 
-/* active_sources.c */
-/* The entry of a source, made when it is not there; one more call runs. NULL without memory. */
-cw_active_source *cw_active_source_enter(cw_runtime_loop *rl, cw_source *source);
-void cw_active_source_leave(cw_runtime_loop *rl, cw_active_source *source_entry);
-/* The list of a time limit, made when it is not there. NULL without memory. */
-cw_call_timeout *cw_call_timeout_enter(cw_runtime_loop *rl, uint32_t ms);
-void cw_call_timeout_leave(cw_runtime_loop *rl, cw_call_timeout *limit);
 /* Forget retired sources on which nothing runs. */
 void cw_active_sources_tidy(cw_runtime_loop *rl);
 void cw_active_sources_done(cw_runtime_loop *rl);

@@ -48,12 +48,6 @@ typedef void (*cw_authenticated_fn)(cw_http_req *req, cw_runtime_loop *rl, cw_vi
 void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,
                      cw_authenticated_fn fn, void *self);
 
-/* Have the audit know of a login, unless it is one that is remembered. */
-void cw_authenticate_audit(const cw_http_req *req, const cw_runtime_loop *rl,
-                           const cw_auth_error_bodies *texts, const cw_login *login);
-/* The same of one that was not even tried; `outcome` is static. */
-void cw_authenticate_audit_refused(const cw_http_req *req, const cw_runtime_loop *rl,
-                                   const cw_auth_error_bodies *texts, const char *outcome);
 /* The same of the login page: how it went, and of whom; or whom somebody claimed to be (`name`). */
 void cw_authenticate_audit_page(const cw_http_req *req, const cw_runtime_loop *rl,
                                 const char *outcome, const cw_caller *caller, cw_str name);

@@ -78,27 +78,8 @@ typedef struct cw_mcp_elicit_reply {
     cw_str json; /* empty: none */
 } cw_mcp_elicit_reply;
 
-/* What is asked, {"method":…,"params":…}; NULL: nothing that we know. */
-const cw_mcp_elicit_kind *cw_mcp_elicit_kind_of(const cw_json *elicit);
-cw_str cw_mcp_elicit_method(const cw_mcp_elicit_kind *kind);
-/* Whether people are sent to an address. */
-bool cw_mcp_elicit_is_url(const cw_json *elicit);
-/* The schema of the form that people fill in, as JSON; empty: none. */
-cw_str cw_mcp_elicit_form(const cw_json *elicit);
-/* Whether this can be an answer. CW_PARAMS with what is wrong; CW_NOMEM. */
-CW_MUST_USE cw_code cw_mcp_elicit_check(const cw_mcp_call *call, const cw_mcp_elicit_kind *kind,
-                                        cw_str form, const cw_json *answer, cw_err *err);
-/* Earlier answers (an object, or NULL) with these, which replace those of the same name. In the
- * arena; .p is NULL without memory. */
-cw_str cw_mcp_elicit_join(const cw_json *old, const cw_mcp_elicit_reply *fresh, size_t n,
-                          cw_arena *arena);
-/* Who called. */
-cw_str cw_mcp_elicit_caller(const cw_mcp_call *call);
-
 /* The method has asked. */
 void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome);
-/* Send the questions of an outcome to a client of the handshake, and wait. */
-void cw_mcp_elicit_client(cw_mcp_call *call, const cw_outcome *outcome);
 /* Tell the client that the questions that are open need no answer any more. */
 void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why);
 /* Nobody waits for the answers any more. */

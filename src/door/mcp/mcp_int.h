@@ -240,8 +240,6 @@ bool cw_mcp_check_param_headers(const cw_mcp_request *r, const cw_method *method
                                 const cw_json *arguments);
 
 /* modern.c */
-/* A value that no header may carry comes as =?base64?…?=; .p is NULL when that is none. */
-cw_str cw_mcp_decode_header(cw_str value, cw_arena *arena);
 /* -32020: the header is missing (.p NULL), or not what the body says. */
 void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
                         const char *problem);
@@ -255,8 +253,6 @@ bool cw_mcp_looks_modern(cw_str version);
 bool cw_mcp_has_envelope(const cw_json *params);
 void cw_mcp_run_modern(const cw_mcp_request *r);
 
-/* legacy.c */
-bool cw_mcp_is_legacy(cw_str version);
 cw_str cw_mcp_legacy_version(size_t i);
 cw_str cw_mcp_newest_legacy(void);
 /* The same text, for ever; empty when it is no legacy version. */
@@ -269,8 +265,6 @@ bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *ses
 /* The session of a message that is not the handshake, after a look at its version header. False:
  * the message is answered, with 400, or 404 when nobody has such a session (any more). */
 bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret);
-/* {} */
-void cw_mcp_reply_empty(const cw_mcp_request *r);
 
 /* tools.c */
 void cw_mcp_list_tools(const cw_mcp_request *r);
@@ -311,12 +305,6 @@ void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method);
 void cw_mcp_send_notification(cw_responder *responder, cw_send_class kind, cw_json_writer *w,
                               cw_buf *b);
 
-/* tool_result.c */
-void cw_mcp_write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
-                          const cw_outcome *outcome, cw_str id);
-/* A result with isError and this text. */
-void cw_mcp_write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_str id);
-
 /* resources.c */
 void cw_mcp_list_prompts(const cw_mcp_request *r);
 void cw_mcp_list_resources(const cw_mcp_request *r);
@@ -331,17 +319,11 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
 void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *job, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
-/* {"uri":…} */
-void cw_mcp_add_address(cw_buf *out, cw_str uri);
 /* The error of an outcome that is no result; false when it is one. */
 bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                           const cw_outcome *outcome, cw_str id);
 /* cw_mcp_target_ops.refuse of all but tools: an error of the protocol. */
 void cw_mcp_refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
-void cw_mcp_write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
-                         const cw_outcome *outcome, cw_str id);
-void cw_mcp_write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
-                           const cw_outcome *outcome, cw_str id);
 
 /* complete.c */
 void cw_mcp_complete(const cw_mcp_request *r);
@@ -366,9 +348,6 @@ CW_MUST_USE cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *respond
                                              cw_runtime_loop *rl, cw_view *view,
                                              const cw_mcp_session *session);
 
-/* legacy_stream.c */
-void cw_mcp_resources_subscribe(const cw_mcp_request *r);
-void cw_mcp_resources_unsubscribe(const cw_mcp_request *r);
 /* What HTTP itself says at the endpoint, as JSON-RPC. */
 extern const cw_route_protocol cw_mcp_protocol;
 /* GET and DELETE at the endpoint. */

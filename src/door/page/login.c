@@ -1,13 +1,191 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* login.c - the login page for browsers: its form, its cookies, logging in and out. */
 #include "door/page/login.h"
 
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "door/authenticate.h"
 #include "door/browser.h"
 #include "door/oauth_challenge.h"
-#include "door/page/login_page.h"
+#include "door/rpc_batch.h"
 #include "net/http/target.h"
+
+#define PAGE_MAX_BYTES 65536u
+/* A page that uses nothing but this style, named by its hash; a test counts it again. */
+#define STYLE                                                                                      \
+    "body{font:1.1em/1.5 sans-serif;max-width:24em;margin:3em auto;padding:0 1em}"                 \
+    "label,input,button{display:block;font:inherit}"                                               \
+    "input{width:100%;box-sizing:border-box;margin:0 0 1em;padding:.4em}"                          \
+    "button{padding:.4em 1.5em}"                                                                   \
+    "[role=alert]{border-left:.3em solid #b00;padding-left:.7em}"
+#define STYLE_HASH "RmifVi5srnAiHlMIrbyMUj7koAWEFANxe6C3xWZTnYI="
+#define POLICY                                                                                     \
+    "default-src 'none'; style-src 'sha256-" STYLE_HASH "'; form-action 'self'; base-uri 'none'; " \
+    "frame-ancestors 'none'"
+
+typedef struct login_page {
+    unsigned status;
+    const char *problem; /* NULL: none */
+    /* One of three: who has logged in; else the form, when it has a proof; else neither. */
+    cw_str account;
+    cw_str proof;      /* of the form, or of the session */
+    cw_str action;     /* where the form goes; a path */
+    cw_str next;       /* where to go after logging in; may be empty */
+    cw_str cookies[2]; /* values of Set-Cookie; empty: none */
+    uint32_t retry_s;  /* 0: not said */
+} login_page;
+
+/* Text between tags and in quoted attributes. */
+static void add_text(cw_buf *out, cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        switch (text.p[i]) {
+        case '&':
+            cw_buf_add(out, CW_STR("&amp;"));
+            break;
+        case '<':
+            cw_buf_add(out, CW_STR("&lt;"));
+            break;
+        case '>':
+            cw_buf_add(out, CW_STR("&gt;"));
+            break;
+        case '"':
+            cw_buf_add(out, CW_STR("&quot;"));
+            break;
+        case '\'':
+            cw_buf_add(out, CW_STR("&#39;"));
+            break;
+        default:
+            cw_buf_add_char(out, text.p[i]);
+        }
+    }
+}
+
+static void add_hidden(cw_buf *out, const char *name, cw_str value)
+{
+    cw_buf_printf(out, "<input type=\"hidden\" name=\"%s\" value=\"", name);
+    add_text(out, value);
+    cw_buf_add(out, CW_STR("\">\n"));
+}
+
+static void open_form(cw_buf *out, const login_page *page)
+{
+    cw_buf_add(out, CW_STR("<form method=\"post\" action=\""));
+    add_text(out, page->action);
+    cw_buf_add(out, CW_STR("\">\n"));
+    add_hidden(out, "csrf", page->proof);
+}
+
+static void add_account(cw_buf *out, const login_page *page)
+{
+    cw_buf_add(out, CW_STR("<p>You are logged in as <strong>"));
+    add_text(out, page->account);
+    cw_buf_add(out, CW_STR("</strong>.</p>\n"));
+    open_form(out, page);
+    cw_buf_add(out, CW_STR("<button>Log out</button>\n</form>\n"));
+}
+
+static void add_form(cw_buf *out, const login_page *page)
+{
+    open_form(out, page);
+    if (page->next.n)
+        add_hidden(out, "next", page->next);
+    cw_buf_add(out, CW_STR("<label for=\"name\">Name</label>\n"
+                           "<input id=\"name\" name=\"name\" autocomplete=\"username\" "
+                           "autocapitalize=\"none\" spellcheck=\"false\" maxlength=\"128\" "
+                           "required autofocus>\n"
+                           "<label for=\"password\">Password</label>\n"
+                           "<input id=\"password\" name=\"password\" type=\"password\" "
+                           "autocomplete=\"current-password\" maxlength=\"1024\" required>\n"
+                           "<button>Log in</button>\n</form>\n"));
+}
+
+static void write_page(cw_buf *out, const login_page *page, cw_str title)
+{
+    const char *heading = page->account.n ? "Logged in" : "Log in";
+    cw_buf_printf(out,
+                  "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                  "<title>%s%s - ",
+                  page->problem ? "Problem: " : "", heading);
+    add_text(out, title);
+    cw_buf_printf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n<h1>", STYLE);
+    add_text(out, title);
+    cw_buf_printf(out, "</h1>\n<h2>%s</h2>\n", heading);
+    if (page->problem) {
+        cw_buf_add(out, CW_STR("<p role=\"alert\">"));
+        add_text(out, cw_str_from(page->problem));
+        cw_buf_add(out, CW_STR("</p>\n"));
+    }
+    if (page->account.n)
+        add_account(out, page);
+    else if (page->proof.n)
+        add_form(out, page);
+    cw_buf_add(out, CW_STR("</main>\n</body>\n</html>\n"));
+}
+
+/* ---- answers ---- */
+
+#define MAX_HEADERS 12u
+
+typedef struct header_list {
+    cw_http_header items[MAX_HEADERS];
+    size_t n;
+} header_list;
+
+static void add(header_list *list, cw_str name, cw_str value)
+{
+    if (value.n)
+        list->items[list->n++] = (cw_http_header){name, value};
+}
+
+/* Of pages and redirects. Referrer-Policy: with "no-referrer" browsers would send forms with the
+ * origin "null". */
+static header_list common_headers(const cw_str cookies[2])
+{
+    header_list list = {.n = 0};
+    add(&list, CW_STR("Cache-Control"), CW_STR("no-store"));
+    add(&list, CW_STR("Content-Security-Policy"), CW_STR(POLICY));
+    add(&list, CW_STR("X-Frame-Options"), CW_STR("DENY"));
+    add(&list, CW_STR("X-Content-Type-Options"), CW_STR("nosniff"));
+    add(&list, CW_STR("Referrer-Policy"), CW_STR("same-origin"));
+    add(&list, CW_STR("Cross-Origin-Opener-Policy"), CW_STR("same-origin"));
+    add(&list, CW_STR("Cross-Origin-Resource-Policy"), CW_STR("same-origin"));
+    for (size_t i = 0; i < 2; i++)
+        add(&list, CW_STR("Set-Cookie"), cookies[i]);
+    return list;
+}
+
+static void send_page(cw_http_req *req, const cw_runtime_loop *rl, const login_page *page)
+{
+    const cw_config *config = cw_runtime_settings_of(rl)->config;
+    header_list headers = common_headers(page->cookies);
+    char seconds[CW_DIGITS_SIZE];
+    cw_buf b;
+    if (page->retry_s)
+        add(&headers, CW_STR("Retry-After"), cw_digits_u64(page->retry_s, seconds));
+    cw_buf_init(&b, PAGE_MAX_BYTES);
+    write_page(&b, page, config && config->mcp.title.n ? config->mcp.title : CW_STR("Causeway"));
+    cw_str kept = cw_rpc_batch_keep(cw_http_req_arena(req), &b);
+    if (!kept.p) {
+        cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
+        return;
+    }
+    cw_http_reply(req, &(cw_http_response){.status = page->status,
+                                           .type = CW_STR("text/html; charset=utf-8"),
+                                           .body = kept,
+                                           .headers = headers.items,
+                                           .n_headers = headers.n});
+}
+
+static void redirect(cw_http_req *req, cw_str location, const cw_str cookies[2])
+{
+    header_list headers = common_headers(cookies);
+    add(&headers, CW_STR("Location"), location);
+    cw_http_reply(
+        req, &(cw_http_response){.status = 303, .headers = headers.items, .n_headers = headers.n});
+}
 
 #define FORM_TYPE "application/x-www-form-urlencoded"
 #define FORM_LIFETIME_S "3600"
@@ -75,15 +253,14 @@ static void fail_nomem(const visit *v)
 
 static void show_message(const visit *v, unsigned status, const char *problem)
 {
-    cw_login_page_send(v->req, v->rl, &(cw_login_page){.status = status, .problem = problem});
+    send_page(v->req, v->rl, &(login_page){.status = status, .problem = problem});
 }
 
 /* The form, with a cookie that it is bound to: the one that the browser has, or a new one. */
 static void show_form(visit *v, unsigned status, const char *problem, uint32_t retry_s)
 {
     char proof[CW_SESSION_LEN + 1];
-    cw_login_page page = {
-        .status = status, .problem = problem, .next = v->next, .retry_s = retry_s};
+    login_page page = {.status = status, .problem = problem, .next = v->next, .retry_s = retry_s};
     if (!cw_session_is_secret(v->form_secret)) {
         char *secret = cw_arena_alloc(cw_http_req_arena(v->req), CW_SESSION_LEN + 1);
         if (!secret || cw_session_secret(secret, NULL)) {
@@ -100,7 +277,7 @@ static void show_form(visit *v, unsigned status, const char *problem, uint32_t r
     if (v->session.p)
         page.cookies[1] = CW_STR(CW_BROWSER_NO_SESSION);
     if (page.action.p && page.cookies[0].n)
-        cw_login_page_send(v->req, v->rl, &page);
+        send_page(v->req, v->rl, &page);
     else
         fail_nomem(v);
 }
@@ -108,12 +285,12 @@ static void show_form(visit *v, unsigned status, const char *problem, uint32_t r
 static void show_account(const visit *v, const cw_caller *caller)
 {
     char proof[CW_SESSION_LEN + 1];
-    cw_login_page page = {.status = 200, .account = cw_caller_name(caller)};
+    login_page page = {.status = 200, .account = cw_caller_name(caller)};
     cw_session_csrf_token(v->session, proof);
     page.proof = cw_str_from(proof);
     page.action = path_for_browser(v, "/logout");
     if (page.action.p)
-        cw_login_page_send(v->req, v->rl, &page);
+        send_page(v->req, v->rl, &page);
     else
         fail_nomem(v);
 }
@@ -123,7 +300,7 @@ static void go(const visit *v, cw_str location, cw_str cookie1, cw_str cookie2)
     const cw_str cookies[2] = {cookie1, cookie2};
     cw_str there = location.n ? location : path_for_browser(v, v->door->path);
     if (there.p)
-        cw_login_page_go(v->req, there, cookies);
+        redirect(v->req, there, cookies);
     else
         fail_nomem(v);
 }

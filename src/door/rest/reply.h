@@ -9,14 +9,8 @@
 #include "json/write.h"
 #include "net/server/router.h"
 
-/* The tool that a request names is not there: have `fn` run anew when there is another catalogue,
- * as cw_rpc_item_wait_catalogue. False: refuse it now. */
-CW_MUST_USE bool cw_rest_wait_catalogue(cw_http_req *req, cw_runtime_loop *rl, cw_view *view,
-                                        cw_authenticated_fn fn);
 /* Answer with an error, never to be stored. */
 void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message);
-/* 404: unknown and forbidden are the same bytes. */
-void cw_rest_fail_unknown(cw_http_req *req, cw_str name);
 /* Whether the caller may list and describe; answers 403 otherwise. */
 bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view);
 /* Look a name up (call/find.h); door and peer are those of the request. */
@@ -48,11 +42,6 @@ void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path);
 /* Find or write it and answer: 200 or 304, gzip or not. */
 void cw_rest_send(cw_http_req *req, cw_runtime_loop *rl, const cw_rest_document *doc);
 
-/* The handlers. */
-void cw_rest_on_list(cw_http_req *req, void *runtime);
-void cw_rest_on_describe(cw_http_req *req, void *runtime);
-void cw_rest_on_invoke(cw_http_req *req, void *runtime);
-void cw_rest_on_tool(cw_http_req *req, void *runtime);
 void cw_rest_on_methods(cw_http_req *req, void *runtime);
 void cw_rest_on_method(cw_http_req *req, void *runtime);
 
