@@ -8,9 +8,7 @@
  *     elicitation.c     answers to forms against their schemas
  *     rate_limits.c     rates, and calls that run at once
  *     wasted_work.c     validation that failed at great cost
- *     runtime.c         publishes a state, installs it on the loops
- *     broadcast.c       messages from one loop to the others
- *     view_cache.c      the views of callers that a loop caches
+ *     runtime.c         publishes a state, installs it on the loops; views of callers; messages
  *     catalogue_wait.c  calls that wait for sources to load
  */
 #ifndef CW_CALL_INT_H
@@ -105,40 +103,20 @@ struct cw_runtime_loop {
     cw_page_cache cache;
     atomic_uint dropping; /* tags whose documents are to go, from the main thread */
     cw_message on_drop;
-    atomic_uint n_incoming; /* broadcast.c: messages on their way to this loop */
+    atomic_uint n_incoming; /* messages on their way to this loop */
     cw_loop_hook hook;
     bool is_begun, has_ended;
-    /* view_cache.c */
     cw_cached_view *views; /* CW_RUNTIME_VIEWS of them, or NULL */
     uint64_t views_tick;
-    /* exchange.c */
     cw_exchange **slots;
     uint32_t n_slots, cap_slots, n_running;
     cw_fair_slots crowd; /* of the calls that run beyond half of the ceiling */
     cw_exchange *free_exchanges;
     /* catalogue_wait.c */
     uint32_t n_awaiting;
-    /* active_sources.c */
     cw_active_source *source_entry;
     cw_call_timeout *limits;
 };
-
-/* runtime.c */
-cw_snapshot *cw_runtime_snapshot(const cw_runtime_loop *rl);
-/* The part of the loop with this index, or NULL. */
-cw_runtime_loop *cw_runtime_loop_at(cw_runtime *b, uint32_t index);
-cw_runtime *cw_runtime_of_changes(cw_change_sink *port);
-/* Tell the watches of this loop: news, or (NULL) that the catalogue was replaced, and which lists
- * of the anonymous caller are others now. */
-void cw_runtime_notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigned lists);
-
-/* broadcast.c */
-void cw_runtime_on_change(cw_change_sink *port, const cw_change *change);
-
-/* view_cache.c */
-/* The catalogue was replaced, or the loop ends. */
-void cw_view_cache_drop(cw_runtime_loop *rl);
-void cw_view_cache_done(cw_runtime_loop *rl);
 
 /* The loop ends: every exchange with it. The sources have dropped their calls already. */
 void cw_exchange_end_all(cw_runtime_loop *rl);

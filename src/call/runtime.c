@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* runtime.c - publish states and install them.
- *
- * A state has one delivery per loop, made when it is published, so that a loop
- * needs no memory to take it over. The state goes when the last loop has replaced
- * it; until then it stands in the bridge's list, which alone is locked.
+/* runtime.c - publishes a state and installs it on the loops; the views that a loop caches; messages
+ * from one loop to the others.
  */
 #include "call/runtime.h"
 
@@ -11,6 +8,10 @@
 
 #include "call/call_int.h"
 #include "net/server/server.h"
+
+#define WAYS 4u
+#define SETS (CW_RUNTIME_VIEWS / WAYS)
+#define INCOMING_MAX 4096u
 
 typedef struct delivery {
     cw_runtime_loop *rl;
@@ -43,6 +44,218 @@ struct cw_runtime {
     cw_change_sink change;
     cw_runtime_loop loops[];
 };
+
+static cw_snapshot *snapshot_of(const cw_runtime_loop *rl)
+{
+    return rl->state->snapshot;
+}
+
+static cw_runtime *runtime_of(cw_change_sink *port)
+{
+    return CW_CONTAINER(port, cw_runtime, change);
+}
+
+static cw_runtime_loop *loop_at(cw_runtime *b, uint32_t index)
+{
+    return index < b->n_loops ? &b->loops[index] : NULL;
+}
+
+static void notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigned lists)
+{
+    /* Moved to a ring of their own first: a watch may remove itself or another. */
+    cw_runtime_watch todo;
+    cw_runtime_watch *root = &rl->watches;
+    if (root->next == root)
+        return;
+    todo = *root;
+    todo.next->prev = todo.prev->next = &todo;
+    root->prev = root->next = root;
+    while (todo.next != &todo) {
+        cw_runtime_watch *w = todo.next;
+        cw_runtime_watch_remove(w);
+        cw_runtime_watch_add(rl, w);
+        if (change && w->on_change_event)
+            w->on_change_event(w, change);
+        else if (!change && (lists || w->is_always))
+            w->on_change(w, lists);
+    }
+}
+
+/* ---- views of callers ---- */
+
+static cw_cached_view *set_of(cw_runtime_loop *rl, const cw_caller *caller)
+{
+    /* Objects are aligned: the low bits say nothing. */
+    uint64_t hash = (uint64_t)(uintptr_t)caller >> 4;
+    hash *= UINT64_C(0x9E3779B97F4A7C15);
+    return &rl->views[(hash >> 32) % SETS * WAYS];
+}
+
+static cw_cached_view *find(cw_cached_view *set, const cw_caller *caller)
+{
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (set[i].view && cw_view_caller(set[i].view) == caller)
+            return &set[i];
+    }
+    return NULL;
+}
+
+static cw_cached_view *make_room(cw_cached_view *set)
+{
+    cw_cached_view *oldest = set;
+    for (unsigned i = 1; i < WAYS && oldest->view; i++) {
+        if (!set[i].view || set[i].source_entry < oldest->source_entry)
+            oldest = &set[i];
+    }
+    cw_view_unref(oldest->view);
+    *oldest = (cw_cached_view){0};
+    return oldest;
+}
+
+cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller)
+{
+    if (!rl->views)
+        rl->views = calloc(CW_RUNTIME_VIEWS, sizeof *rl->views);
+    if (!rl->views)
+        return NULL;
+    cw_cached_view *set = set_of(rl, caller);
+    cw_cached_view *kept = find(set, caller);
+    if (!kept) {
+        cw_view *view;
+        if (cw_view_new(snapshot_of(rl), caller, &view, NULL))
+            return NULL;
+        kept = make_room(set);
+        kept->view = view;
+    }
+    kept->source_entry = ++rl->views_tick;
+    return kept->view;
+}
+
+static void drop_views(cw_runtime_loop *rl)
+{
+    for (size_t i = 0; rl->views && i < CW_RUNTIME_VIEWS; i++) {
+        cw_view_unref(rl->views[i].view);
+        rl->views[i] = (cw_cached_view){0};
+    }
+}
+
+static void free_views(cw_runtime_loop *rl)
+{
+    drop_views(rl);
+    free(rl->views);
+    rl->views = NULL;
+}
+
+/* Messages on their way to one loop: a loop that is busy for long does not collect more. */
+
+/* ---- messages to other loops ---- */
+
+/* One loop's copy. */
+typedef struct message_copy {
+    cw_message message;
+    cw_runtime_loop *rl;
+    cw_caller *caller; /* a reference, or NULL */
+    cw_runtime_fn fn;
+    size_t n;
+    char bytes[];
+} message_copy;
+
+static void free_copy(cw_message *message)
+{
+    message_copy *c = CW_CONTAINER(message, message_copy, message);
+    atomic_fetch_sub(&c->rl->n_incoming, 1);
+    cw_caller_unref(c->caller);
+    free(c);
+}
+
+static void on_message(cw_message *message)
+{
+    message_copy *c = CW_CONTAINER(message, message_copy, message);
+    c->fn(c->rl, cw_str_make(c->bytes, c->n));
+    free_copy(message);
+}
+
+static message_copy *make_copy(cw_runtime_loop *rl, cw_caller *caller, cw_runtime_fn fn,
+                               cw_str bytes)
+{
+    bool is_full = atomic_fetch_add(&rl->n_incoming, 1) >= INCOMING_MAX;
+    message_copy *c = is_full ? NULL : malloc(sizeof *c + bytes.n);
+    if (!c) {
+        atomic_fetch_sub(&rl->n_incoming, 1);
+        return NULL;
+    }
+    *c = (message_copy){
+        .message = {.fn = on_message, .drop = free_copy}, .rl = rl, .fn = fn, .n = bytes.n};
+    if (caller)
+        c->caller = cw_caller_ref(caller);
+    if (bytes.n)
+        memcpy(c->bytes, bytes.p, bytes.n);
+    return c;
+}
+
+static void post(cw_runtime_loop *rl, cw_caller *caller, cw_runtime_fn fn, cw_str bytes)
+{
+    message_copy *c = make_copy(rl, caller, fn, bytes);
+    if (c)
+        cw_loop_post(rl->loop, &c->message);
+    else
+        cw_log(CW_LOG_WARN, "call", "message to event loop dropped",
+               CW_KN("loop", rl->loop->index));
+}
+
+void cw_runtime_send(cw_runtime_loop *from, uint32_t index, cw_caller *caller, cw_runtime_fn fn,
+                     cw_str bytes)
+{
+    cw_runtime_loop *rl = loop_at(from->runtime, index);
+    if (rl == from)
+        fn(rl, bytes);
+    else if (rl)
+        post(rl, caller, fn, bytes);
+}
+
+void cw_runtime_broadcast(cw_runtime_loop *from, cw_runtime_fn fn, cw_str bytes)
+{
+    for (uint32_t i = 0; loop_at(from->runtime, i); i++)
+        cw_runtime_send(from, i, NULL, fn, bytes);
+}
+
+/* ---- changes ---- */
+
+/* In front of the address of the resource. */
+typedef struct change_head {
+    unsigned lists;
+    const void *source;
+} change_head;
+
+static void on_change_event(cw_runtime_loop *rl, cw_str bytes)
+{
+    change_head head;
+    memcpy(&head, bytes.p, sizeof head);
+    cw_change change = {.lists = head.lists,
+                        .uri = cw_str_make(bytes.p + sizeof head, bytes.n - sizeof head),
+                        .source = head.source};
+    notify_watches(rl, &change, 0);
+}
+
+static void on_change(cw_change_sink *port, const cw_change *change)
+{
+    cw_runtime *b = runtime_of(port);
+    char small[512];
+    change_head head = {change->lists, change->source};
+    size_t n = change->uri.n + sizeof head;
+    char *bytes = n <= sizeof small ? small : malloc(n);
+    if (!bytes) {
+        cw_log(CW_LOG_WARN, "call", "no memory to pass news on");
+        return;
+    }
+    memcpy(bytes, &head, sizeof head);
+    if (change->uri.n)
+        memcpy(bytes + sizeof head, change->uri.p, change->uri.n);
+    for (uint32_t i = 0; loop_at(b, i); i++)
+        post(loop_at(b, i), NULL, on_change_event, cw_str_make(bytes, n));
+    if (bytes != small)
+        free(bytes);
+}
 
 /* ---- states ---- */
 
@@ -113,27 +326,6 @@ static cw_runtime_state *make_state(cw_runtime *b, cw_source *const *retired, si
 
 /* ---- on a loop ---- */
 
-void cw_runtime_notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigned lists)
-{
-    /* Moved to a ring of their own first: a watch may remove itself or another. */
-    cw_runtime_watch todo;
-    cw_runtime_watch *root = &rl->watches;
-    if (root->next == root)
-        return;
-    todo = *root;
-    todo.next->prev = todo.prev->next = &todo;
-    root->prev = root->next = root;
-    while (todo.next != &todo) {
-        cw_runtime_watch *w = todo.next;
-        cw_runtime_watch_remove(w);
-        cw_runtime_watch_add(rl, w);
-        if (change && w->on_change_event)
-            w->on_change_event(w, change);
-        else if (!change && (lists || w->is_always))
-            w->on_change(w, lists);
-    }
-}
-
 static void sweep_retired(cw_runtime_loop *rl, cw_runtime_state *state)
 {
     /* Whatever this loop has called: a state that could not be published may have retired some. */
@@ -179,11 +371,11 @@ static void on_delivery(cw_message *message)
     if (old_state->settings.translations != rl->state->settings.translations)
         lists |= CW_CHANGED_TOOLS;
     cw_view_unref(old_view);
-    cw_view_cache_drop(rl);
+    drop_views(rl);
     renew_cache(rl, old_state);
     sweep_retired(rl, rl->state);
     unhold(old_state);
-    cw_runtime_notify_watches(rl, NULL, lists);
+    notify_watches(rl, NULL, lists);
 }
 
 /* Whatever a call left on this loop goes now: the loop cannot end before. */
@@ -210,7 +402,7 @@ static void install_now(cw_runtime_state *state)
         rl->view = state->deliveries[i].view;
         rl->state = state;
         state->deliveries[i].view = NULL;
-        cw_view_cache_drop(rl);
+        drop_views(rl);
         renew_cache(rl, old);
         unhold(old);
     }
@@ -235,7 +427,7 @@ cw_code cw_runtime_new(unsigned n_loops, cw_runtime **ret, cw_err *err)
     }
     pthread_mutex_init(&b->lock, NULL);
     b->n_loops = n_loops;
-    b->change.tell = cw_runtime_on_change;
+    b->change.tell = on_change;
     for (unsigned i = 0; i < n_loops; i++) {
         cw_runtime_loop *rl = &b->loops[i];
         rl->runtime = b;
@@ -312,16 +504,6 @@ cw_change_sink *cw_runtime_changes(cw_runtime *b)
     return &b->change;
 }
 
-cw_runtime *cw_runtime_of_changes(cw_change_sink *port)
-{
-    return CW_CONTAINER(port, cw_runtime, change);
-}
-
-cw_runtime_loop *cw_runtime_loop_at(cw_runtime *b, uint32_t index)
-{
-    return index < b->n_loops ? &b->loops[index] : NULL;
-}
-
 void cw_runtime_started(cw_runtime *b)
 {
     b->is_started = true;
@@ -333,7 +515,7 @@ void cw_runtime_free(cw_runtime *b)
         return;
     for (unsigned i = 0; i < b->n_loops; i++) {
         cw_view_unref(b->loops[i].view);
-        cw_view_cache_done(&b->loops[i]);
+        free_views(&b->loops[i]);
         cw_page_cache_done(&b->loops[i].cache);
         cw_exchange_pool_done(&b->loops[i]);
         cw_schema_scratch_done(&b->loops[i].scratch);
@@ -394,11 +576,6 @@ cw_limiter *cw_runtime_limiter(const cw_runtime_loop *rl)
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl)
 {
     return rl->runtime->accounts;
-}
-
-cw_snapshot *cw_runtime_snapshot(const cw_runtime_loop *rl)
-{
-    return rl->state->snapshot;
 }
 
 const cw_runtime_settings *cw_runtime_settings_of(const cw_runtime_loop *rl)

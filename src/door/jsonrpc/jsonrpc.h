@@ -2,7 +2,7 @@
 /* jsonrpc.h - /jsonrpc: JSON-RPC 2.0 to the letter; single, batch, notification.
  *
  * POST has the message as its body, GET as the parameter `query`; a GET runs only
- * what is marked as reading only. The address of a tool (door/rest/tool.c) is the same
+ * what is marked as reading only. The address of a tool (door/rest/rest.c) is the same
  * with one method that can be called.
  *
  * Threads: the request's loop.

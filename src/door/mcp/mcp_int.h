@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mcp_int.h - what the files of the MCP door share.
  *
- *     mcp.c          which era a message belongs to
- *     modern.c   2026-07-28: envelope, headers, methods
- *     legacy.c   2024-11-05 to 2025-11-25: handshake, batches, methods
- *     tools.c    tools/list, tools/call
- *     list.c     lists, page by page
- *     client_profile.c  what is known of some clients
- *     param_headers.c   arguments that stand in headers too
- *     call.c     a method that runs, from start to answer
- *     elicit.c      questions to the client, in both eras
- *     elicit_legacy.c those to legacy clients: asking, waiting, taking answers
- *     registry.c     what runs on a loop, so that others can reach it
- *     session.c  sessions of the handshake
- *     session_store.c   what is remembered of them
- *     tool_result.c   the outcome of a call as a result
- *     resources.c    prompts and resources: lists, prompts/get, resources/read
- *     content.c their outcome as messages and contents
- *     complete.c completion/complete
- *     capabilities.c what the server says of itself
- *     notify.c   who is told of changes: subscriptions/listen, GET, lines
- *     subscribe.c   subscriptions/listen
- *     stream_expiry.c   streams that end with the credentials that opened them
- *     legacy_stream.c   GET and DELETE of legacy sessions, resources/subscribe
+ *     mcp.c            which era a message belongs to
+ *     modern.c         2026-07-28: envelope, headers, methods
+ *     legacy.c         2024-11-05 to 2025-11-25: handshake, batches, streams, methods
+ *     tools.c          tools/list, tools/call
+ *     resources.c      prompts and resources: lists, prompts/get, resources/read
+ *     complete.c       completion/complete
+ *     subscribe.c      subscriptions/listen
+ *     list.c           lists, page by page
+ *     call.c           a running method, from start to answer
+ *     elicit.c         questions to the client, in both eras
+ *     registry.c       the running calls and streams of a loop, by key
+ *     notify.c         change notifications: subscriptions/listen, GET, standard output
+ *     stream_expiry.c  streams that end with the credentials that opened them
+ *     session.c        sessions of the handshake
+ *     session_store.c  the state of sessions that the process keeps
+ *     capabilities.c   the capabilities of the server
+ *     client_profile.c adjustments for some clients
+ *     wellknown.c      the server card
+ *     stdio.c          one client on standard input and output
  *
  * An era is a table: what differs between them stands there and nowhere else.
  */
@@ -234,7 +231,6 @@ bool cw_mcp_has_aliases(const cw_config *config);
 /* The configuration that is in force; never NULL. */
 const cw_config *cw_mcp_config(const cw_runtime_loop *rl);
 
-/* param_headers.c */
 /* Whether the Mcp-Param headers say what the arguments say; else the request is answered. */
 bool cw_mcp_check_param_headers(const cw_mcp_request *r, const cw_method *method,
                                 const cw_json *arguments);
@@ -314,7 +310,6 @@ void cw_mcp_read_resource(const cw_mcp_request *r);
 /* The caller sees no resource at this URI. */
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
 
-/* content.c */
 /* A block of content as clients see it: without its role. */
 void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *job, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */

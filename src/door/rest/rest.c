@@ -280,7 +280,7 @@ static void write_page(cw_buf *out, void *ctx)
     cw_buf_add_char(out, '}');
 }
 
-/* Where the tool_page begins; false: the request is answered. */
+/* The offset at which the page begins. False: the request is answered. */
 static bool read_offset(cw_http_req *req, uint64_t *ret)
 {
     cw_str cursor;
@@ -302,7 +302,7 @@ static bool read_offset(cw_http_req *req, uint64_t *ret)
     return false;
 }
 
-/* Every offset behind the end is the same empty tool_page. */
+/* Every offset behind the end is the same empty page. */
 static cw_code clamp(tool_page *p)
 {
     size_t n, total;
@@ -373,7 +373,7 @@ typedef struct tool_doc {
 static void write_tool(cw_buf *out, void *ctx)
 {
     const tool_doc *t = ctx;
-    cw_buf_add(out, CW_STR("{\"tool_doc\":"));
+    cw_buf_add(out, CW_STR("{\"tool\":"));
     cw_translate_tool(out, t->entry, CW_TOOL_ANY_OUTPUT, t->language);
     cw_buf_add_char(out, '}');
 }
