@@ -6,6 +6,7 @@
 #include "audit/timestamp.h"
 #include "base/clock.h"
 #include "cli/audit_read.h"
+#include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
 #include "config/syntax/units.h"
@@ -96,7 +97,7 @@ static bool parse_since(const char *text, char out[CW_CLOCK_ISO_LEN + 1])
 static void add_column(cw_buf *out, const cw_json *record, const char *name, size_t width)
 {
     cw_str text = text_of(record, name);
-    cw_cli_table_add_column(out, text.n ? text : CW_STR("-"), width);
+    cw_cli_add_column(out, text.n ? text : CW_STR("-"), width);
 }
 
 static void add_number(cw_buf *out, const cw_json *record, const char *name)
@@ -117,7 +118,7 @@ static void add_line(cw_buf *out, const cw_json *record)
     add_column(out, record, "door", 7);
     add_column(out, record, "caller", 16);
     cw_str method = text_of(record, "method");
-    cw_cli_table_add_text(out, method.n ? method : CW_STR("-"));
+    cw_cli_add_text(out, method.n ? method : CW_STR("-"));
     if (took && cw_json_to_double(took, &us))
         cw_buf_printf(out, "  %.3f ms", us / 1000);
     add_number(out, record, "code");
@@ -129,7 +130,7 @@ static void add_line(cw_buf *out, const cw_json *record)
         if (!text.n)
             continue;
         cw_buf_add(out, CW_STR("  "));
-        cw_cli_table_add_text(out, text);
+        cw_cli_add_text(out, text);
     }
     cw_buf_add_char(out, '\n');
 }

@@ -4,7 +4,7 @@
 #include "catalogue/page_cache.h"
 
 #include "base/clock.h"
-#include "cli/lib/table.h"
+#include "cli/lib/db.h"
 #include "config/syntax/quote.h"
 #include "server/admin_requests.h"
 

@@ -4,10 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "cli/import/import.h"
-#include "cli/lib/table.h"
-#include "cli/source/source_set.h"
-#include "cli/tool/tools.h"
+#include "cli/lib/cli.h"
 
 static const cw_cli_command commands[] = {
     {"serve", "start the server", cw_cli_serve},

@@ -3,10 +3,10 @@
 #include "access/credentials.h"
 #include "access/gate.h"
 #include "base/clock.h"
-#include "cli/lib/table.h"
+#include "cli/lib/cli.h"
+#include "cli/lib/db.h"
 #include "config/syntax/quote.h"
 
-#define NAME_WIDTH 20u
 #define PASSWORD_OPTION(target)                                                                    \
     {                                                                                              \
         "password-file", 0, CW_CLI_TEXT, target, "FILE",                                           \
@@ -27,7 +27,7 @@ static cw_code add(cw_cli_db *a, const cw_account *account, const cw_cli_texts *
     return rc;
 }
 
-/* Whether the database or the configuration knows a role; else CW_NOTFOUND. */
+/* CW_NOTFOUND: neither the database nor the configuration has the role. */
 static cw_code check_role(cw_cli_db *a, const char *role)
 {
     bool is_known = false;
@@ -38,7 +38,7 @@ static cw_code check_role(cw_cli_db *a, const char *role)
         return rc;
     return cw_fail(&a->err, CW_NOTFOUND,
                    "no role '%s', neither in the database nor in the configuration; \"causeway "
-                   "role add\" makes one",
+                   "role add\" adds one",
                    role);
 }
 
@@ -90,8 +90,8 @@ static int run_add(int argc, char **argv)
 /* ---- list ---- */
 
 typedef struct account_table {
-    cw_cli_db *a;
-    cw_json_writer json;
+    cw_db *db;
+    cw_cli_table table;
 } account_table;
 
 static const char *state_of(const cw_account *account)
@@ -99,72 +99,57 @@ static const char *state_of(const cw_account *account)
     return account->is_blocked ? "blocked" : "active";
 }
 
-static cw_code add_line(const cw_account *account, void *ctx, cw_err *err)
+static cw_code add_line(account_table *l, const cw_account *account, cw_err *err)
 {
-    cw_cli_db *a = ((account_table *)ctx)->a;
     CW_CLEANUP(cw_buf_done) cw_buf roles;
-    cw_buf_init(&roles, CW_CLI_DB_MAX_BYTES);
-    cw_code rc = cw_db_each_role_of(a->db, account->id, cw_cli_db_on_text, &roles, err);
+    cw_buf_init(&roles, CW_CLI_OUTPUT_MAX);
+    cw_code rc = cw_db_each_role_of(l->db, account->id, cw_cli_db_on_text, &roles, err);
     if (rc)
         return rc;
-    cw_cli_table_add_column(&a->out, account->name, NAME_WIDTH);
-    cw_cli_table_add_column(&a->out, cw_str_from(state_of(account)), 7);
-    cw_buf_add(&a->out, roles.n ? cw_buf_str(&roles) : CW_STR("-"));
-    cw_buf_add_char(&a->out, '\n');
+    cw_cli_table_add(&l->table, account->name);
+    cw_cli_table_add(&l->table, cw_str_from(state_of(account)));
+    cw_cli_table_add_raw(&l->table, roles.n ? cw_buf_str(&roles) : CW_STR("-"));
     return CW_OK;
 }
 
-static cw_code add_object(const cw_account *account, void *ctx, cw_err *err)
+static cw_code add_object(cw_db *db, cw_json_writer *w, const cw_account *account, cw_err *err)
 {
-    account_table *l = ctx;
-    cw_json_writer *w = &l->json;
     cw_json_open_object(w);
     cw_json_add_i64_member(w, CW_STR("id"), account->id);
     cw_json_add_string_member(w, CW_STR("name"), account->name);
     cw_json_add_string_member(w, CW_STR("state"), cw_str_from(state_of(account)));
     cw_json_add_bool_member(w, CW_STR("password"), account->password.n > 0);
     cw_json_add_string_member(w, CW_STR("language"), account->language);
-    cw_cli_table_add_date_member(w, CW_STR("created"), account->created);
+    cw_cli_add_date_member(w, CW_STR("created"), account->created);
     cw_json_add_key(w, CW_STR("roles"));
     cw_json_open_array(w);
-    cw_code rc = cw_db_each_role_of(l->a->db, account->id, cw_cli_db_on_json, w, err);
+    cw_code rc = cw_db_each_role_of(db, account->id, cw_cli_db_on_json, w, err);
     cw_json_close(w);
     cw_json_close(w);
     return rc;
 }
 
-static cw_code list(cw_cli_db *a, bool json)
+static cw_code add_one(const cw_account *account, void *ctx, cw_err *err)
 {
-    account_table l = {.a = a};
-    if (!json) {
-        cw_cli_table_add_heading(&a->out, "NAME                  STATE    ROLES");
-        return cw_db_each_account(a->db, add_line, &l, &a->err);
-    }
-    cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
-    cw_json_open_array(&l.json);
-    cw_code rc = cw_db_each_account(a->db, add_object, &l, &a->err);
-    cw_json_close(&l.json);
-    (void)!cw_json_writer_end(&l.json, NULL); /* sticky in the buffer */
-    cw_buf_add_char(&a->out, '\n');
-    return rc;
+    account_table *l = ctx;
+    return l->table.is_json ? add_object(l->db, &l->table.json, account, err)
+                            : add_line(l, account, err);
 }
 
-static int run_list(int argc, char **argv)
+static cw_code list(cw_cli_db *a)
 {
-    const char *config = NULL;
-    bool json = false;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {"account list", "", "List the accounts.", options, 0};
-    cw_cli_db a = {0};
-    int code = cw_cli_parse(&spec, argc, argv, NULL);
-    if (code < 0)
-        code = cw_cli_db_open(config, /* may_create= */ false, &a);
-    return code >= 0 ? code : cw_cli_db_close(&a, list(&a, json));
+    static const cw_cli_column columns[] = {
+        {"NAME", 20, false}, {"STATE", 7, false}, {"ROLES", 0, false}};
+    account_table l = {.db = a->db};
+    cw_cli_table_open(&l.table, &a->out, a->json, columns, CW_COUNT(columns));
+    cw_code rc = cw_db_each_account(a->db, add_one, &l, &a->err);
+    cw_cli_table_close(&l.table);
+    return rc;
 }
 
 /* ---- show ---- */
 
-/* What an account may do: by its roles in the database and in the configuration. */
+/* The permissions of an account: by its roles in the database and in the configuration. */
 typedef struct powers {
     cw_cli_db *a;
     cw_name_list names;
@@ -199,7 +184,7 @@ static cw_code add_anonymous(powers *all, cw_err *err)
 static cw_code add_permissions(cw_cli_db *a, const cw_account *account, cw_json_writer *w)
 {
     powers all = {.a = a};
-    cw_arena_init(&all.names.arena, CW_CLI_DB_MAX_BYTES);
+    cw_arena_init(&all.names.arena, CW_CLI_OUTPUT_MAX);
     cw_code rc = cw_db_each_permission_of(a->db, account->id, on_permission, &all, &a->err);
     if (!rc)
         rc = cw_db_each_role_of(a->db, account->id, on_role, &all, &a->err);
@@ -217,132 +202,65 @@ static cw_code add_permissions(cw_cli_db *a, const cw_account *account, cw_json_
     return rc;
 }
 
-static cw_code show(cw_cli_db *a, const char *name)
+static cw_code show(cw_cli_db *a)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_account *account;
-    account_table l = {.a = a};
+    cw_json_writer w;
     cw_arena_init(&arena, 65536);
-    cw_code rc = cw_db_find_account(a->db, cw_str_from(name), &arena, &account, &a->err);
+    cw_code rc = cw_cli_db_find_account(a, a->args[0], &arena, &account);
     if (rc)
         return rc;
-    if (!account)
-        return cw_fail(&a->err, CW_NOTFOUND, "no account '%s'", name);
-    cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
-    cw_json_open_object(&l.json);
-    cw_json_add_key(&l.json, CW_STR("account"));
-    rc = add_object(account, &l, &a->err);
+    cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
+    cw_json_open_object(&w);
+    cw_json_add_key(&w, CW_STR("account"));
+    rc = add_object(a->db, &w, account, &a->err);
     if (!rc)
-        rc = add_permissions(a, account, &l.json);
-    cw_json_close(&l.json);
-    (void)!cw_json_writer_end(&l.json, NULL); /* sticky in the buffer */
-    cw_buf_add_char(&a->out, '\n');
+        rc = add_permissions(a, account, &w);
+    cw_json_close(&w);
+    cw_cli_end_json(&w);
     return rc;
 }
 
-/* ---- the others: a name, perhaps a role, one change ---- */
+/* ---- changes ---- */
 
-static const cw_cli_spec show_spec = {
-    "account show", "NAME", "Print an account as JSON, with its roles and their permissions.", NULL,
-    1};
-static const cw_cli_spec remove_spec = {"account remove", "NAME",
-                                        "Remove an account and its tokens.", NULL, 1};
-static const cw_cli_spec block_spec = {
-    "account block", "NAME", "Block an account: reject its password and its tokens.", NULL, 1};
-static const cw_cli_spec unblock_spec = {"account unblock", "NAME", "Unblock an account.", NULL, 1};
-static const cw_cli_spec grant_spec = {"account grant", "NAME ROLE", "Grant a role to an account.",
-                                       NULL, 2};
-static const cw_cli_spec revoke_spec = {"account revoke", "NAME ROLE",
-                                        "Revoke a role from an account.", NULL, 2};
-
-/* Read the command line of one of these and open the database. */
-static int begin(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *args, cw_cli_db *a)
+static cw_code remove_account(cw_cli_db *a)
 {
-    const char *config = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
-    cw_cli_spec own = *spec;
-    own.options = options;
-    int code = cw_cli_parse(&own, argc, argv, args);
-    if (code >= 0)
-        return code;
-    if (args->n < spec->max_args) {
-        (void)cw_cli_usage("usage: causeway %s %s", spec->name, spec->args);
-        return CW_EXIT_USAGE;
-    }
-    return cw_cli_db_open(config, /* may_create= */ false, a);
+    cw_buf_printf(&a->out, "account %s removed\n", a->args[0]);
+    return cw_db_remove_account(a->db, cw_str_from(a->args[0]), &a->err);
 }
 
-static int run_show(int argc, char **argv)
+static cw_code block(cw_cli_db *a)
 {
-    cw_cli_args args = {0};
-    cw_cli_db a = {0};
-    int code = begin(&show_spec, argc, argv, &args, &a);
-    return code >= 0 ? code : cw_cli_db_close(&a, show(&a, args.items[0]));
+    cw_buf_printf(&a->out, "account %s is blocked\n", a->args[0]);
+    return cw_db_block_account(a->db, cw_str_from(a->args[0]), true, &a->err);
 }
 
-static int run_remove(int argc, char **argv)
+static cw_code unblock(cw_cli_db *a)
 {
-    cw_cli_args args = {0};
-    cw_cli_db a = {0};
-    int code = begin(&remove_spec, argc, argv, &args, &a);
-    if (code >= 0)
-        return code;
-    cw_cli_db_change(&a, remove_spec.name, args.items[0], NULL);
-    cw_code rc = cw_db_remove_account(a.db, cw_str_from(args.items[0]), &a.err);
-    cw_buf_printf(&a.out, "account %s removed\n", args.items[0]);
-    return cw_cli_db_close(&a, rc);
+    cw_buf_printf(&a->out, "account %s is active\n", a->args[0]);
+    return cw_db_block_account(a->db, cw_str_from(a->args[0]), false, &a->err);
 }
 
-static int run_block(int argc, char **argv, bool is_blocked)
+static cw_code set_role(cw_cli_db *a, bool has_it)
 {
-    cw_cli_args args = {0};
-    cw_cli_db a = {0};
-    const cw_cli_spec *spec = is_blocked ? &block_spec : &unblock_spec;
-    int code = begin(spec, argc, argv, &args, &a);
-    if (code >= 0)
-        return code;
-    cw_cli_db_change(&a, spec->name, args.items[0], NULL);
-    cw_code rc = cw_db_block_account(a.db, cw_str_from(args.items[0]), is_blocked, &a.err);
-    cw_buf_printf(&a.out, "account %s is %s\n", args.items[0], is_blocked ? "blocked" : "active");
-    return cw_cli_db_close(&a, rc);
-}
-
-static int run_block_on(int argc, char **argv)
-{
-    return run_block(argc, argv, true);
-}
-
-static int run_unblock(int argc, char **argv)
-{
-    return run_block(argc, argv, false);
-}
-
-static int run_role(int argc, char **argv, bool has_it)
-{
-    cw_cli_args args = {0};
-    cw_cli_db a = {0};
-    const cw_cli_spec *spec = has_it ? &grant_spec : &revoke_spec;
-    int code = begin(spec, argc, argv, &args, &a);
-    if (code >= 0)
-        return code;
-    cw_cli_db_change(&a, spec->name, args.items[0], args.items[1]);
-    cw_code rc = has_it ? check_role(&a, args.items[1]) : CW_OK;
+    const char *name = a->args[0], *role = a->args[1];
+    cw_code rc = has_it ? check_role(a, role) : CW_OK;
     if (!rc)
-        rc = cw_db_grant(a.db, cw_str_from(args.items[0]), cw_str_from(args.items[1]), has_it,
-                         &a.err);
-    cw_buf_printf(&a.out, "account %s %s the role %s%s\n", args.items[0],
-                  has_it ? "has" : "does not have", args.items[1], rc == CW_DONE ? " already" : "");
-    return cw_cli_db_close(&a, rc);
+        rc = cw_db_grant(a->db, cw_str_from(name), cw_str_from(role), has_it, &a->err);
+    cw_buf_printf(&a->out, "account %s %s the role %s%s\n", name, has_it ? "has" : "does not have",
+                  role, rc == CW_DONE ? " already" : "");
+    return rc;
 }
 
-static int run_grant(int argc, char **argv)
+static cw_code grant(cw_cli_db *a)
 {
-    return run_role(argc, argv, true);
+    return set_role(a, true);
 }
 
-static int run_revoke(int argc, char **argv)
+static cw_code revoke(cw_cli_db *a)
 {
-    return run_role(argc, argv, false);
+    return set_role(a, false);
 }
 
 static int run_password(int argc, char **argv)
@@ -380,12 +298,109 @@ static int run_password(int argc, char **argv)
     return cw_cli_db_close(&a, rc);
 }
 
+/* ---- the commands ---- */
+
+static int run_list(int argc, char **argv)
+{
+    static const cw_cli_db_command command = {
+        .name = "account list",
+        .args = "",
+        .about = "List the accounts.",
+        .has_json = true,
+        .run = list,
+    };
+    return cw_cli_db_run(&command, argc, argv);
+}
+
+static int run_show(int argc, char **argv)
+{
+    static const cw_cli_db_command command = {
+        .name = "account show",
+        .args = "NAME",
+        .about = "Print an account as JSON, with its roles and their permissions.",
+        .min_args = 1,
+        .max_args = 1,
+        .run = show,
+    };
+    return cw_cli_db_run(&command, argc, argv);
+}
+
+static int run_remove(int argc, char **argv)
+{
+    static const cw_cli_db_command command = {
+        .name = "account remove",
+        .args = "NAME",
+        .about = "Remove an account and its tokens.",
+        .min_args = 1,
+        .max_args = 1,
+        .is_change = true,
+        .run = remove_account,
+    };
+    return cw_cli_db_run(&command, argc, argv);
+}
+
+static int run_block(int argc, char **argv)
+{
+    static const cw_cli_db_command command = {
+        .name = "account block",
+        .args = "NAME",
+        .about = "Block an account: reject its password and its tokens.",
+        .min_args = 1,
+        .max_args = 1,
+        .is_change = true,
+        .run = block,
+    };
+    return cw_cli_db_run(&command, argc, argv);
+}
+
+static int run_unblock(int argc, char **argv)
+{
+    static const cw_cli_db_command command = {
+        .name = "account unblock",
+        .args = "NAME",
+        .about = "Unblock an account.",
+        .min_args = 1,
+        .max_args = 1,
+        .is_change = true,
+        .run = unblock,
+    };
+    return cw_cli_db_run(&command, argc, argv);
+}
+
+static int run_grant(int argc, char **argv)
+{
+    static const cw_cli_db_command command = {
+        .name = "account grant",
+        .args = "NAME ROLE",
+        .about = "Grant a role to an account.",
+        .min_args = 2,
+        .max_args = 2,
+        .is_change = true,
+        .run = grant,
+    };
+    return cw_cli_db_run(&command, argc, argv);
+}
+
+static int run_revoke(int argc, char **argv)
+{
+    static const cw_cli_db_command command = {
+        .name = "account revoke",
+        .args = "NAME ROLE",
+        .about = "Revoke a role from an account.",
+        .min_args = 2,
+        .max_args = 2,
+        .is_change = true,
+        .run = revoke,
+    };
+    return cw_cli_db_run(&command, argc, argv);
+}
+
 static const cw_cli_command commands[] = {
     {"add", "add an account", run_add},
     {"list", "list the accounts", run_list},
     {"show", "print an account", run_show},
     {"remove", "remove an account", run_remove},
-    {"block", "block an account", run_block_on},
+    {"block", "block an account", run_block},
     {"unblock", "unblock an account", run_unblock},
     {"password", "change a password", run_password},
     {"grant", "grant a role to an account", run_grant},

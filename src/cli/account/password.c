@@ -10,7 +10,7 @@
 #include "access/credentials.h"
 #include "base/file.h"
 #include "base/utf8.h"
-#include "cli/lib/table.h"
+#include "cli/lib/db.h"
 
 /* A password, a line break of two, and one byte more to see that it is too long. */
 #define INPUT_MAX (CW_PASSWORD_MAX + 3u)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* permission: what roles allow and methods ask for. */
 #include "access/gate.h"
-#include "cli/lib/table.h"
+#include "cli/lib/cli.h"
+#include "cli/lib/db.h"
 
 static cw_code on_pair(void *ctx, cw_str role, cw_str permission, const char *from)
 {
@@ -23,55 +24,50 @@ static cw_code collect(cw_cli_db *a, cw_name_list *all)
     return rc;
 }
 
-static cw_code list_permissions(cw_cli_db *a, bool json)
+static cw_code list(cw_cli_db *a)
 {
     cw_name_list all = {0};
     cw_json_writer w;
-    cw_arena_init(&all.arena, CW_CLI_DB_MAX_BYTES);
+    cw_arena_init(&all.arena, CW_CLI_OUTPUT_MAX);
     cw_code rc = collect(a, &all);
     if (rc == CW_NOMEM || rc == CW_LIMIT)
         cw_fail(&a->err, rc, "%s", cw_code_text(rc));
     cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
-    if (json)
+    if (a->json)
         cw_json_open_array(&w);
     for (size_t i = 0; i < all.n && !rc; i++) {
-        if (json) {
+        if (a->json) {
             cw_json_add_string(&w, all.items[i]);
             continue;
         }
-        cw_cli_table_add_text(&a->out, all.items[i]);
+        cw_cli_add_text(&a->out, all.items[i]);
         cw_buf_add_char(&a->out, '\n');
     }
-    if (json) {
+    if (a->json) {
         cw_json_close(&w);
-        (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&a->out, '\n');
+        cw_cli_end_json(&w);
     }
     cw_arena_done(&all.arena);
     return rc;
 }
 
-static int run_permissions(int argc, char **argv)
+static int run_list(int argc, char **argv)
 {
-    const char *config = NULL;
-    bool json = false;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {
-        "permission list", "",
-        "List the permissions that Causeway itself requires, and those of the roles.\n"
-        "\"plugin check\" prints the permissions that a plugin's methods require.",
-        options, 0};
-    cw_cli_db a = {0};
-    int code = cw_cli_parse(&spec, argc, argv, NULL);
-    if (code < 0)
-        code = cw_cli_db_open(config, /* may_create= */ false, &a);
-    return code >= 0 ? code : cw_cli_db_close(&a, list_permissions(&a, json));
+    static const cw_cli_db_command command = {
+        .name = "permission list",
+        .args = "",
+        .about = "List the permissions that Causeway itself requires, and those of the roles.\n"
+                 "\"plugin check\" prints the permissions that a plugin's methods require.",
+        .has_json = true,
+        .run = list,
+    };
+    return cw_cli_db_run(&command, argc, argv);
 }
 
 int cw_cli_permission(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"list", "list permissions", run_permissions},
+        {"list", "list permissions", run_list},
         {0},
     };
     static const cw_cli_group group = {

@@ -1,40 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* scope: what a token may be used for. */
 #include "access/scopes.h"
+#include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 
-#define NAME_WIDTH 20u
-#define LABEL_WIDTH 21u
-#define OUTPUT_MAX_BYTES (4u * 1024u * 1024u)
-
-static void add_scope(cw_buf *out, cw_json_writer *w, const cw_scope *scope)
+static void add_scope(cw_cli_table *t, const cw_scope *scope)
 {
-    if (!w) {
-        cw_cli_table_add_column(out, scope->name, NAME_WIDTH);
-        cw_cli_table_add_column(out, scope->label, scope->description.n ? LABEL_WIDTH : 0);
-        cw_buf_add(out, scope->description);
-        cw_buf_add_char(out, '\n');
+    if (!t->is_json) {
+        cw_cli_table_add(t, scope->name);
+        cw_cli_table_add(t, scope->label);
+        cw_cli_table_add_raw(t, scope->description);
         return;
     }
-    cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("name"), scope->name);
-    cw_json_add_string_member(w, CW_STR("label"), scope->label);
-    cw_json_add_string_member(w, CW_STR("description"), scope->description);
-    cw_json_close(w);
+    cw_json_open_object(&t->json);
+    cw_json_add_string_member(&t->json, CW_STR("name"), scope->name);
+    cw_json_add_string_member(&t->json, CW_STR("label"), scope->label);
+    cw_json_add_string_member(&t->json, CW_STR("description"), scope->description);
+    cw_json_close(&t->json);
 }
 
-/* Our own, then those of the configuration that are none of ours. */
-static void add_scopes(cw_buf *out, cw_json_writer *w, const cw_config_scopes *configured)
+/* The built-in scopes, then the others of the configuration. */
+static void add_scopes(cw_cli_table *t, const cw_config_scopes *configured)
 {
     size_t n;
     const cw_scope *scopes = cw_scopes(&n);
     for (size_t i = 0; i < n; i++)
-        add_scope(out, w, &scopes[i]);
+        add_scope(t, &scopes[i]);
     for (size_t i = 0; i < configured->n; i++) {
         cw_scope scope = {.name = configured->items[i], .description = CW_STR("")};
         scope.label = configured->labels ? configured->labels[i] : CW_STR("");
         if (!cw_scope_find(scope.name))
-            add_scope(out, w, &scope);
+            add_scope(t, &scope);
     }
 }
 
@@ -54,21 +50,14 @@ static int run_scopes(int argc, char **argv)
         code = cw_cli_load_config(path, &config);
     if (code >= 0)
         return code;
+    static const cw_cli_column columns[] = {
+        {"SCOPE", 20, false}, {"LABEL", 21, false}, {"DESCRIPTION", 0, false}};
     cw_buf out;
-    cw_json_writer w;
-    cw_buf_init(&out, OUTPUT_MAX_BYTES);
-    if (json) {
-        cw_json_writer_init(&w, &out, CW_JSON_INDENT);
-        cw_json_open_array(&w);
-    } else {
-        cw_cli_table_add_heading(&out, "SCOPE                 LABEL                  DESCRIPTION");
-    }
-    add_scopes(&out, json ? &w : NULL, &config->access.scopes);
-    if (json) {
-        cw_json_close(&w);
-        (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&out, '\n');
-    }
+    cw_cli_table t;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    cw_cli_table_open(&t, &out, json, columns, CW_COUNT(columns));
+    add_scopes(&t, &config->access.scopes);
+    cw_cli_table_close(&t);
     cw_config_unref(config);
     return cw_cli_print_buf(&out);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* session: who is logged in with a browser. */
 #include "base/clock.h"
-#include "cli/lib/table.h"
-
-#define NAME_WIDTH 20u
+#include "cli/lib/cli.h"
+#include "cli/lib/db.h"
 
 /* ---- list ---- */
 
 typedef struct session_table {
-    cw_cli_db *a;
-    cw_json_writer json;
-    bool is_json;
+    cw_cli_table table;
     int64_t now;
     int64_t idle_ms, lifetime_ms;
 } session_table;
@@ -24,85 +21,85 @@ static int64_t end_of(const session_table *l, const cw_session *s)
 static cw_code add_one(const cw_session *s, void *ctx, cw_err *err)
 {
     session_table *l = ctx;
-    cw_buf *out = &l->a->out;
+    cw_cli_table *t = &l->table;
     (void)err;
-    /* The next login removes those that are over. */
+    /* The next login removes expired sessions. */
     if (end_of(l, s) <= l->now)
         return CW_OK;
-    if (l->is_json) {
-        cw_json_open_object(&l->json);
-        cw_json_add_i64_member(&l->json, CW_STR("id"), s->id);
-        cw_json_add_string_member(&l->json, CW_STR("account"), s->account_name);
-        cw_cli_table_add_date_member(&l->json, CW_STR("created"), s->created);
-        cw_cli_table_add_date_member(&l->json, CW_STR("used"), s->used);
-        cw_cli_table_add_date_member(&l->json, CW_STR("expires"), end_of(l, s));
-        cw_json_close(&l->json);
+    if (t->is_json) {
+        cw_json_open_object(&t->json);
+        cw_json_add_i64_member(&t->json, CW_STR("id"), s->id);
+        cw_json_add_string_member(&t->json, CW_STR("account"), s->account_name);
+        cw_cli_add_date_member(&t->json, CW_STR("created"), s->created);
+        cw_cli_add_date_member(&t->json, CW_STR("used"), s->used);
+        cw_cli_add_date_member(&t->json, CW_STR("expires"), end_of(l, s));
+        cw_json_close(&t->json);
         return CW_OK;
     }
-    cw_buf_printf(out, "%5lld  ", (long long)s->id);
-    cw_cli_table_add_column(out, s->account_name, NAME_WIDTH);
-    cw_cli_table_add_date(out, s->created, "-");
-    cw_buf_add(out, CW_STR("  "));
-    cw_cli_table_add_date(out, s->used, "-");
-    cw_buf_add(out, CW_STR("  "));
-    cw_cli_table_add_date(out, end_of(l, s), "-");
-    cw_buf_add_char(out, '\n');
+    cw_cli_table_add_number(t, s->id);
+    cw_cli_table_add(t, s->account_name);
+    cw_cli_table_add_date(t, s->created, "-");
+    cw_cli_table_add_date(t, s->used, "-");
+    cw_cli_table_add_date(t, end_of(l, s), "-");
     return CW_OK;
 }
 
-static cw_code list(cw_cli_db *a, const char *account, bool json)
+static cw_code list(cw_cli_db *a)
 {
+    static const cw_cli_column columns[] = {{"ID", 5, true},
+                                            {"ACCOUNT", 20, false},
+                                            {"CREATED", 24, false},
+                                            {"USED", 24, false},
+                                            {"EXPIRES", 24, false}};
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_account *found = NULL;
-    session_table l = {.a = a,
-                       .is_json = json,
-                       .now = cw_clock_wall_ms(),
+    session_table l = {.now = cw_clock_wall_ms(),
                        .idle_ms = a->config->access.login.idle_ms,
                        .lifetime_ms = a->config->access.login.lifetime_ms};
-    cw_code rc = CW_OK;
     cw_arena_init(&arena, 65536);
-    if (account)
-        rc = cw_db_find_account(a->db, cw_str_from(account), &arena, &found, &a->err);
+    cw_code rc = a->n_args ? cw_cli_db_find_account(a, a->args[0], &arena, &found) : CW_OK;
     if (rc)
         return rc;
-    if (account && !found)
-        return cw_fail(&a->err, CW_NOTFOUND, "no account '%s'", account);
-    if (json) {
-        cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
-        cw_json_open_array(&l.json);
-    } else {
-        cw_cli_table_add_heading(&a->out,
-                                 "   ID  ACCOUNT               CREATED                   USED"
-                                 "                      EXPIRES");
-    }
+    cw_cli_table_open(&l.table, &a->out, a->json, columns, CW_COUNT(columns));
     rc = cw_db_each_session(a->db, found ? found->id : 0, add_one, &l, &a->err);
-    if (json) {
-        cw_json_close(&l.json);
-        (void)!cw_json_writer_end(&l.json, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&a->out, '\n');
-    }
+    cw_cli_table_close(&l.table);
     return rc;
 }
 
 static int run_list(int argc, char **argv)
 {
-    return cw_cli_db_run_list(argc, argv, "session list",
-                              "List the browser sessions of all accounts, or of one account.",
-                              list);
+    static const cw_cli_db_command command = {
+        .name = "session list",
+        .args = "[ACCOUNT]",
+        .about = "List the browser sessions of all accounts, or of one account.",
+        .max_args = 1,
+        .has_json = true,
+        .run = list,
+    };
+    return cw_cli_db_run(&command, argc, argv);
 }
 
 /* ---- revoke ---- */
 
+static cw_code revoke(cw_cli_db *a)
+{
+    cw_buf_printf(&a->out, "session %s is ended\n", a->args[0]);
+    return cw_db_remove_session(a->db, cw_cli_db_id(a), &a->err);
+}
+
 static int run_revoke(int argc, char **argv)
 {
-    cw_cli_db a = {0};
-    int64_t id = 0;
-    int code = cw_cli_db_open_id(argc, argv, "session revoke", "End a session.", &a, &id);
-    if (code >= 0)
-        return code;
-    cw_code rc = cw_db_remove_session(a.db, id, &a.err);
-    cw_buf_printf(&a.out, "session %lld is ended\n", (long long)id);
-    return cw_cli_db_close(&a, rc);
+    static const cw_cli_db_command command = {
+        .name = "session revoke",
+        .args = "ID",
+        .about = "End a session.",
+        .min_args = 1,
+        .max_args = 1,
+        .is_change = true,
+        .check = cw_cli_db_check_id,
+        .run = revoke,
+    };
+    return cw_cli_db_run(&command, argc, argv);
 }
 
 int cw_cli_session(int argc, char **argv)

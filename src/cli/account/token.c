@@ -5,11 +5,11 @@
 #include "access/credentials.h"
 #include "access/scopes.h"
 #include "base/clock.h"
-#include "cli/lib/table.h"
+#include "cli/lib/cli.h"
+#include "cli/lib/db.h"
 #include "config/syntax/quote.h"
 #include "config/syntax/units.h"
 
-#define NAME_WIDTH 20u
 #define DAY_MS UINT64_C(86400000)
 /* A century: the years of a date have four digits. */
 #define EXPIRY_MAX_DAYS UINT64_C(36500)
@@ -87,10 +87,9 @@ static void print_secret(cw_cli_db *a, const cw_token *token, const char *secret
     cw_json_open_object(&w);
     cw_json_add_i64_member(&w, CW_STR("id"), token->id);
     cw_json_add_string_member(&w, CW_STR("token"), cw_str_from(secret));
-    cw_cli_table_add_date_member(&w, CW_STR("expires"), token->expires);
+    cw_cli_add_date_member(&w, CW_STR("expires"), token->expires);
     cw_json_close(&w);
-    (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-    cw_buf_add_char(&a->out, '\n');
+    cw_cli_end_json(&w);
 }
 
 static cw_code create(cw_cli_db *a, cw_token *token, const char *account,
@@ -101,17 +100,15 @@ static cw_code create(cw_cli_db *a, cw_token *token, const char *account,
     char secret[CW_TOKEN_LEN + 1];
     cw_account *found;
     cw_arena_init(&arena, 65536);
-    cw_code rc = cw_db_find_account(a->db, cw_str_from(account), &arena, &found, &a->err);
+    cw_code rc = cw_cli_db_find_account(a, account, &arena, &found);
     if (rc)
         return rc;
-    if (!found)
-        return cw_fail(&a->err, CW_NOTFOUND, "no account '%s'", account);
     token->account = found->id;
     for (size_t i = 0; i < scopes->n; i++)
         names[i] = cw_str_from(scopes->items[i]);
     rc = cw_token_make(secret, &a->err);
     if (!rc && !cw_token_digest(cw_str_from(secret), token->hash))
-        return cw_fail(&a->err, CW_INTERNAL, "the token has not the form of one");
+        return cw_fail(&a->err, CW_INTERNAL, "the new token is malformed");
     if (!rc)
         rc = cw_db_add_token(a->db, token, names, scopes->n, &token->id, &a->err);
     if (!rc)
@@ -147,7 +144,7 @@ static int run_create(int argc, char **argv)
     name = given_name ? given_name : name;
     expires = given_expires ? given_expires : expires;
     if (args.n == 0)
-        return cw_cli_usage("name the account that the token is for");
+        return cw_cli_usage("name the account of the token");
     cw_token token = {.name = cw_str_from(name), .created = cw_clock_wall_ms()};
     if (!parse_expiry(expires, token.created, &token.expires))
         return cw_cli_usage("not a time: %s; write 12h, 30d or never, at most 36500d", expires);
@@ -166,8 +163,8 @@ static int run_create(int argc, char **argv)
 /* ---- list ---- */
 
 typedef struct token_table {
-    cw_cli_db *a;
-    cw_json_writer json;
+    cw_db *db;
+    cw_cli_table table;
     int64_t now;
 } token_table;
 
@@ -178,94 +175,98 @@ static const char *state_of(const token_table *l, const cw_token *token)
     return token->expires && token->expires <= l->now ? "expired" : "active";
 }
 
-static cw_code add_line(const cw_token *token, void *ctx, cw_err *err)
+static cw_code add_line(token_table *l, const cw_token *token, cw_err *err)
 {
-    const token_table *l = ctx;
-    cw_buf *out = &l->a->out;
+    cw_cli_table *t = &l->table;
     CW_CLEANUP(cw_buf_done) cw_buf scopes;
-    cw_buf_init(&scopes, CW_CLI_DB_MAX_BYTES);
-    cw_code rc = cw_db_each_scope_of(l->a->db, token->id, cw_cli_db_on_text, &scopes, err);
+    cw_buf_init(&scopes, CW_CLI_OUTPUT_MAX);
+    cw_code rc = cw_db_each_scope_of(l->db, token->id, cw_cli_db_on_text, &scopes, err);
     if (rc)
         return rc;
-    cw_buf_printf(out, "%5lld  ", (long long)token->id);
-    cw_cli_table_add_column(out, token->account_name, NAME_WIDTH);
-    cw_cli_table_add_column(out, token->name.n ? token->name : CW_STR("-"), NAME_WIDTH);
-    cw_cli_table_add_column(out, cw_str_from(state_of(l, token)), 7);
-    cw_cli_table_add_date(out, token->expires, "never                   ");
-    cw_buf_add(out, CW_STR("  "));
-    cw_buf_add(out, scopes.n ? cw_buf_str(&scopes) : CW_STR("-"));
-    cw_buf_add_char(out, '\n');
+    cw_cli_table_add_number(t, token->id);
+    cw_cli_table_add(t, token->account_name);
+    cw_cli_table_add(t, token->name);
+    cw_cli_table_add(t, cw_str_from(state_of(l, token)));
+    cw_cli_table_add_date(t, token->expires, "never");
+    cw_cli_table_add_raw(t, scopes.n ? cw_buf_str(&scopes) : CW_STR("-"));
     return CW_OK;
 }
 
-static cw_code add_object(const cw_token *token, void *ctx, cw_err *err)
+static cw_code add_one(const cw_token *token, void *ctx, cw_err *err)
 {
     token_table *l = ctx;
-    cw_json_writer *w = &l->json;
+    cw_json_writer *w = &l->table.json;
+    if (!l->table.is_json)
+        return add_line(l, token, err);
     cw_json_open_object(w);
     cw_json_add_i64_member(w, CW_STR("id"), token->id);
     cw_json_add_string_member(w, CW_STR("account"), token->account_name);
     cw_json_add_string_member(w, CW_STR("name"), token->name);
     cw_json_add_string_member(w, CW_STR("state"), cw_str_from(state_of(l, token)));
-    cw_cli_table_add_date_member(w, CW_STR("created"), token->created);
-    cw_cli_table_add_date_member(w, CW_STR("expires"), token->expires);
-    cw_cli_table_add_date_member(w, CW_STR("revoked"), token->revoked);
+    cw_cli_add_date_member(w, CW_STR("created"), token->created);
+    cw_cli_add_date_member(w, CW_STR("expires"), token->expires);
+    cw_cli_add_date_member(w, CW_STR("revoked"), token->revoked);
     cw_json_add_key(w, CW_STR("scopes"));
     cw_json_open_array(w);
-    cw_code rc = cw_db_each_scope_of(l->a->db, token->id, cw_cli_db_on_json, w, err);
+    cw_code rc = cw_db_each_scope_of(l->db, token->id, cw_cli_db_on_json, w, err);
     cw_json_close(w);
     cw_json_close(w);
     return rc;
 }
 
-static cw_code list(cw_cli_db *a, const char *account, bool json)
+static cw_code list(cw_cli_db *a)
 {
+    static const cw_cli_column columns[] = {{"ID", 5, true},        {"ACCOUNT", 20, false},
+                                            {"NAME", 20, false},    {"STATE", 7, false},
+                                            {"EXPIRES", 24, false}, {"SCOPES", 0, false}};
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_account *found = NULL;
-    token_table l = {.a = a, .now = cw_clock_wall_ms()};
-    cw_code rc = CW_OK;
+    token_table l = {.db = a->db, .now = cw_clock_wall_ms()};
     cw_arena_init(&arena, 65536);
-    if (account)
-        rc = cw_db_find_account(a->db, cw_str_from(account), &arena, &found, &a->err);
+    cw_code rc = a->n_args ? cw_cli_db_find_account(a, a->args[0], &arena, &found) : CW_OK;
     if (rc)
         return rc;
-    if (account && !found)
-        return cw_fail(&a->err, CW_NOTFOUND, "no account '%s'", account);
-    int64_t id = found ? found->id : 0;
-    if (!json) {
-        cw_cli_table_add_heading(&a->out,
-                                 "   ID  ACCOUNT               NAME                  STATE    "
-                                 "EXPIRES                   SCOPES");
-        return cw_db_each_token(a->db, id, add_line, &l, &a->err);
-    }
-    cw_json_writer_init(&l.json, &a->out, CW_JSON_INDENT);
-    cw_json_open_array(&l.json);
-    rc = cw_db_each_token(a->db, id, add_object, &l, &a->err);
-    cw_json_close(&l.json);
-    (void)!cw_json_writer_end(&l.json, NULL); /* sticky in the buffer */
-    cw_buf_add_char(&a->out, '\n');
+    cw_cli_table_open(&l.table, &a->out, a->json, columns, CW_COUNT(columns));
+    rc = cw_db_each_token(a->db, found ? found->id : 0, add_one, &l, &a->err);
+    cw_cli_table_close(&l.table);
     return rc;
 }
 
 static int run_list(int argc, char **argv)
 {
-    return cw_cli_db_run_list(argc, argv, "token list", "List the tokens, or those of one account.",
-                              list);
+    static const cw_cli_db_command command = {
+        .name = "token list",
+        .args = "[ACCOUNT]",
+        .about = "List the tokens, or those of one account.",
+        .max_args = 1,
+        .has_json = true,
+        .run = list,
+    };
+    return cw_cli_db_run(&command, argc, argv);
 }
 
 /* ---- revoke ---- */
 
+static cw_code revoke(cw_cli_db *a)
+{
+    cw_code rc = cw_db_revoke_token(a->db, cw_cli_db_id(a), cw_clock_wall_ms(), &a->err);
+    cw_buf_printf(&a->out, "token %s is revoked%s\n", a->args[0], rc == CW_DONE ? " already" : "");
+    return rc;
+}
+
 static int run_revoke(int argc, char **argv)
 {
-    cw_cli_db a = {0};
-    int64_t id = 0;
-    int code = cw_cli_db_open_id(argc, argv, "token revoke", "Revoke a token.", &a, &id);
-    if (code >= 0)
-        return code;
-    cw_code rc = cw_db_revoke_token(a.db, id, cw_clock_wall_ms(), &a.err);
-    cw_buf_printf(&a.out, "token %lld is revoked%s\n", (long long)id,
-                  rc == CW_DONE ? " already" : "");
-    return cw_cli_db_close(&a, rc);
+    static const cw_cli_db_command command = {
+        .name = "token revoke",
+        .args = "ID",
+        .about = "Revoke a token.",
+        .min_args = 1,
+        .max_args = 1,
+        .is_change = true,
+        .check = cw_cli_db_check_id,
+        .run = revoke,
+    };
+    return cw_cli_db_run(&command, argc, argv);
 }
 
 int cw_cli_token(int argc, char **argv)

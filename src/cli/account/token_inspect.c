@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cli/account/token_introspect.h"
-#include "cli/lib/table.h"
+#include "cli/lib/db.h"
 #include "config/syntax/quote.h"
 
 #define INPUT_MAX_BYTES (2u * CW_JWS_MAX_BYTES)

@@ -8,6 +8,7 @@
 
 #include "base/file_replace.h"
 #include "cli/import/import.h"
+#include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "config/syntax/names.h"
 #include "config/syntax/quote.h"
@@ -121,7 +122,7 @@ static int write_overlay(cw_import *im)
 {
     cw_err err = {0};
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
     cw_code rc = choose_output(im, &err);
     if (rc)
         return cw_cli_failure("%s", err.msg);
@@ -139,7 +140,7 @@ static void print_warnings(const cw_import *im)
 {
     for (cw_str rest = im->warnings; rest.p && im->warnings.n;) {
         CW_CLEANUP(cw_buf_done) cw_buf line;
-        cw_buf_init(&line, CW_CLI_DB_MAX_BYTES);
+        cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
         cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
         if (line.code)
             cw_cli_failure("a warning is not shown: %s", cw_code_text(line.code));
@@ -151,7 +152,7 @@ static void print_warnings(const cw_import *im)
 static int print_found(const cw_import *im)
 {
     cw_buf out;
-    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     print_warnings(im);
     if (im->json) {
         cw_import_write_json(im, &out);
@@ -159,7 +160,7 @@ static int print_found(const cw_import *im)
     }
     cw_import_write_table(im, &out);
     cw_buf_printf(&out, "\n%zu methods, found by %s; wrote ", im->n, im->describer);
-    cw_cli_table_add_text(&out, im->overlay);
+    cw_cli_add_text(&out, im->overlay);
     cw_buf_add(&out, CW_STR(": say there which are tools.\n"
                             "For the configuration, with everybody allowed to use them:\n\n"));
     cw_import_write_roles(&out);

@@ -67,6 +67,4 @@ void cw_import_write_entry(const cw_import *im, cw_buf *out);
 void cw_import_write_table(const cw_import *im, cw_buf *out);
 void cw_import_write_json(const cw_import *im, cw_buf *out);
 
-int cw_cli_import(int argc, char **argv);
-
 #endif

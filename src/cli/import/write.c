@@ -4,6 +4,7 @@
 
 #include "access/caller.h"
 #include "cli/import/import.h"
+#include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/check.h"
@@ -189,7 +190,7 @@ static void measure(const cw_import *im, cw_buf *out, size_t *ret_name, size_t *
     *ret_params = sizeof "PARAMS" - 1;
     for (size_t i = 0; i < im->n; i++) {
         CW_CLEANUP(cw_buf_done) cw_buf text;
-        cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
+        cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
         add_params(&text, &im->methods[i]);
         if (text.code && !out->code)
             out->code = text.code;
@@ -215,7 +216,7 @@ void cw_import_write_table(const cw_import *im, cw_buf *out)
     for (size_t i = 0; i < im->n; i++) {
         const cw_method *m = &im->methods[i];
         bool destroys = im->guesses[i] == CW_RISK_DESTROYS;
-        cw_cli_table_add_column(out, m->id, name_width);
+        cw_cli_add_column(out, m->id, name_width);
         size_t from = out->n;
         add_params(out, m);
         add_padding(out, from, params_width);
@@ -252,7 +253,7 @@ void cw_import_write_json(const cw_import *im, cw_buf *out)
 {
     CW_CLEANUP(cw_buf_done) cw_buf entry;
     cw_json_writer w;
-    cw_buf_init(&entry, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&entry, CW_CLI_OUTPUT_MAX);
     cw_import_write_entry(im, &entry);
     cw_json_writer_init(&w, out, CW_JSON_INDENT);
     cw_json_open_object(&w);

@@ -113,16 +113,31 @@ int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv);
 /* The program itself, for `help COMMAND`. */
 int cw_cli_main(int argc, char **argv);
 /* The sub-commands. */
-int cw_cli_serve(int argc, char **argv);
-int cw_cli_stdio(int argc, char **argv);
-int cw_cli_install(int argc, char **argv);
+int cw_cli_account(int argc, char **argv);
+int cw_cli_audit(int argc, char **argv);
+int cw_cli_cache(int argc, char **argv);
+int cw_cli_call(int argc, char **argv);
 int cw_cli_config(int argc, char **argv);
-int cw_cli_plugin(int argc, char **argv);
-int cw_cli_schema(int argc, char **argv);
-int cw_cli_translations(int argc, char **argv);
-int cw_cli_server_json(int argc, char **argv);
-int cw_cli_version(int argc, char **argv);
+int cw_cli_describe(int argc, char **argv);
 int cw_cli_help(int argc, char **argv);
+int cw_cli_import(int argc, char **argv);
+int cw_cli_install(int argc, char **argv);
+int cw_cli_list(int argc, char **argv);
+int cw_cli_permission(int argc, char **argv);
+int cw_cli_plugin(int argc, char **argv);
+int cw_cli_role(int argc, char **argv);
+int cw_cli_schema(int argc, char **argv);
+int cw_cli_scope(int argc, char **argv);
+int cw_cli_serve(int argc, char **argv);
+int cw_cli_server_json(int argc, char **argv);
+int cw_cli_session(int argc, char **argv);
+int cw_cli_source(int argc, char **argv);
+int cw_cli_stdio(int argc, char **argv);
+int cw_cli_token(int argc, char **argv);
+int cw_cli_token_inspect(int argc, char **argv);
+int cw_cli_translations(int argc, char **argv);
+int cw_cli_version(int argc, char **argv);
+int cw_cli_why(int argc, char **argv);
 
 /* "causeway: message" on standard error, in colour on a terminal. Return CW_EXIT_USAGE and
  * CW_EXIT_FAILURE. */

@@ -1,99 +1,69 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* table.h - what the commands that use the database share.
+/* table.h - lists that a command prints: a table with headings, or a JSON array.
  *
- * They work on the database that store.path of the configuration names, whether a
- * server runs or not: a running one sees the change within a second.
+ *     static const cw_cli_column columns[] = {{"NAME", 20, false}, {"ID", 5, true}};
+ *     cw_cli_table t;
+ *     cw_cli_table_open(&t, out, json, columns, CW_COUNT(columns));
+ *     for each row
+ *         if (t.is_json)
+ *             ... add an object to t.json ...
+ *         else
+ *             ... one cw_cli_table_add* for each column ...
+ *     cw_cli_table_close(&t);
  *
- *     cw_cli_db a;
- *     int code = cw_cli_db_open(config, true, &a);
- *     if (code >= 0)
- *         return code;
- *     cw_code rc = cw_db_...(a.db, ..., &a.err);
- *     return cw_cli_db_close(&a, rc);
- *
- * Threads: main thread only.
+ * Ownership: the buffer and the columns are borrowed. A buffer that is full or without memory
+ *            stays failed, and cw_cli_print_buf reports it.
+ * Threads:   main thread only.
  */
 #ifndef CW_CLI_LIB_TABLE_H
 #define CW_CLI_LIB_TABLE_H
 
-#include "audit/audit.h"
 #include "base/buf.h"
-#include "cli/lib/cli.h"
 #include "json/write.h"
-#include "server/name_list.h"
-#include "store/db.h"
 
-typedef struct cw_cli_db {
-    cw_config *config;
-    cw_db *db;
-    cw_buf out; /* what is printed at the end, when all went well */
-    cw_err err;
-    const char *what; /* that is being changed, for the audit; NULL: nothing */
-    char target[CW_AUDIT_MAX_NAME];
-} cw_cli_db;
+typedef struct cw_cli_column {
+    const char *heading;
+    size_t width;  /* in bytes; 0: as wide as its text */
+    bool is_right; /* aligned to the right: numbers */
+} cw_cli_column;
 
-/* Load the configuration and open its database, making it when that is allowed. Returns -1, or
- * reports what is wrong and returns the exit code. */
-int cw_cli_db_open(const char *config, bool may_create, cw_cli_db *ret);
-/* What the command changes: "account grant", the account's name, the role's or NULL. Recorded by
- * close. Never a secret. */
-void cw_cli_db_change(cw_cli_db *a, const char *what, const char *target, const char *more);
-/* Print `out` when rc is CW_OK or CW_DONE, else report a->err; release everything. */
-int cw_cli_db_close(cw_cli_db *a, cw_code rc);
+typedef struct cw_cli_table {
+    cw_buf *out;
+    const cw_cli_column *columns;
+    size_t n_columns;
+    size_t at; /* the next column */
+    bool is_json;
+    cw_json_writer json;
+} cw_cli_table;
 
-/* `NOUN list [ACCOUNT]`: read the command line, open the database, have it listed (`account` NULL:
- * all) and close. Returns the exit code. */
-typedef cw_code (*cw_cli_db_list_fn)(cw_cli_db *a, const char *account, bool json);
-int cw_cli_db_run_list(int argc, char **argv, const char *name, const char *about,
-                       cw_cli_db_list_fn list);
-/* `NOUN revoke ID`: read the command line, and open the database to change what has this number.
- * Returns -1, or the exit code. */
-int cw_cli_db_open_id(int argc, char **argv, const char *name, const char *about, cw_cli_db *a,
-                      int64_t *ret_id);
+/* Print the headings, bold on a terminal, or open the array. */
+void cw_cli_table_open(cw_cli_table *t, cw_buf *out, bool json, const cw_cli_column *columns,
+                       size_t n_columns);
+/* Add the next cell of a row; the last one ends the line, without spaces at its end. */
+void cw_cli_table_add(cw_cli_table *t, cw_str text); /* quoted if needed; "-" if empty */
+void cw_cli_table_add_raw(cw_cli_table *t, cw_str text);
+void cw_cli_table_add_number(cw_cli_table *t, int64_t number);
+/* `none` stands for 0. */
+void cw_cli_table_add_date(cw_cli_table *t, int64_t wall_ms, const char *none);
+/* Leave the other cells of a row empty. */
+void cw_cli_table_end_row(cw_cli_table *t);
+/* Close the array. */
+void cw_cli_table_close(cw_cli_table *t);
 
-/* A text as it is where a terminal only shows it, else quoted. */
-void cw_cli_table_add_text(cw_buf *out, cw_str text);
-/* The same as a column: padded to `width`, with two spaces behind it. */
-void cw_cli_table_add_column(cw_buf *out, cw_str text, size_t width);
-/* "2026-11-15T08:00:00.000Z", or `none` for 0. */
-void cw_cli_table_add_date(cw_buf *out, int64_t wall_ms, const char *none);
-void cw_cli_table_add_date_member(cw_json_writer *w, cw_str name, int64_t wall_ms);
-/* A line with the names of columns, bold on a terminal. */
-void cw_cli_table_add_heading(cw_buf *out, const char *text);
+/* ---- parts for other output ---- */
 
-/* Report an argument that can be no name of this kind. Return -1 when it is a good one. */
-int cw_cli_db_check_account(const char *name);
-int cw_cli_db_check_name(const char *what, const char *name);
+/* Append a text: unchanged if it is safe for a terminal, otherwise quoted. */
+void cw_cli_add_text(cw_buf *out, cw_str text);
+/* The same, padded to `width`, with two spaces after it. */
+void cw_cli_add_column(cw_buf *out, cw_str text, size_t width);
+/* A line in bold on a terminal. */
+void cw_cli_add_title(cw_buf *out, const char *text);
+/* A member with a date, or null for 0. */
+void cw_cli_add_date_member(cw_json_writer *w, cw_str name, int64_t wall_ms);
+/* Finish a JSON document that is printed: all containers are closed, a line break follows. */
+void cw_cli_end_json(cw_json_writer *w);
 
-/* Collecting texts: a cw_db_text_fn that adds an element to the open array of a cw_json_writer, and
- * one that adds to a cw_buf, with commas. */
-cw_code cw_cli_db_on_json(cw_str text, void *writer, cw_err *err);
-cw_code cw_cli_db_on_text(cw_str text, void *buf, cw_err *err);
-
-/* The ceiling of what a command prints or collects. */
-#define CW_CLI_DB_MAX_BYTES ((size_t)64 << 20)
-
-typedef cw_code (*cw_cli_db_pair_fn)(void *ctx, cw_str role, cw_str permission, const char *from);
-/* Every role, once with an empty permission and once with each that it has: those of the database,
- * then those of the configuration (`from`). */
-CW_MUST_USE cw_code cw_cli_walk_roles(cw_cli_db *a, cw_cli_db_pair_fn fn, void *ctx);
-
-/* A new password: from `file` ("-": standard input), else asked for twice on a terminal, else from
- * standard input. One line break at its end is not part of it. It must have `min` characters. Its
- * hash is written to `out`. */
-CW_MUST_USE cw_code cw_cli_read_password(const char *file, uint32_t min, char *out, cw_err *err);
-/* Append "Bearer " and the token of a file, without line breaks at its end. */
-CW_MUST_USE cw_code cw_cli_db_read_token(const char *file, cw_buf *header, cw_err *err);
-
-int cw_cli_account(int argc, char **argv);
-int cw_cli_audit(int argc, char **argv);
-int cw_cli_why(int argc, char **argv);
-int cw_cli_cache(int argc, char **argv);
-int cw_cli_role(int argc, char **argv);
-int cw_cli_session(int argc, char **argv);
-int cw_cli_token(int argc, char **argv);
-int cw_cli_token_inspect(int argc, char **argv);
-int cw_cli_scope(int argc, char **argv);
-int cw_cli_permission(int argc, char **argv);
+/* Maximum size of the output of a command. */
+#define CW_CLI_OUTPUT_MAX ((size_t)64 << 20)
 
 #endif

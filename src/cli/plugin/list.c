@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/lib/audit_record.h"
+#include "cli/lib/table.h"
 #include "cli/plugin/plugin.h"
 #include "config/syntax/quote.h"
 #include "server/plugin_host_path.h"
@@ -212,8 +213,7 @@ static int print_json(const plugins *all)
         cw_json_close(&w);
     }
     cw_json_close(&w);
-    (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-    cw_buf_add_char(&out, '\n');
+    cw_cli_end_json(&w);
     return cw_cli_print_buf(&out);
 }
 

@@ -16,14 +16,14 @@ static void write_lines(cw_buf *out, const cw_source_set_item *item)
                   item->widened ? "accepted" : "nothing to accept: it asks no less than before");
 }
 
-static int accept_all(cw_source_set *all, void *ctx)
+static int accept_loaded(cw_source_set *all, void *ctx)
 {
     (void)ctx;
     bool is_good = true;
     cw_err err = {0};
     cw_code rc = CW_OK;
     cw_buf out;
-    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     for (size_t i = 0; i < all->n; i++) {
         cw_source_set_item *item = &all->items[i];
         if (!item->is_wanted)
@@ -46,30 +46,26 @@ static int accept_all(cw_source_set *all, void *ctx)
     return code == CW_EXIT_OK && !is_good ? CW_EXIT_FAILURE : code;
 }
 
+static int accept_all(cw_source_set *all)
+{
+    if (all->n_named == 0)
+        return cw_cli_usage("name the sources whose descriptions are accepted");
+    if (all->config->state.folder.n == 0)
+        return cw_cli_usage("state.folder is not set: no descriptions are stored, and a restart of "
+                            "the server accepts the current ones");
+    return cw_source_set_run(all, CW_SOURCE_SET_ACCEPT, accept_loaded, NULL);
+}
+
 int cw_cli_source_accept(int argc, char **argv)
 {
-    const char *config = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
-    const cw_cli_spec spec = {
-        "source accept", "NAME...",
-        "Read the descriptions of the named services and store them as the last good\n"
-        "ones, even if they require less of callers than before, are of a poorer kind,\n"
-        "or replace a damaged one. A running server uses them from then on. Run\n"
-        "\"causeway source list\" first.",
-        options, SIZE_MAX};
-    cw_cli_args args = {0};
-    cw_source_set all;
-    int code = cw_cli_parse(&spec, argc, argv, &args);
-    if (code >= 0)
-        return code;
-    if (args.n == 0)
-        return cw_cli_usage("name the sources whose descriptions are accepted");
-    code = cw_source_set_open(config, args.items, args.n, NULL, &all);
-    if (code < 0 && all.config->state.folder.n == 0)
-        code = cw_cli_usage("there is no state.folder in the configuration: nothing is kept, and a "
-                            "restart of the server accepts what the services say");
-    if (code < 0)
-        code = cw_source_set_run(&all, CW_SOURCE_SET_ACCEPT, accept_all, NULL);
-    cw_source_set_done(&all);
-    return code;
+    static const cw_source_command command = {
+        .name = "source accept",
+        .args = "NAME...",
+        .about = "Read the descriptions of the named services and store them as the last good\n"
+                 "ones, even if they require less of callers than before, are of a poorer kind,\n"
+                 "or replace a damaged one. A running server uses them from then on. Run\n"
+                 "\"causeway source list\" first.",
+        .run = accept_all,
+    };
+    return cw_source_set_command(&command, argc, argv);
 }

@@ -50,7 +50,7 @@ static void print_result(approving *a, cw_str method, const char *what)
         return;
     }
     cw_buf_printf(&a->out, "%s: ", source.p);
-    cw_cli_table_add_text(&a->out, method);
+    cw_cli_add_text(&a->out, method);
     cw_buf_printf(&a->out, ": %s\n", what);
 }
 
@@ -204,8 +204,7 @@ static int finish(approving *a, const cw_source_set *all)
 {
     if (a->json) {
         cw_json_close(&a->w);
-        (void)!cw_json_writer_end(&a->w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&a->out, '\n');
+        cw_cli_end_json(&a->w);
         return cw_cli_print_buf(&a->out);
     }
     if (a->n_accepted == 0)
@@ -244,7 +243,7 @@ static int approve_all(cw_source_set *all, void *ctx)
     return code == CW_EXIT_OK && !is_whole ? CW_EXIT_FAILURE : code;
 }
 
-static int approve(cw_source_set *all, size_t n_sources, char **tools, size_t n_tools, bool json)
+static int approve(cw_source_set *all)
 {
     cw_lock *lock = NULL;
     int code = cw_source_set_read_lock(all, &lock);
@@ -254,18 +253,18 @@ static int approve(cw_source_set *all, size_t n_sources, char **tools, size_t n_
     cw_str *replaced = calloc(all->n + 1, sizeof *replaced);
     if (is_whole && replaced) {
         for (size_t i = 0; i < all->n; i++)
-            is_whole[i] = all->items[i].is_wanted && n_tools == 0;
-        /* Any of them may have a tool of that name. */
-        if (n_sources == 0)
+            is_whole[i] = all->items[i].is_wanted && all->n_methods == 0;
+        /* Any source may have a tool of that name. */
+        if (all->n_named == 0)
             cw_source_set_want_all(all);
-        approving a = {.json = json,
-                       .tools = tools,
-                       .n_tools = n_tools,
+        approving a = {.json = all->json,
+                       .tools = all->methods,
+                       .n_tools = all->n_methods,
                        .is_whole = is_whole,
-                       .has_sources = n_sources > 0,
+                       .has_sources = all->n_named > 0,
                        .lock = lock,
                        .replaced = replaced};
-        cw_buf_init(&a.out, CW_CLI_DB_MAX_BYTES);
+        cw_buf_init(&a.out, CW_CLI_OUTPUT_MAX);
         code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, approve_all, &a);
         cw_buf_done(&a.out);
         free(a.entries);
@@ -280,24 +279,16 @@ static int approve(cw_source_set *all, size_t n_sources, char **tools, size_t n_
 
 int cw_cli_source_approve(int argc, char **argv)
 {
-    const char *config = NULL;
-    bool json = false;
-    size_t n_tools = 0;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {
-        "source approve", "[SOURCE...] [METHOD...]",
-        "Approve the current definitions of the tools of all sources, or of the named\n"
-        "ones. If methods are named, approve exactly these, in the named sources or in\n"
-        "any. The lock file (state.lock) records them. Run \"causeway source diff\" first.",
-        options, SIZE_MAX};
-    cw_cli_args args = {0};
-    cw_source_set all;
-    int code = cw_cli_parse(&spec, argc, argv, &args);
-    if (code >= 0)
-        return code;
-    code = cw_source_set_open(config, args.items, args.n, &n_tools, &all);
-    if (code < 0)
-        code = approve(&all, args.n - n_tools, args.items, n_tools, json);
-    cw_source_set_done(&all);
-    return code;
+    static const cw_source_command command = {
+        .name = "source approve",
+        .args = "[SOURCE...] [METHOD...]",
+        .about =
+            "Approve the current definitions of the tools of all sources, or of the named\n"
+            "ones. If methods are named, approve exactly these, in the named sources or in\n"
+            "any. The lock file (state.lock) records them. Run \"causeway source diff\" first.",
+        .has_json = true,
+        .takes_methods = true,
+        .run = approve,
+    };
+    return cw_source_set_command(&command, argc, argv);
 }

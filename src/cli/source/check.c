@@ -182,12 +182,13 @@ static void write_json(cw_json_writer *w, const cw_source_set_item *item)
 
 static int print_checked(cw_source_set *all, void *ctx)
 {
-    bool json = *(const bool *)ctx;
+    bool json = all->json;
+    (void)ctx;
     try_credentials(all);
     bool is_good = find_clashes(all) == CW_OK;
     cw_buf out;
     cw_json_writer w;
-    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     cw_json_writer_init(&w, &out, CW_JSON_INDENT);
     if (json)
         cw_json_open_array(&w);
@@ -203,26 +204,29 @@ static int print_checked(cw_source_set *all, void *ctx)
     }
     if (json) {
         cw_json_close(&w);
-        (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&out, '\n');
+        cw_cli_end_json(&w);
     }
     int code = cw_cli_print_buf(&out);
     return code == CW_EXIT_OK && !is_good ? CW_EXIT_FAILURE : code;
 }
 
-static int check(cw_source_set *all, bool json)
+static int check(cw_source_set *all)
 {
-    return cw_source_set_run(all, CW_SOURCE_SET_CHECK, print_checked, &json);
+    return cw_source_set_run(all, CW_SOURCE_SET_CHECK, print_checked, NULL);
 }
 
 int cw_cli_source_check(int argc, char **argv)
 {
-    return cw_source_set_command(
-        argc, argv, "source check",
-        "Read the description, overlay and lock file of each service (or of the named\n"
-        "ones), test the credentials with one call that changes nothing, and print the\n"
-        "problems a server would report. The exit code is 1 if a service is unusable,\n"
-        "lacks a listed method, rejects the credentials, or shares a method name with\n"
-        "another one.",
-        check);
+    static const cw_source_command command = {
+        .name = "source check",
+        .args = "[NAME...]",
+        .about = "Read the description, overlay and lock file of each service (or of the named\n"
+                 "ones), test the credentials with one call that changes nothing, and print the\n"
+                 "problems a server would report. The exit code is 1 if a service is unusable,\n"
+                 "lacks a listed method, rejects the credentials, or shares a method name with\n"
+                 "another one.",
+        .has_json = true,
+        .run = check,
+    };
+    return cw_source_set_command(&command, argc, argv);
 }

@@ -31,7 +31,7 @@ static void add_text(differing *d, const cw_json *value)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_json_writer w;
-    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
     if (!value) {
         cw_buf_add(&d->out, CW_STR("(none)"));
         return;
@@ -133,7 +133,7 @@ static void open_tool(differing *d, cw_str method, const char *change)
         return;
     }
     cw_buf_printf(&d->out, "%s: ", d->item->config->name.p);
-    cw_cli_table_add_text(&d->out, method);
+    cw_cli_add_text(&d->out, method);
     cw_buf_printf(&d->out, ": %s\n", change);
 }
 
@@ -221,23 +221,22 @@ static int print_differences(cw_source_set *all, void *ctx)
         return cw_cli_failure("%s", cw_code_text(rc));
     if (d->json) {
         cw_json_close(&d->w);
-        (void)!cw_json_writer_end(&d->w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&d->out, '\n');
+        cw_cli_end_json(&d->w);
     }
     int code = cw_cli_print_buf(&d->out);
     return code == CW_EXIT_OK && (d->n || !is_whole) ? CW_EXIT_FAILURE : code;
 }
 
-static int diff(cw_source_set *all, bool json)
+static int diff(cw_source_set *all)
 {
     cw_lock *lock = NULL;
     int code = cw_source_set_read_lock(all, &lock);
     if (code >= 0)
         return code;
-    differing d = {.json = json, .lock = lock};
+    differing d = {.json = all->json, .lock = lock};
     cw_arena_init(&d.arena, SCRATCH_MAX);
-    cw_buf_init(&d.out, CW_CLI_DB_MAX_BYTES);
-    cw_buf_init(&d.pointer, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&d.out, CW_CLI_OUTPUT_MAX);
+    cw_buf_init(&d.pointer, CW_CLI_OUTPUT_MAX);
     code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, print_differences, &d);
     cw_arena_done(&d.arena);
     cw_buf_done(&d.out);
@@ -248,11 +247,15 @@ static int diff(cw_source_set *all, bool json)
 
 int cw_cli_source_diff(int argc, char **argv)
 {
-    return cw_source_set_command(
-        argc, argv, "source diff",
-        "Read the description of each service (or of the named ones) and compare the\n"
-        "exposed tools with the lock file. Print changed tools with JSON Pointers, tools\n"
-        "that were never approved, and removed tools. The exit code is 1 if something\n"
-        "differs or a service cannot be reached.",
-        diff);
+    static const cw_source_command command = {
+        .name = "source diff",
+        .args = "[NAME...]",
+        .about = "Read the description of each service (or of the named ones) and compare the\n"
+                 "exposed tools with the lock file. Print changed tools with JSON Pointers, tools\n"
+                 "that were never approved, and removed tools. The exit code is 1 if something\n"
+                 "differs or a service cannot be reached.",
+        .has_json = true,
+        .run = diff,
+    };
+    return cw_source_set_command(&command, argc, argv);
 }

@@ -45,8 +45,8 @@ static void write_json(cw_json_writer *w, const row *r)
     cw_json_add_string_member(w, CW_STR("state"), state_of(r));
     if (r->is_known) {
         cw_json_add_i64_member(w, CW_STR("pid"), s->pid);
-        cw_cli_table_add_date_member(w, CW_STR("since"), s->since_ms);
-        cw_cli_table_add_date_member(w, CW_STR("refreshed"), s->refreshed_ms);
+        cw_cli_add_date_member(w, CW_STR("since"), s->since_ms);
+        cw_cli_add_date_member(w, CW_STR("refreshed"), s->refreshed_ms);
         cw_json_add_i64_member(w, CW_STR("tools"), s->tools);
         cw_json_add_i64_member(w, CW_STR("methods"), s->methods);
         cw_json_add_i64_member(w, CW_STR("withheld"), s->withheld);
@@ -59,74 +59,66 @@ static void write_json(cw_json_writer *w, const row *r)
     cw_json_close(w);
 }
 
-static void write_row(cw_buf *out, const row *r, size_t width)
+static void write_row(cw_cli_table *t, const row *r)
 {
     const cw_source_status *s = &r->status;
-    cw_cli_table_add_column(out, r->config->name, width);
-    cw_cli_table_add_column(out, state_of(r), 11);
-    if (r->is_known) {
-        cw_buf_printf(out, "%5u  %7u  %8u  ", s->tools, s->methods, s->withheld);
-        cw_cli_table_add_date(out, s->refreshed_ms, "never                   ");
-        cw_buf_add(out, CW_STR("  "));
-        cw_tools_add_line(out, s->problem);
+    CW_CLEANUP(cw_buf_done) cw_buf problem;
+    cw_buf_init(&problem, CW_CLI_OUTPUT_MAX);
+    cw_cli_table_add(t, r->config->name);
+    cw_cli_table_add(t, state_of(r));
+    if (!r->is_known) {
+        cw_cli_table_end_row(t);
+        return;
     }
-    while (out->n && out->p[out->n - 1] == ' ')
-        out->n--;
-    cw_buf_add_char(out, '\n');
+    cw_cli_table_add_number(t, s->tools);
+    cw_cli_table_add_number(t, s->methods);
+    cw_cli_table_add_number(t, s->withheld);
+    cw_cli_table_add_date(t, s->refreshed_ms, "never");
+    cw_tools_add_line(&problem, s->problem);
+    cw_cli_table_add_raw(t, cw_buf_str(&problem));
 }
 
-static void write_heading(cw_buf *out, size_t width)
-{
-    CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
-    cw_cli_table_add_column(&text, CW_STR("NAME"), width);
-    cw_buf_printf(&text,
-                  "STATE        TOOLS  METHODS  WITHHELD  REFRESHED                 "
-                  "PROBLEM%c",
-                  0);
-    cw_cli_table_add_heading(out, text.code ? "" : text.p);
-}
-
-static int print_all(cw_source_set *all, bool json)
+static int print_all(cw_source_set *all)
 {
     cw_arena arena;
     cw_buf out;
-    cw_json_writer w;
+    cw_cli_table t;
     size_t width = sizeof "NAME" - 1;
-    cw_arena_init(&arena, CW_CLI_DB_MAX_BYTES);
-    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
     for (size_t i = 0; i < all->n; i++)
         width = all->items[i].config->name.n > width ? all->items[i].config->name.n : width;
-    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
-    if (json)
-        cw_json_open_array(&w);
-    else
-        write_heading(&out, width);
+    const cw_cli_column columns[] = {
+        {"NAME", width, false}, {"STATE", 11, false},  {"TOOLS", 5, true},
+        {"METHODS", 7, true},   {"WITHHELD", 8, true}, {"REFRESHED", 24, false},
+        {"PROBLEM", 0, false},
+    };
+    cw_arena_init(&arena, CW_CLI_OUTPUT_MAX);
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    cw_cli_table_open(&t, &out, all->json, columns, CW_COUNT(columns));
     for (size_t i = 0; i < all->n; i++) {
         if (!all->items[i].is_wanted)
             continue;
         row r = read_row(all, all->items[i].config, &arena);
-        if (json)
-            write_json(&w, &r);
+        if (t.is_json)
+            write_json(&t.json, &r);
         else
-            write_row(&out, &r, width);
+            write_row(&t, &r);
     }
-    if (json) {
-        cw_json_close(&w);
-        (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&out, '\n');
-    }
+    cw_cli_table_close(&t);
     cw_arena_done(&arena);
     return cw_cli_print_buf(&out);
 }
 
 int cw_cli_source_list(int argc, char **argv)
 {
-    return cw_source_set_command(
-        argc, argv, "source list",
-        "Show the status of each service: ready, stale (the service is unavailable or\n"
-        "its description unusable, so the last good description is used), down, or\n"
-        "broken (calls are rejected for a while). A running server writes the status to\n"
-        "state.folder; without one it is unknown.",
-        print_all);
+    static const cw_source_command command = {
+        .name = "source list",
+        .args = "[NAME...]",
+        .about = "Show the status of each service: ready, stale (the service is unavailable or\n"
+                 "its description unusable, so the last good description is used), down, or\n"
+                 "broken (calls are rejected for a while). A running server writes the status to\n"
+                 "state.folder; without one it is unknown.",
+        .has_json = true,
+        .run = print_all,
+    };
+    return cw_source_set_command(&command, argc, argv);
 }

@@ -54,59 +54,58 @@ void cw_source_set_want_all(cw_source_set *all)
         all->items[i].is_wanted = true;
 }
 
-int cw_source_set_open(const char *config, char **names, size_t n, size_t *ret_others,
-                       cw_source_set *ret)
+static int select_names(cw_source_set *all, bool takes_methods, const cw_cli_args *names)
 {
-    *ret = (cw_source_set){0};
-    int code = cw_cli_load_config(config, &ret->config);
-    if (code >= 0)
-        return code;
-    const cw_config_remotes *sources = &ret->config->sources;
-    ret->items = calloc(sources->n + 1, sizeof *ret->items);
-    if (!ret->items)
-        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
-    ret->n = sources->n;
-    for (size_t i = 0; i < ret->n; i++)
-        ret->items[i] =
-            (cw_source_set_item){.config = &sources->items[i], .all = ret, .is_wanted = n == 0};
-    size_t others = 0;
-    for (size_t i = 0; i < n; i++) {
-        cw_source_set_item *item = find(ret, cw_str_from(names[i]));
+    all->methods = names->items;
+    for (size_t i = 0; i < names->n; i++) {
+        cw_source_set_item *item = find(all, cw_str_from(names->items[i]));
         if (item)
             item->is_wanted = true;
-        else if (ret_others)
-            names[others++] = names[i];
+        else if (takes_methods)
+            all->methods[all->n_methods++] = names->items[i];
         else
-            return unknown(ret, names[i]);
+            return unknown(all, names->items[i]);
     }
-    if (ret_others)
-        *ret_others = others;
+    all->n_named = names->n - all->n_methods;
     return -1;
 }
 
-void cw_source_set_done(cw_source_set *all)
+static int open_set(cw_source_set *all, const char *config, bool takes_methods,
+                    const cw_cli_args *names)
 {
-    free(all->items);
-    cw_config_unref(all->config);
-    *all = (cw_source_set){0};
+    int code = cw_cli_load_config(config, &all->config);
+    if (code >= 0)
+        return code;
+    const cw_config_remotes *sources = &all->config->sources;
+    all->items = calloc(sources->n + 1, sizeof *all->items);
+    if (!all->items)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    all->n = sources->n;
+    for (size_t i = 0; i < all->n; i++)
+        all->items[i] = (cw_source_set_item){
+            .config = &sources->items[i], .all = all, .is_wanted = names->n == 0};
+    return select_names(all, takes_methods, names);
 }
 
-int cw_source_set_command(int argc, char **argv, const char *name, const char *about,
-                          int (*run)(cw_source_set *all, bool json))
+int cw_source_set_command(const cw_source_command *command, int argc, char **argv)
 {
     const char *config = NULL;
-    bool json = false;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {name, "[NAME...]", about, options, SIZE_MAX};
+    cw_source_set all = {0};
+    const cw_cli_option options[] = {
+        CW_CLI_CONFIG_OPTION(&config),
+        command->has_json ? (cw_cli_option)CW_CLI_JSON_OPTION(&all.json) : (cw_cli_option){0},
+        {0},
+    };
+    const cw_cli_spec spec = {command->name, command->args, command->about, options, SIZE_MAX};
     cw_cli_args args = {0};
-    cw_source_set all;
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    code = cw_source_set_open(config, args.items, args.n, NULL, &all);
+    code = open_set(&all, config, command->takes_methods, &args);
     if (code < 0)
-        code = run(&all, json);
-    cw_source_set_done(&all);
+        code = command->run(&all);
+    free(all.items);
+    cw_config_unref(all.config);
     return code;
 }
 
@@ -132,7 +131,7 @@ static char *warnings_of(const cw_source_set_item *item, const cw_remote_loaded 
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_lint_opts opts = cw_sources_lint_opts(item->all->config);
-    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
     cw_buf_add(&text, loaded->warnings);
     if (loaded->source)
         (void)!cw_lint(loaded->source->methods, loaded->source->n_methods, &opts, on_finding,
@@ -263,7 +262,7 @@ void cw_source_set_report(const cw_source_set_item *item)
     cw_str rest = item->problem ? cw_str_from(item->problem) : CW_STR("not enough memory");
     while (rest.p) {
         CW_CLEANUP(cw_buf_done) cw_buf line;
-        cw_buf_init(&line, CW_CLI_DB_MAX_BYTES);
+        cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
         cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
         if (line.code)
             cw_cli_failure("%s: %s", item->config->name.p, cw_code_text(line.code));
@@ -286,7 +285,7 @@ int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret)
 static cw_code order(cw_db *db, cw_str name, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf what;
-    cw_buf_init(&what, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&what, CW_CLI_OUTPUT_MAX);
     cw_buf_add(&what, CW_STR(CW_ORDER_REFRESH));
     cw_buf_add(&what, name);
     return what.code ? cw_fail_nomem(err)

@@ -2,19 +2,19 @@
 /* source_set.h - what the `source` commands share: services of a configuration, loaded as the
  * server would load them, but with nothing kept of it.
  *
- *     cw_source_set all;
- *     int code = cw_source_set_open(path, names, n, &all);
- *     if (code < 0)
- *         code = cw_source_set_load(&all, CW_SOURCE_SET_LOCKED);
- *     if (code < 0)
- *         ... all.items ...
- *     cw_source_set_done(&all);
+ *     static int check(cw_source_set *all)
+ *     {
+ *         return cw_source_set_run(all, CW_SOURCE_SET_CHECK, print_checked, NULL);
+ *     }
+ *     static const cw_source_command command = {.name = "source check", ..., .run = check};
+ *     return cw_source_set_command(&command, argc, argv);
  *
  * Threads: main thread only.
  */
 #ifndef CW_CLI_SOURCE_SOURCE_SET_H
 #define CW_CLI_SOURCE_SOURCE_SET_H
 
+#include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "source/remote/discovery.h"
 #include "source/remote/lock.h"
@@ -45,20 +45,28 @@ typedef struct cw_source_set {
     size_t n;
     size_t n_loading;
     cw_loop *loop;
+    /* Of the command line. */
+    bool json;
+    size_t n_named; /* sources that are named */
+    char **methods; /* other names, if the command takes them */
+    size_t n_methods;
 } cw_source_set;
 
-/* Load the configuration. Names that are no source's are reported, unless *ret_others is wanted:
- * then they are moved to the front of `names`, and counted there. Returns -1, or the exit code;
- * done must be called in either case. */
-int cw_source_set_open(const char *config, char **names, size_t n, size_t *ret_others,
-                       cw_source_set *ret);
-/* `source NOUN [NAME...]` with --config and --json: read the command line, open, have it run and
- * end. Returns the exit code. */
-int cw_source_set_command(int argc, char **argv, const char *name, const char *about,
-                          int (*run)(cw_source_set *all, bool json));
-/* All, whether wanted or not. */
+/* A command for services: --config, perhaps --json, and names. */
+typedef struct cw_source_command {
+    const char *name; /* "source list" */
+    const char *args; /* "[NAME...]" */
+    const char *about;
+    bool has_json;
+    bool takes_methods; /* a name that is no source is a method, otherwise an error */
+    int (*run)(cw_source_set *all);
+} cw_source_command;
+
+/* Read the command line, load the configuration, select the named sources (or all), run the
+ * command, and release everything. Returns the exit code. */
+int cw_source_set_command(const cw_source_command *command, int argc, char **argv);
+/* Select all sources. */
 void cw_source_set_want_all(cw_source_set *all);
-void cw_source_set_done(cw_source_set *all);
 
 typedef enum cw_source_set_mode {
     CW_SOURCE_SET_CHECK,  /* as the server does, with the lock file */
@@ -79,7 +87,6 @@ int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret);
 /* Order a running server to ask those that are wanted again. CW_CONFIG: there is no database. */
 CW_MUST_USE cw_code cw_source_set_order(const cw_source_set *all, cw_err *err);
 
-int cw_cli_source(int argc, char **argv);
 int cw_cli_source_list(int argc, char **argv);
 int cw_cli_source_check(int argc, char **argv);
 int cw_cli_source_refresh(int argc, char **argv);

@@ -5,6 +5,7 @@
 #include "call/call.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
+#include "cli/lib/table.h"
 #include "cli/tool/arguments.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/quote.h"
@@ -83,8 +84,7 @@ static void write_result(calling *c, const cw_outcome *outcome)
     } else {
         cw_json_add_value(&w, outcome->result);
     }
-    (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-    cw_buf_add_char(&c->out, '\n');
+    cw_cli_end_json(&w);
 }
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* describe: one tool, with its parameters. */
+#include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/plugin/plugin.h"
 #include "cli/tool/tools.h"
@@ -24,11 +25,11 @@ static void add_lines(cw_buf *out, cw_str text)
 static void add_param(cw_buf *out, const cw_param *p, size_t name_width)
 {
     CW_CLEANUP(cw_buf_done) cw_buf type;
-    cw_buf_init(&type, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&type, CW_CLI_OUTPUT_MAX);
     cw_tools_add_type(&type, p->schema);
     cw_buf_add(out, CW_STR("  "));
-    cw_cli_table_add_column(out, p->name, name_width);
-    cw_cli_table_add_column(out, p->is_required ? CW_STR("required") : CW_STR("optional"), 8);
+    cw_cli_add_column(out, p->name, name_width);
+    cw_cli_add_column(out, p->is_required ? CW_STR("required") : CW_STR("optional"), 8);
     cw_buf_printf(out, "%-14.*s  ", (int)type.n, type.n ? type.p : "");
     cw_tools_add_line(out, p->description);
     while (out->n && out->p[out->n - 1] == ' ')
@@ -52,10 +53,10 @@ static int print_text(const cw_entry *entry)
     const cw_method *m = entry->method;
     cw_buf out;
     size_t width = 0;
-    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
-    cw_cli_table_add_text(&out, entry->tool_name.n ? entry->tool_name : m->id);
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    cw_cli_add_text(&out, entry->tool_name.n ? entry->tool_name : m->id);
     cw_buf_add(&out, CW_STR(" of "));
-    cw_cli_table_add_text(&out, m->source->name);
+    cw_cli_add_text(&out, m->source->name);
     cw_buf_add_char(&out, '\n');
     if (m->mark)
         add_lines(&out, m->mark->title);
@@ -66,7 +67,7 @@ static int print_text(const cw_entry *entry)
         cw_buf_add_char(&out, '\n');
     }
     add_permissions(&out, &m->needs);
-    cw_cli_table_add_heading(&out, m->n_params ? "parameters:" : "no parameters");
+    cw_cli_add_title(&out, m->n_params ? "parameters:" : "no parameters");
     for (size_t i = 0; i < m->n_params; i++)
         width = m->params[i].name.n > width ? m->params[i].name.n : width;
     for (size_t i = 0; i < m->n_params; i++)
@@ -83,10 +84,9 @@ static int print_json(const cw_entry *entry)
     const cw_json *tool = NULL;
     cw_buf out;
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    const cw_json_opts opts = {.max_bytes = CW_CLI_DB_MAX_BYTES,
-                               .max_depth = CW_JSON_DEPTH_CEILING};
-    cw_buf_init(&out, CW_CLI_DB_MAX_BYTES);
-    cw_buf_init(&text, CW_CLI_DB_MAX_BYTES);
+    const cw_json_opts opts = {.max_bytes = CW_CLI_OUTPUT_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
     cw_arena_init(&arena, SCRATCH_MAX);
     cw_tool_write(entry, CW_TOOL_ANY_OUTPUT, &text);
     cw_code rc = text.code ? cw_fail(&err, text.code, "%s", cw_code_text(text.code))
@@ -94,8 +94,7 @@ static int print_json(const cw_entry *entry)
     if (!rc) {
         cw_json_writer_init(&w, &out, CW_JSON_INDENT);
         cw_json_add_value(&w, tool);
-        (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&out, '\n');
+        cw_cli_end_json(&w);
     }
     cw_arena_done(&arena);
     int code = rc ? cw_cli_failure("%s", err.msg) : cw_cli_print_buf(&out);

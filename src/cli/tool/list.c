@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* list: the tools that somebody sees. */
+/* list: the tools that a caller can see. */
+#include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/tool/tools.h"
 
@@ -7,9 +8,8 @@
 
 typedef struct tool_table {
     bool json;
-    cw_buf out;
-    cw_json_writer w;
-    size_t name_width, source_width;
+    cw_cli_table table;
+    cw_cli_column columns[3];
 } tool_table;
 
 static cw_str usage_of(const cw_entry *entry)
@@ -23,31 +23,38 @@ static cw_str usage_of(const cw_entry *entry)
 static void measure(tool_table *l, const cw_entry *entry)
 {
     cw_str source = entry->method->source->name;
-    if (entry->tool_name.n > l->name_width)
-        l->name_width = entry->tool_name.n;
-    if (source.n > l->source_width)
-        l->source_width = source.n;
+    if (entry->tool_name.n > l->columns[0].width)
+        l->columns[0].width = entry->tool_name.n;
+    if (source.n > l->columns[1].width)
+        l->columns[1].width = source.n;
+}
+
+static void write_row(cw_cli_table *t, const cw_entry *entry)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf usage;
+    cw_buf_init(&usage, CW_CLI_OUTPUT_MAX);
+    cw_tools_add_line(&usage, usage_of(entry));
+    cw_cli_table_add(t, entry->tool_name);
+    cw_cli_table_add(t, entry->method->source->name);
+    cw_cli_table_add_raw(t, cw_buf_str(&usage));
 }
 
 static void write_entry(tool_table *l, const cw_entry *entry)
 {
-    cw_str source = entry->method->source->name;
-    if (l->json) {
-        const cw_mark *mark = entry->method->mark;
-        cw_json_open_object(&l->w);
-        cw_json_add_string_member(&l->w, CW_STR("name"), entry->tool_name);
-        cw_json_add_string_member(&l->w, CW_STR("source"), source);
-        cw_json_add_string_member(&l->w, CW_STR("method"), entry->method->id);
-        if (mark && mark->title.n)
-            cw_json_add_string_member(&l->w, CW_STR("title"), mark->title);
-        cw_json_add_string_member(&l->w, CW_STR("description"), usage_of(entry));
-        cw_json_close(&l->w);
+    const cw_mark *mark = entry->method->mark;
+    cw_json_writer *w = &l->table.json;
+    if (!l->json) {
+        write_row(&l->table, entry);
         return;
     }
-    cw_cli_table_add_column(&l->out, entry->tool_name, l->name_width);
-    cw_cli_table_add_column(&l->out, source, l->source_width);
-    cw_tools_add_line(&l->out, usage_of(entry));
-    cw_buf_add_char(&l->out, '\n');
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("name"), entry->tool_name);
+    cw_json_add_string_member(w, CW_STR("source"), entry->method->source->name);
+    cw_json_add_string_member(w, CW_STR("method"), entry->method->id);
+    if (mark && mark->title.n)
+        cw_json_add_string_member(w, CW_STR("title"), mark->title);
+    cw_json_add_string_member(w, CW_STR("description"), usage_of(entry));
+    cw_json_close(w);
 }
 
 static void each_tool(tool_table *l, cw_view *view,
@@ -72,28 +79,16 @@ static int list_tools(cw_tools *t, void *ctx)
     tool_table *l = ctx;
     if (!cw_tools_may_look(t))
         return CW_EXIT_FAILURE;
-    cw_buf_init(&l->out, CW_CLI_DB_MAX_BYTES);
-    if (l->json) {
-        cw_json_writer_init(&l->w, &l->out, CW_JSON_INDENT);
-        cw_json_open_array(&l->w);
-    } else {
-        l->name_width = sizeof "NAME" - 1;
-        l->source_width = sizeof "SOURCE" - 1;
-        each_tool(l, t->view, measure);
-        CW_CLEANUP(cw_buf_done) cw_buf heading;
-        cw_buf_init(&heading, CW_CLI_DB_MAX_BYTES);
-        cw_cli_table_add_column(&heading, CW_STR("NAME"), l->name_width);
-        cw_cli_table_add_column(&heading, CW_STR("SOURCE"), l->source_width);
-        cw_buf_printf(&heading, "DESCRIPTION%c", 0);
-        cw_cli_table_add_heading(&l->out, heading.code ? "" : heading.p);
-    }
+    cw_buf out;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    l->columns[0] = (cw_cli_column){"NAME", sizeof "NAME" - 1, false};
+    l->columns[1] = (cw_cli_column){"SOURCE", sizeof "SOURCE" - 1, false};
+    l->columns[2] = (cw_cli_column){"DESCRIPTION", 0, false};
+    each_tool(l, t->view, measure);
+    cw_cli_table_open(&l->table, &out, l->json, l->columns, CW_COUNT(l->columns));
     each_tool(l, t->view, write_entry);
-    if (l->json) {
-        cw_json_close(&l->w);
-        (void)!cw_json_writer_end(&l->w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&l->out, '\n');
-    }
-    return cw_cli_print_buf(&l->out);
+    cw_cli_table_close(&l->table);
+    return cw_cli_print_buf(&out);
 }
 
 int cw_cli_list(int argc, char **argv)

@@ -45,8 +45,4 @@ void cw_tools_add_line(cw_buf *out, cw_str text);
 /* Append what a schema (JSON, or empty) says of the type: "integer", "array|object", "any". */
 void cw_tools_add_type(cw_buf *out, cw_str schema);
 
-int cw_cli_call(int argc, char **argv);
-int cw_cli_list(int argc, char **argv);
-int cw_cli_describe(int argc, char **argv);
-
 #endif

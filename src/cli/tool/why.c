@@ -5,8 +5,8 @@
 
 #include "access/gate.h"
 #include "base/file.h"
+#include "cli/lib/db.h"
 #include "cli/lib/loop.h"
-#include "cli/lib/table.h"
 #include "cli/tool/tools.h"
 #include "json/write.h"
 
@@ -48,7 +48,7 @@ static void on_step(cw_gate_trace *trace, const char *rule, cw_str what, bool pa
     cw_buf_printf(
         &a->out, "%s%s%s  %-*s  ", cw_cli_escape(STDOUT_FILENO, passes ? CW_CLI_GREEN : CW_CLI_RED),
         passes ? "yes" : "no ", cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN), RULE_WIDTH, rule);
-    cw_cli_table_add_text(&a->out, what);
+    cw_cli_add_text(&a->out, what);
     cw_buf_add_char(&a->out, '\n');
 }
 
@@ -93,11 +93,11 @@ static void begin(answer *a, const cw_entry *entry)
         cw_json_open_array(&a->w);
         return;
     }
-    cw_cli_table_add_text(&a->out, name);
+    cw_cli_add_text(&a->out, name);
     cw_buf_add(&a->out, CW_STR(" of "));
-    cw_cli_table_add_text(&a->out, entry->method->source->name);
+    cw_cli_add_text(&a->out, entry->method->source->name);
     cw_buf_add(&a->out, CW_STR(", asked for by "));
-    cw_cli_table_add_text(&a->out, cw_caller_name(q->caller));
+    cw_cli_add_text(&a->out, cw_caller_name(q->caller));
     cw_buf_printf(&a->out, " (credentials: %s)\n", credentials_of(q).p);
 }
 
@@ -110,8 +110,7 @@ static void end(answer *a, const cw_entry *entry, cw_verdict discover, cw_verdic
                                   cw_str_from(is_listed ? "shown" : "not shown"));
         cw_json_add_string_member(&a->w, CW_STR("call"), cw_str_from(name_of(verdict)));
         cw_json_close(&a->w);
-        (void)!cw_json_writer_end(&a->w, NULL); /* sticky in the buffer */
-        cw_buf_add_char(&a->out, '\n');
+        cw_cli_end_json(&a->w);
         return;
     }
     cw_buf_printf(&a->out, "list: %s\n", is_listed ? "it is shown" : "it is not shown");
@@ -122,7 +121,7 @@ static void end(answer *a, const cw_entry *entry, cw_verdict discover, cw_verdic
 static int explain(const question *q, const cw_entry *entry)
 {
     answer a = {.trace = {on_step}, .q = q};
-    cw_buf_init(&a.out, CW_CLI_DB_MAX_BYTES);
+    cw_buf_init(&a.out, CW_CLI_OUTPUT_MAX);
     begin(&a, entry);
     a.rule = "discover";
     cw_verdict discover = cw_gate_explain_permission(q->caller, CW_PERMISSION_DISCOVER, &a.trace);
