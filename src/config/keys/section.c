@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* section.c - the types that have keys of their own: sections, lists of items, named items. */
-#include "config/keys/keys.h"
+#include "config/keys/list.h"
 
 /* A name farther than this, or farther than half its length, is no slip of the finger. */
 #define NEAR_MAX 3u
@@ -186,12 +186,6 @@ const cw_key_type cw_type_section = {"a mapping of keys to values", read_section
 
 /* ---- items ---- */
 
-/* What the field of every list looks like; the item type is known to the table only. */
-typedef struct list {
-    const void *items;
-    size_t n;
-} list;
-
 static cw_code read_item(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
                          void *item)
 {
@@ -211,33 +205,19 @@ static cw_code read_item(cw_checker *c, const cw_key *key, const cw_place *place
 static cw_code read_items(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
                           void *field)
 {
-    /* Where none is fine, "sources:" with everything below it commented out is none. */
+    cw_list found;
+    /* "sources:" with everything below it commented out is an empty list. */
     if (key->min == 0 && cw_json_is(v, CW_JSON_NULL))
         return CW_OK;
-    bool is_list = cw_json_is(v, CW_JSON_ARRAY);
-    size_t n = is_list ? cw_json_count(v) : 1;
-    if (n < key->min)
-        return cw_check_problem(c, place, v, "expected at least one entry, got an empty list");
-    if (n > key->max)
-        return cw_check_problem(c, place, v, "expected at most %u entries, got %zu",
-                                (unsigned)key->max, n);
-    char *items = cw_arena_calloc(c->arena, n, key->item_size);
-    if (!items)
-        return cw_arena_fail(c->arena, c->err);
-    cw_code rc = is_list ? CW_OK : read_item(c, key, place, v, items);
-    cw_place inner = {.up = place};
-    for (const cw_json *i = is_list ? cw_json_first(v) : NULL; i && !rc; i = cw_json_next(i)) {
-        rc = read_item(c, key, &inner, i, items + inner.index * key->item_size);
-        inner.index++;
-    }
-    list found = {items, n};
+    memcpy(&found, field, sizeof found);
+    cw_code rc = cw_list_read(c, key, place, v, key->item_size, read_item, &found);
     memcpy(field, &found, sizeof found);
     return rc;
 }
 
 static void write_items(cw_json_writer *w, const cw_key *key, const void *field)
 {
-    list found;
+    cw_list found;
     memcpy(&found, field, sizeof found);
     cw_json_open_array(w);
     for (size_t i = 0; i < found.n; i++)
@@ -260,24 +240,21 @@ static void describe_item(cw_json_writer *w, const cw_key *key)
     cw_json_close(w);
 }
 
+static void describe_any_item(cw_json_writer *w, const cw_key *key)
+{
+    cw_json_add_key(w, CW_STR("anyOf"));
+    cw_json_open_array(w);
+    describe_item(w, key);
+    cw_json_close(w);
+}
+
 static void describe_items(cw_json_writer *w, const cw_key *key)
 {
     cw_json_add_key(w, CW_STR("anyOf"));
     cw_json_open_array(w);
     describe_item(w, key);
     cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("type"), CW_STR("array"));
-    cw_json_add_key(w, CW_STR("items"));
-    cw_json_open_object(w);
-    cw_json_add_key(w, CW_STR("anyOf"));
-    cw_json_open_array(w);
-    describe_item(w, key);
-    cw_json_close(w);
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("minItems"));
-    cw_json_add_u64(w, key->min);
-    cw_json_add_key(w, CW_STR("maxItems"));
-    cw_json_add_u64(w, key->max);
+    cw_list_describe_array(w, key, describe_any_item);
     cw_json_close(w);
     if (key->min == 0) {
         cw_json_open_object(w);
@@ -292,43 +269,25 @@ const cw_key_type cw_type_items = {"a list", read_items, write_items, describe_i
 /* ---- mapped: names to items ---- */
 
 static cw_code read_mapped_item(cw_checker *c, const cw_key *key, const cw_place *place,
-                                const cw_json *name, void *item)
+                                const cw_json *v, void *item)
 {
-    cw_place inner = {.up = place, .name = cw_json_text(name)};
-    if (!key->is_valid(inner.name))
-        return cw_check_problem(c, &inner, name, "expected %s", key->expected);
     memcpy(item, key->item_defaults, key->item_size);
-    cw_code rc = cw_check_copy(c, inner.name, item);
-    return rc ? rc : read_section(c, key, &inner, cw_json_value(name), item);
+    return read_section(c, key, place, v, item);
 }
 
 static cw_code read_mapped(cw_checker *c, const cw_key *key, const cw_place *place,
                            const cw_json *v, void *field)
 {
-    if (cw_json_is(v, CW_JSON_NULL))
-        return CW_OK;
-    if (!cw_json_is(v, CW_JSON_OBJECT))
-        return cw_check_expected(c, place, v, key->type->name, NULL);
-    size_t n = cw_json_count(v);
-    if (n > key->max)
-        return cw_check_problem(c, place, v, "expected at most %u entries, got %zu",
-                                (unsigned)key->max, n);
-    char *items = cw_arena_calloc(c->arena, n, key->item_size);
-    if (!items)
-        return cw_arena_fail(c->arena, c->err);
-    list found = {items, n};
-    cw_code rc = CW_OK;
-    for (const cw_json *i = cw_json_first(v); i && !rc; i = cw_json_next_key(i)) {
-        rc = read_mapped_item(c, key, place, i, items);
-        items += key->item_size;
-    }
+    cw_list found;
+    memcpy(&found, field, sizeof found);
+    cw_code rc = cw_list_read_map(c, key, place, v, key->item_size, read_mapped_item, &found);
     memcpy(field, &found, sizeof found);
     return rc;
 }
 
 static void write_mapped(cw_json_writer *w, const cw_key *key, const void *field)
 {
-    list found;
+    cw_list found;
     memcpy(&found, field, sizeof found);
     cw_json_open_object(w);
     for (size_t i = 0; i < found.n; i++) {
@@ -344,16 +303,7 @@ static void write_mapped(cw_json_writer *w, const cw_key *key, const void *field
 static void describe_mapped(cw_json_writer *w, const cw_key *key)
 {
     cw_key_add_type(w, "object", /* or_null= */ true);
-    cw_json_add_key(w, CW_STR("propertyNames"));
-    cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("pattern"), cw_str_from(key->pattern));
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("additionalProperties"));
-    cw_json_open_object(w);
-    describe_section(w, key);
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("maxProperties"));
-    cw_json_add_u64(w, key->max);
+    cw_list_describe_map(w, key, describe_section);
 }
 
 const cw_key_type cw_type_mapped = {"a mapping of names to mappings", read_mapped, write_mapped,

@@ -1,50 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* types_list.c - the types with several values or parts: strings, addresses, log levels. */
+/* types_list.c - types with several values or parts: strings, addresses, levels, pairs, roles,
+ * scopes. */
 #include <sys/un.h>
 
-#include "config/keys/keys.h"
+#include "config/keys/list.h"
 #include "config/syntax/names.h"
 
 /* ---- strings: a list of them, or one alone ---- */
 
-static cw_code read_entry(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
-                          cw_str *ret)
+static cw_code read_string(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, void *item)
 {
     if (!cw_json_is(v, CW_JSON_STRING) || !key->is_valid(cw_json_text(v)))
         return cw_check_expected(c, place, v, key->expected, NULL);
-    return cw_check_copy(c, cw_json_text(v), ret);
-}
-
-static cw_code expected_count(cw_checker *c, const cw_key *key, const cw_place *place,
-                              const cw_json *v, size_t n)
-{
-    if (n < key->min)
-        return cw_check_problem(c, place, v, "expected at least one entry, got an empty list");
-    return cw_check_problem(c, place, v, "expected at most %u entries, got %zu", (unsigned)key->max,
-                            n);
+    return cw_check_copy(c, cw_json_text(v), item);
 }
 
 static cw_code read_strings(cw_checker *c, const cw_key *key, const cw_place *place,
                             const cw_json *v, void *field)
 {
-    bool is_list = cw_json_is(v, CW_JSON_ARRAY);
-    if (!is_list && !cw_json_is(v, CW_JSON_STRING))
+    cw_config_strings *strings = field;
+    cw_list list = {strings->items, strings->n};
+    if (!cw_json_is(v, CW_JSON_ARRAY) && !cw_json_is(v, CW_JSON_STRING))
         return cw_check_expected(c, place, v, key->type->name, NULL);
-    size_t n = is_list ? cw_json_count(v) : 1;
-    if (n < key->min || n > key->max)
-        return expected_count(c, key, place, v, n);
-    cw_str *items = cw_arena_calloc(c->arena, n, sizeof *items);
-    if (!items)
-        return cw_arena_fail(c->arena, c->err);
-    cw_code rc = CW_OK;
-    if (!is_list)
-        rc = read_entry(c, key, place, v, &items[0]);
-    cw_place inner = {.up = place};
-    for (const cw_json *i = is_list ? cw_json_first(v) : NULL; i && !rc; i = cw_json_next(i)) {
-        rc = read_entry(c, key, &inner, i, &items[inner.index]);
-        inner.index++;
-    }
-    *(cw_config_strings *)field = (cw_config_strings){items, n};
+    cw_code rc = cw_list_read(c, key, place, v, sizeof(cw_str), read_string, &list);
+    *strings = (cw_config_strings){list.items, list.n};
     return rc;
 }
 
@@ -64,23 +44,20 @@ static void describe_text(cw_json_writer *w, const char *pattern)
     cw_json_add_string_member(w, CW_STR("pattern"), cw_str_from(pattern));
 }
 
+static void describe_string(cw_json_writer *w, const cw_key *key)
+{
+    describe_text(w, key->pattern);
+}
+
 static void describe_strings(cw_json_writer *w, const cw_key *key)
 {
     cw_json_add_key(w, CW_STR("anyOf"));
     cw_json_open_array(w);
     cw_json_open_object(w);
-    describe_text(w, key->pattern);
+    describe_string(w, key);
     cw_json_close(w);
     cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("type"), CW_STR("array"));
-    cw_json_add_key(w, CW_STR("items"));
-    cw_json_open_object(w);
-    describe_text(w, key->pattern);
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("minItems"));
-    cw_json_add_u64(w, key->min);
-    cw_json_add_key(w, CW_STR("maxItems"));
-    cw_json_add_u64(w, key->max);
+    cw_list_describe_array(w, key, describe_string);
     cw_json_close(w);
     cw_json_close(w);
 }
@@ -151,17 +128,13 @@ const cw_key_type cw_type_address = {ADDRESS_EXPECTED, read_address, write_addre
 
 /* ---- levels: component to level ---- */
 
-static cw_code read_level(cw_checker *c, const cw_key *key, const cw_place *place,
-                          const cw_json *name, cw_config_level *ret)
+static cw_code read_level(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                          void *item)
 {
-    cw_place inner = {.up = place, .name = cw_json_text(name)};
-    if (!cw_names_is_component(inner.name))
-        return cw_check_problem(c, &inner, name,
-                                "expected the name of a component such as \"net\"");
     int level = CW_LOG_OFF;
-    cw_code rc = cw_choice_read(c, key->choices, &inner, cw_json_value(name), &level);
-    ret->level = (cw_log_level)level;
-    return rc ? rc : cw_check_copy(c, inner.name, &ret->component);
+    cw_code rc = cw_choice_read(c, key->choices, place, v, &level);
+    ((cw_config_level *)item)->level = (cw_log_level)level;
+    return rc;
 }
 
 static const char *choice_name(const cw_choice *choices, int value)
@@ -188,27 +161,13 @@ static cw_code join_levels(cw_checker *c, const cw_key *key, cw_config_levels *l
 static cw_code read_levels(cw_checker *c, const cw_key *key, const cw_place *place,
                            const cw_json *v, void *field)
 {
-    if (cw_json_is(v, CW_JSON_NULL))
-        return CW_OK;
-    if (!cw_json_is(v, CW_JSON_OBJECT))
-        return cw_check_expected(c, place, v, key->type->name, NULL);
-    size_t n = cw_json_count(v);
-    if (n > key->max)
-        return expected_count(c, key, place, v, n);
-    cw_config_level *items = cw_arena_calloc(c->arena, n, sizeof *items);
-    if (!items)
-        return cw_arena_fail(c->arena, c->err);
-    size_t at = 0;
-    size_t before = c->problems->total;
-    for (const cw_json *i = cw_json_first(v); i; i = cw_json_next_key(i)) {
-        cw_code rc = read_level(c, key, place, i, &items[at++]);
-        if (rc)
-            return rc;
-    }
-    if (c->problems->total > before)
-        return CW_OK;
     cw_config_levels *levels = field;
-    *levels = (cw_config_levels){items, n, CW_STR("")};
+    cw_list list = {levels->items, levels->n};
+    size_t before = c->problems->total;
+    cw_code rc = cw_list_read_map(c, key, place, v, sizeof(cw_config_level), read_level, &list);
+    if (rc || c->problems->total > before || cw_json_is(v, CW_JSON_NULL))
+        return rc;
+    *levels = (cw_config_levels){list.items, list.n, CW_STR("")};
     return join_levels(c, key, levels);
 }
 
@@ -223,24 +182,196 @@ static void write_levels(cw_json_writer *w, const cw_key *key, const void *field
     cw_json_close(w);
 }
 
+static void describe_level(cw_json_writer *w, const cw_key *key)
+{
+    cw_choice_describe(w, key->choices);
+}
+
 static void describe_levels(cw_json_writer *w, const cw_key *key)
 {
-    cw_json_add_key(w, CW_STR("type"));
-    cw_json_open_array(w);
-    cw_json_add_string(w, CW_STR("object"));
-    cw_json_add_string(w, CW_STR("null"));
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("propertyNames"));
-    cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("pattern"), CW_STR(CW_NAMES_COMPONENT_PATTERN));
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("additionalProperties"));
-    cw_json_open_object(w);
-    cw_choice_describe(w, key->choices);
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("maxProperties"));
-    cw_json_add_u64(w, key->max);
+    cw_key_add_type(w, "object", /* or_null= */ true);
+    cw_list_describe_map(w, key, describe_level);
 }
 
 const cw_key_type cw_type_levels = {"a mapping of components to levels such as \"net: debug\"",
                                     read_levels, write_levels, describe_levels, NULL};
+
+/* ---- pairs: name to text ---- */
+
+static cw_code read_pair(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                         void *item)
+{
+    const cw_key *child = key->children;
+    return child->type->read(c, child, place, v, &((cw_config_pair *)item)->value);
+}
+
+static cw_code read_pairs(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                          void *field)
+{
+    cw_config_pairs *pairs = field;
+    cw_list list = {pairs->items, pairs->n};
+    cw_code rc = cw_list_read_map(c, key, place, v, sizeof(cw_config_pair), read_pair, &list);
+    *pairs = (cw_config_pairs){list.items, list.n};
+    return rc;
+}
+
+static void write_pairs(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    (void)key;
+    const cw_config_pairs *pairs = field;
+    cw_json_open_object(w);
+    for (size_t i = 0; i < pairs->n; i++)
+        cw_json_add_string_member(w, pairs->items[i].name, pairs->items[i].value);
+    cw_json_close(w);
+}
+
+static void describe_child(cw_json_writer *w, const cw_key *key)
+{
+    key->children->type->describe(w, key->children);
+}
+
+static void describe_pairs(cw_json_writer *w, const cw_key *key)
+{
+    cw_key_add_type(w, "object", /* or_null= */ true);
+    cw_list_describe_map(w, key, describe_child);
+}
+
+const cw_key_type cw_type_pairs = {"a mapping of names to texts", read_pairs, write_pairs,
+                                   describe_pairs, NULL};
+
+/* ---- roles: name to permissions ---- */
+
+static cw_code read_role(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                         void *item)
+{
+    const cw_key *child = key->children;
+    if (cw_json_is(v, CW_JSON_NULL))
+        return CW_OK;
+    return child->type->read(c, child, place, v, &((cw_config_role *)item)->permissions);
+}
+
+static cw_code read_roles(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                          void *field)
+{
+    cw_config_roles *roles = field;
+    cw_list list = {roles->items, roles->n};
+    cw_code rc = cw_list_read_map(c, key, place, v, sizeof(cw_config_role), read_role, &list);
+    *roles = (cw_config_roles){list.items, list.n};
+    return rc;
+}
+
+static void write_roles(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    const cw_config_roles *roles = field;
+    cw_json_open_object(w);
+    for (size_t i = 0; i < roles->n; i++) {
+        cw_json_add_key(w, roles->items[i].name);
+        key->children->type->write(w, key->children, &roles->items[i].permissions);
+    }
+    cw_json_close(w);
+}
+
+static void describe_role(cw_json_writer *w, const cw_key *key)
+{
+    cw_json_add_key(w, CW_STR("anyOf"));
+    cw_json_open_array(w);
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("type"), CW_STR("null"));
+    cw_json_close(w);
+    cw_json_open_object(w);
+    describe_child(w, key);
+    cw_json_close(w);
+    cw_json_close(w);
+}
+
+static void describe_roles(cw_json_writer *w, const cw_key *key)
+{
+    cw_key_add_type(w, "object", /* or_null= */ true);
+    cw_list_describe_map(w, key, describe_role);
+}
+
+const cw_key_type cw_type_roles = {"a mapping of roles to lists of permissions", read_roles,
+                                   write_roles, describe_roles, NULL};
+
+/* ---- scopes: a list of names, or a mapping of names to labels ---- */
+
+#define LABEL_MAX 200u
+#define LABEL_EXPECTED "a label of one line such as \"Read Content\""
+
+static cw_code read_label(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                          void *item)
+{
+    (void)key;
+    if (!cw_json_is(v, CW_JSON_STRING) || cw_json_text(v).n > LABEL_MAX ||
+        !cw_check_is_clean(cw_json_text(v)))
+        return cw_check_expected(c, place, v, LABEL_EXPECTED, NULL);
+    return cw_check_copy(c, cw_json_text(v), &((cw_config_pair *)item)->value);
+}
+
+static cw_code read_labels(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, cw_config_scopes *ret)
+{
+    cw_list list = {0};
+    size_t before = c->problems->total;
+    cw_code rc = cw_list_read_map(c, key, place, v, sizeof(cw_config_pair), read_label, &list);
+    if (rc || c->problems->total > before)
+        return rc;
+    const cw_config_pair *pairs = list.items;
+    cw_str *names = cw_arena_calloc(c->arena, list.n ? 2 * list.n : 1, sizeof *names);
+    if (!names)
+        return cw_arena_fail(c->arena, c->err);
+    for (size_t i = 0; i < list.n; i++) {
+        names[i] = pairs[i].name;
+        names[list.n + i] = pairs[i].value;
+    }
+    *ret = (cw_config_scopes){names, list.n, names + list.n};
+    return CW_OK;
+}
+
+static cw_code read_scopes(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, void *field)
+{
+    cw_config_scopes *scopes = field;
+    if (cw_json_is(v, CW_JSON_OBJECT))
+        return read_labels(c, key, place, v, scopes);
+    cw_config_strings names = {scopes->items, scopes->n};
+    cw_code rc = cw_type_strings.read(c, key, place, v, &names);
+    *scopes = (cw_config_scopes){names.items, names.n, NULL};
+    return rc;
+}
+
+static void write_scopes(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    const cw_config_scopes *scopes = field;
+    if (!scopes->labels) {
+        cw_type_strings.write(w, key, &(cw_config_strings){scopes->items, scopes->n});
+        return;
+    }
+    cw_json_open_object(w);
+    for (size_t i = 0; i < scopes->n; i++)
+        cw_json_add_string_member(w, scopes->items[i], scopes->labels[i]);
+    cw_json_close(w);
+}
+
+static void describe_label(cw_json_writer *w, const cw_key *key)
+{
+    (void)key;
+    describe_text(w, CW_NAMES_CLEAN_PATTERN);
+}
+
+static void describe_scopes(cw_json_writer *w, const cw_key *key)
+{
+    cw_json_add_key(w, CW_STR("anyOf"));
+    cw_json_open_array(w);
+    cw_json_open_object(w);
+    cw_type_strings.describe(w, key);
+    cw_json_close(w);
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("type"), CW_STR("object"));
+    cw_list_describe_map(w, key, describe_label);
+    cw_json_close(w);
+    cw_json_close(w);
+}
+
+const cw_key_type cw_type_scopes = {"a list of scopes, or a mapping of scopes to labels",
+                                    read_scopes, write_scopes, describe_scopes, NULL};

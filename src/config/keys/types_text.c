@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* types_source.c - what sources and roles are made of: texts, words, URLs, permissions. */
+/* types_text.c - types with one text: texts, scalars, yes or no, URLs. */
 #include <sys/un.h>
 
 #include "config/keys/keys.h"
@@ -168,80 +168,3 @@ static void describe_url(cw_json_writer *w, const cw_key *key)
 const cw_key_type cw_type_url = {
     "a URL such as \"http://HOST:PORT/PATH\", \"tcp://HOST:PORT\" or \"unix:SOCKET\"", read_url,
     write_text, describe_url, NULL};
-
-/* ---- roles: name to permissions ---- */
-
-static cw_code read_role(cw_checker *c, const cw_key *key, const cw_place *place,
-                         const cw_json *name, cw_config_role *ret)
-{
-    cw_place inner = {.up = place, .name = cw_json_text(name)};
-    if (!cw_check_is_clean(inner.name))
-        return cw_check_problem(c, &inner, name, "expected the name of a role");
-    cw_code rc = cw_check_copy(c, inner.name, &ret->name);
-    const cw_json *v = cw_json_value(name);
-    if (rc || cw_json_is(v, CW_JSON_NULL))
-        return rc;
-    const cw_key *child = key->children;
-    return child->type->read(c, child, &inner, v, &ret->permissions);
-}
-
-static cw_code read_roles(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
-                          void *field)
-{
-    if (cw_json_is(v, CW_JSON_NULL))
-        return CW_OK;
-    if (!cw_json_is(v, CW_JSON_OBJECT))
-        return cw_check_expected(c, place, v, key->type->name, NULL);
-    size_t n = cw_json_count(v);
-    if (n > key->max)
-        return cw_check_problem(c, place, v, "expected at most %u entries, got %zu",
-                                (unsigned)key->max, n);
-    cw_config_role *items = cw_arena_calloc(c->arena, n, sizeof *items);
-    if (!items)
-        return cw_arena_fail(c->arena, c->err);
-    size_t at = 0;
-    for (const cw_json *i = cw_json_first(v); i; i = cw_json_next_key(i)) {
-        cw_code rc = read_role(c, key, place, i, &items[at++]);
-        if (rc)
-            return rc;
-    }
-    *(cw_config_roles *)field = (cw_config_roles){items, n};
-    return CW_OK;
-}
-
-static void write_roles(cw_json_writer *w, const cw_key *key, const void *field)
-{
-    const cw_config_roles *roles = field;
-    cw_json_open_object(w);
-    for (size_t i = 0; i < roles->n; i++) {
-        cw_json_add_key(w, roles->items[i].name);
-        key->children->type->write(w, key->children, &roles->items[i].permissions);
-    }
-    cw_json_close(w);
-}
-
-static void describe_roles(cw_json_writer *w, const cw_key *key)
-{
-    cw_key_add_type(w, "object", /* or_null= */ true);
-    cw_json_add_key(w, CW_STR("propertyNames"));
-    cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("pattern"), CW_STR(CW_NAMES_CLEAN_PATTERN));
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("additionalProperties"));
-    cw_json_open_object(w);
-    cw_json_add_key(w, CW_STR("anyOf"));
-    cw_json_open_array(w);
-    cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("type"), CW_STR("null"));
-    cw_json_close(w);
-    cw_json_open_object(w);
-    key->children->type->describe(w, key->children);
-    cw_json_close(w);
-    cw_json_close(w);
-    cw_json_close(w);
-    cw_json_add_key(w, CW_STR("maxProperties"));
-    cw_json_add_u64(w, key->max);
-}
-
-const cw_key_type cw_type_roles = {"a mapping of roles to lists of permissions", read_roles,
-                                   write_roles, describe_roles, NULL};
