@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* caller.c - identities with sorted lists of permissions and scopes. */
 #include "access/caller.h"
 
 #include <stdatomic.h>
@@ -8,8 +9,7 @@
 #include "base/arena.h"
 #include "json/write.h"
 
-/* Permissions come from a configuration file or, later, a store: both have ceilings of their own
- * far below this one. */
+/* Permissions come from a configuration file or a store. Both have lower limits of their own. */
 #define CALLER_MAX_BYTES ((size_t)64 << 20)
 
 typedef struct list {
@@ -29,7 +29,7 @@ struct cw_caller {
     bool has_token;
     bool cannot_log_in;
     int64_t expires;
-    cw_str session;
+    cw_caller_credential credential;
     cw_str json;
 };
 
@@ -99,6 +99,25 @@ static cw_code serialise(cw_caller *caller, cw_err *err)
     return caller->json.p ? CW_OK : cw_arena_fail(&caller->arena, err);
 }
 
+static cw_code copy_credential(cw_caller *caller, const cw_caller_credential *from, cw_err *err)
+{
+    cw_caller_credential *to = &caller->credential;
+    list roles, granted;
+    to->kind = from->kind;
+    cw_code rc = copy_text(caller, from->hash.p ? from->hash : CW_STR(""), &to->hash, err);
+    if (!rc)
+        rc = copy_list(caller, from->roles, from->n_roles, &roles, err);
+    if (!rc)
+        rc = copy_list(caller, from->granted, from->n_granted, &granted, err);
+    if (rc)
+        return rc;
+    to->roles = roles.items;
+    to->n_roles = roles.n;
+    to->granted = granted.items;
+    to->n_granted = granted.n;
+    return CW_OK;
+}
+
 static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
 {
     cw_str language = opts->language.n ? opts->language : cw_str_from(CW_CALLER_DEFAULT_LANGUAGE);
@@ -111,8 +130,8 @@ static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
         rc = copy_text(caller, opts->name, &caller->name, err);
     if (!rc)
         rc = copy_text(caller, language, &caller->language, err);
-    if (!rc && opts->session.n)
-        rc = copy_text(caller, opts->session, &caller->session, err);
+    if (!rc && opts->credential.kind != CW_CREDENTIAL_NONE)
+        rc = copy_credential(caller, &opts->credential, err);
     if (!rc)
         rc = copy_list(caller, opts->permissions, opts->n_permissions, &caller->permissions, err);
     if (!rc)
@@ -222,9 +241,35 @@ int64_t cw_caller_expires(const cw_caller *caller)
     return caller->expires;
 }
 
-cw_str cw_caller_session(const cw_caller *caller)
+const cw_caller_credential *cw_caller_credential_of(const cw_caller *caller)
 {
-    return caller->session;
+    return &caller->credential;
+}
+
+static bool same_texts(const cw_str *a, size_t n_a, const cw_str *b, size_t n_b)
+{
+    bool is_same = n_a == n_b;
+    for (size_t i = 0; i < n_a && is_same; i++)
+        is_same = cw_str_eq(a[i], b[i]);
+    return is_same;
+}
+
+static bool same_credential(const cw_caller_credential *a, const cw_caller_credential *b)
+{
+    return a->kind == b->kind && cw_str_eq(a->hash, b->hash) &&
+           same_texts(a->roles, a->n_roles, b->roles, b->n_roles) &&
+           same_texts(a->granted, a->n_granted, b->granted, b->n_granted);
+}
+
+/* The JSON text holds id, name, language and permissions. */
+bool cw_caller_equal(const cw_caller *a, const cw_caller *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a == b || (cw_str_eq(a->json, b->json) && a->has_language == b->has_language &&
+                      a->has_token == b->has_token && a->cannot_log_in == b->cannot_log_in &&
+                      a->expires == b->expires && same_credential(&a->credential, &b->credential) &&
+                      same_texts(a->scopes.items, a->scopes.n, b->scopes.items, b->scopes.n));
 }
 
 bool cw_caller_may(const cw_caller *caller, cw_str permission)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* caller.h - who asks, and which permissions that gives.
+/* caller.h - an identity and its permissions.
  *
- * A role is a name and a list of permissions; a caller is an identity with the
- * permissions of all its roles: the anonymous one, an account that logged in with
- * its password, or an account that was named by a token. Only a token has scopes.
+ * A role is a name and a list of permissions. A caller is an identity with the permissions of all
+ * its roles: the anonymous caller, an account that logged in with its password, or an account that
+ * a token names. Only a token has scopes.
+ *
+ * A caller keeps the digest of the credentials that named it, never the credentials. With the
+ * digest the store can read the rights again (login/login_watch.h).
  *
  * Ownership: reference counted; every string lives in the caller's own memory.
  * Threads:   immutable; may be shared by all loops.
@@ -28,7 +31,26 @@ typedef struct cw_caller cw_caller;
 #define CW_ROLE_AUTHENTICATED "authenticated"
 #define CW_CALLER_DEFAULT_LANGUAGE "en"
 
-/* All of it is copied; lists are sorted, duplicates dropped. */
+/* The credentials that named a caller. */
+typedef enum cw_credential_kind {
+    CW_CREDENTIAL_NONE,     /* the anonymous caller, or a caller that the operator names */
+    CW_CREDENTIAL_PASSWORD, /* hash: keyed digest of the stored hash that the password matched */
+    CW_CREDENTIAL_TOKEN,    /* hash: SHA-256 of a token of this server */
+    CW_CREDENTIAL_SESSION,  /* hash: SHA-256 of the secret of a browser session */
+    CW_CREDENTIAL_ISSUED_ACCOUNT, /* a token of an issuer, for an account */
+    CW_CREDENTIAL_ISSUED_CLAIMS,  /* a token of an issuer, with rights by its claims */
+} cw_credential_kind;
+
+typedef struct cw_caller_credential {
+    cw_credential_kind kind;
+    cw_str hash;
+    const cw_str *roles; /* ISSUED_CLAIMS: the roles that the claims name */
+    size_t n_roles;
+    const cw_str *granted; /* ISSUED_CLAIMS: the permissions that the scopes give */
+    size_t n_granted;
+} cw_caller_credential;
+
+/* All of it is copied. Lists are sorted and duplicates are dropped. */
 typedef struct cw_caller_opts {
     cw_str id; /* not "0" */
     cw_str name;
@@ -38,30 +60,32 @@ typedef struct cw_caller_opts {
     bool has_token;
     const cw_str *scopes; /* of the token */
     size_t n_scopes;
-    int64_t expires;    /* of the token or session, wall clock in ms; 0: never */
-    cw_str session;     /* the SHA-256 that it is known by; empty: there is none */
-    bool cannot_log_in; /* where nobody can: what asks for a login is hidden, not challenged */
+    int64_t expires; /* of the token or session, wall clock in ms; 0: never */
+    cw_caller_credential credential;
+    bool cannot_log_in; /* no login exists: tools that require one are hidden, not challenged */
 } cw_caller_opts;
 
-/* Somebody who has proved who they are. */
+/* A caller that has proved its identity. */
 CW_MUST_USE cw_code cw_caller_new(const cw_caller_opts *opts, cw_caller **ret, cw_err *err);
 /* An anonymous caller (id "0", name "anonymous", language "en") with these permissions; they are
  * copied, sorted, duplicates dropped. */
 CW_MUST_USE cw_code cw_caller_new_anonymous(const cw_str *permissions, size_t n, cw_caller **ret,
                                             cw_err *err);
-/* The same where there is no login to be had. */
+/* The same for a server without logins. */
 CW_MUST_USE cw_code cw_caller_new_confined(const cw_str *permissions, size_t n, cw_caller **ret,
                                            cw_err *err);
 cw_caller *cw_caller_ref(cw_caller *caller);
 /* NULL is fine. */
 void cw_caller_unref(cw_caller *caller);
 
+/* Whether both have the same identity, rights, expiry and credentials. NULL is fine. */
+bool cw_caller_equal(const cw_caller *a, const cw_caller *b);
 bool cw_caller_is_anonymous(const cw_caller *caller);
-/* Whether a challenge would be of no use: there is no login to be had. */
+/* Whether a challenge would be useless: the server has no logins. */
 bool cw_caller_cannot_log_in(const cw_caller *caller);
 cw_str cw_caller_id(const cw_caller *caller);
 cw_str cw_caller_name(const cw_caller *caller);
-/* What the account chose, else CW_CALLER_DEFAULT_LANGUAGE. */
+/* The language of the account, or CW_CALLER_DEFAULT_LANGUAGE. */
 cw_str cw_caller_language(const cw_caller *caller);
 bool cw_caller_has_language(const cw_caller *caller);
 size_t cw_caller_n_permissions(const cw_caller *caller);
@@ -70,13 +94,11 @@ bool cw_caller_may(const cw_caller *caller, cw_str permission);
 /* Whether a token named the caller: only then can it have scopes. */
 bool cw_caller_has_token(const cw_caller *caller);
 bool cw_caller_has_scope(const cw_caller *caller, cw_str scope);
-/* All of them, sorted; *ret_n is how many. */
+/* All scopes, sorted; *ret_n is their number. */
 const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n);
-/* Until when its token or session is taken, wall clock in ms; 0: it has none, or that never ends.
- */
+/* The end of its token or session, wall clock in ms; 0: none, or no end. */
 int64_t cw_caller_expires(const cw_caller *caller);
-/* The SHA-256 of the browser's session that named it; empty: it was something else. */
-cw_str cw_caller_session(const cw_caller *caller);
+const cw_caller_credential *cw_caller_credential_of(const cw_caller *caller);
 /* The caller as a JSON object for sources: {"id":…,"name":…,"permissions":[…],"language":…}.
  * Serialised once, when the caller is made. Never holds credentials. */
 cw_str cw_caller_json(const cw_caller *caller);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* roles.c - the roles of a configuration, copied. */
 #include "access/roles.h"
 
 #include <stdatomic.h>
@@ -78,6 +79,24 @@ const cw_role *cw_roles_find(const cw_roles *roles, cw_str name)
             return &roles->items[i];
     }
     return NULL;
+}
+
+static bool same_role(const cw_role *a, const cw_role *b)
+{
+    bool is_same = cw_str_eq(a->name, b->name) && a->n_permissions == b->n_permissions;
+    for (size_t i = 0; is_same && i < a->n_permissions; i++)
+        is_same = cw_str_eq(a->permissions[i], b->permissions[i]);
+    return is_same;
+}
+
+bool cw_roles_equal(const cw_roles *a, const cw_roles *b)
+{
+    if (!a || !b)
+        return a == b;
+    bool is_same = a->n == b->n && a->authenticated_only_own == b->authenticated_only_own;
+    for (size_t i = 0; is_same && i < a->n; i++)
+        is_same = same_role(&a->items[i], &b->items[i]);
+    return is_same;
 }
 
 bool cw_roles_inherit_anonymous(const cw_roles *roles)

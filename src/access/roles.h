@@ -24,9 +24,11 @@ CW_MUST_USE cw_code cw_roles_new(const cw_role *items, size_t n, bool authentica
 cw_roles *cw_roles_ref(cw_roles *roles);
 /* NULL is fine. */
 void cw_roles_unref(cw_roles *roles);
-/* NULL when there is none of this name; `roles` may be NULL: none at all. */
+/* NULL: no role has this name. `roles` may be NULL. */
 const cw_role *cw_roles_find(const cw_roles *roles, cw_str name);
 
+/* Whether both give the same permissions to the same roles. NULL is fine. */
+bool cw_roles_equal(const cw_roles *a, const cw_roles *b);
 /* Whether callers who have logged in also have the permissions of "anonymous". True for NULL. */
 bool cw_roles_inherit_anonymous(const cw_roles *roles);
 

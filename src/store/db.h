@@ -153,8 +153,6 @@ CW_MUST_USE cw_code cw_db_add_session(cw_db *db, const cw_session *session, cw_s
 CW_MUST_USE cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                        cw_arena *arena, cw_session **ret, cw_account **ret_account,
                                        cw_err *err);
-/* Fill in when these were made and used, by their hashes; both 0 for one that is not there. */
-CW_MUST_USE cw_code cw_db_date_sessions(cw_db *db, cw_session *sessions, size_t n, cw_err *err);
 /* It is in use. */
 CW_MUST_USE cw_code cw_db_touch_session(cw_db *db, int64_t id, int64_t when, cw_err *err);
 /* All, or those of one account (`account` 0: all), oldest first. */

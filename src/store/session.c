@@ -107,20 +107,6 @@ cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_a
     return rc;
 }
 
-cw_code cw_db_date_sessions(cw_db *db, cw_session *sessions, size_t n, cw_err *err)
-{
-    cw_query q;
-    cw_query_open(&q, db, "SELECT created, used FROM session WHERE hash = ?1");
-    for (size_t i = 0; i < n; i++) {
-        cw_query_bind_hash(&q, 1, sessions[i].hash);
-        bool is_there = cw_query_step(&q);
-        sessions[i].created = is_there ? cw_query_i64(&q, 0) : 0;
-        sessions[i].used = is_there ? cw_query_i64(&q, 1) : 0;
-        cw_query_again(&q);
-    }
-    return cw_query_close(&q, err);
-}
-
 cw_code cw_db_touch_session(cw_db *db, int64_t id, int64_t when, cw_err *err)
 {
     cw_query q;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* issuer.c - the configured issuers, and the checks of their tokens. */
 #include "access/issuer/issuer.h"
 
 #include <stdlib.h>
@@ -157,6 +158,53 @@ static void begin(cw_issuers *is, cw_issuer *issuer)
     cw_issuer_refresh(issuer);
 }
 
+static bool same_texts(const cw_str *a, size_t n_a, const cw_str *b, size_t n_b)
+{
+    bool is_same = n_a == n_b;
+    for (size_t i = 0; i < n_a && is_same; i++)
+        is_same = cw_str_eq(a[i], b[i]);
+    return is_same;
+}
+
+static bool same_rules(const cw_jwt_rules *a, const cw_jwt_rules *b)
+{
+    return cw_str_eq(a->issuer, b->issuer) && a->names_account == b->names_account &&
+           same_texts(a->audiences, a->n_audiences, b->audiences, b->n_audiences) &&
+           same_texts(a->roles, a->n_roles, b->roles, b->n_roles) && a->algs == b->algs &&
+           a->leeway_s == b->leeway_s && a->accept_untyped == b->accept_untyped;
+}
+
+static bool same_grants(const cw_issuer_opts *a, const cw_issuer_opts *b)
+{
+    bool is_same = a->n_grants == b->n_grants;
+    for (size_t i = 0; i < a->n_grants && is_same; i++) {
+        const cw_issuer_grant *x = &a->grants[i], *y = &b->grants[i];
+        is_same = cw_str_eq(x->scope, y->scope) &&
+                  same_texts(x->permissions, x->n_permissions, y->permissions, y->n_permissions);
+    }
+    return is_same;
+}
+
+static bool same_issuer(const cw_issuer_opts *a, const cw_issuer_opts *b)
+{
+    return same_rules(&a->rules, &b->rules) && same_grants(a, b) &&
+           cw_str_eq(a->jwks_uri, b->jwks_uri) && cw_str_eq(a->account, b->account) &&
+           cw_str_eq(a->introspection, b->introspection) && cw_str_eq(a->client_id, b->client_id) &&
+           cw_str_eq(a->client_secret, b->client_secret) &&
+           cw_str_eq(a->token_prefix, b->token_prefix) && cw_str_eq(a->ca_file, b->ca_file) &&
+           a->allow_private == b->allow_private;
+}
+
+static bool same_set(const cw_issuer_set *a, const cw_issuer_set *b)
+{
+    if (!a || !b)
+        return a == b;
+    bool is_same = a->n == b->n;
+    for (size_t i = 0; i < a->n && is_same; i++)
+        is_same = same_issuer(&a->items[i]->opts, &b->items[i]->opts);
+    return is_same;
+}
+
 cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n,
                            cw_issuer_set **ret, cw_err *err)
 {
@@ -176,6 +224,13 @@ void cw_issuers_use(cw_issuers *is, cw_issuer_set *fresh)
 {
     cw_issuer_set *old = is->set;
     size_t n = fresh ? fresh->n : 0;
+    /* The same issuers stay, and what their tokens opened with them; only the keys are fetched. */
+    if (same_set(old, fresh)) {
+        cw_issuer_set_unref(fresh);
+        for (size_t i = 0; i < n; i++)
+            cw_issuer_refresh(old->items[i]);
+        return;
+    }
     for (size_t i = 0; i < n; i++)
         take_keys(fresh->items[i], old);
     pthread_mutex_lock(&is->lock);

@@ -209,9 +209,18 @@ cw_token_found cw_token_cache_find(cw_token_cache *c, const unsigned char key[CW
         *ret = c->entries[i].value;
         return CW_TOKEN_GOOD;
     }
-    if (i)
+    /* One that is old stays for cw_token_cache_peek, and is never good again. */
+    if (i && now->wall_ms >= c->entries[i].expires_ms)
         drop(c, i);
+    else if (i)
+        c->entries[i].until_ms = 0;
     return is_refused(c, key, now) ? CW_TOKEN_BAD : CW_TOKEN_UNKNOWN;
+}
+
+void *cw_token_cache_peek(cw_token_cache *c, const unsigned char key[CW_DIGEST])
+{
+    uint32_t i = find(c, key);
+    return i ? c->entries[i].value : NULL;
 }
 
 /* An entry that nobody uses; there is one when the cache is not full. */

@@ -65,6 +65,9 @@ void cw_token_cache_free(cw_token_cache *cache);
 /* *ret (borrowed until the next call that may change the cache) is set for CW_TOKEN_GOOD only. */
 cw_token_found cw_token_cache_find(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
                                    const cw_cache_time *now, void **ret);
+/* The value of a token that was good before, also of an earlier generation; borrowed likewise, or
+ * NULL. Not a verdict: the value of the next check may be equal to it. */
+void *cw_token_cache_peek(cw_token_cache *cache, const unsigned char key[CW_DIGEST]);
 /* Keep a value of `bytes` bytes until `expires_ms` (wall clock) at the latest. Takes the caller's
  * reference over in any case; what has expired or is larger than the cache is given back at once.
  */

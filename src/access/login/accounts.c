@@ -25,9 +25,19 @@ void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w)
     t->waiters.prev = w;
 }
 
-static void remember(cw_accounts_loop *al, const cw_login_op *t, bool is_notified)
+void cw_login_op_keep_caller(cw_login_op *t, cw_caller *before)
+{
+    if (!t->caller || t->caller == before || !cw_caller_equal(t->caller, before))
+        return;
+    cw_caller_unref(t->caller);
+    t->caller = cw_caller_ref(before);
+}
+
+static void remember(cw_accounts_loop *al, cw_login_op *t, bool is_notified)
 {
     cw_login_cache_entry *before = cw_login_cache_find(al, t->key);
+    if (before)
+        cw_login_op_keep_caller(t, before->caller);
     if (t->status == CW_LOGIN_OK && is_notified)
         cw_login_cache_add(al, t);
     else if (t->status == CW_LOGIN_WRONG && before)
@@ -97,7 +107,7 @@ cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop)
             return NULL;
         al->loop = loop;
         cw_loop_add_hook(loop, &al->hook);
-        cw_session_watches_init(al);
+        cw_login_watches_init(al);
     }
     return al;
 }
@@ -152,7 +162,7 @@ cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login
 
 cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w)
 {
-    t->generation = cw_accounts_generation(t->accounts);
+    t->generation = cw_accounts_generation(t->accounts, /* with_issuers= */ false);
     t->ended = atomic_load(&t->accounts->n_ended);
     cw_login_op_link(t, w);
     if (!cw_login_op_start(t))
@@ -265,8 +275,8 @@ static cw_code read_account(cw_store_job *job, cw_db *db, cw_err *err)
     cw_code rc = cw_db_find_account(db, r->name, &arena, &account, err);
     if (rc || !account || account->is_blocked)
         return rc;
-    return cw_permissions_of_account(r->accounts, db, account, /* token= */ NULL,
-                                     /* session= */ NULL, &r->caller, err);
+    cw_account_login login = {.account = account};
+    return cw_permissions_of_account(r->accounts, db, &login, &r->caller, err);
 }
 
 static void on_read(cw_store_job *job, cw_code rc)
@@ -368,6 +378,7 @@ static void free_loop(cw_accounts_loop *al)
         cw_login_cache_drop(&al->remembered[i]);
     free(al->remembered);
     cw_token_cache_free(al->tokens);
+    cw_login_watches_done(al);
     pthread_mutex_destroy(&al->lock);
 }
 
@@ -392,24 +403,35 @@ void cw_accounts_free(cw_accounts *a)
     free(a);
 }
 
+/* Equal roles change nothing. */
 void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles)
 {
     pthread_mutex_lock(&a->lock);
     cw_roles *old = a->roles;
     a->roles = cw_roles_ref(roles);
     pthread_mutex_unlock(&a->lock);
+    bool is_new = !cw_roles_equal(old, roles);
     cw_roles_unref(old);
-    atomic_fetch_add(&a->roles_generation, 1);
+    if (is_new)
+        atomic_fetch_add(&a->roles_generation, 1);
+}
+
+static bool same_rules(const cw_session_rules *a, const cw_session_rules *b)
+{
+    return a->idle_ms == b->idle_ms && a->lifetime_ms == b->lifetime_ms &&
+           a->per_account == b->per_account;
 }
 
 void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules)
 {
     pthread_mutex_lock(&a->lock);
+    bool is_new = !same_rules(&a->sessions, rules);
     a->sessions = *rules;
     pthread_mutex_unlock(&a->lock);
     atomic_store(&a->has_sessions, a->store && rules->per_account);
-    /* What was remembered may be too old now. */
-    atomic_fetch_add(&a->n_ended, 1);
+    /* Sessions in the cache may be too old now. */
+    if (is_new)
+        atomic_fetch_add(&a->n_ended, 1);
 }
 
 void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers)
@@ -427,12 +449,12 @@ cw_store *cw_accounts_store(cw_accounts *a)
     return a->store;
 }
 
-uint64_t cw_accounts_generation(const cw_accounts *a)
+uint64_t cw_accounts_generation(const cw_accounts *a, bool with_issuers)
 {
     uint64_t generation = atomic_load(&a->roles_generation);
     if (a->store)
         generation += cw_store_generation(a->store);
-    if (a->issuers)
+    if (a->issuers && with_issuers)
         generation += cw_issuers_generation(a->issuers);
     return generation;
 }

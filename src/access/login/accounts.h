@@ -29,8 +29,7 @@
  * wrong passwords take as long and end the same.
  *
  * Ownership: a waiter belongs to its request and is cancelled when that goes.
- * Threads:   new, set_roles and free on the main thread; login and cancel on the loop; generation
- *            on any.
+ * Threads:   new, set_roles and free on the main thread; login and cancel on the loop.
  * Limits:    CW_ACCOUNTS_REMEMBERED credentials per loop; CW_ACCOUNTS_MAX_HASHES and
  *            CW_ACCOUNTS_MAX_SIGNATURES waiting for the threads.
  */
@@ -79,8 +78,6 @@ bool cw_accounts_has_issuers(const cw_accounts *a);
 void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules);
 /* The store behind it, for other jobs; lives as long. NULL: there is none. */
 cw_store *cw_accounts_store(cw_accounts *a);
-/* Grows with every change of accounts, roles and tokens. */
-uint64_t cw_accounts_generation(const cw_accounts *a);
 
 typedef enum cw_login_status {
     CW_LOGIN_OK,

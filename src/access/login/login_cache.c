@@ -26,7 +26,7 @@ cw_login_cache_entry *cw_login_cache_find(cw_accounts_loop *al, const unsigned c
 
 bool cw_login_cache_is_good(const cw_accounts_loop *al, const cw_login_cache_entry *r)
 {
-    return r->generation == cw_accounts_generation(al->accounts) &&
+    return r->generation == cw_accounts_generation(al->accounts, /* with_issuers= */ false) &&
            cw_loop_now(al->loop) < r->until && (r->expires == 0 || cw_clock_wall_ms() < r->expires);
 }
 
@@ -53,7 +53,7 @@ void cw_login_cache_add(cw_accounts_loop *al, const cw_login_op *t)
     r->caller = cw_caller_ref(t->caller);
     r->generation = t->generation;
     r->until = cw_loop_now(al->loop) + CW_ACCOUNTS_REMEMBER_MS;
-    r->expires = t->token ? t->token->expires : t->expires;
+    r->expires = t->expires;
     r->ended = t->ended;
     r->used = ++al->tick;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* login_int.h - what the files of accounts.h share.
+/* login_int.h - the types and functions that the files of accounts.h share.
  *
- *     accounts.c   begin, end, one loop's part: waiting and telling
- *     login_op.c    one login on its way through store and pool
- *     token_login.c     a token of an issuer
- *     session.c    a session of a browser
- *     session_watch.c  streams that end with one
- *     login_cache.c   what a loop has verified (recent_logins.h: what all loops have)
- *     permissions.c     the permissions of an account
+ *     accounts.c      start, end, the state of one loop: waiters and results
+ *     login_op.c      one login on its way through the store and the pool
+ *     token_login.c   tokens of issuers
+ *     session.c       sessions of browsers
+ *     login_watch.c   streams that end with the credentials of their caller
+ *     login_cache.c   the credentials that a loop has verified (recent_logins.h: all loops)
+ *     permissions.c   the permissions of a caller
  */
 #ifndef CW_ACCESS_LOGIN_LOGIN_INT_H
 #define CW_ACCESS_LOGIN_LOGIN_INT_H
@@ -18,9 +18,9 @@
 #include "access/issuer/token_cache.h"
 #include "access/login/accounts.h"
 #include "access/login/hash_pool.h"
+#include "access/login/login_watch.h"
 #include "access/login/recent_logins.h"
 #include "access/login/session.h"
-#include "access/login/session_watch.h"
 #include "access/throttle.h"
 #include "net/addr/network.h"
 
@@ -45,7 +45,7 @@ typedef enum cw_login_op_kind {
     CW_LOGIN_OP_OPEN,  /* a password is verified for one */
     CW_LOGIN_OP_RESUME,
     CW_LOGIN_OP_END,
-    CW_LOGIN_OP_CHECK, /* many are looked for: session_watch.h */
+    CW_LOGIN_OP_CHECK, /* many are read again: login_watch.h */
 } cw_login_op_kind;
 
 /* One login; on the heap, because it outlives the requests that wait for it. */
@@ -75,26 +75,36 @@ struct cw_login_op {
     /* what came out */
     cw_arena arena;
     cw_account *account; /* NULL: none, or blocked */
-    cw_token *token;
-    int64_t expires; /* of a session: when it has to be looked at again, wall clock */
+    int64_t expires;     /* of a token; of a session: when it has to be read again; wall clock */
     cw_login_status status;
     uint32_t retry_s;
     cw_caller *caller; /* a reference */
 };
 
-#define CW_SESSION_RECHECK 128u
+/* A session as it was read last. */
+typedef struct cw_session_state {
+    int64_t id, created, used;
+    int64_t until; /* when it ends unless it is used, wall clock */
+} cw_session_state;
 
-/* Those of one loop. */
-typedef struct cw_session_watches {
-    cw_session_watch ring;
+/* A caller whose rights are read again. */
+typedef struct cw_login_recheck {
+    cw_caller *caller; /* a reference */
+    cw_session_state session;
+    bool is_gone, is_changed;
+} cw_login_recheck;
+
+/* The watches of one loop. */
+typedef struct cw_login_watches {
+    cw_login_watch ring;
     cw_deadline_list ticks; /* of one: */
     cw_deadline tick;
-    /* One look at a time: */
+    /* One check at a time: */
     cw_login_waiter waiter;
-    cw_session sessions[CW_SESSION_RECHECK]; /* the store's thread's while somebody waits */
-    size_t n;
-    uint64_t changes; /* when it began */
-} cw_session_watches;
+    cw_login_recheck items[CW_LOGIN_RECHECK]; /* owned by the store's thread while n > 0 */
+    size_t n;                                 /* 0: no check is running */
+    uint8_t slots[256];                       /* by caller: index + 1 of its item */
+} cw_login_watches;
 
 struct cw_accounts_loop {
     cw_accounts *accounts;
@@ -103,7 +113,7 @@ struct cw_accounts_loop {
     cw_login_op running; /* ring: only its prev and next are used */
     cw_login_cache_entry *remembered;
     cw_token_cache *tokens; /* of issuers; NULL until the first */
-    cw_session_watches watches;
+    cw_login_watches watches;
     uint64_t tick;
     pthread_mutex_t lock; /* of what follows */
     bool is_ended;
@@ -122,7 +132,7 @@ struct cw_accounts {
     cw_roles *roles;
     cw_session_rules sessions; /* likewise */
     atomic_bool has_sessions;
-    atomic_uint_least64_t n_ended; /* sessions, by us; others change the generation */
+    atomic_uint_least64_t n_ended; /* sessions, by this server; others change the generation */
     atomic_uint_least64_t roles_generation;
     unsigned n_loops;
     uint32_t tokens; /* that a loop remembers */
@@ -136,6 +146,11 @@ cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, 
 void cw_login_op_free(cw_login_op *t);
 /* Begin; CW_LIMIT when the store is too busy. */
 CW_MUST_USE cw_code cw_login_op_start(cw_login_op *t);
+/* On the store's thread: the caller of a token of this server; *ret stays NULL when the token is
+ * not valid. */
+CW_MUST_USE cw_code cw_login_read_token(cw_accounts *a, cw_db *db,
+                                        const unsigned char digest[CW_DIGEST], cw_arena *arena,
+                                        cw_caller **ret, cw_err *err);
 /* accounts.c: the attempt is over; from any thread. */
 void cw_login_op_finish(cw_login_op *t, cw_login_status status);
 
@@ -145,6 +160,8 @@ cw_login cw_token_login_start(cw_accounts_loop *al, cw_str token, cw_login_waite
 /* On the loop: remember what came out; a success only when somebody is told of it. */
 void cw_token_login_finish(cw_accounts_loop *al, cw_login_op *t, bool is_notified);
 /* accounts.c */
+/* Replace the caller by an equal one that was there before: views are cached by its address. */
+void cw_login_op_keep_caller(cw_login_op *t, cw_caller *before);
 /* An attempt with this key that runs, or NULL. */
 cw_login_op *cw_login_op_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
 /* Put it among those that run, with somebody who waits; and take both back. */
@@ -152,6 +169,9 @@ void cw_login_op_link(cw_login_op *t, cw_login_waiter *w);
 void cw_login_op_unlink(cw_login_op *t, cw_login_waiter *w);
 void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w);
 
+/* Grows with each change of the database and of the configured roles; with_issuers: also with each
+ * change of the issuers and their keys. */
+uint64_t cw_accounts_generation(const cw_accounts *a, bool with_issuers);
 /* The part of this loop; NULL without memory. */
 cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
 /* Have it run, with somebody who waits. Frees it and answers at once when it cannot. */
@@ -170,18 +190,22 @@ CW_MUST_USE cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err);
 void cw_session_on_found(cw_store_job *job, cw_code rc);
 CW_MUST_USE cw_code cw_session_remove(cw_store_job *job, cw_db *db, cw_err *err);
 void cw_session_on_removed(cw_store_job *job, cw_code rc);
-/* When it ends if it is not used again. */
-int64_t cw_session_ends(const cw_session *session, const cw_session_rules *rules);
+/* The caller of a session; *ret stays NULL when it has ended. */
+CW_MUST_USE cw_code cw_session_read(cw_accounts *a, cw_db *db,
+                                    const unsigned char digest[CW_DIGEST], cw_arena *arena,
+                                    cw_session_state *ret_session, cw_caller **ret, cw_err *err);
 cw_session_rules cw_session_rules_of(cw_accounts *a);
 /* The password was right, and the account has a caller: make the session. Without one there is no
  * caller either afterwards. CW_LIMIT: it cannot be written. */
 CW_MUST_USE cw_code cw_session_make(cw_login_op *t, cw_db *db, cw_err *err);
 
-/* session_watch.c */
-void cw_session_watches_init(cw_accounts_loop *al);
+/* login_watch.c */
+void cw_login_watches_init(cw_accounts_loop *al);
+/* After the store's thread has ended. */
+void cw_login_watches_done(cw_accounts_loop *al);
 /* On the store's thread. */
-CW_MUST_USE cw_code cw_session_check(cw_store_job *job, cw_db *db, cw_err *err);
-void cw_session_on_checked(cw_store_job *job, cw_code rc);
+CW_MUST_USE cw_code cw_login_watches_check(cw_store_job *job, cw_db *db, cw_err *err);
+void cw_login_watches_on_checked(cw_store_job *job, cw_code rc);
 
 /* login_cache.c */
 /* The entry of a key, or NULL. */
@@ -192,14 +216,24 @@ void cw_login_cache_add(cw_accounts_loop *al, const cw_login_op *t);
 void cw_login_cache_drop(cw_login_cache_entry *r);
 
 /* permissions.c: on the store's thread */
-/* At most one of `token` and `session` is there. */
-CW_MUST_USE cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account *account,
-                                              const cw_token *token, const cw_session *session,
-                                              cw_caller **ret, cw_err *err);
+/* An account, and the credentials that named it: at most one of the last three. */
+typedef struct cw_account_login {
+    const cw_account *account;
+    const cw_token *token;
+    const cw_session *session;
+    const unsigned char *verified_hash; /* keyed digest of the stored hash of the password */
+} cw_account_login;
+
+CW_MUST_USE cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db,
+                                              const cw_account_login *login, cw_caller **ret,
+                                              cw_err *err);
 /* For a token of an issuer: of the account, or (NULL) by its claims. `db` may be NULL then. */
 CW_MUST_USE cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_account *account,
                                             const cw_verified_token *issued, cw_caller **ret,
                                             cw_err *err);
+/* The caller of such a token once more, with the rights as they are now. */
+CW_MUST_USE cw_code cw_permissions_of_issued(cw_accounts *a, cw_db *db, const cw_account *account,
+                                             const cw_caller *before, cw_caller **ret, cw_err *err);
 CW_MUST_USE cw_code cw_permissions_of_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret,
                                                 cw_err *err);
 

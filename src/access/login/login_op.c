@@ -146,8 +146,8 @@ static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
     if (!is_proved)
         return CW_OK;
     record_success(t);
-    rc = cw_permissions_of_account(t->accounts, db, t->account, /* token= */ NULL,
-                                   /* session= */ NULL, &t->caller, err);
+    cw_account_login login = {.account = t->account, .verified_hash = proof};
+    rc = cw_permissions_of_account(t->accounts, db, &login, &t->caller, err);
     return rc || t->kind != CW_LOGIN_OP_OPEN ? rc : cw_session_make(t, db, err);
 }
 
@@ -176,21 +176,30 @@ static void reread_account(cw_login_op *t)
 
 /* ---- tokens ---- */
 
+cw_code cw_login_read_token(cw_accounts *a, cw_db *db, const unsigned char digest[CW_DIGEST],
+                            cw_arena *arena, cw_caller **ret, cw_err *err)
+{
+    cw_token *token;
+    cw_account *account;
+    cw_code rc = cw_db_find_token(db, digest, arena, &token, &account, err);
+    if (rc || !token)
+        return rc;
+    bool is_good = cw_secret_equal(token->hash, digest) && !token->revoked &&
+                   (token->expires == 0 || cw_clock_wall_ms() < token->expires) &&
+                   !account->is_blocked;
+    if (!is_good)
+        return CW_OK;
+    cw_account_login login = {.account = account, .token = token};
+    return cw_permissions_of_account(a, db, &login, ret, err);
+}
+
 static cw_code find_token(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_login_op *t = of_job(job);
-    const unsigned char *digest = t->credentials.token;
-    cw_code rc = cw_db_find_token(db, digest, &t->arena, &t->token, &t->account, err);
-    if (rc || !t->token)
-        return rc;
-    const cw_token *token = t->token;
-    bool is_good = cw_secret_equal(token->hash, digest) && !token->revoked &&
-                   (token->expires == 0 || cw_clock_wall_ms() < token->expires) &&
-                   !t->account->is_blocked;
-    if (is_good)
-        return cw_permissions_of_account(t->accounts, db, t->account, token, /* session= */ NULL,
-                                         &t->caller, err);
-    return CW_OK;
+    cw_code rc =
+        cw_login_read_token(t->accounts, db, t->credentials.token, &t->arena, &t->caller, err);
+    t->expires = t->caller ? cw_caller_expires(t->caller) : 0;
+    return rc;
 }
 
 static void on_token(cw_store_job *job, cw_code rc)
@@ -240,8 +249,8 @@ cw_code cw_login_op_start(cw_login_op *t)
         t->job.run = cw_session_remove;
         t->job.done = cw_session_on_removed;
     } else if (t->kind == CW_LOGIN_OP_CHECK) {
-        t->job.run = cw_session_check;
-        t->job.done = cw_session_on_checked;
+        t->job.run = cw_login_watches_check;
+        t->job.done = cw_login_watches_on_checked;
     }
     return cw_store_ask(t->accounts->store, &t->job);
 }

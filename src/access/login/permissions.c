@@ -80,24 +80,40 @@ static cw_code collect_account(list *permissions, cw_db *db, const cw_account *a
     return rc ? rc : add_authenticated(permissions, db, err);
 }
 
-static cw_code collector(list *permissions, list *scopes, cw_db *db, const cw_account *account,
-                         const cw_token *token, cw_err *err)
+/* Digest and expiry of the credentials. */
+static void add_credential(cw_accounts *a, const cw_account_login *login, cw_caller_opts *opts)
 {
-    cw_code rc = collect_account(permissions, db, account, err);
-    if (!rc && token)
-        rc = cw_db_each_scope_of(db, token->id, on_text, scopes, err);
-    return rc;
+    const cw_token *token = login->token;
+    const cw_session *session = login->session;
+    const unsigned char *hash = NULL;
+    if (token) {
+        opts->credential.kind = CW_CREDENTIAL_TOKEN;
+        opts->expires = token->expires;
+        hash = token->hash;
+    } else if (session) {
+        opts->credential.kind = CW_CREDENTIAL_SESSION;
+        opts->expires = session->created + (int64_t)cw_session_rules_of(a).lifetime_ms;
+        hash = session->hash;
+    } else if (login->verified_hash) {
+        opts->credential.kind = CW_CREDENTIAL_PASSWORD;
+        hash = login->verified_hash;
+    }
+    if (hash)
+        opts->credential.hash = cw_str_make((const char *)hash, CW_DIGEST);
 }
 
-cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account *account,
-                                  const cw_token *token, const cw_session *session, cw_caller **ret,
-                                  cw_err *err)
+cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account_login *login,
+                                  cw_caller **ret, cw_err *err)
 {
+    _Static_assert(CW_DIGEST == CW_DB_HASH, "one length for all digests");
     CW_CLEANUP(cw_arena_done) cw_arena arena;
+    const cw_account *account = login->account;
     cw_roles *roles = take_roles(a);
     cw_arena_init(&arena, COLLECT_MAX_BYTES);
     list permissions = {.arena = &arena, .roles = roles}, scopes = {.arena = &arena};
-    cw_code rc = collector(&permissions, &scopes, db, account, token, err);
+    cw_code rc = collect_account(&permissions, db, account, err);
+    if (!rc && login->token)
+        rc = cw_db_each_scope_of(db, login->token->id, on_text, &scopes, err);
     cw_roles_unref(roles);
     if (rc)
         return rc;
@@ -108,15 +124,11 @@ cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account *a
         .language = account->language,
         .permissions = permissions.items,
         .n_permissions = permissions.n,
-        .has_token = token != NULL,
+        .has_token = login->token != NULL,
         .scopes = scopes.items,
         .n_scopes = scopes.n,
-        .expires = token ? token->expires : 0,
     };
-    if (session) {
-        opts.session = cw_str_make((const char *)session->hash, sizeof session->hash);
-        opts.expires = session->created + (int64_t)cw_session_rules_of(a).lifetime_ms;
-    }
+    add_credential(a, login, &opts);
     return cw_caller_new(&opts, ret, err);
 }
 
@@ -131,21 +143,29 @@ static bool has_scope(const cw_jwt *jwt, cw_str scope)
     return false;
 }
 
-/* The permissions that roles and scopes of a token give. */
-static cw_code collect_claims(list *permissions, cw_db *db, const cw_verified_token *issued,
-                              cw_err *err)
+/* The permissions that the scopes of a token give. */
+static cw_code collect_granted(list *granted, const cw_verified_token *issued, cw_err *err)
 {
     const cw_issuer_opts *o = cw_issuer_opts_of(issued->issuer);
-    const cw_jwt *jwt = &issued->jwt;
-    cw_code rc = add_authenticated(permissions, db, err);
-    for (size_t i = 0; i < jwt->n_roles && !rc; i++)
-        rc = add_role(permissions, db, jwt->roles[i], err);
+    cw_code rc = CW_OK;
     for (size_t i = 0; i < o->n_grants && !rc; i++) {
         const cw_issuer_grant *grant = &o->grants[i];
-        bool is_given = has_scope(jwt, grant->scope);
+        bool is_given = has_scope(&issued->jwt, grant->scope);
         for (size_t j = 0; is_given && j < grant->n_permissions && !rc; j++)
-            rc = add(permissions, grant->permissions[j], err);
+            rc = add(granted, grant->permissions[j], err);
     }
+    return rc;
+}
+
+/* The permissions of a caller without an account: of its roles, and of its scopes. */
+static cw_code collect_claims(list *permissions, cw_db *db, const cw_caller_credential *credential,
+                              cw_err *err)
+{
+    cw_code rc = add_authenticated(permissions, db, err);
+    for (size_t i = 0; i < credential->n_roles && !rc; i++)
+        rc = add_role(permissions, db, credential->roles[i], err);
+    for (size_t i = 0; i < credential->n_granted && !rc; i++)
+        rc = add(permissions, credential->granted[i], err);
     return rc;
 }
 
@@ -161,6 +181,23 @@ static cw_str id_of(const cw_account *account, const cw_verified_token *issued, 
     return id ? cw_str_from(id) : (cw_str){NULL, 0};
 }
 
+/* Complete `opts` with the permissions of an account, or (NULL) of the credential. */
+static cw_code new_issued(cw_accounts *a, cw_db *db, const cw_account *account,
+                          cw_caller_opts *opts, cw_caller **ret, cw_err *err)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_roles *roles = take_roles(a);
+    cw_arena_init(&arena, COLLECT_MAX_BYTES);
+    list permissions = {.arena = &arena, .roles = roles};
+    cw_code rc = account ? collect_account(&permissions, db, account, err)
+                         : collect_claims(&permissions, db, &opts->credential, err);
+    cw_roles_unref(roles);
+    opts->has_token = true;
+    opts->permissions = permissions.items;
+    opts->n_permissions = permissions.n;
+    return rc ? rc : cw_caller_new(opts, ret, err);
+}
+
 cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_account *account,
                                 const cw_verified_token *issued, cw_caller **ret, cw_err *err)
 {
@@ -168,12 +205,9 @@ cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_account *acc
     char digits[CW_DIGITS_SIZE];
     const cw_jwt *jwt = &issued->jwt;
     const cw_jwt_rules *rules = &cw_issuer_opts_of(issued->issuer)->rules;
-    cw_roles *roles = take_roles(a);
     cw_arena_init(&arena, COLLECT_MAX_BYTES);
-    list permissions = {.arena = &arena, .roles = roles};
-    cw_code rc = account ? collect_account(&permissions, db, account, err)
-                         : collect_claims(&permissions, db, issued, err);
-    cw_roles_unref(roles);
+    list granted = {.arena = &arena};
+    cw_code rc = account ? CW_OK : collect_granted(&granted, issued, err);
     if (rc)
         return rc;
     cw_str subject = jwt->subject.p ? jwt->subject : jwt->client;
@@ -181,14 +215,36 @@ cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_account *acc
         .id = id_of(account, issued, subject, &arena, digits),
         .name = account ? account->name : subject,
         .language = account ? account->language : CW_STR(""),
-        .permissions = permissions.items,
-        .n_permissions = permissions.n,
-        .has_token = true,
         .scopes = jwt->scopes,
         .n_scopes = jwt->n_scopes,
         .expires = jwt->expires_ms + INT64_C(1000) * rules->leeway_s,
+        .credential = {.kind = CW_CREDENTIAL_ISSUED_ACCOUNT},
     };
-    return opts.id.p ? cw_caller_new(&opts, ret, err) : cw_arena_fail(&arena, err);
+    if (!account)
+        opts.credential = (cw_caller_credential){.kind = CW_CREDENTIAL_ISSUED_CLAIMS,
+                                                 .roles = jwt->roles,
+                                                 .n_roles = jwt->n_roles,
+                                                 .granted = granted.items,
+                                                 .n_granted = granted.n};
+    return opts.id.p ? new_issued(a, db, account, &opts, ret, err) : cw_arena_fail(&arena, err);
+}
+
+cw_code cw_permissions_of_issued(cw_accounts *a, cw_db *db, const cw_account *account,
+                                 const cw_caller *before, cw_caller **ret, cw_err *err)
+{
+    size_t n_scopes;
+    const cw_str *scopes = cw_caller_scopes(before, &n_scopes);
+    char digits[CW_DIGITS_SIZE];
+    cw_caller_opts opts = {
+        .id = account ? cw_digits_i64(account->id, digits) : cw_caller_id(before),
+        .name = account ? account->name : cw_caller_name(before),
+        .language = account ? account->language : CW_STR(""),
+        .scopes = scopes,
+        .n_scopes = n_scopes,
+        .expires = cw_caller_expires(before),
+        .credential = *cw_caller_credential_of(before),
+    };
+    return new_issued(a, db, account, &opts, ret, err);
 }
 
 cw_code cw_permissions_of_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret, cw_err *err)

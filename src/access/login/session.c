@@ -111,38 +111,53 @@ cw_code cw_session_make(cw_login_op *t, cw_db *db, cw_err *err)
     return rc == CW_NOTFOUND ? CW_OK : as_failure(rc);
 }
 
-int64_t cw_session_ends(const cw_session *session, const cw_session_rules *rules)
+static int64_t end_of(const cw_session *session, const cw_session_rules *rules)
 {
     int64_t end = session->created + (int64_t)rules->lifetime_ms;
     int64_t unused = session->used + (int64_t)rules->idle_ms;
     return end < unused ? end : unused;
 }
 
+cw_code cw_session_read(cw_accounts *a, cw_db *db, const unsigned char digest[CW_DIGEST],
+                        cw_arena *arena, cw_session_state *ret_session, cw_caller **ret,
+                        cw_err *err)
+{
+    cw_session_rules rules = cw_session_rules_of(a);
+    cw_session *session;
+    cw_account *account;
+    cw_code rc = cw_db_find_session(db, digest, arena, &session, &account, err);
+    if (rc || !session)
+        return rc;
+    int64_t end = end_of(session, &rules);
+    bool is_good = cw_session_is_on(a) && cw_secret_equal(session->hash, digest) &&
+                   cw_clock_wall_ms() < end && !account->is_blocked;
+    if (!is_good)
+        return CW_OK;
+    *ret_session = (cw_session_state){session->id, session->created, session->used, end};
+    cw_account_login login = {.account = account, .session = session};
+    return cw_permissions_of_account(a, db, &login, ret, err);
+}
+
 cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_login_op *t = of_job(job);
-    const unsigned char *digest = t->credentials.token;
     cw_session_rules rules = cw_session_rules_of(t->accounts);
-    cw_session *session;
-    cw_code rc = cw_db_find_session(db, digest, &t->arena, &session, &t->account, err);
-    if (rc || !session)
+    cw_session_state session;
+    cw_code rc = cw_session_read(t->accounts, db, t->credentials.token, &t->arena, &session,
+                                 &t->caller, err);
+    if (rc || !t->caller)
         return rc;
     int64_t now = cw_clock_wall_ms(), idle = (int64_t)rules.idle_ms;
-    int64_t end = session->created + (int64_t)rules.lifetime_ms;
-    bool is_good = cw_secret_equal(session->hash, digest) &&
-                   now < cw_session_ends(session, &rules) && !t->account->is_blocked;
-    if (!is_good)
-        return CW_OK;
-    if (now - session->used >= idle / TOUCHES || now < session->used) {
-        /* Without it the session ends early, which is better than not to serve. */
-        (void)!cw_db_touch_session(db, session->id, now, NULL);
-        session->used = now;
+    if (now - session.used >= idle / TOUCHES || now < session.used) {
+        /* Without it the session ends early, which is better than an error. */
+        (void)!cw_db_touch_session(db, session.id, now, NULL);
+        session.used = now;
     }
-    /* Looked at again when its use has to be written down the next time. */
-    int64_t next = session->used + idle / TOUCHES;
+    /* Read again when its use has to be recorded the next time. */
+    int64_t next = session.used + idle / TOUCHES;
+    int64_t end = session.created + (int64_t)rules.lifetime_ms;
     t->expires = next < end ? next : end;
-    return cw_permissions_of_account(t->accounts, db, t->account, /* token= */ NULL, session,
-                                     &t->caller, err);
+    return CW_OK;
 }
 
 void cw_session_on_found(cw_store_job *job, cw_code rc)

@@ -212,6 +212,9 @@ void cw_token_login_finish(cw_accounts_loop *al, cw_login_op *t, bool is_notifie
     cw_cache_time now = now_of(al, t->generation);
     if (t->status == CW_LOGIN_OK)
         cw_recent_logins_add(&al->accounts->verified, t->key, no_hash);
+    void *before = cw_token_cache_peek(al->tokens, t->key);
+    if (t->status == CW_LOGIN_OK && before)
+        cw_login_op_keep_caller(t, before);
     if (t->status == CW_LOGIN_OK && is_notified)
         cw_token_cache_add(al->tokens, t->key, &now, cw_caller_ref(t->caller),
                            CALLER_BYTES + cw_caller_json(t->caller).n * 2,
@@ -230,7 +233,7 @@ static cw_login_op *new_attempt(cw_accounts_loop *al, cw_str token,
     t->al = al;
     t->is_issued = true;
     t->waiters.prev = t->waiters.next = &t->waiters;
-    t->generation = cw_accounts_generation(al->accounts);
+    t->generation = cw_accounts_generation(al->accounts, /* with_issuers= */ true);
     memcpy(t->key, key, CW_DIGEST);
     t->work.network = *network;
     cw_arena_init(&t->arena, ISSUED_MAX_BYTES);
@@ -282,7 +285,7 @@ cw_login cw_token_login_start(cw_accounts_loop *al, cw_str token, cw_login_waite
     if (!has_cache(al))
         return unavailable;
     cw_secret_tag(token, key);
-    cw_cache_time now = now_of(al, cw_accounts_generation(al->accounts));
+    cw_cache_time now = now_of(al, cw_accounts_generation(al->accounts, /* with_issuers= */ true));
     switch (cw_token_cache_find(al->tokens, key, &now, &caller)) {
     case CW_TOKEN_GOOD:
         return (cw_login){.status = CW_LOGIN_OK, .caller = caller, .is_remembered = true};

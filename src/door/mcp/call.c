@@ -72,7 +72,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
 void cw_mcp_call_close(cw_mcp_call *call)
 {
     cw_mcp_registry_remove(&call->link);
-    cw_session_watch_remove(&call->called_by);
+    cw_login_watch_remove(&call->called_by);
     cw_mcp_elicit_drop(call);
     call->item->on_gone = NULL;
     call->item->on_stopping = NULL;
@@ -117,7 +117,7 @@ static void cancel_call(cw_mcp_registry_entry *link)
 
 /* Whoever called has logged out. The answer is written first: what it is about lives as long as the
  * call. */
-static void on_session_end(cw_session_watch *watch)
+static void on_session_end(cw_login_watch *watch)
 {
     static const char why[] = "The call was ended: its caller's session is over.";
     cw_mcp_call *call = CW_CONTAINER(watch, cw_mcp_call, called_by);
@@ -307,8 +307,9 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
         return;
     }
     if (may_stream) {
+        call->called_by.only_session = true;
         call->called_by.on_ended = on_session_end;
-        cw_mcp_watch_session(r->rl, call->view, &call->called_by);
+        cw_mcp_watch_login(r->rl, call->view, &call->called_by);
     }
     cw_mcp_call_run(call);
 }

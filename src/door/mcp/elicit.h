@@ -39,7 +39,7 @@ typedef struct cw_mcp_elicitation {
 struct cw_mcp_call {
     cw_sink sink;
     cw_mcp_registry_entry link; /* for those who take their request back */
-    cw_session_watch called_by; /* the session of a browser, if it was one */
+    cw_login_watch called_by;   /* the session of a browser, if it was one */
     cw_rpc_item *item;
     cw_mcp *door;
     cw_runtime_loop *rl;

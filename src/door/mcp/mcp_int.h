@@ -28,7 +28,7 @@
 
 #include <stdatomic.h>
 
-#include "access/login/session_watch.h"
+#include "access/login/login_watch.h"
 #include "call/find.h"
 #include "door/error.h"
 #include "door/mcp/mcp.h"
@@ -187,8 +187,8 @@ void cw_mcp_registry_remove(cw_mcp_registry_entry *link);
 /* End the streams of a session on all loops but (when it is not NULL) this one. */
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
                           const cw_mcp_registry_entry *but);
-/* Have it told when the browser's session ends that the caller was identified by, if it was. */
-void cw_mcp_watch_session(cw_runtime_loop *rl, const cw_view *view, cw_session_watch *watch);
+/* Watch the credentials of the view's caller. */
+void cw_mcp_watch_login(cw_runtime_loop *rl, const cw_view *view, cw_login_watch *watch);
 /* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
 cw_mcp_registry_entry *cw_mcp_registry_find(cw_mcp_registry_entry *buckets, cw_str key,
                                             const cw_mcp_registry_entry *after);

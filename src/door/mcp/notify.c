@@ -41,7 +41,7 @@ static void leave(listener *l)
         cw_mcp_session_store_release(&l->door->memory, l->session, cw_clock_wall_ms());
     l->holds_session = false;
     cw_mcp_expiry_remove(&l->expiry);
-    cw_session_watch_remove(&l->opened_by);
+    cw_login_watch_remove(&l->opened_by);
 }
 
 static void close_stream(listener *l)
@@ -135,14 +135,11 @@ static bool notify_uri(listener *l, cw_str uri)
 
 static void end(listener *l);
 
-/* Credentials may no longer be good when accounts have changed, and whoever may not list anything
- * is not told that lists change. Whoever comes back is asked for everything again. False: it is
- * not told anything, and but for lines it has ended. */
+/* A caller that may not list anything gets no notification that lists change. False: nothing is
+ * sent, and a stream over HTTP has ended. */
 static bool is_authorized(listener *l)
 {
-    bool is_same = !l->view || l->responder->session ||
-                   cw_accounts_generation(cw_runtime_accounts(l->watch.rl)) == l->generation;
-    if (is_same && cw_view_discover_verdict(view_of(l)) == CW_VERDICT_ALLOW)
+    if (cw_view_discover_verdict(view_of(l)) == CW_VERDICT_ALLOW)
         return true;
     if (!l->responder->session)
         end(l);
@@ -179,11 +176,14 @@ static cw_str take_late(listener *l)
     return (cw_str){NULL, 0};
 }
 
-/* The reader reads again: tell what was missed, as far as it goes. */
+/* The reader reads again, or its credentials are confirmed: send what was missed, as far as the
+ * queue takes it. */
 static void send_missed(listener *l)
 {
     unsigned missed = l->missed;
     l->is_full = false;
+    if (!cw_login_watch_is_current(&l->opened_by))
+        return; /* on_confirmed follows */
     l->missed = 0;
     if (!is_authorized(l) || !notify_lists(l, missed))
         return;
@@ -220,14 +220,23 @@ static unsigned lists_of(listener *l, const cw_change *change)
                                    : lists;
 }
 
+/* While credentials have to be checked again, changes wait for the result. */
+static bool send_lists(listener *l, unsigned lists)
+{
+    if (cw_login_watch_is_current(&l->opened_by))
+        return notify_lists(l, lists);
+    l->missed |= (uint8_t)lists;
+    return true;
+}
+
 static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
 {
     listener *l = CW_CONTAINER(watch, listener, watch);
-    if (!is_ready(l) || !is_authorized(l) || !notify_lists(l, lists_of(l, change)))
+    if (!is_ready(l) || !is_authorized(l) || !send_lists(l, lists_of(l, change)))
         return;
     if (!change->uri.n || !wants_uri(l, change->uri))
         return;
-    if (l->is_full)
+    if (l->is_full || !cw_login_watch_is_current(&l->opened_by))
         l->has_missed_uri = true;
     else
         (void)notify_uri(l, change->uri);
@@ -254,7 +263,7 @@ static void on_change(cw_runtime_watch *watch, unsigned changed)
     if (l->view && !diff_view(l, &changed))
         end(l); /* what it may hear of is not known */
     else if (is_ready(l))
-        (void)notify_lists(l, changed & l->wants);
+        (void)send_lists(l, changed & l->wants);
 }
 
 /* ---- the end ---- */
@@ -297,9 +306,17 @@ static void on_expired(cw_mcp_expiry *expiry)
     end(CW_CONTAINER(expiry, listener, expiry));
 }
 
-static void on_session_end(cw_session_watch *watch)
+/* The credentials are gone, or the rights of the caller have changed. */
+static void on_login_ended(cw_login_watch *watch)
 {
     end(CW_CONTAINER(watch, listener, opened_by));
+}
+
+static void on_login_confirmed(cw_login_watch *watch)
+{
+    listener *l = CW_CONTAINER(watch, listener, opened_by);
+    if (!l->is_full && is_ready(l))
+        send_missed(l);
 }
 
 static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
@@ -332,15 +349,14 @@ static void release(void *ctx)
 /* Somebody who has logged in is told of other things than the anonymous, and not for ever. */
 static void follow_caller(listener *l, cw_runtime_loop *rl, cw_view *view)
 {
-    if (view == cw_runtime_anonymous(rl))
+    if (view == cw_runtime_anonymous(rl) || cw_caller_is_anonymous(cw_view_caller(view)))
         return;
-    cw_accounts *accounts = cw_runtime_accounts(rl);
     l->view = cw_view_ref(view);
     l->watch.is_always = true;
-    l->generation = accounts ? cw_accounts_generation(accounts) : 0;
     l->expiry.at = cw_caller_expires(cw_view_caller(view));
     l->expiry.on_expired = on_expired;
-    l->opened_by.on_ended = on_session_end;
+    l->opened_by.on_ended = on_login_ended;
+    l->opened_by.on_confirmed = on_login_confirmed;
 }
 
 cw_code cw_mcp_subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
@@ -372,7 +388,7 @@ void cw_mcp_subscriber_enter(listener *l, cw_runtime_loop *rl)
     if (l->expiry.at && !l->responder->session)
         cw_mcp_expiry_add(&cw_mcp_registry_of(l->door, l->responder->loop)->expiries, &l->expiry);
     if (l->view && !l->responder->session)
-        cw_mcp_watch_session(rl, l->view, &l->opened_by);
+        cw_mcp_watch_login(rl, l->view, &l->opened_by);
 }
 
 cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,

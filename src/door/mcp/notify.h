@@ -16,15 +16,14 @@ typedef struct cw_mcp_subscriber {
     cw_runtime_watch watch;
     cw_mcp_registry_entry link; /* for those who end it */
     cw_mcp_expiry expiry;       /* of the token that opened it */
-    cw_session_watch opened_by; /* the session of a browser, if it was one */
+    cw_login_watch opened_by;   /* the credentials of the caller */
     cw_mcp *door;
     cw_responder *responder;
     cw_fair_group *place;          /* among the streams of all clients */
     cw_rpc_item *item;             /* modern: the request that waits */
     const cw_mcp_session *session; /* legacy */
-    cw_view *view; /* of somebody who has logged in: what was listed last; held by the arena */
-    uint64_t generation; /* of the accounts, when this began */
-    const cw_str *uris;  /* modern */
+    cw_view *view;      /* of somebody who has logged in: what was listed last; held by the arena */
+    const cw_str *uris; /* modern */
     uint32_t n_uris;
     uint32_t next_uri; /* of those that are told since some were missed; n_uris: none */
     cw_buf late;       /* legacy: the same; a NUL behind each */

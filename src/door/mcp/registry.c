@@ -155,11 +155,11 @@ void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_sessio
     cw_runtime_broadcast(rl, on_closing, cw_str_make((const char *)&c, sizeof c));
 }
 
-void cw_mcp_watch_session(cw_runtime_loop *rl, const cw_view *view, cw_session_watch *watch)
+void cw_mcp_watch_login(cw_runtime_loop *rl, const cw_view *view, cw_login_watch *watch)
 {
     cw_accounts *accounts = cw_runtime_accounts(rl);
     if (accounts)
-        cw_session_watch_add(accounts, cw_runtime_loop_of(rl), cw_view_caller(view), watch);
+        cw_login_watch_add(accounts, cw_runtime_loop_of(rl), cw_view_caller(view), watch);
 }
 
 /* ---- the door ---- */

@@ -47,6 +47,52 @@ TEST(an_account_has_scopes_only_through_a_token)
     assert_int_equal(cw_caller_new(&opts, &c, NULL), CW_LIMIT);
 }
 
+static bool is_equal(const cw_caller_opts *x, const cw_caller_opts *y)
+{
+    cw_caller *a = NULL, *b = NULL;
+    assert_int_equal(cw_caller_new(x, &a, NULL), CW_OK);
+    assert_int_equal(cw_caller_new(y, &b, NULL), CW_OK);
+    bool is_same = cw_caller_equal(a, b);
+    assert_true(cw_caller_equal(a, a));
+    assert_false(cw_caller_equal(a, NULL));
+    cw_caller_unref(a);
+    cw_caller_unref(b);
+    return is_same;
+}
+
+TEST(callers_are_equal_with_the_same_rights_and_credentials)
+{
+    static const cw_str given[] = {CW_STR_INIT("b"), CW_STR_INIT("a")};
+    static const cw_str sorted[] = {CW_STR_INIT("a"), CW_STR_INIT("b")};
+    const cw_caller_opts opts = {
+        .id = CW_STR("7"),
+        .name = CW_STR("alice"),
+        .permissions = given,
+        .n_permissions = 2,
+        .has_token = true,
+        .scopes = given,
+        .n_scopes = 2,
+        .expires = 5,
+        .credential = {.kind = CW_CREDENTIAL_ISSUED_CLAIMS, .roles = given, .n_roles = 2},
+    };
+    cw_caller_opts same = opts, others[9];
+    same.permissions = same.scopes = sorted;
+    assert_true(is_equal(&opts, &same));
+    for (size_t i = 0; i < 9; i++)
+        others[i] = opts;
+    others[0].id = CW_STR("8");
+    others[1].language = CW_STR("en"); /* chosen, and the default */
+    others[2].n_permissions = 1;
+    others[3].n_scopes = 1;
+    others[4].expires = 6;
+    others[5].credential.kind = CW_CREDENTIAL_ISSUED_ACCOUNT;
+    others[6].credential.n_roles = 1;
+    others[7].credential.hash = CW_STR("x");
+    others[8].cannot_log_in = true;
+    for (size_t i = 0; i < 9; i++)
+        assert_false(is_equal(&opts, &others[i]));
+}
+
 TEST(permissions_are_copied_sorted_and_unique)
 {
     char text[] = "use jsonrpc services";
@@ -132,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_anonymous_caller_has_a_name),
         cmocka_unit_test(an_account_has_scopes_only_through_a_token),
+        cmocka_unit_test(callers_are_equal_with_the_same_rights_and_credentials),
         cmocka_unit_test(permissions_are_copied_sorted_and_unique),
         cmocka_unit_test(a_caller_may_exactly_what_it_was_given),
         cmocka_unit_test(references_keep_a_caller),

@@ -22,6 +22,25 @@ TEST(roles_are_found_by_name)
     cw_roles_unref(same);
 }
 
+TEST(roles_are_equal_when_they_give_the_same)
+{
+    static const cw_role fewer[] = {{CW_STR_INIT("editor"), editing, 1},
+                                    {CW_STR_INIT("none"), NULL, 0}};
+    cw_roles *all[5];
+    assert_int_equal(cw_roles_new(two, 2, false, &all[0], NULL), CW_OK);
+    assert_int_equal(cw_roles_new(two, 2, false, &all[1], NULL), CW_OK);
+    assert_int_equal(cw_roles_new(two, 2, true, &all[2], NULL), CW_OK);
+    assert_int_equal(cw_roles_new(two, 1, false, &all[3], NULL), CW_OK);
+    assert_int_equal(cw_roles_new(fewer, 2, false, &all[4], NULL), CW_OK);
+    assert_true(cw_roles_equal(all[0], all[1]));
+    assert_true(cw_roles_equal(NULL, NULL));
+    assert_false(cw_roles_equal(all[0], NULL));
+    for (int i = 2; i < 5; i++)
+        assert_false(cw_roles_equal(all[0], all[i]));
+    for (int i = 0; i < 5; i++)
+        cw_roles_unref(all[i]);
+}
+
 static void make(void *ctx)
 {
     cw_roles *roles = NULL;
@@ -40,6 +59,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roles_are_found_by_name),
+        cmocka_unit_test(roles_are_equal_when_they_give_the_same),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

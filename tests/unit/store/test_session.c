@@ -97,23 +97,6 @@ TEST(a_session_is_found_with_its_account)
     assert_int_equal(add(alice, 7, 51, "hash"), CW_PARAMS);
 }
 
-TEST(many_are_dated_at_once)
-{
-    cw_session wanted[] = {make(0, 7, 99), make(0, 8, 99), make(0, 9, 99), make(0, 7, 99)};
-    assert_int_equal(add(alice, 7, 50, "hash"), CW_OK);
-    assert_int_equal(add(alice, 9, 55, "hash"), CW_OK);
-    assert_int_equal(cw_db_touch_session(db, find(9), 60, &err), CW_OK);
-    assert_int_equal(cw_db_date_sessions(db, wanted, 4, &err), CW_OK);
-    assert_int_equal(wanted[0].created, 50);
-    assert_int_equal(wanted[0].used, 50);
-    assert_int_equal(wanted[1].created, 0);
-    assert_int_equal(wanted[1].used, 0);
-    assert_int_equal(wanted[2].created, 55);
-    assert_int_equal(wanted[2].used, 60);
-    assert_int_equal(wanted[3].created, 50);
-    assert_int_equal(cw_db_date_sessions(db, NULL, 0, &err), CW_OK);
-}
-
 TEST(only_the_password_of_this_moment_opens_one)
 {
     assert_int_equal(add(alice, 1, 50, "other"), CW_NOTFOUND);
@@ -270,7 +253,6 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_session_is_found_with_its_account),
-        T(many_are_dated_at_once),
         T(only_the_password_of_this_moment_opens_one),
         T(every_change_of_an_account_ends_its_sessions_and_no_others),
         T(a_role_that_goes_ends_the_sessions_of_those_who_had_it),

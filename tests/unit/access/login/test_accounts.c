@@ -255,6 +255,40 @@ TEST(a_change_makes_the_loop_ask_again_but_not_hash_again)
     assert_int_equal(try(basic("alice", "other")), CW_LOGIN_WRONG);
 }
 
+/* The caller of a login to the end; a reference. */
+static cw_caller *caller_of(const char *header)
+{
+    attempt a = {0};
+    begin(&a, header);
+    finish(&a);
+    assert_int_equal(a.login.status, CW_LOGIN_OK);
+    return a.caller;
+}
+
+/* Views and streams are kept by the address of their caller. */
+TEST(a_caller_whose_rights_are_the_same_stays_the_same_object)
+{
+    set_roles("one");
+    cw_caller *first = caller_of(basic("alice", "s3cret"));
+    int seen = atomic_load(&changes);
+    add_account("bob", NULL);
+    wait_for_change(seen);
+    cw_caller *second = caller_of(basic("alice", "s3cret"));
+    assert_ptr_equal(first, second);
+    /* Equal roles are no change: nothing is read again. */
+    set_roles("one");
+    assert_true(is_remembered(basic("alice", "s3cret")));
+    seen = atomic_load(&changes);
+    assert_int_equal(cw_db_allow(db, CW_STR("authenticated"), CW_STR("new"), true, &err), CW_OK);
+    wait_for_change(seen);
+    cw_caller *third = caller_of(basic("alice", "s3cret"));
+    assert_ptr_not_equal(first, third);
+    assert_true(cw_caller_may(third, CW_STR("new")));
+    cw_caller_unref(first);
+    cw_caller_unref(second);
+    cw_caller_unref(third);
+}
+
 TEST(tokens_have_scopes_expire_and_are_revoked)
 {
     char secret[CW_TOKEN_LEN + 1], header[64];
@@ -655,6 +689,7 @@ int main(void)
         T(wrong_unknown_blocked_and_empty_end_the_same),
         T(permissions_come_from_database_and_configuration),
         T(a_change_makes_the_loop_ask_again_but_not_hash_again),
+        T(a_caller_whose_rights_are_the_same_stays_the_same_object),
         T(tokens_have_scopes_expire_and_are_revoked),
         T(failures_of_one_account_must_wait),
         T(every_spelling_of_a_header_is_one_login),

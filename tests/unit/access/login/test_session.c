@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 
 #include "access/credentials.h"
+#include "access/login/login_watch.h"
 #include "access/login/session.h"
-#include "access/login/session_watch.h"
 #include "base/clock.h"
 #include "support/oom.h"
 
@@ -304,29 +304,29 @@ TEST(a_proof_is_of_one_secret)
 /* ---- what ends with a session ---- */
 
 typedef struct stream {
-    cw_session_watch watch;
+    cw_login_watch watch;
     bool is_ended;
     struct stream *removes, *adds; /* when it ends */
 } stream;
 
 static cw_caller *watched; /* of the last visitor who opened a stream */
 
-static void on_ended(cw_session_watch *w)
+static void on_ended(cw_login_watch *w)
 {
     stream *s = CW_CONTAINER(w, stream, watch);
     assert_null(w->next);
     assert_false(s->is_ended);
     s->is_ended = true;
     if (s->removes)
-        cw_session_watch_remove(&s->removes->watch);
+        cw_login_watch_remove(&s->removes->watch);
     if (s->adds)
-        cw_session_watch_add(accounts, &loop, watched, &s->adds->watch);
+        cw_login_watch_add(accounts, &loop, watched, &s->adds->watch);
 }
 
-static void watch(stream *s, const cw_caller *caller)
+static void watch(stream *s, cw_caller *caller)
 {
     s->watch.on_ended = on_ended;
-    cw_session_watch_add(accounts, &loop, caller, &s->watch);
+    cw_login_watch_add(accounts, &loop, caller, &s->watch);
 }
 
 static void on_stream(cw_login_waiter *w, const cw_login *login)
@@ -370,8 +370,8 @@ TEST(what_a_session_has_opened_ends_with_it_and_nothing_else_does)
     open_stream(&of_b, b.session);
     open_stream(&removed, a.session);
     assert_false(ends(&of_a, 600));
-    cw_session_watch_remove(&removed.watch);
-    cw_session_watch_remove(&removed.watch);
+    cw_login_watch_remove(&removed.watch);
+    cw_login_watch_remove(&removed.watch);
     assert_int_equal(end(&v, a.session), CW_LOGIN_OK);
     assert_true(ends(&of_a, 1000));
     assert_true(ends(&again, 100));
@@ -458,10 +458,11 @@ TEST(whoever_shows_something_else_has_no_session_to_end)
     cw_str header = CW_STR("Basic YWxpY2U6czNjcmV0");
     assert_int_equal(finish(&v, cw_accounts_login(accounts, &loop, header, &v.waiter)),
                      CW_LOGIN_OK);
-    assert_int_equal(cw_caller_session(watched).n, 0);
+    assert_int_equal(cw_caller_credential_of(watched)->kind, CW_CREDENTIAL_PASSWORD);
+    s.watch.only_session = true;
     watch(&s, watched);
     assert_null(s.watch.next);
-    cw_session_watch_remove(&s.watch);
+    cw_login_watch_remove(&s.watch);
     cw_caller_unref(watched);
 }
 
@@ -473,7 +474,7 @@ static void end_one_stream(void *ctx)
     (void)ctx;
     watch(&s, oom_caller);
     assert_true(ends(&s, 1500) || oom_was_hit());
-    cw_session_watch_remove(&s.watch);
+    cw_login_watch_remove(&s.watch);
 }
 
 /* Where all allocations fail it goes on; where one fails the next look finds out. */
@@ -499,7 +500,10 @@ static void resume_once(void *ctx)
 {
     visitor v = stranger();
     (void)ctx;
-    cw_accounts_set_sessions(accounts, &hour); /* forget it */
+    static uint64_t more; /* other rules: the cached session is read again */
+    cw_session_rules rules = hour;
+    rules.idle_ms += ++more;
+    cw_accounts_set_sessions(accounts, &rules);
     cw_login_status status = resume(&v, known);
     assert_true(status == CW_LOGIN_OK || (oom_was_hit() && status == CW_LOGIN_UNAVAILABLE));
 }

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* login_watch.c - checks of credentials for streams: collect, read again, end or confirm. */
+#include "access/login/login_watch.h"
+
+#include "access/login/login_int.h"
+#include "base/clock.h"
+
+#define TICK_MS 250u
+#define REREAD_MAX_BYTES 65536u
+
+static void link_to(cw_login_watch *ring, cw_login_watch *w)
+{
+    w->next = ring;
+    w->prev = ring->prev;
+    w->prev->next = w;
+    ring->prev = w;
+}
+
+static void unlink_watch(cw_login_watch *w)
+{
+    w->prev->next = w->next;
+    w->next->prev = w->prev;
+    w->prev = w->next = NULL;
+}
+
+static cw_credential_kind kind_of(const cw_login_watch *w)
+{
+    return cw_caller_credential_of(w->caller)->kind;
+}
+
+static bool is_issued(const cw_login_watch *w)
+{
+    cw_credential_kind kind = kind_of(w);
+    return kind == CW_CREDENTIAL_ISSUED_ACCOUNT || kind == CW_CREDENTIAL_ISSUED_CLAIMS;
+}
+
+/* Grows with each change that may concern this kind of credentials. */
+static uint64_t changes_of(const cw_login_watch *w)
+{
+    const cw_accounts *a = w->al->accounts;
+    uint64_t ended = kind_of(w) == CW_CREDENTIAL_SESSION ? atomic_load(&a->n_ended) : 0;
+    return cw_accounts_generation(a, is_issued(w)) + ended;
+}
+
+static uint64_t issuers_of(const cw_accounts *a)
+{
+    return a->issuers ? cw_issuers_generation(a->issuers) : 0;
+}
+
+/* ---- collecting ---- */
+
+/* The place of a caller in the check, shared by its streams where the table shows it; 0: full. */
+static size_t place_of(cw_login_watches *all, cw_caller *caller)
+{
+    uint8_t *slot = &all->slots[((uintptr_t)caller >> 4) % CW_COUNT(all->slots)];
+    if (*slot && all->items[*slot - 1].caller == caller)
+        return *slot;
+    if (all->n == CW_COUNT(all->items))
+        return 0;
+    _Static_assert(CW_LOGIN_RECHECK <= UINT8_MAX, "a place is a byte");
+    all->items[all->n++] = (cw_login_recheck){.caller = cw_caller_ref(caller)};
+    *slot = (uint8_t)all->n;
+    return all->n;
+}
+
+static void collect_due(cw_login_watches *all)
+{
+    int64_t now = cw_clock_wall_ms();
+    memset(all->slots, 0, sizeof all->slots);
+    for (cw_login_watch *w = all->ring.next; w != &all->ring; w = w->next) {
+        uint64_t changes = changes_of(w);
+        bool is_due = w->is_new || w->confirmed != changes || now >= w->until;
+        w->checking = changes;
+        w->place = is_due ? place_of(all, w->caller) : 0;
+    }
+}
+
+static void release(cw_login_watches *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        cw_caller_unref(all->items[i].caller);
+    all->n = 0;
+}
+
+/* ---- reading again ---- */
+
+static cw_code reread_password(cw_accounts *a, cw_db *db, const cw_caller *before, cw_arena *arena,
+                               cw_caller **ret, cw_err *err)
+{
+    cw_account *account;
+    unsigned char hash[CW_DIGEST];
+    cw_code rc = cw_db_find_account(db, cw_caller_name(before), arena, &account, err);
+    if (rc || !account || account->is_blocked)
+        return rc;
+    cw_secret_digest(account->password, hash);
+    cw_account_login login = {.account = account, .verified_hash = hash};
+    return cw_permissions_of_account(a, db, &login, ret, err);
+}
+
+static cw_code reread_issued(cw_accounts *a, cw_db *db, const cw_caller *before, cw_arena *arena,
+                             cw_caller **ret, cw_err *err)
+{
+    cw_account *account = NULL;
+    cw_code rc = cw_db_find_account(db, cw_caller_name(before), arena, &account, err);
+    if (rc || !account || account->is_blocked)
+        return rc;
+    return cw_permissions_of_issued(a, db, account, before, ret, err);
+}
+
+/* *ret stays NULL when the credentials are gone. `db` is NULL without a database: only tokens of
+ * issuers are valid then, by their claims. */
+static cw_code reread(cw_accounts *a, cw_db *db, cw_login_recheck *r, cw_arena *arena,
+                      cw_caller **ret, cw_err *err)
+{
+    const cw_caller_credential *c = cw_caller_credential_of(r->caller);
+    const unsigned char *hash = (const unsigned char *)c->hash.p;
+    if (c->kind == CW_CREDENTIAL_ISSUED_CLAIMS)
+        return cw_permissions_of_issued(a, db, NULL, r->caller, ret, err);
+    if (!db)
+        return CW_OK;
+    switch (c->kind) {
+    case CW_CREDENTIAL_PASSWORD:
+        return reread_password(a, db, r->caller, arena, ret, err);
+    case CW_CREDENTIAL_TOKEN:
+        return cw_login_read_token(a, db, hash, arena, ret, err);
+    case CW_CREDENTIAL_SESSION:
+        return cw_session_read(a, db, hash, arena, &r->session, ret, err);
+    default:
+        return reread_issued(a, db, r->caller, arena, ret, err);
+    }
+}
+
+static cw_code recheck_one(cw_accounts *a, cw_db *db, cw_login_recheck *r, cw_err *err)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_caller *now = NULL;
+    cw_arena_init(&arena, REREAD_MAX_BYTES);
+    cw_code rc = reread(a, db, r, &arena, &now, err);
+    r->is_gone = !now;
+    r->is_changed = !cw_caller_equal(now, r->caller);
+    cw_caller_unref(now);
+    return rc;
+}
+
+static cw_code recheck_all(cw_accounts_loop *al, cw_db *db, cw_err *err)
+{
+    cw_login_watches *all = &al->watches;
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < all->n && !rc; i++)
+        rc = recheck_one(al->accounts, db, &all->items[i], err);
+    return rc;
+}
+
+/* On the store's thread, which owns `items` meanwhile. */
+cw_code cw_login_watches_check(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    return recheck_all(CW_CONTAINER(job, cw_login_op, job)->al, db, err);
+}
+
+void cw_login_watches_on_checked(cw_store_job *job, cw_code rc)
+{
+    cw_login_op_finish(CW_CONTAINER(job, cw_login_op, job),
+                       rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
+}
+
+/* ---- ending and confirming ---- */
+
+static bool has_ended(const cw_login_watch *w, const cw_login_recheck *r)
+{
+    return r->is_gone || (r->is_changed && !w->only_session) ||
+           (is_issued(w) && w->issuers != issuers_of(w->al->accounts));
+}
+
+/* Move the watches that were checked into two rings of their own: callbacks may add and remove
+ * others. */
+static void split(cw_login_watches *all, cw_login_watch *ended, cw_login_watch *confirmed)
+{
+    cw_login_watch *next;
+    for (cw_login_watch *w = all->ring.next; w != &all->ring; w = next) {
+        next = w->next;
+        if (!w->place)
+            continue;
+        const cw_login_recheck *r = &all->items[w->place - 1];
+        w->place = 0;
+        w->until = kind_of(w) == CW_CREDENTIAL_SESSION ? r->session.until : INT64_MAX;
+        w->confirmed = w->checking;
+        w->is_new = false;
+        unlink_watch(w);
+        link_to(has_ended(w, r) ? ended : confirmed, w);
+    }
+}
+
+static void recheck(cw_accounts_loop *al);
+
+static void finish(cw_accounts_loop *al)
+{
+    cw_login_watches *all = &al->watches;
+    cw_login_watch ended = {.prev = &ended, .next = &ended};
+    cw_login_watch confirmed = {.prev = &confirmed, .next = &confirmed};
+    split(all, &ended, &confirmed);
+    release(all);
+    while (confirmed.next != &confirmed) {
+        cw_login_watch *w = confirmed.next;
+        unlink_watch(w);
+        link_to(&all->ring, w);
+        if (w->on_confirmed)
+            w->on_confirmed(w);
+    }
+    while (ended.next != &ended) {
+        cw_login_watch *w = ended.next;
+        cw_login_watch_remove(w);
+        w->on_ended(w);
+    }
+    recheck(al); /* the rest, if there were more than one check holds */
+}
+
+static void on_checked(cw_login_waiter *waiter, const cw_login *login)
+{
+    cw_accounts_loop *al = CW_CONTAINER(waiter, cw_accounts_loop, watches.waiter);
+    if (login->status == CW_LOGIN_OK)
+        finish(al);
+    else
+        release(&al->watches);
+}
+
+/* Have the store's thread read again. Without memory, and while the store is too busy, the next
+ * tick tries again. */
+static void ask_store(cw_accounts_loop *al)
+{
+    cw_credentials none = {0};
+    cw_login_op *t = cw_login_op_new(al, &none, NULL);
+    if (t)
+        t->kind = CW_LOGIN_OP_CHECK;
+    if (!t || cw_login_op_begin(t, &al->watches.waiter).status != CW_LOGIN_PENDING)
+        release(&al->watches);
+}
+
+static void recheck(cw_accounts_loop *al)
+{
+    cw_login_watches *all = &al->watches;
+    if (all->n)
+        return; /* a check is running */
+    collect_due(all);
+    if (!all->n)
+        return;
+    if (al->accounts->store)
+        ask_store(al);
+    else if (recheck_all(al, NULL, NULL))
+        release(all);
+    else
+        finish(al);
+}
+
+static void on_tick(cw_deadline *d)
+{
+    cw_accounts_loop *al = CW_CONTAINER(d, cw_accounts_loop, watches.tick);
+    if (al->watches.ring.next == &al->watches.ring)
+        return;
+    recheck(al);
+    cw_loop_set_deadline(al->loop, &al->watches.tick, &al->watches.ticks);
+}
+
+/* ---- on the loop ---- */
+
+void cw_login_watches_init(cw_accounts_loop *al)
+{
+    cw_login_watches *all = &al->watches;
+    all->ring.prev = all->ring.next = &all->ring;
+    all->waiter.fn = on_checked;
+    cw_deadline_list_init(&all->ticks, TICK_MS, on_tick);
+    cw_loop_watch(al->loop, &all->ticks);
+}
+
+void cw_login_watches_done(cw_accounts_loop *al)
+{
+    release(&al->watches);
+}
+
+void cw_login_watch_add(cw_accounts *a, cw_loop *loop, cw_caller *caller, cw_login_watch *w)
+{
+    cw_credential_kind kind = cw_caller_credential_of(caller)->kind;
+    if (kind == CW_CREDENTIAL_NONE || (w->only_session && kind != CW_CREDENTIAL_SESSION))
+        return;
+    cw_accounts_loop *al = cw_accounts_at(a, loop);
+    if (!al)
+        return; /* cannot be: the caller was authenticated here */
+    w->al = al;
+    w->caller = cw_caller_ref(caller);
+    w->issuers = issuers_of(a);
+    w->confirmed = changes_of(w);
+    w->until = INT64_MAX;
+    w->is_new = true; /* the credentials may have ended since */
+    w->place = 0;
+    link_to(&al->watches.ring, w);
+    if (!al->watches.tick.list)
+        cw_loop_set_deadline(loop, &al->watches.tick, &al->watches.ticks);
+}
+
+void cw_login_watch_remove(cw_login_watch *w)
+{
+    if (!w->next)
+        return;
+    unlink_watch(w);
+    cw_caller_unref(w->caller);
+    w->caller = NULL;
+}
+
+bool cw_login_watch_is_current(cw_login_watch *w)
+{
+    if (!w->next || w->confirmed == changes_of(w))
+        return true;
+    /* Without a store a check would call back at once: the next tick does it. */
+    if (w->al->accounts->store)
+        recheck(w->al);
+    return false;
+}
