@@ -109,16 +109,16 @@ static cw_server_opts server_opts(const cw_config *c)
 
 /* ---- reload ---- */
 
-static bool same_listeners(const cw_config *a, const cw_config *b)
+/* The keys that a reload cannot change, because the listeners are open and the loops run. */
+static void warn_restart(const cw_config *old, const cw_config *fresh)
 {
-    if (a->listen.n != b->listen.n)
-        return false;
-    for (size_t i = 0; i < a->listen.n; i++) {
-        const cw_config_listener *x = &a->listen.items[i], *y = &b->listen.items[i];
-        if (x->tls != y->tls || !cw_str_eq(x->address.text, y->address.text))
-            return false;
-    }
-    return true;
+    cw_buf keys;
+    cw_buf_init(&keys, 4096);
+    cw_config_restart_keys(old, fresh, &keys);
+    if (keys.n)
+        cw_log(CW_LOG_WARN, "config", "changes wait for a restart",
+               CW_KV("keys", cw_buf_str(&keys)));
+    cw_buf_done(&keys);
 }
 
 static void log_problems(const cw_config_problems *problems, const cw_err *err)
@@ -142,17 +142,7 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
         (void)!cw_server_configure(sv->server, &old, NULL);
         return rc;
     }
-    /* The listeners are open and the loops run: these need a restart. */
-    if (!same_listeners(sv->config, fresh) || sv->config->loops != fresh->loops)
-        cw_log(CW_LOG_WARN, "config", "changes of listen and loops wait for a restart");
-    if (!cw_str_eq(sv->config->store.path, fresh->store.path))
-        cw_log(CW_LOG_WARN, "config", "a change of store.path waits for a restart");
-    if (!cw_str_eq(sv->config->plugins.host, fresh->plugins.host))
-        cw_log(CW_LOG_WARN, "config", "a change of plugins.host waits for a restart");
-    if (!cw_str_eq(sv->config->mcp.path, fresh->mcp.path))
-        cw_log(CW_LOG_WARN, "config", "a change of mcp.path waits for a restart");
-    if (!cw_str_eq(sv->config->access.login.path, fresh->access.login.path))
-        cw_log(CW_LOG_WARN, "config", "a change of access.login.path waits for a restart");
+    warn_restart(sv->config, fresh);
     cw_err log_err;
     if (cw_cli_configure_log(fresh, &log_err))
         cw_log_err(CW_LOG_ERROR, "config", "log options refused, the old ones stay", &log_err);

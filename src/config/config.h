@@ -338,6 +338,11 @@ cw_config *cw_config_ref(cw_config *config);
 /* NULL is fine. */
 void cw_config_unref(cw_config *config);
 
+/* Whether all keys of both have equal values. False also without memory. */
+bool cw_config_equal(const cw_config *a, const cw_config *b);
+/* Append the names of the keys whose values differ and that only a restart changes:
+ * "limits.tokens, mcp.path". Errors are sticky in `out`. */
+void cw_config_restart_keys(const cw_config *a, const cw_config *b, cw_buf *out);
 /* Append the effective configuration as YAML with every key, its value and a comment; reading that
  * text gives an equal configuration. Errors are sticky in `out`. */
 void cw_config_show(const cw_config *config, cw_buf *out);

@@ -4,6 +4,8 @@
  * The values are first written as JSON through the table, which knows how each
  * type is spelled, then printed beside the table, which knows the comments.
  */
+#include <stdio.h>
+
 #include "config/keys/keys.h"
 #include "config/syntax/quote.h"
 
@@ -166,4 +168,51 @@ void cw_config_show(const cw_config *config, cw_buf *out)
         out->code = rc;
     cw_buf_done(&json);
     cw_arena_done(&arena);
+}
+
+/* ---- differences ---- */
+
+static void write_value(const cw_key *key, const void *base, cw_buf *out)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    key->type->write(&w, key, cw_key_const_field(key, base));
+    if (cw_json_writer_end(&w, NULL) && !out->code)
+        out->code = CW_NOMEM;
+}
+
+static bool same_value(const cw_key *key, const cw_config *a, const cw_config *b)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf x;
+    CW_CLEANUP(cw_buf_done) cw_buf y;
+    cw_buf_init(&x, JSON_MAX);
+    cw_buf_init(&y, JSON_MAX);
+    write_value(key, a, &x);
+    write_value(key, b, &y);
+    return !x.code && !y.code && cw_str_eq(cw_buf_str(&x), cw_buf_str(&y));
+}
+
+bool cw_config_equal(const cw_config *a, const cw_config *b)
+{
+    return same_value(&cw_config_root, a, b);
+}
+
+static void add_restart_keys(const cw_key *keys, cw_str prefix, const cw_config *a,
+                             const cw_config *b, cw_buf *out)
+{
+    for (const cw_key *key = keys; key->name; key++) {
+        char name[CW_KEY_HELP_SIZE];
+        snprintf(name, sizeof name, "%.*s%s", CW_STR_ARG(prefix), key->name);
+        if (key->needs_restart && !same_value(key, a, b))
+            cw_buf_printf(out, "%s%s", out->n ? ", " : "", name);
+        if (key->type != &cw_type_section)
+            continue;
+        snprintf(name, sizeof name, "%.*s%s.", CW_STR_ARG(prefix), key->name);
+        add_restart_keys(key->children, cw_str_from(name), a, b, out);
+    }
+}
+
+void cw_config_restart_keys(const cw_config *a, const cw_config *b, cw_buf *out)
+{
+    add_restart_keys(cw_config_root.children, CW_STR(""), a, b, out);
 }

@@ -45,6 +45,18 @@ test("the schema is a complete 2020-12 schema", () => {
     }
 });
 
+test("the keys that need a restart are those that the documents list", () => {
+    const section = /## Reload and restart\n(.*?)\n## /s.exec(docs)[1];
+    const listed = section.match(/^- .*$/gm).flatMap((line) => line.match(/`[a-z_.]+`/g));
+    // Only the first issuer needs one, and only without a database.
+    const conditional = ["`access.issuers`", "`store.path`"];
+    const fixed = leaves(schema).filter(([, sub]) => /needs a restart$/.test(sub.description));
+    assert.deepEqual(
+        [...new Set([...fixed.map(([key]) => `\`${key}\``), ...conditional])].sort(),
+        [...new Set(listed)].sort(),
+    );
+});
+
 // The configuration takes them as texts; only those who speak to services know them.
 test("words of sources that are not known are reported with the line of their source", async () => {
     const file = write(`sources:

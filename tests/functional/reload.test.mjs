@@ -110,10 +110,12 @@ suite("a changed configuration", { concurrency: true }, () => {
         assert.match(readFileSync(file, "utf8"), /serve: stopped/);
     });
 
-    test("of listen and loops waits for a restart, and says so", async () => {
+    test("of listen, loops and other fixed keys waits for a restart, and says so", async () => {
         const server = await start({ loops: 1 });
-        await server.change({ loops: 2 });
-        await server.untilLogged(/warn config: changes of listen and loops wait for a restart/);
+        await server.change({ loops: 2, limits: { tokens: 5 }, mcp: { path: "/other" } });
+        await server.untilLogged(
+            /warn config: changes wait for a restart keys="loops, limits\.tokens, mcp\.path"/,
+        );
         assert.equal((await exchange(server, health())).status, 200);
         await server.stop();
     });

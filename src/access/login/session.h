@@ -11,7 +11,7 @@
  *     resume   remembered by the loop for a minute, else looked up by the store's thread
  *     end      the row goes, and with it what the loops remember
  *
- * It ends, and with it what it opened (session_watch.h), when it was not used for idle_ms,
+ * It ends, and with it what it opened (login_watch.h), when it was not used for idle_ms,
  * lifetime_ms after it was opened, and at once when the account is blocked or removed, or gets
  * another password or role (a trigger of the database). Use is written down eight times in idle_ms,
  * not more often: a session lasts up to an eighth less than idle_ms after its last request.

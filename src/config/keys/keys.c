@@ -250,7 +250,7 @@ static const cw_key limits_keys[] = {
      FIELD(limits.subscriptions), .min = 0, .max = MAX_CONNECTIONS},
     {"tokens", &cw_type_integer,
      "Cached verified tokens of issuers, for each event loop; maximum 16 MB of them",
-     FIELD(limits.tokens), .min = 1, .max = 1000000},
+     FIELD(limits.tokens), .needs_restart = true, .min = 1, .max = 1000000},
     {"rates", &cw_type_section, "Rates of calls: N/s, N/m or N/h, optionally with \"burst N\"",
      .children = cw_rates_keys},
     {"calls_per_tool", &cw_type_integer, "Calls of one tool running at once; 0 is no limit",
@@ -307,7 +307,7 @@ static const cw_key plugins_keys[] = {
      FIELD(plugins.data)},
     {"host", &cw_type_path,
      "Path of causeway-plugin-host; null is the one that was built or installed with this program",
-     FIELD(plugins.host)},
+     FIELD(plugins.host), .needs_restart = true},
     {"workers", &cw_type_integer, "Processes of one plugin, for each event loop",
      FIELD(plugins.workers), .min = 1, .max = 64},
     {"queue", &cw_type_integer,
@@ -332,7 +332,7 @@ static const cw_key store_keys[] = {
     {"path", &cw_type_path,
      "Path of the database. The server creates it (mode 0600) at start if it does not exist. It "
      "does not start with an unusable database; it waits for a locked one. null is none",
-     FIELD(store.path)},
+     FIELD(store.path), .needs_restart = true},
     {0},
 };
 
@@ -372,8 +372,8 @@ static const cw_key client_keys[] = {
 
 static const cw_key mcp_keys[] = {
     {"path", &cw_type_text, "Path of the endpoint. Its server card is at /server-card below it",
-     FIELD(mcp.path), .is_valid = cw_names_is_path, .expected = "a path such as \"/mcp\"",
-     .pattern = CW_NAMES_PATH_PATTERN},
+     FIELD(mcp.path), .needs_restart = true, .is_valid = cw_names_is_path,
+     .expected = "a path such as \"/mcp\"", .pattern = CW_NAMES_PATH_PATTERN},
     {"legacy_sessions", &cw_type_bool,
      "Create sessions for clients of protocol versions before 2026", FIELD(mcp.legacy_sessions)},
     {"session_lifetime", &cw_type_duration, "Lifetime of a session", FIELD(mcp.session_ms),
@@ -496,7 +496,7 @@ static const cw_key login_keys[] = {
     {"enabled", &cw_type_bool, "Users may log in with a browser; needs store.path",
      FIELD(access.login.enabled)},
     {"path", &cw_type_text, "Path of the login page", FIELD(access.login.path),
-     .is_valid = cw_names_is_path, .expected = "a path such as \"/login\"",
+     .needs_restart = true, .is_valid = cw_names_is_path, .expected = "a path such as \"/login\"",
      .pattern = CW_NAMES_PATH_PATTERN},
     {"idle", &cw_type_duration, "Time without activity after which a session ends",
      FIELD(access.login.idle_ms), .min = 1000, .max = 7 * (uint64_t)DAY_MS},
@@ -564,11 +564,11 @@ static const cw_key role_keys[] = {
 
 static const cw_key top_keys[] = {
     {"listen", &cw_type_items, "Addresses to listen on: one or a list of them", FIELD(listen),
-     .min = 1, .max = MAX_LISTENERS, .children = listener_keys,
+     .needs_restart = true, .min = 1, .max = MAX_LISTENERS, .children = listener_keys,
      .item_size = sizeof(cw_config_listener), .item_defaults = &default_listener,
      .shorthand = &listener_keys[0]},
     {"loops", &cw_type_integer, "Event loops, each a thread; 0 is one per core", FIELD(loops),
-     .min = 0, .max = MAX_LOOPS},
+     .needs_restart = true, .min = 0, .max = MAX_LOOPS},
     {"tls", &cw_type_section, "Certificate of the listeners with \"tls: true\"",
      .children = tls_keys},
     {"hosts", &cw_type_strings,
@@ -634,7 +634,7 @@ const char *cw_key_help(const cw_key *key, char out[CW_KEY_HELP_SIZE])
     char range[CW_KEY_HELP_SIZE / 4] = "";
     if (key->type->range)
         key->type->range(key, range, sizeof range);
-    snprintf(out, CW_KEY_HELP_SIZE, "%s%s%s%s", key->help, range[0] ? " (" : "", range,
-             range[0] ? ")" : "");
+    snprintf(out, CW_KEY_HELP_SIZE, "%s%s%s%s%s", key->help, range[0] ? " (" : "", range,
+             range[0] ? ")" : "", key->needs_restart ? "; a change needs a restart" : "");
     return out;
 }

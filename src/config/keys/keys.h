@@ -58,6 +58,7 @@ struct cw_key {
     size_t line_offset;        /* items: of a uint32_t for the line it stands on; 0: none */
     const cw_key *shorthand;   /* items: the child that a plain string stands for, or NULL */
     bool is_required;          /* child of an item: no default */
+    bool needs_restart;        /* a reload does not change it; not for children of items */
     bool (*is_valid)(cw_str);  /* text, scalar; strings: each entry; pairs, mapped: each name */
     const char *expected;      /* the same: what it is, with an example */
     const char *pattern;       /* the same for the JSON Schema */
@@ -113,7 +114,8 @@ void cw_choice_write(cw_json_writer *w, const cw_choice *choices, int value);
 void cw_choice_describe(cw_json_writer *w, const cw_choice *choices);
 
 #define CW_KEY_HELP_SIZE 256u
-/* The help with the range behind it: "Longest request body (0 to 1GB)". Returns `out`. */
+/* The help with the range behind it: "Longest request body (0 to 1GB)", and a note if a change needs
+ * a restart. Returns `out`. */
 const char *cw_key_help(const cw_key *key, char out[CW_KEY_HELP_SIZE]);
 
 /* The field of `key` in the struct at `base`. */

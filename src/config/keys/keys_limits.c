@@ -74,7 +74,7 @@ const cw_key cw_audit_keys[] = {
     {"files", &cw_type_integer, "Number of rotated files to keep", FIELD(audit.files), .min = 1,
      .max = MAX_FILES},
     {"queue", &cw_type_size, "Records of calls that wait to be written", FIELD(audit.queue),
-     .min = 64u * KB, .max = GB},
+     .needs_restart = true, .min = 64u * KB, .max = GB},
     {"arguments", &cw_type_bool, "Record the arguments of calls, not only their hash",
      FIELD(audit.arguments)},
     {"arguments_size", &cw_type_size, "Maximum size of recorded arguments",
