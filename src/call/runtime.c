@@ -371,7 +371,9 @@ static void on_delivery(cw_message *message)
     if (old_state->settings.translations != rl->state->settings.translations)
         lists |= CW_CHANGED_TOOLS;
     cw_view_unref(old_view);
-    drop_views(rl);
+    /* A view follows from the catalogue and its caller alone. */
+    if (old_state->snapshot != rl->state->snapshot)
+        drop_views(rl);
     renew_cache(rl, old_state);
     sweep_retired(rl, rl->state);
     unhold(old_state);

@@ -21,17 +21,21 @@
 
 static void on_publish_again(uv_timer_t *timer);
 
-/* What was published last, with the callers and settings in force. Without success it is tried
- * again: loops must not go on with a catalogue whose sources are retired. */
+/* Publish the catalogue with the callers and settings in force, unless all are published already.
+ * After a failure it is tried again: loops must not go on with a catalogue whose sources are
+ * retired. */
 static void publish(cw_app *b, cw_source *const *retired, size_t n_retired)
 {
     cw_err err = {0};
-    if (!b->snapshot)
+    if (!b->snapshot || !b->is_dirty)
         return;
     cw_code rc = cw_runtime_publish(b->runtime, cw_snapshot_ref(b->snapshot), b->anonymous,
                                     &b->settings, retired, n_retired, &err);
-    if (!rc)
+    b->is_dirty = rc != CW_OK;
+    if (!rc) {
+        cw_log(CW_LOG_DEBUG, "serve", "state published");
         return;
+    }
     cw_log_err(CW_LOG_ERROR, "serve", "the old catalogue stays for now", &err);
     if (b->is_open)
         uv_timer_start(&b->timer, on_publish_again, PUBLISH_PAUSE_MS, 0);
@@ -42,11 +46,21 @@ static void on_publish_again(uv_timer_t *timer)
     publish(timer->data, NULL, 0);
 }
 
+/* A caller with the same rights changes nothing. */
 static void set_anonymous(cw_app *b, cw_caller *caller)
 {
     cw_caller *old = b->anonymous;
+    if (cw_caller_equal(old, caller))
+        return;
     b->anonymous = cw_caller_ref(caller);
+    b->is_dirty = true;
     cw_caller_unref(old);
+}
+
+static void set_loading(cw_app *b, bool is_loading)
+{
+    b->is_dirty = b->is_dirty || b->settings.is_loading != is_loading;
+    b->settings.is_loading = is_loading;
 }
 
 static size_t add_texts(cw_str *to, size_t n, const cw_str *items, size_t n_items)
@@ -108,6 +122,7 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
     cw_app *b = ctx;
     cw_snapshot_unref(b->snapshot);
     b->snapshot = snapshot;
+    b->is_dirty = true;
     if (b->is_owner)
         use_owner(b);
     publish(b, retired, n_retired);
@@ -128,7 +143,7 @@ static void on_settled(void *ctx)
 static void on_loading_late(uv_timer_t *timer)
 {
     cw_app *b = timer->data;
-    b->settings.is_loading = false;
+    set_loading(b, false);
     publish(b, NULL, 0);
 }
 
@@ -139,10 +154,8 @@ static void on_loading(bool is_loading, void *ctx)
         uv_timer_start(&b->loading, on_loading_late, CW_CATALOGUE_WAIT_MS, 0);
     else
         uv_timer_stop(&b->loading);
-    bool is_new = b->settings.is_loading != is_loading;
-    b->settings.is_loading = is_loading;
-    if (is_new)
-        publish(b, NULL, 0);
+    set_loading(b, is_loading);
+    publish(b, NULL, 0);
 }
 
 /* ---- the audit ---- */
@@ -183,7 +196,7 @@ static void on_status(void *ctx, const cw_err *err)
         cw_log(CW_LOG_INFO, "store", "the database can be used again");
 }
 
-/* Also when nothing is new for the anonymous: other callers may see something else now. */
+/* Callers who have logged in are checked on their loops (login_watch.h). */
 static void on_anonymous(cw_message *message)
 {
     cw_app *b = CW_CONTAINER(message, cw_app, on_anonymous);
@@ -254,11 +267,9 @@ static void on_token(cw_login_waiter *w, const cw_login *login)
     cw_app *b = CW_CONTAINER(w, cw_app, token_login);
     bool is_checked = login->status == CW_LOGIN_OK || login->status == CW_LOGIN_WRONG;
     b->is_read = true;
-    if (!is_checked || login->caller == b->anonymous)
+    if (!is_checked)
         return;
-    if (login->status == CW_LOGIN_WRONG && b->anonymous == b->configured)
-        return;
-    if (login->status == CW_LOGIN_WRONG)
+    if (login->status == CW_LOGIN_WRONG && !cw_caller_equal(b->anonymous, b->configured))
         cw_log(CW_LOG_WARN, "access", "the token of this program is refused");
     set_anonymous(b, login->caller ? login->caller : b->configured);
     publish(b, NULL, 0);
@@ -297,30 +308,31 @@ static cw_code read_caller(cw_app *b)
                       : cw_accounts_read_anonymous(b->accounts, on_read, b);
 }
 
-/* What the database says: what the anonymous may do, and what was ordered. */
-static void read_store(cw_app *b)
+/* Read the rights of the anonymous caller and the admin requests. False: not now, but later. */
+static bool read_store(cw_app *b)
 {
     cw_err err = {0};
     cw_code rc = read_caller(b);
     if (!rc)
         rc = cw_admin_requests_read(&b->requests, cw_accounts_store(b->accounts));
     if (!rc)
-        return;
+        return true;
     cw_fail(&err, rc, "%s", cw_code_text(rc));
-    cw_log_err(CW_LOG_WARN, "serve", "a change of the database is looked at later", &err);
+    cw_log_err(CW_LOG_WARN, "serve", "a change of the database is read later", &err);
     uv_timer_start(&b->again, on_retry, RETRY_PAUSE_MS, 0);
+    return false;
 }
 
 static void on_retry(uv_timer_t *timer)
 {
-    read_store(timer->data);
+    (void)read_store(timer->data);
 }
 
 static void on_store_changed(cw_message *message)
 {
     cw_app *b = CW_CONTAINER(message, cw_app, on_store_changed);
     if (b->has_store && b->is_open)
-        read_store(b);
+        (void)read_store(b);
 }
 
 static void on_change(void *ctx)
@@ -377,19 +389,20 @@ static void use_sessions(cw_app *b, const cw_config *config)
 }
 
 /* Use the roles of a configuration. With a database the anonymous role is read again, and until
- * then it stays as it is. */
-static void use_roles(cw_app *b, cw_caller *configured, cw_roles *roles)
+ * then it stays as it is. True: on_anonymous follows, and publishes. */
+static bool use_roles(cw_app *b, cw_caller *configured, cw_roles *roles)
 {
     cw_caller_unref(b->configured);
     b->configured = cw_caller_ref(configured);
     if (b->accounts)
         cw_accounts_set_roles(b->accounts, roles);
     if (b->has_store)
-        read_store(b);
-    else if (b->token.p && b->accounts)
+        return read_store(b) && !b->token.p;
+    if (b->token.p && b->accounts)
         check_token(b);
     else if (!b->is_owner || !b->snapshot)
         set_anonymous(b, configured);
+    return false;
 }
 
 /* ---- configuration ---- */
@@ -498,7 +511,8 @@ static void drop_draft(draft *d)
     cw_issuers_drop(d->issuers);
 }
 
-static void use_draft(cw_app *b, draft *d)
+/* True as of use_roles. */
+static bool use_draft(cw_app *b, draft *d)
 {
     cw_translations_unref(b->translations);
     b->translations = d->translations;
@@ -506,11 +520,26 @@ static void use_draft(cw_app *b, draft *d)
         cw_audit_use(b->audit, d->audit);
     if (b->issuers)
         cw_issuers_use(b->issuers, d->issuers);
-    use_roles(b, d->configured, d->roles);
-    use_sessions(b, b->settings.config);
     d->translations = NULL;
     d->audit = NULL;
     d->issuers = NULL;
+    use_sessions(b, b->settings.config);
+    return use_roles(b, d->configured, d->roles);
+}
+
+/* Settings of a configuration that differs from the one in force. An equal one keeps the settings
+ * with their revision, so that no cached document is dropped. */
+static void use_settings(cw_app *b, cw_config *config, cw_translations *translations)
+{
+    const cw_runtime_settings old = b->settings;
+    if (old.config && old.translations == translations && cw_config_equal(old.config, config))
+        return;
+    b->settings = settings_of(b, config);
+    b->settings.translations = translations;
+    b->settings.config = config;
+    b->settings.revision = old.revision + 1;
+    b->settings.is_loading = old.is_loading;
+    b->is_dirty = true;
 }
 
 cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
@@ -522,25 +551,26 @@ cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
         drop_draft(&d);
         return rc;
     }
-    b->settings = settings_of(b, config);
-    b->settings.translations = d.translations;
-    b->settings.config = cw_config_ref(config);
-    b->settings.revision = old.revision + 1;
-    b->settings.is_loading = old.is_loading;
+    bool was_dirty = b->is_dirty;
+    use_settings(b, config, d.translations);
     if (!b->anonymous)
         set_anonymous(b, d.configured); /* sources may publish at once */
     rc = cw_sources_configure(b->sources, config, err);
     if (rc) {
         b->settings = old;
-        cw_config_unref(config);
-    } else {
-        cw_config_unref(old.config);
-        use_draft(b, &d);
-        /* Roles and settings count from now on, whatever the sources still have to load. */
-        publish(b, NULL, 0);
+        b->is_dirty = was_dirty;
+        drop_draft(&d);
+        return rc;
     }
+    if (b->settings.config != old.config) {
+        cw_config_ref(config);
+        cw_config_unref(old.config);
+    }
+    /* Roles and settings are in force from now on, also while sources are still loading. */
+    if (!use_draft(b, &d))
+        publish(b, NULL, 0);
     drop_draft(&d);
-    return rc;
+    return CW_OK;
 }
 
 /* ---- begin and end ---- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* app.h - what stands behind the doors of a running server: sources, catalogue, callers.
+/* app.h - the parts of a running server behind its doors: sources, catalogue, callers.
  *
- * Puts together spawner, sources and bridge, and keeps what was published last, so
- * that either half of it (the catalogue, or callers and settings) can be replaced
- * alone.
+ * Connects spawner, sources and runtime, and keeps the last published state, so that the catalogue
+ * and the callers and settings can be replaced separately. A reload, or a change of the database,
+ * publishes once, and only if the state differs.
  *
  *     open -> configure -> wait -> attach -> (the loops start) -> started
  *     ... configure (reload) ...
@@ -34,7 +34,8 @@ typedef struct cw_app {
     cw_audit *audit; /* may be switched off */
     cw_sources *sources;
     cw_sources_health health; /* of the services */
-    cw_snapshot *snapshot;    /* published last; NULL: none yet */
+    cw_snapshot *snapshot;    /* the latest; NULL: none yet */
+    bool is_dirty;            /* the state differs from the published one */
     cw_accounts *accounts;    /* NULL: nobody can log in */
     bool has_store;           /* with a database */
     cw_issuers *issuers;      /* NULL like accounts */

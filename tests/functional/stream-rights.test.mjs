@@ -1,0 +1,235 @@
+// Streams and the rights of their callers: a revoked token ends the streams it opened and no others,
+// and a reload without a change ends none.
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";
+import { close, freePort, startForger } from "./support/issuer.mjs";
+import { EventStream, modern, reloadBridge, startBridge } from "./support/mcp.mjs";
+import { patience } from "./support/programs.mjs";
+import { eventually, pause } from "./support/server.mjs";
+
+const alice = basic("alice", "s3cret");
+const bob = basic("bob", "b0b");
+const listChanged = "notifications/tools/list_changed";
+// The time in which a change takes effect on all loops, and a margin.
+const quiet = () => pause(900);
+
+async function listen(server, headers) {
+    const params = { notifications: { toolsListChanged: true } };
+    const stream = await EventStream.open(server, "subscriptions/listen", params, { headers });
+    assert.equal(stream.status, 200);
+    await stream.next();
+    return stream;
+}
+
+async function listenAll(server, all) {
+    const streams = {};
+    for (const [name, headers] of Object.entries(all)) {
+        streams[name] = await listen(server, headers);
+    }
+    return streams;
+}
+
+async function assertEnds(stream, why) {
+    await eventually(() => stream.ended, `the end of the stream: ${why}`, patience(2_000));
+    assert.equal(stream.events.at(-1).json.result.resultType, "complete");
+}
+
+function assertOpen(streams, why) {
+    for (const [name, stream] of Object.entries(streams)) {
+        assert.ok(!stream.ended, `${name} is open: ${why}`);
+        assert.equal(stream.events.length, 1, `${name} got nothing: ${why}`);
+    }
+}
+
+suite("a stream", { concurrency: true }, () => {
+    test("ends when its own token is revoked, and no other stream does", async (t) => {
+        const server = await startAccounts();
+        t.after(() => server.stop());
+        const [one, two] = [await server.token("alice"), await server.token("alice")];
+        const { revoked, ...others } = await listenAll(server, {
+            revoked: bearer(one.token),
+            kept: bearer(two.token),
+            password: alice,
+            bob,
+            anonymous: {},
+        });
+        await server.cli("token", "revoke", String(one.id));
+        await assertEnds(revoked, "its token is revoked");
+        await quiet();
+        assertOpen(others, "another token was revoked");
+        await server.cli("token", "revoke", String(two.id));
+        const { kept, ...rest } = others;
+        await assertEnds(kept, "its token is revoked");
+        await quiet();
+        assertOpen(rest, "both tokens were revoked");
+    });
+
+    test("still gets what changes after other credentials were revoked", async (t) => {
+        const server = await startAccounts();
+        t.after(() => server.stop());
+        const [one, two] = [await server.token("alice"), await server.token("alice")];
+        const kept = await listen(server, bearer(two.token));
+        await server.cli("token", "revoke", String(one.id));
+        await reloadBridge(server, { plugins: { folder: `${server.plugins}/none` } });
+        assert.equal((await kept.next()).method, listChanged);
+        assert.ok(!kept.ended);
+    });
+
+    test("ends when its account is blocked, removed, or has another password", async (t) => {
+        const server = await startAccounts();
+        t.after(() => server.stop());
+        await server.cli("account", "add", "carol", { input: "c" });
+        const { token } = await server.token("bob");
+        const { carol, ...others } = await listenAll(server, {
+            carol: basic("carol", "c"),
+            alice,
+            bob,
+            token: bearer(token),
+        });
+        await server.cli("account", "block", "carol");
+        await assertEnds(carol, "the account is blocked");
+        await server.cli("account", "password", "alice", { input: "another1" });
+        await assertEnds(others.alice, "the password was changed");
+        await quiet();
+        assertOpen({ bob: others.bob, token: others.token }, "other accounts were changed");
+        await server.cli("account", "remove", "bob");
+        await Promise.all([
+            assertEnds(others.bob, "the account was removed"),
+            assertEnds(others.token, "the account of its token was removed"),
+        ]);
+    });
+
+    test("ends when the rights of its caller change, and only then", async (t) => {
+        const server = await startAccounts();
+        t.after(() => server.stop());
+        const { token } = await server.token("alice");
+        let streams = await listenAll(server, { alice, token: bearer(token), bob });
+        await server.cli("role", "add", "guests");
+        await server.cli("role", "allow", "guests", "access content");
+        await quiet();
+        assertOpen(streams, "a role of no account was changed");
+        await server.cli("account", "grant", "bob", "guests");
+        await assertEnds(streams.bob, "it was given a role");
+        streams = { alice: streams.alice, token: streams.token, bob: await listen(server, bob) };
+        await server.cli("role", "deny", "guests", "access content");
+        await assertEnds(streams.bob, "its role lost a permission");
+        await quiet();
+        assertOpen({ alice: streams.alice, token: streams.token }, "a role of another was changed");
+        await server.cli("account", "revoke", "alice", "editor");
+        await Promise.all([
+            assertEnds(streams.alice, "a role was revoked"),
+            assertEnds(streams.token, "a role of its account was revoked"),
+        ]);
+    });
+});
+
+test("a change of an issuer ends the streams of its tokens, and no others", async (t) => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const forger = await startForger({ audience: `${url}/mcp` });
+    t.after(() => close(forger.server));
+    const issuer = { issuer: forger.url, allow_private: true };
+    const server = await startAccounts({
+        args: ["--listen", `127.0.0.1:${port}`],
+        config: { public_url: url, access: { issuers: [issuer] } },
+    });
+    t.after(() => server.stop());
+    const issued = bearer(await forger.sign({ exp: Math.floor(Date.now() / 1000) + 600 }));
+    const streams = await listenAll(server, {
+        issued,
+        token: bearer((await server.token("bob")).token),
+        alice,
+    });
+    await reloadBridge(server);
+    await server.cli("account", "add", "eve", { input: "e" });
+    await quiet();
+    assertOpen(streams, "nothing of these callers was changed");
+    await reloadBridge(server, { access: { issuers: [{ ...issuer, leeway: "7s" }] } });
+    await assertEnds(streams.issued, "its issuer was changed");
+    await quiet();
+    assertOpen({ token: streams.token, alice: streams.alice }, "an issuer was changed");
+    // The rights of a token without an account come from the database too.
+    const again = await listen(server, issued);
+    await server.cli("role", "allow", "authenticated", "more");
+    await assertEnds(again, "its role has another permission");
+});
+
+test("without a database a role of the configuration ends the streams of issuers' tokens", async (t) => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const forger = await startForger({ audience: `${url}/mcp` });
+    t.after(() => close(forger.server));
+    const server = await startBridge({
+        roles,
+        args: ["--listen", `127.0.0.1:${port}`],
+        config: { public_url: url, access: { issuers: [{ issuer: forger.url, allow_private: true }] } },
+    });
+    t.after(() => server.stop());
+    const headers = bearer(await forger.sign({ exp: Math.floor(Date.now() / 1000) + 600 }));
+    const stream = await listen(server, headers);
+    await reloadBridge(server, { debug_headers: true });
+    await quiet();
+    assertOpen({ stream }, "no right was changed");
+    await reloadBridge(server, { roles: { ...roles, authenticated: [discover, call, "more"] } });
+    await assertEnds(stream, "its role has another permission");
+});
+
+suite("a reload", { concurrency: true }, () => {
+    const start = async (t) => {
+        const server = await startAccounts({ config: { log: { level: "debug" } } });
+        t.after(() => server.stop());
+        server.published = () => server.stderr.split("state published").length - 1;
+        return server;
+    };
+    const everyone = async (server) =>
+        listenAll(server, { alice, token: bearer((await server.token("bob")).token), anonymous: {} });
+
+    test("without a change publishes nothing and keeps every stream", async (t) => {
+        const server = await start(t);
+        const streams = await everyone(server);
+        await quiet();
+        const before = server.published();
+        assert.ok(before > 0);
+        await reloadBridge(server);
+        await reloadBridge(server);
+        await quiet();
+        assertOpen(streams, "nothing was changed");
+        assert.equal(server.published(), before);
+    });
+
+    test("of a role ends the streams it concerns, and sends one list_changed to the others", async (t) => {
+        const server = await start(t);
+        const streams = await everyone(server);
+        await quiet();
+        const before = server.published();
+        const anonymous = [discover, call, "access content"];
+        await reloadBridge(server, { roles: { ...roles, anonymous } });
+        assert.equal((await streams.anonymous.next()).method, listChanged);
+        await assertEnds(streams.token, "everyone may do more");
+        await quiet();
+        assert.equal(streams.anonymous.events.length, 2);
+        assert.ok(!streams.alice.ended, "an editor had the permission before");
+        assert.equal(server.published(), before + 1);
+    });
+
+    test("of a setting publishes once", async (t) => {
+        const server = await start(t);
+        const streams = await everyone(server);
+        await quiet();
+        const before = server.published();
+        await reloadBridge(server, { debug_headers: true });
+        await quiet();
+        assertOpen(streams, "no list and no right was changed");
+        assert.equal(server.published(), before + 1);
+    });
+
+    test("is not caused by a change of the database that concerns no caller", async (t) => {
+        const server = await start(t);
+        const before = server.published();
+        await server.cli("account", "add", "dave", { input: "d" });
+        await quiet();
+        assert.equal(server.published(), before);
+        assert.equal((await modern(server, "tools/list", {}, { headers: basic("dave", "d") })).status, 200);
+    });
+});
