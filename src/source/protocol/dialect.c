@@ -121,24 +121,6 @@ void cw_request_template_drop_id(const cw_protocol_opts *protocol,
     }
 }
 
-void cw_request_template_write_notification(const cw_protocol_opts *protocol, cw_str method,
-                                            cw_str params, cw_buf *out)
-{
-    const cw_dialect *d = protocol->dialect;
-    if (params.n == 0 && d->needs_params)
-        params = CW_STR("[]");
-    cw_buf_add(out, d->version        ? CW_STR("{\"jsonrpc\":\"2.0\",")
-                    : d->needs_params ? CW_STR("{\"id\":null,") /* of 1.0 */
-                                      : CW_STR("{"));
-    cw_buf_printf(out, "\"%.*s\":", CW_STR_ARG(d->names[CW_MEMBER_METHOD]));
-    cw_json_escape(out, method);
-    if (params.n) {
-        cw_buf_printf(out, ",\"%s\":", d->params);
-        cw_buf_add(out, params);
-    }
-    cw_buf_add_char(out, '}');
-}
-
 /* ---- in ---- */
 
 bool cw_dialect_is_null(const cw_json *v)

@@ -84,9 +84,6 @@ void cw_request_template_write(const cw_protocol_opts *protocol, const cw_reques
 /* Make a request that was written one without an id, which asks for no answer. */
 void cw_request_template_drop_id(const cw_protocol_opts *protocol,
                                  cw_str pieces[CW_REQUEST_TEMPLATE_PIECES]);
-/* Append such a request. */
-void cw_request_template_write_notification(const cw_protocol_opts *protocol, cw_str method,
-                                            cw_str params, cw_buf *out);
 
 /* ---- in ---- */
 

@@ -1,83 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shared_conn.c - calls on their way from a loop to the connection on the main loop, and back. */
+/* shared_conn.c - the one connection of a service, on the main loop, and the calls that travel from
+ * the other loops to it and back.
+ *
+ *     CLOSED ─► OPENING ─► WAITING ─► INIT_CALLS ─► READY
+ *        ▲         │          │           │           │
+ *        └─────────┴──────────┴───────────┴───────────┘ the channel ended
+ */
+#include "source/upstream/shared_conn.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "source/upstream/shared_conn_int.h"
+#include "source/upstream/upstream_int.h"
 
-#define SCRATCH_MAX (1024u * 1024u)
+#define PAUSE_MIN_MS 250u
+#define PAUSE_MAX_MS 15000u
+#define LOGGED_MAX 65536u /* of an invalid message */
 
-/* ---- the hub ---- */
+static void go_on(cw_shared_conn *shared);
+static void open_channel(cw_shared_conn *shared);
+static void flush(cw_shared_conn *shared);
 
-static void on_unused(cw_message *message);
-static void on_unused_dropped(cw_message *message);
-
-cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_shared_conn **ret,
-                           cw_err *err)
-{
-    cw_shared_conn *shared = calloc(1, sizeof *shared);
-    if (!shared)
-        return cw_fail_nomem(err);
-    atomic_init(&shared->refs, 1);
-    atomic_init(&shared->users, 0);
-    atomic_init(&shared->is_retired, false);
-    atomic_init(&shared->last_id, 0);
-    pthread_mutex_init(&shared->lock, NULL);
-    shared->service = cw_endpoint_ref(s);
-    shared->opts = *opts;
-    shared->all.all_prev = shared->all.all_next = &shared->all;
-    shared->waiting.prev = shared->waiting.next = &shared->waiting;
-    shared->pending.prev = shared->pending.next = &shared->pending;
-    cw_arena_init(&shared->scratch, SCRATCH_MAX);
-    cw_oauth_token_init(&shared->oauth, s, opts->loop, cw_shared_conn_on_token);
-    cw_deadline_list_init(&shared->limit, s->config.timeout_ms, cw_shared_conn_on_limit);
-    cw_deadline_list_init(&shared->first, s->config.timeout_ms, cw_shared_conn_on_idle);
-    cw_loop_watch(opts->loop, &shared->limit);
-    cw_loop_watch(opts->loop, &shared->first);
-    shared->unused = (cw_message){.fn = on_unused, .drop = on_unused_dropped};
-    *ret = shared;
-    return CW_OK;
-}
-
-cw_shared_conn *cw_shared_conn_ref(cw_shared_conn *shared)
-{
-    atomic_fetch_add(&shared->refs, 1);
-    return shared;
-}
-
-void cw_shared_conn_unref(cw_shared_conn *shared)
-{
-    if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
-        return;
-    cw_endpoint_unref(shared->service);
-    cw_arena_done(&shared->scratch);
-    pthread_mutex_destroy(&shared->lock);
-    free(shared);
-}
-
-void cw_shared_conn_acquire(cw_shared_conn *shared)
-{
-    atomic_fetch_add(&shared->users, 1);
-}
-
-void cw_shared_conn_release(cw_shared_conn *shared)
-{
-    if (atomic_fetch_sub(&shared->users, 1) == 1 && atomic_exchange(&shared->is_retired, false))
-        cw_loop_post(shared->opts.loop, &cw_shared_conn_ref(shared)->unused);
-}
-
-bool cw_shared_conn_is_compatible(const cw_shared_conn *shared, const cw_endpoint *s,
-                                  size_t answer_size)
-{
-    return shared->opts.answer_size == answer_size &&
-           cw_endpoint_is_same_protocol(shared->service, s);
-}
-
-cw_str cw_shared_conn_problem(const cw_shared_conn *shared)
-{
-    return cw_str_from(shared->problem);
-}
-
-uint64_t cw_shared_conn_number(cw_shared_conn *shared)
+static uint64_t next_number(cw_shared_conn *shared)
 {
     return atomic_fetch_add_explicit(&shared->last_id, 1, memory_order_relaxed) + 1;
 }
@@ -143,8 +89,8 @@ static void on_reply(cw_message *message)
     free_call(call);
 }
 
-void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_parsed_message *answer,
-                           const char *why)
+static void finish(cw_shared_conn_call *call, cw_client_end end, cw_parsed_message *answer,
+                   const char *why)
 {
     cw_deadline_clear(&call->deadline);
     call->end = end;
@@ -156,11 +102,502 @@ void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_pars
     cw_loop_post(call->loop, &call->message);
 }
 
+/* ---- rings ---- */
+
+static void put(cw_shared_conn_call *ring, cw_shared_conn_call *call)
+{
+    call->next = ring;
+    call->prev = ring->prev;
+    call->prev->next = call;
+    ring->prev = call;
+}
+
+static void take_out(cw_shared_conn_call *call)
+{
+    call->prev->next = call->next;
+    call->next->prev = call->prev;
+}
+
+static void remember(cw_shared_conn *shared, cw_shared_conn_call *call)
+{
+    cw_shared_conn_call **bucket = &shared->buckets[call->id % CW_SHARED_CONN_BUCKETS];
+    call->same = *bucket;
+    *bucket = call;
+    put(&shared->pending, call);
+}
+
+static void forget(cw_shared_conn *shared, cw_shared_conn_call *call)
+{
+    cw_shared_conn_call **at = &shared->buckets[call->id % CW_SHARED_CONN_BUCKETS];
+    while (*at && *at != call)
+        at = &(*at)->same;
+    if (*at)
+        *at = call->same;
+    take_out(call);
+}
+
+static cw_shared_conn_call *find(cw_shared_conn *shared, uint64_t id)
+{
+    cw_shared_conn_call *call = shared->buckets[id % CW_SHARED_CONN_BUCKETS];
+    while (call && call->id != id)
+        call = call->same;
+    return call;
+}
+
+/* ---- the end of a connection ---- */
+
+static void on_channel_closed(void *ctx)
+{
+    cw_shared_conn_unref(ctx);
+}
+
+static void fail_ring(cw_shared_conn *shared, cw_shared_conn_call *ring, cw_client_end end,
+                      const char *why)
+{
+    while (ring->next != ring) {
+        cw_shared_conn_call *call = ring->next;
+        if (ring == &shared->pending)
+            forget(shared, call);
+        else
+            take_out(call);
+        finish(call, end, NULL, why);
+    }
+}
+
+static void close_channel(cw_shared_conn *shared)
+{
+    shared->state = CW_SHARED_CONN_CLOSED;
+    shared->was_noted = false;
+    cw_upstream_login_cancel(&shared->login);
+    if (shared->channel)
+        cw_channel_close(shared->channel);
+    shared->channel = NULL;
+}
+
+static void disconnect(cw_shared_conn *shared, cw_client_end end, const char *why)
+{
+    close_channel(shared);
+    fail_ring(shared, &shared->pending, CW_CLIENT_LOST, why);
+    fail_ring(shared, &shared->waiting, end, why);
+}
+
+static void pause_next(cw_shared_conn *shared)
+{
+    uint64_t ms = (uint64_t)PAUSE_MIN_MS << (shared->failures < 6 ? shared->failures : 6);
+    shared->failures++;
+    shared->retry_at = cw_loop_now(shared->opts.loop) + (ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS);
+}
+
+/* Somebody else's words without our secrets, which are looked for before anything is cut. */
+static void hide(const cw_shared_conn *shared, cw_str words, char ret[CW_SHARED_CONN_WHY])
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_secrets_write(&shared->service->secrets, words, &text);
+    if (!text.code)
+        cw_oauth_token_redact(&shared->login.oauth, text.p, text.n);
+    snprintf(ret, CW_SHARED_CONN_WHY, "%.*s", text.code ? 0 : (int)text.n, text.n ? text.p : "");
+}
+
+/* It could not be opened, or what it said first was not what it should be. */
+static void give_up(cw_shared_conn *shared, cw_client_end end, const char *why)
+{
+    char problem[CW_SHARED_CONN_WHY];
+    hide(shared, cw_str_from(why), problem);
+    memcpy(shared->problem, problem, sizeof problem);
+    pause_next(shared);
+    disconnect(shared, end, problem);
+}
+
+static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
+{
+    (void)ch;
+    cw_shared_conn *shared = ctx;
+    bool was_ready = shared->state == CW_SHARED_CONN_READY;
+    bool is_refused = shared->state == CW_SHARED_CONN_OPENING && code == CW_DECLINED;
+    char problem[CW_SHARED_CONN_WHY];
+    hide(shared, cw_str_from(why), problem);
+    cw_log(CW_LOG_INFO, "source", "connection ended", CW_KV("source", shared->service->config.name),
+           CW_KV("problem", cw_str_from(problem)));
+    if (is_refused)
+        cw_oauth_token_drop(&shared->login.oauth);
+    if (is_refused && shared->has_old_token) {
+        close_channel(shared);
+        go_on(shared); /* with another one */
+        return;
+    }
+    if (!was_ready) {
+        give_up(shared, is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, problem);
+        return;
+    }
+    memcpy(shared->problem, problem, sizeof problem);
+    close_channel(shared);
+    fail_ring(shared, &shared->pending,
+              code == CW_LIMIT     ? CW_CLIENT_TOO_LARGE
+              : code == CW_INVALID ? CW_CLIENT_GARBAGE
+                                   : CW_CLIENT_LOST,
+              problem);
+    go_on(shared);
+}
+
+/* ---- what is said first ---- */
+
+/* A call that was cancelled goes home without having been sent. */
+static bool is_unwanted(cw_shared_conn_call *call)
+{
+    if (!atomic_load(&call->is_cancelled))
+        return false;
+    finish(call, CW_CLIENT_LOST, NULL, "it was cancelled");
+    return true;
+}
+
+static void flush(cw_shared_conn *shared)
+{
+    while (shared->state == CW_SHARED_CONN_READY && shared->waiting.next != &shared->waiting) {
+        cw_shared_conn_call *call = shared->waiting.next;
+        cw_str body = cw_str_make(call->body, call->n_body);
+        take_out(call);
+        if (is_unwanted(call))
+            continue;
+        cw_code rc = cw_channel_send(shared->channel, &body, 1);
+        if (rc == CW_OK && call->is_notice)
+            finish(call, CW_CLIENT_OK, NULL, "");
+        else if (rc == CW_OK)
+            remember(shared, call);
+        else
+            finish(call, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL,
+                   "too much waits to be sent");
+    }
+}
+
+/* ---- the login ---- */
+
+static cw_shared_conn *of_login(cw_upstream_login *login)
+{
+    return CW_CONTAINER(login, cw_shared_conn, login);
+}
+
+static void on_token(cw_upstream_login *login)
+{
+    open_channel(of_login(login));
+}
+
+static uint64_t next_login_id(cw_upstream_login *login)
+{
+    return next_number(of_login(login));
+}
+
+static cw_code send_init_call(cw_upstream_login *login, cw_err *err)
+{
+    cw_code rc = cw_channel_send(of_login(login)->channel, login->body, CW_REQUEST_TEMPLATE_PIECES);
+    return rc ? cw_fail(err, rc, "cannot be sent") : CW_OK;
+}
+
+static void on_logged_in(cw_upstream_login *login)
+{
+    cw_shared_conn *shared = of_login(login);
+    shared->state = CW_SHARED_CONN_READY;
+    shared->failures = 0;
+    shared->problem[0] = 0;
+    flush(shared);
+}
+
+static void on_login_failed(cw_upstream_login *login, cw_client_end end, const char *why)
+{
+    give_up(of_login(login), end, why);
+}
+
+static const cw_upstream_login_ops login_ops = {
+    .on_token = on_token,
+    .next_id = next_login_id,
+    .send = send_init_call,
+    .on_done = on_logged_in,
+    .on_failed = on_login_failed,
+    .error_end = CW_CLIENT_CONNECT,
+};
+
+static void send_init_calls(cw_shared_conn *shared)
+{
+    shared->state = CW_SHARED_CONN_INIT_CALLS;
+    cw_upstream_login_continue(&shared->login);
+}
+
+static void on_init_response(cw_shared_conn *shared, cw_parsed_message *message)
+{
+    cw_client_response answer = {.type = CW_STR("application/json"),
+                                 .body = cw_str_make(message->text, message->n)};
+    cw_upstream_reply reply = {
+        .end = CW_CLIENT_OK, .answer = &answer, .why = "", .message = message};
+    if (cw_upstream_login_accept(&shared->login, &reply))
+        cw_upstream_login_continue(&shared->login);
+}
+
+/* ---- what comes in ---- */
+
+static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *message)
+{
+    if (shared->state == CW_SHARED_CONN_INIT_CALLS && id == shared->login.id) {
+        on_init_response(shared, message);
+        return;
+    }
+    cw_shared_conn_call *call = find(shared, id);
+    if (!call)
+        return; /* its time was up */
+    forget(shared, call);
+    finish(call, CW_CLIENT_OK, cw_parsed_message_ref(message), "");
+}
+
+/* The only call that waits for an answer; NULL: there is none, or there are several. */
+static cw_shared_conn_call *only_pending(const cw_shared_conn *shared)
+{
+    cw_shared_conn_call *call = shared->pending.next;
+    return call != &shared->pending && call == shared->pending.prev ? call : NULL;
+}
+
+/* An error that names no call: clear only where one call waits. */
+static void on_error_without_id(cw_shared_conn *shared, cw_parsed_message *message)
+{
+    cw_shared_conn_call *call = only_pending(shared);
+    if (shared->state == CW_SHARED_CONN_INIT_CALLS)
+        on_init_response(shared, message);
+    else if (call)
+        on_answer(shared, call->id, message);
+}
+
+static void on_request(cw_shared_conn *shared, const cw_incoming *incoming)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, shared->opts.answer_size);
+    cw_dialect_reply(&shared->service->protocol, incoming->request_id,
+                     cw_endpoint_reply(shared->service, incoming->method, incoming->params), &text);
+    cw_str all = cw_buf_str(&text);
+    /* Where it cannot be sent the service finds out for itself that nobody answers. */
+    if (!text.code)
+        (void)!cw_channel_send(shared->channel, &all, 1);
+}
+
+static void on_notice(cw_shared_conn *shared, cw_str method)
+{
+    const cw_config_strings *names = &shared->service->config.announcements;
+    for (size_t i = 0; i < names->n; i++) {
+        if (cw_str_eq(names->items[i], method) && shared->opts.announced && !shared->is_closing) {
+            shared->opts.announced(shared->opts.ctx);
+            return;
+        }
+    }
+}
+
+static void log_invalid(cw_shared_conn *shared, const char *why, cw_str message)
+{
+    if (shared->was_noted)
+        return;
+    shared->was_noted = true;
+    char begin[CW_SHARED_CONN_WHY];
+    hide(shared, cw_str_make(message.p, message.n < LOGGED_MAX ? message.n : LOGGED_MAX), begin);
+    cw_log(CW_LOG_WARN, "source", "a message that makes no sense is ignored, as are others like it",
+           CW_KV("source", shared->service->config.name), CW_KV("problem", cw_str_from(why)),
+           CW_KV("message", cw_str_from(begin)));
+}
+
+static void on_parsed(cw_shared_conn *shared, cw_parsed_message *message)
+{
+    cw_incoming incoming = {0};
+    cw_dialect_classify(&shared->service->protocol, message->root, &incoming);
+    switch (incoming.kind) {
+    case CW_INCOMING_RESPONSE:
+        on_answer(shared, incoming.id, message);
+        return;
+    case CW_INCOMING_ERROR_WITHOUT_ID:
+        on_error_without_id(shared, message);
+        return;
+    case CW_INCOMING_REQUEST:
+        on_request(shared, &incoming);
+        return;
+    case CW_INCOMING_NOTIFICATION:
+        on_notice(shared, incoming.method);
+        return;
+    case CW_INCOMING_GREETING:
+        if (shared->state == CW_SHARED_CONN_WAITING)
+            send_init_calls(shared);
+        return;
+    case CW_INCOMING_INVALID:
+        log_invalid(shared, incoming.why ? incoming.why : "",
+                    cw_str_make(message->text, message->n));
+        return;
+    }
+}
+
+/* There is no memory for a message. Only where one call waits is it clear whose answer it was. */
+static void on_message_lost(cw_shared_conn *shared)
+{
+    cw_shared_conn_call *call = only_pending(shared);
+    if (!call)
+        return;
+    forget(shared, call);
+    finish(call, CW_CLIENT_NOMEM, NULL, "not enough memory for the answer");
+}
+
+static void on_message(cw_channel *ch, cw_str bytes, void *ctx)
+{
+    (void)ch;
+    cw_shared_conn *shared = ctx;
+    cw_err err = {0};
+    shared->received_at = cw_loop_now(shared->opts.loop);
+    cw_parsed_message *message = cw_parsed_message_new(bytes);
+    if (message)
+        cw_oauth_token_redact(&shared->login.oauth, message->text, message->n);
+    cw_code rc = message
+                     ? cw_parsed_message_parse(message, shared->opts.answer_size * 16 + 65536, &err)
+                     : cw_fail_nomem(&err);
+    if (rc)
+        log_invalid(shared, err.msg, bytes);
+    else
+        on_parsed(shared, message);
+    if (rc == CW_NOMEM)
+        on_message_lost(shared);
+    cw_parsed_message_unref(message);
+}
+
+/* ---- opening ---- */
+
+static void on_open(cw_channel *ch, void *ctx)
+{
+    (void)ch;
+    cw_shared_conn *shared = ctx;
+    shared->received_at = cw_loop_now(shared->opts.loop); /* a new one is not silent for long yet */
+    if (!cw_str_is(shared->service->config.greeting, "yes")) {
+        send_init_calls(shared);
+        return;
+    }
+    shared->state = CW_SHARED_CONN_WAITING;
+    cw_upstream_login_wait(&shared->login);
+}
+
+/* Calls have their own limits, and silence beyond them ends it (on_limit). */
+static bool is_awaited(void *ctx)
+{
+    const cw_shared_conn *shared = ctx;
+    return shared->pending.next != &shared->pending;
+}
+
+static void open_channel(cw_shared_conn *shared)
+{
+    static const cw_channel_ops ops = {on_open, on_message, on_end, on_channel_closed, is_awaited};
+    cw_channel_opts opts = shared->service->channel;
+    cw_http_header headers[CW_ENDPOINT_HEADERS + 1];
+    cw_err err = {0};
+    if (shared->login.oauth.token) {
+        memcpy(headers, opts.headers, opts.n_headers * sizeof *headers);
+        headers[opts.n_headers++] =
+            (cw_http_header){CW_STR("Authorization"), cw_str_from(shared->login.oauth.token)};
+        opts.headers = headers;
+    }
+    opts.spawner = shared->opts.spawner;
+    opts.max_message = shared->opts.answer_size;
+    opts.max_queue = 4 * shared->opts.answer_size;
+    opts.ops = &ops;
+    opts.ctx = shared;
+    cw_shared_conn_ref(shared); /* until on_channel_closed */
+    if (cw_channel_open(shared->opts.loop, &opts, &shared->channel, &err) == CW_OK)
+        return;
+    shared->channel = NULL;
+    give_up(shared, CW_CLIENT_CONNECT, err.msg);
+    cw_shared_conn_unref(shared);
+}
+
+static void begin(cw_shared_conn *shared)
+{
+    const cw_oauth_token *oauth = &shared->login.oauth;
+    shared->state = CW_SHARED_CONN_OPENING;
+    shared->has_old_token = oauth->token && !cw_oauth_token_is_needed(oauth);
+    cw_upstream_login_start(&shared->login);
+}
+
+/* See to those who wait. */
+static void go_on(cw_shared_conn *shared)
+{
+    if (shared->waiting.next == &shared->waiting)
+        return;
+    if (shared->state == CW_SHARED_CONN_READY)
+        flush(shared);
+    else if (shared->state == CW_SHARED_CONN_CLOSED &&
+             cw_loop_now(shared->opts.loop) >= shared->retry_at)
+        begin(shared);
+    else if (shared->state == CW_SHARED_CONN_CLOSED)
+        fail_ring(shared, &shared->waiting, CW_CLIENT_CONNECT, shared->problem);
+}
+
+static void enqueue(cw_shared_conn *shared, cw_shared_conn_call *call)
+{
+    if (shared->is_closing) {
+        finish(call, CW_CLIENT_CONNECT, NULL, "the source was taken away");
+        return;
+    }
+    if (is_unwanted(call))
+        return;
+    put(&shared->waiting, call);
+    call->until = cw_loop_now(shared->opts.loop) + call->limit_ms;
+    cw_loop_set_deadline(shared->opts.loop, &call->deadline, &shared->limit);
+    go_on(shared);
+}
+
+/* Nothing came for so long that even the most patient of those who wait would have given up. */
+static bool is_dead(const cw_shared_conn *shared, uint32_t limit_ms)
+{
+    uint64_t silent = cw_loop_now(shared->opts.loop) - shared->received_at;
+    if (silent < limit_ms)
+        return false;
+    for (const cw_shared_conn_call *call = shared->pending.next; call != &shared->pending;
+         call = call->next) {
+        if (silent < call->limit_ms)
+            return false;
+    }
+    return true;
+}
+
+/* The time of the service is up for a call; its own may be longer. */
+static void on_limit(cw_deadline *d)
+{
+    cw_shared_conn_call *call = CW_CONTAINER(d, cw_shared_conn_call, deadline);
+    cw_shared_conn *shared = call->shared;
+    uint32_t limit_ms = call->limit_ms;
+    if (cw_loop_now(shared->opts.loop) < call->until && !atomic_load(&call->is_cancelled)) {
+        cw_loop_set_deadline(shared->opts.loop, &call->deadline, &shared->limit);
+        return;
+    }
+    bool was_sent = find(shared, call->id) == call;
+    if (was_sent)
+        forget(shared, call);
+    else
+        take_out(call);
+    finish(call, CW_CLIENT_SLOW, NULL, "no answer in time");
+    if (was_sent && is_dead(shared, limit_ms))
+        disconnect(shared, CW_CLIENT_LOST, "nothing came for too long");
+}
+
+/* ---- the transport of one loop ---- */
+
+typedef struct conn_upstream {
+    cw_upstream base;
+    cw_shared_conn *shared; /* a reference */
+} conn_upstream;
+
+static conn_upstream *of_upstream(cw_upstream *upstream)
+{
+    return CW_CONTAINER(upstream, conn_upstream, base);
+}
+
+static uint64_t next_id(cw_upstream *upstream, bool reads)
+{
+    (void)reads;
+    return next_number(of_upstream(upstream)->shared);
+}
+
 /* On the main loop. */
 static void on_call(cw_message *message)
 {
     cw_shared_conn_call *call = CW_CONTAINER(message, cw_shared_conn_call, message);
-    cw_shared_conn_enqueue(call->shared, call);
+    enqueue(call->shared, call);
 }
 
 static cw_shared_conn_call *make_call(cw_shared_conn *shared, cw_loop *loop, cw_upstream_req *req)
@@ -190,10 +627,10 @@ static cw_shared_conn_call *make_call(cw_shared_conn *shared, cw_loop *loop, cw_
     return call;
 }
 
-cw_code cw_shared_conn_send(cw_shared_conn *shared, cw_loop *loop, cw_upstream_req *req,
-                            cw_err *err)
+static cw_code send_request(cw_upstream *upstream, cw_upstream_req *req, cw_err *err)
 {
-    cw_shared_conn_call *call = make_call(shared, loop, req);
+    cw_shared_conn *shared = of_upstream(upstream)->shared;
+    cw_shared_conn_call *call = make_call(shared, upstream->loop, req);
     if (!call)
         return cw_fail_nomem(err);
     if (!list(shared, call)) {
@@ -207,8 +644,9 @@ cw_code cw_shared_conn_send(cw_shared_conn *shared, cw_loop *loop, cw_upstream_r
     return CW_OK;
 }
 
-void cw_shared_conn_cancel(cw_upstream_req *req)
+static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
 {
+    (void)upstream;
     cw_shared_conn_call *call = req->conn_call;
     req->conn_call = NULL;
     if (!call)
@@ -217,7 +655,102 @@ void cw_shared_conn_cancel(cw_upstream_req *req)
     atomic_store(&call->is_cancelled, true);
 }
 
-/* ---- the end ---- */
+static void forget_request(cw_upstream_req *req)
+{
+    (void)req; /* the call has everything */
+}
+
+static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx)
+{
+    conn_upstream *u = of_upstream(upstream);
+    cw_shared_conn_unref(u->shared);
+    cw_endpoint_unref(upstream->service);
+    free(u);
+    if (on_closed)
+        on_closed(ctx);
+}
+
+cw_code cw_upstream_open_shared(cw_shared_conn *shared, const cw_upstream *base, cw_upstream **ret,
+                                cw_err *err)
+{
+    static const cw_upstream_ops ops = {next_id, send_request, cancel_request, forget_request,
+                                        close_upstream};
+    conn_upstream *u = malloc(sizeof *u);
+    if (!u)
+        return cw_fail_nomem(err);
+    *u = (conn_upstream){.base = *base, .shared = cw_shared_conn_ref(shared)};
+    u->base.ops = &ops;
+    *ret = &u->base;
+    return CW_OK;
+}
+
+/* ---- lifetime ---- */
+
+static void on_unused(cw_message *message);
+static void on_unused_dropped(cw_message *message);
+
+cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_shared_conn **ret,
+                           cw_err *err)
+{
+    cw_shared_conn *shared = calloc(1, sizeof *shared);
+    if (!shared)
+        return cw_fail_nomem(err);
+    atomic_init(&shared->refs, 1);
+    atomic_init(&shared->users, 0);
+    atomic_init(&shared->is_retired, false);
+    atomic_init(&shared->last_id, 0);
+    pthread_mutex_init(&shared->lock, NULL);
+    shared->service = cw_endpoint_ref(s);
+    shared->opts = *opts;
+    shared->all.all_prev = shared->all.all_next = &shared->all;
+    shared->waiting.prev = shared->waiting.next = &shared->waiting;
+    shared->pending.prev = shared->pending.next = &shared->pending;
+    cw_upstream_login_init(&shared->login, s, opts->loop, &login_ops);
+    cw_deadline_list_init(&shared->limit, s->config.timeout_ms, on_limit);
+    cw_loop_watch(opts->loop, &shared->limit);
+    shared->unused = (cw_message){.fn = on_unused, .drop = on_unused_dropped};
+    *ret = shared;
+    return CW_OK;
+}
+
+cw_shared_conn *cw_shared_conn_ref(cw_shared_conn *shared)
+{
+    atomic_fetch_add(&shared->refs, 1);
+    return shared;
+}
+
+void cw_shared_conn_unref(cw_shared_conn *shared)
+{
+    if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
+        return;
+    cw_endpoint_unref(shared->service);
+    cw_upstream_login_free(&shared->login);
+    pthread_mutex_destroy(&shared->lock);
+    free(shared);
+}
+
+void cw_shared_conn_acquire(cw_shared_conn *shared)
+{
+    atomic_fetch_add(&shared->users, 1);
+}
+
+void cw_shared_conn_release(cw_shared_conn *shared)
+{
+    if (atomic_fetch_sub(&shared->users, 1) == 1 && atomic_exchange(&shared->is_retired, false))
+        cw_loop_post(shared->opts.loop, &cw_shared_conn_ref(shared)->unused);
+}
+
+bool cw_shared_conn_is_compatible(const cw_shared_conn *shared, const cw_endpoint *s,
+                                  size_t answer_size)
+{
+    return shared->opts.answer_size == answer_size &&
+           cw_endpoint_is_same_protocol(shared->service, s);
+}
+
+cw_str cw_shared_conn_problem(const cw_shared_conn *shared)
+{
+    return cw_str_from(shared->problem);
+}
 
 /* The loops have ended: nobody reads the mail that is left. */
 static void drop_all(cw_shared_conn *shared)
@@ -244,10 +777,9 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     cw_loop_remove_hook(&shared->hook);
     if (loops_ended)
         drop_all(shared);
-    cw_shared_conn_disconnect(shared, CW_CLIENT_LOST, "the source was taken away");
-    cw_oauth_token_done(&shared->oauth);
+    disconnect(shared, CW_CLIENT_LOST, "the source was taken away");
+    cw_upstream_login_done(&shared->login);
     cw_loop_unwatch(shared->opts.loop, &shared->limit);
-    cw_loop_unwatch(shared->opts.loop, &shared->first);
     cw_shared_conn_unref(shared);
 }
 

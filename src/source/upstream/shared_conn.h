@@ -53,10 +53,4 @@ bool cw_shared_conn_is_compatible(const cw_shared_conn *shared, const cw_endpoin
 /* Why it is not open, for logs; empty where it is, or nobody has tried. */
 cw_str cw_shared_conn_problem(const cw_shared_conn *shared);
 
-/* For upstream.c. */
-uint64_t cw_shared_conn_number(cw_shared_conn *shared);
-CW_MUST_USE cw_code cw_shared_conn_send(cw_shared_conn *shared, cw_loop *loop, cw_upstream_req *req,
-                                        cw_err *err);
-void cw_shared_conn_cancel(cw_upstream_req *req);
-
 #endif

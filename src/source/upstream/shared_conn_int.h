@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shared_conn_int.h - what the two files of the hub share: shared_conn.c (calls, from loop to
- * loop) and shared_conn_link.c (the connection and what is said over it). Nobody else includes
- * it. */
+/* shared_conn_int.h - the state of a shared connection, for shared_conn.c and its tests. */
 #ifndef CW_SOURCE_UPSTREAM_SHARED_CONN_INT_H
 #define CW_SOURCE_UPSTREAM_SHARED_CONN_INT_H
 
 #include <pthread.h>
 
-#include "source/upstream/oauth_token.h"
 #include "source/upstream/shared_conn.h"
+#include "source/upstream/upstream_login.h"
 
 #define CW_SHARED_CONN_BUCKETS 256u
 #define CW_SHARED_CONN_WHY 200u
@@ -62,14 +60,9 @@ struct cw_shared_conn {
     cw_channel *channel;
     cw_shared_conn_call waiting, pending; /* rings */
     cw_shared_conn_call *buckets[CW_SHARED_CONN_BUCKETS];
-    cw_oauth_token oauth;
-    bool has_old_token;  /* the token of this opening is not a new one */
-    size_t n_init_calls; /* that were said */
-    uint64_t prelude_id;
-    cw_arena scratch;       /* of one call of the prelude */
+    cw_upstream_login login;
+    bool has_old_token;     /* the token of this opening is not a new one */
     cw_deadline_list limit; /* of calls */
-    cw_deadline_list first; /* of what is said first */
-    cw_deadline prelude_deadline;
     cw_loop_hook hook;
     unsigned failures;    /* in a row, to open it */
     uint64_t retry_at;    /* not before */
@@ -78,21 +71,5 @@ struct cw_shared_conn {
     bool was_noted; /* that it speaks nonsense */
     char problem[CW_SHARED_CONN_WHY];
 };
-
-/* ---- shared_conn.c ---- */
-
-/* The end of a call, on the main loop: it goes back to its caller's loop. Takes the reference of
- * `answer`, which may be NULL. */
-void cw_shared_conn_finish(cw_shared_conn_call *call, cw_client_end end, cw_parsed_message *answer,
-                           const char *why);
-
-/* ---- shared_conn_link.c ---- */
-
-/* A call came: send it, now or when the connection is there. */
-void cw_shared_conn_enqueue(cw_shared_conn *shared, cw_shared_conn_call *call);
-void cw_shared_conn_on_token(cw_oauth_token *b, const char *why);
-void cw_shared_conn_disconnect(cw_shared_conn *shared, cw_client_end end, const char *why);
-void cw_shared_conn_on_limit(cw_deadline *d);
-void cw_shared_conn_on_idle(cw_deadline *d);
 
 #endif

@@ -71,7 +71,5 @@ uint64_t cw_upstream_next_id(cw_upstream *upstream, bool reads);
 CW_MUST_USE cw_code cw_upstream_send(cw_upstream *upstream, cw_upstream_req *req, cw_err *err);
 /* on_done will not be called. Fine for one that is over. */
 void cw_upstream_cancel(cw_upstream *upstream, cw_upstream_req *req);
-/* For shared_conn.c: what became of a request. */
-void cw_upstream_finish(cw_upstream_req *req, const cw_upstream_reply *reply);
 
 #endif

@@ -1,127 +1,139 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* upstream_http.c - a request as HTTP: as POST, or as GET with the request in its query. */
+/* upstream_http.c - the transport over HTTP: a request is a POST, or a GET with the request in its
+ * query. Each loop has connections of its own and logs in for itself.
+ *
+ *     NONE ─► RUNNING: token, initial calls ─► DONE ─► NONE on 401, or when the token expires
+ */
 #include <stdlib.h>
 
 #include "base/percent.h"
 #include "source/upstream/upstream_int.h"
+#include "source/upstream/upstream_login.h"
 
-bool cw_upstream_uses_get(const cw_upstream *upstream, bool reads)
+#define SCRATCH_MAX (1024u * 1024u)
+#define COOKIE_MIN 8u /* bytes of a value that can be a secret, and no word of a language */
+
+/* The response headers that are looked at. */
+enum { HEADER_COOKIE, HEADER_HANDSHAKE };
+
+typedef enum login_state {
+    LOGIN_NONE,
+    LOGIN_RUNNING,
+    LOGIN_DONE,
+} login_state;
+
+typedef struct http_upstream {
+    cw_upstream base;
+    cw_client *client;
+    cw_upstream_req waiting; /* ring: for a login */
+    uint64_t last_id;
+    login_state state;
+    cw_upstream_login login;
+    cw_client_req init_call;
+    cw_upstream_headers init_headers;
+    cw_deferred later; /* start the login */
+    char *cookies, *handshake;
+    cw_secrets session;     /* what the login returned */
+    cw_arena session_texts; /* its texts */
+    unsigned depth;         /* of loops over the waiting requests: their owners may close this */
+    bool is_closing;
+    void (*on_closed)(void *ctx);
+    void *closed_ctx;
+} http_upstream;
+
+static http_upstream *http_of(cw_upstream *upstream)
 {
-    const cw_preset_values *words = &upstream->service->words;
-    return words->gets || (words->gets_reads && reads);
+    return CW_CONTAINER(upstream, http_upstream, base);
 }
 
-cw_code cw_upstream_open_http(cw_upstream *upstream, size_t answer_size, cw_err *err)
+static cw_code send_now(http_upstream *h, cw_upstream_req *req, cw_err *err);
+static void end_if_closing(http_upstream *h);
+
+/* ---- requests that wait for a login ---- */
+
+static bool is_logged_in(const http_upstream *h)
 {
-    const cw_endpoint *s = upstream->service;
-    const cw_str wanted[] = {CW_STR("Set-Cookie"), s->config.handshake_header};
-    cw_client_opts opts = {
-        .url = s->url,
-        .connections = s->config.connections,
-        .waiting = s->config.queue,
-        .connect_ms = s->config.connect_ms,
-        .first_byte_ms = s->config.first_byte_ms,
-        .answer_size = answer_size,
-        .headers = s->headers,
-        .n_headers = s->n_headers,
-        .wanted = wanted,
-        .n_wanted = s->config.handshake_header.n ? 2
-                    : s->config.init_calls.n     ? 1
-                                                 : 0,
-        .tls = {s->config.tls.ca_file, s->config.tls.certificate, s->config.tls.key,
-                s->config.tls.server_name},
-        .proxy = s->config.proxy,
-    };
-    return cw_client_new(upstream->loop, &opts, &upstream->client, err);
+    const cw_endpoint *s = h->base.service;
+    bool needs_none = s->config.init_calls.n == 0 && s->oauth_basic.n == 0;
+    return needs_none || (h->state == LOGIN_DONE && !cw_oauth_token_is_needed(&h->login.oauth));
 }
 
-static void send_again(cw_upstream *upstream, cw_upstream_req *req)
+static void stop_waiting(cw_upstream_req *req)
 {
-    cw_err err = {0};
-    req->was_again = true;
-    cw_upstream_move(req, &upstream->running);
-    cw_code rc = cw_upstream_send_http(upstream, req, &err);
-    if (!rc)
-        return;
-    cw_upstream_reply reply = {rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg,
-                               NULL, NULL};
+    req->upstream->n_waiting -= req->is_waiting;
+    req->is_waiting = false;
+}
+
+static void fail(cw_upstream_req *req, cw_client_end end, const char *why)
+{
+    cw_upstream_reply reply = {.end = end, .why = why};
     cw_upstream_finish(req, &reply);
 }
 
-/* An answer that asks for a header to be repeated. */
-static bool take_handshake(cw_upstream *upstream, const cw_client_response *answer)
+static void fail_code(cw_upstream_req *req, cw_code rc, const char *why)
 {
-    const cw_endpoint *s = upstream->service;
-    if (!s->config.handshake_header.n || answer->status != s->config.handshake_status)
-        return false;
-    cw_str value = answer->wanted[CW_UPSTREAM_HANDSHAKE];
-    char *copy = value.p ? cw_str_dup(value) : NULL;
-    if (!copy)
-        return false;
-    free(upstream->handshake);
-    upstream->handshake = copy;
-    return true;
+    fail(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, why);
 }
 
-/* Whether a request that was refused is tried once more; neither refusal carried it out. */
-static bool retry(cw_upstream *upstream, cw_upstream_req *req, const cw_client_response *answer)
+static void fail_waiting(http_upstream *h, cw_client_end end, const char *why)
 {
-    if (req->was_again)
-        return false;
-    if (take_handshake(upstream, answer)) {
-        send_again(upstream, req);
-        return true;
+    h->depth++;
+    /* No more than there are: an owner may send again, and that request waits for the next login. */
+    for (size_t n = h->base.n_waiting; n && h->waiting.next != &h->waiting; n--)
+        fail(h->waiting.next, end, why);
+    end_if_closing(h);
+}
+
+static void send_waiting(http_upstream *h)
+{
+    h->depth++;
+    while (h->waiting.next != &h->waiting && is_logged_in(h)) {
+        cw_upstream_req *req = h->waiting.next;
+        cw_err err = {0};
+        stop_waiting(req);
+        cw_upstream_move(req, &h->base.running);
+        cw_code rc = send_now(h, req, &err);
+        if (rc)
+            fail_code(req, rc, err.msg);
     }
-    if (!cw_upstream_log_out(upstream, answer->status))
-        return false;
-    req->was_again = true;
-    cw_upstream_enqueue(upstream, req);
-    return true;
+    end_if_closing(h);
 }
 
-static void on_done(cw_client_req *http, cw_client_end end, const cw_client_response *answer,
-                    const char *why)
+/* Not within the send that needs the login: that one must return before an owner is called. */
+static void log_in(http_upstream *h)
 {
-    cw_upstream_req *req = http->ctx;
-    cw_upstream *upstream = req->upstream;
-    req->is_sent = false;
-    if (end == CW_CLIENT_OK && retry(upstream, req, answer))
+    if (h->state == LOGIN_RUNNING)
         return;
-    cw_upstream_reply reply = {end, answer, why, &upstream->session, NULL};
-    cw_upstream_finish(req, &reply);
+    h->state = LOGIN_RUNNING;
+    cw_loop_defer(h->base.loop, &h->later);
 }
 
-/* PATH?query=…; NULL where it is too long, or without memory: POST will do as well. */
-static char *make_query(const cw_upstream *upstream, const cw_upstream_req *req)
+static void enqueue(http_upstream *h, cw_upstream_req *req)
 {
-    cw_str path = req->path.n ? req->path : upstream->service->url.path;
-    cw_buf out;
-    cw_buf_init(&out, CW_UPSTREAM_QUERY_MAX);
-    cw_buf_add(&out, path);
-    cw_buf_add_char(&out, memchr(path.p, '?', path.n) ? '&' : '?');
-    cw_buf_add(&out, CW_STR("query="));
-    for (size_t i = 0; i < req->n_body; i++)
-        cw_percent_encode(&out, req->body[i]);
-    char *text = cw_buf_take(&out, NULL);
-    cw_buf_done(&out);
-    return text;
+    req->is_waiting = true;
+    h->base.n_waiting++;
+    cw_upstream_move(req, &h->waiting);
+    log_in(h);
 }
 
-void cw_upstream_headers_done(cw_upstream_headers *headers)
+/* ---- headers ---- */
+
+static void free_headers(cw_upstream_headers *headers)
 {
     free(headers->texts);
     *headers = (cw_upstream_headers){.n = 0};
 }
 
-cw_code cw_upstream_headers_make(const cw_upstream *upstream, cw_upstream_headers *ret, cw_err *err)
+/* The headers of the current login, in place of what *ret had. */
+static cw_code make_headers(const http_upstream *h, cw_upstream_headers *ret, cw_err *err)
 {
     const cw_http_header all[] = {
-        {CW_STR("Cookie"), cw_str_from(upstream->cookies)},
-        {upstream->service->config.handshake_header, cw_str_from(upstream->handshake)},
-        {CW_STR("Authorization"), cw_str_from(upstream->oauth.token)},
+        {CW_STR("Cookie"), cw_str_from(h->cookies)},
+        {h->base.service->config.handshake_header, cw_str_from(h->handshake)},
+        {CW_STR("Authorization"), cw_str_from(h->login.oauth.token)},
     };
     size_t size = 0;
-    cw_upstream_headers_done(ret);
+    free_headers(ret);
     for (size_t i = 0; i < CW_COUNT(all); i++)
         size += all[i].value.n;
     if (size == 0)
@@ -140,13 +152,114 @@ cw_code cw_upstream_headers_make(const cw_upstream *upstream, cw_upstream_header
     return CW_OK;
 }
 
-cw_code cw_upstream_send_http(cw_upstream *upstream, cw_upstream_req *req, cw_err *err)
+/* ---- responses ---- */
+
+static void send_again(http_upstream *h, cw_upstream_req *req)
 {
-    cw_code rc = cw_upstream_headers_make(upstream, &req->headers, err);
+    cw_err err = {0};
+    req->was_again = true;
+    cw_upstream_move(req, &h->base.running);
+    cw_code rc = send_now(h, req, &err);
+    if (rc)
+        fail_code(req, rc, err.msg);
+}
+
+/* A response that asks for a header to be repeated. */
+static bool take_handshake(http_upstream *h, const cw_client_response *answer)
+{
+    const cw_endpoint *s = h->base.service;
+    if (!s->config.handshake_header.n || answer->status != s->config.handshake_status)
+        return false;
+    cw_str value = answer->wanted[HEADER_HANDSHAKE];
+    char *copy = value.p ? cw_str_dup(value) : NULL;
+    if (!copy)
+        return false;
+    free(h->handshake);
+    h->handshake = copy;
+    return true;
+}
+
+/* Whether the status says that the login has ended. False also where no login would help. */
+static bool log_out(http_upstream *h, unsigned status)
+{
+    const cw_endpoint *s = h->base.service;
+    bool by_calls = s->config.init_calls.n && (status == 401 || status == 403);
+    bool by_token = s->oauth_basic.n && status == 401;
+    if (!by_calls && !by_token)
+        return false;
+    if (h->state == LOGIN_DONE) {
+        h->state = LOGIN_NONE;
+        cw_oauth_token_drop(&h->login.oauth);
+    }
+    return true;
+}
+
+/* Whether a rejected request is sent once more. Neither rejection carried it out. */
+static bool retry(http_upstream *h, cw_upstream_req *req, const cw_client_response *answer)
+{
+    if (req->was_again)
+        return false;
+    if (take_handshake(h, answer)) {
+        send_again(h, req);
+        return true;
+    }
+    if (!log_out(h, answer->status))
+        return false;
+    req->was_again = true;
+    enqueue(h, req);
+    return true;
+}
+
+static void on_done(cw_client_req *http, cw_client_end end, const cw_client_response *answer,
+                    const char *why)
+{
+    cw_upstream_req *req = http->ctx;
+    http_upstream *h = http_of(req->upstream);
+    req->is_sent = false;
+    if (end == CW_CLIENT_OK && retry(h, req, answer))
+        return;
+    cw_upstream_reply reply = {.end = end, .answer = answer, .why = why, .session = &h->session};
+    cw_upstream_finish(req, &reply);
+}
+
+/* ---- requests ---- */
+
+/* Whether a request is sent by GET where it fits into a URL. */
+static bool uses_get(const cw_upstream *upstream, bool reads)
+{
+    const cw_preset_values *words = &upstream->service->words;
+    return words->gets || (words->gets_reads && reads);
+}
+
+static uint64_t next_id(cw_upstream *upstream, bool reads)
+{
+    uint64_t next = ++http_of(upstream)->last_id;
+    return uses_get(upstream, reads) ? CW_UPSTREAM_GET_ID : next;
+}
+
+/* PATH?query=…; NULL: it is too long, or there is no memory. Then the request is a POST. */
+static char *make_query(const cw_upstream *upstream, const cw_upstream_req *req)
+{
+    cw_str path = req->path.n ? req->path : upstream->service->url.path;
+    cw_buf out;
+    cw_buf_init(&out, CW_UPSTREAM_QUERY_MAX);
+    cw_buf_add(&out, path);
+    cw_buf_add_char(&out, memchr(path.p, '?', path.n) ? '&' : '?');
+    cw_buf_add(&out, CW_STR("query="));
+    for (size_t i = 0; i < req->n_body; i++)
+        cw_percent_encode(&out, req->body[i]);
+    char *text = cw_buf_take(&out, NULL);
+    cw_buf_done(&out);
+    return text;
+}
+
+static cw_code send_now(http_upstream *h, cw_upstream_req *req, cw_err *err)
+{
+    cw_code rc = make_headers(h, &req->headers, err);
     if (rc)
         return rc;
-    if (cw_upstream_uses_get(upstream, req->reads) && req->n_body && !req->query)
-        req->query = make_query(upstream, req);
+    if (uses_get(&h->base, req->reads) && req->n_body && !req->query)
+        req->query = make_query(&h->base, req);
     req->http = (cw_client_req){
         .method = req->n_body && !req->query ? CW_HTTP_POST : CW_HTTP_GET,
         .path = req->query ? cw_str_from(req->query) : req->path,
@@ -158,7 +271,245 @@ cw_code cw_upstream_send_http(cw_upstream *upstream, cw_upstream_req *req, cw_er
         .on_done = on_done,
         .ctx = req,
     };
-    rc = cw_client_send(upstream->client, &req->http, err);
+    rc = cw_client_send(h->client, &req->http, err);
     req->is_sent = rc == CW_OK;
     return rc;
+}
+
+static cw_code send_request(cw_upstream *upstream, cw_upstream_req *req, cw_err *err)
+{
+    http_upstream *h = http_of(upstream);
+    if (is_logged_in(h))
+        return send_now(h, req, err);
+    if (h->base.n_waiting >= upstream->service->config.queue)
+        return cw_fail(err, CW_LIMIT, "too many wait for the login");
+    enqueue(h, req);
+    return CW_OK;
+}
+
+static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
+{
+    if (req->is_sent)
+        cw_client_cancel(http_of(upstream)->client, &req->http);
+}
+
+static void forget(cw_upstream_req *req)
+{
+    stop_waiting(req);
+    free_headers(&req->headers);
+    free(req->query);
+    req->query = NULL;
+}
+
+/* ---- the login ---- */
+
+static http_upstream *of_login(cw_upstream_login *login)
+{
+    return CW_CONTAINER(login, http_upstream, login);
+}
+
+static void keep_cookies(http_upstream *h, const cw_client_response *answer)
+{
+    char *copy = answer->cookies.n ? cw_str_dup(answer->cookies) : NULL;
+    if (!copy)
+        return;
+    free(h->cookies);
+    h->cookies = copy;
+}
+
+/* The token and the values of the cookies are as secret as the credentials they were issued for. */
+static cw_code keep_session(http_upstream *h)
+{
+    cw_str token = {NULL, 0}, rest = cw_str_from(h->cookies);
+    h->session.n = 0;
+    cw_arena_reset(&h->session_texts);
+    if (h->login.oauth.token)
+        cw_str_cut(cw_str_from(h->login.oauth.token), ' ', &token);
+    cw_code rc = cw_secrets_add(&h->session, token, &h->session_texts);
+    while (rest.n && !rc) {
+        cw_str value, pair = cw_str_cut(rest, ';', &rest);
+        cw_str_cut(pair, '=', &value);
+        if (value.p && value.n >= COOKIE_MIN)
+            rc = cw_secrets_add(&h->session, value, &h->session_texts);
+    }
+    return rc == CW_LIMIT ? CW_OK : rc; /* so many cookies: the first ones */
+}
+
+static void on_login_failed(cw_upstream_login *login, cw_client_end end, const char *why)
+{
+    http_upstream *h = of_login(login);
+    if (h->init_call.ctx)
+        cw_client_cancel(h->client, &h->init_call);
+    h->state = LOGIN_NONE;
+    fail_waiting(h, end, why);
+}
+
+/* With the token, or with the cookies of an initial call. */
+static void go_on(http_upstream *h)
+{
+    if (keep_session(h))
+        on_login_failed(&h->login, CW_CLIENT_NOMEM, "not enough memory for the login");
+    else
+        cw_upstream_login_continue(&h->login);
+}
+
+static void on_token(cw_upstream_login *login)
+{
+    go_on(of_login(login));
+}
+
+static void on_init_response(cw_client_req *http, cw_client_end end,
+                             const cw_client_response *answer, const char *why)
+{
+    http_upstream *h = http->ctx;
+    cw_upstream_reply reply = {.end = end, .answer = answer, .why = why, .session = &h->session};
+    h->init_call.ctx = NULL;
+    if (!cw_upstream_login_accept(&h->login, &reply))
+        return;
+    keep_cookies(h, answer);
+    go_on(h);
+}
+
+static uint64_t next_login_id(cw_upstream_login *login)
+{
+    return ++of_login(login)->last_id; /* always by POST */
+}
+
+static cw_code send_init_call(cw_upstream_login *login, cw_err *err)
+{
+    http_upstream *h = of_login(login);
+    cw_code rc = make_headers(h, &h->init_headers, err);
+    if (rc)
+        return rc;
+    h->init_call = (cw_client_req){
+        .method = CW_HTTP_POST,
+        .headers = h->init_headers.items,
+        .n_headers = h->init_headers.n,
+        .body = login->body,
+        .n_body = CW_REQUEST_TEMPLATE_PIECES,
+        .on_done = on_init_response,
+        .ctx = h,
+    };
+    rc = cw_client_send(h->client, &h->init_call, err);
+    if (rc)
+        h->init_call.ctx = NULL;
+    return rc;
+}
+
+static void on_logged_in(cw_upstream_login *login)
+{
+    http_upstream *h = of_login(login);
+    h->state = LOGIN_DONE;
+    send_waiting(h);
+}
+
+static const cw_upstream_login_ops login_ops = {
+    .on_token = on_token,
+    .next_id = next_login_id,
+    .send = send_init_call,
+    .on_done = on_logged_in,
+    .on_failed = on_login_failed,
+    .answers_notifications = true,
+    .error_end = CW_CLIENT_REFUSED,
+};
+
+static void on_later(cw_deferred *later)
+{
+    http_upstream *h = CW_CONTAINER(later, http_upstream, later);
+    /* The old session ends here: a login must not carry its cookies. */
+    free(h->cookies);
+    h->cookies = NULL;
+    cw_upstream_login_start(&h->login);
+}
+
+/* ---- open and close ---- */
+
+static void free_upstream(http_upstream *h)
+{
+    cw_endpoint_unref(h->base.service);
+    cw_upstream_login_free(&h->login);
+    cw_arena_done(&h->session_texts);
+    free(h->cookies);
+    free(h->handshake);
+    free(h);
+}
+
+static void on_client_closed(void *ctx)
+{
+    http_upstream *h = ctx;
+    void (*on_closed)(void *) = h->on_closed;
+    void *closed_ctx = h->closed_ctx;
+    free_upstream(h);
+    if (on_closed)
+        on_closed(closed_ctx);
+}
+
+static void end_if_closing(http_upstream *h)
+{
+    if (--h->depth == 0 && h->is_closing)
+        cw_client_close(h->client, on_client_closed, h);
+}
+
+static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx)
+{
+    http_upstream *h = http_of(upstream);
+    while (h->waiting.next != &h->waiting)
+        cw_upstream_cancel(upstream, h->waiting.next);
+    cw_loop_cancel_deferred(&h->later);
+    cw_upstream_login_done(&h->login);
+    if (h->init_call.ctx)
+        cw_client_cancel(h->client, &h->init_call);
+    free_headers(&h->init_headers);
+    h->on_closed = on_closed;
+    h->closed_ctx = ctx;
+    h->is_closing = true;
+    h->depth++;
+    end_if_closing(h);
+}
+
+static cw_code open_client(http_upstream *h, size_t answer_size, cw_err *err)
+{
+    const cw_endpoint *s = h->base.service;
+    const cw_str wanted[] = {CW_STR("Set-Cookie"), s->config.handshake_header};
+    cw_client_opts opts = {
+        .url = s->url,
+        .connections = s->config.connections,
+        .waiting = s->config.queue,
+        .connect_ms = s->config.connect_ms,
+        .first_byte_ms = s->config.first_byte_ms,
+        .answer_size = answer_size,
+        .headers = s->headers,
+        .n_headers = s->n_headers,
+        .wanted = wanted,
+        .n_wanted = s->config.handshake_header.n ? 2
+                    : s->config.init_calls.n     ? 1
+                                                 : 0,
+        .tls = {s->config.tls.ca_file, s->config.tls.certificate, s->config.tls.key,
+                s->config.tls.server_name},
+        .proxy = s->config.proxy,
+    };
+    return cw_client_new(h->base.loop, &opts, &h->client, err);
+}
+
+cw_code cw_upstream_open_http(size_t answer_size, const cw_upstream *base, cw_upstream **ret,
+                              cw_err *err)
+{
+    static const cw_upstream_ops ops = {next_id, send_request, cancel_request, forget,
+                                        close_upstream};
+    http_upstream *h = calloc(1, sizeof *h);
+    if (!h)
+        return cw_fail_nomem(err);
+    h->base = *base;
+    h->base.ops = &ops;
+    cw_code rc = open_client(h, answer_size, err);
+    if (rc) {
+        free(h);
+        return rc;
+    }
+    cw_upstream_init_ring(&h->waiting);
+    h->later.fn = on_later;
+    cw_arena_init(&h->session_texts, SCRATCH_MAX);
+    cw_upstream_login_init(&h->login, base->service, base->loop, &login_ops);
+    *ret = &h->base;
+    return CW_OK;
 }

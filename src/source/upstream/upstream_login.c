@@ -1,208 +1,153 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* upstream_login.c - what a service over HTTP wants first: a token of its authorization server,
- * then the calls of the prelude, whose cookies are kept.
- *
- *     NONE ─► RUNS: token? ─► prelude* ─► DONE ─► NONE when it answers 401, or the token ends
- *
- * Each loop logs in for itself.
- */
-#include <stdio.h>
-#include <stdlib.h>
+/* upstream_login.c - the login sequence: the token, then one initial call after the other. */
+#include "source/upstream/upstream_login.h"
 
-#include "source/upstream/upstream_int.h"
+#include <stdio.h>
 
 #define WHY_MAX 300u
-#define COOKIE_MIN 8u /* bytes of a value that can be a secret, and no word of a language */
+#define SCRATCH_MAX (1024u * 1024u)
 
-static void go_on(cw_upstream *upstream);
-
-bool cw_upstream_is_logged_in(const cw_upstream *upstream)
+static const cw_config_init_call *call_of(const cw_upstream_login *login)
 {
-    const cw_endpoint *s = upstream->service;
-    bool says_nothing = s->config.init_calls.n == 0 && s->oauth_basic.n == 0;
-    return says_nothing || (upstream->login == CW_UPSTREAM_LOGIN_DONE &&
-                            !cw_oauth_token_is_needed(&upstream->oauth));
+    return &login->service->config.init_calls.items[login->n_answered];
 }
 
-bool cw_upstream_log_out(cw_upstream *upstream, unsigned status)
-{
-    const cw_endpoint *s = upstream->service;
-    bool has_prelude = s->config.init_calls.n && (status == 401 || status == 403);
-    bool has_token = s->oauth_basic.n && status == 401;
-    if (!has_prelude && !has_token)
-        return false;
-    if (upstream->login == CW_UPSTREAM_LOGIN_DONE) {
-        upstream->login = CW_UPSTREAM_LOGIN_NONE;
-        cw_oauth_token_drop(&upstream->oauth);
-    }
-    return true;
-}
-
-static void end_login(cw_upstream *upstream, cw_client_end end, const char *what, cw_str why)
+static void fail(cw_upstream_login *login, cw_client_end end, cw_str why)
 {
     char text[WHY_MAX];
-    snprintf(text, sizeof text, "%s: %.*s", what, CW_STR_ARG(why));
-    upstream->login = CW_UPSTREAM_LOGIN_NONE;
-    cw_upstream_fail_waiting(upstream, end, text);
+    cw_str method = call_of(login)->method;
+    snprintf(text, sizeof text, "initial call '%.*s': %.*s", CW_STR_ARG(method), CW_STR_ARG(why));
+    login->ops->on_failed(login, end, text);
 }
 
-static void give_up(cw_upstream *upstream, const char *what, cw_str why)
-{
-    end_login(upstream, CW_CLIENT_CONNECT, what, why);
-}
+/* ---- the token ---- */
 
-static void on_token(cw_oauth_token *b, const char *why)
+static void on_token(cw_oauth_token *oauth, const char *why)
 {
-    cw_upstream *upstream = CW_CONTAINER(b, cw_upstream, oauth);
-    if (why)
-        end_login(upstream, b->is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, "token",
-                  cw_str_from(why));
-    else
-        go_on(upstream);
-}
-
-/* ---- the prelude ---- */
-
-static void keep_cookies(cw_upstream *upstream, const cw_client_response *answer)
-{
-    char *copy = answer->cookies.n ? cw_str_dup(answer->cookies) : NULL;
-    if (!copy)
-        return;
-    free(upstream->cookies);
-    upstream->cookies = copy;
-}
-
-static void on_prelude(cw_client_req *http, cw_client_end end, const cw_client_response *answer,
-                       const char *why)
-{
-    cw_upstream *upstream = http->ctx;
-    cw_upstream_reply reply = {end, answer, why, &upstream->session, NULL};
-    cw_deadline_clear(&upstream->limit);
-    cw_outcome outcome;
-    cw_dialect_parse_response(&upstream->service->protocol, upstream->service->config.name,
-                              upstream->prelude_id, &reply, &upstream->scratch, &outcome);
-    bool is_notice = upstream->service->config.init_calls.items[upstream->n_init_calls].notify;
-    if (outcome.kind != CW_OUTCOME_RESULT && !(is_notice && end == CW_CLIENT_OK)) {
-        end_login(upstream, end == CW_CLIENT_OK ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, "login",
-                  outcome.message);
+    cw_upstream_login *login = CW_CONTAINER(oauth, cw_upstream_login, oauth);
+    char text[WHY_MAX];
+    if (!why) {
+        login->ops->on_token(login);
         return;
     }
-    keep_cookies(upstream, answer);
-    upstream->n_init_calls++;
-    go_on(upstream);
+    snprintf(text, sizeof text, "token: %s", why);
+    login->ops->on_failed(login, oauth->is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, text);
 }
 
-/* Nothing waits for ever: calls have their own time, but a login would go on without them. */
+void cw_upstream_login_start(cw_upstream_login *login)
+{
+    login->n_answered = 0;
+    if (cw_oauth_token_is_needed(&login->oauth))
+        cw_oauth_token_request(&login->oauth);
+    else
+        login->ops->on_token(login);
+}
+
+/* ---- the initial calls ---- */
+
+static bool is_answered(const cw_upstream_login *login, const cw_config_init_call *call)
+{
+    return !call->notify || login->ops->answers_notifications;
+}
+
+static cw_code write_call(cw_upstream_login *login, const cw_config_init_call *call, cw_err *err)
+{
+    const cw_protocol_opts *protocol = &login->service->protocol;
+    cw_request_template wire;
+    cw_arena_reset(&login->scratch);
+    cw_code rc = cw_request_template_make(protocol, call->method, &login->scratch, &wire, err);
+    if (rc)
+        return rc;
+    if (is_answered(login, call))
+        login->id = login->ops->next_id(login);
+    cw_request_template_write(protocol, &wire, login->id, call->params, login->room, login->body);
+    if (call->notify)
+        cw_request_template_drop_id(protocol, login->body);
+    return CW_OK;
+}
+
+void cw_upstream_login_continue(cw_upstream_login *login)
+{
+    while (login->n_answered < login->service->config.init_calls.n) {
+        const cw_config_init_call *call = call_of(login);
+        cw_err err = {0};
+        cw_code rc = write_call(login, call, &err);
+        if (!rc)
+            rc = login->ops->send(login, &err);
+        if (rc) {
+            fail(login, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, cw_str_from(err.msg));
+            return;
+        }
+        if (is_answered(login, call)) {
+            cw_upstream_login_wait(login);
+            return;
+        }
+        login->n_answered++;
+    }
+    cw_deadline_clear(&login->limit); /* a greeting may be all that was expected */
+    login->ops->on_done(login);
+}
+
+bool cw_upstream_login_accept(cw_upstream_login *login, const cw_upstream_reply *reply)
+{
+    const cw_config_init_call *call = call_of(login);
+    cw_outcome outcome;
+    cw_deadline_clear(&login->limit);
+    cw_dialect_parse_response(&login->service->protocol, login->service->config.name, login->id,
+                              reply, &login->scratch, &outcome);
+    bool is_sent = call->notify && reply->end == CW_CLIENT_OK;
+    if (outcome.kind == CW_OUTCOME_RESULT || is_sent) {
+        login->n_answered++;
+        return true;
+    }
+    fail(login, reply->end == CW_CLIENT_OK ? login->ops->error_end : CW_CLIENT_CONNECT,
+         outcome.message);
+    return false;
+}
+
+/* ---- time ---- */
+
 static void on_limit(cw_deadline *d)
 {
-    cw_upstream *upstream = CW_CONTAINER(d, cw_upstream, limit);
-    cw_client_cancel(upstream->client, &upstream->init_calls);
-    give_up(upstream, "login", CW_STR("no answer in time"));
+    cw_upstream_login *login = CW_CONTAINER(d, cw_upstream_login, limit);
+    login->ops->on_failed(login, CW_CLIENT_CONNECT,
+                          "the service did not complete the login in time");
 }
 
-static void send_init_calls(cw_upstream *upstream)
+void cw_upstream_login_wait(cw_upstream_login *login)
 {
-    const cw_endpoint *s = upstream->service;
-    const cw_config_init_call *p = &s->config.init_calls.items[upstream->n_init_calls];
-    cw_err err = {0};
-    cw_request_template wire;
-    cw_arena_reset(&upstream->scratch);
-    cw_code rc = cw_request_template_make(&s->protocol, p->method, &upstream->scratch, &wire, &err);
-    if (!rc)
-        rc = cw_upstream_headers_make(upstream, &upstream->prelude_headers, &err);
-    if (!rc) {
-        upstream->prelude_id = ++upstream->last_id; /* by POST, whatever goes by GET */
-        cw_request_template_write(&s->protocol, &wire, upstream->prelude_id, p->params,
-                                  upstream->prelude_room, upstream->prelude_body);
-        if (p->notify)
-            cw_request_template_drop_id(&s->protocol, upstream->prelude_body);
-        upstream->init_calls = (cw_client_req){
-            .method = CW_HTTP_POST,
-            .headers = upstream->prelude_headers.items,
-            .n_headers = upstream->prelude_headers.n,
-            .body = upstream->prelude_body,
-            .n_body = CW_REQUEST_TEMPLATE_PIECES,
-            .on_done = on_prelude,
-            .ctx = upstream,
-        };
-        rc = cw_client_send(upstream->client, &upstream->init_calls, &err);
-    }
-    if (rc)
-        give_up(upstream, "login", cw_str_from(err.msg));
-    else
-        cw_loop_set_deadline(upstream->loop, &upstream->limit, &upstream->limits);
+    cw_loop_set_deadline(login->loop, &login->limit, &login->limits);
 }
 
-/* The token and the values of the cookies are as secret as what they were given for. */
-static cw_code keep_session(cw_upstream *upstream)
+void cw_upstream_login_cancel(cw_upstream_login *login)
 {
-    cw_str token = {NULL, 0}, rest = cw_str_from(upstream->cookies);
-    upstream->session.n = 0;
-    cw_arena_reset(&upstream->session_texts);
-    if (upstream->oauth.token)
-        cw_str_cut(cw_str_from(upstream->oauth.token), ' ', &token);
-    cw_code rc = cw_secrets_add(&upstream->session, token, &upstream->session_texts);
-    while (rest.n && !rc) {
-        cw_str value, pair = cw_str_cut(rest, ';', &rest);
-        cw_str_cut(pair, '=', &value);
-        if (value.p && value.n >= COOKIE_MIN)
-            rc = cw_secrets_add(&upstream->session, value, &upstream->session_texts);
-    }
-    return rc == CW_LIMIT ? CW_OK : rc; /* so many cookies: the first ones */
+    login->n_answered = 0;
+    cw_oauth_token_cancel(&login->oauth);
+    cw_deadline_clear(&login->limit);
 }
 
-static void go_on(cw_upstream *upstream)
+/* ---- lifetime ---- */
+
+void cw_upstream_login_init(cw_upstream_login *login, const cw_endpoint *service, cw_loop *loop,
+                            const cw_upstream_login_ops *ops)
 {
-    if (cw_oauth_token_is_needed(&upstream->oauth)) {
-        cw_oauth_token_request(&upstream->oauth);
-        return;
-    }
-    if (keep_session(upstream)) {
-        give_up(upstream, "login", CW_STR("not enough memory"));
-        return;
-    }
-    if (upstream->n_init_calls < upstream->service->config.init_calls.n) {
-        send_init_calls(upstream);
-        return;
-    }
-    upstream->login = CW_UPSTREAM_LOGIN_DONE;
-    cw_upstream_send_waiting(upstream);
+    login->ops = ops;
+    login->service = service;
+    login->loop = loop;
+    cw_arena_init(&login->scratch, SCRATCH_MAX);
+    cw_deadline_list_init(&login->limits, service->config.timeout_ms, on_limit);
+    cw_loop_watch(loop, &login->limits);
+    cw_oauth_token_init(&login->oauth, service, loop, on_token);
 }
 
-/* Not within the send that asked for it: that one must return before anybody is told. */
-static void on_later(cw_deferred *later)
+void cw_upstream_login_done(cw_upstream_login *login)
 {
-    cw_upstream *upstream = CW_CONTAINER(later, cw_upstream, later);
-    /* The old session ends here: who logs in must not look like somebody who has. */
-    free(upstream->cookies);
-    upstream->cookies = NULL;
-    upstream->n_init_calls = 0;
-    go_on(upstream);
+    cw_deadline_clear(&login->limit);
+    cw_loop_unwatch(login->loop, &login->limits);
+    cw_oauth_token_done(&login->oauth);
 }
 
-void cw_upstream_log_in(cw_upstream *upstream)
+void cw_upstream_login_free(cw_upstream_login *login)
 {
-    if (upstream->login == CW_UPSTREAM_LOGIN_RUNNING)
-        return;
-    upstream->login = CW_UPSTREAM_LOGIN_RUNNING;
-    upstream->later.fn = on_later;
-    cw_loop_defer(upstream->loop, &upstream->later);
-}
-
-void cw_upstream_login_init(cw_upstream *upstream)
-{
-    cw_deadline_list_init(&upstream->limits, upstream->service->config.timeout_ms, on_limit);
-    cw_loop_watch(upstream->loop, &upstream->limits);
-    cw_oauth_token_init(&upstream->oauth, upstream->service, upstream->loop, on_token);
-}
-
-void cw_upstream_login_done(cw_upstream *upstream)
-{
-    cw_deadline_clear(&upstream->limit);
-    cw_loop_unwatch(upstream->loop, &upstream->limits);
-    cw_loop_cancel_deferred(&upstream->later);
-    cw_oauth_token_done(&upstream->oauth);
-    if (upstream->client && upstream->init_calls.ctx)
-        cw_client_cancel(upstream->client, &upstream->init_calls);
-    cw_upstream_headers_done(&upstream->prelude_headers);
+    cw_arena_done(&login->scratch);
 }

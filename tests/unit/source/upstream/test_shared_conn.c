@@ -95,7 +95,7 @@ TEST(a_prelude_that_is_refused_fails_those_who_wait)
     /* Without an id: while it is being said an error can be of nothing else. */
     service_send(
         &l, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"no way\"}}\n");
-    shared_conn_expect(&l, &a, CW_CLIENT_CONNECT, "prelude 'initialize': no way");
+    shared_conn_expect(&l, &a, CW_CLIENT_CONNECT, "initial call 'initialize': no way");
     shared_conn_expect(&l, &b, CW_CLIENT_CONNECT, "no way");
     assert_non_null(strstr(cw_shared_conn_problem(l.conn).p, "no way"));
     shared_conn_close(&l);
@@ -118,7 +118,8 @@ TEST(a_service_that_does_not_begin_is_given_up)
         client_run_until(&l.client, s.calls);
         assert_true(s.end == CW_CLIENT_CONNECT || s.end == CW_CLIENT_SLOW);
         client_run_until(&l.client, l.conn->state == CW_SHARED_CONN_CLOSED);
-        assert_non_null(strstr(cw_shared_conn_problem(l.conn).p, "say first"));
+        assert_non_null(
+            strstr(cw_shared_conn_problem(l.conn).p, "did not complete the login in time"));
         shared_conn_close(&l);
     }
 }

@@ -388,8 +388,8 @@ TEST(a_login_that_fails_fails_all_who_wait)
     ask_for(&r, &b);
     client_run_until(&r.b, a.calls && b.calls);
     assert_int_equal(a.end, CW_CLIENT_REFUSED);
-    assert_string_equal(a.why, "login: who is joe");
-    assert_string_equal(b.why, "login: who is joe");
+    assert_string_equal(a.why, "initial call 'login': who is joe");
+    assert_string_equal(b.why, "initial call 'login': who is joe");
     see(&r, &f);
     assert_int_equal(c.calls, 0);
     assert_int_equal(r.upstream->n_waiting, 1);
@@ -406,7 +406,7 @@ TEST(a_login_that_cannot_be_made_fails_all_who_wait)
     ask_for(&r, &a);
     client_run_until(&r.b, a.calls);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
-    assert_true(strncmp(a.why, "login: ", 7) == 0);
+    assert_true(strncmp(a.why, "initial call '", 14) == 0);
     close_road(&r);
 }
 
