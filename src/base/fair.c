@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fair.c - groups of callers in rings, and the turns they take. */
 #include "base/fair.h"
 
 #include <stdlib.h>
@@ -6,8 +7,8 @@
 #define LEAF (CW_FAIR_LEVELS - 1)
 
 struct cw_fair_group {
-    cw_fair_node node; /* of the parent's ring, in turn; first, so that a node is its group */
-    cw_fair_node ring; /* groups of the next level, or items */
+    cw_list node; /* of the parent's ring, in turn; first, so that a node is its group */
+    cw_list ring; /* groups of the next level, or items */
     cw_fair_group *parent;
     cw_fair_group *same; /* the next one of its bucket, or of the pool */
     uint64_t key;
@@ -15,34 +16,12 @@ struct cw_fair_group {
     uint32_t n; /* items below */
 };
 
-/* ---- rings ---- */
-
-static void ring_init(cw_fair_node *ring)
-{
-    ring->prev = ring->next = ring;
-}
-
-static void append(cw_fair_node *ring, cw_fair_node *node)
-{
-    node->next = ring;
-    node->prev = ring->prev;
-    node->prev->next = node;
-    ring->prev = node;
-}
-
-static void unlink_node(cw_fair_node *node)
-{
-    node->prev->next = node->next;
-    node->next->prev = node->prev;
-    node->prev = node->next = NULL;
-}
-
-static cw_fair_group *group_of(cw_fair_node *node)
+static cw_fair_group *group_of(cw_list *node)
 {
     return CW_CONTAINER(node, cw_fair_group, node);
 }
 
-static cw_fair_item *item_of(cw_fair_node *node)
+static cw_fair_item *item_of(cw_list *node)
 {
     return CW_CONTAINER(node, cw_fair_item, node);
 }
@@ -52,7 +31,7 @@ static cw_fair_item *item_of(cw_fair_node *node)
 static void groups_init(cw_fair_groups *g)
 {
     *g = (cw_fair_groups){.n = 0};
-    ring_init(&g->ring);
+    cw_list_init(&g->ring);
 }
 
 static void free_chain(cw_fair_group *group)
@@ -80,7 +59,7 @@ static cw_fair_group **slot_of(cw_fair_groups *g, uint32_t level, uint64_t key)
     return at;
 }
 
-static cw_fair_node *ring_of(cw_fair_groups *g, cw_fair_group *parent)
+static cw_list *ring_of(cw_fair_groups *g, cw_fair_group *parent)
 {
     return parent ? &parent->ring : &g->ring;
 }
@@ -98,8 +77,8 @@ static cw_fair_group *make_group(cw_fair_groups *g, cw_fair_group *parent, uint3
     if (group == g->pool)
         g->pool = group->same;
     *group = (cw_fair_group){.parent = parent, .key = key, .level = level};
-    ring_init(&group->ring);
-    append(ring_of(g, parent), &group->node);
+    cw_list_init(&group->ring);
+    cw_list_add(ring_of(g, parent), &group->node);
     *slot = group;
     return group;
 }
@@ -107,7 +86,7 @@ static cw_fair_group *make_group(cw_fair_groups *g, cw_fair_group *parent, uint3
 static void drop_group(cw_fair_groups *g, cw_fair_group *group)
 {
     *slot_of(g, group->level, group->key) = group->same;
-    unlink_node(&group->node);
+    cw_list_remove(&group->node);
     group->same = g->pool;
     g->pool = group;
 }
@@ -160,10 +139,10 @@ void cw_fair_done(cw_fair_queue *q)
     groups_done(&q->groups);
 }
 
-static cw_fair_group *largest(const cw_fair_node *ring)
+static cw_fair_group *largest(cw_list *ring)
 {
     cw_fair_group *most = group_of(ring->next);
-    for (cw_fair_node *node = ring->next; node != ring; node = node->next) {
+    CW_LIST_EACH (node, ring) {
         if (group_of(node)->n > most->n)
             most = group_of(node);
     }
@@ -182,9 +161,9 @@ static cw_fair_item *newest_of(cw_fair_group *group)
  * more than the caller's, on the widest level where there is one. NULL: none does. */
 static cw_fair_item *who_yields(cw_fair_groups *g, const cw_fair_key *key)
 {
-    const cw_fair_node *ring = &g->ring;
-    for (uint32_t level = 0; level < CW_FAIR_LEVELS && ring->next != ring; level++) {
-        const cw_fair_group *own = *slot_of(g, level, key->at[level]);
+    cw_list *ring = &g->ring;
+    for (uint32_t level = 0; level < CW_FAIR_LEVELS && !cw_list_is_empty(ring); level++) {
+        cw_fair_group *own = *slot_of(g, level, key->at[level]);
         cw_fair_group *most = largest(ring);
         if (most != own && most->n >= (own ? own->n : 0) + 2)
             return newest_of(most);
@@ -207,7 +186,7 @@ cw_code cw_fair_push(cw_fair_queue *q, cw_fair_item *item, const cw_fair_key *ke
     if (!group)
         return CW_NOMEM;
     item->group = group;
-    append(&group->ring, &item->node);
+    cw_list_add(&group->ring, &item->node);
     if (lost)
         cw_fair_remove(q, lost);
     *ret_lost = lost;
@@ -215,7 +194,7 @@ cw_code cw_fair_push(cw_fair_queue *q, cw_fair_item *item, const cw_fair_key *ke
 }
 
 /* The first item at or below a node of a ring of groups. */
-static cw_fair_item *first_below(cw_fair_node *node)
+static cw_fair_item *first_below(cw_list *node)
 {
     cw_fair_group *group = group_of(node);
     while (group->level < LEAF)
@@ -225,14 +204,14 @@ static cw_fair_item *first_below(cw_fair_node *node)
 
 cw_fair_item *cw_fair_first(const cw_fair_queue *q)
 {
-    const cw_fair_node *ring = &q->groups.ring;
-    return ring->next == ring ? NULL : first_below(ring->next);
+    const cw_list *ring = &q->groups.ring;
+    return cw_list_is_empty(ring) ? NULL : first_below(ring->next);
 }
 
 cw_fair_item *cw_fair_next_caller(const cw_fair_queue *q, const cw_fair_item *item)
 {
     for (cw_fair_group *group = item->group; group; group = group->parent) {
-        const cw_fair_node *ring = group->parent ? &group->parent->ring : &q->groups.ring;
+        const cw_list *ring = group->parent ? &group->parent->ring : &q->groups.ring;
         if (group->node.next != ring)
             return first_below(group->node.next);
     }
@@ -242,7 +221,7 @@ cw_fair_item *cw_fair_next_caller(const cw_fair_queue *q, const cw_fair_item *it
 void cw_fair_remove(cw_fair_queue *q, cw_fair_item *item)
 {
     cw_fair_group *group = item->group;
-    unlink_node(&item->node);
+    cw_list_remove(&item->node);
     item->group = NULL;
     leave(&q->groups, group);
 }
@@ -250,9 +229,9 @@ void cw_fair_remove(cw_fair_queue *q, cw_fair_item *item)
 void cw_fair_take(cw_fair_queue *q, cw_fair_item *item)
 {
     for (cw_fair_group *group = item->group; group; group = group->parent) {
-        cw_fair_node *ring = ring_of(&q->groups, group->parent);
-        unlink_node(&group->node);
-        append(ring, &group->node);
+        cw_list *ring = ring_of(&q->groups, group->parent);
+        cw_list_remove(&group->node);
+        cw_list_add(ring, &group->node);
     }
     cw_fair_remove(q, item);
 }

@@ -28,6 +28,7 @@
 #include <pthread.h>
 
 #include "base/err.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #define CW_FAIR_LEVELS 3u
@@ -42,19 +43,15 @@ typedef struct cw_fair_key {
 
 typedef struct cw_fair_group cw_fair_group;
 
-typedef struct cw_fair_node {
-    struct cw_fair_node *prev, *next;
-} cw_fair_node;
-
 /* All zero: in no queue. */
 typedef struct cw_fair_item {
-    cw_fair_node node;
+    cw_list node;
     cw_fair_group *group;
 } cw_fair_item;
 
 /* The groups of a queue or of counted places. */
 typedef struct cw_fair_groups {
-    cw_fair_node ring; /* of the widest level, in turn */
+    cw_list ring; /* of the widest level, in turn */
     cw_fair_group *buckets[CW_FAIR_BUCKETS];
     cw_fair_group *pool;
     uint32_t n; /* items in all */

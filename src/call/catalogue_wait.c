@@ -39,7 +39,7 @@ bool cw_catalogue_wait_begin(cw_runtime_loop *rl, const cw_view *view, cw_catalo
 
 void cw_catalogue_wait_end(cw_catalogue_wait *w)
 {
-    if (!w->watch.next && !w->later.next)
+    if (!w->watch.next && !cw_loop_is_deferred(&w->later))
         return;
     cw_runtime_watch_remove(&w->watch);
     cw_loop_cancel_deferred(&w->later);

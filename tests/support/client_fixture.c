@@ -7,8 +7,8 @@ static const cw_str small_body = CW_STR_INIT("{\"id\":1}");
 size_t count_requests(const cw_client *c)
 {
     size_t n = c->n_waiting;
-    for (const cw_client_conn *l = c->links.next; l != &c->links; l = l->next)
-        n += l->req != NULL;
+    for (cw_list *node = c->links.next; node != &c->links; node = node->next)
+        n += CW_CONTAINER(node, cw_client_conn, node)->req != NULL;
     return n;
 }
 

@@ -98,10 +98,15 @@ void cw_client_finish(cw_client_req *req, cw_client_end end, const cw_client_res
 
 /* ---- where a request goes ---- */
 
+static cw_client_conn *first_conn(const cw_list *list)
+{
+    return CW_CONTAINER(list->next, cw_client_conn, node);
+}
+
 static bool reuse_idle(cw_client *c, cw_client_req *req)
 {
-    while (c->idle.next != &c->idle) {
-        if (cw_client_conn_reuse(c->idle.next, req))
+    while (!cw_list_is_empty(&c->idle)) {
+        if (cw_client_conn_reuse(first_conn(&c->idle), req))
             return true;
     }
     return false;
@@ -225,8 +230,8 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
         return rc;
     }
     c->later.fn = on_later;
-    c->links.prev = c->links.next = &c->links;
-    c->idle.prev = c->idle.next = &c->idle;
+    cw_list_init(&c->links);
+    cw_list_init(&c->idle);
     cw_buf_init(&c->out, SIZE_MAX / 2);
     cw_deadline_list_init(&c->connecting, c->opts.connect_ms, cw_client_conn_on_connect_deadline);
     cw_deadline_list_init(&c->answering, c->opts.first_byte_ms,
@@ -285,10 +290,10 @@ void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx)
     cw_client_forget_lookup(c);
     while (c->first)
         dequeue(c, c->first);
-    while (c->links.next != &c->links)
-        cw_client_conn_close(c->links.next);
-    while (c->idle.next != &c->idle)
-        cw_client_conn_close(c->idle.next);
+    while (!cw_list_is_empty(&c->links))
+        cw_client_conn_close(first_conn(&c->links));
+    while (!cw_list_is_empty(&c->idle))
+        cw_client_conn_close(first_conn(&c->idle));
     if (c->secure)
         cw_client_tls_close(c);
     destroy_if_over(c);

@@ -40,7 +40,7 @@ typedef struct cw_client_conn_place {
 
 /* One connection. */
 struct cw_client_conn {
-    cw_client_conn *prev, *next; /* in the client's ring of idle or of other connections */
+    cw_list node; /* of the client's idle or of its other connections */
     cw_client *client;
     uv_poll_t poll;
     int fd;
@@ -82,8 +82,8 @@ struct cw_client {
     cw_str common; /* " HTTP/1.1", Host and the fixed headers */
     cw_buf out;    /* the request that is being sent, within one function */
     cw_deadline_list connecting, answering, idling, naming;
-    cw_client_conn links;    /* ring: all that are not idle */
-    cw_client_conn idle;     /* ring, newest first */
+    cw_list links;           /* ring: all that are not idle */
+    cw_list idle;            /* ring, newest first */
     uint32_t n_links;        /* not closed */
     uint32_t n_open;         /* handles that libuv still holds */
     uint32_t depth;          /* of functions that call back and go on with the client */
@@ -185,7 +185,7 @@ void cw_client_conn_fail(cw_client_conn *l, cw_client_end end, const char *why);
 /* The connection ended too early: send again where that is right, else fail. */
 void cw_client_conn_lost(cw_client_conn *l, const char *why);
 /* To the front of a ring. */
-void cw_client_conn_move(cw_client_conn *l, cw_client_conn *ring);
+void cw_client_conn_move(cw_client_conn *l, cw_list *list);
 /* It is connected, with TLS where that is wanted: send. */
 void cw_client_conn_on_tls(cw_client_conn *l);
 /* The address of this link did not work: try the next, or give up. */

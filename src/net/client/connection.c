@@ -26,14 +26,10 @@ static void poll_for(cw_client_conn *l, int events)
     uv_poll_start(&l->poll, events, on_poll);
 }
 
-void cw_client_conn_move(cw_client_conn *l, cw_client_conn *ring)
+void cw_client_conn_move(cw_client_conn *l, cw_list *list)
 {
-    l->prev->next = l->next;
-    l->next->prev = l->prev;
-    l->prev = ring;
-    l->next = ring->next;
-    l->next->prev = l;
-    ring->next = l;
+    cw_list_remove(&l->node);
+    cw_list_add_first(list, &l->node);
 }
 
 /* ---- the end ---- */
@@ -56,8 +52,7 @@ void cw_client_conn_close(cw_client_conn *l)
     if (l->req)
         cw_client_set_conn(l->req, NULL);
     l->req = NULL;
-    l->prev->next = l->next;
-    l->next->prev = l->prev;
+    cw_list_remove(&l->node);
     cw_deadline_clear(&l->deadline);
     cw_buf_done(&l->in);
     cw_buf_done(&l->answer);
@@ -304,7 +299,6 @@ static void start(cw_client_conn *l, cw_client_req *req, bool pending)
     cw_client *c = l->client;
     c->n_links++;
     c->n_open++;
-    l->prev = l->next = l;
     cw_client_conn_move(l, &c->links);
     cw_buf_init(&l->in, CW_HTTP_MAX_HEAD + CW_LOOP_SCRATCH);
     cw_buf_init(&l->answer, c->opts.answer_size);

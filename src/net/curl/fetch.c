@@ -8,7 +8,7 @@
 #include "net/curl/curl_loop.h"
 
 typedef struct running {
-    struct running *prev, *next; /* ring */
+    cw_list node; /* of the fetcher's */
     cw_fetcher *fetcher;
     cw_fetch *fetch;
     CURL *easy;
@@ -22,7 +22,7 @@ typedef struct running {
 
 struct cw_fetcher {
     cw_curl_loop cl;
-    running all; /* ring: only its prev and next are used */
+    cw_list all;
     unsigned n;
     bool is_closed;
 };
@@ -83,8 +83,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 
 static void take_out(running *r)
 {
-    r->prev->next = r->next;
-    r->next->prev = r->prev;
+    cw_list_remove(&r->node);
     r->fetcher->n--;
 }
 
@@ -246,9 +245,7 @@ cw_code cw_fetcher_start(cw_fetcher *fr, cw_fetch *f, cw_err *err)
     r->fetcher = fr;
     r->fetch = f;
     r->is_clear = cw_str_starts(f->url, CW_STR("http:"));
-    r->next = &fr->all;
-    r->prev = fr->all.prev;
-    r->prev->next = r->next->prev = r;
+    cw_list_add(&fr->all, &r->node);
     fr->n++;
     cw_buf_init(&r->body, f->max_bytes ? f->max_bytes : CW_FETCH_MAX_BYTES);
     r->easy = fr->cl.curl->easy_init();
@@ -286,7 +283,7 @@ cw_code cw_fetcher_new(cw_loop *loop, cw_fetcher **ret, cw_err *err)
         free(fr);
         return rc;
     }
-    fr->all.prev = fr->all.next = &fr->all;
+    cw_list_init(&fr->all);
     *ret = fr;
     return CW_OK;
 }
@@ -296,9 +293,7 @@ void cw_fetcher_close(cw_fetcher *fr)
     if (!fr || fr->is_closed)
         return;
     fr->is_closed = true;
-    for (running *r = fr->all.next, *next; r != &fr->all; r = next) {
-        next = r->next;
-        free_running(r);
-    }
+    CW_LIST_EACH_SAFE (node, &fr->all)
+        free_running(CW_CONTAINER(node, running, node));
     cw_curl_loop_close(&fr->cl, free_fetcher);
 }

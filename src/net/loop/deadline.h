@@ -19,18 +19,18 @@
 
 #include <stdint.h>
 
-#include "base/attr.h"
+#include "base/list.h"
 
 typedef struct cw_deadline_list cw_deadline_list;
 
 typedef struct cw_deadline {
-    struct cw_deadline *prev, *next;
+    cw_list node;
     cw_deadline_list *list; /* NULL: not set */
     uint64_t at;            /* ms of the loop's clock */
 } cw_deadline;
 
 struct cw_deadline_list {
-    cw_deadline root; /* ring; root.next expires first */
+    cw_list waiting; /* the first one expires first */
     uint64_t ms;
     void (*on_expired)(cw_deadline *d); /* the entry is cleared before the call */
     cw_deadline_list *next_list;        /* the loop's (loop.c) */
@@ -42,6 +42,8 @@ void cw_deadline_list_set_ms(cw_deadline_list *list, uint64_t ms, uint64_t now);
 /* (Re)start `d` on `list`, from `now`. */
 void cw_deadline_set(cw_deadline *d, cw_deadline_list *list, uint64_t now);
 void cw_deadline_clear(cw_deadline *d);
+/* The entry that expires first, or NULL. */
+const cw_deadline *cw_deadline_first(const cw_deadline_list *list);
 /* Expire what is due. The list itself may end with the last entry that expires. */
 void cw_deadline_list_run(cw_deadline_list *list, uint64_t now);
 

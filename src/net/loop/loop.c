@@ -36,12 +36,11 @@ static void arm_timer(cw_loop *loop, uint64_t at)
     uv_timer_start(&loop->timer, on_timer, at > now ? at - now : 0, 0);
 }
 
-/* Run a ring of deferred calls until it is empty. */
-static void run_ring(cw_deferred *ring)
+/* Run deferred calls until none is left. */
+static void run_deferred(cw_list *list)
 {
-    while (ring->next != ring) {
-        cw_deferred *later = ring->next;
-        cw_loop_cancel_deferred(later);
+    for (cw_list *node; (node = cw_list_take_first(list));) {
+        cw_deferred *later = CW_CONTAINER(node, cw_deferred, node);
         later->fn(later);
     }
 }
@@ -52,14 +51,12 @@ static void on_again(uv_idle_t *again)
     uv_idle_stop(again);
     if (loop->timer_at <= uv_now(&loop->uv))
         arm_timer(loop, loop->timer_at);
-    if (loop->next.next == &loop->next)
-        return;
-    /* What the calls defer again belongs to the next turn, so this turn's have a ring of their
+    /* Calls that are deferred again belong to the next turn: this turn's have a list of their
      * own. */
-    cw_deferred now = loop->next;
-    now.prev->next = now.next->prev = &now;
-    loop->next.prev = loop->next.next = &loop->next;
-    run_ring(&now);
+    cw_list now;
+    cw_list_init(&now);
+    cw_list_move(&loop->next, &loop->next, &now);
+    run_deferred(&now);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -75,8 +72,8 @@ static void on_timer(uv_timer_t *timer)
         cw_deadline_list_run(list, now);
     }
     for (const cw_deadline_list *list = loop->lists; list; list = list->next_list) {
-        const cw_deadline *first = list->root.next;
-        if (first != &list->root && first->at < next)
+        const cw_deadline *first = cw_deadline_first(list);
+        if (first && first->at < next)
             next = first->at;
     }
     if (uv_is_closing((uv_handle_t *)timer))
@@ -95,7 +92,7 @@ static void before_wait(uv_prepare_t *prepare)
 {
     cw_loop *loop = prepare->data;
     loop->turns++;
-    run_ring(&loop->later);
+    run_deferred(&loop->later);
 }
 
 /* libuv has written zeros to all of the array, and most of it will never be anything else: such
@@ -182,9 +179,9 @@ static void *thread_main(void *arg)
 cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
 {
     *loop = (cw_loop){.timer_at = UINT64_MAX, .date_second = -1};
-    loop->hooks.prev = loop->hooks.next = &loop->hooks;
-    loop->later.prev = loop->later.next = &loop->later;
-    loop->next.prev = loop->next.next = &loop->next;
+    cw_list_init(&loop->hooks);
+    cw_list_init(&loop->later);
+    cw_list_init(&loop->next);
     loop->scratch = malloc(CW_LOOP_SCRATCH);
     if (!loop->scratch)
         return cw_fail_nomem(err);
@@ -242,9 +239,8 @@ void cw_loop_end(cw_loop *loop)
 {
     /* First: the owners of messages may free them in their hooks. */
     cw_mailbox_close(&loop->mail);
-    while (loop->hooks.next != &loop->hooks) {
-        cw_loop_hook *hook = loop->hooks.next;
-        cw_loop_remove_hook(hook);
+    for (cw_list *node; (node = cw_list_take_first(&loop->hooks));) {
+        cw_loop_hook *hook = CW_CONTAINER(node, cw_loop_hook, node);
         hook->on_end(hook);
     }
     /* Nothing is due any more, and the owners of lists may go before the loop does. */
@@ -273,7 +269,7 @@ void cw_loop_watch(cw_loop *loop, cw_deadline_list *list)
 
 void cw_loop_unwatch(cw_loop *loop, cw_deadline_list *list)
 {
-    assert(list->root.next == &list->root);
+    assert(cw_list_is_empty(&list->waiting));
     if (loop->walked == list)
         loop->walked = list->next_list;
     for (cw_deadline_list **at = &loop->lists; *at; at = &(*at)->next_list) {
@@ -286,57 +282,38 @@ void cw_loop_unwatch(cw_loop *loop, cw_deadline_list *list)
 
 void cw_loop_add_hook(cw_loop *loop, cw_loop_hook *hook)
 {
-    hook->next = &loop->hooks;
-    hook->prev = loop->hooks.prev;
-    hook->prev->next = hook;
-    loop->hooks.prev = hook;
+    cw_list_add(&loop->hooks, &hook->node);
 }
 
 void cw_loop_remove_hook(cw_loop_hook *hook)
 {
-    if (!hook->next)
-        return;
-    hook->prev->next = hook->next;
-    hook->next->prev = hook->prev;
-    hook->prev = hook->next = NULL;
-}
-
-static void add_to_ring(cw_deferred *ring, cw_deferred *later)
-{
-    if (later->next)
-        return;
-    later->next = ring;
-    later->prev = ring->prev;
-    later->prev->next = later;
-    ring->prev = later;
+    cw_list_remove(&hook->node);
 }
 
 void cw_loop_defer(cw_loop *loop, cw_deferred *later)
 {
-    add_to_ring(&loop->later, later);
+    if (!cw_loop_is_deferred(later))
+        cw_list_add(&loop->later, &later->node);
 }
 
 void cw_loop_defer_next(cw_loop *loop, cw_deferred *later)
 {
-    add_to_ring(&loop->next, later);
+    if (!cw_loop_is_deferred(later))
+        cw_list_add(&loop->next, &later->node);
     if (!uv_is_closing((uv_handle_t *)&loop->again))
         uv_idle_start(&loop->again, on_again);
 }
 
 void cw_loop_cancel_deferred(cw_deferred *later)
 {
-    if (!later->next)
-        return;
-    later->prev->next = later->next;
-    later->next->prev = later->prev;
-    later->prev = later->next = NULL;
+    cw_list_remove(&later->node);
 }
 
 void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms)
 {
     cw_deadline_list_set_ms(list, ms, uv_now(&loop->uv));
-    const cw_deadline *first = list->root.next;
-    if (first != &list->root && first->at < loop->timer_at)
+    const cw_deadline *first = cw_deadline_first(list);
+    if (first && first->at < loop->timer_at)
         arm_timer(loop, first->at);
 }
 

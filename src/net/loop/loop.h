@@ -23,14 +23,14 @@
 /* Called when the loop ends (cw_loop_end), on its thread: close what keeps it alive. Embedded in
  * its owner, which removes it when it closes earlier. */
 typedef struct cw_loop_hook {
-    struct cw_loop_hook *prev, *next; /* NULL: not added */
+    cw_list node;
     void (*on_end)(struct cw_loop_hook *hook);
 } cw_loop_hook;
 
 /* Something to do at the end of this turn, before the loop waits again: sending together what
  * several callbacks queued. Embedded in its owner. */
 typedef struct cw_deferred {
-    struct cw_deferred *prev, *next; /* NULL: not asked for */
+    cw_list node;
     void (*fn)(struct cw_deferred *later);
 } cw_deferred;
 
@@ -44,12 +44,12 @@ typedef struct cw_loop {
     cw_mailbox mail;
     cw_deadline_list *lists;  /* all that are watched, through their next_list */
     cw_deadline_list *walked; /* the one that on_timer looks at next */
-    cw_loop_hook hooks;       /* ring */
-    cw_deferred later;        /* ring: at the end of this turn */
-    cw_deferred next;         /* ring: in the next turn */
-    uint32_t turns;           /* counts the loop's turns */
-    uint32_t index;           /* of this loop among its server's; 0 for the main thread's */
-    char *scratch;            /* CW_LOOP_SCRATCH bytes, free for use within one callback */
+    cw_list hooks;
+    cw_list later;  /* deferred to the end of this turn */
+    cw_list next;   /* deferred to the next turn */
+    uint32_t turns; /* counts the loop's turns */
+    uint32_t index; /* of this loop among its server's; 0 for the main thread's */
+    char *scratch;  /* CW_LOOP_SCRATCH bytes, free for use within one callback */
     int64_t date_second;
     char date[CW_CLOCK_HTTP_LEN + 1];
     pthread_t thread;
@@ -88,6 +88,11 @@ void cw_loop_defer(cw_loop *loop, cw_deferred *later);
 /* The same in the next turn, before the loop looks at its descriptors; the loop does not wait. */
 void cw_loop_defer_next(cw_loop *loop, cw_deferred *later);
 void cw_loop_cancel_deferred(cw_deferred *later);
+/* Whether it waits to be called. */
+CW_INLINE bool cw_loop_is_deferred(const cw_deferred *later)
+{
+    return cw_list_is_in(&later->node);
+}
 
 /* Milliseconds of the monotonic clock at the start of this iteration. */
 uint64_t cw_loop_now(const cw_loop *loop);

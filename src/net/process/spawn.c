@@ -28,7 +28,7 @@ typedef enum ticket_state { QUEUED, STARTING, STARTED, POSTED } ticket_state;
 
 typedef struct cw_spawn_ticket ticket;
 struct cw_spawn_ticket {
-    ticket *prev, *next; /* ring */
+    cw_list node; /* of the spawner's */
     cw_message message;
     cw_spawner *spawner;
     cw_spawn *job; /* NULL: taken back */
@@ -41,7 +41,7 @@ struct cw_spawner {
     pthread_mutex_t lock;
     pthread_cond_t work;       /* for the thread */
     pthread_cond_t started;    /* a ticket left STARTING */
-    ticket tickets;            /* ring, all states, in the order they came */
+    cw_list tickets;           /* in all states, in the order they came */
     uint64_t marks[MARKS_MAX]; /* of children whose strays are to be killed */
     size_t n_marks;
     unsigned refs;
@@ -51,12 +51,6 @@ struct cw_spawner {
     uint64_t last_mark;
     cw_orphans_space space;
 };
-
-static void unlink_ticket(ticket *t)
-{
-    t->prev->next = t->next;
-    t->next->prev = t->prev;
-}
 
 /* ---- one start ---- */
 
@@ -225,7 +219,7 @@ static void deliver(cw_message *message)
     ticket *t = CW_CONTAINER(message, ticket, message);
     cw_spawner *s = t->spawner;
     pthread_mutex_lock(&s->lock);
-    unlink_ticket(t);
+    cw_list_remove(&t->node);
     cw_spawn *job = t->job;
     pthread_mutex_unlock(&s->lock);
     free(t);
@@ -237,7 +231,8 @@ static void deliver(cw_message *message)
 
 static ticket *first_queued(cw_spawner *s)
 {
-    for (ticket *t = s->tickets.next; t != &s->tickets; t = t->next) {
+    CW_LIST_EACH (node, &s->tickets) {
+        ticket *t = CW_CONTAINER(node, ticket, node);
         if (t->state == QUEUED)
             return t;
     }
@@ -298,7 +293,7 @@ cw_code cw_spawner_new(cw_spawner **ret, cw_err *err)
     if (!s)
         return cw_fail_nomem(err);
     s->refs = 1;
-    s->tickets.prev = s->tickets.next = &s->tickets;
+    cw_list_init(&s->tickets);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->started, NULL);
@@ -320,9 +315,8 @@ void cw_spawner_free(cw_spawner *s)
     pthread_cond_signal(&s->work);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
-    ticket *next;
-    for (ticket *t = s->tickets.next; t != &s->tickets; t = next) {
-        next = t->next;
+    for (cw_list *node; (node = cw_list_take_first(&s->tickets));) {
+        ticket *t = CW_CONTAINER(node, ticket, node);
         if (t->job && t->state != QUEUED && !t->job->code)
             cw_child_end(t->job->pid, t->job->pidfd, t->job->has_own_group);
         if (t->job)
@@ -371,10 +365,7 @@ cw_code cw_spawner_ask(cw_spawner *s, cw_spawn *job, cw_err *err)
     bool ending = s->ending;
     if (!ending) {
         job->ticket = t;
-        t->next = &s->tickets;
-        t->prev = s->tickets.prev;
-        t->prev->next = t;
-        s->tickets.prev = t;
+        cw_list_add(&s->tickets, &t->node);
         pthread_cond_signal(&s->work);
     }
     pthread_mutex_unlock(&s->lock);
@@ -397,7 +388,7 @@ void cw_spawner_cancel(cw_spawner *s, cw_spawn *job)
     t->job = NULL;
     bool posted = t->state == POSTED;
     if (!posted)
-        unlink_ticket(t);
+        cw_list_remove(&t->node);
     pthread_mutex_unlock(&s->lock);
     /* A posted one stays the spawner's: the message frees it, or the end of the spawner does. */
     if (!posted)

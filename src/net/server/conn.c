@@ -104,8 +104,7 @@ static void close_conn(cw_conn *c, bool clean)
     c->tls = NULL;
     uv_close((uv_handle_t *)&c->poll, on_closed);
     close(c->fd);
-    c->prev->next = c->next;
-    c->next->prev = c->prev;
+    cw_list_remove(&c->node);
     if (c->counted)
         cw_addrcount_remove(&server->addresses, c->peer_key);
     atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
@@ -547,15 +546,6 @@ void cw_conn_peer_address(const cw_conn *c, cw_address *ret)
     }
 }
 
-static void link_conn(cw_conn *c)
-{
-    cw_conn *root = &c->sl->conns;
-    c->next = root;
-    c->prev = root->prev;
-    c->prev->next = c;
-    root->prev = c;
-}
-
 static bool open_socket(cw_conn *c, bool tls)
 {
     if (tls) {
@@ -589,7 +579,7 @@ void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, b
     c->poll.data = c;
     c->fresh = true;
     c->closing = sl->stopping;
-    link_conn(c);
+    cw_list_add(&c->sl->conns, &c->node);
     poll_for(c, UV_READABLE | UV_DISCONNECT);
     cw_loop_set_deadline(&sl->loop, &c->deadline, &sl->header);
 }

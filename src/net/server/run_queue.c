@@ -104,7 +104,8 @@ static cw_conn *conn_of(cw_fair_item *item)
 static void add_missed(cw_server_loop *sl)
 {
     sl->ready.missed = false;
-    for (cw_conn *c = sl->conns.next; c != &sl->conns; c = c->next) {
+    CW_LIST_EACH_SAFE (node, &sl->conns) {
+        cw_conn *c = CW_CONTAINER(node, cw_conn, node);
         if (cw_conn_has_input(c))
             cw_run_queue_add(c);
     }

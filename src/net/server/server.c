@@ -72,7 +72,8 @@ static void on_new_settings(cw_message *message)
     sl->settings = settings;
     apply_durations(sl);
     /* Streams may wait without a deadline; the others notice by themselves. */
-    for (cw_conn *c = sl->conns.next; c != &sl->conns; c = c->next) {
+    CW_LIST_EACH_SAFE (node, &sl->conns) {
+        cw_conn *c = CW_CONTAINER(node, cw_conn, node);
         if (c->state == CONN_STREAM)
             cw_conn_settle(c);
     }
@@ -80,10 +81,8 @@ static void on_new_settings(cw_message *message)
 
 static void close_all(cw_server_loop *sl)
 {
-    for (cw_conn *c = sl->conns.next, *next; c != &sl->conns; c = next) {
-        next = c->next;
-        cw_conn_lost(c);
-    }
+    CW_LIST_EACH_SAFE (node, &sl->conns)
+        cw_conn_lost(CW_CONTAINER(node, cw_conn, node));
 }
 
 static void on_drain_end(cw_deadline *d)
@@ -93,7 +92,7 @@ static void on_drain_end(cw_deadline *d)
 
 void cw_server_check_end(cw_server_loop *sl)
 {
-    if (!sl->stopping || sl->ended || sl->conns.next != &sl->conns)
+    if (!sl->stopping || sl->ended || !cw_list_is_empty(&sl->conns))
         return;
     sl->ended = true;
     cw_deadline_clear(&sl->drain_end);
@@ -125,10 +124,8 @@ static void stop_once(cw_server_loop *sl)
     stop_listening(sl);
     sl->stopping = true;
     cw_loop_set_deadline(&sl->loop, &sl->drain_end, &sl->drain);
-    for (cw_conn *c = sl->conns.next, *next; c != &sl->conns; c = next) {
-        next = c->next;
-        cw_conn_stop(c);
-    }
+    CW_LIST_EACH_SAFE (node, &sl->conns)
+        cw_conn_stop(CW_CONTAINER(node, cw_conn, node));
     cw_server_check_end(sl);
 }
 
@@ -167,7 +164,7 @@ static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
     sl->server = s;
     sl->on_settings.fn = on_new_settings;
     sl->on_stop.fn = on_stop;
-    sl->conns.prev = sl->conns.next = &sl->conns;
+    cw_list_init(&sl->conns);
     sl->settings = s->settings;
     atomic_fetch_add(&s->settings->refs, 1);
     init_lists(sl);

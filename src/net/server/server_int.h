@@ -49,8 +49,8 @@ typedef enum cw_conn_state {
 struct cw_conn {
     uv_poll_t poll;
     cw_deadline deadline;
-    cw_fair_item ready;   /* in the loop's queue: it has input, which is read when its turn comes */
-    cw_conn *prev, *next; /* ring of the loop's connections */
+    cw_fair_item ready; /* in the loop's queue: it has input, which is read when its turn comes */
+    cw_list node;       /* of the loop's connections */
     cw_server_loop *sl;
     SSL *tls; /* NULL: plain */
     cw_http_req *req;
@@ -150,7 +150,7 @@ struct cw_server_loop {
     atomic_uint n_stops; /* orders to stop that were not carried out yet */
     cw_acceptor acceptors[CW_SERVER_MAX_LISTENERS];
     size_t n_acceptors;
-    cw_conn conns; /* root of the ring */
+    cw_list conns;
     cw_http_req **slots;
     uint32_t n_slots, cap_slots;
     uint32_t *free_slots;

@@ -60,7 +60,7 @@ void cw_frames_drain(cw_frames *f);
 /* Whether frames wait for the end of this turn: one more would leave with them. */
 CW_INLINE bool cw_frames_gathers(const cw_frames *f)
 {
-    return f->flush.next != NULL;
+    return cw_loop_is_deferred(&f->flush);
 }
 /* No callback but on_closed comes after this. */
 void cw_frames_close(cw_frames *f);

@@ -10,7 +10,8 @@ static cw_deadline_list list, *doomed;
 static uint64_t run(uint64_t now)
 {
     cw_deadline_list_run(&list, now);
-    return list.root.next == &list.root ? UINT64_MAX : list.root.next->at;
+    const cw_deadline *first = cw_deadline_first(&list);
+    return first ? first->at : UINT64_MAX;
 }
 
 static void note(cw_deadline *d)

@@ -30,7 +30,7 @@ TEARDOWN(tear_down)
 
 static void on_end_a(cw_loop_hook *hook)
 {
-    assert_null(hook->next);
+    assert_false(cw_list_is_in(&hook->node));
     note('a');
 }
 
@@ -80,7 +80,7 @@ static cw_deferred later_a, later_b;
 
 static void do_a(cw_deferred *later)
 {
-    assert_null(later->next);
+    assert_false(cw_loop_is_deferred(later));
     note('a');
 }
 
