@@ -35,7 +35,7 @@ static cw_str name_of(const cw_entry *entry)
     return is_other ? entry->tool_name : CW_STR("");
 }
 
-/* What is the same for a call that runs and for one that is refused. */
+/* The members that calls and refusals share. */
 static cw_audit_record begin_record(const cw_view *view, const cw_entry *entry)
 {
     const cw_caller *caller = cw_view_caller(view);
@@ -292,7 +292,7 @@ static cw_exchange *exchange_take(cw_runtime_loop *rl)
     return ex;
 }
 
-/* It runs no longer: its handle is nobody's, and another call may run in its place. */
+/* The call has ended: its handle finds nothing, and another call may take its slot. */
 static void give_up_place(cw_exchange *ex)
 {
     if (++ex->generation == 0)
@@ -344,7 +344,7 @@ static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
            CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
 }
 
-/* What the caller does not see of the method's own error. */
+/* Logs the part of a method's error that the caller does not see. */
 static void log_scrubbed(const cw_exchange *ex, const cw_outcome *outcome)
 {
     cw_log(CW_LOG_WARN, "call", "error passed on without its details",
@@ -480,7 +480,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         finish(ex, outcome);
         return;
     }
-    /* What it is and what is wrong with it stay here, in the log. */
+    /* The result and its problem stay in the log. */
     cw_outcome refused = {.kind = CW_OUTCOME_FAILED,
                           .fault = CW_FAULT_SCHEMA,
                           .message = CW_STR(BAD_RESULT),

@@ -19,7 +19,7 @@
 #include "call/arguments.h"
 #include "call/call.h"
 
-/* What is in force, for all loops. */
+/* The published state, shared by all loops. */
 typedef struct cw_runtime_state cw_runtime_state;
 typedef struct cw_exchange cw_exchange;
 
@@ -40,7 +40,7 @@ typedef struct cw_active_source {
     uint32_t running;
 } cw_active_source;
 
-/* What the audit will be told of a call. */
+/* The members of a call's audit record that are known at its start. */
 typedef struct cw_call_audit {
     bool is_on, has_hash, is_completion;
     const char *door;
@@ -65,7 +65,7 @@ struct cw_exchange {
     cw_active_source *source_entry;
     cw_call_timeout *limit;  /* where the method's is not that of its source; or NULL */
     const cw_schema *output; /* of the result, or NULL; lives as long as the view */
-    cw_sink *waiter;         /* NULL: nobody listens */
+    cw_sink *waiter;         /* NULL: no client waits */
     cw_deadline deadline;
     cw_arena arena;
     uint32_t slot;

@@ -30,7 +30,7 @@ cw_code cw_elicitation_check(cw_runtime_loop *rl, cw_str form, const cw_json *co
     if (rc == CW_NOMEM)
         return rc;
     if (rc) {
-        /* The method's mistake, not that of whoever filled it in. */
+        /* The schema is the method's mistake, not the user's. */
         cw_log_err(CW_LOG_WARN, "call", "a form that cannot be checked", err);
         return CW_OK;
     }

@@ -8,7 +8,7 @@
 #include "net/addr/network.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-/* When a place will be free nobody knows. */
+/* The time at which a slot becomes free is unknown. */
 #define BUSY_RETRY_S 1u
 
 struct cw_limiter {
@@ -187,7 +187,7 @@ cw_code cw_limiter_enter_crowded(cw_fair_slots *crowd, const cw_fair_key *key, u
     return cw_fair_slots_enter(crowd, key, max, /* each= */ 0, &ret->crowd);
 }
 
-/* What counts for one call. */
+/* The limits that apply to one call. */
 typedef struct counted {
     const cw_method *method;
     cw_meter *tool, *source; /* NULL: not counted */

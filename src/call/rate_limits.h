@@ -41,7 +41,7 @@ CW_MUST_USE cw_code cw_limiter_new(cw_limiter **ret, cw_err *err);
 /* NULL is fine. */
 void cw_limiter_free(cw_limiter *l);
 
-/* What a running call occupies. All zero: nothing. */
+/* The slots that a running call occupies. All zero: none. */
 typedef struct cw_limiter_slot {
     cw_meter *tool, *source;
     cw_fair_slots *detached_in, *crowd_in;

@@ -339,7 +339,7 @@ static void sweep_retired(cw_runtime_loop *rl, cw_runtime_state *state)
     cw_active_sources_tidy(rl);
 }
 
-/* What does not follow from the state that went stays. */
+/* Keep cached pages that do not depend on the replaced state. */
 static void renew_cache(cw_runtime_loop *rl, const cw_runtime_state *old)
 {
     const cw_runtime_state *state = rl->state;
@@ -367,7 +367,7 @@ static void on_delivery(cw_message *message)
     rl->view = d->view;
     d->view = NULL;
     unsigned lists = rl->n_watches ? cw_view_changes(old_view, rl->view) : 0;
-    /* Nobody keeps in mind who reads which language: other translations are news for all. */
+    /* The language of each client is not stored, so new translations notify all of them. */
     if (old_state->settings.translations != rl->state->settings.translations)
         lists |= CW_CHANGED_TOOLS;
     cw_view_unref(old_view);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* validate.c - arguments and results against their schemas.
+/* validate.c - validates arguments and results against their schemas.
  *
- * What is valid costs one run of a compiled program and nothing else. Only what is
- * not is looked at again, to say what is wrong with it.
+ * A valid value costs one run of a compiled program. Only an invalid one is examined again, to describe
+ * the problem.
  */
 #include "call/call_int.h"
 #include "json/write.h"
@@ -12,7 +12,7 @@
 #define TEXT_MAX (SIZE_MAX / 2)     /* as long as names in the request may be */
 #define TOO_HARD "too much work to validate (limits.validation_steps)"
 
-/* What is wrong with the values of one call, as one text. */
+/* The problems of one call's values, as one text. */
 typedef struct complaint {
     cw_buf text;
     uint64_t total;

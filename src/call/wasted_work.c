@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* wasted_work.c - work in vain: who causes it again and again gets less of it.
+/* wasted_work.c - a lower limit for clients and sources that waste validation work.
  *
- * A request may cost limits.validation_steps, and a flood of requests that all fail
- * would still take a whole loop. So each failure that was expensive halves the
- * ceiling of its network (of its source, for results), down to 1/64, and each
- * second doubles it again. Few others share a slot, and 1/64 is still ten times
+ * A request may cost limits.validation_steps, and a flood of requests that all fail could still occupy a
+ * whole loop. So each expensive failure halves the limit of its network (for results: of its source),
+ * down to 1/64, and each second doubles it again. Few others share a slot, and 1/64 is still ten times
  * more than an ordinary request needs.
  *
- * What is valid never looks here, except while somebody on this loop wastes work.
+ * Valid requests do not use this table, except while some client on this loop wastes work.
  */
 #include "base/clock.h"
 #include "base/map.h"

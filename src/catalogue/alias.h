@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* alias.h - other names for tools, for clients whose models take [A-Za-z][A-Za-z0-9_-]* only.
+/* alias.h - other names for tools, for clients whose models accept [A-Za-z][A-Za-z0-9_-]* only.
  *
  *     echo                        ->  echo
  *     examples.contentTypes.list  ->  examples__contentTypes__list
  *     a._b                        ->  a__b___1f0c44d2a7
  *
- * An alias follows from the tool's own name alone. No other tool changes it, so it
- * tells nothing about tools that a caller may not see, and replicas agree on it.
+ * An alias depends on the tool's own name alone. Other tools do not change it, so it reveals nothing
+ * about hidden tools, and replicas agree on it.
  *
- * A name of at most 48 such characters without "__" is its own alias. Where only dots are in the
- * way, each between letters, digits or '-', a dot becomes "__". Any other name is cut to 35
- * characters, and "___" and ten digits of its digest follow. No alias of one kind is one of
- * another. Two aliases of the last kind can be equal when an author computed it: such an alias
- * leads to no tool for a caller who sees both (cw_view_find_alias).
+ * A name of at most 48 such characters without "__" is its own alias. If dots are the only problem, each
+ * between letters, digits or '-', a dot becomes "__". Any other name is cut to 35 characters, followed
+ * by "___" and ten digits of its digest. No alias of one kind equals one of another. Two aliases of the
+ * last kind can be equal if an author computed them: such an alias finds no tool for a caller who sees
+ * both (cw_view_find_alias).
  *
  * Ownership: a table belongs to its snapshot (cw_snapshot_aliases).
  * Threads:   immutable.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* change.h - what a source tells of its own accord, to whoever listens.
+/* change.h - changes that a source reports by itself.
  *
- * Threads: a port may be used by any loop.
+ * Threads: a sink may be used by any loop.
  */
 #ifndef CW_CATALOGUE_CHANGE_H
 #define CW_CATALOGUE_CHANGE_H
@@ -23,7 +23,7 @@ typedef struct cw_change {
     const void *source;
 } cw_change;
 
-/* Embedded in whoever wants to know. `news` lives for the call only. */
+/* Embedded in its owner. The change lives for the call only. */
 typedef struct cw_change_sink {
     void (*tell)(struct cw_change_sink *port, const cw_change *change);
 } cw_change_sink;

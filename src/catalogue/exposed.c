@@ -55,8 +55,8 @@ static bool decode(cw_str in, char *out, size_t *ret_n)
     return cw_utf8_is_valid(cw_str_make(out, n));
 }
 
-/* Where the literal next stands in `uri` from 1 on: a variable is never empty. With an empty one
- * the variable goes to the end. */
+/* The position of the next literal in `uri`, from 1 on: a variable is never empty. Without a
+ * literal the variable extends to the end. */
 static bool find_literal(cw_str uri, cw_str literal, size_t *ret)
 {
     if (uri.n == 0)
@@ -77,7 +77,7 @@ static bool take_variable(cw_json_writer *w, cw_str name, cw_str value, cw_arena
     if (memchr(value.p, '/', value.n))
         return false;
     char *text = cw_arena_alloc(arena, value.n + 1);
-    /* Nobody can say that it does not match. */
+    /* Without memory it is not known to be a mismatch. */
     if (!text) {
         w->out->code = CW_NOMEM;
         return true;

@@ -177,7 +177,7 @@ static cw_code lint_schema(review *r, cw_str text, cw_schema_draft published)
     return rc;
 }
 
-/* What inputSchema says: the first $schema of a parameter (catalogue/tool_json.h). */
+/* The $schema of inputSchema: the first one of a parameter (catalogue/tool_json.h). */
 static cw_code find_published(review *r, const cw_method *m, cw_schema_draft *ret)
 {
     const cw_json *dialect = NULL;

@@ -8,7 +8,7 @@
 
 #define META "causeway/annotations"
 
-/* What the protocol knows, and under what other names it is found. */
+/* The hints of the protocol, and the other names under which they are found. */
 static const struct {
     cw_str name, hint;
 } hints[] = {
@@ -77,7 +77,7 @@ static cw_str hint_of(const cw_json *annotations, const cw_json *key)
     for (size_t i = 0; i < CW_COUNT(hints) && is_boolean(v); i++) {
         if (!cw_str_eq(hints[i].name, name))
             continue;
-        /* What is said in the protocol's own words counts. */
+        /* The protocol's own name wins. */
         bool is_said =
             !cw_str_eq(name, hints[i].hint) && cw_json_get(annotations, hints[i].hint) != NULL;
         return is_said ? (cw_str){NULL, 0} : hints[i].hint;

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mcp_tool.h - a tool as MCP clients read it.
  *
- * What tool_json.h writes is what the original shows; the protocol has words of its
- * own for some of it. Of the annotations, the hints that it knows stay, those that
- * go by another name (`destructive`, `readOnly`, …) get the protocol's, and the rest,
- * `auth` among it, moves to _meta:
+ * tool_json.h writes a tool like the Drupal original; the protocol has other names for some members.
+ * Known hints stay among the annotations, hints with another name (`destructive`, `readOnly`, …) get the
+ * protocol's, and the rest, including `auth`, moves to _meta:
  *
  *     "annotations":{"destructive":false,"category":"content"}
  *     "annotations":{"destructiveHint":false},
  *     "_meta":{"causeway/annotations":{"category":"content"}}
  *
- * Declarations of headers that are not right are left out (param_headers.h). For clients
- * that know less, names become aliases (alias.h) and schemas lose their references;
- * one that contains itself cannot, and stays.
+ * Invalid declarations of headers are omitted (param_headers.h). For clients with fewer abilities,
+ * names become aliases (alias.h) and references in schemas are inlined; a recursive one stays.
  *
  * Threads: no state.
- * Limits:  CW_TOOL_MAX_INLINED bytes of a schema without references; a longer one stays as it is.
+ * Limits:  CW_TOOL_MAX_INLINED bytes of an inlined schema; a longer one stays as it is.
  */
 #ifndef CW_CATALOGUE_MCP_TOOL_H
 #define CW_CATALOGUE_MCP_TOOL_H

@@ -14,7 +14,7 @@
 #include "access/gate.h"
 #include "json/json.h"
 
-/* Where calls go; the catalogue only carries it (source/source.h). */
+/* The target of calls; the catalogue only carries it (source/source.h). */
 typedef struct cw_source cw_source;
 
 typedef struct cw_param {
@@ -25,7 +25,7 @@ typedef struct cw_param {
     bool is_required;
 } cw_param;
 
-/* What makes a method a tool. */
+/* The mark that makes a method a tool. */
 typedef struct cw_mark {
     cw_str title;       /* empty: none */
     cw_str annotations; /* an object with members, `auth` inside; empty: none */
@@ -34,7 +34,7 @@ typedef struct cw_mark {
     bool is_idempotent; /* likewise idempotentHint */
 } cw_mark;
 
-/* What a method can be beside a tool. */
+/* The other MCP primitives that a method can be. */
 typedef enum cw_exposed_kind {
     CW_EXPOSED_RESOURCE,
     CW_EXPOSED_TEMPLATE, /* of resources: its variables are the method's params */
@@ -43,7 +43,7 @@ typedef enum cw_exposed_kind {
 
 #define CW_EXPOSED_KINDS 3
 
-/* What makes a method a resource or a prompt. */
+/* The mark that makes a method a resource or a prompt. */
 typedef struct cw_exposed {
     cw_exposed_kind kind;
     cw_str address;           /* URI, template of URIs, or the prompt's name */

@@ -9,7 +9,7 @@
 /* A schema text that occurs, with what became of it. */
 typedef struct text {
     const cw_str *schema;          /* of a parameter or method */
-    _Atomic(cw_schema *) compiled; /* NULL: nobody needed it yet */
+    _Atomic(cw_schema *) compiled; /* NULL: not needed yet */
 } text;
 
 struct cw_method_schemas {
@@ -34,7 +34,7 @@ typedef struct maker {
 
 static cw_schema_opts options(const cw_schema_policy *policy)
 {
-    /* How much work a value may be is for whoever validates it to say. */
+    /* The validating code limits the work per value. */
     return (cw_schema_opts){.draft = policy->draft,
                             .annotate_formats = policy->annotate_formats,
                             .max_steps = UINT64_MAX};

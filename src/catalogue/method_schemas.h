@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* method_schemas.h - the schemas of a source's methods, ready to check arguments and results.
+/* method_schemas.h - the schemas of a source's methods, for validation of arguments and results.
  *
- * Every parameter and every result has its schema compiled on its own, as its
- * author wrote it: its dialect, its references and the pointers in messages are
- * the author's, and an argument is checked where it stands in the request, however
- * it was bound. What call/arguments.h says of names (required, unknown) is not asked again.
+ * The schema of each parameter and each result is compiled on its own, as its author wrote it: dialect,
+ * references and the pointers in messages are the author's. An argument is checked in place in the
+ * request. Names (required, unknown) are checked by call/arguments.h.
  *
- *     method ─► places ─► texts     one for each schema text that differs
+ *     method ─► places ─► texts     one for each different schema text
  *                           └─► compiled at the first call that needs it
  *
- * All schemas are compiled once when the source is taken into a catalogue, so that
- * a bad one is found then; but what is compiled is many times larger than its text,
- * so it is let go and made again for methods that are called. Sources do not
- * change: the next catalogue takes the contracts of a source over.
+ * All schemas are compiled once when a source enters a catalogue, to find invalid ones. A compiled schema
+ * is many times larger than its text, so it is freed and compiled again for methods that are called.
+ * Sources do not change: the next catalogue takes over the schemas of a source.
  *
  * Ownership: reference counted; borrows the methods, whose source must live as long.
  * Threads:   made on one thread, then used by all; references are counted atomically.
- * Limits:    of schema/schema.h for each schema.
+ * Limits:    those of schema/schema.h for each schema.
  */
 #ifndef CW_CATALOGUE_METHOD_SCHEMAS_H
 #define CW_CATALOGUE_METHOD_SCHEMAS_H

@@ -214,8 +214,8 @@ static void add_part(key_text *k, const void *p, size_t n)
     k->n += n;
 }
 
-/* Lengths stand before the parts, so that no two keys are one text. False: too long, or nobody
- * could be named in it. */
+/* Each part follows its length, so that no two keys are equal. False: too long, or out of memory.
+ */
 static bool make_key(cw_page_cache *c, const cw_page_cache_key *key, key_text *ret)
 {
     const cw_str parts[] = {key->kind, key->language, key->base, key->name};

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* page_cache.h - documents that are written once and sent often: lists, descriptions.
  *
- * A document is known by what kind it is, who may see it, its language and the
- * page or name in it. Callers who see the same are one: the classes that a view
- * lets through are interned, and the number that they get stands for them.
+ * The key of a document is its kind, its audience, its language, and the page or name in it. Callers who
+ * see the same share documents: the set of access classes that a view allows is interned, and its number
+ * is part of the key.
  *
  *     view ─► set of visible classes ─► number ┐
  *     kind, language, base, name ──────────────┴─► document: body, gzip, ETag
  *
- * Every document carries tags: what it follows from. All follow from the catalogue,
- * and those of a view from what its caller may do. When one of these changes, or
- * somebody says so, the documents with its tag are dropped (call/runtime.h). The least
- * recently used ones go when there are too many.
+ * The tags of a document name its inputs. All documents depend on the catalogue, those of a view also on
+ * the permissions of its caller. When an input changes, or on request, the documents with its tag are
+ * dropped (call/runtime.h). When the cache is full, the least recently used documents are dropped.
  *
- * Ownership: a document is reference counted; whoever sends it holds one reference. It copies what
- *            it needs: neither views nor catalogues are kept alive.
+ * Ownership: a document is reference counted; the sender holds a reference. It copies its data and
+ *            keeps neither views nor catalogues alive.
  * Threads:   one loop.
- * Limits:    the bytes given with cw_page_cache_limit; CW_PAGE_CACHE_MAX_SETS sets, then all
- *            starts anew; CW_PAGE_CACHE_MAX_KEY bytes of a key, longer ones are not kept.
+ * Limits:    the bytes given with cw_page_cache_limit; CW_PAGE_CACHE_MAX_SETS sets, then the cache is
+ *            cleared; CW_PAGE_CACHE_MAX_KEY bytes of a key, longer ones are not cached.
  */
 #ifndef CW_CATALOGUE_PAGE_CACHE_H
 #define CW_CATALOGUE_PAGE_CACHE_H
@@ -52,14 +51,14 @@ typedef struct cw_page {
     bool is_pack_tried;
     cw_buf body;
     cw_buf packed;                  /* gzip; empty: not wanted yet, or it does not pay */
-    char etag[CW_ETAG_SIZE];        /* empty: nobody has asked; cw_page_etag */
+    char etag[CW_ETAG_SIZE];        /* empty: not made yet; cw_page_etag */
     char packed_etag[CW_ETAG_SIZE]; /* the same */
     size_t n_key;
     char key[];
 } cw_page;
 
-/* The strong tag of a document's bytes, and that of its packed form. Made when somebody asks: those
- * who send parts of documents need none. */
+/* The strong ETag of a document and that of its gzip form, made on first use: code that sends parts
+ * of documents needs none. */
 cw_str cw_page_etag(cw_page *d);
 cw_str cw_page_packed_etag(cw_page *d);
 
@@ -80,11 +79,11 @@ struct cw_page_cache {
 
 typedef struct cw_page_cache_key {
     cw_str kind;
-    cw_view *view; /* NULL: the same for everybody */
+    cw_view *view; /* NULL: the same for all callers */
     cw_str language;
     cw_str base;       /* of the URLs inside; may be empty */
     cw_str name;       /* page or name; may be empty */
-    bool is_transient; /* nobody will ask for it again: written, not kept */
+    bool is_transient; /* not requested again: written, not cached */
 } cw_page_cache_key;
 
 /* Write the body. Errors are sticky in `out`. */

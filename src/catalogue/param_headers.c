@@ -71,7 +71,7 @@ static cw_code add(finder *f, const cw_json *schema, const cw_json *name, const 
     return CW_OK;
 }
 
-/* Where a schema stands. */
+/* The position of a schema. */
 typedef enum place {
     ROOT,     /* of the arguments */
     PROPERTY, /* reached through `properties` alone */

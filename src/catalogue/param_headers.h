@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* param_headers.h - arguments that clients repeat in headers, for whoever routes without reading
+/* param_headers.h - arguments that clients repeat in headers, for proxies that route without reading
  * bodies.
  *
- * A property of inputSchema with "x-mcp-header": "Region" is sent as Mcp-Param-Region
- * too. Clients drop a tool whose declarations are not right, so a tool with one that
- * is not is shown without any: each is a token that no other of the tool is (case
- * does not count), on a property of type string, integer or boolean that is reached
- * through `properties` alone.
+ * A property of inputSchema with "x-mcp-header": "Region" is also sent as Mcp-Param-Region. Clients drop
+ * a tool with an invalid declaration, so such a tool is listed without any. A valid declaration is a
+ * token that is unique in the tool (case-insensitive), on a property of type string, integer or boolean
+ * that is reached through `properties` alone.
  *
  * Ownership: borrows.
  * Threads:   no state.

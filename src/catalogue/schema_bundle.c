@@ -3,7 +3,7 @@
 
 #include "json/write.h"
 
-/* What an object's members are. */
+/* The kinds of an object's members. */
 typedef cw_bundle_kind kind;
 #define SCHEMA CW_BUNDLE_SCHEMA
 #define NAMES CW_BUNDLE_NAMES

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* schema_bundle.h - copy a JSON Schema to another place without breaking its references.
+/* schema_bundle.h - copies a JSON Schema to another place without breaking its references.
  *
- * "$ref": "#/…" counts from the root of the document that a schema stands in. A
- * schema that moves (a parameter's into `properties` of an inputSchema, a result's
- * into a wrapper, one of an OpenRPC document out of it) needs its references said
- * anew. Everything else is copied token by token; white space between tokens goes.
+ * "$ref": "#/…" is relative to the root of the document that contains the schema. When a schema moves (a
+ * parameter's into `properties` of an inputSchema, a result's into a wrapper, one out of an OpenRPC
+ * document), its references are rewritten. Everything else is copied token by token, without the white
+ * space between tokens.
  *
- * What is no schema (enum, const, default, examples) and what has a base of its
- * own ("$id") is left as it is.
+ * Values that are not schemas (enum, const, default, examples) and schemas with a base of their own
+ * ("$id") are copied unchanged.
  *
  * Ownership: borrows.
  * Threads:   no state.
- * Limits:    recursion as deep as the document, which has the reader's ceiling.
+ * Limits:    recursion as deep as the document, which the reader limits.
  */
 #ifndef CW_CATALOGUE_SCHEMA_BUNDLE_H
 #define CW_CATALOGUE_SCHEMA_BUNDLE_H
@@ -19,7 +19,7 @@
 #include "base/buf.h"
 #include "json/json.h"
 
-/* What stands under a keyword. */
+/* The kind of a keyword's value. */
 typedef enum cw_bundle_kind {
     CW_BUNDLE_SCHEMA, /* a schema, or an array of them */
     CW_BUNDLE_NAMES,  /* names of whatever, each with a schema */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* snapshot.c - the catalogue and how it is built.
  *
- * Offers are taken one after the other. A method claims its id and its tool name
- * in the two tables; the first claim that fails takes back all of its offer. Of an
- * offer that yields, a method whose claim would fail makes none. When
- * every offer is in or out, the entries are sorted, the tables are filled with their
- * final places, and equal needs are numbered.
+ * Offers are processed in order. A method claims its id and its tool name in the two tables. The first
+ * failed claim withdraws the whole offer; in an offer that defers, only the method itself is left out.
+ * After all offers, the entries are sorted, the tables get their final positions, and equal
+ * requirements are numbered.
  */
 #include "catalogue/snapshot.h"
 
@@ -49,7 +48,7 @@ struct cw_snapshot {
     _Atomic(cw_aliases *) aliases;       /* NULL: not wanted yet */
 };
 
-/* What is needed while building only. */
+/* Data that is needed only while building. */
 typedef struct builder {
     cw_snapshot *s;
     const cw_offer *offers;
@@ -126,7 +125,7 @@ static cw_code problem(builder *b, size_t offer, const char *text, bool is_parti
     return CW_OK;
 }
 
-/* Who else has what this method wants: an earlier source, or this one. */
+/* The owner of a name that this method claims: an earlier source, or this one. */
 static cw_str owner_of(const builder *b, const cw_entry *entry)
 {
     return b->offers[b->owners[entry - b->s->entries]].name;
@@ -211,7 +210,7 @@ static cw_code find_identity(builder *b, const cw_method *method, bool *ret, cw_
     return rc;
 }
 
-/* What is published must be a valid schema as a whole too. */
+/* The published schema must be valid as a whole too. */
 static cw_code check_input(builder *b, const cw_entry *entry, cw_err *why)
 {
     cw_str text = cw_buf_str(&b->text);
@@ -337,7 +336,7 @@ static const cw_entry *find_rival(const cw_snapshot *s, const cw_method *method,
                : NULL;
 }
 
-/* Whose it is, and the entry that has it; false: the method may have what it wants. */
+/* The owner of the name and its entry. False: the name is free. */
 static bool is_taken(const builder *b, const cw_method *method, cw_str name, size_t index,
                      cw_str *ret_owner, const cw_entry **ret)
 {
@@ -394,7 +393,7 @@ static cw_code count_left(builder *b, size_t index)
     return problem(b, index, text.msg, /* is_partial= */ true);
 }
 
-/* What the previous catalogue has for a source that is still the same, or NULL. */
+/* The previous catalogue's schemas for a source that has not changed, or NULL. */
 static cw_method_schemas *find_contracts(const builder *b, const cw_offer *offer)
 {
     const cw_snapshot *old = b->opts.previous;
@@ -566,7 +565,8 @@ static cw_code build(builder *b, size_t n)
     s->sources = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_source *));
     s->schemas = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_method_schemas *));
     s->names = cw_arena_calloc(&s->arena, n + 1, sizeof *s->names);
-    /* What an offer has yielded, how much more, and why it was left out all the same. */
+    /* The methods that an offer has left out, how many more, and why the offer was dropped
+     * nevertheless. */
     s->problems =
         cw_arena_calloc(&s->arena, n * (CW_SNAPSHOT_MAX_PARTIAL + 2) + 1, sizeof *s->problems);
     if (table_init(&s->by_id, room, &s->arena) || table_init(&s->by_name, room, &s->arena))

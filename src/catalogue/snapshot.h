@@ -38,7 +38,7 @@ typedef struct cw_entry {
     cw_method_schemas *schemas; /* of the source; lives as long as the snapshot */
 } cw_entry;
 
-/* What one source brings. */
+/* The methods of one source. */
 typedef struct cw_offer {
     cw_str name; /* of the source, for messages */
     const cw_method *methods;
@@ -66,11 +66,11 @@ typedef struct cw_snapshot_opts {
     const bool *defers;    /* by offer: what another has already is left out of it, one by one */
 } cw_snapshot_opts;
 
-/* Build from all offers, in order: an offer with a problem (an id or tool name that an earlier one
- * has, or a schema that is not valid or cannot be published) is left out as a whole and named in
- * the snapshot's problems. Of one that yields only the methods are left out whose id, tool name or
- * address an earlier offer has, or a later one had in the previous snapshot and still offers: what
- * was published first stays whose it is. CW_SNAPSHOT_MAX_PARTIAL of them are named, the others
+/* Build from all offers, in order. An offer with a problem (an id or tool name of an earlier one,
+ * or a schema that is invalid or cannot be published) is left out as a whole and named in the
+ * snapshot's problems. An offer that defers loses only the methods whose id, tool name or address
+ * belongs to an earlier offer, or belonged to a later one in the previous snapshot and is still
+ * offered: a published name keeps its owner. CW_SNAPSHOT_MAX_PARTIAL of them are named, the others
  * counted. `opts` may be NULL. Fails with CW_NOMEM only. */
 CW_MUST_USE cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
                                       const cw_snapshot_opts *opts, cw_snapshot **ret, cw_err *err);

@@ -32,7 +32,7 @@ static bool is_name(cw_str id)
     return true;
 }
 
-/* What stands at i would be read back as an escape. */
+/* The text at i would be read back as an escape. */
 static bool looks_escaped(cw_str id, size_t i)
 {
     return id.n - i >= 4 && id.p[i] == '_' && id.p[i + 1] == 'x' && is_hex(id.p[i + 2]) &&
@@ -262,8 +262,8 @@ static bool is_title(cw_str title)
     return title.n > 0 && !cw_str_is(title, "0");
 }
 
-/* What the method says. Where it says nothing: its title, else its id, since clients (the
- * protocol's own conformance suite among them) refuse a tool without a description. */
+/* The method's usage, else its title, else its id: clients (including the protocol's conformance
+ * suite) reject a tool without a description. */
 static cw_str describe(const cw_method *method)
 {
     if (method->usage.n)

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tool_json.h - method and mark to the tool object that clients read.
+/* tool_json.h - writes the tool object that clients read, from method and mark.
  *
- * Fields in this order: name, description, inputSchema, outputSchema, title,
- * annotations; the last three only when there is something in them. inputSchema
- * is {"type":"object","properties":{…}} with `required` only when a parameter is, and
- * with `$schema` in front when a parameter's schema has one.
- * Schemas and annotations keep every token; white space between tokens goes, and
- * references "#/…" that count from a schema's own root are said anew for its place
- * in the tool (schema_bundle.h). A method without usage is described by its title, else by
- * its id: clients refuse a tool without a description.
+ * Members in this order: name, description, inputSchema, outputSchema, title, annotations; the last three
+ * are omitted when empty. inputSchema is {"type":"object","properties":{…}}, with `required` only when a
+ * parameter is, and with `$schema` first when a parameter's schema has one. Schemas and annotations keep
+ * every token, without the white space between tokens. References "#/…" of a schema are rewritten for its
+ * place in the tool (schema_bundle.h). A method without usage is described by its title, else by its id:
+ * clients reject a tool without a description.
  *
- * For clients that want an object, an outputSchema S whose root is not of type
- * "object" becomes {"type":"object","properties":{"result":S},"required":["result"]};
- * definitions stay inside S, `$schema` moves to the root.
+ * For clients that need an object, an outputSchema S whose root is not of type "object" becomes
+ * {"type":"object","properties":{"result":S},"required":["result"]}; definitions stay inside S,
+ * `$schema` moves to the root.
  *
- * A tool is written when somebody wants it: lists are kept as a whole (page_cache.h), and
- * the text of every tool would double what the catalogue needs.
+ * A tool is written on demand: lists are cached as a whole (page_cache.h), and the text of every tool
+ * would double the size of the catalogue.
  *
- * Ownership: what is returned lives in the arena, or is the method's own.
+ * Ownership: results live in the arena, or are the method's own.
  * Threads:   no state.
  */
 #ifndef CW_CATALOGUE_TOOL_JSON_H

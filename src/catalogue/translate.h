@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* translate.h - methods and tools in another language.
  *
- * What people read is translated: the title, the usage and the descriptions of
- * parameters. Names, schemas and annotations are as their author wrote them, texts
- * inside of them too.
+ * Title, usage and the descriptions of parameters are translated. Names, schemas and annotations stay as
+ * their author wrote them, including the texts inside them.
  *
  * Threads: no state.
  */

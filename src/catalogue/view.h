@@ -38,8 +38,8 @@ const cw_entry *cw_view_find_alias(const cw_view *v, cw_str alias);
 /* Likewise the resource, template or prompt with this address. */
 const cw_entry *cw_view_find_exposed(const cw_view *v, cw_exposed_kind kind, cw_str address);
 
-/* What can be looked at page by page: the visible tools by name, or the visible methods by id
- * (those that are marked or callable). */
+/* The lists: visible tools by name, or visible methods by id (those that are marked or callable).
+ */
 typedef enum cw_view_list {
     CW_VIEW_TOOLS,
     CW_VIEW_METHODS,
@@ -71,7 +71,7 @@ cw_str cw_view_name(cw_view_list list, const cw_entry *entry);
 
 /* A bit for each access class, set where it is visible: what decides who sees what. */
 cw_str cw_view_visibility_key(const cw_view *v);
-/* What a cache has noted for it (page_cache.h); 0: nothing yet. */
+/* The number that a cache has assigned (page_cache.h); 0: none. */
 uint64_t cw_view_cache_id(const cw_view *v);
 void cw_view_set_cache_id(cw_view *v, uint64_t number);
 /* In which of the `lists` (CW_CHANGE_…) the caller sees something of a source. The answer for the

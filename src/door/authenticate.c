@@ -25,7 +25,7 @@ const char *cw_authenticate_outcome(cw_login_status status)
     return "unavailable";
 }
 
-/* `caller` is NULL: somebody whose credentials were not taken. */
+/* `caller` is NULL when the credentials were rejected. */
 static void add(const cw_http_req *req, const cw_runtime_loop *rl,
                 const cw_auth_error_bodies *texts, const char *outcome, const cw_caller *caller)
 {
@@ -43,7 +43,7 @@ static void add(const cw_http_req *req, const cw_runtime_loop *rl,
         r.caller = cw_caller_name(caller);
         r.caller_id = cw_caller_id(caller);
     } else if (is_basic && cw_credentials_parse(header, &given)) {
-        /* Whom somebody claimed to be. */
+        /* The account name that a client claimed. */
         r.caller = cw_str_make(given.name, given.n_name);
     }
     cw_audit_add(cw_runtime_audit(rl), &r);
@@ -134,7 +134,7 @@ static bool offers_basic(const cw_runtime_loop *rl)
     return accounts && cw_accounts_store(accounts);
 }
 
-/* The same bytes whatever is wrong: they tell nobody how near a guess was. */
+/* The same bytes for every failure, so that they do not help to guess credentials. */
 static void reply_wrong(cw_http_req *req, cw_runtime_loop *rl, const cw_auth_error_bodies *texts,
                         bool is_session)
 {
@@ -169,8 +169,8 @@ static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t
     reply(req, status, body, CW_STR("Retry-After"), cw_digits_u64(seconds, text));
 }
 
-/* Whether it must be asked of the browser that a page of ours wants this; the gate does not know
- * how somebody logged in. */
+/* Whether another site's page may have made the request. The gate cannot check this: it does not
+ * see how the caller logged in. */
 static bool is_forged(const pending *p, cw_runtime_loop *rl)
 {
     if (!p->session.p)
@@ -332,7 +332,7 @@ static void write_scopes(cw_buf *out, cw_str name, const cw_challenge_input *r, 
     cw_buf_add_char(out, ']');
 }
 
-/* What its token has; whoever shows one knows that anyway. */
+/* The scopes of the token, which its holder can read anyway. */
 static void write_current(cw_buf *out, const cw_challenge_input *r)
 {
     size_t n;

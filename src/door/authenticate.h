@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* authenticate.h - who asks, before anything else; and what a refused caller is told.
+/* authenticate.h - determines the caller of a request, and describes refusals.
  *
- * Whoever shows no credentials is anonymous and goes on at once, and so does whoever
- * was verified a moment ago. An Authorization header counts, whatever cookies come with
- * it; without one, the session of a browser (door/browser.h). Others wait for the store, and with a
- * password for the pool (access/login/accounts.h); the request is kept meanwhile, and forgotten
- * when its client leaves. Wrong credentials are refused here, whatever was asked for.
+ * A request without credentials is anonymous and continues at once, and so does one whose credentials
+ * were verified recently. An Authorization header takes precedence over cookies; without one, the session
+ * of a browser counts (door/browser.h). Other credentials wait for the store, and a password for the hash
+ * pool (access/login/accounts.h). The request is kept meanwhile, and dropped when its client
+ * disconnects. Wrong credentials are rejected here, for every path.
  *
- *     static void on_identified(cw_http_req *req, cw_runtime_loop *bl, cw_view *view, void *self)
- *     { … what the door does … }
+ *     static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
+ *     { … the door's work … }
  *
  *     static void on_post(cw_http_req *req, void *self)
  *     {
@@ -48,13 +48,13 @@ typedef void (*cw_authenticated_fn)(cw_http_req *req, cw_runtime_loop *rl, cw_vi
 void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,
                      cw_authenticated_fn fn, void *self);
 
-/* The same of the login page: how it went, and of whom; or whom somebody claimed to be (`name`). */
+/* Record a login on the page: its outcome, and its caller or the name that a client claimed. */
 void cw_authenticate_audit_page(const cw_http_req *req, const cw_runtime_loop *rl,
                                 const char *outcome, const cw_caller *caller, cw_str name);
 /* How a login went, for the audit; static. */
 const char *cw_authenticate_outcome(cw_login_status status);
 
-/* Whose call was refused, and why. */
+/* A refused call. */
 typedef struct cw_challenge_input {
     const cw_runtime_loop *rl;    /* with accounts a password is offered */
     cw_http_req *req;             /* NULL: not over HTTP */

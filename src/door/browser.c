@@ -3,8 +3,8 @@
 
 #include "door/oauth_challenge.h"
 
-/* Several with one name come from somebody who planted one, or from nobody we know: which of them
- * is meant is not ours to guess. */
+/* One of several cookies with one name may have been planted by another site. None of them is
+ * used. */
 cw_str cw_browser_cookie(const cw_http_req *req, cw_str name)
 {
     cw_str found = {NULL, 0};
@@ -56,7 +56,7 @@ bool cw_browser_is_ours(cw_http_req *req, const cw_runtime_loop *rl, bool may_be
     cw_str origin = cw_http_req_header(req, CW_STR("Origin"));
     if (repeats)
         return false;
-    /* "none": somebody typed the address. It can only be read. */
+    /* "none": the user typed the address. Only reading is allowed. */
     if (site.p)
         return cw_str_is(site, "same-origin") || (may_be_silent && cw_str_is(site, "none"));
     if (!origin.p)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* browser.h - what a browser adds to a request by itself: cookies, and where the request is from.
+/* browser.h - cookies and the origin of a request, which a browser adds by itself.
  *
- * The session of somebody who has logged in on the page (door/page/login.h) is a cookie that a
- * browser sends with every request to us, whoever's page made it. So it counts only
+ * A browser sends the session cookie of a logged-in user (door/page/login.h) with every request to us,
+ * including requests that another site's page makes. So the session counts only
  *
- *     GET, HEAD of a list      unless the browser says that another site's page asks
+ *     GET, HEAD of a list      unless the browser reports another site's page
  *     everything else          from a page of ours (Sec-Fetch-Site or Origin), with the
  *                              session's proof in X-CSRF-Token (access/login/session.h)
  *
- * Sec-Fetch-Site and Origin are the browser's own word: pages cannot set them.
+ * Browsers set Sec-Fetch-Site and Origin themselves: pages cannot.
  *
  * Threads: the request's loop.
  */

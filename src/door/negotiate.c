@@ -103,7 +103,7 @@ static bool is_refused(const range *ranges, size_t n, const cw_language *languag
     return narrowest && narrowest->q == 0;
 }
 
-/* What a member asks for, or NULL. */
+/* The language of a member, or NULL. */
 static const cw_language *pick(const cw_translations *t, const range *ranges, size_t n,
                                const range *member)
 {

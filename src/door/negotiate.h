@@ -21,10 +21,10 @@ bool cw_negotiate_only_events(const cw_http_req *req);
  */
 const cw_language *cw_negotiate_language(cw_str accept, const cw_translations *t,
                                          const cw_caller *caller);
-/* The same by the value of Accept-Language alone (.p NULL: none): the language with the highest q
- * of those that are there, the first one among equals. "*" stands for the default. What has q=0 is
- * not taken, unless nothing else is left: then it is the default all the same. A member that is no
- * language or has no right q is passed over, and so is what comes after CW_NEGOTIATE_RANGES. */
+/* The same by the value of Accept-Language alone (.p NULL: none): the available language with the
+ * highest q, the first among equals. "*" stands for the default. A language with q=0 is not used,
+ * unless it is the default and nothing else is left. A member that is not a language or has an
+ * invalid q is ignored, and so are members after CW_NEGOTIATE_RANGES. */
 #define CW_NEGOTIATE_RANGES 32u
 const cw_language *cw_negotiate_range(const cw_translations *t, cw_str accept);
 

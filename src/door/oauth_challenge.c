@@ -86,7 +86,8 @@ static bool is_shown(cw_str scope)
     return cw_scope_is_token(scope) && !cw_str_is(scope, "offline_access");
 }
 
-/* Those of all tools, or of the ones that everybody sees; a tool that asks for none has no say. */
+/* The scopes of all tools, or of the tools that the anonymous caller sees; a tool without
+ * requirements adds none. */
 cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list)
 {
     cw_view *anonymous = cw_runtime_anonymous(rl);

@@ -24,9 +24,9 @@ typedef struct cw_oauth_scope_list {
 bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl);
 /* The scopes that are worth having, sorted. CW_NOMEM. */
 CW_MUST_USE cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list);
-/* Where clients reach us, without a final slash; empty for a client of HTTP/1.0 that names no host.
- * .p is NULL without memory. *ret_known (may be NULL) tells whether it is one of few, which the
- * configuration decides; any other is one of many that clients can make up. */
+/* The base URL of the server, without a final slash; empty for an HTTP/1.0 client without Host. .p
+ * is NULL without memory. *ret_known (may be NULL): whether it is one of the few that the
+ * configuration determines; clients can make up any other. */
 cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool *ret_known);
 /* The path of such an address, behind scheme and host; may be empty. Borrowed. */
 cw_str cw_oauth_resource_path(cw_str url);

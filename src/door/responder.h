@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* responder.h - what carries one request of a JSON-RPC door: HTTP, or a line of standard input.
+/* responder.h - the transport of one request of a JSON-RPC door: HTTP, or a line of standard input.
  *
- * A door reads messages and answers them without knowing how they travel. Ahead of
- * its one reply it may say more: over HTTP that makes the answer an event stream.
+ * A door reads messages and answers them through this interface. Before its one reply it may send more
+ * messages: over HTTP that makes the response an event stream.
  *
- *     mcp, jsonrpc ─► turn ─► port ─┬─► responder_http.c   a response, or events
- *                                   └─► door/mcp/stdio.c       lines
+ *     mcp, jsonrpc ─► rpc_batch ─► responder ─┬─► responder_http.c   a response, or events
+ *                                             └─► door/mcp/stdio.c   lines
  *
- * Ownership: a port lives in its own arena, until it has replied, has ended or its client is gone.
+ * Ownership: a responder lives in its own arena, until it has replied, has ended or its client is gone.
  * Threads:   the loop of the request.
  */
 #ifndef CW_DOOR_RESPONDER_H
@@ -20,17 +20,17 @@
 struct cw_mcp_session;
 typedef struct cw_responder cw_responder;
 
-/* What happens to something that is said to a slow reader. */
+/* How a message to a slow reader is treated. */
 typedef enum cw_send_class {
-    CW_SEND_PROGRESS, /* it gets the newest only */
-    CW_SEND_LOG,      /* it loses some, and is told how many */
-    CW_SEND_MESSAGE,  /* it gets everything, or the port is of no use any more */
+    CW_SEND_PROGRESS, /* only the newest is sent */
+    CW_SEND_LOG,      /* some are dropped and counted */
+    CW_SEND_MESSAGE,  /* all are sent, or the responder fails */
 } cw_send_class;
 
 typedef enum cw_responder_event {
     CW_RESPONDER_GONE, /* the client left or took back what it asked; the port ends when the listener
                          returns */
-    CW_RESPONDER_DRAINED,  /* a slow reader has caught up */
+    CW_RESPONDER_DRAINED,  /* a slow reader reads again */
     CW_RESPONDER_STOPPING, /* the server stops: finish soon */
 } cw_responder_event;
 
@@ -57,27 +57,27 @@ struct cw_responder {
     const cw_responder_ops *ops;
     cw_arena *arena;
     cw_loop *loop;
-    bool has_headers; /* whatever stands in headers must be there */
-    bool can_stream;  /* the client takes more than the reply */
+    bool has_headers; /* the protocol's headers are required */
+    bool can_stream;  /* the client accepts an event stream */
     void (*on_event)(cw_responder *p, cw_responder_event event, void *ctx); /* or NULL */
     void *ctx;
     struct cw_mcp_session *session; /* of the one client at the other end; NULL: HTTP */
 };
 
-/* The last word; the port is over. */
+/* The one reply; the responder ends. */
 static inline void cw_responder_reply(cw_responder *p, const cw_response *answer)
 {
     p->ops->reply(p, answer);
 }
 
-/* Say something ahead of it, where p->can_stream. CW_OK; CW_AGAIN: taken, but the reader is slow;
- * anything else of CW_SEND_MESSAGE: not taken. */
+/* Send a message before the reply, where p->can_stream. CW_OK; CW_AGAIN: accepted, but the reader
+ * is slow; anything else, for CW_SEND_MESSAGE: not accepted. */
 static inline cw_code cw_responder_send(cw_responder *p, cw_send_class kind, cw_str message)
 {
     return p->ops->send(p, kind, message);
 }
 
-/* End without an answer; the port is over. */
+/* End without an answer. */
 static inline void cw_responder_end(cw_responder *p)
 {
     p->ops->end(p);
@@ -103,7 +103,7 @@ static inline bool cw_responder_repeats(const cw_responder *p, cw_str name)
     return repeats;
 }
 
-/* The address of whoever asks, in the arena; empty: there is none. */
+/* The address of the client, in the arena; empty: none. */
 static inline cw_str cw_responder_peer(const cw_responder *p)
 {
     return p->ops->peer ? p->ops->peer(p) : CW_STR("");
@@ -115,28 +115,29 @@ static inline cw_str cw_responder_peer_of(const void *responder)
     return cw_responder_peer(responder);
 }
 
-/* The end of what the client sends is CW_RESPONDER_GONE from now on (cw_http_cancel_on_eof). */
+/* The end of the client's input counts as CW_RESPONDER_GONE from now on (cw_http_cancel_on_eof). */
 static inline void cw_responder_cancel_on_eof(cw_responder *p)
 {
     if (p->ops->cancel_on_eof)
         p->ops->cancel_on_eof(p);
 }
 
-/* Line breaks in JSON are white space; where they would end a line they become spaces. In place:
- * a body that has some must not be a constant. */
+/* Replace line breaks, which are white space in JSON, by spaces. In place: a body with line breaks
+ * must not be a constant. */
 void cw_responder_join_lines(cw_str body);
-/* The log line that tells a slow reader how many others it has lost. */
+/* The log message with the number of lost ones, for a slow reader. */
 void cw_responder_add_lost(cw_buf *out, uint64_t n);
 
 /* ---- HTTP ---- */
 
-/* The port of an HTTP request, in its arena; NULL without memory. Its listener is taken. */
+/* The responder of an HTTP request, in its arena; NULL without memory. Uses the request's listener.
+ */
 cw_responder *cw_responder_of(cw_http_req *req);
-/* The request of a port that cw_responder_of made. */
+/* The request of a responder that cw_responder_of made. */
 cw_http_req *cw_responder_req(const cw_responder *p);
 /* Answer a request that has no responder. */
 void cw_responder_reply_http(cw_http_req *req, const cw_response *answer);
-/* Open the event stream now, not with the first thing that is said. */
+/* Open the event stream now, before the first message. */
 void cw_responder_open(cw_responder *p);
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rpc_batch.h - one request that carries one JSON-RPC message or a batch of them.
+/* rpc_batch.h - one request with one JSON-RPC message or a batch of them.
  *
- * A single message is answered as soon as its answer is there; the answers of a
- * batch are collected and sent in the order of the requests. When the client
- * leaves, the calls that run are cancelled (or, where a protocol says so, go on
- * without it).
+ * A single message is answered as soon as its answer exists; the answers of a batch are collected and sent
+ * in the order of the requests. When the client disconnects, running calls are cancelled (or continue, if
+ * the protocol requires it).
  *
- *     cw_rpc_batch *turn = cw_rpc_batch_new(port, &opts);
+ *     cw_rpc_batch *batch = cw_rpc_batch_new(responder, &opts);
  *     for each message: start a call, or cw_rpc_item_reply, or cw_rpc_item_no_reply
- *     cw_rpc_batch_finish(turn);
+ *     cw_rpc_batch_finish(batch);
  *
- * Ownership: a turn and its items live in the port's arena, and so end with the answer: after
- *            cw_rpc_item_reply or _skip on a single message neither may be touched.
+ * Ownership: a batch and its items live in the responder's arena, and so end with the answer: after
+ *            cw_rpc_item_reply or _no_reply on a single message neither may be touched.
  * Threads:   the request's loop.
  * Limits:    CW_RPC_BATCH_MAX_BYTES of answers in one batch; cw_call_steps of validation.
  */
@@ -35,7 +34,7 @@ typedef struct cw_rpc_item {
     uint32_t retry_s;    /* set before the answer: when it may be tried again; single ones only */
     void (*on_gone)(struct cw_rpc_item *item);     /* or NULL; then the call is left as well */
     void (*on_stopping)(struct cw_rpc_item *item); /* or NULL: it may answer; single ones only */
-    void *self;                                    /* of whoever set these */
+    void *self;                                    /* owner's, of the two above */
 } cw_rpc_item;
 
 typedef struct cw_rpc_batch_opts {
@@ -62,24 +61,23 @@ struct cw_rpc_batch {
     cw_rpc_item items[];
 };
 
-/* NULL without memory (the request is then answered). Listens to the port. */
+/* NULL without memory (the request is then answered). Uses the responder's listener. */
 cw_rpc_batch *cw_rpc_batch_new(cw_responder *responder, const cw_rpc_batch_opts *opts);
-/* The same with a new port for the request. */
+/* The same with a new responder for the request. */
 cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts);
-/* Calls of a turn that was to detach end with the client after all. */
+/* Cancel the calls of a batch with `detaches` when the client disconnects after all. */
 void cw_rpc_batch_cancel_on_disconnect(cw_rpc_batch *batch);
 /* Answer one message. Takes over what `body` holds; a buffer that failed becomes a 500. The
  * challenge (WWW-Authenticate, empty: none) and the status count for a single message only. */
 void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str challenge);
-/* There is nothing to answer. */
+/* The message has no answer. */
 void cw_rpc_item_no_reply(cw_rpc_item *item);
-/* All messages of a batch have been looked at. Not for a single message. */
+/* All messages of a batch were processed. Not for a single message. */
 void cw_rpc_batch_finish(cw_rpc_batch *batch);
 
-/* The method that an item names is not there. Where sources are still being loaded
- * (call/catalogue_wait.h) have `again` called when there is another catalogue, with opts.view
- * renewed; the item must not be touched before. False: refuse it now. `ctx` lives as long as the
- * port. */
+/* The method of an item is unknown. While sources are loading (call/catalogue_wait.h), wait for
+ * another catalogue and then call `again`, with opts.view renewed; the item must not be touched
+ * before. False: refuse it now. `ctx` lives as long as the responder. */
 typedef void (*cw_rpc_item_retry_fn)(cw_rpc_item *item, void *ctx);
 CW_MUST_USE bool cw_rpc_item_wait_catalogue(cw_rpc_item *item, cw_rpc_item_retry_fn again,
                                             void *ctx);

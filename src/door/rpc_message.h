@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rpc_message.h - what both JSON-RPC doors need of HTTP and of JSON-RPC.
+/* rpc_message.h - parts of HTTP and JSON-RPC messages that both JSON-RPC doors use.
  *
  * Threads: no state.
  */
@@ -30,7 +30,7 @@ bool cw_rpc_accepts_events(const cw_http_req *req);
  * without .p is left out. */
 void cw_rpc_open_result(cw_buf *out);
 void cw_rpc_close(cw_buf *out, cw_str id);
-/* What a method returned; of one that made content only, that. */
+/* The result of a method, or its content if it has no result. */
 void cw_rpc_add_returned(cw_buf *out, const cw_outcome *outcome);
 /* The text beside a method's error message that a reader needs; empty where data is no text, or
  * repeats the message, as of a service that has only fixed words for a message. */

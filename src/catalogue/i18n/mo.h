@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mo.h - read a .mo file, as msgfmt writes it: texts and their translations.
+/* mo.h - reads a .mo file, as msgfmt writes it: texts and their translations.
  *
- * Why ours: dgettext takes its language from the process, and says nothing when a
- * locale is missing. A file is checked as a whole when it is opened, so that
- * nothing that is found in it later can be wrong.
+ * Why our own reader: dgettext takes its language from the process, and does not report a missing
+ * locale. A file is checked as a whole when it is opened, so that later lookups cannot fail.
  *
  *     magic, revision, N, at of ids, at of texts, …     both byte orders
  *     ids    N × (length, at) ──► "context\4text\0", sorted
  *     texts  N × (length, at) ──► "translation\0", UTF-8
  *
- * Of texts with plural forms the first form counts.
+ * For texts with plural forms the first form is used.
  *
  * Ownership: borrows the bytes of the file.
  * Threads:   immutable.
- * Limits:    of whoever reads the file; opening takes as long as the file is large.
+ * Limits:    those of the code that reads the file; opening takes time proportional to its size.
  */
 #ifndef CW_CATALOGUE_I18N_MO_H
 #define CW_CATALOGUE_I18N_MO_H

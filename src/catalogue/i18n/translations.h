@@ -42,8 +42,8 @@ bool cw_translations_equal(const cw_translations *a, const cw_translations *b);
 /* The i-th language by its tag; NULL behind the last. */
 const cw_language *cw_translations_at(const cw_translations *t, size_t i);
 const cw_language *cw_translations_default(const cw_translations *t);
-/* For somebody who wants `range`: that language, else a wider one ("pt" for "pt-BR"), else the
- * first that is narrower ("pt-BR" for "pt"); NULL when there is none. */
+/* The language for `range`: itself, else a wider one ("pt" for "pt-BR"), else the first narrower
+ * one ("pt-BR" for "pt"); NULL if none matches. */
 const cw_language *cw_translations_match(const cw_translations *t, cw_str range);
 
 /* "pt-BR". NULL has the empty tag. */

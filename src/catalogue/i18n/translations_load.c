@@ -80,8 +80,8 @@ static cw_code on_inner(loader *l, const char *folder, const char *name, cw_str 
     return path ? add_file(l, tag, path) : fail_nomem(l);
 }
 
-/* LANG.mo, or LANG/ with files inside. Other files and folders are none of ours, but a .mo file
- * that nobody would ever read is a mistake. */
+/* LANG.mo, or LANG/ with files inside. Other files and folders are ignored, but a .mo file that is
+ * never read is a mistake. */
 static cw_code on_outer(loader *l, const char *folder, const char *name, cw_str none)
 {
     cw_str stem = cw_str_from(name);

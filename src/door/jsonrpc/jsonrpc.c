@@ -93,7 +93,7 @@ static cw_call_request request_of(const message *m, const cw_entry *entry, cw_si
                              .peer = cw_responder_peer(batch->responder)};
 }
 
-/* Nobody is told how a notification went, not even that it was refused. */
+/* A notification has no answer, not even a refusal. */
 static void start_notification(const message *m, const cw_entry *entry)
 {
     cw_call_request request = request_of(m, entry, /* sink= */ NULL);
@@ -237,7 +237,7 @@ static bool names(const cw_entry *entry, cw_str method)
     return cw_str_eq(entry->method->id, method) || cw_str_eq(entry->tool_name, method);
 }
 
-/* What is wrong with a message, or NULL. */
+/* The problem of a message, or NULL. */
 static const char *check(const cw_json *v, message *ret)
 {
     const cw_json *version = cw_json_get(v, CW_STR("jsonrpc"));
@@ -306,7 +306,7 @@ static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_rpc_batch_o
     cw_rpc_batch_finish(batch);
 }
 
-/* What a GET asks for, percent-decoded; false: the request is answered. */
+/* The message of a GET, percent-decoded. False: the request is answered. */
 static bool read_query(cw_http_req *req, cw_str *ret)
 {
     cw_param_state state = cw_query_param(req, CW_STR("query"), ret);

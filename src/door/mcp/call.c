@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* call.c - a method that runs for an MCP client: as a tool, a prompt, a resource, a completion.
  *
- * What is the same for all of them: progress and log lines on the way, questions,
- * and one answer at the end. What differs is in a cw_mcp_target_ops.
+ * All of them may send progress, log lines and questions before their one answer. The differences are in
+ * cw_mcp_target_ops.
  */
 #include <math.h>
 
@@ -115,8 +115,7 @@ static void cancel_call(cw_mcp_registry_entry *link)
     cw_rpc_item_no_reply(item);
 }
 
-/* Whoever called has logged out. The answer is written first: what it is about lives as long as the
- * call. */
+/* The caller has logged out. The answer is written first, while the call's data is alive. */
 static void on_session_end(cw_login_watch *watch)
 {
     static const char why[] = "The call was ended: its caller's session is over.";
@@ -159,7 +158,7 @@ static void add_client(cw_buf *b, unsigned client_capabilities)
     cw_buf_add(b, CW_STR("\"]"));
 }
 
-/* What the method is told beside its arguments. */
+/* Members that the method receives beside its arguments. */
 static void add_extras(cw_buf *b, const cw_mcp_call *call)
 {
     static const char *const levels[] = {"error", "warn", "info", "debug"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* capabilities.c - what the server says of itself: as much as this caller can use. */
+/* capabilities.c - the capabilities of the server, as far as this caller can use them. */
 #include "door/mcp/mcp_int.h"
 
 #define CHUNK 64u
@@ -44,7 +44,7 @@ static bool any_completes(cw_view *view, cw_view_list list)
     return false;
 }
 
-/* What there is beside tools and log lines, which there always are. */
+/* Capabilities beside tools and logging, which are always present. */
 typedef struct client_capabilities {
     bool prompts, resources, completions;
 } client_capabilities;
@@ -64,7 +64,7 @@ static client_capabilities capabilities_of(cw_view *view)
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
 {
     client_capabilities a = capabilities_of(r->view);
-    /* Who has no stream for it is never told of changes. */
+    /* A client without a stream gets no change notifications. */
     bool tells = r->era->is_stamped || r->responder->session ||
                  cw_runtime_settings_of(r->rl)->legacy_sessions;
     cw_str changes = tells ? CW_STR("{\"listChanged\":true}") : CW_STR("{}");

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* client_profile.c - clients that need lists to be otherwise than most, by what they call
- * themselves.
+/* client_profile.c - adjustments of lists for some clients, by the name in clientInfo.
  *
- * A client's name decides nothing but how names and schemas are written: whoever it
- * is, it sees the same tools.
+ * The name only decides how names and schemas are written: every client sees the same tools.
  */
 #include "config/keys/keys.h"
 #include "door/mcp/mcp_int.h"

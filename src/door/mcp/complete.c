@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* complete.c - what could stand for an argument of a prompt or a variable of a template.
+/* complete.c - completion/complete: values for an argument of a prompt or a variable of a template.
  *
- * What the schema lists is known here; for the rest the source is asked, when it
- * said that it can tell.
+ * Values that the schema lists are answered here. Other values come from the source, if it declared that
+ * it completes the argument.
  */
 #include "door/mcp/mcp_int.h"
 
 #define VALUES_MAX 100u
 
-/* What is asked for. */
+/* The argument to complete. */
 typedef struct question {
     const cw_entry *entry;
     const cw_param *param; /* NULL: of a resource without variables */
@@ -50,7 +50,7 @@ static void close_values(values *v, const cw_mcp_era *era, uint64_t total, bool 
     cw_rpc_close(v->out, id);
 }
 
-/* What the source proposes: {"values":[…],"total":n,"hasMore":…}. */
+/* The source's proposals: {"values":[…],"total":n,"hasMore":…}. */
 static void write_proposals(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                             const cw_outcome *outcome, cw_str id)
 {
@@ -161,7 +161,7 @@ static void ask_source(const cw_mcp_request *r, const question *q)
 
 /* ---- the way in ---- */
 
-/* What the reference means, or NULL: the message is answered. */
+/* The entry of the reference. NULL: the message is answered. */
 static const cw_entry *find(const cw_mcp_request *r)
 {
     const cw_json *ref = cw_json_get(r->params, CW_STR("ref"));

@@ -15,7 +15,7 @@
 #define ID_PREFIX "causeway-"
 #define ID_RANDOM 16u /* bytes */
 
-/* What can be asked, and what an answer has to have. */
+/* The kinds of questions, and a check of their answers. */
 struct cw_mcp_elicit_kind {
     cw_str method;
     unsigned ability;
@@ -107,7 +107,7 @@ static cw_code check_answer(const cw_mcp_call *call, const elicit_kind *kind, cw
     return cw_elicitation_check(call->rl, form, content, call->responder->arena, err);
 }
 
-/* What the client would have to declare for this question. */
+/* The capability that the client needs for this question. */
 static unsigned ability_of(const elicit_kind *kind, const cw_json *elicit)
 {
     if (is_url(elicit))
@@ -349,7 +349,7 @@ static bool take_early(cw_mcp_call *call, const cw_outcome *outcome)
         const cw_json *elicit = cw_json_value(k);
         const cw_json *answer = cw_json_get(call->early, cw_json_text(k));
         cw_err err;
-        /* What it was told already and asks again is not answered by saying it once more. */
+        /* A question whose answer the method already has is not answered a second time. */
         if (!answer || cw_json_get(old, cw_json_text(k)) ||
             check_answer(call, kind_of(elicit), form_of(elicit), answer, &err))
             return false;
@@ -404,13 +404,13 @@ void cw_mcp_elicit_on_late(cw_deadline *d)
     give_up(CW_CONTAINER(d, cw_mcp_call, wait), "The client did not answer in time.");
 }
 
-/* Nobody shall wait for people while the server stops. */
+/* A stopping server does not wait for answers. */
 static void on_stopping(cw_rpc_item *item)
 {
     give_up(item->self, "The server is stopping.");
 }
 
-/* "causeway-LOOP-RANDOM": names the loop, and nobody can guess it. */
+/* "causeway-LOOP-RANDOM": names the loop, and cannot be guessed. */
 static cw_str make_id(cw_arena *arena, uint32_t loop)
 {
     unsigned char bytes[ID_RANDOM];
@@ -621,7 +621,7 @@ static void take_answer(cw_mcp_elicitation *q, cw_view *view, const cw_json *mes
 /* How an answer travels to the loop that has asked. */
 typedef struct parcel {
     cw_mcp *door;
-    cw_caller *caller;                   /* who answers; NULL: whoever shows no credentials */
+    cw_caller *caller;                   /* NULL: the anonymous one */
     unsigned char number[CW_MCP_NUMBER]; /* of the session it came through */
     size_t n_id;                         /* id and message follow */
 } parcel;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* elicit.h - a method that runs for an MCP client, and what it wants to know of that client.
+/* elicit.h - a running method of an MCP client, and its questions to that client.
  *
- * A method that asks has ended without doing anything; it is run again with the
- * answers (docs/decisions/0011-questions-by-replay.md). In the modern era the client
- * calls again itself and brings the sealed state along; in the legacy one the
- * questions are requests of ours on the call's own stream, and the answers arrive as
- * requests of their own, on any loop.
+ * A method that asks has ended without side effects; it is run again with the answers
+ * (docs/decisions/0011-questions-by-replay.md). A modern client calls again itself and brings the sealed
+ * state. A legacy client gets the questions as requests on the call's own stream, and its answers arrive
+ * as requests, on any loop.
  *
- *     start ─► run ─► ASKS ─┬─ modern: input_required ─► (client) ─► start with state
- *               ▲           └─ legacy: say requests, wait ─► answers ─┐
- *               └─────────────────────────────────────────────────────┘
+ *     start ─► run ─► INPUT_REQUIRED ─┬─ modern: input_required ─► (client) ─► start with state
+ *               ▲                     └─ legacy: send requests, wait ─► answers ─┐
+ *               └──────────────────────────────────────────────────────────────┘
  *
- * Ownership: a running call lives in its port's arena.
- * Threads:   the loop of its port.
+ * Ownership: a running call lives in its responder's arena.
+ * Threads:   the loop of its responder.
  * Limits:    CW_MCP_MAX_ELICITATIONS questions at once, CW_MCP_ROUNDS rounds; on one loop as many
  *            calls wait for clients as may run (cw_runtime_settings.calls).
  */
@@ -69,7 +68,7 @@ struct cw_mcp_call {
 void cw_mcp_call_run(cw_mcp_call *call);
 /* End it in a way that the client can read. */
 void cw_mcp_call_fail(cw_mcp_call *call, const char *text);
-/* It is over: nobody can reach it any more, and its item can be answered. */
+/* End the call: the registry no longer finds it, and its item can be answered. */
 void cw_mcp_call_close(cw_mcp_call *call);
 
 /* An answer, by the method's name for the question. */
@@ -82,7 +81,7 @@ typedef struct cw_mcp_elicit_reply {
 void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome);
 /* Tell the client that the questions that are open need no answer any more. */
 void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why);
-/* Nobody waits for the answers any more. */
+/* Drop the open questions. */
 void cw_mcp_elicit_drop(cw_mcp_call *call);
 void cw_mcp_elicit_on_late(cw_deadline *d);
 /* Take state and answers that a modern client has brought along, or set call->problem. False: the

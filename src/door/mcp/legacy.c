@@ -91,8 +91,9 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_responder
     return NULL;
 }
 
-/* Who may list nothing has no stream. Not 401: clients open one by themselves, give up silently
- * where it is refused so, and would never hear of the challenge that their next request gets. */
+/* A caller without the permission to discover gets no stream. The status is not 401: clients open
+ * the stream by themselves, give up silently on 401, and would miss the challenge of their next
+ * request. */
 static void decline(cw_http_req *req)
 {
     static const cw_http_header headers[] = {

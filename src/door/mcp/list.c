@@ -100,7 +100,7 @@ static void write_page(cw_buf *out, void *ctx)
     cw_json_escape(out, cursor);
 }
 
-/* Who reads the same way gets the same page. */
+/* Clients that read the same form and language share a page. */
 static cw_code get_page(page *p, cw_page **ret)
 {
     /* One character for each, all small numbers: this is made for every request. */

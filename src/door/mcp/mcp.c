@@ -132,7 +132,7 @@ static cw_mcp_envelope read_envelope(const cw_json *params)
                              .token = found[TOKEN]};
 }
 
-/* What a message is; *ret_problem says what is wrong with it. */
+/* The kind of a message; *ret_problem describes an invalid one. */
 static kind classify(const cw_json *v, cw_mcp_request *r, const char **ret_problem)
 {
     enum { VERSION, METHOD, ID, PARAMS, RESULT, ERROR, COUNT };

@@ -54,7 +54,7 @@ enum {
 
 typedef struct cw_mcp_era cw_mcp_era;
 
-/* What a client can be asked. */
+/* Capabilities of a client. */
 enum {
     CW_MCP_CAN_SAMPLE = 1,
     CW_MCP_CAN_ELICIT = 2,
@@ -63,13 +63,13 @@ enum {
     CW_MCP_CAN_SAMPLE_TOOLS = 16,
 };
 
-/* What a client needs lists to be like. */
+/* Adjustments of lists for a client. */
 enum {
     CW_MCP_STRICT_NAMES = 1,
     CW_MCP_INLINE_REFS = 2,
 };
 
-/* What is known of the client of a request. */
+/* The client of a request. */
 struct cw_mcp_session {
     bool is_named;                       /* `number` means something */
     unsigned char number[CW_MCP_NUMBER]; /* random */
@@ -81,7 +81,7 @@ struct cw_mcp_session {
 };
 typedef struct cw_mcp_session cw_mcp_session;
 
-/* Something that runs or waits on a loop, found by a key; embedded in its owner. */
+/* A running call, question or stream, found by a key; embedded in its owner. */
 typedef struct cw_mcp_registry_entry {
     struct cw_mcp_registry_entry *prev, *next; /* NULL: not there */
     cw_str key;                                /* lives as long as the owner */
@@ -114,7 +114,7 @@ struct cw_mcp {
     cw_mcp_registry desks[];
 };
 
-/* What a request says in params._meta, each NULL when it is not there. */
+/* Members of params._meta, each NULL when absent. */
 typedef struct cw_mcp_envelope {
     const cw_json *claim; /* protocolVersion */
     const cw_json *capabilities;
@@ -123,7 +123,7 @@ typedef struct cw_mcp_envelope {
     const cw_json *token; /* progressToken */
 } cw_mcp_envelope;
 
-/* One request on its way through the door; lives for the callback only. */
+/* One request; lives for the callback only. */
 typedef struct cw_mcp_request {
     cw_mcp *door;
     cw_runtime_loop *rl;
@@ -205,12 +205,12 @@ unsigned cw_mcp_client_capabilities(const cw_json *capabilities);
 /* A name for a new session, in the arena; empty when sessions are off, .p NULL without memory. */
 cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
                            unsigned profile);
-/* What the request's Mcp-Session-Id says. False: 404, nobody has such a session (any more). */
+/* Read the session of the request's Mcp-Session-Id. False: unknown or ended, 404. */
 bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret);
 /* The same for a request that is no message. */
 bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
                          const cw_view *view, cw_mcp_session *ret);
-/* Who wants something of a session to be remembered. */
+/* The owner of session state: a caller or a network. */
 void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
                                const cw_responder *responder);
 /* Answer that nothing more could be: the caller's share is used up (CW_LIMIT), or all memory. */
@@ -224,7 +224,7 @@ cw_str cw_mcp_level_name(cw_log_level level);
  * configuration. Static; NULL: it is. */
 #define CW_MCP_CLIENT_NAME 256u
 const char *cw_mcp_client_problem(const cw_json *client);
-/* What the client of this name (clientInfo, or NULL) needs. */
+/* The adjustments for a client (clientInfo, or NULL). */
 unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
 /* Whether any client may know tools by aliases. */
 bool cw_mcp_has_aliases(const cw_config *config);
@@ -258,8 +258,8 @@ void cw_mcp_run_legacy(const cw_mcp_request *r);
 /* Whether the version header of a request names another version than its session agreed upon. */
 bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *session);
 #define CW_MCP_CONTRADICTS "MCP-Protocol-Version is not the version of the session"
-/* The session of a message that is not the handshake, after a look at its version header. False:
- * the message is answered, with 400, or 404 when nobody has such a session (any more). */
+/* The session of a message after the handshake; its version header is checked. False: the message
+ * is answered, with 400, or with 404 for an unknown session. */
 bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret);
 
 /* tools.c */
@@ -269,12 +269,12 @@ void cw_mcp_call_tool(const cw_mcp_request *r);
 /* call.c */
 typedef struct cw_mcp_target cw_mcp_target;
 
-/* What a method runs as. */
+/* The operations of a target: tool, prompt, resource or completion. */
 typedef struct cw_mcp_target_ops {
     /* The answer. Errors are sticky in `out`. */
     void (*write)(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                   const cw_outcome *outcome, cw_str id);
-    /* Answer that it cannot be run: wrong arguments (CW_PARAMS), no source (CW_IO). */
+    /* Answer a call that cannot run: wrong arguments (CW_PARAMS), no source (CW_IO). */
     void (*refuse)(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
     /* How a newer view finds it again, and the answer when that has none. Not set for a completion,
      * which never asks its client. */

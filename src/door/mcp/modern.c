@@ -157,7 +157,7 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
     else if (!value.p || !cw_str_eq(value, body))
         problem = "is not what the body says";
     else if (repeats)
-        problem = "stands more than once"; /* whoever is in front of us may have read the other */
+        problem = "stands more than once"; /* a proxy may have read the other one */
     if (problem)
         cw_mcp_fail_header(r, name, raw, body, problem);
     return !problem;
@@ -242,8 +242,7 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
         client.client_capabilities = cw_mcp_client_capabilities(r->meta.capabilities);
         client.version = CW_STR(VERSION);
         client.profile = cw_mcp_profile(cw_mcp_config(r->rl), r->meta.client);
-        if (r->responder
-                ->session) { /* what runs can be taken back by whoever is at the other end */
+        if (r->responder->session) { /* the client can cancel its requests */
             client.is_named = true;
             memcpy(client.number, r->responder->session->number, CW_MCP_NUMBER);
         }

@@ -242,8 +242,7 @@ static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
         (void)notify_uri(l, change->uri);
 }
 
-/* What somebody who has logged in sees otherwise than before. False: nobody knows, without memory.
- */
+/* The lists that have changed for an authenticated caller. False: out of memory. */
 static bool diff_view(listener *l, unsigned *ret_changed)
 {
     cw_view *now = cw_runtime_view(l->watch.rl, cw_view_caller(l->view));
@@ -300,7 +299,7 @@ static void on_cancel(cw_mcp_registry_entry *link)
         cw_responder_end(l->responder);
 }
 
-/* The token is no longer good: whoever comes back needs another one. */
+/* The token has expired; the client must come back with a new one. */
 static void on_expired(cw_mcp_expiry *expiry)
 {
     end(CW_CONTAINER(expiry, listener, expiry));
@@ -346,7 +345,7 @@ static void release(void *ctx)
     cw_buf_done(&l->late);
 }
 
-/* Somebody who has logged in is told of other things than the anonymous, and not for ever. */
+/* An authenticated caller gets notifications of its own view, until its credentials end. */
 static void follow_caller(listener *l, cw_runtime_loop *rl, cw_view *view)
 {
     if (view == cw_runtime_anonymous(rl) || cw_caller_is_anonymous(cw_view_caller(view)))

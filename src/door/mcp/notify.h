@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* notify.h - somebody who is told that lists and resources have changed.
+/* notify.h - subscribers: clients that are notified when lists and resources change.
  *
- *     notify.c   telling, and the streams of legacy sessions
+ *     notify.c      notifications, and the streams of legacy sessions
  *     subscribe.c   subscriptions/listen
  *
- * Ownership: a listener lives in its port's arena.
- * Threads:   the loop of its port.
+ * Ownership: a subscriber lives in its responder's arena.
+ * Threads:   the loop of its responder.
  */
 #ifndef CW_DOOR_MCP_NOTIFY_H
 #define CW_DOOR_MCP_NOTIFY_H
@@ -22,7 +22,7 @@ typedef struct cw_mcp_subscriber {
     cw_fair_group *place;          /* among the streams of all clients */
     cw_rpc_item *item;             /* modern: the request that waits */
     const cw_mcp_session *session; /* legacy */
-    cw_view *view;      /* of somebody who has logged in: what was listed last; held by the arena */
+    cw_view *view;      /* of an authenticated caller: its last view; held by the arena */
     const cw_str *uris; /* modern */
     uint32_t n_uris;
     uint32_t next_uri; /* of those that are told since some were missed; n_uris: none */
@@ -45,15 +45,15 @@ typedef struct cw_mcp_change {
 #define CW_MCP_CHANGES 3u
 extern const cw_mcp_change cw_mcp_changes[CW_MCP_CHANGES];
 
-/* One that nobody tells anything yet. CW_NOMEM; CW_LIMIT: too many are told, or too many of this
- * caller. */
+/* A subscriber that is not notified yet. CW_NOMEM; CW_LIMIT: too many subscribers, or too many of
+ * this caller. */
 CW_MUST_USE cw_code cw_mcp_subscriber_new(cw_mcp *door, cw_responder *responder,
                                           cw_runtime_loop *rl, cw_view *view,
                                           cw_mcp_subscriber **ret);
 /* From now on it is told. The port's listener is taken. */
 void cw_mcp_subscriber_enter(cw_mcp_subscriber *l, cw_runtime_loop *rl);
-/* A reader who missed something would never know: whoever cannot be told is disconnected. False
- * when that happened. */
+/* A lost notification would go unnoticed, so a client that cannot be reached is disconnected.
+ * False: that happened. */
 bool cw_mcp_subscriber_send(cw_mcp_subscriber *l, const cw_buf *b);
 
 #endif

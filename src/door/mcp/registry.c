@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* registry.c - what runs on a loop for MCP clients, so that other requests can reach it.
+/* registry.c - the running calls, questions and streams of a loop, so that other requests can find them.
  *
- * A cancel or an answer arrives as a request of its own, on any loop. It is passed
- * to the loop that it names, or to all of them, and each looks at its own desk.
+ * A cancel or an answer arrives as a request, on any loop. It is sent to the loop that it names, or to
+ * all of them, and each searches its own registry.
  */
 #include <stdlib.h>
 
@@ -102,7 +102,7 @@ static void on_cancel(cw_runtime_loop *rl, cw_str bytes)
     memcpy(&door, bytes.p, sizeof door);
     cw_str key = cw_str_make(bytes.p + sizeof door, bytes.n - sizeof door);
     cw_mcp_registry *registry = cw_mcp_registry_of(door, cw_runtime_loop_of(rl));
-    /* Whoever uses an id twice at the same time means both. */
+    /* Two running requests with one id are both cancelled. */
     for (;;) {
         cw_mcp_registry_entry *link = cw_mcp_registry_find(registry->calls, key, NULL);
         if (!link)
@@ -125,7 +125,7 @@ void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
 
 /* ---- streams of sessions ---- */
 
-/* What is told to the loops. */
+/* The message to the loops. */
 typedef struct closing {
     cw_mcp *door;
     const cw_mcp_registry_entry *but;

@@ -250,7 +250,7 @@ static void write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targ
     cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"contents\":"));
     add_contents(out, job, outcome);
-    /* A method may say something else the next time, and to somebody else. */
+    /* The next result may differ, also for other callers. */
     if (era->is_stamped)
         cw_buf_add(out, CW_STR(",\"ttlMs\":0,\"cacheScope\":\"private\""));
     close_result(out, era, id);
@@ -357,7 +357,7 @@ static void start(const cw_mcp_request *r, cw_mcp_target *job, const cw_json *gi
 
 /* ---- prompts/get, resources/read ---- */
 
-/* What stands under `name` in the params, a string. .p is NULL when the message is answered. */
+/* The string member `name` of the params. .p is NULL when the message is answered. */
 static cw_str wanted(const cw_mcp_request *r, cw_str name, const char *problem)
 {
     const cw_json *v = cw_json_get(r->params, name);

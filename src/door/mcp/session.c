@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session.c - sessions of the handshake, which carry themselves.
+/* session.c - sessions of the handshake, whose state is in their id.
  *
- * The name of a session is sealed: version, abilities of the client, whose it is and
- * until when. Any replica with the same key can read it, and nothing is stored. It
- * names state and never authenticates: shown with other credentials than those of
- * the handshake it is as unknown as any other text.
+ * The id of a session is sealed: version, capabilities of the client, owner and expiry. Any replica with
+ * the same key can read it, and nothing is stored. It identifies state and never authenticates: with
+ * credentials other than those of the handshake it is answered like an unknown id.
  *
- *     expiry u64 | abilities u24, profile u8 | number 16 | n u8, version | caller
+ *     expiry u64 | capabilities u24, profile u8 | number 16 | n u8, version | caller
  *
- * What changes later (the level of log lines, that it has ended) is remembered by
- * the process (session_store.h).
+ * Later changes (log level, end of the session) are stored by the process (session_store.h).
  */
 #include "base/random.h"
 #include "door/mcp/mcp_int.h"

@@ -26,7 +26,7 @@ struct cw_mcp_session_record {
     known *prev, *next;         /* of all */
     known *prev_own, *next_own; /* of the owner's, with a state */
     int64_t expires, used;      /* wall clock, ms */
-    uint32_t holds;             /* streams, and whoever is busy with it */
+    uint32_t holds;             /* streams, and functions that use it */
     cw_log_level level;
     bool has_state, is_ended;
     cw_buf uris; /* a NUL behind each */
@@ -203,7 +203,7 @@ static bool end_known(cw_mcp_session_store *m, known *k)
     return true;
 }
 
-/* Of the owner's sessions the one that nobody has used for longest, when that is long enough. */
+/* The owner's least recently used session, if it has been idle long enough. */
 static bool end_idle(cw_mcp_session_store *m, const owner *o, int64_t now)
 {
     known *oldest = NULL;
@@ -251,7 +251,7 @@ static known *open_known(cw_mcp_session_store *m, const cw_mcp_session_owner *by
     return k;
 }
 
-/* What says nothing goes. */
+/* An entry without state is removed. */
 static void put_back(cw_mcp_session_store *m, known *k)
 {
     k->holds--;
@@ -297,7 +297,7 @@ cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m, const cw_mcp_ses
 
 /* ---- subscriptions ---- */
 
-/* Where the address stands among those of a session, or their length when it does not. */
+/* The position of the URI among those of a session, or their length. */
 static size_t find_uri(const known *k, cw_str uri)
 {
     const cw_buf *b = &k->uris;

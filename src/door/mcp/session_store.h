@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session_store.h - what a process remembers of sessions, beside what they carry themselves.
+/* session_store.h - the state of sessions that is not in their id.
  *
- * That is the level of log lines, the resources that a session has subscribed to, and
- * that it has ended. All of it is somebody's: of an account, or of the anonymous of one
- * network. Each of them has a share, the anonymous together at most half of it all, and
- * nobody's makes room for another's. Within a share a session gives way that has been
- * idle for long and has no stream: it has ended, and its client begins anew. When there
- * is none, the caller is told.
+ * That is the log level, the subscribed resources, and that a session has ended. All of it has an owner:
+ * an account, or the anonymous clients of one network. Each owner has a share; the anonymous ones together
+ * have at most half of the total, and no owner displaces another. Within a share, a session that has been
+ * idle for long and has no stream is ended; its client starts a new one. If there is none, the caller
+ * gets an error.
  *
  *     networks ─┐
- *     accounts ─┴─► owner ─► sessions with a state, and counts
- *     sessions: number ─► known
+ *     accounts ─┴─► owner ─► sessions with state, and counts
+ *     sessions: number ─► record
  *
  * Ownership: everything is copied.
- * Threads:   any; one lock, which a process without states and ended sessions never takes to
- *            recall one.
- * Limits:    below; a session is forgotten when its time is over.
+ * Threads:   any; one lock, which is not taken to look a session up while the store is empty.
+ * Limits:    below; a session's state is dropped when it expires.
  */
 #ifndef CW_DOOR_MCP_SESSION_STORE_H
 #define CW_DOOR_MCP_SESSION_STORE_H
@@ -41,7 +39,7 @@
 
 struct cw_mcp_session;
 
-/* Who wants something to be remembered, and when. Not to be copied. */
+/* The owner of new state, and the time. Must not be copied. */
 typedef struct cw_mcp_session_owner {
     cw_str owner; /* id of the account, or the network */
     bool is_anonymous;
@@ -49,7 +47,7 @@ typedef struct cw_mcp_session_owner {
     char network[CW_NETWORK_TEXT];
 } cw_mcp_session_owner;
 
-/* What there is a certain amount of. */
+/* The limited quantities. */
 enum { CW_MCP_POOL_STATES, CW_MCP_POOL_ENDS, CW_MCP_POOL_URIS, CW_MCP_POOLS };
 
 typedef struct cw_mcp_session_store {
@@ -65,7 +63,7 @@ typedef struct cw_mcp_session_store {
 void cw_mcp_session_store_init(cw_mcp_session_store *m);
 void cw_mcp_session_store_done(cw_mcp_session_store *m);
 
-/* What is known of it goes into the session. False: it has ended. */
+/* Add the stored state to the session. False: it has ended. */
 bool cw_mcp_session_store_recall(cw_mcp_session_store *m, struct cw_mcp_session *session,
                                  int64_t now);
 

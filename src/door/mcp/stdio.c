@@ -15,7 +15,7 @@
 
 /* Ports that are kept for later messages. */
 #define POOL_MAX 64u
-/* Of the memory of one message, beside what it is made of. */
+/* Memory of one message beside its bytes. */
 #define ARENA_FACTOR 32u
 #define ARENA_BYTES ((size_t)96 << 20)
 
@@ -70,7 +70,7 @@ static void on_time_over(uv_timer_t *timer)
     s->opts.on_end(s->opts.ctx);
 }
 
-/* Not from here: whoever calls this is busy with ports, which end with us. */
+/* Deferred: the callers iterate over responders, which end with this. */
 static void end_soon(cw_stdio *s)
 {
     if (!s->is_closed)
@@ -85,7 +85,7 @@ static void check_end(cw_stdio *s)
         end_soon(s);
 }
 
-/* Who does not read, or sends more than can be worked on, has to wait. */
+/* A client that does not read, or sends too much, has to wait. */
 static void set_pace(cw_stdio *s)
 {
     cw_lines_pause(&s->lines, !s->is_going || is_full(s) || s->n_busy >= s->opts.calls);
@@ -330,7 +330,7 @@ static void notify_responders(cw_stdio *s, cw_responder_event event)
     }
 }
 
-/* Who has not been answered by now will not be. */
+/* Requests that are still open get no answer. */
 static void leave_ports(cw_stdio *s)
 {
     for (line_port *p = s->open.next, *next; p != &s->open; p = next) {
@@ -376,7 +376,7 @@ static void on_lines_end(cw_lines *l, cw_code why)
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
     s->has_no_more = true;
     if (why == CW_IO) {
-        leave_ports(s); /* nobody would read their answers */
+        leave_ports(s); /* their answers would not be read */
         end_soon(s);
         return;
     }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* stdio.h - MCP over standard input and output: one message a line, one client.
+/* stdio.h - MCP over standard input and output: one message per line, one client.
  *
- *     line ─► port (its own arena) ─► mcp ─► reply, whatever is said ─► lines
+ *     line ─► responder (its own arena) ─► mcp ─► messages, one reply ─► lines
  *
- * Who asks is the bridge's anonymous caller: whoever starts the program decides who
- * that is. Calls run at the same time and are answered in the order in which they end. A
- * client that does not read is not listened to. When it has closed our input, what
- * runs may end within CW_STDIO_END_MS and is cancelled then; lines of a file are all
- * answered, since nobody has left there.
+ * The caller is the runtime's anonymous caller, which the command line selects. Calls run at the same
+ * time and are answered in the order in which they end. While the client does not read, its input is not
+ * read either. After it has closed our input, calls may finish within CW_STDIO_END_MS and are cancelled
+ * then. Input from a file is answered completely, since no client has left.
  *
- * Ownership: borrows door and bridge, which must outlive it.
- * Threads:   one loop, which is the bridge's.
+ * Ownership: borrows door and runtime, which must outlive it.
+ * Threads:   one loop, which is the runtime's.
  * Limits:    cw_stdio_opts.
  */
 #ifndef CW_DOOR_MCP_STDIO_H

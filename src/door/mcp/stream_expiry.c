@@ -23,7 +23,7 @@ static void wait_for(cw_mcp_expiries *all, int64_t at)
     cw_loop_set_deadline(all->loop, &all->check, &all->list);
 }
 
-/* Whoever is told may add and remove others: what has expired waits in a ring of its own. */
+/* The callbacks may add and remove others, so expired ones wait in a ring of their own. */
 static void on_check(cw_deadline *d)
 {
     cw_mcp_expiries *all = CW_CONTAINER(d, cw_mcp_expiries, check);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* subscribe.c - subscriptions/listen: what a modern client wants to be told of, as far as it is
- * there. */
+/* subscribe.c - subscriptions/listen: the changes that a modern client subscribes to. */
 #include <stdio.h>
 
 #include "door/mcp/notify.h"
@@ -63,7 +62,7 @@ static void take_lists(listener *l, const cw_json *filter)
     }
 }
 
-/* What is honoured of the wishes. */
+/* The accepted part of the filter. */
 static void write_honoured(cw_json_writer *w, const listener *l)
 {
     cw_json_open_object(w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* wellknown.c - what we are and where our doors are, for everybody who has not met us yet:
- * GET /.well-known/mcp.json, the server card below the endpoint, and the entry of a registry. */
+/* wellknown.c - discovery documents: GET /.well-known/mcp.json, the server card below the endpoint, and the
+ * entry of a registry.
+ */
 #include "config/keys/keys.h"
 #include "door/mcp/mcp_int.h"
 #include "door/rest/reply.h"
@@ -69,7 +70,7 @@ static void write_document(cw_buf *out, void *ctx)
 
 /* ---- cards ---- */
 
-/* What a card and the entry of a registry have in common, and the beginning of the address. */
+/* The members that a card and a registry entry share, and the beginning of the address. */
 static void open_card(cw_json_writer *w, const about *a, cw_str schema)
 {
     cw_str name = a->config->mcp.name, description = a->config->mcp.description;
@@ -141,7 +142,7 @@ static void send_about(cw_http_req *req, const cw_mcp *door, cw_rest_document *d
 void cw_mcp_on_wellknown(cw_http_req *req, void *self)
 {
     const cw_mcp *door = self;
-    /* The same for everybody: what somebody sees who has not logged in. */
+    /* The same for all clients: the anonymous caller's view. */
     cw_view *view = cw_runtime_anonymous(cw_runtime_at(door->runtime, cw_http_req_loop(req)));
     send_about(req, door,
                &(cw_rest_document){.key = {.kind = CW_STR("mcp.json"), .view = view},

@@ -14,7 +14,7 @@
 #include "audit/audit.h"
 #include "net/server/router.h"
 
-/* What is looked at; borrowed, and filled by others meanwhile. */
+/* The state that health checks read; borrowed. Other code updates it. */
 typedef struct cw_health {
     cw_audit *audit; /* NULL: none */
     /* Services: how many answer, are used by their last description, or are down; and those of

@@ -140,8 +140,8 @@ static void add(header_list *list, cw_str name, cw_str value)
         list->items[list->n++] = (cw_http_header){name, value};
 }
 
-/* Of pages and redirects. Referrer-Policy: with "no-referrer" browsers would send forms with the
- * origin "null". */
+/* Headers of pages and redirects. With Referrer-Policy "no-referrer", browsers would send forms
+ * with the origin "null". */
 static header_list common_headers(const cw_str cookies[2])
 {
     header_list list = {.n = 0};
@@ -342,7 +342,7 @@ static void resume(visit *v, void (*then)(visit *v, const cw_login *login))
     wait_or_go_on(v, &login);
 }
 
-/* What all pages begin with; NULL: it is answered. */
+/* The common start of all pages; NULL: the request is answered. */
 static visit *begin(cw_http_req *req, cw_login_pages *door)
 {
     cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
@@ -392,7 +392,7 @@ static void on_page(cw_http_req *req, void *self)
     visit *v = begin(req, self);
     if (!v)
         return;
-    /* Of several the last counts: each of them is checked. */
+    /* The last of several fields counts; each of them is checked. */
     while (rest.p && !cw_query_next(&rest, cw_http_req_arena(req), &name, &value)) {
         if (cw_str_is(name, "next"))
             read_next(v, value);
@@ -464,7 +464,7 @@ static void opened(visit *v, const cw_login *login)
     bool is_ok = login->status == CW_LOGIN_OK;
     cw_authenticate_audit_page(v->req, v->rl, cw_authenticate_outcome(login->status),
                                is_ok ? login->caller : NULL, v->name);
-    /* Whoever tried with a session at hand keeps it. */
+    /* A failed login does not end an existing session. */
     v->session = (cw_str){NULL, 0};
     if (is_ok) {
         cw_str set = cookie(v, CW_BROWSER_SESSION, cw_str_from(login->session), "Lax");

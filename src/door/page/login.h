@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* login.h - the page where people log in with a browser, and what belongs to it.
+/* login.h - the login page for browsers.
  *
- *     GET /login           a form; for whoever has a session: who they are, and a way out
+ *     GET /login           a form; with a session: the account, and a button to log out
  *     POST /login          name, password, csrf, next: 303 with the cookie of a new session
  *     POST /logout         csrf, as a field or in X-CSRF-Token: the session ends
  *     GET /session/token   the proof that requests with the cookie need (door/browser.h)
  *
- * The form is bound to a cookie of its own, so that no other page can log a browser in
- * with somebody else's name. The pages have no scripts, may not be framed, and are not
- * stored. What went wrong is said with the same bytes whether an account exists or not.
+ * The form is bound to a cookie of its own, so that another page cannot log a browser in under another
+ * name. The pages have no scripts, must not be framed, and are not stored. Failures have the same bytes
+ * whether an account exists or not.
  *
- * Without a database, or with access.login.enabled off, all of it is 404.
+ * Without a database, or with access.login.enabled off, every path is answered with 404.
  *
  * Threads: add_routes on the main thread; everything else on the loop of the request.
  * Limits:  CW_LOGIN_MAX_FORM bytes of a form.
@@ -23,7 +23,7 @@
 
 #define CW_LOGIN_MAX_FORM 8192u
 #define CW_LOGIN_MAX_PATH 1024u
-#define CW_LOGIN_MAX_NEXT 1024u /* bytes of where somebody wants to go afterwards */
+#define CW_LOGIN_MAX_NEXT 1024u /* bytes of the path to return to */
 
 typedef struct cw_login_pages {
     cw_runtime *runtime;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* methods.c - GET /jsonrpc/methods: what can be called, as Drupal's jsonrpc_discovery tells it.
+/* methods.c - GET /jsonrpc/methods: the methods, in the form of Drupal's jsonrpc_discovery.
  *
  *     {"data":[<method>…],"links":{"self":<url>}}
  *     <method> {"type":"JsonRpcMethod","id":…,"attributes":{"usage":…,"params":{<name>:<param>…},
@@ -7,7 +7,7 @@
  *     <param> {"type":"JsonRpcParameterDefinition","id":…,"attributes":{"schema":…,"description":…,
  *               "required":true},"schema":…}
  *
- * What is empty is left out. A collection of more than PAGE methods goes on at links.next.
+ * Empty members are omitted. A collection of more than PAGE methods continues at links.next.
  */
 #include <stdio.h>
 
@@ -109,8 +109,8 @@ static void add_attributes(cw_json_writer *w, const cw_method *method)
     cw_json_close(w);
 }
 
-/* What stands in the address of a method: its id, or the name of its tool where the id has a slash,
- * which no path segment can hold. */
+/* The path segment of a method: its id, or the name of its tool if the id has a slash, which a
+ * segment cannot hold. */
 static cw_str address_of(const cw_entry *entry)
 {
     cw_str id = entry->method->id;
@@ -190,7 +190,7 @@ static void write_method(cw_buf *out, void *ctx)
 
 /* ---- the requests ---- */
 
-/* Calling is what these methods are for: who may not is asked to log in, as on /jsonrpc. */
+/* A caller without the permission to call is challenged, as on /jsonrpc. */
 static bool may_ask(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
 {
     cw_call_found found;
@@ -200,7 +200,7 @@ static bool may_ask(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
     return false;
 }
 
-/* Where the page begins, and whether there is one; false: the request is answered. */
+/* The offset of the page, which must exist. False: the request is answered. */
 static bool read_offset(cw_http_req *req, page *p)
 {
     cw_str cursor = CW_STR("");

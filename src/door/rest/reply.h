@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* reply.h - what the plain JSON doors share: errors, and documents out of the cache. */
+/* reply.h - errors and cached documents of the REST door. */
 #ifndef CW_DOOR_REST_REPLY_H
 #define CW_DOOR_REST_REPLY_H
 
@@ -24,13 +24,13 @@ typedef struct cw_rest_document {
     void *ctx;
     const cw_language *language; /* NULL: there are no others */
     const char *contexts;        /* for the debug headers: what it depends on */
-    bool is_public;              /* the same for everybody */
+    bool is_public;              /* the same for all callers */
     bool is_open;                /* also for pages of every origin, and kept for an hour */
     cw_str type;                 /* empty: application/json */
     cw_str base;                 /* where its addresses begin; cw_rest_set_base */
 } cw_rest_document;
 
-/* In which language the caller reads (door/negotiate.h). */
+/* The language of the answer (door/negotiate.h). */
 const cw_language *cw_rest_language(const cw_http_req *req, const cw_runtime_loop *rl,
                                     const cw_view *view);
 /* Set where the addresses in a document begin, for this request: `base`, and key.base for its

@@ -131,8 +131,8 @@ static void add_debug(header_list *list, const cw_rest_document *doc, const cw_p
     add_header(list, CW_STR("X-Causeway-Cache-Max-Age"), CW_STR("-1"));
 }
 
-/* Nobody between us and the client may keep it without asking: what a caller sees can change with
- * its next request. Asking is cheap. */
+/* Caches must revalidate: the caller's view can change before its next request. Revalidation is
+ * cheap. */
 static void answer(cw_http_req *req, const cw_runtime_loop *rl, const cw_rest_document *doc,
                    cw_page *d, bool is_hit)
 {
