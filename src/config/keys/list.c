@@ -9,8 +9,8 @@ static cw_code too_many(cw_checker *c, const cw_key *key, const cw_place *place,
                             n);
 }
 
-cw_code cw_list_read(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
-                     size_t item_size, cw_list_item_fn read_item, cw_list *ret)
+cw_code cw_key_list_read(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                         size_t item_size, cw_key_list_item_fn read_item, cw_key_list *ret)
 {
     bool is_list = cw_json_is(v, CW_JSON_ARRAY);
     size_t n = is_list ? cw_json_count(v) : 1;
@@ -27,12 +27,12 @@ cw_code cw_list_read(cw_checker *c, const cw_key *key, const cw_place *place, co
         rc = read_item(c, key, &inner, i, items + inner.index * item_size);
         inner.index++;
     }
-    *ret = (cw_list){items, n};
+    *ret = (cw_key_list){items, n};
     return rc;
 }
 
 static cw_code read_named(cw_checker *c, const cw_key *key, const cw_place *place,
-                          const cw_json *name, cw_list_item_fn read_item, void *item)
+                          const cw_json *name, cw_key_list_item_fn read_item, void *item)
 {
     cw_place inner = {.up = place, .name = cw_json_text(name)};
     if (!key->is_valid(inner.name))
@@ -41,8 +41,9 @@ static cw_code read_named(cw_checker *c, const cw_key *key, const cw_place *plac
     return rc ? rc : cw_check_copy(c, inner.name, item);
 }
 
-cw_code cw_list_read_map(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
-                         size_t item_size, cw_list_item_fn read_item, cw_list *ret)
+cw_code cw_key_list_read_map(cw_checker *c, const cw_key *key, const cw_place *place,
+                             const cw_json *v, size_t item_size, cw_key_list_item_fn read_item,
+                             cw_key_list *ret)
 {
     if (cw_json_is(v, CW_JSON_NULL))
         return CW_OK;
@@ -60,7 +61,7 @@ cw_code cw_list_read_map(cw_checker *c, const cw_key *key, const cw_place *place
         rc = read_named(c, key, place, i, read_item, item);
         item += item_size;
     }
-    *ret = (cw_list){items, n};
+    *ret = (cw_key_list){items, n};
     return rc;
 }
 
@@ -78,8 +79,8 @@ static void describe_name(cw_json_writer *w, const cw_key *key)
     cw_json_add_string_member(w, CW_STR("pattern"), cw_str_from(key->pattern));
 }
 
-void cw_list_describe_map(cw_json_writer *w, const cw_key *key,
-                          void (*fn)(cw_json_writer *w, const cw_key *key))
+void cw_key_list_describe_map(cw_json_writer *w, const cw_key *key,
+                              void (*fn)(cw_json_writer *w, const cw_key *key))
 {
     describe_part(w, "propertyNames", key, describe_name);
     describe_part(w, "additionalProperties", key, fn);
@@ -87,8 +88,8 @@ void cw_list_describe_map(cw_json_writer *w, const cw_key *key,
     cw_json_add_u64(w, key->max);
 }
 
-void cw_list_describe_array(cw_json_writer *w, const cw_key *key,
-                            void (*fn)(cw_json_writer *w, const cw_key *key))
+void cw_key_list_describe_array(cw_json_writer *w, const cw_key *key,
+                                void (*fn)(cw_json_writer *w, const cw_key *key))
 {
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("array"));
     describe_part(w, "items", key, fn);

@@ -205,19 +205,19 @@ static cw_code read_item(cw_checker *c, const cw_key *key, const cw_place *place
 static cw_code read_items(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
                           void *field)
 {
-    cw_list found;
+    cw_key_list found;
     /* "sources:" with everything below it commented out is an empty list. */
     if (key->min == 0 && cw_json_is(v, CW_JSON_NULL))
         return CW_OK;
     memcpy(&found, field, sizeof found);
-    cw_code rc = cw_list_read(c, key, place, v, key->item_size, read_item, &found);
+    cw_code rc = cw_key_list_read(c, key, place, v, key->item_size, read_item, &found);
     memcpy(field, &found, sizeof found);
     return rc;
 }
 
 static void write_items(cw_json_writer *w, const cw_key *key, const void *field)
 {
-    cw_list found;
+    cw_key_list found;
     memcpy(&found, field, sizeof found);
     cw_json_open_array(w);
     for (size_t i = 0; i < found.n; i++)
@@ -254,7 +254,7 @@ static void describe_items(cw_json_writer *w, const cw_key *key)
     cw_json_open_array(w);
     describe_item(w, key);
     cw_json_open_object(w);
-    cw_list_describe_array(w, key, describe_any_item);
+    cw_key_list_describe_array(w, key, describe_any_item);
     cw_json_close(w);
     if (key->min == 0) {
         cw_json_open_object(w);
@@ -278,16 +278,16 @@ static cw_code read_mapped_item(cw_checker *c, const cw_key *key, const cw_place
 static cw_code read_mapped(cw_checker *c, const cw_key *key, const cw_place *place,
                            const cw_json *v, void *field)
 {
-    cw_list found;
+    cw_key_list found;
     memcpy(&found, field, sizeof found);
-    cw_code rc = cw_list_read_map(c, key, place, v, key->item_size, read_mapped_item, &found);
+    cw_code rc = cw_key_list_read_map(c, key, place, v, key->item_size, read_mapped_item, &found);
     memcpy(field, &found, sizeof found);
     return rc;
 }
 
 static void write_mapped(cw_json_writer *w, const cw_key *key, const void *field)
 {
-    cw_list found;
+    cw_key_list found;
     memcpy(&found, field, sizeof found);
     cw_json_open_object(w);
     for (size_t i = 0; i < found.n; i++) {
@@ -303,7 +303,7 @@ static void write_mapped(cw_json_writer *w, const cw_key *key, const void *field
 static void describe_mapped(cw_json_writer *w, const cw_key *key)
 {
     cw_key_add_type(w, "object", /* or_null= */ true);
-    cw_list_describe_map(w, key, describe_section);
+    cw_key_list_describe_map(w, key, describe_section);
 }
 
 const cw_key_type cw_type_mapped = {"a mapping of names to mappings", read_mapped, write_mapped,

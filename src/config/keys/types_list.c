@@ -20,10 +20,10 @@ static cw_code read_strings(cw_checker *c, const cw_key *key, const cw_place *pl
                             const cw_json *v, void *field)
 {
     cw_config_strings *strings = field;
-    cw_list list = {strings->items, strings->n};
+    cw_key_list list = {strings->items, strings->n};
     if (!cw_json_is(v, CW_JSON_ARRAY) && !cw_json_is(v, CW_JSON_STRING))
         return cw_check_expected(c, place, v, key->type->name, NULL);
-    cw_code rc = cw_list_read(c, key, place, v, sizeof(cw_str), read_string, &list);
+    cw_code rc = cw_key_list_read(c, key, place, v, sizeof(cw_str), read_string, &list);
     *strings = (cw_config_strings){list.items, list.n};
     return rc;
 }
@@ -57,7 +57,7 @@ static void describe_strings(cw_json_writer *w, const cw_key *key)
     describe_string(w, key);
     cw_json_close(w);
     cw_json_open_object(w);
-    cw_list_describe_array(w, key, describe_string);
+    cw_key_list_describe_array(w, key, describe_string);
     cw_json_close(w);
     cw_json_close(w);
 }
@@ -162,9 +162,9 @@ static cw_code read_levels(cw_checker *c, const cw_key *key, const cw_place *pla
                            const cw_json *v, void *field)
 {
     cw_config_levels *levels = field;
-    cw_list list = {levels->items, levels->n};
+    cw_key_list list = {levels->items, levels->n};
     size_t before = c->problems->total;
-    cw_code rc = cw_list_read_map(c, key, place, v, sizeof(cw_config_level), read_level, &list);
+    cw_code rc = cw_key_list_read_map(c, key, place, v, sizeof(cw_config_level), read_level, &list);
     if (rc || c->problems->total > before || cw_json_is(v, CW_JSON_NULL))
         return rc;
     *levels = (cw_config_levels){list.items, list.n, CW_STR("")};
@@ -190,7 +190,7 @@ static void describe_level(cw_json_writer *w, const cw_key *key)
 static void describe_levels(cw_json_writer *w, const cw_key *key)
 {
     cw_key_add_type(w, "object", /* or_null= */ true);
-    cw_list_describe_map(w, key, describe_level);
+    cw_key_list_describe_map(w, key, describe_level);
 }
 
 const cw_key_type cw_type_levels = {"a mapping of components to levels such as \"net: debug\"",
@@ -209,8 +209,8 @@ static cw_code read_pairs(cw_checker *c, const cw_key *key, const cw_place *plac
                           void *field)
 {
     cw_config_pairs *pairs = field;
-    cw_list list = {pairs->items, pairs->n};
-    cw_code rc = cw_list_read_map(c, key, place, v, sizeof(cw_config_pair), read_pair, &list);
+    cw_key_list list = {pairs->items, pairs->n};
+    cw_code rc = cw_key_list_read_map(c, key, place, v, sizeof(cw_config_pair), read_pair, &list);
     *pairs = (cw_config_pairs){list.items, list.n};
     return rc;
 }
@@ -233,7 +233,7 @@ static void describe_child(cw_json_writer *w, const cw_key *key)
 static void describe_pairs(cw_json_writer *w, const cw_key *key)
 {
     cw_key_add_type(w, "object", /* or_null= */ true);
-    cw_list_describe_map(w, key, describe_child);
+    cw_key_list_describe_map(w, key, describe_child);
 }
 
 const cw_key_type cw_type_pairs = {"a mapping of names to texts", read_pairs, write_pairs,
@@ -254,8 +254,8 @@ static cw_code read_roles(cw_checker *c, const cw_key *key, const cw_place *plac
                           void *field)
 {
     cw_config_roles *roles = field;
-    cw_list list = {roles->items, roles->n};
-    cw_code rc = cw_list_read_map(c, key, place, v, sizeof(cw_config_role), read_role, &list);
+    cw_key_list list = {roles->items, roles->n};
+    cw_code rc = cw_key_list_read_map(c, key, place, v, sizeof(cw_config_role), read_role, &list);
     *roles = (cw_config_roles){list.items, list.n};
     return rc;
 }
@@ -287,7 +287,7 @@ static void describe_role(cw_json_writer *w, const cw_key *key)
 static void describe_roles(cw_json_writer *w, const cw_key *key)
 {
     cw_key_add_type(w, "object", /* or_null= */ true);
-    cw_list_describe_map(w, key, describe_role);
+    cw_key_list_describe_map(w, key, describe_role);
 }
 
 const cw_key_type cw_type_roles = {"a mapping of roles to lists of permissions", read_roles,
@@ -311,9 +311,9 @@ static cw_code read_label(cw_checker *c, const cw_key *key, const cw_place *plac
 static cw_code read_labels(cw_checker *c, const cw_key *key, const cw_place *place,
                            const cw_json *v, cw_config_scopes *ret)
 {
-    cw_list list = {0};
+    cw_key_list list = {0};
     size_t before = c->problems->total;
-    cw_code rc = cw_list_read_map(c, key, place, v, sizeof(cw_config_pair), read_label, &list);
+    cw_code rc = cw_key_list_read_map(c, key, place, v, sizeof(cw_config_pair), read_label, &list);
     if (rc || c->problems->total > before)
         return rc;
     const cw_config_pair *pairs = list.items;
@@ -368,7 +368,7 @@ static void describe_scopes(cw_json_writer *w, const cw_key *key)
     cw_json_close(w);
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("object"));
-    cw_list_describe_map(w, key, describe_label);
+    cw_key_list_describe_map(w, key, describe_label);
     cw_json_close(w);
     cw_json_close(w);
 }
