@@ -4,21 +4,126 @@
  *
  * Failures (memory, size) are sticky in the code buffer and asked for at the end.
  */
+#include <stdlib.h>
+
 #include "schema/model/program.h"
 
-static const target anything = {TYPE_ANY, 0};
+static void put(builder *b, const void *op, size_t bytes);
+static uint32_t here(const builder *b);
+static uint32_t add_const(builder *b, const cw_json *v);
+static bool count_bounds(const facts *f, kw_id min, kw_id max, op_count *op);
+static target target_of(builder *b, uint32_t sub_index, const cw_json *value);
 
-void cw_schema_put(builder *b, const void *op, size_t bytes)
+/* ==== merging ==== */
+
+#define NAMES_MAX 64u /* in one part: names are searched for one by one here */
+
+/* The whole and eight parts have at most 64 required names together: they are bits of one word. */
+#define WHOLE_REQUIRED 8u
+#define PART_REQUIRED 7u
+
+static const cw_json *names_of(const facts *f, kw_id id)
 {
-    cw_buf_add_bytes(&b->list, op, bytes);
+    return f->has & KW_BIT(id) ? f->key[id] + 1 : NULL;
 }
 
-#define PUT(b, op) cw_schema_put((b), &(op), sizeof(op))
-
-uint32_t cw_schema_here(const builder *b)
+static uint32_t count(const cw_json *v)
 {
-    return (uint32_t)(b->s->code.n / sizeof(uint32_t));
+    return v ? cw_json_count(v) : 0;
 }
+
+static bool shares_names(const cw_json *a, const cw_json *b)
+{
+    for (const cw_json *k = a && b ? cw_json_first(a) : NULL; k; k = cw_json_next_key(k)) {
+        if (cw_json_get(b, cw_json_text(k)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the part is a table and no more, for objects of the whole. */
+static bool is_table(const cw_schema *s, const facts *whole, uint32_t resource_index, uint32_t part,
+                     facts *ret)
+{
+    const sub *at = &s->subs[part];
+    if (!cw_json_is(at->value, CW_JSON_OBJECT) || (s->n_dynamics && at->resource != resource_index))
+        return false;
+    cw_schema_gather(s, at, ret);
+    uint64_t table = KW_BIT(KW_PROPERTIES) | KW_BIT(KW_REQUIRED);
+    if ((ret->has & ~(table | KW_BIT(KW_TYPE))) || !(ret->has & table))
+        return false;
+    /* Where the part refuses other types, the whole must have done so. */
+    uint32_t object = TYPE_BIT(CW_JSON_OBJECT);
+    if ((ret->has & KW_BIT(KW_TYPE)) && (whole->types != object || !(ret->types & object)))
+        return false;
+    return count(names_of(ret, KW_PROPERTIES)) <= NAMES_MAX &&
+           count(names_of(ret, KW_REQUIRED)) <= PART_REQUIRED;
+}
+
+static void try_part(builder *b, uint32_t index, const facts *f, const cw_json *value)
+{
+    const cw_schema *s = b->s;
+    uint32_t direct = cw_schema_link(s, &s->subs[index], value);
+    uint32_t part = cw_schema_skip_references(s, direct);
+    CW_UNINIT facts own;
+    if (b->n_merged == CW_COUNT(b->merged) || part == index ||
+        !is_table(s, f, s->subs[index].resource, part, &own))
+        return;
+    const cw_json *mine = names_of(&own, KW_PROPERTIES);
+    if (shares_names(mine, names_of(f, KW_PROPERTIES)))
+        return;
+    for (uint32_t i = 0; i < b->n_merged; i++) {
+        CW_UNINIT facts other;
+        cw_schema_gather(s, &s->subs[b->merged[i]], &other);
+        if (b->merged[i] == part || shares_names(mine, names_of(&other, KW_PROPERTIES)))
+            return;
+    }
+    b->merged[b->n_merged++] = part;
+}
+
+/* Select the subschemas whose tables become part of the table of `index`, into b->merged. */
+static void choose_merged(builder *b, uint32_t index, const facts *f)
+{
+    uint64_t asks = KW_BIT(KW_ADDITIONAL_PROPERTIES) | KW_BIT(KW_PATTERN_PROPERTIES);
+    if ((f->has & asks) || count(names_of(f, KW_PROPERTIES)) > NAMES_MAX ||
+        count(names_of(f, KW_REQUIRED)) > WHOLE_REQUIRED)
+        return;
+    if (f->has & KW_BIT(KW_REF))
+        try_part(b, index, f, f->key[KW_REF] + 1);
+    const cw_json *c = f->has & KW_BIT(KW_ALL_OF) ? cw_json_first(f->key[KW_ALL_OF] + 1) : NULL;
+    for (; c; c = cw_json_next(c))
+        try_part(b, index, f, c);
+}
+
+static bool is_merged(const builder *b, uint32_t sub_index)
+{
+    uint32_t part = cw_schema_skip_references(b->s, sub_index);
+    for (uint32_t i = 0; i < b->n_merged; i++) {
+        if (b->merged[i] == part)
+            return true;
+    }
+    return false;
+}
+
+/* ==== objects ==== */
+
+#define PUT(b, op) put((b), &(op), sizeof(op))
+#define BITS_MAX 64u /* required names that fit a mask */
+
+/* Hashes of names are no secret: names can be chosen so that all share a slot. Lookups in all
+ * tables of a schema that are more than this are refused, and a table of such names charges them.
+ */
+#define LOOKED_MAX 4000000u
+#define LOOKED_PER_STEP 4u
+
+/* A table while it is filled. */
+typedef struct table {
+    slot *slots; /* NULL: no memory, or no names */
+    uint32_t shift, mask;
+    uint32_t required;
+    uint32_t longest; /* slots that were looked at for one name */
+    bool undeclared;  /* something is required that `properties` does not name */
+} table;
 
 static void fail(builder *b)
 {
@@ -26,7 +131,282 @@ static void fail(builder *b)
         b->s->code.code = CW_NOMEM;
 }
 
-uint32_t cw_schema_add_const(builder *b, const cw_json *v)
+/* Room for `names`: a quarter full, so that a name that is not there mostly meets an empty slot at
+ * once; large tables half full. */
+static bool table_init(builder *b, table *t, uint32_t names)
+{
+    uint32_t bits = 3;
+    while (1u << bits < (names > 64 ? 2 * names : 4 * names))
+        bits++;
+    *t = (table){.shift = 32 - bits, .mask = (1u << bits) - 1};
+    t->slots = calloc((size_t)t->mask + 1, sizeof t->slots[0]);
+    if (!t->slots)
+        fail(b);
+    return t->slots;
+}
+
+static uint32_t put_bytes(builder *b, cw_str text)
+{
+    uint32_t at = here(b);
+    uint32_t pad = 0;
+    cw_buf_add(&b->s->code, text);
+    cw_buf_add_bytes(&b->s->code, &pad, (4 - text.n % 4) % 4);
+    return at;
+}
+
+/* The slot of a name, made when there is none. Keys carry 24 bits of hash in the upper bits of
+ * their meta, the highest of which pick the slot. */
+static slot *table_slot(builder *b, table *t, cw_str text)
+{
+    uint32_t hash = cw_json_key_hash(text);
+    uint32_t i = hash << 8 >> t->shift;
+    for (uint32_t looked = 1;; i = (i + 1) & t->mask, looked++) {
+        slot *s = &t->slots[i];
+        if (looked > t->longest)
+            t->longest = looked;
+        if (++b->looked > LOOKED_MAX && !b->s->code.code)
+            b->s->code.code = CW_LIMIT;
+        if (!s->hash) {
+            *s = (slot){.hash = hash | SLOT_USED, .n = (uint32_t)text.n, .to = {TYPE_ANY, 0}};
+            s->at = put_bytes(b, text);
+            return s;
+        }
+        if (s->hash == (hash | SLOT_USED) && s->n == text.n && !b->s->code.code &&
+            memcmp(b->s->code.p + (size_t)s->at * sizeof(uint32_t), text.p, text.n) == 0)
+            return s;
+        if (b->s->code.code)
+            return s;
+    }
+}
+
+static uint32_t lookup_steps(const table *t)
+{
+    return 1 + t->longest / LOOKED_PER_STEP;
+}
+
+static uint32_t table_put(builder *b, table *t)
+{
+    uint32_t at = here(b);
+    cw_buf_add_bytes(&b->s->code, t->slots, ((size_t)t->mask + 1) * sizeof t->slots[0]);
+    free(t->slots);
+    return at;
+}
+
+/* A table of the strings in `list`. */
+static op_strings emit_strings(builder *b, const cw_json *list)
+{
+    op_strings op = {.op = OP_STRINGS};
+    table t;
+    if (!table_init(b, &t, cw_json_count(list)))
+        return op;
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        if (cw_json_is(v, CW_JSON_STRING))
+            table_slot(b, &t, cw_json_text(v));
+    }
+    op.shift = t.shift;
+    op.mask = t.mask;
+    op.lookup = lookup_steps(&t);
+    op.slots = table_put(b, &t);
+    return op;
+}
+
+static void add_required(builder *b, const cw_json *list, table *t, bool many)
+{
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        slot *s = table_slot(b, t, cw_json_text(v));
+        if (s->bit[0] || s->bit[1] || (s->flags & SLOT_COUNTED))
+            continue;
+        if (many)
+            s->flags |= SLOT_COUNTED;
+        else
+            s->bit[t->required / 32] = 1u << t->required % 32;
+        t->required++;
+        t->undeclared |= !(s->flags & SLOT_DECLARED);
+    }
+}
+
+static const cw_json *value_of(const facts *f, kw_id id)
+{
+    return f->has & KW_BIT(id) ? f->key[id] + 1 : NULL;
+}
+
+static uint32_t count_of(const cw_json *v)
+{
+    return v ? cw_json_count(v) : 0;
+}
+
+static void add_declared(builder *b, uint32_t index, const cw_json *properties, table *t)
+{
+    const cw_json *k = properties ? cw_json_first(properties) : NULL;
+    for (; k; k = cw_json_next_key(k)) {
+        target to = target_of(b, index, k + 1);
+        slot *s = table_slot(b, t, cw_json_text(k));
+        s->to = to;
+        s->flags |= SLOT_DECLARED;
+    }
+}
+
+/* All names first, so that what is required and undeclared is known as such. */
+static void fill_table(builder *b, uint32_t index, const facts *f, table *t, bool many)
+{
+    CW_UNINIT facts part;
+    add_declared(b, index, value_of(f, KW_PROPERTIES), t);
+    for (uint32_t i = 0; i < b->n_merged; i++) {
+        cw_schema_gather(b->s, &b->s->subs[b->merged[i]], &part);
+        add_declared(b, b->merged[i], value_of(&part, KW_PROPERTIES), t);
+    }
+    const cw_json *required = value_of(f, KW_REQUIRED);
+    if (required)
+        add_required(b, required, t, many);
+    for (uint32_t i = 0; i < b->n_merged; i++) {
+        cw_schema_gather(b->s, &b->s->subs[b->merged[i]], &part);
+        required = value_of(&part, KW_REQUIRED);
+        if (required)
+            add_required(b, required, t, many);
+    }
+}
+
+static uint32_t count_names(const builder *b, const facts *f)
+{
+    CW_UNINIT facts part;
+    uint32_t n = count_of(value_of(f, KW_PROPERTIES)) + count_of(value_of(f, KW_REQUIRED));
+    for (uint32_t i = 0; i < b->n_merged; i++) {
+        cw_schema_gather(b->s, &b->s->subs[b->merged[i]], &part);
+        n += count_of(value_of(&part, KW_PROPERTIES)) + count_of(value_of(&part, KW_REQUIRED));
+    }
+    return n;
+}
+
+static void emit_table(builder *b, uint32_t index, const facts *f, op_object *op)
+{
+    uint32_t names = count_names(b, f);
+    table t;
+    if (names == 0 || !table_init(b, &t, names))
+        return;
+    /* Parts are merged only where all their required names together fit the bits. */
+    const cw_json *required = value_of(f, KW_REQUIRED);
+    bool many = count_of(required) > BITS_MAX;
+    fill_table(b, index, f, &t, many);
+    if (many) {
+        op->flags |= OBJECT_MANY;
+        op->required[0] = t.required;
+        op->required_const = add_const(b, required);
+    } else {
+        uint64_t bits = t.required == 64 ? UINT64_MAX : (UINT64_C(1) << t.required) - 1;
+        memcpy(op->required, &bits, sizeof bits);
+    }
+    op->shift = t.shift;
+    op->mask = t.mask;
+    op->lookup = lookup_steps(&t);
+    op->slots = table_put(b, &t);
+    if (!many && !t.undeclared)
+        op->flags |= OBJECT_SIMPLE;
+}
+
+static void emit_patterns(builder *b, uint32_t index, const facts *f, op_object *op)
+{
+    if (!(f->has & KW_BIT(KW_PATTERN_PROPERTIES)))
+        return;
+    const cw_json *map = f->key[KW_PATTERN_PROPERTIES] + 1;
+    cw_buf found;
+    cw_buf_init(&found, SIZE_MAX / 4);
+    for (const cw_json *k = cw_json_first(map); k; k = cw_json_next_key(k)) {
+        pattern_target t = {cw_schema_link(b->s, &b->s->subs[index], k),
+                            target_of(b, index, k + 1)};
+        cw_buf_add_bytes(&found, &t, sizeof t);
+        op->n_patterns++;
+    }
+    if (found.code)
+        fail(b);
+    op->patterns = here(b);
+    cw_buf_add(&b->s->code, cw_buf_str(&found));
+    cw_buf_done(&found);
+}
+
+/* properties, patternProperties, additionalProperties and required in one pass over the members. */
+static void emit_members(builder *b, uint32_t index, const facts *f)
+{
+    op_object op = {.op = OP_OBJECT, .lookup = 1};
+    emit_table(b, index, f, &op);
+    emit_patterns(b, index, f, &op);
+    if (f->has & KW_BIT(KW_ADDITIONAL_PROPERTIES)) {
+        op.additional = target_of(b, index, f->key[KW_ADDITIONAL_PROPERTIES] + 1);
+        op.flags |= op.additional.types == 0 ? OBJECT_CLOSED : OBJECT_ADDITIONAL;
+    }
+    if (op.n_patterns || (op.flags & OBJECT_ADDITIONAL))
+        op.flags &= ~OBJECT_SIMPLE;
+    PUT(b, op);
+}
+
+static name put_name(builder *b, const cw_json *text)
+{
+    cw_str s = cw_json_text(text);
+    return (name){put_bytes(b, s), (uint32_t)s.n, cw_json_key_hash(s)};
+}
+
+static void emit_needs(builder *b, const cw_json *trigger, const cw_json *list)
+{
+    op_needs op = {OP_NEEDS, put_name(b, trigger), cw_json_count(list)};
+    PUT(b, op);
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        name n = put_name(b, v);
+        PUT(b, n);
+    }
+}
+
+static void emit_dependent(builder *b, uint32_t index, const facts *f, kw_id id)
+{
+    if (!(f->has & KW_BIT(id)))
+        return;
+    const cw_json *map = f->key[id] + 1;
+    for (const cw_json *k = cw_json_first(map); k; k = cw_json_next_key(k)) {
+        if (cw_json_is(k + 1, CW_JSON_ARRAY)) {
+            emit_needs(b, k, k + 1);
+            continue;
+        }
+        op_when op = {OP_WHEN, put_name(b, k), target_of(b, index, k + 1)};
+        PUT(b, op);
+    }
+}
+
+/* Bytes in the code, padded to a word; where they start. */
+static void emit_object(builder *b, uint32_t index, const facts *f)
+{
+    op_count count = {.op = OP_COUNT};
+    if (count_bounds(f, KW_MIN_PROPERTIES, KW_MAX_PROPERTIES, &count))
+        PUT(b, count);
+    uint64_t members = KW_BIT(KW_PROPERTIES) | KW_BIT(KW_PATTERN_PROPERTIES) |
+                       KW_BIT(KW_ADDITIONAL_PROPERTIES) | KW_BIT(KW_REQUIRED);
+    if ((f->has & members) || b->n_merged)
+        emit_members(b, index, f);
+    if (f->has & KW_BIT(KW_PROPERTY_NAMES)) {
+        op_call op = {OP_NAMES, target_of(b, index, f->key[KW_PROPERTY_NAMES] + 1)};
+        PUT(b, op);
+    }
+    emit_dependent(b, index, f, KW_DEPENDENT_REQUIRED);
+    emit_dependent(b, index, f, KW_DEPENDENT_SCHEMAS);
+    emit_dependent(b, index, f, KW_DEPENDENCIES);
+}
+
+/* ==== nodes ==== */
+
+static const target anything = {TYPE_ANY, 0};
+
+static void put(builder *b, const void *op, size_t bytes)
+{
+    cw_buf_add_bytes(&b->list, op, bytes);
+}
+
+#define PUT(b, op) put((b), &(op), sizeof(op))
+
+/* schema/compile/emit.c: operations are gathered in b->list, nodes and tables go straight to the
+ * code. */
+static uint32_t here(const builder *b)
+{
+    return (uint32_t)(b->s->code.n / sizeof(uint32_t));
+}
+
+static uint32_t add_const(builder *b, const cw_json *v)
 {
     cw_schema *s = b->s;
     if (!GROW(s, consts)) {
@@ -43,7 +423,7 @@ static uint32_t node_of(builder *b, uint32_t index)
     if (s->subs[index].node)
         return s->subs[index].node;
     const node empty = {.resource = s->subs[index].resource};
-    uint32_t at = cw_schema_here(b);
+    uint32_t at = here(b);
     cw_buf_add_bytes(&s->code, &empty, sizeof empty);
     if (!GROW(b, work)) {
         fail(b);
@@ -97,7 +477,7 @@ static target make_target(builder *b, uint32_t index)
     return (target){TARGET_NODE, node_of(b, index)};
 }
 
-static target target_of(builder *b, uint32_t index)
+static target node_target(builder *b, uint32_t index)
 {
     index = cw_schema_skip_references(b->s, index);
     const sub *at = &b->s->subs[index];
@@ -109,24 +489,24 @@ static target target_of(builder *b, uint32_t index)
     return t;
 }
 
-target cw_schema_target(builder *b, uint32_t sub_index, const cw_json *value)
+static target target_of(builder *b, uint32_t sub_index, const cw_json *value)
 {
-    return target_of(b, cw_schema_link(b->s, &b->s->subs[sub_index], value));
+    return node_target(b, cw_schema_link(b->s, &b->s->subs[sub_index], value));
 }
 
 /* A count in a schema, clamped: no instance has more than UINT32_MAX of anything. */
-static uint32_t count_of(const cw_json *v)
+static uint32_t limit_of(const cw_json *v)
 {
     uint64_t n;
     return cw_json_to_u64(v, &n) && n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-bool cw_schema_count_bounds(const facts *f, kw_id min, kw_id max, op_count *op)
+static bool count_bounds(const facts *f, kw_id min, kw_id max, op_count *op)
 {
     bool has_min = f->has & KW_BIT(min);
     bool has_max = f->has & KW_BIT(max);
-    op->min = has_min ? count_of(f->key[min] + 1) : 0;
-    op->max = has_max ? count_of(f->key[max] + 1) : UINT32_MAX;
+    op->min = has_min ? limit_of(f->key[min] + 1) : 0;
+    op->max = has_max ? limit_of(f->key[max] + 1) : UINT32_MAX;
     return has_min || has_max;
 }
 
@@ -138,7 +518,7 @@ static void emit_consts_from(builder *b, const cw_json *list, bool is_list, cw_j
     for (; v; v = is_list ? cw_json_next(v) : NULL) {
         if (cw_json_type_of(v) != type)
             continue;
-        cw_schema_add_const(b, v);
+        add_const(b, v);
         op.n++;
     }
     PUT(b, op);
@@ -148,7 +528,7 @@ static void emit_values(builder *b, const facts *f, cw_json_type type)
 {
     const cw_json *same = f->has & KW_BIT(KW_CONST) ? f->key[KW_CONST] + 1 : NULL;
     if (same && cw_json_is(same, CW_JSON_STRING)) {
-        op_same op = {OP_SAME, cw_schema_put_bytes(b, cw_json_text(same)), same->n};
+        op_same op = {OP_SAME, put_bytes(b, cw_json_text(same)), same->n};
         PUT(b, op);
     } else if (same) {
         emit_consts_from(b, same, /* is_list= */ false, type);
@@ -160,7 +540,7 @@ static void emit_values(builder *b, const facts *f, cw_json_type type)
         emit_consts_from(b, list, /* is_list= */ true, type);
         return;
     }
-    op_strings op = cw_schema_emit_strings(b, list);
+    op_strings op = emit_strings(b, list);
     PUT(b, op);
 }
 
@@ -175,7 +555,7 @@ static void emit_bounds(builder *b, const facts *f)
         if (!(f->has & KW_BIT(ids[i])))
             continue;
         const cw_json *limit = f->key[ids[i]] + 1;
-        uint32_t index = cw_schema_add_const(b, limit);
+        uint32_t index = add_const(b, limit);
         int64_t whole;
         /* One inside the ends, so that stepping past an exclusive bound does not overflow. */
         if (cw_json_to_i64(limit, &whole) && whole > INT64_MIN && whole < INT64_MAX) {
@@ -203,7 +583,7 @@ static void emit_number(builder *b, const facts *f)
 {
     emit_bounds(b, f);
     if (f->has & KW_BIT(KW_MULTIPLE_OF)) {
-        op_index op = {OP_MULTIPLE, cw_schema_add_const(b, f->key[KW_MULTIPLE_OF] + 1)};
+        op_index op = {OP_MULTIPLE, add_const(b, f->key[KW_MULTIPLE_OF] + 1)};
         PUT(b, op);
     }
 }
@@ -212,7 +592,7 @@ static void emit_string(builder *b, uint32_t index, const facts *f)
 {
     cw_schema *s = b->s;
     op_count bounds;
-    if (cw_schema_count_bounds(f, KW_MIN_LENGTH, KW_MAX_LENGTH, &bounds)) {
+    if (count_bounds(f, KW_MIN_LENGTH, KW_MAX_LENGTH, &bounds)) {
         /* n bytes are at least n / 4 characters, rounded up. */
         uint64_t enough = bounds.min < 2 ? bounds.min : UINT64_C(4) * bounds.min - 3;
         op_length op = {OP_LENGTH, bounds.min, bounds.max,
@@ -239,7 +619,7 @@ static void emit_targets(builder *b, uint32_t index, op_code code, const cw_json
     op_list op = {code, cw_json_count(list)};
     PUT(b, op);
     for (const cw_json *c = cw_json_first(list); c; c = cw_json_next(c)) {
-        target t = cw_schema_target(b, index, c);
+        target t = target_of(b, index, c);
         PUT(b, t);
     }
 }
@@ -263,23 +643,23 @@ static void emit_rest_of_items(builder *b, uint32_t index, const facts *f)
     }
     if (!rest)
         return;
-    op.each = cw_schema_target(b, index, rest);
+    op.each = target_of(b, index, rest);
     PUT(b, op);
 }
 
 static void emit_array(builder *b, uint32_t index, const facts *f)
 {
     op_count count = {.op = OP_COUNT};
-    if (cw_schema_count_bounds(f, KW_MIN_ITEMS, KW_MAX_ITEMS, &count))
+    if (count_bounds(f, KW_MIN_ITEMS, KW_MAX_ITEMS, &count))
         PUT(b, count);
     emit_rest_of_items(b, index, f);
     if (f->has & KW_BIT(KW_CONTAINS)) {
         op_count bounds;
-        if (!cw_schema_count_bounds(f, KW_MIN_CONTAINS, KW_MAX_CONTAINS, &bounds) ||
+        if (!count_bounds(f, KW_MIN_CONTAINS, KW_MAX_CONTAINS, &bounds) ||
             !(f->has & KW_BIT(KW_MIN_CONTAINS)))
             bounds.min = 1;
         op_contains op = {OP_CONTAINS, bounds.min, bounds.max,
-                          cw_schema_target(b, index, f->key[KW_CONTAINS] + 1)};
+                          target_of(b, index, f->key[KW_CONTAINS] + 1)};
         PUT(b, op);
     }
     if (f->has & KW_BIT(KW_UNIQUE_ITEMS)) {
@@ -300,7 +680,7 @@ static void emit_dynamic(builder *b, uint32_t index, const cw_json *key)
     uint32_t first = cw_schema_link(s, &s->subs[index], key + 1);
     uint32_t sure = cw_schema_static_dynamic(s, first);
     if (sure) {
-        emit_call(b, OP_CALL, target_of(b, sure));
+        emit_call(b, OP_CALL, node_target(b, sure));
         return;
     }
     s->full = true;
@@ -319,14 +699,14 @@ static void emit_dynamic(builder *b, uint32_t index, const cw_json *key)
 
 static target target_if(builder *b, uint32_t index, const facts *f, kw_id id)
 {
-    return f->has & KW_BIT(id) ? cw_schema_target(b, index, f->key[id] + 1) : anything;
+    return f->has & KW_BIT(id) ? target_of(b, index, f->key[id] + 1) : anything;
 }
 
 /* A schema that applies as well, unless the table has taken it in. */
 static void emit_also(builder *b, uint32_t index, const cw_json *value)
 {
-    if (!cw_schema_is_merged(b, cw_schema_link(b->s, &b->s->subs[index], value)))
-        emit_call(b, OP_CALL, cw_schema_target(b, index, value));
+    if (!is_merged(b, cw_schema_link(b->s, &b->s->subs[index], value)))
+        emit_call(b, OP_CALL, target_of(b, index, value));
 }
 
 /* References and logic, which apply to values of all types. */
@@ -343,7 +723,7 @@ static void emit_general(builder *b, uint32_t index, const facts *f)
     }
     if (f->has & KW_BIT(KW_IF)) {
         op_if op = {.op = OP_IF};
-        op.test = cw_schema_target(b, index, f->key[KW_IF] + 1);
+        op.test = target_of(b, index, f->key[KW_IF] + 1);
         op.yes = target_if(b, index, f, KW_THEN);
         op.no = target_if(b, index, f, KW_ELSE);
         PUT(b, op);
@@ -353,7 +733,7 @@ static void emit_general(builder *b, uint32_t index, const facts *f)
     if (f->has & KW_BIT(KW_ONE_OF))
         emit_targets(b, index, OP_ONE, f->key[KW_ONE_OF] + 1);
     if (f->has & KW_BIT(KW_NOT))
-        emit_call(b, OP_NOT, cw_schema_target(b, index, f->key[KW_NOT] + 1));
+        emit_call(b, OP_NOT, target_of(b, index, f->key[KW_NOT] + 1));
 }
 
 /* What comes last: keywords that ask what all others have looked at. */
@@ -364,7 +744,7 @@ static void emit_unevaluated(builder *b, uint32_t index, const facts *f, cw_json
         return;
     b->s->full = true;
     n->tracks |= TYPE_BIT(type);
-    emit_call(b, OP_REST, cw_schema_target(b, index, f->key[id] + 1));
+    emit_call(b, OP_REST, target_of(b, index, f->key[id] + 1));
 }
 
 static uint64_t keywords_of(cw_json_type type)
@@ -406,7 +786,7 @@ static uint32_t end_list(builder *b)
     put_end(b);
     if (b->list.code && !b->s->code.code)
         b->s->code.code = b->list.code;
-    uint32_t start = cw_schema_here(b);
+    uint32_t start = here(b);
     cw_buf_add(&b->s->code, cw_buf_str(&b->list));
     return start;
 }
@@ -427,11 +807,11 @@ static uint32_t emit_list(builder *b, uint32_t index, const facts *f, cw_json_ty
     }
     b->n_merged = 0;
     if (type == CW_JSON_OBJECT)
-        cw_schema_choose_merged(b, index, f);
+        choose_merged(b, index, f);
     if (type == CW_JSON_ARRAY)
         emit_array(b, index, f);
     else if (type == CW_JSON_OBJECT)
-        cw_schema_emit_object(b, index, f);
+        emit_object(b, index, f);
     emit_general(b, index, f);
     emit_unevaluated(b, index, f, type, n);
     return end_list(b);
@@ -469,7 +849,7 @@ cw_code cw_schema_emit(builder *b)
     uint32_t zero = 0; /* no node and no list begins at 0 */
     cw_buf_add_bytes(&s->code, &zero, sizeof zero);
     /* Constant 0 is none. */
-    cw_schema_add_const(b, NULL);
+    add_const(b, NULL);
     s->entry = node_of(b, cw_schema_skip_references(s, s->root));
     while (b->n_work > 0 && !s->code.code)
         emit_node(b, b->work[--b->n_work]);

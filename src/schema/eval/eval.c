@@ -13,7 +13,284 @@
  * Every operation is a function of its own: what recursion needs on the stack, and
  * what a call saves and restores, stays small.
  */
-#include "schema/eval/eval_int.h"
+#include "schema/model/program.h"
+
+typedef struct run {
+    const uint32_t *code;
+    const cw_schema *s;
+    int64_t steps;
+    uint32_t depth;
+    cw_code stop; /* not CW_OK: no verdict any more */
+    cw_schema_scratch *scratch;
+} run;
+
+static bool run_stop(run *r, cw_code code);
+
+/* `n` steps at once. */
+CW_INLINE bool charge(run *r, uint64_t n)
+{
+    return CW_LIKELY((r->steps -= (int64_t)n) >= 0) || run_stop(r, CW_LIMIT);
+}
+
+/* memcmp for names, most of which are short. */
+CW_INLINE bool same_bytes(const char *a, const char *b, uint32_t n)
+{
+    if (n >= 8) {
+        if (n > 16)
+            return memcmp(a, b, n) == 0;
+        return cw_json_load8(a) == cw_json_load8(b) &&
+               cw_json_load8(a + n - 8) == cw_json_load8(b + n - 8);
+    }
+    if (n >= 4)
+        return cw_json_load4(a) == cw_json_load4(b) &&
+               cw_json_load4(a + n - 4) == cw_json_load4(b + n - 4);
+    return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
+}
+
+CW_INLINE bool slot_is(const uint32_t *code, const slot *s, uint32_t wanted, const cw_json *text)
+{
+    return s->hash == wanted && s->n == text->n &&
+           same_bytes((const char *)(code + s->at), text->p, s->n);
+}
+
+/* The slot of a name, or an empty one. `hash` is a key hash in the upper 24 bits. */
+CW_INLINE const slot *find_slot(const uint32_t *code, const slot *table, uint32_t shift,
+                                uint32_t mask, uint32_t hash, const cw_json *text)
+{
+    uint32_t wanted = hash >> 8 | SLOT_USED;
+    uint32_t i = hash >> shift;
+    const slot *s = table + i;
+    /* Tables are sparse: the first slot mostly decides. */
+    while (CW_UNLIKELY(!slot_is(code, s, wanted, text))) {
+        if (CW_LIKELY(!s->hash))
+            break;
+        i = (i + 1) & mask;
+        s = table + i;
+    }
+    return s;
+}
+
+/* Whether bytes alone say that the length is right. */
+CW_INLINE bool length_sure(const op_length *op, const cw_json *v)
+{
+    return v->n >= op->enough && v->n <= op->max;
+}
+
+/* Whether a number is plainly at least 0, or 1: JSON has no leading zeros. */
+CW_INLINE bool sign_sure(const op_sign *op, const cw_json *v)
+{
+    if (v->meta & CW_JSON_NEGATIVE)
+        return false;
+    return op->least == 0 || (*v->p != '0' && !(v->meta & CW_JSON_EXPONENT));
+}
+
+#define OPERAND(type) ((const type *)(const void *)op)
+
+/* ==== operations on one value ==== */
+
+/* False, with the reason noted. */
+CW_NOINLINE static bool run_stop(run *r, cw_code code)
+{
+    if (!r->stop)
+        r->stop = code;
+    return false;
+}
+
+CW_INLINE bool length_ok(run *r, const op_length *op, const cw_json *v)
+{
+    uint32_t n = v->n;
+    if (CW_LIKELY(length_sure(op, v)))
+        return true;
+    /* A character is 1 to 4 bytes long. */
+    if (n < op->min || n / 4 > op->max || !charge(r, n / 32))
+        return false;
+    size_t points = cw_schema_code_points(cw_str_make(v->p, n));
+    return points >= op->min && points <= op->max;
+}
+
+/* Floor and ceiling of a number without exponent and with at most 18 characters. */
+CW_INLINE bool whole_parts(const cw_json *v, int64_t *ret_floor, int64_t *ret_ceiling)
+{
+    if ((v->meta & CW_JSON_EXPONENT) || v->n > 18)
+        return false;
+    const char *p = v->p;
+    const char *end = p + v->n;
+    bool negative = v->meta & CW_JSON_NEGATIVE;
+    p += negative;
+    int64_t whole = 0;
+    for (; p < end && *p != '.'; p++)
+        whole = whole * 10 + (*p - '0');
+    bool rest = false;
+    for (p++; p < end; p++)
+        rest |= *p != '0';
+    *ret_floor = negative ? -whole - rest : whole;
+    *ret_ceiling = negative ? -whole : whole + rest;
+    return true;
+}
+
+/* Digits of the value and of a bound are compared one by one. */
+static bool charge_digits(run *r, const cw_json *v, const cw_json *bound)
+{
+    return charge(r, 1 + ((uint64_t)v->n + bound->n) / 8);
+}
+
+static bool range_slowly(run *r, const op_range *op, const cw_json *v)
+{
+    const cw_json *const *consts = r->s->consts;
+    const uint32_t *at = op->consts;
+    for (unsigned i = 0; i < CW_COUNT(op->consts); i++) {
+        if (at[i] && !charge_digits(r, v, consts[at[i]]))
+            return false;
+    }
+    return (!at[0] || cw_json_compare_numbers(v, consts[at[0]]) >= 0) &&
+           (!at[1] || cw_json_compare_numbers(v, consts[at[1]]) > 0) &&
+           (!at[2] || cw_json_compare_numbers(v, consts[at[2]]) <= 0) &&
+           (!at[3] || cw_json_compare_numbers(v, consts[at[3]]) < 0);
+}
+
+CW_INLINE int64_t bound(const op_range *op, int i)
+{
+    int64_t x;
+    memcpy(&x, &op->bounds[2 * i], sizeof x);
+    return x;
+}
+
+static bool range_ok(run *r, const op_range *op, const cw_json *v)
+{
+    int64_t floor;
+    int64_t ceiling;
+    if (!whole_parts(v, &floor, &ceiling))
+        return range_slowly(r, op, v);
+    return floor >= bound(op, 0) && ceiling >= bound(op, 1) && ceiling <= bound(op, 2) &&
+           floor <= bound(op, 3);
+}
+
+static bool bound_ok(run *r, const op_bound *op, const cw_json *v)
+{
+    if (!charge_digits(r, v, r->s->consts[op->index]))
+        return false;
+    int order = cw_json_compare_numbers(v, r->s->consts[op->index]);
+    switch (op->keyword) {
+    case KW_MINIMUM:
+        return order >= 0;
+    case KW_MAXIMUM:
+        return order <= 0;
+    case KW_EXCLUSIVE_MINIMUM:
+        return order > 0;
+    default:
+        return order < 0;
+    }
+}
+
+static bool multiple_ok(run *r, const op_index *op, const cw_json *v)
+{
+    bool ok = cw_schema_is_multiple(v, r->s->consts[op->index], &r->steps);
+    return r->steps < 0 ? run_stop(r, CW_LIMIT) : ok;
+}
+
+static bool consts_ok(run *r, const op_consts *op, const cw_json *v)
+{
+    for (uint32_t i = 0; i < op->n; i++) {
+        const cw_json *c = r->s->consts[op->first + i];
+        if (!charge(r, cw_schema_equal_steps(c, v)))
+            return false;
+        if (cw_json_equal(c, v))
+            return true;
+    }
+    return false;
+}
+
+/* A list that evaluates no other schema. */
+static bool run_pattern(run *r, uint32_t index, const cw_json *text)
+{
+    cw_str t = cw_str_make(text->p, text->n);
+    cw_pattern_match m = cw_pattern_test(r->s->patterns[index], t, &r->steps);
+    if (CW_UNLIKELY(m == CW_PATTERN_TOO_HARD))
+        return run_stop(r, CW_LIMIT);
+    return m == CW_PATTERN_YES;
+}
+
+static bool format_ok(run *r, const op_index *op, const cw_json *v)
+{
+    bool ok = cw_format_test(r->s->formats[op->index], cw_str_make(v->p, v->n), &r->steps);
+    return r->steps < 0 ? run_stop(r, CW_LIMIT) : ok;
+}
+
+CW_INLINE bool strings_ok(run *r, const op_strings *op, const cw_json *v)
+{
+    if (!charge(r, op->lookup))
+        return false;
+    uint32_t hash = cw_json_key_hash(cw_str_make(v->p, v->n)) << 8;
+    const slot *table = (const slot *)(const void *)(r->code + op->slots);
+    return find_slot(r->code, table, op->shift, op->mask, hash, v)->hash;
+}
+
+CW_INLINE bool same_ok(run *r, const op_same *op, const cw_json *v)
+{
+    r->steps -= op->n / 128;
+    return v->n == op->n && same_bytes((const char *)(r->code + op->at), v->p, op->n);
+}
+
+static bool run_leaf(run *r, const uint32_t *op, const cw_json *v)
+{
+    for (;;) {
+        bool ok;
+        size_t words;
+        if (!charge(r, 1))
+            return false;
+        switch ((op_code)*op) {
+        case OP_LENGTH:
+            ok = length_ok(r, OPERAND(op_length), v);
+            words = WORDS(op_length);
+            break;
+        case OP_PATTERN:
+            ok = run_pattern(r, op[1], v);
+            words = WORDS(op_index);
+            break;
+        case OP_FORMAT:
+            ok = format_ok(r, OPERAND(op_index), v);
+            words = WORDS(op_index);
+            break;
+        case OP_SAME:
+            ok = same_ok(r, OPERAND(op_same), v);
+            words = WORDS(op_same);
+            break;
+        case OP_STRINGS:
+            ok = strings_ok(r, OPERAND(op_strings), v);
+            words = WORDS(op_strings);
+            break;
+        case OP_CONSTS:
+            ok = consts_ok(r, OPERAND(op_consts), v);
+            words = WORDS(op_consts);
+            break;
+        case OP_SIGN:
+            ok = true;
+            words = WORDS(op_sign) + (sign_sure(OPERAND(op_sign), v) ? WORDS(op_range) : 0);
+            break;
+        case OP_RANGE:
+            ok = range_ok(r, OPERAND(op_range), v);
+            words = WORDS(op_range);
+            break;
+        case OP_BOUND:
+            ok = bound_ok(r, OPERAND(op_bound), v);
+            words = WORDS(op_bound);
+            break;
+        case OP_MULTIPLE:
+            ok = multiple_ok(r, OPERAND(op_index), v);
+            words = WORDS(op_index);
+            break;
+        default: /* OP_END */
+            return true;
+        }
+        if (!ok)
+            return false;
+        op += words;
+        if (*op == OP_END)
+            return true;
+    }
+}
+
+/* ==== operations with other schemas ==== */
 
 typedef struct marks {
     uint64_t *bits;
@@ -31,7 +308,7 @@ CW_INLINE bool child(run *r, target t, const cw_json *v, marks *seen, const scop
         return full ? eval_full(r, t.to, v, seen, sc) : eval_plain(r, t.to, v);
     if (!cw_schema_has_type(t.types, v))
         return false;
-    return !t.to || cw_schema_run_leaf(r, r->code + t.to, v);
+    return !t.to || run_leaf(r, r->code + t.to, v);
 }
 
 /* The same for loops over members and items, with the commonest leaves on the spot: a length that
@@ -50,7 +327,7 @@ CW_INLINE bool child_inline(run *r, target t, const cw_json *v, const scope *sc,
     if (*op == OP_SIGN && sign_sure(OPERAND(op_sign), v) &&
         op[WORDS(op_sign) + WORDS(op_range)] == OP_END)
         return true;
-    return cw_schema_run_leaf(r, op, v);
+    return run_leaf(r, op, v);
 }
 
 /* ------------------------------------------------------------------ marks */
@@ -66,7 +343,7 @@ CW_INLINE bool marks_init(run *r, marks *m, const cw_json *v)
         return false;
     m->bits = cw_schema_scratch_push(r->scratch, m->words * sizeof m->bits[0]);
     if (!m->bits)
-        return cw_schema_run_stop(r, CW_NOMEM);
+        return run_stop(r, CW_NOMEM);
     memset(m->bits, 0, m->words * sizeof m->bits[0]);
     return true;
 }
@@ -137,7 +414,7 @@ static bool needs_ok(run *r, const op_needs *op, const cw_json *v)
     const name *names = (const name *)(const void *)(op + 1);
     for (uint32_t i = 0; i < op->n; i++) {
         if (r->steps < 0)
-            return cw_schema_run_stop(r, CW_LIMIT);
+            return run_stop(r, CW_LIMIT);
         if (!has_member(r, v, &names[i]))
             return false;
     }
@@ -165,7 +442,7 @@ CW_INLINE bool patterns_ok(run *r, const op_object *op, const cw_json *k, const 
     if (!charge(r, op->n_patterns))
         return false;
     for (uint32_t i = 0; i < op->n_patterns; i++) {
-        if (!cw_schema_run_pattern(r, p[i].pattern, k)) {
+        if (!run_pattern(r, p[i].pattern, k)) {
             if (r->stop)
                 return false;
             continue;
@@ -335,8 +612,8 @@ static bool unique_ok(run *r, const cw_json *v)
     const cw_json *b;
     int unique = cw_schema_all_unique(v, r->scratch, &r->steps, &a, &b);
     if (unique < 0)
-        return cw_schema_run_stop(r, CW_NOMEM);
-    return r->steps < 0 ? cw_schema_run_stop(r, CW_LIMIT) : unique;
+        return run_stop(r, CW_NOMEM);
+    return r->steps < 0 ? run_stop(r, CW_LIMIT) : unique;
 }
 
 /* ------------------------------------------------------------------ logic */
@@ -407,7 +684,7 @@ static bool dynamic_ok(run *r, const op_dynamic *op, const cw_json *v, marks *se
 static bool rest_ok(run *r, target t, const cw_json *v, marks *seen, const scope *sc)
 {
     if (!seen) /* a node with this operation tracks */
-        return cw_schema_run_stop(r, CW_INTERNAL);
+        return run_stop(r, CW_INTERNAL);
     bool object = cw_json_is(v, CW_JSON_OBJECT);
     const cw_json *c = v + 1;
     uint32_t n = cw_json_count(v);
@@ -507,7 +784,7 @@ CW_INLINE bool run_op(run *r, const uint32_t *op, const cw_json *v, marks *seen,
         *ret_words = WORDS(op_call);
         return full && rest_ok(r, OPERAND(op_call)->to, v, seen, sc);
     default: /* leaves stand behind an OP_LEAVES only */
-        return cw_schema_run_stop(r, CW_INTERNAL);
+        return run_stop(r, CW_INTERNAL);
     }
 }
 
@@ -515,7 +792,7 @@ CW_INLINE bool run_list(run *r, const uint32_t *op, const cw_json *v, marks *see
                         const bool full)
 {
     if (*op == OP_LEAVES) {
-        if (!cw_schema_run_leaf(r, op + WORDS(op_leaves), v))
+        if (!run_leaf(r, op + WORDS(op_leaves), v))
             return false;
         op += op[1];
     }
@@ -543,7 +820,7 @@ static bool eval_plain(run *r, uint32_t at, const cw_json *v)
     if (!list)
         return true;
     if (CW_UNLIKELY(--r->steps < 0 || r->depth == 0))
-        return cw_schema_run_stop(r, CW_LIMIT);
+        return run_stop(r, CW_LIMIT);
     r->depth--;
     bool ok = run_list(r, r->code + list, v, NULL, NULL, /* full= */ false);
     r->depth++;
@@ -586,7 +863,7 @@ static bool eval_full(run *r, uint32_t at, const cw_json *v, marks *seen, const 
     if (!list)
         return true;
     if (CW_UNLIKELY(--r->steps < 0 || r->depth == 0))
-        return cw_schema_run_stop(r, CW_LIMIT);
+        return run_stop(r, CW_LIMIT);
     r->depth--;
     bool ok;
     if (r->s->n_dynamics && (!sc || sc->resource != n->resource))

@@ -11,6 +11,13 @@
 #define PATH_MAX_BYTES 4096u
 #define MESSAGE_MAX 6144u /* a pattern fits */
 
+bool cw_schema_walk_stop(walk *w, cw_code code)
+{
+    if (!w->stop)
+        w->stop = code;
+    return false;
+}
+
 const char *cw_schema_type_text(const cw_json *v)
 {
     if (cw_json_is(v, CW_JSON_NUMBER) && cw_json_is_integer(v))

@@ -48,6 +48,8 @@ typedef struct site {
     const frame *frame;
 } site;
 
+/* End the walk without a verdict. Returns false. */
+bool cw_schema_walk_stop(walk *w, cw_code code);
 /* A problem at `at->v` with at->key; `expected` and `found` may be empty. Always false, for the
  * caller to return. */
 CW_PRINTF(4, 5)
@@ -59,28 +61,5 @@ const char *cw_schema_type_text(const cw_json *v);
 /* A value of schema or instance in a few words, in the arena; "" without memory, and where a
  * problem with `at->v` would not be kept. */
 cw_str cw_schema_shorten(walk *w, const site *at, const cw_json *v);
-
-/* explain_object.c, explain_array.c, explain_scalar.c: one keyword each. */
-bool cw_schema_walk_object(walk *w, const site *at, kw_id id);
-bool cw_schema_walk_array(walk *w, const site *at, kw_id id);
-bool cw_schema_walk_scalar(walk *w, const site *at, kw_id id);
-
-/* Whether a failure here is all there is to find out: nothing of it will be reported, or all that
- * will be is known. Loops end with it. */
-bool cw_schema_walk_enough(const walk *w);
-/* Steps for something beside the walk itself; false when none are left. */
-bool cw_schema_walk_charge(walk *w, uint64_t steps);
-/* A sub's keyword, or NULL. */
-const keyword *cw_schema_find_keyword(const cw_schema *s, uint32_t sub_index, kw_id id);
-bool cw_schema_walk_stop(walk *w, cw_code code);
-/* Evaluate a child of the keyword at `value` on v: `name` or `index` say which child. */
-bool cw_schema_walk_child(walk *w, const site *at, const cw_json *value, const cw_json *v,
-                          const cw_json *name, int64_t index, marks *seen);
-void cw_schema_mark(marks *seen, uint32_t index);
-/* -1, 0 or 1: a count against a number of any size and spelling. */
-int cw_schema_compare_count(uint32_t n, const cw_json *limit);
-/* The string nearest to `name` among the keys or items of `names` (may be NULL) that `taken` (may
- * be NULL) does not have; empty when none is near, and when looking for it would cost too much. */
-cw_str cw_schema_nearest(walk *w, const cw_json *names, const cw_json *taken, cw_str name);
 
 #endif

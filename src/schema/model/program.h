@@ -242,26 +242,9 @@ void cw_schema_gather(const cw_schema *s, const sub *at, facts *f);
 bool cw_schema_only_types(const facts *f);
 /* The one type that a schema without other schemas inside allows; else CW_JSON_END. */
 cw_json_type cw_schema_leaf_type(const facts *f);
-/* schema/compile/merge.c: pick the subs whose tables become part of that of sub `index`, into
- * b->merged. */
-void cw_schema_choose_merged(builder *b, uint32_t index, const facts *f);
-bool cw_schema_is_merged(const builder *b, uint32_t sub_index);
 
-/* schema/compile/emit.c: operations are gathered in b->list, nodes and tables go straight to the
- * code. */
-void cw_schema_put(builder *b, const void *op, size_t bytes);
-uint32_t cw_schema_here(const builder *b);
 /* The sub behind subs that are nothing but references. Where dynamic scope counts, each of them is
  * a place that evaluation has been to, and none is skipped. */
 uint32_t cw_schema_skip_references(const cw_schema *s, uint32_t index);
-target cw_schema_target(builder *b, uint32_t sub_index, const cw_json *value);
-uint32_t cw_schema_add_const(builder *b, const cw_json *v);
-bool cw_schema_count_bounds(const facts *f, kw_id min, kw_id max, op_count *op);
-/* schema/compile/emit_object.c */
-/* Bytes in the code, padded to a word; where they start. */
-uint32_t cw_schema_put_bytes(builder *b, cw_str text);
-void cw_schema_emit_object(builder *b, uint32_t sub_index, const facts *f);
-/* A table of the strings in `list`. */
-op_strings cw_schema_emit_strings(builder *b, const cw_json *list);
 
 #endif
