@@ -278,7 +278,7 @@ static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
     if (rc)
         return rc;
     size_t n = p->base.n_methods;
-    cw_worker_breaker_gate *gates = cw_arena_calloc(&p->arena, n, sizeof *gates);
+    cw_breaker *gates = cw_arena_calloc(&p->arena, n, sizeof *gates);
     if (!gates)
         return cw_arena_fail(&p->arena, err);
     cw_worker_breaker_done(&p->breaker);

@@ -17,6 +17,7 @@
 #include "access/fair_key.h"
 #include "net/process/child_output.h"
 #include "net/stream/frame.h"
+#include "source/breaker.h"
 #include "source/plugin/plugin.h"
 
 /* Quick calls that are sent to one worker at once, and how long they may take together: the last
@@ -45,25 +46,17 @@ typedef struct cw_worker cw_worker;
 
 #define CW_WORKER_BREAKER_PLUGIN UINT32_MAX /* a death that no method is to blame for */
 
-typedef struct cw_worker_breaker_gate {
-    uint32_t deaths;
-    uint32_t pause_ms;
-    uint64_t first;              /* ms of the first death that counts */
-    bool trial;                  /* a call was let through to try */
-    atomic_uint_least64_t until; /* 0: closed */
-} cw_worker_breaker_gate;
-
 typedef struct cw_worker_breaker {
     pthread_mutex_t lock; /* taken when something is wrong, never by an ordinary call */
-    cw_worker_breaker_gate plugin;
-    cw_worker_breaker_gate *methods;
+    cw_breaker plugin;
+    cw_breaker *methods;
     size_t n_methods;
-    atomic_uint counting; /* gates that are closed and have deaths */
+    atomic_uint counting; /* breakers that are closed and have deaths */
     atomic_uint open;
 } cw_worker_breaker;
 
 /* `methods` is zeroed memory that outlives the breaker. */
-void cw_worker_breaker_init(cw_worker_breaker *b, cw_worker_breaker_gate *methods, size_t n);
+void cw_worker_breaker_init(cw_worker_breaker *b, cw_breaker *methods, size_t n);
 void cw_worker_breaker_done(cw_worker_breaker *b);
 /* NULL: the call may begin. Else what is paused: "plugin" or "method". */
 const char *cw_worker_breaker_refuses(cw_worker_breaker *b, uint32_t method, uint64_t now);

@@ -24,9 +24,9 @@
 struct cw_remote_job {
     cw_loop *loop;
     cw_remote_opts opts;
-    cw_endpoint *service;        /* a reference */
-    cw_shared_conn *shared;      /* likewise, or NULL */
-    cw_circuit_breaker *breaker; /* likewise */
+    cw_endpoint *service;     /* a reference */
+    cw_shared_conn *shared;   /* likewise, or NULL */
+    cw_remote_health *health; /* likewise */
     cw_discovery *discovery;
     cw_remote_loaded_fn fn;
     void *ctx;
@@ -55,7 +55,7 @@ static void free_job(cw_remote_job *job, bool loops_ended)
         cw_shared_conn_unref(job->shared);
     else
         cw_shared_conn_close(job->shared, loops_ended);
-    cw_circuit_breaker_unref(job->breaker);
+    cw_remote_health_unref(job->health);
     cw_endpoint_unref(job->service);
     cw_config_overlay_free(job->overlay);
     cw_lock_free(job->lock);
@@ -135,7 +135,7 @@ static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
     r->base.call_ms = job->service->config.timeout_ms;
     atomic_init(&r->base.refs, 1);
     r->parts = cw_arena_calloc(&r->arena, job->opts.n_loops, sizeof *r->parts);
-    r->breaker = cw_circuit_breaker_ref(job->breaker);
+    r->health = cw_remote_health_ref(job->health);
     if (!r->parts) {
         cw_remote_free(r);
         return cw_fail_nomem(err);
@@ -381,13 +381,13 @@ static void on_discovered(const cw_discovery_result *result, void *ctx)
 /* ---- the begin of a job ---- */
 
 /* What the source before has found out of the service holds for this one too. */
-static cw_code find_breaker(cw_remote_job *job, cw_err *err)
+static cw_code find_health(cw_remote_job *job, cw_err *err)
 {
     const cw_remote *before = cw_remote_of(job->opts.before);
-    job->breaker = before && cw_endpoint_is_same_address(before->service, job->service)
-                       ? cw_circuit_breaker_ref(before->breaker)
-                       : cw_circuit_breaker_new();
-    return job->breaker ? CW_OK : cw_fail_nomem(err);
+    job->health = before && cw_endpoint_is_same_address(before->service, job->service)
+                      ? cw_remote_health_ref(before->health)
+                      : cw_remote_health_new();
+    return job->health ? CW_OK : cw_fail_nomem(err);
 }
 
 static cw_code find_shared(cw_remote_job *job, cw_err *err)
@@ -440,7 +440,7 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
     if (!rc)
         rc = find_last(job, err);
     if (!rc)
-        rc = find_breaker(job, err);
+        rc = find_health(job, err);
     if (!rc)
         rc = find_shared(job, err);
     return rc ? rc

@@ -122,6 +122,70 @@ static bool is_running(const request *f)
     return f->started != 0;
 }
 
+/* ---- health ---- */
+
+cw_remote_health *cw_remote_health_new(void)
+{
+    cw_remote_health *h = calloc(1, sizeof *h);
+    if (h)
+        atomic_init(&h->refs, 1);
+    return h;
+}
+
+cw_remote_health *cw_remote_health_ref(cw_remote_health *h)
+{
+    atomic_fetch_add(&h->refs, 1);
+    return h;
+}
+
+void cw_remote_health_unref(cw_remote_health *h)
+{
+    if (h && atomic_fetch_sub(&h->refs, 1) == 1)
+        free(h);
+}
+
+static void on_failure(cw_remote_health *h, bool trial, uint64_t now)
+{
+    static const cw_breaker_rule rule = {.failures = CW_REMOTE_FAILURES,
+                                         .pause_min_ms = CW_REMOTE_PAUSE_MIN_MS,
+                                         .pause_max_ms = CW_REMOTE_PAUSE_MAX_MS};
+    cw_breaker_failure(&h->breaker, &rule, trial, now);
+}
+
+static void on_refused(cw_remote_health *h, uint64_t now, bool has_load)
+{
+    uint64_t last = atomic_load(&h->doubted_at);
+    atomic_store(&h->call_refused, true);
+    if (!has_load) {
+        if (atomic_fetch_add(&h->refusals, 1) + 1 >= CW_REMOTE_REFUSALS)
+            atomic_store(&h->refused_until, now + CW_REMOTE_REFUSED_MS);
+        return;
+    }
+    if (atomic_load(&h->load_refused) || (last && now - last < CW_REMOTE_RECHECK_MS))
+        return;
+    atomic_store(&h->doubted_at, now ? now : 1);
+    atomic_store(&h->is_doubted, true);
+}
+
+static void on_accepted(cw_remote_health *h)
+{
+    /* Read first: every call comes by here. */
+    if (atomic_load_explicit(&h->call_refused, memory_order_relaxed)) {
+        atomic_store(&h->call_refused, false);
+        atomic_store(&h->refusals, 0);
+        atomic_store(&h->refused_until, 0);
+    }
+}
+
+static bool is_refused(const cw_remote_health *h, uint64_t now)
+{
+    if (CW_LIKELY(!atomic_load_explicit(&h->call_refused, memory_order_relaxed)))
+        return false;
+    bool is_doubted =
+        atomic_load(&h->is_doubted) && now - atomic_load(&h->doubted_at) < CW_REMOTE_SETTLE_MS;
+    return is_doubted || atomic_load(&h->load_refused) || now < atomic_load(&h->refused_until);
+}
+
 /* ---- parts ---- */
 
 static void on_part_closed(void *ctx)
@@ -165,7 +229,7 @@ static void drop_flight(request *f)
     drop_ops(&f->ops);
     cw_deadline_clear(&f->retry);
     cw_upstream_cancel(f->part->upstream, &f->req);
-    cw_circuit_breaker_neutral(f->part->remote->breaker, f->trial);
+    cw_breaker_neutral(&f->part->remote->health->breaker, f->trial);
     leave_part(f);
     if (f->is_shared)
         free(f);
@@ -282,33 +346,33 @@ static bool is_away(const cw_upstream_reply *reply)
 static void report_to_breaker(cw_remote *r, const request *f, cw_client_end end)
 {
     if (end == CW_CLIENT_CONNECT || end == CW_CLIENT_SLOW)
-        cw_circuit_breaker_failure(r->breaker, f->trial, cw_loop_now(f->part->loop));
+        on_failure(r->health, f->trial, cw_loop_now(f->part->loop));
     else if (end == CW_CLIENT_LOST || end == CW_CLIENT_NOMEM || end == CW_CLIENT_REFUSED)
-        cw_circuit_breaker_neutral(r->breaker, f->trial);
+        cw_breaker_neutral(&r->health->breaker, f->trial);
     else
-        cw_circuit_breaker_success(r->breaker, f->trial);
+        cw_breaker_success(&r->health->breaker, f->trial);
 }
 
 static void record_credentials(cw_remote *r, const request *f, const cw_upstream_reply *reply)
 {
     unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
-    bool is_refused = status == 401 || status == 403 || reply->end == CW_CLIENT_REFUSED;
+    bool is_denied = status == 401 || status == 403 || reply->end == CW_CLIENT_REFUSED;
     bool has_load = r->service->config.openrpc.n == 0;
     if (!r->service->protocol.has_credentials)
         return;
     /* With a file, a 403 is more likely about one method than about our login. */
-    if (is_refused && (has_load || status != 403))
-        cw_circuit_breaker_refused(r->breaker, cw_loop_now(f->part->loop), has_load);
-    else if (!is_refused && reply->end == CW_CLIENT_OK)
-        cw_circuit_breaker_accepted(r->breaker);
+    if (is_denied && (has_load || status != 403))
+        on_refused(r->health, cw_loop_now(f->part->loop), has_load);
+    else if (!is_denied && reply->end == CW_CLIENT_OK)
+        on_accepted(r->health);
 }
 
 static void report_not_begun(cw_remote *r, cw_code why, bool trial, uint64_t now)
 {
     if (why == CW_IO)
-        cw_circuit_breaker_failure(r->breaker, trial, now);
+        on_failure(r->health, trial, now);
     else
-        cw_circuit_breaker_neutral(r->breaker, trial);
+        cw_breaker_neutral(&r->health->breaker, trial);
 }
 
 static void keep(const request *f, const cw_client_response *answer)
@@ -527,8 +591,8 @@ static request *next_end(cw_remote_loop_state *p, cw_code *ret_why)
         cw_err err = {0};
         cw_fair_take(&p->waiting, &f->place);
         /* Each attempt with credentials that are refused may lock the account. */
-        bool is_refused = cw_circuit_breaker_is_refused(p->remote->breaker, cw_loop_now(p->loop));
-        *ret_why = is_refused ? CW_INVALID : depart(f, &err);
+        bool is_denied = is_refused(p->remote->health, cw_loop_now(p->loop));
+        *ret_why = is_denied ? CW_INVALID : depart(f, &err);
         if (*ret_why)
             return f;
     }
@@ -680,11 +744,11 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_
                      (tool->reads && join(p, call, params, o));
     if (is_served)
         return CW_OK;
-    if (cw_circuit_breaker_is_refused(r->breaker, cw_loop_now(call->loop))) {
+    if (is_refused(r->health, cw_loop_now(call->loop))) {
         close_if_over(p);
         return CW_INVALID;
     }
-    if (!cw_circuit_breaker_allow(r->breaker, cw_loop_now(call->loop), trial)) {
+    if (!cw_breaker_allow(&r->health->breaker, cw_loop_now(call->loop), trial)) {
         close_if_over(p);
         return CW_DECLINED;
     }
@@ -736,7 +800,7 @@ static void cancel(cw_source *s, cw_source_call *call)
     uint64_t now = cw_loop_now(call->loop), ms = is_running(f) ? now - f->started : 0;
     uint32_t limit = call->method->call_ms ? call->method->call_ms : s->call_ms;
     if (is_running(f) && ms + ms / 8 >= limit) {
-        cw_circuit_breaker_failure(r->breaker, f->trial, now);
+        on_failure(r->health, f->trial, now);
         f->trial = false;
     }
     drop_flight(f);
@@ -762,7 +826,7 @@ void cw_remote_free(cw_remote *r)
     if (r->shared)
         cw_shared_conn_release(r->shared);
     cw_shared_conn_unref(r->shared);
-    cw_circuit_breaker_unref(r->breaker);
+    cw_remote_health_unref(r->health);
     cw_endpoint_unref(r->service);
     cw_arena_done(&r->arena);
     free(r);
@@ -784,29 +848,29 @@ void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credent
     const cw_remote *r = cw_remote_of(s);
     if (!r)
         return;
-    cw_circuit_breaker *b = r->breaker;
-    atomic_store(&b->is_doubted, false);
+    cw_remote_health *h = r->health;
+    atomic_store(&h->is_doubted, false);
     if (credentials == CW_REMOTE_CREDENTIALS_UNKNOWN)
         return;
-    atomic_store(&b->load_refused, credentials == CW_REMOTE_CREDENTIALS_REFUSED);
+    atomic_store(&h->load_refused, credentials == CW_REMOTE_CREDENTIALS_REFUSED);
     if (credentials != CW_REMOTE_CREDENTIALS_NEW)
         return;
-    atomic_store(&b->doubted_at, 0);
-    cw_circuit_breaker_accepted(b);
+    atomic_store(&h->doubted_at, 0);
+    on_accepted(h);
 }
 
 bool cw_remote_needs_recheck(const cw_source *s)
 {
     const cw_remote *r = cw_remote_of(s);
-    return r && atomic_load(&r->breaker->is_doubted);
+    return r && atomic_load(&r->health->is_doubted);
 }
 
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)
 {
     const cw_remote *r = cw_remote_of(s);
-    if (r && cw_circuit_breaker_is_refused(r->breaker, now_ms))
+    if (r && is_refused(r->health, now_ms))
         return "it refuses our credentials";
-    return r && atomic_load(&r->breaker->open_until) > now_ms
+    return r && cw_breaker_is_paused(&r->health->breaker, now_ms)
                ? "it could not be reached several times in a row"
                : NULL;
 }

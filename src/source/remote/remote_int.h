@@ -3,19 +3,18 @@
 #ifndef CW_SOURCE_REMOTE_REMOTE_INT_H
 #define CW_SOURCE_REMOTE_REMOTE_INT_H
 
+#include "source/breaker.h"
 #include "source/remote/lock.h"
 #include "source/remote/mapping.h"
 #include "source/remote/remote.h"
 #include "source/remote/state_files.h"
 #include "source/upstream/shared_conn.h"
 
-/* Times are milliseconds of a loop's clock: the same clock for all of them. */
-typedef struct cw_circuit_breaker {
+/* Whether a service is called at all. Times are milliseconds of a loop's clock: the same clock for
+ * all of them. */
+typedef struct cw_remote_health {
     atomic_uint refs;
-    atomic_uint failures; /* in a row */
-    atomic_uint pause_ms;
-    _Atomic uint64_t open_until; /* 0: closed */
-    atomic_bool trial;           /* one call is under way to see whether it is over */
+    cw_breaker breaker; /* it cannot be reached, or hangs */
     /* Credentials. A call that is refused raises a doubt, which the next load settles: a service
      * may refuse one method, and accept our credentials. */
     atomic_bool call_refused, load_refused; /* the last one */
@@ -23,28 +22,13 @@ typedef struct cw_circuit_breaker {
     _Atomic uint64_t doubted_at;            /* 0: never */
     atomic_bool is_doubted;
     _Atomic uint64_t refused_until; /* by refusals in a row */
-} cw_circuit_breaker;
+} cw_remote_health;
 
-/* Closed; NULL without memory. */
-cw_circuit_breaker *cw_circuit_breaker_new(void);
-cw_circuit_breaker *cw_circuit_breaker_ref(cw_circuit_breaker *b);
+/* Good; NULL without memory. */
+cw_remote_health *cw_remote_health_new(void);
+cw_remote_health *cw_remote_health_ref(cw_remote_health *h);
 /* NULL is fine. */
-void cw_circuit_breaker_unref(cw_circuit_breaker *b);
-/* Whether a call may be made; *ret_trial is to be given back with what became of it. */
-bool cw_circuit_breaker_allow(cw_circuit_breaker *b, uint64_t now, bool *ret_trial);
-/* It was answered. */
-void cw_circuit_breaker_success(cw_circuit_breaker *b, bool trial);
-/* It was not reached, or hung. */
-void cw_circuit_breaker_failure(cw_circuit_breaker *b, bool trial, uint64_t now);
-/* It says nothing either way. */
-void cw_circuit_breaker_neutral(cw_circuit_breaker *b, bool trial);
-
-/* A call was answered: with 401 or 403 to our credentials, or otherwise. `has_load`: the service
- * is asked for its description, with the same credentials. */
-void cw_circuit_breaker_refused(cw_circuit_breaker *b, uint64_t now, bool has_load);
-void cw_circuit_breaker_accepted(cw_circuit_breaker *b);
-/* Whether calls would be refused by the service: then none is sent. */
-bool cw_circuit_breaker_is_refused(const cw_circuit_breaker *b, uint64_t now);
+void cw_remote_health_unref(cw_remote_health *h);
 
 typedef struct cw_remote_loop_state cw_remote_loop_state;
 
@@ -73,7 +57,7 @@ typedef struct cw_remote {
     const cw_remote_definition *definitions; /* of all that are exposed, where they are wanted */
     size_t n_definitions;
     cw_state_description problem; /* what it was made of, without the document; .kind.n 0: a file */
-    cw_circuit_breaker *breaker;  /* a reference */
+    cw_remote_health *health;     /* a reference */
 } cw_remote;
 
 /* ---- remote.c ---- */

@@ -6,7 +6,7 @@
 #define GOOD 1u
 
 static cw_worker_breaker b;
-static cw_worker_breaker_gate gates[2];
+static cw_breaker gates[2];
 
 SETUP(set_up)
 {

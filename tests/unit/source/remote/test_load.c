@@ -174,6 +174,7 @@ TEST(a_source_counts_as_a_user_of_its_hub)
 
 TEST(the_breaker_is_that_of_the_source_before)
 {
+    static const cw_breaker_rule rule = {.failures = CW_REMOTE_FAILURES, .pause_min_ms = 1000};
     shared_conn_fixture l;
     load first, second, third;
     cw_remote_job *job = NULL;
@@ -188,7 +189,7 @@ TEST(the_breaker_is_that_of_the_source_before)
     assert_int_equal(start(&l, &first, &config, NULL, &job), CW_OK);
     client_run_until(&l.client, first.calls);
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++)
-        cw_circuit_breaker_failure(remote_of(&first)->breaker, false, 1000);
+        cw_breaker_failure(&remote_of(&first)->health->breaker, &rule, false, 1000);
     assert_non_null(cw_remote_trouble(first.source, 1001));
     /* Other settings, the same place: what is known of it stays, also without the old source. */
     config.timeout_ms++;

@@ -208,26 +208,30 @@ TEST(all_else_is_a_fault)
 
 /* ---- the breaker ---- */
 
-static bool allowed(cw_circuit_breaker *b, uint64_t now, bool *trial)
+static const cw_breaker_rule rule = {.failures = CW_REMOTE_FAILURES,
+                                     .pause_min_ms = CW_REMOTE_PAUSE_MIN_MS,
+                                     .pause_max_ms = CW_REMOTE_PAUSE_MAX_MS};
+
+static bool allowed(cw_breaker *b, uint64_t now, bool *trial)
 {
-    return cw_circuit_breaker_allow(b, now, trial);
+    return cw_breaker_allow(b, now, trial);
 }
 
 TEST(the_breaker_opens_tries_and_closes)
 {
-    cw_circuit_breaker b = {0};
+    cw_breaker b = {0};
     bool trial = true;
     uint64_t now = 1000000;
     for (unsigned i = 0; i < CW_REMOTE_FAILURES - 1; i++)
-        cw_circuit_breaker_failure(&b, false, now);
-    cw_circuit_breaker_success(&b, false); /* in a row, or not at all */
+        cw_breaker_failure(&b, &rule, false, now);
+    cw_breaker_success(&b, false); /* in a row, or not at all */
     for (unsigned i = 0; i < CW_REMOTE_FAILURES; i++) {
         assert_true(allowed(&b, now, &trial));
         assert_false(trial);
-        cw_circuit_breaker_failure(&b, false, now);
+        cw_breaker_failure(&b, &rule, false, now);
     }
     assert_false(allowed(&b, now, &trial));
-    cw_circuit_breaker_failure(&b, false, now + 500); /* one that was under way moves nothing */
+    cw_breaker_failure(&b, &rule, false, now + 500); /* one that was under way moves nothing */
     assert_false(allowed(&b, now + CW_REMOTE_PAUSE_MIN_MS - 1, &trial));
     for (uint64_t pause = CW_REMOTE_PAUSE_MIN_MS; pause < 4 * CW_REMOTE_PAUSE_MAX_MS; pause *= 2) {
         uint64_t real = pause < CW_REMOTE_PAUSE_MAX_MS ? pause : CW_REMOTE_PAUSE_MAX_MS;
@@ -237,13 +241,13 @@ TEST(the_breaker_opens_tries_and_closes)
         assert_true(allowed(&b, now, &trial));
         assert_true(trial);
         assert_false(allowed(&b, now, &second)); /* only one */
-        cw_circuit_breaker_failure(&b, trial, now);
+        cw_breaker_failure(&b, &rule, trial, now);
     }
     now += CW_REMOTE_PAUSE_MAX_MS;
     assert_true(allowed(&b, now, &trial));
-    cw_circuit_breaker_neutral(&b, trial); /* given up: another may try */
+    cw_breaker_neutral(&b, trial); /* given up: another may try */
     assert_true(allowed(&b, now, &trial));
-    cw_circuit_breaker_success(&b, trial);
+    cw_breaker_success(&b, trial);
     for (unsigned i = 0; i < 100; i++)
         assert_true(allowed(&b, now, &trial) && !trial);
 }
