@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sqlite.c - opening the database, its versions, and statements.
+/* sqlite.c - the file of the database: opening, versions of the schema, transactions.
  *
- * Write-ahead log with full syncs: a change that was reported is on the disk, and
- * readers never wait for a writer. The file is made by us, so that its mode is 0600
- * from the first moment; SQLite gives its side files the same.
+ * Write-ahead log with full syncs: a change that was reported is on the disk, and readers never
+ * wait for a writer. This file creates the database, so that its mode is 0600 from the first
+ * moment; SQLite gives its side files the same mode.
  */
+#include "store/sqlite_int.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "store/sqlite_int.h"
-
-/* Each takes the database from its place in this list to the next, and says so at its end. Never
- * edit one, add one. */
+/* Each text takes the database from its index to the next version, and records that at its end. Never
+ * edit one; add one. */
 static const char *const versions[] = {
     "CREATE TABLE account ("
     " id INTEGER PRIMARY KEY AUTOINCREMENT,"
@@ -73,8 +73,8 @@ static const char *const versions[] = {
     " used INTEGER NOT NULL"
     ") STRICT;"
     "CREATE INDEX session_by_account ON session (account);"
-    /* Whoever logged in as somebody who could do other things has to do so again; no way to change
-     * an account can forget that. */
+    /* An account whose rights have changed has to log in again. Triggers hold for every command that
+     * changes an account. */
     "CREATE TRIGGER session_of_account AFTER UPDATE OF password, blocked ON account BEGIN"
     " DELETE FROM session WHERE account = new.id; END;"
     "CREATE TRIGGER session_of_new_role AFTER INSERT ON account_role BEGIN"
@@ -106,7 +106,7 @@ static cw_code code_of(int rc)
     }
 }
 
-static cw_code fail(const cw_db *db, int rc, cw_err *err)
+cw_code cw_db_fail(const cw_db *db, int rc, cw_err *err)
 {
     cw_code code = code_of(rc);
     return cw_fail(err, code, "database '%s': %s", db->path, sqlite3_errstr(rc));
@@ -115,129 +115,7 @@ static cw_code fail(const cw_db *db, int rc, cw_err *err)
 static cw_code execute(cw_db *db, const char *sql, cw_err *err)
 {
     int rc = sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL);
-    return rc ? fail(db, rc, err) : CW_OK;
-}
-
-/* ---- statements ---- */
-
-static void check(cw_query *q, int rc)
-{
-    if (rc == SQLITE_OK || q->code)
-        return;
-    q->code = fail(q->db, rc, &q->err);
-}
-
-void cw_query_open(cw_query *q, cw_db *db, const char *sql)
-{
-    *q = (cw_query){.db = db};
-    check(q, sqlite3_prepare_v2(db->sqlite, sql, -1, &q->stmt, NULL));
-}
-
-void cw_query_bind_text(cw_query *q, int at, cw_str text)
-{
-    /* A pointer of NULL would be the value NULL. */
-    const char *p = text.n ? text.p : "";
-    if (!q->code)
-        check(q, sqlite3_bind_text64(q->stmt, at, p, text.n, SQLITE_TRANSIENT, SQLITE_UTF8));
-}
-
-void cw_query_bind_optional(cw_query *q, int at, cw_str text)
-{
-    if (text.n)
-        cw_query_bind_text(q, at, text);
-    else if (!q->code)
-        check(q, sqlite3_bind_null(q->stmt, at));
-}
-
-void cw_query_bind_i64(cw_query *q, int at, int64_t value)
-{
-    if (!q->code)
-        check(q, sqlite3_bind_int64(q->stmt, at, value));
-}
-
-void cw_query_bind_hash(cw_query *q, int at, const unsigned char *hash)
-{
-    if (!q->code)
-        check(q, sqlite3_bind_blob(q->stmt, at, hash, (int)CW_DB_HASH, SQLITE_TRANSIENT));
-}
-
-bool cw_query_step(cw_query *q)
-{
-    if (q->code)
-        return false;
-    int rc = sqlite3_step(q->stmt);
-    if (rc == SQLITE_ROW)
-        return true;
-    if (rc != SQLITE_DONE)
-        check(q, rc);
-    return false;
-}
-
-void cw_query_again(cw_query *q)
-{
-    if (!q->code)
-        check(q, sqlite3_reset(q->stmt));
-}
-
-cw_str cw_query_text(cw_query *q, int column)
-{
-    const char *p = (const char *)sqlite3_column_text(q->stmt, column);
-    int n = sqlite3_column_bytes(q->stmt, column);
-    /* NULL is what the column holds, or what is left without memory. */
-    if (!p && sqlite3_errcode(q->db->sqlite) == SQLITE_NOMEM)
-        check(q, SQLITE_NOMEM);
-    return p ? cw_str_make(p, (size_t)n) : CW_STR("");
-}
-
-int64_t cw_query_i64(cw_query *q, int column)
-{
-    return sqlite3_column_int64(q->stmt, column);
-}
-
-void cw_query_fail(cw_query *q, cw_code rc, const cw_err *err)
-{
-    if (!rc || q->code)
-        return;
-    q->code = rc;
-    q->err = *err;
-}
-
-cw_str cw_query_dup(cw_query *q, cw_arena *arena, cw_str text)
-{
-    cw_str copy = cw_arena_dup_str(arena, text);
-    if (!copy.p && !q->code)
-        q->code = cw_arena_fail(arena, &q->err);
-    return copy;
-}
-
-cw_code cw_query_close(cw_query *q, cw_err *err)
-{
-    sqlite3_finalize(q->stmt); /* repeats what the last step said */
-    q->stmt = NULL;
-    if (q->code && err)
-        *err = q->err;
-    return q->code;
-}
-
-cw_code cw_query_each_text(cw_query *q, cw_db_text_fn fn, void *ctx, cw_err *err)
-{
-    while (cw_query_step(q)) {
-        cw_err problem = {0};
-        cw_str text = cw_query_text(q, 0);
-        cw_code rc = q->code ? CW_OK : fn(text, ctx, &problem);
-        cw_query_fail(q, rc, &problem);
-    }
-    return cw_query_close(q, err);
-}
-
-cw_code cw_query_change(cw_query *q, cw_err *err)
-{
-    (void)cw_query_step(q);
-    bool is_changed = sqlite3_changes64(q->db->sqlite) > 0;
-    cw_code rc = cw_query_close(q, err);
-    if (rc)
-        return rc;
-    return is_changed ? CW_OK : CW_DONE;
+    return rc ? cw_db_fail(db, rc, err) : CW_OK;
 }
 
 /* ---- transactions ---- */
@@ -255,7 +133,7 @@ cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err)
             return rc;
         rc = end;
     }
-    /* What went wrong first is what the caller hears. Some failures have rolled back already. */
+    /* The caller gets the first failure. Some failures have rolled back already. */
     (void)sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
     return rc;
 }
@@ -264,15 +142,14 @@ cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err)
 
 static cw_code read_number(cw_db *db, const char *sql, int64_t *ret, cw_err *err)
 {
-    cw_query q;
-    int64_t value = 0;
-    cw_query_open(&q, db, sql);
-    if (cw_query_step(&q))
-        value = cw_query_i64(&q, 0);
-    cw_code rc = cw_query_close(&q, err);
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(db->sqlite, sql, -1, &stmt, NULL);
     if (!rc)
-        *ret = value;
-    return rc;
+        rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        *ret = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? CW_OK : cw_db_fail(db, rc, err);
 }
 
 static cw_code upgrade(cw_db *db, cw_err *err)
@@ -352,7 +229,7 @@ static cw_code set_up(cw_db *db, uint32_t busy_ms, cw_err *err)
     if (!rc)
         rc = sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     if (rc)
-        return fail(db, rc, err);
+        return cw_db_fail(db, rc, err);
     return execute(db,
                    "PRAGMA journal_mode = WAL;"
                    "PRAGMA synchronous = FULL;"
@@ -372,7 +249,7 @@ static cw_code open_file(cw_db *db, const cw_db_opts *opts, cw_err *err)
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
     int opened = sqlite3_open_v2(db->path, &db->sqlite, flags, NULL);
     if (opened)
-        return fail(db, opened, err);
+        return cw_db_fail(db, opened, err);
     sqlite3_extended_result_codes(db->sqlite, 1);
     rc = set_up(db, opts->busy_ms, err);
     if (!rc)
