@@ -226,6 +226,7 @@ suite("a reload", { concurrency: true }, () => {
 
     test("is not caused by a change of the database that concerns no caller", async (t) => {
         const server = await start(t);
+        await quiet();
         const before = server.published();
         await server.cli("account", "add", "dave", { input: "d" });
         await quiet();
