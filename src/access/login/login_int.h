@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* login_int.h - the types and functions that the files of accounts.h share.
  *
- *     accounts.c      start, end, the state of one loop: waiters and results
- *     login_op.c      one login on its way through the store and the pool
+ *     accounts.c      logins on their way through cache, store and pool (recent_logins.h: all loops)
  *     token_login.c   tokens of issuers
  *     session.c       sessions of browsers
  *     login_watch.c   streams that end with the credentials of their caller
- *     login_cache.c   the credentials that a loop has verified (recent_logins.h: all loops)
  *     permissions.c   the permissions of a caller
  */
 #ifndef CW_ACCESS_LOGIN_LOGIN_INT_H
@@ -139,19 +137,19 @@ struct cw_accounts {
     cw_accounts_loop loops[];
 };
 
-/* login_op.c */
+/* accounts.c */
 /* NULL without memory. Credentials are taken over and wiped. `w` is asked for its network only;
  * NULL for an attempt that no client caused. */
 cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w);
 void cw_login_op_free(cw_login_op *t);
-/* Begin; CW_LIMIT when the store is too busy. */
-CW_MUST_USE cw_code cw_login_op_start(cw_login_op *t);
+/* Let it verify its credentials: a password by store, pool and store; a token by the store. */
+void cw_login_op_set_job(cw_login_op *t);
 /* On the store's thread: the caller of a token of this server; *ret stays NULL when the token is
  * not valid. */
 CW_MUST_USE cw_code cw_login_read_token(cw_accounts *a, cw_db *db,
                                         const unsigned char digest[CW_DIGEST], cw_arena *arena,
                                         cw_caller **ret, cw_err *err);
-/* accounts.c: the attempt is over; from any thread. */
+/* The operation is over; from any thread. */
 void cw_login_op_finish(cw_login_op *t, cw_login_status status);
 
 /* token_login.c */
@@ -178,18 +176,12 @@ cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
 cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w);
 /* TOO_MANY for so many ms; PENDING where that is none. */
 cw_login cw_login_after(uint64_t wait);
-/* For how many ms no password is tried for this account from this network. */
-uint64_t cw_login_op_wait_ms(cw_accounts *a, cw_str account, const cw_network *network);
 /* The same as an answer: TOO_MANY; or PENDING, not at all. */
 cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w);
 /* The networks of the client that waits. */
 void cw_login_waiter_networks(cw_login_waiter *w, cw_network *ret);
 
 /* session.c: on the store's thread */
-CW_MUST_USE cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err);
-void cw_session_on_found(cw_store_job *job, cw_code rc);
-CW_MUST_USE cw_code cw_session_remove(cw_store_job *job, cw_db *db, cw_err *err);
-void cw_session_on_removed(cw_store_job *job, cw_code rc);
 /* The caller of a session; *ret stays NULL when it has ended. */
 CW_MUST_USE cw_code cw_session_read(cw_accounts *a, cw_db *db,
                                     const unsigned char digest[CW_DIGEST], cw_arena *arena,
@@ -203,17 +195,9 @@ CW_MUST_USE cw_code cw_session_make(cw_login_op *t, cw_db *db, cw_err *err);
 void cw_login_watches_init(cw_accounts_loop *al);
 /* After the store's thread has ended. */
 void cw_login_watches_done(cw_accounts_loop *al);
-/* On the store's thread. */
-CW_MUST_USE cw_code cw_login_watches_check(cw_store_job *job, cw_db *db, cw_err *err);
-void cw_login_watches_on_checked(cw_store_job *job, cw_code rc);
 
-/* login_cache.c */
-/* The entry of a key, or NULL. */
-cw_login_cache_entry *cw_login_cache_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
-/* Whether an entry still holds. */
-bool cw_login_cache_is_good(const cw_accounts_loop *al, const cw_login_cache_entry *r);
-void cw_login_cache_add(cw_accounts_loop *al, const cw_login_op *t);
-void cw_login_cache_drop(cw_login_cache_entry *r);
+/* accounts.c: the cached caller of a session, borrowed, or NULL. */
+cw_caller *cw_login_cache_caller(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
 
 /* permissions.c: on the store's thread */
 /* An account, and the credentials that named it: at most one of the last three. */

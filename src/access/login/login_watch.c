@@ -152,12 +152,12 @@ static cw_code recheck_all(cw_accounts_loop *al, cw_db *db, cw_err *err)
 }
 
 /* On the store's thread, which owns `items` meanwhile. */
-cw_code cw_login_watches_check(cw_store_job *job, cw_db *db, cw_err *err)
+static cw_code check(cw_store_job *job, cw_db *db, cw_err *err)
 {
     return recheck_all(CW_CONTAINER(job, cw_login_op, job)->al, db, err);
 }
 
-void cw_login_watches_on_checked(cw_store_job *job, cw_code rc)
+static void on_store_checked(cw_store_job *job, cw_code rc)
 {
     cw_login_op_finish(CW_CONTAINER(job, cw_login_op, job),
                        rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
@@ -229,8 +229,11 @@ static void ask_store(cw_accounts_loop *al)
 {
     cw_credentials none = {0};
     cw_login_op *t = cw_login_op_new(al, &none, NULL);
-    if (t)
+    if (t) {
         t->kind = CW_LOGIN_OP_CHECK;
+        t->job.run = check;
+        t->job.done = on_store_checked;
+    }
     if (!t || cw_login_op_begin(t, &al->watches.waiter).status != CW_LOGIN_PENDING)
         release(&al->watches);
 }

@@ -138,7 +138,7 @@ cw_code cw_session_read(cw_accounts *a, cw_db *db, const unsigned char digest[CW
     return cw_permissions_of_account(a, db, &login, ret, err);
 }
 
-cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err)
+static cw_code find_session(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_login_op *t = of_job(job);
     cw_session_rules rules = cw_session_rules_of(t->accounts);
@@ -160,20 +160,20 @@ cw_code cw_session_find(cw_store_job *job, cw_db *db, cw_err *err)
     return CW_OK;
 }
 
-void cw_session_on_found(cw_store_job *job, cw_code rc)
+static void on_found(cw_store_job *job, cw_code rc)
 {
     cw_login_op *t = of_job(job);
     cw_login_status found = t->caller ? CW_LOGIN_OK : CW_LOGIN_WRONG;
     cw_login_op_finish(t, rc ? CW_LOGIN_UNAVAILABLE : found);
 }
 
-cw_code cw_session_remove(cw_store_job *job, cw_db *db, cw_err *err)
+static cw_code remove_session(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_code rc = cw_db_end_session(db, of_job(job)->credentials.token, err);
     return rc == CW_DONE ? CW_OK : as_failure(rc);
 }
 
-void cw_session_on_removed(cw_store_job *job, cw_code rc)
+static void on_removed(cw_store_job *job, cw_code rc)
 {
     cw_login_op *t = of_job(job);
     atomic_fetch_add(&t->accounts->n_ended, 1);
@@ -187,12 +187,20 @@ bool cw_session_is_on(const cw_accounts *a)
     return atomic_load(&a->has_sessions);
 }
 
-static cw_login_op *new_attempt(cw_accounts_loop *al, cw_credentials *credentials,
-                                cw_login_op_kind kind, cw_login_waiter *w)
+static cw_login_op *new_op(cw_accounts_loop *al, cw_credentials *credentials, cw_login_op_kind kind,
+                           cw_login_waiter *w)
 {
     cw_login_op *t = cw_login_op_new(al, credentials, w);
-    if (t)
-        t->kind = kind;
+    if (!t)
+        return NULL;
+    t->kind = kind;
+    if (kind == CW_LOGIN_OP_OPEN) {
+        cw_login_op_set_job(t);
+        return t;
+    }
+    bool is_end = kind == CW_LOGIN_OP_END;
+    t->job.run = is_end ? remove_session : find_session;
+    t->job.done = is_end ? on_removed : on_found;
     return t;
 }
 
@@ -229,7 +237,7 @@ cw_login cw_session_open(cw_accounts *a, cw_loop *loop, cw_str name, cw_str pass
         cw_credentials_wipe(&credentials);
         return login;
     }
-    cw_login_op *t = new_attempt(al, &credentials, CW_LOGIN_OP_OPEN, w);
+    cw_login_op *t = new_op(al, &credentials, CW_LOGIN_OP_OPEN, w);
     if (t && cw_session_is_secret(replaced)) {
         t->has_replaced = true;
         digest_secret(replaced, t->replaced);
@@ -262,9 +270,9 @@ cw_login cw_session_resume(cw_accounts *a, cw_loop *loop, cw_str session, cw_log
     if (!cw_session_is_on(a) || !cw_session_is_secret(session))
         return (cw_login){.status = CW_LOGIN_WRONG};
     make_key(session, key);
-    const cw_login_cache_entry *r = cw_login_cache_find(al, key);
-    if (r && cw_login_cache_is_good(al, r) && r->ended == atomic_load(&a->n_ended))
-        return (cw_login){.status = CW_LOGIN_OK, .caller = r->caller, .is_remembered = true};
+    cw_caller *cached = cw_login_cache_caller(al, key);
+    if (cached)
+        return (cw_login){.status = CW_LOGIN_OK, .caller = cached, .is_remembered = true};
     cw_login_op *same = cw_login_op_find(al, key);
     /* One that began before a session was ended may have found it still there. */
     if (same && same->ended == atomic_load(&a->n_ended)) {
@@ -272,7 +280,7 @@ cw_login cw_session_resume(cw_accounts *a, cw_loop *loop, cw_str session, cw_log
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
     set_token(&credentials, session);
-    cw_login_op *t = new_attempt(al, &credentials, CW_LOGIN_OP_RESUME, w);
+    cw_login_op *t = new_op(al, &credentials, CW_LOGIN_OP_RESUME, w);
     if (t)
         memcpy(t->key, key, sizeof key);
     return begin(t, w);
@@ -287,5 +295,5 @@ cw_login cw_session_end(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_
     if (!cw_session_is_on(a) || !cw_session_is_secret(session))
         return (cw_login){.status = CW_LOGIN_OK};
     set_token(&credentials, session);
-    return begin(new_attempt(al, &credentials, CW_LOGIN_OP_END, w), w);
+    return begin(new_op(al, &credentials, CW_LOGIN_OP_END, w), w);
 }
