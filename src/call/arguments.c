@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* arguments.c - matches params with the parameters of a method. */
 #include "call/arguments.h"
 
 #include "base/utf8.h"

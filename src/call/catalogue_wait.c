@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* catalogue_wait.c - calls that wait until a loading source is ready. */
 #include "call/catalogue_wait.h"
 
 #include "call/call_int.h"

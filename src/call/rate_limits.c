@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rate_limits.c - rates of calls and lists, and limits of running calls. */
 #include "call/rate_limits.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* alias.c - computes aliases of tool names, and finds tools by them. */
 #include "catalogue/alias.h"
 
 #include <openssl/sha.h>

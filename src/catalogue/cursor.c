@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cursor.c - formats and parses cursors of REST lists. */
 #include "catalogue/cursor.h"
 
 #include "base/base64.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* exposed.c - resources, templates and prompts: their JSON, and URI matching. */
 #include "catalogue/exposed.h"
 
 #include "base/hex.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* lint.c - warnings about tools that clients would misread. */
 #include "catalogue/lint.h"
 
 #include "access/scopes.h"

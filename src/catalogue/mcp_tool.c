@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mcp_tool.c - writes tools in the form of MCP. */
 #include "catalogue/mcp_tool.h"
 
 #include "catalogue/param_headers.h"

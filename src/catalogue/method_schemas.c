@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* method_schemas.c - compiles the schemas of methods on demand. */
 #include "catalogue/method_schemas.h"
 
 #include <stdatomic.h>

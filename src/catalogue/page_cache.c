@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* page_cache.c - a cache of documents with tags and a size limit. */
 #include "catalogue/page_cache.h"
 
 #include <openssl/sha.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* param_headers.c - finds and checks x-mcp-header declarations. */
 #include "catalogue/param_headers.h"
 
 #include "catalogue/schema_bundle.h"

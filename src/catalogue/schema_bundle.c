@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* schema_bundle.c - copies schemas and rewrites their references. */
 #include "catalogue/schema_bundle.h"
 
 #include "json/write.h"

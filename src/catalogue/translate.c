@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* translate.c - methods and tools with translated texts. */
 #include "catalogue/translate.h"
 
 #include "catalogue/tool_json.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* view.c - the catalogue as one caller sees it: lookups, lists, pages. */
 #include "catalogue/view.h"
 
 #include <stdlib.h>

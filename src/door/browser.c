@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* browser.c - session cookies, and the check that a request comes from our own page. */
 #include "door/browser.h"
 
 #include "door/oauth_challenge.h"

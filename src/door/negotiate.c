@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* negotiate.c - content negotiation: gzip, ETag, event streams, language. */
 #include "door/negotiate.h"
 
 #include "base/langtag.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* oauth_challenge.c - addresses and scopes for OAuth clients. */
 #include "door/oauth_challenge.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* query.c - single parameters of the query string. */
 #include "door/query.h"
 
 #include "net/http/target.h"

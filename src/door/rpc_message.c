@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rpc_message.c - media types, and the writing of JSON-RPC messages. */
 #include "door/rpc_message.h"
 
 #include "door/authenticate.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mo.c - checks a .mo file and finds texts in it. */
 #include "catalogue/i18n/mo.h"
 
 #include "base/utf8.h"

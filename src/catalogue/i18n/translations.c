@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* translations.c - a set of languages, and the best match for a request. */
 #include <stdlib.h>
 
 #include "base/langtag.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* list.c - lists of the catalogue, page by page, with sealed cursors. */
 #include "door/mcp/list.h"
 
 #define PURPOSE CW_STR("mcp cursor")

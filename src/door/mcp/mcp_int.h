@@ -7,7 +7,6 @@
  *     tools.c          tools/list, tools/call
  *     resources.c      prompts and resources: lists, prompts/get, resources/read
  *     complete.c       completion/complete
- *     subscribe.c      subscriptions/listen
  *     list.c           lists, page by page
  *     call.c           a running method, from start to answer
  *     elicit.c         questions to the client, in both eras
@@ -333,10 +332,9 @@ void cw_mcp_add_capability_names(cw_json_writer *w, cw_view *view);
 void cw_mcp_on_wellknown(cw_http_req *req, void *door);
 void cw_mcp_on_card(cw_http_req *req, void *door);
 
-/* subscribe.c */
+/* notify.c */
 void cw_mcp_subscriptions_listen(const cw_mcp_request *r);
 
-/* notify.c */
 /* Tell the client of a session through a port that does nothing else, until it is gone. CW_NOMEM;
  * CW_LIMIT: too many are told. */
 CW_MUST_USE cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder,

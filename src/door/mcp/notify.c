@@ -1,23 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* notify.c - who is told that lists and resources have changed.
+/* notify.c - notifies clients of changed lists and resources.
  *
  *     modern    subscriptions/listen: a request that is answered when it ends
- *     legacy    GET with a session: a stream, and what the session has subscribed to
- *               lines: the one client at the other end
+ *     legacy    GET with a session: a stream, and the resources that the session has subscribed to
+ *               standard output: the one client
  *
- * News come from sources (call/runtime.h) and from a catalogue that was replaced; of the
- * latter each listener hears what its own caller sees.
+ * Sources report changes (call/runtime.h), and a new catalogue may change lists; then each subscriber
+ * gets the changes of its own caller's view.
  */
-#include "door/mcp/notify.h"
+#include <stdio.h>
 
 #include "access/fair_key.h"
+#include "door/mcp/mcp_int.h"
 #include "json/write.h"
 
 #define SUBSCRIPTION "\"_meta\":{\"" CW_MCP_META("subscriptionId") "\":"
 
-typedef cw_mcp_subscriber listener;
+/* Lives in its responder's arena. */
+typedef struct subscriber {
+    cw_runtime_watch watch;
+    cw_mcp_registry_entry link; /* ends the stream */
+    cw_mcp_expiry expiry;       /* of the token that opened it */
+    cw_login_watch opened_by;   /* the credentials of the caller */
+    cw_mcp *door;
+    cw_responder *responder;
+    cw_fair_group *place;          /* among the streams of all clients */
+    cw_rpc_item *item;             /* modern: the request that waits */
+    const cw_mcp_session *session; /* legacy */
+    cw_view *view;      /* of an authenticated caller: its last view; held by the arena */
+    const cw_str *uris; /* modern */
+    uint32_t n_uris;
+    uint32_t next_uri; /* of those that are sent again after a loss; n_uris: none */
+    cw_buf late;       /* legacy: the same; a NUL behind each */
+    size_t late_at;    /* sent up to here */
+    uint8_t wants;     /* CW_CHANGE_… */
+    uint8_t missed;    /* to be sent when the reader reads again */
+    bool has_missed_uri;
+    bool is_full;
+    bool holds_session; /* in the session store */
+} subscriber;
 
-const cw_mcp_change cw_mcp_changes[CW_MCP_CHANGES] = {
+/* Lists that may change. */
+typedef struct change_name {
+    unsigned list;
+    cw_str wish; /* its name in subscriptions/listen */
+    cw_str method;
+} change_name;
+
+#define CHANGES 3u
+#define URIS_MAX 1000u /* resources of one subscription */
+
+static const change_name changes[CHANGES] = {
     {CW_CHANGED_TOOLS, CW_STR_INIT("toolsListChanged"),
      CW_STR_INIT("notifications/tools/list_changed")},
     {CW_CHANGED_PROMPTS, CW_STR_INIT("promptsListChanged"),
@@ -26,13 +59,13 @@ const cw_mcp_change cw_mcp_changes[CW_MCP_CHANGES] = {
      CW_STR_INIT("notifications/resources/list_changed")},
 };
 
-static void leave_place(listener *l)
+static void leave_place(subscriber *l)
 {
     cw_fair_slots_leave(&l->door->streams, l->place);
     l->place = NULL;
 }
 
-static void leave(listener *l)
+static void leave(subscriber *l)
 {
     leave_place(l);
     cw_runtime_watch_remove(&l->watch);
@@ -44,7 +77,7 @@ static void leave(listener *l)
     cw_login_watch_remove(&l->opened_by);
 }
 
-static void close_stream(listener *l)
+static void close_stream(subscriber *l)
 {
     leave(l);
     cw_responder_end(l->responder);
@@ -52,7 +85,7 @@ static void close_stream(listener *l)
 
 /* ---- telling ---- */
 
-bool cw_mcp_subscriber_send(listener *l, const cw_buf *b)
+static bool subscriber_send(subscriber *l, const cw_buf *b)
 {
     cw_code rc =
         b->code ? b->code : cw_responder_send(l->responder, CW_SEND_MESSAGE, cw_buf_str(b));
@@ -65,7 +98,7 @@ bool cw_mcp_subscriber_send(listener *l, const cw_buf *b)
 }
 
 /* `uri` empty: none. */
-static bool notify(listener *l, cw_str method, cw_str uri)
+static bool notify(subscriber *l, cw_str method, cw_str uri)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -85,33 +118,33 @@ static bool notify(listener *l, cw_str method, cw_str uri)
     } else {
         cw_buf_add(&b, uri.n ? CW_STR("}}") : CW_STR("}"));
     }
-    bool is_there = cw_mcp_subscriber_send(l, &b);
+    bool is_there = subscriber_send(l, &b);
     cw_buf_done(&b);
     return is_there;
 }
 
-static bool notify_lists(listener *l, unsigned changed)
+static bool notify_lists(subscriber *l, unsigned changed)
 {
-    for (size_t i = 0; i < CW_MCP_CHANGES; i++) {
-        if (!(changed & cw_mcp_changes[i].list))
+    for (size_t i = 0; i < CHANGES; i++) {
+        if (!(changed & changes[i].list))
             continue;
         if (l->is_full)
-            l->missed |= (uint8_t)cw_mcp_changes[i].list;
-        else if (!notify(l, cw_mcp_changes[i].method, CW_STR("")))
+            l->missed |= (uint8_t)changes[i].list;
+        else if (!notify(l, changes[i].method, CW_STR("")))
             return false;
     }
     return true;
 }
 
 /* As the caller sees things now. */
-static cw_view *view_of(listener *l)
+static cw_view *view_of(subscriber *l)
 {
     return l->view ? l->view : cw_runtime_anonymous(l->watch.rl);
 }
 
 /* Whether the caller sees this resource, still: it may have asked long ago. CW_NOTFOUND: it does
  * not; CW_NOMEM. */
-static cw_code find_subscriber(listener *l, cw_str uri)
+static cw_code find_subscriber(subscriber *l, cw_str uri)
 {
     const cw_entry *entry;
     cw_str variables;
@@ -122,7 +155,7 @@ static cw_code find_subscriber(listener *l, cw_str uri)
     return rc;
 }
 
-static bool notify_uri(listener *l, cw_str uri)
+static bool notify_uri(subscriber *l, cw_str uri)
 {
     cw_code rc = find_subscriber(l, uri);
     if (rc == CW_NOTFOUND)
@@ -133,11 +166,11 @@ static bool notify_uri(listener *l, cw_str uri)
     return false;
 }
 
-static void end(listener *l);
+static void end(subscriber *l);
 
 /* A caller that may not list anything gets no notification that lists change. False: nothing is
  * sent, and a stream over HTTP has ended. */
-static bool is_authorized(listener *l)
+static bool is_authorized(subscriber *l)
 {
     if (cw_view_discover_verdict(view_of(l)) == CW_VERDICT_ALLOW)
         return true;
@@ -148,7 +181,7 @@ static bool is_authorized(listener *l)
 
 /* Which addresses were missed is not known: all are told then. A client that reads one once too
  * often does no harm. False: it is disconnected, without memory. */
-static bool collect_missed(listener *l)
+static bool collect_missed(subscriber *l)
 {
     l->has_missed_uri = false;
     l->next_uri = 0;
@@ -162,7 +195,7 @@ static bool collect_missed(listener *l)
 }
 
 /* The next of them; .p is NULL when all are told. */
-static cw_str take_late(listener *l)
+static cw_str take_late(subscriber *l)
 {
     if (l->next_uri < l->n_uris)
         return l->uris[l->next_uri++];
@@ -178,7 +211,7 @@ static cw_str take_late(listener *l)
 
 /* The reader reads again, or its credentials are confirmed: send what was missed, as far as the
  * queue takes it. */
-static void send_missed(listener *l)
+static void send_missed(subscriber *l)
 {
     unsigned missed = l->missed;
     l->is_full = false;
@@ -198,12 +231,12 @@ static void send_missed(listener *l)
 /* ---- news ---- */
 
 /* Whether a legacy client has said hello; until then nothing may be said to it. */
-static bool is_ready(const listener *l)
+static bool is_ready(const subscriber *l)
 {
     return !l->session || l->session->version.n > 0;
 }
 
-static bool wants_uri(const listener *l, cw_str uri)
+static bool wants_uri(const subscriber *l, cw_str uri)
 {
     for (uint32_t i = 0; i < l->n_uris; i++) {
         if (cw_str_eq(l->uris[i], uri))
@@ -212,8 +245,8 @@ static bool wants_uri(const listener *l, cw_str uri)
     return l->session && cw_mcp_session_store_is_subscribed(&l->door->memory, l->session, uri);
 }
 
-/* The lists that are news for this listener. */
-static unsigned lists_of(listener *l, const cw_change *change)
+/* The lists that are news for this subscriber. */
+static unsigned lists_of(subscriber *l, const cw_change *change)
 {
     unsigned lists = change->lists & l->wants;
     return lists && change->source ? cw_view_lists_with_source(view_of(l), change->source, lists)
@@ -221,7 +254,7 @@ static unsigned lists_of(listener *l, const cw_change *change)
 }
 
 /* While credentials have to be checked again, changes wait for the result. */
-static bool send_lists(listener *l, unsigned lists)
+static bool send_lists(subscriber *l, unsigned lists)
 {
     if (cw_login_watch_is_current(&l->opened_by))
         return notify_lists(l, lists);
@@ -231,7 +264,7 @@ static bool send_lists(listener *l, unsigned lists)
 
 static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
 {
-    listener *l = CW_CONTAINER(watch, listener, watch);
+    subscriber *l = CW_CONTAINER(watch, subscriber, watch);
     if (!is_ready(l) || !is_authorized(l) || !send_lists(l, lists_of(l, change)))
         return;
     if (!change->uri.n || !wants_uri(l, change->uri))
@@ -243,7 +276,7 @@ static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
 }
 
 /* The lists that have changed for an authenticated caller. False: out of memory. */
-static bool diff_view(listener *l, unsigned *ret_changed)
+static bool diff_view(subscriber *l, unsigned *ret_changed)
 {
     cw_view *now = cw_runtime_view(l->watch.rl, cw_view_caller(l->view));
     if (!now)
@@ -256,7 +289,7 @@ static bool diff_view(listener *l, unsigned *ret_changed)
 
 static void on_change(cw_runtime_watch *watch, unsigned changed)
 {
-    listener *l = CW_CONTAINER(watch, listener, watch);
+    subscriber *l = CW_CONTAINER(watch, subscriber, watch);
     if (!is_authorized(l))
         return;
     if (l->view && !diff_view(l, &changed))
@@ -268,7 +301,7 @@ static void on_change(cw_runtime_watch *watch, unsigned changed)
 /* ---- the end ---- */
 
 /* The server ends the subscription in good order: with the result of the request. */
-static void send_result(listener *l)
+static void send_result(subscriber *l)
 {
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
@@ -280,7 +313,7 @@ static void send_result(listener *l)
     cw_rpc_item_reply(l->item, 200, &b, CW_STR(""));
 }
 
-static void end(listener *l)
+static void end(subscriber *l)
 {
     leave(l);
     if (l->item)
@@ -291,7 +324,7 @@ static void end(listener *l)
 
 static void on_cancel(cw_mcp_registry_entry *link)
 {
-    listener *l = CW_CONTAINER(link, listener, link);
+    subscriber *l = CW_CONTAINER(link, subscriber, link);
     leave(l);
     if (l->item)
         cw_rpc_item_no_reply(l->item);
@@ -302,25 +335,25 @@ static void on_cancel(cw_mcp_registry_entry *link)
 /* The token has expired; the client must come back with a new one. */
 static void on_expired(cw_mcp_expiry *expiry)
 {
-    end(CW_CONTAINER(expiry, listener, expiry));
+    end(CW_CONTAINER(expiry, subscriber, expiry));
 }
 
 /* The credentials are gone, or the rights of the caller have changed. */
 static void on_login_ended(cw_login_watch *watch)
 {
-    end(CW_CONTAINER(watch, listener, opened_by));
+    end(CW_CONTAINER(watch, subscriber, opened_by));
 }
 
 static void on_login_confirmed(cw_login_watch *watch)
 {
-    listener *l = CW_CONTAINER(watch, listener, opened_by);
+    subscriber *l = CW_CONTAINER(watch, subscriber, opened_by);
     if (!l->is_full && is_ready(l))
         send_missed(l);
 }
 
 static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
 {
-    listener *l = ctx;
+    subscriber *l = ctx;
     (void)responder;
     switch (event) {
     case CW_RESPONDER_GONE:
@@ -339,14 +372,14 @@ static void on_event(cw_responder *responder, cw_responder_event event, void *ct
 
 static void release(void *ctx)
 {
-    listener *l = ctx;
+    subscriber *l = ctx;
     leave_place(l);
     cw_view_unref(l->view);
     cw_buf_done(&l->late);
 }
 
 /* An authenticated caller gets notifications of its own view, until its credentials end. */
-static void follow_caller(listener *l, cw_runtime_loop *rl, cw_view *view)
+static void follow_caller(subscriber *l, cw_runtime_loop *rl, cw_view *view)
 {
     if (view == cw_runtime_anonymous(rl) || cw_caller_is_anonymous(cw_view_caller(view)))
         return;
@@ -358,10 +391,10 @@ static void follow_caller(listener *l, cw_runtime_loop *rl, cw_view *view)
     l->opened_by.on_confirmed = on_login_confirmed;
 }
 
-cw_code cw_mcp_subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
-                              cw_view *view, listener **ret)
+static cw_code subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                              cw_view *view, subscriber **ret)
 {
-    listener *l = cw_arena_calloc(responder->arena, 1, sizeof *l);
+    subscriber *l = cw_arena_calloc(responder->arena, 1, sizeof *l);
     if (!l)
         return CW_NOMEM;
     l->watch.on_change = on_change;
@@ -379,7 +412,7 @@ cw_code cw_mcp_subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_
                                /* each= */ 0, &l->place);
 }
 
-void cw_mcp_subscriber_enter(listener *l, cw_runtime_loop *rl)
+static void subscriber_enter(subscriber *l, cw_runtime_loop *rl)
 {
     l->responder->on_event = on_event;
     l->responder->ctx = l;
@@ -393,8 +426,8 @@ void cw_mcp_subscriber_enter(listener *l, cw_runtime_loop *rl)
 cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
                                  cw_view *view, const cw_mcp_session *session)
 {
-    listener *l;
-    cw_code rc = cw_mcp_subscriber_new(door, responder, rl, view, &l);
+    subscriber *l;
+    cw_code rc = subscriber_new(door, responder, rl, view, &l);
     if (rc)
         return rc;
     cw_mcp_session_owner owner;
@@ -405,7 +438,7 @@ cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder, cw_runti
     l->holds_session = true;
     l->wants = CW_CHANGED_TOOLS | CW_CHANGED_PROMPTS | CW_CHANGED_RESOURCES;
     l->session = session;
-    cw_mcp_subscriber_enter(l, rl);
+    subscriber_enter(l, rl);
     if (responder->session)
         return CW_OK;
     /* A message goes to one stream only: a newer one takes the place of those that are open. */
@@ -419,4 +452,153 @@ cw_code cw_mcp_subscribe_responder(cw_mcp *door, cw_responder *responder, cw_run
                                    cw_view *view)
 {
     return cw_mcp_subscribe_session(door, responder, rl, view, responder->session);
+}
+
+/* One record for all that is not there: a thousand would push others out of the audit. */
+static void audit_hidden(const cw_mcp_request *r, cw_str first, uint32_t n)
+{
+    char more[32] = "";
+    if (n == 0)
+        return;
+    if (n > 1)
+        snprintf(more, sizeof more, "and %u more", n - 1);
+    cw_mcp_audit_refusal(r, first, cw_str_from(more), CW_VERDICT_HIDDEN);
+}
+
+/* The resources that the caller sees of the first that it named. */
+static cw_code take_uris(const cw_mcp_request *r, subscriber *l, const cw_json *named)
+{
+    cw_str hidden = {NULL, 0};
+    uint32_t n_hidden = 0;
+    uint32_t n = cw_json_is(named, CW_JSON_ARRAY) ? cw_json_count(named) : 0, found = 0;
+    if (n > URIS_MAX)
+        n = URIS_MAX;
+    cw_str *uris = n ? cw_arena_calloc(r->responder->arena, n, sizeof *uris) : NULL;
+    if (n && !uris)
+        return CW_NOMEM;
+    cw_arena scratch;
+    cw_arena_init(&scratch, SIZE_MAX / 2);
+    cw_code rc = CW_OK;
+    const cw_json *v = n ? cw_json_first(named) : NULL;
+    for (uint32_t i = 0; i < n && rc != CW_NOMEM; i++, v = cw_json_next(v)) {
+        const cw_entry *entry;
+        cw_str variables;
+        if (!cw_json_is(v, CW_JSON_STRING))
+            continue;
+        rc = cw_view_match_resource(r->view, cw_json_text(v), &scratch, &entry, &variables);
+        if (rc == CW_OK)
+            uris[found++] = cw_json_text(v);
+        else if (rc == CW_NOTFOUND && n_hidden++ == 0)
+            hidden = cw_json_text(v);
+    }
+    cw_arena_done(&scratch);
+    audit_hidden(r, hidden, n_hidden);
+    l->uris = uris;
+    l->n_uris = l->next_uri = found;
+    return rc == CW_NOMEM ? CW_NOMEM : CW_OK;
+}
+
+static void take_lists(subscriber *l, const cw_json *filter)
+{
+    for (size_t i = 0; i < CHANGES; i++) {
+        if (cw_json_is(cw_json_get(filter, changes[i].wish), CW_JSON_TRUE))
+            l->wants |= (uint8_t)changes[i].list;
+    }
+}
+
+/* The accepted part of the filter. */
+static void write_honoured(cw_json_writer *w, const subscriber *l)
+{
+    cw_json_open_object(w);
+    for (size_t i = 0; i < CHANGES; i++) {
+        if (l->wants & changes[i].list)
+            cw_json_add_bool_member(w, changes[i].wish, true);
+    }
+    if (l->n_uris) {
+        cw_json_add_key(w, CW_STR("resourceSubscriptions"));
+        cw_json_open_array(w);
+        for (uint32_t i = 0; i < l->n_uris; i++)
+            cw_json_add_string(w, l->uris[i]);
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+/* The first thing that is said. `b` is made. CW_PARAMS: the stream cannot take so much at once. */
+static cw_code write_acknowledgement(const cw_mcp_request *r, const subscriber *l, cw_buf *b)
+{
+    size_t most = cw_mcp_config(r->rl)->limits.stream_queue / 2;
+    cw_json_writer w;
+    cw_mcp_open_notification(&w, b, CW_STR("notifications/subscriptions/acknowledged"));
+    cw_json_add_key(&w, CW_STR("notifications"));
+    write_honoured(&w, l);
+    cw_json_add_key(&w, CW_STR("_meta"));
+    cw_json_open_object(&w);
+    cw_json_add_key(&w, CW_STR(CW_MCP_META("subscriptionId")));
+    cw_json_add_span(&w, r->item->id);
+    cw_json_close(&w);
+    cw_json_close(&w);
+    cw_json_close(&w);
+    if (cw_json_writer_end(&w, NULL))
+        return CW_NOMEM;
+    return b->n > most ? CW_PARAMS : CW_OK;
+}
+
+/* Have it known by its request's id, for a client that may take it back. */
+static cw_code enter_by_id(const cw_mcp_request *r, subscriber *l)
+{
+    if (!r->session->is_named)
+        return CW_OK;
+    cw_str key = cw_mcp_call_key(r->session, r->id, r->responder->arena);
+    if (!key.p)
+        return CW_NOMEM;
+    cw_mcp_registry_add(cw_mcp_registry_of(r->door, r->responder->loop)->calls, &l->link, key);
+    return CW_OK;
+}
+
+static void refuse_subscription(const cw_mcp_request *r, cw_code rc)
+{
+    if (rc == CW_PARAMS)
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "resourceSubscriptions are too long");
+    else if (rc == CW_LIMIT)
+        cw_door_fail(r->item, 503, CW_RPC_INTERNAL, "Too many subscriptions are open");
+    else
+        cw_door_fail_nomem(r->item);
+}
+
+static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
+{
+    subscriber *l;
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_code rc = subscriber_new(r->door, r->responder, r->rl, r->view, &l);
+    if (!rc)
+        rc = take_uris(r, l, cw_json_get(filter, CW_STR("resourceSubscriptions")));
+    if (!rc) {
+        take_lists(l, filter);
+        rc = write_acknowledgement(r, l, &b);
+    }
+    if (!rc)
+        rc = enter_by_id(r, l);
+    if (rc) {
+        refuse_subscription(r, rc);
+    } else {
+        l->item = r->item;
+        subscriber_enter(l, r->rl);
+        (void)subscriber_send(l, &b);
+    }
+    cw_buf_done(&b);
+}
+
+void cw_mcp_subscriptions_listen(const cw_mcp_request *r)
+{
+    const cw_json *filter = cw_json_get(r->params, CW_STR("notifications"));
+    if (!cw_mcp_may(r, /* discovers= */ true))
+        return;
+    if (!cw_json_is(filter, CW_JSON_OBJECT))
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
+    else if (!r->responder->can_stream)
+        cw_door_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
+    else
+        open_subscription(r, filter);
 }

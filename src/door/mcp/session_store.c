@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* session_store.c - session state of the process, with a share for each owner. */
 #include "door/mcp/session_store.h"
 
 #include <stdlib.h>

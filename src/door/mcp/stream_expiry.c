@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* stream_expiry.c - ends streams when the credentials that opened them expire. */
 #include "door/mcp/stream_expiry.h"
 
 /* The wall clock may be set: after so long it is asked again. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* health.c - GET /healthz and GET /readyz. */
 #include "door/page/health.h"
 
 #include <stdio.h>
