@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ratelimit.c - token buckets as atomics, by hash of their name. */
 #include "access/ratelimit.h"
 
 #include <stdlib.h>
 
+#include "base/assoc.h"
 #include "base/map.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define WAYS 8u
-#define SETS (CW_BUCKETS_MAX / WAYS)
 
 typedef struct cw_buckets_entry {
     atomic_uint_fast64_t key; /* 0: free */
@@ -66,29 +66,29 @@ void cw_buckets_done(cw_buckets *t)
     t->entries = NULL;
 }
 
-/* Whose bucket is nearest to full; free places first. */
-static entry *choose(entry *set)
+static bool matches(const void *e, const void *key)
 {
-    entry *best = set;
-    for (unsigned i = 1; i < WAYS; i++) {
-        if (atomic_load_explicit(&set[i].bucket, memory_order_relaxed) <
-            atomic_load_explicit(&best->bucket, memory_order_relaxed))
-            best = &set[i];
-    }
-    return best;
+    return atomic_load_explicit(&((const entry *)e)->key, memory_order_relaxed) ==
+           *(const uint64_t *)key;
 }
+
+/* The bucket that is nearest to full is replaced first. */
+static uint64_t full_at(const void *e)
+{
+    return atomic_load_explicit(&((const entry *)e)->bucket, memory_order_relaxed);
+}
+
+static const cw_assoc table = {sizeof(entry), CW_BUCKETS_MAX, 8, matches, full_at};
 
 cw_bucket *cw_buckets_find(cw_buckets *t, cw_str name)
 {
     uint64_t key = key_of(name);
-    entry *set = &t->entries[key % SETS * WAYS];
-    for (unsigned i = 0; i < WAYS; i++) {
-        if (atomic_load_explicit(&set[i].key, memory_order_relaxed) == key)
-            return &set[i].bucket;
-    }
+    entry *e = cw_assoc_find(&table, t->entries, key, &key);
+    if (e)
+        return &e->bucket;
     /* Two loops may make room for one name at once: it has two buckets then, until one of them
      * is the oldest of its set. */
-    entry *e = choose(set);
+    e = cw_assoc_victim(&table, t->entries, key);
     atomic_store_explicit(&e->key, key, memory_order_relaxed);
     return &e->bucket;
 }

@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* throttle.c - failures by hash, in a table of fixed size under one lock. */
 #include "access/throttle.h"
 
 #include <stdlib.h>
 
+#include "base/assoc.h"
 #include "base/map.h"
 
-#define WAYS 4u
-#define SETS (CW_THROTTLE_ENTRIES / WAYS)
+static bool matches(const void *entry, const void *hash)
+{
+    const cw_throttle_entry *e = entry;
+    return e->failures && e->hash == *(const uint64_t *)hash;
+}
+
+static uint64_t age_of(const void *entry)
+{
+    const cw_throttle_entry *e = entry;
+    return e->failures ? e->failed_at + 1 : 0;
+}
+
+static const cw_assoc table = {sizeof(cw_throttle_entry), CW_THROTTLE_ENTRIES, 4, matches, age_of};
 
 cw_code cw_throttle_init(cw_throttle *t, uint32_t free_failures, cw_err *err)
 {
@@ -27,32 +40,17 @@ void cw_throttle_done(cw_throttle *t)
     t->entries = NULL;
 }
 
-static cw_throttle_entry *set_of(const cw_throttle *t, uint64_t hash)
-{
-    return &t->entries[hash % SETS * WAYS];
-}
-
 static cw_throttle_entry *find(const cw_throttle *t, uint64_t hash)
 {
-    cw_throttle_entry *set = set_of(t, hash);
-    for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].failures && set[i].hash == hash)
-            return &set[i];
-    }
-    return NULL;
+    return cw_assoc_find(&table, t->entries, hash, &hash);
 }
 
-/* A free place, or that of whoever failed longest ago. */
+/* A free place, or the one whose last failure is the oldest. */
 static cw_throttle_entry *make_room(const cw_throttle *t, uint64_t hash)
 {
-    cw_throttle_entry *set = set_of(t, hash);
-    cw_throttle_entry *oldest = set;
-    for (unsigned i = 0; i < WAYS && oldest->failures; i++) {
-        if (!set[i].failures || set[i].failed_at < oldest->failed_at)
-            oldest = &set[i];
-    }
-    *oldest = (cw_throttle_entry){.hash = hash};
-    return oldest;
+    cw_throttle_entry *e = cw_assoc_victim(&table, t->entries, hash);
+    *e = (cw_throttle_entry){.hash = hash};
+    return e;
 }
 
 static uint64_t pause_of(const cw_throttle *t, const cw_throttle_entry *e)

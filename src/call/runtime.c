@@ -6,11 +6,10 @@
 
 #include <stdlib.h>
 
+#include "base/assoc.h"
 #include "call/call_int.h"
 #include "net/server/server.h"
 
-#define WAYS 4u
-#define SETS (CW_RUNTIME_VIEWS / WAYS)
 #define INCOMING_MAX 4096u
 
 typedef struct delivery {
@@ -83,33 +82,26 @@ static void notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigne
 
 /* ---- views of callers ---- */
 
-static cw_cached_view *set_of(cw_runtime_loop *rl, const cw_caller *caller)
+static bool is_of_caller(const void *entry, const void *caller)
 {
-    /* Objects are aligned: the low bits say nothing. */
+    const cw_cached_view *kept = entry;
+    return kept->view && cw_view_caller(kept->view) == caller;
+}
+
+static uint64_t last_use(const void *entry)
+{
+    const cw_cached_view *kept = entry;
+    return kept->view ? kept->source_entry : 0;
+}
+
+static const cw_assoc view_table = {sizeof(cw_cached_view), CW_RUNTIME_VIEWS, 4, is_of_caller,
+                                    last_use};
+
+static uint64_t hash_of(const cw_caller *caller)
+{
+    /* Objects are aligned: the low bits carry no information. */
     uint64_t hash = (uint64_t)(uintptr_t)caller >> 4;
-    hash *= UINT64_C(0x9E3779B97F4A7C15);
-    return &rl->views[(hash >> 32) % SETS * WAYS];
-}
-
-static cw_cached_view *find(cw_cached_view *set, const cw_caller *caller)
-{
-    for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].view && cw_view_caller(set[i].view) == caller)
-            return &set[i];
-    }
-    return NULL;
-}
-
-static cw_cached_view *make_room(cw_cached_view *set)
-{
-    cw_cached_view *oldest = set;
-    for (unsigned i = 1; i < WAYS && oldest->view; i++) {
-        if (!set[i].view || set[i].source_entry < oldest->source_entry)
-            oldest = &set[i];
-    }
-    cw_view_unref(oldest->view);
-    *oldest = (cw_cached_view){0};
-    return oldest;
+    return hash * UINT64_C(0x9E3779B97F4A7C15) >> 32;
 }
 
 cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller)
@@ -118,13 +110,13 @@ cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller)
         rl->views = calloc(CW_RUNTIME_VIEWS, sizeof *rl->views);
     if (!rl->views)
         return NULL;
-    cw_cached_view *set = set_of(rl, caller);
-    cw_cached_view *kept = find(set, caller);
+    cw_cached_view *kept = cw_assoc_find(&view_table, rl->views, hash_of(caller), caller);
     if (!kept) {
         cw_view *view;
         if (cw_view_new(snapshot_of(rl), caller, &view, NULL))
             return NULL;
-        kept = make_room(set);
+        kept = cw_assoc_victim(&view_table, rl->views, hash_of(caller));
+        cw_view_unref(kept->view);
         kept->view = view;
     }
     kept->source_entry = ++rl->views_tick;

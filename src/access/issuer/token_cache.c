@@ -11,8 +11,7 @@
 
 #include <stdlib.h>
 
-#define WAYS 4u
-#define SETS (CW_TOKEN_CACHE_REFUSED / WAYS)
+#include "base/assoc.h"
 
 typedef struct entry {
     unsigned char key[CW_DIGEST];
@@ -110,21 +109,24 @@ static bool is_good(const entry *e, const cw_cache_time *now)
            now->wall_ms < e->expires_ms;
 }
 
-/* ---- refusals: sets of a few places; the one that ends first goes ---- */
+/* ---- refusals: the one that ends first is replaced ---- */
 
-static refused *set_of(cw_token_cache *c, const unsigned char key[CW_DIGEST])
+static bool is_of_key(const void *refusal, const void *key)
 {
-    return &c->refused[hash_of(key) % SETS * WAYS];
+    const refused *r = refusal;
+    return r->until_ms && cw_secret_equal(r->key, key);
 }
+
+static uint64_t end_of(const void *refusal)
+{
+    return ((const refused *)refusal)->until_ms;
+}
+
+static const cw_assoc refusals = {sizeof(refused), CW_TOKEN_CACHE_REFUSED, 4, is_of_key, end_of};
 
 static refused *find_refused(cw_token_cache *c, const unsigned char key[CW_DIGEST])
 {
-    refused *set = set_of(c, key);
-    for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].until_ms && cw_secret_equal(set[i].key, key))
-            return &set[i];
-    }
-    return NULL;
+    return cw_assoc_find(&refusals, c->refused, hash_of(key), key);
 }
 
 static bool is_refused(cw_token_cache *c, const unsigned char key[CW_DIGEST],
@@ -138,14 +140,8 @@ void cw_token_cache_refuse(cw_token_cache *c, const unsigned char key[CW_DIGEST]
                            const cw_cache_time *now)
 {
     refused *r = find_refused(c, key);
-    if (!r) {
-        refused *set = set_of(c, key);
-        r = set;
-        for (unsigned i = 1; i < WAYS; i++) {
-            if (set[i].until_ms < r->until_ms)
-                r = &set[i];
-        }
-    }
+    if (!r)
+        r = cw_assoc_victim(&refusals, c->refused, hash_of(key));
     uint32_t i = find(c, key);
     if (i)
         drop(c, i);

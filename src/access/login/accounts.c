@@ -5,33 +5,42 @@
 #include <stdlib.h>
 
 #include "access/login/login_int.h"
+#include "base/assoc.h"
 #include "base/clock.h"
 
 #define ATTEMPT_MAX_BYTES 65536u
 #define READING_MAX_BYTES ((size_t)1 << 20)
 
-/* ---- the cache of verified credentials: the least recently used entry of a set goes ---- */
+/* ---- the cache of verified credentials: the least recently used is replaced ---- */
 
-#define WAYS 4u
-#define SETS (CW_ACCOUNTS_REMEMBERED / WAYS)
+static bool is_of_key(const void *entry, const void *key)
+{
+    const cw_login_cache_entry *r = entry;
+    return r->caller && cw_secret_equal(r->key, key);
+}
 
-static cw_login_cache_entry *set_of(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
+static uint64_t last_use(const void *entry)
+{
+    const cw_login_cache_entry *r = entry;
+    return r->caller ? r->used : 0;
+}
+
+static const cw_assoc cache = {sizeof(cw_login_cache_entry), CW_ACCOUNTS_REMEMBERED, 4, is_of_key,
+                               last_use};
+
+static uint64_t hash_of(const unsigned char key[CW_DIGEST])
 {
     uint32_t hash;
     memcpy(&hash, key, sizeof hash);
-    return &al->remembered[hash % SETS * WAYS];
+    return hash;
 }
 
 static cw_login_cache_entry *cache_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST])
 {
-    cw_login_cache_entry *set = set_of(al, key);
-    for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].caller && cw_secret_equal(set[i].key, key)) {
-            set[i].used = ++al->tick;
-            return &set[i];
-        }
-    }
-    return NULL;
+    cw_login_cache_entry *r = cw_assoc_find(&cache, al->remembered, hash_of(key), key);
+    if (r)
+        r->used = ++al->tick;
+    return r;
 }
 
 static bool cache_is_good(const cw_accounts_loop *al, const cw_login_cache_entry *r)
@@ -49,14 +58,8 @@ static void cache_drop(cw_login_cache_entry *r)
 static void cache_add(cw_accounts_loop *al, const cw_login_op *t)
 {
     cw_login_cache_entry *r = cache_find(al, t->key);
-    if (!r) {
-        r = set_of(al, t->key);
-        cw_login_cache_entry *set = r;
-        for (unsigned i = 1; i < WAYS && r->caller; i++) {
-            if (!set[i].caller || set[i].used < r->used)
-                r = &set[i];
-        }
-    }
+    if (!r)
+        r = cw_assoc_victim(&cache, al->remembered, hash_of(t->key));
     cache_drop(r);
     memcpy(r->key, t->key, sizeof r->key);
     memcpy(r->proof, t->proof, sizeof r->proof);

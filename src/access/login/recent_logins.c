@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* recent_logins.c - credentials and networks of recent logins, shared by all loops. */
 #include "access/login/recent_logins.h"
 
 #include <stdlib.h>
 
+#include "base/assoc.h"
 #include "base/map.h"
-
-#define WAYS 4u
-#define SETS (CW_RECENT_LOGINS_ENTRIES / WAYS)
 
 typedef struct cw_recent_logins_credentials {
     unsigned char key[CW_DIGEST];
@@ -44,21 +43,30 @@ void cw_recent_logins_done(cw_recent_logins *v)
 
 /* ---- credentials ---- */
 
-static credentials *credentials_set(const cw_recent_logins *v, const unsigned char key[CW_DIGEST])
+static bool is_of_key(const void *entry, const void *key)
+{
+    const credentials *e = entry;
+    return e->used && cw_secret_equal(e->key, key);
+}
+
+static uint64_t credentials_age(const void *entry)
+{
+    return ((const credentials *)entry)->used;
+}
+
+static const cw_assoc by_key = {sizeof(credentials), CW_RECENT_LOGINS_ENTRIES, 4, is_of_key,
+                                credentials_age};
+
+static uint64_t hash_of(const unsigned char key[CW_DIGEST])
 {
     uint32_t hash;
     memcpy(&hash, key, sizeof hash);
-    return &v->credentials[hash % SETS * WAYS];
+    return hash;
 }
 
 static credentials *find_credentials(const cw_recent_logins *v, const unsigned char key[CW_DIGEST])
 {
-    credentials *set = credentials_set(v, key);
-    for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].used && cw_secret_equal(set[i].key, key))
-            return &set[i];
-    }
-    return NULL;
+    return cw_assoc_find(&by_key, v->credentials, hash_of(key), key);
 }
 
 void cw_recent_logins_add(cw_recent_logins *v, const unsigned char key[CW_DIGEST],
@@ -66,14 +74,8 @@ void cw_recent_logins_add(cw_recent_logins *v, const unsigned char key[CW_DIGEST
 {
     pthread_mutex_lock(&v->lock);
     credentials *e = find_credentials(v, key);
-    if (!e) {
-        credentials *set = credentials_set(v, key);
-        e = set;
-        for (unsigned i = 1; i < WAYS; i++) {
-            if (set[i].used < e->used)
-                e = &set[i];
-        }
-    }
+    if (!e)
+        e = cw_assoc_victim(&by_key, v->credentials, hash_of(key));
     memcpy(e->key, key, CW_DIGEST);
     memcpy(e->proof, proof, CW_DIGEST);
     e->used = ++v->tick;
@@ -101,19 +103,24 @@ static uint64_t narrowest(const cw_network *network)
     return network->keys[0];
 }
 
-static known_network *network_set(const cw_recent_logins *v, uint64_t account, uint64_t network)
+static bool is_of_network(const void *entry, const void *key)
 {
-    return &v->networks[(account ^ network) % SETS * WAYS];
+    const known_network *e = entry, *k = key;
+    return e->used && e->account == k->account && e->network == k->network;
 }
+
+static uint64_t network_age(const void *entry)
+{
+    return ((const known_network *)entry)->used;
+}
+
+static const cw_assoc by_network = {sizeof(known_network), CW_RECENT_LOGINS_ENTRIES, 4,
+                                    is_of_network, network_age};
 
 static known_network *find_network(const cw_recent_logins *v, uint64_t account, uint64_t network)
 {
-    known_network *set = network_set(v, account, network);
-    for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].used && set[i].account == account && set[i].network == network)
-            return &set[i];
-    }
-    return NULL;
+    known_network key = {.account = account, .network = network};
+    return cw_assoc_find(&by_network, v->networks, account ^ network, &key);
 }
 
 void cw_recent_logins_add_network(cw_recent_logins *v, cw_str account, const cw_network *network,
@@ -122,14 +129,8 @@ void cw_recent_logins_add_network(cw_recent_logins *v, cw_str account, const cw_
     uint64_t hash = cw_hash(account), net = narrowest(network);
     pthread_mutex_lock(&v->lock);
     known_network *e = find_network(v, hash, net);
-    if (!e) {
-        known_network *set = network_set(v, hash, net);
-        e = set;
-        for (unsigned i = 1; i < WAYS; i++) {
-            if (set[i].used < e->used)
-                e = &set[i];
-        }
-    }
+    if (!e)
+        e = cw_assoc_victim(&by_network, v->networks, hash ^ net);
     *e = (known_network){.account = hash, .network = net, .at = now, .used = ++v->tick};
     pthread_mutex_unlock(&v->lock);
 }

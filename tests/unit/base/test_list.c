@@ -31,7 +31,7 @@ static void expect(cw_list *which, const char *names)
     CW_LIST_EACH (node, which)
         forward[n++] = CW_CONTAINER(node, item, node)->name;
     assert_string_equal(forward, names);
-    for (const cw_list *node = which->prev; node != which; node = node->prev)
+    for (cw_list *node = which->prev; node != which; node = node->prev)
         backward[--n] = CW_CONTAINER(node, item, node)->name;
     assert_string_equal(backward, names);
 }
