@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* issuer_int.h - what the files of issuer.h share.
+/* issuer_int.h - the issuers, for issuer.c and issuer_keys.c.
  *
- *     issuer.c         configuration, checking tokens, begin and end
- *     issuer_keys.c    metadata and keys of one issuer, on the main loop
- *     introspect.c     those who wait, and introspection, on the main loop
+ *     issuer.c        configuration, checks of tokens, introspection
+ *     issuer_keys.c   metadata and keys of one issuer, on the main loop
  */
 #ifndef CW_ACCESS_ISSUER_ISSUER_INT_H
 #define CW_ACCESS_ISSUER_ISSUER_INT_H
@@ -64,27 +63,17 @@ struct cw_issuers {
 /* issuer.c */
 cw_issuer *cw_issuer_ref(cw_issuer *issuer);
 void cw_issuer_unref(cw_issuer *issuer);
-/* A reference, or NULL. */
-cw_issuer_set *cw_issuer_set_of(cw_issuers *is);
-void cw_issuer_set_unref(cw_issuer_set *set);
+/* The keys or the metadata of this issuer have come, or cannot be had: continue the checks that wait
+ * for them. */
+void cw_issuer_finish_check(cw_issuer *issuer);
 
 /* issuer_keys.c */
-/* Fetch keys, and the metadata where that is needed, unless it is being done. */
+/* Fetch keys, and the metadata if that is needed, unless a fetch is running. */
 void cw_issuer_refresh(cw_issuer *issuer);
-/* Whether an answer is being waited for. */
+/* Whether a fetch is running. */
 bool cw_issuer_is_busy(const cw_issuer *issuer);
 void cw_issuer_retire(cw_issuer *issuer);
-/* Whether it is the one to ask about an opaque token. */
-bool cw_issuer_introspects(const cw_issuer *issuer, cw_str token);
 /* The endpoint for introspection; empty: not known (yet). */
 cw_str cw_issuer_introspection(const cw_issuer *issuer);
-
-/* introspect.c */
-void cw_issuers_on_checks(cw_message *message);
-/* Go on with those who waited for this issuer. */
-void cw_issuer_finish_check(cw_issuer *issuer);
-/* Close: everybody who waits in the queue, or for introspection, is told. */
-void cw_issuers_end_checks(cw_issuers *is);
-void cw_issuers_end_introspections(cw_issuers *is);
 
 #endif
