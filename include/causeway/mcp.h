@@ -146,12 +146,12 @@ CW_PLUGIN_EXPORT void cw_content_blob(cw_call *call, const char *uri, const char
  * `mime_type`: the declared one. */
 CW_PLUGIN_EXPORT void cw_content_bytes(cw_call *call, const void *bytes, size_t n,
                                        const char *mime_type);
-/* Where a resource is. `mime_type` and `description` may be NULL. */
+/* Add a link to a resource. `mime_type` and `description` may be NULL. */
 CW_PLUGIN_EXPORT void cw_content_link(cw_call *call, const char *uri, const char *name,
                                       const char *mime_type, const char *description);
 /* Annotations of the block that was added last: CW_JSON({"audience": ["user"]}). */
 CW_PLUGIN_EXPORT void cw_content_annotate(cw_call *call, const char *json);
-/* Who says the blocks that follow, in a prompt: "user", as at the beginning, or "assistant". */
+/* Set the role of the blocks that follow in a prompt: "user" (the default) or "assistant". */
 CW_PLUGIN_EXPORT void cw_content_role(cw_call *call, const char *role);
 
 /* The address that is read; of a call that is no read, the one that the declaration and the
@@ -163,7 +163,7 @@ CW_PLUGIN_EXPORT const char *cw_resource_uri(cw_call *call);
  * In a function of CW_COMPLETE, cw_arg gives the arguments that have been chosen already.
  */
 
-/* What has been typed so far. */
+/* The text that the user has typed so far. */
 CW_PLUGIN_EXPORT const char *cw_complete_value(cw_call *call);
 /* One proposal. After CW_PLUGIN_MAX_VALUES they are only counted. */
 CW_PLUGIN_EXPORT void cw_complete_add(cw_call *call, const char *text);
@@ -172,8 +172,8 @@ CW_PLUGIN_EXPORT void cw_complete_match(cw_call *call, const char *text);
 
 /* ---- questions to the client ----
  *
- * A method never waits for an answer. It asks; when the answer is not there yet it returns, and is
- * run again from its beginning when the answer has come. So: ask before you act. What was done
+ * A method never waits for an answer. It asks, and returns if the answer has not arrived.
+ * Causeway runs it again from its beginning when the answer arrives. So: ask before you act. Work
  * before an open question is done again.
  *
  *     const cw_value *answer = cw_ask_form(call, "sure", "Delete it?", SCHEMA);
@@ -181,8 +181,8 @@ CW_PLUGIN_EXPORT void cw_complete_match(cw_call *call, const char *text);
  *         return;
  *     if (!cw_answer_content(answer)) …the user said no
  *
- * Several questions may be asked before returning: they are put to the client together. What was
- * put or added in a run that leaves a question open is dropped; an error ends the call all the
+ * Several questions may be asked before returning: the client gets them together. Results
+ * and content of a run that leaves a question open are dropped; an error ends the call all the
  * same. `key` names the question within the call. A client that cannot be asked ends the call with
  * the protocol's own error: where there is another way, look at cw_client_can first.
  */
@@ -201,14 +201,14 @@ CW_PLUGIN_EXPORT const cw_value *cw_ask_url(cw_call *call, const char *key, cons
 CW_PLUGIN_EXPORT const cw_value *cw_ask_sample(cw_call *call, const char *key, const char *params);
 /* The folders that the client works in: {"roots": [{"uri", "name"}]}. */
 CW_PLUGIN_EXPORT const cw_value *cw_ask_roots(cw_call *call, const char *key);
-/* What was filled in when a form was accepted; NULL when it was declined or closed. */
+/* The content of an accepted form; NULL if the user declined or closed it. */
 CW_PLUGIN_EXPORT const cw_value *cw_answer_content(const cw_value *answer);
 
 /* For making params: a text as printf makes it, and a text as a JSON string with its quotes. */
 CW_PLUGIN_EXPORT CW_PLUGIN_PRINTF(2, 3) const char *cw_format(cw_call *call, const char *fmt, ...);
 CW_PLUGIN_EXPORT const char *cw_quoted(cw_call *call, const char *text);
 
-/* A text for the next run of the same call, which nobody can read or change on its way. It stays
+/* A text for the next run of the same call. The client can neither read nor change it. It stays
  * until it is set again. NULL: none yet. */
 CW_PLUGIN_EXPORT const char *cw_state(cw_call *call);
 CW_PLUGIN_EXPORT void cw_state_set(cw_call *call, const char *text);
@@ -220,7 +220,7 @@ CW_PLUGIN_EXPORT bool cw_client_wants_log(cw_call *call, cw_level level);
 
 /* ---- announcements ---- `call` may be NULL. */
 
-/* What is at this address has changed. */
+/* Announce that the resource at this address has changed. */
 CW_PLUGIN_EXPORT void cw_resource_updated(cw_call *call, const char *uri);
 /* A list has changed: "tools", "prompts" or "resources". */
 CW_PLUGIN_EXPORT void cw_lists_changed(cw_call *call, const char *list);

@@ -122,7 +122,7 @@ struct cw_plugin_method {
     /* The caller needs all of them. The last place of each list stays empty. */
     const char *permissions[CW_PLUGIN_MAX_NAMES + 1];
     cw_plugin_param params[CW_PLUGIN_MAX_PARAMS + 1];
-    /* What a JSON Schema says of all arguments together, an object: "allOf", "if", "$defs", …;
+    /* Keywords of the JSON Schema of all arguments together, an object: "allOf", "if", "$defs", …;
      * "type", "properties" and "required" follow from the params. */
     const char *input;
     const void *reserved[3];
@@ -187,7 +187,7 @@ typedef enum cw_type {
 CW_PLUGIN_EXPORT const cw_value *cw_arg(cw_call *call, const char *path);
 CW_PLUGIN_EXPORT cw_type cw_value_type(const cw_value *value);
 
-/* A string. One that contains U+0000 is refused, since nobody would see what is behind it. */
+/* A string. One that contains U+0000 is rejected, because C code would cut it there. */
 CW_PLUGIN_EXPORT const char *cw_value_text(cw_call *call, const cw_value *value,
                                            const char *fallback);
 /* A string that may contain U+0000, with its length in bytes; NULL when absent. */
@@ -287,7 +287,7 @@ CW_PLUGIN_EXPORT void cw_put_value(cw_call *call, const char *key, const cw_valu
 #define CW_ERROR_INTERNAL (-32603)
 #define CW_ERROR_CANCELLED (-32800)
 
-/* Answer with an error instead of a result. What was put before is dropped; what is put after it
+/* Answer with an error instead of a result. Earlier results are dropped; a value that is put later
  * becomes the error's `data`. A later error replaces an earlier one. */
 CW_PLUGIN_EXPORT CW_PLUGIN_PRINTF(3, 4) void cw_error(cw_call *call, int code, const char *fmt,
                                                       ...);
@@ -296,12 +296,12 @@ CW_PLUGIN_EXPORT bool cw_call_has_failed(const cw_call *call);
 
 /* ---- while it runs ---- */
 
-/* Tell the caller how far it is. `total` 0: unknown; `message` may be NULL. Costs next to nothing
- * when nobody asked for reports. */
+/* Report progress to the caller. `total` 0: unknown; `message` may be NULL. Costs almost
+ * nothing if the caller did not request reports. */
 CW_PLUGIN_EXPORT void cw_call_progress(cw_call *call, double progress, double total,
                                        const char *message);
-/* Whether nobody waits for the result any more. Ask often where a method takes long, and return:
- * some seconds later the process is killed. Looks at the socket at most once a millisecond. */
+/* Whether the call was cancelled. A long method checks it often and returns; otherwise the process
+ * is killed some seconds later. The socket is read at most once per millisecond. */
 CW_PLUGIN_EXPORT bool cw_call_cancelled(cw_call *call);
 
 typedef enum cw_level {

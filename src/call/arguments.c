@@ -3,6 +3,7 @@
 #include "call/arguments.h"
 
 #include "base/utf8.h"
+#include "catalogue/method_schemas.h"
 #include "json/write.h"
 
 /* How far a misspelt name may be from the one that is suggested. */
@@ -173,4 +174,17 @@ cw_code cw_arguments_bind(const cw_method *method, const cw_json *params, bool i
         return write_changed(&b, arena, &ret->text, err);
     ret->text = cw_arena_dup_str(arena, cw_json_span(params));
     return ret->text.p ? CW_OK : cw_arena_fail(arena, err);
+}
+
+void cw_arguments_add_problem(cw_buf *out, cw_str name, const cw_schema_problem *problem)
+{
+    if (out->n)
+        cw_buf_add(out, CW_STR("; "));
+    if (name.n) {
+        cw_buf_add_char(out, '/');
+        cw_json_escape_token(out, name);
+    }
+    if (name.n && problem->instance_pointer.n == 0)
+        cw_buf_add(out, CW_STR(": "));
+    cw_schema_problem_text(problem, out);
 }

@@ -13,7 +13,10 @@
 #ifndef CW_CALL_ARGUMENTS_H
 #define CW_CALL_ARGUMENTS_H
 
+#include "base/buf.h"
 #include "catalogue/method.h"
+
+struct cw_schema_problem; /* schema/schema.h */
 
 typedef struct cw_arguments {
     cw_str text;                  /* as they will be sent */
@@ -26,5 +29,9 @@ typedef struct cw_arguments {
 CW_MUST_USE cw_code cw_arguments_bind(const cw_method *method, const cw_json *params,
                                       bool ignore_unknown, cw_arena *arena, cw_arguments *ret,
                                       cw_err *err);
+
+/* Append a problem with the value of a parameter, or with a result (`name` empty), as clients get
+ * it: "/nid: must be an integer". After the first problem "; " comes before it. */
+void cw_arguments_add_problem(cw_buf *out, cw_str name, const struct cw_schema_problem *problem);
 
 #endif

@@ -34,15 +34,7 @@ static void add_problem(complaint *c, cw_str name, const cw_schema_problem *prob
     size_t before = c->text.n;
     if (c->exposed == SHOWN)
         return;
-    if (c->exposed)
-        cw_buf_add(&c->text, CW_STR("; "));
-    if (name.n) {
-        cw_buf_add_char(&c->text, '/');
-        cw_json_escape_token(&c->text, name);
-    }
-    if (name.n && problem->instance_pointer.n == 0)
-        cw_buf_add(&c->text, CW_STR(": "));
-    cw_schema_problem_text(problem, &c->text);
+    cw_arguments_add_problem(&c->text, name, problem);
     if (c->exposed && c->text.n > ROOM)
         c->text.n = before;
     else

@@ -23,7 +23,7 @@ static const char outcomes[] = "ok, error, failed, asks, cancelled, invalid, una
                                "login, scopes, forbidden, too_many, wrong, clear_text, forged, "
                                "logout";
 
-/* What is wanted; NULL: everything. */
+/* The requested values; NULL: all. */
 typedef struct filter {
     const char *caller, *tool, *outcome, *kind;
     char since[CW_CLOCK_ISO_LEN + 1]; /* "": from the beginning */

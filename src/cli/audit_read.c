@@ -37,7 +37,7 @@ static void name_of(const cw_audit_reader *r, unsigned index, char out[PATH_MAX 
         snprintf(out, PATH_MAX + 16, "%s", r->path);
 }
 
-/* Where the open file stands now; false: it is gone. */
+/* Find the current position of the open file in the chain; false: it was removed. */
 static bool find_place(const cw_audit_reader *r, unsigned *ret)
 {
     char name[PATH_MAX + 16];
@@ -75,7 +75,7 @@ static bool adopt(cw_audit_reader *r, int fd)
     r->fd = fd;
     r->dev = st.st_dev;
     r->ino = st.st_ino;
-    /* What was left unfinished in the file before is no beginning of a line of this one. */
+    /* An unfinished line of the previous file does not continue in this one. */
     if (r->text.n > r->at)
         r->n_damaged++;
     r->is_skipping = false;
@@ -148,7 +148,7 @@ static bool take_line(cw_audit_reader *r, cw_str *ret)
     return false;
 }
 
-/* Where the open file stands, once nobody is moving it any more; false: it is gone. */
+/* The same, after a running rotation has ended. */
 static bool find_settled(const cw_audit_reader *r, unsigned *ret)
 {
     for (int i = 0; i < MOVE_TRIES; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* audit_read.h - the lines of an audit and of the older files behind it, oldest first.
  *
- * Files are told apart by what they are, not by their names: while they are read, a
- * server may rotate them. Whoever has read one to its end looks for the place that it
- * has in the chain now, and goes on with the next younger one.
+ * Files are identified by device and inode, not by name, because a server may rotate them
+ * meanwhile. At the end of a file the reader finds its current position in the chain and
+ * continues with the next younger file.
  *
  *     audit.2 ─► audit.1 ─► audit ─► (follow: wait for more)
  *
@@ -36,7 +36,7 @@ void cw_audit_reader_done(cw_audit_reader *r);
 /* The next line, without its line break. CW_OK; CW_DONE: there are no more for now (ask again to
  * follow); CW_IO, CW_NOMEM. The line lives until the next call. */
 CW_MUST_USE cw_code cw_audit_reader_next(cw_audit_reader *r, cw_str *ret, cw_err *err);
-/* What stands behind the last line break: a line that was not finished. */
+/* The text after the last line break: an unfinished line. */
 cw_str cw_audit_reader_rest(const cw_audit_reader *r);
 
 #endif

@@ -346,7 +346,7 @@ static cw_code start(service *sv, cw_err *err)
     return CW_OK;
 }
 
-/* Whoever opens a server to others without TLS learns why their passwords are refused. */
+/* Warn the operator that passwords are rejected on a public listener without TLS. */
 static void warn_clear_text(const service *sv, const cw_listener *l)
 {
     char address[CW_ADDRESS_TEXT];
@@ -379,7 +379,7 @@ static void warn_open(const service *sv, const cw_listener *l)
            CW_KN("permissions", cw_caller_n_permissions(sv->app.anonymous)));
 }
 
-/* Without a configuration the only listener is on loopback, unless somebody wanted another. */
+/* Without a configuration the only listener is on loopback, unless --listen names another. */
 static void log_exposure(const service *sv, const cw_listener *l)
 {
     char address[CW_ADDRESS_TEXT];
@@ -431,7 +431,8 @@ static int run_prepared(service *sv)
 static int run(service *sv)
 {
     cw_err err = {0};
-    /* It watches workers too while plugins are loaded, and their numbers are everybody's. */
+    /* The main loop watches workers too while plugins are loaded; descriptors are numbered per
+     * process. */
     int max_fd = (int)(sv->config->limits.connections + CW_SERVER_SPARE_FDS);
     cw_code rc = cw_loop_init(&sv->main_loop, max_fd, &err);
     if (rc)

@@ -20,7 +20,7 @@
 /* For this long messages wait for sources, so that the first list is whole. `initialize` too: its
  * answer, which clients ask for once, says whether there are prompts and resources. */
 #define SETTLE_MS 3000u
-/* What the calls of a file may take beyond their own time limits. */
+/* Time for the calls of a file beyond their own timeouts. */
 #define FILE_SPARE_MS 1000u
 
 typedef struct program {
@@ -225,7 +225,7 @@ static cw_code open_backend(program *p, cw_err *err)
     return CW_OK;
 }
 
-/* What was asked for by name must be there. */
+/* An account, token or plugin that was named must exist. */
 static cw_code check_ready(const program *p, cw_err *err)
 {
     if (p->is_over)

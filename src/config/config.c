@@ -133,7 +133,7 @@ void cw_config_unref(cw_config *config)
     if (!config)
         return;
     loaded *l = CW_CONTAINER(config, loaded, config);
-    /* Whoever drops the last reference must see all that others did with theirs. */
+    /* The thread that drops the last reference must see all writes of the others. */
     if (atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) != 1)
         return;
     cw_arena_done(&l->arena);

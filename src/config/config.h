@@ -33,7 +33,7 @@
 
 #define CW_CONFIG_MAX_PROBLEMS 20u
 
-/* Where to listen. Exactly one of `host` and `unix_path` is not empty. */
+/* An address to listen on. Exactly one of `host` and `unix_path` is not empty. */
 typedef struct cw_config_address {
     cw_str text;      /* "127.0.0.1:8080", "[::1]:80" or "unix:/absolute/path" */
     cw_str host;      /* an IPv4 or IPv6 address without brackets, or a name */
@@ -72,8 +72,8 @@ typedef struct cw_config_levels {
     cw_str text; /* "net=debug,access=off", as cw_log_opts takes it; empty when there are none */
 } cw_config_levels;
 
-/* A role and what it may do; "anonymous" is everybody who has not said who they are,
- * "authenticated" everybody who has. */
+/* A role and its permissions; "anonymous" applies to callers without a login, "authenticated" to
+ * those with one. */
 typedef struct cw_config_role {
     cw_str name;
     cw_config_strings permissions;
@@ -120,7 +120,7 @@ typedef enum cw_config_names {
     CW_CONFIG_NAMES_STRICT, /* [A-Za-z0-9_-]{1,64}: catalogue/alias.h */
 } cw_config_names;
 
-/* What some MCP clients need. */
+/* Settings for MCP clients with a given name. */
 typedef struct cw_config_client {
     cw_str name; /* what they call themselves; '*' stands for any text */
     cw_config_names names;
@@ -243,7 +243,7 @@ typedef struct cw_config {
     } schema;
 
     struct {
-        cw_str path; /* database of accounts; empty: nobody can log in */
+        cw_str path; /* database of accounts; empty: logins are off */
     } store;
 
     struct {
@@ -251,7 +251,7 @@ typedef struct cw_config {
         cw_config_scopes scopes;     /* known besides our own (access/scopes.h) */
         uint32_t password_length;    /* characters of a new one, at least */
         bool authenticated_only_own; /* "authenticated" does not inherit from "anonymous" */
-        bool shows_all_scopes;       /* in the metadata: also of tools that not everybody sees */
+        bool shows_all_scopes;       /* in the metadata: also of tools that not every caller sees */
         cw_config_issuers issuers;
         struct {
             bool enabled; /* browsers may have sessions; needs a store */
@@ -316,7 +316,7 @@ typedef struct cw_config_problems {
 void cw_config_problems_init(cw_config_problems *problems);
 void cw_config_problems_done(cw_config_problems *problems);
 
-/* What a configuration is made of. All zero: the defaults alone. */
+/* The input of a configuration. All zero: the defaults alone. */
 typedef struct cw_config_source {
     const char *path;          /* NULL: no file */
     cw_str text;               /* without a file: YAML in its place, with absolute paths */

@@ -24,7 +24,7 @@ typedef struct cw_config_pairs {
     size_t n;
 } cw_config_pairs;
 
-/* What the operator says about one parameter of a method. JSON values are kept as text. */
+/* Settings of one parameter of a method. JSON values are kept as text. */
 typedef struct cw_config_param {
     cw_str name;          /* in the service; a position ("0") where params have no names */
     cw_str rename;        /* here; empty: the same */
@@ -48,8 +48,8 @@ typedef enum cw_config_auth {
     CW_CONFIG_AUTH_REQUIRED,
 } cw_config_auth;
 
-/* What the operator says about one method of a remote source, or about all that a pattern fits. The
- * first entry that fits a method counts; an entry without wildcards goes before all with. */
+/* Settings of one method of a remote source, or of all that match a pattern. The first matching
+ * entry applies; an entry without wildcards has precedence. */
 typedef struct cw_config_overlay {
     cw_str method; /* its id there; '*' any text, '?' any character */
     cw_str name;   /* its id here; empty: the source's prefix and its id there */
@@ -95,7 +95,7 @@ typedef struct cw_config_remote {
     cw_str name;   /* unique, [a-z0-9_-]+ */
     cw_str preset; /* a kind of service that is known; empty: none */
 
-    /* Where it is: exactly one of `url` and `command` is set.
+    /* The address: exactly one of `url` and `command` is set.
      *   http://HOST:PORT/PATH  https://…  unix:SOCKET:/PATH      HTTP
      *   tcp://HOST:PORT  unix:SOCKET                             a stream
      *   ws://HOST:PORT/PATH  wss://…                             WebSocket */
@@ -144,7 +144,7 @@ typedef struct cw_config_remote {
         cw_str scope, audience;
     } oauth;
 
-    /* What it offers. */
+    /* Its methods. */
     cw_str describe; /* how it is asked; "auto" tries one after another */
     cw_str openrpc;  /* file with its description: OpenRPC or a manifest; empty: ask it */
     cw_str overlay;  /* file with more `methods`, as `causeway import` writes it */

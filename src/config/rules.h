@@ -12,8 +12,8 @@
  * key that has to change. */
 CW_MUST_USE cw_code cw_rules_check(cw_checker *c, const cw_config *config);
 
-/* Of it: the rules of `sources`, and those of the methods that stand under `source`, whose value in
- * the file is `v`. */
+/* Parts of it: the rules of `sources`, and those of the methods of `source`, whose value in the file
+ * is `v`. */
 CW_MUST_USE cw_code cw_rules_check_sources(cw_checker *c, const cw_config_remotes *sources);
 CW_MUST_USE cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
                                            const cw_place *source, const cw_json *v);

@@ -88,7 +88,7 @@ cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
     return rc;
 }
 
-/* Where it is. */
+/* The address. */
 static cw_code check_protocol(cw_checker *c, const entry *e)
 {
     const cw_config_remote *s = e->source;
@@ -113,7 +113,7 @@ static cw_code check_protocol(cw_checker *c, const entry *e)
     return CW_OK;
 }
 
-/* What the client says itself, and what would contradict it. */
+/* Header fields that the client itself sends, or that would contradict them. */
 static cw_code check_headers(cw_checker *c, const entry *e)
 {
     static const char *const ours[] = {"Host",
@@ -141,7 +141,7 @@ static cw_code check_headers(cw_checker *c, const entry *e)
     return CW_OK;
 }
 
-/* Who we are there. */
+/* The credentials. */
 static cw_code check_credentials(cw_checker *c, const entry *e)
 {
     const cw_config_remote *s = e->source;

@@ -99,7 +99,7 @@ static void show_list(cw_buf *out, const cw_json *v, unsigned depth, bool is_beg
     }
 }
 
-/* What follows "key:" or "-". */
+/* The value after "key:" or "-". */
 static void show_value(cw_buf *out, const cw_json *v, unsigned depth)
 {
     bool is_list = cw_json_is(v, CW_JSON_ARRAY);

@@ -64,7 +64,7 @@ static bool is_below(const cw_json *base, const cw_json *v)
     return base && v >= base && v < base + base->n;
 }
 
-/* Where a value is, in words; NULL when out of memory. */
+/* The path of a value as text; NULL without memory. */
 static const char *describe_place(cw_call *call, const cw_json *v)
 {
     const cw_json *answers = cw_json_get(call->root, CW_STR("answers"));
@@ -115,7 +115,7 @@ static const cw_json *find(const cw_json *v, cw_str path)
     return path.p[0] == '/' ? cw_json_pointer(v, path) : cw_json_get(v, path);
 }
 
-/* What the method declares for a parameter that was left out, or NULL. */
+/* The declared default of a parameter that was omitted, or NULL. */
 static const cw_json *find_default(const cw_hosted_method *method, cw_str path)
 {
     cw_str rest = path;

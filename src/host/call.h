@@ -2,9 +2,9 @@
 /* call.h - one call of a method, from its arguments to the frame that answers it.
  *
  * The functions of causeway/plugin.h work on this struct: args.c reads arguments,
- * result.c writes the answer straight into the wire's `out`, report.c sends what
- * cannot wait for it. Of causeway/mcp.h, content.c collects blocks in the wire's
- * `content`, ask.c questions, complete.c runs a completion instead of the method.
+ * result.c writes the answer into the wire's `out`, report.c sends reports before it.
+ * For causeway/mcp.h, content.c collects blocks in the wire's `content`, ask.c collects
+ * questions, and complete.c runs a completion instead of the method.
  *
  *     out  … [head {"jsonrpc":"2.0","id":7,"result":  value being written
  *             ^start                                ^value

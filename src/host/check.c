@@ -207,7 +207,7 @@ static const cw_plugin_tool *find_tool(const cw_check_place *at, const functions
     return found ? found->decl : NULL;
 }
 
-/* What is said of the arguments together must not say what the params say. */
+/* The schema of all arguments must not repeat keywords that follow from the params. */
 static void check_input(const cw_check_place *at, cw_hosted_method *m)
 {
     static const char *const taken[] = {"type", "properties", "required"};

@@ -8,7 +8,7 @@
 
 #include "host/hosted.h"
 
-/* Where a problem is: "articles: method 'a.b': ". */
+/* The place of a problem: "articles: method 'a.b': ". */
 typedef struct cw_check_place {
     cw_hosted *h;
     const char *plugin;

@@ -29,7 +29,7 @@ static cw_buf *open_block(cw_call *call, const char *type)
     return b;
 }
 
-/* An address is wrong. One that is missing because it did not fit is nobody's mistake. */
+/* An address is wrong. One that is missing for lack of memory is not an error of the plugin. */
 static void complain(cw_call *call, const char *what)
 {
     if (call->wire->content.code != CW_LIMIT)

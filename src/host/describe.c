@@ -125,7 +125,7 @@ static void add_prompt(cw_json_writer *w, const cw_hosted_method *m)
     cw_json_close(w);
 }
 
-/* What a tool says about it is in its mark. */
+/* The description of a tool is in its mark. */
 static void add_access(cw_json_writer *w, const cw_hosted_method *m)
 {
     cw_json_add_key(w, CW_STR("x-access"));
@@ -206,7 +206,7 @@ cw_code cw_hosted_describe(const cw_hosted *h, cw_json_style style, cw_buf *out)
     cw_json_open_array(&w);
     for (size_t i = 0; i < h->n; i++) {
         const cw_hosted_method *m = &h->methods[i];
-        /* Of two with one id, one is enough. */
+        /* Two methods with the same id: describe one. */
         bool has_name = m->id.n > 0 && cw_utf8_is_valid(m->id) && cw_hosted_find(h, m->id) == m;
         if (has_name || !h->problems.n)
             add_method(&w, m);

@@ -72,7 +72,7 @@ CW_INLINE bool cw_hosted_is_template(const cw_hosted_method *m)
     return m->resource && m->resource->mark.kind == CW_MARK_TEMPLATE;
 }
 
-/* Who may use a method: what a mark says about it. */
+/* The access rules of a method, from its mark. */
 typedef struct cw_hosted_auth {
     const char *const *scopes;
     const char *level;
@@ -89,11 +89,11 @@ CW_INLINE bool cw_hosted_has_auth(cw_hosted_auth a)
     return a.scopes[0] || a.level || a.description;
 }
 
-/* What is wrong with the annotations of content or of a resource, in words, or NULL. */
+/* A text that names the problem in the annotations of content or of a resource, or NULL. */
 const char *cw_annotations_problem(const cw_json *annotations);
 
-/* The OpenRPC document. Of a plugin with problems, what else can be checked: methods without a
- * problem, and the schemas of the others. CW_NOMEM, CW_LIMIT. */
+/* The OpenRPC document. For a plugin with problems, the parts that can be checked: methods without
+ * a problem, and the schemas of the others. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_hosted_describe(const cw_hosted *h, cw_json_style style, cw_buf *out);
 
 #endif

@@ -13,7 +13,7 @@ static cw_code refuse(cw_hosted *h, const char *name, const char *text)
     return h->problems.code ? h->problems.code : CW_PARAMS;
 }
 
-/* What dlerror says without the path, which nobody outside knows: "undefined symbol: x". */
+/* The text of dlerror without the internal path: "undefined symbol: x". */
 static const char *loader_text(const char *path)
 {
     const char *text = dlerror();

@@ -129,7 +129,7 @@ static bool set_number(cw_host_opts *opts, int option)
     return true;
 }
 
-/* What is left of the command line: files and params. */
+/* The rest of the command line: files and params. */
 static int take_operands(host_mode mode, cw_host_opts *opts, int n, char **args)
 {
     int wanted = mode == MODE_SERVE ? 0 : 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* report.c - what a method says while it runs: progress, log lines, announcements; and whether it
- * should go on.
+/* report.c - reports of a running method: progress, log lines, announcements; and the check for
+ * cancellation.
  *
- * Reports leave at once, ahead of the answer that is being written: whoever
- * debugs a crash wants the last line before it.
+ * Reports are sent at once, before the answer that is being written, so that the last line before
+ * a crash is not lost.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static void announce(cw_call *call, const char *before, const char *text, const 
     send_side(wire);
 }
 
-/* Whether somebody hears an announcement: not on the command line. */
+/* Whether announcements have a receiver: not on the command line. */
 static bool is_heard(const cw_call *call, const char *what, const char *text)
 {
     const cw_wire *wire = call ? call->wire : home;

@@ -123,7 +123,7 @@ static void drop_data(cw_call *call)
     close_answer(call);
 }
 
-/* What is wrong with the writing of the value, in words, or NULL. */
+/* A text that names the error in writing the value, or NULL. */
 static const char *find_misuse(const cw_call *call)
 {
     if (call->misuse)
@@ -169,7 +169,7 @@ static void answer_failure(cw_call *call, cw_code rc)
     replace(call, CW_ERROR_INTERNAL, CW_STR("Internal error"), (cw_str){0});
 }
 
-/* The answer of a method that waits for the client. What it put does not count: it is run again. */
+/* The answer of a method that waits for the client. Its results are dropped, because it is run again. */
 static cw_code answer_questions(cw_call *call, cw_err *err)
 {
     cw_buf *out = &call->wire->out;
@@ -228,7 +228,7 @@ void cw_call_finish(cw_call *call)
 
 void cw_call_misuse(cw_call *call, const char *what)
 {
-    /* Without memory texts are empty and addresses missing: that is nobody's mistake. */
+    /* Without memory texts are empty and addresses missing: that is not an error of the plugin. */
     if (!call->misuse && call->wire->out.code != CW_NOMEM)
         call->misuse = what;
 }

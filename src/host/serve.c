@@ -3,9 +3,8 @@
  *
  *     read a frame -> parse into the arena -> "started" -> run -> answer -> next
  *
- * A system call is made only where somebody waits for it: an answer leaves at once
- * when nothing else is to be done, else together with the "started" of the call
- * behind it.
+ * System calls are few: an answer is sent at once if no other call waits, otherwise together
+ * with the "started" of the next call.
  */
 #include "host/serve.h"
 
@@ -150,7 +149,7 @@ static void add_problems(cw_json_writer *w, cw_str lines)
     cw_json_close(w);
 }
 
-/* What else can be checked of a plugin with mistakes, as far as a frame has room for it. */
+/* The parts of a faulty plugin that can still be checked, up to the size of a frame. */
 static void add_partial(const server *s, cw_json_writer *w)
 {
     cw_buf text;

@@ -8,7 +8,7 @@
 #include "host/serve.h"
 #include "host/validator.h"
 
-/* What a plugin prints goes to standard error, so that standard output holds our answer alone. */
+/* Output of the plugin goes to standard error, so that standard output holds only the answer. */
 static FILE *take_stdout(void)
 {
     int fd = dup(STDOUT_FILENO);
@@ -84,8 +84,8 @@ static const cw_json *make_request(const cw_host_opts *opts, cw_arena *arena)
     return NULL;
 }
 
-/* What people want to see of an answer: the error, the result, or, where there is more than a
- * result, everything but the frame. */
+/* The printed part of an answer: the error, the result, or, if it has further members, everything
+ * but the frame. */
 static void write_answer(cw_json_writer *w, const cw_json *root)
 {
     const cw_json *error = cw_json_get(root, CW_STR("error"));

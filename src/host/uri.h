@@ -10,7 +10,7 @@
 
 #include "base/template.h"
 
-/* What is wrong with an address or a template, in words, or NULL. */
+/* A text that names the error in an address or a template, or NULL. */
 const char *cw_uri_problem(cw_str uri);
 const char *cw_template_problem(cw_str text);
 

@@ -31,7 +31,7 @@
 #define CW_WIRE_SLACK 65536u          /* of `out` beyond one frame: reports, "started" */
 
 typedef struct cw_wire {
-    int fd; /* -1: nobody there (--call) */
+    int fd; /* -1: no server (--call) */
     size_t max_body;
     cw_buf in, ahead, out;
     cw_buf side;      /* a report while it is made */

@@ -64,7 +64,7 @@ static cw_code reserve_zero(builder *b)
 
 static cw_code check_meta(builder *b)
 {
-    /* What follows another dialect, or a meta-schema of its own, is checked by the scan alone. */
+    /* A part with another dialect, or a meta-schema of its own, is checked by the scan alone. */
     if (b->opts.skip_meta || b->mixed || b->custom)
         return CW_OK;
     cw_schema *s = b->s;

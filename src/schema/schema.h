@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* schema.h - compile a JSON Schema once, validate many values against it.
  *
- * Why ours: no C library knows 2020-12, and this is on the path of every call.
+ * Causeway has its own engine because no C library implements 2020-12, and every call uses it.
  * Draft-07 (draft-06 is read as such) and 2020-12, every keyword; numbers are
  * compared by their text, so no size and no fraction is rounded.
  *
@@ -22,7 +22,7 @@
  * Ownership: immutable, reference counted; keeps nothing of `doc` or of the options alive.
  *            Problems are allocated in the caller's arena and borrow from schema and instance.
  * Threads:   a compiled schema may be shared by all; a scratch belongs to one thread.
- * Limits:    cw_schema_opts. What exceeds one is CW_LIMIT: never valid, also not under `not`.
+ * Limits:    cw_schema_opts. Exceeding one is CW_LIMIT: never valid, not even under `not`.
  *            Work is counted in steps of about 10 ns (CW_SCHEMA_STEPS_PER_MS). Patterns, formats,
  *            comparisons and both evaluators are charged, so a number of steps is an amount of
  *            time, and the same input always costs the same number.
@@ -129,8 +129,8 @@ typedef struct cw_schema_explain_opts {
 } cw_schema_explain_opts;
 
 /* Find the first problems, and stop when one more than max_problems was found. The verdict is that
- * of cw_schema_validate; `ret` is filled for CW_OK and CW_PARAMS. Where a limit comes after a first
- * problem, the problems until then are reported. The memory in the arena is at most
+ * of cw_schema_validate; `ret` is filled for CW_OK and CW_PARAMS. If a limit is reached after
+ * the first problem, the problems before it are reported. The memory in the arena is at most
  * CW_SCHEMA_PROBLEM_BYTES for each problem, whatever the size of the instance. */
 CW_MUST_USE cw_code cw_schema_explain(const cw_schema *s, const cw_json *instance,
                                       const cw_schema_explain_opts *opts, cw_arena *arena,

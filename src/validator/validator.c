@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* validator.c - the module of host/validator.h: the server's own code, without a server. */
+/* validator.c - the module of host/validator.h: the checks of the server, without a server. */
 #include "host/validator.h"
 
 #include <stdio.h>
@@ -7,7 +7,6 @@
 
 #include "call/arguments.h"
 #include "catalogue/method_schemas.h"
-#include "json/write.h"
 #include "source/openrpc/openrpc.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
@@ -57,7 +56,7 @@ static cw_code fill(validator *v, const char *description, const char *method, c
         if (cw_str_is(v->methods[i].id, method))
             v->method = &v->methods[i];
     }
-    return rc || v->method ? rc : cw_fail(err, CW_NOTFOUND, "there is no method '%s'", method);
+    return rc || v->method ? rc : cw_fail(err, CW_NOTFOUND, "no method '%s'", method);
 }
 
 static void *open_validator(const char *description, const char *method, char *problem, size_t n)
@@ -76,24 +75,15 @@ static void *open_validator(const char *description, const char *method, char *p
     return NULL;
 }
 
-/* Append what is wrong with a value, as call/validate.c does. CW_OK: nothing is. */
+/* Append the problems of a value in the words of the server. CW_OK: it is valid. */
 static cw_code explain(validator *v, const cw_schema *schema, const cw_json *value, cw_str name,
                        cw_buf *out)
 {
     cw_schema_report report;
     const cw_schema_explain_opts opts = {.max_problems = SHOWN};
     cw_code rc = cw_schema_explain(schema, value, &opts, &v->arena, &report, NULL);
-    for (size_t i = 0; rc == CW_PARAMS && i < report.n; i++) {
-        if (out->n)
-            cw_buf_add(out, CW_STR("; "));
-        if (name.n) {
-            cw_buf_add_char(out, '/');
-            cw_json_escape_token(out, name);
-        }
-        if (name.n && report.problems[i].instance_pointer.n == 0)
-            cw_buf_add(out, CW_STR(": "));
-        cw_schema_problem_text(&report.problems[i], out);
-    }
+    for (size_t i = 0; rc == CW_PARAMS && i < report.n; i++)
+        cw_arguments_add_problem(out, name, &report.problems[i]);
     if (rc == CW_PARAMS && report.total > report.n)
         cw_buf_printf(out, " (and %llu more)", (unsigned long long)(report.total - report.n));
     else if (rc && rc != CW_PARAMS)

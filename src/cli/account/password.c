@@ -62,7 +62,7 @@ static void say(int fd, const char *text)
     (void)!write(fd, text, strlen(text));
 }
 
-/* Ask with the echo off. Whoever interrupts gets their echo back first. */
+/* Prompt with the echo off. A signal restores the echo before it takes effect. */
 static cw_code ask(int fd, const char *prompt, input *in, cw_err *err)
 {
     struct termios old, quiet;

@@ -68,7 +68,7 @@ static cw_code read_keys(inspection *in, cw_err *err)
     return CW_OK;
 }
 
-/* What is not given is not checked: the token's own value takes its place. */
+/* A rule without an option is not checked: the token's own value takes its place. */
 static void own_audience(inspection *in, cw_str *ret)
 {
     const cw_json *aud = cw_json_get(in->jwt.claims, CW_STR("aud"));
@@ -199,8 +199,8 @@ static cw_code judge(inspection *in, cw_str token, cw_err *err)
 
 /* ---- printing ---- */
 
-/* What a terminal would act on is an escape in JSON too. Outside strings there is nothing but
- * ASCII, and inside no control character but DEL. */
+/* Terminal control characters are escaped in JSON too. Text outside strings is ASCII, and the only
+ * control character inside them is DEL. */
 static void add_safely(cw_buf *out, cw_str json)
 {
     for (size_t i = 0; i < json.n;) {

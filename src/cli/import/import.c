@@ -94,7 +94,7 @@ cw_str cw_import_absolute(cw_import *im, const char *path)
     return whole ? cw_str_from(whole) : (cw_str){NULL, 0};
 }
 
-/* Where the overlay goes, absolute: an entry of any configuration can name it so. */
+/* The absolute path of the overlay, so that any configuration can name it. */
 static cw_code choose_output(cw_import *im, cw_err *err)
 {
     const char *path = im->output;
@@ -184,8 +184,8 @@ static int import(cw_import *im)
 
 /* ---- the command ---- */
 
-/* What follows --exec is the program with its arguments, whatever it looks like. Returns how many
- * words are ours. */
+/* The words after --exec are the program and its arguments, even if they look like options. Returns
+ * the number of words before them. */
 static int cut_command(int argc, char **argv, char ***ret, size_t *ret_n)
 {
     for (int i = 1; i < argc; i++) {

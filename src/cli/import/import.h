@@ -16,7 +16,7 @@
 #include "source/remote/discovery.h"
 
 typedef struct cw_import {
-    /* What was asked for; NULL: not said. */
+    /* Options of the command line; NULL: not given. */
     const char *target; /* URL or file */
     const char *preset, *name, *secret_file, *secret_env, *secret_as, *output;
     bool force, json;
@@ -59,7 +59,7 @@ int cw_import_report_login(const cw_import *im);
 
 /* Append the overlay: every method, none of them a tool. */
 void cw_import_write_overlay(const cw_import *im, cw_buf *out);
-/* Append `roles` of a configuration that let anybody use the tools. */
+/* Append `roles` of a configuration that allow anonymous callers to use the tools. */
 void cw_import_write_roles(cw_buf *out);
 /* Append the entry for `sources` of a configuration. */
 void cw_import_write_entry(const cw_import *im, cw_buf *out);

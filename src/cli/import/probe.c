@@ -230,7 +230,7 @@ static cw_code read_methods(cw_import *im, cw_str text, cw_buf *warnings, cw_err
     return rc ? rc : guess_all(im, root, err);
 }
 
-/* What answered is of a kind that is known: its name says more than single words. */
+/* The service matches a preset: name the preset instead of single settings. */
 static void name_preset(cw_import *im)
 {
     cw_str describer = cw_str_from(im->describer);
@@ -307,8 +307,8 @@ static bool use_place(cw_import *im, size_t i)
     return url;
 }
 
-/* The first server of a document that says where that is. Whoever reads it for use says what is
- * wrong with it: only CW_NOMEM is one here. */
+/* The first server in a document that has an address. The later, full read reports problems of the
+ * document; only CW_NOMEM is an error here. */
 static cw_code find_server(cw_import *im)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
@@ -396,7 +396,7 @@ static const attempt *attempts_for(const cw_import *im)
 
 /* ---- all attempts ---- */
 
-/* What a line says of the cause: "… cannot be reached. (Connection refused)". */
+/* The cause in a line: "… cannot be reached. (Connection refused)". */
 static cw_str cause_of(cw_str line)
 {
     const char *at = line.n ? memrchr(line.p, '(', line.n) : NULL;
@@ -457,7 +457,7 @@ static int report(const probe *t)
                           cw_preset_names());
 }
 
-/* Whether other attempts are of use. Who speaks JSON-RPC gets nothing else to read. */
+/* Whether to make further attempts. A service that speaks JSON-RPC gets no other requests. */
 static bool is_open(const probe *t)
 {
     return !t->is_found && !t->is_hopeless && !t->speaks;
@@ -475,7 +475,7 @@ static void try_each(probe *t, const attempt *a)
 
 static int try_all(probe *t)
 {
-    /* What a file says is read once: nobody is asked. */
+    /* A file is read once, and no service is contacted. */
     const attempt only[] = {{t->im->preset, NULL, 0}, {0}};
     const attempt *a = t->im->preset || t->im->is_file ? only : attempts_for(t->im);
     cw_cli_progress_start(&t->progress, &t->loop->uv, write_progress, t);

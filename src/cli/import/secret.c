@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* secret.c - how a secret is shown to a service that nothing is known of yet. Whoever is
- * there may keep what it is shown, so there is one way: what was asked for, or one guess. */
+/* secret.c - selects how a secret is sent to a service of unknown kind. The service may store every
+ * secret it receives, so the secret is sent in one way only: as requested, or one guess. */
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -15,8 +15,8 @@ bool cw_import_has_secret(const cw_import *im)
     return im->secret_env || im->secret_file;
 }
 
-/* NAME:PASSWORD is for Basic. What cannot be read is reported by whoever reads it for use; without
- * memory there is no guess, which could be wrong. */
+/* NAME:PASSWORD is for Basic. The later, full read reports an unreadable file. Without memory no
+ * guess is made, because it could be wrong. */
 static cw_code has_colon(const cw_import *im, bool *ret)
 {
     cw_code rc = CW_OK;
@@ -79,8 +79,8 @@ cw_str cw_import_secret_word(const cw_import *im)
     const cw_config_remote *preset = cw_preset_find(im->config.preset);
     cw_str usual = preset && preset->secret.as.n ? preset->secret.as : CW_STR("bearer");
     cw_str as = im->config.secret.as;
-    /* A service with the secret among its params tells what it has without: a guess that nobody
-     * minded is none that was right. */
+    /* A service that takes the secret as a param describes itself without it, so an accepted guess
+     * proves nothing. */
     bool is_unproven = !im->secret_as && cw_str_is(usual, "first");
     return is_unproven || cw_str_eq(as, usual) ? CW_STR("") : as;
 }

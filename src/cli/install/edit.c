@@ -28,7 +28,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Where a comment that begins here ends, or `at` when none does. */
+/* The end of a comment that begins at `at`, or `at` if none does. */
 static size_t skip_comment(const char *p, size_t at, size_t n)
 {
     if (at + 1 >= n || p[at] != '/')
@@ -160,7 +160,7 @@ static cw_str indent_at(const edit *e, size_t at)
     return cw_str_make(e->text.p + begin, end - begin);
 }
 
-/* What a level adds: as the first member of the root shows it. */
+/* The indentation of a level, taken from the first member of the root. */
 static cw_str unit_of(const edit *e, const cw_json *root)
 {
     const cw_json *key = root ? cw_json_first(root) : NULL;

@@ -164,7 +164,7 @@ static cw_code change(order *o, cw_err *err)
     return rc;
 }
 
-/* Where nobody else has changed anything since, the backup is put back to the byte. */
+/* If the file is unchanged since the installation, the backup is restored byte for byte. */
 static bool equals_backup(order *o)
 {
     const cw_json *ours = NULL, *kept = NULL;
@@ -371,7 +371,8 @@ static int check_account(const order *o, const cw_config *config)
     return rc ? cw_cli_failure("%s", err.msg) : -1;
 }
 
-/* What stdio would refuse is not written anywhere. Returns -1, or the exit code. */
+/* Reject options that stdio would reject, before anything is written. Returns -1, or the exit code.
+ */
 static int check_config(const order *o)
 {
     cw_config *config = NULL;

@@ -58,7 +58,7 @@ typedef struct cw_cli_option {
     const char *help;  /* a newline begins another line */
 } cw_cli_option;
 
-/* What a sub-command takes, for reading its command line and for --help. */
+/* The command line of a sub-command, for parsing and for --help. */
 typedef struct cw_cli_spec {
     const char *name;             /* "serve", "config check" */
     const char *args;             /* "[FILE...]"; "" when it takes none */
@@ -79,7 +79,7 @@ typedef struct cw_cli_spec {
         "json", 0, CW_CLI_FLAG, target, NULL, "print JSON"                                         \
     }
 
-/* What is left after the options, in order: pointers into argv. */
+/* The arguments after the options, in order: pointers into argv. */
 typedef struct cw_cli_args {
     char **items;
     size_t n;

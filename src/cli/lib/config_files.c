@@ -24,7 +24,7 @@
 
 static const cw_place root = {0};
 
-/* What the checks of one configuration share. */
+/* State of the checks of one configuration. */
 typedef struct checking {
     const char *file;
     const cw_config *config;

@@ -21,8 +21,8 @@ CW_MUST_USE cw_code cw_cli_check_files(const char *file, const cw_config *config
 /* tls.certificate and tls.key. */
 CW_MUST_USE cw_code cw_cli_check_tls(const char *file, const cw_config *config,
                                      cw_config_problems *problems);
-/* What is allowed and deserves a second look: rights of anonymous callers on an address that other
- * machines reach. */
+/* Warn about risky but valid settings: permissions of anonymous callers on an address that other
+ * machines can reach. */
 CW_MUST_USE cw_code cw_cli_check_exposure(const char *file, const cw_config *config,
                                           cw_config_problems *warnings);
 

@@ -12,7 +12,7 @@
 
 #define SCRATCH_MAX ((size_t)256 << 20)
 
-/* What the checks of one entry share. */
+/* State of the checks of one entry. */
 typedef struct checking {
     const char *file; /* that the place is in: the configuration, or an overlay */
     const cw_config *config;

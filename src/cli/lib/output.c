@@ -118,7 +118,7 @@ int cw_cli_print(cw_str text)
     if (fwrite(text.p, 1, text.n, stdout) == text.n && fflush(stdout) == 0)
         return CW_EXIT_OK;
     int errnum = errno;
-    /* What could not be written must not be tried again, and fail unseen, at exit. */
+    /* Without this, exit would try to write the rest again and hide the failure. */
     if (freopen("/dev/null", "w", stdout) == NULL)
         errno = errnum;
     return cw_cli_failure("cannot write to standard output: %s", strerror(errnum));

@@ -269,7 +269,7 @@ int cw_cli_plugin_check(int argc, char **argv)
     struct stat st;
     if (access(path, R_OK) != 0)
         return cw_cli_failure("%s: cannot be read", path);
-    /* Loading from a pipe would wait for somebody to write. */
+    /* Loading from a pipe would wait for a writer. */
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return cw_cli_failure("%s: not a file", path);
     cw_config *config = NULL;

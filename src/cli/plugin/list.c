@@ -82,7 +82,7 @@ static cw_code add_plugin(plugins *all, cw_str name, bool is_on, cw_err *err)
     return CW_OK;
 }
 
-/* What a server would look at: a pipe or a folder of that name is no plugin. */
+/* Whether a server would load it: a pipe or a directory with that name is no plugin. */
 static bool is_file(const char *folder, const char *file)
 {
     char path[PATH_BYTES];

@@ -16,7 +16,7 @@
 #define CW_PLUGIN_SUFFIX ".so"
 #define CW_PLUGIN_OFF_SUFFIX ".so.disabled"
 
-/* What a plugin would publish. */
+/* The methods that a plugin would publish, and its problems. */
 typedef struct cw_plugin_report {
     cw_arena arena;
     cw_str version;

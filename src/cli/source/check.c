@@ -32,7 +32,7 @@ static bool has_credentials(const cw_config_remote *c)
     return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->init_calls.n;
 }
 
-/* Of a service that has the secret among the params of a call. */
+/* Whether an error rejects the credentials, for a service that takes the secret as a param. */
 static bool says_refused(cw_str message)
 {
     static const char *const words[] = {"unauthorized",          "not authorized",
@@ -84,8 +84,7 @@ static void begin_probe(cw_source_set_item *item)
         item->all->n_loading++;
 }
 
-/* A description may be a file, or open to everybody: only a call shows whether credentials count.
- */
+/* A description may be a file, or public: only a call shows whether the credentials are accepted. */
 static void try_credentials(cw_source_set *all)
 {
     for (size_t i = 0; i < all->n; i++) {

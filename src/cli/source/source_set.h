@@ -45,7 +45,7 @@ typedef struct cw_source_set {
     size_t n;
     size_t n_loading;
     cw_loop *loop;
-    /* Of the command line. */
+    /* The command line. */
     bool json;
     size_t n_named; /* sources that are named */
     char **methods; /* other names, if the command takes them */

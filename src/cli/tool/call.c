@@ -109,7 +109,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 
 /* ---- its begin ---- */
 
-/* What the gate wants that is not there. */
+/* Report which requirement of the gate the caller does not meet. */
 static int refuse_caller(const calling *c, const cw_tools *t, const cw_entry *entry)
 {
     bool is_anonymous = cw_caller_is_anonymous(cw_view_caller(t->view));

@@ -37,7 +37,7 @@ static void add_param(cw_buf *out, const cw_param *p, size_t name_width)
     cw_buf_add_char(out, '\n');
 }
 
-/* What a caller needs besides the right to call at all. */
+/* The requirements of the method beyond the general permission to call. */
 static void add_permissions(cw_buf *out, const cw_requirements *needs)
 {
     cw_buf_add(out, CW_STR("permissions: "));

@@ -170,7 +170,7 @@ const cw_entry *cw_tools_find(const cw_tools *t, const char *name)
         entry = cw_view_find_method(t->view, text);
     if (entry)
         return entry;
-    /* Whoever may not look gets no names to choose from. */
+    /* A caller without discovery permission gets no suggestions. */
     bool may_list = cw_view_discover_verdict(t->view) == CW_VERDICT_ALLOW;
     cw_str other = may_list ? nearest(t->view, text) : CW_STR("");
     cw_excerpt(text, exposed);

@@ -31,11 +31,11 @@ typedef struct cw_tools {
  */
 int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), void *ctx);
 
-/* Whether whoever asks may list and describe, and call at all; it was reported where not. */
+/* Whether the caller may list and describe tools, and call any. A refusal has been reported. */
 bool cw_tools_may_look(const cw_tools *t);
 bool cw_tools_may_call(const cw_tools *t);
-/* The tool, or the method that may be called, of this name; or NULL: it was reported that whoever
- * asks sees none, with the nearest name that there is. */
+/* The tool, or the callable method, with this name. NULL: the caller sees none, which has been
+ * reported with the nearest name. */
 const cw_entry *cw_tools_find(const cw_tools *t, const char *name);
 
 #define CW_TOOLS_LINE 100u /* characters */

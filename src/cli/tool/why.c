@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* why: which rules let somebody call a tool, or do not. The sources are loaded and the caller is
- * read as the server would, and the gate tells what it looks at. */
+/* why: explains an access decision. Sources and caller are loaded as in the server, and the gate
+ * reports each rule that it checks. */
 #include <unistd.h>
 
 #include "access/gate.h"

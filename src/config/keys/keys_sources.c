@@ -95,7 +95,7 @@ const cw_config_remote cw_config_default_remote = {
 #define METHOD                                                                                     \
     .is_valid = cw_check_is_clean, .expected = "the name of a method such as \"user.get\"",        \
     .pattern = CW_NAMES_CLEAN_PATTERN
-/* What the words are is known to src/source alone. */
+/* src/source knows the accepted values. */
 #define WORD(example)                                                                              \
     .is_valid = cw_names_is_word, .expected = "a word such as \"" example "\"",                    \
     .pattern = CW_NAMES_WORD_PATTERN

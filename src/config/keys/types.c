@@ -247,7 +247,7 @@ void cw_choice_describe(cw_json_writer *w, const cw_choice *choices)
     cw_json_open_array(w);
     for (const cw_choice *i = choices; i->name; i++)
         cw_json_add_string(w, cw_str_from(i->name));
-    /* What looks like a number may be written as one. */
+    /* A text that looks like a number may be written as one. */
     for (const cw_choice *i = choices; i->name; i++)
         if (i->name[strspn(i->name, "0123456789.")] == '\0')
             cw_json_add_span(w, cw_str_from(i->name));

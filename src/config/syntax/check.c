@@ -7,7 +7,7 @@
 
 #include "config/syntax/quote.h"
 
-/* Of all problems together: 20 lines, each with a path and a few quoted texts. */
+/* Size of all problems together: 20 lines, each with a path and a few quoted texts. */
 #define PROBLEMS_MAX_BYTES (256u * 1024u)
 #define PROBLEM_MAX_BYTES (8u * 1024u)
 #define PATH_NAME_CHARS 64u

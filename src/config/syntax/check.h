@@ -21,7 +21,7 @@
 typedef struct cw_checker {
     const char *file;          /* as the user named it; NULL: no file */
     const cw_yaml *doc;        /* NULL: values do not come from a file */
-    const struct cw_key *root; /* where a misplaced key may belong; NULL: nobody knows */
+    const struct cw_key *root; /* where a misplaced key may belong; NULL: unknown */
     cw_arena *arena;           /* of the configuration that is being filled */
     cw_config_problems *problems;
     cw_err *err;

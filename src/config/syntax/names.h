@@ -88,7 +88,7 @@ bool cw_names_is_source(cw_str name);
 /* A component of the log: a lower-case letter, then up to 31 of [a-z0-9_-]. */
 bool cw_names_is_component(cw_str name);
 #define CW_NAMES_COMPONENT_PATTERN "^[a-z][a-z0-9_-]{0,31}$"
-/* What cw_check_is_clean takes; the other one where nothing is a value too. */
+/* The texts that cw_check_is_clean accepts; the second pattern accepts "" too. */
 #define CW_NAMES_CLEAN_PATTERN "^[^\\u0000-\\u001f\\u007f]+$"
 #define CW_NAMES_LINE_PATTERN "^[^\\u0000-\\u001f\\u007f]*$"
 #define CW_NAMES_LINE_EXPECTED "a text without control characters"

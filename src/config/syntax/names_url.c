@@ -42,7 +42,7 @@ bool cw_names_is_header(cw_str name)
     return name.n > 0 && name.n <= HEADER_MAX;
 }
 
-/* What may stand in the path and query of a URL as it is. */
+/* The characters that need no escape in the path and query of a URL. */
 static bool is_target(cw_str path)
 {
     for (size_t i = 0; i < path.n; i++) {

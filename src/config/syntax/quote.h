@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* quote.h - text from a file as a double-quoted string that is safe to show.
  *
- * The result reads back as the same text in YAML and in JSON. What a terminal
- * or an editor would act on or hide (C0, DEL, C1, zero-width and bidirectional
- * controls, line separators, byte order marks) is written as \uXXXX, and so is
- * a byte that is not UTF-8, as U+FFFD.
+ * The result reads back as the same text in YAML and in JSON. Characters
+ * that a terminal or an editor would interpret or hide (C0, DEL, C1, zero-width and bidirectional
+ * controls, line separators, byte order marks) are written as \uXXXX; a byte that is
+ * not UTF-8 is written as U+FFFD.
  *
  * Threads: no state.
  */

@@ -47,7 +47,7 @@ typedef struct cw_yaml {
 CW_MUST_USE cw_code cw_yaml_read(cw_str text, cw_arena *arena, cw_yaml *ret, cw_yaml_pos *ret_pos,
                                  cw_err *err);
 
-/* Where a key or value of this document begins. */
+/* The position at which a key or value of this document begins. */
 cw_yaml_pos cw_yaml_locate(const cw_yaml *doc, const cw_json *v);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* dialect.c - which rules a resource follows: by its $schema, and by the $vocabulary of a
- * meta-schema that somebody registered. */
+/* dialect.c - selects the dialect of a resource: by its $schema, and by the $vocabulary of a
+ * registered meta-schema. */
 #include "schema/model/model.h"
 #include "schema/model/uri.h"
 

@@ -12,6 +12,7 @@ static void put(builder *b, const void *op, size_t bytes);
 static uint32_t here(const builder *b);
 static uint32_t add_const(builder *b, const cw_json *v);
 static bool count_bounds(const facts *f, kw_id min, kw_id max, op_count *op);
+static uint32_t skip_references(const cw_schema *s, uint32_t index);
 static target target_of(builder *b, uint32_t sub_index, const cw_json *value);
 
 /* ==== merging ==== */
@@ -52,7 +53,7 @@ static bool is_table(const cw_schema *s, const facts *whole, uint32_t resource_i
     uint64_t table = KW_BIT(KW_PROPERTIES) | KW_BIT(KW_REQUIRED);
     if ((ret->has & ~(table | KW_BIT(KW_TYPE))) || !(ret->has & table))
         return false;
-    /* Where the part refuses other types, the whole must have done so. */
+    /* If the part rejects other types, the whole must have rejected them already. */
     uint32_t object = TYPE_BIT(CW_JSON_OBJECT);
     if ((ret->has & KW_BIT(KW_TYPE)) && (whole->types != object || !(ret->types & object)))
         return false;
@@ -64,7 +65,7 @@ static void try_part(builder *b, uint32_t index, const facts *f, const cw_json *
 {
     const cw_schema *s = b->s;
     uint32_t direct = cw_schema_link(s, &s->subs[index], value);
-    uint32_t part = cw_schema_skip_references(s, direct);
+    uint32_t part = skip_references(s, direct);
     CW_UNINIT facts own;
     if (b->n_merged == CW_COUNT(b->merged) || part == index ||
         !is_table(s, f, s->subs[index].resource, part, &own))
@@ -97,7 +98,7 @@ static void choose_merged(builder *b, uint32_t index, const facts *f)
 
 static bool is_merged(const builder *b, uint32_t sub_index)
 {
-    uint32_t part = cw_schema_skip_references(b->s, sub_index);
+    uint32_t part = skip_references(b->s, sub_index);
     for (uint32_t i = 0; i < b->n_merged; i++) {
         if (b->merged[i] == part)
             return true;
@@ -434,7 +435,9 @@ static uint32_t node_of(builder *b, uint32_t index)
     return at;
 }
 
-uint32_t cw_schema_skip_references(const cw_schema *s, uint32_t index)
+/* The subschema behind subschemas that are only references. With a dynamic scope none is skipped,
+ * because evaluation passes through each of them. */
+static uint32_t skip_references(const cw_schema *s, uint32_t index)
 {
     for (;;) {
         const sub *at = &s->subs[index];
@@ -479,7 +482,7 @@ static target make_target(builder *b, uint32_t index)
 
 static target node_target(builder *b, uint32_t index)
 {
-    index = cw_schema_skip_references(b->s, index);
+    index = skip_references(b->s, index);
     const sub *at = &b->s->subs[index];
     uint32_t types = at->types & ~TARGET_KNOWN;
     if (at->types)
@@ -736,7 +739,7 @@ static void emit_general(builder *b, uint32_t index, const facts *f)
         emit_call(b, OP_NOT, target_of(b, index, f->key[KW_NOT] + 1));
 }
 
-/* What comes last: keywords that ask what all others have looked at. */
+/* Keywords that depend on what all others have evaluated come last. */
 static void emit_unevaluated(builder *b, uint32_t index, const facts *f, cw_json_type type, node *n)
 {
     kw_id id = type == CW_JSON_ARRAY ? KW_UNEVALUATED_ITEMS : KW_UNEVALUATED_PROPERTIES;
@@ -850,7 +853,7 @@ cw_code cw_schema_emit(builder *b)
     cw_buf_add_bytes(&s->code, &zero, sizeof zero);
     /* Constant 0 is none. */
     add_const(b, NULL);
-    s->entry = node_of(b, cw_schema_skip_references(s, s->root));
+    s->entry = node_of(b, skip_references(s, s->root));
     while (b->n_work > 0 && !s->code.code)
         emit_node(b, b->work[--b->n_work]);
     if (s->code.code == CW_LIMIT)

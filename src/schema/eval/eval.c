@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* eval.c - the program's evaluator: yes or no, nothing else.
+/* eval.c - runs the compiled program: returns valid or not, without reasons.
  *
- * It exists twice, from one text: plain, and full. Only the full one carries what
- * unevaluated keywords and $dynamicRef need: marks on the members that something
- * has looked at, and the resources that evaluation is inside of. Marks are a bit
- * per member; a branch that may fail has marks of its own, which are added to those
- * around it when it holds.
+ * The evaluator exists twice, from one text: plain, and full. Only the full one keeps the state
+ * that unevaluated keywords and $dynamicRef need: marks on evaluated members, and the resources
+ * around the current schema. Marks are a bit per member. A branch that may fail has marks of its
+ * own; they are added to the outer ones if the branch is valid.
  *
- * A limit is neither yes nor no. It sets run.stop and returns false, and whoever
- * turns a false into something else (not, anyOf, if, ...) looks at run.stop first.
+ * A limit is neither valid nor invalid. It sets run.stop and returns false. An operation that
+ * inverts or ignores a false (not, anyOf, if, ...) checks run.stop first.
  *
- * Every operation is a function of its own: what recursion needs on the stack, and
- * what a call saves and restores, stays small.
+ * Every operation is a function of its own, which keeps the stack of a recursion small.
  */
 #include "schema/model/program.h"
 
@@ -627,7 +625,7 @@ CW_INLINE bool any_ok(run *r, const op_list *op, const cw_json *v, marks *seen, 
         return false;
     for (uint32_t i = 0; i < op->n; i++) {
         if (branch(r, t[i], v, seen, sc, full)) {
-            /* Where marks count, the other branches have theirs to add. */
+            /* If marks are needed, the other branches must run too. */
             if (!full || !seen)
                 return true;
             any = true;
@@ -827,7 +825,7 @@ static bool eval_plain(run *r, uint32_t at, const cw_json *v)
     return ok;
 }
 
-/* A node that asks what has been looked at: marks of its own, also when nobody around it asks. */
+/* A node that needs marks gets its own, even if no outer node needs them. */
 CW_NOINLINE static bool eval_marking(run *r, uint32_t list, const cw_json *v, marks *seen,
                                      const scope *sc)
 {

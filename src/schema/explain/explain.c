@@ -939,7 +939,7 @@ cw_code cw_schema_explain(const cw_schema *s, const cw_json *instance,
     cw_schema_scratch_done(&w.scratch);
     if (left)
         *left -= most - w.steps;
-    /* What was found before a limit is wrong all the same. */
+    /* Problems found before a limit stay valid. */
     if (w.stop == CW_LIMIT && w.total > 0)
         w.stop = CW_OK;
     if (w.stop)

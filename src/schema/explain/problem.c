@@ -81,7 +81,7 @@ static cw_str pointer_of(walk *w, const cw_json *root, const cw_json *at)
     return keep(w, &b);
 }
 
-/* Where the problem belongs in the list, which is full when that is at its end. */
+/* The index of the problem in the sorted list; the end if the list is full. */
 static size_t position(const walk *w, const cw_json *v)
 {
     size_t i = w->n;

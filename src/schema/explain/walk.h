@@ -14,7 +14,7 @@ typedef struct frame {
     int64_t index;       /* or -1 */
 } frame;
 
-/* Members or items that something has looked at: a bit each. NULL: nobody asks. */
+/* Evaluated members or items: a bit each. NULL: not needed. */
 typedef struct marks {
     uint64_t *bits;
     uint32_t words;
@@ -38,7 +38,7 @@ typedef struct walk {
     uint64_t order;
 } walk;
 
-/* Where a keyword is being evaluated. */
+/* The place at which a keyword is evaluated. */
 typedef struct site {
     uint32_t sub;
     const cw_json *key; /* of the keyword; NULL for a false schema */

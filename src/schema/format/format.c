@@ -272,7 +272,7 @@ static bool is_bidi_label(cw_str label, bool *ret_rtl)
     return !rtl || !mixes_digits(label);
 }
 
-/* What libidn2 says of a label that is not plain ASCII. An A-label is decoded and must be what its
+/* Check a label that is not plain ASCII with libidn2. An A-label is decoded and must be what its
  * U-label encodes to. *ret_rtl tells whether it makes the name a bidirectional one. */
 static bool is_idn_label(cw_str label, int flags, bool *ret_rtl)
 {
@@ -576,7 +576,7 @@ static size_t scheme_length(cw_str s)
     return n < s.n && s.p[n] == ':' ? n : 0;
 }
 
-/* What is left after scheme, query and fragment were taken off: authority and path. */
+/* The part between scheme and query: authority and path. */
 static bool is_hierarchy(cw_str s, bool has_scheme, rules r)
 {
     if (cw_str_starts(s, CW_STR("//"))) {
@@ -747,7 +747,7 @@ static bool is_relative_json_pointer(cw_str s)
     return cw_str_eq(rest, CW_STR("#")) || is_json_pointer(rest);
 }
 
-/* What a check costs. */
+/* The cost of a check in steps. */
 typedef enum cost {
     COST_BYTES, /* one pass over the text */
     COST_NAMES, /* and libidn2 for labels that are not plain ASCII */

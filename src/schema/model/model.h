@@ -107,7 +107,7 @@ typedef struct builder {
     uint32_t n_merged;
     uint32_t looked; /* slots of tables that names were compared with */
     bool mixed;      /* more than one dialect in one document */
-    bool custom;     /* a meta-schema of somebody's own */
+    bool custom;     /* a registered meta-schema */
     uint32_t meta_depth;
     cw_err *err;
 } builder;

@@ -208,7 +208,7 @@ typedef struct pattern_target {
 
 #define WORDS(type) ((uint32_t)(sizeof(type) / sizeof(uint32_t)))
 
-/* What a subschema says, for the code generator. */
+/* The keywords of a subschema, for the code generator. */
 #define KW_BIT(id) (UINT64_C(1) << (id))
 typedef struct facts {
     uint64_t has; /* KW_BITs that count */
@@ -242,9 +242,5 @@ void cw_schema_gather(const cw_schema *s, const sub *at, facts *f);
 bool cw_schema_only_types(const facts *f);
 /* The one type that a schema without other schemas inside allows; else CW_JSON_END. */
 cw_json_type cw_schema_leaf_type(const facts *f);
-
-/* The sub behind subs that are nothing but references. Where dynamic scope counts, each of them is
- * a place that evaluation has been to, and none is skipped. */
-uint32_t cw_schema_skip_references(const cw_schema *s, uint32_t index);
 
 #endif

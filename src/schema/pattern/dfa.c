@@ -13,8 +13,8 @@
  * Code points fall into classes that no set tells apart; ASCII has a table of its
  * own, the rest is searched in the list of intervals.
  *
- * Anchors may stand at the ends of the alternatives only. What does not fit (look
- * around, back references, \b, properties, more positions or states) is for PCRE2.
+ * Anchors may stand at the ends of the alternatives only. PCRE2 handles the rest: look
+ * around, back references, \b, properties, more positions or states.
  */
 #include <stdlib.h>
 
@@ -50,7 +50,7 @@ typedef struct fragment {
     uint64_t first, last;
 } fragment;
 
-/* What is known while the table is built. Large: on the heap. */
+/* State while the table is built. It is large, so it is on the heap. */
 typedef struct builder {
     unsigned n_positions;
     const cw_set *sets[MAX_POSITIONS];

@@ -9,7 +9,7 @@
  * A match has three outcomes: a limit is never "no match", because under `not`
  * that would turn into "valid".
  *
- * Ownership: a compiled pattern is freed by whoever compiled it.
+ * Ownership: the caller frees a compiled pattern.
  * Threads:   a compiled pattern is immutable and may be shared; matching uses scratch space of the
  *            thread.
  * Limits:    CW_PATTERN_MAX bytes of pattern, CW_PATTERN_SUBJECT bytes of text that reach PCRE2,

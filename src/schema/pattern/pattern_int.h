@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pattern_int.h - what the files of the patterns share; nobody else includes it.
+/* pattern_int.h - the tree of a pattern, shared by the files of this folder only.
  *
  *     parse.c  ECMA-262 text to a tree: terms, groups, quantifiers
  *     charclass.c  escapes and [classes] of it: sets of code points

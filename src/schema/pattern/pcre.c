@@ -104,7 +104,7 @@ static void write_callout(cw_buf *out)
         cw_buf_add(out, CW_STR(COUNTED));
 }
 
-/* What is repeated. PCRE2 runs over a class that is not in a group, without a call per character.
+/* The repeated term. PCRE2 runs over a class that is not in a group, without a call per character.
  */
 static cw_code write_repeated(cw_buf *out, const cw_node *node, cw_err *err)
 {
@@ -261,7 +261,7 @@ void cw_pcre_free(cw_pcre *pcre)
 
 /* ---- matching ---- */
 
-/* What a thread needs to match, made when it first does and freed when it ends. */
+/* Match data of a thread, created at its first match and freed when it ends. */
 typedef struct scratch {
     pcre2_match_data *data;
     pcre2_match_context *context;

@@ -37,7 +37,7 @@ static bool fail_at(inliner *p, const cw_json *at, const char *what)
     return false;
 }
 
-/* Where a sub's reference leads; 0 when it has none. */
+/* The target of a subschema's reference; 0 if it has none. */
 static uint32_t reference_of(inliner *p, const sub *at)
 {
     for (uint32_t i = 0; i < at->count; i++) {
@@ -65,7 +65,7 @@ static bool is_identifier(cw_str name)
     return false;
 }
 
-/* What stands below a keyword: schemas, or lists and maps of them. */
+/* The value of a keyword: a schema, or a list or map of them. */
 static void write_below(inliner *p, const sub *owner, const cw_json *v, const open_sub *up)
 {
     uint32_t known = 0;
