@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* plugin_int.h - what the files of a plugin share.
  *
- *     plugin.c          the source: start, cancel, sweep
- *     scheduler.c     one loop's part: which worker runs what
- *     events.c   what workers report, and what their death means
+ *     plugin.c   the source; its schedulers, one per loop; what workers report
  *     frames.c   requests and answers as bytes
  *     worker.c   one host process with its socket
  *     breaker.c  when to refuse
@@ -199,13 +197,6 @@ struct cw_plugin_scheduler {
     bool closing, gone;
     cw_plugin_stat stats[];
 };
-
-/* Send the call to a worker, or queue it. Never calls a sink. */
-CW_MUST_USE cw_code cw_plugin_scheduler_start(cw_plugin_scheduler *part, cw_source_call *call,
-                                              cw_fault *fault, cw_err *err);
-void cw_plugin_scheduler_cancel(cw_plugin_scheduler *part, cw_plugin_op *op);
-/* Close; with `now` calls are dropped, else there are none. */
-void cw_plugin_scheduler_close(cw_plugin_scheduler *part, bool now);
 
 /* ---- frames ---- */
 

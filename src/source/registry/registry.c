@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* registry.c - the list of all sources: what should run, and making it so. */
+/* registry.c - the list of all sources: what should run, the plugin folder, and the snapshots.
+ *
+ * An event of the plugin folder says only that something changed. The whole folder is read a little
+ * later, so that a file that is being written is mostly read when it is complete. If it was not, the
+ * load fails, the older version stays, and the next write causes another look.
+ */
 #include "source/registry/registry.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -10,6 +18,204 @@
 #include "catalogue/method_errors.h"
 #include "config/overlay.h"
 #include "source/registry/registry_int.h"
+
+#define CALM_MS 200u /* without events, before a look */
+#define CALM_MAX_MS 400u
+#define POLL_MS 2000u
+#define PATH_MAX_BYTES 4096u
+#define SUFFIX CW_STR(".so")
+
+static cw_registry_item *add_item(cw_sources *s, cw_str name, const char *path);
+static void drop_item(cw_sources *s, cw_registry_item *item);
+
+static const char *folder_of(const cw_sources *s)
+{
+    return s->config->plugins.folder.p;
+}
+
+/* ---- what lies there ---- */
+
+/* The plugin's name of a file's name; empty: no plugin. A name that begins with a dot is somebody's
+ * temporary file. */
+static cw_str plugin_name(const char *file)
+{
+    cw_str name = cw_str_from(file);
+    if (!cw_str_ends(name, SUFFIX) || file[0] == '.')
+        return CW_STR("");
+    return cw_str_make(file, name.n - SUFFIX.n);
+}
+
+static cw_registry_item *find_plugin(cw_sources *s, const char *path)
+{
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        if (item->path && strcmp(item->path, path) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+static cw_code scan_file(cw_sources *s, const char *file, cw_err *err)
+{
+    cw_str name = plugin_name(file);
+    if (name.n == 0 || (s->only && strcmp(file, s->only) != 0))
+        return CW_OK;
+    char path[PATH_MAX_BYTES];
+    int n = snprintf(path, sizeof path, "%s/%s", folder_of(s), file);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return CW_OK; /* no system call takes such a path */
+    cw_file_id file_id;
+    if (!cw_file_id_read(path, &file_id))
+        return CW_OK;
+    cw_registry_item *item = find_plugin(s, path);
+    if (!item)
+        item = add_item(s, name, path);
+    if (!item)
+        return cw_fail_nomem(err);
+    item->is_seen = true;
+    if (item->is_gone) {
+        item->is_gone = false;
+        item->file_id = (cw_file_id){0};
+    }
+    if (!cw_file_id_equal(&file_id, &item->file_id))
+        cw_sources_load(item);
+    return CW_OK;
+}
+
+/* Mark and load what is there. CW_DECLINED: there is no folder; another failure leaves open what
+ * is there. */
+static cw_code read_folder(cw_sources *s, cw_err *err)
+{
+    if (s->config->plugins.folder.n == 0)
+        return CW_DECLINED;
+    DIR *dir = opendir(folder_of(s));
+    if (!dir && (errno == ENOENT || errno == ENOTDIR)) {
+        cw_fail_errno(err, errno, "'%s'", folder_of(s));
+        return CW_DECLINED;
+    }
+    if (!dir)
+        return cw_fail_errno(err, errno, "'%s'", folder_of(s));
+    cw_code rc = CW_OK;
+    errno = 0;
+    for (const struct dirent *e = readdir(dir); e && !rc; e = readdir(dir)) {
+        rc = scan_file(s, e->d_name, err);
+        errno = 0;
+    }
+    if (!rc && errno)
+        rc = cw_fail_errno(err, errno, "'%s'", folder_of(s));
+    closedir(dir);
+    return rc;
+}
+
+/* True when everything there is has been looked at. */
+static bool scan(cw_sources *s, cw_err *err)
+{
+    for (cw_registry_item *item = s->items; item; item = item->next)
+        item->is_seen = false;
+    cw_code rc = read_folder(s, err);
+    if (rc && rc != CW_DECLINED)
+        return false;
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        if (item->path && !item->is_seen && !item->is_gone)
+            drop_item(s, item);
+    }
+    return rc == CW_OK;
+}
+
+/* ---- watching ---- */
+
+static void on_retire_poll(uv_timer_t *timer);
+
+static void on_event(uv_fs_event_t *event, const char *file, int events, int status)
+{
+    (void)file;
+    (void)events;
+    (void)status;
+    cw_sources *s = event->data;
+    uint64_t now = cw_loop_now(s->opts.loop);
+    if (!s->folder.changed_at)
+        s->folder.changed_at = now;
+    uint64_t latest = s->folder.changed_at + CALM_MAX_MS;
+    uint64_t pause = latest <= now ? 0 : (latest - now < CALM_MS ? latest - now : CALM_MS);
+    uv_timer_start(&s->folder.timer, on_retire_poll, pause, 0);
+}
+
+/* The folder that is watched may have been moved away and another put in its place. */
+static bool still_watched(const cw_sources *s)
+{
+    struct stat st;
+    return s->folder.is_watched && stat(folder_of(s), &st) == 0 &&
+           st.st_dev == s->folder.watched.dev && st.st_ino == s->folder.watched.ino;
+}
+
+static bool watch(cw_sources *s, cw_err *err)
+{
+    cw_dir_watch *f = &s->folder;
+    if (still_watched(s))
+        return true;
+    uv_fs_event_stop(&f->event);
+    f->is_watched = false;
+    struct stat st;
+    if (stat(folder_of(s), &st) != 0) {
+        cw_fail_errno(err, errno, "'%s'", folder_of(s));
+        return false;
+    }
+    int rc = uv_fs_event_start(&f->event, on_event, folder_of(s), 0);
+    if (rc) {
+        cw_fail(err, CW_IO, "'%s': %s", folder_of(s), uv_strerror(rc));
+        return false;
+    }
+    f->watched = (cw_file_id){.dev = st.st_dev, .ino = st.st_ino};
+    f->is_watched = true;
+    return true;
+}
+
+/* Watch first, then look: what comes between the two is seen twice rather than never. */
+static void scan_and_watch(cw_sources *s)
+{
+    cw_dir_watch *f = &s->folder;
+    f->changed_at = 0;
+    cw_err err = {0};
+    bool watched = watch(s, &err);
+    bool looked = scan(s, &err);
+    if (watched && looked) {
+        if (f->is_reported)
+            cw_log(CW_LOG_INFO, "sources", "the plugin folder is watched");
+        f->is_reported = false;
+        return;
+    }
+    if (!f->is_reported)
+        cw_log_err(CW_LOG_WARN, "sources",
+                   watched ? "the plugin folder cannot be read; looking every 2 s"
+                           : "the plugin folder cannot be watched; looking every 2 s",
+                   &err);
+    f->is_reported = true;
+    uv_timer_start(&f->timer, on_retire_poll, POLL_MS, 0);
+}
+
+static void on_retire_poll(uv_timer_t *timer)
+{
+    cw_sources *s = timer->data;
+    scan_and_watch(s);
+    cw_sources_check_settled(s);
+}
+
+static void open_dir_watch(cw_sources *s)
+{
+    cw_err err = {0};
+    if (s->config->plugins.folder.n == 0)
+        scan(s, &err); /* drops what another configuration had */
+    else
+        scan_and_watch(s);
+}
+
+static void close_dir_watch(cw_sources *s)
+{
+    uv_fs_event_stop(&s->folder.event);
+    uv_timer_stop(&s->folder.timer);
+    s->folder.is_watched = false;
+    s->folder.is_reported = false;
+    s->folder.changed_at = 0;
+}
 
 /* Several loads that end shortly after each other give one snapshot. A large one takes long to
  * build: while others are still being loaded, most of the time is theirs. */
@@ -48,7 +254,7 @@ static bool comes_before(const cw_registry_item *a, const cw_registry_item *b)
     return strcmp(a->name, b->name) < 0;
 }
 
-cw_registry_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
+static cw_registry_item *add_item(cw_sources *s, cw_str name, const char *path)
 {
     cw_registry_item *item = calloc(1, sizeof *item);
     if (!item)
@@ -68,7 +274,7 @@ cw_registry_item *cw_sources_add(cw_sources *s, cw_str name, const char *path)
     return item;
 }
 
-void cw_sources_drop(cw_sources *s, cw_registry_item *item)
+static void drop_item(cw_sources *s, cw_registry_item *item)
 {
     cw_sources_cancel_load(item);
     cw_source_unref(item->source);
@@ -429,7 +635,7 @@ static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
         cw_registry_item *item = find_remote(s, name);
         if (item)
             continue;
-        item = cw_sources_add(s, name, NULL);
+        item = add_item(s, name, NULL);
         if (item)
             item->is_new = true;
         else
@@ -478,7 +684,7 @@ static void update_remotes(cw_sources *s)
     }
     for (cw_registry_item *item = s->items; item; item = item->next) {
         if (!item->path && !item->is_seen && !item->is_gone)
-            cw_sources_drop(s, item);
+            drop_item(s, item);
     }
 }
 
@@ -491,8 +697,8 @@ static void update_plugins(cw_sources *s, const cw_config *old)
         if (item->path)
             item->file_id = (cw_file_id){0}; /* loaded anew by the look at the folder */
     }
-    cw_dir_watch_close(s);
-    cw_dir_watch_open(s);
+    close_dir_watch(s);
+    open_dir_watch(s);
 }
 
 bool cw_sources_refresh(cw_sources *s, cw_str name)
@@ -514,8 +720,8 @@ void cw_sources_rebuild(cw_sources *s)
         if (!item->path && !item->is_gone)
             cw_sources_reload(item);
     }
-    cw_dir_watch_close(s);
-    cw_dir_watch_open(s);
+    close_dir_watch(s);
+    open_dir_watch(s);
     cw_sources_check_settled(s);
 }
 
@@ -587,7 +793,7 @@ void cw_sources_free(cw_sources *s)
     if (!s)
         return;
     s->is_closing = true;
-    cw_dir_watch_close(s);
+    close_dir_watch(s);
     while (s->items) {
         cw_registry_item *item = s->items;
         s->items = item->next;

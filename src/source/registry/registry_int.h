@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* registry_int.h - what the files of `sources` share.
  *
- *     registry.c          the list, publishing, configuration
- *     loader.c     loading one item, one load at a time, and trying again
- *     health.c   how the services are: files for people, a count for balancers
- *     plugin_folder.c   the plugin folder: looking and watching
+ *     registry.c   the list, the plugin folder, publishing, configuration
+ *     loader.c     loading one item, one load at a time; retries; the state of the services
  *
  * An item is a plugin's file or a remote service of the configuration. Its
  * `source` is what should run, its `published` what the last snapshot has; the
@@ -101,11 +99,6 @@ void cw_sources_changed(cw_sources *s);
 void cw_sources_on_reloaded(cw_sources *s);
 /* Call opts.settled when every item was tried. */
 void cw_sources_check_settled(cw_sources *s);
-/* Put a new item into its place. NULL without memory. */
-cw_registry_item *cw_sources_add(cw_sources *s, cw_str name, const char *path);
-/* It is not wanted any more; freed with the next publish. */
-void cw_sources_drop(cw_sources *s, cw_registry_item *item);
-
 /* ---- loader.c ---- */
 
 /* Load, or load once more when the load that runs has ended. */
@@ -117,19 +110,7 @@ void cw_sources_cancel_load(cw_registry_item *item);
 bool cw_file_id_read(const char *path, cw_file_id *ret);
 bool cw_file_id_equal(const cw_file_id *a, const cw_file_id *b);
 
-/* ---- health.c ---- */
-
-/* The last load of a service ended: with a problem, or without (empty). `others`: lines that are
- * shown in the place of a problem, such as methods that the service lacks. */
-void cw_sources_on_loaded(cw_registry_item *item, cw_str problem, cw_str others);
 /* Look at all of them now, and again and again. */
 void cw_sources_check_health(cw_sources *s);
-
-/* ---- plugin_folder.c ---- */
-
-/* Look now, load what is new or changed, drop what is gone, and watch from then on. */
-void cw_dir_watch_open(cw_sources *s);
-/* Stop watching (another folder, or the end). */
-void cw_dir_watch_close(cw_sources *s);
 
 #endif

@@ -1,7 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mapping.c - making a plan: what is shown and what is sent, from one overlay. */
+/* mapping.c - the map of a method's params and result: how it is made from an overlay, what is sent
+ * for the arguments of a call, and which part of a result is returned. */
+#include "source/remote/mapping.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/utf8.h"
 #include "json/write.h"
-#include "source/remote/mapping_int.h"
+
+#define CONTINUATION "continuation"
+#define HIDDEN SIZE_MAX
+
+/* One param of the service, in its order. */
+typedef struct map_entry {
+    cw_str key;           /* "name": with quotes and colon, as it is sent */
+    size_t argument;      /* index of the param that is shown for it, or HIDDEN */
+    cw_str fixed;         /* JSON that is always sent, or empty */
+    cw_str default_value; /* JSON that is sent where it is left out, or empty */
+} map_entry;
+
+struct cw_param_map {
+    const cw_protocol_opts *protocol;
+    cw_params_style style;
+    const map_entry *slots;
+    size_t n;
+    bool passes_all; /* the one argument, "params", is all of them */
+    /* Results. */
+    cw_str pointer;
+    size_t budget; /* 0: none */
+    bool continues;
+    size_t continuation; /* index of that argument, where it continues */
+};
 
 #define NEAR 3u /* edits, for "did you mean" */
 
@@ -11,7 +41,7 @@ typedef struct builder {
     cw_arena *arena;
     cw_param *exposed;
     size_t n_shown;
-    cw_param_map_entry *slots;
+    map_entry *slots;
     size_t n;
 } builder;
 
@@ -105,11 +135,11 @@ static cw_code show(builder *x, const cw_config_param *o, cw_param *p, cw_err *e
 static cw_code add_param(builder *x, const cw_param *found, cw_err *err)
 {
     const cw_config_param *o = find(&x->overlay->params, found->name);
-    cw_param_map_entry *slot = &x->slots[x->n++];
+    map_entry *slot = &x->slots[x->n++];
     cw_param p = *found;
     cw_code rc = make_key(x, found->name, &slot->key, err);
     slot->fixed = slot->default_value = CW_STR("");
-    slot->argument = CW_PARAM_MAP_HIDDEN;
+    slot->argument = HIDDEN;
     if (!rc && o && o->value.n)
         return keep(x, o->value, &slot->fixed, err);
     if (!rc && o && o->default_value.n)
@@ -172,7 +202,7 @@ static cw_code add_all(builder *x, const cw_method *m, cw_err *err)
 static cw_code add_continuation(builder *x, cw_param_map *map, cw_err *err)
 {
     map->continuation = x->n_shown;
-    cw_param p = {.name = CW_STR(CW_PARAM_MAP_CONTINUATION),
+    cw_param p = {.name = CW_STR(CONTINUATION),
                   .description = CW_STR("From the result before, for its next part; the other "
                                         "arguments stay the same"),
                   .schema = CW_STR("{\"type\":\"string\"}")};
@@ -256,4 +286,288 @@ cw_code cw_param_map_make(const cw_protocol_opts *protocol, const cw_config_over
         *ret = map;
     }
     return overlay->output.n ? keep(&x, overlay->output, &m->output, err) : CW_OK;
+}
+
+/* ---- the part of a result that counts, within its budget ---- */
+
+#define WORD "next-"
+#define CHARACTER_MAX 4u
+
+/* FNV-1a: whether it is still the same result, against nobody's will. */
+static uint64_t hash_of(cw_str text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < text.n; i++)
+        h = (h ^ (uint8_t)text.p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static bool parse_continuation(cw_str text, cw_continuation *ret)
+{
+    char copy[64], rest;
+    if (text.n >= sizeof copy)
+        return false;
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = 0;
+    return sscanf(copy, WORD "%" SCNx64 "-%" SCNx64 "%c", &ret->at, &ret->hash, &rest) == 2;
+}
+
+static void fail(cw_outcome *outcome, const char *message)
+{
+    *outcome =
+        (cw_outcome){.kind = CW_OUTCOME_ERROR, .code = -32000, .message = cw_str_from(message)};
+}
+
+static void fail_nomem(cw_outcome *outcome)
+{
+    *outcome = (cw_outcome){.kind = CW_OUTCOME_FAILED,
+                            .fault = CW_FAULT_NOMEM,
+                            .message = CW_STR("There is not enough memory for the result.")};
+}
+
+/* Elements from `at` on, as many as fit, but one at least; returns where the next part begins, 0:
+ * there is none. */
+static uint64_t add_items(cw_json_writer *w, const cw_json *list, uint64_t at, size_t budget)
+{
+    size_t n = 0;
+    uint64_t i = 0;
+    const cw_json *v = cw_json_first(list);
+    cw_json_add_key(w, CW_STR("items"));
+    cw_json_open_array(w);
+    for (; v && i < at; i++)
+        v = cw_json_next(v);
+    for (; v; v = cw_json_next(v), i++) {
+        n += cw_json_span(v).n + 1;
+        if (n > budget && i > at)
+            break;
+        cw_json_add_value(w, v);
+    }
+    cw_json_close(w);
+    return v ? i : 0;
+}
+
+static uint64_t add_text(cw_json_writer *w, cw_str text, uint64_t at, size_t budget)
+{
+    cw_str rest = at < text.n ? cw_str_make(text.p + at, text.n - at) : CW_STR("");
+    cw_str part = cw_str_make(rest.p, rest.n > budget ? cw_utf8_cut(rest, budget) : rest.n);
+    if (part.n == 0 && rest.n) /* a budget below one character: every part has one at least */
+        part.n = cw_utf8_cut(rest, CHARACTER_MAX);
+    cw_json_add_string_member(w, CW_STR("text"), part);
+    return part.n < rest.n ? at + part.n : 0;
+}
+
+static cw_code cut(const cw_param_map *map, const cw_json *result, uint64_t at, uint64_t hash,
+                   cw_arena *arena, const cw_json **ret)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_buf_init(&out, 8 * map->budget + cw_json_span(result).n + 256);
+    cw_json_writer w;
+    cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    bool is_text = cw_json_is(result, CW_JSON_STRING);
+    uint64_t next =
+        cw_json_is(result, CW_JSON_ARRAY)
+            ? add_items(&w, result, at, map->budget)
+            : add_text(&w, is_text ? cw_json_text(result) : cw_json_span(result), at, map->budget);
+    if (next && map->continues) {
+        char token[64];
+        snprintf(token, sizeof token, WORD "%" PRIx64 "-%" PRIx64, next, hash);
+        cw_json_add_string_member(&w, CW_STR(CONTINUATION), cw_str_from(token));
+    } else if (next) {
+        cw_json_add_bool_member(&w, CW_STR("truncated"), true);
+    }
+    cw_json_close(&w);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    cw_str text = rc ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&out));
+    const cw_json_opts opts = {.max_bytes = text.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
+    return text.p ? cw_json_read(text, &opts, arena, ret, NULL, NULL) : CW_NOMEM;
+}
+
+void cw_param_map_result(const cw_param_map *map, const cw_continuation *part, cw_arena *arena,
+                         cw_outcome *outcome)
+{
+    const cw_json *result =
+        map->pointer.n ? cw_json_pointer(outcome->result, map->pointer) : outcome->result;
+    if (!result) {
+        const char *text = cw_arena_printf(arena, "The result of the service has no %.*s.",
+                                           CW_STR_ARG(map->pointer));
+        fail(outcome, text ? text : "The result of the service lacks the part that counts.");
+        return;
+    }
+    outcome->result = result;
+    if (map->budget == 0)
+        return;
+    cw_str span = cw_json_span(result);
+    if (span.n <= map->budget && !part->is_given)
+        return;
+    uint64_t hash = hash_of(span);
+    if (part->is_given && part->hash != hash) {
+        fail(outcome, "The result has changed since its first part was given; begin again without "
+                      "\"" CONTINUATION "\".");
+        return;
+    }
+    if (cut(map, result, part->at, hash, arena, &outcome->result))
+        fail_nomem(outcome);
+}
+
+/* ---- what is sent for the arguments of a call ---- */
+
+/* What goes out, in the call's arena: as large as the arguments and what the plan adds. */
+typedef struct param_builder {
+    const cw_param_map *map;
+    const cw_json *const *arguments; /* or NULL */
+    cw_buf *out;
+    size_t n; /* values written */
+} param_builder;
+
+/* JSON text of a slot's value; empty: it is left out. */
+static cw_str value_of(const param_builder *x, const map_entry *slot)
+{
+    if (slot->fixed.n)
+        return slot->fixed;
+    bool is_shown = slot->argument != HIDDEN && x->arguments;
+    const cw_json *v = is_shown ? x->arguments[slot->argument] : NULL;
+    return v ? cw_json_span(v) : slot->default_value;
+}
+
+static void separate(param_builder *x)
+{
+    if (x->n++)
+        cw_buf_add_char(x->out, ',');
+}
+
+static void add(param_builder *x, cw_str key, cw_str value)
+{
+    separate(x);
+    cw_buf_add(x->out, key);
+    cw_buf_add(x->out, value);
+}
+
+static void write_named(param_builder *x, size_t from)
+{
+    for (size_t i = from; i < x->map->n; i++) {
+        cw_str value = value_of(x, &x->map->slots[i]);
+        if (value.n)
+            add(x, x->map->slots[i].key, value);
+    }
+    if (x->map->protocol->secret_member.n)
+        add(x, CW_STR(""), x->map->protocol->secret_member);
+}
+
+/* The first `n` slots. */
+static void write_list(param_builder *x, size_t n)
+{
+    cw_buf_add_char(x->out, '[');
+    if (x->map->protocol->secret_first.n)
+        add(x, CW_STR(""), x->map->protocol->secret_first);
+    for (size_t i = 0; i < n; i++) {
+        cw_str value = value_of(x, &x->map->slots[i]);
+        add(x, CW_STR(""), value.n ? value : CW_STR("null"));
+    }
+    cw_buf_add_char(x->out, ']');
+}
+
+/* Slots up to the last that has a value, or up to the first that has none. */
+static size_t count_given(const param_builder *x, bool without_gaps)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < x->map->n; i++) {
+        bool is_given = value_of(x, &x->map->slots[i]).n;
+        if (is_given)
+            n = i + 1;
+        else if (without_gaps)
+            break;
+    }
+    return n;
+}
+
+static void write_mixed(param_builder *x)
+{
+    size_t n = count_given(x, /* without_gaps= */ true);
+    cw_buf_add_char(x->out, '{');
+    if (n || x->map->protocol->secret_first.n) {
+        cw_buf_add(x->out, CW_STR("\"args\":"));
+        write_list(x, n);
+        x->n = 1;
+    }
+    write_named(x, n);
+    cw_buf_add_char(x->out, '}');
+}
+
+/* The argument "params" is all of them. */
+static void write_passed(param_builder *x)
+{
+    const cw_json *all = x->arguments ? x->arguments[0] : NULL;
+    bool is_object = cw_json_is(all, CW_JSON_OBJECT), is_list = cw_json_is(all, CW_JSON_ARRAY);
+    cw_str secret = x->map->protocol->secret_first;
+    if (is_object || (!is_list && x->map->style == CW_PARAMS_NAMED)) {
+        cw_buf_add_char(x->out, '{');
+        for (const cw_json *k = is_object ? cw_json_first(all) : NULL; k; k = cw_json_next_key(k)) {
+            separate(x);
+            cw_json_escape(x->out, cw_json_text(k));
+            cw_buf_add_char(x->out, ':');
+            cw_buf_add(x->out, cw_json_span(cw_json_value(k)));
+        }
+        if (x->map->protocol->secret_member.n)
+            add(x, CW_STR(""), x->map->protocol->secret_member);
+        cw_buf_add_char(x->out, '}');
+        return;
+    }
+    cw_buf_add_char(x->out, '[');
+    if (secret.n)
+        add(x, CW_STR(""), secret);
+    for (const cw_json *v = is_list ? cw_json_first(all) : NULL; v; v = cw_json_next(v))
+        add(x, CW_STR(""), cw_json_span(v));
+    cw_buf_add_char(x->out, ']');
+}
+
+static void write_all(param_builder *x)
+{
+    if (x->map->passes_all) {
+        write_passed(x);
+        return;
+    }
+    switch (x->map->style) {
+    case CW_PARAMS_POSITIONAL:
+        write_list(x, count_given(x, /* without_gaps= */ false));
+        return;
+    case CW_PARAMS_MIXED:
+        write_mixed(x);
+        return;
+    case CW_PARAMS_NAMED:
+        break;
+    }
+    cw_buf_add_char(x->out, '{');
+    write_named(x, 0);
+    cw_buf_add_char(x->out, '}');
+}
+
+static cw_code read_continuation(const cw_param_map *map, const cw_json *const *arguments,
+                                 cw_continuation *ret, cw_err *err)
+{
+    const cw_json *v = map->continues && arguments ? arguments[map->continuation] : NULL;
+    *ret = (cw_continuation){.is_given = v != NULL};
+    if (!v || (cw_json_is(v, CW_JSON_STRING) && parse_continuation(cw_json_text(v), ret)))
+        return CW_OK;
+    return cw_fail(err, CW_PARAMS, "/" CONTINUATION ": expected what a result of this tool gave");
+}
+
+cw_code cw_param_map_apply(const cw_param_map *map, const cw_json *const *arguments,
+                           cw_arena *arena, cw_str *ret, cw_continuation *ret_part, cw_err *err)
+{
+    cw_code rc = read_continuation(map, arguments, ret_part, err);
+    if (rc)
+        return rc;
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_buf_init(&out, SIZE_MAX / 2);
+    param_builder x = {.map = map, .arguments = arguments, .out = &out};
+    write_all(&x);
+    if (out.code)
+        return cw_fail_nomem(err);
+    if (x.n == 0 && !map->protocol->sends_empty) {
+        *ret = CW_STR("");
+        return CW_OK;
+    }
+    *ret = cw_arena_dup_str(arena, cw_buf_str(&out));
+    return ret->p ? CW_OK : cw_arena_fail(arena, err);
 }

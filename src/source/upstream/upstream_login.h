@@ -16,7 +16,34 @@
 #ifndef CW_SOURCE_UPSTREAM_UPSTREAM_LOGIN_H
 #define CW_SOURCE_UPSTREAM_UPSTREAM_LOGIN_H
 
-#include "source/upstream/oauth_token.h"
+#include "net/curl/fetch.h"
+#include "source/upstream/endpoint.h"
+
+/* The token of a service with OAuth client credentials: requested when it is needed, kept until it
+ * expires. */
+typedef struct cw_oauth_token cw_oauth_token;
+
+struct cw_oauth_token {
+    const cw_endpoint *service;
+    cw_loop *loop;
+    char *token; /* the value of the header; NULL: there is none */
+    /* `why` is NULL where there is a token now. May ask anew, and may end this. */
+    void (*on_done)(cw_oauth_token *b, const char *why);
+    bool is_refused; /* with `why`: the authorization server refuses our credentials */
+    /* Its own. */
+    uint64_t until; /* ms of the loop: it is good */
+    cw_fetcher *fetcher;
+    cw_fetch fetch;
+};
+
+/* Whether the service needs a token and there is no valid one. */
+bool cw_oauth_token_is_needed(const cw_oauth_token *b);
+/* Replace the token by asterisks wherever it stands in text of the service. */
+void cw_oauth_token_redact(const cw_oauth_token *b, char *text, size_t n);
+/* The service rejects the token. */
+void cw_oauth_token_drop(cw_oauth_token *b);
+
+/* ---- the sequence ---- */
 
 typedef struct cw_upstream_login cw_upstream_login;
 
