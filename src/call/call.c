@@ -347,7 +347,7 @@ static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
 /* Logs the part of a method's error that the caller does not see. */
 static void log_scrubbed(const cw_exchange *ex, const cw_outcome *outcome)
 {
-    cw_log(CW_LOG_WARN, "call", "error passed on without its details",
+    cw_log(CW_LOG_WARN, "call", "error details withheld from the caller",
            CW_KV("source", ex->source_entry->source->name), CW_KV("method", ex->call.method->id),
            CW_KV("detail", outcome->detail));
 }
@@ -356,7 +356,7 @@ static void finish(cw_exchange *ex, const cw_outcome *outcome)
 {
     cw_sink *waiter = ex->waiter;
     ex->state = CW_EXCHANGE_FINISHING;
-    give_up_place(ex); /* before the waiter is told: it may call again */
+    give_up_place(ex); /* before done: the sink may call again */
     cw_deadline_clear(&ex->deadline);
     if (outcome->kind == CW_OUTCOME_FAILED)
         log_failure(ex, outcome);
@@ -719,7 +719,7 @@ void cw_call_detach(cw_runtime_loop *rl, cw_call_handle handle, cw_str peer)
         ex->waiter = NULL;
         return;
     }
-    cw_log(CW_LOG_INFO, "call", "call cancelled: too many run whose client left",
+    cw_log(CW_LOG_INFO, "call", "call cancelled: too many calls without a client",
            CW_KV("method", ex->call.method->id), CW_KV("caller", cw_caller_name(ex->call.caller)));
     cw_call_cancel(rl, handle);
 }

@@ -51,8 +51,8 @@ typedef struct cw_call_request {
 
 /* Why a call was not started. */
 typedef struct cw_call_error {
-    cw_verdict verdict;  /* CW_DECLINED: what the gate said; never HIDDEN (views hide that) */
-    cw_fault fault;      /* CW_IO: as an outcome FAILED would say */
+    cw_verdict verdict;  /* CW_DECLINED: the gate's; never HIDDEN (views hide) */
+    cw_fault fault;      /* CW_IO: as in an outcome FAILED */
     bool lacks_required; /* CW_PARAMS: an argument that must be there is not */
     uint32_t retry_s;    /* CW_LIMIT: it may be tried again after so long */
     cw_err err;          /* CW_PARAMS: "Missing required parameter: nid"; CW_IO, CW_LIMIT: for the

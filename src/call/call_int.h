@@ -53,7 +53,7 @@ typedef enum cw_exchange_state {
     CW_EXCHANGE_FREE,
     CW_EXCHANGE_STARTING,  /* in the source's start */
     CW_EXCHANGE_RUNNING,   /* the source has it */
-    CW_EXCHANGE_FINISHING, /* the waiter is being told */
+    CW_EXCHANGE_FINISHING, /* the sink's done runs */
 } cw_exchange_state;
 
 struct cw_exchange {

@@ -19,7 +19,7 @@ struct cw_limiter {
     cw_fair_slots detached;
 };
 
-/* ---- what the configuration says ---- */
+/* ---- configuration ---- */
 
 static cw_rate rate_of(const cw_config_rate *rate)
 {

@@ -21,7 +21,7 @@ typedef struct delivery {
 
 struct cw_runtime_state {
     cw_runtime *runtime;
-    cw_runtime_state *next, **at; /* in the bridge's list; what points here */
+    cw_runtime_state *next, **at; /* in the runtime's list; the pointer to this */
     cw_snapshot *snapshot;
     cw_caller *anonymous;
     cw_runtime_settings settings;
@@ -49,9 +49,9 @@ static cw_snapshot *snapshot_of(const cw_runtime_loop *rl)
     return rl->state->snapshot;
 }
 
-static cw_runtime *runtime_of(cw_change_sink *port)
+static cw_runtime *runtime_of(cw_change_sink *sink)
 {
-    return CW_CONTAINER(port, cw_runtime, change);
+    return CW_CONTAINER(sink, cw_runtime, change);
 }
 
 static cw_runtime_loop *loop_at(cw_runtime *b, uint32_t index)
@@ -229,15 +229,15 @@ static void on_change_event(cw_runtime_loop *rl, cw_str bytes)
     notify_watches(rl, &change, 0);
 }
 
-static void on_change(cw_change_sink *port, const cw_change *change)
+static void on_change(cw_change_sink *sink, const cw_change *change)
 {
-    cw_runtime *b = runtime_of(port);
+    cw_runtime *b = runtime_of(sink);
     char small[512];
     change_head head = {change->lists, change->source};
     size_t n = change->uri.n + sizeof head;
     char *bytes = n <= sizeof small ? small : malloc(n);
     if (!bytes) {
-        cw_log(CW_LOG_WARN, "call", "no memory to pass news on");
+        cw_log(CW_LOG_WARN, "call", "out of memory: change not reported");
         return;
     }
     memcpy(bytes, &head, sizeof head);
@@ -320,7 +320,7 @@ static cw_runtime_state *make_state(cw_runtime *b, cw_source *const *retired, si
 
 static void sweep_retired(cw_runtime_loop *rl, cw_runtime_state *state)
 {
-    /* Whatever this loop has called: a state that could not be published may have retired some. */
+    /* All sources that this loop has called: an unpublished state may have retired some. */
     for (cw_active_source *source_entry = rl->source_entry; source_entry;
          source_entry = source_entry->next) {
         if (atomic_load(&source_entry->source->retired))
@@ -372,7 +372,7 @@ static void on_delivery(cw_message *message)
     notify_watches(rl, NULL, lists);
 }
 
-/* Whatever a call left on this loop goes now: the loop cannot end before. */
+/* Everything that calls left on this loop is freed now; the loop cannot end before. */
 static void on_loop_end(cw_loop_hook *hook)
 {
     cw_runtime_loop *rl = CW_CONTAINER(hook, cw_runtime_loop, hook);

@@ -37,7 +37,7 @@ typedef struct cw_runtime_settings {
     uint32_t calls;            /* running at once, per loop */
     uint32_t batch;            /* calls in one JSON-RPC batch */
     uint32_t validation_steps; /* of one request, batch or result; 0: the default */
-    uint32_t subscriptions;    /* MCP streams that are told of changes, of all loops */
+    uint32_t subscriptions;    /* MCP subscribers on all loops */
     uint32_t list_ttl_ms;      /* for how long a client may keep a list */
     cw_rate_limits limits;     /* of `config` */
     bool ignore_unknown_arguments;
@@ -53,7 +53,7 @@ typedef struct cw_runtime_settings {
     size_t cache_size;                  /* bytes of documents, per loop */
     cw_translations *translations;      /* NULL: none; a state has a reference of its own */
     cw_config *config;                  /* NULL: the defaults; a state has a reference of its own */
-    char public_url[CW_PUBLIC_URL_MAX]; /* of all that we say about ourselves; "": the Host */
+    char public_url[CW_PUBLIC_URL_MAX]; /* base of our own URLs; "": the Host */
 } cw_runtime_settings;
 
 CW_MUST_USE cw_code cw_runtime_new(unsigned n_loops, cw_runtime **ret, cw_err *err);

@@ -41,7 +41,7 @@ static void add_problem(complaint *c, cw_str name, const cw_schema_problem *prob
         c->exposed++;
 }
 
-/* Too hard to say is not valid. */
+/* A value that takes too many steps is not valid. */
 static void add_limit(complaint *c, const cw_exchange *ex, cw_str name)
 {
     const cw_method *method = ex->entry->method;

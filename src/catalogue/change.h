@@ -18,8 +18,8 @@ enum {
 typedef struct cw_change {
     unsigned lists; /* CW_CHANGE_… */
     cw_str uri;     /* of a resource whose contents have changed; empty: none */
-    /* Whose lists they are: a listener learns nothing of a source that it does not see. Compared,
-     * never looked into. NULL: of no source, told to all. */
+    /* The source of the lists: a subscriber learns nothing of a source that it does not see.
+     * Compared, never dereferenced. NULL: no source, sent to all. */
     const void *source;
 } cw_change;
 

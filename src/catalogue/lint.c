@@ -138,7 +138,7 @@ static bool on_difference(const cw_schema_difference *d, void *ctx)
     return !r->is_over;
 }
 
-/* Whether it can be in draft-07 at all: it, a part of it, or what says nothing about itself. */
+/* Whether it can be draft-07: the schema, a part of it, or one without $schema. */
 static bool may_be_old(const review *r, cw_str text)
 {
     return r->opts->policy.draft == CW_SCHEMA_DRAFT_07 ||

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lint.h - what a source may say but most likely does not mean.
+/* lint.h - warnings about the declarations of a source.
  *
- * None of it keeps a source from being loaded: scopes and annotations that are not known, which
- * are often typing errors, permissions that no role has, schemas that clients may read otherwise
- * than we do (schema/rewrite/draft_diff.h), and declarations of headers that are not right
- * (param_headers.h). The log tells it when a source is loaded, `plugin check` the plugin's author.
+ * None of them prevents loading: unknown scopes and annotations, which are often typing errors,
+ * permissions that no role has, schemas that clients may interpret differently
+ * (schema/rewrite/draft_diff.h), and invalid declarations of headers (param_headers.h). They are logged
+ * when a source is loaded; `plugin check` prints them for the plugin's author.
  *
  * Ownership: a note lives as long as the call of fn.
  * Threads:   no state.
@@ -28,7 +28,7 @@ typedef struct cw_lint_finding {
     bool is_minor;     /* likely meant: an annotation of its author's own */
 } cw_lint_finding;
 
-/* False: it has heard enough. */
+/* False: stop. */
 typedef bool (*cw_lint_fn)(const cw_lint_finding *finding, void *ctx);
 
 typedef struct cw_lint_opts {
@@ -40,8 +40,8 @@ typedef struct cw_lint_opts {
     bool annotations; /* look at annotations: they are ours to correct */
 } cw_lint_opts;
 
-/* Call fn for everything that should be looked at, until it has heard enough. Schemas that cannot
- * be compiled are passed over: the catalogue refuses them. CW_NOMEM. */
+/* Call fn for every warning, until it returns false. Invalid schemas are skipped: the catalogue
+ * rejects them. CW_NOMEM. */
 CW_MUST_USE cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts,
                             cw_lint_fn fn, void *ctx);
 /* "method 'a.b': param 'tags': /items: an array is not allowed in 2020-12, which has prefixItems"

@@ -68,7 +68,7 @@ static bool is_boolean(const cw_json *v)
     return cw_json_is(v, CW_JSON_TRUE) || cw_json_is(v, CW_JSON_FALSE);
 }
 
-/* Under what name the protocol knows it; .p is NULL: it does not. */
+/* The protocol's name of a hint; .p is NULL: none. */
 static cw_str hint_of(const cw_json *annotations, const cw_json *key)
 {
     cw_str name = cw_json_text(key);
@@ -198,7 +198,7 @@ static void write_shaped(shaper *s)
     cw_buf_add_char(s->out, '}');
 }
 
-/* Whether the protocol would say anything otherwise than it was written. */
+/* Whether the MCP form differs from the written one. */
 static bool is_plain(const shaper *s)
 {
     cw_str text = cw_buf_str(&s->plain);

@@ -28,7 +28,7 @@ typedef struct cw_tool_mcp_opts {
     const cw_language *language; /* NULL: as it was written */
     bool is_aliased;             /* tools go by their aliases */
     bool is_inlined;             /* no references in schemas */
-    cw_schema_draft draft;       /* of schemas that do not say */
+    cw_schema_draft draft;       /* of schemas without $schema */
 } cw_tool_mcp_opts;
 
 /* Append the tool object. Errors are sticky in `out`. */

@@ -47,7 +47,7 @@ typedef enum cw_exposed_kind {
 typedef struct cw_exposed {
     cw_exposed_kind kind;
     cw_str address;           /* URI, template of URIs, or the prompt's name */
-    const cw_json *json;      /* an object: what the source says of it, for clients */
+    const cw_json *json;      /* an object: the source's members, for clients */
     const cw_json *completes; /* names of params that the source can complete; an array, or NULL */
 } cw_exposed;
 

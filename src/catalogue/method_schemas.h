@@ -26,7 +26,7 @@ typedef struct cw_method_schemas cw_method_schemas;
 
 /* How schemas are read. All zero: the defaults. */
 typedef struct cw_schema_policy {
-    cw_schema_draft draft; /* of schemas that do not say */
+    cw_schema_draft draft; /* of schemas without $schema */
     bool annotate_formats; /* `format` refuses nothing */
 } cw_schema_policy;
 

@@ -22,7 +22,7 @@
 /* The kind of a keyword's value. */
 typedef enum cw_bundle_kind {
     CW_BUNDLE_SCHEMA, /* a schema, or an array of them */
-    CW_BUNDLE_NAMES,  /* names of whatever, each with a schema */
+    CW_BUNDLE_NAMES,  /* names, each with a schema */
     CW_BUNDLE_DATA,   /* values that only look like schemas */
 } cw_bundle_kind;
 

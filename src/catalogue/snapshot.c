@@ -323,7 +323,7 @@ static bool is_kept(const builder *b, size_t index, const cw_entry *entry)
     return false;
 }
 
-/* The entry of `s` that has what the method wants, one of these after the other. */
+/* The entry of `s` that owns a name of the method, checked one after the other. */
 static const cw_entry *find_rival(const cw_snapshot *s, const cw_method *method, cw_str tool_name,
                                   unsigned what)
 {
@@ -358,7 +358,7 @@ static bool is_taken(const builder *b, const cw_method *method, cw_str name, siz
     return false;
 }
 
-/* Leave a method out where it wants what another has; *ret_left says so. */
+/* Leave a method out if another owns its name; *ret_left reports it. */
 static cw_code yield_method(builder *b, const cw_method *method, size_t index, bool *ret_left)
 {
     const cw_entry *rival;

@@ -62,8 +62,8 @@ typedef struct cw_snapshot_problem {
 /* All zero: the defaults. */
 typedef struct cw_snapshot_opts {
     cw_schema_policy policy;
-    cw_snapshot *previous; /* or NULL; what it knows of sources that are offered again is kept */
-    const bool *defers;    /* by offer: what another has already is left out of it, one by one */
+    cw_snapshot *previous; /* or NULL; its data of unchanged sources is reused */
+    const bool *defers;    /* by offer: methods that others own are left out of it */
 } cw_snapshot_opts;
 
 /* Build from all offers, in order. An offer with a problem (an id or tool name of an earlier one,

@@ -256,7 +256,7 @@ static void add_wrapped(maker *m, cw_str output)
     cw_json_close(&m->w);
 }
 
-/* "0" is none, like "": the original says so, and its clients compare listings. */
+/* "0" counts as empty, like "", as in the original; its clients compare listings. */
 static bool is_title(cw_str title)
 {
     return title.n > 0 && !cw_str_is(title, "0");
@@ -315,7 +315,7 @@ static cw_code check_output(cw_entry *entry, cw_arena *scratch, cw_err *err)
     return CW_OK;
 }
 
-/* Declarations that are not right are as none: lint.h tells of them. */
+/* Invalid declarations are ignored; lint.h reports them. */
 static cw_code add_param_headers(cw_entry *entry, cw_arena *scratch, cw_err *err)
 {
     const cw_param_headers *mirrors;

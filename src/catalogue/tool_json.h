@@ -31,7 +31,7 @@
  * may be `id` itself. */
 CW_MUST_USE cw_code cw_tool_name(cw_str id, cw_arena *arena, cw_str *ret, cw_err *err);
 
-/* Which of two forms a tool is written in. They differ where cw_entry.wraps_output says so. */
+/* The two forms of a tool. They differ if cw_entry.wraps_output is set. */
 typedef enum cw_tool_form {
     CW_TOOL_ANY_OUTPUT,    /* outputSchema as it is */
     CW_TOOL_OBJECT_OUTPUT, /* of type object */

@@ -284,7 +284,7 @@ void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_
     log_in(&asked, accounts, header);
 }
 
-/* ---- what a refused caller is told ---- */
+/* ---- challenges ---- */
 
 static bool is_missing(const cw_challenge_input *r, cw_str scope)
 {

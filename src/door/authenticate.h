@@ -65,7 +65,7 @@ typedef struct cw_challenge_input {
                        and sends the client to the metadata of the endpoint */
 } cw_challenge_input;
 
-/* How a refusal of the gate is said. */
+/* The answer to a refusal of the gate. */
 typedef struct cw_challenge {
     unsigned status;     /* 401 or 403 */
     const char *message; /* of the JSON-RPC error */

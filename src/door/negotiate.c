@@ -14,7 +14,7 @@ bool cw_negotiate_gzip(const cw_http_req *req)
         cw_str coding = cw_str_trim(cw_str_cut(cw_str_cut(left, ',', &left), ';', &params));
         bool takes = !cw_rpc_is_refused(params);
         if (cw_str_ieq(coding, CW_STR("gzip")) || cw_str_ieq(coding, CW_STR("x-gzip")))
-            return takes; /* what is said by name counts more than "*" */
+            return takes; /* a name takes precedence over "*" */
         if (cw_str_is(coding, "*"))
             takes_any = takes;
     }

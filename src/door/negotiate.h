@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* negotiate.h - in which form a client wants a document, and whether it has it already.
- *
- * Threads: no state.
- */
+/* negotiate.h - content negotiation: encoding, ETag, event stream, language. */
 #ifndef CW_DOOR_NEGOTIATE_H
 #define CW_DOOR_NEGOTIATE_H
 
@@ -16,9 +13,8 @@ bool cw_negotiate_gzip(const cw_http_req *req);
 bool cw_negotiate_has(const cw_http_req *req, cw_str etag);
 /* Whether all that Accept has is text/event-stream. */
 bool cw_negotiate_only_events(const cw_http_req *req);
-/* In which language the caller wants to read: that of its account, else what
- * Accept-Language (`accept`; .p NULL: none) prefers, else the default. NULL without translations.
- */
+/* The language of the answer: that of the account, else the one that Accept-Language (`accept`; .p
+ * NULL: none) prefers, else the default. NULL without translations. */
 const cw_language *cw_negotiate_language(cw_str accept, const cw_translations *t,
                                          const cw_caller *caller);
 /* The same by the value of Accept-Language alone (.p NULL: none): the available language with the

@@ -20,7 +20,7 @@ typedef struct cw_oauth_scope_list {
     size_t n;
 } cw_oauth_scope_list;
 
-/* Whether tokens of an issuer are accepted, so that there is something to tell. */
+/* Whether tokens of an issuer are accepted, so that metadata exists. */
 bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl);
 /* The scopes that are worth having, sorted. CW_NOMEM. */
 CW_MUST_USE cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list);

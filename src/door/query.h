@@ -11,7 +11,7 @@
 typedef enum cw_param_state {
     CW_PARAM_ABSENT,
     CW_PARAM_ONCE,
-    CW_PARAM_INVALID, /* it stands there twice or as a list (name[]), or the query is ill-formed */
+    CW_PARAM_INVALID, /* repeated, a list (name[]), or an ill-formed query */
     CW_PARAM_NOMEM,
 } cw_param_state;
 

@@ -28,8 +28,7 @@ typedef enum cw_send_class {
 } cw_send_class;
 
 typedef enum cw_responder_event {
-    CW_RESPONDER_GONE, /* the client left or took back what it asked; the port ends when the listener
-                         returns */
+    CW_RESPONDER_GONE,     /* client gone or request cancelled; ends after this */
     CW_RESPONDER_DRAINED,  /* a slow reader reads again */
     CW_RESPONDER_STOPPING, /* the server stops: finish soon */
 } cw_responder_event;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* responder_http.c - an HTTP request as a port: a plain response, or server-sent events.
+/* responder_http.c - the responder of an HTTP request: a plain response, or server-sent events.
  *
- * A reader that is too slow gets the newest progress only. The reply may be larger
- * than the stream's queue: it is sent in pieces, each when the one before has left.
+ * A slow reader gets only the newest progress. The reply may be larger than the stream's queue: it is sent
+ * in pieces, each after the previous one has left.
  */
 #include "door/responder.h"
 #include "door/rpc_message.h"
@@ -10,7 +10,7 @@
 #define PIECE 16384u
 #define PIECE_MIN 256u
 
-typedef struct http_port {
+typedef struct http_responder {
     cw_responder base;
     cw_http_req *req;
     cw_buf newest;   /* progress that waits for a slow reader */
@@ -18,14 +18,14 @@ typedef struct http_port {
     uint64_t n_lost; /* log lines */
     bool is_open;
     bool is_full;
-} http_port;
+} http_responder;
 
-static http_port *http_of(const cw_responder *p)
+static http_responder *http_of(const cw_responder *p)
 {
-    return CW_CONTAINER((cw_responder *)(uintptr_t)p, http_port, base);
+    return CW_CONTAINER((cw_responder *)(uintptr_t)p, http_responder, base);
 }
 
-static cw_code send_event(http_port *h, cw_str message)
+static cw_code send_event(http_responder *h, cw_str message)
 {
     cw_code rc = cw_sse_send(h->req, CW_STR("message"), CW_STR(""), message);
     if (rc == CW_AGAIN)
@@ -42,7 +42,7 @@ static void drop_newest(void *newest)
 
 void cw_responder_open(cw_responder *p)
 {
-    http_port *h = http_of(p);
+    http_responder *h = http_of(p);
     if (h->is_open)
         return;
     h->is_open = true;
@@ -63,7 +63,7 @@ void cw_responder_add_lost(cw_buf *out, uint64_t n)
 }
 
 /* The lines that a slow reader has lost, once it reads again. */
-static void notify_lost(http_port *h)
+static void notify_lost(http_responder *h)
 {
     cw_buf b;
     if (!h->n_lost || h->is_full)
@@ -78,7 +78,7 @@ static void notify_lost(http_port *h)
 
 static cw_code on_send(cw_responder *p, cw_send_class kind, cw_str message)
 {
-    http_port *h = http_of(p);
+    http_responder *h = http_of(p);
     cw_code rc;
     cw_responder_open(p);
     switch (kind) {
@@ -88,7 +88,7 @@ static cw_code on_send(cw_responder *p, cw_send_class kind, cw_str message)
             cw_buf_add(&h->newest, message);
             return CW_AGAIN;
         }
-        /* One that is not taken is no loss: the next one says more. */
+        /* A progress report may be lost: the next one replaces it. */
         return send_event(h, message);
     case CW_SEND_LOG:
         notify_lost(h);
@@ -105,7 +105,7 @@ static cw_code on_send(cw_responder *p, cw_send_class kind, cw_str message)
 /* ---- the reply ---- */
 
 /* Send what is left of the last event as far as it goes; the reader is not slow now. */
-static void pump(http_port *h)
+static void pump(http_responder *h)
 {
     size_t most = PIECE;
     for (size_t i = 0; i < CW_COUNT(h->rest); i++) {
@@ -148,7 +148,7 @@ void cw_responder_join_lines(cw_str body)
     }
 }
 
-static void reply_event(http_port *h, cw_str body)
+static void reply_event(http_responder *h, cw_str body)
 {
     cw_responder_join_lines(body);
     h->base.on_event = NULL;
@@ -181,7 +181,7 @@ void cw_responder_reply_http(cw_http_req *req, const cw_response *answer)
 
 static void on_reply(cw_responder *p, const cw_response *answer)
 {
-    http_port *h = http_of(p);
+    http_responder *h = http_of(p);
     if (h->is_open && answer->body.n)
         reply_event(h, answer->body);
     else if (h->is_open)
@@ -192,7 +192,7 @@ static void on_reply(cw_responder *p, const cw_response *answer)
 
 static void on_end(cw_responder *p)
 {
-    http_port *h = http_of(p);
+    http_responder *h = http_of(p);
     if (h->is_open)
         cw_http_stream_close(h->req);
     else
@@ -201,7 +201,7 @@ static void on_end(cw_responder *p)
 
 /* ---- events ---- */
 
-static void on_drained(http_port *h)
+static void on_drained(http_responder *h)
 {
     h->is_full = false;
     if (h->rest[2].n) {
@@ -219,7 +219,7 @@ static void on_drained(http_port *h)
 
 static void on_http_event(cw_http_req *req, cw_http_event event, void *ctx)
 {
-    http_port *h = ctx;
+    http_responder *h = ctx;
     (void)req;
     if (event == CW_HTTP_DRAINED)
         on_drained(h);
@@ -231,7 +231,7 @@ static void on_http_event(cw_http_req *req, cw_http_event event, void *ctx)
 
 static cw_str on_header(const cw_responder *p, cw_str name, bool *ret_repeats)
 {
-    const http_port *h = http_of(p);
+    const http_responder *h = http_of(p);
     if (ret_repeats)
         return cw_http_req_header_once(h->req, name, ret_repeats);
     return cw_http_req_header(h->req, name);
@@ -251,15 +251,15 @@ cw_responder *cw_responder_of(cw_http_req *req)
 {
     static const cw_responder_ops ops = {on_reply,  on_send, on_end,
                                          on_header, on_peer, on_eof_cancel};
-    http_port *h = cw_arena_alloc(cw_http_req_arena(req), sizeof *h);
+    http_responder *h = cw_arena_alloc(cw_http_req_arena(req), sizeof *h);
     if (!h)
         return NULL;
-    *h = (http_port){.base = {.ops = &ops,
-                              .arena = cw_http_req_arena(req),
-                              .loop = cw_http_req_loop(req),
-                              .has_headers = true,
-                              .can_stream = cw_rpc_accepts_events(req)},
-                     .req = req};
+    *h = (http_responder){.base = {.ops = &ops,
+                                   .arena = cw_http_req_arena(req),
+                                   .loop = cw_http_req_loop(req),
+                                   .has_headers = true,
+                                   .can_stream = cw_rpc_accepts_events(req)},
+                          .req = req};
     cw_http_listen(req, on_http_event, h);
     return &h->base;
 }

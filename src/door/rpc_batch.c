@@ -82,7 +82,7 @@ cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts)
     return NULL;
 }
 
-/* A body that could not be had is a failure, whatever the status was to be. */
+/* A missing body means that memory ran out: the answer is a failure instead. */
 static void reply(cw_rpc_batch *batch, unsigned status, cw_str body, cw_str challenge,
                   uint32_t retry_s)
 {

@@ -44,7 +44,7 @@ typedef struct cw_rpc_batch_opts {
     bool is_batch;            /* answer with an array */
     bool detaches;            /* calls go on when the client leaves */
     unsigned none_status;     /* when there is nothing to answer: 202 or 204 */
-    cw_str language;          /* of what is answered; empty: not said */
+    cw_str language;          /* Content-Language; empty: none */
     cw_str session;           /* a new one, for the answer; empty: none */
     const cw_door_form *form; /* of errors (error.h) */
 } cw_rpc_batch_opts;

@@ -280,7 +280,7 @@ suite("calls without a client that waits", { concurrency: true }, () => {
         await pause(150);
         // A reset is seen at once; the end of the client's side alone would not mean that it left.
         calls.forEach((c) => c.socket.resetAndDestroy());
-        const cancelled = () => server.stderr.match(/too many run whose client left/g)?.length ?? 0;
+        const cancelled = () => server.stderr.match(/too many calls without a client/g)?.length ?? 0;
         await eventually(() => cancelled() === 3, "three are cancelled");
         // The other three are still run to their end.
         const { ms } = await timed(() => legacy(server, "tools/call", params, { id: 9, headers: session }));

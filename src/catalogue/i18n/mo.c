@@ -18,7 +18,7 @@ static uint32_t read_u32(const cw_mo *mo, size_t at)
     return mo->is_swapped ? __builtin_bswap32(v) : v;
 }
 
-/* String `i` of one of the two tables, with whatever plural forms stand behind it. */
+/* String `i` of one of the two tables, with its plural forms. */
 static cw_str string_at(const cw_mo *mo, uint32_t table, uint32_t i)
 {
     size_t row = table + (size_t)i * ROW_BYTES;

@@ -231,7 +231,7 @@ static bool is_id(const cw_json *v)
            cw_json_is(v, CW_JSON_NULL);
 }
 
-/* The address of a tool runs that tool and no other, whatever a message asks for. */
+/* The address of a tool runs that tool and no other. */
 static bool names(const cw_entry *entry, cw_str method)
 {
     return cw_str_eq(entry->method->id, method) || cw_str_eq(entry->tool_name, method);

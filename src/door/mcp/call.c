@@ -258,8 +258,7 @@ static const char *check(const cw_mcp_request *r, cw_log_level *ret_level, cw_st
     return NULL;
 }
 
-/* The version that a legacy client speaks: that of its session, else what its header says, else the
- * one that is assumed then. */
+/* The version of a legacy client: that of its session, else of its header, else the default. */
 static cw_str version_of(const cw_mcp_request *r)
 {
     if (r->session->version.n)
@@ -273,7 +272,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
     cw_log_level level = CW_LOG_OFF;
     cw_str token;
-    /* The gate comes before anything is said about the request. */
+    /* The gate is checked before problems of the request are reported. */
     const char *problem = check(r, &level, &token);
     cw_mcp_call *call = cw_arena_alloc(r->responder->arena, sizeof *call);
     if (!call) {

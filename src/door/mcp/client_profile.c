@@ -11,8 +11,8 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Whether a name is what a pattern says, in which '*' stands for any text. Goes back to the last
- * '*' only, so it takes no more than pattern times name steps. */
+/* Whether a name matches a pattern, in which '*' stands for any text. Backtracks to the last '*'
+ * only, so it takes at most pattern times name steps. */
 static bool fits(cw_str pattern, cw_str name)
 {
     size_t at = 0, i = 0, star = SIZE_MAX, mark = 0;

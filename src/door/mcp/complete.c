@@ -72,7 +72,7 @@ static void write_proposals(cw_buf *out, const cw_mcp_era *era, const cw_mcp_tar
     close_values(&v, era, total, has_more || v.n > VALUES_MAX, id);
 }
 
-/* ---- what the schema says ---- */
+/* ---- values of the schema ---- */
 
 static void add_matching(values *v, const cw_json *choice, cw_str typed)
 {
@@ -115,7 +115,7 @@ static void answer_nothing(const cw_mcp_request *r)
     cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
-/* ---- what the source says ---- */
+/* ---- values of the source ---- */
 
 static bool source_completes(const question *q)
 {
@@ -227,7 +227,7 @@ void cw_mcp_complete(const cw_mcp_request *r)
     }
     if (q.param && q.param->schema.n &&
         cw_json_read(q.param->schema, NULL, r->responder->arena, &schema, NULL, NULL))
-        schema = NULL; /* the source may still know */
+        schema = NULL; /* the source may still complete it */
     if (has_choices(schema))
         answer_choices(r, &q, schema);
     else if (q.param && source_completes(&q))

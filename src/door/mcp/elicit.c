@@ -157,8 +157,7 @@ static cw_str join(const cw_json *old, const cw_mcp_elicit_reply *fresh, size_t 
 
 /* ---- the modern era: the client brings everything back ---- */
 
-/* The arguments that the state belongs to, whatever their spelling; none are the same as no
- * members. */
+/* A digest of the arguments, independent of their spelling; no arguments equal an empty object. */
 static bool digest_params(const cw_mcp_call *call, char out[2 * CW_SEAL_DIGEST + 1])
 {
     unsigned char digest[CW_SEAL_DIGEST];
@@ -436,7 +435,7 @@ static void write_params(cw_json_writer *w, const cw_mcp_elicitation *q, const c
         cw_json_add_key(w, cw_json_text(k));
         cw_json_add_value(w, cw_json_value(k));
     }
-    /* This era wants to name what happens outside. */
+    /* Legacy clients need an id for what happens outside. */
     if (is_url(elicit) && !cw_json_get(params, CW_STR("elicitationId")))
         cw_json_add_string_member(w, CW_STR("elicitationId"), q->link.key);
     cw_json_close(w);
@@ -689,7 +688,8 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
 
 /* ---- both ---- */
 
-/* NULL: all of it can be asked. Else the capability that is missing, or "": not even we know it. */
+/* NULL: the client can answer all questions. Otherwise the missing capability, or "" for an unknown
+ * kind. */
 static const char *missing(const cw_mcp_call *call, const cw_json *asks)
 {
     for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {

@@ -49,18 +49,18 @@ struct cw_mcp_call {
     cw_view *view; /* borrowed while it runs; a reference, held by the arena, once it has asked */
     cw_str token;  /* progressToken as it was sent; empty: no progress wanted */
     double reached;
-    const char *problem; /* of the request: what the caller is told behind the gate; or NULL */
+    const char *problem; /* of the request, reported after the gate; or NULL */
     bool may_stream;
     /* Questions. */
     bool holds_view;
     unsigned n_rounds;
-    cw_str state;   /* what the method wants back */
+    cw_str state;   /* the method's own state */
     cw_str answers; /* a JSON object, or empty */
     /* Answers that came with a first call, before any question; NULL: none. */
     const cw_json *early;
     cw_mcp_elicitation *questions;
     size_t n_questions, n_open;
-    bool is_waiting; /* for answers, counted at the desk */
+    bool is_waiting; /* for answers, counted in the registry */
     cw_deadline wait;
 };
 
@@ -79,7 +79,7 @@ typedef struct cw_mcp_elicit_reply {
 
 /* The method has asked. */
 void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome);
-/* Tell the client that the questions that are open need no answer any more. */
+/* Cancel the open questions at the client. */
 void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why);
 /* Drop the open questions. */
 void cw_mcp_elicit_drop(cw_mcp_call *call);

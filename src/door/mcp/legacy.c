@@ -155,7 +155,7 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_mcp *door = self;
     cw_mcp_session_owner owner;
     cw_mcp_session_owner_init(&owner, view, responder);
-    cw_code rc = cw_mcp_session_store_end(&door->memory, &owner, session);
+    cw_code rc = cw_mcp_session_store_end(&door->sessions, &owner, session);
     if (rc) {
         cw_door_fail_to(responder, &cw_door_mcp, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
                         rc == CW_LIMIT ? "Too many sessions of this caller were ended: this one "
@@ -207,7 +207,7 @@ static void subscribe_resource(const cw_mcp_request *r)
         r, (cw_call_lookup){.discovers = true, .in = CW_FIND_RESOURCE, .name = uri}, &found);
     cw_mcp_session_owner_init(&owner, r->view, r->responder);
     if (!rc)
-        rc = cw_mcp_session_store_subscribe(&r->door->memory, &owner, r->session, uri);
+        rc = cw_mcp_session_store_subscribe(&r->door->sessions, &owner, r->session, uri);
     if (rc == CW_OK)
         reply_empty(r);
     else if (rc == CW_NOTFOUND)
@@ -221,7 +221,7 @@ static void unsubscribe_resource(const cw_mcp_request *r)
     cw_str uri = read_uri(r);
     if (!uri.p)
         return;
-    cw_mcp_session_store_unsubscribe(&r->door->memory, r->session, uri);
+    cw_mcp_session_store_unsubscribe(&r->door->sessions, r->session, uri);
     reply_empty(r);
 }
 
@@ -295,7 +295,7 @@ static void set_level(const cw_mcp_request *r)
         r->responder->session->level = level;
     } else if (r->session->is_named) {
         cw_mcp_session_owner_init(&owner, r->view, r->responder);
-        rc = cw_mcp_session_store_set_level(&r->door->memory, &owner, r->session, level);
+        rc = cw_mcp_session_store_set_level(&r->door->sessions, &owner, r->session, level);
     }
     if (rc)
         cw_mcp_fail_session_store(r->item, rc);

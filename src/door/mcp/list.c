@@ -121,8 +121,7 @@ static cw_code get_page(page *p, cw_page **ret)
 
 /* ---- the answer ---- */
 
-/* Decided by the configuration alone. If the catalogue had a say, "private" would tell of tools
- * that the caller does not see. */
+/* The configuration alone decides. If the catalogue did, "private" would reveal hidden tools. */
 cw_str cw_mcp_scope(const cw_mcp_request *r, bool reads_same)
 {
     /* Without accounts all are one caller. */

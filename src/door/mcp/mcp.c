@@ -228,8 +228,8 @@ static void handle_legacy_change(cw_mcp_request *r, const cw_json *v)
     cw_rpc_item_no_reply(r->item);
 }
 
-/* A message that is not answered. Modern ones say nothing to us over HTTP, whatever session
- * header they carry: clients of that era cancel by leaving, and have no answers to send. */
+/* A message without an answer. Modern clients send none over HTTP, also with a session header: they
+ * cancel by disconnecting. */
 static void handle_notification(cw_mcp_request *r, const cw_json *v)
 {
     bool is_modern = r->meta.claim || has_modern_header(r->responder);
@@ -265,7 +265,7 @@ static const cw_mcp_session unknown_client = {.level = CW_LOG_OFF};
 
 /* ---- the request ---- */
 
-/* The header says which version it is, else what the session has agreed upon. */
+/* The version of the header, else that of the session. */
 static const char *check_batch(const cw_responder *responder, const cw_mcp_session *session,
                                const cw_json *list, uint32_t most, char text[64])
 {

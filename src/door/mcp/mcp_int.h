@@ -45,8 +45,8 @@
 
 enum {
     CW_MCP_SESSION = -32001,     /* legacy: no such session */
-    CW_MCP_TRANSPORT = -32000,   /* what HTTP says already: media type, legacy version header */
-    CW_MCP_HEADER = -32020,      /* a header is missing or is not what the body says */
+    CW_MCP_TRANSPORT = -32000,   /* problems of HTTP: media type, legacy version header */
+    CW_MCP_HEADER = -32020,      /* a header is missing or differs from the body */
     CW_MCP_CAPABILITY = -32021,  /* the client lacks one */
     CW_MCP_UNSUPPORTED = -32022, /* protocol version */
 };
@@ -74,7 +74,7 @@ struct cw_mcp_session {
     unsigned char number[CW_MCP_NUMBER]; /* random */
     unsigned client_capabilities;        /* CW_MCP_CAN_… */
     unsigned profile;                    /* CW_MCP_STRICT_NAMES, CW_MCP_INLINE_REFS */
-    cw_log_level level;                  /* of the lines it wants to see, or CW_LOG_OFF */
+    cw_log_level level;                  /* of log messages that the client gets, or CW_LOG_OFF */
     int64_t expires;                     /* wall clock, ms; 0: never */
     cw_str version;                      /* of the protocol; empty: not known */
 };
@@ -107,10 +107,10 @@ struct cw_mcp {
     char path[CW_MCP_PATH_MAX + 1];       /* of the endpoint */
     char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
     cw_seal seal;
-    cw_mcp_session_store memory; /* of sessions */
-    cw_fair_slots streams;       /* that are told of changes, on all loops */
+    cw_mcp_session_store sessions;
+    cw_fair_slots streams; /* subscribers on all loops */
     unsigned n_loops;
-    cw_mcp_registry desks[];
+    cw_mcp_registry registries[];
 };
 
 /* Members of params._meta, each NULL when absent. */
@@ -169,7 +169,7 @@ void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
 void cw_mcp_audit_refusal(const cw_mcp_request *r, cw_str name, cw_str detail, cw_verdict verdict);
 /* For the audit: "mcp" or "stdio". */
 const char *cw_mcp_door_name(const cw_responder *responder);
-/* The language that the caller wants to read, or NULL. */
+/* The language of the answer, or NULL. */
 const cw_language *cw_mcp_language(const cw_mcp_request *r);
 const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
 /* A member that is a string, else NULL. */
@@ -178,7 +178,7 @@ const cw_json *cw_mcp_string(const cw_json *object, cw_str name);
 extern const cw_auth_error_bodies cw_mcp_auth_error_bodies;
 
 /* registry.c */
-/* The desk of the loop that this runs on. */
+/* The registry of the current loop. */
 cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop);
 void cw_mcp_registry_add(cw_mcp_registry_entry *buckets, cw_mcp_registry_entry *link, cw_str key);
 /* Removing one that was not added is fine. */
@@ -191,10 +191,9 @@ void cw_mcp_watch_login(cw_runtime_loop *rl, const cw_view *view, cw_login_watch
 /* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
 cw_mcp_registry_entry *cw_mcp_registry_find(cw_mcp_registry_entry *buckets, cw_str key,
                                             const cw_mcp_registry_entry *after);
-/* The bytes that tell this session from others. */
+/* The bytes that identify the session. */
 cw_str cw_mcp_number(const cw_mcp_session *session);
-/* A client takes back a request that it has sent: of this session, with this id. Every loop looks
- * for it. */
+/* A client cancels a request of this session, by its id. Every loop searches for it. */
 void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id);
 /* The key of a request, the same for every spelling of its id; .p is NULL without memory. */
 cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena);
@@ -212,7 +211,7 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
 /* The owner of session state: a caller or a network. */
 void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
                                const cw_responder *responder);
-/* Answer that nothing more could be: the caller's share is used up (CW_LIMIT), or all memory. */
+/* Answer that the state cannot be stored: the caller's share is used up (CW_LIMIT), or memory. */
 void cw_mcp_fail_session_store(cw_rpc_item *item, cw_code rc);
 /* "debug" to "emergency"; false otherwise. */
 bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
@@ -225,17 +224,17 @@ cw_str cw_mcp_level_name(cw_log_level level);
 const char *cw_mcp_client_problem(const cw_json *client);
 /* The adjustments for a client (clientInfo, or NULL). */
 unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
-/* Whether any client may know tools by aliases. */
+/* Whether lists of any client show aliases. */
 bool cw_mcp_has_aliases(const cw_config *config);
 /* The configuration that is in force; never NULL. */
 const cw_config *cw_mcp_config(const cw_runtime_loop *rl);
 
-/* Whether the Mcp-Param headers say what the arguments say; else the request is answered. */
+/* Compare the Mcp-Param headers with the arguments. False: the request is answered. */
 bool cw_mcp_check_param_headers(const cw_mcp_request *r, const cw_method *method,
                                 const cw_json *arguments);
 
 /* modern.c */
-/* -32020: the header is missing (.p NULL), or not what the body says. */
+/* -32020: the header is missing (.p NULL), or differs from the body. */
 void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
                         const char *problem);
 #define CW_MCP_CLAIM CW_MCP_META("protocolVersion")
@@ -296,7 +295,7 @@ struct cw_mcp_target {
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job);
 /* {"jsonrpc":"2.0","method":…,"params":{ with two objects open. `b` is made. */
 void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method);
-/* Close the two, say it and end the buffer. */
+/* Close both objects, send the notification and end the buffer. */
 void cw_mcp_send_notification(cw_responder *responder, cw_send_class kind, cw_json_writer *w,
                               cw_buf *b);
 
@@ -335,13 +334,13 @@ void cw_mcp_on_card(cw_http_req *req, void *door);
 /* notify.c */
 void cw_mcp_subscriptions_listen(const cw_mcp_request *r);
 
-/* Tell the client of a session through a port that does nothing else, until it is gone. CW_NOMEM;
- * CW_LIMIT: too many are told. */
+/* Notify the client of a session through a responder of its own, until it is gone. CW_NOMEM;
+ * CW_LIMIT: too many subscribers. */
 CW_MUST_USE cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder,
                                              cw_runtime_loop *rl, cw_view *view,
                                              const cw_mcp_session *session);
 
-/* What HTTP itself says at the endpoint, as JSON-RPC. */
+/* Errors of HTTP at the endpoint, as JSON-RPC. */
 extern const cw_route_protocol cw_mcp_protocol;
 /* GET and DELETE at the endpoint. */
 void cw_mcp_on_get(cw_http_req *req, void *self);

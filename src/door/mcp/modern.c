@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* modern.c - the stateless era: each request says everything, and its headers repeat it.
- *
- * The checks stand in the order in which their errors are expected: envelope,
- * version header present, equal to the body, supported, Mcp-Method, Mcp-Name,
- * then the method.
+/* modern.c - the stateless era: envelope, headers that repeat the body, and the table of methods.
  */
 #include "base/base64.h"
 #include "catalogue/param_headers.h"
@@ -139,7 +135,7 @@ void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
     cw_door_fail_with(r->item, 400, CW_MCP_HEADER, &text, &data);
 }
 
-/* True when the header repeats what the body says; else the request is answered. */
+/* Compare a header with the body. False: the request is answered. */
 static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool may_be_encoded)
 {
     if (!r->responder->has_headers)
@@ -172,7 +168,7 @@ static bool check_name(const cw_mcp_request *r)
         const cw_json *name = cw_json_get(r->params, named[i].param);
         if (cw_json_is(name, CW_JSON_STRING))
             return check_header(r, header, cw_json_text(name), /* may_be_encoded= */ true);
-        /* There is nothing to repeat. Without a header too, the method says what is wrong. */
+        /* The body has no name. Without a header too, the method reports the problem. */
         cw_str value = r->responder->has_headers ? cw_responder_header(r->responder, header)
                                                  : cw_str_make(NULL, 0);
         if (value.p)

@@ -43,7 +43,7 @@ typedef struct subscriber {
 /* Lists that may change. */
 typedef struct change_name {
     unsigned list;
-    cw_str wish; /* its name in subscriptions/listen */
+    cw_str name; /* its name in subscriptions/listen */
     cw_str method;
 } change_name;
 
@@ -71,7 +71,7 @@ static void leave(subscriber *l)
     cw_runtime_watch_remove(&l->watch);
     cw_mcp_registry_remove(&l->link);
     if (l->holds_session)
-        cw_mcp_session_store_release(&l->door->memory, l->session, cw_clock_wall_ms());
+        cw_mcp_session_store_release(&l->door->sessions, l->session, cw_clock_wall_ms());
     l->holds_session = false;
     cw_mcp_expiry_remove(&l->expiry);
     cw_login_watch_remove(&l->opened_by);
@@ -179,22 +179,22 @@ static bool is_authorized(subscriber *l)
     return false;
 }
 
-/* Which addresses were missed is not known: all are told then. A client that reads one once too
- * often does no harm. False: it is disconnected, without memory. */
+/* The missed URIs are unknown, so all are sent. Reading a resource once too often does no harm.
+ * False: disconnected, out of memory. */
 static bool collect_missed(subscriber *l)
 {
     l->has_missed_uri = false;
     l->next_uri = 0;
     if (!l->session)
         return true;
-    cw_mcp_session_store_subscriptions(&l->door->memory, l->session, &l->late);
+    cw_mcp_session_store_subscriptions(&l->door->sessions, l->session, &l->late);
     if (!l->late.code)
         return true;
     close_stream(l);
     return false;
 }
 
-/* The next of them; .p is NULL when all are told. */
+/* The next URI to send; .p is NULL at the end. */
 static cw_str take_late(subscriber *l)
 {
     if (l->next_uri < l->n_uris)
@@ -228,9 +228,9 @@ static void send_missed(subscriber *l)
     }
 }
 
-/* ---- news ---- */
+/* ---- changes ---- */
 
-/* Whether a legacy client has said hello; until then nothing may be said to it. */
+/* Whether a legacy client has sent initialize; nothing may be sent before. */
 static bool is_ready(const subscriber *l)
 {
     return !l->session || l->session->version.n > 0;
@@ -242,10 +242,10 @@ static bool wants_uri(const subscriber *l, cw_str uri)
         if (cw_str_eq(l->uris[i], uri))
             return true;
     }
-    return l->session && cw_mcp_session_store_is_subscribed(&l->door->memory, l->session, uri);
+    return l->session && cw_mcp_session_store_is_subscribed(&l->door->sessions, l->session, uri);
 }
 
-/* The lists that are news for this subscriber. */
+/* The changed lists that the subscriber has asked for. */
 static unsigned lists_of(subscriber *l, const cw_change *change)
 {
     unsigned lists = change->lists & l->wants;
@@ -293,7 +293,7 @@ static void on_change(cw_runtime_watch *watch, unsigned changed)
     if (!is_authorized(l))
         return;
     if (l->view && !diff_view(l, &changed))
-        end(l); /* what it may hear of is not known */
+        end(l); /* its view cannot be compared */
     else if (is_ready(l))
         (void)send_lists(l, changed & l->wants);
 }
@@ -432,7 +432,7 @@ cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder, cw_runti
         return rc;
     cw_mcp_session_owner owner;
     cw_mcp_session_owner_init(&owner, view, responder);
-    rc = cw_mcp_session_store_hold(&door->memory, &owner, session);
+    rc = cw_mcp_session_store_hold(&door->sessions, &owner, session);
     if (rc)
         return rc;
     l->holds_session = true;
@@ -501,7 +501,7 @@ static cw_code take_uris(const cw_mcp_request *r, subscriber *l, const cw_json *
 static void take_lists(subscriber *l, const cw_json *filter)
 {
     for (size_t i = 0; i < CHANGES; i++) {
-        if (cw_json_is(cw_json_get(filter, changes[i].wish), CW_JSON_TRUE))
+        if (cw_json_is(cw_json_get(filter, changes[i].name), CW_JSON_TRUE))
             l->wants |= (uint8_t)changes[i].list;
     }
 }
@@ -512,7 +512,7 @@ static void write_honoured(cw_json_writer *w, const subscriber *l)
     cw_json_open_object(w);
     for (size_t i = 0; i < CHANGES; i++) {
         if (l->wants & changes[i].list)
-            cw_json_add_bool_member(w, changes[i].wish, true);
+            cw_json_add_bool_member(w, changes[i].name, true);
     }
     if (l->n_uris) {
         cw_json_add_key(w, CW_STR("resourceSubscriptions"));
@@ -524,7 +524,7 @@ static void write_honoured(cw_json_writer *w, const subscriber *l)
     cw_json_close(w);
 }
 
-/* The first thing that is said. `b` is made. CW_PARAMS: the stream cannot take so much at once. */
+/* The first message. `b` is initialized. CW_PARAMS: too large for the stream. */
 static cw_code write_acknowledgement(const cw_mcp_request *r, const subscriber *l, cw_buf *b)
 {
     size_t most = cw_mcp_config(r->rl)->limits.stream_queue / 2;

@@ -24,7 +24,7 @@ static void begin(cw_mcp_registry *registry, cw_loop *loop)
 
 cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop)
 {
-    cw_mcp_registry *registry = &door->desks[loop->index];
+    cw_mcp_registry *registry = &door->registries[loop->index];
     if (CW_UNLIKELY(!registry->is_begun))
         begin(registry, loop);
     return registry;
@@ -167,13 +167,13 @@ void cw_mcp_watch_login(cw_runtime_loop *rl, const cw_view *view, cw_login_watch
 cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, cw_mcp **ret,
                    cw_err *err)
 {
-    cw_mcp *door = calloc(1, sizeof *door + n_loops * sizeof *door->desks);
+    cw_mcp *door = calloc(1, sizeof *door + n_loops * sizeof *door->registries);
     if (!door)
         return cw_fail_nomem(err);
     door->runtime = runtime;
     door->seal = *seal;
     door->n_loops = n_loops;
-    cw_mcp_session_store_init(&door->memory);
+    cw_mcp_session_store_init(&door->sessions);
     cw_fair_slots_init(&door->streams);
     *ret = door;
     return CW_OK;
@@ -183,7 +183,7 @@ void cw_mcp_free(cw_mcp *door)
 {
     if (!door)
         return;
-    cw_mcp_session_store_done(&door->memory);
+    cw_mcp_session_store_done(&door->sessions);
     cw_fair_slots_done(&door->streams);
     free(door);
 }

@@ -9,7 +9,7 @@
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
 
-/* Codes that belong to the protocol: whatever a method means by them, no client may read them. */
+/* Codes that the protocol reserves: a method's error must not use them. */
 #define RESERVED_LOW (-32099)
 #define RESERVED_HIGH (-32020)
 #define NO_RESOURCE_BEFORE (-32002)
@@ -23,7 +23,7 @@ static const struct {
     {CW_STR_INIT("audio"), CW_STR_INIT("2025-03-26"), CW_STR_INIT("mimeType")},
 };
 
-/* A text instead of a block that the client's version does not know. */
+/* A text in place of a block that the client's version lacks. */
 static bool add_instead(cw_buf *out, const cw_mcp_target *job, const cw_json *block)
 {
     const cw_json *type = cw_mcp_string(block, CW_STR("type"));
@@ -298,7 +298,7 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
 
 /* ---- arguments ---- */
 
-/* The text of a string, when its param wants a number or a boolean and that is what it says. */
+/* The literal in a string, if the parameter is a number or boolean and the string is one. */
 static cw_str plain_text(const cw_param *param, const cw_json *value, cw_arena *arena)
 {
     const cw_json *schema, *literal;
@@ -318,7 +318,8 @@ static cw_str plain_text(const cw_param *param, const cw_json *value, cw_arena *
     return is_number || is_whole || is_bool ? cw_json_span(literal) : none;
 }
 
-/* Prompts and templates know strings only; methods may want something else. NULL without memory. */
+/* Arguments of prompts and templates are strings; parameters may have other types. NULL without
+ * memory. */
 static const cw_json *type_arguments(const cw_method *method, const cw_json *given, cw_arena *arena)
 {
     const cw_json *ret = NULL;

@@ -44,7 +44,7 @@ unsigned cw_mcp_client_capabilities(const cw_json *capabilities)
 
 /* ---- levels ---- */
 
-/* Ours are fewer: what lies between two of them wants the graver one. */
+/* Causeway has fewer levels: a level in between maps to the more severe one. */
 static const struct {
     cw_str name;
     cw_log_level level;
@@ -141,7 +141,7 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
     *ret = (cw_mcp_session){.level = CW_LOG_OFF};
     if (responder->session)
         *ret = *responder->session;
-    if (!ret->version.n) /* of a client that has not said who it is */
+    if (!ret->version.n) /* before the handshake */
         ret->profile = cw_mcp_profile(cw_mcp_config(rl), NULL);
     if (responder->session)
         return true;
@@ -166,5 +166,5 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
     ret->profile = bits >> PROFILE_SHIFT;
     ret->version = cw_str_make(plain.p + FIXED, n_version);
     memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
-    return cw_mcp_session_store_recall(&door->memory, ret, now);
+    return cw_mcp_session_store_recall(&door->sessions, ret, now);
 }

@@ -35,7 +35,7 @@
 #define CW_MCP_URIS_SESSION (64u * 1024u)
 #define CW_MCP_IDLE_MS INT64_C(600000)
 
-#define CW_MCP_NUMBER 16u /* bytes that tell one session from another */
+#define CW_MCP_NUMBER 16u /* bytes that identify a session */
 
 struct cw_mcp_session;
 

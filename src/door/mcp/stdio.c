@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* stdio.c - lines as ports.
+/* stdio.c - responders for lines of standard input.
  *
- * A port lasts from its message to the moment when its answer is written: the answer
- * lives in the port's arena and is sent from there. Ports that are over wait in a
- * pool for the next message.
+ * A responder lasts from its message until its answer is written: the answer lives in the responder's
+ * arena and is sent from there. Finished responders wait in a pool for the next message.
  */
 #include "door/mcp/stdio.h"
 
@@ -13,32 +12,32 @@
 #include "door/mcp/mcp_int.h"
 #include "net/stream/lines.h"
 
-/* Ports that are kept for later messages. */
+/* Responders that are kept for later messages. */
 #define POOL_MAX 64u
 /* Memory of one message beside its bytes. */
 #define ARENA_FACTOR 32u
 #define ARENA_BYTES ((size_t)96 << 20)
 
-typedef struct line_port {
+typedef struct line_responder {
     cw_responder base;
     cw_stdio *all;
-    struct line_port *prev, *next; /* ring of those that are open; next: of the pool */
+    struct line_responder *prev, *next; /* ring of those that are open; next: of the pool */
     cw_arena arena;
     cw_line answer;
     char *newest; /* progress that waits for a slow reader; on the heap */
     size_t n_newest;
     bool is_over;    /* its answer is on its way */
     bool has_output; /* something that the client must not miss: it may wait for an answer */
-} line_port;
+} line_responder;
 
 struct cw_stdio {
     cw_stdio_opts opts;
     cw_lines lines;
     cw_mcp_session session;
-    line_port open; /* ring */
-    line_port *pool;
+    line_responder open; /* ring */
+    line_responder *pool;
     unsigned n_pool;
-    line_port *change; /* unasked-for messages go through this one; NULL: none */
+    line_responder *change; /* unasked-for messages go through this one; NULL: none */
     uint32_t n_open;
     uint32_t n_busy;    /* of those, without the ones that wait for the client */
     uint64_t n_lost;    /* log lines */
@@ -49,9 +48,9 @@ struct cw_stdio {
     bool is_notified; /* opts.on_end */
 };
 
-static line_port *port_of(const cw_responder *p)
+static line_responder *port_of(const cw_responder *p)
 {
-    return CW_CONTAINER((cw_responder *)(uintptr_t)p, line_port, base);
+    return CW_CONTAINER((cw_responder *)(uintptr_t)p, line_responder, base);
 }
 
 static bool is_full(const cw_stdio *s)
@@ -91,17 +90,17 @@ static void set_pace(cw_stdio *s)
     cw_lines_pause(&s->lines, !s->is_going || is_full(s) || s->n_busy >= s->opts.calls);
 }
 
-/* ---- ports ---- */
+/* ---- responders ---- */
 
-static void stop_waiting(line_port *p)
+static void stop_waiting(line_responder *p)
 {
     if (!p->has_output)
         p->all->n_busy--;
     p->has_output = true;
 }
 
-/* The port is of no use any more, and all its memory. */
-static void put_port(line_port *p)
+/* Free the responder and its memory. */
+static void put_port(line_responder *p)
 {
     cw_stdio *s = p->all;
     stop_waiting(p);
@@ -125,7 +124,7 @@ static void put_port(line_port *p)
 
 static void on_answer_left(cw_line *line)
 {
-    line_port *p = CW_CONTAINER(line, line_port, answer);
+    line_responder *p = CW_CONTAINER(line, line_responder, answer);
     cw_stdio *s = p->all;
     put_port(p);
     if (s->is_closed)
@@ -136,7 +135,7 @@ static void on_answer_left(cw_line *line)
 
 static void on_reply(cw_responder *base, const cw_response *answer)
 {
-    line_port *p = port_of(base);
+    line_responder *p = port_of(base);
     cw_stdio *s = p->all;
     base->on_event = NULL;
     if (!answer->body.n) {
@@ -192,7 +191,7 @@ static cw_code send_copy(cw_stdio *s, cw_str message)
 }
 
 /* Only the newest progress is kept for a slow reader. */
-static cw_code keep_newest(line_port *p, cw_str message)
+static cw_code keep_newest(line_responder *p, cw_str message)
 {
     char *copy = malloc(message.n + 1);
     if (!copy)
@@ -220,7 +219,7 @@ static void notify_lost(cw_stdio *s)
 
 static cw_code on_send(cw_responder *base, cw_send_class kind, cw_str message)
 {
-    line_port *p = port_of(base);
+    line_responder *p = port_of(base);
     cw_stdio *s = p->all;
     cw_code rc;
     switch (kind) {
@@ -244,7 +243,7 @@ static void on_drained(cw_lines *l)
 {
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
     notify_lost(s);
-    for (line_port *p = s->open.next, *next; p != &s->open && !is_full(s); p = next) {
+    for (line_responder *p = s->open.next, *next; p != &s->open && !is_full(s); p = next) {
         next = p->next;
         if (p->newest && !p->is_over)
             (void)send_copy(s, cw_str_make(p->newest, p->n_newest));
@@ -258,10 +257,10 @@ static void on_drained(cw_lines *l)
 
 /* ---- a message ---- */
 
-static line_port *take_port(cw_stdio *s)
+static line_responder *take_port(cw_stdio *s)
 {
     static const cw_responder_ops ops = {on_reply, on_send, on_port_end, on_header, NULL, NULL};
-    line_port *p = s->pool;
+    line_responder *p = s->pool;
     if (p) {
         s->pool = p->next;
         s->n_pool--;
@@ -289,7 +288,7 @@ static line_port *take_port(cw_stdio *s)
 /* The answer to a line that could not be taken. */
 static void answer_failure(cw_stdio *s, cw_str text)
 {
-    line_port *p = take_port(s);
+    line_responder *p = take_port(s);
     if (p)
         on_reply(&p->base, &(cw_response){.status = 500, .body = text});
 }
@@ -298,7 +297,7 @@ static void on_line(cw_lines *l, cw_str text)
 {
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
     cw_runtime_loop *rl = cw_runtime_at(s->opts.runtime, s->opts.loop);
-    line_port *p = take_port(s);
+    line_responder *p = take_port(s);
     char *body = p ? cw_arena_dup(&p->arena, text.p, text.n) : NULL;
     if (!p)
         return; /* not even room for saying so */
@@ -323,7 +322,7 @@ static void on_dropped(cw_lines *l, cw_code why)
 
 static void notify_responders(cw_stdio *s, cw_responder_event event)
 {
-    for (line_port *p = s->open.next, *next; p != &s->open; p = next) {
+    for (line_responder *p = s->open.next, *next; p != &s->open; p = next) {
         next = p->next;
         if (p->base.on_event)
             p->base.on_event(&p->base, event, p->base.ctx);
@@ -333,7 +332,7 @@ static void notify_responders(cw_stdio *s, cw_responder_event event)
 /* Requests that are still open get no answer. */
 static void leave_ports(cw_stdio *s)
 {
-    for (line_port *p = s->open.next, *next; p != &s->open; p = next) {
+    for (line_responder *p = s->open.next, *next; p != &s->open; p = next) {
         next = p->next;
         if (p->is_over)
             continue;
@@ -405,7 +404,7 @@ static void close_one(cw_stdio *s)
     if (--s->n_closing > 0)
         return;
     while (s->pool) {
-        line_port *p = s->pool;
+        line_responder *p = s->pool;
         s->pool = p->next;
         cw_arena_done(&p->arena);
         free(p);
@@ -429,7 +428,7 @@ void cw_stdio_close(cw_stdio *s)
         return;
     leave_ports(s);
     s->is_closed = true;
-    cw_lines_close(&s->lines); /* what waits there is dropped, and its ports with it */
+    cw_lines_close(&s->lines); /* queued lines are dropped, with their responders */
     uv_close((uv_handle_t *)&s->timer, on_timer_closed);
 }
 

@@ -51,7 +51,7 @@ static void write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_st
     close_result(out, era, id);
 }
 
-/* Blocks take the place of the text; the result stands beside them when there is one. */
+/* Blocks replace the text; a result is added beside them. */
 static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
                           const cw_outcome *outcome, cw_str id)
 {

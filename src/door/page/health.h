@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* health.h - GET /healthz (the process answers) and GET /readyz (it wants new work).
+/* health.h - GET /healthz (the process answers) and GET /readyz (it accepts new work).
  *
- * A stopping server is alive but not ready, so that a balancer sends new work
- * elsewhere while running calls end.
+ * A stopping server is alive but not ready, so that a load balancer sends new work elsewhere while
+ * running calls end.
  *
  * Threads: handlers run on the request's loop and share nothing.
  */

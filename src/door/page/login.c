@@ -33,7 +33,7 @@ typedef struct login_page {
     cw_str action;     /* where the form goes; a path */
     cw_str next;       /* where to go after logging in; may be empty */
     cw_str cookies[2]; /* values of Set-Cookie; empty: none */
-    uint32_t retry_s;  /* 0: not said */
+    uint32_t retry_s;  /* 0: omitted */
 } login_page;
 
 /* Text between tags and in quoted attributes. */
@@ -405,7 +405,7 @@ static void on_page(cw_http_req *req, void *self)
 
 /* ---- forms ---- */
 
-/* The fields of the body. CW_PARAMS: one stands there twice, or it is ill-formed; CW_NOMEM. */
+/* The fields of the body. CW_PARAMS: a field is repeated or ill-formed; CW_NOMEM. */
 static cw_code read_fields(visit *v)
 {
     cw_str next = {NULL, 0};

@@ -30,7 +30,7 @@ typedef struct page {
 
 /* ---- writing ---- */
 
-/* A path segment: whatever a URL cannot hold as it is becomes %HH. */
+/* A path segment: bytes that a URL cannot hold become %HH. */
 static void add_segment(cw_buf *out, cw_str id)
 {
     static const char digits[] = "0123456789ABCDEF";

@@ -108,7 +108,7 @@ cw_code cw_oauth_metadata_add_routes(cw_router *router, cw_oauth_metadata *r, cw
             *route = (cw_oauth_metadata_route){.runtime = runtime, .is_endpoint = is_endpoint};
             snprintf(route->path, sizeof route->path, CW_OAUTH_RESOURCE_WELLKNOWN "%.*s%s",
                      CW_STR_ARG(paths[i]), is_endpoint ? config->mcp.path.p : "");
-            /* public_url may have the endpoint's path: then the one that is there says the same. */
+            /* If public_url has the endpoint's path, the existing route has the same document. */
             bool is_known = n == 2 && !strcmp(route->path, r->routes[1].path);
             if (is_known)
                 continue;

@@ -60,7 +60,7 @@ typedef struct awaiting {
     cw_authenticated_fn fn;
 } awaiting;
 
-/* The turn only waited: `fn` makes another one for the answer. */
+/* The batch only waited: `fn` makes another one for the answer. */
 static void run_again(cw_rpc_item *item, void *ctx)
 {
     const awaiting *a = ctx;
@@ -233,7 +233,7 @@ void cw_rest_send(cw_http_req *req, cw_runtime_loop *rl, const cw_rest_document 
     cw_page *d;
     bool is_hit;
     cw_code rc = find_document(rl, doc, &d, &is_hit);
-    /* The bytes must live until they are sent, whatever becomes of the cache. */
+    /* The bytes must live until they are sent, also when the cache drops them. */
     if (!rc)
         rc = cw_arena_hold(cw_http_req_arena(req), d, cw_page_unref);
     if (rc) {

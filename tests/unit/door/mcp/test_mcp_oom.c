@@ -115,9 +115,9 @@ static void set_level_once(void *ctx)
     if (cw_mcp_new(NULL, 1, &seal, &door, &err))
         return;
     cw_mcp_session_owner alice = {.owner = CW_STR("1")};
-    cw_code rc = cw_mcp_session_store_set_level(&door->memory, &alice, &session, CW_LOG_INFO);
+    cw_code rc = cw_mcp_session_store_set_level(&door->sessions, &alice, &session, CW_LOG_INFO);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
-    assert_int_equal(atomic_load(&door->memory.n), rc ? 0 : 1);
+    assert_int_equal(atomic_load(&door->sessions.n), rc ? 0 : 1);
     cw_mcp_free(door);
 }
 
