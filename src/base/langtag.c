@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/langtag.h"
 
+#include "base/ascii.h"
+
 #define PART_MAX 8u
-
-static bool is_letter(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static char lower(char c)
 {
@@ -27,7 +19,7 @@ static bool is_language(cw_str part)
 {
     bool letters = true;
     for (size_t i = 0; i < part.n; i++)
-        letters = letters && is_letter(part.p[i]);
+        letters = letters && cw_is_letter(part.p[i]);
     return letters && (part.n == 2 || part.n == 3);
 }
 
@@ -35,7 +27,7 @@ static bool is_part(cw_str part)
 {
     bool plain = true;
     for (size_t i = 0; i < part.n; i++)
-        plain = plain && (is_letter(part.p[i]) || is_digit(part.p[i]));
+        plain = plain && (cw_is_letter(part.p[i]) || cw_is_digit(part.p[i]));
     return plain && part.n >= 1 && part.n <= PART_MAX;
 }
 

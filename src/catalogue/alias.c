@@ -5,6 +5,7 @@
 #include <openssl/sha.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/map.h"
 
 #define DIGEST 5u                    /* bytes of the name's digest that are shown */
@@ -17,11 +18,6 @@ struct cw_aliases {
 };
 
 /* ---- the name of a name ---- */
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /* Whether a dot or '_' stands beside another of them, or an end of the name. */
 static bool has_neighbours(cw_str name, size_t at)
@@ -60,7 +56,7 @@ static cw_str add_digest(cw_str name, char room[CW_ALIAS_MAX])
     static const char digits[] = "0123456789abcdef";
     unsigned char digest[SHA256_DIGEST_LENGTH];
     size_t n = 0;
-    if (!is_letter(name.p[0]))
+    if (!cw_is_letter(name.p[0]))
         room[n++] = 't';
     for (size_t i = 0; i < name.n && n < KEPT; i++)
         room[n++] = name.p[i] == '.' ? '_' : name.p[i];
@@ -77,7 +73,7 @@ static cw_str add_digest(cw_str name, char room[CW_ALIAS_MAX])
 cw_str cw_alias_of(cw_str name, char room[CW_ALIAS_MAX])
 {
     size_t n_dots = name.n <= CW_ALIAS_MAX ? count_dots(name) : SIZE_MAX;
-    if (n_dots == SIZE_MAX || name.n + n_dots > CW_ALIAS_MAX || !is_letter(name.p[0]))
+    if (n_dots == SIZE_MAX || name.n + n_dots > CW_ALIAS_MAX || !cw_is_letter(name.p[0]))
         return add_digest(name, room);
     return n_dots ? spell_dots(name, room) : name;
 }

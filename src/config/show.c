@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "config/keys/keys.h"
 #include "config/syntax/quote.h"
 
@@ -25,11 +26,6 @@ static size_t count_while(cw_str s, size_t from, bool (*is)(char))
     return i - from;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -43,7 +39,7 @@ static bool is_plain(cw_str text)
     for (size_t i = 0; i < CW_COUNT(taken); i++)
         if (cw_str_is(text, taken[i]))
             return false;
-    size_t digits = count_while(text, 0, is_digit);
+    size_t digits = count_while(text, 0, cw_is_digit);
     size_t letters = count_while(text, digits, is_letter);
     return letters > (digits ? 0 : 1) && digits + letters == text.n;
 }

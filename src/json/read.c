@@ -78,7 +78,7 @@ static CW_NOINLINE const char *skip_space(const char *p, const char *end)
         p += 16;
     }
 #endif
-    while (p < end && is_space(*p))
+    while (p < end && cw_is_space(*p))
         p++;
     return p;
 }
@@ -116,7 +116,7 @@ CW_INLINE bool read_string(reader *r, cursor *c, uint32_t meta)
 
 CW_INLINE const char *skip_digits(const reader *r, const char *p)
 {
-    while (p < r->end && is_digit(*p))
+    while (p < r->end && cw_is_digit(*p))
         p++;
     return p;
 }

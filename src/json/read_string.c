@@ -16,7 +16,7 @@ static int32_t hex4(const char *p, const char *end)
     int32_t value = 0;
     for (int i = 0; i < 4; i++) {
         unsigned letter = (unsigned)((p[i] | 0x20) - 'a');
-        if (is_digit(p[i]))
+        if (cw_is_digit(p[i]))
             value = value * 16 + (p[i] - '0');
         else if (letter < 6)
             value = value * 16 + 10 + (int32_t)letter;

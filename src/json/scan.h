@@ -8,6 +8,7 @@
 #ifndef CW_JSON_SCAN_H
 #define CW_JSON_SCAN_H
 
+#include "base/ascii.h"
 #include "json/json.h"
 
 #if defined(__SSE2__) && !defined(CW_JSON_NO_SIMD)
@@ -16,16 +17,6 @@
 #else
 #define SCAN_SSE2 0
 #endif
-
-CW_INLINE bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
-CW_INLINE bool is_digit(char c)
-{
-    return (unsigned char)(c - '0') < 10;
-}
 
 /* Neither '"' nor '\\' nor a control character (DEL is none in JSON) nor part of a character beyond
  * ASCII. */

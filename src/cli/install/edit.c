@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "cli/install/install.h"
 #include "json/write.h"
 
@@ -21,11 +22,6 @@ static size_t skip_string(const char *p, size_t at, size_t n)
             at++;
     }
     return at < n ? at + 1 : n;
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 /* The end of a comment that begins at `at`, or `at` if none does. */
@@ -46,7 +42,7 @@ static size_t skip_comment(const char *p, size_t at, size_t n)
 static void blank(char *p, size_t from, size_t to)
 {
     for (; from < to; from++) {
-        if (!is_space(p[from]))
+        if (!cw_is_space(p[from]))
             p[from] = ' ';
     }
 }
@@ -70,7 +66,7 @@ static void blank_extras(char *p, size_t n)
             p[comma] = ' ';
         if (p[at] == ',')
             comma = at;
-        else if (!is_space(p[at]))
+        else if (!cw_is_space(p[at]))
             comma = SIZE_MAX;
         at++;
     }
@@ -79,7 +75,7 @@ static void blank_extras(char *p, size_t n)
 static bool is_blank(cw_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
-        if (!is_space(text.p[i]))
+        if (!cw_is_space(text.p[i]))
             return false;
     }
     return true;
@@ -225,7 +221,7 @@ static bool has_comma(const edit *e, size_t from, size_t to)
 static void open_end(edit *e, const cw_json *object, cw_str unit, unsigned level)
 {
     size_t close = end_of(e, object) - 1, last = close;
-    while (last > 0 && is_space(e->text.p[last - 1]))
+    while (last > 0 && cw_is_space(e->text.p[last - 1]))
         last--;
     const cw_json *value = NULL;
     for (const cw_json *k = cw_json_first(object); k; k = cw_json_next_key(k))

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 
+#include "base/ascii.h"
 #include "base/limits.h"
 #include "config/syntax/check.h"
 
@@ -13,19 +14,9 @@
 #define SERVER_PART_MAX 99u
 #define SUMMARY_MAX 100u
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_label(char c)
 {
-    return is_letter(c) || is_digit(c) || c == '-' || c == '_';
+    return cw_is_letter(c) || cw_is_digit(c) || c == '-' || c == '_';
 }
 
 /* Labels between single dots; one dot may end it. */
@@ -93,7 +84,7 @@ static bool cut_brackets(cw_str s, cw_str *ret_inside, cw_str *ret_rest)
 static bool looks_like_v4(cw_str s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (!is_digit(s.p[i]) && s.p[i] != '.')
+        if (!cw_is_digit(s.p[i]) && s.p[i] != '.')
             return false;
     return s.n > 0;
 }
@@ -187,7 +178,7 @@ bool cw_names_is_origin(cw_str entry)
         return true;
     cw_str rest;
     cw_str scheme = cw_str_cut(entry, ':', &rest);
-    if (scheme.n == 0 || !is_letter(scheme.p[0]))
+    if (scheme.n == 0 || !cw_is_letter(scheme.p[0]))
         return false;
     for (size_t i = 1; i < scheme.n; i++)
         if ((!is_label(scheme.p[i]) || scheme.p[i] == '_') && scheme.p[i] != '+' &&
@@ -295,7 +286,8 @@ static bool is_part(cw_str text, bool has_underscores)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
-        if (!is_letter(c) && !is_digit(c) && c != '.' && c != '-' && !(has_underscores && c == '_'))
+        if (!cw_is_letter(c) && !cw_is_digit(c) && c != '.' && c != '-' &&
+            !(has_underscores && c == '_'))
             return false;
     }
     return text.n > 0 && text.n <= SERVER_PART_MAX;
@@ -330,7 +322,7 @@ bool cw_names_is_source(cw_str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-        if ((c < 'a' || c > 'z') && !is_digit(c) && c != '_' && c != '-')
+        if ((c < 'a' || c > 'z') && !cw_is_digit(c) && c != '_' && c != '-')
             return false;
     }
     return name.n > 0 && name.n <= SOURCE_MAX;

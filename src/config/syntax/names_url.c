@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* names_url.c - where services are: URLs, and the names that go with them. */
+#include "base/ascii.h"
 #include "base/limits.h"
 #include "base/template.h"
 #include "config/syntax/names.h"
@@ -8,16 +9,11 @@
 #define VARIABLE_MAX 255u
 #define HEADER_MAX 128u
 
-static bool is_alphanumeric(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool cw_names_is_word(cw_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
-        if (!is_alphanumeric(c) && c != '.' && c != '_' && c != '-')
+        if (!cw_is_alnum(c) && c != '.' && c != '_' && c != '-')
             return false;
     }
     return text.n > 0 && text.n <= WORD_MAX;
@@ -26,7 +22,7 @@ bool cw_names_is_word(cw_str text)
 bool cw_names_is_variable(cw_str name)
 {
     for (size_t i = 0; i < name.n; i++) {
-        if (!is_alphanumeric(name.p[i]) && name.p[i] != '_')
+        if (!cw_is_alnum(name.p[i]) && name.p[i] != '_')
             return false;
     }
     return name.n > 0 && name.n <= VARIABLE_MAX && (name.p[0] < '0' || name.p[0] > '9');
@@ -36,7 +32,7 @@ bool cw_names_is_header(cw_str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-        if (!is_alphanumeric(c) && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
+        if (!cw_is_alnum(c) && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
             return false;
     }
     return name.n > 0 && name.n <= HEADER_MAX;

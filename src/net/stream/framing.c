@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "net/http/http1.h"
 
 #define HEAD_MAX 4096u
@@ -155,11 +156,6 @@ static cw_code next_with_length(cw_framing_reader *c, cw_str bytes, cw_str *ret,
 
 /* ---- JSON values ---- */
 
-static bool is_space(char ch)
-{
-    return ch == ' ' || ch == '\n' || ch == '\r' || ch == '\t';
-}
-
 static bool is_opening(char ch)
 {
     return ch == '{' || ch == '[' || ch == '"';
@@ -180,7 +176,7 @@ static cw_code scan_bare(cw_framing_reader *c, cw_str bytes)
     if (c->looked == bytes.n)
         return CW_AGAIN;
     char next = bytes.p[c->looked];
-    return is_space(next) || is_opening(next) ? CW_OK : CW_INVALID;
+    return cw_is_space(next) || is_opening(next) ? CW_OK : CW_INVALID;
 }
 
 /* Go on inside a string; CW_OK behind its end. */
@@ -240,7 +236,7 @@ static cw_code begin_value(cw_framing_reader *c, char first)
 static cw_code next_value(cw_framing_reader *c, cw_str bytes, cw_str *ret, size_t *ret_used)
 {
     size_t at = 0;
-    while (c->looked == 0 && at < bytes.n && is_space(bytes.p[at]))
+    while (c->looked == 0 && at < bytes.n && cw_is_space(bytes.p[at]))
         at++;
     *ret_used = at;
     if (at == bytes.n)

@@ -3,25 +3,11 @@
 #include <idn2.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/attr.h"
 #include "base/utf8.h"
 #include "schema/format/format.h"
 #include "schema/pattern/pattern.h"
-
-CW_INLINE bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-CW_INLINE bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-CW_INLINE bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /* ==== dates and times (RFC 3339) ==== */
 
@@ -35,7 +21,7 @@ static int digits(cw_str s, size_t at, size_t n)
         return -1;
     int value = 0;
     for (size_t i = at; i < at + n; i++) {
-        if (!is_digit(s.p[i]))
+        if (!cw_is_digit(s.p[i]))
             return -1;
         value = value * 10 + (s.p[i] - '0');
     }
@@ -92,7 +78,7 @@ static bool is_time(cw_str s)
     size_t at = 8;
     if (char_at(s, at, '.')) {
         size_t first = ++at;
-        while (at < s.n && is_digit(s.p[at]))
+        while (at < s.n && cw_is_digit(s.p[at]))
             at++;
         if (at == first)
             return false;
@@ -118,9 +104,9 @@ static bool is_date_time(cw_str s)
 static unsigned take_components(cw_str s, size_t *at, const char *units)
 {
     unsigned taken = 0;
-    while (*at < s.n && is_digit(s.p[*at])) {
+    while (*at < s.n && cw_is_digit(s.p[*at])) {
         size_t end = *at;
-        while (end < s.n && is_digit(s.p[end]))
+        while (end < s.n && cw_is_digit(s.p[end]))
             end++;
         const char *unit = end < s.n && s.p[end] ? strchr(units, s.p[end]) : NULL;
         if (!unit || (taken > 0 && unit != units))
@@ -164,7 +150,7 @@ static bool is_ipv4(cw_str s)
             return false;
         unsigned value = 0;
         size_t first = at;
-        while (at < s.n && at < first + 3 && is_digit(s.p[at]))
+        while (at < s.n && at < first + 3 && cw_is_digit(s.p[at]))
             value = value * 10 + (unsigned)(s.p[at++] - '0');
         if (at == first || value > 255 || (at > first + 1 && s.p[first] == '0'))
             return false;
@@ -187,7 +173,7 @@ static int count_groups(cw_str s, bool last)
         if (group.n == 0 || group.n > 4)
             return -1;
         for (size_t i = 0; i < group.n; i++) {
-            if (!is_hex(group.p[i]))
+            if (!cw_is_hex(group.p[i]))
                 return -1;
         }
         groups++;
@@ -223,7 +209,7 @@ static bool is_ldh_label(cw_str s)
     if (s.n == 0 || s.n > LABEL_MAX || s.p[0] == '-' || s.p[s.n - 1] == '-')
         return false;
     for (size_t i = 0; i < s.n; i++) {
-        if (!is_alpha(s.p[i]) && !is_digit(s.p[i]) && s.p[i] != '-')
+        if (!cw_is_letter(s.p[i]) && !cw_is_digit(s.p[i]) && s.p[i] != '-')
             return false;
     }
     return true;
@@ -258,7 +244,7 @@ static bool mixes_digits(cw_str s)
     for (size_t i = 0; i < s.n; i++) {
         unsigned a = (unsigned char)s.p[i];
         unsigned b = i + 1 < s.n ? (unsigned char)s.p[i + 1] : 0;
-        european |= is_digit(s.p[i]) || (a == 0xdb && b >= 0xb0 && b <= 0xb9);
+        european |= cw_is_digit(s.p[i]) || (a == 0xdb && b >= 0xb0 && b <= 0xb9);
         arabic |= a == 0xd9 && b >= 0xa0 && b <= 0xa9;
     }
     return european && arabic;
@@ -339,7 +325,7 @@ static bool is_name(cw_str s, bool idn, int flags)
             return false;
         if ((!ascii || is_alabel(label)) && !is_idn_label(label, flags, &rtl))
             return false;
-        digit_first |= is_digit(label.p[0]);
+        digit_first |= cw_is_digit(label.p[0]);
     } while (rest.p);
     /* RFC 5893: in a bidirectional name every label follows the rule, and begins with a letter. */
     return !(rtl && digit_first);
@@ -361,7 +347,7 @@ static bool is_atext(char c, bool idn)
 {
     if ((unsigned char)c >= 0x80)
         return idn;
-    return is_alpha(c) || is_digit(c) || (c && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL);
+    return cw_is_letter(c) || cw_is_digit(c) || (c && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL);
 }
 
 /* The length of the quoted string at the front, or 0. */
@@ -436,7 +422,7 @@ enum {
 
 static unsigned class_of(char c)
 {
-    if (is_alpha(c) || is_digit(c))
+    if (cw_is_letter(c) || cw_is_digit(c))
         return UNRESERVED;
     switch (c) {
     case '-':
@@ -500,7 +486,7 @@ typedef struct rules {
 
 static bool is_percent(cw_str s, size_t at)
 {
-    return at + 2 < s.n && s.p[at] == '%' && is_hex(s.p[at + 1]) && is_hex(s.p[at + 2]);
+    return at + 2 < s.n && s.p[at] == '%' && cw_is_hex(s.p[at + 1]) && cw_is_hex(s.p[at + 2]);
 }
 
 /* Whether all of `s` is of the classes, percent triplets included. */
@@ -527,7 +513,7 @@ static bool consists_of(cw_str s, unsigned classes, rules r)
 static bool is_ip_future(cw_str s)
 {
     size_t at = 1;
-    while (at < s.n && is_hex(s.p[at]))
+    while (at < s.n && cw_is_hex(s.p[at]))
         at++;
     if (at == 1 || at + 1 >= s.n || s.p[at] != '.')
         return false;
@@ -539,7 +525,7 @@ static bool is_ip_future(cw_str s)
 static bool is_port(cw_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        if (!is_digit(s.p[i]))
+        if (!cw_is_digit(s.p[i]))
             return false;
     }
     return true;
@@ -570,8 +556,8 @@ static bool is_authority(cw_str s, rules r)
 static size_t scheme_length(cw_str s)
 {
     size_t n = 0;
-    while (n < s.n && (is_alpha(s.p[n]) || (n > 0 && (is_digit(s.p[n]) || s.p[n] == '+' ||
-                                                      s.p[n] == '-' || s.p[n] == '.'))))
+    while (n < s.n && (cw_is_letter(s.p[n]) || (n > 0 && (cw_is_digit(s.p[n]) || s.p[n] == '+' ||
+                                                          s.p[n] == '-' || s.p[n] == '.'))))
         n++;
     return n < s.n && s.p[n] == ':' ? n : 0;
 }
@@ -650,7 +636,7 @@ static bool is_varspec(cw_str s)
         if (c == '.' && dot)
             return false;
         dot = c == '.';
-        if (dot || is_alpha(c) || is_digit(c) || c == '_')
+        if (dot || cw_is_letter(c) || cw_is_digit(c) || c == '_')
             continue;
         if (!is_percent(name, at))
             return false;
@@ -719,7 +705,7 @@ static bool is_uuid(cw_str s)
         return false;
     for (size_t i = 0; i < s.n; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? s.p[i] != '-' : !is_hex(s.p[i]))
+        if (dash ? s.p[i] != '-' : !cw_is_hex(s.p[i]))
             return false;
     }
     return true;
@@ -739,7 +725,7 @@ static bool is_json_pointer(cw_str s)
 static bool is_relative_json_pointer(cw_str s)
 {
     size_t digits = 0;
-    while (digits < s.n && is_digit(s.p[digits]))
+    while (digits < s.n && cw_is_digit(s.p[digits]))
         digits++;
     if (digits == 0 || (digits > 1 && s.p[0] == '0'))
         return false;

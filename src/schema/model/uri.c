@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "schema/model/uri.h"
 
+#include "base/ascii.h"
 #include "base/hex.h"
 
 typedef struct parts {
@@ -21,21 +22,16 @@ cw_str cw_schema_uri_cut(cw_str uri, cw_str *ret_fragment)
     return cw_str_make(uri.p, n);
 }
 
-static bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* Length of "scheme:", or 0. */
 static size_t scheme_len(cw_str s)
 {
-    if (s.n == 0 || !is_alpha(s.p[0]))
+    if (s.n == 0 || !cw_is_letter(s.p[0]))
         return 0;
     for (size_t i = 1; i < s.n; i++) {
         char c = s.p[i];
         if (c == ':')
             return i + 1;
-        if (!is_alpha(c) && !(c >= '0' && c <= '9') && c != '+' && c != '-' && c != '.')
+        if (!cw_is_letter(c) && !(c >= '0' && c <= '9') && c != '+' && c != '-' && c != '.')
             return 0;
     }
     return 0;

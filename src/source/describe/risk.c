@@ -8,6 +8,7 @@
  * A wrong "reads" has calls sent twice that should be sent once, a wrong "changes" costs a line of
  * an overlay: in doubt it is the latter.
  */
+#include "base/ascii.h"
 #include "source/describe/describe_ctx.h"
 
 /* Any of them, anywhere: most likely something is lost. */
@@ -42,20 +43,15 @@ static bool is_lower(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
 /* Cut the next word off: "getURLList" is get, URL, List. Empty: there is none. */
 static cw_str next_word(cw_str *rest)
 {
     size_t at = 0, n = 0;
-    while (at < rest->n && !is_lower(rest->p[at]) && !is_upper(rest->p[at]))
+    while (at < rest->n && !is_lower(rest->p[at]) && !cw_is_upper(rest->p[at]))
         at++;
     const char *p = rest->p + at;
     size_t left = rest->n - at;
-    while (n < left && is_upper(p[n]))
+    while (n < left && cw_is_upper(p[n]))
         n++;
     if (n > 1 && n < left && is_lower(p[n]))
         n--; /* the last capital belongs to the next word */
@@ -86,7 +82,7 @@ static bool has_one_of(cw_str name, const char *const *words)
 static bool has_capitals(cw_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
-        if (is_upper(text.p[i]))
+        if (cw_is_upper(text.p[i]))
             return true;
     }
     return false;

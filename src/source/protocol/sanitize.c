@@ -8,6 +8,7 @@
  */
 #include "source/protocol/sanitize.h"
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "json/write.h"
 
@@ -53,11 +54,6 @@ static bool is_word(char c)
            c == '.' || c == '-' || c == '/' || c == '\\' || c == '~' || (unsigned char)c >= 0x80;
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static size_t word_length(cw_str s)
 {
     size_t n = 0;
@@ -90,7 +86,7 @@ static size_t path_length(cw_str s)
     cw_str word = {s.p, n};
     if (scheme)
         return n;
-    if (s.n > 2 && is_letter(s.p[0]) && s.p[1] == ':' && s.p[2] == '\\')
+    if (s.n > 2 && cw_is_letter(s.p[0]) && s.p[1] == ':' && s.p[2] == '\\')
         return 2 + word_length(cw_str_make(s.p + 2, s.n - 2));
     if (cw_str_starts(word, CW_STR("~/")) || cw_str_starts(word, CW_STR("\\\\")))
         return n;
@@ -108,8 +104,8 @@ static size_t class_length(cw_str s)
     unsigned parts = 0;
     for (;;) {
         size_t from = n;
-        while (n < s.n &&
-               (is_letter(s.p[n]) || s.p[n] == '_' || (n > from && s.p[n] >= '0' && s.p[n] <= '9')))
+        while (n < s.n && (cw_is_letter(s.p[n]) || s.p[n] == '_' ||
+                           (n > from && s.p[n] >= '0' && s.p[n] <= '9')))
             n++;
         if (n == from)
             break;
