@@ -69,7 +69,7 @@ async function startIssuer() {
 // Who has no token may call the tool as well as who has one.
 const start = (issuer) =>
     startBridge("test.echo", {
-        plugins: { folder: pluginFolder(path.join(build, "bench", "bridge", "echo.so")) },
+        plugins: { directory: pluginFolder(path.join(build, "bench", "bridge", "echo.so")) },
         roles: { anonymous: permissions, authenticated: permissions },
         public_url: "https://mcp.example",
         hosts: ["localhost", "127.0.0.1"],

@@ -117,13 +117,13 @@ export function pluginFolder(...plugins) {
 
 export const startEcho = () =>
     startBridge("test.echo", {
-        plugins: { folder: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) },
+        plugins: { directory: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) },
     });
 
 // What `make run` serves, as a configuration (path) of its own.
 export function writeExamplesConfig() {
     const roles = { anonymous: permissions };
-    const config = { roles, plugins: { folder: path.join(build, "plugins") } };
+    const config = { roles, plugins: { directory: path.join(build, "plugins") } };
     return write("examples.yaml", JSON.stringify(config));
 }
 

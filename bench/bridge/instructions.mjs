@@ -52,7 +52,7 @@ async function legacyList(server) {
 // ---- rows ----
 
 const echo = path.join(build, "bench", "bridge", "echo.so");
-const plugin = { tool: "test.echo", config: () => ({ plugins: { folder: pluginFolder(echo) } }) };
+const plugin = { tool: "test.echo", config: () => ({ plugins: { directory: pluginFolder(echo) } }) };
 
 // A call of a service over `scheme`, with a result of `length` bytes.
 const forwarded = (scheme, length) => ({

@@ -22,7 +22,7 @@ async function release(holder) {
 
 async function once(count) {
     const folder = pluginFolder(echo);
-    const server = await startBridge("test.echo", { plugins: { folder }, loops: 1 });
+    const server = await startBridge("test.echo", { plugins: { directory: folder }, loops: 1 });
     await release(await hold(server, 50));
     await sleep(500);
     const before = pssBytes(server);

@@ -15,7 +15,7 @@ async function startPeer() {
     return server;
 }
 
-const startOurs = () => startBridge("test.echo", { plugins: { folder: pluginFolder(plugin) } });
+const startOurs = () => startBridge("test.echo", { plugins: { directory: pluginFolder(plugin) } });
 
 // How many times less than the peer: pair by pair, and their median.
 function timesOf(measured) {

@@ -19,7 +19,7 @@ function configure() {
         loops: 1,
         access_log: false,
         store: { path: path.join(home, "accounts.db") },
-        plugins: { folder: few() },
+        plugins: { directory: few() },
         roles: { anonymous: [...permissions, "access content"], reader: ["access content"] },
     };
     config.roles.authenticated = permissions;

@@ -17,7 +17,7 @@ export async function fetchPage(server, cursor = "") {
 
 // A server with the tools of a folder of plugins, when it has all of them.
 export async function startTools(folder, tools) {
-    const server = await startConfigured({ plugins: { folder, load_timeout: "60s" } });
+    const server = await startConfigured({ plugins: { directory: folder, load_timeout: "60s" } });
     await server.said(new RegExp(`catalogue published tools=${tools} `));
     return server;
 }

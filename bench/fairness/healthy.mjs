@@ -31,7 +31,7 @@ export function summarise(times, failed) {
 
 // A server with a plugin that has a quick and a slow method; the healthy client calls the quick one.
 export async function startPlugin(config = {}) {
-    const plugins = { folder: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) };
+    const plugins = { directory: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) };
     const server = await startBridge("test.echo", { plugins, ...config });
     const healthy = paced({ file: callFile("test.echo") });
     return { server, healthy, attack: {}, stop: () => server.stop() };

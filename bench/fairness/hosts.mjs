@@ -12,7 +12,7 @@ export const about = `8 connections ask for /jsonrpc/methods of 1,000 methods, c
 export async function start() {
     const many = path.join(build, "bench", "catalogue", "many0.so");
     const echo = path.join(build, "tests", "plugins", "echo.so");
-    const plugins = { folder: pluginFolder(echo, many), load_timeout: "60s" };
+    const plugins = { directory: pluginFolder(echo, many), load_timeout: "60s" };
     const server = await startConfigured({ plugins });
     await server.said(/catalogue published tools=1\d{4} /);
     return {

@@ -40,7 +40,7 @@ export async function startLogins() {
     const issuer = await startIssuer();
     const url = `http://127.0.0.1:${issuer.address().port}`;
     const home = mkdtempSync(path.join(folder, "logins-"));
-    const plugins = { folder: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) };
+    const plugins = { directory: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) };
     const config = {
         plugins,
         access_log: false,

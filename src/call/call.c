@@ -253,7 +253,7 @@ void cw_active_sources_done(cw_runtime_loop *rl)
     cw_active_sources_tidy(rl);
 }
 
-/* Sources cap their results (limits.answer_size); as a document one takes up to ten times that. */
+/* Sources cap their results (limits.max_result_size); as a document one takes up to ten times that. */
 /* ---- slots ---- */
 
 static cw_exchange *grow_pool(cw_runtime_loop *rl)

@@ -43,7 +43,7 @@ typedef struct cw_runtime_settings {
     bool ignore_unknown_arguments;
     bool
         is_loading; /* a source was not tried yet: unknown methods may be its own (catalogue_wait.h) */
-    bool clear_text_passwords; /* taken over connections that others can listen to */
+    bool allow_plaintext_passwords; /* taken over connections that others can listen to */
     bool debug_headers;
     bool legacy_sessions;               /* MCP clients of the handshake get a session */
     uint32_t session_s;                 /* how long one lasts */

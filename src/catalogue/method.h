@@ -62,11 +62,12 @@ typedef struct cw_method {
     cw_requirements needs;
     const cw_mark *mark;       /* NULL: no tool */
     const cw_exposed *exposed; /* NULL: neither resource nor prompt */
-    bool is_callable;          /* on /jsonrpc without a mark: plugins' methods, and `rpc: true` */
-    bool by_position;          /* the source takes its params as an array */
-    bool takes_any_params;     /* its only param, "params", stands for whatever it takes */
-    uint32_t index;            /* in the source's list */
-    uint32_t call_ms;          /* time limit of a call; 0: the source's */
+    bool
+        is_callable; /* on /jsonrpc without a mark: plugins' methods, and `expose_on_jsonrpc: true` */
+    bool by_position;      /* the source takes its params as an array */
+    bool takes_any_params; /* its only param, "params", stands for whatever it takes */
+    uint32_t index;        /* in the source's list */
+    uint32_t call_ms;      /* time limit of a call; 0: the source's */
     cw_source *source;
 } cw_method;
 

@@ -93,7 +93,7 @@ static cw_server_opts server_opts(const cw_config *c)
         .idle_ms = c->timeouts.idle_ms,
         .write_ms = c->timeouts.write_ms,
         .drain_ms = c->timeouts.drain_ms,
-        .ping_ms = c->timeouts.stream_ping_ms,
+        .ping_ms = c->timeouts.sse_keepalive_ms,
         .access_log = c->access_log,
         .hosts = c->hosts.items,
         .n_hosts = c->hosts.n,
@@ -354,7 +354,7 @@ static void warn_clear_text(const service *sv, const cw_listener *l)
         return;
     cw_address_format(&l->address, address, sizeof address);
     cw_log(CW_LOG_WARN, "serve",
-           sv->config->access.clear_text_passwords
+           sv->config->access.allow_plaintext_passwords
                ? "passwords are taken from other machines without TLS"
                : "passwords are refused from other machines without TLS",
            CW_KV("address", cw_str_from(address)));
@@ -408,7 +408,7 @@ static int announce(const service *sv)
         cw_buf_printf(&text, "causeway: listening on %s%s\n",
                       is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
     }
-    if (sv->has_hints && !sv->config_path && sv->config->plugins.folder.n && n)
+    if (sv->has_hints && !sv->config_path && sv->config->plugins.directory.n && n)
         cw_examples_print_hints(&listeners[0], &text);
     int code = cw_cli_print(cw_buf_str(&text));
     cw_buf_done(&text);

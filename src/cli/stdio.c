@@ -70,7 +70,7 @@ static cw_code plugin_config(program *p, cw_buf *out, cw_err *err)
     free(folder);
     if (!p->folder || access(p->plugin, R_OK) != 0)
         return cw_fail_errno(err, errno, "'%s'", p->plugin);
-    cw_buf_add(out, CW_STR("plugins:\n  folder: "));
+    cw_buf_add(out, CW_STR("plugins:\n  directory: "));
     cw_json_escape(out, cw_str_from(p->folder)); /* a string of JSON is one of YAML */
     cw_buf_add_char(out, '\n');
     return out->code ? cw_fail(err, out->code, "%s", cw_code_text(out->code)) : CW_OK;
@@ -195,8 +195,8 @@ static cw_code open_door(program *p, cw_err *err)
         .out = STDOUT_FILENO,
         .line_size = config->limits.body_size,
         .queue_size = config->limits.stream_queue,
-        .calls = config->limits.calls < config->plugins.queue ? config->limits.calls
-                                                              : config->plugins.queue,
+        .calls = config->limits.max_calls < config->plugins.queue ? config->limits.max_calls
+                                                                  : config->plugins.queue,
         .file_ms = longest_call(config),
         .on_end = on_end,
         .ctx = p,

@@ -258,7 +258,7 @@ static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
     gatherer *g = ctx;
     char *host = NULL;
     g->loop = loop;
-    cw_code rc = cw_plugin_host_find(g->config, g->config->plugins.folder.n > 0, &host, err);
+    cw_code rc = cw_plugin_host_find(g->config, g->config->plugins.directory.n > 0, &host, err);
     if (!rc)
         rc = cw_spawner_new(&g->spawner, err);
     if (!rc)

@@ -106,7 +106,7 @@ typedef struct cw_config_issuer {
     cw_str token_prefix; /* of its opaque tokens; empty: all of them are its */
     cw_str ca_file;
     uint32_t leeway_ms;
-    bool accept_untyped; /* tokens without the type of RFC 9068 */
+    bool allow_missing_typ; /* tokens without the type of RFC 9068 */
     bool allow_private;
 } cw_config_issuer;
 
@@ -177,14 +177,14 @@ typedef struct cw_config {
         size_t body_memory; /* at least one body of body_size always fits */
         uint32_t pipelined_requests;
         size_t stream_queue;
-        uint32_t min_body_rate;    /* bytes per second; 0: no minimum */
-        uint32_t calls;            /* running at once, all loops together */
-        uint32_t batch;            /* calls in one JSON-RPC batch */
-        uint32_t validation_steps; /* of one request, batch or result */
-        size_t answer_size;        /* result of a method */
-        size_t cache_size;         /* lists and descriptions kept, per loop */
-        uint32_t subscriptions;    /* MCP streams that are told of changes */
-        uint32_t tokens;           /* of issuers that are remembered, per loop */
+        uint32_t min_body_rate;       /* bytes per second; 0: no minimum */
+        uint32_t max_calls;           /* running at once, all loops together */
+        uint32_t batch;               /* calls in one JSON-RPC batch */
+        uint32_t validation_steps;    /* of one request, batch or result */
+        size_t max_result_size;       /* result of a method */
+        size_t cache_size;            /* lists and descriptions kept, per loop */
+        uint32_t subscriptions;       /* MCP streams that are told of changes */
+        uint32_t token_cache_entries; /* of issuers that are remembered, per loop */
         uint32_t detached_calls, detached_calls_per_caller; /* without a waiting client */
         struct {
             cw_config_rate global, address, caller, tool, lists;
@@ -199,8 +199,8 @@ typedef struct cw_config {
         uint32_t body_ms;
         uint32_t idle_ms;
         uint32_t write_ms;
-        uint32_t drain_ms;       /* 0: stop at once */
-        uint32_t stream_ping_ms; /* 0: no keep-alive comments */
+        uint32_t drain_ms;         /* 0: stop at once */
+        uint32_t sse_keepalive_ms; /* 0: no keep-alive comments */
     } timeouts;
 
     struct {
@@ -224,8 +224,8 @@ typedef struct cw_config {
     } audit;
 
     struct {
-        cw_str folder; /* empty: no plugins */
-        cw_str data;   /* where plugins keep files; empty: in the folder of the plugins */
+        cw_str directory; /* empty: no plugins */
+        cw_str data;      /* where plugins keep files; empty: in the folder of the plugins */
         cw_str host; /* causeway-plugin-host; empty: the one that was built or installed with us */
         uint32_t workers; /* per plugin and loop */
         uint32_t queue;   /* calls that wait, per plugin and loop */
@@ -233,8 +233,8 @@ typedef struct cw_config {
         uint32_t grace_ms;
         uint32_t load_ms;
         uint32_t idle_ms;
-        size_t memory; /* 0: no limit */
-        uint32_t files;
+        size_t max_memory; /* 0: no limit */
+        uint32_t max_open_files;
     } plugins;
 
     struct {
@@ -247,11 +247,11 @@ typedef struct cw_config {
     } store;
 
     struct {
-        bool clear_text_passwords;   /* taken from other machines without TLS */
-        cw_config_scopes scopes;     /* known besides our own (access/scopes.h) */
-        uint32_t password_length;    /* characters of a new one, at least */
-        bool authenticated_only_own; /* "authenticated" does not inherit from "anonymous" */
-        bool shows_all_scopes;       /* in the metadata: also of tools that not every caller sees */
+        bool allow_plaintext_passwords; /* taken from other machines without TLS */
+        cw_config_scopes scopes;        /* known besides our own (access/scopes.h) */
+        uint32_t password_length;       /* characters of a new one, at least */
+        bool authenticated_only_own;    /* "authenticated" does not inherit from "anonymous" */
+        bool shows_all_scopes; /* in the metadata: also of tools that not every caller sees */
         cw_config_issuers issuers;
         struct {
             bool enabled; /* browsers may have sessions; needs a store */
@@ -263,15 +263,16 @@ typedef struct cw_config {
     } access;
 
     struct {
-        cw_str folder; /* what survives restarts: descriptions of services; empty: nothing does */
+        cw_str
+            directory; /* what survives restarts: descriptions of services; empty: nothing does */
         cw_str lock;   /* file with the approved definitions of tools; empty: none is checked */
     } state;
 
     struct {
-        cw_str folder;        /* with .mo files; empty: none */
-        cw_str default_value; /* language of those who ask for none that is there */
-        cw_str original;      /* language that plugins are written in */
-        size_t size;          /* of all files */
+        cw_str directory;       /* with .mo files; empty: none */
+        cw_str default_value;   /* language of those who ask for none that is there */
+        cw_str source_language; /* language that plugins are written in */
+        size_t max_size;        /* of all files */
     } translations;
 
     struct {
@@ -281,7 +282,7 @@ typedef struct cw_config {
         uint32_t elicitation_timeout_ms; /* for a client to answer a question */
         uint32_t page_size;              /* entries on one page of a list */
         cw_str secret_file; /* seals what clients carry for us; empty: kept in the store */
-        cw_config_names names;
+        cw_config_names tool_names;
         bool inline_refs;          /* schemas are shown without references */
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
         cw_str name;               /* in registries: "org.example/tools" */
@@ -341,7 +342,7 @@ void cw_config_unref(cw_config *config);
 /* Whether all keys of both have equal values. False also without memory. */
 bool cw_config_equal(const cw_config *a, const cw_config *b);
 /* Append the names of the keys whose values differ and that only a restart changes:
- * "limits.tokens, mcp.path". Errors are sticky in `out`. */
+ * "limits.token_cache_entries, mcp.path". Errors are sticky in `out`. */
 void cw_config_restart_keys(const cw_config *a, const cw_config *b, cw_buf *out);
 /* Append the effective configuration as YAML with every key, its value and a comment; reading that
  * text gives an equal configuration. Errors are sticky in `out`. */

@@ -120,14 +120,14 @@ typedef struct cw_config_remote {
     cw_str ids;          /* "number", "string" */
     cw_str empty_params; /* "omit", "send" */
     cw_str
-        correlate; /* "id", "exchange": the answer is that of the HTTP request, whatever its id */
+        match_replies; /* "id", "exchange": the answer is that of the HTTP request, whatever its id */
     cw_config_preludes init_calls;
     cw_str greeting;           /* "yes": it speaks first */
     uint32_t line;             /* where the entry stands in the file; 0: nowhere */
     uint32_t handshake_status; /* an answer with this HTTP status … */
     cw_str handshake_header;   /* … has a header to be repeated; empty: none */
     cw_str replies; /* JSON object: method it may call -> result; "$params" gives them back */
-    cw_config_strings announcements; /* its notifications that mean: methods have changed */
+    cw_config_strings change_notifications; /* its notifications that mean: methods have changed */
 
     /* Our credentials there; the secret is read from one of file and environment. */
     struct {

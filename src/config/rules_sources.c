@@ -99,7 +99,7 @@ static cw_code check_protocol(cw_checker *c, const entry *e)
     if (s->url.n && s->environment.n)
         return complain(c, e, NULL, "environment", "only for a command");
     if (s->url.n && s->folder.n)
-        return complain(c, e, NULL, "folder", "only for a command");
+        return complain(c, e, NULL, "working_directory", "only for a command");
     if (s->url.n)
         return CW_OK;
     cw_str program = s->command.items[0];

@@ -36,7 +36,7 @@ static void publish(cw_app *b, cw_source *const *retired, size_t n_retired)
         cw_log(CW_LOG_DEBUG, "serve", "state published");
         return;
     }
-    cw_log_err(CW_LOG_ERROR, "serve", "the old catalogue stays for now", &err);
+    cw_log_err(CW_LOG_ERROR, "serve", "cannot publish catalogue, keeping the previous one", &err);
     if (b->is_open)
         uv_timer_start(&b->timer, on_publish_again, PUBLISH_PAUSE_MS, 0);
 }
@@ -191,7 +191,7 @@ static void on_status(void *ctx, const cw_err *err)
 {
     (void)ctx;
     if (err)
-        cw_log_err(CW_LOG_ERROR, "store", "nobody can log in for now", err);
+        cw_log_err(CW_LOG_ERROR, "store", "database unavailable: logins fail", err);
     else
         cw_log(CW_LOG_INFO, "store", "the database can be used again");
 }
@@ -345,7 +345,7 @@ static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
 {
     cw_accounts_opts opts = {.path = config->store.path.p,
                              .n_loops = b->n_loops,
-                             .tokens = config->limits.tokens,
+                             .tokens = config->limits.token_cache_entries,
                              .on_status = on_status,
                              .on_change = on_change,
                              .ctx = b};
@@ -428,12 +428,12 @@ static cw_code load_translations(const cw_app *b, const cw_config *config, cw_tr
 {
     cw_translations *fresh = NULL;
     cw_str default_value = config->translations.default_value;
-    cw_translations_opts opts = {.folder = config->translations.folder.p,
-                                 .original = config->translations.original,
-                                 .default_value = default_value.n ? default_value
-                                                                  : config->translations.original,
-                                 .max_bytes = config->translations.size};
-    if (config->translations.folder.n) {
+    cw_translations_opts opts = {
+        .folder = config->translations.directory.p,
+        .original = config->translations.source_language,
+        .default_value = default_value.n ? default_value : config->translations.source_language,
+        .max_bytes = config->translations.max_size};
+    if (config->translations.directory.n) {
         cw_code rc = cw_translations_load(&opts, &fresh, err);
         if (rc)
             return rc;
@@ -447,14 +447,14 @@ static cw_code load_translations(const cw_app *b, const cw_config *config, cw_tr
 static cw_runtime_settings settings_of(const cw_app *b, const cw_config *config)
 {
     cw_runtime_settings settings = {
-        .calls = (config->limits.calls + b->n_loops - 1) / b->n_loops,
+        .calls = (config->limits.max_calls + b->n_loops - 1) / b->n_loops,
         .batch = config->limits.batch,
         .validation_steps = config->limits.validation_steps,
         .subscriptions = config->limits.subscriptions,
         .list_ttl_ms = LIST_TTL_MS,
         .limits = cw_rate_limits_of(config),
         .ignore_unknown_arguments = config->ignore_unknown_arguments,
-        .clear_text_passwords = config->access.clear_text_passwords,
+        .allow_plaintext_passwords = config->access.allow_plaintext_passwords,
         .debug_headers = config->debug_headers,
         .page_size = config->page_size,
         .legacy_sessions = config->mcp.legacy_sessions,
@@ -606,7 +606,7 @@ cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops, const cw_co
     b->on_store_changed.fn = on_store_changed;
     pthread_mutex_init(&b->lock, NULL);
     cw_admin_requests_init(&b->requests, on_orders_read, b);
-    cw_code rc = cw_plugin_host_find(config, config->plugins.folder.n > 0, &b->host, err);
+    cw_code rc = cw_plugin_host_find(config, config->plugins.directory.n > 0, &b->host, err);
     if (rc)
         return rc;
     uv_timer_init(&main_loop->uv, &b->timer);

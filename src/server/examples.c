@@ -78,7 +78,7 @@ cw_code cw_examples_config(cw_buf *out, cw_err *err)
                            "access:\n  scopes: [\"tutorial:read\", \"tutorial:search\"]\n"));
     if (find_plugins(folder, sizeof folder, &is_built) && has_host()) {
         /* A string of JSON is one of YAML. */
-        cw_buf_add(out, CW_STR("plugins:\n  folder: "));
+        cw_buf_add(out, CW_STR("plugins:\n  directory: "));
         cw_json_escape(out, cw_str_from(folder));
         if (!is_built && find_data(data, sizeof data)) {
             cw_buf_add(out, CW_STR("\n  data: "));
@@ -146,9 +146,9 @@ static void announce_roles(const cw_config *config)
 
 void cw_examples_announce(const cw_config *config)
 {
-    if (config->plugins.folder.n)
+    if (config->plugins.directory.n)
         cw_log(CW_LOG_INFO, "serve", "no configuration file: the example plugins are loaded",
-               CW_KV("folder", config->plugins.folder));
+               CW_KV("folder", config->plugins.directory));
     else
         cw_log(CW_LOG_WARN, "serve",
                "no configuration file, and the example plugins are not there: no tools");

@@ -78,7 +78,7 @@ static cw_code take_issuer(cw_issuer_list *list, const cw_config *config, const 
                   .n_roles = c->roles.n,
                   .algs = algs,
                   .leeway_s = c->leeway_ms / 1000,
-                  .accept_untyped = c->accept_untyped},
+                  .allow_missing_typ = c->allow_missing_typ},
         .jwks_uri = c->jwks_uri,
         .account = c->account,
         .introspection = c->introspection,

@@ -341,7 +341,7 @@ suite("failures", () => {
     const behindProxy = {
         loops: 1,
         trusted_proxies: ["127.0.0.0/8"],
-        access: { clear_text_passwords: true },
+        access: { allow_plaintext_passwords: true },
     };
     const from = (server, address, credentials) => rpc(server, caller, { ...credentials, "X-Forwarded-For": address });
 
@@ -406,7 +406,7 @@ suite("clear text", () => {
     test("threat-A12: passwords of other machines are refused, tokens are not", { skip: !address }, async () => {
         for (const clear_text_passwords of [false, true]) {
             const server = await startAccounts({
-                config: { access: { clear_text_passwords }, hosts: ["*"] },
+                config: { access: { allow_plaintext_passwords: clear_text_passwords }, hosts: ["*"] },
                 args: ["--listen", "0.0.0.0:0"],
             });
             await server.untilLogged(/passwords are (refused|taken) from other machines/);

@@ -343,7 +343,7 @@ test("standard input is a door too", async () => {
     const file = writeConfig({
         roles: { authenticated: [discover, call], editor: ["access content"] },
         store: { path: source.database },
-        plugins: { folder: source.plugins },
+        plugins: { directory: source.plugins },
         audit: { path: audit },
     });
     await source.stop();

@@ -193,7 +193,7 @@ suite("call", { concurrency: true }, () => {
     });
 
     test("runs tools of plugins too", async () => {
-        const config = configure({ sources: [], plugins: { folder: makePluginFolder(["echo"]) } });
+        const config = configure({ sources: [], plugins: { directory: makePluginFolder(["echo"]) } });
         const { code, stdout, stderr } = await run(config, "call", "test.echo", "-a", "message=hi");
         assert.equal(code, 0, stderr);
         assert.match(stdout, /"hi"/);

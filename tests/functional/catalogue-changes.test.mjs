@@ -7,7 +7,7 @@ import { startService } from "./support/service.mjs";
 
 async function start(t, more = {}) {
     const service = await startService();
-    const source = { name: "s", url: service.url, describe: "openrpc", methods: ["*"], ...more };
+    const source = { name: "s", url: service.url, discovery: "openrpc", methods: ["*"], ...more };
     const server = await startBridge({ plugins: ["echo"], config: { sources: [source] } });
     t.after(() => server.stop());
     await untilTool(server, "add");

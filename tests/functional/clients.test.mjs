@@ -130,7 +130,7 @@ suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
     let examples;
     before(async () => {
         fixtures = await startBridge({ plugins: ["conformance", "checked"] });
-        const config = { plugins: { folder: path.join(buildFolder, "plugins") } };
+        const config = { plugins: { directory: path.join(buildFolder, "plugins") } };
         examples = await startBridge({ plugins: [], config });
         await untilTool(fixtures, "test_simple_text");
         await untilTool(examples, "examples.article.toMarkdown");

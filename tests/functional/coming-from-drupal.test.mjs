@@ -17,7 +17,7 @@ let server;
 before(async () => {
     const config = {
         debug_headers: true,
-        plugins: { folder: path.join(buildFolder, "plugins") },
+        plugins: { directory: path.join(buildFolder, "plugins") },
         roles: { anonymous: [...permissions, "access content"] },
     };
     server = await startBridge({ plugins: [], config });

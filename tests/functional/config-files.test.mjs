@@ -180,13 +180,13 @@ sources:
             `store: {path: ${garbage}}
 log: {file: /no/folder/log}
 audit: {path: /no/folder/audit}
-plugins: {folder: /no/plugins}
+plugins: {directory: /no/plugins}
 `,
             [
                 /^1:15: store\.path: '.*garbage\.db' is not a database; name a database/,
                 /^2:13: log\.file: cannot make a file in '\/no\/folder': .*; make the folder/,
                 /^3:15: audit\.path: cannot make a file in '\/no\/folder': .*; make the folder/,
-                /^4:19: plugins\.folder: there is no folder '\/no\/plugins'; make it/,
+                /^4:22: plugins\.directory: there is no folder '\/no\/plugins'; make it/,
             ],
         );
         const fresh = path.join(keepFolder(), "fresh.db");

@@ -68,14 +68,14 @@ test("words of sources that are not known are reported with the line of their so
     ids: text
     http_method: PUT
     secret: {as: berer}
-    describe: opnrpc
+    discovery: opnrpc
   - name: b
     url: tcp://127.0.0.1:1
     framing: line
-    correlate: exchange
-    greeting: true
+    match_replies: http_exchange
+    speaks_first: true
   - {name: c, command: d, http_method: GET}
-  - {name: e, command: f, greeting: true}
+  - {name: e, command: f, speaks_first: true}
 `);
     const problems = [
         `2: sources[0].preset: there is no "arai2"; did you mean "aria2"?`,
@@ -83,10 +83,10 @@ test("words of sources that are not known are reported with the line of their so
         `2: sources[0].params: there is no "name"; did you mean "named"?`,
         `2: sources[0].ids: there is no "text"; there are number, string`,
         `2: sources[0].http_method: there is no "PUT"; there are POST, GET, AUTO`,
-        `2: sources[0].describe: there is no "opnrpc"; did you mean "openrpc"?`,
+        `2: sources[0].discovery: there is no "opnrpc"; did you mean "openrpc"?`,
         `2: sources[0].secret.as: there is no "berer"; did you mean "bearer"?`,
         `11: sources[1].framing: there is no "line"; did you mean "lines"?`,
-        `11: sources[1].correlate: a stream has no exchanges; answers need ids`,
+        `11: sources[1].match_replies: a stream has no exchanges; answers need ids`,
         `16: sources[2].http_method: only for HTTP`,
     ].map((line) => `${file}:${line}\n`);
     const all = `${problems.join("")}causeway: the configuration has ${problems.length} problems\n`;
@@ -101,11 +101,11 @@ test("words of sources that are not known are reported with the line of their so
 test("docs/configuration.md has a row with the right default for every key", () => {
     const rows = new Map([...docs.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, key, rest]) => [key, rest]));
     const service = schema.properties.sources.anyOf[0];
-    const { methods, prelude } = service.properties;
+    const { methods, init_calls } = service.properties;
     const method = methods.anyOf[1];
     const sources = [
         ...leaves(service, "sources[]."),
-        ...leaves(prelude.anyOf[1], "sources[].prelude[]."),
+        ...leaves(init_calls.anyOf[1], "sources[].init_calls[]."),
         ...leaves(method, "sources[].methods[]."),
         ...leaves(method.properties.params.additionalProperties, "sources[].methods[].params.PARAM."),
     ];
@@ -183,19 +183,19 @@ test("check explains mistakes in the keys of a service", async () => {
     dialekt: qmp
     tls:
       ca_fil: x
-    prelude:
+    init_calls:
       - {method: login, pparams: []}
-    greeting: perhaps
+    speaks_first: perhaps
     headers: {"X Y": z}
     secret: {environmentt: TOKEN}
     refresh: often
     methods:
       - method: order
-        levell: none
+        auth_levell: none
         params:
           id: {hhidden: true}
           secret: {schema: string}
-        result: items
+        result_pointer: items
 `);
     const { code, stdout, stderr } = await check(file);
     assert.equal(
@@ -203,15 +203,15 @@ test("check explains mistakes in the keys of a service", async () => {
         [
             `4:5: sources[0].dialekt: unknown key; did you mean "dialect"?`,
             `6:7: sources[0].tls.ca_fil: unknown key; did you mean "ca_file"?`,
-            `8:25: sources[0].prelude[0].pparams: unknown key; did you mean "params"?`,
-            `9:15: sources[0].greeting: expected "yes" or "no", got "perhaps"`,
+            `8:25: sources[0].init_calls[0].pparams: unknown key; did you mean "params"?`,
+            `9:19: sources[0].speaks_first: expected "yes" or "no", got "perhaps"`,
             `10:15: sources[0].headers."X Y": expected the name of a header such as "X-Tenant"`,
             `11:14: sources[0].secret.environmentt: unknown key; did you mean "environment"?`,
             `12:14: sources[0].refresh: expected a duration such as "75s" or "500ms", got "often"`,
-            `15:9: sources[0].methods[0].levell: unknown key; did you mean "level"?`,
+            `15:9: sources[0].methods[0].auth_levell: unknown key; did you mean "auth_level"?`,
             `17:16: sources[0].methods[0].params.id.hhidden: unknown key; did you mean "hidden"?`,
             `18:28: sources[0].methods[0].params.secret.schema: expected a mapping, got "string"`,
-            `19:17: sources[0].methods[0].result: expected a JSON pointer such as "/items", got "items"`,
+            `19:25: sources[0].methods[0].result_pointer: expected a JSON pointer such as "/items", got "items"`,
         ]
             .map((line) => `${file}:${line}\n`)
             .join("") + "causeway: the configuration has 11 problems\n",
@@ -297,7 +297,7 @@ test("what show prints reads back as the same configuration", async () => {
             timeouts: { idle: 90, body: "1500ms", drain: 0 },
             log: { level: "off", levels: { net: "debug", off: "off" }, file: "café\u2028.log" },
             access_log: false,
-            plugins: { folder: "p", grace: 0, memory: 0 },
+            plugins: { directory: "p", grace: 0, max_memory: 0 },
             sources: [
                 { name: "a", url: "unix:a.sock:/x" },
                 {
@@ -310,7 +310,7 @@ test("what show prints reads back as the same configuration", async () => {
                             description: "two\nlines",
                             annotations: { a: [[1, []], {}, "x"], "": null, auth: { scopes: ["1e5"] } },
                             permissions: "p",
-                            level: "none",
+                            auth_level: "none",
                             params: { 0: { value: { a: [] }, hidden: true }, b: null },
                             output: {},
                         },
@@ -321,20 +321,20 @@ test("what show prints reads back as the same configuration", async () => {
                     command: ["c d", ""],
                     environment: { A: 1, B: "two\nlines" },
                     dialect: 1.0,
-                    greeting: true,
-                    prelude: ["m", { method: "n", params: [null, "off"], notify: true }],
-                    replies: { echo: "$params" },
-                    secret: { as: "first", prefix: "token: ", environment: "E" },
+                    speaks_first: true,
+                    init_calls: ["m", { method: "n", params: [null, "off"], notify: true }],
+                    answers_to_service: { echo: "$params" },
+                    secret: { as: "first_param", prefix: "token: ", environment: "E" },
                     handshake: { status: 409 },
                     on_change: "warn",
                     refresh: 0,
                 },
             ],
-            state: { folder: "kept", lock: "causeway.lock" },
+            state: { directory: "kept", lock: "causeway.lock" },
             roles: { anonymous: ["off", "use it"], none: null },
             schema: { default_draft: "draft-07", assert_formats: false },
             store: { path: "accounts.db" },
-            access: { clear_text_passwords: true },
+            access: { allow_plaintext_passwords: true },
             unknown_arguments: "ignore",
         }),
     ];
@@ -447,7 +447,7 @@ const values = {
         right: [{}, null, { net: "debug" }],
         wrong: [[], { net: "x" }, { Net: "info" }, { "": "info" }, "net", { net: null }],
     },
-    "state.folder": { right: [null, "x"], wrong: ["", 5, {}] },
+    "state.directory": { right: [null, "x"], wrong: ["", 5, {}] },
     sources: {
         right: [
             null,
@@ -455,17 +455,17 @@ const values = {
             ...[
                 { dialect: "2.0" },
                 { dialect: null },
-                { greeting: true },
-                { greeting: "no" },
+                { speaks_first: true },
+                { speaks_first: "no" },
                 { tls: null },
                 { tls: { ca_file: null } },
                 { headers: { A: 1, B: "x", C: null, D: false } },
                 { headers: null },
-                { prelude: "m" },
-                { prelude: [{ method: "m", params: 5 }] },
-                { replies: {} },
+                { init_calls: "m" },
+                { init_calls: [{ method: "m", params: 5 }] },
+                { answers_to_service: {} },
                 { handshake: { status: 409 } },
-                { methods: { method: "m", level: null } },
+                { methods: { method: "m", auth_level: null } },
                 { methods: { method: "m", params: { a: null, b: { value: 0 } } } },
                 { methods: { method: "m", output: {} } },
                 { refresh: 0 },
@@ -478,17 +478,17 @@ const values = {
             ...[
                 { dialect: [] },
                 { dialect: "a b" },
-                { greeting: "maybe" },
-                { greeting: 1 },
+                { speaks_first: "maybe" },
+                { speaks_first: 1 },
                 { tls: [] },
                 { tls: { x: 1 } },
                 { headers: { "a b": "x" } },
                 { headers: { A: [] } },
                 { headers: ["A"] },
-                { prelude: [{}] },
-                { replies: [] },
+                { init_calls: [{}] },
+                { answers_to_service: [] },
                 { handshake: { status: 600 } },
-                { methods: { method: "m", level: "some" } },
+                { methods: { method: "m", auth_level: "some" } },
                 { methods: { method: "m", params: { "": {} } } },
                 { methods: { method: "m", params: { a: 5 } } },
                 { methods: { method: "m", output: true } },

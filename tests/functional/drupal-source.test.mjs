@@ -150,7 +150,7 @@ suite("a list of tools", { concurrency: true }, () => {
                 "level.empty": scoped({ scopes: [] }),
             },
         });
-        const server = await start(t, site, { describe: "drupal-tools" });
+        const server = await start(t, site, { discovery: "drupal-tools" });
         await untilTool(server, examples[0]);
         const markdown = await toolOf(server, examples[0]);
         assert.equal(markdown.title, "Get Article as Markdown");
@@ -178,7 +178,7 @@ suite("a list of tools", { concurrency: true }, () => {
 
     test("fault-B30: is followed page by page", async (t) => {
         const site = await startSite({ kind: "tools", methods: manyTools(120) });
-        const server = await start(t, site, { describe: "drupal-tools" });
+        const server = await start(t, site, { discovery: "drupal-tools" });
         await untilTool(server, "many.119");
         const names = await toolNames(server);
         assert.equal(names.length, 123);
@@ -196,7 +196,7 @@ suite("a list of tools", { concurrency: true }, () => {
     ]) {
         test(`that ${what} is read as far as it goes, and said`, async (t) => {
             const site = await startSite({ kind: "tools", methods: manyTools(120), nextCursor });
-            const server = await start(t, site, { describe: "drupal-tools" });
+            const server = await start(t, site, { discovery: "drupal-tools" });
             await untilTool(server, "many.000");
             await server.untilLogged(/leads back to a page/);
             assert.equal(site.asked("/mcp/tools/list").length, pages);
@@ -207,7 +207,7 @@ suite("a list of tools", { concurrency: true }, () => {
 
     test("that does not end is cut", async (t) => {
         const site = await startSite({ kind: "tools", nextCursor: (next) => btoa(String(next)) });
-        const server = await start(t, site, { describe: "drupal-tools" });
+        const server = await start(t, site, { discovery: "drupal-tools" });
         await server.untilLogged(/does not end/, 60_000);
         assert.equal(site.asked("/mcp/tools/list").length, 1000);
         await untilTool(server, examples[0]);
@@ -227,7 +227,7 @@ suite("a list of tools", { concurrency: true }, () => {
                 },
             },
         });
-        const server = await start(t, site, { describe: "drupal-tools" });
+        const server = await start(t, site, { discovery: "drupal-tools" });
         await untilTool(server, "empty.nested");
         const none = await toolOf(server, examples[2]);
         assert.deepEqual(none.inputSchema.properties, {});
@@ -279,7 +279,7 @@ suite("a list of tools", { concurrency: true }, () => {
         const site = await startSite({ kind: "tools" });
         const { methods } = site;
         site.methods = {};
-        const server = await start(t, site, { describe: "drupal-tools", refresh: "500ms" });
+        const server = await start(t, site, { discovery: "drupal-tools", refresh: "500ms" });
         await server.untilLogged(/shows nothing to this account/);
         assert.deepEqual(await toolNames(server), []);
         assert.equal((await get(server, "/readyz")).status, 200);
@@ -337,7 +337,7 @@ suite("a list that is faulty", { concurrency: true }, () => {
             list.tools.push({ description: "nameless" }, { name: "  ", description: "blank" }, { name: 5 }, null);
             return list;
         };
-        const server = await start(t, site, { describe: "drupal-tools" });
+        const server = await start(t, site, { discovery: "drupal-tools" });
         await untilTool(server, "x");
         assert.deepEqual((await toolNames(server)).sort(), [...examples, "x"]);
         await server.untilLogged(/a tool without a name is left out/);
@@ -352,7 +352,7 @@ suite("a list that is faulty", { concurrency: true }, () => {
             "odd.output": { usage: "Odd", output: { type: "foo" }, tool: {}, run: () => 1 },
         };
         const site = await startSite({ kind: "tools", methods });
-        const server = await start(t, site, { describe: "drupal-tools" });
+        const server = await start(t, site, { discovery: "drupal-tools" });
         await untilTool(server, "odd.input");
         await server.untilLogged(/a schema that cannot be used is left out/);
         await callToolWell(server, "odd.input", { a: "x", b: 1 });
@@ -379,7 +379,7 @@ suite("a list of methods", { concurrency: true }, () => {
 
     test("with its own name is asked for at once, and gives output schemas where it has them", async (t) => {
         const site = await startSite({ kind: "tools" });
-        const server = await start(t, site, { describe: "drupal-methods" });
+        const server = await start(t, site, { discovery: "drupal-methods" });
         await untilTool(server, examples[1]);
         assert.equal(site.asked("/mcp/tools/list").length, 0);
         const { json } = await get(server, `/mcp/tools/describe?name=${examples[1]}`);
@@ -432,7 +432,7 @@ suite("calls", { concurrency: true }, () => {
 
     test("of a batch to us, and notifications to us, are single calls with ids there", async (t) => {
         const site = await startSite();
-        const server = await start(t, site, { methods: [{ method: "*", rpc: true }] });
+        const server = await start(t, site, { methods: [{ method: "*", expose_on_jsonrpc: true }] });
         await untilTool(server, "true");
         const answer = await rpc(server, [
             { jsonrpc: "2.0", method: "true", id: 1 },
@@ -476,7 +476,7 @@ suite("calls", { concurrency: true }, () => {
     test("that are refused, not found or thrown out are errors of the tool (status 200)", async (t) => {
         const site = await startSite();
         const openrpc = writeManifest(["secret", "fail", "boom", "null", "bad", "true", "nope"]);
-        const server = await start(t, site, { openrpc, methods: [{ method: "*", rpc: true }] });
+        const server = await start(t, site, { openrpc, methods: [{ method: "*", expose_on_jsonrpc: true }] });
         const errors = {
             secret: [-32600, /^Access Denied: The 'administer site configuration' permission is required\.$/],
             fail: [-32602, /^Node with ID 99999 not found$/],
@@ -507,7 +507,7 @@ suite("calls", { concurrency: true }, () => {
     test("threat-D8: do not show paths and classes of the site", async (t) => {
         const site = await startSite();
         const openrpc = writeManifest(["null", "bad", "echo"]);
-        const server = await start(t, site, { openrpc, methods: [{ method: "*", rpc: true }] });
+        const server = await start(t, site, { openrpc, methods: [{ method: "*", expose_on_jsonrpc: true }] });
         for (const [method, args] of [
             ["null", {}],
             ["bad", {}],
@@ -601,7 +601,7 @@ suite("calls", { concurrency: true }, () => {
             [1, 1],
         );
         // Also with answers that are matched by their id.
-        const checked = await start(t, site, { http_method: "GET", correlate: "id", methods });
+        const checked = await start(t, site, { http_method: "GET", match_replies: "id", methods });
         await untilTool(checked, "true");
         site.seen.length = 0;
         await callToolWell(checked, "true", {});
@@ -642,7 +642,7 @@ suite("calls", { concurrency: true }, () => {
             open: { usage: "Does not say.", run: () => [] },
         };
         const site = await startSite({ methods });
-        const server = await start(t, site, { methods: [{ method: "*", rpc: true }] });
+        const server = await start(t, site, { methods: [{ method: "*", expose_on_jsonrpc: true }] });
         await untilTool(server, "filled");
         const result = async (method) => (await rpc(server, { method, id: 1 })).json.result;
         assert.deepEqual(await result("filled"), {
@@ -659,7 +659,11 @@ suite("calls", { concurrency: true }, () => {
         assert.deepEqual(await result("listed"), []);
         assert.deepEqual(await result("open"), []);
         // Another service means what it says.
-        const plain = await start(t, site, { preset: undefined, describe: "drupal-methods", correlate: "exchange" });
+        const plain = await start(t, site, {
+            preset: undefined,
+            discovery: "drupal-methods",
+            match_replies: "http_exchange",
+        });
         await untilTool(plain, "nothing");
         assertToolError(await callTool(plain, "nothing", {}), /schema|declared/);
     });
@@ -774,7 +778,7 @@ suite("a list that was read", { concurrency: true }, () => {
     test("fault-B30: survives a site that goes away, and a restart without it", async (t) => {
         const site = await startSite({ kind: "tools" });
         const folder = path.join(keepFolder(), `state-${process.pid}-b30`);
-        const config = { state: { folder } };
+        const config = { state: { directory: folder } };
         const first = await startBridge({ plugins: [], config: { ...config, sources: [sourceOf(site)] } });
         await untilTool(first, examples[0]);
         await first.stop();
@@ -841,7 +845,7 @@ suite("a site that is loaded slowly", { concurrency: true }, () => {
     test("has calls at every door wait for it, and answered when it is there", async (t) => {
         const site = await startSite();
         const gate = holdSite(site, ({ target }) => target.startsWith("/jsonrpc/methods"));
-        const methods = [{ method: "*", rpc: true }];
+        const methods = [{ method: "*", expose_on_jsonrpc: true }];
         const server = await start(t, site, { ...slow, methods });
         let answered = 0;
         const calls = [

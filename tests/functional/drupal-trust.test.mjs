@@ -53,7 +53,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
     test("or never had it: the list of methods is used for what is named, and that is said", async (t) => {
         const site = await startSite({ kind: "tools" });
         site.front = refuseTools(site, 403);
-        const config = { state: { folder: stateFolder() } };
+        const config = { state: { directory: stateFolder() } };
         const server = await start(t, site, { methods: [examples[0]] }, { config });
         await untilTool(server, examples[0]);
         await server.untilLogged(/does not show its list of tools to these credentials/);
@@ -67,7 +67,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
         test(`threat-D3: by ${status} keeps scopes and tools as they were, also after a restart, until it is accepted`, async (t) => {
             const site = await startSite({ kind: "tools" });
             withPlain(site);
-            const config = { state: { folder: stateFolder() }, store: { path: databasePath() } };
+            const config = { state: { directory: stateFolder() }, store: { path: databasePath() } };
             const server = await start(t, site, { refresh: "300ms" }, { config });
             await untilTool(server, scoped);
             assert.equal((await callTool(server, scoped, {})).status, 401);
@@ -91,7 +91,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
             const accepted = await runCauseway(["source", "accept", "site", "--config", again.config]);
             assert.equal(accepted.code, status === 404 ? 0 : 1, accepted.stderr);
             if (status !== 404) {
-                assert.match(accepted.stderr, /'\*' fits nothing.*credentials.*describe: drupal-methods/);
+                assert.match(accepted.stderr, /'\*' fits nothing.*credentials.*discovery: drupal-methods/);
                 return isAsBefore(again);
             }
             assert.match(accepted.stdout, /^site: the description is 'drupal-methods'[\s\S]*\nsite: accepted/);
@@ -123,7 +123,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
     ]) {
         test(`threat-D3: that drops ${what} of a tool is not used until it is accepted`, async (t) => {
             const site = await startSite({ kind: "tools" });
-            const config = { state: { folder: stateFolder() }, store: { path: databasePath() } };
+            const config = { state: { directory: stateFolder() }, store: { path: databasePath() } };
             const server = await start(t, site, { refresh: "300ms" }, { config });
             await untilTool(server, scoped);
             const { tool, ...method } = site.methods[scoped];
@@ -142,7 +142,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
 
     test("threat-D3: a tool that goes and comes back asks for what it asked", async (t) => {
         const site = await startSite({ kind: "tools" });
-        const config = { state: { folder: stateFolder() } };
+        const config = { state: { directory: stateFolder() } };
         const server = await start(t, site, { refresh: "300ms" }, { config });
         await untilTool(server, scoped);
         const { [scoped]: gone, ...others } = site.methods;
@@ -156,7 +156,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
     test("threat-D3: a kept description that is damaged is not taken for none", async (t) => {
         const site = await startSite({ kind: "tools" });
         const folder = stateFolder();
-        const config = { state: { folder }, store: { path: databasePath() } };
+        const config = { state: { directory: folder }, store: { path: databasePath() } };
         const server = await start(t, site, {}, { config });
         await untilTool(server, scoped);
         await server.stop();
@@ -177,7 +177,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
         withPlain(site);
         site.front = refuseTools(site, 403);
         const folder = stateFolder();
-        const config = { state: { folder } };
+        const config = { state: { directory: folder } };
         const server = await start(t, site, { methods: ["*", examples[0]] }, { config });
         await untilTool(server, examples[0]);
         assert.deepEqual(await toolNames(server), [examples[0]]);
@@ -191,7 +191,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
         assert.deepEqual(await toolNames(away), [examples[0]]);
         await away.stop();
         await site.start();
-        const wide = await start(t, site, { methods: ["*"], describe: "drupal-methods" }, { config });
+        const wide = await start(t, site, { methods: ["*"], discovery: "drupal-methods" }, { config });
         await untilTool(wide, "no.tool");
     });
 
@@ -230,7 +230,7 @@ suite("credentials that the site refuses", { concurrency: 3 }, () => {
             const site = await startSite({ login });
             site.front = ({ headers }, response) =>
                 headers.authorization !== login && (site.showPage(response, status, "Refused"), true);
-            const config = { state: { folder: stateFolder() }, store: { path: databasePath() } };
+            const config = { state: { directory: stateFolder() }, store: { path: databasePath() } };
             const server = await start(t, site, wrong, { config, env });
             await server.untilLogged(/error sources: not loaded .*it refuses our credentials/);
             const tried = site.seen.length;
@@ -247,7 +247,7 @@ suite("credentials that the site refuses", { concurrency: 3 }, () => {
 
     test("while it runs are not tried by calls either, until they are right", async (t) => {
         const site = await startSite({ login });
-        const config = { state: { folder: stateFolder() }, store: { path: databasePath() } };
+        const config = { state: { directory: stateFolder() }, store: { path: databasePath() } };
         const good = { SITE_LOGIN: "robot:pa ss:word" };
         const server = await start(t, site, wrong, { config, env: good });
         await untilTool(server, "echo");

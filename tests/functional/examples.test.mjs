@@ -159,7 +159,7 @@ async function start(plugins, anonymous = permissions) {
 
 test("content that is missing is made, once, whoever asks for it first", async () => {
     const [folder, data] = bare("data");
-    const server = await start({ folder, data, workers: 8 });
+    const server = await start({ directory: folder, data, workers: 8 });
     const ask = () => rpc(server, { id: 1, method: "examples.articles.list" });
     const answers = await Promise.all(Array.from({ length: 40 }, ask));
     for (const { json } of answers) {
@@ -178,7 +178,7 @@ test("content that is damaged is an error of the call and heals by itself", asyn
     const folder = examplesWith();
     const file = path.join(folder, "examples.db");
     writeFileSync(file, "no database ".repeat(1000));
-    const server = await start({ folder });
+    const server = await start({ directory: folder });
     const ask = () => rpc(server, { id: 1, method: "examples.articles.list" });
     const { json } = await ask();
     assert.equal(json.error.code, -32603);
@@ -256,7 +256,7 @@ test("a node that makes no sense is refused with the member, and nothing is writ
 
 test("nodes that are created at the same time are all there, each with a number of its own", async () => {
     const folder = examplesWith();
-    const server = await start({ folder, workers: 8 }, [...permissions, "create content"]);
+    const server = await start({ directory: folder, workers: 8 }, [...permissions, "create content"]);
     const params = (i) => ({ title: `Node ${i}`, type: "article" });
     const one = (_, i) => rpc(server, { id: i + 1, method: "node.create", params: params(i) });
     const answers = await Promise.all(Array.from({ length: 60 }, one));
@@ -292,7 +292,7 @@ test("cache.rebuild keeps the published articles as Markdown, and a change drops
 
 test("anonymous sees the scoped tool and is challenged on calling it", async () => {
     const config = writeConfig({
-        plugins: { folder: path.join(buildFolder, "plugins") },
+        plugins: { directory: path.join(buildFolder, "plugins") },
         roles: { anonymous: permissions },
     });
     const server = await startCauseway({ args: ["--config", config] });

@@ -192,7 +192,7 @@ suite("a plugin", { concurrency: 2 }, () => {
 
 suite("calls in all", () => {
     test("threat-A7: are not all those of one caller", async (t) => {
-        const server = await start(t, { limits: { calls: 100 }, plugins: { workers: 2, queue: 1_000 } });
+        const server = await start(t, { limits: { max_calls: 100 }, plugins: { workers: 2, queue: 1_000 } });
         await echo(server);
         const flood = postFrom(server, hostile, "/jsonrpc", batch(100, sleepFor(100, 1)));
         await pause(150);

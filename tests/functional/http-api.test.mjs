@@ -28,7 +28,7 @@ function assertLike(text, expected) {
 let server;
 before(async () => {
     const folder = makeTranslations({ "de.mo": examplesPo("de") });
-    server = await startExamples({ config: { translations: { folder } } });
+    server = await startExamples({ config: { translations: { directory: folder } } });
 });
 after(() => server?.stop());
 

@@ -312,8 +312,8 @@ suite("a secret", { concurrency: true }, () => {
         }
         const service = await startService();
         for (const [how, entry, params] of [
-            ["first", /params: positional\n[\s\S]*as: first\n/, ["t0ken", "hi"]],
-            ["member:auth", /as: member\n {6}name: auth\n/, { auth: "t0ken", message: "hi" }],
+            ["first_param", /params: positional\n[\s\S]*as: first_param\n/, ["t0ken", "hi"]],
+            ["param:auth", /as: param\n {6}name: auth\n/, { auth: "t0ken", message: "hi" }],
         ]) {
             const folder = makeFolder();
             const words = ["--secret-env", "TOKEN", "--secret-as", how];
@@ -331,7 +331,7 @@ suite("a secret", { concurrency: true }, () => {
     test("needs to be told how where there are no headers", async () => {
         const folder = makeFolder();
         for (const [words, pattern] of [
-            [["ws://127.0.0.1:1/", "--secret-env", "TOKEN"], /--secret-as first or member:NAME, or --preset/],
+            [["ws://127.0.0.1:1/", "--secret-env", "TOKEN"], /--secret-as first_param or param:NAME, or --preset/],
             [["http://x/", "--secret-as", "basic"], /--secret-as needs --secret-env or --secret-file/],
             [
                 ["http://x/", "--secret-env", "TOKEN", "--secret-as", "cookie"],
@@ -369,7 +369,7 @@ suite("what is imported", { concurrency: true }, () => {
         const stdout = await runWell(folder, ...words);
         assert.match(stdout, /^disk.free +params\? +changes$/m);
         assert.match(stdout, /^ {4}framing: json$/m);
-        assert.match(stdout, /^ {4}describe: system$/m);
+        assert.match(stdout, /^ {4}discovery: system$/m);
         const server = await startCauseway({ config: configOf(stdout) });
         t.after(() => server.stop());
         assert.deepEqual(await toolNames(server), []);

@@ -308,7 +308,7 @@ suite("a batch", { concurrency: true }, () => {
 
 suite("under limits", { concurrency: true }, () => {
     test("more calls than may run at once are refused, and room is made by those that end", async (t) => {
-        const small = await startBridge({ config: { loops: 1, limits: { calls: 4 } } });
+        const small = await startBridge({ config: { loops: 1, limits: { max_calls: 4 } } });
         t.after(() => small.stop());
         const sleep = { method: "test.sleep", params: { ms: 500 } };
         const calls = Array.from({ length: 12 }, (_, id) => rpc(small, { ...sleep, id }));
@@ -320,7 +320,7 @@ suite("under limits", { concurrency: true }, () => {
     });
 
     test("a caller who leaves gives its place back", async (t) => {
-        const small = await startBridge({ config: { loops: 1, limits: { calls: 1 } } });
+        const small = await startBridge({ config: { loops: 1, limits: { max_calls: 1 } } });
         t.after(() => small.stop());
         const aborter = new AbortController();
         const sleep = { jsonrpc: "2.0", id: 1, method: "test.sleep", params: { ms: 20_000 } };

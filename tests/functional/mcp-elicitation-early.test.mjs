@@ -65,7 +65,7 @@ test("all or nothing: where one is missing or makes no sense, all are asked for"
 });
 
 test("the call that goes on with them takes the place of the one that asked", async (t) => {
-    for (const limits of [{ calls_per_tool: 1 }, { calls_per_source: 1 }, { calls: 1 }]) {
+    for (const limits of [{ calls_per_tool: 1 }, { calls_per_source: 1 }, { max_calls: 1 }]) {
         const own = await startBridge({ plugins: ["conformance"], config: { loops: 1, limits } });
         t.after(() => own.stop());
         const name = "test_input_required_result_multi_round";

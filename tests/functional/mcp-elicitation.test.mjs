@@ -212,7 +212,7 @@ suite("a legacy client", { concurrency: true }, () => {
     });
 
     test("that answers nonsense, with an error or not at all is told what was missing", async (t) => {
-        const server = await start(t, { mcp: { ask_timeout: `${2 * slowness}s` } });
+        const server = await start(t, { mcp: { elicitation_timeout: `${2 * slowness}s` } });
         const session = await openSession(server);
         const rows = [
             [{ result: { action: "accept", content: { username: 1, email: "e" } } }, /username/],
@@ -409,7 +409,7 @@ suite("a modern client", { concurrency: true }, () => {
     });
 
     test("threat-C4: has to hurry: a state is good for as long as a question may wait", async (t) => {
-        const server = await start(t, { mcp: { ask_timeout: "1s" } });
+        const server = await start(t, { mcp: { elicitation_timeout: "1s" } });
         const first = await callTool(server, "test_elicitation", { message: "x" }, { meta });
         const { requestState } = first.json.result;
         await pause(1_300);
@@ -473,7 +473,7 @@ CW_TOOL(many);
 test("a method may ask 32 questions at once, and no more", async (t) => {
     const folder = newFolder("questions");
     compilePlugin(folder, "many", manyQuestions);
-    const config = { loops: 1, log: { level: "debug" }, plugins: { folder } };
+    const config = { loops: 1, log: { level: "debug" }, plugins: { directory: folder } };
     const server = await start(t, config, []);
     await untilTool(server, "many.ask");
     const meta = { [metaKey("clientCapabilities")]: capabilities };

@@ -164,7 +164,7 @@ suite("cacheScope", { concurrency: true }, () => {
     });
 
     test("is private where clients read different names", async (t) => {
-        const clients = [{ name: "picky*", names: "strict" }];
+        const clients = [{ name: "picky*", tool_names: "strict" }];
         const server = await startBridge({ config: { mcp: { clients } } });
         t.after(() => server.stop());
         assert.deepEqual(await scopes(server), ["public", "private"]);
@@ -211,7 +211,10 @@ suite("names", { concurrency: true }, () => {
     const names = async (server, options) => (await listTools(server, {}, options)).tools.map(({ name }) => name);
 
     test("fault-B27: strict names are taken by every model API, and calls by them work", async (t) => {
-        const server = await startBridge({ config: { mcp: { names: "strict" } }, roles: { anonymous: permissions } });
+        const server = await startBridge({
+            config: { mcp: { tool_names: "strict" } },
+            roles: { anonymous: permissions },
+        });
         t.after(() => server.stop());
         await untilTool(server, "test__echo");
         for (const name of await names(server)) {
@@ -235,7 +238,7 @@ suite("names", { concurrency: true }, () => {
     });
 
     test("a client is known by what it calls itself, in both eras", async (t) => {
-        const clients = [{ name: "Picky*", names: "strict" }];
+        const clients = [{ name: "Picky*", tool_names: "strict" }];
         const server = await startBridge({ config: { mcp: { clients } } });
         t.after(() => server.stop());
         assert.ok((await names(server, about("picky-client"))).includes("test__echo"));
@@ -264,7 +267,7 @@ suite("names", { concurrency: true }, () => {
         const all = ["a.b_c", "a_b.c", "d.e", "d_e", "d__e", "1.x", "x..y", long];
         const tools = all.map((name) => ({ name }));
         const service = await startService();
-        const server = await startEcho(t, tools, { mcp: { names: "strict" } }, service);
+        const server = await startEcho(t, tools, { mcp: { tool_names: "strict" } }, service);
         const shown = await names(server);
         assert.equal(new Set(shown).size, tools.length);
         for (const name of shown) {
@@ -283,7 +286,7 @@ suite("names", { concurrency: true }, () => {
     test("a text that is a name and an alias means what the client's list has", async (t) => {
         const tools = ["d.e", "d__e"].map((name) => ({ name }));
         const service = await startService();
-        const clients = [{ name: "picky", names: "strict" }];
+        const clients = [{ name: "picky", tool_names: "strict" }];
         const server = await startEcho(t, tools, { mcp: { clients } }, service);
         for (const [client, method] of [
             ["picky", "d.e"],

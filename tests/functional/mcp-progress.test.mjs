@@ -267,7 +267,7 @@ suite("a caller that leaves", { concurrency: true }, () => {
     test("at any moment of a call leaves nothing behind", async (t) => {
         const server = await start(t, {
             loops: 2,
-            limits: { calls: 64 },
+            limits: { max_calls: 64 },
             plugins: { workers: 2, grace: `${200 * slowness}ms` },
         });
         const kinds = [

@@ -86,7 +86,7 @@ async function startIssuers() {
     const [accounts, claims] = await Promise.all([startForger({ audience }), startForger({ audience })]);
     const common = { audience, allow_private: true };
     const config = [
-        { ...common, issuer: accounts.url, account: "/preferred_username" },
+        { ...common, issuer: accounts.url, account_claim: "/preferred_username" },
         { ...common, issuer: claims.url, roles: ["/roles"], scopes: given },
     ];
     return { accounts, claims, config };

@@ -417,7 +417,7 @@ suite("whose token it is", () => {
         server = await startResource(
             async (url) => {
                 forger = await startForger({ audience: url });
-                return [issuerOf(forger, { account: "/preferred_username", roles: ["/realm/roles"] })];
+                return [issuerOf(forger, { account_claim: "/preferred_username", roles: ["/realm/roles"] })];
             },
             { config: { store: { path: database } } },
         );

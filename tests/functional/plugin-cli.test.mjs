@@ -177,7 +177,7 @@ __attribute__((constructor)) static void look(void)
 function folderWith(names) {
     const folder = newFolder("plugins");
     names.forEach((name) => copyFileSync(examples, path.join(folder, name)));
-    return { folder, config: writeConfig({ plugins: { folder } }) };
+    return { folder, config: writeConfig({ plugins: { directory: folder } }) };
 }
 
 test("list shows name, state, version, methods and tools", async () => {
@@ -214,8 +214,8 @@ test("the folder comes from CAUSEWAY_CONFIG too, and must be configured and ther
     assert.match(found.stdout, /^a +enabled/m);
     const none = await runCauseway(["plugin", "list"], { env: { CAUSEWAY_CONFIG: "" } });
     assert.equal(none.code, 2);
-    assert.match(none.stderr, /plugins\.folder/);
-    const gone = writeConfig({ plugins: { folder: path.join(newFolder("gone"), "x") } });
+    assert.match(none.stderr, /plugins\.directory/);
+    const gone = writeConfig({ plugins: { directory: path.join(newFolder("gone"), "x") } });
     const absent = await runCauseway(["plugin", "list", "-c", gone]);
     assert.equal(absent.code, 1);
     assert.match(absent.stderr, /No such file or directory/);
@@ -248,7 +248,7 @@ test("disable and enable rename the file, and say what is wrong otherwise", asyn
 test("a host that is not there is named, with the key that says where it is", async () => {
     const { folder } = folderWith(["a.so"]);
     const absent = path.join(folder, "no-host");
-    const config = writeConfig({ plugins: { folder, host: absent } });
+    const config = writeConfig({ plugins: { directory: folder, host: absent } });
     assert.equal(existsSync(absent), false);
     for (const args of [
         ["plugin", "list"],
@@ -266,7 +266,7 @@ test("list and check do not wait for a pipe, nor show a name as it is", async ()
     mkdirSync(path.join(folder, "folder.so"));
     const source = versionSource("odd", "1.0", "odd.tell");
     compilePlugin(folder, "odd", source, { as: "a\u001b[31m\nb.so" });
-    const config = writeConfig({ plugins: { folder } });
+    const config = writeConfig({ plugins: { directory: folder } });
     const list = await runCauseway(["plugin", "list", "--config", config]);
     assert.equal(list.code, 0, list.stderr);
     assert.equal(list.stdout.trimEnd().split("\n").length, 2, list.stdout);
@@ -290,7 +290,7 @@ ${code}
     compilePlugin(folder, "loud", loud(lines));
     compilePlugin(folder, "ends", loud("exit(0);"));
     compilePlugin(folder, "good", versionSource("good", "2.0", "good.tell"));
-    const config = writeConfig({ plugins: { folder } });
+    const config = writeConfig({ plugins: { directory: folder } });
     const list = await runCauseway(["plugin", "list", "--config", config, "--json"]);
     assert.equal(list.code, 0, list.stderr);
     const states = JSON.parse(list.stdout).map(({ name, state }) => [name, state]);

@@ -320,7 +320,7 @@ CW_TOOL(a);`;
         assert.match(second, / info config: .*permission="entirely different"$/);
 
         const config = writeConfig({
-            plugins: { folder: server.plugins },
+            plugins: { directory: server.plugins },
             store: { path: `${newFolder("store")}/causeway.db` },
         });
         const allow = (permission) => runCauseway(["role", "allow", "anonymous", permission, "--config", config]);

@@ -14,7 +14,7 @@ import { startHostile } from "./support/hostile-plugin.mjs";
 const roles = { anonymous: permissions };
 
 async function start(folder, more = {}) {
-    const file = writeConfig({ plugins: { folder, ...more.plugins }, roles, ...more.top });
+    const file = writeConfig({ plugins: { directory: folder, ...more.plugins }, roles, ...more.top });
     const server = await startCauseway({ args: ["--config", file] });
     server.config = file;
     return server;
@@ -189,7 +189,7 @@ test("a signal during the start ends it", async () => {
         "__attribute__((constructor)) static void hang(void) { pause(); }\nstatic void tell",
     );
     compilePlugin(folder, "stuck", source);
-    const file = writeConfig({ plugins: { folder, load_timeout: "1m" }, roles });
+    const file = writeConfig({ plugins: { directory: folder, load_timeout: "1m" }, roles });
     const server = new Program(binary, ["serve", "--config", file, "--listen", "127.0.0.1:0"]);
     await eventually(() => descendants(server.pid).length > 0, "a worker");
     const children = descendants(server.pid);
@@ -227,14 +227,14 @@ test("a reload changes roles, folder and limits, and an unusable one changes not
         const done = /configuration read again|configuration refused/;
         await server.until(() => done.test(server.stderr.slice(seen)), "the reload");
     };
-    await reload({ plugins: { folder: first }, roles: { anonymous: permissions.slice(0, 2) } });
+    await reload({ plugins: { directory: first }, roles: { anonymous: permissions.slice(0, 2) } });
     await eventually(async () => (await toolNames(server)).length === 0, "no tool for anonymous");
-    await reload({ plugins: { folder: first, workers: 7 }, roles });
+    await reload({ plugins: { directory: first, workers: 7 }, roles });
     await eventually(async () => (await toolNames(server)).includes("one.tell"), "the tool");
     assert.equal(await version(server, "one.tell"), "1.0");
-    await reload({ plugins: { folder: second }, roles });
+    await reload({ plugins: { directory: second }, roles });
     await eventually(async () => (await toolNames(server)).join() === "two.tell", "the other one");
-    await reload({ plugins: { folder: 7 }, roles });
+    await reload({ plugins: { directory: 7 }, roles });
     assert.deepEqual(await toolNames(server), ["two.tell"]);
     await reload({ roles });
     await eventually(async () => (await toolNames(server)).length === 0, "none");
@@ -288,7 +288,7 @@ test("many plugins at once are loaded with few descriptors", async (t) => {
     const folder = newFolder("many");
     const file = compilePlugin(folder, "p00", versionSource("p00", "1.0", "p00.tell"));
     const bytes = readFileSync(file).toString("latin1");
-    const config = { plugins: { folder }, roles: { anonymous: permissions } };
+    const config = { plugins: { directory: folder }, roles: { anonymous: permissions } };
     const server = await startBridge({ plugins: [], config });
     t.after(() => server.stop());
     await untilTool(server, "p00.tell");

@@ -165,7 +165,7 @@ for line in sys.stdin:
         const file = path.join(newFolder("program"), "program.py");
         writeFileSync(file, program);
         const command = ["/usr/bin/python3", file];
-        const config = writeConfig({ sources: [{ name: "kids", command, describe: "system", methods: ["a.b"] }] });
+        const config = writeConfig({ sources: [{ name: "kids", command, discovery: "system", methods: ["a.b"] }] });
         const server = await startCauseway({ args: ["--config", config] });
         t.after(() => server.stop());
         const [, ...pids] = await eventually(() => /children=(\d+),(\d+)\./.exec(server.stderr), "the children");

@@ -122,7 +122,7 @@ test("an address and the whole server have rates too, and a reload changes them"
     assert.match((await caller(server)).json.error.message, /^Too many calls from this address: /);
     const config = {
         roles: { anonymous: ["access mcp tool discovery", "use jsonrpc services", "access content"] },
-        plugins: { folder: server.plugins },
+        plugins: { directory: server.plugins },
         limits: { rates: { global: "1/h burst 2" } },
     };
     writeFileSync(server.config, JSON.stringify(config));
@@ -182,7 +182,7 @@ test("standard input hears the same text as an error", async () => {
     const server = await startBridge();
     const file = writeConfig({
         roles: { anonymous: ["access mcp tool discovery", "use jsonrpc services", "access content"] },
-        plugins: { folder: server.plugins },
+        plugins: { directory: server.plugins },
         limits: { rates: { tool: "1/h" } },
     });
     await server.stop();
@@ -207,7 +207,7 @@ test("a rate that is none is refused with an example", async () => {
 suite("lists and descriptions", () => {
     test("have a rate of their own: each caller, and each network of those who have not logged in", async () => {
         const limits = { rates: { lists: "1/h burst 3" } };
-        const config = { limits, trusted_proxies: ["127.0.0.0/8"], access: { clear_text_passwords: true } };
+        const config = { limits, trusted_proxies: ["127.0.0.0/8"], access: { allow_plaintext_passwords: true } };
         const server = await startAccounts({ config });
         const { token } = await server.token("alice");
         const doors = {

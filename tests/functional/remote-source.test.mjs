@@ -143,7 +143,7 @@ suite("a service described by a file", { concurrency: true }, () => {
 
     test("has a method that may be called but is no tool", async (t) => {
         const methods = [
-            { method: "add", tool: false, rpc: true },
+            { method: "add", tool: false, expose_on_jsonrpc: true },
             { method: "echo", tool: false },
         ];
         const server = await start(t, await startService(), { methods });
@@ -176,7 +176,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         for (const method of document.methods) {
             method["x-mcp-tool"] = { title: "Mine", annotations: hints };
         }
-        const methods = ["add", { method: "echo", read_only: true, rpc: true }];
+        const methods = ["add", { method: "echo", read_only: true, expose_on_jsonrpc: true }];
         const service = await startService();
         const server = await start(t, service, { methods, openrpc: writeOpenRpc(document) });
         const { json } = await modern(server, "tools/list");
@@ -409,7 +409,7 @@ suite("a service that misbehaves", () => {
 
     test("threat-D8: by answering too much is stopped at the limit of an answer", async (t) => {
         const service = await startService();
-        const server = await start(t, service, {}, { limits: { answer_size: "64KB" } });
+        const server = await start(t, service, {}, { limits: { max_result_size: "64KB" } });
         const message = (n) => ({ message: "x".repeat(n) });
         await callToolWell(server, "shop.echo", message(60_000));
         const text = assertToolError(await callTool(server, "shop.echo", message(70_000)));

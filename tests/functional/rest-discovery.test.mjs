@@ -172,7 +172,7 @@ test("an address has what a URL cannot hold escaped", async (t) => {
         name: "odd",
         url: "http://127.0.0.1:9/",
         openrpc: writeOpenRpc({ openrpc: "1.3.2", info, methods: described }),
-        methods: [{ method: id, tool: false, rpc: true }],
+        methods: [{ method: id, tool: false, expose_on_jsonrpc: true }],
     };
     const server = await startBridge({ plugins: [], config: { sources: [source] } });
     t.after(() => server.stop());

@@ -241,7 +241,7 @@ suite("ceilings", { concurrency: true }, () => {
         const more = {
             framing: "lines",
             timeout: "20s",
-            prelude: [{ method: "wait", params: { ms: 800 * slowness } }],
+            init_calls: [{ method: "wait", params: { ms: 800 * slowness } }],
             methods: [{ method: "add", timeout: `${250 * slowness}ms` }, "echo"],
         };
         const { proxy, server } = await start(t, more, { proxy: { framing: "lines" } });
@@ -290,7 +290,7 @@ function anything() {
 
 suite("results", { concurrency: true }, () => {
     test("are the part that a pointer names", async (t) => {
-        const methods = [{ method: "echo", result: "/message/list/1" }];
+        const methods = [{ method: "echo", result_pointer: "/message/list/1" }];
         const { server } = await start(t, { methods }, { document: anything() });
         const message = { list: [1, { x: "ž" }] };
         const { structuredContent } = await callToolWell(server, "s.echo", { kind: "k", message });
@@ -299,7 +299,7 @@ suite("results", { concurrency: true }, () => {
     });
 
     test("that are too large come in parts, where the tool is read only", async (t) => {
-        const methods = [{ method: "echo", result: "/message", result_size: "1KB", read_only: true }];
+        const methods = [{ method: "echo", result_pointer: "/message", max_result_size: "1KB", read_only: true }];
         const { server } = await start(t, { methods }, { document: anything() });
         const message = Array.from({ length: 100 }, (_, i) => ({ i, text: "x".repeat(20) }));
         const items = [];
@@ -320,7 +320,7 @@ suite("results", { concurrency: true }, () => {
     });
 
     test("that are texts come in parts too, whole characters each", async (t) => {
-        const methods = [{ method: "echo", result: "/message", result_size: "1KB", read_only: true }];
+        const methods = [{ method: "echo", result_pointer: "/message", max_result_size: "1KB", read_only: true }];
         const { server } = await start(t, { methods }, { document: anything() });
         const message = "žluťoučký kůň ".repeat(200);
         let text = "";
@@ -336,7 +336,7 @@ suite("results", { concurrency: true }, () => {
     });
 
     test("that have changed between two parts are an error", async (t) => {
-        const methods = [{ method: "echo", result: "/message", result_size: "1KB", read_only: true }];
+        const methods = [{ method: "echo", result_pointer: "/message", max_result_size: "1KB", read_only: true }];
         const { server } = await start(t, { methods }, { document: anything() });
         const message = Array.from({ length: 100 }, (_, i) => i * 1000);
         const first = await callToolWell(server, "s.echo", {
@@ -349,7 +349,7 @@ suite("results", { concurrency: true }, () => {
     });
 
     test("of tools that change things are cut, and say so", async (t) => {
-        const methods = [{ method: "echo", result: "/message", result_size: "1KB" }];
+        const methods = [{ method: "echo", result_pointer: "/message", max_result_size: "1KB" }];
         const { proxy, server } = await start(t, { methods }, { document: anything() });
         const message = Array.from({ length: 1000 }, (_, i) => i);
         const { structuredContent } = await callToolWell(server, "s.echo", { kind: "k", message });
@@ -441,12 +441,12 @@ suite("our secret there", { concurrency: true }, () => {
             secret,
         ],
         "as a member of params": [
-            { as: "member", name: "auth", environment },
+            { as: "param", name: "auth", environment },
             ({ message }) => message.params.auth,
             secret,
         ],
         "as the first param": [
-            { as: "first", prefix: "token:", environment },
+            { as: "first_param", prefix: "token:", environment },
             ({ message }) => message.params[0],
             `token:${secret}`,
             { params: "positional" },
@@ -496,8 +496,8 @@ suite("our secret there", { concurrency: true }, () => {
         after(() => service.close());
         const url = `http://127.0.0.1:${service.address().port}/`;
         const given = { as: "bearer", environment };
-        const source = { name: "w", url, describe: "system", secret: given, methods: ["x"] };
-        const config = { state: { folder }, sources: [source] };
+        const source = { name: "w", url, discovery: "system", secret: given, methods: ["x"] };
+        const config = { state: { directory: folder }, sources: [source] };
         const server = await startBridge({ plugins: [], env, config });
         after(() => server.stop());
         await server.untilLogged(/Unauthorized: Bearer \[secret\]/);
@@ -530,7 +530,7 @@ suite("our secret there", { concurrency: true }, () => {
                 url: undefined,
                 command: [process.execPath, script],
                 params: "positional",
-                secret: { as: "first", prefix: "token:", environment },
+                secret: { as: "first_param", prefix: "token:", environment },
             },
             { env },
         );
@@ -713,7 +713,7 @@ suite("a login before the first call", { concurrency: true }, () => {
     }
 
     test("gives a cookie that goes with every call, and is renewed", async (t) => {
-        const { proxy, server } = await start(t, { prelude: [login] });
+        const { proxy, server } = await start(t, { init_calls: [login] });
         const guarded = guard(proxy);
         await Promise.all([1, 2, 3].map((a) => callToolWell(server, "s.add", { a, b: 1 })));
         assert.equal(guarded.logins, 1);
@@ -729,7 +729,7 @@ suite("a login before the first call", { concurrency: true }, () => {
     });
 
     test("threat-C5: is not passed on when the service repeats it", async (t) => {
-        const { proxy, server } = await start(t, { prelude: [login] });
+        const { proxy, server } = await start(t, { init_calls: [login] });
         proxy.gate = (request, response, { id, method }) => {
             const cookies = ["session=0123456789abcdef; Path=/", "language=cs"];
             const error = { code: 1, message: `bad ${request.headers.cookie}, pass-1234` };
@@ -744,7 +744,7 @@ suite("a login before the first call", { concurrency: true }, () => {
     });
 
     test("that is refused is a clear error", async (t) => {
-        const { proxy, server } = await start(t, { prelude: [login] });
+        const { proxy, server } = await start(t, { init_calls: [login] });
         proxy.gate = (request, response, { id }) => {
             const error = { code: 7, message: "wrong password" };
             response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
@@ -755,7 +755,7 @@ suite("a login before the first call", { concurrency: true }, () => {
     });
 
     test("that never ends is given up, and tried again by the next call", async (t) => {
-        const { proxy, server } = await start(t, { prelude: [login], timeout: `${300 * slowness}ms` });
+        const { proxy, server } = await start(t, { init_calls: [login], timeout: `${300 * slowness}ms` });
         const silent = () => true;
         proxy.gate = silent;
         for (let i = 0; i < 2; i += 1) {
@@ -818,7 +818,7 @@ test("a description is asked for with the same credentials", async (t) => {
         !request.headers.authorization?.startsWith("Bearer token-") &&
         (response.writeHead(401).end(), true);
     const oauth = { token_url: tokens.url, client_id: "c", client_secret_file: secretFile("x") };
-    const source = { name: "s", url: proxy.url, describe: "openrpc", oauth, methods: ["*"] };
+    const source = { name: "s", url: proxy.url, discovery: "openrpc", oauth, methods: ["*"] };
     const server = await startBridge({ plugins: [], config: { sources: [source] } });
     t.after(() => server.stop());
     await untilTool(server, "add");

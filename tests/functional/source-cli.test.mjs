@@ -26,7 +26,7 @@ function configure(service, { methods = ["add", "echo"], more = {}, locked = fal
     const lock = path.join(folder, "lock.json");
     const config = {
         roles: { anonymous: permissions },
-        state: { folder: path.join(folder, "kept"), ...(locked ? { lock } : {}), ...rest.state },
+        state: { directory: path.join(folder, "kept"), ...(locked ? { lock } : {}), ...rest.state },
         sources: [{ name: "shop", url: service.url, refresh: "0s", methods, ...more }],
         ...(store ? { store: { path: databasePath() } } : {}),
     };
@@ -330,7 +330,7 @@ suite("threat-D3: a lock that", { concurrency: 2 }, () => {
 
     test("is lost while its service is away takes the tools that run", async (t) => {
         const service = await startService();
-        const { file, lock } = configure(service, { locked: true, state: { folder: undefined } });
+        const { file, lock } = configure(service, { locked: true, state: { directory: undefined } });
         await cli(file, "source", "approve");
         const server = await serve(t, file);
         assert.deepEqual(await toolNames(server), ["add", "echo"]);
@@ -384,7 +384,7 @@ suite("the services", { concurrency: true }, () => {
 
     test("are unknown without a folder", async () => {
         const service = await startService();
-        const { file } = configure(service, { state: { folder: undefined } });
+        const { file } = configure(service, { state: { directory: undefined } });
         const { stdout } = await run(file, "list", "shop");
         assert.match(stdout, /^shop +unknown$/m);
     });
@@ -552,7 +552,7 @@ test("threat-D8: a service whose list of methods leads to too many questions is 
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     t.after(() => server.close());
     const url = `http://127.0.0.1:${server.address().port}/`;
-    const { file } = configure({ url }, { methods: ["*"], more: { describe: "system" } });
+    const { file } = configure({ url }, { methods: ["*"], more: { discovery: "system" } });
     const { code, stdout, stderr } = await run(file, "check");
     assert.equal(code, 1);
     assert.match(stdout + stderr, /more than 20000 questions/);

@@ -41,7 +41,7 @@ const sourceOf = (name, url, more = {}) => ({
 const start = (sources, config = {}) =>
     startBridge({
         plugins: [],
-        config: { limits: { answer_size: `${answerSize}MB` }, ...config, sources },
+        config: { limits: { max_result_size: `${answerSize}MB` }, ...config, sources },
     });
 
 // The most memory it ever had, in KB.
@@ -278,8 +278,8 @@ test("a service that fails again and again", async (t) => {
 
 test("what is known of a dead service outlives the source that is made anew of its last description", async (t) => {
     const service = await startService();
-    const more = { openrpc: undefined, describe: "openrpc", refresh: "1h" };
-    const config = { state: { folder: path.join(keepFolder(), "state-breaker") } };
+    const more = { openrpc: undefined, discovery: "openrpc", refresh: "1h" };
+    const config = { state: { directory: path.join(keepFolder(), "state-breaker") } };
     const server = await start([sourceOf("bad", service.url, more)], config);
     t.after(() => server.stop());
     await untilTool(server, "bad.add");
@@ -300,7 +300,7 @@ test("what is known of a dead service outlives the source that is made anew of i
 
 suite("a reload", { concurrency: true }, () => {
     const lines = { framing: "lines" };
-    const asked = { openrpc: undefined, describe: "openrpc" };
+    const asked = { openrpc: undefined, discovery: "openrpc" };
     const openStreams = (proxy) => [...proxy.sockets].filter(({ destroyed }) => !destroyed).length;
     const published = (server) => server.stderr.split("catalogue published").length;
 
@@ -372,10 +372,10 @@ suite("a reload", { concurrency: true }, () => {
     test("changes what a stream answers to requests of the service, and what it hears", async (t) => {
         const proxy = await startProxy(await startService(), lines);
         const more = { ...lines, ...asked };
-        const server = await start([sourceOf("s", proxy.url, { ...more, replies: { ping: "old" } })]);
+        const server = await start([sourceOf("s", proxy.url, { ...more, answers_to_service: { ping: "old" } })]);
         t.after(() => server.stop());
         await callToolWell(server, "s.add", numbers);
-        const changed = { ...more, replies: { ping: "new" }, announcements: ["changed"] };
+        const changed = { ...more, answers_to_service: { ping: "new" }, change_notifications: ["changed"] };
         await reloadBridge(server, { sources: [sourceOf("s", proxy.url, changed)] });
         await eventually(() => openStreams(proxy) === 1 && proxy.sockets.size === 2, "it has another connection");
         await callToolWell(server, "s.add", numbers);
@@ -393,7 +393,7 @@ suite("a reload", { concurrency: true }, () => {
 // ---- sources next to each other ----
 
 suite("two services with one name", { concurrency: true }, () => {
-    const discovered = { openrpc: undefined, describe: "openrpc" };
+    const discovered = { openrpc: undefined, discovery: "openrpc" };
     const b = (service) => sourceOf("b", service.url, { ...discovered, methods: ["add", "echo"] });
     const a = (service) => sourceOf("a", service.url, { ...discovered, prefix: undefined, methods: ["*"] });
     // It offers what is the other one's.
@@ -454,7 +454,7 @@ suite("sources next to a dead one", () => {
 
     test("are not there when every one is dead: not ready, unless a plugin is loaded", async (t) => {
         const service = await startService();
-        const named = (name) => sourceOf(name, service.url, { openrpc: undefined, describe: "openrpc" });
+        const named = (name) => sourceOf(name, service.url, { openrpc: undefined, discovery: "openrpc" });
         await service.stop();
         const server = await start([named("one"), named("two")]);
         t.after(() => server.stop());
@@ -491,7 +491,7 @@ suite("sources next to a dead one", () => {
     test("stay when one goes away, and so do its tools", async (t) => {
         const service = await startService();
         const proxy = await startProxy(service);
-        const bad = sourceOf("bad", proxy.url, { openrpc: undefined, describe: "openrpc", refresh: "300ms" });
+        const bad = sourceOf("bad", proxy.url, { openrpc: undefined, discovery: "openrpc", refresh: "300ms" });
         const server = await start([bad, sourceOf("well", service.url)]);
         t.after(() => server.stop());
         await untilTool(server, "bad.add");

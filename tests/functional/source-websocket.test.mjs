@@ -52,7 +52,7 @@ for (const [scheme, options, more] of [
     suite(`a service at ${scheme}://`, { concurrency: true }, () => {
         test("is asked what it offers, and is called", async (t) => {
             const service = await startWebSocket(options);
-            const server = await start(t, service, { ...more, openrpc: null, describe: "openrpc" });
+            const server = await start(t, service, { ...more, openrpc: null, discovery: "openrpc" });
             const sums = await Promise.all(
                 Array.from({ length: 50 }, (_, a) => callToolWell(server, "s.add", { a, b: 1 })),
             );

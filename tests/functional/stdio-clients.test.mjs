@@ -69,7 +69,7 @@ suite("the client 2.4.0 over stdio", { concurrency: true }, () => {
 
     test("hears that the list of tools has changed", async (t) => {
         const folder = makePluginFolder(["echo"]);
-        const config = writeConfig({ roles: { anonymous: permissions }, plugins: { folder } });
+        const config = writeConfig({ roles: { anonymous: permissions }, plugins: { directory: folder } });
         const parameters = { ...server, args: ["stdio", "--config", config] };
         const client = await connect(t, { pin: "2026-07-28" }, parameters);
         let changes = 0;

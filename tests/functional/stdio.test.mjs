@@ -209,7 +209,7 @@ suite("cancelling", { concurrency: true }, () => {
 suite("what comes unasked", { concurrency: true }, () => {
     const start = () => {
         const folder = makePluginFolder(["echo"]);
-        const config = writeConfig({ roles: { anonymous: permissions }, plugins: { folder } });
+        const config = writeConfig({ roles: { anonymous: permissions }, plugins: { directory: folder } });
         return { folder, client: startStdio({ args: ["--config", config] }) };
     };
     const changed = ({ method }) => method === "notifications/tools/list_changed";
@@ -283,7 +283,7 @@ suite("questions", { concurrency: true }, () => {
     test("as many calls wait for answers as may run; others are told so", async () => {
         const folder = makePluginFolder(["conformance"]);
         const roles = { anonymous: permissions };
-        const config = writeConfig({ roles, plugins: { folder }, limits: { calls: 3 } });
+        const config = writeConfig({ roles, plugins: { directory: folder }, limits: { max_calls: 3 } });
         const client = startStdio({ args: ["--config", config] });
         await client.initialize("2025-11-25", { elicitation: {} });
         const begin = () => client.begin("tools/call", { name: "test_elicitation", arguments: { message: "Who?" } });
@@ -522,7 +522,7 @@ suite("who asks", { concurrency: true }, () => {
     });
 
     test("--config: the anonymous role", async () => {
-        const config = writeConfig({ roles, plugins: { folder: folder() } });
+        const config = writeConfig({ roles, plugins: { directory: folder() } });
         const client = startStdio({ args: ["--config", config] });
         assert.deepEqual((await client.ask("tools/list")).result.tools, []);
         await client.end();
@@ -530,7 +530,7 @@ suite("who asks", { concurrency: true }, () => {
 
     test("--as: an account of the database, and no other", async () => {
         const store = { path: databasePath() };
-        const config = writeConfig({ roles, store, plugins: { folder: folder() } });
+        const config = writeConfig({ roles, store, plugins: { directory: folder() } });
         await cli(config, "account", "add", "alice", "--role", "editor", { input: "s3cret\n" });
         const client = startStdio({ args: ["--config", config, "--as", "alice"] });
         const { result } = await client.callTool("test.caller");
@@ -547,7 +547,7 @@ suite("who asks", { concurrency: true }, () => {
 
     test("--token-file and CAUSEWAY_TOKEN: the caller of a token, with its scopes", async () => {
         const store = { path: databasePath() };
-        const config = writeConfig({ roles, store, plugins: { folder: folder() } });
+        const config = writeConfig({ roles, store, plugins: { directory: folder() } });
         await cli(config, "account", "add", "alice", "--role", "editor", { input: "s3cret\n" });
         const create = async (...words) =>
             JSON.parse(await cli(config, "token", "create", "alice", "--json", ...words));

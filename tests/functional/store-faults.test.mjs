@@ -37,7 +37,7 @@ async function assertDown(server) {
 async function assertHealed(server) {
     await untilStatus(server, () => alice, 200);
     const count = (text) => server.stderr.split(text).length - 1;
-    assert.equal(count("nobody can log in for now"), 1, server.stderr);
+    assert.equal(count("database unavailable: logins fail"), 1, server.stderr);
     assert.equal(count("the database can be used again"), 1, server.stderr);
     await server.stop();
 }

@@ -71,7 +71,7 @@ suite("a stream", { concurrency: true }, () => {
         const [one, two] = [await server.token("alice"), await server.token("alice")];
         const kept = await listen(server, bearer(two.token));
         await server.cli("token", "revoke", String(one.id));
-        await reloadBridge(server, { plugins: { folder: `${server.plugins}/none` } });
+        await reloadBridge(server, { plugins: { directory: `${server.plugins}/none` } });
         assert.equal((await kept.next()).method, listChanged);
         assert.ok(!kept.ended);
     });

@@ -129,7 +129,7 @@ test("what is not given is not checked, and said to be so", async () => {
     assert.deepEqual(names(await inspect(token, all.slice(2))), ["unchecked"]);
     const untyped = makeToken("EdDSA", claims(), { typ: "JWT" });
     assert.deepEqual(names(await inspect(untyped)), ["typ"]);
-    assert.equal((await inspect(untyped, [...all, "--accept-untyped"])).code, 0);
+    assert.equal((await inspect(untyped, [...all, "--allow-missing-typ"])).code, 0);
 });
 
 test("threat-B10: what a terminal would act on is shown as an escape", async () => {
@@ -214,10 +214,10 @@ test("with --config an opaque token is asked about", async () => {
 test("it and a server agree on whose a token is", async () => {
     const audience = "https://tools.example/mcp";
     const [plain, accounts] = await Promise.all([startForger({ audience }), startForger({ audience })]);
-    const common = { audience, allow_private: true, accept_untyped: true };
+    const common = { audience, allow_private: true, allow_missing_typ: true };
     const issuers = [
         { ...common, issuer: plain.url },
-        { ...common, issuer: accounts.url, account: "/preferred_username" },
+        { ...common, issuer: accounts.url, account_claim: "/preferred_username" },
     ];
     const server = await startAccounts({ config: { access: { issuers } } });
     await server.cli("account", "block", "bob");

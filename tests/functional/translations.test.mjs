@@ -31,7 +31,7 @@ const examples = () =>
 suite("the example tools in three languages", () => {
     let server, plain;
     before(async () => {
-        const config = { debug_headers: true, loops: 1, translations: { folder: examples() } };
+        const config = { debug_headers: true, loops: 1, translations: { directory: examples() } };
         server = await startExamples({ config });
         plain = await startExamples();
     });
@@ -133,7 +133,7 @@ suite("the example tools in three languages", () => {
 });
 
 test("the language of the account goes before Accept-Language", async (t) => {
-    const translations = { folder: examples(), default: "fr" };
+    const translations = { directory: examples(), default: "fr" };
     const roles = { anonymous: permissions, authenticated: permissions };
     const config = { store: { path: databasePath() }, translations };
     const file = writeConfig({ ...config, roles });
@@ -167,7 +167,7 @@ test("a text may differ between methods by its context", async (t) => {
         [["node.create", english], "von einem anderen"],
     ];
     const server = await startExamples({
-        config: { translations: { folder: makeTranslations({ "de.mo": po(pairs) }) } },
+        config: { translations: { directory: makeTranslations({ "de.mo": po(pairs) }) } },
     });
     t.after(() => server.stop());
     const { json } = await get(server, list, accept("de"));
@@ -178,7 +178,7 @@ test("a text may differ between methods by its context", async (t) => {
 
 test("a reload reads the files again; a broken one is named, and the old ones stay", async (t) => {
     const folder = makeTranslations({ "de.mo": examplesPo("de") });
-    const server = await startExamples({ config: { translations: { folder } } });
+    const server = await startExamples({ config: { translations: { directory: folder } } });
     t.after(() => server.stop());
     const title = async () => articles((await get(server, list, accept("de"))).json);
     assert.equal(await title(), german);
@@ -201,11 +201,11 @@ test("a server with files that are not right does not start, and says which", as
         [{ "de.mo": bad }, {}, /de\.mo': a table reaches behind the end of the file/],
         [{ "deutsch.mo": examplesPo("de") }, {}, /'deutsch\.mo': its name is no language/],
         [{ "de.mo": examplesPo("de") }, { default: "fr" }, /there is no language 'fr'/],
-        [{ "de.mo": examplesPo("de") }, { size: 1024 }, /de\.mo': with it the files have more than 1024/],
-        [{}, { folder: "/nonexistent" }, /'\/nonexistent': No such file/],
+        [{ "de.mo": examplesPo("de") }, { max_size: 1024 }, /de\.mo': with it the files have more than 1024/],
+        [{}, { directory: "/nonexistent" }, /'\/nonexistent': No such file/],
     ];
     for (const [files, more, expected] of cases) {
-        const translations = { folder: makeTranslations(files), ...more };
+        const translations = { directory: makeTranslations(files), ...more };
         const file = writeConfig({ listen: "127.0.0.1:0", translations });
         const { code, stderr } = await runCauseway(["serve", "--config", file]);
         assert.equal(code, 1, stderr);

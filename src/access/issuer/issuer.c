@@ -179,7 +179,7 @@ static bool same_rules(const cw_jwt_rules *a, const cw_jwt_rules *b)
     return cw_str_eq(a->issuer, b->issuer) && a->names_account == b->names_account &&
            same_texts(a->audiences, a->n_audiences, b->audiences, b->n_audiences) &&
            same_texts(a->roles, a->n_roles, b->roles, b->n_roles) && a->algs == b->algs &&
-           a->leeway_s == b->leeway_s && a->accept_untyped == b->accept_untyped;
+           a->leeway_s == b->leeway_s && a->allow_missing_typ == b->allow_missing_typ;
 }
 
 static bool same_grants(const cw_issuer_opts *a, const cw_issuer_opts *b)
@@ -350,7 +350,7 @@ static cw_code check_answer(cw_token_check *check, cw_str body)
     if (iss)
         jwt->issuer = cw_json_is(iss, CW_JSON_STRING) ? cw_json_text(iss) : (cw_str){NULL, 0};
     rules.algs = CW_JOSE_RS256;
-    rules.accept_untyped = true;
+    rules.allow_missing_typ = true;
     return cw_jwt_check_claims(jwt, &rules, cw_clock_wall_ms(), check->arena, NULL);
 }
 

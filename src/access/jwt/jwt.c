@@ -116,7 +116,7 @@ static cw_code check_kind(cw_jwt *jwt, const cw_jwt_rules *rules, cw_err *err)
         return refuse(jwt, CW_TOKEN_ALG, err);
     if (claim(jwt, "cnf"))
         return refuse(jwt, CW_TOKEN_BOUND, err);
-    if (rules->accept_untyped) {
+    if (rules->allow_missing_typ) {
         bool is_access = is_access_typ(typ);
         if (!is_access && typ.p && !cw_str_ieq(typ, CW_STR("JWT")))
             return refuse(jwt, CW_TOKEN_TYP, err);

@@ -14,13 +14,13 @@
  * Nothing in the struct may be believed before cw_jwt_check has returned CW_OK, and
  * CW_OK is the only code that means so.
  *
- *     typ                  at+jwt or application/at+jwt; with accept_untyped also JWT or none, and
+ *     typ                  at+jwt or application/at+jwt; with allow_missing_typ also JWT or none, and
  *                          then whatever looks like an ID token is refused
  *     iss                  equal to the rule's, byte by byte
  *     aud                  one of ours, alone or in a list
  *     exp                  there, and not past; nbf and iat not in the future; all with leeway
  *     cnf                  refused: nobody here can check such a binding
- *     sub, client_id, iat, jti    there, unless accept_untyped; azp may stand for client_id
+ *     sub, client_id, iat, jti    there, unless allow_missing_typ; azp may stand for client_id
  *                          sub or client_id in any case, unless names_account
  *     scope, scp           a text with spaces, or a list; both add up
  *
@@ -53,7 +53,7 @@ typedef struct cw_jwt_rules {
     size_t n_roles;
     unsigned algs; /* a set of cw_jose_alg */
     uint32_t leeway_s;
-    bool accept_untyped;
+    bool allow_missing_typ;
     bool names_account; /* another claim says whose it is, so that `sub` may be missing */
 } cw_jwt_rules;
 

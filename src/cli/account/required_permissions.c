@@ -26,7 +26,7 @@ static cw_code add_plugin(const cw_config *config, const char *host, const char 
     char path[PATH_BYTES];
     cw_plugin_report report;
     cw_err err = {0};
-    int length = snprintf(path, sizeof path, "%s/%s", config->plugins.folder.p, file);
+    int length = snprintf(path, sizeof path, "%s/%s", config->plugins.directory.p, file);
     if (length < 0 || (size_t)length >= sizeof path)
         return CW_OK;
     cw_code rc = cw_plugin_inspect(config, host, path, &report, &err);
@@ -42,7 +42,7 @@ static cw_code add_plugins(const cw_config *config, cw_name_list *all)
 {
     cw_err err = {0};
     char *host = NULL;
-    DIR *folder = config->plugins.folder.n ? opendir(config->plugins.folder.p) : NULL;
+    DIR *folder = config->plugins.directory.n ? opendir(config->plugins.directory.p) : NULL;
     if (!folder)
         return CW_OK;
     cw_code rc = cw_plugin_host_find(config, /* is_needed= */ true, &host, &err);

@@ -21,7 +21,7 @@ typedef struct inspection {
     const char *jwks;
     const char *issuer;
     cw_cli_texts audiences;
-    bool accept_untyped, json;
+    bool allow_missing_typ, json;
     cw_arena arena;
     cw_config *configured;   /* what --config names */
     cw_token_introspect ask; /* what its issuers say */
@@ -92,7 +92,7 @@ static cw_code check_claims(inspection *in, cw_err *err)
                           .n_audiences = in->audiences.n,
                           .algs = CW_JOSE_ALL,
                           .leeway_s = CW_JWT_LEEWAY_S,
-                          .accept_untyped = in->accept_untyped};
+                          .allow_missing_typ = in->allow_missing_typ};
     for (size_t i = 0; i < in->audiences.n; i++)
         audiences[i] = cw_str_from(in->audiences.items[i]);
     if (!in->issuer)
@@ -121,7 +121,8 @@ static cw_code check_account(inspection *in, cw_err *err)
     cw_db *db = NULL;
     cw_db_opts opts = {.path = in->configured->store.path.p, .busy_ms = BUSY_MS};
     if (!name.p) {
-        add_reason(in, "account", "it names no account in the claim that \"account\" points to");
+        add_reason(in, "account",
+                   "it names no account in the claim that \"account_claim\" points to");
         return CW_OK;
     }
     if (!opts.path || !opts.path[0]) {
@@ -346,7 +347,7 @@ int cw_cli_token_inspect(int argc, char **argv)
         {"issuer", 0, CW_CLI_TEXT, &in.issuer, "URL", "required issuer"},
         {"audience", 0, CW_CLI_TEXTS, &in.audiences, "URL",
          "accepted audience; may be repeated, one is enough"},
-        {"accept-untyped", 0, CW_CLI_FLAG, &in.accept_untyped, NULL,
+        {"allow-missing-typ", 0, CW_CLI_FLAG, &in.allow_missing_typ, NULL,
          "do not require the type \"at+jwt\" and its claims"},
         CW_CLI_JSON_OPTION(&in.json),
         {0},
@@ -361,7 +362,7 @@ int cw_cli_token_inspect(int argc, char **argv)
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
         return code;
-    if (in.config && (in.jwks || in.issuer || in.audiences.n || in.accept_untyped))
+    if (in.config && (in.jwks || in.issuer || in.audiences.n || in.allow_missing_typ))
         return cw_cli_usage("--config says what the other options would: give one or the others");
     if (in.config)
         code = cw_cli_load_config(in.config, &in.configured);

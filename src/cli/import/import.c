@@ -234,8 +234,9 @@ int cw_cli_import(int argc, char **argv)
          "send the secret in this environment variable"},
         {"secret-file", 0, CW_CLI_TEXT, &im.secret_file, "FILE", "send the secret in FILE"},
         {"secret-as", 0, CW_CLI_TEXT, &im.secret_as, "HOW",
-         "bearer, basic, header:NAME, first or member:NAME;\n"
-         "default: from the preset, or basic if it has a colon"},
+         "bearer, basic, header:NAME, first_param or\n"
+         "param:NAME; default: from the preset, or basic\n"
+         "if it has a colon"},
         {"output", 'o', CW_CLI_TEXT, &im.output, "FILE",
          "write the overlay to FILE; default: NAME.overlay.yaml"},
         {"force", 0, CW_CLI_FLAG, &im.force, NULL, "overwrite an existing file"},

@@ -8,7 +8,7 @@
 #include "config/syntax/quote.h"
 
 #define SECRET_MAX 65536u
-#define HOW "bearer, basic, header:NAME, first or member:NAME"
+#define HOW "bearer, basic, header:NAME, first_param or param:NAME"
 
 bool cw_import_has_secret(const cw_import *im)
 {
@@ -37,8 +37,9 @@ static int read_how(cw_import *im)
 {
     char exposed[CW_EXCERPT_SIZE];
     cw_str name, how = cw_str_cut(cw_str_from(im->secret_as), ':', &name);
-    bool is_named = cw_str_is(how, "header") || cw_str_is(how, "member");
-    bool is_plain = cw_str_is(how, "bearer") || cw_str_is(how, "basic") || cw_str_is(how, "first");
+    bool is_named = cw_str_is(how, "header") || cw_str_is(how, "param");
+    bool is_plain =
+        cw_str_is(how, "bearer") || cw_str_is(how, "basic") || cw_str_is(how, "first_param");
     if (!is_named && (!is_plain || name.p))
         return cw_cli_usage("--secret-as takes " HOW ", not %s",
                             cw_excerpt(cw_str_from(im->secret_as), exposed));
@@ -50,7 +51,7 @@ static int read_how(cw_import *im)
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     im->config.secret.as = how;
     im->config.secret.name = is_named ? name : CW_STR("");
-    if (cw_str_is(how, "first") && !im->preset)
+    if (cw_str_is(how, "first_param") && !im->preset)
         im->config.params = CW_STR("positional");
     return -1;
 }
@@ -66,8 +67,9 @@ int cw_import_place_secret(cw_import *im, bool is_http)
     if (im->preset || !cw_import_has_secret(im))
         return -1;
     if (!is_http)
-        return cw_cli_usage("say how it is shown the secret: --secret-as first or member:NAME, or "
-                            "--preset with its kind");
+        return cw_cli_usage(
+            "say how it is shown the secret: --secret-as first_param or param:NAME, or "
+            "--preset with its kind");
     if (has_colon(im, &is_basic))
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     im->config.secret.as = is_basic ? CW_STR("basic") : CW_STR("bearer");
@@ -81,7 +83,7 @@ cw_str cw_import_secret_word(const cw_import *im)
     cw_str as = im->config.secret.as;
     /* A service that takes the secret as a param describes itself without it, so an accepted guess
      * proves nothing. */
-    bool is_unproven = !im->secret_as && cw_str_is(usual, "first");
+    bool is_unproven = !im->secret_as && cw_str_is(usual, "first_param");
     return is_unproven || cw_str_eq(as, usual) ? CW_STR("") : as;
 }
 

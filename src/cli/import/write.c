@@ -159,7 +159,7 @@ void cw_import_write_entry(const cw_import *im, cw_buf *out)
     add_command(out, &c->command);
     add_member(out, "framing", c->preset.n ? CW_STR("") : c->framing);
     add_member(out, "params", c->params);
-    add_member(out, "describe", c->describe);
+    add_member(out, "discovery", c->describe);
     add_member(out, "openrpc", c->openrpc);
     add_secret(out, im);
     add_member(out, "overlay", im->overlay);

@@ -223,25 +223,25 @@ static cw_code check_translations(const checking *x)
     const cw_config *c = x->config;
     cw_translations *all = NULL;
     cw_err err = {0};
-    cw_translations_opts opts = {.folder = c->translations.folder.p,
-                                 .original = c->translations.original,
-                                 .default_value = c->translations.original,
-                                 .max_bytes = c->translations.size};
-    if (c->translations.folder.n == 0)
+    cw_translations_opts opts = {.folder = c->translations.directory.p,
+                                 .original = c->translations.source_language,
+                                 .default_value = c->translations.source_language,
+                                 .max_bytes = c->translations.max_size};
+    if (c->translations.directory.n == 0)
         return CW_OK;
     cw_code rc = cw_translations_load(&opts, &all, &err);
     cw_translations_unref(all);
     if (!rc || rc == CW_NOMEM)
         return rc;
-    return report(x, "translations", "folder", err.msg, "make the file anew with msgfmt");
+    return report(x, "translations", "directory", err.msg, "make the file anew with msgfmt");
 }
 
 static cw_code check_plugins(const checking *x)
 {
     char *host = NULL;
     cw_err err = {0};
-    bool is_needed = x->config->plugins.folder.n > 0;
-    cw_code rc = check_folder(x, "plugins", "folder", x->config->plugins.folder);
+    bool is_needed = x->config->plugins.directory.n > 0;
+    cw_code rc = check_folder(x, "plugins", "directory", x->config->plugins.directory);
     if (!rc)
         rc = check_folder(x, "plugins", "data", x->config->plugins.data);
     if (!rc && cw_plugin_host_find(x->config, is_needed, &host, &err))
@@ -265,7 +265,7 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
     if (!rc)
         rc = check_output(&x, "audit", "path", config->audit.path);
     if (!rc)
-        rc = check_output(&x, "state", "folder", config->state.folder);
+        rc = check_output(&x, "state", "directory", config->state.directory);
     if (!rc)
         rc = check_plugins(&x);
     if (!rc)

@@ -33,7 +33,7 @@ static cw_code report(const checking *x, const char *key, const char *message, c
 /* Everything that a service needs before it is asked. Its messages begin with the key. */
 static cw_code check_service(const checking *x)
 {
-    static const char *const keys[] = {"secret", "oauth", "replies"};
+    static const char *const keys[] = {"secret", "oauth", "answers_to_service"};
     cw_endpoint *service = NULL;
     cw_err err = {0};
     cw_code rc = cw_endpoint_new(x->source, NULL, &service, &err);

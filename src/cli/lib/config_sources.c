@@ -27,10 +27,10 @@ static const place places[] = {
     PLACE("params", params),
     PLACE("ids", ids),
     PLACE("empty_params", empty_params),
-    PLACE("correlate", correlate),
-    PLACE("greeting", greeting),
+    PLACE("match_replies", match_replies),
+    PLACE("speaks_first", greeting),
     PLACE("secret.as", secret.as),
-    PLACE("describe", describe),
+    PLACE("discovery", describe),
 };
 
 /* Take the word out that a message begins with. False: it is about no word, or was out already. */

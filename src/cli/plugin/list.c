@@ -26,12 +26,13 @@
 static int load_folder(const char *option, cw_config **ret)
 {
     int code = cw_cli_load_config(option, ret);
-    if (code >= 0 || (*ret)->plugins.folder.n)
+    if (code >= 0 || (*ret)->plugins.directory.n)
         return code;
     cw_config_unref(*ret);
     *ret = NULL;
-    cw_cli_usage("the configuration has no plugin folder (plugins.folder); name another one with "
-                 "--config");
+    cw_cli_usage(
+        "the configuration has no plugin folder (plugins.directory); name another one with "
+        "--config");
     return CW_EXIT_USAGE;
 }
 
@@ -132,7 +133,7 @@ static bool path_of(char *out, const char *folder, const char *name, bool is_on)
 static cw_code inspect(const cw_config *config, const char *host, plugin *p, cw_err *err)
 {
     char path[PATH_BYTES];
-    if (!path_of(path, config->plugins.folder.p, p->name, p->is_on))
+    if (!path_of(path, config->plugins.directory.p, p->name, p->is_on))
         return cw_fail(err, CW_LIMIT, "the path of '%s' is too long", p->name);
     cw_plugin_report r;
     cw_code rc = cw_plugin_inspect(config, host, path, &r, err);
@@ -222,7 +223,7 @@ static int list_folder(const cw_config *config, bool json)
     cw_err err = {0};
     plugins all = {0};
     char *host = NULL;
-    cw_code rc = read_plugins(config->plugins.folder.p, &all, &err);
+    cw_code rc = read_plugins(config->plugins.directory.p, &all, &err);
     if (!rc)
         rc = cw_plugin_host_find(config, /* is_needed= */ all.n > 0, &host, &err);
     for (size_t i = 0; i < all.n && !rc; i++)
@@ -332,7 +333,7 @@ static int run_switch(int argc, char **argv, bool on)
     code = load_folder(path, &config);
     if (code >= 0)
         return code;
-    code = switch_plugin(config->plugins.folder.p, args.items[0], on);
+    code = switch_plugin(config->plugins.directory.p, args.items[0], on);
     cw_cli_record(config, spec.name, cw_str_from(args.items[0]), code == CW_EXIT_OK);
     cw_config_unref(config);
     return code;

@@ -50,9 +50,10 @@ static int accept_all(cw_source_set *all)
 {
     if (all->n_named == 0)
         return cw_cli_usage("name the sources whose descriptions are accepted");
-    if (all->config->state.folder.n == 0)
-        return cw_cli_usage("state.folder is not set: no descriptions are stored, and a restart of "
-                            "the server accepts the current ones");
+    if (all->config->state.directory.n == 0)
+        return cw_cli_usage(
+            "state.directory is not set: no descriptions are stored, and a restart of "
+            "the server accepts the current ones");
     return cw_source_set_run(all, CW_SOURCE_SET_ACCEPT, accept_loaded, NULL);
 }
 

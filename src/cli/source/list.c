@@ -23,7 +23,7 @@ static bool is_running(int64_t pid)
 static row read_row(const cw_source_set *all, const cw_config_remote *config, cw_arena *arena)
 {
     row r = {.config = config, .state = "unknown"};
-    if (cw_state_load_status(all->config->state.folder, config->name, arena, &r.status, NULL))
+    if (cw_state_load_status(all->config->state.directory, config->name, arena, &r.status, NULL))
         return r;
     r.is_known = true;
     /* A text of the arena; .p has a NUL behind it where JSON had no escapes, which names have not.
@@ -116,7 +116,7 @@ int cw_cli_source_list(int argc, char **argv)
         .about = "Show the status of each service: ready, stale (the service is unavailable or\n"
                  "its description unusable, so the last good description is used), down, or\n"
                  "broken (calls are rejected for a while). A running server writes the status to\n"
-                 "state.folder; without one it is unknown.",
+                 "state.directory; without one it is unknown.",
         .has_json = true,
         .run = print_all,
     };

@@ -57,12 +57,12 @@ unsigned cw_mcp_profile(const cw_config *config, const cw_json *client)
         if (fits(clients->items[i].name, cw_json_text(name)))
             return bits_of(clients->items[i].names, clients->items[i].inline_refs);
     }
-    return bits_of(config->mcp.names, config->mcp.inline_refs);
+    return bits_of(config->mcp.tool_names, config->mcp.inline_refs);
 }
 
 bool cw_mcp_has_aliases(const cw_config *config)
 {
-    bool has = config->mcp.names == CW_CONFIG_NAMES_STRICT;
+    bool has = config->mcp.tool_names == CW_CONFIG_NAMES_STRICT;
     for (size_t i = 0; i < config->mcp.clients.n; i++)
         has |= config->mcp.clients.items[i].names == CW_CONFIG_NAMES_STRICT;
     return has;

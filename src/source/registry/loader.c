@@ -52,7 +52,8 @@ static void save(const cw_registry_item *item)
     };
     if (s->is_quiet)
         return;
-    if (s->config->state.folder.n && cw_state_save_status(s->config->state.folder, &status, &err))
+    if (s->config->state.directory.n &&
+        cw_state_save_status(s->config->state.directory, &status, &err))
         cw_log_err(CW_LOG_WARN, "sources", "the state of a source could not be written", &err);
 }
 
@@ -474,11 +475,11 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
         .config = item->remote,
         .owner = s->config,
         .n_loops = s->opts.n_loops,
-        .answer_size = s->config->limits.answer_size,
+        .answer_size = s->config->limits.max_result_size,
         .spawner = s->opts.spawner,
         .shared = item->shared,
         .before = item->source,
-        .state = s->config->state.folder,
+        .state = s->config->state.directory,
         .lock = s->config->state.lock,
         .policy = cw_sources_policy(s->config),
         .announced = on_announced,

@@ -30,7 +30,7 @@ static void drop_item(cw_sources *s, cw_registry_item *item);
 
 static const char *folder_of(const cw_sources *s)
 {
-    return s->config->plugins.folder.p;
+    return s->config->plugins.directory.p;
 }
 
 /* ---- what lies there ---- */
@@ -85,7 +85,7 @@ static cw_code scan_file(cw_sources *s, const char *file, cw_err *err)
  * is there. */
 static cw_code read_folder(cw_sources *s, cw_err *err)
 {
-    if (s->config->plugins.folder.n == 0)
+    if (s->config->plugins.directory.n == 0)
         return CW_DECLINED;
     DIR *dir = opendir(folder_of(s));
     if (!dir && (errno == ENOENT || errno == ENOTDIR)) {
@@ -202,7 +202,7 @@ static void on_retire_poll(uv_timer_t *timer)
 static void open_dir_watch(cw_sources *s)
 {
     cw_err err = {0};
-    if (s->config->plugins.folder.n == 0)
+    if (s->config->plugins.directory.n == 0)
         scan(s, &err); /* drops what another configuration had */
     else
         scan_and_watch(s);
@@ -511,7 +511,8 @@ static void publish_now(cw_sources *s)
     if (!rc) {
         commit(s, &d);
     } else {
-        cw_log_err(CW_LOG_ERROR, "sources", "the old catalogue stays for now", &err);
+        cw_log_err(CW_LOG_ERROR, "sources", "cannot publish catalogue, keeping the previous one",
+                   &err);
         uv_timer_start(&s->publish, on_publish, NOMEM_PAUSE_MS, 0);
     }
     draft_done(&d);
@@ -601,9 +602,9 @@ static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
         .grace_ms = c->plugins.grace_ms,
         .load_ms = c->plugins.load_ms,
         .idle_ms = c->plugins.idle_ms,
-        .memory = c->plugins.memory,
-        .files = c->plugins.files,
-        .frame_size = c->limits.answer_size,
+        .memory = c->plugins.max_memory,
+        .files = c->plugins.max_open_files,
+        .frame_size = c->limits.max_result_size,
         .change = s->opts.change,
         .policy = cw_sources_policy(c),
     };

@@ -428,7 +428,7 @@ static void refuse_pattern(reading *x, cw_str pattern)
     x->n_missing++;
     cw_fail(&text, CW_PARAMS,
             "methods: '%.*s' fits nothing, since the list of tools cannot be read with these "
-            "credentials: name the methods, or set `describe: drupal-methods`",
+            "credentials: name the methods, or set `discovery: drupal-methods`",
             CW_STR_ARG(pattern));
     add_line(x->given->missing, text.msg);
 }

@@ -29,7 +29,7 @@ static cw_code path_of(cw_str folder, cw_str name, const char *kind, char out[PA
                        cw_err *err)
 {
     if (folder.n == 0)
-        return cw_fail(err, CW_GONE, "state.folder is not set");
+        return cw_fail(err, CW_GONE, "state.directory is not set");
     int n =
         snprintf(out, PATH_SIZE, "%.*s/%.*s.%s.json", CW_STR_ARG(folder), CW_STR_ARG(name), kind);
     return n > 0 && (size_t)n < PATH_SIZE ? CW_OK : cw_fail(err, CW_LIMIT, "the path is too long");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* state_files.h - what is known of a source beyond this process: files in state.folder.
+/* state_files.h - what is known of a source beyond this process: files in state.directory.
  *
  *     NAME.description.json   the last good description, and what it asked of callers
  *     NAME.status.json        its state, for `causeway source list`

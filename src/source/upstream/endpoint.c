@@ -185,9 +185,9 @@ static cw_code place_secret(cw_endpoint *s, cw_str secret, cw_err *err)
     cw_str text = join(s, s->config.secret.prefix, secret);
     if (!text.p)
         return nomem(s, err);
-    if (cw_str_is(as, "first"))
+    if (cw_str_is(as, "first_param"))
         return quote(s, CW_STR(""), text, &s->protocol.secret_first, err);
-    if (cw_str_is(as, "member"))
+    if (cw_str_is(as, "param"))
         return quote(s, name, text, &s->protocol.secret_member, err);
     if (cw_str_is(as, "header"))
         return add_header(s, name, text, err);
@@ -352,7 +352,7 @@ static cw_code read_replies(cw_endpoint *s, cw_err *err)
     if (s->config.replies.n == 0)
         return CW_OK;
     cw_code rc = cw_json_read(s->config.replies, NULL, &s->arena, &s->replies, NULL, err);
-    return rc ? cw_wrap(err, rc, "replies") : CW_OK;
+    return rc ? cw_wrap(err, rc, "answers_to_service") : CW_OK;
 }
 
 /* Something that a service can refuse. */
@@ -485,7 +485,7 @@ static bool same_behaviour(const cw_config_remote *a, const cw_config_remote *b)
 {
     return a->queue == b->queue && a->connections == b->connections &&
            cw_str_eq(a->replies, b->replies) && cw_str_eq(a->greeting, b->greeting) &&
-           same_strings(&a->announcements, &b->announcements) &&
+           same_strings(&a->change_notifications, &b->change_notifications) &&
            same_preludes(&a->init_calls, &b->init_calls);
 }
 

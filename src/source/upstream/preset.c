@@ -22,13 +22,13 @@ static const cw_config_init_call lsp_prelude[] = {
 static const cw_config_remote presets[] = {
     {.name = TEXT("aria2"),
      .params = TEXT("positional"),
-     .secret = {.as = TEXT("first"), .prefix = TEXT("token:")},
+     .secret = {.as = TEXT("first_param"), .prefix = TEXT("token:")},
      .describe = TEXT("system")},
     {.name = TEXT("bitcoin"), .secret = {.as = TEXT("basic")}, .describe = TEXT("auto")},
     {.name = TEXT("core-lightning"), .framing = TEXT("json"), .describe = TEXT("help")},
     {.name = TEXT("drupal"),
      .ids = TEXT("string"),
-     .correlate = TEXT("exchange"),
+     .match_replies = TEXT("http_exchange"),
      .secret = {.as = TEXT("basic")},
      .describe = TEXT("drupal")},
     {.name = TEXT("ethereum"), .params = TEXT("positional"), .describe = TEXT("openrpc")},
@@ -68,7 +68,7 @@ static const cw_config_remote usual = {
     .params = TEXT("named"),
     .ids = TEXT("number"),
     .empty_params = TEXT("omit"),
-    .correlate = TEXT("id"),
+    .match_replies = TEXT("id"),
     .greeting = TEXT("no"),
     .secret = {.as = TEXT("bearer")},
     .describe = TEXT("auto"),
@@ -105,7 +105,7 @@ static void fill(cw_config_remote *to, const cw_config_remote *from)
     fill_text(&to->params, from->params);
     fill_text(&to->ids, from->ids);
     fill_text(&to->empty_params, from->empty_params);
-    fill_text(&to->correlate, from->correlate);
+    fill_text(&to->match_replies, from->match_replies);
     fill_text(&to->greeting, from->greeting);
     fill_text(&to->replies, from->replies);
     fill_text(&to->secret.as, from->secret.as);
@@ -117,8 +117,8 @@ static void fill(cw_config_remote *to, const cw_config_remote *from)
         to->handshake_status = from->handshake_status;
     if (to->init_calls.n == 0)
         to->init_calls = from->init_calls;
-    if (to->announcements.n == 0)
-        to->announcements = from->announcements;
+    if (to->change_notifications.n == 0)
+        to->change_notifications = from->change_notifications;
 }
 
 /* ---- words ---- */
@@ -177,7 +177,7 @@ static cw_code read_protocol(const cw_config_remote *c, cw_protocol_opts *ret, c
                                   {0}};
     static const word ids[] = {{"number", false}, {"string", true}, {0}};
     static const word empties[] = {{"omit", false}, {"send", true}, {0}};
-    static const word correlates[] = {{"id", false}, {"exchange", true}, {0}};
+    static const word correlates[] = {{"id", false}, {"http_exchange", true}, {0}};
     int style = 0, string_ids = 0, sends = 0, by_exchange = 0;
     *ret = (cw_protocol_opts){.dialect = cw_dialect_find(c->dialect)};
     if (!ret->dialect)
@@ -188,7 +188,7 @@ static cw_code read_protocol(const cw_config_remote *c, cw_protocol_opts *ret, c
     if (!rc)
         rc = read_word("empty_params", empties, c->empty_params, &sends, err);
     if (!rc)
-        rc = read_word("correlate", correlates, c->correlate, &by_exchange, err);
+        rc = read_word("match_replies", correlates, c->match_replies, &by_exchange, err);
     ret->params = (cw_params_style)style;
     ret->string_ids = string_ids;
     ret->sends_empty = sends;
@@ -211,7 +211,7 @@ static cw_code read_others(const cw_config_remote *c, cw_preset_values *ret, cw_
     if (!rc)
         rc = read_word("http_method", verbs, c->http_method, &verb, err);
     if (!rc)
-        rc = read_word("greeting", greetings, c->greeting, &greets, err);
+        rc = read_word("speaks_first", greetings, c->greeting, &greets, err);
     ret->framing = (cw_framing)framing;
     ret->gets = verb == 1;
     ret->gets_reads = verb == 2;
@@ -219,7 +219,7 @@ static cw_code read_others(const cw_config_remote *c, cw_preset_values *ret, cw_
     if (rc || cw_str_is(c->describe, "auto"))
         return rc;
     ret->describer = cw_describer_find(c->describe);
-    return ret->describer ? CW_OK : unknown("describe", cw_describer_names(), c->describe, err);
+    return ret->describer ? CW_OK : unknown("discovery", cw_describer_names(), c->describe, err);
 }
 
 /* ---- what does not go together ---- */
@@ -244,8 +244,8 @@ static bool is_websocket(const cw_config_remote *c)
 
 static cw_code check_secret(const cw_config_remote *c, bool has_head, cw_err *err)
 {
-    static const word kinds[] = {{"bearer", 1}, {"basic", 1},  {"header", 2},
-                                 {"first", 3},  {"member", 4}, {0}};
+    static const word kinds[] = {{"bearer", 1},      {"basic", 1}, {"header", 2},
+                                 {"first_param", 3}, {"param", 4}, {0}};
     int kind;
     cw_code rc = read_word("secret.as", kinds, c->secret.as, &kind, err);
     bool has_secret = c->secret.file.n || c->secret.environment.n;
@@ -280,8 +280,9 @@ static cw_code check(const cw_config_remote *c, cw_err *err)
         return cw_fail(err, CW_CONFIG, "headers: only for HTTP and WebSocket");
     if (!has_head && c->oauth.token_url.n)
         return cw_fail(err, CW_CONFIG, "oauth: only for HTTP and WebSocket");
-    if (!http && cw_str_is(c->correlate, "exchange"))
-        return cw_fail(err, CW_CONFIG, "correlate: a stream has no exchanges; answers need ids");
+    if (!http && cw_str_is(c->match_replies, "http_exchange"))
+        return cw_fail(err, CW_CONFIG,
+                       "match_replies: a stream has no exchanges; answers need ids");
     if (c->oauth.token_url.n && (c->secret.file.n || c->secret.environment.n) &&
         cw_str_is(c->secret.as, "bearer"))
         return cw_fail(err, CW_CONFIG, "oauth: there is a secret that goes to the same header");

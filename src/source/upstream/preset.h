@@ -6,12 +6,12 @@
  *         preset: aria2
  *         url: http://127.0.0.1:6800/jsonrpc
  *
- * stands for the same source with params: positional, secret: {as: first, prefix: "token:"} and
- * describe: system.
+ * stands for the same source with params: positional, secret: {as: first_param, prefix: "token:"} and
+ * discovery: system.
  *
  * A preset is one row of values of a cw_config_remote; whatever the operator says goes before it.
  * Behind it comes what is right for any service: 2.0, named params, numbers as ids, empty params
- * omitted, lines on a stream, `describe: auto`.
+ * omitted, lines on a stream, `discovery: auto`.
  *
  * Threads: constant.
  */

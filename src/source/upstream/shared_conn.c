@@ -378,7 +378,7 @@ static void on_request(cw_shared_conn *shared, const cw_incoming *incoming)
 
 static void on_notice(cw_shared_conn *shared, cw_str method)
 {
-    const cw_config_strings *names = &shared->service->config.announcements;
+    const cw_config_strings *names = &shared->service->config.change_notifications;
     for (size_t i = 0; i < names->n; i++) {
         if (cw_str_eq(names->items[i], method) && shared->opts.announced && !shared->is_closing) {
             shared->opts.announced(shared->opts.ctx);

@@ -47,7 +47,7 @@ export async function startBridge({ plugins = ["echo"], config = {}, roles, ...o
     const file = writeConfig({
         roles: roles ?? { anonymous: permissions },
         ...config,
-        plugins: { folder, ...config.plugins },
+        plugins: { directory: folder, ...config.plugins },
     });
     const { args = [], ...rest } = options;
     const server = await startCauseway({ ...rest, args: [...args, "--config", file] });

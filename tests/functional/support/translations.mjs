@@ -1,7 +1,7 @@
 // Folders of translations, made with gettext's own tools.
 //
 //     const folder = makeTranslations({ "de.mo": german });
-//     const server = await startExamples({ config: { translations: { folder } } });
+//     const server = await startExamples({ config: { translations: { directory: folder } } });
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";

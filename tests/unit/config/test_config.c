@@ -343,21 +343,22 @@ TEST(every_failed_allocation_is_reported)
 {
     const char *const listen[] = {"unix:x.sock", "a:1"};
     cw_config_source source = {
-        .path =
-            write_file("ok.yaml", CW_STR("listen: [\"a:1\", {address: \"unix:x\", tls: true}]\n"
-                                         "hosts: [a, b]\norigins: http://a\n"
-                                         "tls: {certificate: c, key: k}\n"
-                                         "log: {levels: {net: debug}, file: x}\n"
-                                         "plugins: {folder: p}\n"
-                                         "sources: [{name: a, url: \"unix:s:/x\", openrpc: o,\n"
-                                         "  methods: [m, {method: n, annotations: {a: 1},\n"
-                                         "  permissions: [p]}]}, {name: b, url: \"http://b\"},\n"
-                                         "  {name: c, command: [c, d], environment: {E: 5},\n"
-                                         "   folder: f, dialect: 1.0, replies: {a: [b]},\n"
-                                         "   prelude: {method: m, params: [1]},\n"
-                                         "   secret: {as: first, file: s}, methods: {method: m,\n"
-                                         "   params: {p: {rename: q, value: {a: b}}}}}]\n"
-                                         "roles: {anonymous: [a, b]}\n")),
+        .path = write_file(
+            "ok.yaml",
+            CW_STR("listen: [\"a:1\", {address: \"unix:x\", tls: true}]\n"
+                   "hosts: [a, b]\norigins: http://a\n"
+                   "tls: {certificate: c, key: k}\n"
+                   "log: {levels: {net: debug}, file: x}\n"
+                   "plugins: {directory: p}\n"
+                   "sources: [{name: a, url: \"unix:s:/x\", openrpc: o,\n"
+                   "  methods: [m, {method: n, annotations: {a: 1},\n"
+                   "  permissions: [p]}]}, {name: b, url: \"http://b\"},\n"
+                   "  {name: c, command: [c, d], environment: {E: 5},\n"
+                   "   working_directory: f, dialect: 1.0, answers_to_service: {a: [b]},\n"
+                   "   init_calls: {method: m, params: [1]},\n"
+                   "   secret: {as: first_param, file: s}, methods: {method: m,\n"
+                   "   params: {p: {rename: q, value: {a: b}}}}}]\n"
+                   "roles: {anonymous: [a, b]}\n")),
         .listen = listen,
         .n_listen = 2};
     assert_true(oom_each(load_once, &source) >= 8);
@@ -379,10 +380,11 @@ TEST(problems_survive_every_failed_allocation)
                                                   "{name: e, url: unix:a, headers: {host: x}, "
                                                   "methods: [{method: \"*\", name: x}]}]\n"));
     assert_true(oom_each(load_once, &source) >= 4);
-    source.path = write_file("rules.yaml", CW_STR("sources: {name: a, url: unix:a, prelud: [],\n"
-                                                  "  headers: {\"a b\": c, d: [e]}, greeting: x,\n"
-                                                  "  methods: {method: m, level: x, output: 5,\n"
-                                                  "  params: {a: {b: c}, d: 5, \"\": }}}\n"));
+    source.path =
+        write_file("rules.yaml", CW_STR("sources: {name: a, url: unix:a, prelud: [],\n"
+                                        "  headers: {\"a b\": c, d: [e]}, speaks_first: x,\n"
+                                        "  methods: {method: m, auth_level: x, output: 5,\n"
+                                        "  params: {a: {b: c}, d: 5, \"\": }}}\n"));
     assert_true(oom_each(load_once, &source) >= 4);
 }
 

@@ -254,9 +254,9 @@ TEST(the_type_is_that_of_an_access_token)
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         cw_str header = token_signer_text(&arena, "{\"alg\":\"EdDSA\"%s}", cases[i].typ);
-        rules.accept_untyped = false;
+        rules.allow_missing_typ = false;
         assert_int_equal(judge_as(header.p, CW_STR("{" BASE "}")), cases[i].strict);
-        rules.accept_untyped = true;
+        rules.allow_missing_typ = true;
         assert_int_equal(judge_as(header.p, CW_STR("{" BASE "}")), cases[i].lenient);
     }
 }
@@ -264,7 +264,7 @@ TEST(the_type_is_that_of_an_access_token)
 TEST(id_tokens_are_no_access_tokens)
 {
     static const char *const signs[] = {"\"nonce\":\"n\"", "\"at_hash\":\"x\"", "\"c_hash\":\"x\""};
-    rules.accept_untyped = true;
+    rules.allow_missing_typ = true;
     for (size_t i = 0; i < CW_COUNT(signs); i++)
         assert_int_equal(judge_as(JWT_HEADER, claims_with("", signs[i])), CW_TOKEN_ID_TOKEN);
     assert_int_equal(judge_as(JWT_HEADER, claims_with("client_id", "\"x\":1")), CW_TOKEN_ID_TOKEN);
@@ -283,7 +283,7 @@ TEST(claims_of_rfc_9068_are_there)
         assert_int_equal(judge_with(required[i], "\"x\":1"), CW_TOKEN_MISSING_CLAIM);
         assert_non_null(strstr(err.msg, required[i]));
     }
-    rules.accept_untyped = true;
+    rules.allow_missing_typ = true;
     assert_int_equal(judge_with("sub", "\"x\":1"), CW_TOKEN_NONE);
     assert_null(jwt.subject.p);
 }
@@ -292,7 +292,7 @@ TEST(bound_tokens_are_refused)
 {
     assert_int_equal(judge_with("", "\"cnf\":{\"jkt\":\"x\"}"), CW_TOKEN_BOUND);
     assert_int_equal(judge_with("", "\"cnf\":null"), CW_TOKEN_BOUND);
-    rules.accept_untyped = true;
+    rules.allow_missing_typ = true;
     assert_int_equal(judge_as(JWT_HEADER, claims_with("", "\"cnf\":{}")), CW_TOKEN_BOUND);
 }
 

@@ -37,18 +37,18 @@ TEST(without_a_file_everything_has_its_default)
     assert_int_equal(c->timeouts.idle_ms, CW_HTTP_IDLE_MS);
     assert_int_equal(c->timeouts.write_ms, CW_HTTP_WRITE_MS);
     assert_int_equal(c->timeouts.drain_ms, CW_HTTP_DRAIN_MS);
-    assert_int_equal(c->timeouts.stream_ping_ms, CW_HTTP_PING_MS);
+    assert_int_equal(c->timeouts.sse_keepalive_ms, CW_HTTP_PING_MS);
     assert_int_equal(c->log.level, CW_LOG_INFO);
     assert_int_equal(c->log.format, CW_CONFIG_LOG_TEXT);
     assert_int_equal(c->log.file.n, 0);
     assert_int_equal(c->log.levels.n, 0);
     assert_string_equal(c->log.levels.text.p, "");
     assert_true(c->access_log);
-    assert_int_equal(c->limits.calls, 10000);
+    assert_int_equal(c->limits.max_calls, 10000);
     assert_int_equal(c->limits.batch, 100);
-    assert_int_equal(c->limits.answer_size, 16 << 20);
+    assert_int_equal(c->limits.max_result_size, 16 << 20);
     assert_int_equal(c->limits.cache_size, 32 << 20);
-    assert_int_equal(c->plugins.folder.n, 0);
+    assert_int_equal(c->plugins.directory.n, 0);
     assert_int_equal(c->plugins.data.n, 0);
     assert_int_equal(c->plugins.host.n, 0);
     assert_int_equal(c->plugins.workers, 4);
@@ -57,8 +57,8 @@ TEST(without_a_file_everything_has_its_default)
     assert_int_equal(c->plugins.grace_ms, 1000);
     assert_int_equal(c->plugins.load_ms, 10000);
     assert_int_equal(c->plugins.idle_ms, 60000);
-    assert_int_equal(c->plugins.memory, 512 << 20);
-    assert_int_equal(c->plugins.files, 64);
+    assert_int_equal(c->plugins.max_memory, 512 << 20);
+    assert_int_equal(c->plugins.max_open_files, 64);
     assert_int_equal(c->schema.default_draft, CW_SCHEMA_2020_12);
     assert_true(c->schema.assert_formats);
     assert_int_equal(c->sources.n, 0);
@@ -126,7 +126,7 @@ TEST(the_other_keys_fill_their_fields)
                              "  stream_queue: 1MB\n"
                              "  min_body_rate: 0\n"
                              "timeouts: {header: 1, body: 500ms, idle: 5m, write: 1h, drain: 0s,\n"
-                             "  stream_ping: 0}\n"
+                             "  sse_keepalive: 0}\n"
                              "log:\n"
                              "  level: \"off\"\n"
                              "  format: json\n"
@@ -155,7 +155,7 @@ TEST(the_other_keys_fill_their_fields)
     assert_int_equal(c->timeouts.idle_ms, 300000);
     assert_int_equal(c->timeouts.write_ms, 3600000);
     assert_int_equal(c->timeouts.drain_ms, 0);
-    assert_int_equal(c->timeouts.stream_ping_ms, 0);
+    assert_int_equal(c->timeouts.sse_keepalive_ms, 0);
     assert_int_equal(c->log.level, CW_LOG_OFF);
     assert_int_equal(c->log.format, CW_CONFIG_LOG_JSON);
     assert_string_equal(c->log.file.p, "/etc/causeway/log/c.log");
@@ -171,15 +171,15 @@ TEST(the_other_keys_fill_their_fields)
 TEST(plugins_and_limits_of_calls_fill_their_fields)
 {
     cw_config *c =
-        config_of("limits: {calls: 5, batch: 6, answer_size: 7KB}\n"
-                  "plugins: {folder: p, data: d, host: /h, workers: 1, queue: 2,\n"
-                  "  timeout: 3, grace: 4ms, load_timeout: 5m, idle_timeout: 0, memory: 0,\n"
-                  "  files: 9}\n"
+        config_of("limits: {max_calls: 5, batch: 6, max_result_size: 7KB}\n"
+                  "plugins: {directory: p, data: d, host: /h, workers: 1, queue: 2,\n"
+                  "  timeout: 3, grace: 4ms, load_timeout: 5m, idle_timeout: 0, max_memory: 0,\n"
+                  "  max_open_files: 9}\n"
                   "unknown_arguments: ignore\n");
-    assert_int_equal(c->limits.calls, 5);
+    assert_int_equal(c->limits.max_calls, 5);
     assert_int_equal(c->limits.batch, 6);
-    assert_int_equal(c->limits.answer_size, 7168);
-    assert_string_equal(c->plugins.folder.p, "/etc/causeway/p");
+    assert_int_equal(c->limits.max_result_size, 7168);
+    assert_string_equal(c->plugins.directory.p, "/etc/causeway/p");
     assert_string_equal(c->plugins.data.p, "/etc/causeway/d");
     assert_string_equal(c->plugins.host.p, "/h");
     assert_int_equal(c->plugins.workers, 1);
@@ -188,11 +188,11 @@ TEST(plugins_and_limits_of_calls_fill_their_fields)
     assert_int_equal(c->plugins.grace_ms, 4);
     assert_int_equal(c->plugins.load_ms, 300000);
     assert_int_equal(c->plugins.idle_ms, 0);
-    assert_int_equal(c->plugins.memory, 0);
-    assert_int_equal(c->plugins.files, 9);
+    assert_int_equal(c->plugins.max_memory, 0);
+    assert_int_equal(c->plugins.max_open_files, 9);
     assert_true(c->ignore_unknown_arguments);
     cw_config_unref(c);
-    c = config_of("unknown_arguments: refuse\n");
+    c = config_of("unknown_arguments: reject\n");
     assert_false(c->ignore_unknown_arguments);
     cw_config_unref(c);
 }
@@ -297,7 +297,7 @@ TEST(a_source_says_what_can_be_used)
                              "      - find\n"
                              "      - method: order\n"
                              "        tool: false\n"
-                             "        rpc: true\n"
+                             "        expose_on_jsonrpc: true\n"
                              "        title: Order\n"
                              "        description: |\n"
                              "          Two\n"
@@ -397,7 +397,7 @@ TEST(wrong_sources_and_roles_are_explained)
         {"roles: {\"\": [a]}", "f:1:9: roles.\"\": expected the name of a role"},
         {"roles: {a: 5}", "f:1:12: roles.a: expected a list of strings, got 5"},
         {"unknown_arguments: drop",
-         "f:1:20: unknown_arguments: expected \"refuse\" or \"ignore\", got \"drop\""},
+         "f:1:20: unknown_arguments: expected \"reject\" or \"ignore\", got \"drop\""},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++)
         assert_problems(cases[i].text, cases[i].problem);
@@ -457,18 +457,18 @@ TEST(ranges_hold_at_both_ends)
         {"timeouts: {idle: %s}", "1ms", "24h", "0s", "25h"},
         {"timeouts: {write: %s}", "1ms", "3600", "0s", "3600001ms"},
         {"timeouts: {drain: %s}", "0", "24h", "-1", "86401"},
-        {"timeouts: {stream_ping: %s}", "0s", "1h", "-1s", "2h"},
-        {"limits: {calls: %s}", "1", "1000000", "0", "1000001"},
+        {"timeouts: {sse_keepalive: %s}", "0s", "1h", "-1s", "2h"},
+        {"limits: {max_calls: %s}", "1", "1000000", "0", "1000001"},
         {"limits: {batch: %s}", "1", "10000", "0", "10001"},
-        {"limits: {answer_size: %s}", "1KB", "1GB", "1023", "2GB"},
+        {"limits: {max_result_size: %s}", "1KB", "1GB", "1023", "2GB"},
         {"plugins: {workers: %s}", "1", "64", "0", "65"},
         {"plugins: {queue: %s}", "1", "1000000", "0", "1000001"},
         {"plugins: {timeout: %s}", "1ms", "24h", "0", "25h"},
         {"plugins: {grace: %s}", "0", "1h", "-1", "2h"},
         {"plugins: {load_timeout: %s}", "1ms", "1h", "0", "2h"},
         {"plugins: {idle_timeout: %s}", "0", "24h", "-1", "25h"},
-        {"plugins: {memory: %s}", "0", "1024GB", "-1", "1025GB"},
-        {"plugins: {files: %s}", "8", "65536", "7", "65537"},
+        {"plugins: {max_memory: %s}", "0", "1024GB", "-1", "1025GB"},
+        {"plugins: {max_open_files: %s}", "8", "65536", "7", "65537"},
         {"sources: {name: a, url: \"http://a\", timeout: %s}", "1ms", "24h", "0", "25h"},
         {"sources: {name: a, url: \"http://a\", connections: %s}", "1", "10000", "0", "10001"},
         {"sources: {name: a, url: \"http://a\", refresh: %s}", "0", "720h", "-1", "721h"},
@@ -477,8 +477,8 @@ TEST(ranges_hold_at_both_ends)
         {"sources: {name: a, url: \"http://a\", queue: %s}", "0", "1000000", "-1", "1000001"},
         {"sources: {name: a, url: \"http://a\", retries: %s}", "0", "10", "-1", "11"},
         {"sources: {name: a, url: \"http://a\", handshake: {status: %s}}", "0", "599", "-1", "600"},
-        {"sources: {name: a, url: \"http://a\", methods: {method: m, result_size: %s}}", "0", "1GB",
-         "-1", "2GB"},
+        {"sources: {name: a, url: \"http://a\", methods: {method: m, max_result_size: %s}}", "0",
+         "1GB", "-1", "2GB"},
         {"sources: {name: a, url: \"http://a\", methods: {method: m, timeout: %s}}", "0", "24h",
          "-1", "25h"},
         {"sources: {name: a, url: \"http://a\", methods: {method: m, cache: %s}}", "0", "24h", "-1",
@@ -584,14 +584,15 @@ TEST(wrong_values_are_explained)
 
 TEST(unknown_keys_get_the_nearest_right_one)
 {
-    assert_problems("limits:\n  max: 1\n  header_sise: 1\n",
-                    "f:2:3: limits.max: unknown key; known here: connections, "
-                    "connections_per_address, header_size, header_fields, target_size, body_size, "
-                    "body_memory, pipelined_requests, stream_queue, min_body_rate, calls, batch, "
-                    "validation_steps, detached_calls, detached_calls_per_caller, "
-                    "answer_size, cache_size, subscriptions, tokens, rates, calls_per_tool, "
-                    "calls_per_source, tools, sources\n"
-                    "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
+    assert_problems(
+        "limits:\n  max: 1\n  header_sise: 1\n",
+        "f:2:3: limits.max: unknown key; known here: connections, "
+        "connections_per_address, header_size, header_fields, target_size, body_size, "
+        "body_memory, pipelined_requests, stream_queue, min_body_rate, max_calls, batch, "
+        "validation_steps, detached_calls, detached_calls_per_caller, "
+        "max_result_size, cache_size, subscriptions, token_cache_entries, rates, calls_per_tool, "
+        "calls_per_source, tools, sources\n"
+        "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
     assert_problems("LOOPS: 1\n",
                     "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
@@ -685,8 +686,8 @@ TEST(sources_methods_and_roles_have_ceilings)
          "f:1:45: sources.environment: expected at most 100 entries, got 101", 100},
         {"sources: {name: a, command: [", "c%u,", "]}",
          "f:1:29: sources.command: expected at most 256 entries, got 257", 256},
-        {"sources: {name: a, url: \"http://a\", prelude: [", "p%u,", "]}",
-         "f:1:46: sources.prelude: expected at most 32 entries, got 33", 32},
+        {"sources: {name: a, url: \"http://a\", init_calls: [", "p%u,", "]}",
+         "f:1:49: sources.init_calls: expected at most 32 entries, got 33", 32},
         {"sources: {name: a, url: \"http://a\", methods: {method: m, params: {", "p%u: ,", "}}}",
          "f:1:66: sources.methods.params: expected at most 1000 entries, got 1001", 1000},
         {"roles: {", "r%u: ,", "}", "f:1:8: roles: expected at most 100 entries, got 101", 100},

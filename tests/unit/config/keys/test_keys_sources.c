@@ -22,7 +22,7 @@ TEST(the_ways_to_a_service_fill_their_fields)
                              "  - name: b\n"
                              "    command: [clangd, --log=error, \"\"]\n"
                              "    environment: {A: \"x\\ny\", B_1: 1e5}\n"
-                             "    folder: work\n"
+                             "    working_directory: work\n"
                              "    framing: content-length\n"
                              "  - {name: c, command: clangd}\n"
                              "  - {name: d, url: \"unix:d.sock\", command: []}\n"
@@ -74,16 +74,16 @@ TEST(how_a_service_speaks_fills_its_fields)
                              "  params: positional\n"
                              "  ids: string\n"
                              "  empty_params: send\n"
-                             "  correlate: exchange\n"
-                             "  prelude:\n"
+                             "  match_replies: http_exchange\n"
+                             "  init_calls:\n"
                              "    - hello\n"
                              "    - {method: login, params: [u, {p: null}], notify: true}\n"
                              "    - {method: zero, params: 0}\n"
-                             "  greeting: yes\n"
+                             "  speaks_first: yes\n"
                              "  handshake: {status: 409, header: X-Session-Id}\n"
-                             "  replies: {echo: $params, x: null, \"y\": [1.0]}\n"
-                             "  announcements: [changed, tools/listChanged]\n"
-                             "  secret: {as: first, name: n, prefix: \"token: \", file: s}\n"
+                             "  answers_to_service: {echo: $params, x: null, \"y\": [1.0]}\n"
+                             "  change_notifications: [changed, tools/listChanged]\n"
+                             "  secret: {as: first_param, name: n, prefix: \"token: \", file: s}\n"
                              "  oauth:\n"
                              "    token_url: https://login/token\n"
                              "    client_id: me\n"
@@ -95,7 +95,7 @@ TEST(how_a_service_speaks_fills_its_fields)
     assert_string_equal(s->params.p, "positional");
     assert_string_equal(s->ids.p, "string");
     assert_string_equal(s->empty_params.p, "send");
-    assert_string_equal(s->correlate.p, "exchange");
+    assert_string_equal(s->match_replies.p, "http_exchange");
     assert_int_equal(s->init_calls.n, 3);
     assert_string_equal(s->init_calls.items[0].method.p, "hello");
     assert_string_equal(s->init_calls.items[0].params.p, "");
@@ -107,9 +107,9 @@ TEST(how_a_service_speaks_fills_its_fields)
     assert_int_equal(s->handshake_status, 409);
     assert_string_equal(s->handshake_header.p, "X-Session-Id");
     assert_string_equal(s->replies.p, "{\"echo\":\"$params\",\"x\":null,\"y\":[1.0]}");
-    assert_int_equal(s->announcements.n, 2);
-    assert_string_equal(s->announcements.items[1].p, "tools/listChanged");
-    assert_string_equal(s->secret.as.p, "first");
+    assert_int_equal(s->change_notifications.n, 2);
+    assert_string_equal(s->change_notifications.items[1].p, "tools/listChanged");
+    assert_string_equal(s->secret.as.p, "first_param");
     assert_string_equal(s->secret.name.p, "n");
     assert_string_equal(s->secret.prefix.p, "token: ");
     assert_string_equal(s->secret.file.p, "/etc/causeway/s");
@@ -129,16 +129,16 @@ TEST(a_greeting_is_yes_or_no_in_every_spelling)
                                                {"false", "no"}, {"null", ""},     {"", ""}};
     for (size_t i = 0; i < CW_COUNT(spellings); i++) {
         char text[100];
-        snprintf(text, sizeof text, "sources: {name: a, url: unix:a, greeting: %s}",
+        snprintf(text, sizeof text, "sources: {name: a, url: unix:a, speaks_first: %s}",
                  spellings[i][0]);
         cw_config *c = config_of(text);
         assert_string_equal(c->sources.items[0].greeting.p, spellings[i][1]);
         cw_config_unref(c);
     }
-    assert_problems("sources: {name: a, url: unix:a, greeting: maybe}",
-                    "f:1:43: sources.greeting: expected \"yes\" or \"no\", got \"maybe\"");
-    assert_problems("sources: {name: a, url: unix:a, greeting: \"true\"}",
-                    "f:1:43: sources.greeting: expected \"yes\" or \"no\", got \"true\"");
+    assert_problems("sources: {name: a, url: unix:a, speaks_first: maybe}",
+                    "f:1:47: sources.speaks_first: expected \"yes\" or \"no\", got \"maybe\"");
+    assert_problems("sources: {name: a, url: unix:a, speaks_first: \"true\"}",
+                    "f:1:47: sources.speaks_first: expected \"yes\" or \"no\", got \"true\"");
 }
 
 /* The service's own say in replies can be taken back: {} is an answer, null is none. */
@@ -146,9 +146,9 @@ TEST(an_empty_mapping_is_not_nothing)
 {
     cw_config *c =
         config_of("sources:\n"
-                  "  - {name: a, url: unix:a, replies: {}, methods: {method: m,\n"
+                  "  - {name: a, url: unix:a, answers_to_service: {}, methods: {method: m,\n"
                   "     output: {}, params: {p: {schema: {}, value: {}, default: []}}}}\n"
-                  "  - {name: b, url: unix:a, replies: , methods: {method: m,\n"
+                  "  - {name: b, url: unix:a, answers_to_service: , methods: {method: m,\n"
                   "     output: , params: {p: {schema: , value: , default: }}}}\n");
     for (size_t i = 0; i < 2; i++) {
         const cw_config_remote *s = &c->sources.items[i];
@@ -164,11 +164,11 @@ TEST(an_empty_mapping_is_not_nothing)
 
 TEST(what_a_service_offers_fills_its_fields)
 {
-    cw_config *c = config_of("state: {folder: kept, lock: causeway.lock}\n"
+    cw_config *c = config_of("state: {directory: kept, lock: causeway.lock}\n"
                              "sources:\n"
                              "  name: a\n"
                              "  url: http://a\n"
-                             "  describe: system\n"
+                             "  discovery: system\n"
                              "  openrpc: o.json\n"
                              "  overlay: more.yaml\n"
                              "  refresh: 0\n"
@@ -183,23 +183,23 @@ TEST(what_a_service_offers_fills_its_fields)
                              "    - method: order\n"
                              "      name: shop.order\n"
                              "      scopes: [content:read, x]\n"
-                             "      level: optional\n"
+                             "      auth_level: optional\n"
                              "      params:\n"
                              "        secret: {value: [1, \"x\"]}\n"
                              "        \"0\": {rename: gid, description: \"Two\\nlines\",\n"
                              "          schema: {type: string}, default: null, hidden: true,\n"
                              "          required: true}\n"
                              "        bare:\n"
-                             "      result: /items/0\n"
-                             "      result_size: 64KB\n"
+                             "      result_pointer: /items/0\n"
+                             "      max_result_size: 64KB\n"
                              "      timeout: 2s\n"
                              "      read_only: true\n"
                              "      cache: 10m\n"
                              "      output: {type: object}\n"
-                             "    - {method: l1, level: none}\n"
-                             "    - {method: l2, level: required}\n"
-                             "    - {method: l3, level: }\n");
-    assert_string_equal(c->state.folder.p, "/etc/causeway/kept");
+                             "    - {method: l1, auth_level: none}\n"
+                             "    - {method: l2, auth_level: required}\n"
+                             "    - {method: l3, auth_level: }\n");
+    assert_string_equal(c->state.directory.p, "/etc/causeway/kept");
     assert_string_equal(c->state.lock.p, "/etc/causeway/causeway.lock");
     const cw_config_remote *s = c->sources.items;
     assert_string_equal(s->describe.p, "system");
@@ -273,12 +273,14 @@ TEST(wrong_values_are_explained)
          "1:55: sources.handshake.status: expected an integer from 0 to 599, got \"x\""},
         {"proxy: \"p:1\"", "1:42: sources.proxy: expected a proxy such as "
                            "\"http://proxy.example:3128\", got \"p:1\""},
-        {"prelude: {params: 1}", "1:44: sources.prelude: missing key \"method\""},
-        {"prelude: [{method: m, nnotify: true}]",
-         "1:57: sources.prelude[0].nnotify: unknown key; did you mean \"notify\"?"},
-        {"replies: [x]", "1:44: sources.replies: expected a mapping, got a list"},
-        {"announcements: [\"\"]", "1:51: sources.announcements[0]: expected the name of a method "
-                                  "such as \"user.get\", got \"\""},
+        {"init_calls: {params: 1}", "1:47: sources.init_calls: missing key \"method\""},
+        {"init_calls: [{method: m, nnotify: true}]",
+         "1:60: sources.init_calls[0].nnotify: unknown key; did you mean \"notify\"?"},
+        {"answers_to_service: [x]",
+         "1:55: sources.answers_to_service: expected a mapping, got a list"},
+        {"change_notifications: [\"\"]",
+         "1:58: sources.change_notifications[0]: expected the name of a method "
+         "such as \"user.get\", got \"\""},
         {"secret: {environment: 1A}", "1:57: sources.secret.environment: expected the name of a "
                                       "variable such as \"API_TOKEN\", got \"1A\""},
         {"secret: {sa: bearer}", "1:44: sources.secret.sa: unknown key; did you mean \"as\"?"},
@@ -286,11 +288,12 @@ TEST(wrong_values_are_explained)
                                   "\"https://login.example.org/token\", got \"x\""},
         {"on_change: ignore",
          "1:46: sources.on_change: expected \"withhold\" or \"warn\", got \"ignore\""},
-        {"methods: {method: m, level: maybe}",
-         "1:63: sources.methods.level: expected \"none\", \"optional\" or \"required\", got "
+        {"methods: {method: m, auth_level: maybe}",
+         "1:68: sources.methods.auth_level: expected \"none\", \"optional\" or \"required\", got "
          "\"maybe\""},
-        {"methods: {method: m, result: items}",
-         "1:64: sources.methods.result: expected a JSON pointer such as \"/items\", got \"items\""},
+        {"methods: {method: m, result_pointer: items}",
+         "1:72: sources.methods.result_pointer: expected a JSON pointer such as \"/items\", got "
+         "\"items\""},
         {"methods: {method: m, scopes: [\"a b\"]}",
          "1:65: sources.methods.scopes[0]: expected a scope such as \"content:read\", got \"a b\""},
         {"methods: {method: m, output: true}",
@@ -324,7 +327,8 @@ TEST(what_does_not_go_together_is_told_where_it_stands)
         {"url: unix:/a, command: x",
          "2:38: sources[0].command: there is a url already; it is one or the other"},
         {"url: unix:/a, environment: {A: b}", "2:42: sources[0].environment: only for a command"},
-        {"url: unix:/a, folder: /x", "2:37: sources[0].folder: only for a command"},
+        {"url: unix:/a, working_directory: /x",
+         "2:48: sources[0].working_directory: only for a command"},
         {"command: [\"\"]", "2:24: sources[0].command: the program has no name"},
         {"command: clangd --log=error", "2:24: sources[0].command: the program and each of its "
                                         "arguments are entries of a list"},
@@ -422,7 +426,7 @@ TEST(every_field_has_a_key)
     const cw_key *params = find(methods->children, "params");
     assert_covers(params->children, params->item_defaults, sizeof(cw_config_param),
                   offsetof(cw_config_param, name), sizeof(cw_str));
-    const cw_key *init_calls = find(cw_sources_keys, "prelude");
+    const cw_key *init_calls = find(cw_sources_keys, "init_calls");
     assert_covers(init_calls->children, init_calls->item_defaults, sizeof(cw_config_init_call), 0,
                   0);
 }
@@ -445,7 +449,7 @@ static const struct {
 } others[] = {
     {"preset", "x"},
     {"environment", "{A: b}"},
-    {"folder", "/x"},
+    {"working_directory", "/x"},
     {"http_method", "GET"},
     {"call_path", "\"/rpc/{method}\""},
     {"headers", "{A: b}"},
@@ -459,13 +463,13 @@ static const struct {
     {"params", "x"},
     {"ids", "x"},
     {"empty_params", "x"},
-    {"correlate", "x"},
-    {"prelude", "[m]"},
-    {"greeting", "no"},
+    {"match_replies", "x"},
+    {"init_calls", "[m]"},
+    {"speaks_first", "no"},
     {"handshake.status", "409"},
     {"handshake.header", "X"},
-    {"replies", "{}"},
-    {"announcements", "[x]"},
+    {"answers_to_service", "{}"},
+    {"change_notifications", "[x]"},
     {"secret.as", "x"},
     {"secret.name", "x"},
     {"secret.prefix", "x"},
@@ -477,7 +481,7 @@ static const struct {
     {"oauth.client_secret_environment", "X"},
     {"oauth.scope", "x"},
     {"oauth.audience", "x"},
-    {"describe", "x"},
+    {"discovery", "x"},
     {"openrpc", "/x"},
     {"overlay", "/x"},
     {"prefix", "x"},
@@ -493,17 +497,17 @@ static const struct {
     /* of methods */
     {"methods[].name", "x"},
     {"methods[].tool", "false"},
-    {"methods[].rpc", "true"},
+    {"methods[].expose_on_jsonrpc", "true"},
     {"methods[].title", "x"},
     {"methods[].description", "x"},
     {"methods[].annotations", "{a: 1}"},
     {"methods[].visibility", "hide"},
     {"methods[].permissions", "[x]"},
     {"methods[].scopes", "[x]"},
-    {"methods[].level", "none"},
+    {"methods[].auth_level", "none"},
     {"methods[].params", "{a: {}}"},
-    {"methods[].result", "/x"},
-    {"methods[].result_size", "1"},
+    {"methods[].result_pointer", "/x"},
+    {"methods[].max_result_size", "1"},
     {"methods[].timeout", "1s"},
     {"methods[].read_only", "true"},
     {"methods[].cache", "1s"},

@@ -56,7 +56,7 @@ TEST(everybody_else_gets_what_is_said_for_all)
     for (size_t i = 0; i < CW_COUNT(others); i++)
         assert_int_equal(profile_of(&config, others[i]), CW_MCP_INLINE_REFS);
     config.mcp.clients.n = 0;
-    config.mcp.names = CW_CONFIG_NAMES_STRICT;
+    config.mcp.tool_names = CW_CONFIG_NAMES_STRICT;
     assert_true(cw_mcp_has_aliases(&config));
 }
 

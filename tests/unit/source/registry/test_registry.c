@@ -349,7 +349,7 @@ TEARDOWN(teardown)
     return 0;
 }
 
-#define PLUGINS "plugins: {folder: \"%s\"}\n"
+#define PLUGINS "plugins: {directory: \"%s\"}\n"
 #define SERVICE(url) "sources: [{name: far, url: \"" url "\"}]\n"
 
 /* ---- tests ---- */
@@ -742,7 +742,7 @@ TEST(other_limits_load_all_plugins_anew)
     end_load(0, "one", "");
     configure(PLUGINS);
     assert_int_equal(n_loads, 1);
-    configure("plugins: {folder: \"%s\", workers: 3}\n");
+    configure("plugins: {directory: \"%s\", workers: 3}\n");
     assert_int_equal(n_loads, 2);
     end_load(1, "one", "");
     run_for(20);
@@ -877,7 +877,7 @@ TEST(every_failed_allocation_is_survived)
     write_file("a.so", "1");
     write_file("b.so", "1");
     char text[256];
-    snprintf(text, sizeof text, "plugins: {folder: \"%s\"}\n%s", folder,
+    snprintf(text, sizeof text, "plugins: {directory: \"%s\"}\n%s", folder,
              SERVICE("http://127.0.0.1:1/"));
     cw_config *config = config_of(text);
     assert_true(oom_each(live_once, config) >= 10);

@@ -21,7 +21,7 @@ TEST(every_name_of_the_list_is_a_preset_that_can_be_applied)
             cw_err err = {0};
             cw_code rc = cw_preset_apply(&c, &words, &err);
             /* Exchanges are the only thing that some need and streams do not have. */
-            if (rc && !(i == 1 && strstr(err.msg, "correlate")))
+            if (rc && !(i == 1 && strstr(err.msg, "match_replies")))
                 fail_msg("%.*s: %s", CW_STR_ARG(name), err.msg);
             assert_non_null(words.protocol.dialect);
         }
@@ -75,7 +75,7 @@ TEST(every_word_has_its_meaning)
                           .params = CW_STR("mixed"),
                           .ids = CW_STR("string"),
                           .empty_params = CW_STR("send"),
-                          .correlate = CW_STR("exchange"),
+                          .match_replies = CW_STR("http_exchange"),
                           .http_method = CW_STR("AUTO")};
     cw_preset_values words;
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
@@ -122,14 +122,14 @@ TEST(what_is_wrong_is_named)
         {{.params = CW_STR("poistional"), .url = address}, "did you mean \"positional\"?"},
         {{.ids = CW_STR("letters"), .url = address}, "ids: there is no \"letters\""},
         {{.empty_params = CW_STR("sned"), .url = address}, "empty_params: there is no"},
-        {{.correlate = CW_STR("sometimes"), .url = address}, "correlate: there is no"},
+        {{.match_replies = CW_STR("sometimes"), .url = address}, "match_replies: there is no"},
         {{.framing = CW_STR("line"), .url = stream},
          "framing: there is no \"line\"; did you mean "
          "\"lines\"?"},
         {{.http_method = CW_STR("DELETE"), .url = address}, "http_method: there is no"},
-        {{.greeting = CW_STR("perhaps"), .url = stream}, "greeting: there is no"},
+        {{.greeting = CW_STR("perhaps"), .url = stream}, "speaks_first: there is no"},
         {{.describe = CW_STR("koid"), .url = address},
-         "describe: there is no \"koid\"; did you "
+         "discovery: there is no \"koid\"; did you "
          "mean \"kodi\"?"},
         {{.secret.as = CW_STR("cookie"), .url = address}, "secret.as: there is no"},
         {{.url = CW_STR("")}, "exactly one of url and command"},
@@ -142,8 +142,10 @@ TEST(what_is_wrong_is_named)
         {{.url = CW_STR("wss://a/b"), .proxy = address}, "proxy: only for HTTP"},
         {{.url = CW_STR("wss://a/b"), .call_path = CW_STR("/{method}")},
          "call_path: only for HTTP"},
-        {{.url = stream, .correlate = CW_STR("exchange")}, "correlate: a stream has no exchanges"},
-        {{.command = {program, 1}, .correlate = CW_STR("exchange")}, "correlate: a stream"},
+        {{.url = stream, .match_replies = CW_STR("http_exchange")},
+         "match_replies: a stream has no exchanges"},
+        {{.command = {program, 1}, .match_replies = CW_STR("http_exchange")},
+         "match_replies: a stream"},
         {{.url = address, .framing = CW_STR("lines")}, "framing: HTTP has its own"},
         {{.url = CW_STR("unix:/run/x:/rpc"), .framing = CW_STR("lines")}, "framing: HTTP"},
         {{.url = address, .oauth.token_url = address, .secret.file = CW_STR("x")},
@@ -153,9 +155,9 @@ TEST(what_is_wrong_is_named)
         {{.url = stream, .secret.file = CW_STR("x")}, "\"bearer\" is for HTTP and WebSocket"},
         {{.url = address, .secret = {.as = CW_STR("header"), .file = CW_STR("x")}},
          "secret.name: missing"},
-        {{.url = stream, .secret = {.as = CW_STR("member"), .environment = CW_STR("X")}},
+        {{.url = stream, .secret = {.as = CW_STR("param"), .environment = CW_STR("X")}},
          "secret.name: missing"},
-        {{.url = address, .secret = {.as = CW_STR("first"), .file = CW_STR("x")}},
+        {{.url = address, .secret = {.as = CW_STR("first_param"), .file = CW_STR("x")}},
          "\"first\" is for positional params"},
     };
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
@@ -176,10 +178,10 @@ TEST(the_same_goes_together_where_it_should)
         {.url = CW_STR("UNIX:/run/x:/rpc"), .headers = {header, 1}},
         {.url = address, .oauth.token_url = address},
         {.url = stream,
-         .secret = {.as = CW_STR("member"), .name = CW_STR("auth"), .file = CW_STR("x")}},
+         .secret = {.as = CW_STR("param"), .name = CW_STR("auth"), .file = CW_STR("x")}},
         {.url = stream,
          .params = CW_STR("positional"),
-         .secret = {.as = CW_STR("first"), .environment = CW_STR("X")}},
+         .secret = {.as = CW_STR("first_param"), .environment = CW_STR("X")}},
         {.command = {program, 1}, .preset = CW_STR("lsp")},
         {.url = address, .preset = CW_STR("core-lightning")}, /* its framing is for its socket */
     };

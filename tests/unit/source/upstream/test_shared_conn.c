@@ -187,7 +187,7 @@ TEST(the_service_may_ask_tell_and_talk_nonsense)
     shared_conn_call s = {0};
     cw_config_remote config = shared_conn_config();
     config.replies = CW_STR("{\"echo\":\"$params\",\"fixed\":{\"a\":1}}");
-    config.announcements = (cw_config_strings){changed, 1};
+    config.change_notifications = (cw_config_strings){changed, 1};
     shared_conn_open(&l, config);
     service_listen(&l);
     shared_conn_send(&l, &s);

@@ -99,7 +99,7 @@ TEST(a_retired_hub_serves_those_who_use_it)
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
     cw_config_remote config = shared_conn_config();
-    config.announcements = (cw_config_strings){changed, 1};
+    config.change_notifications = (cw_config_strings){changed, 1};
     shared_conn_open(&l, config);
     service_listen(&l);
     cw_shared_conn_acquire(l.conn);
@@ -198,15 +198,15 @@ TEST(a_hub_fits_what_it_would_be_made_of)
 {
     static const cw_str changed[] = {CW_STR_INIT("changed")}, other[] = {CW_STR_INIT("other")};
     cw_config_remote from = shared_conn_config();
-    from.announcements = (cw_config_strings){changed, 1};
+    from.change_notifications = (cw_config_strings){changed, 1};
     from.replies = CW_STR("{\"ping\":1}");
     from.connect_ms = 1000;
     cw_config_remote configs[10];
     for (size_t i = 0; i < CW_COUNT(configs); i++)
         configs[i] = from;
     configs[1].replies = CW_STR("{\"ping\":2}");
-    configs[2].announcements = (cw_config_strings){other, 1};
-    configs[3].announcements.n = 0;
+    configs[2].change_notifications = (cw_config_strings){other, 1};
+    configs[3].change_notifications.n = 0;
     configs[4].queue++;
     configs[5].connections++;
     configs[6].connect_ms++;
