@@ -186,59 +186,59 @@ static cw_call_timeout *timeout_enter(cw_runtime_loop *rl, uint32_t ms)
 
 static cw_active_source *make(cw_runtime_loop *rl, cw_source *source)
 {
-    cw_active_source *source_entry = calloc(1, sizeof *source_entry);
-    cw_call_timeout *limit = source_entry ? timeout_enter(rl, source->call_ms) : NULL;
+    cw_active_source *active = calloc(1, sizeof *active);
+    cw_call_timeout *limit = active ? timeout_enter(rl, source->call_ms) : NULL;
     if (!limit) {
-        free(source_entry);
+        free(active);
         return NULL;
     }
-    source_entry->source = cw_source_ref(source);
-    source_entry->limit = limit;
-    return source_entry;
+    active->source = cw_source_ref(source);
+    active->limit = limit;
+    return active;
 }
 
 static void drop(cw_runtime_loop *rl, cw_active_source **at)
 {
-    cw_active_source *source_entry = *at;
-    *at = source_entry->next;
-    timeout_leave(rl, source_entry->limit);
-    cw_source_unref(source_entry->source);
-    free(source_entry);
+    cw_active_source *active = *at;
+    *at = active->next;
+    timeout_leave(rl, active->limit);
+    cw_source_unref(active->source);
+    free(active);
 }
 
 static cw_active_source *source_enter(cw_runtime_loop *rl, cw_source *source)
 {
-    cw_active_source **at = &rl->source_entry;
+    cw_active_source **at = &rl->sources;
     while (*at && (*at)->source != source)
         at = &(*at)->next;
-    cw_active_source *source_entry = *at;
-    if (source_entry)
-        *at = source_entry->next;
+    cw_active_source *active = *at;
+    if (active)
+        *at = active->next;
     else
-        source_entry = make(rl, source);
-    if (!source_entry)
+        active = make(rl, source);
+    if (!active)
         return NULL;
     /* The last one first: most calls in a row go to few sources. */
-    source_entry->next = rl->source_entry;
-    rl->source_entry = source_entry;
-    source_entry->running++;
-    return source_entry;
+    active->next = rl->sources;
+    rl->sources = active;
+    active->running++;
+    return active;
 }
 
-static void source_leave(cw_runtime_loop *rl, cw_active_source *source_entry)
+static void source_leave(cw_runtime_loop *rl, cw_active_source *active)
 {
-    bool is_retired = atomic_load_explicit(&source_entry->source->retired, memory_order_relaxed);
-    if (--source_entry->running || !(is_retired || rl->has_ended))
+    bool is_retired = atomic_load_explicit(&active->source->retired, memory_order_relaxed);
+    if (--active->running || !(is_retired || rl->has_ended))
         return;
-    cw_active_source **at = &rl->source_entry;
-    while (*at != source_entry)
+    cw_active_source **at = &rl->sources;
+    while (*at != active)
         at = &(*at)->next;
     drop(rl, at);
 }
 
 void cw_active_sources_tidy(cw_runtime_loop *rl)
 {
-    cw_active_source **at = &rl->source_entry;
+    cw_active_source **at = &rl->sources;
     while (*at) {
         if ((*at)->running == 0 && (rl->has_ended || atomic_load(&(*at)->source->retired)))
             drop(rl, at);
@@ -308,11 +308,11 @@ static void exchange_put(cw_exchange *ex)
     cw_arena_reset(&ex->arena);
     if (ex->limit)
         timeout_leave(rl, ex->limit);
-    if (ex->source_entry)
-        source_leave(rl, ex->source_entry);
+    if (ex->active)
+        source_leave(rl, ex->active);
     ex->limit = NULL;
     cw_view_unref(ex->view);
-    ex->source_entry = NULL;
+    ex->active = NULL;
     ex->view = NULL;
     ex->output = NULL;
     ex->waiter = NULL;
@@ -338,7 +338,7 @@ static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
     bool is_grave = outcome->fault == CW_FAULT_DIED || outcome->fault == CW_FAULT_PROTOCOL ||
                     outcome->fault == CW_FAULT_NOMEM || outcome->fault == CW_FAULT_SCHEMA;
     cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
-           CW_KV("source", ex->source_entry->source->name), CW_KV("method", ex->call.method->id),
+           CW_KV("source", ex->active->source->name), CW_KV("method", ex->call.method->id),
            CW_KV("fault", cw_str_from(fault_name(outcome->fault))),
            CW_KV("message", outcome->message),
            CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
@@ -348,7 +348,7 @@ static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
 static void log_scrubbed(const cw_exchange *ex, const cw_outcome *outcome)
 {
     cw_log(CW_LOG_WARN, "call", "error details withheld from the caller",
-           CW_KV("source", ex->source_entry->source->name), CW_KV("method", ex->call.method->id),
+           CW_KV("source", ex->active->source->name), CW_KV("method", ex->call.method->id),
            CW_KV("detail", outcome->detail));
 }
 
@@ -370,7 +370,7 @@ static void finish(cw_exchange *ex, const cw_outcome *outcome)
 
 static void exchange_cancel(cw_exchange *ex)
 {
-    cw_source *source = ex->source_entry->source;
+    cw_source *source = ex->active->source;
     source->ops->cancel(source, &ex->call);
     audit_end(ex, NULL);
     exchange_put(ex);
@@ -379,14 +379,14 @@ static void exchange_cancel(cw_exchange *ex)
 /* Its own where the method has one, else that of its source. */
 static cw_call_timeout *limit_of(const cw_exchange *ex)
 {
-    return ex->limit ? ex->limit : ex->source_entry->limit;
+    return ex->limit ? ex->limit : ex->active->limit;
 }
 
 /* Whether it was the call that took so long, or those before it. */
 static void describe_timeout(const cw_exchange *ex, cw_err *ret)
 {
     const cw_source_call *call = &ex->call;
-    cw_str source = ex->source_entry->source->name;
+    cw_str source = ex->active->source->name;
     double seconds = limit_of(ex)->ms / 1000.0;
     uint64_t begun = cw_loop_now(ex->rl->loop) - limit_of(ex)->ms;
     if (call->is_waiting)
@@ -404,7 +404,7 @@ static void describe_timeout(const cw_exchange *ex, cw_err *ret)
 static void on_deadline(cw_deadline *d)
 {
     cw_exchange *ex = CW_CONTAINER(d, cw_exchange, deadline);
-    cw_source *source = ex->source_entry->source;
+    cw_source *source = ex->active->source;
     cw_err text;
     describe_timeout(ex, &text);
     source->ops->cancel(source, &ex->call);
@@ -450,7 +450,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
     if (ex->state != CW_EXCHANGE_RUNNING)
         return;
-    cw_log(level, "source", "logged", CW_KV("source", ex->source_entry->source->name),
+    cw_log(level, "source", "logged", CW_KV("source", ex->active->source->name),
            CW_KV("method", ex->call.method->id), CW_KV("text", message));
     if (ex->waiter)
         ex->waiter->ops->log(ex->waiter, level, message);
@@ -497,7 +497,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 static cw_code enter_limit(cw_exchange *ex, cw_fault *fault, cw_err *err)
 {
     uint32_t ms = ex->call.method->call_ms;
-    if (ms == 0 || ms == ex->source_entry->source->call_ms)
+    if (ms == 0 || ms == ex->active->source->call_ms)
         return CW_OK;
     ex->limit = timeout_enter(ex->rl, ms);
     *fault = CW_FAULT_NOMEM;
@@ -508,7 +508,7 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
 {
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
     cw_runtime_loop *rl = ex->rl;
-    cw_source *source = ex->source_entry->source;
+    cw_source *source = ex->active->source;
     ex->sink.ops = &ops;
     ex->call.sink = &ex->sink;
     ex->call.arena = &ex->arena;
@@ -602,8 +602,8 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
         rc = keep_extras(ex, request->extras, &refusal->err);
     if (rc)
         return rc == CW_PARAMS ? CW_PARAMS : CW_NOMEM;
-    ex->source_entry = source_enter(rl, method->source);
-    if (!ex->source_entry)
+    ex->active = source_enter(rl, method->source);
+    if (!ex->active)
         return cw_fail_nomem(&refusal->err);
     ex->view = cw_view_ref(request->view);
     ex->waiter = request->sink;

@@ -62,7 +62,7 @@ struct cw_exchange {
     cw_runtime_loop *rl;
     cw_view *view; /* a reference */
     const cw_entry *entry;
-    cw_active_source *source_entry;
+    cw_active_source *active;
     cw_call_timeout *limit;  /* where the method's is not that of its source; or NULL */
     const cw_schema *output; /* of the result, or NULL; lives as long as the view */
     cw_sink *waiter;         /* NULL: no client waits */
@@ -79,8 +79,8 @@ struct cw_exchange {
 };
 
 typedef struct cw_cached_view {
-    cw_view *view;         /* a reference; NULL: free */
-    uint64_t source_entry; /* tick of the last use */
+    cw_view *view;     /* a reference; NULL: free */
+    uint64_t last_use; /* tick */
 } cw_cached_view;
 
 /* wasted_work.c: validation that was expensive and failed, of all who share a slot. */
@@ -114,7 +114,7 @@ struct cw_runtime_loop {
     cw_exchange *free_exchanges;
     /* catalogue_wait.c */
     uint32_t n_awaiting;
-    cw_active_source *source_entry;
+    cw_active_source *sources;
     cw_call_timeout *limits;
 };
 
@@ -130,7 +130,7 @@ cw_limiter *cw_runtime_limiter(const cw_runtime_loop *rl);
  * wasted them. */
 int64_t cw_wasted_work_ceiling(cw_runtime_loop *rl, cw_str who);
 /* A validation of so many steps has failed. */
-void cw_wasted_work_add(cw_runtime_loop *rl, cw_str who, int64_t source_entry);
+void cw_wasted_work_add(cw_runtime_loop *rl, cw_str who, int64_t steps);
 
 /* validate.c */
 /* Every bound value against its parameter's schema. CW_PARAMS with "/nid: expected integer, got

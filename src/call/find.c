@@ -52,6 +52,9 @@ static const cw_entry *find(const cw_call_lookup *l)
     case CW_FIND_METHOD_OR_TOOL:
         return find_either(cw_view_find_method(l->view, l->name), l->view, l->name,
                            cw_view_find_tool);
+    case CW_FIND_TOOL_OR_METHOD:
+        return find_either(cw_view_find_tool(l->view, l->name), l->view, l->name,
+                           cw_view_find_method);
     case CW_FIND_PROMPT:
         return cw_view_find_exposed(l->view, CW_EXPOSED_PROMPT, l->name);
     case CW_FIND_TEMPLATE_OR_RESOURCE:
@@ -77,7 +80,7 @@ static void record(cw_runtime_loop *rl, const cw_call_lookup *l, cw_verdict verd
 {
     cw_call_audit_refused(rl, &(cw_refusal_record){.view = l->view,
                                                    .door = l->door,
-                                                   .peer = l->peer(l->ctx),
+                                                   .peer = l->peer ? l->peer(l->ctx) : CW_STR(""),
                                                    .name = l->name,
                                                    .verdict = verdict});
 }

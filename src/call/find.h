@@ -26,6 +26,7 @@ typedef enum cw_find_in {
     CW_FIND_ALIAS_OR_TOOL, /* the reverse, for clients whose lists show aliases */
     CW_FIND_METHOD,        /* by id; "rpc." is reserved by JSON-RPC and never found */
     CW_FIND_METHOD_OR_TOOL,
+    CW_FIND_TOOL_OR_METHOD,
     CW_FIND_PROMPT,
     CW_FIND_RESOURCE,             /* by URI, templates included; needs an arena */
     CW_FIND_TEMPLATE_OR_RESOURCE, /* by the text of the template, or by URI */
@@ -37,8 +38,8 @@ typedef enum cw_find_in {
 typedef struct cw_call_lookup {
     cw_view *view;    /* the caller's */
     const char *door; /* static: its name for the audit */
-    /* The address of the client (empty: none), asked for only when a refusal is recorded: it takes
-     * time to format. */
+    /* The address of the client, read only when a refusal is recorded: it takes time to format.
+     * NULL: none. */
     cw_str (*peer)(const void *ctx);
     const void *ctx;
     bool discovers; /* needs the permission to discover tools, not the one to call them */

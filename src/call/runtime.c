@@ -88,14 +88,14 @@ static bool is_of_caller(const void *entry, const void *caller)
     return kept->view && cw_view_caller(kept->view) == caller;
 }
 
-static uint64_t last_use(const void *entry)
+static uint64_t last_use_of(const void *entry)
 {
     const cw_cached_view *kept = entry;
-    return kept->view ? kept->source_entry : 0;
+    return kept->view ? kept->last_use : 0;
 }
 
 static const cw_assoc view_table = {sizeof(cw_cached_view), CW_RUNTIME_VIEWS, 4, is_of_caller,
-                                    last_use};
+                                    last_use_of};
 
 static uint64_t hash_of(const cw_caller *caller)
 {
@@ -119,7 +119,7 @@ cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller)
         cw_view_unref(kept->view);
         kept->view = view;
     }
-    kept->source_entry = ++rl->views_tick;
+    kept->last_use = ++rl->views_tick;
     return kept->view;
 }
 
@@ -321,10 +321,9 @@ static cw_runtime_state *make_state(cw_runtime *b, cw_source *const *retired, si
 static void sweep_retired(cw_runtime_loop *rl, cw_runtime_state *state)
 {
     /* All sources that this loop has called: an unpublished state may have retired some. */
-    for (cw_active_source *source_entry = rl->source_entry; source_entry;
-         source_entry = source_entry->next) {
-        if (atomic_load(&source_entry->source->retired))
-            source_entry->source->ops->sweep(source_entry->source, rl->loop, /* now= */ false);
+    for (cw_active_source *active = rl->sources; active; active = active->next) {
+        if (atomic_load(&active->source->retired))
+            active->source->ops->sweep(active->source, rl->loop, /* now= */ false);
     }
     if (atomic_fetch_sub(&state->sweeps, 1) == 1)
         drop_retired(state);
@@ -376,9 +375,8 @@ static void on_delivery(cw_message *message)
 static void on_loop_end(cw_loop_hook *hook)
 {
     cw_runtime_loop *rl = CW_CONTAINER(hook, cw_runtime_loop, hook);
-    for (cw_active_source *source_entry = rl->source_entry; source_entry;
-         source_entry = source_entry->next)
-        source_entry->source->ops->sweep(source_entry->source, rl->loop, /* now= */ true);
+    for (cw_active_source *active = rl->sources; active; active = active->next)
+        active->source->ops->sweep(active->source, rl->loop, /* now= */ true);
     cw_exchange_end_all(rl);
     cw_active_sources_done(rl);
     rl->is_begun = false;

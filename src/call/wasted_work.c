@@ -45,9 +45,9 @@ int64_t cw_wasted_work_ceiling(cw_runtime_loop *rl, cw_str who)
     return steps >> w->halvings;
 }
 
-void cw_wasted_work_add(cw_runtime_loop *rl, cw_str who, int64_t source_entry)
+void cw_wasted_work_add(cw_runtime_loop *rl, cw_str who, int64_t steps)
 {
-    if (source_entry < cw_call_steps(rl) >> HALVINGS)
+    if (steps < cw_call_steps(rl) >> HALVINGS)
         return;
     uint64_t now = cw_clock_ns();
     cw_wasted_work *w = slot_of(rl, who);

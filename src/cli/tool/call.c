@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "call/call.h"
+#include "call/find.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
 #include "cli/lib/table.h"
@@ -189,21 +190,16 @@ static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *
 static int call_tool(cw_tools *t, void *ctx)
 {
     calling *c = ctx;
-    cw_refusal_record refused = {.view = t->view,
-                                 .door = DOOR,
-                                 .peer = CW_STR(""),
-                                 .name = cw_str_from(c->tool),
-                                 .verdict = cw_view_call_verdict(t->view)};
-    if (!cw_tools_may_call(t)) {
-        cw_call_audit_refused(t->rl, &refused);
+    cw_call_lookup lookup = {
+        .view = t->view, .door = DOOR, .in = CW_FIND_TOOL_OR_METHOD, .name = cw_str_from(c->tool)};
+    cw_call_found found;
+    if (cw_call_find(t->rl, &lookup, &found)) {
+        /* Each of these prints its reason. */
+        if (cw_tools_may_call(t))
+            (void)cw_tools_find(t, c->tool);
         return CW_EXIT_FAILURE;
     }
-    const cw_entry *entry = cw_tools_find(t, c->tool);
-    if (!entry) {
-        refused.verdict = CW_VERDICT_HIDDEN;
-        cw_call_audit_refused(t->rl, &refused);
-        return CW_EXIT_FAILURE;
-    }
+    const cw_entry *entry = found.entry;
     cw_err err = {0};
     cw_arena arena;
     CW_CLEANUP(cw_buf_done) cw_buf text;

@@ -64,7 +64,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
         return;
     cw_mcp_open_notification(&w, &b, CW_STR("notifications/message"));
     cw_json_add_string_member(&w, CW_STR("level"), cw_mcp_level_name(level));
-    cw_json_add_string_member(&w, CW_STR("logger"), call->job.entry->method->id);
+    cw_json_add_string_member(&w, CW_STR("logger"), call->target.entry->method->id);
     cw_json_add_string_member(&w, CW_STR("data"), message);
     cw_mcp_send_notification(call->responder, CW_SEND_LOG, &w, &b);
 }
@@ -87,7 +87,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         return;
     }
     cw_buf_init(&b, SIZE_MAX / 2);
-    call->job.kind->write(&b, call->era, &call->job, outcome, call->item->id);
+    call->target.ops->write(&b, call->era, &call->target, outcome, call->item->id);
     cw_mcp_call_close(call);
     cw_rpc_item_reply(call->item, 200, &b, CW_STR(""));
 }
@@ -126,7 +126,7 @@ static void on_session_end(cw_login_watch *watch)
     cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .message = cw_str_from(why)};
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    call->job.kind->write(&b, call->era, &call->job, &outcome, item->id);
+    call->target.ops->write(&b, call->era, &call->target, &outcome, item->id);
     cw_mcp_elicit_withdraw(call, why);
     cw_mcp_call_close(call);
     cw_call_cancel(rl, handle);
@@ -165,9 +165,9 @@ static void add_extras(cw_buf *b, const cw_mcp_call *call)
     add_client(b, call->session.client_capabilities);
     if (call->session.level != CW_LOG_OFF)
         cw_buf_printf(b, ",\"log\":\"%s\"", levels[call->session.level]);
-    if (call->job.address.n) {
+    if (call->target.address.n) {
         cw_buf_add(b, CW_STR(",\"uri\":"));
-        cw_json_escape(b, call->job.address);
+        cw_json_escape(b, call->target.address);
     }
     if (call->answers.n) {
         cw_buf_add(b, CW_STR(",\"answers\":"));
@@ -177,7 +177,7 @@ static void add_extras(cw_buf *b, const cw_mcp_call *call)
         cw_buf_add(b, CW_STR(",\"state\":"));
         cw_json_escape(b, call->state);
     }
-    cw_buf_add(b, call->job.extras);
+    cw_buf_add(b, call->target.extras);
 }
 
 static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
@@ -185,13 +185,13 @@ static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
     cw_rpc_item *item = call->item;
     cw_mcp_call_close(call);
     if (rc == CW_DECLINED)
-        cw_door_refuse(item, refusal->verdict, &call->job.entry->method->needs);
+        cw_door_refuse(item, refusal->verdict, &call->target.entry->method->needs);
     else if (rc == CW_LIMIT)
         cw_door_fail_rate_limited(item, refusal);
     else if (rc == CW_PARAMS && call->problem)
         cw_door_fail(item, 200, CW_RPC_PARAMS, call->problem);
     else if (rc == CW_PARAMS || rc == CW_IO)
-        call->job.kind->refuse(item, call->era, rc, refusal->err.msg);
+        call->target.ops->refuse(item, call->era, rc, refusal->err.msg);
     else
         cw_door_fail(item, 500, CW_RPC_INTERNAL, refusal->err.msg);
 }
@@ -204,10 +204,10 @@ void cw_mcp_call_run(cw_mcp_call *call)
     cw_buf_init(&extras, SIZE_MAX / 2);
     add_extras(&extras, call);
     cw_call_request request = {.view = call->view,
-                               .entry = call->job.entry,
-                               .params = call->job.params,
-                               .can_elicit = !call->job.is_completion,
-                               .is_completion = call->job.is_completion,
+                               .entry = call->target.entry,
+                               .params = call->target.params,
+                               .can_elicit = !call->target.is_completion,
+                               .is_completion = call->target.is_completion,
                                .problem = call->problem,
                                .steps = &item->batch->steps,
                                .extras = cw_buf_str(&extras),
@@ -267,7 +267,7 @@ static cw_str version_of(const cw_mcp_request *r)
     return cw_mcp_static_version(said.p ? said : CW_STR("2025-03-26"));
 }
 
-void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
+void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
 {
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
     cw_log_level level = CW_LOG_OFF;
@@ -287,7 +287,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
                           .rl = r->rl,
                           .responder = r->responder,
                           .era = r->era,
-                          .job = *job,
+                          .target = *target,
                           .session = *r->session,
                           .view = r->view,
                           .token = may_stream && !problem ? token : CW_STR(""),
@@ -295,7 +295,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job)
                           .may_stream = may_stream,
                           .reached = -HUGE_VAL};
     call->session.level = level;
-    call->job.version = r->era->is_stamped ? CW_STR("") : version_of(r);
+    call->target.version = r->era->is_stamped ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;
     if (r->era->is_stamped && !problem && !cw_mcp_elicit_resume(r, call))

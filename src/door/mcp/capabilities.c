@@ -45,15 +45,15 @@ static bool any_completes(cw_view *view, cw_view_list list)
 }
 
 /* Capabilities beside tools and logging, which are always present. */
-typedef struct client_capabilities {
+typedef struct server_capabilities {
     bool prompts, resources, completions;
-} client_capabilities;
+} server_capabilities;
 
-static client_capabilities capabilities_of(cw_view *view)
+static server_capabilities capabilities_of(cw_view *view)
 {
     bool may_list = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
     bool has_templates = may_list && sees(view, CW_VIEW_TEMPLATES);
-    client_capabilities a = {.prompts = may_list && sees(view, CW_VIEW_PROMPTS),
+    server_capabilities a = {.prompts = may_list && sees(view, CW_VIEW_PROMPTS),
                              .resources =
                                  has_templates || (may_list && sees(view, CW_VIEW_RESOURCES))};
     a.completions = (a.prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
@@ -63,7 +63,7 @@ static client_capabilities capabilities_of(cw_view *view)
 
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
 {
-    client_capabilities a = capabilities_of(r->view);
+    server_capabilities a = capabilities_of(r->view);
     /* A client without a stream gets no change notifications. */
     bool tells = r->era->is_stamped || r->responder->session ||
                  cw_runtime_settings_of(r->rl)->legacy_sessions;
@@ -85,7 +85,7 @@ void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
 
 void cw_mcp_add_capability_names(cw_json_writer *w, cw_view *view)
 {
-    client_capabilities a = capabilities_of(view);
+    server_capabilities a = capabilities_of(view);
     cw_json_open_object(w);
     cw_json_add_bool_member(w, CW_STR("tools"), true);
     cw_json_add_bool_member(w, CW_STR("logging"), true);

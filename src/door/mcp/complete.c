@@ -51,12 +51,12 @@ static void close_values(values *v, const cw_mcp_era *era, uint64_t total, bool 
 }
 
 /* The source's proposals: {"values":[…],"total":n,"hasMore":…}. */
-static void write_proposals(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+static void write_proposals(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                             const cw_outcome *outcome, cw_str id)
 {
     values v;
     uint64_t total;
-    if (cw_mcp_write_failure(out, era, job, outcome, id))
+    if (cw_mcp_write_failure(out, era, target, outcome, id))
         return;
     const cw_json *list = cw_json_get(outcome->result, CW_STR("values"));
     const cw_json *all = cw_json_get(outcome->result, CW_STR("total"));
@@ -148,15 +148,15 @@ static cw_str write_extras(const question *q, cw_arena *arena)
 
 static void ask_source(const cw_mcp_request *r, const question *q)
 {
-    static const cw_mcp_target_ops kind = {.write = write_proposals,
-                                           .refuse = cw_mcp_refuse_as_error};
+    static const cw_mcp_target_ops ops = {.write = write_proposals,
+                                          .refuse = cw_mcp_refuse_as_error};
     cw_str extras = write_extras(q, r->responder->arena);
     if (!extras.p) {
         cw_door_fail_nomem(r->item);
         return;
     }
     cw_mcp_start(r, &(cw_mcp_target){
-                        .kind = &kind, .entry = q->entry, .extras = extras, .is_completion = true});
+                        .ops = &ops, .entry = q->entry, .extras = extras, .is_completion = true});
 }
 
 /* ---- the way in ---- */

@@ -163,8 +163,8 @@ static bool digest_params(const cw_mcp_call *call, char out[2 * CW_SEAL_DIGEST +
     unsigned char digest[CW_SEAL_DIGEST];
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    if (call->job.params)
-        cw_json_add_canonical(&b, call->job.params);
+    if (call->target.params)
+        cw_json_add_canonical(&b, call->target.params);
     else
         cw_buf_add(&b, CW_STR("{}"));
     bool is_ok = !b.code;
@@ -203,7 +203,7 @@ static void write_state(cw_json_writer *w, const cw_mcp_call *call, const cw_out
     cw_json_open_object(w);
     cw_json_add_i64_member(w, CW_STR("until"), cw_clock_wall_ms() + INT64_C(1000) * s);
     cw_json_add_string_member(w, CW_STR("caller"), caller_of(call));
-    cw_json_add_string_member(w, CW_STR("method"), call->job.entry->method->id);
+    cw_json_add_string_member(w, CW_STR("method"), call->target.entry->method->id);
     cw_json_add_string_member(w, CW_STR("params"), cw_str_from(params));
     cw_json_add_string_member(w, CW_STR("state"), outcome->state);
     cw_json_add_i64_member(w, CW_STR("rounds"), (int64_t)call->n_rounds);
@@ -277,7 +277,7 @@ static const cw_json *open_state(const cw_mcp_request *r, const cw_mcp_call *cal
     const cw_json *v = cw_json_get(state, CW_STR("until"));
     bool is_ours = v && cw_json_to_i64(v, &until) && until > cw_clock_wall_ms() &&
                    has_text(state, CW_STR("caller"), caller_of(call)) &&
-                   has_text(state, CW_STR("method"), call->job.entry->method->id) &&
+                   has_text(state, CW_STR("method"), call->target.entry->method->id) &&
                    has_text(state, CW_STR("params"), cw_str_from(params));
     return is_ours ? state : NULL;
 }
@@ -535,7 +535,7 @@ static void ask_client(cw_mcp_call *call, const cw_outcome *outcome)
 /* Rights may have been taken away while the client thought: from now on those of the request count
  * that brought the last answer, and what it does not see is not there. False: the call is answered.
  */
-static bool diff_view(cw_mcp_call *call, cw_view *view)
+static bool renew_view(cw_mcp_call *call, cw_view *view)
 {
     cw_mcp_request r = {.door = call->door,
                         .rl = call->rl,
@@ -546,14 +546,14 @@ static bool diff_view(cw_mcp_call *call, cw_view *view)
                         .session = &call->session};
     cw_call_lookup general = {0};
     cw_call_lookup same = {
-        .in = call->job.kind->same, .name = call->job.name, .entry = call->job.entry};
+        .in = call->target.ops->same, .name = call->target.name, .entry = call->target.entry};
     cw_call_found found;
     cw_code rc = cw_mcp_find(&r, general, &found);
     if (!rc)
         rc = cw_mcp_find(&r, same, &found);
     cw_view *old = call->view;
     call->view = call->item->batch->opts.view = cw_view_ref(view);
-    call->job.entry = found.entry;
+    call->target.entry = found.entry;
     cw_view_unref(old);
     if (!rc)
         return true;
@@ -561,7 +561,7 @@ static bool diff_view(cw_mcp_call *call, cw_view *view)
     if (rc == CW_DECLINED)
         cw_door_refuse(call->item, found.verdict, NULL);
     else
-        call->job.kind->fail_unknown(&r, call->job.name);
+        call->target.ops->fail_unknown(&r, call->target.name);
     return false;
 }
 
@@ -581,7 +581,7 @@ static void go_on(cw_mcp_call *call, cw_view *view)
     call->answers = answers;
     if (!answers.p)
         cw_mcp_call_fail(call, "There is not enough memory for the answers.");
-    else if (diff_view(call, view))
+    else if (renew_view(call, view))
         cw_mcp_call_run(call);
 }
 

@@ -44,7 +44,7 @@ struct cw_mcp_call {
     cw_runtime_loop *rl;
     cw_responder *responder;
     const cw_mcp_era *era;
-    cw_mcp_target job; /* its entry lives as long as the view */
+    cw_mcp_target target; /* its entry lives as long as the view */
     cw_mcp_session session;
     cw_view *view; /* borrowed while it runs; a reference, held by the arena, once it has asked */
     cw_str token;  /* progressToken as it was sent; empty: no progress wanted */

@@ -270,7 +270,7 @@ typedef struct cw_mcp_target cw_mcp_target;
 /* The operations of a target: tool, prompt, resource or completion. */
 typedef struct cw_mcp_target_ops {
     /* The answer. Errors are sticky in `out`. */
-    void (*write)(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+    void (*write)(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                   const cw_outcome *outcome, cw_str id);
     /* Answer a call that cannot run: wrong arguments (CW_PARAMS), no source (CW_IO). */
     void (*refuse)(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
@@ -281,7 +281,7 @@ typedef struct cw_mcp_target_ops {
 } cw_mcp_target_ops;
 
 struct cw_mcp_target {
-    const cw_mcp_target_ops *kind;
+    const cw_mcp_target_ops *ops;
     const cw_entry *entry;
     const cw_json *params; /* an object, or NULL */
     cw_str name;           /* what was asked for */
@@ -292,7 +292,7 @@ struct cw_mcp_target {
 };
 
 /* Run it; the message is answered, now or later. */
-void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *job);
+void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target);
 /* {"jsonrpc":"2.0","method":…,"params":{ with two objects open. `b` is made. */
 void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method);
 /* Close both objects, send the notification and end the buffer. */
@@ -309,11 +309,11 @@ void cw_mcp_read_resource(const cw_mcp_request *r);
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
 
 /* A block of content as clients see it: without its role. */
-void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *job, const cw_json *block);
+void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *target, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
 /* The error of an outcome that is no result; false when it is one. */
-bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                           const cw_outcome *outcome, cw_str id);
 /* cw_mcp_target_ops.refuse of all but tools: an error of the protocol. */
 void cw_mcp_refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);

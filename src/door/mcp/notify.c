@@ -144,7 +144,7 @@ static cw_view *view_of(subscriber *l)
 
 /* Whether the caller sees this resource, still: it may have asked long ago. CW_NOTFOUND: it does
  * not; CW_NOMEM. */
-static cw_code find_subscriber(subscriber *l, cw_str uri)
+static cw_code find_resource(subscriber *l, cw_str uri)
 {
     const cw_entry *entry;
     cw_str variables;
@@ -157,7 +157,7 @@ static cw_code find_subscriber(subscriber *l, cw_str uri)
 
 static bool notify_uri(subscriber *l, cw_str uri)
 {
-    cw_code rc = find_subscriber(l, uri);
+    cw_code rc = find_resource(l, uri);
     if (rc == CW_NOTFOUND)
         return true;
     if (!rc)

@@ -17,33 +17,33 @@
 
 /* Kinds of blocks that older versions do not have: what is shown in their place. */
 static const struct {
-    cw_str type, since, exposed;
+    cw_str type, since, instead;
 } late_blocks[] = {
     {CW_STR_INIT("resource_link"), CW_STR_INIT("2025-06-18"), CW_STR_INIT("uri")},
     {CW_STR_INIT("audio"), CW_STR_INIT("2025-03-26"), CW_STR_INIT("mimeType")},
 };
 
 /* A text in place of a block that the client's version lacks. */
-static bool add_instead(cw_buf *out, const cw_mcp_target *job, const cw_json *block)
+static bool add_instead(cw_buf *out, const cw_mcp_target *target, const cw_json *block)
 {
     const cw_json *type = cw_mcp_string(block, CW_STR("type"));
-    for (size_t i = 0; type && job->version.n && i < CW_COUNT(late_blocks); i++) {
-        const cw_json *exposed = cw_mcp_string(block, late_blocks[i].exposed);
+    for (size_t i = 0; type && target->version.n && i < CW_COUNT(late_blocks); i++) {
+        const cw_json *instead = cw_mcp_string(block, late_blocks[i].instead);
         if (!cw_str_eq(cw_json_text(type), late_blocks[i].type) ||
-            cw_str_cmp(job->version, late_blocks[i].since) >= 0)
+            cw_str_cmp(target->version, late_blocks[i].since) >= 0)
             continue;
         cw_buf_add(out, CW_STR("{\"type\":\"text\",\"text\":"));
-        cw_buf_add(out, exposed ? cw_json_span(exposed) : cw_json_span(type));
+        cw_buf_add(out, instead ? cw_json_span(instead) : cw_json_span(type));
         cw_buf_add_char(out, '}');
         return true;
     }
     return false;
 }
 
-void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *job, const cw_json *block)
+void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *target, const cw_json *block)
 {
     char separator = '{';
-    if (add_instead(out, job, block))
+    if (add_instead(out, target, block))
         return;
     if (!cw_json_get(block, CW_STR("role"))) {
         cw_buf_add(out, cw_json_span(block));
@@ -100,7 +100,7 @@ static void add_address(cw_buf *out, cw_str uri)
     cw_buf_add_char(out, '}');
 }
 
-static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                         const cw_outcome *outcome, cw_str id)
 {
     int64_t code = code_of(era, outcome->code);
@@ -108,22 +108,22 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target 
     cw_buf_init(&data, SIZE_MAX / 2);
     if (outcome->data)
         cw_buf_add(&data, cw_json_span(outcome->data));
-    else if (job->address.n && (code == era->no_resource || code == CW_RPC_PARAMS))
-        add_address(&data, job->address);
+    else if (target->address.n && (code == era->no_resource || code == CW_RPC_PARAMS))
+        add_address(&data, target->address);
     cw_rpc_error(out, code, outcome->message, cw_buf_str(&data), id);
     if (data.code && !out->code)
         out->code = data.code;
     cw_buf_done(&data);
 }
 
-bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                           const cw_outcome *outcome, cw_str id)
 {
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT:
         return false;
     case CW_OUTCOME_ERROR:
-        write_error(out, era, job, outcome, id);
+        write_error(out, era, target, outcome, id);
         break;
     case CW_OUTCOME_FAILED:
     case CW_OUTCOME_INPUT_REQUIRED:
@@ -149,7 +149,7 @@ static void open_message(cw_buf *out, const cw_json *role, char separator)
     cw_buf_add(out, CW_STR(",\"content\":"));
 }
 
-static void add_messages(cw_buf *out, const cw_mcp_target *job, const cw_outcome *outcome)
+static void add_messages(cw_buf *out, const cw_mcp_target *target, const cw_outcome *outcome)
 {
     char separator = '[';
     if (!outcome->content) {
@@ -161,18 +161,18 @@ static void add_messages(cw_buf *out, const cw_mcp_target *job, const cw_outcome
     }
     for (const cw_json *b = cw_json_first(outcome->content); b; b = cw_json_next(b)) {
         open_message(out, cw_mcp_string(b, CW_STR("role")), separator);
-        cw_mcp_add_block(out, job, b);
+        cw_mcp_add_block(out, target, b);
         cw_buf_add_char(out, '}');
         separator = ',';
     }
     cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
 }
 
-static void write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+static void write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                          const cw_outcome *outcome, cw_str id)
 {
-    const cw_method *method = job->entry->method;
-    if (cw_mcp_write_failure(out, era, job, outcome, id))
+    const cw_method *method = target->entry->method;
+    if (cw_mcp_write_failure(out, era, target, outcome, id))
         return;
     const cw_json *description = cw_mcp_string(method->exposed->json, CW_STR("description"));
     cw_rpc_open_result(out);
@@ -182,7 +182,7 @@ static void write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target
     else
         cw_json_escape(out, method->usage.n ? method->usage : method->id);
     cw_buf_add(out, CW_STR(",\"messages\":"));
-    add_messages(out, job, outcome);
+    add_messages(out, target, outcome);
     close_result(out, era, id);
 }
 
@@ -201,7 +201,8 @@ static void add_content(cw_buf *out, cw_str uri, cw_str mime_type, bool is_blob,
     cw_buf_add_char(out, '}');
 }
 
-static void add_block(cw_buf *out, const cw_mcp_target *job, cw_str mime_type, const cw_json *block)
+static void add_block(cw_buf *out, const cw_mcp_target *target, cw_str mime_type,
+                      const cw_json *block)
 {
     const cw_json *resource = cw_json_get(block, CW_STR("resource"));
     const cw_json *data = cw_mcp_string(block, CW_STR("data"));
@@ -211,18 +212,18 @@ static void add_block(cw_buf *out, const cw_mcp_target *job, cw_str mime_type, c
     if (cw_json_is(resource, CW_JSON_OBJECT))
         cw_buf_add(out, cw_json_span(resource));
     else if (data)
-        add_content(out, job->address, own ? cw_json_text(own) : mime_type, true, data);
+        add_content(out, target->address, own ? cw_json_text(own) : mime_type, true, data);
     else if (text)
-        add_content(out, job->address, mime_type, false, text);
+        add_content(out, target->address, mime_type, false, text);
     else if (link)
-        add_content(out, job->address, CW_STR("text/uri-list"), false, link);
+        add_content(out, target->address, CW_STR("text/uri-list"), false, link);
     else /* of a kind that is not known here: as it is */
-        add_content(out, job->address, CW_STR("application/json"), false, block);
+        add_content(out, target->address, CW_STR("application/json"), false, block);
 }
 
-static void add_contents(cw_buf *out, const cw_mcp_target *job, const cw_outcome *outcome)
+static void add_contents(cw_buf *out, const cw_mcp_target *target, const cw_outcome *outcome)
 {
-    const cw_json *type = cw_mcp_string(job->entry->method->exposed->json, CW_STR("mimeType"));
+    const cw_json *type = cw_mcp_string(target->entry->method->exposed->json, CW_STR("mimeType"));
     bool is_text = outcome->content || cw_json_is(outcome->result, CW_JSON_STRING);
     cw_str mime_type = is_text ? CW_STR("text/plain") : CW_STR("application/json");
     char separator = '[';
@@ -230,26 +231,26 @@ static void add_contents(cw_buf *out, const cw_mcp_target *job, const cw_outcome
         mime_type = cw_json_text(type);
     if (!outcome->content) {
         cw_buf_add_char(out, '[');
-        add_content(out, job->address, mime_type, false, outcome->result);
+        add_content(out, target->address, mime_type, false, outcome->result);
         cw_buf_add_char(out, ']');
         return;
     }
     for (const cw_json *b = cw_json_first(outcome->content); b; b = cw_json_next(b)) {
         cw_buf_add_char(out, separator);
-        add_block(out, job, mime_type, b);
+        add_block(out, target, mime_type, b);
         separator = ',';
     }
     cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
 }
 
-static void write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+static void write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                            const cw_outcome *outcome, cw_str id)
 {
-    if (cw_mcp_write_failure(out, era, job, outcome, id))
+    if (cw_mcp_write_failure(out, era, target, outcome, id))
         return;
     cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"contents\":"));
-    add_contents(out, job, outcome);
+    add_contents(out, target, outcome);
     /* The next result may differ, also for other callers. */
     if (era->is_stamped)
         cw_buf_add(out, CW_STR(",\"ttlMs\":0,\"cacheScope\":\"private\""));
@@ -344,16 +345,16 @@ static const cw_json *type_arguments(const cw_method *method, const cw_json *giv
     return ret;
 }
 
-static void start(const cw_mcp_request *r, cw_mcp_target *job, const cw_json *given)
+static void start(const cw_mcp_request *r, cw_mcp_target *target, const cw_json *given)
 {
     if (given) {
-        job->params = type_arguments(job->entry->method, given, r->responder->arena);
-        if (!job->params) {
+        target->params = type_arguments(target->entry->method, given, r->responder->arena);
+        if (!target->params) {
             cw_door_fail_nomem(r->item);
             return;
         }
     }
-    cw_mcp_start(r, job);
+    cw_mcp_start(r, target);
 }
 
 /* ---- prompts/get, resources/read ---- */
@@ -377,10 +378,10 @@ static void fail_prompt(const cw_mcp_request *r, cw_str name)
 
 void cw_mcp_get_prompt(const cw_mcp_request *r)
 {
-    static const cw_mcp_target_ops kind = {.write = write_prompt,
-                                           .refuse = cw_mcp_refuse_as_error,
-                                           .same = CW_FIND_SAME_EXPOSED,
-                                           .fail_unknown = fail_prompt};
+    static const cw_mcp_target_ops ops = {.write = write_prompt,
+                                          .refuse = cw_mcp_refuse_as_error,
+                                          .same = CW_FIND_SAME_EXPOSED,
+                                          .fail_unknown = fail_prompt};
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
     cw_str name = wanted(r, CW_STR("name"), "name must be a string");
     if (!name.p)
@@ -394,15 +395,15 @@ void cw_mcp_get_prompt(const cw_mcp_request *r)
         fail_prompt(r, name);
         return;
     }
-    start(r, &(cw_mcp_target){.kind = &kind, .entry = found.entry, .name = name}, arguments);
+    start(r, &(cw_mcp_target){.ops = &ops, .entry = found.entry, .name = name}, arguments);
 }
 
 void cw_mcp_read_resource(const cw_mcp_request *r)
 {
-    static const cw_mcp_target_ops kind = {.write = write_resource,
-                                           .refuse = cw_mcp_refuse_as_error,
-                                           .same = CW_FIND_SAME_EXPOSED,
-                                           .fail_unknown = cw_mcp_fail_resource};
+    static const cw_mcp_target_ops ops = {.write = write_resource,
+                                          .refuse = cw_mcp_refuse_as_error,
+                                          .same = CW_FIND_SAME_EXPOSED,
+                                          .fail_unknown = cw_mcp_fail_resource};
     const cw_json *given = NULL;
     cw_call_found found;
     cw_str uri = wanted(r, CW_STR("uri"), "uri must be a string");
@@ -419,6 +420,6 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
         cw_door_fail_nomem(r->item);
         return;
     }
-    start(r, &(cw_mcp_target){.kind = &kind, .entry = found.entry, .name = uri, .address = uri},
+    start(r, &(cw_mcp_target){.ops = &ops, .entry = found.entry, .name = uri, .address = uri},
           given);
 }

@@ -52,10 +52,10 @@ static void write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_st
 }
 
 /* Blocks replace the text; a result is added beside them. */
-static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                           const cw_outcome *outcome, cw_str id)
 {
-    const cw_entry *entry = job->entry;
+    const cw_entry *entry = target->entry;
     bool has_result = outcome->result && !cw_json_is(outcome->result, CW_JSON_NULL);
     char separator = '[';
     /* Clients refuse a result without the part that the tool has promised. */
@@ -68,7 +68,7 @@ static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
     cw_buf_add(out, CW_STR("{\"content\":"));
     for (const cw_json *b = cw_json_first(outcome->content); b; b = cw_json_next(b)) {
         cw_buf_add_char(out, separator);
-        cw_mcp_add_block(out, job, b);
+        cw_mcp_add_block(out, target, b);
         separator = ',';
     }
     cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
@@ -101,15 +101,15 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
     cw_buf_done(&text);
 }
 
-static void write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *job,
+static void write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                           const cw_outcome *outcome, cw_str id)
 {
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT:
         if (outcome->content)
-            write_content(out, era, job, outcome, id);
+            write_content(out, era, target, outcome, id);
         else
-            write_result(out, era, job->entry, outcome->result, id);
+            write_result(out, era, target->entry, outcome->result, id);
         break;
     case CW_OUTCOME_ERROR:
         write_error(out, era, outcome, id);
@@ -179,10 +179,10 @@ static bool wait_for_tool(const cw_mcp_request *r)
 
 void cw_mcp_call_tool(const cw_mcp_request *r)
 {
-    static const cw_mcp_target_ops kind = {.write = write_outcome,
-                                           .refuse = answer_problem,
-                                           .same = CW_FIND_SAME_TOOL,
-                                           .fail_unknown = fail_unknown};
+    static const cw_mcp_target_ops ops = {.write = write_outcome,
+                                          .refuse = answer_problem,
+                                          .same = CW_FIND_SAME_TOOL,
+                                          .fail_unknown = fail_unknown};
     const cw_json *name = cw_json_get(r->params, CW_STR("name"));
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
     if (!cw_mcp_may(r, /* discovers= */ false))
@@ -215,7 +215,7 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         cw_view_verdict(r->view, entry) == CW_VERDICT_ALLOW &&
         !cw_mcp_check_param_headers(r, entry->method, arguments))
         return;
-    cw_mcp_start(
-        r, &(cw_mcp_target){
-               .kind = &kind, .entry = entry, .params = arguments, .name = cw_json_text(name)});
+    cw_mcp_start(r,
+                 &(cw_mcp_target){
+                     .ops = &ops, .entry = entry, .params = arguments, .name = cw_json_text(name)});
 }
