@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* outcome.c - sink functions that do nothing. */
 #include "source/outcome.h"
 
 void cw_sink_no_progress(cw_sink *sink, const cw_progress *progress)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* outcome.h - where a running call reports to, so that a source never knows its door.
+/* outcome.h - the sink that a running call reports to, so that a source does not depend on doors.
  *
- * A source gets a sink with every call and tells it what happens: any number of
- * progress reports and log lines, then exactly one done. Who implements the sink
- * (the exchange, src/call) decides what becomes of them. A question to the client
+ * A source gets a sink with every call and reports to it: any number of
+ * progress reports and log lines, then exactly one done. The implementation of
+ * the sink (the exchange, src/call) decides what becomes of them. A question to the client
  * is an end too: nothing waits while people think (docs/decisions/0011).
  *
  * Ownership: whatever is passed lives for the call of the function only, except an outcome's
@@ -30,14 +30,14 @@ typedef enum cw_outcome_kind {
     CW_OUTCOME_RESULT,         /* the method returned `result` */
     CW_OUTCOME_ERROR,          /* the method reported an error: code, message, data */
     CW_OUTCOME_FAILED,         /* it could not be run to its end: reason, message */
-    CW_OUTCOME_INPUT_REQUIRED, /* it wants to know something of the client and has ended without doing
-                          anything: run it again with the answers */
+    CW_OUTCOME_INPUT_REQUIRED, /* it needs input of the client and has ended without an effect:
+                                run it again with the answers */
 } cw_outcome_kind;
 
 /* Why a call could not be run to its end. */
 typedef enum cw_fault {
     CW_FAULT_NONE,
-    CW_FAULT_UNAVAILABLE, /* nobody there, or refused by a breaker or a full queue: not started */
+    CW_FAULT_UNAVAILABLE, /* not reached, or rejected by a breaker or a full queue: not started */
     CW_FAULT_DIED,        /* the worker or connection ended while it ran */
     CW_FAULT_TIMEOUT,
     CW_FAULT_PROTOCOL, /* the answer made no sense, or was too large */
@@ -70,7 +70,7 @@ struct cw_sink {
     const cw_sink_ops *ops;
 };
 
-/* For whoever wants to know the end only. */
+/* For sinks that only need the end. */
 void cw_sink_no_progress(cw_sink *sink, const cw_progress *progress);
 void cw_sink_no_log(cw_sink *sink, cw_log_level level, cw_str message);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* source.c - the references of a source. */
 #include "source/source.h"
 
 cw_source *cw_source_ref(cw_source *s)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source.h - where methods come from and where calls go.
+/* source.h - the interface of sources: they provide methods and run calls.
  *
  * A source describes its methods once, when it is made (an OpenRPC document, from
  * a file, an HTTP service or a plugin host), and then runs calls on any loop. It
- * knows nothing of doors: what happens to a call goes to the call's sink.
+ * does not depend on doors: it reports to the sink of the call.
  *
  *     main thread   make (source/plugin/plugin.h, source/remote/remote.h) -> offer -> snapshot -> retire
  *     any loop      start -> sink: progress*, log*, done      or  cancel
@@ -13,7 +13,7 @@
  * to sweep: a part that has nothing running closes at once, another with its last
  * call. Each open part holds a reference, so memory goes last.
  *
- * Ownership: reference counted (snapshot, parts, whoever made it).
+ * Ownership: reference counted (snapshot, parts, its maker).
  * Threads:   start, cancel and sweep on the call's loop; ref, unref and retire anywhere.
  */
 #ifndef CW_SOURCE_SOURCE_H
@@ -51,14 +51,14 @@ typedef struct cw_source_call {
 typedef struct cw_source_ops {
     const char *name; /* "plugin", "remote" */
     /* Begin. CW_OK: exactly one done follows, later, unless it is cancelled. Anything else: the
-     * call was not begun, *fault says why, err has a text for the caller, and the sink hears
-     * nothing. Never calls the sink before it returns. */
+     * call was not begun, *fault says why, err has a text for the caller, and the sink is
+     * not called. Never calls the sink before it returns. */
     cw_code (*start)(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err);
-    /* Nobody waits any more, or its time is up. The call must not be touched after this returns and
-     * its sink hears nothing more; the source ends the work itself as it can. */
+    /* The caller has left, or the time limit is reached. The source does not touch the call or its
+     * sink after this returns, and ends the work as it can. */
     void (*cancel)(cw_source *s, cw_source_call *call);
     /* Close the part of this loop when the source is retired (or `now`) and nothing runs. With
-     * `now` (the loop ends) whatever runs is dropped without a word to its sink. */
+     * `now` (the loop ends) running calls are dropped and their sinks are not called. */
     void (*sweep)(cw_source *s, cw_loop *loop, bool now);
     /* Free the memory; no part is open any more. */
     void (*free)(cw_source *s);
@@ -73,7 +73,7 @@ struct cw_source {
     uint32_t call_ms; /* time limit of one call */
     const cw_method *methods;
     size_t n_methods;
-    cw_change_sink *change; /* where it tells what nobody asked for, or NULL */
+    cw_change_sink *change; /* receives notifications that belong to no call; or NULL */
 };
 
 /* For sources: the call has to wait in a queue, or has left it and begins. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* builtin.c - services that do not describe themselves and whose methods are known: one row
- * each. What a service of another version has beside these can be told by a manifest. */
+ * each. A manifest can describe the other methods of a newer version. */
 #include "source/describe/describe_ctx.h"
 
 #include <stdio.h>
@@ -146,7 +146,7 @@ static void write_all(cw_describe_ctx *d, const known *rows)
         if (row->kind == READS)
             cw_openrpc_writer_member(&doc, "x-mcp-tool",
                                      CW_STR("{\"annotations\":{\"readOnlyHint\":true}}"));
-        /* Said, so that nobody guesses by the name. */
+        /* Explicit, so that the name is not used to guess. */
         if (row->kind == CHANGES)
             cw_openrpc_writer_member(&doc, "x-mcp-tool",
                                      CW_STR("{\"annotations\":{\"readOnlyHint\":false}}"));

@@ -20,7 +20,7 @@
  *     lsp                  nothing: what language servers have in common
  *     transmission         session-get; its methods are known
  *
- * What a description says beyond OpenRPC goes to members that the reader knows:
+ * Facts beyond OpenRPC go to extension members that the reader knows:
  *     "x-mcp-tool": {"title":…, "annotations":{readOnlyHint, destructiveHint, …, "auth":{…}}}
  *     "x-access":   {"permissions":[…]}             never taken as permission to show anything
  *     "x-notification": true                        sent without an id, so without an answer
@@ -47,7 +47,7 @@
 
 typedef struct cw_describe_ctx cw_describe_ctx;
 
-/* Made and kept by whoever asks (source/remote/load.c, and the tests). */
+/* Made and owned by the caller of a describer (source/remote/load.c, and the tests). */
 struct cw_describe_ctx {
     cw_arena *arena;
     cw_str service; /* name of the source, for texts */
@@ -71,7 +71,7 @@ typedef struct cw_describe_ops {
      * the status as its code; no JSON is FAILED. CW_PARAMS where the service is not reached by
      * HTTP. */
     cw_code (*get)(cw_describe_ctx *d, cw_str path, unsigned tag, cw_err *err);
-    /* Something that the operator should know, and that keeps nobody from going on. */
+    /* A warning for the operator. The description continues. */
     void (*warn)(cw_describe_ctx *d, const char *text);
     /* The end, exactly one of them, and not from within begin. */
     void (*done)(cw_describe_ctx *d, cw_str openrpc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* describe_ctx.h - what describers share; nobody else includes it.
+/* describe_ctx.h - what the describers share. No other file includes it.
  *
  * A describer keeps its state in d->arena, reads answers that live there too, and
  * writes its document with these:

@@ -347,7 +347,7 @@ static cw_code begin_with(cw_describe_ctx *d, bool tools, bool may_fall, cw_err 
     cw_map_init(&s->cursors, CW_DESCRIBE_PAGES);
     cw_map_init(&s->names, NAMES_MAX);
     cw_openrpc_writer_open(&s->doc, d->service, CW_STR(""));
-    /* A job that is cancelled ends the arena, and tells nobody else. */
+    /* A job that is cancelled ends its arena, and there is no other callback. */
     cw_code rc = cw_arena_hold(d->arena, s, free_site);
     if (rc)
         return cw_arena_fail(d->arena, err);

@@ -206,7 +206,7 @@ static void write_param(cw_openrpc_writer *doc, const cw_json *p)
                  .required = cw_json_is(cw_json_get(p, CW_STR("required")), CW_JSON_TRUE)});
 }
 
-/* What the permission of a method says of what it does. */
+/* The annotations that follow from the permission of a method. */
 static void write_mark(cw_openrpc_writer *doc, cw_str permission)
 {
     CW_CLEANUP(cw_buf_done) cw_buf mark;

@@ -5,7 +5,7 @@
  *     {"name":"123","meta-type":"object","members":[{"name":"id","type":"str","default":null}]}
  *
  * Types become JSON Schemas, written out as deep as DEPTH; what lies deeper, and what names itself,
- * is left open. What a command returns is told by its kind alone.
+ * is left open. Only the kind of a result is described.
  *
  * A type that has many members of types that have many is a few lines there and gigabytes written
  * out. So writing has a price, a command and all of them together have a budget, and a param that
@@ -48,7 +48,7 @@ static const cw_json *find(const types *t, cw_str name)
     return cw_map_find(&t->by_name, name);
 }
 
-/* False: there is nothing left, or no room; whoever writes stops at once. */
+/* False: nothing is left, or there is no room. The caller then stops writing. */
 static bool pay(types *t, const cw_json_writer *w, size_t price)
 {
     t->is_cut = t->is_cut || w->code || t->doc.text.n > TEXT_MAX || price > t->left ||

@@ -29,7 +29,7 @@ static const char *const writes[] = {
     "consume", "dequeue", "new",    "upsert", "generate", "toggle",  "enable", "disable",
     NULL};
 
-/* What the last segment begins with. */
+/* The first word of the last segment. */
 static const char *const reads[] = {
     "get",   "list",   "query", "show",    "find",   "search",     "describe", "read",   "fetch",
     "count", "lookup", "tell",  "browse",  "exists", "introspect", "is",       "has",    "ping",

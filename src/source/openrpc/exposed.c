@@ -36,7 +36,7 @@ static bool is_known(const kind *k, cw_str name)
     return false;
 }
 
-/* What the members are that are not strings. */
+/* The expected type of a member that is not a string. */
 static const char *expected_of(cw_str name, const cw_json *v)
 {
     if (cw_str_is(name, "size"))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mark.c - what makes a method a tool, and what it asks of its callers.
  *
- * A plugin is somebody else's program: nothing that it says about itself is taken
- * unread. A permission must be printable, a scope what RFC 6749 calls one, so that
+ * A plugin is foreign code: everything that it declares about itself is checked. A permission must be printable, a scope what RFC 6749 calls one, so that
  * neither can do harm in a log line or in a challenge.
  */
 #include <stdlib.h>
@@ -48,8 +47,8 @@ static int compare(const void *a, const void *b)
     return cw_str_cmp(*(const cw_str *)a, *(const cw_str *)b);
 }
 
-/* Drop what stands twice and leave the rest in its order, in which a challenge names it. By way of
- * a sorted copy: the list may be long, and somebody else's. */
+/* Drop what stands twice and leave the rest in its order, in which a challenge names it. A
+ * sorted copy is used: the list may be long, and it is foreign. */
 static cw_code drop_doubles(cw_str *items, size_t *n, cw_arena *arena, cw_err *err)
 {
     cw_str *sorted = cw_arena_calloc(arena, *n, sizeof *sorted);
@@ -166,8 +165,8 @@ static cw_code read_annotations(const cw_json *annotations, cw_arena *arena, cw_
     return rc ? cw_wrap(err, rc, "auth") : CW_OK;
 }
 
-/* Of one who is never asked for more there is nobody to hide it from: most likely a mistake, and
- * one that would show what should be hidden. */
+/* A tool without requirements cannot be hidden from any caller. Such a mark is most likely a mistake
+ * that would show a tool which should be hidden. */
 static cw_code read_visibility(const cw_json *mark, cw_requirements *needs, cw_err *err)
 {
     const cw_json *v = cw_json_get(mark, CW_STR("visibility"));

@@ -13,13 +13,13 @@
 #include "source/openrpc/openrpc_int.h"
 
 #define PIECE 8192u
-/* What is referred to is copied to everyone who does: of a small document a large one could be
- * made. */
+/* A schema is copied to every place that refers to it, so a small document could become a large
+ * one. */
 #define REFERRED_BASE ((size_t)16 << 20)
 #define REFERRED_TIMES 4u               /* the document's own size */
 #define BUNDLED_MAX ((size_t)256 << 20) /* one copy, read */
 
-/* What one document is read with. */
+/* The state of reading one document. */
 typedef struct reader {
     const cw_json *doc;
     cw_json_pointer_index index; /* of it */
@@ -45,7 +45,7 @@ void cw_openrpc_write(const cw_json *v, cw_buf *out)
     cw_json_add_value(&w, v);
 }
 
-/* Whether a fault in one part is passed over. What has its own ceiling may be too large, too. */
+/* Whether a fault in one part is passed over. A part with a ceiling of its own may also be too large. */
 static bool is_tolerated(const reader *r, cw_code rc, bool has_ceiling)
 {
     return r->opts->warnings &&
@@ -195,7 +195,7 @@ static cw_code keep_shown(reader *r, const cw_exposed **exposed, cw_err *err)
     return rc;
 }
 
-/* What only those who are trusted say. */
+/* The members that are read from trusted documents only. */
 static cw_code keep_trusted(reader *r, cw_method *method, cw_err *err)
 {
     cw_code rc = method->mark ? keep_mark(r, &method->mark, err) : CW_OK;

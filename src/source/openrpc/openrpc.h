@@ -9,7 +9,7 @@
  * document; what a schema refers to deeper down is copied into its "$defs", so that
  * every schema stands alone. White space between tokens goes.
  *
- * A document of a service is somebody else's work in progress. With `warnings` a schema that cannot
+ * A document of a service may have errors. With `warnings` a schema that cannot
  * be used (no schema at all, a reference that leads nowhere, in a circle or out of the document,
  * one that grows beyond all bounds) is left out, so that it accepts anything; a param that cannot
  * be read is left out, with its method where the place of a param behind it would change; and so is
@@ -42,7 +42,7 @@ typedef struct cw_openrpc_opts {
 } cw_openrpc_opts;
 
 /* Say bounds of draft-04 ("exclusiveMinimum": true) as later drafts do, everywhere in *doc; where
- * there are none it stays as it is. What is new lives in `arena`. CW_NOMEM, CW_LIMIT. */
+ * there are none it stays as it is. New values live in `arena`. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_openrpc_upgrade_draft4(const cw_json **doc, cw_arena *arena, cw_err *err);
 
 /* Read `doc`. Fails with CW_PARAMS and a message that names the member ("method 'a.b': param 'x':

@@ -29,9 +29,9 @@ CW_MUST_USE cw_code cw_openrpc_input(const cw_json *object, cw_arena *scratch, c
 CW_MUST_USE cw_code cw_openrpc_exposed(const cw_json *object, cw_arena *arena, cw_method *method,
                                        cw_err *err);
 
-/* Make a schema stand alone: whatever it refers to elsewhere in the document is copied into its
- * "$defs". One without such references stays what it is. What is written comes out of *left bytes,
- * also where it was in vain; CW_LIMIT where that is not enough. */
+/* Make a schema stand alone: the schemas that it refers to elsewhere in the document are copied into
+ * its "$defs". One without such references stays what it is. The bytes written are subtracted from *left,
+ * also on failure; CW_LIMIT: *left is too small. */
 CW_MUST_USE cw_code cw_openrpc_bundle(const cw_json *doc, cw_json_pointer_index *index,
                                       const cw_json **schema, cw_arena *arena, size_t *left,
                                       cw_err *err);

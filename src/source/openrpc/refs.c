@@ -128,7 +128,7 @@ static cw_code add_target(bundler *b, const cw_json *schema, cw_str ref)
     return CW_OK;
 }
 
-/* What is not part of the document does not live as long as its index. */
+/* A value outside the document does not live as long as the index of the document. */
 static cw_json_pointer_index *index_for(const bundler *b, const cw_json *v)
 {
     return v >= b->doc && v < cw_json_after(b->doc) ? b->index : NULL;

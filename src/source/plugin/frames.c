@@ -66,7 +66,7 @@ static bool read_error(const cw_json *error, cw_outcome *ret)
     return true;
 }
 
-/* What doors rely on. Which types there are is for clients to know. */
+/* The members that doors rely on. Doors pass on any type. */
 static bool is_block(const cw_json *v)
 {
     const cw_json *role = cw_json_get(v, CW_STR("role"));

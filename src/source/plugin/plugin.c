@@ -209,7 +209,7 @@ static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
     return CW_OK;
 }
 
-/* Why a call cannot be sent to anybody: CW_LIMIT on an idle worker is the call's own size. */
+/* Why no worker can take a call: CW_LIMIT on an idle worker is the size of the call itself. */
 static cw_fault fault_of(cw_code rc, const char **ret_message)
 {
     *ret_message = rc == CW_LIMIT ? "The arguments are larger than the plugin takes."

@@ -13,16 +13,16 @@
  * sent to it but not started are sent to another one. A cancelled call gets a
  * frame, and its worker is killed when that does not end it.
  *
- * What keeps dying is refused at once, so that it costs nobody else anything. A
+ * Calls of a method that keeps crashing are rejected at once and cost nothing. A
  * death while a call runs is blamed on the call's method, and the worker is
  * replaced at once; a death at start or while idle is blamed on the plugin, and the
  * next start waits, 100 ms at first, twice as long each time. After CW_PLUGIN_DEATHS
  * deaths within CW_PLUGIN_DEATHS_MS, over all loops and with no call of the plugin
- * succeeding in between, whoever is to blame is paused: calls are refused with
+ * succeeding in between, the method or the plugin is paused: calls are rejected with
  * CW_FAULT_UNAVAILABLE, but for one now and then that is let through to try (the
  * pause doubles while that dies too). So one method that crashes its workers never
  * makes another one fail, and while there is healthy traffic nothing is paused at
- * all. A worker that we kill after a cancel is nobody's death: clients that leave
+ * all. A worker that we kill after a cancel does not count as a death: clients that leave
  * must not be able to pause a method, and a method that hangs slows itself down.
  * Nor is a process that the system would not start: calls wait for it, with the
  * same growing pauses, for as long as a worker may take to load.
@@ -63,8 +63,8 @@ typedef struct cw_plugin_opts {
     cw_schema_policy policy; /* how schemas are read */
 } cw_plugin_opts;
 
-/* What became of a load: `source` with one reference, or NULL and why, in words for the log: each
- * line a problem ("articles: method 'a.b': annotations must be an object"). */
+/* The result of a load: `source` with one reference, or NULL and the reasons, for the log: each
+ * line is a problem ("articles: method 'a.b': annotations must be an object"). */
 typedef struct cw_plugin_loaded {
     cw_source *source;
     cw_str name;

@@ -266,7 +266,7 @@ static void fail(cw_outcome *ret, cw_fault fault, cw_str message, cw_str detail)
         .kind = CW_OUTCOME_FAILED, .fault = fault, .message = message, .detail = detail};
 }
 
-/* Who answered what, and what is not to be repeated of it. */
+/* A response, and the secrets that must not be repeated from it. */
 typedef struct response {
     const cw_protocol_opts *protocol;
     cw_str service;
@@ -429,7 +429,7 @@ static const char *check(const cw_protocol_opts *protocol, const cw_json *root,
     return check_id(protocol, found[MEMBER_ID], id, is_error);
 }
 
-/* What an error says, in the words of 2.0. */
+/* An error, in the terms of JSON-RPC 2.0. */
 typedef struct said {
     int64_t code;
     cw_str message;
@@ -464,7 +464,7 @@ static void read_object(const cw_json *error, said *ret)
         ret->message = text_of(ret->data);
 }
 
-/* Of a dialect that leaves it open: whatever looks like a message. */
+/* A dialect without a fixed form of errors: anything that looks like a message. */
 static void read_any(const cw_json *error, said *ret)
 {
     ret->code = -32000;
@@ -500,8 +500,8 @@ static void read_error(const cw_dialect *d, const cw_json *error, said *ret)
     }
 }
 
-/* Where data is dropped what it says in words is kept: Mopidy's message is "Application error", and
- * its data has the reason beside a traceback. */
+/* If data is dropped, its message is kept: Mopidy's message is "Application error", and its data has
+ * the reason beside a traceback. */
 static cw_str add_reason(const said *s, cw_arena *arena)
 {
     cw_str reason = text_of(cw_json_get(s->data, CW_STR("message")));

@@ -17,11 +17,11 @@
  * Answers of 2.0: they count whatever the HTTP status is, must say "jsonrpc":"2.0" and have the id
  * of their request; an error may have the id null, as of a server that could not read the request;
  * "error":null beside a result is a result. 1.0: both members may be there, the one that is not
- * null counts; an error may be of any type. Where answers belong to their exchange (by_exchange:
- * one HTTP request, one answer) the id is not looked at.
+ * null counts; an error may be of any type. With by_exchange (one HTTP
+ * request, one response) the id is ignored.
  *
- * Errors are scrubbed (source/remote/remote.h). Where the message is one of the fixed words of the
- * specification and `data` is a text, as Drupal has it, the text is the message.
+ * Errors are sanitized (source/remote/remote.h). If the message is one of the fixed texts of the
+ * specification and `data` is a string, as in Drupal, the string is the message.
  *
  * Ownership: texts of a wire are in the arena that was given.
  * Threads:   constant.
@@ -105,14 +105,14 @@ typedef struct cw_incoming {
     const char *why;
 } cw_incoming;
 
-/* What a message of a stream is. */
+/* Find the kind of a message of a stream. */
 void cw_dialect_classify(const cw_protocol_opts *protocol, const cw_json *message,
                          cw_incoming *ret);
 /* Append the answer to a request of the service: `result`, JSON; empty: there is no such method. */
 void cw_dialect_reply(const cw_protocol_opts *protocol, const cw_json *request_id, cw_str result,
                       cw_buf *out);
 
-/* What came back for a request. */
+/* The end of a request. */
 typedef struct cw_upstream_reply {
     cw_client_end end;
     const cw_client_response
@@ -123,7 +123,8 @@ typedef struct cw_upstream_reply {
 } cw_upstream_reply;
 
 /* The outcome of request `id` to the service of this name. Its texts and documents live as long as
- * the arena, which holds a reference to a message that was parsed already. Of an error nothing has one of our secrets; a result is what it is. */
+ * the arena, which holds a reference to a parsed message. An error outcome has none of our secrets. A
+ * result is not changed. */
 void cw_dialect_parse_response(const cw_protocol_opts *protocol, cw_str service, uint64_t id,
                                const cw_upstream_reply *reply, cw_arena *arena, cw_outcome *ret);
 /* The end of a sentence about an HTTP status: of 401 and 403 that it is about credentials; else

@@ -15,7 +15,7 @@
 #define PATH_IS CW_STR("[path]")
 #define CLASS_IS CW_STR("[class]")
 
-/* Where programs and their files usually are. */
+/* Usual directories of programs and their files. */
 static const cw_str roots[] = {
     CW_STR_INIT("app"),     CW_STR_INIT("bin"),   CW_STR_INIT("etc"),       CW_STR_INIT("home"),
     CW_STR_INIT("lib"),     CW_STR_INIT("lib64"), CW_STR_INIT("mnt"),       CW_STR_INIT("nix"),
@@ -25,7 +25,7 @@ static const cw_str roots[] = {
     CW_STR_INIT("Volumes"), CW_STR_INIT("build"), CW_STR_INIT("workspace"),
 };
 
-/* What files end in that have nothing to do in an error message. */
+/* Suffixes of files that do not belong into an error message. */
 static const cw_str endings[] = {
     CW_STR_INIT(".c"),      CW_STR_INIT(".cc"),   CW_STR_INIT(".cpp"),    CW_STR_INIT(".cs"),
     CW_STR_INIT(".db"),     CW_STR_INIT(".go"),   CW_STR_INIT(".h"),      CW_STR_INIT(".inc"),
@@ -118,7 +118,7 @@ static size_t class_length(cw_str s)
     return parts > 2 ? end : 0;
 }
 
-/* What begins at `at` and is not to be shown, and what stands for it; 0: nothing. */
+/* The length of the text at `at` that must not be shown, and its replacement; 0: none. */
 static size_t hidden_at(cw_str s, size_t at, cw_str *ret_as)
 {
     cw_str rest = {s.p + at, s.n - at};

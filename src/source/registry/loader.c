@@ -398,7 +398,7 @@ static void log_warnings(const cw_registry_item *item, cw_str lines)
     }
 }
 
-/* What was approved is not known any more: what runs goes too where nothing takes its place. */
+/* The approved definitions are lost: the running source is dropped unless another replaces it. */
 static void check_lock(cw_registry_item *item, const cw_remote_loaded *loaded)
 {
     item->is_withheld = loaded->lock.n > 0;

@@ -35,7 +35,7 @@ static const char *folder_of(const cw_sources *s)
 
 /* ---- what lies there ---- */
 
-/* The plugin's name of a file's name; empty: no plugin. A name that begins with a dot is somebody's
+/* The plugin's name of a file's name; empty: no plugin. A name that begins with a dot is a
  * temporary file. */
 static cw_str plugin_name(const char *file)
 {
@@ -221,8 +221,8 @@ static void close_dir_watch(cw_sources *s)
  * build: while others are still being loaded, most of the time is theirs. */
 #define COALESCE_MS 100u
 #define COALESCE_BUILDS 4u
-/* By then the loops have let go of the catalogue before. What is freed of many methods lies between
- * other things and is not given back by itself. */
+/* By then the loops have let go of the catalogue before. The memory of many methods lies between other
+ * allocations and does not return to the system by itself. */
 #define TRIM_MS 1000u
 #define MISTAKES_MAX (256u * 1024u)
 #define TRIM_METHODS 1000u
@@ -577,7 +577,7 @@ void cw_sources_check_settled(cw_sources *s)
         return;
     bool is_loading = has_untried(s);
     bool is_end = !is_loading && (s->is_loading || !s->is_settled);
-    /* Whoever waits for this wants to have the catalogue first. */
+    /* The catalogue comes first: the callback relies on it. */
     if (is_end && s->is_dirty)
         publish_now(s);
     set_loading(s, is_loading);
@@ -648,8 +648,8 @@ static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
     return rc;
 }
 
-/* What an unchanged service offers may have changed too: it is asked again, unless a document that
- * is still the same describes it. */
+/* The methods of an unchanged entry may have changed: the service is asked again, unless an unchanged
+ * document describes it. */
 static void update_remote(cw_registry_item *item, const cw_config_remote *fresh)
 {
     bool same = item->remote && cw_config_remote_equal(item->remote, fresh);

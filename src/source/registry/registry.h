@@ -9,8 +9,8 @@
  * version of it runs, that one stays. A remote service that does not answer is
  * tried again with growing pauses, one that does is asked again now and then
  * (`refresh`, some earlier and some later), and at once when it says that its
- * methods have changed. What another source has already is left out of what a
- * service offers, method by method, and logged.
+ * methods have changed. Methods that another source already has are left
+ * out of a service, one by one, and logged.
  *
  * Threads: the main loop's thread.
  */
@@ -38,8 +38,8 @@ typedef struct cw_sources_opts {
     unsigned n_loops;
     cw_spawner *spawner;
     const char *host; /* path of causeway-plugin-host */
-    /* A new snapshot: takes the reference. Old sources are retired before the call; whoever gets it
-     * makes every loop use it and then sweeps its parts of the retired sources. */
+    /* A new snapshot: takes the reference. Old sources are retired before the call; the
+     * receiver makes every loop use it and then sweeps its parts of the retired sources. */
     void (*publish)(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired, void *ctx);
     /* Every source has been tried once. */
     void (*settled)(void *ctx);
@@ -60,11 +60,11 @@ cw_schema_policy cw_sources_policy(const cw_config *config);
 cw_lint_opts cw_sources_lint_opts(const cw_config *config);
 
 CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
-/* Of the plugin folder take the file of this name and no other, from the next configuration on.
+/* Load only the file of this name from the plugin folder, from the next configuration on.
  * `file` must live as long. */
 void cw_sources_set_only(cw_sources *s, const char *file);
-/* Leave the files alone that tell how the services are: they are those of whoever serves. And do
- * not tell what may be meant otherwise (cw_lint). */
+/* Do not write the state files of the services: they belong to the running server. Do not log what
+ * cw_lint finds either. */
 void cw_sources_set_quiet(cw_sources *s);
 /* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
  * gone. Takes a reference to config. */

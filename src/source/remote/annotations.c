@@ -27,8 +27,8 @@ static void add_members(cw_json_writer *w, const cw_json *more, const cw_json *f
     }
 }
 
-/* One that is no list is kept as it is among them: whoever reads the mark refuses it, where silence
- * would be no protection at all. */
+/* A value that is no list is kept as it is: the reader of the mark rejects it. Dropping it would
+ * remove a protection. */
 static void add_scopes(cw_json_writer *w, const cw_json *auth)
 {
     const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
@@ -52,8 +52,8 @@ static bool is_lower(const cw_json *auth)
 }
 
 /* Scopes of both: a service that asks for more is not talked out of it by an overlay that does not
- * speak of it. All else is the operator's where he says it; members that nobody knows are kept, so
- * that they are refused. */
+ * speak of it. The operator's values replace all others; unknown members are kept, so that they are
+ * rejected. */
 static void add_auth(cw_json_writer *w, const cw_config_overlay *o, const cw_json *own,
                      const cw_json *its)
 {
@@ -104,7 +104,7 @@ static void add_annotations(cw_json_writer *w, const cw_config_overlay *o, const
         cw_json_add_bool_member(w, CW_STR("readOnlyHint"), true);
     add_members(w, its, own, o->read_only ? apart_and_read : apart);
     const cw_json *wrong = is_wrong(own_auth) ? own_auth : is_wrong(its_auth) ? its_auth : NULL;
-    if (wrong) { /* to be refused by whoever reads it */
+    if (wrong) { /* the reader of the mark rejects it */
         cw_json_add_key(w, CW_STR("auth"));
         cw_json_add_value(w, wrong);
     } else if (has_auth) {
@@ -137,7 +137,7 @@ static bool says(const cw_json *own, cw_str hint)
     return own && cw_json_is(cw_json_get(own, hint), CW_JSON_TRUE);
 }
 
-/* What calls may do with it, by the operator alone. */
+/* The properties that calls rely on: only the operator sets them. */
 static cw_code trust(cw_remote *r, const cw_config_overlay *o, const cw_json *own, cw_method *m,
                      cw_err *err)
 {
@@ -188,7 +188,7 @@ cw_code cw_remote_mark(cw_remote *r, const cw_config_overlay *o, const cw_json *
     rc = make(r, o, NULL, scratch, m, &without);
     if (rc)
         return cw_fail(err, rc, "%s", without.msg); /* the operator's own mistake */
-    /* What the service asks of callers cannot be read: better nobody than everybody. */
+    /* The requirements of the service cannot be read: the tool is withheld from all callers. */
     if (cw_json_get(cw_json_get(its, CW_STR("annotations")), CW_STR("auth")))
         return cw_fail(err, CW_PARAMS, "what the service says of it: %s", err->msg);
     cw_buf_printf(warnings, "%smethod '%.*s': what the service says of it is left out: %s",

@@ -7,7 +7,7 @@
 #include "source/remote/remote_int.h"
 
 /* Make m->mark and the level, scopes and hides of m->needs. `described` is the method in the
- * document, or NULL. What the service says is left out, with a warning, where it makes no sense;
+ * document, or NULL. Invalid values of the service are left out, with a warning;
  * its hints are shown, and is_read_only and is_idempotent are what the operator says. */
 CW_MUST_USE cw_code cw_remote_mark(cw_remote *r, const cw_config_overlay *o,
                                    const cw_json *described, cw_arena *scratch, cw_buf *warnings,

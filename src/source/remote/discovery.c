@@ -44,7 +44,7 @@ struct cw_discovery {
     cw_deadline_list limit;
     cw_deferred later; /* the next step: nothing is told from within a callback of the describer */
     bool is_done;
-    bool is_unreachable; /* nobody was there for the last question */
+    bool is_unreachable; /* the last request did not reach the service */
     unsigned status;     /* of the last call */
     bool wants_login;    /* a call was refused: 401, or 403 with a page */
     bool is_refused;     /* the last question was: 401, 403, or a login before it */
@@ -346,8 +346,8 @@ static void fail(cw_describe_ctx *d, cw_code rc, const char *why)
     drop_questions(job);
     add_line(job, &job->problems, job->describer->name, cw_str_from(why));
     job->code = rc ? rc : CW_IO;
-    /* The next one, for `auto`; without memory, with nobody there or let in, none would do better,
-     * and each more is a failed login. */
+    /* `auto` tries the next describer, unless it would fail too: there is no memory, or the service
+     * cannot be reached, or it rejects the login. Each attempt would be another failed login. */
     job->is_done = job->only || rc == CW_NOMEM || job->is_unreachable || job->wants_login;
     job->describer = NULL;
     cw_loop_defer(job->loop, &job->later);
@@ -479,7 +479,7 @@ cw_code cw_discovery_start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared
 
 /* ---- a probe ---- */
 
-/* Where the secret is a param of every call, the call has that one and no other. */
+/* If the secret is a param of every call, it is the only param of this one. */
 static cw_code begin_probe(cw_describe_ctx *d, cw_err *err)
 {
     const cw_protocol_opts *protocol = &discovery_of(d)->service->protocol;

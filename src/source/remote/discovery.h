@@ -20,7 +20,7 @@
 
 typedef struct cw_discovery cw_discovery;
 
-/* What came of it. Everything lives for the call only. */
+/* The result. Everything lives for the call only. */
 typedef struct cw_discovery_result {
     cw_code code;
     cw_str openrpc;        /* CW_OK: the document */
@@ -32,13 +32,13 @@ typedef struct cw_discovery_result {
     unsigned status;       /* HTTP, of the last call; 0: there was none */
     bool wants_login;      /* it refused a call: no other question would do better */
     bool is_refused;       /* it refuses our credentials, or wants some: 401 or 403 */
-    bool is_unreachable;   /* nobody was there for the last question */
+    bool is_unreachable;   /* the last request did not reach the service */
     bool speaks;           /* a call was answered in the service's dialect, if with an error */
 } cw_discovery_result;
 
 typedef void (*cw_discovery_fn)(const cw_discovery_result *result, void *ctx);
 
-/* Begin; fn is called once, never before this returns. `hub` as of source/upstream/upstream.h. */
+/* Begin; fn is called once, never before this returns. `shared` as of source/upstream/upstream.h. */
 CW_MUST_USE cw_code cw_discovery_start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
                                        cw_discovery_fn fn, void *ctx, cw_discovery **ret,
                                        cw_err *err);
@@ -47,8 +47,7 @@ CW_MUST_USE cw_code cw_discovery_start(cw_loop *loop, cw_endpoint *s, cw_shared_
 CW_MUST_USE cw_code cw_discovery_probe(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
                                        cw_discovery_fn fn, void *ctx, cw_discovery **ret,
                                        cw_err *err);
-/* How many answers have come, of whatever kind: for whoever shows that something goes on, or waits
- * for a sign of life. */
+/* The number of responses so far, of any kind, to show progress. */
 unsigned cw_discovery_responses(const cw_discovery *job);
 /* fn will not be called. NULL is fine. */
 void cw_discovery_cancel(cw_discovery *job);

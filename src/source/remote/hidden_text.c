@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hidden_text.c - text that models read and people do not see.
  *
- * What a service says of its methods is shown to models as it is. An operator who
- * looks at it must see all of it: so characters that are not shown, or that make
+ * The descriptions of a service are shown to models as they are. An operator who
+ * reads them must see all of it: so characters that are not shown, or that make
  * others look different from what they are, keep a method out. Joiners, marks of
  * direction and variation selectors belong to many languages and to emoji; they
  * count where several stand in a row, which spells nothing but can hide a message.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* load.c - making a remote source.
  *
- *     service ─► hub? ─► asking ─► description ─► overlay, lock ─► source
+ *     endpoint ─► shared connection? ─► discovery ─► description ─► overlay, lock ─► source
  *                           │ it cannot be asked         │ it cannot be used, or asks less of
  *                           │                            │ callers than before
  *                           └────────────────────────────┴─► the last good description, from the
@@ -47,7 +47,7 @@ struct cw_remote_job {
 
 /* ---- the end of a job ---- */
 
-/* A hub that nobody has seen yet ends with the job that made it. */
+/* A connection that no source uses yet ends with the job that made it. */
 static void free_job(cw_remote_job *job, bool loops_ended)
 {
     cw_discovery_cancel(job->discovery);
@@ -241,7 +241,7 @@ static cw_code find_last(cw_remote_job *job, cw_err *err)
     return cw_json_read(last->requires, &opts, &job->known, &job->requires, NULL, err);
 }
 
-/* What the service said when it last could be asked, and was used. */
+/* Use the last description of the service that was used. */
 static cw_code use_last(cw_remote_job *job, cw_remote **ret)
 {
     if (job->last.openrpc.n == 0)
@@ -298,7 +298,7 @@ static cw_code keep(cw_remote_job *job, const cw_discovery_result *result, cw_re
     return CW_OK;
 }
 
-/* Whether nothing is known to be lost. What is lost is added to the lines of `widened`. */
+/* Whether nothing is known to be lost. Each loss adds a line to `widened`. */
 static bool is_as_rich(cw_remote_job *job, const cw_discovery_result *result)
 {
     cw_err text;
@@ -369,7 +369,7 @@ static void on_discovered(const cw_discovery_result *result, void *ctx)
         size_t n_problems = job->problems.n;
         job->warnings.n = n_warnings;
         cw_buf_clear(&job->missing);
-        /* Where that is of no use either, the first reason is the one to tell. */
+        /* If that fails too, the first problem is reported. */
         if (use_last(job, &r))
             job->problems.n = n_problems;
         else
@@ -380,7 +380,7 @@ static void on_discovered(const cw_discovery_result *result, void *ctx)
 
 /* ---- the begin of a job ---- */
 
-/* What the source before has found out of the service holds for this one too. */
+/* The state of the service that the previous source found holds for this one too. */
 static cw_code find_health(cw_remote_job *job, cw_err *err)
 {
     const cw_remote *before = cw_remote_of(job->opts.before);

@@ -4,18 +4,18 @@
  * A service that changes a tool behind the operator's back (its text, its params, what it
  * says of itself) changes what models do with it. So the definition of every exposed tool, as the
  * service gives it, is kept in a file; one that differs is withheld, or warned
- * about, until somebody looks at it (`causeway source diff`) and approves.
+ * about, until an operator reviews it (`causeway source diff`) and approves it.
  *
  *     {"version":1,"sources":{"aria2":{"aria2.addUri":{"sha256":"…","definition":{…}}}}}
  *
  * The definition is canonical: id, usage, params in their order (name, description, required,
  * schema), input and output, and where the service says so by_position, notification and its mark
- * (title, annotations, what it asks of callers); members sorted by key, no white space. What the
- * service does not say is left out, so an entry that was written before the last three were part of
+ * (title, annotations, what it asks of callers); members sorted by key, no white space. Members that the
+ * service does not give are left out, so an entry that was written before the last three were part of
  * it is as good as ever for a tool without them, and else counts as changed.
  *
- * A tool that the file does not have is withheld. Where a configured file does not exist or cannot
- * be read, every tool is withheld: only `causeway source approve` makes the file.
+ * A tool that the file does not have is withheld. If a configured file does not exist or cannot be
+ * read, every tool is withheld: only `causeway source approve` makes the file.
  *
  * Ownership: a lock owns its texts.
  * Threads:   immutable once read.
@@ -51,7 +51,7 @@ typedef enum cw_lock_verdict {
 cw_lock_verdict cw_lock_check(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
                               cw_str *ret_old);
 
-/* What was approved of a source, in the order of the file. `lock` may be NULL. */
+/* Call `fn` for each approved method of a source, in the order of the file. `lock` may be NULL. */
 typedef cw_code (*cw_lock_fn)(cw_str method, void *ctx);
 CW_MUST_USE cw_code cw_lock_each(const cw_lock *lock, cw_str source, cw_lock_fn fn, void *ctx);
 

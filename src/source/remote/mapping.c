@@ -76,7 +76,7 @@ static cw_code make_key(const builder *x, cw_str name, cw_str *ret, cw_err *err)
     return b.code ? cw_fail_nomem(err) : keep(x, cw_buf_str(&b), ret, err);
 }
 
-/* The schema with another value of a member, for whoever reads it; empty: without the member. */
+/* The schema with another value of a member; empty: without the member. */
 static cw_code change_schema(const builder *x, const char *member, cw_str value, cw_param *p,
                              cw_err *err)
 {
@@ -104,7 +104,7 @@ static cw_code change_schema(const builder *x, const char *member, cw_str value,
     return rc ? rc : keep(x, cw_buf_str(&b), &p->schema, err);
 }
 
-/* What is shown of it: the operator's word goes before the service's. */
+/* The param as it is shown: the operator's values replace the service's. */
 static cw_code show(builder *x, const cw_config_param *o, cw_param *p, cw_err *err)
 {
     cw_code rc = CW_OK;
@@ -293,7 +293,7 @@ cw_code cw_param_map_make(const cw_protocol_opts *protocol, const cw_config_over
 #define WORD "next-"
 #define CHARACTER_MAX 4u
 
-/* FNV-1a: whether it is still the same result, against nobody's will. */
+/* FNV-1a, to see whether the result is still the same. It is no defence against an attacker. */
 static uint64_t hash_of(cw_str text)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -412,7 +412,7 @@ void cw_param_map_result(const cw_param_map *map, const cw_continuation *part, c
 
 /* ---- what is sent for the arguments of a call ---- */
 
-/* What goes out, in the call's arena: as large as the arguments and what the plan adds. */
+/* The params that are sent: as large as the arguments and what the map adds. */
 typedef struct param_builder {
     const cw_param_map *map;
     const cw_json *const *arguments; /* or NULL */

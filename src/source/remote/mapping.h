@@ -2,15 +2,14 @@
 /* mapping.h - from the arguments of a tool to the params of a service, and from its result to what
  * the tool gives.
  *
- * The operator can hide, fix, rename and preset params, and choose a part of the result. What is
- * shown (the method's params and schemas) and what is sent are made from the same overlay here, so
- * that they cannot differ.
+ * The operator can hide, fix, rename and preset params, and choose a part of the result. The
+ * params that are shown and those that are sent are made from the same overlay, so that they cannot
+ * differ.
  *
  *     found: token, gid, keys        overlay: token fixed, keys renamed to "fields"
  *     shown: gid, fields             sent: {"gid":…,"keys":…,"token":"x"}  or  ["x",…,…]
  *
- * Where nothing has to be changed there is no plan and arguments travel on as the bytes they came
- * in.
+ * If nothing has to be changed there is no map, and the bytes of the arguments are sent as they came.
  *
  * Params that the service does not describe are declared by the overlay, with a schema. A method of
  * which nothing is known (cw_method.takes_any_params) has one param "params": a list, or an object,
@@ -22,8 +21,8 @@
  * Results over the overlay's result_size are given in parts, where the tool is read only: a list
  * as {"items":[…],"continuation":"…"}, another value as {"text":"…","continuation":"…"}; with the
  * argument "continuation" the method is called again and the next part is cut from its result. A
- * result that has changed meanwhile is an error that says so. Where it is not read only the rest
- * is dropped, and "truncated":true says so. Such a tool has no output schema.
+ * result that has changed meanwhile is an error that says so. If the tool is not read only the rest
+ * is dropped, and the result has "truncated":true. Such a tool has no output schema.
  *
  * Ownership: plans and what they point to live in the source's arena; params and results in the
  *            call's.
@@ -53,8 +52,8 @@ typedef struct cw_continuation {
     uint64_t hash; /* of the result that the parts before it were cut from */
 } cw_continuation;
 
-/* What is sent for these arguments: the value of each param of the method as it is shown, NULL
- * where it was not given. `arguments` may be NULL: none was. CW_PARAMS: a continuation that is none
+/* Make the params that are sent. `arguments` has the value of each param of the method as it is
+ * shown, NULL where it was not given. `arguments` may be NULL: none was. CW_PARAMS: a continuation that is none
  * of ours; CW_NOMEM. */
 CW_MUST_USE cw_code cw_param_map_apply(const cw_param_map *map, const cw_json *const *arguments,
                                        cw_arena *arena, cw_str *ret, cw_continuation *ret_part,

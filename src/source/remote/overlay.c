@@ -4,9 +4,9 @@
  *     document: all methods   x   overlay: some of them, marked   ->   offer
  *
  * A method that no overlay names is not there at all. Entries with wildcards name all that fit
- * and that no entry before them, and none without wildcards, has named. What the service says of
- * its own tools (title, annotations, scopes) is taken where the operator says nothing; it can ask
- * for more of callers, and is never a reason to show anything, nor to call anything twice.
+ * and that no entry before them, and none without wildcards, has named. The service's own
+ * values (title, annotations, scopes) apply unless the operator sets others. They can require more
+ * of callers. They never expose a method, and never allow a call to be repeated.
  */
 #include "source/remote/annotations.h"
 
@@ -362,7 +362,7 @@ static cw_code index_requires(reading *x, cw_err *err)
     return CW_OK;
 }
 
-/* Where the document describes each method. */
+/* Find the description of each method in the document. */
 static void find_described(reading *x)
 {
     cw_json_pointer_index index;
@@ -375,7 +375,7 @@ static void find_described(reading *x)
         const cw_json *name = cw_json_get(m, CW_STR("name"));
         const cw_method *found =
             cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&x->by_id, cw_json_text(name)) : NULL;
-        /* Of two with the same name the first was taken. */
+        /* If two have the same name the first counts. */
         if (found && !x->described[found - x->found])
             x->described[found - x->found] = m;
     }
@@ -421,7 +421,7 @@ static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
     return x->is_named[index] ? CW_OK : offer_method(x, o, index, err);
 }
 
-/* Methods that nobody named one by one, and whose scopes are not known, are not exposed. */
+/* Methods that only a wildcard names, and whose scopes are not known, are not exposed. */
 static void refuse_pattern(reading *x, cw_str pattern)
 {
     cw_err text;
@@ -476,7 +476,7 @@ static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patte
     return CW_OK;
 }
 
-/* Where nothing of what is named is there, it is most likely another service, or a mistake. */
+/* If no named method exists, this is most likely another service, or a mistake. */
 static cw_code check_missing(const reading *x, cw_code worst)
 {
     const cw_remote_reading *given = x->given;

@@ -68,7 +68,7 @@ static bool declares(reading *x, const cw_json *schema, const char *type, unsign
 }
 
 /* The schema of a member (`name`) or, where that has no .p, of the elements; NULL: nothing is said
- * of it. Of several alternatives the first that says something counts. */
+ * of it. The first alternative with a schema counts. */
 static const cw_json *inner(reading *x, const cw_json *schema, cw_str name, unsigned depth)
 {
     schema = resolve(x, schema);

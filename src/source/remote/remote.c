@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* remote.c - calls to a JSON-RPC service: one part per loop.
+/* remote.c - calls to a JSON-RPC service: the state of each loop.
  *
  *     call ─► op ─┐
- *     call ─► op ─┴─► flight ─► (queue) ─► way ─► service    equal calls of a read-only tool share
- * one
+ *     call ─► op ─┴─► request ─► (queue) ─► upstream ─► service
  *
- * A flight of its own lies in the arena of its call; one that may be shared has memory of its own.
+ * Equal calls of a read-only tool share a request.
  *
- * As many flights are under way as the service may have connections. The others wait, and callers
- * take turns. The last place is kept from a caller that has flights under way already, as long as
- * there are other callers.
+ * A request of one call lies in the arena of the call; one that may be shared has memory of its own.
+ *
+ * As many requests run as the service may have connections. The others wait, and callers take turns.
+ * The last place is withheld from a caller that already has requests running, as long as there are
+ * other callers.
  */
 #include "source/remote/remote.h"
 
@@ -20,14 +21,14 @@
 
 #define RETRY_MS 100u
 #define OTHERS_MS UINT64_C(600000) /* so long after calls of two callers a place is kept */
-#define MAX_CALLERS_TRIED                                                                          \
-    16u /* callers that are looked at beside those that have flights under way */
+/* Callers that are looked at, beside those with running requests. */
+#define MAX_CALLERS_TRIED 16u
 
 typedef struct request request;
 
 /* A call, in its arena. */
 typedef struct op {
-    struct op *prev, *next; /* of its flight; NULL: over, or dropped */
+    struct op *prev, *next; /* of its request; NULL: over, or dropped */
     request *request;
     cw_source_call *call;
     cw_continuation part; /* of the result that the caller asks for */
@@ -65,10 +66,10 @@ struct cw_remote_loop_state {
     cw_loop *loop;
     cw_upstream *upstream;
     cw_loop_hook hook;
-    request flights; /* ring: under way */
-    uint32_t n_flights;
+    request running; /* ring: under way */
+    uint32_t n_running;
     cw_fair_queue waiting;
-    request lost; /* ring: had to give way to flights of other callers, to be told */
+    request lost; /* ring: displaced by requests of other callers; their calls are to be failed */
     cw_deferred pump;
     uint64_t last_owner, others_until; /* ms; 0: all calls were of one caller so far */
     op later;                          /* ring: ops with a kept result */
@@ -98,13 +99,13 @@ static void link_op(op *o, op *ring)
     ring->prev = o;
 }
 
-static void unlink_flight(request *f)
+static void unlink_request(request *f)
 {
     f->prev->next = f->next;
     f->next->prev = f->prev;
 }
 
-static void link_flight(request *f, request *ring)
+static void link_request(request *f, request *ring)
 {
     f->next = ring;
     f->prev = ring->prev;
@@ -112,7 +113,7 @@ static void link_flight(request *f, request *ring)
     ring->prev = f;
 }
 
-static request *flight_of(cw_fair_item *item)
+static request *request_of(cw_fair_item *item)
 {
     return CW_CONTAINER(item, request, place);
 }
@@ -216,15 +217,15 @@ static void leave_part(request *f)
         cw_fair_remove(&p->waiting, &f->place);
         return;
     }
-    unlink_flight(f);
+    unlink_request(f);
     if (!is_running(f))
         return;
-    p->n_flights--;
+    p->n_running--;
     if (cw_fair_count(&p->waiting))
         cw_loop_defer(p->loop, &p->pump);
 }
 
-static void drop_flight(request *f)
+static void drop_request(request *f)
 {
     drop_ops(&f->ops);
     cw_deadline_clear(&f->retry);
@@ -235,12 +236,12 @@ static void drop_flight(request *f)
         free(f);
 }
 
-static void drop_flights(request *ring)
+static void drop_requests(request *ring)
 {
     request *next;
     for (request *f = ring->next; f != ring; f = next) {
         next = f->next;
-        drop_flight(f);
+        drop_request(f);
     }
 }
 
@@ -250,9 +251,9 @@ static void close_part(cw_remote_loop_state *p)
     cw_loop_remove_hook(&p->hook);
     cw_fair_item *item;
     while ((item = cw_fair_first(&p->waiting)))
-        drop_flight(flight_of(item));
-    drop_flights(&p->flights);
-    drop_flights(&p->lost);
+        drop_request(request_of(item));
+    drop_requests(&p->running);
+    drop_requests(&p->lost);
     cw_fair_done(&p->waiting);
     cw_loop_cancel_deferred(&p->pump);
     drop_ops(&p->later);
@@ -263,7 +264,7 @@ static void close_part(cw_remote_loop_state *p)
 
 static void close_if_over(cw_remote_loop_state *p)
 {
-    if (atomic_load(&p->remote->base.retired) && p->flights.next == &p->flights &&
+    if (atomic_load(&p->remote->base.retired) && p->running.next == &p->running &&
         p->lost.next == &p->lost && cw_fair_count(&p->waiting) == 0 && p->later.next == &p->later)
         close_part(p);
 }
@@ -289,7 +290,7 @@ static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_loop_state **ret
     cw_source_ref(&r->base);
     p->remote = r;
     p->loop = loop;
-    p->flights.prev = p->flights.next = &p->flights;
+    p->running.prev = p->running.next = &p->running;
     p->lost.prev = p->lost.next = &p->lost;
     p->later.prev = p->later.next = &p->later;
     p->pump.fn = on_pump;
@@ -312,7 +313,7 @@ static void fail_nomem(cw_outcome *ret)
                         .message = CW_STR("There is not enough memory.")};
 }
 
-/* Nobody answers; that it was sent is all that can be said. */
+/* A notification has no response. The outcome is that it was sent. */
 static void check_notification(cw_arena *arena, cw_outcome *ret)
 {
     *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT};
@@ -386,7 +387,8 @@ static void keep(const request *f, const cw_client_response *answer)
     cw_result_cache_add(&f->part->kept, &head, f->params, answer->body);
 }
 
-/* Everybody who waits is told. A flight in the arena of its call ends with the first of them. */
+/* Report the outcome to every waiting call. A request in the arena of its call ends with the first
+ * of them. */
 static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
 {
     const cw_remote_tool *tool = f->tool;
@@ -466,7 +468,7 @@ static void on_retry(cw_deadline *d)
     on_done(&f->req, &reply);
 }
 
-/* The text of a call that was not begun; what was in err is for nobody's eyes. */
+/* The text for a call that was not begun, in place of the one in err, which may have details. */
 static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *err)
 {
     *fault = rc == CW_NOMEM ? CW_FAULT_NOMEM : CW_FAULT_UNAVAILABLE;
@@ -485,7 +487,7 @@ static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *e
 
 /* ---- the queue ---- */
 
-/* Flights that may be under way at once. */
+/* Requests that may be under way at once. */
 static uint32_t places_of(const cw_remote_loop_state *p)
 {
     uint32_t n = p->remote->service->config.connections;
@@ -495,9 +497,9 @@ static uint32_t places_of(const cw_remote_loop_state *p)
 /* Whether the only place that is free is kept from this caller. */
 static bool is_withheld_from(const cw_remote_loop_state *p, uint64_t owner)
 {
-    if (p->n_flights + 1 < places_of(p) || cw_loop_now(p->loop) >= p->others_until)
+    if (p->n_running + 1 < places_of(p) || cw_loop_now(p->loop) >= p->others_until)
         return false;
-    for (const request *f = p->flights.next; f != &p->flights; f = f->next) {
+    for (const request *f = p->running.next; f != &p->running; f = f->next) {
         if (f->owner == owner)
             return true;
     }
@@ -506,7 +508,7 @@ static bool is_withheld_from(const cw_remote_loop_state *p, uint64_t owner)
 
 static bool may_begin(const cw_remote_loop_state *p, uint64_t owner)
 {
-    return p->n_flights < places_of(p) && !is_withheld_from(p, owner);
+    return p->n_running < places_of(p) && !is_withheld_from(p, owner);
 }
 
 static void record_caller(cw_remote_loop_state *p, uint64_t owner)
@@ -528,8 +530,8 @@ static cw_code depart(request *f, cw_err *err)
     f->started = cw_loop_now(p->loop);
     for (op *o = f->ops.next; o != &f->ops; o = o->next)
         cw_source_call_begin(o->call);
-    link_flight(f, &p->flights);
-    p->n_flights++;
+    link_request(f, &p->running);
+    p->n_running++;
     return CW_OK;
 }
 
@@ -542,25 +544,25 @@ static cw_code enqueue(request *f, const cw_fair_key *key, cw_err *err)
     if (rc)
         return rc == CW_NOMEM ? cw_fail_nomem(err) : cw_fail(err, rc, "too many calls wait");
     if (lost)
-        link_flight(flight_of(lost), &p->lost);
-    if (lost || p->n_flights < places_of(p))
+        link_request(request_of(lost), &p->lost);
+    if (lost || p->n_running < places_of(p))
         cw_loop_defer(p->loop, &p->pump);
     return CW_OK;
 }
 
-/* The flight whose turn it is and that may begin; NULL: none. */
-static request *next_flight(const cw_remote_loop_state *p)
+/* The request whose turn it is and that may begin; NULL: none. */
+static request *next_request(const cw_remote_loop_state *p)
 {
-    cw_fair_item *item = p->n_flights < places_of(p) ? cw_fair_first(&p->waiting) : NULL;
+    cw_fair_item *item = p->n_running < places_of(p) ? cw_fair_first(&p->waiting) : NULL;
     for (uint32_t n = places_of(p) + MAX_CALLERS_TRIED; item && n; n--) {
-        if (may_begin(p, flight_of(item)->owner))
-            return flight_of(item);
+        if (may_begin(p, request_of(item)->owner))
+            return request_of(item);
         item = cw_fair_next_caller(&p->waiting, item);
     }
     return NULL;
 }
 
-/* A flight that is in no list ends before it began: the calls that wait for it are told. */
+/* A request that is in no list ends before it began: the calls that wait for it are told. */
 static void fail(request *f, cw_fault fault, cw_str message)
 {
     bool is_shared = f->is_shared, more = true;
@@ -577,17 +579,17 @@ static void fail(request *f, cw_fault fault, cw_str message)
         free(f);
 }
 
-/* Have flights depart as long as there are places. The next one that ends before it began, and why;
+/* Send requests as long as there are places. The next one that ends before it began, and why;
  * or NULL. */
 static request *next_end(cw_remote_loop_state *p, cw_code *ret_why)
 {
     request *f = p->lost.next;
     if (f != &p->lost) {
-        unlink_flight(f);
+        unlink_request(f);
         *ret_why = CW_LIMIT;
         return f;
     }
-    while ((f = next_flight(p))) {
+    while ((f = next_request(p))) {
         cw_err err = {0};
         cw_fair_take(&p->waiting, &f->place);
         /* Each attempt with credentials that are refused may lock the account. */
@@ -624,11 +626,11 @@ static void on_pump(cw_deferred *later)
 
 /* ---- the begin of calls ---- */
 
-/* A call waits for the flight of another one where that is under way. Behind one that waits it
+/* A call waits for the request of another one where that is under way. Behind one that waits it
  * would have the turn of another caller. */
 static bool join(cw_remote_loop_state *p, const cw_source_call *call, cw_str params, op *o)
 {
-    for (request *f = p->flights.next; f != &p->flights; f = f->next) {
+    for (request *f = p->running.next; f != &p->running; f = f->next) {
         if (!f->is_shared || f->method != call->method->index || !cw_str_eq(f->params, params))
             continue;
         o->request = f;
@@ -670,7 +672,7 @@ static bool use_cached(cw_remote_loop_state *p, const cw_source_call *call, cw_s
     return true;
 }
 
-static request *make_flight(cw_remote_loop_state *p, const cw_source_call *call, cw_str params)
+static request *make_request(cw_remote_loop_state *p, const cw_source_call *call, cw_str params)
 {
     const cw_remote_tool *tool = &p->remote->tools[call->method->index];
     bool is_shared = tool->reads;
@@ -689,10 +691,10 @@ static request *make_flight(cw_remote_loop_state *p, const cw_source_call *call,
     return f;
 }
 
-static cw_code begin_flight(cw_remote_loop_state *p, cw_source_call *call, cw_str params, op *o,
-                            bool trial, cw_err *err)
+static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_str params, op *o,
+                             bool trial, cw_err *err)
 {
-    request *f = make_flight(p, call, params);
+    request *f = make_request(p, call, params);
     if (!f)
         return cw_fail_nomem(err);
     f->trial = trial;
@@ -713,7 +715,7 @@ static cw_code begin_flight(cw_remote_loop_state *p, cw_source_call *call, cw_st
     return CW_OK;
 }
 
-/* What is sent for the call's arguments. */
+/* Make the params that are sent for the call's arguments. */
 static cw_code make_params(const cw_remote *r, const cw_source_call *call, op *o, cw_str *ret,
                            cw_err *err)
 {
@@ -727,8 +729,8 @@ static cw_code make_params(const cw_remote *r, const cw_source_call *call, op *o
     return CW_OK;
 }
 
-/* CW_DECLINED: the breaker is open; CW_INVALID: our credentials are refused. Who can be served
- * without the service is served all the same.
+/* CW_DECLINED: the breaker is open; CW_INVALID: our credentials are refused. Calls that do
+ * not need the service are served nevertheless.
  */
 static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_err *err)
 {
@@ -752,7 +754,7 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_
         close_if_over(p);
         return CW_DECLINED;
     }
-    rc = begin_flight(p, call, params, o, *trial, err);
+    rc = begin_request(p, call, params, o, *trial, err);
     if (rc)
         close_if_over(p);
     return rc;
@@ -803,7 +805,7 @@ static void cancel(cw_source *s, cw_source_call *call)
         on_failure(r->health, f->trial, now);
         f->trial = false;
     }
-    drop_flight(f);
+    drop_request(f);
     close_if_over(p);
 }
 

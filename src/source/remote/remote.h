@@ -9,7 +9,7 @@
  *     lock.h      definitions that the operator has approved
  *     source/upstream/upstream.h       calls, with mapping.h before and behind
  *
- * Where the service cannot be asked, or its description asks less of callers than before
+ * If the service cannot be asked, or its description requires less of callers than before
  * (required_access.h), the last good description is used (state_files.h).
  *
  * Errors of the service are passed on with code, message and data, but scrubbed:
@@ -28,8 +28,8 @@
  * another failure doubles the pause, up to CW_REMOTE_PAUSE_MAX_MS.
  *
  * Credentials. A call that is answered 401 or 403 raises a doubt: calls are refused until a load
- * has asked the service. Where the load is refused too, nothing is sent any more: the description
- * is asked for again after CW_REMOTE_REFUSED_MS, and calls go on when it is answered. Where the
+ * has asked the service. If the load is rejected too, nothing is sent any more: the description is
+ * requested again after CW_REMOTE_REFUSED_MS, and calls continue when it is returned. If the
  * description is a file, CW_REMOTE_REFUSALS refused calls in a row have the same effect.
  *
  * Sending again. A call that was lost without an answer, did not reach the service or was answered
@@ -72,11 +72,11 @@ typedef struct cw_remote_opts {
     cw_schema_policy policy; /* how schemas are read */
     bool defines;            /* wants the definitions of what is exposed */
     bool accepts; /* the operator accepts a description that is poorer, or asks less of callers */
-    /* The service said that its methods have changed; of the hub, while that lives. */
+    /* The service has sent a notification that its methods have changed; while the connection lives. */
     void (*announced)(void *ctx);
 } cw_remote_opts;
 
-/* What a service says of a method that the operator exposes, as a lock file has it: lock.h. */
+/* The service's definition of a method that the operator exposes, in the form of a lock file: lock.h. */
 typedef struct cw_remote_definition {
     cw_str method; /* its id there */
     cw_str definition;
@@ -119,7 +119,7 @@ CW_MUST_USE cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts,
 /* NULL is fine; `loops_ended` as of cw_shared_conn_close. */
 void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended);
 
-/* What a load found of our credentials, for the calls. NULL, and a source of another kind, are
+/* Record what a load found about our credentials. NULL, and a source of another kind, are
  * fine. */
 void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials);
 /* Whether a load should find out. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* remote_int.h - what the files of the remote source share; nobody else includes it. */
+/* remote_int.h - what the files of the remote source share. No other file includes it. */
 #ifndef CW_SOURCE_REMOTE_REMOTE_INT_H
 #define CW_SOURCE_REMOTE_REMOTE_INT_H
 
@@ -32,14 +32,14 @@ void cw_remote_health_unref(cw_remote_health *h);
 
 typedef struct cw_remote_loop_state cw_remote_loop_state;
 
-/* What is known of a method, by its index. */
+/* A method, by its index. */
 typedef struct cw_remote_tool {
     cw_request_template wire;
     cw_str path;             /* of its calls; empty: the service's */
     const cw_param_map *map; /* NULL: arguments and results stay what they are */
     bool may_repeat;         /* sending it twice does no harm */
     bool reads;              /* changes nothing: equal calls are merged */
-    bool is_notice;          /* sent without an id; nobody answers */
+    bool is_notice;          /* a notification: sent without an id, no response */
     uint32_t cache_ms;       /* how long a result is kept; 0: not at all */
     const cw_json *output;   /* of a service that writes {} as []: the result's schema; or NULL */
 } cw_remote_tool;

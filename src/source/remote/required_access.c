@@ -39,7 +39,7 @@ static void add_methods(cw_json_writer *w, const cw_json *doc, cw_map *names)
         if (cw_openrpc_follow(doc, &index, &m, NULL))
             continue;
         const cw_json *name = cw_json_get(m, CW_STR("name"));
-        /* Of two with the same name the first is taken. */
+        /* If two have the same name the first counts. */
         if (!cw_json_is(name, CW_JSON_STRING) || cw_map_find(names, cw_json_text(name)))
             continue;
         if (cw_map_put(names, cw_json_text(name), names, NULL)) {

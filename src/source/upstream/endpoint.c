@@ -178,7 +178,7 @@ static cw_code quote(cw_endpoint *s, cw_str key, cw_str text, cw_str *ret, cw_er
     return ret->p ? CW_OK : nomem(s, err);
 }
 
-/* Where the secret goes: words that preset.c has checked. */
+/* Put the secret where `secret.as` says, which preset.c has checked. */
 static cw_code place_secret(cw_endpoint *s, cw_str secret, cw_err *err)
 {
     cw_str as = s->config.secret.as, name = s->config.secret.name;
@@ -458,7 +458,7 @@ static bool same_tls(const cw_client_tls *a, const cw_client_tls *b)
            cw_str_eq(a->key, b->key) && cw_str_eq(a->server_name, b->server_name);
 }
 
-/* Who we are there. */
+/* Whether both use the same credentials. */
 static bool same_credentials(const cw_endpoint *a, const cw_endpoint *b)
 {
     bool same = a->n_headers == b->n_headers;
@@ -480,7 +480,7 @@ static bool same_strings(const cw_config_strings *a, const cw_config_strings *b)
     return same;
 }
 
-/* What a hub does of its own accord, and how much it takes. */
+/* Whether a shared connection behaves the same for both, with the same limits. */
 static bool same_behaviour(const cw_config_remote *a, const cw_config_remote *b)
 {
     return a->queue == b->queue && a->connections == b->connections &&

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* endpoint.h - one service of the configuration with everything resolved: where it is, how it is
- * spoken to, our credentials there.
+/* endpoint.h - one service of the configuration with everything resolved: its address, its protocol
+ * and our credentials.
  *
- *     config entry ─► preset ─► words ─► secrets ─► cw_endpoint ─► ways (one per loop), or a hub
+ *     config entry ─► preset ─► words ─► secrets ─► cw_endpoint ─► upstreams, one per loop
  *
- * Secrets are read when a service is made, so a reload reads them again. They are never logged,
- * shown or written anywhere, also where the service says them again (base/redact.h).
+ * Secrets are read when an endpoint is made, so a reload reads them again. They are never logged,
+ * shown or written, even if the service repeats them (base/redact.h).
  *
- * A service that is reached by one stream (socket, WebSocket, program) has a hub: its only
- * connection, on the main loop. The hub outlives a service that is made anew from an equal
- * configuration: asking a program what it offers does not start it again.
+ * A service that is reached by one stream (socket, WebSocket, program) has one shared connection, on
+ * the main loop. The connection outlives an endpoint that is made again from an equal configuration:
+ * a new discovery does not restart a program.
  *
  * Ownership: reference counted.
  * Threads:   immutable once made; references are counted atomically.
@@ -48,7 +48,7 @@ typedef struct cw_endpoint {
     size_t n_headers;
     cw_str oauth_basic; /* "Basic …" for the token endpoint; empty: no OAuth */
     cw_str oauth_form;  /* what is sent there */
-    /* the others; spawner, sizes and callbacks are the hub's */
+    /* the others; spawner, sizes and callbacks are those of the shared connection */
     cw_channel_opts channel;
     const cw_json *replies; /* an object, or NULL */
 } cw_endpoint;
@@ -60,9 +60,9 @@ CW_MUST_USE cw_code cw_endpoint_new(const cw_config_remote *config, cw_config *o
 cw_endpoint *cw_endpoint_ref(cw_endpoint *s);
 /* NULL is fine. */
 void cw_endpoint_unref(cw_endpoint *s);
-/* Whether both are the same service, however it is spoken to. */
+/* Whether both have the same address, with any protocol. */
 bool cw_endpoint_is_same_address(const cw_endpoint *a, const cw_endpoint *b);
-/* Whether both are reached and served in the same way, so that the hub of one serves the other. */
+/* Whether a shared connection of one can serve the other. */
 bool cw_endpoint_is_same_protocol(const cw_endpoint *a, const cw_endpoint *b);
 /* The path of calls to `method`, empty where all go to that of the URL. */
 CW_MUST_USE cw_code cw_endpoint_call_path(const cw_endpoint *s, cw_str method, cw_arena *arena,

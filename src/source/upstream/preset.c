@@ -18,7 +18,7 @@ static const cw_config_init_call lsp_prelude[] = {
     {.method = TEXT("initialized"), .params = TEXT("{}"), .notify = true},
 };
 
-/* What the table leaves out is the same as for any service. `name` is that of the preset. */
+/* Members that a row leaves out are those of `usual`. `name` is that of the preset. */
 static const cw_config_remote presets[] = {
     {.name = TEXT("aria2"),
      .params = TEXT("positional"),
@@ -61,7 +61,7 @@ static const cw_config_remote presets[] = {
      .describe = TEXT("transmission")},
 };
 
-/* What is right for any service. */
+/* The defaults of every service. */
 static const cw_config_remote usual = {
     .http_method = TEXT("POST"),
     .dialect = TEXT("2.0"),

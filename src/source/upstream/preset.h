@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* preset.h - kinds of services that are known: what their configuration need not say.
+/* preset.h - known kinds of services, so that their configuration can be short.
  *
  *     sources:
  *       - name: aria2
@@ -27,7 +27,7 @@
 const cw_config_remote *cw_preset_find(cw_str name);
 const char *cw_preset_names(void);
 
-/* What the words of a configuration mean. */
+/* The words of a configuration as values. */
 typedef struct cw_preset_values {
     cw_protocol_opts protocol; /* without secrets */
     cw_framing framing;

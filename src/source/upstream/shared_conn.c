@@ -188,7 +188,7 @@ static void pause_next(cw_shared_conn *shared)
     shared->retry_at = cw_loop_now(shared->opts.loop) + (ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS);
 }
 
-/* Somebody else's words without our secrets, which are looked for before anything is cut. */
+/* Text of the service without our secrets. They are replaced before the text is truncated. */
 static void hide(const cw_shared_conn *shared, cw_str words, char ret[CW_SHARED_CONN_WHY])
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
@@ -371,7 +371,7 @@ static void on_request(cw_shared_conn *shared, const cw_incoming *incoming)
     cw_dialect_reply(&shared->service->protocol, incoming->request_id,
                      cw_endpoint_reply(shared->service, incoming->method, incoming->params), &text);
     cw_str all = cw_buf_str(&text);
-    /* Where it cannot be sent the service finds out for itself that nobody answers. */
+    /* If it cannot be sent, the service gets no response. */
     if (!text.code)
         (void)!cw_channel_send(shared->channel, &all, 1);
 }
@@ -752,16 +752,16 @@ cw_str cw_shared_conn_problem(const cw_shared_conn *shared)
     return cw_str_from(shared->problem);
 }
 
-/* The loops have ended: nobody reads the mail that is left. */
+/* The loops have ended: messages that are left are not delivered. */
 static void drop_all(cw_shared_conn *shared)
 {
     while (shared->all.all_next != &shared->all) {
         cw_shared_conn_call *call = shared->all.all_next;
         cw_deadline_clear(&call->deadline);
-        if (call->req) /* whoever has it has not closed its way yet */
+        if (call->req) /* its upstream is not closed yet */
             call->req->conn_call = NULL;
         drop_call(call);
-        atomic_fetch_sub(&shared->refs, 1); /* not the last: whoever closes it has one */
+        atomic_fetch_sub(&shared->refs, 1); /* not the last: the caller of close has one */
     }
     shared->waiting.prev = shared->waiting.next = &shared->waiting;
     shared->pending.prev = shared->pending.next = &shared->pending;

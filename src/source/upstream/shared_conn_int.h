@@ -13,12 +13,12 @@
 
 typedef struct cw_shared_conn_call cw_shared_conn_call;
 
-/* A call on its way: made on the loop of its caller, then the main loop's, then its caller's again.
- * Only one of them has it at a time; `req` is the caller's own all the while. */
+/* A call. It is made on the loop of its caller, passes to the main loop, and returns. One loop has it
+ * at a time; only the caller's loop touches `req`. */
 struct cw_shared_conn_call {
     cw_message message;                       /* to the main loop, then to the caller's */
-    cw_shared_conn_call *prev, *next;         /* ring of the hub: waiting or pending */
-    cw_shared_conn_call *all_prev, *all_next; /* of hub->all */
+    cw_shared_conn_call *prev, *next;         /* ring of the connection: waiting or pending */
+    cw_shared_conn_call *all_prev, *all_next; /* ring `all` of the connection */
     cw_shared_conn_call *same;                /* the next one of its bucket */
     cw_shared_conn *shared;                   /* a reference */
     cw_loop *loop;
@@ -38,8 +38,8 @@ struct cw_shared_conn_call {
 
 typedef enum cw_shared_conn_state {
     CW_SHARED_CONN_CLOSED,
-    CW_SHARED_CONN_OPENING, /* also while a token is asked for: there is no channel then */
-    CW_SHARED_CONN_WAITING, /* it speaks first */
+    CW_SHARED_CONN_OPENING, /* also while a token is requested: there is no channel yet */
+    CW_SHARED_CONN_WAITING, /* for the greeting of the service */
     CW_SHARED_CONN_INIT_CALLS,
     CW_SHARED_CONN_READY,
 } cw_shared_conn_state;
@@ -53,7 +53,7 @@ struct cw_shared_conn {
     cw_shared_conn_opts opts;
     _Atomic uint64_t last_id;
     pthread_mutex_t lock;
-    cw_shared_conn_call all; /* ring, under the lock: whoever is on the way, wherever */
+    cw_shared_conn_call all; /* ring, under the lock: every call, on any loop */
     unsigned n_all;
     /* ---- the main loop's own ---- */
     cw_shared_conn_state state;
@@ -68,7 +68,7 @@ struct cw_shared_conn {
     uint64_t retry_at;    /* not before */
     uint64_t received_at; /* when the last message came */
     bool is_closing;
-    bool was_noted; /* that it speaks nonsense */
+    bool was_noted; /* that a message was invalid */
     char problem[CW_SHARED_CONN_WHY];
 };
 

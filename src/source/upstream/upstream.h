@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* upstream.h - one loop's way to a service: a request out, its answer in.
+/* upstream.h - the requests of one loop to a service, over one of two transports.
  *
- *     HTTP      connections of this loop (net/client/client.h); before the first request what the service
- *               wants to hear first: a login, whose cookies are kept, a token, a handshake
- *     others    the hub, on the main loop, by message (shared_conn.h)
+ *     HTTP      connections of this loop (net/client/client.h). It logs in before the first request:
+ *               a token, initial calls whose cookies are kept, a handshake header.
+ *     others    the shared connection, on the main loop, by message (shared_conn.h)
  *
- * What may be tried again without harm is tried once: a request that was refused for want of a
- * fresh login, token or handshake header was not carried out.
+ * A request that was rejected because the login, the token or the handshake header had expired was
+ * not carried out. It is sent once more.
  *
  * Ownership: a request and its body stay the caller's until on_done or cancel; an answer lives
  *            until on_done returns.
@@ -22,8 +22,8 @@ typedef struct cw_shared_conn cw_shared_conn; /* shared_conn.h */
 typedef struct cw_upstream cw_upstream;
 typedef struct cw_upstream_req cw_upstream_req;
 
-/* What a request says beside the service's headers: copies, since a login, a token or a handshake
- * may be renewed while it waits. */
+/* The headers of one request beside those of the service: copies, since a login, a token or a
+ * handshake may be renewed while it waits. */
 typedef struct cw_upstream_headers {
     cw_http_header items[3];
     size_t n;
@@ -35,16 +35,16 @@ struct cw_upstream_req {
     const cw_str *body;
     size_t n_body; /* pieces of one message; none: a GET of `path` */
     cw_str path;   /* of the same server; HTTP only; empty: the URL's */
-    /* How long its caller waits. Only a hub asks, where that is longer than the service's time. */
+    /* The time limit of its caller. The shared connection uses it if it is longer than the service's. */
     uint32_t limit_ms;
     bool may_repeat;
     bool reads;     /* changes nothing: may go as GET */
-    bool is_notice; /* nobody answers: it is over when it was sent */
-    /* Once, never before send returns. As of net/client/client.h; a hub's answers have the
-     * status 0. */
+    bool is_notice; /* has no response: it is over when it was sent */
+    /* Once, never before send returns. The reply is that of net/client/client.h; without HTTP the
+     * status is 0. */
     void (*on_done)(cw_upstream_req *req, const cw_upstream_reply *reply);
     void *ctx;
-    /* The way's own. */
+    /* For the transport. */
     cw_upstream *upstream;
     cw_upstream_req *prev, *next;
     struct cw_shared_conn_call *conn_call;
@@ -56,10 +56,10 @@ struct cw_upstream_req {
     bool was_again;  /* sent for the second time */
 };
 
-/* `hub` is NULL for HTTP; `answer_size`: largest answer. Takes references. */
+/* `shared` is NULL for HTTP; `answer_size`: largest response. Takes references. */
 CW_MUST_USE cw_code cw_upstream_open(cw_endpoint *s, cw_shared_conn *shared, cw_loop *loop,
                                      size_t answer_size, cw_upstream **ret, cw_err *err);
-/* Drop what runs without a word, then on_closed(ctx), which may be before this returns. */
+/* Cancel all requests, then call on_closed(ctx), which may be before this returns. */
 void cw_upstream_close(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx);
 /* The id of every request that may be sent by GET: it is part of the URL, and equal requests must
  * have equal URLs, or each fills a cache with an entry of its own. HTTP does not need the id to
