@@ -262,3 +262,32 @@ suite("install", { concurrency: true }, () => {
         assert.match(stderr, /no entry/);
     });
 });
+
+suite("install, where files cannot be written", { concurrency: true }, () => {
+    test("a home that is a file is an error, and nothing is written", async () => {
+        const home = makeHome();
+        const file = path.join(home.home, "file");
+        writeFileSync(file, "x");
+        const other = makeHome({ HOME: file });
+        const { code, stderr } = await other.install("cursor", "--yes");
+        assert.equal(code, 1);
+        assert.match(stderr, /file\/.*Not a directory/);
+        assert.equal(readFileSync(file, "utf8"), "x");
+    });
+
+    test("a dangling link in place of a directory is an error", async () => {
+        const home = makeHome();
+        symlinkSync(path.join(home.home, "nowhere", "deep"), path.join(home.home, ".cursor"));
+        const { code, stderr } = await home.install("cursor", "--yes");
+        assert.equal(code, 1);
+        assert.match(stderr, /\.cursor.*No such file or directory/);
+    });
+
+    test("a home that is too long or relative is an error", async () => {
+        for (const HOME of [`/${"a/".repeat(2_200)}`, "relative"]) {
+            const { code, stderr } = await makeHome({ HOME }).install("cursor", "--yes");
+            assert.notEqual(code, 0);
+            assert.match(stderr, /cannot find the files of Cursor: HOME/);
+        }
+    });
+});

@@ -129,3 +129,27 @@ test("no command of the README writes over a file that a section before has name
         assert.ok(!new RegExp(`(?<![\\w-])${file}`).test(readme.slice(0, index)), file);
     }
 });
+
+test("the hints name an address that a client can connect to", async () => {
+    for (const [listen, pattern] of [
+        ["0.0.0.0:0", /curl [^\n]*http:\/\/127\.0\.0\.1:\d+\//],
+        ["[::]:0", /curl [^\n]*http:\/\/\[::1\]:\d+\//],
+        ["127.0.0.1:0", /curl [^\n]*http:\/\/127\.0\.0\.1:\d+\//],
+    ]) {
+        const server = await startCauseway({ env, args: ["--hints", "--listen", listen] });
+        await server.until(() => pattern.test(server.stdout), `the hints of ${listen}`);
+        await server.stop();
+    }
+    const socket = path.join(newFolder("socket"), "s");
+    const server = new Program(binary, ["serve", "--hints", "--listen", `unix:${socket}`], { env, name: "causeway" });
+    await server.until(() => server.stdout.includes("listening on"), "its line");
+    assert.ok(!server.stdout.includes("curl"), server.stdout);
+    await server.stop();
+});
+
+test("a program without the examples says so, and serves no tools", async () => {
+    const server = await startMoved(moved({ withHost: true, withPlugins: false }));
+    await server.untilLogged(/example plugins are not there|example plugins? .*missing/);
+    assert.deepEqual(await toolNames(server), []);
+    await server.stop();
+});

@@ -69,7 +69,9 @@ static cw_code find_file(const client *c, char *out, size_t n, cw_err *err)
         length = snprintf(out, n, "%s/%s%s", home, c->place == IN_CONFIG ? CONFIG_FOLDER "/" : "",
                           c->path);
     if (length <= 0 || (size_t)length >= n)
-        return cw_fail(err, CW_PARAMS, "HOME does not say where the files of %s are", c->title);
+        return cw_fail(err, CW_PARAMS,
+                       "cannot find the files of %s: HOME is not an absolute path, or too long",
+                       c->title);
     return CW_OK;
 }
 

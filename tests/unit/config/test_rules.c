@@ -68,6 +68,19 @@ TEST(an_opaque_token_belongs_to_one_issuer)
     assert_problems(text, "f:4:7: access.issuers[0]: token_prefix needs client_id");
 }
 
+TEST(algorithms_of_an_issuer_are_those_that_are_implemented)
+{
+    cw_config *c = config_of("public_url: https://x\naccess:\n  issuers:\n"
+                             "    - {issuer: https://a, algorithms: [ES384, EdDSA]}\n");
+    assert_int_equal(c->access.issuers.items[0].algorithms.n, 2);
+    cw_config_unref(c);
+    assert_problems(
+        "public_url: https://x\naccess:\n  issuers:\n"
+        "    - {issuer: https://a, algorithms: [RS256, HS256]}\n",
+        "f:4:47: access.issuers[0].algorithms[1]: expected RS256, PS256, ES256, ES384 or "
+        "EdDSA, got \"HS256\"");
+}
+
 TEST(connections_per_address_fit_the_connections)
 {
     assert_problems(
@@ -121,6 +134,7 @@ int main(void)
         cmocka_unit_test(an_address_is_listed_once),
         cmocka_unit_test(a_target_fits_its_header),
         cmocka_unit_test(an_opaque_token_belongs_to_one_issuer),
+        cmocka_unit_test(algorithms_of_an_issuer_are_those_that_are_implemented),
         cmocka_unit_test(connections_per_address_fit_the_connections),
         cmocka_unit_test(sources_have_names_of_their_own),
         cmocka_unit_test(a_method_is_listed_once),

@@ -160,6 +160,30 @@ static void compile_once(void *ctx)
         cw_schema_unref(s);
 }
 
+/* Whether the n-th allocation was reached, and failed. */
+static bool compile_failing_at(size_t n)
+{
+    cw_schema *s = NULL;
+    cw_err err = {0};
+    oom_fail_at(n);
+    cw_code rc = cw_schema_compile_text(CW_STR("{\"type\":\"string\"}"), NULL, &s, &err);
+    bool is_hit = oom_was_hit();
+    oom_reset();
+    assert_int_equal(rc, is_hit ? CW_NOMEM : CW_OK);
+    cw_schema_unref(s);
+    return is_hit;
+}
+
+/* It must run first: the meta-schema is compiled once for the process. */
+TEST(a_meta_schema_that_found_no_memory_is_compiled_again)
+{
+    size_t n = 1;
+    while (compile_failing_at(n))
+        n++;
+    assert_true(n >= 20);
+    assert_int_equal(schema_check_text("{\"type\":\"string\"}", "1", NULL), CW_PARAMS);
+}
+
 TEST(compiling_survives_every_failed_allocation)
 {
     /* The meta-schema is made once for the process. */
@@ -231,6 +255,7 @@ TEST(a_warm_validation_allocates_nothing)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_meta_schema_that_found_no_memory_is_compiled_again),
         cmocka_unit_test(the_default_dialect_is_2020_12_and_can_be_changed),
         cmocka_unit_test(formats_assert_unless_told_otherwise),
         cmocka_unit_test(a_schema_keeps_nothing_of_its_text),
