@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* base64.c - base64 and base64url, by RFC 4648. */
 #include "base/base64.h"
 
 static int digit_of(char c)

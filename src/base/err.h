@@ -3,7 +3,7 @@
  *
  * A function that can fail returns a cw_code and takes `cw_err *err` last.
  * The error is a small struct owned by the caller: reporting never allocates,
- * never leaks, and `err` may be NULL when nobody wants the text.
+ * never leaks, and `err` may be NULL if the text is not needed.
  *
  *     if (fd < 0)
  *         return cw_fail_errno(err, errno, "open '%s'", path);

@@ -157,9 +157,9 @@ static cw_fair_item *newest_of(cw_fair_group *group)
     return item_of(group->ring.prev);
 }
 
-/* Who gives way to one more item of this caller: the newest item of a group that has at least two
- * more than the caller's, on the widest level where there is one. NULL: none does. */
-static cw_fair_item *who_yields(cw_fair_groups *g, const cw_fair_key *key)
+/* The item that loses its place to one more item of this caller: the newest item of a group that
+ * has at least two more than the caller's, on the widest such level. NULL: none. */
+static cw_fair_item *item_to_yield(cw_fair_groups *g, const cw_fair_key *key)
 {
     cw_list *ring = &g->ring;
     for (uint32_t level = 0; level < CW_FAIR_LEVELS && !cw_list_is_empty(ring); level++) {
@@ -178,7 +178,7 @@ cw_code cw_fair_push(cw_fair_queue *q, cw_fair_item *item, const cw_fair_key *ke
                      cw_fair_item **ret_lost)
 {
     cw_fair_groups *g = &q->groups;
-    cw_fair_item *lost = g->n >= max ? who_yields(g, key) : NULL;
+    cw_fair_item *lost = g->n >= max ? item_to_yield(g, key) : NULL;
     *ret_lost = NULL;
     if (g->n >= max && !lost)
         return CW_LIMIT;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* file.c - read a whole file up to a limit. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* file_replace.c - write a file beside the old one, sync it and rename it. */
 #include "base/file_replace.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* langtag.c - language tags by RFC 5646: syntax and fallback. */
 #include "base/langtag.h"
 
 #include "base/ascii.h"

@@ -195,7 +195,7 @@ bool cw_log_is_json(void)
 
 bool cw_log_on(cw_log_level level, const char *component)
 {
-    /* Nearly every call ends here: debug lines while nobody debugs. */
+    /* Most calls end here: debug lines while the level is higher. */
     if ((int)level > atomic_load_explicit(&state.highest, memory_order_relaxed) || (int)level < 0)
         return false;
     return (int)level <= level_of(component);

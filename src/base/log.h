@@ -73,8 +73,8 @@ typedef struct cw_log_opts {
 CW_MUST_USE cw_code cw_log_configure(const cw_log_opts *opts, cw_err *err);
 /* Start the writer thread. Before it, and after cw_log_stop, lines are written at once. */
 CW_MUST_USE cw_code cw_log_start(cw_err *err);
-/* Write what waits (for at most a second) and end the writer thread. What cannot be written in that
- * time is dropped and counted. */
+/* Write the lines that wait (maximum one second) and end the writer thread. Lines that cannot be
+ * written in that time are dropped and counted. */
 void cw_log_stop(void);
 
 /* Parse "error", "warn", "info", "debug" or "off". */

@@ -4,7 +4,7 @@
  *     cw_log_put -> fill ==swap==> batch -> write
  *
  * Callers append to `fill` under the lock. The thread swaps the two buffers and
- * writes the batch without the lock, so a slow disk delays nobody. In state IDLE
+ * writes the batch without the lock, so a slow disk delays no caller. In state IDLE
  * there is no thread, and the caller writes under the lock.
  *
  * `out` belongs to the thread while there is one, else to the holder of the lock.

@@ -2,11 +2,11 @@
 /* map.h - a seeded hash map from byte strings to pointers.
  *
  * Keys come from clients, so the hash is SipHash-1-3 with a random key per
- * process: nobody outside can choose colliding names. Open addressing, linear
+ * process: a client cannot choose colliding names. Open addressing, linear
  * probing, at most 3/4 full; removal shifts back, so there are no tombstones.
  *
  * Ownership: keys and values are borrowed; they must outlive their entry.
- * Threads:   one thread at a time; a map nobody changes may be read by all.
+ * Threads:   one thread at a time; a map that does not change may be read by all.
  * Limits:    the entry ceiling given at init; CW_LIMIT beyond it.
  */
 #ifndef CW_BASE_MAP_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* percent.c - percent-encoding by RFC 3986. */
 #include "base/percent.h"
 
 static bool is_plain(unsigned char c)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* random.c - random bytes from the kernel. */
 #include "base/random.h"
 
 #include <errno.h>

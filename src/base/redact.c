@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* redact.c - replaces known secrets in the text of others. */
 #include "base/redact.h"
 
 #define HIDDEN CW_STR("[secret]")
@@ -24,13 +25,13 @@ cw_code cw_secrets_add(cw_secrets *s, cw_str text, cw_arena *arena)
     return CW_OK;
 }
 
-/* Where the first one begins, and how long it is; SIZE_MAX: there is none. */
+/* The offset of the first one, and its length; SIZE_MAX: none. */
 static size_t find(const cw_secrets *s, cw_str text, size_t *ret_n)
 {
     size_t first = SIZE_MAX;
     for (size_t i = 0; s && i < s->n && text.n; i++) {
         const char *p = memmem(text.p, text.n, s->items[i].p, s->items[i].n);
-        /* Of two that begin at the same place the longer one was found before. */
+        /* If two begin at the same place, the longer one was found before. */
         if (!p || (size_t)(p - text.p) >= first)
             continue;
         first = (size_t)(p - text.p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* redact.h - texts that we know and nobody else is to read, and other people's words without them.
+/* redact.h - removes known secrets from the text of others.
  *
- * A service that is shown a password may say it again: in an error ("bad token:
- * hunter2"), on its standard error, in a message that makes no sense. What it says
- * goes to callers, logs and files, so our secrets are taken out of it first.
+ * A service that receives a password may repeat it: in an error ("bad token: hunter2"), on its
+ * standard error, in an invalid message. Its text reaches callers, logs and files, so our secrets
+ * are removed from it first.
  *
  *     cw_secrets all = {0};
  *     rc = cw_secrets_add(&all, password, &arena);

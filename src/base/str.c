@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* str.c - comparing, cutting and searching borrowed text. */
 #include "base/str.h"
 
 #include <stdlib.h>

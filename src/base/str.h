@@ -4,7 +4,7 @@
  * Everything that comes from a network or a file is a cw_str, so that a NUL byte
  * inside a name is an ordinary character and not an end.
  *
- * Ownership: a cw_str borrows; whoever made it says how long the bytes live.
+ * Ownership: a cw_str borrows; the contract of its producer states how long the bytes live.
  * Threads:   values, no shared state.
  */
 #ifndef CW_BASE_STR_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* template.c - cuts URI templates (RFC 6570, level 1) into their parts. */
 #include "base/template.h"
 
 static bool has_char(cw_str text, char c)

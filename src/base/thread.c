@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* thread.c - starts a thread with all signals blocked. */
 #include "base/thread.h"
 
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include "json/decimal.h"
 #include "json/write.h"
 
-/* Of exponents that are further away only the sign is known. */
+/* Only the sign of larger exponents is kept. */
 #define TOP_MAX INT64_C(10000000000000000)
 
 /* DIGITS e EXPONENT, a whole number of digits without zeros at either end. */

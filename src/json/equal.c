@@ -159,7 +159,7 @@ static uint64_t hash_number(const cw_json *v)
 
 static uint64_t hash_object(const cw_json *v, unsigned depth)
 {
-    /* A sum does not care about order; its terms are seeded, so nobody can steer it. */
+    /* A sum does not depend on order; its terms are seeded, so clients cannot choose it. */
     uint64_t sum = cw_json_count(v);
     for (const cw_json *k = cw_json_first(v); k; k = cw_json_next_key(k))
         sum += mix(cw_hash(cw_json_text(k)), hash_value(k + 1, depth));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* index.c - finds a value of a container by position or by key in constant time. */
 #include "json/index.h"
 
 #include <stdlib.h>

@@ -88,7 +88,7 @@ typedef struct cw_json_opts {
     bool allow_duplicates; /* off for everything that comes from outside */
 } cw_json_opts;
 
-/* Where reading stopped: byte offset from 0, line and column (in characters) from 1. */
+/* The position where reading stopped: byte offset from 0, line and column (in characters) from 1. */
 typedef struct cw_json_pos {
     size_t offset;
     uint32_t line;
@@ -240,7 +240,7 @@ int cw_json_compare_numbers(const cw_json *a, const cw_json *b);
  * on the heap (linear again; without memory for the table the search is slower, never wrong). With
  * duplicate keys the outcome is unspecified. */
 bool cw_json_equal(const cw_json *a, const cw_json *b);
-/* A seeded hash that agrees with cw_json_equal. Linear; nobody outside can choose collisions. */
+/* A seeded hash that agrees with cw_json_equal. Linear; clients cannot choose collisions. */
 uint64_t cw_json_hash(const cw_json *v);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* keys.c - a set of keys that finds duplicates while an object is read. */
 #include "json/keys.h"
 
 #include "base/map.h"

@@ -26,7 +26,7 @@ typedef struct key_set {
 
 typedef struct key_pool {
     cw_arena *arena;
-    key_table *spare; /* the largest table nobody uses, or NULL */
+    key_table *spare; /* the largest unused table, or NULL */
 } key_pool;
 
 /* The stages after the first; see key_set_add. */

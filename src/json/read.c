@@ -22,7 +22,7 @@
 #endif
 #define FRAMES_FIRST 16u /* kept on the stack; deeper ones in the arena */
 
-/* What moves with every value. Only inlined functions take its address: it lives in registers. */
+/* Changes with every value. Only inlined functions take its address: it lives in registers. */
 typedef struct cursor {
     const char *p;
     cw_json *next; /* where the next value goes */

@@ -58,7 +58,7 @@ bool cw_json_read_fail(reader *r, const char *p, cw_code code, const char *fmt, 
 bool cw_json_read_expected(reader *r, const char *p, const char *what);
 /* Whatever made the arena give NULL. */
 bool cw_json_read_fail_arena(reader *r, const char *p);
-/* What key_set_add said about `key`. */
+/* The failure that key_set_add found in `key`. */
 bool cw_json_read_fail_key(reader *r, const cw_json *key, cw_code code);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* value.c - access to the values of a document. */
 #include "json/json_int.h"
 
 const char *cw_json_type_name(const cw_json *v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* walk.c - one pass along the tape, each value copied from its span.
  *
- * What to put in front of a value follows from its neighbour on the tape alone:
+ * The text in front of a value follows from its neighbour on the tape alone:
  * nothing behind a key or an opening bracket, a comma behind a value or an END.
  * So neither a stack nor a depth is needed, except to indent.
  */
@@ -59,7 +59,7 @@ CW_INLINE char *break_line(char *o, size_t depth)
     return o + 2 * depth;
 }
 
-/* What stands for this entry of the tape: brackets stand for themselves. */
+/* The text of an entry of the tape; a bracket is its own text. */
 CW_INLINE cw_str entry_text(const cw_json *v, uint32_t type)
 {
     if (type >= CW_JSON_ARRAY)
@@ -72,7 +72,7 @@ CW_INLINE cw_str entry_text(const cw_json *v, uint32_t type)
     return cw_str_make(v->p, v->n);
 }
 
-/* What was written last decides what comes in front of the next entry. */
+/* The entry written last decides the text in front of the next one. */
 typedef enum after {
     AFTER_NOTHING,
     AFTER_KEY,

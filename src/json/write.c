@@ -38,7 +38,7 @@ static char *separate(cw_json_writer *w, bool comma, bool line, size_t n)
     return o + comma + indent;
 }
 
-/* What comes in front of every key, and of every value that has none. */
+/* Write the text in front of a key, or of a value without a key. */
 static char *begin(cw_json_writer *w, size_t n)
 {
     if (w->code)

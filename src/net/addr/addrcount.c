@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* addrcount.c - counts connections by address. */
 #include "net/addr/addrcount.h"
 
 #include <netinet/in.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* address.c - parses and formats socket addresses. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* connect.c - opens a non-blocking connection to an address. */
 #include "net/addr/connect.h"
 
 #include <arpa/inet.h>

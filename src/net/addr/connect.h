@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* connect.h - where a server is, and sockets that are on their way there.
  *
- * What the HTTP client and channels share; lookup.h has what names need.
+ * Shared by the HTTP client and channels; lookup.h resolves names.
  *
  * Threads:   no state.
  */

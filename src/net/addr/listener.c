@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* listener.c - binds and inherits listening sockets. */
 #include "net/addr/listener.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #define KEEPALIVE_INTERVAL 15
 #define KEEPALIVE_COUNT 4
 
-/* What to do about a failure, or "". */
+/* The remedy of a failure, or "". */
 static const char *remedy_of(const cw_address *a, int errnum)
 {
     bool is_unix = a->sa.ss_family == AF_UNIX;
@@ -40,8 +41,8 @@ static cw_code fail_listen(cw_err *err, const cw_address *a, int errnum)
     return cw_fail(err, rc, "%s%s", why.msg, remedy_of(a, errnum));
 }
 
-/* What accepted connections inherit. Keep-alive probes find peers that vanished without a word,
- * also where no deadline runs: during a call, or on a silent stream. */
+/* Accepted connections inherit these options. Keep-alive probes find peers that vanished, even if
+ * no deadline runs: during a call, or on a silent stream. */
 static void set_options(int fd, int family)
 {
     int on = 1, idle = KEEPALIVE_IDLE, interval = KEEPALIVE_INTERVAL, count = KEEPALIVE_COUNT;
@@ -125,7 +126,7 @@ static const char *unix_path(const cw_address *a)
     return ((const struct sockaddr_un *)&a->sa)->sun_path;
 }
 
-/* A socket file that nobody answers on is left from a killed server and may go. */
+/* A socket file without a listener is left from a killed server: remove it. */
 static void remove_stale(const cw_address *a)
 {
     const char *path = unix_path(a);

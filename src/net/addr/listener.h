@@ -47,14 +47,14 @@ typedef struct cw_listener {
     size_t n_fds;
 } cw_listener;
 
-/* Bind and listen `n` times. An address that somebody else listens on is an error, SO_REUSEPORT or
- * not. Fails with CW_IO naming the address and a remedy. */
+/* Bind and listen `n` times. An address that another process listens on is an error, SO_REUSEPORT
+ * or not. Fails with CW_IO naming the address and a remedy. */
 CW_MUST_USE cw_code cw_listener_open(cw_listener *l, cw_str address, size_t n, cw_err *err);
 /* Take over a listening socket that this process inherited: on success there are `n` duplicates of
  * it, and `fd` itself is closed. */
 CW_MUST_USE cw_code cw_listener_inherit(cw_listener *l, int fd, size_t n, cw_err *err);
-/* Remove a unix socket's file, unless it is inherited or somebody else's by now. A stopping server
- * does this first, so that its successor can bind while it drains. */
+/* Remove a unix socket's file, unless it is inherited or belongs to another server by now. A
+ * stopping server does this first, so that its successor can bind while it drains. */
 void cw_listener_unlink(cw_listener *l);
 /* Close what is still open; remove a unix socket's file unless inherited. */
 void cw_listener_close(cw_listener *l);

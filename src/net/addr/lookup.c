@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* lookup.c - looks names up on the thread pool of libuv. */
 #include "net/addr/lookup.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* network.c - the networks of an address, as hashes. */
 #include "net/addr/network.h"
 
 #include <arpa/inet.h>

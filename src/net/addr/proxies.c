@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* proxies.c - the client address behind trusted proxies. */
 #include "net/addr/proxies.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
 /* proxies.h - whose word about the client is taken.
  *
  * A proxy in front of us says in X-Forwarded-For, -Proto and -Host whom it speaks for.
- * Anybody can write these headers, so they count only from peers that are listed.
+ * Any client can send these headers, so they count only from peers that are listed.
  *
  * Ownership: a list is immutable after cw_proxies_new; free with cw_proxies_free.
  * Threads:   may be shared.
@@ -20,7 +20,7 @@ typedef struct cw_proxies cw_proxies;
 CW_MUST_USE cw_code cw_proxies_new(const cw_str *entries, size_t n, cw_proxies **ret, cw_err *err);
 /* NULL is fine. */
 void cw_proxies_free(cw_proxies *p);
-/* NULL has nobody. */
+/* NULL is an empty list. */
 bool cw_proxies_has(const cw_proxies *p, const cw_address *peer);
 /* The client that a list of X-Forwarded-For names: from its end on, the first that is no proxy of
  * ours. False when there is none, or something that is no address is met first. */

@@ -179,7 +179,7 @@ void cw_client_looked_up(cw_client *c, const char *why)
     cw_err err;
     cw_fail(&err, CW_IO, "'%s': %s", c->dial_host.p, why);
     cw_client_enter(c);
-    /* Who asks anew from within on_done is not among these. */
+    /* A request that on_done starts is not among these. */
     for (size_t n = c->n_waiting; n && c->first; n--) {
         cw_client_req *req = c->first;
         dequeue(c, req);
@@ -255,7 +255,7 @@ cw_code cw_client_send(cw_client *c, cw_client_req *req, cw_err *err)
     cw_code rc = cw_client_prepare(c, req, err);
     if (rc)
         return rc;
-    /* Nobody overtakes those who wait. */
+    /* Requests that wait are served first. */
     rc = c->first ? CW_DECLINED : place(c, req, err);
     if (rc == CW_DECLINED) {
         if (c->n_waiting >= c->opts.waiting)
@@ -275,7 +275,7 @@ void cw_client_cancel(cw_client *c, cw_client_req *req)
         dequeue(c, req);
         return;
     }
-    /* Somebody's patience ended before ours: let the next one begin with another address. */
+    /* The time of the request ended before ours: the next one begins with another address. */
     if (l->state == LINK_CONNECT || l->state == LINK_TLS)
         cw_client_reached(c, l->address, false);
     cw_client_conn_close(l);

@@ -5,8 +5,8 @@
  * what answers. One request per connection at a time (no pipelining); a request
  * that finds no free connection waits, in order.
  *
- * A kept connection may have been closed by the server meanwhile. Where that is
- * seen before anything was sent, another one is taken without a word. Where it is
+ * A kept connection may have been closed by the server meanwhile. If that is
+ * seen before anything was sent, another one is used. If it is
  * seen afterwards and no byte of an answer came, the server may or may not have
  * acted on the request: it is sent once more, on a fresh connection, only if that
  * does no harm (`may_repeat`).
@@ -48,7 +48,7 @@
 typedef struct cw_client cw_client;
 typedef struct cw_client_req cw_client_req;
 
-/* Where to: "http://host:port/path", "https://…", "http://[::1]/", or "unix:/run/x.sock:/path". */
+/* A destination: "http://host:port/path", "https://…", "http://[::1]/", or "unix:/run/x.sock:/path". */
 typedef struct cw_client_url {
     cw_str host;      /* without brackets; empty for unix */
     cw_str authority; /* for the Host field */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* client_int.h - what the files of the HTTP client share; nobody else includes it.
+/* client_int.h - shared by the files of the HTTP client only.
  *
  *     request   WAITING -> on a connection -> done
  *
@@ -32,7 +32,7 @@ typedef enum cw_client_conn_state {
     LINK_CLOSED,
 } cw_client_conn_state;
 
-/* Where a kept header lies in `kept_text`. */
+/* The place of a wanted header in its text. */
 typedef struct cw_client_conn_place {
     uint32_t at, n;
     bool is_there;

@@ -142,7 +142,7 @@ static bool may_reuse(cw_client_conn *l, const cw_client_req *req)
     uint64_t now = cw_loop_now(l->client->loop);
     if (now >= l->idle_until || now < l->client->no_reuse_until)
         return false;
-    /* What nobody asked for would be taken for the answer to this request. */
+    /* Unsolicited bytes would be taken for the response to this request. */
     return is_quiet(l) && (!l->secure || cw_client_conn_reserve(l, req));
 }
 
@@ -221,7 +221,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     }
     if (l->state == LINK_IDLE) {
-        /* Closed by the server, or bytes that nobody asked for. */
+        /* Closed by the server, or unsolicited bytes. */
         if (status < 0 || !l->secure || !is_quiet(l)) {
             if (cw_loop_now(l->client->loop) - l->idle_since < EARLY_CLOSE_MS)
                 stop_reuse(l->client);

@@ -127,7 +127,7 @@ static bool begin_body(cw_client_conn *l, const char *p)
         refuse_body(l, rc);
         return false;
     }
-    /* A 204 has no body. Who frames one all the same may send it. */
+    /* A 204 has no body, but a server that frames one may send it. */
     bool odd = h->code == 204 && (h->chunked || h->content_length);
     if (!h->keep_alive || odd || ends_with_close(l))
         l->broken = true;
@@ -242,8 +242,8 @@ void cw_client_conn_end(cw_client_conn *l, int errnum)
     cw_client_conn_lost(l, why);
 }
 
-/* Where the next bytes go: into the body where they can only belong there, behind a head that came
- * in part, else to the loop's buffer. */
+/* The destination of the next bytes: the body if they can only belong there, the buffer of a
+ * partial head, or else the loop's buffer. */
 static cw_buf *target_of(cw_client_conn *l, size_t *room)
 {
     uint64_t left = l->state == LINK_BODY ? cw_http1_body_left(&l->body) : 0;

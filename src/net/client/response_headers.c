@@ -47,7 +47,7 @@ static bool is_taken_back(cw_str attributes)
     return false;
 }
 
-/* Of several cookies with one name the last one counts. */
+/* The last one of several cookies with one name counts. */
 static bool comes_again(const cw_client_conn *l, const char *p, cw_str name, size_t after)
 {
     cw_str attributes;

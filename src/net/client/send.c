@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* send.c - requests as bytes.
  *
- * What all requests have in common is formatted once. A request of ordinary size
+ * The common part of all requests is formatted once. A request of ordinary size
  * is put together in one buffer and sent with one call; the body of a large one
  * is sent from where it lies. Nothing of that is kept while a connection is slow:
  * a head is the same bytes when it is made again.
@@ -45,7 +45,7 @@ static cw_str name_of(cw_http_method method)
 
 /* ---- texts ---- */
 
-/* Where connections go, and what a proxy must be told besides. */
+/* Find the destination of connections, and the origin form for a proxy. */
 static cw_code find_conn(cw_client *c, const cw_client_opts *opts, cw_buf *origin, cw_err *err)
 {
     const cw_client_url *url = &opts->url;

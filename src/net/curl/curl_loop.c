@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* curl_loop.c - drives a multi handle of libcurl on a loop. */
 #include "net/curl/curl_loop.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* curl_loop.h - transfers of libcurl, driven by one of our loops.
  *
  * libcurl says which sockets it waits for and when it wants to be called; both become handles of
- * libuv. What a transfer is and what happens after it is its user's matter: fetch.c asks for
- * documents, net/client/tls.c has connections made.
+ * libuv. The user defines a transfer and handles its end: fetch.c requests documents,
+ * net/client/tls.c opens connections.
  *
  *     cw_curl_loop_init(&cl, loop, on_done, err);
  *     cl.curl->multi_add_handle(cl.multi, easy);      (CURLOPT_PRIVATE: what on_done gets)

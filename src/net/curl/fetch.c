@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fetch.c - HTTP requests of the server itself, with libcurl. */
 #include "net/curl/fetch.h"
 
 #include <stdio.h>
@@ -164,7 +165,7 @@ static CURLcode add_header(running *r, const char *name, cw_str value)
     return CURLE_OK;
 }
 
-/* What can fail only for want of memory. */
+/* These options can fail only without memory. */
 static CURLcode set_request(running *r, const cw_fetch *f)
 {
     const cw_curl *curl = r->fetcher->cl.curl;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fetch.h - documents from elsewhere that we ask for ourselves: metadata and keys of issuers.
  *
- * Whoever can choose such a URL, or the DNS behind it, could make us talk to machines
- * that only we can reach. So the address is judged at the last moment, when the socket
- * for it is made: what was judged is what is connected to.
+ * A party that chooses such a URL, or the DNS behind it, could make us connect to machines
+ * that only we can reach. So the address is checked at the last moment, when its socket
+ * is made: the checked address is the one that is connected to.
  *
  *     https only; port 443 or from 1024 on           TLS 1.2, the certificate is checked
  *     public addresses only; with allow_private also those of this machine and of private

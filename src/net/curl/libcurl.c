@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* libcurl.c - loads libcurl when it is first used. */
 #include "net/curl/libcurl.h"
 
 #include <dlfcn.h>

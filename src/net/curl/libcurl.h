@@ -38,7 +38,7 @@ typedef struct cw_curl {
 #define CW_X(name, symbol) __typeof__ (&(symbol))(name);
     CW_CURL_FUNCTIONS(CW_X)
 #undef CW_X
-    /* Of the OpenSSL that libcurl itself uses; NULL: it uses something else. */
+    /* From the OpenSSL that libcurl uses; NULL: it uses another library. */
     int (*ssl_get_shutdown)(const SSL *tls);
 } cw_curl;
 

@@ -17,7 +17,7 @@
 #include "net/curl/curl_loop.h"
 #include "net/http/hostcheck.h"
 
-/* Where libcurl wants an address, so that it looks no name up: it gets another one later. */
+/* A placeholder, so that libcurl resolves no name: it gets the real address later. */
 #define ANY_ADDRESS "127.0.0.1"
 
 struct cw_tls_client {

@@ -12,7 +12,7 @@
  * TLS 1.2 or 1.3. The certificate is always checked. By ALPN the server is told that HTTP/1.1
  * follows: that is what we write, and what a WebSocket begins with.
  *
- * The socket stays its owner's all the time; libcurl watches it until on_done, nobody else must.
+ * The socket stays its owner's all the time; only libcurl may watch it until on_done.
  *
  * Ownership: who began a link ends it, before the cw_tls_client is closed. The socket outlives it.
  * Threads:   one loop.
@@ -63,7 +63,7 @@ void cw_tls_client_end(cw_tls_client_conn *link);
 #define CW_TLS_CLIENT_RECORD 16384u
 ssize_t cw_tls_client_recv(const cw_tls_client_conn *link, void *p, size_t n);
 ssize_t cw_tls_client_send(const cw_tls_client_conn *link, const void *p, size_t n);
-/* What libcurl said, or NULL. */
+/* The error text of libcurl, or NULL. */
 const char *cw_tls_client_problem(const cw_tls_client_conn *link);
 
 #endif

@@ -8,7 +8,7 @@
  *     Host: example.org\r\n         FIELD NAME OWS VALUE VALUE_LF
  *     \r\n                          FIELD END_LF
  *
- * What is refused depends on the bytes alone and never on how they were cut
+ * A rejection depends on the bytes alone and never on how they were cut
  * into reads: every scan ends at a limit, not at what happens to have arrived.
  */
 #include "net/http/http1.h"
@@ -92,7 +92,7 @@ CW_INLINE size_t scan_value(const char *p, size_t pos, size_t end)
     return pos;
 }
 
-/* What a request must have beside valid lines. */
+/* Requirements of a request beside valid lines. */
 static cw_code check_request(cw_http1_head *h, const char *p)
 {
     /* RFC 9112 3.2.4. Not at the target itself, so that an HTTP/2 preface hears of its version. */
@@ -191,7 +191,7 @@ static cw_code parse_version(cw_http1_head *h, const char *p, size_t end)
 {
     static const char form[] = "HTTP/0.0\r";
 
-    /* What nearly every request says, at once. */
+    /* The common case, in one comparison. */
     if (h->pos == h->mark && end - h->pos >= 10 && !memcmp(p + h->pos, "HTTP/1.1\r\n", 10)) {
         h->minor = 1;
         h->pos = (uint16_t)(h->pos + 10);
@@ -286,8 +286,8 @@ static cw_code refuse_value(cw_http1_head *h, char c)
         h, 400, c == '\n' ? "bare LF in the header" : "control character in a header field");
 }
 
-/* The value ends at `pos`, where its CR stands. What precedes is a valid value, or the ':', so only
- * blanks are as low as a space. */
+/* The value ends at `pos`, where its CR stands. The bytes before are a valid value, or the ':', so
+ * only blanks are as low as a space. */
 static void end_value(cw_http1_field *f, const char *p, size_t pos)
 {
     while ((unsigned char)p[pos - 1] <= ' ' && pos > f->value)

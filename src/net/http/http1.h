@@ -65,7 +65,7 @@ typedef struct cw_http1_field {
 } cw_http1_field;
 
 typedef struct cw_http1_head {
-    /* What was found; valid after CW_OK. */
+    /* The result; valid after CW_OK. */
     cw_http_method method;
     uint8_t minor; /* HTTP/1.minor: 0 or 1; a higher minor is read as 1 */
     bool chunked;

@@ -45,8 +45,8 @@ enum {
 };
 
 /* Fields that would change how the message is framed, routed, authorised or read: RFC 9110 6.5.1
- * forbids them in trailers. They would be dropped with the rest; whoever sends one is trying
- * something. */
+ * forbids them in trailers. They would be dropped with the rest; a client that sends one is
+ * likely an attacker. */
 static const cw_str forbidden[] = {
     CW_STR_INIT("authorization"),
     CW_STR_INIT("cache-control"),

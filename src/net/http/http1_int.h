@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* http1_int.h - what the files of the head parser share; nobody else includes it.
+/* http1_int.h - shared by the files of the head parser only.
  *
  * Threads: no shared state.
  */

@@ -12,7 +12,7 @@
 
 enum {
     LINE, /* version and code */
-    TEXT, /* the reason phrase, which nobody reads */
+    TEXT, /* the reason phrase, which is not used */
     TEXT_LF,
 };
 

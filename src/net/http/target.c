@@ -117,7 +117,7 @@ static cw_code parse_path(cw_str raw, cw_arena *arena, cw_str *ret, const char *
 {
     cw_str path = raw;
 
-    /* "//x" is an empty first segment to us and an authority to whoever resolves it as a URL. */
+    /* "//x" is an empty first segment here, and an authority to a client that resolves it. */
     if (raw.n > 1 && raw.p[1] == '/')
         return refuse(ret_reason, "request target begins with '//'");
     if (memchr(raw.p, '%', raw.n)) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* loop.c - one libuv loop: mailbox, timer, deferred calls, heap of its thread. */
 #include "net/loop/loop.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
  * threads, deadline lists, the scratch buffer that reads go to, and the HTTP
  * date, formatted once a second.
  *
- * Ownership: whoever calls cw_loop_init calls cw_loop_done, after the loop has ended.
+ * Ownership: the caller of cw_loop_init calls cw_loop_done, after the loop has ended.
  * Threads:   cw_loop_post and cw_loop_notify from any thread, until cw_loop_done; all else on the
  *            loop's own thread (or before it starts).
  */

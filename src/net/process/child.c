@@ -21,7 +21,7 @@ static int status_of(const siginfo_t *info)
 
 void cw_child_end(pid_t pid, int pidfd, bool has_group)
 {
-    /* Our own child that nobody else reaps, so its number cannot be a stranger's. By number: waitid
+    /* Our own child, which only we reap, so its pid cannot be another process's. By pid: waitid
      * does not wait on a pidfd that uv_poll made non-blocking. */
     kill(pid, SIGKILL);
     if (has_group)
@@ -41,7 +41,7 @@ static void on_closed(uv_handle_t *handle)
 }
 
 /* The descriptor is closed behind its poll: libuv asks the kernel to forget that number, which may
- * be somebody else's as soon as it is free. */
+ * be in use again as soon as it is free. */
 static void release(cw_child *child)
 {
     uv_close((uv_handle_t *)&child->poll, on_closed);

@@ -42,7 +42,7 @@ struct cw_spawn {
     const char *const *env;    /* NULL-terminated: the whole environment */
     int fds[CW_SPAWN_MAX_FDS]; /* become 3, 4, … of the child; stay open here */
     unsigned n_fds;
-    /* What becomes 0, 1 and 2 of the child and stays open here; -1: as without. NULL: it reads
+    /* Become 0, 1 and 2 of the child and stay open here; -1: the default. NULL: the child reads
      * /dev/null and writes to our standard error. */
     const int *stdio;
     const char *folder; /* it works in, where a relative path begins; NULL: ours */

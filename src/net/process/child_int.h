@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Kill a child that nobody watches, with its group, wait for its end (a moment) and close its pidfd
+/* Kill a child without a watcher, with its group, wait for its end (a moment) and close its pidfd
  * (-1: none). */
 void cw_child_end(pid_t pid, int pidfd, bool has_group);
 

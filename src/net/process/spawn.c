@@ -33,7 +33,7 @@ struct cw_spawn_ticket {
     cw_spawner *spawner;
     cw_spawn *job; /* NULL: taken back */
     ticket_state state;
-    bool cancelled; /* somebody waits for STARTED to take it back */
+    bool cancelled; /* cw_spawner_cancel waits for STARTED */
 };
 
 struct cw_spawner {
@@ -60,7 +60,7 @@ static int n_targets(const cw_spawn *job)
     return CW_SPAWN_FIRST_FD + (int)job->n_fds;
 }
 
-/* What is to become descriptor `i` of the child; -1: nothing of the job's. */
+/* The job's descriptor that becomes descriptor `i` of the child; -1: none. */
 static int source_of(const cw_spawn *job, int i)
 {
     if (i >= CW_SPAWN_FIRST_FD)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* accept.c - accepts connections and pauses without descriptors. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <unistd.h>
@@ -118,7 +119,7 @@ void cw_acceptor_stop(cw_acceptor *a)
 {
     if (!a->open)
         return;
-    /* What the kernel has accepted on our behalf is served: closing would reset it. */
+    /* Connections that the kernel has accepted are served: closing would reset them. */
     for (int i = 0; i < LAST_BATCHES && accept_batch(a); i++)
         ;
     a->open = false;

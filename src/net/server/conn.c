@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* conn.c - one connection: polling, reading, deadlines and its end. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -43,7 +44,7 @@ static ssize_t from_errno(void)
 static ssize_t receive(cw_conn *c, char *p, size_t n)
 {
     ssize_t got;
-    /* What comes after the last answer is thrown away, so it need not be deciphered. */
+    /* Input after the last response is discarded, so it need not be decrypted. */
     if (c->tls && c->state != CONN_LINGER) {
         got = cw_tls_read(c->tls, p, n);
         c->tls_write = got == CW_TLS_WANT_WRITE;

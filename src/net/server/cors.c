@@ -2,13 +2,13 @@
 /* cors.c - what browsers must be told before a page of another origin may read an answer.
  *
  * Which origins may call is decided where Origin is judged (request.c): nothing here
- * lets anybody in. Credentials that browsers add on their own are never allowed; a
+ * grants access. Credentials that browsers add on their own are never allowed; a
  * page that has a token sends it itself.
  */
 #include "net/server/server_int.h"
 
 #define ORIGIN CW_STR("Access-Control-Allow-Origin")
-/* What a client of ours may have to send. */
+/* The headers that clients may have to send. */
 #define ALLOWED                                                                                    \
     "Authorization, Content-Type, Accept-Language, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "   \
     "Mcp-Session-Id, Last-Event-ID"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* reply.c - composes and sends responses, and writes the access log. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -276,8 +277,8 @@ void cw_reply_continue(cw_conn *c)
     cw_conn_lost(c);
 }
 
-/* What follows the question mark is the client's own: arguments of a call, or a token that somebody
- * put where it does not belong. */
+/* The query belongs to the client: it may hold arguments of a call, or a token that was put in the
+ * wrong place. */
 static cw_str without_query(cw_str target)
 {
     const char *mark = target.n ? memchr(target.p, '?', target.n) : NULL;

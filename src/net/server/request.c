@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* request.c - one request: head, body, checks, and its pool. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -122,7 +123,7 @@ cw_http_req *cw_http_find(cw_loop *loop, cw_http_handle handle)
     cw_http_req *req = sl->slots[handle.slot];
     if (!req->c || req->generation != handle.generation)
         return NULL;
-    /* An answer that is still being sent is over for whoever wants to give one. */
+    /* A request whose response is still being sent takes no other one. */
     bool over = req->ending || (req->answered && req->c->state != CONN_STREAM);
     return over ? NULL : req;
 }
@@ -154,7 +155,7 @@ static bool has_body(const cw_http_req *req)
     return req->head.chunked || req->head.content_length > 0;
 }
 
-/* A request is answered without its body: close, rather than read what nobody wants. The body may
+/* A request is answered without its body: close, rather than read unused bytes. The body may
  * be on its way even from a client that asked for the close. */
 static void leave_body(cw_http_req *req)
 {

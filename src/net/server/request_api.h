@@ -43,7 +43,7 @@ cw_http_method cw_http_req_method(const cw_http_req *req);
 cw_str cw_http_req_path(const cw_http_req *req);
 cw_str cw_http_req_query(const cw_http_req *req);
 cw_str cw_http_req_target(const cw_http_req *req);
-/* What stood for {name} in the route's path, or an empty string. */
+/* The value of {name} in the route's path, or an empty string. */
 cw_str cw_http_req_param(const cw_http_req *req);
 /* First field of this name; .p is NULL when there is none. */
 cw_str cw_http_req_header(const cw_http_req *req, cw_str name);
@@ -62,8 +62,8 @@ bool cw_http_req_allows_host(const cw_http_req *req, cw_str host);
 /* Whether this host is spelt as in the configuration, without a port or with one that we listen on:
  * one of few (cw_hostlist_has_spelling). */
 bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host);
-/* Whether nobody on the way can listen: TLS, here or up to a trusted proxy, or a client on this
- * machine. */
+/* Whether the request cannot be intercepted: TLS, here or up to a trusted proxy, or a client on
+ * this machine. */
 bool cw_http_req_is_private(const cw_http_req *req);
 cw_arena *cw_http_req_arena(cw_http_req *req);
 cw_loop *cw_http_req_loop(cw_http_req *req);
@@ -108,7 +108,7 @@ typedef void (*cw_http_listener)(cw_http_req *req, cw_http_event event, void *ct
 void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx);
 /* A client that has closed looks like one that has only ended its side and still reads, until
  * something is sent to it. So the end of its input alone is not CW_HTTP_GONE before the answer has
- * begun: who would cancel what runs asks for that. Of a stream it always is. */
+ * begun: a handler that would cancel its work calls this. For a stream it always is. */
 void cw_http_cancel_on_eof(cw_http_req *req);
 
 /* Streams: a response of unknown length (chunked for 1.1, up to the close for 1.0). */

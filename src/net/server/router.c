@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* router.c - finds the handler of a method and a path. */
 #include "net/server/router.h"
 
 #include <stdio.h>

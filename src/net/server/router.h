@@ -19,7 +19,7 @@
 #define CW_ROUTER_MAX 128u
 #define CW_ROUTE_METHODS (CW_HTTP_TRACE + 1)
 
-/* What is said at a path where another protocol than HTTP is spoken. */
+/* The error bodies of a path that carries another protocol over HTTP. */
 typedef struct cw_route_protocol {
     /* The body of an error that is found before the handler is asked. Errors are sticky in `out`.
      * In place of {"error":{"code":…,"message":…}}. */
@@ -51,8 +51,8 @@ void cw_router_done(cw_router *r);
 /* CW_LIMIT when full, CW_NOMEM; the same method and path twice is CW_PARAMS. */
 CW_MUST_USE cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
                                   cw_http_handler handler, void *self);
-/* Let pages of every origin ask for a path that was added: it says the same to everybody, and
- * nothing that is worth protecting. Its handler says Access-Control-Allow-Origin. */
+/* Let pages of every origin ask for a path that was added: its content is the same for all
+ * callers and public. Its handler sends Access-Control-Allow-Origin. */
 void cw_router_open(cw_router *r, const char *path);
 /* Have a path that was added do it in ways of its own, which are borrowed. */
 void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *ways,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* server.c - loops, listeners, settings, start and stop of the server. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>

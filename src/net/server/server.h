@@ -67,7 +67,7 @@ CW_MUST_USE cw_code cw_server_new(const cw_router *router, unsigned n_loops, cw_
 CW_MUST_USE cw_code cw_server_listen(cw_server *s, cw_str address, bool tls, cw_err *err);
 /* Take over an inherited listening socket; before start. */
 CW_MUST_USE cw_code cw_server_inherit(cw_server *s, int fd, bool tls, cw_err *err);
-/* Where the loops are; they can be used once start has made them. */
+/* The loops; they can be used after start. */
 unsigned cw_server_n_loops(const cw_server *s);
 cw_loop *cw_server_loop_at(cw_server *s, unsigned index);
 /* The bound listeners, in the order they were opened. */

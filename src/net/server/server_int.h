@@ -98,7 +98,7 @@ struct cw_http_req {
     bool stream_chunked : 1;
     bool stream_silent : 1;  /* HEAD: no body bytes */
     bool stream_sse : 1;     /* events: comments may go in between */
-    bool stream_full : 1;    /* somebody waits for CW_HTTP_DRAINED */
+    bool stream_full : 1;    /* the writer waits for CW_HTTP_DRAINED */
     bool ending : 1;         /* stream: close when the queue is empty */
     bool cancels_on_eof : 1; /* the end of the client's input counts as its leaving */
     cw_http1_body reader;
@@ -127,7 +127,7 @@ typedef struct cw_settings {
 #define CW_RUN_QUEUE_PAUSES 64u
 typedef struct cw_run_queue {
     cw_fair_queue queue;
-    cw_deferred run;         /* asked for while the queue has somebody to serve */
+    cw_deferred run;         /* deferred while the queue is not empty */
     cw_deadline wake;        /* set while all of the queue is paused */
     uint32_t turn;           /* of the loop, in which slice_began */
     uint64_t slice_began_ns; /* when this turn read its first input */
@@ -196,7 +196,7 @@ ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov);
 void cw_conn_next(cw_conn *c);
 /* Set polling and deadline to what the state needs. */
 void cw_conn_settle(cw_conn *c);
-/* The client is gone, or the connection broke: tell whoever works for it, then close. */
+/* The client is gone, or the connection broke: notify the handler's listener, then close. */
 void cw_conn_lost(cw_conn *c);
 void cw_conn_on_deadline(cw_deadline *d);
 void cw_conn_on_body_window(cw_deadline *d);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* stream.c - responses whose body is sent in pieces. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -67,7 +68,7 @@ static cw_code enqueue(cw_http_req *req, cw_str bytes)
 }
 
 /* A write from outside a poll event: a broken connection is left to the poll, so that no request
- * dies under the hands of whoever writes to it. */
+ * ends while its handler writes to it. */
 static void push(cw_http_req *req)
 {
     if (send_queue(req) == CW_GONE)
@@ -83,7 +84,7 @@ void cw_http_stream_open(cw_http_req *req, const cw_http_response *answer)
     req->answered = true;
     req->stream_chunked = req->head.minor > 0;
     req->stream_silent = req->head.method == CW_HTTP_HEAD;
-    /* A HEAD on a stream has its answer, but nobody knows when the stream will end. */
+    /* A HEAD on a stream has its response, but the end of the stream is unknown. */
     if (!req->stream_chunked || req->stream_silent || answer->close)
         c->closing = true;
     const char *framing = req->stream_chunked ? "Transfer-Encoding: chunked\r\n" : "";
@@ -119,7 +120,7 @@ void cw_http_stream_close(cw_http_req *req)
 {
     assert(req->c->state == CONN_STREAM && !req->ending);
     req->ending = true;
-    req->listener = NULL; /* whoever closes needs not be told how it went */
+    req->listener = NULL; /* the closing handler is not notified */
     if (req->stream_chunked && !req->stream_silent) {
         /* The end must go out even when the queue is full or memory is short. */
         req->out.max += FRAME_MAX;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tls.c - TLS of one connection, on top of OpenSSL. */
 #include "net/server/tls.h"
 
 #include <openssl/err.h>
@@ -6,7 +7,7 @@
 
 #include "net/server/tls_files.h"
 
-/* What one record holds; a head and a small body are gathered into one record. */
+/* The size of one record; a head and a small body are gathered into one record. */
 #define RECORD_MAX 16384
 
 static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *out_len,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tls_files.c - checks certificate and key files before they are used. */
 #include "net/server/tls_files.h"
 
 #include <openssl/err.h>
@@ -55,7 +56,7 @@ static bool next_block(cw_str *rest, unsigned *line, block *ret)
     return false;
 }
 
-/* A key with a passphrase is refused: nobody is at the terminal to enter it. */
+/* A key with a passphrase is rejected: a server has no terminal to enter it. */
 static int no_passphrase(char *buf, int size, int writing, void *ctx)
 {
     (void)writing, (void)ctx;

@@ -79,7 +79,7 @@ void cw_channel_close(cw_channel *ch)
 {
     if (ch->closing)
         return;
-    /* What was sent before leaves, as far as it can without waiting. */
+    /* Write queued messages, as far as possible without waiting. */
     if (ch->state == CHANNEL_OPEN) {
         if (ch->opts.websocket.n)
             cw_channel_ws_send_close(ch, CW_WS_NORMAL);
@@ -291,7 +291,7 @@ cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel *
     uv_timer_init(&loop->uv, &ch->timer);
     ch->timer.data = ch;
     cw_loop_add_hook(loop, &ch->hook);
-    /* In a turn of its own: nobody is told anything before this has returned. */
+    /* In the next turn: no callback is called before this has returned. */
     cw_channel_wait(ch, on_begin, 0);
     *ret = ch;
     return CW_OK;

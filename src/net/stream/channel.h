@@ -11,13 +11,13 @@
  * It is reaped before on_closed. Should this process die, the program sees the end of its input
  * and a broken output, and no more than that: posix_spawn has no parent-death signal. One that
  * heeds neither goes on.
- * What it writes to its standard error goes to the log ("source"), line by line, cut at 500 bytes
+ * Its standard error goes to the log ("source"), line by line, cut at 500 bytes
  * and at most 20 lines a minute; the others are counted.
  *
  * A WebSocket's binary messages are messages like its texts; pings are answered. The client's Host
  * is the name that was given. With TLS it is wss: net/curl/tls_client.h makes the connection.
- * Where nothing came for `ping_ms`, nothing waits to be sent and no answer is awaited, it is
- * pinged; where nothing comes then for `connect_ms`, it has ended.
+ * The channel sends a ping if nothing came for `ping_ms`, nothing waits to be sent and no answer is
+ * awaited. It ends if nothing comes then for `connect_ms`.
  *
  * Ownership: what opts point to is copied. A message that is handed out lives until on_message
  *            returns. The channel is freed behind on_closed.
@@ -50,7 +50,7 @@ typedef struct cw_channel_ops {
     void (*on_end)(cw_channel *ch, cw_code code, const char *why, void *ctx);
     /* After cw_channel_close; the channel is gone. */
     void (*on_closed)(void *ctx);
-    /* Whether an answer is awaited, by somebody who has a limit for that: then it is not pinged.
+    /* Whether an answer with a deadline of its own is awaited: then no ping is sent.
      * NULL: never. */
     bool (*is_awaited)(void *ctx);
 } cw_channel_ops;
@@ -88,11 +88,11 @@ CW_MUST_USE cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, 
                                     cw_err *err);
 /* Send one message made of pieces, after on_open; it leaves at the end of this turn. CW_LIMIT: too
  * much waits already, or it is too large; CW_GONE: not open; CW_NOMEM. Nothing of it was sent then.
- * Where a line's end ends a message, line breaks within it leave as spaces. */
+ * With a framing by lines, line breaks within a message are sent as spaces. */
 CW_MUST_USE cw_code cw_channel_send(cw_channel *ch, const cw_str *pieces, size_t n);
 /* Never blocks. No callback but on_closed comes after this; that one never before this returns.
- * What was sent leaves as far as it can at once. The end of the loop does this too: then on_closed
- * comes without it. Closing twice is closing once. */
+ * Queued messages are written as far as possible without waiting. The end of the loop does this
+ * too: then on_closed comes without it. Closing twice is closing once. */
 void cw_channel_close(cw_channel *ch);
 
 #endif

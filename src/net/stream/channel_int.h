@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* channel_int.h - what the files of a channel share; nobody else includes it.
+/* channel_int.h - shared by the files of a channel only.
  *
  *     socket     BEGIN ─► NAMING ─► CONNECTING ─► (GREETING) ─► OPEN ─► ENDED
  *     with TLS   BEGIN ─► NAMING ─► SECURING ─► GREETING ─► OPEN ─► ENDED

@@ -232,7 +232,7 @@ void cw_channel_flush(cw_channel *ch)
             continue;
         if (errno == EAGAIN)
             break;
-        /* What the other side wrote before may still wait: reading comes to the end. */
+        /* Bytes that the peer wrote before may still wait: reading reaches the end. */
         ch->is_deaf = true;
         ch->sent = ch->output.n;
         if (ch->opts.command)

@@ -44,7 +44,7 @@ static void on_exit_of(cw_child *child, int status, void *ctx)
 {
     cw_channel *ch = ctx;
     char why[64];
-    /* What it wrote before it died counts. */
+    /* Output that it wrote before it exited counts. */
     cw_channel_drain(ch);
     close_errors(ch);
     if (ch->closing)

@@ -49,7 +49,7 @@ void cw_channel_tls_end(cw_channel *ch)
 
 ssize_t cw_channel_tls_send(cw_channel *ch, const char *p, size_t n)
 {
-    /* What was not taken must come again from the same place, and the queue may have moved. */
+    /* A rejected record must be sent again from the same address, and the queue may have moved. */
     if (ch->n_record == 0) {
         ch->n_record = n < CW_TLS_CLIENT_RECORD ? n : CW_TLS_CLIENT_RECORD;
         memcpy(ch->record, p, ch->n_record);

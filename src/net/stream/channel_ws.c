@@ -91,7 +91,7 @@ cw_code cw_channel_ws_read(cw_channel *ch, cw_str bytes, cw_str *ret_message, si
         *ret_message = data;
         break;
     case CW_WS_PING:
-        /* Who pings faster than it reads gets fewer pongs, which RFC 6455 5.5.3 allows. */
+        /* A peer that pings faster than it reads gets fewer pongs, as RFC 6455 5.5.3 allows. */
         rc = cw_channel_ws_send(ch, CW_WS_PONG, &data, 1);
         (void)rc;
         break;

@@ -4,8 +4,8 @@
  *     u32 length of the body | u64 id | body        (both numbers in this machine's order)
  *
  * Frames that come in are handed out from the loop's scratch buffer without a
- * copy when they arrive whole; a part waits in a buffer of its own. What the
- * socket does not take at once waits, up to a ceiling. Several frames that are
+ * copy when they arrive whole; a part waits in a buffer of its own. Output that
+ * the socket does not take waits, up to a ceiling. Several frames that are
  * sent within one turn of the loop leave in one system call.
  *
  * Ownership: the stream owns its descriptor from cw_frames_open on. A body that is handed out lives

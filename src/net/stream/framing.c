@@ -74,7 +74,7 @@ static cw_code take_field(cw_framing_reader *c, cw_str line)
 }
 
 /* Read the lines of a head that have come. CW_OK: it has ended. Each line is judged when it is
- * there, so that what is no head at all does not make anybody wait. */
+ * there, so that an invalid head is rejected without waiting. */
 static cw_code read_head(cw_framing_reader *c, cw_str bytes)
 {
     size_t end = bytes.n < HEAD_MAX ? bytes.n : HEAD_MAX;
@@ -161,7 +161,7 @@ static bool is_opening(char ch)
     return ch == '{' || ch == '[' || ch == '"';
 }
 
-/* Of a number or a literal. */
+/* A character of a number or a literal. */
 static bool is_bare(char ch)
 {
     return (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||

@@ -45,7 +45,7 @@ typedef struct cw_framing_reader {
  * is too large; CW_INVALID: no such framing. Both are the end of a stream. */
 CW_MUST_USE cw_code cw_framing_next(cw_framing_reader *c, cw_str bytes, cw_str *ret,
                                     size_t *ret_used);
-/* What a message with `n` bytes (of LENGTH: below 2^32) has before and behind it; `room` is for the
+/* The bytes before and behind a message of `n` bytes (LENGTH: below 2^32); `room` is for the
  * first. */
 #define CW_FRAMING_ROOM 48u
 void cw_framing_wrap(cw_framing framing, size_t n, char room[CW_FRAMING_ROOM], cw_str *ret_before,

@@ -119,7 +119,7 @@ static void hand_out(cw_lines *l, cw_str text)
         l->ops->on_line(l, text);
 }
 
-/* Hand out what the buffer has, until it is empty or somebody wants a pause. */
+/* Hand out what the buffer has, until it is empty or the lines are paused. */
 static void split(cw_lines *l)
 {
     size_t at = 0;
@@ -314,7 +314,7 @@ static void watch_output(cw_lines *l)
         uv_poll_stop(&l->out.poll);
 }
 
-/* Nobody reads any more (or the disk is full): what waits has no use. */
+/* The reader is gone (or the disk is full): drop the lines that wait. */
 static void go_deaf(cw_lines *l)
 {
     if (l->is_deaf)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* lines.h - two descriptors, of any kind, as lines that come and lines that go.
  *
- * What carries a program's standard input and output: pipes, sockets, terminals,
- * files. Where a descriptor can be opened anew it is, so that O_NONBLOCK is never
- * seen by others who share it (a terminal's shell); where it cannot, its flags are
+ * A program's standard input and output may be pipes, sockets, terminals or
+ * files. A descriptor is opened anew if possible, so that O_NONBLOCK is never
+ * seen by processes that share it (a terminal's shell); if not, its flags are
  * put back at the end.
  *
  *     in ─► [buffer] ─► on_line, one at a time ─► pause() leaves the rest where it is
  *     send(piece) ─► [list of pieces] ─► writev ─► on_left
  *
- * A piece lives with whoever sends it, so that sending needs no memory.
+ * A piece belongs to its sender, so that sending needs no memory.
  *
  * Ownership: the descriptors are borrowed: copies of them are used and closed.
  * Threads:   one loop. SIGPIPE must be ignored.
@@ -38,7 +38,7 @@ typedef struct cw_lines_ops {
     void (*on_dropped)(cw_lines *l, cw_code why);
     /* The other side writes no more; lines that wait here may still follow. Once. */
     void (*on_last)(cw_lines *l);
-    /* No line follows (CW_GONE), or nobody reads what is sent (CW_IO). At most once each. */
+    /* No line follows (CW_GONE), or the reader is gone (CW_IO). At most once each. */
     void (*on_end)(cw_lines *l, cw_code why);
     /* Fewer than max_queue bytes wait again. */
     void (*on_drained)(cw_lines *l);
@@ -56,9 +56,9 @@ typedef struct cw_lines_opts {
 typedef struct cw_lines_end {
     uv_poll_t poll;
     int fd;        /* our own; -1: none */
-    int shared;    /* whose flags are to be put back; -1: nobody's */
+    int shared;    /* its flags are put back at the end; -1: none */
     int flags;     /* those */
-    bool is_plain; /* cannot be polled: a file, which never makes anybody wait */
+    bool is_plain; /* cannot be polled: a file, which never blocks */
     bool is_open;  /* has a handle */
     bool is_polled;
 } cw_lines_end;
@@ -91,9 +91,9 @@ void cw_lines_send(cw_lines *l, cw_line *line);
 bool cw_lines_is_full(const cw_lines *l);
 /* Whether anything waits to be written. */
 bool cw_lines_has_queue(const cw_lines *l);
-/* Hand out no more lines, or again. What comes meanwhile waits, up to one line's limit. */
+/* Hand out no more lines, or again. Input meanwhile waits, up to one line's limit. */
 void cw_lines_pause(cw_lines *l, bool is_paused);
-/* Whether lines come from a file, which nobody can wait behind. */
+/* Whether lines come from a file, which always has data or an end. */
 bool cw_lines_is_file(const cw_lines *l);
 /* No callback but on_left and on_closed comes after this. */
 void cw_lines_close(cw_lines *l);
