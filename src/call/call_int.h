@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* call_int.h - what the files of the one path share.
+/* call_int.h - types and functions that the files of this folder share.
  *
  *     call.c            one call: gate, exchange, audit record
  *     find.c            looks up the method that a client names
@@ -31,8 +31,8 @@ typedef struct cw_call_timeout {
     uint32_t refs; /* sources in use that have this limit, and calls with one of their own */
 } cw_call_timeout;
 
-/* A source that this loop has called, until it is retired and nothing runs: who must be swept when
- * the loop ends. */
+/* A source that this loop has called, until it is retired and idle: it must be swept when the loop
+ * ends. */
 typedef struct cw_active_source {
     struct cw_active_source *next;
     cw_source *source; /* a reference */

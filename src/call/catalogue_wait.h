@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* catalogue_wait.h - a call of a method that is not there, while sources are being loaded for the
- * first time.
+/* catalogue_wait.h - calls of unknown methods that wait while sources load for the first time.
  *
- * The method may be one of theirs: the call waits for the next catalogue instead of being refused.
+ * The method may belong to one of those sources: the call waits for the next catalogue instead of being
+ * refused.
  *
  *     entry not found ─► cw_catalogue_wait_begin ─► on_ready: look it up again ─┬─► call it
- *            ▲                                                         ├─► refuse it
- *            └─────────────────────────────────────────────────────────┘
+ *            ▲                                                                  ├─► refuse it
+ *            └──────────────────────────────────────────────────────────────────┘
  *
- * Hidden methods are not found either, so waiting betrays nothing.
+ * Hidden methods are not found either, so waiting reveals nothing.
  *
  * Ownership: embedded in its owner, which ends it before it is gone.
  * Threads:   the loop of the cw_runtime_loop.
@@ -25,8 +25,8 @@
 
 typedef struct cw_catalogue_wait cw_catalogue_wait;
 struct cw_catalogue_wait {
-    /* Another catalogue is in force, or nothing is being loaded any more; it is over, and may be
-     * begun again. `view` is the caller's, borrowed for this call; NULL without memory. */
+    /* Another catalogue was published, or loading has ended; the wait is over, and may be started
+     * again. `view` is the caller's, borrowed for this call; NULL without memory. */
     void (*on_ready)(cw_catalogue_wait *w, cw_view *view);
     /* Its own. */
     cw_runtime_watch watch;

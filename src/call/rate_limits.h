@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rate_limits.h - how often, and how many at once, callers may call: what the configuration says,
- * and where it is counted.
+/* rate_limits.h - rates of calls and lists, and limits of running calls.
  *
- * Counted are calls that the gate lets through, each message of a batch on its own; and on
- * their own, lists and descriptions.
- * The anonymous are many callers with one name: for them the address counts alone.
+ * Calls that pass the gate are counted, each message of a batch on its own. Lists and descriptions are
+ * counted separately. For anonymous callers the address alone counts, since they share one name.
  *
- * Calls that run without a waiting client (notifications, and calls whose client left) have places
- * of their own, in all and for each caller, and each caller has a share of them (base/fair.h).
+ * Calls that run without a client (notifications, and calls whose client disconnected) have slots of
+ * their own: a total, a number for each caller, and fair shares (base/fair.h).
  *
- * Threads: any; atomics, and a lock for calls without a waiting client.
+ * Threads: any; atomics, and a lock for calls without a client.
  * Limits:  access/ratelimit.h
  */
 #ifndef CW_CALL_RATE_LIMITS_H
@@ -26,7 +24,7 @@ struct cw_call_request;
 typedef struct cw_rate_limits {
     bool is_any;
     cw_rate global, address, caller, tool;
-    cw_rate lists; /* of one caller who has logged in, else of one network; not in is_any */
+    cw_rate lists; /* of an authenticated caller, else of a network; not in is_any */
     uint32_t calls_per_tool, calls_per_source; /* 0: any number */
     uint32_t detached, detached_per_caller;    /* 0: the defaults */
     cw_config_limiteds tools, sources;         /* live as long as the configuration */
@@ -48,17 +46,17 @@ typedef struct cw_limiter_slot {
     cw_fair_group *detached, *crowd;
 } cw_limiter_slot;
 
-/* Let the call begin: CW_OK, and leave follows; or CW_LIMIT with a text for the caller and after
- * how many seconds it may try again. `now` is the monotonic clock in ns. */
+/* Let the call start: CW_OK, and leave follows; or CW_LIMIT with a text for the caller and the
+ * seconds until a retry. `now` is the monotonic clock in ns. */
 CW_MUST_USE cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
                                      const struct cw_call_request *request, uint64_t now,
                                      cw_limiter_slot *ret, uint32_t *ret_retry_s, cw_err *err);
-/* The same for running without a waiting client, beside what cw_limiter_enter took. CW_NOMEM. */
+/* The same for a call without a client, in addition to cw_limiter_enter. CW_NOMEM. */
 CW_MUST_USE cw_code cw_limiter_detach(cw_limiter *l, const cw_rate_limits *limits,
                                       const cw_fair_key *key, cw_limiter_slot *ret,
                                       uint32_t *ret_retry_s, cw_err *err);
-/* The same for a call of a crowded loop, where only `left` more may run: one caller gets one more
- * while it holds fewer of these places than are left. CW_LIMIT, CW_NOMEM. */
+/* The same for a crowded loop with only `left` free slots: a caller gets one while it holds fewer
+ * of these slots than are free. CW_LIMIT, CW_NOMEM. */
 CW_MUST_USE cw_code cw_limiter_enter_crowded(cw_fair_slots *crowd, const cw_fair_key *key,
                                              uint32_t left, cw_limiter_slot *ret);
 void cw_limiter_leave(cw_limiter_slot *place);

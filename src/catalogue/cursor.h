@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cursor.h - where a page begins, as clients of the REST doors carry it.
+/* cursor.h - the cursors of REST lists.
  *
- * Standard Base64 of the decimal offset: page two of fifty is "NTA=". Written with
- * padding, read with or without. There is one spelling of each offset and every
- * other is refused, so that a client's mistake is not silently page one again.
+ * Standard Base64 of the decimal offset: page two of fifty is "NTA=". Written with padding, read with or
+ * without. Each offset has one spelling and every other is rejected, so that a client's mistake does not
+ * silently return page one.
  *
  * Threads: no state.
  */

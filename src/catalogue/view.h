@@ -23,12 +23,11 @@ void cw_view_unref(cw_view *v);
 const cw_snapshot *cw_view_snapshot(const cw_view *v);
 cw_caller *cw_view_caller(const cw_view *v);
 cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry);
-/* Whether the caller may list and describe, and whether it may call anything at all: ALLOW, LOGIN
- * or FORBIDDEN. A door asks before it looks a name up, so that a refusal does not tell which names
- * there are. */
+/* The general permissions to discover and to call: ALLOW, NEEDS_LOGIN or FORBIDDEN. cw_call_find
+ * checks them before it looks a name up, so that a refusal does not reveal which names exist. */
 cw_verdict cw_view_discover_verdict(const cw_view *v);
 cw_verdict cw_view_call_verdict(const cw_view *v);
-/* The tool or method of this name unless it is hidden: unknown and forbidden are the same. A
+/* The tool or method of this name, unless it is hidden: unknown and forbidden are the same. A
  * method that is neither marked nor callable is unknown too. */
 const cw_entry *cw_view_find_tool(const cw_view *v, cw_str name);
 const cw_entry *cw_view_find_method(const cw_view *v, cw_str id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mcp_int.h - what the files of the MCP door share.
+/* mcp_int.h - types and functions that the files of the MCP door share.
  *
  *     mcp.c            which era a message belongs to
  *     modern.c         2026-07-28: envelope, headers, methods
@@ -20,7 +20,7 @@
  *     wellknown.c      the server card
  *     stdio.c          one client on standard input and output
  *
- * An era is a table: what differs between them stands there and nowhere else.
+ * Differences between the eras are members of cw_mcp_era.
  */
 #ifndef CW_DOOR_MCP_MCP_INT_H
 #define CW_DOOR_MCP_MCP_INT_H
@@ -70,7 +70,7 @@ enum {
 
 /* The client of a request. */
 struct cw_mcp_session {
-    bool is_named;                       /* `number` means something */
+    bool is_named;                       /* `number` is valid */
     unsigned char number[CW_MCP_NUMBER]; /* random */
     unsigned client_capabilities;        /* CW_MCP_CAN_… */
     unsigned profile;                    /* CW_MCP_STRICT_NAMES, CW_MCP_INLINE_REFS */
@@ -82,11 +82,11 @@ typedef struct cw_mcp_session cw_mcp_session;
 
 /* A running call, question or stream, found by a key; embedded in its owner. */
 typedef struct cw_mcp_registry_entry {
-    struct cw_mcp_registry_entry *prev, *next; /* NULL: not there */
+    struct cw_mcp_registry_entry *prev, *next; /* NULL: not added */
     cw_str key;                                /* lives as long as the owner */
     uint64_t hash;
     void (*cancel)(
-        struct cw_mcp_registry_entry *link); /* of a call or stream: its client takes it back */
+        struct cw_mcp_registry_entry *link); /* of a call or stream: its client cancels it */
 } cw_mcp_registry_entry;
 
 #define CW_MCP_BUCKETS 256u
@@ -97,8 +97,8 @@ typedef struct cw_mcp_registry {
     cw_mcp_registry_entry asks[CW_MCP_BUCKETS];    /* by the id of the question */
     cw_mcp_registry_entry streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
     cw_deadline_list waiting;                      /* for answers of clients */
-    uint32_t n_waiting;                            /* calls that do */
-    cw_mcp_expiries expiries;                      /* of tokens that streams were opened with */
+    uint32_t n_waiting;                            /* calls that wait */
+    cw_mcp_expiries expiries;                      /* of tokens that opened streams */
     bool is_begun;
 } cw_mcp_registry;
 
@@ -130,9 +130,9 @@ typedef struct cw_mcp_request {
     cw_responder *responder;
     cw_rpc_item *item;
     const cw_mcp_era *era;
-    const cw_mcp_session *session; /* what is known of the client; never NULL */
+    const cw_mcp_session *session; /* never NULL */
     cw_str method;
-    const cw_json *id;     /* a string or a whole number, or NULL */
+    const cw_json *id;     /* a string or an integer, or NULL */
     const cw_json *params; /* an object, or NULL */
     cw_mcp_envelope meta;
 } cw_mcp_request;
@@ -146,12 +146,12 @@ struct cw_mcp_era {
     const cw_mcp_method *methods;
     size_t n_methods;
     unsigned unknown_status; /* HTTP, for an unknown method */
-    int64_t no_resource;     /* code of the error for a resource that is not there */
+    int64_t no_resource;     /* error code for an unknown resource */
     cw_tool_form form;
     bool is_stamped;    /* results have resultType, serverInfo, and lists ttlMs and cacheScope */
-    bool wants_objects; /* structuredContent that is no object becomes {"result": …} */
-    bool detaches;      /* a client that leaves has not cancelled */
-    bool has_mirrors;   /* arguments stand in headers too (catalogue/param_headers.h) */
+    bool wants_objects; /* structuredContent other than an object becomes {"result": …} */
+    bool detaches;      /* calls continue when the client disconnects */
+    bool has_mirrors;   /* arguments are repeated in headers (catalogue/param_headers.h) */
 };
 
 extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
@@ -200,12 +200,12 @@ cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_aren
 
 /* session.c */
 unsigned cw_mcp_client_capabilities(const cw_json *capabilities);
-/* A name for a new session, in the arena; empty when sessions are off, .p NULL without memory. */
+/* The id of a new session, in the arena; empty when sessions are off, .p NULL without memory. */
 cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
                            unsigned profile);
 /* Read the session of the request's Mcp-Session-Id. False: unknown or ended, 404. */
 bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret);
-/* The same for a request that is no message. */
+/* The same for a request without a message. */
 bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
                          const cw_view *view, cw_mcp_session *ret);
 /* The owner of session state: a caller or a network. */
@@ -218,15 +218,15 @@ bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
 cw_str cw_mcp_level_name(cw_log_level level);
 
 /* client_profile.c */
-/* Why this clientInfo (or NULL) is not taken: its name is compared with the patterns of the
- * configuration. Static; NULL: it is. */
+/* The problem of a clientInfo (or NULL), whose name is compared with the patterns of the
+ * configuration. Static; NULL: none. */
 #define CW_MCP_CLIENT_NAME 256u
 const char *cw_mcp_client_problem(const cw_json *client);
 /* The adjustments for a client (clientInfo, or NULL). */
 unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
 /* Whether lists of any client show aliases. */
 bool cw_mcp_has_aliases(const cw_config *config);
-/* The configuration that is in force; never NULL. */
+/* The current configuration; never NULL. */
 const cw_config *cw_mcp_config(const cw_runtime_loop *rl);
 
 /* Compare the Mcp-Param headers with the arguments. False: the request is answered. */
@@ -241,19 +241,19 @@ void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
 bool cw_mcp_is_modern(cw_str version);
 /* The i-th one, newest first; .p is NULL behind the last. */
 cw_str cw_mcp_modern_version(size_t i);
-/* A version that none of the older ones is, and that is not older than they are. */
+/* Whether a version is unknown and newer than all legacy ones. */
 bool cw_mcp_looks_modern(cw_str version);
-/* Whether params carry everything a modern request must carry, in a version that we speak. */
+/* Whether params have the complete envelope of a supported modern version. */
 bool cw_mcp_has_envelope(const cw_json *params);
 void cw_mcp_run_modern(const cw_mcp_request *r);
 
 cw_str cw_mcp_legacy_version(size_t i);
 cw_str cw_mcp_newest_legacy(void);
-/* The same text, for ever; empty when it is no legacy version. */
+/* The version as a static text; empty when it is not a legacy version. */
 cw_str cw_mcp_static_version(cw_str version);
 bool cw_mcp_allows_batch(cw_str version_header);
 void cw_mcp_run_legacy(const cw_mcp_request *r);
-/* Whether the version header of a request names another version than its session agreed upon. */
+/* Whether the version header of a request differs from the version of its session. */
 bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *session);
 #define CW_MCP_CONTRADICTS "MCP-Protocol-Version is not the version of the session"
 /* The session of a message after the handshake; its version header is checked. False: the message
@@ -284,8 +284,8 @@ struct cw_mcp_target {
     const cw_mcp_target_ops *ops;
     const cw_entry *entry;
     const cw_json *params; /* an object, or NULL */
-    cw_str name;           /* what was asked for */
-    cw_str address;        /* of a resource: the same */
+    cw_str name;           /* as the client sent it */
+    cw_str address;        /* of a resource: its URI */
     cw_str extras;         /* cw_source_call.extras */
     cw_str version;        /* of the protocol; set by cw_mcp_start; empty: modern */
     bool is_completion;
@@ -293,7 +293,7 @@ struct cw_mcp_target {
 
 /* Run it; the message is answered, now or later. */
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target);
-/* {"jsonrpc":"2.0","method":…,"params":{ with two objects open. `b` is made. */
+/* {"jsonrpc":"2.0","method":…,"params":{ with two objects open. `b` is initialized. */
 void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method);
 /* Close both objects, send the notification and end the buffer. */
 void cw_mcp_send_notification(cw_responder *responder, cw_send_class kind, cw_json_writer *w,
@@ -308,11 +308,11 @@ void cw_mcp_read_resource(const cw_mcp_request *r);
 /* The caller sees no resource at this URI. */
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
 
-/* A block of content as clients see it: without its role. */
+/* A block of content for clients: without its role. */
 void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *target, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
-/* The error of an outcome that is no result; false when it is one. */
+/* Write the error of an outcome; false when it is a result. */
 bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                           const cw_outcome *outcome, cw_str id);
 /* cw_mcp_target_ops.refuse of all but tools: an error of the protocol. */
