@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* credentials.c - Argon2id hashes, random tokens, and the Authorization header. */
 #include "access/credentials.h"
 
 #include <sodium.h>

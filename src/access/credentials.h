@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* credentials.h - passwords and tokens: made, hashed, checked, read from a header.
  *
- * Passwords are kept as Argon2id in its text form, which carries its parameters.
- * A token is "cw_" and 32 random bytes in base64url; it has too much in it to be
- * guessed, so its SHA-256 is enough.
+ * Passwords are stored as Argon2id hashes in their text form, which includes the parameters. A token
+ * is "cw_" and 32 random bytes in base64url. It cannot be guessed, so its SHA-256 is stored.
  *
  * Threads: any, after cw_secret_init.
  * Limits:  CW_PASSWORD_MAX bytes of a password, CW_DB_MAX_NAME of a name.
@@ -24,13 +23,13 @@ CW_MUST_USE cw_code cw_secret_init(cw_err *err);
 
 /* The text form of a password's hash, with a NUL. Takes about a tenth of a second and 64 MB. */
 CW_MUST_USE cw_code cw_password_hash(cw_str password, char out[CW_PASSWORD_HASH], cw_err *err);
-/* Whether it is this password. Takes as long whatever the outcome; an empty hash is no password,
- * and as slow to find wrong. CW_NOMEM: nobody knows. */
+/* Whether the password matches the hash. The time does not depend on the result. An empty hash
+ * matches no password. CW_NOMEM: not checked. */
 CW_MUST_USE cw_code cw_password_verify(const char *hash, cw_str password, bool *ret);
 
 /* A new token, with a NUL. */
 CW_MUST_USE cw_code cw_token_make(char out[CW_TOKEN_LEN + 1], cw_err *err);
-/* What is stored of one. False when it has not the form of a token. */
+/* The digest that is stored. False: the text does not have the form of a token. */
 bool cw_token_digest(cw_str token, unsigned char out[CW_DIGEST]);
 
 typedef enum cw_credentials_kind {
@@ -46,27 +45,27 @@ typedef struct cw_credentials {
     unsigned char token[CW_DIGEST];
 } cw_credentials;
 
-/* The value of an Authorization header. False when it can be no credentials of ours: another
- * scheme, broken base64, too long. */
+/* Parse the value of an Authorization header. False: another scheme, invalid base64, or too long. */
 bool cw_credentials_parse(cw_str header, cw_credentials *ret);
 /* The token of a header with the Bearer scheme; .p is NULL for another one. */
 cw_str cw_credentials_bearer(cw_str header);
 /* Whether the header begins with the scheme of passwords. */
 bool cw_credentials_is_basic(cw_str header);
-/* A keyed digest of what was parsed, for tables in memory: equal for all spellings of a header. */
+/* A keyed digest of the parsed credentials, for tables in memory: equal for all spellings of a
+ * header. */
 void cw_credentials_key(const cw_credentials *c, unsigned char out[CW_DIGEST]);
-/* Overwrite what is secret. */
+/* Overwrite the secrets. */
 void cw_credentials_wipe(cw_credentials *c);
 
-/* What may be the name of an account: 1 to CW_DB_MAX_NAME bytes of UTF-8 without control characters
- * and colons; not "anonymous". */
+/* Whether an account may have this name: 1 to CW_DB_MAX_NAME bytes of UTF-8 without control
+ * characters and colons, not "anonymous". */
 bool cw_account_name_is_valid(cw_str name);
 
-/* A keyed digest for tables in memory, so that they hold no secrets. The key is the process's. */
-void cw_secret_digest(cw_str bytes, unsigned char out[CW_DIGEST]);
-/* The same at half the cost, for what every request brings: SipHash-2-4 with 128 bits, the rest is
- * zero. Only as a key of a table: whoever does not know the process's key cannot aim at an entry.
+/* A keyed digest for tables in memory, so that they hold no secrets. Each process has its own key.
  */
+void cw_secret_digest(cw_str bytes, unsigned char out[CW_DIGEST]);
+/* The same at half the cost, for each request: SipHash-2-4 with 128 bits, the rest is zero. Use it
+ * only as the key of a table: without the key of the process no client can choose an entry. */
 void cw_secret_tag(cw_str bytes, unsigned char out[CW_DIGEST]);
 bool cw_secret_equal(const unsigned char a[CW_DIGEST], const unsigned char b[CW_DIGEST]);
 

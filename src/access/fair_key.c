@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fair_key.c - keys of fair shares: an account, or the networks of an address. */
 #include "access/fair_key.h"
 
 #include "base/map.h"

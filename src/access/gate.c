@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gate.c - the checks of permissions, auth level and scopes. */
 #include "access/gate.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gate.h - may this caller do that: the one place that decides.
+/* gate.h - the one place that decides whether a caller may use a method.
  *
- * Default deny. Permissions decide whether a caller learns that something exists
- * at all; auth level and scopes decide whether it is asked to log in or to come
- * back with more. Methods with equal needs share a verdict (catalogue/view.h asks
- * once per class), so a list never tests tool by tool.
+ * Default deny. Permissions decide whether a method exists for a caller. Auth level and scopes
+ * decide whether the caller gets a challenge: to log in, or to obtain more scopes. Methods with
+ * equal requirements share a verdict (catalogue/view.h checks once per class), so a list does not
+ * check each tool.
  *
  * Ownership: borrows.
  * Threads:   no state.
@@ -20,22 +20,21 @@ typedef enum cw_auth_level {
     CW_AUTH_REQUIRED,
 } cw_auth_level;
 
-/* What a method asks of its callers. */
+/* The requirements of a method. */
 typedef struct cw_requirements {
     const cw_str *permissions; /* all of them */
     size_t n_permissions;
     cw_auth_level level; /* the effective one: seed table, scopes without level are REQUIRED */
     const cw_str *scopes;
     size_t n_scopes;
-    bool
-        hidden_unless_met; /* `visibility: hide`: whom a call would ask for more never learns of it */
+    bool hidden_unless_met; /* `visibility: hide`: hidden from callers who would get a challenge */
 } cw_requirements;
 
 typedef enum cw_verdict {
     CW_VERDICT_ALLOW,
     CW_VERDICT_HIDDEN,       /* as if it did not exist */
-    CW_VERDICT_NEEDS_LOGIN,  /* listed; a call needs credentials, or others: a token */
-    CW_VERDICT_FORBIDDEN,    /* known to exist, not for this caller */
+    CW_VERDICT_NEEDS_LOGIN,  /* listed; a call needs credentials, or a token instead of a password */
+    CW_VERDICT_FORBIDDEN,    /* visible, but not allowed for this caller */
     CW_VERDICT_NEEDS_SCOPES, /* listed; a call needs a token with more scopes */
 } cw_verdict;
 
@@ -47,10 +46,9 @@ cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission);
  * needs->hides, and for a caller who cannot log in, both are HIDDEN. Else ALLOW. */
 cw_verdict cw_gate_check(const cw_caller *caller, const cw_requirements *needs);
 
-/* Told of each rule as it is applied, in order: the same code that decides. */
+/* Called for each rule, in order, by the code that decides. */
 typedef struct cw_gate_trace {
-    /* "permission", "level", "token", "scope" or "visibility"; what it asks for; whether the caller
-     * passes. */
+    /* `rule` is "permission", "level", "token", "scope" or "visibility"; `what` is the requirement. */
     void (*step)(struct cw_gate_trace *trace, const char *rule, cw_str what, bool passes);
 } cw_gate_trace;
 
@@ -64,10 +62,10 @@ cw_verdict cw_gate_explain(const cw_caller *caller, const cw_requirements *needs
 bool cw_visibility_parse(cw_str text, bool *ret_hides);
 /* "none", "optional" or "required"; false and *ret untouched otherwise. */
 bool cw_auth_level_parse(cw_str text, cw_auth_level *ret);
-/* Sort a list of permissions and drop what is there twice; returns how many are left. */
+/* Sort a list of permissions and drop duplicates. Returns the new length. */
 size_t cw_requirements_sort(cw_str *items, size_t n);
-/* Whether two methods ask for the same, in the same words and order: permissions are sorted, scopes
- * stay as they were written, since that is how a challenge names them. */
+/* Whether two methods have the same requirements in the same order. Permissions are sorted; scopes
+ * keep the order of their declaration, because a challenge lists them so. */
 bool cw_requirements_equal(const cw_requirements *a, const cw_requirements *b);
 /* Whether every caller that may call at all may use it. */
 bool cw_requirements_are_empty(const cw_requirements *needs);

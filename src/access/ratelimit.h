@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ratelimit.h - so many in so long: token buckets, and how many run at once.
+/* ratelimit.h - rates by token buckets, and numbers of calls that run at once.
  *
- * A bucket is one number: the time at which it will be full again. Taking a token
- * moves that time on by the interval between two tokens; a bucket whose time lies
- * further ahead than a burst takes is empty. One compare-and-swap, no lock, no timer.
+ * A bucket is one number: the time at which it will be full again. Taking a token adds the interval
+ * between two tokens to that time. A bucket is empty if its time is further ahead than a burst. It
+ * needs one compare-and-swap, no lock and no timer.
  *
  *     now ───────────────● full again        empty when that is more than
  *         interval × taken                   burst × interval ahead
  *
- * cw_buckets is for names that strangers choose (callers, addresses): a table of a
- * fixed size. Where a set of it is full, the bucket that is nearest to full again
- * changes hands as it is, so that making up names wins nobody a fresh one.
+ * cw_buckets is for names that clients choose (callers, addresses): a table of fixed size. If a set
+ * is full, a new name takes over the bucket that is nearest to full, with its level. So invented
+ * names do not get full buckets.
  *
- * cw_meters is for names that the catalogue chooses (tools, sources): they are never
- * forgotten, and count besides how many calls run. When there are too many of them,
- * the last ones have no limits.
+ * cw_meters is for names from the catalogue (tools, sources). They are never dropped, and also count
+ * running calls. Names beyond CW_METERS_MAX have no limits.
  *
  * Threads: any; atomics.
  * Limits:  CW_BUCKETS_MAX names, CW_METERS_MAX names.
@@ -41,9 +40,9 @@ cw_rate cw_rate_make(uint32_t n, uint64_t period_ms, uint32_t burst);
 
 /* A bucket of its own, zeroed at first. `now` is the monotonic clock. */
 typedef atomic_uint_fast64_t cw_bucket;
-/* 0: a token was taken; else how many ns are left until there is one. */
+/* 0: a token was taken; else the ns until one is available. */
 uint64_t cw_bucket_take(cw_bucket *b, cw_rate rate, uint64_t now);
-/* Give one back that was not used after all. */
+/* Return a token that was not used. */
 void cw_bucket_give(cw_bucket *b, cw_rate rate);
 
 typedef struct cw_buckets {
@@ -53,7 +52,7 @@ typedef struct cw_buckets {
 CW_MUST_USE cw_code cw_buckets_init(cw_buckets *t, cw_err *err);
 /* A zeroed struct is fine. */
 void cw_buckets_done(cw_buckets *t);
-/* The bucket of a name, which may have been another's. */
+/* The bucket of a name; another name may have used it before. */
 cw_bucket *cw_buckets_find(cw_buckets *t, cw_str name);
 
 typedef struct cw_meter {
@@ -69,7 +68,7 @@ typedef struct cw_meters {
 CW_MUST_USE cw_code cw_meters_init(cw_meters *t, cw_err *err);
 /* A zeroed struct is fine. */
 void cw_meters_done(cw_meters *t);
-/* That of a name, made when it is first asked for; NULL: there are too many. */
+/* The meter of a name, created at the first call; NULL: too many names. */
 cw_meter *cw_meters_find(cw_meters *t, cw_str name);
 /* One more runs, unless `max` do already (0: any number). */
 bool cw_meter_enter(cw_meter *m, uint32_t max);

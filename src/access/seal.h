@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* seal.h - state that clients carry for us: unreadable to them, and unchanged when it comes back.
+/* seal.h - encrypted state that clients store for the server.
  *
- * Sessions, cursors and the state of an interrupted call travel as text in which
- * nobody can read or change anything (XChaCha20-Poly1305). What was sealed for one
- * purpose cannot be opened for another. Whoever opens it checks what it says of
- * caller and time: the seal only proves that we wrote it.
+ * Sessions, cursors and the state of an interrupted call are sent to the client as encrypted and
+ * authenticated text (XChaCha20-Poly1305). Text that was sealed for one purpose cannot be opened for
+ * another. The seal only proves that this server wrote the text. The code that opens it checks the
+ * caller and the time in it.
  *
  *     base64url( nonce 24 | ciphertext | tag 16 )
  *
@@ -29,12 +29,12 @@ void cw_seal_init_from(cw_seal *seal, cw_str secret);
 
 #define CW_SEAL_DIGEST 32u
 
-/* What some bytes are known by: the same on every machine. Not secret. */
+/* A digest of some bytes, the same on every machine. Not secret. */
 void cw_seal_digest(cw_str bytes, unsigned char out[CW_SEAL_DIGEST]);
 
 CW_MUST_USE cw_code cw_seal_close(const cw_seal *seal, cw_str purpose, cw_str plain,
                                   cw_arena *arena, cw_str *ret, cw_err *err);
-/* CW_PARSE: it is not ours, was changed, or was made for another purpose; CW_NOMEM. */
+/* CW_PARSE: another server wrote it, it was changed, or it has another purpose; CW_NOMEM. */
 CW_MUST_USE cw_code cw_seal_open(const cw_seal *seal, cw_str purpose, cw_str text, cw_arena *arena,
                                  cw_str *ret);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* throttle.h - who failed too often must wait.
+/* throttle.h - delays after repeated failures.
  *
- * Some failures are free; each further one doubles the time in which nothing more is
- * tried, from a second up to a minute. Success forgets the failures, and so does a
- * quarter of an hour without any.
+ * The first failures are free. Each further failure doubles the delay, from a second to a minute. A
+ * success clears the failures, and so do 15 minutes without a failure.
  *
- * The table has a fixed size. Where it is full, whoever failed longest ago is
- * forgotten: places are chosen by a seeded hash, so nobody can aim at another's.
+ * The table has a fixed size. In a full set the entry with the oldest failure is replaced. A seeded
+ * hash selects the set, so a client cannot choose the entry that it replaces.
  *
  * Threads: any; one lock. Only for the slow path of a login.
  * Limits:  CW_THROTTLE_ENTRIES names or addresses.
@@ -39,7 +38,7 @@ typedef struct cw_throttle {
 CW_MUST_USE cw_code cw_throttle_init(cw_throttle *t, uint32_t free_failures, cw_err *err);
 /* A zeroed struct is fine. */
 void cw_throttle_done(cw_throttle *t);
-/* How many ms are left to wait; 0: go on. `now` is the monotonic clock. */
+/* The remaining delay in ms; 0: none. `now` is the monotonic clock. */
 uint64_t cw_throttle_wait(cw_throttle *t, cw_str who, uint64_t now);
 void cw_throttle_fail(cw_throttle *t, cw_str who, uint64_t now);
 void cw_throttle_forget(cw_throttle *t, cw_str who);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* issuer.h - authorization servers whose tokens are taken.
+/* issuer.h - authorization servers whose tokens are accepted.
  *
- * Which issuers there are is the operator's choice alone: a token only says which of
- * them to look for. Keys are fetched on the main loop; every loop checks tokens with
- * what is there, and asks only when that is not enough:
+ * The operator configures the issuers; a token only selects one of them. The main loop fetches the
+ * keys. Every loop checks tokens with the available keys, and starts a check on the main loop if
+ * they are not sufficient:
  *
  *     loop:  cw_issuers_check ──► good, or refused
  *                  │ keys not there yet, key id unknown, or an opaque token
  *                  ▼
  *     main:  cw_issuers_start_check ──► metadata ─► keys, or introspection ──► done
  *
- *     metadata    RFC 8414, then OpenID Connect; its `issuer` must be ours byte by byte
- *     keys        fetched again before they are old (Cache-Control, 5 minutes to a day) and when
- *                 a token names one that is unknown, at most once a minute; all who need them wait
- *                 for the same answer. While the issuer is down, old keys count for a day.
- *     opaque      introspection (RFC 7662), with the same rules for what is answered
+ *     metadata    RFC 8414, then OpenID Connect; its `issuer` must be equal to the configured one
+ *     keys        fetched again before they are old (Cache-Control, 5 minutes to a day), and when a
+ *                 token names an unknown key, maximum once a minute. All checks that need them wait
+ *                 for the same response. While the issuer is down, old keys are valid for a day.
+ *     opaque      introspection (RFC 7662); the same rules apply to the response
  *
- * Not here: what a token allows (access/login/accounts.h), remembering (token_cache.h), the SSRF
- * rules (net/curl/fetch.h).
+ * Not here: the rights of a token (access/login/accounts.h), caching (token_cache.h), the SSRF rules
+ * (net/curl/fetch.h).
  *
- * Ownership: options are copied. An ask belongs to whoever asks, until its done is called.
+ * Ownership: options are copied. A check belongs to its caller, and must live until its done.
  * Threads:   new, prepare, use, configure, close, free: the main thread. The others: any.
  * Limits:    CW_ISSUERS_MAX issuers, CW_ISSUER_MAX_ASKS asks at once; of introspections
  *            CW_ISSUER_MAX_INTROSPECTING, and CW_ISSUER_MAX_OF_NETWORK for one network.
@@ -36,9 +36,9 @@
 #define CW_ISSUER_MAX_INTROSPECTING (CW_FETCH_MAX_RUNNING * 3 / 4)
 #define CW_ISSUER_MAX_OF_NETWORK (CW_FETCH_MAX_RUNNING / 4)
 #define CW_ISSUER_FORCED_MS 60000u  /* between refreshes that tokens cause */
-#define CW_ISSUER_KEEP_MS 86400000u /* old keys, while no new ones can be had */
+#define CW_ISSUER_KEEP_MS 86400000u /* old keys, while fetching fails */
 
-/* What a scope of a token lets its bearer do. */
+/* The permissions that a scope of a token gives. */
 typedef struct cw_issuer_grant {
     cw_str scope;
     const cw_str *permissions;
@@ -47,15 +47,15 @@ typedef struct cw_issuer_grant {
 
 typedef struct cw_issuer_opts {
     cw_jwt_rules rules;
-    cw_str jwks_uri; /* empty: what the metadata says */
+    cw_str jwks_uri; /* empty: from the metadata */
     cw_str account;  /* pointer to the claim with the name of an account; empty: there is none,
                         claims alone count */
     const cw_issuer_grant *grants;
     size_t n_grants;
-    cw_str introspection; /* endpoint; empty: what the metadata says */
-    cw_str client_id;     /* for introspection; empty: opaque tokens are refused */
+    cw_str introspection; /* endpoint; empty: from the metadata */
+    cw_str client_id;     /* for introspection; empty: opaque tokens are rejected */
     cw_str client_secret;
-    cw_str token_prefix; /* it is asked only about tokens that begin so */
+    cw_str token_prefix; /* only tokens with this prefix are introspected */
     cw_str ca_file;      /* PEM; empty: the authorities of the system */
     bool allow_private;
 } cw_issuer_opts;
@@ -64,8 +64,8 @@ typedef struct cw_issuers cw_issuers;
 typedef struct cw_issuer cw_issuer;
 
 CW_MUST_USE cw_code cw_issuers_new(cw_loop *main_loop, cw_issuers **ret, cw_err *err);
-/* Replace all of them: what can fail, and what cannot. `set` is taken over by use, or dropped; NULL
- * is fine for both, and means none. */
+/* Replace all issuers in two steps: prepare can fail, use cannot. use takes `set` over, drop frees
+ * it. NULL is fine for both, and means none. Equal issuers stay, and only their keys are fetched. */
 typedef struct cw_issuer_set cw_issuer_set;
 CW_MUST_USE cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n,
                                        cw_issuer_set **ret, cw_err *err);
@@ -74,12 +74,12 @@ void cw_issuers_drop(cw_issuer_set *set);
 /* Both. On failure the old ones stay. */
 CW_MUST_USE cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t n,
                                          cw_err *err);
-/* Stop fetching; those who wait are told. Handles close on the main loop. NULL is fine. */
+/* Stop fetching, and end the checks that wait. Handles close on the main loop. NULL is fine. */
 void cw_issuers_close(cw_issuers *is);
 /* After the other loops have ended, and close. NULL is fine. */
 void cw_issuers_free(cw_issuers *is);
 
-/* Whether there is any. */
+/* Whether any issuer is configured. */
 bool cw_issuers_any(const cw_issuers *is);
 /* Grows when issuers or their keys change. */
 uint64_t cw_issuers_generation(const cw_issuers *is);
@@ -90,7 +90,7 @@ typedef struct cw_verified_token {
     cw_jwt jwt;        /* in the arena */
 } cw_verified_token;
 
-/* What may be a bearer token of an issuer, by its characters and length. */
+/* Whether it may be a bearer token of an issuer, by its characters and length. */
 bool cw_issuer_may_be_token(cw_str token);
 /* Take a token apart, and find its issuer and a key: cheap enough for a loop. CW_OK: verify it, it
  * may still be made up. CW_INVALID: refused; CW_AGAIN: ask; CW_NOMEM or CW_LIMIT. The token must
@@ -104,7 +104,7 @@ CW_MUST_USE cw_code cw_verified_token_check(cw_verified_token *issued, cw_arena 
 /* Both. */
 CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena,
                                      cw_verified_token *ret, cw_err *err);
-/* Give back the issuer. Fine for one without. */
+/* Release the issuer, if any. */
 void cw_verified_token_done(cw_verified_token *issued);
 
 /* The name of the account that a token acts for, by the claim that `account` points to; .p is NULL

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* token_cache.h - tokens that were checked a moment ago, and tokens that were refused.
+/* token_cache.h - results of token checks: values of valid tokens, and rejected tokens.
  *
- * Checking a signature costs what a hundred lookups cost, so a loop remembers the
- * outcome: for a good token whatever its user wants to have back (a caller, say), for a
- * bad one only that it was bad. Tokens themselves are not kept: the key is a keyed
- * digest (cw_secret_digest).
+ * A signature check costs as much as a hundred lookups, so each loop caches the results. A valid
+ * token has a value (a caller); a rejected one has none. The cache does not hold tokens: the key is
+ * a keyed digest (cw_secret_digest).
  *
  *     unsigned char key[CW_DIGEST];
  *     cw_secret_digest(token, key);
  *     switch (cw_token_cache_find(cache, key, &now, &value)) ...
  *
- * A good one is forgotten when it expires, after max_age_ms at the latest, when another
- * generation of keys is in force, or as the one that was used longest ago when there is
- * no more room. A bad one is forgotten after refused_ms, with the generation (the new
- * keys may be its), or when others take its place.
+ * A valid token is cached until it expires, maximum max_age_ms, and while the generation of keys is
+ * the same. The least recently used entry is replaced. A rejected token is cached for refused_ms,
+ * while the generation is the same (new keys may verify it), or until another replaces it.
  *
  * Ownership: owns a reference to every value in it. All memory is taken at the beginning: adding
  *            cannot fail.
@@ -77,7 +75,7 @@ void cw_token_cache_add(cw_token_cache *cache, const unsigned char key[CW_DIGEST
 void cw_token_cache_refuse(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
                            const cw_cache_time *now);
 
-/* What it holds at the moment. */
+/* The current number of entries, and of bytes. */
 size_t cw_token_cache_count(const cw_token_cache *cache);
 size_t cw_token_cache_bytes(const cw_token_cache *cache);
 

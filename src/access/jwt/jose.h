@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* jose.h - signed tokens in compact form (JWS, RFC 7515): taken apart, strictly.
+/* jose.h - strict parser for signed tokens in compact form (JWS, RFC 7515).
  *
  *     BASE64URL(header) "." BASE64URL(payload) "." BASE64URL(signature)
  *
- * Why ours: the libraries at hand accept forgeries of the public test vectors. Here
- * there is one spelling for every token: base64url without padding and without bits
- * behind the last byte, JSON without duplicate members, exactly two dots.
+ * The available libraries accept forgeries of the public test vectors. This parser accepts one
+ * spelling of each token: base64url without padding and without bits behind the last byte, JSON
+ * without duplicate members, exactly two dots.
  *
- * Of the header only `alg`, `kid`, `typ` and `cty` are read. What would make us fetch or
- * believe a key that the token brings along (`jwk`, `jku`, `x5u`, `x5c`) is never
- * looked at, and any `crit` is refused, since we know no extension.
+ * It reads only `alg`, `kid`, `typ` and `cty` of the header. It ignores the members that bring or
+ * name a key (`jwk`, `jku`, `x5u`, `x5c`), and rejects any `crit`, because no extension is supported.
  *
  *     cw_jws jws;
  *     rc = cw_jws_parse(token, &arena, &jws, &reason);
@@ -48,8 +47,8 @@ typedef enum cw_jose_alg {
 bool cw_jose_alg_parse(cw_str name, cw_jose_alg *ret);
 const char *cw_jose_alg_name(cw_jose_alg alg);
 
-/* Why a token is refused: name for programs, text for people ("refused: ..."). A client is told
- * none of it, only invalid_token. */
+/* Reasons to reject a token: name for programs, text for operators. The client only gets
+ * invalid_token. */
 #define CW_TOKEN_REASONS(X)                                                                        \
     X(NONE, "none", "nothing is wrong with it")                                                    \
     X(TOO_LONG, "too_long", "it is longer than a token may be")                                    \
@@ -99,7 +98,7 @@ typedef enum cw_token_reason {
 const char *cw_token_reason_name(cw_token_reason reason);
 const char *cw_token_reason_text(cw_token_reason reason);
 
-/* A token that has the right form. Nothing of it is to be believed yet. */
+/* A token that has the right form. Its contents are not verified yet. */
 typedef struct cw_jws {
     cw_jose_alg alg;
     cw_str kid;         /* .p is NULL when it has none */
@@ -119,11 +118,11 @@ CW_MUST_USE cw_code cw_jws_parse(cw_str token, cw_arena *arena, cw_jws *ret,
  * CW_NOMEM or CW_LIMIT from the arena. */
 CW_MUST_USE cw_code cw_base64url_decode(cw_str text, cw_arena *arena, cw_str *ret);
 
-/* A JSON object that a token or its issuer wrote, with the ceilings above. CW_PARSE when it is
- * none, CW_NOMEM or CW_LIMIT from the arena. */
+/* Parse a JSON object from a token or its issuer, with the limits above. CW_PARSE: not an object;
+ * CW_NOMEM or CW_LIMIT from the arena. */
 CW_MUST_USE cw_code cw_jose_read_object(cw_str text, cw_arena *arena, const cw_json **ret);
 
-/* Record why and return CW_INVALID. */
+/* Store the reason and return CW_INVALID. */
 cw_code cw_token_refuse(cw_token_reason *reason, cw_token_reason why);
 
 #endif

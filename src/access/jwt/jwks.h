@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* jwks.h - the public keys of an issuer (JWK Set, RFC 7517), and checking signatures with them.
  *
- * A key is bound to its algorithms when the set is read: by its type, by its `alg`
- * where it has one, and by what is allowed for the issuer. A token's header only
- * chooses among what is left; it never decides how a key is used.
+ * Reading the set binds each key to its algorithms: by its type, by its `alg` if present, and by the
+ * algorithms allowed for the issuer. The header of a token selects a key; it does not decide how the
+ * key is used.
  *
  *     kty RSA, 2048 to 8192 bits     RS256, PS256
  *     kty EC, P-256 / P-384          ES256 / ES384
  *     kty OKP, Ed25519               EdDSA
  *
- * Other keys, broken ones, those for other purposes (`use`, `key_ops`) and those that
- * carry their private part are left out, each with its reason: one strange key does not
- * cost the issuer its others.
+ * Unsupported and invalid keys, keys for other purposes (`use`, `key_ops`) and keys with their
+ * private part are left out, each with its reason. The other keys of the issuer stay usable.
  *
- * Why ours: verification is OpenSSL's EVP directly; see jose.h.
+ * Verification uses OpenSSL's EVP directly; see jose.h.
  * Not here: fetching, and when to fetch again.
  *
  * Ownership: immutable, reference counted; keeps nothing of the text.
@@ -55,8 +54,8 @@ const cw_jwks_left_out *cw_jwks_left_out_keys(const cw_jwks *set, size_t *ret_n)
  * Costs no signature check. CW_OK; CW_INVALID with *reason, as of cw_jwks_verify. */
 CW_MUST_USE cw_code cw_jwks_has_key(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason);
 /* Check a signature with the one key that fits. CW_OK; CW_INVALID with *reason (CW_TOKEN_NO_KEY:
- * another set may have it); CW_NOMEM: nobody knows. (Where OpenSSL runs out of memory in the middle
- * of a check and does not say so, it is CW_TOKEN_SIGNATURE.) */
+ * another set may have it); CW_NOMEM: not checked. (If OpenSSL runs out of memory during a check
+ * without reporting it, the reason is CW_TOKEN_SIGNATURE.) */
 CW_MUST_USE cw_code cw_jwks_verify(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason);
 
 #endif

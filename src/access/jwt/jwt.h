@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* jwt.h - JWT access tokens of an issuer: taken apart, then checked (RFC 7519, 9068, 8725).
+/* jwt.h - JWT access tokens of an issuer: parsed, then checked (RFC 7519, 9068, 8725).
  *
- * Two steps, since a token says itself which issuer to look for:
+ * Two steps, because the token names its issuer:
  *
  *     cw_jwt jwt;
  *     rc = cw_jwt_parse(token, &arena, &jwt, &err);
@@ -11,20 +11,19 @@
  *     if (rc == CW_INVALID)
  *         log(err.msg), answer invalid_token
  *
- * Nothing in the struct may be believed before cw_jwt_check has returned CW_OK, and
- * CW_OK is the only code that means so.
+ * The contents of the struct are verified only after cw_jwt_check has returned CW_OK.
  *
  *     typ                  at+jwt or application/at+jwt; with allow_missing_typ also JWT or none, and
  *                          then whatever looks like an ID token is refused
  *     iss                  equal to the rule's, byte by byte
  *     aud                  one of ours, alone or in a list
  *     exp                  there, and not past; nbf and iat not in the future; all with leeway
- *     cnf                  refused: nobody here can check such a binding
+ *     cnf                  rejected: the binding cannot be checked
  *     sub, client_id, iat, jti    there, unless allow_missing_typ; azp may stand for client_id
  *                          sub or client_id in any case, unless names_account
  *     scope, scp           a text with spaces, or a list; both add up
  *
- * Not here: what scopes and roles allow, and remembering results (access/issuer/token_cache.h).
+ * Not here: the rights of scopes and roles, and caching (access/issuer/token_cache.h).
  *
  * Ownership: everything lies in the arena or in the token, which must live as long.
  * Threads:   no state; keys and rules are only read.
@@ -44,7 +43,7 @@
 #define CW_JWT_MAX_CLIENT 512u  /* bytes: it may be a URL */
 #define CW_JWT_MEMORY (512u * 1024u)
 
-/* What is expected of an issuer's tokens. */
+/* The rules for tokens of an issuer. */
 typedef struct cw_jwt_rules {
     cw_str issuer;
     const cw_str *audiences; /* our resource identifiers */
@@ -71,8 +70,8 @@ typedef struct cw_jwt {
     size_t n_roles;
 } cw_jwt;
 
-/* All of them: CW_OK; CW_INVALID, refused: jwt->reason and a sentence in err, which has nothing of
- * the token in it but numbers; CW_NOMEM or CW_LIMIT (the arena's): nobody knows. */
+/* All of these return CW_OK; CW_INVALID (rejected: jwt->reason, and a sentence in err with nothing of
+ * the token but numbers); CW_NOMEM or CW_LIMIT of the arena (not checked). */
 CW_MUST_USE cw_code cw_jwt_parse(cw_str token, cw_arena *arena, cw_jwt *ret, cw_err *err);
 /* Signature, then everything else. */
 CW_MUST_USE cw_code cw_jwt_check(cw_jwt *jwt, const cw_jwt_rules *rules, const cw_jwks *keys,
@@ -81,8 +80,7 @@ CW_MUST_USE cw_code cw_jwt_check(cw_jwt *jwt, const cw_jwt_rules *rules, const c
 /* Whether there is a key to check its signature with; cheap, and means nothing else. */
 CW_MUST_USE cw_code cw_jwt_find_key(cw_jwt *jwt, const cw_jwks *keys, cw_err *err);
 
-/* The two halves of cw_jwt_check, for whoever explains a token: neither alone means that it is
- * good. */
+/* The two halves of cw_jwt_check, for `token inspect`. A token is valid only if both succeed. */
 CW_MUST_USE cw_code cw_jwt_check_signature(cw_jwt *jwt, const cw_jwks *keys, cw_err *err);
 CW_MUST_USE cw_code cw_jwt_check_claims(cw_jwt *jwt, const cw_jwt_rules *rules, int64_t wall_ms,
                                         cw_arena *arena, cw_err *err);

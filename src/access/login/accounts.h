@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* accounts.h - from credentials to a caller.
+/* accounts.h - authentication: from credentials to a caller.
  *
- * A loop remembers for a minute whose credentials it has verified; everybody else is
- * looked up by the store's thread and, with a password, verified by a small pool.
+ * Each loop caches verified credentials for a minute. The store's thread looks up all others, and a
+ * small pool verifies passwords.
  *
- *     loop: header ─► seen before? ──yes──► caller, at once
+ *     loop: header ─► in the cache? ──yes──► caller, at once
  *               │no
  *               ▼
  *     store: the account, or the token ──► pool: Argon2id ──► store: its permissions
  *                                                                   │
- *     loop: remember, tell whoever waits ◄───────────────────────────┘
+ *     loop: cache, call the waiters ◄───────────────────────────────┘
  *
- * A loop remembers a keyed digest of the parsed credentials. When the database has changed
- * (cw_store_generation) or the minute is over, the account is read again; only when its
- * password is no longer the same, is it hashed again, on whatever loop (recent_logins.h). Equal
- * credentials that come while they are being verified wait for the same answer.
+ * The cache holds a keyed digest of the parsed credentials. After a change of the database
+ * (cw_store_generation), and after the minute, the account is read again. Its password is hashed
+ * again only if it has changed; all loops share that result (recent_logins.h). Equal credentials that
+ * arrive during a verification wait for its result. A caller whose rights have not changed stays the
+ * same object, because views are cached by its address.
  *
- * A bearer token that is not of our own form is one of an issuer (access/issuer/issuer.h): a
- * thread checks its signature. The main loop asks the issuer for keys, or about an opaque token.
- * Then it acts for an account, or by its claims alone; a loop remembers both outcomes
+ * A bearer token without the prefix of this server belongs to an issuer (access/issuer/issuer.h). A
+ * thread checks its signature; the main loop fetches keys, or introspects an opaque token. The token
+ * acts for an account, or by its claims alone. Each loop caches the result
  * (access/issuer/token_cache.h).
  *
- * Both pools of threads serve networks in turn (hash_pool.h), so that a login waits at most for
- * those of its own network and one of each other.
+ * Both pools serve networks in turn (hash_pool.h). A login waits for the logins of its own network,
+ * and for one of each other network.
  *
- * Passwords that fail are counted by account and by network (throttle.h). An account has a
- * counter of its own in each network that it logged in from. Unknown accounts, blocked ones and
- * wrong passwords take as long and end the same.
+ * Failures are counted by account and by network (throttle.h). An account has a separate counter for
+ * each network from which it has logged in. Unknown accounts, blocked accounts and wrong passwords
+ * take the same time and get the same result.
  *
  * Ownership: a waiter belongs to its request and is cancelled when that goes.
  * Threads:   new, set_roles and free on the main thread; login and cancel on the loop.
@@ -50,14 +51,14 @@
 #define CW_ACCOUNTS_FREE_FAILURES 5u /* of one account */
 #define CW_ACCOUNTS_FREE_GUESSES 20u /* of one network, over all accounts */
 #define CW_ACCOUNTS_FREE_TOKENS                                                                    \
-    100u /* made up in one network: unknown, or with a wrong signature */
+    100u /* invalid ones of one network: unknown, or with a wrong signature */
 
 typedef struct cw_accounts cw_accounts;
 
 typedef struct cw_accounts_opts {
-    const char *path; /* of the database; NULL or empty: none, only issuers count */
+    const char *path; /* of the database; NULL or empty: none, only issuers */
     unsigned n_loops;
-    uint32_t tokens; /* of issuers that a loop remembers; 0: CW_TOKENS_REMEMBERED */
+    uint32_t tokens; /* of issuers in the cache of a loop; 0: CW_TOKENS_REMEMBERED */
     /* As in store.h, on the store's thread. */
     void (*on_status)(void *ctx, const cw_err *err);
     void (*on_change)(void *ctx);
@@ -67,16 +68,16 @@ typedef struct cw_accounts_opts {
 CW_MUST_USE cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err *err);
 /* After the loops have ended. NULL is fine. */
 void cw_accounts_free(cw_accounts *a);
-/* The roles of the configuration, from now on. A reference is taken. */
+/* Use these roles of the configuration from now on. Takes a reference. Equal roles change nothing. */
 void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles);
-/* Whose tokens are taken, before the loops start; borrowed. */
+/* The issuers whose tokens are accepted; borrowed. Call it before the loops start. */
 void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers);
-/* Whether any issuer's tokens are taken now. */
+/* Whether tokens of any issuer are accepted now. */
 bool cw_accounts_has_issuers(const cw_accounts *a);
-/* How long sessions last and how many an account may have, from now on (session.h). Without this,
- * and without a database, there are none. */
+/* Lifetime and number of sessions from now on (session.h). Without this, and without a database, no
+ * session can be opened. */
 void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules);
-/* The store behind it, for other jobs; lives as long. NULL: there is none. */
+/* The store, for other jobs; it lives as long. NULL: no database. */
 cw_store *cw_accounts_store(cw_accounts *a);
 
 typedef enum cw_login_status {
@@ -84,36 +85,37 @@ typedef enum cw_login_status {
     CW_LOGIN_WRONG,
     CW_LOGIN_TOO_MANY,    /* failures, or logins at once */
     CW_LOGIN_UNAVAILABLE, /* no database, no memory */
-    CW_LOGIN_PENDING,     /* the waiter will be told */
+    CW_LOGIN_PENDING,     /* the waiter is called later */
 } cw_login_status;
 
 typedef struct cw_login {
     cw_login_status status;
-    uint32_t retry_s;  /* TOO_MANY: for how many seconds nothing is tried */
+    uint32_t retry_s;  /* TOO_MANY: the delay in seconds */
     cw_caller *caller; /* OK: borrowed, until the callback returns */
-    /* OK: somebody else was told when these credentials were verified. So each verification is told
-     * once without it, and what nobody was told of is not remembered. */
+    /* OK: another waiter got the result of this verification. So each verification is reported once
+     * without it. A result without a waiter is not cached. */
     bool is_remembered;
     const char *session; /* OK of cw_session_open: its secret, borrowed likewise */
 } cw_login;
 
 typedef struct cw_login_waiter {
     struct cw_login_waiter *prev, *next;       /* NULL: does not wait */
-    cw_str (*peer)(struct cw_login_waiter *w); /* the address; asked for only when it is needed */
+    cw_str (*peer)(struct cw_login_waiter *w); /* the address; called only if it is needed */
     void (*fn)(struct cw_login_waiter *w, const cw_login *login);
 } cw_login_waiter;
 
-/* Who shows this Authorization header. `w` waits only when this returns PENDING. */
+/* Authenticate the value of an Authorization header. `w` waits only if this returns PENDING. */
 cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_login_waiter *w);
-/* Wait no longer. Fine for one that does not wait. */
+/* Stop waiting. Fine for a waiter that does not wait. */
 void cw_login_cancel(cw_login_waiter *w);
 
-/* The anonymous caller with what its role may do by configuration and database. `fn` is called once
- * on the store's thread; without a database it gets NULL. CW_LIMIT, CW_NOMEM: it is not called. */
+/* The anonymous caller, with the permissions of its role in configuration and database. `fn` is
+ * called once on the store's thread, with NULL if the database cannot be read. CW_LIMIT, CW_NOMEM: it
+ * is not called. */
 typedef void (*cw_anonymous_fn)(cw_caller *caller, void *ctx);
 CW_MUST_USE cw_code cw_accounts_read_anonymous(cw_accounts *a, cw_anonymous_fn fn, void *ctx);
-/* The same for an account, without its password: for whoever may read the database. NULL also when
- * there is no such account or it is blocked. `name` must live until then. */
+/* The same for an account, without its password: for programs of the operator. The caller is NULL also
+ * for an unknown or blocked account. `name` must live until then. */
 CW_MUST_USE cw_code cw_accounts_read_account(cw_accounts *a, cw_str name, cw_anonymous_fn fn,
                                              void *ctx);
 

@@ -37,13 +37,13 @@ typedef struct cw_login_cache_entry {
     uint64_t used;   /* tick of the last use */
 } cw_login_cache_entry;
 
-/* What an attempt has to do with a session. */
+/* The kinds of operations. */
 typedef enum cw_login_op_kind {
-    CW_LOGIN_OP_LOGIN, /* nothing */
-    CW_LOGIN_OP_OPEN,  /* a password is verified for one */
-    CW_LOGIN_OP_RESUME,
-    CW_LOGIN_OP_END,
-    CW_LOGIN_OP_CHECK, /* many are read again: login_watch.h */
+    CW_LOGIN_OP_LOGIN,  /* with an Authorization header */
+    CW_LOGIN_OP_OPEN,   /* a password, for a new session */
+    CW_LOGIN_OP_RESUME, /* a session */
+    CW_LOGIN_OP_END,    /* of a session */
+    CW_LOGIN_OP_CHECK,  /* many callers: login_watch.h */
 } cw_login_op_kind;
 
 /* One login; on the heap, because it outlives the requests that wait for it. */
@@ -60,17 +60,17 @@ struct cw_login_op {
     bool has_proof;
     cw_credentials credentials;
     char hash[CW_PASSWORD_HASH]; /* of the account; empty: none */
-    bool is_issued;              /* by somebody else: */
-    bool is_opaque;              /* its issuer is asked */
+    bool is_issued;              /* by an issuer: */
+    bool is_opaque;              /* needs introspection */
     cw_token_check check;
     cw_verified_token issued;
-    uint64_t generation; /* before the first look */
+    uint64_t generation; /* before the first read */
     cw_login_op_kind kind;
     uint64_t ended; /* likewise: sessions */
     bool has_replaced;
     unsigned char replaced[CW_DIGEST]; /* OPEN: the session that ends then */
     char session[CW_SESSION_LEN + 1];  /* OPEN: the new one, when it is there */
-    /* what came out */
+    /* the result */
     cw_arena arena;
     cw_account *account; /* NULL: none, or blocked */
     int64_t expires;     /* of a token; of a session: when it has to be read again; wall clock */
@@ -133,13 +133,13 @@ struct cw_accounts {
     atomic_uint_least64_t n_ended; /* sessions, by this server; others change the generation */
     atomic_uint_least64_t roles_generation;
     unsigned n_loops;
-    uint32_t tokens; /* that a loop remembers */
+    uint32_t tokens; /* in the cache of a loop */
     cw_accounts_loop loops[];
 };
 
 /* accounts.c */
-/* NULL without memory. Credentials are taken over and wiped. `w` is asked for its network only;
- * NULL for an attempt that no client caused. */
+/* NULL without memory. Credentials are taken over and wiped. `w` gives only its network; NULL: no
+ * client waits. */
 cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w);
 void cw_login_op_free(cw_login_op *t);
 /* Let it verify its credentials: a password by store, pool and store; a token by the store. */
@@ -155,14 +155,14 @@ void cw_login_op_finish(cw_login_op *t, cw_login_status status);
 /* token_login.c */
 /* The same as cw_accounts_login for a token of an issuer. */
 cw_login cw_token_login_start(cw_accounts_loop *al, cw_str token, cw_login_waiter *w);
-/* On the loop: remember what came out; a success only when somebody is told of it. */
+/* On the loop: cache the result; a success only if a waiter gets it. */
 void cw_token_login_finish(cw_accounts_loop *al, cw_login_op *t, bool is_notified);
 /* accounts.c */
 /* Replace the caller by an equal one that was there before: views are cached by its address. */
 void cw_login_op_keep_caller(cw_login_op *t, cw_caller *before);
-/* An attempt with this key that runs, or NULL. */
+/* A running operation with this key, or NULL. */
 cw_login_op *cw_login_op_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
-/* Put it among those that run, with somebody who waits; and take both back. */
+/* Add it to the running operations, with a waiter; and undo both. */
 void cw_login_op_link(cw_login_op *t, cw_login_waiter *w);
 void cw_login_op_unlink(cw_login_op *t, cw_login_waiter *w);
 void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w);
@@ -170,13 +170,13 @@ void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w);
 /* Grows with each change of the database and of the configured roles; with_issuers: also with each
  * change of the issuers and their keys. */
 uint64_t cw_accounts_generation(const cw_accounts *a, bool with_issuers);
-/* The part of this loop; NULL without memory. */
+/* The state of this loop; NULL without memory. */
 cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
-/* Have it run, with somebody who waits. Frees it and answers at once when it cannot. */
+/* Start it, with a waiter. If the store is too busy, it is freed, and UNAVAILABLE is returned. */
 cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w);
-/* TOO_MANY for so many ms; PENDING where that is none. */
+/* TOO_MANY with this delay in ms; PENDING for 0. */
 cw_login cw_login_after(uint64_t wait);
-/* The same as an answer: TOO_MANY; or PENDING, not at all. */
+/* Whether failures delay these credentials: TOO_MANY, or PENDING if not. */
 cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w);
 /* The networks of the client that waits. */
 void cw_login_waiter_networks(cw_login_waiter *w, cw_network *ret);
@@ -187,8 +187,8 @@ CW_MUST_USE cw_code cw_session_read(cw_accounts *a, cw_db *db,
                                     const unsigned char digest[CW_DIGEST], cw_arena *arena,
                                     cw_session_state *ret_session, cw_caller **ret, cw_err *err);
 cw_session_rules cw_session_rules_of(cw_accounts *a);
-/* The password was right, and the account has a caller: make the session. Without one there is no
- * caller either afterwards. CW_LIMIT: it cannot be written. */
+/* Create the session after the password was verified. If that fails, the operation has no caller
+ * either. CW_LIMIT: the database cannot be written. */
 CW_MUST_USE cw_code cw_session_make(cw_login_op *t, cw_db *db, cw_err *err);
 
 /* login_watch.c */
