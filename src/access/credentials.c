@@ -15,8 +15,7 @@
 #define KEPT_BYTES 32u
 /* How the text form of such a hash begins; salt and hash follow. */
 #define FORM "$argon2id$v=19$m=65536,t=2,p=1$"
-/* What the password of an account that does not exist is compared with: a hash that no password
- * has. */
+/* The hash for an account that does not exist: no password matches it. */
 #define NO_ACCOUNT FORM "AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 static unsigned char digest_key[crypto_generichash_KEYBYTES];
@@ -123,7 +122,7 @@ bool cw_token_digest(cw_str token, unsigned char out[CW_DIGEST])
 
 /* ---- headers ---- */
 
-/* What follows "SCHEME " without regard to letter case; .p is NULL for another scheme. */
+/* The text behind "SCHEME ", in any case; .p is NULL for another scheme. */
 static cw_str after_scheme(cw_str header, cw_str scheme)
 {
     if (header.n <= scheme.n || header.p[scheme.n] != ' ' ||

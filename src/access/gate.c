@@ -23,8 +23,8 @@ static bool lists_equal(const cw_str *a, size_t n_a, const cw_str *b, size_t n_b
     return true;
 }
 
-/* An odd factor, so that the place of a string in its list counts. cw_hash is seeded: nobody
- * outside can choose strings whose sums meet. */
+/* An odd factor, so that the order of the list changes the hash. cw_hash is seeded: a client cannot
+ * choose strings that collide. */
 static uint64_t hash_list(uint64_t h, const cw_str *items, size_t n)
 {
     for (size_t i = 0; i < n; i++)

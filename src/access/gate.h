@@ -32,9 +32,9 @@ typedef struct cw_requirements {
 
 typedef enum cw_verdict {
     CW_VERDICT_ALLOW,
-    CW_VERDICT_HIDDEN,       /* as if it did not exist */
-    CW_VERDICT_NEEDS_LOGIN,  /* listed; a call needs credentials, or a token instead of a password */
-    CW_VERDICT_FORBIDDEN,    /* visible, but not allowed for this caller */
+    CW_VERDICT_HIDDEN,      /* as if it did not exist */
+    CW_VERDICT_NEEDS_LOGIN, /* listed; a call needs credentials, or a token instead of a password */
+    CW_VERDICT_FORBIDDEN,   /* visible, but not allowed for this caller */
     CW_VERDICT_NEEDS_SCOPES, /* listed; a call needs a token with more scopes */
 } cw_verdict;
 

@@ -113,7 +113,7 @@ cw_meter *cw_meters_find(cw_meters *t, cw_str name)
     for (uint32_t i = 0; i < CW_METERS_MAX; i++) {
         cw_meter *m = &t->items[(key + i) % CW_METERS_MAX];
         uint_fast64_t found = atomic_load_explicit(&m->key, memory_order_relaxed);
-        /* Whoever comes second to a free place looks at what the first has put there. */
+        /* If another thread was faster, `found` is its key. */
         if (found == 0 && atomic_compare_exchange_strong(&m->key, &found, key))
             return m;
         if (found == key)

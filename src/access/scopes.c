@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* scopes.c - the table of known scopes. */
 #include "access/scopes.h"
 
 #define NAME_MAX_BYTES 128u

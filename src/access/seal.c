@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* seal.c - XChaCha20-Poly1305 over text that clients store. */
 #include "access/seal.h"
 
 #include <sodium.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* audit.c - two lanes of records and the thread that empties them.
  *
- * Records are added to a lane's `fill` under the lock. The thread swaps the buffers,
- * and turns the batch into lines without the lock. What the disk does not take stays
- * in the batch, from where it is tried again; `fill` takes what comes meanwhile, up
- * to the lane's room for both.
+ * Records are added to the `fill` of a lane under the lock. The thread swaps the buffers, and turns
+ * the batch into lines without the lock. Records that cannot be written stay in the batch, and are
+ * tried again. New records go to `fill`, up to the room of the lane for both.
  */
 #include "audit/audit.h"
 
@@ -41,7 +40,7 @@ typedef struct lane {
     uint64_t reported; /* of those, in the file */
 } lane;
 
-/* What is in force for the thread, and for those who add. */
+/* The settings in force, for the thread and for cw_audit_add. */
 typedef struct cw_audit_setup {
     cw_audit_file file;
     cw_arena arena; /* of the rules */
@@ -117,7 +116,7 @@ static uint64_t number_at(const lane *l)
     return p.number;
 }
 
-/* Whose record is next: in the order they came, but security records first while writing fails. */
+/* The lane of the next record: in order of arrival, but security records first while writing fails. */
 static lane *choose(cw_audit *a)
 {
     lane *security = &a->lanes[SECURITY], *calls = &a->lanes[CALLS];
@@ -157,7 +156,7 @@ static cw_code write_lost(cw_audit *a, cw_err *err)
     return rc;
 }
 
-/* The next records as one write. What does not get to the file stays where it was. */
+/* Write the next records at once. Records that cannot be written stay in the batch. */
 static cw_code write_piece(cw_audit *a, cw_err *err)
 {
     size_t before[LANES] = {a->lanes[SECURITY].at, a->lanes[CALLS].at};
@@ -290,7 +289,7 @@ static void *thread_main(void *arg)
         pthread_cond_wait(&a->wake, &a->lock);
     for (;;) {
         wait_for_work(a);
-        /* What was recorded under the old settings is written under them, if that works. */
+        /* Records of the old settings are written with them, if possible. */
         if (!has_file(a->setup))
             take_next(a);
         bool is_last = a->is_stopping;
@@ -415,7 +414,7 @@ static uint64_t count_waiting(const cw_audit *a)
     return count;
 }
 
-/* The kernel does not give the thread back: a dead disk. What it uses is left to it. */
+/* The thread hangs in the kernel, because the disk does not respond. Its memory is not freed. */
 static uint64_t abandon(cw_audit *a)
 {
     pthread_detach(a->thread);

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* audit.h - who did what, when, through which door, and what came of it: a file that only grows.
+/* audit.h - the audit log: caller, method, time, door and outcome, in a file that only grows.
  *
- * A record is copied into a bounded queue; a thread writes what has gathered there as
- * JSON lines, with one write and one fdatasync for all of it.
+ * A record is copied into a bounded queue. A thread writes all queued records as JSON lines, with one
+ * write and one fdatasync.
  *
  *     cw_audit_add ─► security lane ─┐
  *                 └─► calls' lane  ──┴─► thread: lines ─► write, fdatasync ─► rotate
  *
- * What refuses, logs in or changes something has a lane of its own, so that no number
- * of calls can push it out. While the disk refuses, both lanes keep what they have and
- * writing is tried again every second; security records go first then. A record that
- * finds its lane full is counted and lost, and a line of kind "lost" says how many were.
+ * Refusals, logins and changes have a lane of their own, so that calls cannot displace them. While
+ * writing fails, both lanes keep their records, and writing is tried again every second, security
+ * records first. A record that finds its lane full is lost. A line of kind "lost" gives their number.
  *
- * Several processes may write to one file: each append is made under a lock of it, and
- * whoever finds that the path leads to another file now goes on there.
+ * Several processes may write to one file. Each append holds a lock of the file. If the path leads to
+ * another file, a process continues there.
  *
  * Ownership: everything is copied.
- * Threads:   add and the questions on any; new, configure and free on one.
+ * Threads:   add and the getters on any; new, configure and free on one.
  * Limits:    CW_AUDIT_ROOM for security records, opts.room for calls; names are cut.
  */
 #ifndef CW_AUDIT_AUDIT_H
@@ -68,7 +67,7 @@ typedef struct cw_audit_record {
     cw_str arguments;                    /* JSON, or empty */
 } cw_audit_record;
 
-/* Told when writing fails (once) and when it works again (NULL), on the writing thread. */
+/* Called on the writing thread when writing fails (once), and with NULL when it works again. */
 typedef void (*cw_audit_status_fn)(void *ctx, const cw_err *err);
 
 /* Nothing is recorded before configure. */
@@ -76,23 +75,24 @@ CW_MUST_USE cw_code cw_audit_new(cw_audit_status_fn on_status, void *ctx, cw_aud
                                  cw_err *err);
 /* Settings that are ready: the file is open, and memory and thread are there. */
 typedef struct cw_audit_setup cw_audit_setup;
-/* Do all of it that can fail; what is in force stays. *ret may be NULL: it is and stays off. */
+/* Do every step that can fail; the settings in force stay. *ret may be NULL: the audit is off and
+ * stays off. */
 CW_MUST_USE cw_code cw_audit_prepare(cw_audit *a, const cw_audit_opts *opts, cw_audit_setup **ret,
                                      cw_err *err);
 /* Use them from the next write on; also to open the file again. NULL is fine for both. */
 void cw_audit_use(cw_audit *a, cw_audit_setup *setup);
 void cw_audit_drop(cw_audit_setup *setup);
-/* Prepare and use. On failure what was in force stays. */
+/* Prepare and use. On failure the settings in force stay. */
 CW_MUST_USE cw_code cw_audit_configure(cw_audit *a, const cw_audit_opts *opts, cw_err *err);
-/* Write what waits, as far as the disk takes it; returns how many records were lost over all: with
- * a disk that does not answer, also what it was given last. NULL is fine. */
+/* Write the queued records, if possible. Returns the number of lost records since the start, including
+ * those of a write that does not end. NULL is fine. */
 uint64_t cw_audit_free(cw_audit *a);
 
-/* Whether records are taken; NULL is fine. */
+/* Whether the audit is on; NULL is fine. */
 bool cw_audit_is_on(const cw_audit *a);
-/* How long arguments may be that are recorded; 0: they are not wanted. */
+/* The maximum length of recorded arguments; 0: they are not recorded. */
 size_t cw_audit_arguments(const cw_audit *a);
-/* Whether the last write failed, and how many records were lost since the start. */
+/* Whether the last write failed; and the number of lost records since the start. */
 bool cw_audit_is_failing(const cw_audit *a);
 uint64_t cw_audit_lost(const cw_audit *a);
 /* Never waits, for a disk or for memory. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* audit_int.h - what the files of the audit share.
+/* audit_int.h - records, lines and the file, for the files of the audit.
  *
- *     audit.c        lanes and the thread
+ *     audit.c         lanes and the thread
  *     record_json.c   a record as bytes in a lane, and as a line
- *     file.c   the file: append, rotate, follow the path
+ *     file.c          the file: append, rotate, follow the path
  */
 #ifndef CW_AUDIT_AUDIT_INT_H
 #define CW_AUDIT_AUDIT_INT_H
@@ -40,13 +40,13 @@ void cw_audit_pack(const cw_audit_record *r, size_t max_arguments, uint64_t numb
 
 /* ---- lines ---- */
 
-/* A pointer, taken apart. */
+/* A parsed JSON pointer. */
 typedef struct cw_audit_pointer {
     cw_str *tokens;
     size_t n;
 } cw_audit_pointer;
 
-/* What is left out of arguments; in an arena. */
+/* The pointers to values that are redacted in arguments; in an arena. */
 typedef struct cw_audit_rules {
     cw_audit_pointer *items;
     size_t n;
@@ -58,7 +58,7 @@ CW_MUST_USE cw_code cw_audit_rules_make(const cw_str *pointers, size_t n, cw_are
 /* Append the line of a record. `scratch` is reset. Errors are sticky in `out`. */
 void cw_audit_add_line(cw_buf *out, const char *packed, const cw_audit_rules *rules,
                        cw_arena *scratch);
-/* The line that tells how many were lost. */
+/* The line with the number of lost records. */
 void cw_audit_add_lost(cw_buf *out, int64_t when, uint64_t security, uint64_t calls);
 /* The size of the record that begins here. */
 uint32_t cw_audit_packed_step(const char *packed);
@@ -81,7 +81,7 @@ CW_MUST_USE cw_code cw_audit_file_open(cw_audit_file *f, const cw_audit_opts *op
 void cw_audit_file_close(cw_audit_file *f);
 /* Add whole lines: all of them, or none. */
 CW_MUST_USE cw_code cw_audit_file_append(cw_audit_file *f, cw_str lines, int64_t now, cw_err *err);
-/* Have them on the disk. */
+/* Sync the file to the disk. */
 CW_MUST_USE cw_code cw_audit_file_sync(cw_audit_file *f, cw_err *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* file.c - a file of lines that several processes add to.
  *
- * Each append holds a lock of the file, so that a write that was cut short can be
- * taken back and nobody rotates in between. After the lock is there, the path must
- * still lead to the file that is open: somebody else may have rotated it meanwhile.
+ * Each append holds a lock of the file, so that an incomplete write can be undone and no other
+ * process rotates in between. After locking, the path must still lead to the open file: another
+ * process may have rotated it meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LOCK_TRIES 50 /* 10 ms apart: nobody holds the lock for longer than a write */
+#define LOCK_TRIES 50 /* 10 ms apart: a lock is held for one write */
 #define MOVES_MAX 3   /* how often a path may change under us */
 
 #define FIRST_TIME (sizeof "{\"time\":\"" - 1)
@@ -44,7 +44,7 @@ static void close_fd(cw_audit_file *f)
 static cw_code open_path(cw_audit_file *f, cw_err *err)
 {
     struct stat st;
-    /* Nobody looks at the old file again, and its last lines may be of this batch. */
+    /* The old file is not synced later, and its last lines may be of this batch. */
     cw_code rc = cw_audit_file_sync(f, err);
     close_fd(f);
     if (rc)
@@ -137,7 +137,7 @@ static cw_code rotate(cw_audit_file *f, cw_err *err)
 {
     char aside[NAME_SIZE];
     int problem = name_of(f, 0, aside) ? 0 : ENAMETOOLONG;
-    /* Left by somebody who died between the two steps, or who could not make the second. */
+    /* A process has ended, or failed, between the two steps. */
     if (!problem && access(aside, F_OK) == 0)
         problem = shift(f);
     if (!problem && rename(f->path, aside))
@@ -200,7 +200,7 @@ static cw_code append_locked(cw_audit_file *f, cw_str lines, int64_t now, bool i
         rc = write_all(f, CW_STR("\n"), err);
     if (!rc)
         rc = write_all(f, lines, err);
-    /* What got through is taken back, so that trying again does not write it twice. */
+    /* Undo an incomplete write, so that the next attempt does not write lines twice. */
     if (rc && is_locked)
         (void)!ftruncate(f->fd, st.st_size);
     flock(f->fd, LOCK_UN);

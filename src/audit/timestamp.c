@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* timestamp.c - times of audit records as ms since 1970. */
 #include "audit/timestamp.h"
 
 #include <time.h>
@@ -22,7 +23,7 @@ static bool take_char(cw_str *text, char c)
     return true;
 }
 
-/* What follows the date. */
+/* The time behind the date. */
 static bool read_clock(cw_str *text, struct tm *t, int *ms)
 {
     if (!take_char(text, 'T') && !take_char(text, ' '))

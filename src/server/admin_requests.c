@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* admin_requests.c - requests of commands, read from the database by the store's thread. */
 #include "server/admin_requests.h"
 
 #include <stdlib.h>

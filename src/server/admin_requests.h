@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* admin_requests.h - what the cache and source commands ask of a running server, on its way
- * through the database.
+/* admin_requests.h - requests of the cache and source commands to a running server, through the
+ * database.
  *
- * A command counts an order up; the server reads the counts whenever the database
- * has changed, and does what was ordered since it looked last. What was ordered
- * before it started it need not do: it has started with nothing in its caches.
+ * A command increments a counter. The server reads the counters after each change of the database,
+ * and executes the requests since its last read. It ignores requests from before its start, because
+ * its caches were empty then.
  *
  *     causeway cache ... ─► database ─► store: changed ─► cw_admin_requests_read
  *                                                             │
@@ -21,10 +21,10 @@
 
 #define CW_ORDER_REBUILD "rebuild"
 #define CW_ADMIN_REQUESTS_KINDS 3u /* rebuild, and each tag of catalogue/page_cache.h */
-/* "refresh:NAME": ask this service again. */
+/* "refresh:NAME": discover this service again. */
 #define CW_ORDER_REFRESH "refresh:"
 
-/* What was ordered of one service. */
+/* The requests for one service. */
 typedef struct cw_admin_refresh {
     struct cw_admin_refresh *next;
     int64_t n, fresh; /* as of last time; just read */
@@ -50,11 +50,11 @@ typedef struct cw_admin_requests {
 void cw_admin_requests_init(cw_admin_requests *o, void (*on_read)(void *ctx), void *ctx);
 /* After the store has ended. */
 void cw_admin_requests_done(cw_admin_requests *o);
-/* Have the counts read. CW_LIMIT: the store is too busy, try again. */
+/* Read the counters. CW_LIMIT: the store is too busy, try again. */
 CW_MUST_USE cw_code cw_admin_requests_read(cw_admin_requests *o, cw_store *store);
-/* What is to be done: *ret_tags, and whether all is to be discovered anew (then all tags). */
+/* Take the requests: *ret_tags, and whether all sources are to be discovered again (then all tags). */
 bool cw_admin_requests_take(cw_admin_requests *o, unsigned *ret_tags);
-/* Call fn for each service that is to be asked again. */
+/* Call fn for each service that is to be discovered again. */
 void cw_admin_requests_take_refreshes(cw_admin_requests *o, void (*fn)(cw_str name, void *ctx),
                                       void *ctx);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* app.c - the parts of a running server: publishing, accounts, configuration, start and end. */
 #include "server/app.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "server/plugin_host_path.h"
 #include "server/seal_key.h"
 
-/* A client that keeps a list for so long asks rarely enough; those that listen hear of a change. */
+/* How long a client may cache a list. Clients with a subscription are notified of changes. */
 #define LIST_TTL_MS 5000u
 #define PUBLISH_PAUSE_MS 1000u
 #define RETRY_PAUSE_MS 100u
@@ -70,7 +71,7 @@ static size_t add_texts(cw_str *to, size_t n, const cw_str *items, size_t n_item
     return n + n_items;
 }
 
-/* Somebody with all permissions and scopes that anything in the catalogue asks for. */
+/* A caller with all permissions and scopes that methods of the catalogue require. */
 static cw_code new_owner(const cw_snapshot *snapshot, cw_caller **ret, cw_err *err)
 {
     size_t n_classes, n_permissions = 2, n_scopes = 0;
@@ -109,7 +110,7 @@ static void use_owner(cw_app *b)
     cw_caller *owner = NULL;
     cw_err err = {0};
     if (new_owner(b->snapshot, &owner, &err)) {
-        cw_log_err(CW_LOG_ERROR, "serve", "new permissions are not given", &err);
+        cw_log_err(CW_LOG_ERROR, "serve", "the local caller keeps its old permissions", &err);
         return;
     }
     set_anonymous(b, owner);
@@ -139,7 +140,7 @@ static void on_settled(void *ctx)
         uv_stop(&b->loop->uv);
 }
 
-/* Sources that take too long keep no call waiting. */
+/* Calls do not wait longer for slow sources. */
 static void on_loading_late(uv_timer_t *timer)
 {
     cw_app *b = timer->data;
@@ -164,7 +165,7 @@ static void on_audit_status(void *ctx, const cw_err *err)
 {
     (void)ctx;
     if (err)
-        cw_log_err(CW_LOG_ERROR, "audit", "records cannot be written and wait", err);
+        cw_log_err(CW_LOG_ERROR, "audit", "records cannot be written; they are queued", err);
     else
         cw_log(CW_LOG_INFO, "audit", "records can be written again");
 }
@@ -229,11 +230,11 @@ static void on_refresh(cw_str name, void *ctx)
 {
     cw_app *b = ctx;
     bool is_there = cw_sources_refresh(b->sources, name);
-    cw_log(CW_LOG_INFO, "serve", is_there ? "source refresh" : "no such source to refresh",
+    cw_log(CW_LOG_INFO, "serve", is_there ? "source refresh" : "unknown source to refresh",
            CW_KV("source", name));
 }
 
-/* On the main loop: do what the cache and source commands have ordered. */
+/* On the main loop: execute the requests of the cache and source commands. */
 static void on_orders(cw_message *message)
 {
     cw_app *b = CW_CONTAINER(message, cw_app, on_requests);
@@ -270,7 +271,7 @@ static void on_token(cw_login_waiter *w, const cw_login *login)
     if (!is_checked)
         return;
     if (login->status == CW_LOGIN_WRONG && !cw_caller_equal(b->anonymous, b->configured))
-        cw_log(CW_LOG_WARN, "access", "the token of this program is refused");
+        cw_log(CW_LOG_WARN, "access", "the token of this program is rejected");
     set_anonymous(b, login->caller ? login->caller : b->configured);
     publish(b, NULL, 0);
 }
@@ -422,7 +423,7 @@ static cw_code new_anonymous(const cw_app *b, const cw_config *config, cw_caller
     return cw_caller_new_anonymous(NULL, 0, ret, err);
 }
 
-/* Those that are in force where nothing has changed, so that nobody is told of news. */
+/* Equal translations stay the same object, so that no client is notified. */
 static cw_code load_translations(const cw_app *b, const cw_config *config, cw_translations **ret,
                                  cw_err *err)
 {
@@ -467,7 +468,7 @@ static cw_runtime_settings settings_of(const cw_app *b, const cw_config *config)
     return settings;
 }
 
-/* What a configuration is made into before any of it counts. */
+/* The objects of a configuration before they are in force. */
 typedef struct draft {
     cw_caller *configured;
     cw_roles *roles;
@@ -483,7 +484,7 @@ static cw_code draft_issuers(cw_app *b, const cw_config *config, draft *d, cw_er
     if (!rc && b->issuers)
         rc = cw_issuers_prepare(b->issuers, list.items, list.n, &d->issuers, err);
     else if (!rc && list.n)
-        cw_log(CW_LOG_WARN, "config", "the first of access.issuers waits for a restart");
+        cw_log(CW_LOG_WARN, "config", "the first entry of access.issuers needs a restart");
     cw_issuer_list_done(&list);
     return rc;
 }
@@ -686,7 +687,7 @@ void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop)
     b->is_waiting = false;
     uv_timer_stop(&b->timer);
     if (b->is_late)
-        cw_log(CW_LOG_WARN, "serve", "not every source has answered yet; starting without them");
+        cw_log(CW_LOG_WARN, "serve", "starting before all sources have responded");
 }
 
 void cw_app_attach(cw_app *b, cw_server *server)

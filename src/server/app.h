@@ -36,7 +36,7 @@ typedef struct cw_app {
     cw_sources_health health; /* of the services */
     cw_snapshot *snapshot;    /* the latest; NULL: none yet */
     bool is_dirty;            /* the state differs from the published one */
-    cw_accounts *accounts;    /* NULL: nobody can log in */
+    cw_accounts *accounts;    /* NULL: no logins */
     bool has_store;           /* with a database */
     cw_issuers *issuers;      /* NULL like accounts */
     cw_caller *anonymous;     /* by the configuration, and by the database as it was read last */
@@ -49,8 +49,8 @@ typedef struct cw_app {
     cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
     cw_login_waiter token_login;   /* while the token is checked */
     uv_timer_t token_timer;        /* until it is checked again */
-    bool is_owner;                 /* whoever shows nothing may do everything */
-    bool is_demo;                  /* there is no configuration, and no login to be had */
+    bool is_owner;                 /* the anonymous caller has all permissions */
+    bool is_demo;                  /* no configuration, and no logins */
     cw_admin_requests requests;    /* of the cache commands */
     cw_name_list permissions;      /* of roles, for warnings */
     cw_translations *translations; /* NULL: none */
@@ -65,25 +65,25 @@ typedef struct cw_app {
 /* Make everything; nothing is loaded yet. On failure done must be called all the same. */
 CW_MUST_USE cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops,
                                 const cw_config *config, cw_err *err);
-/* Let an account of the database stand for whoever shows no credentials; without it they may do
- * nothing. Or let them do everything that the catalogue has. For a program with one user, who has
- * started it; before configure. The name is borrowed. */
+/* Give callers without credentials the rights of an account; without this they have none. For a
+ * program with one user, before configure. The name is borrowed. */
 void cw_app_set_account(cw_app *b, const char *name);
 /* The same for the caller of a token: "Bearer TOKEN", borrowed. It is checked again each
  * CW_APP_TOKEN_MS and after each change of the database. */
 void cw_app_set_token(cw_app *b, cw_str header);
+/* The same with all permissions that the catalogue requires. */
 void cw_app_set_local_admin(cw_app *b);
-/* There is no configuration: what asks for a login is hidden, since nobody can log in. Before
+/* No configuration file: tools that require a login are hidden, because no login exists. Before
  * configure. */
 void cw_app_set_demo(cw_app *b);
-/* Nothing will be done for anybody: leave the audit alone. */
+/* The program makes no calls: the audit is not opened. */
 void cw_app_set_read_only(cw_app *b);
 /* Use a configuration: the first time, and again for a reload. On failure the old one stays. */
 CW_MUST_USE cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err);
 /* Run the main loop until every source and the database were tried once, for at most `ms`, or until
  * *stop. */
 void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop);
-/* Tell the bridge the server's loops, which do not run yet; and that they do. */
+/* Attach the loops of the server before they run; and report that they run. */
 void cw_app_attach(cw_app *b, cw_server *server);
 void cw_app_started(cw_app *b);
 /* Stop loading and watching; handles close on the main loop. Twice is fine. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* audit_opts.c - the audit options of a configuration. */
 #include "server/audit_opts.h"
 
 cw_audit_opts cw_app_audit_opts(const cw_config *config)

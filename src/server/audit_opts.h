@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* audit_opts.h - the audit as a configuration wants it.
+/* audit_opts.h - the audit options of a configuration.
  *
  * Threads: main thread only.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* examples.c - the configuration of a server without a configuration file. */
 #include "server/examples.h"
 
 #include <errno.h>
@@ -57,7 +58,7 @@ static bool make_folders(char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-/* Where programs keep what should outlive them, by the XDG Base Directory Specification. */
+/* The data directory of the user, by the XDG Base Directory Specification. */
 static bool find_data(char *out, size_t n)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -110,7 +111,7 @@ void cw_examples_print_hints(const cw_listener *listener, cw_buf *out)
     if (listener->address.sa.ss_family == AF_UNIX)
         return;
     format_base(listener, base, sizeof base);
-    /* What can be pasted has lines of its own. */
+    /* Commands to paste have lines of their own. */
     cw_buf_printf(
         out,
         "\nThe example plugin is served; Ctrl-C stops it. Try, in another terminal:\n\n"
@@ -138,7 +139,7 @@ static void announce_roles(const cw_config *config)
         cw_buf_init(&text, 1024);
         for (size_t k = 0; k < all->n; k++)
             cw_buf_printf(&text, "%s%.*s", k ? ", " : "", CW_STR_ARG(all->items[k]));
-        cw_log(CW_LOG_INFO, "serve", "no configuration file: everybody has these permissions",
+        cw_log(CW_LOG_INFO, "serve", "no configuration file: every caller has these permissions",
                CW_KV("permissions", cw_buf_str(&text)));
         cw_buf_done(&text);
     }
@@ -150,7 +151,6 @@ void cw_examples_announce(const cw_config *config)
         cw_log(CW_LOG_INFO, "serve", "no configuration file: the example plugins are loaded",
                CW_KV("folder", config->plugins.directory));
     else
-        cw_log(CW_LOG_WARN, "serve",
-               "no configuration file, and the example plugins are not there: no tools");
+        cw_log(CW_LOG_WARN, "serve", "no configuration file, and no example plugins: no tools");
     announce_roles(config);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* issuers.c - issuer options from a configuration, with the secrets from their files. */
 #include "server/issuers.h"
 
 #include <sodium.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* name_list.c - a growing list of names in an arena. */
 #include "server/name_list.h"
 
 cw_code cw_name_list_add(cw_name_list *all, cw_str name)

@@ -49,7 +49,7 @@ static cw_code add_database(const cw_config *config, cw_name_list *all)
     role_walk w = {.all = all};
     cw_db_opts opts = {.path = config->store.path.p, .busy_ms = BUSY_MS};
     if (cw_db_open(&opts, &w.db, &err) != CW_OK)
-        return CW_OK; /* none yet, or not ours to read: whoever uses it reports it */
+        return CW_OK; /* no database yet, or unreadable: the store reports it */
     cw_code rc = cw_db_each_role(w.db, on_role, &w, &err);
     cw_db_close(w.db);
     return rc == CW_NOMEM || rc == CW_LIMIT ? rc : CW_OK;
@@ -143,7 +143,7 @@ static void log_role(const cw_config_role *role, const cw_name_list *asked)
             continue;
         cw_str nearest = cw_role_permissions_nearest(asked, permission);
         cw_log(nearest.n ? CW_LOG_WARN : CW_LOG_INFO, "config",
-               "a role has a permission that nothing asks for", CW_KV("role", role->name),
+               "a role has a permission that no method requires", CW_KV("role", role->name),
                CW_KV("permission", permission),
                nearest.n ? CW_KV("suggestion", nearest) : (cw_log_field){0});
     }

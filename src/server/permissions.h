@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* permissions.h - which permissions roles have, and which something asks for.
+/* permissions.h - the permissions that roles have, and the permissions that methods require.
  *
- * A permission is a text. One with a typing error opens nothing, or protects with a word that no
- * role has; both are reported with the nearest one that is known.
+ * A permission is a text. A typing error in a role gives nothing; one in a method requires a
+ * permission that no role has. Both are reported with the nearest known permission.
  *
  * Ownership: names live in their arena, which the caller inits and ends.
  * Threads:   main thread only.
@@ -14,14 +14,14 @@
 #include "config/config.h"
 #include "server/name_list.h"
 
-/* Those of the roles of the configuration and of its database, where it has one that can be read,
- * and Causeway's own. *ret_known: there are roles at all. CW_NOMEM, CW_LIMIT. */
+/* The permissions of all roles of the configuration and of its database, if that can be read, and
+ * Causeway's own. *ret_known: any role exists. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_role_permissions_of_roles(const cw_config *config, cw_name_list *all,
                                                  bool *ret_known);
-/* Those that overlays ask for, and Causeway's own. CW_NOMEM, CW_LIMIT. */
+/* The permissions that overlays require, and Causeway's own. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_role_permissions_of_sources(const cw_config *config, cw_name_list *all);
-/* Log the permissions of configured roles that no method of the catalogue and no overlay asks for:
- * a warning where one with nearly the same name is asked for. */
+/* Log the permissions of configured roles that no method and no overlay requires: as a warning if one
+ * with nearly the same name is required. */
 void cw_role_permissions_log_unused(const cw_config *config, const cw_snapshot *catalogue);
 bool cw_role_permissions_has(const cw_name_list *all, cw_str name);
 /* The nearest one, or an empty text. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* seal_key.c - the seal key from a file, the database, or random bytes. */
 #include "server/seal_key.h"
 
 #include <pthread.h>
@@ -12,7 +13,7 @@
 
 _Static_assert(CW_SEAL_KEY == CW_DB_KEY, "a key fits its column");
 
-/* One question to the store, on the stack of whoever waits. */
+/* A job of the store, on the stack of the waiting thread. */
 typedef struct key_request {
     cw_store_job job;
     pthread_mutex_t lock;
@@ -68,8 +69,7 @@ static void use_store(cw_store *store, cw_seal *seal)
         memcpy(seal->key, a.key, sizeof a.key);
     else
         cw_log_err(CW_LOG_WARN, "serve",
-                   "sessions of clients end with this process: there is no key in the database",
-                   &a.err);
+                   "sessions of clients end with this process: the database has no key", &a.err);
 }
 
 static cw_code use_file(const char *path, cw_seal *seal, cw_err *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* seal_key.h - the key with which a server seals what clients carry for it.
+/* seal_key.h - the key that seals the state in clients (access/seal.h).
  *
- * From a file that the configuration names; else from the database, where the first
- * server that needs one puts it, so that what was sealed can still be opened after a
- * restart and by other servers with the same database; else made for this process.
+ * The key comes from the file that the configuration names, or from the database. The first server
+ * stores it there, so that it is the same after a restart and for other servers of the database.
+ * Without both, the key is random and ends with the process.
  *
- * Threads: the main thread. Waits for the store, which answers soon whatever its state.
+ * Threads: the main thread. Waits for the store, which responds soon in every state.
  */
 #ifndef CW_SERVER_SEAL_KEY_H
 #define CW_SERVER_SEAL_KEY_H
@@ -14,8 +14,7 @@
 #include "config/config.h"
 #include "store/store.h"
 
-/* `store` may be NULL. CW_PARAMS, CW_IO: the file cannot be used; a database that cannot be is
- * logged. */
+/* `store` may be NULL. CW_PARAMS, CW_IO: the file cannot be used. An unusable database is logged. */
 CW_MUST_USE cw_code cw_seal_key_load(const cw_config *config, cw_store *store, cw_seal *ret,
                                      cw_err *err);
 

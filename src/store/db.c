@@ -656,7 +656,7 @@ static cw_code remove_old(cw_db *db, int64_t now, const cw_session_rules *rules,
     return rc == CW_DONE ? CW_OK : rc;
 }
 
-/* One statement: between the check of the password and the row nobody can change the password. */
+/* One statement, so that the password cannot change between its check and the insert. */
 static cw_code insert_session(cw_db *db, const cw_session *session, cw_str password, cw_err *err)
 {
     query q;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* db.h - the database of accounts, roles and tokens: what can be asked of it, and changed in it.
+/* db.h - the database of accounts, roles, tokens and sessions.
  *
- * Every change is one transaction and on the disk when its function returns. A
- * running server reaches the database through its store thread only (store.h); the
- * commands open it for themselves.
+ * Every change is one transaction, and is on the disk when its function returns. A running server uses
+ * the database only on its store thread (store.h). Commands open it themselves.
  *
  *     account ──< account_role >── role ──< role_permission
  *        ├──< token ──< token_scope                 cache_order    secret
  *        └──< session
  *
- * A role that an account has need not be in the table of roles: the configuration
- * may define it. "anonymous" and "authenticated" are always there.
+ * A role of an account need not be in the table of roles: the configuration may define it.
+ * "anonymous" and "authenticated" always exist.
  *
- * Secrets:   passwords come as hashes, tokens and sessions as SHA-256. Only keys of our own are
- *            stored as they are: the file is readable by its owner alone.
- * Ownership: what a callback or `arena` is given lives as long as the callback or the arena.
+ * Secrets:   passwords are stored as hashes, tokens and sessions as SHA-256. Only the server's own keys
+ *            are stored in clear text: only the owner can read the file.
+ * Ownership: the arguments of a callback live until it returns; results live in `arena`.
  * Threads:   one thread uses a cw_db at a time.
  * Limits:    names CW_DB_MAX_NAME bytes.
  * Failures:  CW_IO (the file is missing, full or damaged: open it again), CW_TIMEOUT (locked by
@@ -42,7 +41,7 @@ CW_MUST_USE cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err)
 void cw_db_close(cw_db *db);
 /* Whether the path still leads to the file that is open: it may have been removed or replaced. */
 bool cw_db_is_current(const cw_db *db);
-/* A number that changes when somebody else has changed the database. */
+/* A number that changes when another connection has changed the database. */
 CW_MUST_USE cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err);
 
 /* Return another code than CW_OK to end an enumeration with it. */
@@ -53,7 +52,7 @@ typedef cw_code (*cw_db_text_fn)(cw_str text, void *ctx, cw_err *err);
 typedef struct cw_account {
     int64_t id; /* from 1 on, never used again */
     cw_str name;
-    cw_str password; /* its hash; empty: none, nobody can log in with one */
+    cw_str password; /* its hash; empty: no login with a password */
     cw_str language; /* empty: none chosen */
     int64_t created; /* ms since 1970 */
     bool is_blocked;
@@ -75,21 +74,21 @@ CW_MUST_USE cw_code cw_db_block_account(cw_db *db, cw_str name, bool is_blocked,
 CW_MUST_USE cw_code cw_db_set_password(cw_db *db, cw_str name, cw_str hash, cw_err *err);
 /* Give the account a role, or take it back. CW_DONE: nothing had to be changed. */
 CW_MUST_USE cw_code cw_db_grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *err);
-/* The roles that were granted, by name; not "authenticated", which everybody has. */
+/* The granted roles, by name; not "authenticated", which every account has. */
 CW_MUST_USE cw_code cw_db_each_role_of(cw_db *db, int64_t account, cw_db_text_fn fn, void *ctx,
                                        cw_err *err);
-/* What the account's roles in this database allow, "authenticated" among them. */
+/* The permissions of the account's roles in this database, including "authenticated". */
 CW_MUST_USE cw_code cw_db_each_permission_of(cw_db *db, int64_t account, cw_db_text_fn fn,
                                              void *ctx, cw_err *err);
 
 /* ---- roles ---- */
 
 CW_MUST_USE cw_code cw_db_add_role(cw_db *db, cw_str role, cw_err *err);
-/* Also from the accounts that have it. The two built-in roles are refused with CW_PARAMS. */
+/* Also from the accounts that have it. CW_PARAMS for the two built-in roles. */
 CW_MUST_USE cw_code cw_db_remove_role(cw_db *db, cw_str role, cw_err *err);
 CW_MUST_USE cw_code cw_db_has_role(cw_db *db, cw_str role, bool *ret, cw_err *err);
 CW_MUST_USE cw_code cw_db_each_role(cw_db *db, cw_db_text_fn fn, void *ctx, cw_err *err);
-/* Let the role do something, or no longer. CW_DONE: nothing had to be changed. */
+/* Give the role a permission, or take it away. CW_DONE: nothing had to be changed. */
 CW_MUST_USE cw_code cw_db_allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err *err);
 CW_MUST_USE cw_code cw_db_each_permission(cw_db *db, cw_str role, cw_db_text_fn fn, void *ctx,
                                           cw_err *err);
@@ -100,7 +99,7 @@ typedef struct cw_token {
     int64_t id;
     int64_t account;
     cw_str account_name;
-    cw_str name; /* for people */
+    cw_str name; /* a label */
     unsigned char hash[CW_DB_HASH];
     int64_t created; /* ms since 1970 */
     int64_t expires; /* likewise; 0: never */
@@ -123,7 +122,7 @@ CW_MUST_USE cw_code cw_db_each_scope_of(cw_db *db, int64_t token, cw_db_text_fn 
 /* CW_DONE: it was revoked already. */
 CW_MUST_USE cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err);
 
-/* ---- sessions of browsers: who logged in with a password ---- */
+/* ---- sessions of browsers ---- */
 
 typedef struct cw_session {
     int64_t id;
@@ -131,12 +130,12 @@ typedef struct cw_session {
     cw_str account_name;
     unsigned char hash[CW_DB_HASH];
     int64_t created; /* ms since 1970 */
-    int64_t used;    /* likewise: when it was last written down that it is in use */
+    int64_t used;    /* likewise: the last recorded use */
 } cw_session;
 
 typedef cw_code (*cw_db_session_fn)(const cw_session *session, void *ctx, cw_err *err);
 
-/* What becomes of sessions when another is added. */
+/* Limits of sessions, applied when one is added. */
 typedef struct cw_session_rules {
     uint64_t idle_ms;     /* those not used for so long are removed */
     uint64_t lifetime_ms; /* those made so long ago likewise */
@@ -153,7 +152,7 @@ CW_MUST_USE cw_code cw_db_add_session(cw_db *db, const cw_session *session, cw_s
 CW_MUST_USE cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                        cw_arena *arena, cw_session **ret, cw_account **ret_account,
                                        cw_err *err);
-/* It is in use. */
+/* Record its use. */
 CW_MUST_USE cw_code cw_db_touch_session(cw_db *db, int64_t id, int64_t when, cw_err *err);
 /* All, or those of one account (`account` 0: all), oldest first. */
 CW_MUST_USE cw_code cw_db_each_session(cw_db *db, int64_t account, cw_db_session_fn fn, void *ctx,
@@ -163,23 +162,23 @@ CW_MUST_USE cw_code cw_db_remove_session(cw_db *db, int64_t id, cw_err *err);
 /* CW_DONE: there was none. */
 CW_MUST_USE cw_code cw_db_end_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_err *err);
 
-/* ---- keys that all servers of this database share ---- */
+/* ---- keys shared by all servers of the database ---- */
 
 #define CW_DB_KEY 32u
 
 /* The key of this name; *ret_is_there is false when there is none. */
 CW_MUST_USE cw_code cw_db_find_key(cw_db *db, cw_str name, unsigned char ret[CW_DB_KEY],
                                    bool *ret_is_there, cw_err *err);
-/* Keep this one, unless somebody was faster. */
+/* Store this key, unless one of this name exists. */
 CW_MUST_USE cw_code cw_db_offer_key(cw_db *db, cw_str name, const unsigned char key[CW_DB_KEY],
                                     cw_err *err);
 
-/* ---- orders: what the cache commands ask of a running server ---- */
+/* ---- orders: requests of commands to a running server ---- */
 
 typedef struct cw_order {
     cw_str what;  /* the name of a tag, or "rebuild" */
-    int64_t n;    /* how often it was ordered */
-    int64_t when; /* for the last time, ms since 1970 */
+    int64_t n;    /* how many times it was ordered */
+    int64_t when; /* the last time, ms since 1970 */
 } cw_order;
 
 typedef cw_code (*cw_db_order_fn)(const cw_order *order, void *ctx, cw_err *err);

@@ -161,7 +161,7 @@ static cw_code upgrade(cw_db *db, cw_err *err)
     return rc;
 }
 
-/* Whose file it is, and whether we know its version. */
+/* Check that the file belongs to this program, and that its version is known. */
 static cw_code check_version(cw_db *db, int64_t *ret_version, cw_err *err)
 {
     int64_t version = 0, application = 0, tables = 0;
@@ -184,13 +184,13 @@ static cw_code check_version(cw_db *db, int64_t *ret_version, cw_err *err)
 static cw_code migrate(cw_db *db, cw_err *err)
 {
     int64_t version = 0;
-    /* All numbers of one moment: somebody else may be making the tables of a new file. */
+    /* In one transaction: another process may be creating the tables of a new file. */
     cw_code rc = execute(db, "BEGIN", err);
     if (!rc)
         rc = cw_db_end(db, check_version(db, &version, err), err);
     if (rc || version == (int64_t)CW_COUNT(versions))
         return rc;
-    /* Two processes may come to a new file at once: the version is looked at again inside. */
+    /* Two processes may open a new file at once: the version is read again inside. */
     rc = cw_db_begin(db, err);
     return rc ? rc : cw_db_end(db, upgrade(db, err), err);
 }
@@ -254,7 +254,7 @@ static cw_code open_file(cw_db *db, const cw_db_opts *opts, cw_err *err)
     rc = set_up(db, opts->busy_ms, err);
     if (!rc)
         rc = migrate(db, err);
-    /* A file that was exchanged while we opened it is found out the next time we look. */
+    /* A file that was replaced meanwhile is found by the next cw_db_is_current. */
     return rc;
 }
 

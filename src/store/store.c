@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* store.c - the thread of the database, its queue, and its recovery. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* A reader waits for so long for a lock; with a write-ahead log it hardly ever has to. */
+/* How long a reader waits for a lock; with a write-ahead log it rarely has to. */
 #define BUSY_MS 500u
 #define PAUSE_MIN_MS 100u
 #define PAUSE_MAX_MS 2000u
@@ -67,8 +68,8 @@ static void close_db(cw_store *s)
     s->next_try = cw_clock_ms() + s->pause;
 }
 
-/* A lock goes away by itself and memory comes back; after anything else the connection is not to be
- * trusted. */
+/* A lock is released and memory becomes available again. After any other failure the connection is
+ * closed. */
 static void take_failure(cw_store *s, cw_code rc, const cw_err *err)
 {
     set_down(s, rc, err);
@@ -103,7 +104,7 @@ static void poll_db(cw_store *s)
     int64_t version = 0;
     if (!cw_db_is_current(s->db)) {
         close_db(s);
-        s->next_try = 0; /* the new file may be there already */
+        s->next_try = 0; /* the new file may exist already */
         return;
     }
     cw_code rc = cw_db_data_version(s->db, &version, &err);
@@ -118,7 +119,7 @@ static void poll_db(cw_store *s)
     change(s);
 }
 
-/* What is due: opening, or looking for changes. */
+/* Open the database, or check for changes, if that is due. */
 static void poll_after(cw_store *s)
 {
     uint64_t now = cw_clock_ms();
@@ -147,7 +148,7 @@ static void run_job(cw_store *s, cw_store_job *job)
 
 /* ---- the thread ---- */
 
-/* The next job, after at most the time between two looks; NULL: none. */
+/* The next job; NULL: none came before the next check for changes. */
 static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_ending)
 {
     struct timespec until;

@@ -175,7 +175,7 @@ test("a plugin that hangs while it is loaded does not keep the server from start
     const server = await start(folder, { plugins: { load_timeout: "1m" } });
     assert.ok(performance.now() - before > 2900);
     assert.deepEqual(await toolNames(server), ["good.tell"]);
-    await server.untilLogged(/not every source has answered yet/);
+    await server.untilLogged(/starting before all sources have responded/);
     const children = descendants(server.pid);
     assert.ok(children.length >= 1);
     await server.stop();

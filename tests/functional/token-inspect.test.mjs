@@ -185,7 +185,7 @@ test("with --config the configured issuers decide, by their keys and rules", asy
         configOf({ ...ours, issuer: forger.url, allow_private: true, jwks_uri: "http://169.254.169.254/jwks" }),
     );
     assert.deepEqual([careful.code, ...names(careful)], [1, "unreachable"]);
-    assert.match(careful.stderr, /keys of an issuer cannot be had.*169\.254\.169\.254/);
+    assert.match(careful.stderr, /keys of an issuer cannot be fetched.*169\.254\.169\.254/);
     const both = await runCauseway(["token", "inspect", ...config, "--issuer", "x"], { input: token });
     assert.equal(both.code, 2);
     await close(forger.server);

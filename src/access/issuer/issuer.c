@@ -296,14 +296,14 @@ static void wait_for(cw_issuer *issuer, cw_token_check *check)
 
 /* ---- introspection ---- */
 
-/* Whoever shows opaque tokens gets 503 meanwhile, and must not be able to fill the log. */
+/* Clients with opaque tokens get 503 meanwhile. Their requests must not fill the log. */
 static void complain(cw_issuer *issuer, const char *why)
 {
     uint64_t now = cw_clock_ms();
     if (now < issuer->next_complaint)
         return;
     issuer->next_complaint = now + COMPLAINT_MS;
-    cw_log(CW_LOG_WARN, "access", "an issuer cannot be asked about tokens",
+    cw_log(CW_LOG_WARN, "access", "an issuer cannot introspect tokens",
            CW_KV("issuer", issuer->opts.rules.issuer), CW_KV("problem", cw_str_from(why)));
 }
 
@@ -327,8 +327,8 @@ static void add_basic(cw_buf *out, const cw_issuer_opts *o)
     cw_buf_done(&pair);
 }
 
-/* What an issuer says about a token is held against the rules for its JWTs; only type and
- * algorithm have nothing to be held against. */
+/* The rules for JWTs apply to the introspection response, except for type and algorithm, which it does
+ * not have. */
 static cw_code check_answer(cw_token_check *check, cw_str body)
 {
     cw_issuer *issuer = check->issuer;
@@ -494,7 +494,7 @@ static void go_on(cw_token_check *check, bool is_last)
     }
     bool has_keys = issuer->keys != NULL;
     bool may_wait = !is_last && !issuer->is_retired;
-    /* Without keys, whoever failed to get them tries again by itself. */
+    /* Without keys, the timer of the failed fetch tries again. */
     if (may_wait && has_keys && !cw_issuer_is_busy(issuer)) {
         cw_issuer_refresh(issuer);
         atomic_store(&issuer->next_forced, cw_clock_ms() + CW_ISSUER_FORCED_MS);

@@ -25,7 +25,7 @@ static void on_timer(uv_timer_t *timer)
 
 static void log_problem(const cw_issuer *issuer, const char *why)
 {
-    cw_log(CW_LOG_WARN, "access", "keys of an issuer cannot be had",
+    cw_log(CW_LOG_WARN, "access", "keys of an issuer cannot be fetched",
            CW_KV("issuer", issuer->opts.rules.issuer), CW_KV("url", cw_str_from(issuer->url)),
            CW_KV("problem", cw_str_from(why)));
 }
@@ -156,7 +156,7 @@ static void on_metadata(cw_fetch *f, const cw_fetch_response *answer, const char
     cw_issuer *issuer = CW_CONTAINER(f, cw_issuer, fetch);
     const char *problem = why;
     if (answer && answer->status == 200) {
-        /* What is there must be right: nothing else is tried then. */
+        /* Metadata that was found must be right; no other URL is tried. */
         problem = read_metadata(issuer, answer->body);
         if (problem)
             fail(issuer, problem);

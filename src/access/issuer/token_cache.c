@@ -5,7 +5,7 @@
  *     newest <-> ... <-> oldest               list:  entry.newer, entry.older
  *     free -> entry -> entry                  list:  entry.chain
  *
- * Index 0 is nobody: entries begin at 1. A page of the array that was never used costs no memory.
+ * Index 0 means none: entries start at 1. An unused page of the array costs no memory.
  */
 #include "access/issuer/token_cache.h"
 
@@ -41,7 +41,7 @@ struct cw_token_cache {
     refused refused[CW_TOKEN_CACHE_REFUSED];
 };
 
-/* Any bytes of the digest are as good: nobody outside knows its key. */
+/* Any bytes of the digest will do: its key is secret. */
 static uint32_t hash_of(const unsigned char key[CW_DIGEST])
 {
     uint32_t hash;
@@ -219,7 +219,7 @@ void *cw_token_cache_peek(cw_token_cache *c, const unsigned char key[CW_DIGEST])
     return i ? c->entries[i].value : NULL;
 }
 
-/* An entry that nobody uses; there is one when the cache is not full. */
+/* An unused entry. It exists, because the cache is not full. */
 static uint32_t take_entry(cw_token_cache *c)
 {
     uint32_t i = c->free;

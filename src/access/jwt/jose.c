@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* jose.c - base64url, algorithms, and the three parts of a JWS. */
 #include "access/jwt/jose.h"
 
 #include <sodium.h>
@@ -104,7 +105,7 @@ cw_code cw_jose_read_object(cw_str text, cw_arena *arena, const cw_json **ret)
     return CW_OK;
 }
 
-/* What is not three parts: with five it is encrypted. */
+/* The reason for a token without three parts: five parts are an encrypted token. */
 static cw_token_reason check_parts(cw_str token)
 {
     size_t dots = 0;

@@ -241,7 +241,7 @@ static bool is_for_verifying(const cw_json *source)
     return op != NULL;
 }
 
-/* What is wrong before looking at the numbers, or NULL. */
+/* The problem with its other members, or NULL. */
 static const char *check_members(const cw_json *source, const jwk *key)
 {
     const cw_json *kid = cw_json_get(source, CW_STR("kid"));
@@ -249,7 +249,7 @@ static const char *check_members(const cw_json *source, const jwk *key)
         return "its key id is not a text, or too long";
     if (!is_for_verifying(source))
         return "it is not for checking signatures";
-    /* Whoever can read the set can sign with it. */
+    /* Each reader of the set could sign with it. */
     if (cw_json_get(source, CW_STR("d")))
         return "it carries its private part";
     return NULL;

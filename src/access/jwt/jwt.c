@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* jwt.c - the claims of a JWT, and their checks. */
 #include "access/jwt/jwt.h"
 
 #include <math.h>
@@ -98,8 +99,8 @@ static bool is_access_typ(cw_str typ)
            (cw_str_ieq(typ, CW_STR("at+jwt")) || cw_str_ieq(typ, CW_STR("application/at+jwt")));
 }
 
-/* Without a type of its own an access token must at least not be what browsers are handed about
- * their user: that one is for a client, whoever its audience is. */
+/* A token without the type of an access token must not be an ID token: that is for the client, for any
+ * audience. */
 static bool is_like_id_token(const cw_jwt *jwt)
 {
     if (claim(jwt, "nonce") || claim(jwt, "at_hash") || claim(jwt, "c_hash"))
@@ -280,7 +281,7 @@ cw_code cw_jwt_parse(cw_str token, cw_arena *arena, cw_jwt *ret, cw_err *err)
 {
     *ret = (cw_jwt){0};
     cw_code rc = cw_jws_parse(token, arena, &ret->jws, &ret->reason);
-    /* Whoever explains the token wants to see its claims too, whatever the header says. */
+    /* `token inspect` prints the claims also if the header is invalid. */
     cw_code claims_rc = CW_OK;
     if (ret->jws.payload.p && (!rc || rc == CW_INVALID))
         claims_rc = cw_jose_read_object(ret->jws.payload, arena, &ret->claims);

@@ -181,7 +181,7 @@ void cw_login_op_finish(cw_login_op *t, cw_login_status status)
     pthread_mutex_unlock(&al->lock);
 }
 
-/* Whoever still waits has been told by its connection; what runs ends in cw_accounts_free. */
+/* The connections have cancelled their waiters. Running operations end in cw_accounts_free. */
 static void on_loop_end(cw_loop_hook *hook)
 {
     cw_accounts_loop *al = CW_CONTAINER(hook, cw_accounts_loop, hook);
@@ -475,7 +475,7 @@ cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w)
     return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
 }
 
-/* What was verified: here before, or on another loop. */
+/* An earlier verification of the same credentials, on this loop or another. */
 typedef struct proof {
     bool is_known;
     unsigned char digest[CW_DIGEST]; /* of the hash that the credentials satisfied */

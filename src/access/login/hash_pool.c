@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hash_pool.c - threads, and a queue in which networks take turns. */
 #include "access/login/hash_pool.h"
 
 #include <pthread.h>

@@ -37,7 +37,7 @@ static cw_code on_text(cw_str text, void *ctx, cw_err *err)
     return add(ctx, text, err);
 }
 
-/* What the configuration lets a role do. */
+/* Add the permissions that the configuration gives a role. */
 static cw_code on_role(cw_str name, void *ctx, cw_err *err)
 {
     list *l = ctx;
@@ -63,7 +63,7 @@ static cw_code add_role(list *permissions, cw_db *db, cw_str name, cw_err *err)
     return rc ? rc : on_role(name, permissions, err);
 }
 
-/* Logging in takes nothing away, unless the configuration says so. */
+/* A login takes no permission away, unless access.authenticated_only_own is set. */
 static cw_code add_authenticated(list *permissions, cw_db *db, cw_err *err)
 {
     cw_code rc = add_role(permissions, db, cw_str_from(CW_ROLE_AUTHENTICATED), err);

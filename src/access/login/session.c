@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* session.c - browser sessions: secrets, rows of the database, operations of a loop. */
 #include "access/login/session.h"
 
 #include <sodium.h>
@@ -209,7 +210,7 @@ static cw_login begin(cw_login_op *t, cw_login_waiter *w)
     return t ? cw_login_op_begin(t, w) : (cw_login){.status = CW_LOGIN_UNAVAILABLE};
 }
 
-/* False: nobody can have this name or this password. */
+/* False: no account can have this name or this password. */
 static bool fill(cw_credentials *c, cw_str name, cw_str password)
 {
     if (!cw_account_name_is_valid(name) || password.n > sizeof c->password)

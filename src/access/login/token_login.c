@@ -27,7 +27,7 @@ static cw_login_op *of_job(cw_store_job *job)
 
 static void log_reason(const cw_err *err)
 {
-    cw_log(CW_LOG_DEBUG, "access", "a token was refused", CW_KV("why", cw_str_from(err->msg)));
+    cw_log(CW_LOG_DEBUG, "access", "a token was rejected", CW_KV("why", cw_str_from(err->msg)));
 }
 
 static cw_login_status status_of(cw_code rc)
@@ -46,7 +46,7 @@ cw_str cw_issuer_account_name(const cw_jwt *jwt, const cw_issuer_opts *issuer)
     return is_name ? cw_json_text(v) : (cw_str){NULL, 0};
 }
 
-/* Whoever has a token is in the role "authenticated", and the store may give that permissions. */
+/* Each token has the role "authenticated", and the database may give that role permissions. */
 static bool needs_store(const cw_login_op *t)
 {
     return t->accounts->store || cw_issuer_opts_of(t->issued.issuer)->account.n;
@@ -157,7 +157,7 @@ static cw_code queue_verify(cw_login_op *t)
 static void on_checked(cw_token_check *check, cw_code rc)
 {
     cw_login_op *t = CW_CONTAINER(check, cw_login_op, check);
-    cw_err err = {.msg = "its issuer does not know it"};
+    cw_err err = {.msg = "its issuer does not recognize it"};
     t->issued = check->issued;
     check->issued = (cw_verified_token){0};
     if (rc == CW_AGAIN) {
