@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* audit: what was recorded of calls, refusals, logins and changes. */
+/* audit: prints the records of calls, refusals, logins and changes. */
 #include <stdio.h>
 #include <unistd.h>
 

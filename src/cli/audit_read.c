@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* audit_read.c - reads the lines of an audit across rotated files. */
 #include "cli/audit_read.h"
 
 #include <errno.h>

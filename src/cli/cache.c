@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cache: have a running server write its documents anew. The order goes through the database, where
- * it stays: a server that cannot be reached now follows when it can. */
+/* cache: makes a running server rebuild its documents. The order goes through the database and stays
+ * there, so a server that is unreachable now follows later. */
 #include "catalogue/page_cache.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* config: check files, print the schema, show what is in force. */
+/* config: checks files, prints the JSON Schema, prints the effective configuration. */
 #include "config/config.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* help: the help of any command, and topics that belong to none. */
+/* help: prints the help of a command, and general topics. */
 #include "cli/lib/cli.h"
 
 static const char exit_codes[] =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* schema: check JSON Schemas, and instances against them. */
+/* schema: checks JSON Schemas, and validates instances. */
 #include "schema/schema.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* server-json: the entry of this server for the MCP registry. */
+/* server-json: prints the entry of this server for the MCP registry. */
 #include "cli/lib/cli.h"
 #include "door/mcp/mcp.h"
 

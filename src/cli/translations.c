@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* translations: what there is to translate, as a template for gettext's tools.
+/* translations: prints the translatable texts as a template for the gettext tools.
  *
  * The catalogue is loaded as the server would load it: plugins in processes of
  * their own, services by asking them.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config.c - loads a configuration: text, document, values, rules. */
 #include "config/config.h"
 
 #include <stdatomic.h>

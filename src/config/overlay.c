@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* overlay.c - reads the file of methods that an entry of `sources` names. */
 #include "config/overlay.h"
 
 #include <stdlib.h>

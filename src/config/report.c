@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* report.c - collects and sorts the problems of a configuration. */
 #include "config/report.h"
 
 #include <stdio.h>

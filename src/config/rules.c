@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rules.c - rules that involve more than one key. */
 #include "config/rules.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* call.c - one call from begin to end, and who made it. */
+/* call.c - one call from start to end, and its caller. */
 #include "host/call.h"
 
 /* The first required parameter that is not there, or NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* check.c - declarations to methods, and everything that is wrong with them. */
+/* check.c - turns declarations into methods, and reports their problems. */
 #include <stdlib.h>
 
 #include "host/check_int.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* check_marks.c - resources, prompts and completions to the methods that they belong to. */
+/* check_marks.c - assigns resources, prompts and completions to their methods. */
 #include <stdlib.h>
 
 #include "host/check_int.h"

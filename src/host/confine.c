@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* confine.c - sets signals, descriptors and limits before a plugin is loaded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

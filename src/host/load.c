@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load.c - a shared object to declarations. The ABI is looked at before anything else. */
+/* load.c - loads a shared object and finds its declarations. The ABI is checked first. */
 #include <dlfcn.h>
 
 #include "host/hosted.h"

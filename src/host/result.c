@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* result.c - what a method puts, and what becomes of it.
+/* result.c - writes the result of a method into its answer.
  *
  * The JSON writer asserts that it is used well; a plugin is not trusted to do so.
  * Each put asks first (may_put), and the first mistake is remembered: the call is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tool.c - the modes for people: --check and --call. */
+/* tool.c - the modes for the command line: --check and --call. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* uri.c - checks URIs and URI templates of a plugin. */
 #include "host/uri.h"
 
 #include "base/hex.h"

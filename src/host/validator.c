@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* validator.c - find and load the module of validator.h. */
+/* validator.c - finds and loads the module of validator.h. */
 #include "host/validator.h"
 
 #include <dlfcn.h>

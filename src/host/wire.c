@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* wire.c - reads and writes frames on the socket to the server. */
 #include "host/wire.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* account: who can log in. */
+/* account: adds, changes and removes accounts. */
 #include "access/credentials.h"
 #include "access/gate.h"
 #include "base/clock.h"

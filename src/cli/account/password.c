@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* password.c - passwords and tokens come from a file, standard input or a terminal, never from an
+/* password.c - reads passwords and tokens from a file, standard input or a terminal, never from an
  * argument. */
 #include <errno.h>
 #include <fcntl.h>

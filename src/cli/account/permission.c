@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* permission: what roles allow and methods ask for. */
+/* permission: lists the permissions that roles grant and methods require. */
 #include "access/gate.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/db.h"

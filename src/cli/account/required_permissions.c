@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* required_permissions.c - what plugins and overlays ask for. */
+/* required_permissions.c - collects the permissions that plugins and overlays require. */
 #include "cli/account/required_permissions.h"
 
 #include <dirent.h>

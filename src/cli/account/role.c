@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* role: what accounts may do. */
+/* role: manages roles and their permissions. */
 #include "cli/account/required_permissions.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/db.h"

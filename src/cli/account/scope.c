@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* scope: what a token may be used for. */
+/* scope: lists the scopes that limit a token. */
 #include "access/scopes.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session: who is logged in with a browser. */
+/* session: lists and ends browser sessions. */
 #include "base/clock.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/db.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* token: credentials for programs. */
+/* token: creates, lists and revokes the credentials of programs. */
 #include <stdio.h>
 
 #include "access/credentials.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* token inspect: would this token of an issuer be accepted, and why not? */
+/* token inspect: reports whether a token of an issuer would be accepted, with the reasons. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* write.c - what was found, for people and for configurations. */
+/* write.c - writes the result of an import: a table, an overlay, lines for the configuration. */
 #include <unistd.h>
 
 #include "access/caller.h"

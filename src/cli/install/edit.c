@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* edit.c - putting an entry into a text and taking it out again.
+/* edit.c - inserts an entry into a JSON text, and removes it.
  *
  * Comments and commas behind the last element become spaces in a copy, which our
  * strict reader can read; the places that it tells are those of the text.

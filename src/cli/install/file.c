@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* file.c - files of others are replaced as a whole or not at all. */
+/* file.c - replaces a file of another program atomically. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

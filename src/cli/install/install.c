@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* install: tell an MCP client on this machine about this server, or take it back. */
+/* install: registers this server with a local MCP client, or removes it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

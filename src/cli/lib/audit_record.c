@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* audit_record.c - writes the audit record of a command. */
 #include "cli/lib/audit_record.h"
 
 #include <pwd.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config_files.c - checks the files and directories that a configuration names. */
 #include "cli/lib/config_files.h"
 
 #include <errno.h>

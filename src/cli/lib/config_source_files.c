@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config_source_files.c - checks the files that an entry of `sources` names. */
 #include <string.h>
 
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* group.c - choosing a sub-command from a table. */
+/* group.c - selects a sub-command from a table. */
 #include "cli/lib/options.h"
 #include "config/syntax/quote.h"
 

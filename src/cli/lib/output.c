@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* output.c - what the program prints, with its errors and colours. */
+/* output.c - prints output, errors and colours. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

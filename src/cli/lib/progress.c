@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* progress.c - draws a line of progress on a terminal. */
 #include "cli/lib/progress.h"
 
 #include <stdio.h>

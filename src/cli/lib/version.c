@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* version: what runs, and with which libraries. */
+/* version: prints the versions of the program and its libraries. */
 #include <openssl/crypto.h>
 #include <uv.h>
 #include <yaml.h>

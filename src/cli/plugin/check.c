@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugin check: what a plugin would publish, for its author's eyes. */
+/* plugin check: prints the methods that a plugin would publish, and its problems. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugin new: the skeleton of a plugin, with a build file and a test, ready to be built. */
+/* plugin new: writes the skeleton of a plugin, with a build file and a test. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugin: make, check, list and switch plugins. */
+/* plugin: creates, checks, lists, enables and disables plugins. */
 #include "cli/plugin/plugin.h"
 
 static const cw_cli_command commands[] = {

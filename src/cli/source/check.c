@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source check: load the services as the server would, and say what is wrong. */
+/* source check: loads the services as the server does, and reports problems. */
 #include <stdlib.h>
 
 #include "catalogue/snapshot.h"

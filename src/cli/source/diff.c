@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source diff: tools that are not as they were approved, member by member. */
+/* source diff: prints tools that differ from their approved definition, member by member. */
 #include "cli/source/source_set.h"
 #include "config/syntax/quote.h"
 

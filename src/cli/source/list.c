@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source list: how the services are, by the files that a running server keeps. Nothing is asked. */
+/* source list: prints the status of the services from the files of a running server, without
+ * contacting them. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source: the services of the configuration. */
+/* source: the commands for the configured services. */
 #include "cli/source/source_set.h"
 
 int cw_cli_source(int argc, char **argv)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* arguments.c - makes a JSON object from NAME=VALUE arguments. */
 #include "cli/tool/arguments.h"
 
 #include "base/utf8.h"

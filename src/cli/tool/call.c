@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* call: run a tool from a terminal, through the one path that every call takes. */
+/* call: calls a tool from a terminal, through the path that every call takes. */
 #include <stdio.h>
 
 #include "call/call.h"

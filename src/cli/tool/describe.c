@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* describe: one tool, with its parameters. */
+/* describe: prints a tool with its parameters. */
 #include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/plugin/plugin.h"

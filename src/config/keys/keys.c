@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* keys.c - the table of configuration keys, and the defaults. */
 #include "config/keys/keys.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* keys_limits.c - the tables of how often callers may call, and of what is recorded of it. */
+/* keys_limits.c - the tables of rates, of limits for single tools and sources, and of the audit. */
 #include "base/limits.h"
 #include "config/keys/keys.h"
 #include "config/syntax/names.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* keys_sources.c - the table of services: where they are, how they speak, what they offer. */
+/* keys_sources.c - the table of services: addresses, protocols, methods. */
 #include "base/limits.h"
 #include "config/keys/keys.h"
 #include "config/syntax/names.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* types.c - the types of single values: flags, numbers, words, paths. */
+/* types.c - the types of single values: flags, numbers, words, paths, rates. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

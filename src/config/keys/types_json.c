@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* types_json.c - values of any shape, kept as JSON: objects, mappings, whatever is there. */
+/* types_json.c - values of any shape, kept as JSON text: objects, mappings, any value. */
 #include "config/keys/keys.h"
 
 /* Strings are spelled anew, so that YAML and JSON files with the same values give the same text. As

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* check.c - reports problems with the place of a value in the file. */
 #include "config/syntax/check.h"
 
 #include <errno.h>

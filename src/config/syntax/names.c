@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* names.c - parses and checks addresses, hosts, origins, paths and other names. */
 #include "config/syntax/names.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* names_url.c - where services are: URLs, and the names that go with them. */
+/* names_url.c - URLs of services, and names in them. */
 #include "base/ascii.h"
 #include "base/limits.h"
 #include "base/template.h"

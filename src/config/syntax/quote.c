@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* quote.c - quotes text so that it is safe to print. */
 #include "config/syntax/quote.h"
 
 #include <stdio.h>

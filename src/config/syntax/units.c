@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* units.c - parses durations and sizes such as "75s" and "4MB". */
 #include "config/syntax/units.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* facts.c - what a subschema says, reduced to what can change a verdict. */
+/* facts.c - the keywords of a subschema, reduced to those that can change a verdict. */
 #include "schema/model/program.h"
 
 /* Types that both allow. A number that is only an integer on one side is one afterwards. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* problem.c - records of what is wrong, kept in the order of the instance, and their texts. */
+/* problem.c - records of problems, in the order of the instance, and their texts. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* number.c - multipleOf without a rounding fault.
+/* number.c - multipleOf without rounding errors.
  *
  * Both numbers are whole digits times a power of ten. With V, D the digits (the
  * last of each is not 0) and e the difference of the powers, v is a multiple of d

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* path.c - where an entry of a tape stands, found from the root down. Only for messages. */
+/* path.c - finds the JSON Pointer of a value, from the root down. For messages only. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* scratch.c - a stack of blocks that are kept: what was large enough once is used again. */
+/* scratch.c - a stack of memory blocks that are reused. */
 #include <stdlib.h>
 
 #include "schema/model/model.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* text.c - small facts about strings and types. */
+/* text.c - small functions for strings and types. */
 #include "schema/model/model.h"
 
 static bool is_ascii(cw_str text)

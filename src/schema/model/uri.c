@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* uri.c - resolves URI references (RFC 3986, section 5). */
 #include "schema/model/uri.h"
 
 #include "base/ascii.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pattern.c - compiles a pattern, selects its engine, and matches. */
 #include "schema/pattern/pattern.h"
 
 #include <stdlib.h>

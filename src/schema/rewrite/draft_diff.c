@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* draft_diff.c - finds keywords that differ between drafts. */
 #include "schema/rewrite/draft_diff.h"
 
 #include "json/write.h"
