@@ -520,5 +520,5 @@ test("what is scrubbed from the error of a service is in the log", async (t) => 
     service.mode = "telling";
     const { text } = await callTool(server, "fail", {});
     assert.doesNotMatch(text, /srv|line 7/);
-    await server.untilLogged(/without its details source="shop" method="fail".*\/srv\/shop.*line 7/);
+    await server.untilLogged(/error details withheld from the caller source="shop" method="fail".*\/srv\/shop.*line 7/);
 });
