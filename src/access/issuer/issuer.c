@@ -19,7 +19,7 @@
 
 /* ---- one issuer ---- */
 
-cw_issuer *cw_issuer_ref(cw_issuer *issuer)
+static cw_issuer *ref_issuer(cw_issuer *issuer)
 {
     atomic_fetch_add_explicit(&issuer->refs, 1, memory_order_relaxed);
     return issuer;
@@ -162,7 +162,7 @@ static void take_keys(cw_issuer *issuer, const cw_issuer_set *old)
 static void begin(cw_issuers *is, cw_issuer *issuer)
 {
     uv_timer_init(&is->loop->uv, &issuer->timer);
-    issuer->timer.data = cw_issuer_ref(issuer);
+    issuer->timer.data = ref_issuer(issuer);
     cw_issuer_refresh(issuer);
 }
 
@@ -289,7 +289,7 @@ static void end(cw_token_check *check, cw_code rc)
 
 static void wait_for(cw_issuer *issuer, cw_token_check *check)
 {
-    check->issuer = cw_issuer_ref(issuer);
+    check->issuer = ref_issuer(issuer);
     check->next = issuer->waiting;
     issuer->waiting = check;
 }
@@ -379,7 +379,7 @@ static void on_introspected(cw_fetch *f, const cw_fetch_response *answer, const 
         complain(check->issuer, answer ? status : why);
     }
     if (rc == CW_OK)
-        check->issued.issuer = cw_issuer_ref(check->issuer);
+        check->issued.issuer = ref_issuer(check->issuer);
     if (rc == CW_IO)
         check->is_unreachable = true;
     if (rc == CW_OK || rc == CW_NOMEM || rc == CW_LIMIT) {
@@ -428,7 +428,7 @@ static cw_code introspect(cw_token_check *check, cw_issuer *issuer, cw_str url, 
     else
         rc = cw_fetcher_start(check->issuers->fetcher, &check->fetch, err);
     if (!rc) {
-        check->issuer = cw_issuer_ref(issuer);
+        check->issuer = ref_issuer(issuer);
         check->next = check->issuers->introspecting;
         check->issuers->introspecting = check;
     }
@@ -728,7 +728,7 @@ static cw_code find_in(const cw_issuer_set *set, cw_str token, cw_arena *arena,
     cw_issuer *issuer = find_issuer(set, ret->jwt.issuer);
     if (!issuer)
         return cw_fail(err, CW_INVALID, "it comes from another issuer");
-    ret->issuer = cw_issuer_ref(issuer);
+    ret->issuer = ref_issuer(issuer);
     return check_jwt(issuer, &ret->jwt, /* verifies= */ false, arena, err);
 }
 

@@ -61,7 +61,6 @@ struct cw_issuers {
 };
 
 /* issuer.c */
-cw_issuer *cw_issuer_ref(cw_issuer *issuer);
 void cw_issuer_unref(cw_issuer *issuer);
 /* The keys or the metadata of this issuer have come, or cannot be had: continue the checks that wait
  * for them. */
