@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* client.c - requests, those who wait, and the life of a client. */
+/* client.c - requests, their connections, names and TLS of the HTTP client. */
 #include "net/client/client.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "net/client/client_int.h"
 
@@ -19,12 +22,27 @@ enum {
     WAITS, /* not NULL: in the queue */
 };
 
+static void looked_up(cw_client *c, const char *why);
+static void find_address(cw_client *c);
+static cw_code look_up(cw_client *c, cw_err *err);
+static void forget_lookup(cw_client *c);
+static void on_name_deadline(cw_deadline *d);
+static cw_code tls_open(cw_client *c, cw_err *err);
+static void tls_close(cw_client *c);
+static bool reuse(cw_client_conn *l, cw_client_req *req);
+static void not_reached(cw_client_conn *l, int errnum);
+static void on_tls(cw_client_conn *l);
+static cw_code client_conn_open(cw_client *c, cw_client_req *req, bool again, cw_err *err);
+static void on_connect_deadline(cw_deadline *d);
+static void on_response_deadline(cw_deadline *d);
+static void on_idle_deadline(cw_deadline *d);
+
 static cw_client_conn *link_of(const cw_client_req *req)
 {
     return req->internal[LINK];
 }
 
-void cw_client_set_conn(cw_client_req *req, cw_client_conn *link)
+static void set_conn(cw_client_req *req, cw_client_conn *link)
 {
     req->internal[LINK] = link;
 }
@@ -92,7 +110,7 @@ void cw_client_leave(cw_client *c)
 void cw_client_finish(cw_client_req *req, cw_client_end end, const cw_client_response *answer,
                       const char *why)
 {
-    cw_client_set_conn(req, NULL);
+    set_conn(req, NULL);
     req->on_done(req, end, answer, why);
 }
 
@@ -106,7 +124,7 @@ static cw_client_conn *first_conn(const cw_list *list)
 static bool reuse_idle(cw_client *c, cw_client_req *req)
 {
     while (!cw_list_is_empty(&c->idle)) {
-        if (cw_client_conn_reuse(first_conn(&c->idle), req))
+        if (reuse(first_conn(&c->idle), req))
             return true;
     }
     return false;
@@ -116,7 +134,7 @@ static bool reuse_idle(cw_client *c, cw_client_req *req)
 static void refresh_addresses(cw_client *c)
 {
     if (c->is_name && cw_loop_now(c->loop) - c->looked_up >= CW_CLIENT_NAME_MS) {
-        cw_code rc = cw_client_look_up(c, NULL);
+        cw_code rc = look_up(c, NULL);
         (void)rc;
     }
 }
@@ -129,11 +147,11 @@ static cw_code place(cw_client *c, cw_client_req *req, cw_err *err)
     if (c->n_links >= c->opts.connections)
         return CW_DECLINED;
     if (c->n_addresses == 0) {
-        cw_code rc = cw_client_look_up(c, err);
+        cw_code rc = look_up(c, err);
         return rc ? rc : CW_DECLINED;
     }
     refresh_addresses(c);
-    return cw_client_conn_open(c, req, /* again= */ false, err);
+    return client_conn_open(c, req, /* again= */ false, err);
 }
 
 static void serve(cw_client *c)
@@ -161,7 +179,7 @@ static void on_later(cw_deferred *later)
         return;
     }
     c->lookup_late = false;
-    cw_client_looked_up(c, "the lookup of its name took too long");
+    looked_up(c, "the lookup of its name took too long");
 }
 
 void cw_client_defer_serve(cw_client *c)
@@ -170,7 +188,7 @@ void cw_client_defer_serve(cw_client *c)
         cw_loop_defer(c->loop, &c->later);
 }
 
-void cw_client_looked_up(cw_client *c, const char *why)
+static void looked_up(cw_client *c, const char *why)
 {
     if (c->n_addresses) {
         serve(c);
@@ -188,7 +206,7 @@ void cw_client_looked_up(cw_client *c, const char *why)
     cw_client_leave(c);
 }
 
-void cw_client_reached(cw_client *c, unsigned index, bool reached)
+static void reached(cw_client *c, unsigned index, bool reached)
 {
     if (index >= c->n_addresses)
         return; /* a lookup changed them meanwhile */
@@ -223,7 +241,7 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
     set_defaults(&c->opts);
     cw_code rc = cw_client_make_texts(c, opts, err);
     if (!rc && c->opts.url.is_tls)
-        rc = cw_client_tls_open(c, err);
+        rc = tls_open(c, err);
     if (rc) {
         free(c->text);
         free(c);
@@ -233,16 +251,15 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
     cw_list_init(&c->links);
     cw_list_init(&c->idle);
     cw_buf_init(&c->out, SIZE_MAX / 2);
-    cw_deadline_list_init(&c->connecting, c->opts.connect_ms, cw_client_conn_on_connect_deadline);
-    cw_deadline_list_init(&c->answering, c->opts.first_byte_ms,
-                          cw_client_conn_on_response_deadline);
-    cw_deadline_list_init(&c->idling, c->opts.idle_ms, cw_client_conn_on_idle_deadline);
-    cw_deadline_list_init(&c->naming, c->opts.connect_ms, cw_client_on_name_deadline);
+    cw_deadline_list_init(&c->connecting, c->opts.connect_ms, on_connect_deadline);
+    cw_deadline_list_init(&c->answering, c->opts.first_byte_ms, on_response_deadline);
+    cw_deadline_list_init(&c->idling, c->opts.idle_ms, on_idle_deadline);
+    cw_deadline_list_init(&c->naming, c->opts.connect_ms, on_name_deadline);
     cw_loop_watch(loop, &c->connecting);
     cw_loop_watch(loop, &c->answering);
     cw_loop_watch(loop, &c->idling);
     cw_loop_watch(loop, &c->naming);
-    cw_client_find_address(c);
+    find_address(c);
     *ret = c;
     return CW_OK;
 }
@@ -277,7 +294,7 @@ void cw_client_cancel(cw_client *c, cw_client_req *req)
     }
     /* The time of the request ended before ours: the next one begins with another address. */
     if (l->state == LINK_CONNECT || l->state == LINK_TLS)
-        cw_client_reached(c, l->address, false);
+        reached(c, l->address, false);
     cw_client_conn_close(l);
 }
 
@@ -287,7 +304,7 @@ void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx)
     c->on_closed = on_closed;
     c->closed_ctx = ctx;
     cw_loop_cancel_deferred(&c->later);
-    cw_client_forget_lookup(c);
+    forget_lookup(c);
     while (c->first)
         dequeue(c, c->first);
     while (!cw_list_is_empty(&c->links))
@@ -295,6 +312,488 @@ void cw_client_close(cw_client *c, void (*on_closed)(void *ctx), void *ctx)
     while (!cw_list_is_empty(&c->idle))
         cw_client_conn_close(first_conn(&c->idle));
     if (c->secure)
-        cw_client_tls_close(c);
+        tls_close(c);
     destroy_if_over(c);
+}
+
+/* ---- names ---- */
+
+static void find_address(cw_client *c)
+{
+    cw_address *a = &c->addresses[0];
+    const cw_client_url *url = &c->opts.url; /* our copy, with NULs behind its strings */
+    c->is_name = false;
+    if (url->unix_path.n ? cw_connect_unix(url->unix_path, a)
+                         : cw_connect_literal(c->dial_host.p, c->dial_port, a))
+        c->n_addresses = 1;
+    else
+        c->is_name = !url->unix_path.n;
+}
+
+static void on_found(void *ctx, const char *why, const struct addrinfo *found)
+{
+    cw_client *c = ctx;
+    c->lookup = NULL;
+    cw_deadline_clear(&c->lookup_deadline);
+    cw_address addresses[CW_CLIENT_ADDRESSES];
+    size_t n = cw_lookup_take(found, c->dial_port, addresses, CW_CLIENT_ADDRESSES);
+    /* Old addresses are kept when no new ones are found. */
+    if (n) {
+        memcpy(c->addresses, addresses, n * sizeof *addresses);
+        c->n_addresses = (uint8_t)n;
+        c->best = 0;
+    }
+    c->looked_up = cw_loop_now(c->loop);
+    looked_up(c, why ? why : "no address");
+}
+
+static cw_code look_up(cw_client *c, cw_err *err)
+{
+    /* One that others have given up may still find something; a second one would hang as well. */
+    cw_code rc =
+        c->lookup ? CW_OK : cw_lookup_start(c->loop, c->dial_host.p, on_found, c, &c->lookup, err);
+    if (!rc && !c->lookup_deadline.list)
+        cw_loop_set_deadline(c->loop, &c->lookup_deadline, &c->naming);
+    return rc;
+}
+
+static void forget_lookup(cw_client *c)
+{
+    cw_deadline_clear(&c->lookup_deadline);
+    cw_lookup_forget(c->lookup);
+    c->lookup = NULL;
+}
+
+static void on_name_deadline(cw_deadline *d)
+{
+    cw_client *c = CW_CONTAINER(d, cw_client, lookup_deadline);
+    c->looked_up = cw_loop_now(c->loop);
+    /* Not from here: who is told may close the client, and with it this list of deadlines. */
+    c->lookup_late = true;
+    cw_loop_defer(c->loop, &c->later);
+}
+
+/* ---- TLS ---- */
+
+/* TLS for the connections of the HTTP client (net/curl/tls_client.h): what goes over it is
+ * read, limited, repeated and kept by the same code as without. */
+
+static void on_secured(void *owner, cw_code code, int errnum, const char *why)
+{
+    cw_client_conn *l = owner;
+    if (code == CW_OK) {
+        on_tls(l);
+        return;
+    }
+    if (errnum) {
+        not_reached(l, errnum);
+        return;
+    }
+    reached(l->client, l->address, false);
+    cw_client_conn_fail(l, code == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, why);
+}
+
+static cw_code tls_open(cw_client *c, cw_err *err)
+{
+    const cw_tls_client_opts opts = {
+        .host = c->opts.url.host,
+        .authority = c->opts.url.authority,
+        .port = c->opts.url.port,
+        .has_proxy = c->opts.proxy.n,
+        .tls = c->opts.tls,
+        .on_done = on_secured,
+    };
+    cw_code rc = cw_tls_client_new(c->loop, &opts, &c->secure, err);
+    if (!rc)
+        c->n_open++;
+    return rc;
+}
+
+static void on_closed(void *ctx)
+{
+    cw_client *c = ctx;
+    cw_client_enter(c);
+    c->n_open--;
+    cw_client_leave(c);
+}
+
+static void tls_close(cw_client *c)
+{
+    cw_tls_client *s = c->secure;
+    c->secure = NULL;
+    cw_tls_client_close(s, on_closed, c);
+}
+
+static bool reserve(cw_client_conn *l, const cw_client_req *req)
+{
+    cw_buf_clear(&l->out);
+    return cw_buf_reserve(&l->out, cw_client_room(l->client, req)) != NULL;
+}
+
+ssize_t cw_client_conn_send_secure(cw_client_conn *l, const void *p, size_t n)
+{
+    ssize_t put = cw_tls_client_send(l->secure, p, n);
+    if (put < 0 && errno != EAGAIN && l->sent == 0 && n > CW_TLS_CLIENT_RECORD)
+        l->sent = 1; /* the first records may have arrived */
+    return put;
+}
+
+/* ---- connections ---- */
+
+/* one connection of the HTTP client: connect, send, close.
+ *
+ * The poll of a kept connection is never changed: it is readable when an answer
+ * comes, and readable when the server closes it while it is idle.
+ */
+
+/* A server that closes a connection so soon after an answer, or under a request, does not keep
+ * connections, whatever it says: for a while each is used once. */
+#define EARLY_CLOSE_MS 100u
+#define NO_REUSE_MS 10000u
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void poll_for(cw_client_conn *l, int events)
+{
+    if (l->events == events)
+        return;
+    l->events = (uint8_t)events;
+    uv_poll_start(&l->poll, events, on_poll);
+}
+
+void cw_client_conn_move(cw_client_conn *l, cw_list *list)
+{
+    cw_list_remove(&l->node);
+    cw_list_add_first(list, &l->node);
+}
+
+/* ---- the end ---- */
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    cw_client_conn *l = handle->data;
+    cw_client *c = l->client;
+    free(l);
+    cw_client_enter(c);
+    c->n_open--;
+    cw_client_leave(c);
+}
+
+void cw_client_conn_close(cw_client_conn *l)
+{
+    if (l->state == LINK_CLOSED)
+        return;
+    l->state = LINK_CLOSED;
+    if (l->req)
+        set_conn(l->req, NULL);
+    l->req = NULL;
+    cw_list_remove(&l->node);
+    cw_deadline_clear(&l->deadline);
+    cw_buf_done(&l->in);
+    cw_buf_done(&l->answer);
+    cw_buf_done(&l->header_text);
+    cw_buf_done(&l->out);
+    cw_tls_client_end(l->secure);
+    l->secure = NULL;
+    uv_close((uv_handle_t *)&l->poll, on_handle_closed);
+    close(l->fd);
+    l->client->n_links--;
+    cw_client_defer_serve(l->client);
+}
+
+void cw_client_conn_fail(cw_client_conn *l, cw_client_end end, const char *why)
+{
+    cw_client *c = l->client;
+    cw_client_req *req = l->req;
+    cw_client_enter(c);
+    cw_client_conn_close(l);
+    cw_client_finish(req, end, NULL, why);
+    cw_client_leave(c);
+}
+
+static void stop_reuse(cw_client *c)
+{
+    c->no_reuse_until = cw_loop_now(c->loop) + NO_REUSE_MS;
+}
+
+void cw_client_conn_lost(cw_client_conn *l, const char *why)
+{
+    if (l->wanted && !l->answered)
+        stop_reuse(l->client);
+    if (!l->wanted || l->answered || l->again || !l->req->may_repeat) {
+        cw_client_conn_fail(l, CW_CLIENT_LOST, why);
+        return;
+    }
+    cw_client *c = l->client;
+    cw_client_req *req = l->req;
+    cw_err err;
+    cw_client_enter(c);
+    cw_client_conn_close(l);
+    cw_code rc = client_conn_open(c, req, /* again= */ true, &err);
+    if (rc)
+        cw_client_finish(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg);
+    cw_client_leave(c);
+}
+
+/* ---- output ---- */
+
+static void push(cw_client_conn *l)
+{
+    cw_code rc = cw_client_conn_send(l);
+    l->unsent = rc == CW_AGAIN;
+    /* There may be an answer all the same (413, say): the next read tells. */
+    if (rc == CW_GONE)
+        l->broken = true;
+    poll_for(l, l->unsent ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+    if (!l->unsent && !l->answered && l->client->opts.first_byte_ms)
+        cw_loop_set_deadline(l->client->loop, &l->deadline, &l->client->answering);
+}
+
+static void begin(cw_client_conn *l)
+{
+    l->state = LINK_HEAD;
+    l->sent = 0;
+    l->unsent = false;
+    l->interim = 0;
+    l->answered = false;
+    l->broken = false;
+    cw_http1_response_init(&l->head, &cw_client_conn_limits);
+    push(l);
+}
+
+/* Whether nothing came since the last answer, not even the end. Of TLS, what came may be a message
+ * of its own that is no byte for us; and it may have been read already together with the last
+ * answer, so that the socket would never tell. */
+static bool is_quiet(const cw_client_conn *l)
+{
+    char byte;
+    ssize_t n = l->secure ? cw_tls_client_recv(l->secure, &byte, 1)
+                          : recv(l->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n < 0 && errno == EAGAIN;
+}
+
+static bool may_reuse(cw_client_conn *l, const cw_client_req *req)
+{
+    uint64_t now = cw_loop_now(l->client->loop);
+    if (now >= l->idle_until || now < l->client->no_reuse_until)
+        return false;
+    /* Unsolicited bytes would be taken for the response to this request. */
+    return is_quiet(l) && (!l->secure || reserve(l, req));
+}
+
+static bool reuse(cw_client_conn *l, cw_client_req *req)
+{
+    cw_client *c = l->client;
+    if (!may_reuse(l, req)) {
+        cw_client_conn_close(l);
+        return false;
+    }
+    cw_deadline_clear(&l->deadline);
+    cw_client_conn_move(l, &c->links);
+    l->req = req;
+    l->again = false;
+    set_conn(req, l);
+    begin(l);
+    if (!l->broken || l->sent)
+        return true;
+    /* Not a byte was taken: the server had closed it. */
+    cw_client_conn_close(l);
+    return false;
+}
+
+/* ---- connecting ---- */
+
+static cw_code open_from(cw_client *c, cw_client_req *req, unsigned index, unsigned tried,
+                         bool again, cw_err *err);
+
+static void not_reached(cw_client_conn *l, int errnum)
+{
+    cw_client *c = l->client;
+    cw_client_req *req = l->req;
+    unsigned index = l->address, tried = l->tried;
+    bool again = l->again;
+    char text[CW_ADDRESS_TEXT];
+    cw_err err;
+    if (index < c->n_addresses)
+        cw_address_format(&c->addresses[index], text, sizeof text);
+    else
+        snprintf(text, sizeof text, "'%s'", c->dial_host.p);
+    cw_code rc = cw_fail_errno(&err, errnum, "connect to %s", text);
+    cw_client_enter(c);
+    reached(c, index, false);
+    cw_client_conn_close(l);
+    if (tried < c->n_addresses)
+        rc = open_from(c, req, (index + 1) % c->n_addresses, tried, again, &err);
+    if (rc)
+        cw_client_finish(req, rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT, NULL, err.msg);
+    cw_client_leave(c);
+}
+
+static void on_tls(cw_client_conn *l)
+{
+    cw_deadline_clear(&l->deadline);
+    reached(l->client, l->address, true);
+    begin(l);
+}
+
+static void on_connected(cw_client_conn *l)
+{
+    int errnum = cw_connect_result(l->fd);
+    if (errnum) {
+        not_reached(l, errnum);
+        return;
+    }
+    on_tls(l);
+}
+
+/* ---- events ---- */
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    cw_client_conn *l = poll->data;
+    if (l->state == LINK_CONNECT) {
+        on_connected(l);
+        return;
+    }
+    if (l->state == LINK_IDLE) {
+        /* Closed by the server, or unsolicited bytes. */
+        if (status < 0 || !l->secure || !is_quiet(l)) {
+            if (cw_loop_now(l->client->loop) - l->idle_since < EARLY_CLOSE_MS)
+                stop_reuse(l->client);
+            cw_client_conn_close(l);
+        }
+        return;
+    }
+    if (status < 0) {
+        /* libuv has stopped to look; what came before the error is still to be had. */
+        l->events = 0;
+        l->broken = true;
+        while (cw_client_conn_read(l))
+            continue;
+        if (l->state == LINK_HEAD || l->state == LINK_BODY)
+            cw_client_conn_end(l, EIO);
+        return;
+    }
+    /* What TLS has taken from the socket, the socket does not tell again. */
+    if (events & UV_READABLE) {
+        while (cw_client_conn_read(l) && l->secure)
+            continue;
+    }
+    /* After that, since a server that has answered may take no more. */
+    if ((events & UV_WRITABLE) && l->unsent && (l->state == LINK_HEAD || l->state == LINK_BODY))
+        push(l);
+}
+
+static void discard(cw_client_conn *l)
+{
+    cw_tls_client_end(l->secure);
+    cw_buf_done(&l->out);
+    if (l->fd >= 0)
+        close(l->fd);
+    free(l);
+}
+
+static cw_code open_one(cw_client *c, const cw_address *a, const cw_client_req *req,
+                        cw_client_conn **ret, bool *pending, cw_err *err)
+{
+    cw_client_conn *l = calloc(1, sizeof *l);
+    if (!l)
+        return cw_fail_nomem(err);
+    l->client = c;
+    cw_buf_init(&l->out, SIZE_MAX / 2);
+    l->fd = c->secure ? socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+                      : cw_connect_open(a, pending);
+    if (l->fd < 0) {
+        char text[CW_ADDRESS_TEXT];
+        int errnum = errno;
+        cw_address_format(a, text, sizeof text);
+        discard(l);
+        return cw_fail_errno(err, errnum, "connect to %s", text);
+    }
+    if (c->secure) {
+        cw_code rc = reserve(l, req) ? cw_tls_client_begin(c->secure, l->fd, a, l, &l->secure, err)
+                                     : cw_fail_nomem(err);
+        if (rc) {
+            discard(l);
+            return rc;
+        }
+    }
+    int rc = uv_poll_init(&c->loop->uv, &l->poll, l->fd);
+    if (rc) {
+        discard(l);
+        return cw_fail(err, rc == UV_ENOMEM ? CW_NOMEM : CW_IO, "poll: %s", uv_strerror(rc));
+    }
+    l->poll.data = l;
+    *ret = l;
+    return CW_OK;
+}
+
+static void start(cw_client_conn *l, cw_client_req *req, bool pending)
+{
+    cw_client *c = l->client;
+    c->n_links++;
+    c->n_open++;
+    cw_client_conn_move(l, &c->links);
+    cw_buf_init(&l->in, CW_HTTP_MAX_HEAD + CW_LOOP_SCRATCH);
+    cw_buf_init(&l->answer, c->opts.answer_size);
+    cw_buf_init(&l->header_text, (CW_CLIENT_WANTED + 1) * CW_CLIENT_WANTED_MAX);
+    l->req = req;
+    set_conn(req, l);
+    if (pending || l->secure) {
+        l->state = l->secure ? LINK_TLS : LINK_CONNECT;
+        if (!l->secure)
+            poll_for(l, UV_WRITABLE); /* else libcurl watches, until it is done */
+        cw_loop_set_deadline(c->loop, &l->deadline, &c->connecting);
+        return;
+    }
+    reached(c, l->address, true);
+    begin(l);
+}
+
+/* Try the addresses from `index` on, of which `tried` have been before. */
+static cw_code open_from(cw_client *c, cw_client_req *req, unsigned index, unsigned tried,
+                         bool again, cw_err *err)
+{
+    cw_code rc = CW_IO;
+    while (tried < c->n_addresses) {
+        cw_client_conn *l = NULL;
+        bool pending = false;
+        tried++;
+        rc = open_one(c, &c->addresses[index], req, &l, &pending, err);
+        if (l) {
+            l->address = (uint8_t)index;
+            l->tried = (uint8_t)tried;
+            l->again = again;
+            start(l, req, pending);
+            return CW_OK;
+        }
+        if (rc == CW_NOMEM)
+            break;
+        reached(c, index, false);
+        index = (index + 1) % c->n_addresses;
+    }
+    return rc;
+}
+
+static cw_code client_conn_open(cw_client *c, cw_client_req *req, bool again, cw_err *err)
+{
+    return open_from(c, req, c->best, 0, again, err);
+}
+
+static void on_connect_deadline(cw_deadline *d)
+{
+    not_reached(CW_CONTAINER(d, cw_client_conn, deadline), ETIMEDOUT);
+}
+
+static void on_response_deadline(cw_deadline *d)
+{
+    cw_client_conn *l = CW_CONTAINER(d, cw_client_conn, deadline);
+    char why[64];
+    snprintf(why, sizeof why, "no answer within %u ms", l->client->opts.first_byte_ms);
+    cw_client_conn_fail(l, CW_CLIENT_SLOW, why);
+}
+
+static void on_idle_deadline(cw_deadline *d)
+{
+    cw_client_conn_close(CW_CONTAINER(d, cw_client_conn, deadline));
 }

@@ -110,8 +110,6 @@ struct cw_client {
 
 /* ---- client.c ---- */
 
-/* The request's place: a connection, the queue, or neither. */
-void cw_client_set_conn(cw_client_req *req, cw_client_conn *link);
 /* Around whatever may call on_done: the client stays until the last leave. */
 void cw_client_enter(cw_client *c);
 void cw_client_leave(cw_client *c);
@@ -120,20 +118,8 @@ void cw_client_finish(cw_client_req *req, cw_client_end end, const cw_client_res
                       const char *why);
 /* A connection became free or ended: see to those who wait, at the end of this turn. */
 void cw_client_defer_serve(cw_client *c);
-/* The address at `index` was reached, or was not. */
-void cw_client_reached(cw_client *c, unsigned index, bool reached);
 
 /* ---- dns.c ---- */
-
-/* Fill the address of a unix path or a literal; a name is to be looked up. */
-void cw_client_find_address(cw_client *c);
-/* Begin to look the name up, unless that is under way. cw_client_looked_up follows. */
-CW_MUST_USE cw_code cw_client_look_up(cw_client *c, cw_err *err);
-/* Let go of one that is under way. */
-void cw_client_forget_lookup(cw_client *c);
-void cw_client_on_name_deadline(cw_deadline *d);
-/* client.c: the lookup ended; `why` is NULL where there are addresses. */
-void cw_client_looked_up(cw_client *c, const char *why);
 
 /* ---- send.c ---- */
 
@@ -157,27 +143,13 @@ void cw_client_conn_end(cw_client_conn *l, int errnum);
 
 /* ---- response_headers.c ---- */
 
-/* Copy the wanted headers of the head in `p`. False: out of memory. */
-bool cw_client_conn_store_headers(cw_client_conn *l, const char *p);
-void cw_client_conn_load_headers(const cw_client_conn *l, cw_client_response *answer);
-
 /* ---- tls.c ---- */
 
-/* Make c->secure, of the client's own copy of its options. */
-CW_MUST_USE cw_code cw_client_tls_open(cw_client *c, cw_err *err);
-/* When all links are closed; n_open counts until it is done. */
-void cw_client_tls_close(cw_client *c);
-/* Room for `req`, so that sending cannot fail for want of memory. */
-CW_MUST_USE bool cw_client_conn_reserve(cw_client_conn *l, const cw_client_req *req);
 /* As cw_tls_client_send; notes what may have arrived. */
 ssize_t cw_client_conn_send_secure(cw_client_conn *l, const void *p, size_t n);
 
 /* ---- connection.c ---- */
 
-/* Open a connection for `req` and begin. CW_IO, CW_NOMEM: nothing was begun. */
-CW_MUST_USE cw_code cw_client_conn_open(cw_client *c, cw_client_req *req, bool again, cw_err *err);
-/* Send `req` on an idle connection. False: it turned out to be closed, and is now; ask another. */
-bool cw_client_conn_reuse(cw_client_conn *l, cw_client_req *req);
 /* Close without a word to its request. */
 void cw_client_conn_close(cw_client_conn *l);
 /* Close, and tell the request why. */
@@ -186,12 +158,5 @@ void cw_client_conn_fail(cw_client_conn *l, cw_client_end end, const char *why);
 void cw_client_conn_lost(cw_client_conn *l, const char *why);
 /* To the front of a ring. */
 void cw_client_conn_move(cw_client_conn *l, cw_list *list);
-/* It is connected, with TLS where that is wanted: send. */
-void cw_client_conn_on_tls(cw_client_conn *l);
-/* The address of this link did not work: try the next, or give up. */
-void cw_client_conn_not_reached(cw_client_conn *l, int errnum);
-void cw_client_conn_on_connect_deadline(cw_deadline *d);
-void cw_client_conn_on_response_deadline(cw_deadline *d);
-void cw_client_conn_on_idle_deadline(cw_deadline *d);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * libcurl says which sockets it waits for and when it wants to be called; both become handles of
  * libuv. The user defines a transfer and handles its end: fetch.c requests documents,
- * net/client/tls.c opens connections.
+ * net/client/client.c opens connections.
  *
  *     cw_curl_loop_init(&cl, loop, on_done, err);
  *     cl.curl->multi_add_handle(cl.multi, easy);      (CURLOPT_PRIVATE: what on_done gets)

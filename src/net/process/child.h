@@ -5,7 +5,7 @@
  * the spawner's thread, which lives as long as the process (a child's parent-death
  * signal comes when the *thread* that made it ends), and hear of it in their
  * mailbox. Nothing of ours runs between fork and exec (posix_spawn). A child has
- * the environment and descriptors it is given and no others, except the mark of orphans.h: every
+ * the environment and descriptors it is given and no others, except the mark CAUSEWAY_CHILD: every
  * descriptor of ours is close-on-exec.
  *
  * A child is known by a pidfd, so that a signal can never hit a stranger who got

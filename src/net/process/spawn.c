@@ -7,19 +7,31 @@
  *
  *     ask -> QUEUED -> STARTING -> POSTED -> delivered: freed
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "base/thread.h"
 #include "net/process/child.h"
-#include "net/process/child_int.h"
-#include "net/process/orphans.h"
+
+#define ORPHANS_MARK 48u /* bytes of a mark, NUL included */
+#define ORPHANS_ENVIRONMENT (64u * 1024u)
+
+/* Memory for one search at a time, so that it never asks for any. */
+typedef struct orphans_space {
+    _Alignas(8) char entries[16384]; /* of /proc */
+    char environment[ORPHANS_ENVIRONMENT];
+} orphans_space;
 
 /* Children that exit while /proc is read. */
 #define MARKS_MAX 256u
@@ -49,10 +61,14 @@ struct cw_spawner {
     bool ended; /* the thread uses nothing any more */
     /* The thread's. */
     uint64_t last_mark;
-    cw_orphans_space space;
+    orphans_space space;
 };
 
 /* ---- one start ---- */
+
+static void child_end(pid_t pid, int pidfd, bool has_group);
+static const char *orphans_mark(uint64_t n, char out[ORPHANS_MARK]);
+static void orphans_kill(const uint64_t *marks, size_t n, orphans_space *space);
 
 /* How many descriptors the child has. */
 static int n_targets(const cw_spawn *job)
@@ -147,8 +163,8 @@ static const char **marked(const cw_spawn *job, const char *mark)
 static int spawn_marked(cw_spawn *job, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attr)
 {
-    char mark[CW_ORPHANS_MARK];
-    const char **env = marked(job, cw_orphans_mark(job->mark, mark));
+    char mark[ORPHANS_MARK];
+    const char **env = marked(job, orphans_mark(job->mark, mark));
     if (!env)
         return ENOMEM;
     int rc = (job->searches_path ? posix_spawnp : posix_spawn)(&job->pid, job->path, actions, attr,
@@ -207,7 +223,7 @@ static void start(cw_spawn *job)
     job->pidfd = pidfd_open(job->pid, 0);
     if (job->pidfd < 0) {
         job->code = cw_fail_errno(&job->err, errno, "pidfd of '%s'", job->path);
-        cw_child_end(job->pid, -1, job->has_own_group);
+        child_end(job->pid, -1, job->has_own_group);
         job->pid = 0;
     }
 }
@@ -264,7 +280,7 @@ static void sweep_all(cw_spawner *s)
     memcpy(marks, s->marks, n * sizeof marks[0]);
     s->n_marks = 0;
     pthread_mutex_unlock(&s->lock);
-    cw_orphans_kill(marks, n, &s->space);
+    orphans_kill(marks, n, &s->space);
     pthread_mutex_lock(&s->lock);
 }
 
@@ -318,14 +334,14 @@ void cw_spawner_free(cw_spawner *s)
     for (cw_list *node; (node = cw_list_take_first(&s->tickets));) {
         ticket *t = CW_CONTAINER(node, ticket, node);
         if (t->job && t->state != QUEUED && !t->job->code)
-            cw_child_end(t->job->pid, t->job->pidfd, t->job->has_own_group);
+            child_end(t->job->pid, t->job->pidfd, t->job->has_own_group);
         if (t->job)
             t->job->ticket = NULL;
         free(t);
     }
     pthread_mutex_lock(&s->lock);
     s->ended = true;
-    cw_orphans_kill(s->marks, s->n_marks, &s->space);
+    orphans_kill(s->marks, s->n_marks, &s->space);
     pthread_mutex_unlock(&s->lock);
     cw_spawner_unref(s);
 }
@@ -396,7 +412,7 @@ void cw_spawner_cancel(cw_spawner *s, cw_spawn *job)
     job->ticket = NULL;
     if (!has_child)
         return;
-    cw_child_end(job->pid, job->pidfd, job->has_own_group);
+    child_end(job->pid, job->pidfd, job->has_own_group);
     cw_spawner_sweep(s, job->mark);
 }
 
@@ -404,9 +420,248 @@ void cw_spawner_sweep(cw_spawner *s, uint64_t mark)
 {
     pthread_mutex_lock(&s->lock);
     if (s->ended)
-        cw_orphans_kill(&mark, 1, &s->space);
+        orphans_kill(&mark, 1, &s->space);
     else if (s->n_marks < MARKS_MAX)
         s->marks[s->n_marks++] = mark;
     pthread_cond_signal(&s->work);
     pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- children ---- */
+
+static int status_of(const siginfo_t *info)
+{
+    if (info->si_code == CLD_EXITED)
+        return (info->si_status & 0xFF) << 8;
+    return (info->si_status & 0x7F) | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+}
+
+static void child_end(pid_t pid, int pidfd, bool has_group)
+{
+    /* Our own child, which only we reap, so its pid cannot be another process's. By pid: waitid
+     * does not wait on a pidfd that uv_poll made non-blocking. */
+    kill(pid, SIGKILL);
+    if (has_group)
+        kill(-pid, SIGKILL);
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    if (pidfd >= 0)
+        close(pidfd);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    cw_child *child = handle->data;
+    if (child->on_closed)
+        child->on_closed(child, child->ctx);
+}
+
+/* The descriptor is closed behind its poll: libuv asks the kernel to forget that number, which may
+ * be in use again as soon as it is free. */
+static void release(cw_child *child)
+{
+    uv_close((uv_handle_t *)&child->poll, on_closed);
+    close(child->pidfd);
+    child->pidfd = -1;
+}
+
+static void on_pidfd(uv_poll_t *poll, int poll_status, int events)
+{
+    (void)poll_status;
+    (void)events;
+    cw_child *child = poll->data;
+    siginfo_t info = {0};
+    int rc = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (rc != 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (rc == 0 && info.si_pid == 0)
+        return;
+    if (child->has_group)
+        kill(-child->pid, SIGKILL);
+    waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG);
+    uv_poll_stop(poll);
+    child->exited = true;
+    if (child->closing)
+        release(child);
+    else
+        child->on_exit(child, status_of(&info), child->ctx);
+}
+
+/* All but the loop is set. */
+static cw_code watch(cw_child *child, cw_loop *loop, cw_err *err)
+{
+    int rc = uv_poll_init(&loop->uv, &child->poll, child->pidfd);
+    if (rc) {
+        child_end(child->pid, child->pidfd, child->has_group);
+        child->pidfd = -1;
+        return cw_fail(err, CW_IO, "watch a child: %s", uv_strerror(rc));
+    }
+    child->poll.data = child;
+    uv_poll_start(&child->poll, UV_READABLE, on_pidfd);
+    return CW_OK;
+}
+
+cw_code cw_child_watch(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
+                       cw_child_exit_fn on_exit, void *ctx, cw_err *err)
+{
+    *child = (cw_child){.pid = pid, .pidfd = pidfd, .on_exit = on_exit, .ctx = ctx};
+    return watch(child, loop, err);
+}
+
+cw_code cw_child_watch_group(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
+                             cw_child_exit_fn on_exit, void *ctx, cw_err *err)
+{
+    *child =
+        (cw_child){.pid = pid, .pidfd = pidfd, .on_exit = on_exit, .ctx = ctx, .has_group = true};
+    return watch(child, loop, err);
+}
+
+void cw_child_signal(cw_child *child, int signum)
+{
+    if (child->exited || child->pidfd < 0)
+        return;
+    /* The group has its name as long as the child is not reaped. */
+    if (child->has_group)
+        kill(-child->pid, signum);
+    else
+        pidfd_send_signal(child->pidfd, signum, NULL, 0);
+}
+
+void cw_child_close(cw_child *child, void (*closed)(cw_child *child, void *ctx))
+{
+    if (child->closing)
+        return;
+    child->closing = true;
+    child->on_closed = closed;
+    if (child->exited)
+        release(child);
+    else
+        cw_child_signal(child, SIGKILL);
+}
+
+const char *cw_child_status_text(int status, char *out, size_t n)
+{
+    if (WIFEXITED(status)) {
+        snprintf(out, n, "exited with %d", WEXITSTATUS(status));
+        return out;
+    }
+    const char *name = sigabbrev_np(WTERMSIG(status));
+    if (name)
+        snprintf(out, n, "killed by SIG%s", name);
+    else
+        snprintf(out, n, "killed by signal %d", WTERMSIG(status));
+    return out;
+}
+
+/* ---- orphans ---- */
+
+/* Processes of the group of a child are killed when the child exits. One that has left the group
+ * (setsid) is found by a mark in its environment, which programs pass on:
+ *
+ *     CAUSEWAY_CHILD=PID-N     our process, and a number for each child program
+ *
+ * One that has removed or overwritten its environment is not found. */
+
+#define NAME "CAUSEWAY_CHILD="
+/* A process may start others while we look; one that always outruns us is left alone. */
+#define PASSES_MAX 8u
+
+typedef struct search {
+    const uint64_t *marks;
+    size_t n;
+    cw_str prefix; /* NAME and our process number */
+    orphans_space *space;
+} search;
+
+static const char *orphans_mark(uint64_t n, char out[ORPHANS_MARK])
+{
+    snprintf(out, ORPHANS_MARK, NAME "%d-%" PRIu64, (int)getpid(), n);
+    return out;
+}
+
+static bool is_wanted(const search *s, cw_str variable)
+{
+    uint64_t mark;
+    if (!cw_str_starts(variable, s->prefix) ||
+        !cw_str_to_u64(cw_str_make(variable.p + s->prefix.n, variable.n - s->prefix.n), &mark))
+        return false;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->marks[i] == mark)
+            return true;
+    }
+    return false;
+}
+
+/* The first bytes of a process's environment; empty where we may not read it. */
+static cw_str read_environment(const search *s, const char *pid)
+{
+    char path[64];
+    size_t n = 0;
+    snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 1; fd >= 0 && got > 0 && n < ORPHANS_ENVIRONMENT; n += (size_t)got) {
+        got = read(fd, s->space->environment + n, ORPHANS_ENVIRONMENT - n);
+        got = got < 0 ? 0 : got;
+    }
+    if (fd >= 0)
+        close(fd);
+    return cw_str_make(s->space->environment, n);
+}
+
+static bool has_mark(const search *s, const char *pid)
+{
+    cw_str rest = read_environment(s, pid);
+    while (rest.p && rest.n) {
+        if (is_wanted(s, cw_str_cut(rest, '\0', &rest)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a process was killed. Its descriptor comes first: a number that is used again meanwhile
+ * is never hit. */
+static bool kill_marked(const search *s, const char *name)
+{
+    uint64_t pid;
+    if (!cw_str_to_u64(cw_str_from(name), &pid) || pid == (uint64_t)getpid())
+        return false;
+    int fd = pidfd_open((pid_t)pid, 0);
+    bool killed = fd >= 0 && has_mark(s, name) && pidfd_send_signal(fd, SIGKILL, NULL, 0) == 0;
+    if (fd >= 0)
+        close(fd);
+    return killed;
+}
+
+static bool kill_listed(const search *s, size_t n)
+{
+    bool any = false;
+    for (size_t at = 0; at < n;) {
+        const struct dirent64 *e = (const void *)(s->space->entries + at);
+        any = kill_marked(s, e->d_name) || any;
+        at += e->d_reclen;
+    }
+    return any;
+}
+
+static bool kill_all(const search *s)
+{
+    int processes = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool any = false;
+    ssize_t n = 0;
+    while (processes >= 0 &&
+           (n = getdents64(processes, s->space->entries, sizeof s->space->entries)) > 0)
+        any = kill_listed(s, (size_t)n) || any;
+    if (processes >= 0)
+        close(processes);
+    return any;
+}
+
+static void orphans_kill(const uint64_t *marks, size_t n, orphans_space *space)
+{
+    char prefix[ORPHANS_MARK];
+    int length = snprintf(prefix, sizeof prefix, NAME "%d-", (int)getpid());
+    search s = {marks, n, cw_str_make(prefix, (size_t)length), space};
+    for (unsigned i = 0; n > 0 && i < PASSES_MAX && kill_all(&s); i++)
+        continue;
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* conn.c - one connection: polling, reading, deadlines and its end. */
+/* conn.c - one connection: polling, reading, deadlines, TLS and its end. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <openssl/err.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "net/server/server_int.h"
+#include "net/server/tls.h"
+#include "net/server/tls_files.h"
 
 /* Room for the rest of a head that came in pieces. */
 #define READ_MORE 4096u
@@ -21,6 +25,12 @@ static const char nomem_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                    "Content-Length: 0\r\n"
                                    "Retry-After: 1\r\n"
                                    "Connection: close\r\n\r\n";
+
+static SSL *tls_new(SSL_CTX *context, int fd);
+static ssize_t tls_read(SSL *tls, void *p, size_t n);
+static ssize_t tls_write(SSL *tls, const struct iovec *iov, int n_iov);
+static void tls_goodbye(SSL *tls);
+static void tls_free(SSL *tls, bool clean);
 
 static bool takes_input(const cw_conn *c)
 {
@@ -46,7 +56,7 @@ static ssize_t receive(cw_conn *c, char *p, size_t n)
     ssize_t got;
     /* Input after the last response is discarded, so it need not be decrypted. */
     if (c->tls && c->state != CONN_LINGER) {
-        got = cw_tls_read(c->tls, p, n);
+        got = tls_read(c->tls, p, n);
         c->tls_write = got == CW_TLS_WANT_WRITE;
         /* Asked only after bytes came: half a record counts as pending too. */
         c->tls_more = got > 0 && SSL_has_pending(c->tls);
@@ -62,7 +72,7 @@ ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov)
 {
     ssize_t sent;
     if (c->tls) {
-        sent = cw_tls_write(c->tls, iov, n_iov);
+        sent = tls_write(c->tls, iov, n_iov);
         c->tls_read = sent == CW_TLS_WANT_READ;
         return sent == 0 ? CONN_IO_FAILED : from_tls(sent);
     }
@@ -101,7 +111,7 @@ static void close_conn(cw_conn *c, bool clean)
     cw_deadline_clear(&c->deadline);
     cw_run_queue_remove(c);
     cw_buf_done(&c->in);
-    cw_tls_free(c->tls, clean);
+    tls_free(c->tls, clean);
     c->tls = NULL;
     uv_close((uv_handle_t *)&c->poll, on_closed);
     close(c->fd);
@@ -136,7 +146,7 @@ static void finish(cw_conn *c)
         return;
     }
     if (c->tls)
-        cw_tls_goodbye(c->tls);
+        tls_goodbye(c->tls);
     shutdown(c->fd, SHUT_WR);
     c->state = CONN_LINGER;
     cw_buf_release(&c->in);
@@ -550,13 +560,13 @@ void cw_conn_peer_address(const cw_conn *c, cw_address *ret)
 static bool open_socket(cw_conn *c, bool tls)
 {
     if (tls) {
-        c->tls = cw_tls_new(c->sl->settings->tls, c->fd);
+        c->tls = tls_new(c->sl->settings->tls, c->fd);
         if (!c->tls)
             return false;
     }
     if (uv_poll_init(&c->sl->loop.uv, &c->poll, c->fd) == 0)
         return true;
-    cw_tls_free(c->tls, /* clean= */ false);
+    tls_free(c->tls, /* clean= */ false);
     return false;
 }
 
@@ -583,4 +593,130 @@ void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, b
     cw_list_add(&c->sl->conns, &c->node);
     poll_for(c, UV_READABLE | UV_DISCONNECT);
     cw_loop_set_deadline(&sl->loop, &c->deadline, &sl->header);
+}
+
+/* ---- TLS ---- */
+
+/* The size of one record; a head and a small body are gathered into one record. */
+#define RECORD_MAX 16384
+
+static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *ctx)
+{
+    (void)tls;
+    (void)ctx;
+    static const unsigned char ours[] = "\x08http/1.1";
+    unsigned char *chosen;
+    int rc = SSL_select_next_proto(&chosen, out_len, ours, sizeof ours - 1, in, in_len);
+    *out = chosen;
+    return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+static void set_up(SSL_CTX *c, bool tls13_only)
+{
+    SSL_CTX_set_min_proto_version(c, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION);
+    SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                               SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                            SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    /* One read(2) for header and body of a record instead of two. */
+    SSL_CTX_set_read_ahead(c, 1);
+    /* Sessions live in tickets at the client, not in our memory. */
+    SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(c, 1);
+    SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
+}
+
+cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only, SSL_CTX **ret,
+                           cw_err *err)
+{
+    ERR_clear_error();
+    SSL_CTX *c = SSL_CTX_new(TLS_server_method());
+    if (!c)
+        return cw_fail_nomem(err);
+    set_up(c, tls13_only);
+    cw_tls_file wrong;
+    cw_code rc = cw_tls_load_files(c, certificate, key, &wrong, err);
+    if (rc) {
+        SSL_CTX_free(c);
+        return rc;
+    }
+    *ret = c;
+    return CW_OK;
+}
+
+static SSL *tls_new(SSL_CTX *context, int fd)
+{
+    ERR_clear_error();
+    SSL *tls = SSL_new(context);
+    if (!tls)
+        return NULL;
+    if (SSL_set_fd(tls, fd) != 1) {
+        SSL_free(tls);
+        return NULL;
+    }
+    SSL_set_accept_state(tls);
+    return tls;
+}
+
+static ssize_t translate(SSL *tls, int rc)
+{
+    switch (SSL_get_error(tls, rc)) {
+    case SSL_ERROR_WANT_READ:
+        return CW_TLS_WANT_READ;
+    case SSL_ERROR_WANT_WRITE:
+        return CW_TLS_WANT_WRITE;
+    case SSL_ERROR_ZERO_RETURN:
+        return 0;
+    default:
+        ERR_clear_error();
+        return CW_TLS_FAILED;
+    }
+}
+
+static ssize_t tls_read(SSL *tls, void *p, size_t n)
+{
+    size_t got;
+    ERR_clear_error();
+    int rc = SSL_read_ex(tls, p, n, &got);
+    return rc == 1 ? (ssize_t)got : translate(tls, rc);
+}
+
+static ssize_t tls_write(SSL *tls, const struct iovec *iov, int n_iov)
+{
+    char record[RECORD_MAX];
+    const void *p = iov[0].iov_base;
+    size_t n = iov[0].iov_len;
+    if (n_iov > 1 && n < sizeof record) {
+        n = 0;
+        for (int i = 0; i < n_iov && n < sizeof record; i++) {
+            size_t part = iov[i].iov_len;
+            if (part > sizeof record - n)
+                part = sizeof record - n;
+            memcpy(record + n, iov[i].iov_base, part);
+            n += part;
+        }
+        p = record;
+    }
+    size_t written;
+    ERR_clear_error();
+    int rc = SSL_write_ex(tls, p, n, &written);
+    return rc == 1 ? (ssize_t)written : translate(tls, rc);
+}
+
+static void tls_goodbye(SSL *tls)
+{
+    ERR_clear_error();
+    if (SSL_is_init_finished(tls))
+        SSL_shutdown(tls);
+    ERR_clear_error();
+}
+
+static void tls_free(SSL *tls, bool clean)
+{
+    if (!tls)
+        return;
+    if (clean)
+        tls_goodbye(tls);
+    SSL_free(tls);
 }

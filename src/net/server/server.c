@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* server.c - loops, listeners, settings, start and stop of the server. */
+/* server.c - loops, listeners, accepting, settings, start and stop of the server. */
+#include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -14,6 +16,10 @@
 #define ACCEPT_PAUSE_MS 100u
 
 /* ---- settings ---- */
+
+static void acceptor_on_pause_over(cw_deadline *d);
+static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, int fd, bool tls, cw_err *err);
+static void acceptor_stop(cw_acceptor *a);
 
 static void settings_unref(cw_settings *s)
 {
@@ -110,7 +116,7 @@ static void stop_listening(cw_server_loop *sl)
     size_t index = (size_t)(sl - sl->server->loops);
     for (size_t i = 0; i < sl->n_acceptors; i++) {
         int *fd = &sl->server->listeners[i].fds[index];
-        cw_acceptor_stop(&sl->acceptors[i]);
+        acceptor_stop(&sl->acceptors[i]);
         close(*fd);
         *fd = -1;
     }
@@ -146,7 +152,7 @@ static void init_lists(cw_server_loop *sl)
     cw_deadline_list_init(&sl->write, 0, cw_conn_on_write_window);
     cw_deadline_list_init(&sl->linger, LINGER_MS, cw_conn_on_deadline);
     cw_deadline_list_init(&sl->ping, 0, cw_conn_on_ping);
-    cw_deadline_list_init(&sl->pause, ACCEPT_PAUSE_MS, cw_acceptor_on_pause_over);
+    cw_deadline_list_init(&sl->pause, ACCEPT_PAUSE_MS, acceptor_on_pause_over);
     cw_deadline_list_init(&sl->wake, READY_WAKE_MS, cw_run_queue_on_wake);
     cw_deadline_list_init(&sl->drain, 0, on_drain_end);
     cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle,  &sl->write, &sl->linger,
@@ -178,7 +184,7 @@ static cw_code start_acceptors(cw_server *s, cw_server_loop *sl, size_t index, c
 {
     for (size_t i = 0; i < s->n_listeners; i++) {
         cw_listener *l = &s->listeners[i];
-        cw_code rc = cw_acceptor_start(&sl->acceptors[i], sl, l->fds[index], l->tls, err);
+        cw_code rc = acceptor_start(&sl->acceptors[i], sl, l->fds[index], l->tls, err);
         if (rc)
             return rc;
         sl->n_acceptors++;
@@ -403,4 +409,126 @@ void cw_server_free(cw_server *s)
 uint32_t cw_server_connections(const cw_server *s)
 {
     return atomic_load_explicit(&s->connections, memory_order_relaxed);
+}
+
+/* ---- accepting ---- */
+
+/* Connections taken per wake-up, so that a flood of them does not starve the others. */
+#define BATCH 64
+/* Batches taken before closing: as many connections as can wait. */
+#define LAST_BATCHES 64
+
+static const char full_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                                  "Content-Type: application/json\r\n"
+                                  "Content-Length: 76\r\n"
+                                  "Retry-After: 1\r\n"
+                                  "Connection: close\r\n\r\n"
+                                  "{\"error\":{\"code\":\"unavailable\","
+                                  "\"message\":\"Too many connections, try later\"}}";
+
+/* Refuse without a connection object: what is full must not grow. */
+static void refuse(int fd, bool tls)
+{
+    if (!tls && send(fd, full_answer, sizeof full_answer - 1, MSG_NOSIGNAL) > 0)
+        shutdown(fd, SHUT_WR);
+    close(fd);
+}
+
+static bool count_address(cw_server_loop *sl, const cw_address *peer, cw_addrkey *key,
+                          bool *ret_counted)
+{
+    uint32_t max = sl->settings->opts.per_address;
+    *ret_counted = max > 0 || !cw_address_is_loopback(peer);
+    if (!*ret_counted)
+        return true;
+    *key = cw_addrcount_key(peer);
+    return !cw_addrcount_add(&sl->server->addresses, *key, max ? max : CW_HTTP_MAX_PER_ADDRESS);
+}
+
+static void admit(cw_acceptor *a, int fd, const cw_address *peer)
+{
+    cw_server_loop *sl = a->sl;
+    cw_server *server = sl->server;
+    cw_addrkey key = {{0}};
+    bool counted;
+    uint32_t before = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
+    if (before >= sl->settings->opts.connections || !count_address(sl, peer, &key, &counted)) {
+        atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+        cw_log(CW_LOG_DEBUG, "net", "connection refused: too many");
+        refuse(fd, a->tls);
+        return;
+    }
+    cw_conn_new(sl, fd, peer, a->tls, counted, key);
+}
+
+/* Out of descriptors or memory: the waiting connection would wake us at once, for ever. */
+static void pause_accepting(cw_acceptor *a)
+{
+    uv_poll_stop(&a->poll);
+    cw_loop_set_deadline(&a->sl->loop, &a->pause, &a->sl->pause);
+}
+
+/* True when more may be waiting. */
+static bool accept_batch(cw_acceptor *a)
+{
+    for (int i = 0; i < BATCH; i++) {
+        cw_address peer = {.len = sizeof peer.sa};
+        int fd =
+            accept4(a->fd, (struct sockaddr *)&peer.sa, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            admit(a, fd, &peer);
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return false;
+        cw_log(CW_LOG_DEBUG, "net", "accept failed, pausing",
+               CW_KV("why", cw_str_from(strerror(errno))));
+        pause_accepting(a);
+        return false;
+    }
+    return true;
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    cw_acceptor *a = poll->data;
+    if (status < 0)
+        pause_accepting(a);
+    else
+        accept_batch(a);
+}
+
+static void acceptor_on_pause_over(cw_deadline *d)
+{
+    cw_acceptor *a = CW_CONTAINER(d, cw_acceptor, pause);
+    if (a->open)
+        uv_poll_start(&a->poll, UV_READABLE, on_connection);
+}
+
+static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, int fd, bool tls, cw_err *err)
+{
+    *a = (cw_acceptor){.sl = sl, .fd = fd, .tls = tls};
+    int rc = uv_poll_init(&sl->loop.uv, &a->poll, fd);
+    if (rc == 0)
+        rc = uv_poll_start(&a->poll, UV_READABLE, on_connection);
+    if (rc)
+        return cw_fail(err, CW_IO, "poll a listener: %s", uv_strerror(rc));
+    a->poll.data = a;
+    a->open = true;
+    return CW_OK;
+}
+
+static void acceptor_stop(cw_acceptor *a)
+{
+    if (!a->open)
+        return;
+    /* Connections that the kernel has accepted are served: closing would reset them. */
+    for (int i = 0; i < LAST_BATCHES && accept_batch(a); i++)
+        ;
+    a->open = false;
+    cw_deadline_clear(&a->pause);
+    uv_close((uv_handle_t *)&a->poll, NULL);
 }

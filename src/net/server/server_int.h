@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* server_int.h - what the files of the server share: connection, request, loop state.
  *
- *     accept.c    a listener has a new connection
- *     conn.c      a connection: bytes in, states, deadlines, the end
- *     run_queue.c     connections with input take turns
- *     request.c   a request: slots, checks before routing, dispatch, the handler's view
- *     reply.c     a response: head, body, what could not be sent at once
- *     stream.c    a response without a length, and server-sent events
- *     server.c    options, loops, start and stop
+ *     server.c     options, loops, accepting, start and stop
+ *     conn.c       a connection: bytes in, TLS, states, deadlines, the end
+ *     run_queue.c  connections with input take turns
+ *     request.c    a request: slots, checks before routing, dispatch, the handler's view
+ *     reply.c      a response: head, body, streams, bytes that wait to be sent
  *
  * States of a connection; every arrow is one function of conn.c:
  *
@@ -180,11 +178,6 @@ struct cw_server {
     void *stopped_ctx;
 };
 
-/* accept.c */
-cw_code cw_acceptor_start(cw_acceptor *a, cw_server_loop *sl, int fd, bool tls, cw_err *err);
-void cw_acceptor_stop(cw_acceptor *a);
-void cw_acceptor_on_pause_over(cw_deadline *d);
-
 /* conn.c */
 void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
                  cw_addrkey key);
@@ -258,8 +251,6 @@ void cw_reply_continue(cw_conn *c);
 /* Go on sending; CW_AGAIN, CW_OK when all is sent, CW_GONE when the connection failed. */
 cw_code cw_reply_flush(cw_http_req *req);
 void cw_reply_log(const cw_http_req *req, unsigned status);
-/* Write the head of a response to sl->head. 0 when it does not fit or a header is bad. */
-size_t cw_reply_head(cw_http_req *req, const cw_http_response *a, const char *framing);
 
 /* stream.c */
 cw_code cw_stream_flush(cw_http_req *req);

@@ -27,15 +27,5 @@
  * (tls_files.h), also when the two do not belong together. */
 CW_MUST_USE cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only,
                                        SSL_CTX **ret, cw_err *err);
-/* A server-side connection on `fd`; NULL when out of memory. */
-SSL *cw_tls_new(SSL_CTX *context, int fd);
-ssize_t cw_tls_read(SSL *tls, void *p, size_t n);
-/* Writes one record's worth at most. After CW_TLS_WANT_*, call again with at least the same bytes.
- */
-ssize_t cw_tls_write(SSL *tls, const struct iovec *iov, int n_iov);
-/* Say that nothing more will come, without waiting for the answer. */
-void cw_tls_goodbye(SSL *tls);
-/* Free; a clean end says goodbye first. NULL is fine. */
-void cw_tls_free(SSL *tls, bool clean);
 
 #endif

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* channel.c - the life of a channel, and what is sent. */
+/* channel.c - opens, reads, writes and closes a channel over a socket, TLS or a program. */
 #include "net/stream/channel.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "net/stream/channel_int.h"
 
@@ -12,6 +17,11 @@
 #define INPUT_MORE (CW_HTTP_MAX_HEAD + 2 * CW_LOOP_SCRATCH)
 
 /* ---- what is told ---- */
+
+static cw_code channel_find(cw_channel *ch, cw_err *err);
+static void channel_connect(cw_channel *ch);
+static cw_code tls_start(cw_channel *ch, cw_err *err);
+static void tls_end(cw_channel *ch);
 
 void cw_channel_wait(cw_channel *ch, uv_timer_cb fn, uint64_t ms)
 {
@@ -91,7 +101,7 @@ void cw_channel_close(cw_channel *ch)
         cw_channel_stop_program(ch);
     else
         cw_channel_close_end(&ch->in);
-    cw_channel_tls_end(ch);
+    tls_end(ch);
     cw_channel_settle(ch);
 }
 
@@ -259,7 +269,7 @@ static void on_begin(uv_timer_t *timer)
     if (ch->opts.command)
         cw_channel_start_program(ch);
     else
-        cw_channel_connect(ch);
+        channel_connect(ch);
 }
 
 cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel **ret, cw_err *err)
@@ -281,9 +291,9 @@ cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel *
     cw_arena_init(&ch->texts, TEXTS_MAX);
     rc = copy_opts(ch, opts, err);
     if (!rc)
-        rc = cw_channel_find(ch, err);
+        rc = channel_find(ch, err);
     if (!rc && ch->opts.is_tls)
-        rc = cw_channel_tls_start(ch, err);
+        rc = tls_start(ch, err);
     if (rc) {
         release(ch);
         return rc;
@@ -295,4 +305,517 @@ cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel *
     cw_channel_wait(ch, on_begin, 0);
     *ret = ch;
     return CW_OK;
+}
+
+/* ---- connecting ---- */
+
+/* the way to a socket: a name is looked up, its addresses are tried one after
+ * another, each with its share of the time that is left. */
+
+static cw_code channel_find(cw_channel *ch, cw_err *err)
+{
+    const cw_channel_opts *o = &ch->opts;
+    if (o->unix_path.n) {
+        if (!cw_connect_unix(o->unix_path, &ch->addresses[0]))
+            return cw_fail(err, CW_PARAMS, "the path of the socket is too long");
+        ch->n_addresses = 1;
+    } else if (o->host.n) {
+        ch->n_addresses = cw_connect_literal(o->host.p, o->port, &ch->addresses[0]);
+    }
+    return CW_OK;
+}
+
+static uint64_t time_left(const cw_channel *ch)
+{
+    uint64_t now = cw_loop_now(ch->loop);
+    return now < ch->until ? ch->until - now : 0;
+}
+
+static void try_next(cw_channel *ch);
+
+/* The address before `next_address` was not reached. */
+static void not_reached(cw_channel *ch, int errnum)
+{
+    char text[CW_ADDRESS_TEXT];
+    cw_address_format(&ch->addresses[ch->next_address - 1], text, sizeof text);
+    cw_fail_errno(&ch->why, errnum, "connect to %s", text);
+    if (errnum == ETIMEDOUT)
+        ch->why.code = CW_TIMEOUT;
+    cw_channel_close_end(&ch->in);
+}
+
+static void channel_not_reached(cw_channel *ch, int errnum)
+{
+    not_reached(ch, errnum);
+    try_next(ch);
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    channel_not_reached(timer->data, ETIMEDOUT);
+}
+
+static void connected(cw_channel *ch)
+{
+    if (ch->opts.websocket.n)
+        cw_channel_send_handshake(ch);
+    else
+        cw_channel_opened(ch);
+}
+
+/* Begin with an address. CW_AGAIN: the rest follows; CW_DECLINED: it is not reached. */
+static cw_code dial(cw_channel *ch, const cw_address *to)
+{
+    bool is_pending = false;
+    int fd = ch->secure ? socket(to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+                        : cw_connect_open(to, &is_pending);
+    if (fd < 0) {
+        not_reached(ch, errno);
+        return CW_DECLINED;
+    }
+    cw_code rc = cw_channel_add_end(ch, fd, &ch->in, &ch->why);
+    if (rc)
+        return rc;
+    ch->out = ch->in;
+    if (ch->secure) {
+        ch->state = CHANNEL_SECURING;
+        rc = cw_tls_client_begin(ch->secure, fd, to, ch, &ch->link, &ch->why);
+        return rc ? rc : CW_AGAIN;
+    }
+    if (!is_pending)
+        return CW_OK;
+    ch->state = CHANNEL_CONNECTING;
+    cw_channel_watch(ch);
+    return CW_AGAIN;
+}
+
+static void try_next(cw_channel *ch)
+{
+    cw_code rc = CW_DECLINED;
+    while (rc == CW_DECLINED && ch->next_address < ch->n_addresses) {
+        uint64_t share = time_left(ch) / (ch->n_addresses - ch->next_address);
+        rc = dial(ch, &ch->addresses[ch->next_address++]);
+        if (rc == CW_AGAIN)
+            cw_channel_wait(ch, on_late, share);
+    }
+    if (rc == CW_OK)
+        connected(ch);
+    else if (rc != CW_AGAIN)
+        cw_channel_ended(ch, ch->why.code, ch->why.msg);
+}
+
+static void on_connected(cw_channel *ch)
+{
+    int errnum = cw_connect_result(ch->in->fd);
+    if (errnum)
+        channel_not_reached(ch, errnum);
+    else
+        connected(ch);
+}
+
+static void on_found(void *ctx, const char *why, const struct addrinfo *found)
+{
+    cw_channel *ch = ctx;
+    ch->lookup = NULL;
+    ch->n_addresses = cw_lookup_take(found, ch->opts.port, ch->addresses, CW_CHANNEL_ADDRESSES);
+    cw_fail(&ch->why, CW_IO, "look up '%s': %s", ch->opts.host.p, why ? why : "no address");
+    try_next(ch);
+}
+
+static void on_name_late(uv_timer_t *timer)
+{
+    cw_channel *ch = timer->data;
+    cw_fail(&ch->why, CW_TIMEOUT, "look up '%s': no answer", ch->opts.host.p);
+    cw_channel_ended(ch, ch->why.code, ch->why.msg);
+}
+
+static void channel_connect(cw_channel *ch)
+{
+    ch->until = cw_loop_now(ch->loop) + ch->opts.connect_ms;
+    if (ch->n_addresses) {
+        try_next(ch);
+        return;
+    }
+    ch->state = CHANNEL_NAMING;
+    cw_code rc = cw_lookup_start(ch->loop, ch->opts.host.p, on_found, ch, &ch->lookup, &ch->why);
+    if (rc)
+        cw_channel_ended(ch, rc, ch->why.msg);
+    else
+        cw_channel_wait(ch, on_name_late, time_left(ch));
+}
+
+/* ---- TLS ---- */
+
+static void on_secured(void *owner, cw_code code, int errnum, const char *why)
+{
+    cw_channel *ch = owner;
+    if (errnum)
+        channel_not_reached(ch, errnum);
+    else if (code)
+        cw_channel_ended(ch, code, why);
+    else
+        cw_channel_send_handshake(ch);
+}
+
+static cw_code tls_start(cw_channel *ch, cw_err *err)
+{
+    const cw_tls_client_opts opts = {
+        .host = ch->opts.host,
+        .authority = ch->authority,
+        .port = ch->opts.port,
+        .tls = ch->opts.tls,
+        .on_done = on_secured,
+    };
+    ch->record = cw_arena_alloc(&ch->texts, CW_TLS_CLIENT_RECORD);
+    if (!ch->record)
+        return cw_arena_fail(&ch->texts, err);
+    cw_code rc = cw_tls_client_new(ch->loop, &opts, &ch->secure, err);
+    if (!rc)
+        ch->n_ends++;
+    return rc;
+}
+
+static void on_closed(void *ctx)
+{
+    cw_channel *ch = ctx;
+    ch->n_ends--;
+    cw_channel_settle(ch);
+}
+
+static void tls_end(cw_channel *ch)
+{
+    if (ch->secure)
+        cw_tls_client_close(ch->secure, on_closed, ch);
+    ch->secure = NULL;
+}
+
+static ssize_t tls_send(cw_channel *ch, const char *p, size_t n)
+{
+    /* A rejected record must be sent again from the same address, and the queue may have moved. */
+    if (ch->n_record == 0) {
+        ch->n_record = n < CW_TLS_CLIENT_RECORD ? n : CW_TLS_CLIENT_RECORD;
+        memcpy(ch->record, p, ch->n_record);
+    }
+    ssize_t put = cw_tls_client_send(ch->link, ch->record, ch->n_record);
+    if (put >= 0 || errno != EAGAIN)
+        ch->n_record = 0;
+    return put;
+}
+
+/* ---- reading and writing ---- */
+
+/* the bytes of a channel.
+ *
+ *     descriptor -> scratch: [message][message][mes      handed out in place; the rest goes to
+ *     descriptor -> `input`: [mes|sage][message]         `input`, and reading goes on there
+ */
+
+/* Buffers that have grown beyond this are given back when they are empty. */
+#define KEEP_BYTES (64u * 1024u)
+/* Reads of one event: who writes without end must not starve the others. */
+#define TURN_READS 4u
+/* With TLS a read gives a record at most. It takes all of one, so what is left is in the socket,
+ * which tells again. */
+#define TURN_RECORDS (TURN_READS * CW_LOOP_SCRATCH / CW_TLS_CLIENT_RECORD)
+_Static_assert(CW_LOOP_SCRATCH >= CW_TLS_CLIENT_RECORD, "room for a record");
+
+/* ---- ends ---- */
+
+static void on_end_closed(uv_handle_t *handle)
+{
+    cw_channel_end *end = handle->data;
+    cw_channel *ch = end->channel;
+    free(end);
+    ch->n_ends--;
+    cw_channel_settle(ch);
+}
+
+cw_code cw_channel_add_end(cw_channel *ch, int fd, cw_channel_end **ret, cw_err *err)
+{
+    cw_channel_end *end = calloc(1, sizeof *end);
+    if (!end) {
+        close(fd);
+        return cw_fail_nomem(err);
+    }
+    int rc = uv_poll_init(&ch->loop->uv, &end->poll, fd);
+    if (rc) {
+        close(fd);
+        free(end);
+        return cw_fail(err, rc == UV_ENOMEM ? CW_NOMEM : CW_IO, "poll: %s", uv_strerror(rc));
+    }
+    end->poll.data = end;
+    end->channel = ch;
+    end->fd = fd;
+    ch->n_ends++;
+    *ret = end;
+    return CW_OK;
+}
+
+void cw_channel_close_end(cw_channel_end **at)
+{
+    cw_channel_end *end = *at;
+    if (!end)
+        return;
+    cw_channel *ch = end->channel;
+    if (ch->out == end)
+        ch->out = NULL;
+    *at = NULL;
+    cw_tls_client_end(ch->link);
+    ch->link = NULL;
+    uv_close((uv_handle_t *)&end->poll, on_end_closed);
+    close(end->fd);
+}
+
+/* ---- reading ---- */
+
+static bool is_live(const cw_channel *ch)
+{
+    return (ch->state == CHANNEL_OPEN || ch->state == CHANNEL_GREETING) && !ch->closing;
+}
+
+static void refuse(cw_channel *ch, cw_code rc)
+{
+    char why[96];
+    bool is_ws = ch->opts.websocket.n;
+    if (is_ws && ch->frames.status)
+        cw_channel_ws_send_close(ch, ch->frames.status);
+    if (rc == CW_LIMIT)
+        snprintf(why, sizeof why, "a message has more than %zu bytes", ch->opts.max_message);
+    else if (rc == CW_INVALID)
+        snprintf(why, sizeof why, "%s",
+                 is_ws ? "what came is not framed as a WebSocket"
+                       : "it sent something that is no JSON-RPC message in this framing");
+    else
+        snprintf(why, sizeof why, "%s", cw_code_text(rc));
+    cw_channel_ended(ch, rc, why);
+}
+
+/* Hand out what `bytes` have; returns how many are done with. */
+static size_t take(cw_channel *ch, cw_str bytes)
+{
+    size_t at = 0;
+    while (at < bytes.n && is_live(ch)) {
+        cw_str rest = {bytes.p + at, bytes.n - at}, message = {NULL, 0};
+        size_t used = 0;
+        cw_code rc = ch->opts.websocket.n ? cw_channel_ws_read(ch, rest, &message, &used)
+                                          : cw_framing_next(&ch->cutter, rest, &message, &used);
+        at += used;
+        if (rc == CW_AGAIN)
+            break;
+        if (rc)
+            refuse(ch, rc);
+        else if (message.n && is_live(ch))
+            ch->opts.ops->on_message(ch, message, ch->opts.ctx);
+    }
+    return at;
+}
+
+static void take_scratch(cw_channel *ch, size_t n)
+{
+    const char *p = ch->loop->scratch;
+    size_t used = take(ch, cw_str_make(p, n));
+    if (!is_live(ch))
+        return;
+    cw_buf_add_bytes(&ch->input, p + used, n - used);
+    if (ch->input.code)
+        refuse(ch, ch->input.code);
+}
+
+static void take_input(cw_channel *ch, size_t n)
+{
+    cw_buf_commit(&ch->input, n);
+    cw_buf_consume(&ch->input, take(ch, cw_buf_str(&ch->input)));
+    if (ch->input.n == 0 && ch->input.cap > KEEP_BYTES)
+        cw_buf_release(&ch->input);
+}
+
+static void come_to_end(cw_channel *ch, int errnum)
+{
+    char why[256];
+    if (ch->opts.command) {
+        cw_channel_close_end(&ch->in);
+        cw_channel_on_output_closed(ch);
+        return;
+    }
+    const char *problem = cw_tls_client_problem(ch->link);
+    if (!problem)
+        problem = errnum ? strerror(errnum) : "";
+    snprintf(why, sizeof why, "the connection was closed%s%s%s",
+             ch->input.n ? " inside a message" : "", *problem ? ": " : "", problem);
+    /* Nothing of the caller's was sent before a WebSocket was agreed on. */
+    cw_channel_ended(ch, ch->state == CHANNEL_GREETING ? CW_IO : CW_GONE, why);
+}
+
+/* How many bytes came and were taken; 0: nothing now, or the end. */
+static size_t read_once(cw_channel *ch)
+{
+    char *room = ch->loop->scratch;
+    bool is_part = is_live(ch) && ch->input.n > 0;
+    if (is_part && !(room = cw_buf_reserve(&ch->input, CW_LOOP_SCRATCH))) {
+        refuse(ch, ch->input.code);
+        return 0;
+    }
+    ssize_t n;
+    do
+        n = ch->link ? cw_tls_client_recv(ch->link, room, CW_LOOP_SCRATCH)
+                     : read(ch->in->fd, room, CW_LOOP_SCRATCH);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        return 0;
+    if (n <= 0) {
+        come_to_end(ch, n < 0 ? errno : 0);
+        return 0;
+    }
+    ch->received_at = cw_loop_now(ch->loop);
+    /* A program that is told to end may still write: that is read, so that it does not wait, and
+     * dropped. */
+    if (is_part)
+        take_input(ch, (size_t)n);
+    else if (is_live(ch))
+        take_scratch(ch, (size_t)n);
+    return (size_t)n;
+}
+
+static bool can_read(const cw_channel *ch)
+{
+    return ch->in && (is_live(ch) || (ch->closing && ch->opts.command));
+}
+
+void cw_channel_drain(cw_channel *ch)
+{
+    int waiting = 0;
+    if (!can_read(ch) || ioctl(ch->in->fd, FIONREAD, &waiting) < 0)
+        return;
+    for (size_t left = waiting > 0 ? (size_t)waiting : 0; left && can_read(ch);) {
+        size_t n = read_once(ch);
+        if (n == 0)
+            return;
+        left = n < left ? left - n : 0;
+    }
+}
+
+/* ---- writing ---- */
+
+static void drop_sent(cw_channel *ch)
+{
+    if (ch->sent < ch->output.n)
+        return;
+    ch->sent = 0;
+    cw_buf_clear(&ch->output);
+    if (ch->output.cap > KEEP_BYTES)
+        cw_buf_release(&ch->output);
+}
+
+static ssize_t write_some(cw_channel *ch)
+{
+    const char *p = ch->output.p + ch->sent;
+    size_t n = ch->output.n - ch->sent;
+    if (ch->opts.command)
+        return write(ch->out->fd, p, n);
+    if (ch->link)
+        return tls_send(ch, p, n);
+    return send(ch->out->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void cw_channel_flush(cw_channel *ch)
+{
+    while (ch->out && ch->sent < ch->output.n) {
+        ssize_t n = write_some(ch);
+        if (n >= 0) {
+            ch->sent += (size_t)n;
+            continue;
+        }
+        if (errno == EINTR)
+            continue;
+        if (errno == EAGAIN)
+            break;
+        /* Bytes that the peer wrote before may still wait: reading reaches the end. */
+        ch->is_deaf = true;
+        ch->sent = ch->output.n;
+        if (ch->opts.command)
+            cw_channel_on_output_closed(ch);
+    }
+    drop_sent(ch);
+    cw_channel_watch(ch);
+}
+
+cw_code cw_channel_queue(cw_channel *ch, cw_str before, const cw_str *pieces, size_t n,
+                         cw_str behind, char **ret_message)
+{
+    size_t size = before.n + behind.n;
+    for (size_t i = 0; i < n; i++)
+        size += pieces[i].n;
+    if (ch->sent > 0 && size > ch->output.max - ch->output.n) {
+        cw_buf_consume(&ch->output, ch->sent);
+        ch->sent = 0;
+    }
+    char *p = cw_buf_reserve(&ch->output, size);
+    if (!p) {
+        cw_code rc = ch->output.code;
+        ch->output.code = CW_OK;
+        return rc;
+    }
+    cw_buf_add(&ch->output, before);
+    for (size_t i = 0; i < n; i++)
+        cw_buf_add(&ch->output, pieces[i]);
+    cw_buf_add(&ch->output, behind);
+    *ret_message = p + before.n;
+    if (ch->out && !(ch->out->events & UV_WRITABLE))
+        cw_loop_defer(ch->loop, &ch->flush);
+    return CW_OK;
+}
+
+/* ---- events ---- */
+
+static void read_turn(cw_channel *ch)
+{
+    size_t most = ch->link ? TURN_RECORDS : TURN_READS;
+    size_t full = ch->link ? 1 : CW_LOOP_SCRATCH; /* there may be more */
+    for (size_t i = 0; i < most && can_read(ch) && read_once(ch) >= full; i++)
+        ;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    cw_channel_end *end = poll->data;
+    cw_channel *ch = end->channel;
+    /* libuv has stopped watching; reading and writing tell what is wrong. */
+    if (status < 0)
+        end->events = 0;
+    if (ch->state == CHANNEL_CONNECTING && !ch->closing) {
+        on_connected(ch);
+        return;
+    }
+    if (end == ch->out && (status < 0 || events & UV_WRITABLE))
+        cw_channel_flush(ch);
+    if (end != ch->in || !can_read(ch) || !(status < 0 || events & UV_READABLE))
+        return;
+    read_turn(ch);
+    /* A broken descriptor is not watched again by itself. */
+    if (status < 0 && can_read(ch))
+        come_to_end(ch, EIO);
+}
+
+static void poll_for(cw_channel_end *end, int events)
+{
+    if (!end || end->events == events)
+        return;
+    end->events = events;
+    if (events)
+        uv_poll_start(&end->poll, events, on_poll);
+    else
+        uv_poll_stop(&end->poll);
+}
+
+void cw_channel_watch(cw_channel *ch)
+{
+    int reading = can_read(ch) ? UV_READABLE : 0;
+    bool is_writing = ch->sent < ch->output.n && is_live(ch) && !ch->is_deaf;
+    int writing = is_writing || ch->state == CHANNEL_CONNECTING ? UV_WRITABLE : 0;
+    if (ch->in == ch->out) {
+        poll_for(ch->in, reading | writing);
+        return;
+    }
+    poll_for(ch->in, reading);
+    poll_for(ch->out, writing);
 }

@@ -7,7 +7,7 @@
  *
  * A program gets a process group of its own, is told to end by the end of its input, then by
  * SIGTERM to its group after CW_CHANNEL_GRACE_MS and by SIGKILL after as long again; what is left
- * of its group when it has ended is killed, and what has left the group (net/process/orphans.h).
+ * of its group when it has ended is killed, and what has left the group (net/process/spawn.c).
  * It is reaped before on_closed. Should this process die, the program sees the end of its input
  * and a broken output, and no more than that: posix_spawn has no parent-death signal. One that
  * heeds neither goes on.

@@ -116,22 +116,7 @@ CW_MUST_USE cw_code cw_channel_queue(cw_channel *ch, cw_str before, const cw_str
 
 /* ---- channel_connect.c ---- */
 
-/* A literal address or a path is known at once; a name is looked up when it begins. */
-CW_MUST_USE cw_code cw_channel_find(cw_channel *ch, cw_err *err);
-void cw_channel_connect(cw_channel *ch);
-/* The socket is writable: connecting has ended. */
-void cw_channel_on_connected(cw_channel *ch);
-/* This address does not work: try the next, or give up. */
-void cw_channel_not_reached(cw_channel *ch, int errnum);
-
 /* ---- channel_tls.c ---- */
-
-/* Make ch->secure, of the channel's own copy of its options. */
-CW_MUST_USE cw_code cw_channel_tls_start(cw_channel *ch, cw_err *err);
-/* When the socket is closed; fine without TLS. */
-void cw_channel_tls_end(cw_channel *ch);
-/* As send. After EAGAIN: the same bytes again, and maybe more behind them. */
-ssize_t cw_channel_tls_send(cw_channel *ch, const char *p, size_t n);
 
 /* ---- channel_ws.c ---- */
 
