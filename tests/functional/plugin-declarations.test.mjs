@@ -314,8 +314,8 @@ CW_TOOL(a);`;
             roles: { anonymous: permissions, editor: ["access contents", "entirely different"] },
         });
         t.after(() => server.stop());
-        await eventually(() => lines(server, "nothing asks for").length === 2, "both");
-        const [first, second] = lines(server, "nothing asks for");
+        await eventually(() => lines(server, "that no method requires").length === 2, "both");
+        const [first, second] = lines(server, "that no method requires");
         assert.match(first, / warn config: .*permission="access contents" suggestion="access content"$/);
         assert.match(second, / info config: .*permission="entirely different"$/);
 
@@ -326,8 +326,8 @@ CW_TOOL(a);`;
         const allow = (permission) => runCauseway(["role", "allow", "anonymous", permission, "--config", config]);
         const wrong = await allow("access contents");
         assert.equal(wrong.code, 0, wrong.stderr);
-        assert.match(wrong.stdout, /asks for .*access contents.*; did you mean "access content"\?$/m);
-        assert.doesNotMatch((await allow("access content")).stdout, /asks for/);
-        assert.doesNotMatch((await allow("use jsonrpc services")).stdout, /asks for/);
+        assert.match(wrong.stdout, /overlay requires .*access contents.*; did you mean "access content"\?$/m);
+        assert.doesNotMatch((await allow("access content")).stdout, /overlay requires/);
+        assert.doesNotMatch((await allow("use jsonrpc services")).stdout, /overlay requires/);
     });
 });
