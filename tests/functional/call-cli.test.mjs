@@ -78,7 +78,7 @@ suite("call", { concurrency: true }, () => {
         assert.equal(stderr, 'causeway: option "--arg" may be given 1024 times; --json takes them all at once\n');
         const twice = await run(config, "call", "shop.echo", ...words(1_023), "-a", "p7=1");
         assert.equal(twice.code, 2);
-        assert.match(twice.stderr, /--arg "p7": it stands there twice/);
+        assert.match(twice.stderr, /--arg "p7": given twice/);
     });
 
     test("reports what goes wrong on standard error, and ends with 1", async () => {
@@ -145,7 +145,7 @@ suite("call", { concurrency: true }, () => {
         const roles = { anonymous: permissions };
         const store = { path: databasePath() };
         const words = ["call", "shop.add", "-a", "a=1", "-a", "b=2"];
-        const token = /shop\.add asks for scopes, which only a client with a token has; see "causeway why shop\.add /;
+        const token = /shop\.add requires scopes, which only a client with a token has; see "causeway why shop\.add /;
         const known = configure({
             roles: { ...roles, authenticated: permissions },
             store,
@@ -163,12 +163,12 @@ suite("call", { concurrency: true }, () => {
             [
                 configure({ roles, sources: [shop({ methods: closed })] }),
                 [],
-                /for those who have logged in: .*store\.path/,
+                /requires a login: .*store\.path/,
             ],
             [
                 configure({ roles, store, sources: [shop({ methods: closed })] }),
                 [],
-                /for those who have logged in: name an account with --as\n$/,
+                /requires a login: name an account with --as\n$/,
             ],
         ]) {
             const { code, stdout, stderr } = await run(config, ...words, ...more);

@@ -260,7 +260,7 @@ suite("a secret", { concurrency: true }, () => {
         const { code, stderr } = await importWith(makeFolder(), url);
         assert.equal(code, 1);
         assert.deepEqual(shown, [undefined]);
-        assert.match(stderr, /it asks for credentials: name the secret with --secret-env or --secret-file\n$/);
+        assert.match(stderr, /the service requires credentials: name the secret with --secret-env or --secret-file\n$/);
         assert.ok(!stderr.includes("--preset"), stderr);
         assert.equal(stderr.trim().split("\n").length, 2, stderr);
     });

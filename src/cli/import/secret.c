@@ -90,8 +90,9 @@ cw_str cw_import_secret_word(const cw_import *im)
 int cw_import_report_login(const cw_import *im)
 {
     if (!cw_import_has_secret(im))
-        return cw_cli_failure("it asks for credentials: name the secret with --secret-env or "
-                              "--secret-file");
+        return cw_cli_failure(
+            "the service requires credentials: name the secret with --secret-env or "
+            "--secret-file");
     const cw_config_remote *preset = cw_preset_find(im->config.preset);
     cw_str as = im->config.secret.as;
     if (!as.n && preset)

@@ -281,7 +281,7 @@ static int finish(order *o)
     if (code != CW_EXIT_OK || o->is_dry)
         return code;
     if (!o->is_sure && !isatty(STDIN_FILENO))
-        return cw_cli_usage("nobody is there to be asked: say --yes or --dry-run");
+        return cw_cli_usage("standard input is not a terminal: use --yes or --dry-run");
     if (!o->is_sure && !confirm())
         return cw_cli_failure("nothing was changed");
     if (apply(o, &err))

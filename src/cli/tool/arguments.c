@@ -184,8 +184,7 @@ static cw_code add_argument(cw_json_writer *w, const cw_method *method, const ch
     if (!cw_utf8_is_valid(cw_str_from(items[i])))
         return cw_fail(err, CW_PARAMS, "--arg %s: not UTF-8", cw_excerpt(name, exposed));
     if (stands_before(items, i, name))
-        return cw_fail(err, CW_PARAMS, "--arg %s: it stands there twice",
-                       cw_excerpt(name, exposed));
+        return cw_fail(err, CW_PARAMS, "--arg %s: given twice", cw_excerpt(name, exposed));
     const cw_param *param = cw_method_param(method, name);
     unsigned types = 0;
     if (param && read_types(param->schema, &types) == CW_NOMEM)

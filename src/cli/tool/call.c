@@ -115,14 +115,13 @@ static int refuse_caller(const calling *c, const cw_tools *t, const cw_entry *en
 {
     bool is_anonymous = cw_caller_is_anonymous(cw_view_caller(t->view));
     if (entry->method->needs.n_scopes)
-        return cw_cli_failure("%s asks for scopes, which only a client with a token has; see "
+        return cw_cli_failure("%s requires scopes, which only a client with a token has; see "
                               "\"causeway why %s %s\"",
                               c->tool, c->tool, is_anonymous ? "--anonymous" : "--as NAME");
     if (is_anonymous && t->app.has_store)
-        return cw_cli_failure("%s is for those who have logged in: name an account with --as",
-                              c->tool);
+        return cw_cli_failure("%s requires a login: name an account with --as", c->tool);
     if (is_anonymous)
-        return cw_cli_failure("%s is for those who have logged in: for --as, accounts need a "
+        return cw_cli_failure("%s requires a login: for --as, accounts need a "
                               "database, store.path in the configuration",
                               c->tool);
     return cw_cli_failure("%s may not be called; see \"causeway why %s --as NAME\"", c->tool,

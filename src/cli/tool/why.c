@@ -62,7 +62,7 @@ static const char *text_of(cw_verdict verdict)
 {
     static const char *const texts[] = {
         "the call is let through",
-        "the caller is told that there is no such tool",
+        "the caller gets the answer for an unknown tool",
         "the caller is asked to log in, or to show a token",
         "the caller is refused",
         "the caller is asked for a token with more scopes",
@@ -172,7 +172,7 @@ static cw_code log_in(question *q, cw_err *err)
     cw_loop *loop = q->tools->loop;
     if (!q->tools->app.accounts)
         return cw_fail(err, CW_CONFIG,
-                       "there is nothing that a token could be checked with: set "
+                       "tokens cannot be checked: set "
                        "store.path or an issuer in the configuration");
     cw_buf_init(&header, TOKEN_MAX);
     cw_code rc = cw_cli_db_read_token(q->token_file, &header, err);

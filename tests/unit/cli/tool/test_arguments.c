@@ -70,7 +70,7 @@ TEST(mistakes_are_named)
     assert_refused((const char *[]){"=1"}, 1, "write it as NAME=VALUE");
     assert_refused((const char *[]){"n=x"}, 1, "--arg \"n\": its value must be JSON: ");
     assert_refused((const char *[]){"n="}, 1, "its value must be JSON");
-    assert_refused((const char *[]){"n=1", "text=a", "n=2"}, 3, "it stands there twice");
+    assert_refused((const char *[]){"n=1", "text=a", "n=2"}, 3, "given twice");
 }
 
 TEST(a_schema_says_its_types)
