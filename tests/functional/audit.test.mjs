@@ -1,7 +1,16 @@
 // The audit: each call, refusal, login and change once, whatever becomes of disk and files.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+    appendFileSync,
+    existsSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    renameSync,
+    rmSync,
+    statSync,
+} from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";

@@ -160,11 +160,7 @@ suite("call", { concurrency: true }, () => {
                 [],
                 /anonymous may not call tools: .*'use jsonrpc services', under `roles` of the configuration\n$/,
             ],
-            [
-                configure({ roles, sources: [shop({ methods: closed })] }),
-                [],
-                /requires a login: .*store\.path/,
-            ],
+            [configure({ roles, sources: [shop({ methods: closed })] }), [], /requires a login: .*store\.path/],
             [
                 configure({ roles, store, sources: [shop({ methods: closed })] }),
                 [],

@@ -56,7 +56,7 @@ const call = (server, headers, name, args, id = 1) =>
 const elicit = (server, headers, id, message = "Who?") => call(server, headers, "test_elicitation", { message }, id);
 
 // Two questions one after the other, and two at once.
-const questions = String.raw`#include <causeway/mcp.h>
+const questions = `#include <causeway/mcp.h>
 CW_PLUGIN("questions", "1.0");
 static void rounds(cw_call *call)
 {

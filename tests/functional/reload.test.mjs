@@ -113,7 +113,9 @@ suite("a changed configuration", { concurrency: true }, () => {
     test("of listen, loops and other fixed keys waits for a restart, and says so", async () => {
         const server = await start({ loops: 1 });
         await server.change({ loops: 2, limits: { token_cache_entries: 5 }, mcp: { path: "/other" } });
-        await server.untilLogged(/warn config: changes wait for a restart keys="loops, limits\.token_cache_entries, mcp\.path"/);
+        await server.untilLogged(
+            /warn config: changes wait for a restart keys="loops, limits\.token_cache_entries, mcp\.path"/,
+        );
         assert.equal((await exchange(server, health())).status, 200);
         await server.stop();
     });
