@@ -132,8 +132,6 @@ const document *cw_schema_document_of(const cw_schema *s, const cw_json *at);
 CW_PRINTF(4, 5)
 cw_code cw_schema_fail_at(builder *b, const cw_json *at, cw_code code, const char *fmt, ...);
 
-/* schema/compile/dialect.c */
-CW_MUST_USE cw_code cw_schema_dialect(builder *b, const cw_json *value, resource *ret);
 /* A registered or standard document's text; false when there is none. */
 bool cw_schema_find_document(const builder *b, cw_str uri, cw_str *ret_text);
 /* schema/compile/standard.c */
