@@ -14,6 +14,10 @@
  * numbers are checked and left as text. Line and column are counted only after
  * a failure.
  */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/utf8.h"
 #include "json/read_int.h"
 #include "json/scan.h"
 
@@ -29,6 +33,15 @@ typedef struct cursor {
     frame *top;    /* the innermost open container */
 } cursor;
 
+/* Not inlined: the cursor stays in registers while strings are plain and nothing fails. */
+static CW_NOINLINE bool read_rich(reader *r, const char *open, const char *p, rich_string *ret);
+/* Record a failure at p and return false. */
+CW_PRINTF(4, 5)
+static CW_NOINLINE bool read_fail(reader *r, const char *p, cw_code code, const char *fmt, ...);
+static CW_NOINLINE bool read_fail_arena(reader *r, const char *p);
+static CW_NOINLINE bool read_expected(reader *r, const char *p, const char *what);
+static CW_NOINLINE bool read_fail_key(reader *r, const cw_json *key, cw_code code);
+
 /* More memory; returns where `next` is now, or NULL. */
 static CW_NOINLINE cw_json *grow_tape(reader *r, cw_json *next, const char *p)
 {
@@ -39,7 +52,7 @@ static CW_NOINLINE cw_json *grow_tape(reader *r, cw_json *next, const char *p)
     size_t cap = used + (more < left ? more : left);
     cw_json *tape = cw_arena_resize(r->arena, r->tape, used * sizeof *tape, cap * sizeof *tape);
     if (!tape) {
-        cw_json_read_fail_arena(r, p);
+        read_fail_arena(r, p);
         return NULL;
     }
     r->tape = tape;
@@ -100,7 +113,7 @@ CW_INLINE bool read_string(reader *r, cursor *c, uint32_t meta)
     cw_str text = cw_str_make(c->p + 1, (size_t)(close - c->p) - 1);
     if (CW_UNLIKELY(peek(r, close) != '"')) {
         CW_UNINIT rich_string rich;
-        if (!cw_json_read_rich(r, c->p, close, &rich))
+        if (!read_rich(r, c->p, close, &rich))
             return false;
         text = rich.text;
         close = rich.close;
@@ -127,7 +140,7 @@ CW_INLINE const char *skip_part(reader *r, const char *p, const char *what)
     const char *behind = skip_digits(r, p);
     if (CW_LIKELY(behind != p))
         return behind;
-    cw_json_read_expected(r, p, what);
+    read_expected(r, p, what);
     return NULL;
 }
 
@@ -144,7 +157,7 @@ CW_INLINE bool read_number(reader *r, cursor *c)
     if (CW_UNLIKELY(!p))
         return false;
     if (CW_UNLIKELY(*digits == '0' && p - digits > 1))
-        return cw_json_read_fail(r, digits, CW_PARSE, "a number must not start with 0");
+        return read_fail(r, digits, CW_PARSE, "a number must not start with 0");
     if (peek(r, p) == '.') {
         meta |= CW_JSON_FRACTION;
         p = skip_part(r, p + 1, "a digit after the decimal point");
@@ -179,7 +192,7 @@ CW_INLINE bool read_literal(reader *r, cursor *c)
         type = CW_JSON_FALSE;
         text.n = 5;
     } else {
-        return cw_json_read_expected(r, c->p, "a value");
+        return read_expected(r, c->p, "a value");
     }
     if (CW_UNLIKELY(!push(r, c, text, type)))
         return false;
@@ -193,13 +206,13 @@ static CW_NOINLINE frame *grow_frames(reader *r, const char *p)
 {
     size_t used = (size_t)(r->last - r->frames) + 1;
     if (used > r->max_depth) {
-        cw_json_read_fail(r, p, CW_LIMIT, "nested deeper than %u levels", r->max_depth);
+        read_fail(r, p, CW_LIMIT, "nested deeper than %u levels", r->max_depth);
         return NULL;
     }
     size_t cap = used * 2 < r->max_depth + 1 ? used * 2 : r->max_depth + 1;
     frame *frames = cw_arena_alloc(r->arena, cap * sizeof *frames);
     if (!frames) {
-        cw_json_read_fail_arena(r, p);
+        read_fail_arena(r, p);
         return NULL;
     }
     memcpy(frames, r->frames, used * sizeof *frames);
@@ -242,11 +255,10 @@ CW_INLINE bool close_container(reader *r, cursor *c)
 CW_INLINE bool read_key(reader *r, cursor *c, const char *what)
 {
     if (CW_UNLIKELY(peek_token(r, c) != '"'))
-        return cw_json_read_expected(r, c->p, what);
+        return read_expected(r, c->p, what);
     uint32_t before = c->top->count++;
     if (CW_UNLIKELY(before == r->max_members))
-        return cw_json_read_fail(r, c->p, CW_LIMIT, "more than %u members in an object",
-                                 r->max_members);
+        return read_fail(r, c->p, CW_LIMIT, "more than %u members in an object", r->max_members);
     if (CW_UNLIKELY(!read_string(r, c, CW_JSON_STRING | CW_JSON_KEY)))
         return false;
     if (r->check_keys) {
@@ -254,10 +266,10 @@ CW_INLINE bool read_key(reader *r, cursor *c, const char *what)
         const cw_json *key = c->next - 1;
         cw_code rc = key_set_add(&r->pool, &c->top->keys, object, key, before);
         if (CW_UNLIKELY(rc))
-            return cw_json_read_fail_key(r, key, rc);
+            return read_fail_key(r, key, rc);
     }
     if (CW_UNLIKELY(peek_token(r, c) != ':'))
-        return cw_json_read_expected(r, c->p, "':' after the key");
+        return read_expected(r, c->p, "':' after the key");
     c->p++;
     return true;
 }
@@ -273,12 +285,12 @@ CW_INLINE bool next_value(reader *r, cursor *c)
             if (f->closer == '}')
                 return read_key(r, c, "a key after ','");
             if (CW_UNLIKELY(++f->count > MEMBERS_CEILING))
-                return cw_json_read_fail(r, c->p, CW_LIMIT, "more than %u elements in an array",
-                                         MEMBERS_CEILING);
+                return read_fail(r, c->p, CW_LIMIT, "more than %u elements in an array",
+                                 MEMBERS_CEILING);
             return true;
         }
         if (CW_UNLIKELY(byte != f->closer))
-            return cw_json_read_expected(r, c->p, f->closer == '}' ? "',' or '}'" : "',' or ']'");
+            return read_expected(r, c->p, f->closer == '}' ? "',' or '}'" : "',' or ']'");
         if (CW_UNLIKELY(!close_container(r, c)))
             return false;
     }
@@ -334,14 +346,14 @@ static bool read_document(reader *r, const cw_json **ret_root)
     size_t cap = r->src.n / 8 + 8;
     r->tape = cw_arena_alloc(r->arena, cap * sizeof *r->tape);
     if (!r->tape)
-        return cw_json_read_fail_arena(r, r->src.p);
+        return read_fail_arena(r, r->src.p);
     r->limit = r->tape + cap;
 
     cursor c = {.p = r->src.p, .next = r->tape, .top = r->frames};
     if (!read_values(r, &c))
         return false;
     if (peek_token(r, &c) != -1)
-        return cw_json_read_expected(r, c.p, "the end of the text");
+        return read_expected(r, c.p, "the end of the text");
 
     size_t used = (size_t)(c.next - r->tape);
     size_t had = (size_t)(r->limit - r->tape);
@@ -390,4 +402,233 @@ cw_code cw_json_read(cw_str src, const cw_json_opts *opts, cw_arena *arena,
         .code = CW_OK,
     };
     return read_document(&r, ret_root) ? CW_OK : r.code;
+}
+
+/* ---- strings ---- */
+
+/* strings with escapes or characters beyond ASCII.
+ *
+ * First the whole string is checked up to its closing quote; decoding then trusts
+ * what it sees.
+ */
+
+/* The value of four hex digits at p, or -1. */
+static int32_t hex4(const char *p, const char *end)
+{
+    if (end - p < 4)
+        return -1;
+    int32_t value = 0;
+    for (int i = 0; i < 4; i++) {
+        unsigned letter = (unsigned)((p[i] | 0x20) - 'a');
+        if (cw_is_digit(p[i]))
+            value = value * 16 + (p[i] - '0');
+        else if (letter < 6)
+            value = value * 16 + 10 + (int32_t)letter;
+        else
+            return -1;
+    }
+    return value;
+}
+
+static char control_of(char letter)
+{
+    switch (letter) {
+    case 'b':
+        return '\b';
+    case 'f':
+        return '\f';
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    default:
+        return letter; /* '"', '\\' and '/' stand for themselves */
+    }
+}
+
+/* Decode the body of a string that has been checked: at most as long as `raw`. Returns the length.
+ */
+static size_t decode(cw_str raw, char *out)
+{
+    const char *p = raw.p;
+    const char *end = raw.p + raw.n;
+    char *o = out;
+    for (;;) {
+        const char *slash = memchr(p, '\\', (size_t)(end - p));
+        size_t run = (size_t)((slash ? slash : end) - p);
+        memcpy(o, p, run);
+        o += run;
+        if (!slash)
+            return (size_t)(o - out);
+        p = slash + 2;
+        if (slash[1] != 'u') {
+            *o++ = control_of(slash[1]);
+            continue;
+        }
+        uint32_t cp = (uint32_t)hex4(p, end);
+        p += 4;
+        if (cp >= 0xD800 && cp < 0xDC00) {
+            cp = 0x10000 + ((cp - 0xD800) << 10) + ((uint32_t)hex4(p + 2, end) - 0xDC00);
+            p += 6;
+        }
+        o += cw_utf8_encode(cp, o);
+    }
+}
+
+/* Check the escape whose backslash is at p; returns what is behind it, or NULL. */
+static const char *scan_escape(reader *r, const char *p)
+{
+    const char *letter = p + 1;
+    if (letter == r->end || !*letter || !strchr("\"\\/bfnrtu", *letter)) {
+        read_expected(r, letter, "one of \"\\/bfnrtu after a backslash");
+        return NULL;
+    }
+    if (*letter != 'u')
+        return letter + 1;
+    int32_t unit = hex4(letter + 1, r->end);
+    if (unit < 0) {
+        read_fail(r, p, CW_PARSE, "expected four hex digits after \\u");
+        return NULL;
+    }
+    const char *behind = letter + 5;
+    if (unit < 0xD800 || unit > 0xDFFF)
+        return behind;
+    int32_t low = -1;
+    if (unit < 0xDC00 && r->end - behind >= 2 && behind[0] == '\\' && behind[1] == 'u')
+        low = hex4(behind + 2, r->end);
+    if (low < 0xDC00 || low > 0xDFFF) {
+        read_fail(r, p, CW_PARSE, "\\u%04X is half of a surrogate pair", (unsigned)unit);
+        return NULL;
+    }
+    return behind + 6;
+}
+
+/* The closing quote of a string, from any place in it; NULL after a failure. */
+static const char *scan_string(reader *r, const char *p, bool *ret_escaped)
+{
+    while (p) {
+        p = skip_plain(p, r->end);
+        int byte = peek(r, p);
+        if (byte == '"')
+            return p;
+        if (byte == '\\') {
+            *ret_escaped = true;
+            p = scan_escape(r, p);
+            continue;
+        }
+        size_t n = byte >= 0x80 ? sequence_len(p, r->end) : 0;
+        if (n > 0) {
+            p += n;
+            continue;
+        }
+        if (byte < 0)
+            read_expected(r, p, "'\"' at the end of a string");
+        else if (byte < 0x20)
+            read_fail(r, p, CW_PARSE, "control character U+%04X in a string must be escaped",
+                      (unsigned)byte);
+        else
+            read_fail(r, p, CW_PARSE, "invalid UTF-8 in a string (byte 0x%02X)", (unsigned)byte);
+        return NULL;
+    }
+    return NULL;
+}
+
+static bool read_rich(reader *r, const char *open, const char *p, rich_string *ret)
+{
+    bool escaped = false;
+    const char *close = scan_string(r, p, &escaped);
+    if (!close)
+        return false;
+    cw_str raw = cw_str_make(open + 1, (size_t)(close - open) - 1);
+    *ret = (rich_string){.text = raw, .close = close};
+    if (!escaped)
+        return true;
+    char *memory = cw_arena_alloc(r->arena, DECODED_HEAD + raw.n);
+    if (!memory)
+        return read_fail_arena(r, open);
+    char *text = memory + DECODED_HEAD;
+    decoded_set_source(text, cw_str_make(open, raw.n + 2));
+    ret->text = cw_str_make(text, decode(raw, text));
+    ret->meta = CW_JSON_DECODED;
+    return true;
+}
+
+/* ---- failures ---- */
+
+#define FOUND_MAX 32
+#define KEY_SHOWN 64 /* bytes of a key in a message */
+
+static void describe(const reader *r, const char *p, char out[FOUND_MAX])
+{
+    if (p == r->end) {
+        snprintf(out, FOUND_MAX, "the end of the text");
+        return;
+    }
+    unsigned c = (unsigned char)*p;
+    if (c > 0x20 && c < 0x7F)
+        snprintf(out, FOUND_MAX, "'%c'", (char)c);
+    else
+        snprintf(out, FOUND_MAX, "byte 0x%02X", c);
+}
+
+/* `quoted` is the key with its quotes as it stands in the source: escaped already. */
+static bool fail_duplicate(reader *r, cw_str quoted)
+{
+    size_t n = cw_utf8_cut(quoted, KEY_SHOWN);
+    return read_fail(r, quoted.p, CW_PARSE, "duplicate key %.*s%s", (int)n, quoted.p,
+                     n < quoted.n ? "...\"" : "");
+}
+
+cw_json_pos cw_json_locate(cw_str src, size_t offset)
+{
+    cw_json_pos pos = {.offset = offset < src.n ? offset : src.n, .line = 1, .column = 1};
+    const char *p = src.p;
+    const char *stop = src.p + pos.offset;
+    while (p < stop) {
+        size_t n = (unsigned char)*p < 0x80 ? 1 : sequence_len(p, stop);
+        pos.column++;
+        if (*p == '\n') {
+            pos.line++;
+            pos.column = 1;
+        }
+        p += n ? n : 1;
+    }
+    return pos;
+}
+
+static bool read_fail(reader *r, const char *p, cw_code code, const char *fmt, ...)
+{
+    char msg[CW_ERR_MSG_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof msg, fmt, args);
+    va_end(args);
+    cw_json_pos pos = cw_json_locate(r->src, (size_t)(p - r->src.p));
+    if (r->pos)
+        *r->pos = pos;
+    r->code = cw_fail(r->err, code, "line %u, column %u: %s", pos.line, pos.column, msg);
+    return false;
+}
+
+static bool read_fail_arena(reader *r, const char *p)
+{
+    if (r->pos)
+        *r->pos = cw_json_locate(r->src, (size_t)(p - r->src.p));
+    r->code = cw_arena_fail(r->arena, r->err);
+    return false;
+}
+
+static bool read_expected(reader *r, const char *p, const char *what)
+{
+    char found[FOUND_MAX];
+    describe(r, p, found);
+    return read_fail(r, p, CW_PARSE, "expected %s, found %s", what, found);
+}
+
+static bool read_fail_key(reader *r, const cw_json *key, cw_code code)
+{
+    cw_str quoted = cw_json_span(key);
+    return code == CW_PARSE ? fail_duplicate(r, quoted) : read_fail_arena(r, quoted.p);
 }

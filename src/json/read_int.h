@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* read_int.h - the reader's state, shared by its fast path (read.c), the strings that need a closer
- * look (read_string.c) and its failures (read_fail.c).
- */
+/* read_int.h - the state of the reader: tape, frames, keys, and strings with escapes. */
 #ifndef CW_JSON_READ_INT_H
 #define CW_JSON_READ_INT_H
 
@@ -46,19 +44,5 @@ typedef struct rich_string {
     const char *close;
     uint32_t meta; /* CW_JSON_DECODED or 0 */
 } rich_string;
-
-/* Check the string that opens at `open`, all plain before `p`, and decode it when it has escapes.
- */
-bool cw_json_read_rich(reader *r, const char *open, const char *p, rich_string *ret);
-
-/* Record a failure at p and return false. */
-CW_PRINTF(4, 5)
-bool cw_json_read_fail(reader *r, const char *p, cw_code code, const char *fmt, ...);
-/* CW_PARSE: "expected <what>, found <what is at p>". */
-bool cw_json_read_expected(reader *r, const char *p, const char *what);
-/* Whatever made the arena give NULL. */
-bool cw_json_read_fail_arena(reader *r, const char *p);
-/* The failure that key_set_add found in `key`. */
-bool cw_json_read_fail_key(reader *r, const cw_json *key, cw_code code);
 
 #endif

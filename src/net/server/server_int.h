@@ -252,7 +252,6 @@ void cw_reply_continue(cw_conn *c);
 cw_code cw_reply_flush(cw_http_req *req);
 void cw_reply_log(const cw_http_req *req, unsigned status);
 
-/* stream.c */
 cw_code cw_stream_flush(cw_http_req *req);
 void cw_stream_ping(cw_http_req *req);
 
