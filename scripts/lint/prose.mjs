@@ -75,8 +75,8 @@ function check(name, group, toText) {
     return isBad ? name : "";
 }
 
-// Comments are counted, and count as soon as their rewriting is done.
-const enforced = ["pages"];
+// Both have the same ceiling.
+const enforced = ["pages", "comments"];
 const bad = [
     check("pages", files("*.md"), pageText),
     check("comments", files("src/*.c", "src/*.h", "include/*.h", "plugins/*.c"), commentText),
