@@ -658,12 +658,8 @@ suite("calls", { concurrency: true }, () => {
         assert.deepEqual((await callToolWell(server, "nothing", {})).structuredContent, {});
         assert.deepEqual(await result("listed"), []);
         assert.deepEqual(await result("open"), []);
-        // Another service means what it says.
-        const plain = await start(t, site, {
-            preset: undefined,
-            discovery: "drupal-methods",
-            match_replies: "http_exchange",
-        });
+        const own = { preset: undefined, discovery: "drupal-methods", match_replies: "http_exchange" };
+        const plain = await start(t, site, own); // another service means what it says
         await untilTool(plain, "nothing");
         assertToolError(await callTool(plain, "nothing", {}), /schema|declared/);
     });
