@@ -149,7 +149,7 @@ test("the hints name an address that a client can connect to", async () => {
 
 test("a program without the examples says so, and serves no tools", async () => {
     const server = await startMoved(moved({ withHost: true, withPlugins: false }));
-    await server.untilLogged(/example plugins are not there|example plugins? .*missing/);
+    await server.untilLogged(/no configuration file, and no example plugins/);
     assert.deepEqual(await toolNames(server), []);
     await server.stop();
 });

@@ -51,7 +51,7 @@ async function start(t, { plugins = {}, ...config } = {}) {
         plugins: ["echo", "faults"],
         config: {
             ...config,
-            plugins: { timeout: `${timeout}ms`, grace: `${grace}ms`, memory, workers, ...plugins },
+            plugins: { timeout: `${timeout}ms`, grace: `${grace}ms`, max_memory: memory, workers, ...plugins },
         },
     });
     t.after(() => server.stop());
