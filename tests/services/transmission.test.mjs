@@ -9,6 +9,7 @@ import {
     connect,
     deadPort,
     described,
+    eventually,
     makeFolder,
     startRecipe,
     startService,
@@ -87,8 +88,14 @@ test("transmission: calls and errors", async (t) => {
     assert.equal(stats.torrentCount, 0);
     const added = await call(client, "transmission.torrent-add", { filename: magnet("a"), paused: true });
     assert.equal(added["torrent-added"].name, "nothing");
-    const [torrent] = await call(client, "transmission.torrent-get", {});
-    assert.deepEqual([torrent.name, torrent.percentDone, torrent.status], ["nothing", 0, 0]);
+    let torrent;
+    // It is checked first, for a moment.
+    const isStopped = async () => {
+        [torrent] = await call(client, "transmission.torrent-get", {});
+        return torrent.status === 0;
+    };
+    await eventually(isStopped, "the torrent is stopped");
+    assert.deepEqual([torrent.name, torrent.percentDone], ["nothing", 0]);
     const named = await call(client, "transmission.torrent-get", { fields: ["hashString"], ids: [torrent.id] });
     assert.deepEqual(named, [{ hashString: "a".repeat(40) }]);
     const { path: where, "size-bytes": free } = await call(client, "transmission.free-space");
