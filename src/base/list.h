@@ -25,6 +25,7 @@ typedef struct cw_list {
     struct cw_list *prev, *next; /* NULL: a node in no list */
 } cw_list;
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none. */
 /* Each node, first to last; the loop body must not remove `node`. */
 #define CW_LIST_EACH(node, list)                                                                   \
     for (cw_list *node = (list)->next; node != (list); node = node->next)
@@ -32,6 +33,7 @@ typedef struct cw_list {
 #define CW_LIST_EACH_SAFE(node, list)                                                              \
     for (cw_list *node = (list)->next, *node##_next = node->next; node != (list);                  \
          node = node##_next, node##_next = node->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 CW_INLINE void cw_list_init(cw_list *list)
 {
@@ -79,7 +81,7 @@ CW_INLINE cw_list *cw_list_take_first(cw_list *list)
     cw_list *node = list->next;
     if (node == list)
         return NULL;
-    cw_list_remove(node);
+    cw_list_remove(node); /* NOLINT: a node that was freed is in no list */
     return node;
 }
 

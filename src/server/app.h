@@ -26,8 +26,7 @@
 
 typedef struct cw_app {
     cw_loop *loop; /* the main one */
-    unsigned n_loops;
-    char *host; /* path of causeway-plugin-host */
+    char *host;    /* path of causeway-plugin-host */
     cw_spawner *spawner;
     cw_runtime *runtime;
     cw_mcp *mcp;     /* the door for MCP clients */
@@ -35,22 +34,17 @@ typedef struct cw_app {
     cw_sources *sources;
     cw_sources_health health; /* of the services */
     cw_snapshot *snapshot;    /* the latest; NULL: none yet */
-    bool is_dirty;            /* the state differs from the published one */
     cw_accounts *accounts;    /* NULL: no logins */
-    bool has_store;           /* with a database */
     cw_issuers *issuers;      /* NULL like accounts */
     cw_caller *anonymous;     /* by the configuration, and by the database as it was read last */
     cw_caller *configured;    /* by the configuration alone */
     pthread_mutex_t lock;     /* of what the store's thread leaves here: */
-    cw_caller *read;          /* the anonymous caller; NULL: there is no database */
-    bool has_read;
+    cw_caller *read;          /* the anonymous caller, with has_read; NULL: there is no database */
     cw_message on_anonymous, on_requests, on_store_changed; /* to the main loop */
     const char *account;           /* stands for the anonymous; NULL: none does */
     cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
     cw_login_waiter token_login;   /* while the token is checked */
     uv_timer_t token_timer;        /* until it is checked again */
-    bool is_owner;                 /* the anonymous caller has all permissions */
-    bool is_demo;                  /* no configuration, and no logins */
     cw_admin_requests requests;    /* of the cache commands */
     cw_name_list permissions;      /* of roles, for warnings */
     cw_translations *translations; /* NULL: none */
@@ -58,7 +52,13 @@ typedef struct cw_app {
     uv_timer_t timer;   /* the end of waiting; later: publishing again after a failure */
     uv_timer_t again;   /* asking a store again that was too busy */
     uv_timer_t loading; /* the end of waiting for sources, for calls of methods not there yet */
-    bool is_read_only;  /* nothing is recorded */
+    unsigned n_loops;
+    bool is_read_only; /* nothing is recorded */
+    bool is_dirty;     /* the state differs from the published one */
+    bool has_store;    /* with a database */
+    bool has_read;     /* under the lock: `read` is new */
+    bool is_owner;     /* the anonymous caller has all permissions */
+    bool is_demo;      /* no configuration, and no logins */
     bool is_open, is_waiting, is_settled, is_late, is_read;
 } cw_app;
 

@@ -143,7 +143,7 @@ static cw_code find_session(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_login_op *t = of_job(job);
     cw_session_rules rules = cw_session_rules_of(t->accounts);
-    cw_session_state session;
+    cw_session_state session = {0};
     cw_code rc = cw_session_read(t->accounts, db, t->credentials.token, &t->arena, &session,
                                  &t->caller, err);
     if (rc || !t->caller)

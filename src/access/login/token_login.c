@@ -248,7 +248,7 @@ static cw_login_op *new_attempt(cw_accounts_loop *al, cw_str token,
 static cw_login refuse_now(cw_accounts_loop *al, cw_login_op *t, cw_code rc)
 {
     t->status = status_of(rc);
-    cw_token_login_finish(al, t, /* is_told= */ true);
+    cw_token_login_finish(al, t, /* is_notified= */ true);
     cw_login login = {.status = t->status};
     cw_login_op_free(t);
     return login;

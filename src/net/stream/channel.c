@@ -137,7 +137,7 @@ cw_code cw_channel_send(cw_channel *ch, const cw_str *pieces, size_t n)
         return CW_OK; /* as if it had been lost on the way: the end tells */
     if (ch->opts.websocket.n)
         return cw_channel_ws_send(ch, CW_WS_TEXT, pieces, n);
-    char room[CW_FRAMING_ROOM], *message;
+    char room[CW_FRAMING_ROOM], *message = NULL;
     cw_str before, behind;
     cw_framing_wrap(ch->opts.framing, size, room, &before, &behind);
     cw_code rc = cw_channel_queue(ch, before, pieces, n, behind, &message);

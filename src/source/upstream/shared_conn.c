@@ -723,7 +723,7 @@ void cw_shared_conn_unref(cw_shared_conn *shared)
 {
     if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
         return;
-    cw_endpoint_unref(shared->service);
+    cw_endpoint_unref(shared->service); /* NOLINT: a message holds a reference of its own */
     cw_upstream_login_free(&shared->login);
     pthread_mutex_destroy(&shared->lock);
     free(shared);
