@@ -141,7 +141,8 @@ cw_code cw_channel_send(cw_channel *ch, const cw_str *pieces, size_t n)
     cw_str before, behind;
     cw_framing_wrap(ch->opts.framing, size, room, &before, &behind);
     cw_code rc = cw_channel_queue(ch, before, pieces, n, behind, &message);
-    if (!rc && (ch->opts.framing == CW_FRAMING_LINES || ch->opts.framing == CW_FRAMING_CRLF))
+    bool is_line = ch->opts.framing == CW_FRAMING_LINES || ch->opts.framing == CW_FRAMING_CRLF;
+    if (!rc && message && is_line)
         join_lines(message, size);
     return rc;
 }
