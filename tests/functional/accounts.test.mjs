@@ -56,7 +56,7 @@ suite("a password", () => {
         assert.ok(performance.now() - begin < patience(1_000));
     });
 
-    test("threat-C8: that is wrong, of nobody, or of a blocked account is refused with the same bytes", async () => {
+    test("threat-C8: that is wrong, of no account, or of a blocked account is refused with the same bytes", async () => {
         await server.cli("account", "add", "mallory", { input: "m" });
         await server.cli("account", "block", "mallory");
         const wrong = await rpc(server, caller, basic("alice", "wrong"));
@@ -379,7 +379,7 @@ suite("failures", () => {
         assert.equal(logins.length, 1, logins.join("\n"));
     });
 
-    test("threat-C9: in a flood leave everybody else alone", async () => {
+    test("threat-C9: in a flood leave other callers alone", async () => {
         const server = await startAccounts();
         const { token } = await server.token("alice");
         await assertCalls(server, bearer(token));

@@ -22,7 +22,7 @@ const schemaText = "means something else in 2020-12";
 const scopeText = "a scope that is not known";
 
 suite("in the log", () => {
-    test("row-D20, fault-B22: a scope that nobody knows is named once, with its source and method", async (t) => {
+    test("row-D20, fault-B22: an unknown scope is named once, with its source and method", async (t) => {
         const server = await start(t);
         addPlugin(server.plugins, "reviewed");
         await untilTool(server, "reviewed.scope");

@@ -506,7 +506,7 @@ suite("the end of a session", () => {
         assert.match(again.text, /<h2>Log in<\/h2>/);
     });
 
-    test("threat-A2: nobody is logged out by another site", async () => {
+    test("threat-A2: another site cannot log a user out", async () => {
         const alice = await logIn(server, "alice", "s3cret");
         const { cookie, csrf } = alice;
         for (const parts of [

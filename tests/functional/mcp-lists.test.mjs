@@ -157,7 +157,7 @@ suite("cacheScope", { concurrency: true }, () => {
         assert.deepEqual(await scopes(server), ["public", "public"]);
     });
 
-    test("threat-C2: is private where somebody else may see other tools", async (t) => {
+    test("threat-C2: is private where other callers may see other tools", async (t) => {
         const server = await startAccounts();
         t.after(() => server.stop());
         assert.deepEqual(await scopes(server), ["private", "private"]);

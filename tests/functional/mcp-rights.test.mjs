@@ -122,7 +122,7 @@ const ways = [
 ];
 
 suite("a call that waited for its client", { concurrency: true }, () => {
-    test("threat-C13: runs with the rights that whoever answers has by then", async (t) => {
+    test("threat-C13: runs with the rights that the answering caller has by then", async (t) => {
         const server = await start(t);
         const session = await openSession(server, alice);
         // Several of each, so that answers come through the other loop as well.

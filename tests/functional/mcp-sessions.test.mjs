@@ -175,7 +175,7 @@ suite("messages in a session", { concurrency: true }, () => {
         }
     });
 
-    test("threat-B7: one id in two sessions and twice in one: everybody gets their own answer", async (t) => {
+    test("threat-B7: one id in two sessions and twice in one: each request gets its own answer", async (t) => {
         const server = await start(t, { loops: 2 });
         const sessions = [await openSession(server), await openSession(server)];
         await inParallel(

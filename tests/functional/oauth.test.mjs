@@ -124,7 +124,7 @@ suite("with oidc-provider", () => {
         assert.equal(refused.status, 401);
     });
 
-    test("threat-C5, fault-B7: a token for somebody else is refused", async () => {
+    test("threat-C5, fault-B7: a token for another audience is refused", async () => {
         const token = await issuer.token({ to: foreign });
         const answer = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
         assert.equal(answer.status, 401);
@@ -389,7 +389,7 @@ test("an issuer with a path is looked for where RFC 8414 and OpenID Connect say"
     await close(forger.server);
 });
 
-test("threat-D1: without allow_private nobody on this machine is asked; no redirect is followed", async () => {
+test("threat-D1: without allow_private no service on this machine is asked; no redirect is followed", async () => {
     const forger = await startForger({ audience: "https://tools.example" });
     forger.paths["/moved"] = (req, res) => res.writeHead(302, { Location: "/jwks" }).end();
     const common = { audience: "https://tools.example", scopes: {} };

@@ -76,7 +76,7 @@ suite("causeway why", () => {
         assert.equal(JSON.parse(anonymous.stdout).call, "hidden");
     });
 
-    test("threat-C1: agrees with the running server, for everybody and everything", async () => {
+    test("threat-C1: agrees with the running server, for every caller and tool", async () => {
         const { token } = await server.token("alice", "--scope", "content:read", "--scope", "content:write");
         const who = [
             [["--as", "alice"], basic("alice", "s3cret")],

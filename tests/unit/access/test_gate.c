@@ -77,7 +77,7 @@ static cw_caller *logged_in(bool has_token, const cw_str *scopes, size_t n)
 }
 
 /* row-D12, row-D14 and check-84: an explicit level wins, and only a token satisfies scopes. */
-TEST(whoever_has_logged_in_is_judged_by_scopes_too)
+TEST(a_caller_who_has_logged_in_needs_scopes_too)
 {
     static const struct {
         bool has_token;
@@ -251,7 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_general_permission_allows_or_asks_to_log_in),
         cmocka_unit_test(the_anonymous_caller_is_judged_by_permissions_then_level),
-        cmocka_unit_test(whoever_has_logged_in_is_judged_by_scopes_too),
+        cmocka_unit_test(a_caller_who_has_logged_in_needs_scopes_too),
         cmocka_unit_test(nothing_needed_is_allowed),
         cmocka_unit_test(levels_are_three_words),
         cmocka_unit_test(visibility_is_one_of_two_words),
