@@ -94,7 +94,7 @@ typedef struct cw_login_recheck {
 
 /* The watches of one loop. */
 typedef struct cw_login_watches {
-    cw_login_watch ring;
+    cw_list ring;
     cw_deadline_list ticks; /* of one: */
     cw_deadline tick;
     /* One check at a time: */

@@ -8,19 +8,9 @@
 #define TICK_MS 250u
 #define REREAD_MAX_BYTES 65536u
 
-static void link_to(cw_login_watch *ring, cw_login_watch *w)
+static cw_login_watch *watch_of(cw_list *node)
 {
-    w->next = ring;
-    w->prev = ring->prev;
-    w->prev->next = w;
-    ring->prev = w;
-}
-
-static void unlink_watch(cw_login_watch *w)
-{
-    w->prev->next = w->next;
-    w->next->prev = w->prev;
-    w->prev = w->next = NULL;
+    return CW_CONTAINER(node, cw_login_watch, node);
 }
 
 static cw_credential_kind kind_of(const cw_login_watch *w)
@@ -67,7 +57,8 @@ static void collect_due(cw_login_watches *all)
 {
     int64_t now = cw_clock_wall_ms();
     memset(all->slots, 0, sizeof all->slots);
-    for (cw_login_watch *w = all->ring.next; w != &all->ring; w = w->next) {
+    CW_LIST_EACH (node, &all->ring) {
+        cw_login_watch *w = watch_of(node);
         uint64_t changes = changes_of(w);
         bool is_due = w->is_new || w->confirmed != changes || now >= w->until;
         w->checking = changes;
@@ -173,11 +164,10 @@ static bool has_ended(const cw_login_watch *w, const cw_login_recheck *r)
 
 /* Move the watches that were checked into two rings of their own: callbacks may add and remove
  * others. */
-static void split(cw_login_watches *all, cw_login_watch *ended, cw_login_watch *confirmed)
+static void split(cw_login_watches *all, cw_list *ended, cw_list *confirmed)
 {
-    cw_login_watch *next;
-    for (cw_login_watch *w = all->ring.next; w != &all->ring; w = next) {
-        next = w->next;
+    CW_LIST_EACH_SAFE (node, &all->ring) {
+        cw_login_watch *w = watch_of(node);
         if (!w->place)
             continue;
         const cw_login_recheck *r = &all->items[w->place - 1];
@@ -185,8 +175,8 @@ static void split(cw_login_watches *all, cw_login_watch *ended, cw_login_watch *
         w->until = kind_of(w) == CW_CREDENTIAL_SESSION ? r->session.until : INT64_MAX;
         w->confirmed = w->checking;
         w->is_new = false;
-        unlink_watch(w);
-        link_to(has_ended(w, r) ? ended : confirmed, w);
+        cw_list_remove(node);
+        cw_list_add(has_ended(w, r) ? ended : confirmed, node);
     }
 }
 
@@ -195,19 +185,19 @@ static void recheck(cw_accounts_loop *al);
 static void finish(cw_accounts_loop *al)
 {
     cw_login_watches *all = &al->watches;
-    cw_login_watch ended = {.prev = &ended, .next = &ended};
-    cw_login_watch confirmed = {.prev = &confirmed, .next = &confirmed};
+    cw_list ended, confirmed;
+    cw_list_init(&ended);
+    cw_list_init(&confirmed);
     split(all, &ended, &confirmed);
     release(all);
-    while (confirmed.next != &confirmed) {
-        cw_login_watch *w = confirmed.next;
-        unlink_watch(w);
-        link_to(&all->ring, w);
+    for (cw_list *node; (node = cw_list_take_first(&confirmed));) {
+        cw_login_watch *w = watch_of(node);
+        cw_list_add(&all->ring, node);
         if (w->on_confirmed)
             w->on_confirmed(w);
     }
-    while (ended.next != &ended) {
-        cw_login_watch *w = ended.next;
+    while (!cw_list_is_empty(&ended)) {
+        cw_login_watch *w = watch_of(ended.next);
         cw_login_watch_remove(w);
         w->on_ended(w);
     }
@@ -257,7 +247,7 @@ static void recheck(cw_accounts_loop *al)
 static void on_tick(cw_deadline *d)
 {
     cw_accounts_loop *al = CW_CONTAINER(d, cw_accounts_loop, watches.tick);
-    if (al->watches.ring.next == &al->watches.ring)
+    if (cw_list_is_empty(&al->watches.ring))
         return;
     recheck(al);
     cw_loop_set_deadline(al->loop, &al->watches.tick, &al->watches.ticks);
@@ -268,7 +258,7 @@ static void on_tick(cw_deadline *d)
 void cw_login_watches_init(cw_accounts_loop *al)
 {
     cw_login_watches *all = &al->watches;
-    all->ring.prev = all->ring.next = &all->ring;
+    cw_list_init(&all->ring);
     all->waiter.fn = on_checked;
     cw_deadline_list_init(&all->ticks, TICK_MS, on_tick);
     cw_loop_watch(al->loop, &all->ticks);
@@ -294,23 +284,23 @@ void cw_login_watch_add(cw_accounts *a, cw_loop *loop, cw_caller *caller, cw_log
     w->until = INT64_MAX;
     w->is_new = true; /* the credentials may have ended since */
     w->place = 0;
-    link_to(&al->watches.ring, w);
+    cw_list_add(&al->watches.ring, &w->node);
     if (!al->watches.tick.list)
         cw_loop_set_deadline(loop, &al->watches.tick, &al->watches.ticks);
 }
 
 void cw_login_watch_remove(cw_login_watch *w)
 {
-    if (!w->next)
+    if (!cw_list_is_in(&w->node))
         return;
-    unlink_watch(w);
+    cw_list_remove(&w->node);
     cw_caller_unref(w->caller);
     w->caller = NULL;
 }
 
 bool cw_login_watch_is_current(cw_login_watch *w)
 {
-    if (!w->next || w->confirmed == changes_of(w))
+    if (!cw_list_is_in(&w->node) || w->confirmed == changes_of(w))
         return true;
     /* Without a store a check would call back at once: the next tick does it. */
     if (w->al->accounts->store)

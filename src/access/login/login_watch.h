@@ -20,11 +20,12 @@
 #define CW_ACCESS_LOGIN_LOGIN_WATCH_H
 
 #include "access/login/accounts.h"
+#include "base/list.h"
 
 #define CW_LOGIN_RECHECK 128u
 
 typedef struct cw_login_watch {
-    struct cw_login_watch *prev, *next; /* NULL: not added */
+    cw_list node; /* in no list: not added */
     struct cw_accounts_loop *al;
     cw_caller *caller;  /* a reference while it is added */
     uint64_t confirmed; /* the changes that the last successful check covered */

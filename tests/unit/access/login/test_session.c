@@ -314,7 +314,7 @@ static cw_caller *watched; /* of the last visitor who opened a stream */
 static void on_ended(cw_login_watch *w)
 {
     stream *s = CW_CONTAINER(w, stream, watch);
-    assert_null(w->next);
+    assert_null(w->node.next);
     assert_false(s->is_ended);
     s->is_ended = true;
     if (s->removes)
@@ -461,7 +461,7 @@ TEST(whoever_shows_something_else_has_no_session_to_end)
     assert_int_equal(cw_caller_credential_of(watched)->kind, CW_CREDENTIAL_PASSWORD);
     s.watch.only_session = true;
     watch(&s, watched);
-    assert_null(s.watch.next);
+    assert_null(s.watch.node.next);
     cw_login_watch_remove(&s.watch);
     cw_caller_unref(watched);
 }
