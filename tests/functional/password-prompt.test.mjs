@@ -14,7 +14,8 @@ const makeConfig = () => writeConfig({ store: { path: databasePath() } });
 // Runs a command on a terminal of its own. Each answer is typed when its prompt appears.
 function onTerminal(words, answers) {
     return new Promise((resolve, reject) => {
-        const line = [binary, ...words].map((word) => `'${word}'`).join(" ");
+        // A shell that stays would end by the interrupt itself: which shell runs the line depends on the machine.
+        const line = ["exec", ...[binary, ...words].map((word) => `'${word}'`)].join(" ");
         const child = spawn("script", ["-qec", line, "/dev/null"], { stdio: ["pipe", "pipe", "inherit"] });
         let text = "";
         let typed = 0;
@@ -22,11 +23,7 @@ function onTerminal(words, answers) {
         child.stdout.setEncoding("utf8").on("data", (piece) => {
             text += piece;
             const prompts = text.split(/(?:New password|The same again): /).length - 1;
-            // The prompt is written before the echo is off and the input is flushed.
-            for (; typed < prompts; typed += 1) {
-                const answer = answers[typed];
-                setTimeout(() => child.stdin.write(answer), 200);
-            }
+            for (; typed < prompts; typed += 1) child.stdin.write(answers[typed]);
         });
         child.on("close", (code) => resolve({ code, text }));
     });

@@ -62,7 +62,8 @@ static void say(int fd, const char *text)
     (void)!write(fd, text, strlen(text));
 }
 
-/* Prompt with the echo off. A signal restores the echo before it takes effect. */
+/* Prompts when the echo is off, so that an answer typed at once is neither shown nor flushed.
+ * A signal restores the echo before it takes effect. */
 static cw_code ask(int fd, const char *prompt, input *in, cw_err *err)
 {
     struct termios old, quiet;
@@ -73,8 +74,8 @@ static cw_code ask(int fd, const char *prompt, input *in, cw_err *err)
     quiet.c_lflag &= ~(tcflag_t)ECHO;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, &before);
-    say(fd, prompt);
     tcsetattr(fd, TCSAFLUSH, &quiet);
+    say(fd, prompt);
     cw_code rc = read_all(fd, /* is_terminal= */ true, in, err);
     tcsetattr(fd, TCSAFLUSH, &old);
     say(fd, "\n");
