@@ -14,7 +14,7 @@
 #include "cli/lib/config_sources.h"
 #include "config/report.h"
 #include "net/addr/listener.h"
-#include "net/server/tls_files.h"
+#include "net/server/tls.h"
 #include "server/plugin_host_path.h"
 #include "store/db.h"
 

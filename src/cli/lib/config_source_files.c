@@ -6,7 +6,7 @@
 #include "cli/lib/config_sources.h"
 #include "config/overlay.h"
 #include "config/report.h"
-#include "net/server/tls_files.h"
+#include "net/server/tls.h"
 #include "schema/schema.h"
 #include "source/describe/describe.h"
 #include "source/upstream/endpoint.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* conn.c - one connection: polling, reading, deadlines, TLS and its end. */
+/* conn.c - one connection: polling, reading in turn, deadlines, TLS and its end. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -9,9 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/map.h"
+#include "net/addr/network.h"
 #include "net/server/server_int.h"
-#include "net/server/tls.h"
-#include "net/server/tls_files.h"
 
 /* Room for the rest of a head that came in pieces. */
 #define READ_MORE 4096u
@@ -21,10 +22,25 @@
 #define TURN_REQUESTS 32u
 #define TURN_READS 4u
 
+/* Times of taking turns. */
+#define SLICE_NS UINT64_C(300000)
+#define LONG_NS UINT64_C(1000000)
+#define PAUSE_FACTOR 3u
+#define PAUSE_MAX_NS UINT64_C(200000000)
+/* How long a peer counts as using the loop, and reads are measured after one that took long. */
+#define RECENT_NS UINT64_C(1000000000)
+#define WAKE_MS 2u
+#define LINGER_MS 2000u
+
 static const char nomem_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                    "Content-Length: 0\r\n"
                                    "Retry-After: 1\r\n"
                                    "Connection: close\r\n\r\n";
+
+/* Results of tls_read and tls_write beside a byte count; 0 is the peer's clean end. */
+#define TLS_WANT_READ (-1)
+#define TLS_WANT_WRITE (-2)
+#define TLS_FAILED (-3)
 
 static SSL *tls_new(SSL_CTX *context, int fd);
 static ssize_t tls_read(SSL *tls, void *p, size_t n);
@@ -43,7 +59,7 @@ static ssize_t from_tls(ssize_t n)
 {
     if (n >= 0)
         return n;
-    return n == CW_TLS_FAILED ? CONN_IO_FAILED : CONN_IO_AGAIN;
+    return n == TLS_FAILED ? CONN_IO_FAILED : CONN_IO_AGAIN;
 }
 
 static ssize_t from_errno(void)
@@ -57,7 +73,7 @@ static ssize_t receive(cw_conn *c, char *p, size_t n)
     /* Input after the last response is discarded, so it need not be decrypted. */
     if (c->tls && c->state != CONN_LINGER) {
         got = tls_read(c->tls, p, n);
-        c->tls_write = got == CW_TLS_WANT_WRITE;
+        c->tls_write = got == TLS_WANT_WRITE;
         /* Asked only after bytes came: half a record counts as pending too. */
         c->tls_more = got > 0 && SSL_has_pending(c->tls);
         return from_tls(got);
@@ -73,7 +89,7 @@ ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov)
     ssize_t sent;
     if (c->tls) {
         sent = tls_write(c->tls, iov, n_iov);
-        c->tls_read = sent == CW_TLS_WANT_READ;
+        c->tls_read = sent == TLS_WANT_READ;
         return sent == 0 ? CONN_IO_FAILED : from_tls(sent);
     }
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n_iov};
@@ -90,6 +106,45 @@ static uint32_t unsent(const cw_conn *c)
 {
     int n = 0;
     return ioctl(c->fd, SIOCOUTQ, &n) == 0 && n > 0 ? (uint32_t)n : 0;
+}
+
+/* ---- the queue of connections with input ---- */
+
+static bool is_queued(const cw_conn *c)
+{
+    return c->ready.group != NULL;
+}
+
+/* Behind a trusted proxy each connection counts as a client: the addresses are in the requests. */
+static cw_fair_key key_of(const cw_conn *c)
+{
+    char text[CW_ADDRESS_TEXT];
+    cw_address peer;
+    cw_conn_peer_address(c, &peer);
+    cw_address_format_host(&peer, text, sizeof text);
+    const cw_proxies *proxies = c->sl->settings->proxies;
+    if (CW_LIKELY(!proxies || !cw_proxies_has(proxies, &peer)))
+        return cw_network_fair_key(cw_str_from(text));
+    uint64_t hash = cw_hash(cw_str_make((const char *)&c->fd, sizeof c->fd));
+    return (cw_fair_key){{hash, hash, hash}};
+}
+
+/* The connection has input that no poll announces: read it when its turn comes. */
+static void enqueue(cw_conn *c)
+{
+    cw_fair_item *lost;
+    if (is_queued(c))
+        return;
+    cw_fair_key key = key_of(c);
+    if (cw_fair_push(&c->sl->ready.queue, &c->ready, &key, UINT32_MAX, &lost))
+        c->sl->ready.missed = true;
+    cw_loop_defer_next(&c->sl->loop, &c->sl->ready.run);
+}
+
+static void dequeue(cw_conn *c)
+{
+    if (is_queued(c))
+        cw_fair_remove(&c->sl->ready.queue, &c->ready);
 }
 
 /* ---- the end ---- */
@@ -109,7 +164,7 @@ static void close_conn(cw_conn *c, bool clean)
         cw_request_free(c->req);
     c->req = NULL;
     cw_deadline_clear(&c->deadline);
-    cw_run_queue_remove(c);
+    dequeue(c);
     cw_buf_done(&c->in);
     tls_free(c->tls, clean);
     c->tls = NULL;
@@ -160,7 +215,7 @@ static int events_for(const cw_conn *c)
 {
     int write = c->tls_write ? UV_WRITABLE : 0;
     int flush = c->tls_read ? UV_READABLE : UV_WRITABLE;
-    if (cw_run_queue_has(c))
+    if (is_queued(c))
         return 0; /* its turn comes by itself */
     switch ((cw_conn_state)c->state) {
     case CONN_IDLE:
@@ -218,7 +273,8 @@ static cw_deadline_list *list_for(const cw_conn *c)
     return NULL;
 }
 
-bool cw_conn_has_input(const cw_conn *c)
+/* Whether it has input that was read, by us or by TLS, and that no poll will announce again. */
+static bool has_input(const cw_conn *c)
 {
     if (!takes_input(c))
         return false;
@@ -231,8 +287,8 @@ void cw_conn_settle(cw_conn *c)
 {
     if (c->state == CONN_CLOSED || c->taking)
         return;
-    if (cw_conn_has_input(c))
-        cw_run_queue_add(c);
+    if (has_input(c))
+        enqueue(c);
     int events = events_for(c);
     if (events != c->events)
         poll_for(c, events);
@@ -389,7 +445,8 @@ static void read_input(cw_conn *c)
     cw_conn_settle(c);
 }
 
-void cw_conn_read(cw_conn *c)
+/* Its turn has come: read and take input. */
+static void read_conn(cw_conn *c)
 {
     if (c->state == CONN_IDLE && c->in.n)
         take_held(c, /* waited= */ true);
@@ -409,6 +466,149 @@ void cw_conn_next(cw_conn *c)
     else
         c->state = CONN_IDLE;
     cw_conn_settle(c);
+}
+
+/* ---- taking turns ----
+ *
+ * Most turns of a loop have little to do, and input is read where the poll announces it. Once a
+ * turn has taken SLICE_NS, connections with input are queued. The next turns serve the queue, one
+ * network after the other, one slice at a time, and look for new input in between. So a client
+ * waits for at most a slice and one read of each other network, however many connections one
+ * network has.
+ *
+ * A read that takes long (a large body, which is parsed and validated) is not cut short. While
+ * others use the loop too, its network pauses afterwards for PAUSE_FACTOR times as long. So no
+ * network has more than a quarter of a loop that others need.
+ */
+
+static void watch_peer(cw_run_queue *r, const cw_conn *c, uint64_t now)
+{
+    if (CW_LIKELY(memcmp(r->last_peer, c->peer, sizeof c->peer) == 0))
+        return;
+    memcpy(r->last_peer, c->peer, sizeof c->peer);
+    r->contested_ns = now;
+}
+
+static bool is_paused(const cw_conn *c, uint64_t now)
+{
+    const cw_run_queue *r = &c->sl->ready;
+    if (CW_LIKELY(now >= r->paused_ns))
+        return false;
+    uint64_t network = key_of(c).at[0];
+    size_t i = network % CW_RUN_QUEUE_PAUSES;
+    return r->pauses[i].network == network && now < r->pauses[i].until_ns;
+}
+
+static void pause_network(const cw_conn *c, uint64_t now, uint64_t took)
+{
+    cw_run_queue *r = &c->sl->ready;
+    if (now - r->contested_ns > RECENT_NS)
+        return;
+    uint64_t ns = took * PAUSE_FACTOR < PAUSE_MAX_NS ? took * PAUSE_FACTOR : PAUSE_MAX_NS;
+    uint64_t network = key_of(c).at[0];
+    size_t i = network % CW_RUN_QUEUE_PAUSES;
+    r->pauses[i].network = network;
+    r->pauses[i].until_ns = now + ns;
+    if (r->paused_ns < now + ns)
+        r->paused_ns = now + ns;
+}
+
+/* Returns the time afterwards. A read may take long only because other threads had the processor.
+ * So the first one that takes long is the reason to measure the processor time of those that
+ * follow. */
+static uint64_t serve(cw_conn *c, uint64_t now)
+{
+    cw_run_queue *r = &c->sl->ready;
+    bool measures = now < r->measured_ns;
+    uint64_t before = measures ? cw_clock_thread_ns() : 0;
+    watch_peer(r, c, now);
+    read_conn(c);
+    uint64_t end = cw_clock_ns();
+    if (CW_LIKELY(end - now < LONG_NS))
+        return end;
+    uint64_t used = measures ? cw_clock_thread_ns() - before : 0;
+    if (used > LONG_NS)
+        pause_network(c, end, used);
+    r->measured_ns = end + RECENT_NS;
+    return end;
+}
+
+static cw_conn *conn_of(cw_fair_item *item)
+{
+    return CW_CONTAINER(item, cw_conn, ready);
+}
+
+/* There was no memory to queue a connection whose input no poll announces: look for it. */
+static void add_missed(cw_server_loop *sl)
+{
+    sl->ready.missed = false;
+    CW_LIST_EACH_SAFE (node, &sl->conns) {
+        cw_conn *c = CW_CONTAINER(node, cw_conn, node);
+        if (has_input(c))
+            enqueue(c);
+    }
+}
+
+/* The connection that is served next; NULL: all are paused, or there is none. */
+static cw_conn *next_conn(const cw_run_queue *r, uint64_t now)
+{
+    cw_fair_item *item = cw_fair_first(&r->queue);
+    while (item && is_paused(conn_of(item), now))
+        item = cw_fair_next_caller(&r->queue, item);
+    return item ? conn_of(item) : NULL;
+}
+
+static void run_ready(cw_deferred *later)
+{
+    cw_server_loop *sl = CW_CONTAINER(later, cw_server_loop, ready.run);
+    cw_run_queue *r = &sl->ready;
+    if (CW_UNLIKELY(r->missed))
+        add_missed(sl);
+    uint64_t now = cw_clock_ns(), end = now + SLICE_NS;
+    while (now < end) {
+        cw_conn *c = next_conn(r, now);
+        if (!c)
+            break;
+        cw_fair_take(&r->queue, &c->ready);
+        now = serve(c, now);
+    }
+    if (cw_fair_count(&r->queue) == 0)
+        return;
+    if (now < end)
+        cw_loop_set_deadline(&sl->loop, &r->wake, &sl->wake);
+    else
+        cw_loop_defer_next(&sl->loop, &r->run);
+}
+
+static void on_wake(cw_deadline *d)
+{
+    cw_server_loop *sl = CW_CONTAINER(d, cw_server_loop, ready.wake);
+    cw_loop_defer_next(&sl->loop, &sl->ready.run);
+}
+
+/* Whether nothing waits and this turn has not taken long yet. */
+static bool is_free(cw_server_loop *sl, uint64_t now)
+{
+    cw_run_queue *r = &sl->ready;
+    if (cw_fair_count(&r->queue))
+        return false;
+    if (r->turn == sl->loop.turns)
+        return now - r->slice_began_ns < SLICE_NS;
+    r->turn = sl->loop.turns;
+    r->slice_began_ns = now;
+    return true;
+}
+
+/* Read input, which a poll has announced: now, or when it is the turn of this connection. */
+static void read_in_turn(cw_conn *c)
+{
+    uint64_t now = cw_clock_ns();
+    if (CW_LIKELY(is_free(c->sl, now) && !is_paused(c, now)))
+        serve(c, now);
+    else {
+        enqueue(c);
+        cw_conn_settle(c);
+    }
 }
 
 /* ---- events ---- */
@@ -452,7 +652,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     bool reads = (takes_input(c) && !(c->state == CONN_IDLE && c->in.n)) || c->state == CONN_LINGER;
     if (reads) {
-        cw_run_queue_read(c);
+        read_in_turn(c);
         return;
     }
     /* Pipelined bytes during a call: they wait in the kernel until the answer is out. */
@@ -469,7 +669,7 @@ static void poll_for(cw_conn *c, int events)
         uv_poll_stop(&c->poll);
 }
 
-void cw_conn_on_deadline(cw_deadline *d)
+static void on_deadline(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
     if (c->state != CONN_HEAD) {
@@ -488,7 +688,7 @@ static bool too_slow(const cw_conn *c, uint64_t moved, uint32_t now_ms)
     return moved == 0 || moved < c->sl->settings->opts.min_rate * ms / 1000;
 }
 
-void cw_conn_on_body_window(cw_deadline *d)
+static void on_body_window(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
     if (too_slow(c, c->progress, c->sl->settings->opts.body_ms))
@@ -496,7 +696,7 @@ void cw_conn_on_body_window(cw_deadline *d)
     cw_conn_settle(c);
 }
 
-void cw_conn_on_write_window(cw_deadline *d)
+static void on_write_window(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
     /* The kernel takes megabytes at once and then nothing for long, so what counts is what left its
@@ -512,10 +712,34 @@ void cw_conn_on_write_window(cw_deadline *d)
     cw_conn_lost(c);
 }
 
-void cw_conn_on_ping(cw_deadline *d)
+static void on_ping(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
     cw_stream_ping(c->req);
+}
+
+void cw_conn_loop_init(cw_server_loop *sl)
+{
+    cw_deadline_list_init(&sl->header, 0, on_deadline);
+    cw_deadline_list_init(&sl->body, 0, on_body_window);
+    cw_deadline_list_init(&sl->idle, 0, on_deadline);
+    cw_deadline_list_init(&sl->write, 0, on_write_window);
+    cw_deadline_list_init(&sl->linger, LINGER_MS, on_deadline);
+    cw_deadline_list_init(&sl->ping, 0, on_ping);
+    cw_deadline_list_init(&sl->wake, WAKE_MS, on_wake);
+    cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle, &sl->write,
+                               &sl->linger, &sl->ping, &sl->wake};
+    for (size_t i = 0; i < CW_COUNT(all); i++)
+        cw_loop_watch(&sl->loop, all[i]);
+    cw_list_init(&sl->conns);
+    cw_fair_init(&sl->ready.queue);
+    sl->ready.run = (cw_deferred){.fn = run_ready};
+    sl->ready.turn = sl->loop.turns - 1;
+}
+
+void cw_conn_loop_done(cw_server_loop *sl)
+{
+    cw_fair_done(&sl->ready.queue);
 }
 
 void cw_conn_stop(cw_conn *c)
@@ -600,51 +824,6 @@ void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, b
 /* The size of one record; a head and a small body are gathered into one record. */
 #define RECORD_MAX 16384
 
-static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *out_len,
-                           const unsigned char *in, unsigned in_len, void *ctx)
-{
-    (void)tls;
-    (void)ctx;
-    static const unsigned char ours[] = "\x08http/1.1";
-    unsigned char *chosen;
-    int rc = SSL_select_next_proto(&chosen, out_len, ours, sizeof ours - 1, in, in_len);
-    *out = chosen;
-    return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
-static void set_up(SSL_CTX *c, bool tls13_only)
-{
-    SSL_CTX_set_min_proto_version(c, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION);
-    SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                               SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                            SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    /* One read(2) for header and body of a record instead of two. */
-    SSL_CTX_set_read_ahead(c, 1);
-    /* Sessions live in tickets at the client, not in our memory. */
-    SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_num_tickets(c, 1);
-    SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
-}
-
-cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only, SSL_CTX **ret,
-                           cw_err *err)
-{
-    ERR_clear_error();
-    SSL_CTX *c = SSL_CTX_new(TLS_server_method());
-    if (!c)
-        return cw_fail_nomem(err);
-    set_up(c, tls13_only);
-    cw_tls_file wrong;
-    cw_code rc = cw_tls_load_files(c, certificate, key, &wrong, err);
-    if (rc) {
-        SSL_CTX_free(c);
-        return rc;
-    }
-    *ret = c;
-    return CW_OK;
-}
-
 static SSL *tls_new(SSL_CTX *context, int fd)
 {
     ERR_clear_error();
@@ -663,14 +842,14 @@ static ssize_t translate(SSL *tls, int rc)
 {
     switch (SSL_get_error(tls, rc)) {
     case SSL_ERROR_WANT_READ:
-        return CW_TLS_WANT_READ;
+        return TLS_WANT_READ;
     case SSL_ERROR_WANT_WRITE:
-        return CW_TLS_WANT_WRITE;
+        return TLS_WANT_WRITE;
     case SSL_ERROR_ZERO_RETURN:
         return 0;
     default:
         ERR_clear_error();
-        return CW_TLS_FAILED;
+        return TLS_FAILED;
     }
 }
 

@@ -11,8 +11,6 @@
 #include "base/log.h"
 #include "net/server/server_int.h"
 
-#define LINGER_MS 2000u
-#define READY_WAKE_MS 2u
 #define ACCEPT_PAUSE_MS 100u
 
 /* ---- settings ---- */
@@ -146,19 +144,10 @@ static void on_stop(cw_message *message)
 
 static void init_lists(cw_server_loop *sl)
 {
-    cw_deadline_list_init(&sl->header, 0, cw_conn_on_deadline);
-    cw_deadline_list_init(&sl->body, 0, cw_conn_on_body_window);
-    cw_deadline_list_init(&sl->idle, 0, cw_conn_on_deadline);
-    cw_deadline_list_init(&sl->write, 0, cw_conn_on_write_window);
-    cw_deadline_list_init(&sl->linger, LINGER_MS, cw_conn_on_deadline);
-    cw_deadline_list_init(&sl->ping, 0, cw_conn_on_ping);
     cw_deadline_list_init(&sl->pause, ACCEPT_PAUSE_MS, acceptor_on_pause_over);
-    cw_deadline_list_init(&sl->wake, READY_WAKE_MS, cw_run_queue_on_wake);
     cw_deadline_list_init(&sl->drain, 0, on_drain_end);
-    cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle,  &sl->write, &sl->linger,
-                               &sl->ping,   &sl->wake, &sl->pause, &sl->drain};
-    for (size_t i = 0; i < CW_COUNT(all); i++)
-        cw_loop_watch(&sl->loop, all[i]);
+    cw_loop_watch(&sl->loop, &sl->pause);
+    cw_loop_watch(&sl->loop, &sl->drain);
 }
 
 static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
@@ -171,11 +160,10 @@ static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
     sl->server = s;
     sl->on_settings.fn = on_new_settings;
     sl->on_stop.fn = on_stop;
-    cw_list_init(&sl->conns);
     sl->settings = s->settings;
     atomic_fetch_add(&s->settings->refs, 1);
     init_lists(sl);
-    cw_run_queue_init(sl);
+    cw_conn_loop_init(sl);
     apply_durations(sl);
     return CW_OK;
 }
@@ -206,7 +194,7 @@ static void discard_loop(cw_server_loop *sl)
 static void free_loop(cw_server_loop *sl)
 {
     cw_request_pool_done(sl);
-    cw_run_queue_done(sl);
+    cw_conn_loop_done(sl);
     cw_loop_done(&sl->loop);
     settings_unref(sl->settings);
     settings_unref(atomic_load(&sl->new_settings));

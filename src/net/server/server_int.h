@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* server_int.h - what the files of the server share: connection, request, loop state.
  *
- *     server.c     options, loops, accepting, start and stop
- *     conn.c       a connection: bytes in, TLS, states, deadlines, the end
- *     run_queue.c  connections with input take turns
- *     request.c    a request: slots, checks before routing, dispatch, the handler's view
- *     reply.c      a response: head, body, streams, bytes that wait to be sent
+ *     server.c   options, loops, accepting, start and stop
+ *     conn.c     a connection: bytes in, turns, TLS, states, deadlines, the end
+ *     request.c  a request: slots, checks before routing, dispatch, the handler's view
+ *     reply.c    a response: head, body, streams, bytes that wait to be sent
  *
  * States of a connection; every arrow is one function of conn.c:
  *
@@ -121,7 +120,7 @@ typedef struct cw_settings {
     SSL_CTX *tls;
 } cw_settings;
 
-/* Connections of one loop that have input; see run_queue.c. */
+/* Connections of one loop that have input; see conn.c. */
 #define CW_RUN_QUEUE_PAUSES 64u
 typedef struct cw_run_queue {
     cw_fair_queue queue;
@@ -179,6 +178,9 @@ struct cw_server {
 };
 
 /* conn.c */
+/* Prepare a loop for its connections: their deadlines and the queue of those with input. */
+void cw_conn_loop_init(cw_server_loop *sl);
+void cw_conn_loop_done(cw_server_loop *sl);
 void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
                  cw_addrkey key);
 /* Bytes taken, or CONN_IO_*. */
@@ -191,33 +193,11 @@ void cw_conn_next(cw_conn *c);
 void cw_conn_settle(cw_conn *c);
 /* The client is gone, or the connection broke: notify the handler's listener, then close. */
 void cw_conn_lost(cw_conn *c);
-void cw_conn_on_deadline(cw_deadline *d);
-void cw_conn_on_body_window(cw_deadline *d);
-void cw_conn_on_write_window(cw_deadline *d);
-void cw_conn_on_ping(cw_deadline *d);
-/* Its turn has come: read and take input. */
-void cw_conn_read(cw_conn *c);
-/* Whether it has input that was read, by us or by TLS, and that no poll will announce again. */
-bool cw_conn_has_input(const cw_conn *c);
 /* The client: the peer, or whom a trusted proxy speaks for. */
 void cw_req_client(const cw_http_req *req, cw_address *ret);
 void cw_conn_peer_address(const cw_conn *c, cw_address *ret);
 /* The server stops: close when idle, else after the answer. */
 void cw_conn_stop(cw_conn *c);
-
-/* run_queue.c */
-void cw_run_queue_init(cw_server_loop *sl);
-void cw_run_queue_done(cw_server_loop *sl);
-/* Read input, which a poll has announced: now, or when it is the turn of this connection. */
-void cw_run_queue_read(cw_conn *c);
-/* The connection has input that no poll announces: read it when its turn comes. */
-void cw_run_queue_add(cw_conn *c);
-void cw_run_queue_on_wake(cw_deadline *d);
-void cw_run_queue_remove(cw_conn *c);
-CW_INLINE bool cw_run_queue_has(const cw_conn *c)
-{
-    return c->ready.group != NULL;
-}
 
 /* request.c */
 cw_http_req *cw_request_new(cw_conn *c);

@@ -1,31 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tls.h - OpenSSL behind four functions.
+/* tls.h - TLS contexts, and certificates and keys on disk: whether they can be used, and why not.
  *
- * The engine reads and writes the socket itself, without blocking; the caller
- * polls. Buffers are given back between records, so an idle connection stays
- * small.
+ * OpenSSL reports a reason without a place ("no start line"). The explanation reads the file once
+ * more and adds the line and a remedy. It runs only after a failure. Each failure is CW_PARAMS: the
+ * text names the file, the line if there is one, and what to do.
  *
  * Ownership: a context is OpenSSL's own reference-counted SSL_CTX; a connection holds a reference.
- * Threads:   a context may be shared, a connection belongs to one loop.
+ * Threads:   a context may be shared. The calling thread waits for the disk.
+ * Limits:    CW_TLS_FILE_MAX bytes of a file are explained.
  */
 #ifndef CW_NET_SERVER_TLS_H
 #define CW_NET_SERVER_TLS_H
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
-#include <sys/types.h>
-#include <sys/uio.h>
 
 #include "base/err.h"
 
-/* Results of cw_tls_read and cw_tls_write beside a byte count; 0 is the peer's clean end. */
-#define CW_TLS_WANT_READ (-1)
-#define CW_TLS_WANT_WRITE (-2)
-#define CW_TLS_FAILED (-3)
+#define CW_TLS_FILE_MAX (1024u * 1024u)
 
-/* Read certificate chain and key (PEM). Fails with CW_PARAMS naming the file, its line and a remedy
- * (tls_files.h), also when the two do not belong together. */
+typedef enum cw_tls_file {
+    CW_TLS_CERTIFICATE,
+    CW_TLS_KEY,
+} cw_tls_file;
+
+/* Read certificate chain and key (PEM), which must belong together. The buffers of a connection are
+ * released between records, so an idle connection stays small. */
 CW_MUST_USE cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only,
                                        SSL_CTX **ret, cw_err *err);
+/* Whether both files can be used together, without keeping them. *ret_file is the file that has to
+ * change. */
+CW_MUST_USE cw_code cw_tls_check_files(const char *certificate, const char *key,
+                                       cw_tls_file *ret_file, cw_err *err);
+/* Whether the file holds certificates of authorities (PEM), all of them readable. */
+CW_MUST_USE cw_code cw_tls_check_authorities(const char *path, cw_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tls_files.c - checks certificate and key files before they are used. */
-#include "net/server/tls_files.h"
+/* tls.c - TLS contexts, and checks of certificate and key files before they are used. */
+#include "net/server/tls.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -153,7 +153,8 @@ static cw_code explain(const file_kind *kind, const char *path, cw_err *err)
     return rc ? rc : cw_fail(err, CW_PARAMS, "%s '%s': %s", kind->name, path, take_reason());
 }
 
-cw_code cw_tls_load_files(SSL_CTX *context, const char *certificate, const char *key,
+/* Load a certificate chain and its key. *ret_file is the file that has to change. */
+static cw_code load_files(SSL_CTX *context, const char *certificate, const char *key,
                           cw_tls_file *ret_file, cw_err *err)
 {
     ERR_clear_error();
@@ -182,7 +183,7 @@ cw_code cw_tls_check_files(const char *certificate, const char *key, cw_tls_file
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (!context)
         return cw_fail_nomem(err);
-    cw_code rc = cw_tls_load_files(context, certificate, key, ret_file, err);
+    cw_code rc = load_files(context, certificate, key, ret_file, err);
     SSL_CTX_free(context);
     return rc;
 }
@@ -193,4 +194,51 @@ cw_code cw_tls_check_authorities(const char *path, cw_err *err)
     cw_code rc = check_file(&certificate_kind, path, err);
     ERR_clear_error();
     return rc;
+}
+
+/* ---- contexts ---- */
+
+static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *ctx)
+{
+    (void)tls;
+    (void)ctx;
+    static const unsigned char ours[] = "\x08http/1.1";
+    unsigned char *chosen;
+    int rc = SSL_select_next_proto(&chosen, out_len, ours, sizeof ours - 1, in, in_len);
+    *out = chosen;
+    return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+static void set_up(SSL_CTX *c, bool tls13_only)
+{
+    SSL_CTX_set_min_proto_version(c, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION);
+    SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                               SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                            SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    /* One read(2) for header and body of a record instead of two. */
+    SSL_CTX_set_read_ahead(c, 1);
+    /* Sessions live in tickets at the client, not in our memory. */
+    SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(c, 1);
+    SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
+}
+
+cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only, SSL_CTX **ret,
+                           cw_err *err)
+{
+    ERR_clear_error();
+    SSL_CTX *c = SSL_CTX_new(TLS_server_method());
+    if (!c)
+        return cw_fail_nomem(err);
+    set_up(c, tls13_only);
+    cw_tls_file wrong;
+    cw_code rc = load_files(c, certificate, key, &wrong, err);
+    if (rc) {
+        SSL_CTX_free(c);
+        return rc;
+    }
+    *ret = c;
+    return CW_OK;
 }
