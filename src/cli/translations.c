@@ -248,7 +248,7 @@ static cw_code load_sources(gatherer *g, const char *host, cw_err *err)
     rc = run_sources(g, sources, err);
     if (!rc)
         g->code = print_template(g->snapshot, g->with_contexts);
-    cw_mailbox_close(&g->loop->mail); /* the sources free the messages that wait */
+    cw_loop_drop_messages(g->loop); /* the sources free the messages that wait */
     cw_sources_free(sources);
     return rc;
 }

@@ -709,7 +709,7 @@ void cw_app_close(cw_app *b)
         return;
     b->is_open = false;
     /* Owners of messages are freed here, before the loop ends. */
-    cw_mailbox_close(&b->loop->mail);
+    cw_loop_drop_messages(b->loop);
     cw_sources_free(b->sources);
     b->sources = NULL;
     cw_issuers_close(b->issuers);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* loop.c - one libuv loop: mailbox, timer, deferred calls, heap of its thread. */
+/* loop.c - one libuv loop: messages, deadlines, deferred calls, heap of its thread. */
 #include "net/loop/loop.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,12 +18,196 @@
 #define HEAP_BLOCK (64 * 1024)
 #define HEAP_BLOCKS 32
 
+/* ---- messages ---- */
+
+static void wake(int fd)
+{
+    uint64_t one = 1;
+    /* EAGAIN means that the counter is full, so the loop is awake already. */
+    while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+static void clear_wake(int fd)
+{
+    uint64_t count;
+    while (read(fd, &count, sizeof count) < 0 && errno == EINTR)
+        ;
+}
+
+static cw_code mailbox_init(cw_mailbox *m, cw_err *err)
+{
+    *m = (cw_mailbox){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+    if (m->fd < 0)
+        return cw_fail_errno(err, errno, "eventfd");
+    m->end = &m->first;
+    pthread_mutex_init(&m->lock, NULL);
+    return CW_OK;
+}
+
+static void mailbox_done(cw_mailbox *m)
+{
+    if (m->fd < 0)
+        return;
+    pthread_mutex_destroy(&m->lock);
+    close(m->fd);
+    *m = (cw_mailbox){.fd = -1};
+}
+
+/* All messages of the queue. */
+static cw_message *take_all(cw_mailbox *m, bool is_closing)
+{
+    pthread_mutex_lock(&m->lock);
+    cw_message *first = m->first;
+    m->first = NULL;
+    m->end = &m->first;
+    m->is_closed |= is_closing;
+    pthread_mutex_unlock(&m->lock);
+    return first;
+}
+
+static void drop_message(cw_message *message)
+{
+    atomic_exchange(&message->is_waiting, false);
+    if (message->drop)
+        message->drop(message);
+}
+
+static void drop_all(cw_message *message)
+{
+    while (message) {
+        cw_message *next = message->next;
+        drop_message(message);
+        message = next;
+    }
+}
+
+/* Drop the messages that wait, and every later one. */
+static void mailbox_close(cw_mailbox *m)
+{
+    cw_message *rest = take_all(m, /* is_closing= */ true);
+    cw_message *batch = m->batch;
+    m->batch = NULL;
+    drop_all(batch);
+    drop_all(rest);
+}
+
+static void add_message(cw_mailbox *m, cw_message *message)
+{
+    message->next = NULL;
+    pthread_mutex_lock(&m->lock);
+    bool is_closed = m->is_closed;
+    bool is_first = !m->first;
+    if (!is_closed) {
+        *m->end = message;
+        m->end = &message->next;
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (is_closed)
+        drop_message(message);
+    else if (is_first)
+        wake(m->fd);
+}
+
+static void mailbox_post(cw_mailbox *m, cw_message *message)
+{
+    bool was_waiting = atomic_exchange(&message->is_waiting, true);
+    assert(!was_waiting);
+    (void)was_waiting;
+    add_message(m, message);
+}
+
+static void mailbox_notify(cw_mailbox *m, cw_message *message)
+{
+    if (!atomic_exchange(&message->is_waiting, true))
+        add_message(m, message);
+}
+
+/* Call every message that waits, in order. Messages posted meanwhile wait for the next call. */
+static void mailbox_deliver(cw_mailbox *m)
+{
+    /* Cleared before taking: a message posted meanwhile is in this batch or wakes the loop. */
+    clear_wake(m->fd);
+    m->batch = take_all(m, /* is_closing= */ false);
+    while (m->batch) {
+        cw_message *message = m->batch;
+        m->batch = message->next;
+        /* An exchange, not a store: fn sees what a notify that came too late has written. */
+        atomic_exchange(&message->is_waiting, false);
+        message->fn(message);
+    }
+}
+
+/* ---- deadlines ---- */
+
+static cw_deadline *deadline_of(cw_list *node)
+{
+    return CW_CONTAINER(node, cw_deadline, node);
+}
+
+void cw_deadline_list_init(cw_deadline_list *list, uint64_t ms, void (*on_expired)(cw_deadline *))
+{
+    *list = (cw_deadline_list){.ms = ms, .on_expired = on_expired};
+    cw_list_init(&list->waiting);
+}
+
+/* Change the duration, also for the entries that wait. */
+static void list_set_ms(cw_deadline_list *list, uint64_t ms, uint64_t now)
+{
+    list->ms = ms;
+    /* The entries stay in order, and those that are set from now on belong behind them. */
+    CW_LIST_EACH (node, &list->waiting) {
+        if (deadline_of(node)->at > now + ms)
+            deadline_of(node)->at = now + ms;
+    }
+}
+
+/* The entry that expires first, or NULL. */
+static const cw_deadline *list_first(const cw_deadline_list *list)
+{
+    return cw_list_is_empty(&list->waiting) ? NULL : deadline_of(list->waiting.next);
+}
+
+void cw_deadline_clear(cw_deadline *d)
+{
+    cw_list_remove(&d->node);
+    d->list = NULL;
+}
+
+/* (Re)start `d` on `list`, from `now`. */
+static void deadline_set(cw_deadline *d, cw_deadline_list *list, uint64_t now)
+{
+    cw_list_remove(&d->node);
+    d->at = now + list->ms;
+    d->list = list;
+    cw_list_add(&list->waiting, &d->node);
+}
+
+/* Expire the entries that are due. The list itself may end with the last entry that expires. */
+static void list_run(cw_deadline_list *list, uint64_t now)
+{
+    /* Entries that are due get a list of their own: one that is set again while others expire waits
+     * for the next run, even with a duration of 0. */
+    cw_list due, *end = list->waiting.next;
+    while (end != &list->waiting && deadline_of(end)->at <= now)
+        end = end->next;
+    cw_list_init(&due);
+    cw_list_move(&list->waiting, end, &due);
+    void (*on_expired)(cw_deadline *) = list->on_expired;
+    for (cw_list *node; (node = cw_list_take_first(&due));) {
+        deadline_of(node)->list = NULL;
+        on_expired(deadline_of(node));
+    }
+}
+
+/* ---- events of the loop ---- */
+
 static void on_mail(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
     cw_loop *loop = poll->data;
-    cw_mailbox_deliver(&loop->mail);
+    mailbox_deliver(&loop->mail);
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -70,10 +256,10 @@ static void on_timer(uv_timer_t *timer)
     /* A callback may take back any list: cw_loop_unwatch moves `walked` on. */
     for (cw_deadline_list *list = loop->lists; list; list = loop->walked) {
         loop->walked = list->next_list;
-        cw_deadline_list_run(list, now);
+        list_run(list, now);
     }
     for (const cw_deadline_list *list = loop->lists; list; list = list->next_list) {
-        const cw_deadline *first = cw_deadline_first(list);
+        const cw_deadline *first = list_first(list);
         if (first && first->at < next)
             next = first->at;
     }
@@ -177,6 +363,8 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* ---- the loop ---- */
+
 cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
 {
     *loop = (cw_loop){.timer_at = UINT64_MAX, .date_second = -1};
@@ -186,14 +374,14 @@ cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
     loop->scratch = malloc(CW_LOOP_SCRATCH);
     if (!loop->scratch)
         return cw_fail_nomem(err);
-    cw_code rc = cw_mailbox_init(&loop->mail, err);
+    cw_code rc = mailbox_init(&loop->mail, err);
     if (rc) {
         free(loop->scratch);
         return rc;
     }
     int status = uv_loop_init(&loop->uv);
     if (status) {
-        cw_mailbox_done(&loop->mail);
+        mailbox_done(&loop->mail);
         free(loop->scratch);
         return cw_fail(err, CW_IO, "event loop: %s", uv_strerror(status));
     }
@@ -209,7 +397,7 @@ cw_code cw_loop_init(cw_loop *loop, int max_fd, cw_err *err)
 void cw_loop_done(cw_loop *loop)
 {
     uv_loop_close(&loop->uv);
-    cw_mailbox_done(&loop->mail);
+    mailbox_done(&loop->mail);
     free(loop->scratch);
     loop->scratch = NULL;
 }
@@ -239,7 +427,7 @@ static void close_handle(uv_handle_t *handle)
 void cw_loop_end(cw_loop *loop)
 {
     /* First: the owners of messages may free them in their hooks. */
-    cw_mailbox_close(&loop->mail);
+    mailbox_close(&loop->mail);
     for (cw_list *node; (node = cw_list_take_first(&loop->hooks));) {
         cw_loop_hook *hook = CW_CONTAINER(node, cw_loop_hook, node);
         hook->on_end(hook);
@@ -252,14 +440,19 @@ void cw_loop_end(cw_loop *loop)
     close_handle((uv_handle_t *)&loop->mail_poll);
 }
 
+void cw_loop_drop_messages(cw_loop *loop)
+{
+    mailbox_close(&loop->mail);
+}
+
 void cw_loop_post(cw_loop *loop, cw_message *message)
 {
-    cw_mailbox_post(&loop->mail, message);
+    mailbox_post(&loop->mail, message);
 }
 
 void cw_loop_notify(cw_loop *loop, cw_message *message)
 {
-    cw_mailbox_notify(&loop->mail, message);
+    mailbox_notify(&loop->mail, message);
 }
 
 void cw_loop_watch(cw_loop *loop, cw_deadline_list *list)
@@ -312,15 +505,15 @@ void cw_loop_cancel_deferred(cw_deferred *later)
 
 void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms)
 {
-    cw_deadline_list_set_ms(list, ms, uv_now(&loop->uv));
-    const cw_deadline *first = cw_deadline_first(list);
+    list_set_ms(list, ms, uv_now(&loop->uv));
+    const cw_deadline *first = list_first(list);
     if (first && first->at < loop->timer_at)
         arm_timer(loop, first->at);
 }
 
 void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list)
 {
-    cw_deadline_set(d, list, uv_now(&loop->uv));
+    deadline_set(d, list, uv_now(&loop->uv));
     if (CW_UNLIKELY(d->at < loop->timer_at))
         arm_timer(loop, d->at);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* loop.h - one event loop and its thread.
  *
- * Wraps a libuv loop with what every user of it needs: a mailbox for other
- * threads, deadline lists, the scratch buffer that reads go to, and the HTTP
- * date, formatted once a second.
+ * Wraps a libuv loop with the parts that every user of it needs: messages of other threads,
+ * deadlines, the scratch buffer for reads, and the HTTP date, formatted once a second.
  *
  * Ownership: the caller of cw_loop_init calls cw_loop_done, after the loop has ended.
  * Threads:   cw_loop_post and cw_loop_notify from any thread, until cw_loop_done; all else on the
@@ -12,13 +11,69 @@
 #ifndef CW_NET_LOOP_LOOP_H
 #define CW_NET_LOOP_LOOP_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <uv.h>
 
 #include "base/clock.h"
-#include "net/loop/deadline.h"
-#include "net/loop/mailbox.h"
+#include "base/err.h"
+#include "base/list.h"
 
 #define CW_LOOP_SCRATCH (64u * 1024u)
+
+/* A message that other threads post to a loop. It is embedded in its owner, so posting needs no
+ * memory and cannot fail. The loop's thread calls the message's function. All zero, except for the
+ * functions, before the first post.
+ *
+ *     call->message.fn = on_call;
+ *     cw_loop_post(loop, &call->message);
+ *
+ *     static void on_call(cw_message *message)
+ *         struct call *call = CW_CONTAINER(message, struct call, message);
+ *
+ * Ownership: the node stays with its owner, which must not free it while it waits. It waits from
+ *            post until fn or drop is called. Both functions may free it or post it again. */
+typedef struct cw_message cw_message;
+typedef void (*cw_message_fn)(cw_message *message);
+struct cw_message {
+    cw_message_fn fn;
+    cw_message_fn drop; /* instead of fn when the loop ends first, on any thread; may be NULL */
+    cw_message *next;   /* the mailbox's from here on */
+    atomic_bool is_waiting;
+};
+
+/* An eventfd wakes the loop: uv_async in libuv 1.44 costs ten times as much
+ * (docs/decisions/0003-eventfd-mailbox.md). Only the first message of a batch writes to it. */
+typedef struct cw_mailbox {
+    pthread_mutex_t lock; /* of first, end and is_closed */
+    cw_message *first, **end;
+    bool is_closed;
+    cw_message *batch; /* the loop's: taken from the queue and not yet delivered */
+    int fd;            /* eventfd; readable while messages wait */
+} cw_mailbox;
+
+/* A time limit, embedded in its owner, which must clear it before it dies.
+ *
+ * All deadlines of one kind have the same duration, so a kind is a list in the order of expiry:
+ * setting and clearing are a few pointer writes, and one timer per loop watches the heads of the
+ * lists. (A timer per connection would cost a heap operation per request and 150 bytes per idle
+ * connection.)
+ *
+ *     idle -> [conn 7, 10:00:05] -> [conn 3, 10:00:06] -> ...
+ */
+typedef struct cw_deadline_list cw_deadline_list;
+typedef struct cw_deadline {
+    cw_list node;
+    cw_deadline_list *list; /* NULL: not set */
+    uint64_t at;            /* ms of the loop's clock */
+} cw_deadline;
+
+struct cw_deadline_list {
+    cw_list waiting; /* the first one expires first */
+    uint64_t ms;
+    void (*on_expired)(cw_deadline *d); /* the entry is cleared before the call */
+    cw_deadline_list *next_list;        /* the loop's (loop.c) */
+};
 
 /* Called when the loop ends (cw_loop_end), on its thread: close what keeps it alive. Embedded in
  * its owner, which removes it when it closes earlier. */
@@ -67,21 +122,28 @@ CW_MUST_USE cw_code cw_loop_start(cw_loop *loop, cw_err *err);
  * Messages that wait are dropped, then the hooks are called. */
 void cw_loop_end(cw_loop *loop);
 
-/* Have the loop call the message's function (mailbox.h). Cannot fail. */
+/* Have the loop call the message's function. Cannot fail. Messages of one thread are delivered in
+ * the order in which it posted them. Posting a message that waits is a bug and aborts. */
 void cw_loop_post(cw_loop *loop, cw_message *message);
-/* The same, unless the message waits already. */
+/* The same, unless the message waits already. In both cases its function runs after this call, and
+ * sees all that the calling thread wrote before. */
 void cw_loop_notify(cw_loop *loop, cw_message *message);
+/* Drop the messages that wait, and every later one, as the end of the loop does. */
+void cw_loop_drop_messages(cw_loop *loop);
 
+void cw_deadline_list_init(cw_deadline_list *list, uint64_t ms, void (*on_expired)(cw_deadline *));
 /* Let the loop watch a list, until the loop ends or the list is taken back (it must be empty). */
 void cw_loop_watch(cw_loop *loop, cw_deadline_list *list);
 void cw_loop_unwatch(cw_loop *loop, cw_deadline_list *list);
 /* Have a hook called when the loop ends. Removing one that was not added is fine. */
 void cw_loop_add_hook(cw_loop *loop, cw_loop_hook *hook);
 void cw_loop_remove_hook(cw_loop_hook *hook);
-/* Change the duration of a watched list, also for the entries that wait. */
+/* Change the duration of a watched list. If it becomes shorter, entries that wait expire after the
+ * new one at the latest. */
 void cw_loop_set_duration(cw_loop *loop, cw_deadline_list *list, uint64_t ms);
-/* Start `d` on a watched list. */
+/* (Re)start `d` on a watched list. */
 void cw_loop_set_deadline(cw_loop *loop, cw_deadline *d, cw_deadline_list *list);
+void cw_deadline_clear(cw_deadline *d);
 
 /* Call later->fn once, at the end of this turn; asking twice is asking once. */
 void cw_loop_defer(cw_loop *loop, cw_deferred *later);

@@ -465,7 +465,7 @@ TEST(when_the_loops_have_ended_nobody_is_told)
     service_expect(&l, CALL(2));
     cw_upstream_close(l.upstream, NULL, NULL);
     l.upstream = NULL;
-    cw_mailbox_close(&l.client.loop.mail);
+    cw_loop_drop_messages(&l.client.loop);
     cw_shared_conn_close(l.conn, true);
     l.conn = NULL;
     shared_conn_close(&l);

@@ -171,7 +171,7 @@ TEST(a_way_may_outlive_a_hub_that_was_dropped)
     shared_conn_send(&l, &a);
     service_expect(&l, CALL(1));
     shared_conn_send(&l, &b);
-    cw_mailbox_close(&l.client.loop.mail);
+    cw_loop_drop_messages(&l.client.loop);
     cw_shared_conn_close(l.conn, /* loops_ended= */ true);
     cw_upstream_cancel(l.upstream, &a.req);
     cw_upstream_close(l.upstream, NULL, NULL);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "net/loop/deadline.h"
+/* test_loop_deadlines.c - lists of deadlines: order, expiry, other durations. */
+#include "net/loop/loop.c" /* NOLINT(bugprone-suspicious-include) */
 #include "support/test.h"
 
 static cw_deadline *expired[16];
 static unsigned n_expired;
 static cw_deadline_list list, *doomed;
+static cw_deadline a, b, c; /* all zero before each test */
 
 /* Expire what is due; returns the next expiry, or UINT64_MAX. */
 static uint64_t run(uint64_t now)
 {
-    cw_deadline_list_run(&list, now);
-    const cw_deadline *first = cw_deadline_first(&list);
+    list_run(&list, now);
+    const cw_deadline *first = list_first(&list);
     return first ? first->at : UINT64_MAX;
 }
 
@@ -22,22 +24,22 @@ static void note(cw_deadline *d)
 static void set_again(cw_deadline *d)
 {
     note(d);
-    cw_deadline_set(d, &list, 1000);
+    deadline_set(d, &list, 1000);
 }
 
 SETUP(set_up)
 {
     n_expired = 0;
+    a = b = c = (cw_deadline){0};
     cw_deadline_list_init(&list, 100, note);
     return 0;
 }
 
 TEST(entries_expire_in_the_order_they_were_set)
 {
-    cw_deadline a = {0}, b = {0}, c = {0};
-    cw_deadline_set(&a, &list, 0);
-    cw_deadline_set(&b, &list, 10);
-    cw_deadline_set(&c, &list, 20);
+    deadline_set(&a, &list, 0);
+    deadline_set(&b, &list, 10);
+    deadline_set(&c, &list, 20);
     assert_int_equal(run(99), 100);
     assert_int_equal(n_expired, 0);
     assert_int_equal(run(110), 120);
@@ -50,10 +52,9 @@ TEST(entries_expire_in_the_order_they_were_set)
 
 TEST(setting_again_moves_an_entry_to_the_end)
 {
-    cw_deadline a = {0}, b = {0};
-    cw_deadline_set(&a, &list, 0);
-    cw_deadline_set(&b, &list, 1);
-    cw_deadline_set(&a, &list, 2);
+    deadline_set(&a, &list, 0);
+    deadline_set(&b, &list, 1);
+    deadline_set(&a, &list, 2);
     assert_int_equal(run(101), 102);
     assert_int_equal(n_expired, 1);
     assert_ptr_equal(expired[0], &b);
@@ -61,9 +62,8 @@ TEST(setting_again_moves_an_entry_to_the_end)
 
 TEST(a_cleared_entry_never_expires)
 {
-    cw_deadline a = {0};
     cw_deadline_clear(&a);
-    cw_deadline_set(&a, &list, 0);
+    deadline_set(&a, &list, 0);
     cw_deadline_clear(&a);
     cw_deadline_clear(&a);
     assert_true(run(1000000) == UINT64_MAX);
@@ -81,17 +81,15 @@ TEST(a_list_may_end_with_its_last_entry)
     doomed = malloc(sizeof *doomed);
     assert_non_null(doomed);
     cw_deadline_list_init(doomed, 5, free_list);
-    cw_deadline a = {0};
-    cw_deadline_set(&a, doomed, 0);
-    cw_deadline_list_run(doomed, 5); /* a sanitizer sees a look at the list afterwards */
+    deadline_set(&a, doomed, 0);
+    list_run(doomed, 5); /* a sanitizer sees a look at the list afterwards */
     assert_int_equal(n_expired, 1);
 }
 
 TEST(an_entry_can_be_set_again_by_its_own_expiry)
 {
-    cw_deadline a = {0};
     cw_deadline_list_init(&list, 100, set_again);
-    cw_deadline_set(&a, &list, 0);
+    deadline_set(&a, &list, 0);
     assert_int_equal(run(500), 1100);
     assert_int_equal(n_expired, 1);
 }
@@ -100,15 +98,14 @@ static void set_now(cw_deadline *d)
 {
     note(d);
     if (n_expired < 10)
-        cw_deadline_set(d, &list, 7);
+        deadline_set(d, &list, 7);
 }
 
 TEST(with_no_duration_an_entry_expires_once_per_run)
 {
-    cw_deadline a = {0}, b = {0};
     cw_deadline_list_init(&list, 0, set_now);
-    cw_deadline_set(&a, &list, 7);
-    cw_deadline_set(&b, &list, 7);
+    deadline_set(&a, &list, 7);
+    deadline_set(&b, &list, 7);
     assert_int_equal(run(7), 7);
     assert_int_equal(n_expired, 2);
     assert_int_equal(run(7), 7);
@@ -125,11 +122,10 @@ static void clear_other(cw_deadline *d)
 
 TEST(an_expiry_may_clear_another_that_is_due)
 {
-    cw_deadline a = {0}, b = {0}, c = {0};
     cw_deadline_list_init(&list, 5, clear_other);
-    cw_deadline_set(&a, &list, 0);
-    cw_deadline_set(&b, &list, 0);
-    cw_deadline_set(&c, &list, 0);
+    deadline_set(&a, &list, 0);
+    deadline_set(&b, &list, 0);
+    deadline_set(&c, &list, 0);
     victim = &b;
     assert_true(run(5) == UINT64_MAX);
     assert_int_equal(n_expired, 2);
@@ -138,15 +134,14 @@ TEST(an_expiry_may_clear_another_that_is_due)
 
 TEST(a_shorter_duration_holds_for_entries_that_wait)
 {
-    cw_deadline a = {0}, b = {0}, c = {0};
-    cw_deadline_set(&a, &list, 0);
-    cw_deadline_set(&b, &list, 50);
-    cw_deadline_list_set_ms(&list, 30, 60);
-    cw_deadline_set(&c, &list, 70);
+    deadline_set(&a, &list, 0);
+    deadline_set(&b, &list, 50);
+    list_set_ms(&list, 30, 60);
+    deadline_set(&c, &list, 70);
     assert_int_equal(run(89), 90);
     assert_int_equal(run(90), 100);
     assert_int_equal(n_expired, 2);
-    cw_deadline_list_set_ms(&list, 1000, 95);
+    list_set_ms(&list, 1000, 95);
     assert_true(run(100) == UINT64_MAX);
     assert_int_equal(n_expired, 3);
 }

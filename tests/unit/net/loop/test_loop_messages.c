@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* test_mailbox.c - messages to a loop: order, threads, and the end of the mailbox. */
-#include "support/test.h"
-
+/* test_loop_messages.c - messages to a loop: order, threads, and the end of the mailbox. */
 #include <poll.h>
-#include <pthread.h>
 
-#include "base/attr.h"
-#include "net/loop/mailbox.h"
+#include "net/loop/loop.c" /* NOLINT(bugprone-suspicious-include) */
+#include "support/test.h"
 
 typedef struct mail {
     cw_message message;
@@ -18,7 +15,7 @@ static cw_mailbox box;
 static unsigned got[16];
 static size_t n_got;
 
-static void on_mail(cw_message *message)
+static void on_message(cw_message *message)
 {
     mail *m = CW_CONTAINER(message, mail, message);
     m->n_got++;
@@ -34,15 +31,15 @@ static void on_dropped(cw_message *message)
 
 static void post_again(cw_message *message)
 {
-    on_mail(message);
+    on_message(message);
     if (n_got < 2)
-        cw_mailbox_post(&box, message);
+        mailbox_post(&box, message);
 }
 
 static void close_box(cw_message *message)
 {
-    on_mail(message);
-    cw_mailbox_close(&box);
+    on_message(message);
+    mailbox_close(&box);
 }
 
 static mail make(unsigned number, cw_message_fn fn)
@@ -59,24 +56,24 @@ static bool is_readable(void)
 SETUP(set_up)
 {
     n_got = 0;
-    return cw_mailbox_init(&box, NULL);
+    return mailbox_init(&box, NULL);
 }
 
 TEARDOWN(tear_down)
 {
-    cw_mailbox_close(&box);
-    cw_mailbox_done(&box);
+    mailbox_close(&box);
+    mailbox_done(&box);
     return 0;
 }
 
 TEST(messages_arrive_in_order_and_wake_the_loop)
 {
-    mail all[] = {make(1, on_mail), make(2, on_mail), make(3, on_mail)};
+    mail all[] = {make(1, on_message), make(2, on_message), make(3, on_message)};
     assert_false(is_readable());
     for (size_t i = 0; i < CW_COUNT(all); i++)
-        cw_mailbox_post(&box, &all[i].message);
+        mailbox_post(&box, &all[i].message);
     assert_true(is_readable());
-    cw_mailbox_deliver(&box);
+    mailbox_deliver(&box);
     assert_int_equal(n_got, 3);
     assert_int_equal(got[0], 1);
     assert_int_equal(got[1], 2);
@@ -87,36 +84,36 @@ TEST(messages_arrive_in_order_and_wake_the_loop)
 TEST(a_message_may_post_itself_for_the_next_turn)
 {
     mail m = make(1, post_again);
-    cw_mailbox_post(&box, &m.message);
-    cw_mailbox_deliver(&box);
+    mailbox_post(&box, &m.message);
+    mailbox_deliver(&box);
     assert_int_equal(n_got, 1);
     assert_true(is_readable());
-    cw_mailbox_deliver(&box);
+    mailbox_deliver(&box);
     assert_int_equal(n_got, 2);
     assert_false(is_readable());
 }
 
 TEST(notify_posts_a_message_once_until_it_is_delivered)
 {
-    mail m = make(1, on_mail);
-    cw_mailbox_notify(&box, &m.message);
-    cw_mailbox_notify(&box, &m.message);
-    cw_mailbox_deliver(&box);
+    mail m = make(1, on_message);
+    mailbox_notify(&box, &m.message);
+    mailbox_notify(&box, &m.message);
+    mailbox_deliver(&box);
     assert_int_equal(n_got, 1);
-    cw_mailbox_notify(&box, &m.message);
-    cw_mailbox_deliver(&box);
+    mailbox_notify(&box, &m.message);
+    mailbox_deliver(&box);
     assert_int_equal(n_got, 2);
 }
 
 TEST(a_mailbox_that_closes_drops_what_waits_and_what_comes)
 {
-    mail closes = make(1, close_box), same = make(2, on_mail), late = make(3, on_mail);
-    cw_mailbox_post(&box, &closes.message);
-    cw_mailbox_post(&box, &same.message);
-    cw_mailbox_deliver(&box);
-    cw_mailbox_post(&box, &late.message);
-    cw_mailbox_post(&box, &late.message);
-    cw_mailbox_deliver(&box);
+    mail closes = make(1, close_box), same = make(2, on_message), late = make(3, on_message);
+    mailbox_post(&box, &closes.message);
+    mailbox_post(&box, &same.message);
+    mailbox_deliver(&box);
+    mailbox_post(&box, &late.message);
+    mailbox_post(&box, &late.message);
+    mailbox_deliver(&box);
     assert_int_equal(n_got, 1);
     assert_int_equal(same.n_dropped, 1);
     assert_int_equal(late.n_dropped, 2);
@@ -145,7 +142,7 @@ static void *send_many(void *arg)
 {
     mail *own = arg;
     for (unsigned i = 0; i < EACH; i++)
-        cw_mailbox_post(&box, &own[i].message);
+        mailbox_post(&box, &own[i].message);
     return NULL;
 }
 
@@ -154,7 +151,7 @@ static void deliver_until(size_t n)
     while (n_got < n) {
         struct pollfd p = {.fd = box.fd, .events = POLLIN};
         assert_int_equal(poll(&p, 1, 60000), 1);
-        cw_mailbox_deliver(&box);
+        mailbox_deliver(&box);
     }
 }
 
@@ -197,7 +194,7 @@ TEST(a_full_mailbox_cannot_be_made)
     start_senders(threads);
     for (unsigned i = 0; i < SENDERS; i++) /* nothing is delivered before the last was posted */
         pthread_join(threads[i], NULL);
-    cw_mailbox_deliver(&box);
+    mailbox_deliver(&box);
     expect_all_in_order();
 }
 
@@ -214,7 +211,7 @@ static void *notify_often(void *arg)
 {
     for (unsigned i = 0; i < EACH; i++) {
         atomic_fetch_add_explicit(&n_written, 1, memory_order_relaxed);
-        cw_mailbox_notify(&box, arg);
+        mailbox_notify(&box, arg);
     }
     return NULL;
 }
@@ -230,11 +227,11 @@ TEST(the_last_notification_of_a_thread_is_never_lost)
     while (n_seen < SENDERS * EACH) {
         struct pollfd p = {.fd = box.fd, .events = POLLIN};
         assert_int_equal(poll(&p, 1, 60000), 1);
-        cw_mailbox_deliver(&box);
+        mailbox_deliver(&box);
     }
     for (unsigned i = 0; i < SENDERS; i++)
         pthread_join(threads[i], NULL);
-    cw_mailbox_deliver(&box); /* one may have been posted after the last was seen */
+    mailbox_deliver(&box); /* one may have been posted after the last was seen */
 }
 
 #define MAIL_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -250,5 +247,5 @@ int main(void)
         MAIL_TEST(a_full_mailbox_cannot_be_made),
         MAIL_TEST(the_last_notification_of_a_thread_is_never_lost),
     };
-    return cmocka_run_group_tests_name("net/mailbox", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("net/loop_messages", tests, NULL, NULL);
 }
