@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* audit: prints the records of calls, refusals, logins and changes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "audit/timestamp.h"
+#include "base/buf.h"
 #include "base/clock.h"
-#include "cli/audit_read.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
@@ -16,6 +21,12 @@
 #define OUTPUT_PIECE 65536u
 #define DAY_MS UINT64_C(86400000)
 #define DAYS_MAX UINT64_C(36500)
+/* Longer lines count as damaged. */
+#define LINE_MAX_BYTES (16u * 1024u * 1024u)
+#define PIECE 65536u
+/* Rotating takes a few renames. */
+#define MOVE_TRIES 10
+#define MOVE_US 5000u
 
 /* The words of records, as docs/audit.md explains them. */
 static const char kinds[] = "call, refusal, login, change, lost";
@@ -36,6 +47,214 @@ typedef struct show {
     cw_buf out;
     uint64_t n_damaged;
 } show;
+
+/* ---- reader: the lines of an audit and of its rotated files, oldest first ----
+ *
+ * Files are identified by device and inode, not by name, because a server may rotate them
+ * meanwhile. At the end of a file the reader finds its current position in the chain and
+ * continues with the next younger file.
+ *
+ *     audit.2 ─► audit.1 ─► audit ─► (follow: wait for more)
+ */
+
+typedef struct audit_reader {
+    const char *path;
+    unsigned files; /* the number of rotated files */
+    int fd;         /* -1: none yet */
+    dev_t dev;
+    ino_t ino;
+    cw_buf text; /* read and not yet returned */
+    size_t at;   /* the position of the next line in it */
+    bool is_skipping;
+    uint64_t n_damaged;
+} audit_reader;
+
+static void reader_init(audit_reader *r, const char *path, unsigned files)
+{
+    *r = (audit_reader){.path = path, .files = files, .fd = -1};
+    cw_buf_init(&r->text, LINE_MAX_BYTES + PIECE);
+}
+
+static void reader_done(audit_reader *r)
+{
+    if (r->fd >= 0)
+        close(r->fd);
+    r->fd = -1;
+    cw_buf_done(&r->text);
+}
+
+static void name_of(const audit_reader *r, unsigned index, char out[PATH_MAX + 16])
+{
+    if (index)
+        snprintf(out, PATH_MAX + 16, "%s.%u", r->path, index);
+    else
+        snprintf(out, PATH_MAX + 16, "%s", r->path);
+}
+
+/* Find the current position of the open file in the chain; false: it was removed. */
+static bool find_place(const audit_reader *r, unsigned *ret)
+{
+    char name[PATH_MAX + 16];
+    struct stat st;
+    for (unsigned i = 0; i <= r->files; i++) {
+        name_of(r, i, name);
+        if (stat(name, &st) == 0 && st.st_dev == r->dev && st.st_ino == r->ino) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The file with this number, or -1. */
+static int open_index(const audit_reader *r, unsigned index)
+{
+    char name[PATH_MAX + 16];
+    name_of(r, index, name);
+    return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Go on with this file. False: there is none. */
+static bool adopt(audit_reader *r, int fd)
+{
+    struct stat st;
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return false;
+    }
+    if (r->fd >= 0)
+        close(r->fd);
+    r->fd = fd;
+    r->dev = st.st_dev;
+    r->ino = st.st_ino;
+    /* An unfinished line of the previous file does not continue in this one. */
+    if (r->text.n > r->at)
+        r->n_damaged++;
+    r->is_skipping = false;
+    cw_buf_clear(&r->text);
+    r->at = 0;
+    return true;
+}
+
+static bool adopt_oldest(audit_reader *r)
+{
+    for (unsigned i = r->files + 1; i-- > 0;) {
+        if (adopt(r, open_index(r, i)))
+            return true;
+    }
+    return false;
+}
+
+/* The next younger one. While it is looked for, all may move on: the open one must have kept its
+ * place. */
+static bool adopt_younger(audit_reader *r, unsigned place)
+{
+    unsigned now;
+    int fd = open_index(r, place - 1);
+    if (fd >= 0 && find_place(r, &now) && now == place)
+        return adopt(r, fd);
+    if (fd >= 0)
+        close(fd);
+    return false;
+}
+
+/* Read on in the open file. CW_DONE at its end. */
+static cw_code read_more(audit_reader *r, cw_err *err)
+{
+    if (r->at) {
+        cw_buf_consume(&r->text, r->at);
+        r->at = 0;
+    }
+    if (r->text.n > LINE_MAX_BYTES) {
+        r->n_damaged += !r->is_skipping;
+        r->is_skipping = true;
+        cw_buf_clear(&r->text);
+    }
+    char *to = cw_buf_reserve(&r->text, PIECE);
+    if (!to)
+        return cw_fail_nomem(err);
+    ssize_t got = read(r->fd, to, PIECE);
+    if (got < 0)
+        return cw_fail_errno(err, errno, "read '%s'", r->path);
+    cw_buf_commit(&r->text, (size_t)got);
+    return got ? CW_OK : CW_DONE;
+}
+
+/* A whole line of what has been read, if there is one. */
+static bool cut_line(audit_reader *r, cw_str *ret)
+{
+    while (r->at < r->text.n) {
+        const char *from = r->text.p + r->at;
+        const char *end = memchr(from, '\n', r->text.n - r->at);
+        if (!end)
+            return false;
+        r->at += (size_t)(end - from) + 1;
+        bool was_skipping = r->is_skipping;
+        r->is_skipping = false;
+        *ret = cw_str_make(from, (size_t)(end - from));
+        if (!was_skipping)
+            return true;
+    }
+    return false;
+}
+
+/* The same, after a running rotation has ended. */
+static bool find_settled(const audit_reader *r, unsigned *ret)
+{
+    for (int i = 0; i < MOVE_TRIES; i++) {
+        if (find_place(r, ret))
+            return true;
+        usleep(MOVE_US);
+    }
+    return false;
+}
+
+/* The end of a file: go on with the next one. CW_DONE: there is none, for now. */
+static cw_code go_on(audit_reader *r, cw_err *err)
+{
+    unsigned place;
+    if (r->fd < 0)
+        return adopt_oldest(r) ? CW_OK : CW_DONE;
+    bool is_there = find_settled(r, &place);
+    if (is_there && place == 0)
+        return CW_DONE;
+    /* Between its end and its renaming more may have been added. */
+    cw_code rc = read_more(r, err);
+    if (rc != CW_DONE)
+        return rc;
+    for (int i = 0; is_there && i < MOVE_TRIES; i++) {
+        if (adopt_younger(r, place))
+            return CW_OK;
+        usleep(MOVE_US);
+        is_there = find_settled(r, &place);
+    }
+    if (is_there)
+        return CW_DONE;
+    return adopt_oldest(r) ? CW_OK : CW_DONE;
+}
+
+/* The next line, without its line break. CW_OK; CW_DONE: there are no more for now (ask again to
+ * follow); CW_IO, CW_NOMEM. The line lives until the next call. */
+static cw_code reader_next(audit_reader *r, cw_str *ret, cw_err *err)
+{
+    for (;;) {
+        if (cut_line(r, ret))
+            return CW_OK;
+        cw_code rc = r->fd < 0 ? CW_DONE : read_more(r, err);
+        if (rc == CW_DONE)
+            rc = go_on(r, err);
+        if (rc)
+            return rc;
+    }
+}
+
+/* The text after the last line break: an unfinished line. */
+static cw_str reader_rest(const audit_reader *r)
+{
+    return cw_str_make(r->text.p + r->at, r->text.n - r->at);
+}
 
 /* ---- filter ---- */
 
@@ -163,13 +382,13 @@ static void take_line(show *s, cw_str line)
     cw_buf_add_char(&s->out, '\n');
 }
 
-static int print_all(show *s, cw_audit_reader *r, bool follow)
+static int print_all(show *s, audit_reader *r, bool follow)
 {
     cw_err err = {0};
     cw_str line;
     int code = CW_EXIT_OK;
     while (code == CW_EXIT_OK) {
-        cw_code rc = cw_audit_reader_next(r, &line, &err);
+        cw_code rc = reader_next(r, &line, &err);
         if (rc == CW_OK) {
             take_line(s, line);
             if (s->out.n >= OUTPUT_PIECE)
@@ -184,8 +403,8 @@ static int print_all(show *s, cw_audit_reader *r, bool follow)
         usleep(FOLLOW_US);
     }
     /* The last line of a server that died. */
-    if (cw_audit_reader_rest(r).n) {
-        take_line(s, cw_audit_reader_rest(r));
+    if (reader_rest(r).n) {
+        take_line(s, reader_rest(r));
         code = code == CW_EXIT_OK ? flush(s) : code;
     }
     if (s->n_damaged + r->n_damaged)
@@ -196,16 +415,16 @@ static int print_all(show *s, cw_audit_reader *r, bool follow)
 
 static int run(show *s, const cw_config *config, bool follow)
 {
-    cw_audit_reader reader;
+    audit_reader reader;
     if (config->audit.path.n == 0)
         return cw_cli_usage("nothing is recorded: set audit.path in the configuration");
     if (!follow && access(config->audit.path.p, R_OK) != 0)
         return cw_cli_failure("'%s' cannot be read", config->audit.path.p);
-    cw_arena_init(&s->arena, (size_t)20 * CW_AUDIT_LINE_MAX);
-    cw_buf_init(&s->out, OUTPUT_PIECE + 8 * CW_AUDIT_LINE_MAX);
-    cw_audit_reader_init(&reader, config->audit.path.p, config->audit.files);
+    cw_arena_init(&s->arena, (size_t)20 * LINE_MAX_BYTES);
+    cw_buf_init(&s->out, OUTPUT_PIECE + 8 * LINE_MAX_BYTES);
+    reader_init(&reader, config->audit.path.p, config->audit.files);
     int code = print_all(s, &reader, follow);
-    cw_audit_reader_done(&reader);
+    reader_done(&reader);
     cw_buf_done(&s->out);
     cw_arena_done(&s->arena);
     return code;

@@ -20,9 +20,7 @@ static int check_named(const char *path, const cw_config *config)
     cw_config_problems problems, warnings;
     cw_config_problems_init(&problems);
     cw_config_problems_init(&warnings);
-    cw_code rc = cw_cli_check_files(path, config, &problems);
-    if (!rc)
-        rc = cw_cli_check_exposure(path, config, &warnings);
+    cw_code rc = cw_cli_check_files(path, config, &problems, &warnings);
     for (size_t i = 0; i < warnings.n; i++)
         fprintf(stderr, "%s\n", warnings.items[i].text);
     if (!rc && problems.total)

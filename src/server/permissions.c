@@ -100,27 +100,20 @@ cw_code cw_role_permissions_of_sources(const cw_config *config, cw_name_list *al
     return rc ? rc : add_sources(config, all);
 }
 
-bool cw_role_permissions_has(const cw_name_list *all, cw_str name)
+bool cw_role_permissions_find(const cw_name_list *all, cw_str name, cw_str *ret_nearest)
 {
+    unsigned best = NEAR_MAX + 1;
+    *ret_nearest = CW_STR("");
     for (size_t i = 0; i < all->n; i++) {
         if (cw_str_eq(all->items[i], name))
             return true;
-    }
-    return false;
-}
-
-cw_str cw_role_permissions_nearest(const cw_name_list *all, cw_str name)
-{
-    unsigned best = NEAR_MAX + 1;
-    cw_str found = CW_STR("");
-    for (size_t i = 0; i < all->n; i++) {
         unsigned distance = cw_str_distance_within(name, all->items[i], NEAR_MAX);
         if (distance < best) {
             best = distance;
-            found = all->items[i];
+            *ret_nearest = all->items[i];
         }
     }
-    return found;
+    return false;
 }
 
 static cw_code add_catalogue(const cw_snapshot *catalogue, cw_name_list *all)
@@ -138,10 +131,9 @@ static cw_code add_catalogue(const cw_snapshot *catalogue, cw_name_list *all)
 static void log_role(const cw_config_role *role, const cw_name_list *asked)
 {
     for (size_t i = 0; i < role->permissions.n; i++) {
-        cw_str permission = role->permissions.items[i];
-        if (cw_role_permissions_has(asked, permission))
+        cw_str permission = role->permissions.items[i], nearest;
+        if (cw_role_permissions_find(asked, permission, &nearest))
             continue;
-        cw_str nearest = cw_role_permissions_nearest(asked, permission);
         cw_log(nearest.n ? CW_LOG_WARN : CW_LOG_INFO, "config",
                "a role has a permission that no method requires", CW_KV("role", role->name),
                CW_KV("permission", permission),

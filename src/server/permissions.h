@@ -23,8 +23,7 @@ CW_MUST_USE cw_code cw_role_permissions_of_sources(const cw_config *config, cw_n
 /* Log the permissions of configured roles that no method and no overlay requires: as a warning if one
  * with nearly the same name is required. */
 void cw_role_permissions_log_unused(const cw_config *config, const cw_snapshot *catalogue);
-bool cw_role_permissions_has(const cw_name_list *all, cw_str name);
-/* The nearest one, or an empty text. */
-cw_str cw_role_permissions_nearest(const cw_name_list *all, cw_str name);
+/* Whether `name` is in the list. If not, *ret_nearest is the name that differs least, or empty. */
+bool cw_role_permissions_find(const cw_name_list *all, cw_str name, cw_str *ret_nearest);
 
 #endif

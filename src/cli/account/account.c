@@ -13,6 +13,17 @@
             "read the password from FILE; \"-\" is standard input"                                 \
     }
 
+/* Report an argument that cannot be the name of an account. Returns -1 for a valid one. */
+static int check_account(const char *name)
+{
+    char excerpt[CW_EXCERPT_SIZE];
+    if (cw_account_name_is_valid(cw_str_from(name)))
+        return -1;
+    return cw_cli_usage("not the name of an account: %s; it has 1 to %u bytes, no control "
+                        "characters and no colon, and is not \"anonymous\"",
+                        cw_excerpt(cw_str_from(name), excerpt), CW_DB_MAX_NAME);
+}
+
 /* ---- add ---- */
 
 static cw_code add(cw_cli_db *a, const cw_account *account, const cw_cli_texts *roles)
@@ -66,7 +77,7 @@ static int run_add(int argc, char **argv)
         return code;
     if (args.n == 0)
         return cw_cli_usage("name the account to add");
-    code = cw_cli_db_check_account(args.items[0]);
+    code = check_account(args.items[0]);
     if (code < 0 && language)
         code = cw_cli_db_check_name("language", language);
     if (code < 0)

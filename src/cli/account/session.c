@@ -7,7 +7,7 @@
 /* ---- list ---- */
 
 typedef struct session_table {
-    cw_cli_table table;
+    cw_cli_table *table;
     int64_t now;
     int64_t idle_ms, lifetime_ms;
 } session_table;
@@ -21,7 +21,7 @@ static int64_t end_of(const session_table *l, const cw_session *s)
 static cw_code add_one(const cw_session *s, void *ctx, cw_err *err)
 {
     session_table *l = ctx;
-    cw_cli_table *t = &l->table;
+    cw_cli_table *t = l->table;
     (void)err;
     /* The next login removes expired sessions. */
     if (end_of(l, s) <= l->now)
@@ -44,6 +44,15 @@ static cw_code add_one(const cw_session *s, void *ctx, cw_err *err)
     return CW_OK;
 }
 
+static cw_code add_all(cw_cli_db *a, int64_t account, cw_cli_table *t)
+{
+    session_table l = {.table = t,
+                       .now = cw_clock_wall_ms(),
+                       .idle_ms = a->config->access.login.idle_ms,
+                       .lifetime_ms = a->config->access.login.lifetime_ms};
+    return cw_db_each_session(a->db, account, add_one, &l, &a->err);
+}
+
 static cw_code list(cw_cli_db *a)
 {
     static const cw_cli_column columns[] = {{"ID", 5, true},
@@ -51,19 +60,7 @@ static cw_code list(cw_cli_db *a)
                                             {"CREATED", 24, false},
                                             {"USED", 24, false},
                                             {"EXPIRES", 24, false}};
-    CW_CLEANUP(cw_arena_done) cw_arena arena;
-    cw_account *found = NULL;
-    session_table l = {.now = cw_clock_wall_ms(),
-                       .idle_ms = a->config->access.login.idle_ms,
-                       .lifetime_ms = a->config->access.login.lifetime_ms};
-    cw_arena_init(&arena, 65536);
-    cw_code rc = a->n_args ? cw_cli_db_find_account(a, a->args[0], &arena, &found) : CW_OK;
-    if (rc)
-        return rc;
-    cw_cli_table_open(&l.table, &a->out, a->json, columns, CW_COUNT(columns));
-    rc = cw_db_each_session(a->db, found ? found->id : 0, add_one, &l, &a->err);
-    cw_cli_table_close(&l.table);
-    return rc;
+    return cw_cli_db_list(a, columns, CW_COUNT(columns), add_all);
 }
 
 static int run_list(int argc, char **argv)

@@ -164,7 +164,7 @@ static int run_create(int argc, char **argv)
 
 typedef struct token_table {
     cw_db *db;
-    cw_cli_table table;
+    cw_cli_table *table;
     int64_t now;
 } token_table;
 
@@ -177,7 +177,7 @@ static const char *state_of(const token_table *l, const cw_token *token)
 
 static cw_code add_line(token_table *l, const cw_token *token, cw_err *err)
 {
-    cw_cli_table *t = &l->table;
+    cw_cli_table *t = l->table;
     CW_CLEANUP(cw_buf_done) cw_buf scopes;
     cw_buf_init(&scopes, CW_CLI_OUTPUT_MAX);
     cw_code rc = cw_db_each_scope_of(l->db, token->id, cw_cli_db_on_text, &scopes, err);
@@ -195,8 +195,8 @@ static cw_code add_line(token_table *l, const cw_token *token, cw_err *err)
 static cw_code add_one(const cw_token *token, void *ctx, cw_err *err)
 {
     token_table *l = ctx;
-    cw_json_writer *w = &l->table.json;
-    if (!l->table.is_json)
+    cw_json_writer *w = &l->table->json;
+    if (!l->table->is_json)
         return add_line(l, token, err);
     cw_json_open_object(w);
     cw_json_add_i64_member(w, CW_STR("id"), token->id);
@@ -214,22 +214,18 @@ static cw_code add_one(const cw_token *token, void *ctx, cw_err *err)
     return rc;
 }
 
+static cw_code add_all(cw_cli_db *a, int64_t account, cw_cli_table *t)
+{
+    token_table l = {.db = a->db, .table = t, .now = cw_clock_wall_ms()};
+    return cw_db_each_token(a->db, account, add_one, &l, &a->err);
+}
+
 static cw_code list(cw_cli_db *a)
 {
     static const cw_cli_column columns[] = {{"ID", 5, true},        {"ACCOUNT", 20, false},
                                             {"NAME", 20, false},    {"STATE", 7, false},
                                             {"EXPIRES", 24, false}, {"SCOPES", 0, false}};
-    CW_CLEANUP(cw_arena_done) cw_arena arena;
-    cw_account *found = NULL;
-    token_table l = {.db = a->db, .now = cw_clock_wall_ms()};
-    cw_arena_init(&arena, 65536);
-    cw_code rc = a->n_args ? cw_cli_db_find_account(a, a->args[0], &arena, &found) : CW_OK;
-    if (rc)
-        return rc;
-    cw_cli_table_open(&l.table, &a->out, a->json, columns, CW_COUNT(columns));
-    rc = cw_db_each_token(a->db, found ? found->id : 0, add_one, &l, &a->err);
-    cw_cli_table_close(&l.table);
-    return rc;
+    return cw_cli_db_list(a, columns, CW_COUNT(columns), add_all);
 }
 
 static int run_list(int argc, char **argv)

@@ -3,18 +3,122 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "access/credentials.h"
 #include "access/jwt/jwt.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "cli/account/token_introspect.h"
 #include "cli/lib/db.h"
+#include "cli/lib/loop.h"
 #include "config/syntax/quote.h"
+#include "server/issuers.h"
 
 #define INPUT_MAX_BYTES (2u * CW_JWS_MAX_BYTES)
 #define OUTPUT_MAX_BYTES (1024u * 1024u)
 #define BUSY_MS 2000u
+
+/* ---- introspection: the answer of the configured issuers about one token ----
+ *
+ * Requests go to the issuers as a server sends them (access/issuer/issuer.h), with the same rules
+ * for fetched documents. A JWT needs the metadata and keys of the issuer that it names. An opaque
+ * token goes to every issuer with an introspection endpoint.
+ */
+
+typedef struct introspection {
+    cw_issuer_list list;          /* all of them; borrows from the configuration */
+    const cw_issuer_opts *issuer; /* the one that a JWT names; NULL: not configured */
+    cw_jwks *keys;                /* its keys; NULL: not available */
+    cw_jwt jwt;                   /* of an opaque token: the claims, in the arena */
+    cw_code answer;               /* of an opaque token: CW_OK, CW_INVALID, CW_IO */
+} introspection;
+
+/* One request to the issuers. */
+typedef struct request {
+    cw_token_check ask;
+    introspection *result;
+    cw_issuers *issuers;
+    cw_loop *loop;
+    size_t pending;
+} request;
+
+/* Whether it has the form of a JWT. */
+static bool may_be_jwt(cw_str token)
+{
+    cw_str rest;
+    cw_str_cut(token, '.', &rest);
+    return rest.p && memchr(rest.p, '.', rest.n);
+}
+
+static void on_done(cw_token_check *ask, cw_code rc)
+{
+    request *r = CW_CONTAINER(ask, request, ask);
+    r->result->answer = rc;
+    r->result->jwt = ask->issued.jwt;
+    cw_verified_token_done(&ask->issued);
+    cw_cli_loop_finish(r->loop, &r->pending);
+}
+
+static cw_code ask_issuers(request *r, cw_err *err)
+{
+    introspection *in = r->result;
+    const cw_issuer_opts *items = in->issuer ? in->issuer : in->list.items;
+    cw_code rc = cw_issuers_configure(r->issuers, items, in->issuer ? 1 : in->list.n, err);
+    if (rc)
+        return rc;
+    r->pending = 1;
+    rc = cw_issuers_start_check(r->issuers, &r->ask);
+    if (rc)
+        return cw_fail(err, rc, "%s", cw_code_text(rc));
+    /* Every fetch has a timeout, so this wait ends. */
+    cw_cli_loop_wait(r->loop, &r->pending);
+    if (in->issuer)
+        in->keys = cw_issuers_keys(r->issuers, in->issuer->rules.issuer);
+    return CW_OK;
+}
+
+static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
+{
+    request *r = ctx;
+    r->loop = loop;
+    cw_code rc = cw_issuers_new(loop, &r->issuers, err);
+    if (!rc)
+        rc = ask_issuers(r, err);
+    cw_issuers_close(r->issuers);
+    return rc;
+}
+
+static void free_issuers(void *ctx)
+{
+    cw_issuers_free(((request *)ctx)->issuers);
+}
+
+/* Check a JWT whose issuer is `named` (.p may be NULL), or an opaque token. Fails if no issuer could
+ * be asked. Call introspection_done in any case. The token must live as long as the arena. */
+static cw_code introspect(introspection *ask, const cw_config *config, cw_str token, cw_str named,
+                          cw_arena *arena, cw_err *err)
+{
+    *ask = (introspection){.answer = CW_INVALID};
+    bool is_jwt = may_be_jwt(token);
+    cw_code rc = cw_issuer_list_init(&ask->list, config, err);
+    if (!rc)
+        rc = cw_secret_init(err);
+    for (size_t i = 0; i < ask->list.n && is_jwt && !rc; i++) {
+        if (named.p && cw_str_eq(ask->list.items[i].rules.issuer, named))
+            ask->issuer = &ask->list.items[i];
+    }
+    if (rc || ask->list.n == 0 || (is_jwt && !ask->issuer))
+        return rc;
+    request r = {.ask = {.token = token, .arena = arena, .verifies = true, .done = on_done},
+                 .result = ask};
+    return cw_cli_loop_run(run_on_loop, free_issuers, &r, err);
+}
+
+static void introspection_done(introspection *ask)
+{
+    cw_jwks_unref(ask->keys);
+    cw_issuer_list_done(&ask->list);
+}
 
 typedef struct inspection {
     const char *config; /* the options; NULL when not given */
@@ -23,8 +127,8 @@ typedef struct inspection {
     cw_cli_texts audiences;
     bool allow_missing_typ, json;
     cw_arena arena;
-    cw_config *configured;   /* what --config names */
-    cw_token_introspect ask; /* what its issuers say */
+    cw_config *configured; /* the file of --config */
+    introspection ask;     /* the answer of its issuers */
     cw_jwks *keys;
     cw_jwt jwt;
     struct {
@@ -142,9 +246,8 @@ static cw_code check_account(inspection *in, cw_err *err)
 /* By what the configured issuer of the token says, and by the configured rules. */
 static cw_code judge_configured(inspection *in, cw_str token, cw_err *err)
 {
-    cw_token_introspect *ask = &in->ask;
-    cw_code rc =
-        cw_token_introspect_run(ask, in->configured, token, in->jwt.issuer, &in->arena, err);
+    introspection *ask = &in->ask;
+    cw_code rc = introspect(ask, in->configured, token, in->jwt.issuer, &in->arena, err);
     if (rc)
         return rc;
     if (!ask->issuer) {
@@ -165,9 +268,8 @@ static cw_code judge_configured(inspection *in, cw_str token, cw_err *err)
 
 static cw_code judge_opaque(inspection *in, cw_str token, cw_err *err)
 {
-    cw_token_introspect *ask = &in->ask;
-    cw_code rc =
-        cw_token_introspect_run(ask, in->configured, token, (cw_str){NULL, 0}, &in->arena, err);
+    introspection *ask = &in->ask;
+    cw_code rc = introspect(ask, in->configured, token, (cw_str){NULL, 0}, &in->arena, err);
     if (rc)
         return rc;
     in->jwt.claims = ask->jwt.claims;
@@ -184,7 +286,7 @@ static cw_code judge(inspection *in, cw_str token, cw_err *err)
         add_reason(in, "own", "it is no JWT but a token of \"causeway token create\"");
         return CW_OK;
     }
-    if (in->configured && cw_issuer_may_be_token(token) && !cw_token_introspect_is_jwt(token))
+    if (in->configured && cw_issuer_may_be_token(token) && !may_be_jwt(token))
         return judge_opaque(in, token, err);
     cw_code rc = cw_jwt_parse(token, &in->arena, &in->jwt, err);
     if (rc)
@@ -371,7 +473,7 @@ int cw_cli_token_inspect(int argc, char **argv)
     /* Why an issuer cannot be asked stands on standard error. */
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
     code = run(&in);
-    cw_token_introspect_done(&in.ask);
+    introspection_done(&in.ask);
     cw_jwks_unref(in.keys);
     cw_arena_done(&in.arena);
     cw_config_unref(in.configured);

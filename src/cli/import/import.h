@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* import.h - what the files of `causeway import` share.
- *
- *     import.c         the command
- *     secret.c  how it is shown a secret
- *     probe.c     finding out what speaks there
- *     write.c   the table, the overlay file, the entry of the configuration
+/* import.h - `causeway import`: probe.c detects the service, import.c writes the result.
  *
  * Threads: main thread only.
  */
@@ -40,31 +35,11 @@ typedef struct cw_import {
  * folder. */
 cw_str cw_import_absolute(cw_import *im, const char *path);
 
-/* The name of the service in messages while it is asked: what the operator calls it, its program,
- * or where it is. */
-cw_str cw_import_own_name(const cw_import *im);
-
 /* Ask until something answers, and fill what was found. Returns -1, or reports and returns the exit
  * code. */
 int cw_import_try(cw_import *im);
 
-bool cw_import_has_secret(const cw_import *im);
-/* Fill how the secret is shown, as --secret-as, the preset or its shape says. Returns -1, or
- * reports and returns the exit code. */
-int cw_import_place_secret(cw_import *im, bool is_http);
-/* The word for `secret.as` of what was found; empty where it need not be said. */
+/* The word for `secret.as` of the detected service; empty: the default applies. */
 cw_str cw_import_secret_word(const cw_import *im);
-/* Report what can be done about a service that asks for a login. Returns the exit code. */
-int cw_import_report_login(const cw_import *im);
-
-/* Append the overlay: every method, none of them a tool. */
-void cw_import_write_overlay(const cw_import *im, cw_buf *out);
-/* Append `roles` of a configuration that allow anonymous callers to use the tools. */
-void cw_import_write_roles(cw_buf *out);
-/* Append the entry for `sources` of a configuration. */
-void cw_import_write_entry(const cw_import *im, cw_buf *out);
-/* Append a line for each method; or everything as JSON. */
-void cw_import_write_table(const cw_import *im, cw_buf *out);
-void cw_import_write_json(const cw_import *im, cw_buf *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* probe.c - finding out what speaks there: one attempt after another, the harmless and the
- * likely ones first. Whatever is asked only reads. */
+/* probe.c - detects the protocol of a service: one attempt after another, the harmless and the
+ * likely ones first. Every request only reads. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,6 +21,8 @@
 #define PROBLEMS_MAX 65536u
 #define LOOK_MS 50u
 #define NO_URL "http://127.0.0.1/"
+#define SECRET_MAX 65536u
+#define HOW "bearer, basic, header:NAME, first_param or param:NAME"
 
 /* A way to speak; what it leaves open is `auto`. */
 typedef struct attempt {
@@ -57,7 +59,131 @@ typedef struct probe {
     bool is_hopeless; /* other attempts would fail in the same way */
 } probe;
 
+/* ---- the secret ----
+ *
+ * A service of unknown kind may store every secret that it receives. The secret is therefore sent in
+ * one way only: as requested, or as one guess.
+ */
+
+static bool has_secret(const cw_import *im)
+{
+    return im->secret_env || im->secret_file;
+}
+
+/* NAME:PASSWORD is for Basic. The later, full read reports an unreadable file. Without memory no
+ * guess is made, because it could be wrong. */
+static cw_code has_colon(const cw_import *im, bool *ret)
+{
+    cw_code rc = CW_OK;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, SECRET_MAX);
+    const char *value = im->secret_env ? getenv(im->secret_env) : NULL;
+    if (value)
+        cw_buf_add(&text, cw_str_from(value));
+    else if (im->secret_file)
+        rc = cw_file_read(im->secret_file, CW_FILE_PLAIN, &text, NULL);
+    if (rc == CW_NOMEM || text.code == CW_NOMEM)
+        return CW_NOMEM;
+    *ret = !rc && !text.code && text.n && memchr(text.p, ':', text.n);
+    return CW_OK;
+}
+
+static int read_how(cw_import *im)
+{
+    char exposed[CW_EXCERPT_SIZE];
+    cw_str name, how = cw_str_cut(cw_str_from(im->secret_as), ':', &name);
+    bool is_named = cw_str_is(how, "header") || cw_str_is(how, "param");
+    bool is_plain =
+        cw_str_is(how, "bearer") || cw_str_is(how, "basic") || cw_str_is(how, "first_param");
+    if (!is_named && (!is_plain || name.p))
+        return cw_cli_usage("--secret-as takes " HOW ", not %s",
+                            cw_excerpt(cw_str_from(im->secret_as), exposed));
+    if (is_named && name.n == 0)
+        return cw_cli_usage("--secret-as %.*s needs a name: %.*s:NAME", CW_STR_ARG(how),
+                            CW_STR_ARG(how));
+    how = cw_arena_dup_str(&im->arena, how);
+    if (!how.p)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    im->config.secret.as = how;
+    im->config.secret.name = is_named ? name : CW_STR("");
+    if (cw_str_is(how, "first_param") && !im->preset)
+        im->config.params = CW_STR("positional");
+    return -1;
+}
+
+/* Fill how the secret is shown, as --secret-as, the preset or its shape says. Returns -1, or
+ * reports and returns the exit code. */
+static int place_secret(cw_import *im, bool is_http)
+{
+    bool is_basic = false;
+    if (im->secret_as && !has_secret(im))
+        return cw_cli_usage("--secret-as needs --secret-env or --secret-file");
+    if (im->secret_as)
+        return read_how(im);
+    /* The kind of service says how. */
+    if (im->preset || !has_secret(im))
+        return -1;
+    if (!is_http)
+        return cw_cli_usage(
+            "say how it is shown the secret: --secret-as first_param or param:NAME, or "
+            "--preset with its kind");
+    if (has_colon(im, &is_basic))
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    im->config.secret.as = is_basic ? CW_STR("basic") : CW_STR("bearer");
+    return -1;
+}
+
+cw_str cw_import_secret_word(const cw_import *im)
+{
+    const cw_config_remote *preset = cw_preset_find(im->config.preset);
+    cw_str usual = preset && preset->secret.as.n ? preset->secret.as : CW_STR("bearer");
+    cw_str as = im->config.secret.as;
+    /* A service that takes the secret as a param describes itself without it, so an accepted guess
+     * proves nothing. */
+    bool is_unproven = !im->secret_as && cw_str_is(usual, "first_param");
+    return is_unproven || cw_str_eq(as, usual) ? CW_STR("") : as;
+}
+
+/* Report what can be done about a service that asks for a login. Returns the exit code. */
+static int report_login(const cw_import *im)
+{
+    if (!has_secret(im))
+        return cw_cli_failure(
+            "the service requires credentials: name the secret with --secret-env or "
+            "--secret-file");
+    const cw_config_remote *preset = cw_preset_find(im->config.preset);
+    cw_str as = im->config.secret.as;
+    if (!as.n && preset)
+        as = preset->secret.as;
+    return cw_cli_failure("it refuses our credentials, shown as %s; --secret-as says how: " HOW,
+                          as.n ? as.p : "bearer");
+}
+
 /* ---- one attempt ---- */
+
+/* "host:80" of "http://host:80/path", the whole of what has no host. */
+static cw_str host_of(cw_str url)
+{
+    cw_str rest;
+    const char *p = memmem(url.p, url.n, "://", 3);
+    if (!p)
+        return url;
+    cw_str after = cw_str_make(p + 3, url.n - (size_t)(p + 3 - url.p));
+    return cw_str_cut(after, '/', &rest);
+}
+
+/* The name of the service in messages while it is asked: what the operator calls it, its program,
+ * or where it is. */
+static cw_str own_name(const cw_import *im)
+{
+    if (im->name)
+        return cw_str_from(im->name);
+    if (im->command.n) {
+        const char *path = im->command.items[0].p, *slash = strrchr(path, '/');
+        return cw_str_from(slash ? slash + 1 : path);
+    }
+    return im->is_file ? cw_str_from(im->target) : host_of(im->config.url);
+}
 
 static void add_problem(probe *t, cw_str text)
 {
@@ -297,7 +423,7 @@ static bool use_place(cw_import *im, size_t i)
 {
     bool has_path = memchr(im->place.p, '/', im->place.n);
     /* With a path it is HTTP; a secret is not shown in another way than was said. */
-    size_t n = has_path ? 1 : cw_import_has_secret(im) ? 2 : CW_COUNT(place_urls);
+    size_t n = has_path ? 1 : has_secret(im) ? 2 : CW_COUNT(place_urls);
     if (i >= n)
         return false;
     const char *url = cw_arena_printf(&im->arena, "%s://%.*s%s", place_urls[i].scheme,
@@ -444,7 +570,7 @@ static int report(const probe *t)
             cw_cli_failure("%.*s", (int)exposed.n, exposed.n ? exposed.p : "");
     }
     if (t->wants_login)
-        return cw_import_report_login(t->im);
+        return report_login(t->im);
     if (t->im->is_file || t->im->preset || !t->is_there)
         return CW_EXIT_FAILURE;
     if (t->speaks)
@@ -532,9 +658,9 @@ int cw_import_try(cw_import *im)
         im->config.connect_ms = CONNECT_MS;
     }
     int code = place(im);
-    im->config.name = cw_import_own_name(im);
+    im->config.name = own_name(im);
     if (code < 0)
-        code = cw_import_place_secret(im, attempts_for(im) == of_http);
+        code = place_secret(im, attempts_for(im) == of_http);
     if (code >= 0)
         return code;
     if (im->preset && !cw_preset_find(cw_str_from(im->preset)))

@@ -119,7 +119,6 @@ int cw_cli_cache(int argc, char **argv);
 int cw_cli_call(int argc, char **argv);
 int cw_cli_config(int argc, char **argv);
 int cw_cli_describe(int argc, char **argv);
-int cw_cli_help(int argc, char **argv);
 int cw_cli_import(int argc, char **argv);
 int cw_cli_install(int argc, char **argv);
 int cw_cli_list(int argc, char **argv);

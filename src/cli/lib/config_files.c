@@ -5,22 +5,28 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "catalogue/i18n/translations.h"
 #include "cli/lib/cli.h"
-#include "cli/lib/config_sources.h"
+#include "config/config.h"
+#include "config/overlay.h"
 #include "config/report.h"
 #include "net/addr/listener.h"
 #include "net/server/tls.h"
+#include "schema/schema.h"
 #include "server/plugin_host_path.h"
+#include "source/describe/describe.h"
+#include "source/upstream/endpoint.h"
 #include "store/db.h"
 
 #define PATH_BYTES 4096u
 #define SECRET_MAX 65536u
 #define SEAL_MIN 32u
+#define SCRATCH_MAX ((size_t)256 << 20)
 #define SQLITE_HEADER "SQLite format 3"
 
 static const cw_place root = {0};
@@ -217,6 +223,202 @@ int cw_cli_try_tls(const char *file, const cw_config *config, cw_config_problems
     return fail_start(cw_cli_check_tls(file, config, problems), problems);
 }
 
+/* ---- the files of sources ---- */
+
+/* State of the checks of one entry of `sources`. */
+typedef struct source_check {
+    const char *file; /* that the place is in: the configuration, or an overlay */
+    const cw_config *config;
+    const cw_config_remote *source;
+    cw_config_problems *problems;
+    const cw_place *place;
+} source_check;
+
+static cw_code report_source(const source_check *x, const char *key, const char *message,
+                             const char *remedy)
+{
+    const cw_place place = {.up = x->place, .name = cw_str_from(key)};
+    return cw_config_report(x->problems, x->file, &place, "%s%s%s", message, *remedy ? "; " : "",
+                            remedy);
+}
+
+/* Everything that a service needs before it is asked. Its messages begin with the key. */
+static cw_code check_service(const source_check *x)
+{
+    static const char *const keys[] = {"secret", "oauth", "answers_to_service"};
+    cw_endpoint *service = NULL;
+    cw_err err = {0};
+    cw_code rc = cw_endpoint_new(x->source, NULL, &service, &err);
+    cw_endpoint_unref(service);
+    if (!rc || rc == CW_NOMEM)
+        return rc;
+    for (size_t i = 0; i < CW_COUNT(keys); i++) {
+        size_t n = strlen(keys[i]);
+        if (strncmp(err.msg, keys[i], n) == 0 && err.msg[n] == ':')
+            return report_source(x, keys[i], err.msg + n + 2,
+                                 i < 2 ? "write the secret there, readable for this user" : "");
+    }
+    return cw_config_report(x->problems, x->file, x->place, "%s", err.msg);
+}
+
+static cw_code check_source_tls(const source_check *x)
+{
+    const cw_config_remote *s = x->source;
+    const cw_place tls = {.up = x->place, .name = CW_STR("tls")};
+    const source_check inner = {x->file, x->config, s, x->problems, &tls};
+    cw_tls_file wrong = CW_TLS_CERTIFICATE;
+    cw_err err = {0};
+    cw_code rc = CW_OK;
+    if (s->tls.ca_file.n && cw_tls_check_authorities(s->tls.ca_file.p, &err))
+        rc = report_source(&inner, "ca_file", err.msg, "");
+    if (rc || s->tls.certificate.n == 0 || s->tls.key.n == 0)
+        return rc;
+    if (cw_tls_check_files(s->tls.certificate.p, s->tls.key.p, &wrong, &err))
+        rc = report_source(&inner, wrong == CW_TLS_KEY ? "key" : "certificate", err.msg, "");
+    return rc;
+}
+
+static cw_code check_description(const source_check *x)
+{
+    cw_err err = {0};
+    cw_arena arena;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    CW_CLEANUP(cw_buf_done) cw_buf document;
+    if (x->source->openrpc.n == 0)
+        return CW_OK;
+    cw_arena_init(&arena, SCRATCH_MAX);
+    cw_buf_init(&text, CW_DESCRIBE_DOCUMENT_MAX);
+    cw_buf_init(&document, CW_DESCRIBE_DOCUMENT_MAX);
+    const cw_json *manifest = NULL;
+    cw_code rc = cw_file_read(x->source->openrpc.p, CW_FILE_PLAIN, &text, &err);
+    if (!rc) {
+        rc = cw_json_read(cw_buf_str(&text), NULL, &arena, &manifest, NULL, &err);
+        if (!rc)
+            rc = cw_describe_manifest(manifest, &document, &err);
+        if (rc)
+            cw_wrap(&err, rc, "'%s'", x->source->openrpc.p);
+    }
+    cw_arena_done(&arena);
+    if (!rc || rc == CW_NOMEM)
+        return rc;
+    return report_source(x, "openrpc", err.msg, "save an OpenRPC document or a manifest there");
+}
+
+/* A schema as the server compiles it at the first call. */
+static cw_code check_schema(const source_check *x, const char *key, cw_str schema)
+{
+    cw_schema *compiled = NULL;
+    cw_err err = {0};
+    const cw_schema_opts opts = {.draft = x->config->schema.default_draft,
+                                 .annotate_formats = !x->config->schema.assert_formats};
+    if (schema.n == 0)
+        return CW_OK;
+    cw_code rc = cw_schema_compile_text(schema, &opts, &compiled, &err);
+    cw_schema_unref(compiled);
+    if (!rc || rc == CW_NOMEM)
+        return rc;
+    return report_source(x, key, err.msg, "correct the schema");
+}
+
+static cw_code check_params(const source_check *x, const cw_config_params *params)
+{
+    const cw_place list = {.up = x->place, .name = CW_STR("params")};
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < params->n && !rc; i++) {
+        const cw_place place = {.up = &list, .name = params->items[i].name};
+        const source_check inner = {x->file, x->config, x->source, x->problems, &place};
+        rc = check_schema(&inner, "schema", params->items[i].schema);
+    }
+    return rc;
+}
+
+static cw_code check_methods(const source_check *x, const cw_config_overlays *methods)
+{
+    const cw_place list = {.up = x->place, .name = CW_STR("methods")};
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < methods->n && !rc; i++) {
+        const cw_place place = {.up = &list, .index = i};
+        const source_check inner = {x->file, x->config, x->source, x->problems, &place};
+        rc = check_params(&inner, &methods->items[i].params);
+        if (!rc)
+            rc = check_schema(&inner, "output", methods->items[i].output);
+    }
+    return rc;
+}
+
+static cw_code check_overlay(const source_check *x)
+{
+    cw_err err = {0};
+    cw_config_overlay_file *overlay = NULL;
+    if (x->source->overlay.n == 0)
+        return CW_OK;
+    cw_code rc = cw_config_overlay_load(x->source->overlay.p, &overlay, x->problems, &err);
+    if (rc == CW_CONFIG || rc == CW_NOMEM)
+        return rc == CW_CONFIG ? CW_OK : rc; /* its mistakes are reported */
+    if (rc)
+        return report_source(x, "overlay", err.msg, "causeway import writes one");
+    const source_check inner = {x->source->overlay.p, x->config, x->source, x->problems, &root};
+    const cw_config_overlays methods = cw_config_overlay_methods(overlay);
+    rc = check_methods(&inner, &methods);
+    cw_config_overlay_free(overlay);
+    return rc;
+}
+
+/* Open what the entries of `sources` name and add what is wrong to `problems`; services are not
+ * asked. CW_NOMEM. */
+static cw_code check_source_files(const char *file, const cw_config *config,
+                                  cw_config_problems *problems)
+{
+    const cw_place list = {.up = &root, .name = CW_STR("sources")};
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < config->sources.n && !rc; i++) {
+        const cw_place place = {.up = &list, .index = i};
+        const source_check x = {file, config, &config->sources.items[i], problems, &place};
+        rc = check_service(&x);
+        if (!rc)
+            rc = check_source_tls(&x);
+        if (!rc)
+            rc = check_description(&x);
+        if (!rc)
+            rc = check_methods(&x, &x.source->methods);
+        if (!rc)
+            rc = check_overlay(&x);
+    }
+    return rc;
+}
+
+/* ---- exposure ---- */
+
+static bool is_exposed(const cw_config_listener *l)
+{
+    cw_address address;
+    if (l->address.unix_path.n)
+        return false;
+    /* A name that cannot be looked up here may be any address elsewhere. */
+    return cw_address_parse(l->address.text, &address, NULL) || !cw_address_is_loopback(&address);
+}
+
+static cw_code check_exposure(const char *file, const cw_config *config,
+                              cw_config_problems *warnings)
+{
+    const cw_place top = {.up = &root, .name = CW_STR("roles")};
+    const cw_place anonymous = {.up = &top, .name = CW_STR("anonymous")};
+    size_t n_rights = 0;
+    for (size_t i = 0; i < config->roles.n; i++) {
+        if (cw_str_is(config->roles.items[i].name, "anonymous"))
+            n_rights = config->roles.items[i].permissions.n;
+    }
+    for (size_t i = 0; i < config->listen.n && n_rights; i++) {
+        if (is_exposed(&config->listen.items[i]))
+            return cw_config_report(
+                warnings, file, &anonymous,
+                "warning: other machines reach %s and have these rights without a login; "
+                "listen on 127.0.0.1, or move the rights to another role",
+                config->listen.items[i].address.text.p);
+    }
+    return CW_OK;
+}
+
 /* ---- everything ---- */
 
 static cw_code check_translations(const checking *x)
@@ -251,7 +453,8 @@ static cw_code check_plugins(const checking *x)
     return rc;
 }
 
-cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_problems *problems)
+cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_problems *problems,
+                           cw_config_problems *warnings)
 {
     const checking x = {file, config, problems};
     cw_code rc = check_tls(&x);
@@ -271,37 +474,7 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
         rc = check_plugins(&x);
     if (!rc)
         rc = check_translations(&x);
-    return rc ? rc : cw_cli_check_source_files(file, config, problems);
-}
-
-/* ---- exposure ---- */
-
-static bool is_exposed(const cw_config_listener *l)
-{
-    cw_address address;
-    if (l->address.unix_path.n)
-        return false;
-    /* A name that cannot be looked up here may be any address elsewhere. */
-    return cw_address_parse(l->address.text, &address, NULL) || !cw_address_is_loopback(&address);
-}
-
-cw_code cw_cli_check_exposure(const char *file, const cw_config *config,
-                              cw_config_problems *warnings)
-{
-    const cw_place top = {.up = &root, .name = CW_STR("roles")};
-    const cw_place anonymous = {.up = &top, .name = CW_STR("anonymous")};
-    size_t n_rights = 0;
-    for (size_t i = 0; i < config->roles.n; i++) {
-        if (cw_str_is(config->roles.items[i].name, "anonymous"))
-            n_rights = config->roles.items[i].permissions.n;
-    }
-    for (size_t i = 0; i < config->listen.n && n_rights; i++) {
-        if (is_exposed(&config->listen.items[i]))
-            return cw_config_report(
-                warnings, file, &anonymous,
-                "warning: other machines reach %s and have these rights without a login; "
-                "listen on 127.0.0.1, or move the rights to another role",
-                config->listen.items[i].address.text.p);
-    }
-    return CW_OK;
+    if (!rc)
+        rc = check_source_files(file, config, problems);
+    return rc ? rc : check_exposure(file, config, warnings);
 }

@@ -14,17 +14,14 @@
 /* `file` is the configuration's own, or NULL. All of these add to `problems` and return CW_OK, or
  * CW_NOMEM. */
 
-/* Everything: certificates, keys, secrets, overlays, schemas, descriptions, folders, the database,
- * logs. */
+/* Everything: certificates, keys, secrets, overlays, schemas, descriptions, directories, the
+ * database, logs. No service is contacted. `warnings` receives risky but valid settings: permissions
+ * of anonymous callers on an address that other machines can reach. */
 CW_MUST_USE cw_code cw_cli_check_files(const char *file, const cw_config *config,
-                                       cw_config_problems *problems);
+                                       cw_config_problems *problems, cw_config_problems *warnings);
 /* tls.certificate and tls.key. */
 CW_MUST_USE cw_code cw_cli_check_tls(const char *file, const cw_config *config,
                                      cw_config_problems *problems);
-/* Warn about risky but valid settings: permissions of anonymous callers on an address that other
- * machines can reach. */
-CW_MUST_USE cw_code cw_cli_check_exposure(const char *file, const cw_config *config,
-                                          cw_config_problems *warnings);
 
 /* Open the database of store.path as a server does, and make it where there is none. A database
  * that another process has locked is no problem: it will be free again. Returns -1 when it can be

@@ -11,6 +11,7 @@
 #include "config/syntax/quote.h"
 
 #define BUSY_MS 5000u
+#define ACCOUNT_MAX_BYTES 65536u
 
 int cw_cli_db_open(const char *config, bool may_create, cw_cli_db *ret)
 {
@@ -100,16 +101,6 @@ int cw_cli_db_check_id(const cw_cli_db *a)
                         a->what, n_noun, a->what);
 }
 
-int cw_cli_db_check_account(const char *name)
-{
-    char excerpt[CW_EXCERPT_SIZE];
-    if (cw_account_name_is_valid(cw_str_from(name)))
-        return -1;
-    return cw_cli_usage("not the name of an account: %s; it has 1 to %u bytes, no control "
-                        "characters and no colon, and is not \"anonymous\"",
-                        cw_excerpt(cw_str_from(name), excerpt), CW_DB_MAX_NAME);
-}
-
 int cw_cli_db_check_name(const char *what, const char *name)
 {
     char excerpt[CW_EXCERPT_SIZE];
@@ -121,6 +112,22 @@ int cw_cli_db_check_name(const char *what, const char *name)
 }
 
 /* ---- output ---- */
+
+cw_code cw_cli_db_list(cw_cli_db *a, const cw_cli_column *columns, size_t n_columns,
+                       cw_code (*each)(cw_cli_db *a, int64_t account, cw_cli_table *t))
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_account *found = NULL;
+    cw_cli_table t;
+    cw_arena_init(&arena, ACCOUNT_MAX_BYTES);
+    cw_code rc = a->n_args ? cw_cli_db_find_account(a, a->args[0], &arena, &found) : CW_OK;
+    if (rc)
+        return rc;
+    cw_cli_table_open(&t, &a->out, a->json, columns, n_columns);
+    rc = each(a, found ? found->id : 0, &t);
+    cw_cli_table_close(&t);
+    return rc;
+}
 
 cw_code cw_cli_db_on_json(cw_str text, void *writer, cw_err *err)
 {

@@ -75,19 +75,17 @@ int cw_cli_db_check_id(const cw_cli_db *a);
 /* That number. */
 int64_t cw_cli_db_id(const cw_cli_db *a);
 
-/* Report an argument that cannot be a name of this kind. Return -1 for a valid one. */
-int cw_cli_db_check_account(const char *name);
+/* Report an argument that cannot be a name of this kind. Returns -1 for a valid one. */
 int cw_cli_db_check_name(const char *what, const char *name);
 
+/* Print a table of the items of the account that the first argument names, or of all accounts (0).
+ * `each` adds the rows. */
+CW_MUST_USE cw_code cw_cli_db_list(cw_cli_db *a, const cw_cli_column *columns, size_t n_columns,
+                                   cw_code (*each)(cw_cli_db *a, int64_t account, cw_cli_table *t));
 /* Functions of type cw_db_text_fn: add an element to the open array of a cw_json_writer, or add to
  * a cw_buf, separated by commas. */
 cw_code cw_cli_db_on_json(cw_str text, void *writer, cw_err *err);
 cw_code cw_cli_db_on_text(cw_str text, void *buf, cw_err *err);
-
-typedef cw_code (*cw_cli_db_pair_fn)(void *ctx, cw_str role, cw_str permission, const char *from);
-/* Visit every role, once with an empty permission and once with each of its permissions: first
- * those of the database, then those of the configuration (`from`). */
-CW_MUST_USE cw_code cw_cli_walk_roles(cw_cli_db *a, cw_cli_db_pair_fn fn, void *ctx);
 
 /* Read a new password: from `file` ("-": standard input), else twice from the terminal, else from
  * standard input. One line break at its end is not part of it. It must have `min` characters. Its

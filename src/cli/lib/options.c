@@ -1,20 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* options.c - command lines in GNU style, read through tables.
+/* options.c - command lines in GNU style, read through tables, and groups of commands.
  *
  * Ours rather than getopt_long: the same table gives the reading, the help and
  * the nearest right spelling, and there are no abbreviations, which would work
  * today and break when an option is added.
  */
-#include "cli/lib/options.h"
-
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/lib/cli.h"
 #include "config/syntax/quote.h"
 
 #define NEAR_MAX 2u
 #define HELP_MAX_BYTES (64u * 1024u)
 #define HELP_COLUMN 26
+
+typedef struct reader {
+    const char *command; /* "causeway serve", for messages */
+    /* Tables of options; the second may be NULL. */
+    const cw_cli_option *own, *common;
+    bool stop_at_argument; /* stop at the first argument */
+    char **argv;
+    int argc;
+    int at;     /* the word being read; at the end: the first word that was not read */
+    int n_args; /* arguments found, moved to argv[1] and up */
+} reader;
+
+/* The options that every command takes. */
+#define COLOR_OPTION(target)                                                                       \
+    {                                                                                              \
+        "color", 0, CW_CLI_TEXT, target, "WHEN", "use colours: auto, always or never"              \
+    }
+#define HELP_OPTION(target)                                                                        \
+    {                                                                                              \
+        "help", 'h', CW_CLI_FLAG, target, NULL, "print this help"                                  \
+    }
 
 static const cw_cli_option *find_long(const cw_cli_option *options, cw_str name)
 {
@@ -32,7 +52,7 @@ static const cw_cli_option *find_letter(const cw_cli_option *options, char lette
     return NULL;
 }
 
-static const char *find_nearest(const cw_cli_reader *r, cw_str name)
+static const char *find_nearest(const reader *r, cw_str name)
 {
     const char *nearest = NULL;
     unsigned best = NEAR_MAX + 1;
@@ -49,7 +69,7 @@ static const char *find_nearest(const cw_cli_reader *r, cw_str name)
     return nearest;
 }
 
-static int unknown_option(const cw_cli_reader *r, cw_str word, const char *nearest)
+static int unknown_option(const reader *r, cw_str word, const char *nearest)
 {
     char exposed[CW_EXCERPT_SIZE];
     cw_excerpt(word, exposed);
@@ -77,7 +97,7 @@ static int store(const cw_cli_option *o, const char *value)
 }
 
 /* `value` NULL: the next word of the command line is the value. */
-static int take_value(cw_cli_reader *r, const cw_cli_option *o, const char *value)
+static int take_value(reader *r, const cw_cli_option *o, const char *value)
 {
     if (!value && r->at + 1 < r->argc)
         value = r->argv[++r->at];
@@ -86,7 +106,7 @@ static int take_value(cw_cli_reader *r, const cw_cli_option *o, const char *valu
     return store(o, value);
 }
 
-static int read_long(cw_cli_reader *r, const char *word)
+static int read_long(reader *r, const char *word)
 {
     cw_str value;
     cw_str name = cw_str_cut(cw_str_from(word + 2), '=', &value);
@@ -104,7 +124,7 @@ static int read_long(cw_cli_reader *r, const char *word)
 }
 
 /* "-v", "-cFILE", "-c FILE", and flags in one word. */
-static int read_letters(cw_cli_reader *r, const char *word)
+static int read_letters(reader *r, const char *word)
 {
     for (const char *letter = word + 1; *letter; letter++) {
         const cw_cli_option *o = find_letter(r->own, *letter);
@@ -119,7 +139,8 @@ static int read_letters(cw_cli_reader *r, const char *word)
     return -1;
 }
 
-int cw_cli_read_options(cw_cli_reader *r)
+/* Read the words of argv from 1 on. Returns -1, or reports a mistake and returns CW_EXIT_USAGE. */
+static int read_options(reader *r)
 {
     bool only_arguments = false;
     r->n_args = 0;
@@ -143,7 +164,8 @@ int cw_cli_read_options(cw_cli_reader *r)
     return -1;
 }
 
-void cw_cli_add_heading(cw_buf *out, const char *text)
+/* A heading of the help: bold on a terminal. */
+static void add_heading(cw_buf *out, const char *text)
 {
     cw_buf_printf(out, "\n%s%s%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD), text,
                   cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
@@ -166,16 +188,18 @@ static void describe_option(cw_buf *out, const cw_cli_option *o)
     } while (rest.p);
 }
 
-void cw_cli_describe_options(cw_buf *out, const cw_cli_option *own, const cw_cli_option *common)
+/* Append "Options:" and a line or more for each option of both tables. */
+static void describe_options(cw_buf *out, const cw_cli_option *own, const cw_cli_option *common)
 {
-    cw_cli_add_heading(out, "Options:");
+    add_heading(out, "Options:");
     for (; own && own->name; own++)
         describe_option(out, own);
     for (; common->name; common++)
         describe_option(out, common);
 }
 
-int cw_cli_apply_color(const char *when)
+/* Apply --color; NULL: not given. Returns -1, or reports a wrong word and returns CW_EXIT_USAGE. */
+static int apply_color(const char *when)
 {
     char exposed[CW_EXCERPT_SIZE];
     if (!when || cw_cli_set_color(cw_str_from(when)))
@@ -190,7 +214,7 @@ static int print_help(const cw_cli_spec *spec, const cw_cli_option *common)
     cw_buf_init(&out, HELP_MAX_BYTES);
     cw_buf_printf(&out, "Usage: causeway %s [OPTION...]%s%s\n\n%s\n", spec->name,
                   spec->args[0] ? " " : "", spec->args, spec->about);
-    cw_cli_describe_options(&out, spec->options, common);
+    describe_options(&out, spec->options, common);
     return cw_cli_print_buf(&out);
 }
 
@@ -199,17 +223,17 @@ int cw_cli_parse(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *re
     bool wants_help = false;
     const char *color = NULL;
     const cw_cli_option common[] = {
-        CW_CLI_COLOR_OPTION(&color),
-        CW_CLI_HELP_OPTION(&wants_help),
+        COLOR_OPTION(&color),
+        HELP_OPTION(&wants_help),
         {0},
     };
     char command[64];
     snprintf(command, sizeof command, "causeway %s", spec->name);
-    cw_cli_reader r = {command, spec->options, common, false, argv, argc, 0, 0};
-    int code = cw_cli_read_options(&r);
+    reader r = {command, spec->options, common, false, argv, argc, 0, 0};
+    int code = read_options(&r);
     if (code >= 0)
         return code;
-    code = cw_cli_apply_color(color);
+    code = apply_color(color);
     if (code >= 0)
         return code;
     if (wants_help)
@@ -221,4 +245,71 @@ int cw_cli_parse(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *re
     if (ret_args)
         *ret_args = (cw_cli_args){argv + 1, (size_t)r.n_args};
     return -1;
+}
+
+/* ---- groups of commands ---- */
+
+static int print_group(const cw_cli_group *group, const cw_cli_option *options)
+{
+    cw_buf out;
+    cw_buf_init(&out, HELP_MAX_BYTES);
+    cw_buf_printf(&out, "Usage: %s COMMAND [OPTION...] [ARGUMENT...]\n\n%s\n", group->name,
+                  group->about);
+    add_heading(&out, "Commands:");
+    for (const cw_cli_command *c = group->commands; c->name; c++)
+        cw_buf_printf(&out, "  %-14s%s\n", c->name, c->summary);
+    describe_options(&out, NULL, options);
+    if (group->more)
+        cw_buf_printf(&out, "\n%s\n", group->more);
+    return cw_cli_print_buf(&out);
+}
+
+static int unknown_command(const cw_cli_group *group, cw_str name)
+{
+    char exposed[CW_EXCERPT_SIZE];
+    const char *nearest = NULL;
+    unsigned best = NEAR_MAX + 1;
+    for (const cw_cli_command *c = group->commands; c->name; c++) {
+        unsigned distance = cw_str_distance_within(name, cw_str_from(c->name), NEAR_MAX);
+        if (distance < best) {
+            best = distance;
+            nearest = c->name;
+        }
+    }
+    cw_excerpt(name, exposed);
+    if (nearest)
+        return cw_cli_usage("unknown command %s; did you mean \"%s %s\"?", exposed, group->name,
+                            nearest);
+    return cw_cli_usage("unknown command %s; see \"%s --help\"", exposed, group->name);
+}
+
+int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv)
+{
+    bool wants_help = false, wants_version = false;
+    const char *color = NULL;
+    const cw_cli_option options[] = {
+        COLOR_OPTION(&color),
+        HELP_OPTION(&wants_help),
+        {"version", 'V', CW_CLI_FLAG, &wants_version, NULL, "print the version"},
+        {0},
+    };
+    reader r = {group->name, NULL, options, true, argv, argc, 0, 0};
+    int code = read_options(&r);
+    if (code < 0)
+        code = apply_color(color);
+    if (code >= 0)
+        return code;
+    if (wants_help)
+        return print_group(group, options);
+    char version[] = "version";
+    char *version_argv[] = {version, NULL};
+    if (wants_version)
+        return cw_cli_version(1, version_argv);
+    if (r.at >= argc)
+        return cw_cli_usage("a command is missing; see \"%s --help\"", group->name);
+    cw_str name = cw_str_from(argv[r.at]);
+    for (const cw_cli_command *c = group->commands; c->name; c++)
+        if (cw_str_is(name, c->name))
+            return c->run(argc - r.at, argv + r.at);
+    return unknown_command(group, name);
 }

@@ -38,12 +38,6 @@ void cw_cli_add_column(cw_buf *out, cw_str text, size_t width)
     cw_buf_add(out, CW_STR("  "));
 }
 
-void cw_cli_add_title(cw_buf *out, const char *text)
-{
-    cw_buf_printf(out, "%s%s%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD), text,
-                  cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
-}
-
 void cw_cli_add_date_member(cw_json_writer *w, cw_str name, int64_t wall_ms)
 {
     char date[CW_CLOCK_ISO_LEN + 1];

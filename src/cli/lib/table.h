@@ -56,8 +56,6 @@ void cw_cli_table_close(cw_cli_table *t);
 void cw_cli_add_text(cw_buf *out, cw_str text);
 /* The same, padded to `width`, with two spaces after it. */
 void cw_cli_add_column(cw_buf *out, cw_str text, size_t width);
-/* A line in bold on a terminal. */
-void cw_cli_add_title(cw_buf *out, const char *text);
 /* A member with a date, or null for 0. */
 void cw_cli_add_date_member(cw_json_writer *w, cw_str name, int64_t wall_ms);
 /* Finish a JSON document that is printed: all containers are closed, a line break follows. */

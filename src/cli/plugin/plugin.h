@@ -47,8 +47,5 @@ const char *cw_plugin_any_caller(const cw_requirements *needs);
 /* The commands of the group. */
 int cw_cli_plugin_new(int argc, char **argv);
 int cw_cli_plugin_check(int argc, char **argv);
-int cw_cli_plugin_list(int argc, char **argv);
-int cw_cli_plugin_enable(int argc, char **argv);
-int cw_cli_plugin_disable(int argc, char **argv);
 
 #endif

@@ -1,16 +1,234 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source: the commands for the configured services. */
+/* source: the commands for the configured services; list, refresh and accept are here. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include "cli/lib/audit_record.h"
 #include "cli/source/source_set.h"
+#include "cli/tool/tools.h"
+#include "config/syntax/quote.h"
+#include "source/remote/state_files.h"
+
+/* ---- list: the status of the services, from the files of a running server ---- */
+
+typedef struct row {
+    const cw_config_remote *config;
+    cw_source_status status;
+    const char *state; /* NULL: the state in the file */
+    bool is_known;
+} row;
+
+static bool is_running(int64_t pid)
+{
+    return pid > 0 && (pid_t)pid == pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+static row read_row(const cw_source_set *all, const cw_config_remote *config, cw_arena *arena)
+{
+    row r = {.config = config, .state = "unknown"};
+    if (cw_state_load_status(all->config->state.directory, config->name, arena, &r.status, NULL))
+        return r;
+    r.is_known = true;
+    r.state = is_running(r.status.pid) ? NULL : "not running";
+    return r;
+}
+
+static cw_str state_of(const row *r)
+{
+    return r->state ? cw_str_from(r->state) : r->status.state;
+}
+
+static void write_json(cw_json_writer *w, const row *r)
+{
+    const cw_source_status *s = &r->status;
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("name"), r->config->name);
+    cw_json_add_string_member(w, CW_STR("state"), state_of(r));
+    if (r->is_known) {
+        cw_json_add_i64_member(w, CW_STR("pid"), s->pid);
+        cw_cli_add_date_member(w, CW_STR("since"), s->since_ms);
+        cw_cli_add_date_member(w, CW_STR("refreshed"), s->refreshed_ms);
+        cw_json_add_i64_member(w, CW_STR("tools"), s->tools);
+        cw_json_add_i64_member(w, CW_STR("methods"), s->methods);
+        cw_json_add_i64_member(w, CW_STR("withheld"), s->withheld);
+        cw_json_add_key(w, CW_STR("problem"));
+        if (s->problem.n)
+            cw_json_add_string(w, s->problem);
+        else
+            cw_json_add_null(w);
+    }
+    cw_json_close(w);
+}
+
+static void write_row(cw_cli_table *t, const row *r)
+{
+    const cw_source_status *s = &r->status;
+    CW_CLEANUP(cw_buf_done) cw_buf problem;
+    cw_buf_init(&problem, CW_CLI_OUTPUT_MAX);
+    cw_cli_table_add(t, r->config->name);
+    cw_cli_table_add(t, state_of(r));
+    if (!r->is_known) {
+        cw_cli_table_end_row(t);
+        return;
+    }
+    cw_cli_table_add_number(t, s->tools);
+    cw_cli_table_add_number(t, s->methods);
+    cw_cli_table_add_number(t, s->withheld);
+    cw_cli_table_add_date(t, s->refreshed_ms, "never");
+    cw_tools_add_line(&problem, s->problem);
+    cw_cli_table_add_raw(t, cw_buf_str(&problem));
+}
+
+static int print_all(cw_source_set *all)
+{
+    cw_arena arena;
+    cw_buf out;
+    cw_cli_table t;
+    size_t width = sizeof "NAME" - 1;
+    for (size_t i = 0; i < all->n; i++)
+        width = all->items[i].config->name.n > width ? all->items[i].config->name.n : width;
+    const cw_cli_column columns[] = {
+        {"NAME", width, false}, {"STATE", 11, false},  {"TOOLS", 5, true},
+        {"METHODS", 7, true},   {"WITHHELD", 8, true}, {"REFRESHED", 24, false},
+        {"PROBLEM", 0, false},
+    };
+    cw_arena_init(&arena, CW_CLI_OUTPUT_MAX);
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    cw_cli_table_open(&t, &out, all->json, columns, CW_COUNT(columns));
+    for (size_t i = 0; i < all->n; i++) {
+        if (!all->items[i].is_wanted)
+            continue;
+        row r = read_row(all, all->items[i].config, &arena);
+        if (t.is_json)
+            write_json(&t.json, &r);
+        else
+            write_row(&t, &r);
+    }
+    cw_cli_table_close(&t);
+    cw_arena_done(&arena);
+    return cw_cli_print_buf(&out);
+}
+
+static int run_list(int argc, char **argv)
+{
+    static const cw_source_command command = {
+        .name = "source list",
+        .args = "[NAME...]",
+        .about = "Show the status of each service: ready, stale (the service is unavailable or\n"
+                 "its description unusable, so the last good description is used), down, or\n"
+                 "broken (calls are rejected for a while). A running server writes the status to\n"
+                 "state.directory; without one it is unknown.",
+        .has_json = true,
+        .run = print_all,
+    };
+    return cw_source_set_command(&command, argc, argv);
+}
+
+/* ---- refresh: an order to the running server, through the database ---- */
+
+static int refresh(cw_source_set *all)
+{
+    cw_err err = {0};
+    cw_code rc = cw_source_set_order(all, &err);
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].is_wanted)
+            cw_cli_record(all->config, "source refresh", all->items[i].config->name, rc == CW_OK);
+    }
+    if (rc)
+        return rc == CW_CONFIG ? cw_cli_usage("%s", err.msg) : cw_cli_failure("%s", err.msg);
+    return cw_cli_print(CW_STR("refresh ordered: a running server follows within a second\n"));
+}
+
+static int run_refresh(int argc, char **argv)
+{
+    static const cw_source_command command = {
+        .name = "source refresh",
+        .args = "[NAME...]",
+        .about = "Make the running server read the descriptions of all services, or of the named\n"
+                 "ones, again. A service that does not answer keeps its description.",
+        .run = refresh,
+    };
+    return cw_source_set_command(&command, argc, argv);
+}
+
+/* ---- accept: store a description although it is poorer or requires less than the last ---- */
+
+static void write_lines(cw_buf *out, const cw_source_set_item *item)
+{
+    for (cw_str rest = cw_str_from(item->widened); rest.n;) {
+        cw_buf_printf(out, "%s: ", item->config->name.p);
+        cw_quote_shown(out, cw_str_cut(rest, '\n', &rest));
+        cw_buf_add_char(out, '\n');
+    }
+    cw_buf_printf(out, "%s: %s\n", item->config->name.p,
+                  item->widened ? "accepted" : "nothing to accept: it asks no less than before");
+}
+
+static int accept_loaded(cw_source_set *all, void *ctx)
+{
+    (void)ctx;
+    bool is_good = true;
+    cw_err err = {0};
+    cw_code rc = CW_OK;
+    cw_buf out;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    for (size_t i = 0; i < all->n; i++) {
+        cw_source_set_item *item = &all->items[i];
+        if (!item->is_wanted)
+            continue;
+        cw_cli_record(all->config, "source accept", item->config->name, item->source != NULL);
+        if (item->source)
+            write_lines(&out, item);
+        else
+            cw_source_set_report(item);
+        is_good = is_good && item->source;
+        item->is_wanted = item->source != NULL;
+    }
+    if (all->config->store.path.n)
+        rc = cw_source_set_order(all, &err);
+    else
+        cw_buf_add(&out, CW_STR("a running server follows when it asks again (HUP makes it)\n"));
+    int code = cw_cli_print_buf(&out);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    return code == CW_EXIT_OK && !is_good ? CW_EXIT_FAILURE : code;
+}
+
+static int accept_all(cw_source_set *all)
+{
+    if (all->n_named == 0)
+        return cw_cli_usage("name the sources whose descriptions are accepted");
+    if (all->config->state.directory.n == 0)
+        return cw_cli_usage(
+            "state.directory is not set: no descriptions are stored, and a restart of "
+            "the server accepts the current ones");
+    return cw_source_set_run(all, CW_SOURCE_SET_ACCEPT, accept_loaded, NULL);
+}
+
+static int run_accept(int argc, char **argv)
+{
+    static const cw_source_command command = {
+        .name = "source accept",
+        .args = "NAME...",
+        .about = "Read the descriptions of the named services and store them as the last good\n"
+                 "ones, even if they require less of callers than before, are of a poorer kind,\n"
+                 "or replace a damaged one. A running server uses them from then on. Run\n"
+                 "\"causeway source list\" first.",
+        .run = accept_all,
+    };
+    return cw_source_set_command(&command, argc, argv);
+}
 
 int cw_cli_source(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"list", "show the status of each service", cw_cli_source_list},
+        {"list", "show the status of each service", run_list},
         {"check", "contact the services and report problems", cw_cli_source_check},
-        {"refresh", "make a running server read descriptions again", cw_cli_source_refresh},
+        {"refresh", "make a running server read descriptions again", run_refresh},
         {"diff", "show tools that differ from their approved version", cw_cli_source_diff},
         {"approve", "approve the current definitions of tools", cw_cli_source_approve},
-        {"accept", "accept a description that requires less of callers", cw_cli_source_accept},
+        {"accept", "accept a description that requires less of callers", run_accept},
         {0},
     };
     static const cw_cli_group group = {

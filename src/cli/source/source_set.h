@@ -87,11 +87,8 @@ int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret);
 /* Order a running server to ask those that are wanted again. CW_CONFIG: there is no database. */
 CW_MUST_USE cw_code cw_source_set_order(const cw_source_set *all, cw_err *err);
 
-int cw_cli_source_list(int argc, char **argv);
 int cw_cli_source_check(int argc, char **argv);
-int cw_cli_source_refresh(int argc, char **argv);
 int cw_cli_source_diff(int argc, char **argv);
 int cw_cli_source_approve(int argc, char **argv);
-int cw_cli_source_accept(int argc, char **argv);
 
 #endif

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* describe: prints a tool with its parameters. */
+#include <unistd.h>
+
 #include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/plugin/plugin.h"
+#include "cli/tool/arguments.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/quote.h"
 
 #define SCRATCH_MAX ((size_t)1 << 30)
 
-typedef struct describing {
+typedef struct description {
     const char *tool;
     bool json;
-} describing;
+} description;
+
+/* A line in bold on a terminal. */
+static void add_title(cw_buf *out, const char *text)
+{
+    cw_buf_printf(out, "%s%s%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD), text,
+                  cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
+}
 
 /* Line by line, each safe for a terminal. */
 static void add_lines(cw_buf *out, cw_str text)
@@ -22,11 +32,26 @@ static void add_lines(cw_buf *out, cw_str text)
     }
 }
 
+/* Append the type in a schema (JSON, or empty): "integer", "array|object", "any". */
+static void add_type(cw_buf *out, cw_str schema)
+{
+    unsigned types = cw_cli_schema_types(schema);
+    bool any = false;
+    for (unsigned i = 0; i < CW_TYPES_N; i++) {
+        if (!(types & 1u << i))
+            continue;
+        cw_buf_printf(out, "%s%s", any ? "|" : "", cw_cli_type_name_of(i));
+        any = true;
+    }
+    if (!any)
+        cw_buf_add(out, CW_STR("any"));
+}
+
 static void add_param(cw_buf *out, const cw_param *p, size_t name_width)
 {
     CW_CLEANUP(cw_buf_done) cw_buf type;
     cw_buf_init(&type, CW_CLI_OUTPUT_MAX);
-    cw_tools_add_type(&type, p->schema);
+    add_type(&type, p->schema);
     cw_buf_add(out, CW_STR("  "));
     cw_cli_add_column(out, p->name, name_width);
     cw_cli_add_column(out, p->is_required ? CW_STR("required") : CW_STR("optional"), 8);
@@ -67,7 +92,7 @@ static int print_text(const cw_entry *entry)
         cw_buf_add_char(&out, '\n');
     }
     add_permissions(&out, &m->needs);
-    cw_cli_add_title(&out, m->n_params ? "parameters:" : "no parameters");
+    add_title(&out, m->n_params ? "parameters:" : "no parameters");
     for (size_t i = 0; i < m->n_params; i++)
         width = m->params[i].name.n > width ? m->params[i].name.n : width;
     for (size_t i = 0; i < m->n_params; i++)
@@ -104,7 +129,7 @@ static int print_json(const cw_entry *entry)
 
 static int describe_tool(cw_tools *t, void *ctx)
 {
-    const describing *d = ctx;
+    const description *d = ctx;
     if (!cw_tools_may_look(t))
         return CW_EXIT_FAILURE;
     const cw_entry *entry = cw_tools_find(t, d->tool);
@@ -117,7 +142,7 @@ static int describe_tool(cw_tools *t, void *ctx)
 
 int cw_cli_describe(int argc, char **argv)
 {
-    describing d = {0};
+    description d = {0};
     cw_tools_opts opts = {.is_read_only = true};
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&opts.config),

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
-#include "cli/tool/arguments.h"
 #include "config/syntax/quote.h"
 #include "server/examples.h"
 
@@ -202,18 +201,4 @@ void cw_tools_add_line(cw_buf *out, cw_str text)
     cw_quote_shown(out, cw_str_make(line.p, is_long ? i - 1 : line.n));
     if (is_long)
         cw_buf_add(out, CW_STR("..."));
-}
-
-void cw_tools_add_type(cw_buf *out, cw_str schema)
-{
-    unsigned types = cw_cli_schema_types(schema);
-    bool any = false;
-    for (unsigned i = 0; i < CW_TYPES_N; i++) {
-        if (!(types & 1u << i))
-            continue;
-        cw_buf_printf(out, "%s%s", any ? "|" : "", cw_cli_type_name_of(i));
-        any = true;
-    }
-    if (!any)
-        cw_buf_add(out, CW_STR("any"));
 }

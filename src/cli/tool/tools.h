@@ -42,7 +42,5 @@ const cw_entry *cw_tools_find(const cw_tools *t, const char *name);
 
 /* Append the first line of a text, safe for a terminal, with "..." where it is too long. */
 void cw_tools_add_line(cw_buf *out, cw_str text);
-/* Append what a schema (JSON, or empty) says of the type: "integer", "array|object", "any". */
-void cw_tools_add_type(cw_buf *out, cw_str schema);
 
 #endif
