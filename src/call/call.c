@@ -247,12 +247,6 @@ void cw_active_sources_tidy(cw_runtime_loop *rl)
     }
 }
 
-void cw_active_sources_done(cw_runtime_loop *rl)
-{
-    rl->has_ended = true;
-    cw_active_sources_tidy(rl);
-}
-
 /* Sources cap their results (limits.max_result_size); as a document one takes up to ten times that. */
 /* ---- slots ---- */
 
@@ -422,6 +416,8 @@ void cw_exchange_end_all(cw_runtime_loop *rl)
         if (rl->slots[i]->state == CW_EXCHANGE_RUNNING)
             finish(rl->slots[i], &ended);
     }
+    rl->has_ended = true;
+    cw_active_sources_tidy(rl);
 }
 
 void cw_exchange_pool_done(cw_runtime_loop *rl)
@@ -621,8 +617,8 @@ static cw_code detach(cw_exchange *ex, const cw_caller *caller, cw_str peer, uin
                       cw_err *err)
 {
     cw_fair_key key = cw_caller_fair_key(caller, peer);
-    return cw_limiter_detach(cw_runtime_limiter(ex->rl), &cw_runtime_settings_of(ex->rl)->limits,
-                             &key, &ex->place, retry_s, err);
+    return cw_limiter_detach(ex->rl->limiter, &cw_runtime_settings_of(ex->rl)->limits, &key,
+                             &ex->place, retry_s, err);
 }
 
 /* One that comes too often, or of which too many run, is refused before anything is done for it. */
@@ -633,8 +629,8 @@ static cw_code enter(cw_exchange *ex, const cw_call_request *request, cw_call_er
         return CW_OK;
     cw_code rc = CW_OK;
     if (limits->is_any)
-        rc = cw_limiter_enter(cw_runtime_limiter(ex->rl), limits, request, cw_clock_ns(),
-                              &ex->place, &refusal->retry_s, &refusal->err);
+        rc = cw_limiter_enter(ex->rl->limiter, limits, request, cw_clock_ns(), &ex->place,
+                              &refusal->retry_s, &refusal->err);
     if (!rc && !request->sink)
         rc = detach(ex, cw_view_caller(request->view), request->peer, &refusal->retry_s,
                     &refusal->err);
@@ -731,7 +727,7 @@ cw_code cw_call_may_list(cw_runtime_loop *rl, const cw_view *view, cw_str peer,
     const cw_caller *caller = cw_view_caller(view);
     if (CW_LIKELY(!limits->lists.interval_ns))
         return CW_OK;
-    cw_code rc = cw_limiter_may_list(cw_runtime_limiter(rl), limits, caller, peer, cw_clock_ns(),
+    cw_code rc = cw_limiter_may_list(rl->limiter, limits, caller, peer, cw_clock_ns(),
                                      &refusal->retry_s, &refusal->err);
     if (rc)
         cw_log(CW_LOG_INFO, "call", "list refused", CW_KV("caller", cw_caller_name(caller)),

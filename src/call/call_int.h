@@ -95,8 +95,8 @@ struct cw_runtime_loop {
     cw_loop *loop;
     cw_runtime_state *state;
     cw_view *view;
-    cw_runtime_watch watches; /* ring */
-    size_t n_watches;
+    cw_limiter *limiter;
+    cw_list watches; /* of cw_runtime_watch */
     cw_schema_scratch scratch;
     cw_wasted_work waste[CW_WASTED_WORK_SLOTS];
     bool has_waste; /* some slot was used */
@@ -118,12 +118,10 @@ struct cw_runtime_loop {
     cw_call_timeout *limits;
 };
 
-/* The loop ends: every exchange with it. The sources have dropped their calls already. */
+/* The loop ends: end every exchange and forget every source. The sources have dropped their calls
+ * already. */
 void cw_exchange_end_all(cw_runtime_loop *rl);
 void cw_exchange_pool_done(cw_runtime_loop *rl);
-
-/* runtime.c */
-cw_limiter *cw_runtime_limiter(const cw_runtime_loop *rl);
 
 /* wasted_work.c */
 /* cw_call_steps, or less for the network of an address, or for a source by its name, that has
@@ -143,6 +141,5 @@ CW_MUST_USE cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, c
 
 /* Forget retired sources on which nothing runs. */
 void cw_active_sources_tidy(cw_runtime_loop *rl);
-void cw_active_sources_done(cw_runtime_loop *rl);
 
 #endif

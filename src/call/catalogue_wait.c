@@ -21,7 +21,7 @@ static void on_change(cw_runtime_watch *watch, unsigned lists)
 {
     cw_catalogue_wait *w = CW_CONTAINER(watch, cw_catalogue_wait, watch);
     (void)lists;
-    cw_runtime_watch_remove(watch);
+    cw_list_remove(&watch->node);
     cw_loop_defer(watch->rl->loop, &w->later);
 }
 
@@ -40,9 +40,9 @@ bool cw_catalogue_wait_begin(cw_runtime_loop *rl, const cw_view *view, cw_catalo
 
 void cw_catalogue_wait_end(cw_catalogue_wait *w)
 {
-    if (!w->watch.next && !cw_loop_is_deferred(&w->later))
+    if (!cw_list_is_in(&w->watch.node) && !cw_loop_is_deferred(&w->later))
         return;
-    cw_runtime_watch_remove(&w->watch);
+    cw_list_remove(&w->watch.node);
     cw_loop_cancel_deferred(&w->later);
     w->watch.rl->n_awaiting--;
     cw_caller_unref(w->caller);

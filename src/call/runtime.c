@@ -35,8 +35,8 @@ struct cw_runtime_state {
 struct cw_runtime {
     pthread_mutex_t lock; /* of the list of states */
     cw_runtime_state *states;
-    cw_accounts *accounts; /* or NULL */
-    cw_audit *audit;       /* likewise */
+    cw_accounts *accounts; /* may be NULL */
+    cw_audit *audit;       /* may be NULL */
     cw_limiter *limiter;
     unsigned n_loops;
     bool is_started;
@@ -61,18 +61,13 @@ static cw_runtime_loop *loop_at(cw_runtime *b, uint32_t index)
 
 static void notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigned lists)
 {
-    /* Moved to a ring of their own first: a watch may remove itself or another. */
-    cw_runtime_watch todo;
-    cw_runtime_watch *root = &rl->watches;
-    if (root->next == root)
-        return;
-    todo = *root;
-    todo.next->prev = todo.prev->next = &todo;
-    root->prev = root->next = root;
-    while (todo.next != &todo) {
-        cw_runtime_watch *w = todo.next;
-        cw_runtime_watch_remove(w);
-        cw_runtime_watch_add(rl, w);
+    /* Moved to a list of their own first: a watch may remove itself or another. */
+    cw_list todo, *node;
+    cw_list_init(&todo);
+    cw_list_move(&rl->watches, &rl->watches, &todo);
+    while ((node = cw_list_take_first(&todo))) {
+        cw_runtime_watch *w = CW_CONTAINER(node, cw_runtime_watch, node);
+        cw_list_add(&rl->watches, node);
         if (change && w->on_change_event)
             w->on_change_event(w, change);
         else if (!change && (lists || w->is_always))
@@ -357,7 +352,7 @@ static void on_delivery(cw_message *message)
     rl->state = d->state;
     rl->view = d->view;
     d->view = NULL;
-    unsigned lists = rl->n_watches ? cw_view_changes(old_view, rl->view) : 0;
+    unsigned lists = !cw_list_is_empty(&rl->watches) ? cw_view_changes(old_view, rl->view) : 0;
     /* The language of each client is not stored, so new translations notify all of them. */
     if (old_state->settings.translations != rl->state->settings.translations)
         lists |= CW_CHANGED_TOOLS;
@@ -378,7 +373,6 @@ static void on_loop_end(cw_loop_hook *hook)
     for (cw_active_source *active = rl->sources; active; active = active->next)
         active->source->ops->sweep(active->source, rl->loop, /* now= */ true);
     cw_exchange_end_all(rl);
-    cw_active_sources_done(rl);
     rl->is_begun = false;
 }
 
@@ -407,9 +401,9 @@ static void post_all(cw_runtime_state *state)
         cw_loop_post(state->deliveries[i].rl->loop, &state->deliveries[i].message);
 }
 
-cw_code cw_runtime_new(unsigned n_loops, cw_runtime **ret, cw_err *err)
+cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *err)
 {
-    cw_runtime *b = calloc(1, sizeof *b + n_loops * sizeof *b->loops);
+    cw_runtime *b = calloc(1, sizeof *b + opts->n_loops * sizeof *b->loops);
     if (!b)
         return cw_fail_nomem(err);
     cw_code rc = cw_limiter_new(&b->limiter, err);
@@ -418,12 +412,15 @@ cw_code cw_runtime_new(unsigned n_loops, cw_runtime **ret, cw_err *err)
         return rc;
     }
     pthread_mutex_init(&b->lock, NULL);
-    b->n_loops = n_loops;
+    b->n_loops = opts->n_loops;
+    b->accounts = opts->accounts;
+    b->audit = opts->audit;
     b->change.tell = on_change;
-    for (unsigned i = 0; i < n_loops; i++) {
+    for (unsigned i = 0; i < b->n_loops; i++) {
         cw_runtime_loop *rl = &b->loops[i];
         rl->runtime = b;
-        rl->watches.prev = rl->watches.next = &rl->watches;
+        cw_list_init(&rl->watches);
+        rl->limiter = b->limiter;
         rl->hook.on_end = on_loop_end;
         rl->on_drop.fn = on_drop;
         cw_schema_scratch_init(&rl->scratch);
@@ -486,11 +483,6 @@ void cw_runtime_invalidate(cw_runtime *b, unsigned tags)
     }
 }
 
-void cw_runtime_set_accounts(cw_runtime *b, cw_accounts *accounts)
-{
-    b->accounts = accounts;
-}
-
 cw_change_sink *cw_runtime_changes(cw_runtime *b)
 {
     return &b->change;
@@ -550,19 +542,9 @@ cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl)
     return &rl->cache;
 }
 
-void cw_runtime_set_audit(cw_runtime *b, cw_audit *audit)
-{
-    b->audit = audit;
-}
-
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl)
 {
     return rl->runtime->audit;
-}
-
-cw_limiter *cw_runtime_limiter(const cw_runtime_loop *rl)
-{
-    return rl->runtime->limiter;
 }
 
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl)
@@ -578,24 +560,5 @@ const cw_runtime_settings *cw_runtime_settings_of(const cw_runtime_loop *rl)
 void cw_runtime_watch_add(cw_runtime_loop *rl, cw_runtime_watch *w)
 {
     w->rl = rl;
-    w->next = &rl->watches;
-    w->prev = rl->watches.prev;
-    w->prev->next = w;
-    rl->watches.prev = w;
-    rl->n_watches++;
-}
-
-void cw_runtime_watch_remove(cw_runtime_watch *w)
-{
-    if (!w->next)
-        return;
-    w->prev->next = w->next;
-    w->next->prev = w->prev;
-    w->prev = w->next = NULL;
-    w->rl->n_watches--;
-}
-
-size_t cw_runtime_watching(const cw_runtime_loop *rl)
-{
-    return rl->n_watches;
+    cw_list_add(&rl->watches, &w->node);
 }

@@ -19,6 +19,7 @@
 #include "access/login/accounts.h"
 #include "audit/audit.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "call/rate_limits.h"
 #include "catalogue/i18n/translations.h"
 #include "catalogue/page_cache.h"
@@ -56,7 +57,13 @@ typedef struct cw_runtime_settings {
     char public_url[CW_PUBLIC_URL_MAX]; /* base of our own URLs; "": the Host */
 } cw_runtime_settings;
 
-CW_MUST_USE cw_code cw_runtime_new(unsigned n_loops, cw_runtime **ret, cw_err *err);
+typedef struct cw_runtime_opts {
+    unsigned n_loops;
+    cw_accounts *accounts; /* borrowed; NULL: every login fails */
+    cw_audit *audit;       /* borrowed; NULL: nothing is recorded */
+} cw_runtime_opts;
+
+CW_MUST_USE cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *err);
 /* Set the loops, before they start; `loops` has n_loops pointers. */
 void cw_runtime_attach(cw_runtime *b, cw_loop *const *loops);
 /* Replace the state on all loops. Takes over the reference to `snapshot`; takes its own of the
@@ -68,10 +75,6 @@ CW_MUST_USE cw_code cw_runtime_publish(cw_runtime *b, cw_snapshot *snapshot, cw_
  * does so itself: all pages for another catalogue or other settings, otherwise those that depend on
  * permissions. */
 void cw_runtime_invalidate(cw_runtime *b, unsigned tags);
-/* Set the accounts, before the loops start; borrowed. Without them every login fails. */
-void cw_runtime_set_accounts(cw_runtime *b, cw_accounts *accounts);
-/* Set the audit, before the loops start; borrowed. Without it calls are not recorded. */
-void cw_runtime_set_audit(cw_runtime *b, cw_audit *audit);
 /* The sink for changes that sources report; the watches of every loop are notified. */
 cw_change_sink *cw_runtime_changes(cw_runtime *b);
 /* Call fn on every loop with a copy of the bytes: on this loop now, on the others soon. Used for
@@ -96,9 +99,8 @@ cw_view *cw_runtime_anonymous(cw_runtime_loop *rl);
 /* A caller's view: made on first use, and cached until the catalogue is replaced or
  * CW_RUNTIME_VIEWS other views were used. Borrowed until the next call; NULL without memory. */
 cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller);
-/* NULL: every login fails. */
+/* As in cw_runtime_opts. */
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl);
-/* NULL: nothing is recorded. */
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);
 /* The cached pages of the current catalogue. */
 cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl);
@@ -107,7 +109,7 @@ const cw_runtime_settings *cw_runtime_settings_of(const cw_runtime_loop *rl);
 /* Called when lists of the anonymous caller have changed (CW_CHANGE_…), or (is_always) whenever any
  * list may have. Embedded in its owner, which must remove it. on_change may remove it. */
 typedef struct cw_runtime_watch {
-    struct cw_runtime_watch *prev, *next; /* NULL: not added */
+    cw_list node; /* cw_list_remove(&w->node) removes the watch */
     cw_runtime_loop *rl;
     bool is_always;
     void (*on_change)(struct cw_runtime_watch *w, unsigned lists);
@@ -115,9 +117,5 @@ typedef struct cw_runtime_watch {
 } cw_runtime_watch;
 
 void cw_runtime_watch_add(cw_runtime_loop *rl, cw_runtime_watch *w);
-/* Removing one that was not added is fine. */
-void cw_runtime_watch_remove(cw_runtime_watch *w);
-/* The number of watches on this loop. */
-size_t cw_runtime_watching(const cw_runtime_loop *rl);
 
 #endif

@@ -306,6 +306,14 @@ static cw_code add_routes(service *sv, cw_err *err)
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
 }
 
+static cw_code open_app(service *sv, cw_err *err)
+{
+    const cw_app_opts opts = {.loop = &sv->main_loop,
+                              .n_loops = cw_server_n_loops(sv->server),
+                              .is_demo = !sv->config_path};
+    return cw_app_open(&sv->app, &opts, sv->config, err);
+}
+
 /* Everything but the loops: the sockets are bound, so that clients that come early wait in their
  * queues, and the sources are loaded. */
 static cw_code prepare(service *sv, cw_err *err)
@@ -323,9 +331,7 @@ static cw_code prepare(service *sv, cw_err *err)
     if (!rc)
         rc = watch_signals(sv, err);
     if (!rc)
-        rc = cw_app_open(&sv->app, &sv->main_loop, cw_server_n_loops(sv->server), sv->config, err);
-    if (!rc && !sv->config_path)
-        cw_app_set_demo(&sv->app);
+        rc = open_app(sv, err);
     if (!rc)
         rc = add_routes(sv, err);
     if (!rc)
@@ -341,7 +347,7 @@ static cw_code start(service *sv, cw_err *err)
     cw_code rc = cw_server_start(sv->server, err);
     if (rc)
         return rc;
-    cw_app_started(&sv->app);
+    cw_runtime_started(sv->app.runtime);
     sv->started = true;
     return CW_OK;
 }

@@ -204,25 +204,22 @@ static cw_code open_door(program *p, cw_err *err)
     return cw_stdio_new(&opts, &p->door, err);
 }
 
-static cw_code open_backend(program *p, cw_err *err)
+static cw_code open_app(program *p, cw_err *err)
 {
     cw_loop *loops[] = {p->loop};
-    cw_code rc = cw_app_open(&p->app, p->loop, CW_COUNT(loops), p->config, err);
-    if (rc)
-        return rc;
-    cw_runtime_attach(p->app.runtime, loops);
-    if (p->account)
-        cw_app_set_account(&p->app, p->account);
-    if (p->token.n)
-        cw_app_set_token(&p->app, cw_buf_str(&p->token));
-    if (!p->plugin && !p->config_path)
-        cw_app_set_demo(&p->app);
-    if (!p->plugin)
-        return CW_OK;
-    const char *slash = strrchr(p->plugin, '/');
-    cw_sources_set_only(p->app.sources, slash ? slash + 1 : p->plugin);
-    cw_app_set_local_admin(&p->app);
-    return CW_OK;
+    const char *slash = p->plugin ? strrchr(p->plugin, '/') : NULL;
+    const cw_app_opts opts = {
+        .loop = p->loop,
+        .n_loops = CW_COUNT(loops),
+        .account = p->account,
+        .token = p->token.n ? cw_buf_str(&p->token) : (cw_str){NULL, 0},
+        .plugin = slash ? slash + 1 : p->plugin,
+        .is_demo = !p->plugin && !p->config_path,
+    };
+    cw_code rc = cw_app_open(&p->app, &opts, p->config, err);
+    if (!rc)
+        cw_runtime_attach(p->app.runtime, loops);
+    return rc;
 }
 
 /* An account, token or plugin that was named must exist. */
@@ -248,7 +245,7 @@ static cw_code prepare(program *p, cw_err *err)
 {
     cw_code rc = cw_log_start(err);
     if (!rc)
-        rc = open_backend(p, err);
+        rc = open_app(p, err);
     if (!rc)
         rc = open_door(p, err);
     if (!rc)
@@ -272,7 +269,7 @@ static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
     if (rc) {
         end(p);
     } else if (!p->is_over) {
-        cw_app_started(&p->app);
+        cw_runtime_started(p->app.runtime);
         cw_stdio_go(p->door);
     }
     cw_cli_loop_wait(loop, &p->pending);

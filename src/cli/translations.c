@@ -240,11 +240,11 @@ static cw_code load_sources(gatherer *g, const char *host, cw_err *err)
                             .host = host,
                             .publish = on_snapshot,
                             .settled = on_settled,
-                            .ctx = g};
+                            .ctx = g,
+                            .is_quiet = true};
     cw_code rc = cw_sources_new(&opts, &sources, err);
     if (rc)
         return rc;
-    cw_sources_set_quiet(sources);
     rc = run_sources(g, sources, err);
     if (!rc)
         g->code = print_template(g->snapshot, g->with_contexts);

@@ -170,14 +170,6 @@ static void on_audit_status(void *ctx, const cw_err *err)
         cw_log(CW_LOG_INFO, "audit", "records can be written again");
 }
 
-static cw_code open_audit(cw_app *b, cw_err *err)
-{
-    cw_code rc = cw_audit_new(on_audit_status, NULL, &b->audit, err);
-    if (!rc)
-        cw_runtime_set_audit(b->runtime, b->audit);
-    return rc;
-}
-
 static void close_audit(cw_app *b)
 {
     uint64_t lost = cw_audit_free(b->audit);
@@ -359,7 +351,6 @@ static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
     if (rc)
         return rc;
     cw_accounts_set_issuers(b->accounts, b->issuers);
-    cw_runtime_set_accounts(b->runtime, b->accounts);
     return CW_OK;
 }
 
@@ -598,38 +589,18 @@ static cw_code make_door(cw_app *b, const cw_config *config, cw_err *err)
     return rc ? rc : cw_mcp_new(b->runtime, b->n_loops, &seal, &b->mcp, err);
 }
 
-cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops, const cw_config *config,
-                    cw_err *err)
+static cw_code open_runtime(cw_app *b, cw_err *err)
 {
-    *b = (cw_app){.loop = main_loop, .n_loops = n_loops};
-    b->on_anonymous.fn = on_anonymous;
-    b->on_requests.fn = on_orders;
-    b->on_store_changed.fn = on_store_changed;
-    pthread_mutex_init(&b->lock, NULL);
-    cw_admin_requests_init(&b->requests, on_orders_read, b);
-    cw_code rc = cw_plugin_host_find(config, config->plugins.directory.n > 0, &b->host, err);
-    if (rc)
-        return rc;
-    uv_timer_init(&main_loop->uv, &b->timer);
-    uv_timer_init(&main_loop->uv, &b->again);
-    uv_timer_init(&main_loop->uv, &b->loading);
-    uv_timer_init(&main_loop->uv, &b->token_timer);
-    b->timer.data = b->again.data = b->loading.data = b;
-    b->is_open = true;
-    rc = cw_spawner_new(&b->spawner, err);
-    if (!rc)
-        rc = cw_runtime_new(n_loops, &b->runtime, err);
-    if (!rc)
-        rc = open_audit(b, err);
-    if (!rc)
-        rc = open_accounts(b, config, err);
-    if (!rc)
-        rc = make_door(b, config, err);
-    if (rc)
-        return rc;
-    cw_sources_opts opts = {
-        .loop = main_loop,
-        .n_loops = n_loops,
+    const cw_runtime_opts opts = {
+        .n_loops = b->n_loops, .accounts = b->accounts, .audit = b->audit};
+    return cw_runtime_new(&opts, &b->runtime, err);
+}
+
+static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
+{
+    cw_sources_opts sources = {
+        .loop = b->loop,
+        .n_loops = b->n_loops,
         .spawner = b->spawner,
         .host = b->host,
         .publish = on_snapshot,
@@ -639,35 +610,50 @@ cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops, const cw_co
         .health = &b->health,
         .permissions = list_permissions,
         .ctx = b,
+        .only = opts->plugin,
+        .is_quiet = opts->is_quiet || opts->is_read_only,
     };
-    return cw_sources_new(&opts, &b->sources, err);
+    return cw_sources_new(&sources, &b->sources, err);
 }
 
-void cw_app_set_account(cw_app *b, const char *name)
+cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config, cw_err *err)
 {
-    b->account = name;
-}
-
-void cw_app_set_demo(cw_app *b)
-{
-    b->is_demo = true;
-}
-
-void cw_app_set_token(cw_app *b, cw_str header)
-{
-    b->token = header;
-    uv_timer_start(&b->token_timer, on_token_timer, CW_APP_TOKEN_MS, CW_APP_TOKEN_MS);
-}
-
-void cw_app_set_read_only(cw_app *b)
-{
-    b->is_read_only = true;
-    cw_sources_set_quiet(b->sources);
-}
-
-void cw_app_set_local_admin(cw_app *b)
-{
-    b->is_owner = true;
+    uv_loop_t *uv = &opts->loop->uv;
+    *b = (cw_app){.loop = opts->loop,
+                  .n_loops = opts->n_loops,
+                  .account = opts->account,
+                  .token = opts->token,
+                  .is_owner = opts->plugin != NULL,
+                  .is_demo = opts->is_demo,
+                  .is_read_only = opts->is_read_only};
+    b->on_anonymous.fn = on_anonymous;
+    b->on_requests.fn = on_orders;
+    b->on_store_changed.fn = on_store_changed;
+    pthread_mutex_init(&b->lock, NULL);
+    cw_admin_requests_init(&b->requests, on_orders_read, b);
+    cw_code rc = cw_plugin_host_find(config, config->plugins.directory.n > 0, &b->host, err);
+    if (rc)
+        return rc;
+    uv_timer_init(uv, &b->timer);
+    uv_timer_init(uv, &b->again);
+    uv_timer_init(uv, &b->loading);
+    uv_timer_init(uv, &b->token_timer);
+    b->timer.data = b->again.data = b->loading.data = b;
+    b->is_open = true;
+    rc = cw_spawner_new(&b->spawner, err);
+    if (!rc)
+        rc = cw_audit_new(on_audit_status, NULL, &b->audit, err);
+    if (!rc)
+        rc = open_accounts(b, config, err);
+    if (!rc)
+        rc = open_runtime(b, err);
+    if (!rc)
+        rc = make_door(b, config, err);
+    if (!rc)
+        rc = open_sources(b, opts, err);
+    if (!rc && b->token.p)
+        uv_timer_start(&b->token_timer, on_token_timer, CW_APP_TOKEN_MS, CW_APP_TOKEN_MS);
+    return rc;
 }
 
 static void on_late(uv_timer_t *timer)
@@ -696,11 +682,6 @@ void cw_app_attach(cw_app *b, cw_server *server)
     for (unsigned i = 0; i < b->n_loops; i++)
         loops[i] = cw_server_loop_at(server, i);
     cw_runtime_attach(b->runtime, loops);
-}
-
-void cw_app_started(cw_app *b)
-{
-    cw_runtime_started(b->runtime);
 }
 
 void cw_app_close(cw_app *b)

@@ -5,7 +5,7 @@
  * and the callers and settings can be replaced separately. A reload, or a change of the database,
  * publishes once, and only if the state differs.
  *
- *     open -> configure -> wait -> attach -> (the loops start) -> started
+ *     open -> configure -> wait -> attach -> (the loops start) -> cw_runtime_started
  *     ... configure (reload) ...
  *     close (on the main loop) -> (the loops have ended) -> done
  *
@@ -62,30 +62,33 @@ typedef struct cw_app {
     bool is_open, is_waiting, is_settled, is_late, is_read;
 } cw_app;
 
-/* Make everything; nothing is loaded yet. On failure done must be called all the same. */
-CW_MUST_USE cw_code cw_app_open(cw_app *b, cw_loop *main_loop, unsigned n_loops,
-                                const cw_config *config, cw_err *err);
-/* Give callers without credentials the rights of an account; without this they have none. For a
- * program with one user, before configure. The name is borrowed. */
-void cw_app_set_account(cw_app *b, const char *name);
-/* The same for the caller of a token: "Bearer TOKEN", borrowed. It is checked again each
- * CW_APP_TOKEN_MS and after each change of the database. */
-void cw_app_set_token(cw_app *b, cw_str header);
-/* The same with all permissions that the catalogue requires. */
-void cw_app_set_local_admin(cw_app *b);
-/* No configuration file: tools that require a login are hidden, because no login exists. Before
- * configure. */
-void cw_app_set_demo(cw_app *b);
-/* The program makes no calls: the audit is not opened. */
-void cw_app_set_read_only(cw_app *b);
+typedef struct cw_app_opts {
+    cw_loop *loop; /* the main one */
+    unsigned n_loops;
+    /* For a program with one user: callers without credentials have the rights of this account, or
+     * of the caller of this token ("Bearer TOKEN"), which is checked again each CW_APP_TOKEN_MS and
+     * after each change of the database. Both are borrowed. */
+    const char *account; /* may be NULL */
+    cw_str token;        /* .p may be NULL */
+    /* Load only this file of the plugin directory, and give callers without credentials all
+     * permissions that the catalogue requires. Borrowed; NULL: load all. */
+    const char *plugin;
+    bool is_demo;  /* no configuration file: tools that require a login are hidden, because no login
+                     exists */
+    bool is_quiet; /* another process may be the server: see cw_sources_opts */
+    bool is_read_only; /* is_quiet, and no calls are made: the audit is not opened */
+} cw_app_opts;
+
+/* Create all parts; nothing is loaded yet. On failure cw_app_done must be called all the same. */
+CW_MUST_USE cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
+                                cw_err *err);
 /* Use a configuration: the first time, and again for a reload. On failure the old one stays. */
 CW_MUST_USE cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err);
 /* Run the main loop until every source and the database were tried once, for at most `ms`, or until
  * *stop. */
 void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop);
-/* Attach the loops of the server before they run; and report that they run. */
+/* Attach the loops of the server before they run. Call cw_runtime_started when they run. */
 void cw_app_attach(cw_app *b, cw_server *server);
-void cw_app_started(cw_app *b);
 /* Stop loading and watching; handles close on the main loop. Twice is fine. */
 void cw_app_close(cw_app *b);
 /* Free the rest, after the server's loops have ended; run the main loop once more after this. */

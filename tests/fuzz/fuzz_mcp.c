@@ -147,7 +147,7 @@ static void set_up(void)
     source->on_act = act;
     CHECK(!fake_caller(true, true, &caller, &err) &&
           !fake_source_snapshot(source, &snapshot, &err));
-    CHECK(!cw_runtime_new(1, &world.runtime, &err));
+    CHECK(!cw_runtime_new(&(cw_runtime_opts){.n_loops = 1}, &world.runtime, &err));
     cw_loop *loops[] = {&world.loop};
     cw_runtime_attach(world.runtime, loops);
     const cw_runtime_settings settings = {.calls = 100,

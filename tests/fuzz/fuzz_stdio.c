@@ -41,7 +41,7 @@ static void set_up(void)
     cw_err err;
     signal(SIGPIPE, SIG_IGN);
     CHECK(!cw_loop_init(&loop, 64, &err));
-    CHECK(!cw_runtime_new(1, &runtime, &err));
+    CHECK(!cw_runtime_new(&(cw_runtime_opts){.n_loops = 1}, &runtime, &err));
     cw_runtime_attach(runtime, loops);
     CHECK(!cw_seal_init(&seal, &err) && !cw_mcp_new(runtime, 1, &seal, &door, &err));
     CHECK(!cw_snapshot_build(NULL, 0, &no_sources, NULL, &snapshot, &err));

@@ -59,7 +59,7 @@ static void open_world(world *w)
     plugin_fixture_init(&w->r);
     plugin_fixture_load(&w->r, "checked");
     assert_int_equal(cw_caller_new_anonymous(permissions, 2, &w->caller, NULL), CW_OK);
-    assert_int_equal(cw_runtime_new(1, &w->runtime, NULL), CW_OK);
+    assert_int_equal(cw_runtime_new(&(cw_runtime_opts){.n_loops = 1}, &w->runtime, NULL), CW_OK);
     cw_runtime_attach(w->runtime, loops);
     publish(w);
     cw_runtime_started(w->runtime);

@@ -40,10 +40,10 @@ static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, boo
     assert_int_equal(fake_caller(may_discover, may_call, &d->caller, &err), CW_OK);
     cw_router_init(&d->router);
     assert_int_equal(cw_server_new(&d->router, 1, &d->server, &err), CW_OK);
-    assert_int_equal(cw_runtime_new(1, &d->runtime, &err), CW_OK);
+    const cw_runtime_opts runtime = {.n_loops = 1, .accounts = accounts};
+    assert_int_equal(cw_runtime_new(&runtime, &d->runtime, &err), CW_OK);
     cw_loop *loops[] = {cw_server_loop_at(d->server, 0)};
     cw_runtime_attach(d->runtime, loops);
-    cw_runtime_set_accounts(d->runtime, accounts);
     door_fixture_publish(d, 0);
     assert_int_equal(cw_jsonrpc_add_routes(&d->router, d->runtime), CW_OK);
     cw_seal seal;

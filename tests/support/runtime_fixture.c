@@ -62,7 +62,7 @@ static cw_code build(uint32_t call_ms, bool may_call, cw_err *err)
         return cw_fail_nomem(err);
     rc = fake_caller(true, may_call, &fixture.caller, err);
     if (!rc)
-        rc = cw_runtime_new(1, &fixture.runtime, err);
+        rc = cw_runtime_new(&(cw_runtime_opts){.n_loops = 1}, &fixture.runtime, err);
     if (rc)
         return rc;
     cw_loop *loops[] = {&fixture.loop};

@@ -48,15 +48,15 @@ static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config
 {
     static const bool never = false;
     cw_loop *loops[] = {t->loop};
-    cw_code rc = cw_app_open(&t->app, t->loop, CW_COUNT(loops), config, err);
+    const cw_app_opts app = {.loop = t->loop,
+                             .n_loops = CW_COUNT(loops),
+                             .account = opts->account,
+                             .is_quiet = true,
+                             .is_read_only = opts->is_read_only};
+    cw_code rc = cw_app_open(&t->app, &app, config, err);
     if (rc)
         return rc;
     cw_runtime_attach(t->app.runtime, loops);
-    cw_sources_set_quiet(t->app.sources);
-    if (opts->is_read_only)
-        cw_app_set_read_only(&t->app);
-    if (opts->account)
-        cw_app_set_account(&t->app, opts->account);
     rc = cw_app_configure(&t->app, config, err);
     if (rc)
         return rc;
@@ -64,7 +64,7 @@ static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config
     if (opts->account && cw_caller_is_anonymous(t->app.anonymous))
         return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked",
                        opts->account);
-    cw_app_started(&t->app);
+    cw_runtime_started(t->app.runtime);
     t->rl = cw_runtime_at(t->app.runtime, t->loop);
     t->view = cw_runtime_anonymous(t->rl);
     return t->view ? CW_OK : cw_fail_nomem(err);

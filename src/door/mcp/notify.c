@@ -68,7 +68,7 @@ static void leave_place(subscriber *l)
 static void leave(subscriber *l)
 {
     leave_place(l);
-    cw_runtime_watch_remove(&l->watch);
+    cw_list_remove(&l->watch.node);
     cw_mcp_registry_remove(&l->link);
     if (l->holds_session)
         cw_mcp_session_store_release(&l->door->sessions, l->session, cw_clock_wall_ms());

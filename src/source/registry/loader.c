@@ -50,7 +50,7 @@ static void save(const cw_registry_item *item)
         .withheld = item->n_withheld,
         .problem = cw_str_from(item->problem),
     };
-    if (s->is_quiet)
+    if (s->opts.is_quiet)
         return;
     if (s->config->state.directory.n &&
         cw_state_save_status(s->config->state.directory, &status, &err))
@@ -305,7 +305,7 @@ static void log_notes(const cw_registry_item *item, const cw_source *source)
 {
     finding_log x = {.item = item};
     cw_lint_opts opts = cw_sources_lint_opts(item->all->config);
-    if (item->all->is_quiet)
+    if (item->all->opts.is_quiet)
         return;
     const cw_sources_opts *o = &item->all->opts;
     opts.annotations = item->path != NULL;

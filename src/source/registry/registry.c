@@ -57,7 +57,7 @@ static cw_registry_item *find_plugin(cw_sources *s, const char *path)
 static cw_code scan_file(cw_sources *s, const char *file, cw_err *err)
 {
     cw_str name = plugin_name(file);
-    if (name.n == 0 || (s->only && strcmp(file, s->only) != 0))
+    if (name.n == 0 || (s->opts.only && strcmp(file, s->opts.only) != 0))
         return CW_OK;
     char path[PATH_MAX_BYTES];
     int n = snprintf(path, sizeof path, "%s/%s", folder_of(s), file);
@@ -777,16 +777,6 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
     s->open_handles = CW_COUNT(handles);
     *ret = s;
     return CW_OK;
-}
-
-void cw_sources_set_only(cw_sources *s, const char *file)
-{
-    s->only = file;
-}
-
-void cw_sources_set_quiet(cw_sources *s)
-{
-    s->is_quiet = true;
 }
 
 void cw_sources_free(cw_sources *s)

@@ -52,6 +52,9 @@ typedef struct cw_sources_opts {
      * known. May be NULL. */
     bool (*permissions)(const cw_config *config, const cw_str **ret, size_t *ret_n, void *ctx);
     void *ctx;
+    const char *only; /* load only this file of the plugin directory; borrowed; NULL: load all */
+    bool is_quiet; /* write no state files, which belong to the running server, and do not log the
+                         findings of cw_lint */
 } cw_sources_opts;
 
 /* How the configuration wants schemas to be read. */
@@ -60,12 +63,6 @@ cw_schema_policy cw_sources_policy(const cw_config *config);
 cw_lint_opts cw_sources_lint_opts(const cw_config *config);
 
 CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
-/* Load only the file of this name from the plugin folder, from the next configuration on.
- * `file` must live as long. */
-void cw_sources_set_only(cw_sources *s, const char *file);
-/* Do not write the state files of the services: they belong to the running server. Do not log what
- * cw_lint finds either. */
-void cw_sources_set_quiet(cw_sources *s);
 /* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
  * gone. Takes a reference to config. */
 CW_MUST_USE cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err);

@@ -70,7 +70,6 @@ typedef struct cw_dir_watch {
 
 struct cw_sources {
     cw_sources_opts opts;
-    const char *only; /* the one file of the plugin folder that counts; NULL: all do */
     cw_config *config;
     cw_plugin_opts plugin_opts;
     cw_registry_item *items;
@@ -87,7 +86,6 @@ struct cw_sources {
     bool is_settled; /* and opts.settled was called */
     bool is_loading; /* as opts.loading was told */
     bool was_logged; /* a snapshot with something in it was */
-    bool is_quiet;   /* writes no states, reviews nothing */
     bool is_closing;
 };
 
