@@ -48,8 +48,8 @@ static cw_code read_text(cw_str text, const char *path, cw_config_overlay_file *
     return rc;
 }
 
-cw_code cw_config_overlay_load(const char *path, cw_config_overlay_file **ret,
-                               cw_config_problems *problems, cw_err *err)
+static cw_code load(const char *path, cw_config_overlay_file **ret, cw_config_problems *problems,
+                    cw_err *err)
 {
     cw_config_overlay_file *file = calloc(1, sizeof *file);
     if (!file)
@@ -69,12 +69,15 @@ cw_code cw_config_overlay_load(const char *path, cw_config_overlay_file **ret,
     return CW_OK;
 }
 
-cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret, cw_err *err)
+cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret,
+                               cw_config_problems *problems, cw_err *err)
 {
-    cw_config_problems problems;
-    cw_config_problems_init(&problems);
-    cw_code rc = cw_config_overlay_load(path, ret, &problems, err);
-    cw_config_problems_done(&problems);
+    cw_config_problems own;
+    if (problems)
+        return load(path, ret, problems, err);
+    cw_config_problems_init(&own);
+    cw_code rc = load(path, ret, &own, err);
+    cw_config_problems_done(&own);
     return rc;
 }
 

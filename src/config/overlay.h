@@ -19,13 +19,9 @@
 
 typedef struct cw_config_overlay_file cw_config_overlay_file;
 
-/* CW_CONFIG with the first mistake ("overlay.yaml:3:5: methods[0].ttitle: unknown key…") and how
- * many others there are; CW_IO, CW_NOMEM. */
+/* CW_CONFIG with the first mistake ("overlay.yaml:3:5: methods[0].ttitle: unknown key…") and the
+ * number of others; CW_IO, CW_NOMEM. All mistakes are added to `problems`, which may be NULL. */
 CW_MUST_USE cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret,
-                                           cw_err *err);
-/* The same, with all mistakes added to `problems`, which the caller has initialised; CW_CONFIG when
- * there are some. */
-CW_MUST_USE cw_code cw_config_overlay_load(const char *path, cw_config_overlay_file **ret,
                                            cw_config_problems *problems, cw_err *err);
 /* None of NULL. */
 cw_config_overlays cw_config_overlay_methods(const cw_config_overlay_file *file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rules.h - what one key demands of another.
+/* rules.h - rules that involve more than one key.
  *
  * Threads: one thread at a time.
  */
@@ -8,17 +8,12 @@
 
 #include "config/syntax/check.h"
 
-/* Check a configuration whose single values are all right; report what does not go together at the
- * key that has to change. */
+/* Check a configuration whose single values are valid. A problem is reported at the key that has to
+ * change. */
 CW_MUST_USE cw_code cw_rules_check(cw_checker *c, const cw_config *config);
 
-/* Parts of it: the rules of `sources`, and those of the methods of `source`, whose value in the file
- * is `v`. */
-CW_MUST_USE cw_code cw_rules_check_sources(cw_checker *c, const cw_config_remotes *sources);
+/* Check the methods of one source, or of an overlay file. `v` is the value of `source` in the file. */
 CW_MUST_USE cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
                                            const cw_place *source, const cw_json *v);
-/* Report that item `i` of the list with the value `v` has the same `what` as item `first`. */
-CW_MUST_USE cw_code cw_rules_same(cw_checker *c, const cw_place *list, const cw_json *v, size_t i,
-                                  const char *what, size_t first);
 
 #endif

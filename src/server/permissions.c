@@ -85,7 +85,8 @@ static cw_code add_sources(const cw_config *config, cw_name_list *all)
         const cw_config_remote *r = &config->sources.items[i];
         cw_config_overlay_file *file = NULL;
         rc = add_overlays(&r->methods, all);
-        if (!rc && r->overlay.n && cw_config_overlay_read(r->overlay.p, &file, NULL) == CW_OK) {
+        if (!rc && r->overlay.n &&
+            cw_config_overlay_read(r->overlay.p, &file, NULL, NULL) == CW_OK) {
             cw_config_overlays more = cw_config_overlay_methods(file);
             rc = add_overlays(&more, all);
         }

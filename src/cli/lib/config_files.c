@@ -352,7 +352,7 @@ static cw_code check_overlay(const source_check *x)
     cw_config_overlay_file *overlay = NULL;
     if (x->source->overlay.n == 0)
         return CW_OK;
-    cw_code rc = cw_config_overlay_load(x->source->overlay.p, &overlay, x->problems, &err);
+    cw_code rc = cw_config_overlay_read(x->source->overlay.p, &overlay, x->problems, &err);
     if (rc == CW_CONFIG || rc == CW_NOMEM)
         return rc == CW_CONFIG ? CW_OK : rc; /* its mistakes are reported */
     if (rc)

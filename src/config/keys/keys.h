@@ -107,12 +107,6 @@ extern const cw_config_remote cw_config_default_remote;
 /* Add "type": "string", or ["string","null"], and so on. */
 void cw_key_add_type(cw_json_writer *w, const char *type, bool or_null);
 
-/* Parts of the types that hold one of a few words. */
-cw_code cw_choice_read(cw_checker *c, const cw_choice *choices, const cw_place *place,
-                       const cw_json *v, int *ret);
-void cw_choice_write(cw_json_writer *w, const cw_choice *choices, int value);
-void cw_choice_describe(cw_json_writer *w, const cw_choice *choices);
-
 #define CW_KEY_HELP_SIZE 256u
 /* The help with the range behind it: "Longest request body (0 to 1GB)", and a note if a change needs
  * a restart. Returns `out`. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* types.c - the types of single values: flags, numbers, words, paths, rates. */
+/* types.c - the types of single values: flags, numbers, words, paths, rates; and levels, which map
+ * names to words. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "config/keys/keys.h"
+#include "config/keys/list.h"
 #include "config/syntax/names.h"
 #include "config/syntax/units.h"
 
@@ -210,8 +211,8 @@ static const cw_choice *find_choice(const cw_choice *choices, const cw_json *v)
     return NULL;
 }
 
-cw_code cw_choice_read(cw_checker *c, const cw_choice *choices, const cw_place *place,
-                       const cw_json *v, int *ret)
+static cw_code read_choice(cw_checker *c, const cw_choice *choices, const cw_place *place,
+                           const cw_json *v, int *ret)
 {
     const cw_choice *found = find_choice(choices, v);
     if (found) {
@@ -234,14 +235,14 @@ cw_code cw_choice_read(cw_checker *c, const cw_choice *choices, const cw_place *
     return rc;
 }
 
-void cw_choice_write(cw_json_writer *w, const cw_choice *choices, int value)
+static void write_choice(cw_json_writer *w, const cw_choice *choices, int value)
 {
     while (choices->name && choices->value != value)
         choices++;
     cw_json_add_string(w, cw_str_from(choices->name));
 }
 
-void cw_choice_describe(cw_json_writer *w, const cw_choice *choices)
+static void describe_choices(cw_json_writer *w, const cw_choice *choices)
 {
     cw_json_add_key(w, CW_STR("enum"));
     cw_json_open_array(w);
@@ -258,10 +259,10 @@ static cw_code read_enum(cw_checker *c, const cw_key *key, const cw_place *place
                          void *field)
 {
     if (key->size == sizeof(int))
-        return cw_choice_read(c, key->choices, place, v, field);
+        return read_choice(c, key->choices, place, v, field);
     assert(key->size == sizeof(bool));
     int value = *(bool *)field;
-    cw_code rc = cw_choice_read(c, key->choices, place, v, &value);
+    cw_code rc = read_choice(c, key->choices, place, v, &value);
     *(bool *)field = value != 0;
     return rc;
 }
@@ -269,12 +270,12 @@ static cw_code read_enum(cw_checker *c, const cw_key *key, const cw_place *place
 static void write_enum(cw_json_writer *w, const cw_key *key, const void *field)
 {
     bool is_flag = key->size == sizeof(bool);
-    cw_choice_write(w, key->choices, is_flag ? *(const bool *)field : *(const int *)field);
+    write_choice(w, key->choices, is_flag ? *(const bool *)field : *(const int *)field);
 }
 
 static void describe_enum(cw_json_writer *w, const cw_key *key)
 {
-    cw_choice_describe(w, key->choices);
+    describe_choices(w, key->choices);
 }
 
 const cw_key_type cw_type_enum = {"one of a few words", read_enum, write_enum, describe_enum, NULL};
@@ -286,7 +287,7 @@ static cw_code read_option(cw_checker *c, const cw_key *key, const cw_place *pla
 {
     assert(key->size == sizeof(int));
     if (!cw_json_is(v, CW_JSON_NULL))
-        return cw_choice_read(c, key->choices, place, v, field);
+        return read_choice(c, key->choices, place, v, field);
     *(int *)field = 0;
     return CW_OK;
 }
@@ -295,7 +296,7 @@ static void write_option(cw_json_writer *w, const cw_key *key, const void *field
 {
     int value = *(const int *)field;
     if (value)
-        cw_choice_write(w, key->choices, value);
+        write_choice(w, key->choices, value);
     else
         cw_json_add_null(w);
 }
@@ -312,6 +313,76 @@ static void describe_option(cw_json_writer *w, const cw_key *key)
 
 const cw_key_type cw_type_option = {"one of a few words, or null", read_option, write_option,
                                     describe_option, NULL};
+
+/* ---- levels: component to level ---- */
+
+static cw_code read_level(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                          void *item)
+{
+    int level = CW_LOG_OFF;
+    cw_code rc = read_choice(c, key->choices, place, v, &level);
+    ((cw_config_level *)item)->level = (cw_log_level)level;
+    return rc;
+}
+
+static const char *choice_name(const cw_choice *choices, int value)
+{
+    while (choices->name && choices->value != value)
+        choices++;
+    return choices->name;
+}
+
+/* "net=debug,access=off" */
+static cw_code join_levels(cw_checker *c, const cw_key *key, cw_config_levels *levels)
+{
+    cw_buf text;
+    cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
+    for (size_t i = 0; i < levels->n; i++)
+        cw_buf_printf(&text, "%s%.*s=%s", i ? "," : "", CW_STR_ARG(levels->items[i].component),
+                      choice_name(key->choices, levels->items[i].level));
+    cw_code rc =
+        text.code ? cw_fail_nomem(c->err) : cw_check_copy(c, cw_buf_str(&text), &levels->text);
+    cw_buf_done(&text);
+    return rc;
+}
+
+static cw_code read_levels(cw_checker *c, const cw_key *key, const cw_place *place,
+                           const cw_json *v, void *field)
+{
+    cw_config_levels *levels = field;
+    cw_key_list list = {levels->items, levels->n};
+    size_t before = c->problems->total;
+    cw_code rc = cw_key_list_read_map(c, key, place, v, sizeof(cw_config_level), read_level, &list);
+    if (rc || c->problems->total > before || cw_json_is(v, CW_JSON_NULL))
+        return rc;
+    *levels = (cw_config_levels){list.items, list.n, CW_STR("")};
+    return join_levels(c, key, levels);
+}
+
+static void write_levels(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    const cw_config_levels *levels = field;
+    cw_json_open_object(w);
+    for (size_t i = 0; i < levels->n; i++) {
+        cw_json_add_key(w, levels->items[i].component);
+        write_choice(w, key->choices, levels->items[i].level);
+    }
+    cw_json_close(w);
+}
+
+static void describe_level(cw_json_writer *w, const cw_key *key)
+{
+    describe_choices(w, key->choices);
+}
+
+static void describe_levels(cw_json_writer *w, const cw_key *key)
+{
+    cw_key_add_type(w, "object", /* or_null= */ true);
+    cw_key_list_describe_map(w, key, describe_level);
+}
+
+const cw_key_type cw_type_levels = {"a mapping of components to levels such as \"net: debug\"",
+                                    read_levels, write_levels, describe_levels, NULL};
 
 /* ---- path ---- */
 

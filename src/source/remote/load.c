@@ -434,7 +434,7 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
     const cw_config_remote *config = job->opts.config;
     cw_code rc = cw_endpoint_new(config, job->opts.owner, &job->service, err);
     if (!rc && config->overlay.n)
-        rc = cw_config_overlay_read(config->overlay.p, &job->overlay, err);
+        rc = cw_config_overlay_read(config->overlay.p, &job->overlay, NULL, err);
     if (!rc)
         rc = read_lock(job, err);
     if (!rc)

@@ -22,7 +22,7 @@ static cw_config_overlay_file *read_file(const char *text)
     cw_config_overlay_file *file = NULL;
     cw_err err = {0};
     write_file(cw_str_from(text));
-    if (cw_config_overlay_read(path, &file, &err))
+    if (cw_config_overlay_read(path, &file, NULL, &err))
         fail_msg("%s\n%s", text, err.msg);
     return file;
 }
@@ -34,7 +34,7 @@ static void assert_problem(const char *text, const char *problem)
     cw_err err = {0};
     char expected[512];
     write_file(cw_str_from(text));
-    assert_int_equal(cw_config_overlay_read(path, &file, &err), CW_CONFIG);
+    assert_int_equal(cw_config_overlay_read(path, &file, NULL, &err), CW_CONFIG);
     assert_int_equal(err.code, CW_CONFIG);
     assert_null(file);
     snprintf(expected, sizeof expected, "%s:%s", path, problem);
@@ -97,7 +97,7 @@ TEST(a_text_that_is_no_yaml_is_told)
     cw_config_overlay_file *file = NULL;
     cw_err err = {0};
     write_file(CW_STR("methods: [\n"));
-    assert_int_equal(cw_config_overlay_read(path, &file, &err), CW_CONFIG);
+    assert_int_equal(cw_config_overlay_read(path, &file, NULL, &err), CW_CONFIG);
     assert_true(cw_str_starts(cw_str_from(err.msg), cw_str_from(path)));
     assert_null(file);
 }
@@ -110,10 +110,10 @@ TEST(a_file_has_a_largest_size)
     assert_non_null(text);
     memset(text, '#', CW_CONFIG_MAX_BYTES + 1);
     write_file(cw_str_make(text, CW_CONFIG_MAX_BYTES + 1));
-    assert_int_equal(cw_config_overlay_read(path, &file, &err), CW_CONFIG);
+    assert_int_equal(cw_config_overlay_read(path, &file, NULL, &err), CW_CONFIG);
     assert_null(file);
     write_file(cw_str_make(text, CW_CONFIG_MAX_BYTES));
-    assert_int_equal(cw_config_overlay_read(path, &file, &err), CW_OK);
+    assert_int_equal(cw_config_overlay_read(path, &file, NULL, &err), CW_OK);
     cw_config_overlay_free(file);
     free(text);
 }
@@ -122,7 +122,7 @@ TEST(a_file_that_is_not_there_is_told)
 {
     cw_config_overlay_file *file = NULL;
     cw_err err = {0};
-    assert_int_equal(cw_config_overlay_read("/nowhere/overlay.yaml", &file, &err), CW_IO);
+    assert_int_equal(cw_config_overlay_read("/nowhere/overlay.yaml", &file, NULL, &err), CW_IO);
     assert_non_null(strstr(err.msg, "/nowhere/overlay.yaml"));
     assert_null(file);
 }
@@ -131,7 +131,7 @@ static void read_once(void *ctx)
 {
     cw_config_overlay_file *file = NULL;
     cw_err err = {0};
-    cw_code rc = cw_config_overlay_read(path, &file, &err);
+    cw_code rc = cw_config_overlay_read(path, &file, NULL, &err);
     if (oom_was_hit()) {
         assert_int_equal(rc, CW_NOMEM);
         assert_int_equal(err.code, CW_NOMEM);
