@@ -2,28 +2,192 @@
 /* rate_limits.c - rates of calls and lists, and limits of running calls. */
 #include "call/rate_limits.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/assoc.h"
 #include "base/limits.h"
+#include "base/map.h"
 #include "call/call.h"
 #include "net/addr/network.h"
 
+#define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 /* The time at which a slot becomes free is unknown. */
 #define BUSY_RETRY_S 1u
 
-struct cw_limiter {
-    cw_bucket global;
-    cw_buckets addresses, callers, lists;
-    cw_meters tools, sources;
-    cw_fair_slots detached;
-};
+/* ---- buckets and meters ----
+ *
+ * A bucket is one number: the time at which it will be full again. Taking a token adds the interval
+ * between two tokens to that time. A bucket is empty if its time is further ahead than a burst. It
+ * needs one compare-and-swap, no lock and no timer.
+ *
+ *     now ───────────────● full again        empty when that is more than
+ *         interval × taken                   burst × interval ahead
+ *
+ * `buckets` is for names that clients choose (callers, addresses): a table of fixed size. If a set
+ * is full, a new name takes over the bucket that is nearest to full, with its level. So invented
+ * names do not get full buckets.
+ *
+ * `meters` is for names from the catalogue (tools, sources). They are never dropped, and also count
+ * running calls.
+ */
+
+/* Zeroed at first. `now` is the monotonic clock. */
+typedef atomic_uint_fast64_t bucket;
+
+typedef struct bucket_entry {
+    atomic_uint_fast64_t key; /* 0: free */
+    bucket bucket;
+} bucket_entry;
+
+typedef struct buckets {
+    bucket_entry *entries; /* NULL: none */
+} buckets;
+
+typedef struct cw_meter {
+    atomic_uint_fast64_t key; /* 0: free */
+    bucket bucket;
+    atomic_uint running;
+} meter;
+
+typedef struct meters {
+    meter *items;
+} meters;
+
+/* `n` each `period_ms`, and `burst` at once. n 0: no limit. */
+static cw_rate rate_make(uint32_t n, uint64_t period_ms, uint32_t burst)
+{
+    if (n == 0)
+        return (cw_rate){0};
+    uint64_t interval = period_ms * NS_PER_MS / n;
+    if (interval == 0)
+        interval = 1;
+    return (cw_rate){.interval_ns = interval, .depth_ns = interval * (burst ? burst - 1 : 0)};
+}
+
+/* 0: a token was taken; else the ns until one is available. */
+static uint64_t bucket_take(bucket *b, cw_rate rate, uint64_t now)
+{
+    if (rate.interval_ns == 0)
+        return 0;
+    uint64_t full = atomic_load_explicit(b, memory_order_relaxed), next;
+    do {
+        uint64_t from = full > now ? full : now;
+        if (from - now > rate.depth_ns)
+            return from - now - rate.depth_ns;
+        next = from + rate.interval_ns;
+    } while (!atomic_compare_exchange_weak_explicit(b, &full, next, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return 0;
+}
+
+/* Return a token that was not used. */
+static void bucket_give(bucket *b, cw_rate rate)
+{
+    if (rate.interval_ns)
+        atomic_fetch_sub_explicit(b, rate.interval_ns, memory_order_relaxed);
+}
+
+/* ---- names that clients choose ---- */
+
+/* Never 0, which is a free place. */
+static uint64_t key_of(cw_str name)
+{
+    uint64_t key = cw_hash(name);
+    return key ? key : 1;
+}
+
+static cw_code buckets_init(buckets *t, cw_err *err)
+{
+    t->entries = calloc(CW_BUCKETS_MAX, sizeof *t->entries);
+    return t->entries ? CW_OK : cw_fail_nomem(err);
+}
+
+static void buckets_done(buckets *t)
+{
+    free(t->entries);
+    t->entries = NULL;
+}
+
+static bool is_of_key(const void *e, const void *key)
+{
+    return atomic_load_explicit(&((const bucket_entry *)e)->key, memory_order_relaxed) ==
+           *(const uint64_t *)key;
+}
+
+/* The bucket that is nearest to full is replaced first. */
+static uint64_t full_at(const void *e)
+{
+    return atomic_load_explicit(&((const bucket_entry *)e)->bucket, memory_order_relaxed);
+}
+
+static const cw_assoc bucket_table = {sizeof(bucket_entry), CW_BUCKETS_MAX, 8, is_of_key, full_at};
+
+/* The bucket of a name; another name may have used it before. */
+static bucket *buckets_find(buckets *t, cw_str name)
+{
+    uint64_t key = key_of(name);
+    bucket_entry *e = cw_assoc_find(&bucket_table, t->entries, key, &key);
+    if (e)
+        return &e->bucket;
+    /* Two loops may make room for one name at once: it has two buckets then, until one of them
+     * is the oldest of its set. */
+    e = cw_assoc_victim(&bucket_table, t->entries, key);
+    atomic_store_explicit(&e->key, key, memory_order_relaxed);
+    return &e->bucket;
+}
+
+/* ---- names that the catalogue chooses ---- */
+
+static cw_code meters_init(meters *t, cw_err *err)
+{
+    t->items = calloc(CW_METERS_MAX, sizeof *t->items);
+    return t->items ? CW_OK : cw_fail_nomem(err);
+}
+
+static void meters_done(meters *t)
+{
+    free(t->items);
+    t->items = NULL;
+}
+
+/* The meter of a name, created at the first call; NULL: too many names. */
+static meter *meters_find(meters *t, cw_str name)
+{
+    uint64_t key = key_of(name);
+    for (uint32_t i = 0; i < CW_METERS_MAX; i++) {
+        meter *m = &t->items[(key + i) % CW_METERS_MAX];
+        uint_fast64_t found = atomic_load_explicit(&m->key, memory_order_relaxed);
+        /* If another thread was faster, `found` is its key. */
+        if (found == 0 && atomic_compare_exchange_strong(&m->key, &found, key))
+            return m;
+        if (found == key)
+            return m;
+    }
+    return NULL;
+}
+
+/* One more runs, unless `max` do already (0: any number). */
+static bool meter_enter(meter *m, uint32_t max)
+{
+    unsigned running = atomic_fetch_add_explicit(&m->running, 1, memory_order_relaxed);
+    if (max == 0 || running < max)
+        return true;
+    atomic_fetch_sub_explicit(&m->running, 1, memory_order_relaxed);
+    return false;
+}
+
+static void meter_leave(meter *m)
+{
+    atomic_fetch_sub_explicit(&m->running, 1, memory_order_relaxed);
+}
 
 /* ---- configuration ---- */
 
 static cw_rate rate_of(const cw_config_rate *rate)
 {
-    return cw_rate_make(rate->n, rate->period_ms, rate->burst);
+    return rate_make(rate->n, rate->period_ms, rate->burst);
 }
 
 cw_rate_limits cw_rate_limits_of(const cw_config *config)
@@ -59,15 +223,22 @@ static const cw_config_limited *find_limited(const cw_config_limiteds *list, cw_
 
 /* ---- counting ---- */
 
+struct cw_limiter {
+    bucket global;
+    buckets addresses, callers, lists;
+    meters tools, sources;
+    cw_fair_slots detached;
+};
+
 void cw_limiter_free(cw_limiter *l)
 {
     if (!l)
         return;
-    cw_buckets_done(&l->addresses);
-    cw_buckets_done(&l->callers);
-    cw_buckets_done(&l->lists);
-    cw_meters_done(&l->tools);
-    cw_meters_done(&l->sources);
+    buckets_done(&l->addresses);
+    buckets_done(&l->callers);
+    buckets_done(&l->lists);
+    meters_done(&l->tools);
+    meters_done(&l->sources);
     cw_fair_slots_done(&l->detached);
     free(l);
 }
@@ -78,15 +249,15 @@ cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
     if (!l)
         return cw_fail_nomem(err);
     cw_fair_slots_init(&l->detached);
-    cw_code rc = cw_buckets_init(&l->addresses, err);
+    cw_code rc = buckets_init(&l->addresses, err);
     if (!rc)
-        rc = cw_buckets_init(&l->callers, err);
+        rc = buckets_init(&l->callers, err);
     if (!rc)
-        rc = cw_buckets_init(&l->lists, err);
+        rc = buckets_init(&l->lists, err);
     if (!rc)
-        rc = cw_meters_init(&l->tools, err);
+        rc = meters_init(&l->tools, err);
     if (!rc)
-        rc = cw_meters_init(&l->sources, err);
+        rc = meters_init(&l->sources, err);
     if (rc) {
         cw_limiter_free(l);
         return rc;
@@ -98,9 +269,9 @@ cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
 void cw_limiter_leave(cw_limiter_slot *place)
 {
     if (place->tool)
-        cw_meter_leave(place->tool);
+        meter_leave(place->tool);
     if (place->source)
-        cw_meter_leave(place->source);
+        meter_leave(place->source);
     cw_fair_slots_leave(place->detached_in, place->detached);
     cw_fair_slots_leave(place->crowd_in, place->crowd);
     *place = (cw_limiter_slot){0};
@@ -109,16 +280,16 @@ void cw_limiter_leave(cw_limiter_slot *place)
 /* The tokens that one call takes. */
 typedef struct tokens {
     struct {
-        cw_bucket *bucket;
+        bucket *bucket;
         cw_rate rate;
         const char *whose; /* for the text; NULL: the method's */
     } items[4];
     size_t n;
 } tokens;
 
-static void add_token(tokens *t, cw_bucket *bucket, cw_rate rate, const char *whose)
+static void add_token(tokens *t, bucket *from, cw_rate rate, const char *whose)
 {
-    t->items[t->n].bucket = bucket;
+    t->items[t->n].bucket = from;
     t->items[t->n].rate = rate;
     t->items[t->n++].whose = whose;
 }
@@ -143,11 +314,11 @@ static cw_code take_tokens(const tokens *t, cw_str name, uint64_t now, uint32_t 
                            cw_err *err)
 {
     for (size_t i = 0; i < t->n; i++) {
-        uint64_t wait = cw_bucket_take(t->items[i].bucket, t->items[i].rate, now);
+        uint64_t wait = bucket_take(t->items[i].bucket, t->items[i].rate, now);
         if (wait == 0)
             continue;
         for (size_t j = 0; j < i; j++)
-            cw_bucket_give(t->items[j].bucket, t->items[j].rate);
+            bucket_give(t->items[j].bucket, t->items[j].rate);
         *ret_retry_s = seconds_of(wait);
         return refuse(t->items[i].whose, name, *ret_retry_s, err);
     }
@@ -191,7 +362,7 @@ cw_code cw_limiter_enter_crowded(cw_fair_slots *crowd, const cw_fair_key *key, u
 /* The limits that apply to one call. */
 typedef struct counted {
     const cw_method *method;
-    cw_meter *tool, *source; /* NULL: not counted */
+    meter *tool, *source; /* NULL: not counted */
     cw_rate rate;
     uint32_t calls, source_calls;
 } counted;
@@ -212,9 +383,9 @@ static counted count(cw_limiter *l, const cw_rate_limits *limits, const cw_entry
     if (own && own->calls)
         c.source_calls = own->calls;
     if (c.calls || c.rate.interval_ns)
-        c.tool = cw_meters_find(&l->tools, c.method->id);
+        c.tool = meters_find(&l->tools, c.method->id);
     if (c.source_calls)
-        c.source = cw_meters_find(&l->sources, source);
+        c.source = meters_find(&l->sources, source);
     return c;
 }
 
@@ -222,13 +393,13 @@ static cw_code take_places(const counted *c, cw_limiter_slot *ret, uint32_t *ret
                            cw_err *err)
 {
     if (c->tool && c->calls) {
-        if (!cw_meter_enter(c->tool, c->calls))
+        if (!meter_enter(c->tool, c->calls))
             return busy("", c->method->id, ret_retry_s, err);
         ret->tool = c->tool;
     }
     if (!c->source)
         return CW_OK;
-    if (!cw_meter_enter(c->source, c->source_calls)) {
+    if (!meter_enter(c->source, c->source_calls)) {
         cw_limiter_leave(ret);
         return busy("the source ", c->method->source->name, ret_retry_s, err);
     }
@@ -250,10 +421,10 @@ cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
     if (c.tool)
         add_token(&t, &c.tool->bucket, c.rate, NULL);
     if (limits->caller.interval_ns && !cw_caller_is_anonymous(caller))
-        add_token(&t, cw_buckets_find(&l->callers, cw_caller_id(caller)), limits->caller,
+        add_token(&t, buckets_find(&l->callers, cw_caller_id(caller)), limits->caller,
                   "by this caller");
     if (limits->address.interval_ns && request->peer.n)
-        add_token(&t, cw_buckets_find(&l->addresses, cw_network_text(request->peer, 0, network)),
+        add_token(&t, buckets_find(&l->addresses, cw_network_text(request->peer, 0, network)),
                   limits->address, "from this address");
     add_token(&t, &l->global, limits->global, "to this server");
     rc = take_tokens(&t, c.method->id, now, ret_retry_s, err);
@@ -268,7 +439,7 @@ cw_code cw_limiter_may_list(cw_limiter *l, const cw_rate_limits *limits, const c
     char network[CW_NETWORK_TEXT];
     bool is_anonymous = cw_caller_is_anonymous(caller);
     cw_str name = is_anonymous ? cw_network_text(peer, 0, network) : cw_caller_id(caller);
-    uint64_t wait = cw_bucket_take(cw_buckets_find(&l->lists, name), limits->lists, now);
+    uint64_t wait = bucket_take(buckets_find(&l->lists, name), limits->lists, now);
     if (!wait)
         return CW_OK;
     *ret_retry_s = seconds_of(wait);

@@ -8,17 +8,27 @@
  * their own: a total, a number for each caller, and fair shares (base/fair.h).
  *
  * Threads: any; atomics, and a lock for calls without a client.
- * Limits:  access/ratelimit.h
+ * Limits:  CW_BUCKETS_MAX callers or addresses; another one takes over a bucket of the others.
+ *          CW_METERS_MAX tools or sources; those beyond have no limits.
  */
 #ifndef CW_CALL_RATE_LIMITS_H
 #define CW_CALL_RATE_LIMITS_H
 
 #include "access/caller.h"
-#include "access/ratelimit.h"
 #include "base/fair.h"
 #include "config/config.h"
 
+#define CW_BUCKETS_MAX 16384u
+#define CW_METERS_MAX 32768u
+
 struct cw_call_request;
+struct cw_meter;
+
+/* A token bucket for each name. All zero: no limit. */
+typedef struct cw_rate {
+    uint64_t interval_ns; /* between two tokens */
+    uint64_t depth_ns;    /* how far ahead a bucket may be: (burst - 1) intervals */
+} cw_rate;
 
 /* All zero: none. */
 typedef struct cw_rate_limits {
@@ -41,7 +51,7 @@ void cw_limiter_free(cw_limiter *l);
 
 /* The slots that a running call occupies. All zero: none. */
 typedef struct cw_limiter_slot {
-    cw_meter *tool, *source;
+    struct cw_meter *tool, *source;
     cw_fair_slots *detached_in, *crowd_in;
     cw_fair_group *detached, *crowd;
 } cw_limiter_slot;

@@ -3,6 +3,8 @@
 #include "support/runtime_fixture.h"
 #include "support/test.h"
 
+#define HOUR_NS (3600 * UINT64_C(1000000000))
+
 static cw_err err;
 static cw_limiter *limiter;
 static uint32_t retry_s;
@@ -49,9 +51,8 @@ TEST(a_busy_source_takes_no_place_of_a_tool)
 
 TEST(a_rate_that_is_used_up_takes_no_place_and_no_token)
 {
-    cw_rate_limits limits = {.calls_per_tool = 2,
-                             .tool = cw_rate_make(1, 3600 * 1000, 3),
-                             .global = cw_rate_make(1, 3600 * 1000, 1)};
+    cw_rate_limits limits = {
+        .calls_per_tool = 2, .tool = {HOUR_NS, 2 * HOUR_NS}, .global = {HOUR_NS, 0}};
     cw_limiter_slot place;
     assert_int_equal(enter(&limits, "echo", &place), CW_OK);
     cw_limiter_leave(&place);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* test_rate_limits_buckets.c - token buckets, and meters of running calls. */
 #include <pthread.h>
 
-#include "access/ratelimit.h"
+#include "call/rate_limits.c" /* NOLINT(bugprone-suspicious-include) */
 #include "support/oom.h"
 #include "support/test.h"
 
@@ -11,66 +12,66 @@
 
 TEST(a_burst_is_let_through_and_then_one_each_interval)
 {
-    cw_bucket b = 0;
-    cw_rate rate = cw_rate_make(2, 1000, 3);
+    bucket b = 0;
+    cw_rate rate = rate_make(2, 1000, 3);
     uint64_t now = 1000 * S;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(cw_bucket_take(&b, rate, now), 0);
-    assert_int_equal(cw_bucket_take(&b, rate, now), S / 2);
-    assert_int_equal(cw_bucket_take(&b, rate, now + S / 4), S / 4);
-    assert_int_equal(cw_bucket_take(&b, rate, now + S / 2), 0);
-    assert_int_equal(cw_bucket_take(&b, rate, now + S / 2), S / 2);
+        assert_int_equal(bucket_take(&b, rate, now), 0);
+    assert_int_equal(bucket_take(&b, rate, now), S / 2);
+    assert_int_equal(bucket_take(&b, rate, now + S / 4), S / 4);
+    assert_int_equal(bucket_take(&b, rate, now + S / 2), 0);
+    assert_int_equal(bucket_take(&b, rate, now + S / 2), S / 2);
     /* A long pause fills it up to the burst, and no further. */
     now += 100 * S;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(cw_bucket_take(&b, rate, now), 0);
-    assert_int_not_equal(cw_bucket_take(&b, rate, now), 0);
+        assert_int_equal(bucket_take(&b, rate, now), 0);
+    assert_int_not_equal(bucket_take(&b, rate, now), 0);
 }
 
 TEST(over_a_long_time_the_rate_holds_exactly)
 {
-    cw_bucket b = 0;
-    cw_rate rate = cw_rate_make(600, 60000, 5);
+    bucket b = 0;
+    cw_rate rate = rate_make(600, 60000, 5);
     uint64_t now = S, taken = 0;
     for (int i = 0; i < 100000; i++, now += S / 1000)
-        taken += cw_bucket_take(&b, rate, now) == 0;
+        taken += bucket_take(&b, rate, now) == 0;
     assert_in_range(taken, 1000, 1005);
 }
 
 TEST(no_rate_is_no_limit)
 {
-    cw_bucket b = 0;
-    cw_rate none = cw_rate_make(0, 1000, 7);
+    bucket b = 0;
+    cw_rate none = rate_make(0, 1000, 7);
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(cw_bucket_take(&b, none, S), 0);
-    cw_bucket_give(&b, none);
+        assert_int_equal(bucket_take(&b, none, S), 0);
+    bucket_give(&b, none);
     assert_int_equal(b, 0);
 }
 
 TEST(a_token_that_is_given_back_can_be_taken_again)
 {
-    cw_bucket b = 0;
-    cw_rate rate = cw_rate_make(1, 3600000, 1);
-    assert_int_equal(cw_bucket_take(&b, rate, S), 0);
-    assert_int_equal(cw_bucket_take(&b, rate, S), 3600 * S);
-    cw_bucket_give(&b, rate);
-    assert_int_equal(cw_bucket_take(&b, rate, S), 0);
+    bucket b = 0;
+    cw_rate rate = rate_make(1, 3600000, 1);
+    assert_int_equal(bucket_take(&b, rate, S), 0);
+    assert_int_equal(bucket_take(&b, rate, S), 3600 * S);
+    bucket_give(&b, rate);
+    assert_int_equal(bucket_take(&b, rate, S), 0);
 }
 
 TEST(the_largest_rates_do_not_overflow)
 {
-    cw_bucket b = 0;
-    cw_rate rate = cw_rate_make(1, 3600000, 999999);
-    assert_int_equal(cw_bucket_take(&b, rate, 1000000 * S), 0);
-    rate = cw_rate_make(999999, 1, 999999);
+    bucket b = 0;
+    cw_rate rate = rate_make(1, 3600000, 999999);
+    assert_int_equal(bucket_take(&b, rate, 1000000 * S), 0);
+    rate = rate_make(999999, 1, 999999);
     assert_int_equal(rate.interval_ns, 1);
 }
 
 /* ---- several loops ---- */
 
 typedef struct contest {
-    cw_bucket bucket;
-    cw_meters meters;
+    bucket bucket;
+    meters meters;
     atomic_uint taken;
     atomic_uint most;
 } contest;
@@ -78,9 +79,9 @@ typedef struct contest {
 static void *take_many(void *arg)
 {
     contest *c = arg;
-    cw_rate rate = cw_rate_make(1, 3600000, 1000);
+    cw_rate rate = rate_make(1, 3600000, 1000);
     for (int i = 0; i < TRIES; i++) {
-        if (cw_bucket_take(&c->bucket, rate, S) == 0)
+        if (bucket_take(&c->bucket, rate, S) == 0)
             atomic_fetch_add(&c->taken, 1);
     }
     return NULL;
@@ -101,14 +102,14 @@ static void *enter_many(void *arg)
 {
     contest *c = arg;
     for (int i = 0; i < TRIES; i++) {
-        cw_meter *m = cw_meters_find(&c->meters, CW_STR("tool"));
-        if (!cw_meter_enter(m, 2))
+        meter *m = meters_find(&c->meters, CW_STR("tool"));
+        if (!meter_enter(m, 2))
             continue;
         unsigned inside = atomic_fetch_add(&c->taken, 1) + 1;
         if (inside > atomic_load(&c->most))
             atomic_store(&c->most, inside);
         atomic_fetch_sub(&c->taken, 1);
-        cw_meter_leave(m);
+        meter_leave(m);
     }
     return NULL;
 }
@@ -117,81 +118,81 @@ TEST(loops_find_one_meter_and_keep_its_ceiling)
 {
     contest c = {0};
     pthread_t threads[THREADS];
-    assert_int_equal(cw_meters_init(&c.meters, NULL), CW_OK);
+    assert_int_equal(meters_init(&c.meters, NULL), CW_OK);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, enter_many, &c), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_in_range(c.most, 1, 2);
-    assert_int_equal(cw_meters_find(&c.meters, CW_STR("tool"))->running, 0);
-    cw_meters_done(&c.meters);
+    assert_int_equal(meters_find(&c.meters, CW_STR("tool"))->running, 0);
+    meters_done(&c.meters);
 }
 
 /* ---- tables ---- */
 
 TEST(names_have_buckets_of_their_own)
 {
-    cw_buckets t;
-    assert_int_equal(cw_buckets_init(&t, NULL), CW_OK);
-    cw_bucket *alice = cw_buckets_find(&t, CW_STR("alice"));
-    assert_ptr_equal(cw_buckets_find(&t, CW_STR("alice")), alice);
-    assert_ptr_not_equal(cw_buckets_find(&t, CW_STR("bob")), alice);
-    cw_buckets_done(&t);
-    cw_buckets_done(&t);
+    buckets t;
+    assert_int_equal(buckets_init(&t, NULL), CW_OK);
+    bucket *alice = buckets_find(&t, CW_STR("alice"));
+    assert_ptr_equal(buckets_find(&t, CW_STR("alice")), alice);
+    assert_ptr_not_equal(buckets_find(&t, CW_STR("bob")), alice);
+    buckets_done(&t);
+    buckets_done(&t);
 }
 
-/* Whoever makes up names faster than the table is large gets used buckets, not fresh ones. */
+/* A client that invents names faster than the table is large gets used buckets, not fresh ones. */
 TEST(threat_A7_made_up_names_win_no_fresh_buckets)
 {
-    cw_buckets t;
-    cw_rate rate = cw_rate_make(1, 3600000, 1);
+    buckets t;
+    cw_rate rate = rate_make(1, 3600000, 1);
     unsigned taken = 0;
     char name[32];
-    assert_int_equal(cw_buckets_init(&t, NULL), CW_OK);
+    assert_int_equal(buckets_init(&t, NULL), CW_OK);
     for (unsigned i = 0; i < 4 * CW_BUCKETS_MAX; i++) {
         int n = snprintf(name, sizeof name, "2001:db8:0:%x::", i);
-        taken += cw_bucket_take(cw_buckets_find(&t, cw_str_make(name, (size_t)n)), rate, S) == 0;
+        taken += bucket_take(buckets_find(&t, cw_str_make(name, (size_t)n)), rate, S) == 0;
     }
     assert_in_range(taken, CW_BUCKETS_MAX * 9 / 10, CW_BUCKETS_MAX);
-    cw_buckets_done(&t);
+    buckets_done(&t);
 }
 
 TEST(meters_beyond_the_ceiling_are_none)
 {
-    cw_meters t;
+    meters t;
     char name[32];
-    assert_int_equal(cw_meters_init(&t, NULL), CW_OK);
+    assert_int_equal(meters_init(&t, NULL), CW_OK);
     for (unsigned i = 0; i < CW_METERS_MAX; i++) {
         int n = snprintf(name, sizeof name, "tool-%u", i);
-        assert_non_null(cw_meters_find(&t, cw_str_make(name, (size_t)n)));
+        assert_non_null(meters_find(&t, cw_str_make(name, (size_t)n)));
     }
-    assert_null(cw_meters_find(&t, CW_STR("one too many")));
-    assert_non_null(cw_meters_find(&t, CW_STR("tool-7")));
-    cw_meters_done(&t);
-    cw_meters_done(&t);
+    assert_null(meters_find(&t, CW_STR("one too many")));
+    assert_non_null(meters_find(&t, CW_STR("tool-7")));
+    meters_done(&t);
+    meters_done(&t);
 }
 
 TEST(zero_running_at_once_is_any_number)
 {
-    cw_meter m = {0};
+    meter m = {0};
     for (int i = 0; i < 100; i++)
-        assert_true(cw_meter_enter(&m, 0));
-    assert_false(cw_meter_enter(&m, 100));
-    cw_meter_leave(&m);
-    assert_true(cw_meter_enter(&m, 100));
+        assert_true(meter_enter(&m, 0));
+    assert_false(meter_enter(&m, 100));
+    meter_leave(&m);
+    assert_true(meter_enter(&m, 100));
 }
 
 static void tables_once(void *ctx)
 {
-    cw_buckets buckets = {0};
-    cw_meters meters = {0};
+    buckets t = {0};
+    meters m = {0};
     (void)ctx;
-    cw_code rc = cw_buckets_init(&buckets, NULL);
+    cw_code rc = buckets_init(&t, NULL);
     if (!rc)
-        rc = cw_meters_init(&meters, NULL);
+        rc = meters_init(&m, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
-    cw_buckets_done(&buckets);
-    cw_meters_done(&meters);
+    buckets_done(&t);
+    meters_done(&m);
 }
 
 TEST(tables_survive_every_failed_allocation)
