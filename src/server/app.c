@@ -276,7 +276,7 @@ static cw_str no_peer(cw_login_waiter *w)
 
 static void check_token(cw_app *b)
 {
-    if (b->token_login.next)
+    if (cw_list_is_in(&b->token_login.node))
         return;
     b->token_login = (cw_login_waiter){.peer = no_peer, .fn = on_token};
     cw_login login = cw_accounts_login(b->accounts, b->loop, b->token, &b->token_login);

@@ -260,13 +260,3 @@ void cw_token_cache_add(cw_token_cache *c, const unsigned char key[CW_DIGEST],
     c->n++;
     c->bytes += bytes;
 }
-
-size_t cw_token_cache_count(const cw_token_cache *c)
-{
-    return c->n;
-}
-
-size_t cw_token_cache_bytes(const cw_token_cache *c)
-{
-    return c->bytes;
-}

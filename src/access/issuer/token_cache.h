@@ -75,8 +75,4 @@ void cw_token_cache_add(cw_token_cache *cache, const unsigned char key[CW_DIGEST
 void cw_token_cache_refuse(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
                            const cw_cache_time *now);
 
-/* The current number of entries, and of bytes. */
-size_t cw_token_cache_count(const cw_token_cache *cache);
-size_t cw_token_cache_bytes(const cw_token_cache *cache);
-
 #endif

@@ -99,7 +99,7 @@ typedef struct cw_login {
 } cw_login;
 
 typedef struct cw_login_waiter {
-    struct cw_login_waiter *prev, *next;       /* NULL: does not wait */
+    cw_list node;                              /* in no list: does not wait */
     cw_str (*peer)(struct cw_login_waiter *w); /* the address; called only if it is needed */
     void (*fn)(struct cw_login_waiter *w, const cw_login *login);
 } cw_login_waiter;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* login_int.h - the types and functions that the files of accounts.h share.
  *
- *     accounts.c      logins on their way through cache, store and pool (recent_logins.h: all loops)
- *     token_login.c   tokens of issuers
- *     session.c       sessions of browsers
- *     login_watch.c   streams that end with the credentials of their caller
- *     permissions.c   the permissions of a caller
+ *     accounts.c     begin, settings and end; callers without credentials
+ *     login.c        logins on their way through cache, store and pool (recent_logins.h: all loops)
+ *     session.c      sessions of browsers
+ *     login_watch.c  streams that end with the credentials of their caller
+ *     permissions.c  the permissions of a caller
  */
 #ifndef CW_ACCESS_LOGIN_LOGIN_INT_H
 #define CW_ACCESS_LOGIN_LOGIN_INT_H
@@ -52,9 +52,9 @@ struct cw_login_op {
     cw_hash_job work;
     cw_accounts *accounts;
     cw_accounts_loop *al;
-    cw_login_op *prev, *next; /* in the loop's ring of those that run */
-    cw_message message;       /* to the loop, when it has ended */
-    cw_login_waiter waiters;  /* ring */
+    cw_list node;       /* of the loop's running operations */
+    cw_message message; /* to the loop, when it has ended */
+    cw_list waiters;
     unsigned char key[CW_DIGEST];
     unsigned char proof[CW_DIGEST]; /* earlier, from memory; then the new one */
     bool has_proof;
@@ -108,7 +108,7 @@ struct cw_accounts_loop {
     cw_accounts *accounts;
     cw_loop *loop; /* NULL: not used yet */
     cw_loop_hook hook;
-    cw_login_op running; /* ring: only its prev and next are used */
+    cw_list running; /* operations */
     cw_login_cache_entry *remembered;
     cw_token_cache *tokens; /* of issuers; NULL until the first */
     cw_login_watches watches;
@@ -137,11 +137,10 @@ struct cw_accounts {
     cw_accounts_loop loops[];
 };
 
-/* accounts.c */
+/* login.c */
 /* NULL without memory. Credentials are taken over and wiped. `w` gives only its network; NULL: no
  * client waits. */
 cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w);
-void cw_login_op_free(cw_login_op *t);
 /* Let it verify its credentials: a password by store, pool and store; a token by the store. */
 void cw_login_op_set_job(cw_login_op *t);
 /* On the store's thread: the caller of a token of this server; *ret stays NULL when the token is
@@ -151,35 +150,25 @@ CW_MUST_USE cw_code cw_login_read_token(cw_accounts *a, cw_db *db,
                                         cw_caller **ret, cw_err *err);
 /* The operation is over; from any thread. */
 void cw_login_op_finish(cw_login_op *t, cw_login_status status);
-
-/* token_login.c */
-/* The same as cw_accounts_login for a token of an issuer. */
-cw_login cw_token_login_start(cw_accounts_loop *al, cw_str token, cw_login_waiter *w);
-/* On the loop: cache the result; a success only if a waiter gets it. */
-void cw_token_login_finish(cw_accounts_loop *al, cw_login_op *t, bool is_notified);
-/* accounts.c */
-/* Replace the caller by an equal one that was there before: views are cached by its address. */
-void cw_login_op_keep_caller(cw_login_op *t, cw_caller *before);
 /* A running operation with this key, or NULL. */
 cw_login_op *cw_login_op_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
-/* Add it to the running operations, with a waiter; and undo both. */
-void cw_login_op_link(cw_login_op *t, cw_login_waiter *w);
-void cw_login_op_unlink(cw_login_op *t, cw_login_waiter *w);
 void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w);
 
-/* Grows with each change of the database and of the configured roles; with_issuers: also with each
- * change of the issuers and their keys. */
-uint64_t cw_accounts_generation(const cw_accounts *a, bool with_issuers);
 /* The state of this loop; NULL without memory. */
 cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
 /* Start it, with a waiter. If the store is too busy, it is freed, and UNAVAILABLE is returned. */
 cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w);
-/* TOO_MANY with this delay in ms; PENDING for 0. */
-cw_login cw_login_after(uint64_t wait);
 /* Whether failures delay these credentials: TOO_MANY, or PENDING if not. */
 cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w);
-/* The networks of the client that waits. */
-void cw_login_waiter_networks(cw_login_waiter *w, cw_network *ret);
+/* The cached caller of a session, borrowed, or NULL. */
+cw_caller *cw_login_cache_caller(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
+/* After the threads of the store and of the pools have ended: free operations and caches. */
+void cw_login_loop_done(cw_accounts_loop *al);
+
+/* accounts.c */
+/* Grows with each change of the database and of the configured roles; with_issuers: also with each
+ * change of the issuers and their keys. */
+uint64_t cw_accounts_generation(const cw_accounts *a, bool with_issuers);
 
 /* session.c: on the store's thread */
 /* The caller of a session; *ret stays NULL when it has ended. */
@@ -195,9 +184,6 @@ CW_MUST_USE cw_code cw_session_make(cw_login_op *t, cw_db *db, cw_err *err);
 void cw_login_watches_init(cw_accounts_loop *al);
 /* After the store's thread has ended. */
 void cw_login_watches_done(cw_accounts_loop *al);
-
-/* accounts.c: the cached caller of a session, borrowed, or NULL. */
-cw_caller *cw_login_cache_caller(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
 
 /* permissions.c: on the store's thread */
 /* An account, and the credentials that named it: at most one of the last three. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <malloc.h>
 
-#include "access/issuer/token_cache.h"
+#include "access/issuer/token_cache.c" /* NOLINT(bugprone-suspicious-include) */
 #include "support/oom.h"
 #include "support/test.h"
 
@@ -58,7 +58,7 @@ static void add(unsigned i, size_t bytes, int64_t expires_ms)
     cw_token_cache_add(cache, key, &now, make_value(8), bytes, expires_ms);
 }
 
-static cw_token_found find(unsigned i)
+static cw_token_found look_up(unsigned i)
 {
     unsigned char key[CW_DIGEST];
     void *value = NULL;
@@ -81,15 +81,15 @@ TEST(what_was_added_is_found)
     void *value = make_value(8), *found = NULL;
     start(4, 0);
     key_of(1, key);
-    assert_int_equal(find(1), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
     cw_token_cache_add(cache, key, &now, value, 8, WALL + 60000);
     assert_int_equal(cw_token_cache_find(cache, key, &now, &found), CW_TOKEN_GOOD);
     assert_ptr_equal(found, value);
-    assert_int_equal(find(2), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(2), CW_TOKEN_UNKNOWN);
     /* Another value for the same token takes its place. */
     add(1, 5, WALL + 60000);
-    assert_int_equal(cw_token_cache_count(cache), 1);
-    assert_int_equal(cw_token_cache_bytes(cache), 5);
+    assert_int_equal(cache->n, 1);
+    assert_int_equal(cache->bytes, 5);
     assert_int_equal(live, 1);
 }
 
@@ -99,14 +99,14 @@ TEST(nothing_outlives_its_token)
     add(1, 1, WALL + 3000);
     now.wall_ms += 2999;
     now.now_ms += 2999;
-    assert_int_equal(find(1), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(1), CW_TOKEN_GOOD);
     now.wall_ms++;
-    assert_int_equal(find(1), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
     assert_int_equal(live, 0);
     /* One that has expired is not even kept. */
     add(2, 1, now.wall_ms);
     assert_int_equal(live, 0);
-    assert_int_equal(find(2), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(2), CW_TOKEN_UNKNOWN);
 }
 
 TEST(nothing_outlives_the_maximum_whatever_the_wall_clock_says)
@@ -114,10 +114,10 @@ TEST(nothing_outlives_the_maximum_whatever_the_wall_clock_says)
     start(4, 0);
     add(1, 1, WALL + 100000000);
     now.now_ms += 9999;
-    assert_int_equal(find(1), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(1), CW_TOKEN_GOOD);
     now.now_ms++;
     now.wall_ms -= 1000000;
-    assert_int_equal(find(1), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
 }
 
 TEST(another_generation_of_keys_forgets)
@@ -126,10 +126,10 @@ TEST(another_generation_of_keys_forgets)
     add(1, 1, WALL + 60000);
     refuse(2);
     now.generation = 2;
-    assert_int_equal(find(1), CW_TOKEN_UNKNOWN);
-    assert_int_equal(find(2), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(2), CW_TOKEN_UNKNOWN);
     now.generation = 1;
-    assert_int_equal(find(1), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
 }
 
 TEST(the_one_used_longest_ago_goes)
@@ -137,12 +137,12 @@ TEST(the_one_used_longest_ago_goes)
     start(3, 0);
     for (unsigned i = 1; i <= 3; i++)
         add(i, 1, WALL + 60000);
-    assert_int_equal(find(1), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(1), CW_TOKEN_GOOD);
     add(4, 1, WALL + 60000);
-    assert_int_equal(find(2), CW_TOKEN_UNKNOWN);
-    assert_int_equal(find(1), CW_TOKEN_GOOD);
-    assert_int_equal(find(3), CW_TOKEN_GOOD);
-    assert_int_equal(find(4), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(2), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(1), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(3), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(4), CW_TOKEN_GOOD);
     assert_int_equal(live, 3);
 }
 
@@ -151,33 +151,33 @@ TEST(bytes_have_a_ceiling)
     start(100, 1000);
     for (unsigned i = 0; i < 10; i++)
         add(i, 100, WALL + 60000);
-    assert_int_equal(cw_token_cache_bytes(cache), 1000);
+    assert_int_equal(cache->bytes, 1000);
     add(10, 250, WALL + 60000);
-    assert_int_equal(cw_token_cache_bytes(cache), 950);
-    assert_int_equal(find(2), CW_TOKEN_UNKNOWN);
-    assert_int_equal(find(3), CW_TOKEN_GOOD);
+    assert_int_equal(cache->bytes, 950);
+    assert_int_equal(look_up(2), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(3), CW_TOKEN_GOOD);
     /* What fits nowhere costs nobody its place. */
     add(11, 1001, WALL + 60000);
-    assert_int_equal(cw_token_cache_count(cache), 8);
+    assert_int_equal(cache->n, 8);
     add(12, 1000, WALL + 60000);
-    assert_int_equal(cw_token_cache_count(cache), 1);
+    assert_int_equal(cache->n, 1);
 }
 
 TEST(refusals_are_short)
 {
     start(4, 0);
     refuse(1);
-    assert_int_equal(find(1), CW_TOKEN_BAD);
+    assert_int_equal(look_up(1), CW_TOKEN_BAD);
     now.now_ms += 999;
-    assert_int_equal(find(1), CW_TOKEN_BAD);
+    assert_int_equal(look_up(1), CW_TOKEN_BAD);
     now.now_ms++;
-    assert_int_equal(find(1), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
     /* The later verdict counts. */
     refuse(1);
     add(1, 1, WALL + 60000);
-    assert_int_equal(find(1), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(1), CW_TOKEN_GOOD);
     refuse(1);
-    assert_int_equal(find(1), CW_TOKEN_BAD);
+    assert_int_equal(look_up(1), CW_TOKEN_BAD);
     assert_int_equal(live, 0);
 }
 
@@ -191,18 +191,18 @@ TEST(very_many_tokens_do_not_grow_it)
     for (unsigned i = 0; i < 100000; i++) {
         add(i, 64, WALL + 60000);
         refuse(200000 + i);
-        assert_true(cw_token_cache_count(cache) <= 1000);
+        assert_true(cache->n <= 1000);
         assert_true(live <= 1000);
     }
     assert_int_equal(oom_live(), allocations);
     assert_true(mallinfo2().uordblks <= before + 4096);
-    assert_int_equal(find(99999), CW_TOKEN_GOOD);
-    assert_int_equal(find(99000), CW_TOKEN_GOOD);
-    assert_int_equal(find(98999), CW_TOKEN_UNKNOWN);
+    assert_int_equal(look_up(99999), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(99000), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(98999), CW_TOKEN_UNKNOWN);
     /* Of the refusals about as many are known as there are places. */
     unsigned known = 0;
     for (unsigned i = 0; i < 100000; i++)
-        known += find(200000 + i) == CW_TOKEN_BAD;
+        known += look_up(200000 + i) == CW_TOKEN_BAD;
     assert_true(known > 100 && known <= CW_TOKEN_CACHE_REFUSED);
 }
 
@@ -221,14 +221,14 @@ TEST(it_behaves_like_its_model)
         if (is_add)
             add(token, 1, WALL + 60000);
         else
-            assert_int_equal(find(token), is_in ? CW_TOKEN_GOOD : CW_TOKEN_UNKNOWN);
+            assert_int_equal(look_up(token), is_in ? CW_TOKEN_GOOD : CW_TOKEN_UNKNOWN);
         if (!is_add && !is_in)
             continue;
         if (!is_in)
             at = n < 8 ? n++ : 7;
         memmove(model + 1, model, at * sizeof *model);
         model[0] = token;
-        assert_int_equal(cw_token_cache_count(cache), n);
+        assert_int_equal(cache->n, n);
     }
 }
 

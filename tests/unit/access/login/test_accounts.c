@@ -623,14 +623,6 @@ TEST(every_failed_allocation_is_reported)
     assert_true(oom_each(make, NULL) >= 4);
 }
 
-TEST(what_comes_after_the_end_of_its_loop_is_not_remembered)
-{
-    cw_accounts_loop ended = {0};
-    cw_login_op t = {.status = CW_LOGIN_WRONG, .is_issued = true};
-    cw_token_login_finish(&ended, &t, true);
-    assert_null(ended.tokens);
-}
-
 TEST(one_of_those_who_wait_is_told_of_the_login)
 {
     static attempt all[5];
@@ -704,7 +696,6 @@ int main(void)
         T(the_anonymous_role_is_in_both_places),
         T(unknown_tokens_do_not_push_known_ones_out),
         T(every_failed_allocation_is_reported),
-        T(what_comes_after_the_end_of_its_loop_is_not_remembered),
         T(one_of_those_who_wait_is_told_of_the_login),
         T(what_nobody_was_told_of_is_not_remembered),
         T(log_in_without_memory),
