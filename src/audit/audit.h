@@ -82,8 +82,6 @@ CW_MUST_USE cw_code cw_audit_prepare(cw_audit *a, const cw_audit_opts *opts, cw_
 /* Use them from the next write on; also to open the file again. NULL is fine for both. */
 void cw_audit_use(cw_audit *a, cw_audit_setup *setup);
 void cw_audit_drop(cw_audit_setup *setup);
-/* Prepare and use. On failure the settings in force stay. */
-CW_MUST_USE cw_code cw_audit_configure(cw_audit *a, const cw_audit_opts *opts, cw_err *err);
 /* Write the queued records, if possible. Returns the number of lost records since the start, including
  * those of a write that does not end. NULL is fine. */
 uint64_t cw_audit_free(cw_audit *a);
@@ -92,9 +90,8 @@ uint64_t cw_audit_free(cw_audit *a);
 bool cw_audit_is_on(const cw_audit *a);
 /* The maximum length of recorded arguments; 0: they are not recorded. */
 size_t cw_audit_arguments(const cw_audit *a);
-/* Whether the last write failed; and the number of lost records since the start. */
+/* Whether the last write failed. */
 bool cw_audit_is_failing(const cw_audit *a);
-uint64_t cw_audit_lost(const cw_audit *a);
 /* Never waits, for a disk or for memory. */
 void cw_audit_add(cw_audit *a, const cw_audit_record *record);
 /* BLAKE2b with 32 bytes, as `b2sum -l 256` counts it. */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/audit_int.h"
+#include "audit/file.h"
 #include "audit/timestamp.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -8,11 +8,10 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "audit/audit_int.h"
+#include "audit/audit.c" /* NOLINT(bugprone-suspicious-include) */
 #include "audit/timestamp.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "json/json.h"
 #include "support/oom.h"
 #include "support/test.h"
 
@@ -66,7 +65,7 @@ static void remove_files(void)
     }
 }
 
-SETUP(setup)
+SETUP(set_up)
 {
     snprintf(path, sizeof path, "%s/audit", folder);
     cw_buf_init(&text, 16u << 20);
@@ -75,7 +74,7 @@ SETUP(setup)
     return 0;
 }
 
-TEARDOWN(teardown)
+TEARDOWN(tear_down)
 {
     remove_files();
     cw_buf_done(&text);
@@ -83,12 +82,22 @@ TEARDOWN(teardown)
     return 0;
 }
 
-static cw_audit *start(const cw_audit_opts *opts)
+/* Prepare and use settings. */
+static cw_code configure(cw_audit *a, const cw_audit_opts *opts, cw_err *err)
+{
+    cw_audit_setup *fresh;
+    cw_code rc = cw_audit_prepare(a, opts, &fresh, err);
+    if (!rc)
+        cw_audit_use(a, fresh);
+    return rc;
+}
+
+static cw_audit *start_audit(const cw_audit_opts *opts)
 {
     cw_audit *a;
     assert_int_equal(cw_audit_new(on_status, NULL, &a, NULL), CW_OK);
     assert_false(cw_audit_is_on(a));
-    assert_int_equal(cw_audit_configure(a, opts, NULL), CW_OK);
+    assert_int_equal(configure(a, opts, NULL), CW_OK);
     return a;
 }
 
@@ -141,7 +150,7 @@ TEST(a_record_becomes_one_line_with_everything_that_is_known)
     const cw_json *lines[4];
     unsigned char hash[CW_AUDIT_HASH];
     cw_audit_opts opts = options();
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     cw_audit_hash(CW_STR("{\"nid\":1}"), hash);
     cw_audit_record r = call_of("nodes.get");
     r.tool = CW_STR("nodes_get");
@@ -186,7 +195,7 @@ TEST(names_are_cut_at_a_character)
     for (size_t i = 0; i + 1 < sizeof name; i += 2)
         memcpy(name + i, "\xC3\xA4", 2);
     cw_audit_opts opts = options();
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     cw_audit_record r = call_of("x");
     r.caller = cw_str_make(name, sizeof name);
     r.detail = cw_str_make(name + 1, sizeof name - 1); /* ill-formed at its beginning */
@@ -204,7 +213,7 @@ TEST(threat_B10_what_drives_a_terminal_is_escaped)
                                   "B\xE2\x80\xA8\xC3\xA4\x7F";
     cw_audit_opts opts = options();
     opts.arguments = 256;
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     cw_audit_record r = call_of(hostile);
     r.arguments = CW_STR("{\"x\":\"\xE2\x81\xA6\"}");
     cw_audit_add(a, &r);
@@ -224,7 +233,7 @@ TEST(arguments_are_recorded_without_what_is_redacted)
     opts.arguments = 256;
     opts.redact = redact;
     opts.n_redact = CW_COUNT(redact);
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     cw_audit_record r = call_of("x");
     r.arguments =
         CW_STR("{\"password\":{\"deep\":\"s3cret\"},\"users\":[{\"key\":\"s3cret\",\"n\":1},"
@@ -261,7 +270,7 @@ TEST(a_wrong_pointer_is_refused)
         cw_err err = {0};
         opts.redact = &wrong[i];
         opts.n_redact = 1;
-        assert_int_equal(cw_audit_configure(a, &opts, &err), CW_PARAMS);
+        assert_int_equal(configure(a, &opts, &err), CW_PARAMS);
         assert_non_null(strstr(err.msg, "not a JSON pointer"));
     }
     assert_int_equal(cw_audit_free(a), 0);
@@ -276,7 +285,7 @@ TEST(nothing_is_recorded_while_it_is_off)
     assert_false(cw_audit_is_on(NULL));
     assert_int_equal(cw_audit_new(NULL, NULL, &a, NULL), CW_OK);
     cw_audit_add(a, &r);
-    assert_int_equal(cw_audit_configure(a, &(cw_audit_opts){.path = ""}, NULL), CW_OK);
+    assert_int_equal(configure(a, &(cw_audit_opts){.path = ""}, NULL), CW_OK);
     cw_audit_add(a, &r);
     assert_int_equal(cw_audit_free(a), 0);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -287,7 +296,7 @@ TEST(records_stand_in_the_order_they_came)
 {
     const cw_json *lines[300];
     cw_audit_opts opts = options();
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     for (int i = 0; i < 300; i++) {
         char name[16];
         snprintf(name, sizeof name, "%d", i);
@@ -333,21 +342,21 @@ static unsigned count_kind(const cw_json **lines, unsigned n, const char *kind)
 TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record)
 {
     static const cw_json *lines[4096];
-    enum { REFUSALS = 300, CALLS = 1000 };
+    enum { REFUSALS = 300, N_CALLS = 1000 };
     cw_audit_opts opts = options();
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     limit_files(0);
     cw_audit_record call = call_of("call"), refusal = call_of("refused");
     refusal.kind = CW_AUDIT_REFUSAL;
     cw_audit_add(a, &call);
     wait_for(&n_failures);
     assert_true(cw_audit_is_failing(a));
-    for (int i = 0; i < CALLS; i++)
+    for (int i = 0; i < N_CALLS; i++)
         cw_audit_add(a, &call);
     for (int i = 0; i < REFUSALS; i++)
         cw_audit_add(a, &refusal);
-    uint64_t lost = cw_audit_lost(a);
-    assert_in_range(lost, 1, CALLS - 1);
+    uint64_t lost = count_lost(a);
+    assert_in_range(lost, 1, N_CALLS - 1);
     limit_files(RLIM_INFINITY);
     wait_for(&n_recoveries);
     assert_int_equal(cw_audit_free(a), lost);
@@ -355,7 +364,7 @@ TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record)
     unsigned n = read_lines(path, lines, 4096);
     assert_member(lines[0], "kind", "refusal"); /* the first call came before, and waits */
     assert_int_equal(count_kind(lines, n, "refusal"), REFUSALS);
-    assert_int_equal(count_kind(lines, n, "call"), CALLS + 1 - lost);
+    assert_int_equal(count_kind(lines, n, "call"), N_CALLS + 1 - lost);
     assert_int_equal(count_kind(lines, n, "lost"), 1);
     for (unsigned i = 0; i < n; i++) {
         if (!cw_str_is(cw_json_text(cw_json_get(lines[i], CW_STR("kind"))), "lost"))
@@ -371,7 +380,7 @@ TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record)
 TEST(the_reserved_room_has_an_end_and_says_so)
 {
     cw_audit_opts opts = options();
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     limit_files(0);
     cw_audit_record refusal = call_of("refused");
     refusal.kind = CW_AUDIT_REFUSAL;
@@ -379,11 +388,11 @@ TEST(the_reserved_room_has_an_end_and_says_so)
     cw_audit_add(a, &refusal);
     wait_for(&n_failures);
     unsigned n = 1;
-    while (cw_audit_lost(a) == 0 && n < 100000) {
+    while (count_lost(a) == 0 && n < 100000) {
         cw_audit_add(a, &refusal);
         n++;
     }
-    assert_int_equal(n, CW_AUDIT_ROOM / cw_audit_packed_size(&refusal, 0) + 1);
+    assert_int_equal(n, CW_AUDIT_ROOM / packed_size(&refusal, 0) + 1);
     /* All of it is lost with the process, and the last one said so already. */
     assert_int_equal(cw_audit_free(a), n);
     limit_files(RLIM_INFINITY);
@@ -453,7 +462,7 @@ TEST(a_file_that_was_moved_away_is_made_again)
     const cw_json *lines[4];
     char moved[160];
     cw_audit_opts opts = options();
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     cw_audit_record r = call_of("x");
     r.kind = CW_AUDIT_CHANGE;
     cw_audit_add(a, &r);
@@ -475,17 +484,17 @@ TEST(another_path_is_used_from_the_next_record_on)
     const cw_json *lines[4];
     char other[160];
     cw_audit_opts opts = options();
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     cw_audit_record r = call_of("first");
     cw_audit_add(a, &r);
     snprintf(other, sizeof other, "%s.8", path);
     opts.path = other;
-    assert_int_equal(cw_audit_configure(a, &opts, NULL), CW_OK);
+    assert_int_equal(configure(a, &opts, NULL), CW_OK);
     usleep(100000);
     r.method = CW_STR("second");
     cw_audit_add(a, &r);
     opts.path = "/nonexistent/audit";
-    assert_int_equal(cw_audit_configure(a, &opts, NULL), CW_IO);
+    assert_int_equal(configure(a, &opts, NULL), CW_IO);
     assert_true(cw_audit_is_on(a));
     assert_int_equal(cw_audit_free(a), 0);
     assert_int_equal(read_lines(path, lines, 4), 1);
@@ -532,7 +541,7 @@ static void configure_once(void *ctx)
     (void)ctx;
     cw_code rc = cw_audit_new(NULL, NULL, &a, NULL);
     if (!rc)
-        rc = cw_audit_configure(a, &opts, NULL);
+        rc = configure(a, &opts, NULL);
     assert_true(rc == CW_OK || rc == CW_NOMEM || rc == CW_IO);
     cw_audit_free(a);
 }
@@ -548,7 +557,7 @@ TEST(what_a_dead_disk_has_not_taken_is_counted)
 {
     static cw_audit *a; /* stays: its thread still has it */
     cw_audit_opts opts = options();
-    a = start(&opts);
+    a = start_audit(&opts);
     atomic_store(&disk_hangs, true);
     cw_audit_record r = call_of("x");
     cw_audit_add(a, &r);
@@ -616,7 +625,7 @@ TEST(a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost)
     assert_int_equal(cw_log_configure(&(cw_log_opts){.path = log, .level = CW_LOG_INFO}, NULL),
                      CW_OK);
     assert_int_equal(mkdir(first, 0700), 0);
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     for (int i = 0; i < 4; i++) {
         cw_audit_add(a, &r);
         usleep(50000);
@@ -636,7 +645,7 @@ TEST(what_is_prepared_counts_only_when_it_is_used)
     const cw_json *lines[4];
     cw_audit_opts opts = options();
     cw_audit_setup *ready;
-    cw_audit *a = start(&opts);
+    cw_audit *a = start_audit(&opts);
     cw_audit_record r = call_of("x");
     snprintf(other, sizeof other, "%s.2", path);
     opts.path = other;
@@ -651,7 +660,7 @@ TEST(what_is_prepared_counts_only_when_it_is_used)
     usleep(50000);
     /* What comes right after it is switched on again is not lost. */
     opts.path = path;
-    assert_int_equal(cw_audit_configure(a, &opts, NULL), CW_OK);
+    assert_int_equal(configure(a, &opts, NULL), CW_OK);
     cw_audit_add(a, &r);
     assert_int_equal(cw_audit_free(a), 0);
     assert_int_equal(read_lines(path, lines, 4), 2);
@@ -692,7 +701,7 @@ TEARDOWN(group_teardown)
     return rmdir(folder);
 }
 
-#define AUDIT_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define AUDIT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
 {
