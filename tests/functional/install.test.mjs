@@ -19,29 +19,107 @@ import { keepFolder } from "./support/kept.mjs";
 import { pluginFile } from "./support/mcp.mjs";
 import { binary, runCauseway, writeConfig } from "./support/programs.mjs";
 
-const files = {
-    "claude-desktop": ".config/Claude/claude_desktop_config.json",
-    "claude-code": ".claude.json",
-    vscode: ".config/Code/User/mcp.json",
-    cursor: ".cursor/mcp.json",
+// Each client: its file, what the file holds, and the text around a second entry. `others` must survive every edit.
+const json = { parse: JSON.parse, format: "json" };
+const products = {
+    "claude-code": { ...json, file: ".claude.json", section: "mcpServers", type: "stdio" },
+    "claude-desktop": { ...json, file: ".config/Claude/claude_desktop_config.json", section: "mcpServers", url: null },
+    codex: { format: "toml", file: ".codex/config.toml" },
+    continue: { format: "yaml", file: ".continue/config.yaml", section: "mcpServers" },
+    cursor: { ...json, file: ".cursor/mcp.json", section: "mcpServers" },
+    gemini: { ...json, file: ".gemini/settings.json", section: "mcpServers", url: "httpUrl" },
+    goose: { format: "yaml", file: ".config/goose/config.yaml", section: "extensions" },
+    "lm-studio": { ...json, file: ".lmstudio/mcp.json", section: "mcpServers" },
+    opencode: { ...json, file: ".config/opencode/opencode.json", section: "mcp" },
+    qwen: { ...json, file: ".qwen/settings.json", section: "mcpServers", url: "httpUrl" },
+    vscode: { ...json, file: ".config/Code/User/mcp.json", section: "servers", type: "stdio" },
+    windsurf: { ...json, file: ".codeium/windsurf/mcp_config.json", section: "mcpServers", url: "serverUrl" },
+    zed: { ...json, file: ".config/zed/settings.json", section: "context_servers" },
 };
-const section = (client) => (client === "vscode" ? "servers" : "mcpServers");
+const address = "http://127.0.0.1:8080/mcp";
+
+// The text of a file with this entry in it: { stdio, http }, for a program that is started and for an address.
+function expected(client) {
+    const { format, section, type } = products[client];
+    if (client === "codex") {
+        return {
+            stdio: `[mcp_servers.causeway]\ncommand = "${binary}"\nargs = ["stdio"]\n`,
+            http: `[mcp_servers.causeway]\nurl = "${address}"\n`,
+        };
+    }
+    if (client === "continue") {
+        const head = "name: Local Config\nversion: 1.0.0\nschema: v1\nmcpServers:\n";
+        return {
+            stdio: `${head}  - name: "causeway"\n    command: "${binary}"\n    args: ["stdio"]\n`,
+            http: `${head}  - name: "causeway"\n    type: "streamable-http"\n    url: "${address}"\n`,
+        };
+    }
+    if (client === "goose") {
+        const entry = (type, rest) =>
+            `extensions:\n  causeway:\n    enabled: true\n    type: "${type}"\n    name: "causeway"\n` +
+            `    description: "Tools of Causeway"\n${rest}    timeout: 300\n`;
+        return {
+            stdio: entry("stdio", `    cmd: "${binary}"\n    args: ["stdio"]\n`),
+            http: entry("streamable_http", `    uri: "${address}"\n`),
+        };
+    }
+    assert.equal(format, "json");
+    const head = client === "opencode" ? { $schema: "https://opencode.ai/config.json" } : {};
+    const file = (causeway) => ({ ...head, [section]: { causeway } });
+    if (client === "opencode") {
+        return {
+            stdio: file({ type: "local", command: [binary, "stdio"] }),
+            http: file({ type: "remote", url: address }),
+        };
+    }
+    const typed = (name) => (type ? { type: name } : {});
+    return {
+        stdio: file({ ...typed("stdio"), command: binary, args: ["stdio"] }),
+        http: file({ ...typed("http"), [products[client].url ?? "url"]: address }),
+    };
+}
+
+// A file with another entry, a comment where the format has them, and no line break at its end.
+function otherText(client) {
+    const { format, section } = products[client];
+    return {
+        json: `{\n\t"theme": "dark",\n\t"${section}": {\n\t\t"other": {"command": "x"}\n\t}\n}`,
+        toml: '# mine\nmodel = "m" # best\n\n[mcp_servers.other]\ncommand = "x"',
+        yaml:
+            section === "extensions"
+                ? "# mine\nGOOSE_MODEL: m # best\nextensions:\n  other:\n    cmd: x"
+                : "name: mine # best\nmcpServers:\n- name: other\n  command: x",
+    }[format];
+}
 
 // A home of its own: install(client, ...options), and the client's file.
 function makeHome(more = {}) {
     const home = mkdtempSync(path.join(keepFolder(), "home-"));
-    const env = { HOME: home, XDG_CONFIG_HOME: "", CAUSEWAY_CONFIG: "", ...more };
-    const at = (client) => path.join(home, files[client]);
+    const env = { HOME: home, XDG_CONFIG_HOME: "", CAUSEWAY_CONFIG: "", ...noVariables, ...more };
+    const at = (client) => path.join(home, products[client].file);
     return {
         home,
         at,
         install: (...args) => runCauseway(["install", ...args], { env }),
+        text: (client) => readFileSync(at(client), "utf8"),
         read: (client) => JSON.parse(readFileSync(at(client), "utf8")),
         write: (client, text) => {
             mkdirSync(path.dirname(at(client)), { recursive: true });
             writeFileSync(at(client), text);
         },
     };
+}
+
+const noVariables = Object.fromEntries(
+    ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "CONTINUE_GLOBAL_DIR", "GEMINI_CLI_HOME", "QWEN_HOME"].map((name) => [name, ""]),
+);
+
+function assertHolds(client, text, wanted) {
+    if (products[client].parse) {
+        assert.deepEqual(products[client].parse(text), wanted);
+    } else {
+        assert.equal(text, wanted);
+    }
 }
 
 async function installWell(home, ...args) {
@@ -51,33 +129,74 @@ async function installWell(home, ...args) {
 }
 
 suite("install", { concurrency: true }, () => {
-    for (const client of Object.keys(files)) {
-        test(`${client}: makes the file, and takes it back`, async () => {
+    for (const client of Object.keys(products)) {
+        test(`${client}: makes the file, and removes it`, async () => {
             const home = makeHome();
-            const stdout = await installWell(home, client);
-            assert.match(stdout, /^\+.*"causeway"/m);
-            const entry = home.read(client)[section(client)].causeway;
-            assert.equal(entry.command, binary);
-            assert.deepEqual(entry.args, ["stdio"]);
+            assert.match(await installWell(home, client), /^\+.*causeway/m);
+            assertHolds(client, home.text(client), expected(client).stdio);
             assert.equal(statSync(home.at(client)).mode & 0o777, 0o600);
             await installWell(home, client, "--undo");
-            assert.equal(existsSync(home.at(client)), false);
+            assert.deepEqual(readdirSync(path.dirname(home.at(client))), []);
         });
 
         test(`${client}: other entries stay, and the file comes back to the byte`, async () => {
             const home = makeHome();
-            const text = `{\n\t"theme": "dark",\n\t"${section(client)}": {\n\t\t"other": {"command": "x"}\n\t}\n}`;
+            const text = otherText(client);
             home.write(client, text);
             chmodSync(home.at(client), 0o640);
             await installWell(home, client);
-            assert.deepEqual(home.read(client)[section(client)].other, { command: "x" });
-            assert.equal(home.read(client).theme, "dark");
+            assert.ok(home.text(client).includes(binary));
+            for (const line of text.split("\n")) {
+                assert.ok(home.text(client).includes(line), line);
+            }
             assert.equal(statSync(home.at(client)).mode & 0o777, 0o640);
             assert.equal(readFileSync(`${home.at(client)}.causeway-backup`, "utf8"), text);
-            assert.match(readFileSync(home.at(client), "utf8"), /\n\t\t"causeway": \{\n\t\t\t"/);
+            assert.match(await installWell(home, client), /no change is needed/);
             await installWell(home, client, "--undo");
-            assert.equal(readFileSync(home.at(client), "utf8"), text);
+            assert.equal(home.text(client), text);
             assert.equal(readdirSync(path.dirname(home.at(client))).length, 1, "no backup is left");
+        });
+
+        test(`${client}: a later change of others survives --undo`, async () => {
+            const home = makeHome();
+            home.write(client, otherText(client));
+            await installWell(home, client);
+            const later = home.text(client).replace("other", "later");
+            home.write(client, later);
+            await installWell(home, client, "--undo");
+            assert.match(home.text(client), /later/);
+            assert.doesNotMatch(home.text(client), /causeway/);
+        });
+
+        if (products[client].url !== null) {
+            test(`${client}: the address of a running server`, async () => {
+                const home = makeHome();
+                await installWell(home, client, "--url", address);
+                assertHolds(client, home.text(client), expected(client).http);
+                const { stdout, code } = await home.install(client, "--url", address, "--print");
+                assert.equal(code, 0);
+                assert.equal(stdout, home.text(client));
+            });
+        }
+    }
+
+    for (const [client, pattern] of [
+        ["claude-code", /"Authorization": "Bearer \$\{MY_TOKEN\}"/],
+        ["codex", /^bearer_token_env_var = "MY_TOKEN"$/m],
+        ["continue", /requestOptions: \{"headers": \{"Authorization": "Bearer \$\{\{ secrets\.MY_TOKEN \}\}"\}\}/],
+        ["cursor", /"Authorization": "Bearer \$\{env:MY_TOKEN\}"/],
+        ["gemini", /"Authorization": "Bearer \$\{MY_TOKEN\}"/],
+        ["goose", /env_keys: \["MY_TOKEN"\]\n {4}headers: \{"Authorization": "Bearer \$\{MY_TOKEN\}"\}/],
+        ["opencode", /"Authorization": "Bearer \{env:MY_TOKEN\}"/],
+        ["qwen", /"Authorization": "Bearer \$\{MY_TOKEN\}"/],
+        ["vscode", /"Authorization": "Bearer \$\{env:MY_TOKEN\}"/],
+        ["windsurf", /"Authorization": "Bearer \$\{env:MY_TOKEN\}"/],
+    ]) {
+        test(`${client}: a token is the name of a variable`, async () => {
+            const home = makeHome({ MY_TOKEN: "cw_secret" });
+            await installWell(home, client, "--url", address, "--token-env", "MY_TOKEN");
+            assert.match(home.text(client), pattern);
+            assert.doesNotMatch(home.text(client), /cw_secret/);
         });
     }
 
@@ -115,7 +234,7 @@ suite("install", { concurrency: true }, () => {
         const config = writeConfig({ store: { path: databasePath() } });
         await cli(config, "account", "add", "alice", "--no-password");
         await installWell(home, "cursor");
-        assert.match(await installWell(home, "cursor"), /Nothing has to be changed/);
+        assert.match(await installWell(home, "cursor"), /no change is needed/);
         await installWell(home, "cursor", "--config", config, "--as", "alice");
         const { args } = home.read("cursor").mcpServers.causeway;
         assert.deepEqual(args, ["stdio", "--config", config, "--as", "alice"]);
@@ -129,7 +248,7 @@ suite("install", { concurrency: true }, () => {
         await cli(config, "account", "add", "bob", "--no-password");
         await cli(config, "account", "block", "bob");
         for (const [name, pattern] of [
-            ["alice", /there is no account 'alice'/],
+            ["alice", /account 'alice' does not exist/],
             ["bob", /the account 'bob' is blocked/],
         ]) {
             const words = ["cursor", "--yes", "--config", config, "--as", name];
@@ -168,6 +287,125 @@ suite("install", { concurrency: true }, () => {
         assert.deepEqual(args, ["stdio", "--config", config]);
     });
 
+    for (const [client, variable, inside] of [
+        ["claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"],
+        ["codex", "CODEX_HOME", "config.toml"],
+        ["continue", "CONTINUE_GLOBAL_DIR", "config.yaml"],
+        ["gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"],
+        ["qwen", "QWEN_HOME", "settings.json"],
+        ["zed", "XDG_CONFIG_HOME", "zed/settings.json"],
+        ["goose", "XDG_CONFIG_HOME", "goose/config.yaml"],
+        ["opencode", "XDG_CONFIG_HOME", "opencode/opencode.json"],
+    ]) {
+        test(`${client}: ${variable} names the directory`, async () => {
+            const folder = mkdtempSync(path.join(keepFolder(), "elsewhere-"));
+            const home = makeHome({ [variable]: folder });
+            await installWell(home, client);
+            assert.ok(readFileSync(path.join(folder, inside), "utf8").includes(binary));
+            assert.deepEqual(readdirSync(home.home), []);
+        });
+    }
+
+    test("a relative directory in a variable is an error", async () => {
+        const home = makeHome({ CODEX_HOME: "relative" });
+        const { code, stderr } = await home.install("codex", "--yes");
+        assert.equal(code, 1);
+        assert.match(stderr, /cannot find the files of Codex: CODEX_HOME is not an absolute path/);
+    });
+
+    test("a file under the product's second name is used where only that exists", async () => {
+        const home = makeHome();
+        const file = path.join(home.home, ".config/opencode/opencode.jsonc");
+        mkdirSync(path.dirname(file), { recursive: true });
+        writeFileSync(file, "{ // mine\n}\n");
+        await installWell(home, "opencode");
+        assert.match(readFileSync(file, "utf8"), /^\{ \/\/ mine\n.*"mcp"/s);
+        await installWell(home, "opencode", "--undo");
+        assert.deepEqual(readdirSync(path.dirname(file)), ["opencode.jsonc"]);
+    });
+
+    test("continue: an old config.json is not put out of use", async () => {
+        const home = makeHome();
+        mkdirSync(path.join(home.home, ".continue"));
+        writeFileSync(path.join(home.home, ".continue/config.json"), "{}");
+        const { code, stderr } = await home.install("continue", "--yes");
+        assert.equal(code, 1);
+        assert.match(stderr, /Continue would ignore 'config\.json' if 'config\.yaml' existed/);
+    });
+
+    test("two entries in one file come and go on their own", async () => {
+        const home = makeHome();
+        home.write("cursor", "{}\n");
+        await installWell(home, "cursor", "--name", "one");
+        const one = home.text("cursor");
+        await installWell(home, "cursor", "--name", "two");
+        await installWell(home, "cursor", "--name", "one", "--undo");
+        assert.deepEqual(Object.keys(home.read("cursor").mcpServers), ["two"]);
+        await installWell(home, "cursor", "--name", "one");
+        await installWell(home, "cursor", "--name", "two", "--undo");
+        assert.deepEqual(home.read("cursor"), JSON.parse(one));
+        await installWell(home, "cursor", "--name", "one", "--undo");
+        assert.ok(existsSync(home.at("cursor")));
+        assert.deepEqual(home.read("cursor").mcpServers ?? {}, {});
+    });
+
+    test("--undo keeps a file that install did not make", async () => {
+        const home = makeHome();
+        const { stdout } = await home.install("cursor", "--print");
+        home.write("cursor", stdout);
+        await installWell(home, "cursor", "--undo");
+        assert.deepEqual(home.read("cursor"), { mcpServers: {} });
+    });
+
+    test("--undo keeps a file that install made and others use since", async () => {
+        const home = makeHome();
+        await installWell(home, "codex");
+        writeFileSync(home.at("codex"), `model = "m"\n${home.text("codex")}`);
+        await installWell(home, "codex", "--undo");
+        assert.equal(home.text("codex"), 'model = "m"\n');
+        assert.deepEqual(readdirSync(path.dirname(home.at("codex"))), ["config.toml"]);
+    });
+
+    test("--all writes to every client that is there, and reports the rest", async () => {
+        const home = makeHome();
+        mkdirSync(path.join(home.home, ".claude"));
+        mkdirSync(path.join(home.home, ".config/Claude"), { recursive: true });
+        home.write("codex", 'model = "m"\n');
+        home.write("goose", "extensions: [\n");
+        const first = await home.install("--all", "--yes", "--url", address);
+        assert.equal(first.code, 1, "a broken file is a failure");
+        assert.match(first.stdout, /^Claude Code: written\./m);
+        assert.match(first.stdout, /^Claude Desktop starts its servers itself/m);
+        assert.match(first.stdout, /^Codex: written\./m);
+        assert.match(first.stdout, /^Not found: Continue, Cursor, Gemini CLI, .*, Zed$/m);
+        assert.match(first.stderr, /goose\/config\.yaml' is left unchanged/);
+        assert.equal(home.text("goose"), "extensions: [\n");
+        home.write("goose", "extensions: {}\n");
+        assert.match(await installWell(home, "--all"), /^Goose: written\./m);
+        const all = ["claude-code", "claude-desktop", "codex", "goose"];
+        const texts = all.map(home.text);
+        const again = await installWell(home, "--all");
+        assert.equal(again.match(/: no change is needed\.$/gm).length, 4);
+        assert.deepEqual(all.map(home.text), texts);
+        await installWell(home, "--all", "--undo");
+        assert.match(await installWell(home, "--all", "--undo"), /^Goose: no entry\.$/m);
+        assert.equal(home.text("goose"), "extensions: {}\n");
+        assert.equal(home.text("codex"), 'model = "m"\n');
+    });
+
+    test("--all without a client is an error", async () => {
+        const { code, stderr } = await makeHome().install("--all", "--yes");
+        assert.equal(code, 1);
+        assert.match(stderr, /no client was found/);
+    });
+
+    test("--help lists every client", async () => {
+        const { stdout } = await makeHome().install("--help");
+        for (const client of Object.keys(products)) {
+            assert.ok(stdout.includes(client), client);
+        }
+    });
+
     test("--dry-run writes nothing, and without a terminal nothing is written unasked", async () => {
         const home = makeHome();
         const dry = await home.install("cursor", "--dry-run");
@@ -188,6 +426,23 @@ suite("install", { concurrency: true }, () => {
         assert.ok(home.read("claude-code").mcpServers.causeway);
     });
 
+    for (const [client, text] of [
+        ["codex", 'model = "m\n'],
+        ["continue", "mcpServers: {a: b}\n"],
+        ["goose", "extensions:\n\ta: b\n"],
+        ["zed", '{"context_servers": {}} // }\n]'],
+    ]) {
+        test(`${client}: a file that cannot be edited is left unchanged`, async () => {
+            const home = makeHome();
+            home.write(client, text);
+            const { code, stderr } = await home.install(client, "--yes");
+            assert.equal(code, 1);
+            assert.match(stderr, /is left unchanged: /);
+            assert.equal(home.text(client), text);
+            assert.equal(readdirSync(path.dirname(home.at(client))).length, 1);
+        });
+    }
+
     for (const [name, text] of [
         ["broken JSON", '{"mcpServers": '],
         ["a list", "[]"],
@@ -199,16 +454,23 @@ suite("install", { concurrency: true }, () => {
             home.write("cursor", text);
             const { code, stderr } = await home.install("cursor", "--yes");
             assert.equal(code, 1);
-            assert.match(stderr, /is left as it is/);
+            assert.match(stderr, /is left unchanged/);
             assert.equal(readFileSync(home.at("cursor"), "utf8"), text);
             assert.deepEqual(readdirSync(path.dirname(home.at("cursor"))), ["mcp.json"]);
         });
     }
 
     for (const [args, pattern] of [
-        [[], /which client/],
-        [["emacs"], /which client/],
-        [["claude-desktop", "--url", "http://x"], /leave out --url/],
+        [[], /name one client, or give --all: claude-code, .*, zed/],
+        [["emacs"], /name one client/],
+        [["cursor", "--all"], /name one client/],
+        [["claude-desktop", "--url", "http://x"], /Claude Desktop starts its servers itself/],
+        [["zed", "--url", "http://x", "--token-env", "T"], /Zed reads no token from the environment/],
+        [["cursor", "--token-env", "T"], /--token-env needs --url/],
+        [["cursor", "--url", "http://x", "--token-env", "1T"], /not the name of an environment variable/],
+        [["cursor", "--url", "http://x", "--token-env", "a-b"], /not the name of an environment variable/],
+        [["cursor", "--print", "--undo"], /--print excludes/],
+        [["--all", "--print"], /--print excludes/],
         [["cursor", "--url", "ftp://x"], /http/],
         [["cursor", "--url", "http://x", "--config", "y"], /leave out/],
         [["cursor", "--name", "a b"], /a name has/],

@@ -1,322 +1,423 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* install: registers this server with a local MCP client, or removes it. */
+/* install: registers this server with MCP clients on this machine, or removes it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "cli/install/install.h"
+#include "cli/install/products.h"
 #include "cli/plugin/plugin.h"
 #include "store/db.h"
 
-#define PATH_BYTES 4096u
+#define DEFAULT_NAME "causeway"
 #define BACKUP_SUFFIX ".causeway-backup"
+#define MADE_SUFFIX ".causeway-made"
 #define NAME_MAX_BYTES 64u
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define MAX_ARGS 16u
 #define BUSY_MS 2000u
 #define ACCOUNT_MAX_BYTES 65536u
+#define SIDE_FILE_BYTES (CW_PRODUCT_PATH_BYTES + sizeof BACKUP_SUFFIX + NAME_MAX_BYTES + 1)
 
-/* ---- clients ---- */
+/* The command line. */
+typedef struct order {
+    const char *name, *config, *plugin, *account, *token_file, *url, *token_env;
+    bool is_all, is_print, is_dry, is_sure, is_undo;
+} order;
 
-typedef enum place { IN_HOME, IN_CONFIG } place;
-
-/* A client, and how it wants to be told. */
-typedef struct client {
-    const char *name;
-    const char *title;
-    const char *path;
-    const char *section;
-    const char *command_type; /* of a server that it starts; NULL: not said */
-    const char *url_type;     /* of one that runs; NULL: not said */
-    place place;
-    bool takes_url;
-} client;
-
-#ifdef __APPLE__
-#define CONFIG_FOLDER "Library/Application Support"
-#else
-#define CONFIG_FOLDER ".config"
-#endif
-
-static const client clients[] = {
-    {"claude-desktop", "Claude Desktop", "Claude/claude_desktop_config.json", "mcpServers", NULL,
-     NULL, IN_CONFIG, false},
-    {"claude-code", "Claude Code", ".claude.json", "mcpServers", "stdio", "http", IN_HOME, true},
-    {"vscode", "Visual Studio Code", "Code/User/mcp.json", "servers", "stdio", "http", IN_CONFIG,
-     true},
-    {"cursor", "Cursor", ".cursor/mcp.json", "mcpServers", NULL, NULL, IN_HOME, true},
-};
-
-static const client *find_client(const char *name)
-{
-    for (size_t i = 0; i < CW_COUNT(clients); i++) {
-        if (strcmp(clients[i].name, name) == 0)
-            return &clients[i];
-    }
-    return NULL;
-}
-
-static cw_code find_file(const client *c, char *out, size_t n, cw_err *err)
-{
-    const char *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
-    int length = -1;
-#ifdef __APPLE__
-    config = NULL;
-#endif
-    if (c->place == IN_CONFIG && config && config[0] == '/')
-        length = snprintf(out, n, "%s/%s", config, c->path);
-    else if (home && home[0] == '/')
-        length = snprintf(out, n, "%s/%s%s", home, c->place == IN_CONFIG ? CONFIG_FOLDER "/" : "",
-                          c->path);
-    if (length <= 0 || (size_t)length >= n)
-        return cw_fail(err, CW_PARAMS,
-                       "cannot find the files of %s: HOME is not an absolute path, or too long",
-                       c->title);
-    return CW_OK;
-}
+/* The change of one file. */
+typedef struct job {
+    const order *order;
+    const cw_product *product;
+    cw_install_place at;
+    char path[CW_PRODUCT_PATH_BYTES];
+    char backup[SIDE_FILE_BYTES]; /* the file before the entry was added */
+    char made[SIDE_FILE_BYTES];   /* exists if `install` made the file */
+    cw_arena arena;
+    cw_buf old_text, new_text, kept; /* kept: the backup */
+    bool has_file, has_backup, is_made;
+    bool has_entry;
+    bool removes_file;
+} job;
 
 /* ---- the entry ---- */
 
-typedef struct order {
-    const client *client;
-    const char *name, *config, *plugin, *account, *token_file, *url;
-    bool is_dry, is_sure, is_undo;
-    char path[PATH_BYTES];
-    char backup[PATH_BYTES + sizeof BACKUP_SUFFIX];
-    cw_arena arena;
-    cw_buf old_text, new_text, kept; /* kept: the backup */
-    bool has_file, has_backup;
-    bool removes_file;
-} order;
+typedef struct arguments {
+    const char *items[MAX_ARGS];
+    size_t n;
+} arguments;
 
-static void add_member(cw_buf *out, const char *key, const char *value)
+/* Add an option with a file, as an absolute path. */
+static cw_code add_file(job *j, arguments *args, const char *option, const char *path, cw_err *err)
 {
-    cw_buf_add_char(out, '\t');
-    cw_json_escape(out, cw_str_from(key));
-    cw_buf_add(out, CW_STR(": "));
-    cw_json_escape(out, cw_str_from(value));
-    cw_buf_add(out, CW_STR(",\n"));
-}
-
-/* A file as another program finds it, wherever that is started. */
-static cw_code add_file(cw_buf *out, const char *option, const char *path, cw_err *err)
-{
+    if (!path)
+        return CW_OK;
     char *real = realpath(path, NULL);
     if (!real)
         return cw_fail_errno(err, errno, "'%s'", path);
-    cw_buf_printf(out, ", \"%s\", ", option);
-    cw_json_escape(out, cw_str_from(real));
+    const char *copy = cw_arena_dup(&j->arena, real, strlen(real));
     free(real);
+    if (!copy)
+        return cw_arena_fail(&j->arena, err);
+    args->items[args->n++] = option;
+    args->items[args->n++] = copy;
     return CW_OK;
 }
 
-static cw_code add_command(const order *o, cw_buf *out, cw_err *err)
+/* The arguments of `causeway stdio`. */
+static cw_code make_arguments(job *j, arguments *args, cw_err *err)
 {
-    char program[PATH_BYTES];
+    const order *o = j->order;
+    args->items[args->n++] = "stdio";
+    cw_code rc = add_file(j, args, "--config", o->config, err);
+    if (!rc)
+        rc = add_file(j, args, "--plugin", o->plugin, err);
+    if (o->account) {
+        args->items[args->n++] = "--as";
+        args->items[args->n++] = o->account;
+    }
+    return rc ? rc : add_file(j, args, "--token-file", o->token_file, err);
+}
+
+static cw_code make_entry(job *j, const cw_json **ret, cw_err *err)
+{
+    char program[CW_PRODUCT_PATH_BYTES];
+    arguments args = {0};
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n < 0)
         return cw_fail_errno(err, errno, "/proc/self/exe");
     program[n] = '\0';
-    if (o->client->command_type)
-        add_member(out, "type", o->client->command_type);
-    add_member(out, "command", program);
-    cw_buf_add(out, CW_STR("\t\"args\": [\"stdio\""));
-    cw_code rc = CW_OK;
-    if (o->config)
-        rc = add_file(out, "--config", o->config, err);
-    if (!rc && o->plugin)
-        rc = add_file(out, "--plugin", o->plugin, err);
-    if (o->account) {
-        cw_buf_add(out, CW_STR(", \"--as\", "));
-        cw_json_escape(out, cw_str_from(o->account));
-    }
-    if (!rc && o->token_file)
-        rc = add_file(out, "--token-file", o->token_file, err);
-    cw_buf_add(out, CW_STR("]\n}"));
-    return rc;
-}
-
-/* The entry's value; a tab stands for a level of indentation. */
-static cw_code make_value(const order *o, cw_buf *out, cw_err *err)
-{
-    cw_buf_add(out, CW_STR("{\n"));
-    if (!o->url)
-        return add_command(o, out, err);
-    if (o->client->url_type)
-        add_member(out, "type", o->client->url_type);
-    cw_buf_add(out, CW_STR("\t\"url\": "));
-    cw_json_escape(out, cw_str_from(o->url));
-    cw_buf_add(out, CW_STR("\n}"));
-    return CW_OK;
+    cw_code rc = j->order->url ? CW_OK : make_arguments(j, &args, err);
+    if (rc)
+        return rc;
+    const cw_product_entry entry = {.name = j->order->name,
+                                    .command = program,
+                                    .url = j->order->url,
+                                    .token = j->order->token_env,
+                                    .args = args.items};
+    return cw_product_make_entry(j->product, &entry, &j->arena, ret, err);
 }
 
 /* ---- the new text ---- */
 
-static cw_code change(order *o, cw_err *err)
+/* The content of a file that has none. */
+static cw_str head_of(const job *j)
 {
-    cw_buf value;
-    cw_buf_init(&value, CW_INSTALL_MAX_BYTES);
-    cw_code rc = make_value(o, &value, err);
-    if (!rc && value.code)
-        rc = cw_fail(err, value.code, "%s", cw_code_text(value.code));
+    return cw_str_from(j->product->head);
+}
+
+static cw_code add_entry(job *j, cw_str text, cw_err *err)
+{
+    const cw_json *value = NULL;
+    cw_code rc = make_entry(j, &value, err);
+    if (rc)
+        return rc;
+    return cw_install_put(j->product->format, cw_install_is_blank(text) ? head_of(j) : text, &j->at,
+                          value, &j->arena, &j->new_text, err);
+}
+
+/* Whether the file is still this text with our entry. */
+static bool is_from(job *j, cw_str base)
+{
+    if (cw_install_is_blank(base))
+        base = head_of(j);
+    return cw_install_is_from(j->product->format, cw_buf_str(&j->old_text), base, &j->at,
+                              &j->arena);
+}
+
+/* Restore the entry of the backup, or remove ours. Later changes of the rest are kept. */
+static cw_code revert_entry(job *j, cw_err *err)
+{
+    cw_install_found before = {0};
+    const cw_install_format *format = j->product->format;
+    cw_str text = cw_buf_str(&j->old_text);
+    cw_code rc = CW_OK;
+    if (j->has_backup)
+        rc = format->find(cw_buf_str(&j->kept), &j->at, &j->arena, NULL, &before, err);
+    if (rc)
+        return cw_wrap(err, rc, "'%s'", j->backup);
+    if (before.entry.p)
+        return cw_install_restore(format, text, &j->at, before.entry, &j->arena, &j->new_text, err);
+    bool is_ours = (j->has_backup || j->is_made) && !before.has_section;
+    return cw_install_remove(format, text, &j->at, is_ours, &j->arena, &j->new_text, err);
+}
+
+/* An unchanged file becomes the backup, byte for byte. */
+static cw_code revert(job *j, cw_err *err)
+{
+    if (j->has_backup && is_from(j, cw_buf_str(&j->kept)))
+        cw_buf_add(&j->new_text, cw_buf_str(&j->kept));
+    else if (j->is_made && is_from(j, head_of(j)))
+        j->removes_file = true;
+    else
+        return revert_entry(j, err);
+    return j->new_text.code ? cw_fail_nomem(err) : CW_OK;
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+static cw_code load(job *j, cw_err *err)
+{
+    bool is_default = strcmp(j->order->name, DEFAULT_NAME) == 0;
+    cw_code rc = cw_product_path(j->product, j->path, err);
+    if (rc)
+        return rc;
+    snprintf(j->backup, sizeof j->backup, "%s" BACKUP_SUFFIX "%s%s", j->path, is_default ? "" : "-",
+             is_default ? "" : j->order->name);
+    snprintf(j->made, sizeof j->made, "%s" MADE_SUFFIX, j->path);
+    rc = cw_install_load(j->path, &j->old_text, &j->has_file, err);
     if (!rc)
-        rc = cw_install_put(cw_buf_str(&o->old_text), o->client->section, cw_str_from(o->name),
-                            cw_buf_str(&value), &o->arena, &o->new_text, err);
-    cw_buf_done(&value);
+        rc = cw_install_load(j->backup, &j->kept, &j->has_backup, err);
+    j->is_made = j->has_file && exists(j->made);
     return rc;
 }
 
-/* If the file is unchanged since the installation, the backup is restored byte for byte. */
-static bool equals_backup(order *o)
+static cw_code prepare(job *j, cw_err *err)
 {
-    const cw_json *ours = NULL, *kept = NULL;
-    cw_str plain;
-    const char *section = o->client->section;
-    return o->has_backup &&
-           !cw_install_read(cw_buf_str(&o->new_text), section, &o->arena, &ours, &plain, NULL) &&
-           !cw_install_read(cw_buf_str(&o->kept), section, &o->arena, &kept, &plain, NULL) &&
-           ours && kept && cw_json_equal(ours, kept);
+    cw_install_found found = {0};
+    cw_code rc = load(j, err);
+    if (rc)
+        return rc;
+    cw_str text = cw_buf_str(&j->old_text);
+    rc = text.n > CW_INSTALL_MAX_BYTES
+             ? cw_fail(err, CW_PARAMS, "it is larger than %zu bytes", CW_INSTALL_MAX_BYTES)
+             : j->product->format->find(text, &j->at, &j->arena, NULL, &found, err);
+    j->has_entry = found.entry.p;
+    if (!rc && !j->order->is_undo)
+        rc = add_entry(j, text, err);
+    else if (!rc && j->has_entry)
+        rc = revert(j, err);
+    return rc == CW_PARSE || rc == CW_PARAMS || rc == CW_LIMIT
+               ? cw_wrap(err, rc, "'%s' is left unchanged", j->path)
+               : rc;
 }
 
-/* The entry as it was before, or none; whatever else has changed since stays. */
-static cw_code take_back(order *o, cw_err *err)
-{
-    cw_str before = {NULL, 0}, name = cw_str_from(o->name), now, plain;
-    const cw_json *kept = NULL;
-    cw_str text = cw_buf_str(&o->old_text);
-    const char *section = o->client->section;
-    bool is_bare = false;
-    cw_code rc = cw_install_find(text, section, name, &o->arena, &now, err);
-    if (rc)
-        return rc;
-    if (!now.p)
-        return cw_fail(err, CW_NOTFOUND, "there is no entry \"%s\" to take back", o->name);
-    if (o->has_backup)
-        rc = cw_install_find(cw_buf_str(&o->kept), section, name, &o->arena, &before, err);
-    if (!rc && o->has_backup)
-        rc = cw_install_read(cw_buf_str(&o->kept), section, &o->arena, &kept, &plain, err);
-    if (rc)
-        return rc;
-    bool had_section = cw_json_get(kept, cw_str_from(section));
-    rc = before.p ? cw_install_put(text, section, name, before, &o->arena, &o->new_text, err)
-                  : cw_install_remove(text, section, name, kept && !had_section, &o->arena,
-                                      &o->new_text, &is_bare, err);
-    if (rc)
-        return rc;
-    o->removes_file = is_bare && !o->has_backup; /* we made it */
-    if (o->removes_file)
-        cw_buf_clear(&o->new_text);
-    if (equals_backup(o)) {
-        cw_buf_clear(&o->new_text);
-        cw_buf_add(&o->new_text, cw_buf_str(&o->kept));
-    }
-    return o->new_text.code ? cw_fail(err, o->new_text.code, "out of memory") : CW_OK;
-}
+/* ---- confirmation and writing ---- */
 
-static cw_code prepare(order *o, cw_err *err)
-{
-    cw_code rc = find_file(o->client, o->path, sizeof o->path, err);
-    if (rc)
-        return rc;
-    snprintf(o->backup, sizeof o->backup, "%s" BACKUP_SUFFIX, o->path);
-    rc = cw_install_load(o->path, &o->old_text, &o->has_file, err);
-    if (!rc)
-        rc = cw_install_load(o->backup, &o->kept, &o->has_backup, err);
-    if (rc)
-        return rc;
-    rc = o->is_undo ? take_back(o, err) : change(o, err);
-    return rc == CW_PARSE || rc == CW_PARAMS ? cw_wrap(err, rc, "'%s' is left as it is", o->path)
-                                             : rc;
-}
-
-/* ---- asking and writing ---- */
-
-static int show(const order *o)
+static int show(const job *j)
 {
     cw_buf text;
-    cw_buf_init(&text, CW_INSTALL_MAX_BYTES);
-    cw_buf_printf(&text, "%s%s%s%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD), o->path,
+    cw_buf_init(&text, 2 * CW_INSTALL_MAX_BYTES);
+    cw_buf_printf(&text, "%s%s%s%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD), j->path,
                   cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN),
-                  o->removes_file ? " (is removed)" : (o->has_file ? "" : " (is made)"));
-    cw_install_add_diff(&text, cw_buf_str(&o->old_text), cw_buf_str(&o->new_text));
+                  j->removes_file ? " (removed)" : (j->has_file ? "" : " (new)"));
+    cw_install_add_diff(&text, cw_buf_str(&j->old_text), cw_buf_str(&j->new_text));
     return cw_cli_print_buf(&text);
 }
 
 static bool confirm(void)
 {
     char answer[16] = "";
-    fputs("Write this? [y/N] ", stderr);
+    fputs("Write this change? [y/N] ", stderr);
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static cw_code apply(const order *o, cw_err *err)
+static cw_code write_entry(const job *j, cw_err *err)
 {
-    cw_str name = cw_str_from(o->name), entry = {NULL, 0};
-    cw_arena arena;
-    cw_arena_init(&arena, 64 * CW_INSTALL_MAX_BYTES);
-    cw_code rc = cw_install_make_folders(o->path, err);
-    /* A backup from before our entry is worth more than one with it. */
-    if (!rc && o->has_backup)
-        rc = cw_install_find(cw_buf_str(&o->old_text), o->client->section, name, &arena, &entry,
-                             err);
-    cw_arena_done(&arena);
-    if (!rc && !o->is_undo && o->has_file && !entry.p)
-        rc = cw_install_write(o->backup, cw_buf_str(&o->old_text), err);
+    cw_code rc = cw_install_make_folders(j->path, err);
+    /* A backup without our entry is worth more than one with it. */
+    if (!rc && j->has_file && !(j->has_backup && j->has_entry))
+        rc = cw_install_write(j->backup, cw_buf_str(&j->old_text), err);
+    else if (!rc && !j->has_file)
+        rc = cw_install_write(j->made, CW_STR(""), err);
     if (rc)
         return rc;
-    if (o->removes_file)
-        return unlink(o->path) == 0 ? CW_OK : cw_fail_errno(err, errno, "'%s'", o->path);
-    rc = cw_install_write(o->path, cw_buf_str(&o->new_text), err);
-    if (!rc && o->is_undo && o->has_backup)
-        unlink(o->backup);
+    rc = cw_install_write(j->path, cw_buf_str(&j->new_text), err);
+    if (rc && !j->has_file)
+        unlink(j->made);
     return rc;
 }
 
-static int finish(order *o)
+static cw_code write_reverted(const job *j, cw_err *err)
 {
+    cw_code rc = CW_OK;
+    if (!j->removes_file)
+        rc = cw_install_write(j->path, cw_buf_str(&j->new_text), err);
+    else if (unlink(j->path) != 0)
+        rc = cw_fail_errno(err, errno, "'%s'", j->path);
+    if (rc)
+        return rc;
+    if (j->has_backup)
+        unlink(j->backup);
+    if (j->is_made)
+        unlink(j->made); /* a file that stays has content of others */
+    return CW_OK;
+}
+
+static int report(const job *j, const char *what)
+{
+    cw_buf text;
+    cw_buf_init(&text, 2 * SIDE_FILE_BYTES);
+    cw_buf_printf(&text, "%s: %s", j->product->title, what);
+    return cw_cli_print_buf(&text);
+}
+
+static int report_written(const job *j)
+{
+    cw_buf text;
+    bool has_backup = !j->order->is_undo && j->has_file;
+    cw_buf_init(&text, 2 * SIDE_FILE_BYTES);
+    cw_buf_printf(&text, "%s: written. Restart %s to use the change.%s%s\n", j->product->title,
+                  j->product->title, has_backup ? " Backup: " : "", has_backup ? j->backup : "");
+    return cw_cli_print_buf(&text);
+}
+
+static int finish(const job *j)
+{
+    const order *o = j->order;
     cw_err err = {0};
-    if (cw_str_eq(cw_buf_str(&o->old_text), cw_buf_str(&o->new_text)) && !o->removes_file)
-        return cw_cli_print(CW_STR("Nothing has to be changed.\n"));
-    int code = show(o);
+    if (cw_str_eq(cw_buf_str(&j->old_text), cw_buf_str(&j->new_text)) && !j->removes_file)
+        return report(j, "no change is needed.\n");
+    int code = show(j);
     if (code != CW_EXIT_OK || o->is_dry)
         return code;
-    if (!o->is_sure && !isatty(STDIN_FILENO))
-        return cw_cli_usage("standard input is not a terminal: use --yes or --dry-run");
     if (!o->is_sure && !confirm())
         return cw_cli_failure("nothing was changed");
-    if (apply(o, &err))
+    if (o->is_undo ? write_reverted(j, &err) : write_entry(j, &err))
         return cw_cli_failure("%s", err.msg);
-    cw_buf text;
-    cw_buf_init(&text, 2 * PATH_BYTES);
-    cw_buf_printf(&text, "Written; %s reads it when it is started again.%s%s\n", o->client->title,
-                  !o->is_undo && o->has_file ? " The file before is kept as " : "",
-                  !o->is_undo && o->has_file ? o->backup : "");
-    return cw_cli_print_buf(&text);
+    return report_written(j);
+}
+
+/* ---- one product ---- */
+
+/* Print the entry in a file of its own. */
+static int print(job *j)
+{
+    cw_err err = {0};
+    if (add_entry(j, CW_STR(""), &err))
+        return cw_cli_failure("%s", err.msg);
+    return cw_cli_print(cw_buf_str(&j->new_text));
+}
+
+static int change(job *j)
+{
+    cw_err err = {0};
+    if (prepare(j, &err))
+        return cw_cli_failure("%s", err.msg);
+    if (!j->order->is_undo || j->has_entry)
+        return finish(j);
+    if (j->order->is_all)
+        return report(j, "no entry.\n");
+    return cw_cli_failure("'%s' has no entry \"%s\"", j->path, j->order->name);
+}
+
+static int run(const order *o, const cw_product *p)
+{
+    job j = {.order = o, .product = p};
+    j.at = (cw_install_place){.section = p->section, .name = o->name, .is_list = p->is_list};
+    cw_arena_init(&j.arena, 64 * CW_INSTALL_MAX_BYTES);
+    cw_buf_init(&j.old_text, CW_INSTALL_MAX_BYTES);
+    cw_buf_init(&j.new_text, 2 * CW_INSTALL_MAX_BYTES);
+    cw_buf_init(&j.kept, CW_INSTALL_MAX_BYTES);
+    int code = o->is_print ? print(&j) : change(&j);
+    cw_buf_done(&j.old_text);
+    cw_buf_done(&j.new_text);
+    cw_buf_done(&j.kept);
+    cw_arena_done(&j.arena);
+    return code;
+}
+
+/* ---- all products ---- */
+
+/* The reason why a product cannot have such an entry, or NULL. */
+static const char *find_obstacle(const order *o, const cw_product *p)
+{
+    if (o->is_undo)
+        return NULL;
+    if (o->url && !p->address)
+        return "starts its servers itself and cannot use --url";
+    if (o->token_env && !p->token)
+        return "reads no token from the environment and cannot use --token-env";
+    return NULL;
+}
+
+static int run_all(const order *o)
+{
+    cw_buf absent;
+    int worst = CW_EXIT_OK, n = 0;
+    cw_buf_init(&absent, CW_INSTALL_MAX_BYTES);
+    for (const cw_product *p = cw_products; p->name; p++) {
+        const char *obstacle = find_obstacle(o, p);
+        if (!cw_product_is_there(p)) {
+            cw_buf_printf(&absent, "%s%s", absent.n ? ", " : "Not found: ", p->title);
+            continue;
+        }
+        n++;
+        int code = CW_EXIT_OK;
+        if (obstacle)
+            printf("%s %s.\n", p->title, obstacle);
+        else
+            code = run(o, p);
+        worst = code > worst ? code : worst;
+    }
+    if (absent.n)
+        cw_buf_add_char(&absent, '\n');
+    int code = cw_cli_print_buf(&absent);
+    if (n == 0)
+        return cw_cli_failure("no client was found");
+    return code > worst ? code : worst;
 }
 
 /* ---- the command ---- */
 
-static int check(const order *o, size_t n_args)
+static int fail_client(void)
 {
-    if (n_args != 1 || !o->client)
-        return cw_cli_usage("which client? claude-desktop, claude-code, vscode or cursor");
+    cw_buf names;
+    cw_buf_init(&names, CW_INSTALL_MAX_BYTES);
+    for (const cw_product *p = cw_products; p->name; p++)
+        cw_buf_printf(&names, "%s%s", names.n ? ", " : "", p->name);
+    int code = cw_cli_usage("name one client, or give --all: %.*s", CW_STR_ARG(cw_buf_str(&names)));
+    cw_buf_done(&names);
+    return code;
+}
+
+static int check_caller(const order *o)
+{
     if (o->url && (o->config || o->plugin || o->account || o->token_file))
-        return cw_cli_usage("--url names a server that runs: leave out --config, --plugin, --as "
-                            "and --token-file");
-    if (o->url && !o->client->takes_url)
-        return cw_cli_usage("%s starts its servers itself: leave out --url", o->client->title);
+        return cw_cli_usage("--url is the address of a running server: leave out --config, "
+                            "--plugin, --as and --token-file");
     if (o->url && strncmp(o->url, "http://", 7) != 0 && strncmp(o->url, "https://", 8) != 0)
-        return cw_cli_usage("no http:// or https:// address: %s", o->url);
+        return cw_cli_usage("not an http:// or https:// address: %s", o->url);
+    if (o->token_env && !o->url)
+        return cw_cli_usage("--token-env needs --url");
+    if (o->token_env && (cw_is_digit(o->token_env[0]) || !o->token_env[0] ||
+                         strspn(o->token_env, NAME_CHARACTERS) != strlen(o->token_env) ||
+                         strchr(o->token_env, '-')))
+        return cw_cli_usage("not the name of an environment variable: %s", o->token_env);
     if (o->plugin && (o->config || o->account || o->token_file))
-        return cw_cli_usage("--plugin does without --config, --as and --token-file");
+        return cw_cli_usage("--plugin needs no --config, --as and --token-file");
     if (o->account && o->token_file)
-        return cw_cli_usage("--as and --token-file both say who calls: give one of them");
+        return cw_cli_usage("--as and --token-file both select the caller: give one of them");
+    return -1;
+}
+
+/* Returns -1, or the exit code. */
+static int check(const order *o, const cw_product *p, size_t n_args)
+{
+    if (o->is_all ? n_args != 0 : !p)
+        return fail_client();
+    int code = check_caller(o);
+    if (code >= 0)
+        return code;
+    const char *obstacle = o->is_all ? NULL : find_obstacle(o, p);
+    if (obstacle)
+        return cw_cli_usage("%s %s", p->title, obstacle);
+    if (o->is_print && (o->is_all || o->is_undo || o->is_sure || o->is_dry))
+        return cw_cli_usage("--print excludes --all, --undo, --yes and --dry-run");
     if (o->is_dry && o->is_sure)
         return cw_cli_usage("--dry-run and --yes exclude each other");
     size_t n = strlen(o->name);
-    if (n == 0 || n > NAME_MAX_BYTES ||
-        strspn(o->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != n)
+    if (n == 0 || n > NAME_MAX_BYTES || strspn(o->name, NAME_CHARACTERS) != n)
         return cw_cli_usage("a name has 1 to %u letters, digits, '-' and '_'", NAME_MAX_BYTES);
+    if (!o->is_print && !o->is_dry && !o->is_sure && !isatty(STDIN_FILENO))
+        return cw_cli_usage("standard input is not a terminal: give --yes or --dry-run");
     return -1;
 }
 
@@ -338,16 +439,15 @@ static bool was_before(const cw_config *config, size_t at)
     return false;
 }
 
-/* A client starts us with an environment of its own, not with that of this terminal. */
+/* A client starts this server with an environment of its own, not with that of the terminal. */
 static void warn_of_variables(const cw_config *config)
 {
     const char *name;
     for (size_t i = 0; (name = variable_at(config, i)); i++) {
         if (name[0] && !was_before(config, i))
             fprintf(stderr,
-                    "warning: the configuration reads the variable %s: the client must have it "
-                    "when it starts this server (\"env\" of the entry sets it), or the secret be "
-                    "in a file\n",
+                    "warning: the configuration reads the variable %s: the client must set it "
+                    "for this server (\"env\" of the entry), or the secret must be in a file\n",
                     name);
     }
 }
@@ -366,7 +466,7 @@ static int check_account(const order *o, const cw_config *config)
         rc = cw_db_find_account(db, cw_str_from(o->account), &arena, &account, &err);
     if (!rc && !account)
         rc = cw_fail(&err, CW_NOTFOUND,
-                     "there is no account '%s': add it with causeway account add", o->account);
+                     "account '%s' does not exist: add it with causeway account add", o->account);
     else if (!rc && account->is_blocked)
         rc = cw_fail(&err, CW_NOTFOUND, "the account '%s' is blocked", o->account);
     cw_db_close(db);
@@ -393,27 +493,13 @@ static int check_config(const order *o)
     return code;
 }
 
-static int run(order *o)
-{
-    cw_err err = {0};
-    cw_arena_init(&o->arena, 64 * CW_INSTALL_MAX_BYTES);
-    cw_buf_init(&o->old_text, CW_INSTALL_MAX_BYTES);
-    cw_buf_init(&o->new_text, CW_INSTALL_MAX_BYTES);
-    cw_buf_init(&o->kept, CW_INSTALL_MAX_BYTES);
-    int code = prepare(o, &err) ? cw_cli_failure("%s", err.msg) : finish(o);
-    cw_buf_done(&o->old_text);
-    cw_buf_done(&o->new_text);
-    cw_buf_done(&o->kept);
-    cw_arena_done(&o->arena);
-    return code;
-}
-
 int cw_cli_install(int argc, char **argv)
 {
-    order o = {0};
+    order o = {.name = DEFAULT_NAME};
+    const char *name = NULL;
     const cw_cli_option options[] = {
-        {"name", 0, CW_CLI_TEXT, &o.name, "NAME",
-         "name of the server in that file; default: \"causeway\""},
+        {"all", 0, CW_CLI_FLAG, &o.is_all, NULL, "configure every client found on this machine"},
+        {"name", 0, CW_CLI_TEXT, &name, "NAME", "name of the entry; default: \"causeway\""},
         CW_CLI_CONFIG_OPTION(&o.config),
         {"plugin", 'p', CW_CLI_TEXT, &o.plugin, "FILE.so", "serve only this plugin"},
         {"as", 0, CW_CLI_TEXT, &o.account, "ACCOUNT", "act as this account of the database"},
@@ -421,28 +507,35 @@ int cw_cli_install(int argc, char **argv)
          "act as the owner of the token in FILE, with its\n"
          "scopes"},
         {"url", 0, CW_CLI_TEXT, &o.url, "URL", "use a running server instead of starting one"},
+        {"token-env", 0, CW_CLI_TEXT, &o.token_env, "VARIABLE",
+         "send the token in this environment variable of\n"
+         "the client; needs --url"},
+        {"print", 0, CW_CLI_FLAG, &o.is_print, NULL, "print the entry; read and write no file"},
         {"dry-run", 'n', CW_CLI_FLAG, &o.is_dry, NULL, "print the change without writing it"},
-        {"yes", 'y', CW_CLI_FLAG, &o.is_sure, NULL, "write without asking"},
+        {"yes", 'y', CW_CLI_FLAG, &o.is_sure, NULL, "write without confirmation"},
         {"undo", 0, CW_CLI_FLAG, &o.is_undo, NULL, "remove the entry"},
         {0},
     };
     const cw_cli_spec spec = {
-        "install", "CLIENT",
-        "Add this server to the configuration file of an MCP client: claude-desktop,\n"
-        "claude-code, vscode or cursor. The change is printed first. Other entries,\n"
+        "install", "CLIENT | --all",
+        "Add this server to the configuration file of an MCP client: claude-code,\n"
+        "claude-desktop, codex, continue, cursor, gemini, goose, lm-studio, opencode,\n"
+        "qwen, vscode, windsurf or zed. The change is printed first. Other entries,\n"
         "comments and their order are kept, and the old file is saved as a backup.",
         options, 1};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    if (!o.name)
-        o.name = "causeway";
-    o.client = args.n ? find_client(args.items[0]) : NULL;
+    if (name)
+        o.name = name;
+    const cw_product *p = args.n ? cw_product_find(args.items[0]) : NULL;
     if (!o.url && !o.plugin)
         o.config = cw_cli_config_path(o.config);
-    code = check(&o, args.n);
+    code = check(&o, p, args.n);
     if (code < 0)
         code = check_config(&o);
-    return code >= 0 ? code : run(&o);
+    if (code >= 0)
+        return code;
+    return o.is_all ? run_all(&o) : run(&o, p);
 }
