@@ -10,6 +10,38 @@
 #include "door/mcp/mcp_int.h"
 #include "json/write.h"
 
+/* ---- log levels ---- */
+
+/* Causeway has fewer levels: a level in between maps to the more severe one. */
+static const struct {
+    cw_str name;
+    cw_log_level level;
+} protocol_levels[] = {
+    {CW_STR_INIT("debug"), CW_LOG_DEBUG}, {CW_STR_INIT("info"), CW_LOG_INFO},
+    {CW_STR_INIT("notice"), CW_LOG_WARN}, {CW_STR_INIT("warning"), CW_LOG_WARN},
+    {CW_STR_INIT("error"), CW_LOG_ERROR}, {CW_STR_INIT("critical"), CW_LOG_OFF},
+    {CW_STR_INIT("alert"), CW_LOG_OFF},   {CW_STR_INIT("emergency"), CW_LOG_OFF},
+};
+
+bool cw_mcp_level_parse(cw_str name, cw_log_level *ret)
+{
+    for (size_t i = 0; i < CW_COUNT(protocol_levels); i++) {
+        if (cw_str_eq(protocol_levels[i].name, name)) {
+            *ret = protocol_levels[i].level;
+            return true;
+        }
+    }
+    return false;
+}
+
+static cw_str level_name(cw_log_level level)
+{
+    if (level == CW_LOG_WARN)
+        return CW_STR("warning");
+    return level == CW_LOG_ERROR ? CW_STR("error")
+                                 : (level == CW_LOG_INFO ? CW_STR("info") : CW_STR("debug"));
+}
+
 /* ---- what comes back ---- */
 
 void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method)
@@ -63,7 +95,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     if (!call->may_stream || level > call->session.level)
         return;
     cw_mcp_open_notification(&w, &b, CW_STR("notifications/message"));
-    cw_json_add_string_member(&w, CW_STR("level"), cw_mcp_level_name(level));
+    cw_json_add_string_member(&w, CW_STR("level"), level_name(level));
     cw_json_add_string_member(&w, CW_STR("logger"), call->target.entry->method->id);
     cw_json_add_string_member(&w, CW_STR("data"), message);
     cw_mcp_send_notification(call->responder, CW_SEND_LOG, &w, &b);
@@ -71,7 +103,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
 
 void cw_mcp_call_close(cw_mcp_call *call)
 {
-    cw_mcp_registry_remove(&call->link);
+    cw_list_remove(&call->link.node);
     cw_login_watch_remove(&call->called_by);
     cw_mcp_elicit_drop(call);
     call->item->on_gone = NULL;
@@ -241,7 +273,7 @@ static bool read_level(const cw_mcp_request *r, cw_log_level *ret)
 {
     const cw_json *level = r->meta.level;
     *ret = r->session->level;
-    if (!r->era->is_stamped || !level)
+    if (!r->era->is_modern || !level)
         return true;
     return cw_json_is(level, CW_JSON_STRING) && cw_mcp_level_parse(cw_json_text(level), ret);
 }
@@ -295,10 +327,10 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
                           .may_stream = may_stream,
                           .reached = -HUGE_VAL};
     call->session.level = level;
-    call->target.version = r->era->is_stamped ? CW_STR("") : version_of(r);
+    call->target.version = r->era->is_modern ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;
-    if (r->era->is_stamped && !problem && !cw_mcp_elicit_resume(r, call))
+    if (r->era->is_modern && !problem && !cw_mcp_elicit_resume(r, call))
         return;
     if (!enter(call, r)) {
         cw_door_fail_nomem(r->item);

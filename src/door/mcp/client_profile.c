@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* client_profile.c - adjustments of lists for some clients, by the name in clientInfo.
+/* client_profile.c - the client of a request: its capabilities, and adjustments of lists by the name
+ * in clientInfo.
  *
  * The name only decides how names and schemas are written: every client sees the same tools.
  */
@@ -72,4 +73,30 @@ const cw_config *cw_mcp_config(const cw_runtime_loop *rl)
 {
     const cw_config *config = cw_runtime_settings_of(rl)->config;
     return config ? config : &cw_config_defaults;
+}
+
+/* ---- capabilities ---- */
+
+static bool has(const cw_json *object, const char *name)
+{
+    return cw_json_is(cw_json_get(object, cw_str_from(name)), CW_JSON_OBJECT);
+}
+
+unsigned cw_mcp_client_capabilities(const cw_json *capabilities)
+{
+    const cw_json *elicit = cw_json_get(capabilities, CW_STR("elicitation"));
+    const cw_json *sample = cw_json_get(capabilities, CW_STR("sampling"));
+    unsigned client_capabilities = 0;
+    /* Without saying which kind it means forms. */
+    if (cw_json_is(elicit, CW_JSON_OBJECT) && (has(elicit, "form") || !has(elicit, "url")))
+        client_capabilities |= CW_MCP_CAN_ELICIT;
+    if (has(elicit, "url"))
+        client_capabilities |= CW_MCP_CAN_ELICIT_URL;
+    if (cw_json_is(sample, CW_JSON_OBJECT))
+        client_capabilities |= CW_MCP_CAN_SAMPLE;
+    if (has(sample, "tools"))
+        client_capabilities |= CW_MCP_CAN_SAMPLE_TOOLS;
+    if (has(capabilities, "roots"))
+        client_capabilities |= CW_MCP_CAN_ROOTS;
+    return client_capabilities;
 }

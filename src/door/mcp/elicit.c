@@ -373,7 +373,7 @@ void cw_mcp_elicit_drop(cw_mcp_call *call)
     cw_deadline_clear(&call->wait);
     call->item->on_stopping = NULL;
     for (size_t i = 0; i < call->n_questions; i++)
-        cw_mcp_registry_remove(&call->questions[i].link);
+        cw_list_remove(&call->questions[i].link.node);
     call->n_questions = call->n_open = 0;
 }
 
@@ -383,7 +383,7 @@ void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why)
         cw_mcp_elicitation *q = &call->questions[i];
         cw_buf b;
         cw_json_writer w;
-        if (!q->link.next)
+        if (!cw_list_is_in(&q->link.node))
             continue;
         cw_mcp_open_notification(&w, &b, CW_STR("notifications/cancelled"));
         cw_json_add_string_member(&w, CW_STR("requestId"), q->link.key);
@@ -600,7 +600,7 @@ static void take_answer(cw_mcp_elicitation *q, cw_view *view, const cw_json *mes
     const cw_json *result = cw_json_get(message, CW_STR("result"));
     const cw_json *error = cw_json_get(cw_json_get(message, CW_STR("error")), CW_STR("message"));
     cw_err err = {0};
-    cw_mcp_registry_remove(&q->link);
+    cw_list_remove(&q->link.node);
     if (!result) {
         refuse_answer(q, cw_json_is(error, CW_JSON_STRING) ? cw_json_text(error)
                                                            : CW_STR("it says nothing"));
@@ -710,7 +710,7 @@ static const char *missing(const cw_mcp_call *call, const cw_json *asks)
 static void fail_missing(cw_mcp_call *call, const char *capability)
 {
     char text[160];
-    if (!call->era->is_stamped) {
+    if (!call->era->is_modern) {
         snprintf(text, sizeof text, "The method asks something that this client cannot answer: %s",
                  capability);
         cw_mcp_call_fail(call, text);
@@ -736,9 +736,9 @@ void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome)
     }
     if (capability) {
         fail_missing(call, capability);
-    } else if (call->era->is_stamped && take_early(call, outcome)) {
+    } else if (call->era->is_modern && take_early(call, outcome)) {
         cw_mcp_call_run(call);
-    } else if (call->era->is_stamped) {
+    } else if (call->era->is_modern) {
         cw_mcp_call_close(call);
         answer_input_required(call, outcome);
     } else if (n == 0 || !call->may_stream || !call->session.is_named) {

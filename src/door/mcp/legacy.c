@@ -2,7 +2,12 @@
 /* legacy.c - the versions of the protocol with a handshake: sessions, their streams (GET), their end
  * (DELETE), subscriptions to resources, and the table of methods.
  */
+#include "base/random.h"
 #include "door/mcp/mcp_int.h"
+
+#define PURPOSE CW_STR("mcp session")
+#define PROFILE_SHIFT 24u
+#define FIXED (8u + 4u + CW_MCP_NUMBER + 1u)
 
 /* ---- versions ---- */
 
@@ -30,6 +35,105 @@ bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *ses
 {
     cw_str header = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
     return header.p && session->version.n && !cw_str_eq(header, session->version);
+}
+
+/* ---- sessions: their state is in their id ----
+ *
+ * The id of a session is sealed: version, capabilities of the client, owner and expiry. Any replica with
+ * the same key can read it, and nothing is stored. It identifies state and never authenticates: with
+ * credentials other than those of the handshake it is answered like an unknown id.
+ *
+ *     expiry u64 | capabilities u24, profile u8 | number 16 | n u8, version | caller
+ *
+ * Later changes (log level, end of the session) are stored by the process (session_store.h).
+ */
+
+cw_str cw_mcp_number(const cw_mcp_session *session)
+{
+    return cw_str_make((const char *)session->number, CW_MCP_NUMBER);
+}
+
+void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
+                               const cw_responder *responder)
+{
+    const cw_caller *caller = cw_view_caller(view);
+    owner->now = cw_clock_wall_ms();
+    owner->is_anonymous = cw_caller_is_anonymous(caller);
+    owner->owner = owner->is_anonymous
+                       ? cw_network_text(cw_responder_peer(responder), 0, owner->network)
+                       : cw_caller_id(caller);
+}
+
+/* Answer that the state cannot be stored: the caller's share is used up (CW_LIMIT), or memory. */
+static void fail_session_store(cw_rpc_item *item, cw_code rc)
+{
+    const cw_str text =
+        CW_STR("Too much is remembered of this caller's sessions: end some of them");
+    if (rc == CW_LIMIT)
+        cw_door_reply_error(
+            item, &(cw_door_error){.status = 200, .code = CW_CHALLENGE_CODE, .message = text});
+    else
+        cw_door_fail_nomem(item);
+}
+
+/* The id of a new session, in the arena; empty when sessions are off, .p NULL without memory. */
+static cw_str make_session(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
+                           unsigned profile)
+{
+    const cw_runtime_settings *settings = cw_runtime_settings_of(r->rl);
+    cw_str caller = cw_caller_id(cw_view_caller(r->view)), name = {NULL, 0};
+    if (!settings->legacy_sessions)
+        return CW_STR("");
+    uint64_t expiry = (uint64_t)cw_clock_wall_ms() + UINT64_C(1000) * settings->session_s;
+    uint32_t bits = client_capabilities | profile << PROFILE_SHIFT;
+    char *p = cw_arena_alloc(r->responder->arena, FIXED + version.n + caller.n);
+    cw_err err;
+    if (!p || cw_random_bytes(p + 12, CW_MCP_NUMBER, &err))
+        return name;
+    memcpy(p, &expiry, 8);
+    memcpy(p + 8, &bits, 4);
+    p[FIXED - 1] = (char)version.n;
+    memcpy(p + FIXED, version.p, version.n);
+    memcpy(p + FIXED + version.n, caller.p, caller.n);
+    cw_str plain = cw_str_make(p, FIXED + version.n + caller.n);
+    if (cw_seal_close(&r->door->seal, PURPOSE, plain, r->responder->arena, &name, &err))
+        return (cw_str){NULL, 0};
+    return name;
+}
+
+bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                         const cw_view *view, cw_mcp_session *ret)
+{
+    cw_str name = cw_responder_header(responder, CW_STR("Mcp-Session-Id")), plain;
+    *ret = (cw_mcp_session){.level = CW_LOG_OFF};
+    if (responder->session)
+        *ret = *responder->session;
+    if (!ret->version.n) /* before the handshake */
+        ret->profile = cw_mcp_profile(cw_mcp_config(rl), NULL);
+    if (responder->session)
+        return true;
+    if (!name.p || !cw_runtime_settings_of(rl)->legacy_sessions)
+        return true;
+    uint64_t expiry;
+    uint32_t bits;
+    if (cw_seal_open(&door->seal, PURPOSE, cw_str_trim(name), responder->arena, &plain) ||
+        plain.n < FIXED || plain.n - FIXED < (unsigned char)plain.p[FIXED - 1])
+        return false;
+    size_t n_version = (unsigned char)plain.p[FIXED - 1];
+    cw_str caller = cw_str_make(plain.p + FIXED + n_version, plain.n - FIXED - n_version);
+    memcpy(&expiry, plain.p, 8);
+    memcpy(&bits, plain.p + 8, 4);
+    int64_t now = cw_clock_wall_ms();
+    if (expiry <= (uint64_t)now || expiry > INT64_MAX ||
+        !cw_str_eq(caller, cw_caller_id(cw_view_caller(view))))
+        return false;
+    ret->is_named = true;
+    ret->expires = (int64_t)expiry;
+    ret->client_capabilities = bits & ((1u << PROFILE_SHIFT) - 1);
+    ret->profile = bits >> PROFILE_SHIFT;
+    ret->version = cw_str_make(plain.p + FIXED, n_version);
+    memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
+    return cw_mcp_session_store_recall(&door->sessions, ret, now);
 }
 
 static void reply_empty(const cw_mcp_request *r)
@@ -213,7 +317,7 @@ static void subscribe_resource(const cw_mcp_request *r)
     else if (rc == CW_NOTFOUND)
         cw_mcp_fail_resource(r, uri);
     else
-        cw_mcp_fail_session_store(r->item, rc);
+        fail_session_store(r->item, rc);
 }
 
 static void unsubscribe_resource(const cw_mcp_request *r)
@@ -245,7 +349,7 @@ static void initialize(const cw_mcp_request *r)
     }
     cw_str version = cw_json_text(asked);
     if (!is_legacy(version))
-        version = cw_mcp_newest_legacy();
+        version = versions[0].name;
     unsigned client_capabilities =
         cw_mcp_client_capabilities(cw_json_get(r->params, CW_STR("capabilities")));
     unsigned profile =
@@ -255,7 +359,7 @@ static void initialize(const cw_mcp_request *r)
         r->responder->session->client_capabilities = client_capabilities;
         r->responder->session->profile = profile;
     } else {
-        cw_str session = cw_mcp_session_make(r, version, client_capabilities, profile);
+        cw_str session = make_session(r, version, client_capabilities, profile);
         if (!session.p) {
             cw_door_fail_nomem(r->item);
             return;
@@ -298,7 +402,7 @@ static void set_level(const cw_mcp_request *r)
         rc = cw_mcp_session_store_set_level(&r->door->sessions, &owner, r->session, level);
     }
     if (rc)
-        cw_mcp_fail_session_store(r->item, rc);
+        fail_session_store(r->item, rc);
     else
         reply_empty(r);
 }
@@ -343,11 +447,6 @@ cw_str cw_mcp_static_version(cw_str version)
     return CW_STR("");
 }
 
-cw_str cw_mcp_newest_legacy(void)
-{
-    return versions[0].name;
-}
-
 bool cw_mcp_allows_batch(cw_str version_header)
 {
     for (size_t i = 0; i < CW_COUNT(versions); i++) {
@@ -390,7 +489,7 @@ bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret)
         *ret = *r->session; /* read once for all of it */
         return true;
     }
-    if (!cw_mcp_session_read(r, ret))
+    if (!cw_mcp_session_open(r->door, r->responder, r->rl, r->view, ret))
         cw_door_reply_error(r->item, &(cw_door_error){.status = 404,
                                                       .code = CW_MCP_SESSION,
                                                       .message = CW_STR("Session not found")});

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* list.c - lists of the catalogue, page by page, with sealed cursors. */
 #include "door/mcp/list.h"
+#include "door/negotiate.h"
 
 #define PURPOSE CW_STR("mcp cursor")
 #define CHUNK 64u    /* entries that are looked up at once */
@@ -146,7 +147,7 @@ static void answer(page *p, const cw_page *d)
     cw_rpc_open_result(&b);
     cw_buf_add_char(&b, '{');
     cw_buf_add(&b, cw_buf_str(&d->body));
-    if (r->era->is_stamped) {
+    if (r->era->is_modern) {
         cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
         cw_buf_add_i64(&b, cw_runtime_settings_of(r->rl)->list_ttl_ms);
         cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
@@ -163,6 +164,14 @@ static void answer(page *p, const cw_page *d)
     cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
+/* The language of the answer, or NULL. */
+static const cw_language *language_of(const cw_mcp_request *r)
+{
+    return cw_negotiate_language(cw_responder_header(r->responder, CW_STR("Accept-Language")),
+                                 cw_runtime_settings_of(r->rl)->translations,
+                                 cw_view_caller(r->view));
+}
+
 void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
 {
     const cw_config *config = cw_mcp_config(r->rl);
@@ -171,7 +180,7 @@ void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
               .list = list,
               .view = r->view,
               .reader = {.form = r->era->form,
-                         .language = cw_mcp_language(r),
+                         .language = language_of(r),
                          .is_aliased = (r->session->profile & CW_MCP_STRICT_NAMES) != 0,
                          .is_inlined = (r->session->profile & CW_MCP_INLINE_REFS) != 0,
                          .draft = config->schema.default_draft},

@@ -13,7 +13,6 @@
 #include "door/browser.h"
 #include "door/mcp/elicit.h"
 #include "door/mcp/mcp_int.h"
-#include "door/negotiate.h"
 
 #define REFUSED(text)                                                                              \
     CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"}}")
@@ -76,14 +75,7 @@ bool cw_mcp_may(const cw_mcp_request *r, bool discovers)
 
 /* ---- one message ---- */
 
-const cw_language *cw_mcp_language(const cw_mcp_request *r)
-{
-    return cw_negotiate_language(cw_responder_header(r->responder, CW_STR("Accept-Language")),
-                                 cw_runtime_settings_of(r->rl)->translations,
-                                 cw_view_caller(r->view));
-}
-
-const cw_json *cw_mcp_meta(const cw_json *params, cw_str name)
+static const cw_json *meta_of(const cw_json *params, cw_str name)
 {
     return cw_json_get(cw_json_get(params, CW_STR("_meta")), name);
 }
@@ -186,15 +178,36 @@ static void fail_envelope(const cw_mcp_request *r)
                          .data = missing});
 }
 
+/* Whether a version is unknown and newer than all legacy ones. */
+static bool looks_modern(cw_str version)
+{
+    static const char form[] = "dddd-dd-dd";
+    if (version.n != sizeof form - 1)
+        return false;
+    for (size_t i = 0; i < version.n; i++) {
+        bool is_digit = version.p[i] >= '0' && version.p[i] <= '9';
+        if (form[i] == 'd' ? !is_digit : version.p[i] != form[i])
+            return false;
+    }
+    return cw_str_cmp(version, cw_mcp_legacy_version(0)) > 0;
+}
+
 static bool has_modern_header(const cw_responder *responder)
 {
     cw_str header = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
-    return header.p && cw_mcp_looks_modern(header);
+    return header.p && looks_modern(header);
+}
+
+/* Whether the envelope is complete and of a supported modern version. */
+static bool has_envelope(const cw_mcp_envelope *meta)
+{
+    return cw_json_is(meta->claim, CW_JSON_STRING) && cw_mcp_is_modern(cw_json_text(meta->claim)) &&
+           cw_json_is(meta->capabilities, CW_JSON_OBJECT);
 }
 
 static void route(cw_mcp_request *r)
 {
-    bool is_handshake = cw_str_is(r->method, "initialize") && !cw_mcp_has_envelope(r->params);
+    bool is_handshake = cw_str_is(r->method, "initialize") && !has_envelope(&r->meta);
     if (is_handshake && has_modern_header(r->responder)) {
         cw_door_reply_error(
             r->item,
@@ -281,7 +294,7 @@ static const char *check_batch(const cw_responder *responder, const cw_mcp_sessi
         return text;
     }
     for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
-        if (cw_mcp_meta(cw_json_get(v, CW_STR("params")), CW_STR(CW_MCP_CLAIM)))
+        if (meta_of(cw_json_get(v, CW_STR("params")), CW_STR(CW_MCP_CLAIM)))
             return "This protocol version has no batches";
     }
     return NULL;

@@ -3,21 +3,18 @@
  *
  *     mcp.c            which era a message belongs to
  *     modern.c         2026-07-28: envelope, headers, methods
- *     legacy.c         2024-11-05 to 2025-11-25: handshake, batches, streams, methods
+ *     legacy.c         2024-11-05 to 2025-11-25: handshake, sessions, streams, methods
  *     tools.c          tools/list, tools/call
- *     resources.c      prompts and resources: lists, prompts/get, resources/read
- *     complete.c       completion/complete
+ *     resources.c      prompts and resources: lists, prompts/get, resources/read, completion/complete
  *     list.c           lists, page by page
  *     call.c           a running method, from start to answer
  *     elicit.c         questions to the client, in both eras
  *     registry.c       the running calls and streams of a loop, by key
  *     notify.c         change notifications: subscriptions/listen, GET, standard output
  *     stream_expiry.c  streams that end with the credentials that opened them
- *     session.c        sessions of the handshake
  *     session_store.c  the state of sessions that the process keeps
- *     capabilities.c   the capabilities of the server
- *     client_profile.c adjustments for some clients
- *     wellknown.c      the server card
+ *     client_profile.c the client: its capabilities, adjustments for some
+ *     wellknown.c      the capabilities of the server, the server card
  *     stdio.c          one client on standard input and output
  *
  * Differences between the eras are members of cw_mcp_era.
@@ -28,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "access/login/login_watch.h"
+#include "base/list.h"
 #include "call/find.h"
 #include "door/error.h"
 #include "door/mcp/mcp.h"
@@ -39,7 +37,7 @@
 
 #define CW_MCP_META(name) "io.modelcontextprotocol/" name
 #define CW_MCP_SERVER "{\"name\":\"Causeway\",\"version\":\"" CW_VERSION "\"}"
-/* Behind the members of a stamped result. */
+/* Behind the members of a modern result. */
 #define CW_MCP_RESULT_META                                                                         \
     "\"resultType\":\"complete\",\"_meta\":{\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}"
 
@@ -82,8 +80,8 @@ typedef struct cw_mcp_session cw_mcp_session;
 
 /* A running call, question or stream, found by a key; embedded in its owner. */
 typedef struct cw_mcp_registry_entry {
-    struct cw_mcp_registry_entry *prev, *next; /* NULL: not added */
-    cw_str key;                                /* lives as long as the owner */
+    cw_list node; /* cw_list_remove(&entry->node) removes it */
+    cw_str key;   /* lives as long as the owner */
     uint64_t hash;
     void (*cancel)(
         struct cw_mcp_registry_entry *link); /* of a call or stream: its client cancels it */
@@ -93,12 +91,12 @@ typedef struct cw_mcp_registry_entry {
 
 /* The door on one loop. */
 typedef struct cw_mcp_registry {
-    cw_mcp_registry_entry calls[CW_MCP_BUCKETS];   /* rings; by session and id of the request */
-    cw_mcp_registry_entry asks[CW_MCP_BUCKETS];    /* by the id of the question */
-    cw_mcp_registry_entry streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
-    cw_deadline_list waiting;                      /* for answers of clients */
-    uint32_t n_waiting;                            /* calls that wait */
-    cw_mcp_expiries expiries;                      /* of tokens that opened streams */
+    cw_list calls[CW_MCP_BUCKETS];   /* by session and id of the request */
+    cw_list asks[CW_MCP_BUCKETS];    /* by the id of the question */
+    cw_list streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
+    cw_deadline_list waiting;        /* for answers of clients */
+    uint32_t n_waiting;              /* calls that wait */
+    cw_mcp_expiries expiries;        /* of tokens that opened streams */
     bool is_begun;
 } cw_mcp_registry;
 
@@ -148,7 +146,9 @@ struct cw_mcp_era {
     unsigned unknown_status; /* HTTP, for an unknown method */
     int64_t no_resource;     /* error code for an unknown resource */
     cw_tool_form form;
-    bool is_stamped;    /* results have resultType, serverInfo, and lists ttlMs and cacheScope */
+    /* Stateless: a request brings its log level and its state along, and results have resultType and
+     * serverInfo, lists ttlMs and cacheScope. */
+    bool is_modern;
     bool wants_objects; /* structuredContent other than an object becomes {"result": …} */
     bool detaches;      /* calls continue when the client disconnects */
     bool has_mirrors;   /* arguments are repeated in headers (catalogue/param_headers.h) */
@@ -169,9 +169,6 @@ void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
 void cw_mcp_audit_refusal(const cw_mcp_request *r, cw_str name, cw_str detail, cw_verdict verdict);
 /* For the audit: "mcp" or "stdio". */
 const char *cw_mcp_door_name(const cw_responder *responder);
-/* The language of the answer, or NULL. */
-const cw_language *cw_mcp_language(const cw_mcp_request *r);
-const cw_json *cw_mcp_meta(const cw_json *params, cw_str name);
 /* A member that is a string, else NULL. */
 const cw_json *cw_mcp_string(const cw_json *object, cw_str name);
 
@@ -180,44 +177,23 @@ extern const cw_auth_error_bodies cw_mcp_auth_error_bodies;
 /* registry.c */
 /* The registry of the current loop. */
 cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop);
-void cw_mcp_registry_add(cw_mcp_registry_entry *buckets, cw_mcp_registry_entry *link, cw_str key);
-/* Removing one that was not added is fine. */
-void cw_mcp_registry_remove(cw_mcp_registry_entry *link);
+void cw_mcp_registry_add(cw_list *buckets, cw_mcp_registry_entry *link, cw_str key);
 /* End the streams of a session on all loops but (when it is not NULL) this one. */
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
                           const cw_mcp_registry_entry *but);
 /* Watch the credentials of the view's caller. */
 void cw_mcp_watch_login(cw_runtime_loop *rl, const cw_view *view, cw_login_watch *watch);
 /* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
-cw_mcp_registry_entry *cw_mcp_registry_find(cw_mcp_registry_entry *buckets, cw_str key,
+cw_mcp_registry_entry *cw_mcp_registry_find(cw_list *buckets, cw_str key,
                                             const cw_mcp_registry_entry *after);
-/* The bytes that identify the session. */
-cw_str cw_mcp_number(const cw_mcp_session *session);
 /* A client cancels a request of this session, by its id. Every loop searches for it. */
 void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id);
 /* The key of a request, the same for every spelling of its id; .p is NULL without memory. */
 cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena);
 
-/* session.c */
-unsigned cw_mcp_client_capabilities(const cw_json *capabilities);
-/* The id of a new session, in the arena; empty when sessions are off, .p NULL without memory. */
-cw_str cw_mcp_session_make(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
-                           unsigned profile);
-/* Read the session of the request's Mcp-Session-Id. False: unknown or ended, 404. */
-bool cw_mcp_session_read(const cw_mcp_request *r, cw_mcp_session *ret);
-/* The same for a request without a message. */
-bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
-                         const cw_view *view, cw_mcp_session *ret);
-/* The owner of session state: a caller or a network. */
-void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
-                               const cw_responder *responder);
-/* Answer that the state cannot be stored: the caller's share is used up (CW_LIMIT), or memory. */
-void cw_mcp_fail_session_store(cw_rpc_item *item, cw_code rc);
-/* "debug" to "emergency"; false otherwise. */
-bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
-cw_str cw_mcp_level_name(cw_log_level level);
-
 /* client_profile.c */
+/* CW_MCP_CAN_… of the member `capabilities`. */
+unsigned cw_mcp_client_capabilities(const cw_json *capabilities);
 /* The problem of a clientInfo (or NULL), whose name is compared with the patterns of the
  * configuration. Static; NULL: none. */
 #define CW_MCP_CLIENT_NAME 256u
@@ -229,26 +205,26 @@ bool cw_mcp_has_aliases(const cw_config *config);
 /* The current configuration; never NULL. */
 const cw_config *cw_mcp_config(const cw_runtime_loop *rl);
 
+/* modern.c */
 /* Compare the Mcp-Param headers with the arguments. False: the request is answered. */
 bool cw_mcp_check_param_headers(const cw_mcp_request *r, const cw_method *method,
                                 const cw_json *arguments);
-
-/* modern.c */
-/* -32020: the header is missing (.p NULL), or differs from the body. */
-void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
-                        const char *problem);
 #define CW_MCP_CLAIM CW_MCP_META("protocolVersion")
 bool cw_mcp_is_modern(cw_str version);
 /* The i-th one, newest first; .p is NULL behind the last. */
 cw_str cw_mcp_modern_version(size_t i);
-/* Whether a version is unknown and newer than all legacy ones. */
-bool cw_mcp_looks_modern(cw_str version);
-/* Whether params have the complete envelope of a supported modern version. */
-bool cw_mcp_has_envelope(const cw_json *params);
 void cw_mcp_run_modern(const cw_mcp_request *r);
 
+/* legacy.c */
+/* Read the session of the request's Mcp-Session-Id. False: unknown or ended, 404. */
+bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
+                         const cw_view *view, cw_mcp_session *ret);
+/* The bytes that identify the session. */
+cw_str cw_mcp_number(const cw_mcp_session *session);
+/* The owner of session state: a caller or a network. */
+void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
+                               const cw_responder *responder);
 cw_str cw_mcp_legacy_version(size_t i);
-cw_str cw_mcp_newest_legacy(void);
 /* The version as a static text; empty when it is not a legacy version. */
 cw_str cw_mcp_static_version(cw_str version);
 bool cw_mcp_allows_batch(cw_str version_header);
@@ -265,6 +241,9 @@ void cw_mcp_list_tools(const cw_mcp_request *r);
 void cw_mcp_call_tool(const cw_mcp_request *r);
 
 /* call.c */
+/* "debug" to "emergency"; false otherwise. */
+bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
+
 typedef struct cw_mcp_target cw_mcp_target;
 
 /* The operations of a target: tool, prompt, resource or completion. */
@@ -312,22 +291,13 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
 void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *target, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
-/* Write the error of an outcome; false when it is a result. */
-bool cw_mcp_write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
-                          const cw_outcome *outcome, cw_str id);
-/* cw_mcp_target_ops.refuse of all but tools: an error of the protocol. */
-void cw_mcp_refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
 
-/* complete.c */
 void cw_mcp_complete(const cw_mcp_request *r);
 
-/* capabilities.c */
+/* wellknown.c */
 /* The object `capabilities`. */
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r);
-/* Their names alone, as this view has them: {"tools":true,…}. */
-void cw_mcp_add_capability_names(cw_json_writer *w, cw_view *view);
 
-/* wellknown.c */
 void cw_mcp_on_wellknown(cw_http_req *req, void *door);
 void cw_mcp_on_card(cw_http_req *req, void *door);
 

@@ -46,7 +46,7 @@ const cw_mcp_era cw_mcp_modern = {
     .unknown_status = 404,
     .no_resource = CW_RPC_PARAMS,
     .form = CW_TOOL_ANY_OUTPUT,
-    .is_stamped = true,
+    .is_modern = true,
     .has_mirrors = true,
 };
 
@@ -76,28 +76,6 @@ bool cw_mcp_is_modern(cw_str version)
     return false;
 }
 
-bool cw_mcp_looks_modern(cw_str version)
-{
-    static const char form[] = "dddd-dd-dd";
-    if (version.n != sizeof form - 1)
-        return false;
-    for (size_t i = 0; i < version.n; i++) {
-        bool is_digit = version.p[i] >= '0' && version.p[i] <= '9';
-        if (form[i] == 'd' ? !is_digit : version.p[i] != form[i])
-            return false;
-    }
-    return cw_str_cmp(version, cw_mcp_newest_legacy()) > 0;
-}
-
-bool cw_mcp_has_envelope(const cw_json *params)
-{
-    const cw_json *claim = cw_mcp_meta(params, CW_STR(CW_MCP_CLAIM));
-    const cw_json *client_capabilities =
-        cw_mcp_meta(params, CW_STR(CW_MCP_META("clientCapabilities")));
-    return cw_json_is(claim, CW_JSON_STRING) && cw_mcp_is_modern(cw_json_text(claim)) &&
-           cw_json_is(client_capabilities, CW_JSON_OBJECT);
-}
-
 /* ---- headers ---- */
 
 static cw_str decode_header(cw_str value, cw_arena *arena)
@@ -114,7 +92,8 @@ static cw_str decode_header(cw_str value, cw_arena *arena)
     return cw_str_make(out, n);
 }
 
-void cw_mcp_fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
+/* -32020: the header is missing (.p NULL), or differs from the body. */
+static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_str body,
                         const char *problem)
 {
     cw_buf data, text;
@@ -155,7 +134,7 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
     else if (repeats)
         problem = "stands more than once"; /* a proxy may have read the other one */
     if (problem)
-        cw_mcp_fail_header(r, name, raw, body, problem);
+        fail_header(r, name, raw, body, problem);
     return !problem;
 }
 
@@ -172,7 +151,7 @@ static bool check_name(const cw_mcp_request *r)
         cw_str value = r->responder->has_headers ? cw_responder_header(r->responder, header)
                                                  : cw_str_make(NULL, 0);
         if (value.p)
-            cw_mcp_fail_header(r, header, value, CW_STR(""), "is not in the body");
+            fail_header(r, header, value, CW_STR(""), "is not in the body");
         return !value.p;
     }
     return true;
@@ -285,8 +264,8 @@ static bool check_param_header(const cw_mcp_request *r, const cw_param_headers *
     cw_str name = cw_str_from(text), raw = cw_responder_header(r->responder, name);
     const char *problem = check_param(r, name, raw, mirror->value);
     if (problem)
-        cw_mcp_fail_header(r, name, raw,
-                           mirror->value ? cw_json_span(mirror->value) : CW_STR("null"), problem);
+        fail_header(r, name, raw, mirror->value ? cw_json_span(mirror->value) : CW_STR("null"),
+                    problem);
     return !problem;
 }
 

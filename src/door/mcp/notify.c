@@ -69,7 +69,7 @@ static void leave(subscriber *l)
 {
     leave_place(l);
     cw_list_remove(&l->watch.node);
-    cw_mcp_registry_remove(&l->link);
+    cw_list_remove(&l->link.node);
     if (l->holds_session)
         cw_mcp_session_store_release(&l->door->sessions, l->session, cw_clock_wall_ms());
     l->holds_session = false;

@@ -12,9 +12,9 @@
 static void begin(cw_mcp_registry *registry, cw_loop *loop)
 {
     for (size_t i = 0; i < CW_MCP_BUCKETS; i++) {
-        registry->calls[i].prev = registry->calls[i].next = &registry->calls[i];
-        registry->asks[i].prev = registry->asks[i].next = &registry->asks[i];
-        registry->streams[i].prev = registry->streams[i].next = &registry->streams[i];
+        cw_list_init(&registry->calls[i]);
+        cw_list_init(&registry->asks[i]);
+        cw_list_init(&registry->streams[i]);
     }
     cw_deadline_list_init(&registry->waiting, 0, cw_mcp_elicit_on_late);
     cw_loop_watch(loop, &registry->waiting);
@@ -32,32 +32,21 @@ cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop)
 
 /* ---- links ---- */
 
-void cw_mcp_registry_add(cw_mcp_registry_entry *buckets, cw_mcp_registry_entry *link, cw_str key)
+void cw_mcp_registry_add(cw_list *buckets, cw_mcp_registry_entry *link, cw_str key)
 {
     link->key = key;
     link->hash = cw_hash(key);
-    cw_mcp_registry_entry *root = &buckets[link->hash % CW_MCP_BUCKETS];
-    link->next = root;
-    link->prev = root->prev;
-    link->prev->next = link;
-    root->prev = link;
+    cw_list_add(&buckets[link->hash % CW_MCP_BUCKETS], &link->node);
 }
 
-void cw_mcp_registry_remove(cw_mcp_registry_entry *link)
-{
-    if (!link->next)
-        return;
-    link->prev->next = link->next;
-    link->next->prev = link->prev;
-    link->prev = link->next = NULL;
-}
-
-cw_mcp_registry_entry *cw_mcp_registry_find(cw_mcp_registry_entry *buckets, cw_str key,
+cw_mcp_registry_entry *cw_mcp_registry_find(cw_list *buckets, cw_str key,
                                             const cw_mcp_registry_entry *after)
 {
     uint64_t hash = cw_hash(key);
-    cw_mcp_registry_entry *root = &buckets[hash % CW_MCP_BUCKETS];
-    for (cw_mcp_registry_entry *l = after ? after->next : root->next; l != root; l = l->next) {
+    cw_list *bucket = &buckets[hash % CW_MCP_BUCKETS];
+    for (cw_list *node = after ? after->node.next : bucket->next; node != bucket;
+         node = node->next) {
+        cw_mcp_registry_entry *l = CW_CONTAINER(node, cw_mcp_registry_entry, node);
         if (l->hash == hash && cw_str_eq(l->key, key))
             return l;
     }
@@ -107,7 +96,7 @@ static void on_cancel(cw_runtime_loop *rl, cw_str bytes)
         cw_mcp_registry_entry *link = cw_mcp_registry_find(registry->calls, key, NULL);
         if (!link)
             return;
-        cw_mcp_registry_remove(link);
+        cw_list_remove(&link->node);
         link->cancel(link);
     }
 }
@@ -136,7 +125,7 @@ static void on_closing(cw_runtime_loop *rl, cw_str bytes)
 {
     closing c;
     memcpy(&c, bytes.p, sizeof c);
-    cw_mcp_registry_entry *streams = cw_mcp_registry_of(c.door, cw_runtime_loop_of(rl))->streams;
+    cw_list *streams = cw_mcp_registry_of(c.door, cw_runtime_loop_of(rl))->streams;
     cw_str key = cw_str_make((const char *)c.number, CW_MCP_NUMBER);
     cw_mcp_registry_entry *link = cw_mcp_registry_find(streams, key, NULL);
     while (link) {

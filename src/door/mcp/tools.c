@@ -14,7 +14,7 @@
 
 static void close_result(cw_buf *out, const cw_mcp_era *era, cw_str id)
 {
-    cw_buf_add(out, era->is_stamped ? CW_STR("," CW_MCP_RESULT_META "}") : CW_STR("}"));
+    cw_buf_add(out, era->is_modern ? CW_STR("," CW_MCP_RESULT_META "}") : CW_STR("}"));
     cw_rpc_close(out, id);
 }
 

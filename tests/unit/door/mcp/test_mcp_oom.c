@@ -44,12 +44,13 @@ static const cw_responder_ops ops = {.reply = on_reply, .header = on_header};
     "\"io.modelcontextprotocol/protocolVersion\":\"" CLAIM                                         \
     "\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
 
+/* The whole way in: it ends before anything else is asked for. */
 static void fail_header(const cw_mcp_request *r)
 {
-    cw_mcp_fail_header(r, CW_STR("Mcp-Name"), CW_STR(LONGER), CW_STR(LONGER), "is wrong");
+    responder.header = LONGER;
+    cw_mcp_receive(NULL, r->responder, NULL, NULL, CW_STR(REQUEST));
 }
 
-/* The whole way in: it ends before anything else is asked for. */
 static void fail_version(const cw_mcp_request *r)
 {
     cw_mcp_receive(NULL, r->responder, NULL, NULL, CW_STR(REQUEST));
@@ -70,7 +71,7 @@ static const struct {
     unsigned status;
     const char *last; /* of the data, or of the message */
 } errors[] = {
-    {fail_header, 400, "\"body\":\"" LONGER "\"}}"},
+    {fail_header, 400, "\"header\":\"" LONGER "\",\"body\":\"" CLAIM "\"}}"},
     {fail_version, 400, "\"requested\":\"" CLAIM "\"}"},
     {fail_resource, 200, "{\"uri\":\"" LONGER "\"}"},
     {fail_unknown, 200, "Unknown tool: " LONGER "\""},
