@@ -2,6 +2,8 @@
 /* authenticate.c - the caller of a request: credentials, their audit records, and challenges. */
 #include "door/authenticate.h"
 
+#include <stdlib.h>
+
 #include "access/credentials.h"
 #include "access/scopes.h"
 #include "base/digits.h"
@@ -134,6 +136,44 @@ static bool offers_basic(const cw_runtime_loop *rl)
     return accounts && cw_accounts_store(accounts);
 }
 
+/* Append ', resource_metadata="…"' where there is something to find. */
+static void add_metadata_link(cw_buf *out, cw_http_req *req, const cw_runtime_loop *rl,
+                              bool is_endpoint)
+{
+    if (!req || !cw_oauth_resource_has_issuers(rl))
+        return;
+    cw_str base = cw_oauth_resource_base(req, rl, NULL);
+    if (!base.n)
+        return;
+    cw_str path = cw_oauth_resource_path(base);
+    cw_buf_add(out, CW_STR(", resource_metadata=\""));
+    cw_buf_add(out, cw_str_make(base.p, base.n - path.n));
+    cw_buf_add(out, CW_STR(CW_OAUTH_RESOURCE_WELLKNOWN));
+    cw_buf_add(out, path);
+    if (is_endpoint)
+        cw_buf_add(out, cw_runtime_settings_of(rl)->config->mcp.path);
+    cw_buf_add_char(out, '"');
+}
+
+/* Append the scopes that are worth having, sorted, with spaces between them; as many as have room
+ * in `max` bytes. */
+static void add_scopes(cw_buf *out, cw_runtime_loop *rl, size_t max)
+{
+    cw_oauth_scope_list list;
+    size_t used = 0;
+    if (cw_oauth_resource_scopes(rl, &list)) {
+        out->code = CW_NOMEM;
+        return;
+    }
+    for (size_t i = 0; i < list.n && used + list.items[i].n + 1 <= max; i++) {
+        if (used)
+            cw_buf_add_char(out, ' ');
+        cw_buf_add(out, list.items[i]);
+        used += list.items[i].n + 1;
+    }
+    free(list.items);
+}
+
 /* The same bytes for every failure, so that they do not help to guess credentials. */
 static void reply_wrong(cw_http_req *req, cw_runtime_loop *rl, const cw_auth_error_bodies *texts,
                         bool is_session)
@@ -142,10 +182,10 @@ static void reply_wrong(cw_http_req *req, cw_runtime_loop *rl, const cw_auth_err
     cw_accounts *accounts = cw_runtime_accounts(rl);
     cw_buf_init(&b, CW_HTTP_RESPONSE_HEAD);
     cw_buf_add(&b, CW_STR(INVALID));
-    cw_oauth_resource_add_link(&b, req, rl, texts->is_endpoint);
+    add_metadata_link(&b, req, rl, texts->is_endpoint);
     if (accounts && cw_accounts_has_issuers(accounts)) {
         cw_buf_add(&b, CW_STR(", scope=\""));
-        cw_oauth_resource_add_scopes(&b, rl, SCOPES_MAX);
+        add_scopes(&b, rl, SCOPES_MAX);
         cw_buf_add_char(&b, '"');
     }
     /* Browsers would ask for a password in a window of their own. */
@@ -297,7 +337,7 @@ static void write_challenge(cw_buf *out, const cw_challenge_input *r)
     cw_buf_add(out, CW_STR(BEARER));
     if (r->verdict == CW_VERDICT_NEEDS_SCOPES)
         cw_buf_add(out, CW_STR(", error=\"insufficient_scope\""));
-    cw_oauth_resource_add_link(out, r->req, r->rl, r->names_all);
+    add_metadata_link(out, r->req, r->rl, r->names_all);
     for (size_t i = 0; r->needs && i < r->needs->n_scopes && out->n < SCOPES_MAX; i++) {
         cw_str scope = r->needs->scopes[i];
         /* Others cannot be named in a header. */

@@ -3,7 +3,22 @@
 #include "door/negotiate.h"
 
 #include "base/langtag.h"
-#include "door/rpc_message.h"
+
+/* Whether the parameters of a media range or coding contain q=0: not acceptable. */
+static bool has_no_weight(cw_str params)
+{
+    while (params.p) {
+        cw_str one = cw_str_trim(cw_str_cut(params, ';', &params));
+        if (one.n < 3 || (one.p[0] | 32) != 'q' || one.p[1] != '=')
+            continue;
+        for (size_t i = 2; i < one.n; i++) {
+            if (one.p[i] >= '1' && one.p[i] <= '9')
+                return false;
+        }
+        return true;
+    }
+    return false;
+}
 
 bool cw_negotiate_gzip(const cw_http_req *req)
 {
@@ -12,7 +27,7 @@ bool cw_negotiate_gzip(const cw_http_req *req)
     while (left.p) {
         cw_str params;
         cw_str coding = cw_str_trim(cw_str_cut(cw_str_cut(left, ',', &left), ';', &params));
-        bool takes = !cw_rpc_is_refused(params);
+        bool takes = !has_no_weight(params);
         if (cw_str_ieq(coding, CW_STR("gzip")) || cw_str_ieq(coding, CW_STR("x-gzip")))
             return takes; /* a name takes precedence over "*" */
         if (cw_str_is(coding, "*"))
@@ -37,6 +52,24 @@ bool cw_negotiate_has(const cw_http_req *req, cw_str etag)
     return false;
 }
 
+bool cw_negotiate_events(const cw_http_req *req)
+{
+    static const cw_str ranges[] = {CW_STR_INIT("text/event-stream"), CW_STR_INIT("text/*"),
+                                    CW_STR_INIT("*/*")};
+    cw_str left = cw_http_req_header(req, CW_STR("Accept"));
+    if (!left.p)
+        return true;
+    while (left.p) {
+        cw_str params;
+        cw_str type = cw_str_trim(cw_str_cut(cw_str_cut(left, ',', &left), ';', &params));
+        for (size_t i = 0; i < CW_COUNT(ranges); i++) {
+            if (cw_str_ieq(type, ranges[i]) && !has_no_weight(params))
+                return true;
+        }
+    }
+    return false;
+}
+
 bool cw_negotiate_only_events(const cw_http_req *req)
 {
     cw_str left = cw_http_req_header(req, CW_STR("Accept"));
@@ -44,7 +77,7 @@ bool cw_negotiate_only_events(const cw_http_req *req)
     while (left.p) {
         cw_str params;
         cw_str range = cw_str_trim(cw_str_cut(cw_str_cut(left, ',', &left), ';', &params));
-        if (!range.n || cw_rpc_is_refused(params))
+        if (!range.n || has_no_weight(params))
             continue;
         if (!cw_str_ieq(range, CW_STR("text/event-stream")))
             return false;
@@ -117,7 +150,7 @@ static const cw_language *pick(const cw_translations *t, const range *ranges, si
     return found && !is_refused(ranges, n, found) ? found : NULL;
 }
 
-const cw_language *cw_negotiate_range(const cw_translations *t, cw_str accept)
+static const cw_language *match_ranges(const cw_translations *t, cw_str accept)
 {
     range ranges[CW_NEGOTIATE_RANGES];
     size_t n = 0;
@@ -145,5 +178,5 @@ const cw_language *cw_negotiate_language(cw_str accept, const cw_translations *t
         return NULL;
     if (cw_caller_has_language(caller))
         own = cw_translations_match(t, cw_caller_language(caller));
-    return own ? own : cw_negotiate_range(t, accept);
+    return own ? own : match_ranges(t, accept);
 }

@@ -61,24 +61,6 @@ cw_str cw_oauth_resource_path(cw_str url)
     return slashes < 3 ? CW_STR("") : cw_str_make(url.p + at - 1, url.n - at + 1);
 }
 
-void cw_oauth_resource_add_link(cw_buf *out, cw_http_req *req, const cw_runtime_loop *rl,
-                                bool is_endpoint)
-{
-    if (!req || !cw_oauth_resource_has_issuers(rl))
-        return;
-    cw_str base = cw_oauth_resource_base(req, rl, NULL);
-    if (!base.n)
-        return;
-    cw_str path = cw_oauth_resource_path(base);
-    cw_buf_add(out, CW_STR(", resource_metadata=\""));
-    cw_buf_add(out, cw_str_make(base.p, base.n - path.n));
-    cw_buf_add(out, CW_STR(CW_OAUTH_RESOURCE_WELLKNOWN));
-    cw_buf_add(out, path);
-    if (is_endpoint)
-        cw_buf_add(out, config_of(rl)->mcp.path);
-    cw_buf_add_char(out, '"');
-}
-
 /* ---- scopes ---- */
 
 static bool is_shown(cw_str scope)
@@ -115,21 +97,4 @@ cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list)
     }
     list->n = cw_requirements_sort(list->items, list->n);
     return CW_OK;
-}
-
-void cw_oauth_resource_add_scopes(cw_buf *out, cw_runtime_loop *rl, size_t max)
-{
-    cw_oauth_scope_list list;
-    size_t used = 0;
-    if (cw_oauth_resource_scopes(rl, &list)) {
-        out->code = CW_NOMEM;
-        return;
-    }
-    for (size_t i = 0; i < list.n && used + list.items[i].n + 1 <= max; i++) {
-        if (used)
-            cw_buf_add_char(out, ' ');
-        cw_buf_add(out, list.items[i]);
-        used += list.items[i].n + 1;
-    }
-    free(list.items);
 }

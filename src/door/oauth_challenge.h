@@ -30,11 +30,5 @@ CW_MUST_USE cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope
 cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool *ret_known);
 /* The path of such an address, behind scheme and host; may be empty. Borrowed. */
 cw_str cw_oauth_resource_path(cw_str url);
-/* Append ', resource_metadata="…"' where there is something to find. */
-void cw_oauth_resource_add_link(cw_buf *out, cw_http_req *req, const cw_runtime_loop *rl,
-                                bool is_endpoint);
-/* Append the scopes that are worth having, sorted, with spaces between them; as many as have room
- * in `max` bytes. */
-void cw_oauth_resource_add_scopes(cw_buf *out, cw_runtime_loop *rl, size_t max);
 
 #endif

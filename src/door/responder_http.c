@@ -4,6 +4,7 @@
  * A slow reader gets only the newest progress. The reply may be larger than the stream's queue: it is sent
  * in pieces, each after the previous one has left.
  */
+#include "door/negotiate.h"
 #include "door/responder.h"
 #include "door/rpc_message.h"
 
@@ -258,7 +259,7 @@ cw_responder *cw_responder_of(cw_http_req *req)
                                    .arena = cw_http_req_arena(req),
                                    .loop = cw_http_req_loop(req),
                                    .has_headers = true,
-                                   .can_stream = cw_rpc_accepts_events(req)},
+                                   .can_stream = cw_negotiate_events(req)},
                           .req = req};
     cw_http_listen(req, on_http_event, h);
     return &h->base;

@@ -1,54 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rpc_message.c - media types, and the writing of JSON-RPC messages. */
+/* rpc_message.c - the media type and the writing of JSON-RPC messages. */
 #include "door/rpc_message.h"
 
 #include "door/authenticate.h"
 #include "json/write.h"
 
-/* "type/subtype" of a media range or type, and the rest behind ';'. */
-static cw_str media_type(cw_str field, cw_str *ret_rest)
-{
-    return cw_str_trim(cw_str_cut(field, ';', ret_rest));
-}
-
 bool cw_rpc_is_json(const cw_http_req *req)
 {
     cw_str rest;
     cw_str field = cw_http_req_header(req, CW_STR("Content-Type"));
-    return field.p && cw_str_ieq(media_type(field, &rest), CW_STR("application/json"));
-}
-
-bool cw_rpc_is_refused(cw_str params)
-{
-    while (params.p) {
-        cw_str one = cw_str_trim(cw_str_cut(params, ';', &params));
-        if (one.n < 3 || (one.p[0] | 32) != 'q' || one.p[1] != '=')
-            continue;
-        for (size_t i = 2; i < one.n; i++) {
-            if (one.p[i] >= '1' && one.p[i] <= '9')
-                return false;
-        }
-        return true;
-    }
-    return false;
-}
-
-bool cw_rpc_accepts_events(const cw_http_req *req)
-{
-    static const cw_str ranges[] = {CW_STR_INIT("text/event-stream"), CW_STR_INIT("text/*"),
-                                    CW_STR_INIT("*/*")};
-    cw_str left = cw_http_req_header(req, CW_STR("Accept"));
-    if (!left.p)
-        return true;
-    while (left.p) {
-        cw_str params;
-        cw_str type = media_type(cw_str_cut(left, ',', &left), &params);
-        for (size_t i = 0; i < CW_COUNT(ranges); i++) {
-            if (cw_str_ieq(type, ranges[i]) && !cw_rpc_is_refused(params))
-                return true;
-        }
-    }
-    return false;
+    return field.p &&
+           cw_str_ieq(cw_str_trim(cw_str_cut(field, ';', &rest)), CW_STR("application/json"));
 }
 
 /* The specification's message for one of its codes, else "Server error". */

@@ -21,10 +21,6 @@ enum {
 
 /* Whether the Content-Type is application/json, with any parameters. */
 bool cw_rpc_is_json(const cw_http_req *req);
-/* Whether the parameters of a media range or coding contain q=0: not acceptable. */
-bool cw_rpc_is_refused(cw_str params);
-/* Whether the client takes an event stream; without Accept it takes everything. */
-bool cw_rpc_accepts_events(const cw_http_req *req);
 
 /* {"jsonrpc":"2.0","result": … ,"id":…}: the caller writes the result between the two. An id
  * without .p is left out. */

@@ -11,11 +11,6 @@
 
 /* Answer with an error, never to be stored. */
 void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message);
-/* Whether the caller may list and describe; answers 403 otherwise. */
-bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view);
-/* Look a name up (call/find.h); door and peer are those of the request. */
-CW_MUST_USE cw_code cw_rest_find(cw_http_req *req, cw_runtime_loop *rl, cw_call_lookup lookup,
-                                 cw_call_found *ret);
 
 /* A document to be sent. */
 typedef struct cw_rest_document {
@@ -30,9 +25,6 @@ typedef struct cw_rest_document {
     cw_str base;                 /* where its addresses begin; cw_rest_set_base */
 } cw_rest_document;
 
-/* The language of the answer (door/negotiate.h). */
-const cw_language *cw_rest_language(const cw_http_req *req, const cw_runtime_loop *rl,
-                                    const cw_view *view);
 /* Set where the addresses in a document begin, for this request: `base`, and key.base for its
  * writer. A base that is one of many does not get a document of its own: key.base is a mark then,
  * and cw_rest_send puts the base in its place. False: no memory, and the request is answered. */
@@ -41,8 +33,5 @@ bool cw_rest_set_base(cw_http_req *req, cw_runtime_loop *rl, cw_rest_document *d
 void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path);
 /* Find or write it and answer: 200 or 304, gzip or not. */
 void cw_rest_send(cw_http_req *req, cw_runtime_loop *rl, const cw_rest_document *doc);
-
-void cw_rest_on_methods(cw_http_req *req, void *runtime);
-void cw_rest_on_method(cw_http_req *req, void *runtime);
 
 #endif

@@ -5,8 +5,9 @@
  *     GET  /mcp/tools/describe   one tool by its name
  *     POST /mcp/tools/invoke     {"name":…,"arguments":{…}} to {"result":…}
  *     *    /mcp/tools/{name}     JSON-RPC with one method
+ *     GET  /jsonrpc/methods      methods page by page, and one by its id
  */
-#include "door/rest/rest.h"
+#include <stdio.h>
 
 #include "base/digits.h"
 #include "base/utf8.h"
@@ -15,21 +16,14 @@
 #include "catalogue/translate.h"
 #include "door/jsonrpc/jsonrpc.h"
 #include "door/negotiate.h"
-#include "door/oauth_challenge.h"
 #include "door/rest/reply.h"
+#include "door/rest/rest.h"
 #include "json/write.h"
 
-#define MAX_HEADERS 10
-#define MARK 1 /* a byte that no JSON text has */
+#define METHODS_PAGE 1000u
+#define METHODS_PATH "/jsonrpc/methods"
 
 /* ---- errors ---- */
-
-void cw_rest_fail(cw_http_req *req, unsigned status, const char *code, const char *message)
-{
-    cw_door_reply_error_all(
-        req, &cw_door_rest,
-        &(cw_door_error){.status = status, .name = code, .text = cw_str_from(message)});
-}
 
 /* "Tool 'x' not found or access denied"; a name that no tool can have is cut. */
 static void write_unknown(cw_buf *out, cw_str name)
@@ -87,8 +81,9 @@ static cw_str peer_of(const void *req)
     return cw_http_req_peer(req);
 }
 
-cw_code cw_rest_find(cw_http_req *req, cw_runtime_loop *rl, cw_call_lookup lookup,
-                     cw_call_found *ret)
+/* Look a name up (call/find.h); door and peer are those of the request. */
+static cw_code find(cw_http_req *req, cw_runtime_loop *rl, cw_call_lookup lookup,
+                    cw_call_found *ret)
 {
     lookup.door = "rest";
     lookup.peer = peer_of;
@@ -96,11 +91,12 @@ cw_code cw_rest_find(cw_http_req *req, cw_runtime_loop *rl, cw_call_lookup looku
     return cw_call_find(rl, &lookup, ret);
 }
 
-bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
+/* Whether the caller may list and describe; answers 403 otherwise. */
+static bool may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
 {
     cw_call_error refusal = {0};
     cw_call_found found;
-    if (cw_rest_find(req, rl, (cw_call_lookup){.view = view, .discovers = true}, &found)) {
+    if (find(req, rl, (cw_call_lookup){.view = view, .discovers = true}, &found)) {
         cw_rest_fail(req, 403, "access_denied",
                      "This needs the permission 'access mcp tool discovery'");
         return false;
@@ -111,137 +107,12 @@ bool cw_rest_may_discover(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
     return false;
 }
 
-/* ---- documents ---- */
-
-typedef struct header_list {
-    cw_http_header items[MAX_HEADERS];
-    size_t n;
-} header_list;
-
-static void add_header(header_list *list, cw_str name, cw_str value)
-{
-    list->items[list->n++] = (cw_http_header){name, value};
-}
-
-static void add_debug(header_list *list, const cw_rest_document *doc, const cw_page *d, bool is_hit)
-{
-    add_header(list, CW_STR("X-Causeway-Cache"), is_hit ? CW_STR("HIT") : CW_STR("MISS"));
-    add_header(list, CW_STR("X-Causeway-Cache-Tags"), cw_page_cache_tags_text(d->tags));
-    add_header(list, CW_STR("X-Causeway-Cache-Contexts"), cw_str_from(doc->contexts));
-    add_header(list, CW_STR("X-Causeway-Cache-Max-Age"), CW_STR("-1"));
-}
-
-/* Caches must revalidate: the caller's view can change before its next request. Revalidation is
- * cheap. */
-static void answer(cw_http_req *req, const cw_runtime_loop *rl, const cw_rest_document *doc,
-                   cw_page *d, bool is_hit)
-{
-    header_list headers = {.n = 0};
-    cw_http_response answer = {.status = 200, .type = doc->type, .body = cw_buf_str(&d->body)};
-    cw_str etag = cw_page_etag(d), packed_etag = cw_page_packed_etag(d);
-    cw_str packed = cw_negotiate_gzip(req) ? cw_page_pack(d) : CW_STR("");
-    cw_str other = packed.n ? etag : packed_etag;
-    if (packed.n)
-        etag = packed_etag;
-    /* A client that has the other form has what it asks for. */
-    if (cw_negotiate_has(req, etag)) {
-        answer = (cw_http_response){.status = 304};
-    } else if (cw_negotiate_has(req, other)) {
-        answer = (cw_http_response){.status = 304};
-        etag = other;
-    } else if (packed.n) {
-        answer.body = packed;
-        add_header(&headers, CW_STR("Content-Encoding"), CW_STR("gzip"));
-    }
-    add_header(&headers, CW_STR("ETag"), etag);
-    cw_str keep = doc->is_public ? CW_STR("no-cache") : CW_STR("no-cache, private");
-    add_header(&headers, CW_STR("Cache-Control"),
-               doc->is_open ? CW_STR("public, max-age=3600") : keep);
-    if (doc->is_open)
-        add_header(&headers, CW_STR("Access-Control-Allow-Origin"), CW_STR("*"));
-    add_header(&headers, CW_STR("Vary"),
-               doc->is_public ? CW_STR("Accept-Encoding")
-                              : CW_STR("Authorization, Cookie, Accept-Language, Accept-Encoding"));
-    if (doc->language)
-        add_header(&headers, CW_STR("Content-Language"), cw_language_tag(doc->language));
-    if (cw_runtime_settings_of(rl)->debug_headers)
-        add_debug(&headers, doc, d, is_hit);
-    answer.headers = headers.items;
-    answer.n_headers = headers.n;
-    cw_http_reply(req, &answer);
-}
-
-const cw_language *cw_rest_language(const cw_http_req *req, const cw_runtime_loop *rl,
-                                    const cw_view *view)
+/* The language of the answer (door/negotiate.h). */
+static const cw_language *language_of(const cw_http_req *req, const cw_runtime_loop *rl,
+                                      const cw_view *view)
 {
     return cw_negotiate_language(cw_http_req_header(req, CW_STR("Accept-Language")),
                                  cw_runtime_settings_of(rl)->translations, cw_view_caller(view));
-}
-
-/* ---- addresses in documents ---- */
-
-static bool is_mark(cw_str base)
-{
-    return base.n == 1 && base.p[0] == MARK;
-}
-
-bool cw_rest_set_base(cw_http_req *req, cw_runtime_loop *rl, cw_rest_document *doc)
-{
-    static const char mark = MARK;
-    bool is_known;
-    doc->base = cw_oauth_resource_base(req, rl, &is_known);
-    doc->key.base = is_known ? doc->base : cw_str_make(&mark, 1);
-    if (!doc->base.p)
-        cw_door_fail_nomem_all(req, &cw_door_rest);
-    return doc->base.p;
-}
-
-void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
-{
-    cw_buf url;
-    cw_buf_init(&url, SIZE_MAX / 2);
-    cw_buf_add(&url, is_mark(base) ? CW_STR("?") : base);
-    cw_buf_add(&url, path);
-    if (url.code && !w->out->code)
-        w->out->code = url.code;
-    cw_json_add_key(w, name);
-    size_t at = w->out->n;
-    cw_json_add_string(w, cw_buf_str(&url));
-    if (is_mark(base) && w->out->n > at + 1)
-        w->out->p[at + 1] = MARK; /* behind the quote; the writer would escape it */
-    cw_buf_done(&url);
-}
-
-/* The document for this request. *ret holds a reference. */
-static cw_code find_document(cw_runtime_loop *rl, const cw_rest_document *doc, cw_page **ret,
-                             bool *ret_hit)
-{
-    cw_page *d;
-    cw_code rc =
-        cw_page_cache_get(cw_runtime_cache(rl), &doc->key, doc->write, doc->ctx, &d, ret_hit);
-    if (rc || !is_mark(doc->key.base)) {
-        *ret = d;
-        return rc;
-    }
-    *ret = cw_page_fill(d, MARK, doc->base);
-    cw_page_unref(d);
-    return *ret ? CW_OK : CW_NOMEM;
-}
-
-void cw_rest_send(cw_http_req *req, cw_runtime_loop *rl, const cw_rest_document *doc)
-{
-    cw_page *d;
-    bool is_hit;
-    cw_code rc = find_document(rl, doc, &d, &is_hit);
-    /* The bytes must live until they are sent, also when the cache drops them. */
-    if (!rc)
-        rc = cw_arena_hold(cw_http_req_arena(req), d, cw_page_unref);
-    if (rc) {
-        cw_responder_reply_http(
-            req, &(cw_response){.status = cw_door_rest.bad_status, .body = cw_door_rest.failure});
-        return;
-    }
-    answer(req, rl, doc, d, is_hit);
 }
 
 typedef struct tool_page {
@@ -318,12 +189,12 @@ static void list(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *sel
 {
     (void)self;
     tool_page p = {.view = view,
-                   .language = cw_rest_language(req, rl, view),
+                   .language = language_of(req, rl, view),
                    .size = cw_runtime_settings_of(rl)->page_size};
     char offset[CW_DIGITS_SIZE];
     if (!p.size)
         p.size = CW_PAGE_SIZE;
-    if (!cw_rest_may_discover(req, rl, view) || !read_offset(req, &p.offset))
+    if (!may_discover(req, rl, view) || !read_offset(req, &p.offset))
         return;
     if (clamp(&p)) {
         cw_door_fail_nomem_all(req, &cw_door_rest);
@@ -399,12 +270,12 @@ static void describe(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void 
 {
     (void)self;
     cw_str name;
-    if (!cw_rest_may_discover(req, rl, view) || !read_name(req, &name))
+    if (!may_discover(req, rl, view) || !read_name(req, &name))
         return;
     cw_call_lookup lookup = {.view = view, .discovers = true, .in = CW_FIND_TOOL, .name = name};
     cw_call_found found;
-    cw_code rc = cw_rest_find(req, rl, lookup, &found);
-    tool_doc t = {found.entry, cw_rest_language(req, rl, view)};
+    cw_code rc = find(req, rl, lookup, &found);
+    tool_doc t = {found.entry, language_of(req, rl, view)};
     if (rc) {
         fail_unknown(req, name);
         return;
@@ -566,7 +437,7 @@ static void invoke(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *s
 {
     (void)self;
     cw_call_found found;
-    if (cw_rest_find(req, rl, (cw_call_lookup){.view = view}, &found)) {
+    if (find(req, rl, (cw_call_lookup){.view = view}, &found)) {
         cw_rest_fail(req, 403, "access_denied", "This needs the permission 'use jsonrpc services'");
         return;
     }
@@ -587,12 +458,12 @@ static void invoke(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *s
     }
     cw_call_lookup lookup = {
         .view = view, .may_wait = true, .in = CW_FIND_TOOL, .name = cw_json_text(name)};
-    cw_code rc = cw_rest_find(req, rl, lookup, &found);
+    cw_code rc = find(req, rl, lookup, &found);
     if (rc == CW_AGAIN) {
         if (wait_catalogue(req, rl, view, invoke))
             return;
         lookup.may_wait = false;
-        rc = cw_rest_find(req, rl, lookup, &found);
+        rc = find(req, rl, lookup, &found);
     }
     if (rc) {
         fail_unknown(req, cw_json_text(name));
@@ -627,12 +498,12 @@ static void run_tool(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void 
     cw_call_lookup lookup = {
         .view = view, .may_wait = true, .in = CW_FIND_TOOL, .name = cw_http_req_param(req)};
     cw_call_found found;
-    cw_code rc = cw_rest_find(req, rl, lookup, &found);
+    cw_code rc = find(req, rl, lookup, &found);
     if (rc == CW_AGAIN) {
         if (wait_catalogue(req, rl, view, run_tool))
             return;
         lookup.may_wait = false;
-        rc = cw_rest_find(req, rl, lookup, &found);
+        rc = find(req, rl, lookup, &found);
     }
     if (rc == CW_DECLINED) {
         cw_door_refuse_all(req, &cw_door_jsonrpc, rl, view, found.verdict, NULL);
@@ -661,6 +532,274 @@ static void on_tool(cw_http_req *req, void *runtime)
     cw_authenticate(req, runtime, &cw_authenticate_jsonrpc, run_tool, runtime);
 }
 
+/* ---- GET /jsonrpc/methods: the methods, in the form of Drupal's jsonrpc_discovery ----
+ *
+ *     {"data":[<method>…],"links":{"self":<url>}}
+ *     <method> {"type":"JsonRpcMethod","id":…,"attributes":{"usage":…,"params":{<name>:<param>…},
+ *               "output":…},"links":{"self":…,"collection":…}}
+ *     <param> {"type":"JsonRpcParameterDefinition","id":…,"attributes":{"schema":…,"description":…,
+ *               "required":true},"schema":…}
+ *
+ * Empty members are omitted. A collection of more than METHODS_PAGE methods continues at links.next.
+ */
+
+typedef struct method_page {
+    cw_view *view;
+    cw_str base;
+    const cw_language *language;
+    uint64_t offset;
+    const cw_entry *entry; /* of one alone */
+} method_page;
+
+/* A path segment: bytes that a URL cannot hold become %HH. */
+static void add_segment(cw_buf *out, cw_str id)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < id.n; i++) {
+        unsigned char c = (unsigned char)id.p[i];
+        bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                        (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
+        if (is_plain) {
+            cw_buf_add_char(out, (char)c);
+            continue;
+        }
+        char escaped[] = {'%', digits[c >> 4], digits[c & 15]};
+        cw_buf_add_bytes(out, escaped, sizeof escaped);
+    }
+}
+
+/* "name":"base/jsonrpc/methods" and an id or query behind it. */
+static void add_link(cw_json_writer *w, cw_str name, cw_str base, cw_str id, cw_str query)
+{
+    cw_buf path;
+    cw_buf_init(&path, SIZE_MAX / 2);
+    cw_buf_add(&path, CW_STR(METHODS_PATH));
+    if (id.n) {
+        cw_buf_add_char(&path, '/');
+        add_segment(&path, id);
+    }
+    cw_buf_add(&path, query);
+    if (path.code && !w->out->code)
+        w->out->code = path.code;
+    cw_rest_add_url(w, name, base, cw_buf_str(&path));
+    cw_buf_done(&path);
+}
+
+static void add_schema(cw_json_writer *w, cw_str schema)
+{
+    cw_json_add_key(w, CW_STR("schema"));
+    cw_json_add_span(w, schema.n ? schema : CW_STR("{}"));
+}
+
+static void add_param(cw_json_writer *w, const cw_param *param)
+{
+    cw_json_add_key(w, param->name);
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("type"), CW_STR("JsonRpcParameterDefinition"));
+    cw_json_add_string_member(w, CW_STR("id"), param->name);
+    cw_json_add_key(w, CW_STR("attributes"));
+    cw_json_open_object(w);
+    if (param->schema.n)
+        add_schema(w, param->schema);
+    if (param->description.n)
+        cw_json_add_string_member(w, CW_STR("description"), param->description);
+    if (param->is_required)
+        cw_json_add_bool_member(w, CW_STR("required"), true);
+    cw_json_close(w);
+    add_schema(w, param->schema);
+    cw_json_close(w);
+}
+
+static void add_attributes(cw_json_writer *w, const cw_method *method)
+{
+    cw_json_add_key(w, CW_STR("attributes"));
+    cw_json_open_object(w);
+    if (method->usage.n)
+        cw_json_add_string_member(w, CW_STR("usage"), method->usage);
+    if (method->n_params) {
+        cw_json_add_key(w, CW_STR("params"));
+        cw_json_open_object(w);
+        for (size_t i = 0; i < method->n_params; i++)
+            add_param(w, &method->params[i]);
+        cw_json_close(w);
+    }
+    if (method->output.n) {
+        cw_json_add_key(w, CW_STR("output"));
+        cw_json_add_span(w, method->output);
+    }
+    cw_json_close(w);
+}
+
+/* The path segment of a method: its id, or the name of its tool if the id has a slash, which a
+ * segment cannot hold. */
+static cw_str address_of(const cw_entry *entry)
+{
+    cw_str id = entry->method->id;
+    bool has_slash = memchr(id.p, '/', id.n) != NULL;
+    return has_slash && entry->tool_name.n ? entry->tool_name : id;
+}
+
+static void add_method(cw_json_writer *w, const cw_entry *entry, const method_page *p)
+{
+    cw_arena arena;
+    cw_str base = p->base;
+    cw_arena_init(&arena, SIZE_MAX);
+    const cw_method *method = cw_translate_method(p->language, entry->method, &arena);
+    if (!method && !w->out->code)
+        w->out->code = CW_NOMEM;
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("type"), CW_STR("JsonRpcMethod"));
+    cw_json_add_string_member(w, CW_STR("id"), entry->method->id);
+    add_attributes(w, method ? method : entry->method);
+    cw_json_add_key(w, CW_STR("links"));
+    cw_json_open_object(w);
+    add_link(w, CW_STR("self"), base, address_of(entry), CW_STR(""));
+    add_link(w, CW_STR("collection"), base, CW_STR(""), CW_STR(""));
+    cw_json_close(w);
+    cw_json_close(w);
+    cw_arena_done(&arena);
+}
+
+static cw_str cursor_query(uint64_t offset, char out[CW_CURSOR_SIZE + 8])
+{
+    char cursor[CW_CURSOR_SIZE];
+    size_t n = cw_cursor_format(offset, cursor);
+    while (n && cursor[n - 1] == '=')
+        n--; /* the padding would have to be escaped */
+    int len = snprintf(out, CW_CURSOR_SIZE + 8, "?cursor=%.*s", (int)n, cursor);
+    return cw_str_make(out, (size_t)len);
+}
+
+static void write_methods(cw_buf *out, void *ctx)
+{
+    const method_page *p = ctx;
+    const cw_entry *entries[METHODS_PAGE];
+    char query[CW_CURSOR_SIZE + 8];
+    size_t n = 0, total = 0;
+    cw_json_writer w;
+    out->code =
+        cw_view_page(p->view, CW_VIEW_METHODS, p->offset, entries, METHODS_PAGE, &n, &total);
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_json_add_key(&w, CW_STR("data"));
+    cw_json_open_array(&w);
+    for (size_t i = 0; i < n; i++)
+        add_method(&w, entries[i], p);
+    cw_json_close(&w);
+    cw_json_add_key(&w, CW_STR("links"));
+    cw_json_open_object(&w);
+    add_link(&w, CW_STR("self"), p->base, CW_STR(""),
+             p->offset ? cursor_query(p->offset, query) : CW_STR(""));
+    if (p->offset + n < total)
+        add_link(&w, CW_STR("next"), p->base, CW_STR(""), cursor_query(p->offset + n, query));
+    cw_json_close(&w);
+    cw_json_close(&w);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (rc)
+        out->code = rc;
+}
+
+static void write_method(cw_buf *out, void *ctx)
+{
+    const method_page *p = ctx;
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    add_method(&w, p->entry, p);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (rc)
+        out->code = rc;
+}
+
+/* A caller without the permission to call is challenged, as on /jsonrpc. */
+static bool may_ask(cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
+{
+    cw_call_found found;
+    if (!find(req, rl, (cw_call_lookup){.view = view}, &found))
+        return may_discover(req, rl, view);
+    cw_door_refuse_all(req, &cw_door_rest, rl, view, found.verdict, NULL);
+    return false;
+}
+
+/* The offset of the page, which must exist. False: the request is answered. */
+static bool read_methods_offset(cw_http_req *req, method_page *p)
+{
+    cw_str cursor = CW_STR("");
+    size_t n, total;
+    cw_param_state state = cw_query_param(req, CW_STR("cursor"), &cursor);
+    bool is_right = state == CW_PARAM_ABSENT ||
+                    (state == CW_PARAM_ONCE && (!cursor.n || cw_cursor_parse(cursor, &p->offset)));
+    if (state == CW_PARAM_NOMEM || cw_view_page(p->view, CW_VIEW_METHODS, 0, NULL, 0, &n, &total)) {
+        cw_door_fail_nomem_all(req, &cw_door_rest);
+        return false;
+    }
+    /* Only what links.next has: the pages are large. */
+    if (!is_right || p->offset % METHODS_PAGE || p->offset > total) {
+        cw_rest_fail(req, 400, "invalid_cursor",
+                     "Parameter \"cursor\" is not a cursor of this list");
+        return false;
+    }
+    return true;
+}
+
+static void send_methods(cw_http_req *req, cw_runtime_loop *rl, method_page *p,
+                         cw_rest_document *doc)
+{
+    if (!cw_rest_set_base(req, rl, doc))
+        return;
+    p->base = doc->key.base;
+    doc->key.view = p->view;
+    p->language = language_of(req, rl, p->view);
+    doc->language = p->language;
+    doc->key.language = cw_language_tag(p->language);
+    doc->ctx = p;
+    cw_rest_send(req, rl, doc);
+}
+
+static void list_methods(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
+{
+    (void)self;
+    method_page p = {.view = view};
+    char offset[CW_DIGITS_SIZE];
+    if (!may_ask(req, rl, view) || !read_methods_offset(req, &p))
+        return;
+    send_methods(req, rl, &p,
+                 &(cw_rest_document){
+                     .key = {.kind = CW_STR("methods"), .name = cw_digits_u64(p.offset, offset)},
+                     .write = write_methods,
+                     .contexts = "user languages url.site url.query_args:cursor"});
+}
+
+static void describe_method(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
+{
+    (void)self;
+    method_page p = {.view = view};
+    if (!may_ask(req, rl, view))
+        return;
+    cw_call_lookup lookup = {
+        .view = view, .in = CW_FIND_METHOD_OR_TOOL, .name = cw_http_req_param(req)};
+    cw_call_found found;
+    cw_code rc = find(req, rl, lookup, &found);
+    p.entry = found.entry;
+    if (rc) {
+        cw_rest_fail(req, 404, "method_not_found", "Method not found or access denied");
+        return;
+    }
+    send_methods(req, rl, &p,
+                 &(cw_rest_document){.key = {.kind = CW_STR("method"), .name = p.entry->method->id},
+                                     .write = write_method,
+                                     .contexts = "user languages url.site url.path"});
+}
+
+static void on_methods(cw_http_req *req, void *runtime)
+{
+    cw_authenticate(req, runtime, &cw_authenticate_rest, list_methods, runtime);
+}
+
+static void on_method(cw_http_req *req, void *runtime)
+{
+    cw_authenticate(req, runtime, &cw_authenticate_rest, describe_method, runtime);
+}
+
 /* ---- routes ---- */
 
 cw_code cw_rest_add_routes(cw_router *router, cw_runtime *runtime)
@@ -675,8 +814,8 @@ cw_code cw_rest_add_routes(cw_router *router, cw_runtime *runtime)
         {CW_HTTP_POST, "/mcp/tools/invoke", on_invoke},
         {CW_HTTP_GET, "/mcp/tools/{name}", on_tool},
         {CW_HTTP_POST, "/mcp/tools/{name}", on_tool},
-        {CW_HTTP_GET, "/jsonrpc/methods", cw_rest_on_methods},
-        {CW_HTTP_GET, "/jsonrpc/methods/{id}", cw_rest_on_method},
+        {CW_HTTP_GET, METHODS_PATH, on_methods},
+        {CW_HTTP_GET, METHODS_PATH "/{id}", on_method},
     };
     for (size_t i = 0; i < CW_COUNT(routes); i++) {
         cw_code rc =

@@ -3,6 +3,8 @@
 #include "support/mo_file.h"
 #include "support/test.h"
 
+static cw_caller *anonymous;
+
 /* de, en (the original), fr, pt-BR, zh-Hant. */
 static cw_translations *world(const char *default_value)
 {
@@ -30,7 +32,7 @@ static void check(const cw_translations *t, const example *examples, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         cw_str accept = cw_str_from(examples[i].accept);
-        cw_str tag = cw_language_tag(cw_negotiate_range(t, accept));
+        cw_str tag = cw_language_tag(cw_negotiate_language(accept, t, anonymous));
         if (!cw_str_is(tag, examples[i].tag))
             fail_msg("'%s': %.*s, not %s", examples[i].accept, CW_STR_ARG(tag), examples[i].tag);
     }
@@ -82,9 +84,9 @@ TEST(what_is_not_written_right_is_passed_over)
           {"de;q=-1", "en"}, {"de;q=1.001", "en"}, {"de;q=01", "en"}, {"de;q=.5", "en"},
           {"de;x=1", "en"}, {"de;q=0.5;q=0.6", "de"}, {"de_AT", "en"}, {"../de", "en"},
           {"de fr", "en"}, {"de;q=0.", "en"}, {"de;q=1.", "de"}, {"x;q, fr", "fr"});
-    const cw_language *none = cw_negotiate_range(t, (cw_str){NULL, 0});
+    const cw_language *none = cw_negotiate_language((cw_str){NULL, 0}, t, anonymous);
     assert_true(cw_str_is(cw_language_tag(none), "en"));
-    assert_null(cw_negotiate_range(NULL, CW_STR("de")));
+    assert_null(cw_negotiate_language(CW_STR("de"), NULL, anonymous));
     cw_translations_unref(t);
 }
 
@@ -101,6 +103,20 @@ TEST(members_have_a_ceiling)
     cw_translations_unref(t);
 }
 
+/* Callers without a language of their own. */
+static int set_up(void **state)
+{
+    (void)state;
+    return cw_caller_new_anonymous(NULL, 0, &anonymous, NULL) ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cw_caller_unref(anonymous);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,5 +127,5 @@ int main(void)
         cmocka_unit_test(what_is_not_written_right_is_passed_over),
         cmocka_unit_test(members_have_a_ceiling),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
