@@ -18,7 +18,7 @@ export FUZZ_SECONDS
 
 variant := $(if $(filter thread,$(SANITIZE)),tsan,$(if $(SANITIZE),asan,release))
 
-.PHONY: help run build test bench bench-check lint format coverage fuzz soak fresh clean install
+.PHONY: help run build test clients bench bench-check lint format coverage fuzz soak fresh clean install
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -41,6 +41,11 @@ test: ## run the tests (SUITE=unit|integration|functional|services|conformance|f
 	@scripts/deps.sh test $(filter services,$(SUITE))
 	@scripts/build.sh $(variant)
 	@scripts/node.sh scripts/test.mjs $(variant) --suite="$(SUITE)" --file="$(FILE)" --test="$(TEST)"
+
+clients: ## run SDKs and agent frameworks of others, and write the table in docs/clients.md (ARGS=--only=NAME)
+	@scripts/deps.sh test
+	@scripts/build.sh release
+	@scripts/node.sh tests/clients/run.mjs $(ARGS)
 
 bench: ## measure Causeway and its peers in one run
 	@scripts/deps.sh bench

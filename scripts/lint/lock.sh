@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-if grep -nE '"resolved"|\.tgz"' package-lock.json bench/peers/package-lock.json; then
+if scripts/lint/files.sh '*package-lock.json' | xargs -0 grep -nE '"resolved"|\.tgz"'; then
     echo "a lock file holds download addresses: run npm install --omit-lockfile-registry-resolved"
     exit 1
 fi

@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # Translations are in other languages.
-scripts/lint/files.sh ':!LICENSE' ':!package-lock.json' ':!*.po' |
+scripts/lint/files.sh ':!LICENSE' ':!*package-lock.json' ':!*.po' |
     xargs -0 codespell --ignore-words=scripts/lint/spelling.txt

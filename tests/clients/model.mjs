@@ -20,8 +20,8 @@ const MAX_BODY = 32 * 1024 * 1024;
 const MAX_CALLS = 6; // a client that repeats itself must come to an end
 
 export const script = {
-    // Clients put prefixes before a name and replace its dots.
-    isTarget: ({ name }) => /article[._-]*toMarkdown$/i.test(name),
+    // Clients put prefixes before a name, and some rewrite it.
+    isTarget: ({ name }) => /articletomarkdown$/i.test(name.replace(/[^a-zA-Z]/g, "")),
     inputs: [{ nid: 1 }, { nid: 99999 }],
     prompt: "Read article 1, then article 99999. Use the tool. Then report what you read.",
     answer: "Both articles were requested.",
@@ -29,7 +29,8 @@ export const script = {
 
 // The action for a request: a tool call, or text.
 function decide(tools, results, record) {
-    const id = `call_${record.calls.length + 1}`;
+    // Frameworks take messages with equal ids for one message.
+    const id = `call_${record.requests.length}`;
     const target = tools.find(script.isTarget);
     // Without results of earlier calls in the request, the calls that were made count: some frameworks rewrite
     // results as user messages.

@@ -116,6 +116,11 @@ for (const [api, format] of Object.entries(formats)) {
             assert.equal(format.streamed(lines.map((line) => JSON.parse(line.slice(6)))), target);
         });
 
+        test("gives each response an id of its own", async () => {
+            const ids = [await ask(["a", "b"]), await ask(["a", "b"])].map(({ id, responseId }) => id ?? responseId);
+            assert.notEqual(ids[0], ids[1]);
+        });
+
         test("rejects a whole request for one bad tool, and records the breach", async () => {
             const bad = `bad name! article.toMarkdown`;
             const response = await post(format.path, format.body(bad, []));
@@ -136,6 +141,7 @@ suite("every API", () => {
             "mcp__causeway__examples__article__toMarkdown",
             "causeway_examples_article_toMarkdown",
             "examples-article-toMarkdown",
+            "examples_article_to_markdown",
         ]) {
             assert.ok(script.isTarget({ name }), name);
         }

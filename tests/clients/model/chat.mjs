@@ -38,22 +38,22 @@ function messageOf({ id, name, input, text }) {
 }
 
 const reasonOf = ({ name }) => (name === undefined ? "stop" : "tool_calls");
-const frame = (body, kind) => ({
-    id: "chatcmpl-1",
+const frame = (body, { id }, kind) => ({
+    id: `chatcmpl-${id}`,
     object: kind,
     created: Math.floor(Date.now() / 1000),
     model: body.model ?? "fake",
 });
 
 export const reply = (body, action) => ({
-    ...frame(body, "chat.completion"),
+    ...frame(body, action, "chat.completion"),
     choices: [{ index: 0, message: messageOf(action), logprobs: null, finish_reason: reasonOf(action) }],
     usage,
 });
 
 export function* stream(body, action) {
     const chunk = (delta, finish_reason = null) => ({
-        ...frame(body, "chat.completion.chunk"),
+        ...frame(body, action, "chat.completion.chunk"),
         choices: [{ index: 0, delta, logprobs: null, finish_reason }],
     });
     const { tool_calls, ...message } = messageOf(action);
@@ -61,7 +61,7 @@ export function* stream(body, action) {
     yield { data: chunk(indexed ? { ...message, tool_calls: indexed } : message) };
     yield { data: chunk({}, reasonOf(action)) };
     if (body.stream_options?.include_usage) {
-        yield { data: { ...frame(body, "chat.completion.chunk"), choices: [], usage } };
+        yield { data: { ...frame(body, action, "chat.completion.chunk"), choices: [], usage } };
     }
     yield { data: "[DONE]" };
 }

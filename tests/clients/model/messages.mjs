@@ -26,8 +26,8 @@ export const rejection = ({ text }, index) => ({
     },
 });
 
-const frame = (body, content, stop_reason) => ({
-    id: "msg_1",
+const frame = (body, { id }, content, stop_reason) => ({
+    id: `msg_${id}`,
     type: "message",
     role: "assistant",
     model: body.model ?? "fake",
@@ -41,7 +41,7 @@ const blockOf = ({ id, name, input, text }) =>
     name === undefined ? { type: "text", text } : { type: "tool_use", id, name, input };
 const reasonOf = ({ name }) => (name === undefined ? "end_turn" : "tool_use");
 
-export const reply = (body, action) => frame(body, [blockOf(action)], reasonOf(action));
+export const reply = (body, action) => frame(body, action, [blockOf(action)], reasonOf(action));
 
 export function* stream(body, action) {
     const block = blockOf(action);
@@ -50,7 +50,7 @@ export function* stream(body, action) {
         ? { type: "text_delta", text: block.text }
         : { type: "input_json_delta", partial_json: JSON.stringify(block.input) };
     const events = [
-        { type: "message_start", message: frame(body, [], null) },
+        { type: "message_start", message: frame(body, action, [], null) },
         {
             type: "content_block_start",
             index: 0,

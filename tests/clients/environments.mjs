@@ -1,0 +1,138 @@
+// Installs what clients need: an environment of its own for each, outside the repository. Nothing is installed twice.
+//
+// $CAUSEWAY_CLIENTS_CACHE is the directory of all environments, ~/.cache/causeway/clients by default. An environment is
+// a copy of the client's directory with its packages, and is made anew when a file in it changes.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+
+const here = import.meta.dirname;
+const cache = process.env.CAUSEWAY_CLIENTS_CACHE ?? path.join(homedir(), ".cache", "causeway", "clients");
+const INSTALL_MS = Number(process.env.CAUSEWAY_CLIENTS_INSTALL_SECONDS ?? 1200) * 1000;
+const OUTPUT_BYTES = 32 * 1024 * 1024;
+
+// A client that cannot be run here, with the reason. It is reported by name and does not fail the run.
+export class Skip extends Error {}
+
+function run(command, args, options = {}) {
+    const [file, all] = process.platform === "linux" ? ["nice", ["-n", "10", command, ...args]] : [command, args];
+    const done = spawnSync(file, all, { encoding: "utf8", timeout: INSTALL_MS, maxBuffer: OUTPUT_BYTES, ...options });
+    if (done.status !== 0) {
+        const output = `${done.error?.message ?? ""}\n${done.stdout ?? ""}\n${done.stderr ?? ""}`;
+        const lines = output.split("\n").filter((line) => line.trim() !== "");
+        throw new Skip(`cannot be installed: ${path.basename(command)}: ${lines.slice(-3).join(" ").slice(0, 300)}`);
+    }
+    return done.stdout;
+}
+
+const has = (program, option = "--version") => spawnSync(program, [option]).status === 0;
+
+function need(program, option) {
+    if (!has(program, option)) {
+        throw new Skip(`${program} is not installed`);
+    }
+}
+
+// ---- Python ----
+
+const pythonIn = (folder) => path.join(folder, "venv", "bin", "python");
+
+// uv installs an environment in seconds and shares files between them. pip installs it.
+function uv() {
+    const folder = path.join(cache, "uv");
+    const program = path.join(folder, "bin", "uv");
+    if (!has(program)) {
+        need("python3");
+        run("python3", ["-m", "venv", folder]);
+        run(path.join(folder, "bin", "pip"), ["install", "--quiet", "-r", path.join(here, "uv.txt")]);
+    }
+    return program;
+}
+
+function installPython(folder, { requirements = "requirements.txt" }) {
+    const env = { ...process.env, UV_CACHE_DIR: path.join(cache, "uv-files"), VIRTUAL_ENV: "" };
+    const program = uv();
+    run(program, ["venv", "--quiet", "--python", "3.11", path.join(folder, "venv")], { env });
+    // The file lists every package, so nothing has to be resolved.
+    const args = ["pip", "install", "--quiet", "--no-deps", "--python", pythonIn(folder), "-r", requirements];
+    run(program, args, { cwd: folder, env });
+}
+
+// ---- the other languages ----
+
+const npm = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+
+function buildJava(folder) {
+    need("mvn");
+    run("mvn", ["-q", "-B", "package", "dependency:copy-dependencies"], { cwd: folder });
+}
+
+const languages = {
+    python: { install: installPython, command: (folder, file) => [pythonIn(folder), file] },
+    javascript: {
+        install: (folder) => (need("npm"), run("npm", npm, { cwd: folder })),
+        command: (folder, file) => [process.execPath, file],
+    },
+    go: {
+        install: (folder) => (need("go", "version"), run("go", ["build", "-o", "client", "."], { cwd: folder })),
+        command: () => ["./client"],
+    },
+    rust: {
+        install: (folder) => (need("cargo"), run("cargo", ["build", "--quiet"], { cwd: folder })),
+        command: () => ["target/debug/client"],
+    },
+    java: {
+        install: buildJava,
+        command: () => ["java", "-cp", "target/classes:target/dependency/*", "Main"],
+    },
+};
+
+// ---- environments ----
+
+// Files that decide what is installed; the client's own program is copied before each run.
+function stampOf({ language, directory, requirements }) {
+    const isProgram = ["python", "javascript"].includes(language);
+    const names = globSync(isProgram ? "*.{txt,json}" : "**/*", { cwd: directory }).filter(
+        (name) => path.extname(name) !== "" && (!isProgram || requirements === undefined || name === requirements),
+    );
+    const hash = createHash("sha256");
+    names.sort().forEach((name) => hash.update(name).update(readFileSync(path.join(directory, name))));
+    return hash.digest("hex");
+}
+
+// { command, cwd } of a client. Throws Skip if it cannot be installed.
+export function prepare({ id, language, source = id, file, requirements }) {
+    const directory = path.join(here, source);
+    const folder = path.join(cache, id);
+    const stamp = stampOf({ language, directory, requirements });
+    const stampFile = path.join(folder, ".stamp");
+    const { install, command } = languages[language];
+    if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
+        rmSync(folder, { recursive: true, force: true });
+        mkdirSync(cache, { recursive: true });
+        cpSync(directory, folder, { recursive: true });
+        console.log(`Installing ${id}.`);
+        install(folder, { requirements });
+        writeFileSync(`${stampFile}.new`, stamp);
+        renameSync(`${stampFile}.new`, stampFile);
+    }
+    if (file !== undefined) {
+        cpSync(path.join(directory, file), path.join(folder, file));
+    }
+    return { command: command(folder, file), cwd: folder };
+}
+
+// The version of a package as the client's files pin it.
+export function versionOf({ id, source = id, language, package: name, requirements = "requirements.txt" }) {
+    const files = {
+        python: [requirements, (text) => new RegExp(`^${name}==(\\S+)`, "m").exec(text)],
+        javascript: ["package.json", (text) => [null, JSON.parse(text).dependencies[name]]],
+        go: ["go.mod", (text) => new RegExp(`${name} v(\\S+)`).exec(text)],
+        rust: ["Cargo.toml", (text) => new RegExp(`^${name} = .*"=([0-9.]+)"`, "m").exec(text)],
+        java: ["pom.xml", (text) => new RegExp(`<artifactId>${name}</artifactId>\\s*<version>([^<]+)`).exec(text)],
+    };
+    const [file, find] = files[language];
+    return find(readFileSync(path.join(here, source, file), "utf8"))[1];
+}

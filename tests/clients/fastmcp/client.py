@@ -1,0 +1,50 @@
+# The client of FastMCP 3 and 4: one turn over HTTP ($MCP_URL) or stdio ($MCP_COMMAND), reported as one line of JSON.
+import asyncio
+import json
+import os
+
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+
+
+def server():
+    if "MCP_URL" in os.environ:
+        return os.environ["MCP_URL"]
+    command, *args = json.loads(os.environ["MCP_COMMAND"])
+    return StdioTransport(command=command, args=args, env=dict(os.environ))
+
+
+async def failure(client, name, arguments):
+    try:
+        await client.call_tool(name, arguments)
+        return ""
+    except Exception as problem:
+        return str(problem)
+
+
+async def main():
+    era = os.environ["ERA"]
+    options = {"mode": {"legacy": "legacy", "modern": "2026-07-28"}[era]} if era else {}
+    async with Client(server(), **options) as client:
+        names = [tool.name for tool in await client.list_tools()]
+        name = next(one for one in names if one.endswith("toMarkdown"))
+        result = await client.call_tool(name, {"nid": 1})
+        error = await failure(client, name, {"nid": 99999})
+        unknown = await failure(client, "nothing", {})
+        again = await client.call_tool(name, {"nid": 1})
+        # `data` is the unwrapped result where the server wraps one.
+        print(
+            json.dumps(
+                {
+                    "tools": names,
+                    "result": result.content[0].text,
+                    "data": str(result.data),
+                    "error": error,
+                    "unknown": unknown,
+                    "again": again.content[0].text,
+                }
+            )
+        )
+
+
+asyncio.run(main())

@@ -1,0 +1,141 @@
+// How a run is judged and shown: the steps that worked, the fault behind the rest, and the table.
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { errorLine, expected, judge, reportOf } from "./judge.mjs";
+import { script } from "./model.mjs";
+import { revisionOf } from "./server.mjs";
+import { formatTable, replaceTable } from "./table.mjs";
+
+const schema = { type: "object" };
+const name = "examples__article__toMarkdown";
+const framework = { id: "f", title: "F", api: "openai-chat" };
+const record = (more = {}) => ({
+    requests: [{ api: "openai-chat", tools: [name] }],
+    rejections: [],
+    seen: `${expected.result} ${expected.error}`,
+    ...more,
+});
+const run = (more = {}) => ({ code: 0, output: script.answer, record: record(), tools: [{ name, schema }], ...more });
+
+suite("a framework", () => {
+    test("works if the model saw list, result and error, and the answer arrived", () => {
+        const { works, problem } = judge(framework, run());
+        assert.deepEqual(works, ["list", "call", "tool error", "answer"]);
+        assert.equal(problem, null);
+    });
+
+    test("a step that is missing is a problem of unknown origin", () => {
+        const { works, whose, problem } = judge(framework, run({ record: record({ seen: expected.result }) }));
+        assert.deepEqual(works, ["list", "call", "answer"]);
+        assert.equal(whose, "unknown");
+        assert.match(problem, /^no tool error: /);
+    });
+
+    test("a program that failed has given no answer", () => {
+        const { whose, problem } = judge(framework, run({ code: 1, output: `${script.answer}\nValueError: no\n` }));
+        assert.deepEqual([whose, problem], ["unknown", "no answer: ValueError: no"]);
+    });
+
+    test("a known fault of the client is the client's", () => {
+        const faults = [{ step: "tool error", text: /hidden/, note: "hides errors" }];
+        const missing = { record: record({ seen: expected.result }) };
+        const { whose, problem } = judge(
+            { ...framework, faults },
+            run({ ...missing, output: `${script.answer} hidden` }),
+        );
+        assert.deepEqual([whose, problem], ["client", "hides errors"]);
+        assert.equal(judge({ ...framework, faults }, run(missing)).whose, "unknown");
+    });
+
+    const breach = { api: "openai-chat", rule: "tool name", tool: "mcp__c__a.b", text: "bad" };
+    const rejected = { record: record({ rejections: [breach], seen: "" }) };
+
+    test("a rejection is the server's fault if its own list breaks the rule", () => {
+        const { whose, problem } = judge(framework, run({ ...rejected, tools: [{ name: "a.b", schema }] }));
+        assert.equal(whose, "Causeway");
+        assert.match(problem, /openai-chat rejects mcp__c__a\.b \(tool name\): bad/);
+    });
+
+    test("a rejection is the client's fault if it made the tool bad", () => {
+        assert.equal(judge(framework, run({ ...rejected, tools: [{ name: "a_b", schema }] })).whose, "client");
+    });
+});
+
+suite("an SDK", () => {
+    const report = { tools: [name], result: expected.result, error: expected.error, unknown: "Unknown tool: nothing" };
+    const sdk = { id: "s", title: "S" };
+
+    test("works if its report has every step", () => {
+        const output = `noise\n${JSON.stringify({ ...report, again: expected.result })}\n`;
+        assert.deepEqual(judge(sdk, { code: 0, output, tools: [] }).works, [
+            "list",
+            "call",
+            "tool error",
+            "unknown tool",
+            "call after errors",
+        ]);
+    });
+
+    test("does not work without a report", () => {
+        assert.deepEqual(judge(sdk, { code: 0, output: JSON.stringify(report), tools: [] }).works.length, 4);
+        assert.deepEqual(judge(sdk, { code: 1, output: "panic: no", tools: [] }).works, []);
+        assert.deepEqual(reportOf("{ not JSON"), {});
+    });
+});
+
+test("the line that names an error is the last one of its kind", () => {
+    assert.equal(errorLine("Traceback\nFirstError: a\nLastError: b\nbye"), "LastError: b");
+    assert.equal(errorLine("one\ntwo\n"), "two");
+    assert.equal(errorLine(""), "no output");
+    assert.equal(errorLine("Error: no '/srv/some/where/file.js:3'"), "Error: no 'file.js:3'");
+});
+
+test("the protocol version is that of the requests, or of the handshake", () => {
+    const handshake = '< {"result":{"protocolVersion":"2025-11-25"}}\n';
+    const modern =
+        '> {"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}\n';
+    assert.equal(revisionOf(handshake), "2025-11-25");
+    assert.equal(revisionOf(handshake + modern), "2026-07-28");
+    assert.equal(revisionOf('> {"method":"initialize","params":{"protocolVersion":"2025-11-25"}}'), null);
+});
+
+suite("the table", () => {
+    const row = (more) => ({
+        client: { id: "a", title: "A" },
+        version: "1.0",
+        works: ["list"],
+        problem: null,
+        ...more,
+    });
+
+    test("runs that differ only in transport and version of the protocol are one line", () => {
+        const rows = [
+            row({ transport: "http", revision: "2025-11-25" }),
+            row({ transport: "http", revision: "2026-07-28" }),
+            row({ transport: "stdio", revision: "2026-07-28" }),
+        ];
+        const lines = formatTable(rows).trim().split("\n");
+        assert.equal(lines.length, 3);
+        assert.equal(lines[2], "| A | 1.0 | http, stdio | 2025-11-25, 2026-07-28 | list | – |");
+    });
+
+    test("a problem stands beside its owner, and breaks no cell", () => {
+        const lines = formatTable([row({ transport: "http", problem: "a|b\n`c`", whose: "client" })]).split("\n");
+        assert.ok(lines[2].endsWith("| list | client: `a\\|b 'c'` |"), lines[2]);
+    });
+
+    test("a client that did not run is named", () => {
+        assert.match(
+            formatTable([row({ transport: "http", works: [], skip: "go is not installed" })]),
+            /\| – \| – \| not run \|/,
+        );
+    });
+
+    test("stands between the markers, and nothing else changes", () => {
+        const begin = "<!-- clients: written by `make clients` -->";
+        const end = "<!-- clients: end -->";
+        const text = `before\n${begin}\nold\n${end}\nafter\n`;
+        assert.equal(replaceTable(text, "new\n"), `before\n${begin}\n\nnew\n\n${end}\nafter\n`);
+        assert.throws(() => replaceTable("no markers", "new"), /lacks the markers/);
+    });
+});

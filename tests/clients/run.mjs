@@ -1,0 +1,182 @@
+// Runs clients that others wrote against the built program, and writes the table in docs/clients.md (`make clients`).
+//
+//   scripts/node.sh tests/clients/run.mjs [--only NAME,...] [--quick] [--mcp JSON] [--shapes] [--bare] [--list]
+//
+//   --only    clients whose name contains one of these texts
+//   --quick   the clients that continuous integration runs
+//   --mcp     further keys of the section `mcp` of the configuration
+//   --shapes  add a source with difficult schemas
+//   --bare    omit the source of the recipe
+//
+// An agent framework gets the test model (model.mjs), an SDK makes the calls itself. A turn lists the tools, calls one,
+// and calls one that fails. Without options the table is written. Transcripts are in build/clients. The exit code is 1
+// if a step failed for another reason than a known fault of the client.
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { clients } from "./clients.mjs";
+import { prepare, Skip, versionOf } from "./environments.mjs";
+import { judge } from "./judge.mjs";
+import { script, startModel } from "./model.mjs";
+import { fetchTools } from "./rules.mjs";
+import { revisionOf, root, startRecorder, startServer, tapped } from "./server.mjs";
+import { writeTable } from "./table.mjs";
+
+const RUN_MS = 120_000;
+const out = path.join(root, "build", "clients");
+
+const { values: options } = parseArgs({
+    options: {
+        only: { type: "string", default: "" },
+        quick: { type: "boolean", default: false },
+        mcp: { type: "string" },
+        shapes: { type: "boolean", default: false },
+        bare: { type: "boolean", default: false },
+        list: { type: "boolean", default: false },
+    },
+});
+
+// ---- one program ----
+
+// Runs a program to its end: { code, output }. One that hangs is ended with all that it has started.
+function runProgram([file, ...args], { cwd, env }) {
+    return new Promise((resolve) => {
+        const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+        let output = "";
+        const add = (text) => (output += text);
+        child.stdout.setEncoding("utf8").on("data", add);
+        child.stderr.setEncoding("utf8").on("data", add);
+        const end = () => {
+            try {
+                process.kill(-child.pid, "SIGKILL");
+            } catch {
+                // All of them have ended.
+            }
+        };
+        const timer = setTimeout(() => {
+            add(`\nnot finished after ${RUN_MS / 1000} s`);
+            end();
+        }, RUN_MS);
+        child.on("error", (error) => add(error.message));
+        child.on("close", (code) => {
+            clearTimeout(timer);
+            end();
+            resolve({ code, output });
+        });
+    });
+}
+
+// ---- one run of a client ----
+
+// Proxies and keys of this machine must not reach a client.
+function environment(server, extra) {
+    const kept = Object.entries(process.env).filter(([name]) => !/_(API_KEY|BASE_URL)$|^NODE_TEST|proxy$/i.test(name));
+    const quiet = { PYTHONWARNINGS: "ignore", PYTHONUNBUFFERED: "1", OTEL_SDK_DISABLED: "true" };
+    return { ...Object.fromEntries(kept), ...quiet, ...server.env, ...extra, NO_PROXY: "127.0.0.1" };
+}
+
+async function connectOver(transport, server, transcript) {
+    if (transport === "stdio") {
+        return { env: { MCP_COMMAND: JSON.stringify(tapped(server.command, transcript)) }, close: () => {} };
+    }
+    const recorder = await startRecorder(server.url, transcript);
+    return { env: { MCP_URL: recorder.url }, close: recorder.close };
+}
+
+async function runOnce(client, { transport, era }, server) {
+    const folder = path.join(out, [client.id, transport, era].filter(Boolean).join("-"));
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const transcript = path.join(folder, "transcript");
+    const { command, cwd } = prepare(client);
+    const model = client.api === undefined ? null : await startModel();
+    const connection = await connectOver(transport, server, transcript);
+    const env = environment(server, {
+        ...connection.env,
+        MODEL_URL: model?.url ?? "",
+        PROMPT: script.prompt,
+        ERA: era ?? "",
+    });
+    const { code, output } = await runProgram(command, { cwd, env });
+    connection.close();
+    await model?.close();
+    writeFileSync(path.join(folder, "output"), output);
+    writeFileSync(path.join(folder, "model.json"), JSON.stringify(model?.record ?? null, null, 2));
+    const text = existsSync(transcript) ? readFileSync(transcript, "utf8") : "";
+    return {
+        revision: revisionOf(text),
+        ...judge(client, { code, output, record: model?.record, tools: server.tools }),
+    };
+}
+
+// ---- all ----
+
+const isWanted = (client) =>
+    (!options.quick || client.quick) &&
+    (options.only === "" || options.only.split(",").some((text) => client.id.includes(text)));
+
+async function runClient(client, server, rows) {
+    for (const transport of client.transports) {
+        for (const era of client.eras ?? [undefined]) {
+            const row = { client, version: versionOf(client), transport, era };
+            try {
+                Object.assign(row, await runOnce(client, row, server));
+            } catch (error) {
+                if (!(error instanceof Skip)) {
+                    throw error;
+                }
+                Object.assign(row, { skip: error.message, works: [], problem: null });
+            }
+            rows.push(row);
+            report(row);
+        }
+    }
+}
+
+function report({ client, version, transport, era, revision, skip, works, problem, whose }) {
+    const name = [client.id, version, transport, era].filter(Boolean).join(" ");
+    if (skip !== undefined) {
+        console.log(`skip  ${name}: ${skip}`);
+    } else if (problem === null) {
+        console.log(`ok    ${name} (${revision}): ${works.join(", ")}`);
+    } else {
+        console.log(
+            `${whose === "client" ? "fault" : "FAIL "} ${name} (${revision}): ${works.join(", ")}; ${whose}: ${problem}`,
+        );
+    }
+}
+
+async function main() {
+    const wanted = clients.filter(isWanted);
+    if (options.list) {
+        wanted.forEach((client) => console.log(`${client.id} ${versionOf(client)}`));
+        return 0;
+    }
+    const folder = mkdtempSync(path.join(tmpdir(), "causeway-clients-"));
+    const mcp = options.mcp === undefined ? undefined : JSON.parse(options.mcp);
+    const server = await startServer({ folder, mcp, shapes: options.shapes, bare: options.bare });
+    const rows = [];
+    try {
+        server.tools = await fetchTools(server.url);
+        for (const client of wanted) {
+            await runClient(client, server, rows);
+        }
+    } finally {
+        await server.close();
+        rmSync(folder, { recursive: true, force: true });
+    }
+    // A part of the clients, or another configuration, is no replacement for the table.
+    if (wanted.length === clients.length && mcp === undefined && !options.shapes && !options.bare) {
+        writeTable(rows);
+    }
+    const failed = rows.filter(({ problem, whose }) => problem !== null && whose !== "client");
+    const skipped = rows.filter(({ skip }) => skip !== undefined);
+    console.log(
+        `\n${rows.length - failed.length - skipped.length} as expected, ${failed.length} failed, ${skipped.length} skipped`,
+    );
+    return failed.length === 0 ? 0 : 1;
+}
+
+process.exitCode = await main();

@@ -1,0 +1,148 @@
+// The server that clients connect to: the built program with its default settings, the example plugin and the source of
+// one recipe. Each run gets an address, or a command, of its own that records what passes.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, request as httpRequest } from "node:http";
+import path from "node:path";
+import { openRpc } from "./shapes.mjs";
+
+export const root = path.resolve(import.meta.dirname, "..", "..");
+const build = process.env.CAUSEWAY_BUILD ?? path.join(root, "build", "release");
+const binary = process.env.CAUSEWAY_BIN ?? path.join(build, "causeway");
+
+const START_MS = 20_000;
+
+async function listen(handler) {
+    const server = createServer(handler);
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const close = () => {
+        server.closeAllConnections();
+        server.close();
+    };
+    return { port: server.address().port, close };
+}
+
+// ---- services behind the server ----
+
+// The methods of aria2 that docs/recipes/aria2.md exposes, and a service with difficult schemas.
+const results = {
+    "system.listMethods": () =>
+        ["addUri", "tellStatus", "tellActive", "remove", "getVersion", "getGlobalStat"].map((one) => `aria2.${one}`),
+    "aria2.getVersion": () => ({ version: "1.36.0", enabledFeatures: [] }),
+    "rpc.discover": openRpc,
+};
+
+async function startServices() {
+    const { port, close } = await listen(async (request, response) => {
+        let text = "";
+        for await (const chunk of request.setEncoding("utf8")) {
+            text += chunk;
+        }
+        const { id, method } = JSON.parse(text);
+        const answer = results[method]
+            ? { result: results[method]() }
+            : { error: { code: -32601, message: "Method not found" } };
+        response.setHeader("Content-Type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+    });
+    return { url: `http://127.0.0.1:${port}`, close };
+}
+
+const recipe = () => {
+    const page = readFileSync(path.join(root, "docs", "recipes", "aria2.md"), "utf8");
+    return /^```yaml\n([\s\S]*?)^```/m.exec(page)[1];
+};
+
+// The recipe of aria2 with the example plugin; `mcp` holds further keys of that section. `bare` omits the source.
+function configuration({ services, folder, mcp, shapes, bare }) {
+    const text = (bare ? recipe().replace(/^sources:[\s\S]*/m, "sources:\n") : recipe())
+        .replace("listen: 127.0.0.1:8080", "listen: 127.0.0.1:0")
+        .replace("/var/lib/causeway", folder)
+        .replace("http://127.0.0.1:6800/jsonrpc", services.url)
+        .replace("use jsonrpc services]", "use jsonrpc services, access content]");
+    const none = bare && !shapes ? "  []\n" : "";
+    const more = shapes ? `  - {name: shapes, url: "${services.url}", methods: [{method: "shapes.*"}]}\n` : "";
+    const plugins = `plugins: {directory: ${JSON.stringify(path.join(build, "plugins"))}}\n`;
+    return `${text}${none}${more}${plugins}${mcp ? `mcp: ${JSON.stringify(mcp)}\n` : ""}`;
+}
+
+// ---- the program ----
+
+async function untilListening(child) {
+    let output = "";
+    const timer = setTimeout(() => child.kill(), START_MS);
+    child.stderr.setEncoding("utf8").on("data", (text) => (output += text));
+    for await (const chunk of child.stdout.setEncoding("utf8")) {
+        output += chunk;
+        const match = /listening on (http:\S+)/.exec(output);
+        if (match) {
+            clearTimeout(timer);
+            child.stdout.resume();
+            return match[1];
+        }
+    }
+    throw new Error(`causeway did not start:\n${output}`);
+}
+
+// { url, command, record(file), close() }. `command` starts the same over stdio.
+export async function startServer({ folder, mcp, shapes = false, bare = false }) {
+    const services = await startServices();
+    const config = path.join(folder, "causeway.yaml");
+    writeFileSync(config, configuration({ services, folder, mcp, shapes, bare }));
+    const env = { ...process.env, ARIA2_SECRET: "the secret of the stand-in" };
+    const child = spawn(binary, ["serve", "--config", config], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const url = `${await untilListening(child)}/mcp`;
+    const close = async () => {
+        const ended = once(child, "close");
+        child.kill();
+        await ended;
+        services.close();
+    };
+    return { url, env: { ARIA2_SECRET: env.ARIA2_SECRET }, command: [binary, "stdio", "--config", config], close };
+}
+
+// ---- records ----
+
+// An address that passes everything on to the server and writes a transcript.
+export async function startRecorder(url, file) {
+    const to = new URL(url);
+    const note = (sign) => (chunk) => appendFileSync(file, `${sign} ${chunk}\n`);
+    const { port, close } = await listen((request, response) => {
+        note(">")(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`);
+        const headers = { ...request.headers, host: to.host };
+        const options = { host: to.hostname, port: to.port, method: request.method, path: request.url, headers };
+        const onward = httpRequest(options, (answer) => {
+            note("<")(`${answer.statusCode} ${JSON.stringify(answer.headers)}`);
+            response.writeHead(answer.statusCode, answer.headers);
+            response.flushHeaders();
+            answer.on("data", note("<")).pipe(response);
+            answer.on("error", () => response.destroy());
+        });
+        onward.on("error", () => response.destroy());
+        response.on("close", () => onward.destroy());
+        request.on("data", note(">")).pipe(onward);
+    });
+    return { url: `http://127.0.0.1:${port}${to.pathname}`, close };
+}
+
+// The command of a program behind tap.mjs.
+export const tapped = (command, file) => [
+    process.execPath,
+    path.join(import.meta.dirname, "tap.mjs"),
+    file,
+    ...command,
+];
+
+// The protocol version of a transcript: a modern request names it, else the response to `initialize` does.
+export function revisionOf(transcript) {
+    const lines = transcript.split("\n");
+    const named = (pattern, line) => pattern.exec(line)?.[1];
+    const modern = lines
+        .filter((line) => /"tools\/(call|list)"/.test(line))
+        .map((line) => named(/"io\.modelcontextprotocol\/protocolVersion"\s*:\s*"([0-9-]+)"/, line));
+    const legacy = lines
+        .filter((line) => line.startsWith("<"))
+        .map((line) => named(/"protocolVersion"\s*:\s*"([0-9-]+)"/, line));
+    return [...modern, ...legacy].find((version) => version !== undefined) ?? null;
+}
