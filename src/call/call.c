@@ -437,7 +437,8 @@ void cw_exchange_pool_done(cw_runtime_loop *rl)
 static void on_progress(cw_sink *sink, const cw_progress *progress)
 {
     cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
-    if (ex->state == CW_EXCHANGE_RUNNING && ex->waiter && ex->call.wants_progress)
+    bool is_wanted = ex->waiter && ex->waiter->ops->progress && ex->call.wants_progress;
+    if (ex->state == CW_EXCHANGE_RUNNING && is_wanted)
         ex->waiter->ops->progress(ex->waiter, progress);
 }
 
@@ -448,7 +449,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
         return;
     cw_log(level, "source", "logged", CW_KV("source", ex->active->source->name),
            CW_KV("method", ex->call.method->id), CW_KV("text", message));
-    if (ex->waiter)
+    if (ex->waiter && ex->waiter->ops->log)
         ex->waiter->ops->log(ex->waiter, level, message);
 }
 

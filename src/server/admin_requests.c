@@ -20,7 +20,7 @@ static bool kind_of(cw_str what, size_t *ret)
 }
 
 /* Only the store's thread changes the list, so it may read it without the lock. */
-static cw_code on_refresh(cw_admin_requests *o, const cw_order *order, cw_err *err)
+static cw_code read_refresh(cw_admin_requests *o, const cw_order *order, cw_err *err)
 {
     cw_str prefix = CW_STR(CW_ORDER_REFRESH);
     cw_str name = cw_str_make(order->what.p + prefix.n, order->what.n - prefix.n);
@@ -48,7 +48,7 @@ static cw_code on_order(const cw_order *order, void *ctx, cw_err *err)
     cw_admin_requests *o = ctx;
     size_t kind;
     if (cw_str_starts(order->what, CW_STR(CW_ORDER_REFRESH)))
-        return on_refresh(o, order, err);
+        return read_refresh(o, order, err);
     if (!kind_of(order->what, &kind))
         return CW_OK; /* of a later version of this program */
     /* Of those that were there when the first look was taken, the late ones are for us. */
@@ -126,25 +126,19 @@ cw_code cw_admin_requests_read(cw_admin_requests *o, cw_store *store)
     return rc;
 }
 
-bool cw_admin_requests_take(cw_admin_requests *o, unsigned *ret_tags)
+bool cw_admin_requests_take(cw_admin_requests *o, void (*on_refresh)(cw_str name, void *ctx),
+                            void *ctx, unsigned *ret_tags)
 {
     pthread_mutex_lock(&o->lock);
     unsigned todo = o->todo;
     o->todo = 0;
+    for (cw_admin_refresh *r = o->refreshes; r; r = r->next) {
+        if (r->todo)
+            on_refresh(cw_str_from(r->name), ctx);
+        r->todo = false;
+    }
     pthread_mutex_unlock(&o->lock);
     bool is_rebuild = todo & 1u;
     *ret_tags = is_rebuild ? CW_PAGE_CACHE_ALL_TAGS : todo >> 1;
     return is_rebuild;
-}
-
-void cw_admin_requests_take_refreshes(cw_admin_requests *o, void (*fn)(cw_str name, void *ctx),
-                                      void *ctx)
-{
-    pthread_mutex_lock(&o->lock);
-    for (cw_admin_refresh *r = o->refreshes; r; r = r->next) {
-        if (r->todo)
-            fn(cw_str_from(r->name), ctx);
-        r->todo = false;
-    }
-    pthread_mutex_unlock(&o->lock);
 }

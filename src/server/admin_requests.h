@@ -52,10 +52,9 @@ void cw_admin_requests_init(cw_admin_requests *o, void (*on_read)(void *ctx), vo
 void cw_admin_requests_done(cw_admin_requests *o);
 /* Read the counters. CW_LIMIT: the store is too busy, try again. */
 CW_MUST_USE cw_code cw_admin_requests_read(cw_admin_requests *o, cw_store *store);
-/* Take the requests: *ret_tags, and whether all sources are to be discovered again (then all tags). */
-bool cw_admin_requests_take(cw_admin_requests *o, unsigned *ret_tags);
-/* Call fn for each service that is to be discovered again. */
-void cw_admin_requests_take_refreshes(cw_admin_requests *o, void (*fn)(cw_str name, void *ctx),
-                                      void *ctx);
+/* Take the requests: call on_refresh for each service that is to be discovered again; *ret_tags.
+ * Returns whether all sources are to be discovered again, with all tags. */
+bool cw_admin_requests_take(cw_admin_requests *o, void (*on_refresh)(cw_str name, void *ctx),
+                            void *ctx, unsigned *ret_tags);
 
 #endif

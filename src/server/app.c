@@ -233,8 +233,7 @@ static void on_orders(cw_message *message)
     unsigned tags;
     if (!b->is_open)
         return;
-    cw_admin_requests_take_refreshes(&b->requests, on_refresh, b);
-    bool is_rebuild = cw_admin_requests_take(&b->requests, &tags);
+    bool is_rebuild = cw_admin_requests_take(&b->requests, on_refresh, b, &tags);
     if (!tags)
         return;
     cw_log(CW_LOG_INFO, "serve", is_rebuild ? "cache rebuild" : "cache invalidated",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugin_host_path.h - the path of causeway-plugin-host, and running it as a child.
+/* plugin_host_path.h - the path of causeway-plugin-host.
  *
  * Threads: main thread only.
  */
@@ -16,17 +16,5 @@ CW_MUST_USE cw_code cw_plugin_host_own_directory(char *out, size_t n, cw_err *er
  * is none and it is needed. */
 CW_MUST_USE cw_code cw_plugin_host_find(const cw_config *config, bool is_needed, char **ret,
                                         cw_err *err);
-
-/* The output of a child, and its exit status. */
-typedef struct cw_plugin_host_child {
-    cw_buf out, err;
-    int status; /* as waitpid */
-    bool is_late;
-} cw_plugin_host_child;
-
-/* Run a program with a bare environment and without input. It is killed after `ms`. Release with cw_plugin_host_child_done, also after a failure. */
-CW_MUST_USE cw_code cw_plugin_host_run(const char *const *argv, unsigned ms,
-                                       cw_plugin_host_child *ret, cw_err *err);
-void cw_plugin_host_child_done(cw_plugin_host_child *child);
 
 #endif

@@ -58,6 +58,7 @@ typedef struct cw_outcome {
     cw_str detail;                 /* for the log only, may be empty; of ERROR what was scrubbed */
 } cw_outcome;
 
+/* A sink of cw_call_start may leave out `progress` and `log`. */
 typedef struct cw_sink_ops {
     void (*progress)(cw_sink *sink, const cw_progress *progress);
     void (*log)(cw_sink *sink, cw_log_level level, cw_str message);
@@ -69,9 +70,5 @@ typedef struct cw_sink_ops {
 struct cw_sink {
     const cw_sink_ops *ops;
 };
-
-/* For sinks that only need the end. */
-void cw_sink_no_progress(cw_sink *sink, const cw_progress *progress);
-void cw_sink_no_log(cw_sink *sink, cw_log_level level, cw_str message);
 
 #endif

@@ -80,7 +80,7 @@ static void close_world(world *w)
 static cw_code call(world *w, waiter *wt, const char *method, const char *params,
                     cw_call_error *refusal)
 {
-    static const cw_sink_ops ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
+    static const cw_sink_ops ops = {.done = on_done};
     cw_arena arena;
     const cw_json *doc;
     *wt = (waiter){.sink = {&ops}};

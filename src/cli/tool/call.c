@@ -194,7 +194,7 @@ static int call_tool(cw_tools *t, void *ctx)
     cw_call_found found;
     if (cw_call_find(t->rl, &lookup, &found)) {
         /* Each of these prints its reason. */
-        if (cw_tools_may_call(t))
+        if (cw_tools_may(t, /* discovers= */ false))
             (void)cw_tools_find(t, c->tool);
         return CW_EXIT_FAILURE;
     }

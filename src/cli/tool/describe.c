@@ -130,7 +130,7 @@ static int print_json(const cw_entry *entry)
 static int describe_tool(cw_tools *t, void *ctx)
 {
     const description *d = ctx;
-    if (!cw_tools_may_look(t))
+    if (!cw_tools_may(t, /* discovers= */ true))
         return CW_EXIT_FAILURE;
     const cw_entry *entry = cw_tools_find(t, d->tool);
     if (!entry)

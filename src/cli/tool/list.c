@@ -77,7 +77,7 @@ static void each_tool(tool_table *l, cw_view *view,
 static int list_tools(cw_tools *t, void *ctx)
 {
     tool_table *l = ctx;
-    if (!cw_tools_may_look(t))
+    if (!cw_tools_may(t, /* discovers= */ true))
         return CW_EXIT_FAILURE;
     cw_buf out;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);

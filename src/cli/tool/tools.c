@@ -119,29 +119,21 @@ int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), v
 
 /* ---- finding ---- */
 
-/* Whether this verdict lets it through; else which permission is missing, and who gives it. */
-static bool may(const cw_tools *t, cw_verdict verdict, const char *what, cw_str permission)
+bool cw_tools_may(const cw_tools *t, bool discovers)
 {
     const cw_caller *caller = cw_view_caller(t->view);
+    cw_verdict verdict =
+        discovers ? cw_view_discover_verdict(t->view) : cw_view_call_verdict(t->view);
     if (verdict == CW_VERDICT_ALLOW)
         return true;
+    cw_str permission = discovers ? CW_PERMISSION_DISCOVER : CW_PERMISSION_CALL;
     cw_cli_failure(
         "%.*s may not %s: that needs the permission '%s', under `roles` of the "
         "configuration%s%s",
-        CW_STR_ARG(cw_caller_name(caller)), what, permission.p,
-        t->app.has_store ? " or by \"causeway role allow\"" : "",
+        CW_STR_ARG(cw_caller_name(caller)), discovers ? "look at tools" : "call tools",
+        permission.p, t->app.has_store ? " or by \"causeway role allow\"" : "",
         t->app.has_store && cw_caller_is_anonymous(caller) ? "; or name an account with --as" : "");
     return false;
-}
-
-bool cw_tools_may_look(const cw_tools *t)
-{
-    return may(t, cw_view_discover_verdict(t->view), "look at tools", CW_PERMISSION_DISCOVER);
-}
-
-bool cw_tools_may_call(const cw_tools *t)
-{
-    return may(t, cw_view_call_verdict(t->view), "call tools", CW_PERMISSION_CALL);
 }
 
 static cw_str nearest(const cw_view *view, cw_str name)

@@ -31,9 +31,9 @@ typedef struct cw_tools {
  */
 int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), void *ctx);
 
-/* Whether the caller may list and describe tools, and call any. A refusal has been reported. */
-bool cw_tools_may_look(const cw_tools *t);
-bool cw_tools_may_call(const cw_tools *t);
+/* Whether the caller may call, or (`discovers`) list and describe, any tool. A refusal has been
+ * reported. */
+bool cw_tools_may(const cw_tools *t, bool discovers);
 /* The tool, or the callable method, with this name. NULL: the caller sees none, which has been
  * reported with the nearest name. */
 const cw_entry *cw_tools_find(const cw_tools *t, const char *name);

@@ -74,7 +74,7 @@ typedef struct message {
     bool is_notification;
 } message;
 
-static const cw_sink_ops sink_ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
+static const cw_sink_ops sink_ops = {.done = on_done};
 
 static const char *door_of(const cw_jsonrpc_in *in)
 {

@@ -378,7 +378,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 
 static void start_call(cw_rpc_item *item, const cw_entry *entry, const cw_json *arguments)
 {
-    static const cw_sink_ops ops = {cw_sink_no_progress, cw_sink_no_log, on_done};
+    static const cw_sink_ops ops = {.done = on_done};
     const cw_rpc_batch_opts *opts = &item->batch->opts;
     invocation *call = cw_arena_alloc(item->batch->responder->arena, sizeof *call);
     if (!call) {

@@ -64,9 +64,6 @@ CW_INLINE cw_str cw_describe_text(const cw_json *object, const char *key)
     return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
 }
 
-/* A schema that PHP wrote, with {} where it says [] for an object without members, as text in
- * `out`, which is emptied first. An empty text: it is no schema, or out->code says why. */
-cw_str cw_describe_php_schema(const cw_json *schema, cw_buf *out);
 /* Fail with what an outcome says that is no result; `what` was asked. */
 void cw_describe_refused(cw_describe_ctx *d, const char *what, const cw_outcome *outcome);
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* openrpc.c - methods and their parts; the mark is read by mark.c, what holds for all
- * arguments by input.c, references by refs.c.
+/* openrpc.c - methods with their parts and marks. input.c reads what holds for all arguments, and
+ * refs.c follows references.
  *
  * A method is read into the scratch arena, then what it says is copied: its texts
  * lie behind one another in pieces of the caller's arena, and lists of needs that
  * equal those of the method before are not copied again.
  */
-#include "source/openrpc/openrpc.h"
+#include <stdlib.h>
 
+#include "access/scopes.h"
 #include "base/map.h"
+#include "catalogue/exposed.h"
 #include "json/write.h"
+#include "source/openrpc/openrpc.h"
 #include "source/openrpc/openrpc_int.h"
 
 #define PIECE 8192u
@@ -18,6 +21,397 @@
 #define REFERRED_BASE ((size_t)16 << 20)
 #define REFERRED_TIMES 4u               /* the document's own size */
 #define BUNDLED_MAX ((size_t)256 << 20) /* one copy, read */
+
+/* ---- values ---- */
+
+/* Append a value without white space between its tokens. */
+static void write_value(const cw_json *v, cw_buf *out)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_add_value(&w, v);
+}
+
+cw_code cw_openrpc_wrong(cw_err *err, const char *expected, const cw_json *got)
+{
+    return cw_fail(err, CW_PARAMS, "expected %s, got %s", expected, cw_json_type_name(got));
+}
+
+/* A member that is a string; *ret stays as it is when the member is missing or null. */
+static cw_code read_text(const cw_json *object, cw_str member, cw_str *ret, cw_err *err)
+{
+    const cw_json *v = cw_json_get(object, member);
+    if (!v || cw_json_is(v, CW_JSON_NULL))
+        return CW_OK;
+    if (!cw_json_is(v, CW_JSON_STRING))
+        return cw_wrap(err, cw_openrpc_wrong(err, "a string", v), "%.*s", CW_STR_ARG(member));
+    *ret = cw_json_text(v);
+    return CW_OK;
+}
+
+/* ---- marks: what makes a method a tool, and what it requires of its callers ----
+ *
+ * A plugin is foreign code: everything that it declares about itself is checked. A permission must be
+ * printable, and a scope must be one by RFC 6749, so that neither can do harm in a log line or in a
+ * challenge.
+ */
+
+static bool is_permission(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7F)
+            return false;
+    }
+    return text.n > 0;
+}
+
+/* An array of strings, each of them valid. */
+static cw_code read_list(const cw_json *list, bool (*is_valid)(cw_str), const char *expected,
+                         cw_arena *arena, cw_str **ret, size_t *ret_n, cw_err *err)
+{
+    if (!cw_json_is(list, CW_JSON_ARRAY))
+        return cw_openrpc_wrong(err, "an array", list);
+    cw_str *items = cw_arena_calloc(arena, cw_json_count(list), sizeof *items);
+    if (!items)
+        return cw_arena_fail(arena, err);
+    size_t n = 0;
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        if (!cw_json_is(v, CW_JSON_STRING))
+            return cw_wrap(err, cw_openrpc_wrong(err, "a string", v), "[%zu]", n);
+        if (!is_valid(cw_json_text(v)))
+            return cw_fail(err, CW_PARAMS, "[%zu]: expected %s", n, expected);
+        items[n] = cw_arena_dup_str(arena, cw_json_text(v));
+        if (!items[n++].p)
+            return cw_arena_fail(arena, err);
+    }
+    *ret = items;
+    *ret_n = n;
+    return CW_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return cw_str_cmp(*(const cw_str *)a, *(const cw_str *)b);
+}
+
+/* Drop what stands twice and leave the rest in its order, in which a challenge names it. A
+ * sorted copy is used: the list may be long, and it is foreign. */
+static cw_code drop_doubles(cw_str *items, size_t *n, cw_arena *arena, cw_err *err)
+{
+    cw_str *sorted = cw_arena_calloc(arena, *n, sizeof *sorted);
+    bool *is_there = cw_arena_calloc(arena, *n, sizeof *is_there);
+    if (!sorted || !is_there)
+        return cw_arena_fail(arena, err);
+    for (size_t i = 0; i < *n; i++)
+        sorted[i] = items[i];
+    size_t n_sorted = cw_requirements_sort(sorted, *n);
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++) {
+        const cw_str *at = bsearch(&items[i], sorted, n_sorted, sizeof *sorted, compare);
+        if (!at || is_there[at - sorted])
+            continue;
+        is_there[at - sorted] = true;
+        items[kept++] = items[i];
+    }
+    *n = kept;
+    return CW_OK;
+}
+
+/* A misspelt member would silently be no protection at all. */
+static cw_code check_members(const cw_json *object, const char *const *known, cw_err *err)
+{
+    if (!cw_json_is(object, CW_JSON_OBJECT))
+        return cw_openrpc_wrong(err, "an object", object);
+    for (const cw_json *k = cw_json_first(object); k; k = cw_json_next_key(k)) {
+        size_t i = 0;
+        while (known[i] && !cw_str_is(cw_json_text(k), known[i]))
+            i++;
+        if (!known[i])
+            return cw_fail(err, CW_PARAMS, "unknown member '%.*s'", CW_STR_ARG(cw_json_text(k)));
+    }
+    return CW_OK;
+}
+
+/* Without a level of its own a block with scopes is "required", one without is "none". */
+static cw_code read_level(const cw_json *auth, cw_requirements *needs, cw_err *err)
+{
+    const cw_json *level = cw_json_get(auth, CW_STR("level"));
+    if (!level) {
+        needs->level = needs->n_scopes ? CW_AUTH_REQUIRED : CW_AUTH_NONE;
+        return CW_OK;
+    }
+    if (!cw_json_is(level, CW_JSON_STRING) ||
+        !cw_auth_level_parse(cw_json_text(level), &needs->level))
+        return cw_fail(err, CW_PARAMS, "level: expected \"none\", \"optional\" or \"required\"");
+    return CW_OK;
+}
+
+static cw_code read_scopes(const cw_json *scopes, cw_arena *arena, cw_requirements *needs,
+                           cw_err *err)
+{
+    cw_str *items = NULL;
+    size_t n = 0;
+    cw_code rc = read_list(scopes, cw_scope_is_token,
+                           "a scope (printable ASCII without spaces, '\"' and '\\')", arena, &items,
+                           &n, err);
+    if (!rc)
+        rc = drop_doubles(items, &n, arena, err);
+    if (rc)
+        return rc;
+    needs->scopes = items;
+    needs->n_scopes = n;
+    return CW_OK;
+}
+
+static cw_code read_auth(const cw_json *auth, cw_arena *arena, cw_requirements *needs, cw_err *err)
+{
+    static const char *const known[] = {"scopes", "level", "description", NULL};
+    cw_code rc = check_members(auth, known, err);
+    if (rc)
+        return rc;
+    const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
+    if (!scopes && !cw_json_get(auth, CW_STR("level")))
+        return cw_fail(err, CW_PARAMS, "scopes or level is needed");
+    rc = scopes ? read_scopes(scopes, arena, needs, err) : CW_OK;
+    if (rc)
+        return cw_wrap(err, rc, "scopes");
+    const cw_json *description = cw_json_get(auth, CW_STR("description"));
+    if (description && !cw_json_is(description, CW_JSON_STRING))
+        return cw_wrap(err, cw_openrpc_wrong(err, "a string", description), "description");
+    return read_level(auth, needs, err);
+}
+
+/* {"0":…,"1":…}: a list for the system that these rules come from. */
+static bool is_list_shaped(const cw_json *object)
+{
+    uint64_t i = 0;
+    for (const cw_json *k = cw_json_first(object); k; k = cw_json_next_key(k), i++) {
+        uint64_t index;
+        cw_str name = cw_json_text(k);
+        bool has_zeros = name.n > 1 && name.p[0] == '0';
+        if (has_zeros || !cw_str_to_u64(name, &index) || index != i)
+            return false;
+    }
+    return true;
+}
+
+static bool is_empty(const cw_json *annotations)
+{
+    return cw_json_is(annotations, CW_JSON_OBJECT) && cw_json_count(annotations) == 0;
+}
+
+static cw_code read_annotations(const cw_json *annotations, cw_arena *arena, cw_requirements *needs,
+                                cw_err *err)
+{
+    if (!cw_json_is(annotations, CW_JSON_OBJECT))
+        return cw_openrpc_wrong(err, "an object", annotations);
+    if (is_list_shaped(annotations))
+        return cw_fail(err, CW_PARAMS, "expected an object with names, got a list");
+    const cw_json *auth = cw_json_get(annotations, CW_STR("auth"));
+    cw_code rc = auth ? read_auth(auth, arena, needs, err) : CW_OK;
+    return rc ? cw_wrap(err, rc, "auth") : CW_OK;
+}
+
+/* A tool without requirements cannot be hidden from any caller. Such a mark is most likely a mistake
+ * that would show a tool which should be hidden. */
+static cw_code read_visibility(const cw_json *mark, cw_requirements *needs, cw_err *err)
+{
+    const cw_json *v = cw_json_get(mark, CW_STR("visibility"));
+    if (!v)
+        return CW_OK;
+    if (!cw_json_is(v, CW_JSON_STRING) ||
+        !cw_visibility_parse(cw_json_text(v), &needs->hidden_unless_met))
+        return cw_fail(err, CW_PARAMS, "visibility: expected \"challenge\" or \"hide\"");
+    if (needs->hidden_unless_met && needs->level != CW_AUTH_REQUIRED)
+        return cw_fail(err, CW_PARAMS,
+                       "visibility: \"hide\" needs scopes or the level \"required\"");
+    return CW_OK;
+}
+
+static cw_code read_permissions(const cw_json *list, cw_arena *arena, cw_requirements *needs,
+                                cw_err *err)
+{
+    cw_str *items = NULL;
+    size_t n = 0;
+    cw_code rc =
+        read_list(list, is_permission, "a text without control characters", arena, &items, &n, err);
+    if (rc)
+        return cw_wrap(err, rc, "permissions");
+    needs->permissions = items;
+    needs->n_permissions = cw_requirements_sort(items, n);
+    return CW_OK;
+}
+
+/* Read {"permissions": […], "auth": {…}, "visibility": …} into *needs. */
+static cw_code read_access(const cw_json *access, cw_arena *arena, cw_requirements *needs,
+                           cw_err *err)
+{
+    static const char *const known[] = {"permissions", "auth", "visibility", NULL};
+    cw_code rc = check_members(access, known, err);
+    const cw_json *list = rc ? NULL : cw_json_get(access, CW_STR("permissions"));
+    const cw_json *auth = rc ? NULL : cw_json_get(access, CW_STR("auth"));
+    if (!rc && list)
+        rc = read_permissions(list, arena, needs, err);
+    if (!rc && auth)
+        rc = cw_wrap(err, read_auth(auth, arena, needs, err), "auth");
+    return rc ? rc : read_visibility(access, needs, err);
+}
+
+static bool is_true(const cw_json *object, cw_str name)
+{
+    return cw_json_is(cw_json_get(object, name), CW_JSON_TRUE);
+}
+
+static cw_code keep_annotations(const cw_json *annotations, cw_arena *arena, cw_mark *mark,
+                                cw_err *err)
+{
+    mark->is_read_only = is_true(annotations, CW_STR("readOnlyHint"));
+    mark->is_idempotent = is_true(annotations, CW_STR("idempotentHint"));
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    write_value(annotations, &text);
+    if (text.code)
+        return cw_fail_nomem(err);
+    mark->annotations = cw_arena_dup_str(arena, cw_buf_str(&text));
+    return mark->annotations.p ? CW_OK : cw_arena_fail(arena, err);
+}
+
+static cw_code read_mark(const cw_json *v, cw_arena *arena, cw_mark *mark, cw_requirements *needs,
+                         cw_err *err)
+{
+    static const char *const known[] = {"title", "annotations", "visibility", NULL};
+    cw_code rc = check_members(v, known, err);
+    if (!rc)
+        rc = read_text(v, CW_STR("title"), &mark->title, err);
+    if (rc)
+        return rc;
+    mark->title = cw_arena_dup_str(arena, mark->title);
+    if (!mark->title.p)
+        return cw_arena_fail(arena, err);
+    const cw_json *annotations = cw_json_get(v, CW_STR("annotations"));
+    if (!annotations || cw_json_is(annotations, CW_JSON_NULL) || is_empty(annotations))
+        return read_visibility(v, needs, err);
+    rc = read_annotations(annotations, arena, needs, err);
+    if (!rc)
+        rc = keep_annotations(annotations, arena, mark, err);
+    return rc ? cw_wrap(err, rc, "annotations") : read_visibility(v, needs, err);
+}
+
+cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
+                        const cw_mark **ret_mark, cw_requirements *needs, cw_err *err)
+{
+    cw_mark *out = cw_arena_calloc(arena, 1, sizeof *out);
+    if (!out)
+        return cw_arena_fail(arena, err);
+    cw_code rc = read_mark(mark, arena, out, needs, err);
+    if (rc)
+        return cw_wrap(err, rc, "%s", where);
+    *ret_mark = out;
+    return CW_OK;
+}
+
+/* ---- resources, templates and prompts ---- */
+
+/* A kind of thing: its member of the method, and the member in that which names it. */
+typedef struct kind {
+    const char *member;
+    const char *address;
+    cw_exposed_kind kind;
+    const char *known[10]; /* strings, but for those below */
+} kind;
+
+static const kind kinds[] = {
+    {"x-mcp-resource",
+     "uri",
+     CW_EXPOSED_RESOURCE,
+     {"uri", "name", "title", "description", "mimeType", "size", "annotations", "icons"}},
+    {"x-mcp-resource-template",
+     "uriTemplate",
+     CW_EXPOSED_TEMPLATE,
+     {"uriTemplate", "name", "title", "description", "mimeType", "annotations", "completes",
+      "icons"}},
+    {"x-mcp-prompt",
+     "name",
+     CW_EXPOSED_PROMPT,
+     {"name", "title", "description", "icons", "completes"}},
+};
+
+static bool is_known(const kind *k, cw_str name)
+{
+    for (size_t i = 0; i < CW_COUNT(k->known) && k->known[i]; i++) {
+        if (cw_str_is(name, k->known[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The expected type of a member that is not a string. */
+static const char *expected_of(cw_str name, const cw_json *v)
+{
+    if (cw_str_is(name, "size"))
+        return cw_json_is_integer(v) ? NULL : "an integer";
+    if (cw_str_is(name, "annotations"))
+        return cw_json_is(v, CW_JSON_OBJECT) ? NULL : "an object";
+    if (cw_str_is(name, "completes") || cw_str_is(name, "icons"))
+        return cw_json_is(v, CW_JSON_ARRAY) ? NULL : "an array";
+    return cw_json_is(v, CW_JSON_STRING) ? NULL : "a string";
+}
+
+static cw_code check(const kind *k, const cw_json *v, cw_err *err)
+{
+    if (!cw_json_is(v, CW_JSON_OBJECT))
+        return cw_openrpc_wrong(err, "an object", v);
+    for (const cw_json *key = cw_json_first(v); key; key = cw_json_next_key(key)) {
+        cw_str name = cw_json_text(key);
+        if (!is_known(k, name))
+            return cw_fail(err, CW_PARAMS, "unknown member '%.*s'", CW_STR_ARG(name));
+        const char *expected = expected_of(name, cw_json_value(key));
+        if (expected)
+            return cw_wrap(err, cw_openrpc_wrong(err, expected, cw_json_value(key)), "%.*s",
+                           CW_STR_ARG(name));
+    }
+    const cw_json *address = cw_json_get(v, cw_str_from(k->address));
+    if (!address || cw_json_text(address).n == 0)
+        return cw_fail(err, CW_PARAMS, "%s: missing", k->address);
+    return CW_OK;
+}
+
+static cw_code read_kind(const kind *k, const cw_json *v, cw_arena *arena, cw_method *method,
+                         cw_err *err)
+{
+    cw_code rc = check(k, v, err);
+    if (rc)
+        return rc;
+    cw_exposed *exposed = cw_arena_calloc(arena, 1, sizeof *exposed);
+    if (!exposed)
+        return cw_arena_fail(arena, err);
+    exposed->kind = k->kind;
+    exposed->address = cw_json_text(cw_json_get(v, cw_str_from(k->address)));
+    exposed->json = v;
+    exposed->completes = cw_json_get(v, CW_STR("completes"));
+    method->exposed = exposed;
+    return k->kind == CW_EXPOSED_TEMPLATE
+               ? cw_wrap(err, cw_exposed_check(method, err), "uriTemplate")
+               : CW_OK;
+}
+
+/* Read what makes a method a resource, a template or a prompt, when something does. */
+static cw_code read_exposed(const cw_json *object, cw_arena *arena, cw_method *method, cw_err *err)
+{
+    for (size_t i = 0; i < CW_COUNT(kinds); i++) {
+        const cw_json *v = cw_json_get(object, cw_str_from(kinds[i].member));
+        if (!v)
+            continue;
+        if (method->exposed)
+            return cw_fail(err, CW_PARAMS, "%s: it is something else already", kinds[i].member);
+        cw_code rc = read_kind(&kinds[i], v, arena, method, err);
+        if (rc)
+            return cw_wrap(err, rc, "%s", kinds[i].member);
+    }
+    return CW_OK;
+}
+
+/* ---- methods and their parts ---- */
 
 /* The state of reading one document. */
 typedef struct reader {
@@ -37,13 +431,6 @@ typedef struct reader {
     char *room; /* of the piece that texts go to */
     size_t n_room;
 } reader;
-
-void cw_openrpc_write(const cw_json *v, cw_buf *out)
-{
-    cw_json_writer w;
-    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
-    cw_json_add_value(&w, v);
-}
 
 /* Whether a fault in one part is passed over. A part with a ceiling of its own may also be too large. */
 static bool is_tolerated(const reader *r, cw_code rc, bool has_ceiling)
@@ -101,7 +488,7 @@ static cw_code keep(reader *r, cw_str *text, cw_err *err)
 static cw_code keep_json(reader *r, const cw_json *v, cw_str *ret, cw_err *err)
 {
     cw_buf_clear(&r->text);
-    cw_openrpc_write(v, &r->text);
+    write_value(v, &r->text);
     if (r->text.code)
         return cw_fail_nomem(err);
     cw_str text = cw_buf_str(&r->text);
@@ -164,22 +551,6 @@ static cw_code keep_mark(reader *r, const cw_mark **mark, cw_err *err)
     return rc ? rc : keep(r, &copy->annotations, err);
 }
 
-cw_code cw_openrpc_wrong(cw_err *err, const char *expected, const cw_json *got)
-{
-    return cw_fail(err, CW_PARAMS, "expected %s, got %s", expected, cw_json_type_name(got));
-}
-
-cw_code cw_openrpc_text(const cw_json *object, cw_str member, cw_str *ret, cw_err *err)
-{
-    const cw_json *v = cw_json_get(object, member);
-    if (!v || cw_json_is(v, CW_JSON_NULL))
-        return CW_OK;
-    if (!cw_json_is(v, CW_JSON_STRING))
-        return cw_wrap(err, cw_openrpc_wrong(err, "a string", v), "%.*s", CW_STR_ARG(member));
-    *ret = cw_json_text(v);
-    return CW_OK;
-}
-
 static cw_code keep_shown(reader *r, const cw_exposed **exposed, cw_err *err)
 {
     cw_exposed *copy = cw_arena_alloc(r->arena, sizeof *copy);
@@ -209,7 +580,7 @@ static cw_code read_name(const cw_json *object, cw_str *ret, cw_err *err)
 {
     if (!cw_json_is(object, CW_JSON_OBJECT))
         return cw_openrpc_wrong(err, "an object", object);
-    cw_code rc = cw_openrpc_text(object, CW_STR("name"), ret, err);
+    cw_code rc = read_text(object, CW_STR("name"), ret, err);
     if (!rc && ret->n == 0)
         return cw_fail(err, CW_PARAMS, "name: missing or empty");
     return rc;
@@ -220,9 +591,9 @@ static cw_code read_name(const cw_json *object, cw_str *ret, cw_err *err)
 static cw_code read_description(const cw_json *object, cw_str *ret, cw_err *err)
 {
     cw_str summary = {0};
-    cw_code rc = cw_openrpc_text(object, CW_STR("summary"), &summary, err);
+    cw_code rc = read_text(object, CW_STR("summary"), &summary, err);
     if (!rc)
-        rc = cw_openrpc_text(object, CW_STR("description"), ret, err);
+        rc = read_text(object, CW_STR("description"), ret, err);
     if (!rc && ret->n == 0)
         *ret = summary;
     return rc;
@@ -399,7 +770,7 @@ static cw_code read_result(reader *r, const cw_json *object, cw_method *method, 
 static cw_code read_structure(const cw_json *object, cw_method *method, cw_err *err)
 {
     cw_str text = {0};
-    cw_code rc = cw_openrpc_text(object, CW_STR("paramStructure"), &text, err);
+    cw_code rc = read_text(object, CW_STR("paramStructure"), &text, err);
     if (rc || text.n == 0)
         return rc;
     method->by_position = cw_str_is(text, "by-position");
@@ -417,7 +788,7 @@ static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method,
     const cw_json *mark = cw_json_get(object, CW_STR("x-mcp-tool"));
     cw_code rc = CW_OK;
     if (access)
-        rc = cw_openrpc_access(access, &r->scratch, &method->needs, err);
+        rc = read_access(access, &r->scratch, &method->needs, err);
     if (rc)
         rc = collect(r, cw_wrap(err, rc, "x-access"), err);
     if (!rc && mark)
@@ -425,7 +796,7 @@ static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method,
             r, cw_openrpc_mark(mark, "x-mcp-tool", &r->scratch, &method->mark, &method->needs, err),
             err);
     if (!rc)
-        rc = collect(r, cw_openrpc_exposed(object, &r->scratch, method, err), err);
+        rc = collect(r, read_exposed(object, &r->scratch, method, err), err);
     return rc ? rc : keep_trusted(r, method, err);
 }
 

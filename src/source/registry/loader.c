@@ -145,12 +145,6 @@ bool cw_file_id_read(const char *path, cw_file_id *ret)
     return true;
 }
 
-bool cw_file_id_equal(const cw_file_id *a, const cw_file_id *b)
-{
-    return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
-           a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
-}
-
 static void on_retry(uv_timer_t *timer);
 
 /* ---- trying again ---- */
@@ -229,7 +223,7 @@ static void failed(cw_registry_item *item, cw_str problem, bool try_again)
         item->must_replace = false;
         cw_source_unref(item->source);
         item->source = NULL;
-        cw_sources_changed(item->all);
+        cw_sources_changed(item->all, /* is_change= */ true);
     }
     item->is_stale = item->source != NULL;
     log_problem(item, problem);
@@ -329,10 +323,7 @@ static void succeeded(cw_registry_item *item, cw_source *source)
     item->source = source;
     item->must_replace = false;
     item->pause_ms = 0;
-    if (is_change)
-        cw_sources_changed(item->all);
-    else
-        cw_sources_on_reloaded(item->all);
+    cw_sources_changed(item->all, is_change);
 }
 
 static unsigned count_loads(const cw_sources *s)

@@ -25,6 +25,12 @@
 #define PATH_MAX_BYTES 4096u
 #define SUFFIX CW_STR(".so")
 
+static bool is_same_file(const cw_file_id *a, const cw_file_id *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+           a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
+}
+
 static cw_registry_item *add_item(cw_sources *s, cw_str name, const char *path);
 static void drop_item(cw_sources *s, cw_registry_item *item);
 
@@ -76,7 +82,7 @@ static cw_code scan_file(cw_sources *s, const char *file, cw_err *err)
         item->is_gone = false;
         item->file_id = (cw_file_id){0};
     }
-    if (!cw_file_id_equal(&file_id, &item->file_id))
+    if (!is_same_file(&file_id, &item->file_id))
         cw_sources_load(item);
     return CW_OK;
 }
@@ -280,7 +286,7 @@ static void drop_item(cw_sources *s, cw_registry_item *item)
     cw_source_unref(item->source);
     item->source = NULL;
     item->is_gone = true;
-    cw_sources_changed(s);
+    cw_sources_changed(s, /* is_change= */ true);
 }
 
 static void free_gone(cw_sources *s)
@@ -535,9 +541,10 @@ static bool is_loading(const cw_sources *s)
 }
 
 /* At the end of this turn when nothing else is being loaded, else after a short while. */
-void cw_sources_on_reloaded(cw_sources *s)
+void cw_sources_changed(cw_sources *s, bool is_change)
 {
     s->is_dirty = true;
+    s->is_change = s->is_change || is_change;
     if (s->is_closing)
         return;
     uint64_t wait =
@@ -545,12 +552,6 @@ void cw_sources_on_reloaded(cw_sources *s)
     uint64_t pause = is_loading(s) ? wait : 0;
     if (pause == 0 || !uv_is_active((uv_handle_t *)&s->publish))
         uv_timer_start(&s->publish, on_publish, pause, 0);
-}
-
-void cw_sources_changed(cw_sources *s)
-{
-    s->is_change = true;
-    cw_sources_on_reloaded(s);
 }
 
 static bool has_untried(const cw_sources *s)
@@ -658,7 +659,7 @@ static void update_remote(cw_registry_item *item, const cw_config_remote *fresh)
     bool has_others = has_secret || fresh->overlay.n || item->all->config->state.lock.n;
     bool same_document = fresh->openrpc.n && !has_others &&
                          cw_file_id_read(fresh->openrpc.p, &file_id) &&
-                         cw_file_id_equal(&file_id, &item->file_id);
+                         is_same_file(&file_id, &item->file_id);
     item->is_new = false;
     item->is_seen = true;
     item->remote = fresh;
@@ -742,7 +743,7 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
     cw_config_unref(old);
     /* There is a catalogue from the beginning, if only an empty one. */
     if (is_first || !same_policy)
-        cw_sources_changed(s);
+        cw_sources_changed(s, /* is_change= */ true);
     cw_sources_check_settled(s);
     return CW_OK;
 }

@@ -91,10 +91,9 @@ struct cw_sources {
 
 /* ---- registry.c ---- */
 
-/* A source came or went: publish, soon after the last of several. */
-void cw_sources_changed(cw_sources *s);
-/* The same for a service that was asked again and may offer what it did before. */
-void cw_sources_on_reloaded(cw_sources *s);
+/* A source came or went: publish, soon after the last of several. Without `is_change` a service was
+ * discovered again and may offer the same: nothing is logged then. */
+void cw_sources_changed(cw_sources *s, bool is_change);
 /* Call opts.settled when every item was tried. */
 void cw_sources_check_settled(cw_sources *s);
 /* ---- loader.c ---- */
@@ -106,7 +105,6 @@ void cw_sources_reload(cw_registry_item *item);
 void cw_sources_cancel_load(cw_registry_item *item);
 /* False when there is no such file (or it cannot be looked at). */
 bool cw_file_id_read(const char *path, cw_file_id *ret);
-bool cw_file_id_equal(const cw_file_id *a, const cw_file_id *b);
 
 /* Look at all of them now, and again and again. */
 void cw_sources_check_health(cw_sources *s);

@@ -2,29 +2,9 @@
 /* upstream.c - what both transports have in common: the requests under way, and their end. */
 #include "source/upstream/upstream_int.h"
 
-void cw_upstream_init_ring(cw_upstream_req *ring)
-{
-    ring->prev = ring->next = ring;
-}
-
-void cw_upstream_move(cw_upstream_req *req, cw_upstream_req *ring)
-{
-    if (req->next) {
-        req->prev->next = req->next;
-        req->next->prev = req->prev;
-    }
-    req->prev = req->next = NULL;
-    if (!ring)
-        return;
-    req->next = ring;
-    req->prev = ring->prev;
-    req->prev->next = req;
-    ring->prev = req;
-}
-
 static void forget(cw_upstream_req *req)
 {
-    cw_upstream_move(req, NULL);
+    cw_list_remove(&req->node);
     req->upstream->ops->forget(req);
 }
 
@@ -42,7 +22,7 @@ uint64_t cw_upstream_next_id(cw_upstream *upstream, bool reads)
 cw_code cw_upstream_send(cw_upstream *upstream, cw_upstream_req *req, cw_err *err)
 {
     req->upstream = upstream;
-    req->prev = req->next = NULL;
+    req->node = (cw_list){0};
     req->conn_call = NULL;
     req->query = NULL;
     req->headers = (cw_upstream_headers){.n = 0};
@@ -50,14 +30,14 @@ cw_code cw_upstream_send(cw_upstream *upstream, cw_upstream_req *req, cw_err *er
     cw_code rc = upstream->ops->send(upstream, req, err);
     if (rc)
         upstream->ops->forget(req);
-    else if (!req->next)
-        cw_upstream_move(req, &upstream->running);
+    else if (!cw_list_is_in(&req->node))
+        cw_list_add(&upstream->running, &req->node);
     return rc;
 }
 
 void cw_upstream_cancel(cw_upstream *upstream, cw_upstream_req *req)
 {
-    if (!req->next)
+    if (!cw_list_is_in(&req->node))
         return;
     upstream->ops->cancel(upstream, req);
     forget(req);
@@ -74,14 +54,14 @@ cw_code cw_upstream_open(cw_endpoint *s, cw_shared_conn *shared, cw_loop *loop, 
         cw_endpoint_unref(s);
         return rc;
     }
-    cw_upstream_init_ring(&upstream->running);
+    cw_list_init(&upstream->running);
     *ret = upstream;
     return CW_OK;
 }
 
 void cw_upstream_close(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx)
 {
-    while (upstream->running.next != &upstream->running)
-        cw_upstream_cancel(upstream, upstream->running.next);
+    while (!cw_list_is_empty(&upstream->running))
+        cw_upstream_cancel(upstream, CW_CONTAINER(upstream->running.next, cw_upstream_req, node));
     upstream->ops->close(upstream, on_closed, ctx);
 }

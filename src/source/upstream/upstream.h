@@ -16,6 +16,7 @@
 #ifndef CW_SOURCE_UPSTREAM_UPSTREAM_H
 #define CW_SOURCE_UPSTREAM_UPSTREAM_H
 
+#include "base/list.h"
 #include "source/upstream/endpoint.h"
 
 typedef struct cw_shared_conn cw_shared_conn; /* shared_conn.h */
@@ -46,7 +47,7 @@ struct cw_upstream_req {
     void *ctx;
     /* For the transport. */
     cw_upstream *upstream;
-    cw_upstream_req *prev, *next;
+    cw_list node;
     struct cw_shared_conn_call *conn_call;
     cw_client_req http;
     cw_upstream_headers headers;

@@ -25,7 +25,7 @@ typedef enum login_state {
 typedef struct http_upstream {
     cw_upstream base;
     cw_client *client;
-    cw_upstream_req waiting; /* ring: for a login */
+    cw_list waiting; /* of cw_upstream_req: for a login */
     uint64_t last_id;
     login_state state;
     cw_upstream_login login;
@@ -79,19 +79,20 @@ static void fail_waiting(http_upstream *h, cw_client_end end, const char *why)
 {
     h->depth++;
     /* No more than there are: an owner may send again, and that request waits for the next login. */
-    for (size_t n = h->base.n_waiting; n && h->waiting.next != &h->waiting; n--)
-        fail(h->waiting.next, end, why);
+    for (size_t n = h->base.n_waiting; n && !cw_list_is_empty(&h->waiting); n--)
+        fail(CW_CONTAINER(h->waiting.next, cw_upstream_req, node), end, why);
     end_if_closing(h);
 }
 
 static void send_waiting(http_upstream *h)
 {
     h->depth++;
-    while (h->waiting.next != &h->waiting && is_logged_in(h)) {
-        cw_upstream_req *req = h->waiting.next;
+    while (!cw_list_is_empty(&h->waiting) && is_logged_in(h)) {
+        cw_upstream_req *req = CW_CONTAINER(h->waiting.next, cw_upstream_req, node);
         cw_err err = {0};
         stop_waiting(req);
-        cw_upstream_move(req, &h->base.running);
+        cw_list_remove(&req->node);
+        cw_list_add(&h->base.running, &req->node);
         cw_code rc = send_now(h, req, &err);
         if (rc)
             fail_code(req, rc, err.msg);
@@ -112,7 +113,8 @@ static void enqueue(http_upstream *h, cw_upstream_req *req)
 {
     req->is_waiting = true;
     h->base.n_waiting++;
-    cw_upstream_move(req, &h->waiting);
+    cw_list_remove(&req->node);
+    cw_list_add(&h->waiting, &req->node);
     log_in(h);
 }
 
@@ -158,7 +160,8 @@ static void send_again(http_upstream *h, cw_upstream_req *req)
 {
     cw_err err = {0};
     req->was_again = true;
-    cw_upstream_move(req, &h->base.running);
+    cw_list_remove(&req->node);
+    cw_list_add(&h->base.running, &req->node);
     cw_code rc = send_now(h, req, &err);
     if (rc)
         fail_code(req, rc, err.msg);
@@ -453,8 +456,8 @@ static void end_if_closing(http_upstream *h)
 static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx)
 {
     http_upstream *h = http_of(upstream);
-    while (h->waiting.next != &h->waiting)
-        cw_upstream_cancel(upstream, h->waiting.next);
+    while (!cw_list_is_empty(&h->waiting))
+        cw_upstream_cancel(upstream, CW_CONTAINER(h->waiting.next, cw_upstream_req, node));
     cw_loop_cancel_deferred(&h->later);
     cw_upstream_login_done(&h->login);
     if (h->init_call.ctx)
@@ -506,7 +509,7 @@ cw_code cw_upstream_open_http(size_t answer_size, const cw_upstream *base, cw_up
         free(h);
         return rc;
     }
-    cw_upstream_init_ring(&h->waiting);
+    cw_list_init(&h->waiting);
     h->later.fn = on_later;
     cw_arena_init(&h->session_texts, SCRATCH_MAX);
     cw_upstream_login_init(&h->login, base->service, base->loop, &login_ops);

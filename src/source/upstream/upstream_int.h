@@ -11,10 +11,10 @@
 /* A transport. All of it runs on the loop of the upstream. */
 typedef struct cw_upstream_ops {
     uint64_t (*next_id)(cw_upstream *upstream, bool reads);
-    /* As cw_upstream_send. The request is in no ring yet. A transport may put it into one of its
+    /* As cw_upstream_send. The request is in no list yet. A transport may put it into one of its
      * own; otherwise it goes to upstream->running. */
     cw_code (*send)(cw_upstream *upstream, cw_upstream_req *req, cw_err *err);
-    /* The request is in a ring. It is taken out of it afterwards. */
+    /* The request is in a list. It is removed from it afterwards. */
     void (*cancel)(cw_upstream *upstream, cw_upstream_req *req);
     /* Free what the transport has of the request: it is over. */
     void (*forget)(cw_upstream_req *req);
@@ -28,11 +28,11 @@ struct cw_upstream {
     const cw_upstream_ops *ops;
     cw_endpoint *service; /* a reference */
     cw_loop *loop;
-    cw_upstream_req running; /* ring */
-    size_t n_waiting;        /* requests that wait for a login */
+    cw_list running;  /* of cw_upstream_req */
+    size_t n_waiting; /* requests that wait for a login */
 };
 
-/* Make a transport from `base`, which has everything but its ops and its ring. CW_NOMEM, and for HTTP
+/* Make a transport from `base`, which has everything but its ops and its list. CW_NOMEM, and for HTTP
  * as cw_client_new. */
 CW_MUST_USE cw_code cw_upstream_open_http(size_t answer_size, const cw_upstream *base,
                                           cw_upstream **ret, cw_err *err);
@@ -41,9 +41,6 @@ CW_MUST_USE cw_code cw_upstream_open_shared(cw_shared_conn *shared, const cw_ups
 
 /* ---- upstream.c ---- */
 
-void cw_upstream_init_ring(cw_upstream_req *ring);
-/* Out of its ring, into `ring`; NULL: into none. */
-void cw_upstream_move(cw_upstream_req *req, cw_upstream_req *ring);
 /* The request is over: its owner is called. */
 void cw_upstream_finish(cw_upstream_req *req, const cw_upstream_reply *reply);
 
