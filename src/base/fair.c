@@ -236,14 +236,6 @@ void cw_fair_take(cw_fair_queue *q, cw_fair_item *item)
     cw_fair_remove(q, item);
 }
 
-uint64_t cw_fair_widest(const cw_fair_item *item)
-{
-    const cw_fair_group *group = item->group;
-    while (group->parent)
-        group = group->parent;
-    return group->key;
-}
-
 /* ---- counted places ---- */
 
 void cw_fair_slots_init(cw_fair_slots *p)

@@ -80,8 +80,6 @@ cw_fair_item *cw_fair_next_caller(const cw_fair_queue *q, const cw_fair_item *it
 void cw_fair_take(cw_fair_queue *q, cw_fair_item *item);
 /* Take an item out for another reason. */
 void cw_fair_remove(cw_fair_queue *q, cw_fair_item *item);
-/* The widest group of an item's caller: its first hash. */
-uint64_t cw_fair_widest(const cw_fair_item *item);
 
 /* ---- counted places ---- */
 

@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* log.c - levels, options and the entry points.
- *
- * Levels are asked for on every request, by every thread, while a reload may
- * change them. So they are atomics, and the table of components only grows: a
- * slot is filled before `used` counts it and keeps its name for ever after.
- */
+/* log.c - levels, lines, and the thread that writes them. */
 #include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "base/log_int.h"
+#include "base/clock.h"
+#include "base/digits.h"
+#include "base/thread.h"
+#include "base/utf8.h"
+
+/* ---- levels ----
+ *
+ * Levels are read on every request, by every thread, while a reload may change them. So they are
+ * atomics, and the table of components only grows: a slot is filled before `used` counts it, and
+ * keeps its name.
+ */
 
 /* The component has no level of its own (any more). */
 #define INHERIT (-2)
@@ -26,9 +38,19 @@ static struct {
         atomic_int level;
     } slots[CW_LOG_COMPONENTS_MAX];
     atomic_bool json;
-} state = {.level = CW_LOG_INFO, .highest = CW_LOG_INFO};
+} settings = {.level = CW_LOG_INFO, .highest = CW_LOG_INFO};
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+static const char *level_name(cw_log_level level)
+{
+    return level >= 0 && (size_t)level < CW_COUNT(level_names) ? level_names[level] : "off";
+}
+
+static bool is_json(void)
+{
+    return atomic_load_explicit(&settings.json, memory_order_relaxed);
+}
 
 typedef struct override {
     cw_str component;
@@ -79,7 +101,7 @@ static cw_code parse_levels(cw_str text, override out[CW_LOG_COMPONENTS_MAX], si
 static unsigned find_slot(cw_str component)
 {
     unsigned i = 0;
-    while (i < state.used && !cw_str_is(component, state.slots[i].name))
+    while (i < settings.used && !cw_str_is(component, settings.slots[i].name))
         i++;
     return i;
 }
@@ -88,9 +110,9 @@ static cw_code check_room(const override *list, size_t n, cw_err *err)
 {
     size_t fresh = 0;
     for (size_t i = 0; i < n; i++)
-        if (find_slot(list[i].component) == state.used)
+        if (find_slot(list[i].component) == settings.used)
             fresh++;
-    if (fresh > CW_LOG_COMPONENTS_MAX - state.used)
+    if (fresh > CW_LOG_COMPONENTS_MAX - settings.used)
         return cw_fail(err, CW_LIMIT, "log levels for more than %u components since the start",
                        CW_LOG_COMPONENTS_MAX);
     return CW_OK;
@@ -107,36 +129,36 @@ static bool is_listed(const override *list, size_t n, const char *component)
 static void install_levels(cw_log_level level, const override *list, size_t n)
 {
     int highest = level;
-    for (unsigned i = 0; i < state.used; i++)
-        if (!is_listed(list, n, state.slots[i].name))
-            atomic_store(&state.slots[i].level, INHERIT);
+    for (unsigned i = 0; i < settings.used; i++)
+        if (!is_listed(list, n, settings.slots[i].name))
+            atomic_store(&settings.slots[i].level, INHERIT);
     for (size_t i = 0; i < n; i++) {
         unsigned at = find_slot(list[i].component);
-        if (at == state.used) {
-            memcpy(state.slots[at].name, list[i].component.p, list[i].component.n);
-            state.used++;
+        if (at == settings.used) {
+            memcpy(settings.slots[at].name, list[i].component.p, list[i].component.n);
+            settings.used++;
         }
-        atomic_store(&state.slots[at].level, list[i].level);
+        atomic_store(&settings.slots[at].level, list[i].level);
         if ((int)list[i].level > highest)
             highest = list[i].level;
     }
-    atomic_store(&state.level, level);
-    atomic_store_explicit(&state.scan, n > 0 ? state.used : 0, memory_order_release);
-    atomic_store(&state.highest, highest);
+    atomic_store(&settings.level, level);
+    atomic_store_explicit(&settings.scan, n > 0 ? settings.used : 0, memory_order_release);
+    atomic_store(&settings.highest, highest);
 }
 
 static int level_of(const char *component)
 {
-    unsigned n = atomic_load_explicit(&state.scan, memory_order_acquire);
+    unsigned n = atomic_load_explicit(&settings.scan, memory_order_acquire);
     for (unsigned i = 0; i < n; i++) {
-        if (strcmp(state.slots[i].name, component) != 0)
+        if (strcmp(settings.slots[i].name, component) != 0)
             continue;
-        int level = atomic_load_explicit(&state.slots[i].level, memory_order_relaxed);
+        int level = atomic_load_explicit(&settings.slots[i].level, memory_order_relaxed);
         if (level != INHERIT)
             return level;
         break;
     }
-    return atomic_load_explicit(&state.level, memory_order_relaxed);
+    return atomic_load_explicit(&settings.level, memory_order_relaxed);
 }
 
 /* Not blocking, so that a FIFO without a reader is an error here and not a hang; it changes nothing
@@ -151,6 +173,551 @@ static cw_code open_path(const char *path, int *ret_fd, cw_err *err)
     return CW_OK;
 }
 
+/* ---- one event as one line ----
+ *
+ * The head (time, level, component, message) always fits: a message is cut at CW_LOG_FIELD_MAX bytes,
+ * which escaping makes at most six times longer. After it each field goes in whole or not at all.
+ * TAIL_MAX bytes stay free for the mark of a missing field and the end of the line.
+ */
+
+#define TAIL_MAX 24u
+
+typedef struct log_line {
+    char *p;
+    size_t n;
+    size_t max;
+    bool json;
+    bool full; /* something did not fit */
+} log_line;
+
+static void put(log_line *l, const char *p, size_t n)
+{
+    if (l->full || n > l->max - l->n) {
+        l->full = true;
+        return;
+    }
+    memcpy(l->p + l->n, p, n);
+    l->n += n;
+}
+
+static void put_text(log_line *l, const char *text)
+{
+    put(l, text, strlen(text));
+}
+
+static void put_number(log_line *l, int64_t number)
+{
+    char text[CW_DIGITS_SIZE];
+    cw_str digits = cw_digits_i64(number, text);
+    put(l, digits.p, digits.n);
+}
+
+/* Both forms know these; every other control is \uXXXX. */
+static const char *short_escape(uint32_t cp)
+{
+    switch (cp) {
+    case '\n':
+        return "\\n";
+    case '\r':
+        return "\\r";
+    case '\t':
+        return "\\t";
+    default:
+        return NULL;
+    }
+}
+
+static void put_control(log_line *l, uint32_t cp)
+{
+    char text[8];
+    const char *s = short_escape(cp);
+    if (s) {
+        put_text(l, s);
+        return;
+    }
+    int n = snprintf(text, sizeof(text), "\\u%04x", (unsigned)(cp & 0xFFFF));
+    put(l, text, (size_t)n);
+}
+
+static void put_bad_byte(log_line *l, char c)
+{
+    char text[8];
+    /* JSON has no escape for a byte that is no character. */
+    if (l->json) {
+        put_text(l, "\\ufffd");
+        return;
+    }
+    int n = snprintf(text, sizeof(text), "\\x%02x", (unsigned)(unsigned char)c);
+    put(l, text, (size_t)n);
+}
+
+static void put_escaped(log_line *l, cw_str s, bool quotes)
+{
+    size_t from = 0; /* start of the run that needs no escape */
+    size_t i = 0;
+    while (i < s.n) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
+            i++;
+            continue;
+        }
+        uint32_t cp = 0;
+        unsigned len = cw_utf8_decode(s.p + i, s.n - i, &cp);
+        bool quote = cp == '\\' || (quotes && cp == '"');
+        if (len > 0 && !quote && !cw_utf8_is_control(cp)) {
+            i += len;
+            continue;
+        }
+        put(l, s.p + from, i - from);
+        if (len == 0)
+            put_bad_byte(l, s.p[i]);
+        else if (quote)
+            put(l, cp == '"' ? "\\\"" : "\\\\", 2);
+        else
+            put_control(l, cp);
+        i += len ? len : 1;
+        from = i;
+    }
+    if (s.n > from)
+        put(l, s.p + from, s.n - from);
+}
+
+/* Escaped, and cut when it is over `max` bytes. */
+static void put_cut(log_line *l, cw_str s, size_t max, bool quotes)
+{
+    size_t n = cw_utf8_cut(s, max);
+    put_escaped(l, cw_str_make(s.p, n), quotes);
+    if (n < s.n)
+        put_text(l, "...");
+}
+
+static void put_quoted(log_line *l, cw_str s, size_t max)
+{
+    put(l, "\"", 1);
+    put_cut(l, s, max, /* quotes= */ true);
+    put(l, "\"", 1);
+}
+
+static void put_head(log_line *l, cw_log_level level, cw_str component, cw_str message)
+{
+    char time[CW_CLOCK_ISO_LEN + 1];
+    cw_clock_format_iso(cw_clock_wall_ms(), time);
+    if (l->json) {
+        put_text(l, "{\"time\":\"");
+        put(l, time, CW_CLOCK_ISO_LEN);
+        put_text(l, "\",\"level\":\"");
+        put_text(l, level_name(level));
+        put_text(l, "\",\"component\":");
+        put_quoted(l, component, CW_LOG_COMPONENT_MAX);
+        put_text(l, ",\"message\":");
+        put_quoted(l, message, CW_LOG_FIELD_MAX);
+        return;
+    }
+    put(l, time, CW_CLOCK_ISO_LEN);
+    put(l, " ", 1);
+    put_text(l, level_name(level));
+    put(l, " ", 1);
+    put_cut(l, component, CW_LOG_COMPONENT_MAX, /* quotes= */ false);
+    put(l, ": ", 2);
+    put_cut(l, message, CW_LOG_FIELD_MAX, /* quotes= */ false);
+}
+
+/* Whether the field went in. */
+static bool put_field(log_line *l, const cw_log_field *f)
+{
+    size_t before = l->n;
+    cw_str key = cw_str_from(f->key);
+    if (l->json) {
+        put(l, ",", 1);
+        put_quoted(l, key, CW_LOG_FIELD_MAX);
+        put(l, ":", 1);
+    } else {
+        put(l, " ", 1);
+        put_cut(l, key, CW_LOG_FIELD_MAX, /* quotes= */ true);
+        put(l, "=", 1);
+    }
+    if (f->text.p) {
+        put_quoted(l, f->text, CW_LOG_FIELD_MAX);
+    } else {
+        put_number(l, f->number);
+    }
+    if (!l->full)
+        return true;
+    l->n = before;
+    l->full = false;
+    return false;
+}
+
+/* One line with its newline into `to`; returns its length. It always fits. */
+static size_t format_line(char to[CW_LOG_LINE_MAX], bool json, cw_log_level level,
+                          const char *component, const char *message, const cw_log_field *fields)
+{
+    log_line l = {.max = CW_LOG_LINE_MAX - TAIL_MAX, .json = json};
+    l.p = to;
+    bool cut = false;
+    put_head(&l, level, cw_str_from(component), cw_str_from(message));
+    for (const cw_log_field *f = fields; f && f->key; f++)
+        if (!put_field(&l, f))
+            cut = true;
+    l.max = CW_LOG_LINE_MAX;
+    if (cut)
+        put_text(&l, json ? ",\"cut\":true" : " cut=true");
+    put_text(&l, json ? "}\n" : "\n");
+    return l.n;
+}
+
+/* ---- the queue and its thread ----
+ *
+ *     put_line -> fill ==swap==> batch -> write
+ *
+ * Callers append to `fill` under the lock. The thread swaps the two buffers and writes the batch
+ * without the lock, so a slow disk delays no caller. In state IDLE there is no thread, and the
+ * caller writes under the lock.
+ *
+ * `out` belongs to the thread while there is one, else to the holder of the lock.
+ */
+
+/* How long a stop, or a line without a thread, waits for a reader that does not read. */
+#define PATIENCE_MS 1000u
+/* How often a wait looks up whether the log is being stopped or moved, and how often writing is
+ * tried again to report lost lines while no new line comes. */
+#define POLL_MS 50u
+#define RETRY_MS 1000u
+/* How long a first line waits for others, so that a busy server pays for one wake-up and one write
+ * every few milliseconds and not for each line; and how much is enough to write at once. */
+#define BATCH_MS 2u
+#define BATCH_BYTES (CW_LOG_QUEUE_MAX / 4)
+
+typedef enum writer_state {
+    IDLE,
+    RUNNING,
+    STOPPING,
+    STUCK, /* told to stop, but the kernel does not give the thread back */
+} writer_state;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;  /* to the thread: lines, a new descriptor, or stop */
+    pthread_cond_t ended; /* from the thread */
+    pthread_t thread;
+    writer_state state;
+    char *fill;
+    size_t fill_n;
+    char *batch;
+    size_t batch_n;
+    int next_fd; /* to be used from the next batch on, when has_next */
+    atomic_bool has_next;
+    atomic_uint_fast64_t stop_by; /* monotonic ms after which nothing is waited for */
+    atomic_uint_fast64_t dropped;
+} w = {.lock = PTHREAD_MUTEX_INITIALIZER, .stop_by = UINT64_MAX};
+
+static struct {
+    int fd;
+    bool stream; /* a pipe, socket or terminal: writing may have to wait */
+    bool torn;   /* the last write ended within a line */
+    uint64_t reported;
+} out = {.fd = STDERR_FILENO, .stream = true};
+
+static void drop(uint64_t lines)
+{
+    atomic_fetch_add(&w.dropped, lines);
+}
+
+static uint64_t count_lines(const char *p, size_t n)
+{
+    uint64_t lines = 0;
+    for (const char *end = p + n; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
+        lines++;
+    return lines;
+}
+
+/* Whether to stop trying: the time is up, or the lines are wanted elsewhere. */
+static bool is_over(uint64_t limit)
+{
+    uint64_t now = cw_clock_ms();
+    return now >= limit || now >= atomic_load(&w.stop_by) || atomic_load(&w.has_next);
+}
+
+/* Whether a write to a stream can go on. */
+static bool wait_ready(uint64_t limit)
+{
+    struct pollfd p = {.fd = out.fd, .events = POLLOUT};
+    while (poll(&p, 1, POLL_MS) <= 0)
+        if (is_over(limit))
+            return false;
+    return true;
+}
+
+/* How much to write at once. A stream that polls writable takes PIPE_BUF bytes without blocking;
+ * ending at a line keeps our lines whole among those of other programs. */
+static size_t chunk(const char *p, size_t n)
+{
+    if (!out.stream || n <= PIPE_BUF)
+        return n;
+    const char *last = memrchr(p, '\n', PIPE_BUF);
+    return last ? (size_t)(last - p) + 1 : PIPE_BUF;
+}
+
+/* Bytes written: all, or fewer when the descriptor refuses or `limit` has passed. */
+static size_t write_all(const char *p, size_t n, uint64_t limit)
+{
+    size_t done = 0;
+    while (done < n) {
+        if (out.stream && !wait_ready(limit))
+            break;
+        ssize_t got = write(out.fd, p + done, chunk(p + done, n - done));
+        if (got > 0)
+            done += (size_t)got;
+        else if (got == 0 || (errno != EINTR && errno != EAGAIN) || is_over(limit))
+            break;
+    }
+    return done;
+}
+
+/* Say how many lines were lost, if any were. False when that cannot be written either. */
+static bool report_drops(uint64_t limit)
+{
+    uint64_t count = atomic_load(&w.dropped) - out.reported;
+    if (count == 0)
+        return true;
+    char line[1 + CW_LOG_LINE_MAX] = "\n";
+    const cw_log_field fields[] = {CW_KN("count", count), {0}};
+    size_t n = format_line(line + 1, is_json(), CW_LOG_WARN, "log", "lines dropped", fields);
+    /* The newline in front ends a line that was written in part. */
+    const char *p = out.torn ? line : line + 1;
+    n += out.torn ? 1 : 0;
+    size_t done = write_all(p, n, limit);
+    if (done > 0)
+        out.torn = p[done - 1] != '\n';
+    if (done < n)
+        return false;
+    out.reported += count;
+    return true;
+}
+
+static void write_lines(const char *p, size_t n, uint64_t limit)
+{
+    size_t done = 0;
+    if (report_drops(limit))
+        done = write_all(p, n, limit);
+    if (done == n)
+        return;
+    if (done > 0)
+        out.torn = p[done - 1] != '\n';
+    drop(count_lines(p + done, n - done));
+}
+
+static void use_fd(int fd)
+{
+    struct stat st;
+    if (out.fd != STDERR_FILENO)
+        close(out.fd);
+    out.fd = fd < 0 ? STDERR_FILENO : fd;
+    out.stream = fstat(out.fd, &st) != 0 || !S_ISREG(st.st_mode);
+    out.torn = false;
+}
+
+static struct timespec in_ms(uint64_t ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += (time_t)(ms / 1000);
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    return t;
+}
+
+/* With the lock held: sleep until there is something to do. */
+static void wait_for_work(void)
+{
+    while (w.fill_n == 0 && w.state == RUNNING && !atomic_load(&w.has_next)) {
+        if (atomic_load(&w.dropped) == out.reported) {
+            pthread_cond_wait(&w.wake, &w.lock);
+            continue;
+        }
+        struct timespec until = in_ms(RETRY_MS);
+        if (pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
+            return;
+    }
+}
+
+/* With the lock held. */
+static void collect_lines(void)
+{
+    struct timespec until = in_ms(BATCH_MS);
+    while (w.fill_n > 0 && w.fill_n < BATCH_BYTES)
+        if (pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
+            return;
+}
+
+/* With the lock held. The descriptor is only closed here, where no write uses it. */
+static void take_next_fd(void)
+{
+    if (!atomic_load(&w.has_next))
+        return;
+    use_fd(w.next_fd);
+    atomic_store(&w.has_next, false);
+}
+
+static void swap_buffers(void)
+{
+    char *empty = w.batch;
+    w.batch = w.fill;
+    w.batch_n = w.fill_n;
+    w.fill = empty;
+    w.fill_n = 0;
+}
+
+/* With the lock held: back to IDLE. The thread frees the buffers itself, as cw_log_stop may have
+ * stopped waiting for it. */
+static void end_thread(void)
+{
+    take_next_fd();
+    free(w.fill);
+    free(w.batch);
+    w.fill = w.batch = NULL;
+    w.fill_n = w.batch_n = 0;
+    w.state = IDLE;
+    atomic_store(&w.stop_by, UINT64_MAX);
+    pthread_cond_signal(&w.ended);
+}
+
+/* With the lock held, after a batch: whether the thread may end. A stop ends with an empty batch,
+ * which has reported what the one before it could not write; or with its time, whatever waits. */
+static bool is_finished(void)
+{
+    if (w.state == RUNNING)
+        return false;
+    if (cw_clock_ms() < atomic_load(&w.stop_by))
+        return w.batch_n == 0 && w.fill_n == 0;
+    drop(count_lines(w.fill, w.fill_n));
+    return true;
+}
+
+static void *writer_main(void *arg)
+{
+    pthread_mutex_lock(&w.lock);
+    do {
+        w.batch_n = 0;
+        wait_for_work();
+        collect_lines();
+        take_next_fd();
+        swap_buffers();
+        pthread_mutex_unlock(&w.lock);
+        write_lines(w.batch, w.batch_n, UINT64_MAX);
+        pthread_mutex_lock(&w.lock);
+    } while (!is_finished());
+    end_thread();
+    pthread_mutex_unlock(&w.lock);
+    return arg;
+}
+
+static void init_conds(void)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w.wake, &attr);
+    pthread_cond_init(&w.ended, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+/* With the lock held and in state IDLE. */
+static cw_code start_thread(cw_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_conds);
+    w.fill = malloc(CW_LOG_QUEUE_MAX);
+    w.batch = malloc(CW_LOG_QUEUE_MAX);
+    int rc = w.fill && w.batch ? cw_thread_start(&w.thread, writer_main, NULL) : ENOMEM;
+    if (rc == 0) {
+        w.state = RUNNING;
+        return CW_OK;
+    }
+    free(w.fill);
+    free(w.batch);
+    w.fill = w.batch = NULL;
+    return cw_fail_errno(err, rc, "start the log thread");
+}
+
+cw_code cw_log_start(cw_err *err)
+{
+    cw_code rc = CW_OK;
+    pthread_mutex_lock(&w.lock);
+    if (w.state == IDLE)
+        rc = start_thread(err);
+    else if (w.state != RUNNING)
+        rc = cw_fail(err, CW_IO, "the log thread still hangs in a write");
+    pthread_mutex_unlock(&w.lock);
+    return rc;
+}
+
+void cw_log_stop(void)
+{
+    pthread_mutex_lock(&w.lock);
+    if (w.state != RUNNING) {
+        pthread_mutex_unlock(&w.lock);
+        return;
+    }
+    w.state = STOPPING;
+    atomic_store(&w.stop_by, cw_clock_ms() + PATIENCE_MS);
+    pthread_cond_signal(&w.wake);
+    /* The thread gives up by itself at stop_by, except within a write that the kernel holds on to:
+     * a dead disk. Then the process ends without it. */
+    struct timespec until = in_ms(PATIENCE_MS + 4 * POLL_MS);
+    int rc = 0;
+    while (w.state == STOPPING && rc == 0)
+        rc = pthread_cond_timedwait(&w.ended, &w.lock, &until);
+    bool stuck = w.state == STOPPING;
+    if (stuck)
+        w.state = STUCK;
+    pthread_mutex_unlock(&w.lock);
+    if (stuck)
+        pthread_detach(w.thread);
+    else
+        pthread_join(w.thread, NULL);
+}
+
+/* Queue one line, or write it at once when no writer thread runs. Never fails: a line that cannot go
+ * anywhere is counted. */
+static void put_line(const char *line, size_t n)
+{
+    pthread_mutex_lock(&w.lock);
+    if (w.state == IDLE) {
+        write_lines(line, n, cw_clock_ms() + PATIENCE_MS);
+    } else if (w.state == STUCK || n > CW_LOG_QUEUE_MAX - w.fill_n - w.batch_n) {
+        drop(1);
+    } else {
+        memcpy(w.fill + w.fill_n, line, n);
+        w.fill_n += n;
+        /* The thread waits for a first line, and then for this many bytes. */
+        if (w.fill_n == n || (w.fill_n >= BATCH_BYTES && w.fill_n - n < BATCH_BYTES))
+            pthread_cond_signal(&w.wake);
+    }
+    pthread_mutex_unlock(&w.lock);
+}
+
+/* Use `fd` from the next batch on and close the one before it. -1 stands for standard error. */
+static void use_next(int fd)
+{
+    pthread_mutex_lock(&w.lock);
+    if (w.state == IDLE) {
+        use_fd(fd);
+    } else {
+        if (atomic_load(&w.has_next) && w.next_fd >= 0)
+            close(w.next_fd);
+        w.next_fd = fd;
+        atomic_store(&w.has_next, true);
+        pthread_cond_signal(&w.wake);
+    }
+    pthread_mutex_unlock(&w.lock);
+}
+
+/* ---- entry points ---- */
+
 cw_code cw_log_configure(const cw_log_opts *opts, cw_err *err)
 {
     override list[CW_LOG_COMPONENTS_MAX];
@@ -163,9 +730,9 @@ cw_code cw_log_configure(const cw_log_opts *opts, cw_err *err)
         rc = open_path(opts->path, &fd, err);
     if (rc)
         return rc;
-    atomic_store(&state.json, opts->json);
+    atomic_store(&settings.json, opts->json);
     install_levels(opts->level, list, n);
-    cw_log_use(fd);
+    use_next(fd);
     return CW_OK;
 }
 
@@ -183,20 +750,11 @@ bool cw_log_level_parse(cw_str name, cw_log_level *ret)
     return true;
 }
 
-const char *cw_log_level_name(cw_log_level level)
-{
-    return level >= 0 && (size_t)level < CW_COUNT(level_names) ? level_names[level] : "off";
-}
-
-bool cw_log_is_json(void)
-{
-    return atomic_load_explicit(&state.json, memory_order_relaxed);
-}
-
 bool cw_log_on(cw_log_level level, const char *component)
 {
     /* Most calls end here: debug lines while the level is higher. */
-    if ((int)level > atomic_load_explicit(&state.highest, memory_order_relaxed) || (int)level < 0)
+    if ((int)level > atomic_load_explicit(&settings.highest, memory_order_relaxed) ||
+        (int)level < 0)
         return false;
     return (int)level <= level_of(component);
 }
@@ -207,8 +765,8 @@ void cw_log_event(cw_log_level level, const char *component, const char *message
     CW_UNINIT char line[CW_LOG_LINE_MAX];
     if (!cw_log_on(level, component))
         return;
-    size_t n = cw_log_format(line, cw_log_is_json(), level, component, message, fields);
-    cw_log_put(line, n);
+    size_t n = format_line(line, is_json(), level, component, message, fields);
+    put_line(line, n);
 }
 
 void cw_log_err(cw_log_level level, const char *component, const char *what, const cw_err *err)

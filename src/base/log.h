@@ -81,8 +81,6 @@ void cw_log_stop(void);
 bool cw_log_level_parse(cw_str name, cw_log_level *ret);
 /* Whether a line of this level and component would be written. Cheap; ask before costly fields. */
 bool cw_log_on(cw_log_level level, const char *component);
-/* Lines dropped since start. */
-uint64_t cw_log_dropped(void);
 
 void cw_log_event(cw_log_level level, const char *component, const char *message,
                   const cw_log_field *fields);

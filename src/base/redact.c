@@ -60,7 +60,9 @@ void cw_secrets_write(const cw_secrets *s, cw_str text, cw_buf *out)
     }
 }
 
-cw_str cw_secrets_redact(const cw_secrets *s, cw_str text, cw_arena *arena)
+/* `text` with "[secret]" in the place of each, in the arena; `text` itself if it has none, .p NULL
+ * without memory. */
+static cw_str redact(const cw_secrets *s, cw_str text, cw_arena *arena)
 {
     if (!cw_secrets_are_in(s, text))
         return text;
@@ -88,7 +90,7 @@ cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_ar
         text.n = max + SEARCHED_MAX;
         text.n = cw_secrets_cut(s, text);
     }
-    cw_str exposed = cw_secrets_redact(s, text, arena);
+    cw_str exposed = redact(s, text, arena);
     if (exposed.n > max)
         exposed.n = max;
     return exposed;

@@ -7,7 +7,7 @@
  *
  *     cw_secrets all = {0};
  *     rc = cw_secrets_add(&all, password, &arena);
- *     cw_str said = cw_secrets_redact(&all, message, &arena);     "bad token: [secret]"
+ *     cw_secrets_write(&all, message, &out);     "bad token: [secret]"
  *
  * Not here: other spellings of a secret (escaped, encoded): who knows them adds them too.
  *
@@ -37,11 +37,10 @@ CW_MUST_USE cw_code cw_secrets_add(cw_secrets *s, cw_str text, cw_arena *arena);
 bool cw_secrets_are_in(const cw_secrets *s, cw_str text);
 /* Append `text` with "[secret]" in the place of each. */
 void cw_secrets_write(const cw_secrets *s, cw_str text, cw_buf *out);
-/* The same in the arena; `text` itself where there was none, .p NULL without memory. */
-cw_str cw_secrets_redact(const cw_secrets *s, cw_str text, cw_arena *arena);
 /* How much of a text that was cut can be shown: not the beginning of one at its end. */
 size_t cw_secrets_cut(const cw_secrets *s, cw_str text);
-/* The same as hide, and of what comes out the first `max` bytes only. */
+/* The first `max` bytes of the text that write appends, in the arena. It is `text` itself if it has
+ * no secret; .p is NULL without memory. */
 cw_str cw_secrets_hide_begin(const cw_secrets *s, cw_str text, size_t max, cw_arena *arena);
 
 /* Whether something of this name, a header or a member, is likely to hold one. */

@@ -137,7 +137,9 @@ bool cw_str_to_u64(cw_str s, uint64_t *ret)
     return true;
 }
 
-unsigned cw_str_distance(cw_str a, cw_str b, unsigned max)
+/* Edit distance with transpositions, capped: anything above `max` returns max + 1. Strings over 64
+ * bytes count as too far. */
+static unsigned distance(cw_str a, cw_str b, unsigned max)
 {
     /* Three rows of the table of prefix distances: a transposition reaches two rows back. */
     unsigned char rows[3][DISTANCE_MAX + 1];
@@ -166,7 +168,7 @@ unsigned cw_str_distance(cw_str a, cw_str b, unsigned max)
 unsigned cw_str_distance_within(cw_str a, cw_str b, unsigned max)
 {
     size_t longer = a.n < b.n ? b.n : a.n;
-    unsigned d = cw_str_distance(a, b, max);
+    unsigned d = distance(a, b, max);
     bool is_near = d < longer && (d <= 1 || d <= longer / 3);
     return is_near || longer == 0 ? d : max + 1;
 }

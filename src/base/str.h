@@ -67,11 +67,9 @@ char *cw_str_dup(cw_str s);
 cw_str cw_str_cut(cw_str s, char sep, cw_str *rest);
 /* Digits only, no sign, no overflow; false and *ret untouched otherwise. */
 bool cw_str_to_u64(cw_str s, uint64_t *ret);
-/* Edit distance with transpositions, capped: anything above `max` returns max + 1. Strings over 64
- * bytes count as too far. */
-unsigned cw_str_distance(cw_str a, cw_str b, unsigned max);
-/* The same for "did you mean": also max + 1 where more than a third of the longer one differs. One
- * slip is always near, unless nothing else is left. */
+/* Edit distance with transpositions, for "did you mean". It returns max + 1 for anything above `max`,
+ * for strings over 64 bytes, and if more than a third of the longer one differs. One slip is always
+ * near, unless nothing else is left. */
 unsigned cw_str_distance_within(cw_str a, cw_str b, unsigned max);
 
 #endif

@@ -26,10 +26,6 @@ CW_INLINE cw_str decoded_source(const char *text)
     return cw_str_make(p, n);
 }
 
-/* The nearest double of 0.d1d2... x 10^top, from `n` ASCII digits with d1 not 0. Any `n`; infinite
- * beyond the range. */
-double cw_json_digits_to_double(const char *digits, size_t n, int64_t top);
-
 #define CW_JSON_DOUBLE_MAX 32
 /* Print a finite double; returns the length, no NUL. */
 size_t cw_json_format_double(double value, char out[CW_JSON_DOUBLE_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* number.c - arithmetic on the text of numbers.
+/* number.c - arithmetic on the text of numbers, and doubles as text.
  *
  * A number is taken apart once into a decimal, without copying a digit:
  *
@@ -15,6 +15,7 @@
  */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "json/decimal.h"
@@ -208,7 +209,9 @@ static bool fast_double(const char *digits, size_t n, int64_t exponent, double *
 }
 #endif
 
-double cw_json_digits_to_double(const char *digits, size_t n, int64_t top)
+/* The nearest double of 0.d1d2... x 10^top, from `n` ASCII digits with d1 not 0. Any `n`; infinite
+ * beyond the range. */
+static double digits_to_double(const char *digits, size_t n, int64_t top)
 {
     double value;
     if (n == 0 || top < DOUBLE_TOP_MIN)
@@ -247,9 +250,96 @@ bool cw_json_to_double(const cw_json *v, double *ret)
     /* The last digit is not 0, so whatever is cut off is more than nothing. */
     if (n < d.count)
         digits[n++] = '1';
-    double value = cw_json_digits_to_double(digits, n, cw_json_decimal_top(&d));
+    double value = digits_to_double(digits, n, cw_json_decimal_top(&d));
     if (isinf(value))
         return false;
     *ret = d.negative ? -value : value;
     return true;
+}
+
+/* ---- a double as the shortest text that reads back as the same double ---- */
+
+#define DIGITS_EXACT 17 /* enough for every double */
+#define DIGITS_SAFE 15  /* a decimal of so many digits survives the way through a normal double */
+#define PLAIN_MAX 21    /* digits before the point without an exponent, as ECMAScript does it */
+#define PLAIN_MIN (-6)
+
+/* 0.d1d2... x 10^top */
+typedef struct digits {
+    char d[DIGITS_EXACT];
+    int n;
+    int top;
+} digits;
+
+/* Round a positive value to `n` digits. printf's decimal point depends on the locale, so it is
+ * skipped, whatever it is. */
+static void round_to(double value, int n, digits *ret)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*e", n - 1, value);
+    const char *p = text;
+    int count = 0;
+    for (; *p != 'e'; p++) {
+        if (*p >= '0' && *p <= '9' && count < n)
+            ret->d[count++] = *p;
+    }
+    while (count > 1 && ret->d[count - 1] == '0')
+        count--;
+    ret->n = count;
+    ret->top = (int)strtol(p + 1, NULL, 10) + 1;
+}
+
+static void shortest(double value, digits *ret)
+{
+    int n = value < DBL_MIN ? 1 : DIGITS_SAFE;
+    for (; n < DIGITS_EXACT; n++) {
+        round_to(value, n, ret);
+        if (digits_to_double(ret->d, (size_t)ret->n, ret->top) == value)
+            return;
+    }
+    round_to(value, DIGITS_EXACT, ret);
+}
+
+static char *fill(char *o, int zeros)
+{
+    memset(o, '0', (size_t)zeros);
+    return o + zeros;
+}
+
+static char *copy(char *o, const char *p, int n)
+{
+    memcpy(o, p, (size_t)n);
+    return o + n;
+}
+
+size_t cw_json_format_double(double value, char out[CW_JSON_DOUBLE_MAX])
+{
+    char *o = out;
+    if (signbit(value)) {
+        *o++ = '-';
+        value = -value;
+    }
+    digits s = {.d = "0", .n = 1, .top = 1};
+    if (value > 0)
+        shortest(value, &s);
+
+    if (s.top >= s.n && s.top <= PLAIN_MAX) {
+        o = copy(o, s.d, s.n);
+        o = fill(o, s.top - s.n);
+    } else if (s.top > 0 && s.top <= PLAIN_MAX) {
+        o = copy(o, s.d, s.top);
+        *o++ = '.';
+        o = copy(o, s.d + s.top, s.n - s.top);
+    } else if (s.top <= 0 && s.top > PLAIN_MIN) {
+        o = copy(o, "0.", 2);
+        o = fill(o, -s.top);
+        o = copy(o, s.d, s.n);
+    } else {
+        *o++ = s.d[0];
+        if (s.n > 1)
+            *o++ = '.';
+        o = copy(o, s.d + 1, s.n - 1);
+        o += snprintf(o, 8, "e%+d", s.top - 1);
+    }
+    return (size_t)(o - out);
 }

@@ -34,7 +34,7 @@ static void check_field(const cw_http1_head *h, const char *p, size_t i)
     const cw_http1_field *f = &h->fields[i];
     cw_str value = cw_http1_value(h, p, i);
     CHECK(f->name + f->name_len < f->value + 1u && f->value + f->value_len < h->size);
-    CHECK(cw_http_is_token(cw_http1_name(h, p, i)));
+    CHECK(cw_http_is_token(cw_str_make(p + f->name, f->name_len)));
     CHECK(cw_http_is_value(value));
     CHECK(value.n == cw_str_trim(value).n);
 }

@@ -34,7 +34,7 @@ static void check_head(const cw_http1_head *h, const char *p)
     for (size_t i = 0; i < h->n_fields; i++) {
         const cw_http1_field *f = &h->fields[i];
         CHECK(f->value + f->value_len < h->size);
-        CHECK(cw_http_is_token(cw_http1_name(h, p, i)));
+        CHECK(cw_http_is_token(cw_str_make(p + f->name, f->name_len)));
         CHECK(cw_http_is_value(cw_http1_value(h, p, i)));
     }
 }

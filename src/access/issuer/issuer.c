@@ -753,13 +753,6 @@ cw_code cw_verified_token_check(cw_verified_token *issued, cw_arena *arena, cw_e
     return check_jwt(issued->issuer, &issued->jwt, /* verifies= */ true, arena, err);
 }
 
-cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena, cw_verified_token *ret,
-                         cw_err *err)
-{
-    cw_code rc = cw_issuers_find(is, token, arena, ret, err);
-    return rc ? rc : cw_verified_token_check(ret, arena, err);
-}
-
 void cw_verified_token_done(cw_verified_token *issued)
 {
     cw_issuer_unref(issued->issuer);

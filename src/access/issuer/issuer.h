@@ -101,9 +101,6 @@ CW_MUST_USE cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *aren
  * loop. The same codes; here CW_OK means that it is good. */
 CW_MUST_USE cw_code cw_verified_token_check(cw_verified_token *issued, cw_arena *arena,
                                             cw_err *err);
-/* Both. */
-CW_MUST_USE cw_code cw_issuers_check(cw_issuers *is, cw_str token, cw_arena *arena,
-                                     cw_verified_token *ret, cw_err *err);
 /* Release the issuer, if any. */
 void cw_verified_token_done(cw_verified_token *issued);
 

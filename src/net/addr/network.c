@@ -20,7 +20,8 @@ static bool is_v6(cw_str address, struct in6_addr *ret)
     return inet_pton(AF_INET6, text, ret) == 1;
 }
 
-unsigned cw_network_levels(cw_str address)
+/* How many levels differ for this address: CW_NETWORK_LEVELS for IPv6, else 1. */
+static unsigned levels_of(cw_str address)
 {
     struct in6_addr ip;
     return is_v6(address, &ip) && !IN6_IS_ADDR_V4MAPPED(&ip) ? CW_NETWORK_LEVELS : 1;
@@ -53,7 +54,7 @@ cw_fair_key cw_network_fair_key(cw_str address)
     char text[CW_NETWORK_TEXT];
     uint64_t hash = cw_hash(cw_network_text(address, 0, text));
     cw_fair_key key = {{hash, hash, hash}};
-    if (cw_network_levels(address) == 1)
+    if (levels_of(address) == 1)
         return key;
     for (unsigned level = 1; level < CW_NETWORK_LEVELS; level++)
         key.at[CW_FAIR_LEVELS - 1 - level] = cw_hash(cw_network_text(address, level, text));

@@ -31,7 +31,5 @@ typedef struct cw_network {
 void cw_network_of(cw_str address, cw_network *ret);
 /* The place of an address among those who share something: its networks. */
 cw_fair_key cw_network_fair_key(cw_str address);
-/* How many levels differ for this address: CW_NETWORK_LEVELS for IPv6, else 1. */
-unsigned cw_network_levels(cw_str address);
 
 #endif

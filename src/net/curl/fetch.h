@@ -70,10 +70,4 @@ CW_MUST_USE cw_code cw_fetcher_start(cw_fetcher *fetcher, cw_fetch *f, cw_err *e
 /* on_done will not be called. Fine for one that does not run. */
 void cw_fetch_cancel(cw_fetch *f);
 
-/* NULL, or why a URL may not be asked for, as far as can be said before its name is looked up. */
-const char *cw_fetch_check_url(cw_str url, bool allow_private);
-/* NULL, or why an address may not be connected to; `is_clear`: without TLS. */
-const char *cw_fetch_check_address(const struct sockaddr *address, bool allow_private,
-                                   bool is_clear);
-
 #endif

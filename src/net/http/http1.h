@@ -111,8 +111,7 @@ cw_code cw_http1_parse_head(cw_http1_head *h, const char *p, size_t n);
 void cw_http1_response_init(cw_http1_head *h, const cw_http1_limits *limits);
 cw_code cw_http1_parse_response(cw_http1_head *h, const char *p, size_t n);
 
-/* A field's name and value, given the head's bytes. */
-cw_str cw_http1_name(const cw_http1_head *h, const char *p, size_t index);
+/* A field's value, given the head's bytes. */
 cw_str cw_http1_value(const cw_http1_head *h, const char *p, size_t index);
 /* First field of this name (ASCII case ignored) at or after `from`, or CW_HTTP1_NONE. */
 size_t cw_http1_find(const cw_http1_head *h, const char *p, cw_str name, size_t from);

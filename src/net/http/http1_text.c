@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* http1_text.c - what HTTP words are made of: character classes, method names, status phrases. */
+/* http1_text.c - character classes and status phrases of HTTP. */
+#include "net/http/http1.h"
 #include "net/http/http1_chars.h"
-#include "net/http/http1_int.h"
 
 /* Sums of the CW_HTTP_* class bits, 16 bytes a row. */
 /* clang-format off */
@@ -24,19 +24,6 @@ const uint8_t cw_http_chars[256] = {
     0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04,
 };
 /* clang-format on */
-
-const cw_str cw_http_methods[CW_HTTP_METHODS] = {
-    [CW_HTTP_UNKNOWN] = CW_STR_INIT(""),        [CW_HTTP_GET] = CW_STR_INIT("GET"),
-    [CW_HTTP_HEAD] = CW_STR_INIT("HEAD"),       [CW_HTTP_POST] = CW_STR_INIT("POST"),
-    [CW_HTTP_PUT] = CW_STR_INIT("PUT"),         [CW_HTTP_DELETE] = CW_STR_INIT("DELETE"),
-    [CW_HTTP_PATCH] = CW_STR_INIT("PATCH"),     [CW_HTTP_OPTIONS] = CW_STR_INIT("OPTIONS"),
-    [CW_HTTP_CONNECT] = CW_STR_INIT("CONNECT"), [CW_HTTP_TRACE] = CW_STR_INIT("TRACE"),
-};
-
-const char *cw_http_method_name(cw_http_method m)
-{
-    return m == CW_HTTP_UNKNOWN ? "unknown" : cw_http_methods[m].p;
-}
 
 typedef struct phrase {
     uint16_t status;

@@ -17,7 +17,7 @@
  *     ...
  *     static void on_started(cw_spawn *job)      on the loop
  *         if (job->code) ... job->err.msg
- *         else cw_child_watch(&w->child, loop, job->pid, job->pidfd, on_exit, w, err);
+ *         else cw_child_watch(&w->child, job, on_exit, w, err);
  *
  * Ownership: the job and all it points to belong to the caller and must live until done is called
  *            or the job is taken back.
@@ -93,14 +93,12 @@ struct cw_child {
     bool has_group;
 };
 
-/* Watch for the exit; takes over pidfd, on failure too (the child is then killed and reaped). */
-CW_MUST_USE cw_code cw_child_watch(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
-                                   cw_child_exit_fn on_exit, void *ctx, cw_err *err);
-/* The same for a child that has_own_group: signals go to all of the group, and what is left of it
- * when the child has exited is killed, before the child is reaped and its number may be a
- * stranger's. */
-CW_MUST_USE cw_code cw_child_watch_group(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
-                                         cw_child_exit_fn on_exit, void *ctx, cw_err *err);
+/* Watch the child that a job has started, on the job's loop. Takes over the pidfd, on failure too:
+ * the child is then killed and reaped. If the job has_own_group, signals go to all of the group. The
+ * rest of the group is killed when the child has exited, before the child is reaped and its number
+ * may be used again. */
+CW_MUST_USE cw_code cw_child_watch(cw_child *child, const cw_spawn *job, cw_child_exit_fn on_exit,
+                                   void *ctx, cw_err *err);
 /* Send a signal; nothing happens when it has exited. */
 void cw_child_signal(cw_child *child, int signum);
 /* Let go: a child that still runs is killed, without a call of on_exit. on_closed (may be NULL) is

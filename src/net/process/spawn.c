@@ -488,10 +488,15 @@ static void on_pidfd(uv_poll_t *poll, int poll_status, int events)
         child->on_exit(child, status_of(&info), child->ctx);
 }
 
-/* All but the loop is set. */
-static cw_code watch(cw_child *child, cw_loop *loop, cw_err *err)
+cw_code cw_child_watch(cw_child *child, const cw_spawn *job, cw_child_exit_fn on_exit, void *ctx,
+                       cw_err *err)
 {
-    int rc = uv_poll_init(&loop->uv, &child->poll, child->pidfd);
+    *child = (cw_child){.pid = job->pid,
+                        .pidfd = job->pidfd,
+                        .on_exit = on_exit,
+                        .ctx = ctx,
+                        .has_group = job->has_own_group};
+    int rc = uv_poll_init(&job->loop->uv, &child->poll, child->pidfd);
     if (rc) {
         child_end(child->pid, child->pidfd, child->has_group);
         child->pidfd = -1;
@@ -500,21 +505,6 @@ static cw_code watch(cw_child *child, cw_loop *loop, cw_err *err)
     child->poll.data = child;
     uv_poll_start(&child->poll, UV_READABLE, on_pidfd);
     return CW_OK;
-}
-
-cw_code cw_child_watch(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
-                       cw_child_exit_fn on_exit, void *ctx, cw_err *err)
-{
-    *child = (cw_child){.pid = pid, .pidfd = pidfd, .on_exit = on_exit, .ctx = ctx};
-    return watch(child, loop, err);
-}
-
-cw_code cw_child_watch_group(cw_child *child, cw_loop *loop, pid_t pid, int pidfd,
-                             cw_child_exit_fn on_exit, void *ctx, cw_err *err)
-{
-    *child =
-        (cw_child){.pid = pid, .pidfd = pidfd, .on_exit = on_exit, .ctx = ctx, .has_group = true};
-    return watch(child, loop, err);
 }
 
 void cw_child_signal(cw_child *child, int signum)

@@ -87,7 +87,7 @@ static void on_started(cw_spawn *job)
     if (rc) {
         err = job->err;
     } else {
-        rc = cw_child_watch_group(&ch->child, ch->loop, job->pid, job->pidfd, on_exit_of, ch, &err);
+        rc = cw_child_watch(&ch->child, job, on_exit_of, ch, &err);
         ch->has_child = !rc;
     }
     if (!rc)

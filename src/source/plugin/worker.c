@@ -101,7 +101,7 @@ static void on_spawned(cw_spawn *job)
     if (rc) {
         err = job->err;
     } else {
-        rc = cw_child_watch_group(&w->child, w->loop, job->pid, job->pidfd, on_child_exit, w, &err);
+        rc = cw_child_watch(&w->child, job, on_child_exit, w, &err);
         w->has_child = !rc;
     }
     if (rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "net/curl/fetch.h"
+#include "net/curl/fetch.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <arpa/inet.h>
 
@@ -21,7 +21,7 @@ static const char *check(const char *text, uint16_t port, bool allow_private, bo
         sa.ss_family = AF_INET6;
         v6->sin6_port = htons(port);
     }
-    return cw_fetch_check_address((struct sockaddr *)&sa, allow_private, is_clear);
+    return check_address((struct sockaddr *)&sa, allow_private, is_clear);
 }
 
 TEST(public_addresses_may_be_asked_with_tls_only)
@@ -116,7 +116,7 @@ TEST(other_addresses_are_never_asked)
         }
     }
     struct sockaddr_un un = {.sun_family = AF_UNIX};
-    assert_non_null(cw_fetch_check_address((struct sockaddr *)&un, true, false));
+    assert_non_null(check_address((struct sockaddr *)&un, true, false));
 }
 
 TEST(ports_of_other_services_are_refused)
@@ -156,20 +156,20 @@ TEST(urls_are_checked_before_anything_is_looked_up)
         "http://a/",
     };
     for (size_t i = 0; i < CW_COUNT(good); i++)
-        assert_null(cw_fetch_check_url(cw_str_from(good[i]), false));
+        assert_null(check_url(cw_str_from(good[i]), false));
     for (size_t i = 0; i < CW_COUNT(bad); i++) {
-        if (!cw_fetch_check_url(cw_str_from(bad[i]), false))
+        if (!check_url(cw_str_from(bad[i]), false))
             fail_msg("%s is taken", bad[i]);
     }
-    assert_null(cw_fetch_check_url(CW_STR("http://a/"), true));
+    assert_null(check_url(CW_STR("http://a/"), true));
     char text[CW_FETCH_MAX_URL + 2];
     memset(text, 'a', sizeof text);
     memcpy(text, "https://a/", 10);
-    assert_null(cw_fetch_check_url(cw_str_make(text, CW_FETCH_MAX_URL), false));
-    assert_non_null(cw_fetch_check_url(cw_str_make(text, CW_FETCH_MAX_URL + 1), false));
+    assert_null(check_url(cw_str_make(text, CW_FETCH_MAX_URL), false));
+    assert_non_null(check_url(cw_str_make(text, CW_FETCH_MAX_URL + 1), false));
     /* A name of more than 253 bytes. */
     memset(text + 8, 'b', 254);
-    assert_non_null(cw_fetch_check_url(cw_str_make(text, 262), false));
+    assert_non_null(check_url(cw_str_make(text, 262), false));
 }
 
 /* ---- requests ---- */

@@ -60,7 +60,7 @@ TEST(a_complete_head_is_taken_apart)
     assert_int_equal(h.content_length, 12);
     assert_true(h.keep_alive);
     assert_false(h.expect_continue);
-    assert_true(cw_str_is(cw_http1_name(&h, text, 1), "ORIGIN"));
+    assert_true(cw_str_is(cw_str_make(text + h.fields[1].name, h.fields[1].name_len), "ORIGIN"));
     assert_true(cw_str_is(cw_http1_value(&h, text, 0), "localhost:8080"));
 }
 

@@ -34,8 +34,7 @@ static void on_done(cw_spawn *job)
     n_done++;
     if (job->code)
         return;
-    assert_int_equal(
-        cw_child_watch(&child, &loop, job->pid, job->pidfd, on_child_exit, &loop, NULL), CW_OK);
+    assert_int_equal(cw_child_watch(&child, job, on_child_exit, &loop, NULL), CW_OK);
 }
 
 SETUP(set_up)
