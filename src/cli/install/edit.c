@@ -98,7 +98,8 @@ static cw_code begin(check *c, cw_str text, cw_install_found *ret, cw_err *err)
 
 static cw_code compare(check *c, cw_install_found *ret, cw_err *err)
 {
-    cw_str text = cw_str_make(c->out->p + c->from, c->out->n - c->from);
+    cw_str text = cw_buf_str(c->out);
+    text = cw_str_make(text.p + c->from, text.n - c->from);
     cw_code rc = c->format->find(text, c->at, c->arena, &c->after, ret, err);
     if (!rc && (c->before.code || c->after.code))
         rc = cw_fail_nomem(err);

@@ -44,12 +44,15 @@ static void blank(char *p, size_t from, size_t to)
     }
 }
 
-static void blank_extras(char *p, size_t n)
+/* Returns false if a comment is not closed. */
+static bool blank_extras(char *p, size_t n)
 {
     size_t comma = SIZE_MAX; /* with nothing but space behind it */
     for (size_t at = 0; at < n;) {
         size_t end = skip_comment(p, at, n);
         if (end > at) {
+            if (p[at + 1] == '*' && (end < at + 4 || p[end - 1] != '/' || p[end - 2] != '*'))
+                return false;
             blank(p, at, end);
             at = end;
             continue;
@@ -67,6 +70,7 @@ static void blank_extras(char *p, size_t n)
             comma = SIZE_MAX;
         at++;
     }
+    return true;
 }
 
 /* A text that is being edited, and its values. */
@@ -105,7 +109,8 @@ static cw_code parse(cw_str text, const cw_install_place *at, cw_arena *arena, j
     char *copy = cw_arena_dup(arena, text.p, text.n);
     if (!copy)
         return cw_arena_fail(arena, err);
-    blank_extras(copy, text.n);
+    if (!blank_extras(copy, text.n))
+        return cw_fail(err, CW_PARSE, "a comment is not closed");
     j->e.text = text;
     j->plain = cw_str_make(copy, text.n);
     j->newline = cw_install_newline(text);

@@ -270,14 +270,23 @@ static bool skip_piece(scanner *s, char *closers, size_t *depth)
     return *depth ? read_word(s).n > 0 : skip_scalar(s);
 }
 
+/* Whether the piece that ended at `end` is a value that a comma or an equals sign must follow, and
+ * the next one, at `at`, begins a value. Dots join the parts of a key. */
+static bool lacks_comma(cw_str text, size_t end, size_t at)
+{
+    return !strchr("[{,=.", text.p[end - 1]) && !strchr("]},=.", text.p[at]);
+}
+
 static cw_code read_value(scanner *s, cw_str *ret)
 {
     char closers[MAX_DEPTH];
     size_t begin = s->at, depth = 0;
     do {
+        size_t end = s->at;
         if (depth)
             skip_space(s);
-        if (s->at >= s->text.n || !skip_piece(s, closers, &depth))
+        if (s->at >= s->text.n || (depth && lacks_comma(s->text, end, s->at)) ||
+            !skip_piece(s, closers, &depth))
             return fail(s, "a value is not complete");
     } while (depth);
     *ret = cw_str_make(s->text.p + begin, s->at - begin);
@@ -399,13 +408,22 @@ static cw_code add_statement(layout *l, const statement *s, cw_err *err)
     return CW_OK;
 }
 
+static bool is_text(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < ' ' && !cw_is_space(text.p[i]))
+            return false;
+    }
+    return cw_utf8_is_valid(text);
+}
+
 static cw_code parse(cw_str text, cw_arena *arena, layout *l, cw_err *err)
 {
     scanner s = {.text = text, .arena = arena, .err = err};
     statement now;
     cw_code rc;
-    if (!cw_utf8_is_valid(text))
-        return cw_fail(err, CW_PARSE, "it is not UTF-8");
+    if (!is_text(text))
+        return cw_fail(err, CW_PARSE, "it is not UTF-8, or has a control character");
     while ((rc = read_statement(&s, &now)) == CW_OK) {
         rc = add_statement(l, &now, err);
         if (rc)
@@ -452,16 +470,15 @@ static void leave_out(cw_install_edit *e, const layout *l)
     e->done = l->end;
 }
 
-/* An empty line between the text and the table that follows. */
+/* An empty line between the text, which is in `out` from this offset on, and the table. */
 static void add_gap(cw_buf *out, size_t from, cw_str newline)
 {
-    cw_str text = cw_str_make(out->p + from, out->n - from);
-    if (out->code || cw_install_is_blank(text))
-        return;
-    if (text.p[text.n - 1] != '\n')
+    if (out->n > from && out->p[out->n - 1] != '\n')
         cw_buf_add(out, newline);
-    text = cw_str_make(out->p + from, out->n - from);
-    size_t last = text.n ? cw_install_line_begin(text, text.n - 1) : 0;
+    if (out->code || out->n == from)
+        return;
+    cw_str text = cw_str_make(out->p + from, out->n - from);
+    size_t last = cw_install_line_begin(text, text.n - 1);
     if (!cw_install_is_blank(cw_str_make(text.p + last, text.n - last)))
         cw_buf_add(out, newline);
 }

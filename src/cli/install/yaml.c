@@ -402,14 +402,11 @@ static cw_code read_root(layout *l)
     l->root_end = l->content_end;
     if (l->root_end && l->text.p[l->root_end - 1] != '\n')
         l->root_end = cw_install_line_end(l->text, l->root_end);
-    if (!l->root_indent.p)
-        return cw_fail(l->err, CW_PARAMS, "its first key is not on a line of its own");
-    if (l->has_merge && !l->has_section)
-        return cw_fail(l->err, CW_PARAMS, "it has a merge key");
     return CW_OK;
 }
 
-static cw_code read_document(layout *l)
+/* `start` is the end of its "---". */
+static cw_code read_document(layout *l, size_t start)
 {
     event root;
     cw_code rc = next(l, &root);
@@ -417,12 +414,16 @@ static cw_code read_document(layout *l)
         return rc;
     bool is_mapping = root.y.type == YAML_MAPPING_START_EVENT;
     bool is_flow = is_mapping && root.y.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
+    bool is_empty = is_plain(&root.y) && root.y.data.scalar.length == 0;
+    bool is_marked = anchor_of(&root.y).n || tag_of(&root.y).n;
     yaml_event_delete(&root.y);
-    if (!is_mapping || is_flow)
+    if (is_marked || is_flow || (!is_empty && !is_mapping))
         return cw_fail(l->err, CW_PARAMS, "it is not a YAML mapping in block style");
-    l->has_root = true;
     drop_others(l, 0);
-    rc = read_root(l);
+    l->root_end = cw_install_line_end(l->text, start);
+    l->has_root = is_mapping;
+    if (is_mapping)
+        rc = read_root(l);
     size_t n_others = others_length(l);
     if (!rc)
         rc = next_of_type(l, YAML_DOCUMENT_END_EVENT, CW_PARSE, "the document does not end");
@@ -443,7 +444,8 @@ static cw_code read_stream(layout *l)
     bool has_document = e.y.type == YAML_DOCUMENT_START_EVENT;
     yaml_event_delete(&e.y);
     drop_others(l, 0);
-    return has_document ? read_document(l) : CW_OK;
+    l->root_end = l->text.n;
+    return has_document ? read_document(l, e.end) : CW_OK;
 }
 
 static cw_code parse(cw_str text, const cw_install_place *at, layout *l, cw_err *err)
@@ -453,7 +455,7 @@ static cw_code parse(cw_str text, const cw_install_place *at, layout *l, cw_err 
     l->err = err;
     if (text.n > CW_CONFIG_MAX_BYTES)
         return cw_fail(err, CW_LIMIT, "it is larger than %u bytes", CW_CONFIG_MAX_BYTES);
-    if (!cw_utf8_is_valid(text) || cw_str_starts(text, CW_STR("\xef\xbb\xbf")))
+    if (!cw_utf8_is_valid(text) || (text.n && memmem(text.p, text.n, "\xef\xbb\xbf", 3)))
         return cw_fail(err, CW_PARSE, "it is not UTF-8 without a byte order mark");
     if (!yaml_parser_initialize(&l->parser))
         return cw_fail_nomem(err);
@@ -536,14 +538,20 @@ static void put_into_empty_section(cw_install_edit *e, const layout *l, const cw
     add_entry(e->out, l, l->root_indent, CW_STR(UNIT), value);
 }
 
-static void put_section(cw_install_edit *e, const layout *l, const cw_json *value)
+/* A new section would hide one that a merge key brings. */
+static cw_code put_section(cw_install_edit *e, const layout *l, const cw_json *value, cw_err *err)
 {
-    copy_lines(e, l->has_root ? l->root_end : e->text.n);
+    if (l->has_merge)
+        return cw_fail(err, CW_PARAMS, "it has a merge key");
+    if (l->has_root && !l->root_indent.p)
+        return cw_fail(err, CW_PARAMS, "its keys are not on lines of their own");
+    copy_lines(e, l->root_end);
     cw_buf_add(e->out, l->root_indent);
     cw_buf_add(e->out, cw_str_from(l->at->section));
     cw_buf_add_char(e->out, ':');
     cw_buf_add(e->out, cw_install_newline(e->text));
     add_entry(e->out, l, l->root_indent, CW_STR(UNIT), value);
+    return CW_OK;
 }
 
 static cw_code put(cw_str text, const cw_install_place *at, const cw_json *value, cw_arena *arena,
@@ -565,9 +573,9 @@ static cw_code put(cw_str text, const cw_install_place *at, const cw_json *value
     } else if (l.has_section) {
         put_into_empty_section(&e, &l, value);
     } else {
-        put_section(&e, &l, value);
+        rc = put_section(&e, &l, value, err);
     }
-    return cw_install_copy_rest(&e, err);
+    return rc ? rc : cw_install_copy_rest(&e, err);
 }
 
 /* A section without entries is null unless it has brackets, and null may be an invalid value. */

@@ -81,6 +81,8 @@ TEST(texts_that_are_not_ours_to_edit_are_refused)
     assert_refused(&cursor, CW_STR("{\"mcpServers\": "), CW_PARSE, "line 1");
     assert_refused(&cursor, CW_STR("{} x"), CW_PARSE, "line 1");
     assert_refused(&cursor, CW_STR("{\"a\": 1,, \"b\": 2}"), CW_PARSE, "line 1");
+    assert_refused(&cursor, CW_STR("{} /* x * /"), CW_PARSE, "a comment is not closed");
+    assert_refused(&cursor, CW_STR("{} /*/"), CW_PARSE, "a comment is not closed");
     assert_refused(&cursor, CW_STR("[]"), CW_PARAMS, "not a JSON object");
     assert_refused(&cursor, CW_STR("{\"mcpServers\": []}"), CW_PARAMS, "not an object");
     assert_refused(&cursor, CW_STR("{\"mcpServers\": {}, \"mcpServers\": {}}"), CW_PARSE, "line 1");

@@ -58,10 +58,11 @@ TEST(removing_takes_the_lines_of_the_entry)
 TEST(values_of_every_type_are_skipped)
 {
     assert_round_trip(
-        &codex, "a = \"x # \\\" ]\"\nb = 'c:\\'\nc = \"\"\"\n[mcp_servers.ours]\n\\\"\"\"\"\"\"\n"
-                "d = '''\n[x] = '''\ne = [[1, 2], {x = [\"]\"], y.z = 1}, # ]\n]\n"
-                "f = 1979-05-27 07:32:00Z # date\ng = -inf\nh = +1_000.5e-3\ni = 0xFF\n"
-                "\"a.b\".'c d'.e = true\n[[list]]\nx = 07:32:00\n[[list]]\n");
+        &codex,
+        "a = \"x # \\\" ]\"\nb = 'c:\\'\nc = \"\"\"\n[mcp_servers.ours]\n\\\"\"\"\"\"\"\n"
+        "d = '''\n[x] = '''\ne = [[1, 2], {x = [\"]\"], y.z = 1, \"q\" . r.'s' = {}}, # ]\n]\n"
+        "f = 1979-05-27 07:32:00Z # date\ng = -inf\nh = +1_000.5e-3\ni = 0xFF\n"
+        "\"a.b\".'c d'.e = true\n[[list]]\nx = 07:32:00\n[[list]]\n");
 }
 
 TEST(adding_and_removing_gives_the_same_bytes)
@@ -120,6 +121,10 @@ TEST(broken_texts_are_refused)
         "a = @",
         "a.b. = 1",
         "\"\"\"a\"\"\" = 1",
+        "a = [1 2]",
+        "a = {b c = 1}",
+        "a = [\"x\" 'y']",
+        "a = 1\001",
         "[a] b = 1",
         "a = [\"",
         "\xff = 1",
