@@ -109,8 +109,8 @@ static int read_config(program *p)
     if (p->account && p->config->store.path.n == 0)
         return cw_cli_usage("--as needs a database: set store.path in the configuration");
     if (p->token.n && p->config->store.path.n == 0 && !p->config->access.issuers.n)
-        return cw_cli_usage("a token needs something that it can be checked with: set store.path "
-                            "or access.issuers in the configuration");
+        return cw_cli_usage("a token cannot be checked: set store.path or access.issuers in the "
+                            "configuration");
     if (cw_cli_configure_log(p->config, &err))
         return cw_cli_failure("%s", err.msg);
     return -1;
@@ -317,10 +317,9 @@ int cw_cli_stdio(int argc, char **argv)
         return code;
     const char *other = p.account ? "as" : p.token_file ? "token-file" : NULL;
     if (p.plugin && (config || other))
-        return cw_cli_usage("--plugin does without a configuration: leave out --%s",
-                            config ? "config" : other);
+        return cw_cli_usage("--plugin cannot be combined with --%s", config ? "config" : other);
     if (p.account && p.token_file)
-        return cw_cli_usage("--as and --token-file both say who calls: give one of them");
+        return cw_cli_usage("--as and --token-file cannot be combined");
     if (p.plugin && !cw_str_ends(cw_str_from(p.plugin), CW_STR(".so")))
         return cw_cli_usage("a plugin is a file that ends in .so: '%s'", p.plugin);
     p.config_path = p.plugin ? NULL : cw_cli_config_path(config);

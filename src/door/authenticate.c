@@ -68,21 +68,6 @@ static void audit_refused(const cw_http_req *req, const cw_runtime_loop *rl,
         add(req, rl, texts, outcome, NULL);
 }
 
-void cw_authenticate_audit_page(const cw_http_req *req, const cw_runtime_loop *rl,
-                                const char *outcome, const cw_caller *caller, cw_str name)
-{
-    cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
-                         .door = "login",
-                         .outcome = outcome,
-                         .address = cw_http_req_peer(req),
-                         .caller = caller ? cw_caller_name(caller) : name,
-                         .detail = CW_STR("password")};
-    if (caller)
-        r.caller_id = cw_caller_id(caller);
-    if (cw_audit_is_on(cw_runtime_audit(rl)))
-        cw_audit_add(cw_runtime_audit(rl), &r);
-}
-
 #define REALM "realm=\"MCP Tools\""
 #define BEARER "Bearer " REALM
 #define BASIC "Basic " REALM ", charset=\"UTF-8\""

@@ -48,9 +48,6 @@ typedef void (*cw_authenticated_fn)(cw_http_req *req, cw_runtime_loop *rl, cw_vi
 void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,
                      cw_authenticated_fn fn, void *self);
 
-/* Record a login on the page: its outcome, and its caller or the name that a client claimed. */
-void cw_authenticate_audit_page(const cw_http_req *req, const cw_runtime_loop *rl,
-                                const char *outcome, const cw_caller *caller, cw_str name);
 /* How a login went, for the audit; static. */
 const char *cw_authenticate_outcome(cw_login_status status);
 

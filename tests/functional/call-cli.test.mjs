@@ -266,7 +266,7 @@ suite("list and describe", { concurrency: true }, () => {
             assert.deepEqual([code, stdout], [1, ""]);
             assert.match(
                 stderr,
-                /anonymous may not look at tools: .*'access mcp tool discovery', under `roles` of the configuration\n$/,
+                /anonymous may not list tools: .*'access mcp tool discovery', under `roles` of the configuration\n$/,
             );
         }
         const { stderr } = await run(config, "call", "shop.ad");

@@ -184,9 +184,9 @@ plugins: {directory: /no/plugins}
 `,
             [
                 /^1:15: store\.path: '.*garbage\.db' is not a database; name a database/,
-                /^2:13: log\.file: cannot make a file in '\/no\/folder': .*; make the folder/,
-                /^3:15: audit\.path: cannot make a file in '\/no\/folder': .*; make the folder/,
-                /^4:22: plugins\.directory: there is no folder '\/no\/plugins'; make it/,
+                /^2:13: log\.file: cannot create a file in '\/no\/folder': .*; create the directory/,
+                /^3:15: audit\.path: cannot create a file in '\/no\/folder': .*; create the directory/,
+                /^4:22: plugins\.directory: there is no directory '\/no\/plugins'; create it/,
             ],
         );
         const fresh = path.join(keepFolder(), "fresh.db");

@@ -205,7 +205,7 @@ suite("an overlay", { concurrency: true }, () => {
         writeFileSync(file, "mine");
         const kept = await run(folder, service.url, "--output", "mine.yaml");
         assert.equal(kept.code, 1);
-        assert.match(kept.stderr, /"mine.yaml" is there already; --force replaces it/);
+        assert.match(kept.stderr, /"mine.yaml" exists already; --force replaces it/);
         assert.equal(readFileSync(file, "utf8"), "mine");
         assert.deepEqual(service.calls, []);
         await runWell(folder, service.url, "--output", "mine.yaml", "--force");
@@ -285,7 +285,7 @@ suite("a secret", { concurrency: true }, () => {
             const { code, stderr } = await importWith(makeFolder(), url, "--secret-env", variable);
             assert.equal(code, 1);
             assert.deepEqual(shown, [authorization]);
-            assert.match(stderr, new RegExp(`refuses our credentials, shown as ${name}; --secret-as says how`));
+            assert.match(stderr, new RegExp(`rejects the credentials, sent as ${name}; --secret-as takes `));
             assert.ok(!stderr.includes(env[variable]), stderr);
         }
     });
@@ -395,7 +395,7 @@ suite("what is imported", { concurrency: true }, () => {
         assert.equal(code, 1);
         assert.equal(stdout, "");
         assert.match(stderr, /HTTP status 404/);
-        assert.match(stderr, /nothing that is known answers there.*--preset \(aria2, /);
+        assert.match(stderr, /no service of a known kind answers.*--preset \(aria2, /);
         assert.ok(!existsSync(path.join(folder, "n.overlay.yaml")));
     });
 
@@ -481,7 +481,7 @@ suite("what is imported", { concurrency: true }, () => {
             });`;
         const { code, stderr } = await run(folder, "--exec", process.execPath, "-e", program);
         assert.equal(code, 1);
-        assert.match(stderr, /it speaks JSON-RPC, but does not describe itself.*OpenRPC document.*--preset/);
+        assert.match(stderr, /the service speaks JSON-RPC, but has no description.*OpenRPC document.*--preset/);
         const read = readFileSync(log, "utf8").trim().split("\n");
         assert.ok(read.length >= 5);
         read.forEach((line) => assert.equal(JSON.parse(line).jsonrpc, "2.0", line));
@@ -511,14 +511,14 @@ suite("what is imported", { concurrency: true }, () => {
     test("must be said rightly", async () => {
         const folder = makeFolder();
         for (const [words, pattern] of [
-            [[], /say what to import/],
+            [[], /to import/],
             [["--exec"], /--exec needs a program/],
-            [["http://x/", "--exec", "cat"], /one of them/],
+            [["http://x/", "--exec", "cat"], /cannot be combined with --exec/],
             [["http://"], /http:/],
             [["gopher://x/"], /gopher/],
             [["http://x/", "--name", "A B"], /not the name of a source: "A B"/],
             [["http://x/", "--preset", "aria3"], /no preset "aria3"; there are aria2/],
-            [["http://x/", "--secret-env", "A", "--secret-file", "b"], /is enough/],
+            [["http://x/", "--secret-env", "A", "--secret-file", "b"], /--secret-env and --secret-file cannot be combined/],
         ]) {
             const { code, stderr } = await run(folder, ...words);
             assert.equal(code, 2, `${words}: ${stderr}`);

@@ -98,8 +98,8 @@ suite("causeway why", () => {
 
     test("refuses what it cannot answer", async () => {
         const cases = [
-            [["test.echo"], 2, /say who asks/],
-            [["test.echo", "--as", "alice", "--anonymous"], 2, /say who asks/],
+            [["test.echo"], 2, /name the caller with one of --as/],
+            [["test.echo", "--as", "alice", "--anonymous"], 2, /name the caller with one of --as/],
             [["--anonymous"], 2, /name the tool/],
             [["test.echo", "--as", "nobody"], 1, /there is no account 'nobody', or it is blocked/],
             [["test.nothing", "--anonymous"], 1, /no loaded source has a tool or method/],

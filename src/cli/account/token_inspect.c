@@ -465,7 +465,7 @@ int cw_cli_token_inspect(int argc, char **argv)
     if (code >= 0)
         return code;
     if (in.config && (in.jwks || in.issuer || in.audiences.n || in.allow_missing_typ))
-        return cw_cli_usage("--config says what the other options would: give one or the others");
+        return cw_cli_usage("--config cannot be combined with the options of the issuer");
     if (in.config)
         code = cw_cli_load_config(in.config, &in.configured);
     if (code >= 0)

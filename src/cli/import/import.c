@@ -95,7 +95,7 @@ static int check_output(const cw_import *im, const char *path)
     char exposed[CW_EXCERPT_SIZE];
     if (im->force || access(path, F_OK) != 0)
         return -1;
-    return cw_cli_failure("%s is there already; --force replaces it",
+    return cw_cli_failure("%s exists already; --force replaces it",
                           cw_excerpt(cw_str_from(path), exposed));
 }
 
@@ -164,7 +164,7 @@ static void add_methods(const cw_import *im, cw_buf *out, bool with_texts)
     if (im->is_partial)
         cw_buf_add(out, CW_STR("# warning: the site does not show its list of tools to these "
                                "credentials. Scopes are not known:\n"
-                               "# say `scopes` or `permissions` where a method needs them.\n"));
+                               "# set `scopes` or `permissions` for methods that need them.\n"));
     cw_buf_printf(out, "methods:%s\n", n_named ? "" : " []");
     for (size_t i = 0; i < im->n; i++)
         add_method(out, &im->methods[i], im->guesses[i], with_texts);
@@ -408,8 +408,8 @@ static int print_found(const cw_import *im)
     add_table(im, &out);
     cw_buf_printf(&out, "\n%zu methods, found by %s; wrote ", im->n, im->describer);
     cw_cli_add_text(&out, im->overlay);
-    cw_buf_add(&out, CW_STR(": say there which are tools.\n"
-                            "For the configuration, with everybody allowed to use them:\n\n"));
+    cw_buf_add(&out, CW_STR(": select the tools there.\n"
+                            "For the configuration, with all callers allowed to use them:\n\n"));
     add_roles(&out);
     add_entry(im, &out);
     return cw_cli_print_buf(&out);
@@ -452,12 +452,12 @@ static int check_words(const cw_import *im, const cw_cli_args *args, bool has_ex
 {
     char exposed[CW_EXCERPT_SIZE];
     if (has_exec && (n_exec == 0 || args->n))
-        return cw_cli_usage(n_exec ? "name a URL, a file or --exec PROGRAM, one of them"
+        return cw_cli_usage(n_exec ? "a URL or file cannot be combined with --exec"
                                    : "--exec needs a program");
     if (!has_exec && args->n == 0)
-        return cw_cli_usage("say what to import: a URL, a file or --exec PROGRAM");
+        return cw_cli_usage("name a URL, a file or --exec PROGRAM to import");
     if (im->secret_env && im->secret_file)
-        return cw_cli_usage("one of --secret-env and --secret-file is enough");
+        return cw_cli_usage("--secret-env and --secret-file cannot be combined");
     if (im->name && !cw_names_is_source(cw_str_from(im->name)))
         return cw_cli_usage("not the name of a source: %s; it has 1 to 64 of a-z, 0-9, '_' and '-'",
                             cw_excerpt(cw_str_from(im->name), exposed));

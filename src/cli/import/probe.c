@@ -125,8 +125,8 @@ static int place_secret(cw_import *im, bool is_http)
         return -1;
     if (!is_http)
         return cw_cli_usage(
-            "say how it is shown the secret: --secret-as first_param or param:NAME, or "
-            "--preset with its kind");
+            "specify how to send the secret: --secret-as first_param or param:NAME, or "
+            "--preset");
     if (has_colon(im, &is_basic))
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     im->config.secret.as = is_basic ? CW_STR("basic") : CW_STR("bearer");
@@ -155,7 +155,7 @@ static int report_login(const cw_import *im)
     cw_str as = im->config.secret.as;
     if (!as.n && preset)
         as = preset->secret.as;
-    return cw_cli_failure("it refuses our credentials, shown as %s; --secret-as says how: " HOW,
+    return cw_cli_failure("the service rejects the credentials, sent as %s; --secret-as takes " HOW,
                           as.n ? as.p : "bearer");
 }
 
@@ -574,12 +574,12 @@ static int report(const probe *t)
     if (t->im->is_file || t->im->preset || !t->is_there)
         return CW_EXIT_FAILURE;
     if (t->speaks)
-        return cw_cli_failure("it speaks JSON-RPC, but does not describe itself in a way that is "
-                              "known; import an OpenRPC document or a manifest of it, or name its "
-                              "kind with --preset (%s)",
+        return cw_cli_failure("the service speaks JSON-RPC, but has no description of a known "
+                              "kind; import an OpenRPC document or a manifest, or name its kind "
+                              "with --preset (%s)",
                               cw_preset_names());
-    return cw_cli_failure("nothing that is known answers there; where you know what it is, name it "
-                          "with --preset (%s)",
+    return cw_cli_failure("no service of a known kind answers; if you know its kind, name it with "
+                          "--preset (%s)",
                           cw_preset_names());
 }
 

@@ -64,7 +64,7 @@ static bool is_writable(const char *path, cw_err *err)
         slash[slash == folder] = 0;
     if (access(folder, W_OK | X_OK) == 0)
         return true;
-    cw_fail_errno(err, errno, "cannot make a file in '%s'", folder);
+    cw_fail_errno(err, errno, "cannot create a file in '%s'", folder);
     return false;
 }
 
@@ -73,7 +73,8 @@ static cw_code check_output(const checking *x, const char *section, const char *
     cw_err err = {0};
     if (path.n == 0 || is_writable(path.p, &err))
         return CW_OK;
-    return report(x, section, name, err.msg, "make the folder, and let this user write there");
+    return report(x, section, name, err.msg,
+                  "create the directory, and make it writable for this user");
 }
 
 static cw_code check_folder(const checking *x, const char *section, const char *name, cw_str path)
@@ -82,8 +83,8 @@ static cw_code check_folder(const checking *x, const char *section, const char *
     char message[PATH_BYTES + 64];
     if (path.n == 0 || (stat(path.p, &st) == 0 && S_ISDIR(st.st_mode)))
         return CW_OK;
-    snprintf(message, sizeof message, "there is no folder '%s'", path.p);
-    return report(x, section, name, message, "make it, or name another one");
+    snprintf(message, sizeof message, "there is no directory '%s'", path.p);
+    return report(x, section, name, message, "create it, or name another one");
 }
 
 /* ---- TLS ---- */
@@ -161,7 +162,7 @@ static cw_code check_issuers(const checking *x)
 static cw_code report_store(const checking *x, const char *message)
 {
     return report(x, "store", "path", message,
-                  "name a database of accounts in a folder that this user can write to");
+                  "name a database of accounts in a directory that this user can write to");
 }
 
 /* By its first bytes: to open it would bring an older one up to date. */
@@ -256,7 +257,7 @@ static cw_code check_service(const source_check *x)
         size_t n = strlen(keys[i]);
         if (strncmp(err.msg, keys[i], n) == 0 && err.msg[n] == ':')
             return report_source(x, keys[i], err.msg + n + 2,
-                                 i < 2 ? "write the secret there, readable for this user" : "");
+                                 i < 2 ? "write the secret to it, readable for this user" : "");
     }
     return cw_config_report(x->problems, x->file, x->place, "%s", err.msg);
 }
@@ -436,7 +437,7 @@ static cw_code check_translations(const checking *x)
     cw_translations_unref(all);
     if (!rc || rc == CW_NOMEM)
         return rc;
-    return report(x, "translations", "directory", err.msg, "make the file anew with msgfmt");
+    return report(x, "translations", "directory", err.msg, "create the file again with msgfmt");
 }
 
 static cw_code check_plugins(const checking *x)

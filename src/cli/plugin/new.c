@@ -240,7 +240,7 @@ static int write_skeleton(const char *name)
     if (mkdir(name, 0777) != 0) {
         free(host);
         return errno == EEXIST ? cw_cli_failure("'%s' exists already", name)
-                               : cw_cli_failure("make folder '%s': %s", name, strerror(errno));
+                               : cw_cli_failure("create directory '%s': %s", name, strerror(errno));
     }
     rc = write_files(&v, &err);
     if (rc)

@@ -30,9 +30,8 @@ static int load_folder(const char *option, cw_config **ret)
         return code;
     cw_config_unref(*ret);
     *ret = NULL;
-    cw_cli_usage(
-        "the configuration has no plugin folder (plugins.directory); name another one with "
-        "--config");
+    cw_cli_usage("the configuration has no plugins.directory; name another configuration with "
+                 "--config");
     return CW_EXIT_USAGE;
 }
 

@@ -255,8 +255,8 @@ static int approve(cw_source_set *all)
         for (size_t i = 0; i < all->n; i++)
             is_whole[i] = all->items[i].is_wanted && all->n_methods == 0;
         /* Any source may have a tool of that name. */
-        if (all->n_named == 0)
-            cw_source_set_want_all(all);
+        for (size_t i = 0; i < all->n && all->n_named == 0; i++)
+            all->items[i].is_wanted = true;
         approving a = {.json = all->json,
                        .tools = all->methods,
                        .n_tools = all->n_methods,

@@ -137,7 +137,8 @@ static int refresh(cw_source_set *all)
     }
     if (rc)
         return rc == CW_CONFIG ? cw_cli_usage("%s", err.msg) : cw_cli_failure("%s", err.msg);
-    return cw_cli_print(CW_STR("refresh ordered: a running server follows within a second\n"));
+    return cw_cli_print(
+        CW_STR("refresh requested: a running server executes it within a second\n"));
 }
 
 static int run_refresh(int argc, char **argv)
@@ -162,7 +163,8 @@ static void write_lines(cw_buf *out, const cw_source_set_item *item)
         cw_buf_add_char(out, '\n');
     }
     cw_buf_printf(out, "%s: %s\n", item->config->name.p,
-                  item->widened ? "accepted" : "nothing to accept: it asks no less than before");
+                  item->widened ? "accepted"
+                                : "nothing to accept: it requires no less than before");
 }
 
 static int accept_loaded(cw_source_set *all, void *ctx)
@@ -188,7 +190,8 @@ static int accept_loaded(cw_source_set *all, void *ctx)
     if (all->config->store.path.n)
         rc = cw_source_set_order(all, &err);
     else
-        cw_buf_add(&out, CW_STR("a running server follows when it asks again (HUP makes it)\n"));
+        cw_buf_add(&out,
+                   CW_STR("a running server uses them at its next discovery, or after SIGHUP\n"));
     int code = cw_cli_print_buf(&out);
     if (rc)
         return cw_cli_failure("%s", err.msg);

@@ -48,12 +48,6 @@ static int unknown(const cw_source_set *all, const char *name)
     return cw_cli_usage("the configuration has no source %s", exposed);
 }
 
-void cw_source_set_want_all(cw_source_set *all)
-{
-    for (size_t i = 0; i < all->n; i++)
-        all->items[i].is_wanted = true;
-}
-
 static int select_names(cw_source_set *all, bool takes_methods, const cw_cli_args *names)
 {
     all->methods = names->items;

@@ -65,8 +65,6 @@ typedef struct cw_source_command {
 /* Read the command line, load the configuration, select the named sources (or all), run the
  * command, and release everything. Returns the exit code. */
 int cw_source_set_command(const cw_source_command *command, int argc, char **argv);
-/* Select all sources. */
-void cw_source_set_want_all(cw_source_set *all);
 
 typedef enum cw_source_set_mode {
     CW_SOURCE_SET_CHECK,  /* as the server does, with the lock file */

@@ -136,7 +136,7 @@ static int describe_tool(cw_tools *t, void *ctx)
     if (!entry)
         return CW_EXIT_FAILURE;
     if (d->json && entry->tool_name.n == 0)
-        return cw_cli_failure("%s can be called on /jsonrpc only: it is no tool", d->tool);
+        return cw_cli_failure("%s is not a tool: it can be called on /jsonrpc only", d->tool);
     return d->json ? print_json(entry) : print_text(entry);
 }
 

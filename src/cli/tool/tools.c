@@ -130,8 +130,8 @@ bool cw_tools_may(const cw_tools *t, bool discovers)
     cw_cli_failure(
         "%.*s may not %s: that needs the permission '%s', under `roles` of the "
         "configuration%s%s",
-        CW_STR_ARG(cw_caller_name(caller)), discovers ? "look at tools" : "call tools",
-        permission.p, t->app.has_store ? " or by \"causeway role allow\"" : "",
+        CW_STR_ARG(cw_caller_name(caller)), discovers ? "list tools" : "call tools", permission.p,
+        t->app.has_store ? " or by \"causeway role allow\"" : "",
         t->app.has_store && cw_caller_is_anonymous(caller) ? "; or name an account with --as" : "");
     return false;
 }

@@ -250,7 +250,7 @@ int cw_cli_why(int argc, char **argv)
     if (args.n == 0)
         return cw_cli_usage("name the tool");
     if ((opts.account != NULL) + (q.token_file != NULL) + is_anonymous != 1)
-        return cw_cli_usage("say who asks: one of --as, --token-file and --anonymous");
+        return cw_cli_usage("name the caller with one of --as, --token-file and --anonymous");
     q.tool = args.items[0];
     return cw_tools_run(&opts, answer_question, &q);
 }

@@ -342,6 +342,22 @@ static void resume(visit *v, void (*then)(visit *v, const cw_login *login))
     wait_or_go_on(v, &login);
 }
 
+/* Record a login on the page: its outcome, and its caller or the name that a client claimed. */
+static void audit_login(const cw_http_req *req, const cw_runtime_loop *rl, const char *outcome,
+                        const cw_caller *caller, cw_str name)
+{
+    cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
+                         .door = "login",
+                         .outcome = outcome,
+                         .address = cw_http_req_peer(req),
+                         .caller = caller ? cw_caller_name(caller) : name,
+                         .detail = CW_STR("password")};
+    if (caller)
+        r.caller_id = cw_caller_id(caller);
+    if (cw_audit_is_on(cw_runtime_audit(rl)))
+        cw_audit_add(cw_runtime_audit(rl), &r);
+}
+
 /* The common start of all pages; NULL: the request is answered. */
 static visit *begin(cw_http_req *req, cw_login_pages *door)
 {
@@ -363,7 +379,7 @@ static visit *begin(cw_http_req *req, cw_login_pages *door)
                  .form_secret = cw_browser_cookie(req, CW_STR(CW_BROWSER_FORM))};
     if (cw_browser_is_private(req, rl))
         return v;
-    cw_authenticate_audit_page(req, rl, "clear_text", NULL, CW_STR(""));
+    audit_login(req, rl, "clear_text", NULL, CW_STR(""));
     show_message(v, 403, CLEAR_TEXT);
     return NULL;
 }
@@ -462,8 +478,8 @@ static bool take_form(visit *v)
 static void opened(visit *v, const cw_login *login)
 {
     bool is_ok = login->status == CW_LOGIN_OK;
-    cw_authenticate_audit_page(v->req, v->rl, cw_authenticate_outcome(login->status),
-                               is_ok ? login->caller : NULL, v->name);
+    audit_login(v->req, v->rl, cw_authenticate_outcome(login->status), is_ok ? login->caller : NULL,
+                v->name);
     /* A failed login does not end an existing session. */
     v->session = (cw_str){NULL, 0};
     if (is_ok) {
@@ -489,7 +505,7 @@ static void on_form(cw_http_req *req, void *self)
     if (!cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false) ||
         !cw_session_is_secret(v->form_secret) ||
         !cw_session_csrf_matches(v->form_secret, v->csrf)) {
-        cw_authenticate_audit_page(req, v->rl, "forged", NULL, v->name);
+        audit_login(req, v->rl, "forged", NULL, v->name);
         v->session = (cw_str){NULL, 0};
         v->form_secret = (cw_str){NULL, 0};
         show_form(v, 403, EXPIRED, 0);
@@ -522,7 +538,7 @@ static void leave(visit *v, const cw_login *login)
         return;
     }
     if (login->status == CW_LOGIN_OK)
-        cw_authenticate_audit_page(v->req, v->rl, "logout", login->caller, CW_STR(""));
+        audit_login(v->req, v->rl, "logout", login->caller, CW_STR(""));
     v->then = ended;
     cw_login end = cw_session_end(cw_runtime_accounts(v->rl), cw_http_req_loop(v->req), v->session,
                                   &v->waiter);
@@ -543,7 +559,7 @@ static void on_logout(cw_http_req *req, void *self)
         return;
     }
     if (!has_proof || !cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false)) {
-        cw_authenticate_audit_page(req, v->rl, "forged", NULL, CW_STR(""));
+        audit_login(req, v->rl, "forged", NULL, CW_STR(""));
         show_message(v, 403, EXPIRED);
         return;
     }
