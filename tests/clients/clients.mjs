@@ -5,6 +5,7 @@
 //   api           the API of the test model that an agent framework uses; an SDK has none
 //   eras          values of $ERA, one run each
 //   faults        known faults of the client: { step, text (in its output), note (for the table) }
+//   setup         the script of a product's package that puts its binary in place
 //   quick         runs in continuous integration, too
 const both = ["http", "stdio"];
 
@@ -121,4 +122,21 @@ const javascriptFrameworks = [
     { id: "mcp-use", title: "mcp-use", package: "mcp-use", api: "openai-chat" },
 ].map((one) => ({ ...one, language: "javascript", file: "client.mjs", transports: both }));
 
-export const clients = [...sdks, ...pythonFrameworks, ...javascriptFrameworks, ...javaFrameworks];
+// Products use the file that `causeway install` writes.
+const products = [
+    {
+        id: "claude-code",
+        title: "Claude Code",
+        package: "@anthropic-ai/claude-code",
+        setup: "install.cjs",
+        api: "anthropic",
+        quick: true,
+    },
+    { id: "codex", title: "Codex", package: "@openai/codex", api: "openai-responses" },
+    { id: "gemini", title: "Gemini CLI", package: "@google/gemini-cli", api: "gemini" },
+    { id: "opencode", title: "opencode", package: "opencode-ai", setup: "postinstall.mjs", api: "openai-chat" },
+    { id: "qwen", title: "Qwen Code", package: "@qwen-code/qwen-code", api: "openai-chat" },
+    { id: "continue", title: "Continue", package: "@continuedev/cli", api: "openai-chat" },
+].map((one) => ({ ...one, language: "product", transports: both }));
+
+export const clients = [...sdks, ...pythonFrameworks, ...javascriptFrameworks, ...javaFrameworks, ...products];

@@ -21,8 +21,8 @@ function run(command, args, options = {}) {
     const done = spawnSync(file, all, { encoding: "utf8", timeout: INSTALL_MS, maxBuffer: OUTPUT_BYTES, ...options });
     if (done.status !== 0) {
         const output = `${done.error?.message ?? ""}\n${done.stdout ?? ""}\n${done.stderr ?? ""}`;
-        const lines = output.split("\n").filter((line) => line.trim() !== "");
-        throw new Skip(`cannot be installed: ${path.basename(command)}: ${lines.slice(-3).join(" ").slice(0, 300)}`);
+        const lines = output.split("\n").filter((line) => /[a-z]/i.test(line.replace("npm error", "")));
+        throw new Skip(`cannot be installed: ${path.basename(command)}: ${lines.slice(0, 3).join(" ").slice(0, 300)}`);
     }
     return done.stdout;
 }
@@ -62,7 +62,17 @@ function installPython(folder, { requirements = "requirements.txt" }) {
 
 // ---- the other languages ----
 
-const npm = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+// `npm ci` rejects lock files that npm itself has written for some packages; `install` keeps to them, too.
+const npm = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+
+// `setup` is the script of the package itself that puts its binary in place; those of other packages do not run.
+function installProduct(folder, { package: name, setup }) {
+    need("npm");
+    run("npm", npm, { cwd: folder });
+    if (setup !== undefined) {
+        run(process.execPath, [setup], { cwd: path.join(folder, "node_modules", name) });
+    }
+}
 
 function buildJava(folder) {
     need("mvn");
@@ -74,6 +84,10 @@ const languages = {
     javascript: {
         install: (folder) => (need("npm"), run("npm", npm, { cwd: folder })),
         command: (folder, file) => [process.execPath, file],
+    },
+    product: {
+        install: installProduct,
+        command: (folder) => [process.execPath, path.join(here, "product.mjs"), path.basename(folder)],
     },
     go: {
         install: (folder) => (need("go", "version"), run("go", ["build", "-o", "client", "."], { cwd: folder })),
@@ -93,7 +107,7 @@ const languages = {
 
 // Files that decide what is installed; the client's own program is copied before each run.
 function stampOf({ language, directory, requirements }) {
-    const isProgram = ["python", "javascript"].includes(language);
+    const isProgram = ["python", "javascript", "product"].includes(language);
     const names = globSync(isProgram ? "*.{txt,json}" : "**/*", { cwd: directory }).filter(
         (name) => path.extname(name) !== "" && (!isProgram || requirements === undefined || name === requirements),
     );
@@ -103,7 +117,8 @@ function stampOf({ language, directory, requirements }) {
 }
 
 // { command, cwd } of a client. Throws Skip if it cannot be installed.
-export function prepare({ id, language, source = id, file, requirements }) {
+export function prepare(client) {
+    const { id, language, source = id, file, requirements } = client;
     const directory = path.join(here, source);
     const folder = path.join(cache, id);
     const stamp = stampOf({ language, directory, requirements });
@@ -114,7 +129,7 @@ export function prepare({ id, language, source = id, file, requirements }) {
         mkdirSync(cache, { recursive: true });
         cpSync(directory, folder, { recursive: true });
         console.log(`Installing ${id}.`);
-        install(folder, { requirements });
+        install(folder, client);
         writeFileSync(`${stampFile}.new`, stamp);
         renameSync(`${stampFile}.new`, stampFile);
     }
@@ -128,6 +143,7 @@ export function prepare({ id, language, source = id, file, requirements }) {
 export function versionOf({ id, source = id, language, package: name, requirements = "requirements.txt" }) {
     const files = {
         python: [requirements, (text) => new RegExp(`^${name}==(\\S+)`, "m").exec(text)],
+        product: ["package.json", (text) => [null, JSON.parse(text).dependencies[name]]],
         javascript: ["package.json", (text) => [null, JSON.parse(text).dependencies[name]]],
         go: ["go.mod", (text) => new RegExp(`${name} v(\\S+)`).exec(text)],
         rust: ["Cargo.toml", (text) => new RegExp(`^${name} = .*"=([0-9.]+)"`, "m").exec(text)],

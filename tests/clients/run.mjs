@@ -95,6 +95,7 @@ async function runOnce(client, { transport, era }, server) {
     const connection = await connectOver(transport, server, transcript);
     const env = environment(server, {
         ...connection.env,
+        CAUSEWAY: JSON.stringify(server.command),
         MODEL_URL: model?.url ?? "",
         PROMPT: script.prompt,
         ERA: era ?? "",

@@ -111,7 +111,10 @@ function makeHome(more = {}) {
 }
 
 const noVariables = Object.fromEntries(
-    ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "CONTINUE_GLOBAL_DIR", "GEMINI_CLI_HOME", "QWEN_HOME"].map((name) => [name, ""]),
+    ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "CONTINUE_GLOBAL_DIR", "GEMINI_CLI_HOME", "QWEN_HOME"].map((name) => [
+        name,
+        "",
+    ]),
 );
 
 function assertHolds(client, text, wanted) {
