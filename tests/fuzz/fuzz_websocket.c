@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 #include "base/utf8.h"
-#include "net/stream/websocket.h"
+#include "net/stream/channel_ws.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define INPUT_MAX 65536u
 #define MESSAGE_MAX 1000u
@@ -51,7 +51,7 @@ static cw_buf read_cut(const char *p, size_t n, size_t cut, size_t step)
         do {
             cw_str rest = {part + from, till - at - from}, data = {NULL, 0};
             cw_ws_kind kind = CW_WS_TEXT;
-            rc = cw_ws_next(&r, rest, &kind, &data, &used);
+            rc = next_frame(&r, rest, &kind, &data, &used);
             CHECK(used <= rest.n);
             if (rc == CW_OK) {
                 check_frame(&r, kind, data);

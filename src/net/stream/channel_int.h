@@ -19,7 +19,41 @@
 #include "net/http/http1.h"
 #include "net/process/child_output.h"
 #include "net/stream/channel.h"
-#include "net/stream/websocket.h"
+
+/* ---- WebSocket ---- */
+
+#define CW_WS_KEY 24u      /* characters */
+#define CW_WS_HEAD_MAX 14u /* bytes before what a frame carries */
+#define CW_WS_MASK 4u
+#define CW_WS_CONTROL_MAX 125u /* bytes that a control frame carries */
+
+typedef enum cw_ws_kind {
+    CW_WS_TEXT = 1,
+    CW_WS_BINARY = 2,
+    CW_WS_CLOSE = 8,
+    CW_WS_PING = 9,
+    CW_WS_PONG = 10,
+} cw_ws_kind;
+
+/* Why a side closes (RFC 6455 7.4.1). */
+enum {
+    CW_WS_NORMAL = 1000,
+    CW_WS_PROTOCOL = 1002,
+    CW_WS_NO_STATUS = 1005, /* never on the wire */
+    CW_WS_NOT_UTF8 = 1007,
+    CW_WS_TOO_LARGE = 1009,
+};
+
+typedef struct cw_ws_reader {
+    size_t max_message;
+    cw_buf parts;         /* of a message that comes in pieces */
+    uint8_t kind;         /* of that one; 0: there is none */
+    bool is_handed;       /* `parts` were handed out whole */
+    uint16_t status;      /* after a failure: what to close with */
+    uint16_t peer_status; /* of a CW_WS_CLOSE; CW_WS_NO_STATUS: it says none */
+} cw_ws_reader;
+
+/* ---- the channel ---- */
 
 #define CW_CHANNEL_ADDRESSES 8u /* of a name, at most */
 #define CW_CHANNEL_LINES 20u    /* of standard error, a minute */
@@ -98,8 +132,6 @@ void cw_channel_settle(cw_channel *ch);
 /* Call `fn` after `ms`, in place of what the timer was set to. */
 void cw_channel_wait(cw_channel *ch, uv_timer_cb fn, uint64_t ms);
 
-/* ---- channel_io.c ---- */
-
 /* Take over `fd` (closed on failure) as one of the channel's ends. */
 CW_MUST_USE cw_code cw_channel_add_end(cw_channel *ch, int fd, cw_channel_end **ret, cw_err *err);
 /* Close and forget *end; NULL is fine. An end that is two ends is closed once. */
@@ -114,12 +146,11 @@ void cw_channel_flush(cw_channel *ch);
 CW_MUST_USE cw_code cw_channel_queue(cw_channel *ch, cw_str before, const cw_str *pieces, size_t n,
                                      cw_str behind, char **ret_message);
 
-/* ---- channel_connect.c ---- */
-
-/* ---- channel_tls.c ---- */
-
 /* ---- channel_ws.c ---- */
 
+/* `max_message` limits all pieces of a message together. */
+void cw_ws_reader_init(cw_ws_reader *r, size_t max_message);
+void cw_ws_reader_done(cw_ws_reader *r);
 /* The text of the Host field, in the channel's arena; .p is NULL: no memory. */
 cw_str cw_channel_ws_authority(cw_channel *ch);
 /* Send the request of the handshake. */

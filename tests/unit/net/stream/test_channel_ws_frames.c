@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_websocket.c - the codec; the channel that uses it is in test_channel_ws.c. */
-#include "net/stream/websocket.h"
+#include "net/stream/channel_ws.c" /* NOLINT(bugprone-suspicious-include) */
 #include "support/oom.h"
 #include "support/test.h"
 
-#define MAX 300u
+#define MESSAGE_MAX 300u
 
 /* RFC 6455 1.3 */
 #define KEY "dGhlIHNhbXBsZSBub25jZQ=="
@@ -20,7 +20,7 @@ static cw_code check(const char *answer, char why[CW_ERR_MSG_MAX])
     cw_http1_response_init(&head, &limits);
     head.may_switch = true;
     assert_int_equal(cw_http1_parse_response(&head, answer, strlen(answer)), CW_OK);
-    cw_code rc = cw_ws_check_response(&head, answer, KEY, &err);
+    cw_code rc = check_response(&head, answer, KEY, &err);
     snprintf(why, CW_ERR_MSG_MAX, "%s", err.msg);
     return rc;
 }
@@ -71,12 +71,12 @@ TEST(a_request_has_a_fresh_key)
 {
     char a[CW_WS_KEY], b[CW_WS_KEY];
     cw_buf out;
-    assert_int_equal(cw_ws_make_key(a, NULL), CW_OK);
-    assert_int_equal(cw_ws_make_key(b, NULL), CW_OK);
+    assert_int_equal(make_key(a, NULL), CW_OK);
+    assert_int_equal(make_key(b, NULL), CW_OK);
     assert_memory_not_equal(a, b, CW_WS_KEY);
     assert_memory_equal(a + 22, "==", 2);
     cw_buf_init(&out, 4096);
-    cw_ws_write_request(&out, CW_STR("/jsonrpc?x=1"), CW_STR("[::1]:6800"), KEY, NULL, 0);
+    write_request(&out, CW_STR("/jsonrpc?x=1"), CW_STR("[::1]:6800"), KEY, NULL, 0);
     cw_buf_add_char(&out, 0);
     assert_string_equal(out.p, "GET /jsonrpc?x=1 HTTP/1.1\r\nHost: [::1]:6800\r\n"
                                "Upgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -95,14 +95,14 @@ static const char *read_all(const char *bytes, size_t n, size_t step)
     size_t begin = 0, at = 0;
     cw_code rc = CW_AGAIN;
     out[0] = 0;
-    cw_ws_reader_init(&r, MAX);
+    cw_ws_reader_init(&r, MESSAGE_MAX);
     for (size_t till = step < n ? step : n; rc == CW_AGAIN || rc == CW_OK;) {
         char *part = malloc(till - begin + 1);
         cw_ws_kind kind;
         cw_str got;
         size_t used;
         memcpy(part, bytes + begin, till - begin);
-        rc = cw_ws_next(&r, cw_str_make(part, till - begin), &kind, &got, &used);
+        rc = next_frame(&r, cw_str_make(part, till - begin), &kind, &got, &used);
         if (rc == CW_OK && kind == CW_WS_CLOSE)
             at += (size_t)snprintf(out + at, sizeof out - at, "8:%u %.*s|", r.peer_status,
                                    CW_STR_ARG(got));
@@ -183,9 +183,9 @@ TEST(what_the_rfc_forbids_is_refused)
 
 TEST(a_message_may_have_max_message_bytes)
 {
-    char bytes[4 + MAX + 8] = "\x81\x7e\x01\x2c";
-    memset(bytes + 4, 'x', MAX);
-    assert_read(bytes, 4 + MAX, "1:300|again 0");
+    char bytes[4 + MESSAGE_MAX + 8] = "\x81\x7e\x01\x2c";
+    memset(bytes + 4, 'x', MESSAGE_MAX);
+    assert_read(bytes, 4 + MESSAGE_MAX, "1:300|again 0");
     bytes[3] = 0x2d;
     assert_read(bytes, 4, "refused 1009");
     READ("\x81\x7f\0\0\0\1\0\0\0\0", "refused 1009");
@@ -211,19 +211,19 @@ TEST(what_is_sent_is_masked_and_has_the_shortest_length)
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char head[CW_WS_HEAD_MAX];
-        assert_int_equal(cw_ws_write_head(CW_WS_TEXT, cases[i].n, "MASK", head), cases[i].head);
+        assert_int_equal(write_head(CW_WS_TEXT, cases[i].n, "MASK", head), cases[i].head);
         assert_memory_equal(head, cases[i].bytes, cases[i].head);
     }
     /* RFC 6455 5.7 */
     char text[] = "Hello";
-    cw_ws_mask(text, 5, "\x37\xfa\x21\x3d");
+    mask_bytes(text, 5, "\x37\xfa\x21\x3d");
     assert_memory_equal(text, "\x7f\x9f\x4d\x51\x58", 5);
     /* Every length, at every alignment: several bytes are masked at a time. */
     char many[64];
     for (size_t at = 0; at < 8; at++) {
         for (size_t n = 0; n <= 40; n++) {
             memset(many, 'a', sizeof many);
-            cw_ws_mask(many + at, n, "MASK");
+            mask_bytes(many + at, n, "MASK");
             for (size_t i = 0; i < sizeof many; i++) {
                 char mask = i >= at && i < at + n ? "MASK"[(i - at) % 4] : 0;
                 assert_int_equal(many[i], 'a' ^ mask);
@@ -240,8 +240,8 @@ static void read_pieces(void *ctx)
     cw_ws_kind kind;
     cw_str got;
     size_t used;
-    cw_ws_reader_init(&r, MAX);
-    cw_code rc = cw_ws_next(&r, cw_str_make(bytes, sizeof bytes - 1), &kind, &got, &used);
+    cw_ws_reader_init(&r, MESSAGE_MAX);
+    cw_code rc = next_frame(&r, cw_str_make(bytes, sizeof bytes - 1), &kind, &got, &used);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     if (!rc)
         assert_true(cw_str_is(got, "hello"));
