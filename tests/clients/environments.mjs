@@ -27,6 +27,14 @@ function run(command, args, options = {}) {
     return done.stdout;
 }
 
+function attempt(work) {
+    try {
+        return { value: work() };
+    } catch (error) {
+        return { error };
+    }
+}
+
 const has = (program, option = "--version") => spawnSync(program, [option]).status === 0;
 
 function need(program, option) {
@@ -37,24 +45,36 @@ function need(program, option) {
 
 // ---- Python ----
 
+const PYTHON = ">=3.11,<3.14";
 const pythonIn = (folder) => path.join(folder, "venv", "bin", "python");
 
 // uv installs an environment in seconds and shares files between them. pip installs it.
-function uv() {
+function installUv() {
     const folder = path.join(cache, "uv");
     const program = path.join(folder, "bin", "uv");
     if (!has(program)) {
         need("python3");
         run("python3", ["-m", "venv", folder]);
-        run(path.join(folder, "bin", "pip"), ["install", "--quiet", "-r", path.join(here, "uv.txt")]);
+        run(path.join(folder, "bin", "pip"), ["install", "--quiet", "--retries", "1", "-r", path.join(here, "uv.txt")]);
     }
     return program;
+}
+
+let triedUv = null;
+
+// What failed once is not tried again for the next client.
+function uv() {
+    triedUv ??= attempt(installUv);
+    if (triedUv.error !== undefined) {
+        throw triedUv.error;
+    }
+    return triedUv.value;
 }
 
 function installPython(folder, { requirements = "requirements.txt" }) {
     const env = { ...process.env, UV_CACHE_DIR: path.join(cache, "uv-files"), VIRTUAL_ENV: "" };
     const program = uv();
-    run(program, ["venv", "--quiet", "--python", "3.11", path.join(folder, "venv")], { env });
+    run(program, ["venv", "--quiet", "--no-python-downloads", "--python", PYTHON, path.join(folder, "venv")], { env });
     // The file lists every package, so nothing has to be resolved.
     const args = ["pip", "install", "--quiet", "--no-deps", "--python", pythonIn(folder), "-r", requirements];
     run(program, args, { cwd: folder, env });
@@ -64,11 +84,12 @@ function installPython(folder, { requirements = "requirements.txt" }) {
 
 // `npm ci` rejects lock files that npm itself has written for some packages; `install` keeps to them, too.
 const npm = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+const impatient = ["--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=1000"];
 
 // `setup` is the script of the package itself that puts its binary in place; those of other packages do not run.
 function installProduct(folder, { package: name, setup }) {
     need("npm");
-    run("npm", npm, { cwd: folder });
+    run("npm", [...npm, ...impatient], { cwd: folder });
     if (setup !== undefined) {
         run(process.execPath, [setup], { cwd: path.join(folder, "node_modules", name) });
     }
@@ -82,7 +103,7 @@ function buildJava(folder) {
 const languages = {
     python: { install: installPython, command: (folder, file) => [pythonIn(folder), file] },
     javascript: {
-        install: (folder) => (need("npm"), run("npm", npm, { cwd: folder })),
+        install: (folder) => (need("npm"), run("npm", [...npm, ...impatient], { cwd: folder })),
         command: (folder, file) => [process.execPath, file],
     },
     product: {

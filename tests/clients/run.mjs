@@ -85,12 +85,11 @@ async function connectOver(transport, server, transcript) {
     return { env: { MCP_URL: recorder.url }, close: recorder.close };
 }
 
-async function runOnce(client, { transport, era }, server) {
+async function runOnce(client, { command, cwd }, { transport, era }, server) {
     const folder = path.join(out, [client.id, transport, era].filter(Boolean).join("-"));
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     const transcript = path.join(folder, "transcript");
-    const { command, cwd } = prepare(client);
     const model = client.api === undefined ? null : await startModel();
     const connection = await connectOver(transport, server, transcript);
     const env = environment(server, {
@@ -118,18 +117,27 @@ const isWanted = (client) =>
     (!options.quick || client.quick) &&
     (options.only === "" || options.only.split(",").some((text) => client.id.includes(text)));
 
+// The program of a client, or null and a row that names what is missing.
+function prepareOrSkip(client, rows) {
+    try {
+        return prepare(client);
+    } catch (error) {
+        if (!(error instanceof Skip)) {
+            throw error;
+        }
+        const row = { client, version: versionOf(client), skip: error.message, works: [], problem: null };
+        rows.push(row);
+        report(row);
+        return null;
+    }
+}
+
 async function runClient(client, server, rows) {
-    for (const transport of client.transports) {
+    const program = prepareOrSkip(client, rows);
+    for (const transport of program === null ? [] : client.transports) {
         for (const era of client.eras ?? [undefined]) {
             const row = { client, version: versionOf(client), transport, era };
-            try {
-                Object.assign(row, await runOnce(client, row, server));
-            } catch (error) {
-                if (!(error instanceof Skip)) {
-                    throw error;
-                }
-                Object.assign(row, { skip: error.message, works: [], problem: null });
-            }
+            Object.assign(row, await runOnce(client, program, row, server));
             rows.push(row);
             report(row);
         }
