@@ -18,7 +18,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { clients } from "./clients.mjs";
 import { prepare, Skip, versionOf } from "./environments.mjs";
-import { judge } from "./judge.mjs";
+import { errorLine, judge, reportOf } from "./judge.mjs";
 import { script, startModel } from "./model.mjs";
 import { fetchTools } from "./rules.mjs";
 import { revisionOf, root, startRecorder, startServer, tapped } from "./server.mjs";
@@ -132,12 +132,41 @@ function prepareOrSkip(client, rows) {
     }
 }
 
+// Two results as one; the first problem counts.
+const joined = (run, more) => ({
+    ...run,
+    ...(run.problem === null ? { problem: more.problem, whose: more.whose } : {}),
+    works: [...run.works, ...more.works],
+});
+
+const installations = path.join(import.meta.dirname, "products.mjs");
+
+// A product must also send a token that is in the environment only, and `causeway install --undo` must restore its file.
+async function checkInstallation(client, { cwd }, server) {
+    if (client.language !== "product" || options.quick || !existsSync(installations)) {
+        return { works: [], problem: null, whose: null };
+    }
+    const args = ["--causeway", server.command[0], "--packages", cwd, client.id];
+    const { output } = await runProgram([process.execPath, installations, ...args], {
+        cwd,
+        env: environment(server, {}),
+    });
+    const { stdio, http, ...steps } = reportOf(output);
+    const works = ["token", "undo"].filter((step) => steps[step] === "ok");
+    const failed = Object.entries({ stdio, http, token: steps.token, undo: steps.undo }).find(
+        ([, text]) => text !== "ok",
+    );
+    const problem = failed === undefined ? null : `${failed[0]}: ${failed[1] ?? errorLine(output)}`;
+    return { works, problem, whose: problem === null ? null : "unknown" };
+}
+
 async function runClient(client, server, rows) {
     const program = prepareOrSkip(client, rows);
+    const installation = program === null ? null : await checkInstallation(client, program, server);
     for (const transport of program === null ? [] : client.transports) {
         for (const era of client.eras ?? [undefined]) {
             const row = { client, version: versionOf(client), transport, era };
-            Object.assign(row, await runOnce(client, program, row, server));
+            Object.assign(row, joined(await runOnce(client, program, row, server), installation));
             rows.push(row);
             report(row);
         }
