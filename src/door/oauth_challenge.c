@@ -20,37 +20,15 @@ bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl)
 
 /* ---- addresses ---- */
 
-/* The first value of a list: what the outermost of several proxies wrote. */
-static cw_str first_of(const cw_http_req *req, cw_str name)
-{
-    cw_str rest;
-    cw_str value = cw_http_req_header(req, name);
-    return value.p ? cw_str_trim(cw_str_cut(value, ',', &rest)) : value;
-}
-
 cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool *ret_known)
 {
     bool unused;
     bool *is_known = ret_known ? ret_known : &unused;
     const char *public_url = cw_runtime_settings_of(rl)->public_url;
-    cw_str host = cw_http_req_header(req, CW_STR("Host"));
-    const char *scheme = cw_http_req_is_tls(req) ? "https" : "http";
     *is_known = true;
     if (public_url[0])
         return cw_arena_dup_str(cw_http_req_arena(req), cw_str_from(public_url));
-    if (cw_http_req_is_proxied(req)) {
-        cw_str proto = first_of(req, CW_STR("X-Forwarded-Proto"));
-        cw_str forwarded = first_of(req, CW_STR("X-Forwarded-Host"));
-        if (cw_str_ieq(proto, CW_STR("https")))
-            scheme = "https";
-        if (forwarded.n && cw_http_req_allows_host(req, forwarded))
-            host = forwarded;
-    }
-    if (!host.n)
-        return CW_STR("");
-    *is_known = cw_http_req_is_own_host(req, host);
-    char *text = cw_arena_printf(cw_http_req_arena(req), "%s://%.*s", scheme, CW_STR_ARG(host));
-    return text ? cw_str_from(text) : (cw_str){NULL, 0};
+    return cw_http_req_origin(req, is_known);
 }
 
 cw_str cw_oauth_resource_path(cw_str url)

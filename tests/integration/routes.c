@@ -44,7 +44,9 @@ static void echo(cw_http_req *req, void *self)
                               cw_str_from(cw_http_method_name(cw_http_req_method(req))));
     cw_json_add_string_member(&w, CW_STR("path"), cw_http_req_path(req));
     cw_json_add_string_member(&w, CW_STR("peer"), cw_http_req_peer(req));
-    cw_json_add_bool_member(&w, CW_STR("tls"), cw_http_req_is_tls(req));
+    bool is_known;
+    bool is_tls = cw_str_starts(cw_http_req_origin(req, &is_known), CW_STR("https:"));
+    cw_json_add_bool_member(&w, CW_STR("tls"), is_tls);
     for (size_t i = 0; i < CW_COUNT(names); i++) {
         cw_str value = cw_http_req_header(req, cw_str_from(names[i]));
         if (value.p)

@@ -617,7 +617,7 @@ static void on_writable(cw_conn *c)
 {
     if (c->state != CONN_SEND && c->state != CONN_STREAM)
         return;
-    cw_code rc = c->state == CONN_SEND ? cw_reply_flush(c->req) : cw_stream_flush(c->req);
+    cw_code rc = cw_reply_flush(c->req);
     if (rc == CW_GONE)
         cw_conn_lost(c);
     else

@@ -134,14 +134,6 @@ static cw_code send_parts(cw_conn *c, cw_str *head, cw_str *body)
     return CW_OK;
 }
 
-cw_code cw_reply_flush(cw_http_req *req)
-{
-    cw_code rc = send_parts(req->c, &req->head_left, &req->body_left);
-    if (rc == CW_OK)
-        cw_conn_next(req->c);
-    return rc;
-}
-
 /* The head is in a buffer of the loop, so what could not be sent moves to the arena. */
 static cw_code keep_rest(cw_http_req *req, cw_str head, cw_str body)
 {
@@ -336,7 +328,7 @@ static cw_code send_queue(cw_http_req *req)
     return CW_OK;
 }
 
-cw_code cw_stream_flush(cw_http_req *req)
+static cw_code flush_stream(cw_http_req *req)
 {
     cw_code rc = send_queue(req);
     if (rc != CW_OK)
@@ -347,6 +339,16 @@ cw_code cw_stream_flush(cw_http_req *req)
     else
         notify_drained(req);
     return CW_OK;
+}
+
+cw_code cw_reply_flush(cw_http_req *req)
+{
+    if (req->c->state == CONN_STREAM)
+        return flush_stream(req);
+    cw_code rc = send_parts(req->c, &req->head_left, &req->body_left);
+    if (rc == CW_OK)
+        cw_conn_next(req->c);
+    return rc;
 }
 
 /* Bytes for the wire, framed as a chunk where the version has chunks. All or nothing. */

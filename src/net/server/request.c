@@ -455,7 +455,8 @@ cw_str cw_http_req_body(const cw_http_req *req)
     return cw_buf_str(&req->body);
 }
 
-bool cw_http_req_is_proxied(const cw_http_req *req)
+/* Whether it comes from a proxy whose statements about the client are trusted. */
+static bool is_proxied(const cw_http_req *req)
 {
     const cw_proxies *proxies = req->c->sl->settings->proxies;
     cw_address peer;
@@ -465,7 +466,8 @@ bool cw_http_req_is_proxied(const cw_http_req *req)
     return cw_proxies_has(proxies, &peer);
 }
 
-bool cw_http_req_allows_host(const cw_http_req *req, cw_str host)
+/* Whether requests may be for this host. */
+static bool allows_host(const cw_http_req *req, cw_str host)
 {
     return cw_host_is_valid(host) && cw_hostlist_allows_host(req->c->sl->settings->hosts, host);
 }
@@ -479,13 +481,44 @@ static uint16_t port_of(const cw_address *a)
     return 0;
 }
 
-bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host)
+/* Whether this host is spelt as in the configuration, without a port or with one that we listen on:
+ * one of few (cw_hostlist_has_spelling). */
+static bool is_own_host(const cw_http_req *req, cw_str host)
 {
     uint16_t ports[CW_SERVER_MAX_LISTENERS];
     const cw_server *s = req->c->sl->server;
     for (size_t i = 0; i < s->n_listeners; i++)
         ports[i] = port_of(&s->listeners[i].address);
     return cw_hostlist_has_spelling(req->c->sl->settings->hosts, host, ports, s->n_listeners);
+}
+
+/* The first value of a list: the outermost of several proxies wrote it. */
+static cw_str first_of(const cw_http_req *req, cw_str name)
+{
+    cw_str rest;
+    cw_str value = cw_http_req_header(req, name);
+    return value.p ? cw_str_trim(cw_str_cut(value, ',', &rest)) : value;
+}
+
+cw_str cw_http_req_origin(cw_http_req *req, bool *ret_known)
+{
+    cw_str host = cw_http_req_header(req, CW_STR("Host"));
+    const char *scheme = req->c->tls ? "https" : "http";
+    *ret_known = true;
+    if (is_proxied(req)) {
+        cw_str proto = first_of(req, CW_STR("X-Forwarded-Proto"));
+        cw_str forwarded = first_of(req, CW_STR("X-Forwarded-Host"));
+        if (cw_str_ieq(proto, CW_STR("https")))
+            scheme = "https";
+        /* The statement of a proxy is checked as well. */
+        if (forwarded.n && allows_host(req, forwarded))
+            host = forwarded;
+    }
+    if (!host.n)
+        return CW_STR("");
+    *ret_known = is_own_host(req, host);
+    char *text = cw_arena_printf(&req->arena, "%s://%.*s", scheme, CW_STR_ARG(host));
+    return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
 /* Fields of one name are one list, in their order (RFC 9110, 5.3): the last is by the proxy that is
@@ -516,8 +549,7 @@ static cw_str join_forwarded(const cw_http_req *req, cw_arena *arena)
 void cw_req_client(const cw_http_req *req, cw_address *ret)
 {
     cw_conn_peer_address(req->c, ret);
-    if (CW_LIKELY(!req->c->sl->settings->proxies || !req->head.size ||
-                  !cw_http_req_is_proxied(req)))
+    if (CW_LIKELY(!req->c->sl->settings->proxies || !req->head.size || !is_proxied(req)))
         return;
     CW_UNINIT cw_address client;
     cw_str list = join_forwarded(req, &((cw_http_req *)(uintptr_t)req)->arena);
@@ -537,18 +569,13 @@ cw_str cw_http_req_peer(const cw_http_req *req)
     return copy.p ? copy : CW_STR("");
 }
 
-bool cw_http_req_is_tls(const cw_http_req *req)
-{
-    return req->c->tls != NULL;
-}
-
 bool cw_http_req_is_private(const cw_http_req *req)
 {
     cw_address peer;
-    if (cw_http_req_is_tls(req))
+    if (req->c->tls)
         return true;
     bool repeats = false;
-    cw_str proto = cw_http_req_is_proxied(req)
+    cw_str proto = is_proxied(req)
                        ? cw_http_req_header_once(req, CW_STR("X-Forwarded-Proto"), &repeats)
                        : (cw_str){NULL, 0};
     if (proto.p)

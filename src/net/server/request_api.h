@@ -54,14 +54,10 @@ cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at);
 cw_str cw_http_req_body(const cw_http_req *req);
 /* The client's address as text, without port: the peer's, or what a trusted proxy says. */
 cw_str cw_http_req_peer(const cw_http_req *req);
-bool cw_http_req_is_tls(const cw_http_req *req);
-/* Whether it comes from a proxy whose word about the client is taken. */
-bool cw_http_req_is_proxied(const cw_http_req *req);
-/* Whether requests may be for this host: what such a proxy says is checked as well. */
-bool cw_http_req_allows_host(const cw_http_req *req, cw_str host);
-/* Whether this host is spelt as in the configuration, without a port or with one that we listen on:
- * one of few (cw_hostlist_has_spelling). */
-bool cw_http_req_is_own_host(const cw_http_req *req, cw_str host);
+/* The origin under which the client reaches this server ("https://example.org"): TLS and Host, or the
+ * X-Forwarded fields of a trusted proxy. Empty without a host; .p is NULL without memory. *ret_known:
+ * the host is spelt as in the configuration, so that few different origins are known. */
+cw_str cw_http_req_origin(cw_http_req *req, bool *ret_known);
 /* Whether the request cannot be intercepted: TLS, here or up to a trusted proxy, or a client on
  * this machine. */
 bool cw_http_req_is_private(const cw_http_req *req);
