@@ -264,8 +264,9 @@ static int report_written(const job *j)
     cw_buf text;
     bool has_backup = !j->order->is_undo && j->has_file;
     cw_buf_init(&text, 2 * SIDE_FILE_BYTES);
-    cw_buf_printf(&text, "%s: written. Restart %s to use the change.%s%s\n", j->product->title,
-                  j->product->title, has_backup ? " Backup: " : "", has_backup ? j->backup : "");
+    cw_buf_printf(&text, "%s: entry %s. Restart %s to use the change.%s%s\n", j->product->title,
+                  j->order->is_undo ? "removed" : "written", j->product->title,
+                  has_backup ? " Backup: " : "", has_backup ? j->backup : "");
     return cw_cli_print_buf(&text);
 }
 
