@@ -18,9 +18,9 @@ function isOurs(breach, tools) {
     );
 }
 
-// The last line of the output that is a JSON object: what the client's program reports.
-export function reportOf(output) {
-    const lines = output.split("\n").filter((line) => line.startsWith("{"));
+// The last line of standard output that is a JSON object: what the client's program reports.
+export function reportOf(stdout) {
+    const lines = stdout.split("\n").filter((line) => line.startsWith("{"));
     try {
         return JSON.parse(lines.at(-1));
     } catch {
@@ -38,18 +38,18 @@ export function errorLine(output) {
 }
 
 // What a framework did, seen from the model: { step: whether it worked }.
-function stepsOfFramework({ code, output, record }) {
+function stepsOfFramework({ code, stdout, record }) {
     return {
         list: record.requests.some(({ tools }) => tools.some((name) => script.isTarget({ name }))),
         call: record.seen.includes(expected.result),
         "tool error": record.seen.includes(expected.error),
-        answer: code === 0 && output.includes(script.answer),
+        answer: code === 0 && stdout.includes(script.answer),
     };
 }
 
 // What an SDK did, by the report of our program.
-function stepsOfSdk({ code, output }) {
-    const { tools = [], result = "", error = "", unknown = "", again = "" } = reportOf(output);
+function stepsOfSdk({ code, stdout }) {
+    const { tools = [], result = "", error = "", unknown = "", again = "" } = reportOf(stdout);
     return {
         list: tools.some((name) => script.isTarget({ name })),
         call: result.includes(expected.result),

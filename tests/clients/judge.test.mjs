@@ -15,7 +15,14 @@ const record = (more = {}) => ({
     seen: `${expected.result} ${expected.error}`,
     ...more,
 });
-const run = (more = {}) => ({ code: 0, output: script.answer, record: record(), tools: [{ name, schema }], ...more });
+const run = (more = {}) => ({
+    code: 0,
+    stdout: script.answer,
+    output: script.answer,
+    record: record(),
+    tools: [{ name, schema }],
+    ...more,
+});
 
 suite("a framework", () => {
     test("works if the model saw list, result and error, and the answer arrived", () => {
@@ -32,7 +39,7 @@ suite("a framework", () => {
     });
 
     test("a program that failed has given no answer", () => {
-        const { whose, problem } = judge(framework, run({ code: 1, output: `${script.answer}\nValueError: no\n` }));
+        const { whose, problem } = judge(framework, run({ code: 1, output: "ValueError: no\n" }));
         assert.deepEqual([whose, problem], ["unknown", "no answer: ValueError: no"]);
     });
 
@@ -66,8 +73,8 @@ suite("an SDK", () => {
     const sdk = { id: "s", title: "S" };
 
     test("works if its report has every step", () => {
-        const output = `noise\n${JSON.stringify({ ...report, again: expected.result })}\n`;
-        assert.deepEqual(judge(sdk, { code: 0, output, tools: [] }).works, [
+        const stdout = `noise\n${JSON.stringify({ ...report, again: expected.result })}\n`;
+        assert.deepEqual(judge(sdk, { code: 0, stdout, output: stdout, tools: [] }).works, [
             "list",
             "call",
             "tool error",
@@ -77,8 +84,11 @@ suite("an SDK", () => {
     });
 
     test("does not work without a report", () => {
-        assert.deepEqual(judge(sdk, { code: 0, output: JSON.stringify(report), tools: [] }).works.length, 4);
-        assert.deepEqual(judge(sdk, { code: 1, output: "panic: no", tools: [] }).works, []);
+        assert.deepEqual(
+            judge(sdk, { code: 0, stdout: JSON.stringify(report), output: "", tools: [] }).works.length,
+            4,
+        );
+        assert.deepEqual(judge(sdk, { code: 1, stdout: "", output: "panic: no", tools: [] }).works, []);
         assert.deepEqual(reportOf("{ not JSON"), {});
     });
 });

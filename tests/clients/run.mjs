@@ -40,13 +40,17 @@ const { values: options } = parseArgs({
 
 // ---- one program ----
 
-// Runs a program to its end: { code, output }. One that hangs is ended with all that it has started.
+// Runs a program to its end: { code, stdout, output (standard error, too) }. One that hangs is ended with all that it has started.
 function runProgram([file, ...args], { cwd, env }) {
     return new Promise((resolve) => {
         const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
         let output = "";
+        let stdout = "";
         const add = (text) => (output += text);
-        child.stdout.setEncoding("utf8").on("data", add);
+        child.stdout.setEncoding("utf8").on("data", (text) => {
+            stdout += text;
+            add(text);
+        });
         child.stderr.setEncoding("utf8").on("data", add);
         const end = () => {
             try {
@@ -63,7 +67,7 @@ function runProgram([file, ...args], { cwd, env }) {
         child.on("close", (code) => {
             clearTimeout(timer);
             end();
-            resolve({ code, output });
+            resolve({ code, stdout, output });
         });
     });
 }
@@ -99,7 +103,7 @@ async function runOnce(client, { command, cwd }, { transport, era }, server) {
         PROMPT: script.prompt,
         ERA: era ?? "",
     });
-    const { code, output } = await runProgram(command, { cwd, env });
+    const { code, stdout, output } = await runProgram(command, { cwd, env });
     connection.close();
     await model?.close();
     writeFileSync(path.join(folder, "output"), output);
@@ -107,7 +111,7 @@ async function runOnce(client, { command, cwd }, { transport, era }, server) {
     const text = existsSync(transcript) ? readFileSync(transcript, "utf8") : "";
     return {
         revision: revisionOf(text),
-        ...judge(client, { code, output, record: model?.record, tools: server.tools }),
+        ...judge(client, { code, stdout, output, record: model?.record, tools: server.tools }),
     };
 }
 
@@ -147,11 +151,11 @@ async function checkInstallation(client, { cwd }, server) {
         return { works: [], problem: null, whose: null };
     }
     const args = ["--causeway", server.command[0], "--packages", cwd, client.id];
-    const { output } = await runProgram([process.execPath, installations, ...args], {
+    const { stdout, output } = await runProgram([process.execPath, installations, ...args], {
         cwd,
         env: environment(server, {}),
     });
-    const { stdio, http, ...steps } = reportOf(output);
+    const { stdio, http, ...steps } = reportOf(stdout);
     const works = ["token", "undo"].filter((step) => steps[step] === "ok");
     const failed = Object.entries({ stdio, http, token: steps.token, undo: steps.undo }).find(
         ([, text]) => text !== "ok",
