@@ -518,7 +518,7 @@ suite("the services", { concurrency: true }, () => {
         const config = writeConfig(both);
         const server = await serve(t, config);
         assert.deepEqual([questions(service), questions(other)], [1, 1]);
-        assert.match(await cli(config, "source", "refresh", "other"), /follows within a second/);
+        assert.match(await cli(config, "source", "refresh", "other"), /executes it within a second/);
         await eventually(() => questions(other) === 2, "other is asked");
         assert.equal(questions(service), 1);
         await server.untilLogged(/source refresh source="other"/);

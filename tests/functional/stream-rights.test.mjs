@@ -1,12 +1,16 @@
 // Streams and the rights of their callers: a revoked token ends the streams it opened and no others,
 // and a reload without a change ends none.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { suite, test } from "node:test";
 import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";
 import { close, freePort, startForger } from "./support/issuer.mjs";
-import { EventStream, modern, reloadBridge, startBridge } from "./support/mcp.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import { EventStream, modern, reloadBridge, startBridge, untilTool } from "./support/mcp.mjs";
 import { patience } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
+import { startService } from "./support/service.mjs";
 
 const alice = basic("alice", "s3cret");
 const bob = basic("bob", "b0b");
@@ -196,6 +200,36 @@ suite("a reload", { concurrency: true }, () => {
         await quiet();
         assertOpen(streams, "nothing was changed");
         assert.equal(server.published(), before);
+    });
+
+    test("publishes nothing for a service that describes itself as before", async (t) => {
+        const service = await startService();
+        const secret = path.join(keepFolder(), `secret-${Math.random().toString(36).slice(2)}`);
+        writeFileSync(secret, "one");
+        const methods = [{ method: "echo", tool: true }];
+        const entry = { name: "svc", prefix: "svc.", url: service.url, secret: { file: secret }, methods };
+        const server = await startBridge({ config: { sources: [entry], log: { level: "debug" } } });
+        t.after(() => server.stop());
+        await untilTool(server, "svc.echo");
+        const published = () => server.stderr.split("state published").length - 1;
+        const discovered = () => service.calls.filter(({ method }) => method === "rpc.discover").length;
+        const stream = await listen(server, {});
+        await quiet();
+        const before = published();
+        const asked = discovered();
+        await reloadBridge(server);
+        await eventually(() => discovered() > asked);
+        await quiet();
+        assert.equal(published(), before);
+        assertOpen({ stream }, "the service offers the same");
+        // Another secret makes another source, and another description another list.
+        writeFileSync(secret, "two");
+        await reloadBridge(server);
+        await eventually(() => published() === before + 1);
+        service.document.methods.find(({ name }) => name === "echo").summary = "Something else";
+        await reloadBridge(server);
+        assert.equal((await stream.next()).method, listChanged);
+        assert.equal(published(), before + 2);
     });
 
     test("of a role ends the streams it concerns, and sends one list_changed to the others", async (t) => {

@@ -313,9 +313,11 @@ static void log_notes(const cw_registry_item *item, const cw_source *source)
                CW_KV("source", cw_str_from(item->name)));
 }
 
-/* Takes the reference. One that was never published has no part open and is just freed. */
+/* Takes the reference. One that was never published has no part open and is just freed. A service
+ * that describes itself as before has the same source, and nothing is published. */
 static void succeeded(cw_registry_item *item, cw_source *source)
 {
+    bool is_same = source == item->source && !item->must_replace;
     /* The file of a plugin or the configuration of a service has changed, or it is there again. */
     bool is_change = item->path || item->must_replace || !item->source;
     log_notes(item, source);
@@ -323,7 +325,8 @@ static void succeeded(cw_registry_item *item, cw_source *source)
     item->source = source;
     item->must_replace = false;
     item->pause_ms = 0;
-    cw_sources_changed(item->all, is_change);
+    if (!is_same)
+        cw_sources_changed(item->all, is_change);
 }
 
 static unsigned count_loads(const cw_sources *s)

@@ -7,8 +7,11 @@
  *                           └────────────────────────────┴─► the last good description, from the
  *                                                            state's folder
  */
+#include <openssl/sha.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "config/overlay.h"
 #include "source/openrpc/openrpc.h"
 #include "source/remote/discovery.h"
@@ -17,6 +20,7 @@
 
 #define ARENA_MAX (512u * 1024u * 1024u)
 #define LINES_MAX 65536u
+#define FILE_MAX (64u * 1024u * 1024u)
 #define PARTIAL                                                                                    \
     "the list of tools cannot be read with these credentials: titles, annotations and scopes are " \
     "not known"
@@ -40,9 +44,12 @@ struct cw_remote_job {
     const cw_json *requires; /* of it */
     cw_arena known;          /* its texts */
     cw_remote_credentials credentials;
-    cw_buf damaged;     /* why it cannot be read; empty: it can */
-    cw_buf widened;     /* lines: how the new one asks less of callers */
-    const cw_json *doc; /* that was read last, in scratch */
+    cw_buf damaged;                        /* why it cannot be read; empty: it can */
+    cw_buf widened;                        /* lines: how the new one asks less of callers */
+    const cw_json *doc;                    /* that was read last, in scratch */
+    cw_source *before;                     /* opts.before, a reference */
+    bool has_files;                        /* `files` is valid */
+    unsigned char files[CW_REMOTE_DIGEST]; /* of the files that the configuration names */
 };
 
 /* ---- the end of a job ---- */
@@ -67,6 +74,7 @@ static void free_job(cw_remote_job *job, bool loops_ended)
     cw_buf_done(&job->warnings);
     cw_buf_done(&job->missing);
     cw_buf_done(&job->lost);
+    cw_source_unref(job->before);
     cw_config_unref(job->opts.owner);
     free(job);
 }
@@ -85,15 +93,72 @@ static void hide_secrets(const cw_remote_job *job, cw_buf *lines)
         cw_buf_release(lines);
 }
 
+/* ---- a source that is made of the same as the one before ---- */
+
+static void add_to_digest(unsigned char digest[CW_REMOTE_DIGEST], cw_str text)
+{
+    unsigned char both[2 * CW_REMOTE_DIGEST];
+    memcpy(both, digest, CW_REMOTE_DIGEST);
+    SHA256((const unsigned char *)(text.n ? text.p : ""), text.n, both + CW_REMOTE_DIGEST);
+    SHA256(both, sizeof both, digest);
+}
+
+/* Before the files are read for use: a file that changes in between differs at the next load. */
+static bool digest_files(const cw_remote_opts *opts, unsigned char ret[CW_REMOTE_DIGEST])
+{
+    const cw_config_remote *c = opts->config;
+    const cw_str files[] = {c->overlay,     c->secret.file,     c->oauth.client_secret_file,
+                            c->tls.ca_file, c->tls.certificate, c->tls.key,
+                            opts->lock};
+    memset(ret, 0, CW_REMOTE_DIGEST);
+    for (size_t i = 0; i < CW_COUNT(files); i++) {
+        CW_CLEANUP(cw_buf_done) cw_buf text;
+        cw_buf_init(&text, FILE_MAX);
+        if (files[i].n && cw_file_read(files[i].p, CW_FILE_PLAIN, &text, NULL))
+            return false;
+        add_to_digest(ret, cw_buf_str(&text));
+    }
+    return true;
+}
+
+static void digest_inputs(const cw_remote_job *job, cw_str openrpc, bool is_partial, cw_remote *r)
+{
+    char flags[64];
+    const cw_schema_policy *policy = &job->opts.policy;
+    snprintf(flags, sizeof flags, "%d %d %d %d", (int)policy->draft, policy->annotate_formats,
+             is_partial, job->lost.n > 0);
+    memcpy(r->inputs, job->files, CW_REMOTE_DIGEST);
+    add_to_digest(r->inputs, openrpc);
+    add_to_digest(r->inputs, cw_str_from(flags));
+    r->has_inputs = job->has_files;
+}
+
+static bool is_as_before(const cw_remote_job *job, const cw_remote *r)
+{
+    const cw_remote *before = cw_remote_of(job->before);
+    return before && !job->opts.defines && before->has_inputs && r->has_inputs &&
+           memcmp(before->inputs, r->inputs, CW_REMOTE_DIGEST) == 0 &&
+           before->shared == r->shared && before->answer_size == r->answer_size &&
+           !atomic_load(&before->base.retired) &&
+           cw_config_remote_equal(&before->service->config, &r->service->config);
+}
+
+/* The source to hand over: that of before, if the new one has nothing else. */
+static cw_source *pick_source(const cw_remote_job *job, cw_remote *r)
+{
+    return r && is_as_before(job, r) ? cw_source_ref(job->before) : r ? &r->base : NULL;
+}
+
 /* Hand the source over (NULL: there is none). The job is gone afterwards. */
 static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
 {
+    cw_source *source = pick_source(job, r);
     hide_secrets(job, &job->problems);
     hide_secrets(job, &job->warnings);
     hide_secrets(job, &job->missing);
     hide_secrets(job, &job->widened);
     cw_remote_loaded loaded = {
-        .source = r ? &r->base : NULL,
+        .source = source,
         .shared = job->shared,
         .name = job->service->config.name,
         .problem = cw_buf_str(&job->problems),
@@ -112,6 +177,8 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
         loaded.problem = cw_str_from(cw_code_text(rc));
     job->shared = NULL; /* its reference goes with it */
     job->fn(&loaded, job->ctx);
+    if (r && source != &r->base)
+        cw_remote_free(r);
     free_job(job, /* loops_ended= */ false);
 }
 
@@ -175,6 +242,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
         .missing = &job->missing,
         .widened = &job->widened,
     };
+    digest_inputs(job, openrpc, is_partial, r);
     rc = cw_remote_read(r, &reading, doc);
     if (rc)
         cw_remote_free(r);
@@ -432,6 +500,7 @@ static cw_code read_lock(cw_remote_job *job, cw_err *err)
 static cw_code begin(cw_remote_job *job, cw_err *err)
 {
     const cw_config_remote *config = job->opts.config;
+    job->has_files = digest_files(&job->opts, job->files);
     cw_code rc = cw_endpoint_new(config, job->opts.owner, &job->service, err);
     if (!rc && config->overlay.n)
         rc = cw_config_overlay_read(config->overlay.p, &job->overlay, NULL, err);
@@ -458,6 +527,7 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     job->opts = *opts;
     if (opts->owner)
         cw_config_ref(opts->owner);
+    job->before = opts->before ? cw_source_ref(opts->before) : NULL;
     job->fn = fn;
     job->ctx = ctx;
     cw_buf_init(&job->problems, LINES_MAX);

@@ -66,7 +66,7 @@ typedef struct cw_remote_opts {
     size_t answer_size; /* largest answer */
     cw_spawner *spawner;
     cw_shared_conn *shared;  /* of the source before, used where it leads to the same; or NULL */
-    cw_source *before;       /* that this one takes the place of, or NULL; for the call only */
+    cw_source *before;       /* that this one takes the place of, or NULL; a reference is taken */
     cw_str state;            /* folder, or empty */
     cw_str lock;             /* file, or empty */
     cw_schema_policy policy; /* how schemas are read */

@@ -44,6 +44,8 @@ typedef struct cw_remote_tool {
     const cw_json *output;   /* of a service that writes {} as []: the result's schema; or NULL */
 } cw_remote_tool;
 
+#define CW_REMOTE_DIGEST 32u /* SHA-256 */
+
 typedef struct cw_remote {
     cw_source base;
     cw_arena arena; /* everything below that is no number */
@@ -58,6 +60,8 @@ typedef struct cw_remote {
     size_t n_definitions;
     cw_state_description problem; /* what it was made of, without the document; .kind.n 0: a file */
     cw_remote_health *health;     /* a reference */
+    bool has_inputs;
+    unsigned char inputs[CW_REMOTE_DIGEST]; /* of all that it was made of, but its configuration */
 } cw_remote;
 
 /* ---- remote.c ---- */
