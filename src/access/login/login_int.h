@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* login_int.h - the types and functions that the files of accounts.h share.
  *
- *     accounts.c     begin, settings and end; callers without credentials
+ *     accounts.c     begin, settings and end; the permissions of callers
  *     login.c        logins on their way through cache, store and pool (recent_logins.h: all loops)
  *     session.c      sessions of browsers
  *     login_watch.c  streams that end with the credentials of their caller
- *     permissions.c  the permissions of a caller
  */
 #ifndef CW_ACCESS_LOGIN_LOGIN_INT_H
 #define CW_ACCESS_LOGIN_LOGIN_INT_H
@@ -185,7 +184,7 @@ void cw_login_watches_init(cw_accounts_loop *al);
 /* After the store's thread has ended. */
 void cw_login_watches_done(cw_accounts_loop *al);
 
-/* permissions.c: on the store's thread */
+/* accounts.c: on the store's thread */
 /* An account, and the credentials that named it: at most one of the last three. */
 typedef struct cw_account_login {
     const cw_account *account;
@@ -204,7 +203,5 @@ CW_MUST_USE cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_
 /* The caller of such a token once more, with the rights as they are now. */
 CW_MUST_USE cw_code cw_permissions_of_issued(cw_accounts *a, cw_db *db, const cw_account *account,
                                              const cw_caller *before, cw_caller **ret, cw_err *err);
-CW_MUST_USE cw_code cw_permissions_of_anonymous(cw_accounts *a, cw_db *db, cw_caller **ret,
-                                                cw_err *err);
 
 #endif

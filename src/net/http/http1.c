@@ -657,7 +657,7 @@ static cw_code end_code(cw_http1_head *h, const char *p)
     if (h->code < 100 || h->code > 599)
         return refuse_head(h, 400, "status code out of range");
     if (h->code == 101 && !h->may_switch)
-        return refuse_head(h, 400, "switch of protocols that nobody asked for");
+        return refuse_head(h, 400, "switch of protocols that was not requested");
     h->state = TEXT;
     return CW_OK;
 }

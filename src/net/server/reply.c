@@ -257,24 +257,17 @@ void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason)
     cw_http_reply_error(req, status, code_of(status), cw_str_from(reason));
 }
 
-void cw_reply_continue(cw_conn *c)
-{
-    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    struct iovec iov = {(void *)(uintptr_t)text, sizeof text - 1};
-    ssize_t sent = cw_conn_write(c, &iov, 1);
-    /* A socket that takes nothing now is no harm: clients go on without the line after a while.
-     * Half of it, or a record that TLS will send first of all, would spoil the answer. */
-    if (sent == sizeof text - 1 || (sent == CONN_IO_AGAIN && !c->tls))
-        return;
-    cw_conn_lost(c);
-}
-
 /* The query belongs to the client: it may hold arguments of a call, or a token that was put in the
  * wrong place. */
 static cw_str without_query(cw_str target)
 {
     const char *mark = target.n ? memchr(target.p, '?', target.n) : NULL;
     return mark ? cw_str_make(target.p, (size_t)(mark - target.p) + 1) : target;
+}
+
+static cw_str target_of(const cw_http_req *req)
+{
+    return cw_str_make(req->bytes + req->head.target_at, req->head.target_len);
 }
 
 void cw_reply_log(const cw_http_req *req, unsigned status)
@@ -290,7 +283,7 @@ void cw_reply_log(const cw_http_req *req, unsigned status)
     cw_str method = CW_STR("-"), target = CW_STR("-");
     if (parsed) {
         method = cw_str_make(req->bytes + req->head.method_at, req->head.method_len);
-        target = without_query(cw_http_req_target(req));
+        target = without_query(target_of(req));
     }
     uint64_t us = req->started_ns ? (cw_clock_ns() - req->started_ns) / 1000 : 0;
     cw_log(CW_LOG_INFO, "access", "request", CW_KV("peer", cw_str_from(host)),

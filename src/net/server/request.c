@@ -336,6 +336,18 @@ static bool check_body(cw_http_req *req)
     return true;
 }
 
+static void send_continue(cw_conn *c)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct iovec iov = {(void *)(uintptr_t)text, sizeof text - 1};
+    ssize_t sent = cw_conn_write(c, &iov, 1);
+    /* A socket that takes nothing now is no harm: clients go on without the line after a while.
+     * Half of it, or a record that TLS will send first of all, would spoil the answer. */
+    if (sent == sizeof text - 1 || (sent == CONN_IO_AGAIN && !c->tls))
+        return;
+    cw_conn_lost(c);
+}
+
 void cw_request_begin(cw_http_req *req, const char *head)
 {
     cw_conn *c = req->c;
@@ -355,7 +367,7 @@ void cw_request_begin(cw_http_req *req, const char *head)
     }
     c->state = CONN_BODY;
     if (req->head.expect_continue)
-        cw_reply_continue(c);
+        send_continue(c);
 }
 
 /* Many clients that each stay below the ceiling of one body must not fill the memory together.
@@ -413,11 +425,6 @@ cw_str cw_http_req_path(const cw_http_req *req)
 cw_str cw_http_req_query(const cw_http_req *req)
 {
     return req->target.query;
-}
-
-cw_str cw_http_req_target(const cw_http_req *req)
-{
-    return cw_str_make(req->bytes + req->head.target_at, req->head.target_len);
 }
 
 cw_str cw_http_req_param(const cw_http_req *req)

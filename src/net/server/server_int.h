@@ -227,7 +227,6 @@ void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str 
                     const cw_http_header *headers, size_t n_headers);
 /* Answer an error of the HTTP layer itself and close. */
 void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason);
-void cw_reply_continue(cw_conn *c);
 /* Go on sending a response or a stream; CW_AGAIN, CW_OK when all is sent, CW_GONE when the connection failed. */
 cw_code cw_reply_flush(cw_http_req *req);
 void cw_reply_log(const cw_http_req *req, unsigned status);

@@ -109,7 +109,7 @@ static cw_code check_response(const cw_http1_head *h, const char *p, const char 
         return cw_fail(err, CW_INVALID, "wrong Sec-WebSocket-Accept");
     if (cw_http1_find(h, p, CW_STR("Sec-WebSocket-Extensions"), 0) != CW_HTTP1_NONE ||
         cw_http1_find(h, p, CW_STR("Sec-WebSocket-Protocol"), 0) != CW_HTTP1_NONE)
-        return cw_fail(err, CW_INVALID, "an extension or protocol that nobody asked for");
+        return cw_fail(err, CW_INVALID, "an extension or protocol that was not requested");
     return CW_OK;
 }
 

@@ -54,10 +54,10 @@ TEST(an_answer_is_checked)
         {"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
          "Upgrade\r\nSec-WebSocket-Accept: " ACCEPT
          "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
-         "an extension or protocol that nobody asked for"},
+         "an extension or protocol that was not requested"},
         {"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
          "Upgrade\r\nSec-WebSocket-Accept: " ACCEPT "\r\nSec-WebSocket-Protocol: jsonrpc\r\n\r\n",
-         "an extension or protocol that nobody asked for"},
+         "an extension or protocol that was not requested"},
     };
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         char why[CW_ERR_MSG_MAX];
