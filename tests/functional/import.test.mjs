@@ -518,7 +518,10 @@ suite("what is imported", { concurrency: true }, () => {
             [["gopher://x/"], /gopher/],
             [["http://x/", "--name", "A B"], /not the name of a source: "A B"/],
             [["http://x/", "--preset", "aria3"], /no preset "aria3"; there are aria2/],
-            [["http://x/", "--secret-env", "A", "--secret-file", "b"], /--secret-env and --secret-file cannot be combined/],
+            [
+                ["http://x/", "--secret-env", "A", "--secret-file", "b"],
+                /--secret-env and --secret-file cannot be combined/,
+            ],
         ]) {
             const { code, stderr } = await run(folder, ...words);
             assert.equal(code, 2, `${words}: ${stderr}`);

@@ -1,5 +1,6 @@
 // causeway install: the configuration files of MCP clients, changed and changed back.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import {
     chmodSync,
     existsSync,
@@ -525,6 +526,57 @@ suite("install", { concurrency: true }, () => {
         const { code, stderr } = await makeHome().install("cursor", "--undo", "--yes");
         assert.equal(code, 1);
         assert.match(stderr, /no entry/);
+    });
+});
+
+// Runs the command on a terminal of its own, and calls answer() when it asks.
+function onTerminal(home, words, answer) {
+    return new Promise((resolve, reject) => {
+        const line = ["exec", ...[binary, "install", ...words].map((word) => `'${word}'`)].join(" ");
+        const env = { ...process.env, ...noVariables, HOME: home.home, XDG_CONFIG_HOME: "", CAUSEWAY_CONFIG: "" };
+        const child = spawn("script", ["-qec", line, "/dev/null"], { env, stdio: ["pipe", "pipe", "inherit"] });
+        let text = "";
+        let isAsked = false;
+        child.on("error", reject);
+        child.stdout.setEncoding("utf8").on("data", (piece) => {
+            text += piece;
+            if (!isAsked && text.includes("Write this change? [y/N] ")) {
+                isAsked = true;
+                child.stdin.write(answer());
+            }
+        });
+        child.on("close", (code) => resolve({ code, text }));
+    });
+}
+
+suite("install, on a terminal", { concurrency: true }, () => {
+    test("the change is written after a yes", async () => {
+        const home = makeHome();
+        const { code, text } = await onTerminal(home, ["codex"], () => "y\n");
+        assert.equal(code, 0, text);
+        assert.match(text, /\+\[mcp_servers\.causeway\]/);
+        assert.equal(home.text("codex"), expected("codex").stdio);
+    });
+
+    test("nothing is written after a no", async () => {
+        const home = makeHome();
+        const { code, text } = await onTerminal(home, ["codex"], () => "\n");
+        assert.equal(code, 1, text);
+        assert.match(text, /nothing was changed/);
+        assert.deepEqual(readdirSync(home.home), []);
+    });
+
+    test("a file that the client writes meanwhile is not replaced", async () => {
+        const home = makeHome();
+        home.write("claude-code", "{}\n");
+        const { code, text } = await onTerminal(home, ["claude-code"], () => {
+            home.write("claude-code", '{"numStartups": 2}\n');
+            return "y\n";
+        });
+        assert.equal(code, 1, text);
+        assert.match(text, /has changed meanwhile: run the command again/);
+        assert.deepEqual(home.read("claude-code"), { numStartups: 2 });
+        assert.deepEqual(readdirSync(home.home), [".claude.json"]);
     });
 });
 

@@ -219,6 +219,20 @@ static bool confirm(void)
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
+/* The client may have written its file while the change was being confirmed. */
+static cw_code check_unchanged(const job *j, cw_err *err)
+{
+    cw_buf now;
+    bool exists_now = false;
+    cw_buf_init(&now, CW_INSTALL_MAX_BYTES);
+    cw_code rc = cw_install_load(j->path, &now, &exists_now, err);
+    if (!rc &&
+        (exists_now != j->has_file || !cw_str_eq(cw_buf_str(&now), cw_buf_str(&j->old_text))))
+        rc = cw_fail(err, CW_PARAMS, "'%s' has changed meanwhile: run the command again", j->path);
+    cw_buf_done(&now);
+    return rc;
+}
+
 static cw_code write_entry(const job *j, cw_err *err)
 {
     cw_code rc = cw_install_make_folders(j->path, err);
@@ -281,9 +295,10 @@ static int finish(const job *j)
         return code;
     if (!o->is_sure && !confirm())
         return cw_cli_failure("nothing was changed");
-    if (o->is_undo ? write_reverted(j, &err) : write_entry(j, &err))
-        return cw_cli_failure("%s", err.msg);
-    return report_written(j);
+    cw_code rc = check_unchanged(j, &err);
+    if (!rc)
+        rc = o->is_undo ? write_reverted(j, &err) : write_entry(j, &err);
+    return rc ? cw_cli_failure("%s", err.msg) : report_written(j);
 }
 
 /* ---- one product ---- */
