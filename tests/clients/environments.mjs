@@ -1,10 +1,10 @@
 // Installs what clients need: an environment of its own for each, outside the repository. Nothing is installed twice.
 //
 // $CAUSEWAY_CLIENTS_CACHE is the directory of all environments, ~/.cache/causeway/clients by default. An environment is
-// a copy of the client's directory with its packages, and is made anew when a file in it changes.
+// a copy of the client's directory with its packages. Its name has a digest of the files that name the packages.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, globSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 
@@ -101,14 +101,14 @@ function buildJava(folder) {
 }
 
 const languages = {
-    python: { install: installPython, command: (folder, file) => [pythonIn(folder), file] },
+    python: { install: installPython, command: (folder, { file }) => [pythonIn(folder), file] },
     javascript: {
         install: (folder) => (need("npm"), run("npm", [...npm, ...impatient], { cwd: folder })),
-        command: (folder, file) => [process.execPath, file],
+        command: (folder, { file }) => [process.execPath, file],
     },
     product: {
         install: installProduct,
-        command: (folder) => [process.execPath, path.join(here, "product.mjs"), path.basename(folder)],
+        command: (folder, { id }) => [process.execPath, path.join(here, "product.mjs"), id],
     },
     go: {
         install: (folder) => (need("go", "version"), run("go", ["build", "-o", "client", "."], { cwd: folder })),
@@ -127,37 +127,44 @@ const languages = {
 // ---- environments ----
 
 // Files that decide what is installed; the client's own program is copied before each run.
-function stampOf({ language, directory, requirements }) {
+function digestOf({ language, requirements }, directory) {
     const isProgram = ["python", "javascript", "product"].includes(language);
     const names = globSync(isProgram ? "*.{txt,json}" : "**/*", { cwd: directory }).filter(
         (name) => path.extname(name) !== "" && (!isProgram || requirements === undefined || name === requirements),
     );
     const hash = createHash("sha256");
     names.sort().forEach((name) => hash.update(name).update(readFileSync(path.join(directory, name))));
-    return hash.digest("hex");
+    return hash.digest("hex").slice(0, 12);
+}
+
+// Makes the environment beside its place and moves it there, so that a run never sees one that is incomplete.
+function makeEnvironment(folder, directory, client) {
+    const unfinished = `${folder}.${process.pid}`;
+    console.log(`Installing ${client.id}.`);
+    try {
+        cpSync(directory, unfinished, { recursive: true });
+        languages[client.language].install(unfinished, client);
+        // Another run may have been quicker.
+        if (!existsSync(folder)) {
+            renameSync(unfinished, folder);
+        }
+    } finally {
+        rmSync(unfinished, { recursive: true, force: true });
+    }
 }
 
 // { command, cwd } of a client. Throws Skip if it cannot be installed.
 export function prepare(client) {
-    const { id, language, source = id, file, requirements } = client;
+    const { id, language, source = id, file } = client;
     const directory = path.join(here, source);
-    const folder = path.join(cache, id);
-    const stamp = stampOf({ language, directory, requirements });
-    const stampFile = path.join(folder, ".stamp");
-    const { install, command } = languages[language];
-    if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
-        rmSync(folder, { recursive: true, force: true });
-        mkdirSync(cache, { recursive: true });
-        cpSync(directory, folder, { recursive: true });
-        console.log(`Installing ${id}.`);
-        install(folder, client);
-        writeFileSync(`${stampFile}.new`, stamp);
-        renameSync(`${stampFile}.new`, stampFile);
+    const folder = path.join(cache, `${id}-${digestOf(client, directory)}`);
+    if (!existsSync(folder)) {
+        makeEnvironment(folder, directory, client);
     }
     if (file !== undefined) {
         cpSync(path.join(directory, file), path.join(folder, file));
     }
-    return { command: command(folder, file), cwd: folder };
+    return { command: languages[language].command(folder, client), cwd: folder };
 }
 
 // The version of a package as the client's files pin it.

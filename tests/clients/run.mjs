@@ -221,4 +221,7 @@ async function main() {
     return failed.length === 0 ? 0 : 1;
 }
 
+for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.on(signal, () => process.exit(1));
+}
 process.exitCode = await main();

@@ -92,6 +92,7 @@ export async function startServer({ folder, mcp, shapes = false, bare = false })
     writeFileSync(config, configuration({ services, folder, mcp, shapes, bare }));
     const env = { ...process.env, ARIA2_SECRET: "the secret of the stand-in" };
     const child = spawn(binary, ["serve", "--config", config], { env, stdio: ["ignore", "pipe", "pipe"] });
+    process.on("exit", () => child.kill());
     const url = `${await untilListening(child)}/mcp`;
     const close = async () => {
         const ended = once(child, "close");
