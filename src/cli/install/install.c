@@ -553,5 +553,5 @@ int cw_cli_install(int argc, char **argv)
         code = check_config(&o);
     if (code >= 0)
         return code;
-    return o.is_all ? run_all(&o) : run(&o, p);
+    return p ? run(&o, p) : run_all(&o);
 }

@@ -341,6 +341,8 @@ static cw_code remove_entry(cw_str text, const cw_install_place *at, bool drops_
     cw_code rc = parse(text, at, arena, &j, err);
     if (rc)
         return rc;
+    if (!j.section || !j.entry)
+        return cw_fail(err, CW_NOTFOUND, "it has no entry \"%s\"", at->name);
     if (drops_section && cw_json_count(j.section) == 1)
         leave_out(&j, j.root, j.section);
     else

@@ -19,7 +19,8 @@
 #define PROGRAM SHAPE({"command" : "@command", "args" : ["@args"]})
 #define TYPED_PROGRAM SHAPE({"type" : "stdio", "command" : "@command", "args" : ["@args"]})
 #define URL SHAPE({"url" : "@url"})
-#define HEADER(value) SHAPE({"headers" : {"Authorization" : value}})
+#define TOKEN SHAPE({"headers" : {"Authorization" : "Bearer ${@token}"}})
+#define ENV_TOKEN SHAPE({"headers" : {"Authorization" : "Bearer ${env:@token}"}})
 
 const cw_product cw_products[] = {
     {
@@ -32,7 +33,7 @@ const cw_product cw_products[] = {
         .section = "mcpServers",
         .program = TYPED_PROGRAM,
         .address = SHAPE({"type" : "http", "url" : "@url"}),
-        .token = HEADER("Bearer ${@token}"),
+        .token = TOKEN,
     },
     {
         .name = "claude-desktop",
@@ -81,7 +82,7 @@ const cw_product cw_products[] = {
         .section = "mcpServers",
         .program = PROGRAM,
         .address = URL,
-        .token = HEADER("Bearer ${env:@token}"),
+        .token = ENV_TOKEN,
     },
     {
         .name = "gemini",
@@ -94,7 +95,7 @@ const cw_product cw_products[] = {
         .section = "mcpServers",
         .program = PROGRAM,
         .address = SHAPE({"httpUrl" : "@url"}),
-        .token = HEADER("Bearer ${@token}"),
+        .token = TOKEN,
     },
     {
         .name = "goose",
@@ -149,7 +150,7 @@ const cw_product cw_products[] = {
         .head = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n",
         .program = SHAPE({"type" : "local", "command" : [ "@command", "@args" ]}),
         .address = SHAPE({"type" : "remote", "url" : "@url"}),
-        .token = HEADER("Bearer {env:@token}"),
+        .token = SHAPE({"headers" : {"Authorization" : "Bearer {env:@token}"}}),
     },
     {
         .name = "qwen",
@@ -161,7 +162,7 @@ const cw_product cw_products[] = {
         .section = "mcpServers",
         .program = PROGRAM,
         .address = SHAPE({"httpUrl" : "@url"}),
-        .token = HEADER("Bearer ${@token}"),
+        .token = TOKEN,
     },
     {
         .name = "vscode",
@@ -173,7 +174,7 @@ const cw_product cw_products[] = {
         .section = "servers",
         .program = TYPED_PROGRAM,
         .address = SHAPE({"type" : "http", "url" : "@url"}),
-        .token = HEADER("Bearer ${env:@token}"),
+        .token = ENV_TOKEN,
     },
     {
         .name = "windsurf",
@@ -184,7 +185,7 @@ const cw_product cw_products[] = {
         .section = "mcpServers",
         .program = PROGRAM,
         .address = SHAPE({"serverUrl" : "@url"}),
-        .token = HEADER("Bearer ${env:@token}"),
+        .token = ENV_TOKEN,
     },
     {
         .name = "zed",
@@ -245,6 +246,11 @@ static cw_code fail_path(const cw_product *p, const char *variable, cw_err *err)
 static cw_code find_directory(const cw_product *p, const char *directory,
                               char out[CW_PRODUCT_PATH_BYTES], cw_err *err)
 {
+    static const char *const under_home[] = {
+        [CW_PRODUCT_HOME] = "",
+        [CW_PRODUCT_CONFIG] = "/" CONFIG_DIRECTORY,
+        [CW_PRODUCT_XDG] = "/.config",
+    };
     const char *root = variable_of(p->variable), *name = root ? p->variable : "HOME", *between = "";
     if (root && !p->keeps_directory)
         directory = NULL;
@@ -252,9 +258,7 @@ static cw_code find_directory(const cw_product *p, const char *directory,
         root = xdg_of(p);
     if (!root) {
         root = getenv("HOME");
-        between = p->base == CW_PRODUCT_HOME
-                      ? ""
-                      : (p->base == CW_PRODUCT_XDG ? "/.config" : "/" CONFIG_DIRECTORY);
+        between = under_home[p->base];
     }
     if (!root || root[0] != '/')
         return fail_path(p, name, err);

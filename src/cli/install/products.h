@@ -30,20 +30,20 @@ typedef enum cw_product_base {
 typedef struct cw_product {
     const char *name;
     const char *title;
-    cw_product_base base;
     const char *variable; /* of the environment: names the directory instead; or NULL */
-    bool keeps_directory; /* the variable replaces only the home directory */
     const char *directory, *file;
     const char *other_directory, *other_file; /* used if only this file exists; or NULL */
     const char *mark;  /* a directory in $HOME that also shows that the product is there; or NULL */
     const char *rival; /* a file in the same directory that a new file would replace; or NULL */
     const cw_install_format *format;
     const char *section;
-    bool is_list;
     const char *head;    /* a new file begins with it; or NULL */
     const char *program; /* shape of a server that the product starts */
     const char *address; /* of a running one; NULL: the product cannot use one */
     const char *token;   /* members for a token; NULL: it reads none from the environment */
+    cw_product_base base;
+    bool keeps_directory; /* the variable replaces only the home directory */
+    bool is_list;         /* of the section: see cw_install_place */
 } cw_product;
 
 /* Values of the words in a shape. */
