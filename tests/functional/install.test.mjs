@@ -353,6 +353,15 @@ suite("install", { concurrency: true }, () => {
         assert.deepEqual(home.read("cursor").mcpServers ?? {}, {});
     });
 
+    test("--undo removes an entry that was written twice", async () => {
+        const home = makeHome();
+        await installWell(home, "codex", "--plugin", pluginFile("echo"));
+        await installWell(home, "codex");
+        assert.equal(home.text("codex"), expected("codex").stdio);
+        await installWell(home, "codex", "--undo");
+        assert.deepEqual(readdirSync(path.dirname(home.at("codex"))), []);
+    });
+
     test("--undo keeps a file that install did not make", async () => {
         const home = makeHome();
         const { stdout } = await home.install("cursor", "--print");

@@ -236,8 +236,9 @@ static cw_code check_unchanged(const job *j, cw_err *err)
 static cw_code write_entry(const job *j, cw_err *err)
 {
     cw_code rc = cw_install_make_folders(j->path, err);
-    /* A backup without our entry is worth more than one with it. */
-    if (!rc && j->has_file && !(j->has_backup && j->has_entry))
+    /* An entry of ours must not become the earlier one that --undo restores. */
+    bool is_ours = j->has_entry && (j->has_backup || j->is_made);
+    if (!rc && j->has_file && !is_ours)
         rc = cw_install_write(j->backup, cw_buf_str(&j->old_text), err);
     else if (!rc && !j->has_file)
         rc = cw_install_write(j->made, CW_STR(""), err);
@@ -276,7 +277,7 @@ static int report(const job *j, const char *what)
 static int report_written(const job *j)
 {
     cw_buf text;
-    bool has_backup = !j->order->is_undo && j->has_file;
+    bool has_backup = !j->order->is_undo && exists(j->backup);
     cw_buf_init(&text, 2 * SIDE_FILE_BYTES);
     cw_buf_printf(&text, "%s: entry %s. Restart %s to use the change.%s%s\n", j->product->title,
                   j->order->is_undo ? "removed" : "written", j->product->title,
