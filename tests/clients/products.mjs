@@ -66,6 +66,19 @@ const products = {
         file: ".gemini/settings.json",
         text: () => '{\n  // mine\n  "ui": {"theme": "Default"}\n}\n',
     },
+    goose: {
+        program: "goose",
+        args: () => ["run", "--no-session", "-t", script.prompt],
+        env: (model) => ({
+            GOOSE_PROVIDER: "openai",
+            GOOSE_MODE: "auto",
+            GOOSE_DISABLE_KEYRING: "true",
+            OPENAI_HOST: model,
+            OPENAI_API_KEY: "none",
+        }),
+        file: ".config/goose/config.yaml",
+        text: () => "# mine\nGOOSE_MODEL: gpt-4.1 # best\n",
+    },
     opencode: {
         program: "opencode",
         args: () => ["mcp", "list"],
@@ -159,13 +172,13 @@ async function step(product, home, env, model, options) {
 }
 
 const kept = Object.entries(process.env).filter(
-    ([key]) => !/^(XDG_|CLAUDE|CODEX|GEMINI|QWEN|CONTINUE|OPENCODE)/.test(key),
+    ([key]) => !/^(XDG_|CLAUDE|CODEX|GEMINI|GOOSE|QWEN|CONTINUE|OPENCODE)/.test(key),
 );
 
 // The environment of a product, without variables that lead it to files of the person who runs this.
-function environmentOf(product, home, token) {
+function environmentOf(product, home, token, model) {
     const own = { HOME: home, CI: "true", NO_COLOR: "1", CAUSEWAY_CONFIG: "", [TOKEN_VARIABLE]: token };
-    return { ...Object.fromEntries(kept), ...own, ...product.env?.() };
+    return { ...Object.fromEntries(kept), ...own, ...product.env?.(model.url) };
 }
 
 // The token must arrive, but must not be in the file.
@@ -188,7 +201,7 @@ async function check(product, model, open, closed) {
     mkdirSync(path.join(home, "work"));
     mkdirSync(path.dirname(file), { recursive: true });
     writeFileSync(file, text);
-    const env = environmentOf(product, home, closed.token);
+    const env = environmentOf(product, home, closed.token, model);
     const version = await run(product.bin, ["--version"], env);
     const stdio = await step(product, home, env, model, []);
     const http = await step(product, home, env, model, ["--url", open.url]);
