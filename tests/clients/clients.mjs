@@ -7,7 +7,9 @@
 //   faults        known faults of the client: { step, text (in its output), note (for the table) }
 //   setup         the script of a product's package that puts its binary in place
 //   quick         runs in continuous integration, too
+//   transports    `login` is HTTP with an OAuth login at the first connection
 const both = ["http", "stdio"];
+const withLogin = [...both, "login"];
 
 const sdks = [
     {
@@ -18,7 +20,7 @@ const sdks = [
         file: "client1.py",
         requirements: "requirements-1.txt",
         package: "mcp",
-        transports: both,
+        transports: withLogin,
         quick: true,
     },
     {
@@ -29,7 +31,7 @@ const sdks = [
         file: "client2.py",
         requirements: "requirements-2.txt",
         package: "mcp",
-        transports: both,
+        transports: withLogin,
         eras: ["legacy", "modern", "auto"],
         quick: true,
     },
@@ -41,7 +43,7 @@ const sdks = [
         file: "client.py",
         requirements: "requirements-3.txt",
         package: "fastmcp",
-        transports: both,
+        transports: withLogin,
     },
     {
         id: "fastmcp-4",
@@ -51,7 +53,7 @@ const sdks = [
         file: "client.py",
         requirements: "requirements-4.txt",
         package: "fastmcp",
-        transports: both,
+        transports: withLogin,
         eras: ["legacy", "modern"],
     },
     {

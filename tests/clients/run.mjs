@@ -21,7 +21,7 @@ import { prepare, Skip, versionOf } from "./environments.mjs";
 import { errorLine, judge, reportOf } from "./judge.mjs";
 import { script, startModel } from "./model.mjs";
 import { fetchTools } from "./rules.mjs";
-import { revisionOf, root, startRecorder, startServer, tapped } from "./server.mjs";
+import { revisionOf, root, startLoginServer, startRecorder, startServer, tapped } from "./server.mjs";
 import { writeTable } from "./table.mjs";
 
 const RUN_MS = 120_000;
@@ -81,7 +81,14 @@ function environment(server, extra) {
     return { ...Object.fromEntries(kept), ...quiet, ...server.env, ...extra, NO_PROXY: "127.0.0.1" };
 }
 
+const browser = JSON.stringify([process.execPath, path.join(import.meta.dirname, "browser.mjs")]);
+
+// How the client reaches the server: variables of its environment, and what must be closed afterwards.
 async function connectOver(transport, server, transcript) {
+    if (transport === "login") {
+        const own = await startLoginServer({ folder: path.dirname(transcript), transcript });
+        return { env: { MCP_URL: own.url, LOGIN: browser }, close: own.close };
+    }
     if (transport === "stdio") {
         return { env: { MCP_COMMAND: JSON.stringify(tapped(server.command, transcript)) }, close: () => {} };
     }
@@ -104,7 +111,7 @@ async function runOnce(client, { command, cwd }, { transport, era }, server) {
         ERA: era ?? "",
     });
     const { code, stdout, output } = await runProgram(command, { cwd, env });
-    connection.close();
+    await connection.close();
     await model?.close();
     writeFileSync(path.join(folder, "output"), output);
     writeFileSync(path.join(folder, "model.json"), JSON.stringify(model?.record ?? null, null, 2));
@@ -167,7 +174,8 @@ async function checkInstallation(client, { cwd }, server) {
 async function runClient(client, server, rows) {
     const program = prepareOrSkip(client, rows);
     const installation = program === null ? null : await checkInstallation(client, program, server);
-    for (const transport of program === null ? [] : client.transports) {
+    const transports = client.transports.filter((one) => !options.quick || one !== "login");
+    for (const transport of program === null ? [] : transports) {
         for (const era of client.eras ?? [undefined]) {
             const row = { client, version: versionOf(client), transport, era };
             Object.assign(row, joined(await runOnce(client, program, row, server), installation));

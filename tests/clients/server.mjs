@@ -69,38 +69,80 @@ function configuration({ services, folder, mcp, shapes, bare }) {
 
 // ---- the program ----
 
-async function untilListening(child) {
+const running = new Set();
+process.on("exit", () => running.forEach((child) => child.kill()));
+
+// The first match of a pattern in the standard output of a program that has just been started.
+async function untilPrinted(child, pattern) {
     let output = "";
     const timer = setTimeout(() => child.kill(), START_MS);
+    running.add(child);
     child.stderr.setEncoding("utf8").on("data", (text) => (output += text));
-    for await (const chunk of child.stdout.setEncoding("utf8")) {
+    // The loop must not end the stream, or the program could not write any more.
+    for await (const chunk of child.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
         output += chunk;
-        const match = /listening on (http:\S+)/.exec(output);
+        const match = pattern.exec(output);
         if (match) {
             clearTimeout(timer);
             child.stdout.resume();
             return match[1];
         }
     }
-    throw new Error(`causeway did not start:\n${output}`);
+    throw new Error(`${path.basename(child.spawnfile)} did not start:\n${output}`);
 }
 
-// { url, command, record(file), close() }. `command` starts the same over stdio.
+async function end(child) {
+    const ended = once(child, "close");
+    child.kill();
+    await ended;
+    running.delete(child);
+}
+
+const piped = { stdio: ["ignore", "pipe", "pipe"] };
+
+async function serve(config, env = process.env) {
+    const child = spawn(binary, ["serve", "--config", config], { env, ...piped });
+    return { url: `${await untilPrinted(child, /listening on (http:\S+)/)}/mcp`, close: () => end(child) };
+}
+
+// { url, command, env, close() }. `command` starts the same over stdio.
 export async function startServer({ folder, mcp, shapes = false, bare = false }) {
     const services = await startServices();
     const config = path.join(folder, "causeway.yaml");
     writeFileSync(config, configuration({ services, folder, mcp, shapes, bare }));
     const env = { ...process.env, ARIA2_SECRET: "the secret of the stand-in" };
-    const child = spawn(binary, ["serve", "--config", config], { env, stdio: ["ignore", "pipe", "pipe"] });
-    process.on("exit", () => child.kill());
-    const url = `${await untilListening(child)}/mcp`;
+    const server = await serve(config, env);
     const close = async () => {
-        const ended = once(child, "close");
-        child.kill();
-        await ended;
+        await server.close();
         services.close();
     };
-    return { url, env: { ARIA2_SECRET: env.ARIA2_SECRET }, command: [binary, "stdio", "--config", config], close };
+    const command = [binary, "stdio", "--config", config];
+    return { url: server.url, env: { ARIA2_SECRET: env.ARIA2_SECRET }, command, close };
+}
+
+// A server that lets nobody do anything without a login, behind a recorder, and its authorization server.
+export async function startLoginServer({ folder, transcript }) {
+    const { port, close: free } = await listen(() => {});
+    free();
+    const recorder = await startRecorder(`http://127.0.0.1:${port}/mcp`, transcript);
+    const resource = recorder.url;
+    const issuer = spawn(process.execPath, [path.join(import.meta.dirname, "issuer.mjs"), resource], piped);
+    const issuerUrl = await untilPrinted(issuer, /^(http:\S+)/m);
+    const config = path.join(folder, "login.yaml");
+    const settings = {
+        listen: `127.0.0.1:${port}`,
+        public_url: new URL(resource).origin,
+        roles: { authenticated: ["access mcp tool discovery", "use jsonrpc services", "access content"] },
+        access: { issuers: [{ issuer: issuerUrl, allow_private: true }] },
+        plugins: { directory: path.join(build, "plugins") },
+    };
+    writeFileSync(config, JSON.stringify(settings));
+    const server = await serve(config);
+    const close = async () => {
+        recorder.close();
+        await Promise.all([server.close(), end(issuer)]);
+    };
+    return { url: resource, close };
 }
 
 // ---- records ----

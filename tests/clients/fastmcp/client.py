@@ -4,6 +4,7 @@ import json
 import os
 
 from fastmcp import Client
+from fastmcp.client.auth import OAuth
 from fastmcp.client.transports import StdioTransport
 
 
@@ -25,6 +26,11 @@ async def failure(client, name, arguments):
 async def main():
     era = os.environ["ERA"]
     options = {"mode": {"legacy": "legacy", "modern": "2026-07-28"}[era]} if era else {}
+    if "LOGIN" in os.environ:
+        # webbrowser starts the program that $BROWSER names.
+        os.environ["BROWSER"] = " ".join(json.loads(os.environ["LOGIN"])) + " %s &"
+        native = {"application_type": "native", "token_endpoint_auth_method": "none"}
+        options["auth"] = OAuth(callback_host="127.0.0.1", callback_timeout=30, additional_client_metadata=native)
     async with Client(server(), **options) as client:
         names = [tool.name for tool in await client.list_tools()]
         name = next(one for one in names if one.endswith("toMarkdown"))

@@ -2,15 +2,60 @@
 import asyncio
 import json
 import os
+import subprocess
+from urllib.parse import parse_qs, urlsplit
 
 from mcp import ClientSession, StdioServerParameters
+from mcp.client.auth import OAuthClientProvider, TokenStorage
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
+from mcp.shared.auth import OAuthClientMetadata
+
+
+class Storage(TokenStorage):
+    tokens = client = None
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.client
+
+    async def set_client_info(self, client):
+        self.client = client
+
+
+class Browser:
+    async def open(self, url):
+        command = json.loads(os.environ["LOGIN"]) + [url]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+        address = next(line for line in done.stdout.splitlines() if line.startswith("http"))
+        self.answer = parse_qs(urlsplit(address).query)
+
+    async def callback(self):
+        return self.answer["code"][0], self.answer["state"][0]
+
+
+class Metadata(OAuthClientMetadata):
+    application_type: str = "native"
+
+
+def login():
+    if "LOGIN" not in os.environ:
+        return None
+    metadata = Metadata(
+        client_name="client", redirect_uris=["http://127.0.0.1:9/callback"], token_endpoint_auth_method="none"
+    )
+    browser = Browser()
+    return OAuthClientProvider(os.environ["MCP_URL"], metadata, Storage(), browser.open, browser.callback)
 
 
 def connect():
     if "MCP_URL" in os.environ:
-        return streamablehttp_client(os.environ["MCP_URL"])
+        return streamablehttp_client(os.environ["MCP_URL"], auth=login())
     command, *args = json.loads(os.environ["MCP_COMMAND"])
     return stdio_client(StdioServerParameters(command=command, args=args, env=dict(os.environ)))
 

@@ -66,11 +66,11 @@ const confidential = (client_id, grant_types) => ({
     token_endpoint_auth_method: "client_secret_basic",
 });
 
-function providerOptions({ keys, alg, format, resource, ttl }) {
+function providerOptions({ keys, alg, format, resource, ttl, offered }) {
     const on = { enabled: true };
     return {
         jwks: { keys },
-        scopes: ["openid", "offline_access", ...scopes],
+        scopes: ["openid", "offline_access", ...offered],
         clients: [
             confidential("machine", ["client_credentials"]),
             confidential("causeway", []),
@@ -100,7 +100,7 @@ function providerOptions({ keys, alg, format, resource, ttl }) {
                         throw new errors.InvalidTarget();
                     }
                     return {
-                        scope: scopes.join(" "),
+                        scope: offered.join(" "),
                         audience: wanted,
                         accessTokenTTL: ttl,
                         accessTokenFormat: format,
@@ -112,7 +112,7 @@ function providerOptions({ keys, alg, format, resource, ttl }) {
     };
 }
 
-export async function startProvider({ resource, alg = "RS256", format = "jwt", ttl = 300 }) {
+export async function startProvider({ resource, alg = "RS256", format = "jwt", ttl = 300, offered = scopes }) {
     let current;
     let generation = 0;
     const seen = [];
@@ -126,7 +126,7 @@ export async function startProvider({ resource, alg = "RS256", format = "jwt", t
     self.rotate = async (options = {}) => {
         generation += 1;
         const keys = await makeKeys(generation);
-        const all = { keys, alg, format, resource, ttl, ...options };
+        const all = { keys, alg, format, resource, ttl, offered, ...options };
         const quiet = console.warn;
         console.warn = () => {};
         current = new Provider(url, providerOptions(all)).callback();
