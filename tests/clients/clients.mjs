@@ -7,9 +7,11 @@
 //   faults        known faults of the client: { step, text (in its output), note (for the table) }
 //   setup         the script of a product's package that puts its binary in place
 //   quick         runs in continuous integration, too
-//   transports    `login` is HTTP with an OAuth login at the first connection
-const both = ["http", "stdio"];
+//   transports    `login` is HTTP with an OAuth login at the first connection; `restart` is HTTP with a server that
+//                 restarts between two calls
+export const both = ["http", "stdio"];
 const withLogin = [...both, "login"];
+const withRestart = [...both, "restart"];
 
 const sdks = [
     {
@@ -101,7 +103,7 @@ const pythonFrameworks = [
     { id: "autogen", title: "AutoGen", package: "autogen-ext", api: "openai-chat" },
     { id: "semantic-kernel", title: "Semantic Kernel", package: "semantic-kernel", api: "openai-chat" },
     { id: "crewai", title: "CrewAI", package: "crewai-tools", api: "openai-chat" },
-].map((one) => ({ ...one, language: "python", file: "client.py", transports: both }));
+].map((one) => ({ ...one, language: "python", file: "client.py", transports: withRestart }));
 
 const javaFrameworks = [
     {
@@ -122,7 +124,7 @@ const javascriptFrameworks = [
     { id: "genkit", title: "Genkit", package: "genkit", api: "gemini" },
     { id: "llamaindex-js", title: "LlamaIndex (JavaScript)", package: "@llamaindex/tools", api: "openai-chat" },
     { id: "mcp-use", title: "mcp-use", package: "mcp-use", api: "openai-chat" },
-].map((one) => ({ ...one, language: "javascript", file: "client.mjs", transports: both }));
+].map((one) => ({ ...one, language: "javascript", file: "client.mjs", transports: withRestart }));
 
 // Products use the file that `causeway install` writes.
 const products = [

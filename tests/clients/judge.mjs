@@ -59,11 +59,15 @@ function stepsOfSdk({ code, stdout }) {
     };
 }
 
-function blame({ faults = [] }, { output, record, tools }, missing) {
+function blame({ faults = [] }, { output, record, tools, transcript = "" }, missing) {
     const [breach] = record?.rejections ?? [];
     if (breach !== undefined) {
         const text = `${breach.api} rejects ${breach.tool ?? "the tools"} (${breach.rule}): ${breach.text}`;
         return { whose: isOurs(breach, tools) ? "Causeway" : "client", problem: text };
+    }
+    // Few clients begin a new session by themselves, so a session must outlast logins and restarts.
+    if (/^<.*"Session not found"/m.test(transcript)) {
+        return { whose: "Causeway", problem: "Session not found" };
     }
     const fault = faults.find(({ step, text }) => missing.includes(step) && (text === undefined || text.test(output)));
     if (fault !== undefined) {

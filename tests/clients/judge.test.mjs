@@ -54,6 +54,12 @@ suite("a framework", () => {
         assert.equal(judge({ ...framework, faults }, run(missing)).whose, "unknown");
     });
 
+    test("a session that is gone is the server's fault", () => {
+        const transcript = '> {"id":1}\n< {"error":{"message":"Session not found"},"id":1}\n';
+        const { whose, problem } = judge(framework, run({ record: record({ seen: "" }), transcript }));
+        assert.deepEqual([whose, problem], ["Causeway", "Session not found"]);
+    });
+
     const breach = { api: "openai-chat", rule: "tool name", tool: "mcp__c__a.b", text: "bad" };
     const rejected = { record: record({ rejections: [breach], seen: "" }) };
 

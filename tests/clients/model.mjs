@@ -67,7 +67,7 @@ function reject(response, format, tools, breaches, record) {
     writeJson(response, 400, format.rejection(breaches[0], index));
 }
 
-function answer(response, format, { text, body, pathname }, record) {
+async function answer(response, format, { text, body, pathname }, { record, onCall }) {
     const tools = format.toolsOf(body);
     record.requests.push({ api: format.api, tools: tools.map(({ name }) => name) });
     const breaches = checkTools(tools, format.api);
@@ -82,6 +82,7 @@ function answer(response, format, { text, body, pathname }, record) {
     const action = decide(tools, results, record);
     if (action.name !== undefined) {
         record.calls.push(action.name);
+        await onCall(record.calls.length);
     }
     if (format.isStream(body, pathname)) {
         return writeEvents(response, format.stream(body, action));
@@ -100,12 +101,13 @@ async function read(request) {
     return text;
 }
 
-async function handle(request, response, record) {
+async function handle(request, response, model) {
+    const { record } = model;
     const { pathname } = new URL(request.url, "http://localhost");
     const text = await read(request);
     const format = formats.find(({ path }) => path.test(pathname));
     if (request.method === "POST" && format !== undefined) {
-        return answer(response, format, { text, body: JSON.parse(text), pathname }, record);
+        return answer(response, format, { text, body: JSON.parse(text), pathname }, model);
     }
     if (request.method === "GET" && /\/models$/.test(pathname)) {
         return writeJson(response, 200, { object: "list", data: [{ id: "fake", object: "model", created: 0 }] });
@@ -117,11 +119,12 @@ async function handle(request, response, record) {
     return writeJson(response, 404, { error: { message: "Not found", type: "invalid_request_error" } });
 }
 
-// `record.seen` is the text of all requests that offered the tool: everything that the model could read.
-export async function startModel() {
+// `record.seen` is the text of all requests that offered the tool: everything that the model could read. The model awaits
+// `onCall(n)` before it sends its nth call.
+export async function startModel({ onCall = () => {} } = {}) {
     const record = { requests: [], rejections: [], calls: [], seen: "", unknown: [] };
     const server = createServer((request, response) => {
-        handle(request, response, record).catch((error) => {
+        handle(request, response, { record, onCall }).catch((error) => {
             record.unknown.push(`${request.method} ${request.url}: ${error.message}`);
             writeJson(response, 400, { error: { message: error.message, type: "invalid_request_error" } });
         });

@@ -166,6 +166,20 @@ suite("every API", () => {
         assert.equal((await response.json()).content[0].name, "final_answer");
     });
 
+    test("waits for its owner before it sends a call", async () => {
+        const order = [];
+        const onCall = async (n) => {
+            await new Promise((resolve) => setTimeout(resolve, 20));
+            order.push(n);
+        };
+        const own = await startModel({ onCall });
+        const body = JSON.stringify(formats.anthropic.body(target, []));
+        await fetch(`${own.url}/v1/messages`, { method: "POST", body });
+        order.push("sent");
+        await own.close();
+        assert.deepEqual(order, [1, "sent"]);
+    });
+
     test("a tool in a namespace is called with it", async () => {
         const tools = [
             {

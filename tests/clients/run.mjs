@@ -16,12 +16,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { clients } from "./clients.mjs";
+import { both, clients } from "./clients.mjs";
 import { prepare, Skip, versionOf } from "./environments.mjs";
 import { errorLine, judge, reportOf } from "./judge.mjs";
 import { script, startModel } from "./model.mjs";
 import { fetchTools } from "./rules.mjs";
-import { revisionOf, root, startLoginServer, startRecorder, startServer, tapped } from "./server.mjs";
+import { revisionOf, root, startLoginServer, startRecorder, startRestartable, startServer, tapped } from "./server.mjs";
 import { writeTable } from "./table.mjs";
 
 const RUN_MS = 120_000;
@@ -85,9 +85,15 @@ const browser = JSON.stringify([process.execPath, path.join(import.meta.dirname,
 
 // How the client reaches the server: variables of its environment, and what must be closed afterwards.
 async function connectOver(transport, server, transcript) {
+    const own = { folder: path.dirname(transcript), transcript, mcp: server.mcp };
     if (transport === "login") {
-        const own = await startLoginServer({ folder: path.dirname(transcript), transcript });
-        return { env: { MCP_URL: own.url, LOGIN: browser }, close: own.close };
+        const login = await startLoginServer(own);
+        return { env: { MCP_URL: login.url, LOGIN: browser }, close: login.close };
+    }
+    if (transport === "restart") {
+        const { url, restart, close } = await startRestartable(own);
+        // Between the two calls of the model.
+        return { env: { MCP_URL: url }, close, onCall: (n) => n === 2 && restart() };
     }
     if (transport === "stdio") {
         return { env: { MCP_COMMAND: JSON.stringify(tapped(server.command, transcript)) }, close: () => {} };
@@ -101,8 +107,8 @@ async function runOnce(client, { command, cwd }, { transport, era }, server) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     const transcript = path.join(folder, "transcript");
-    const model = client.api === undefined ? null : await startModel();
     const connection = await connectOver(transport, server, transcript);
+    const model = client.api === undefined ? null : await startModel({ onCall: connection.onCall });
     const env = environment(server, {
         ...connection.env,
         CAUSEWAY: JSON.stringify(server.command),
@@ -118,7 +124,7 @@ async function runOnce(client, { command, cwd }, { transport, era }, server) {
     const text = existsSync(transcript) ? readFileSync(transcript, "utf8") : "";
     return {
         revision: revisionOf(text),
-        ...judge(client, { code, stdout, output, record: model?.record, tools: server.tools }),
+        ...judge(client, { code, stdout, output, record: model?.record, tools: server.tools, transcript: text }),
     };
 }
 
@@ -174,7 +180,7 @@ async function checkInstallation(client, { cwd }, server) {
 async function runClient(client, server, rows) {
     const program = prepareOrSkip(client, rows);
     const installation = program === null ? null : await checkInstallation(client, program, server);
-    const transports = client.transports.filter((one) => !options.quick || one !== "login");
+    const transports = client.transports.filter((one) => !options.quick || both.includes(one));
     for (const transport of program === null ? [] : transports) {
         for (const era of client.eras ?? [undefined]) {
             const row = { client, version: versionOf(client), transport, era };

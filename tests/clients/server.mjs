@@ -12,6 +12,7 @@ const build = process.env.CAUSEWAY_BUILD ?? path.join(root, "build", "release");
 const binary = process.env.CAUSEWAY_BIN ?? path.join(build, "causeway");
 
 const START_MS = 20_000;
+const permissions = ["access mcp tool discovery", "use jsonrpc services", "access content"];
 
 async function listen(handler) {
     const server = createServer(handler);
@@ -105,7 +106,7 @@ async function serve(config, env = process.env) {
     return { url: `${await untilPrinted(child, /listening on (http:\S+)/)}/mcp`, close: () => end(child) };
 }
 
-// { url, command, env, close() }. `command` starts the same over stdio.
+// { url, command, env, mcp, close() }. `command` starts the same over stdio.
 export async function startServer({ folder, mcp, shapes = false, bare = false }) {
     const services = await startServices();
     const config = path.join(folder, "causeway.yaml");
@@ -117,13 +118,41 @@ export async function startServer({ folder, mcp, shapes = false, bare = false })
         services.close();
     };
     const command = [binary, "stdio", "--config", config];
-    return { url: server.url, env: { ARIA2_SECRET: env.ARIA2_SECRET }, command, close };
+    return { url: server.url, env: { ARIA2_SECRET: env.ARIA2_SECRET }, command, mcp, close };
 }
 
-// A server that lets nobody do anything without a login, behind a recorder, and its authorization server.
-export async function startLoginServer({ folder, transcript }) {
-    const { port, close: free } = await listen(() => {});
-    free();
+// A port that was free a moment ago.
+async function freePort() {
+    const { port, close } = await listen(() => {});
+    close();
+    return port;
+}
+
+// A server that can be started anew at the same address, behind a recorder: { url, restart(), close() }.
+export async function startRestartable({ folder, transcript, mcp }) {
+    const port = await freePort();
+    const recorder = await startRecorder(`http://127.0.0.1:${port}/mcp`, transcript);
+    const config = path.join(folder, "restart.yaml");
+    const plugins = { directory: path.join(build, "plugins") };
+    const settings = { listen: `127.0.0.1:${port}`, roles: { anonymous: permissions }, plugins, mcp };
+    writeFileSync(config, JSON.stringify(settings));
+    // Files that outlive the server stay in the folder of this run.
+    const env = { ...process.env, XDG_STATE_HOME: path.join(folder, "state"), STATE_DIRECTORY: "" };
+    let server = await serve(config, env);
+    const restart = async () => {
+        await server.close();
+        server = await serve(config, env);
+    };
+    const close = async () => {
+        recorder.close();
+        await server.close();
+    };
+    return { url: recorder.url, restart, close };
+}
+
+// A server that rejects callers without a login, behind a recorder, and its authorization server.
+export async function startLoginServer({ folder, transcript, mcp }) {
+    const port = await freePort();
     const recorder = await startRecorder(`http://127.0.0.1:${port}/mcp`, transcript);
     const resource = recorder.url;
     const issuer = spawn(process.execPath, [path.join(import.meta.dirname, "issuer.mjs"), resource], piped);
@@ -132,9 +161,10 @@ export async function startLoginServer({ folder, transcript }) {
     const settings = {
         listen: `127.0.0.1:${port}`,
         public_url: new URL(resource).origin,
-        roles: { authenticated: ["access mcp tool discovery", "use jsonrpc services", "access content"] },
+        roles: { authenticated: permissions },
         access: { issuers: [{ issuer: issuerUrl, allow_private: true }] },
         plugins: { directory: path.join(build, "plugins") },
+        mcp,
     };
     writeFileSync(config, JSON.stringify(settings));
     const server = await serve(config);
