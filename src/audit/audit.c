@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "audit/file.h"
+#include "audit/sums.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/thread.h"
@@ -44,7 +45,8 @@ typedef struct packed_record {
     uint64_t number; /* in the order they came, over both lanes */
     int64_t when;
     uint64_t us;
-    int64_t code;
+    uint64_t count;
+    int64_t code, since;
     const char *door, *outcome;
     uint16_t n_caller, n_caller_id, n_method, n_tool, n_address, n_detail;
     uint8_t kind;
@@ -90,7 +92,9 @@ static void pack(const cw_audit_record *r, size_t max_arguments, uint64_t number
         .number = number,
         .when = cw_clock_wall_ms(),
         .us = r->us,
+        .count = r->count,
         .code = r->code,
+        .since = r->since,
         .door = r->door,
         .outcome = r->outcome,
         .kind = (uint8_t)r->kind,
@@ -328,6 +332,16 @@ static void add_text(cw_json_writer *w, const char *name, const char **at, size_
     *at += n;
 }
 
+static void add_count(cw_json_writer *w, const packed_record *p)
+{
+    char date[CW_CLOCK_ISO_LEN + 1];
+    if (!p->count)
+        return;
+    cw_clock_format_iso(p->since, date);
+    cw_json_add_i64_member(w, CW_STR("count"), (int64_t)p->count);
+    cw_json_add_string_member(w, CW_STR("since"), cw_str_from(date));
+}
+
 static void add_hash(cw_json_writer *w, const packed_record *p)
 {
     char hex[2 * CW_AUDIT_HASH + 1];
@@ -360,6 +374,7 @@ static void add_line(cw_buf *out, const char *packed, const redact_rules *rules,
     add_text(&w, "detail", &at, p.n_detail);
     if (p.has_us)
         cw_json_add_i64_member(&w, CW_STR("us"), (int64_t)p.us);
+    add_count(&w, &p);
     add_hash(&w, &p);
     bool is_cut = p.is_cut;
     if (p.n_arguments)
@@ -411,6 +426,7 @@ struct cw_audit {
     pthread_t thread;
     bool is_running, is_stopping;
     lane lanes[LANES];
+    cw_audit_sums sums;
     uint64_t number;
     setup *next;  /* to be used from the next batch on, or NULL */
     setup *setup; /* the thread's own from the first one on; NULL: it waits for that */
@@ -579,9 +595,57 @@ static struct timespec in_ms(uint64_t ms)
 }
 
 /* With the lock held: whether records wait. */
-static bool has_work(const cw_audit *a)
+static bool has_records(const cw_audit *a)
 {
     return a->lanes[SECURITY].n_fill || a->lanes[CALLS].n_fill;
+}
+
+static bool has_sums(const cw_audit *a)
+{
+    return a->sums.due_ms != UINT64_MAX;
+}
+
+/* With the lock held: up to which time counts are due. The end of the server writes all of them. */
+static uint64_t sums_until(const cw_audit *a)
+{
+    return a->is_stopping ? UINT64_MAX - 1 : cw_clock_ms();
+}
+
+/* With the lock held: whether the thread has something to write. */
+static bool has_work(const cw_audit *a)
+{
+    return has_records(a) || a->sums.due_ms <= sums_until(a);
+}
+
+static lane *lane_of(cw_audit *a, const cw_audit_record *record)
+{
+    return &a->lanes[record->kind == CW_AUDIT_CALL ? CALLS : SECURITY];
+}
+
+/* With the lock held. False: the lane of the record is full. */
+static bool enqueue(cw_audit *a, const cw_audit_record *record, size_t arguments)
+{
+    size_t n = packed_size(record, arguments);
+    lane *l = lane_of(a, record);
+    if (n > l->room - l->n_fill - l->held)
+        return false;
+    pack(record, arguments, a->number++, l->fill + l->n_fill);
+    l->n_fill += n;
+    return true;
+}
+
+/* With the lock held. A count that finds its lane full goes on. */
+static void enqueue_sums(cw_audit *a)
+{
+    size_t at = 0;
+    cw_audit_sum *sum;
+    while ((sum = cw_audit_sums_next(&a->sums, &at, sums_until(a)))) {
+        cw_audit_record r = cw_audit_sum_record(sum);
+        if (enqueue(a, &r, 0))
+            sum->count = 0;
+    }
+    if (at)
+        cw_audit_sums_refresh(&a->sums);
 }
 
 static bool has_loss(const cw_audit *a)
@@ -593,13 +657,25 @@ static bool has_loss(const cw_audit *a)
     return false;
 }
 
+/* With the lock held: until a record is added, or a count is due. */
+static void wait_for_record(cw_audit *a)
+{
+    uint64_t now = cw_clock_ms();
+    if (!has_sums(a)) {
+        pthread_cond_wait(&a->wake, &a->lock);
+    } else if (a->sums.due_ms > now) {
+        struct timespec due = in_ms(a->sums.due_ms - now);
+        pthread_cond_timedwait(&a->wake, &a->lock, &due);
+    }
+}
+
 /* With the lock held. */
 static void wait_for_work(cw_audit *a)
 {
     bool is_late = atomic_load(&a->is_failing) || has_loss(a);
     struct timespec until = in_ms(is_late ? RETRY_MS : BATCH_MS);
     while (!is_late && !has_work(a) && !a->next && !a->is_stopping) {
-        pthread_cond_wait(&a->wake, &a->lock);
+        wait_for_record(a);
         until = in_ms(BATCH_MS);
     }
     while (!a->is_stopping && !a->next &&
@@ -650,6 +726,7 @@ static void *thread_main(void *arg)
         if (!has_file(a->setup))
             take_next(a);
         bool is_last = a->is_stopping;
+        enqueue_sums(a);
         swap_lanes(a);
         bool is_next = a->next != NULL;
         pthread_mutex_unlock(&a->lock);
@@ -679,6 +756,9 @@ static cw_code start(cw_audit *a, size_t room, cw_err *err)
         if (!l->fill || !l->batch)
             return cw_fail_nomem(err);
     }
+    cw_code rc = cw_audit_sums_init(&a->sums, err);
+    if (rc)
+        return rc;
     int errnum = cw_thread_start(&a->thread, thread_main, a);
     if (errnum)
         return cw_fail_errno(err, errnum, "start the audit's thread");
@@ -693,6 +773,7 @@ static void free_lanes(cw_audit *a)
         free(a->lanes[i].batch);
         a->lanes[i].fill = a->lanes[i].batch = NULL;
     }
+    cw_audit_sums_done(&a->sums);
 }
 
 cw_code cw_audit_new(cw_audit_status_fn on_status, void *ctx, cw_audit **ret, cw_err *err)
@@ -764,6 +845,10 @@ static uint64_t count_waiting(const cw_audit *a)
         count += count_left(l->batch, l->n_batch - l->held, l->n_batch);
         count += count_left(l->fill, 0, l->n_fill);
     }
+    size_t at = 0;
+    const cw_audit_sum *sum;
+    while ((sum = cw_audit_sums_next(&a->sums, &at, UINT64_MAX)))
+        count += sum->count;
     return count;
 }
 
@@ -828,19 +913,16 @@ void cw_audit_add(cw_audit *a, const cw_audit_record *record)
 {
     if (!cw_audit_is_on(a))
         return;
-    size_t arguments = cw_audit_arguments(a);
-    size_t n = packed_size(record, arguments);
-    lane *l = &a->lanes[record->kind == CW_AUDIT_CALL ? CALLS : SECURITY];
+    cw_network network;
+    bool may_count = record->is_anonymous && record->address.n;
+    if (may_count)
+        cw_network_of(record->address, &network);
     pthread_mutex_lock(&a->lock);
-    if (n > l->room - l->n_fill - l->held) {
-        atomic_fetch_add(&l->lost, 1);
-        pthread_mutex_unlock(&a->lock);
-        return;
-    }
-    pack(record, arguments, a->number++, l->fill + l->n_fill);
-    bool is_first = !has_work(a);
-    l->n_fill += n;
-    if (is_first)
+    bool had_records = has_records(a), had_sums = has_sums(a);
+    bool is_counted = may_count && cw_audit_sums_count(&a->sums, record, &network, cw_clock_ms());
+    if (!is_counted && !enqueue(a, record, cw_audit_arguments(a)))
+        atomic_fetch_add(&lane_of(a, record)->lost, 1);
+    if (has_records(a) != had_records || has_sums(a) != had_sums)
         pthread_cond_signal(&a->wake);
     pthread_mutex_unlock(&a->lock);
 }

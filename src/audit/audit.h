@@ -14,9 +14,12 @@
  * Several processes may write to one file. Each append holds a lock of the file. If the path leads to
  * another file, a process continues there.
  *
+ * Records of unauthenticated requests are counted beyond a rate (sums.h), so such requests cannot
+ * push older records out of the files.
+ *
  * Ownership: everything is copied.
  * Threads:   add and the getters on any; new, configure and free on one.
- * Limits:    CW_AUDIT_ROOM for security records, opts.room for calls; names are cut.
+ * Limits:    CW_AUDIT_ROOM for security records, opts.room for calls; names are cut; those of sums.h.
  */
 #ifndef CW_AUDIT_AUDIT_H
 #define CW_AUDIT_AUDIT_H
@@ -65,6 +68,9 @@ typedef struct cw_audit_record {
     int64_t code;                        /* of the method's own error */
     const unsigned char *arguments_hash; /* CW_AUDIT_HASH bytes, or NULL */
     cw_str arguments;                    /* JSON, or empty */
+    bool is_anonymous; /* an unauthenticated request from `address` caused it: it may be counted */
+    uint64_t count;    /* records that this one stands for; 0: only itself */
+    int64_t since;     /* with a count: wall clock in ms, of the first of them */
 } cw_audit_record;
 
 /* Called on the writing thread when writing fails (once), and with NULL when it works again. */

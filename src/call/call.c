@@ -40,6 +40,7 @@ static cw_audit_record begin_record(const cw_view *view, const cw_entry *entry)
 {
     const cw_caller *caller = cw_view_caller(view);
     return (cw_audit_record){.kind = CW_AUDIT_CALL,
+                             .is_anonymous = cw_caller_is_anonymous(caller),
                              .caller = cw_caller_name(caller),
                              .caller_id = cw_caller_id(caller),
                              .method = entry->method->id,
@@ -141,6 +142,7 @@ void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused
         return;
     cw_audit_add(audit, &(cw_audit_record){.kind = CW_AUDIT_REFUSAL,
                                            .door = refused->door,
+                                           .is_anonymous = cw_caller_is_anonymous(caller),
                                            .outcome = verdict_name(refused->verdict),
                                            .caller = cw_caller_name(caller),
                                            .caller_id = cw_caller_id(caller),

@@ -341,14 +341,15 @@ static void add_line(cw_buf *out, const cw_json *record)
     if (took && cw_json_to_double(took, &us))
         cw_buf_printf(out, "  %.3f ms", us / 1000);
     add_number(out, record, "code");
+    add_number(out, record, "count");
     add_number(out, record, "security");
     add_number(out, record, "calls");
-    static const char *const others[] = {"address", "detail"};
+    static const char *const others[] = {"since", "address", "detail"};
     for (size_t i = 0; i < CW_COUNT(others); i++) {
         cw_str text = text_of(record, others[i]);
         if (!text.n)
             continue;
-        cw_buf_add(out, CW_STR("  "));
+        cw_buf_add(out, i ? CW_STR("  ") : CW_STR(" since "));
         cw_cli_add_text(out, text);
     }
     cw_buf_add_char(out, '\n');

@@ -27,15 +27,17 @@ const char *cw_authenticate_outcome(cw_login_status status)
     return "unavailable";
 }
 
-/* `caller` is NULL when the credentials were rejected. */
+/* `caller` is NULL when the credentials were rejected. is_anonymous: they were not verified. */
 static void add(const cw_http_req *req, const cw_runtime_loop *rl,
-                const cw_auth_error_bodies *texts, const char *outcome, const cw_caller *caller)
+                const cw_auth_error_bodies *texts, const char *outcome, const cw_caller *caller,
+                bool is_anonymous)
 {
     cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
     bool is_basic = cw_credentials_is_basic(header);
     cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
                          .door = texts->door,
                          .outcome = outcome,
+                         .is_anonymous = is_anonymous,
                          .address = cw_http_req_peer(req),
                          .detail = is_basic ? CW_STR("password") : CW_STR("token")};
     if (!header.p)
@@ -58,14 +60,15 @@ static void audit_login(const cw_http_req *req, const cw_runtime_loop *rl,
     bool is_ok = login->status == CW_LOGIN_OK;
     if (!cw_audit_is_on(cw_runtime_audit(rl)) || (is_ok && login->is_remembered))
         return;
-    add(req, rl, texts, cw_authenticate_outcome(login->status), is_ok ? login->caller : NULL);
+    add(req, rl, texts, cw_authenticate_outcome(login->status), is_ok ? login->caller : NULL,
+        !is_ok);
 }
 
 static void audit_refused(const cw_http_req *req, const cw_runtime_loop *rl,
-                          const cw_auth_error_bodies *texts, const char *outcome)
+                          const cw_auth_error_bodies *texts, const char *outcome, bool is_anonymous)
 {
     if (cw_audit_is_on(cw_runtime_audit(rl)))
-        add(req, rl, texts, outcome, NULL);
+        add(req, rl, texts, outcome, NULL, is_anonymous);
 }
 
 #define REALM "realm=\"MCP Tools\""
@@ -214,7 +217,7 @@ static void take(const pending *p, const cw_login *login)
     cw_view *view = NULL;
     audit_login(req, rl, texts, login);
     if (login->status == CW_LOGIN_OK && is_forged(p, rl)) {
-        audit_refused(req, rl, texts, "forged");
+        audit_refused(req, rl, texts, "forged", /* is_anonymous= */ false);
         reply(req, 403, texts->forged, CW_STR(""), CW_STR(""));
         return;
     }
@@ -295,7 +298,7 @@ void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_
         return;
     }
     if ((session.p || cw_credentials_is_basic(header)) && !cw_browser_is_private(req, rl)) {
-        audit_refused(req, rl, texts, "clear_text");
+        audit_refused(req, rl, texts, "clear_text", /* is_anonymous= */ true);
         reply(req, 403, texts->clear_text, CW_STR(""), CW_STR(""));
         return;
     }

@@ -525,6 +525,78 @@ test("without a path there is nothing to print, and nothing is recorded", async 
     assert.match(stderr, /set audit\.path/);
 });
 
+suite("threat-D11: records that anonymous requests cause", () => {
+    const far = (address) => ({ "X-Forwarded-For": address, "X-Forwarded-Proto": "https" });
+    const flood = async (n, work) => {
+        for (let i = 0; i < n; i += 20) {
+            await Promise.all(Array.from({ length: 20 }, (_, j) => work(i + j)));
+        }
+    };
+    // How many requests the records of one kind stand for, and how many records that takes.
+    const sum = (records, kind, outcome) => {
+        const wanted = records.filter((r) => r.kind === kind && r.outcome === outcome);
+        return { n: wanted.reduce((total, r) => total + (r.count ?? 1), 0), lines: wanted.length, last: wanted.at(-1) };
+    };
+    const floods = [
+        [
+            "refusals",
+            "refusal",
+            "hidden",
+            (server, i, headers) => rpc(server, { method: `no.such${i}`, id: 1 }, headers),
+        ],
+        [
+            "unknown tokens",
+            "login",
+            "wrong",
+            (server, i, headers) => invoke(server, "test.echo", {}, { ...headers, ...bearer(`made-up-${i}`) }),
+        ],
+        [
+            "calls with wrong arguments",
+            "call",
+            "invalid",
+            (server, i, headers) => rpc(server, { method: "test.echo", params: { nothing: i }, id: 1 }, headers),
+        ],
+        [
+            "calls that ran",
+            "call",
+            "ok",
+            (server, i, headers) => rpc(server, { method: "test.echo", params: { message: "x" }, id: 1 }, headers),
+            600,
+        ],
+    ];
+    for (const [name, kind, outcome, work, free = 60] of floods) {
+        test(`threat-D11: ${name} beyond a rate become one record with a count`, async () => {
+            const server = await startAudited(
+                {},
+                {
+                    trusted_proxies: ["127.0.0.0/8"],
+                    roles: { ...roles, anonymous: [discover, call, "access content"] },
+                },
+            );
+            const n = free + 600;
+            await flood(n, (i) => work(server, i, far("203.0.113.7")));
+            // A neighbour and a caller with a login keep their records.
+            await flood(20, () => rpc(server, { method: "nothing.here", id: 1 }, far("203.0.113.8")));
+            await flood(100, () =>
+                rpc(server, { method: "not.there", id: 1 }, { ...alice, ...far("203.0.113.7") }),
+            );
+            await server.stop();
+            const records = recordsOf(server.audit);
+            const mine = records.filter((r) => r.address === "203.0.113.7" && r.caller !== "alice");
+            const found = sum(mine, kind, outcome);
+            assert.equal(found.n, n);
+            // A slow machine gets some of its budget back while the flood runs.
+            assert.ok(found.lines < n - 100, `${found.lines} records`);
+            assert.ok(found.last.count > 1);
+            assert.ok(found.last.since <= found.last.time);
+            assert.equal(records.filter((r) => r.method === "nothing.here").length, 20);
+            assert.equal(records.filter((r) => r.method === "not.there" && r.caller === "alice").length, 100);
+            const shown = await runCauseway(["audit", "--config", server.config, "--kind", kind]);
+            assert.match(shown.stdout, new RegExp(`  count ${found.last.count} since ${found.last.since}  203`));
+        });
+    }
+});
+
 test("threat-D11: a password that was not even tried, since others could listen, has a record", async (t) => {
     // A proxy that is trusted says that its client is far away and came without TLS.
     const server = await startAudited({}, { trusted_proxies: ["127.0.0.0/8"] });

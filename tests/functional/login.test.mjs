@@ -264,6 +264,33 @@ test("threat-C9: guessing on the page is slowed down, together with guessing els
     await server.stop();
 });
 
+test("threat-C9, threat-D11: forged forms count as failed logins of their network", async () => {
+    const audit = path.join(keepFolder(), "forged-audit.jsonl");
+    const server = await startAccounts({ config: { loops: 1, audit: { path: audit } } });
+    const form = await openForm(server);
+    const statuses = [];
+    for (let i = 0; i < 200; i += 1) {
+        const answer = await sendForm(server, { ...form, csrf: "x", name: `user${i}`, password: "s3cret" });
+        statuses.push(answer.status);
+        assert.equal(answer.status === 429, answer.headers.has("retry-after"));
+    }
+    assert.ok(statuses.slice(0, 20).every((status) => status === 403));
+    assert.equal(statuses.at(-1), 429);
+    // They count together with guesses.
+    const guess = await sendForm(server, { ...form, name: "alice", password: "wrong" });
+    assert.equal(guess.status, 429);
+    await server.stop();
+    const records = readFileSync(audit, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+    const total = (outcome) =>
+        records.filter((r) => r.outcome === outcome).reduce((sum, r) => sum + (r.count ?? 1), 0);
+    assert.equal(total("forged"), statuses.filter((status) => status === 403).length);
+    assert.equal(total("too_many"), statuses.filter((status) => status === 429).length + 1);
+    assert.ok(records.length < 200, `${records.length} records`);
+});
+
 suite("a session", () => {
     let server, alice;
     before(async () => {

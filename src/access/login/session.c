@@ -224,6 +224,19 @@ static bool fill(cw_credentials *c, cw_str name, cw_str password)
     return true;
 }
 
+cw_login cw_session_forged(cw_accounts *a, cw_login_waiter *w)
+{
+    cw_network network;
+    uint64_t now = cw_clock_ms();
+    cw_network_of(w->peer(w), &network);
+    uint64_t wait =
+        cw_network_throttle_wait(&a->guesses, &network, /* only_narrowest= */ false, now);
+    if (wait)
+        return (cw_login){.status = CW_LOGIN_TOO_MANY, .retry_s = (uint32_t)((wait + 999) / 1000)};
+    cw_network_throttle_fail(&a->guesses, &network, now);
+    return (cw_login){.status = CW_LOGIN_WRONG};
+}
+
 cw_login cw_session_open(cw_accounts *a, cw_loop *loop, cw_str name, cw_str password,
                          cw_str replaced, cw_login_waiter *w)
 {

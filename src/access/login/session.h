@@ -36,6 +36,9 @@ cw_login cw_session_open(cw_accounts *a, cw_loop *loop, cw_str name, cw_str pass
 cw_login cw_session_resume(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w);
 /* End a session: OK without a caller, also for an unknown one; UNAVAILABLE; PENDING. */
 cw_login cw_session_end(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w);
+/* Count a forged form of a client as a failed login of its network. WRONG; TOO_MANY: the network must
+ * wait, and nothing is counted. */
+cw_login cw_session_forged(cw_accounts *a, cw_login_waiter *w);
 /* Whether sessions are enabled. */
 bool cw_session_is_on(const cw_accounts *a);
 

@@ -349,6 +349,7 @@ static void audit_login(const cw_http_req *req, const cw_runtime_loop *rl, const
     cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
                          .door = "login",
                          .outcome = outcome,
+                         .is_anonymous = !caller,
                          .address = cw_http_req_peer(req),
                          .caller = caller ? cw_caller_name(caller) : name,
                          .detail = CW_STR("password")};
@@ -473,6 +474,17 @@ static bool take_form(visit *v)
     return !rc;
 }
 
+/* A form that was not issued to this browser: count it as a failed login, and record it. Returns
+ * the delay in seconds that the network must keep; 0: none. */
+static uint32_t count_forged(visit *v)
+{
+    cw_login login = cw_session_forged(cw_runtime_accounts(v->rl), &v->waiter);
+    bool must_wait = login.status == CW_LOGIN_TOO_MANY;
+    audit_login(v->req, v->rl, must_wait ? cw_authenticate_outcome(login.status) : "forged", NULL,
+                v->name);
+    return must_wait ? login.retry_s : 0;
+}
+
 /* ---- POST /login ---- */
 
 static void opened(visit *v, const cw_login *login)
@@ -505,10 +517,10 @@ static void on_form(cw_http_req *req, void *self)
     if (!cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false) ||
         !cw_session_is_secret(v->form_secret) ||
         !cw_session_csrf_matches(v->form_secret, v->csrf)) {
-        audit_login(req, v->rl, "forged", NULL, v->name);
+        uint32_t retry_s = count_forged(v);
         v->session = (cw_str){NULL, 0};
         v->form_secret = (cw_str){NULL, 0};
-        show_form(v, 403, EXPIRED, 0);
+        show_form(v, retry_s ? 429 : 403, retry_s ? TOO_MANY : EXPIRED, retry_s);
         return;
     }
     if (!v->name.n || !v->password.n) {
@@ -559,8 +571,8 @@ static void on_logout(cw_http_req *req, void *self)
         return;
     }
     if (!has_proof || !cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false)) {
-        audit_login(req, v->rl, "forged", NULL, CW_STR(""));
-        show_message(v, 403, EXPIRED);
+        uint32_t retry_s = count_forged(v);
+        show_message(v, retry_s ? 429 : 403, retry_s ? TOO_MANY : EXPIRED);
         return;
     }
     resume(v, leave);

@@ -315,6 +315,77 @@ TEST(records_stand_in_the_order_they_came)
     }
 }
 
+static cw_audit_record refusal_of(const char *name)
+{
+    cw_audit_record r = call_of(name);
+    r.kind = CW_AUDIT_REFUSAL;
+    r.outcome = "hidden";
+    r.address = CW_STR("203.0.113.9");
+    return r;
+}
+
+TEST(threat_D11_an_anonymous_flood_becomes_a_count_and_others_keep_their_records)
+{
+    static const cw_json *lines[1000];
+    cw_audit_opts opts = options();
+    cw_audit *a = start_audit(&opts);
+    cw_audit_record flood = refusal_of("no.such"), known = refusal_of("test.admin");
+    flood.is_anonymous = true;
+    for (int i = 0; i < 100000; i++) {
+        cw_audit_add(a, &flood);
+        if (i % 500 == 0)
+            cw_audit_add(a, &known);
+    }
+    assert_int_equal(cw_audit_free(a), 0);
+    unsigned n = read_lines(path, lines, 1000), n_known = 0;
+    int64_t n_flood = 0, count;
+    assert_in_range(n, 0, 500);
+    for (unsigned i = 0; i < n; i++) {
+        const cw_json *counted = cw_json_get(lines[i], CW_STR("count"));
+        cw_str method =
+            counted ? CW_STR("") : cw_json_text(cw_json_get(lines[i], CW_STR("method")));
+        count = 1;
+        assert_true(!counted || cw_json_to_i64(counted, &count));
+        n_known += cw_str_is(method, "test.admin");
+        n_flood += cw_str_is(method, "test.admin") ? 0 : count;
+    }
+    assert_int_equal(n_known, 200);
+    assert_int_equal(n_flood, 100000);
+    assert_member(lines[n - 1], "kind", "refusal");
+    assert_member(lines[n - 1], "outcome", "hidden");
+    assert_member(lines[n - 1], "address", "203.0.113.9");
+    int64_t when;
+    const cw_json *since = cw_json_get(lines[n - 1], CW_STR("since"));
+    assert_true(cw_audit_parse_time(cw_json_text(since), &when));
+}
+
+TEST(a_count_is_written_when_it_is_due)
+{
+    const cw_json *lines[200];
+    cw_audit_opts opts = options();
+    cw_audit *a = start_audit(&opts);
+    cw_audit_record flood = refusal_of("no.such");
+    flood.is_anonymous = true;
+    for (int i = 0; i < 100; i++)
+        cw_audit_add(a, &flood);
+    /* A minute passes. */
+    pthread_mutex_lock(&a->lock);
+    for (unsigned i = 0; i < CW_AUDIT_SUMS; i++)
+        a->sums.items[i].due_ms = a->sums.items[i].count ? cw_clock_ms() : 0;
+    a->sums.due_ms = cw_clock_ms();
+    pthread_cond_signal(&a->wake);
+    pthread_mutex_unlock(&a->lock);
+    unsigned n = 0;
+    for (int i = 0; i < 500 && n < 61; i++) {
+        usleep(10000);
+        n = read_lines(path, lines, 200);
+    }
+    assert_in_range(n, 61, 64);
+    assert_non_null(cw_json_get(lines[n - 1], CW_STR("count")));
+    assert_int_equal(cw_audit_free(a), 0);
+    assert_int_equal(read_lines(path, lines, 200), n);
+}
+
 /* A disk that is full, as far as this process can tell. */
 static void limit_files(rlim_t bytes)
 {
@@ -575,6 +646,26 @@ TEST(what_a_dead_disk_has_not_taken_is_counted)
     usleep(50000); /* it ends by itself */
 }
 
+TEST(a_count_that_a_dead_disk_has_not_taken_is_lost_as_many)
+{
+    static cw_audit *a; /* stays: its thread still has it */
+    cw_audit_opts opts = options();
+    a = start_audit(&opts);
+    cw_audit_record flood = refusal_of("no.such");
+    flood.is_anonymous = true;
+    atomic_store(&disk_hangs, true);
+    cw_audit_add(a, &flood);
+    for (int i = 0; i < 500 && !atomic_load(&n_hanging); i++)
+        usleep(10000);
+    for (int i = 0; i < 1000; i++)
+        cw_audit_add(a, &flood);
+    assert_in_range(cw_audit_free(a), 1000, 1001);
+    atomic_store(&disk_hangs, false);
+    for (int i = 0; i < 500 && atomic_load(&n_hanging); i++)
+        usleep(10000);
+    usleep(50000); /* it ends by itself */
+}
+
 TEST(a_file_is_on_the_disk_before_it_is_left)
 {
     struct stat st;
@@ -713,6 +804,8 @@ int main(void)
         AUDIT_TEST(a_wrong_pointer_is_refused),
         AUDIT_TEST(nothing_is_recorded_while_it_is_off),
         AUDIT_TEST(records_stand_in_the_order_they_came),
+        AUDIT_TEST(threat_D11_an_anonymous_flood_becomes_a_count_and_others_keep_their_records),
+        AUDIT_TEST(a_count_is_written_when_it_is_due),
         AUDIT_TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record),
         AUDIT_TEST(the_reserved_room_has_an_end_and_says_so),
         AUDIT_TEST(a_full_file_is_rotated_and_the_oldest_goes),
@@ -724,6 +817,7 @@ int main(void)
         AUDIT_TEST(a_record_survives_every_failed_allocation),
         AUDIT_TEST(starting_survives_every_failed_allocation),
         AUDIT_TEST(what_a_dead_disk_has_not_taken_is_counted),
+        AUDIT_TEST(a_count_that_a_dead_disk_has_not_taken_is_lost_as_many),
         AUDIT_TEST(a_file_is_on_the_disk_before_it_is_left),
         AUDIT_TEST(a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost),
         AUDIT_TEST(what_is_prepared_counts_only_when_it_is_used),
