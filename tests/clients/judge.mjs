@@ -7,6 +7,7 @@ export const expected = {
     result: "raised road across water",
     error: "Node 99999 not found",
     unknown: /unknown tool/i,
+    large: /too large/i,
 };
 
 const plain = (name) => (name ?? "").replace(/[^a-zA-Z0-9]/g, "").toLowerCase();
@@ -49,17 +50,27 @@ function stepsOfFramework({ code, stdout, record }) {
 
 // What an SDK did, by the report of our program.
 function stepsOfSdk({ code, stdout }) {
-    const { tools = [], result = "", error = "", unknown = "", again = "" } = reportOf(stdout);
+    const { tools = [], result = "", error = "", unknown = "", large, again = "" } = reportOf(stdout);
     return {
         list: tools.some((name) => script.isTarget({ name })),
         call: result.includes(expected.result),
         "tool error": error.includes(expected.error),
         "unknown tool": expected.unknown.test(unknown),
+        ...(large !== undefined && { "large request": expected.large.test(large) }),
         "call after errors": code === 0 && again.includes(expected.result),
     };
 }
 
-function blame({ faults = [] }, { output, record, tools, transcript = "" }, missing) {
+// The member of a report that belongs to a step.
+const members = {
+    call: "result",
+    "tool error": "error",
+    "unknown tool": "unknown",
+    "large request": "large",
+    "call after errors": "again",
+};
+
+function blame({ faults = [] }, { stdout, output, record, tools, transcript = "" }, missing) {
     const [breach] = record?.rejections ?? [];
     if (breach !== undefined) {
         const text = `${breach.api} rejects ${breach.tool ?? "the tools"} (${breach.rule}): ${breach.text}`;
@@ -72,6 +83,10 @@ function blame({ faults = [] }, { output, record, tools, transcript = "" }, miss
     const fault = faults.find(({ step, text }) => missing.includes(step) && (text === undefined || text.test(output)));
     if (fault !== undefined) {
         return { whose: "client", problem: fault.note };
+    }
+    const text = reportOf(stdout)[members[missing[0]]];
+    if (text !== undefined) {
+        return { whose: "unknown", problem: `${missing[0]}: ${text}`.slice(0, 300) };
     }
     return { whose: "unknown", problem: `no ${missing.join(", no ")}: ${errorLine(output)}` };
 }

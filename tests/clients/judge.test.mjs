@@ -89,6 +89,15 @@ suite("an SDK", () => {
         ]);
     });
 
+    test("a request that is too large counts if the program sends one", () => {
+        const judged = (large) => {
+            const stdout = JSON.stringify({ ...report, large, again: expected.result });
+            return judge(sdk, { code: 0, stdout, output: stdout, tools: [] });
+        };
+        assert.equal(judged("Request too large").problem, null);
+        assert.equal(judged("EOF").problem, "large request: EOF");
+    });
+
     test("does not work without a report", () => {
         assert.deepEqual(
             judge(sdk, { code: 0, stdout: JSON.stringify(report), output: "", tools: [] }).works.length,

@@ -192,7 +192,13 @@ export async function startRecorder(url, file) {
             answer.on("data", note("<")).pipe(response);
             answer.on("error", () => response.destroy());
         });
-        onward.on("error", () => response.destroy());
+        // A server may answer and close before it has read all of a request.
+        onward.on("error", () => {
+            request.unpipe(onward).resume();
+            if (!response.headersSent) {
+                response.destroy();
+            }
+        });
         response.on("close", () => onward.destroy());
         request.on("data", note(">")).pipe(onward);
     });

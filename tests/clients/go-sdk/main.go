@@ -36,11 +36,11 @@ type caller struct {
 	session *mcp.ClientSession
 }
 
-// call returns the text of a result, and ends the program if the call failed.
-func (c caller) call(name string, nid int) string {
-	result, err := c.session.CallTool(c.ctx, &mcp.CallToolParams{Name: name, Arguments: map[string]any{"nid": nid}})
+// call returns the text of a result, or the message of an error.
+func (c caller) call(name string, arguments map[string]any) string {
+	result, err := c.session.CallTool(c.ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
-		log.Fatal(err)
+		return err.Error()
 	}
 	return result.Content[0].(*mcp.TextContent).Text
 }
@@ -66,11 +66,14 @@ func main() {
 		}
 	}
 	c := caller{ctx, session}
-	report := map[string]any{"tools": names, "result": c.call(name, 1), "error": c.call(name, 99999)}
-	if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "nothing"}); err != nil {
-		report["unknown"] = err.Error()
+	report := map[string]any{
+		"tools":   names,
+		"result":  c.call(name, map[string]any{"nid": 1}),
+		"error":   c.call(name, map[string]any{"nid": 99999}),
+		"unknown": c.call("nothing", map[string]any{}),
+		"large":   c.call(name, map[string]any{"nid": 1, "filler": strings.Repeat("x", 5<<20)}),
+		"again":   c.call(name, map[string]any{"nid": 1}),
 	}
-	report["again"] = c.call(name, 1)
 	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
 		log.Fatal(err)
 	}
