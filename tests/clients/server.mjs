@@ -187,14 +187,17 @@ export async function startRecorder(url, file) {
         const options = { host: to.hostname, port: to.port, method: request.method, path: request.url, headers };
         const onward = httpRequest(options, (answer) => {
             note("<")(`${answer.statusCode} ${JSON.stringify(answer.headers)}`);
-            response.writeHead(answer.statusCode, answer.headers);
+            const { connection, ...passed } = answer.headers;
+            response.writeHead(answer.statusCode, passed);
             response.flushHeaders();
+            answer.on("end", drain);
             answer.on("data", note("<")).pipe(response);
             answer.on("error", () => response.destroy());
         });
-        // A server may answer and close before it has read all of a request.
+        // A server may answer and close before it has read all of a request; the client must be able to read the answer.
+        const drain = () => request.unpipe(onward).resume();
         onward.on("error", () => {
-            request.unpipe(onward).resume();
+            drain();
             if (!response.headersSent) {
                 response.destroy();
             }
