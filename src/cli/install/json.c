@@ -290,8 +290,8 @@ static cw_code put(cw_str text, const cw_install_place *at, const cw_json *value
 
 /* ---- removing ---- */
 
-/* The end of a member's last line if nothing but a comma follows the member there; else the end
- * of the member. */
+/* The end of a member's last line if nothing but its comma, unless SIZE_MAX, follows it there; else
+ * the end of the member. */
 static size_t end_of_lines(cw_str text, size_t end, size_t comma)
 {
     size_t at = end;
@@ -321,7 +321,7 @@ static void leave_out(json_edit *j, const cw_json *object, const cw_json *value)
     while (begin > 0 && (text.p[begin - 1] == ' ' || text.p[begin - 1] == '\t'))
         begin--;
     if (begin > 0 && text.p[begin - 1] == '\n') {
-        size_t lines_end = end_of_lines(text, end, comma);
+        size_t lines_end = end_of_lines(text, end, comma < stop ? comma : SIZE_MAX);
         begin = lines_end > end ? begin : begin_of(j, key);
         end = lines_end;
     }

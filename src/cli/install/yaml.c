@@ -307,6 +307,8 @@ static cw_code read_entries(layout *l)
 static bool is_null(const yaml_event_t *y)
 {
     cw_str text = text_of(y);
+    if (anchor_of(y).n || tag_of(y).n)
+        return false;
     return is_plain(y) && (text.n == 0 || cw_str_is(text, "~") || cw_str_is(text, "null"));
 }
 
@@ -448,6 +450,16 @@ static cw_code read_stream(layout *l)
     return has_document ? read_document(l, e.end) : CW_OK;
 }
 
+/* A carriage return alone is a line break of YAML, but not of this editor. */
+static bool has_lone_return(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '\r' && (i + 1 == text.n || text.p[i + 1] != '\n'))
+            return true;
+    }
+    return false;
+}
+
 static cw_code parse(cw_str text, const cw_install_place *at, layout *l, cw_err *err)
 {
     l->at = at;
@@ -457,6 +469,8 @@ static cw_code parse(cw_str text, const cw_install_place *at, layout *l, cw_err 
         return cw_fail(err, CW_LIMIT, "it is larger than %u bytes", CW_CONFIG_MAX_BYTES);
     if (!cw_utf8_is_valid(text) || (text.n && memmem(text.p, text.n, "\xef\xbb\xbf", 3)))
         return cw_fail(err, CW_PARSE, "it is not UTF-8 without a byte order mark");
+    if (has_lone_return(text))
+        return cw_fail(err, CW_PARAMS, "it has a carriage return without a line feed");
     if (!yaml_parser_initialize(&l->parser))
         return cw_fail_nomem(err);
     yaml_parser_set_encoding(&l->parser, YAML_UTF8_ENCODING);

@@ -54,6 +54,8 @@ TEST(removing_keeps_comments_of_others)
                    "{\"servers\": {\"a\": 1 // one, \"x\": {\n}}");
     assert_removed(&small, "{\"servers\": {\n  // first\n  \"ours\": {}, // mine\n  \"b\": 2\n}}",
                    false, "{\"servers\": {\n  // first\n   // mine\n  \"b\": 2\n}}");
+    assert_removed(&small, "{\"servers\": {\n  \"a\": 1,\n  \"ours\": {}}\n}", false,
+                   "{\"servers\": {\n  \"a\": 1\n  }\n}");
     assert_removed(&small, "{\"servers\": {\"ours\": {} /* c */ , \"b\": 2}}", false,
                    "{\"servers\": { /* c */  \"b\": 2}}");
 }

@@ -95,6 +95,8 @@ TEST(spellings_that_are_not_edited_are_refused)
     assert_refused(&cn, CW_STR("mcpServers:\n  a: {}\n"), CW_PARAMS, "not a list");
     assert_refused(&goose, CW_STR("x: &e {}\nextensions: *e\n"), CW_PARAMS, "not a mapping");
     assert_refused(&goose, CW_STR("extensions: &e\n  a: {}\n"), CW_PARAMS, "an anchor or a tag");
+    assert_refused(&goose, CW_STR("extensions: !t\n"), CW_PARAMS, "not a mapping");
+    assert_refused(&goose, CW_STR("a: 1\rb: 2\r"), CW_PARAMS, "a carriage return");
     assert_refused(&goose, CW_STR("<<: {a: 1}\n"), CW_PARAMS, "merge key");
     assert_refused(&goose, CW_STR("a: 1\n---\nb: 1\n"), CW_PARAMS, "several documents");
     assert_refused(&goose, CW_STR("extensions:\n  ? a\n  : {}\n"), CW_PARAMS, "lines of their own");
