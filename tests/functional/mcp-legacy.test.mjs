@@ -160,6 +160,60 @@ suite("errors", { concurrency: true }, () => {
     });
 });
 
+suite("threat-A5: Mcp-Method and Mcp-Name of a client that need not send them", { concurrency: true }, () => {
+    const echo = { name: "test.echo", arguments: { message: "x" } };
+    const mismatches = [
+        ["tools/call", echo, { "Mcp-Method": "tools/list" }],
+        ["tools/call", echo, { "Mcp-Method": "Tools/Call" }],
+        ["tools/call", echo, { "Mcp-Method": "" }],
+        ["tools/call", echo, { "Mcp-Method": "tools/call", "Mcp-Name": "test.other" }],
+        ["tools/call", echo, { "Mcp-Name": "test.other" }],
+        ["tools/call", echo, { "Mcp-Name": "=?base64?dGVzdC5vdGhlcg==?=" }],
+        ["tools/call", { arguments: {} }, { "Mcp-Name": "test.echo" }],
+        ["tools/list", {}, { "Mcp-Method": "tools/call" }],
+        ["resources/read", { uri: "test://a" }, { "Mcp-Name": "test://b" }],
+        ["prompts/get", { name: "a" }, { "Mcp-Name": "b" }],
+        ["ping", undefined, { "Mcp-Method": "tools/list" }],
+    ];
+    for (const version of [...legacyVersions, undefined]) {
+        test(`threat-A5: are compared with the body, version header ${version}`, async () => {
+            for (const [method, params, headers] of mismatches) {
+                const answer = await legacy(server, method, params, { version, headers });
+                const { data } = assertRpcError(answer, 400, -32020, 1);
+                assert.equal(typeof data.mismatch.header, "string", answer.text);
+            }
+            for (const headers of [
+                { "Mcp-Method": "tools/call", "Mcp-Name": "test.echo" },
+                { "Mcp-Name": "=?base64?dGVzdC5lY2hv?=" },
+            ]) {
+                const answer = await legacy(server, "tools/call", echo, { version, headers });
+                assert.equal(answer.status, 200, answer.text);
+                assert.ok(answer.json.result, answer.text);
+            }
+        });
+    }
+
+    test("threat-A5: initialize, notifications and answers are compared too", async () => {
+        const wrong = { "Mcp-Method": "tools/list" };
+        assertRpcError(await initialize(server, newest, wrong), 400, -32020, 1);
+        const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+        assertRpcError(await post(server, "/mcp", cancelled, { ...both, ...wrong }), 400, -32020, undefined);
+        const right = { ...both, "Mcp-Method": "notifications/cancelled" };
+        assert.equal((await post(server, "/mcp", cancelled, right)).status, 202);
+        const reply = { jsonrpc: "2.0", id: 7, result: {} };
+        assertRpcError(await post(server, "/mcp", reply, { ...both, ...wrong }), 400, -32020, undefined);
+    });
+
+    test("threat-A5: a message of a batch that differs does not run", async () => {
+        const message = (id, method, params) => ({ jsonrpc: "2.0", id, method, params });
+        const batch = [message(1, "tools/list", {}), message(2, "tools/call", echo)];
+        const headers = { ...both, "MCP-Protocol-Version": "2025-03-26", "Mcp-Method": "tools/list" };
+        const { json, text } = await post(server, "/mcp", batch, headers);
+        assert.ok(json.find(({ id }) => id === 1).result, text);
+        assert.equal(json.find(({ id }) => id === 2).error.code, -32020, text);
+    });
+});
+
 suite("batches", { concurrency: true }, () => {
     const ping = (id) => ({ jsonrpc: "2.0", id, method: "ping" });
     const batch = [ping(9), { jsonrpc: "2.0", method: "notifications/initialized" }, ping("ten")];

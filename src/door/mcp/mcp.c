@@ -205,6 +205,13 @@ static bool has_envelope(const cw_mcp_envelope *meta)
            cw_json_is(meta->capabilities, CW_JSON_OBJECT);
 }
 
+/* A proxy may have trusted a header of a client that need not send any. */
+static void run_legacy(cw_mcp_request *r)
+{
+    if (cw_mcp_check_sent_headers(r))
+        cw_mcp_run_legacy(r);
+}
+
 static void route(cw_mcp_request *r)
 {
     bool is_handshake = cw_str_is(r->method, "initialize") && !has_envelope(&r->meta);
@@ -223,7 +230,7 @@ static void route(cw_mcp_request *r)
     } else if (has_modern_header(r->responder)) {
         fail_envelope(r);
     } else {
-        cw_mcp_run_legacy(r);
+        run_legacy(r);
     }
 }
 
@@ -249,7 +256,7 @@ static void handle_notification(cw_mcp_request *r, const cw_json *v)
     r->item->id = (cw_str){NULL, 0};
     if (is_modern && !r->responder->session)
         cw_rpc_item_no_reply(r->item);
-    else
+    else if (cw_mcp_check_sent_headers(r))
         handle_legacy_change(r, v);
 }
 
@@ -268,7 +275,7 @@ static void take(cw_mcp_request *r, const cw_json *v)
         break;
     }
     if (r->item->batch->opts.is_batch)
-        cw_mcp_run_legacy(r);
+        run_legacy(r);
     else
         route(r);
 }

@@ -214,6 +214,9 @@ bool cw_mcp_is_modern(cw_str version);
 /* The i-th one, newest first; .p is NULL behind the last. */
 cw_str cw_mcp_modern_version(size_t i);
 void cw_mcp_run_modern(const cw_mcp_request *r);
+/* Compare the headers Mcp-Method and Mcp-Name of any era with the body, as far as they are sent.
+ * False: the request is answered. */
+bool cw_mcp_check_sent_headers(const cw_mcp_request *r);
 
 /* legacy.c */
 /* Read the session of the request's Mcp-Session-Id. False: unknown or ended, 404. */

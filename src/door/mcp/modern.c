@@ -138,12 +138,19 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
     return !problem;
 }
 
-static bool check_name(const cw_mcp_request *r)
+static bool has_header(const cw_mcp_request *r, cw_str name)
+{
+    return r->responder->has_headers && cw_responder_header(r->responder, name).p;
+}
+
+static bool check_name(const cw_mcp_request *r, bool is_required)
 {
     const cw_str header = CW_STR("Mcp-Name");
     for (size_t i = 0; i < CW_COUNT(named); i++) {
         if (!cw_str_eq(named[i].method, r->method))
             continue;
+        if (!is_required && !has_header(r, header))
+            return true;
         const cw_json *name = cw_json_get(r->params, named[i].param);
         if (cw_json_is(name, CW_JSON_STRING))
             return check_header(r, header, cw_json_text(name), /* may_be_encoded= */ true);
@@ -155,6 +162,14 @@ static bool check_name(const cw_mcp_request *r)
         return !value.p;
     }
     return true;
+}
+
+bool cw_mcp_check_sent_headers(const cw_mcp_request *r)
+{
+    const cw_str header = CW_STR("Mcp-Method");
+    return (!has_header(r, header) ||
+            check_header(r, header, r->method, /* may_be_encoded= */ false)) &&
+           check_name(r, /* is_required= */ false);
 }
 
 /* ---- the envelope ---- */
@@ -211,7 +226,7 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
 {
     if (check_envelope(r) && check_version(r) &&
         check_header(r, CW_STR("Mcp-Method"), r->method, /* may_be_encoded= */ false) &&
-        check_name(r)) {
+        check_name(r, /* is_required= */ true)) {
         cw_mcp_session client = {.level = CW_LOG_OFF};
         cw_mcp_request with = *r;
         client.client_capabilities = cw_mcp_client_capabilities(r->meta.capabilities);
