@@ -1,12 +1,11 @@
 // Runs clients that others wrote against the built program, and writes the table in docs/clients.md (`make clients`).
 //
-//   scripts/node.sh tests/clients/run.mjs [--only NAME,...] [--quick] [--mcp JSON] [--shapes] [--bare] [--list]
+//   scripts/node.sh tests/clients/run.mjs [--only NAME,...] [--quick] [--mcp JSON] [--bare] [--list]
 //
 //   --only    clients whose name contains one of these texts
 //   --quick   the clients that continuous integration runs
 //   --mcp     further keys of the section `mcp` of the configuration
-//   --shapes  add a source with difficult schemas
-//   --bare    omit the source of the recipe
+//   --bare    only the example plugin, without sources
 //
 // An agent framework gets the test model (model.mjs), an SDK makes the calls itself. A turn lists the tools, calls one,
 // and calls one that fails. Without options the table is written. Transcripts are in build/clients. The exit code is 1
@@ -32,7 +31,6 @@ const { values: options } = parseArgs({
         only: { type: "string", default: "" },
         quick: { type: "boolean", default: false },
         mcp: { type: "string" },
-        shapes: { type: "boolean", default: false },
         bare: { type: "boolean", default: false },
         list: { type: "boolean", default: false },
     },
@@ -212,7 +210,7 @@ async function main() {
     }
     const folder = mkdtempSync(path.join(tmpdir(), "causeway-clients-"));
     const mcp = options.mcp === undefined ? undefined : JSON.parse(options.mcp);
-    const server = await startServer({ folder, mcp, shapes: options.shapes, bare: options.bare });
+    const server = await startServer({ folder, mcp, bare: options.bare });
     const rows = [];
     try {
         server.tools = await fetchTools(server.url);
@@ -224,7 +222,7 @@ async function main() {
         rmSync(folder, { recursive: true, force: true });
     }
     // A part of the clients, or another configuration, is no replacement for the table.
-    if (wanted.length === clients.length && mcp === undefined && !options.shapes && !options.bare) {
+    if (wanted.length === clients.length && mcp === undefined && !options.bare) {
         writeTable(rows);
     }
     const failed = rows.filter(({ problem, whose }) => problem !== null && whose !== "client");

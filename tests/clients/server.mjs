@@ -1,5 +1,5 @@
-// The server that clients connect to: the built program with its default settings, the example plugin and the source of
-// one recipe. Each run gets an address, or a command, of its own that records what passes.
+// The server that clients connect to: the built program with its default settings, the example plugin, the source of one
+// recipe and a source with difficult schemas. Each run gets an address, or a command, of its own that records what passes.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
@@ -55,17 +55,18 @@ const recipe = () => {
     return /^```yaml\n([\s\S]*?)^```/m.exec(page)[1];
 };
 
-// The recipe of aria2 with the example plugin; `mcp` holds further keys of that section. `bare` omits the source.
-function configuration({ services, folder, mcp, shapes, bare }) {
-    const text = (bare ? recipe().replace(/^sources:[\s\S]*/m, "sources:\n") : recipe())
+// The recipe of aria2, the service with difficult schemas and the example plugin; `mcp` holds further keys of that
+// section. `bare` omits the sources.
+function configuration({ services, folder, mcp, bare }) {
+    const text = recipe()
         .replace("listen: 127.0.0.1:8080", "listen: 127.0.0.1:0")
         .replace("/var/lib/causeway", folder)
         .replace("http://127.0.0.1:6800/jsonrpc", services.url)
-        .replace("use jsonrpc services]", "use jsonrpc services, access content]");
-    const none = bare && !shapes ? "  []\n" : "";
-    const more = shapes ? `  - {name: shapes, url: "${services.url}", methods: [{method: "shapes.*"}]}\n` : "";
+        .replace("use jsonrpc services]", "use jsonrpc services, access content]")
+        .replace(/^sources:[\s\S]*/m, (sources) => (bare ? "" : sources));
+    const shapes = bare ? "" : `  - {name: shapes, url: "${services.url}", methods: [{method: "shapes.*"}]}\n`;
     const plugins = `plugins: {directory: ${JSON.stringify(path.join(build, "plugins"))}}\n`;
-    return `${text}${none}${more}${plugins}${mcp ? `mcp: ${JSON.stringify(mcp)}\n` : ""}`;
+    return `${text}${shapes}${plugins}${mcp ? `mcp: ${JSON.stringify(mcp)}\n` : ""}`;
 }
 
 // ---- the program ----
@@ -107,10 +108,10 @@ async function serve(config, env = process.env) {
 }
 
 // { url, command, env, mcp, close() }. `command` starts the same over stdio.
-export async function startServer({ folder, mcp, shapes = false, bare = false }) {
+export async function startServer({ folder, mcp, bare = false }) {
     const services = await startServices();
     const config = path.join(folder, "causeway.yaml");
-    writeFileSync(config, configuration({ services, folder, mcp, shapes, bare }));
+    writeFileSync(config, configuration({ services, folder, mcp, bare }));
     const env = { ...process.env, ARIA2_SECRET: "the secret of the stand-in" };
     const server = await serve(config, env);
     const close = async () => {
