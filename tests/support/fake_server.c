@@ -164,6 +164,7 @@ static void *conn_main(void *arg)
     if (transport)
         transport->close(c, step->what != FAKE_RESET && step->what != FAKE_CUT);
     close(c->fd);
+    atomic_fetch_add(&c->server->ended, 1);
     return NULL;
 }
 

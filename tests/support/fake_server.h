@@ -91,6 +91,7 @@ typedef struct fake_server {
     atomic_uint handshakes, resumed, failed; /* of TLS */
     atomic_uint accepted, requests, gone;    /* gone: closed by the client */
     atomic_uint held, released;
+    atomic_uint ended; /* connections that this server has closed */
     atomic_size_t body_bytes;
     pthread_mutex_t lock;
     char last[FAKE_REQUEST_MAX]; /* fake_server_last_request */

@@ -32,9 +32,9 @@ TEST(a_kept_connection_is_used_again)
 
 TEST(a_warm_request_allocates_nothing)
 {
-    static const fake_step split[] = {DO_READ,     DO_SEND("HTTP/1.1 200 OK\r\nContent-"),
-                                      DO_PAUSE(5), DO_SEND("Length: 10\r\n\r\nhello"),
-                                      DO_PAUSE(5), DO_SEND("hello"),
+    static const fake_step split[] = {DO_READ,  DO_SEND("HTTP/1.1 200 OK\r\nContent-"),
+                                      DO_HOLD,  DO_SEND("Length: 10\r\n\r\nhello"),
+                                      DO_HOLD,  DO_SEND("hello"),
                                       DO_REPEAT};
     fake_server s;
     client_fixture b;
@@ -44,7 +44,14 @@ TEST(a_warm_request_allocates_nothing)
         client_exchange a = {0};
         if (i == 4)
             oom_reset();
-        client_request(&b, &a);
+        assert_int_equal(client_send(&b, &a), CW_OK);
+        /* The client reads each piece before the next one is sent. */
+        for (unsigned piece = 1; piece <= 2; piece++) {
+            client_run_until(&b, atomic_load(&s.held) == 2 * i + piece);
+            client_run_for(&b, 1);
+            fake_server_release(&s);
+        }
+        client_run_until(&b, a.calls);
         assert_response(&a, 200, "hellohello");
     }
     assert_int_equal(oom_count(), 0);
@@ -186,12 +193,26 @@ TEST(an_answer_too_many_is_not_given_to_who_waits)
 
 TEST(who_waits_gets_another_connection_where_the_server_has_closed_it)
 {
-    static const fake_step script[] = {DO_READ,      DO_SEND(OK_HEAD "Content-Length: 4\r\n\r\nho"),
-                                       DO_PAUSE(30), DO_SEND("ho"),
-                                       DO_CLOSE,     DO_END};
+    static const fake_step script[] = {DO_READ,  DO_SEND(OK_HEAD "Content-Length: 4\r\n\r\nho"),
+                                       DO_HOLD,  DO_SEND("ho"),
+                                       DO_CLOSE, DO_END};
+    fake_server s;
+    client_fixture b;
     client_exchange a = {0}, again = {0};
-    ask_two(script, &a, &again);
+    serve(&s, SCRIPTS(script, always), 2);
+    client_fixture_open_with(&b, s.port, (cw_client_opts){.connections = 1});
+    assert_int_equal(client_send(&b, &a), CW_OK);
+    assert_int_equal(client_send(&b, &again), CW_OK);
+    client_run_until(&b, atomic_load(&s.held) == 1);
+    fake_server_release(&s);
+    /* The rest and the end arrive together: the client does not run meanwhile. */
+    while (atomic_load(&s.ended) == 0)
+        usleep(1000);
+    client_run_until(&b, a.calls && again.calls);
+    assert_int_equal(s.accepted, 2);
     assert_response(&again, 200, "hi");
+    client_fixture_done(&b);
+    fake_server_stop(&s);
 }
 
 TEST(an_answer_that_is_none_ends_its_connection)
