@@ -33,6 +33,13 @@ static const cw_entry *find_same_exposed(const cw_view *view, const cw_entry *be
     return find_same(cw_view_find_exposed(view, exposed->kind, exposed->address), before);
 }
 
+static const cw_entry *find_any(const cw_view *view, cw_str name)
+{
+    const cw_entry *tool =
+        find_either(cw_view_find_tool(view, name), view, name, cw_view_find_method);
+    return find_either(tool, view, name, cw_view_find_portable);
+}
+
 static const cw_entry *find(const cw_call_lookup *l)
 {
     switch (l->in) {
@@ -41,20 +48,19 @@ static const cw_entry *find(const cw_call_lookup *l)
         break;
     case CW_FIND_TOOL:
         return cw_view_find_tool(l->view, l->name);
-    case CW_FIND_TOOL_OR_ALIAS:
+    case CW_FIND_TOOL_OR_PORTABLE:
         return find_either(cw_view_find_tool(l->view, l->name), l->view, l->name,
-                           cw_view_find_alias);
-    case CW_FIND_ALIAS_OR_TOOL:
-        return find_either(cw_view_find_alias(l->view, l->name), l->view, l->name,
+                           cw_view_find_portable);
+    case CW_FIND_PORTABLE_OR_TOOL:
+        return find_either(cw_view_find_portable(l->view, l->name), l->view, l->name,
                            cw_view_find_tool);
     case CW_FIND_METHOD:
         return find_method(l->view, l->name);
     case CW_FIND_METHOD_OR_TOOL:
         return find_either(cw_view_find_method(l->view, l->name), l->view, l->name,
                            cw_view_find_tool);
-    case CW_FIND_TOOL_OR_METHOD:
-        return find_either(cw_view_find_tool(l->view, l->name), l->view, l->name,
-                           cw_view_find_method);
+    case CW_FIND_ANY_NAME:
+        return find_any(l->view, l->name);
     case CW_FIND_PROMPT:
         return cw_view_find_exposed(l->view, CW_EXPOSED_PROMPT, l->name);
     case CW_FIND_TEMPLATE_OR_RESOURCE:

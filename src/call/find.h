@@ -22,11 +22,11 @@
 typedef enum cw_find_in {
     CW_FIND_NONE, /* none: check the general permission only */
     CW_FIND_TOOL,
-    CW_FIND_TOOL_OR_ALIAS, /* a tool's name wins over another tool's alias */
-    CW_FIND_ALIAS_OR_TOOL, /* the reverse, for clients whose lists show aliases */
-    CW_FIND_METHOD,        /* by id; "rpc." is reserved by JSON-RPC and never found */
+    CW_FIND_TOOL_OR_PORTABLE, /* a tool's own name wins over another tool's portable name */
+    CW_FIND_PORTABLE_OR_TOOL, /* the reverse, for clients whose lists show portable names */
+    CW_FIND_METHOD,           /* by id; "rpc." is reserved by JSON-RPC and never found */
     CW_FIND_METHOD_OR_TOOL,
-    CW_FIND_TOOL_OR_METHOD,
+    CW_FIND_ANY_NAME, /* a tool, else a method, else a portable name */
     CW_FIND_PROMPT,
     CW_FIND_RESOURCE,             /* by URI, templates included; needs an arena */
     CW_FIND_TEMPLATE_OR_RESOURCE, /* by the text of the template, or by URI */

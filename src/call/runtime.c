@@ -343,6 +343,16 @@ static void on_drop(cw_message *message)
     cw_page_cache_drop(&rl->cache, atomic_exchange(&rl->dropping, 0));
 }
 
+/* Whether the same tools are shown in another form or language. */
+static bool shows_otherwise(const cw_runtime_settings *a, const cw_runtime_settings *b)
+{
+    if (a->translations != b->translations)
+        return true;
+    return a->config && b->config &&
+           (a->config->mcp.tool_names != b->config->mcp.tool_names ||
+            a->config->mcp.schemas != b->config->mcp.schemas);
+}
+
 static void on_delivery(cw_message *message)
 {
     delivery *d = CW_CONTAINER(message, delivery, message);
@@ -353,9 +363,9 @@ static void on_delivery(cw_message *message)
     rl->view = d->view;
     d->view = NULL;
     unsigned lists = !cw_list_is_empty(&rl->watches) ? cw_view_changes(old_view, rl->view) : 0;
-    /* The language of each client is not stored, so new translations notify all of them. */
-    if (old_state->settings.translations != rl->state->settings.translations)
-        lists |= CW_CHANGED_TOOLS;
+    /* The language and name of each client are not stored, so all of them are notified. */
+    if (shows_otherwise(&old_state->settings, &rl->state->settings))
+        lists |= CW_CHANGED_TOOLS | CW_CHANGED_FORM;
     cw_view_unref(old_view);
     /* A view follows from the catalogue and its caller alone. */
     if (old_state->snapshot != rl->state->snapshot)

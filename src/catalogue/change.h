@@ -13,6 +13,8 @@ enum {
     CW_CHANGED_TOOLS = 1,
     CW_CHANGED_PROMPTS = 2,
     CW_CHANGED_RESOURCES = 4,
+    /* The same tools are shown in another form or language, to all callers. */
+    CW_CHANGED_FORM = 8,
 };
 
 typedef struct cw_change {

@@ -7,7 +7,8 @@
 #include "json/write.h"
 #include "schema/rewrite/rewrite.h"
 
-#define META "causeway/annotations"
+#define META_ANNOTATIONS "causeway/annotations"
+#define META_NAME "causeway/name"
 
 /* The hints of the protocol, and the other names under which they are found. */
 static const struct {
@@ -30,6 +31,8 @@ typedef struct shaper {
     const cw_tool_mcp_opts *shape;
     const cw_entry *tool;
     cw_buf *out;
+    cw_str name; /* the one that is shown */
+    char room[CW_PORTABLE_NAME_MAX];
     cw_buf plain;   /* as tool_json.h writes it */
     cw_buf schema;  /* one that is changed */
     cw_buf inlined; /* likewise */
@@ -143,20 +146,23 @@ static void add_schema(shaper *s, const cw_json *schema)
         fail(s, s->schema.code);
         text = cw_buf_str(&s->schema);
     }
-    if (s->shape->is_inlined && cw_bundle_may_be_in(text))
+    if (s->shape->has_portable_schemas && cw_bundle_may_be_in(text))
         text = inline_refs(s, text);
     cw_buf_add(s->out, text);
 }
 
 /* ---- the tool ---- */
 
-static void add_name(shaper *s, const cw_json *name)
+/* The name that is shown is not the tool's own. */
+static bool is_renamed(const shaper *s)
 {
-    char room[CW_ALIAS_MAX];
-    if (s->shape->is_aliased)
-        cw_json_escape(s->out, cw_alias_of(s->tool->tool_name, room));
-    else
-        cw_buf_add(s->out, cw_json_span(name));
+    return s->name.p != s->tool->tool_name.p;
+}
+
+/* Its results are plain text: no structured content is promised. */
+static bool is_text(const shaper *s)
+{
+    return s->tool->returns_text && !s->shape->has_structured_text;
 }
 
 static void add_field(shaper *s, const cw_json *key)
@@ -167,15 +173,44 @@ static void add_field(shaper *s, const cw_json *key)
         add_annotations(s, v);
         return;
     }
+    if (cw_str_is(name, "outputSchema") && is_text(s))
+        return;
     cw_buf_add_char(s->out, cw_str_is(name, "name") ? '{' : ',');
     cw_buf_add(s->out, cw_json_span(key));
     cw_buf_add_char(s->out, ':');
     if (cw_str_is(name, "name"))
-        add_name(s, v);
+        cw_json_escape(s->out, s->name);
     else if (cw_str_is(name, "inputSchema") || cw_str_is(name, "outputSchema"))
         add_schema(s, v);
     else
         cw_buf_add(s->out, cw_json_span(v));
+}
+
+/* People read the title: without one, it is the tool's own name. */
+static void add_title(shaper *s, const cw_json *tool)
+{
+    if (!is_renamed(s) || cw_json_get(tool, CW_STR("title")))
+        return;
+    cw_buf_add(s->out, CW_STR(",\"title\":"));
+    cw_json_escape(s->out, s->tool->tool_name);
+}
+
+static void add_meta(shaper *s)
+{
+    if (!s->rest.n && !is_renamed(s))
+        return;
+    cw_buf_add(s->out, CW_STR(",\"_meta\":{"));
+    if (is_renamed(s)) {
+        cw_buf_add(s->out, CW_STR("\"" META_NAME "\":"));
+        cw_json_escape(s->out, s->tool->tool_name);
+    }
+    if (s->rest.n) {
+        cw_buf_add(s->out, is_renamed(s) ? CW_STR(",\"" META_ANNOTATIONS "\":{")
+                                         : CW_STR("\"" META_ANNOTATIONS "\":{"));
+        cw_buf_add(s->out, cw_buf_str(&s->rest));
+        cw_buf_add_char(s->out, '}');
+    }
+    cw_buf_add_char(s->out, '}');
 }
 
 static void write_shaped(shaper *s)
@@ -190,11 +225,8 @@ static void write_shaped(shaper *s)
     /* `name` comes first (tool_json.h). */
     for (const cw_json *k = cw_json_first(tool); k; k = cw_json_next_key(k))
         add_field(s, k);
-    if (s->rest.n) {
-        cw_buf_add(s->out, CW_STR(",\"_meta\":{\"" META "\":{"));
-        cw_buf_add(s->out, cw_buf_str(&s->rest));
-        cw_buf_add(s->out, CW_STR("}}"));
-    }
+    add_title(s, tool);
+    add_meta(s);
     cw_buf_add_char(s->out, '}');
 }
 
@@ -203,8 +235,8 @@ static bool is_plain(const shaper *s)
 {
     cw_str text = cw_buf_str(&s->plain);
     bool has_mirrors = !s->tool->is_mirrored && cw_param_headers_may_be_in(text);
-    return !s->tool->method->mark->annotations.n && !has_mirrors && !s->shape->is_aliased &&
-           !(s->shape->is_inlined && cw_bundle_may_be_in(text));
+    return !s->tool->method->mark->annotations.n && !has_mirrors && !is_renamed(s) && !is_text(s) &&
+           !(s->shape->has_portable_schemas && cw_bundle_may_be_in(text));
 }
 
 void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape)
@@ -215,6 +247,8 @@ void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts
     cw_buf_init(&s.inlined, CW_TOOL_MAX_INLINED);
     cw_buf_init(&s.rest, SIZE_MAX / 2);
     cw_arena_init(&s.trees, SIZE_MAX);
+    s.name =
+        shape->has_portable_names ? cw_portable_name(tool->tool_name, s.room) : tool->tool_name;
     cw_translate_tool(&s.plain, tool, shape->form, shape->language);
     fail(&s, s.plain.code);
     if (s.plain.code)

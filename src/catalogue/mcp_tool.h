@@ -9,8 +9,13 @@
  *     "annotations":{"destructiveHint":false},
  *     "_meta":{"causeway/annotations":{"category":"content"}}
  *
- * Invalid declarations of headers are omitted (param_headers.h). For clients with fewer abilities,
- * names become aliases (alias.h) and references in schemas are inlined; a recursive one stays.
+ * A tool that returns text has no outputSchema, unless has_structured_text is set: clients would show
+ * the text as a quoted string.
+ *
+ * Invalid declarations of headers are omitted (param_headers.h). For clients whose models accept few
+ * characters, names are portable (portable_name.h): then `title`, if the tool has none, and
+ * _meta["causeway/name"] are the tool's own name. References in schemas can be inlined; a recursive
+ * one stays.
  *
  * Threads: no state.
  * Limits:  CW_TOOL_MAX_INLINED bytes of an inlined schema; a longer one stays as it is.
@@ -18,7 +23,7 @@
 #ifndef CW_CATALOGUE_MCP_TOOL_H
 #define CW_CATALOGUE_MCP_TOOL_H
 
-#include "catalogue/alias.h"
+#include "catalogue/portable_name.h"
 #include "catalogue/translate.h"
 
 #define CW_TOOL_MAX_INLINED (1024u * 1024u)
@@ -26,8 +31,9 @@
 typedef struct cw_tool_mcp_opts {
     cw_tool_form form;
     const cw_language *language; /* NULL: as it was written */
-    bool is_aliased;             /* tools go by their aliases */
-    bool is_inlined;             /* no references in schemas */
+    bool has_portable_names;     /* tools go by their portable names */
+    bool has_portable_schemas;   /* no references in schemas */
+    bool has_structured_text;    /* outputSchema also of tools that return text */
     cw_schema_draft draft;       /* of schemas without $schema */
 } cw_tool_mcp_opts;
 

@@ -13,8 +13,8 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "catalogue/alias.h"
 #include "catalogue/exposed.h"
+#include "catalogue/portable_name.h"
 #include "catalogue/tool_json.h"
 
 /* Entries by one of their texts: open addressing, never more than half full. A slot has the place
@@ -44,8 +44,8 @@ struct cw_snapshot {
     size_t n_problems;
     table by_id;
     table by_name;
-    cw_map by_address[CW_EXPOSED_KINDS]; /* -> cw_entry */
-    _Atomic(cw_aliases *) aliases;       /* NULL: not wanted yet */
+    cw_map by_address[CW_EXPOSED_KINDS];   /* -> cw_entry */
+    _Atomic(cw_portable_names *) portable; /* NULL: not wanted yet */
 };
 
 /* Data that is needed only while building. */
@@ -244,6 +244,7 @@ static cw_code make_tool(builder *b, cw_entry *entry, cw_err *why)
     if (known && known->method == method) {
         entry->tool_hash = known->tool_hash;
         entry->wraps_output = known->wraps_output;
+        entry->returns_text = known->returns_text;
         entry->is_mirrored = known->is_mirrored;
         return cw_tool_name(method->id, &b->s->arena, &entry->tool_name, why);
     }
@@ -591,7 +592,7 @@ cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *
     if (!s)
         return cw_fail_nomem(err);
     atomic_init(&s->refs, 1);
-    atomic_init(&s->aliases, NULL);
+    atomic_init(&s->portable, NULL);
     s->ops = *ops;
     /* As large as what the sources offer, which has passed their ceilings. */
     cw_arena_init(&s->arena, SIZE_MAX);
@@ -631,7 +632,7 @@ void cw_snapshot_unref(cw_snapshot *s)
     }
     for (size_t i = 0; i < CW_EXPOSED_KINDS; i++)
         cw_map_done(&s->by_address[i]);
-    cw_aliases_free(atomic_load(&s->aliases));
+    cw_portable_names_free(atomic_load(&s->portable));
     cw_arena_done(&s->arena);
     free(s);
 }
@@ -715,16 +716,16 @@ const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind k
     return cw_map_find(&s->by_address[kind], address);
 }
 
-const cw_aliases *cw_snapshot_aliases(const cw_snapshot *s)
+const cw_portable_names *cw_snapshot_portable_names(const cw_snapshot *s)
 {
-    _Atomic(cw_aliases *) *slot = &((cw_snapshot *)(uintptr_t)s)->aliases;
-    cw_aliases *made, *there = atomic_load_explicit(slot, memory_order_acquire);
+    _Atomic(cw_portable_names *) *slot = &((cw_snapshot *)(uintptr_t)s)->portable;
+    cw_portable_names *made, *there = atomic_load_explicit(slot, memory_order_acquire);
     if (there)
         return there;
-    made = cw_aliases_new(s);
+    made = cw_portable_names_new(s);
     /* Two loops may make them at once: the first one's are kept. */
     if (made && atomic_compare_exchange_strong(slot, &there, made))
         return made;
-    cw_aliases_free(made);
+    cw_portable_names_free(made);
     return there;
 }

@@ -24,7 +24,7 @@
 #define CW_TOOL_NAME_MAX 128u
 
 typedef struct cw_snapshot cw_snapshot;
-typedef struct cw_aliases cw_aliases; /* alias.h */
+typedef struct cw_portable_names cw_portable_names; /* portable_name.h */
 
 typedef struct cw_entry {
     const cw_method *method;
@@ -32,6 +32,7 @@ typedef struct cw_entry {
     cw_str tool_name;    /* empty: no tool */
     uint64_t tool_hash;  /* of the tool as it is written (tool_json.h) */
     cw_str exposed_json; /* the resource, template or prompt as clients see it; empty: none */
+    bool returns_text;   /* its declared result is a string */
     bool wraps_output;   /* clients that want outputSchema to be of type object get it wrapped as
                            {"result": …} */
     bool is_mirrored;    /* clients repeat some of its arguments in headers (param_headers.h) */
@@ -97,6 +98,6 @@ const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind k
                                          cw_str address);
 
 /* Other names for the tools, made when they are first wanted; NULL without memory. */
-const cw_aliases *cw_snapshot_aliases(const cw_snapshot *s);
+const cw_portable_names *cw_snapshot_portable_names(const cw_snapshot *s);
 
 #endif

@@ -12,6 +12,9 @@
 #include "catalogue/schema_bundle.h"
 #include "json/write.h"
 
+/* FastMCP's client takes the result out of the wrapper where a schema has this member. */
+#define UNWRAPPED "x-fastmcp-wrap-result"
+
 static bool is_name_char(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
@@ -253,6 +256,7 @@ static void add_wrapped(maker *m, cw_str output)
     cw_json_close(&m->w);
     cw_json_add_key(&m->w, CW_STR("required"));
     cw_json_add_span(&m->w, CW_STR("[\"result\"]"));
+    cw_json_add_bool_member(&m->w, CW_STR(UNWRAPPED), true);
     cw_json_close(&m->w);
 }
 
@@ -310,8 +314,9 @@ static cw_code check_output(cw_entry *entry, cw_arena *scratch, cw_err *err)
         return cw_fail(err, CW_PARAMS, "output schema: expected an object, got %s",
                        cw_json_type_name(output));
     const cw_json *type = cw_json_get(output, CW_STR("type"));
-    entry->wraps_output =
-        !cw_json_is(type, CW_JSON_STRING) || !cw_str_is(cw_json_text(type), "object");
+    bool is_one_type = cw_json_is(type, CW_JSON_STRING);
+    entry->wraps_output = !is_one_type || !cw_str_is(cw_json_text(type), "object");
+    entry->returns_text = is_one_type && cw_str_is(cw_json_text(type), "string");
     return CW_OK;
 }
 

@@ -9,8 +9,8 @@
  * clients reject a tool without a description.
  *
  * For clients that need an object, an outputSchema S whose root is not of type "object" becomes
- * {"type":"object","properties":{"result":S},"required":["result"]}; definitions stay inside S,
- * `$schema` moves to the root.
+ * {"type":"object","properties":{"result":S},"required":["result"],"x-fastmcp-wrap-result":true};
+ * definitions stay inside S, `$schema` moves to the root.
  *
  * A tool is written on demand: lists are cached as a whole (page_cache.h), and the text of every tool
  * would double the size of the catalogue.
@@ -37,7 +37,7 @@ typedef enum cw_tool_form {
     CW_TOOL_OBJECT_OUTPUT, /* of type object */
 } cw_tool_form;
 
-/* Fill tool_name, wraps_output, is_mirrored and tool_hash of an entry whose method has a mark, and
+/* Fill tool_name, wraps_output, returns_text, is_mirrored and tool_hash of an entry whose method has a mark, and
  * replace what is in `text` by the tool as CW_TOOL_ANY_OUTPUT. CW_PARAMS with a reason; CW_NOMEM.
  */
 CW_MUST_USE cw_code cw_tool_json(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err);

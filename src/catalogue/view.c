@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "catalogue/alias.h"
 #include "catalogue/exposed.h"
+#include "catalogue/portable_name.h"
 
 #define BLOCK 64u       /* entries that are counted together */
 #define MATCH_CHUNK 64u /* templates that are looked up at once */
@@ -100,11 +100,11 @@ const cw_entry *cw_view_find_tool(const cw_view *v, cw_str name)
     return is_visible(v, entry) ? entry : NULL;
 }
 
-const cw_entry *cw_view_find_alias(const cw_view *v, cw_str alias)
+const cw_entry *cw_view_find_portable(const cw_view *v, cw_str name)
 {
     const cw_entry *found = NULL;
-    const cw_aliases *aliases = cw_snapshot_aliases(v->snapshot);
-    const cw_alias *one = aliases ? cw_aliases_find(aliases, alias) : NULL;
+    const cw_portable_names *names = cw_snapshot_portable_names(v->snapshot);
+    const cw_portable_tool *one = names ? cw_portable_names_find(names, name) : NULL;
     for (; one; one = one->next) {
         if (!is_visible(v, one->tool))
             continue;

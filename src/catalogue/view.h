@@ -31,9 +31,9 @@ cw_verdict cw_view_call_verdict(const cw_view *v);
  * method that is neither marked nor callable is unknown too. */
 const cw_entry *cw_view_find_tool(const cw_view *v, cw_str name);
 const cw_entry *cw_view_find_method(const cw_view *v, cw_str id);
-/* Likewise the tool of this alias (alias.h). NULL also when the caller sees two of them, or without
- * memory. */
-const cw_entry *cw_view_find_alias(const cw_view *v, cw_str alias);
+/* Likewise the tool with this portable name (portable_name.h). NULL also when the caller sees two of
+ * them, or without memory. */
+const cw_entry *cw_view_find_portable(const cw_view *v, cw_str name);
 /* Likewise the resource, template or prompt with this address. */
 const cw_entry *cw_view_find_exposed(const cw_view *v, cw_exposed_kind kind, cw_str address);
 

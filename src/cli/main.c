@@ -6,6 +6,8 @@
 
 #include "cli/lib/cli.h"
 
+static const cw_cli_group program; /* the commands, below */
+
 static const char exit_codes[] =
     "Exit codes of every command:\n"
     "  0  success; for serve: stopped by a signal, with all work finished\n"
@@ -35,7 +37,7 @@ static int help(int argc, char **argv)
     for (size_t i = 0; i < args.n; i++)
         words[n++] = args.items[i];
     words[n++] = option;
-    return cw_cli_main(n, words);
+    return cw_cli_dispatch(&program, n, words);
 }
 
 static const cw_cli_command commands[] = {
@@ -73,11 +75,6 @@ static const cw_cli_group program = {
     commands,
 };
 
-int cw_cli_main(int argc, char **argv)
-{
-    return cw_cli_dispatch(&program, argc, argv);
-}
-
 /* A standard stream that the caller closed must not become the number of a socket or a log file.
  * Each is opened the wrong way round, so that using it still fails as if it were closed. */
 static void keep_standard_streams(void)
@@ -96,5 +93,5 @@ int main(int argc, char **argv)
     keep_standard_streams();
     /* A reader that goes away is an error of the write, not a reason to die. */
     signal(SIGPIPE, SIG_IGN);
-    return cw_cli_main(argc, argv);
+    return cw_cli_dispatch(&program, argc, argv);
 }

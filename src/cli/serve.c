@@ -28,6 +28,7 @@
 typedef struct service {
     const char *config_path;
     cw_cli_texts listen;
+    const char *tool_names;
     cw_config *config;
     cw_router router;
     cw_health health;
@@ -47,8 +48,10 @@ typedef struct service {
 static cw_code load_config(const service *sv, cw_config **ret, cw_config_problems *problems,
                            cw_err *err)
 {
-    cw_config_source source = {
-        .path = sv->config_path, .listen = sv->listen.items, .n_listen = sv->listen.n};
+    cw_config_source source = {.path = sv->config_path,
+                               .listen = sv->listen.items,
+                               .n_listen = sv->listen.n,
+                               .tool_names = sv->tool_names};
     cw_buf examples;
     cw_buf_init(&examples, CW_CONFIG_MAX_BYTES);
     cw_code rc = sv->config_path ? CW_OK : cw_examples_config(&examples, err);
@@ -476,6 +479,7 @@ int cw_cli_serve(int argc, char **argv)
         {"listen", 'l', CW_CLI_TEXTS, &sv.listen, "HOST:PORT",
          "listen on this address instead of the configured\n"
          "ones; port 0 selects a free one; may be repeated"},
+        CW_CLI_TOOL_NAMES_OPTION(&sv.tool_names),
         {"hints", 0, CW_CLI_FLAG, &sv.has_hints, NULL,
          "without a configuration, print commands to try"},
         {"core-dumps", 0, CW_CLI_FLAG, &may_dump, NULL,

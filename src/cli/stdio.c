@@ -24,7 +24,7 @@
 #define FILE_SPARE_MS 1000u
 
 typedef struct program {
-    const char *config_path, *plugin, *account, *token_file;
+    const char *config_path, *plugin, *account, *token_file, *tool_names;
     cw_buf token; /* an Authorization header; empty: none */
     char *folder; /* of the plugin */
     cw_config *config;
@@ -85,7 +85,8 @@ static cw_code load_config(program *p, cw_config_problems *problems, cw_err *err
         rc = plugin_config(p, &text, err);
     else if (!p->config_path)
         rc = cw_examples_config(&text, err);
-    cw_config_source source = {.path = p->config_path, .text = cw_buf_str(&text)};
+    cw_config_source source = {
+        .path = p->config_path, .text = cw_buf_str(&text), .tool_names = p->tool_names};
     if (!rc)
         rc = cw_config_load(&source, &p->config, problems, err);
     if (!rc)
@@ -304,6 +305,7 @@ int cw_cli_stdio(int argc, char **argv)
         {"token-file", 0, CW_CLI_TEXT, &p.token_file, "FILE",
          "act as the owner of this token, with its scopes;\n"
          "default: the token in $" TOKEN_VARIABLE ", if any"},
+        CW_CLI_TOOL_NAMES_OPTION(&p.tool_names),
         {0},
     };
     const cw_cli_spec spec = {

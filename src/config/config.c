@@ -54,6 +54,20 @@ static cw_code override_listen(cw_checker *c, const cw_config_source *source, cw
     return CW_OK;
 }
 
+/* The word of the command line in place of that of the file. */
+static cw_code override_tool_names(cw_checker *c, const char *word, cw_config *config)
+{
+    cw_checker given = *c;
+    given.file = NULL;
+    given.doc = NULL;
+    const cw_place root = {0};
+    const cw_place place = {.up = &root, .name = CW_STR("--tool-names")};
+    cw_str text = cw_str_from(word);
+    const cw_json v = {text.p, (uint32_t)text.n, CW_JSON_STRING};
+    const cw_key key = {.type = &cw_type_enum, .choices = cw_config_forms};
+    return cw_type_enum.read(&given, &key, &place, &v, &config->mcp.tool_names);
+}
+
 static cw_code fill(cw_checker *c, const cw_config_source *source, cw_config *config)
 {
     const cw_place root = {0};
@@ -62,6 +76,8 @@ static cw_code fill(cw_checker *c, const cw_config_source *source, cw_config *co
         rc = cw_type_section.read(c, &cw_config_root, &root, c->doc->root, config);
     if (!rc && source && source->n_listen)
         rc = override_listen(c, source, config);
+    if (!rc && source && source->tool_names)
+        rc = override_tool_names(c, source->tool_names, config);
     /* Rules are for values that are all right by themselves. */
     if (!rc && !c->problems->total)
         rc = cw_rules_check(c, config);

@@ -115,16 +115,17 @@ typedef struct cw_config_issuers {
     size_t n;
 } cw_config_issuers;
 
-typedef enum cw_config_names {
-    CW_CONFIG_NAMES_FULL,
-    CW_CONFIG_NAMES_STRICT, /* [A-Za-z0-9_-]{1,64}: catalogue/alias.h */
-} cw_config_names;
+/* How MCP doors show names and schemas of tools. */
+typedef enum cw_config_form {
+    CW_CONFIG_FORM_DEFAULT,  /* of one client: as all others */
+    CW_CONFIG_FORM_PORTABLE, /* as every model API accepts it */
+    CW_CONFIG_FORM_EXACT,    /* as the method declares it */
+} cw_config_form;
 
 /* Settings for MCP clients with a given name. */
 typedef struct cw_config_client {
     cw_str name; /* what they call themselves; '*' stands for any text */
-    cw_config_names names;
-    bool inline_refs;
+    cw_config_form tool_names, schemas;
 } cw_config_client;
 
 typedef struct cw_config_clients {
@@ -281,9 +282,10 @@ typedef struct cw_config {
         uint32_t session_ms;             /* how long a session lasts */
         uint32_t elicitation_timeout_ms; /* for a client to answer a question */
         uint32_t page_size;              /* entries on one page of a list */
-        cw_str secret_file; /* seals what clients carry for us; empty: kept in the store */
-        cw_config_names tool_names;
-        bool inline_refs;          /* schemas are shown without references */
+        cw_str secret_file;        /* seals what clients carry for us; empty: kept in the store */
+        cw_config_form tool_names; /* catalogue/portable_name.h */
+        cw_config_form schemas;
+        bool structured_text;      /* texts are structured content too */
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
         cw_str name;               /* in registries: "org.example/tools" */
         cw_str title;
@@ -323,6 +325,7 @@ typedef struct cw_config_source {
     cw_str text;               /* without a file: YAML in its place, with absolute paths */
     const char *const *listen; /* addresses that replace `listen` of the file (--listen) */
     size_t n_listen;
+    const char *tool_names; /* replaces mcp.tool_names of the file (--tool-names); NULL: as it is */
 } cw_config_source;
 
 /* Read, check, fill. On success *ret_config holds one reference. Fails with CW_CONFIG when there

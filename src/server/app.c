@@ -9,6 +9,7 @@
 #include "call/catalogue_wait.h"
 #include "server/audit_opts.h"
 #include "server/issuers.h"
+#include "server/name_checks.h"
 #include "server/permissions.h"
 #include "server/plugin_host_path.h"
 #include "server/seal_key.h"
@@ -126,6 +127,8 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
     b->is_dirty = true;
     if (b->is_owner)
         use_owner(b);
+    if (!b->is_read_only)
+        cw_name_checks_log(b->settings.config, snapshot);
     publish(b, retired, n_retired);
 }
 

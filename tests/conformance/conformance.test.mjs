@@ -1,7 +1,9 @@
 // The official conformance suite in every revision of the protocol that it knows, against the
-// plugin with its fixtures (tests/plugins/conformance.c). Nothing is expected to fail.
+// plugin with its fixtures (tests/plugins/conformance.c), with exact names and schemas and with
+// portable ones, which are the default. Nothing is expected to fail, but that portable schemas have
+// no $defs and no $anchor.
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { keepFolder } from "../functional/support/kept.mjs";
@@ -37,22 +39,32 @@ const remarks = {
 // An extension of its own that is not offered; its scenarios do not ask whether it is.
 const isOffered = (scenario) => !scenario.startsWith("tasks-");
 
-let server;
-before(async () => {
-    const folder = path.join(keepFolder(), "server");
+const aboutSchemas = "json-schema-2020-12";
+
+async function start(form) {
+    const folder = path.join(keepFolder(), form);
     const config = path.join(folder, "causeway.yaml");
     mkdirSync(path.join(folder, "plugins"), { recursive: true });
     addPlugin(path.join(folder, "plugins"), "conformance");
-    copyFileSync(path.join(import.meta.dirname, "causeway.yaml"), config);
-    server = await startCauseway({ args: ["--config", config] });
+    const text = readFileSync(path.join(import.meta.dirname, "causeway.yaml"), "utf8");
+    const exact = "mcp:\n  tool_names: exact\n  schemas: exact\n";
+    writeFileSync(config, form === "exact" ? `${text}\n${exact}` : text);
+    const server = await startCauseway({ args: ["--config", config] });
     await untilTool(server, "test_simple_text");
+    return server;
+}
+
+const servers = {};
+before(async () => {
+    servers.exact = await start("exact");
+    servers.portable = await start("portable");
 });
-after(() => server?.stop());
+after(() => Promise.all(Object.values(servers).map((server) => server.stop())));
 
 // Run it and read what it wrote: scenario to [{ id, status, … }].
-async function runSuite(name, args) {
-    const out = path.join(keepFolder(), `results-${name}`);
-    const all = [suite, "server", "--url", `${server.url}/mcp`, ...args, "-o", out];
+async function runSuite(form, name, args) {
+    const out = path.join(keepFolder(), `results-${form}-${name}`);
+    const all = [suite, "server", "--url", `${servers[form].url}/mcp`, ...args, "-o", out];
     const timeout = ["--timeout", String(30_000 * slowness)];
     const program = new Program(process.execPath, [...all, ...timeout], { name: "conformance" });
     const { code } = await program.exited;
@@ -65,18 +77,20 @@ async function runSuite(name, args) {
     return { code, said: program.stdout, results: Object.fromEntries(found) };
 }
 
+function assertPassed(scenario, checks) {
+    assert.ok(checks.length > 0, "nothing was checked");
+    const others = checks.filter(({ status }) => status !== "SUCCESS");
+    const told = others.map(({ id, errorMessage }) => `${id}: ${errorMessage}`);
+    const seen = others.map(({ id, status }) => `${id} ${status}`).sort();
+    assert.deepEqual(seen, remarks[scenario] ?? [], told.join("\n"));
+}
+
 for (const [name, { args, counted, besides = 0, passed }] of Object.entries(runs)) {
     test(`the suite for ${name} finds nothing wrong`, async (t) => {
-        const { code, said, results } = await runSuite(name, args);
+        const { code, said, results } = await runSuite("exact", name, args);
         const offered = Object.entries(results).filter(([one]) => isOffered(one));
         for (const [scenario, checks] of offered) {
-            await t.test(`${scenario} at ${name}`, () => {
-                assert.ok(checks.length > 0, "nothing was checked");
-                const others = checks.filter(({ status }) => status !== "SUCCESS");
-                const told = others.map(({ id, errorMessage }) => `${id}: ${errorMessage}`);
-                const seen = others.map(({ id, status }) => `${id} ${status}`).sort();
-                assert.deepEqual(seen, remarks[scenario] ?? [], told.join("\n"));
-            });
+            await t.test(`${scenario} at ${name}`, () => assertPassed(scenario, checks));
         }
         await t.test(`${passed} checks pass at ${name}`, () => {
             const all = offered.flatMap(([, checks]) => checks);
@@ -88,5 +102,14 @@ for (const [name, { args, counted, besides = 0, passed }] of Object.entries(runs
             assert.equal(Object.keys(results).length - unscored, counted);
             assert.equal(code, 0, said);
         });
+    });
+
+    test(`the suite for ${name} finds nothing wrong with the defaults, but for the form of schemas`, async (t) => {
+        const { results } = await runSuite("portable", name, args);
+        const offered = Object.entries(results).filter(([one]) => isOffered(one));
+        assert.equal(offered.length, counted + besides - (Object.keys(results).length - offered.length));
+        for (const [scenario, checks] of offered.filter(([one]) => one !== aboutSchemas)) {
+            await t.test(`${scenario} at ${name} with the defaults`, () => assertPassed(scenario, checks));
+        }
     });
 }

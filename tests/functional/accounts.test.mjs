@@ -6,7 +6,7 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, cli, databasePath, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { assertRpcError, EventStream, modern, rpc, startBridge } from "./support/mcp.mjs";
+import { assertRpcError, EventStream, modern, ownName, rpc, startBridge } from "./support/mcp.mjs";
 import { runCauseway, patience, writeConfig } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
@@ -126,7 +126,7 @@ suite("what an account sees", () => {
         const { status, json } = await modern(server, "tools/list", {}, { headers });
         assert.equal(status, 200);
         assert.equal(json.result.cacheScope, "private");
-        return json.result.tools.map(({ name }) => name);
+        return json.result.tools.map(ownName);
     };
 
     test("depends on its roles", async () => {

@@ -218,12 +218,13 @@ suite("list and describe", { concurrency: true }, () => {
         const config = configure();
         const { stdout } = await run(config, "list");
         assert.deepEqual(stdout.split("\n").slice(0, 2), [
-            "NAME       SOURCE  DESCRIPTION",
-            "shop.add   shop    Adds two numbers",
+            "NAME       PORTABLE NAME  SOURCE  DESCRIPTION",
+            "shop.add   shop__add      shop    Adds two numbers",
         ]);
         const all = JSON.parse((await run(config, "list", "--json")).stdout);
         assert.deepEqual(all[0], {
             name: "shop.add",
+            portableName: "shop__add",
             source: "shop",
             method: "shop.add",
             description: "Adds two numbers",
@@ -237,6 +238,7 @@ suite("list and describe", { concurrency: true }, () => {
             (await run(config, "describe", "shop.add")).stdout,
             [
                 "shop.add of shop",
+                "portable name: shop__add",
                 "Adds two numbers",
                 "permissions: none: any caller",
                 "parameters:",

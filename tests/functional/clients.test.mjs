@@ -21,8 +21,8 @@ const endpoint = () => new URL(`${server.url}/mcp`);
 
 async function assertWorks(client) {
     const { tools } = await client.listTools();
-    assert.ok(tools.some(({ name }) => name === "test.echo"));
-    const result = await client.callTool({ name: "test.echo", arguments: { message } });
+    assert.ok(tools.some(({ name }) => name === "test__echo"));
+    const result = await client.callTool({ name: "test__echo", arguments: { message } });
     assert.equal(result.isError ?? false, false);
     assert.match(result.content[0].text, /hello/);
     const failed = await client.callTool({ name: "test.fail", arguments: {} });
@@ -90,7 +90,7 @@ suite("the SDK 2.4.0", { concurrency: true }, () => {
         addPlugin(own.plugins, "faults");
         await eventually(() => changes > 0, "the notification");
         const { tools } = await client.listTools();
-        assert.ok(tools.some(({ name }) => name === "faults.ok"));
+        assert.ok(tools.some(({ name }) => name === "faults__ok"));
     });
 });
 
@@ -150,7 +150,7 @@ suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
         });
 
         test(`calls a tool in its ${era} era`, async () => {
-            const call = ["--method", "tools/call", "--tool-name", "test.echo"];
+            const call = ["--method", "tools/call", "--tool-name", "test__echo"];
             assert.match(await read(server, ...chosen, ...call, "--tool-arg", `message=${message}`), /hello/);
         });
 
@@ -182,7 +182,7 @@ suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
     });
 
     test("says that a tool failed", async () => {
-        const { code } = await inspect(server, "--method", "tools/call", "--tool-name", "test.fail");
+        const { code } = await inspect(server, "--method", "tools/call", "--tool-name", "test__fail");
         assert.equal(code, 5);
     });
 });

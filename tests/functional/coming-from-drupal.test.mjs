@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
-import { callTool, legacy, modern, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
+import { callTool, legacy, modern, ownName, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
 import { buildFolder, root, runCauseway, slowness } from "./support/programs.mjs";
 import { get, startMany } from "./support/rest.mjs";
 
@@ -75,7 +75,7 @@ suite("docs/drupal-differences.md, beyond the recordings", { concurrency: true }
 
     test("annotations other than MCP's are in _meta on /mcp, and as they were written on the list", async () => {
         const { json } = await modern(server, "tools/list");
-        const tool = json.result.tools.find(({ name }) => name === markdown);
+        const tool = json.result.tools.find((one) => ownName(one) === markdown);
         assert.deepEqual(tool.annotations, { readOnlyHint: true });
         assert.deepEqual(tool._meta["causeway/annotations"], { category: "content", returns: "markdown" });
         const list = (await get(server, "/mcp/tools/list")).json.tools;
@@ -84,12 +84,20 @@ suite("docs/drupal-differences.md, beyond the recordings", { concurrency: true }
     });
 
     test("a value that is no object is wrapped for legacy clients on /mcp alone", async () => {
-        const { json } = await legacy(server, "tools/call", { name: markdown, arguments: { nid: 1 } });
-        assert.equal(typeof json.result.structuredContent.result, "string");
-        const today = await callTool(server, markdown, { nid: 1 });
-        assert.equal(typeof today.json.result.structuredContent, "string");
+        const name = "examples.articles.list";
+        const { json } = await legacy(server, "tools/call", { name, arguments: {} });
+        assert.ok(Array.isArray(json.result.structuredContent.result));
+        const today = await callTool(server, name, {});
+        assert.ok(Array.isArray(today.json.result.structuredContent));
+        const direct = await rpc(server, { method: name, id: 1 });
+        assert.ok(Array.isArray(direct.json.result));
+    });
+
+    test("a text is text alone on /mcp", async () => {
+        const { json } = await callTool(server, markdown, { nid: 1 });
+        assert.equal("structuredContent" in json.result, false);
         const direct = await rpc(server, { method: markdown, params: { nid: 1 }, id: 1 });
-        assert.equal(typeof direct.json.result, "string");
+        assert.equal(json.result.content[0].text, direct.json.result);
     });
 
     test("pages have 50 tools on the list and 1,000 on /mcp", async (t) => {

@@ -17,6 +17,7 @@ import {
     rpc,
     startBridge,
     toolNames,
+    toolOf,
     untilTool,
 } from "./support/mcp.mjs";
 import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
@@ -45,11 +46,6 @@ async function start(t, site, more = {}, { config, ...options } = {}) {
     });
     t.after(() => server.stop());
     return server;
-}
-
-async function toolOf(server, name) {
-    const { json } = await modern(server, "tools/list");
-    return json.result.tools.find((tool) => tool.name === name);
 }
 
 // A site without tools, and a causeway that has it as a source.

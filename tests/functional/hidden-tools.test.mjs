@@ -54,7 +54,7 @@ async function start(names, accounts = true) {
     const config = {
         roles: { anonymous: permissions, authenticated: permissions, editor: secret.permissions },
         sources: [await sourceOf(names)],
-        mcp: { tool_names: "strict", page_size: 2 },
+        mcp: { tool_names: "portable", page_size: 2 },
         page_size: 2,
         public_url: "http://127.0.0.1:1",
         debug_headers: true,

@@ -2,19 +2,22 @@
 // names and schemas that fit the client, and arguments that stand in headers too.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { startAccounts } from "./support/accounts.mjs";
+import { basic, startAccounts } from "./support/accounts.mjs";
 import {
     addPlugin,
     assertRpcError,
     callTool,
     callToolWell,
+    EventStream,
     initialize,
     legacy,
     metaKey,
     modern,
+    ownName,
     modernParts,
     permissions,
     post,
+    reloadBridge,
     startBridge,
     untilTool,
 } from "./support/mcp.mjs";
@@ -22,7 +25,7 @@ import { get, send, startMany, toolName } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 
-const strict = /^[A-Za-z][A-Za-z0-9_-]{0,47}$/;
+const portable = /^[A-Za-z][A-Za-z0-9_-]{0,47}$/;
 
 // A server with tools that all give back their arguments: { name, params, result, mark }.
 async function startEcho(t, tools, config = {}, given = undefined) {
@@ -31,7 +34,7 @@ async function startEcho(t, tools, config = {}, given = undefined) {
         name,
         summary: `Tool ${name}`,
         params,
-        result: { name: "r", schema: result },
+        ...(result ? { result: { name: "r", schema: result } } : {}),
     }));
     const info = { title: "echoes", version: "1" };
     const source = {
@@ -62,7 +65,7 @@ async function readPages(server, visit = () => {}) {
     do {
         const page = await listTools(server, cursor === undefined ? {} : { cursor });
         visit(page);
-        names.push(...page.tools.map(({ name }) => name));
+        names.push(...page.tools.map(ownName));
         cursor = page.nextCursor;
     } while (cursor !== undefined);
     return names;
@@ -88,7 +91,7 @@ suite("pages", { concurrency: true }, () => {
         const first = (await legacy(server, "tools/list")).json.result;
         const second = (await legacy(server, "tools/list", { cursor: first.nextCursor })).json.result;
         assert.deepEqual(
-            second.tools.map(({ name }) => name),
+            second.tools.map(ownName),
             [toolName(1_000)],
         );
         assert.equal("nextCursor" in second, false);
@@ -138,10 +141,10 @@ suite("pages", { concurrency: true }, () => {
         const rest = [];
         for (let cursor = nextCursor; cursor; ) {
             const page = await listTools(server, { cursor });
-            rest.push(...page.tools.map(({ name }) => name));
+            rest.push(...page.tools.map(ownName));
             cursor = page.nextCursor;
         }
-        assert.deepEqual([...tools.map(({ name }) => name), ...rest], before);
+        assert.deepEqual([...tools.map(ownName), ...rest], before);
     });
 });
 
@@ -164,7 +167,7 @@ suite("cacheScope", { concurrency: true }, () => {
     });
 
     test("is private where clients read different names", async (t) => {
-        const clients = [{ name: "picky*", tool_names: "strict" }];
+        const clients = [{ name: "plain*", tool_names: "exact" }];
         const server = await startBridge({ config: { mcp: { clients } } });
         t.after(() => server.stop());
         assert.deepEqual(await scopes(server), ["public", "private"]);
@@ -196,7 +199,8 @@ suite("hints", () => {
         const result = { type: ["object", "array"] };
         const server = await startEcho(t, [{ params, result }]);
         const old = (await legacy(server, "tools/list")).json.result.tools[0].outputSchema;
-        assert.deepEqual(old, { type: "object", properties: { result }, required: ["result"] });
+        const mark = { "x-fastmcp-wrap-result": true };
+        assert.deepEqual(old, { type: "object", properties: { result }, required: ["result"], ...mark });
         assert.deepEqual((await listTools(server)).tools[0].outputSchema, result);
         const call = { name: "echo", arguments: { message: "x" } };
         const wrapped = (await legacy(server, "tools/call", call)).json.result.structuredContent;
@@ -206,20 +210,61 @@ suite("hints", () => {
     });
 });
 
+suite("texts", { concurrency: true }, () => {
+    const text = { type: "string", minLength: 1 };
+    const tools = [{ name: "declared", result: text }, { name: "other", result: null }];
+    const seen = async (server) => {
+        const { json } = await legacy(server, "tools/list");
+        const all = [...json.result.tools, ...(await listTools(server)).tools];
+        return all.filter(({ name }) => name === "declared").map(({ outputSchema }) => outputSchema);
+    };
+    const call = (server, name) => callToolWell(server, name, {});
+
+    test("stay plain: no schema of the result, and no structured content", async (t) => {
+        const service = await startService();
+        service.results = { declared: "# Text\n", other: "# Text\n" };
+        const server = await startEcho(t, tools, {}, service);
+        assert.deepEqual(await seen(server), [undefined, undefined]);
+        for (const name of ["declared", "other"]) {
+            assert.deepEqual((await call(server, name)).content, [{ type: "text", text: "# Text\n" }]);
+            assert.equal("structuredContent" in (await call(server, name)), false);
+            const old = (await legacy(server, "tools/call", { name, arguments: {} })).json.result;
+            assert.equal("structuredContent" in old, false);
+        }
+        // REST keeps the schema, and the result is checked all the same.
+        assert.deepEqual((await get(server, "/mcp/tools/describe?name=declared")).json.tool.outputSchema, text);
+        service.results.declared = "";
+        assert.equal((await callTool(server, "declared", {})).json.result.isError, true);
+    });
+
+    test("are structured too with mcp.structured_text", async (t) => {
+        const service = await startService();
+        service.results.declared = "x";
+        const server = await startEcho(t, tools, { mcp: { structured_text: true } }, service);
+        assert.deepEqual((await seen(server))[1], text);
+        assert.equal((await call(server, "declared")).structuredContent, "x");
+        const old = (await legacy(server, "tools/call", { name: "declared", arguments: {} })).json.result;
+        assert.deepEqual(old.structuredContent, { result: "x" });
+    });
+});
+
 suite("names", { concurrency: true }, () => {
     const about = (name) => ({ meta: { [metaKey("clientInfo")]: { name, version: "1" } } });
     const names = async (server, options) => (await listTools(server, {}, options)).tools.map(({ name }) => name);
 
-    test("fault-B27: strict names are taken by every model API, and calls by them work", async (t) => {
-        const server = await startBridge({
-            config: { mcp: { tool_names: "strict" } },
-            roles: { anonymous: permissions },
-        });
+    test("fault-B27: portable names are the default, every model API takes them, and calls by them work", async (t) => {
+        const server = await startBridge({ roles: { anonymous: permissions } });
         t.after(() => server.stop());
-        await untilTool(server, "test__echo");
-        for (const name of await names(server)) {
-            assert.match(name, strict);
+        await untilTool(server, "test.echo");
+        const { tools } = await listTools(server);
+        for (const { name } of tools) {
+            assert.match(name, portable);
         }
+        // The own name is there where it is another one.
+        const echo = tools.find(({ name }) => name === "test__echo");
+        assert.equal(echo._meta["causeway/name"], "test.echo");
+        assert.ok(echo.title);
+        assert.ok(tools.filter(({ name }) => !name.includes("__")).every((tool) => !tool._meta?.["causeway/name"]));
         for (const name of ["test__echo", "test.echo"]) {
             const { structuredContent } = await callToolWell(server, name, { message: "hi" });
             assert.ok(JSON.stringify(structuredContent).includes("hi"));
@@ -230,25 +275,27 @@ suite("names", { concurrency: true }, () => {
         assert.equal(json.tool.name, "test.echo");
     });
 
-    test("fault-B27: full names are the default, and there are no aliases then", async (t) => {
-        const server = await startBridge();
+    test("fault-B27: exact names are those of the methods, and there are no others then", async (t) => {
+        const server = await startBridge({ config: { mcp: { tool_names: "exact" } } });
         t.after(() => server.stop());
-        assert.ok((await names(server)).includes("test.echo"));
+        const { tools } = await listTools(server);
+        assert.ok(tools.some(({ name }) => name === "test.echo"));
+        assert.ok(tools.every((tool) => !tool._meta?.["causeway/name"]));
         assertRpcError(await callTool(server, "test__echo", { message: "x" }), 200, -32602, 1);
     });
 
     test("a client is known by what it calls itself, in both eras", async (t) => {
-        const clients = [{ name: "Picky*", tool_names: "strict" }];
+        const clients = [{ name: "Plain*", tool_names: "exact" }];
         const server = await startBridge({ config: { mcp: { clients } } });
         t.after(() => server.stop());
-        assert.ok((await names(server, about("picky-client"))).includes("test__echo"));
-        assert.ok((await names(server, about("other"))).includes("test.echo"));
-        assert.ok((await names(server)).includes("test.echo"));
+        assert.ok((await names(server, about("plain-client"))).includes("test.echo"));
+        assert.ok((await names(server, about("other"))).includes("test__echo"));
+        assert.ok((await names(server)).includes("test__echo"));
 
         const params = { protocolVersion: "2025-11-25", capabilities: {} };
         for (const [name, expected] of [
-            ["PICKY", "test__echo"],
-            ["other", "test.echo"],
+            ["PLAIN", "test.echo"],
+            ["other", "test__echo"],
         ]) {
             const clientInfo = { name, version: "1" };
             const { headers } = await legacy(server, "initialize", { ...params, clientInfo });
@@ -262,16 +309,40 @@ suite("names", { concurrency: true }, () => {
         assert.equal((await initialize(server, "2025-11-25")).status, 200);
     });
 
+    test("another form is announced to all, and counts for sessions that began before", async (t) => {
+        const server = await startAccounts({
+            config: { roles: { anonymous: permissions, authenticated: permissions, editor: [] } },
+        });
+        t.after(() => server.stop());
+        await untilTool(server, "test.echo");
+        const { headers } = await initialize(server, "2025-11-25");
+        const session = { headers: { "Mcp-Session-Id": headers.get("mcp-session-id") } };
+        const shown = async () => (await legacy(server, "tools/list", {}, session)).json.result.tools.map((tool) => tool.name);
+        assert.ok((await shown()).includes("test__echo"));
+        const notifications = { toolsListChanged: true };
+        const streams = [];
+        for (const given of [{}, basic("alice", "s3cret")]) {
+            const stream = await EventStream.open(server, "subscriptions/listen", { notifications }, { headers: given });
+            assert.match((await stream.next()).method, /acknowledged$/);
+            streams.push(stream);
+        }
+        await reloadBridge(server, { mcp: { tool_names: "exact" } });
+        for (const stream of streams) {
+            assert.match((await stream.next()).method, /tools\/list_changed$/);
+        }
+        assert.ok((await shown()).includes("test.echo"));
+    });
+
     test("two tools never share one, and long names are cut", async (t) => {
         const long = `deep.${"x".repeat(100)}`;
         const all = ["a.b_c", "a_b.c", "d.e", "d_e", "d__e", "1.x", "x..y", long];
         const tools = all.map((name) => ({ name }));
         const service = await startService();
-        const server = await startEcho(t, tools, { mcp: { tool_names: "strict" } }, service);
+        const server = await startEcho(t, tools, {}, service);
         const shown = await names(server);
         assert.equal(new Set(shown).size, tools.length);
         for (const name of shown) {
-            assert.match(name, strict);
+            assert.match(name, portable);
         }
         assert.deepEqual(shown.filter((name) => !name.includes("___")).toSorted(), ["a__b_c", "a_b__c", "d__e", "d_e"]);
         for (const name of shown) {
@@ -283,14 +354,14 @@ suite("names", { concurrency: true }, () => {
         assertRpcError(await callTool(server, "a_b_c", {}), 200, -32602, 1);
     });
 
-    test("a text that is a name and an alias means what the client's list has", async (t) => {
+    test("a text that is the own name of one tool and the portable name of another means what the client's list has", async (t) => {
         const tools = ["d.e", "d__e"].map((name) => ({ name }));
         const service = await startService();
-        const clients = [{ name: "picky", tool_names: "strict" }];
+        const clients = [{ name: "plain", tool_names: "exact" }];
         const server = await startEcho(t, tools, { mcp: { clients } }, service);
         for (const [client, method] of [
-            ["picky", "d.e"],
-            ["other", "d__e"],
+            ["plain", "d__e"],
+            ["other", "d.e"],
         ]) {
             service.calls.length = 0;
             await callTool(server, "d__e", {}, about(client));
@@ -307,12 +378,12 @@ suite("schemas", () => {
     test("are shown without references to clients that cannot follow them", async (t) => {
         const text = { type: "string", minLength: 1 };
         const schema = { $ref: "#/$defs/text", $defs: { text } };
-        const clients = [{ name: "flat", inline_refs: true }];
+        const clients = [{ name: "plain", schemas: "exact" }];
         const server = await startEcho(t, [{ params: [{ name: "message", schema }] }], { mcp: { clients } });
-        const flat = { meta: { [metaKey("clientInfo")]: { name: "flat", version: "1" } } };
-        const [inlined] = (await listTools(server, {}, flat)).tools;
+        const plain = { meta: { [metaKey("clientInfo")]: { name: "plain", version: "1" } } };
+        const [inlined] = (await listTools(server)).tools;
         assert.deepEqual(inlined.inputSchema.properties.message, text);
-        const [faithful] = (await listTools(server)).tools;
+        const [faithful] = (await listTools(server, {}, plain)).tools;
         assert.deepEqual(faithful.inputSchema.properties.message, {
             $ref: "#/properties/message/$defs/text",
             $defs: { text },
@@ -428,6 +499,6 @@ suite("fault-B25: a client speaks MCP to it without a second program", () => {
         t.after(() => server.stop());
         const body = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
         const { json } = await post(server, "/mcp/tools/list", body);
-        assert.ok(json.result.tools.some(({ name }) => name === "test.echo"));
+        assert.ok(json.result.tools.some(({ name }) => name === "test__echo"));
     });
 });

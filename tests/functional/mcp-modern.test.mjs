@@ -14,6 +14,7 @@ import {
     modern,
     modernParts,
     modernVersion,
+    ownName,
     post,
     startBridge,
     toolRequest,
@@ -461,7 +462,7 @@ suite("tools", { concurrency: true }, () => {
     test("are listed by name, each with a description and an object as input schema", async () => {
         const result = assertComplete(await modern(server, "tools/list"));
         assertCacheable(result);
-        const names = result.tools.map(({ name }) => name);
+        const names = result.tools.map(ownName);
         assert.deepEqual(names, names.toSorted());
         assert.ok(names.includes("test.echo"));
         for (const { description, inputSchema } of result.tools) {
@@ -474,7 +475,7 @@ suite("tools", { concurrency: true }, () => {
 
     test("without a mark are not listed and cannot be called here", async () => {
         const { json } = await modern(server, "tools/list");
-        assert.ok(!json.result.tools.some(({ name }) => name === "test.unmarked"));
+        assert.ok(!json.result.tools.some((tool) => ownName(tool) === "test.unmarked"));
         const unknown = await callTool(server, "test.unmarkee", {});
         const unmarked = await callTool(server, "test.unmarked", {});
         assert.equal(unmarked.text.replaceAll("unmarked", "unmarkee"), unknown.text);
@@ -482,7 +483,7 @@ suite("tools", { concurrency: true }, () => {
 
     test("whose permission the caller lacks look like tools that do not exist", async () => {
         const { json } = await modern(server, "tools/list");
-        assert.ok(!json.result.tools.some(({ name }) => name === "test.admin"));
+        assert.ok(!json.result.tools.some((tool) => ownName(tool) === "test.admin"));
         const unknown = await callTool(server, "test.admim", {});
         const hidden = await callTool(server, "test.admin", {});
         assertRpcError(hidden, 200, codes.params, 1);
@@ -491,7 +492,7 @@ suite("tools", { concurrency: true }, () => {
 
     test("whose scopes the caller lacks are listed, and a call is challenged", async () => {
         const { json } = await modern(server, "tools/list");
-        assert.ok(json.result.tools.some(({ name }) => name === "test.scoped"));
+        assert.ok(json.result.tools.some((tool) => ownName(tool) === "test.scoped"));
         const answer = await callTool(server, "test.scoped", {});
         assert.equal(answer.status, 401, answer.text);
         assert.match(answer.headers.get("www-authenticate"), /^Bearer/);

@@ -11,6 +11,7 @@ import {
     EventStream,
     legacy,
     modern,
+    ownName,
     post,
     startBridge,
     toolNames,
@@ -110,7 +111,7 @@ async function revoke(server) {
     await server.cli("account", "revoke", "alice", "editor");
     const look = async () => {
         const { json } = await modern(server, "tools/list", {}, { headers: alice });
-        return !json.result.tools.some(({ name }) => name === "vault.open");
+        return !json.result.tools.some((tool) => ownName(tool) === "vault.open");
     };
     await eventually(look, "the role is gone");
 }

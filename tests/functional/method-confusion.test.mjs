@@ -6,7 +6,7 @@ import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, cli, databasePath, discover } from "./support/accounts.mjs";
 import { close, foreign, startForger } from "./support/issuer.mjs";
 import { logIn, sameOrigin, session, sessionCookie } from "./support/login.mjs";
-import { both, legacyVersions, modern, modernVersion, post } from "./support/mcp.mjs";
+import { both, legacyVersions, modern, modernVersion, ownName, post } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { writeConfig } from "./support/programs.mjs";
 import { get, startExamples } from "./support/rest.mjs";
@@ -438,7 +438,7 @@ for (const model of [separate, inheriting]) {
                     assert.equal(text === `${tool.name} ran`, verdict === "ran", `${verdict}: ${what}`);
                 }
                 const { result } = await ask("tools/list", {});
-                const names = result.tools.map(({ name }) => name).filter((name) => name.startsWith("m.t"));
+                const names = result.tools.map(ownName).filter((name) => name.startsWith("m.t"));
                 const expected = tools.filter((tool) => sees(caller, tool)).map(({ name }) => name);
                 assert.deepEqual(names, expected, `${version}, ${account}`);
                 await client.end();
@@ -465,7 +465,7 @@ for (const model of [separate, inheriting]) {
                 const listed = await get(server, "/mcp/tools/list", caller.headers);
                 const shown = await modern(server, "tools/list", {}, { headers: caller.headers });
                 if (mayLook) {
-                    const ours = (list) => list.map(({ name }) => name).filter(isOurs);
+                    const ours = (list) => list.map(ownName).filter(isOurs);
                     assert.deepEqual(ours(listed.json.tools), expected, caller.name);
                     // What is asked for by POST needs the proof, whatever it is.
                     assert.equal(shown.status, caller.isForged ? 403 : 200, caller.name);

@@ -110,7 +110,7 @@ suite("the Inspector 2.12.0", () => {
     test("works with one", async () => {
         const header = `Authorization: Bearer ${await issuer.token()}`;
         const { code, output } = await inspect(
-            ...["--method", "tools/call", "--tool-name", "test.scoped", "--header", header],
+            ...["--method", "tools/call", "--tool-name", "test__scoped", "--header", header],
         );
         assert.equal(code, 0, output);
         assert.match(output, /in scope/);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { suite, test } from "node:test";
-import { callTool, modern, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
+import { callTool, modern, ownName, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
 import { compilePlugin, host, newFolder } from "./support/plugins.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -39,7 +39,7 @@ CW_RESOURCE(page, .uri = "test://page", .annotations = "{}");
         compilePlugin(server.plugins, "lenient", source("lenient", declarations));
         await untilTool(server, "lenient.plain");
         const { tools } = (await modern(server, "tools/list")).json.result;
-        const tool = (name) => tools.find((one) => one.name === name);
+        const tool = (name) => tools.find((one) => ownName(one) === name);
         assert.ok(!("annotations" in tool("lenient.plain")));
         const { resources } = (await modern(server, "resources/list")).json.result;
         assert.ok(!("annotations" in resources.find(({ uri }) => uri === "test://page")));

@@ -162,7 +162,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         ];
         const server = await start(t, await startService(), { methods });
         const { json } = await modern(server, "tools/list");
-        const shop = json.result.tools.filter(({ name }) => name.startsWith("shop."));
+        const shop = json.result.tools.filter(({ name }) => name.startsWith("shop__"));
         assert.equal(shop.length, 1);
         assert.equal(shop[0].title, "Sum");
         assert.equal(shop[0].description, "Sums up");
@@ -180,7 +180,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         const service = await startService();
         const server = await start(t, service, { methods, openrpc: writeOpenRpc(document) });
         const { json } = await modern(server, "tools/list");
-        const [add] = json.result.tools.filter(({ name }) => name === "shop.add");
+        const [add] = json.result.tools.filter(({ name }) => name === "shop__add");
         assert.deepEqual([add.title, add.annotations], ["Mine", hints]);
         const get = (method, params) => {
             const query = encodeURIComponent(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
@@ -329,7 +329,7 @@ suite("a service that describes itself", { concurrency: true }, () => {
         document.methods.find(({ name }) => name === "echo").params[0].schema = schema;
         const server = await start(t, await startService(), { openrpc: writeOpenRpc(document) });
         const { json } = await modern(server, "tools/list");
-        const echo = json.result.tools.find(({ name }) => name === "shop.echo");
+        const echo = json.result.tools.find(({ name }) => name === "shop__echo");
         assert.deepEqual(echo.inputSchema.properties.message, schema);
         assert.deepEqual(echo.inputSchema.required, ["message"]);
     });

@@ -47,7 +47,7 @@ test("the printed curl lines list and call the example tools", async () => {
     }
     assert.deepEqual(
         answers[0].result.tools.map(({ name }) => name),
-        ["examples.article.toMarkdown", "examples.articles.list"],
+        ["examples__article__toMarkdown", "examples__articles__list"],
     );
     assert.match(answers[1].result, /^# Reading the tide table\n\n/);
     assert.equal(answers[2].result[0].nid, 8);

@@ -164,7 +164,7 @@ suite("somebody who sees cache.rebuild alone", () => {
         const { stdout } = await run(process.execPath, [launcher, ...words], { cwd: root });
         assert.deepEqual(
             JSON.parse(stdout).tools.map(({ name }) => name),
-            ["cache.rebuild"],
+            ["cache__rebuild"],
         );
     });
 

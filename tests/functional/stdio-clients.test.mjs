@@ -16,8 +16,8 @@ const server = { command: binary, args: ["stdio", "--plugin", pluginFile("echo")
 
 async function assertWorks(client) {
     const { tools } = await client.listTools();
-    assert.ok(tools.some(({ name }) => name === "test.echo"));
-    const result = await client.callTool({ name: "test.echo", arguments: { message: "hello" } });
+    assert.ok(tools.some(({ name }) => name === "test__echo"));
+    const result = await client.callTool({ name: "test__echo", arguments: { message: "hello" } });
     assert.equal(result.isError ?? false, false);
     assert.match(result.content[0].text, /hello/);
     const failed = await client.callTool({ name: "test.fail", arguments: {} });
@@ -109,11 +109,11 @@ suite("the Inspector 2.12.0 over stdio", { concurrency: true }, () => {
             const args = [...era, "--method", "tools/list", "--strict"];
             const { code, stdout, stderr } = await inspect(...args);
             assert.equal(code, 0, stdout + stderr);
-            assert.ok(stdout.includes("test.echo"), stdout);
+            assert.ok(stdout.includes("test__echo"), stdout);
         });
 
         test(`calls a tool in its ${name} era`, async () => {
-            const call = ["--method", "tools/call", "--tool-name", "test.echo"];
+            const call = ["--method", "tools/call", "--tool-name", "test__echo"];
             const { code, stdout, stderr } = await inspect(...era, ...call, "--tool-arg", "message=hello");
             assert.equal(code, 0, stderr);
             assert.match(stdout, /hello/);
@@ -121,7 +121,7 @@ suite("the Inspector 2.12.0 over stdio", { concurrency: true }, () => {
     }
 
     test("says that a tool failed", async () => {
-        const { code } = await inspect("--method", "tools/call", "--tool-name", "test.fail");
+        const { code } = await inspect("--method", "tools/call", "--tool-name", "test__fail");
         assert.equal(code, 5);
     });
 });

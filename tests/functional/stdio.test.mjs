@@ -40,7 +40,7 @@ suite("both eras on lines", { concurrency: true }, () => {
             assert.equal(result.protocolVersion, version);
             assert.deepEqual((await client.ask("ping")).result, {});
             const { result: list } = await client.ask("tools/list");
-            assert.ok(list.tools.some(({ name }) => name === "test.echo"));
+            assert.ok(list.tools.some(({ name }) => name === "test__echo"));
             assert.equal("resultType" in list, false);
             const { result: echoed } = await client.callTool("test.echo", { message: "hello" });
             assert.deepEqual(echoed.structuredContent, { message: "hello" });
@@ -221,7 +221,7 @@ suite("what comes unasked", { concurrency: true }, () => {
         addPlugin(folder, "faults");
         assert.equal((await client.until(changed, "the notification")).params?._meta, undefined);
         const { result } = await client.ask("tools/list");
-        assert.ok(result.tools.some(({ name }) => name === "faults.ok"));
+        assert.ok(result.tools.some(({ name }) => name === "faults__ok"));
         await client.end();
     });
 
@@ -506,7 +506,7 @@ suite("who asks", { concurrency: true }, () => {
         const client = startStdio();
         const { result } = await client.ask("tools/list");
         const names = result.tools.map(({ name }) => name);
-        assert.ok(names.includes("test.admin") && names.includes("test.scoped"));
+        assert.ok(names.includes("test__admin") && names.includes("test__scoped"));
         assert.ok((await client.callTool("test.scoped")).result);
         assert.ok((await client.callTool("test.admin")).result);
         await client.end();
@@ -517,7 +517,7 @@ suite("who asks", { concurrency: true }, () => {
         const client = startStdio({ args: ["--plugin", path.join(plugins, "faults.so")] });
         const { result } = await client.ask("tools/list");
         assert.ok(result.tools.length > 1);
-        assert.ok(result.tools.every(({ name }) => name.startsWith("faults.")));
+        assert.ok(result.tools.every(({ name }) => name.startsWith("faults__")));
         await client.end();
     });
 
@@ -581,7 +581,7 @@ suite("who asks", { concurrency: true }, () => {
     test("without anything: the example plugins", async () => {
         const client = startStdio({ args: [] });
         const { result } = await client.ask("tools/list");
-        assert.ok(result.tools.some(({ name }) => name.startsWith("examples.")));
+        assert.ok(result.tools.some(({ name }) => name.startsWith("examples__")));
         await client.end();
     });
 

@@ -355,7 +355,7 @@ suite("texts of a service that people do not see", () => {
             assert.match(server.stderr, line, `${place}: ${JSON.stringify(text)}`);
         }
         const { json } = await modern(server, "tools/list");
-        assert.ok(json.result.tools.every(({ name }) => name.startsWith("test.")));
+        assert.ok(json.result.tools.every(({ name }) => name.startsWith("test__")));
         const out = [server.stderr, JSON.stringify(json)].join();
         assert.ok(hidden.filter((text) => text !== "\0").every((text) => !out.includes(text)));
     });

@@ -17,6 +17,7 @@ import {
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
+import { get } from "./support/rest.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 import { eventually } from "./support/server.mjs";
@@ -157,8 +158,8 @@ suite("a result that breaks its schema", { concurrency: true }, () => {
 
 suite("what is published", () => {
     test("says the dialect of a parameter where it counts", async () => {
-        const { json } = await modern(server, "tools/list");
-        const { inputSchema } = json.result.tools.find(({ name }) => name === "checked.order");
+        const { json } = await get(server, "/mcp/tools/describe?name=checked.order");
+        const { inputSchema } = json.tool;
         assert.equal(inputSchema.$schema, "http://json-schema.org/draft-07/schema#");
         assert.equal(inputSchema.properties.size.$ref, "#/properties/size/$defs/size");
     });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
-import { addPlugin, callTool, modern, permissions, rpc, untilTool } from "./support/mcp.mjs";
+import { addPlugin, callTool, modern, ownName, permissions, rpc, untilTool } from "./support/mcp.mjs";
 import { get, invoke, send } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 
@@ -69,7 +69,7 @@ for (const who of ["anonymous", "with a password", "with another scope"]) {
             for (const names of [
                 json.tools.map(({ name }) => name),
                 methods.json.data.map(({ id }) => id),
-                listed.json.result.tools.map(({ name }) => name),
+                listed.json.result.tools.map(ownName),
             ]) {
                 assert.ok(!names.includes(hidden));
                 assert.ok(names.includes("hidden.challenged"));

@@ -74,6 +74,12 @@ typedef struct cw_cli_spec {
             "read the configuration from FILE; default: the file\n"                                \
             "named by $CAUSEWAY_CONFIG, if any"                                                    \
     }
+#define CW_CLI_TOOL_NAMES_OPTION(target)                                                           \
+    {                                                                                              \
+        "tool-names", 0, CW_CLI_TEXT, target, "FORM",                                              \
+            "show MCP clients portable or exact names of tools\n"                                  \
+            "instead of mcp.tool_names in the configuration"                                       \
+    }
 #define CW_CLI_JSON_OPTION(target)                                                                 \
     {                                                                                              \
         "json", 0, CW_CLI_FLAG, target, NULL, "print JSON"                                         \
@@ -110,8 +116,6 @@ typedef struct cw_cli_group {
  * --color=WHEN may stand in front of it. */
 int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv);
 
-/* The program itself, for `help COMMAND`. */
-int cw_cli_main(int argc, char **argv);
 /* The sub-commands. */
 int cw_cli_account(int argc, char **argv);
 int cw_cli_audit(int argc, char **argv);

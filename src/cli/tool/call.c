@@ -190,7 +190,7 @@ static int call_tool(cw_tools *t, void *ctx)
 {
     calling *c = ctx;
     cw_call_lookup lookup = {
-        .view = t->view, .door = DOOR, .in = CW_FIND_TOOL_OR_METHOD, .name = cw_str_from(c->tool)};
+        .view = t->view, .door = DOOR, .in = CW_FIND_ANY_NAME, .name = cw_str_from(c->tool)};
     cw_call_found found;
     if (cw_call_find(t->rl, &lookup, &found)) {
         /* Each of these prints its reason. */

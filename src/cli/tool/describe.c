@@ -2,6 +2,7 @@
 /* describe: prints a tool with its parameters. */
 #include <unistd.h>
 
+#include "catalogue/portable_name.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/plugin/plugin.h"
@@ -73,6 +74,17 @@ static void add_permissions(cw_buf *out, const cw_requirements *needs)
     cw_buf_printf(out, "%s\n", needs->n_permissions ? "" : cw_plugin_any_caller(needs));
 }
 
+/* The name on MCP doors, if it is another one. */
+static void add_portable_name(cw_buf *out, const cw_entry *entry)
+{
+    char room[CW_PORTABLE_NAME_MAX];
+    if (entry->tool_name.n == 0)
+        return;
+    cw_str name = cw_portable_name(entry->tool_name, room);
+    if (name.p == room)
+        cw_buf_printf(out, "portable name: %.*s\n", CW_STR_ARG(name));
+}
+
 static int print_text(const cw_entry *entry)
 {
     const cw_method *m = entry->method;
@@ -83,6 +95,7 @@ static int print_text(const cw_entry *entry)
     cw_buf_add(&out, CW_STR(" of "));
     cw_cli_add_text(&out, m->source->name);
     cw_buf_add_char(&out, '\n');
+    add_portable_name(&out, entry);
     if (m->mark)
         add_lines(&out, m->mark->title);
     add_lines(&out, m->usage);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* list: the tools that a caller can see. */
+#include "catalogue/portable_name.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/tool/tools.h"
@@ -9,7 +10,7 @@
 typedef struct tool_table {
     bool json;
     cw_cli_table table;
-    cw_cli_column columns[3];
+    cw_cli_column columns[4];
 } tool_table;
 
 static cw_str usage_of(const cw_entry *entry)
@@ -20,21 +21,28 @@ static cw_str usage_of(const cw_entry *entry)
     return m->mark ? m->mark->title : CW_STR("");
 }
 
+static void widen(cw_cli_column *column, cw_str text)
+{
+    if (text.n > column->width)
+        column->width = text.n;
+}
+
 static void measure(tool_table *l, const cw_entry *entry)
 {
-    cw_str source = entry->method->source->name;
-    if (entry->tool_name.n > l->columns[0].width)
-        l->columns[0].width = entry->tool_name.n;
-    if (source.n > l->columns[1].width)
-        l->columns[1].width = source.n;
+    char room[CW_PORTABLE_NAME_MAX];
+    widen(&l->columns[0], entry->tool_name);
+    widen(&l->columns[1], cw_portable_name(entry->tool_name, room));
+    widen(&l->columns[2], entry->method->source->name);
 }
 
 static void write_row(cw_cli_table *t, const cw_entry *entry)
 {
+    char room[CW_PORTABLE_NAME_MAX];
     CW_CLEANUP(cw_buf_done) cw_buf usage;
     cw_buf_init(&usage, CW_CLI_OUTPUT_MAX);
     cw_tools_add_line(&usage, usage_of(entry));
     cw_cli_table_add(t, entry->tool_name);
+    cw_cli_table_add(t, cw_portable_name(entry->tool_name, room));
     cw_cli_table_add(t, entry->method->source->name);
     cw_cli_table_add_raw(t, cw_buf_str(&usage));
 }
@@ -43,12 +51,14 @@ static void write_entry(tool_table *l, const cw_entry *entry)
 {
     const cw_mark *mark = entry->method->mark;
     cw_json_writer *w = &l->table.json;
+    char room[CW_PORTABLE_NAME_MAX];
     if (!l->json) {
         write_row(&l->table, entry);
         return;
     }
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("name"), entry->tool_name);
+    cw_json_add_string_member(w, CW_STR("portableName"), cw_portable_name(entry->tool_name, room));
     cw_json_add_string_member(w, CW_STR("source"), entry->method->source->name);
     cw_json_add_string_member(w, CW_STR("method"), entry->method->id);
     if (mark && mark->title.n)
@@ -82,8 +92,9 @@ static int list_tools(cw_tools *t, void *ctx)
     cw_buf out;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     l->columns[0] = (cw_cli_column){"NAME", sizeof "NAME" - 1, false};
-    l->columns[1] = (cw_cli_column){"SOURCE", sizeof "SOURCE" - 1, false};
-    l->columns[2] = (cw_cli_column){"DESCRIPTION", 0, false};
+    l->columns[1] = (cw_cli_column){"PORTABLE NAME", sizeof "PORTABLE NAME" - 1, false};
+    l->columns[2] = (cw_cli_column){"SOURCE", sizeof "SOURCE" - 1, false};
+    l->columns[3] = (cw_cli_column){"DESCRIPTION", 0, false};
     each_tool(l, t->view, measure);
     cw_cli_table_open(&l->table, &out, l->json, l->columns, CW_COUNT(l->columns));
     each_tool(l, t->view, write_entry);

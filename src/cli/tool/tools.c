@@ -159,6 +159,8 @@ const cw_entry *cw_tools_find(const cw_tools *t, const char *name)
     const cw_entry *entry = cw_view_find_tool(t->view, text);
     if (!entry)
         entry = cw_view_find_method(t->view, text);
+    if (!entry)
+        entry = cw_view_find_portable(t->view, text);
     if (entry)
         return entry;
     /* A caller without discovery permission gets no suggestions. */

@@ -5,6 +5,7 @@
 
 #include "access/gate.h"
 #include "base/file.h"
+#include "catalogue/portable_name.h"
 #include "cli/lib/db.h"
 #include "cli/lib/loop.h"
 #include "cli/tool/tools.h"
@@ -216,6 +217,11 @@ static int answer_question(cw_tools *t, void *ctx)
     const cw_entry *entry = snapshot ? cw_snapshot_find_tool(snapshot, name) : NULL;
     if (!entry && snapshot)
         entry = cw_snapshot_find_method(snapshot, name);
+    const cw_portable_tool *one = NULL;
+    if (!entry && snapshot && cw_snapshot_portable_names(snapshot))
+        one = cw_portable_names_find(cw_snapshot_portable_names(snapshot), name);
+    if (one)
+        entry = one->tool;
     int code = entry ? explain(q, entry)
                      : cw_cli_failure("no loaded source has a tool or method '%s'", q->tool);
     cw_caller_unref(q->caller);

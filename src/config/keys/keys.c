@@ -135,7 +135,8 @@ const cw_config cw_config_defaults = {
             .elicitation_timeout_ms = CW_MCP_ELICIT_MS,
             .page_size = CW_MCP_PAGE_SIZE,
             .secret_file = CW_STR_INIT(""),
-            .tool_names = CW_CONFIG_NAMES_FULL,
+            .tool_names = CW_CONFIG_FORM_PORTABLE,
+            .schemas = CW_CONFIG_FORM_PORTABLE,
             .name = CW_STR_INIT("local.causeway/causeway"),
             .title = CW_STR_INIT("Causeway"),
             .description = CW_STR_INIT("JSON-RPC methods as MCP tools"),
@@ -159,9 +160,9 @@ static const cw_choice log_levels[] = {
     {"error", CW_LOG_ERROR}, {"warn", CW_LOG_WARN}, {"info", CW_LOG_INFO},
     {"debug", CW_LOG_DEBUG}, {"off", CW_LOG_OFF},   {0},
 };
-static const cw_choice tool_names[] = {
-    {"full", CW_CONFIG_NAMES_FULL},
-    {"strict", CW_CONFIG_NAMES_STRICT},
+const cw_choice cw_config_forms[] = {
+    {"portable", CW_CONFIG_FORM_PORTABLE},
+    {"exact", CW_CONFIG_FORM_EXACT},
     {0},
 };
 static const cw_choice log_formats[] = {
@@ -365,10 +366,10 @@ static const cw_key client_keys[] = {
      "Name that the client sends (clientInfo.name); * matches any text, case is ignored",
      AT(cw_config_client, name), .is_required = true, .is_valid = is_client_pattern,
      .expected = "a line of 1 to 256 bytes", .pattern = CW_NAMES_LINE_PATTERN},
-    {"tool_names", &cw_type_enum, "Names of tools for this client", AT(cw_config_client, names),
-     .choices = tool_names},
-    {"inline_refs", &cw_type_bool, "Send this client schemas without $ref",
-     AT(cw_config_client, inline_refs)},
+    {"tool_names", &cw_type_option, "Names of tools for this client; null is mcp.tool_names",
+     AT(cw_config_client, tool_names), .choices = cw_config_forms},
+    {"schemas", &cw_type_option, "Input schemas for this client; null is mcp.schemas",
+     AT(cw_config_client, schemas), .choices = cw_config_forms},
     {0},
 };
 
@@ -390,10 +391,16 @@ static const cw_key mcp_keys[] = {
      "the state of an elicitation. null: a secret in the store, or a new one at each start",
      FIELD(mcp.secret_file)},
     {"tool_names", &cw_type_enum,
-     "Names of tools for clients; strict has only letters, digits, _ and -, at most 48",
-     FIELD(mcp.tool_names), .choices = tool_names},
-    {"inline_refs", &cw_type_bool, "Replace each $ref in schemas by its target",
-     FIELD(mcp.inline_refs)},
+     "Names of tools for clients: portable names have at most 48 letters, digits, _ and -, which "
+     "every model API accepts; exact names are those of the methods",
+     FIELD(mcp.tool_names), .choices = cw_config_forms},
+    {"schemas", &cw_type_enum,
+     "Input schemas for clients: portable ones use only what every model API accepts; exact ones "
+     "are those of the methods. Arguments are always checked against the exact schema",
+     FIELD(mcp.schemas), .choices = cw_config_forms},
+    {"structured_text", &cw_type_bool,
+     "Send results that are texts as structuredContent too, and declare their outputSchema",
+     FIELD(mcp.structured_text)},
     {"clients", &cw_type_items,
      "Clients with settings of their own; the first match by name applies", FIELD(mcp.clients),
      .min = 0, .max = MAX_CLIENTS, .children = client_keys, .item_size = sizeof(cw_config_client),

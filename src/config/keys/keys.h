@@ -95,6 +95,9 @@ extern const cw_key_type cw_type_items;
  * item begins with a cw_str, its name. */
 extern const cw_key_type cw_type_mapped;
 
+/* The words of a cw_config_form. */
+extern const cw_choice cw_config_forms[];
+
 /* keys_limits.c: parts of the table. */
 extern const cw_key cw_rates_keys[], cw_limited_tool_keys[], cw_limited_source_keys[];
 extern const cw_key cw_audit_keys[];

@@ -36,10 +36,27 @@ static bool fits(cw_str pattern, cw_str name)
     return at == pattern.n;
 }
 
-static unsigned bits_of(cw_config_names names, bool inline_refs)
+/* `bit` if the form is portable, and `own` if the client has one of its own. */
+static unsigned bits_of(cw_config_form form, unsigned bit, unsigned own)
 {
-    return (names == CW_CONFIG_NAMES_STRICT ? CW_MCP_STRICT_NAMES : 0u) |
-           (inline_refs ? CW_MCP_INLINE_REFS : 0u);
+    if (form == CW_CONFIG_FORM_DEFAULT)
+        return 0;
+    return form == CW_CONFIG_FORM_PORTABLE ? bit | own : own;
+}
+
+static unsigned bits_of_client(const cw_config_client *client)
+{
+    return bits_of(client->tool_names, CW_MCP_PORTABLE_NAMES, CW_MCP_OWN_NAMES) |
+           bits_of(client->schemas, CW_MCP_PORTABLE_SCHEMAS, CW_MCP_OWN_SCHEMAS);
+}
+
+unsigned cw_mcp_profile_renew(const cw_config *config, unsigned profile)
+{
+    unsigned of_all = bits_of(config->mcp.tool_names, CW_MCP_PORTABLE_NAMES, 0) |
+                      bits_of(config->mcp.schemas, CW_MCP_PORTABLE_SCHEMAS, 0);
+    unsigned own = profile & (CW_MCP_OWN_NAMES | CW_MCP_OWN_SCHEMAS);
+    unsigned kept = own >> 2; /* the bits of what is its own */
+    return own | (profile & kept) | (of_all & ~kept);
 }
 
 const char *cw_mcp_client_problem(const cw_json *client)
@@ -56,16 +73,16 @@ unsigned cw_mcp_profile(const cw_config *config, const cw_json *client)
     const cw_config_clients *clients = &config->mcp.clients;
     for (size_t i = 0; i < clients->n && cw_json_is(name, CW_JSON_STRING); i++) {
         if (fits(clients->items[i].name, cw_json_text(name)))
-            return bits_of(clients->items[i].names, clients->items[i].inline_refs);
+            return cw_mcp_profile_renew(config, bits_of_client(&clients->items[i]));
     }
-    return bits_of(config->mcp.tool_names, config->mcp.inline_refs);
+    return cw_mcp_profile_renew(config, 0);
 }
 
-bool cw_mcp_has_aliases(const cw_config *config)
+bool cw_mcp_has_portable_names(const cw_config *config)
 {
-    bool has = config->mcp.tool_names == CW_CONFIG_NAMES_STRICT;
+    bool has = config->mcp.tool_names == CW_CONFIG_FORM_PORTABLE;
     for (size_t i = 0; i < config->mcp.clients.n; i++)
-        has |= config->mcp.clients.items[i].names == CW_CONFIG_NAMES_STRICT;
+        has |= config->mcp.clients.items[i].tool_names == CW_CONFIG_FORM_PORTABLE;
     return has;
 }
 

@@ -130,7 +130,7 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
     ret->is_named = true;
     ret->expires = (int64_t)expiry;
     ret->client_capabilities = bits & ((1u << PROFILE_SHIFT) - 1);
-    ret->profile = bits >> PROFILE_SHIFT;
+    ret->profile = cw_mcp_profile_renew(cw_mcp_config(rl), bits >> PROFILE_SHIFT);
     ret->version = cw_str_make(plain.p + FIXED, n_version);
     memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
     return cw_mcp_session_store_recall(&door->sessions, ret, now);

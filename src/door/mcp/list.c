@@ -57,14 +57,14 @@ static bool read_cursor(page *p)
 
 /* ---- the page ---- */
 
-/* False for a tool whose alias another one has too: a call by it would reach neither. */
-static bool has_own_alias(const page *p, const cw_entry *entry)
+/* False for a tool whose portable name another one has too: a call by it would reach neither. */
+static bool has_own_name(const page *p, const cw_entry *entry)
 {
-    char room[CW_ALIAS_MAX];
-    if (!p->reader.is_aliased || p->list->list != CW_VIEW_TOOLS)
+    char room[CW_PORTABLE_NAME_MAX];
+    if (!p->reader.has_portable_names || p->list->list != CW_VIEW_TOOLS)
         return true;
-    cw_str alias = cw_alias_of(entry->tool_name, room);
-    return alias.p != room || cw_view_find_alias(p->view, alias) == entry;
+    cw_str name = cw_portable_name(entry->tool_name, room);
+    return name.p != room || cw_view_find_portable(p->view, name) == entry;
 }
 
 /* "tools":[…],"nextCursor":"…" */
@@ -84,7 +84,7 @@ static void write_page(cw_buf *out, void *ctx)
                       &has_more);
         for (size_t i = 0; i < n && !out->code; i++) {
             last = cw_view_name(p->list->list, entries[i]);
-            if (!has_own_alias(p, entries[i]))
+            if (!has_own_name(p, entries[i]))
                 continue;
             cw_buf_add_char(out, separator);
             separator = ',';
@@ -111,7 +111,7 @@ static cw_code get_page(page *p, cw_page **ret)
                          'p',
                          (char)('0' + p->list->list),
                          (char)('0' + p->reader.form),
-                         (char)p->r->session->profile};
+                         (char)(p->r->session->profile & CW_MCP_PORTABLE)};
     cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
                              .view = p->view,
                              .language = p->reader.language ? cw_language_tag(p->reader.language)
@@ -176,15 +176,17 @@ void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
 {
     const cw_config *config = cw_mcp_config(r->rl);
     cw_page *d;
-    page p = {.r = r,
-              .list = list,
-              .view = r->view,
-              .reader = {.form = r->era->form,
-                         .language = language_of(r),
-                         .is_aliased = (r->session->profile & CW_MCP_STRICT_NAMES) != 0,
-                         .is_inlined = (r->session->profile & CW_MCP_INLINE_REFS) != 0,
-                         .draft = config->schema.default_draft},
-              .after = CW_STR("")};
+    page p = {
+        .r = r,
+        .list = list,
+        .view = r->view,
+        .reader = {.form = r->era->form,
+                   .language = language_of(r),
+                   .has_portable_names = (r->session->profile & CW_MCP_PORTABLE_NAMES) != 0,
+                   .has_portable_schemas = (r->session->profile & CW_MCP_PORTABLE_SCHEMAS) != 0,
+                   .has_structured_text = config->mcp.structured_text,
+                   .draft = config->schema.default_draft},
+        .after = CW_STR("")};
     if (!cw_mcp_may(r, /* discovers= */ true))
         return;
     cw_call_error refusal = {0};
@@ -194,7 +196,8 @@ void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
     }
     if (!read_cursor(&p))
         return;
-    bool is_short = p.reader.is_aliased && !cw_snapshot_aliases(cw_view_snapshot(p.view));
+    bool is_short =
+        p.reader.has_portable_names && !cw_snapshot_portable_names(cw_view_snapshot(p.view));
     if (is_short || get_page(&p, &d)) {
         cw_door_fail_nomem(r->item);
         return;

@@ -62,8 +62,12 @@ enum {
 
 /* Adjustments of lists for a client. */
 enum {
-    CW_MCP_STRICT_NAMES = 1,
-    CW_MCP_INLINE_REFS = 2,
+    CW_MCP_PORTABLE_NAMES = 1,
+    CW_MCP_PORTABLE_SCHEMAS = 2,
+    CW_MCP_PORTABLE = 3, /* both of them */
+    /* Set for this client: a reload that changes it for all others does not concern it. */
+    CW_MCP_OWN_NAMES = 4,
+    CW_MCP_OWN_SCHEMAS = 8,
 };
 
 /* The client of a request. */
@@ -71,7 +75,7 @@ struct cw_mcp_session {
     bool is_named;                       /* `number` is valid */
     unsigned char number[CW_MCP_NUMBER]; /* random */
     unsigned client_capabilities;        /* CW_MCP_CAN_… */
-    unsigned profile;                    /* CW_MCP_STRICT_NAMES, CW_MCP_INLINE_REFS */
+    unsigned profile;                    /* CW_MCP_PORTABLE_…, CW_MCP_OWN_… */
     cw_log_level level;                  /* of log messages that the client gets, or CW_LOG_OFF */
     int64_t expires;                     /* wall clock, ms; 0: never */
     cw_str version;                      /* of the protocol; empty: not known */
@@ -200,8 +204,10 @@ unsigned cw_mcp_client_capabilities(const cw_json *capabilities);
 const char *cw_mcp_client_problem(const cw_json *client);
 /* The adjustments for a client (clientInfo, or NULL). */
 unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
-/* Whether lists of any client show aliases. */
-bool cw_mcp_has_aliases(const cw_config *config);
+/* The same for the profile of an earlier request, which the configuration may have changed since. */
+unsigned cw_mcp_profile_renew(const cw_config *config, unsigned profile);
+/* Whether lists of any client show portable names. */
+bool cw_mcp_has_portable_names(const cw_config *config);
 /* The current configuration; never NULL. */
 const cw_config *cw_mcp_config(const cw_runtime_loop *rl);
 
@@ -271,6 +277,7 @@ struct cw_mcp_target {
     cw_str extras;         /* cw_source_call.extras */
     cw_str version;        /* of the protocol; set by cw_mcp_start; empty: modern */
     bool is_completion;
+    bool has_structured_text; /* of a tool: a text is structured content too */
 };
 
 /* Run it; the message is answered, now or later. */

@@ -290,12 +290,13 @@ static bool diff_view(subscriber *l, unsigned *ret_changed)
 static void on_change(cw_runtime_watch *watch, unsigned changed)
 {
     subscriber *l = CW_CONTAINER(watch, subscriber, watch);
+    unsigned form = changed & CW_CHANGED_FORM ? CW_CHANGED_TOOLS : 0;
     if (!is_authorized(l))
         return;
     if (l->view && !diff_view(l, &changed))
         end(l); /* its view cannot be compared */
     else if (is_ready(l))
-        (void)send_lists(l, changed & l->wants);
+        (void)send_lists(l, (changed | form) & l->wants);
 }
 
 /* ---- the end ---- */

@@ -2,7 +2,8 @@
 /* tools.c - tools/list and tools/call, and the outcome of a call as the result of a tool.
  *
  * Spans are copied once, into the answer. A result that is a string is its own text; anything else
- * is sent as its JSON.
+ * is sent as its JSON. Clients prefer structured content to text, and show a string there in quotes:
+ * a text has none, unless mcp.structured_text is set.
  */
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
@@ -18,9 +19,21 @@ static void close_result(cw_buf *out, const cw_mcp_era *era, cw_str id)
     cw_rpc_close(out, id);
 }
 
-static void add_structured(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
+/* Plain text by declaration; without one, by the result. */
+static bool is_text(const cw_mcp_target *target, const cw_json *result)
+{
+    if (target->has_structured_text)
+        return false;
+    return target->entry->method->output.n ? target->entry->returns_text
+                                           : cw_json_is(result, CW_JSON_STRING);
+}
+
+static void add_structured(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                            const cw_json *result)
 {
+    const cw_entry *entry = target->entry;
+    if (is_text(target, result))
+        return;
     bool wraps = era->wants_objects && (entry->wraps_output || !cw_json_is(result, CW_JSON_OBJECT));
     cw_buf_add(out, wraps ? CW_STR(",\"structuredContent\":{\"result\":")
                           : CW_STR(",\"structuredContent\":"));
@@ -29,7 +42,7 @@ static void add_structured(cw_buf *out, const cw_mcp_era *era, const cw_entry *e
         cw_buf_add_char(out, '}');
 }
 
-static void write_result(cw_buf *out, const cw_mcp_era *era, const cw_entry *entry,
+static void write_result(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                          const cw_json *result, cw_str id)
 {
     size_t n = cw_json_span(result).n;
@@ -38,7 +51,7 @@ static void write_result(cw_buf *out, const cw_mcp_era *era, const cw_entry *ent
     cw_buf_add(out, CW_STR("{\"content\":[{\"type\":\"text\",\"text\":"));
     cw_mcp_add_text(out, result);
     cw_buf_add(out, CW_STR("}]"));
-    add_structured(out, era, entry, result);
+    add_structured(out, era, target, result);
     close_result(out, era, id);
 }
 
@@ -73,7 +86,7 @@ static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
     }
     cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
     if (has_result)
-        add_structured(out, era, entry, outcome->result);
+        add_structured(out, era, target, outcome->result);
     close_result(out, era, id);
 }
 
@@ -109,7 +122,7 @@ static void write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
         if (outcome->content)
             write_content(out, era, target, outcome, id);
         else
-            write_result(out, era, target->entry, outcome->result, id);
+            write_result(out, era, target, outcome->result, id);
         break;
     case CW_OUTCOME_ERROR:
         write_error(out, era, outcome, id);
@@ -145,13 +158,14 @@ static void fail_unknown(const cw_mcp_request *r, cw_str name)
     cw_mcp_fail_unknown(r, "tool", name);
 }
 
-/* One text can be the name of one tool and the alias of another: the client means the one that its
- * list shows. */
+/* One text can be the name of one tool and the portable name of another: the client means the one
+ * that its list shows. */
 static cw_find_in names_of(const cw_mcp_request *r)
 {
-    if (r->session->profile & CW_MCP_STRICT_NAMES)
-        return CW_FIND_ALIAS_OR_TOOL;
-    return cw_mcp_has_aliases(cw_mcp_config(r->rl)) ? CW_FIND_TOOL_OR_ALIAS : CW_FIND_TOOL;
+    if (r->session->profile & CW_MCP_PORTABLE_NAMES)
+        return CW_FIND_PORTABLE_OR_TOOL;
+    return cw_mcp_has_portable_names(cw_mcp_config(r->rl)) ? CW_FIND_TOOL_OR_PORTABLE
+                                                           : CW_FIND_TOOL;
 }
 
 typedef struct parked {
@@ -215,7 +229,10 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         cw_view_verdict(r->view, entry) == CW_VERDICT_ALLOW &&
         !cw_mcp_check_param_headers(r, entry->method, arguments))
         return;
-    cw_mcp_start(r,
-                 &(cw_mcp_target){
-                     .ops = &ops, .entry = entry, .params = arguments, .name = cw_json_text(name)});
+    cw_mcp_start(
+        r, &(cw_mcp_target){.ops = &ops,
+                            .entry = entry,
+                            .params = arguments,
+                            .name = cw_json_text(name),
+                            .has_structured_text = cw_mcp_config(r->rl)->mcp.structured_text});
 }

@@ -10,6 +10,7 @@
  */
 #include "base/map.h"
 #include "catalogue/method_schemas.h"
+#include "catalogue/portable_name.h"
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
 #include "source/remote/remote_int.h"
@@ -272,10 +273,27 @@ static bool fits_pattern(cw_str pattern, cw_str text)
     return p == pattern.n;
 }
 
+/* Names that MCP clients see are no names here: a pattern such as "a_*" would match more. */
+static bool report_portable(const reading *x, cw_str id, cw_err *err)
+{
+    char room[CW_PORTABLE_NAME_MAX];
+    for (size_t i = 0; i < x->n_found; i++) {
+        cw_str own = x->found[i].id;
+        if (own.n == 0 || !cw_str_eq(cw_portable_name(own, room), id))
+            continue;
+        cw_fail(err, CW_PARAMS, "method '%.*s' is the portable name of '%.*s': use that one here",
+                CW_STR_ARG(id), CW_STR_ARG(own));
+        return true;
+    }
+    return false;
+}
+
 static void report_unknown(const reading *x, cw_str id, cw_err *err)
 {
     cw_str nearest = {NULL, 0};
     unsigned best = NEAR + 1;
+    if (report_portable(x, id, err))
+        return;
     for (size_t i = 0; i < x->n_found; i++) {
         unsigned d = cw_str_distance_within(x->found[i].id, id, NEAR);
         if (d < best) {

@@ -77,9 +77,17 @@ export async function reloadBridge(server, more = {}) {
     await server.until(() => count() > before, "a reload");
 }
 
+// The tool's own name. Lists on /mcp have portable ones.
+export const ownName = (tool) => tool._meta?.["causeway/name"] ?? tool.name;
+
 export async function toolNames(server) {
     const { json } = await modern(server, "tools/list");
-    return json.result.tools.map(({ name }) => name);
+    return json.result.tools.map(ownName);
+}
+
+export async function toolOf(server, name) {
+    const { json } = await modern(server, "tools/list");
+    return json.result.tools.find((tool) => ownName(tool) === name);
 }
 
 export async function untilTool(server, name, there = true) {

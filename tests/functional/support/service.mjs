@@ -71,6 +71,9 @@ export async function answerTo({ jsonrpc, id, method, params = {} }, service) {
     if (method === "rpc.discover") {
         return { jsonrpc, id, result: service.document };
     }
+    if (Object.hasOwn(service.results ?? {}, method)) {
+        return { jsonrpc, id, result: service.results[method] };
+    }
     const found = methods[method];
     if (found === undefined) {
         return { jsonrpc, id, error: { code: -32601, message: "Method not found" } };
@@ -128,6 +131,7 @@ export class Service {
         this.mode = null;
         this.document = openRpc();
         this.calls = []; // { method, params } of all requests
+        this.results = {}; // of methods that are not its own
         this.headers = [];
         this.open = 0; // requests that wait for their answer
         this.gone = 0; // requests whose client left before it

@@ -42,8 +42,11 @@ TEST(a_known_name_is_found_without_a_record)
         cw_find_in in;
         const char *name;
     } rows[] = {
-        {CW_FIND_TOOL, "echo"},   {CW_FIND_TOOL_OR_ALIAS, "echo"},  {CW_FIND_ALIAS_OR_TOOL, "echo"},
-        {CW_FIND_METHOD, "echo"}, {CW_FIND_METHOD_OR_TOOL, "echo"},
+        {CW_FIND_TOOL, "echo"},
+        {CW_FIND_TOOL_OR_PORTABLE, "echo"},
+        {CW_FIND_PORTABLE_OR_TOOL, "echo"},
+        {CW_FIND_METHOD, "echo"},
+        {CW_FIND_METHOD_OR_TOOL, "echo"},
     };
     cw_call_found found;
     begin(true);
@@ -119,7 +122,7 @@ TEST(the_same_tool_is_found_in_a_newer_view)
                              .door = "test",
                              .peer = count_record,
                              .in = CW_FIND_SAME_TOOL,
-                             .name = CW_STR("an alias"),
+                             .name = CW_STR("a portable name"),
                              .entry = old};
     assert_int_equal(cw_call_find(fixture.rl, &lookup, &found), CW_OK);
     assert_ptr_equal(found.entry, old);

@@ -103,12 +103,13 @@ TEST(a_hint_is_given_once)
                        "\"causeway/annotations\":{\"read_only\":false}}");
 }
 
-TEST(tools_go_by_their_aliases)
+TEST(tools_go_by_their_portable_names)
 {
     fixture f;
     set_up(&f, NULL, "");
-    cw_tool_mcp_opts shape = {.is_aliased = true};
-    assert_shape(&f, &shape, BEGIN("a__b") EMPTY "}");
+    cw_tool_mcp_opts shape = {.has_portable_names = true};
+    assert_shape(&f, &shape,
+                 BEGIN("a__b") EMPTY ",\"title\":\"a.b\",\"_meta\":{\"causeway/name\":\"a.b\"}}");
     cw_snapshot_unref(f.snapshot);
 }
 
@@ -119,8 +120,9 @@ TEST(references_are_replaced_by_what_they_lead_to)
 {
     fixture f;
     set_up(&f, REFERS, "");
-    assert_shape(&f, &(cw_tool_mcp_opts){.is_inlined = false}, BEGIN("a.b") WITH(MOVED) "}");
-    assert_shape(&f, &(cw_tool_mcp_opts){.is_inlined = true},
+    assert_shape(&f, &(cw_tool_mcp_opts){.has_portable_schemas = false},
+                 BEGIN("a.b") WITH(MOVED) "}");
+    assert_shape(&f, &(cw_tool_mcp_opts){.has_portable_schemas = true},
                  BEGIN("a.b") WITH("{\"minimum\":1.50}") "}");
     cw_snapshot_unref(f.snapshot);
 }
@@ -129,7 +131,7 @@ TEST(a_schema_that_contains_itself_stays)
 {
     fixture f;
     set_up(&f, "{\"properties\":{\"next\":{\"$ref\":\"#\"}}}", "");
-    assert_shape(&f, &(cw_tool_mcp_opts){.is_inlined = true},
+    assert_shape(&f, &(cw_tool_mcp_opts){.has_portable_schemas = true},
                  BEGIN("a.b")
                      WITH("{\"properties\":{\"next\":{\"$ref\":\"#/properties/p\"}}}") "}");
     cw_snapshot_unref(f.snapshot);
@@ -165,7 +167,7 @@ TEST(what_would_grow_too_long_stays)
     cw_buf_add(&schema, CW_STR("},\"$ref\":\"#/$defs/l20\"}"));
     cw_buf_add_char(&schema, '\0');
     set_up(&f, schema.p, "");
-    cw_tool_write_mcp(&out, tool_of(&f), &(cw_tool_mcp_opts){.is_inlined = true});
+    cw_tool_write_mcp(&out, tool_of(&f), &(cw_tool_mcp_opts){.has_portable_schemas = true});
     assert_int_equal(out.code, CW_OK);
     assert_true(out.n < 2 * schema.n + 1024);
     assert_non_null(memmem(out.p, out.n, "$ref", 4));
@@ -177,7 +179,7 @@ TEST(what_would_grow_too_long_stays)
 static void shape_once(void *ctx)
 {
     const fixture *f = ctx;
-    cw_tool_mcp_opts shape = {.is_aliased = true, .is_inlined = true};
+    cw_tool_mcp_opts shape = {.has_portable_names = true, .has_portable_schemas = true};
     cw_buf out;
     cw_buf_init(&out, 1 << 20);
     cw_tool_write_mcp(&out, tool_of(f), &shape);
@@ -199,7 +201,7 @@ int main(void)
         cmocka_unit_test(hints_get_the_names_of_the_protocol),
         cmocka_unit_test(the_rest_moves_to_meta),
         cmocka_unit_test(a_hint_is_given_once),
-        cmocka_unit_test(tools_go_by_their_aliases),
+        cmocka_unit_test(tools_go_by_their_portable_names),
         cmocka_unit_test(references_are_replaced_by_what_they_lead_to),
         cmocka_unit_test(a_schema_that_contains_itself_stays),
         cmocka_unit_test(wrong_headers_are_left_out_and_right_ones_stay),

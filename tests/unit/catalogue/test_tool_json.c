@@ -253,7 +253,8 @@ static void assert_wrapped(const char *output, const char *expected)
 }
 
 #define WRAPPED(schema)                                                                            \
-    "{\"type\":\"object\",\"properties\":{\"result\":" schema "},\"required\":[\"result\"]}"
+    "{\"type\":\"object\",\"properties\":{\"result\":" schema "},\"required\":[\"result\"],"       \
+    "\"x-fastmcp-wrap-result\":true}"
 
 TEST(an_output_that_is_no_object_is_wrapped)
 {
@@ -274,7 +275,8 @@ TEST(a_wrapped_output_keeps_its_definitions)
                            "$defs/a\"},\"all\":{\"$ref\":\"#/properties/result\"}}}}}"));
     assert_wrapped("{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"type\":\"array\"}",
                    "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"type\":\"object\","
-                   "\"properties\":{\"result\":{\"type\":\"array\"}},\"required\":[\"result\"]}");
+                   "\"properties\":{\"result\":{\"type\":\"array\"}},\"required\":[\"result\"],"
+                   "\"x-fastmcp-wrap-result\":true}");
     assert_wrapped("{\"$id\":\"urn:x\",\"$ref\":\"#/$defs/a\"}",
                    WRAPPED("{\"$id\":\"urn:x\",\"$ref\":\"#/$defs/a\"}"));
 }

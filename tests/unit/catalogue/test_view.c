@@ -130,11 +130,11 @@ TEST(tools_are_listed_by_name)
     tear_down(&f);
 }
 
-/* Two names with one alias: their digests begin alike. */
+/* Two names with one portable name: their digests begin alike. */
 #define TWIN "shadow.tool.with.a.name.that.is.long.enough."
-#define TWINS_ALIAS "shadow_tool_with_a_name_that_is_lon___5d71d2fb58"
+#define TWINS_NAME "shadow_tool_with_a_name_that_is_lon___5d71d2fb58"
 
-TEST(an_alias_leads_to_what_the_caller_sees)
+TEST(a_portable_name_leads_to_what_the_caller_sees)
 {
     cw_method methods[] = {
         {.id = CW_STR("pub.get"), .mark = &plain},     {.id = CW_STR("pub_get"), .mark = &plain},
@@ -148,14 +148,14 @@ TEST(an_alias_leads_to_what_the_caller_sees)
     cw_snapshot *s = snapshot_of(methods, CW_COUNT(methods));
     cw_view *few = view_of(s, NULL, 0);
     cw_view *all = view_of(s, &edit, 1);
-    assert_str(cw_view_find_alias(few, CW_STR("pub__get"))->method->id, "pub.get");
-    assert_str(cw_view_find_alias(all, CW_STR("pub__get"))->method->id, "pub.get");
-    assert_null(cw_view_find_alias(all, CW_STR("pub_get"))); /* a name, not an alias */
-    assert_null(cw_view_find_alias(few, CW_STR("hidden__get")));
-    assert_non_null(cw_view_find_alias(all, CW_STR("hidden__get")));
+    assert_str(cw_view_find_portable(few, CW_STR("pub__get"))->method->id, "pub.get");
+    assert_str(cw_view_find_portable(all, CW_STR("pub__get"))->method->id, "pub.get");
+    assert_null(cw_view_find_portable(all, CW_STR("pub_get"))); /* a name, not a portable name */
+    assert_null(cw_view_find_portable(few, CW_STR("hidden__get")));
+    assert_non_null(cw_view_find_portable(all, CW_STR("hidden__get")));
     /* A twin counts for the caller who sees both. */
-    assert_str(cw_view_find_alias(few, CW_STR(TWINS_ALIAS))->method->id, TWIN "9a431");
-    assert_null(cw_view_find_alias(all, CW_STR(TWINS_ALIAS)));
+    assert_str(cw_view_find_portable(few, CW_STR(TWINS_NAME))->method->id, TWIN "9a431");
+    assert_null(cw_view_find_portable(all, CW_STR(TWINS_NAME)));
     cw_view_unref(few);
     cw_view_unref(all);
     cw_snapshot_unref(s);
@@ -261,7 +261,7 @@ int main(void)
         cmocka_unit_test(a_view_shows_what_the_gate_lets_through),
         cmocka_unit_test(unmarked_methods_are_no_tools_and_may_be_callable),
         cmocka_unit_test(tools_are_listed_by_name),
-        cmocka_unit_test(an_alias_leads_to_what_the_caller_sees),
+        cmocka_unit_test(a_portable_name_leads_to_what_the_caller_sees),
         cmocka_unit_test(a_view_keeps_what_it_shows),
         cmocka_unit_test(lists_are_equal_when_their_bytes_are),
         cmocka_unit_test(every_failed_allocation_is_reported),

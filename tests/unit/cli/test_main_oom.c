@@ -25,14 +25,6 @@ static char folder[64];
 static char config[2048];
 static int real_out, real_err;
 
-/* For `causeway help`, which nobody calls here: it lies beside main. */
-int cw_cli_main(int argc, char **argv)
-{
-    (void)argc;
-    (void)argv;
-    return CW_EXIT_FAILURE;
-}
-
 /* ---- files ---- */
 
 static void write_text(const char *name, const char *text)

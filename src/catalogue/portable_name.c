@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* alias.c - computes aliases of tool names, and finds tools by them. */
-#include "catalogue/alias.h"
+/* portable_name.c - computes portable names of tools, and finds tools by them. */
+#include "catalogue/portable_name.h"
 
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "base/ascii.h"
 #include "base/map.h"
 
-#define DIGEST 5u                    /* bytes of the name's digest that are shown */
-#define SUFFIX (3u + 2u * DIGEST)    /* "___1f0c44d2a7" */
-#define KEPT (CW_ALIAS_MAX - SUFFIX) /* of a name before the suffix */
+#define DIGEST 5u                            /* bytes of the name's digest that are shown */
+#define SUFFIX (3u + 2u * DIGEST)            /* "___1f0c44d2a7" */
+#define KEPT (CW_PORTABLE_NAME_MAX - SUFFIX) /* of a name before the suffix */
 
-struct cw_aliases {
-    cw_map tools; /* alias -> cw_alias */
+struct cw_portable_names {
+    cw_map tools; /* portable name -> cw_portable_tool */
     cw_arena arena;
 };
 
@@ -40,7 +40,7 @@ static size_t count_dots(cw_str name)
     return n;
 }
 
-static cw_str spell_dots(cw_str name, char room[CW_ALIAS_MAX])
+static cw_str spell_dots(cw_str name, char room[CW_PORTABLE_NAME_MAX])
 {
     size_t n = 0;
     for (size_t i = 0; i < name.n; i++) {
@@ -51,7 +51,7 @@ static cw_str spell_dots(cw_str name, char room[CW_ALIAS_MAX])
     return cw_str_make(room, n);
 }
 
-static cw_str add_digest(cw_str name, char room[CW_ALIAS_MAX])
+static cw_str add_digest(cw_str name, char room[CW_PORTABLE_NAME_MAX])
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -70,33 +70,33 @@ static cw_str add_digest(cw_str name, char room[CW_ALIAS_MAX])
     return cw_str_make(room, n);
 }
 
-cw_str cw_alias_of(cw_str name, char room[CW_ALIAS_MAX])
+cw_str cw_portable_name(cw_str name, char room[CW_PORTABLE_NAME_MAX])
 {
-    size_t n_dots = name.n <= CW_ALIAS_MAX ? count_dots(name) : SIZE_MAX;
-    if (n_dots == SIZE_MAX || name.n + n_dots > CW_ALIAS_MAX || !cw_is_letter(name.p[0]))
+    size_t n_dots = name.n <= CW_PORTABLE_NAME_MAX ? count_dots(name) : SIZE_MAX;
+    if (n_dots == SIZE_MAX || name.n + n_dots > CW_PORTABLE_NAME_MAX || !cw_is_letter(name.p[0]))
         return add_digest(name, room);
     return n_dots ? spell_dots(name, room) : name;
 }
 
 /* ---- back ---- */
 
-static cw_code add(cw_aliases *a, const cw_entry *tool)
+static cw_code add(cw_portable_names *a, const cw_entry *tool)
 {
-    char room[CW_ALIAS_MAX];
-    cw_str alias = cw_alias_of(tool->tool_name, room);
-    if (alias.p != room)
+    char room[CW_PORTABLE_NAME_MAX];
+    cw_str name = cw_portable_name(tool->tool_name, room);
+    if (name.p != room)
         return CW_OK;
-    cw_alias *one = cw_arena_alloc(&a->arena, sizeof *one);
-    cw_str key = cw_arena_dup_str(&a->arena, alias);
+    cw_portable_tool *one = cw_arena_alloc(&a->arena, sizeof *one);
+    cw_str key = cw_arena_dup_str(&a->arena, name);
     if (!one || !key.p)
         return CW_NOMEM;
-    *one = (cw_alias){tool, cw_map_find(&a->tools, alias)};
+    *one = (cw_portable_tool){tool, cw_map_find(&a->tools, name)};
     return cw_map_put(&a->tools, key, one, NULL);
 }
 
-cw_aliases *cw_aliases_new(const cw_snapshot *snapshot)
+cw_portable_names *cw_portable_names_new(const cw_snapshot *snapshot)
 {
-    cw_aliases *a = calloc(1, sizeof *a);
+    cw_portable_names *a = calloc(1, sizeof *a);
     size_t n;
     const cw_entry *const *tools = cw_snapshot_tools(snapshot, &n);
     cw_code rc = CW_OK;
@@ -108,11 +108,11 @@ cw_aliases *cw_aliases_new(const cw_snapshot *snapshot)
         rc = add(a, tools[i]);
     if (!rc)
         return a;
-    cw_aliases_free(a);
+    cw_portable_names_free(a);
     return NULL;
 }
 
-void cw_aliases_free(cw_aliases *a)
+void cw_portable_names_free(cw_portable_names *a)
 {
     if (!a)
         return;
@@ -121,7 +121,7 @@ void cw_aliases_free(cw_aliases *a)
     free(a);
 }
 
-const cw_alias *cw_aliases_find(const cw_aliases *a, cw_str alias)
+const cw_portable_tool *cw_portable_names_find(const cw_portable_names *a, cw_str name)
 {
-    return cw_map_find(&a->tools, alias);
+    return cw_map_find(&a->tools, name);
 }
