@@ -138,6 +138,7 @@ const products = [
     },
     { id: "codex", title: "Codex", package: "@openai/codex", api: "openai-responses" },
     { id: "gemini", title: "Gemini CLI", package: "@google/gemini-cli", api: "gemini" },
+    { id: "goose", title: "Goose", package: "@aaif/goose-sdk", api: "openai-chat" },
     { id: "opencode", title: "opencode", package: "opencode-ai", setup: "postinstall.mjs", api: "openai-chat" },
     { id: "qwen", title: "Qwen Code", package: "@qwen-code/qwen-code", api: "openai-chat" },
     { id: "continue", title: "Continue", package: "@continuedev/cli", api: "openai-chat" },

@@ -44,6 +44,18 @@ const products = {
         },
         files: { ".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n' },
     },
+    goose: {
+        program: "goose",
+        args: ["run", "--no-session", "-t", PROMPT],
+        env: {
+            GOOSE_PROVIDER: "openai",
+            GOOSE_MODEL: "gpt-4.1",
+            GOOSE_MODE: "auto",
+            GOOSE_DISABLE_KEYRING: "true",
+            OPENAI_HOST: MODEL_URL,
+            OPENAI_API_KEY: "none",
+        },
+    },
     opencode: {
         program: "opencode",
         args: ["run", "-m", "fake/gpt-4.1", PROMPT],
