@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pattern_int.h - the tree of a pattern, shared by the files of this folder only.
  *
- *     parse.c  ECMA-262 text to a tree: terms, groups, quantifiers
- *     charclass.c  escapes and [classes] of it: sets of code points
+ *     parse.c  ECMA-262 text to a tree: terms, groups, quantifiers, classes
  *     unicode_names.c  names of Unicode properties
  *     dfa.c    tree to a table of states: linear time, no library
  *     pcre.c   tree to PCRE2, for what the table cannot hold
@@ -77,23 +76,8 @@ typedef struct cw_pattern_reader {
     struct cw_group_name *names;
 } cw_pattern_reader;
 
-/* CW_PARAMS "at 7: …" with the position of the reader. */
-CW_PRINTF(2, 3) cw_code cw_pattern_fail(cw_pattern_reader *r, const char *fmt, ...);
-
 /* parse.c */
 CW_MUST_USE cw_code cw_pattern_parse(cw_pattern_reader *r, cw_node **ret);
-
-/* charclass.c */
-/* The character escape behind a backslash: \n, \x41, \u{…}, \cA, \. and so on. `in_class` allows
- * \b and \-. */
-CW_MUST_USE cw_code cw_pattern_character(cw_pattern_reader *r, bool in_class, uint32_t *ret);
-/* Whether \d, \D, \s, \S, \w, \W, \p or \P stands here (behind the backslash); added to the set. */
-CW_MUST_USE cw_code cw_pattern_class_escape(cw_pattern_reader *r, cw_set *set, bool *ret_taken);
-/* The class behind its '['. */
-CW_MUST_USE cw_code cw_pattern_class(cw_pattern_reader *r, cw_set *set);
-CW_MUST_USE cw_code cw_set_add(cw_pattern_reader *r, cw_set *set, uint32_t lo, uint32_t hi);
-/* The next code point of the pattern. */
-uint32_t cw_pattern_next(cw_pattern_reader *r);
 
 /* unicode_names.c */
 /* What PCRE2 calls the property \p{text}; .p is NULL when ECMA-262 has none of that name, and the
