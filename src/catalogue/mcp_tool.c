@@ -3,9 +3,7 @@
 #include "catalogue/mcp_tool.h"
 
 #include "catalogue/param_headers.h"
-#include "catalogue/schema_bundle.h"
 #include "json/write.h"
-#include "schema/rewrite/rewrite.h"
 
 #define META_ANNOTATIONS "causeway/annotations"
 #define META_NAME "causeway/name"
@@ -33,18 +31,17 @@ typedef struct shaper {
     cw_buf *out;
     cw_str name; /* the one that is shown */
     char room[CW_PORTABLE_NAME_MAX];
-    cw_buf plain;   /* as tool_json.h writes it */
-    cw_buf schema;  /* one that is changed */
-    cw_buf inlined; /* likewise */
-    cw_buf rest;    /* of the annotations: members */
+    cw_buf plain;  /* as tool_json.h writes it */
+    cw_buf schema; /* one that is changed */
+    cw_buf rest;   /* of the annotations: members */
     cw_arena trees;
+    const cw_schema_portable *portable; /* NULL: the schema is shown as it is */
 } shaper;
 
 static void shaper_done(shaper *s)
 {
     cw_buf_done(&s->plain);
     cw_buf_done(&s->schema);
-    cw_buf_done(&s->inlined);
     cw_buf_done(&s->rest);
     cw_arena_done(&s->trees);
 }
@@ -121,22 +118,6 @@ static void add_annotations(shaper *s, const cw_json *annotations)
 
 /* ---- schemas ---- */
 
-/* The schema without references, or as it is. */
-static cw_str inline_refs(shaper *s, cw_str schema)
-{
-    cw_schema_opts opts = {.draft = s->shape->draft, .skip_meta = true, .annotate_formats = true};
-    cw_schema *compiled;
-    cw_code rc = cw_schema_compile_text(schema, &opts, &compiled, NULL);
-    if (!rc) {
-        cw_buf_clear(&s->inlined);
-        rc = cw_schema_write_inlined(compiled, &s->inlined, NULL);
-        cw_schema_unref(compiled);
-    }
-    if (rc == CW_NOMEM)
-        fail(s, rc);
-    return rc ? schema : cw_buf_str(&s->inlined);
-}
-
 static void add_schema(shaper *s, const cw_json *schema)
 {
     cw_str text = cw_json_span(schema);
@@ -146,9 +127,58 @@ static void add_schema(shaper *s, const cw_json *schema)
         fail(s, s->schema.code);
         text = cw_buf_str(&s->schema);
     }
-    if (s->shape->has_portable_schemas && cw_bundle_may_be_in(text))
-        text = inline_refs(s, text);
     cw_buf_add(s->out, text);
+}
+
+cw_code cw_tool_make_portable(const cw_entry *entry, cw_str tool, cw_schema_draft draft,
+                              cw_arena *trees, cw_arena *arena, const cw_schema_portable **ret)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf without;
+    const cw_json_opts deep = {.max_bytes = SIZE_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json *v;
+    cw_buf_init(&without, SIZE_MAX / 2);
+    *ret = NULL;
+    cw_code rc = cw_json_read(tool, &deep, trees, &v, NULL, NULL);
+    if (rc)
+        return rc;
+    v = cw_json_get(v, CW_STR("inputSchema"));
+    if (!entry->is_mirrored && cw_param_headers_may_be_in(cw_json_span(v))) {
+        cw_param_headers_write_without(&without, v);
+        rc = without.code;
+        if (!rc)
+            rc = cw_json_read(cw_buf_str(&without), &deep, trees, &v, NULL, NULL);
+    }
+    if (rc || cw_schema_is_portable(v, draft))
+        return rc;
+    cw_schema_portable *made = cw_arena_calloc(arena, 1, sizeof *made);
+    *ret = made;
+    return made ? cw_schema_make_portable(v, draft, arena, made) : CW_NOMEM;
+}
+
+cw_code cw_tool_copy_portable(const cw_schema_portable *from, cw_arena *arena,
+                              const cw_schema_portable **ret)
+{
+    cw_schema_portable *to = cw_arena_calloc(arena, 1, sizeof *to);
+    cw_schema_rename *renames = cw_arena_calloc(arena, from->n_renames + 1, sizeof *renames);
+    if (!to || !renames)
+        return CW_NOMEM;
+    to->text = cw_arena_dup_str(arena, from->text);
+    to->note = cw_arena_dup_str(arena, from->note);
+    to->renames = renames;
+    to->n_renames = from->n_renames;
+    bool is_whole = to->text.p && to->note.p;
+    for (size_t i = 0; i < from->n_renames && is_whole; i++) {
+        renames[i].own = cw_arena_dup_str(arena, from->renames[i].own);
+        renames[i].shown = cw_arena_dup_str(arena, from->renames[i].shown);
+        is_whole = renames[i].own.p && renames[i].shown.p;
+    }
+    *ret = to;
+    return is_whole ? CW_OK : CW_NOMEM;
+}
+
+bool cw_tool_same_portable(const cw_schema_portable *a, const cw_schema_portable *b)
+{
+    return a == b || (a && b && cw_str_eq(a->text, b->text) && cw_str_eq(a->note, b->note));
 }
 
 /* ---- the tool ---- */
@@ -165,6 +195,23 @@ static bool is_text(const shaper *s)
     return s->tool->returns_text && !s->shape->has_structured_text;
 }
 
+/* Rules that the schema does not show are part of the description. */
+static void add_description(shaper *s, const cw_json *v)
+{
+    cw_str text = cw_json_text(v);
+    if (!s->portable || !s->portable->note.n) {
+        cw_buf_add(s->out, cw_json_span(v));
+        return;
+    }
+    cw_buf_clear(&s->schema);
+    cw_buf_add(&s->schema, text);
+    if (text.n)
+        cw_buf_add_char(&s->schema, ' ');
+    cw_buf_add(&s->schema, s->portable->note);
+    cw_json_escape(s->out, cw_buf_str(&s->schema));
+    fail(s, s->schema.code);
+}
+
 static void add_field(shaper *s, const cw_json *key)
 {
     cw_str name = cw_json_text(key);
@@ -178,9 +225,14 @@ static void add_field(shaper *s, const cw_json *key)
     cw_buf_add_char(s->out, cw_str_is(name, "name") ? '{' : ',');
     cw_buf_add(s->out, cw_json_span(key));
     cw_buf_add_char(s->out, ':');
+    bool is_input = cw_str_is(name, "inputSchema");
     if (cw_str_is(name, "name"))
         cw_json_escape(s->out, s->name);
-    else if (cw_str_is(name, "inputSchema") || cw_str_is(name, "outputSchema"))
+    else if (cw_str_is(name, "description"))
+        add_description(s, v);
+    else if (is_input && s->portable)
+        cw_buf_add(s->out, s->portable->text);
+    else if (is_input || cw_str_is(name, "outputSchema"))
         add_schema(s, v);
     else
         cw_buf_add(s->out, cw_json_span(v));
@@ -236,7 +288,7 @@ static bool is_plain(const shaper *s)
     cw_str text = cw_buf_str(&s->plain);
     bool has_mirrors = !s->tool->is_mirrored && cw_param_headers_may_be_in(text);
     return !s->tool->method->mark->annotations.n && !has_mirrors && !is_renamed(s) && !is_text(s) &&
-           !(s->shape->has_portable_schemas && cw_bundle_may_be_in(text));
+           !s->portable;
 }
 
 void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape)
@@ -244,7 +296,6 @@ void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts
     CW_CLEANUP(shaper_done) shaper s = {.shape = shape, .tool = tool, .out = out};
     cw_buf_init(&s.plain, SIZE_MAX / 2);
     cw_buf_init(&s.schema, SIZE_MAX / 2);
-    cw_buf_init(&s.inlined, CW_TOOL_MAX_INLINED);
     cw_buf_init(&s.rest, SIZE_MAX / 2);
     cw_arena_init(&s.trees, SIZE_MAX);
     s.name =
@@ -253,6 +304,12 @@ void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts
     fail(&s, s.plain.code);
     if (s.plain.code)
         return;
+    if (shape->has_portable_schemas)
+        s.portable = tool->portable;
+    /* The descriptions of parameters are part of the schema. */
+    if (s.portable && shape->language)
+        fail(&s, cw_tool_make_portable(tool, cw_buf_str(&s.plain), shape->draft, &s.trees, &s.trees,
+                                       &s.portable));
     if (is_plain(&s))
         cw_buf_add(out, cw_buf_str(&s.plain));
     else

@@ -14,30 +14,40 @@
  *
  * Invalid declarations of headers are omitted (param_headers.h). For clients whose models accept few
  * characters, names are portable (portable_name.h): then `title`, if the tool has none, and
- * _meta["causeway/name"] are the tool's own name. References in schemas can be inlined; a recursive
- * one stays.
+ * _meta["causeway/name"] are the tool's own name. Portable schemas (schema/rewrite/portable.h) are
+ * made once per snapshot; the description then ends with the rules that they do not show. A tool in
+ * another language has other descriptions in its schema, which is rewritten for each page.
  *
  * Threads: no state.
- * Limits:  CW_TOOL_MAX_INLINED bytes of an inlined schema; a longer one stays as it is.
  */
 #ifndef CW_CATALOGUE_MCP_TOOL_H
 #define CW_CATALOGUE_MCP_TOOL_H
 
 #include "catalogue/portable_name.h"
 #include "catalogue/translate.h"
-
-#define CW_TOOL_MAX_INLINED (1024u * 1024u)
+#include "schema/rewrite/portable.h"
 
 typedef struct cw_tool_mcp_opts {
     cw_tool_form form;
     const cw_language *language; /* NULL: as it was written */
     bool has_portable_names;     /* tools go by their portable names */
-    bool has_portable_schemas;   /* no references in schemas */
+    bool has_portable_schemas;   /* inputSchema is one that every model API accepts */
     bool has_structured_text;    /* outputSchema also of tools that return text */
     cw_schema_draft draft;       /* of schemas without $schema */
 } cw_tool_mcp_opts;
 
 /* Append the tool object. Errors are sticky in `out`. */
 void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape);
+
+/* The portable inputSchema of a tool, whose text (tool_json.h) is `tool`, in the arena; NULL in
+ * *ret: it is portable as it is. `trees` is for temporary values. CW_NOMEM. */
+CW_MUST_USE cw_code cw_tool_make_portable(const cw_entry *entry, cw_str tool, cw_schema_draft draft,
+                                          cw_arena *trees, cw_arena *arena,
+                                          const cw_schema_portable **ret);
+/* A copy in another arena. CW_NOMEM. */
+CW_MUST_USE cw_code cw_tool_copy_portable(const cw_schema_portable *from, cw_arena *arena,
+                                          const cw_schema_portable **ret);
+/* Whether clients see the same; either may be NULL. */
+bool cw_tool_same_portable(const cw_schema_portable *a, const cw_schema_portable *b);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "catalogue/exposed.h"
+#include "catalogue/mcp_tool.h"
 #include "catalogue/portable_name.h"
 #include "catalogue/tool_json.h"
 
@@ -44,6 +45,7 @@ struct cw_snapshot {
     size_t n_problems;
     table by_id;
     table by_name;
+    bool has_portable_schemas;
     cw_map by_address[CW_EXPOSED_KINDS];   /* -> cw_entry */
     _Atomic(cw_portable_names *) portable; /* NULL: not wanted yet */
 };
@@ -235,21 +237,44 @@ static cw_code check_input(builder *b, const cw_entry *entry, cw_err *why)
     return rc;
 }
 
+static cw_code take_portable(builder *b, cw_entry *entry, const cw_entry *known, cw_err *why)
+{
+    if (!known->portable || !b->opts.has_portable_schemas)
+        return CW_OK;
+    cw_code rc = cw_tool_copy_portable(known->portable, &b->s->arena, &entry->portable);
+    return rc ? cw_fail_nomem(why) : CW_OK;
+}
+
+/* The form for clients with portable schemas; b->text is the tool. */
+static cw_code make_portable(builder *b, cw_entry *entry, cw_err *why)
+{
+    if (!b->opts.has_portable_schemas)
+        return CW_OK;
+    cw_arena_reset(&b->trees);
+    cw_code rc = cw_tool_make_portable(entry, cw_buf_str(&b->text), b->opts.policy.draft, &b->trees,
+                                       &b->s->arena, &entry->portable);
+    return rc ? cw_fail_nomem(why) : CW_OK;
+}
+
 /* The tool of an entry, or what the previous catalogue has found out about it. */
 static cw_code make_tool(builder *b, cw_entry *entry, cw_err *why)
 {
     const cw_method *method = entry->method;
     const cw_snapshot *old = b->opts.previous;
     const cw_entry *known = b->is_known ? find_entry(old, &old->by_id, method->id) : NULL;
-    if (known && known->method == method) {
+    bool is_complete = known && (old->has_portable_schemas || !b->opts.has_portable_schemas);
+    if (is_complete && known->method == method) {
         entry->tool_hash = known->tool_hash;
         entry->wraps_output = known->wraps_output;
         entry->returns_text = known->returns_text;
         entry->is_mirrored = known->is_mirrored;
-        return cw_tool_name(method->id, &b->s->arena, &entry->tool_name, why);
+        cw_code rc = take_portable(b, entry, known, why);
+        return rc ? rc : cw_tool_name(method->id, &b->s->arena, &entry->tool_name, why);
     }
     cw_code rc = cw_tool_json(entry, &b->s->arena, &b->text, why);
-    return rc ? rc : check_input(b, entry, why);
+    if (!rc)
+        rc = check_input(b, entry, why);
+    return rc ? rc : make_portable(b, entry, why);
 }
 
 /* CW_PARAMS with a reason in `why` when the method cannot be had. */
@@ -601,6 +626,7 @@ cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *
     builder b = {.s = s, .offers = offers, .n_offers = n, .err = err};
     if (opts)
         b.opts = *opts;
+    s->has_portable_schemas = b.opts.has_portable_schemas;
     cw_arena_init(&b.scratch, SIZE_MAX);
     cw_arena_init(&b.trees, SIZE_MAX);
     cw_buf_init(&b.text, SIZE_MAX / 2);
@@ -663,7 +689,8 @@ static bool methods_same(const cw_method *a, const cw_method *b)
 static bool entries_same(const cw_entry *a, const cw_entry *b)
 {
     return cw_str_eq(a->tool_name, b->tool_name) && a->tool_hash == b->tool_hash &&
-           cw_str_eq(a->exposed_json, b->exposed_json) && methods_same(a->method, b->method);
+           cw_str_eq(a->exposed_json, b->exposed_json) &&
+           cw_tool_same_portable(a->portable, b->portable) && methods_same(a->method, b->method);
 }
 
 bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b)

@@ -25,6 +25,7 @@
 
 typedef struct cw_snapshot cw_snapshot;
 typedef struct cw_portable_names cw_portable_names; /* portable_name.h */
+struct cw_schema_portable;                          /* schema/rewrite/portable.h */
 
 typedef struct cw_entry {
     const cw_method *method;
@@ -36,6 +37,8 @@ typedef struct cw_entry {
     bool wraps_output;   /* clients that want outputSchema to be of type object get it wrapped as
                            {"result": …} */
     bool is_mirrored;    /* clients repeat some of its arguments in headers (param_headers.h) */
+    /* inputSchema as clients with portable schemas see it. NULL: as it is, or they were not wanted. */
+    const struct cw_schema_portable *portable;
     cw_method_schemas *schemas; /* of the source; lives as long as the snapshot */
 } cw_entry;
 
@@ -63,8 +66,9 @@ typedef struct cw_snapshot_problem {
 /* All zero: the defaults. */
 typedef struct cw_snapshot_opts {
     cw_schema_policy policy;
-    cw_snapshot *previous; /* or NULL; its data of unchanged sources is reused */
-    const bool *defers;    /* by offer: methods that others own are left out of it */
+    cw_snapshot *previous;     /* or NULL; its data of unchanged sources is reused */
+    const bool *defers;        /* by offer: methods that others own are left out of it */
+    bool has_portable_schemas; /* some client gets portable schemas */
 } cw_snapshot_opts;
 
 /* Build from all offers, in order. An offer with a problem (an id or tool name of an earlier one,

@@ -106,7 +106,7 @@ static cw_code build(builder *b, cw_str text)
     rc = check_meta(b);
     if (!rc)
         rc = cw_schema_resolve(b);
-    if (!rc)
+    if (!rc && !b->opts.skip_program)
         rc = cw_schema_emit(b);
     return rc;
 }

@@ -51,6 +51,7 @@ typedef struct cw_schema_opts {
     cw_schema_draft draft; /* of documents without $schema */
     bool annotate_formats; /* `format` says something but refuses nothing */
     bool skip_meta;        /* trust the document: no check against its meta-schema */
+    bool skip_program;     /* for rewriting only: it cannot validate */
     cw_str base_uri;       /* where the document came from; may be empty */
     const cw_schema_document *documents;
     size_t n_documents;

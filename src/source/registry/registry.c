@@ -350,6 +350,15 @@ cw_lint_opts cw_sources_lint_opts(const cw_config *config)
                           .n_scopes = config->access.scopes.n};
 }
 
+/* Some MCP client gets portable schemas. */
+static bool has_portable_schemas(const cw_config *config)
+{
+    bool has = config->mcp.schemas == CW_CONFIG_FORM_PORTABLE;
+    for (size_t i = 0; i < config->mcp.clients.n; i++)
+        has |= config->mcp.clients.items[i].schemas == CW_CONFIG_FORM_PORTABLE;
+    return has;
+}
+
 static cw_code build(cw_sources *s, draft *d, cw_err *err)
 {
     static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
@@ -364,8 +373,10 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
         d->offers[d->n++] = (cw_offer){cw_str_from(item->name), item->source->methods,
                                        item->source->n_methods, item->source};
     }
-    cw_snapshot_opts opts = {
-        .policy = cw_sources_policy(s->config), .previous = s->last, .defers = d->defers};
+    cw_snapshot_opts opts = {.policy = cw_sources_policy(s->config),
+                             .previous = s->last,
+                             .defers = d->defers,
+                             .has_portable_schemas = has_portable_schemas(s->config)};
     return cw_snapshot_build(d->offers, d->n, &ops, &opts, &d->snapshot, err);
 }
 

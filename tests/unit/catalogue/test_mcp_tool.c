@@ -28,7 +28,8 @@ static void set_up(fixture *f, const char *schema, const char *annotations)
                             .n_params = schema ? 1 : 0,
                             .mark = &f->mark};
     const cw_offer offer = {CW_STR("test"), &f->method, 1, NULL};
-    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, NULL, &f->snapshot, NULL), CW_OK);
+    const cw_snapshot_opts opts = {.has_portable_schemas = true};
+    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, &opts, &f->snapshot, NULL), CW_OK);
     size_t n;
     (void)cw_snapshot_problems(f->snapshot, &n);
     assert_int_equal(n, 0);
@@ -127,14 +128,64 @@ TEST(references_are_replaced_by_what_they_lead_to)
     cw_snapshot_unref(f.snapshot);
 }
 
-TEST(a_schema_that_contains_itself_stays)
+TEST(rules_that_a_schema_does_not_show_are_part_of_the_description)
 {
     fixture f;
-    set_up(&f, "{\"properties\":{\"next\":{\"$ref\":\"#\"}}}", "");
+    set_up(&f, "{\"prefixItems\":[true],\"items\":{\"type\":\"null\"}}", "");
+    assert_shape(
+        &f, &(cw_tool_mcp_opts){.has_portable_schemas = true},
+        "{\"name\":\"a.b\",\"description\":\"u The server checks more rules than this "
+        "schema shows.\",\"inputSchema\":" WITH("{\"prefixItems\":[true],\"items\":{}}") "}");
+    cw_snapshot_unref(f.snapshot);
+}
+
+TEST(a_portable_schema_is_shown_byte_for_byte)
+{
+    fixture f;
+    set_up(&f, "{\"type\":\"integer\",\"minimum\":1.50}", "");
+    assert_null(tool_of(&f)->portable);
+    assert_shape(&f, &(cw_tool_mcp_opts){.has_portable_schemas = true},
+                 BEGIN("a.b") WITH("{\"type\":\"integer\",\"minimum\":1.50}") "}");
+    cw_snapshot_unref(f.snapshot);
+}
+
+/* Of the two copies, one would have a header that another tool property has. */
+TEST(a_header_belongs_to_one_place)
+{
+    fixture f;
+    set_up(&f,
+           "{\"type\":\"object\",\"properties\":{\"r\":{\"type\":\"string\","
+           "\"x-mcp-header\":\"A\"},\"s\":{\"$ref\":\"#/properties/r\"}}}",
+           "");
+    assert_true(tool_of(&f)->is_mirrored);
     assert_shape(&f, &(cw_tool_mcp_opts){.has_portable_schemas = true},
                  BEGIN("a.b")
-                     WITH("{\"properties\":{\"next\":{\"$ref\":\"#/properties/p\"}}}") "}");
+                     WITH("{\"type\":\"object\",\"properties\":{\"r\":{\"type\":\"string\","
+                          "\"x-mcp-header\":\"A\"},\"s\":{\"type\":\"string\"}}}") "}");
     cw_snapshot_unref(f.snapshot);
+}
+
+/* The next snapshot takes it over. */
+TEST(the_rewritten_schema_is_kept_for_the_next_snapshot)
+{
+    static const cw_offer_ops ops = {nothing, nothing};
+    fixture f;
+    cw_snapshot *next;
+    set_up(&f, REFERS, "");
+    const cw_offer offer = {CW_STR("test"), &f.method, 1, NULL};
+    cw_snapshot_opts opts = {.has_portable_schemas = true, .previous = f.snapshot};
+    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, &opts, &next, NULL), CW_OK);
+    assert_true(cw_snapshot_same(f.snapshot, next));
+    cw_snapshot_unref(f.snapshot);
+    f.snapshot = next;
+    assert_shape(&f, &(cw_tool_mcp_opts){.has_portable_schemas = true},
+                 BEGIN("a.b") WITH("{\"minimum\":1.50}") "}");
+    /* One without them is another catalogue. */
+    opts = (cw_snapshot_opts){.previous = f.snapshot};
+    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, &opts, &next, NULL), CW_OK);
+    assert_false(cw_snapshot_same(f.snapshot, next));
+    cw_snapshot_unref(f.snapshot);
+    cw_snapshot_unref(next);
 }
 
 TEST(wrong_headers_are_left_out_and_right_ones_stay)
@@ -152,7 +203,7 @@ TEST(wrong_headers_are_left_out_and_right_ones_stay)
 }
 
 /* Each level holds the one below twice. */
-TEST(what_would_grow_too_long_stays)
+TEST(references_that_multiply_stay_references)
 {
     fixture f;
     cw_buf schema, out;
@@ -203,9 +254,12 @@ int main(void)
         cmocka_unit_test(a_hint_is_given_once),
         cmocka_unit_test(tools_go_by_their_portable_names),
         cmocka_unit_test(references_are_replaced_by_what_they_lead_to),
-        cmocka_unit_test(a_schema_that_contains_itself_stays),
+        cmocka_unit_test(rules_that_a_schema_does_not_show_are_part_of_the_description),
+        cmocka_unit_test(a_portable_schema_is_shown_byte_for_byte),
+        cmocka_unit_test(a_header_belongs_to_one_place),
+        cmocka_unit_test(the_rewritten_schema_is_kept_for_the_next_snapshot),
         cmocka_unit_test(wrong_headers_are_left_out_and_right_ones_stay),
-        cmocka_unit_test(what_would_grow_too_long_stays),
+        cmocka_unit_test(references_that_multiply_stay_references),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
