@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "catalogue/method_schemas.h"
 #include "json/write.h"
+#include "schema/rewrite/nulls.h"
 
 /* How far a misspelt name may be from the one that is suggested. */
 #define NEAR 2u
@@ -174,6 +175,66 @@ cw_code cw_arguments_bind(const cw_method *method, const cw_json *params, bool i
         return write_changed(&b, arena, &ret->text, err);
     ret->text = cw_arena_dup_str(arena, cw_json_span(params));
     return ret->text.p ? CW_OK : cw_arena_fail(arena, err);
+}
+
+/* ---- nulls ---- */
+
+static bool has_null(const cw_json *params)
+{
+    for (const cw_json *v = params; v && v < cw_json_after(params); v++) {
+        if (cw_json_is(v, CW_JSON_NULL))
+            return true;
+    }
+    return false;
+}
+
+/* One argument without nulls, or nothing at all where it is one itself. */
+static cw_code add_without_nulls(const cw_entry *entry, const cw_json *key, char *separator,
+                                 cw_buf *out, uint32_t *n, int64_t *steps)
+{
+    const cw_param *param = cw_method_param(entry->method, cw_json_text(key));
+    const cw_schema *schema = NULL;
+    cw_code rc = CW_OK;
+    if (param)
+        rc = cw_method_schemas_param(entry->schemas, entry->method,
+                                     (size_t)(param - entry->method->params), &schema, NULL);
+    bool is_null = cw_json_is(key + 1, CW_JSON_NULL);
+    if (!rc && is_null && schema && !param->is_required && !cw_schema_takes_null(schema, steps)) {
+        ++*n;
+        return CW_OK;
+    }
+    cw_buf_add_char(out, *separator);
+    *separator = ',';
+    cw_buf_add(out, cw_json_span(key));
+    cw_buf_add_char(out, ':');
+    if (!rc && schema && has_null(key + 1))
+        rc = cw_schema_write_without_nulls(schema, key + 1, out, n, steps);
+    else
+        cw_buf_add(out, cw_json_span(key + 1));
+    return rc;
+}
+
+cw_code cw_arguments_drop_nulls(const cw_entry *entry, const cw_json *params, cw_arena *arena,
+                                int64_t *steps, const cw_json **ret)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    const cw_json_opts deep = {.max_bytes = SIZE_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    uint32_t n = 0;
+    char separator = '{';
+    cw_code rc = CW_OK;
+    *ret = NULL;
+    if (!cw_json_is(params, CW_JSON_OBJECT) || !has_null(params))
+        return CW_OK;
+    cw_buf_init(&out, cw_json_span(params).n + 16);
+    for (const cw_json *k = cw_json_first(params); k && !rc; k = cw_json_next_key(k))
+        rc = add_without_nulls(entry, k, &separator, &out, &n, steps);
+    cw_buf_add(&out, separator == '{' ? CW_STR("{}") : CW_STR("}"));
+    if (rc || out.code)
+        return rc ? rc : out.code;
+    if (!n)
+        return CW_OK;
+    cw_str text = cw_arena_dup_str(arena, cw_buf_str(&out));
+    return text.p ? cw_json_read(text, &deep, arena, ret, NULL, NULL) : CW_NOMEM;
 }
 
 void cw_arguments_add_problem(cw_buf *out, cw_str name, const cw_schema_problem *problem)

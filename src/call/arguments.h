@@ -14,7 +14,7 @@
 #define CW_CALL_ARGUMENTS_H
 
 #include "base/buf.h"
-#include "catalogue/method.h"
+#include "catalogue/snapshot.h"
 
 struct cw_schema_problem; /* schema/schema.h */
 
@@ -29,6 +29,12 @@ typedef struct cw_arguments {
 CW_MUST_USE cw_code cw_arguments_bind(const cw_method *method, const cw_json *params,
                                       bool ignore_unknown, cw_arena *arena, cw_arguments *ret,
                                       cw_err *err);
+
+/* The arguments, an object, without members that are null although their schema rejects it, and that
+ * need not be there (schema/rewrite/nulls.h): at the top, members whose parameter is optional. NULL
+ * in *ret: there are none. *steps is reduced by the work. CW_LIMIT; CW_NOMEM. */
+CW_MUST_USE cw_code cw_arguments_drop_nulls(const cw_entry *entry, const cw_json *params,
+                                            cw_arena *arena, int64_t *steps, const cw_json **ret);
 
 /* Append a problem with the value of a parameter, or with a result (`name` empty), as clients get
  * it: "/nid: must be an integer". After the first problem "; " comes before it. */

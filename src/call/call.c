@@ -55,9 +55,9 @@ static void audit_begin(cw_exchange *ex, const cw_call_request *request)
         return;
     record->begun = cw_clock_ns();
     record->door = request->door;
-    record->has_hash = request->params != NULL;
+    record->has_hash = ex->params != NULL;
     if (record->has_hash)
-        cw_audit_hash(cw_json_span(request->params), record->hash);
+        cw_audit_hash(cw_json_span(ex->params), record->hash);
     /* The request may be gone before the call is over. Without memory it has no address. */
     record->address = CW_STR("");
     if (request->peer.n)
@@ -560,7 +560,32 @@ static cw_code keep_extras(cw_exchange *ex, cw_str extras, cw_err *err)
     return ex->call.extras.p ? CW_OK : cw_arena_fail(&ex->arena, err);
 }
 
-static cw_code validate(cw_exchange *ex, const cw_call_request *request, const cw_arguments *bound,
+/* Models send null for what they leave out. Arguments that are valid without such nulls replace
+ * those of the request; the two attempts share one limit of steps. */
+static cw_code validate_without_nulls(cw_exchange *ex, const cw_call_request *request,
+                                      cw_arguments *bound, int64_t *steps, cw_err *err)
+{
+    const cw_json *without = NULL;
+    cw_arguments again = {0};
+    cw_code rc = cw_arguments_drop_nulls(request->entry, request->params, &ex->arena, steps,
+                                         &without);
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    if (rc || !without)
+        return CW_PARAMS;
+    bool ignore_unknown = cw_runtime_settings_of(ex->rl)->ignore_unknown_arguments;
+    rc = cw_arguments_bind(request->entry->method, without, ignore_unknown, &ex->arena, &again,
+                           err);
+    if (!rc)
+        rc = cw_validate_arguments(ex, request->entry, &again, steps, err);
+    if (rc)
+        return rc;
+    *bound = again;
+    ex->params = without;
+    return CW_OK;
+}
+
+static cw_code validate(cw_exchange *ex, const cw_call_request *request, cw_arguments *bound,
                         cw_err *err)
 {
     int64_t most = cw_wasted_work_ceiling(ex->rl, request->peer);
@@ -568,6 +593,9 @@ static cw_code validate(cw_exchange *ex, const cw_call_request *request, const c
         most = *request->steps;
     int64_t left = most;
     cw_code rc = cw_validate_arguments(ex, request->entry, bound, &left, err);
+    if (CW_UNLIKELY(rc == CW_PARAMS && request->null_is_absent &&
+                    !request->entry->method->keeps_nulls))
+        rc = validate_without_nulls(ex, request, bound, &left, err);
     if (request->steps)
         *request->steps -= most - left;
     if (CW_UNLIKELY(rc == CW_PARAMS))
@@ -582,6 +610,7 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
     const cw_method *method = request->entry->method;
     cw_arguments bound = {0};
     ex->entry = request->entry;
+    ex->params = request->params;
     if (CW_UNLIKELY(request->problem))
         return cw_fail(&refusal->err, CW_PARAMS, "%s", request->problem);
     bool ignore_unknown = cw_runtime_settings_of(rl)->ignore_unknown_arguments;

@@ -36,6 +36,7 @@ typedef struct cw_call_request {
     const cw_json *params; /* object, array, or NULL for none; not needed after start returns */
     bool wants_progress;
     bool can_elicit;    /* the door can send questions to the client */
+    bool null_is_absent; /* nulls that make arguments invalid may be dropped (arguments.h) */
     bool is_completion; /* a completion of one argument, not a call of the method */
     /* A problem of the request that the door found, beside its arguments; NULL: none. The gate is
      * checked first; then this is CW_PARAMS. Static. */

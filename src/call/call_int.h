@@ -62,6 +62,7 @@ struct cw_exchange {
     cw_runtime_loop *rl;
     cw_view *view; /* a reference */
     const cw_entry *entry;
+    const cw_json *params; /* that are executed, while it starts; NULL: none */
     cw_active_source *active;
     cw_call_timeout *limit;  /* where the method's is not that of its source; or NULL */
     const cw_schema *output; /* of the result, or NULL; lives as long as the view */

@@ -286,6 +286,7 @@ typedef struct cw_config {
         cw_config_form tool_names; /* catalogue/portable_name.h */
         cw_config_form schemas;
         bool structured_text;      /* texts are structured content too */
+        bool null_is_absent;       /* of an optional argument, whose schema rejects null */
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
         cw_str name;               /* in registries: "org.example/tools" */
         cw_str title;

@@ -66,6 +66,7 @@ typedef struct cw_config_overlay {
     cw_str result;       /* JSON Pointer to the part of the result that counts; empty: all of it */
     size_t result_size;  /* larger ones are given in parts; 0: no budget */
     uint32_t timeout_ms; /* 0: the source's */
+    bool null_is_absent; /* as mcp.null_is_absent; false: its nulls have a meaning */
     bool read_only;      /* changes nothing: may be sent again, merged with others, kept */
     uint32_t cache_ms;   /* how long a result is kept; 0: not at all */
     cw_str output;       /* JSON Schema of the result, after `result`; empty: the service's */

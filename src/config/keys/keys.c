@@ -137,6 +137,7 @@ const cw_config cw_config_defaults = {
             .secret_file = CW_STR_INIT(""),
             .tool_names = CW_CONFIG_FORM_PORTABLE,
             .schemas = CW_CONFIG_FORM_PORTABLE,
+            .null_is_absent = true,
             .name = CW_STR_INIT("local.causeway/causeway"),
             .title = CW_STR_INIT("Causeway"),
             .description = CW_STR_INIT("JSON-RPC methods as MCP tools"),
@@ -401,6 +402,10 @@ static const cw_key mcp_keys[] = {
     {"structured_text", &cw_type_bool,
      "Send results that are texts as structuredContent too, and declare their outputSchema",
      FIELD(mcp.structured_text)},
+    {"null_is_absent", &cw_type_bool,
+     "Drop null from an optional argument whose schema rejects it: some models send null for what "
+     "they leave out",
+     FIELD(mcp.null_is_absent)},
     {"clients", &cw_type_items,
      "Clients with settings of their own; the first match by name applies", FIELD(mcp.clients),
      .min = 0, .max = MAX_CLIENTS, .children = client_keys, .item_size = sizeof(cw_config_client),

@@ -489,6 +489,7 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
     m->is_callable = o->rpc;
     m->index = (uint32_t)x->n;
     m->call_ms = o->timeout_ms;
+    m->keeps_nulls = !o->null_is_absent;
     if (o->description.n) {
         m->usage = cw_arena_dup_str(&x->remote->arena, o->description);
         if (!m->usage.p)
