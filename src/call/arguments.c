@@ -6,6 +6,7 @@
 #include "catalogue/method_schemas.h"
 #include "json/write.h"
 #include "schema/rewrite/nulls.h"
+#include "schema/rewrite/portable.h"
 
 /* How far a misspelt name may be from the one that is suggested. */
 #define NEAR 2u
@@ -175,6 +176,98 @@ cw_code cw_arguments_bind(const cw_method *method, const cw_json *params, bool i
         return write_changed(&b, arena, &ret->text, err);
     ret->text = cw_arena_dup_str(arena, cw_json_span(params));
     return ret->text.p ? CW_OK : cw_arena_fail(arena, err);
+}
+
+/* ---- shown names ---- */
+
+static const cw_schema_rename *find_shown(const cw_schema_portable *shown, cw_str name)
+{
+    for (size_t i = 0; i < shown->n_renames; i++) {
+        if (cw_str_eq(shown->renames[i].shown, name))
+            return &shown->renames[i];
+    }
+    return NULL;
+}
+
+cw_code cw_arguments_own_names(const cw_schema_portable *shown, const cw_json *params,
+                               cw_arena *arena, const cw_json **ret)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    const cw_json_opts deep = {.max_bytes = SIZE_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    bool is_changed = false;
+    char separator = '{';
+    *ret = params;
+    cw_buf_init(&out, SIZE_MAX / 2);
+    for (const cw_json *k = params ? cw_json_first(params) : NULL; k; k = cw_json_next_key(k)) {
+        const cw_schema_rename *one = find_shown(shown, cw_json_text(k));
+        if (one && cw_json_get(params, one->own))
+            return CW_PARAMS;
+        is_changed |= one != NULL;
+        cw_buf_add_char(&out, separator);
+        separator = ',';
+        if (one)
+            cw_json_escape(&out, one->own);
+        else
+            cw_buf_add(&out, cw_json_span(k));
+        cw_buf_add_char(&out, ':');
+        cw_buf_add(&out, cw_json_span(k + 1));
+    }
+    cw_buf_add_char(&out, '}');
+    if (!is_changed)
+        return CW_OK;
+    cw_str text = out.code ? (cw_str){0} : cw_arena_dup_str(arena, cw_buf_str(&out));
+    return text.p ? cw_json_read(text, &deep, arena, ret, NULL, NULL) : CW_NOMEM;
+}
+
+/* Whether a name may begin at `at`: in quotes, as the first part of a pointer, or as the name of a
+ * parameter. */
+static bool may_begin(const char *text, size_t at)
+{
+    static const char *const before[] = {"'", "arameter: ", "did you mean ", "; /"};
+    for (size_t i = 0; i < CW_COUNT(before); i++) {
+        size_t n = strlen(before[i]);
+        if (at >= n && memcmp(text + at - n, before[i], n) == 0)
+            return true;
+    }
+    return at == 1 && text[0] == '/';
+}
+
+/* The rename whose own name begins there, and the bytes of that name; NULL: none. */
+static const cw_schema_rename *find_own(const cw_schema_portable *shown, const char *text,
+                                        size_t *ret_n)
+{
+    for (size_t i = 0; i < shown->n_renames; i++) {
+        CW_CLEANUP(cw_buf_done) cw_buf token;
+        cw_buf_init(&token, CW_ERR_MSG_MAX);
+        cw_json_escape_token(&token, shown->renames[i].own);
+        const cw_str forms[] = {shown->renames[i].own, cw_buf_str(&token)};
+        for (size_t j = 0; j < CW_COUNT(forms); j++) {
+            *ret_n = forms[j].n;
+            if (forms[j].n && strncmp(text, forms[j].p, forms[j].n) == 0 &&
+                strchr("/:;?'", text[forms[j].n])) /* or its end */
+                return &shown->renames[i];
+        }
+    }
+    return NULL;
+}
+
+void cw_arguments_show_names(const cw_schema_portable *shown, cw_err *err)
+{
+    char out[CW_ERR_MSG_MAX];
+    size_t n = 0, own = 0;
+    for (size_t i = 0; err->msg[i] && n + CW_PORTABLE_PROPERTY_MAX + 1 < sizeof out;) {
+        const cw_schema_rename *one =
+            may_begin(err->msg, i) ? find_own(shown, err->msg + i, &own) : NULL;
+        if (!one) {
+            out[n++] = err->msg[i++];
+            continue;
+        }
+        memcpy(out + n, one->shown.p, one->shown.n);
+        n += one->shown.n;
+        i += own;
+    }
+    memcpy(err->msg, out, n);
+    err->msg[n] = '\0';
 }
 
 /* ---- nulls ---- */

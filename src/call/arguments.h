@@ -16,7 +16,8 @@
 #include "base/buf.h"
 #include "catalogue/snapshot.h"
 
-struct cw_schema_problem; /* schema/schema.h */
+struct cw_schema_problem;  /* schema/schema.h */
+struct cw_schema_portable; /* schema/rewrite/portable.h */
 
 typedef struct cw_arguments {
     cw_str text;                  /* as they will be sent */
@@ -29,6 +30,14 @@ typedef struct cw_arguments {
 CW_MUST_USE cw_code cw_arguments_bind(const cw_method *method, const cw_json *params,
                                       bool ignore_unknown, cw_arena *arena, cw_arguments *ret,
                                       cw_err *err);
+
+/* The arguments, an object or NULL, with own names in place of those that a portable schema shows.
+ * *ret is `params` if no shown name is used. CW_PARAMS: one has both of its names; CW_NOMEM. */
+CW_MUST_USE cw_code cw_arguments_own_names(const struct cw_schema_portable *shown,
+                                           const cw_json *params, cw_arena *arena,
+                                           const cw_json **ret);
+/* Replace own names in a message about arguments by the shown ones. */
+void cw_arguments_show_names(const struct cw_schema_portable *shown, cw_err *err);
 
 /* The arguments, an object, without members that are null although their schema rejects it, and that
  * need not be there (schema/rewrite/nulls.h): at the top, members whose parameter is optional. NULL

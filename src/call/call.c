@@ -628,6 +628,8 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
         rc = cw_method_schemas_result(request->entry->schemas, method, &ex->output, &refusal->err);
     if (!rc)
         rc = keep_extras(ex, request->extras, &refusal->err);
+    if (CW_UNLIKELY(rc == CW_PARAMS && request->shown))
+        cw_arguments_show_names(request->shown, &refusal->err);
     if (rc)
         return rc == CW_PARAMS ? CW_PARAMS : CW_NOMEM;
     ex->active = source_enter(rl, method->source);

@@ -25,6 +25,8 @@
 #include "call/runtime.h"
 #include "source/outcome.h"
 
+struct cw_schema_portable; /* schema/rewrite/portable.h */
+
 typedef struct cw_call_handle {
     uint32_t slot;
     uint32_t generation; /* 0: none */
@@ -34,6 +36,8 @@ typedef struct cw_call_request {
     cw_view *view; /* the caller's; a reference is taken */
     const cw_entry *entry;
     const cw_json *params; /* object, array, or NULL for none; not needed after start returns */
+    /* Names under which the client knows some arguments, for messages; NULL: only their own. */
+    const struct cw_schema_portable *shown;
     bool wants_progress;
     bool can_elicit;    /* the door can send questions to the client */
     bool null_is_absent; /* nulls that make arguments invalid may be dropped (arguments.h) */

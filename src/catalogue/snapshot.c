@@ -242,6 +242,7 @@ static cw_code take_portable(builder *b, cw_entry *entry, const cw_entry *known,
     if (!known->portable || !b->opts.has_portable_schemas)
         return CW_OK;
     cw_code rc = cw_tool_copy_portable(known->portable, &b->s->arena, &entry->portable);
+    entry->has_renames = known->has_renames;
     return rc ? cw_fail_nomem(why) : CW_OK;
 }
 
@@ -253,6 +254,7 @@ static cw_code make_portable(builder *b, cw_entry *entry, cw_err *why)
     cw_arena_reset(&b->trees);
     cw_code rc = cw_tool_make_portable(entry, cw_buf_str(&b->text), b->opts.policy.draft, &b->trees,
                                        &b->s->arena, &entry->portable);
+    entry->has_renames = !rc && entry->portable && entry->portable->n_renames;
     return rc ? cw_fail_nomem(why) : CW_OK;
 }
 

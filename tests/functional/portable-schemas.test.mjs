@@ -7,10 +7,10 @@ import { after, before, suite, test } from "node:test";
 import Ajv from "ajv";
 import Ajv2020 from "ajv/dist/2020.js";
 import { checkTools, describe, subschemas, toolsOfList } from "../clients/rules.mjs";
-import { metaKey, modern, permissions, startBridge } from "./support/mcp.mjs";
+import { assertToolError, callTool, callToolWell, metaKey, modern, permissions, startBridge } from "./support/mcp.mjs";
 import { draft07, makeMethod, makePortable, makeValue, randomFrom } from "./support/schema-samples.mjs";
 import { eventually } from "./support/server.mjs";
-import { deadPort, writeOpenRpc } from "./support/service.mjs";
+import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
 const options = { strict: false, validateFormats: false, logger: false, inlineRefs: false, validateSchema: false };
 const exactClient = { meta: { [metaKey("clientInfo")]: { name: "exact", version: "1" } } };
@@ -246,4 +246,64 @@ suite("lists of plugins", () => {
             assert.deepEqual(checkTools(toolsOfList(tools)).map(describe), []);
         });
     }
+});
+
+suite("properties under portable names", { concurrency: true }, () => {
+    const params = [
+        { name: "$x", required: true, schema: { type: "integer", minimum: 1 } },
+        { name: "a/b", schema: { type: "object", properties: { c: { type: "string" } } } },
+        { name: "plain", schema: { type: "string" } },
+    ];
+    async function start(t) {
+        const service = await startService();
+        const document = openRpc();
+        const echo = document.methods.find(({ name }) => name === "echo");
+        Object.assign(echo, { params, "x-input": { dependentRequired: { plain: ["a/b"] } } });
+        const source = { name: "s", url: service.url, openrpc: writeOpenRpc(document), methods: ["echo"] };
+        const config = { sources: [source], mcp: { clients: [{ name: "exact", schemas: "exact" }] } };
+        const server = await startBridge({ plugins: [], config });
+        t.after(() => server.stop());
+        return { server, service };
+    }
+
+    test("are shown, accepted, and in messages", async (t) => {
+        const { server, service } = await start(t);
+        const [{ inputSchema }] = await list(server);
+        assert.deepEqual(Object.keys(inputSchema.properties), ["_x", "a_b", "plain"]);
+        assert.deepEqual(inputSchema.required, ["_x"]);
+        assert.deepEqual(inputSchema.dependentRequired, { plain: ["a_b"] });
+        for (const args of [
+            { _x: 5, a_b: { c: "$x" } },
+            { $x: 5, "a/b": { c: "$x" } },
+        ]) {
+            await callToolWell(server, "echo", args);
+            assert.deepEqual(service.calls.at(-1).params, { $x: 5, "a/b": { c: "$x" } });
+        }
+        // Null for what was left out, after the names.
+        await callToolWell(server, "echo", { _x: 5, a_b: null });
+        assert.deepEqual(service.calls.at(-1).params, { $x: 5 });
+        const problems = [
+            [{}, /Missing required parameter: _x$/],
+            [{ _x: 0 }, /^\/_x: expected/],
+            [{ _x: "$x" }, /^\/_x: expected integer, got string/],
+            [{ _x: 1, a_b: { c: 1 } }, /^\/a_b\/c: expected string/],
+            [{ _x: 1, plain: "p" }, /missing property 'a_b', which 'plain' requires/],
+            [{ _x: 1, $y: 1 }, /Unknown parameter: \$y; did you mean _x\?/],
+            [{ _x: 1, $x: 1 }, /two names/],
+        ];
+        for (const [args, pattern] of problems) {
+            const answer = await callTool(server, "echo", args);
+            assertToolError(answer);
+            assert.match(answer.json.result.content[0].text, pattern);
+        }
+    });
+
+    test("are unknown to clients with exact schemas", async (t) => {
+        const { server } = await start(t);
+        const [{ inputSchema }] = await list(server, exactClient);
+        assert.deepEqual(Object.keys(inputSchema.properties), ["$x", "a/b", "plain"]);
+        assertToolError(await callTool(server, "echo", { _x: 5 }, exactClient), /Missing|Unknown/);
+        const answer = await callTool(server, "echo", { $x: 0 }, exactClient);
+        assert.match(answer.json.result.content[0].text, /^\/\$x: expected/);
+    });
 });

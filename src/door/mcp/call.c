@@ -220,7 +220,7 @@ static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
         cw_door_refuse(item, refusal->verdict, &call->target.entry->method->needs);
     else if (rc == CW_LIMIT)
         cw_door_fail_rate_limited(item, refusal);
-    else if (rc == CW_PARAMS && call->problem)
+    else if (rc == CW_PARAMS && call->problem && !call->target.problem)
         cw_door_fail(item, 200, CW_RPC_PARAMS, call->problem);
     else if (rc == CW_PARAMS || rc == CW_IO)
         call->target.ops->refuse(item, call->era, rc, refusal->err.msg);
@@ -238,6 +238,7 @@ void cw_mcp_call_run(cw_mcp_call *call)
     cw_call_request request = {.view = call->view,
                                .entry = call->target.entry,
                                .params = call->target.params,
+                               .shown = call->target.shown,
                                .can_elicit = !call->target.is_completion,
                                .null_is_absent = cw_mcp_config(call->rl)->mcp.null_is_absent,
                                .is_completion = call->target.is_completion,
@@ -307,6 +308,8 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
     cw_str token;
     /* The gate is checked before problems of the request are reported. */
     const char *problem = check(r, &level, &token);
+    if (CW_UNLIKELY(target->problem && !problem))
+        problem = target->problem;
     cw_mcp_call *call = cw_arena_alloc(r->responder->arena, sizeof *call);
     if (!call) {
         cw_door_fail_nomem(r->item);

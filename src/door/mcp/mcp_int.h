@@ -272,6 +272,8 @@ struct cw_mcp_target {
     const cw_mcp_target_ops *ops;
     const cw_entry *entry;
     const cw_json *params; /* an object, or NULL */
+    const struct cw_schema_portable *shown; /* cw_call_request.shown */
+    const char *problem;   /* of its arguments, static; NULL: none */
     cw_str name;           /* as the client sent it */
     cw_str address;        /* of a resource: its URI */
     cw_str extras;         /* cw_source_call.extras */

@@ -5,6 +5,7 @@
  * is sent as its JSON. Clients prefer structured content to text, and show a string there in quotes:
  * a text has none, unless mcp.structured_text is set.
  */
+#include "call/arguments.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
 #include "json/write.h"
@@ -191,6 +192,22 @@ static bool wait_for_tool(const cw_mcp_request *r)
     return cw_rpc_item_wait_catalogue(r->item, call_again, p);
 }
 
+/* Arguments under the names that the client's list shows get their own. False: it is answered. */
+static bool take_shown_names(const cw_mcp_request *r, cw_mcp_target *target)
+{
+    const cw_schema_portable *shown = target->entry->portable;
+    if (!(r->session->profile & CW_MCP_PORTABLE_SCHEMAS))
+        return true;
+    cw_code rc =
+        cw_arguments_own_names(shown, target->params, r->responder->arena, &target->params);
+    if (rc == CW_PARAMS)
+        target->problem = "An argument is given under two names, its own and the one in the list";
+    else if (rc)
+        cw_door_fail_nomem(r->item);
+    target->shown = shown;
+    return !rc || rc == CW_PARAMS;
+}
+
 void cw_mcp_call_tool(const cw_mcp_request *r)
 {
     static const cw_mcp_target_ops ops = {.write = write_outcome,
@@ -224,15 +241,17 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         return;
     }
     const cw_entry *entry = found.entry;
-    /* A refusal of the gate comes before one of the headers. */
-    if (entry->is_mirrored && r->era->has_mirrors &&
-        cw_view_verdict(r->view, entry) == CW_VERDICT_ALLOW &&
-        !cw_mcp_check_param_headers(r, entry->method, arguments))
-        return;
-    cw_mcp_start(
-        r, &(cw_mcp_target){.ops = &ops,
+    cw_mcp_target target = {.ops = &ops,
                             .entry = entry,
                             .params = arguments,
                             .name = cw_json_text(name),
-                            .has_structured_text = cw_mcp_config(r->rl)->mcp.structured_text});
+                            .has_structured_text = cw_mcp_config(r->rl)->mcp.structured_text};
+    if (CW_UNLIKELY(entry->has_renames) && !take_shown_names(r, &target))
+        return;
+    /* A refusal of the gate comes before one of the headers. */
+    if (entry->is_mirrored && r->era->has_mirrors &&
+        cw_view_verdict(r->view, entry) == CW_VERDICT_ALLOW &&
+        !target.problem && !cw_mcp_check_param_headers(r, entry->method, target.params))
+        return;
+    cw_mcp_start(r, &target);
 }
