@@ -567,15 +567,15 @@ static cw_code validate_without_nulls(cw_exchange *ex, const cw_call_request *re
 {
     const cw_json *without = NULL;
     cw_arguments again = {0};
-    cw_code rc = cw_arguments_drop_nulls(request->entry, request->params, &ex->arena, steps,
-                                         &without);
+    cw_code rc =
+        cw_arguments_drop_nulls(request->entry, request->params, &ex->arena, steps, &without);
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);
     if (rc || !without)
         return CW_PARAMS;
     bool ignore_unknown = cw_runtime_settings_of(ex->rl)->ignore_unknown_arguments;
-    rc = cw_arguments_bind(request->entry->method, without, ignore_unknown, &ex->arena, &again,
-                           err);
+    rc =
+        cw_arguments_bind(request->entry->method, without, ignore_unknown, &ex->arena, &again, err);
     if (!rc)
         rc = cw_validate_arguments(ex, request->entry, &again, steps, err);
     if (rc)

@@ -39,9 +39,9 @@ typedef struct cw_call_request {
     /* Names under which the client knows some arguments, for messages; NULL: only their own. */
     const struct cw_schema_portable *shown;
     bool wants_progress;
-    bool can_elicit;    /* the door can send questions to the client */
+    bool can_elicit;     /* the door can send questions to the client */
     bool null_is_absent; /* nulls that make arguments invalid may be dropped (arguments.h) */
-    bool is_completion; /* a completion of one argument, not a call of the method */
+    bool is_completion;  /* a completion of one argument, not a call of the method */
     /* A problem of the request that the door found, beside its arguments; NULL: none. The gate is
      * checked first; then this is CW_PARAMS. Static. */
     const char *problem;

@@ -3,6 +3,7 @@
 #include "catalogue/lint.h"
 
 #include "access/scopes.h"
+#include "catalogue/mcp_tool.h"
 #include "catalogue/param_headers.h"
 #include "catalogue/schema_bundle.h"
 #include "schema/rewrite/draft_diff.h"
@@ -231,6 +232,44 @@ static cw_code lint_param_headers(review *r, const cw_method *m)
     return CW_OK;
 }
 
+/* ---- portable schemas ---- */
+
+static const char *portable_problem(const cw_schema_portable *made)
+{
+    switch (made ? made->shown : CW_SCHEMA_SHOWN) {
+    case CW_SCHEMA_SHOWN:
+        break;
+    case CW_SCHEMA_SHOWN_WITH_REFS:
+        return "the schema is too large without references: some models do not get the parts that "
+               "they lead to";
+    case CW_SCHEMA_SHOWN_NAMES:
+        return "the schema is too large or too deep: models get the names of the params only";
+    }
+    return NULL;
+}
+
+/* Schemas that no rewriting makes fit for every model API. */
+static cw_code lint_portable(review *r, const cw_method *m)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_entry entry = {.method = m};
+    const cw_schema_portable *made = NULL;
+    if (!m->mark || r->is_over || !r->opts->portable)
+        return CW_OK;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_arena_reset(&r->trees);
+    cw_code rc = cw_tool_json(&entry, &r->trees, &text, NULL);
+    if (!rc)
+        rc = cw_tool_make_portable(&entry, cw_buf_str(&text), r->opts->policy.draft, &r->trees,
+                                   &r->trees, &made);
+    if (rc)
+        return rc == CW_NOMEM ? rc : CW_OK;
+    cw_lint_finding finding = {.method = m->id, .is_input = true, .text = portable_problem(made)};
+    if (finding.text)
+        report(r, &finding);
+    return CW_OK;
+}
+
 cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts, cw_lint_fn fn,
                 void *ctx)
 {
@@ -245,6 +284,8 @@ cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts, cw
             rc = lint_schemas(&r, &methods[i]);
         if (!rc)
             rc = lint_param_headers(&r, &methods[i]);
+        if (!rc)
+            rc = lint_portable(&r, &methods[i]);
     }
     cw_arena_done(&r.trees);
     return rc;

@@ -3,7 +3,8 @@
  *
  * None of them prevents loading: unknown scopes and annotations, which are often typing errors,
  * permissions that no role has, schemas that clients may interpret differently
- * (schema/rewrite/draft_diff.h), and invalid declarations of headers (param_headers.h). They are logged
+ * (schema/rewrite/draft_diff.h), schemas that cannot be made portable (schema/rewrite/portable.h),
+ * and invalid declarations of headers (param_headers.h). They are logged
  * when a source is loaded; `plugin check` prints them for the plugin's author.
  *
  * Ownership: a note lives as long as the call of fn.
@@ -38,6 +39,7 @@ typedef struct cw_lint_opts {
     const cw_str *permissions; /* that some role has; NULL: not known, and not asked */
     size_t n_permissions;
     bool annotations; /* look at annotations: they are ours to correct */
+    bool portable;    /* rewrite schemas, to find those that every model API cannot get */
 } cw_lint_opts;
 
 /* Call fn for every warning, until it returns false. Invalid schemas are skipped: the catalogue

@@ -39,7 +39,7 @@ typedef struct cw_entry {
     bool is_mirrored;    /* clients repeat some of its arguments in headers (param_headers.h) */
     /* inputSchema as clients with portable schemas see it. NULL: as it is, or they were not wanted. */
     const struct cw_schema_portable *portable;
-    bool has_renames; /* it shows some properties under other names */
+    bool has_renames;           /* it shows some properties under other names */
     cw_method_schemas *schemas; /* of the source; lives as long as the snapshot */
 } cw_entry;
 

@@ -340,6 +340,7 @@ static bool on_finding(const cw_lint_finding *finding, void *ctx)
 static cw_code add_warnings(cw_plugin_report *r, const cw_config *config, cw_err *err)
 {
     cw_lint_opts opts = cw_sources_lint_opts(config);
+    opts.portable = true;
     cw_name_list roles = {0};
     bool has_roles = false;
     opts.annotations = true;

@@ -271,13 +271,13 @@ typedef struct cw_mcp_target_ops {
 struct cw_mcp_target {
     const cw_mcp_target_ops *ops;
     const cw_entry *entry;
-    const cw_json *params; /* an object, or NULL */
+    const cw_json *params;                  /* an object, or NULL */
     const struct cw_schema_portable *shown; /* cw_call_request.shown */
-    const char *problem;   /* of its arguments, static; NULL: none */
-    cw_str name;           /* as the client sent it */
-    cw_str address;        /* of a resource: its URI */
-    cw_str extras;         /* cw_source_call.extras */
-    cw_str version;        /* of the protocol; set by cw_mcp_start; empty: modern */
+    const char *problem;                    /* of its arguments, static; NULL: none */
+    cw_str name;                            /* as the client sent it */
+    cw_str address;                         /* of a resource: its URI */
+    cw_str extras;                          /* cw_source_call.extras */
+    cw_str version; /* of the protocol; set by cw_mcp_start; empty: modern */
     bool is_completion;
     bool has_structured_text; /* of a tool: a text is structured content too */
 };

@@ -250,8 +250,8 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         return;
     /* A refusal of the gate comes before one of the headers. */
     if (entry->is_mirrored && r->era->has_mirrors &&
-        cw_view_verdict(r->view, entry) == CW_VERDICT_ALLOW &&
-        !target.problem && !cw_mcp_check_param_headers(r, entry->method, target.params))
+        cw_view_verdict(r->view, entry) == CW_VERDICT_ALLOW && !target.problem &&
+        !cw_mcp_check_param_headers(r, entry->method, target.params))
         return;
     cw_mcp_start(r, &target);
 }

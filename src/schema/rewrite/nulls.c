@@ -229,7 +229,8 @@ static void copy(copier *c, const cw_json *v, const place *at)
     }
     char separator = '[';
     uint32_t i = 0;
-    for (const cw_json *item = cw_json_first(v); item && *c->steps >= 0; item = cw_json_next(item)) {
+    for (const cw_json *item = cw_json_first(v); item && *c->steps >= 0;
+         item = cw_json_next(item)) {
         CW_UNINIT place below;
         enter_item(c, at, i++, &below);
         cw_buf_add_char(c->out, separator);

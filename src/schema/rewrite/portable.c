@@ -207,7 +207,8 @@ static cw_code write_wide(const cw_json *schema, cw_arena *arena, cw_schema_port
     cw_json_close(&w);
     if (cw_json_writer_end(&w, NULL))
         return CW_NOMEM;
-    *ret = (cw_schema_portable){.text = cw_arena_dup_str(arena, cw_buf_str(&text)),
+    *ret = (cw_schema_portable){.shown = CW_SCHEMA_SHOWN_NAMES,
+                                .text = cw_arena_dup_str(arena, cw_buf_str(&text)),
                                 .note = CW_STR(CANNOT_SHOW)};
     return ret->text.p ? CW_OK : CW_NOMEM;
 }
@@ -219,6 +220,9 @@ static cw_code rewrite(const cw_schema *s, cw_arena *arena, cw_schema_portable *
     cw_code rc = cw_portable_write_top(s, /* has_defs= */ false, &scratch, arena, ret);
     if (rc == CW_LIMIT)
         rc = cw_portable_write_top(s, /* has_defs= */ true, &scratch, arena, ret);
+    else
+        return rc;
+    ret->shown = CW_SCHEMA_SHOWN_WITH_REFS;
     return rc;
 }
 

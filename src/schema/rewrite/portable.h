@@ -42,7 +42,15 @@ typedef struct cw_schema_rename {
     cw_str own, shown;
 } cw_schema_rename;
 
+/* How much of a schema its text shows. */
+typedef enum cw_schema_shown {
+    CW_SCHEMA_SHOWN,           /* without references */
+    CW_SCHEMA_SHOWN_WITH_REFS, /* to $defs at the root: in place they are beyond the limits */
+    CW_SCHEMA_SHOWN_NAMES,     /* names of properties alone: it is beyond all limits */
+} cw_schema_shown;
+
 typedef struct cw_schema_portable {
+    cw_schema_shown shown;
     cw_str text;
     cw_str note; /* sentences for the description of the tool; empty: none */
     const cw_schema_rename *renames;

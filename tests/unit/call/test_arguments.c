@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "call/arguments.h"
+#include "schema/rewrite/portable.h"
+#include "support/assert_str.h"
 #include "support/oom.h"
 #include "support/test.h"
 
@@ -151,6 +153,93 @@ TEST(bind_survives_every_failed_allocation)
     assert_true(oom_each(bind_once, NULL) >= 1);
 }
 
+static const cw_schema_rename renames[] = {
+    {CW_STR_INIT("$x"), CW_STR_INIT("_x")},
+    {CW_STR_INIT("a/b"), CW_STR_INIT("a_b")},
+};
+static const cw_schema_portable shown = {.renames = renames, .n_renames = CW_COUNT(renames)};
+
+static cw_code rename_text(const char *text, cw_arena *arena, const cw_json **ret)
+{
+    const cw_json *doc = NULL;
+    if (text)
+        assert_int_equal(cw_json_read(cw_str_from(text), NULL, arena, &doc, NULL, NULL), CW_OK);
+    return cw_arguments_own_names(&shown, doc, arena, ret);
+}
+
+TEST(shown_names_become_own_names)
+{
+    static const struct {
+        const char *given, *own;
+    } cases[] = {
+        {"{\"_x\":[ 1 ],\"b\":{\"_x\":1},\"a_b\":null}",
+         "{\"$x\":[ 1 ],\"b\":{\"_x\":1},\"a/b\":null}"},
+        {"{\"$x\":1, \"b\":2}", "{\"$x\":1, \"b\":2}"},
+        {"{\"\\u005fx\":1}", "{\"$x\":1}"},
+        {"{}", "{}"},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_arena arena;
+        const cw_json *own;
+        cw_arena_init(&arena, 1 << 16);
+        assert_int_equal(rename_text(cases[i].given, &arena, &own), CW_OK);
+        assert_str(cw_json_span(own), cases[i].own);
+        cw_arena_done(&arena);
+    }
+}
+
+TEST(an_argument_has_one_name)
+{
+    cw_arena arena;
+    const cw_json *own;
+    cw_arena_init(&arena, 1 << 16);
+    assert_int_equal(rename_text("{\"_x\":1,\"$x\":1}", &arena, &own), CW_PARAMS);
+    assert_int_equal(rename_text("{\"$x\":1,\"_x\":1}", &arena, &own), CW_PARAMS);
+    assert_int_equal(rename_text(NULL, &arena, &own), CW_OK);
+    assert_null(own);
+    cw_arena_done(&arena);
+}
+
+TEST(messages_have_the_shown_names)
+{
+    static const struct {
+        const char *before, *after;
+    } cases[] = {
+        {"Missing required parameter: $x", "Missing required parameter: _x"},
+        {"Unknown parameter: $y; did you mean $x?", "Unknown parameter: $y; did you mean _x?"},
+        {"/$x/0: expected '$x'; /a~1b: no; /c/$x: no", "/_x/0: expected '_x'; /a_b: no; /c/$x: no"},
+        {"/$xy: got \"$x\"", "/$xy: got \"$x\""},
+        {"missing property 'a/b', which '$x' requires",
+         "missing property 'a_b', which '_x' requires"},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        cw_err err;
+        (void)cw_fail(&err, CW_PARAMS, "%s", cases[i].before);
+        cw_arguments_show_names(&shown, &err);
+        assert_string_equal(err.msg, cases[i].after);
+    }
+}
+
+static void rename_once(void *ctx)
+{
+    cw_arena arena;
+    const cw_json *own;
+    cw_arena_init(&arena, 1 << 16);
+    cw_code rc = cw_arguments_own_names(&shown, ctx, &arena, &own);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_arena_done(&arena);
+}
+
+TEST(renaming_survives_every_failed_allocation)
+{
+    cw_arena arena;
+    const cw_json *doc;
+    cw_arena_init(&arena, 1 << 16);
+    assert_int_equal(cw_json_read(CW_STR("{\"_x\":1}"), NULL, &arena, &doc, NULL, NULL), CW_OK);
+    assert_true(oom_each(rename_once, (void *)(uintptr_t)doc) >= 2);
+    cw_arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +247,10 @@ int main(void)
         cmocka_unit_test(a_long_unknown_name_is_cut_between_characters),
         cmocka_unit_test(the_arenas_ceiling_is_kept),
         cmocka_unit_test(bind_survives_every_failed_allocation),
+        cmocka_unit_test(shown_names_become_own_names),
+        cmocka_unit_test(an_argument_has_one_name),
+        cmocka_unit_test(messages_have_the_shown_names),
+        cmocka_unit_test(renaming_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

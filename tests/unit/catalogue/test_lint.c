@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "catalogue/lint.h"
+#include "support/assert_str.h"
 #include "support/oom.h"
 #include "support/test.h"
 
@@ -100,12 +101,47 @@ TEST(a_failed_allocation_is_reported)
     assert_true(oom_each(review_once, NULL) >= 10);
 }
 
+static bool keep_text(const cw_lint_finding *finding, void *ctx)
+{
+    cw_lint_write(finding, ctx);
+    return true;
+}
+
+/* Definitions that hold the next one twice, so that in place they are too large. */
+TEST(schemas_that_cannot_be_made_portable_are_told)
+{
+    cw_buf schema, text;
+    cw_buf_init(&schema, 1 << 16);
+    cw_buf_init(&text, 1 << 16);
+    cw_buf_add(&schema, CW_STR("{\"$ref\":\"#/$defs/d0\",\"$defs\":{"));
+    for (unsigned i = 0; i < 20; i++)
+        cw_buf_printf(&schema,
+                      "\"d%u\":{\"items\":{\"$ref\":\"#/$defs/d%u\"},\"contains\":{\"$ref\":"
+                      "\"#/$defs/d%u\"}},",
+                      i, i + 1, i + 1);
+    cw_buf_add(&schema, CW_STR("\"d20\":{}}}"));
+    const cw_param param = {.name = CW_STR("p"), .schema = cw_buf_str(&schema)};
+    const cw_method method = {.id = CW_STR("m"), .params = &param, .n_params = 1, .mark = &mark};
+    cw_lint_opts opts = {.portable = true};
+    assert_int_equal(cw_lint(&method, 1, &opts, keep_text, &text), CW_OK);
+    assert_str(cw_buf_str(&text),
+               "method 'm': params: the schema is too large without references: some models do not "
+               "get the parts that they lead to");
+    cw_buf_clear(&text);
+    opts.portable = false;
+    assert_int_equal(cw_lint(&method, 1, &opts, keep_text, &text), CW_OK);
+    assert_int_equal(text.n, 0);
+    cw_buf_done(&schema);
+    cw_buf_done(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_odd_is_told),
         cmocka_unit_test(whoever_has_heard_enough_is_told_no_more),
         cmocka_unit_test(a_failed_allocation_is_reported),
+        cmocka_unit_test(schemas_that_cannot_be_made_portable_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

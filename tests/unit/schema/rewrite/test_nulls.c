@@ -98,9 +98,9 @@ TEST(the_search_for_null_has_a_limit)
     cw_buf_init(&b, 1 << 20);
     cw_buf_add(&b, CW_STR("{\"$ref\":\"#/$defs/d0\",\"$defs\":{"));
     for (int i = 0; i < 30; i++)
-        cw_buf_printf(&b,
-                      "\"d%d\":{\"allOf\":[{\"$ref\":\"#/$defs/d%d\"},{\"$ref\":\"#/$defs/d%d\"}]},",
-                      i, i + 1, i + 1);
+        cw_buf_printf(
+            &b, "\"d%d\":{\"allOf\":[{\"$ref\":\"#/$defs/d%d\"},{\"$ref\":\"#/$defs/d%d\"}]},", i,
+            i + 1, i + 1);
     cw_buf_add(&b, CW_STR("\"d30\":{\"type\":\"string\"}}}"));
     char *text = cw_buf_take(&b, NULL);
     cw_schema *s = must_compile_schema(text, NULL);
