@@ -353,6 +353,24 @@ function catalogue({ runs, tools, definition }) {
     );
 }
 
+function portable({ runs, tools }) {
+    const ms = (n) => `${count(n)} ms`;
+    return blocks(
+        "## Rewritten schemas",
+        paragraph(`
+            \`make bench ARGS="--only portable"\`. ${count(tools)} tools of one source, each with a schema that
+            must be rewritten for model APIs. CPU is the server's, from its start until all tools are published,
+            and until two callers have listed all of them. \`mcp.schemas\` is \`exact\` and \`portable\` in turn.`),
+        table(
+            ["exact: published", "exact: listed", "portable: published", "portable: listed", "ratio"],
+            runs.map(({ exact, portable: other, ratio }) => [
+                ...[exact.published, exact.total, other.published, other.total].map(ms),
+                `${ratio.toFixed(2)} ×`,
+            ]),
+        ),
+    );
+}
+
 function fairness({ seconds, rows }) {
     const ms = (us) => `${(us / 1000).toFixed(2)} ms`;
     const cells = rows.map(({ name, about, alone, attacked, ratio }) => [
@@ -375,7 +393,7 @@ function fairness({ seconds, rows }) {
 
 const sections = {
     ...{ http, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, fairness },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, fairness },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

@@ -24,6 +24,7 @@ import * as plugin from "./bridge/plugin.mjs";
 import * as invoke from "./catalogue/invoke.mjs";
 import * as lists from "./catalogue/lists.mjs";
 import * as catalogue from "./catalogue/memory.mjs";
+import * as portable from "./catalogue/portable.mjs";
 import * as fairness from "./fairness/fairness.mjs";
 import * as idle from "./http/idle.mjs";
 import { pinning, root } from "./http/servers.mjs";
@@ -36,7 +37,7 @@ import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, fairness },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, fairness },
 };
 const { values: options } = parseArgs({
     options: {

@@ -53,7 +53,10 @@ suite("null for an optional argument", { concurrency: true }, () => {
         const defaults = { message: "m", count: 5 };
         assert.deepEqual(await call({ message: "m", count: null }), defaults);
         assert.deepEqual(await call({ message: "m", count: null, inner: null, any: null }), { ...defaults, any: null });
-        assert.deepEqual(await call({ message: "m", inner: { x: null, y: null } }), { ...defaults, inner: { y: null } });
+        assert.deepEqual(await call({ message: "m", inner: { x: null, y: null } }), {
+            ...defaults,
+            inner: { y: null },
+        });
         assert.deepEqual(await call({ message: "m", list: [{ x: null }, {}] }), { ...defaults, list: [{}, {}] });
         assert.deepEqual(await call({ message: "m", count: null }, callLegacy), defaults);
     });
@@ -93,7 +96,10 @@ suite("null for an optional argument", { concurrency: true }, () => {
         await call({ message: "m", count: null });
         await call({ message: "m" });
         const records = await eventually(() => {
-            const lines = readFileSync(file, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
+            const lines = readFileSync(file, "utf8")
+                .split("\n")
+                .filter(Boolean)
+                .map((line) => JSON.parse(line));
             const calls = lines.filter(({ method }) => method === "echo");
             return calls.length === 2 && calls;
         }, "two records");

