@@ -106,6 +106,8 @@ static cw_server_opts server_opts(const cw_config *c)
         .n_proxies = c->trusted_proxies.n,
         .tls_certificate = c->tls.certificate.n ? c->tls.certificate.p : NULL,
         .tls_key = c->tls.key.n ? c->tls.key.p : NULL,
+        .tls_ciphers = c->tls.ciphers.p,
+        .public_url = c->public_url,
         .tls13_only = c->tls.min_version == CW_CONFIG_TLS_1_3,
     };
 }

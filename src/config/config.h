@@ -162,6 +162,7 @@ typedef struct cw_config {
         cw_str certificate; /* both set, or both empty; set when a listener has tls */
         cw_str key;
         cw_config_tls_version min_version;
+        cw_str ciphers; /* of TLS 1.2 */
     } tls;
 
     cw_config_strings hosts;           /* entries as net/http/hostcheck.h takes them */

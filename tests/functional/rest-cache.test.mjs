@@ -131,7 +131,7 @@ suite("on the wire", () => {
         for (const target of cached) {
             const { headers } = await get(server, target);
             assert.equal(headers["cache-control"], "no-cache, private");
-            assert.equal(headers.vary, "Authorization, Cookie, Accept-Language, Accept-Encoding");
+            assert.equal(headers.vary, "Authorization, Cookie, Accept-Language, Accept-Encoding, Origin");
             assert.match(headers.etag, /^"[0-9a-f]{32}"$/);
         }
     });
@@ -140,7 +140,7 @@ suite("on the wire", () => {
         const { headers } = await get(server, list);
         assert.deepEqual(
             Object.keys(headers).filter((name) => name.startsWith("x-")),
-            [],
+            ["x-content-type-options"],
         );
     });
 

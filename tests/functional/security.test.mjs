@@ -2,7 +2,16 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { startCauseway } from "./support/programs.mjs";
-import { assertError, Connection, exchange, get, getJson, request, startTestServer } from "./support/server.mjs";
+import {
+    assertError,
+    Connection,
+    exchange,
+    get,
+    getJson,
+    makeCertificate,
+    request,
+    startTestServer,
+} from "./support/server.mjs";
 
 const routes = [
     ...["/2k", "/echo", "/later?1", "/gone", "/events?1", "/flood?10", "/piece?1", "/hold?1", "/big?10"],
@@ -104,10 +113,8 @@ suite("a server with the default lists", () => {
     test("takes pages of its own host and port only", async () => {
         const good = [
             ["localhost", "http://localhost"],
-            ["localhost", "https://localhost"],
             ["localhost:80", "http://localhost"],
             ["localhost", "http://localhost:80"],
-            ["localhost:443", "https://localhost"],
             ["localhost:8080", "http://localhost:8080"],
             ["LOCALHOST:8080", "http://localhost:8080"],
             ["localhost.:8080", "http://localhost:8080"],
@@ -122,6 +129,9 @@ suite("a server with the default lists", () => {
             ["localhost:8080", "http://localhost"],
             ["localhost:8080", "http://localhost:8081"],
             ["localhost:8080", "https://localhost"],
+            ["localhost:8080", "https://localhost:8080"],
+            ["localhost", "https://localhost"],
+            ["localhost:443", "https://localhost"],
             ["localhost", "http://127.0.0.1"],
             ["127.0.0.1:8080", "http://localhost:8080"],
             ["localhost", "http://localhost.evil.example"],
@@ -244,7 +254,7 @@ suite("a server with lists of its own", () => {
         for (const origin of [
             ...["https://page.example", "HTTPS://PAGE.EXAMPLE", "https://page.example:443"],
             ...["http://dev.example:3000", "https://a.apps.example", "https://a.b.apps.example"],
-            ...["null", "http://api.example.org", "https://api.example.org"],
+            ...["null", "http://api.example.org"],
         ]) {
             await assertStatus(200, { Host, Origin: origin });
         }
@@ -253,6 +263,7 @@ suite("a server with lists of its own", () => {
             ...["http://dev.example", "https://dev.example:3000", "https://apps.example"],
             ...["https://xapps.example", "https://a.apps.example.evil.example", "http://localhost"],
             ...["https://page.example.evil.example", "https://a.wild.example", "NULL"],
+            ...["https://api.example.org", "http://api.example.org:443"],
         ]) {
             await assertStatus(403, { Host, Origin: origin });
         }
@@ -262,6 +273,71 @@ suite("a server with lists of its own", () => {
         await assertStatus(421, { Host: "evil.example", Origin: "https://page.example" });
         await assertStatus(421, { Host: "evil.example", Origin: "http://evil.example" });
     });
+});
+
+suite("threat-A1: the scheme of Origin counts", () => {
+    const status = async (to, headers, options) => (await exchange(to, get("/healthz", headers), options)).status;
+
+    test("behind a trusted proxy, it is the scheme that the proxy names", async () => {
+        const config = { trusted_proxies: ["127.0.0.1"], hosts: ["api.example.org"] };
+        const server = await startCauseway({ config });
+        const Host = "api.example.org";
+        const secure = { Host, "X-Forwarded-Proto": "https" };
+        assert.equal(await status(server, { ...secure, Origin: "https://api.example.org" }), 200);
+        assert.equal(await status(server, { ...secure, Origin: "http://api.example.org" }), 403);
+        assert.equal(await status(server, { Host, Origin: "http://api.example.org" }), 200);
+        assert.equal(await status(server, { Host, Origin: "https://api.example.org" }), 403);
+        await server.stop();
+    });
+
+    test("the address of public_url is the server's own", async () => {
+        const config = { public_url: "https://api.example.org/tools", hosts: ["api.example.org"] };
+        const server = await startCauseway({ config });
+        const Host = "api.example.org";
+        assert.equal(await status(server, { Host, Origin: "https://api.example.org" }), 200);
+        assert.equal(await status(server, { Host, Origin: "https://api.example.org:8443" }), 403);
+        assert.equal(await status(server, { Host: "evil.example", Origin: "https://api.example.org" }), 421);
+        await server.stop();
+    });
+
+    test("with TLS it is https", async () => {
+        const server = await startCauseway({
+            listen: false,
+            config: { listen: [{ address: "127.0.0.1:0", tls: true }], tls: makeCertificate("origin") },
+        });
+        const tls = { rejectUnauthorized: false };
+        const own = new URL(server.url).host;
+        assert.equal(await status(server, { Host: own, Origin: `https://${own}` }, { tls }), 200);
+        assert.equal(await status(server, { Host: own, Origin: `http://${own}` }, { tls }), 403);
+        await server.stop();
+    });
+});
+
+test("every answer forbids guessing its type, and caches keep origins apart", async () => {
+    const server = await startCauseway({ config: { origins: ["https://page.example"], limits: { connections: 1 } } });
+    const c = await Connection.open(server);
+    for (const [text, expected] of [
+        [get("/healthz"), 200],
+        [request("OPTIONS", "/mcp"), 204],
+        [get("/nothing"), 404],
+        [get("/mcp/tools/list"), undefined],
+        [get("/mcp/tools/list", { Origin: "https://page.example" }), undefined],
+        [get("/mcp/tools/list", { Origin: "https://evil.example" }), 403],
+        [request("PATCH", "/healthz"), 405],
+    ]) {
+        await c.send(text);
+        const { status, headers } = await c.response();
+        assert.equal(headers.get("x-content-type-options"), "nosniff", text);
+        assert.ok(expected === undefined || status === expected, `${status}: ${text}`);
+        const mayBeCached = !/no-store/.test(headers.get("cache-control") ?? "") && text.startsWith("GET");
+        assert.ok(!mayBeCached || /\bOrigin\b/.test(headers.get("vary")), text);
+    }
+    const full = await exchange(server, get("/healthz"));
+    assert.deepEqual([full.status, full.headers.get("x-content-type-options")], [503, "nosniff"]);
+    await c.send("nonsense\r\n\r\n");
+    const broken = await c.response();
+    assert.deepEqual([broken.status, broken.headers.get("x-content-type-options")], [400, "nosniff"]);
+    await server.stop();
 });
 
 test("a star opens the lists to everybody", async () => {

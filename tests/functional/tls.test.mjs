@@ -87,6 +87,57 @@ test("1.3 alone where the configuration says so", async () => {
     await strict.stop();
 });
 
+const ciphersOf = async (to, ciphers) => {
+    const c = await Connection.open(to, { tls: { maxVersion: "TLSv1.2", ciphers: `${ciphers}:@SECLEVEL=0` } });
+    const { name } = c.socket.getCipher();
+    c.close();
+    return name;
+};
+
+const weak = ["ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA", "kRSA:DHE:PSK"];
+const good = ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"];
+
+test("threat-A12: TLS 1.2 offers ECDHE with authenticated encryption only", async () => {
+    for (const name of good) {
+        assert.equal(await ciphersOf(server, name), name);
+    }
+    for (const name of weak) {
+        await assert.rejects(ciphersOf(server, name), /handshake failure/i, name);
+    }
+    const rsa = makeCertificate("rsa", "rsa:2048");
+    const other = await startTls(rsa);
+    assert.equal(await ciphersOf(other, "ECDHE-RSA-AES128-GCM-SHA256"), "ECDHE-RSA-AES128-GCM-SHA256");
+    for (const name of ["AES128-SHA", "AES128-GCM-SHA256", "ECDHE-RSA-AES128-SHA", "DHE-RSA-AES128-GCM-SHA256"]) {
+        await assert.rejects(ciphersOf(other, name), /handshake failure/i, name);
+    }
+    await other.stop();
+});
+
+test("tls.ciphers offers others, and names that are none are reported", async () => {
+    const listen = [{ address: "127.0.0.1:0", tls: true }];
+    const started = await startCauseway({
+        listen: false,
+        config: { listen, tls: { ...certificate, ciphers: "ECDHE+AESGCM:ECDHE-ECDSA-AES128-SHA256" } },
+    });
+    assert.equal(await ciphersOf(started, weak[0]), weak[0]);
+    await assert.rejects(ciphersOf(started, weak[1]), /handshake failure/i);
+    await started.stop();
+    for (const [ciphers, expected] of [
+        ["ECDHE+AESGCM:NOSUCH", /tls\.ciphers: 'NOSUCH' is no cipher/],
+        ["aNULL", /tls\.ciphers: 'aNULL' is no cipher/],
+        ["TLS_AES_128_GCM_SHA256", /tls\.ciphers: 'TLS_AES_128_GCM_SHA256' is no cipher/],
+        ["ECDHE+AESGCM:!ECDHE", /tls\.ciphers: no cipher of TLS 1\.2 is left/],
+        ["a b", /tls\.ciphers.*a list of OpenSSL/],
+    ]) {
+        const file = writeConfig({ listen, tls: { ...certificate, ciphers } });
+        const check = await runCauseway(["config", "check", "--config", file]);
+        assert.notEqual(check.code, 0, ciphers);
+        assert.match(check.stdout + check.stderr, expected);
+        const serve = await runCauseway(["serve", "--config", file]);
+        assert.notEqual(serve.code, 0, ciphers);
+    }
+});
+
 test("a protocol that is not offered is refused", async () => {
     await assert.rejects(Connection.open(server, { tls: { ALPNProtocols: ["h2"] } }), /no application protocol/i);
     const both = await Connection.open(server, { tls: { ALPNProtocols: ["h2", "http/1.1"] } });

@@ -97,7 +97,14 @@ static cw_code check_tls(const checking *x)
     const cw_place top = {.up = &root, .name = CW_STR("tls")};
     if (c->tls.certificate.n == 0)
         return CW_OK;
-    cw_code rc = cw_tls_check_files(c->tls.certificate.p, c->tls.key.p, &wrong, &err);
+    cw_code rc = cw_tls_check_ciphers(c->tls.ciphers.p, &err);
+    if (rc == CW_NOMEM)
+        return rc;
+    if (rc) {
+        const cw_place ciphers = {.up = &top, .name = CW_STR("ciphers")};
+        return cw_config_report(x->problems, x->file, &ciphers, "%s", err.msg);
+    }
+    rc = cw_tls_check_files(c->tls.certificate.p, c->tls.key.p, &wrong, &err);
     if (!rc || rc == CW_NOMEM)
         return rc;
     const cw_place place = {.up = &top,

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "base/langtag.h"
 #include "base/limits.h"
 #include "config/syntax/names.h"
@@ -66,7 +67,8 @@ const cw_config cw_config_defaults = {
     .loops = 0,
     .tls = {.certificate = CW_STR_INIT(""),
             .key = CW_STR_INIT(""),
-            .min_version = CW_CONFIG_TLS_1_2},
+            .min_version = CW_CONFIG_TLS_1_2,
+            .ciphers = CW_STR_INIT("ECDHE+AESGCM:ECDHE+CHACHA20")},
     .hosts = {loopback_names, CW_COUNT(loopback_names)},
     .limits = {.connections = CW_HTTP_MAX_CONNECTIONS,
                .connections_per_address = 0,
@@ -196,12 +198,28 @@ static const cw_key listener_keys[] = {
     {0},
 };
 
+#define CIPHERS_PATTERN "^[-A-Za-z0-9+!@=_:]+$"
+
+/* The characters of a list; whether its names exist is checked by net/server/tls.c. */
+static bool is_cipher_list(cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (!cw_is_alnum(text.p[i]) && !strchr("-+!@=_:", text.p[i]))
+            return false;
+    }
+    return text.n > 0;
+}
+
 static const cw_key tls_keys[] = {
     {"certificate", &cw_type_path, "PEM file with the certificate and its chain",
      FIELD(tls.certificate)},
     {"key", &cw_type_path, "PEM file with the private key", FIELD(tls.key)},
     {"min_version", &cw_type_enum, "Oldest accepted TLS version", FIELD(tls.min_version),
      .choices = tls_versions},
+    {"ciphers", &cw_type_text, "Ciphers of TLS 1.2 in the form of OpenSSL; TLS 1.3 has its own",
+     FIELD(tls.ciphers), .is_valid = is_cipher_list,
+     .expected = "a list of OpenSSL such as \"ECDHE+AESGCM:ECDHE+CHACHA20\"",
+     .pattern = CIPHERS_PATTERN},
     {0},
 };
 

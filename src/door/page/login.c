@@ -148,7 +148,6 @@ static header_list common_headers(const cw_str cookies[2])
     add(&list, CW_STR("Cache-Control"), CW_STR("no-store"));
     add(&list, CW_STR("Content-Security-Policy"), CW_STR(POLICY));
     add(&list, CW_STR("X-Frame-Options"), CW_STR("DENY"));
-    add(&list, CW_STR("X-Content-Type-Options"), CW_STR("nosniff"));
     add(&list, CW_STR("Referrer-Policy"), CW_STR("same-origin"));
     add(&list, CW_STR("Cross-Origin-Opener-Policy"), CW_STR("same-origin"));
     add(&list, CW_STR("Cross-Origin-Resource-Policy"), CW_STR("same-origin"));

@@ -364,7 +364,19 @@ bool cw_hostlist_has_spelling(const cw_hostlist *list, cw_str host, const uint16
     return false;
 }
 
-bool cw_hostlist_allows_origin(const cw_hostlist *list, cw_str origin, cw_str host)
+static cw_str scheme_of(bool is_https)
+{
+    return is_https ? CW_STR("https") : CW_STR("http");
+}
+
+bool cw_origin_has_scheme(cw_str origin, bool is_https)
+{
+    cw_str scheme, rest;
+
+    return cut_scheme(origin, &scheme, &rest) && cw_str_ieq(scheme, scheme_of(is_https));
+}
+
+bool cw_hostlist_allows_origin(const cw_hostlist *list, cw_str origin, bool is_https, cw_str host)
 {
     cw_str scheme, rest;
     int32_t implied;
@@ -381,5 +393,5 @@ bool cw_hostlist_allows_origin(const cw_hostlist *list, cw_str origin, cw_str ho
         from.port = implied;
     if (origins_have(list, scheme, &from))
         return true;
-    return implied != ANY_PORT && is_same_site(list, &from, implied, host);
+    return cw_str_ieq(scheme, scheme_of(is_https)) && is_same_site(list, &from, implied, host);
 }

@@ -37,8 +37,11 @@ bool cw_hostlist_allows_host(const cw_hostlist *list, cw_str host);
  * Few texts pass, however many clients make up, so each may have something of its own. */
 bool cw_hostlist_has_spelling(const cw_hostlist *list, cw_str host, const uint16_t *ports,
                               size_t n_ports);
-/* An origin passes when it is listed, or when its scheme is http or https and its host passes the
- * host list and `host` (the request's Host) names the same host and port. */
-bool cw_hostlist_allows_origin(const cw_hostlist *list, cw_str origin, cw_str host);
+/* An origin passes when it is listed, or when it is that of the request: its scheme is https or http
+ * as is_https tells, its host passes the host list, and `host` (the request's Host) names the same
+ * host and port. */
+bool cw_hostlist_allows_origin(const cw_hostlist *list, cw_str origin, bool is_https, cw_str host);
+/* Whether an origin has the scheme of such a request. */
+bool cw_origin_has_scheme(cw_str origin, bool is_https);
 
 #endif

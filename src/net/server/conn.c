@@ -32,10 +32,10 @@
 #define WAKE_MS 2u
 #define LINGER_MS 2000u
 
-static const char nomem_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                                   "Content-Length: 0\r\n"
-                                   "Retry-After: 1\r\n"
-                                   "Connection: close\r\n\r\n";
+static const char nomem_answer[] =
+    "HTTP/1.1 503 Service Unavailable\r\n" CW_REPLY_NOSNIFF "Content-Length: 0\r\n"
+    "Retry-After: 1\r\n"
+    "Connection: close\r\n\r\n";
 
 /* Results of tls_read and tls_write beside a byte count; 0 is the peer's clean end. */
 #define TLS_WANT_READ (-1)

@@ -25,13 +25,28 @@ static bool says_origin(const cw_http_response *a)
     return false;
 }
 
+/* A cache must not give the answer for one origin to another. */
+static bool may_be_cached(const cw_http_req *req, const cw_http_response *a)
+{
+    if (req->head.method != CW_HTTP_GET && req->head.method != CW_HTTP_HEAD)
+        return false;
+    for (size_t i = 0; i < a->n_headers; i++) {
+        if (cw_str_ieq(a->headers[i].name, CW_STR("Cache-Control")))
+            return !cw_str_starts(a->headers[i].value, CW_STR("no-store"));
+    }
+    return true;
+}
+
 size_t cw_cors_headers(const cw_http_req *req, const cw_http_response *a,
                        cw_http_header out[CW_CORS_MAX])
 {
-    if (says_origin(a))
+    bool varies = req->from_page || may_be_cached(req, a);
+    if (!varies || says_origin(a))
         return 0;
-    out[0] = (cw_http_header){ORIGIN, cw_http_req_header(req, CW_STR("Origin"))};
-    out[1] = (cw_http_header){CW_STR("Vary"), CW_STR("Origin")};
+    out[0] = (cw_http_header){CW_STR("Vary"), CW_STR("Origin")};
+    if (!req->from_page)
+        return 1;
+    out[1] = (cw_http_header){ORIGIN, cw_http_req_header(req, CW_STR("Origin"))};
     out[2] = (cw_http_header){CW_STR("Access-Control-Expose-Headers"), CW_STR(EXPOSED)};
     return 3;
 }

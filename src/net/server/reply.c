@@ -76,7 +76,7 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
     add_status(&w, a->status);
     ADD(&w, "Date: ");
     add(&w, cw_loop_date(&c->sl->loop), CW_CLOCK_HTTP_LEN);
-    ADD(&w, "\r\n");
+    ADD(&w, "\r\n" CW_REPLY_NOSNIFF);
     if (!is_bodyless(a->status) && a->type.n)
         add_header(&w, CW_STR("Content-Type"), a->type);
     else if (a->body.n && !is_bodyless(a->status))
@@ -91,7 +91,7 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
     for (size_t i = 0; i < a->n_headers; i++)
         add_header(&w, a->headers[i].name, a->headers[i].value);
     CW_UNINIT cw_http_header cors[CW_CORS_MAX];
-    size_t n_cors = req->from_page ? cw_cors_headers(req, a, cors) : 0;
+    size_t n_cors = cw_cors_headers(req, a, cors);
     for (size_t i = 0; i < n_cors; i++)
         add_header(&w, cors[i].name, cors[i].value);
     if (c->closing)

@@ -189,6 +189,32 @@ static bool check_target(cw_http_req *req)
     return !rc;
 }
 
+/* Whether it comes from a proxy whose statements about the client are trusted. */
+static bool is_proxied(const cw_http_req *req)
+{
+    const cw_proxies *proxies = req->c->sl->settings->proxies;
+    cw_address peer;
+    if (CW_LIKELY(!proxies))
+        return false;
+    cw_conn_peer_address(req->c, &peer);
+    return cw_proxies_has(proxies, &peer);
+}
+
+/* The first value of a list: the outermost of several proxies wrote it. */
+static cw_str first_of(const cw_http_req *req, cw_str name)
+{
+    cw_str rest;
+    cw_str value = cw_http_req_header(req, name);
+    return value.p ? cw_str_trim(cw_str_cut(value, ',', &rest)) : value;
+}
+
+/* Whether the client uses TLS, to this server or to a trusted proxy. */
+static bool is_secure(const cw_http_req *req)
+{
+    return req->c->tls || (is_proxied(req) &&
+                           cw_str_ieq(first_of(req, CW_STR("X-Forwarded-Proto")), CW_STR("https")));
+}
+
 /* Whether pages of every origin may ask for the path. */
 static bool is_open(const cw_http_req *req)
 {
@@ -198,11 +224,11 @@ static bool is_open(const cw_http_req *req)
 }
 
 /* Whether a page is one of this server: browsers let it read everything. */
-static bool is_own(cw_str origin, cw_str host)
+static bool is_own(cw_str origin, bool is_https, cw_str host)
 {
     cw_str rest;
     (void)cw_str_cut(origin, ':', &rest);
-    return rest.p && cw_str_starts(rest, CW_STR("//")) &&
+    return rest.p && cw_origin_has_scheme(origin, is_https) && cw_str_starts(rest, CW_STR("//")) &&
            cw_host_eq(cw_str_make(rest.p + 2, rest.n - 2), host);
 }
 
@@ -228,8 +254,9 @@ static bool check_host(cw_http_req *req)
     if (req->head.origin == CW_HTTP1_NONE)
         return true;
     cw_str origin = field(req, req->head.origin);
-    bool is_allowed = cw_hostlist_allows_origin(list, origin, host);
-    req->from_page = is_allowed && !is_own(origin, host);
+    bool is_https = is_secure(req);
+    bool is_allowed = cw_hostlist_allows_origin(list, origin, is_https, host);
+    req->from_page = is_allowed && !is_own(origin, is_https, host);
     if (is_allowed || is_open(req))
         return true;
     refuse(req, 403, "origin_not_allowed", "This origin may not use this server");
@@ -462,17 +489,6 @@ cw_str cw_http_req_body(const cw_http_req *req)
     return cw_buf_str(&req->body);
 }
 
-/* Whether it comes from a proxy whose statements about the client are trusted. */
-static bool is_proxied(const cw_http_req *req)
-{
-    const cw_proxies *proxies = req->c->sl->settings->proxies;
-    cw_address peer;
-    if (CW_LIKELY(!proxies))
-        return false;
-    cw_conn_peer_address(req->c, &peer);
-    return cw_proxies_has(proxies, &peer);
-}
-
 /* Whether requests may be for this host. */
 static bool allows_host(const cw_http_req *req, cw_str host)
 {
@@ -499,24 +515,13 @@ static bool is_own_host(const cw_http_req *req, cw_str host)
     return cw_hostlist_has_spelling(req->c->sl->settings->hosts, host, ports, s->n_listeners);
 }
 
-/* The first value of a list: the outermost of several proxies wrote it. */
-static cw_str first_of(const cw_http_req *req, cw_str name)
-{
-    cw_str rest;
-    cw_str value = cw_http_req_header(req, name);
-    return value.p ? cw_str_trim(cw_str_cut(value, ',', &rest)) : value;
-}
-
 cw_str cw_http_req_origin(cw_http_req *req, bool *ret_known)
 {
     cw_str host = cw_http_req_header(req, CW_STR("Host"));
-    const char *scheme = req->c->tls ? "https" : "http";
+    const char *scheme = is_secure(req) ? "https" : "http";
     *ret_known = true;
     if (is_proxied(req)) {
-        cw_str proto = first_of(req, CW_STR("X-Forwarded-Proto"));
         cw_str forwarded = first_of(req, CW_STR("X-Forwarded-Host"));
-        if (cw_str_ieq(proto, CW_STR("https")))
-            scheme = "https";
         /* The statement of a proxy is checked as well. */
         if (forwarded.n && allows_host(req, forwarded))
             host = forwarded;

@@ -29,6 +29,32 @@ static void settings_unref(cw_settings *s)
     free(s);
 }
 
+/* "https://example.org/path" without its path. */
+static cw_str origin_of(cw_str url)
+{
+    const char *host = memmem(url.p, url.n, "://", 3);
+    size_t at = host ? (size_t)(host - url.p) + 3 : url.n;
+    const char *path = memchr(url.p + at, '/', url.n - at);
+    return path ? cw_str_make(url.p, (size_t)(path - url.p)) : url;
+}
+
+/* Pages of the public address are the server's own, also behind a proxy that is not trusted. */
+static cw_code make_hosts(const cw_server_opts *opts, const cw_str *hosts, size_t n_hosts,
+                          cw_hostlist **ret, cw_err *err)
+{
+    size_t n = opts->n_origins;
+    cw_str *origins = calloc(n + 1, sizeof *origins);
+    if (!origins)
+        return cw_fail_nomem(err);
+    if (n)
+        memcpy(origins, opts->origins, n * sizeof *origins);
+    if (opts->public_url.n)
+        origins[n++] = origin_of(opts->public_url);
+    cw_code rc = cw_hostlist_new(hosts, n_hosts, origins, n, ret, err);
+    free(origins);
+    return rc;
+}
+
 static cw_code settings_new(const cw_server_opts *opts, cw_settings **ret, cw_err *err)
 {
     static const cw_str loopback[] = {CW_STR_INIT("localhost"), CW_STR_INIT("127.0.0.1"),
@@ -40,12 +66,13 @@ static cw_code settings_new(const cw_server_opts *opts, cw_settings **ret, cw_er
     s->opts = *opts;
     const cw_str *hosts = opts->hosts ? opts->hosts : loopback;
     size_t n_hosts = opts->hosts ? opts->n_hosts : CW_COUNT(loopback);
-    cw_code rc = cw_hostlist_new(hosts, n_hosts, opts->origins, opts->n_origins, &s->hosts, err);
+    cw_code rc = make_hosts(opts, hosts, n_hosts, &s->hosts, err);
     if (!rc && opts->n_proxies)
         rc = cw_proxies_new(opts->proxies, opts->n_proxies, &s->proxies, err);
     if (!rc && opts->tls_certificate)
-        rc = cw_tls_context_new(opts->tls_certificate, opts->tls_key, opts->tls13_only, &s->tls,
-                                err);
+        rc = cw_tls_context_new(&(cw_tls_opts){opts->tls_certificate, opts->tls_key,
+                                               opts->tls_ciphers, opts->tls13_only},
+                                &s->tls, err);
     if (rc) {
         settings_unref(s);
         return rc;
@@ -406,13 +433,13 @@ uint32_t cw_server_connections(const cw_server *s)
 /* Batches taken before closing: as many connections as can wait. */
 #define LAST_BATCHES 64
 
-static const char full_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                                  "Content-Type: application/json\r\n"
-                                  "Content-Length: 76\r\n"
-                                  "Retry-After: 1\r\n"
-                                  "Connection: close\r\n\r\n"
-                                  "{\"error\":{\"code\":\"unavailable\","
-                                  "\"message\":\"Too many connections, try later\"}}";
+static const char full_answer[] =
+    "HTTP/1.1 503 Service Unavailable\r\n"
+    "Content-Type: application/json\r\n" CW_REPLY_NOSNIFF "Content-Length: 76\r\n"
+    "Retry-After: 1\r\n"
+    "Connection: close\r\n\r\n"
+    "{\"error\":{\"code\":\"unavailable\","
+    "\"message\":\"Too many connections, try later\"}}";
 
 /* Refuse without a connection object: what is full must not grow. */
 static void refuse(int fd, bool tls)

@@ -46,7 +46,9 @@ typedef struct cw_server_opts {
     const cw_str *proxies; /* whose word about clients is taken (net/addr/proxies.h) */
     size_t n_proxies;
     const char *tls_certificate, *tls_key; /* paths; NULL: no TLS */
+    const char *tls_ciphers;               /* of TLS 1.2; NULL: CW_TLS_CIPHERS */
     bool tls13_only;
+    cw_str public_url; /* its pages are the server's own; may be empty */
 } cw_server_opts;
 
 #define CW_SERVER_DEFAULTS                                                                         \

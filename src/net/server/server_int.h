@@ -211,8 +211,8 @@ void cw_request_pool_done(cw_server_loop *sl);
 
 /* cors.c */
 #define CW_CORS_MAX 6 /* headers */
-/* Fill what the page that asks must be told in an answer with these headers; returns how many. For
- * a request with an Origin that is allowed. */
+/* Fill the headers that depend on the origin of the request, for an answer with these headers;
+ * returns their number. */
 size_t cw_cors_headers(const cw_http_req *req, const cw_http_response *a,
                        cw_http_header out[CW_CORS_MAX]);
 /* The same for the answer to a browser that asks first whether it may; 0 when it does not.
@@ -220,6 +220,8 @@ size_t cw_cors_headers(const cw_http_req *req, const cw_http_response *a,
 size_t cw_cors_preflight(cw_http_req *req, const char *allow, cw_http_header out[CW_CORS_MAX]);
 
 /* reply.c */
+/* A line of every response head: browsers must not guess types. */
+#define CW_REPLY_NOSNIFF "X-Content-Type-Options: nosniff\r\n"
 /* No error may be stored. */
 extern const cw_http_header cw_reply_no_store;
 /* cw_http_reply_error with these headers. */

@@ -225,16 +225,66 @@ static void set_up(SSL_CTX *c, bool tls13_only)
     SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
 }
 
-cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only, SSL_CTX **ret,
-                           cw_err *err)
+/* Whatever the list has, it must authenticate and encrypt. */
+static bool set_ciphers(SSL_CTX *c, cw_str list)
+{
+    char text[CW_TLS_CIPHERS_MAX + sizeof ":!aNULL:!eNULL"];
+    snprintf(text, sizeof text, "%.*s:!aNULL:!eNULL", CW_STR_ARG(list));
+    bool is_ok = SSL_CTX_set_cipher_list(c, text) == 1;
+    ERR_clear_error();
+    return is_ok;
+}
+
+/* OpenSSL skips unknown names silently: each is tried alone. */
+static bool is_cipher(SSL_CTX *c, cw_str name)
+{
+    bool is_operator = name.n && (name.p[0] == '!' || name.p[0] == '-' || name.p[0] == '@');
+    return is_operator ||
+           set_ciphers(c, cw_str_starts(name, CW_STR("+")) ? cw_str_make(name.p + 1, name.n - 1)
+                                                           : name);
+}
+
+static cw_code check_ciphers(SSL_CTX *c, cw_str list, cw_err *err)
+{
+    if (list.n > CW_TLS_CIPHERS_MAX)
+        return cw_fail(err, CW_PARAMS, "tls.ciphers is longer than %u bytes", CW_TLS_CIPHERS_MAX);
+    for (cw_str rest = list; rest.p;) {
+        cw_str name = cw_str_cut(rest, ':', &rest);
+        if (!is_cipher(c, name))
+            return cw_fail(err, CW_PARAMS,
+                           "'%.*s' is no cipher of TLS 1.2 that OpenSSL permits; see "
+                           "openssl ciphers -v",
+                           CW_STR_ARG(name));
+    }
+    if (!set_ciphers(c, list))
+        return cw_fail(err, CW_PARAMS,
+                       "no cipher of TLS 1.2 is left of '%.*s'; see "
+                       "openssl ciphers -v",
+                       CW_STR_ARG(list));
+    return CW_OK;
+}
+
+cw_code cw_tls_check_ciphers(const char *ciphers, cw_err *err)
+{
+    SSL_CTX *c = SSL_CTX_new(TLS_server_method());
+    if (!c)
+        return cw_fail_nomem(err);
+    cw_code rc = check_ciphers(c, cw_str_from(ciphers), err);
+    SSL_CTX_free(c);
+    return rc;
+}
+
+cw_code cw_tls_context_new(const cw_tls_opts *opts, SSL_CTX **ret, cw_err *err)
 {
     ERR_clear_error();
     SSL_CTX *c = SSL_CTX_new(TLS_server_method());
     if (!c)
         return cw_fail_nomem(err);
-    set_up(c, tls13_only);
+    set_up(c, opts->tls13_only);
     cw_tls_file wrong;
-    cw_code rc = load_files(c, certificate, key, &wrong, err);
+    cw_code rc = load_files(c, opts->certificate, opts->key, &wrong, err);
+    if (!rc)
+        rc = check_ciphers(c, cw_str_from(opts->ciphers ? opts->ciphers : CW_TLS_CIPHERS), err);
     if (rc) {
         SSL_CTX_free(c);
         return rc;

@@ -18,16 +18,26 @@
 #include "base/err.h"
 
 #define CW_TLS_FILE_MAX (1024u * 1024u)
+/* Forward secrecy and authenticated encryption. */
+#define CW_TLS_CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
+#define CW_TLS_CIPHERS_MAX 1024u
 
 typedef enum cw_tls_file {
     CW_TLS_CERTIFICATE,
     CW_TLS_KEY,
 } cw_tls_file;
 
+typedef struct cw_tls_opts {
+    const char *certificate, *key; /* paths */
+    const char *ciphers;           /* of TLS 1.2, as OpenSSL lists them; NULL: CW_TLS_CIPHERS */
+    bool tls13_only;
+} cw_tls_opts;
+
 /* Read certificate chain and key (PEM), which must belong together. The buffers of a connection are
  * released between records, so an idle connection stays small. */
-CW_MUST_USE cw_code cw_tls_context_new(const char *certificate, const char *key, bool tls13_only,
-                                       SSL_CTX **ret, cw_err *err);
+CW_MUST_USE cw_code cw_tls_context_new(const cw_tls_opts *opts, SSL_CTX **ret, cw_err *err);
+/* Whether every name of the list is a cipher, or a group of them, that OpenSSL has and permits. */
+CW_MUST_USE cw_code cw_tls_check_ciphers(const char *ciphers, cw_err *err);
 /* Whether both files can be used together, without keeping them. *ret_file is the file that has to
  * change. */
 CW_MUST_USE cw_code cw_tls_check_files(const char *certificate, const char *key,

@@ -292,10 +292,11 @@ export async function soonEnded(program, withinMs) {
 // ---- certificates ----
 
 // A self-signed certificate for localhost: { certificate, key } as paths.
-export function makeCertificate(name) {
+export function makeCertificate(name, kind = "ec") {
     const certificate = path.join(keepFolder(), `${name}.crt`);
     const key = path.join(keepFolder(), `${name}.key`);
-    const wanted = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+    const curve = kind === "ec" ? ["-pkeyopt", "ec_paramgen_curve:P-256"] : [];
+    const wanted = ["-newkey", kind, ...curve, "-nodes", "-days", "2"];
     const names = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
     const files = ["-keyout", key, "-out", certificate];
     execFileSync("openssl", ["req", "-x509", ...wanted, ...names, ...files], { stdio: "pipe" });

@@ -181,38 +181,48 @@ TEST(the_asterisk_allows_every_valid_host)
     assert_allows("a,*", LIST("a", "b"), LIST("a/b"));
 }
 
-static void assert_origins(const char *hosts, const char *origins, const char *host,
-                           const char *const *good, const char *const *bad)
+static void assert_origins_of(bool is_https, const char *hosts, const char *origins,
+                              const char *host, const char *const *good, const char *const *bad)
 {
     cw_hostlist *list = list_of(hosts, origins);
     for (; *good; good++) {
-        if (!cw_hostlist_allows_origin(list, cw_str_from(*good), cw_str_from(host)))
+        if (!cw_hostlist_allows_origin(list, cw_str_from(*good), is_https, cw_str_from(host)))
             fail_msg("for '%s', '%s' does not allow '%s'", host, origins, *good);
     }
     for (; *bad; bad++) {
-        if (cw_hostlist_allows_origin(list, cw_str_from(*bad), cw_str_from(host)))
+        if (cw_hostlist_allows_origin(list, cw_str_from(*bad), is_https, cw_str_from(host)))
             fail_msg("for '%s', '%s' allows '%s'", host, origins, *bad);
     }
     cw_hostlist_free(list);
 }
 
+/* Of a request without TLS. */
+static void assert_origins(const char *hosts, const char *origins, const char *host,
+                           const char *const *good, const char *const *bad)
+{
+    assert_origins_of(false, hosts, origins, host, good, bad);
+}
+
 TEST(the_servers_own_pages_may_call_it)
 {
-    assert_origins(
-        "", "", "localhost:8080",
-        LIST("http://localhost:8080", "https://LOCALHOST:8080", "HTTP://localhost.:8080"),
-        LIST("http://localhost", "http://localhost:8081", "http://127.0.0.1:8080",
-             "http://evil.example", "http://evil.example:8080", "null", "", "localhost:8080",
-             "ws://localhost:8080", "file://", "file://localhost:8080", "http://localhost:8080/",
-             "http://u@localhost:8080", "http://localhost:8080 http://evil.example",
-             "http:localhost:8080", "http//localhost:8080", "://localhost:8080", "http://",
-             "http:///"));
-    /* A port that is not written is that of the page's scheme. */
-    assert_origins("", "", "localhost",
-                   LIST("http://localhost", "https://localhost", "http://localhost:80",
-                        "https://localhost:443"),
-                   LIST("http://localhost:443", "https://localhost:80"));
-    assert_origins("", "", "localhost:443", LIST("https://localhost"), LIST("http://localhost"));
+    assert_origins("", "", "localhost:8080",
+                   LIST("http://localhost:8080", "http://LOCALHOST:8080", "HTTP://localhost.:8080"),
+                   LIST("https://localhost:8080", "http://localhost", "http://localhost:8081",
+                        "http://127.0.0.1:8080", "http://evil.example", "http://evil.example:8080",
+                        "null", "", "localhost:8080", "ws://localhost:8080", "file://",
+                        "file://localhost:8080", "http://localhost:8080/",
+                        "http://u@localhost:8080", "http://localhost:8080 http://evil.example",
+                        "http:localhost:8080", "http//localhost:8080", "://localhost:8080",
+                        "http://", "http:///"));
+    /* A port that is not written is that of the page's scheme, which is the request's. */
+    assert_origins("", "", "localhost", LIST("http://localhost", "http://localhost:80"),
+                   LIST("https://localhost", "https://localhost:443", "http://localhost:443",
+                        "https://localhost:80"));
+    assert_origins_of(true, "", "", "localhost", LIST("https://localhost", "HTTPS://localhost:443"),
+                      LIST("http://localhost", "http://localhost:80", "http://localhost:443",
+                           "https://localhost:80"));
+    assert_origins_of(true, "", "", "localhost:443", LIST("https://localhost"),
+                      LIST("http://localhost", "http://localhost:443"));
     assert_origins("", "", "[::1]:1", LIST("http://[0::1]:1"), LIST("http://[::1]"));
 }
 
@@ -283,7 +293,7 @@ TEST(a_list_keeps_its_own_copy)
     memset(host, 'x', sizeof host - 1);
     memset(origin, 'x', sizeof origin - 1);
     assert_true(cw_hostlist_allows_host(list, CW_STR("example.org")));
-    assert_true(cw_hostlist_allows_origin(list, CW_STR("https://a.example"), CW_STR("b")));
+    assert_true(cw_hostlist_allows_origin(list, CW_STR("https://a.example"), false, CW_STR("b")));
     cw_hostlist_free(list);
     cw_hostlist_free(NULL);
 }

@@ -57,7 +57,7 @@ static unsigned check_host(toy *t, const cw_target *target, bool *ret_close)
     if (host.p && !cw_hostlist_allows_host(t->hosts, host))
         return 421;
     if (t->head.origin != CW_HTTP1_NONE &&
-        !cw_hostlist_allows_origin(t->hosts, field(t, t->head.origin), host))
+        !cw_hostlist_allows_origin(t->hosts, field(t, t->head.origin), false, host))
         return 403;
     return 0;
 }
