@@ -273,6 +273,12 @@ suite("install", { concurrency: true }, () => {
         assert.deepEqual(args, ["stdio", "--config", config, "--token-file", file]);
     });
 
+    test("--tool-names is an argument of the program", async () => {
+        const home = makeHome();
+        await installWell(home, "opencode", "--tool-names", "exact");
+        assert.deepEqual(home.read("opencode").mcp.causeway.command, [binary, "stdio", "--tool-names", "exact"]);
+    });
+
     test("--plugin and --name", async () => {
         const home = makeHome();
         await installWell(home, "claude-code", "--plugin", pluginFile("echo"), "--name", "echo-1");
@@ -486,6 +492,8 @@ suite("install", { concurrency: true }, () => {
         [["--all", "--print"], /--print excludes/],
         [["cursor", "--url", "ftp://x"], /http/],
         [["cursor", "--url", "http://x", "--config", "y"], /leave out/],
+        [["cursor", "--url", "http://x", "--tool-names", "exact"], /leave out/],
+        [["cursor", "--tool-names", "short"], /--tool-names is portable or exact, not short/],
         [["cursor", "--name", "a b"], /a name has/],
         [["cursor", "--yes", "--dry-run"], /exclude/],
     ]) {

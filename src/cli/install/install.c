@@ -24,7 +24,7 @@
 
 /* The command line. */
 typedef struct order {
-    const char *name, *config, *plugin, *account, *token_file, *url, *token_env;
+    const char *name, *config, *plugin, *account, *token_file, *tool_names, *url, *token_env;
     bool is_all, is_print, is_dry, is_sure, is_undo;
 } order;
 
@@ -78,6 +78,10 @@ static cw_code make_arguments(job *j, arguments *args, cw_err *err)
     if (o->account) {
         args->items[args->n++] = "--as";
         args->items[args->n++] = o->account;
+    }
+    if (o->tool_names) {
+        args->items[args->n++] = "--tool-names";
+        args->items[args->n++] = o->tool_names;
     }
     return rc ? rc : add_file(j, args, "--token-file", o->token_file, err);
 }
@@ -397,9 +401,12 @@ static int fail_client(void)
 
 static int check_caller(const order *o)
 {
-    if (o->url && (o->config || o->plugin || o->account || o->token_file))
+    if (o->url && (o->config || o->plugin || o->account || o->token_file || o->tool_names))
         return cw_cli_usage("--url is the address of a running server: leave out --config, "
-                            "--plugin, --as and --token-file");
+                            "--plugin, --as, --token-file and --tool-names");
+    if (o->tool_names && strcmp(o->tool_names, "portable") != 0 &&
+        strcmp(o->tool_names, "exact") != 0)
+        return cw_cli_usage("--tool-names is portable or exact, not %s", o->tool_names);
     if (o->url && strncmp(o->url, "http://", 7) != 0 && strncmp(o->url, "https://", 8) != 0)
         return cw_cli_usage("not an http:// or https:// address: %s", o->url);
     if (o->token_env && !o->url)
@@ -523,10 +530,11 @@ int cw_cli_install(int argc, char **argv)
         {"token-file", 0, CW_CLI_TEXT, &o.token_file, "FILE",
          "act as the owner of the token in FILE, with its\n"
          "scopes"},
+        CW_CLI_TOOL_NAMES_OPTION(&o.tool_names),
         {"url", 0, CW_CLI_TEXT, &o.url, "URL", "use a running server instead of starting one"},
-        {"token-env", 0, CW_CLI_TEXT, &o.token_env, "VARIABLE",
-         "send the token in this environment variable of\n"
-         "the client; needs --url"},
+        {"token-env", 0, CW_CLI_TEXT, &o.token_env, "NAME",
+         "send the token in this environment variable of the\n"
+         "client; needs --url"},
         {"print", 0, CW_CLI_FLAG, &o.is_print, NULL, "print the entry; read and write no file"},
         {"dry-run", 'n', CW_CLI_FLAG, &o.is_dry, NULL, "print the change without writing it"},
         {"yes", 'y', CW_CLI_FLAG, &o.is_sure, NULL, "write without confirmation"},
