@@ -29,6 +29,9 @@
 #define CW_HTTP_MAX_FIELDS 100u
 #define CW_HTTP_MAX_BODY (4u * 1024u * 1024u)
 #define CW_HTTP_MAX_BODY_MEMORY (256u * 1024u * 1024u) /* of all requests together */
+/* A body that is too long is read on, for the id in it: bytes beyond the maximum, and milliseconds */
+#define CW_HTTP_MAX_SKIPPED (16u * 1024u * 1024u)
+#define CW_HTTP_SKIP_MS 10000u
 #define CW_HTTP_MAX_PIPELINED 1000u
 #define CW_HTTP_MAX_CONNECTIONS 16384u
 #define CW_HTTP_MAX_PER_ADDRESS 512u /* not for loopback and unix peers unless configured */

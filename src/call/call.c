@@ -24,8 +24,8 @@
 
 static const char *fault_name(cw_fault fault)
 {
-    static const char *const names[] = {"none",     "unavailable",   "died",  "timeout",
-                                        "protocol", "out of memory", "schema"};
+    static const char *const names[] = {"none",     "unavailable",   "died",   "timeout",
+                                        "protocol", "out of memory", "schema", "unavailable"};
     return names[fault];
 }
 
@@ -703,6 +703,7 @@ static cw_code start(cw_runtime_loop *rl, const cw_call_request *request, cw_cal
         return cw_fail_nomem(&refusal->err);
     if (!is_room(ex, request)) {
         exchange_put(ex);
+        refusal->fault = CW_FAULT_FULL;
         cw_fail(&refusal->err, CW_IO, "Too many calls are running.");
         return fail_source(CW_IO, request, refusal);
     }

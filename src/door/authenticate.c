@@ -110,12 +110,21 @@ typedef struct pending {
     cw_str session; /* .p is NULL: a header is shown */
 } pending;
 
-static void reply(cw_http_req *req, unsigned status, cw_str body, cw_str name, cw_str value)
+static void send_refusal(cw_http_req *req, const cw_auth_error_bodies *texts,
+                         cw_http_response *answer)
 {
-    cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")}, {name, value}};
-    cw_http_reply(
-        req, &(cw_http_response){
-                 .status = status, .body = body, .headers = headers, .n_headers = name.n ? 2 : 1});
+    if (texts->write)
+        texts->write(req, answer->body, answer);
+    cw_http_reply(req, answer);
+}
+
+static void reply(cw_http_req *req, const cw_auth_error_bodies *texts, unsigned status, cw_str body,
+                  cw_http_header more)
+{
+    cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")}, more};
+    cw_http_response answer = {
+        .status = status, .body = body, .headers = headers, .n_headers = more.name.n ? 2 : 1};
+    send_refusal(req, texts, &answer);
 }
 
 static bool offers_basic(const cw_runtime_loop *rl)
@@ -185,16 +194,17 @@ static void reply_wrong(cw_http_req *req, cw_runtime_loop *rl, const cw_auth_err
     cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")},
                                 {CW_STR("WWW-Authenticate"), kept.p ? kept : CW_STR(INVALID)},
                                 {CW_STR("Set-Cookie"), CW_STR(CW_BROWSER_NO_SESSION)}};
-    cw_http_reply(req, &(cw_http_response){.status = 401,
-                                           .body = texts->wrong,
-                                           .headers = headers,
-                                           .n_headers = is_session ? 3 : 2});
+    cw_http_response answer = {
+        .status = 401, .body = texts->wrong, .headers = headers, .n_headers = is_session ? 3 : 2};
+    send_refusal(req, texts, &answer);
 }
 
-static void reply_later(cw_http_req *req, unsigned status, cw_str body, uint32_t seconds)
+static void reply_later(cw_http_req *req, const cw_auth_error_bodies *texts, unsigned status,
+                        cw_str body, uint32_t seconds)
 {
     char text[CW_DIGITS_SIZE];
-    reply(req, status, body, CW_STR("Retry-After"), cw_digits_u64(seconds, text));
+    reply(req, texts, status, body,
+          (cw_http_header){CW_STR("Retry-After"), cw_digits_u64(seconds, text)});
 }
 
 /* Whether another site's page may have made the request. The gate cannot check this: it does not
@@ -218,7 +228,7 @@ static void take(const pending *p, const cw_login *login)
     audit_login(req, rl, texts, login);
     if (login->status == CW_LOGIN_OK && is_forged(p, rl)) {
         audit_refused(req, rl, texts, "forged", /* is_anonymous= */ false);
-        reply(req, 403, texts->forged, CW_STR(""), CW_STR(""));
+        reply(req, texts, 403, texts->forged, (cw_http_header){{0}, {0}});
         return;
     }
     switch (login->status) {
@@ -227,16 +237,16 @@ static void take(const pending *p, const cw_login *login)
         if (view)
             p->fn(req, rl, view, p->self);
         else
-            reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
+            reply_later(req, texts, 503, texts->unavailable, UNAVAILABLE_S);
         return;
     case CW_LOGIN_WRONG:
         reply_wrong(req, rl, texts, p->session.p != NULL);
         return;
     case CW_LOGIN_TOO_MANY:
-        reply_later(req, 429, texts->too_many, login->retry_s);
+        reply_later(req, texts, 429, texts->too_many, login->retry_s);
         return;
     case CW_LOGIN_UNAVAILABLE:
-        reply_later(req, 503, texts->unavailable, UNAVAILABLE_S);
+        reply_later(req, texts, 503, texts->unavailable, UNAVAILABLE_S);
         return;
     case CW_LOGIN_PENDING:
         return;
@@ -268,7 +278,7 @@ static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
     cw_http_req *req = asked->req;
     pending *p = cw_arena_alloc(cw_http_req_arena(req), sizeof *p);
     if (!p) {
-        reply_later(req, 503, asked->texts->unavailable, UNAVAILABLE_S);
+        reply_later(req, asked->texts, 503, asked->texts->unavailable, UNAVAILABLE_S);
         return;
     }
     *p = *asked;
@@ -299,7 +309,7 @@ void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_
     }
     if ((session.p || cw_credentials_is_basic(header)) && !cw_browser_is_private(req, rl)) {
         audit_refused(req, rl, texts, "clear_text", /* is_anonymous= */ true);
-        reply(req, 403, texts->clear_text, CW_STR(""), CW_STR(""));
+        reply(req, texts, 403, texts->clear_text, (cw_http_header){{0}, {0}});
         return;
     }
     pending asked = {.waiter = {.peer = peer_of, .fn = on_login},

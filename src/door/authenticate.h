@@ -34,6 +34,8 @@ typedef struct cw_auth_error_bodies {
     cw_str unavailable; /* 503: no database */
     cw_str forged;      /* 403: a session without the proof that a page of ours uses it */
     bool calls_by_get;  /* GET of this door needs that proof too */
+    /* The bodies are texts: make an answer of one. NULL: they are sent as they are. */
+    void (*write)(cw_http_req *req, cw_str text, cw_http_response *answer);
 } cw_auth_error_bodies;
 
 /* {"error":{"code":…,"message":…}} */

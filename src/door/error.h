@@ -34,11 +34,14 @@ typedef struct cw_door_error {
 /* How a door writes errors. */
 struct cw_door_form {
     void (*write)(cw_buf *out, const cw_door_error *error, cw_str id);
-    cw_str failure;      /* static: the answer when memory runs out */
-    cw_str id;           /* in an error of the request as a whole; .p NULL: none */
-    unsigned bad_status; /* when memory runs out */
-    bool is_rest;        /* members of data that only JSON-RPC has are omitted */
-    bool names_all;      /* cw_challenge_input.names_all */
+    cw_str failure;       /* static: the answer when memory runs out */
+    cw_str plain_failure; /* static: cw_response.plain then; empty: none */
+    cw_str id;            /* in an error of the request as a whole; .p NULL: none */
+    unsigned bad_status;  /* when memory runs out */
+    bool is_rest;         /* members of data that only JSON-RPC has are omitted */
+    bool names_all;       /* cw_challenge_input.names_all */
+    /* MCP: the message of an error has its reason, and without an id the error is a sentence. */
+    bool explains;
 };
 
 extern const cw_door_form cw_door_mcp, cw_door_jsonrpc, cw_door_rest;
@@ -48,9 +51,17 @@ void cw_door_reply_error_all(cw_http_req *req, const cw_door_form *form,
                              const cw_door_error *error);
 /* JSON-RPC's message for the code, and a text as data (NULL: none). */
 void cw_door_fail(cw_rpc_item *item, unsigned status, int64_t code, const char *text);
-/* The same for a request as a whole that may have come over standard input. */
-void cw_door_fail_to(cw_responder *responder, const cw_door_form *form, unsigned status,
+/* The same for a request as a whole that may have come over standard input. `id` is that of its
+ * one message; .p NULL: none. */
+void cw_door_fail_to(cw_responder *responder, const cw_door_form *form, cw_str id, unsigned status,
                      int64_t code, const char *text);
+/* 500 with the form's static failure. */
+void cw_door_fail_static(cw_responder *responder, const cw_door_form *form);
+void cw_door_fail_static_all(cw_http_req *req, const cw_door_form *form);
+/* Append a text as one sentence: "Session not found." */
+void cw_door_add_sentence(cw_buf *out, cw_str text);
+/* The same in the arena; without memory, another sentence. */
+cw_str cw_door_sentence(cw_arena *arena, cw_str text);
 /* A message and data out of buffers, which end here; when one of them has failed, that is the
  * error. */
 void cw_door_fail_with(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,

@@ -41,6 +41,9 @@ typedef struct cw_response {
     cw_str session;   /* Mcp-Session-Id; empty: none */
     cw_str language;  /* Content-Language; empty: none */
     uint32_t retry_s; /* Retry-After; 0: none */
+    /* One sentence that HTTP sends as text/plain in place of the body; empty: none. Clients drop a
+     * JSON-RPC error without an id, and their call waits for ever. */
+    cw_str plain;
 } cw_response;
 
 typedef struct cw_responder_ops {
@@ -134,6 +137,7 @@ void cw_responder_add_lost(cw_buf *out, uint64_t n);
 cw_responder *cw_responder_of(cw_http_req *req);
 /* The request of a responder that cw_responder_of made. */
 cw_http_req *cw_responder_req(const cw_responder *p);
+#define CW_RESPONDER_PLAIN CW_STR("text/plain; charset=utf-8")
 /* Answer a request that has no responder. */
 void cw_responder_reply_http(cw_http_req *req, const cw_response *answer);
 /* Open the event stream now, before the first message. */

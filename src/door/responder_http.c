@@ -174,8 +174,10 @@ void cw_responder_reply_http(cw_http_req *req, const cw_response *answer)
     if (answer->retry_s)
         headers[n++] =
             (cw_http_header){CW_STR("Retry-After"), cw_digits_u64(answer->retry_s, seconds)};
+    bool is_plain = answer->plain.n > 0;
     cw_http_reply(req, &(cw_http_response){.status = answer->status,
-                                           .body = answer->body,
+                                           .type = is_plain ? CW_RESPONDER_PLAIN : CW_STR(""),
+                                           .body = is_plain ? answer->plain : answer->body,
                                            .headers = headers,
                                            .n_headers = n});
 }

@@ -50,7 +50,7 @@ cw_rpc_batch *cw_rpc_batch_new(cw_responder *responder, const cw_rpc_batch_opts 
     size_t n = sizeof(cw_rpc_batch) + opts->n * sizeof(cw_rpc_item);
     cw_rpc_batch *batch = cw_arena_calloc(responder->arena, 1, n);
     if (!batch) {
-        cw_responder_reply(responder, &(cw_response){.status = 500, .body = opts->form->failure});
+        cw_door_fail_static(responder, opts->form);
         return NULL;
     }
     batch->opts = *opts;
@@ -78,21 +78,30 @@ cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts)
     cw_responder *responder = cw_responder_of(req);
     if (responder)
         return cw_rpc_batch_new(responder, opts);
-    cw_responder_reply_http(req, &(cw_response){.status = 500, .body = opts->form->failure});
+    cw_door_fail_static_all(req, opts->form);
     return NULL;
 }
 
-/* A missing body means that memory ran out: the answer is a failure instead. */
+/* A missing body means that memory ran out: the answer is a failure instead. `item` has what else
+ * belongs to the answer; NULL: nothing. */
 static void reply(cw_rpc_batch *batch, unsigned status, cw_str body, cw_str challenge,
-                  uint32_t retry_s)
+                  const cw_rpc_item *item)
 {
-    cw_responder_reply(batch->responder,
-                       &(cw_response){.status = body.p ? status : 500,
-                                      .body = body.p ? body : batch->opts.form->failure,
-                                      .challenge = challenge,
-                                      .session = batch->opts.session,
-                                      .language = batch->opts.language,
-                                      .retry_s = retry_s});
+    cw_response answer = {.status = status,
+                          .body = body,
+                          .challenge = challenge,
+                          .session = batch->opts.session,
+                          .language = batch->opts.language};
+    if (item) {
+        answer.retry_s = item->retry_s;
+        answer.plain = item->plain;
+    }
+    if (!body.p) {
+        answer.status = 500;
+        answer.body = batch->opts.form->failure;
+        answer.plain = batch->opts.form->plain_failure;
+    }
+    cw_responder_reply(batch->responder, &answer);
 }
 
 static void send_batch(cw_rpc_batch *batch)
@@ -100,7 +109,7 @@ static void send_batch(cw_rpc_batch *batch)
     cw_buf b;
     bool any = false;
     if (batch->is_too_large) {
-        reply(batch, 500, batch->opts.form->failure, CW_STR(""), 0);
+        reply(batch, 500, (cw_str){NULL, 0}, CW_STR(""), NULL);
         return;
     }
     cw_buf_init(&b, CW_RPC_BATCH_MAX_BYTES + batch->opts.n + 2);
@@ -114,11 +123,11 @@ static void send_batch(cw_rpc_batch *batch)
     }
     cw_buf_add_char(&b, ']');
     if (any) {
-        reply(batch, 200, cw_rpc_batch_keep(batch->responder->arena, &b), CW_STR(""), 0);
+        reply(batch, 200, cw_rpc_batch_keep(batch->responder->arena, &b), CW_STR(""), NULL);
         return;
     }
     cw_buf_done(&b);
-    reply(batch, batch->opts.none_status, CW_STR(""), CW_STR(""), 0);
+    reply(batch, batch->opts.none_status, CW_STR(""), CW_STR(""), NULL);
 }
 
 static void close_item(cw_rpc_batch *batch)
@@ -141,7 +150,7 @@ void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str 
     }
     cw_str kept = cw_rpc_batch_keep(batch->responder->arena, body);
     if (!batch->opts.is_batch) {
-        reply(batch, status, kept, challenge, item->retry_s);
+        reply(batch, status, kept, challenge, item);
         return;
     }
     if (!kept.p)
@@ -158,7 +167,7 @@ void cw_rpc_item_no_reply(cw_rpc_item *item)
     if (batch->opts.is_batch)
         close_item(batch);
     else
-        reply(batch, batch->opts.none_status, CW_STR(""), CW_STR(""), 0);
+        reply(batch, batch->opts.none_status, CW_STR(""), CW_STR(""), NULL);
 }
 
 void cw_rpc_batch_finish(cw_rpc_batch *batch)

@@ -32,6 +32,7 @@ typedef struct cw_rpc_item {
     cw_call_handle call; /* what runs for it */
     cw_str answer;       /* of a batch, until it is sent */
     uint32_t retry_s;    /* set before the answer: when it may be tried again; single ones only */
+    cw_str plain;        /* likewise: cw_response.plain */
     void (*on_gone)(struct cw_rpc_item *item);     /* or NULL; then the call is left as well */
     void (*on_stopping)(struct cw_rpc_item *item); /* or NULL: it may answer; single ones only */
     void *self;                                    /* owner's, of the two above */

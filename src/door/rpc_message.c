@@ -57,6 +57,31 @@ void cw_rpc_add_returned(cw_buf *out, const cw_outcome *outcome)
         cw_buf_add_char(out, '}');
 }
 
+static bool is_small(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+/* Whether the text begins with a plain word, "Missing …", and not with a name, "Content-Type …". */
+static bool begins_with_word(cw_str text)
+{
+    size_t i = 1;
+    if (!text.n || text.p[0] < 'A' || text.p[0] > 'Z')
+        return false;
+    while (i < text.n && is_small(text.p[i]))
+        i++;
+    return i < text.n && text.p[i] == ' ';
+}
+
+void cw_rpc_add_reason(cw_buf *out, cw_str text)
+{
+    if (begins_with_word(text)) {
+        cw_buf_add_char(out, (char)(text.p[0] | 0x20));
+        text = cw_str_make(text.p + 1, text.n - 1);
+    }
+    cw_buf_add(out, text);
+}
+
 static void open_error(cw_buf *out, int64_t code, cw_str message)
 {
     cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":"));
@@ -82,6 +107,33 @@ void cw_rpc_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str
     }
     cw_buf_add_char(out, '}');
     cw_rpc_close(out, id);
+}
+
+static bool is_standard(int64_t code)
+{
+    return code == CW_RPC_PARSE || (code >= CW_RPC_INTERNAL && code <= CW_RPC_INVALID);
+}
+
+void cw_rpc_explain(cw_buf *out, int64_t code, cw_str text, cw_str id)
+{
+    cw_buf message, data;
+    if (!is_standard(code)) {
+        cw_rpc_error(out, code, text, CW_STR(""), id);
+        return;
+    }
+    cw_buf_init(&message, SIZE_MAX / 2);
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_add(&message, text_of(code));
+    if (text.n) {
+        cw_buf_add(&message, CW_STR(": "));
+        cw_rpc_add_reason(&message, text);
+        cw_json_escape(&data, text);
+    }
+    cw_rpc_error(out, code, cw_buf_str(&message), cw_buf_str(&data), id);
+    if (!out->code)
+        out->code = message.code ? message.code : data.code;
+    cw_buf_done(&message);
+    cw_buf_done(&data);
 }
 
 void cw_rpc_fail(cw_buf *out, int64_t code, cw_str text, cw_str id)

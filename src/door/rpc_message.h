@@ -35,5 +35,11 @@ cw_str cw_rpc_error_detail(const cw_outcome *outcome);
 void cw_rpc_error(cw_buf *out, int64_t code, cw_str message, cw_str data, cw_str id);
 /* The same with the specification's message and a readable string as data; empty: no data. */
 void cw_rpc_fail(cw_buf *out, int64_t code, cw_str text, cw_str id);
+/* The same with the text in the message too, "Invalid params: missing required parameter: nid",
+ * because MCP clients show nothing else. With a code that is not the specification's, the text is
+ * the message, and there is no data. */
+void cw_rpc_explain(cw_buf *out, int64_t code, cw_str text, cw_str id);
+/* Append text that follows a colon: the first letter becomes small, unless the word is a name. */
+void cw_rpc_add_reason(cw_buf *out, cw_str text);
 
 #endif

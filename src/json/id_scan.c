@@ -171,8 +171,7 @@ static const char *read_string(cw_json_id_scan *s, const char *p, const char *en
 
 static void open_container(cw_json_id_scan *s, bool is_object)
 {
-    bool may_open =
-        (s->state == BEFORE && is_object) || s->state == VALUE || s->state == NESTED;
+    bool may_open = (s->state == BEFORE && is_object) || s->state == VALUE || s->state == NESTED;
     if (!may_open || s->depth == CW_JSON_MAX_DEPTH) {
         s->state = FAILED;
         return;

@@ -37,12 +37,13 @@ typedef enum cw_outcome_kind {
 /* Why a call could not be run to its end. */
 typedef enum cw_fault {
     CW_FAULT_NONE,
-    CW_FAULT_UNAVAILABLE, /* not reached, or rejected by a breaker or a full queue: not started */
+    CW_FAULT_UNAVAILABLE, /* not reached, or rejected by a breaker: not started */
     CW_FAULT_DIED,        /* the worker or connection ended while it ran */
     CW_FAULT_TIMEOUT,
     CW_FAULT_PROTOCOL, /* the answer made no sense, or was too large */
     CW_FAULT_NOMEM,
     CW_FAULT_SCHEMA, /* the result does not match its schema */
+    CW_FAULT_FULL,   /* rejected by a full queue: not started, and may be tried again soon */
 } cw_fault;
 
 typedef struct cw_outcome {

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { suite, test } from "node:test";
 import { basic, databasePath, roles, startAccounts } from "./support/accounts.mjs";
 import {
+    assertPlain,
     assertRpcError,
     both,
     initialize,
@@ -61,7 +62,8 @@ suite("a session", { concurrency: true }, () => {
             [{ jsonrpc: "2.0", id: 1, method: "ping" }],
         ];
         for (const message of messages) {
-            assertRpcError(await post(server, "/mcp", message, { ...both, ...unknown }), 404, -32001);
+            const answer = await post(server, "/mcp", message, { ...both, ...unknown });
+            assertPlain(answer, 404, /^Session not found\.$/);
         }
     });
 

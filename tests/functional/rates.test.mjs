@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
-import { assertRpcError, callTool, legacy, modern, post, rpc, startBridge } from "./support/mcp.mjs";
+import { assertRpcError, assertToolError, callTool, legacy, modern, post, rpc, startBridge } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { assertRestError, get, invoke } from "./support/rest.mjs";
 import { pause } from "./support/server.mjs";
@@ -52,14 +52,17 @@ suite("a tool that is called too often", () => {
         assertRetry(own.headers);
     });
 
-    test("is 429 with a JSON-RPC error on /mcp, in both eras", async () => {
-        const modern = await callTool(server, "test.echo", { message: "x" }, { id: 7 });
-        assert.match(assertRpcError(modern, 429, -32000, 7).message, text);
-        assertRetry(modern.headers);
+    test("is a tool error on /mcp, in both eras", async () => {
         const params = { name: "test.echo", arguments: { message: "x" } };
-        const old = await legacy(server, "tools/call", params, { id: 7, version: "2025-06-18" });
-        assert.match(assertRpcError(old, 429, -32000, 7).message, text);
-        assertRetry(old.headers);
+        for (const answer of [
+            await callTool(server, params.name, params.arguments, { id: 7 }),
+            await legacy(server, "tools/call", params, { id: 7, version: "2025-06-18" }),
+        ]) {
+            assertToolError(answer, text);
+            assert.equal(answer.headers.get("retry-after"), null);
+            const ms = answer.json.result._meta["causeway/retryAfterMs"];
+            assert.ok(ms > 3_500_000 && ms <= 3_600_000, answer.text);
+        }
     });
 
     test("cannot hide in a batch, and other tools do not suffer", async () => {
@@ -178,7 +181,7 @@ test("so many calls of a tool, and of a source, run at once", async () => {
     await server.stop();
 });
 
-test("standard input hears the same text as an error", async () => {
+test("standard input gets the same text as a tool error", async () => {
     const server = await startBridge();
     const file = writeConfig({
         roles: { anonymous: ["access mcp tool discovery", "use jsonrpc services", "access content"] },
@@ -189,9 +192,10 @@ test("standard input hears the same text as an error", async () => {
     const client = startStdio({ args: ["--config", file] });
     const call = () => client.modern("tools/call", { name: "test.caller", arguments: {} });
     assert.ok((await call()).result);
-    const { error } = await call();
-    assert.equal(error.code, -32000);
-    assert.match(error.message, /^Too many calls of test\.caller: try again in \d+ s$/);
+    const { result } = await call();
+    assert.equal(result.isError, true);
+    assert.match(result.content[0].text, /^Too many calls of test\.caller: try again in \d+ s$/);
+    assert.ok(result._meta["causeway/retryAfterMs"] > 3_500_000);
     await client.end();
 });
 

@@ -352,7 +352,7 @@ suite("bad input", { concurrency: true }, () => {
         client.write("\n");
         assert.ok((await client.ask("ping")).result);
         const [{ error, id }] = client.messages.filter((one) => one.error);
-        assert.deepEqual([error.code, id], [-32700, undefined]);
+        assert.deepEqual([error.code, error.message, id], [-32600, "Request too large", undefined]);
         assert.equal(client.messages.filter((one) => one.error).length, 1);
         const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${client.pid}/status`, "utf8"))[1];
         assert.ok(slowness > 1 || Number(peak) < 40_000, `${peak} KB`);

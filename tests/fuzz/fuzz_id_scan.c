@@ -32,9 +32,9 @@ static bool is_same(cw_str a, cw_str b)
 static cw_str read_id(const cw_json *root)
 {
     const cw_json *id = cw_json_get(root, CW_STR("id"));
-    bool is_id = cw_json_is(id, CW_JSON_STRING) ||
-                 (cw_json_is(id, CW_JSON_NUMBER) &&
-                  !(id->meta & (CW_JSON_FRACTION | CW_JSON_EXPONENT)));
+    bool is_id =
+        cw_json_is(id, CW_JSON_STRING) ||
+        (cw_json_is(id, CW_JSON_NUMBER) && !(id->meta & (CW_JSON_FRACTION | CW_JSON_EXPONENT)));
     if (!cw_json_is(root, CW_JSON_OBJECT) ||
         !cw_json_is(cw_json_get(root, CW_STR("method")), CW_JSON_STRING) || !is_id ||
         cw_json_span(id).n > CW_JSON_ID_MAX)

@@ -218,12 +218,10 @@ static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
     cw_mcp_call_close(call);
     if (rc == CW_DECLINED)
         cw_door_refuse(item, refusal->verdict, &call->target.entry->method->needs);
-    else if (rc == CW_LIMIT)
-        cw_door_fail_rate_limited(item, refusal);
     else if (rc == CW_PARAMS && call->problem && !call->target.problem)
         cw_door_fail(item, 200, CW_RPC_PARAMS, call->problem);
-    else if (rc == CW_PARAMS || rc == CW_IO)
-        call->target.ops->refuse(item, call->era, rc, refusal->err.msg);
+    else if (rc == CW_PARAMS || rc == CW_IO || rc == CW_LIMIT)
+        call->target.ops->refuse(item, call->era, rc, refusal);
     else
         cw_door_fail(item, 500, CW_RPC_INTERNAL, refusal->err.msg);
 }

@@ -688,6 +688,8 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
 
 /* ---- both ---- */
 
+#define CAPABILITY_NAME 48
+
 /* NULL: the client can answer all questions. Otherwise the missing capability, or "" for an unknown
  * kind. */
 static const char *missing(const cw_mcp_call *call, const cw_json *asks)
@@ -707,22 +709,39 @@ static const char *missing(const cw_mcp_call *call, const cw_json *asks)
     return NULL;
 }
 
+/* "elicitation", "elicitation.url": the name of a capability that is written as JSON. */
+static void name_capability(const char *json, char name[CAPABILITY_NAME])
+{
+    size_t n = 0;
+    bool is_in_name = false;
+    for (const char *p = json; *p && n + 2 < CAPABILITY_NAME; p++) {
+        if (*p == '"' && !is_in_name && n)
+            name[n++] = '.';
+        if (*p == '"')
+            is_in_name = !is_in_name;
+        else if (is_in_name)
+            name[n++] = *p;
+    }
+    name[n] = 0;
+}
+
 static void fail_missing(cw_mcp_call *call, const char *capability)
 {
-    char text[160];
+    char text[160], name[CAPABILITY_NAME], message[CAPABILITY_NAME + 32];
     if (!call->era->is_modern) {
         snprintf(text, sizeof text, "The method asks something that this client cannot answer: %s",
                  capability);
         cw_mcp_call_fail(call, text);
         return;
     }
+    name_capability(capability, name);
+    snprintf(message, sizeof message, "Missing client capability: %s", name);
     snprintf(text, sizeof text, "{\"requiredCapabilities\":%s}", capability);
     cw_mcp_call_close(call);
-    cw_door_reply_error(call->item,
-                        &(cw_door_error){.status = 400,
-                                         .code = CW_MCP_CAPABILITY,
-                                         .message = CW_STR("Missing required client capability"),
-                                         .data = cw_str_from(text)});
+    cw_door_reply_error(call->item, &(cw_door_error){.status = 400,
+                                                     .code = CW_MCP_CAPABILITY,
+                                                     .message = cw_str_from(message),
+                                                     .data = cw_str_from(text)});
 }
 
 void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome)

@@ -148,6 +148,8 @@ static void reply_empty(const cw_mcp_request *r)
 
 /* ---- GET and DELETE ---- */
 
+static const cw_str no_id = {NULL, 0};
+
 /* Whether the request may be for a session: the version of its header has them, and they are on. */
 static bool has_sessions(const cw_http_req *req, const cw_runtime_loop *rl)
 {
@@ -162,10 +164,23 @@ static const char *methods_of(cw_http_req *req, void *self)
     return has_sessions(req, rl) ? "GET, POST, DELETE, OPTIONS" : "POST, OPTIONS";
 }
 
-static void write_error(cw_buf *out, unsigned status, cw_str message)
+/* An error of HTTP: with the id of the request, else a sentence. */
+static cw_str write_error(cw_buf *out, unsigned status, cw_str message, cw_str id)
 {
-    cw_rpc_error(out, status < 500 ? CW_MCP_TRANSPORT : CW_RPC_INTERNAL, message, CW_STR(""),
-                 (cw_str){NULL, 0});
+    int64_t code = status < 500 ? CW_MCP_TRANSPORT : CW_RPC_INTERNAL;
+    if (status == 413) {
+        code = CW_RPC_INVALID;
+        message = CW_STR(CW_MCP_TOO_LARGE);
+    }
+    if (!id.p) {
+        cw_door_add_sentence(out, message);
+        return CW_RESPONDER_PLAIN;
+    }
+    if (code == CW_RPC_INTERNAL)
+        cw_rpc_explain(out, code, message, id);
+    else
+        cw_rpc_error(out, code, message, CW_STR(""), id);
+    return CW_STR("");
 }
 
 const cw_route_protocol cw_mcp_protocol = {write_error, methods_of};
@@ -177,19 +192,19 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_responder
     cw_str version = cw_responder_header(responder, CW_STR("MCP-Protocol-Version"));
     cw_mcp_session *session = cw_arena_alloc(responder->arena, sizeof *session);
     if (!session)
-        cw_responder_reply_http(req, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
+        cw_door_fail_static_all(req, &cw_door_mcp);
     else if (!has_sessions(req, rl))
         cw_http_reply_not_allowed(req);
     else if (version.p && !is_legacy(version))
-        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_MCP_TRANSPORT,
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_MCP_TRANSPORT,
                         "Unsupported protocol version");
     else if (!cw_responder_header(responder, CW_STR("Mcp-Session-Id")).p)
-        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_MCP_TRANSPORT,
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_MCP_TRANSPORT,
                         "Mcp-Session-Id is missing");
     else if (!cw_mcp_session_open(door, responder, rl, view, session))
-        cw_door_fail_to(responder, &cw_door_mcp, 404, CW_MCP_SESSION, "Session not found");
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 404, CW_MCP_SESSION, "Session not found");
     else if (cw_mcp_contradicts(responder, session))
-        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
     else
         return session;
     return NULL;
@@ -204,13 +219,11 @@ static void decline(cw_http_req *req)
         {CW_STR_INIT("Allow"), CW_STR_INIT("POST, DELETE, OPTIONS")},
         {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
     };
-    cw_http_reply(req,
-                  &(cw_http_response){.status = 405,
-                                      .body = CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":"
-                                                     "-32000,\"message\":\"There is no stream "
-                                                     "for this caller\"}}"),
-                                      .headers = headers,
-                                      .n_headers = CW_COUNT(headers)});
+    cw_http_reply(req, &(cw_http_response){.status = 405,
+                                           .type = CW_RESPONDER_PLAIN,
+                                           .body = CW_STR("This caller has no stream."),
+                                           .headers = headers,
+                                           .n_headers = CW_COUNT(headers)});
 }
 
 static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
@@ -219,7 +232,7 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_mcp_session *session = NULL;
     cw_call_found found;
     if (!responder)
-        cw_responder_reply_http(req, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
+        cw_door_fail_static_all(req, &cw_door_mcp);
     else
         session = open_session(self, req, responder, rl, view);
     if (!session)
@@ -234,13 +247,13 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
         return;
     }
     if (!responder->can_stream) {
-        cw_door_fail_to(responder, &cw_door_mcp, 406, CW_MCP_TRANSPORT,
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 406, CW_MCP_TRANSPORT,
                         "Accept must allow text/event-stream");
         return;
     }
     cw_code rc = cw_mcp_subscribe_session(self, responder, rl, view, session);
     if (rc)
-        cw_door_fail_to(responder, &cw_door_mcp, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
                         rc == CW_LIMIT ? "Too many streams are open" : "out of memory");
     else
         cw_responder_open(responder);
@@ -251,7 +264,7 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_responder *responder = cw_responder_of(req);
     const cw_mcp_session *session = NULL;
     if (!responder)
-        cw_responder_reply_http(req, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
+        cw_door_fail_static_all(req, &cw_door_mcp);
     else
         session = open_session(self, req, responder, rl, view);
     if (!session)
@@ -261,7 +274,7 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_mcp_session_owner_init(&owner, view, responder);
     cw_code rc = cw_mcp_session_store_end(&door->sessions, &owner, session);
     if (rc) {
-        cw_door_fail_to(responder, &cw_door_mcp, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
                         rc == CW_LIMIT ? "Too many sessions of this caller were ended: this one "
                                          "ends when its time is over"
                                        : "out of memory");

@@ -9,22 +9,48 @@
 
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "door/authenticate.h"
 #include "door/browser.h"
 #include "door/mcp/elicit.h"
 #include "door/mcp/mcp_int.h"
+#include "json/id_scan.h"
 
-#define REFUSED(text)                                                                              \
-    CW_STR_INIT("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"" text "\"}}")
+/* ---- refusals before the message is read ---- */
+
+/* The id of the request; .p is NULL: none. It lives as long as the scanner. */
+static cw_str scan_id(cw_json_id_scan *scan, cw_str body)
+{
+    cw_json_id_scan_init(scan);
+    cw_json_id_scan_add(scan, body);
+    return cw_json_id_scan_end(scan);
+}
+
+/* An error with the id of the request, else a sentence. */
+static void write_refusal(cw_http_req *req, cw_str text, cw_http_response *answer)
+{
+    cw_arena *arena = cw_http_req_arena(req);
+    cw_json_id_scan scan;
+    cw_str id = scan_id(&scan, cw_http_req_body(req)), body = {NULL, 0};
+    if (id.p) {
+        cw_buf b;
+        cw_buf_init(&b, SIZE_MAX / 2);
+        cw_rpc_error(&b, CW_CHALLENGE_CODE, text, CW_STR(""), id);
+        body = cw_rpc_batch_keep(arena, &b);
+    }
+    answer->body = body.p ? body : cw_door_sentence(arena, text);
+    answer->type = body.p ? CW_STR("") : CW_RESPONDER_PLAIN;
+}
 
 const cw_auth_error_bodies cw_mcp_auth_error_bodies = {
     .is_endpoint = true,
     .door = "mcp",
-    .wrong = REFUSED("Invalid credentials"),
-    .clear_text = REFUSED("Passwords and sessions are only taken over encrypted connections"),
-    .too_many = REFUSED("Too many attempts to log in"),
-    .unavailable = REFUSED("Logging in is not possible at the moment"),
-    .forged = REFUSED(CW_BROWSER_FORGED),
+    .wrong = CW_STR_INIT("Invalid credentials"),
+    .clear_text = CW_STR_INIT("Passwords and sessions are only taken over encrypted connections"),
+    .too_many = CW_STR_INIT("Too many attempts to log in"),
+    .unavailable = CW_STR_INIT("Logging in is not possible at the moment"),
+    .forged = CW_STR_INIT(CW_BROWSER_FORGED),
+    .write = write_refusal,
 };
 
 /* ---- errors ---- */
@@ -86,6 +112,19 @@ const cw_json *cw_mcp_string(const cw_json *object, cw_str name)
     return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
 }
 
+/* Bytes of a name that an error repeats. */
+#define NAME_MAX_BYTES 200u
+
+static void fail_method(const cw_mcp_request *r)
+{
+    cw_buf text, data;
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_add(&text, CW_STR("Method not found: "));
+    cw_buf_add(&text, cw_str_make(r->method.p, cw_utf8_cut(r->method, NAME_MAX_BYTES)));
+    cw_door_fail_with(r->item, r->era->unknown_status, CW_RPC_METHOD, &text, &data);
+}
+
 void cw_mcp_dispatch(const cw_mcp_request *r)
 {
     for (size_t i = 0; i < r->era->n_methods; i++) {
@@ -94,7 +133,7 @@ void cw_mcp_dispatch(const cw_mcp_request *r)
             return;
         }
     }
-    cw_door_fail(r->item, r->era->unknown_status, CW_RPC_METHOD, NULL);
+    fail_method(r);
 }
 
 typedef enum kind { INVALID, REQUEST, NOTIFICATION, RESPONSE } kind;
@@ -285,6 +324,8 @@ static const cw_mcp_session unknown_client = {.level = CW_LOG_OFF};
 
 /* ---- the request ---- */
 
+static const cw_str no_id = {NULL, 0};
+
 /* The version of the header, else that of the session. */
 static const char *check_batch(const cw_responder *responder, const cw_mcp_session *session,
                                const cw_json *list, uint32_t most, char text[64])
@@ -314,18 +355,18 @@ static void take_batch(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts 
     opts->is_batch = true;
     opts->n = cw_json_count(list);
     if (!cw_mcp_session_open(door, responder, opts->rl, opts->view, &session)) {
-        cw_door_fail_to(responder, &cw_door_mcp, 404, CW_MCP_SESSION, "Session not found");
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 404, CW_MCP_SESSION, "Session not found");
         return;
     }
     if (cw_mcp_contradicts(responder, &session)) {
-        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
         return;
     }
     char text[64];
     const char *problem =
         check_batch(responder, &session, list, cw_runtime_settings_of(opts->rl)->batch, text);
     if (problem) {
-        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_RPC_INVALID, problem);
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_RPC_INVALID, problem);
         return;
     }
     cw_rpc_batch *batch = cw_rpc_batch_new(responder, opts);
@@ -369,11 +410,11 @@ void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, 
     CW_UNINIT cw_err err;
     cw_code rc = cw_json_read(body, NULL, responder->arena, &root, NULL, &err);
     if (rc == CW_NOMEM) {
-        cw_responder_reply(responder, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
+        cw_door_fail_static(responder, &cw_door_mcp);
         return;
     }
     if (rc) {
-        cw_door_fail_to(responder, &cw_door_mcp, 400, CW_RPC_PARSE, err.msg);
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_RPC_PARSE, err.msg);
         return;
     }
     cw_rpc_batch_opts opts = {.rl = rl,
@@ -387,14 +428,20 @@ void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, 
         take_one(door, responder, &opts, root);
 }
 
+static void fail_media_type(cw_responder *responder, cw_str body)
+{
+    cw_json_id_scan scan;
+    cw_door_fail_to(responder, &cw_door_mcp, scan_id(&scan, body), 415, CW_MCP_TRANSPORT,
+                    "Content-Type must be application/json");
+}
+
 static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     cw_responder *responder = cw_responder_of(req);
     if (!responder)
-        cw_responder_reply_http(req, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
+        cw_door_fail_static_all(req, &cw_door_mcp);
     else if (!cw_rpc_is_json(req))
-        cw_door_fail_to(responder, &cw_door_mcp, 415, CW_MCP_TRANSPORT,
-                        "Content-Type must be application/json");
+        fail_media_type(responder, cw_http_req_body(req));
     else
         cw_mcp_receive(self, responder, rl, view, cw_http_req_body(req));
 }

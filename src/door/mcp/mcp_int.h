@@ -37,9 +37,10 @@
 
 #define CW_MCP_META(name) "io.modelcontextprotocol/" name
 #define CW_MCP_SERVER "{\"name\":\"Causeway\",\"version\":\"" CW_VERSION "\"}"
+/* In _meta of a modern result. */
+#define CW_MCP_SERVER_META "\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER
 /* Behind the members of a modern result. */
-#define CW_MCP_RESULT_META                                                                         \
-    "\"resultType\":\"complete\",\"_meta\":{\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}"
+#define CW_MCP_RESULT_META "\"resultType\":\"complete\",\"_meta\":{" CW_MCP_SERVER_META "}"
 
 enum {
     CW_MCP_SESSION = -32001,     /* legacy: no such session */
@@ -260,8 +261,10 @@ typedef struct cw_mcp_target_ops {
     /* The answer. Errors are sticky in `out`. */
     void (*write)(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                   const cw_outcome *outcome, cw_str id);
-    /* Answer a call that cannot run: wrong arguments (CW_PARAMS), no source (CW_IO). */
-    void (*refuse)(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text);
+    /* Answer a call that cannot run: wrong arguments (CW_PARAMS), no source (CW_IO), rate or number
+     * of calls (CW_LIMIT). */
+    void (*refuse)(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc,
+                   const cw_call_error *refusal);
     /* How a newer view finds it again, and the answer when that has none. Not set for a completion,
      * which never asks its client. */
     cw_find_in same;
@@ -322,6 +325,7 @@ CW_MUST_USE cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *respond
                                              cw_runtime_loop *rl, cw_view *view,
                                              const cw_mcp_session *session);
 
+#define CW_MCP_TOO_LARGE "Request too large"
 /* Errors of HTTP at the endpoint, as JSON-RPC. */
 extern const cw_route_protocol cw_mcp_protocol;
 /* GET and DELETE at the endpoint. */

@@ -107,16 +107,24 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target 
                         const cw_outcome *outcome, cw_str id)
 {
     int64_t code = code_of(era, outcome->code);
-    cw_buf data;
+    cw_str detail = cw_rpc_error_detail(outcome);
+    cw_buf data, message;
     cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_init(&message, SIZE_MAX / 2);
     if (outcome->data)
         cw_buf_add(&data, cw_json_span(outcome->data));
     else if (target->address.n && (code == era->no_resource || code == CW_RPC_PARAMS))
         add_address(&data, target->address);
-    cw_rpc_error(out, code, outcome->message, cw_buf_str(&data), id);
-    if (data.code && !out->code)
-        out->code = data.code;
+    cw_buf_add(&message, outcome->message);
+    if (detail.n) {
+        cw_buf_add(&message, CW_STR(": "));
+        cw_rpc_add_reason(&message, detail);
+    }
+    cw_rpc_error(out, code, cw_buf_str(&message), cw_buf_str(&data), id);
+    if (!out->code)
+        out->code = data.code ? data.code : message.code;
     cw_buf_done(&data);
+    cw_buf_done(&message);
 }
 
 /* Write the error of an outcome; false when it is a result. */
@@ -131,17 +139,22 @@ static bool write_failure(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
         break;
     case CW_OUTCOME_FAILED:
     case CW_OUTCOME_INPUT_REQUIRED:
-        cw_rpc_fail(out, CW_RPC_INTERNAL, outcome->message, id);
+        cw_rpc_explain(out, CW_RPC_INTERNAL, outcome->message, id);
         break;
     }
     return true;
 }
 
 /* cw_mcp_target_ops.refuse of all but tools: an error of the protocol. */
-static void refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text)
+static void refuse_as_error(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc,
+                            const cw_call_error *refusal)
 {
     (void)era;
-    cw_door_fail(item, 200, rc == CW_PARAMS ? CW_RPC_PARAMS : CW_RPC_INTERNAL, text);
+    if (rc == CW_LIMIT)
+        cw_door_fail_rate_limited(item, refusal);
+    else
+        cw_door_fail(item, 200, rc == CW_PARAMS ? CW_RPC_PARAMS : CW_RPC_INTERNAL,
+                     refusal->err.msg);
 }
 
 /* ---- prompts ---- */

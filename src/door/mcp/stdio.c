@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "door/mcp/mcp_int.h"
+#include "json/id_scan.h"
 #include "net/stream/lines.h"
 
 /* Responders that are kept for later messages. */
@@ -39,8 +40,10 @@ struct cw_stdio {
     unsigned n_pool;
     line_responder *change; /* unasked-for messages go through this one; NULL: none */
     uint32_t n_open;
-    uint32_t n_busy;    /* of those, without the ones that wait for the client */
-    uint64_t n_lost;    /* log lines */
+    uint32_t n_busy;      /* of those, without the ones that wait for the client */
+    uint64_t n_lost;      /* log lines */
+    cw_json_id_scan scan; /* of a line that is too long */
+    bool is_scanning;
     uv_timer_t timer;   /* to the end */
     unsigned n_closing; /* handles and lines that are not closed yet */
     bool is_going, is_stopping, is_closed;
@@ -309,13 +312,37 @@ static void on_line(cw_lines *l, cw_str text)
     set_pace(s);
 }
 
+static void on_skipped(cw_lines *l, cw_str piece)
+{
+    cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
+    if (!s->is_scanning)
+        cw_json_id_scan_init(&s->scan);
+    s->is_scanning = true;
+    cw_json_id_scan_add(&s->scan, piece);
+}
+
+/* The answer to a line that is too long, with the id that was found in it. */
+static void answer_too_long(cw_stdio *s)
+{
+    line_responder *p = take_port(s);
+    if (!p)
+        return;
+    cw_buf b;
+    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_rpc_error(&b, CW_RPC_INVALID, CW_STR(CW_MCP_TOO_LARGE), CW_STR(""),
+                 cw_json_id_scan_end(&s->scan));
+    cw_str body = cw_rpc_batch_keep(&p->arena, &b);
+    on_reply(&p->base, &(cw_response){.status = 413, .body = body.p ? body : cw_door_mcp.failure});
+}
+
 static void on_dropped(cw_lines *l, cw_code why)
 {
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
-    answer_failure(s, why == CW_LIMIT
-                          ? CW_STR("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":"
-                                   "\"Parse error\",\"data\":\"The line is too long\"}}")
-                          : cw_door_mcp.failure);
+    s->is_scanning = false;
+    if (why == CW_LIMIT)
+        answer_too_long(s);
+    else
+        answer_failure(s, cw_door_mcp.failure);
 }
 
 /* ---- stopping ---- */
@@ -451,7 +478,7 @@ void cw_stdio_go(cw_stdio *s)
 
 cw_code cw_stdio_new(const cw_stdio_opts *opts, cw_stdio **ret, cw_err *err)
 {
-    static const cw_lines_ops ops = {on_line,      on_dropped, on_last,
+    static const cw_lines_ops ops = {on_line,      on_skipped, on_dropped,     on_last,
                                      on_lines_end, on_drained, on_lines_closed};
     cw_stdio *s = calloc(1, sizeof *s);
     if (!s)

@@ -56,13 +56,64 @@ static void write_result(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target
     close_result(out, era, id);
 }
 
-static void write_problem(cw_buf *out, const cw_mcp_era *era, cw_str text, cw_str id)
+/* For so long a full queue is not tried again. */
+#define FULL_RETRY_S 1u
+
+typedef struct tool_problem {
+    cw_str text;
+    uint32_t retry_s; /* the call may be tried again after so long; 0: not known */
+    bool adds_retry;  /* the text does not name the time yet */
+} tool_problem;
+
+/* _meta of a refusal that ends by itself. */
+static void add_retry(cw_buf *out, const cw_mcp_era *era, uint32_t retry_s)
+{
+    cw_buf_add(out, CW_STR(",\"_meta\":{\"causeway/retryAfterMs\":"));
+    cw_buf_add_i64(out, (int64_t)retry_s * 1000);
+    if (era->is_modern)
+        cw_buf_add(out, CW_STR("," CW_MCP_SERVER_META));
+    cw_buf_add_char(out, '}');
+    if (era->is_modern)
+        cw_buf_add(out, CW_STR(",\"resultType\":\"complete\""));
+}
+
+static void add_problem_text(cw_buf *out, const tool_problem *p)
+{
+    cw_buf text;
+    if (!p->adds_retry) {
+        cw_json_escape(out, p->text);
+        return;
+    }
+    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_add(&text, p->text);
+    cw_buf_printf(&text, " Try again in %u s.", p->retry_s);
+    cw_json_escape(out, cw_buf_str(&text));
+    if (text.code && !out->code)
+        out->code = text.code;
+    cw_buf_done(&text);
+}
+
+static void write_problem(cw_buf *out, const cw_mcp_era *era, tool_problem p, cw_str id)
 {
     cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"content\":[{\"type\":\"text\",\"text\":"));
-    cw_json_escape(out, text);
+    add_problem_text(out, &p);
     cw_buf_add(out, CW_STR("}],\"isError\":true"));
-    close_result(out, era, id);
+    if (!p.retry_s) {
+        close_result(out, era, id);
+        return;
+    }
+    add_retry(out, era, p.retry_s);
+    cw_buf_add_char(out, '}');
+    cw_rpc_close(out, id);
+}
+
+/* A call that was not started, or failed. */
+static tool_problem problem_of(cw_fault fault, cw_str text)
+{
+    bool is_full = fault == CW_FAULT_FULL;
+    return (tool_problem){
+        .text = text, .retry_s = is_full ? FULL_RETRY_S : 0, .adds_retry = is_full};
 }
 
 /* Blocks replace the text; a result is added beside them. */
@@ -74,7 +125,7 @@ static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
     char separator = '[';
     /* Clients refuse a result without the part that the tool has promised. */
     if (!has_result && entry->method->output.n) {
-        write_problem(out, era, CW_STR(NO_RESULT), id);
+        write_problem(out, era, (tool_problem){.text = CW_STR(NO_RESULT)}, id);
         return;
     }
     cw_buf_reserve(out, cw_json_span(outcome->content).n + id.n + FRAME);
@@ -109,7 +160,7 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
         cw_buf_add(&text, more);
     else if (has_data)
         cw_json_add_compact(&text, outcome->data);
-    write_problem(out, era, cw_buf_str(&text), id);
+    write_problem(out, era, (tool_problem){.text = cw_buf_str(&text)}, id);
     if (text.code && !out->code)
         out->code = text.code;
     cw_buf_done(&text);
@@ -130,7 +181,7 @@ static void write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
         break;
     case CW_OUTCOME_FAILED:
     case CW_OUTCOME_INPUT_REQUIRED:
-        write_problem(out, era, outcome->message, id);
+        write_problem(out, era, problem_of(outcome->fault, outcome->message), id);
         break;
     }
 }
@@ -145,12 +196,19 @@ void cw_mcp_list_tools(const cw_mcp_request *r)
 
 /* ---- tools/call ---- */
 
-static void answer_problem(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc, const char *text)
+/* Clients give up a connection on 429, and models do not see it: every refusal is a result. */
+static void answer_problem(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc,
+                           const cw_call_error *refusal)
 {
     cw_buf b;
-    (void)rc;
+    cw_str text = cw_str_from(refusal->err.msg);
+    tool_problem p = {.text = text};
+    if (rc == CW_LIMIT)
+        p.retry_s = refusal->retry_s;
+    else if (rc == CW_IO)
+        p = problem_of(refusal->fault, text);
     cw_buf_init(&b, SIZE_MAX / 2);
-    write_problem(&b, era, cw_str_from(text), item->id);
+    write_problem(&b, era, p, item->id);
     cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }
 

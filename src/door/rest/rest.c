@@ -334,6 +334,7 @@ static void fail_call(cw_rpc_item *item, cw_fault fault, cw_str message)
 {
     switch (fault) {
     case CW_FAULT_UNAVAILABLE:
+    case CW_FAULT_FULL:
         fail(item, 503, "unavailable", message);
         return;
     case CW_FAULT_DIED:

@@ -692,7 +692,7 @@ static void on_body_window(cw_deadline *d)
 {
     cw_conn *c = CW_CONTAINER(d, cw_conn, deadline);
     if (too_slow(c, c->progress, c->sl->settings->opts.body_ms))
-        cw_reply_refuse(c->req, 408, "the request body came too slowly");
+        cw_request_refuse_slow(c->req);
     cw_conn_settle(c);
 }
 

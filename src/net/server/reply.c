@@ -204,21 +204,28 @@ static void write_error(cw_buf *out, const char *code, cw_str message)
     (void)cw_json_writer_end(&w, NULL);
 }
 
-void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message,
-                    const cw_http_header *headers, size_t n_headers)
+static void reply_error(cw_http_req *req, const char *code, cw_str message, cw_str id,
+                        cw_http_response *answer)
 {
     cw_buf buf;
     cw_buf_init(&buf, 4096);
     if (req->route && req->route->ways)
-        req->route->ways->write_error(&buf, status, message);
+        answer->type = req->route->ways->write_error(&buf, answer->status, message, id);
     else
         write_error(&buf, code, message);
     cw_str body = buf.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&req->arena, cw_buf_str(&buf));
     cw_buf_done(&buf);
-    cw_http_reply(req, &(cw_http_response){.status = status,
-                                           .body = body.p ? body : CW_STR("{}"),
-                                           .headers = headers,
-                                           .n_headers = n_headers});
+    if (!body.p)
+        answer->type = CW_STR("");
+    answer->body = body.p ? body : CW_STR("{}");
+    cw_http_reply(req, answer);
+}
+
+void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message,
+                    const cw_http_header *headers, size_t n_headers)
+{
+    cw_http_response answer = {.status = status, .headers = headers, .n_headers = n_headers};
+    reply_error(req, code, message, (cw_str){NULL, 0}, &answer);
 }
 
 void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message)
@@ -250,11 +257,17 @@ static const char *code_of(unsigned status)
     }
 }
 
+void cw_reply_refuse_id(cw_http_req *req, unsigned status, const char *reason, cw_str id)
+{
+    cw_http_response answer = {
+        .status = status, .headers = &cw_reply_no_store, .n_headers = 1, .close = true};
+    req->c->client_done = false; /* bytes that we will not read may be on their way */
+    reply_error(req, code_of(status), cw_str_from(reason), id, &answer);
+}
+
 void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason)
 {
-    req->c->closing = true;
-    req->c->client_done = false; /* bytes that we will not read may be on their way */
-    cw_http_reply_error(req, status, code_of(status), cw_str_from(reason));
+    cw_reply_refuse_id(req, status, reason, (cw_str){NULL, 0});
 }
 
 /* The query belongs to the client: it may hold arguments of a call, or a token that was put in the

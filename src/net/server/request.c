@@ -62,6 +62,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->status = 0;
     req->sent = 0;
     req->charged = 0;
+    req->skipped = NULL;
     req->from_page = false;
     req->answered = req->stream_sse = req->stream_full = req->ending = req->cancels_on_eof = false;
     req->started_ns = opts->access_log ? cw_clock_ns() : 0;
@@ -346,10 +347,83 @@ static bool has_coding(const cw_http_req *req)
     return i != CW_HTTP1_NONE;
 }
 
+/* ---- bodies that are refused ----
+ *
+ * The error should have the id of the JSON-RPC request, and the id may be its last member. So the
+ * rest of a body that cannot be kept is read and dropped, up to a ceiling in bytes and time.
+ */
+
+#define TOO_LARGE "request body too large"
+
+static void drop_body(cw_http_req *req)
+{
+    if (req->charged)
+        atomic_fetch_sub_explicit(&req->c->sl->server->body_bytes, req->charged,
+                                  memory_order_relaxed);
+    req->charged = 0;
+    cw_buf_release(&req->body);
+}
+
+/* Whether ids are looked for in bodies that are refused. */
+static bool has_ids(const cw_http_req *req)
+{
+    return req->route->ways && req->head.method == CW_HTTP_POST;
+}
+
+/* The longest body that is read; one that is kept may be shorter. */
+static uint64_t max_read(const cw_http_req *req)
+{
+    uint64_t max = req->c->sl->settings->opts.body_size;
+    return has_ids(req) ? max + CW_HTTP_MAX_SKIPPED : max;
+}
+
+/* Refuse a request because of its body: now, or behind the body. */
+static void refuse_body(cw_http_req *req, unsigned status, const char *reason)
+{
+    cw_skipped_body *s = has_ids(req) ? cw_arena_alloc(&req->arena, sizeof *req->skipped) : NULL;
+    if (!s) {
+        cw_reply_refuse(req, status, reason);
+        return;
+    }
+    *s = (cw_skipped_body){.status = status,
+                           .reason = reason,
+                           .until_ns = cw_clock_ns() + UINT64_C(1000000) * CW_HTTP_SKIP_MS};
+    cw_json_id_scan_init(&s->scan);
+    cw_json_id_scan_add(&s->scan, cw_buf_str(&req->body));
+    req->skipped = s;
+    drop_body(req);
+}
+
+void cw_request_refuse_slow(cw_http_req *req)
+{
+    if (req->skipped)
+        cw_reply_refuse(req, req->skipped->status, req->skipped->reason);
+    else
+        cw_reply_refuse(req, 408, "the request body came too slowly");
+}
+
+/* Read on; returns the bytes that were used. */
+static size_t skip_body(cw_http_req *req, cw_str in)
+{
+    cw_skipped_body *s = req->skipped;
+    size_t n = in.n;
+    cw_str piece;
+    cw_code rc;
+    while ((rc = cw_http1_read_body(&req->reader, &in, &piece)) == CW_AGAIN && piece.n)
+        cw_json_id_scan_add(&s->scan, piece);
+    if (rc == CW_AGAIN && cw_clock_ns() < s->until_ns)
+        return n - in.n;
+    cw_str id = rc == CW_DONE ? cw_json_id_scan_end(&s->scan) : (cw_str){NULL, 0};
+    cw_reply_refuse_id(req, s->status, s->reason, id);
+    return n;
+}
+
 static bool check_body(cw_http_req *req)
 {
-    const cw_server_opts *opts = &req->c->sl->settings->opts;
-    if (cw_http1_body_init(&req->reader, &req->head, opts->body_size)) {
+    uint64_t max = req->c->sl->settings->opts.body_size;
+    /* A client that asks first has sent nothing yet: it is refused at once. */
+    bool asks = req->head.expect_continue && req->head.content_length > max;
+    if (cw_http1_body_init(&req->reader, &req->head, asks ? max : max_read(req))) {
         cw_reply_refuse(req, req->reader.status, req->reader.reason);
         return false;
     }
@@ -393,7 +467,9 @@ void cw_request_begin(cw_http_req *req, const char *head)
         return;
     }
     c->state = CONN_BODY;
-    if (req->head.expect_continue)
+    if (req->head.content_length > req->body.max)
+        refuse_body(req, 413, TOO_LARGE);
+    else if (req->head.expect_continue)
         send_continue(c);
 }
 
@@ -411,23 +487,42 @@ static bool charge(cw_http_req *req, size_t size)
     return atomic_fetch_add_explicit(all, more, memory_order_relaxed) + more <= max;
 }
 
+/* Keep a piece of the body. False: the request is refused for it. */
+static bool keep_piece(cw_http_req *req, cw_str piece)
+{
+    const char *reason = NULL;
+    unsigned status = 503;
+    if (piece.n > req->body.max - req->body.n) {
+        status = 413;
+        reason = TOO_LARGE;
+    } else if (!charge(req, req->body.n + piece.n)) {
+        reason = "too many large requests at once";
+    } else {
+        cw_buf_add(&req->body, piece);
+        if (req->body.code)
+            reason = "out of memory";
+    }
+    if (reason)
+        refuse_body(req, status, reason);
+    return !reason;
+}
+
 size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n)
 {
     cw_str in = cw_str_make(p, n);
     cw_str piece;
     cw_code rc;
+    if (req->skipped)
+        return skip_body(req, in);
     while ((rc = cw_http1_read_body(&req->reader, &in, &piece)) == CW_AGAIN && piece.n) {
-        if (!charge(req, req->body.n + piece.n)) {
-            cw_reply_refuse(req, 503, "too many large requests at once");
-            return n;
-        }
-        cw_buf_add(&req->body, piece);
+        if (keep_piece(req, piece))
+            continue;
+        if (!req->skipped)
+            return n; /* answered */
+        cw_json_id_scan_add(&req->skipped->scan, piece);
+        return n - in.n + skip_body(req, in);
     }
     size_t used = n - in.n;
-    if (req->body.code) {
-        cw_reply_refuse(req, 503, "out of memory");
-        return n;
-    }
     if (rc == CW_DONE)
         run(req);
     else if (rc != CW_AGAIN) {

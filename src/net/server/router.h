@@ -21,9 +21,11 @@
 
 /* The error bodies of a path that carries another protocol over HTTP. */
 typedef struct cw_route_protocol {
-    /* The body of an error that is found before the handler is asked. Errors are sticky in `out`.
-     * In place of {"error":{"code":…,"message":…}}. */
-    void (*write_error)(cw_buf *out, unsigned status, cw_str message);
+    /* The body of an error that is found before the handler is asked, in place of
+     * {"error":{"code":…,"message":…}}; returns its Content-Type. Errors are sticky in `out`. `id`
+     * is that of the JSON-RPC request, from a body that was not kept (json/id_scan.h); .p NULL:
+     * none. */
+    cw_str (*write_error)(cw_buf *out, unsigned status, cw_str message, cw_str id);
     /* The methods that there are for this request, as in Allow; static. HEAD is not among them, and
      * not answered. */
     const char *(*allow)(cw_http_req *req, void *self);

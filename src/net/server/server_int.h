@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/fair.h"
+#include "json/id_scan.h"
 #include "net/addr/addrcount.h"
 #include "net/addr/proxies.h"
 #include "net/http/target.h"
@@ -73,12 +74,21 @@ struct cw_conn {
     bool input_over : 1;  /* it has ended its side; the answer may still be wanted */
 };
 
+/* A body that is refused and read on, for the id in it. */
+typedef struct cw_skipped_body {
+    cw_json_id_scan scan;
+    uint64_t until_ns;
+    const char *reason;
+    unsigned status;
+} cw_skipped_body;
+
 struct cw_http_req {
     cw_conn *c;
     uint32_t slot, generation;
     uint64_t started_ns;
     cw_arena arena;
     cw_buf body;
+    cw_skipped_body *skipped;    /* in the arena; NULL: the body is kept */
     uint64_t charged;            /* what this body has of body_bytes */
     cw_buf out;                  /* a stream's queue */
     const char *bytes;           /* the head, in the arena */
@@ -206,6 +216,8 @@ void cw_request_free(cw_http_req *req);
 void cw_request_begin(cw_http_req *req, const char *head);
 /* Take body bytes; runs the handler at the end. Returns what was taken. */
 size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n);
+/* The body comes too slowly: refuse the request. */
+void cw_request_refuse_slow(cw_http_req *req);
 void cw_request_notify(cw_http_req *req, cw_http_event event);
 void cw_request_pool_done(cw_server_loop *sl);
 
@@ -229,6 +241,8 @@ void cw_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str 
                     const cw_http_header *headers, size_t n_headers);
 /* Answer an error of the HTTP layer itself and close. */
 void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason);
+/* The same with the id of the request (cw_route_protocol.write_error). */
+void cw_reply_refuse_id(cw_http_req *req, unsigned status, const char *reason, cw_str id);
 /* Go on sending a response or a stream; CW_AGAIN, CW_OK when all is sent, CW_GONE when the connection failed. */
 cw_code cw_reply_flush(cw_http_req *req);
 void cw_reply_log(const cw_http_req *req, unsigned status);

@@ -88,12 +88,28 @@ static cw_code open_end(cw_lines *l, cw_lines_end *e, cw_err *err)
 
 static void watch_input(cw_lines *l);
 
+/* Drop what is there of a line, and the rest of it when it comes. */
 static void drop_line(cw_lines *l, cw_code why)
 {
     l->is_skipping = true;
+    l->is_too_long = why == CW_LIMIT;
+    if (l->is_too_long)
+        l->ops->on_skipped(l, cw_buf_str(&l->buffer));
     l->looked = 0;
     cw_buf_release(&l->buffer);
-    l->ops->on_dropped(l, why);
+    if (!l->is_too_long)
+        l->ops->on_dropped(l, why);
+}
+
+/* The end of a line that is skipped; `text` is the rest of it. */
+static void end_skip(cw_lines *l, cw_str text)
+{
+    bool is_too_long = l->is_too_long;
+    l->is_skipping = l->is_too_long = false;
+    if (!is_too_long)
+        return;
+    l->ops->on_skipped(l, text);
+    l->ops->on_dropped(l, CW_LIMIT);
 }
 
 /* Nothing but what JSON may have between its values. */
@@ -108,14 +124,15 @@ static bool is_blank(cw_str text)
 static void hand_out(cw_lines *l, cw_str text)
 {
     if (l->is_skipping) {
-        l->is_skipping = false; /* that was the end of it */
+        end_skip(l, text);
         return;
     }
     if (text.n && text.p[text.n - 1] == '\r')
         text.n--;
-    if (text.n > l->max_line)
+    if (text.n > l->max_line) {
+        l->ops->on_skipped(l, text);
         l->ops->on_dropped(l, CW_LIMIT);
-    else if (!is_blank(text))
+    } else if (!is_blank(text))
         l->ops->on_line(l, text);
 }
 
@@ -139,6 +156,8 @@ static void split(cw_lines *l)
         return;
     cw_buf_consume(&l->buffer, at);
     if (l->is_skipping && l->looked == l->buffer.n) {
+        if (l->is_too_long)
+            l->ops->on_skipped(l, cw_buf_str(&l->buffer));
         cw_buf_clear(&l->buffer);
         l->looked = 0;
     }
@@ -160,6 +179,10 @@ static void come_to_end(cw_lines *l)
     }
     if (l->is_paused || l->is_ended || l->is_closing)
         return;
+    if (l->is_skipping)
+        end_skip(l, CW_STR(""));
+    if (l->is_closing)
+        return;
     l->is_ended = true;
     l->ops->on_end(l, CW_GONE);
 }
@@ -178,6 +201,18 @@ static void send_last(cw_lines *l)
 {
     l->is_last = true;
     l->ops->on_last(l);
+}
+
+/* Bytes that there is no memory for. The line breaks in them are lost with them, which makes the
+ * next line part of this one. */
+static void lose(cw_lines *l, cw_str bytes)
+{
+    const char *end = memchr(bytes.p, '\n', bytes.n);
+    if (l->is_too_long && end)
+        end_skip(l, cw_str_make(bytes.p, (size_t)(end - bytes.p)));
+    else if (l->is_too_long)
+        l->ops->on_skipped(l, bytes);
+    l->is_skipping = bytes.p[bytes.n - 1] != '\n';
 }
 
 static void read_some(cw_lines *l)
@@ -202,8 +237,7 @@ static void read_some(cw_lines *l)
     if (n <= 0)
         send_last(l);
     else if (is_short)
-        /* The line breaks in it are lost with it, which makes the next line part of this one. */
-        l->is_skipping = room[n - 1] != '\n';
+        lose(l, cw_str_make(room, (size_t)n));
     else
         cw_buf_commit(&l->buffer, (size_t)n);
     if (!l->is_closing)

@@ -34,7 +34,9 @@ typedef struct cw_line {
 typedef struct cw_lines_ops {
     /* A line without its end (LF, or CR LF); it lives for the call and is not empty. */
     void (*on_line)(cw_lines *l, cw_str text);
-    /* A line was dropped: CW_LIMIT, it is too long; CW_NOMEM. */
+    /* A piece of a line that is too long; the first one is its begin. */
+    void (*on_skipped)(cw_lines *l, cw_str piece);
+    /* A line was dropped: CW_LIMIT, it is too long, and this was its end; CW_NOMEM. */
     void (*on_dropped)(cw_lines *l, cw_code why);
     /* The other side writes no more; lines that wait here may still follow. Once. */
     void (*on_last)(cw_lines *l);
@@ -72,6 +74,7 @@ struct cw_lines {
     cw_buf buffer;
     size_t looked; /* bytes at its begin without a line break */
     bool is_paused, is_skipping;
+    bool is_too_long;       /* the line that is skipped: on_dropped follows at its end */
     bool is_last, is_ended; /* on_last, on_end were told so */
     bool is_deaf, is_closing;
     bool was_full;

@@ -366,7 +366,7 @@ static void record_caller(cw_plugin_scheduler *part, const cw_source_call *call)
 
 static void lose(cw_plugin_scheduler *part, cw_fair_item *item)
 {
-    set_over(part, CW_CONTAINER(item, cw_plugin_op, place), CW_FAULT_UNAVAILABLE,
+    set_over(part, CW_CONTAINER(item, cw_plugin_op, place), CW_FAULT_FULL,
              "Too many calls of this caller wait for the plugin.");
 }
 
@@ -423,7 +423,7 @@ static cw_code start_call(cw_plugin_scheduler *part, cw_source_call *call, cw_fa
     }
     op_free(part, op);
     if (rc == CW_LIMIT) {
-        *fault = CW_FAULT_UNAVAILABLE;
+        *fault = CW_FAULT_FULL;
         return cw_fail(err, CW_IO, "Too many calls wait for the plugin '%.*s'.",
                        CW_STR_ARG(part->plugin->base.name));
     }

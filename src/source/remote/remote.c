@@ -479,9 +479,11 @@ static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *e
     if (rc == CW_INVALID)
         return cw_fail(err, CW_IO, "The service '%.*s' refuses our credentials.",
                        CW_STR_ARG(r->base.name));
-    if (rc == CW_LIMIT)
+    if (rc == CW_LIMIT) {
+        *fault = CW_FAULT_FULL;
         return cw_fail(err, rc, "Too many calls wait for the service '%.*s'.",
                        CW_STR_ARG(r->base.name));
+    }
     return cw_fail(err, rc, "The service '%.*s' cannot be reached.", CW_STR_ARG(r->base.name));
 }
 

@@ -210,6 +210,15 @@ export function assertRpcError(answer, status, code, id) {
     return answer.json.error;
 }
 
+// An error of an MCP door without an id: one sentence that no client takes for an answer.
+export function assertPlain(answer, status, pattern = /./) {
+    assert.equal(answer.status, status, answer.text);
+    const type = answer.headers.get ? answer.headers.get("content-type") : answer.headers["content-type"];
+    assert.match(type, /^text\/plain/);
+    assert.match(answer.text, /^[A-Z][^\n]*\.$/);
+    assert.match(answer.text, pattern);
+}
+
 // ---- answers that are streams ----
 
 const streams = new Set();

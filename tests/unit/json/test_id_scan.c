@@ -34,7 +34,8 @@ TEST(the_id_of_a_request_is_found_wherever_it_stands)
     check("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", "1");
     check("{\"id\":-12,\"method\":\"ping\"}", "-12");
     check(" {\"id\" : 0 ,\"method\":\"ping\"}\r\n", "0");
-    check("{\"method\":\"tools/call\",\"params\":{\"arguments\":{\"id\":5}},\"jsonrpc\":\"2.0\",\"id\":1}",
+    check("{\"method\":\"tools/"
+          "call\",\"params\":{\"arguments\":{\"id\":5}},\"jsonrpc\":\"2.0\",\"id\":1}",
           "1");
     check("{\"params\":[{\"id\":7},[\"id\",8]],\"method\":\"m\",\"id\":\"last\"}", "\"last\"");
     check("{\"method\":\"m\",\"params\":\"{\\\"id\\\":3}\",\"id\":4}", "4");
@@ -74,9 +75,9 @@ TEST(nested_repeated_and_response_ids_are_not_used)
 TEST(only_strings_and_integers_are_ids)
 {
     static const char *const values[] = {
-        "null", "true", "1.5",  "1.0",          "1e3",           "01",      "-",        "+1",
-        "{}",   "[1]",  "\"\n\"", "\"\\x\"",    "\"\\u12g4\"",   "\"\\ud800\"", "\"\xFF\"", "1 2",
-        "1\"a\"", "\"a\"1", "{\"id\":1}", "\"\\udc00\"", "\"\\ud800\\u0041\""};
+        "null",     "true", "1.5",    "1.0",    "1e3",        "01",          "-",
+        "+1",       "{}",   "[1]",    "\"\n\"", "\"\\x\"",    "\"\\u12g4\"", "\"\\ud800\"",
+        "\"\xFF\"", "1 2",  "1\"a\"", "\"a\"1", "{\"id\":1}", "\"\\udc00\"", "\"\\ud800\\u0041\""};
     char message[80];
     for (size_t i = 0; i < CW_COUNT(values); i++) {
         snprintf(message, sizeof message, "{\"method\":\"m\",\"id\":%s}", values[i]);

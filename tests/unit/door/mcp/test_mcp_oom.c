@@ -13,7 +13,7 @@ static struct {
     cw_loop loop; /* of which the index counts alone */
     const char *header;
     unsigned status;
-    cw_str body;
+    cw_str body, plain;
 } responder;
 
 static void on_reply(cw_responder *p, const cw_response *answer)
@@ -21,6 +21,7 @@ static void on_reply(cw_responder *p, const cw_response *answer)
     (void)p;
     responder.status = answer->status;
     responder.body = answer->body;
+    responder.plain = answer->plain;
 }
 
 static cw_str on_header(const cw_responder *p, cw_str name, bool *ret_repeats)
@@ -66,6 +67,29 @@ static void fail_unknown(const cw_mcp_request *r)
     cw_mcp_fail_unknown(r, "tool", CW_STR(LONGER));
 }
 
+static void fail_params(const cw_mcp_request *r)
+{
+    cw_door_fail(r->item, 200, CW_RPC_PARAMS, "Missing required parameter: " LONGER);
+}
+
+static void fail_method(const cw_mcp_request *r)
+{
+    cw_mcp_request with = *r;
+    with.method = CW_STR(LONGER);
+    cw_mcp_dispatch(&with);
+}
+
+/* Without an id the answer is a sentence. */
+static void fail_plainly(const cw_mcp_request *r)
+{
+    r->item->id = (cw_str){NULL, 0};
+    cw_door_fail(r->item, 404, CW_MCP_SESSION, "session not found: " LONGER);
+    assert_true(responder.plain.n);
+    responder.body = responder.plain;
+    if (cw_str_eq(responder.plain, CW_STR("Out of memory.")))
+        responder.status = 500;
+}
+
 static const struct {
     void (*run)(const cw_mcp_request *r);
     unsigned status;
@@ -75,6 +99,9 @@ static const struct {
     {fail_version, 400, "\"requested\":\"" CLAIM "\"}"},
     {fail_resource, 200, "{\"uri\":\"" LONGER "\"}"},
     {fail_unknown, 200, "Unknown tool: " LONGER "\""},
+    {fail_params, 200, "Invalid params: missing required parameter: " LONGER "\""},
+    {fail_method, 404, "Method not found: looo"},
+    {fail_plainly, 404, "Session not found: " LONGER "."},
 };
 
 static void answer_once(void *ctx)

@@ -15,6 +15,7 @@ static cw_loop loop;
 static cw_lines lines;
 static int to_us, from_us; /* the client's ends */
 static cw_buf got;         /* lines that came, each in brackets */
+static cw_buf skipped;     /* of lines that were too long */
 static unsigned n_dropped, n_last, n_gone, n_deaf, n_drained, n_left, pause_after;
 static cw_code why_dropped;
 static bool is_closed;
@@ -26,6 +27,12 @@ static void on_line(cw_lines *l, cw_str text)
     cw_buf_add_char(&got, ']');
     if (pause_after && --pause_after == 0)
         cw_lines_pause(l, true);
+}
+
+static void on_skipped(cw_lines *l, cw_str piece)
+{
+    (void)l;
+    cw_buf_add(&skipped, piece);
 }
 
 static void on_dropped(cw_lines *l, cw_code why)
@@ -68,7 +75,8 @@ static void on_left(cw_line *line)
     n_left++;
 }
 
-static const cw_lines_ops ops = {on_line, on_dropped, on_last, on_end, on_drained, on_closed};
+static const cw_lines_ops ops = {on_line, on_skipped, on_dropped, on_last,
+                                 on_end,  on_drained, on_closed};
 
 static void open_fds(int in, int out)
 {
@@ -78,6 +86,7 @@ static void open_fds(int in, int out)
     n_dropped = n_last = n_gone = n_deaf = n_drained = n_left = pause_after = 0;
     is_closed = false;
     cw_buf_init(&got, 1 << 20);
+    cw_buf_init(&skipped, 1 << 20);
     assert_int_equal(cw_loop_init(&loop, 64, &err), CW_OK);
     assert_int_equal(cw_lines_open(&lines, &loop, &opts, &ops, &err), CW_OK);
 }
@@ -108,6 +117,7 @@ static void end_loop(void)
     cw_loop_done(&loop);
     assert_true(is_closed);
     cw_buf_done(&got);
+    cw_buf_done(&skipped);
 }
 
 static void close_pipes(void)
@@ -179,15 +189,38 @@ TEST(a_line_of_the_greatest_length_comes_and_a_longer_one_is_dropped)
     assert_int_equal(n_dropped, 1);
     assert_int_equal(why_dropped, CW_LIMIT);
     assert_got("[next]");
-    /* In pieces: told once, as soon as it is too long. */
+    assert_int_equal(skipped.n, MAX_LINE + 1);
+    cw_buf_clear(&skipped);
+    /* In pieces: none is lost, and the end is reported once. */
     memset(text, 'x', sizeof text);
     text[MAX_LINE + 10] = '\0';
     come(text);
-    assert_int_equal(n_dropped, 2);
+    assert_int_equal(n_dropped, 1);
     come(text);
-    come("\nlast\n");
+    come("abc");
+    assert_int_equal(n_dropped, 1);
+    come("d\nlast\n");
     assert_int_equal(n_dropped, 2);
+    assert_int_equal(skipped.n, 2 * (MAX_LINE + 10) + 4);
+    assert_memory_equal(skipped.p + skipped.n - 4, "abcd", 4);
     assert_got("[next][last]");
+    close_pipes();
+}
+
+TEST(the_end_of_the_input_ends_a_line_that_is_too_long)
+{
+    char text[MAX_LINE + 64];
+    open_pipes();
+    memset(text, 'x', sizeof text);
+    text[MAX_LINE + 10] = '\0';
+    come(text);
+    assert_int_equal(n_dropped, 0);
+    close(to_us);
+    to_us = -1;
+    turn();
+    assert_int_equal(n_dropped, 1);
+    assert_int_equal(skipped.n, MAX_LINE + 10);
+    assert_int_equal(n_gone, 1);
     close_pipes();
 }
 
@@ -401,6 +434,7 @@ int main(void)
         cmocka_unit_test(lines_come_one_by_one),
         cmocka_unit_test(the_end_of_the_input_ends_the_last_line),
         cmocka_unit_test(a_line_of_the_greatest_length_comes_and_a_longer_one_is_dropped),
+        cmocka_unit_test(the_end_of_the_input_ends_a_line_that_is_too_long),
         cmocka_unit_test(a_pause_keeps_the_lines),
         cmocka_unit_test(a_paused_reader_reads_little_ahead),
         cmocka_unit_test(lines_leave_together_and_in_order),
