@@ -577,9 +577,7 @@ suite("threat-D11: records that anonymous requests cause", () => {
             await flood(n, (i) => work(server, i, far("203.0.113.7")));
             // A neighbour and a caller with a login keep their records.
             await flood(20, () => rpc(server, { method: "nothing.here", id: 1 }, far("203.0.113.8")));
-            await flood(100, () =>
-                rpc(server, { method: "not.there", id: 1 }, { ...alice, ...far("203.0.113.7") }),
-            );
+            await flood(100, () => rpc(server, { method: "not.there", id: 1 }, { ...alice, ...far("203.0.113.7") }));
             await server.stop();
             const records = recordsOf(server.audit);
             const mine = records.filter((r) => r.address === "203.0.113.7" && r.caller !== "alice");

@@ -284,8 +284,7 @@ test("threat-C9, threat-D11: forged forms count as failed logins of their networ
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line));
-    const total = (outcome) =>
-        records.filter((r) => r.outcome === outcome).reduce((sum, r) => sum + (r.count ?? 1), 0);
+    const total = (outcome) => records.filter((r) => r.outcome === outcome).reduce((sum, r) => sum + (r.count ?? 1), 0);
     assert.equal(total("forged"), statuses.filter((status) => status === 403).length);
     assert.equal(total("too_many"), statuses.filter((status) => status === 429).length + 1);
     assert.ok(records.length < 200, `${records.length} records`);

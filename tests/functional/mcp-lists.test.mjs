@@ -90,10 +90,7 @@ suite("pages", { concurrency: true }, () => {
         assert.deepEqual(sizes, [1_000, 1]);
         const first = (await legacy(server, "tools/list")).json.result;
         const second = (await legacy(server, "tools/list", { cursor: first.nextCursor })).json.result;
-        assert.deepEqual(
-            second.tools.map(ownName),
-            [toolName(1_000)],
-        );
+        assert.deepEqual(second.tools.map(ownName), [toolName(1_000)]);
         assert.equal("nextCursor" in second, false);
     });
 
@@ -212,7 +209,10 @@ suite("hints", () => {
 
 suite("texts", { concurrency: true }, () => {
     const text = { type: "string", minLength: 1 };
-    const tools = [{ name: "declared", result: text }, { name: "other", result: null }];
+    const tools = [
+        { name: "declared", result: text },
+        { name: "other", result: null },
+    ];
     const seen = async (server) => {
         const { json } = await legacy(server, "tools/list");
         const all = [...json.result.tools, ...(await listTools(server)).tools];
@@ -317,12 +317,18 @@ suite("names", { concurrency: true }, () => {
         await untilTool(server, "test.echo");
         const { headers } = await initialize(server, "2025-11-25");
         const session = { headers: { "Mcp-Session-Id": headers.get("mcp-session-id") } };
-        const shown = async () => (await legacy(server, "tools/list", {}, session)).json.result.tools.map((tool) => tool.name);
+        const shown = async () =>
+            (await legacy(server, "tools/list", {}, session)).json.result.tools.map((tool) => tool.name);
         assert.ok((await shown()).includes("test__echo"));
         const notifications = { toolsListChanged: true };
         const streams = [];
         for (const given of [{}, basic("alice", "s3cret")]) {
-            const stream = await EventStream.open(server, "subscriptions/listen", { notifications }, { headers: given });
+            const stream = await EventStream.open(
+                server,
+                "subscriptions/listen",
+                { notifications },
+                { headers: given },
+            );
             assert.match((await stream.next()).method, /acknowledged$/);
             streams.push(stream);
         }
