@@ -8,6 +8,7 @@ import Ajv from "ajv";
 import Ajv2020 from "ajv/dist/2020.js";
 import { checkTools, describe, subschemas, toolsOfList } from "../clients/rules.mjs";
 import { assertToolError, callTool, callToolWell, metaKey, modern, permissions, startBridge } from "./support/mcp.mjs";
+import { buildFolder } from "./support/programs.mjs";
 import { draft07, makeMethod, makePortable, makeValue, randomFrom } from "./support/schema-samples.mjs";
 import { eventually } from "./support/server.mjs";
 import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
@@ -163,7 +164,7 @@ function assertRules(tools) {
 suite("the shown schema", () => {
     const random = randomFrom(20261116);
     const methods = [
-        ...Array.from({ length: 600 }, (_, i) => makeMethod(random, `m${i}`)),
+        ...Array.from({ length: 400 }, (_, i) => makeMethod(random, `m${i}`)),
         ...Array.from({ length: 50 }, (_, i) => makePortable(random, `portable${i}`)),
     ];
     let server;
@@ -242,9 +243,14 @@ suite("schemas of the JSON Schema suite", { skip }, () => {
 });
 
 suite("lists of plugins", () => {
-    for (const plugin of ["echo", "checked", "conformance", "faults"]) {
+    const examples = { plugins: [], config: { plugins: { directory: path.join(buildFolder, "plugins") } } };
+    const started = [
+        ["examples", examples],
+        ...["echo", "checked", "conformance", "faults"].map((name) => [name, { plugins: [name] }]),
+    ];
+    for (const [plugin, how] of started) {
         test(`break no rule: ${plugin}`, async (t) => {
-            const server = await startBridge({ plugins: [plugin], roles: { anonymous: permissions } });
+            const server = await startBridge({ ...how, roles: { anonymous: permissions } });
             t.after(() => server.stop());
             let tools = [];
             await eventually(async () => (tools = await list(server)).length > 0, "tools in the list");

@@ -117,6 +117,8 @@ function makeBranch(random, isOld) {
         () => ({ properties: propertiesOf(random, make), required: random.some(names, 0.3) }),
         () => ({ properties: propertiesOf(random, make), additionalProperties: false }),
         () => ({ properties: { a: { const: random.pick(scalars) } }, required: ["a", "b"] }),
+        () => ({ patternProperties: { "^[a-c]": make() } }),
+        () => ({ additionalProperties: make() }),
         () => makeSchema(random, isOld, 2),
     ])();
 }
