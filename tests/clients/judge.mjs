@@ -29,13 +29,16 @@ export function reportOf(stdout) {
     }
 }
 
-// The line of an output that names the error, for people.
-export function errorLine(output) {
-    const lines = output.split("\n").map((line) => line.trim());
-    const named = lines.filter((line) => /(error|exception|refused|panic|not finished|failed|invalid)/i.test(line));
-    const line = named.at(-1) ?? lines.filter(Boolean).at(-1) ?? "no output";
+// The end of an output, from the last line that names an error, for people.
+export function errorText(output) {
+    const lines = output
+        .split("\n")
+        .map((line) => line.trim())
+        .filter((line) => line !== "" && !line.startsWith("For further information"));
+    const isNamed = (line) => /(error|exception|refused|panic|not finished|failed|invalid)/i.test(line);
+    const text = lines.slice(lines.findLastIndex(isNamed)).join(" ") || "no output";
     // Only the name of a file is of use on another machine.
-    return line.replace(/(\/[^\s/:'"]+){2,}\/([^\s/:'"]+)/g, "$2").slice(0, 300);
+    return text.replace(/(\/[^\s/:'"]+){2,}\/([^\s/:'"]+)/g, "$2").slice(0, 300);
 }
 
 // What a framework did, seen from the model: { step: whether it worked }.
@@ -88,7 +91,7 @@ function blame({ faults = [] }, { stdout, output, record, tools, transcript = ""
     if (text !== undefined) {
         return { whose: "unknown", problem: `${missing[0]}: ${text}`.slice(0, 300) };
     }
-    return { whose: "unknown", problem: `no ${missing.join(", no ")}: ${errorLine(output)}` };
+    return { whose: "unknown", problem: `no ${missing.join(", no ")}: ${errorText(output)}` };
 }
 
 // { works, problem, whose }: the steps that worked, and the first reason why the others did not.

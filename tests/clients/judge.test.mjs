@@ -1,7 +1,7 @@
 // How a run is judged and shown: the steps that worked, the fault behind the rest, and the table.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { errorLine, expected, judge, reportOf } from "./judge.mjs";
+import { errorText, expected, judge, reportOf } from "./judge.mjs";
 import { script } from "./model.mjs";
 import { revisionOf } from "./server.mjs";
 import { formatTable, replaceTable } from "./table.mjs";
@@ -108,11 +108,12 @@ suite("an SDK", () => {
     });
 });
 
-test("the line that names an error is the last one of its kind", () => {
-    assert.equal(errorLine("Traceback\nFirstError: a\nLastError: b\nbye"), "LastError: b");
-    assert.equal(errorLine("one\ntwo\n"), "two");
-    assert.equal(errorLine(""), "no output");
-    assert.equal(errorLine("Error: no '/srv/some/where/file.js:3'"), "Error: no 'file.js:3'");
+test("the text of an error begins with the last line that names one", () => {
+    assert.equal(errorText("Traceback\nFirstError: a\nLastError: b\n  more\n\n"), "LastError: b more");
+    assert.equal(errorText("1 validation error\ntype\nFor further information visit"), "1 validation error type");
+    assert.equal(errorText("one\ntwo\n"), "two");
+    assert.equal(errorText(""), "no output");
+    assert.equal(errorText("Error: no '/srv/some/where/file.js:3'"), "Error: no 'file.js:3'");
 });
 
 test("the protocol version is that of the requests, or of the handshake", () => {

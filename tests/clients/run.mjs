@@ -17,7 +17,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { both, clients } from "./clients.mjs";
 import { prepare, Skip, versionOf } from "./environments.mjs";
-import { errorLine, judge, reportOf } from "./judge.mjs";
+import { errorText, judge, reportOf } from "./judge.mjs";
 import { script, startModel } from "./model.mjs";
 import { fetchTools } from "./rules.mjs";
 import { revisionOf, root, startLoginServer, startRecorder, startRestartable, startServer, tapped } from "./server.mjs";
@@ -171,7 +171,7 @@ async function checkInstallation(client, { cwd }, server) {
     const failed = Object.entries({ stdio, http, token: steps.token, undo: steps.undo }).find(
         ([, text]) => text !== "ok",
     );
-    const problem = failed === undefined ? null : `${failed[0]}: ${failed[1] ?? errorLine(output)}`;
+    const problem = failed === undefined ? null : `${failed[0]}: ${failed[1] ?? errorText(output)}`;
     return { works, problem, whose: problem === null ? null : "unknown" };
 }
 
