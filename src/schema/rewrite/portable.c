@@ -229,8 +229,12 @@ static cw_code rewrite(const cw_schema *s, cw_arena *arena, cw_schema_portable *
 cw_code cw_schema_make_portable(const cw_json *schema, cw_schema_draft draft, cw_arena *arena,
                                 cw_schema_portable *ret)
 {
-    const cw_schema_opts opts = {
-        .draft = draft, .skip_meta = true, .annotate_formats = true, .skip_program = true};
+    /* The schemas of single parameters have passed the usual limit of depth. */
+    const cw_schema_opts opts = {.draft = draft,
+                                 .skip_meta = true,
+                                 .annotate_formats = true,
+                                 .skip_program = true,
+                                 .max_depth = 2 * CW_SCHEMA_MAX_DEPTH};
     cw_schema *s = NULL;
     cw_code rc = cw_schema_compile(schema, &opts, &s, NULL);
     if (!rc)

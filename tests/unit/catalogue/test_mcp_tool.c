@@ -246,6 +246,31 @@ TEST(every_failed_allocation_is_reported)
     cw_snapshot_unref(f.snapshot);
 }
 
+static void build_once(void *ctx)
+{
+    static const cw_offer_ops ops = {nothing, nothing};
+    const fixture *f = ctx;
+    const cw_offer offer = {CW_STR("test"), &f->method, 1, NULL};
+    cw_snapshot *first = NULL, *second = NULL;
+    cw_snapshot_opts opts = {.has_portable_schemas = true};
+    cw_code rc = cw_snapshot_build(&offer, 1, &ops, &opts, &first, NULL);
+    opts.previous = first;
+    if (!rc)
+        rc = cw_snapshot_build(&offer, 1, &ops, &opts, &second, NULL);
+    assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
+    cw_snapshot_unref(first);
+    cw_snapshot_unref(second);
+}
+
+TEST(a_failed_allocation_leaves_no_half_made_schema)
+{
+    fixture f;
+    set_up(&f, REFERS, "");
+    f.params[0].name = CW_STR("$p");
+    assert_true(oom_each(build_once, &f) >= 20);
+    cw_snapshot_unref(f.snapshot);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +286,7 @@ int main(void)
         cmocka_unit_test(wrong_headers_are_left_out_and_right_ones_stay),
         cmocka_unit_test(references_that_multiply_stay_references),
         cmocka_unit_test(every_failed_allocation_is_reported),
+        cmocka_unit_test(a_failed_allocation_leaves_no_half_made_schema),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
