@@ -49,6 +49,7 @@
 /* Calls (limits.* in config) */
 #define CW_CALL_MAX_RUNNING 10000u /* of all loops together */
 #define CW_CALL_MAX_BATCH 100u
+#define CW_CALL_MAX_REPEATED 200u /* bytes of a request's text in an error */
 /* Work to validate one request, one batch or one result: about 50 ms of CPU */
 #define CW_CALL_MAX_STEPS (50u * CW_SCHEMA_STEPS_PER_MS)
 #define CW_CALL_MAX_DETACHED 1024u /* running without a waiting client, of all loops */

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "base/limits.h"
+#include "base/utf8.h"
 #include "json/write.h"
 
 /* ---- forms ---- */
@@ -112,6 +114,11 @@ void cw_door_fail(cw_rpc_item *item, unsigned status, int64_t code, const char *
 {
     cw_door_reply_error(
         item, &(cw_door_error){.status = status, .code = code, .text = cw_str_from(text)});
+}
+
+cw_str cw_door_excerpt(cw_str text)
+{
+    return cw_str_make(text.p, cw_utf8_cut(text, CW_CALL_MAX_REPEATED));
 }
 
 void cw_door_fail_with(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,

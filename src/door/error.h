@@ -62,6 +62,9 @@ void cw_door_fail_static_all(cw_http_req *req, const cw_door_form *form);
 void cw_door_add_sentence(cw_buf *out, cw_str text);
 /* The same in the arena; without memory, another sentence. */
 cw_str cw_door_sentence(cw_arena *arena, cw_str text);
+/* The beginning of a text of the request, as an error may repeat it: at most CW_CALL_MAX_REPEATED
+ * bytes, without a part of a character. */
+cw_str cw_door_excerpt(cw_str text);
 /* A message and data out of buffers, which end here; when one of them has failed, that is the
  * error. */
 void cw_door_fail_with(cw_rpc_item *item, unsigned status, int64_t code, cw_buf *message,

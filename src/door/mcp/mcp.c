@@ -61,7 +61,7 @@ void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
     cw_buf_init(&text, SIZE_MAX / 2);
     cw_buf_init(&data, SIZE_MAX / 2);
     cw_buf_printf(&text, "Unknown %s: ", what);
-    cw_buf_add(&text, name);
+    cw_buf_add(&text, cw_door_excerpt(name));
     cw_door_fail_with(r->item, 200, CW_RPC_PARAMS, &text, &data);
 }
 

@@ -105,8 +105,8 @@ static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
         cw_json_open_object(&w);
         cw_json_add_key(&w, CW_STR("mismatch"));
         cw_json_open_object(&w);
-        cw_json_add_string_member(&w, CW_STR("header"), header);
-        cw_json_add_string_member(&w, CW_STR("body"), body);
+        cw_json_add_string_member(&w, CW_STR("header"), cw_door_excerpt(header));
+        cw_json_add_string_member(&w, CW_STR("body"), cw_door_excerpt(body));
         cw_json_close(&w);
         cw_json_close(&w);
     }
@@ -216,7 +216,7 @@ static bool check_version(const cw_mcp_request *r)
     cw_buf_init(&data, SIZE_MAX / 2);
     cw_buf_add(&text, CW_STR("Unsupported protocol version"));
     cw_buf_add(&data, CW_STR("{\"supported\":[\"" VERSION "\"],\"requested\":"));
-    cw_json_escape(&data, claim);
+    cw_json_escape(&data, cw_door_excerpt(claim));
     cw_buf_add_char(&data, '}');
     cw_door_fail_with(r->item, 400, CW_MCP_UNSUPPORTED, &text, &data);
     return false;

@@ -310,8 +310,8 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
     cw_buf_init(&text, SIZE_MAX / 2);
     cw_buf_init(&data, SIZE_MAX / 2);
     cw_buf_add(&text, CW_STR("Resource not found: "));
-    cw_buf_add(&text, uri);
-    add_address(&data, uri);
+    cw_buf_add(&text, cw_door_excerpt(uri));
+    add_address(&data, cw_door_excerpt(uri));
     cw_door_fail_with(r->item, 200, r->era->no_resource, &text, &data);
 }
 
