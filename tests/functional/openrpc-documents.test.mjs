@@ -35,7 +35,10 @@ suite("documents of OpenRPC", { skip, concurrency: true }, () => {
                 const tool = tools.find(({ name }) => name === method.name);
                 assert.ok(tool, method.name);
                 assert.equal(tool.inputSchema.type, "object");
-                const names = method.params.filter((one) => !isReference(one)).map(({ name }) => name);
+                // MCP clients see portable names.
+                const names = method.params
+                    .filter((one) => !isReference(one))
+                    .map(({ name }) => name.replaceAll(/[^\w.-]+/g, "_"));
                 const shown = Object.keys(tool.inputSchema.properties ?? {});
                 assert.ok(
                     names.every((name) => shown.includes(name)),
