@@ -16,6 +16,7 @@ typedef struct owner {
     size_t used[CW_MCP_POOLS];
     size_t n_known;
     known *first; /* of those with a state */
+    cw_list ends; /* of those that have ended, oldest first */
     bool is_anonymous;
     size_t n_key;
     char key[];
@@ -30,6 +31,7 @@ struct cw_mcp_session_record {
     uint32_t holds;             /* streams, and functions that use it */
     cw_log_level level;
     bool has_state, is_ended;
+    cw_list end_own, end_all; /* in owner.ends, and in cw_mcp_session_store.ends */
     cw_buf uris; /* a NUL behind each */
 };
 
@@ -121,6 +123,8 @@ static void forget(cw_mcp_session_store *m, known *k)
     drop_state(m, k);
     if (k->is_ended)
         give_back(m, o, CW_MCP_POOL_ENDS, 1);
+    cw_list_remove(&k->end_own);
+    cw_list_remove(&k->end_all);
     (void)cw_map_remove(&m->sessions, cw_str_make((const char *)k->number, CW_MCP_NUMBER));
     if (k->next)
         k->next->prev = k->prev;
@@ -143,6 +147,7 @@ static owner *owner_of(cw_mcp_session_store *m, const cw_mcp_session_owner *by)
     o = calloc(1, sizeof *o + by->owner.n + 1);
     if (!o)
         return NULL;
+    cw_list_init(&o->ends);
     o->is_anonymous = by->is_anonymous;
     o->n_key = by->owner.n;
     if (by->owner.n)
@@ -195,13 +200,37 @@ static void sweep(cw_mcp_session_store *m, int64_t now)
     }
 }
 
-static bool end_known(cw_mcp_session_store *m, known *k)
+/* The end that gives way to one of this owner: its own oldest, else the oldest of its kind, else the
+ * oldest of the other kind; the pool is full, so one exists. To forget an end opens nothing: a session
+ * grants nothing. */
+static known *oldest_end(cw_mcp_session_store *m, const owner *o)
 {
-    if (!take(m, k->owner, CW_MCP_POOL_ENDS, 1))
-        return false;
+    const cw_list *own_kind = &m->ends[o->is_anonymous], *other_kind = &m->ends[!o->is_anonymous];
+    const cw_list *all = cw_list_is_empty(own_kind) ? other_kind : own_kind;
+    return cw_list_is_empty(&o->ends) ? CW_CONTAINER(all->next, known, end_all)
+                                      : CW_CONTAINER(o->ends.next, known, end_own);
+}
+
+/* An end that a function or a stream uses stays as a record without one. */
+static void forget_end(cw_mcp_session_store *m, known *k)
+{
+    give_back(m, k->owner, CW_MCP_POOL_ENDS, 1);
+    cw_list_remove(&k->end_own);
+    cw_list_remove(&k->end_all);
+    k->is_ended = false;
+    if (!k->holds)
+        forget(m, k);
+}
+
+/* Room always exists: an older end gives way. */
+static void end_known(cw_mcp_session_store *m, known *k)
+{
+    while (!take(m, k->owner, CW_MCP_POOL_ENDS, 1))
+        forget_end(m, oldest_end(m, k->owner));
     drop_state(m, k);
     k->is_ended = true;
-    return true;
+    cw_list_add(&k->owner->ends, &k->end_own);
+    cw_list_add(&m->ends[k->owner->is_anonymous], &k->end_all);
 }
 
 /* The owner's least recently used session, if it has been idle long enough. */
@@ -212,7 +241,9 @@ static bool end_idle(cw_mcp_session_store *m, const owner *o, int64_t now)
         if (!k->holds && now - k->used >= CW_MCP_IDLE_MS && (!oldest || k->used < oldest->used))
             oldest = k;
     }
-    return oldest && end_known(m, oldest);
+    if (oldest)
+        end_known(m, oldest);
+    return oldest;
 }
 
 static cw_code take_state(cw_mcp_session_store *m, known *k, int64_t now)
@@ -270,13 +301,12 @@ cw_code cw_mcp_session_store_end(cw_mcp_session_store *m, const cw_mcp_session_o
     known *k = open_known(m, by, session);
     if (!k)
         return CW_NOMEM;
-    if (!k->is_ended && !end_known(m, k)) {
+    if (!room(m, k->owner, CW_MCP_POOL_ENDS))
         sweep(m, by->now);
-        (void)end_known(m, k);
-    }
-    cw_code rc = k->is_ended ? CW_OK : CW_LIMIT;
+    if (!k->is_ended)
+        end_known(m, k);
     put_back(m, k);
-    return rc;
+    return CW_OK;
 }
 
 cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
@@ -438,6 +468,8 @@ void cw_mcp_session_store_init(cw_mcp_session_store *m)
     cw_map_init(&m->sessions, SIZE_MAX / 2);
     cw_map_init(&m->owners[false], SIZE_MAX / 2);
     cw_map_init(&m->owners[true], SIZE_MAX / 2);
+    cw_list_init(&m->ends[false]);
+    cw_list_init(&m->ends[true]);
     pthread_mutex_init(&m->lock, NULL);
 }
 

@@ -3,9 +3,10 @@
  *
  * That is the log level, the subscribed resources, and that a session has ended. All of it has an owner:
  * an account, or the anonymous clients of one network. Each owner has a share; the anonymous ones together
- * have at most half of the total, and no owner displaces another. Within a share, a session that has been
- * idle for long and has no stream is ended; its client starts a new one. If there is none, the caller
- * gets an error.
+ * have at most half of the total, and no owner displaces another's state. Within a share, a session that
+ * has been idle for long and has no stream is ended; its client starts a new one. If there is none, the
+ * caller gets an error. To end a session never fails for want of room: the owner's oldest end is
+ * forgotten, or, if it has none, the oldest of all.
  *
  *     networks ─┐
  *     accounts ─┴─► owner ─► sessions with state, and counts
@@ -22,6 +23,7 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "net/addr/network.h"
@@ -55,6 +57,7 @@ typedef struct cw_mcp_session_store {
     cw_map sessions;  /* number -> known */
     cw_map owners[2]; /* accounts, networks */
     struct cw_mcp_session_record *first;
+    cw_list ends[2]; /* sessions that were ended, oldest first: of accounts, of networks */
     size_t used[CW_MCP_POOLS], by_anonymous[CW_MCP_POOLS];
     int64_t swept;
     atomic_size_t n; /* states and ends, without the lock: most often there are none */
@@ -67,10 +70,11 @@ void cw_mcp_session_store_done(cw_mcp_session_store *m);
 bool cw_mcp_session_store_recall(cw_mcp_session_store *m, struct cw_mcp_session *session,
                                  int64_t now);
 
-/* CW_LIMIT: the owner's share, or all of it, is used up; CW_NOMEM. Then nothing has changed. */
+/* CW_NOMEM. */
 CW_MUST_USE cw_code cw_mcp_session_store_end(cw_mcp_session_store *m,
                                              const cw_mcp_session_owner *by,
                                              const struct cw_mcp_session *session);
+/* CW_LIMIT: the owner's share, or all of it, is used up; CW_NOMEM. Then nothing has changed. */
 CW_MUST_USE cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m,
                                                    const cw_mcp_session_owner *by,
                                                    const struct cw_mcp_session *session,
