@@ -138,6 +138,23 @@ test("a database that somebody has locked costs nothing but sessions after a res
     assert.match(server.stderr, /sessions of clients end with this process/);
 });
 
+test("threat-A7: one caller begins and ends more sessions than are remembered of it, and none fails", async (t) => {
+    const server = await start(t, { loops: 2 });
+    const first = await openSession(server);
+    const end = async (session) =>
+        (await fetch(`${server.url}/mcp`, { method: "DELETE", headers: session })).status;
+    assert.equal(await end(first), 204);
+    let last;
+    const all = Array.from({ length: 4_200 }, (_, i) => i);
+    await inParallel(all, 16, async () => {
+        last = await openSession(server);
+        assert.equal(await end(last), 204);
+    });
+    assert.equal((await ping(server, last)).status, 404);
+    // The oldest end is forgotten. That opens nothing: a session grants nothing.
+    assert.equal((await ping(server, first)).status, 200);
+});
+
 suite("messages in a session", { concurrency: true }, () => {
     test("batches are taken by the version of the header, else of the session", async (t) => {
         const server = await start(t, { limits: { batch: 10_000 } });

@@ -234,6 +234,11 @@ cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, c
     return CW_OK;
 }
 
+cw_code cw_mcp_keep_ends(cw_mcp *door, int fd, cw_err *err)
+{
+    return cw_mcp_session_store_keep_ends(&door->sessions, fd, cw_clock_wall_ms(), err);
+}
+
 void cw_mcp_free(cw_mcp *door)
 {
     if (!door)

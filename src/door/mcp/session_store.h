@@ -60,11 +60,20 @@ typedef struct cw_mcp_session_store {
     cw_list ends[2]; /* sessions that were ended, oldest first: of accounts, of networks */
     size_t used[CW_MCP_POOLS], by_anonymous[CW_MCP_POOLS];
     int64_t swept;
+    int ends_fd;          /* -1: ends are not kept */
+    uint16_t *free_slots; /* of the file, `n_slots` of them */
+    size_t n_slots;
     atomic_size_t n; /* states and ends, without the lock: most often there are none */
 } cw_mcp_session_store;
 
 void cw_mcp_session_store_init(cw_mcp_session_store *m);
 void cw_mcp_session_store_done(cw_mcp_session_store *m);
+
+/* Read the ends of an earlier process from a file, and write later ones to it: CW_MCP_ENDS slots of
+ * 32 bytes. An end is in the page cache when its session is answered; a crash of the machine may lose
+ * the last ones. Takes the descriptor. CW_IO, CW_NOMEM: the file is not used. */
+CW_MUST_USE cw_code cw_mcp_session_store_keep_ends(cw_mcp_session_store *m, int fd, int64_t now,
+                                                   cw_err *err);
 
 /* Add the stored state to the session. False: it has ended. */
 bool cw_mcp_session_store_recall(cw_mcp_session_store *m, struct cw_mcp_session *session,

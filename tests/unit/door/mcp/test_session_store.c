@@ -149,7 +149,7 @@ TEST(who_has_expired_makes_room)
         assert_int_equal(end("alice", false, i, 0), CW_OK);
     for (unsigned i = 0; i < CW_MCP_STATES_SHARE; i++)
         assert_int_equal(set_level("alice", false, 100000 + i, 0), CW_OK);
-    assert_int_equal(set_level("alice", false, 200000, HOUR - 1), CW_LIMIT);
+    assert_int_equal(set_level("alice", false, 200000, CW_MCP_IDLE_MS - 1), CW_LIMIT);
     cw_mcp_session next = session_of(200000);
     cw_mcp_session_owner by = owner("alice", false, HOUR + 1000);
     next.expires = 2 * HOUR;
