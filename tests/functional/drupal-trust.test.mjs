@@ -99,7 +99,8 @@ suite("a description that loses something", { concurrency: 3 }, () => {
     test("threat-D3: without a state folder the running server keeps the last good one", async (t) => {
         const site = await startSite({ kind: "tools" });
         withPlain(site);
-        const server = await start(t, site, { refresh: "300ms", methods: ["*", scoped] });
+        const config = { store: { path: databasePath() } };
+        const server = await start(t, site, { refresh: "300ms", methods: ["*", scoped] }, { config });
         await untilTool(server, scoped);
         const names = await toolNames(server);
         site.front = refuseTools(site, 403);

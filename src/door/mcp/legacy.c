@@ -387,6 +387,8 @@ static void initialize(const cw_mcp_request *r)
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, problem);
         return;
     }
+    if (cw_mcp_challenge_stranger(r))
+        return;
     cw_str version = cw_json_text(asked);
     if (!is_legacy(version))
         version = versions[0].name;

@@ -170,6 +170,12 @@ extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
 void cw_mcp_dispatch(const cw_mcp_request *r);
 /* Whether the caller may call, or (`discovers`) list, anything; else the message is answered. */
 bool cw_mcp_may(const cw_mcp_request *r, bool discovers);
+/* Whether nobody can log in here to call what requires a login: lists do not show it then. A client on
+ * standard input and output has the rights that the server was started with. */
+bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responder);
+/* Challenge an anonymous caller that sees nothing, if callers can log in: clients log in when their
+ * first request is refused, and few of them later. True: the message is answered. */
+bool cw_mcp_challenge_stranger(const cw_mcp_request *r);
 /* Look a name up (call/find.h); view, door, peer and arena are those of the request. */
 CW_MUST_USE cw_code cw_mcp_find(const cw_mcp_request *r, cw_call_lookup lookup, cw_call_found *ret);
 /* -32602: the caller sees no tool or prompt (`what`) of this name. */
@@ -323,6 +329,8 @@ void cw_mcp_complete(const cw_mcp_request *r);
 /* The object `capabilities`. */
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r);
 
+/* Whether the caller may list, and sees a tool, a prompt or a resource. */
+bool cw_mcp_sees_anything(const cw_view *view);
 void cw_mcp_on_wellknown(cw_http_req *req, void *door);
 void cw_mcp_on_card(cw_http_req *req, void *door);
 
