@@ -230,17 +230,20 @@ static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
 {
     cw_rpc_item *item = call->item;
     const char *no_login = rc == CW_DECLINED ? explain_no_login(call) : NULL;
+    cw_call_error explained = {0};
     cw_mcp_call_close(call);
-    if (no_login)
-        call->target.ops->refuse(item, call->era, rc, no_login);
-    else if (rc == CW_DECLINED)
+    if (no_login) {
+        rc = cw_fail(&explained.err, CW_PARAMS, "%s", no_login);
+        call->target.ops->refuse(item, call->era, rc, &explained);
+    } else if (rc == CW_DECLINED) {
         cw_door_refuse(item, refusal->verdict, &call->target.entry->method->needs);
-    else if (rc == CW_PARAMS && call->problem && !call->target.problem)
+    } else if (rc == CW_PARAMS && call->problem && !call->target.problem) {
         cw_door_fail(item, 200, CW_RPC_PARAMS, call->problem);
-    else if (rc == CW_PARAMS || rc == CW_IO || rc == CW_LIMIT)
+    } else if (rc == CW_PARAMS || rc == CW_IO || rc == CW_LIMIT) {
         call->target.ops->refuse(item, call->era, rc, refusal);
-    else
+    } else {
         cw_door_fail(item, 500, CW_RPC_INTERNAL, refusal->err.msg);
+    }
 }
 
 void cw_mcp_call_run(cw_mcp_call *call)

@@ -624,7 +624,7 @@ typedef struct parcel {
     unsigned char number[CW_MCP_NUMBER]; /* of the session it came through */
     bool has_joined;                     /* cw_mcp_session.has_joined */
     unsigned char opened[CW_MCP_NUMBER];
-    size_t n_id;                         /* id and message follow */
+    size_t n_id; /* id and message follow */
 } parcel;
 
 /* The caller of the parcel goes on with a call that the anonymous caller began: from now on it is

@@ -12,7 +12,7 @@ typedef struct page {
     const cw_mcp_list *list;
     cw_view *view;
     cw_mcp_reader reader;
-    cw_str after; /* the last name of the page before; empty: the first page */
+    cw_str after;       /* the last name of the page before; empty: the first page */
     bool only_callable; /* nothing that requires a login: there is none */
 } page;
 

@@ -79,11 +79,11 @@ struct cw_mcp_session {
      * of the anonymous caller in it. */
     bool has_joined;
     unsigned char opened[CW_MCP_NUMBER];
-    unsigned client_capabilities;        /* CW_MCP_CAN_… */
-    unsigned profile;                    /* CW_MCP_PORTABLE_…, CW_MCP_OWN_… */
-    cw_log_level level;                  /* of log messages that the client gets, or CW_LOG_OFF */
-    int64_t expires;                     /* wall clock, ms; 0: never */
-    cw_str version;                      /* of the protocol; empty: not known */
+    unsigned client_capabilities; /* CW_MCP_CAN_… */
+    unsigned profile;             /* CW_MCP_PORTABLE_…, CW_MCP_OWN_… */
+    cw_log_level level;           /* of log messages that the client gets, or CW_LOG_OFF */
+    int64_t expires;              /* wall clock, ms; 0: never */
+    cw_str version;               /* of the protocol; empty: not known */
 };
 typedef struct cw_mcp_session cw_mcp_session;
 

@@ -54,7 +54,7 @@ struct cw_mcp_session_record {
     bool has_state, is_ended;
     cw_list end_own, end_all; /* in owner.ends, and in cw_mcp_session_store.ends */
     uint32_t slot;            /* of the file, or NO_SLOT */
-    cw_buf uris; /* a NUL behind each */
+    cw_buf uris;              /* a NUL behind each */
 };
 
 static const size_t most[CW_MCP_POOLS] = {CW_MCP_STATES, CW_MCP_ENDS, CW_MCP_URIS};

@@ -80,9 +80,9 @@ static server_capabilities capabilities_of(cw_view *view, bool callable)
 {
     bool may_list = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
     bool has_templates = may_list && sees(view, CW_VIEW_TEMPLATES, callable);
-    server_capabilities a = {
-        .prompts = may_list && sees(view, CW_VIEW_PROMPTS, callable),
-        .resources = has_templates || (may_list && sees(view, CW_VIEW_RESOURCES, callable))};
+    server_capabilities a = {.prompts = may_list && sees(view, CW_VIEW_PROMPTS, callable),
+                             .resources = has_templates ||
+                                          (may_list && sees(view, CW_VIEW_RESOURCES, callable))};
     a.completions = (a.prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
                     (has_templates && any_completes(view, CW_VIEW_TEMPLATES));
     return a;
