@@ -17,7 +17,9 @@ const examples = ["examples.article.toMarkdown", "examples.articles.list", "exam
 
 async function start(t, site, more = {}, { config, ...options } = {}) {
     const source = { name: "site", preset: "drupal", url: site.url, timeout: `${timeout}ms`, methods: ["*"], ...more };
-    const server = await startBridge({ plugins: [], ...options, config: { ...config, sources: [source] } });
+    // Callers can log in, so that tools with scopes are listed.
+    const all = { store: { path: databasePath() }, ...config, sources: [source] };
+    const server = await startBridge({ plugins: [], ...options, config: all });
     t.after(() => server.stop());
     return server;
 }
@@ -99,8 +101,7 @@ suite("a description that loses something", { concurrency: 3 }, () => {
     test("threat-D3: without a state folder the running server keeps the last good one", async (t) => {
         const site = await startSite({ kind: "tools" });
         withPlain(site);
-        const config = { store: { path: databasePath() } };
-        const server = await start(t, site, { refresh: "300ms", methods: ["*", scoped] }, { config });
+        const server = await start(t, site, { refresh: "300ms", methods: ["*", scoped] });
         await untilTool(server, scoped);
         const names = await toolNames(server);
         site.front = refuseTools(site, 403);
