@@ -22,18 +22,25 @@ function repeated(value, filler) {
     if (value === null || typeof value !== "object") {
         return 0;
     }
-    return Math.max(0, ...Object.entries(value).flat().map((part) => repeated(part, filler)));
+    return Math.max(
+        0,
+        ...Object.entries(value)
+            .flat()
+            .map((part) => repeated(part, filler)),
+    );
 }
 
 const call = (version) => (name, params) => legacy(server, name, params, { version });
 const cases = {
     "JSON-RPC: a method": (text) => rpc(server, { method: text, id: 1 }),
-    "JSON-RPC: an argument's name": (text) => rpc(server, { method: "test.echo", params: { message: "x", [text]: 1 }, id: 1 }),
+    "JSON-RPC: an argument's name": (text) =>
+        rpc(server, { method: "test.echo", params: { message: "x", [text]: 1 }, id: 1 }),
     "JSON-RPC: a member": (text) => rpc(server, { method: "test.echo", id: 1, [text]: 1 }),
     "JSON-RPC: a wrong argument": (text) => rpc(server, { method: "test.echo", params: { message: [text] }, id: 1 }),
     "REST: a tool": (text) => invoke(server, text, {}),
     "REST: an argument's name": (text) => invoke(server, "test.echo", { message: "x", [text]: 1 }),
-    "REST: a tool to be described": (text) => get(server, `/mcp/tools/describe?name=${encodeURIComponent(text.slice(0, 600))}`),
+    "REST: a tool to be described": (text) =>
+        get(server, `/mcp/tools/describe?name=${encodeURIComponent(text.slice(0, 600))}`),
     "REST: a tool in the path": (text) => get(server, `/mcp/tools/${encodeURIComponent(text.slice(0, 600))}`),
     "REST: a cursor": (text) => get(server, `/mcp/tools/list?cursor=${encodeURIComponent(text.slice(0, 600))}`),
     "MCP: a method": (text) => call("2025-11-25")(text, {}),
@@ -53,8 +60,12 @@ const cases = {
             argument: { name: text, value: text },
         }),
     "MCP: a kind of reference": (text) =>
-        call("2025-11-25")("completion/complete", { ref: { type: text, name: "x" }, argument: { name: "a", value: "" } }),
-    "modern MCP: a tool": (text) => modern(server, "tools/call", { name: text, arguments: {} }, { headers: encoded(text) }),
+        call("2025-11-25")("completion/complete", {
+            ref: { type: text, name: "x" },
+            argument: { name: "a", value: "" },
+        }),
+    "modern MCP: a tool": (text) =>
+        modern(server, "tools/call", { name: text, arguments: {} }, { headers: encoded(text) }),
     "modern MCP: a name beside another header": (text) =>
         modern(server, "tools/call", { name: text, arguments: {} }, { headers: { "Mcp-Name": "other" } }),
     "modern MCP: a method beside another header": (text) =>
@@ -81,7 +92,10 @@ suite("what an error repeats of a request", () => {
                 const n = Math.floor((kilobytes * 1024) / Buffer.byteLength(filler));
                 const isHeader = name === "modern MCP: a tool";
                 const answer = await send(filler.repeat(isHeader ? 300 : n));
-                assert.ok(answer.text.length < 4096, `${kind}: ${answer.text.length} bytes: ${answer.text.slice(0, 300)}`);
+                assert.ok(
+                    answer.text.length < 4096,
+                    `${kind}: ${answer.text.length} bytes: ${answer.text.slice(0, 300)}`,
+                );
                 const json = answer.text ? JSON.parse(answer.text) : null;
                 const longest = repeated(json, filler);
                 assert.ok(longest <= most, `${kind}: ${longest} bytes: ${answer.text.slice(0, 300)}`);

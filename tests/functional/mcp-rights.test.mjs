@@ -234,7 +234,7 @@ suite("a listener", { concurrency: true }, () => {
         // A 401 would keep clients from the request that is challenged.
         assert.equal(answer.status, 405);
         assert.equal(answer.headers.get("allow"), "POST, DELETE, OPTIONS");
-        assert.equal((await answer.json()).error.code, -32000);
+        assert.equal((await answer.text()).trim(), "This caller has no stream.");
         const list = await legacy(server, "tools/list", {}, { headers: session });
         const other = await modern(server, "subscriptions/listen", { notifications: {} });
         assert.deepEqual([list.status, other.status], [401, 401]);
@@ -260,7 +260,7 @@ suite("what is remembered of a session", { concurrency: true }, () => {
         await legacy(server, "resources/subscribe", { uri: "vault://public" }, { headers: listening });
         assert.deepEqual((await setLevel(server, neighbour)).json.result, {});
         assert.equal((await remove(server, ended)).status, 204);
-        const seen = { kept: 0, refused: 0 };
+        const seen = { kept: 0, refused: 0, ended: 0, notEnded: 0 };
         await inParallel(
             Array.from({ length: 4_200 }, (_, i) => i),
             20,
@@ -270,7 +270,9 @@ suite("what is remembered of a session", { concurrency: true }, () => {
                 assert.ok(json.result || json.error?.code === -32000, text);
                 seen[json.result ? "kept" : "refused"] += 1;
                 if (i % 2) {
-                    assert.equal((await remove(server, session)).status, 204);
+                    const { status } = await remove(server, session);
+                    assert.ok(status === 204 || status === 503, String(status));
+                    seen[status === 204 ? "ended" : "notEnded"] += 1;
                 }
             },
         );

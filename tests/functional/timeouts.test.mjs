@@ -230,8 +230,10 @@ suite("the limit for an idle connection", { concurrency: true }, () => {
 
     test("a connection between requests is closed without an answer", async () => {
         const c = await Connection.open(server);
+        // The answer may be read long after the server sent it.
+        const from = Date.now();
         await c.assertAlive();
-        await assertTakesTheLimit(() => c.closed());
+        await assertTakesTheLimit(() => c.closed(), from);
         assert.equal(c.buffer.length, 0);
         assert.ok(c.closedCleanly);
     });

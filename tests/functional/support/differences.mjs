@@ -19,7 +19,7 @@ const everywhere = [
         covers: [
             ["cache-control", stored, "no-cache, private"],
             ["etag", undefined, /^"[0-9a-f]{32}"$/],
-            ["vary", "X-Consumer-ID", "Authorization, Cookie, Accept-Language, Accept-Encoding"],
+            ["vary", "X-Consumer-ID", "Authorization, Cookie, Accept-Language, Accept-Encoding, Origin"],
         ],
     },
     {
