@@ -1,5 +1,6 @@
 // `make soak`: keeps the product and the test server busy for SOAK_SECONDS (600) with clients of
-// every kind, reloads the product every ten seconds, and watches memory and descriptors.
+// every kind, reloads the product every ten seconds, and watches memory and descriptors. Before that,
+// one caller begins and ends SOAK_SESSIONS (100,000) sessions of MCP.
 //
 // Fails when memory goes on growing after the warm-up, descriptors do not come back, a request that
 // should succeed does not, or a server does not stop cleanly. The samples stay in
@@ -12,6 +13,7 @@ import { Process, root, rssBytes, sleep, startOurs } from "./http/servers.mjs";
 import { runWrk } from "./http/throughput.mjs";
 
 const seconds = Number(process.env.SOAK_SECONDS ?? 600);
+const sessions = Number(process.env.SOAK_SESSIONS ?? 100_000);
 const sampleMs = Math.min(5000, seconds * 50);
 const reloadMs = Math.min(10_000, seconds * 100);
 // Half of a core: a quarter for each server.
@@ -145,8 +147,41 @@ async function watch(servers, product, begin) {
     return { samples, reloads };
 }
 
+const handshake = JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "soak", version: "1" } },
+});
+const accepts = { Accept: "application/json, text/event-stream", "Content-Type": "application/json" };
+
+// Frameworks open a session for each call: many more than are remembered of one caller.
+async function beginAndEnd({ url }) {
+    const begun = await fetch(`${url}/mcp`, { method: "POST", headers: accepts, body: handshake });
+    await begun.arrayBuffer();
+    const headers = { "Mcp-Session-Id": begun.headers.get("mcp-session-id") };
+    const ended = await fetch(`${url}/mcp`, { method: "DELETE", headers });
+    await ended.arrayBuffer();
+    if (begun.status !== 200 || ended.status !== 204) {
+        onFailure(`a session: ${begun.status} and ${ended.status}`);
+    }
+}
+
+async function endSessions(product) {
+    const begin = Date.now();
+    let left = sessions;
+    const work = async () => {
+        while (left-- > 0) {
+            await beginAndEnd(product);
+        }
+    };
+    await Promise.all(Array.from({ length: 16 }, work));
+    console.log(`${sessions} sessions in ${Math.round((Date.now() - begin) / 1000)} s; ${failures.length} failures`);
+}
+
 async function main() {
     const product = await startProduct();
+    await endSessions(product);
     const test = await startTest();
     const servers = [product, test];
     const where = { product: product.url, secure: product.secure, test: test.url };

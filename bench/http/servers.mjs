@@ -61,7 +61,8 @@ export class Process {
         this.name = path.basename(file);
         this.stderr = "";
         this.text = "";
-        this.child = spawn(command, all, { stdio: ["pipe", "pipe", "pipe"], ...options });
+        const env = { ...process.env, XDG_STATE_HOME: path.join(folder, "state") };
+        this.child = spawn(command, all, { stdio: ["pipe", "pipe", "pipe"], env, ...options });
         running.add(this.child);
         this.child.stdin.on("error", () => {});
         this.child.stdout.setEncoding("utf8").on("data", (text) => (this.text += text));

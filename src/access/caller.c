@@ -164,7 +164,7 @@ cw_code cw_caller_new(const cw_caller_opts *opts, cw_caller **ret, cw_err *err)
 static cw_code new_anonymous(const cw_str *permissions, size_t n, bool cannot_log_in,
                              cw_caller **ret, cw_err *err)
 {
-    cw_caller_opts opts = {.id = CW_STR("0"),
+    cw_caller_opts opts = {.id = CW_STR(CW_CALLER_ANONYMOUS_ID),
                            .name = cw_str_from(CW_ROLE_ANONYMOUS),
                            .permissions = permissions,
                            .n_permissions = n,
@@ -213,7 +213,7 @@ cw_str cw_caller_language(const cw_caller *caller)
 
 bool cw_caller_is_anonymous(const cw_caller *caller)
 {
-    return cw_str_is(caller->id, "0");
+    return cw_str_is(caller->id, CW_CALLER_ANONYMOUS_ID);
 }
 
 size_t cw_caller_n_permissions(const cw_caller *caller)

@@ -27,6 +27,7 @@
 
 typedef struct cw_caller cw_caller;
 
+#define CW_CALLER_ANONYMOUS_ID "0"
 #define CW_ROLE_ANONYMOUS "anonymous"
 #define CW_ROLE_AUTHENTICATED "authenticated"
 #define CW_CALLER_DEFAULT_LANGUAGE "en"
@@ -52,7 +53,7 @@ typedef struct cw_caller_credential {
 
 /* All of it is copied. Lists are sorted and duplicates are dropped. */
 typedef struct cw_caller_opts {
-    cw_str id; /* not "0" */
+    cw_str id; /* not CW_CALLER_ANONYMOUS_ID */
     cw_str name;
     cw_str language; /* empty: none chosen */
     const cw_str *permissions;

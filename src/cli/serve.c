@@ -315,6 +315,8 @@ static cw_code open_app(service *sv, cw_err *err)
 {
     const cw_app_opts opts = {.loop = &sv->main_loop,
                               .n_loops = cw_server_n_loops(sv->server),
+                              .keeps_state = true,
+                              .config_path = sv->config_path,
                               .is_demo = !sv->config_path};
     return cw_app_open(&sv->app, &opts, sv->config, err);
 }

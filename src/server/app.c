@@ -13,6 +13,7 @@
 #include "server/permissions.h"
 #include "server/plugin_host_path.h"
 #include "server/seal_key.h"
+#include "server/state_file.h"
 
 /* How long a client may cache a list. Clients with a subscription are notified of changes. */
 #define LIST_TTL_MS 5000u
@@ -132,9 +133,38 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
     publish(b, retired, n_retired);
 }
 
+#define UNLISTED_MAX 20u
+
+/* Tools that no client of the MCP doors gets to see, because nobody can log in. */
+static void log_unlisted(const cw_app *b)
+{
+    bool has_logins = b->has_store || b->settings.config->access.issuers.n > 0;
+    size_t n = 0, n_all = 0;
+    cw_buf names;
+    if (!b->snapshot || !b->anonymous || (has_logins && !b->account && !b->token.p))
+        return;
+    const cw_entry *const *tools = cw_snapshot_tools(b->snapshot, &n_all);
+    cw_buf_init(&names, SIZE_MAX / 2);
+    for (size_t i = 0; i < n_all; i++) {
+        cw_verdict verdict = cw_gate_check(b->anonymous, &tools[i]->method->needs);
+        bool is_gated = verdict == CW_VERDICT_NEEDS_LOGIN || verdict == CW_VERDICT_NEEDS_SCOPES;
+        if (is_gated && n++ < UNLISTED_MAX)
+            cw_buf_printf(&names, "%s%.*s", n > 1 ? ", " : "", CW_STR_ARG(tools[i]->tool_name));
+    }
+    if (n > UNLISTED_MAX)
+        cw_buf_printf(&names, " and %zu more", n - UNLISTED_MAX);
+    if (n && !names.code)
+        cw_log(CW_LOG_INFO, "serve",
+               "tools that require a login are not listed to MCP clients: no login is configured",
+               CW_KV("tools", cw_buf_str(&names)));
+    cw_buf_done(&names);
+}
+
 static void on_settled(void *ctx)
 {
     cw_app *b = ctx;
+    if (!b->is_settled && !b->is_read_only && !b->is_owner)
+        log_unlisted(b);
     if (!b->is_settled && !b->is_read_only && !b->is_owner && !b->is_demo)
         cw_role_permissions_log_unused(b->settings.config, b->snapshot);
     b->is_settled = true;
@@ -583,12 +613,42 @@ static bool list_permissions(const cw_config *config, const cw_str **ret, size_t
     return !rc && is_known && !b->is_owner && !b->is_demo;
 }
 
-static cw_code make_door(cw_app *b, const cw_config *config, cw_err *err)
+/* Sessions that were ended stay ended after a restart. */
+static void keep_ends(cw_mcp *mcp, const char *path)
 {
+    int fd = -1;
+    cw_err err = {0};
+    cw_code rc = cw_state_file_open(path, &fd, &err);
+    if (rc == CW_NOTFOUND) {
+        rc = cw_state_file_make(path, CW_STR(""), &err);
+        if (!rc)
+            rc = cw_state_file_open(path, &fd, &err);
+    }
+    if (!rc)
+        rc = cw_mcp_keep_ends(mcp, fd, &err);
+    if (rc)
+        cw_log_err(CW_LOG_WARN, "serve", "ended sessions are valid again after a restart", &err);
+}
+
+static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *config, cw_err *err)
+{
+    char key[CW_STATE_FILE_PATH], ends[CW_STATE_FILE_PATH];
     cw_seal seal;
-    cw_store *store = b->accounts ? cw_accounts_store(b->accounts) : NULL;
-    cw_code rc = cw_seal_key_load(config, store, &seal, err);
-    return rc ? rc : cw_mcp_new(b->runtime, b->n_loops, &seal, &b->mcp, err);
+    cw_seal_key_opts from = {.store = b->accounts ? cw_accounts_store(b->accounts) : NULL};
+    cw_err why = {0};
+    bool has_files = opts->keeps_state &&
+                     !cw_state_file_path(config, opts->config_path, "seal", key, &why) &&
+                     !cw_state_file_path(config, opts->config_path, "ended", ends, &why);
+    if (has_files)
+        from.path = key;
+    else if (opts->keeps_state)
+        cw_log_err(CW_LOG_WARN, "serve", "the state of sessions ends with this process", &why);
+    cw_code rc = cw_seal_key_load(config, &from, &seal, err);
+    if (!rc)
+        rc = cw_mcp_new(b->runtime, b->n_loops, &seal, &b->mcp, err);
+    if (!rc && has_files)
+        keep_ends(b->mcp, ends);
+    return rc;
 }
 
 static cw_code open_runtime(cw_app *b, cw_err *err)
@@ -650,7 +710,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     if (!rc)
         rc = open_runtime(b, err);
     if (!rc)
-        rc = make_door(b, config, err);
+        rc = make_door(b, opts, config, err);
     if (!rc)
         rc = open_sources(b, opts, err);
     if (!rc && b->token.p)

@@ -73,10 +73,13 @@ typedef struct cw_app_opts {
     /* Load only this file of the plugin directory, and give callers without credentials all
      * permissions that the catalogue requires. Borrowed; NULL: load all. */
     const char *plugin;
-    bool is_demo;  /* no configuration file: tools that require a login are hidden, because no login
+    bool is_demo; /* no configuration file: tools that require a login are hidden, because no login
                      exists */
-    bool is_quiet; /* another process may be the server: see cw_sources_opts */
-    bool is_read_only; /* is_quiet, and no calls are made: the audit is not opened */
+    /* Keep the seal key and the ends of sessions in files (state_file.h). */
+    bool keeps_state;
+    const char *config_path; /* keeps_state: of the configuration file; NULL: none */
+    bool is_quiet;           /* another process may be the server: see cw_sources_opts */
+    bool is_read_only;       /* is_quiet, and no calls are made: the audit is not opened */
 } cw_app_opts;
 
 /* Create all parts; nothing is loaded yet. On failure cw_app_done must be called all the same. */

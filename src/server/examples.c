@@ -2,16 +2,15 @@
 /* examples.c - the configuration of a server without a configuration file. */
 #include "server/examples.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "json/write.h"
 #include "server/paths.h"
 #include "server/plugin_host_path.h"
+#include "server/state_file.h"
 
 #define PATH_BYTES 4096u
 #define BUILT_BELOW "/plugins" /* the folder of the program, in a build tree */
@@ -47,29 +46,6 @@ static bool has_host(void)
     return found;
 }
 
-/* Make a folder and those around it. */
-static bool make_folders(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0700); /* the last one tells */
-        *slash = '/';
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-/* The data directory of the user, by the XDG Base Directory Specification. */
-static bool find_data(char *out, size_t n)
-{
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int length = -1;
-    if (state && state[0] == '/')
-        length = snprintf(out, n, "%s/causeway", state);
-    else if (home && home[0] == '/')
-        length = snprintf(out, n, "%s/.local/state/causeway", home);
-    return length > 0 && (size_t)length < n && make_folders(out);
-}
-
 cw_code cw_examples_config(cw_buf *out, cw_err *err)
 {
     char folder[PATH_BYTES], data[PATH_BYTES];
@@ -81,7 +57,7 @@ cw_code cw_examples_config(cw_buf *out, cw_err *err)
         /* A string of JSON is one of YAML. */
         cw_buf_add(out, CW_STR("plugins:\n  directory: "));
         cw_json_escape(out, cw_str_from(folder));
-        if (!is_built && find_data(data, sizeof data)) {
+        if (!is_built && cw_state_file_directory(data, sizeof data)) {
             cw_buf_add(out, CW_STR("\n  data: "));
             cw_json_escape(out, cw_str_from(data));
         }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* seal_key.c - the seal key from a file, the database, or random bytes. */
+/* seal_key.c - the seal key from a secret, the database, a file of the server, or random bytes. */
 #include "server/seal_key.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "server/state_file.h"
 
 #define SECRET_MIN 32u
 #define SECRET_MAX 65536u
@@ -85,14 +87,47 @@ static cw_code use_file(const char *path, cw_seal *seal, cw_err *err)
     return cw_wrap(err, rc, "mcp.secret_file");
 }
 
-cw_code cw_seal_key_load(const cw_config *config, cw_store *store, cw_seal *ret, cw_err *err)
+static cw_code read_key(const char *path, unsigned char key[CW_SEAL_KEY], cw_err *err)
+{
+    int fd = -1;
+    cw_code rc = cw_state_file_open(path, &fd, err);
+    if (rc)
+        return rc;
+    if (read(fd, key, CW_SEAL_KEY) != (ssize_t)CW_SEAL_KEY)
+        rc = cw_fail(err, CW_IO, "'%s' has fewer than %u bytes", path, CW_SEAL_KEY);
+    close(fd);
+    return rc;
+}
+
+/* The key that is there counts; ours only if none is. */
+static void use_own_file(const char *path, cw_seal *seal)
+{
+    unsigned char key[CW_SEAL_KEY];
+    cw_err err = {0};
+    cw_code rc = read_key(path, key, &err);
+    if (rc == CW_NOTFOUND) {
+        rc = cw_state_file_make(path, cw_str_make((const char *)seal->key, CW_SEAL_KEY), &err);
+        if (!rc)
+            rc = read_key(path, key, &err);
+    }
+    if (!rc)
+        memcpy(seal->key, key, sizeof key);
+    else
+        cw_log_err(CW_LOG_WARN, "serve",
+                   "sessions of clients end with this process: its key cannot be kept", &err);
+}
+
+cw_code cw_seal_key_load(const cw_config *config, const cw_seal_key_opts *opts, cw_seal *ret,
+                         cw_err *err)
 {
     cw_code rc = cw_seal_init(ret, err);
     if (rc)
         return rc;
     if (config->mcp.secret_file.n)
         return use_file(config->mcp.secret_file.p, ret, err);
-    if (store)
-        use_store(store, ret);
+    if (opts->store)
+        use_store(opts->store, ret);
+    else if (opts->path)
+        use_own_file(opts->path, ret);
     return CW_OK;
 }

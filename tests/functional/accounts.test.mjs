@@ -199,6 +199,7 @@ suite("what an account sees", () => {
         assert.equal(stream.status, 200);
         await stream.next();
         await server.cli("account", "revoke", "alice", "editor");
+        assert.equal((await stream.next()).method, "notifications/tools/list_changed");
         const { result } = await stream.next();
         assert.equal(result.resultType, "complete");
         await server.cli("account", "grant", "alice", "editor");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
-import { basic, bearer } from "./support/accounts.mjs";
+import { basic, bearer, databasePath } from "./support/accounts.mjs";
 import { manyTools, phpJson, siteRoot, startSite } from "./support/drupal.mjs";
 import { freePort, startForger } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
@@ -42,7 +42,8 @@ async function start(t, site, more = {}, { config, ...options } = {}) {
     const server = await startBridge({
         plugins: [],
         ...options,
-        config: { ...config, sources: [sourceOf(site, more)] },
+        // Callers can log in, so that tools with scopes are listed.
+        config: { store: { path: databasePath() }, ...config, sources: [sourceOf(site, more)] },
     });
     t.after(() => server.stop());
     return server;

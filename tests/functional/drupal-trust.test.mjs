@@ -17,7 +17,9 @@ const examples = ["examples.article.toMarkdown", "examples.articles.list", "exam
 
 async function start(t, site, more = {}, { config, ...options } = {}) {
     const source = { name: "site", preset: "drupal", url: site.url, timeout: `${timeout}ms`, methods: ["*"], ...more };
-    const server = await startBridge({ plugins: [], ...options, config: { ...config, sources: [source] } });
+    // Callers can log in, so that tools with scopes are listed.
+    const all = { store: { path: databasePath() }, ...config, sources: [source] };
+    const server = await startBridge({ plugins: [], ...options, config: all });
     t.after(() => server.stop());
     return server;
 }

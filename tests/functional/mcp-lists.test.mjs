@@ -2,7 +2,7 @@
 // names and schemas that fit the client, and arguments that stand in headers too.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { basic, startAccounts } from "./support/accounts.mjs";
+import { basic, roles, startAccounts } from "./support/accounts.mjs";
 import {
     addPlugin,
     assertRpcError,
@@ -158,7 +158,7 @@ suite("cacheScope", { concurrency: true }, () => {
     });
 
     test("threat-C2: is private where other callers may see other tools", async (t) => {
-        const server = await startAccounts();
+        const server = await startAccounts({ config: { roles: { ...roles, anonymous: permissions } } });
         t.after(() => server.stop());
         assert.deepEqual(await scopes(server), ["private", "private"]);
     });

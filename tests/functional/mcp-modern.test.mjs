@@ -2,6 +2,7 @@
 // and which mistake gets which status and code.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
+import { databasePath } from "./support/accounts.mjs";
 import {
     assertPlain,
     assertRpcError,
@@ -489,7 +490,9 @@ suite("tools", { concurrency: true }, () => {
         assert.equal(hidden.text.replaceAll("admin", "admim"), unknown.text);
     });
 
-    test("whose scopes the caller lacks are listed, and a call is challenged", async () => {
+    test("whose scopes the caller lacks are listed, and a call is challenged, where callers can log in", async (t) => {
+        const server = await startBridge({ config: { store: { path: databasePath() } } });
+        t.after(() => server.stop());
         const { json } = await modern(server, "tools/list");
         assert.ok(json.result.tools.some((tool) => ownName(tool) === "test.scoped"));
         const answer = await callTool(server, "test.scoped", {});

@@ -93,7 +93,7 @@ suite("a session", { concurrency: true }, () => {
         assert.equal((await ping(server, { "Mcp-Session-Id": "stale" })).status, 200);
     });
 
-    test("threat-C3: belongs to the caller who opened it", async (t) => {
+    test("threat-C3: belongs to the caller who opened it with credentials", async (t) => {
         const server = await startAccounts({ config: { roles: { ...roles, anonymous: permissions } } });
         t.after(() => server.stop());
         const nobodys = await openSession(server);
@@ -105,7 +105,7 @@ suite("a session", { concurrency: true }, () => {
         ]);
         assert.deepEqual(
             answers.map(({ status }) => status),
-            [404, 404, 200],
+            [200, 404, 200],
         );
     });
 
@@ -136,6 +136,23 @@ test("a database that somebody has locked costs nothing but sessions after a res
     const session = await openSession(server);
     assert.equal((await ping(server, session)).status, 200);
     assert.match(server.stderr, /sessions of clients end with this process/);
+});
+
+test("threat-A7: one caller begins and ends more sessions than are remembered of it, and none fails", async (t) => {
+    const server = await start(t, { loops: 2 });
+    const first = await openSession(server);
+    const end = async (session) =>
+        (await fetch(`${server.url}/mcp`, { method: "DELETE", headers: session })).status;
+    assert.equal(await end(first), 204);
+    let last;
+    const all = Array.from({ length: 4_200 }, (_, i) => i);
+    await inParallel(all, 16, async () => {
+        last = await openSession(server);
+        assert.equal(await end(last), 204);
+    });
+    assert.equal((await ping(server, last)).status, 404);
+    // The oldest end is forgotten. That opens nothing: a session grants nothing.
+    assert.equal((await ping(server, first)).status, 200);
 });
 
 suite("messages in a session", { concurrency: true }, () => {

@@ -555,7 +555,11 @@ suite("who asks", { concurrency: true }, () => {
         const file = path.join(keepFolder(), "stdio-token");
         writeFileSync(file, `${scoped.token}\n`, { mode: 0o600 });
         const plain = startStdio({ args: ["--config", config, "--as", "alice"] });
-        assert.ok((await plain.callTool("test.scoped")).error, "an account alone has no scopes");
+        const answer = (await plain.callTool("test.scoped")).result;
+        assert.equal(answer.isError, true, "an account alone has no scopes");
+        assert.match(answer.content[0].text, /^This tool requires a login or scopes/);
+        const { tools } = (await plain.ask("tools/list")).result;
+        assert.ok(!tools.some(({ name }) => name === "test__scoped"));
         await plain.end();
         for (const options of [
             { args: ["--config", config, "--token-file", file] },
@@ -570,7 +574,8 @@ suite("who asks", { concurrency: true }, () => {
         const client = startStdio({ args: ["--config", config, "--token-file", file] });
         assert.ok((await client.callTool("test.scoped")).result);
         await cli(config, "token", "revoke", String(scoped.id));
-        await eventually(async () => (await client.callTool("test.scoped")).error, "the refusal");
+        const isRefused = ({ result, error }) => error !== undefined || result.isError === true;
+        await eventually(async () => isRefused(await client.callTool("test.scoped")), "the refusal");
         await client.end();
         const refused = new StdioClient(["--config", config, "--token-file", file]);
         await refused.end({ code: 1 });

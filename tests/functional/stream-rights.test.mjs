@@ -7,7 +7,7 @@ import { suite, test } from "node:test";
 import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";
 import { close, freePort, startForger } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { EventStream, modern, reloadBridge, startBridge, untilTool } from "./support/mcp.mjs";
+import { EventStream, initialize, legacy, modern, ownName, reloadBridge, startBridge, untilTool } from "./support/mcp.mjs";
 import { patience } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { startService } from "./support/service.mjs";
@@ -115,9 +115,11 @@ suite("a stream", { concurrency: true }, () => {
         assertOpen(streams, "a role of no account was changed");
         await server.cli("account", "grant", "bob", "guests");
         await assertEnds(streams.bob, "it was given a role");
+        assert.equal(streams.bob.events.at(-2).json.method, listChanged);
         streams = { alice: streams.alice, token: streams.token, bob: await listen(server, bob) };
         await server.cli("role", "deny", "guests", "access content");
         await assertEnds(streams.bob, "its role lost a permission");
+        assert.equal(streams.bob.events.at(-2).json.method, listChanged);
         await quiet();
         assertOpen({ alice: streams.alice, token: streams.token }, "a role of another was changed");
         await server.cli("account", "revoke", "alice", "editor");
@@ -126,6 +128,23 @@ suite("a stream", { concurrency: true }, () => {
             assertEnds(streams.token, "a role of its account was revoked"),
         ]);
     });
+});
+
+test("the stream of a session also gets list_changed before a change of rights ends it", async (t) => {
+    const server = await startAccounts();
+    t.after(() => server.stop());
+    const begun = await initialize(server, "2025-11-25", bob);
+    const session = { ...bob, "Mcp-Session-Id": begun.headers.get("mcp-session-id") };
+    const stream = await EventStream.get(server, session);
+    await server.cli("account", "grant", "bob", "editor");
+    assert.equal((await stream.next(patience(2_000))).method, listChanged);
+    assert.deepEqual(await stream.rest(), []);
+    const { json } = await legacy(server, "tools/list", {}, { headers: session });
+    assert.ok(json.result.tools.some((tool) => ownName(tool) === "test.echo"));
+    // Credentials that are gone send nothing.
+    const again = await EventStream.get(server, session);
+    await server.cli("account", "block", "bob");
+    assert.deepEqual(await again.rest(), []);
 });
 
 test("a change of an issuer ends the streams of its tokens, and no others", async (t) => {

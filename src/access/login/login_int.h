@@ -87,6 +87,7 @@ typedef struct cw_session_state {
 /* A caller whose rights are read again. */
 typedef struct cw_login_recheck {
     cw_caller *caller; /* a reference */
+    cw_caller *now;    /* as it was read again; a reference; NULL: the credentials are gone */
     cw_session_state session;
     bool is_gone, is_changed;
 } cw_login_recheck;

@@ -68,8 +68,10 @@ static void collect_due(cw_login_watches *all)
 
 static void release(cw_login_watches *all)
 {
-    for (size_t i = 0; i < all->n; i++)
+    for (size_t i = 0; i < all->n; i++) {
         cw_caller_unref(all->items[i].caller);
+        cw_caller_unref(all->items[i].now);
+    }
     all->n = 0;
 }
 
@@ -124,12 +126,10 @@ static cw_code reread(cw_accounts *a, cw_db *db, cw_login_recheck *r, cw_arena *
 static cw_code recheck_one(cw_accounts *a, cw_db *db, cw_login_recheck *r, cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
-    cw_caller *now = NULL;
     cw_arena_init(&arena, REREAD_MAX_BYTES);
-    cw_code rc = reread(a, db, r, &arena, &now, err);
-    r->is_gone = !now;
-    r->is_changed = !cw_caller_equal(now, r->caller);
-    cw_caller_unref(now);
+    cw_code rc = reread(a, db, r, &arena, &r->now, err);
+    r->is_gone = !r->now;
+    r->is_changed = !cw_caller_equal(r->now, r->caller);
     return rc;
 }
 
@@ -175,8 +175,10 @@ static void split(cw_login_watches *all, cw_list *ended, cw_list *confirmed)
         w->until = kind_of(w) == CW_CREDENTIAL_SESSION ? r->session.until : INT64_MAX;
         w->confirmed = w->checking;
         w->is_new = false;
+        bool ends = has_ended(w, r);
+        w->now = ends && r->now ? cw_caller_ref(r->now) : NULL;
         cw_list_remove(node);
-        cw_list_add(has_ended(w, r) ? ended : confirmed, node);
+        cw_list_add(ends ? ended : confirmed, node);
     }
 }
 
@@ -198,8 +200,12 @@ static void finish(cw_accounts_loop *al)
     }
     while (!cw_list_is_empty(&ended)) {
         cw_login_watch *w = watch_of(ended.next);
+        cw_caller *now = w->now;
+        w->now = NULL; /* kept while the watch is removed */
         cw_login_watch_remove(w);
+        w->now = now;
         w->on_ended(w);
+        cw_caller_unref(now);
     }
     recheck(al); /* the rest, if there were more than one check holds */
 }
@@ -284,6 +290,7 @@ void cw_login_watch_add(cw_accounts *a, cw_loop *loop, cw_caller *caller, cw_log
     w->until = INT64_MAX;
     w->is_new = true; /* the credentials may have ended since */
     w->place = 0;
+    w->now = NULL;
     cw_list_add(&al->watches.ring, &w->node);
     if (!al->watches.tick.list)
         cw_loop_set_deadline(loop, &al->watches.tick, &al->watches.ticks);
@@ -295,7 +302,8 @@ void cw_login_watch_remove(cw_login_watch *w)
         return;
     cw_list_remove(&w->node);
     cw_caller_unref(w->caller);
-    w->caller = NULL;
+    cw_caller_unref(w->now);
+    w->caller = w->now = NULL;
 }
 
 bool cw_login_watch_is_current(cw_login_watch *w)

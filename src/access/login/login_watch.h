@@ -27,7 +27,10 @@
 typedef struct cw_login_watch {
     cw_list node; /* in no list: not added */
     struct cw_accounts_loop *al;
-    cw_caller *caller;  /* a reference while it is added */
+    cw_caller *caller; /* a reference while it is added */
+    /* For on_ended: the caller with its new rights, borrowed until it returns; NULL: the credentials
+     * are gone. */
+    cw_caller *now;
     uint64_t confirmed; /* the changes that the last successful check covered */
     uint64_t checking;  /* the changes that the running check covers */
     uint64_t issuers;   /* generation of the issuers when it was added */

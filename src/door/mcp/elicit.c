@@ -622,8 +622,27 @@ typedef struct parcel {
     cw_mcp *door;
     cw_caller *caller;                   /* NULL: the anonymous one */
     unsigned char number[CW_MCP_NUMBER]; /* of the session it came through */
-    size_t n_id;                         /* id and message follow */
+    bool has_joined;                     /* cw_mcp_session.has_joined */
+    unsigned char opened[CW_MCP_NUMBER];
+    size_t n_id; /* id and message follow */
 } parcel;
+
+/* The caller of the parcel goes on with a call that the anonymous caller began: from now on it is
+ * that caller's alone. False: out of memory. */
+static bool adopt(cw_mcp_call *call, const parcel *p, const cw_view *view)
+{
+    cw_list *calls = cw_mcp_registry_of(call->door, call->responder->loop)->calls;
+    if (!cw_mcp_call_rekey(calls, &call->link, p->number, call->responder->arena))
+        return false;
+    memcpy(call->session.number, p->number, CW_MCP_NUMBER);
+    cw_mcp_watch_login(call->rl, view, &call->called_by);
+    return true;
+}
+
+static bool is_number(const cw_mcp_call *call, const unsigned char number[CW_MCP_NUMBER])
+{
+    return memcmp(call->session.number, number, CW_MCP_NUMBER) == 0;
+}
 
 static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
 {
@@ -637,13 +656,15 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
     if (!link)
         return; /* too late, or never asked */
     cw_mcp_elicitation *q = CW_CONTAINER(link, cw_mcp_elicitation, link);
-    if (memcmp(q->call->session.number, p.number, CW_MCP_NUMBER) != 0 ||
-        !cw_str_eq(cw_caller_id(caller), caller_of(q->call)))
+    cw_mcp_call *call = q->call;
+    bool is_adopted = p.has_joined && is_number(call, p.opened);
+    if (!is_adopted && !is_number(call, p.number))
         return;
     const cw_json *message;
     cw_view *view = p.caller ? cw_runtime_view(rl, caller) : cw_runtime_anonymous(rl);
-    if (!view || cw_json_read(text, NULL, q->call->responder->arena, &message, NULL, NULL))
-        give_up(q->call, "There is not enough memory for the answer.");
+    if (!view || (is_adopted && !adopt(call, &p, view)) ||
+        cw_json_read(text, NULL, call->responder->arena, &message, NULL, NULL))
+        give_up(call, "There is not enough memory for the answer.");
     else
         take_answer(q, view, message);
 }
@@ -676,6 +697,8 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
     if (view != cw_runtime_anonymous(rl) && !cw_caller_is_anonymous(cw_view_caller(view)))
         p.caller = cw_view_caller(view);
     memcpy(p.number, r->session->number, CW_MCP_NUMBER);
+    p.has_joined = r->session->has_joined;
+    memcpy(p.opened, r->session->opened, CW_MCP_NUMBER);
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_buf_add(&b, cw_str_make((const char *)&p, sizeof p));

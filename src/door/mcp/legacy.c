@@ -40,12 +40,15 @@ bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *ses
 /* ---- sessions: their state is in their id ----
  *
  * The id of a session is sealed: version, capabilities of the client, owner and expiry. Any replica with
- * the same key can read it, and nothing is stored. It identifies state and never authenticates: with
- * credentials other than those of the handshake it is answered like an unknown id.
+ * the same key can read it, and nothing is stored. It records an agreement and never authenticates. A
+ * session that was opened with credentials belongs to their caller; for all others its id is unknown.
+ * A session that was opened anonymously is open to callers with credentials too: clients log in later.
  *
  *     expiry u64 | capabilities u24, profile u8 | number 16 | n u8, version | caller
  *
- * Later changes (log level, end of the session) are stored by the process (session_store.h).
+ * State belongs to a session and a caller: a caller that has joined has a number of its own, derived
+ * from the session's and its id. So neither it nor the anonymous caller finds the other's state. Later
+ * changes (log level, end of the session) are stored by the process (session_store.h).
  */
 
 cw_str cw_mcp_number(const cw_mcp_session *session)
@@ -101,6 +104,24 @@ static cw_str make_session(const cw_mcp_request *r, cw_str version, unsigned cli
     return name;
 }
 
+/* The number of a caller with credentials in a session that was opened without. */
+static void join(cw_mcp_session *session, const cw_caller *caller)
+{
+    unsigned char bytes[CW_MCP_NUMBER + CW_SEAL_DIGEST], digest[CW_SEAL_DIGEST];
+    session->has_joined = true;
+    memcpy(session->opened, session->number, CW_MCP_NUMBER);
+    memcpy(bytes, session->number, CW_MCP_NUMBER);
+    cw_seal_digest(cw_caller_id(caller), bytes + CW_MCP_NUMBER);
+    cw_seal_digest(cw_str_make((const char *)bytes, sizeof bytes), digest);
+    memcpy(session->number, digest, CW_MCP_NUMBER);
+}
+
+/* Whether the caller may use a session that `owner` opened. */
+static bool may_enter(const cw_caller *caller, cw_str owner)
+{
+    return cw_str_is(owner, CW_CALLER_ANONYMOUS_ID) || cw_str_eq(owner, cw_caller_id(caller));
+}
+
 bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
                          const cw_view *view, cw_mcp_session *ret)
 {
@@ -120,12 +141,12 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
         plain.n < FIXED || plain.n - FIXED < (unsigned char)plain.p[FIXED - 1])
         return false;
     size_t n_version = (unsigned char)plain.p[FIXED - 1];
-    cw_str caller = cw_str_make(plain.p + FIXED + n_version, plain.n - FIXED - n_version);
+    cw_str owner = cw_str_make(plain.p + FIXED + n_version, plain.n - FIXED - n_version);
+    const cw_caller *caller = cw_view_caller(view);
     memcpy(&expiry, plain.p, 8);
     memcpy(&bits, plain.p + 8, 4);
     int64_t now = cw_clock_wall_ms();
-    if (expiry <= (uint64_t)now || expiry > INT64_MAX ||
-        !cw_str_eq(caller, cw_caller_id(cw_view_caller(view))))
+    if (expiry <= (uint64_t)now || expiry > INT64_MAX || !may_enter(caller, owner))
         return false;
     ret->is_named = true;
     ret->expires = (int64_t)expiry;
@@ -133,6 +154,8 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
     ret->profile = cw_mcp_profile_renew(cw_mcp_config(rl), bits >> PROFILE_SHIFT);
     ret->version = cw_str_make(plain.p + FIXED, n_version);
     memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
+    if (!cw_str_eq(owner, cw_caller_id(caller)))
+        join(ret, caller);
     return cw_mcp_session_store_recall(&door->sessions, ret, now);
 }
 
@@ -273,14 +296,18 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_mcp_session_owner owner;
     cw_mcp_session_owner_init(&owner, view, responder);
     cw_code rc = cw_mcp_session_store_end(&door->sessions, &owner, session);
+    if (!rc && session->has_joined) {
+        cw_mcp_session anonymous = *session;
+        memcpy(anonymous.number, session->opened, CW_MCP_NUMBER);
+        rc = cw_mcp_session_store_end(&door->sessions, &owner, &anonymous);
+    }
     if (rc) {
-        cw_door_fail_to(responder, &cw_door_mcp, no_id, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
-                        rc == CW_LIMIT ? "Too many sessions of this caller were ended: this one "
-                                         "ends when its time is over"
-                                       : "out of memory");
+        cw_door_fail_to(responder, &cw_door_mcp, no_id, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
-    cw_mcp_close_streams(self, rl, session, NULL);
+    cw_mcp_close_all(door, rl, session->number);
+    if (session->has_joined)
+        cw_mcp_close_all(door, rl, session->opened);
     cw_responder_reply_http(req, &(cw_response){.status = 204, .body = CW_STR("")});
 }
 
@@ -360,6 +387,8 @@ static void initialize(const cw_mcp_request *r)
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, problem);
         return;
     }
+    if (cw_mcp_challenge_stranger(r))
+        return;
     cw_str version = cw_json_text(asked);
     if (!is_legacy(version))
         version = versions[0].name;

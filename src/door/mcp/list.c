@@ -12,7 +12,8 @@ typedef struct page {
     const cw_mcp_list *list;
     cw_view *view;
     cw_mcp_reader reader;
-    cw_str after; /* the last name of the page before; empty: the first page */
+    cw_str after;       /* the last name of the page before; empty: the first page */
+    bool only_callable; /* nothing that requires a login: there is none */
 } page;
 
 /* ---- cursors ---- */
@@ -67,6 +68,13 @@ static bool has_own_name(const page *p, const cw_entry *entry)
     return name.p != room || cw_view_find_portable(p->view, name) == entry;
 }
 
+static bool is_listed(const page *p, const cw_entry *entry)
+{
+    if (p->only_callable && cw_view_verdict(p->view, entry) != CW_VERDICT_ALLOW)
+        return false;
+    return has_own_name(p, entry);
+}
+
 /* "tools":[…],"nextCursor":"…" */
 static void write_page(cw_buf *out, void *ctx)
 {
@@ -84,7 +92,7 @@ static void write_page(cw_buf *out, void *ctx)
                       &has_more);
         for (size_t i = 0; i < n && !out->code; i++) {
             last = cw_view_name(p->list->list, entries[i]);
-            if (!has_own_name(p, entries[i]))
+            if (!is_listed(p, entries[i]))
                 continue;
             cw_buf_add_char(out, separator);
             separator = ',';
@@ -111,7 +119,8 @@ static cw_code get_page(page *p, cw_page **ret)
                          'p',
                          (char)('0' + p->list->list),
                          (char)('0' + p->reader.form),
-                         (char)(p->r->session->profile & CW_MCP_PORTABLE)};
+                         (char)(p->r->session->profile & CW_MCP_PORTABLE),
+                         (char)('0' + p->only_callable)};
     cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
                              .view = p->view,
                              .language = p->reader.language ? cw_language_tag(p->reader.language)
@@ -186,7 +195,8 @@ void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
                    .has_portable_schemas = (r->session->profile & CW_MCP_PORTABLE_SCHEMAS) != 0,
                    .has_structured_text = config->mcp.structured_text,
                    .draft = config->schema.default_draft},
-        .after = CW_STR("")};
+        .after = CW_STR(""),
+        .only_callable = cw_mcp_has_no_login(r->rl, r->responder)};
     if (!cw_mcp_may(r, /* discovers= */ true))
         return;
     cw_call_error refusal = {0};

@@ -99,6 +99,25 @@ bool cw_mcp_may(const cw_mcp_request *r, bool discovers)
     return false;
 }
 
+bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responder)
+{
+    return responder->session || !cw_authenticate_has_logins(rl);
+}
+
+bool cw_mcp_challenge_stranger(const cw_mcp_request *r)
+{
+    bool is_stranger = cw_caller_is_anonymous(cw_view_caller(r->view)) &&
+                       !cw_mcp_has_no_login(r->rl, r->responder) && !cw_mcp_sees_anything(r->view);
+    /* The catalogue may still have something for this caller. */
+    bool may_see = cw_runtime_settings_of(r->rl)->is_loading &&
+                   cw_view_discover_verdict(r->view) == CW_VERDICT_ALLOW;
+    if (!is_stranger || may_see)
+        return false;
+    cw_mcp_audit_refusal(r, CW_STR(""), CW_STR(""), CW_VERDICT_NEEDS_LOGIN);
+    cw_door_refuse(r->item, CW_VERDICT_NEEDS_LOGIN, NULL);
+    return true;
+}
+
 /* ---- one message ---- */
 
 static const cw_json *meta_of(const cw_json *params, cw_str name)

@@ -24,6 +24,9 @@ typedef struct cw_mcp cw_mcp;
 /* The seal is copied. */
 CW_MUST_USE cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal,
                                cw_mcp **ret, cw_err *err);
+/* Read the ends of sessions from a file, and write later ones to it. Before the loops start. Takes
+ * the descriptor. CW_IO, CW_NOMEM: the file is not used. */
+CW_MUST_USE cw_code cw_mcp_keep_ends(cw_mcp *door, int fd, cw_err *err);
 /* After the loops have ended. NULL is fine. */
 void cw_mcp_free(cw_mcp *door);
 

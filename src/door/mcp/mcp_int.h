@@ -74,12 +74,16 @@ enum {
 /* The client of a request. */
 struct cw_mcp_session {
     bool is_named;                       /* `number` is valid */
-    unsigned char number[CW_MCP_NUMBER]; /* random */
-    unsigned client_capabilities;        /* CW_MCP_CAN_… */
-    unsigned profile;                    /* CW_MCP_PORTABLE_…, CW_MCP_OWN_… */
-    cw_log_level level;                  /* of log messages that the client gets, or CW_LOG_OFF */
-    int64_t expires;                     /* wall clock, ms; 0: never */
-    cw_str version;                      /* of the protocol; empty: not known */
+    unsigned char number[CW_MCP_NUMBER]; /* of the session and its caller; unguessable */
+    /* The session was opened anonymously, and this caller has credentials: `opened` is the number
+     * of the anonymous caller in it. */
+    bool has_joined;
+    unsigned char opened[CW_MCP_NUMBER];
+    unsigned client_capabilities; /* CW_MCP_CAN_… */
+    unsigned profile;             /* CW_MCP_PORTABLE_…, CW_MCP_OWN_… */
+    cw_log_level level;           /* of log messages that the client gets, or CW_LOG_OFF */
+    int64_t expires;              /* wall clock, ms; 0: never */
+    cw_str version;               /* of the protocol; empty: not known */
 };
 typedef struct cw_mcp_session cw_mcp_session;
 
@@ -98,7 +102,7 @@ typedef struct cw_mcp_registry_entry {
 typedef struct cw_mcp_registry {
     cw_list calls[CW_MCP_BUCKETS];   /* by session and id of the request */
     cw_list asks[CW_MCP_BUCKETS];    /* by the id of the question */
-    cw_list streams[CW_MCP_BUCKETS]; /* GET; by the session's number */
+    cw_list streams[CW_MCP_BUCKETS]; /* GET; by cw_mcp_number */
     cw_deadline_list waiting;        /* for answers of clients */
     uint32_t n_waiting;              /* calls that wait */
     cw_mcp_expiries expiries;        /* of tokens that opened streams */
@@ -166,6 +170,12 @@ extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
 void cw_mcp_dispatch(const cw_mcp_request *r);
 /* Whether the caller may call, or (`discovers`) list, anything; else the message is answered. */
 bool cw_mcp_may(const cw_mcp_request *r, bool discovers);
+/* Whether nobody can log in here to call what requires a login: lists do not show it then. A client on
+ * standard input and output has the rights that the server was started with. */
+bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responder);
+/* Challenge an anonymous caller that sees nothing, if callers can log in: clients log in when their
+ * first request is refused, and few of them later. True: the message is answered. */
+bool cw_mcp_challenge_stranger(const cw_mcp_request *r);
 /* Look a name up (call/find.h); view, door, peer and arena are those of the request. */
 CW_MUST_USE cw_code cw_mcp_find(const cw_mcp_request *r, cw_call_lookup lookup, cw_call_found *ret);
 /* -32602: the caller sees no tool or prompt (`what`) of this name. */
@@ -183,18 +193,24 @@ extern const cw_auth_error_bodies cw_mcp_auth_error_bodies;
 /* The registry of the current loop. */
 cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop);
 void cw_mcp_registry_add(cw_list *buckets, cw_mcp_registry_entry *link, cw_str key);
-/* End the streams of a session on all loops but (when it is not NULL) this one. */
+/* End the streams of the caller's session on all loops but (when it is not NULL) this one. */
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
                           const cw_mcp_registry_entry *but);
+/* End the streams of this number, and cancel its calls and their questions, on all loops. */
+void cw_mcp_close_all(cw_mcp *door, cw_runtime_loop *rl, const unsigned char number[CW_MCP_NUMBER]);
 /* Watch the credentials of the view's caller. */
 void cw_mcp_watch_login(cw_runtime_loop *rl, const cw_view *view, cw_login_watch *watch);
 /* The first one with this key behind `after` (NULL: from the beginning), or NULL. */
 cw_mcp_registry_entry *cw_mcp_registry_find(cw_list *buckets, cw_str key,
                                             const cw_mcp_registry_entry *after);
-/* A client cancels a request of this session, by its id. Every loop searches for it. */
+/* A client cancels a request of this session, by its id. Every loop searches for it. A caller that
+ * has joined the session also cancels what the anonymous caller began. */
 void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id);
 /* The key of a request, the same for every spelling of its id; .p is NULL without memory. */
 cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena);
+/* Give a running call another number. False: out of memory, and nothing has changed. */
+CW_MUST_USE bool cw_mcp_call_rekey(cw_list *buckets, cw_mcp_registry_entry *link,
+                                   const unsigned char number[CW_MCP_NUMBER], cw_arena *arena);
 
 /* client_profile.c */
 /* CW_MCP_CAN_… of the member `capabilities`. */
@@ -229,7 +245,7 @@ bool cw_mcp_check_sent_headers(const cw_mcp_request *r);
 /* Read the session of the request's Mcp-Session-Id. False: unknown or ended, 404. */
 bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl,
                          const cw_view *view, cw_mcp_session *ret);
-/* The bytes that identify the session. */
+/* The bytes that identify the session of this caller: another caller in it has others. */
 cw_str cw_mcp_number(const cw_mcp_session *session);
 /* The owner of session state: a caller or a network. */
 void cw_mcp_session_owner_init(cw_mcp_session_owner *owner, const cw_view *view,
@@ -313,6 +329,8 @@ void cw_mcp_complete(const cw_mcp_request *r);
 /* The object `capabilities`. */
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r);
 
+/* Whether the caller may list, and sees a tool, a prompt or a resource. */
+bool cw_mcp_sees_anything(const cw_view *view);
 void cw_mcp_on_wellknown(cw_http_req *req, void *door);
 void cw_mcp_on_card(cw_http_req *req, void *door);
 

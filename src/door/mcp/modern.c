@@ -14,6 +14,8 @@ static const cw_str versions[] = {CW_STR_INIT(VERSION)};
 static void discover(const cw_mcp_request *r)
 {
     cw_buf b;
+    if (cw_mcp_challenge_stranger(r))
+        return;
     cw_buf_init(&b, SIZE_MAX / 2);
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":"));

@@ -339,10 +339,23 @@ static void on_expired(cw_mcp_expiry *expiry)
     end(CW_CONTAINER(expiry, subscriber, expiry));
 }
 
-/* The credentials are gone, or the rights of the caller have changed. */
+/* The lists that differ with the new rights of the caller. Nothing is sent to a caller that may not
+ * list anything any more. */
+static unsigned lists_after(subscriber *l, cw_caller *now)
+{
+    cw_view *view = now ? cw_runtime_view(l->watch.rl, now) : NULL;
+    if (!view || cw_view_discover_verdict(view) != CW_VERDICT_ALLOW)
+        return 0;
+    return (cw_view_changes(l->view, view) | l->missed) & l->wants;
+}
+
+/* The credentials are gone, or the rights of the caller have changed. Many clients read their lists
+ * again for a notification only, and not because a stream ends. */
 static void on_login_ended(cw_login_watch *watch)
 {
-    end(CW_CONTAINER(watch, subscriber, opened_by));
+    subscriber *l = CW_CONTAINER(watch, subscriber, opened_by);
+    if (!is_ready(l) || notify_lists(l, lists_after(l, watch->now)))
+        end(l);
 }
 
 static void on_login_confirmed(cw_login_watch *watch)

@@ -109,7 +109,73 @@ void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
         return; /* the call just runs on */
     memcpy(bytes, &r->door, sizeof r->door);
     memcpy(bytes + sizeof r->door, key.p, key.n);
-    cw_runtime_broadcast(r->rl, on_cancel, cw_str_make(bytes, sizeof r->door + key.n));
+    cw_str message = cw_str_make(bytes, sizeof r->door + key.n);
+    cw_runtime_broadcast(r->rl, on_cancel, message);
+    if (!r->session->has_joined)
+        return;
+    memcpy(bytes + sizeof r->door, r->session->opened, CW_MCP_NUMBER);
+    cw_runtime_broadcast(r->rl, on_cancel, message);
+}
+
+bool cw_mcp_call_rekey(cw_list *buckets, cw_mcp_registry_entry *link,
+                       const unsigned char number[CW_MCP_NUMBER], cw_arena *arena)
+{
+    char *p = cw_arena_alloc(arena, link->key.n);
+    if (!p)
+        return false;
+    memcpy(p, number, CW_MCP_NUMBER);
+    memcpy(p + CW_MCP_NUMBER, link->key.p + CW_MCP_NUMBER, link->key.n - CW_MCP_NUMBER);
+    cw_list_remove(&link->node);
+    cw_mcp_registry_add(buckets, link, cw_str_make(p, link->key.n));
+    return true;
+}
+
+/* ---- the end of a session ---- */
+
+/* The message to the loops. */
+typedef struct session_end {
+    cw_mcp *door;
+    unsigned char number[CW_MCP_NUMBER];
+} session_end;
+
+/* The first entry of a bucket whose key begins with the number, or NULL. */
+static cw_mcp_registry_entry *find_of_session(cw_list *bucket, cw_str number)
+{
+    CW_LIST_EACH (node, bucket) {
+        cw_mcp_registry_entry *link = CW_CONTAINER(node, cw_mcp_registry_entry, node);
+        if (cw_str_starts(link->key, number))
+            return link;
+    }
+    return NULL;
+}
+
+/* A cancel may run the callbacks of other calls: each search begins anew. */
+static void cancel_all(cw_list *buckets, cw_str number)
+{
+    for (size_t i = 0; i < CW_MCP_BUCKETS; i++) {
+        cw_mcp_registry_entry *link;
+        while ((link = find_of_session(&buckets[i], number))) {
+            cw_list_remove(&link->node);
+            link->cancel(link);
+        }
+    }
+}
+
+static void on_session_end(cw_runtime_loop *rl, cw_str bytes)
+{
+    session_end e;
+    memcpy(&e, bytes.p, sizeof e);
+    cw_mcp_registry *registry = cw_mcp_registry_of(e.door, cw_runtime_loop_of(rl));
+    cw_str number = cw_str_make((const char *)e.number, CW_MCP_NUMBER);
+    cancel_all(registry->calls, number);
+    cancel_all(registry->streams, number);
+}
+
+void cw_mcp_close_all(cw_mcp *door, cw_runtime_loop *rl, const unsigned char number[CW_MCP_NUMBER])
+{
+    session_end e = {.door = door};
+    memcpy(e.number, number, CW_MCP_NUMBER);
+    cw_runtime_broadcast(rl, on_session_end, cw_str_make((const char *)&e, sizeof e));
 }
 
 /* ---- streams of sessions ---- */
@@ -166,6 +232,11 @@ cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, c
     cw_fair_slots_init(&door->streams);
     *ret = door;
     return CW_OK;
+}
+
+cw_code cw_mcp_keep_ends(cw_mcp *door, int fd, cw_err *err)
+{
+    return cw_mcp_session_store_keep_ends(&door->sessions, fd, cw_clock_wall_ms(), err);
 }
 
 void cw_mcp_free(cw_mcp *door)

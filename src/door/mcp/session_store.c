@@ -2,7 +2,10 @@
 /* session_store.c - session state of the process, with a share for each owner. */
 #include "door/mcp/session_store.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "door/mcp/mcp_int.h"
 
@@ -11,12 +14,31 @@
 
 typedef struct cw_mcp_session_record known;
 
+#define NO_SLOT UINT32_MAX
+/* The owner of ends that an earlier process left: those have no share. No account has this id. */
+#define RESTORED cw_str_make("\0", 1)
+
+/* A slot of the file of ends. */
+typedef struct end_slot {
+    unsigned char number[CW_MCP_NUMBER];
+    int64_t expires;
+    uint64_t kind; /* SLOT_ACCOUNT, SLOT_NETWORK; anything else: empty */
+} end_slot;
+
+#define SLOT_ACCOUNT UINT64_C(0x43574e4431000001)
+#define SLOT_NETWORK UINT64_C(0x43574e4431000002)
+
+_Static_assert(sizeof(end_slot) == 32, "slots of the file");
+_Static_assert(CW_MCP_ENDS <= UINT16_MAX + 1u, "a slot is 16 bits");
+
 /* An account, or a network. Goes with the last of its sessions. */
 typedef struct owner {
     size_t used[CW_MCP_POOLS];
     size_t n_known;
     known *first; /* of those with a state */
+    cw_list ends; /* of those that have ended, oldest first */
     bool is_anonymous;
+    bool is_restored; /* RESTORED */
     size_t n_key;
     char key[];
 } owner;
@@ -30,7 +52,9 @@ struct cw_mcp_session_record {
     uint32_t holds;             /* streams, and functions that use it */
     cw_log_level level;
     bool has_state, is_ended;
-    cw_buf uris; /* a NUL behind each */
+    cw_list end_own, end_all; /* in owner.ends, and in cw_mcp_session_store.ends */
+    uint32_t slot;            /* of the file, or NO_SLOT */
+    cw_buf uris;              /* a NUL behind each */
 };
 
 static const size_t most[CW_MCP_POOLS] = {CW_MCP_STATES, CW_MCP_ENDS, CW_MCP_URIS};
@@ -42,7 +66,8 @@ static const size_t shares[CW_MCP_POOLS] = {CW_MCP_STATES_SHARE, CW_MCP_ENDS_SHA
 /* How much is left of a pool for this owner. */
 static size_t room(const cw_mcp_session_store *m, const owner *o, int pool)
 {
-    size_t own = shares[pool] - o->used[pool], all = most[pool] - m->used[pool];
+    size_t own = o->is_restored ? SIZE_MAX : shares[pool] - o->used[pool];
+    size_t all = most[pool] - m->used[pool];
     size_t others = most[pool] / 2 - m->by_anonymous[pool];
     size_t n = own < all ? own : all;
     return o->is_anonymous && others < n ? others : n;
@@ -115,12 +140,25 @@ static void leave_owner(cw_mcp_session_store *m, owner *o)
     free(o);
 }
 
+/* It is as if the session had not ended. */
+static void drop_end(cw_mcp_session_store *m, known *k)
+{
+    if (!k->is_ended)
+        return;
+    give_back(m, k->owner, CW_MCP_POOL_ENDS, 1);
+    cw_list_remove(&k->end_own);
+    cw_list_remove(&k->end_all);
+    if (k->slot != NO_SLOT)
+        m->free_slots[m->n_slots++] = (uint16_t)k->slot;
+    k->slot = NO_SLOT;
+    k->is_ended = false;
+}
+
 static void forget(cw_mcp_session_store *m, known *k)
 {
     owner *o = k->owner;
     drop_state(m, k);
-    if (k->is_ended)
-        give_back(m, o, CW_MCP_POOL_ENDS, 1);
+    drop_end(m, k);
     (void)cw_map_remove(&m->sessions, cw_str_make((const char *)k->number, CW_MCP_NUMBER));
     if (k->next)
         k->next->prev = k->prev;
@@ -143,7 +181,9 @@ static owner *owner_of(cw_mcp_session_store *m, const cw_mcp_session_owner *by)
     o = calloc(1, sizeof *o + by->owner.n + 1);
     if (!o)
         return NULL;
+    cw_list_init(&o->ends);
     o->is_anonymous = by->is_anonymous;
+    o->is_restored = cw_str_eq(by->owner, RESTORED);
     o->n_key = by->owner.n;
     if (by->owner.n)
         memcpy(o->key, by->owner.p, by->owner.n);
@@ -165,6 +205,7 @@ static known *make(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
             k->owner = o;
             k->expires = session->expires ? session->expires : INT64_MAX;
             k->level = CW_LOG_OFF;
+            k->slot = NO_SLOT;
             cw_buf_init(&k->uris, CW_MCP_URIS_SESSION);
             k->next = m->first;
             if (m->first)
@@ -195,13 +236,59 @@ static void sweep(cw_mcp_session_store *m, int64_t now)
     }
 }
 
-static bool end_known(cw_mcp_session_store *m, known *k)
+/* The end that gives way to one of this owner: its own oldest, else the oldest of its kind, else the
+ * oldest of the other kind; the pool is full, so one exists. To forget an end opens nothing: a session
+ * grants nothing. */
+static known *oldest_end(cw_mcp_session_store *m, const owner *o)
 {
-    if (!take(m, k->owner, CW_MCP_POOL_ENDS, 1))
-        return false;
+    const cw_list *own_kind = &m->ends[o->is_anonymous], *other_kind = &m->ends[!o->is_anonymous];
+    const cw_list *all = cw_list_is_empty(own_kind) ? other_kind : own_kind;
+    return cw_list_is_empty(&o->ends) ? CW_CONTAINER(all->next, known, end_all)
+                                      : CW_CONTAINER(o->ends.next, known, end_own);
+}
+
+/* An end that a function or a stream uses stays as a record without one. */
+static void forget_end(cw_mcp_session_store *m, known *k)
+{
+    drop_end(m, k);
+    if (!k->holds)
+        forget(m, k);
+}
+
+/* The slot of a dropped end is written again by the next one. After a failure nothing more is
+ * written. */
+static void write_end(cw_mcp_session_store *m, known *k)
+{
+    if (m->ends_fd < 0 || !m->n_slots)
+        return;
+    end_slot slot = {.expires = k->expires,
+                     .kind = k->owner->is_anonymous ? SLOT_NETWORK : SLOT_ACCOUNT};
+    memcpy(slot.number, k->number, CW_MCP_NUMBER);
+    k->slot = m->free_slots[--m->n_slots];
+    if (pwrite(m->ends_fd, &slot, sizeof slot, (off_t)(k->slot * sizeof slot)) ==
+        (ssize_t)sizeof slot)
+        return;
+    cw_log(CW_LOG_WARN, "mcp", "ended sessions are valid again after a restart",
+           CW_KV("error", cw_str_from(strerror(errno))));
+    close(m->ends_fd);
+    m->ends_fd = -1;
+}
+
+static void mark_ended(cw_mcp_session_store *m, known *k)
+{
     drop_state(m, k);
     k->is_ended = true;
-    return true;
+    cw_list_add(&k->owner->ends, &k->end_own);
+    cw_list_add(&m->ends[k->owner->is_anonymous], &k->end_all);
+}
+
+/* Room always exists: an older end gives way. */
+static void end_known(cw_mcp_session_store *m, known *k)
+{
+    while (!take(m, k->owner, CW_MCP_POOL_ENDS, 1))
+        forget_end(m, oldest_end(m, k->owner));
+    mark_ended(m, k);
+    write_end(m, k);
 }
 
 /* The owner's least recently used session, if it has been idle long enough. */
@@ -212,7 +299,9 @@ static bool end_idle(cw_mcp_session_store *m, const owner *o, int64_t now)
         if (!k->holds && now - k->used >= CW_MCP_IDLE_MS && (!oldest || k->used < oldest->used))
             oldest = k;
     }
-    return oldest && end_known(m, oldest);
+    if (oldest)
+        end_known(m, oldest);
+    return oldest;
 }
 
 static cw_code take_state(cw_mcp_session_store *m, known *k, int64_t now)
@@ -270,13 +359,12 @@ cw_code cw_mcp_session_store_end(cw_mcp_session_store *m, const cw_mcp_session_o
     known *k = open_known(m, by, session);
     if (!k)
         return CW_NOMEM;
-    if (!k->is_ended && !end_known(m, k)) {
+    if (!room(m, k->owner, CW_MCP_POOL_ENDS))
         sweep(m, by->now);
-        (void)end_known(m, k);
-    }
-    cw_code rc = k->is_ended ? CW_OK : CW_LIMIT;
+    if (!k->is_ended)
+        end_known(m, k);
     put_back(m, k);
-    return rc;
+    return CW_OK;
 }
 
 cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
@@ -432,12 +520,61 @@ void cw_mcp_session_store_release(cw_mcp_session_store *m, const cw_mcp_session 
     put_back(m, k);
 }
 
+/* ---- ends that outlive the process ---- */
+
+/* False: the slot is free, or there is no room or memory for it. */
+static bool restore(cw_mcp_session_store *m, const end_slot *slot, uint32_t at, int64_t now)
+{
+    cw_mcp_session session = {.expires = slot->expires};
+    cw_mcp_session_owner by = {
+        .owner = RESTORED, .is_anonymous = slot->kind == SLOT_NETWORK, .now = now};
+    if ((slot->kind != SLOT_ACCOUNT && slot->kind != SLOT_NETWORK) || slot->expires <= now)
+        return false;
+    memcpy(session.number, slot->number, CW_MCP_NUMBER);
+    known *k = find(m, &session) ? NULL : make(m, &by, &session);
+    if (!k)
+        return false;
+    if (!take(m, k->owner, CW_MCP_POOL_ENDS, 1)) {
+        forget(m, k);
+        return false;
+    }
+    mark_ended(m, k);
+    k->slot = at;
+    return true;
+}
+
+cw_code cw_mcp_session_store_keep_ends(cw_mcp_session_store *m, int fd, int64_t now, cw_err *err)
+{
+    const size_t size = CW_MCP_ENDS * sizeof(end_slot);
+    end_slot *slots = calloc(CW_MCP_ENDS, sizeof *slots);
+    m->free_slots = calloc(CW_MCP_ENDS, sizeof *m->free_slots);
+    ssize_t n = slots && m->free_slots ? pread(fd, slots, size, 0) : 0;
+    cw_code rc = slots && m->free_slots ? CW_OK : cw_fail_nomem(err);
+    if (n < 0)
+        rc = cw_fail(err, CW_IO, "cannot read the ends of sessions: %s", strerror(errno));
+    /* From the last on, so that the first slots are used first. */
+    for (uint32_t at = CW_MCP_ENDS; !rc && at-- > 0;) {
+        if (!restore(m, &slots[at], at, now))
+            m->free_slots[m->n_slots++] = (uint16_t)at;
+    }
+    free(slots);
+    atomic_store(&m->n, m->used[CW_MCP_POOL_ENDS]);
+    if (rc)
+        close(fd);
+    else
+        m->ends_fd = fd;
+    return rc;
+}
+
 void cw_mcp_session_store_init(cw_mcp_session_store *m)
 {
+    m->ends_fd = -1;
     /* The pools are the ceiling, and the streams that are open. */
     cw_map_init(&m->sessions, SIZE_MAX / 2);
     cw_map_init(&m->owners[false], SIZE_MAX / 2);
     cw_map_init(&m->owners[true], SIZE_MAX / 2);
+    cw_list_init(&m->ends[false]);
+    cw_list_init(&m->ends[true]);
     pthread_mutex_init(&m->lock, NULL);
 }
 
@@ -445,6 +582,9 @@ void cw_mcp_session_store_done(cw_mcp_session_store *m)
 {
     while (m->first)
         forget(m, m->first);
+    if (m->ends_fd >= 0)
+        close(m->ends_fd);
+    free(m->free_slots);
     cw_map_done(&m->sessions);
     cw_map_done(&m->owners[false]);
     cw_map_done(&m->owners[true]);

@@ -3,9 +3,10 @@
  *
  * That is the log level, the subscribed resources, and that a session has ended. All of it has an owner:
  * an account, or the anonymous clients of one network. Each owner has a share; the anonymous ones together
- * have at most half of the total, and no owner displaces another. Within a share, a session that has been
- * idle for long and has no stream is ended; its client starts a new one. If there is none, the caller
- * gets an error.
+ * have at most half of the total, and no owner displaces another's state. Within a share, a session that
+ * has been idle for long and has no stream is ended; its client starts a new one. If there is none, the
+ * caller gets an error. To end a session never fails for want of room: the owner's oldest end is
+ * forgotten, or, if it has none, the oldest of all.
  *
  *     networks ─┐
  *     accounts ─┴─► owner ─► sessions with state, and counts
@@ -22,6 +23,7 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "net/addr/network.h"
@@ -55,22 +57,33 @@ typedef struct cw_mcp_session_store {
     cw_map sessions;  /* number -> known */
     cw_map owners[2]; /* accounts, networks */
     struct cw_mcp_session_record *first;
+    cw_list ends[2]; /* sessions that were ended, oldest first: of accounts, of networks */
     size_t used[CW_MCP_POOLS], by_anonymous[CW_MCP_POOLS];
     int64_t swept;
+    int ends_fd;          /* -1: ends are not kept */
+    uint16_t *free_slots; /* of the file, `n_slots` of them */
+    size_t n_slots;
     atomic_size_t n; /* states and ends, without the lock: most often there are none */
 } cw_mcp_session_store;
 
 void cw_mcp_session_store_init(cw_mcp_session_store *m);
 void cw_mcp_session_store_done(cw_mcp_session_store *m);
 
+/* Read the ends of an earlier process from a file, and write later ones to it: CW_MCP_ENDS slots of
+ * 32 bytes. An end is in the page cache when its session is answered; a crash of the machine may lose
+ * the last ones. Takes the descriptor. CW_IO, CW_NOMEM: the file is not used. */
+CW_MUST_USE cw_code cw_mcp_session_store_keep_ends(cw_mcp_session_store *m, int fd, int64_t now,
+                                                   cw_err *err);
+
 /* Add the stored state to the session. False: it has ended. */
 bool cw_mcp_session_store_recall(cw_mcp_session_store *m, struct cw_mcp_session *session,
                                  int64_t now);
 
-/* CW_LIMIT: the owner's share, or all of it, is used up; CW_NOMEM. Then nothing has changed. */
+/* CW_NOMEM. */
 CW_MUST_USE cw_code cw_mcp_session_store_end(cw_mcp_session_store *m,
                                              const cw_mcp_session_owner *by,
                                              const struct cw_mcp_session *session);
+/* CW_LIMIT: the owner's share, or all of it, is used up; CW_NOMEM. Then nothing has changed. */
 CW_MUST_USE cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m,
                                                    const cw_mcp_session_owner *by,
                                                    const struct cw_mcp_session *session,

@@ -13,13 +13,31 @@
 
 /* ---- capabilities, as far as a caller can use them ---- */
 
-static bool sees(const cw_view *view, cw_view_list list)
+/* callable: only what the caller could call without another login counts. */
+static bool sees(const cw_view *view, cw_view_list list, bool callable)
 {
     const cw_entry *entry;
+    cw_str last = CW_STR("");
     size_t n;
     bool more;
-    cw_view_after(view, list, CW_STR(""), &entry, 1, &n, &more);
-    return n > 0;
+    do {
+        cw_view_after(view, list, last, &entry, 1, &n, &more);
+        if (n && (!callable || cw_view_verdict(view, entry) == CW_VERDICT_ALLOW))
+            return true;
+        if (n)
+            last = cw_view_name(list, entry);
+    } while (more);
+    return false;
+}
+
+bool cw_mcp_sees_anything(const cw_view *view)
+{
+    static const cw_view_list lists[] = {CW_VIEW_TOOLS, CW_VIEW_PROMPTS, CW_VIEW_RESOURCES,
+                                         CW_VIEW_TEMPLATES};
+    bool found = false;
+    for (size_t i = 0; i < CW_COUNT(lists); i++)
+        found = found || sees(view, lists[i], /* callable= */ false);
+    return found && cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
 }
 
 /* Whether a value of the method's params could be proposed. The word alone decides here: who asks
@@ -58,21 +76,31 @@ typedef struct server_capabilities {
     bool prompts, resources, completions;
 } server_capabilities;
 
-static server_capabilities capabilities_of(cw_view *view)
+static server_capabilities capabilities_of(cw_view *view, bool callable)
 {
     bool may_list = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
-    bool has_templates = may_list && sees(view, CW_VIEW_TEMPLATES);
-    server_capabilities a = {.prompts = may_list && sees(view, CW_VIEW_PROMPTS),
-                             .resources =
-                                 has_templates || (may_list && sees(view, CW_VIEW_RESOURCES))};
+    bool has_templates = may_list && sees(view, CW_VIEW_TEMPLATES, callable);
+    server_capabilities a = {.prompts = may_list && sees(view, CW_VIEW_PROMPTS, callable),
+                             .resources = has_templates ||
+                                          (may_list && sees(view, CW_VIEW_RESOURCES, callable))};
     a.completions = (a.prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
                     (has_templates && any_completes(view, CW_VIEW_TEMPLATES));
     return a;
 }
 
+/* Capabilities of a session are agreed upon once, and a caller that logs in later may see more. */
+static server_capabilities capabilities_for(const cw_mcp_request *r)
+{
+    bool has_no_login = cw_mcp_has_no_login(r->rl, r->responder);
+    bool may_log_in = !has_no_login && cw_caller_is_anonymous(cw_view_caller(r->view));
+    if (may_log_in && !r->era->is_modern)
+        return (server_capabilities){.prompts = true, .resources = true, .completions = true};
+    return capabilities_of(r->view, has_no_login);
+}
+
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
 {
-    server_capabilities a = capabilities_of(r->view);
+    server_capabilities a = capabilities_for(r);
     /* A client without a stream gets no change notifications. */
     bool tells = r->era->is_modern || r->responder->session ||
                  cw_runtime_settings_of(r->rl)->legacy_sessions;
@@ -95,7 +123,7 @@ void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
 /* Their names alone, as this view has them: {"tools":true,…}. */
 static void add_capability_names(cw_json_writer *w, cw_view *view)
 {
-    server_capabilities a = capabilities_of(view);
+    server_capabilities a = capabilities_of(view, /* callable= */ false);
     cw_json_open_object(w);
     cw_json_add_bool_member(w, CW_STR("tools"), true);
     cw_json_add_bool_member(w, CW_STR("logging"), true);

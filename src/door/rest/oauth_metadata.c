@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "door/authenticate.h"
 #include "door/oauth_challenge.h"
 #include "door/rest/reply.h"
 #include "json/write.h"
@@ -64,13 +65,103 @@ static void write_document(cw_buf *out, void *ctx)
         out->code = rc;
 }
 
+/* ---- servers without an authorization server ----
+ *
+ * After a 401 OAuth clients look for one, try to register, and show the description of the error.
+ */
+
+#define SEND_TOKEN                                                                                 \
+    "This server has no OAuth login. Send an API token or a password of an account in the "        \
+    "Authorization header."
+#define NO_LOGIN                                                                                   \
+    "This server has no logins. Connect without credentials, or ask its operator to configure "    \
+    "accounts or an authorization server."
+
+static void reply_no_oauth(cw_http_req *req, const cw_runtime_loop *rl, unsigned status,
+                           const char *error)
+{
+    static const cw_http_header headers[] = {
+        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
+        {CW_STR_INIT("Access-Control-Allow-Origin"), CW_STR_INIT("*")},
+    };
+    const char *text = cw_authenticate_has_logins(rl) ? SEND_TOKEN : NO_LOGIN;
+    char *body = cw_arena_printf(cw_http_req_arena(req),
+                                 "{\"error\":\"%s\",\"error_description\":\"%s\"}", error, text);
+    if (!body) {
+        cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
+        return;
+    }
+    cw_http_reply(req, &(cw_http_response){.status = status,
+                                           .body = cw_str_from(body),
+                                           .headers = headers,
+                                           .n_headers = CW_COUNT(headers)});
+}
+
+/* The paths at which clients expect an authorization server that is part of this server. */
+static void on_absent(cw_http_req *req, void *self)
+{
+    cw_runtime_loop *rl = cw_runtime_at(self, cw_http_req_loop(req));
+    bool is_post = cw_http_req_method(req) == CW_HTTP_POST;
+    if (cw_oauth_resource_has_issuers(rl))
+        cw_rest_fail(req, 404, "not_found", "There is nothing at this address");
+    else
+        reply_no_oauth(req, rl, is_post ? 400 : 404, is_post ? "invalid_request" : "not_found");
+}
+
+/* A page for people. It repeats nothing of the request and redirects nowhere. */
+static void on_authorize(cw_http_req *req, void *self)
+{
+    static const cw_http_header headers[] = {
+        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
+        {CW_STR_INIT("Content-Security-Policy"),
+         CW_STR_INIT("default-src 'none'; frame-ancestors 'none'")},
+    };
+    cw_runtime_loop *rl = cw_runtime_at(self, cw_http_req_loop(req));
+    cw_str page = CW_STR("<!doctype html><html lang=\"en\"><title>No login here</title>"
+                         "<h1>No login here</h1><p>" NO_LOGIN "</p></html>\n");
+    if (cw_authenticate_has_logins(rl))
+        page = CW_STR("<!doctype html><html lang=\"en\"><title>No OAuth login here</title>"
+                      "<h1>No OAuth login here</h1><p>" SEND_TOKEN "</p></html>\n");
+    if (cw_oauth_resource_has_issuers(rl))
+        cw_rest_fail(req, 404, "not_found", "There is nothing at this address");
+    else
+        cw_http_reply(req, &(cw_http_response){.status = 404,
+                                               .type = CW_STR("text/html; charset=utf-8"),
+                                               .body = page,
+                                               .headers = headers,
+                                               .n_headers = CW_COUNT(headers)});
+}
+
+static cw_code add_absent_routes(cw_router *router, cw_runtime *runtime)
+{
+    static const struct {
+        cw_http_method method;
+        const char *path;
+        cw_http_handler handler;
+    } routes[] = {
+        {CW_HTTP_GET, "/.well-known/oauth-authorization-server", on_absent},
+        {CW_HTTP_GET, "/.well-known/oauth-authorization-server/{path}", on_absent},
+        {CW_HTTP_GET, "/.well-known/openid-configuration", on_absent},
+        {CW_HTTP_GET, "/.well-known/openid-configuration/{path}", on_absent},
+        {CW_HTTP_POST, "/register", on_absent},
+        {CW_HTTP_POST, "/token", on_absent},
+        {CW_HTTP_GET, "/authorize", on_authorize},
+    };
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < CW_COUNT(routes) && !rc; i++)
+        rc = cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, runtime);
+    return rc;
+}
+
+/* ---- protected resource metadata ---- */
+
 static void on_get(cw_http_req *req, void *self)
 {
     const cw_oauth_metadata_route *route = self;
     cw_runtime_loop *rl = cw_runtime_at(route->runtime, cw_http_req_loop(req));
     about a = {.rl = rl, .is_endpoint = route->is_endpoint};
     if (!cw_oauth_resource_has_issuers(rl)) {
-        cw_rest_fail(req, 404, "not_found", "There is no authorization server");
+        reply_no_oauth(req, rl, 404, "not_found");
         return;
     }
     cw_rest_document doc = {.key = {.kind = CW_STR("oauth-protected-resource"),
@@ -101,7 +192,7 @@ cw_code cw_oauth_metadata_add_routes(cw_router *router, cw_oauth_metadata *r, cw
 {
     cw_str paths[] = {CW_STR(""), cw_oauth_resource_path(config->public_url)};
     size_t n = 0;
-    cw_code rc = CW_OK;
+    cw_code rc = add_absent_routes(router, runtime);
     for (size_t i = 0; i < CW_COUNT(paths) && !rc && (i == 0 || paths[i].n); i++) {
         for (int is_endpoint = 0; is_endpoint < 2 && !rc; is_endpoint++) {
             cw_oauth_metadata_route *route = &r->routes[n];

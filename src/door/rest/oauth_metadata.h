@@ -5,7 +5,9 @@
  *     /.well-known/oauth-protected-resource/mcp          the endpoint for MCP clients
  *
  * If public_url has a path, both also exist behind that path. They differ in `resource` only.
- * Without an issuer they are 404.
+ * Without an issuer they are 404, and so are the documents of an authorization server. The body is an
+ * OAuth error whose description names another way to log in. /register and /token are then 400 with the
+ * same description, and /authorize is a page for people. With an issuer these paths do not exist.
  *
  * Threads: add_routes on the main thread; everything else on the loop of the request.
  */

@@ -65,7 +65,9 @@ export class Program {
         this.stderr = "";
         this.logFile = path.join(this.folder, "log");
         const log = createWriteStream(this.logFile);
-        const all = { ...process.env, ...env };
+        // Keys and ends of sessions do not go to the state of the user who runs the tests.
+        const state = { STATE_DIRECTORY: undefined, XDG_STATE_HOME: path.join(keepFolder(), "state") };
+        const all = { ...process.env, ...state, ...env };
         this.child = spawn(file, args, { cwd, stdio, env: all, detached: leads });
         this.child.leads = leads;
         running.add(this.child);

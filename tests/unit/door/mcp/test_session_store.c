@@ -62,20 +62,24 @@ TEARDOWN(tear_down)
 
 TEST(a_flood_takes_nothing_from_others)
 {
-    unsigned at = 10, n_refused = 0;
+    unsigned at = 10, n_refused = 0, first_end = 11;
     assert_int_equal(set_level("alice", false, 1, 0), CW_OK);
     assert_int_equal(set_level("192.0.2.1", true, 2, 0), CW_OK);
     assert_int_equal(end("bob", false, 3, 0), CW_OK);
     for (unsigned i = 0; i < 3 * CW_MCP_STATES; i++) {
         n_refused += set_level("192.0.2.66", true, at++, 1) == CW_LIMIT;
-        n_refused += end("192.0.2.66", true, at++, 1) == CW_LIMIT;
+        assert_int_equal(end("192.0.2.66", true, at++, 1), CW_OK);
     }
-    assert_int_equal(n_refused, 6 * CW_MCP_STATES - CW_MCP_STATES_SHARE - CW_MCP_ENDS_SHARE);
+    assert_int_equal(n_refused, 3 * CW_MCP_STATES - CW_MCP_STATES_SHARE);
     assert_int_equal(state_of(1, 2), 'l');
     assert_int_equal(state_of(2, 2), 'l');
     assert_int_equal(state_of(3, 2), 'e');
-    /* What was refused is not half there. */
-    assert_int_equal(state_of(at - 1, 2), '-');
+    /* What was refused is not half there; an end is, and the owner's oldest gave way to it. */
+    assert_int_equal(state_of(at - 2, 2), '-');
+    assert_int_equal(state_of(at - 1, 2), 'e');
+    assert_int_equal(state_of(first_end, 2), '-');
+    assert_int_equal(state_of(at + 1 - 2 * CW_MCP_ENDS_SHARE, 2), 'e');
+    assert_int_equal(state_of(at - 1 - 2 * CW_MCP_ENDS_SHARE, 2), '-');
     assert_int_equal(memory.sessions.n, 3 + CW_MCP_STATES_SHARE + CW_MCP_ENDS_SHARE);
     /* There is room for whoever has asked for less. */
     assert_int_equal(set_level("192.0.2.2", true, at++, 2), CW_OK);
@@ -114,14 +118,38 @@ TEST(all_of_it_has_an_end)
     assert_int_equal(set_level("late", false, at++, 0), CW_OK);
 }
 
+/* Sessions of more owners than the pool has shares for. */
+TEST(an_end_never_fails_for_want_of_room)
+{
+    unsigned at = 10;
+    for (unsigned network = 0; network < 2 * CW_MCP_ENDS; network++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%u", network);
+        assert_int_equal(end(name, true, at++, 0), CW_OK);
+    }
+    assert_int_equal(memory.used[CW_MCP_POOL_ENDS], CW_MCP_ENDS / 2);
+    assert_int_equal(memory.owners[true].n, CW_MCP_ENDS / 2);
+    assert_int_equal(state_of(at - 1, 1), 'e');
+    for (unsigned account = 0; account < 2 * CW_MCP_ENDS; account++) {
+        char name[16];
+        snprintf(name, sizeof name, "a%u", account % 9);
+        assert_int_equal(end(name, false, at++, 0), CW_OK);
+    }
+    assert_int_equal(memory.used[CW_MCP_POOL_ENDS], CW_MCP_ENDS);
+    assert_int_equal(end("late", false, at, 0), CW_OK);
+    assert_int_equal(state_of(at, 1), 'e');
+    assert_int_equal(end("n0", true, at + 1, 0), CW_OK);
+    assert_int_equal(state_of(at + 1, 1), 'e');
+    assert_int_equal(memory.sessions.n, CW_MCP_ENDS);
+}
+
 TEST(who_has_expired_makes_room)
 {
     for (unsigned i = 0; i < CW_MCP_ENDS_SHARE; i++)
         assert_int_equal(end("alice", false, i, 0), CW_OK);
     for (unsigned i = 0; i < CW_MCP_STATES_SHARE; i++)
         assert_int_equal(set_level("alice", false, 100000 + i, 0), CW_OK);
-    assert_int_equal(end("alice", false, 200000, HOUR - 1), CW_LIMIT);
-    assert_int_equal(set_level("alice", false, 200000, HOUR - 1), CW_LIMIT);
+    assert_int_equal(set_level("alice", false, 200000, CW_MCP_IDLE_MS - 1), CW_LIMIT);
     cw_mcp_session next = session_of(200000);
     cw_mcp_session_owner by = owner("alice", false, HOUR + 1000);
     next.expires = 2 * HOUR;
@@ -259,6 +287,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_flood_takes_nothing_from_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_anonymous_leave_half_to_accounts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_of_it_has_an_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_end_never_fails_for_want_of_room, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_has_expired_makes_room, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_idle_session_gives_way_unless_it_has_a_stream, set_up,
                                         tear_down),
