@@ -561,11 +561,14 @@ suite("a caller who may do nothing", { concurrency: true }, () => {
         assert.match(answer.headers.get("www-authenticate"), /^Bearer/);
     });
 
-    test("is asked to log in before it may call", async (t) => {
+    test("is asked to log in before it may call, where callers can log in", async (t) => {
         const roles = { anonymous: ["access mcp tool discovery"] };
-        const closed = await startBridge({ roles });
+        const closed = await startBridge({ roles, config: { store: { path: databasePath() } } });
         t.after(() => closed.stop());
         assert.equal((await modern(closed, "tools/list")).status, 200);
         assert.equal((await callTool(closed, "test.echo", { message })).status, 401);
+        const without = await startBridge({ roles });
+        t.after(() => without.stop());
+        assertToolError(await callTool(without, "test.echo", { message }), /^This tool requires a login/);
     });
 });

@@ -163,7 +163,8 @@ suite("a call that waited for its client", { concurrency: true }, () => {
         await stream.next();
         stream.taken = 0;
         reload(server, { roles: { anonymous: [discover] } });
-        await eventually(async () => (await callTool(server, "vault.say", {})).status === 401, "the roles");
+        const refused = async () => (await callTool(server, "vault.say", {})).json.result?.isError === true;
+        await eventually(refused, "the roles");
         const { error } = await answered(server, stream, session);
         assert.equal(error?.code, -32000);
     });

@@ -212,24 +212,12 @@ static void add_extras(cw_buf *b, const cw_mcp_call *call)
     cw_buf_add(b, call->target.extras);
 }
 
-/* A tool that requires a login where no login exists: a challenge would lead nowhere, and a model can
- * read the result. */
-static const char *explain_no_login(const cw_mcp_call *call)
-{
-    if (call->target.ops->same != CW_FIND_SAME_TOOL ||
-        !cw_mcp_has_no_login(call->rl, call->responder))
-        return NULL;
-    return call->responder->session
-               ? "This tool requires a login or scopes that this connection lacks: start causeway "
-                 "stdio with an account or a token that has them."
-               : "This tool requires a login, and this server has no logins: its operator must "
-                 "configure accounts or an authorization server.";
-}
-
 static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
 {
     cw_rpc_item *item = call->item;
-    const char *no_login = rc == CW_DECLINED ? explain_no_login(call) : NULL;
+    bool is_tool = call->target.ops->same == CW_FIND_SAME_TOOL;
+    const char *no_login =
+        rc == CW_DECLINED && is_tool ? cw_mcp_explain_no_login(call->rl, call->responder) : NULL;
     cw_call_error explained = {0};
     cw_mcp_call_close(call);
     if (no_login) {

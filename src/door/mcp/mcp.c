@@ -104,6 +104,17 @@ bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responde
     return responder->session || !cw_authenticate_has_logins(rl);
 }
 
+const char *cw_mcp_explain_no_login(const cw_runtime_loop *rl, const cw_responder *responder)
+{
+    if (!cw_mcp_has_no_login(rl, responder))
+        return NULL;
+    return responder->session
+               ? "This tool requires a login or scopes that this connection lacks: start causeway "
+                 "stdio with an account or a token that has them."
+               : "This tool requires a login, and this server has no logins: its operator must "
+                 "configure accounts or an authorization server.";
+}
+
 bool cw_mcp_challenge_stranger(const cw_mcp_request *r)
 {
     bool is_stranger = cw_caller_is_anonymous(cw_view_caller(r->view)) &&

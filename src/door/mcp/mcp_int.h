@@ -173,6 +173,9 @@ bool cw_mcp_may(const cw_mcp_request *r, bool discovers);
 /* Whether nobody can log in here to call what requires a login: lists do not show it then. A client on
  * standard input and output has the rights that the server was started with. */
 bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responder);
+/* A sentence for a call that requires a login, if has_no_login: a challenge would lead nowhere, and a
+ * model can read a result. Static; NULL: callers can log in. */
+const char *cw_mcp_explain_no_login(const cw_runtime_loop *rl, const cw_responder *responder);
 /* Challenge an anonymous caller that sees nothing, if callers can log in: clients log in when their
  * first request is refused, and few of them later. True: the message is answered. */
 bool cw_mcp_challenge_stranger(const cw_mcp_request *r);

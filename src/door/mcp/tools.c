@@ -266,6 +266,23 @@ static bool take_shown_names(const cw_mcp_request *r, cw_mcp_target *target)
     return !rc || rc == CW_PARAMS;
 }
 
+/* Whether the caller may call anything; else the message is answered. */
+static bool may_call(const cw_mcp_request *r)
+{
+    cw_call_found found;
+    cw_call_error refusal = {0};
+    if (CW_LIKELY(!cw_mcp_find(r, (cw_call_lookup){0}, &found)))
+        return true;
+    const char *no_login = found.verdict == CW_VERDICT_NEEDS_LOGIN
+                               ? cw_mcp_explain_no_login(r->rl, r->responder)
+                               : NULL;
+    if (no_login)
+        answer_problem(r->item, r->era, cw_fail(&refusal.err, CW_PARAMS, "%s", no_login), &refusal);
+    else
+        cw_door_refuse(r->item, found.verdict, NULL);
+    return false;
+}
+
 void cw_mcp_call_tool(const cw_mcp_request *r)
 {
     static const cw_mcp_target_ops ops = {.write = write_outcome,
@@ -274,7 +291,7 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
                                           .fail_unknown = fail_unknown};
     const cw_json *name = cw_json_get(r->params, CW_STR("name"));
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
-    if (!cw_mcp_may(r, /* discovers= */ false))
+    if (!may_call(r))
         return;
     const char *problem = NULL;
     if (!cw_json_is(name, CW_JSON_STRING))
