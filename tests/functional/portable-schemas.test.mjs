@@ -81,7 +81,7 @@ async function schemasOf(server) {
 function renamed(checked, shown) {
     const others = Object.keys(shown.properties).filter((name) => !(name in (checked.properties ?? {})));
     return (name) => {
-        const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, "_");
+        const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, "_").replace(/^[^a-zA-Z0-9]+/, "");
         return /^[a-zA-Z0-9_.-]{1,64}$/.test(name) || !others.some((one) => one.startsWith(plain))
             ? name
             : (others.find((one) => one === plain) ?? others.find((one) => one.startsWith(`${plain}_`)));
@@ -280,27 +280,27 @@ suite("properties under portable names", { concurrency: true }, () => {
     test("are shown, accepted, and in messages", async (t) => {
         const { server, service } = await start(t);
         const [{ inputSchema }] = await list(server);
-        assert.deepEqual(Object.keys(inputSchema.properties), ["_x", "a_b", "plain"]);
-        assert.deepEqual(inputSchema.required, ["_x"]);
+        assert.deepEqual(Object.keys(inputSchema.properties), ["x", "a_b", "plain"]);
+        assert.deepEqual(inputSchema.required, ["x"]);
         assert.deepEqual(inputSchema.dependentRequired, { plain: ["a_b"] });
         for (const args of [
-            { _x: 5, a_b: { c: "$x" } },
+            { x: 5, a_b: { c: "$x" } },
             { $x: 5, "a/b": { c: "$x" } },
         ]) {
             await callToolWell(server, "echo", args);
             assert.deepEqual(service.calls.at(-1).params, { $x: 5, "a/b": { c: "$x" } });
         }
         // Null for what was left out, after the names.
-        await callToolWell(server, "echo", { _x: 5, a_b: null });
+        await callToolWell(server, "echo", { x: 5, a_b: null });
         assert.deepEqual(service.calls.at(-1).params, { $x: 5 });
         const problems = [
-            [{}, /Missing required parameter: _x$/],
-            [{ _x: 0 }, /^\/_x: expected/],
-            [{ _x: "$x" }, /^\/_x: expected integer, got string/],
-            [{ _x: 1, a_b: { c: 1 } }, /^\/a_b\/c: expected string/],
-            [{ _x: 1, plain: "p" }, /missing property 'a_b', which 'plain' requires/],
-            [{ _x: 1, $y: 1 }, /Unknown parameter: \$y; did you mean _x\?/],
-            [{ _x: 1, $x: 1 }, /two names/],
+            [{}, /Missing required parameter: x$/],
+            [{ x: 0 }, /^\/x: expected/],
+            [{ x: "$x" }, /^\/x: expected integer, got string/],
+            [{ x: 1, a_b: { c: 1 } }, /^\/a_b\/c: expected string/],
+            [{ x: 1, plain: "p" }, /missing property 'a_b', which 'plain' requires/],
+            [{ x: 1, $y: 1 }, /Unknown parameter: \$y; did you mean x\?/],
+            [{ x: 1, $x: 1 }, /two names/],
         ];
         for (const [args, pattern] of problems) {
             const answer = await callTool(server, "echo", args);
@@ -313,7 +313,7 @@ suite("properties under portable names", { concurrency: true }, () => {
         const { server } = await start(t);
         const [{ inputSchema }] = await list(server, exactClient);
         assert.deepEqual(Object.keys(inputSchema.properties), ["$x", "a/b", "plain"]);
-        assertToolError(await callTool(server, "echo", { _x: 5 }, exactClient), /Missing|Unknown/);
+        assertToolError(await callTool(server, "echo", { x: 5 }, exactClient), /Missing|Unknown/);
         const answer = await callTool(server, "echo", { $x: 0 }, exactClient);
         assert.match(answer.json.result.content[0].text, /^\/\$x: expected/);
     });

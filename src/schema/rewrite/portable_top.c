@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "schema/rewrite/portable_int.h"
 
 #define MAX_SCHEMAS 8u   /* of one property; the rest is dropped, or accepts anything */
@@ -346,16 +347,21 @@ static uint64_t hash_name(cw_str name, uint64_t try)
     return h;
 }
 
-/* The name with '_' for each run of other characters; from the second try on, with a hash. */
+/* The name with '_' for each run of other characters, from its first letter or digit on: Python
+ * clients make attributes of properties, and refuse a leading '_'. From the second try on, with a
+ * hash. */
 static cw_str spell_name(cw_str name, uint64_t try, char room[CW_PORTABLE_PROPERTY_MAX + 1])
 {
-    size_t n = 0, most = CW_PORTABLE_PROPERTY_MAX - (try ? DIGEST + 1 : 0);
+    size_t n = 0, most = CW_PORTABLE_PROPERTY_MAX - (try ? DIGEST + 2 : 0);
     for (size_t i = 0; i < name.n && n < most; i++) {
         bool is_fit = cw_portable_is_name_char(name.p[i]);
         bool goes_on = i > 0 && !is_fit && !cw_portable_is_name_char(name.p[i - 1]);
-        if (!goes_on)
+        bool may_begin = cw_is_letter(name.p[i]) || cw_is_digit(name.p[i]);
+        if (n ? !goes_on : may_begin)
             room[n++] = is_fit ? name.p[i] : '_';
     }
+    if (try && n == 0)
+        room[n++] = 'p';
     if (try)
         n += (size_t)snprintf(room + n, DIGEST + 2, "_%010llx",
                               (unsigned long long)(hash_name(name, try) & 0xffffffffffu));

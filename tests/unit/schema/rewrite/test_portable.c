@@ -215,13 +215,13 @@ TEST(unusual_names_are_replaced)
     shows("{\"type\":\"object\",\"properties\":{\"$x\":{\"type\":\"null\"},\"b\":{}},"
           "\"required\":[\"$x\"],\"dependentRequired\":{\"b\":[\"$x\"]},"
           "\"patternProperties\":{\"^_\":false}}",
-          "{\"type\":\"object\",\"properties\":{\"_x\":{\"type\":\"null\"},\"b\":{}},"
-          "\"required\":[\"_x\"],\"dependentRequired\":{\"b\":[\"_x\"]}}",
+          "{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"null\"},\"b\":{}},"
+          "\"required\":[\"x\"],\"dependentRequired\":{\"b\":[\"x\"]}}",
           MORE);
-    /* `_x` is taken, and two names would be `_y`. */
-    shows(OBJECT("", "\"$x\":{},\"_x\":{},\"$y\":{},\"#y\":{},\"\":{}"),
-          OBJECT("", "\"_x_07b48166e8\":{},\"_x\":{},\"_y_07b481689b\":{},\"_y_07b4945514\":{},"
-                     "\"_e484222324\":{}"),
+    /* `x` is taken, and two names would be `y`. */
+    shows(OBJECT("", "\"$x\":{},\"x\":{},\"$y\":{},\"#y\":{},\"\":{}"),
+          OBJECT("", "\"x_07b48166e8\":{},\"x\":{},\"y_07b481689b\":{},\"y_07b4945514\":{},"
+                     "\"p_e484222324\":{}"),
           "");
 }
 
