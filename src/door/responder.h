@@ -61,6 +61,8 @@ struct cw_responder {
     cw_loop *loop;
     bool has_headers; /* the protocol's headers are required */
     bool can_stream;  /* the client accepts an event stream */
+    bool
+        is_lasting; /* HTTP: set before the stream opens; a client whose stream ends opens another */
     void (*on_event)(cw_responder *p, cw_responder_event event, void *ctx); /* or NULL */
     void *ctx;
     struct cw_mcp_session *session; /* of the one client at the other end; NULL: HTTP */

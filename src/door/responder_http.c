@@ -10,6 +10,8 @@
 
 #define PIECE 16384u
 #define PIECE_MIN 256u
+/* How long a client waits before it opens a stream again. */
+#define RETRY_MS "2000"
 
 typedef struct http_responder {
     cw_responder base;
@@ -52,6 +54,10 @@ void cw_responder_open(cw_responder *p)
     if (!cw_arena_hold(p->arena, &h->newest, drop_newest))
         h->newest.max = SIZE_MAX / 2;
     cw_sse_open(h->req, NULL, 0);
+    /* The line belongs to the next event: on its own some clients take it for an event without
+     * data. */
+    if (p->is_lasting)
+        (void)cw_http_stream_write(h->req, CW_STR("retry: " RETRY_MS "\n"));
 }
 
 void cw_responder_add_lost(cw_buf *out, uint64_t n)

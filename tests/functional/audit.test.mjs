@@ -19,10 +19,13 @@ import {
     assertRpcError,
     callTool,
     EventStream,
+    envelope,
     initialize,
     legacy,
+    makePluginFolder,
     metaKey,
     modern,
+    permissions,
     post,
     rpc,
 } from "./support/mcp.mjs";
@@ -364,6 +367,29 @@ test("standard input is a door too", async () => {
         [record.kind, record.door, record.caller, record.outcome, record.address],
         ["call", "stdio", "alice", "ok", undefined],
     );
+});
+
+test("a call that standard input leaves behind is recorded as cancelled", async () => {
+    for (const handshake of [true, false]) {
+        const audit = auditPath();
+        const file = writeConfig({
+            roles: { anonymous: permissions },
+            plugins: { directory: makePluginFolder(["echo"]) },
+            audit: { path: audit },
+        });
+        const client = new StdioClient(["--config", file]);
+        const params = { name: "test.sleep", arguments: { ms: 60_000 } };
+        if (handshake) {
+            await client.initialize();
+            client.begin("tools/call", params);
+        } else {
+            client.begin("tools/call", { ...params, _meta: envelope() });
+        }
+        await client.ask("ping");
+        await client.end();
+        const [record] = recordsOf(audit);
+        assert.deepEqual([record.kind, record.outcome, record.detail], ["call", "cancelled", undefined]);
+    }
 });
 
 test("threat-C11: arguments are recorded when the configuration asks, without what it redacts", async () => {

@@ -142,7 +142,9 @@ suite("a legacy client", { concurrency: true }, () => {
             ["roots/list", "elicitation/create"],
         );
         assert.equal(both[1].params.url, "https://example.org/");
-        assert.match(both[1].params.elicitationId, /^causeway-/);
+        assert.match(both[1].params.elicitationId, /^[0-9a-f]{32}$/);
+        assert.ok(both.every(({ id }) => Number.isSafeInteger(id) && id > 0));
+        assert.notEqual(both[0].id, both[1].id);
         return { stream, ids: both.map(({ id }) => id) };
     }
 
@@ -198,7 +200,8 @@ suite("a legacy client", { concurrency: true }, () => {
         // Nor take the call back, nor guess a question.
         const taken = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
         assert.equal((await post(server, "/mcp", taken, { ...both, ...others[0] })).status, 202);
-        for (const id of ["causeway-9-00", "causeway-4294967296-00", "causeway-"]) {
+        const guesses = [question.id + 1, String(question.id), question.id + 0.5, -1, 2 ** 53 - 1, 2 ** 63, "x"];
+        for (const id of guesses) {
             assert.equal((await answer(server, mine, id, { result: accept })).status, 202);
         }
         // My session, shown by nobody in particular.

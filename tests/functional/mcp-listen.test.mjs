@@ -194,16 +194,63 @@ suite("GET", () => {
 
     test("needs a session that is there, and an Accept that allows events", async () => {
         const headers = await newSession(server);
-        assert.equal(await status({}), 400);
+        const none = await EventStream.get(server);
+        assert.deepEqual([none.status, none.headers.get("allow")], [405, "POST, DELETE, OPTIONS"]);
+        assert.match(none.type, /^text\/plain/);
         assert.equal(await status({ "Mcp-Session-Id": "nobody" }), 404);
         const id = headers["Mcp-Session-Id"];
         const forged = id.slice(0, -1) + (id.endsWith("A") ? "B" : "A");
         assert.equal(await status({ "Mcp-Session-Id": forged }), 404);
         assert.equal(await status({ ...headers, Accept: "application/json" }), 406);
         assert.equal(await status({ ...headers, "MCP-Protocol-Version": "1999-01-01" }), 400);
-        assert.equal(await status({ ...headers, "MCP-Protocol-Version": "2025-06-18" }), 400);
-        assert.equal(await status({ ...headers, "MCP-Protocol-Version": "2026-07-28" }), 405);
-        assert.equal(await status({ ...headers, "MCP-Protocol-Version": "2025-11-25" }), 200);
+        assert.equal(await status({ "MCP-Protocol-Version": "2026-07-28" }), 405);
+    });
+
+    test("and DELETE take every spoken version in their header", async () => {
+        for (const version of ["2026-07-28", "2025-11-25", "2025-06-18", "2024-11-05"]) {
+            const headers = { ...(await newSession(server)), "MCP-Protocol-Version": version };
+            assert.equal(await status(headers), 200, version);
+            assert.equal((await remove(server, headers)).status, 204, version);
+        }
+    });
+
+    test("and POST and DELETE work with a slash behind the path", async () => {
+        const headers = await newSession(server);
+        const url = `${server.url}/mcp/`;
+        const answer = await fetch(url, { headers: { ...headers, Accept: "text/event-stream" } });
+        assert.equal(answer.status, 200);
+        await answer.body.cancel();
+        const { body, headers: own } = modernParts("tools/list");
+        const list = await fetch(url, {
+            method: "POST",
+            headers: { "Content-Type": "application/json", ...own },
+            body: JSON.stringify(body),
+        });
+        assert.ok((await list.json()).result.tools.length > 0);
+        assert.equal((await fetch(url, { method: "PUT" })).status, 405);
+        assert.equal((await fetch(url, { method: "DELETE", headers })).status, 204);
+    });
+
+    test("and subscriptions/listen tell when to connect again, in front of the first event", async (t) => {
+        const own = await startBridge({ plugins: ["conformance"], config: { timeouts: { sse_keepalive: "100ms" } } });
+        t.after(() => own.stop());
+        const { headers, stream } = await openSession(own);
+        await eventually(() => stream.comments >= 2, "comments");
+        assert.ok(headers);
+        assert.match(stream.text, /^retry: \d+\n$/);
+        await trigger(own, "tool_change");
+        await stream.next();
+        assert.match(stream.events[0].lines[0], /^retry: \d+$/);
+        assert.match(stream.events[0].lines[1], /^event: message$/);
+        const listening = await listen(own, { toolsListChanged: true });
+        assert.match(listening.events[0].lines[0], /^retry: \d+$/);
+        const progress = await EventStream.open(own, "tools/call", {
+            name: "test_tool_with_progress",
+            arguments: {},
+        }, { meta: { progressToken: 1 } });
+        await progress.rest();
+        assert.ok(progress.events.length > 1);
+        assert.ok(progress.events.every(({ lines }) => !lines.some((line) => line.startsWith("retry"))));
     });
 
     test("and DELETE are 405 without sessions", async (t) => {
@@ -304,9 +351,9 @@ suite("DELETE", { concurrency: true }, () => {
         assert.equal((await remove(server, { "Mcp-Session-Id": "nobody" })).status, 404);
     });
 
-    test("of another version than the session's ends nothing", async () => {
+    test("of a version that is not spoken ends nothing", async () => {
         const headers = await newSession(server);
-        const other = { ...headers, "MCP-Protocol-Version": "2025-03-26" };
+        const other = { ...headers, "MCP-Protocol-Version": "2025-03-27" };
         assert.equal((await remove(server, other)).status, 400);
         assert.equal((await legacy(server, "ping", {}, { headers })).status, 200);
     });

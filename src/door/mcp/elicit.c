@@ -8,12 +8,19 @@
 
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "base/random.h"
 #include "base/utf8.h"
 
 #define PURPOSE CW_STR("mcp request state")
-#define ID_PREFIX "causeway-"
-#define ID_RANDOM 16u /* bytes */
+/* Ids of requests to clients: below 2^53, which every language reads exactly.
+ *
+ *     node 7 | loop 7 | random 39
+ *
+ * There is one node, 0. */
+#define ID_RANDOM_BITS 39u
+#define ID_LOOP_BITS 7u
+#define ID_LOOP_MAX ((1u << ID_LOOP_BITS) - 1)
 
 /* The kinds of questions, and a check of their answers. */
 struct cw_mcp_elicit_kind {
@@ -386,7 +393,8 @@ void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why)
         if (!cw_list_is_in(&q->link.node))
             continue;
         cw_mcp_open_notification(&w, &b, CW_STR("notifications/cancelled"));
-        cw_json_add_string_member(&w, CW_STR("requestId"), q->link.key);
+        cw_json_add_key(&w, CW_STR("requestId"));
+        cw_json_add_span(&w, q->link.key);
         cw_json_add_string_member(&w, CW_STR("reason"), cw_str_from(why));
         cw_mcp_send_notification(call->responder, CW_SEND_MESSAGE, &w, &b);
     }
@@ -409,19 +417,31 @@ static void on_stopping(cw_rpc_item *item)
     give_up(item->self, "The server is stopping.");
 }
 
-/* "causeway-LOOP-RANDOM": names the loop, and cannot be guessed. */
-static cw_str make_id(cw_arena *arena, uint32_t loop)
+/* An id that names the loop, cannot be guessed, and is not that of another open question. */
+static cw_str make_id(cw_arena *arena, cw_mcp_registry *registry, uint32_t loop)
 {
-    unsigned char bytes[ID_RANDOM];
-    size_t room = sizeof ID_PREFIX + 12 + 2 * sizeof bytes;
-    char *text = cw_arena_alloc(arena, room);
+    const uint64_t mask = (UINT64_C(1) << ID_RANDOM_BITS) - 1;
+    char *text = loop <= ID_LOOP_MAX ? cw_arena_alloc(arena, CW_DIGITS_SIZE) : NULL;
+    uint64_t number;
+    cw_str id;
     cw_err err;
-    if (!text || cw_random_bytes(bytes, sizeof bytes, &err))
-        return (cw_str){NULL, 0};
-    int n = snprintf(text, room, ID_PREFIX "%u-", loop);
+    do {
+        if (!text || cw_random_bytes(&number, sizeof number, &err))
+            return (cw_str){NULL, 0};
+        id = cw_digits_u64((uint64_t)loop << ID_RANDOM_BITS | (number & mask), text);
+    } while (cw_mcp_registry_find(registry->asks, id, NULL));
+    return id;
+}
+
+static bool make_outside_id(char text[CW_MCP_OUTSIDE_ID])
+{
+    unsigned char bytes[(CW_MCP_OUTSIDE_ID - 1) / 2];
+    cw_err err;
+    if (cw_random_bytes(bytes, sizeof bytes, &err))
+        return false;
     for (size_t i = 0; i < sizeof bytes; i++)
-        n += snprintf(text + n, room - (size_t)n, "%02x", bytes[i]);
-    return cw_str_make(text, (size_t)n);
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    return true;
 }
 
 static void write_params(cw_json_writer *w, const cw_mcp_elicitation *q, const cw_json *elicit)
@@ -437,7 +457,7 @@ static void write_params(cw_json_writer *w, const cw_mcp_elicitation *q, const c
     }
     /* Legacy clients need an id for what happens outside. */
     if (is_url(elicit) && !cw_json_get(params, CW_STR("elicitationId")))
-        cw_json_add_string_member(w, CW_STR("elicitationId"), q->link.key);
+        cw_json_add_string_member(w, CW_STR("elicitationId"), cw_str_from(q->outside));
     cw_json_close(w);
 }
 
@@ -450,7 +470,8 @@ static bool send_elicitation(cw_responder *responder, const cw_mcp_elicitation *
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_json_add_string_member(&w, CW_STR("jsonrpc"), CW_STR("2.0"));
-    cw_json_add_string_member(&w, CW_STR("id"), q->link.key);
+    cw_json_add_key(&w, CW_STR("id"));
+    cw_json_add_span(&w, q->link.key);
     cw_json_add_string_member(&w, CW_STR("method"), cw_mcp_elicit_method(q->kind));
     write_params(&w, q, elicit);
     cw_json_close(&w);
@@ -467,14 +488,17 @@ static bool put_question(cw_mcp_call *call, const cw_json *key)
     cw_responder *responder = call->responder;
     cw_mcp_elicitation *q = &call->questions[call->n_questions];
     const cw_json *elicit = cw_json_value(key);
-    cw_str id = make_id(responder->arena, responder->loop->index);
+    cw_mcp_registry *registry = cw_mcp_registry_of(call->door, responder->loop);
+    cw_str id = make_id(responder->arena, registry, responder->loop->index);
     *q = (cw_mcp_elicitation){.call = call};
+    if (!make_outside_id(q->outside))
+        return false;
     q->key = cw_arena_dup_str(responder->arena, cw_json_text(key));
     q->form = cw_arena_dup_str(responder->arena, form_of(elicit));
     q->kind = kind_of(elicit);
     if (!id.p || !q->key.p || !q->form.p)
         return false;
-    cw_mcp_registry_add(cw_mcp_registry_of(call->door, responder->loop)->asks, &q->link, id);
+    cw_mcp_registry_add(registry->asks, &q->link, id);
     call->n_questions++;
     call->n_open++;
     return send_elicitation(responder, q, elicit);
@@ -670,28 +694,25 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
 }
 
 /* The loop that an id names; false when it is none of ours. */
-static bool loop_of(cw_str id, uint32_t *ret)
+static bool loop_of(const cw_json *id, int64_t *ret_number, uint32_t *ret_loop)
 {
-    cw_str prefix = CW_STR(ID_PREFIX), rest;
-    uint64_t loop;
-    if (!cw_str_starts(id, prefix))
+    if (!cw_json_is_integer(id) || !cw_json_to_i64(id, ret_number) || *ret_number < 0)
         return false;
-    cw_str digits = cw_str_cut(cw_str_make(id.p + prefix.n, id.n - prefix.n), '-', &rest);
-    if (!cw_str_to_u64(digits, &loop) || loop > UINT32_MAX)
-        return false;
-    *ret = (uint32_t)loop;
-    return true;
+    uint64_t loop = (uint64_t)*ret_number >> ID_RANDOM_BITS;
+    *ret_loop = (uint32_t)loop;
+    return loop <= ID_LOOP_MAX;
 }
 
 void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
 {
     const cw_json *id = cw_json_get(message, CW_STR("id"));
+    char digits[CW_DIGITS_SIZE];
+    int64_t number;
     uint32_t loop;
-    if (!r->session->is_named || !cw_json_is(id, CW_JSON_STRING) ||
-        !loop_of(cw_json_text(id), &loop))
+    if (!r->session->is_named || !id || !loop_of(id, &number, &loop))
         return;
     cw_runtime_loop *rl = r->rl;
-    cw_str name = cw_json_text(id), text = cw_json_span(message);
+    cw_str name = cw_digits_u64((uint64_t)number, digits), text = cw_json_span(message);
     const cw_view *view = r->view;
     parcel p = {.door = r->door, .n_id = name.n};
     if (view != cw_runtime_anonymous(rl) && !cw_caller_is_anonymous(cw_view_caller(view)))

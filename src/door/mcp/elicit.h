@@ -26,13 +26,17 @@ typedef struct cw_mcp_call cw_mcp_call;
 typedef struct cw_mcp_elicit_kind cw_mcp_elicit_kind;
 
 /* One question to a legacy client. */
+/* 128 bits as hexadecimal digits, and their end. */
+#define CW_MCP_OUTSIDE_ID 33u
+
 typedef struct cw_mcp_elicitation {
     cw_mcp_registry_entry link; /* by the id of our request */
     cw_mcp_call *call;
     cw_str key; /* the method's name for it */
     const cw_mcp_elicit_kind *kind;
-    cw_str form;   /* the schema that an answer has to match; empty: none */
-    cw_str answer; /* JSON; empty: none yet */
+    cw_str form;                     /* the schema that an answer has to match; empty: none */
+    cw_str answer;                   /* JSON; empty: none yet */
+    char outside[CW_MCP_OUTSIDE_ID]; /* elicitationId, for what happens outside of the client */
 } cw_mcp_elicitation;
 
 struct cw_mcp_call {

@@ -173,11 +173,14 @@ static void reply_empty(const cw_mcp_request *r)
 
 static const cw_str no_id = {NULL, 0};
 
-/* Whether the request may be for a session: the version of its header has them, and they are on. */
+/* Whether the request may be for a session: it names one, or the version of its header has them, and
+ * they are on. */
 static bool has_sessions(const cw_http_req *req, const cw_runtime_loop *rl)
 {
     cw_str version = cw_http_req_header(req, CW_STR("MCP-Protocol-Version"));
-    return cw_runtime_settings_of(rl)->legacy_sessions && !(version.p && cw_mcp_is_modern(version));
+    return cw_runtime_settings_of(rl)->legacy_sessions &&
+           (!version.p || !cw_mcp_is_modern(version) ||
+            cw_http_req_header(req, CW_STR("Mcp-Session-Id")).p);
 }
 
 static const char *methods_of(cw_http_req *req, void *self)
@@ -208,6 +211,20 @@ static cw_str write_error(cw_buf *out, unsigned status, cw_str message, cw_str i
 
 const cw_route_protocol cw_mcp_protocol = {write_error, methods_of};
 
+/* A GET that gets no stream. */
+static void decline(cw_http_req *req, cw_str sentence)
+{
+    static const cw_http_header headers[] = {
+        {CW_STR_INIT("Allow"), CW_STR_INIT("POST, DELETE, OPTIONS")},
+        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
+    };
+    cw_http_reply(req, &(cw_http_response){.status = 405,
+                                           .type = CW_RESPONDER_PLAIN,
+                                           .body = sentence,
+                                           .headers = headers,
+                                           .n_headers = CW_COUNT(headers)});
+}
+
 /* The session of a request without a message, in the arena. NULL: the request is answered. */
 static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_responder *responder,
                                     cw_runtime_loop *rl, const cw_view *view)
@@ -218,35 +235,21 @@ static cw_mcp_session *open_session(cw_mcp *door, cw_http_req *req, cw_responder
         cw_door_fail_static_all(req, &cw_door_mcp);
     else if (!has_sessions(req, rl))
         cw_http_reply_not_allowed(req);
-    else if (version.p && !is_legacy(version))
+    /* Some clients send their newest version here, and not the one that was agreed upon. */
+    else if (version.p && !is_legacy(version) && !cw_mcp_is_modern(version))
         cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_MCP_TRANSPORT,
                         "Unsupported protocol version");
+    else if (!cw_responder_header(responder, CW_STR("Mcp-Session-Id")).p &&
+             cw_http_req_method(req) == CW_HTTP_GET)
+        decline(req, CW_STR("A stream needs a session: send initialize first."));
     else if (!cw_responder_header(responder, CW_STR("Mcp-Session-Id")).p)
         cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_MCP_TRANSPORT,
                         "Mcp-Session-Id is missing");
     else if (!cw_mcp_session_open(door, responder, rl, view, session))
         cw_door_fail_to(responder, &cw_door_mcp, no_id, 404, CW_MCP_SESSION, "Session not found");
-    else if (cw_mcp_contradicts(responder, session))
-        cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_MCP_TRANSPORT, CW_MCP_CONTRADICTS);
     else
         return session;
     return NULL;
-}
-
-/* A caller without the permission to discover gets no stream. The status is not 401: clients open
- * the stream by themselves, give up silently on 401, and would miss the challenge of their next
- * request. */
-static void decline(cw_http_req *req)
-{
-    static const cw_http_header headers[] = {
-        {CW_STR_INIT("Allow"), CW_STR_INIT("POST, DELETE, OPTIONS")},
-        {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
-    };
-    cw_http_reply(req, &(cw_http_response){.status = 405,
-                                           .type = CW_RESPONDER_PLAIN,
-                                           .body = CW_STR("This caller has no stream."),
-                                           .headers = headers,
-                                           .n_headers = CW_COUNT(headers)});
 }
 
 static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
@@ -266,7 +269,9 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
                              .ctx = responder,
                              .discovers = true};
     if (cw_call_find(rl, &lookup, &found)) {
-        decline(req);
+        /* Not 401: clients open the stream by themselves, give up silently on 401, and would miss
+         * the challenge of their next request. */
+        decline(req, CW_STR("This caller has no stream."));
         return;
     }
     if (!responder->can_stream) {
@@ -278,8 +283,10 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     if (rc)
         cw_door_fail_to(responder, &cw_door_mcp, no_id, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
                         rc == CW_LIMIT ? "Too many streams are open" : "out of memory");
-    else
+    else {
+        responder->is_lasting = true;
         cw_responder_open(responder);
+    }
 }
 
 static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)

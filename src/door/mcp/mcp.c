@@ -450,7 +450,9 @@ void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, 
     cw_rpc_batch_opts opts = {.rl = rl,
                               .view = view,
                               .none_status = 202,
-                              .detaches = cw_mcp_legacy.detaches, /* until it claims to be modern */
+                              /* Until it claims to be modern. A client of standard input that is
+                               * gone does not come back. */
+                              .detaches = cw_mcp_legacy.detaches && !responder->session,
                               .form = &cw_door_mcp};
     if (cw_json_is(root, CW_JSON_ARRAY))
         take_batch(door, responder, &opts, root);
@@ -487,6 +489,7 @@ cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
     if (path.n > CW_MCP_PATH_MAX)
         return CW_LIMIT;
     snprintf(door->path, sizeof door->path, "%.*s", CW_STR_ARG(path));
+    snprintf(door->slash_path, sizeof door->slash_path, "%s/", door->path);
     snprintf(door->card_path, sizeof door->card_path, "%s/server-card", door->path);
     const struct {
         cw_http_method method;
@@ -496,6 +499,9 @@ cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
         {CW_HTTP_POST, door->path, on_post},
         {CW_HTTP_GET, door->path, cw_mcp_on_get},
         {CW_HTTP_DELETE, door->path, cw_mcp_on_delete},
+        {CW_HTTP_POST, door->slash_path, on_post},
+        {CW_HTTP_GET, door->slash_path, cw_mcp_on_get},
+        {CW_HTTP_DELETE, door->slash_path, cw_mcp_on_delete},
         /* Clients that were given the address of the list. */
         {CW_HTTP_POST, "/mcp/tools/list", on_post},
         {CW_HTTP_GET, door->card_path, cw_mcp_on_card},
@@ -509,5 +515,6 @@ cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
     }
     cw_router_open(router, door->card_path);
     cw_router_set_protocol(router, door->path, &cw_mcp_protocol, door);
+    cw_router_set_protocol(router, door->slash_path, &cw_mcp_protocol, door);
     return CW_OK;
 }

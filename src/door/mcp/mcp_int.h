@@ -112,6 +112,7 @@ typedef struct cw_mcp_registry {
 struct cw_mcp {
     cw_runtime *runtime;
     char path[CW_MCP_PATH_MAX + 1];       /* of the endpoint */
+    char slash_path[CW_MCP_PATH_MAX + 2]; /* the same with a slash, which many people add */
     char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
     cw_seal seal;
     cw_mcp_session_store sessions;

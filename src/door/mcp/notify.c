@@ -598,6 +598,7 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
         refuse_subscription(r, rc);
     } else {
         l->item = r->item;
+        r->responder->is_lasting = true;
         subscriber_enter(l, r->rl);
         (void)subscriber_send(l, &b);
     }

@@ -453,7 +453,7 @@ void cw_http_stream_close(cw_http_req *req)
 void cw_stream_ping(cw_http_req *req)
 {
     if (!req->stream_silent)
-        (void)enqueue(req, CW_STR(":\n\n"));
+        (void)enqueue(req, CW_STR(":\n")); /* no empty line: it would end an event */
     push(req);
 }
 

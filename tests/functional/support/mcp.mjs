@@ -277,6 +277,10 @@ export class EventStream {
     }
 
     split() {
+        this.text = this.text.replace(/^:.*\n/gm, () => {
+            this.comments += 1;
+            return "";
+        });
         for (;;) {
             const match = /\r?\n\r?\n/.exec(this.text);
             if (match === null) {
@@ -285,10 +289,7 @@ export class EventStream {
             const lines = this.text.slice(0, match.index).split(/\r?\n/);
             this.text = this.text.slice(match.index + match[0].length);
             const data = lines.filter((line) => line.startsWith("data:"));
-            if (data.length === 0) {
-                this.comments += 1;
-                continue;
-            }
+            assert.ok(data.length > 0, `an event without data: ${lines}`);
             const json = JSON.parse(data.map((line) => line.slice(5).trimStart()).join("\n"));
             this.events.push({ lines, json, at: performance.now() });
         }
