@@ -133,15 +133,15 @@ static bool find_id(const char *all, int i, char *ret)
 {
     const char *at = all;
     for (int k = 0; at && k <= i; k++)
-        at = strstr(k ? at + 1 : at, "\"id\":\"causeway-");
-    return at && sscanf(at, "\"id\":\"%79[^\"]", ret) == 1;
+        at = strstr(k ? at + 1 : at, RPC "\"id\":");
+    return at && sscanf(at + strlen(RPC), "\"id\":%79[0-9]", ret) == 1;
 }
 
 static int post_answer(const client *c, const char *id, const char *rest)
 {
     char body[2048];
     http_response got;
-    snprintf(body, sizeof body, RPC "\"id\":\"%s\",%s}", id, rest);
+    snprintf(body, sizeof body, RPC "\"id\":%s,%s}", id, rest);
     door_fixture_post(now, "/mcp", c->headers, body, &got);
     return got.status;
 }
@@ -244,7 +244,7 @@ TEST(a_client_may_leave_in_every_state)
     assert_true(find_id(read_to(fd, "\n\n"), 0, id));
     char body[300];
     int other = door_fixture_connect(now);
-    snprintf(body, sizeof body, RPC "\"id\":\"%s\",\"result\":{\"action\":\"decline\"}}", id);
+    snprintf(body, sizeof body, RPC "\"id\":%s,\"result\":{\"action\":\"decline\"}}", id);
     door_fixture_send(other, "/mcp", c.headers, body);
     close(fd);
     close(other);
@@ -265,7 +265,7 @@ static bool converse(void)
     bool went_well = find_id(read_to(fd, "\n\n"), 0, id);
     if (went_well)
         post_answer(&c, id, "\"result\":{\"action\":\"accept\",\"content\":{\"n\":1}}");
-    char *all = went_well ? read_to(fd, "elicitationId\":\"causeway-") : NULL;
+    char *all = went_well ? read_to(fd, "elicitationId\":\"") : NULL;
     char first[80], second[80];
     went_well = all && find_id(all, 0, first) && find_id(all, 1, second);
     if (went_well) {

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "base/utf8.h"
 #include "door/authenticate.h"
 #include "door/browser.h"
 #include "door/mcp/elicit.h"
@@ -142,16 +141,13 @@ const cw_json *cw_mcp_string(const cw_json *object, cw_str name)
     return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
 }
 
-/* Bytes of a name that an error repeats. */
-#define NAME_MAX_BYTES 200u
-
 static void fail_method(const cw_mcp_request *r)
 {
     cw_buf text, data;
     cw_buf_init(&text, SIZE_MAX / 2);
     cw_buf_init(&data, SIZE_MAX / 2);
     cw_buf_add(&text, CW_STR("Method not found: "));
-    cw_buf_add(&text, cw_str_make(r->method.p, cw_utf8_cut(r->method, NAME_MAX_BYTES)));
+    cw_buf_add(&text, cw_door_excerpt(r->method));
     cw_door_fail_with(r->item, r->era->unknown_status, CW_RPC_METHOD, &text, &data);
 }
 
