@@ -36,6 +36,8 @@
 #define CW_HTTP_MAX_CONNECTIONS 16384u
 #define CW_HTTP_MAX_PER_ADDRESS 512u /* not for loopback and unix peers unless configured */
 #define CW_HTTP_MAX_STREAM_QUEUE (256u * 1024u)
+#define CW_HTTP_MAX_UNSENT (128u * 1024u) /* of a connection in the kernel, not yet on the wire */
+#define CW_HTTP_MAX_WRITE (64u * 1024u)   /* of a connection in one turn of its loop */
 
 /* HTTP server (timeouts.* in config), milliseconds */
 #define CW_HTTP_HEADER_MS 10000u

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
+
 #define BACKLOG 4096
 /* Seconds, seconds, probes: a dead peer is noticed within two minutes. */
 #define KEEPALIVE_IDLE 60
@@ -42,10 +44,12 @@ static cw_code fail_listen(cw_err *err, const cw_address *a, int errnum)
 }
 
 /* Accepted connections inherit these options. Keep-alive probes find peers that vanished, even if
- * no deadline runs: during a call, or on a silent stream. */
+ * no deadline runs: during a call, or on a silent stream. A client that reads slowly must not make
+ * the kernel hold more than it can send soon. */
 static void set_options(int fd, int family)
 {
     int on = 1, idle = KEEPALIVE_IDLE, interval = KEEPALIVE_INTERVAL, count = KEEPALIVE_COUNT;
+    int unsent = CW_HTTP_MAX_UNSENT;
     if (family == AF_UNIX)
         return;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -53,6 +57,7 @@ static void set_options(int fd, int family)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
 }
 
 static int new_socket(const cw_address *a, bool share)

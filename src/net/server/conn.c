@@ -2,6 +2,7 @@
 /* conn.c - one connection: polling, reading in turn, deadlines, TLS and its end. */
 #include <errno.h>
 #include <linux/sockios.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
 #include <stdlib.h>
@@ -31,6 +32,10 @@
 #define RECENT_NS UINT64_C(1000000000)
 #define WAKE_MS 2u
 #define LINGER_MS 2000u
+/* Memory is given back TRIM_MS after so many connections of a loop have become a quarter of them. */
+#define TRIM_CONNS 256u
+#define TRIM_FACTOR 4u
+#define TRIM_MS 15000u
 
 static const char nomem_answer[] =
     "HTTP/1.1 503 Service Unavailable\r\n" CW_REPLY_NOSNIFF "Content-Length: 0\r\n"
@@ -154,6 +159,33 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
+/* ---- memory after a burst ---- */
+
+static bool is_burst_over(const cw_server_loop *sl)
+{
+    return sl->most_conns >= TRIM_CONNS && sl->n_conns <= sl->most_conns / TRIM_FACTOR;
+}
+
+/* The allocator keeps what was freed, and the pool what requests may need again. */
+static void on_trim(cw_deadline *d)
+{
+    cw_server_loop *sl = CW_CONTAINER(d, cw_server_loop, trim_at);
+    if (!is_burst_over(sl))
+        return;
+    sl->most_conns = sl->n_conns;
+    cw_request_pool_trim(sl);
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static void count_closed(cw_server_loop *sl)
+{
+    sl->n_conns--;
+    if (CW_UNLIKELY(is_burst_over(sl)) && !sl->trim_at.list && !sl->stopping)
+        cw_loop_set_deadline(&sl->loop, &sl->trim_at, &sl->trim);
+}
+
 static void close_conn(cw_conn *c, bool clean)
 {
     if (c->state == CONN_CLOSED)
@@ -171,6 +203,7 @@ static void close_conn(cw_conn *c, bool clean)
     uv_close((uv_handle_t *)&c->poll, on_closed);
     close(c->fd);
     cw_list_remove(&c->node);
+    count_closed(c->sl);
     if (c->counted)
         cw_addrcount_remove(&server->addresses, c->peer_key);
     atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
@@ -727,8 +760,9 @@ void cw_conn_loop_init(cw_server_loop *sl)
     cw_deadline_list_init(&sl->linger, LINGER_MS, on_deadline);
     cw_deadline_list_init(&sl->ping, 0, on_ping);
     cw_deadline_list_init(&sl->wake, WAKE_MS, on_wake);
+    cw_deadline_list_init(&sl->trim, TRIM_MS, on_trim);
     cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle, &sl->write,
-                               &sl->linger, &sl->ping, &sl->wake};
+                               &sl->linger, &sl->ping, &sl->wake, &sl->trim};
     for (size_t i = 0; i < CW_COUNT(all); i++)
         cw_loop_watch(&sl->loop, all[i]);
     cw_list_init(&sl->conns);
@@ -815,6 +849,8 @@ void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, b
     c->fresh = true;
     c->closing = sl->stopping;
     cw_list_add(&c->sl->conns, &c->node);
+    if (++sl->n_conns > sl->most_conns)
+        sl->most_conns = sl->n_conns;
     poll_for(c, UV_READABLE | UV_DISCONNECT);
     cw_loop_set_deadline(&sl->loop, &c->deadline, &sl->header);
 }

@@ -114,19 +114,25 @@ static void advance(cw_str *s, size_t *n)
     *n -= part;
 }
 
-/* Send as much as goes of head and body; both become what is left. */
+/* Send as much of head and body as goes in one turn of the loop; both become what is left. */
 static cw_code send_parts(cw_conn *c, cw_str *head, cw_str *body)
 {
+    size_t left = CW_HTTP_MAX_WRITE;
     while (head->n || body->n) {
-        struct iovec iov[2] = {{(void *)(uintptr_t)head->p, head->n},
-                               {(void *)(uintptr_t)body->p, body->n}};
-        bool both = head->n && body->n;
-        ssize_t sent = cw_conn_write(c, head->n ? iov : iov + 1, both ? 2 : 1);
+        if (left == 0)
+            return CW_AGAIN;
+        size_t of_head = head->n < left ? head->n : left;
+        size_t of_body = body->n < left - of_head ? body->n : left - of_head;
+        struct iovec iov[2] = {{(void *)(uintptr_t)head->p, of_head},
+                               {(void *)(uintptr_t)body->p, of_body}};
+        bool both = of_head && of_body;
+        ssize_t sent = cw_conn_write(c, of_head ? iov : iov + 1, both ? 2 : 1);
         if (sent == CONN_IO_AGAIN)
             return CW_AGAIN;
         if (sent < 0)
             return CW_GONE;
         size_t n = (size_t)sent;
+        left -= n;
         c->progress += n;
         advance(head, &n);
         advance(body, &n);

@@ -10,6 +10,8 @@
 #define ARENA_BASE (256u * 1024u)
 /* Body buffers up to this size are kept for the next request. */
 #define BODY_KEEP 16384u
+/* Requests of a loop that keep their memory after a burst. */
+#define POOL_KEEP 64u
 
 /* A request whose arena needed more than one block, but no more than ARENA_SMALL bytes, leaves one
  * block of ARENA_WARM bytes to the next: the requests of a client are much alike. */
@@ -36,7 +38,7 @@ static cw_http_req *grow_pool(cw_server_loop *sl)
     if (!req)
         return NULL;
     req->slot = sl->n_slots;
-    req->generation = 1;
+    req->generation = sl->last_generation + 1;
     cw_arena_init(&req->arena, 0);
     cw_buf_init(&req->body, 0);
     sl->slots[sl->n_slots++] = req;
@@ -97,13 +99,34 @@ void cw_request_free(cw_http_req *req)
     sl->free_slots[sl->n_free++] = req->slot;
 }
 
+static void free_request(cw_http_req *req)
+{
+    cw_arena_done(&req->arena);
+    cw_buf_done(&req->body);
+    free(req);
+}
+
+/* A handle may still name a request that goes. Requests that come later in its slot begin with
+ * another generation. */
+void cw_request_pool_trim(cw_server_loop *sl)
+{
+    while (sl->n_slots > POOL_KEEP && !sl->slots[sl->n_slots - 1]->c) {
+        cw_http_req *req = sl->slots[--sl->n_slots];
+        if (req->generation > sl->last_generation)
+            sl->last_generation = req->generation;
+        free_request(req);
+    }
+    sl->n_free = 0;
+    for (uint32_t i = 0; i < sl->n_slots; i++) {
+        if (!sl->slots[i]->c)
+            sl->free_slots[sl->n_free++] = i;
+    }
+}
+
 void cw_request_pool_done(cw_server_loop *sl)
 {
-    for (uint32_t i = 0; i < sl->n_slots; i++) {
-        cw_arena_done(&sl->slots[i]->arena);
-        cw_buf_done(&sl->slots[i]->body);
-        free(sl->slots[i]);
-    }
+    for (uint32_t i = 0; i < sl->n_slots; i++)
+        free_request(sl->slots[i]);
     free(sl->slots);
     free(sl->free_slots);
     sl->slots = NULL;

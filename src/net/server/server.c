@@ -128,6 +128,7 @@ void cw_server_check_end(cw_server_loop *sl)
         return;
     sl->ended = true;
     cw_deadline_clear(&sl->drain_end);
+    cw_deadline_clear(&sl->trim_at);
     cw_loop_end(&sl->loop);
     cw_server *s = sl->server;
     if (atomic_fetch_sub(&s->running, 1) == 1 && s->on_stopped)

@@ -160,10 +160,13 @@ struct cw_server_loop {
     cw_list conns;
     cw_http_req **slots;
     uint32_t n_slots, cap_slots;
+    uint32_t last_generation; /* the highest one of the requests that were freed */
     uint32_t *free_slots;
     uint32_t n_free;
-    cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain;
+    cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain, trim;
     cw_deadline drain_end;
+    cw_deadline trim_at;          /* set after a burst of connections */
+    uint32_t n_conns, most_conns; /* now, and since memory was last given back */
     cw_run_queue ready;
     bool stopping;
     bool ended;
@@ -219,6 +222,8 @@ size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n);
 /* The body comes too slowly: refuse the request. */
 void cw_request_refuse_slow(cw_http_req *req);
 void cw_request_notify(cw_http_req *req, cw_http_event event);
+/* Free the requests that are not in use, but for a few and those before one that is in use. */
+void cw_request_pool_trim(cw_server_loop *sl);
 void cw_request_pool_done(cw_server_loop *sl);
 
 /* cors.c */
