@@ -4,6 +4,7 @@ import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { databasePath } from "./support/accounts.mjs";
 import { addPlugin, modern, pluginFile, startBridge, untilTool } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
@@ -23,7 +24,8 @@ const scopeText = "a scope that is not known";
 
 suite("in the log", () => {
     test("row-D20, fault-B22: an unknown scope is named once, with its source and method", async (t) => {
-        const server = await start(t);
+        // Callers can log in, so that a tool with scopes is listed.
+        const server = await start(t, { config: { store: { path: databasePath() } } });
         addPlugin(server.plugins, "reviewed");
         await untilTool(server, "reviewed.scope");
         await eventually(() => lines(server, scopeText).length > 0, "the warning");
@@ -58,7 +60,8 @@ suite("in the log", () => {
     });
 
     test("fault-B22: what access.scopes names is known", async (t) => {
-        const server = await start(t, { config: { access: { scopes: ["content:all"] } } });
+        const config = { access: { scopes: ["content:all"] }, store: { path: databasePath() } };
+        const server = await start(t, { config });
         addPlugin(server.plugins, "reviewed");
         await untilTool(server, "reviewed.scope");
         assert.deepEqual(lines(server, scopeText), []);

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { suite, test } from "node:test";
+import { databasePath } from "./support/accounts.mjs";
 import { callTool, modern, ownName, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
 import { compilePlugin, host, newFolder } from "./support/plugins.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
@@ -34,7 +35,8 @@ CW_RESOURCE(page, .uri = "test://page", .annotations = "{}");
 `;
 
     test("that are empty are left out, and a level of auth needs no scopes", async (t) => {
-        const server = await startBridge({ plugins: [], roles: { anonymous: permissions } });
+        const config = { store: { path: databasePath() } };
+        const server = await startBridge({ plugins: [], roles: { anonymous: permissions }, config });
         t.after(() => server.stop());
         compilePlugin(server.plugins, "lenient", source("lenient", declarations));
         await untilTool(server, "lenient.plain");

@@ -82,7 +82,6 @@ static void reply_no_oauth(cw_http_req *req, const cw_runtime_loop *rl, unsigned
 {
     static const cw_http_header headers[] = {
         {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
-        {CW_STR_INIT("Access-Control-Allow-Origin"), CW_STR_INIT("*")},
     };
     const char *text = cw_authenticate_has_logins(rl) ? SEND_TOKEN : NO_LOGIN;
     char *body = cw_arena_printf(cw_http_req_arena(req),

@@ -337,7 +337,8 @@ const calls = [
             ["status", 200, 404],
             ["access-control-allow-origin", "*", undefined],
             ["access-control-allow-methods", "GET", undefined],
-            ["body", "object", "error not_found"],
+            // An OAuth error object: its `error` is a text.
+            ["body", "object", "error undefined"],
         ],
     },
 ];
