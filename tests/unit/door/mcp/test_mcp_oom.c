@@ -37,8 +37,9 @@ static const cw_responder_ops ops = {.reply = on_reply, .header = on_header};
 
 #define LONG                                                                                       \
     "looooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooong"
-#define LONGER LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG
-#define CLAIM LONGER LONGER
+/* Texts that an error repeats as a whole (CW_CALL_MAX_REPEATED). */
+#define LONGER LONG LONG
+#define CLAIM LONGER "claim"
 
 #define REQUEST                                                                                    \
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"_meta\":{"              \
