@@ -213,9 +213,9 @@ const cw_product *cw_product_find(const char *name)
 /* ---- files ---- */
 
 #ifdef __APPLE__
-#define CONFIG_DIRECTORY "Library/Application Support"
+#define CONFIG_DIRECTORY "/Library/Application Support"
 #else
-#define CONFIG_DIRECTORY ".config"
+#define CONFIG_DIRECTORY "/.config"
 #endif
 
 static const char *variable_of(const char *name)
@@ -248,7 +248,7 @@ static cw_code find_directory(const cw_product *p, const char *directory,
 {
     static const char *const under_home[] = {
         [CW_PRODUCT_HOME] = "",
-        [CW_PRODUCT_CONFIG] = "/" CONFIG_DIRECTORY,
+        [CW_PRODUCT_CONFIG] = CONFIG_DIRECTORY,
         [CW_PRODUCT_XDG] = "/.config",
     };
     const char *root = variable_of(p->variable), *name = root ? p->variable : "HOME", *between = "";
