@@ -102,7 +102,10 @@ suite("where no login exists", { concurrency: true }, () => {
         t.after(() => server.stop());
         assert.ok(!(await toolNames(server)).includes("test.scoped"));
         const { json } = await get(server, "/mcp/tools/list");
-        assert.ok(json.tools.some(({ name }) => name === "test.scoped"), "REST lists it as before");
+        assert.ok(
+            json.tools.some(({ name }) => name === "test.scoped"),
+            "REST lists it as before",
+        );
         const text = assertToolError(await callTool(server, "test.scoped", {}), /^This tool requires a login/);
         assert.match(text, /^[^.]*\.$/, "one sentence");
         const old = await legacy(server, "tools/call", { name: "test.scoped", arguments: {} });

@@ -244,10 +244,15 @@ suite("GET", () => {
         assert.match(stream.events[0].lines[1], /^event: message$/);
         const listening = await listen(own, { toolsListChanged: true });
         assert.match(listening.events[0].lines[0], /^retry: \d+$/);
-        const progress = await EventStream.open(own, "tools/call", {
-            name: "test_tool_with_progress",
-            arguments: {},
-        }, { meta: { progressToken: 1 } });
+        const progress = await EventStream.open(
+            own,
+            "tools/call",
+            {
+                name: "test_tool_with_progress",
+                arguments: {},
+            },
+            { meta: { progressToken: 1 } },
+        );
         await progress.rest();
         assert.ok(progress.events.length > 1);
         assert.ok(progress.events.every(({ lines }) => !lines.some((line) => line.startsWith("retry"))));

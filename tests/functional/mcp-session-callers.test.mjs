@@ -113,7 +113,10 @@ suite("a session that was opened anonymously", { concurrency: true }, () => {
             assert.equal(status, 200);
             return json.result.tools.map(ownName).includes("shared.members");
         };
-        assert.deepEqual([await list({}), await list(alice), await list(bob), await list({})], [false, true, false, false]);
+        assert.deepEqual(
+            [await list({}), await list(alice), await list(bob), await list({})],
+            [false, true, false, false],
+        );
         const body = { name: "shared.members", arguments: {} };
         const { json } = await legacy(server, "tools/call", body, { headers: { ...session, ...alice } });
         assert.equal(text(json), "for members");
@@ -198,7 +201,10 @@ suite("a session that was opened anonymously", { concurrency: true }, () => {
         await callTool(server, "shared.touch", {});
         assert.equal((await stream.next()).params.uri, uri);
         await pause(100);
-        assert.deepEqual(others.map(({ events }) => events.length), [0, 0]);
+        assert.deepEqual(
+            others.map(({ events }) => events.length),
+            [0, 0],
+        );
     });
 
     test("threat-C3: a stream is replaced by a second one of its caller, and by no other", async (t) => {
@@ -225,7 +231,10 @@ suite("a session that was opened anonymously", { concurrency: true }, () => {
             return (await stream.rest()).some(({ method }) => method === "notifications/message");
         };
         assert.deepEqual((await setLevel(server, mine)).json.result, {});
-        assert.deepEqual([await hears(mine), await hears({ ...session, ...bob }), await hears(session)], [true, false, false]);
+        assert.deepEqual(
+            [await hears(mine), await hears({ ...session, ...bob }), await hears(session)],
+            [true, false, false],
+        );
         assert.deepEqual((await setLevel(server, session)).json.result, {});
         assert.deepEqual([await hears({ ...session, ...bob }), await hears(session)], [false, true]);
     });

@@ -141,8 +141,7 @@ test("a database that somebody has locked costs nothing but sessions after a res
 test("threat-A7: one caller begins and ends more sessions than are remembered of it, and none fails", async (t) => {
     const server = await start(t, { loops: 2 });
     const first = await openSession(server);
-    const end = async (session) =>
-        (await fetch(`${server.url}/mcp`, { method: "DELETE", headers: session })).status;
+    const end = async (session) => (await fetch(`${server.url}/mcp`, { method: "DELETE", headers: session })).status;
     assert.equal(await end(first), 204);
     let last;
     const all = Array.from({ length: 4_200 }, (_, i) => i);

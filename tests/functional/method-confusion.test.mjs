@@ -429,7 +429,8 @@ for (const model of [separate, inheriting]) {
                 if (!isModern) {
                     await client.initialize(version);
                 }
-                const send = (method, params) => (isModern ? client.modern(method, params) : client.ask(method, params));
+                const send = (method, params) =>
+                    isModern ? client.modern(method, params) : client.ask(method, params);
                 for (const tool of tools) {
                     const verdict = judge(caller, tool);
                     const answer = await send("tools/call", { name: tool.name, arguments: {} });

@@ -202,7 +202,10 @@ suite("without any configuration of it", { concurrency: true }, () => {
         await first.stop();
         const folder = path.join(env.XDG_STATE_HOME, "causeway");
         const file = path.join(folder, files(folder, "ended")[0]);
-        writeFileSync(file, Buffer.concat([Buffer.alloc(1_000, 0xff), readFileSync(process.execPath).subarray(0, 9_999)]));
+        writeFileSync(
+            file,
+            Buffer.concat([Buffer.alloc(1_000, 0xff), readFileSync(process.execPath).subarray(0, 9_999)]),
+        );
         const second = await serve(config, env);
         assert.equal(await ping(second, session), 200);
         assert.equal(await remove(second, session), 204);

@@ -7,7 +7,16 @@ import { suite, test } from "node:test";
 import { basic, bearer, call, discover, roles, startAccounts } from "./support/accounts.mjs";
 import { close, freePort, startForger } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { EventStream, initialize, legacy, modern, ownName, reloadBridge, startBridge, untilTool } from "./support/mcp.mjs";
+import {
+    EventStream,
+    initialize,
+    legacy,
+    modern,
+    ownName,
+    reloadBridge,
+    startBridge,
+    untilTool,
+} from "./support/mcp.mjs";
 import { patience } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { startService } from "./support/service.mjs";
