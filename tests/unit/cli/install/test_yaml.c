@@ -119,19 +119,9 @@ TEST(an_entry_in_several_places_is_refused)
 TEST(broken_texts_are_refused)
 {
     const char *const broken[] = {
-        "a: [",
-        "a: {b: 1",
-        "a: \"x",
-        "a: 'x",
-        "\ta: 1",
-        "a: 1\n b: 2",
-        "a: b: c",
-        "a: @x",
-        "\xff: 1",
-        "\xef\xbb\xbf"
-        "a: 1",
-        "a: 1\n]",
-        "a: |x\n",
+        "a: [",        "a: {b: 1", "a: \"x", "a: 'x",   "\ta: 1",
+        "a: 1\n b: 2", "a: b: c",  "a: @x",  "\xff: 1", "\357\273\277a: 1", /* a byte order mark */
+        "a: 1\n]",     "a: |x\n",
     };
     for (size_t i = 0; i < CW_COUNT(broken); i++)
         assert_refused(&goose, cw_str_from(broken[i]), CW_PARSE, "");
