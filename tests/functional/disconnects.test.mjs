@@ -13,7 +13,7 @@ import {
     openFiles,
     pause,
     request,
-    residentKb,
+    peakKb,
     startTestServer,
 } from "./support/server.mjs";
 
@@ -89,11 +89,11 @@ suite("peers that vanish", () => {
 
     test("two thousand times at random bytes: no leak, and the server goes on", async () => {
         await rounds(500, 1, server.port);
-        const before_ = residentKb(server.pid);
+        const before_ = peakKb(server.pid);
         for (let seed = 2; seed < 5; seed++) {
             await rounds(500, seed, server.port);
         }
-        const grown = residentKb(server.pid) - before_;
+        const grown = peakKb(server.pid) - before_;
         if (slowness === 1) {
             assert.ok(grown < 6_000, `${grown} KB more`);
         }
@@ -103,9 +103,9 @@ suite("peers that vanish", () => {
     test("over TLS likewise", async () => {
         const port = Number(/https:\/\/127\.0\.0\.1:(\d+)/.exec(server.stdout)[1]);
         await rounds(150, 10, port, { tls: {} });
-        const before_ = residentKb(server.pid);
+        const before_ = peakKb(server.pid);
         await rounds(300, 11, port, { tls: {} });
-        const grown = residentKb(server.pid) - before_;
+        const grown = peakKb(server.pid) - before_;
         if (slowness === 1) {
             assert.ok(grown < 6_000, `${grown} KB more`);
         }
@@ -159,10 +159,10 @@ suite("peers that vanish", () => {
             await eventually(() => openFiles(server.pid) <= server.files, "all closed");
         };
         await round();
-        const before_ = residentKb(server.pid);
+        const before_ = peakKb(server.pid);
         await round();
         await round();
-        const grown = residentKb(server.pid) - before_;
+        const grown = peakKb(server.pid) - before_;
         if (slowness === 1) {
             assert.ok(grown < 4_000, `${grown} KB more`);
         }

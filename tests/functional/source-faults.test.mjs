@@ -1,7 +1,6 @@
 // Services behind a proxy that spoils what they say (support/fault-proxy.mjs): every call ends in its
 // time with a clear error, and whoever is next to them does not notice.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { faults, startBrokenTls, startProxy, streamFaults, tlsFaults } from "./support/fault-proxy.mjs";
@@ -18,7 +17,7 @@ import {
 } from "./support/mcp.mjs";
 import { patience, slowness } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
-import { eventually, makeCertificate, pause, residentKb } from "./support/server.mjs";
+import { eventually, makeCertificate, pause, peakKb, residentKb } from "./support/server.mjs";
 import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
 // Sanitizers keep what was freed.
@@ -43,9 +42,6 @@ const start = (sources, config = {}) =>
         plugins: [],
         config: { limits: { max_result_size: `${answerSize}MB` }, ...config, sources },
     });
-
-// The most memory it ever had, in KB.
-const peakKb = (pid) => Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))[1]);
 
 // Calls to a service that is well, one after another, while something else is done: how long each
 // took.

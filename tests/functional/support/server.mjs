@@ -268,6 +268,9 @@ export function residentKb(pid) {
     return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))[1]);
 }
 
+// The most memory that a process ever had, in KB. What was given back meanwhile does not count.
+export const peakKb = (pid) => Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))[1]);
+
 export function openFiles(pid) {
     return readdirSync(`/proc/${pid}/fd`).length;
 }
