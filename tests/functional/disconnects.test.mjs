@@ -88,7 +88,10 @@ suite("peers that vanish", () => {
     };
 
     test("two thousand times at random bytes: no leak, and the server goes on", async () => {
-        await rounds(500, 1, server.port);
+        // The heap has its size when the busiest moment has come several times.
+        for (const seed of [101, 102, 103, 104]) {
+            await rounds(500, seed, server.port);
+        }
         const before_ = peakKb(server.pid);
         for (let seed = 2; seed < 5; seed++) {
             await rounds(500, seed, server.port);
@@ -102,7 +105,7 @@ suite("peers that vanish", () => {
 
     test("over TLS likewise", async () => {
         const port = Number(/https:\/\/127\.0\.0\.1:(\d+)/.exec(server.stdout)[1]);
-        await rounds(150, 10, port, { tls: {} });
+        await rounds(450, 10, port, { tls: {} });
         const before_ = peakKb(server.pid);
         await rounds(300, 11, port, { tls: {} });
         const grown = peakKb(server.pid) - before_;
