@@ -3,6 +3,7 @@
  * argument. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <termios.h>
 #include <unistd.h>
@@ -54,12 +55,21 @@ static cw_code read_all(int fd, bool is_terminal, input *in, cw_err *err)
 
 static void on_signal(int signum)
 {
-    (void)signum; /* ends the read */
+    (void)signum; /* ends the wait */
 }
 
 static void say(int fd, const char *text)
 {
     (void)!write(fd, text, strlen(text));
+}
+
+/* Wait for a line. SIGINT, which is blocked, ends the wait, even if it came before it. */
+static cw_code wait_for_line(int fd, const sigset_t *unblocked, cw_err *err)
+{
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    if (ppoll(&one, 1, NULL, unblocked) < 0)
+        return cw_fail_errno(err, errno, "read the password");
+    return CW_OK;
 }
 
 /* Prompts when the echo is off, so that an answer typed at once is neither shown nor flushed.
@@ -68,15 +78,22 @@ static cw_code ask(int fd, const char *prompt, input *in, cw_err *err)
 {
     struct termios old, quiet;
     struct sigaction action = {.sa_handler = on_signal}, before;
+    sigset_t interrupt, unblocked;
     if (tcgetattr(fd, &old))
         return cw_fail_errno(err, errno, "terminal");
     quiet = old;
     quiet.c_lflag &= ~(tcflag_t)ECHO;
     sigemptyset(&action.sa_mask);
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &unblocked);
     sigaction(SIGINT, &action, &before);
     tcsetattr(fd, TCSAFLUSH, &quiet);
     say(fd, prompt);
-    cw_code rc = read_all(fd, /* is_terminal= */ true, in, err);
+    cw_code rc = wait_for_line(fd, &unblocked, err);
+    sigprocmask(SIG_SETMASK, &unblocked, NULL);
+    if (!rc)
+        rc = read_all(fd, /* is_terminal= */ true, in, err);
     tcsetattr(fd, TCSAFLUSH, &old);
     say(fd, "\n");
     sigaction(SIGINT, &before, NULL);
