@@ -24,7 +24,7 @@ suite("documents of OpenRPC", { skip, concurrency: true }, () => {
             const { methods } = JSON.parse(readFileSync(openrpc, "utf8"));
             const url = `http://127.0.0.1:${await deadPort()}/rpc`;
             const source = { name: "doc", url, openrpc, methods: ["*"] };
-            const server = await startBridge({ plugins: [], config: { mcp: { schemas: "exact" }, sources: [source] } });
+            const server = await startBridge({ plugins: [], config: { sources: [source] } });
             t.after(() => server.stop());
             assert.doesNotMatch(server.stderr, /not loaded/);
             assert.deepEqual((await get(server, "/readyz")).json.sources, { ready: 1, stale: 0, down: 0 });

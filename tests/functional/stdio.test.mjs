@@ -537,7 +537,8 @@ suite("who asks", { concurrency: true }, () => {
         assert.equal(JSON.parse(result.content[0].text).name, "alice");
         // What the account may do counts as it is now.
         await cli(config, "account", "block", "alice");
-        await eventually(async () => (await client.callTool("test.caller")).error, "the refusal");
+        const refused = async () => (await client.callTool("test.caller")).result?.isError;
+        await eventually(refused, "the refusal");
         await client.end();
         const nobody = new StdioClient(["--config", config, "--as", "mallory"]);
         await nobody.end({ code: 1 });
