@@ -86,6 +86,7 @@ static const char *const versions[] = {
 
 /* "cway": whose file this is. */
 #define APPLICATION_ID 1668768121
+#define WAL_PAUSE_MS 5
 
 /* ---- errors ---- */
 
@@ -221,6 +222,19 @@ static cw_code poll_version(cw_db *db, cw_err *err)
     return cw_fail_errno(err, errno, "database '%s'", db->path);
 }
 
+/* Of several that open a new file at once, SQLite refuses some without waiting for its busy timeout:
+ * waiting could be a deadlock inside one process. */
+static cw_code use_wal(cw_db *db, uint32_t busy_ms, cw_err *err)
+{
+    cw_code rc;
+    for (uint32_t waited = 0;; waited += WAL_PAUSE_MS) {
+        rc = execute(db, "PRAGMA journal_mode = WAL", err);
+        if (rc != CW_TIMEOUT || waited >= busy_ms)
+            return rc;
+        sqlite3_sleep(WAL_PAUSE_MS);
+    }
+}
+
 static cw_code set_up(cw_db *db, uint32_t busy_ms, cw_err *err)
 {
     int rc = sqlite3_busy_timeout(db->sqlite, (int)busy_ms);
@@ -230,8 +244,10 @@ static cw_code set_up(cw_db *db, uint32_t busy_ms, cw_err *err)
         rc = sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     if (rc)
         return cw_db_fail(db, rc, err);
+    cw_code code = use_wal(db, busy_ms, err);
+    if (code)
+        return code;
     return execute(db,
-                   "PRAGMA journal_mode = WAL;"
                    "PRAGMA synchronous = FULL;"
                    "PRAGMA foreign_keys = ON;"
                    "PRAGMA secure_delete = ON;"

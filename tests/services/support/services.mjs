@@ -12,7 +12,7 @@ import path from "node:path";
 import { after, test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { keepFolder } from "../../functional/support/kept.mjs";
-import { callTool } from "../../functional/support/mcp.mjs";
+import { callTool, ownName } from "../../functional/support/mcp.mjs";
 import { patience, Program, root, slowness, startCauseway } from "../../functional/support/programs.mjs";
 import { eventually } from "../../functional/support/server.mjs";
 import { deadPort } from "../../functional/support/service.mjs";
@@ -156,7 +156,7 @@ export async function connect(t, bridge) {
 // Tools by name.
 export async function toolsOf(client) {
     const { tools } = await client.listTools();
-    return Object.fromEntries(tools.map((tool) => [tool.name, tool]));
+    return Object.fromEntries(tools.map((tool) => [ownName(tool), tool]));
 }
 
 // The result of a tool that must work: its structured content, or the JSON of its text.
