@@ -152,7 +152,7 @@ test("geth: described by the manifest of its page", async (t) => {
     assert.equal(await call(client, "eth_blockNumber"), "0x10");
     const address = `0x${"a".repeat(40)}`;
     const balance = await call(client, "eth_getBalance", { address });
-    assert.deepEqual(JSON.parse(balance), [address, "latest"]);
+    assert.deepEqual(balance, [address, "latest"]);
     const { asked } = await call(client, "eth_getBlockByNumber", { block: "0x1" });
     assert.deepEqual(asked, ["0x1", false]);
     await callFails(client, "eth_call", { call: { to: address } }, /execution reverted/);

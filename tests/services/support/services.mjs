@@ -159,7 +159,7 @@ export async function toolsOf(client) {
     return Object.fromEntries(tools.map((tool) => [ownName(tool), tool]));
 }
 
-// The result of a tool that must work: its structured content, or the JSON of its text.
+// The result of a tool that must work: its structured content, the JSON of its text, or the text.
 export async function call(client, name, args = {}) {
     const result = await client.callTool({ name, arguments: args });
     assert.equal(result.isError ?? false, false, `${name}: ${JSON.stringify(result.content)}`);
