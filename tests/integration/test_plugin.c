@@ -237,7 +237,7 @@ TEST(the_queue_has_a_ceiling)
     for (size_t i = 0; i < 4; i++)
         n_ok += plugin_call_start(&p[i], &r.loop, r.source, "test.sleep", "{\"ms\":20}") == CW_OK;
     assert_int_equal(n_ok, 3);
-    assert_int_equal(p[3].fault, CW_FAULT_UNAVAILABLE);
+    assert_int_equal(p[3].fault, CW_FAULT_FULL);
     assert_string_equal(p[3].message, "Too many calls wait for the plugin 'echo'.");
     for (size_t i = 0; i < 3; i++)
         plugin_fixture_until(&r, &p[i].n_done, 1, 20000);
