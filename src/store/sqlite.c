@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 /* Each text takes the database from its index to the next version, and records that at its end. Never
  * edit one; add one. */
 static const char *const versions[] = {
@@ -226,10 +228,10 @@ static cw_code poll_version(cw_db *db, cw_err *err)
  * waiting could be a deadlock inside one process. */
 static cw_code use_wal(cw_db *db, uint32_t busy_ms, cw_err *err)
 {
-    cw_code rc;
-    for (uint32_t waited = 0;; waited += WAL_PAUSE_MS) {
-        rc = execute(db, "PRAGMA journal_mode = WAL", err);
-        if (rc != CW_TIMEOUT || waited >= busy_ms)
+    uint64_t end = cw_clock_ms() + busy_ms;
+    for (;;) {
+        cw_code rc = execute(db, "PRAGMA journal_mode = WAL", err);
+        if (rc != CW_TIMEOUT || cw_clock_ms() >= end)
             return rc;
         sqlite3_sleep(WAL_PAUSE_MS);
     }
