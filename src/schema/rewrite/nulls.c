@@ -243,12 +243,14 @@ static void copy(copier *c, const cw_json *v, const place *at)
 cw_code cw_schema_write_without_nulls(const cw_schema *s, const cw_json *value, cw_buf *out,
                                       uint32_t *n, int64_t *steps)
 {
-    copier c = {.s = s, .out = out, .steps = steps};
+    int64_t left = *steps;
+    copier c = {.s = s, .out = out, .steps = &left};
     CW_UNINIT place at;
     at.n = 0;
     at.is_full = false;
     add_sub(s, &at, s->root, /* is_certain= */ true, 0);
     copy(&c, value, &at);
     *n += c.n_dropped;
-    return *steps < 0 ? CW_LIMIT : out->code;
+    *steps = left;
+    return left < 0 ? CW_LIMIT : out->code;
 }

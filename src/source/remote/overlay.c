@@ -132,14 +132,15 @@ static cw_code write_mark(const cw_config_overlay *o, const cw_json *own, const 
                           cw_buf *out, cw_err *err)
 {
     cw_json_writer w;
-    const cw_json *title = its ? cw_json_get(its, CW_STR("title")) : NULL;
+    const cw_json *named = its ? cw_json_get(its, CW_STR("title")) : NULL;
+    cw_str title = cw_json_is(named, CW_JSON_STRING) ? cw_json_text(named) : CW_STR("");
     const cw_json *annotations = its ? cw_json_get(its, CW_STR("annotations")) : NULL;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     if (o->title.n)
         cw_json_add_string_member(&w, CW_STR("title"), o->title);
-    else if (cw_json_is(title, CW_JSON_STRING) && title->n)
-        cw_json_add_string_member(&w, CW_STR("title"), cw_json_text(title));
+    else if (title.n)
+        cw_json_add_string_member(&w, CW_STR("title"), title);
     add_annotations(&w, o, own, cw_json_is(annotations, CW_JSON_OBJECT) ? annotations : NULL);
     if (o->hidden_unless_met)
         cw_json_add_string_member(&w, CW_STR("visibility"), CW_STR("hide"));
