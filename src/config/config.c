@@ -31,15 +31,22 @@ static loaded *new_loaded(void)
     return l;
 }
 
+/* A checker whose messages name an option of the command line, not a line of the file. */
+static cw_checker command_line_checker(const cw_checker *c)
+{
+    cw_checker given = *c;
+    given.file = NULL;
+    given.doc = NULL;
+    return given;
+}
+
 /* The addresses of the command line in place of those of the file. */
 static cw_code override_listen(cw_checker *c, const cw_config_source *source, cw_config *config)
 {
     cw_config_listener *items = cw_arena_calloc(c->arena, source->n_listen, sizeof *items);
     if (!items)
         return cw_arena_fail(c->arena, c->err);
-    cw_checker given = *c;
-    given.file = NULL;
-    given.doc = NULL;
+    cw_checker given = command_line_checker(c);
     const cw_place root = {0};
     const cw_place place = {.up = &root, .name = CW_STR("--listen")};
     for (size_t i = 0; i < source->n_listen; i++) {
@@ -57,14 +64,13 @@ static cw_code override_listen(cw_checker *c, const cw_config_source *source, cw
 /* The word of the command line in place of that of the file. */
 static cw_code override_tool_names(cw_checker *c, const char *word, cw_config *config)
 {
-    cw_checker given = *c;
-    given.file = NULL;
-    given.doc = NULL;
+    cw_checker given = command_line_checker(c);
     const cw_place root = {0};
     const cw_place place = {.up = &root, .name = CW_STR("--tool-names")};
     cw_str text = cw_str_from(word);
     const cw_json v = {text.p, (uint32_t)text.n, CW_JSON_STRING};
-    const cw_key key = {.type = &cw_type_enum, .choices = cw_config_forms};
+    const cw_key key = {
+        .type = &cw_type_enum, .choices = cw_config_forms, .size = sizeof config->mcp.tool_names};
     return cw_type_enum.read(&given, &key, &place, &v, &config->mcp.tool_names);
 }
 

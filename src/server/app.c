@@ -135,7 +135,7 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
 
 #define UNLISTED_MAX 20u
 
-/* Tools that no client of the MCP doors gets to see, because nobody can log in. */
+/* Log the tools that MCP doors list for no client, because they require a login and none exists. */
 static void log_unlisted(const cw_app *b)
 {
     bool has_logins = b->has_store || b->settings.config->access.issuers.n > 0;

@@ -224,8 +224,8 @@ static cw_code poll_version(cw_db *db, cw_err *err)
     return cw_fail_errno(err, errno, "database '%s'", db->path);
 }
 
-/* Of several that open a new file at once, SQLite refuses some without waiting for its busy timeout:
- * waiting could be a deadlock inside one process. */
+/* If several programs open a new file at once, SQLite rejects some without waiting for its busy
+ * timeout, in order to avoid a deadlock. */
 static cw_code use_wal(cw_db *db, uint32_t busy_ms, cw_err *err)
 {
     uint64_t end = cw_clock_ms() + busy_ms;

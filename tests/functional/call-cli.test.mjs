@@ -232,6 +232,13 @@ suite("list and describe", { concurrency: true }, () => {
         assert.equal(all.length, methods.length);
     });
 
+    test("take the portable name of a tool as well", async () => {
+        const config = configure();
+        assert.match((await run(config, "describe", "shop__add")).stdout, /^shop\.add of shop\n/);
+        assert.equal((await run(config, "call", "shop__add", "--json", '{"a":1,"b":2}')).stdout, "3\n");
+        assert.match((await run(config, "why", "shop__add", "--anonymous")).stdout, /shop\.add/);
+    });
+
     test("print a tool with its parameters", async () => {
         const config = configure();
         assert.equal(

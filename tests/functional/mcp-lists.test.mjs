@@ -21,6 +21,7 @@ import {
     startBridge,
     untilTool,
 } from "./support/mcp.mjs";
+import { runCauseway } from "./support/programs.mjs";
 import { get, send, startMany, toolName } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
@@ -28,7 +29,7 @@ import { startService, writeOpenRpc } from "./support/service.mjs";
 const portable = /^[A-Za-z][A-Za-z0-9_-]{0,47}$/;
 
 // A server with tools that all give back their arguments: { name, params, result, mark }.
-async function startEcho(t, tools, config = {}, given = undefined) {
+async function startEcho(t, tools, config = {}, given = undefined, others = []) {
     const service = given ?? (await startService());
     const methods = tools.map(({ name = "echo", params = [], result = { type: "object" } }) => ({
         name,
@@ -41,7 +42,7 @@ async function startEcho(t, tools, config = {}, given = undefined) {
         name: "echoes",
         url: service.url,
         openrpc: writeOpenRpc({ openrpc: "1.3.2", info, methods }),
-        methods: tools.map(({ name = "echo", mark = {} }) => ({ method: name, ...mark })),
+        methods: [...tools.map(({ name = "echo", mark = {} }) => ({ method: name, ...mark })), ...others],
     };
     const server = await startBridge({ plugins: [], config: { ...config, sources: [source] } });
     t.after(() => server.stop());
@@ -337,6 +338,27 @@ suite("names", { concurrency: true }, () => {
             assert.match((await stream.next()).method, /tools\/list_changed$/);
         }
         assert.ok((await shown()).includes("test.echo"));
+    });
+
+    test("--tool-names comes before the configuration, and takes two words only", async (t) => {
+        const server = await startBridge({ args: ["--tool-names", "exact"] });
+        t.after(() => server.stop());
+        assert.ok((await names(server)).includes("test.echo"));
+        const { code, stderr } = await runCauseway(["serve", "--tool-names", "strict", "--config", server.config]);
+        assert.equal(code, 2);
+        assert.match(stderr, /--tool-names: .*portable.*exact/);
+    });
+
+    test("the log names two tools with one, and settings that have a portable name", async (t) => {
+        const twin = "shadow.tool.with.a.name.that.is.long.enough.";
+        const tools = [{ name: `${twin}9a431` }, { name: `${twin}25bebd` }, { name: "d.e" }];
+        const config = { limits: { tools: [{ name: "d__e", calls: 1 }] } };
+        const server = await startEcho(t, tools, config);
+        await server.untilLogged(/two tools have the same portable name: .*shadow_tool_with.*9a431/);
+        await server.untilLogged(/limits\.tools has a portable name: .*name="d__e" tool="d\.e"/);
+        assert.deepEqual(await names(server), ["d__e"]);
+        const wrong = await startEcho(t, [{ name: "d.e" }], {}, undefined, ["d__e"]);
+        await wrong.untilLogged(/method 'd__e' is the portable name of 'd\.e': use that one here/);
     });
 
     test("two tools never share one, and long names are cut", async (t) => {

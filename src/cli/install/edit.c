@@ -76,7 +76,7 @@ void cw_install_add_flow(cw_buf *out, const cw_json *value)
 
 /* ---- checked edits ---- */
 
-/* What an edit must not change, and how much of the new text is the caller's. */
+/* The parts that an edit must keep, and how much of the new text is the caller's. */
 typedef struct check {
     const cw_install_format *format;
     const cw_install_place *at;

@@ -171,7 +171,7 @@ extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
 void cw_mcp_dispatch(const cw_mcp_request *r);
 /* Whether the caller may call, or (`discovers`) list, anything; else the message is answered. */
 bool cw_mcp_may(const cw_mcp_request *r, bool discovers);
-/* Whether nobody can log in here to call what requires a login: lists do not show it then. A client on
+/* Whether this server has no logins. Lists then omit tools that require one. A client on
  * standard input and output has the rights that the server was started with. */
 bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responder);
 /* A sentence for a call that requires a login, if has_no_login: a challenge would lead nowhere, and a

@@ -356,8 +356,7 @@ static cw_str spell_name(cw_str name, uint64_t try, char room[CW_PORTABLE_PROPER
     for (size_t i = 0; i < name.n && n < most; i++) {
         bool is_fit = cw_portable_is_name_char(name.p[i]);
         bool goes_on = i > 0 && !is_fit && !cw_portable_is_name_char(name.p[i - 1]);
-        bool may_begin = cw_is_letter(name.p[i]) || cw_is_digit(name.p[i]);
-        if (n ? !goes_on : may_begin)
+        if (n ? !goes_on : cw_is_alnum(name.p[i]))
             room[n++] = is_fit ? name.p[i] : '_';
     }
     if (try && n == 0)

@@ -149,7 +149,7 @@ TEST(a_portable_schema_is_shown_byte_for_byte)
     cw_snapshot_unref(f.snapshot);
 }
 
-/* Of the two copies, one would have a header that another tool property has. */
+/* One of the two copies would have a header that another tool property has. */
 TEST(a_header_belongs_to_one_place)
 {
     fixture f;

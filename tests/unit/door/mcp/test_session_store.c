@@ -74,7 +74,7 @@ TEST(a_flood_takes_nothing_from_others)
     assert_int_equal(state_of(1, 2), 'l');
     assert_int_equal(state_of(2, 2), 'l');
     assert_int_equal(state_of(3, 2), 'e');
-    /* What was refused is not half there; an end is, and the owner's oldest gave way to it. */
+    /* A refused entry leaves no part behind. An end is stored, and replaced the owner's oldest. */
     assert_int_equal(state_of(at - 2, 2), '-');
     assert_int_equal(state_of(at - 1, 2), 'e');
     assert_int_equal(state_of(first_end, 2), '-');

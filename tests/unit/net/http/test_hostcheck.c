@@ -196,7 +196,7 @@ static void assert_origins_of(bool is_https, const char *hosts, const char *orig
     cw_hostlist_free(list);
 }
 
-/* Of a request without TLS. */
+/* For a request without TLS. */
 static void assert_origins(const char *hosts, const char *origins, const char *host,
                            const char *const *good, const char *const *bad)
 {
