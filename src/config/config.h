@@ -282,6 +282,7 @@ typedef struct cw_config {
         bool legacy_sessions;
         uint32_t session_ms;             /* how long a session lasts */
         uint32_t elicitation_timeout_ms; /* for a client to answer a question */
+        cw_log_level log_level;          /* of lines for legacy clients that have set none */
         uint32_t page_size;              /* entries on one page of a list */
         cw_str secret_file;        /* seals what clients carry for us; empty: kept in the store */
         cw_config_form tool_names; /* catalogue/portable_name.h */

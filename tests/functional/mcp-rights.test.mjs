@@ -243,6 +243,7 @@ suite("a listener", { concurrency: true }, () => {
 });
 
 suite("what is remembered of a session", { concurrency: true }, () => {
+    const silent = { log_level: "off" }; // only a level that was set brings lines
     const setLevel = (server, headers) => legacy(server, "logging/setLevel", { level: "error" }, { headers });
     const remove = (server, headers) => fetch(`${server.url}/mcp`, { method: "DELETE", headers });
     const ping = async (server, headers) => (await legacy(server, "ping", {}, { headers })).status;
@@ -254,7 +255,7 @@ suite("what is remembered of a session", { concurrency: true }, () => {
     }
 
     test("threat-A7: is not pushed out by others, who are told that there is no more room", async (t) => {
-        const server = await start(t, { trusted_proxies: ["127.0.0.0/8"] });
+        const server = await start(t, { mcp: silent, trusted_proxies: ["127.0.0.0/8"] });
         const [listening, ended] = [await openSession(server, alice), await openSession(server, bob)];
         const neighbour = await openSession(server, from("203.0.113.9"));
         const stream = await EventStream.get(server, listening);
@@ -287,7 +288,7 @@ suite("what is remembered of a session", { concurrency: true }, () => {
     });
 
     test("gives way to a newer one of the same caller only when it is ended", async (t) => {
-        const server = await start(t);
+        const server = await start(t, { mcp: silent });
         const sessions = [];
         for (let i = 0; i < 256; i += 1) {
             sessions.push(await openSession(server, bob));

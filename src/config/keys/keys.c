@@ -135,6 +135,7 @@ const cw_config cw_config_defaults = {
             .legacy_sessions = true,
             .session_ms = CW_MCP_SESSION_MS,
             .elicitation_timeout_ms = CW_MCP_ELICIT_MS,
+            .log_level = CW_LOG_INFO,
             .page_size = CW_MCP_PAGE_SIZE,
             .secret_file = CW_STR_INIT(""),
             .tool_names = CW_CONFIG_FORM_PORTABLE,
@@ -403,6 +404,10 @@ static const cw_key mcp_keys[] = {
     {"elicitation_timeout", &cw_type_duration,
      "Maximum time for a client to answer an elicitation of a method",
      FIELD(mcp.elicitation_timeout_ms), .min = 1000, .max = DAY_MS},
+    {"log_level", &cw_type_enum,
+     "Least important level of the log lines of methods that clients of protocol versions before "
+     "2026 get until they send logging/setLevel",
+     FIELD(mcp.log_level), .choices = log_levels},
     {"page_size", &cw_type_integer, "Entries on one page of a list", FIELD(mcp.page_size), .min = 1,
      .max = CW_MCP_PAGE_SIZE_MAX},
     {"secret_file", &cw_type_path,

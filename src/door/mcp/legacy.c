@@ -79,6 +79,11 @@ static void fail_session_store(cw_rpc_item *item, cw_code rc)
         cw_door_fail_nomem(item);
 }
 
+bool cw_mcp_keeps_state(const cw_mcp_request *r)
+{
+    return r->responder->session || cw_runtime_settings_of(r->rl)->legacy_sessions;
+}
+
 /* The id of a new session, in the arena; empty when sessions are off, .p NULL without memory. */
 static cw_str make_session(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
                            unsigned profile)
@@ -127,8 +132,11 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
 {
     cw_str name = cw_responder_header(responder, CW_STR("Mcp-Session-Id")), plain;
     *ret = (cw_mcp_session){.level = CW_LOG_OFF};
+    cw_log_level level = cw_mcp_config(rl)->mcp.log_level;
     if (responder->session)
         *ret = *responder->session;
+    if (responder->session && !ret->has_level)
+        ret->level = level;
     if (!ret->version.n) /* before the handshake */
         ret->profile = cw_mcp_profile(cw_mcp_config(rl), NULL);
     if (responder->session)
@@ -149,6 +157,7 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
     if (expiry <= (uint64_t)now || expiry > INT64_MAX || !may_enter(caller, owner))
         return false;
     ret->is_named = true;
+    ret->level = level;
     ret->expires = (int64_t)expiry;
     ret->client_capabilities = bits & ((1u << PROFILE_SHIFT) - 1);
     ret->profile = cw_mcp_profile_renew(cw_mcp_config(rl), bits >> PROFILE_SHIFT);
@@ -436,6 +445,10 @@ static void set_level(const cw_mcp_request *r)
 {
     const cw_json *name = cw_json_get(r->params, CW_STR("level"));
     cw_log_level level;
+    if (!cw_mcp_keeps_state(r)) {
+        cw_mcp_fail_method(r);
+        return;
+    }
     if (!cw_json_is(name, CW_JSON_STRING) || !cw_mcp_level_parse(cw_json_text(name), &level)) {
         cw_door_fail(r->item, 200, CW_RPC_PARAMS,
                      "level must be one of debug, info, notice, warning, error, critical, alert, "
@@ -446,6 +459,7 @@ static void set_level(const cw_mcp_request *r)
     cw_mcp_session_owner owner;
     if (r->responder->session) {
         r->responder->session->level = level;
+        r->responder->session->has_level = true;
     } else if (r->session->is_named) {
         cw_mcp_session_owner_init(&owner, r->view, r->responder);
         rc = cw_mcp_session_store_set_level(&r->door->sessions, &owner, r->session, level);

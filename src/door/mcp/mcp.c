@@ -141,7 +141,7 @@ const cw_json *cw_mcp_string(const cw_json *object, cw_str name)
     return cw_json_is(v, CW_JSON_STRING) ? v : NULL;
 }
 
-static void fail_method(const cw_mcp_request *r)
+void cw_mcp_fail_method(const cw_mcp_request *r)
 {
     cw_buf text, data;
     cw_buf_init(&text, SIZE_MAX / 2);
@@ -159,7 +159,7 @@ void cw_mcp_dispatch(const cw_mcp_request *r)
             return;
         }
     }
-    fail_method(r);
+    cw_mcp_fail_method(r);
 }
 
 typedef enum kind { INVALID, REQUEST, NOTIFICATION, RESPONSE } kind;

@@ -82,6 +82,7 @@ struct cw_mcp_session {
     unsigned client_capabilities; /* CW_MCP_CAN_… */
     unsigned profile;             /* CW_MCP_PORTABLE_…, CW_MCP_OWN_… */
     cw_log_level level;           /* of log messages that the client gets, or CW_LOG_OFF */
+    bool has_level;               /* the client has set it (legacy); else it is mcp.log_level */
     int64_t expires;              /* wall clock, ms; 0: never */
     cw_str version;               /* of the protocol; empty: not known */
 };
@@ -169,6 +170,8 @@ extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
 /* mcp.c */
 /* Run by name, or answer that the method is unknown. */
 void cw_mcp_dispatch(const cw_mcp_request *r);
+/* -32601. */
+void cw_mcp_fail_method(const cw_mcp_request *r);
 /* Whether the caller may call, or (`discovers`) list, anything; else the message is answered. */
 bool cw_mcp_may(const cw_mcp_request *r, bool discovers);
 /* Whether this server has no logins. Lists then omit tools that require one. A client on
@@ -259,6 +262,9 @@ cw_str cw_mcp_legacy_version(size_t i);
 cw_str cw_mcp_static_version(cw_str version);
 bool cw_mcp_allows_batch(cw_str version_header);
 void cw_mcp_run_legacy(const cw_mcp_request *r);
+/* Whether legacy clients of this transport have sessions: on standard input always, over HTTP by
+ * configuration. */
+bool cw_mcp_keeps_state(const cw_mcp_request *r);
 /* Whether the version header of a request differs from the version of its session. */
 bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *session);
 #define CW_MCP_CONTRADICTS "MCP-Protocol-Version is not the version of the session"

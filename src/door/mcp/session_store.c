@@ -51,7 +51,7 @@ struct cw_mcp_session_record {
     int64_t expires, used;      /* wall clock, ms */
     uint32_t holds;             /* streams, and functions that use it */
     cw_log_level level;
-    bool has_state, is_ended;
+    bool has_state, has_level, is_ended;
     cw_list end_own, end_all; /* in owner.ends, and in cw_mcp_session_store.ends */
     uint32_t slot;            /* of the file, or NO_SLOT */
     cw_buf uris;              /* a NUL behind each */
@@ -128,7 +128,7 @@ static void drop_state(cw_mcp_session_store *m, known *k)
     give_back(m, k->owner, CW_MCP_POOL_URIS, k->uris.n);
     give_back(m, k->owner, CW_MCP_POOL_STATES, 1);
     cw_buf_release(&k->uris);
-    k->level = CW_LOG_OFF;
+    k->has_level = false;
     k->has_state = false;
 }
 
@@ -204,7 +204,6 @@ static known *make(cw_mcp_session_store *m, const cw_mcp_session_owner *by,
                         NULL)) {
             k->owner = o;
             k->expires = session->expires ? session->expires : INT64_MAX;
-            k->level = CW_LOG_OFF;
             k->slot = NO_SLOT;
             cw_buf_init(&k->uris, CW_MCP_URIS_SESSION);
             k->next = m->first;
@@ -345,7 +344,7 @@ static known *open_known(cw_mcp_session_store *m, const cw_mcp_session_owner *by
 static void put_back(cw_mcp_session_store *m, known *k)
 {
     k->holds--;
-    if (k->has_state && k->level == CW_LOG_OFF && !k->uris.n)
+    if (k->has_state && !k->has_level && !k->uris.n)
         drop_state(m, k);
     if (!k->holds && !k->has_state && !k->is_ended)
         forget(m, k);
@@ -373,13 +372,12 @@ cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m, const cw_mcp_ses
     known *k = open_known(m, by, session);
     if (!k)
         return CW_NOMEM;
-    cw_code rc = CW_OK;
-    if (k->is_ended)
-        rc = CW_LIMIT; /* a moment ago */
-    else if (level != CW_LOG_OFF)
-        rc = take_state(m, k, by->now);
-    if (!rc)
+    /* It may have ended a moment ago. */
+    cw_code rc = k->is_ended ? CW_LIMIT : take_state(m, k, by->now);
+    if (!rc) {
+        k->has_level = true;
         k->level = level;
+    }
     put_back(m, k);
     return rc;
 }
@@ -488,7 +486,9 @@ bool cw_mcp_session_store_recall(cw_mcp_session_store *m, cw_mcp_session *sessio
     pthread_mutex_lock(&m->lock);
     known *k = find(m, session);
     if (k) {
-        session->level = k->level;
+        if (k->has_level)
+            session->level = k->level;
+        session->has_level = k->has_level;
         is_ended = k->is_ended;
         k->used = now;
     }

@@ -75,7 +75,8 @@ void cw_mcp_session_store_done(cw_mcp_session_store *m);
 CW_MUST_USE cw_code cw_mcp_session_store_keep_ends(cw_mcp_session_store *m, int fd, int64_t now,
                                                    cw_err *err);
 
-/* Add the stored state to the session. False: it has ended. */
+/* Add the stored state to the session; its level stays if its client has set none. False: it has
+ * ended. */
 bool cw_mcp_session_store_recall(cw_mcp_session_store *m, struct cw_mcp_session *session,
                                  int64_t now);
 
@@ -83,7 +84,8 @@ bool cw_mcp_session_store_recall(cw_mcp_session_store *m, struct cw_mcp_session 
 CW_MUST_USE cw_code cw_mcp_session_store_end(cw_mcp_session_store *m,
                                              const cw_mcp_session_owner *by,
                                              const struct cw_mcp_session *session);
-/* CW_LIMIT: the owner's share, or all of it, is used up; CW_NOMEM. Then nothing has changed. */
+/* CW_LOG_OFF is a level like others: the client gets no lines.
+ * CW_LIMIT: the owner's share, or all of it, is used up; CW_NOMEM. Then nothing has changed. */
 CW_MUST_USE cw_code cw_mcp_session_store_set_level(cw_mcp_session_store *m,
                                                    const cw_mcp_session_owner *by,
                                                    const struct cw_mcp_session *session,

@@ -71,7 +71,7 @@ static bool any_completes(cw_view *view, cw_view_list list)
     return false;
 }
 
-/* Capabilities beside tools and logging, which are always present. */
+/* Capabilities beside tools and logging, which do not depend on the caller. */
 typedef struct server_capabilities {
     bool prompts, resources, completions;
 } server_capabilities;
@@ -101,13 +101,13 @@ static server_capabilities capabilities_for(const cw_mcp_request *r)
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
 {
     server_capabilities a = capabilities_for(r);
-    /* A client without a stream gets no change notifications. */
-    bool tells = r->era->is_modern || r->responder->session ||
-                 cw_runtime_settings_of(r->rl)->legacy_sessions;
+    /* A client without a stream gets no change notifications, and its log level has no place. */
+    bool tells = r->era->is_modern || cw_mcp_keeps_state(r);
     cw_str changes = tells ? CW_STR("{\"listChanged\":true}") : CW_STR("{}");
     cw_buf_add(out, CW_STR("{\"tools\":"));
     cw_buf_add(out, changes);
-    cw_buf_add(out, CW_STR(",\"logging\":{}"));
+    if (tells)
+        cw_buf_add(out, CW_STR(",\"logging\":{}"));
     if (a.prompts) {
         cw_buf_add(out, CW_STR(",\"prompts\":"));
         cw_buf_add(out, changes);

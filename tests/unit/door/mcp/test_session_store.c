@@ -112,9 +112,7 @@ TEST(all_of_it_has_an_end)
     assert_int_equal(set_level("late", false, at++, 0), CW_LIMIT);
     assert_int_equal(memory.owners[false].n, CW_MCP_STATES / CW_MCP_STATES_SHARE);
     /* One that needs nothing any more leaves its place. */
-    cw_mcp_session_owner by = owner("a0", false, 0);
-    cw_mcp_session first = session_of(10);
-    assert_int_equal(cw_mcp_session_store_set_level(&memory, &by, &first, CW_LOG_OFF), CW_OK);
+    assert_int_equal(end("a0", false, 10, 0), CW_OK);
     assert_int_equal(set_level("late", false, at++, 0), CW_OK);
 }
 
@@ -234,11 +232,24 @@ TEST(addresses_of_all_have_a_ceiling)
                      CW_LIMIT);
 }
 
+/* A client that wants no lines has set a level; the server has another one for all others. */
+TEST(silence_is_a_level)
+{
+    cw_mcp_session_owner by = owner("alice", false, 0);
+    cw_mcp_session session = session_of(1), other = session_of(2);
+    assert_int_equal(cw_mcp_session_store_set_level(&memory, &by, &session, CW_LOG_OFF), CW_OK);
+    assert_int_equal(cw_mcp_session_store_subscribe(&memory, &by, &other, CW_STR("a:b")), CW_OK);
+    session.level = other.level = CW_LOG_DEBUG;
+    assert_true(cw_mcp_session_store_recall(&memory, &session, 0));
+    assert_true(cw_mcp_session_store_recall(&memory, &other, 0));
+    assert_true(session.has_level && session.level == CW_LOG_OFF);
+    assert_true(!other.has_level && other.level == CW_LOG_DEBUG);
+}
+
 TEST(what_says_nothing_is_not_kept)
 {
     cw_mcp_session_owner by = owner("alice", false, 0);
     cw_mcp_session session = session_of(1);
-    assert_int_equal(cw_mcp_session_store_set_level(&memory, &by, &session, CW_LOG_OFF), CW_OK);
     assert_int_equal(cw_mcp_session_store_subscribe(&memory, &by, &session, CW_STR("a:b")), CW_OK);
     assert_int_equal(atomic_load(&memory.n), 1);
     cw_mcp_session_store_unsubscribe(&memory, &session, CW_STR("a:b"));
@@ -293,6 +304,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(addresses_have_ceilings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(addresses_of_all_have_a_ceiling, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(silence_is_a_level, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_says_nothing_is_not_kept, set_up, tear_down),
         cmocka_unit_test(every_allocation_may_fail),
     };
