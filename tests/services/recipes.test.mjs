@@ -30,6 +30,20 @@ test("the index names every page, and the pages say what they must", () => {
     }
 });
 
+// toolsOf() checks the list against the rules of model APIs.
+test("each recipe has a test that lists its tools", () => {
+    const files = readdirSync(path.join(root, "tests", "services")).filter((name) => name.endsWith(".test.mjs"));
+    const texts = files.map((name) => readFileSync(path.join(root, "tests", "services", name), "utf8"));
+    const tests = texts.flatMap((text) => (text.includes("// ---- stand-ins") ? text.split(/^test\(/m) : [text]));
+    for (const page of pages) {
+        const starts = new RegExp(`startRecipe\\(\\s*t,\\s*"${page}"`);
+        assert.ok(
+            tests.some((text) => starts.test(text) && text.includes("toolsOf(")),
+            page,
+        );
+    }
+});
+
 // ---- stand-ins ----
 
 // A service over HTTP: `answer({ method, params })` gives a result or throws an error; what is not

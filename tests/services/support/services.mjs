@@ -11,6 +11,7 @@ import net from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { checkTools, describe, toolsOfList } from "../../clients/rules.mjs";
 import { keepFolder } from "../../functional/support/kept.mjs";
 import { callTool, ownName } from "../../functional/support/mcp.mjs";
 import { patience, Program, root, slowness, startCauseway } from "../../functional/support/programs.mjs";
@@ -153,9 +154,10 @@ export async function connect(t, bridge) {
     return client;
 }
 
-// Tools by name.
+// Tools by name. No model API may reject the list.
 export async function toolsOf(client) {
     const { tools } = await client.listTools();
+    assert.deepEqual(checkTools(toolsOfList(tools)).map(describe), []);
     return Object.fromEntries(tools.map((tool) => [ownName(tool), tool]));
 }
 
