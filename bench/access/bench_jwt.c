@@ -56,7 +56,7 @@ static void cold(const subject *s)
 
 static void cached(const subject *s)
 {
-    static const cw_cache_time now = {1, 1000, WALL_MS};
+    static const cw_cache_time now = {1, 1, 1000, WALL_MS};
     unsigned char key[CW_DIGEST];
     void *value;
     cw_secret_digest(s->token, key);
@@ -105,7 +105,7 @@ static cw_token_cache *fill(cw_str token)
 {
     static int value;
     const cw_token_cache_opts opts = {.unref = nothing};
-    const cw_cache_time now = {1, 1000, WALL_MS};
+    const cw_cache_time now = {1, 1, 1000, WALL_MS};
     cw_token_cache *cache;
     unsigned char key[CW_DIGEST];
     if (cw_secret_init(NULL) || cw_token_cache_new(&opts, &cache, NULL))

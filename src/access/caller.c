@@ -104,6 +104,8 @@ static cw_code copy_credential(cw_caller *caller, const cw_caller_credential *fr
     cw_caller_credential *to = &caller->credential;
     list roles, granted;
     to->kind = from->kind;
+    to->issuer = cw_trust_ref(from->issuer);
+    to->key = cw_trust_ref(from->key);
     cw_code rc = copy_text(caller, from->hash.p ? from->hash : CW_STR(""), &to->hash, err);
     if (!rc)
         rc = copy_list(caller, from->roles, from->n_roles, &roles, err);
@@ -192,6 +194,8 @@ void cw_caller_unref(cw_caller *caller)
 {
     if (!caller || atomic_fetch_sub_explicit(&caller->refs, 1, memory_order_acq_rel) != 1)
         return;
+    cw_trust_unref(caller->credential.issuer);
+    cw_trust_unref(caller->credential.key);
     cw_arena_done(&caller->arena);
     free(caller);
 }
@@ -246,6 +250,12 @@ const cw_caller_credential *cw_caller_credential_of(const cw_caller *caller)
     return &caller->credential;
 }
 
+bool cw_caller_is_trusted(const cw_caller *caller)
+{
+    return !cw_trust_is_withdrawn(caller->credential.issuer) &&
+           !cw_trust_is_withdrawn(caller->credential.key);
+}
+
 static bool same_texts(const cw_str *a, size_t n_a, const cw_str *b, size_t n_b)
 {
     bool is_same = n_a == n_b;
@@ -256,8 +266,8 @@ static bool same_texts(const cw_str *a, size_t n_a, const cw_str *b, size_t n_b)
 
 static bool same_credential(const cw_caller_credential *a, const cw_caller_credential *b)
 {
-    return a->kind == b->kind && cw_str_eq(a->hash, b->hash) &&
-           same_texts(a->roles, a->n_roles, b->roles, b->n_roles) &&
+    return a->kind == b->kind && a->issuer == b->issuer && a->key == b->key &&
+           cw_str_eq(a->hash, b->hash) && same_texts(a->roles, a->n_roles, b->roles, b->n_roles) &&
            same_texts(a->granted, a->n_granted, b->granted, b->n_granted);
 }
 

@@ -15,6 +15,7 @@
 #ifndef CW_ACCESS_CALLER_H
 #define CW_ACCESS_CALLER_H
 
+#include "access/trust.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -49,9 +50,10 @@ typedef struct cw_caller_credential {
     size_t n_roles;
     const cw_str *granted; /* ISSUED_CLAIMS: the permissions that the scopes give */
     size_t n_granted;
+    cw_trust *issuer, *key; /* of the issuer of a token, and of the key that signed it; or NULL */
 } cw_caller_credential;
 
-/* All of it is copied. Lists are sorted and duplicates are dropped. */
+/* All of it is copied, trusts by reference. Lists are sorted and duplicates are dropped. */
 typedef struct cw_caller_opts {
     cw_str id; /* not CW_CALLER_ANONYMOUS_ID */
     cw_str name;
@@ -100,6 +102,8 @@ const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n);
 /* The end of its token or session, wall clock in ms; 0: none, or no end. */
 int64_t cw_caller_expires(const cw_caller *caller);
 const cw_caller_credential *cw_caller_credential_of(const cw_caller *caller);
+/* Whether the issuer and the key of its token are still accepted; true without such a token. */
+bool cw_caller_is_trusted(const cw_caller *caller);
 /* The caller as a JSON object for sources: {"id":…,"name":…,"permissions":[…],"language":…}.
  * Serialised once, when the caller is made. Never holds credentials. */
 cw_str cw_caller_json(const cw_caller *caller);

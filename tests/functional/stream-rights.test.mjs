@@ -187,6 +187,54 @@ test("a change of an issuer ends the streams of its tokens, and no others", asyn
     await assertEnds(again, "its role has another permission");
 });
 
+for (const database of [true, false]) {
+    const where = database ? "with" : "without";
+    test(`new keys of one of two issuers end the streams of withdrawn keys only, ${where} a database`, async (t) => {
+        const port = await freePort();
+        const url = `http://127.0.0.1:${port}`;
+        const [one, two] = [await startForger({ audience: `${url}/mcp` }), await startForger({ audience: `${url}/mcp` })];
+        t.after(() => Promise.all([close(one.server), close(two.server)]));
+        const [first, second] = [one, two].map((forger) => ({ issuer: forger.url, allow_private: true }));
+        const options = {
+            args: ["--listen", `127.0.0.1:${port}`],
+            config: { public_url: url, access: { issuers: [first, second] }, log: { level: "debug" } },
+        };
+        const server = await (database ? startAccounts(options) : startBridge({ roles, ...options }));
+        t.after(() => server.stop());
+        const newKeys = (forger) => server.stderr.split("new keys of an issuer").filter((line) => line.includes(forger.url));
+        const tokenOf = async (forger) => bearer(await forger.sign({ exp: Math.floor(Date.now() / 1000) + 600 }));
+        const of = { first: await tokenOf(one), second: await tokenOf(two) };
+        const streams = await listenAll(server, of);
+        // A second key beside the first: no token has lost its key.
+        const key1 = one.publicJwk;
+        await one.rotate("key-2");
+        one.keys = [one.publicJwk, key1];
+        await reloadBridge(server);
+        await eventually(() => newKeys(one).length === 2, "the second key");
+        of.third = await tokenOf(one);
+        streams.third = await listen(server, of.third);
+        await quiet();
+        assertOpen(streams, "a key was added");
+        // The first key is withdrawn.
+        one.keys = [one.publicJwk];
+        await reloadBridge(server);
+        await assertEnds(streams.first, "the key of its token was withdrawn");
+        await quiet();
+        assertOpen({ second: streams.second, third: streams.third }, "another key was withdrawn");
+        const status = async (headers) => (await modern(server, "tools/list", {}, { headers })).status;
+        assert.equal(await status(of.first), 401);
+        assert.equal(await status(of.second), 200);
+        assert.equal(await status(of.third), 200);
+        // An issuer that is changed or removed takes only its own streams along.
+        await reloadBridge(server, { access: { issuers: [second] } });
+        await assertEnds(streams.third, "its issuer was removed");
+        await quiet();
+        assertOpen({ second: streams.second }, "another issuer was removed");
+        assert.equal(await status(of.third), 401);
+        assert.equal(newKeys(two).length, 1);
+    });
+}
+
 test("without a database a role of the configuration ends the streams of issuers' tokens", async (t) => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;

@@ -30,6 +30,7 @@ void cw_issuer_unref(cw_issuer *issuer)
     if (!issuer || atomic_fetch_sub_explicit(&issuer->refs, 1, memory_order_acq_rel) != 1)
         return;
     cw_jwks_unref(issuer->keys);
+    cw_trust_unref(issuer->trust);
     pthread_mutex_destroy(&issuer->lock);
     cw_arena_done(&issuer->arena);
     free(issuer);
@@ -99,7 +100,8 @@ static cw_issuer *new_issuer(cw_issuers *is, const cw_issuer_opts *opts)
     pthread_mutex_init(&issuer->lock, NULL);
     cw_arena_init(&issuer->arena, ISSUER_MAX_BYTES);
     issuer->all = is;
-    if (copy_opts(issuer, opts))
+    issuer->trust = cw_trust_new();
+    if (issuer->trust && copy_opts(issuer, opts))
         return issuer;
     cw_issuer_unref(issuer);
     return NULL;
@@ -159,10 +161,13 @@ static void take_keys(cw_issuer *issuer, const cw_issuer_set *old)
     }
 }
 
+/* Fetch its keys, which an issuer that stays does again. */
 static void begin(cw_issuers *is, cw_issuer *issuer)
 {
-    uv_timer_init(&is->loop->uv, &issuer->timer);
-    issuer->timer.data = ref_issuer(issuer);
+    if (!issuer->timer.data) {
+        uv_timer_init(&is->loop->uv, &issuer->timer);
+        issuer->timer.data = ref_issuer(issuer);
+    }
     cw_issuer_refresh(issuer);
 }
 
@@ -203,14 +208,14 @@ static bool same_issuer(const cw_issuer_opts *a, const cw_issuer_opts *b)
            a->allow_private == b->allow_private;
 }
 
-static bool same_set(const cw_issuer_set *a, const cw_issuer_set *b)
+/* An equal issuer of the set, or NULL. */
+static cw_issuer *find_same(const cw_issuer_set *set, const cw_issuer *issuer)
 {
-    if (!a || !b)
-        return a == b;
-    bool is_same = a->n == b->n;
-    for (size_t i = 0; i < a->n && is_same; i++)
-        is_same = same_issuer(&a->items[i]->opts, &b->items[i]->opts);
-    return is_same;
+    for (size_t i = 0; set && i < set->n; i++) {
+        if (same_issuer(&set->items[i]->opts, &issuer->opts))
+            return set->items[i];
+    }
+    return NULL;
 }
 
 cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n,
@@ -223,6 +228,18 @@ cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n
     return rc || !n ? rc : new_set(is, items, n, ret, err);
 }
 
+/* An equal issuer stays, with its keys and what its tokens opened. */
+static void keep_or_prepare(cw_issuer **item, const cw_issuer_set *old)
+{
+    cw_issuer *same = find_same(old, *item);
+    if (!same) {
+        take_keys(*item, old);
+        return;
+    }
+    cw_issuer_unref(*item);
+    *item = ref_issuer(same);
+}
+
 void cw_issuers_drop(cw_issuer_set *set)
 {
     unref_set(set);
@@ -232,34 +249,22 @@ void cw_issuers_use(cw_issuers *is, cw_issuer_set *fresh)
 {
     cw_issuer_set *old = is->set;
     size_t n = fresh ? fresh->n : 0;
-    /* The same issuers stay, and what their tokens opened with them; only the keys are fetched. */
-    if (same_set(old, fresh)) {
-        unref_set(fresh);
-        for (size_t i = 0; i < n; i++)
-            cw_issuer_refresh(old->items[i]);
-        return;
-    }
     for (size_t i = 0; i < n; i++)
-        take_keys(fresh->items[i], old);
+        keep_or_prepare(&fresh->items[i], old);
     pthread_mutex_lock(&is->lock);
     is->set = fresh;
     pthread_mutex_unlock(&is->lock);
     atomic_store(&is->has_any, n > 0);
     atomic_fetch_add(&is->generation, 1);
-    for (size_t i = 0; old && i < old->n; i++)
+    for (size_t i = 0; old && i < old->n; i++) {
+        if (find_same(fresh, old->items[i]))
+            continue;
+        cw_trust_withdraw(old->items[i]->trust);
         cw_issuer_retire(old->items[i]);
+    }
     unref_set(old);
     for (size_t i = 0; i < n; i++)
         begin(is, fresh->items[i]);
-}
-
-cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t n, cw_err *err)
-{
-    cw_issuer_set *fresh;
-    cw_code rc = cw_issuers_prepare(is, items, n, &fresh, err);
-    if (!rc)
-        cw_issuers_use(is, fresh);
-    return rc;
 }
 
 /* ---- waiting for an issuer ----
@@ -378,8 +383,10 @@ static void on_introspected(cw_fetch *f, const cw_fetch_response *answer, const 
                      answer->status == 401 ? ": client_id or its secret is wrong" : "");
         complain(check->issuer, answer ? status : why);
     }
-    if (rc == CW_OK)
+    if (rc == CW_OK) {
         check->issued.issuer = ref_issuer(check->issuer);
+        check->issued.by_issuer = cw_trust_ref(check->issuer->trust);
+    }
     if (rc == CW_IO)
         check->is_unreachable = true;
     if (rc == CW_OK || rc == CW_NOMEM || rc == CW_LIMIT) {
@@ -700,9 +707,10 @@ cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name)
 }
 
 /* Find its key; and with `verifies`, check everything. */
-static cw_code check_jwt(cw_issuer *issuer, cw_jwt *jwt, bool verifies, cw_arena *arena,
-                         cw_err *err)
+static cw_code check_jwt(cw_verified_token *issued, bool verifies, cw_arena *arena, cw_err *err)
 {
+    cw_issuer *issuer = issued->issuer;
+    cw_jwt *jwt = &issued->jwt;
     /* Before the keys are taken, and in this order: a thread that sees that a refresh was caused
      * sees that it runs, and one that sees that it has ended takes what it brought. */
     bool may_query = cw_clock_ms() >= atomic_load(&issuer->next_forced);
@@ -713,6 +721,10 @@ static cw_code check_jwt(cw_issuer *issuer, cw_jwt *jwt, bool verifies, cw_arena
     cw_code rc = verifies
                      ? cw_jwt_check(jwt, &issuer->opts.rules, keys, cw_clock_wall_ms(), arena, err)
                      : cw_jwt_find_key(jwt, keys, err);
+    if (!rc && verifies) {
+        issued->by_issuer = cw_trust_ref(issuer->trust);
+        issued->by_key = cw_jwks_trust(keys, &jwt->jws);
+    }
     cw_jwks_unref(keys);
     /* Perhaps there are new keys; but made-up key ids may not make us ask at will. */
     bool is_new = rc == CW_INVALID && jwt->reason == CW_TOKEN_NO_KEY;
@@ -729,7 +741,7 @@ static cw_code find_in(const cw_issuer_set *set, cw_str token, cw_arena *arena,
     if (!issuer)
         return cw_fail(err, CW_INVALID, "it comes from another issuer");
     ret->issuer = ref_issuer(issuer);
-    return check_jwt(issuer, &ret->jwt, /* verifies= */ false, arena, err);
+    return check_jwt(ret, /* verifies= */ false, arena, err);
 }
 
 cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_verified_token *ret,
@@ -750,11 +762,14 @@ cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_verifi
 
 cw_code cw_verified_token_check(cw_verified_token *issued, cw_arena *arena, cw_err *err)
 {
-    return check_jwt(issued->issuer, &issued->jwt, /* verifies= */ true, arena, err);
+    return check_jwt(issued, /* verifies= */ true, arena, err);
 }
 
 void cw_verified_token_done(cw_verified_token *issued)
 {
     cw_issuer_unref(issued->issuer);
+    cw_trust_unref(issued->by_issuer);
+    cw_trust_unref(issued->by_key);
     issued->issuer = NULL;
+    issued->by_issuer = issued->by_key = NULL;
 }

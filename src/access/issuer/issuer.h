@@ -20,7 +20,7 @@
  * (net/curl/fetch.h).
  *
  * Ownership: options are copied. A check belongs to its caller, and must live until its done.
- * Threads:   new, prepare, use, configure, close, free: the main thread. The others: any.
+ * Threads:   new, prepare, use, close, free: the main thread. The others: any.
  * Limits:    CW_ISSUERS_MAX issuers, CW_ISSUER_MAX_ASKS asks at once; of introspections
  *            CW_ISSUER_MAX_INTROSPECTING, and CW_ISSUER_MAX_OF_NETWORK for one network.
  */
@@ -65,15 +65,13 @@ typedef struct cw_issuer cw_issuer;
 
 CW_MUST_USE cw_code cw_issuers_new(cw_loop *main_loop, cw_issuers **ret, cw_err *err);
 /* Replace all issuers in two steps: prepare can fail, use cannot. use takes `set` over, drop frees
- * it. NULL is fine for both, and means none. Equal issuers stay, and only their keys are fetched. */
+ * it. NULL is fine for both, and means none. Equal issuers stay, and only their keys are fetched;
+ * the trust of the others is withdrawn. */
 typedef struct cw_issuer_set cw_issuer_set;
 CW_MUST_USE cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n,
                                        cw_issuer_set **ret, cw_err *err);
 void cw_issuers_use(cw_issuers *is, cw_issuer_set *set);
 void cw_issuers_drop(cw_issuer_set *set);
-/* Both. On failure the old ones stay. */
-CW_MUST_USE cw_code cw_issuers_configure(cw_issuers *is, const cw_issuer_opts *items, size_t n,
-                                         cw_err *err);
 /* Stop fetching, and end the checks that wait. Handles close on the main loop. NULL is fine. */
 void cw_issuers_close(cw_issuers *is);
 /* After the other loops have ended, and close. NULL is fine. */
@@ -81,13 +79,15 @@ void cw_issuers_free(cw_issuers *is);
 
 /* Whether any issuer is configured. */
 bool cw_issuers_any(const cw_issuers *is);
-/* Grows when issuers or their keys change. */
+/* Grows when issuers or their keys change: tokens that were rejected may be valid then. */
 uint64_t cw_issuers_generation(const cw_issuers *is);
 
 /* A token that is good. */
 typedef struct cw_verified_token {
     cw_issuer *issuer; /* a reference; NULL: none */
     cw_jwt jwt;        /* in the arena */
+    /* References, set by a successful check; the key of an opaque token is NULL. */
+    cw_trust *by_issuer, *by_key;
 } cw_verified_token;
 
 /* Whether it may be a bearer token of an issuer, by its characters and length. */
@@ -101,7 +101,7 @@ CW_MUST_USE cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *aren
  * loop. The same codes; here CW_OK means that it is good. */
 CW_MUST_USE cw_code cw_verified_token_check(cw_verified_token *issued, cw_arena *arena,
                                             cw_err *err);
-/* Release the issuer, if any. */
+/* Release the issuer and the trusts, if any. */
 void cw_verified_token_done(cw_verified_token *issued);
 
 /* The name of the account that a token acts for, by the claim that `account` points to; .p is NULL

@@ -17,6 +17,7 @@ struct cw_issuer {
     atomic_uint refs;
     cw_arena arena;
     cw_issuer_opts opts;
+    cw_trust *trust;                   /* withdrawn when it is removed or its options change */
     cw_issuers *all;                   /* the main thread's, until it is retired */
     atomic_uint_least64_t next_forced; /* when a token may cause the next refresh */
     atomic_bool is_fetching;           /* metadata or keys; stored before next_forced */

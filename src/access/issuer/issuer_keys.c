@@ -42,6 +42,7 @@ static void set_keys(cw_issuer *issuer, cw_jwks *keys)
 {
     pthread_mutex_lock(&issuer->lock);
     cw_jwks *old = issuer->keys;
+    cw_jwks_succeed(keys, old);
     issuer->keys = keys;
     pthread_mutex_unlock(&issuer->lock);
     cw_jwks_unref(old);

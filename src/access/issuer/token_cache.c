@@ -17,7 +17,7 @@ typedef struct entry {
     unsigned char key[CW_DIGEST];
     void *value;
     size_t bytes;
-    uint64_t generation;
+    uint64_t rights;
     uint64_t until_ms;  /* monotonic clock */
     int64_t expires_ms; /* wall clock */
     uint32_t chain, newer, older;
@@ -25,7 +25,7 @@ typedef struct entry {
 
 typedef struct refused {
     unsigned char key[CW_DIGEST];
-    uint64_t generation;
+    uint64_t rights, keys;
     uint64_t until_ms; /* 0: free */
 } refused;
 
@@ -105,8 +105,7 @@ static uint32_t find(const cw_token_cache *c, const unsigned char key[CW_DIGEST]
 
 static bool is_good(const entry *e, const cw_cache_time *now)
 {
-    return e->generation == now->generation && now->now_ms < e->until_ms &&
-           now->wall_ms < e->expires_ms;
+    return e->rights == now->rights && now->now_ms < e->until_ms && now->wall_ms < e->expires_ms;
 }
 
 /* ---- refusals: the one that ends first is replaced ---- */
@@ -133,7 +132,7 @@ static bool is_refused(cw_token_cache *c, const unsigned char key[CW_DIGEST],
                        const cw_cache_time *now)
 {
     const refused *r = find_refused(c, key);
-    return r && r->generation == now->generation && now->now_ms < r->until_ms;
+    return r && r->rights == now->rights && r->keys == now->keys && now->now_ms < r->until_ms;
 }
 
 void cw_token_cache_refuse(cw_token_cache *c, const unsigned char key[CW_DIGEST],
@@ -146,7 +145,8 @@ void cw_token_cache_refuse(cw_token_cache *c, const unsigned char key[CW_DIGEST]
     if (i)
         drop(c, i);
     memcpy(r->key, key, CW_DIGEST);
-    r->generation = now->generation;
+    r->rights = now->rights;
+    r->keys = now->keys;
     r->until_ms = now->now_ms + c->opts.refused_ms;
 }
 
@@ -249,7 +249,7 @@ void cw_token_cache_add(cw_token_cache *c, const unsigned char key[CW_DIGEST],
     c->entries[i] = (entry){
         .value = value,
         .bytes = bytes,
-        .generation = now->generation,
+        .rights = now->rights,
         .until_ms = now->now_ms + c->opts.max_age_ms,
         .expires_ms = expires_ms,
         .chain = *bucket,

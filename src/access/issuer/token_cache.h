@@ -9,9 +9,10 @@
  *     cw_secret_digest(token, key);
  *     switch (cw_token_cache_find(cache, key, &now, &value)) ...
  *
- * A valid token is cached until it expires, maximum max_age_ms, and while the generation of keys is
- * the same. The least recently used entry is replaced. A rejected token is cached for refused_ms,
- * while the generation is the same (new keys may verify it), or until another replaces it.
+ * A valid token is cached until it expires, maximum max_age_ms, and while the generation of rights
+ * is the same. The least recently used entry is replaced. A rejected token is cached for refused_ms,
+ * while the generations of rights and keys are the same (new keys may verify it), or until another
+ * replaces it. The user checks whether the key of a valid token is still accepted (access/trust.h).
  *
  * Ownership: owns a reference to every value in it. All memory is taken at the beginning: adding
  *            cannot fail.
@@ -41,9 +42,10 @@ typedef struct cw_token_cache_opts {
     void (*unref)(void *); /* gives back a value; never NULL */
 } cw_token_cache_opts;
 
-/* When, and by which keys: any number that changes when keys change. */
+/* When, and with which rights and keys. */
 typedef struct cw_cache_time {
-    uint64_t generation;
+    uint64_t rights; /* any number that changes when rights change */
+    uint64_t keys;   /* any number that changes when an issuer's keys change */
     uint64_t now_ms; /* the monotonic clock */
     int64_t wall_ms;
 } cw_cache_time;
@@ -63,7 +65,7 @@ void cw_token_cache_free(cw_token_cache *cache);
 /* *ret (borrowed until the next call that may change the cache) is set for CW_TOKEN_GOOD only. */
 cw_token_found cw_token_cache_find(cw_token_cache *cache, const unsigned char key[CW_DIGEST],
                                    const cw_cache_time *now, void **ret);
-/* The value of a token that was good before, also of an earlier generation; borrowed likewise, or
+/* The value of a token that was good before, also with earlier rights; borrowed likewise, or
  * NULL. Not a verdict: the value of the next check may be equal to it. */
 void *cw_token_cache_peek(cw_token_cache *cache, const unsigned char key[CW_DIGEST]);
 /* Keep a value of `bytes` bytes until `expires_ms` (wall clock) at the latest. Takes the caller's

@@ -19,6 +19,7 @@ typedef struct jwk {
     unsigned algs;
     size_t signature_bytes; /* the one length that its signatures have */
     EVP_PKEY *key;
+    cw_trust *trust;
 } jwk;
 
 struct cw_jwks {
@@ -353,6 +354,10 @@ static cw_code add_key(cw_jwks *set, size_t index, const cw_json *source, unsign
         rc = key.kid.p ? CW_OK : CW_NOMEM;
     }
     if (rc == CW_OK) {
+        key.trust = cw_trust_new();
+        rc = key.trust ? CW_OK : CW_NOMEM;
+    }
+    if (rc == CW_OK) {
         set->keys[set->n++] = key;
         return CW_OK;
     }
@@ -422,8 +427,10 @@ void cw_jwks_unref(cw_jwks *set)
 {
     if (!set || atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) != 1)
         return;
-    for (size_t i = 0; i < set->n; i++)
+    for (size_t i = 0; i < set->n; i++) {
         EVP_PKEY_free(set->keys[i].key);
+        cw_trust_unref(set->keys[i].trust);
+    }
     cw_arena_done(&set->arena);
     free(set);
 }
@@ -605,4 +612,44 @@ cw_code cw_jwks_verify(const cw_jwks *set, const cw_jws *jws, cw_token_reason *r
     if (rc == CW_INVALID && *reason == CW_TOKEN_SIGNATURE && !is_only)
         *reason = CW_TOKEN_SIGNATURE_NO_KID;
     return rc;
+}
+
+/* ---- trust ---- */
+
+cw_trust *cw_jwks_trust(const cw_jwks *set, const cw_jws *jws)
+{
+    bool is_only;
+    cw_token_reason reason;
+    const jwk *key = find_key(set, jws, &reason, &is_only);
+    return key ? cw_trust_ref(key->trust) : NULL;
+}
+
+static bool same_key(const jwk *a, const jwk *b)
+{
+    bool same_id = a->kid.p && b->kid.p ? cw_str_eq(a->kid, b->kid) : a->kid.p == b->kid.p;
+    bool is_same = same_id && a->algs == b->algs && EVP_PKEY_eq(a->key, b->key) == 1;
+    ERR_clear_error();
+    return is_same;
+}
+
+static jwk *find_same(cw_jwks *set, const jwk *key)
+{
+    for (size_t i = 0; set && i < set->n; i++) {
+        if (same_key(&set->keys[i], key))
+            return &set->keys[i];
+    }
+    return NULL;
+}
+
+void cw_jwks_succeed(cw_jwks *fresh, const cw_jwks *old)
+{
+    /* Backwards: of equal keys the first verifies tokens, so its trust must be the one that stays. */
+    for (size_t i = old ? old->n : 0; i-- > 0;) {
+        jwk *same = find_same(fresh, &old->keys[i]);
+        cw_trust_withdraw(same ? same->trust : old->keys[i].trust);
+        if (!same)
+            continue;
+        cw_trust_unref(same->trust);
+        same->trust = cw_trust_ref(old->keys[i].trust);
+    }
 }

@@ -15,7 +15,8 @@
  * Verification uses OpenSSL's EVP directly; see jose.h.
  * Not here: fetching, and when to fetch again.
  *
- * Ownership: immutable, reference counted; keeps nothing of the text.
+ * Ownership: immutable, reference counted; keeps nothing of the text. Each key has a trust, which
+ *            callers share with it.
  * Threads:   a set may be used by all loops at once.
  * Limits:    CW_JWKS_MAX_BYTES, CW_JWKS_MAX_KEYS; one key is tried for a token, also for one
  *            without a key id: the first of the set that fits.
@@ -24,6 +25,7 @@
 #define CW_ACCESS_JWT_JWKS_H
 
 #include "access/jwt/jose.h"
+#include "access/trust.h"
 
 #define CW_JWKS_MAX_BYTES 65536u
 #define CW_JWKS_MAX_KEYS 50u
@@ -57,5 +59,10 @@ CW_MUST_USE cw_code cw_jwks_has_key(const cw_jwks *set, const cw_jws *jws, cw_to
  * another set may have it); CW_NOMEM: not checked. (If OpenSSL runs out of memory during a check
  * without reporting it, the reason is CW_TOKEN_SIGNATURE.) */
 CW_MUST_USE cw_code cw_jwks_verify(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason);
+/* A reference to the trust of the key that fits; NULL: no key fits. */
+cw_trust *cw_jwks_trust(const cw_jwks *set, const cw_jws *jws);
+/* Replace `old` by `fresh`, before other threads use `fresh`: equal keys keep their trust, and the
+ * trust of the other old keys is withdrawn. NULL is fine for both: a set without keys. */
+void cw_jwks_succeed(cw_jwks *fresh, const cw_jwks *old);
 
 #endif

@@ -232,6 +232,8 @@ cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_account *acc
                                                  .n_roles = jwt->n_roles,
                                                  .granted = granted.items,
                                                  .n_granted = granted.n};
+    opts.credential.issuer = issued->by_issuer;
+    opts.credential.key = issued->by_key;
     return opts.id.p ? new_issued(a, db, account, &opts, ret, err) : cw_arena_fail(&arena, err);
 }
 
@@ -456,12 +458,10 @@ cw_store *cw_accounts_store(cw_accounts *a)
     return a->store;
 }
 
-uint64_t cw_accounts_generation(const cw_accounts *a, bool with_issuers)
+uint64_t cw_accounts_generation(const cw_accounts *a)
 {
     uint64_t generation = atomic_load(&a->roles_generation);
     if (a->store)
         generation += cw_store_generation(a->store);
-    if (a->issuers && with_issuers)
-        generation += cw_issuers_generation(a->issuers);
     return generation;
 }

@@ -47,7 +47,7 @@ static cw_login_cache_entry *cache_find(cw_accounts_loop *al, const unsigned cha
 
 static bool cache_is_good(const cw_accounts_loop *al, const cw_login_cache_entry *r)
 {
-    return r->generation == cw_accounts_generation(al->accounts, /* with_issuers= */ false) &&
+    return r->generation == cw_accounts_generation(al->accounts) &&
            cw_loop_now(al->loop) < r->until && (r->expires == 0 || cw_clock_wall_ms() < r->expires);
 }
 
@@ -469,7 +469,7 @@ cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login
 
 cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w)
 {
-    t->generation = cw_accounts_generation(t->accounts, /* with_issuers= */ false);
+    t->generation = cw_accounts_generation(t->accounts);
     t->ended = atomic_load(&t->accounts->n_ended);
     link_op(t, w);
     if (!cw_store_ask(t->accounts->store, &t->job))
@@ -709,9 +709,9 @@ static cw_code ask_issuer(cw_login_op *t)
 
 /* ---- token logins on the loop ---- */
 
-static cw_cache_time now_of(const cw_accounts_loop *al, uint64_t generation)
+static cw_cache_time now_of(const cw_accounts_loop *al, uint64_t rights, uint64_t keys)
 {
-    return (cw_cache_time){generation, cw_loop_now(al->loop), cw_clock_wall_ms()};
+    return (cw_cache_time){rights, keys, cw_loop_now(al->loop), cw_clock_wall_ms()};
 }
 
 static void unref_caller(void *caller)
@@ -731,7 +731,7 @@ static void cache_token_login(cw_accounts_loop *al, cw_login_op *t, bool is_noti
     if (!al->tokens)
         return;
     static const unsigned char no_hash[CW_DIGEST];
-    cw_cache_time now = now_of(al, t->generation);
+    cw_cache_time now = now_of(al, t->generation, t->keys);
     if (t->status == CW_LOGIN_OK)
         cw_recent_logins_add(&al->accounts->verified, t->key, no_hash);
     void *before = cw_token_cache_peek(al->tokens, t->key);
@@ -755,7 +755,8 @@ static cw_login_op *new_token_op(cw_accounts_loop *al, cw_str token,
     t->al = al;
     t->is_issued = true;
     cw_list_init(&t->waiters);
-    t->generation = cw_accounts_generation(al->accounts, /* with_issuers= */ true);
+    t->generation = cw_accounts_generation(al->accounts);
+    t->keys = cw_issuers_generation(al->accounts->issuers);
     memcpy(t->key, key, CW_DIGEST);
     t->work.network = *network;
     cw_arena_init(&t->arena, ISSUED_MAX_BYTES);
@@ -807,15 +808,13 @@ static cw_login start_token_login(cw_accounts_loop *al, cw_str token, cw_login_w
     if (!has_token_cache(al))
         return unavailable;
     cw_secret_tag(token, key);
-    cw_cache_time now = now_of(al, cw_accounts_generation(al->accounts, /* with_issuers= */ true));
-    switch (cw_token_cache_find(al->tokens, key, &now, &caller)) {
-    case CW_TOKEN_GOOD:
-        return (cw_login){.status = CW_LOGIN_OK, .caller = caller, .is_remembered = true};
-    case CW_TOKEN_BAD:
+    cw_cache_time now = now_of(al, cw_accounts_generation(al->accounts),
+                               cw_issuers_generation(al->accounts->issuers));
+    cw_token_found found = cw_token_cache_find(al->tokens, key, &now, &caller);
+    if (found == CW_TOKEN_BAD)
         return (cw_login){.status = CW_LOGIN_WRONG};
-    case CW_TOKEN_UNKNOWN:
-        break;
-    }
+    if (found == CW_TOKEN_GOOD && cw_caller_is_trusted(caller))
+        return (cw_login){.status = CW_LOGIN_OK, .caller = caller, .is_remembered = true};
     /* Not before: looking at every character of one that is known costs as much as its digest. */
     if (!cw_issuer_may_be_token(token))
         return (cw_login){.status = CW_LOGIN_WRONG};

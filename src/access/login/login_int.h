@@ -64,6 +64,7 @@ struct cw_login_op {
     cw_token_check check;
     cw_verified_token issued;
     uint64_t generation; /* before the first read */
+    uint64_t keys;       /* likewise: of the issuers */
     cw_login_op_kind kind;
     uint64_t ended; /* likewise: sessions */
     bool has_replaced;
@@ -166,9 +167,8 @@ cw_caller *cw_login_cache_caller(cw_accounts_loop *al, const unsigned char key[C
 void cw_login_loop_done(cw_accounts_loop *al);
 
 /* accounts.c */
-/* Grows with each change of the database and of the configured roles; with_issuers: also with each
- * change of the issuers and their keys. */
-uint64_t cw_accounts_generation(const cw_accounts *a, bool with_issuers);
+/* Grows with each change of the database and of the configured roles. */
+uint64_t cw_accounts_generation(const cw_accounts *a);
 
 /* session.c: on the store's thread */
 /* The caller of a session; *ret stays NULL when it has ended. */

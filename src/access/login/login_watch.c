@@ -18,23 +18,17 @@ static cw_credential_kind kind_of(const cw_login_watch *w)
     return cw_caller_credential_of(w->caller)->kind;
 }
 
-static bool is_issued(const cw_login_watch *w)
-{
-    cw_credential_kind kind = kind_of(w);
-    return kind == CW_CREDENTIAL_ISSUED_ACCOUNT || kind == CW_CREDENTIAL_ISSUED_CLAIMS;
-}
-
 /* Grows with each change that may concern this kind of credentials. */
 static uint64_t changes_of(const cw_login_watch *w)
 {
     const cw_accounts *a = w->al->accounts;
     uint64_t ended = kind_of(w) == CW_CREDENTIAL_SESSION ? atomic_load(&a->n_ended) : 0;
-    return cw_accounts_generation(a, is_issued(w)) + ended;
+    return cw_accounts_generation(a) + ended;
 }
 
-static uint64_t issuers_of(const cw_accounts *a)
+static bool is_current(const cw_login_watch *w)
 {
-    return a->issuers ? cw_issuers_generation(a->issuers) : 0;
+    return w->confirmed == changes_of(w) && cw_caller_is_trusted(w->caller);
 }
 
 /* ---- collecting ---- */
@@ -59,9 +53,8 @@ static void collect_due(cw_login_watches *all)
     memset(all->slots, 0, sizeof all->slots);
     CW_LIST_EACH (node, &all->ring) {
         cw_login_watch *w = watch_of(node);
-        uint64_t changes = changes_of(w);
-        bool is_due = w->is_new || w->confirmed != changes || now >= w->until;
-        w->checking = changes;
+        bool is_due = w->is_new || !is_current(w) || now >= w->until;
+        w->checking = changes_of(w);
         w->place = is_due ? place_of(all, w->caller) : 0;
     }
 }
@@ -158,8 +151,7 @@ static void on_store_checked(cw_store_job *job, cw_code rc)
 
 static bool has_ended(const cw_login_watch *w, const cw_login_recheck *r)
 {
-    return r->is_gone || (r->is_changed && !w->only_session) ||
-           (is_issued(w) && w->issuers != issuers_of(w->al->accounts));
+    return r->is_gone || (r->is_changed && !w->only_session) || !cw_caller_is_trusted(w->caller);
 }
 
 /* Move the watches that were checked into two rings of their own: callbacks may add and remove
@@ -285,7 +277,6 @@ void cw_login_watch_add(cw_accounts *a, cw_loop *loop, cw_caller *caller, cw_log
         return; /* cannot be: the caller was authenticated here */
     w->al = al;
     w->caller = cw_caller_ref(caller);
-    w->issuers = issuers_of(a);
     w->confirmed = changes_of(w);
     w->until = INT64_MAX;
     w->is_new = true; /* the credentials may have ended since */
@@ -308,7 +299,7 @@ void cw_login_watch_remove(cw_login_watch *w)
 
 bool cw_login_watch_is_current(cw_login_watch *w)
 {
-    if (!cw_list_is_in(&w->node) || w->confirmed == changes_of(w))
+    if (!cw_list_is_in(&w->node) || is_current(w))
         return true;
     /* Without a store a check would call back at once: the next tick does it. */
     if (w->al->accounts->store)

@@ -3,14 +3,15 @@
  *
  * A request is authenticated once, but a stream may stay open for hours. The owner of a stream
  * therefore watches the credentials of its caller. Four times a second each loop checks whether the
- * database, the roles of the configuration, the sessions or the issuers have changed. After a change
+ * database, the roles of the configuration, the sessions or the issuer of a token have changed. After a change
  * the store's thread reads the rights of the callers again, many in one job.
  *
  *     credentials gone        revoked, blocked, removed, another password, logged out: on_ended
  *     rights changed          another set of permissions, scopes or another language: on_ended
  *     nothing changed         on_confirmed; the caller object stays
  *
- * A change of an issuer's keys ends only the streams that tokens of issuers opened.
+ * A change of an issuer, or of its keys, concerns only the streams that its tokens opened. A stream
+ * stays open while its issuer is configured as before and publishes the key of its token.
  *
  * Ownership: a watch is embedded in its owner, which removes it. It holds a reference to its caller.
  * Threads:   one loop.
@@ -33,7 +34,6 @@ typedef struct cw_login_watch {
     cw_caller *now;
     uint64_t confirmed; /* the changes that the last successful check covered */
     uint64_t checking;  /* the changes that the running check covers */
-    uint64_t issuers;   /* generation of the issuers when it was added */
     int64_t until;      /* when a session ends unless it is used, wall clock */
     size_t place;       /* index + 1 of the caller in the running check; 0: none */
     bool is_new;        /* not checked yet */

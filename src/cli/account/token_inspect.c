@@ -63,9 +63,11 @@ static cw_code ask_issuers(request *r, cw_err *err)
 {
     introspection *in = r->result;
     const cw_issuer_opts *items = in->issuer ? in->issuer : in->list.items;
-    cw_code rc = cw_issuers_configure(r->issuers, items, in->issuer ? 1 : in->list.n, err);
+    cw_issuer_set *set;
+    cw_code rc = cw_issuers_prepare(r->issuers, items, in->issuer ? 1 : in->list.n, &set, err);
     if (rc)
         return rc;
+    cw_issuers_use(r->issuers, set);
     r->pending = 1;
     rc = cw_issuers_start_check(r->issuers, &r->ask);
     if (rc)

@@ -115,11 +115,20 @@ static cw_code ask_about(rig *r, asking *a, const char *text)
     return cw_issuers_start_check(r->issuers, &a->check);
 }
 
+static cw_code use_issuer(cw_issuers *issuers, const cw_issuer_opts *opts)
+{
+    cw_issuer_set *set;
+    cw_code rc = cw_issuers_prepare(issuers, opts, 1, &set, NULL);
+    if (!rc)
+        cw_issuers_use(issuers, set);
+    return rc;
+}
+
 static void configure(rig *r)
 {
     assert_int_equal(cw_issuers_new(&r->b.loop, &r->issuers, NULL), CW_OK);
     assert_false(cw_issuers_any(r->issuers));
-    assert_int_equal(cw_issuers_configure(r->issuers, &r->opts, 1, NULL), CW_OK);
+    assert_int_equal(use_issuer(r->issuers, &r->opts), CW_OK);
     assert_true(cw_issuers_any(r->issuers));
 }
 
@@ -312,7 +321,7 @@ static void configure_once(void *ctx)
     client_fixture_start_tick(&b);
     cw_code rc = cw_issuers_new(&b.loop, &issuers, NULL);
     if (!rc)
-        rc = cw_issuers_configure(issuers, &r->opts, 1, NULL);
+        rc = use_issuer(issuers, &r->opts);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     client_run_for(&b, 30); /* metadata and keys, or not */
     cw_issuers_close(issuers);

@@ -33,7 +33,7 @@ static void start(size_t entries, size_t bytes)
 SETUP(setup)
 {
     live = 0;
-    now = (cw_cache_time){.generation = 1, .now_ms = 5000, .wall_ms = WALL};
+    now = (cw_cache_time){.rights = 1, .keys = 1, .now_ms = 5000, .wall_ms = WALL};
     return cw_secret_init(NULL);
 }
 
@@ -120,16 +120,26 @@ TEST(nothing_outlives_the_maximum_whatever_the_wall_clock_says)
     assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
 }
 
-TEST(another_generation_of_keys_forgets)
+TEST(other_rights_forget)
 {
     start(4, 0);
     add(1, 1, WALL + 60000);
     refuse(2);
-    now.generation = 2;
+    now.rights = 2;
     assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
     assert_int_equal(look_up(2), CW_TOKEN_UNKNOWN);
-    now.generation = 1;
+    now.rights = 1;
     assert_int_equal(look_up(1), CW_TOKEN_UNKNOWN);
+}
+
+TEST(other_keys_forget_only_rejected_tokens)
+{
+    start(4, 0);
+    add(1, 1, WALL + 60000);
+    refuse(2);
+    now.keys = 2;
+    assert_int_equal(look_up(1), CW_TOKEN_GOOD);
+    assert_int_equal(look_up(2), CW_TOKEN_UNKNOWN);
 }
 
 TEST(the_one_used_longest_ago_goes)
@@ -258,7 +268,8 @@ int main(void)
         T(what_was_added_is_found),
         T(nothing_outlives_its_token),
         T(nothing_outlives_the_maximum_whatever_the_wall_clock_says),
-        T(another_generation_of_keys_forgets),
+        T(other_rights_forget),
+        T(other_keys_forget_only_rejected_tokens),
         T(the_one_used_longest_ago_goes),
         T(bytes_have_a_ceiling),
         T(refusals_are_short),

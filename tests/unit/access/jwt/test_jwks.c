@@ -313,6 +313,55 @@ TEST(a_key_is_found_without_checking_a_signature)
     cw_jwks_unref(set);
 }
 
+static cw_trust *trust_in(const cw_jwks *set, size_t kind, const char *alg, const char *kid)
+{
+    cw_jws jws;
+    cw_token_reason reason;
+    assert_int_equal(cw_jws_parse(token_of(kind, alg, kid), &arena, &jws, &reason), CW_OK);
+    return cw_jwks_trust(set, &jws);
+}
+
+TEST(the_trust_of_a_key_ends_with_the_key)
+{
+    cw_jwks *old = parse(token_signer_key_set(signers, 3, "", &arena), CW_JOSE_ALL);
+    cw_jwks *next = parse(token_signer_key_set(signers + 1, 2, "", &arena), CW_JOSE_ALL);
+    cw_trust *gone = trust_in(old, 0, "RS256", "rs");
+    cw_trust *kept = trust_in(old, 2, "ES256", "es2");
+    assert_null(trust_in(old, 3, "ES384", "es3"));
+    cw_jwks_succeed(next, old);
+    cw_jwks_unref(old);
+    assert_true(cw_trust_is_withdrawn(gone));
+    assert_false(cw_trust_is_withdrawn(kept));
+    cw_trust *same = trust_in(next, 2, "ES256", "es2");
+    assert_ptr_equal(same, kept);
+    cw_jwks_succeed(NULL, next);
+    assert_true(cw_trust_is_withdrawn(kept));
+    cw_trust_unref(same);
+    cw_trust_unref(kept);
+    cw_trust_unref(gone);
+    cw_jwks_unref(next);
+}
+
+TEST(another_key_with_the_same_id_does_not_take_over_its_trust)
+{
+    token_signer other;
+    token_signer_init(&other, CW_JOSE_ES256, "es2");
+    cw_jwks *old = parse(token_signer_key_set(&signers[2], 1, "", &arena), CW_JOSE_ALL);
+    cw_jwks *next = parse(token_signer_key_set(&other, 1, "", &arena), CW_JOSE_ALL);
+    cw_trust *gone = trust_in(old, 2, "ES256", "es2");
+    cw_jwks_succeed(next, old);
+    assert_true(cw_trust_is_withdrawn(gone));
+    cw_trust *fresh = trust_in(next, 2, "ES256", "es2");
+    assert_ptr_not_equal(fresh, gone);
+    assert_false(cw_trust_is_withdrawn(fresh));
+    assert_int_equal(ERR_peek_error(), 0);
+    cw_trust_unref(fresh);
+    cw_trust_unref(gone);
+    cw_jwks_unref(old);
+    cw_jwks_unref(next);
+    token_signer_done(&other);
+}
+
 TEST(purpose_and_algorithm_of_a_key_are_kept_to)
 {
     static const struct {
@@ -615,6 +664,8 @@ int main(void)
         T(of_two_keys_with_one_id_the_first_counts),
         T(without_a_key_id_one_key_is_tried),
         cmocka_unit_test(a_key_is_found_without_checking_a_signature),
+        T(the_trust_of_a_key_ends_with_the_key),
+        T(another_key_with_the_same_id_does_not_take_over_its_trust),
         T(purpose_and_algorithm_of_a_key_are_kept_to),
         T(rsa_keys_have_a_size_and_an_odd_exponent),
         T(strange_keys_are_left_out),
