@@ -113,6 +113,7 @@ const features = {
     prefixItems: (schema) => !isOld(schema) && anywhere((one) => "prefixItems" in one)(schema),
     "contains from 0": anywhere((one) => one.minContains === 0),
     "array without items": anywhere((one) => [one.type].flat().includes("array") && !("items" in one)),
+    "list of types": anywhere((one) => Array.isArray(one.type)),
     "enum without type": anywhere((one) => "enum" in one && !("type" in one)),
     "negation of what drafts read differently": (schema) =>
         !isOld(schema) &&
@@ -159,6 +160,10 @@ const schemaRules = new Set(["top level", "tuple", "array without items", "prope
 function assertRules(tools) {
     const breaches = checkTools(toolsOfList(tools)).filter(({ rule }) => schemaRules.has(rule));
     assert.deepEqual(breaches.map(describe), []);
+    for (const { name, inputSchema } of tools) {
+        const [place] = [...subschemas(inputSchema)].find(([, { type }]) => Array.isArray(type)) ?? [];
+        assert.equal(place, undefined, `${name}: a list of types at ${place?.join("/")}`);
+    }
 }
 
 suite("the shown schema", () => {
@@ -203,6 +208,36 @@ suite("the shown schema", () => {
             assert.equal(shown.description, checked.description);
         }
     });
+});
+
+// Semantic Kernel takes one word for a type, and fails on a list.
+test("a list of types accepts and rejects the same values as an anyOf", async (t) => {
+    const schemas = [
+        { type: ["array", "object"] },
+        { type: ["string", "null"], minLength: 2, pattern: "^a" },
+        { type: ["integer", "number", "string"], minimum: 2, multipleOf: 0.5, maxLength: 1 },
+        { type: ["array", "null"], items: { type: ["integer", "boolean"] }, minItems: 1, uniqueItems: true },
+        { type: ["object", "string"], properties: { a: { type: ["null", "string"] } }, additionalProperties: false },
+        { type: ["object", "array"], required: ["a"], contains: { type: "string" }, maxProperties: 1 },
+        { type: ["string", "number"], enum: ["aa", 2, null, [1]] },
+        { type: ["string", "object"], anyOf: [{ minLength: 2 }, { required: ["a"] }], oneOf: [{ maxLength: 3 }] },
+        { not: { type: ["string", "array"], maxLength: 1, maxItems: 1 } },
+        { type: ["boolean", "integer"], if: { type: ["boolean", "null"] }, then: { const: true }, minimum: 2 },
+    ];
+    const values = [null, true, false, 0, 1, 2, 2.25, 2.5, "", "a", "aa", "ab", "baaa", [], [1], [1, 1], [true, 2]];
+    values.push(["a"], ["a", "b"], {}, { a: null }, { a: "x" }, { a: 1 }, { b: 1 }, { a: "x", b: 1 });
+    const server = await startWith(schemas.map((schema, i) => ({ name: `m${i}`, params: [{ name: "p", schema }] })));
+    t.after(() => server.stop());
+    const pairs = await schemasOf(server);
+    assert.equal(pairs.length, schemas.length);
+    assertRules(pairs.map(([, shown]) => shown));
+    for (const [{ inputSchema: checked }, { inputSchema: shown }] of pairs) {
+        const readers = [readChecked(checked), read2020(shown), read07(shown)];
+        const accepted = readers.map((reads) => values.filter((p) => reads({ p })).map((p) => JSON.stringify(p)));
+        assert.ok(accepted[0].length > 0 && accepted[0].length < values.length, JSON.stringify(checked));
+        assert.deepEqual(accepted[1], accepted[0], JSON.stringify(shown));
+        assert.deepEqual(accepted[2], accepted[0], JSON.stringify(shown));
+    }
 });
 
 const folder = path.join(process.env.CAUSEWAY_TEST_DATA ?? "", "json-schema-test-suite", "tests");

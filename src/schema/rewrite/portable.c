@@ -107,6 +107,8 @@ static bool are_fit_together(const cw_json *schema, cw_schema_draft draft)
     const cw_json *v[CW_COUNT(names)];
     int64_t n = 1;
     cw_json_get_all(schema, names, CW_COUNT(names), v);
+    if (cw_json_is(v[0], CW_JSON_ARRAY))
+        return false;
     bool is_array = v[0] && (cw_schema_type_bits(v[0]) & TYPE_BIT(CW_JSON_ARRAY)) != 0;
     if ((is_array && !v[1]) || cw_json_is(v[1], CW_JSON_ARRAY))
         return false;

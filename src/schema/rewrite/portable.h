@@ -2,7 +2,8 @@
 /* portable.h - the schema of a tool's arguments, rewritten so that every model API accepts it.
  *
  * A model API rejects a whole request for one schema with a combinator at the top, a tuple, an array
- * without `items`, a long or unusual property name, or a reference that it does not resolve.
+ * without `items`, a long or unusual property name, or a reference that it does not resolve. Some clients
+ * fail on a list of types.
  *
  *     {"type":"object","properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}
  *     -> text {"type":"object","properties":{"a":{},"b":{}}}, note "Give `a` or `b`."
@@ -17,6 +18,7 @@
  *                   schema for any value. Beyond the limits they lead to $defs at the root
  *     draft-07      tuples become prefixItems, and siblings of $ref do not count
  *     arrays        have `items`; behind prefixItems, `items` accepts each position
+ *     types         a list of them becomes an anyOf; keywords of one type stand in its branch
  *     enum, const   have the `type` that all of their values share
  *     names         of top-level properties outside [a-zA-Z0-9_.-]{1,64} are replaced
  *

@@ -18,10 +18,11 @@
 typedef struct members {
     cw_schema_draft draft;
     const cw_json *type, *enumeration, *constant;
-    const cw_json *any_of, *condition;
+    const cw_json *any_of, *one_of, *condition;
     const cw_json *items, *prefix_items, *additional_items, *unevaluated_items, *max_items;
     const cw_json *contains, *min_contains;
     bool has_inplace; /* a keyword that applies other schemas to the same value */
+    uint32_t split;   /* bits of a `type` that names several, which becomes an anyOf; else 0 */
 } members;
 
 bool cw_portable_visit(portable_writer *p)
@@ -258,6 +259,34 @@ static bool is_evaluated(cw_str name)
 
 /* ---- members ---- */
 
+/* The type to which another one of the list adds nothing. */
+static bool is_covered(const cw_json *list, const cw_json *type)
+{
+    uint32_t bits = cw_schema_type_bits(type), before = 0;
+    for (const cw_json *t = cw_json_first(list); t != type; t = cw_json_next(t))
+        before |= cw_schema_type_bits(t);
+    bool is_number =
+        bits == TYPE_INTEGER && (cw_schema_type_bits(list) & TYPE_BIT(CW_JSON_NUMBER)) != 0;
+    return is_number || (bits & ~before) == 0;
+}
+
+/* The next type of a list that names each once; NULL: none. */
+static const cw_json *next_type(const cw_json *list, const cw_json *after)
+{
+    const cw_json *t = after ? cw_json_next(after) : cw_json_first(list);
+    while (t && is_covered(list, t))
+        t = cw_json_next(t);
+    return t;
+}
+
+static uint32_t split_of(const cw_json *type)
+{
+    if (!cw_json_is(type, CW_JSON_ARRAY))
+        return 0;
+    const cw_json *first = next_type(type, NULL);
+    return first && next_type(type, first) ? cw_schema_type_bits(type) : 0;
+}
+
 static members read_members(const portable_writer *p, const sub *at)
 {
     static const cw_str names[] = {CW_STR_INIT("type"),        CW_STR_INIT("enum"),
@@ -277,6 +306,7 @@ static members read_members(const portable_writer *p, const sub *at)
     m.enumeration = v[1];
     m.constant = v[2];
     m.any_of = v[3];
+    m.one_of = v[13];
     m.condition = v[4];
     m.items = v[5];
     m.max_items = v[8];
@@ -292,6 +322,7 @@ static members read_members(const portable_writer *p, const sub *at)
     for (size_t i = 12; i < CW_COUNT(names); i++)
         m.has_inplace |= v[i] != NULL;
     m.has_inplace |= m.any_of || m.condition;
+    m.split = split_of(m.type);
     return m;
 }
 
@@ -523,11 +554,71 @@ const char *cw_portable_type_of(const cw_json *enumeration, const cw_json *const
     return type;
 }
 
-static void write_type(portable_writer *p, const members *m)
+/* The types whose values alone a keyword judges; 0: it judges all values. */
+static uint32_t judged_types(const members *m, cw_str name)
+{
+    const kw_row *row = cw_schema_keyword(name, m->draft, VOCAB_STANDARD);
+    kw_id id = row ? (kw_id)row->id : KW_DEFAULT;
+    if (id >= KW_MULTIPLE_OF && id <= KW_EXCLUSIVE_MINIMUM)
+        return TYPE_BIT(CW_JSON_NUMBER) | TYPE_INTEGER;
+    if (id >= KW_MAX_LENGTH && id <= KW_PATTERN)
+        return TYPE_BIT(CW_JSON_STRING);
+    if (id == KW_FORMAT) /* of other types it is an annotation */
+        return m->split & TYPE_BIT(CW_JSON_STRING);
+    if ((id >= KW_MAX_ITEMS && id <= KW_ADDITIONAL_ITEMS) || id == KW_UNEVALUATED_ITEMS)
+        return TYPE_BIT(CW_JSON_ARRAY);
+    if ((id >= KW_MAX_PROPERTIES && id <= KW_PROPERTY_NAMES) || id == KW_UNEVALUATED_PROPERTIES)
+        return TYPE_BIT(CW_JSON_OBJECT);
+    return 0;
+}
+
+/* One of several types, with the keywords that judge its values. */
+static void write_branch(portable_writer *p, const sub *at, const members *m, const cw_json *type,
+                         const open_sub *up)
+{
+    uint32_t bits = cw_schema_type_bits(type);
+    cw_json_open_object(&p->w);
+    cw_json_add_key(&p->w, CW_STR("type"));
+    cw_json_add_value(&p->w, type);
+    for (const cw_json *k = cw_json_first(at->value); k && cw_portable_visit(p);
+         k = cw_json_next_key(k)) {
+        if (judged_types(m, cw_json_text(k)) & bits)
+            write_member(p, at, m, k, up);
+    }
+    if (bits & TYPE_BIT(CW_JSON_ARRAY))
+        write_array(p, at, m, up);
+    cw_json_close(&p->w);
+}
+
+/* Several types, as the member anyOf: some clients read `type` as one word. */
+static void write_branches(portable_writer *p, const sub *at, const members *m, const open_sub *up)
+{
+    cw_json_add_key(&p->w, CW_STR("anyOf"));
+    cw_json_open_array(&p->w);
+    for (const cw_json *t = next_type(m->type, NULL); t; t = next_type(m->type, t))
+        write_branch(p, at, m, t, up);
+    cw_json_close(&p->w);
+}
+
+/* The branches stand in an allOf if the name anyOf is taken. */
+static bool splits_in_all_of(const members *m)
+{
+    return m->split && (m->any_of || m->one_of);
+}
+
+static void write_type(portable_writer *p, const sub *at, const members *m, const open_sub *up)
 {
     const char *type = m->type ? NULL : cw_portable_type_of(m->enumeration, m->constant);
+    if (m->split) {
+        if (!splits_in_all_of(m))
+            write_branches(p, at, m, up);
+        return;
+    }
     if (type)
         cw_json_add_string_member(&p->w, CW_STR("type"), cw_str_from(type));
+    else if (cw_json_is(m->type, CW_JSON_ARRAY) && next_type(m->type, NULL))
+        cw_json_add_string_member(&p->w, CW_STR("type"), cw_json_text(next_type(m->type, NULL)));
+    write_array(p, at, m, up);
 }
 
 /* ---- subschemas ---- */
@@ -541,10 +632,13 @@ static void write_members(portable_writer *p, const sub *at, const members *m, c
         bool is_replaced = annotated && !is_evaluated(name) && cw_json_get(annotated, name);
         if (is_identifier(name) || is_replaced || (skip_all_of && cw_str_is(name, "allOf")))
             continue;
+        if (m->split && judged_types(m, name))
+            continue; /* write_branch */
+        if (cw_str_is(name, "type") && cw_json_is(k + 1, CW_JSON_ARRAY))
+            continue; /* write_type */
         write_member(p, at, m, k, up);
     }
-    write_type(p, m);
-    write_array(p, at, m, up);
+    write_type(p, at, m, up);
 }
 
 /* The members of an object that take no part in evaluation. */
@@ -591,17 +685,28 @@ uint32_t cw_portable_follow(const portable_writer *p, uint32_t index)
     return index;
 }
 
+/* The sub's own allOf, and its types if splits_in_all_of; the list stays open. */
+static void open_all_of(portable_writer *p, const sub *at, const members *m, const open_sub *up)
+{
+    const cw_json *own = cw_json_get(at->value, CW_STR("allOf"));
+    cw_json_add_key(&p->w, CW_STR("allOf"));
+    cw_json_open_array(&p->w);
+    for (const cw_json *c = own ? cw_json_first(own) : NULL; c; c = cw_json_next(c))
+        cw_portable_write_below(p, at, c, up);
+    if (splits_in_all_of(m)) {
+        cw_json_open_object(&p->w);
+        write_branches(p, at, m, up);
+        cw_json_close(&p->w);
+    }
+}
+
 /* A reference and other rules: all of them, and an allOf with their own allOf and the target. */
 static void write_with_siblings(portable_writer *p, const sub *at, uint32_t to, const open_sub *up,
                                 const cw_json *annotated)
 {
     members m = read_members(p, at);
-    const cw_json *own = cw_json_get(at->value, CW_STR("allOf"));
     write_members(p, at, &m, up, annotated, /* skip_all_of= */ true);
-    cw_json_add_key(&p->w, CW_STR("allOf"));
-    cw_json_open_array(&p->w);
-    for (const cw_json *c = own ? cw_json_first(own) : NULL; c; c = cw_json_next(c))
-        cw_portable_write_below(p, at, c, up);
+    open_all_of(p, at, &m, up);
     if (p->has_defs) {
         cw_json_open_object(&p->w);
         add_ref_to_definition(p, to);
@@ -610,6 +715,18 @@ static void write_with_siblings(portable_writer *p, const sub *at, uint32_t to, 
         write_target(p, to, up, NULL);
     }
     cw_json_close(&p->w);
+}
+
+static void write_alone(portable_writer *p, const sub *at, const open_sub *up,
+                        const cw_json *annotated)
+{
+    members m = read_members(p, at);
+    bool has_types = splits_in_all_of(&m);
+    write_members(p, at, &m, up, annotated, /* skip_all_of= */ has_types);
+    if (has_types) {
+        open_all_of(p, at, &m, up);
+        cw_json_close(&p->w);
+    }
 }
 
 static void write_object(portable_writer *p, uint32_t index, const open_sub *up,
@@ -634,9 +751,8 @@ static void write_object(portable_writer *p, uint32_t index, const open_sub *up,
     } else if (has_ref && (to || !p->has_defs)) {
         write_with_siblings(p, at, to, &here, annotated);
     } else {
-        members m = read_members(p, at);
         p->is_widened |= has_ref;
-        write_members(p, at, &m, &here, annotated, /* skip_all_of= */ false);
+        write_alone(p, at, &here, annotated);
     }
     cw_json_close(&p->w);
 }

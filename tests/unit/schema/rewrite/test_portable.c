@@ -177,8 +177,9 @@ TEST(draft_07_is_translated)
 TEST(arrays_have_items_that_accept_each_position)
 {
     shows_property("{\"type\":\"array\"}", "{\"type\":\"array\",\"items\":{}}", "");
-    shows_property("{\"type\":[\"null\",\"array\"],\"maxItems\":2}",
-                   "{\"type\":[\"null\",\"array\"],\"maxItems\":2,\"items\":{}}", "");
+    shows_property(
+        "{\"type\":[\"null\",\"array\"],\"maxItems\":2}",
+        "{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"array\",\"maxItems\":2,\"items\":{}}]}", "");
     shows_property("{\"prefixItems\":[true],\"items\":false}",
                    "{\"prefixItems\":[true],\"maxItems\":1,\"items\":{}}", "");
     shows_property("{\"prefixItems\":[true],\"items\":{\"type\":\"null\"}}",
@@ -194,6 +195,50 @@ TEST(types_follow_from_values)
     shows_property("{\"enum\":[1,2.5]}", "{\"enum\":[1,2.5],\"type\":\"number\"}", "");
     shows_property("{\"const\":[1]}", "{\"const\":[1],\"type\":\"array\",\"items\":{}}", "");
     shows_property("{\"const\":null}", "{\"const\":null,\"type\":\"null\"}", "");
+}
+
+/* Keywords of one type are in its branch, and those that no type needs go. */
+TEST(lists_of_types_become_branches)
+{
+    shows_property("{\"type\":[\"string\"]}", "{\"type\":\"string\"}", "");
+    shows_property("{\"type\":[\"integer\",\"number\"],\"minimum\":1}",
+                   "{\"minimum\":1,\"type\":\"number\"}", "");
+    shows_property(
+        "{\"description\":\"d\",\"type\":[\"string\",\"integer\",\"null\"],\"minLength\":1,"
+        "\"maximum\":5,\"format\":\"date\",\"required\":[\"x\"],\"default\":2}",
+        "{\"description\":\"d\",\"default\":2,\"anyOf\":[{\"type\":\"string\",\"minLength\":1,"
+        "\"format\":\"date\"},{\"type\":\"integer\",\"maximum\":5},{\"type\":\"null\"}]}",
+        "");
+    shows_property(
+        "{\"type\":[\"array\",\"object\"],\"items\":{\"type\":\"null\"},"
+        "\"properties\":{\"b\":{}},\"additionalProperties\":false}",
+        "{\"anyOf\":[{\"type\":\"array\",\"items\":{\"type\":\"null\"}},"
+        "{\"type\":\"object\",\"properties\":{\"b\":{}},\"additionalProperties\":false}]}",
+        "");
+    shows_property("{\"type\":[\"number\",\"null\"],\"format\":\"double\",\"enum\":[1,null]}",
+                   "{\"format\":\"double\",\"enum\":[1,null],\"anyOf\":[{\"type\":\"number\"},"
+                   "{\"type\":\"null\"}]}",
+                   "");
+    shows_property(
+        "{\"not\":{\"type\":[\"string\",\"null\"],\"minLength\":2}}",
+        "{\"not\":{\"anyOf\":[{\"type\":\"string\",\"minLength\":2},{\"type\":\"null\"}]}}", "");
+}
+
+#define TWO "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}"
+
+/* The name anyOf may be taken. */
+TEST(lists_of_types_beside_branches_join_all_of)
+{
+    shows_property(
+        "{\"type\":[\"string\",\"null\"],\"anyOf\":[{\"const\":null},{\"minLength\":1}]}",
+        "{\"anyOf\":[{\"const\":null,\"type\":\"null\"},{\"minLength\":1}],\"allOf\":[" TWO "]}",
+        "");
+    shows_property(
+        "{\"type\":[\"string\",\"null\"],\"oneOf\":[true],\"allOf\":[{\"minLength\":1}]}",
+        "{\"oneOf\":[true],\"allOf\":[{\"minLength\":1}," TWO "]}", "");
+    shows("{\"$defs\":{\"x\":{\"title\":\"x\"}},\"type\":\"object\",\"properties\":{\"a\":{"
+          "\"$ref\":\"#/$defs/x\",\"type\":[\"string\",\"null\"],\"anyOf\":[true]}}}",
+          OBJECT("", "\"a\":{\"anyOf\":[true],\"allOf\":[" TWO ",{\"title\":\"x\"}]}"), "");
 }
 
 /* What is wider inside them would make them narrower. */
@@ -318,6 +363,8 @@ int main(void)
         cmocka_unit_test(draft_07_is_translated),
         cmocka_unit_test(arrays_have_items_that_accept_each_position),
         cmocka_unit_test(types_follow_from_values),
+        cmocka_unit_test(lists_of_types_become_branches),
+        cmocka_unit_test(lists_of_types_beside_branches_join_all_of),
         cmocka_unit_test(negations_are_exact_or_go),
         cmocka_unit_test(unusual_names_are_replaced),
         cmocka_unit_test(every_failed_allocation_is_reported),
