@@ -7,10 +7,14 @@
 //   faults        known faults of the client: { step, text (in its output), note (for the table) }
 //   setup         the script of a product's package that puts its binary in place
 //   quick         runs in continuous integration, too
-//   transports    `login` is HTTP with an OAuth login at the first connection; `restart` is HTTP with a server that
-//                 restarts between two calls
+//   survivesAll   goes on after errors without an id, too (errors.mjs)
+//   keepsSession  uses one session for all calls, also after a restart of the server
+//   transports    stdio, or HTTP (`http`) with something special (scenarios.mjs): `login` is an OAuth login at the first
+//                 connection, `late login` one in a session that began without, `restart` a server that restarts
+//                 between two calls, `errors` all errors with an id, `role` a role that adds a tool
 export const both = ["http", "stdio"];
-const withLogin = [...both, "login"];
+const withLogin = [...both, "login", "late login"];
+const withErrors = [...both, "errors", "role"];
 const withRestart = [...both, "restart"];
 
 const sdks = [
@@ -63,7 +67,7 @@ const sdks = [
         title: "Go SDK",
         language: "go",
         package: "github.com/modelcontextprotocol/go-sdk",
-        transports: both,
+        transports: withErrors,
         eras: ["legacy", "modern"],
     },
     {
@@ -71,7 +75,8 @@ const sdks = [
         title: "Rust SDK (rmcp)",
         language: "rust",
         package: "rmcp",
-        transports: both,
+        survivesAll: true,
+        transports: withErrors,
         eras: ["legacy", "modern"],
     },
     { id: "java-sdk", title: "Java SDK", language: "java", package: "mcp", transports: both },
@@ -118,12 +123,25 @@ const javaFrameworks = [
 
 const javascriptFrameworks = [
     { id: "ai-sdk", title: "Vercel AI SDK", package: "ai", api: "openai-responses", quick: true },
+    { id: "ai-sdk-6", title: "Vercel AI SDK", package: "ai", api: "openai-responses", keepsSession: true },
     { id: "openai-agents-js", title: "OpenAI Agents SDK (JavaScript)", package: "@openai/agents", api: "openai-chat" },
-    { id: "langchain-js", title: "LangChain (JavaScript)", package: "@langchain/mcp-adapters", api: "openai-chat" },
+    {
+        id: "langchain-js",
+        title: "LangChain (JavaScript)",
+        package: "@langchain/mcp-adapters",
+        api: "openai-chat",
+        keepsSession: true,
+    },
     { id: "mastra", title: "Mastra", package: "@mastra/mcp", api: "openai-chat" },
-    { id: "genkit", title: "Genkit", package: "genkit", api: "gemini" },
-    { id: "llamaindex-js", title: "LlamaIndex (JavaScript)", package: "@llamaindex/tools", api: "openai-chat" },
-    { id: "mcp-use", title: "mcp-use", package: "mcp-use", api: "openai-chat" },
+    { id: "genkit", title: "Genkit", package: "genkit", api: "gemini", keepsSession: true },
+    {
+        id: "llamaindex-js",
+        title: "LlamaIndex (JavaScript)",
+        package: "@llamaindex/tools",
+        api: "openai-chat",
+        keepsSession: true,
+    },
+    { id: "mcp-use", title: "mcp-use", package: "mcp-use", api: "openai-chat", keepsSession: true },
 ].map((one) => ({ ...one, language: "javascript", file: "client.mjs", transports: withRestart }));
 
 // Products use the file that `causeway install` writes.

@@ -6,8 +6,11 @@ import { checkTools } from "./rules.mjs";
 export const expected = {
     result: "raised road across water",
     error: "Node 99999 not found",
+    recipe: "1.36.0 (stand-in)",
     unknown: /unknown tool/i,
     large: /too large/i,
+    later: "Article",
+    hanging: /waits for ever/,
 };
 
 const plain = (name) => (name ?? "").replace(/[^a-zA-Z0-9]/g, "").toLowerCase();
@@ -41,25 +44,71 @@ export function errorText(output) {
     return text.replace(/(\/[^\s/:'"]+){2,}\/([^\s/:'"]+)/g, "$2").slice(0, 300);
 }
 
+// The sessions of the calls in a transcript of HTTP; a newer protocol version has none.
+function sessionsOf(transcript) {
+    const pattern = /^> POST \S+ (\{.*\})\n> .*"tools\/call"/gm;
+    const sessions = [...transcript.matchAll(pattern)].map(([, headers]) => JSON.parse(headers)["mcp-session-id"]);
+    return new Set(sessions.filter((one) => one !== undefined));
+}
+
+// Whether a restart of the server left the session as it was. A client may use a session for each call.
+function stepOfRestart({ keepsSession }, { transport, transcript = "" }) {
+    const sessions = transport === "restart" ? sessionsOf(transcript) : new Set();
+    return sessions.size === 1 || (keepsSession && transport === "restart")
+        ? { "same session": sessions.size === 1 }
+        : {};
+}
+
 // What a framework did, seen from the model: { step: whether it worked }.
-function stepsOfFramework({ code, stdout, record }) {
+function stepsOfFramework(client, run) {
+    const { code, stdout, record, tools, transport } = run;
+    const hasRecipe = transport !== "restart" && tools.some(script.isRecipe);
     return {
         list: record.requests.some(({ tools }) => tools.some((name) => script.isTarget({ name }))),
         call: record.seen.includes(expected.result),
         "tool error": record.seen.includes(expected.error),
+        ...(hasRecipe && { recipe: record.seen.includes(expected.recipe) }),
         answer: code === 0 && stdout.includes(script.answer),
+        ...stepOfRestart(client, run),
     };
 }
 
+// Errors are pairs: the text of the error, and the result of the call after it.
+const isReported = ([error]) => error !== "" && !error.includes(expected.result) && !expected.hanging.test(error);
+const isFollowed = ([, after]) => after.includes(expected.result);
+
+// Steps that only some programs or transports have.
+function furtherSteps({ transport }, { tools = [], large, unwrapped, later = "", errors = {}, granted }) {
+    const pairs = Object.values(errors);
+    return {
+        ...(large !== undefined && { "large request": expected.large.test(large) }),
+        ...(unwrapped !== undefined && { "unwrapped result": unwrapped?.[0]?.nid > 0 }),
+        ...(transport === "late login" && { "call after login": later.includes(expected.later) }),
+        ...(transport === "errors" && {
+            "each error": pairs.length > 0 && pairs.every(isReported),
+            "call after each error": pairs.length > 0 && pairs.every(isFollowed),
+        }),
+        ...(transport === "role" && { "list changed": (granted ?? []).length > tools.length }),
+    };
+}
+
+// The first error that was not reported, or after which no call succeeded, as text.
+function failedError({ errors = {} }) {
+    const failed = Object.entries(errors).find(([, pair]) => !isReported(pair) || !isFollowed(pair));
+    return failed === undefined ? undefined : `${failed[0]}: ${failed[1].join(" / ")}`;
+}
+
 // What an SDK did, by the report of our program.
-function stepsOfSdk({ code, stdout }) {
-    const { tools = [], result = "", error = "", unknown = "", large, again = "" } = reportOf(stdout);
+function stepsOfSdk(run) {
+    const { code, stdout } = run;
+    const report = reportOf(stdout);
+    const { tools = [], result = "", error = "", unknown = "", again = "" } = report;
     return {
         list: tools.some((name) => script.isTarget({ name })),
         call: result.includes(expected.result),
         "tool error": error.includes(expected.error),
         "unknown tool": expected.unknown.test(unknown),
-        ...(large !== undefined && { "large request": expected.large.test(large) }),
+        ...furtherSteps(run, report),
         "call after errors": code === 0 && again.includes(expected.result),
     };
 }
@@ -70,10 +119,17 @@ const members = {
     "tool error": "error",
     "unknown tool": "unknown",
     "large request": "large",
+    "unwrapped result": "unwrapped",
+    "call after login": "later",
+    "list changed": "granted",
     "call after errors": "again",
 };
 
-function blame({ faults = [] }, { stdout, output, record, tools, transcript = "" }, missing) {
+function blame({ faults = [] }, run, missing) {
+    const { stdout, output, record, tools, transcript = "", serverProblem = null } = run;
+    if (serverProblem !== null) {
+        return { whose: "Causeway", problem: serverProblem };
+    }
     const [breach] = record?.rejections ?? [];
     if (breach !== undefined) {
         const text = `${breach.api} rejects ${breach.tool ?? "the tools"} (${breach.rule}): ${breach.text}`;
@@ -87,7 +143,8 @@ function blame({ faults = [] }, { stdout, output, record, tools, transcript = ""
     if (fault !== undefined) {
         return { whose: "client", problem: fault.note };
     }
-    const text = reportOf(stdout)[members[missing[0]]];
+    const report = reportOf(stdout);
+    const text = failedError(report) ?? report[members[missing[0]]];
     if (text !== undefined) {
         return { whose: "unknown", problem: `${missing[0]}: ${text}`.slice(0, 300) };
     }
@@ -96,10 +153,10 @@ function blame({ faults = [] }, { stdout, output, record, tools, transcript = ""
 
 // { works, problem, whose }: the steps that worked, and the first reason why the others did not.
 export function judge(client, run) {
-    const steps = client.api === undefined ? stepsOfSdk(run) : stepsOfFramework(run);
+    const steps = client.api === undefined ? stepsOfSdk(run) : stepsOfFramework(client, run);
     const works = Object.keys(steps).filter((step) => steps[step]);
     const missing = Object.keys(steps).filter((step) => !steps[step]);
-    if (missing.length === 0) {
+    if (missing.length === 0 && (run.serverProblem ?? null) === null) {
         return { works, problem: null, whose: null };
     }
     return { works, ...blame(client, run, missing) };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { errorText, expected, judge, reportOf } from "./judge.mjs";
 import { script } from "./model.mjs";
-import { revisionOf } from "./server.mjs";
+import { revisionOf } from "./recorder.mjs";
 import { formatTable, replaceTable } from "./table.mjs";
 
 const schema = { type: "object" };
@@ -60,6 +60,29 @@ suite("a framework", () => {
         assert.deepEqual([whose, problem], ["Causeway", "Session not found"]);
     });
 
+    test("a tool of the recipe counts where the server has it", () => {
+        const tools = [
+            { name, schema },
+            { name: "aria2__getVersion", schema },
+        ];
+        assert.match(judge(framework, run({ tools, transport: "http" })).problem, /^no recipe: /);
+        assert.equal(judge(framework, run({ tools, transport: "restart" })).problem, null);
+        const seen = `${expected.result} ${expected.error} ${expected.recipe}`;
+        const { works, problem } = judge(framework, run({ tools, transport: "http", record: record({ seen }) }));
+        assert.deepEqual([works[3], problem], ["recipe", null]);
+    });
+
+    test("after a restart, one session for all calls is a step, and a must for some", () => {
+        const call = (session) =>
+            `> POST /mcp ${JSON.stringify({ "mcp-session-id": session })}\n> {"method":"tools/call"}\n< 200 {}\n`;
+        const judged = (transcript, more = {}) =>
+            judge({ ...framework, ...more }, run({ transport: "restart", transcript }));
+        assert.equal(judged(call("a") + call("a")).works.at(-1), "same session");
+        assert.equal(judged(call("a") + call("b")).problem, null);
+        assert.match(judged(call("a") + call("b"), { keepsSession: true }).problem, /^no same session: /);
+        assert.match(judged("", { keepsSession: true }).problem, /^no same session: /);
+    });
+
     const breach = { api: "openai-chat", rule: "tool name", tool: "mcp__c__a.b", text: "bad" };
     const rejected = { record: record({ rejections: [breach], seen: "" }) };
 
@@ -96,6 +119,52 @@ suite("an SDK", () => {
         };
         assert.equal(judged("Request too large").problem, null);
         assert.equal(judged("EOF").problem, "large request: EOF");
+    });
+
+    const judged = (transport, more, run = {}) => {
+        const stdout = JSON.stringify({ ...report, again: expected.result, ...more });
+        return judge(sdk, { code: 0, stdout, output: stdout, tools: [], transport, ...run });
+    };
+
+    test("after a late login the tool that needs it must have worked", () => {
+        assert.equal(judged("late login", { later: expected.later }).problem, null);
+        assert.equal(
+            judged("late login", { later: "Authentication required" }).works.includes("call after login"),
+            false,
+        );
+        assert.equal(judged("late login", {}).whose, "unknown");
+    });
+
+    test("a wrapped result must arrive as it was before", () => {
+        assert.equal(judged("http", { unwrapped: [{ nid: 8 }] }).problem, null);
+        assert.match(judged("http", { unwrapped: { result: [{ nid: 8 }] } }).problem, /^unwrapped result: /);
+    });
+
+    test("each error must be reported, and the call after it must work", () => {
+        const errors = (error, after = expected.result) => ({ errors: { cursor: [error, after] } });
+        assert.equal(judged("errors", errors("Invalid params")).problem, null);
+        assert.equal(
+            judged("errors", errors("Invalid params", "client is closing")).problem,
+            "call after each error: cursor: Invalid params / client is closing",
+        );
+        assert.match(judged("errors", errors("the call waits for ever")).problem, /^each error: cursor: /);
+        assert.match(judged("errors", errors(expected.result)).problem, /^each error: /);
+        assert.notEqual(judged("errors", {}).problem, null);
+    });
+
+    test("an answer of the server that is not the expected error is its own fault", () => {
+        const { whose, problem } = judged(
+            "errors",
+            { errors: { a: ["no", expected.result] } },
+            { serverProblem: "a: 200" },
+        );
+        assert.deepEqual([whose, problem], ["Causeway", "a: 200"]);
+    });
+
+    test("a role that was granted must lead to a longer list", () => {
+        assert.equal(judged("role", { granted: [name, "more"] }).problem, null);
+        assert.notEqual(judged("role", { granted: [name] }).problem, null);
+        assert.notEqual(judged("role", { granted: null }).problem, null);
     });
 
     test("does not work without a report", () => {

@@ -6,7 +6,8 @@
 //     model.record // { requests, rejections, calls, seen, unknown }
 //     await model.close();
 //
-// The script: call the article tool with an article that exists, call it with one that does not, then answer with text.
+// The script: call the article tool with an article that exists, call it with one that does not, call a tool of the
+// recipe if there is one, then answer with text.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import * as chat from "./model/chat.mjs";
@@ -19,31 +20,46 @@ const formats = [chat, responses, messages, gemini];
 const MAX_BODY = 32 * 1024 * 1024;
 const MAX_CALLS = 6; // a client that repeats itself must come to an end
 
+// Clients put prefixes before a name, and some rewrite it.
+const letters = (name) => name.replace(/[^a-zA-Z]/g, "");
+
 export const script = {
-    // Clients put prefixes before a name, and some rewrite it.
-    isTarget: ({ name }) => /articletomarkdown$/i.test(name.replace(/[^a-zA-Z]/g, "")),
+    isTarget: ({ name }) => /articletomarkdown$/i.test(letters(name)),
+    isRecipe: ({ name }) => /getversion$/i.test(letters(name)),
     inputs: [{ nid: 1 }, { nid: 99999 }],
+    // The argument is optional, but some frameworks require all.
+    recipeInput: { params: [] },
     prompt: "Read article 1, then article 99999. Use the tool. Then report what you read.",
     answer: "Both articles were requested.",
 };
+
+// The calls of the script, with these tools.
+function callsWith(tools) {
+    const [article, recipe] = [script.isTarget, script.isRecipe].map((isIt) => tools.find(isIt));
+    if (article === undefined) {
+        return [];
+    }
+    const calls = script.inputs.map((input) => ({ tool: article, input }));
+    return recipe === undefined ? calls : [...calls, { tool: recipe, input: script.recipeInput }];
+}
 
 // The action for a request: a tool call, or text.
 function decide(tools, results, record) {
     // Frameworks take messages with equal ids for one message.
     const id = `call_${record.requests.length}`;
-    const target = tools.find(script.isTarget);
+    const calls = callsWith(tools);
     // Without results of earlier calls in the request, the calls that were made count: some frameworks rewrite
     // results as user messages.
     const stage = results.length || record.calls.length;
-    if (target !== undefined && stage < script.inputs.length && record.calls.length < MAX_CALLS) {
-        const { name, namespace } = target;
-        return { id, name, namespace, input: script.inputs[stage] };
+    if (stage < calls.length && record.calls.length < MAX_CALLS) {
+        const { tool, input } = calls[stage];
+        return { id, name: tool.name, namespace: tool.namespace, input };
     }
     const last = tools.find(({ name }) => name === "final_answer");
     if (last !== undefined) {
         return { id, name: last.name, input: { answer: script.answer } };
     }
-    return { id, text: target === undefined ? "No tool for articles is available." : script.answer };
+    return { id, text: calls.length === 0 ? "No tool for articles is available." : script.answer };
 }
 
 function writeEvents(response, events) {

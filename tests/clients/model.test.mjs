@@ -166,6 +166,23 @@ suite("every API", () => {
         assert.equal((await response.json()).content[0].name, "final_answer");
     });
 
+    test("a tool of the recipe is called after the articles", async () => {
+        const own = await startModel();
+        const { body, call, text } = formats["openai-chat"];
+        const ask = async (turns) => {
+            const request = body(target, turns);
+            const recipe = { name: "causeway_aria2__getVersion", parameters: { type: "object" } };
+            request.tools.push({ type: "function", function: recipe });
+            const options = { method: "POST", body: JSON.stringify(request) };
+            return (await fetch(`${own.url}/v1/chat/completions`, options)).json();
+        };
+        assert.deepEqual(call(await ask([])), { name: target, input: script.inputs[0] });
+        const last = { name: "causeway_aria2__getVersion", input: script.recipeInput };
+        assert.deepEqual(call(await ask(["a", "b"])), last);
+        assert.equal(text(await ask(["a", "b", "c"])), script.answer);
+        await own.close();
+    });
+
     test("waits for its owner before it sends a call", async () => {
         const order = [];
         const onCall = async (n) => {

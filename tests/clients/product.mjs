@@ -3,11 +3,11 @@
 // `causeway install` writes the product's file in a home directory of its own, and variables of the environment lead
 // the product to the test model. The current directory holds the product's npm package.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-const { CAUSEWAY, MCP_URL, MODEL_URL, PROMPT } = process.env;
+const { CAUSEWAY, MCP_COMMAND, MCP_URL, MODEL_URL, PROMPT } = process.env;
 const openai = `${MODEL_URL}/v1`;
 const toml = (value) => JSON.stringify(value);
 
@@ -110,6 +110,24 @@ const installed = spawnSync(causeway, ["install", name, "--yes", ...how], { env:
 console.error(installed.stdout, installed.stderr);
 if (installed.status !== 0) {
     process.exit(1);
+}
+
+// In the place of the program, a script that also records what passes (tap.mjs). The rest of the file stays as it is.
+function tapFiles() {
+    const tap = path.join(home, "causeway-tap");
+    const words = JSON.parse(MCP_COMMAND).slice(0, -configuration.length - 1);
+    writeFileSync(tap, `#!/bin/sh\nexec ${words.map((one) => `'${one}'`).join(" ")} "$@"\n`, { mode: 0o755 });
+    for (const entry of readdirSync(home, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())) {
+        const file = path.join(entry.parentPath, entry.name);
+        const text = readFileSync(file, "utf8");
+        if (file !== tap && text.includes(causeway)) {
+            writeFileSync(file, text.replaceAll(causeway, tap));
+        }
+    }
+}
+
+if (MCP_COMMAND) {
+    tapFiles();
 }
 
 const work = path.join(home, "work");

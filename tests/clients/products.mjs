@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { script, startModel } from "./model.mjs";
-import { startRecorder } from "./server.mjs";
+import { startRecorder } from "./recorder.mjs";
 
 const RUN_MS = 120_000;
 const START_MS = 20_000;

@@ -20,7 +20,9 @@ import { prepare, Skip, versionOf } from "./environments.mjs";
 import { errorText, judge, reportOf } from "./judge.mjs";
 import { script, startModel } from "./model.mjs";
 import { fetchTools } from "./rules.mjs";
-import { revisionOf, root, startLoginServer, startRecorder, startRestartable, startServer, tapped } from "./server.mjs";
+import { revisionOf, startRecorder, tapped } from "./recorder.mjs";
+import { startErrors, startGrant, startLateLogin, startLogin, startRestartable } from "./scenarios.mjs";
+import { root, startServer } from "./server.mjs";
 import { writeTable } from "./table.mjs";
 
 const RUN_MS = 120_000;
@@ -79,19 +81,19 @@ function environment(server, extra) {
     return { ...Object.fromEntries(kept), ...quiet, ...server.env, ...extra, NO_PROXY: "127.0.0.1" };
 }
 
-const browser = JSON.stringify([process.execPath, path.join(import.meta.dirname, "browser.mjs")]);
+// Transports with a server of their own.
+const scenarios = {
+    login: startLogin,
+    "late login": startLateLogin,
+    restart: startRestartable,
+    errors: startErrors,
+    role: startGrant,
+};
 
 // How the client reaches the server: variables of its environment, and what must be closed afterwards.
-async function connectOver(transport, server, transcript) {
-    const own = { folder: path.dirname(transcript), transcript, mcp: server.mcp };
-    if (transport === "login") {
-        const login = await startLoginServer(own);
-        return { env: { MCP_URL: login.url, LOGIN: browser }, close: login.close };
-    }
-    if (transport === "restart") {
-        const { url, restart, close } = await startRestartable(own);
-        // Between the two calls of the model.
-        return { env: { MCP_URL: url }, close, onCall: (n) => n === 2 && restart() };
+async function connectOver(client, { transport, era }, server, transcript) {
+    if (scenarios[transport] !== undefined) {
+        return scenarios[transport]({ folder: path.dirname(transcript), transcript, mcp: server.mcp, era, client });
     }
     if (transport === "stdio") {
         return { env: { MCP_COMMAND: JSON.stringify(tapped(server.command, transcript)) }, close: () => {} };
@@ -101,11 +103,11 @@ async function connectOver(transport, server, transcript) {
 }
 
 async function runOnce(client, { command, cwd }, { transport, era }, server) {
-    const folder = path.join(out, [client.id, transport, era].filter(Boolean).join("-"));
+    const folder = path.join(out, [client.id, transport.replace(" ", "-"), era].filter(Boolean).join("-"));
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     const transcript = path.join(folder, "transcript");
-    const connection = await connectOver(transport, server, transcript);
+    const connection = await connectOver(client, { transport, era }, server, transcript);
     const model = client.api === undefined ? null : await startModel({ onCall: connection.onCall });
     const env = environment(server, {
         ...connection.env,
@@ -120,10 +122,8 @@ async function runOnce(client, { command, cwd }, { transport, era }, server) {
     writeFileSync(path.join(folder, "output"), output);
     writeFileSync(path.join(folder, "model.json"), JSON.stringify(model?.record ?? null, null, 2));
     const text = existsSync(transcript) ? readFileSync(transcript, "utf8") : "";
-    return {
-        revision: revisionOf(text),
-        ...judge(client, { code, stdout, output, record: model?.record, tools: server.tools, transcript: text }),
-    };
+    const run = { code, stdout, output, record: model?.record, tools: server.tools, transport, transcript: text };
+    return { revision: revisionOf(text), ...judge(client, { ...run, serverProblem: connection.problem?.() }) };
 }
 
 // ---- all ----
