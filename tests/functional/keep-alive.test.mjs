@@ -222,21 +222,6 @@ test("the ceiling of pipelined ones is reached by small ones in many reads", asy
     await own.stop();
 });
 
-test("a handle finds nothing while the answer is still being sent", async () => {
-    const own = await startTestServer();
-    const size = 12_000_000; // more than the kernel takes at once
-    const slow = await Connection.open(own);
-    slow.socket.pause();
-    await slow.send(get(`/late-find?${size}`));
-    await pause(200 * slowness);
-    assert.deepEqual(await getJson(own, "/late-finds"), { found: 0 });
-    slow.socket.resume();
-    assert.equal((await slow.response({ timeoutMs: 20_000 })).body.length, size);
-    await slow.assertAlive();
-    slow.close();
-    await own.stop();
-});
-
 test("a server that was stopped and continued by its shell serves on", async () => {
     const own = await startTestServer({ loops: 2 });
     const kept = await Connection.open(own);

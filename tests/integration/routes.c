@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #include "json/write.h"
+#include "net/server/server_int.h"
 
 #define PARKED_MAX 16u
 
 static atomic_uint gone;
 static atomic_uint canaries;
-static atomic_uint late_finds;
 /* Requests that wait for /release; each loop has its own thread. */
-static _Thread_local cw_http_handle parked[PARKED_MAX];
+static _Thread_local cw_http_req *parked[PARKED_MAX];
 static _Thread_local size_t n_parked;
 static char two_k[2048];
 static char block[2048]; /* of a flood: fits the smallest queue that can be configured */
@@ -42,7 +42,7 @@ static void echo(cw_http_req *req, void *self)
     cw_json_open_object(&w);
     cw_json_add_string_member(&w, CW_STR("method"),
                               cw_str_from(cw_http_method_name(cw_http_req_method(req))));
-    cw_json_add_string_member(&w, CW_STR("path"), cw_http_req_path(req));
+    cw_json_add_string_member(&w, CW_STR("path"), req->target.path);
     cw_json_add_string_member(&w, CW_STR("peer"), cw_http_req_peer(req));
     bool is_known;
     bool is_tls = cw_str_starts(cw_http_req_origin(req, &is_known), CW_STR("https:"));
@@ -64,11 +64,10 @@ static void echo(cw_http_req *req, void *self)
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
 }
 
-/* A job that outlives the handler: it knows the request by handle only. */
+/* A job that outlives the handler. It ends with its request (on_job_event). */
 typedef struct job {
     uv_timer_t timer;
-    cw_loop *loop;
-    cw_http_handle handle;
+    cw_http_req *req;
     uint64_t left;
 } job;
 
@@ -102,9 +101,8 @@ static job *job_new(cw_http_req *req)
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
         return NULL;
     }
-    j->loop = cw_http_req_loop(req);
-    j->handle = cw_http_handle_of(req);
-    uv_timer_init(&j->loop->uv, &j->timer);
+    j->req = req;
+    uv_timer_init(&cw_http_req_loop(req)->uv, &j->timer);
     j->timer.data = j;
     cw_http_listen(req, on_job_event, j);
     return j;
@@ -113,9 +111,7 @@ static job *job_new(cw_http_req *req)
 static void on_later(uv_timer_t *timer)
 {
     job *j = timer->data;
-    cw_http_req *req = cw_http_find(j->loop, j->handle);
-    if (req)
-        cw_http_reply(req, &(cw_http_response){.status = 200, .body = CW_STR("{\"later\":true}")});
+    cw_http_reply(j->req, &(cw_http_response){.status = 200, .body = CW_STR("{\"later\":true}")});
     job_end(j);
 }
 
@@ -142,11 +138,8 @@ static void later_anyway(cw_http_req *req, void *self)
 
 static void on_mind(uv_timer_t *timer)
 {
-    job *j = timer->data;
-    cw_http_req *req = cw_http_find(j->loop, j->handle);
-    if (!req)
-        return; /* on_job_event has ended the job */
-    cw_http_cancel_on_eof(req);
+    const job *j = timer->data;
+    cw_http_cancel_on_eof(j->req);
     uv_timer_start(timer, on_later, 60000, 0);
 }
 
@@ -160,9 +153,7 @@ static void mind_later(cw_http_req *req, void *self)
 static void on_tick(uv_timer_t *timer)
 {
     job *j = timer->data;
-    cw_http_req *req = cw_http_find(j->loop, j->handle);
-    if (!req)
-        return; /* on_job_event has ended the job */
+    cw_http_req *req = j->req;
     char text[64];
     snprintf(text, sizeof text, "tick\n%llu", (unsigned long long)j->left);
     cw_code rc = cw_sse_send(req, CW_STR("tick"), CW_STR(""), cw_str_from(text));
@@ -191,9 +182,8 @@ static void events(cw_http_req *req, void *self)
 static void on_held(uv_timer_t *timer)
 {
     job *j = timer->data;
-    cw_http_req *req = cw_http_find(j->loop, j->handle);
-    if (req && !cw_http_stream_write(req, CW_STR("b")))
-        cw_http_stream_close(req);
+    if (!cw_http_stream_write(j->req, CW_STR("b")))
+        cw_http_stream_close(j->req);
     job_end(j);
 }
 
@@ -278,49 +268,34 @@ static void big(cw_http_req *req, void *self)
                   &(cw_http_response){.status = 200, .type = CW_STR("text/plain"), .body = {p, n}});
 }
 
+static void on_parked_event(cw_http_req *req, cw_http_event event, void *ctx)
+{
+    (void)ctx;
+    for (size_t i = 0; event == CW_HTTP_GONE && i < n_parked; i++) {
+        if (parked[i] == req)
+            parked[i] = parked[--n_parked];
+    }
+}
+
 static void park(cw_http_req *req, void *self)
 {
     (void)self;
-    if (n_parked == PARKED_MAX)
+    if (n_parked == PARKED_MAX) {
         cw_http_reply_error(req, 503, "unavailable", CW_STR("too many are parked"));
-    else
-        parked[n_parked++] = cw_http_handle_of(req);
+        return;
+    }
+    parked[n_parked++] = req;
+    cw_http_listen(req, on_parked_event, NULL);
 }
 
 static void release(cw_http_req *req, void *self)
 {
     (void)self;
     while (n_parked) {
-        cw_http_req *other = cw_http_find(cw_http_req_loop(req), parked[--n_parked]);
-        if (other)
-            cw_http_reply(other, &(cw_http_response){.status = 200, .body = CW_STR("\"parked\"")});
+        cw_http_req *other = parked[--n_parked];
+        cw_http_reply(other, &(cw_http_response){.status = 200, .body = CW_STR("\"parked\"")});
     }
     cw_http_reply(req, &(cw_http_response){.status = 200, .body = CW_STR("\"released\"")});
-}
-
-static void on_late_find(uv_timer_t *timer)
-{
-    job *j = timer->data;
-    if (cw_http_find(j->loop, j->handle))
-        atomic_fetch_add(&late_finds, 1);
-    job_end(j);
-}
-
-static void late_find(cw_http_req *req, void *self)
-{
-    job *j = job_new(req);
-    if (!j)
-        return;
-    uv_timer_start(&j->timer, on_late_find, 50, 0);
-    big(req, self);
-}
-
-static void get_late_finds(cw_http_req *req, void *self)
-{
-    (void)self;
-    char *text =
-        cw_arena_printf(cw_http_req_arena(req), "{\"found\":%u}", atomic_load(&late_finds));
-    cw_http_reply(req, &(cw_http_response){.status = 200, .body = cw_str_from(text)});
 }
 
 static void get_gone(cw_http_req *req, void *self)
@@ -405,8 +380,6 @@ cw_code test_routes_add(cw_router *router)
         {CW_HTTP_GET, "/canaries", get_canaries},
         {CW_HTTP_GET, "/park", park},
         {CW_HTTP_GET, "/release", release},
-        {CW_HTTP_GET, "/late-find", late_find},
-        {CW_HTTP_GET, "/late-finds", get_late_finds},
     };
     fill();
     cw_code rc = CW_OK;

@@ -22,8 +22,6 @@
  *   POST /badheader    an answer with the header that the body names, "name=value"
  *   GET  /park         waits for /release
  *   GET  /release      answers all that are parked on its loop from its own handler, then itself
- *   GET  /late-find?N  answers N bytes like /big; looks its handle up 50 ms later
- *   GET  /late-finds   how many of these found a request
  *
  * TERM and INT stop it gracefully, a second one at once.
  */

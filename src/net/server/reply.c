@@ -10,6 +10,10 @@
 
 const cw_http_header cw_reply_no_store = {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")};
 
+#define ALLOW_ORIGIN CW_STR("Access-Control-Allow-Origin")
+/* The response headers that a page of another origin may read. */
+#define EXPOSED "Mcp-Session-Id, WWW-Authenticate"
+
 /* ---- the head ---- */
 
 typedef struct head_writer {
@@ -69,6 +73,41 @@ static bool is_bodyless(unsigned status)
     return status == 204 || status == 304;
 }
 
+static bool has_origin(const cw_http_response *a)
+{
+    for (size_t i = 0; i < a->n_headers; i++) {
+        if (cw_str_ieq(a->headers[i].name, ALLOW_ORIGIN))
+            return true;
+    }
+    return false;
+}
+
+/* A cache must not give the answer for one origin to another. */
+static bool may_be_cached(const cw_http_req *req, const cw_http_response *a)
+{
+    if (req->head.method != CW_HTTP_GET && req->head.method != CW_HTTP_HEAD)
+        return false;
+    for (size_t i = 0; i < a->n_headers; i++) {
+        if (cw_str_ieq(a->headers[i].name, CW_STR("Cache-Control")))
+            return !cw_str_starts(a->headers[i].value, CW_STR("no-store"));
+    }
+    return true;
+}
+
+/* CORS: let the page of an allowed origin read the answer. This grants no access: request.c checks
+ * Origin. Credentials that browsers add themselves are never allowed. */
+static void add_cors(head_writer *w, const cw_http_req *req, const cw_http_response *a)
+{
+    bool varies = req->from_page || may_be_cached(req, a);
+    if (!varies || has_origin(a))
+        return;
+    add_header(w, CW_STR("Vary"), CW_STR("Origin"));
+    if (!req->from_page)
+        return;
+    add_header(w, ALLOW_ORIGIN, cw_http_req_header(req, CW_STR("Origin")));
+    add_header(w, CW_STR("Access-Control-Expose-Headers"), CW_STR(EXPOSED));
+}
+
 static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char *framing)
 {
     cw_conn *c = req->c;
@@ -90,10 +129,7 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
     }
     for (size_t i = 0; i < a->n_headers; i++)
         add_header(&w, a->headers[i].name, a->headers[i].value);
-    CW_UNINIT cw_http_header cors[CW_CORS_MAX];
-    size_t n_cors = cw_cors_headers(req, a, cors);
-    for (size_t i = 0; i < n_cors; i++)
-        add_header(&w, cors[i].name, cors[i].value);
+    add_cors(&w, req, a);
     if (c->closing)
         ADD(&w, "Connection: close\r\n");
     else if (req->head.minor == 0)
@@ -215,8 +251,8 @@ static void reply_error(cw_http_req *req, const char *code, cw_str message, cw_s
 {
     cw_buf buf;
     cw_buf_init(&buf, 4096);
-    if (req->route && req->route->ways)
-        answer->type = req->route->ways->write_error(&buf, answer->status, message, id);
+    if (req->route && req->route->protocol)
+        answer->type = req->route->protocol->write_error(&buf, answer->status, message, id);
     else
         write_error(&buf, code, message);
     cw_str body = buf.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&req->arena, cw_buf_str(&buf));

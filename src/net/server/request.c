@@ -18,6 +18,13 @@
 #define ARENA_WARM 4096u
 #define ARENA_SMALL 8192u
 
+/* The headers that a page of another origin may send, and the prefix of those for arguments. */
+#define ALLOWED_HEADERS                                                                            \
+    "Authorization, Content-Type, Accept-Language, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "   \
+    "Mcp-Session-Id, Last-Event-ID"
+#define PARAM_PREFIX "mcp-param-"
+#define PREFLIGHT_MAX_AGE "600" /* seconds; browsers have lower limits of their own */
+
 /* ---- slots ---- */
 
 static cw_http_req *grow_pool(cw_server_loop *sl)
@@ -38,7 +45,6 @@ static cw_http_req *grow_pool(cw_server_loop *sl)
     if (!req)
         return NULL;
     req->slot = sl->n_slots;
-    req->generation = sl->last_generation + 1;
     cw_arena_init(&req->arena, 0);
     cw_buf_init(&req->body, 0);
     sl->slots[sl->n_slots++] = req;
@@ -106,16 +112,10 @@ static void free_request(cw_http_req *req)
     free(req);
 }
 
-/* A handle may still name a request that goes. Requests that come later in its slot begin with
- * another generation. */
 void cw_request_pool_trim(cw_server_loop *sl)
 {
-    while (sl->n_slots > POOL_KEEP && !sl->slots[sl->n_slots - 1]->c) {
-        cw_http_req *req = sl->slots[--sl->n_slots];
-        if (req->generation > sl->last_generation)
-            sl->last_generation = req->generation;
-        free_request(req);
-    }
+    while (sl->n_slots > POOL_KEEP && !sl->slots[sl->n_slots - 1]->c)
+        free_request(sl->slots[--sl->n_slots]);
     sl->n_free = 0;
     for (uint32_t i = 0; i < sl->n_slots; i++) {
         if (!sl->slots[i]->c)
@@ -132,24 +132,6 @@ void cw_request_pool_done(cw_server_loop *sl)
     sl->slots = NULL;
     sl->free_slots = NULL;
     sl->n_slots = sl->cap_slots = sl->n_free = 0;
-}
-
-cw_http_handle cw_http_handle_of(const cw_http_req *req)
-{
-    return (cw_http_handle){req->slot, req->generation};
-}
-
-cw_http_req *cw_http_find(cw_loop *loop, cw_http_handle handle)
-{
-    cw_server_loop *sl = CW_CONTAINER(loop, cw_server_loop, loop);
-    if (handle.slot >= sl->n_slots)
-        return NULL;
-    cw_http_req *req = sl->slots[handle.slot];
-    if (!req->c || req->generation != handle.generation)
-        return NULL;
-    /* A request whose response is still being sent takes no other one. */
-    bool over = req->ending || (req->answered && req->c->state != CONN_STREAM);
-    return over ? NULL : req;
 }
 
 void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx)
@@ -290,14 +272,47 @@ static bool check_host(cw_http_req *req)
 static const char *methods_of(cw_http_req *req)
 {
     const cw_route *route = req->route;
-    return route->ways ? route->ways->allow(req, route->ways_self) : route->allow;
+    return route->protocol ? route->protocol->allow(req, route->protocol_self) : route->allow;
+}
+
+static bool is_param_header(cw_str name)
+{
+    const cw_str prefix = CW_STR(PARAM_PREFIX);
+    return name.n > prefix.n && cw_str_ieq(cw_str_make(name.p, prefix.n), prefix) &&
+           cw_http_is_token(name);
+}
+
+/* The fixed list, and the requested headers of arguments. */
+static cw_str allowed_headers(cw_http_req *req)
+{
+    cw_str rest = cw_http_req_header(req, CW_STR("Access-Control-Request-Headers"));
+    cw_str allowed = CW_STR(ALLOWED_HEADERS);
+    cw_buf b;
+    cw_buf_init(&b, CW_HTTP_RESPONSE_HEAD / 2);
+    cw_buf_add(&b, allowed);
+    while (rest.p) {
+        cw_str name = cw_str_trim(cw_str_cut(rest, ',', &rest));
+        if (!is_param_header(name))
+            continue;
+        cw_buf_add(&b, CW_STR(", "));
+        cw_buf_add(&b, name);
+    }
+    cw_str all = b.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&req->arena, cw_buf_str(&b));
+    cw_buf_done(&b);
+    return all.p ? all : allowed;
 }
 
 static void answer_options(cw_http_req *req, const char *allow)
 {
-    cw_http_header headers[1 + CW_CORS_MAX] = {{CW_STR("Allow"), cw_str_from(allow)}};
+    cw_http_header headers[4] = {{CW_STR("Allow"), cw_str_from(allow)}};
     cw_http_response answer = {.status = 204, .headers = headers, .n_headers = 1};
-    answer.n_headers += cw_cors_preflight(req, allow, headers + 1);
+    /* A preflight request of a browser. */
+    if (req->from_page && cw_http_req_header(req, CW_STR("Access-Control-Request-Method")).p) {
+        headers[1] = (cw_http_header){CW_STR("Access-Control-Allow-Methods"), cw_str_from(allow)};
+        headers[2] = (cw_http_header){CW_STR("Access-Control-Allow-Headers"), allowed_headers(req)};
+        headers[3] = (cw_http_header){CW_STR("Access-Control-Max-Age"), CW_STR(PREFLIGHT_MAX_AGE)};
+        answer.n_headers = 4;
+    }
     leave_body(req);
     cw_http_reply(req, &answer);
 }
@@ -314,7 +329,7 @@ void cw_http_reply_not_allowed(cw_http_req *req)
 static bool has_handler(const cw_route *route, cw_http_method method)
 {
     return route->handlers[method] ||
-           (method == CW_HTTP_HEAD && route->handlers[CW_HTTP_GET] && !route->ways);
+           (method == CW_HTTP_HEAD && route->handlers[CW_HTTP_GET] && !route->protocol);
 }
 
 static bool find_handler(cw_http_req *req)
@@ -390,7 +405,7 @@ static void drop_body(cw_http_req *req)
 /* Whether ids are looked for in bodies that are refused. */
 static bool has_ids(const cw_http_req *req)
 {
-    return req->route->ways && req->head.method == CW_HTTP_POST;
+    return req->route->protocol && req->head.method == CW_HTTP_POST;
 }
 
 /* The longest body that is read; one that is kept may be shorter. */
@@ -560,11 +575,6 @@ size_t cw_request_take_body(cw_http_req *req, const char *p, size_t n)
 cw_http_method cw_http_req_method(const cw_http_req *req)
 {
     return req->head.method;
-}
-
-cw_str cw_http_req_path(const cw_http_req *req)
-{
-    return req->target.path;
 }
 
 cw_str cw_http_req_query(const cw_http_req *req)

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* request_api.h - what a handler sees of a request, and how it answers.
  *
- * A handler is called on the connection's loop with the whole body at hand. It
- * answers at once, or returns and answers later, or opens a stream:
+ * The loop of the connection calls a handler when the whole body has arrived. The handler answers at
+ * once, returns and answers later, or opens a stream:
  *
  *     static void hello(cw_http_req *req, void *self)
  *     {
  *         cw_http_reply(req, &(cw_http_response){.status = 200, .body = CW_STR("{}")});
  *     }
  *
- * Answering later: keep the handle, never the pointer. A client that leaves, a
- * server that stops and a stream that may go on are told through the listener;
- * after CW_HTTP_GONE the handle finds nothing any more.
+ * A handler that answers later keeps the pointer, and sets a listener. The listener is called when
+ * the client disconnects, when the server stops, and when a stream takes more bytes. The pointer is
+ * invalid after CW_HTTP_GONE.
  *
- *     job->handle = cw_http_handle_of(req);
- *     cw_http_listen(req, on_event, job);
+ *     job->req = req;
+ *     cw_http_listen(req, on_event, job);   on_event, for CW_HTTP_GONE: cancel the job
  *     ...
- *     cw_http_req *req = cw_http_find(loop, job->handle);
- *     if (req)
- *         cw_http_reply(req, &answer);
+ *     cw_http_reply(job->req, &answer);
  *
  * Ownership: a request and everything read from it live until it is answered (for a stream: closed)
  *            or its client is gone; then the pointer is dead. Answer bodies must be static or live
@@ -39,8 +37,7 @@ typedef struct cw_http_req cw_http_req;
 typedef void (*cw_http_handler)(cw_http_req *req, void *self);
 
 cw_http_method cw_http_req_method(const cw_http_req *req);
-/* Decoded path, raw query (.p NULL: none). */
-cw_str cw_http_req_path(const cw_http_req *req);
+/* The raw query; .p is NULL without one. */
 cw_str cw_http_req_query(const cw_http_req *req);
 /* The value of {name} in the route's path, or an empty string. */
 cw_str cw_http_req_param(const cw_http_req *req);
@@ -51,7 +48,7 @@ cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_re
 /* The fields of this name one after another; begin with *at 0. .p is NULL behind the last. */
 cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at);
 cw_str cw_http_req_body(const cw_http_req *req);
-/* The client's address as text, without port: the peer's, or what a trusted proxy says. */
+/* The client's address as text, without port: the peer's, or the one that a trusted proxy names. */
 cw_str cw_http_req_peer(const cw_http_req *req);
 /* The origin under which the client reaches this server ("https://example.org"): TLS and Host, or the
  * X-Forwarded fields of a trusted proxy. Empty without a host; .p is NULL without memory. *ret_known:
@@ -62,7 +59,7 @@ cw_str cw_http_req_origin(cw_http_req *req, bool *ret_known);
 bool cw_http_req_is_private(const cw_http_req *req);
 cw_arena *cw_http_req_arena(cw_http_req *req);
 cw_loop *cw_http_req_loop(cw_http_req *req);
-/* Whether the server is stopping: it still answers, but wants no new long work. */
+/* Whether the server is stopping: it still answers, but long work should not start. */
 bool cw_http_req_is_stopping(const cw_http_req *req);
 
 typedef struct cw_http_response {
@@ -80,45 +77,33 @@ void cw_http_reply(cw_http_req *req, const cw_http_response *answer);
 /* {"error":{"code":…,"message":…}} with a status: every error that is not a protocol's own. At a
  * path of another protocol (cw_route_protocol) it is that protocol's. */
 void cw_http_reply_error(cw_http_req *req, unsigned status, const char *code, cw_str message);
-/* 405, with the methods that there are. */
+/* 405, with the methods of the path. */
 void cw_http_reply_not_allowed(cw_http_req *req);
 
-/* Answering later. */
-typedef struct cw_http_handle {
-    uint32_t slot;
-    uint32_t generation;
-} cw_http_handle;
-
-cw_http_handle cw_http_handle_of(const cw_http_req *req);
-/* The request, or NULL when it is over. */
-cw_http_req *cw_http_find(cw_loop *loop, cw_http_handle handle);
-
 typedef enum cw_http_event {
-    CW_HTTP_GONE,     /* the client left; the request ends when the listener returns */
-    CW_HTTP_DRAINED,  /* a stream that said CW_AGAIN is empty again */
+    CW_HTTP_GONE,     /* the client has disconnected; the request ends when the listener returns */
+    CW_HTTP_DRAINED,  /* the queue of a stream that returned CW_AGAIN is empty again */
     CW_HTTP_STOPPING, /* the server stops: finish soon */
 } cw_http_event;
 
 typedef void (*cw_http_listener)(cw_http_req *req, cw_http_event event, void *ctx);
 void cw_http_listen(cw_http_req *req, cw_http_listener fn, void *ctx);
-/* A client that has closed looks like one that has only ended its side and still reads, until
- * something is sent to it. So the end of its input alone is not CW_HTTP_GONE before the answer has
- * begun: a handler that would cancel its work calls this. For a stream it always is. */
+/* Treat the end of the client's input as CW_HTTP_GONE before the answer has begun, too; for a stream
+ * it always is. By default it is not: a client that has closed the connection cannot be told from
+ * one that has closed only its side and still reads. */
 void cw_http_cancel_on_eof(cw_http_req *req);
 
 /* Streams: a response of unknown length (chunked for 1.1, up to the close for 1.0). */
 void cw_http_stream_open(cw_http_req *req, const cw_http_response *answer);
-/* Queue bytes. CW_OK; CW_AGAIN: taken, but wait for CW_HTTP_DRAINED before more (who writes all the
- * same and gets CW_OK need not wait); CW_LIMIT: not
- * taken, the queue is full; CW_NOMEM: not taken. A client that left is told through the listener,
- * later. */
+/* Queue bytes. CW_OK; CW_AGAIN: queued, but wait for CW_HTTP_DRAINED before more (a later CW_OK ends
+ * the wait); CW_LIMIT: not queued, the queue is full; CW_NOMEM: not queued. If the client has
+ * disconnected, the listener is called later. */
 cw_code cw_http_stream_write(cw_http_req *req, cw_str bytes);
 /* End the response; the request is over. */
 void cw_http_stream_close(cw_http_req *req);
 
 /* Server-sent events: cw_sse_open, any number of cw_sse_send, cw_http_stream_close.
- * Cache-Control is there already. `event` and `id` may be empty; a line break in them is refused
- * with CW_PARAMS. Data with several lines becomes several data: lines. */
+ * Cache-Control is added. `event` and `id` may be empty; a line break in them causes CW_PARAMS. Data with several lines becomes several data: lines. */
 void cw_sse_open(cw_http_req *req, const cw_http_header *headers, size_t n_headers);
 cw_code cw_sse_send(cw_http_req *req, cw_str event, cw_str id, cw_str data);
 

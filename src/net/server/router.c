@@ -82,14 +82,14 @@ void cw_router_open(cw_router *r, const char *path)
         route->is_open = true;
 }
 
-void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *ways,
+void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *protocol,
                             void *self)
 {
     cw_route *route = find_same(r, cw_str_from(path), /* variable= */ false);
     if (!route)
         return;
-    route->ways = ways;
-    route->ways_self = self;
+    route->protocol = protocol;
+    route->protocol_self = self;
 }
 
 const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_param)

@@ -3,7 +3,7 @@
  *
  * A path is exact ("/healthz") or ends in one variable segment
  * ("/mcp/tools/{name}"); exact paths win. HEAD is served by the GET handler,
- * OPTIONS by the router itself. A protocol may have its own ways (cw_route_protocol).
+ * OPTIONS by the router itself. A protocol may answer in its own form (cw_route_protocol).
  *
  * Ownership: paths and handlers are borrowed (static).
  * Threads:   built before the loops start, read by all.
@@ -37,9 +37,9 @@ typedef struct cw_route {
     bool is_open; /* pages of every origin may ask for it */
     cw_http_handler handlers[CW_ROUTE_METHODS];
     void *selves[CW_ROUTE_METHODS];
-    char allow[64];                /* "GET, HEAD, OPTIONS" */
-    const cw_route_protocol *ways; /* or NULL */
-    void *ways_self;
+    char allow[64];                    /* "GET, HEAD, OPTIONS" */
+    const cw_route_protocol *protocol; /* or NULL */
+    void *protocol_self;
 } cw_route;
 
 typedef struct cw_router {
@@ -56,8 +56,8 @@ CW_MUST_USE cw_code cw_router_add(cw_router *r, cw_http_method method, const cha
 /* Let pages of every origin ask for a path that was added: its content is the same for all
  * callers and public. Its handler sends Access-Control-Allow-Origin. */
 void cw_router_open(cw_router *r, const char *path);
-/* Have a path that was added do it in ways of its own, which are borrowed. */
-void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *ways,
+/* Set the protocol of a path that was added; it is borrowed. */
+void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *protocol,
                             void *self);
 /* The route of a path, or NULL; *ret_param gets what stands for {name}. */
 const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_param);

@@ -84,7 +84,8 @@ typedef struct cw_skipped_body {
 
 struct cw_http_req {
     cw_conn *c;
-    uint32_t slot, generation;
+    uint32_t slot;
+    uint32_t generation; /* changes when the request ends */
     uint64_t started_ns;
     cw_arena arena;
     cw_buf body;
@@ -160,7 +161,6 @@ struct cw_server_loop {
     cw_list conns;
     cw_http_req **slots;
     uint32_t n_slots, cap_slots;
-    uint32_t last_generation; /* the highest one of the requests that were freed */
     uint32_t *free_slots;
     uint32_t n_free;
     cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain, trim;
@@ -225,16 +225,6 @@ void cw_request_notify(cw_http_req *req, cw_http_event event);
 /* Free the requests that are not in use, but for a few and those before one that is in use. */
 void cw_request_pool_trim(cw_server_loop *sl);
 void cw_request_pool_done(cw_server_loop *sl);
-
-/* cors.c */
-#define CW_CORS_MAX 6 /* headers */
-/* Fill the headers that depend on the origin of the request, for an answer with these headers;
- * returns their number. */
-size_t cw_cors_headers(const cw_http_req *req, const cw_http_response *a,
-                       cw_http_header out[CW_CORS_MAX]);
-/* The same for the answer to a browser that asks first whether it may; 0 when it does not.
- * `allow`: the methods of the path. */
-size_t cw_cors_preflight(cw_http_req *req, const char *allow, cw_http_header out[CW_CORS_MAX]);
 
 /* reply.c */
 /* A line of every response head: browsers must not guess types. */

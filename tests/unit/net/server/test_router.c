@@ -71,17 +71,17 @@ TEST(allow_names_every_method_once_and_head_with_get)
                         "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, CONNECT, TRACE");
 }
 
-TEST(ways_are_those_of_one_path)
+TEST(a_protocol_belongs_to_one_path)
 {
-    static const cw_route_protocol ways;
+    static const cw_route_protocol protocol;
     int self;
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_OK);
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a/{name}", handler_a, NULL), CW_OK);
-    cw_router_set_protocol(&router, "/a", &ways, &self);
-    cw_router_set_protocol(&router, "/b", &ways, &self);
-    assert_ptr_equal(match("/a", "")->ways, &ways);
-    assert_ptr_equal(match("/a", "")->ways_self, &self);
-    assert_null(match("/a/b", "b")->ways);
+    cw_router_set_protocol(&router, "/a", &protocol, &self);
+    cw_router_set_protocol(&router, "/b", &protocol, &self);
+    assert_ptr_equal(match("/a", "")->protocol, &protocol);
+    assert_ptr_equal(match("/a", "")->protocol_self, &self);
+    assert_null(match("/a/b", "b")->protocol);
 }
 
 TEST(the_same_method_and_path_twice_is_refused)
@@ -125,7 +125,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_exact_path_wins_over_a_variable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(allow_names_every_method_once_and_head_with_get, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(ways_are_those_of_one_path, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_protocol_belongs_to_one_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_same_method_and_path_twice_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_full_router_says_so, set_up, tear_down),
