@@ -17,14 +17,67 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/map.h"
 #include "base/utf8.h"
-#include "json/read_int.h"
+#include "json/json_int.h"
 #include "json/scan.h"
 
 #ifndef MEMBERS_CEILING           /* a test reaches a lower one */
 #define MEMBERS_CEILING 0xFFFFFFu /* bits of a count in meta */
 #endif
 #define FRAMES_FIRST 16u /* kept on the stack; deeper ones in the arena */
+
+typedef struct key_table key_table;
+
+/* The keys of an open object. All zero: no key yet. */
+typedef struct key_set {
+    uint64_t seen;
+    key_table *table;
+} key_set;
+
+typedef struct key_pool {
+    cw_arena *arena;
+    key_table *spare; /* the largest unused table, or NULL */
+} key_pool;
+
+/* One open container. */
+typedef struct frame {
+    key_set keys;
+    uint32_t open;  /* the container's index on the tape */
+    uint32_t count; /* members so far */
+    char closer;    /* '}', ']', or 0 for the outside */
+} frame;
+
+typedef struct reader {
+    const char *end; /* of the source */
+    cw_json *limit;  /* end of the tape's memory */
+    cw_json *tape;
+    frame *last; /* end of the frames' memory */
+    frame *frames;
+    key_pool pool;
+    uint32_t max_depth;
+    uint32_t max_members;
+    uint32_t object_meta;
+    bool check_keys;
+    cw_str src;
+    cw_arena *arena;
+    cw_json_pos *pos;
+    cw_err *err;
+    cw_code code;
+} reader;
+
+/* The byte at p, or -1 at the end: one comparison serves for both. */
+CW_INLINE int peek(const reader *r, const char *p)
+{
+    return CW_LIKELY(p < r->end) ? (unsigned char)*p : -1;
+}
+
+/* A string that is not plain up to its closing quote. */
+typedef struct rich_string {
+    cw_str text; /* in the source, or decoded in the arena */
+    const char *close;
+    uint32_t meta; /* CW_JSON_DECODED or 0 */
+} rich_string;
 
 /* Changes with every value. Only inlined functions take its address: it lives in registers. */
 typedef struct cursor {
@@ -200,6 +253,176 @@ CW_INLINE bool read_literal(reader *r, cursor *c)
     return true;
 }
 
+/* ---- duplicate keys ----
+ *
+ * Three stages, each for objects that the stage before it cannot check cheaply:
+ *
+ *     a 64-bit set of key hashes   rules out a duplicate for most keys of most objects
+ *     a walk over earlier keys     on a hit, while the object has at most KEYS_SEARCHED members
+ *     a table by the seeded hash   beyond that, so that chosen collisions cost nothing
+ *
+ * Tables are in the arena; the table of a closed object serves the next large one. */
+
+#define KEYS_SEARCHED 32u
+
+/* A key as its distance from the object on the tape, because the tape moves while it grows, with
+ * enough of the seeded hash that other keys are hardly ever looked at. */
+typedef struct key_slot {
+    uint32_t hash;
+    uint32_t key; /* 0: empty; no key stands where its object does */
+} key_slot;
+
+/* Open addressing, linear probing, at most 3/4 full. */
+struct key_table {
+    uint32_t room; /* slots allocated */
+    uint32_t cap;  /* slots in use as a table, a power of two <= room */
+    uint32_t n;
+    key_slot slots[];
+};
+
+#define TABLE_MIN (4u * KEYS_SEARCHED)
+
+static bool same_key(const cw_json *a, const cw_json *b)
+{
+    return a->meta >> 8 == b->meta >> 8 && a->n == b->n && memcmp(a->p, b->p, a->n) == 0;
+}
+
+static uint32_t hash_of_key(const cw_json *key)
+{
+    return (uint32_t)cw_hash(cw_str_make(key->p, key->n));
+}
+
+/* The slot with a key of this name, or the empty one where it belongs. */
+static key_slot *find_slot(key_table *table, const cw_json *object, const cw_json *key,
+                           uint32_t hash)
+{
+    uint32_t mask = table->cap - 1;
+    uint32_t i = hash & mask;
+    for (;; i = (i + 1) & mask) {
+        key_slot *slot = &table->slots[i];
+        if (!slot->key || (slot->hash == hash && same_key(object + slot->key, key)))
+            return slot;
+    }
+}
+
+/* An empty table with `cap` slots; NULL when the arena fails. */
+static key_table *take_table(key_pool *pool, uint32_t cap)
+{
+    key_table *table = pool->spare;
+    if (table && table->room >= cap) {
+        pool->spare = NULL;
+    } else {
+        table = cw_arena_alloc(pool->arena, sizeof *table + cap * sizeof table->slots[0]);
+        if (!table)
+            return NULL;
+        table->room = cap;
+    }
+    table->cap = cap;
+    table->n = 0;
+    memset(table->slots, 0, cap * sizeof table->slots[0]);
+    return table;
+}
+
+static void give_back_table(key_pool *pool, key_table *table)
+{
+    if (!pool->spare || pool->spare->room < table->room)
+        pool->spare = table;
+}
+
+/* The first table of an object, filled with the keys it has. */
+static key_table *build_table(key_pool *pool, const cw_json *object, uint32_t before)
+{
+    key_table *table = take_table(pool, TABLE_MIN);
+    if (!table)
+        return NULL;
+    const cw_json *key = object + 1;
+    for (uint32_t i = 0; i < before; i++) {
+        uint32_t hash = hash_of_key(key);
+        *find_slot(table, object, key, hash) = (key_slot){hash, (uint32_t)(key - object)};
+        key = cw_json_after(key + 1);
+    }
+    table->n = before;
+    return table;
+}
+
+static key_table *grow_table(key_pool *pool, key_table *old)
+{
+    key_table *table = take_table(pool, old->cap * 2);
+    if (!table)
+        return NULL;
+    uint32_t mask = table->cap - 1;
+    for (uint32_t i = 0; i < old->cap; i++) {
+        if (!old->slots[i].key)
+            continue;
+        /* All are different: any empty slot will do. */
+        uint32_t j = old->slots[i].hash & mask;
+        while (table->slots[j].key)
+            j = (j + 1) & mask;
+        table->slots[j] = old->slots[i];
+    }
+    table->n = old->n;
+    give_back_table(pool, old);
+    return table;
+}
+
+static cw_code search_keys(key_set *set, const cw_json *object, const cw_json *key, uint32_t before)
+{
+    const cw_json *other = object + 1;
+    for (uint32_t i = 0; i < before; i++) {
+        if (same_key(other, key))
+            return CW_PARSE;
+        other = cw_json_after(other + 1);
+    }
+    set->seen |= UINT64_C(1) << (key->meta >> 26);
+    return CW_OK;
+}
+
+/* The stages after the first. Not inlined: most keys end at the first. */
+static CW_NOINLINE cw_code check_key(key_pool *pool, key_set *set, const cw_json *object,
+                                     const cw_json *key, uint32_t before)
+{
+    if (before < KEYS_SEARCHED)
+        return search_keys(set, object, key, before);
+    key_table *table = set->table;
+    if (!table)
+        table = build_table(pool, object, before);
+    else if (table->n >= table->cap / 4 * 3)
+        table = grow_table(pool, table);
+    if (!table)
+        return cw_arena_code(pool->arena);
+    set->table = table;
+
+    uint32_t hash = hash_of_key(key);
+    key_slot *slot = find_slot(table, object, key, hash);
+    if (slot->key)
+        return CW_PARSE;
+    *slot = (key_slot){hash, (uint32_t)(key - object)};
+    table->n++;
+    return CW_OK;
+}
+
+/* The object is closed: keep its table for others. */
+static CW_NOINLINE void release_keys(key_pool *pool, key_set *set)
+{
+    if (set->table)
+        give_back_table(pool, set->table);
+    set->table = NULL;
+}
+
+/* Record `key` (with its hash in meta) as the next member of `object`, which has `before` members
+ * already. CW_PARSE when one of them has the same name; CW_NOMEM or CW_LIMIT from the arena. */
+CW_INLINE cw_code add_key(key_pool *pool, key_set *set, const cw_json *object, const cw_json *key,
+                          uint32_t before)
+{
+    uint64_t bit = UINT64_C(1) << (key->meta >> 26);
+    if (CW_UNLIKELY((set->seen & bit) || before >= KEYS_SEARCHED))
+        return check_key(pool, set, object, key, before);
+    set->seen |= bit;
+    return CW_OK;
+}
+
+/* ---- containers ---- */
+
 /* Room for frames above the last one; returns where `top` is now, or NULL when they would be deeper
  * than allowed. */
 static CW_NOINLINE frame *grow_frames(reader *r, const char *p)
@@ -245,7 +468,7 @@ CW_INLINE bool close_container(reader *r, cursor *c)
     open->n = distance;
     open->meta |= f->count << 8;
     if (CW_UNLIKELY(f->keys.table != NULL))
-        cw_json_keys_release(&r->pool, &f->keys);
+        release_keys(&r->pool, &f->keys);
     c->top--;
     c->p++;
     return true;
@@ -264,7 +487,7 @@ CW_INLINE bool read_key(reader *r, cursor *c, const char *what)
     if (r->check_keys) {
         const cw_json *object = r->tape + c->top->open;
         const cw_json *key = c->next - 1;
-        cw_code rc = key_set_add(&r->pool, &c->top->keys, object, key, before);
+        cw_code rc = add_key(&r->pool, &c->top->keys, object, key, before);
         if (CW_UNLIKELY(rc))
             return read_fail_key(r, key, rc);
     }
