@@ -122,8 +122,9 @@ static cw_token_cache *fill(cw_str token)
 static void start(cw_jose_alg alg, token_signer *key, subject *ret)
 {
     token_signer_init(key, alg, "key-1");
-    cw_str header = token_signer_text(
-        &arena, "{\"alg\":\"%s\",\"kid\":\"key-1\",\"typ\":\"at+jwt\"}", cw_jose_alg_name(alg));
+    cw_str header =
+        token_signer_text(&arena, "{\"alg\":\"%s\",\"kid\":\"key-1\",\"typ\":\"at+jwt\"}",
+                          token_signer_alg_name(alg));
     cw_str claims =
         CW_STR("{\"iss\":\"https://as.example\",\"aud\":\"https://mcp.example/mcp\","
                "\"sub\":\"7c0e2a52-6f0d-4b1c-9a55-0d6f3a4d9b11\",\"client_id\":\"inspector\","
@@ -151,12 +152,12 @@ static void run_one(cw_jose_alg alg, bool as_json, cw_json_writer *w)
     start(alg, &key, &s);
     double ns = measure(cold, &s);
     if (!as_json)
-        printf("%-6s cold   %5zu B %9.0f ns\n", cw_jose_alg_name(alg), s.token.n, ns);
-    add_result(w, cw_jose_alg_name(alg), s.token.n, ns);
+        printf("%-6s cold   %5zu B %9.0f ns\n", token_signer_alg_name(alg), s.token.n, ns);
+    add_result(w, token_signer_alg_name(alg), s.token.n, ns);
     if (alg == CW_JOSE_RS256) {
         ns = measure(cached, &s);
         if (!as_json)
-            printf("%-6s cached %5zu B %9.0f ns\n", cw_jose_alg_name(alg), s.token.n, ns);
+            printf("%-6s cached %5zu B %9.0f ns\n", token_signer_alg_name(alg), s.token.n, ns);
         add_result(w, "cached", s.token.n, ns);
     }
     cw_token_cache_free(s.cache);

@@ -19,6 +19,23 @@
         }                                                                                          \
     } while (0)
 
+const char *token_signer_alg_name(cw_jose_alg alg)
+{
+    switch (alg) {
+    case CW_JOSE_RS256:
+        return "RS256";
+    case CW_JOSE_PS256:
+        return "PS256";
+    case CW_JOSE_ES256:
+        return "ES256";
+    case CW_JOSE_ES384:
+        return "ES384";
+    case CW_JOSE_EDDSA:
+        return "EdDSA";
+    }
+    abort();
+}
+
 void token_signer_init(token_signer *s, cw_jose_alg alg, const char *kid)
 {
     *s = (token_signer){.alg = alg, .kid = kid};

@@ -21,6 +21,8 @@ typedef struct token_signer {
     EVP_PKEY *key;
 } token_signer;
 
+/* The name of an algorithm in headers of tokens. */
+const char *token_signer_alg_name(cw_jose_alg alg);
 void token_signer_init(token_signer *s, cw_jose_alg alg, const char *kid);
 void token_signer_done(token_signer *s);
 

@@ -23,15 +23,6 @@ bool cw_jose_alg_parse(cw_str name, cw_jose_alg *ret)
     return false;
 }
 
-const char *cw_jose_alg_name(cw_jose_alg alg)
-{
-    for (size_t i = 0; i < CW_COUNT(algorithms); i++) {
-        if (algorithms[i].alg == alg)
-            return algorithms[i].name;
-    }
-    return "none";
-}
-
 /* ---- reasons ---- */
 
 static const struct {

@@ -45,7 +45,6 @@ typedef enum cw_jose_alg {
 
 /* By exact name; false when it is none of ours. */
 bool cw_jose_alg_parse(cw_str name, cw_jose_alg *ret);
-const char *cw_jose_alg_name(cw_jose_alg alg);
 
 /* Reasons to reject a token: name for programs, text for operators. The client only gets
  * invalid_token. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* install: registers this server with MCP clients on this machine, or removes it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/ascii.h"
-#include "cli/install/install.h"
+#include "base/file.h"
 #include "cli/install/products.h"
 #include "cli/plugin/plugin.h"
 #include "store/db.h"
@@ -19,6 +20,7 @@
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 #define MAX_ARGS 16u
 #define BUSY_MS 2000u
+#define CONTEXT_LINES 2u
 #define ACCOUNT_MAX_BYTES 65536u
 #define SIDE_FILE_BYTES (CW_PRODUCT_PATH_BYTES + sizeof BACKUP_SUFFIX + NAME_MAX_BYTES + 1)
 
@@ -42,6 +44,160 @@ typedef struct job {
     bool has_entry;
     bool removes_file;
 } job;
+
+/* ---- files of other programs ---- */
+
+/* All of a file; *ret_exists is false without one. */
+static cw_code load_file(const char *path, cw_buf *out, bool *ret_exists, cw_err *err)
+{
+    struct stat st;
+    *ret_exists = stat(path, &st) == 0;
+    if (!*ret_exists && errno != ENOENT)
+        return cw_fail_errno(err, errno, "'%s'", path);
+    return *ret_exists ? cw_file_read(path, CW_FILE_PLAIN, out, err) : CW_OK;
+}
+
+/* Make the directories of a file. */
+static cw_code make_folders(const char *path, cw_err *err)
+{
+    char folder[CW_PRODUCT_PATH_BYTES];
+    int n = snprintf(folder, sizeof folder, "%s", path);
+    if (n < 0 || (size_t)n >= sizeof folder)
+        return cw_fail(err, CW_LIMIT, "the path is too long");
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+            return cw_fail_errno(err, errno, "'%s'", folder);
+        *slash = '/';
+    }
+    return CW_OK;
+}
+
+static bool write_all(int fd, cw_str text)
+{
+    while (text.n) {
+        ssize_t n = write(fd, text.p, text.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        text.p += n;
+        text.n -= (size_t)n;
+    }
+    return fsync(fd) == 0;
+}
+
+/* As the file was; a new one may hold secrets later and is its owner's alone. */
+static void take_over(int fd, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return;
+    (void)!fchown(fd, st.st_uid, st.st_gid); /* root's business; others keep what they own */
+    (void)!fchmod(fd, st.st_mode & 07777);
+}
+
+static cw_code replace(const char *path, cw_str text, cw_err *err)
+{
+    char half[CW_PRODUCT_PATH_BYTES];
+    int n = snprintf(half, sizeof half, "%s.causeway-XXXXXX", path);
+    if (n < 0 || (size_t)n >= sizeof half)
+        return cw_fail(err, CW_LIMIT, "the path is too long");
+    int fd = mkostemp(half, O_CLOEXEC);
+    if (fd < 0)
+        return cw_fail_errno(err, errno, "'%s'", half);
+    take_over(fd, path);
+    bool is_written = write_all(fd, text);
+    is_written = close(fd) == 0 && is_written;
+    if (is_written && rename(half, path) == 0)
+        return CW_OK;
+    cw_code rc = cw_fail_errno(err, errno, "'%s'", path);
+    unlink(half);
+    return rc;
+}
+
+/* Replace a file as a whole, or make it; mode and owner stay. Links are followed. */
+static cw_code write_file(const char *path, cw_str text, cw_err *err)
+{
+    char *real = realpath(path, NULL);
+    cw_code rc = replace(real ? real : path, text, err);
+    free(real);
+    return rc;
+}
+
+/* ---- the change of a file, as it is shown ---- */
+
+static cw_str line_at(cw_str text, size_t at)
+{
+    const char *end = memchr(text.p + at, '\n', text.n - at);
+    return cw_str_make(text.p + at, end ? (size_t)(end - text.p) + 1 - at : text.n - at);
+}
+
+static void add_lines(cw_buf *out, cw_str text, char mark)
+{
+    for (size_t at = 0; at < text.n;) {
+        cw_str line = line_at(text, at);
+        cw_buf_add_char(out, mark);
+        cw_buf_add(out, line);
+        if (line.p[line.n - 1] != '\n')
+            cw_buf_add_char(out, '\n');
+        at += line.n;
+    }
+}
+
+/* Bytes of whole lines that both texts begin with. */
+static size_t same_begin(cw_str a, cw_str b)
+{
+    size_t at = 0;
+    while (at < a.n && at < b.n) {
+        cw_str x = line_at(a, at), y = line_at(b, at);
+        if (!cw_str_eq(x, y))
+            break;
+        at += x.n;
+    }
+    return at;
+}
+
+static size_t same_end(cw_str a, cw_str b)
+{
+    size_t n = 0;
+    while (n < a.n && n < b.n && a.p[a.n - 1 - n] == b.p[b.n - 1 - n])
+        n++;
+    /* Up to the begin of a line of both. */
+    while (n && ((n < a.n && a.p[a.n - n - 1] != '\n') || (n < b.n && b.p[b.n - n - 1] != '\n')))
+        n--;
+    return n;
+}
+
+static size_t lines_back(cw_str text, size_t at)
+{
+    for (unsigned lines = 0; at > 0; at--) {
+        if (text.p[at - 1] == '\n' && lines++ == CONTEXT_LINES)
+            break;
+    }
+    return at;
+}
+
+static size_t lines_on(cw_str text, size_t at)
+{
+    for (unsigned lines = 0; at < text.n && lines < CONTEXT_LINES; lines++)
+        at += line_at(text, at).n;
+    return at;
+}
+
+/* Append the lines that differ, with a few around them, as in a diff. */
+static void add_diff(cw_buf *out, cw_str old_text, cw_str new_text)
+{
+    size_t begin = same_begin(old_text, new_text);
+    cw_str a = cw_str_make(old_text.p + begin, old_text.n - begin);
+    cw_str b = cw_str_make(new_text.p + begin, new_text.n - begin);
+    size_t end = same_end(a, b);
+    size_t from = lines_back(old_text, begin), behind = old_text.n - end;
+    add_lines(out, cw_str_make(old_text.p + from, begin - from), ' ');
+    add_lines(out, cw_str_make(a.p, a.n - end), '-');
+    add_lines(out, cw_str_make(b.p, b.n - end), '+');
+    add_lines(out, cw_str_make(old_text.p + behind, lines_on(old_text, behind) - behind), ' ');
+}
 
 /* ---- the entry ---- */
 
@@ -176,9 +332,9 @@ static cw_code load(job *j, cw_err *err)
     snprintf(j->backup, sizeof j->backup, "%s" BACKUP_SUFFIX "%s%s", j->path, is_default ? "" : "-",
              is_default ? "" : j->order->name);
     snprintf(j->made, sizeof j->made, "%s" MADE_SUFFIX, j->path);
-    rc = cw_install_load(j->path, &j->old_text, &j->has_file, err);
+    rc = load_file(j->path, &j->old_text, &j->has_file, err);
     if (!rc)
-        rc = cw_install_load(j->backup, &j->kept, &j->has_backup, err);
+        rc = load_file(j->backup, &j->kept, &j->has_backup, err);
     j->is_made = j->has_file && exists(j->made);
     return rc;
 }
@@ -212,7 +368,7 @@ static int show(const job *j)
     cw_buf_printf(&text, "%s%s%s%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD), j->path,
                   cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN),
                   j->removes_file ? " (removed)" : (j->has_file ? "" : " (new)"));
-    cw_install_add_diff(&text, cw_buf_str(&j->old_text), cw_buf_str(&j->new_text));
+    add_diff(&text, cw_buf_str(&j->old_text), cw_buf_str(&j->new_text));
     return cw_cli_print_buf(&text);
 }
 
@@ -229,7 +385,7 @@ static cw_code check_unchanged(const job *j, cw_err *err)
     cw_buf now;
     bool exists_now = false;
     cw_buf_init(&now, CW_INSTALL_MAX_BYTES);
-    cw_code rc = cw_install_load(j->path, &now, &exists_now, err);
+    cw_code rc = load_file(j->path, &now, &exists_now, err);
     if (!rc &&
         (exists_now != j->has_file || !cw_str_eq(cw_buf_str(&now), cw_buf_str(&j->old_text))))
         rc = cw_fail(err, CW_PARAMS, "'%s' has changed meanwhile: run the command again", j->path);
@@ -239,16 +395,16 @@ static cw_code check_unchanged(const job *j, cw_err *err)
 
 static cw_code write_entry(const job *j, cw_err *err)
 {
-    cw_code rc = cw_install_make_folders(j->path, err);
+    cw_code rc = make_folders(j->path, err);
     /* An entry of ours must not become the earlier one that --undo restores. */
     bool is_ours = j->has_entry && (j->has_backup || j->is_made);
     if (!rc && j->has_file && !is_ours)
-        rc = cw_install_write(j->backup, cw_buf_str(&j->old_text), err);
+        rc = write_file(j->backup, cw_buf_str(&j->old_text), err);
     else if (!rc && !j->has_file)
-        rc = cw_install_write(j->made, CW_STR(""), err);
+        rc = write_file(j->made, CW_STR(""), err);
     if (rc)
         return rc;
-    rc = cw_install_write(j->path, cw_buf_str(&j->new_text), err);
+    rc = write_file(j->path, cw_buf_str(&j->new_text), err);
     if (rc && !j->has_file)
         unlink(j->made);
     return rc;
@@ -258,7 +414,7 @@ static cw_code write_reverted(const job *j, cw_err *err)
 {
     cw_code rc = CW_OK;
     if (!j->removes_file)
-        rc = cw_install_write(j->path, cw_buf_str(&j->new_text), err);
+        rc = write_file(j->path, cw_buf_str(&j->new_text), err);
     else if (unlink(j->path) != 0)
         rc = cw_fail_errno(err, errno, "'%s'", j->path);
     if (rc)

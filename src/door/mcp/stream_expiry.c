@@ -2,15 +2,12 @@
 /* stream_expiry.c - ends streams when the credentials that opened them expire. */
 #include "door/mcp/stream_expiry.h"
 
-/* The wall clock may be set: after so long it is asked again. */
+/* The wall clock may be set, so it is read again after this time. */
 #define CHECK_MAX_MS INT64_C(60000)
 
-static void link_to(cw_mcp_expiry *ring, cw_mcp_expiry *expiry)
+static cw_mcp_expiry *expiry_of(cw_list *node)
 {
-    expiry->next = ring;
-    expiry->prev = ring->prev;
-    expiry->prev->next = expiry;
-    ring->prev = expiry;
+    return CW_CONTAINER(node, cw_mcp_expiry, node);
 }
 
 static void wait_for(cw_mcp_expiries *all, int64_t at)
@@ -28,46 +25,40 @@ static void wait_for(cw_mcp_expiries *all, int64_t at)
 static void on_check(cw_deadline *d)
 {
     cw_mcp_expiries *all = CW_CONTAINER(d, cw_mcp_expiries, check);
-    cw_mcp_expiry expired = {.prev = &expired, .next = &expired}, *next;
     int64_t now = cw_clock_wall_ms(), earliest = INT64_MAX;
-    for (cw_mcp_expiry *e = all->ring.next; e != &all->ring; e = next) {
-        next = e->next;
-        if (e->at <= now) {
-            cw_mcp_expiry_remove(e);
-            link_to(&expired, e);
-        } else if (e->at < earliest) {
-            earliest = e->at;
+    cw_list expired;
+    cw_list_init(&expired);
+    CW_LIST_EACH_SAFE (node, &all->ring) {
+        int64_t at = expiry_of(node)->at;
+        if (at <= now) {
+            cw_list_remove(node);
+            cw_list_add(&expired, node);
+        } else if (at < earliest) {
+            earliest = at;
         }
     }
     if (earliest < INT64_MAX)
         wait_for(all, earliest);
-    while (expired.next != &expired) {
-        cw_mcp_expiry *e = expired.next;
-        cw_mcp_expiry_remove(e);
-        e->on_expired(e);
-    }
+    for (cw_list *node; (node = cw_list_take_first(&expired));)
+        expiry_of(node)->on_expired(expiry_of(node));
 }
 
 void cw_mcp_expiries_init(cw_mcp_expiries *all, cw_loop *loop)
 {
     *all = (cw_mcp_expiries){.loop = loop};
-    all->ring.prev = all->ring.next = &all->ring;
+    cw_list_init(&all->ring);
     cw_deadline_list_init(&all->list, (uint64_t)CHECK_MAX_MS, on_check);
     cw_loop_watch(loop, &all->list);
 }
 
 void cw_mcp_expiry_add(cw_mcp_expiries *all, cw_mcp_expiry *expiry)
 {
-    link_to(&all->ring, expiry);
+    cw_list_add(&all->ring, &expiry->node);
     if (!all->check.list || expiry->at < all->next)
         wait_for(all, expiry->at);
 }
 
 void cw_mcp_expiry_remove(cw_mcp_expiry *expiry)
 {
-    if (!expiry->next)
-        return;
-    expiry->prev->next = expiry->next;
-    expiry->next->prev = expiry->prev;
-    expiry->prev = expiry->next = NULL;
+    cw_list_remove(&expiry->node);
 }

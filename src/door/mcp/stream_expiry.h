@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* stream_expiry.h - streams that end with the credentials that opened them.
  *
- * Tokens expire by the wall clock, each at a time of its own: one deadline of the
- * loop waits for the earliest of them.
+ * Tokens expire by the wall clock, each at its own time. One deadline of the loop waits for the
+ * earliest of them.
  *
  * Ownership: an entry is embedded in its owner, which removes it.
  * Threads:   one loop.
@@ -11,10 +11,11 @@
 #ifndef CW_DOOR_MCP_STREAM_EXPIRY_H
 #define CW_DOOR_MCP_STREAM_EXPIRY_H
 
+#include "base/list.h"
 #include "net/loop/loop.h"
 
 typedef struct cw_mcp_expiry {
-    struct cw_mcp_expiry *prev, *next;                /* NULL: not there */
+    cw_list node;                                     /* in no list: not added */
     int64_t at;                                       /* wall clock, ms */
     void (*on_expired)(struct cw_mcp_expiry *expiry); /* it is removed before the call */
 } cw_mcp_expiry;
@@ -22,7 +23,7 @@ typedef struct cw_mcp_expiry {
 /* Those of one loop. */
 typedef struct cw_mcp_expiries {
     cw_loop *loop;
-    cw_mcp_expiry ring;
+    cw_list ring;
     cw_deadline_list list; /* of one: */
     cw_deadline check;
     int64_t next; /* what `check` waits for */

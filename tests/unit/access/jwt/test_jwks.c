@@ -135,7 +135,7 @@ TEST(all_five_algorithms_verify)
     cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     assert_int_equal(cw_jwks_count(set), KINDS);
     for (size_t i = 0; i < KINDS; i++) {
-        const char *alg = cw_jose_alg_name(kinds[i]);
+        const char *alg = token_signer_alg_name(kinds[i]);
         assert_int_equal(judge(set, token_of(i, alg, names[i])), CW_TOKEN_NONE);
         /* The key for RS256 is the first that fits PS256, too. */
         assert_int_equal(judge(set, token_of(i, alg, NULL)),
@@ -149,7 +149,7 @@ TEST(every_changed_byte_is_noticed)
 {
     cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < KINDS; i++) {
-        cw_str token = token_of(i, cw_jose_alg_name(kinds[i]), names[i]);
+        cw_str token = token_of(i, token_signer_alg_name(kinds[i]), names[i]);
         char *copy = cw_arena_dup(&arena, token.p, token.n);
         for (size_t at = 0; at < token.n; at++) {
             copy[at] = copy[at] == 'A' ? 'B' : 'A';
@@ -166,7 +166,7 @@ TEST(signatures_have_one_length)
     cw_jwks *set = parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL);
     for (size_t i = 0; i < KINDS; i++) {
         cw_str first =
-            token_signer_base64url(header_of(cw_jose_alg_name(kinds[i]), names[i]), &arena);
+            token_signer_base64url(header_of(token_signer_alg_name(kinds[i]), names[i]), &arena);
         cw_str text = token_signer_text(&arena, "%s.e30", first.p);
         cw_str right = token_signer_sign(&signers[i], text, &arena);
         char longer[2 + 256] = {0};
@@ -214,7 +214,7 @@ TEST(a_key_is_bound_to_its_algorithms)
     for (size_t i = 0; i < KINDS; i++) {
         for (size_t k = 2; k < KINDS; k++) {
             if (i != k)
-                assert_int_equal(judge(set, token_of(i, cw_jose_alg_name(kinds[k]), names[i])),
+                assert_int_equal(judge(set, token_of(i, token_signer_alg_name(kinds[k]), names[i])),
                                  CW_TOKEN_KEY_ALG);
         }
     }
@@ -559,7 +559,7 @@ TEST(one_set_serves_all_threads)
     shared s = {parse(token_signer_key_set(signers, KINDS, "", &arena), CW_JOSE_ALL), {{0}}, {{0}}};
     pthread_t threads[THREADS];
     for (size_t i = 0; i < KINDS; i++) {
-        s.good[i] = token_of(i, cw_jose_alg_name(kinds[i]), names[i]);
+        s.good[i] = token_of(i, token_signer_alg_name(kinds[i]), names[i]);
         s.bad[i] = spoil(s.good[i]);
     }
     for (size_t i = 0; i < THREADS; i++)
@@ -599,7 +599,7 @@ static void prepare_oom(void)
 {
     oom_text = token_signer_key_set(signers, KINDS, "", &arena);
     for (size_t i = 0; i < KINDS; i++)
-        oom_tokens[i] = token_of(i, cw_jose_alg_name(kinds[i]), names[i]);
+        oom_tokens[i] = token_of(i, token_signer_alg_name(kinds[i]), names[i]);
 }
 
 TEST(our_own_failed_allocations_are_survived)
