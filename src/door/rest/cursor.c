@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cursor.c - formats and parses cursors of REST lists. */
-#include "catalogue/cursor.h"
+#include "door/rest/cursor.h"
 
 #include "base/base64.h"
 #include "base/digits.h"

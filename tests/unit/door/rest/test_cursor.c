@@ -2,7 +2,7 @@
 #include "catalogue/snapshot.h"
 #include "support/json_fixture.h"
 
-#include "catalogue/cursor.h"
+#include "door/rest/cursor.h"
 
 TEST(an_offset_is_written_with_padding)
 {

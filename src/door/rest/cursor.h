@@ -7,8 +7,8 @@
  *
  * Threads: no state.
  */
-#ifndef CW_CATALOGUE_CURSOR_H
-#define CW_CATALOGUE_CURSOR_H
+#ifndef CW_DOOR_REST_CURSOR_H
+#define CW_DOOR_REST_CURSOR_H
 
 #include "base/str.h"
 
