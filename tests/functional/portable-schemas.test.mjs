@@ -222,7 +222,7 @@ test("a list of types accepts and rejects the same values as an anyOf", async (t
         { type: ["string", "number"], enum: ["aa", 2, null, [1]] },
         { type: ["string", "object"], anyOf: [{ minLength: 2 }, { required: ["a"] }], oneOf: [{ maxLength: 3 }] },
         { not: { type: ["string", "array"], maxLength: 1, maxItems: 1 } },
-        { type: ["boolean", "integer"], if: { type: ["boolean", "null"] }, then: { const: true }, minimum: 2 },
+        { type: ["boolean", "integer"], if: { type: ["boolean", "null"] }, else: { minimum: 2 } },
     ];
     const values = [null, true, false, 0, 1, 2, 2.25, 2.5, "", "a", "aa", "ab", "baaa", [], [1], [1, 1], [true, 2]];
     values.push(["a"], ["a", "b"], {}, { a: null }, { a: "x" }, { a: 1 }, { b: 1 }, { a: "x", b: 1 });

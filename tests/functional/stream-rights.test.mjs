@@ -192,7 +192,10 @@ for (const database of [true, false]) {
     test(`new keys of one of two issuers end the streams of withdrawn keys only, ${where} a database`, async (t) => {
         const port = await freePort();
         const url = `http://127.0.0.1:${port}`;
-        const [one, two] = [await startForger({ audience: `${url}/mcp` }), await startForger({ audience: `${url}/mcp` })];
+        const [one, two] = [
+            await startForger({ audience: `${url}/mcp` }),
+            await startForger({ audience: `${url}/mcp` }),
+        ];
         t.after(() => Promise.all([close(one.server), close(two.server)]));
         const [first, second] = [one, two].map((forger) => ({ issuer: forger.url, allow_private: true }));
         const options = {
@@ -201,7 +204,8 @@ for (const database of [true, false]) {
         };
         const server = await (database ? startAccounts(options) : startBridge({ roles, ...options }));
         t.after(() => server.stop());
-        const newKeys = (forger) => server.stderr.split("new keys of an issuer").filter((line) => line.includes(forger.url));
+        const newKeys = (forger) =>
+            server.stderr.split("new keys of an issuer").filter((line) => line.includes(forger.url));
         const tokenOf = async (forger) => bearer(await forger.sign({ exp: Math.floor(Date.now() / 1000) + 600 }));
         const of = { first: await tokenOf(one), second: await tokenOf(two) };
         const streams = await listenAll(server, of);
