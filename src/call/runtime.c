@@ -25,6 +25,7 @@ struct cw_runtime_state {
     cw_snapshot *snapshot;
     cw_caller *anonymous;
     cw_runtime_settings settings;
+    bool has_logins;
     atomic_uint holds;  /* loops that have it or will have it */
     atomic_uint sweeps; /* loops that have not swept yet */
     cw_source **retired;
@@ -330,7 +331,7 @@ static void renew_cache(cw_runtime_loop *rl, const cw_runtime_state *old)
 {
     const cw_runtime_state *state = rl->state;
     if (old && old->snapshot == state->snapshot &&
-        old->settings.revision == state->settings.revision)
+        old->settings.revision == state->settings.revision && old->has_logins == state->has_logins)
         cw_page_cache_drop(&rl->cache, CW_PAGE_CACHE_PERMISSIONS);
     else
         cw_page_cache_clear(&rl->cache);
@@ -366,6 +367,9 @@ static void on_delivery(cw_message *message)
     /* The language and name of each client are not stored, so all of them are notified. */
     if (shows_otherwise(&old_state->settings, &rl->state->settings))
         lists |= CW_CHANGED_TOOLS | CW_CHANGED_FORM;
+    /* Lists show what requires a login only if callers can log in. */
+    if (old_state->has_logins != rl->state->has_logins)
+        lists |= cw_view_gated_lists(rl->view);
     cw_view_unref(old_view);
     /* A view follows from the catalogue and its caller alone. */
     if (old_state->snapshot != rl->state->snapshot)
@@ -460,6 +464,7 @@ cw_code cw_runtime_publish(cw_runtime *b, cw_snapshot *snapshot, cw_caller *anon
     state->snapshot = snapshot;
     state->anonymous = cw_caller_ref(anonymous);
     state->settings = *settings;
+    state->has_logins = cw_accounts_has_logins(b->accounts);
     cw_translations_ref(settings->translations);
     if (settings->config)
         cw_config_ref(settings->config);
@@ -565,6 +570,11 @@ cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl)
 const cw_runtime_settings *cw_runtime_settings_of(const cw_runtime_loop *rl)
 {
     return &rl->state->settings;
+}
+
+bool cw_runtime_has_logins(const cw_runtime_loop *rl)
+{
+    return rl->state->has_logins;
 }
 
 void cw_runtime_watch_add(cw_runtime_loop *rl, cw_runtime_watch *w)

@@ -105,6 +105,8 @@ cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);
 /* The cached pages of the current catalogue. */
 cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl);
 const cw_runtime_settings *cw_runtime_settings_of(const cw_runtime_loop *rl);
+/* Whether callers can log in, as of the last publish (cw_accounts_has_logins). */
+bool cw_runtime_has_logins(const cw_runtime_loop *rl);
 
 /* Called when lists of the anonymous caller have changed (CW_CHANGE_…), or (is_always) whenever any
  * list may have. Embedded in its owner, which must remove it. on_change may remove it. */

@@ -332,26 +332,46 @@ static bool sees_any(const cw_view *v, cw_view_list list, const void *source)
     return false;
 }
 
-unsigned cw_view_lists_with_source(cw_view *v, const void *source, unsigned lists)
-{
-    static const struct {
-        cw_view_list list;
-        unsigned change;
-    } all[] = {{CW_VIEW_TOOLS, CW_CHANGED_TOOLS},
+static const struct {
+    cw_view_list list;
+    unsigned change;
+} changes[] = {{CW_VIEW_TOOLS, CW_CHANGED_TOOLS},
                {CW_VIEW_PROMPTS, CW_CHANGED_PROMPTS},
                {CW_VIEW_RESOURCES, CW_CHANGED_RESOURCES},
                {CW_VIEW_TEMPLATES, CW_CHANGED_RESOURCES}};
+
+unsigned cw_view_lists_with_source(cw_view *v, const void *source, unsigned lists)
+{
     if (v->asked == source && v->asked_for == lists)
         return v->answer;
     v->asked = source;
     v->asked_for = lists;
     v->answer = 0;
-    for (size_t i = 0; i < CW_COUNT(all); i++) {
-        unsigned change = all[i].change & lists & ~v->answer;
-        if (change && sees_any(v, all[i].list, source))
+    for (size_t i = 0; i < CW_COUNT(changes); i++) {
+        unsigned change = changes[i].change & lists & ~v->answer;
+        if (change && sees_any(v, changes[i].list, source))
             v->answer |= change;
     }
     return v->answer;
+}
+
+static bool is_gated(const cw_view *v, cw_view_list list)
+{
+    size_t at = 0;
+    const cw_entry *entry;
+    while ((entry = next_visible(v, list, &at))) {
+        if (cw_view_verdict(v, entry) != CW_VERDICT_ALLOW)
+            return true;
+    }
+    return false;
+}
+
+unsigned cw_view_gated_lists(const cw_view *v)
+{
+    unsigned lists = 0;
+    for (size_t i = 0; i < CW_COUNT(changes); i++)
+        lists |= is_gated(v, changes[i].list) ? changes[i].change : 0;
+    return lists;
 }
 
 static bool lists_equal(const cw_view *a, const cw_view *b, cw_view_list list)

@@ -76,6 +76,8 @@ void cw_view_set_cache_id(cw_view *v, uint64_t number);
 /* In which of the `lists` (CW_CHANGE_…) the caller sees something of a source. The answer for the
  * last source is kept. */
 unsigned cw_view_lists_with_source(cw_view *v, const void *source, unsigned lists);
+/* The lists (CW_CHANGE_…) in which the caller sees something that it may not call as it is. */
+unsigned cw_view_gated_lists(const cw_view *v);
 /* Which lists are not the same in both views, byte for byte: CW_CHANGE_…; templates count as
  * resources. */
 unsigned cw_view_changes(const cw_view *a, const cw_view *b);

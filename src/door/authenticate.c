@@ -133,11 +133,6 @@ static bool offers_basic(const cw_runtime_loop *rl)
     return accounts && cw_accounts_store(accounts);
 }
 
-bool cw_authenticate_has_logins(const cw_runtime_loop *rl)
-{
-    return offers_basic(rl) || cw_oauth_resource_has_issuers(rl);
-}
-
 /* Append ', resource_metadata="…"' where there is something to find. */
 static void add_metadata_link(cw_buf *out, cw_http_req *req, const cw_runtime_loop *rl,
                               bool is_endpoint)

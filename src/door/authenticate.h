@@ -50,9 +50,6 @@ typedef void (*cw_authenticated_fn)(cw_http_req *req, cw_runtime_loop *rl, cw_vi
 void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,
                      cw_authenticated_fn fn, void *self);
 
-/* Whether callers can log in: with an account of the database, or with a token of an issuer. */
-bool cw_authenticate_has_logins(const cw_runtime_loop *rl);
-
 /* How a login went, for the audit; static. */
 const char *cw_authenticate_outcome(cw_login_status status);
 

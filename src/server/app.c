@@ -138,7 +138,7 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
 /* Log the tools that MCP doors list for no client, because they require a login and none exists. */
 static void log_unlisted(const cw_app *b)
 {
-    bool has_logins = b->has_store || b->settings.config->access.issuers.n > 0;
+    bool has_logins = cw_accounts_has_logins(b->accounts);
     size_t n = 0, n_all = 0;
     cw_buf names;
     if (!b->snapshot || !b->anonymous || (has_logins && !b->account && !b->token.p))

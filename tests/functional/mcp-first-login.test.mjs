@@ -6,16 +6,20 @@ import { basic, call, databasePath, discover, startAccounts } from "./support/ac
 import {
     assertToolError,
     callTool,
+    EventStream,
     initialize,
     legacy,
     modern,
     ownName,
     post,
+    reloadBridge,
     startBridge,
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
 import { get, invoke } from "./support/rest.mjs";
+import { pause } from "./support/server.mjs";
+import { deadPort } from "./support/service.mjs";
 
 const version = "2025-11-25";
 const alice = basic("alice", "s3cret");
@@ -126,6 +130,39 @@ suite("where no login exists", { concurrency: true }, () => {
         assert.ok((await toolNames(server)).includes("test.scoped"));
         assert.equal((await callTool(server, "test.scoped", {})).status, 401);
         assert.doesNotMatch(server.stderr, /not listed to MCP clients/);
+    });
+
+    test("a reload that takes or brings the only issuer sends list_changed to anonymous callers", async (t) => {
+        const issuers = [{ issuer: `http://127.0.0.1:${await deadPort()}`, allow_private: true }];
+        const public_url = "http://127.0.0.1";
+        const server = await startBridge({ config: { public_url, access: { issuers } } });
+        t.after(() => server.stop());
+        const { headers } = await initialize(server, version);
+        const session = await EventStream.get(server, { "Mcp-Session-Id": headers.get("mcp-session-id") });
+        const filter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+        const listen = await EventStream.open(server, "subscriptions/listen", { notifications: filter });
+        assert.match((await listen.next()).method, /acknowledged$/);
+        const isListed = async () => (await toolNames(server)).includes("test.scoped");
+        assert.ok(await isListed());
+        for (const [left, lists] of [
+            [[], false],
+            [issuers, true],
+        ]) {
+            await reloadBridge(server, { access: { issuers: left } });
+            for (const stream of [session, listen]) {
+                assert.equal((await stream.next()).method, "notifications/tools/list_changed");
+            }
+            assert.equal(await isListed(), lists);
+        }
+        // No list differs, so that nothing is sent.
+        await reloadBridge(server, {
+            access: { issuers: [...issuers, { ...issuers[0], issuer: "http://127.0.0.1:9" }] },
+        });
+        await pause(100);
+        assert.deepEqual(
+            [session, listen].map(({ events, taken }) => events.length - taken),
+            [0, 0],
+        );
     });
 
     test("OAuth clients read what to do instead", async (t) => {

@@ -453,6 +453,11 @@ bool cw_accounts_has_issuers(const cw_accounts *a)
     return cw_issuers_any(a->issuers);
 }
 
+bool cw_accounts_has_logins(const cw_accounts *a)
+{
+    return a && (a->store || cw_accounts_has_issuers(a));
+}
+
 cw_store *cw_accounts_store(cw_accounts *a)
 {
     return a->store;

@@ -74,6 +74,9 @@ void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles);
 void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers);
 /* Whether tokens of any issuer are accepted now. */
 bool cw_accounts_has_issuers(const cw_accounts *a);
+/* Whether callers can log in now: with an account of the database, or with a token of an issuer. NULL
+ * has neither. */
+bool cw_accounts_has_logins(const cw_accounts *a);
 /* Lifetime and number of sessions from now on (session.h). Without this, and without a database, no
  * session can be opened. */
 void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules);

@@ -100,7 +100,7 @@ bool cw_mcp_may(const cw_mcp_request *r, bool discovers)
 
 bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responder)
 {
-    return responder->session || !cw_authenticate_has_logins(rl);
+    return responder->session || !cw_runtime_has_logins(rl);
 }
 
 const char *cw_mcp_explain_no_login(const cw_runtime_loop *rl, const cw_responder *responder)

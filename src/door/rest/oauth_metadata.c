@@ -83,7 +83,7 @@ static void reply_no_oauth(cw_http_req *req, const cw_runtime_loop *rl, unsigned
     static const cw_http_header headers[] = {
         {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")},
     };
-    const char *text = cw_authenticate_has_logins(rl) ? SEND_TOKEN : NO_LOGIN;
+    const char *text = cw_runtime_has_logins(rl) ? SEND_TOKEN : NO_LOGIN;
     char *body = cw_arena_printf(cw_http_req_arena(req),
                                  "{\"error\":\"%s\",\"error_description\":\"%s\"}", error, text);
     if (!body) {
@@ -118,7 +118,7 @@ static void on_authorize(cw_http_req *req, void *self)
     cw_runtime_loop *rl = cw_runtime_at(self, cw_http_req_loop(req));
     cw_str page = CW_STR("<!doctype html><html lang=\"en\"><title>No login here</title>"
                          "<h1>No login here</h1><p>" NO_LOGIN "</p></html>\n");
-    if (cw_authenticate_has_logins(rl))
+    if (cw_runtime_has_logins(rl))
         page = CW_STR("<!doctype html><html lang=\"en\"><title>No OAuth login here</title>"
                       "<h1>No OAuth login here</h1><p>" SEND_TOKEN "</p></html>\n");
     if (cw_oauth_resource_has_issuers(rl))
