@@ -56,6 +56,19 @@ const code = new Set(
         .flatMap((file) => readFileSync(file, "utf8").match(/\b(?:cw|CW)_\w+/g) ?? []),
 );
 
+// `net/server/conn.c: on_poll`, `read_in_turn`: the file has these names, outside comments.
+function checkMembers(page, text) {
+    for (const [, file, first, others] of text.matchAll(/`([\w/-]+\.[ch]): (\w+)`((?:, `\w+`)*)/g)) {
+        const full = tracked.find((known) => known === file || known.endsWith(`/${file}`));
+        const code = full ? readFileSync(full, "utf8").replace(/\/\*[\s\S]*?\*\//g, "") : "";
+        for (const name of [first, ...(others.match(/\w+/g) ?? [])]) {
+            if (full && !new RegExp(`\\b${name}\\b`).test(code)) {
+                problems.push(`${page}: ${full} has no ${name}`);
+            }
+        }
+    }
+}
+
 // `src/net/loop.c`, `net/loop.c`, `loop.c: cw_loop_run`, `cw_loop_run`
 function checkNames(page, text) {
     for (const [, quoted] of text.matchAll(/`([^`\n]+)`/g)) {
@@ -86,6 +99,7 @@ for (const page of pages) {
     checkLinks(page, text);
     if (page !== "CHANGELOG.md") {
         checkNames(page, withoutCode(text));
+        checkMembers(page, withoutCode(text));
     }
 }
 problems.forEach((text) => console.log(text));
