@@ -13,7 +13,7 @@ static const char exit_codes[] =
     "  0  success; for serve: stopped by a signal, with all work finished\n"
     "  1  a failure at run time: an address in use, a file that cannot be written,\n"
     "     no memory; trying again later may help\n"
-    "  2  a wrong command line, or a configuration that cannot be read or is wrong;\n"
+    "  2  an invalid command line, or a configuration that is unreadable or invalid;\n"
     "     nothing was started, and trying again will not help\n";
 
 static int help(int argc, char **argv)

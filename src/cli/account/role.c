@@ -399,7 +399,7 @@ int cw_cli_permission(int argc, char **argv)
     };
     static const cw_cli_group group = {
         "causeway permission",
-        "Permissions, which roles grant and methods require.",
+        "List the permissions that roles grant and methods require.",
         "\"causeway help permission COMMAND\" explains a command.",
         commands,
     };

@@ -70,7 +70,7 @@ int cw_cli_scope(int argc, char **argv)
     };
     static const cw_cli_group group = {
         "causeway scope",
-        "Scopes, which limit the use of a token.",
+        "List the scopes that limit the use of tokens.",
         "\"causeway help scope COMMAND\" explains a command.",
         commands,
     };

@@ -473,7 +473,7 @@ int cw_cli_import(int argc, char **argv)
     const cw_cli_option options[] = {
         {"exec", 0, CW_CLI_FLAG, &has_exec, NULL,
          "the rest of the line is a program with arguments,\n"
-         "which speaks on standard input and output"},
+         "which uses standard input and output"},
         {"preset", 'p', CW_CLI_TEXT, &im.preset, "KIND",
          "the kind of service; do not probe for others"},
         {"name", 0, CW_CLI_TEXT, &im.name, "NAME", "name of the source"},
@@ -483,7 +483,7 @@ int cw_cli_import(int argc, char **argv)
         {"secret-as", 0, CW_CLI_TEXT, &im.secret_as, "HOW",
          "bearer, basic, header:NAME, first_param or\n"
          "param:NAME; default: from the preset, or basic\n"
-         "if it has a colon"},
+         "if the secret has a colon"},
         {"output", 'o', CW_CLI_TEXT, &im.output, "FILE",
          "write the overlay to FILE; default: NAME.overlay.yaml"},
         {"force", 0, CW_CLI_FLAG, &im.force, NULL, "overwrite an existing file"},

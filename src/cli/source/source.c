@@ -236,7 +236,7 @@ int cw_cli_source(int argc, char **argv)
     };
     static const cw_cli_group group = {
         "causeway source",
-        "Configured services whose methods become tools.",
+        "Manage the services whose methods become tools.",
         "\"causeway help source COMMAND\" explains a command.",
         commands,
     };
