@@ -144,10 +144,12 @@ static void log_unlisted(const cw_app *b)
     if (!b->snapshot || !b->anonymous || (has_logins && !b->account && !b->token.p))
         return;
     const cw_entry *const *tools = cw_snapshot_tools(b->snapshot, &n_all);
+    cw_verdict may_list = cw_gate_permission(b->anonymous, CW_PERMISSION_DISCOVER);
     cw_buf_init(&names, SIZE_MAX / 2);
     for (size_t i = 0; i < n_all; i++) {
         cw_verdict verdict = cw_gate_check(b->anonymous, &tools[i]->method->needs);
-        bool is_gated = verdict == CW_VERDICT_NEEDS_LOGIN || verdict == CW_VERDICT_NEEDS_SCOPES;
+        bool is_gated = verdict == CW_VERDICT_NEEDS_LOGIN || verdict == CW_VERDICT_NEEDS_SCOPES ||
+                        (may_list == CW_VERDICT_NEEDS_LOGIN && verdict == CW_VERDICT_ALLOW);
         if (is_gated && n++ < UNLISTED_MAX)
             cw_buf_printf(&names, "%s%.*s", n > 1 ? ", " : "", CW_STR_ARG(tools[i]->tool_name));
     }

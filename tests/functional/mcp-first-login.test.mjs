@@ -118,8 +118,9 @@ suite("where no login exists", { concurrency: true }, () => {
         await server.untilLogged(/not listed to MCP clients.*test\.scoped/);
         assert.equal(server.stderr.split("not listed to MCP clients").length, 2, "one line");
         // Nothing is challenged at the first request.
-        const closed = await startBridge({ roles: { anonymous: [] } });
+        const closed = await startBridge({ roles: { anonymous: [call, "access content"] } });
         t.after(() => closed.stop());
+        await closed.untilLogged(/not listed to MCP clients.*test\.echo/);
         assert.equal((await initialize(closed, version)).status, 200);
         assert.equal((await modern(closed, "server/discover")).status, 200);
     });

@@ -553,12 +553,20 @@ suite("tools", { concurrency: true }, () => {
 });
 
 suite("a caller who may do nothing", { concurrency: true }, () => {
-    test("is asked to log in before it may list", async (t) => {
-        const closed = await startBridge({ roles: { anonymous: [] } });
+    test("is asked to log in before it may list, where callers can log in", async (t) => {
+        const roles = { anonymous: [] };
+        const closed = await startBridge({ roles, config: { store: { path: databasePath() } } });
         t.after(() => closed.stop());
         const answer = await modern(closed, "tools/list");
         assert.equal(answer.status, 401, answer.text);
         assert.match(answer.headers.get("www-authenticate"), /^Bearer/);
+        // A challenge would lead nowhere.
+        const without = await startBridge({ roles });
+        t.after(() => without.stop());
+        for (const cursor of [undefined, "x"]) {
+            const { status, headers, json } = await modern(without, "tools/list", { cursor });
+            assert.deepEqual([status, headers.get("www-authenticate"), json.result.tools], [200, null, []]);
+        }
     });
 
     test("is asked to log in before it may call, where callers can log in", async (t) => {

@@ -1,6 +1,7 @@
 // Resources, prompts and completion through the MCP door, in both eras, and content of tools.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
+import { databasePath } from "./support/accounts.mjs";
 import {
     addPlugin,
     assertRpcError,
@@ -280,8 +281,13 @@ suite("what the server says of itself", { concurrency: true }, () => {
 
 suite("somebody without permissions", { concurrency: true }, () => {
     test("is refused, whatever it names", async (t) => {
-        const closed = await startBridge({ plugins: ["conformance"], roles: { anonymous: [] } });
-        t.after(() => closed.stop());
+        const roles = { anonymous: [] };
+        const [closed, without] = await Promise.all(
+            [{ store: { path: databasePath() } }, {}].map((config) =>
+                startBridge({ plugins: ["conformance"], roles, config }),
+            ),
+        );
+        t.after(() => Promise.all([closed.stop(), without.stop()]));
         const asks = [
             ["prompts/list", {}],
             ["resources/list", {}],
@@ -295,8 +301,17 @@ suite("somebody without permissions", { concurrency: true }, () => {
         for (const [method, params] of asks) {
             const answer = await modern(closed, method, params);
             assertRpcError(answer, 401, -32000, 1);
+            // No challenge where it would lead nowhere.
+            const other = await modern(without, method, params);
+            assert.equal(other.headers.get("www-authenticate"), null);
+            if (method.endsWith("/list")) {
+                const [empty] = Object.values(other.json.result).filter(Array.isArray);
+                assert.deepEqual(empty, [], other.text);
+            } else {
+                assert.match(assertRpcError(other, 200, -32000, 1).message, /^This request requires a login/);
+            }
         }
-        const { json } = await modern(closed, "server/discover");
+        const { json } = await modern(without, "server/discover");
         assert.deepEqual(Object.keys(json.result.capabilities), ["tools", "logging"]);
     });
 });

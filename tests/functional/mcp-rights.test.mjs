@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { suite, test } from "node:test";
-import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
+import { basic, bearer, call, databasePath, discover, startAccounts } from "./support/accounts.mjs";
 import {
     assertRpcError,
     both,
@@ -217,7 +217,7 @@ suite("a listener", { concurrency: true }, () => {
         await touch(server);
         assert.deepEqual(told(await stream.next()), updated("vault://public"));
         reload(server, may());
-        await eventually(async () => (await modern(server, "tools/list")).status === 401, "the roles");
+        await eventually(async () => (await toolNames(server)).length === 0, "the roles");
         await touch(server);
         const [last, ...more] = await stream.rest();
         assert.equal(last.result?.resultType, "complete", JSON.stringify(last));
@@ -225,7 +225,8 @@ suite("a listener", { concurrency: true }, () => {
     });
 
     test("threat-C13: there is none in either era for a caller who may list nothing", async (t) => {
-        const server = await startBridge({ plugins: [], roles: { anonymous: [] } });
+        const roles = { anonymous: [] };
+        const server = await startBridge({ plugins: [], roles });
         t.after(() => server.stop());
         const session = await openSession(server);
         const answer = await fetch(`${server.url}/mcp`, {
@@ -236,9 +237,14 @@ suite("a listener", { concurrency: true }, () => {
         assert.equal(answer.status, 405);
         assert.equal(answer.headers.get("allow"), "POST, DELETE, OPTIONS");
         assert.equal((await answer.text()).trim(), "This caller has no stream.");
-        const list = await legacy(server, "tools/list", {}, { headers: session });
-        const other = await modern(server, "subscriptions/listen", { notifications: {} });
-        assert.deepEqual([list.status, other.status], [401, 401]);
+        const listen = (to) => modern(to, "subscriptions/listen", { notifications: {} });
+        const { json } = await legacy(server, "tools/list", {}, { headers: session });
+        assert.deepEqual(json.result.tools, []);
+        assert.match(assertRpcError(await listen(server), 200, -32000, 1).message, /^This request requires a login/);
+        const guarded = await startBridge({ plugins: [], roles, config: { store: { path: databasePath() } } });
+        t.after(() => guarded.stop());
+        const list = await legacy(guarded, "tools/list");
+        assert.deepEqual([list.status, (await listen(guarded)).status], [401, 401]);
     });
 });
 

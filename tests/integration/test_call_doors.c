@@ -705,9 +705,11 @@ TEST(without_permissions_everything_looks_the_same)
         assert_null(strstr(got.body, names[i]));
     }
     door_fixture_post(&own, "/mcp", BOTH, RPC "\"id\":1,\"method\":\"tools/list\"}", &got);
-    assert_int_equal(got.status, 401);
+    assert_int_equal(got.status, 200);
+    assert_string_equal(got.body, RPC "\"result\":{\"tools\":[]},\"id\":1}");
     door_fixture_post(&own, "/mcp", LISTEN_HEADERS, LISTEN("2", "\"toolsListChanged\":true"), &got);
-    assert_int_equal(got.status, 401);
+    assert_int_equal(got.status, 200);
+    assert_non_null(strstr(got.body, "this server has no logins"));
     door_fixture_post(&own, "/mcp", BOTH, RPC "\"id\":1,\"method\":\"ping\"}", &got);
     assert_int_equal(got.status, 200);
     door_fixture_close(&own);

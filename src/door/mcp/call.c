@@ -224,7 +224,7 @@ static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
         rc = cw_fail(&explained.err, CW_PARAMS, "%s", no_login);
         call->target.ops->refuse(item, call->era, rc, &explained);
     } else if (rc == CW_DECLINED) {
-        cw_door_refuse(item, refusal->verdict, &call->target.entry->method->needs);
+        cw_mcp_refuse(item, refusal->verdict, &call->target.entry->method->needs);
     } else if (rc == CW_PARAMS && call->problem && !call->target.problem) {
         cw_door_fail(item, 200, CW_RPC_PARAMS, call->problem);
     } else if (rc == CW_PARAMS || rc == CW_IO || rc == CW_LIMIT) {

@@ -583,7 +583,7 @@ static bool renew_view(cw_mcp_call *call, cw_view *view)
         return true;
     cw_mcp_call_close(call);
     if (rc == CW_DECLINED)
-        cw_door_refuse(call->item, found.verdict, NULL);
+        cw_mcp_refuse(call->item, found.verdict, NULL);
     else
         call->target.ops->fail_unknown(&r, call->target.name);
     return false;

@@ -147,15 +147,15 @@ static cw_str scope_of_list(const cw_mcp_request *r)
                                !cw_mcp_config(rl)->mcp.clients.n);
 }
 
-static void answer(page *p, const cw_page *d)
+static void answer(const page *p, cw_str body)
 {
     const cw_mcp_request *r = p->r;
     cw_buf b;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_buf_reserve(&b, d->body.n + r->item->id.n + TRAILER);
+    cw_buf_reserve(&b, body.n + r->item->id.n + TRAILER);
     cw_rpc_open_result(&b);
     cw_buf_add_char(&b, '{');
-    cw_buf_add(&b, cw_buf_str(&d->body));
+    cw_buf_add(&b, body);
     if (r->era->is_modern) {
         cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
         cw_buf_add_i64(&b, cw_runtime_settings_of(r->rl)->list_ttl_ms);
@@ -181,6 +181,30 @@ static const cw_language *language_of(const cw_mcp_request *r)
                                  cw_view_caller(r->view));
 }
 
+/* A caller that may list nothing, and cannot log in, gets an empty list. Else it is challenged, or
+ * refused. False: the message is answered. */
+static bool may_list(const page *p)
+{
+    const cw_mcp_request *r = p->r;
+    cw_call_found found;
+    if (CW_LIKELY(!cw_mcp_find(r, (cw_call_lookup){.discovers = true}, &found)))
+        return true;
+    if (!cw_mcp_leads_nowhere(r->rl, r->responder, found.verdict)) {
+        cw_mcp_refuse(r->item, found.verdict, NULL);
+        return false;
+    }
+    cw_buf none;
+    cw_buf_init(&none, SIZE_MAX / 2);
+    cw_json_escape(&none, p->list->member);
+    cw_buf_add(&none, CW_STR(":[]"));
+    if (none.code)
+        cw_door_fail_nomem(r->item);
+    else
+        answer(p, cw_buf_str(&none));
+    cw_buf_done(&none);
+    return false;
+}
+
 void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
 {
     const cw_config *config = cw_mcp_config(r->rl);
@@ -197,7 +221,7 @@ void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
                    .draft = config->schema.default_draft},
         .after = CW_STR(""),
         .only_callable = cw_mcp_has_no_login(r->rl, r->responder)};
-    if (!cw_mcp_may(r, /* discovers= */ true))
+    if (!may_list(&p))
         return;
     cw_call_error refusal = {0};
     if (cw_call_may_list(r->rl, r->view, cw_responder_peer(r->responder), &refusal)) {
@@ -212,6 +236,6 @@ void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
         cw_door_fail_nomem(r->item);
         return;
     }
-    answer(&p, d);
+    answer(&p, cw_buf_str(&d->body));
     cw_page_unref(d);
 }

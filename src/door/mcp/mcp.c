@@ -94,8 +94,31 @@ bool cw_mcp_may(const cw_mcp_request *r, bool discovers)
     cw_call_found found;
     if (CW_LIKELY(!cw_mcp_find(r, (cw_call_lookup){.discovers = discovers}, &found)))
         return true;
-    cw_door_refuse(r->item, found.verdict, NULL);
+    cw_mcp_refuse(r->item, found.verdict, NULL);
     return false;
+}
+
+#define NO_LOGINS                                                                                  \
+    " requires a login, and this server has no logins: its operator must configure accounts or "   \
+    "an "                                                                                          \
+    "authorization server."
+
+bool cw_mcp_leads_nowhere(const cw_runtime_loop *rl, const cw_responder *responder,
+                          cw_verdict verdict)
+{
+    return !responder->session && !cw_runtime_has_logins(rl) &&
+           (verdict == CW_VERDICT_NEEDS_LOGIN || verdict == CW_VERDICT_NEEDS_SCOPES);
+}
+
+void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs)
+{
+    const cw_rpc_batch *batch = item->batch;
+    if (cw_mcp_leads_nowhere(batch->opts.rl, batch->responder, verdict))
+        cw_door_reply_error(item, &(cw_door_error){.status = 200,
+                                                   .code = CW_CHALLENGE_CODE,
+                                                   .message = CW_STR("This request" NO_LOGINS)});
+    else
+        cw_door_refuse(item, verdict, needs);
 }
 
 bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responder)
@@ -110,8 +133,7 @@ const char *cw_mcp_explain_no_login(const cw_runtime_loop *rl, const cw_responde
     return responder->session
                ? "This tool requires a login or scopes that this connection lacks: start causeway "
                  "stdio with an account or a token that has them."
-               : "This tool requires a login, and this server has no logins: its operator must "
-                 "configure accounts or an authorization server.";
+               : "This tool" NO_LOGINS;
 }
 
 bool cw_mcp_challenge_stranger(const cw_mcp_request *r)

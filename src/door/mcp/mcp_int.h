@@ -180,6 +180,12 @@ bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responde
 /* A sentence for a call that requires a login, if has_no_login: a challenge would lead nowhere, and a
  * model can read a result. Static; NULL: callers can log in. */
 const char *cw_mcp_explain_no_login(const cw_runtime_loop *rl, const cw_responder *responder);
+/* Whether a challenge over HTTP would send the client to a login that does not exist. */
+bool cw_mcp_leads_nowhere(const cw_runtime_loop *rl, const cw_responder *responder,
+                          cw_verdict verdict);
+/* As cw_door_refuse; a challenge that leads nowhere is an error with status 200, because many clients end their
+ * connection for any other. */
+void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs);
 /* Challenge an anonymous caller that sees nothing, if callers can log in: clients log in when their
  * first request is refused, and few of them later. True: the message is answered. */
 bool cw_mcp_challenge_stranger(const cw_mcp_request *r);

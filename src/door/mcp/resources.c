@@ -653,7 +653,7 @@ void cw_mcp_complete(const cw_mcp_request *r)
     cw_verdict verdict = cw_view_verdict(r->view, q.entry);
     if (verdict != CW_VERDICT_ALLOW) {
         cw_mcp_audit_refusal(r, q.entry->method->id, CW_STR(""), verdict);
-        cw_door_refuse(r->item, verdict, &q.entry->method->needs);
+        cw_mcp_refuse(r->item, verdict, &q.entry->method->needs);
         return;
     }
     if (q.param && q.param->schema.n &&

@@ -279,7 +279,7 @@ static bool may_call(const cw_mcp_request *r)
     if (no_login)
         answer_problem(r->item, r->era, cw_fail(&refusal.err, CW_PARAMS, "%s", no_login), &refusal);
     else
-        cw_door_refuse(r->item, found.verdict, NULL);
+        cw_mcp_refuse(r->item, found.verdict, NULL);
     return false;
 }
 
