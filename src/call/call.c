@@ -573,7 +573,7 @@ static cw_code validate_without_nulls(cw_exchange *ex, const cw_call_request *re
         return cw_fail_nomem(err);
     if (rc || !without)
         return CW_PARAMS;
-    bool ignore_unknown = cw_runtime_settings_of(ex->rl)->ignore_unknown_arguments;
+    bool ignore_unknown = cw_runtime_config(ex->rl)->ignore_unknown_arguments;
     rc =
         cw_arguments_bind(request->entry->method, without, ignore_unknown, &ex->arena, &again, err);
     if (!rc)
@@ -613,7 +613,7 @@ static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_
     ex->params = request->params;
     if (CW_UNLIKELY(request->problem))
         return cw_fail(&refusal->err, CW_PARAMS, "%s", request->problem);
-    bool ignore_unknown = cw_runtime_settings_of(rl)->ignore_unknown_arguments;
+    bool ignore_unknown = cw_runtime_config(rl)->ignore_unknown_arguments;
     cw_code rc = CW_OK;
     if (request->is_completion)
         bound = (cw_arguments){.text = CW_STR("{}")};

@@ -17,7 +17,7 @@
  *
  * Ownership: an outcome and its data live until done returns.
  * Threads:   the loop of the cw_runtime_loop.
- * Limits:    cw_runtime_settings.calls and .validation_steps; the source's call_ms.
+ * Limits:    cw_runtime_settings.calls and limits.validation_steps; the source's call_ms.
  */
 #ifndef CW_CALL_CALL_H
 #define CW_CALL_CALL_H

@@ -254,6 +254,11 @@ static void drop_retired(cw_runtime_state *state)
     state->n_retired = 0;
 }
 
+static const cw_config *config_of(const cw_runtime_state *state)
+{
+    return state->settings.config ? state->settings.config : &cw_config_defaults;
+}
+
 static void free_state(cw_runtime_state *state)
 {
     if (!state)
@@ -335,7 +340,7 @@ static void renew_cache(cw_runtime_loop *rl, const cw_runtime_state *old)
         cw_page_cache_drop(&rl->cache, CW_PAGE_CACHE_PERMISSIONS);
     else
         cw_page_cache_clear(&rl->cache);
-    cw_page_cache_limit(&rl->cache, state->settings.cache_size);
+    cw_page_cache_limit(&rl->cache, config_of(state)->limits.cache_size);
 }
 
 static void on_drop(cw_message *message)
@@ -345,13 +350,11 @@ static void on_drop(cw_message *message)
 }
 
 /* Whether the same tools are shown in another form or language. */
-static bool shows_otherwise(const cw_runtime_settings *a, const cw_runtime_settings *b)
+static bool shows_otherwise(const cw_runtime_state *a, const cw_runtime_state *b)
 {
-    if (a->translations != b->translations)
-        return true;
-    return a->config && b->config &&
-           (a->config->mcp.tool_names != b->config->mcp.tool_names ||
-            a->config->mcp.schemas != b->config->mcp.schemas);
+    const cw_config *x = config_of(a), *y = config_of(b);
+    return a->settings.translations != b->settings.translations ||
+           x->mcp.tool_names != y->mcp.tool_names || x->mcp.schemas != y->mcp.schemas;
 }
 
 static void on_delivery(cw_message *message)
@@ -365,7 +368,7 @@ static void on_delivery(cw_message *message)
     d->view = NULL;
     unsigned lists = !cw_list_is_empty(&rl->watches) ? cw_view_changes(old_view, rl->view) : 0;
     /* The language and name of each client are not stored, so all of them are notified. */
-    if (shows_otherwise(&old_state->settings, &rl->state->settings))
+    if (shows_otherwise(old_state, rl->state))
         lists |= CW_CHANGED_TOOLS | CW_CHANGED_FORM;
     /* Lists show what requires a login only if callers can log in. */
     if (old_state->has_logins != rl->state->has_logins)
@@ -570,6 +573,11 @@ cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl)
 const cw_runtime_settings *cw_runtime_settings_of(const cw_runtime_loop *rl)
 {
     return &rl->state->settings;
+}
+
+const cw_config *cw_runtime_config(const cw_runtime_loop *rl)
+{
+    return config_of(rl->state);
 }
 
 bool cw_runtime_has_logins(const cw_runtime_loop *rl)

@@ -34,27 +34,14 @@ typedef struct cw_runtime cw_runtime;
 typedef struct cw_runtime_loop cw_runtime_loop;
 
 typedef struct cw_runtime_settings {
-    uint64_t revision;         /* grows when any of this changes: documents are written anew */
-    uint32_t calls;            /* running at once, per loop */
-    uint32_t batch;            /* calls in one JSON-RPC batch */
-    uint32_t validation_steps; /* of one request, batch or result; 0: the default */
-    uint32_t subscriptions;    /* MCP subscribers on all loops */
-    uint32_t list_ttl_ms;      /* for how long a client may keep a list */
-    cw_rate_limits limits;     /* of `config` */
-    bool ignore_unknown_arguments;
+    uint64_t revision;     /* grows when any of this changes: documents are written anew */
+    uint32_t calls;        /* running at once, per loop */
+    uint32_t list_ttl_ms;  /* for how long a client may keep a list */
+    cw_rate_limits limits; /* of `config` */
     bool
-        is_loading; /* a source was not tried yet: unknown methods may be its own (catalogue_wait.h) */
-    bool allow_plaintext_passwords; /* taken over connections that others can listen to */
-    bool debug_headers;
-    bool legacy_sessions;               /* MCP clients of the handshake get a session */
-    uint32_t session_s;                 /* how long one lasts */
-    uint32_t elicitation_timeout_s;     /* how long a client may take to answer a question */
-    uint32_t mcp_page;                  /* entries on one page of an MCP list */
-    uint32_t page_size;                 /* tools on one page; <= CW_PAGE_SIZE_MAX, 0: the default */
-    size_t cache_size;                  /* bytes of documents, per loop */
-    cw_translations *translations;      /* NULL: none; a state has a reference of its own */
-    cw_config *config;                  /* NULL: the defaults; a state has a reference of its own */
-    char public_url[CW_PUBLIC_URL_MAX]; /* base of our own URLs; "": the Host */
+        is_loading; /* a source was not tried yet: unknown methods may belong to it (catalogue_wait.h) */
+    cw_translations *translations; /* NULL: none; a state has a reference of its own */
+    cw_config *config;             /* NULL: the defaults; a state has a reference of its own */
 } cw_runtime_settings;
 
 typedef struct cw_runtime_opts {
@@ -105,6 +92,8 @@ cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);
 /* The cached pages of the current catalogue. */
 cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl);
 const cw_runtime_settings *cw_runtime_settings_of(const cw_runtime_loop *rl);
+/* The configuration in force; never NULL. */
+const cw_config *cw_runtime_config(const cw_runtime_loop *rl);
 /* Whether callers can log in, as of the last publish (cw_accounts_has_logins). */
 bool cw_runtime_has_logins(const cw_runtime_loop *rl);
 

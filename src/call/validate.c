@@ -23,8 +23,7 @@ typedef struct complaint {
 
 int64_t cw_call_steps(const cw_runtime_loop *rl)
 {
-    uint32_t steps = cw_runtime_settings_of(rl)->validation_steps;
-    return steps ? steps : CW_CALL_MAX_STEPS;
+    return cw_runtime_config(rl)->limits.validation_steps;
 }
 
 /* `name` is the parameter's, or empty for a result. The first problem is always there; a further

@@ -304,6 +304,9 @@ typedef struct cw_config {
     bool debug_headers;
 } cw_config;
 
+/* Every key with its default. */
+extern const cw_config cw_config_defaults;
+
 /* One mistake. `text` is a whole line without its newline, safe for a terminal:
  * "causeway.yaml:3:5: limits.header_sise: unknown key; did you mean \"header_size\"?". */
 typedef struct cw_config_problem {

@@ -37,7 +37,7 @@ cw_str cw_browser_session(const cw_http_req *req, const cw_runtime_loop *rl)
 
 bool cw_browser_is_private(const cw_http_req *req, const cw_runtime_loop *rl)
 {
-    return cw_runtime_settings_of(rl)->allow_plaintext_passwords || cw_http_req_is_private(req);
+    return cw_runtime_config(rl)->access.allow_plaintext_passwords || cw_http_req_is_private(req);
 }
 
 /* Without a port that browsers leave out. */

@@ -7,15 +7,10 @@
 #include "access/gate.h"
 #include "access/scopes.h"
 
-static const cw_config *config_of(const cw_runtime_loop *rl)
-{
-    return cw_runtime_settings_of(rl)->config;
-}
-
 bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl)
 {
     const cw_accounts *accounts = cw_runtime_accounts(rl);
-    return config_of(rl) && accounts && cw_accounts_has_issuers(accounts);
+    return accounts && cw_accounts_has_issuers(accounts);
 }
 
 /* ---- addresses ---- */
@@ -24,10 +19,10 @@ cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool 
 {
     bool unused;
     bool *is_known = ret_known ? ret_known : &unused;
-    const char *public_url = cw_runtime_settings_of(rl)->public_url;
+    cw_str public_url = cw_runtime_config(rl)->public_url;
     *is_known = true;
-    if (public_url[0])
-        return cw_arena_dup_str(cw_http_req_arena(req), cw_str_from(public_url));
+    if (public_url.n)
+        return cw_arena_dup_str(cw_http_req_arena(req), public_url);
     return cw_http_req_origin(req, is_known);
 }
 
@@ -52,7 +47,6 @@ static bool is_shown(cw_str scope)
 cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list)
 {
     cw_view *anonymous = cw_runtime_anonymous(rl);
-    const cw_config *config = config_of(rl);
     size_t n, max = 0;
     const cw_requirements *classes = cw_snapshot_classes(cw_view_snapshot(anonymous), &n);
     for (size_t i = 0; i < n; i++)
@@ -62,7 +56,7 @@ cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list)
     if (!list->items)
         return CW_NOMEM;
     for (size_t i = 0; i < n; i++) {
-        bool shows_all = config && config->access.shows_all_scopes;
+        bool shows_all = cw_runtime_config(rl)->access.shows_all_scopes;
         if (classes[i].level == CW_AUTH_NONE)
             continue;
         if (!shows_all &&

@@ -470,29 +470,6 @@ static cw_code load_translations(const cw_app *b, const cw_config *config, cw_tr
     return CW_OK;
 }
 
-static cw_runtime_settings settings_of(const cw_app *b, const cw_config *config)
-{
-    cw_runtime_settings settings = {
-        .calls = (config->limits.max_calls + b->n_loops - 1) / b->n_loops,
-        .batch = config->limits.batch,
-        .validation_steps = config->limits.validation_steps,
-        .subscriptions = config->limits.subscriptions,
-        .list_ttl_ms = LIST_TTL_MS,
-        .limits = cw_rate_limits_of(config),
-        .ignore_unknown_arguments = config->ignore_unknown_arguments,
-        .allow_plaintext_passwords = config->access.allow_plaintext_passwords,
-        .debug_headers = config->debug_headers,
-        .page_size = config->page_size,
-        .legacy_sessions = config->mcp.legacy_sessions,
-        .session_s = config->mcp.session_ms / 1000,
-        .elicitation_timeout_s = config->mcp.elicitation_timeout_ms / 1000,
-        .mcp_page = config->mcp.page_size,
-        .cache_size = config->limits.cache_size,
-    };
-    memcpy(settings.public_url, config->public_url.p, config->public_url.n + 1);
-    return settings;
-}
-
 /* The objects of a configuration before they are in force. */
 typedef struct draft {
     cw_caller *configured;
@@ -560,11 +537,15 @@ static void use_settings(cw_app *b, cw_config *config, cw_translations *translat
     const cw_runtime_settings old = b->settings;
     if (old.config && old.translations == translations && cw_config_equal(old.config, config))
         return;
-    b->settings = settings_of(b, config);
-    b->settings.translations = translations;
-    b->settings.config = config;
-    b->settings.revision = old.revision + 1;
-    b->settings.is_loading = old.is_loading;
+    b->settings = (cw_runtime_settings){
+        .revision = old.revision + 1,
+        .calls = (config->limits.max_calls + b->n_loops - 1) / b->n_loops,
+        .list_ttl_ms = LIST_TTL_MS,
+        .limits = cw_rate_limits_of(config),
+        .is_loading = old.is_loading,
+        .translations = translations,
+        .config = config,
+    };
     b->is_dirty = true;
 }
 

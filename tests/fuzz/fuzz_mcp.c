@@ -150,14 +150,14 @@ static void set_up(void)
     CHECK(!cw_runtime_new(&(cw_runtime_opts){.n_loops = 1}, &world.runtime, &err));
     cw_loop *loops[] = {&world.loop};
     cw_runtime_attach(world.runtime, loops);
-    const cw_runtime_settings settings = {.calls = 100,
-                                          .batch = 20,
-                                          .subscriptions = 20,
-                                          .cache_size = 1 << 20,
-                                          .legacy_sessions = true,
-                                          .session_s = 3600,
-                                          .elicitation_timeout_s = 3600,
-                                          .mcp_page = 5};
+    static const cw_config_source source_of_config = {
+        .text = CW_STR_INIT("limits: {batch: 20, subscriptions: 20, cache_size: 1MB}\n"
+                            "mcp: {page_size: 5, elicitation_timeout: 1h}\n")};
+    cw_runtime_settings settings = {.calls = 100};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    CHECK(!cw_config_load(&source_of_config, &settings.config, &problems, &err));
+    cw_config_problems_done(&problems);
     CHECK(!cw_runtime_publish(world.runtime, snapshot, caller, &settings, NULL, 0, &err));
     cw_seal_init_from(&seal, CW_STR("the same in every run, so that it can be replayed"));
     CHECK(!cw_mcp_new(world.runtime, 1, &seal, &world.door, &err));

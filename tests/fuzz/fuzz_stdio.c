@@ -27,19 +27,19 @@ static void set_up(void)
                                  CW_STR_INIT("use jsonrpc services")};
     static const cw_offer_ops no_sources = {0};
     cw_loop *loops[] = {&loop};
-    cw_runtime_settings settings = {.calls = 10,
-                                    .batch = 10,
-                                    .subscriptions = 10,
-                                    .legacy_sessions = true,
-                                    .elicitation_timeout_s = 10,
-                                    .session_s = 10,
-                                    .mcp_page = 10,
-                                    .page_size = 10};
+    static const cw_config_source source = {
+        .text = CW_STR_INIT("page_size: 10\nlimits: {batch: 10, subscriptions: 10}\n"
+                            "mcp: {page_size: 10, elicitation_timeout: 10s}\n")};
+    cw_runtime_settings settings = {.calls = 10};
+    cw_config_problems problems;
     cw_snapshot *snapshot;
     cw_caller *caller;
     cw_seal seal;
     cw_err err;
     signal(SIGPIPE, SIG_IGN);
+    cw_config_problems_init(&problems);
+    CHECK(!cw_config_load(&source, &settings.config, &problems, &err));
+    cw_config_problems_done(&problems);
     CHECK(!cw_loop_init(&loop, 64, &err));
     CHECK(!cw_runtime_new(&(cw_runtime_opts){.n_loops = 1}, &runtime, &err));
     cw_runtime_attach(runtime, loops);

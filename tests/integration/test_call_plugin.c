@@ -47,7 +47,7 @@ static void publish(world *w)
     const cw_snapshot_problem *problems = cw_snapshot_problems(snapshot, &n);
     if (n)
         fail_msg("%.*s", CW_STR_ARG(problems[0].text));
-    cw_runtime_settings settings = {.calls = 10, .batch = 10};
+    cw_runtime_settings settings = {.calls = 10};
     assert_int_equal(cw_runtime_publish(w->runtime, snapshot, w->caller, &settings, NULL, 0, NULL),
                      CW_OK);
 }

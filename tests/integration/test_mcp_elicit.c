@@ -309,8 +309,7 @@ TEST(every_allocation_may_fail)
     assert_true(converse());
     assert_true(converse_modern());
     /* A question that could not be read is waited for until then. */
-    now->settings.elicitation_timeout_s = 1;
-    door_fixture_publish(now, 0);
+    door_fixture_configure(now, "mcp: {elicitation_timeout: 1s}");
     fail_each_allocation_of(converse_modern);
     fail_each_allocation_of(converse);
 }

@@ -59,8 +59,6 @@ static cw_code begin(cw_err *err)
     to_us = in[1];
     from_us = out[0];
     cw_code rc = runtime_fixture_init(60000, true, err);
-    fixture.settings.subscriptions = 4;
-    fixture.settings.mcp_page = 100;
     if (!rc)
         rc = runtime_fixture_publish(NULL, NULL, err);
     if (!rc)

@@ -7,7 +7,12 @@
 #include "door/jsonrpc/jsonrpc.h"
 #include "door/mcp/mcp.h"
 #include "door/rest/rest.h"
+#include "support/config_fixture.h"
 #include "support/test.h"
+
+#define CONFIG                                                                                     \
+    "limits: {batch: 5, subscriptions: 50, cache_size: 1MB}\n"                                     \
+    "mcp: {elicitation_timeout: 60s, page_size: 1000}\n"
 
 static cw_err err;
 
@@ -22,18 +27,19 @@ void door_fixture_publish(door_fixture *d, size_t n_methods)
         cw_runtime_publish(d->runtime, snapshot, d->caller, &d->settings, NULL, 0, &err), CW_OK);
 }
 
+void door_fixture_configure(door_fixture *d, const char *text)
+{
+    cw_config *old = d->settings.config;
+    d->settings.config = config_of(text);
+    door_fixture_publish(d, 0);
+    cw_config_unref(old);
+}
+
 static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, bool may_call,
                        cw_accounts *accounts)
 {
-    *d = (door_fixture){.settings = {.calls = 100,
-                                     .batch = 5,
-                                     .subscriptions = 50,
-                                     .list_ttl_ms = 60000,
-                                     .cache_size = 1 << 20,
-                                     .legacy_sessions = true,
-                                     .session_s = 3600,
-                                     .elicitation_timeout_s = 60,
-                                     .mcp_page = 1000}};
+    *d = (door_fixture){
+        .settings = {.calls = 100, .list_ttl_ms = 60000, .config = config_of(CONFIG)}};
     assert_int_equal(cw_loop_init(&d->main_loop, 64, &err), CW_OK);
     d->source = fake_source_new(call_ms);
     assert_non_null(d->source);
@@ -84,6 +90,7 @@ void door_fixture_close(door_fixture *d)
     cw_caller_unref(d->caller);
     cw_source_unref(&d->source->base);
     cw_loop_done(&d->main_loop);
+    cw_config_unref(d->settings.config);
 }
 
 int door_fixture_connect(const door_fixture *d)

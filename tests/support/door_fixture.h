@@ -36,6 +36,8 @@ void door_fixture_open(door_fixture *d, uint32_t call_ms, bool may_discover, boo
 /* The same with accounts, borrowed until after door_fixture_close. */
 void door_fixture_open_accounts(door_fixture *d, uint32_t call_ms, cw_accounts *accounts);
 void door_fixture_close(door_fixture *d);
+/* Publish another configuration. */
+void door_fixture_configure(door_fixture *d, const char *text);
 /* Publish the source's first n methods. */
 void door_fixture_publish(door_fixture *d, size_t n_methods);
 

@@ -77,7 +77,7 @@ static cw_code build(uint32_t call_ms, bool may_call, cw_err *err)
 
 cw_code runtime_fixture_init(uint32_t call_ms, bool may_call, cw_err *err)
 {
-    fixture = (runtime_fixture){.settings = {.calls = 4, .batch = 10, .list_ttl_ms = 1000}};
+    fixture = (runtime_fixture){.settings = {.calls = 4, .list_ttl_ms = 1000}};
     return build(call_ms, may_call, err);
 }
 

@@ -66,7 +66,6 @@ struct cw_key {
 
 /* The top of the table: a section without a name that fills a cw_config. */
 extern const cw_key cw_config_root;
-extern const cw_config cw_config_defaults;
 
 /* The types. Fields: bool; uint32_t or size_t; uint32_t milliseconds; uint32_t or size_t bytes; an
  * enum of the size of int, or bool; cw_str; cw_config_strings; cw_config_address;

@@ -288,7 +288,7 @@ static void fail_all(cw_http_req *req, unsigned status, int64_t code, const char
 static void take_batch(cw_http_req *req, const cw_jsonrpc_in *in, cw_rpc_batch_opts *opts,
                        const cw_json *list)
 {
-    uint32_t most = cw_runtime_settings_of(opts->rl)->batch;
+    uint32_t most = cw_runtime_config(opts->rl)->limits.batch;
     opts->n = cw_json_count(list);
     opts->is_batch = true;
     if (opts->n == 0 || opts->n > most) {

@@ -246,7 +246,7 @@ void cw_mcp_call_run(cw_mcp_call *call)
                                .params = call->target.params,
                                .shown = call->target.shown,
                                .can_elicit = !call->target.is_completion,
-                               .null_is_absent = cw_mcp_config(call->rl)->mcp.null_is_absent,
+                               .null_is_absent = cw_runtime_config(call->rl)->mcp.null_is_absent,
                                .is_completion = call->target.is_completion,
                                .problem = call->problem,
                                .steps = &item->batch->steps,

@@ -4,7 +4,6 @@
  *
  * The name only decides how names and schemas are written: every client sees the same tools.
  */
-#include "config/keys/keys.h"
 #include "door/mcp/mcp_int.h"
 
 static char lower(char c)
@@ -84,12 +83,6 @@ bool cw_mcp_has_portable_names(const cw_config *config)
     for (size_t i = 0; i < config->mcp.clients.n; i++)
         has |= config->mcp.clients.items[i].tool_names == CW_CONFIG_FORM_PORTABLE;
     return has;
-}
-
-const cw_config *cw_mcp_config(const cw_runtime_loop *rl)
-{
-    const cw_config *config = cw_runtime_settings_of(rl)->config;
-    return config ? config : &cw_config_defaults;
 }
 
 /* ---- capabilities ---- */

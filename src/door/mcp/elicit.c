@@ -206,9 +206,9 @@ static void write_asks(cw_json_writer *w, const cw_json *asks)
 static void write_state(cw_json_writer *w, const cw_mcp_call *call, const cw_outcome *outcome,
                         const char *params)
 {
-    uint32_t s = cw_runtime_settings_of(call->rl)->elicitation_timeout_s;
+    int64_t ms = cw_runtime_config(call->rl)->mcp.elicitation_timeout_ms;
     cw_json_open_object(w);
-    cw_json_add_i64_member(w, CW_STR("until"), cw_clock_wall_ms() + INT64_C(1000) * s);
+    cw_json_add_i64_member(w, CW_STR("until"), cw_clock_wall_ms() + ms);
     cw_json_add_string_member(w, CW_STR("caller"), caller_of(call));
     cw_json_add_string_member(w, CW_STR("method"), call->target.entry->method->id);
     cw_json_add_string_member(w, CW_STR("params"), cw_str_from(params));
@@ -527,11 +527,10 @@ static bool hold_view(cw_mcp_call *call)
 static void ask_client(cw_mcp_call *call, const cw_outcome *outcome)
 {
     cw_responder *responder = call->responder;
-    const cw_runtime_settings *settings = cw_runtime_settings_of(call->rl);
     cw_mcp_registry *registry = cw_mcp_registry_of(call->door, responder->loop);
     size_t n = cw_json_count(outcome->asks);
     /* People take their time, and a client on lines may begin any number of calls meanwhile. */
-    if (registry->n_waiting >= settings->calls) {
+    if (registry->n_waiting >= cw_runtime_settings_of(call->rl)->calls) {
         cw_mcp_call_fail(call, "Too many calls wait for answers of their clients.");
         return;
     }
@@ -547,7 +546,7 @@ static void ask_client(cw_mcp_call *call, const cw_outcome *outcome)
     }
     call->is_waiting = true;
     registry->n_waiting++;
-    uint64_t ms = UINT64_C(1000) * settings->elicitation_timeout_s;
+    uint64_t ms = cw_runtime_config(call->rl)->mcp.elicitation_timeout_ms;
     if (registry->waiting.ms != ms)
         cw_loop_set_duration(responder->loop, &registry->waiting, ms);
     cw_loop_set_deadline(responder->loop, &call->wait, &registry->waiting);

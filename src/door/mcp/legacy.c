@@ -81,18 +81,18 @@ static void fail_session_store(cw_rpc_item *item, cw_code rc)
 
 bool cw_mcp_keeps_state(const cw_mcp_request *r)
 {
-    return r->responder->session || cw_runtime_settings_of(r->rl)->legacy_sessions;
+    return r->responder->session || cw_runtime_config(r->rl)->mcp.legacy_sessions;
 }
 
 /* The id of a new session, in the arena; empty when sessions are off, .p NULL without memory. */
 static cw_str make_session(const cw_mcp_request *r, cw_str version, unsigned client_capabilities,
                            unsigned profile)
 {
-    const cw_runtime_settings *settings = cw_runtime_settings_of(r->rl);
+    const cw_config *config = cw_runtime_config(r->rl);
     cw_str caller = cw_caller_id(cw_view_caller(r->view)), name = {NULL, 0};
-    if (!settings->legacy_sessions)
+    if (!config->mcp.legacy_sessions)
         return CW_STR("");
-    uint64_t expiry = (uint64_t)cw_clock_wall_ms() + UINT64_C(1000) * settings->session_s;
+    uint64_t expiry = (uint64_t)cw_clock_wall_ms() + config->mcp.session_ms;
     uint32_t bits = client_capabilities | profile << PROFILE_SHIFT;
     char *p = cw_arena_alloc(r->responder->arena, FIXED + version.n + caller.n);
     cw_err err;
@@ -132,16 +132,16 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
 {
     cw_str name = cw_responder_header(responder, CW_STR("Mcp-Session-Id")), plain;
     *ret = (cw_mcp_session){.level = CW_LOG_OFF};
-    cw_log_level level = cw_mcp_config(rl)->mcp.log_level;
+    cw_log_level level = cw_runtime_config(rl)->mcp.log_level;
     if (responder->session)
         *ret = *responder->session;
     if (responder->session && !ret->has_level)
         ret->level = level;
     if (!ret->version.n) /* before the handshake */
-        ret->profile = cw_mcp_profile(cw_mcp_config(rl), NULL);
+        ret->profile = cw_mcp_profile(cw_runtime_config(rl), NULL);
     if (responder->session)
         return true;
-    if (!name.p || !cw_runtime_settings_of(rl)->legacy_sessions)
+    if (!name.p || !cw_runtime_config(rl)->mcp.legacy_sessions)
         return true;
     uint64_t expiry;
     uint32_t bits;
@@ -160,7 +160,7 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
     ret->level = level;
     ret->expires = (int64_t)expiry;
     ret->client_capabilities = bits & ((1u << PROFILE_SHIFT) - 1);
-    ret->profile = cw_mcp_profile_renew(cw_mcp_config(rl), bits >> PROFILE_SHIFT);
+    ret->profile = cw_mcp_profile_renew(cw_runtime_config(rl), bits >> PROFILE_SHIFT);
     ret->version = cw_str_make(plain.p + FIXED, n_version);
     memcpy(ret->number, plain.p + 12, CW_MCP_NUMBER);
     if (!cw_str_eq(owner, cw_caller_id(caller)))
@@ -187,7 +187,7 @@ static const cw_str no_id = {NULL, 0};
 static bool has_sessions(const cw_http_req *req, const cw_runtime_loop *rl)
 {
     cw_str version = cw_http_req_header(req, CW_STR("MCP-Protocol-Version"));
-    return cw_runtime_settings_of(rl)->legacy_sessions &&
+    return cw_runtime_config(rl)->mcp.legacy_sessions &&
            (!version.p || !cw_mcp_is_modern(version) ||
             cw_http_req_header(req, CW_STR("Mcp-Session-Id")).p);
 }
@@ -411,7 +411,7 @@ static void initialize(const cw_mcp_request *r)
     unsigned client_capabilities =
         cw_mcp_client_capabilities(cw_json_get(r->params, CW_STR("capabilities")));
     unsigned profile =
-        cw_mcp_profile(cw_mcp_config(r->rl), cw_json_get(r->params, CW_STR("clientInfo")));
+        cw_mcp_profile(cw_runtime_config(r->rl), cw_json_get(r->params, CW_STR("clientInfo")));
     if (r->responder->session) {
         r->responder->session->version = cw_mcp_static_version(version);
         r->responder->session->client_capabilities = client_capabilities;

@@ -80,7 +80,7 @@ static void write_page(cw_buf *out, void *ctx)
 {
     const page *p = ctx;
     const cw_entry *entries[CHUNK];
-    uint32_t size = cw_runtime_settings_of(p->r->rl)->mcp_page;
+    uint32_t size = cw_runtime_config(p->r->rl)->mcp.page_size;
     cw_str last = p->after;
     size_t n, left = size ? size : CW_MCP_PAGE_SIZE;
     bool has_more;
@@ -144,7 +144,7 @@ static cw_str scope_of_list(const cw_mcp_request *r)
     const cw_runtime_loop *rl = r->rl;
     /* A client with another language or another name reads something else. */
     return cw_mcp_scope(r, !cw_runtime_settings_of(rl)->translations &&
-                               !cw_mcp_config(rl)->mcp.clients.n);
+                               !cw_runtime_config(rl)->mcp.clients.n);
 }
 
 static void answer(const page *p, cw_str body)
@@ -207,7 +207,7 @@ static bool may_list(const page *p)
 
 void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
 {
-    const cw_config *config = cw_mcp_config(r->rl);
+    const cw_config *config = cw_runtime_config(r->rl);
     cw_page *d;
     page p = {
         .r = r,

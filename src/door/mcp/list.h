@@ -16,7 +16,7 @@
  *
  * Ownership: borrows.
  * Threads:   the loop of the request.
- * Limits:    settings->mcp_page entries on a page.
+ * Limits:    mcp.page_size entries on a page.
  */
 #ifndef CW_DOOR_MCP_LIST_H
 #define CW_DOOR_MCP_LIST_H

@@ -412,7 +412,7 @@ static void take_batch(cw_mcp *door, cw_responder *responder, cw_rpc_batch_opts 
     }
     char text[64];
     const char *problem =
-        check_batch(responder, &session, list, cw_runtime_settings_of(opts->rl)->batch, text);
+        check_batch(responder, &session, list, cw_runtime_config(opts->rl)->limits.batch, text);
     if (problem) {
         cw_door_fail_to(responder, &cw_door_mcp, no_id, 400, CW_RPC_INVALID, problem);
         return;

@@ -238,8 +238,6 @@ unsigned cw_mcp_profile(const cw_config *config, const cw_json *client);
 unsigned cw_mcp_profile_renew(const cw_config *config, unsigned profile);
 /* Whether lists of any client show portable names. */
 bool cw_mcp_has_portable_names(const cw_config *config);
-/* The current configuration; never NULL. */
-const cw_config *cw_mcp_config(const cw_runtime_loop *rl);
 
 /* modern.c */
 /* Compare the Mcp-Param headers with the arguments. False: the request is answered. */

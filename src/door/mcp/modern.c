@@ -233,7 +233,7 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
         cw_mcp_request with = *r;
         client.client_capabilities = cw_mcp_client_capabilities(r->meta.capabilities);
         client.version = CW_STR(VERSION);
-        client.profile = cw_mcp_profile(cw_mcp_config(r->rl), r->meta.client);
+        client.profile = cw_mcp_profile(cw_runtime_config(r->rl), r->meta.client);
         if (r->responder->session) { /* the client can cancel its requests */
             client.is_named = true;
             memcpy(client.number, r->responder->session->number, CW_MCP_NUMBER);

@@ -422,7 +422,7 @@ static cw_code subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_
     if (cw_arena_hold(responder->arena, l, release))
         return CW_NOMEM;
     cw_fair_key key = cw_caller_fair_key(cw_view_caller(view), cw_responder_peer(responder));
-    return cw_fair_slots_enter(&door->streams, &key, cw_runtime_settings_of(rl)->subscriptions,
+    return cw_fair_slots_enter(&door->streams, &key, cw_runtime_config(rl)->limits.subscriptions,
                                /* each= */ 0, &l->place);
 }
 
@@ -541,7 +541,7 @@ static void write_honoured(cw_json_writer *w, const subscriber *l)
 /* The first message. `b` is initialized. CW_PARAMS: too large for the stream. */
 static cw_code write_acknowledgement(const cw_mcp_request *r, const subscriber *l, cw_buf *b)
 {
-    size_t most = cw_mcp_config(r->rl)->limits.stream_queue / 2;
+    size_t most = cw_runtime_config(r->rl)->limits.stream_queue / 2;
     cw_json_writer w;
     cw_mcp_open_notification(&w, b, CW_STR("notifications/subscriptions/acknowledged"));
     cw_json_add_key(&w, CW_STR("notifications"));

@@ -223,8 +223,8 @@ static cw_find_in names_of(const cw_mcp_request *r)
 {
     if (r->session->profile & CW_MCP_PORTABLE_NAMES)
         return CW_FIND_PORTABLE_OR_TOOL;
-    return cw_mcp_has_portable_names(cw_mcp_config(r->rl)) ? CW_FIND_TOOL_OR_PORTABLE
-                                                           : CW_FIND_TOOL;
+    return cw_mcp_has_portable_names(cw_runtime_config(r->rl)) ? CW_FIND_TOOL_OR_PORTABLE
+                                                               : CW_FIND_TOOL;
 }
 
 typedef struct parked {
@@ -320,7 +320,7 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
                             .entry = entry,
                             .params = arguments,
                             .name = cw_json_text(name),
-                            .has_structured_text = cw_mcp_config(r->rl)->mcp.structured_text};
+                            .has_structured_text = cw_runtime_config(r->rl)->mcp.structured_text};
     if (CW_UNLIKELY(entry->has_renames) && !take_shown_names(r, &target))
         return;
     /* A refusal of the gate comes before one of the headers. */

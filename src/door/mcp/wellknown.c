@@ -2,7 +2,6 @@
 /* wellknown.c - the capabilities of the server, and discovery documents: GET /.well-known/mcp.json, the server card below the endpoint, and the
  * entry of a registry.
  */
-#include "config/keys/keys.h"
 #include "door/mcp/mcp_int.h"
 #include "door/rest/reply.h"
 #include "json/write.h"
@@ -254,7 +253,7 @@ static void send_about(cw_http_req *req, const cw_mcp *door, cw_rest_document *d
     cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
     if (!cw_rest_set_base(req, rl, doc))
         return;
-    about a = {.config = cw_mcp_config(rl),
+    about a = {.config = cw_runtime_config(rl),
                .base = doc->key.base,
                .path = cw_str_from(door->path),
                .card_path = cw_str_from(door->card_path),

@@ -158,14 +158,14 @@ static header_list common_headers(const cw_str cookies[2])
 
 static void send_page(cw_http_req *req, const cw_runtime_loop *rl, const login_page *page)
 {
-    const cw_config *config = cw_runtime_settings_of(rl)->config;
+    cw_str title = cw_runtime_config(rl)->mcp.title;
     header_list headers = common_headers(page->cookies);
     char seconds[CW_DIGITS_SIZE];
     cw_buf b;
     if (page->retry_s)
         add(&headers, CW_STR("Retry-After"), cw_digits_u64(page->retry_s, seconds));
     cw_buf_init(&b, PAGE_MAX_BYTES);
-    write_page(&b, page, config && config->mcp.title.n ? config->mcp.title : CW_STR("Causeway"));
+    write_page(&b, page, title.n ? title : CW_STR("Causeway"));
     cw_str kept = cw_rpc_batch_keep(cw_http_req_arena(req), &b);
     if (!kept.p) {
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
@@ -216,7 +216,7 @@ typedef struct visit {
 /* A path on this server as the browser sees it; .p is NULL without memory. */
 static cw_str path_for_browser(const visit *v, const char *path)
 {
-    cw_str base = cw_str_from(cw_runtime_settings_of(v->rl)->public_url);
+    cw_str base = cw_runtime_config(v->rl)->public_url;
     char *text = cw_arena_printf(cw_http_req_arena(v->req), "%.*s%s",
                                  CW_STR_ARG(cw_oauth_resource_path(base)), path);
     return text ? cw_str_from(text) : (cw_str){NULL, 0};

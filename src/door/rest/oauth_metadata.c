@@ -45,7 +45,7 @@ static void write_scopes(cw_json_writer *w, cw_runtime_loop *rl)
 static void write_document(cw_buf *out, void *ctx)
 {
     const about *a = ctx;
-    const cw_config *config = cw_runtime_settings_of(a->rl)->config;
+    const cw_config *config = cw_runtime_config(a->rl);
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);

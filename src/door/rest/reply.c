@@ -102,7 +102,7 @@ static void answer(cw_http_req *req, const cw_runtime_loop *rl, const cw_rest_do
                               : CW_STR("Authorization, Cookie, Accept-Language, Accept-Encoding"));
     if (doc->language)
         add_header(&headers, CW_STR("Content-Language"), cw_language_tag(doc->language));
-    if (cw_runtime_settings_of(rl)->debug_headers)
+    if (cw_runtime_config(rl)->debug_headers)
         add_debug(&headers, doc, d, is_hit);
     answer.headers = headers.items;
     answer.n_headers = headers.n;

@@ -190,10 +190,8 @@ static void list(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *sel
     (void)self;
     tool_page p = {.view = view,
                    .language = language_of(req, rl, view),
-                   .size = cw_runtime_settings_of(rl)->page_size};
+                   .size = cw_runtime_config(rl)->page_size};
     char offset[CW_DIGITS_SIZE];
-    if (!p.size)
-        p.size = CW_PAGE_SIZE;
     if (!may_discover(req, rl, view) || !read_offset(req, &p.offset))
         return;
     if (clamp(&p)) {

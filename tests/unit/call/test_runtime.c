@@ -44,13 +44,13 @@ TEST(a_published_state_is_in_force_after_the_loop_turns)
     fake_source *f = smaller(NULL);
     cw_view *before = cw_runtime_anonymous(fixture.rl);
     assert_non_null(cw_view_find_tool(before, CW_STR("fail")));
-    fixture.settings.batch = 77;
+    fixture.settings.calls = 77;
     assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
     assert_ptr_equal(cw_runtime_anonymous(fixture.rl), before);
     runtime_fixture_turn(2);
     assert_ptr_not_equal(cw_runtime_anonymous(fixture.rl), before);
     assert_null(cw_view_find_tool(cw_runtime_anonymous(fixture.rl), CW_STR("fail")));
-    assert_int_equal(cw_runtime_settings_of(fixture.rl)->batch, 77);
+    assert_int_equal(cw_runtime_settings_of(fixture.rl)->calls, 77);
     cw_source_unref(&f->base);
     runtime_fixture_done();
 }
@@ -152,7 +152,6 @@ static cw_code publish_again(void)
 TEST(a_publish_drops_what_follows_from_what_it_replaces)
 {
     begin();
-    fixture.settings.cache_size = 1 << 20;
     fixture.settings.revision = 1;
     assert_int_equal(publish_again(), CW_OK);
     runtime_fixture_turn(2);
@@ -178,7 +177,6 @@ TEST(a_publish_drops_what_follows_from_what_it_replaces)
 TEST(documents_are_dropped_on_order)
 {
     begin();
-    fixture.settings.cache_size = 1 << 20;
     assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
     runtime_fixture_turn(2);
     keep_both();
@@ -262,12 +260,12 @@ TEST(states_are_installed_in_order)
 {
     begin();
     fake_source *f = smaller(NULL);
-    fixture.settings.batch = 1;
+    fixture.settings.calls = 1;
     assert_int_equal(runtime_fixture_publish(f, NULL, &err), CW_OK);
-    fixture.settings.batch = 2;
+    fixture.settings.calls = 2;
     assert_int_equal(runtime_fixture_publish(NULL, NULL, &err), CW_OK);
     runtime_fixture_turn(2);
-    assert_int_equal(cw_runtime_settings_of(fixture.rl)->batch, 2);
+    assert_int_equal(cw_runtime_settings_of(fixture.rl)->calls, 2);
     assert_non_null(cw_view_find_tool(cw_runtime_anonymous(fixture.rl), CW_STR("fail")));
     cw_source_unref(&f->base);
     runtime_fixture_done();
