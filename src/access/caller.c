@@ -29,6 +29,7 @@ struct cw_caller {
     bool has_token;
     bool cannot_log_in;
     int64_t expires;
+    int64_t logged_in;
     cw_caller_credential credential;
     cw_str json;
 };
@@ -127,6 +128,7 @@ static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
     caller->has_token = opts->has_token;
     caller->cannot_log_in = opts->cannot_log_in;
     caller->expires = opts->expires;
+    caller->logged_in = opts->logged_in;
     cw_code rc = copy_text(caller, opts->id, &caller->id, err);
     if (!rc)
         rc = copy_text(caller, opts->name, &caller->name, err);
@@ -243,6 +245,11 @@ bool cw_caller_has_token(const cw_caller *caller)
 int64_t cw_caller_expires(const cw_caller *caller)
 {
     return caller->expires;
+}
+
+int64_t cw_caller_logged_in(const cw_caller *caller)
+{
+    return caller->logged_in;
 }
 
 const cw_caller_credential *cw_caller_credential_of(const cw_caller *caller)

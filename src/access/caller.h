@@ -64,6 +64,7 @@ typedef struct cw_caller_opts {
     const cw_str *scopes; /* of the token */
     size_t n_scopes;
     int64_t expires; /* of the token or session, wall clock in ms; 0: never */
+    int64_t logged_in; /* when the browser session began, wall clock in ms; 0: it is none */
     cw_caller_credential credential;
     bool cannot_log_in; /* no login exists: tools that require one are hidden, not challenged */
 } cw_caller_opts;
@@ -101,6 +102,8 @@ bool cw_caller_has_scope(const cw_caller *caller, cw_str scope);
 const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n);
 /* The end of its token or session, wall clock in ms; 0: none, or no end. */
 int64_t cw_caller_expires(const cw_caller *caller);
+/* The begin of its browser session, wall clock in ms; 0: it has none. */
+int64_t cw_caller_logged_in(const cw_caller *caller);
 const cw_caller_credential *cw_caller_credential_of(const cw_caller *caller);
 /* Whether the issuer and the key of its token are still accepted; true without such a token. */
 bool cw_caller_is_trusted(const cw_caller *caller);

@@ -81,7 +81,9 @@ static void audit_end(const cw_exchange *ex, const cw_outcome *outcome)
     r.us = (cw_clock_ns() - record->begun) / 1000;
     r.has_us = true;
     r.arguments_hash = record->has_hash ? record->hash : NULL;
-    if (record->has_hash && cw_audit_arguments(audit))
+    if (ex->entry->method->is_secret)
+        r.arguments_hash = NULL; /* a short secret could be found by its hash */
+    else if (record->has_hash && cw_audit_arguments(audit))
         r.arguments = ex->call.params;
     if (record->is_completion)
         r.detail = CW_STR("completion");
@@ -120,7 +122,7 @@ static void audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, c
     } else {
         r.outcome = rc == CW_PARAMS ? "invalid" : "unavailable";
     }
-    if (request->params) {
+    if (request->params && !request->entry->method->is_secret) {
         cw_audit_hash(cw_json_span(request->params), hash);
         r.arguments_hash = hash;
         if (cw_audit_arguments(audit))

@@ -38,6 +38,7 @@ struct cw_runtime {
     cw_runtime_state *states;
     cw_accounts *accounts; /* may be NULL */
     cw_audit *audit;       /* may be NULL */
+    cw_caller *operator_self, *operator_root; /* may be NULL */
     cw_limiter *limiter;
     unsigned n_loops;
     bool is_started;
@@ -432,6 +433,8 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
     b->n_loops = opts->n_loops;
     b->accounts = opts->accounts;
     b->audit = opts->audit;
+    b->operator_self = opts->operator_self;
+    b->operator_root = opts->operator_root;
     b->change.tell = on_change;
     for (unsigned i = 0; i < b->n_loops; i++) {
         cw_runtime_loop *rl = &b->loops[i];
@@ -553,6 +556,11 @@ cw_loop *cw_runtime_loop_of(const cw_runtime_loop *rl)
 cw_view *cw_runtime_anonymous(cw_runtime_loop *rl)
 {
     return rl->view;
+}
+
+cw_caller *cw_runtime_operator(const cw_runtime_loop *rl, uid_t uid)
+{
+    return uid == geteuid() ? rl->runtime->operator_self : rl->runtime->operator_root;
 }
 
 cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl)

@@ -48,6 +48,7 @@ typedef struct cw_runtime_opts {
     unsigned n_loops;
     cw_accounts *accounts; /* borrowed; NULL: every login fails */
     cw_audit *audit;       /* borrowed; NULL: nothing is recorded */
+    cw_caller *operator_self, *operator_root; /* cw_runtime_operator; borrowed; NULL: none */
 } cw_runtime_opts;
 
 CW_MUST_USE cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *err);
@@ -83,6 +84,9 @@ cw_runtime_loop *cw_runtime_at(cw_runtime *b, const cw_loop *loop);
 cw_loop *cw_runtime_loop_of(const cw_runtime_loop *rl);
 /* The anonymous caller's view; take a reference to keep it. */
 cw_view *cw_runtime_anonymous(cw_runtime_loop *rl);
+/* The caller of a request on the local socket from this user: administration, nothing else. NULL: no
+ * such caller. */
+cw_caller *cw_runtime_operator(const cw_runtime_loop *rl, uid_t uid);
 /* A caller's view: made on first use, and cached until the catalogue is replaced or
  * CW_RUNTIME_VIEWS other views were used. Borrowed until the next call; NULL without memory. */
 cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller);

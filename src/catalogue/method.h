@@ -66,6 +66,7 @@ typedef struct cw_method {
         is_callable; /* on /jsonrpc without a mark: plugins' methods, and `expose_on_jsonrpc: true` */
     bool by_position;      /* the source takes its params as an array */
     bool keeps_nulls;      /* null is never taken for an argument that was left out */
+    bool is_secret;        /* its arguments are not recorded: they may hold a password */
     bool takes_any_params; /* its only param, "params", stands for whatever it takes */
     uint32_t index;        /* in the source's list */
     uint32_t call_ms;      /* time limit of a call; 0: the source's */

@@ -1,39 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cache: makes a running server rebuild its documents. The order goes through the database and stays
- * there, so a server that is unreachable now follows later. */
+/* cache: clears the caches of a running server. */
 #include "catalogue/page_cache.h"
 
-#include "base/clock.h"
-#include "cli/lib/db.h"
+#include "cli/lib/admin.h"
 #include "config/syntax/quote.h"
-#include "server/admin_requests.h"
 
-static int order(const char *config, cw_str what, const char *done)
+static void write_tag(cw_json_writer *w, const void *ctx)
 {
-    cw_cli_db a = {0};
-    int code = cw_cli_db_open(config, /* may_create= */ true, &a);
+    cw_json_add_string_member(w, CW_STR("tag"), cw_str_from(ctx));
+}
+
+/* Call the method and print what was done. A server that does not run has no caches. */
+static int clear(const cw_cli_target *target, const char *method, const char *tag, const char *done)
+{
+    cw_cli_admin a;
+    const cw_json *result = NULL;
+    int code = cw_cli_admin_open(target, &a);
     if (code >= 0)
         return code;
-    cw_cli_db_change(&a, "cache", what.p, NULL);
-    cw_code rc = cw_db_order(a.db, what, cw_clock_wall_ms(), &a.err);
-    cw_buf_printf(&a.out,
-                  "%s: a running server follows within a second; one that is not running\n"
-                  "starts with empty caches anyway\n",
-                  done);
-    return cw_cli_db_close(&a, rc);
+    if (!cw_cli_admin_has_server(&a)) {
+        cw_cli_admin_close(&a);
+        return cw_cli_print(CW_STR("no server runs: nothing to clear\n"));
+    }
+    code = cw_cli_admin_call(&a, method, tag ? write_tag : NULL, tag, &result);
+    if (code < 0) {
+        cw_buf out;
+        cw_buf_init(&out, CW_CONFIG_MAX_BYTES);
+        cw_buf_printf(&out, "%s by ", done);
+        cw_cli_admin_add_server(&out, result);
+        cw_buf_add_char(&out, '\n');
+        code = cw_cli_print_buf(&out);
+    }
+    cw_cli_admin_close(&a);
+    return code;
 }
 
 static int run_rebuild(int argc, char **argv)
 {
-    const char *config = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
+    cw_cli_target target = {0};
+    const cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&target), {0}};
     const cw_cli_spec spec = {
         "cache rebuild", "",
         "Make the running server load all plugins and read all descriptions again, and\n"
         "clear its caches. Sources that cannot be loaded stay unchanged.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
-    return code >= 0 ? code : order(config, CW_STR(CW_ORDER_REBUILD), "rebuild ordered");
+    return code >= 0 ? code : clear(&target, "causeway.cache.rebuild", NULL, "rebuild begun");
 }
 
 static int unknown_tag(const char *tag)
@@ -47,8 +59,8 @@ static int unknown_tag(const char *tag)
 
 static int run_invalidate(int argc, char **argv)
 {
-    const char *config = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config), {0}};
+    cw_cli_target target = {0};
+    const cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&target), {0}};
     const cw_cli_spec spec = {
         "cache invalidate", "TAG",
         "Make the running server drop the cached documents with a tag:\n"
@@ -63,7 +75,7 @@ static int run_invalidate(int argc, char **argv)
         return cw_cli_usage("usage: causeway cache invalidate TAG");
     if (!cw_page_cache_tag_find(cw_str_from(args.items[0])))
         return unknown_tag(args.items[0]);
-    return order(config, cw_str_from(args.items[0]), "invalidation ordered");
+    return clear(&target, "causeway.cache.invalidate", args.items[0], "documents dropped");
 }
 
 int cw_cli_cache(int argc, char **argv)

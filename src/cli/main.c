@@ -61,6 +61,8 @@ static const cw_cli_command commands[] = {
     {"scope", "list scopes", cw_cli_scope},
     {"why", "explain an access decision", cw_cli_why},
     {"audit", "print the audit log", cw_cli_audit},
+    {"status", "print the state of the running server", cw_cli_status},
+    {"reload", "make the running server read its configuration again", cw_cli_reload},
     {"cache", "clear a running server's caches", cw_cli_cache},
     {"server-json", "print this server's entry for the MCP registry", cw_cli_server_json},
     {"version", "print the version", cw_cli_version},

@@ -4,6 +4,7 @@
  * once), HUP reads the configuration again. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@
 #include "door/page/login.h"
 #include "door/rest/oauth_metadata.h"
 #include "door/rest/rest.h"
+#include "server/admin_socket.h"
 #include "server/app.h"
 #include "server/examples.h"
 
@@ -38,6 +40,7 @@ typedef struct service {
     cw_login_pages login;
     cw_loop main_loop;
     uv_signal_t term, intr, hup;
+    char addresses[CW_SERVER_MAX_LISTENERS][CW_ADDRESS_TEXT];
     cw_message end; /* to the main loop */
     bool started, stopping;
     bool has_hints; /* print what to try */
@@ -71,12 +74,7 @@ static cw_code load_config(const service *sv, cw_config **ret, cw_config_problem
 
 cw_code cw_cli_configure_log(const cw_config *c, cw_err *err)
 {
-    cw_log_opts opts = {
-        .json = c->log.format == CW_CONFIG_LOG_JSON,
-        .path = c->log.file.n ? c->log.file.p : NULL,
-        .level = c->log.level,
-        .levels = c->log.levels.text.n ? c->log.levels.text.p : NULL,
-    };
+    cw_log_opts opts = cw_config_log_opts(c);
     return cw_log_configure(&opts, err);
 }
 
@@ -119,7 +117,7 @@ static void warn_restart(const cw_config *old, const cw_config *fresh)
 {
     cw_buf keys;
     cw_buf_init(&keys, 4096);
-    cw_config_restart_keys(old, fresh, &keys);
+    cw_config_changed_keys(old, fresh, /* needs_restart= */ true, &keys);
     if (keys.n)
         cw_log(CW_LOG_WARN, "config", "changes wait for a restart",
                CW_KV("keys", cw_buf_str(&keys)));
@@ -154,32 +152,99 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
     return CW_OK;
 }
 
-static void reload(service *sv)
+static cw_code read_again(service *sv, cw_config **ret, cw_config_problems *problems, cw_err *err)
+{
+    cw_code rc = load_config(sv, ret, problems, err);
+    if (!rc)
+        rc = cw_cli_check_tls(sv->config_path, *ret, problems);
+    if (!rc && problems->total)
+        rc = cw_check_fail(problems, err);
+    return rc ? rc : apply(sv, *ret, err);
+}
+
+/* An array of names that are separated by ", ". */
+static void write_names(cw_json_writer *out, cw_str name, cw_str names)
+{
+    cw_json_add_key(out, name);
+    cw_json_open_array(out);
+    for (cw_str rest = names; rest.p && rest.n;)
+        cw_json_add_string(out, cw_str_trim(cw_str_cut(rest, ',', &rest)));
+    cw_json_close(out);
+}
+
+static void write_changes(cw_json_writer *out, const cw_config *old, const cw_config *fresh)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf changed;
+    CW_CLEANUP(cw_buf_done) cw_buf restart;
+    cw_buf_init(&changed, CW_CONFIG_MAX_BYTES);
+    cw_buf_init(&restart, CW_CONFIG_MAX_BYTES);
+    cw_config_changed_keys(old, fresh, /* needs_restart= */ false, &changed);
+    cw_config_changed_keys(old, fresh, /* needs_restart= */ true, &restart);
+    cw_json_add_bool_member(out, CW_STR("applied"), true);
+    write_names(out, CW_STR("changed"), cw_buf_str(&changed));
+    write_names(out, CW_STR("restart"), cw_buf_str(&restart));
+}
+
+static void write_problems(cw_json_writer *out, const cw_config_problems *problems,
+                           const cw_err *err)
+{
+    cw_json_add_bool_member(out, CW_STR("applied"), false);
+    cw_json_add_key(out, CW_STR("problems"));
+    cw_json_open_array(out);
+    for (size_t i = 0; i < problems->n; i++)
+        cw_json_add_string(out, cw_str_from(problems->items[i].text));
+    if (!problems->n)
+        cw_json_add_string(out, cw_str_from(err->msg));
+    cw_json_close(out);
+}
+
+/* Read the configuration again. `out` (NULL: none) receives the members of a report. */
+static cw_code reload(service *sv, cw_json_writer *out)
 {
     cw_err err = {0};
     cw_config *fresh = NULL;
     cw_config_problems problems;
     cw_config_problems_init(&problems);
-    cw_code rc = load_config(sv, &fresh, &problems, &err);
-    if (!rc)
-        rc = cw_cli_check_tls(sv->config_path, fresh, &problems);
-    if (!rc && problems.total)
-        rc = cw_check_fail(&problems, &err);
-    if (!rc)
-        rc = apply(sv, fresh, &err);
+    cw_code rc = read_again(sv, &fresh, &problems, &err);
     if (rc) {
         log_problems(&problems, &err);
+        if (out)
+            write_problems(out, &problems, &err);
         cw_config_unref(fresh);
     } else {
+        if (out)
+            write_changes(out, sv->config, fresh);
         cw_config_unref(sv->config);
         sv->config = fresh;
         cw_log(CW_LOG_INFO, "config", "configuration read again");
     }
+    cw_config_problems_done(&problems);
+    return rc;
+}
+
+static void reload_by_signal(service *sv)
+{
+    cw_code rc = reload(sv, NULL);
     cw_audit_add(sv->app.audit, &(cw_audit_record){.kind = CW_AUDIT_CHANGE,
                                                    .door = "signal",
                                                    .outcome = rc ? "failed" : "ok",
                                                    .method = CW_STR("config reload")});
-    cw_config_problems_done(&problems);
+}
+
+/* For administration methods; a configuration that is rejected is a result, not an error. */
+static cw_code reload_by_method(cw_json_writer *out, void *ctx, cw_err *err)
+{
+    service *sv = ctx;
+    (void)err;
+    if (reload(sv, out) == CW_NOMEM)
+        return cw_fail_nomem(err);
+    return CW_OK;
+}
+
+static uint32_t count_connections(void *ctx)
+{
+    const service *sv = ctx;
+    return cw_server_connections(sv->server);
 }
 
 /* ---- signals and the end ---- */
@@ -226,7 +291,7 @@ static void on_signal(uv_signal_t *handle, int signum)
     service *sv = handle->data;
     if (signum == SIGHUP) {
         if (!sv->stopping)
-            reload(sv);
+            reload_by_signal(sv);
         return;
     }
     cw_log(CW_LOG_INFO, "serve", sv->stopping ? "stopping now" : "stopping",
@@ -287,6 +352,46 @@ static cw_code open_listeners(service *sv, cw_err *err)
     return CW_OK;
 }
 
+/* The socket for commands. One that the configuration names must work; otherwise the server runs
+ * without it. */
+static cw_code open_admin_socket(service *sv, cw_err *err)
+{
+    char path[CW_ADMIN_SOCKET_PATH], address[CW_ADMIN_SOCKET_PATH + 8];
+    cw_err why = {0};
+    if (!sv->config->admin.enabled)
+        return CW_OK;
+    cw_code rc = cw_admin_socket_path(sv->config, sv->config_path, path, &why);
+    if (!rc)
+        rc = cw_admin_socket_check_folder(path, &why);
+    if (!rc) {
+        snprintf(address, sizeof address, "unix:%s", path);
+        rc = cw_server_listen_local(sv->server, cw_str_from(address), &why);
+    }
+    if (rc && sv->config->admin.socket.n)
+        return cw_fail(err, rc, "admin.socket: %s", why.msg);
+    if (rc)
+        cw_log_err(sv->config_path ? CW_LOG_WARN : CW_LOG_INFO, "serve",
+                   "commands cannot reach this server", &why);
+    return CW_OK;
+}
+
+/* What administration methods see of the server itself. */
+static void describe_server(service *sv)
+{
+    size_t n;
+    const cw_listener *all = cw_server_listeners(sv->server, &n);
+    cw_admin_server *admin = &sv->app.admin;
+    for (size_t i = 0; i < n; i++) {
+        if (!all[i].is_local)
+            cw_address_format(&all[i].address, sv->addresses[admin->n_addresses++],
+                              sizeof sv->addresses[0]);
+    }
+    admin->addresses = sv->addresses;
+    admin->connections = count_connections;
+    admin->reload = reload_by_method;
+    admin->ctx = sv;
+}
+
 static cw_code add_routes(service *sv, cw_err *err)
 {
     const cw_sources_health *sources = &sv->app.health;
@@ -328,6 +433,8 @@ static cw_code prepare(service *sv, cw_err *err)
     cw_code rc = cw_server_new(&sv->router, sv->config->loops, &sv->server, err);
     if (!rc)
         rc = open_listeners(sv, err);
+    if (!rc)
+        rc = open_admin_socket(sv, err);
     cw_server_opts opts = server_opts(sv->config);
     if (!rc)
         rc = cw_server_configure(sv->server, &opts, err);
@@ -339,6 +446,8 @@ static cw_code prepare(service *sv, cw_err *err)
         rc = watch_signals(sv, err);
     if (!rc)
         rc = open_app(sv, err);
+    if (!rc)
+        describe_server(sv);
     if (!rc)
         rc = add_routes(sv, err);
     if (!rc)
@@ -415,6 +524,8 @@ static int announce(const service *sv)
         char address[CW_ADDRESS_TEXT];
         cw_address_format(&listeners[i].address, address, sizeof address);
         bool is_unix = listeners[i].address.sa.ss_family == AF_UNIX;
+        if (listeners[i].is_local)
+            continue;
         warn_clear_text(sv, &listeners[i]);
         warn_open(sv, &listeners[i]);
         log_exposure(sv, &listeners[i]);

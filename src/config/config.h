@@ -29,6 +29,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "config/config_remote.h"
+#include "json/write.h"
 #include "schema/schema.h"
 
 #define CW_CONFIG_MAX_PROBLEMS 20u
@@ -296,6 +297,13 @@ typedef struct cw_config {
         cw_str website;     /* a URL, or empty */
     } mcp;
 
+    struct {
+        bool enabled;            /* the methods of the source `causeway` exist, and its socket */
+        cw_str socket;           /* path; empty: one is chosen (server/admin_socket.h) */
+        cw_config_strings tools; /* reading methods that are tools */
+        uint32_t recent_login_ms; /* a browser session that changes access is younger */
+    } admin;
+
     cw_config_remotes sources;
     cw_config_roles roles;
     bool ignore_unknown_arguments; /* unknown_arguments: ignore */
@@ -350,9 +358,15 @@ void cw_config_unref(cw_config *config);
 
 /* Whether all keys of both have equal values. False also without memory. */
 bool cw_config_equal(const cw_config *a, const cw_config *b);
-/* Append the names of the keys whose values differ and that only a restart changes:
- * "limits.token_cache_entries, mcp.path". Errors are sticky in `out`. */
-void cw_config_restart_keys(const cw_config *a, const cw_config *b, cw_buf *out);
+/* Append the names of the keys whose values differ: those that only a restart changes, or the
+ * others. "limits.token_cache_entries, mcp.path". Errors are sticky in `out`. */
+void cw_config_changed_keys(const cw_config *a, const cw_config *b, bool needs_restart,
+                            cw_buf *out);
+/* Add the effective configuration as one JSON value. Values that may hold secrets (headers,
+ * environment, arguments of programs, params of init_calls, queries of URLs) are "***". CW_NOMEM. */
+CW_MUST_USE cw_code cw_config_write_masked(const cw_config *config, cw_json_writer *w, cw_err *err);
+/* The log options of a configuration; they borrow its texts. */
+cw_log_opts cw_config_log_opts(const cw_config *config);
 /* Append the effective configuration as YAML with every key, its value and a comment; reading that
  * text gives an equal configuration. Errors are sticky in `out`. */
 void cw_config_show(const cw_config *config, cw_buf *out);

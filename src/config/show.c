@@ -199,22 +199,143 @@ bool cw_config_equal(const cw_config *a, const cw_config *b)
     return same_value(&cw_config_root, a, b);
 }
 
-static void add_restart_keys(const cw_key *keys, cw_str prefix, const cw_config *a,
-                             const cw_config *b, cw_buf *out)
+static void add_changed_keys(const cw_key *keys, cw_str prefix, const cw_config *a,
+                             const cw_config *b, bool needs_restart, cw_buf *out)
 {
     for (const cw_key *key = keys; key->name; key++) {
         char name[CW_KEY_HELP_SIZE];
+        bool is_section = key->type == &cw_type_section;
         snprintf(name, sizeof name, "%.*s%s", CW_STR_ARG(prefix), key->name);
-        if (key->needs_restart && !same_value(key, a, b))
+        bool is_asked = key->needs_restart == needs_restart && (needs_restart || !is_section);
+        if (is_asked && !same_value(key, a, b))
             cw_buf_printf(out, "%s%s", out->n ? ", " : "", name);
-        if (key->type != &cw_type_section)
+        if (!is_section)
             continue;
         snprintf(name, sizeof name, "%.*s%s.", CW_STR_ARG(prefix), key->name);
-        add_restart_keys(key->children, cw_str_from(name), a, b, out);
+        add_changed_keys(key->children, cw_str_from(name), a, b, needs_restart, out);
     }
 }
 
-void cw_config_restart_keys(const cw_config *a, const cw_config *b, cw_buf *out)
+void cw_config_changed_keys(const cw_config *a, const cw_config *b, bool needs_restart, cw_buf *out)
 {
-    add_restart_keys(cw_config_root.children, CW_STR(""), a, b, out);
+    add_changed_keys(cw_config_root.children, CW_STR(""), a, b, needs_restart, out);
+}
+
+/* ---- masks ---- */
+
+#define MASK CW_STR("***")
+
+static void mask_members(cw_json_writer *w, const cw_json *v)
+{
+    cw_json_open_object(w);
+    for (const cw_json *name = cw_json_first(v); name; name = cw_json_next_key(name))
+        cw_json_add_string_member(w, cw_json_text(name), MASK);
+    cw_json_close(w);
+}
+
+/* The program is shown, its arguments are not. */
+static void mask_command(cw_json_writer *w, const cw_json *v)
+{
+    cw_json_open_array(w);
+    const cw_json *first = cw_json_first(v);
+    for (const cw_json *item = first; item; item = cw_json_next(item))
+        cw_json_add_string(w, item == first ? cw_json_text(item) : MASK);
+    cw_json_close(w);
+}
+
+static void mask_init_calls(cw_json_writer *w, const cw_json *v)
+{
+    cw_json_open_array(w);
+    for (const cw_json *call = cw_json_first(v); call; call = cw_json_next(call)) {
+        cw_json_open_object(w);
+        for (const cw_json *name = cw_json_first(call); name; name = cw_json_next_key(name)) {
+            bool is_masked = cw_str_is(cw_json_text(name), "params") &&
+                             !cw_json_is(cw_json_value(name), CW_JSON_NULL);
+            cw_json_add_key(w, cw_json_text(name));
+            if (is_masked)
+                cw_json_add_string(w, MASK);
+            else
+                cw_json_add_value(w, cw_json_value(name));
+        }
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+static void mask_url(cw_json_writer *w, const cw_json *v)
+{
+    cw_str rest, text = cw_json_text(v);
+    cw_str path = cw_str_cut(text, '?', &rest);
+    CW_CLEANUP(cw_buf_done) cw_buf masked;
+    cw_buf_init(&masked, JSON_MAX);
+    cw_buf_printf(&masked, "%.*s%s", CW_STR_ARG(path), rest.p ? "?***" : "");
+    if (cw_json_is(v, CW_JSON_STRING))
+        cw_json_add_string(w, masked.code ? MASK : cw_buf_str(&masked));
+    else
+        cw_json_add_value(w, v);
+}
+
+static void mask_source(cw_json_writer *w, const cw_json *source)
+{
+    static const struct {
+        const char *name;
+        void (*write)(cw_json_writer *w, const cw_json *v);
+    } masked[] = {{"headers", mask_members},
+                  {"environment", mask_members},
+                  {"command", mask_command},
+                  {"init_calls", mask_init_calls},
+                  {"url", mask_url}};
+    cw_json_open_object(w);
+    for (const cw_json *name = cw_json_first(source); name; name = cw_json_next_key(name)) {
+        size_t i = 0;
+        while (i < CW_COUNT(masked) && !cw_str_is(cw_json_text(name), masked[i].name))
+            i++;
+        cw_json_add_key(w, cw_json_text(name));
+        if (i < CW_COUNT(masked))
+            masked[i].write(w, cw_json_value(name));
+        else
+            cw_json_add_value(w, cw_json_value(name));
+    }
+    cw_json_close(w);
+}
+
+static void mask_config(cw_json_writer *w, const cw_json *values)
+{
+    cw_json_open_object(w);
+    for (const cw_json *name = cw_json_first(values); name; name = cw_json_next_key(name)) {
+        const cw_json *v = cw_json_value(name);
+        cw_json_add_key(w, cw_json_text(name));
+        if (!cw_str_is(cw_json_text(name), "sources")) {
+            cw_json_add_value(w, v);
+            continue;
+        }
+        cw_json_open_array(w);
+        for (const cw_json *source = cw_json_first(v); source; source = cw_json_next(source))
+            mask_source(w, source);
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+cw_code cw_config_write_masked(const cw_config *config, cw_json_writer *w, cw_err *err)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    CW_CLEANUP(cw_buf_done) cw_buf json;
+    cw_arena_init(&arena, JSON_MAX);
+    cw_buf_init(&json, JSON_MAX);
+    const cw_json *values = NULL;
+    if (to_document(config, &json, &arena, &values))
+        return cw_fail_nomem(err);
+    mask_config(w, values);
+    return CW_OK;
+}
+
+cw_log_opts cw_config_log_opts(const cw_config *config)
+{
+    return (cw_log_opts){
+        .json = config->log.format == CW_CONFIG_LOG_JSON,
+        .path = config->log.file.n ? config->log.file.p : NULL,
+        .level = config->log.level,
+        .levels = config->log.levels.text.n ? config->log.levels.text.p : NULL,
+    };
 }

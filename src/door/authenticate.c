@@ -291,6 +291,16 @@ static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
         take(asked, &login);
 }
 
+/* The anonymous caller's, or that of a user of this machine on the local socket. */
+static cw_view *view_without_credentials(const cw_http_req *req, cw_runtime_loop *rl)
+{
+    uid_t uid;
+    if (CW_LIKELY(!cw_http_req_local_uid(req, &uid)))
+        return cw_runtime_anonymous(rl);
+    cw_caller *operator = cw_runtime_operator(rl, uid);
+    return operator ? cw_runtime_view(rl, operator) : NULL;
+}
+
 void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,
                      cw_authenticated_fn fn, void *self)
 {
@@ -298,7 +308,11 @@ void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_
     cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
     cw_str session = header.p ? (cw_str){NULL, 0} : cw_browser_session(req, rl);
     if (CW_LIKELY(!header.p && !session.p)) {
-        fn(req, rl, cw_runtime_anonymous(rl), self);
+        cw_view *view = view_without_credentials(req, rl);
+        if (view)
+            fn(req, rl, view, self);
+        else
+            reply_later(req, texts, 503, texts->unavailable, UNAVAILABLE_S);
         return;
     }
     cw_accounts *accounts = cw_runtime_accounts(rl);

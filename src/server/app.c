@@ -2,6 +2,8 @@
 /* app.c - the parts of a running server: publishing, accounts, configuration, start and end. */
 #include "server/app.h"
 
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -125,6 +127,7 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
     cw_app *b = ctx;
     cw_snapshot_unref(b->snapshot);
     b->snapshot = snapshot;
+    b->admin.snapshot = snapshot;
     b->is_dirty = true;
     if (b->is_owner)
         use_owner(b);
@@ -253,37 +256,6 @@ static void on_read(cw_caller *caller, void *ctx)
     cw_loop_notify(b->loop, &b->on_anonymous);
 }
 
-static void on_refresh(cw_str name, void *ctx)
-{
-    cw_app *b = ctx;
-    bool is_there = cw_sources_refresh(b->sources, name);
-    cw_log(CW_LOG_INFO, "serve", is_there ? "source refresh" : "unknown source to refresh",
-           CW_KV("source", name));
-}
-
-/* On the main loop: execute the requests of the cache and source commands. */
-static void on_orders(cw_message *message)
-{
-    cw_app *b = CW_CONTAINER(message, cw_app, on_requests);
-    unsigned tags;
-    if (!b->is_open)
-        return;
-    bool is_rebuild = cw_admin_requests_take(&b->requests, on_refresh, b, &tags);
-    if (!tags)
-        return;
-    cw_log(CW_LOG_INFO, "serve", is_rebuild ? "cache rebuild" : "cache invalidated",
-           CW_KV("tags", cw_page_cache_tags_text(tags)));
-    cw_runtime_invalidate(b->runtime, tags);
-    if (is_rebuild)
-        cw_sources_rebuild(b->sources);
-}
-
-static void on_orders_read(void *ctx)
-{
-    cw_app *b = ctx;
-    cw_loop_notify(b->loop, &b->on_requests);
-}
-
 static void on_retry(uv_timer_t *timer);
 
 /* ---- a token that stands for the anonymous ---- */
@@ -335,13 +307,11 @@ static cw_code read_caller(cw_app *b)
                       : cw_accounts_read_anonymous(b->accounts, on_read, b);
 }
 
-/* Read the rights of the anonymous caller and the admin requests. False: not now, but later. */
+/* Read the rights of the anonymous caller. False: not now, but later. */
 static bool read_store(cw_app *b)
 {
     cw_err err = {0};
     cw_code rc = read_caller(b);
-    if (!rc)
-        rc = cw_admin_requests_read(&b->requests, cw_accounts_store(b->accounts));
     if (!rc)
         return true;
     cw_fail(&err, rc, "%s", cw_code_text(rc));
@@ -573,6 +543,7 @@ cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
         cw_config_ref(config);
         cw_config_unref(old.config);
     }
+    b->admin.config = b->settings.config;
     /* Roles and settings are in force from now on, also while sources are still loading. */
     if (!use_draft(b, &d))
         publish(b, NULL, 0);
@@ -634,11 +605,45 @@ static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *co
     return rc;
 }
 
+/* The caller of a user of this machine on the local socket: administration, nothing else. */
+static cw_code new_operator(uid_t uid, cw_caller **ret, cw_err *err)
+{
+    static const cw_str permissions[] = {
+        CW_STR_INIT("access mcp tool discovery"),      CW_STR_INIT("use jsonrpc services"),
+        CW_STR_INIT(CW_PERMISSION_VIEW_TRAFFIC),       CW_STR_INIT(CW_PERMISSION_VIEW_AUDIT),
+        CW_STR_INIT(CW_PERMISSION_VIEW_ARGUMENTS),     CW_STR_INIT(CW_PERMISSION_ADMINISTER_ACCESS),
+        CW_STR_INIT(CW_PERMISSION_ADMINISTER_SOURCES),
+    };
+    char id[32];
+    const struct passwd *user = getpwuid(uid);
+    snprintf(id, sizeof id, "uid:%u", (unsigned)uid);
+    cw_caller_opts opts = {.id = cw_str_from(id),
+                           .name = cw_str_from(user ? user->pw_name : id),
+                           .permissions = permissions,
+                           .n_permissions = CW_COUNT(permissions)};
+    return cw_caller_new(&opts, ret, err);
+}
+
 static cw_code open_runtime(cw_app *b, cw_err *err)
 {
-    const cw_runtime_opts opts = {
-        .n_loops = b->n_loops, .accounts = b->accounts, .audit = b->audit};
+    cw_code rc = new_operator(geteuid(), &b->operator_self, err);
+    if (!rc)
+        rc = new_operator(0, &b->operator_root, err);
+    if (rc)
+        return rc;
+    const cw_runtime_opts opts = {.n_loops = b->n_loops,
+                                  .accounts = b->accounts,
+                                  .audit = b->audit,
+                                  .operator_self = b->operator_self,
+                                  .operator_root = b->operator_root};
     return cw_runtime_new(&opts, &b->runtime, err);
+}
+
+static cw_code make_admin(const cw_config *config, cw_source **ret, void *ctx, cw_err *err)
+{
+    cw_app *b = ctx;
+    bool has_methods = config->admin.enabled && !b->is_owner;
+    return has_methods ? cw_admin_source_new(&b->admin, config, ret, err) : CW_OK;
 }
 
 static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
@@ -654,11 +659,18 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
         .change = cw_runtime_changes(b->runtime),
         .health = &b->health,
         .permissions = list_permissions,
+        .builtin = make_admin,
         .ctx = b,
         .only = opts->plugin,
         .is_quiet = opts->is_quiet || opts->is_read_only,
     };
-    return cw_sources_new(&sources, &b->sources, err);
+    cw_code rc = cw_sources_new(&sources, &b->sources, err);
+    b->admin.runtime = b->runtime;
+    b->admin.accounts = b->accounts;
+    b->admin.sources = b->sources;
+    b->admin.health = &b->health;
+    b->admin.config_path = opts->config_path;
+    return rc;
 }
 
 cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config, cw_err *err)
@@ -672,10 +684,9 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
                   .is_demo = opts->is_demo,
                   .is_read_only = opts->is_read_only};
     b->on_anonymous.fn = on_anonymous;
-    b->on_requests.fn = on_orders;
     b->on_store_changed.fn = on_store_changed;
     pthread_mutex_init(&b->lock, NULL);
-    cw_admin_requests_init(&b->requests, on_orders_read, b);
+    cw_admin_server_init(&b->admin, b->loop);
     cw_code rc = cw_plugin_host_find(config, config->plugins.directory.n > 0, &b->host, err);
     if (rc)
         return rc;
@@ -738,6 +749,7 @@ void cw_app_close(cw_app *b)
     cw_loop_drop_messages(b->loop);
     cw_sources_free(b->sources);
     b->sources = NULL;
+    cw_admin_server_close(&b->admin);
     cw_issuers_close(b->issuers);
     uv_close((uv_handle_t *)&b->timer, NULL);
     uv_close((uv_handle_t *)&b->again, NULL);
@@ -758,10 +770,11 @@ void cw_app_done(cw_app *b)
     cw_caller_unref(b->anonymous);
     cw_caller_unref(b->configured);
     cw_caller_unref(b->read);
+    cw_caller_unref(b->operator_self);
+    cw_caller_unref(b->operator_root);
     cw_translations_unref(b->translations);
     cw_config_unref(b->settings.config);
     pthread_mutex_destroy(&b->lock);
-    cw_admin_requests_done(&b->requests);
     cw_spawner_free(b->spawner);
     cw_arena_done(&b->permissions.arena);
     free(b->host);
@@ -772,6 +785,7 @@ void cw_app_done(cw_app *b)
     b->accounts = NULL;
     b->issuers = NULL;
     b->anonymous = b->configured = b->read = NULL;
+    b->operator_self = b->operator_root = NULL;
     b->spawner = NULL;
     b->host = NULL;
 }

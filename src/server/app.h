@@ -14,11 +14,11 @@
 #ifndef CW_SERVER_APP_H
 #define CW_SERVER_APP_H
 
+#include "admin/source.h"
 #include "call/runtime.h"
 #include "door/mcp/mcp.h"
 #include "net/process/child.h"
 #include "net/server/server.h"
-#include "server/admin_requests.h"
 #include "server/permissions.h"
 #include "source/registry/registry.h"
 
@@ -31,6 +31,7 @@ typedef struct cw_app {
     cw_runtime *runtime;
     cw_mcp *mcp;     /* the door for MCP clients */
     cw_audit *audit; /* may be switched off */
+    cw_admin_server admin; /* what administration methods see of this */
     cw_sources *sources;
     cw_sources_health health; /* of the services */
     cw_snapshot *snapshot;    /* the latest; NULL: none yet */
@@ -38,14 +39,14 @@ typedef struct cw_app {
     cw_issuers *issuers;      /* NULL like accounts */
     cw_caller *anonymous;     /* by the configuration, and by the database as it was read last */
     cw_caller *configured;    /* by the configuration alone */
+    cw_caller *operator_self, *operator_root; /* callers on the local socket */
     pthread_mutex_t lock;     /* of what the store's thread leaves here: */
     cw_caller *read;          /* the anonymous caller, with has_read; NULL: there is no database */
-    cw_message on_anonymous, on_requests, on_store_changed; /* to the main loop */
+    cw_message on_anonymous, on_store_changed; /* to the main loop */
     const char *account;           /* stands for the anonymous; NULL: none does */
     cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
     cw_login_waiter token_login;   /* while the token is checked */
     uv_timer_t token_timer;        /* until it is checked again */
-    cw_admin_requests requests;    /* of the cache commands */
     cw_name_list permissions;      /* of roles, for warnings */
     cw_translations *translations; /* NULL: none */
     cw_runtime_settings settings;

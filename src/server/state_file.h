@@ -18,7 +18,8 @@
 
 /* Find and make the directory `causeway`. False: no directory is known, or it cannot be made. */
 bool cw_state_file_directory(char *out, size_t n);
-/* The path of a file. `config_path` may be NULL: no configuration file. CW_IO: no directory. */
+/* The path of a file. `config_path` may be NULL: no configuration file. `config` may be NULL: the
+ * digest is that of the path alone. CW_IO: no directory. */
 CW_MUST_USE cw_code cw_state_file_path(const cw_config *config, const char *config_path,
                                        const char *kind, char out[CW_STATE_FILE_PATH], cw_err *err);
 /* Open a file for reading and writing. Refuses a link, anything but a plain file, another owner, and

@@ -143,6 +143,8 @@ static void run_job(cw_store *s, cw_store_job *job)
         take_failure(s, rc, &err);
     else if (rc == CW_OK)
         set_up(s);
+    if (job->is_change)
+        change(s);
     job->done(job, rc);
 }
 

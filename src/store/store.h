@@ -35,6 +35,7 @@ typedef struct cw_store_job {
     /* Exactly once. `rc` is what run returned, or CW_IO, CW_TIMEOUT or CW_NOTFOUND when there is no
      * database, or CW_GONE when the store ends. */
     void (*done)(struct cw_store_job *job, cw_code rc);
+    bool is_change; /* run changes rights: the generation grows before done is called */
 } cw_store_job;
 
 typedef struct cw_store_opts {
@@ -53,7 +54,7 @@ CW_MUST_USE cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_e
 void cw_store_free(cw_store *store);
 /* Queue a job. CW_LIMIT when too many wait: done is not called then. */
 CW_MUST_USE cw_code cw_store_ask(cw_store *store, cw_store_job *job);
-/* Grows with each change of the database by another process. Read it before asking: a result is valid
+/* Grows with each change of the database by another process, and with each job that is a change. Read it before asking: a result is valid
  * while the generation stays the same. */
 uint64_t cw_store_generation(const cw_store *store);
 

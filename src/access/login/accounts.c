@@ -99,6 +99,7 @@ static void add_credential(cw_accounts *a, const cw_account_login *login, cw_cal
     } else if (session) {
         opts->credential.kind = CW_CREDENTIAL_SESSION;
         opts->expires = session->created + (int64_t)cw_session_rules_of(a).lifetime_ms;
+        opts->logged_in = session->created;
         hash = session->hash;
     } else if (login->verified_hash) {
         opts->credential.kind = CW_CREDENTIAL_PASSWORD;

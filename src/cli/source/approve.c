@@ -216,6 +216,15 @@ static int finish(approving *a, const cw_source_set *all)
     return cw_cli_print_buf(&a->out);
 }
 
+/* The running server uses the new definitions at once. Without one there is none to tell. */
+static cw_code refresh(const cw_source_set *all, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf reports;
+    cw_buf_init(&reports, CW_CLI_OUTPUT_MAX);
+    cw_code rc = cw_source_set_refresh(all, &reports, err);
+    return rc == CW_NOTFOUND ? CW_OK : rc;
+}
+
 static int approve_all(cw_source_set *all, void *ctx)
 {
     approving *a = ctx;
@@ -235,8 +244,8 @@ static int approve_all(cw_source_set *all, void *ctx)
                            a->entries, a->n, &err);
         record(a, all, rc == CW_OK);
     }
-    if (!rc && a->n_accepted && all->config->store.path.n)
-        rc = cw_source_set_order(all, &err);
+    if (!rc && a->n_accepted)
+        rc = refresh(all, &err);
     if (rc)
         return cw_cli_failure("%s", err.msg);
     code = finish(a, all);

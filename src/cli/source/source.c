@@ -125,20 +125,20 @@ static int run_list(int argc, char **argv)
     return cw_source_set_command(&command, argc, argv);
 }
 
-/* ---- refresh: an order to the running server, through the database ---- */
+/* ---- refresh: by the running server ---- */
 
 static int refresh(cw_source_set *all)
 {
     cw_err err = {0};
-    cw_code rc = cw_source_set_order(all, &err);
-    for (size_t i = 0; i < all->n; i++) {
-        if (all->items[i].is_wanted)
-            cw_cli_record(all->config, "source refresh", all->items[i].config->name, rc == CW_OK);
-    }
-    if (rc)
-        return rc == CW_CONFIG ? cw_cli_usage("%s", err.msg) : cw_cli_failure("%s", err.msg);
-    return cw_cli_print(
-        CW_STR("refresh requested: a running server executes it within a second\n"));
+    cw_buf out;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    for (size_t i = 0; all->n_named == 0 && i < all->n; i++)
+        all->items[i].is_wanted = true;
+    cw_code rc = cw_source_set_refresh(all, &out, &err);
+    if (!rc)
+        return cw_cli_print_buf(&out);
+    cw_buf_done(&out);
+    return cw_cli_failure("%s", err.msg);
 }
 
 static int run_refresh(int argc, char **argv)
@@ -172,7 +172,6 @@ static int accept_loaded(cw_source_set *all, void *ctx)
     (void)ctx;
     bool is_good = true;
     cw_err err = {0};
-    cw_code rc = CW_OK;
     cw_buf out;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     for (size_t i = 0; i < all->n; i++) {
@@ -187,13 +186,9 @@ static int accept_loaded(cw_source_set *all, void *ctx)
         is_good = is_good && item->source;
         item->is_wanted = item->source != NULL;
     }
-    if (all->config->store.path.n)
-        rc = cw_source_set_order(all, &err);
-    else
-        cw_buf_add(&out,
-                   CW_STR("a running server uses them at its next discovery, or after SIGHUP\n"));
+    cw_code rc = cw_source_set_refresh(all, &out, &err);
     int code = cw_cli_print_buf(&out);
-    if (rc)
+    if (rc && rc != CW_NOTFOUND) /* without a server there is none to tell */
         return cw_cli_failure("%s", err.msg);
     return code == CW_EXIT_OK && !is_good ? CW_EXIT_FAILURE : code;
 }

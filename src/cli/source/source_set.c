@@ -5,17 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
-#include "server/admin_requests.h"
 #include "source/registry/registry.h"
 
 #define NEAR 3u /* edits, for "did you mean" */
-#define BUSY_MS 5000u
 
 /* ---- which ---- */
 
@@ -83,10 +80,9 @@ static int open_set(cw_source_set *all, const char *config, bool takes_methods,
 
 int cw_source_set_command(const cw_source_command *command, int argc, char **argv)
 {
-    const char *config = NULL;
     cw_source_set all = {0};
     const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&config),
+        CW_CLI_CONFIG_OPTION(&all.target.config),
         command->has_json ? (cw_cli_option)CW_CLI_JSON_OPTION(&all.json) : (cw_cli_option){0},
         {0},
     };
@@ -95,7 +91,7 @@ int cw_source_set_command(const cw_source_command *command, int argc, char **arg
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    code = open_set(&all, config, command->takes_methods, &args);
+    code = open_set(&all, all.target.config, command->takes_methods, &args);
     if (code < 0)
         code = command->run(&all);
     free(all.items);
@@ -266,7 +262,7 @@ void cw_source_set_report(const cw_source_set_item *item)
     }
 }
 
-/* ---- the lock, and orders ---- */
+/* ---- the lock, and the running server ---- */
 
 int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret)
 {
@@ -277,29 +273,57 @@ int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret)
     return rc ? cw_cli_failure("%s", err.msg) : -1;
 }
 
-static cw_code order(cw_db *db, cw_str name, cw_err *err)
+static void write_names(cw_json_writer *w, const void *ctx)
 {
-    CW_CLEANUP(cw_buf_done) cw_buf what;
-    cw_buf_init(&what, CW_CLI_OUTPUT_MAX);
-    cw_buf_add(&what, CW_STR(CW_ORDER_REFRESH));
-    cw_buf_add(&what, name);
-    return what.code ? cw_fail_nomem(err)
-                     : cw_db_order(db, cw_buf_str(&what), cw_clock_wall_ms(), err);
+    const cw_source_set *all = ctx;
+    cw_json_add_key(w, CW_STR("names"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].is_wanted)
+            cw_json_add_string(w, all->items[i].config->name);
+    }
+    cw_json_close(w);
 }
 
-cw_code cw_source_set_order(const cw_source_set *all, cw_err *err)
+static void add_member(cw_buf *out, const cw_json *object, const char *name)
 {
-    cw_db *db = NULL;
-    cw_db_opts opts = {.path = all->config->store.path.p, .may_create = true, .busy_ms = BUSY_MS};
-    if (all->config->store.path.n == 0)
-        return cw_fail(err, CW_CONFIG,
-                       "there is no database: set store.path in the configuration, "
-                       "or send the server HUP");
-    cw_code rc = cw_db_open(&opts, &db, err);
-    for (size_t i = 0; i < all->n && !rc; i++) {
-        if (all->items[i].is_wanted)
-            rc = order(db, all->items[i].config->name, err);
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    if (v)
+        cw_quote_shown(out, cw_json_text(v));
+}
+
+static void add_report(cw_buf *out, const cw_json *source)
+{
+    const cw_json *problem = cw_json_get(source, CW_STR("problem"));
+    add_member(out, source, "name");
+    cw_buf_add(out, CW_STR(": "));
+    add_member(out, source, "state");
+    cw_buf_add(out, CW_STR(", "));
+    add_member(out, source, "tools");
+    cw_buf_add(out, CW_STR(" tools"));
+    if (problem) {
+        cw_str rest;
+        cw_buf_add(out, CW_STR("; "));
+        cw_quote_shown(out, cw_str_cut(cw_json_text(problem), '\n', &rest));
     }
-    cw_db_close(db);
+    cw_buf_add_char(out, '\n');
+}
+
+cw_code cw_source_set_refresh(const cw_source_set *all, cw_buf *out, cw_err *err)
+{
+    cw_cli_admin a;
+    const cw_json *result = NULL;
+    if (cw_cli_admin_open(&all->target, &a) >= 0)
+        return cw_fail(err, CW_IO, "the running server cannot be asked");
+    cw_code rc = cw_cli_admin_try(&a, "causeway.sources.refresh", write_names, all, &result, err);
+    if (!rc) {
+        const cw_json *list = cw_json_get(result, CW_STR("sources"));
+        for (const cw_json *s = cw_json_first(list); s; s = cw_json_next(s))
+            add_report(out, s);
+        cw_buf_add(out, CW_STR("descriptions read again by "));
+        cw_cli_admin_add_server(out, result);
+        cw_buf_add_char(out, '\n');
+    }
+    cw_cli_admin_close(&a);
     return rc;
 }

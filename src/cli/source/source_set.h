@@ -14,7 +14,7 @@
 #ifndef CW_CLI_SOURCE_SOURCE_SET_H
 #define CW_CLI_SOURCE_SOURCE_SET_H
 
-#include "cli/lib/cli.h"
+#include "cli/lib/admin.h"
 #include "cli/lib/table.h"
 #include "source/remote/discovery.h"
 #include "source/remote/lock.h"
@@ -40,6 +40,7 @@ typedef struct cw_source_set_item {
 } cw_source_set_item;
 
 typedef struct cw_source_set {
+    cw_cli_target target; /* the server to ask */
     cw_config *config;
     cw_source_set_item *items; /* in the order of the configuration */
     size_t n;
@@ -82,8 +83,9 @@ void cw_source_set_report(const cw_source_set_item *item);
  * not and returns the exit code. */
 int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret);
 
-/* Order a running server to ask those that are wanted again. CW_CONFIG: there is no database. */
-CW_MUST_USE cw_code cw_source_set_order(const cw_source_set *all, cw_err *err);
+/* Make the running server read the descriptions of those that are wanted again, and append a line
+ * for each to `out`. CW_NOTFOUND: no server runs. */
+CW_MUST_USE cw_code cw_source_set_refresh(const cw_source_set *all, cw_buf *out, cw_err *err);
 
 int cw_cli_source_check(int argc, char **argv);
 int cw_cli_source_diff(int argc, char **argv);

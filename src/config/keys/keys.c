@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "base/langtag.h"
 #include "base/limits.h"
+#include "config/keys/admin_names.h"
 #include "config/syntax/names.h"
 
 #define MAX_LISTENERS 16u /* CW_SERVER_MAX_LISTENERS of net */
@@ -118,6 +119,7 @@ const cw_config cw_config_defaults = {
                 .max_memory = CW_PLUGIN_MAX_MEMORY,
                 .max_open_files = CW_PLUGIN_MAX_FILES},
     .store = {.path = CW_STR_INIT("")},
+    .admin = {.enabled = true, .socket = CW_STR_INIT(""), .recent_login_ms = 10 * 60000},
     .access = {.password_length = 8,
                .shows_all_scopes = true,
                .login = {.enabled = true,
@@ -594,6 +596,27 @@ static const cw_key state_keys[] = {
     {0},
 };
 
+static const cw_key admin_keys[] = {
+    {"enabled", &cw_type_bool,
+     "Offer the administration methods (causeway.*) to callers with their permissions, and to "
+     "commands through the socket",
+     FIELD(admin.enabled), .needs_restart = true},
+    {"socket", &cw_type_path,
+     "Unix socket for commands of the same user; null: beside the database, or in the state "
+     "directory of the user",
+     FIELD(admin.socket), .needs_restart = true},
+    {"tools", &cw_type_strings, "Administration methods that are tools; only methods that read",
+     FIELD(admin.tools), .min = 0, .max = MAX_NAMES, .is_valid = cw_admin_names_is_reading,
+     .expected = "a method that reads, such as \"causeway.status\"; methods that change something "
+                 "cannot be tools",
+     .pattern = CW_ADMIN_NAMES_PATTERN},
+    {"recent_login", &cw_type_duration,
+     "Maximum age of a browser session that creates credentials, changes access or approves "
+     "definitions",
+     FIELD(admin.recent_login_ms), .min = 1000, .max = DAY_MS},
+    {0},
+};
+
 static const cw_key role_keys[] = {
     {"permissions", &cw_type_strings, "Permissions of the role", PERMISSIONS},
     {0},
@@ -638,6 +661,7 @@ static const cw_key top_keys[] = {
     {"store", &cw_type_section, "Database of accounts", .children = store_keys},
     {"access", &cw_type_section, "Authentication of callers", .children = access_keys},
     {"mcp", &cw_type_section, "Endpoint for MCP clients", .children = mcp_keys},
+    {"admin", &cw_type_section, "Administration of the running server", .children = admin_keys},
     {"translations", &cw_type_section, "Titles and descriptions of tools in other languages",
      .children = translations_keys},
     {"state", &cw_type_section, "Files about services that are kept between runs",

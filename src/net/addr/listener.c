@@ -161,7 +161,8 @@ static cw_code open_unix(cw_listener *l, size_t n, cw_err *err)
         l->file_ino = st.st_ino;
     }
     /* Owner and group only: who may connect is then a matter of the folder and the group. */
-    if (!l->has_file || chmod(path, 0660) < 0 || listen(fd, BACKLOG) < 0) {
+    mode_t mode = l->is_local ? 0600 : 0660;
+    if (!l->has_file || chmod(path, mode) < 0 || listen(fd, BACKLOG) < 0) {
         int errnum = errno;
         close(fd);
         return fail_listen(err, &l->address, errnum);

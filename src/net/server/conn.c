@@ -828,7 +828,7 @@ static bool open_socket(cw_conn *c, bool tls)
     return false;
 }
 
-void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
+cw_conn *cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
                  cw_addrkey key)
 {
     cw_conn *c = calloc(1, sizeof *c);
@@ -843,7 +843,7 @@ void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, b
         if (counted)
             cw_addrcount_remove(&sl->server->addresses, key);
         atomic_fetch_sub_explicit(&sl->server->connections, 1, memory_order_relaxed);
-        return;
+        return NULL;
     }
     c->poll.data = c;
     c->fresh = true;
@@ -853,6 +853,7 @@ void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, b
         sl->most_conns = sl->n_conns;
     poll_for(c, UV_READABLE | UV_DISCONNECT);
     cw_loop_set_deadline(&sl->loop, &c->deadline, &sl->header);
+    return c;
 }
 
 /* ---- TLS ---- */

@@ -253,7 +253,7 @@ static bool check_host(cw_http_req *req)
     }
     /* A 1.0 client without Host is no browser, and only browsers can be rebound. */
     bool checked = req->head.host != CW_HTTP1_NONE || req->target.authority.p;
-    if (checked && !cw_hostlist_allows_host(list, host)) {
+    if (checked && !req->c->is_local && !cw_hostlist_allows_host(list, host)) {
         refuse(req, 421, "misdirected_request", "This server does not answer for that host");
         return false;
     }
@@ -722,6 +722,12 @@ bool cw_http_req_is_private(const cw_http_req *req)
         return !repeats && cw_str_ieq(proto, CW_STR("https"));
     cw_conn_peer_address(req->c, &peer);
     return cw_address_is_loopback(&peer);
+}
+
+bool cw_http_req_local_uid(const cw_http_req *req, uid_t *ret_uid)
+{
+    *ret_uid = req->c->local_uid;
+    return req->c->is_local;
 }
 
 cw_arena *cw_http_req_arena(cw_http_req *req)

@@ -27,6 +27,8 @@
 #ifndef CW_NET_SERVER_REQUEST_API_H
 #define CW_NET_SERVER_REQUEST_API_H
 
+#include <sys/types.h>
+
 #include "base/arena.h"
 #include "net/http/http1.h"
 #include "net/loop/loop.h"
@@ -57,6 +59,8 @@ cw_str cw_http_req_origin(cw_http_req *req, bool *ret_known);
 /* Whether the request cannot be intercepted: TLS, here or up to a trusted proxy, or a client on
  * this machine. */
 bool cw_http_req_is_private(const cw_http_req *req);
+/* Whether the request came over the local listener; *ret_uid is the user at the other end. */
+bool cw_http_req_local_uid(const cw_http_req *req, uid_t *ret_uid);
 cw_arena *cw_http_req_arena(cw_http_req *req);
 cw_loop *cw_http_req_loop(cw_http_req *req);
 /* Whether the server is stopping: it still answers, but long work should not start. */

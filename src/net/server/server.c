@@ -16,7 +16,8 @@
 /* ---- settings ---- */
 
 static void acceptor_on_pause_over(cw_deadline *d);
-static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, int fd, bool tls, cw_err *err);
+static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int fd,
+                              cw_err *err);
 static void acceptor_stop(cw_acceptor *a);
 
 static void settings_unref(cw_settings *s)
@@ -200,7 +201,7 @@ static cw_code start_acceptors(cw_server *s, cw_server_loop *sl, size_t index, c
 {
     for (size_t i = 0; i < s->n_listeners; i++) {
         cw_listener *l = &s->listeners[i];
-        cw_code rc = acceptor_start(&sl->acceptors[i], sl, l->fds[index], l->tls, err);
+        cw_code rc = acceptor_start(&sl->acceptors[i], sl, l, l->fds[index], err);
         if (rc)
             return rc;
         sl->n_acceptors++;
@@ -288,6 +289,19 @@ cw_code cw_server_listen(cw_server *s, cw_str address, bool tls, cw_err *err)
     cw_code rc = next_listener(s, tls, &l, err);
     if (!rc)
         rc = cw_listener_open(l, address, s->n_loops, err);
+    if (!rc)
+        s->n_listeners++;
+    return rc;
+}
+
+cw_code cw_server_listen_local(cw_server *s, cw_str address, cw_err *err)
+{
+    cw_listener *l;
+    cw_code rc = next_listener(s, /* tls= */ false, &l, err);
+    if (rc)
+        return rc;
+    l->is_local = true;
+    rc = cw_listener_open(l, address, s->n_loops, err);
     if (!rc)
         s->n_listeners++;
     return rc;
@@ -461,20 +475,45 @@ static bool count_address(cw_server_loop *sl, const cw_address *peer, cw_addrkey
     return !cw_addrcount_add(&sl->server->addresses, *key, max ? max : CW_HTTP_MAX_PER_ADDRESS);
 }
 
+/* On a local listener: this user and root. The mode of the file already keeps others away. */
+static bool may_connect(int fd, uid_t *ret_uid)
+{
+    struct ucred peer = {0};
+    socklen_t n = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
+        return false;
+    *ret_uid = peer.uid;
+    if (peer.uid == geteuid() || peer.uid == 0)
+        return true;
+    cw_log(CW_LOG_WARN, "net", "another user was refused on the local socket",
+           CW_KN("uid", peer.uid));
+    return false;
+}
+
 static void admit(cw_acceptor *a, int fd, const cw_address *peer)
 {
     cw_server_loop *sl = a->sl;
     cw_server *server = sl->server;
     cw_addrkey key = {{0}};
     bool counted;
+    uid_t uid = 0;
+    if (a->is_local && !may_connect(fd, &uid)) {
+        close(fd);
+        return;
+    }
     uint32_t before = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
-    if (before >= sl->settings->opts.connections || !count_address(sl, peer, &key, &counted)) {
+    bool is_full = !a->is_local && before >= sl->settings->opts.connections;
+    if (is_full || !count_address(sl, peer, &key, &counted)) {
         atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
         cw_log(CW_LOG_DEBUG, "net", "connection refused: too many");
         refuse(fd, a->tls);
         return;
     }
-    cw_conn_new(sl, fd, peer, a->tls, counted, key);
+    cw_conn *c = cw_conn_new(sl, fd, peer, a->tls, counted, key);
+    if (c && a->is_local) {
+        c->is_local = true;
+        c->local_uid = uid;
+    }
 }
 
 /* Out of descriptors or memory: the waiting connection would wake us at once, for ever. */
@@ -524,9 +563,10 @@ static void acceptor_on_pause_over(cw_deadline *d)
         uv_poll_start(&a->poll, UV_READABLE, on_connection);
 }
 
-static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, int fd, bool tls, cw_err *err)
+static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int fd,
+                              cw_err *err)
 {
-    *a = (cw_acceptor){.sl = sl, .fd = fd, .tls = tls};
+    *a = (cw_acceptor){.sl = sl, .fd = fd, .tls = l->tls, .is_local = l->is_local};
     int rc = uv_poll_init(&sl->loop.uv, &a->poll, fd);
     if (rc == 0)
         rc = uv_poll_start(&a->poll, UV_READABLE, on_connection);

@@ -23,7 +23,7 @@
 #include "net/server/router.h"
 
 #define CW_SERVER_MAX_LOOPS 64u
-#define CW_SERVER_MAX_LISTENERS 16u
+#define CW_SERVER_MAX_LISTENERS 17u /* those of the configuration, and the local one */
 /* Descriptors beside connections: listeners and loops, two for each worker of a plugin and one for
  * its file, and those to remote services. A number of a descriptor counts for all loops. */
 #define CW_SERVER_SPARE_FDS 4096u
@@ -67,6 +67,9 @@ CW_MUST_USE cw_code cw_server_new(const cw_router *router, unsigned n_loops, cw_
                                   cw_err *err);
 /* Open a listener; before start. */
 CW_MUST_USE cw_code cw_server_listen(cw_server *s, cw_str address, bool tls, cw_err *err);
+/* Open a unix socket for this user and root; before start. Requests on it have
+ * cw_http_req_local_uid, need no known Host, and are not refused when connections are full. */
+CW_MUST_USE cw_code cw_server_listen_local(cw_server *s, cw_str address, cw_err *err);
 /* Take over an inherited listening socket; before start. */
 CW_MUST_USE cw_code cw_server_inherit(cw_server *s, int fd, bool tls, cw_err *err);
 /* The loops; they can be used after start. */

@@ -56,6 +56,7 @@ struct cw_conn {
     unsigned char peer[16];
     cw_addrkey peer_key;
     int fd;
+    uid_t local_uid;    /* is_local: of the peer */
     uint64_t progress;  /* bytes moved in the current body or write window */
     uint32_t window_ms; /* how long that window is */
     uint32_t queued;    /* bytes in the kernel's send queue when the write window began */
@@ -64,6 +65,7 @@ struct cw_conn {
     uint8_t state;
     uint8_t events; /* what libuv polls for now */
     bool counted : 1;
+    bool is_local : 1;    /* on the local listener */
     bool fresh : 1;       /* no byte of a first request yet */
     bool taking : 1;      /* inside conn_take: do not enter again */
     bool tls_write : 1;   /* TLS wants to write before it can read */
@@ -119,6 +121,7 @@ typedef struct cw_acceptor {
     cw_server_loop *sl;
     int fd;
     bool tls;
+    bool is_local;
     bool open;
 } cw_acceptor;
 
@@ -194,7 +197,8 @@ struct cw_server {
 /* Prepare a loop for its connections: their deadlines and the queue of those with input. */
 void cw_conn_loop_init(cw_server_loop *sl);
 void cw_conn_loop_done(cw_server_loop *sl);
-void cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
+/* NULL: without memory; the socket is closed then. */
+cw_conn *cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
                  cw_addrkey key);
 /* Bytes taken, or CONN_IO_*. */
 #define CONN_IO_AGAIN (-1)

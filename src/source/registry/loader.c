@@ -203,6 +203,41 @@ static void retry_later(cw_registry_item *item)
     arm_retry(item->all);
 }
 
+/* ---- reports ---- */
+
+void cw_sources_report(const cw_registry_item *item, cw_source_report *ret)
+{
+    *ret = (cw_source_report){.name = cw_str_from(item->name),
+                              .is_plugin = item->path != NULL,
+                              .state = item->state,
+                              .since_ms = item->since_ms,
+                              .refreshed_ms = item->refreshed_ms,
+                              .tools = count_tools(item->source),
+                              .methods = item->n_found,
+                              .withheld = item->n_withheld,
+                              .problem = cw_str_from(item->problem)};
+    if (item->path) {
+        ret->state = item->source ? "ready" : (item->tried ? "down" : "loading");
+        ret->methods = item->source ? (uint32_t)item->source->n_methods : 0;
+    }
+    if (!ret->state)
+        ret->state = "loading";
+}
+
+void cw_sources_call_waiters(cw_sources *s)
+{
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        cw_source_report report;
+        if (item->plugin_job || item->remote_job || item->again || cw_list_is_empty(&item->waiters))
+            continue;
+        cw_sources_report(item, &report);
+        for (cw_list *node; (node = cw_list_take_first(&item->waiters));) {
+            cw_sources_waiter *w = CW_CONTAINER(node, cw_sources_waiter, node);
+            w->fn(w, &report);
+        }
+    }
+}
+
 /* ---- the end of a load ---- */
 
 /* One line of the log for each line of the problem. */
@@ -358,6 +393,9 @@ static void after_load(cw_registry_item *item)
     }
     load_waiting(s);
     cw_sources_check_settled(s);
+    /* A change is reported when it is published. */
+    if (!s->is_dirty)
+        cw_sources_call_waiters(s);
 }
 
 static void on_plugin(const cw_plugin_loaded *loaded, void *ctx)

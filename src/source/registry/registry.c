@@ -239,6 +239,8 @@ static void close_dir_watch(cw_sources *s)
 static void free_item(cw_registry_item *item)
 {
     cw_sources_cancel_load(item);
+    while (cw_list_take_first(&item->waiters))
+        ;
     cw_source_unref(item->source);
     cw_source_unref(item->published);
     /* The loops end before this does; else calls may still be under way. */
@@ -266,6 +268,7 @@ static cw_registry_item *add_item(cw_sources *s, cw_str name, const char *path)
     if (!item)
         return NULL;
     item->all = s;
+    cw_list_init(&item->waiters);
     item->name = cw_str_dup(name);
     item->path = path ? strdup(path) : NULL;
     if (!item->name || (path && !item->path)) {
@@ -359,19 +362,26 @@ static bool has_portable_schemas(const cw_config *config)
     return has;
 }
 
+static void offer(draft *d, cw_registry_item *item, bool defers)
+{
+    d->items[d->n] = item;
+    d->defers[d->n] = defers;
+    d->offers[d->n++] = (cw_offer){item->source->name, item->source->methods,
+                                   item->source->n_methods, item->source};
+}
+
 static cw_code build(cw_sources *s, draft *d, cw_err *err)
 {
     static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
     cw_snapshot_unref(d->snapshot);
     d->snapshot = NULL;
     d->n = 0;
+    /* First: no other source can take a name of it. */
+    if (s->builtin.source)
+        offer(d, &s->builtin, /* defers= */ false);
     for (cw_registry_item *item = s->items; item; item = item->next) {
-        if (!item->source)
-            continue;
-        d->items[d->n] = item;
-        d->defers[d->n] = !item->path;
-        d->offers[d->n++] = (cw_offer){cw_str_from(item->name), item->source->methods,
-                                       item->source->n_methods, item->source};
+        if (item->source)
+            offer(d, item, !item->path);
     }
     cw_snapshot_opts opts = {.policy = cw_sources_policy(s->config),
                              .previous = s->last,
@@ -383,7 +393,7 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
 static void log_left_out(const cw_registry_item *item, bool older, cw_str problem)
 {
     cw_log(CW_LOG_ERROR, "sources", older ? "left out, the older version stays" : "left out",
-           CW_KV("source", cw_str_from(item->name)), CW_KV("problem", problem));
+           CW_KV("source", item->source->name), CW_KV("problem", problem));
 }
 
 /* The author of a plugin sees all mistakes at once; the first one is logged already. */
@@ -428,7 +438,7 @@ static bool put_back(const cw_sources *s, const draft *d)
 
 static cw_code make_draft(cw_sources *s, draft *d, cw_err *err)
 {
-    size_t n = count_items(s) + 1; /* never an allocation of nothing */
+    size_t n = count_items(s) + 1; /* and the built-in one */
     d->offers = calloc(n, sizeof *d->offers);
     d->items = calloc(n, sizeof *d->items);
     d->defers = calloc(n, sizeof *d->defers);
@@ -450,7 +460,7 @@ static void log_partial(const draft *d)
     for (size_t i = 0; i < n; i++) {
         if (problems[i].is_partial)
             cw_log(CW_LOG_WARN, "sources", "methods are left out",
-                   CW_KV("source", cw_str_from(d->items[problems[i].offer]->name)),
+                   CW_KV("source", d->items[problems[i].offer]->source->name),
                    CW_KV("problem", problems[i].text));
     }
 }
@@ -465,27 +475,36 @@ static void log_publish(cw_sources *s, const draft *d)
     log_partial(d);
     cw_snapshot_entries(d->snapshot, &n_methods);
     cw_snapshot_tools(d->snapshot, &n_tools);
-    /* A server that has no sources and never had any says nothing about them. */
-    if (d->n == 0 && !s->was_logged)
+    /* A server that has no sources and never had any says nothing about them. The built-in one is not
+     * counted. */
+    const cw_source *builtin = s->builtin.source;
+    size_t n_sources = d->n - (builtin ? 1 : 0);
+    if (n_sources == 0 && !s->was_logged)
         return;
     s->was_logged = true;
     cw_log(CW_LOG_INFO, "sources", "catalogue published", CW_KN("tools", n_tools),
-           CW_KN("methods", n_methods), CW_KN("sources", d->n));
+           CW_KN("methods", n_methods - (builtin ? builtin->n_methods : 0)),
+           CW_KN("sources", n_sources));
+}
+
+static void commit_item(cw_registry_item *item, draft *d)
+{
+    bool is_coming = item->plugin_job || item->remote_job || item->is_waiting;
+    item->must_replace = item->must_replace && is_coming;
+    if (item->published == item->source)
+        return;
+    if (item->published) {
+        cw_source_retire(item->published);
+        d->retired[d->n_retired++] = item->published; /* with its reference */
+    }
+    item->published = item->source ? cw_source_ref(item->source) : NULL;
 }
 
 static void commit(cw_sources *s, draft *d)
 {
-    for (cw_registry_item *item = s->items; item; item = item->next) {
-        bool is_coming = item->plugin_job || item->remote_job || item->is_waiting;
-        item->must_replace = item->must_replace && is_coming;
-        if (item->published == item->source)
-            continue;
-        if (item->published) {
-            cw_source_retire(item->published);
-            d->retired[d->n_retired++] = item->published; /* with its reference */
-        }
-        item->published = item->source ? cw_source_ref(item->source) : NULL;
-    }
+    commit_item(&s->builtin, d);
+    for (cw_registry_item *item = s->items; item; item = item->next)
+        commit_item(item, d);
     s->is_dirty = false;
     log_publish(s, d);
     cw_snapshot *snapshot = d->snapshot;
@@ -495,6 +514,7 @@ static void commit(cw_sources *s, draft *d)
     s->opts.publish(snapshot, d->retired, d->n_retired, s->opts.ctx);
     for (size_t i = 0; i < d->n_retired; i++)
         cw_source_unref(d->retired[i]);
+    cw_sources_call_waiters(s);
     free_gone(s);
     cw_sources_check_health(s);
 }
@@ -714,13 +734,30 @@ static void update_plugins(cw_sources *s, const cw_config *old)
     open_dir_watch(s);
 }
 
-bool cw_sources_refresh(cw_sources *s, cw_str name)
+bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w)
 {
     cw_registry_item *item = find_remote(s, name);
     if (!item)
         return false;
+    if (w)
+        cw_list_add(&item->waiters, &w->node);
     cw_sources_reload(item);
+    /* A load that could not begin has ended already. The waiter is called later all the same. */
+    if (w && !item->remote_job)
+        cw_sources_changed(s, /* is_change= */ false);
     return true;
+}
+
+void cw_sources_each(const cw_sources *s, void (*fn)(const cw_source_report *report, void *ctx),
+                     void *ctx)
+{
+    for (const cw_registry_item *item = s->items; item; item = item->next) {
+        cw_source_report report;
+        if (item->is_gone)
+            continue;
+        cw_sources_report(item, &report);
+        fn(&report, ctx);
+    }
 }
 
 void cw_sources_rebuild(cw_sources *s)
@@ -738,12 +775,42 @@ void cw_sources_rebuild(cw_sources *s)
     cw_sources_check_settled(s);
 }
 
+static bool same_admin(const cw_config *a, const cw_config *b)
+{
+    if (a->admin.enabled != b->admin.enabled || a->admin.tools.n != b->admin.tools.n ||
+        a->admin.recent_login_ms != b->admin.recent_login_ms)
+        return false;
+    for (size_t i = 0; i < a->admin.tools.n; i++) {
+        if (!cw_str_eq(a->admin.tools.items[i], b->admin.tools.items[i]))
+            return false;
+    }
+    return true;
+}
+
+/* The built-in source of a new configuration. *ret_is_new: it replaces the one in force. */
+static cw_code make_builtin(cw_sources *s, const cw_config *config, cw_source **ret,
+                            bool *ret_is_new, cw_err *err)
+{
+    *ret_is_new = s->opts.builtin && !(s->config && same_admin(s->config, config));
+    return *ret_is_new ? s->opts.builtin(config, ret, s->opts.ctx, err) : CW_OK;
+}
+
 cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
 {
-    cw_code rc = add_remotes(s, config, err);
-    if (rc)
+    cw_source *builtin = NULL;
+    bool has_new_builtin = false;
+    cw_code rc = make_builtin(s, config, &builtin, &has_new_builtin, err);
+    if (!rc)
+        rc = add_remotes(s, config, err);
+    if (rc) {
+        cw_source_unref(builtin);
         return rc;
+    }
     cw_config *old = s->config;
+    if (has_new_builtin) {
+        cw_source_unref(s->builtin.source);
+        s->builtin.source = builtin;
+    }
     s->config = cw_config_ref(config);
     bool is_first = !old;
     update_remotes(s);
@@ -753,7 +820,7 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
                        config->schema.assert_formats == old->schema.assert_formats;
     cw_config_unref(old);
     /* There is a catalogue from the beginning, if only an empty one. */
-    if (is_first || !same_policy)
+    if (is_first || !same_policy || has_new_builtin)
         cw_sources_changed(s, /* is_change= */ true);
     cw_sources_check_settled(s);
     return CW_OK;
@@ -774,6 +841,7 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
     if (!s)
         return cw_fail_nomem(err);
     s->opts = *opts;
+    s->builtin.all = s;
     uv_loop_t *uv = &opts->loop->uv;
     uv_timer_init(uv, &s->retry);
     uv_timer_init(uv, &s->publish);
@@ -802,6 +870,8 @@ void cw_sources_free(cw_sources *s)
         s->items = item->next;
         free_item(item);
     }
+    cw_source_unref(s->builtin.source);
+    cw_source_unref(s->builtin.published);
     cw_snapshot_unref(s->last);
     cw_config_unref(s->config);
     uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,

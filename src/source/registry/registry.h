@@ -51,6 +51,8 @@ typedef struct cw_sources_opts {
     /* The permissions that roles have, for warnings; they live until the next call. False: not
      * known. May be NULL. */
     bool (*permissions)(const cw_config *config, const cw_str **ret, size_t *ret_n, void *ctx);
+    /* Make the built-in source of a configuration; *ret stays NULL: it has none. May be NULL. */
+    cw_code (*builtin)(const cw_config *config, cw_source **ret, void *ctx, cw_err *err);
     void *ctx;
     const char *only; /* load only this file of the plugin directory; borrowed; NULL: load all */
     bool is_quiet; /* write no state files, which belong to the running server, and do not log the
@@ -69,8 +71,29 @@ CW_MUST_USE cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_er
 /* Discover everything anew: each plugin of the folder and each service is loaded again, changed or
  * not; what cannot be loaded stays as it is. */
 void cw_sources_rebuild(cw_sources *s);
-/* The same for one service; false where there is none of that name. */
-bool cw_sources_refresh(cw_sources *s, cw_str name);
+/* What is known of a source. */
+typedef struct cw_source_report {
+    cw_str name;
+    bool is_plugin;
+    const char *state;               /* "ready", "stale", "down", "broken", "withheld", "loading" */
+    int64_t since_ms, refreshed_ms;  /* since 1970; 0: never */
+    uint32_t tools, methods, withheld;
+    cw_str problem; /* may have several lines; empty: none */
+} cw_source_report;
+
+/* Waits for the end of a load. Embedded in its owner. */
+typedef struct cw_sources_waiter {
+    cw_list node;
+    void (*fn)(struct cw_sources_waiter *w, const cw_source_report *report);
+} cw_sources_waiter;
+
+/* The same for one service; false if there is none of that name. `w` (may be NULL) is called once,
+ * later, when the load has ended and its result is published; it is not called any more after
+ * cw_sources_free. */
+bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w);
+/* Report on every source: plugins by name, then services in the order of the configuration. */
+void cw_sources_each(const cw_sources *s, void (*fn)(const cw_source_report *report, void *ctx),
+                     void *ctx);
 /* Stop watching and loading; handles close on the loop. Sources stay until their last reference. */
 void cw_sources_free(cw_sources *s);
 

@@ -38,6 +38,7 @@ typedef struct cw_registry_item {
     cw_source *source, *published;
     cw_plugin_job *plugin_job; /* at most one of the two is not NULL: a load runs */
     cw_remote_job *remote_job;
+    cw_list waiters;           /* cw_sources_waiter: for the end of the load */
     cw_shared_conn *shared; /* of a service that has one; retired when another takes its place */
     bool again;             /* it changed while it was loaded */
     bool is_waiting;        /* to be loaded when others are through */
@@ -72,6 +73,7 @@ struct cw_sources {
     cw_sources_opts opts;
     cw_config *config;
     cw_plugin_opts plugin_opts;
+    cw_registry_item builtin; /* has neither path nor remote; its source may be NULL */
     cw_registry_item *items;
     cw_snapshot *last; /* that was published, or NULL */
     cw_dir_watch folder;
@@ -96,7 +98,12 @@ struct cw_sources {
 void cw_sources_changed(cw_sources *s, bool is_change);
 /* Call opts.settled when every item was tried. */
 void cw_sources_check_settled(cw_sources *s);
+
 /* ---- loader.c ---- */
+
+/* Call the waiters of sources that are not being loaded. */
+void cw_sources_call_waiters(cw_sources *s);
+void cw_sources_report(const cw_registry_item *item, cw_source_report *ret);
 
 /* Load, or load once more when the load that runs has ended. */
 void cw_sources_load(cw_registry_item *item);

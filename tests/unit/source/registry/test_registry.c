@@ -608,7 +608,7 @@ TEST(a_service_that_refuses_our_credentials_is_asked_again_by_order_only)
     configure(SERVICE("http://127.0.0.1:1/"));
     end_load(0, "far.away", "");
     found = CW_REMOTE_CREDENTIALS_REFUSED;
-    assert_true(cw_sources_refresh(sources, CW_STR("far")));
+    assert_true(cw_sources_refresh(sources, CW_STR("far"), NULL));
     assert_int_equal(credentials, CW_REMOTE_CREDENTIALS_NEW);
     end_load(1, NULL, "HTTP status 401: it refuses our credentials");
     assert_int_equal(credentials, CW_REMOTE_CREDENTIALS_REFUSED);
@@ -618,7 +618,7 @@ TEST(a_service_that_refuses_our_credentials_is_asked_again_by_order_only)
     assert_int_equal(n_loads, 3);
     end_load(2, NULL, "HTTP status 401: it refuses our credentials");
     found = CW_REMOTE_CREDENTIALS_UNKNOWN;
-    assert_true(cw_sources_refresh(sources, CW_STR("far")));
+    assert_true(cw_sources_refresh(sources, CW_STR("far"), NULL));
     end_load(3, NULL, "nobody there");
     run_until(&n_loads, 5, 3000);
     end_load(4, "far.away", "");
@@ -691,13 +691,13 @@ TEST(a_service_does_not_take_what_another_has)
     run_for(20);
     cw_source *near = owner_of("near.x");
     assert_true(has("far.x") && near);
-    assert_true(cw_sources_refresh(sources, CW_STR("far")));
+    assert_true(cw_sources_refresh(sources, CW_STR("far"), NULL));
     end_load(2, "near.x", "");
     run_for(20);
     assert_false(has("far.x")); /* it does not offer that any more */
     assert_ptr_equal(owner_of("near.x"), near);
     /* What nobody else wants any more can be had. */
-    assert_true(cw_sources_refresh(sources, CW_STR("near")));
+    assert_true(cw_sources_refresh(sources, CW_STR("near"), NULL));
     end_load(3, "near.y", "");
     run_for(20);
     assert_true(has("near.x") && has("near.y"));

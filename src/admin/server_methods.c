@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* server_methods.c - methods about the running server: status, log, caches, configuration. */
+#include "admin/server.h"
+
+#include "base/log.h"
+#include "catalogue/page_cache.h"
+
+static cw_code fail_alone(cw_err *err)
+{
+    return cw_fail(err, CW_NOTFOUND, "no server runs with this configuration");
+}
+
+/* ---- status ---- */
+
+static void write_sources(cw_json_writer *w, const cw_sources_health *health)
+{
+    cw_json_add_key(w, CW_STR("sources"));
+    cw_json_open_object(w);
+    cw_json_add_i64_member(w, CW_STR("ready"), atomic_load(&health->ready));
+    cw_json_add_i64_member(w, CW_STR("stale"), atomic_load(&health->stale));
+    cw_json_add_i64_member(w, CW_STR("down"), atomic_load(&health->down));
+    cw_json_add_i64_member(w, CW_STR("withheld"), atomic_load(&health->withheld));
+    cw_json_add_i64_member(w, CW_STR("plugins"), atomic_load(&health->plugins));
+    cw_json_close(w);
+}
+
+static cw_code status(cw_admin_call *c, cw_err *err)
+{
+    const cw_admin_server *s = c->server;
+    size_t n_tools = 0, n_methods = 0;
+    if (!s || !s->connections)
+        return fail_alone(err);
+    if (c->snapshot) {
+        (void)cw_snapshot_tools(c->snapshot, &n_tools);
+        (void)cw_snapshot_entries(c->snapshot, &n_methods);
+    }
+    cw_json_add_string_member(c->out, CW_STR("config"),
+                              cw_str_from(s->config_path ? s->config_path : ""));
+    cw_json_add_key(c->out, CW_STR("listen"));
+    cw_json_open_array(c->out);
+    for (size_t i = 0; i < s->n_addresses; i++)
+        cw_json_add_string(c->out, cw_str_from(s->addresses[i]));
+    cw_json_close(c->out);
+    cw_json_add_i64_member(c->out, CW_STR("connections"), s->connections(s->ctx));
+    cw_json_add_i64_member(c->out, CW_STR("tools"), (int64_t)n_tools);
+    cw_json_add_i64_member(c->out, CW_STR("methods"), (int64_t)n_methods);
+    write_sources(c->out, s->health);
+    return CW_OK;
+}
+
+/* ---- log ---- */
+
+static const char *level_name(cw_log_level level)
+{
+    static const char *const names[] = {"off", "error", "warn", "info", "debug"};
+    return names[level + 1];
+}
+
+static cw_code set_level(cw_admin_call *c, cw_err *err)
+{
+    if (!c->server || !c->server->connections)
+        return fail_alone(err);
+    cw_log_opts opts = cw_config_log_opts(c->config);
+    cw_str level = cw_admin_text(c, "level"), components = cw_admin_text(c, "components");
+    if (!cw_log_level_parse(level, &opts.level))
+        return cw_fail(err, CW_PARAMS, "level: expected error, warn, info, debug or off");
+    cw_str kept = cw_arena_dup_str(c->arena, components);
+    if (!kept.p)
+        return cw_arena_fail(c->arena, err);
+    if (components.n)
+        opts.levels = kept.p;
+    cw_code rc = cw_log_configure(&opts, err);
+    if (rc)
+        return rc == CW_CONFIG ? CW_PARAMS : rc;
+    cw_json_add_string_member(c->out, CW_STR("level"), cw_str_from(level_name(opts.level)));
+    cw_json_add_string_member(c->out, CW_STR("components"),
+                              cw_str_from(opts.levels ? opts.levels : ""));
+    return CW_OK;
+}
+
+/* ---- caches ---- */
+
+static cw_code invalidate(cw_admin_call *c, cw_err *err)
+{
+    cw_str tag = cw_admin_text(c, "tag");
+    unsigned tags = cw_page_cache_tag_find(tag);
+    if (!c->server || !c->server->connections)
+        return fail_alone(err);
+    if (!tags)
+        return cw_fail(err, CW_PARAMS, "tag: expected %s or %s",
+                       cw_page_cache_tags_text(CW_PAGE_CACHE_DISCOVERY).p,
+                       cw_page_cache_tags_text(CW_PAGE_CACHE_PERMISSIONS).p);
+    cw_runtime_invalidate(c->server->runtime, tags);
+    cw_log(CW_LOG_INFO, "serve", "cache invalidated", CW_KV("tags", cw_page_cache_tags_text(tags)));
+    cw_json_add_string_member(c->out, CW_STR("tag"), tag);
+    return CW_OK;
+}
+
+static cw_code rebuild(cw_admin_call *c, cw_err *err)
+{
+    if (!c->server || !c->server->connections)
+        return fail_alone(err);
+    cw_runtime_invalidate(c->server->runtime, CW_PAGE_CACHE_ALL_TAGS);
+    cw_sources_rebuild(c->server->sources);
+    cw_log(CW_LOG_INFO, "serve", "cache rebuild",
+           CW_KV("tags", cw_page_cache_tags_text(CW_PAGE_CACHE_ALL_TAGS)));
+    return CW_OK;
+}
+
+/* ---- configuration ---- */
+
+static cw_code reload(cw_admin_call *c, cw_err *err)
+{
+    if (!c->server || !c->server->reload)
+        return fail_alone(err);
+    return c->server->reload(c->out, c->server->ctx, err);
+}
+
+static cw_code show(cw_admin_call *c, cw_err *err)
+{
+    cw_json_add_key(c->out, CW_STR("config"));
+    return cw_config_write_masked(c->config, c->out, err);
+}
+
+#define TEXT "{\"type\":\"string\"}"
+#define NUMBER "{\"type\":\"integer\"}"
+#define TEXTS "{\"type\":\"array\",\"items\":" TEXT "}"
+
+const cw_admin_method cw_admin_server_methods[] = {
+    {.name = "causeway.status",
+     .about = "Report the state of the server: addresses, connections, catalogue and sources",
+     .permission = CW_PERMISSION_VIEW_TRAFFIC,
+     .params = "[]",
+     .result = "{\"config\":" TEXT ",\"listen\":" TEXTS ",\"connections\":" NUMBER
+               ",\"tools\":" NUMBER ",\"methods\":" NUMBER ",\"sources\":{\"type\":\"object\"}}",
+     .place = CW_ADMIN_MAIN,
+     .run = status},
+    {.name = "causeway.log.level",
+     .about = "Set the level of the log until the next reload or restart",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[{\"name\":\"level\",\"required\":true,\"schema\":{\"enum\":[\"error\",\"warn\","
+               "\"info\",\"debug\",\"off\"]}},{\"name\":\"components\",\"description\":\"Levels of "
+               "single components, such as net=debug,access=off\",\"schema\":" TEXT "}]",
+     .result = "{\"level\":" TEXT ",\"components\":" TEXT "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_CHANGES,
+     .run = set_level},
+    {.name = "causeway.cache.invalidate",
+     .about = "Drop the cached documents with a tag",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[{\"name\":\"tag\",\"required\":true,\"schema\":" TEXT "}]",
+     .result = "{\"tag\":" TEXT "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_CHANGES,
+     .run = invalidate},
+    {.name = "causeway.cache.rebuild",
+     .about = "Load all plugins and read all descriptions again, and clear the caches",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[]",
+     .result = "{}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_CHANGES,
+     .run = rebuild},
+    {.name = "causeway.reload",
+     .about = "Read the configuration file again, and report what changed or what is wrong",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[]",
+     .result = "{\"applied\":{\"type\":\"boolean\"},\"changed\":" TEXTS ",\"restart\":" TEXTS
+               ",\"problems\":" TEXTS "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_CHANGES,
+     .run = reload},
+    {.name = "causeway.config.show",
+     .about = "Return the effective configuration; values that may hold secrets are masked",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[]",
+     .result = "{\"config\":{\"type\":\"object\"}}",
+     .place = CW_ADMIN_MAIN,
+     .run = show},
+    {.name = NULL},
+};

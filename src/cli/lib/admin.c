@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* admin.c - calls administration methods: over a socket, over HTTP, or alone. */
+#include "cli/lib/admin.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/lib/loop.h"
+#include "cli/lib/progress.h"
+#include "config/syntax/quote.h"
+#include "net/addr/connect.h"
+#include "net/client/client.h"
+#include "server/admin_socket.h"
+
+#define TOKEN_MAX 65536u
+#define FIRST_BYTE_MS 65000u
+#define BUSY_MS 5000u
+#define RPC_METHOD (-32601)
+
+/* ---- finding the server ---- */
+
+/* A socket file without a listener is left from a killed server. */
+static bool is_listening(const char *path, int *ret_errnum)
+{
+    cw_address address;
+    bool is_pending = false;
+    *ret_errnum = ENOENT;
+    if (!cw_connect_unix(cw_str_from(path), &address))
+        return false;
+    int fd = cw_connect_open(&address, &is_pending);
+    *ret_errnum = fd < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static int find_socket(cw_cli_admin *a)
+{
+    char path[CW_ADMIN_SOCKET_PATH];
+    cw_err err = {0};
+    int errnum = 0;
+    if (!a->config->admin.enabled || cw_admin_socket_path(a->config, a->config_path, path, &err))
+        return -1;
+    cw_code rc = cw_admin_socket_check_file(path, &err);
+    if (rc == CW_NOTFOUND)
+        return -1;
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    if (!is_listening(path, &errnum))
+        return errnum == ECONNREFUSED || errnum == ENOENT
+                   ? -1
+                   : cw_cli_failure("cannot connect to '%s': %s", path, strerror(errnum));
+    if (asprintf(&a->url, "unix:%s:/jsonrpc", path) < 0) {
+        a->url = NULL;
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    }
+    a->is_local = true;
+    return -1;
+}
+
+static int read_token(const cw_cli_target *target, cw_cli_admin *a)
+{
+    cw_err err = {0};
+    const char *given = getenv("CAUSEWAY_TOKEN");
+    cw_buf_add(&a->token, CW_STR("Bearer "));
+    if (target->token_file) {
+        cw_code rc = cw_file_read(target->token_file, CW_FILE_ANY, &a->token, &err);
+        if (rc)
+            return cw_cli_usage("--token-file: %s", err.msg);
+        while (a->token.n && (a->token.p[a->token.n - 1] == '\n' || a->token.p[a->token.n - 1] == '\r'))
+            a->token.n--;
+    } else if (given && *given) {
+        cw_buf_add(&a->token, cw_str_from(given));
+    } else {
+        return cw_cli_usage("--server needs a token: name a file with --token-file, or set "
+                            "CAUSEWAY_TOKEN");
+    }
+    return a->token.code ? cw_cli_failure("%s", cw_code_text(a->token.code)) : -1;
+}
+
+static int use_url(const cw_cli_target *target, cw_cli_admin *a)
+{
+    cw_client_url url;
+    cw_err err = {0};
+    cw_str text = cw_str_from(target->server);
+    if (cw_client_url_parse(text, &url, &err))
+        return cw_cli_usage("--server: %s", err.msg);
+    while (text.n && text.p[text.n - 1] == '/')
+        text.n--;
+    const char *path = cw_str_ends(text, CW_STR("/jsonrpc")) ? "" : "/jsonrpc";
+    if (asprintf(&a->url, "%.*s%s", CW_STR_ARG(text), path) < 0) {
+        a->url = NULL;
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    }
+    return read_token(target, a);
+}
+
+int cw_cli_admin_open(const cw_cli_target *target, cw_cli_admin *ret)
+{
+    *ret = (cw_cli_admin){.config_path = cw_cli_config_path(target->config)};
+    cw_arena_init(&ret->arena, 8 * CW_ADMIN_RESULT_MAX);
+    cw_buf_init(&ret->token, TOKEN_MAX);
+    int code = target->server ? use_url(target, ret)
+                              : cw_cli_load_config(target->config, &ret->config);
+    if (code < 0 && !target->server)
+        code = find_socket(ret);
+    if (code >= 0)
+        cw_cli_admin_close(ret);
+    return code;
+}
+
+void cw_cli_admin_close(cw_cli_admin *a)
+{
+    cw_config_unref(a->config);
+    free(a->url);
+    if (a->token.p)
+        explicit_bzero(a->token.p, a->token.n);
+    cw_buf_done(&a->token);
+    cw_arena_done(&a->arena);
+}
+
+bool cw_cli_admin_has_server(const cw_cli_admin *a)
+{
+    return a->url != NULL;
+}
+
+/* ---- a call over HTTP ---- */
+
+typedef struct http_call {
+    cw_cli_admin *a;
+    cw_client *client;
+    cw_client_req req;
+    cw_cli_progress progress;
+    cw_loop *loop;
+    size_t pending;
+    cw_str body;
+    cw_str reply;
+    unsigned status;
+    cw_code rc;
+    cw_err err;
+} http_call;
+
+static void on_reply(cw_client_req *req, cw_client_end end, const cw_client_response *answer,
+                     const char *why)
+{
+    http_call *h = req->ctx;
+    if (end != CW_CLIENT_OK) {
+        h->rc = cw_fail(&h->err, CW_IO, "%s: %s",
+                        h->a->is_local ? "the running server does not answer" : h->a->url, why);
+    } else {
+        h->status = answer->status;
+        h->reply = cw_arena_dup_str(&h->a->arena, answer->body);
+        h->rc = h->reply.p ? CW_OK : cw_fail_nomem(&h->err);
+    }
+    cw_cli_loop_finish(h->loop, &h->pending);
+}
+
+static void write_waiting(cw_buf *out, void *ctx)
+{
+    (void)ctx;
+    cw_buf_add(out, CW_STR("waiting for the server"));
+}
+
+static cw_code send_on_loop(cw_loop *loop, void *ctx, cw_err *err)
+{
+    http_call *h = ctx;
+    cw_http_header headers[] = {
+        {CW_STR("Content-Type"), CW_STR("application/json")},
+        {CW_STR("Authorization"), cw_buf_str(&h->a->token)},
+    };
+    cw_client_opts opts = {.connections = 1,
+                           .first_byte_ms = FIRST_BYTE_MS,
+                           .answer_size = 2 * CW_ADMIN_RESULT_MAX,
+                           .headers = headers,
+                           .n_headers = h->a->token.n ? 2 : 1};
+    cw_code rc = cw_client_url_parse(cw_str_from(h->a->url), &opts.url, err);
+    if (!rc)
+        rc = cw_client_new(loop, &opts, &h->client, err);
+    if (rc)
+        return rc;
+    h->loop = loop;
+    h->req = (cw_client_req){.method = CW_HTTP_POST,
+                             .body = &h->body,
+                             .n_body = 1,
+                             .on_done = on_reply,
+                             .ctx = h};
+    cw_cli_progress_start(&h->progress, &loop->uv, write_waiting, NULL);
+    rc = cw_client_send(h->client, &h->req, err);
+    h->pending = rc ? 0 : 1;
+    cw_cli_loop_wait(loop, &h->pending);
+    cw_cli_progress_stop(&h->progress);
+    cw_client_close(h->client, NULL, NULL);
+    if (rc)
+        return rc;
+    *err = h->err;
+    return h->rc;
+}
+
+static cw_code fail_status(const http_call *h, const cw_json *error, cw_err *err)
+{
+    const cw_json *message = cw_json_get(error, CW_STR("message"));
+    if (h->status == 401)
+        return cw_fail(err, CW_DECLINED, "the server rejects the token");
+    if (message)
+        return cw_fail(err, CW_IO, "the server answers %u: %.*s", h->status,
+                       CW_STR_ARG(cw_json_text(message)));
+    return cw_fail(err, CW_IO, "%s answers %u, and not as a Causeway server does", h->a->url,
+                   h->status);
+}
+
+static cw_code fail_rpc(const http_call *h, const char *method, const cw_json *error, cw_err *err)
+{
+    int64_t code = 0;
+    const cw_json *number = cw_json_get(error, CW_STR("code"));
+    const cw_json *message = cw_json_get(error, CW_STR("message"));
+    if (!number || !cw_json_to_i64(number, &code) || !message || h->status == 401)
+        return fail_status(h, error, err);
+    if (code == RPC_METHOD)
+        return cw_fail(err, CW_NOTFOUND,
+                       "the server offers no method %s to this caller: a permission is missing, or "
+                       "the server has another version than this command (" CW_VERSION ")",
+                       method);
+    cw_code rc = cw_admin_error_meaning(code);
+    if (rc == CW_INTERNAL)
+        return fail_status(h, error, err);
+    return cw_fail(err, rc, "%.*s", CW_STR_ARG(cw_json_text(message)));
+}
+
+static void warn_version(cw_cli_admin *a, const cw_json *result)
+{
+    const cw_json *server = cw_json_get(result, CW_STR("server"));
+    const cw_json *version = cw_json_get(server, CW_STR("version"));
+    if (a->was_warned || !version || cw_str_is(cw_json_text(version), CW_VERSION))
+        return;
+    a->was_warned = true;
+    char shown[CW_EXCERPT_SIZE];
+    (void)cw_cli_failure("the server has version %s, this command has " CW_VERSION,
+                         cw_excerpt(cw_json_text(version), shown));
+}
+
+static cw_code call_server(cw_cli_admin *a, const char *method, cw_str body, const cw_json **ret,
+                           cw_err *err)
+{
+    http_call h = {.a = a, .body = body};
+    const cw_json *reply = NULL;
+    cw_json_opts opts = {.max_bytes = 2 * CW_ADMIN_RESULT_MAX};
+    cw_code rc = cw_cli_loop_run(send_on_loop, NULL, &h, err);
+    if (rc)
+        return rc;
+    if (cw_json_read(h.reply, &opts, &a->arena, &reply, NULL, NULL))
+        return fail_status(&h, NULL, err);
+    *ret = cw_json_get(reply, CW_STR("result"));
+    if (!*ret)
+        return fail_rpc(&h, method, cw_json_get(reply, CW_STR("error")), err);
+    warn_version(a, *ret);
+    return CW_OK;
+}
+
+/* ---- a call without a server ---- */
+
+static cw_code open_database(const cw_cli_admin *a, const cw_admin_method *m, cw_db **ret,
+                             cw_err *err)
+{
+    const cw_str path = a->config->store.path;
+    cw_db_opts opts = {
+        .path = path.p, .may_create = m->flags & CW_ADMIN_CHANGES, .busy_ms = BUSY_MS};
+    if (path.n)
+        return cw_db_open(&opts, ret, err);
+    return m->flags & CW_ADMIN_NEEDS_STORE
+               ? cw_fail(err, CW_CONFIG, "no database: set store.path in the configuration")
+               : CW_OK;
+}
+
+static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_json *params,
+                          const cw_json **ret, cw_err *err)
+{
+    static const cw_admin_identity nobody_else = {0};
+    cw_admin_call c = {.method = m,
+                       .params = params,
+                       .config = a->config,
+                       .sees_arguments = true,
+                       .arena = &a->arena};
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_json_writer w;
+    cw_code rc = m->place == CW_ADMIN_STORE ? open_database(a, m, &c.db, err) : CW_OK;
+    if (rc)
+        return rc;
+    cw_admin_open_result(&c, &w, &text);
+    rc = cw_admin_close_result(&c, &nobody_else, m->run(&c, err), ret, err);
+    cw_db_close(c.db);
+    return rc;
+}
+
+/* ---- both ---- */
+
+static void write_call(cw_json_writer *w, const char *method, cw_cli_params_fn params,
+                       const void *ctx)
+{
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("jsonrpc"), CW_STR("2.0"));
+    cw_json_add_i64_member(w, CW_STR("id"), 1);
+    cw_json_add_string_member(w, CW_STR("method"), cw_str_from(method));
+    cw_json_add_key(w, CW_STR("params"));
+    cw_json_open_object(w);
+    if (params)
+        params(w, ctx);
+    cw_json_close(w);
+    cw_json_close(w);
+}
+
+cw_code cw_cli_admin_try(cw_cli_admin *a, const char *method, cw_cli_params_fn params,
+                         const void *ctx, const cw_json **ret, cw_err *err)
+{
+    const cw_admin_method *m = cw_admin_find(cw_str_from(method));
+    CW_CLEANUP(cw_buf_done) cw_buf body;
+    const cw_json *call = NULL;
+    cw_json_writer w;
+    cw_buf_init(&body, CW_ADMIN_RESULT_MAX);
+    cw_json_writer_init(&w, &body, CW_JSON_COMPACT);
+    write_call(&w, method, params, ctx);
+    cw_code rc = cw_json_writer_end(&w, err);
+    if (!rc && a->url)
+        rc = call_server(a, method, cw_buf_str(&body), ret, err);
+    else if (!rc)
+        rc = cw_json_read(cw_buf_str(&body), NULL, &a->arena, &call, NULL, err);
+    if (!rc && call)
+        rc = call_alone(a, m, cw_json_get(call, CW_STR("params")), ret, err);
+    if (body.p)
+        explicit_bzero(body.p, body.n); /* may hold a password */
+    return rc;
+}
+
+int cw_cli_admin_call(cw_cli_admin *a, const char *method, cw_cli_params_fn params, const void *ctx,
+                      const cw_json **ret)
+{
+    cw_err err = {0};
+    cw_code rc = cw_cli_admin_try(a, method, params, ctx, ret, &err);
+    if (rc == CW_CONFIG || (rc == CW_PARAMS && a->url && !a->is_local))
+        return cw_cli_usage("%s", err.msg);
+    return rc ? cw_cli_failure("%s", err.msg) : -1;
+}
+
+void cw_cli_admin_add_server(cw_buf *out, const cw_json *result)
+{
+    const cw_json *server = cw_json_get(result, CW_STR("server"));
+    const cw_json *version = cw_json_get(server, CW_STR("version"));
+    const cw_json *pid = cw_json_get(server, CW_STR("pid"));
+    if (!version || !pid || !cw_json_get(server, CW_STR("started"))) {
+        cw_buf_add(out, CW_STR("no server"));
+        return;
+    }
+    cw_buf_add(out, CW_STR("server "));
+    cw_quote_shown(out, cw_json_text(version));
+    cw_buf_printf(out, " (pid %.*s)", CW_STR_ARG(cw_json_text(pid)));
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* admin_names.c - the list of administration methods that only read. */
+#include "config/keys/admin_names.h"
+
+static const char *const reading[] = {
+    "causeway.access.matrix", "causeway.access.why",     "causeway.accounts.list",
+    "causeway.audit.search",  "causeway.config.show",    "causeway.roles.list",
+    "causeway.sessions.list", "causeway.sources.diff",   "causeway.sources.list",
+    "causeway.status",        "causeway.tokens.list",    "causeway.tools.describe",
+    "causeway.tools.list",
+};
+
+bool cw_admin_names_is_reading(cw_str name)
+{
+    for (size_t i = 0; i < CW_COUNT(reading); i++) {
+        if (cw_str_is(name, reading[i]))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* admin_socket.c - path and safety of the socket for commands. */
+#include "server/admin_socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "server/state_file.h"
+
+static cw_code choose(const cw_config *config, const char *config_path, char *out, cw_err *err)
+{
+    cw_err why = {0};
+    int n = 0;
+    if (config->admin.socket.n)
+        n = snprintf(out, CW_ADMIN_SOCKET_PATH, "%s", config->admin.socket.p);
+    else if (config->store.path.n)
+        n = snprintf(out, CW_ADMIN_SOCKET_PATH, "%s.sock", config->store.path.p);
+    else if (cw_state_file_path(NULL, config_path, "admin", out, &why))
+        return cw_fail(err, CW_IO, "%s; set admin.socket", why.msg);
+    return n < 0 || (size_t)n >= CW_ADMIN_SOCKET_PATH
+               ? cw_fail(err, CW_PARAMS, "the path of the administration socket is too long")
+               : CW_OK;
+}
+
+cw_code cw_admin_socket_path(const cw_config *config, const char *config_path,
+                             char out[CW_ADMIN_SOCKET_PATH], cw_err *err)
+{
+    cw_code rc = choose(config, config_path, out, err);
+    size_t max = sizeof ((struct sockaddr_un *)0)->sun_path - 1;
+    if (!rc && strlen(out) > max)
+        return cw_fail(err, CW_PARAMS,
+                       "'%.100s...': a path of a socket has at most %zu bytes, this one has %zu; set "
+                       "admin.socket to a shorter one",
+                       out, max, strlen(out));
+    return rc;
+}
+
+static void folder_of(const char *path, char out[CW_ADMIN_SOCKET_PATH])
+{
+    snprintf(out, CW_ADMIN_SOCKET_PATH, "%s", path);
+    char *slash = strrchr(out, '/');
+    if (!slash)
+        snprintf(out, CW_ADMIN_SOCKET_PATH, ".");
+    else
+        slash[slash == out ? 1 : 0] = '\0';
+}
+
+cw_code cw_admin_socket_check_folder(const char *path, cw_err *err)
+{
+    char folder[CW_ADMIN_SOCKET_PATH];
+    struct stat st;
+    folder_of(path, folder);
+    if (stat(folder, &st))
+        return cw_fail_errno(err, errno, "'%s'", folder);
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return cw_fail(err, CW_PARAMS,
+                       "'%s' belongs to another user, who could replace the administration socket; "
+                       "set admin.socket to a path in a folder of this user",
+                       folder);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return cw_fail(err, CW_PARAMS,
+                       "others may write to '%s', so they could replace the administration socket; "
+                       "use chmod go-w, or set admin.socket to a path in another folder",
+                       folder);
+    return CW_OK;
+}
+
+cw_code cw_admin_socket_check_file(const char *path, cw_err *err)
+{
+    struct stat st;
+    if (lstat(path, &st))
+        return errno == ENOENT || errno == ENOTDIR
+                   ? cw_fail(err, CW_NOTFOUND, "'%s': no server", path)
+                   : cw_fail_errno(err, errno, "'%s'", path);
+    if (!S_ISSOCK(st.st_mode))
+        return cw_fail(err, CW_PARAMS, "'%s' is not a socket", path);
+    if (st.st_uid != geteuid() && st.st_uid != 0 && geteuid() != 0)
+        return cw_fail(err, CW_PARAMS, "'%s' belongs to another user (uid %u)", path,
+                       (unsigned)st.st_uid);
+    return CW_OK;
+}
