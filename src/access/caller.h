@@ -63,7 +63,7 @@ typedef struct cw_caller_opts {
     bool has_token;
     const cw_str *scopes; /* of the token */
     size_t n_scopes;
-    int64_t expires; /* of the token or session, wall clock in ms; 0: never */
+    int64_t expires;   /* of the token or session, wall clock in ms; 0: never */
     int64_t logged_in; /* when the browser session began, wall clock in ms; 0: it is none */
     cw_caller_credential credential;
     bool cannot_log_in; /* no login exists: tools that require one are hidden, not challenged */

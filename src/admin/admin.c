@@ -97,8 +97,8 @@ cw_code cw_admin_describe(const cw_config_strings *tools, cw_buf *out)
     cw_json_open_object(&w);
     cw_json_add_string_member(&w, CW_STR("openrpc"), CW_STR("1.3.2"));
     cw_json_add_key(&w, CW_STR("info"));
-    cw_json_add_span(&w, CW_STR("{\"title\":\"Causeway administration\",\"version\":\"" CW_VERSION
-                                "\"}"));
+    cw_json_add_span(
+        &w, CW_STR("{\"title\":\"Causeway administration\",\"version\":\"" CW_VERSION "\"}"));
     cw_json_add_key(&w, CW_STR("methods"));
     cw_json_open_array(&w);
     for (size_t i = 0; cw_admin_tables[i]; i++) {

@@ -29,9 +29,9 @@ struct cw_admin_server {
     cw_sources *sources;
     const cw_sources_health *health;
     cw_config *config;
-    cw_snapshot *snapshot;   /* NULL: none yet */
-    const char *config_path; /* NULL: no configuration file */
-    int64_t started;         /* ms since 1970 */
+    cw_snapshot *snapshot;              /* NULL: none yet */
+    const char *config_path;            /* NULL: no configuration file */
+    int64_t started;                    /* ms since 1970 */
     char (*addresses)[CW_ADDRESS_TEXT]; /* that it listens on */
     size_t n_addresses;
     /* Open connections. NULL: no server listens; this is a command. */

@@ -72,8 +72,7 @@ static void report(const operation *op, cw_source_call *call)
     cw_code rc = op->rc ? op->rc : take_result(op, call, &outcome);
     if (rc) {
         outcome.kind = CW_OUTCOME_ERROR;
-        outcome.code =
-            op->is_old_login ? CW_ADMIN_ERROR_OLD_LOGIN : cw_admin_error_code(rc);
+        outcome.code = op->is_old_login ? CW_ADMIN_ERROR_OLD_LOGIN : cw_admin_error_code(rc);
         outcome.message = cw_arena_dup_str(
             call->arena, cw_str_from(op->err.msg[0] ? op->err.msg : cw_code_text(rc)));
         if (!outcome.message.p)
@@ -264,8 +263,7 @@ static cw_code begin(operation *op, const cw_source_call *call, cw_err *err)
     if (rc)
         return rc;
     op->c.actor = cw_arena_dup_str(&op->arena, cw_caller_name(call->caller));
-    op->c.sees_arguments =
-        cw_caller_may(call->caller, CW_STR(CW_PERMISSION_VIEW_ARGUMENTS));
+    op->c.sees_arguments = cw_caller_may(call->caller, CW_STR(CW_PERMISSION_VIEW_ARGUMENTS));
     return op->c.actor.p ? CW_OK : cw_arena_fail(&op->arena, err);
 }
 
@@ -363,8 +361,8 @@ cw_code cw_admin_source_new(cw_admin_server *server, const cw_config *config, cw
     admin_source *source = calloc(1, sizeof *source);
     if (!source)
         return cw_fail_nomem(err);
-    source->base = (cw_source){
-        .ops = &ops, .name = CW_STR(CW_ADMIN_SOURCE_NAME), .call_ms = CW_ADMIN_CALL_MS};
+    source->base =
+        (cw_source){.ops = &ops, .name = CW_STR(CW_ADMIN_SOURCE_NAME), .call_ms = CW_ADMIN_CALL_MS};
     atomic_init(&source->base.refs, 1);
     source->server = server;
     source->recent_login_ms = config->admin.recent_login_ms;

@@ -18,7 +18,8 @@ static void write_report(const cw_source_report *r, void *ctx)
     cw_json_writer *w = ctx;
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("name"), r->name);
-    cw_json_add_string_member(w, CW_STR("kind"), r->is_plugin ? CW_STR("plugin") : CW_STR("service"));
+    cw_json_add_string_member(w, CW_STR("kind"),
+                              r->is_plugin ? CW_STR("plugin") : CW_STR("service"));
     cw_json_add_string_member(w, CW_STR("state"), cw_str_from(r->state));
     write_date(w, "since", r->since_ms);
     write_date(w, "refreshed", r->refreshed_ms);
@@ -126,7 +127,7 @@ static cw_code refresh(cw_admin_call *c, cw_err *err)
 }
 
 #define REPORTS                                                                                    \
-    "{\"sources\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\"," \
+    "{\"sources\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\","      \
     "\"kind\",\"state\"]}}}"
 
 const cw_admin_method cw_admin_sources_methods[] = {

@@ -36,8 +36,8 @@ struct cw_runtime_state {
 struct cw_runtime {
     pthread_mutex_t lock; /* of the list of states */
     cw_runtime_state *states;
-    cw_accounts *accounts; /* may be NULL */
-    cw_audit *audit;       /* may be NULL */
+    cw_accounts *accounts;                    /* may be NULL */
+    cw_audit *audit;                          /* may be NULL */
     cw_caller *operator_self, *operator_root; /* may be NULL */
     cw_limiter *limiter;
     unsigned n_loops;

@@ -46,8 +46,8 @@ typedef struct cw_runtime_settings {
 
 typedef struct cw_runtime_opts {
     unsigned n_loops;
-    cw_accounts *accounts; /* borrowed; NULL: every login fails */
-    cw_audit *audit;       /* borrowed; NULL: nothing is recorded */
+    cw_accounts *accounts;                    /* borrowed; NULL: every login fails */
+    cw_audit *audit;                          /* borrowed; NULL: nothing is recorded */
     cw_caller *operator_self, *operator_root; /* cw_runtime_operator; borrowed; NULL: none */
 } cw_runtime_opts;
 

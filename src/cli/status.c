@@ -41,7 +41,8 @@ static void print_status(cw_buf *out, const cw_json *result)
     cw_buf_printf(out, "%-13s", "running");
     cw_cli_admin_add_server(out, result);
     cw_buf_add(out, CW_STR(", since "));
-    add_duration(out, cw_clock_wall_ms() - number(cw_json_get(result, CW_STR("server")), "started"));
+    add_duration(out,
+                 cw_clock_wall_ms() - number(cw_json_get(result, CW_STR("server")), "started"));
     cw_buf_printf(out, "\n%-13s", "config");
     cw_cli_add_text(out, config && cw_json_text(config).n ? cw_json_text(config)
                                                           : CW_STR("none: example plugin"));
@@ -76,7 +77,8 @@ int cw_cli_status(int argc, char **argv)
 {
     cw_cli_target target = {0};
     bool json = false;
-    const cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&target), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_option options[] = {
+        CW_CLI_TARGET_OPTIONS(&target), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "status", "",
         "Print the state of the running server: version, addresses, connections, tools\n"
@@ -122,7 +124,8 @@ int cw_cli_reload(int argc, char **argv)
 {
     cw_cli_target target = {0};
     bool json = false;
-    const cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&target), CW_CLI_JSON_OPTION(&json), {0}};
+    const cw_cli_option options[] = {
+        CW_CLI_TARGET_OPTIONS(&target), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "reload", "",
         "Make the running server read its configuration file again, and print what\n"

@@ -297,8 +297,8 @@ static cw_view *view_without_credentials(const cw_http_req *req, cw_runtime_loop
     uid_t uid;
     if (CW_LIKELY(!cw_http_req_local_uid(req, &uid)))
         return cw_runtime_anonymous(rl);
-    cw_caller *operator = cw_runtime_operator(rl, uid);
-    return operator ? cw_runtime_view(rl, operator) : NULL;
+    cw_caller *operator= cw_runtime_operator(rl, uid);
+    return operator? cw_runtime_view(rl, operator) : NULL;
 }
 
 void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_bodies *texts,

@@ -30,12 +30,13 @@ cw_code cw_admin_socket_path(const cw_config *config, const char *config_path,
                              char out[CW_ADMIN_SOCKET_PATH], cw_err *err)
 {
     cw_code rc = choose(config, config_path, out, err);
-    size_t max = sizeof ((struct sockaddr_un *)0)->sun_path - 1;
+    size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
     if (!rc && strlen(out) > max)
-        return cw_fail(err, CW_PARAMS,
-                       "'%.100s...': a path of a socket has at most %zu bytes, this one has %zu; set "
-                       "admin.socket to a shorter one",
-                       out, max, strlen(out));
+        return cw_fail(
+            err, CW_PARAMS,
+            "'%.100s...': a path of a socket has at most %zu bytes, this one has %zu; set "
+            "admin.socket to a shorter one",
+            out, max, strlen(out));
     return rc;
 }
 

@@ -29,8 +29,8 @@ typedef struct cw_app {
     char *host;    /* path of causeway-plugin-host */
     cw_spawner *spawner;
     cw_runtime *runtime;
-    cw_mcp *mcp;     /* the door for MCP clients */
-    cw_audit *audit; /* may be switched off */
+    cw_mcp *mcp;           /* the door for MCP clients */
+    cw_audit *audit;       /* may be switched off */
     cw_admin_server admin; /* what administration methods see of this */
     cw_sources *sources;
     cw_sources_health health; /* of the services */
@@ -40,10 +40,10 @@ typedef struct cw_app {
     cw_caller *anonymous;     /* by the configuration, and by the database as it was read last */
     cw_caller *configured;    /* by the configuration alone */
     cw_caller *operator_self, *operator_root; /* callers on the local socket */
-    pthread_mutex_t lock;     /* of what the store's thread leaves here: */
-    cw_caller *read;          /* the anonymous caller, with has_read; NULL: there is no database */
+    pthread_mutex_t lock;                     /* of what the store's thread leaves here: */
+    cw_caller *read; /* the anonymous caller, with has_read; NULL: there is no database */
     cw_message on_anonymous, on_store_changed; /* to the main loop */
-    const char *account;           /* stands for the anonymous; NULL: none does */
+    const char *account;                       /* stands for the anonymous; NULL: none does */
     cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
     cw_login_waiter token_login;   /* while the token is checked */
     uv_timer_t token_timer;        /* until it is checked again */

@@ -797,30 +797,3 @@ cw_code cw_db_offer_key(cw_db *db, cw_str name, const unsigned char key[CW_DB_KE
     bind_hash(&q, 2, key);
     return run_query(&q, err);
 }
-
-/* ---- admin requests ---- */
-
-cw_code cw_db_order(cw_db *db, cw_str what, int64_t when, cw_err *err)
-{
-    query q;
-    open_query(&q, db,
-               "INSERT INTO cache_order (what, n, at) VALUES (?1, 1, ?2)"
-               " ON CONFLICT (what) DO UPDATE SET n = n + 1, at = excluded.at");
-    bind_text(&q, 1, what);
-    bind_i64(&q, 2, when);
-    return run_query(&q, err);
-}
-
-cw_code cw_db_each_order(cw_db *db, cw_db_order_fn fn, void *ctx, cw_err *err)
-{
-    query q;
-    open_query(&q, db, "SELECT what, n, at FROM cache_order ORDER BY what");
-    while (step(&q)) {
-        cw_err problem = {0};
-        cw_order order = {
-            .what = column_text(&q, 0), .n = column_i64(&q, 1), .when = column_i64(&q, 2)};
-        cw_code rc = q.code ? CW_OK : fn(&order, ctx, &problem);
-        fail_query(&q, rc, &problem);
-    }
-    return close_query(&q, err);
-}

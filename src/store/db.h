@@ -5,7 +5,7 @@
  * the database only on its store thread (store.h). Commands open it themselves.
  *
  *     account ──< account_role >── role ──< role_permission
- *        ├──< token ──< token_scope                 cache_order    secret
+ *        ├──< token ──< token_scope                 secret
  *        └──< session
  *
  * A role of an account need not be in the table of roles: the configuration may define it.
@@ -172,19 +172,5 @@ CW_MUST_USE cw_code cw_db_find_key(cw_db *db, cw_str name, unsigned char ret[CW_
 /* Store this key, unless one of this name exists. */
 CW_MUST_USE cw_code cw_db_offer_key(cw_db *db, cw_str name, const unsigned char key[CW_DB_KEY],
                                     cw_err *err);
-
-/* ---- orders: requests of commands to a running server ---- */
-
-typedef struct cw_order {
-    cw_str what;  /* the name of a tag, or "rebuild" */
-    int64_t n;    /* how many times it was ordered */
-    int64_t when; /* the last time, ms since 1970 */
-} cw_order;
-
-typedef cw_code (*cw_db_order_fn)(const cw_order *order, void *ctx, cw_err *err);
-
-/* Order it once more. */
-CW_MUST_USE cw_code cw_db_order(cw_db *db, cw_str what, int64_t when, cw_err *err);
-CW_MUST_USE cw_code cw_db_each_order(cw_db *db, cw_db_order_fn fn, void *ctx, cw_err *err);
 
 #endif

@@ -70,7 +70,8 @@ static int read_token(const cw_cli_target *target, cw_cli_admin *a)
         cw_code rc = cw_file_read(target->token_file, CW_FILE_ANY, &a->token, &err);
         if (rc)
             return cw_cli_usage("--token-file: %s", err.msg);
-        while (a->token.n && (a->token.p[a->token.n - 1] == '\n' || a->token.p[a->token.n - 1] == '\r'))
+        while (a->token.n &&
+               (a->token.p[a->token.n - 1] == '\n' || a->token.p[a->token.n - 1] == '\r'))
             a->token.n--;
     } else if (given && *given) {
         cw_buf_add(&a->token, cw_str_from(given));
@@ -103,8 +104,8 @@ int cw_cli_admin_open(const cw_cli_target *target, cw_cli_admin *ret)
     *ret = (cw_cli_admin){.config_path = cw_cli_config_path(target->config)};
     cw_arena_init(&ret->arena, 8 * CW_ADMIN_RESULT_MAX);
     cw_buf_init(&ret->token, TOKEN_MAX);
-    int code = target->server ? use_url(target, ret)
-                              : cw_cli_load_config(target->config, &ret->config);
+    int code =
+        target->server ? use_url(target, ret) : cw_cli_load_config(target->config, &ret->config);
     if (code < 0 && !target->server)
         code = find_socket(ret);
     if (code >= 0)
@@ -182,11 +183,8 @@ static cw_code send_on_loop(cw_loop *loop, void *ctx, cw_err *err)
     if (rc)
         return rc;
     h->loop = loop;
-    h->req = (cw_client_req){.method = CW_HTTP_POST,
-                             .body = &h->body,
-                             .n_body = 1,
-                             .on_done = on_reply,
-                             .ctx = h};
+    h->req = (cw_client_req){
+        .method = CW_HTTP_POST, .body = &h->body, .n_body = 1, .on_done = on_reply, .ctx = h};
     cw_cli_progress_start(&h->progress, &loop->uv, write_waiting, NULL);
     rc = cw_client_send(h->client, &h->req, err);
     h->pending = rc ? 0 : 1;

@@ -33,8 +33,8 @@ typedef struct cw_cli_target {
 
 #define CW_CLI_TARGET_OPTIONS(target)                                                              \
     CW_CLI_CONFIG_OPTION(&(target)->config),                                                       \
-        {"server", 0, CW_CLI_TEXT, &(target)->server, "URL",                                       \
-         "use the server at this URL instead of the local one"},                                   \
+        {"server",          0,     CW_CLI_TEXT,                                                    \
+         &(target)->server, "URL", "use the server at this URL instead of the local one"},         \
     {                                                                                              \
         "token-file", 0, CW_CLI_TEXT, &(target)->token_file, "FILE",                               \
             "with --server: file with the token; default: the\n"                                   \

@@ -3,10 +3,10 @@
 #include "config/keys/admin_names.h"
 
 static const char *const reading[] = {
-    "causeway.access.matrix", "causeway.access.why",     "causeway.accounts.list",
-    "causeway.audit.search",  "causeway.config.show",    "causeway.roles.list",
-    "causeway.sessions.list", "causeway.sources.diff",   "causeway.sources.list",
-    "causeway.status",        "causeway.tokens.list",    "causeway.tools.describe",
+    "causeway.access.matrix", "causeway.access.why",   "causeway.accounts.list",
+    "causeway.audit.search",  "causeway.config.show",  "causeway.roles.list",
+    "causeway.sessions.list", "causeway.sources.diff", "causeway.sources.list",
+    "causeway.status",        "causeway.tokens.list",  "causeway.tools.describe",
     "causeway.tools.list",
 };
 

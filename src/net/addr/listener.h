@@ -39,7 +39,8 @@ bool cw_address_is_loopback(const cw_address *a);
 typedef struct cw_listener {
     cw_address address; /* the bound one: a port 0 has become the real port */
     bool tls;
-    bool is_local; /* unix, for this user only: mode 0600, and peers are checked when they connect */
+    bool
+        is_local; /* unix, for this user only: mode 0600, and peers are checked when they connect */
     bool inherited;
     bool has_file; /* a unix socket's file, made by us and still ours to remove */
     dev_t file_dev;

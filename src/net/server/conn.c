@@ -829,7 +829,7 @@ static bool open_socket(cw_conn *c, bool tls)
 }
 
 cw_conn *cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
-                 cw_addrkey key)
+                     cw_addrkey key)
 {
     cw_conn *c = calloc(1, sizeof *c);
     if (c) {

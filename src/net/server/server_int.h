@@ -199,7 +199,7 @@ void cw_conn_loop_init(cw_server_loop *sl);
 void cw_conn_loop_done(cw_server_loop *sl);
 /* NULL: without memory; the socket is closed then. */
 cw_conn *cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
-                 cw_addrkey key);
+                     cw_addrkey key);
 /* Bytes taken, or CONN_IO_*. */
 #define CONN_IO_AGAIN (-1)
 #define CONN_IO_FAILED (-2)

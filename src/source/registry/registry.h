@@ -75,8 +75,8 @@ void cw_sources_rebuild(cw_sources *s);
 typedef struct cw_source_report {
     cw_str name;
     bool is_plugin;
-    const char *state;               /* "ready", "stale", "down", "broken", "withheld", "loading" */
-    int64_t since_ms, refreshed_ms;  /* since 1970; 0: never */
+    const char *state;              /* "ready", "stale", "down", "broken", "withheld", "loading" */
+    int64_t since_ms, refreshed_ms; /* since 1970; 0: never */
     uint32_t tools, methods, withheld;
     cw_str problem; /* may have several lines; empty: none */
 } cw_source_report;

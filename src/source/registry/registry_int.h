@@ -38,7 +38,7 @@ typedef struct cw_registry_item {
     cw_source *source, *published;
     cw_plugin_job *plugin_job; /* at most one of the two is not NULL: a load runs */
     cw_remote_job *remote_job;
-    cw_list waiters;           /* cw_sources_waiter: for the end of the load */
+    cw_list waiters;        /* cw_sources_waiter: for the end of the load */
     cw_shared_conn *shared; /* of a service that has one; retired when another takes its place */
     bool again;             /* it changed while it was loaded */
     bool is_waiting;        /* to be loaded when others are through */

@@ -248,48 +248,16 @@ TEST(an_enumeration_ends_with_the_code_of_its_callback)
     cw_db_close(db);
 }
 
-static cw_code join_order(const cw_order *order, void *ctx, cw_err *e)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%.*s %d %d", CW_STR_ARG(order->what), (int)order->n,
-             (int)order->when);
-    return join(cw_str_from(text), ctx, e);
-}
-
-static cw_code refuse_order(const cw_order *order, void *ctx, cw_err *e)
-{
-    (void)order;
-    (void)ctx;
-    return cw_fail(e, CW_LIMIT, "enough");
-}
-
-TEST(orders_are_counted)
-{
-    char orders[200] = "";
-    cw_db *db = open_db();
-    assert_int_equal(cw_db_each_order(db, refuse_order, NULL, &err), CW_OK);
-    assert_int_equal(cw_db_order(db, CW_STR("rebuild"), 5, &err), CW_OK);
-    assert_int_equal(cw_db_order(db, CW_STR("a"), 6, &err), CW_OK);
-    cw_db_close(db);
-    db = open_db();
-    assert_int_equal(cw_db_order(db, CW_STR("rebuild"), 7, &err), CW_OK);
-    assert_int_equal(cw_db_each_order(db, join_order, orders, &err), CW_OK);
-    assert_string_equal(orders, "a 1 6|rebuild 2 7|");
-    assert_int_equal(cw_db_each_order(db, refuse_order, NULL, &err), CW_LIMIT);
-    cw_db_close(db);
-}
-
 /* A database of the first version is brought up to date with what is in it. */
 TEST(an_older_database_is_brought_up_to_date)
 {
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TABLE cache_order; DROP TABLE secret; DROP TABLE session;"
+    run_sql("DROP TABLE secret; DROP TABLE session;"
             "DROP TRIGGER session_of_account; DROP TRIGGER session_of_new_role;"
             "DROP TRIGGER session_of_old_role; PRAGMA user_version = 1");
     db = open_db();
-    assert_int_equal(cw_db_order(db, CW_STR("rebuild"), 5, &err), CW_OK);
     char roles[200] = "";
     assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("editor"), true, &err), CW_OK);
     assert_int_equal(cw_db_each_role_of(db, id, join, roles, &err), CW_OK);
@@ -536,13 +504,6 @@ static void *failing_realloc(void *p, int n)
     return plain.xRealloc(p, n);
 }
 
-static cw_code count_order(const cw_order *order, void *ctx, cw_err *e)
-{
-    (void)e;
-    *(int64_t *)ctx += order->n;
-    return CW_OK;
-}
-
 static cw_code change_all(cw_db *db)
 {
     int64_t id;
@@ -564,10 +525,6 @@ static cw_code change_all(cw_db *db)
         rc = cw_db_revoke_token(db, id, 5, &err);
     if (!rc)
         rc = cw_db_remove_account(db, CW_STR("bob"), &err);
-    if (!rc)
-        rc = cw_db_order(db, CW_STR("rebuild"), 5, &err);
-    if (!rc)
-        rc = cw_db_each_order(db, count_order, &id, &err);
     cw_arena_done(&arena);
     return rc;
 }
@@ -616,7 +573,6 @@ int main(void)
         T(the_built_in_roles_stay),
         T(tokens_belong_to_accounts_and_go_with_them),
         T(an_enumeration_ends_with_the_code_of_its_callback),
-        T(orders_are_counted),
         T(an_older_database_is_brought_up_to_date),
         T(a_key_is_made_once_and_shared),
         T(changes_of_others_are_seen),
