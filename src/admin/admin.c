@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "config/keys/admin_names.h"
+#include "config/keys/reading_methods.h"
 
 #define RPC_PARAMS (-32602)
 #define RPC_INTERNAL (-32603)

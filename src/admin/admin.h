@@ -17,7 +17,7 @@
  *     }
  *
  * To add a method: write the function in the file of its subject, add a row to the table in that
- * file, and, if it only reads, its name to config/keys/admin_names.c.
+ * file, and, if it only reads, its name to config/keys/reading_methods.c.
  *
  * Ownership: as each struct says. A function keeps nothing of its call.
  * Threads:   a function runs on one thread, which its place names.

@@ -20,9 +20,9 @@
 #include "door/page/login.h"
 #include "door/rest/oauth_metadata.h"
 #include "door/rest/rest.h"
-#include "server/admin_socket.h"
 #include "server/app.h"
 #include "server/examples.h"
+#include "server/local_socket.h"
 
 /* For this long the start waits for sources, so that the first client finds the tools. */
 #define SETTLE_MS 3000u
@@ -356,13 +356,13 @@ static cw_code open_listeners(service *sv, cw_err *err)
  * without it. */
 static cw_code open_admin_socket(service *sv, cw_err *err)
 {
-    char path[CW_ADMIN_SOCKET_PATH], address[CW_ADMIN_SOCKET_PATH + 8];
+    char path[CW_LOCAL_SOCKET_PATH], address[CW_LOCAL_SOCKET_PATH + 8];
     cw_err why = {0};
     if (!sv->config->admin.enabled)
         return CW_OK;
-    cw_code rc = cw_admin_socket_path(sv->config, sv->config_path, path, &why);
+    cw_code rc = cw_local_socket_path(sv->config, sv->config_path, path, &why);
     if (!rc)
-        rc = cw_admin_socket_check_folder(path, &why);
+        rc = cw_local_socket_check_folder(path, &why);
     if (!rc) {
         snprintf(address, sizeof address, "unix:%s", path);
         rc = cw_server_listen_local(sv->server, cw_str_from(address), &why);

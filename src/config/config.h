@@ -299,7 +299,7 @@ typedef struct cw_config {
 
     struct {
         bool enabled;             /* the methods of the source `causeway` exist, and its socket */
-        cw_str socket;            /* path; empty: one is chosen (server/admin_socket.h) */
+        cw_str socket;            /* path; empty: one is chosen (server/local_socket.h) */
         cw_config_strings tools;  /* reading methods that are tools */
         uint32_t recent_login_ms; /* a browser session that changes access is younger */
     } admin;

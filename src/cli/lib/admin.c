@@ -13,7 +13,7 @@
 #include "config/syntax/quote.h"
 #include "net/addr/connect.h"
 #include "net/client/client.h"
-#include "server/admin_socket.h"
+#include "server/local_socket.h"
 
 #define TOKEN_MAX 65536u
 #define FIRST_BYTE_MS 65000u
@@ -39,12 +39,12 @@ static bool is_listening(const char *path, int *ret_errnum)
 
 static int find_socket(cw_cli_admin *a)
 {
-    char path[CW_ADMIN_SOCKET_PATH];
+    char path[CW_LOCAL_SOCKET_PATH];
     cw_err err = {0};
     int errnum = 0;
-    if (!a->config->admin.enabled || cw_admin_socket_path(a->config, a->config_path, path, &err))
+    if (!a->config->admin.enabled || cw_local_socket_path(a->config, a->config_path, path, &err))
         return -1;
-    cw_code rc = cw_admin_socket_check_file(path, &err);
+    cw_code rc = cw_local_socket_check_file(path, &err);
     if (rc == CW_NOTFOUND)
         return -1;
     if (rc)

@@ -7,7 +7,7 @@
 #include "base/ascii.h"
 #include "base/langtag.h"
 #include "base/limits.h"
-#include "config/keys/admin_names.h"
+#include "config/keys/reading_methods.h"
 #include "config/syntax/names.h"
 
 #define MAX_LISTENERS 16u /* CW_SERVER_MAX_LISTENERS of net */
@@ -606,10 +606,10 @@ static const cw_key admin_keys[] = {
      "directory of the user",
      FIELD(admin.socket), .needs_restart = true},
     {"tools", &cw_type_strings, "Administration methods that are tools; only methods that read",
-     FIELD(admin.tools), .min = 0, .max = MAX_NAMES, .is_valid = cw_admin_names_is_reading,
+     FIELD(admin.tools), .min = 0, .max = MAX_NAMES, .is_valid = cw_config_is_reading_method,
      .expected = "a method that reads, such as \"causeway.status\"; methods that change something "
                  "cannot be tools",
-     .pattern = CW_ADMIN_NAMES_PATTERN},
+     .pattern = CW_CONFIG_READING_METHOD_PATTERN},
     {"recent_login", &cw_type_duration,
      "Maximum age of a browser session that creates credentials, changes access or approves "
      "definitions",

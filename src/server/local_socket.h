@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* admin_socket.h - the unix socket through which commands reach a running server.
+/* local_socket.h - the unix socket through which commands reach a running server.
  *
  *     admin.socket of the configuration
  *     else STORE.sock, beside the database
@@ -9,21 +9,21 @@
  *
  * Threads: the main one. Waits for the disk.
  */
-#ifndef CW_SERVER_ADMIN_SOCKET_H
-#define CW_SERVER_ADMIN_SOCKET_H
+#ifndef CW_SERVER_LOCAL_SOCKET_H
+#define CW_SERVER_LOCAL_SOCKET_H
 
 #include "config/config.h"
 
-#define CW_ADMIN_SOCKET_PATH 4096u
+#define CW_LOCAL_SOCKET_PATH 4096u
 
 /* The path of the socket. CW_PARAMS: it is too long for a socket; CW_IO: no directory. */
-CW_MUST_USE cw_code cw_admin_socket_path(const cw_config *config, const char *config_path,
-                                         char out[CW_ADMIN_SOCKET_PATH], cw_err *err);
+CW_MUST_USE cw_code cw_local_socket_path(const cw_config *config, const char *config_path,
+                                         char out[CW_LOCAL_SOCKET_PATH], cw_err *err);
 /* Whether the folder of the path is safe: no other user can replace files in it. CW_PARAMS: another
  * user owns it, or others may write there; CW_IO. */
-CW_MUST_USE cw_code cw_admin_socket_check_folder(const char *path, cw_err *err);
+CW_MUST_USE cw_code cw_local_socket_check_folder(const char *path, cw_err *err);
 /* Whether a socket that exists belongs to this user or to root, so that a command may trust it.
  * CW_NOTFOUND: no file; CW_PARAMS: another owner, or no socket. */
-CW_MUST_USE cw_code cw_admin_socket_check_file(const char *path, cw_err *err);
+CW_MUST_USE cw_code cw_local_socket_check_file(const char *path, cw_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* admin_names.c - the list of administration methods that only read. */
-#include "config/keys/admin_names.h"
+/* reading_methods.c - the list of administration methods that only read. */
+#include "config/keys/reading_methods.h"
 
 static const char *const reading[] = {
     "causeway.access.matrix", "causeway.access.why",   "causeway.accounts.list",
@@ -10,7 +10,7 @@ static const char *const reading[] = {
     "causeway.tools.list",
 };
 
-bool cw_admin_names_is_reading(cw_str name)
+bool cw_config_is_reading_method(cw_str name)
 {
     for (size_t i = 0; i < CW_COUNT(reading); i++) {
         if (cw_str_is(name, reading[i]))

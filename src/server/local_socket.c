@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* admin_socket.c - path and safety of the socket for commands. */
-#include "server/admin_socket.h"
+/* local_socket.c - path and safety of the socket for commands. */
+#include "server/local_socket.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,18 +16,18 @@ static cw_code choose(const cw_config *config, const char *config_path, char *ou
     cw_err why = {0};
     int n = 0;
     if (config->admin.socket.n)
-        n = snprintf(out, CW_ADMIN_SOCKET_PATH, "%s", config->admin.socket.p);
+        n = snprintf(out, CW_LOCAL_SOCKET_PATH, "%s", config->admin.socket.p);
     else if (config->store.path.n)
-        n = snprintf(out, CW_ADMIN_SOCKET_PATH, "%s.sock", config->store.path.p);
+        n = snprintf(out, CW_LOCAL_SOCKET_PATH, "%s.sock", config->store.path.p);
     else if (cw_state_file_path(NULL, config_path, "admin", out, &why))
         return cw_fail(err, CW_IO, "%s; set admin.socket", why.msg);
-    return n < 0 || (size_t)n >= CW_ADMIN_SOCKET_PATH
+    return n < 0 || (size_t)n >= CW_LOCAL_SOCKET_PATH
                ? cw_fail(err, CW_PARAMS, "the path of the administration socket is too long")
                : CW_OK;
 }
 
-cw_code cw_admin_socket_path(const cw_config *config, const char *config_path,
-                             char out[CW_ADMIN_SOCKET_PATH], cw_err *err)
+cw_code cw_local_socket_path(const cw_config *config, const char *config_path,
+                             char out[CW_LOCAL_SOCKET_PATH], cw_err *err)
 {
     cw_code rc = choose(config, config_path, out, err);
     size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
@@ -40,19 +40,19 @@ cw_code cw_admin_socket_path(const cw_config *config, const char *config_path,
     return rc;
 }
 
-static void folder_of(const char *path, char out[CW_ADMIN_SOCKET_PATH])
+static void folder_of(const char *path, char out[CW_LOCAL_SOCKET_PATH])
 {
-    snprintf(out, CW_ADMIN_SOCKET_PATH, "%s", path);
+    snprintf(out, CW_LOCAL_SOCKET_PATH, "%s", path);
     char *slash = strrchr(out, '/');
     if (!slash)
-        snprintf(out, CW_ADMIN_SOCKET_PATH, ".");
+        snprintf(out, CW_LOCAL_SOCKET_PATH, ".");
     else
         slash[slash == out ? 1 : 0] = '\0';
 }
 
-cw_code cw_admin_socket_check_folder(const char *path, cw_err *err)
+cw_code cw_local_socket_check_folder(const char *path, cw_err *err)
 {
-    char folder[CW_ADMIN_SOCKET_PATH];
+    char folder[CW_LOCAL_SOCKET_PATH];
     struct stat st;
     folder_of(path, folder);
     if (stat(folder, &st))
@@ -70,7 +70,7 @@ cw_code cw_admin_socket_check_folder(const char *path, cw_err *err)
     return CW_OK;
 }
 
-cw_code cw_admin_socket_check_file(const char *path, cw_err *err)
+cw_code cw_local_socket_check_file(const char *path, cw_err *err)
 {
     struct stat st;
     if (lstat(path, &st))
