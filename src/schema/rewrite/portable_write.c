@@ -590,7 +590,8 @@ static void write_branch(portable_writer *p, const sub *at, const members *m, co
     cw_json_close(&p->w);
 }
 
-/* Several types, as the member anyOf: some clients read `type` as one word. */
+/* Several types, as the member anyOf: some clients read `type` as one word. Others join the branches' types
+ * to a list again and drop the rest of a branch, so `items` also stands beside them. */
 static void write_branches(portable_writer *p, const sub *at, const members *m, const open_sub *up)
 {
     cw_json_add_key(&p->w, CW_STR("anyOf"));
@@ -598,6 +599,10 @@ static void write_branches(portable_writer *p, const sub *at, const members *m, 
     for (const cw_json *t = next_type(m->type, NULL); t; t = next_type(m->type, t))
         write_branch(p, at, m, t, up);
     cw_json_close(&p->w);
+    if (m->split & TYPE_BIT(CW_JSON_ARRAY)) {
+        cw_json_add_key(&p->w, CW_STR("items"));
+        cw_json_add_span(&p->w, CW_STR("{}"));
+    }
 }
 
 /* The branches stand in an allOf if the name anyOf is taken. */

@@ -179,7 +179,9 @@ TEST(arrays_have_items_that_accept_each_position)
     shows_property("{\"type\":\"array\"}", "{\"type\":\"array\",\"items\":{}}", "");
     shows_property(
         "{\"type\":[\"null\",\"array\"],\"maxItems\":2}",
-        "{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"array\",\"maxItems\":2,\"items\":{}}]}", "");
+        "{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"array\",\"maxItems\":2,\"items\":{}}],"
+        "\"items\":{}}",
+        "");
     shows_property("{\"prefixItems\":[true],\"items\":false}",
                    "{\"prefixItems\":[true],\"maxItems\":1,\"items\":{}}", "");
     shows_property("{\"prefixItems\":[true],\"items\":{\"type\":\"null\"}}",
@@ -213,7 +215,8 @@ TEST(lists_of_types_become_branches)
         "{\"type\":[\"array\",\"object\"],\"items\":{\"type\":\"null\"},"
         "\"properties\":{\"b\":{}},\"additionalProperties\":false}",
         "{\"anyOf\":[{\"type\":\"array\",\"items\":{\"type\":\"null\"}},"
-        "{\"type\":\"object\",\"properties\":{\"b\":{}},\"additionalProperties\":false}]}",
+        "{\"type\":\"object\",\"properties\":{\"b\":{}},\"additionalProperties\":false}],"
+        "\"items\":{}}", /* for clients that join the types of the branches */
         "");
     shows_property("{\"type\":[\"number\",\"null\"],\"format\":\"double\",\"enum\":[1,null]}",
                    "{\"format\":\"double\",\"enum\":[1,null],\"anyOf\":[{\"type\":\"number\"},"
