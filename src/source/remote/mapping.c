@@ -239,6 +239,19 @@ static cw_code show_result(builder *x, cw_param_map *map, cw_method *m, cw_err *
     return rc;
 }
 
+/* The one argument that is all params. A service that takes lists needs no choice between a list and an
+ * object: some clients reduce such a choice to the object. */
+static cw_code expose_all(builder *x, const cw_param_map *map, const cw_method *m, cw_err *err)
+{
+    cw_param *all = &x->exposed[x->n_shown++];
+    *all = m->params[0];
+    cw_code rc = change_schema(x, "x-spread", CW_STR(""), all, err); /* no client needs it */
+    if (rc || map->style != CW_PARAMS_POSITIONAL)
+        return rc;
+    all->description = CW_STR("What the method takes: a list in its order");
+    return change_schema(x, "type", CW_STR("\"array\""), all, err);
+}
+
 static cw_code fill(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
 {
     const cw_config_overlay *o = x->overlay;
@@ -249,11 +262,8 @@ static cw_code fill(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
         return nomem(x, err);
     map->passes_all = m->takes_any_params && o->params.n == 0;
     cw_code rc = map->passes_all ? CW_OK : add_all(x, m, err);
-    if (map->passes_all) {
-        cw_param *all = &x->exposed[x->n_shown++];
-        *all = m->params[0];
-        rc = change_schema(x, "x-spread", CW_STR(""), all, err); /* no client needs it */
-    }
+    if (map->passes_all)
+        rc = expose_all(x, map, m, err);
     if (!rc)
         rc = show_result(x, map, m, err);
     if (rc)

@@ -257,7 +257,7 @@ TEST(a_method_of_which_nothing_is_known_takes_anything)
     cw_method m = method_of(spread, 1);
     const cw_param_map *map = plan_of(&s, &nothing, &m);
     assert_int_equal(m.n_params, 1);
-    assert_str(m.params[0].schema, "{\"type\":[\"array\",\"object\"]}"); /* our mark is not shown */
+    assert_str(m.params[0].schema, "{\"type\":\"array\"}"); /* our mark is not shown */
     assert_false(m.takes_any_params);
     assert_sent(map, "{\"params\":[1,{}]}", "[\"f\",1,{}]");
     assert_sent(map, "{}", "[\"f\"]");
@@ -266,6 +266,7 @@ TEST(a_method_of_which_nothing_is_known_takes_anything)
     named.secret_member = CW_STR("\"k\":1");
     m = method_of(spread, 1);
     map = plan_of(&named, &nothing, &m);
+    assert_str(m.params[0].schema, "{\"type\":[\"array\",\"object\"]}");
     assert_sent(map, "{\"params\":{\"a\":1}}", "{\"a\":1,\"k\":1}");
     assert_sent(map, "", "{\"k\":1}");
     assert_sent(map, "{\"params\":[5]}", "[5]");
