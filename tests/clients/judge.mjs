@@ -141,7 +141,7 @@ function blame({ faults = [] }, run, missing) {
     }
     const fault = faults.find(({ step, text }) => missing.includes(step) && (text === undefined || text.test(output)));
     if (fault !== undefined) {
-        return { whose: "client", problem: fault.note };
+        return { whose: "client", problem: fault.note, isKnown: true };
     }
     const report = reportOf(stdout);
     const text = failedError(report) ?? report[members[missing[0]]];
@@ -151,7 +151,8 @@ function blame({ faults = [] }, run, missing) {
     return { whose: "unknown", problem: `no ${missing.join(", no ")}: ${errorText(output)}` };
 }
 
-// { works, problem, whose }: the steps that worked, and the first reason why the others did not.
+// { works, problem, whose, isKnown }: the steps that worked, the first reason why the others did not, and whether the
+// list of clients has that fault.
 export function judge(client, run) {
     const steps = client.api === undefined ? stepsOfSdk(run) : stepsOfFramework(client, run);
     const works = Object.keys(steps).filter((step) => steps[step]);

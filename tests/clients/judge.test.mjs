@@ -46,12 +46,13 @@ suite("a framework", () => {
     test("a known fault of the client is the client's", () => {
         const faults = [{ step: "tool error", text: /hidden/, note: "hides errors" }];
         const missing = { record: record({ seen: expected.result }) };
-        const { whose, problem } = judge(
+        const { whose, problem, isKnown } = judge(
             { ...framework, faults },
             run({ ...missing, output: `${script.answer} hidden` }),
         );
-        assert.deepEqual([whose, problem], ["client", "hides errors"]);
-        assert.equal(judge({ ...framework, faults }, run(missing)).whose, "unknown");
+        assert.deepEqual([whose, problem, isKnown], ["client", "hides errors", true]);
+        const other = judge({ ...framework, faults }, run(missing));
+        assert.deepEqual([other.whose, other.isKnown], ["unknown", undefined]);
     });
 
     test("a session that is gone is the server's fault", () => {
@@ -93,7 +94,8 @@ suite("a framework", () => {
     });
 
     test("a rejection is the client's fault if it made the tool bad", () => {
-        assert.equal(judge(framework, run({ ...rejected, tools: [{ name: "a_b", schema }] })).whose, "client");
+        const { whose, isKnown } = judge(framework, run({ ...rejected, tools: [{ name: "a_b", schema }] }));
+        assert.deepEqual([whose, isKnown], ["client", undefined]);
     });
 });
 

@@ -52,6 +52,8 @@ function configuration({ services, folder, mcp, bare }) {
         .replace("listen: 127.0.0.1:8080", "listen: 127.0.0.1:0")
         .replace("/var/lib/causeway", folder)
         .replace("http://127.0.0.1:6800/jsonrpc", services.url)
+        // Some products start programs without the variables of their own environment.
+        .replace("secret: {environment: ARIA2_SECRET}", `secret: {file: ${path.join(folder, "secret")}}`)
         .replace("use jsonrpc services]", "use jsonrpc services, access content]")
         .replace(/^sources:[\s\S]*/m, (sources) => (bare ? "" : sources));
     const shapes = bare ? "" : `  - {name: shapes, url: "${services.url}", methods: [{method: "shapes.*"}]}\n`;
@@ -97,17 +99,17 @@ export async function serve(config, env = process.env) {
     return { url: `${await untilPrinted(child, /listening on (http:\S+)/)}/mcp`, close: () => end(child) };
 }
 
-// { url, command, env, mcp, close() }. `command` starts the same over stdio.
+// { url, command, mcp, close() }. `command` starts the same over stdio.
 export async function startServer({ folder, mcp, bare = false }) {
     const services = await startServices();
     const config = path.join(folder, "causeway.yaml");
+    writeFileSync(path.join(folder, "secret"), "the secret of the stand-in", { mode: 0o600 });
     writeFileSync(config, configuration({ services, folder, mcp, bare }));
-    const env = { ...process.env, ARIA2_SECRET: "the secret of the stand-in" };
-    const server = await serve(config, env);
+    const server = await serve(config);
     const close = async () => {
         await server.close();
         services.close();
     };
     const command = [binary, "stdio", "--config", config];
-    return { url: server.url, env: { ARIA2_SECRET: env.ARIA2_SECRET }, command, mcp, close };
+    return { url: server.url, command, mcp, close };
 }

@@ -12,6 +12,7 @@ const methods = {
     "shapes.names": [{ name: "$filter", schema: { type: "string" } }],
     "shapes.references": [{ name: "colour", schema: { $ref: "#/components/schemas/Colour" } }],
     "shapes.recursion": [{ name: "tree", schema: { $ref: "#/components/schemas/Tree" } }],
+    "shapes.types": [{ name: "values", schema: { type: ["array", "object", "null"] } }],
     "shapes.either": [{ name: "key", schema: { oneOf: [{ type: "string" }, { type: "integer" }] } }],
     "shapes.a_name_that_is_longer_than_the_room_that_clients_leave.forIt": [{ name: "n", schema: { type: "integer" } }],
 };
