@@ -14,7 +14,7 @@
 struct cw_hash_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    cw_hash_job ring; /* the waiting jobs in order of arrival: only prev and next are used */
+    cw_list waiting;  /* jobs, in order of arrival */
     uint64_t n_turns; /* jobs that were taken so far */
     uint32_t n_waiting, max_waiting;
     bool is_ending;
@@ -23,6 +23,11 @@ struct cw_hash_pool {
 };
 
 /* ---- the queue; few jobs wait, so all of them are looked at ---- */
+
+static cw_hash_job *job_of(cw_list *node)
+{
+    return CW_CONTAINER(node, cw_hash_job, node);
+}
 
 static bool is_same(const cw_hash_job *work, const cw_hash_job *other, unsigned level)
 {
@@ -34,32 +39,30 @@ static void append(cw_hash_pool *w, cw_hash_job *work)
 {
     for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
         work->served[i] = w->n_turns;
-    for (const cw_hash_job *o = w->ring.next; o != &w->ring; o = o->next) {
+    CW_LIST_EACH (node, &w->waiting) {
+        const cw_hash_job *o = job_of(node);
         for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++) {
             if (is_same(work, o, i))
                 work->served[i] = o->served[i];
         }
     }
-    work->next = &w->ring;
-    work->prev = w->ring.prev;
-    work->prev->next = work;
-    w->ring.prev = work;
+    cw_list_add(&w->waiting, &work->node);
     w->n_waiting++;
 }
 
 static void unlink_work(cw_hash_pool *w, cw_hash_job *work)
 {
-    work->prev->next = work->next;
-    work->next->prev = work->prev;
+    cw_list_remove(&work->node);
     w->n_waiting--;
 }
 
 static cw_hash_job *choose_next(cw_hash_pool *w)
 {
-    cw_hash_job *best = w->ring.next;
+    cw_hash_job *best = job_of(w->waiting.next);
     for (unsigned level = CW_NETWORK_LEVELS; level-- > 0;) {
         const cw_hash_job *parent = best;
-        for (cw_hash_job *o = w->ring.next; o != &w->ring; o = o->next) {
+        CW_LIST_EACH (node, &w->waiting) {
+            cw_hash_job *o = job_of(node);
             if (is_same(o, parent, level + 1) && o->served[level] < best->served[level])
                 best = o;
         }
@@ -75,7 +78,8 @@ static cw_hash_job *take(cw_hash_pool *w)
     cw_hash_job *work = choose_next(w);
     unlink_work(w, work);
     w->n_turns++;
-    for (cw_hash_job *o = w->ring.next; o != &w->ring; o = o->next) {
+    CW_LIST_EACH (node, &w->waiting) {
+        cw_hash_job *o = job_of(node);
         for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++) {
             if (is_same(o, work, i))
                 o->served[i] = w->n_turns;
@@ -87,8 +91,8 @@ static cw_hash_job *take(cw_hash_pool *w)
 static uint32_t count_of(const cw_hash_pool *w, const cw_hash_job *work, unsigned level)
 {
     uint32_t n = 0;
-    for (const cw_hash_job *o = w->ring.next; o != &w->ring; o = o->next)
-        n += is_same(work, o, level);
+    CW_LIST_EACH (node, &w->waiting)
+        n += is_same(work, job_of(node), level);
     return n;
 }
 
@@ -96,11 +100,12 @@ static uint32_t count_of(const cw_hash_pool *w, const cw_hash_job *work, unsigne
  * with it. The widest level at which the two are different networks decides. */
 static cw_hash_job *choose_rejected(const cw_hash_pool *w, const cw_hash_job *work)
 {
-    cw_hash_job *worst = w->ring.prev;
+    cw_hash_job *worst = job_of(w->waiting.prev);
     for (unsigned level = CW_NETWORK_LEVELS; level-- > 0;) {
         const cw_hash_job *parent = worst;
         uint32_t most = 0;
-        for (cw_hash_job *o = w->ring.prev; o != &w->ring; o = o->prev) {
+        for (cw_list *node = w->waiting.prev; node != &w->waiting; node = node->prev) {
+            cw_hash_job *o = job_of(node);
             uint32_t n = is_same(o, parent, level + 1) ? count_of(w, o, level) : 0;
             if (n > most) {
                 most = n;
@@ -154,7 +159,7 @@ cw_code cw_hash_pool_new(unsigned n_threads, uint32_t max_waiting, cw_hash_pool 
         return cw_fail_nomem(err);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
-    w->ring.prev = w->ring.next = &w->ring;
+    cw_list_init(&w->waiting);
     w->max_waiting = max_waiting;
     int rc = start_threads(w, n_threads);
     if (rc) {

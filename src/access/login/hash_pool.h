@@ -24,6 +24,7 @@
 #define CW_ACCESS_LOGIN_HASH_POOL_H
 
 #include "base/err.h"
+#include "base/list.h"
 #include "net/addr/network.h"
 
 typedef struct cw_hash_pool cw_hash_pool;
@@ -35,7 +36,7 @@ typedef enum cw_hash_job_outcome {
 } cw_hash_job_outcome;
 
 typedef struct cw_hash_job {
-    struct cw_hash_job *prev, *next;    /* from here to `served` the workers' */
+    cw_list node;                       /* from here to `served` the pool's */
     uint64_t served[CW_NETWORK_LEVELS]; /* when the network of each level had its last turn */
     cw_network network;                 /* set by the caller */
     /* Exactly once: on one of the threads, or for CW_HASH_JOB_REJECTED on the thread of the job

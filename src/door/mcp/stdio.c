@@ -22,7 +22,7 @@
 typedef struct line_responder {
     cw_responder base;
     cw_stdio *all;
-    struct line_responder *prev, *next; /* ring of those that are open; next: of the pool */
+    cw_list node; /* in `open` or in the pool */
     cw_arena arena;
     cw_line answer;
     char *newest; /* progress that waits for a slow reader; on the heap */
@@ -35,8 +35,8 @@ struct cw_stdio {
     cw_stdio_opts opts;
     cw_lines lines;
     cw_mcp_session session;
-    line_responder open; /* ring */
-    line_responder *pool;
+    cw_list open; /* responders */
+    cw_list pool;
     unsigned n_pool;
     line_responder *change; /* unasked-for messages go through this one; NULL: none */
     uint32_t n_open;
@@ -54,6 +54,11 @@ struct cw_stdio {
 static line_responder *port_of(const cw_responder *p)
 {
     return CW_CONTAINER((cw_responder *)(uintptr_t)p, line_responder, base);
+}
+
+static line_responder *responder_of(cw_list *node)
+{
+    return CW_CONTAINER(node, line_responder, node);
 }
 
 static bool is_full(const cw_stdio *s)
@@ -107,8 +112,7 @@ static void put_port(line_responder *p)
 {
     cw_stdio *s = p->all;
     stop_waiting(p);
-    p->prev->next = p->next;
-    p->next->prev = p->prev;
+    cw_list_remove(&p->node);
     s->n_open--;
     free(p->newest);
     p->newest = NULL;
@@ -120,8 +124,7 @@ static void put_port(line_responder *p)
         return;
     }
     cw_arena_reset(&p->arena);
-    p->next = s->pool;
-    s->pool = p;
+    cw_list_add_first(&s->pool, &p->node);
     s->n_pool++;
 }
 
@@ -246,8 +249,10 @@ static void on_drained(cw_lines *l)
 {
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
     notify_lost(s);
-    for (line_responder *p = s->open.next, *next; p != &s->open && !is_full(s); p = next) {
-        next = p->next;
+    CW_LIST_EACH_SAFE (node, &s->open) {
+        line_responder *p = responder_of(node);
+        if (is_full(s))
+            break;
         if (p->newest && !p->is_over)
             (void)send_copy(s, cw_str_make(p->newest, p->n_newest));
         free(p->newest);
@@ -263,9 +268,9 @@ static void on_drained(cw_lines *l)
 static line_responder *take_port(cw_stdio *s)
 {
     static const cw_responder_ops ops = {on_reply, on_send, on_port_end, on_header, NULL, NULL};
-    line_responder *p = s->pool;
+    cw_list *node = cw_list_take_first(&s->pool);
+    line_responder *p = node ? responder_of(node) : NULL;
     if (p) {
-        s->pool = p->next;
         s->n_pool--;
     } else {
         p = calloc(1, sizeof *p);
@@ -282,9 +287,7 @@ static line_responder *take_port(cw_stdio *s)
     p->is_over = p->has_output = false;
     s->n_open++;
     s->n_busy++;
-    p->next = &s->open;
-    p->prev = s->open.prev;
-    p->prev->next = s->open.prev = p;
+    cw_list_add(&s->open, &p->node);
     return p;
 }
 
@@ -349,8 +352,8 @@ static void on_dropped(cw_lines *l, cw_code why)
 
 static void notify_responders(cw_stdio *s, cw_responder_event event)
 {
-    for (line_responder *p = s->open.next, *next; p != &s->open; p = next) {
-        next = p->next;
+    CW_LIST_EACH_SAFE (node, &s->open) {
+        line_responder *p = responder_of(node);
         if (p->base.on_event)
             p->base.on_event(&p->base, event, p->base.ctx);
     }
@@ -359,8 +362,8 @@ static void notify_responders(cw_stdio *s, cw_responder_event event)
 /* Requests that are still open get no answer. */
 static void leave_ports(cw_stdio *s)
 {
-    for (line_responder *p = s->open.next, *next; p != &s->open; p = next) {
-        next = p->next;
+    CW_LIST_EACH_SAFE (node, &s->open) {
+        line_responder *p = responder_of(node);
         if (p->is_over)
             continue;
         if (p->base.on_event)
@@ -430,9 +433,8 @@ static void close_one(cw_stdio *s)
 {
     if (--s->n_closing > 0)
         return;
-    while (s->pool) {
-        line_responder *p = s->pool;
-        s->pool = p->next;
+    for (cw_list *node; (node = cw_list_take_first(&s->pool));) {
+        line_responder *p = responder_of(node);
         cw_arena_done(&p->arena);
         free(p);
     }
@@ -484,7 +486,8 @@ cw_code cw_stdio_new(const cw_stdio_opts *opts, cw_stdio **ret, cw_err *err)
     if (!s)
         return cw_fail_nomem(err);
     s->opts = *opts;
-    s->open.prev = s->open.next = &s->open;
+    cw_list_init(&s->open);
+    cw_list_init(&s->pool);
     s->session = (cw_mcp_session){.is_named = true, .level = CW_LOG_OFF, .version = CW_STR("")};
     uv_timer_init(&opts->loop->uv, &s->timer);
     s->timer.data = s;

@@ -3,6 +3,7 @@
 #ifndef CW_SOURCE_REMOTE_REMOTE_INT_H
 #define CW_SOURCE_REMOTE_REMOTE_INT_H
 
+#include "base/list.h"
 #include "source/breaker.h"
 #include "source/remote/lock.h"
 #include "source/remote/mapping.h"
@@ -77,9 +78,9 @@ void cw_remote_free(cw_remote *r);
 #define CW_RESULT_CACHE_ENTRIES 256u
 
 typedef struct cw_result_cache_entry {
-    struct cw_result_cache_entry *prev, *next; /* ring, the newest first */
-    uint64_t until;                            /* ms of the loop */
-    uint64_t id;                               /* of the request that was answered */
+    cw_list node;   /* the newest first */
+    uint64_t until; /* ms of the loop */
+    uint64_t id;    /* of the request that was answered */
     uint32_t method;
     unsigned status;
     size_t n_params, n_body;
@@ -87,7 +88,7 @@ typedef struct cw_result_cache_entry {
 } cw_result_cache_entry;
 
 typedef struct cw_result_cache {
-    cw_result_cache_entry ring;
+    cw_list entries;
     size_t n, bytes;
 } cw_result_cache;
 

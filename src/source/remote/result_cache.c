@@ -6,13 +6,17 @@
 
 void cw_result_cache_init(cw_result_cache *k)
 {
-    k->ring.prev = k->ring.next = &k->ring;
+    cw_list_init(&k->entries);
+}
+
+static cw_result_cache_entry *entry_of(cw_list *node)
+{
+    return CW_CONTAINER(node, cw_result_cache_entry, node);
 }
 
 static void drop(cw_result_cache *k, cw_result_cache_entry *e)
 {
-    e->prev->next = e->next;
-    e->next->prev = e->prev;
+    cw_list_remove(&e->node);
     k->n--;
     k->bytes -= e->n_params + e->n_body;
     free(e);
@@ -20,11 +24,8 @@ static void drop(cw_result_cache *k, cw_result_cache_entry *e)
 
 void cw_result_cache_done(cw_result_cache *k)
 {
-    cw_result_cache_entry *next;
-    for (cw_result_cache_entry *e = k->ring.next; e != &k->ring; e = next) {
-        next = e->next;
-        free(e);
-    }
+    for (cw_list *node; (node = cw_list_take_first(&k->entries));)
+        free(entry_of(node));
     *k = (cw_result_cache){0};
     cw_result_cache_init(k);
 }
@@ -37,7 +38,8 @@ static bool is_for(const cw_result_cache_entry *e, uint32_t method, cw_str param
 const cw_result_cache_entry *cw_result_cache_find(cw_result_cache *k, uint32_t method,
                                                   cw_str params, uint64_t now)
 {
-    for (cw_result_cache_entry *e = k->ring.next; e != &k->ring; e = e->next) {
+    CW_LIST_EACH (node, &k->entries) {
+        cw_result_cache_entry *e = entry_of(node);
         if (!is_for(e, method, params))
             continue;
         if (now < e->until)
@@ -69,15 +71,10 @@ void cw_result_cache_add(cw_result_cache *k, const cw_result_cache_entry *head, 
     if (params.n)
         memcpy(e->bytes, params.p, params.n);
     memcpy(e->bytes + params.n, body.p, body.n);
-    e->prev = &k->ring;
-    e->next = k->ring.next;
-    e->next->prev = k->ring.next = e;
+    cw_list_add_first(&k->entries, &e->node);
     k->n++;
     k->bytes += n;
     /* An older one with the same key is never found again, and goes here too. */
-    cw_result_cache_entry *prev;
-    for (cw_result_cache_entry *old = k->ring.prev; old != e && is_over(k); old = prev) {
-        prev = old->prev;
-        drop(k, old);
-    }
+    while (k->entries.prev != &e->node && is_over(k))
+        drop(k, entry_of(k->entries.prev));
 }

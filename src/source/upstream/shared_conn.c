@@ -37,10 +37,7 @@ static bool list(cw_shared_conn *shared, cw_shared_conn_call *call)
     pthread_mutex_lock(&shared->lock);
     bool is_full = shared->n_all >= config->queue + config->connections;
     if (!is_full) {
-        call->all_next = &shared->all;
-        call->all_prev = shared->all.all_prev;
-        call->all_prev->all_next = call;
-        shared->all.all_prev = call;
+        cw_list_add(&shared->all, &call->all_node);
         shared->n_all++;
     }
     pthread_mutex_unlock(&shared->lock);
@@ -52,8 +49,7 @@ static void drop_call(cw_shared_conn_call *call)
 {
     cw_shared_conn *shared = call->shared;
     pthread_mutex_lock(&shared->lock);
-    call->all_prev->all_next = call->all_next;
-    call->all_next->all_prev = call->all_prev;
+    cw_list_remove(&call->all_node);
     shared->n_all--;
     pthread_mutex_unlock(&shared->lock);
     cw_parsed_message_unref(call->answer);
@@ -102,20 +98,11 @@ static void finish(cw_shared_conn_call *call, cw_client_end end, cw_parsed_messa
     cw_loop_post(call->loop, &call->message);
 }
 
-/* ---- rings ---- */
+/* ---- calls that wait for the connection or for an answer ---- */
 
-static void put(cw_shared_conn_call *ring, cw_shared_conn_call *call)
+static cw_shared_conn_call *call_of(cw_list *node)
 {
-    call->next = ring;
-    call->prev = ring->prev;
-    call->prev->next = call;
-    ring->prev = call;
-}
-
-static void take_out(cw_shared_conn_call *call)
-{
-    call->prev->next = call->next;
-    call->next->prev = call->prev;
+    return CW_CONTAINER(node, cw_shared_conn_call, node);
 }
 
 static void remember(cw_shared_conn *shared, cw_shared_conn_call *call)
@@ -123,7 +110,7 @@ static void remember(cw_shared_conn *shared, cw_shared_conn_call *call)
     cw_shared_conn_call **bucket = &shared->buckets[call->id % CW_SHARED_CONN_BUCKETS];
     call->same = *bucket;
     *bucket = call;
-    put(&shared->pending, call);
+    cw_list_add(&shared->pending, &call->node);
 }
 
 static void forget(cw_shared_conn *shared, cw_shared_conn_call *call)
@@ -133,7 +120,7 @@ static void forget(cw_shared_conn *shared, cw_shared_conn_call *call)
         at = &(*at)->same;
     if (*at)
         *at = call->same;
-    take_out(call);
+    cw_list_remove(&call->node);
 }
 
 static cw_shared_conn_call *find(cw_shared_conn *shared, uint64_t id)
@@ -151,15 +138,17 @@ static void on_channel_closed(void *ctx)
     cw_shared_conn_unref(ctx);
 }
 
-static void fail_ring(cw_shared_conn *shared, cw_shared_conn_call *ring, cw_client_end end,
-                      const char *why)
+static void fail_waiting(cw_shared_conn *shared, cw_client_end end, const char *why)
 {
-    while (ring->next != ring) {
-        cw_shared_conn_call *call = ring->next;
-        if (ring == &shared->pending)
-            forget(shared, call);
-        else
-            take_out(call);
+    for (cw_list *node; (node = cw_list_take_first(&shared->waiting));)
+        finish(call_of(node), end, NULL, why);
+}
+
+static void fail_pending(cw_shared_conn *shared, cw_client_end end, const char *why)
+{
+    while (!cw_list_is_empty(&shared->pending)) {
+        cw_shared_conn_call *call = call_of(shared->pending.next);
+        forget(shared, call);
         finish(call, end, NULL, why);
     }
 }
@@ -177,8 +166,8 @@ static void close_channel(cw_shared_conn *shared)
 static void disconnect(cw_shared_conn *shared, cw_client_end end, const char *why)
 {
     close_channel(shared);
-    fail_ring(shared, &shared->pending, CW_CLIENT_LOST, why);
-    fail_ring(shared, &shared->waiting, end, why);
+    fail_pending(shared, CW_CLIENT_LOST, why);
+    fail_waiting(shared, end, why);
 }
 
 static void pause_next(cw_shared_conn *shared)
@@ -232,11 +221,11 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
     }
     memcpy(shared->problem, problem, sizeof problem);
     close_channel(shared);
-    fail_ring(shared, &shared->pending,
-              code == CW_LIMIT     ? CW_CLIENT_TOO_LARGE
-              : code == CW_INVALID ? CW_CLIENT_GARBAGE
-                                   : CW_CLIENT_LOST,
-              problem);
+    fail_pending(shared,
+                 code == CW_LIMIT     ? CW_CLIENT_TOO_LARGE
+                 : code == CW_INVALID ? CW_CLIENT_GARBAGE
+                                      : CW_CLIENT_LOST,
+                 problem);
     go_on(shared);
 }
 
@@ -253,10 +242,9 @@ static bool is_unwanted(cw_shared_conn_call *call)
 
 static void flush(cw_shared_conn *shared)
 {
-    while (shared->state == CW_SHARED_CONN_READY && shared->waiting.next != &shared->waiting) {
-        cw_shared_conn_call *call = shared->waiting.next;
+    while (shared->state == CW_SHARED_CONN_READY && !cw_list_is_empty(&shared->waiting)) {
+        cw_shared_conn_call *call = call_of(cw_list_take_first(&shared->waiting));
         cw_str body = cw_str_make(call->body, call->n_body);
-        take_out(call);
         if (is_unwanted(call))
             continue;
         cw_code rc = cw_channel_send(shared->channel, &body, 1);
@@ -350,8 +338,9 @@ static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *me
 /* The only call that waits for an answer; NULL: there is none, or there are several. */
 static cw_shared_conn_call *only_pending(const cw_shared_conn *shared)
 {
-    cw_shared_conn_call *call = shared->pending.next;
-    return call != &shared->pending && call == shared->pending.prev ? call : NULL;
+    const cw_list *pending = &shared->pending;
+    bool is_one = !cw_list_is_empty(pending) && pending->next == pending->prev;
+    return is_one ? call_of(pending->next) : NULL;
 }
 
 /* An error that names no call: clear only where one call waits. */
@@ -477,7 +466,7 @@ static void on_open(cw_channel *ch, void *ctx)
 static bool is_awaited(void *ctx)
 {
     const cw_shared_conn *shared = ctx;
-    return shared->pending.next != &shared->pending;
+    return !cw_list_is_empty(&shared->pending);
 }
 
 static void open_channel(cw_shared_conn *shared)
@@ -516,7 +505,7 @@ static void begin(cw_shared_conn *shared)
 /* See to those who wait. */
 static void go_on(cw_shared_conn *shared)
 {
-    if (shared->waiting.next == &shared->waiting)
+    if (cw_list_is_empty(&shared->waiting))
         return;
     if (shared->state == CW_SHARED_CONN_READY)
         flush(shared);
@@ -524,7 +513,7 @@ static void go_on(cw_shared_conn *shared)
              cw_loop_now(shared->opts.loop) >= shared->retry_at)
         begin(shared);
     else if (shared->state == CW_SHARED_CONN_CLOSED)
-        fail_ring(shared, &shared->waiting, CW_CLIENT_CONNECT, shared->problem);
+        fail_waiting(shared, CW_CLIENT_CONNECT, shared->problem);
 }
 
 static void enqueue(cw_shared_conn *shared, cw_shared_conn_call *call)
@@ -535,7 +524,7 @@ static void enqueue(cw_shared_conn *shared, cw_shared_conn_call *call)
     }
     if (is_unwanted(call))
         return;
-    put(&shared->waiting, call);
+    cw_list_add(&shared->waiting, &call->node);
     call->until = cw_loop_now(shared->opts.loop) + call->limit_ms;
     cw_loop_set_deadline(shared->opts.loop, &call->deadline, &shared->limit);
     go_on(shared);
@@ -547,9 +536,8 @@ static bool is_dead(const cw_shared_conn *shared, uint32_t limit_ms)
     uint64_t silent = cw_loop_now(shared->opts.loop) - shared->received_at;
     if (silent < limit_ms)
         return false;
-    for (const cw_shared_conn_call *call = shared->pending.next; call != &shared->pending;
-         call = call->next) {
-        if (silent < call->limit_ms)
+    CW_LIST_EACH (node, &shared->pending) {
+        if (silent < call_of(node)->limit_ms)
             return false;
     }
     return true;
@@ -569,7 +557,7 @@ static void on_limit(cw_deadline *d)
     if (was_sent)
         forget(shared, call);
     else
-        take_out(call);
+        cw_list_remove(&call->node);
     finish(call, CW_CLIENT_SLOW, NULL, "no answer in time");
     if (was_sent && is_dead(shared, limit_ms))
         disconnect(shared, CW_CLIENT_LOST, "nothing came for too long");
@@ -702,9 +690,9 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
     pthread_mutex_init(&shared->lock, NULL);
     shared->service = cw_endpoint_ref(s);
     shared->opts = *opts;
-    shared->all.all_prev = shared->all.all_next = &shared->all;
-    shared->waiting.prev = shared->waiting.next = &shared->waiting;
-    shared->pending.prev = shared->pending.next = &shared->pending;
+    cw_list_init(&shared->all);
+    cw_list_init(&shared->waiting);
+    cw_list_init(&shared->pending);
     cw_upstream_login_init(&shared->login, s, opts->loop, &login_ops);
     cw_deadline_list_init(&shared->limit, s->config.timeout_ms, on_limit);
     cw_loop_watch(opts->loop, &shared->limit);
@@ -755,16 +743,16 @@ cw_str cw_shared_conn_problem(const cw_shared_conn *shared)
 /* The loops have ended: messages that are left are not delivered. */
 static void drop_all(cw_shared_conn *shared)
 {
-    while (shared->all.all_next != &shared->all) {
-        cw_shared_conn_call *call = shared->all.all_next;
+    while (!cw_list_is_empty(&shared->all)) {
+        cw_shared_conn_call *call = CW_CONTAINER(shared->all.next, cw_shared_conn_call, all_node);
         cw_deadline_clear(&call->deadline);
         if (call->req) /* its upstream is not closed yet */
             call->req->conn_call = NULL;
         drop_call(call);
         atomic_fetch_sub(&shared->refs, 1); /* not the last: the caller of close has one */
     }
-    shared->waiting.prev = shared->waiting.next = &shared->waiting;
-    shared->pending.prev = shared->pending.next = &shared->pending;
+    cw_list_init(&shared->waiting);
+    cw_list_init(&shared->pending);
     memset(shared->buckets, 0, sizeof shared->buckets);
 }
 

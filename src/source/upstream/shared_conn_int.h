@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "base/list.h"
 #include "source/upstream/shared_conn.h"
 #include "source/upstream/upstream_login.h"
 
@@ -16,11 +17,11 @@ typedef struct cw_shared_conn_call cw_shared_conn_call;
 /* A call. It is made on the loop of its caller, passes to the main loop, and returns. One loop has it
  * at a time; only the caller's loop touches `req`. */
 struct cw_shared_conn_call {
-    cw_message message;                       /* to the main loop, then to the caller's */
-    cw_shared_conn_call *prev, *next;         /* ring of the connection: waiting or pending */
-    cw_shared_conn_call *all_prev, *all_next; /* ring `all` of the connection */
-    cw_shared_conn_call *same;                /* the next one of its bucket */
-    cw_shared_conn *shared;                   /* a reference */
+    cw_message message;        /* to the main loop, then to the caller's */
+    cw_list node;              /* in `waiting` or `pending` of the connection */
+    cw_list all_node;          /* in `all` */
+    cw_shared_conn_call *same; /* the next one of its bucket */
+    cw_shared_conn *shared;    /* a reference */
     cw_loop *loop;
     cw_upstream_req *req;     /* NULL: cancelled */
     atomic_bool is_cancelled; /* the same, for the main loop */
@@ -53,12 +54,12 @@ struct cw_shared_conn {
     cw_shared_conn_opts opts;
     _Atomic uint64_t last_id;
     pthread_mutex_t lock;
-    cw_shared_conn_call all; /* ring, under the lock: every call, on any loop */
+    cw_list all; /* under the lock: every call, on any loop */
     unsigned n_all;
     /* ---- the main loop's own ---- */
     cw_shared_conn_state state;
     cw_channel *channel;
-    cw_shared_conn_call waiting, pending; /* rings */
+    cw_list waiting, pending; /* calls */
     cw_shared_conn_call *buckets[CW_SHARED_CONN_BUCKETS];
     cw_upstream_login login;
     bool has_old_token;     /* the token of this opening is not a new one */
