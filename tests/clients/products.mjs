@@ -14,6 +14,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { script, startModel } from "./model.mjs";
 import { startRecorder } from "./recorder.mjs";
+import { stateOf } from "./server.mjs";
 
 const RUN_MS = 120_000;
 const START_MS = 20_000;
@@ -134,7 +135,8 @@ async function startServer(name, roles) {
     writeFileSync(config, JSON.stringify({ listen: "127.0.0.1:0", roles, store, plugins: { directory: plugins } }));
     must(["account", "add", "alice", "--no-password", "--config", config]);
     const token = must(["token", "create", "alice", "--config", config]).match(/\bcw_\S+/)[0];
-    const child = spawn(causeway, ["serve", "--config", config], { stdio: ["ignore", "pipe", "pipe"] });
+    const env = { ...process.env, ...stateOf(config) };
+    const child = spawn(causeway, ["serve", "--config", config], { env, stdio: ["ignore", "pipe", "pipe"] });
     process.on("exit", () => child.kill());
     child.stderr.resume();
     const url = await new Promise((resolve, reject) => {

@@ -94,8 +94,14 @@ export async function end(child) {
 
 export const piped = { stdio: ["ignore", "pipe", "pipe"] };
 
+// Keys and ends of sessions are kept beside the configuration, and not with those of the user who runs the tests.
+export const stateOf = (config) => ({
+    STATE_DIRECTORY: undefined,
+    XDG_STATE_HOME: path.join(path.dirname(config), "state"),
+});
+
 export async function serve(config, env = process.env) {
-    const child = spawn(binary, ["serve", "--config", config], { env, ...piped });
+    const child = spawn(binary, ["serve", "--config", config], { env: { ...env, ...stateOf(config) }, ...piped });
     return { url: `${await untilPrinted(child, /listening on (http:\S+)/)}/mcp`, close: () => end(child) };
 }
 
