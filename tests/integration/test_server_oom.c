@@ -12,6 +12,12 @@
 #include "support/test.h"
 
 #define BIG_BODY 200000
+#define MAX_BODY (256 * 1024)
+#define REFUSED_BODY (MAX_BODY + 1000)
+/* Each fills a block of the request's arena, a new one or that of an earlier request, so that the
+ * refusal of the body allocates. */
+#define HEADER 600
+#define LONG_HEADER 3800
 
 static cw_router router;
 static cw_server *server;
@@ -31,6 +37,22 @@ static void echo(cw_http_req *req, void *self)
     else
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
 }
+
+static cw_str write_error(cw_buf *out, unsigned status, cw_str message, cw_str id)
+{
+    cw_buf_printf(out, "%u %.*s %.*s", status, CW_STR_ARG(message), CW_STR_ARG(id));
+    return CW_STR("text/plain");
+}
+
+static const char *allow(cw_http_req *req, void *self)
+{
+    (void)req;
+    (void)self;
+    return "POST, OPTIONS";
+}
+
+/* Errors of this path have the id of the refused body. */
+static const cw_route_protocol rpc = {write_error, allow};
 
 static void stream(cw_http_req *req, void *self)
 {
@@ -108,6 +130,8 @@ static int exchange(bool tls, const char *const *parts, size_t n_parts)
 /* ---- scenarios ---- */
 
 static char big_request[BIG_BODY + 200];
+static char refused_request[REFUSED_BODY + HEADER + 200];
+static char long_refused_request[REFUSED_BODY + LONG_HEADER + 200];
 
 typedef struct scenario {
     const char *name;
@@ -135,6 +159,8 @@ static const scenario scenarios[] = {
       "chunked\r\n\r\n5\r\nhel",
       "lo\r\n0\r\n\r\n"}},
     {"a large body", false, 1, {big_request}},
+    {"a refused body", false, 1, {refused_request}},
+    {"a refused body behind a long head", false, 1, {long_refused_request}},
     {"pipelined requests", false, 1, {"GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n" GET}},
     {"a stream",
      false,
@@ -245,6 +271,19 @@ static void fill_big_request(void)
     memset(big_request + n, 'b', BIG_BODY);
 }
 
+/* The id comes last. */
+static void fill_refused_request(char *out, size_t size, int header)
+{
+    static const char id[] = "\"id\":1}";
+    int n = snprintf(out, size,
+                     "POST /rpc HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                     "Content-Length: %d\r\nX-Long: %0*d\r\n\r\n{\"a\":\"",
+                     REFUSED_BODY, header, 0);
+    char *body = strstr(out, "{");
+    memset(out + n, 'b', REFUSED_BODY);
+    snprintf(body + REFUSED_BODY - sizeof id - 1, sizeof id + 2, "\",%s", id);
+}
+
 SETUP(set_up)
 {
     cw_err err = {0};
@@ -253,15 +292,20 @@ SETUP(set_up)
     assert_int_equal(uv_replace_allocator(malloc, realloc, calloc, free), 0);
     write_certificate();
     fill_big_request();
+    fill_refused_request(refused_request, sizeof refused_request, HEADER);
+    fill_refused_request(long_refused_request, sizeof long_refused_request, LONG_HEADER);
     client_tls = SSL_CTX_new(TLS_client_method());
     cw_router_init(&router);
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/echo", echo, NULL), CW_OK);
     assert_int_equal(cw_router_add(&router, CW_HTTP_POST, "/echo", echo, NULL), CW_OK);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_POST, "/rpc", echo, NULL), CW_OK);
+    cw_router_set_protocol(&router, "/rpc", &rpc, NULL);
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/stream", stream, NULL), CW_OK);
     assert_int_equal(cw_server_new(&router, 1, &server, &err), CW_OK);
     assert_int_equal(cw_server_listen(server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);
     assert_int_equal(cw_server_listen(server, CW_STR("127.0.0.1:0"), true, &err), CW_OK);
     cw_server_opts opts = CW_SERVER_DEFAULTS;
+    opts.body_size = MAX_BODY;
     opts.tls_certificate = cert_path;
     opts.tls_key = key_path;
     assert_int_equal(cw_server_configure(server, &opts, &err), CW_OK);
