@@ -184,6 +184,27 @@ function slow({ each, seconds, bytes, healthy, thrownOut, rss, stillOpen }) {
     );
 }
 
+function readers({ readers: n, size, bytes, rate, seconds, rounds, ours, nginx, ratios }) {
+    const ms = (value) => `${(value / 1000).toFixed(2)} ms`;
+    const rows = Object.entries({ Causeway: ours, nginx }).map(([name, { p50, p99, max, cpuMs, rss }]) => [
+        name,
+        ...[p50, p99, max].map(ms),
+        `${count(cpuMs)} ms`,
+        `${count(rss / 2 ** 20)} MB`,
+    ]);
+    return blocks(
+        "## Slow readers",
+        paragraph(`
+            \`make bench ARGS="--only readers"\`. A healthy client makes ${rate} calls per second for
+            ${seconds} s on connections of its own. After half a second ${count(n)} other clients connect at once.
+            Each asks for a tool list of ${count(size)} bytes, reads nothing for a second, and then reads
+            ${count(bytes)} bytes every 100 ms. nginx sends the same bytes from a file to the same readers, and the
+            healthy client fetches a small file. The readers have the lowest priority. Medians of ${rounds} rounds;
+            the ratios of p99 are between ${range(ratios)}. CPU and memory include the plugin workers.`),
+        table(["server", "p50", "p99", "maximum", "CPU", "memory"], rows),
+    );
+}
+
 function start({ runs, median, worst }) {
     return blocks(
         "## Start",
@@ -392,7 +413,7 @@ function fairness({ seconds, rows }) {
 }
 
 const sections = {
-    ...{ http, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
+    ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, fairness },
 };
 // Above this part of the machine used by others, figures are only preliminary.

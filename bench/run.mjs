@@ -28,6 +28,7 @@ import * as portable from "./catalogue/portable.mjs";
 import * as fairness from "./fairness/fairness.mjs";
 import * as idle from "./http/idle.mjs";
 import { pinning, root } from "./http/servers.mjs";
+import * as readers from "./http/readers.mjs";
 import * as slow from "./http/slow.mjs";
 import * as start from "./http/start.mjs";
 import * as throughput from "./http/throughput.mjs";
@@ -36,7 +37,7 @@ import * as schema from "./schema/bench.mjs";
 import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
-    ...{ http: throughput, json, schema, idle, slow, start, plugin, forward, mcp, listen, examples },
+    ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, fairness },
 };
 const { values: options } = parseArgs({

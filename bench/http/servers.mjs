@@ -216,15 +216,17 @@ async function startNginxWith(what, role = "server") {
 // Answers `body` from memory.
 export const startNginx = (body, tls) => startNginxWith({ inside: `return 200 '${body}';`, tls });
 
-// Sends `body` from a file that it keeps open.
-export function startNginxFile(body) {
+// Sends files, by name, that it keeps open.
+export function startNginxFiles(files) {
     const home = mkdtempSync(path.join(folder, "files-"));
-    writeFileSync(path.join(home, "body.json"), body);
+    Object.entries(files).forEach(([name, body]) => writeFileSync(path.join(home, name), body));
     return startNginxWith({
         outside: "sendfile on; tcp_nopush on; open_file_cache max=100 inactive=1h; open_file_cache_valid 1h;",
         inside: `root ${home};`,
     });
 }
+
+export const startNginxFile = (body) => startNginxFiles({ "body.json": body });
 
 // Passes everything on to `address` over kept-alive connections; over TLS, checking the certificate,
 // when it is told whom to `trust` (a PEM file).

@@ -49,6 +49,7 @@ void cw_responder_open(cw_responder *p)
     if (h->is_open)
         return;
     h->is_open = true;
+    p->takes_parts = false;
     cw_buf_init(&h->newest, 0);
     /* Without memory for the hold nothing is kept for a slow reader: the ceiling stays 0. */
     if (!cw_arena_hold(p->arena, &h->newest, drop_newest))
@@ -184,6 +185,7 @@ void cw_responder_reply_http(cw_http_req *req, const cw_response *answer)
     cw_http_reply(req, &(cw_http_response){.status = answer->status,
                                            .type = is_plain ? CW_RESPONDER_PLAIN : CW_STR(""),
                                            .body = is_plain ? answer->plain : answer->body,
+                                           .more = {answer->more[0], answer->more[1]},
                                            .headers = headers,
                                            .n_headers = n});
 }
@@ -267,6 +269,7 @@ cw_responder *cw_responder_of(cw_http_req *req)
                                    .arena = cw_http_req_arena(req),
                                    .loop = cw_http_req_loop(req),
                                    .has_headers = true,
+                                   .takes_parts = true,
                                    .can_stream = cw_negotiate_events(req)},
                           .req = req};
     cw_http_listen(req, on_http_event, h);

@@ -82,6 +82,19 @@ cw_rpc_batch *cw_rpc_batch_of(cw_http_req *req, const cw_rpc_batch_opts *opts)
     return NULL;
 }
 
+bool cw_rpc_item_can_share(const cw_rpc_item *item)
+{
+    return !item->batch->opts.is_batch && item->batch->responder->takes_parts;
+}
+
+/* The shared part goes between two parts of the answer. */
+static void add_shared(cw_response *answer, cw_str shared, size_t at)
+{
+    answer->more[0] = shared;
+    answer->more[1] = cw_str_make(answer->body.p + at, answer->body.n - at);
+    answer->body.n = at;
+}
+
 /* A missing body means that memory ran out: the answer is a failure instead. `item` has what else
  * belongs to the answer; NULL: nothing. */
 static void reply(cw_rpc_batch *batch, unsigned status, cw_str body, cw_str challenge,
@@ -100,6 +113,8 @@ static void reply(cw_rpc_batch *batch, unsigned status, cw_str body, cw_str chal
         answer.status = 500;
         answer.body = batch->opts.form->failure;
         answer.plain = batch->opts.form->plain_failure;
+    } else if (item && item->shared.n) {
+        add_shared(&answer, item->shared, item->shared_at);
     }
     cw_responder_reply(batch->responder, &answer);
 }

@@ -33,6 +33,8 @@ typedef struct cw_rpc_item {
     cw_str answer;       /* of a batch, until it is sent */
     uint32_t retry_s;    /* set before the answer: when it may be tried again; single ones only */
     cw_str plain;        /* likewise: cw_response.plain */
+    cw_str shared;       /* likewise: held by the arena, sent at `shared_at` of the answer */
+    size_t shared_at;
     void (*on_gone)(struct cw_rpc_item *item);     /* or NULL; then the call is left as well */
     void (*on_stopping)(struct cw_rpc_item *item); /* or NULL: it may answer; single ones only */
     void *self;                                    /* owner's, of the two above */
@@ -71,6 +73,8 @@ void cw_rpc_batch_cancel_on_disconnect(cw_rpc_batch *batch);
 /* Answer one message. Takes over what `body` holds; a buffer that failed becomes a 500. The
  * challenge (WWW-Authenticate, empty: none) and the status count for a single message only. */
 void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str challenge);
+/* Whether its answer may have a shared part. */
+bool cw_rpc_item_can_share(const cw_rpc_item *item);
 /* The message has no answer. */
 void cw_rpc_item_no_reply(cw_rpc_item *item);
 /* All messages of a batch were processed. Not for a single message. */

@@ -3,20 +3,26 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import { test } from "node:test";
+import { modern, modernParts, reloadBridge } from "./support/mcp.mjs";
 import { slowness } from "./support/programs.mjs";
-import { eventually, exchange, get, pause, residentKb, startTestServer } from "./support/server.mjs";
+import { startMany } from "./support/rest.mjs";
+import { eventually, exchange, get, pause, request, residentKb, startTestServer } from "./support/server.mjs";
 
 const MB = 1024 * 1024;
 
-// Bytes that the kernel holds for the server's end of a connection: sent and not acknowledged, or unsent.
-function heldBytes(serverPort, clientPort) {
-    const hex = (port) => port.toString(16).toUpperCase().padStart(4, "0");
-    const row = readFileSync("/proc/net/tcp", "utf8")
+// Bytes that the kernel holds for the server's end of its connections, by port of the client: sent and not acknowledged,
+// or unsent.
+function heldByClient(serverPort) {
+    const portOf = (address) => parseInt(address.split(":")[1], 16);
+    const rows = readFileSync("/proc/net/tcp", "utf8")
         .split("\n")
-        .map((line) => line.trim().split(/\s+/))
-        .find(([, from, to]) => from?.endsWith(`:${hex(serverPort)}`) && to?.endsWith(`:${hex(clientPort)}`));
-    return parseInt(row[4].split(":")[0], 16);
+        .slice(1, -1)
+        .map((line) => line.trim().split(/\s+/));
+    const own = rows.filter(([, from]) => portOf(from) === serverPort);
+    return new Map(own.map(([, , to, , queues]) => [portOf(to), parseInt(queues.split(":")[0], 16)]));
 }
+
+const heldBytes = (serverPort, clientPort) => heldByClient(serverPort).get(clientPort);
 
 async function open(server) {
     const socket = net.connect(server.port, "127.0.0.1");
@@ -44,6 +50,56 @@ test("little of an answer that is not read lies in the kernel", { timeout: 60_00
     await eventually(() => got > 32 * MB, "the rest of the answer");
     socket.destroy();
     await server.stop();
+});
+
+const crowdSize = 200;
+const tools = 4000; // more in one list than the kernel takes
+
+// Ask for the list with an id of its own, and read nothing.
+async function askForList(server, id) {
+    const { body, headers } = modernParts("tools/list", {}, { id });
+    const socket = await open(server);
+    socket.pause();
+    socket.write(request("POST", "/mcp", { "Content-Type": "application/json", ...headers }, JSON.stringify(body)));
+    return socket;
+}
+
+async function readAnswer(socket) {
+    let text = "";
+    socket
+        .setEncoding("utf8")
+        .on("data", (part) => (text += part))
+        .resume();
+    await eventually(() => {
+        const [head, body] = text.split("\r\n\r\n");
+        return body?.length === Number(/^content-length: (\d+)$/im.exec(head)?.[1]);
+    }, "the whole answer");
+    socket.destroy();
+    return text.split("\r\n\r\n")[1];
+}
+
+test("clients that do not read a list share its bytes", { timeout: 120_000 * slowness }, async (t) => {
+    const server = await startMany(tools, { loops: 1, mcp: { page_size: tools } });
+    t.after(() => server.stop());
+    const { text, json } = await modern(server, "tools/list", {}, { id: 1_000_000 });
+    assert.equal(json.result.tools.length, tools);
+    const before = residentKb(server.pid);
+    const sockets = [];
+    for (let i = 0; i < crowdSize; i += 1) {
+        sockets.push(await askForList(server, 1_000_001 + i));
+    }
+    await eventually(() => {
+        const held = heldByClient(server.port);
+        return sockets.every(({ localPort }) => held.get(localPort) > 0);
+    }, "all answers to begin");
+    const each = ((residentKb(server.pid) - before) * 1024) / crowdSize;
+    assert.ok(each < text.length / 4, `${each} bytes for each answer of ${text.length}`);
+    // A new catalogue does not change what is being sent. Each answer has its own id.
+    await reloadBridge(server, { sources: [] });
+    await eventually(async () => (await modern(server, "tools/list")).json.result.tools.length === 0, "another list");
+    for (const [i, socket] of sockets.entries()) {
+        assert.ok((await readAnswer(socket)) === text.replace(/1000000(?=\D*$)/, 1_000_001 + i), `answer ${i}`);
+    }
 });
 
 // Sanitizers keep freed memory.

@@ -226,6 +226,20 @@ test("large bodies pass in both directions", async () => {
     c.close();
 });
 
+test("a body in parts arrives whole, whatever the sizes of parts and records", async () => {
+    const c = await Connection.open(server, { tls });
+    for (const n of [1, 100, 5000, 16_000, 16_384, 70_000, 2_000_000]) {
+        await c.send(get(`/parts?${n}`));
+        c.socket.pause(); // the rest of a large one waits
+        await pause(20);
+        c.socket.resume();
+        const { text } = await c.response({ timeoutMs: 20_000 });
+        assert.ok(text === "a".repeat(n) + "b".repeat(n) + "c".repeat(n), `${n}: ${text.length}`);
+    }
+    await c.assertAlive();
+    c.close();
+});
+
 test("a chunked body with a record for each part", async () => {
     const c = await Connection.open(server, { tls });
     await c.send(request("POST", "/echo", { "Transfer-Encoding": "chunked" }));

@@ -268,6 +268,24 @@ static void big(cw_http_req *req, void *self)
                   &(cw_http_response){.status = 200, .type = CW_STR("text/plain"), .body = {p, n}});
 }
 
+/* Three parts of this length: a, b and c. */
+static void parts(cw_http_req *req, void *self)
+{
+    (void)self;
+    size_t n = (size_t)query_number(req, 1000);
+    char *p = cw_arena_alloc(cw_http_req_arena(req), 3 * n);
+    if (!p) {
+        cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
+        return;
+    }
+    for (size_t i = 0; i < 3; i++)
+        memset(p + i * n, (int)('a' + i), n);
+    cw_http_reply(req, &(cw_http_response){.status = 200,
+                                           .type = CW_STR("text/plain"),
+                                           .body = {p, n},
+                                           .more = {{p + n, n}, {p + 2 * n, n}}});
+}
+
 static void on_parked_event(cw_http_req *req, cw_http_event event, void *ctx)
 {
     (void)ctx;
@@ -369,6 +387,7 @@ cw_code test_routes_add(cw_router *router)
         {CW_HTTP_GET, "/events", events},
         {CW_HTTP_GET, "/flood", flood},
         {CW_HTTP_GET, "/big", big},
+        {CW_HTTP_GET, "/parts", parts},
         {CW_HTTP_GET, "/item/{id}", item},
         {CW_HTTP_GET, "/badheader", bad_header},
         {CW_HTTP_POST, "/badheader", given_header},

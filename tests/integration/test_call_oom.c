@@ -66,7 +66,7 @@ static bool is_clean(int healthy, int status)
            (healthy == 401 && status == 400);
 }
 
-static void run(const scenario *s, int healthy, bool all_following)
+static void run(const door_fixture *f, const scenario *s, int healthy, bool all_following)
 {
     for (size_t n = 1; n < 2000; n++) {
         http_response got;
@@ -74,13 +74,13 @@ static void run(const scenario *s, int healthy, bool all_following)
             oom_fail_from(n);
         else
             oom_fail_at(n);
-        door_fixture_post(&d, s->path, s->headers, s->body, &got);
+        door_fixture_post(f, s->path, s->headers, s->body, &got);
         bool hit = oom_was_hit();
         oom_reset();
         /* Without memory a tool's call may also be a 200 that says so. */
         if (!is_clean(healthy, got.status) && got.status != 200)
             fail_msg("%s, allocation %zu: status %d", s->body, n, got.status);
-        door_fixture_post(&d, "/jsonrpc", JSON, RPC "\"method\":\"number\",\"id\":1}", &got);
+        door_fixture_post(f, "/jsonrpc", JSON, RPC "\"method\":\"number\",\"id\":1}", &got);
         assert_int_equal(got.status, 200);
         if (!hit)
             return;
@@ -95,8 +95,8 @@ TEST(the_doors_survive_every_failed_allocation)
         door_fixture_post(&d, scenarios[i].path, scenarios[i].headers, scenarios[i].body, &got);
         int healthy = got.status;
         assert_true(healthy >= 200);
-        run(&scenarios[i], healthy, /* all_following= */ false);
-        run(&scenarios[i], healthy, /* all_following= */ true);
+        run(&d, &scenarios[i], healthy, /* all_following= */ false);
+        run(&d, &scenarios[i], healthy, /* all_following= */ true);
     }
 }
 
@@ -113,6 +113,43 @@ TEST(nothing_is_left_behind)
     assert_int_equal(oom_live(), before);
 }
 
+/* A list so long that responses send it from the cache (door/mcp/list.c). */
+#define LONG_LIST 40000u
+static const scenario long_list = {"/mcp", JSON, RPC "\"method\":\"tools/list\",\"id\":1}"};
+
+static void publish_long_list(door_fixture *f)
+{
+    static char text[LONG_LIST];
+    memset(text, 'x', sizeof text);
+    cw_method *methods = (cw_method *)(uintptr_t)f->source->base.methods;
+    methods[0].usage = cw_str_make(text, sizeof text);
+    door_fixture_publish(f, 0);
+}
+
+static void post_long_list(const door_fixture *f)
+{
+    static const char end[] = "\"id\":1}";
+    http_response got;
+    door_fixture_post(f, long_list.path, long_list.headers, long_list.body, &got);
+    assert_int_equal(got.status, 200);
+    assert_true(got.n > LONG_LIST);
+    assert_string_equal(got.body + got.n - strlen(end), end);
+}
+
+TEST(a_long_list_survives_every_failed_allocation)
+{
+    size_t before = oom_live();
+    door_fixture own;
+    door_fixture_open(&own, 1000, true, true);
+    publish_long_list(&own);
+    post_long_list(&own);
+    run(&own, &long_list, 200, /* all_following= */ false);
+    run(&own, &long_list, 200, /* all_following= */ true);
+    post_long_list(&own);
+    door_fixture_close(&own);
+    assert_int_equal(oom_live(), before);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -120,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_left_behind),
         cmocka_unit_test(the_doors_survive_every_failed_allocation),
+        cmocka_unit_test(a_long_list_survives_every_failed_allocation),
     };
     door_fixture_open(&d, 60000, true, true);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

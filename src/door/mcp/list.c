@@ -6,6 +6,9 @@
 #define PURPOSE CW_STR("mcp cursor")
 #define CHUNK 64u    /* entries that are looked up at once */
 #define TRAILER 320u /* bytes behind a list */
+/* Pages of this size are sent from the cache: many clients that read slowly hold one copy. A
+ * smaller one is copied, which is cheaper than another range to send. */
+#define SHARE_FROM 16384u
 
 typedef struct page {
     const cw_mcp_request *r;
@@ -147,15 +150,28 @@ static cw_str scope_of_list(const cw_mcp_request *r)
                                !cw_runtime_config(rl)->mcp.clients.n);
 }
 
+/* Have the answer send the page itself, where that pays. Without memory it sends a copy. */
+static void share(cw_rpc_item *item, cw_page *d)
+{
+    if (CW_LIKELY(d->body.n < SHARE_FROM) || !cw_rpc_item_can_share(item))
+        return;
+    d->refs++;
+    if (!cw_arena_hold(item->batch->responder->arena, d, cw_page_unref))
+        item->shared = cw_buf_str(&d->body);
+}
+
 static void answer(const page *p, cw_str body)
 {
     const cw_mcp_request *r = p->r;
     cw_buf b;
+    bool is_shared = r->item->shared.n > 0;
     cw_buf_init(&b, SIZE_MAX / 2);
-    cw_buf_reserve(&b, body.n + r->item->id.n + TRAILER);
+    cw_buf_reserve(&b, (is_shared ? 0 : body.n) + r->item->id.n + TRAILER);
     cw_rpc_open_result(&b);
     cw_buf_add_char(&b, '{');
-    cw_buf_add(&b, body);
+    r->item->shared_at = b.n;
+    if (!is_shared)
+        cw_buf_add(&b, body);
     if (r->era->is_modern) {
         cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
         cw_buf_add_i64(&b, cw_runtime_settings_of(r->rl)->list_ttl_ms);
@@ -236,6 +252,7 @@ void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
         cw_door_fail_nomem(r->item);
         return;
     }
+    share(r->item, d);
     answer(&p, cw_buf_str(&d->body));
     cw_page_unref(d);
 }

@@ -58,6 +58,11 @@ static bool takes_input(const cw_conn *c)
     return c->state <= CONN_BODY;
 }
 
+static bool is_sending(const cw_conn *c)
+{
+    return c->state == CONN_SEND || c->state == CONN_STREAM;
+}
+
 /* ---- the socket ---- */
 
 static ssize_t from_tls(ssize_t n)
@@ -113,15 +118,18 @@ static uint32_t unsent(const cw_conn *c)
     return ioctl(c->fd, SIOCOUTQ, &n) == 0 && n > 0 ? (uint32_t)n : 0;
 }
 
-/* ---- the queue of connections with input ---- */
+/* ---- the queue of connections with something to do ---- */
 
 static bool is_queued(const cw_conn *c)
 {
     return c->ready.group != NULL;
 }
 
+/* Makes responses a group of their own. */
+#define SENDING_KEY UINT64_C(0x9e3779b97f4a7c15)
+
 /* Behind a trusted proxy each connection counts as a client: the addresses are in the requests. */
-static cw_fair_key key_of(const cw_conn *c)
+static cw_fair_key network_of(const cw_conn *c)
 {
     char text[CW_ADDRESS_TEXT];
     cw_address peer;
@@ -134,7 +142,17 @@ static cw_fair_key key_of(const cw_conn *c)
     return (cw_fair_key){{hash, hash, hash}};
 }
 
-/* The connection has input that no poll announces: read it when its turn comes. */
+/* Within a network, input and responses that wait take turns: a client need not wait for others
+ * that share its address and read slowly. */
+static cw_fair_key key_of(const cw_conn *c)
+{
+    cw_fair_key key = network_of(c);
+    if (is_sending(c))
+        key.at[CW_FAIR_LEVELS - 1] ^= SENDING_KEY;
+    return key;
+}
+
+/* The connection has something to do that no poll announces: it is done when its turn comes. */
 static void enqueue(cw_conn *c)
 {
     cw_fair_item *lost;
@@ -478,10 +496,18 @@ static void read_input(cw_conn *c)
     cw_conn_settle(c);
 }
 
-/* Its turn has come: read and take input. */
-static void read_conn(cw_conn *c)
+static void flush(cw_conn *c)
 {
-    if (c->state == CONN_IDLE && c->in.n)
+    if (cw_reply_flush(c->req) == CW_GONE)
+        cw_conn_lost(c);
+}
+
+/* Its turn has come: send more of a response, or read and take input. */
+static void run_conn(cw_conn *c)
+{
+    if (is_sending(c))
+        flush(c);
+    else if (c->state == CONN_IDLE && c->in.n)
         take_held(c, /* waited= */ true);
     else if (takes_input(c) || c->state == CONN_LINGER)
         read_input(c);
@@ -503,11 +529,11 @@ void cw_conn_next(cw_conn *c)
 
 /* ---- taking turns ----
  *
- * Most turns of a loop have little to do, and input is read where the poll announces it. Once a
- * turn has taken SLICE_NS, connections with input are queued. The next turns serve the queue, one
- * network after the other, one slice at a time, and look for new input in between. So a client
- * waits for at most a slice and one read of each other network, however many connections one
- * network has.
+ * Most turns of a loop have little to do: input is read, and a response is continued, where the
+ * poll announces it. Once a turn has taken SLICE_NS, connections with something to do are queued.
+ * The next turns serve the queue, one network after the other, one slice at a time, and poll in
+ * between. So a client waits for at most a slice and one read or write of each other network,
+ * however many connections one network has.
  *
  * A read that takes long (a large body, which is parsed and validated) is not cut short. While
  * others use the loop too, its network pauses afterwards for PAUSE_FACTOR times as long. So no
@@ -527,7 +553,7 @@ static bool is_paused(const cw_conn *c, uint64_t now)
     const cw_run_queue *r = &c->sl->ready;
     if (CW_LIKELY(now >= r->paused_ns))
         return false;
-    uint64_t network = key_of(c).at[0];
+    uint64_t network = network_of(c).at[0];
     size_t i = network % CW_RUN_QUEUE_PAUSES;
     return r->pauses[i].network == network && now < r->pauses[i].until_ns;
 }
@@ -538,7 +564,7 @@ static void pause_network(const cw_conn *c, uint64_t now, uint64_t took)
     if (now - r->contested_ns > RECENT_NS)
         return;
     uint64_t ns = took * PAUSE_FACTOR < PAUSE_MAX_NS ? took * PAUSE_FACTOR : PAUSE_MAX_NS;
-    uint64_t network = key_of(c).at[0];
+    uint64_t network = network_of(c).at[0];
     size_t i = network % CW_RUN_QUEUE_PAUSES;
     r->pauses[i].network = network;
     r->pauses[i].until_ns = now + ns;
@@ -555,7 +581,7 @@ static uint64_t serve(cw_conn *c, uint64_t now)
     bool measures = now < r->measured_ns;
     uint64_t before = measures ? cw_clock_thread_ns() : 0;
     watch_peer(r, c, now);
-    read_conn(c);
+    run_conn(c);
     uint64_t end = cw_clock_ns();
     if (CW_LIKELY(end - now < LONG_NS))
         return end;
@@ -632,30 +658,20 @@ static bool is_free(cw_server_loop *sl, uint64_t now)
     return true;
 }
 
-/* Read input, which a poll has announced: now, or when it is the turn of this connection. */
-static void read_in_turn(cw_conn *c)
+/* Do what a poll has announced: now, or when it is the turn of this connection. False: it waits. */
+static bool run_in_turn(cw_conn *c)
 {
     uint64_t now = cw_clock_ns();
-    if (CW_LIKELY(is_free(c->sl, now) && !is_paused(c, now)))
+    if (CW_LIKELY(is_free(c->sl, now) && !is_paused(c, now))) {
         serve(c, now);
-    else {
-        enqueue(c);
-        cw_conn_settle(c);
+        return true;
     }
+    enqueue(c);
+    cw_conn_settle(c);
+    return false;
 }
 
 /* ---- events ---- */
-
-static void on_writable(cw_conn *c)
-{
-    if (c->state != CONN_SEND && c->state != CONN_STREAM)
-        return;
-    cw_code rc = cw_reply_flush(c->req);
-    if (rc == CW_GONE)
-        cw_conn_lost(c);
-    else
-        cw_conn_settle(c);
-}
 
 /* True when that is all that the event means. */
 static bool on_disconnect(cw_conn *c, int events)
@@ -677,15 +693,17 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         cw_conn_lost(c);
         return;
     }
-    if ((events & UV_WRITABLE) || ((events & UV_READABLE) && c->tls_read))
-        on_writable(c);
+    bool writes = (events & UV_WRITABLE) || ((events & UV_READABLE) && c->tls_read);
+    /* The poll announces everything else again when it has been this connection's turn. */
+    if (writes && is_sending(c) && !run_in_turn(c))
+        return;
     if (c->state == CONN_CLOSED)
         return;
     if ((events & (UV_DISCONNECT | UV_PRIORITIZED)) && on_disconnect(c, events))
         return;
     bool reads = (takes_input(c) && !(c->state == CONN_IDLE && c->in.n)) || c->state == CONN_LINGER;
     if (reads) {
-        read_in_turn(c);
+        (void)run_in_turn(c);
         return;
     }
     /* Pipelined bytes during a call: they wait in the kernel until the answer is out. */

@@ -108,6 +108,14 @@ static void add_cors(head_writer *w, const cw_http_req *req, const cw_http_respo
     add_header(w, CW_STR("Access-Control-Expose-Headers"), CW_STR(EXPOSED));
 }
 
+static uint64_t body_size(const cw_http_response *a)
+{
+    uint64_t n = a->body.n;
+    for (size_t i = 0; i < CW_HTTP_MORE_PARTS; i++)
+        n += a->more[i].n;
+    return n;
+}
+
 static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char *framing)
 {
     cw_conn *c = req->c;
@@ -124,7 +132,7 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
         add(&w, framing, strlen(framing));
     } else if (!is_bodyless(a->status)) {
         ADD(&w, "Content-Length: ");
-        add_number(&w, a->body.n);
+        add_number(&w, body_size(a));
         ADD(&w, "\r\n");
     }
     for (size_t i = 0; i < a->n_headers; i++)
@@ -140,64 +148,84 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
 
 /* ---- sending ---- */
 
-static void advance(cw_str *s, size_t *n)
+/* The ranges of the parts that are not empty, `most` bytes in all. Returns their number. */
+static int gather(const cw_str parts[CW_REPLY_PARTS], size_t most, struct iovec iov[CW_REPLY_PARTS])
 {
-    size_t part = *n < s->n ? *n : s->n;
-    if (!part)
-        return; /* an empty body has no address to count from */
-    s->p += part;
-    s->n -= part;
-    *n -= part;
+    int n = 0;
+    for (size_t i = 0; i < CW_REPLY_PARTS && most; i++) {
+        size_t part = parts[i].n < most ? parts[i].n : most;
+        if (part)
+            iov[n++] = (struct iovec){(void *)(uintptr_t)parts[i].p, part};
+        most -= part;
+    }
+    return n;
 }
 
-/* Send as much of head and body as goes in one turn of the loop; both become what is left. */
-static cw_code send_parts(cw_conn *c, cw_str *head, cw_str *body)
+static void advance(cw_str parts[CW_REPLY_PARTS], size_t n)
+{
+    for (size_t i = 0; n; i++) {
+        size_t part = n < parts[i].n ? n : parts[i].n;
+        if (!part)
+            continue; /* an empty part has no address to count from */
+        parts[i].p += part;
+        parts[i].n -= part;
+        n -= part;
+    }
+}
+
+static bool is_sent(const cw_str parts[CW_REPLY_PARTS])
+{
+    for (size_t i = 0; i < CW_REPLY_PARTS; i++) {
+        if (parts[i].n)
+            return false;
+    }
+    return true;
+}
+
+/* Send as much of a response as goes in one turn of the loop; the parts become what is left. */
+static cw_code send_parts(cw_conn *c, cw_str parts[CW_REPLY_PARTS])
 {
     size_t left = CW_HTTP_MAX_WRITE;
-    while (head->n || body->n) {
-        if (left == 0)
-            return CW_AGAIN;
-        size_t of_head = head->n < left ? head->n : left;
-        size_t of_body = body->n < left - of_head ? body->n : left - of_head;
-        struct iovec iov[2] = {{(void *)(uintptr_t)head->p, of_head},
-                               {(void *)(uintptr_t)body->p, of_body}};
-        bool both = of_head && of_body;
-        ssize_t sent = cw_conn_write(c, of_head ? iov : iov + 1, both ? 2 : 1);
+    CW_UNINIT struct iovec iov[CW_REPLY_PARTS];
+    for (int n_iov; (n_iov = gather(parts, left, iov)) > 0;) {
+        ssize_t sent = cw_conn_write(c, iov, n_iov);
         if (sent == CONN_IO_AGAIN)
             return CW_AGAIN;
         if (sent < 0)
             return CW_GONE;
-        size_t n = (size_t)sent;
-        left -= n;
-        c->progress += n;
-        advance(head, &n);
-        advance(body, &n);
+        left -= (size_t)sent;
+        c->progress += (size_t)sent;
+        advance(parts, (size_t)sent);
+        if (CW_LIKELY(is_sent(parts)))
+            return CW_OK;
     }
-    return CW_OK;
+    return CW_AGAIN;
 }
 
 /* The head is in a buffer of the loop, so what could not be sent moves to the arena. */
-static cw_code keep_rest(cw_http_req *req, cw_str head, cw_str body)
+static cw_code keep_rest(cw_http_req *req, const cw_str parts[CW_REPLY_PARTS])
 {
-    req->head_left = cw_arena_dup_str(&req->arena, head);
-    req->body_left = body;
-    return req->head_left.p ? CW_AGAIN : CW_GONE;
+    memcpy(req->left, parts, sizeof req->left);
+    req->left[0] = cw_arena_dup_str(&req->arena, parts[0]);
+    return req->left[0].p ? CW_AGAIN : CW_GONE;
 }
 
-static void send_answer(cw_http_req *req, size_t head_n, cw_str body)
+/* `parts`: empty for the head, and the body. */
+static void send_answer(cw_http_req *req, size_t head_n, cw_str parts[CW_REPLY_PARTS])
 {
     cw_conn *c = req->c;
-    cw_str head = cw_str_make(c->sl->head, head_n);
+    cw_str *body = &parts[1];
     /* A small body goes out with the head: copying it is cheaper than a list of two ranges. */
-    if (body.n && body.n <= sizeof c->sl->head - head_n) {
-        memcpy(c->sl->head + head_n, body.p, body.n);
-        head.n += body.n;
-        body = CW_STR("");
+    if (body->n && body->n <= sizeof c->sl->head - head_n) {
+        memcpy(c->sl->head + head_n, body->p, body->n);
+        head_n += body->n;
+        body->n = 0;
     }
+    parts[0] = cw_str_make(c->sl->head, head_n);
     c->state = CONN_SEND;
-    cw_code rc = send_parts(c, &head, &body);
+    cw_code rc = send_parts(c, parts);
     if (rc == CW_AGAIN)
-        rc = keep_rest(req, head, body);
+        rc = keep_rest(req, parts);
     if (rc == CW_GONE)
         cw_conn_lost(c);
     else if (rc == CW_OK)
@@ -224,12 +252,15 @@ void cw_http_reply(cw_http_req *req, const cw_http_response *answer)
         answer = &broken;
         n = reply_head(req, answer, NULL);
     }
-    cw_str body = answer->body;
-    if (req->head.method == CW_HTTP_HEAD || is_bodyless(answer->status))
-        body = CW_STR("");
+    bool has_no_body = req->head.method == CW_HTTP_HEAD || is_bodyless(answer->status);
+    cw_str parts[CW_REPLY_PARTS] = {{0}};
+    if (!has_no_body) {
+        parts[1] = answer->body;
+        memcpy(parts + 2, answer->more, sizeof answer->more);
+    }
     req->status = (uint16_t)answer->status;
-    req->sent = body.n;
-    send_answer(req, n, body);
+    req->sent = has_no_body ? 0 : body_size(answer);
+    send_answer(req, n, parts);
 }
 
 static void write_error(cw_buf *out, const char *code, cw_str message)
@@ -393,7 +424,7 @@ cw_code cw_reply_flush(cw_http_req *req)
 {
     if (req->c->state == CONN_STREAM)
         return flush_stream(req);
-    cw_code rc = send_parts(req->c, &req->head_left, &req->body_left);
+    cw_code rc = send_parts(req->c, req->left);
     if (rc == CW_OK)
         cw_conn_next(req->c);
     return rc;

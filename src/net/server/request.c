@@ -65,7 +65,6 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->param = CW_STR("");
     req->route = NULL;
     req->bytes = NULL;
-    req->head_left = req->body_left = CW_STR("");
     req->listener = NULL;
     req->status = 0;
     req->sent = 0;

@@ -66,11 +66,15 @@ cw_loop *cw_http_req_loop(cw_http_req *req);
 /* Whether the server is stopping: it still answers, but long work should not start. */
 bool cw_http_req_is_stopping(const cw_http_req *req);
 
+/* A body may have several parts, so that responses can share one of them without a copy. */
+#define CW_HTTP_MORE_PARTS 2u
+
 typedef struct cw_http_response {
     unsigned status;
     cw_str type; /* empty: application/json, of a body that is not */
     cw_str body;
-    const cw_http_header *headers; /* beside Date, Content-Type, Content-Length and Connection */
+    cw_str more[CW_HTTP_MORE_PARTS]; /* of a body that is not empty, behind it; may be empty */
+    const cw_http_header *headers;   /* beside Date, Content-Type, Content-Length and Connection */
     size_t n_headers;
     bool close; /* close the connection afterwards */
 } cw_http_response;

@@ -47,7 +47,7 @@ typedef enum cw_conn_state {
 struct cw_conn {
     uv_poll_t poll;
     cw_deadline deadline;
-    cw_fair_item ready; /* in the loop's queue: it has input, which is read when its turn comes */
+    cw_fair_item ready; /* in the loop's queue: it reads or sends when its turn comes */
     cw_list node;       /* of the loop's connections */
     cw_server_loop *sl;
     SSL *tls; /* NULL: plain */
@@ -84,6 +84,9 @@ typedef struct cw_skipped_body {
     unsigned status;
 } cw_skipped_body;
 
+/* A head and a body, which may have more parts. */
+#define CW_REPLY_PARTS (2u + CW_HTTP_MORE_PARTS)
+
 struct cw_http_req {
     cw_conn *c;
     uint32_t slot;
@@ -95,7 +98,7 @@ struct cw_http_req {
     uint64_t charged;            /* what this body has of body_bytes */
     cw_buf out;                  /* a stream's queue */
     const char *bytes;           /* the head, in the arena */
-    cw_str head_left, body_left; /* a response that could not be sent at once */
+    cw_str left[CW_REPLY_PARTS]; /* of a response that could not be sent at once */
     cw_target target;
     cw_str param;
     const cw_route *route;
@@ -134,7 +137,7 @@ typedef struct cw_settings {
     SSL_CTX *tls;
 } cw_settings;
 
-/* Connections of one loop that have input; see conn.c. */
+/* Connections of one loop that have something to do; see conn.c. */
 #define CW_RUN_QUEUE_PAUSES 64u
 typedef struct cw_run_queue {
     cw_fair_queue queue;
@@ -194,7 +197,7 @@ struct cw_server {
 };
 
 /* conn.c */
-/* Prepare a loop for its connections: their deadlines and the queue of those with input. */
+/* Prepare a loop for its connections: their deadlines and the queue in which they take turns. */
 void cw_conn_loop_init(cw_server_loop *sl);
 void cw_conn_loop_done(cw_server_loop *sl);
 /* NULL: without memory; the socket is closed then. */
