@@ -28,7 +28,7 @@ typedef struct request request;
 
 /* A call, in its arena. */
 typedef struct op {
-    struct op *prev, *next; /* of its request; NULL: over, or dropped */
+    cw_list node; /* of its request, or `later` of its part; in none: over, or dropped */
     request *request;
     cw_source_call *call;
     cw_continuation part; /* of the result that the caller asks for */
@@ -42,15 +42,15 @@ typedef struct op {
 
 /* A request that waits or is under way, and the calls that wait for it. */
 struct request {
-    request *prev, *next; /* of its part: under way, or refused */
-    cw_fair_item place;   /* in the queue of its part */
-    uint64_t owner;       /* widest group of the caller that made it */
+    cw_list node;       /* of its part: `running` or `lost` */
+    cw_fair_item place; /* in the queue of its part */
+    uint64_t owner;     /* widest group of the caller that made it */
     cw_remote_loop_state *part;
     const cw_remote_tool *tool;
     uint32_t method;
     uint32_t n_tries;
     uint64_t started; /* ms; 0: it waits */
-    op ops;           /* ring */
+    cw_list ops;
     cw_upstream_req req;
     cw_deadline retry;
     cw_str params;
@@ -66,13 +66,13 @@ struct cw_remote_loop_state {
     cw_loop *loop;
     cw_upstream *upstream;
     cw_loop_hook hook;
-    request running; /* ring: under way */
+    cw_list running; /* requests that are under way */
     uint32_t n_running;
     cw_fair_queue waiting;
-    request lost; /* ring: displaced by requests of other callers; their calls are to be failed */
+    cw_list lost; /* requests displaced by those of other callers; their calls are to be failed */
     cw_deferred pump;
     uint64_t last_owner, others_until; /* ms; 0: all calls were of one caller so far */
-    op later;                          /* ring: ops with a kept result */
+    cw_list later;                     /* ops with a kept result */
     cw_result_cache kept;
     cw_deadline_list retries;
 };
@@ -82,35 +82,14 @@ static cw_remote *remote_of(cw_source *s)
     return CW_CONTAINER(s, cw_remote, base);
 }
 
-static void unlink_op(op *o)
+static op *op_at(cw_list *node)
 {
-    if (!o->next)
-        return; /* it is in no ring */
-    o->prev->next = o->next;
-    o->next->prev = o->prev;
-    o->prev = o->next = NULL;
+    return CW_CONTAINER(node, op, node);
 }
 
-static void link_op(op *o, op *ring)
+static request *request_at(cw_list *node)
 {
-    o->next = ring;
-    o->prev = ring->prev;
-    o->prev->next = o;
-    ring->prev = o;
-}
-
-static void unlink_request(request *f)
-{
-    f->prev->next = f->next;
-    f->next->prev = f->prev;
-}
-
-static void link_request(request *f, request *ring)
-{
-    f->next = ring;
-    f->prev = ring->prev;
-    f->prev->next = f;
-    ring->prev = f;
+    return CW_CONTAINER(node, request, node);
 }
 
 static request *request_of(cw_fair_item *item)
@@ -197,16 +176,11 @@ static void on_part_closed(void *ctx)
     cw_source_unref(&r->base);
 }
 
-/* Those of a ring hear nothing more. */
-static void drop_ops(op *ring)
+/* Their sinks are not called any more. */
+static void drop_ops(cw_list *ops)
 {
-    op *next;
-    for (op *o = ring->next; o != ring; o = next) {
-        next = o->next;
-        cw_loop_cancel_deferred(&o->later);
-        o->prev = o->next = NULL;
-    }
-    ring->prev = ring->next = ring;
+    for (cw_list *node; (node = cw_list_take_first(ops));)
+        cw_loop_cancel_deferred(&op_at(node)->later);
 }
 
 /* It is in no list of its part any more. */
@@ -217,7 +191,7 @@ static void leave_part(request *f)
         cw_fair_remove(&p->waiting, &f->place);
         return;
     }
-    unlink_request(f);
+    cw_list_remove(&f->node);
     if (!is_running(f))
         return;
     p->n_running--;
@@ -236,13 +210,10 @@ static void drop_request(request *f)
         free(f);
 }
 
-static void drop_requests(request *ring)
+static void drop_requests(cw_list *requests)
 {
-    request *next;
-    for (request *f = ring->next; f != ring; f = next) {
-        next = f->next;
-        drop_request(f);
-    }
+    CW_LIST_EACH_SAFE (node, requests)
+        drop_request(request_at(node));
 }
 
 static void close_part(cw_remote_loop_state *p)
@@ -264,8 +235,9 @@ static void close_part(cw_remote_loop_state *p)
 
 static void close_if_over(cw_remote_loop_state *p)
 {
-    if (atomic_load(&p->remote->base.retired) && p->running.next == &p->running &&
-        p->lost.next == &p->lost && cw_fair_count(&p->waiting) == 0 && p->later.next == &p->later)
+    if (atomic_load(&p->remote->base.retired) && cw_list_is_empty(&p->running) &&
+        cw_list_is_empty(&p->lost) && cw_fair_count(&p->waiting) == 0 &&
+        cw_list_is_empty(&p->later))
         close_part(p);
 }
 
@@ -290,9 +262,9 @@ static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_loop_state **ret
     cw_source_ref(&r->base);
     p->remote = r;
     p->loop = loop;
-    p->running.prev = p->running.next = &p->running;
-    p->lost.prev = p->lost.next = &p->lost;
-    p->later.prev = p->later.next = &p->later;
+    cw_list_init(&p->running);
+    cw_list_init(&p->lost);
+    cw_list_init(&p->later);
     p->pump.fn = on_pump;
     cw_fair_init(&p->waiting);
     cw_result_cache_init(&p->kept);
@@ -396,16 +368,16 @@ static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
     uint64_t id = f->req.id;
     f->is_over = true;
     while (more) {
-        op *o = f->ops.next;
+        op *o = op_at(f->ops.next);
         cw_source_call *call = o->call;
         cw_outcome outcome;
         parse_reply(r, tool, o, id, reply, &outcome);
         bool is_kept = tool->cache_ms && outcome.kind == CW_OUTCOME_RESULT && reply->answer;
-        if (is_kept && o->next == &f->ops)
+        if (is_kept && o->node.next == &f->ops)
             keep(f, reply->answer);
-        unlink_op(o);
+        cw_list_remove(&o->node);
         call->sink->ops->done(call->sink, &outcome);
-        more = is_shared && f->ops.next != &f->ops;
+        more = is_shared && !cw_list_is_empty(&f->ops);
     }
     if (is_shared)
         free(f);
@@ -501,8 +473,8 @@ static bool is_withheld_from(const cw_remote_loop_state *p, uint64_t owner)
 {
     if (p->n_running + 1 < places_of(p) || cw_loop_now(p->loop) >= p->others_until)
         return false;
-    for (const request *f = p->running.next; f != &p->running; f = f->next) {
-        if (f->owner == owner)
+    CW_LIST_EACH (node, &p->running) {
+        if (request_at(node)->owner == owner)
             return true;
     }
     return false;
@@ -530,9 +502,9 @@ static cw_code depart(request *f, cw_err *err)
     if (rc)
         return rc;
     f->started = cw_loop_now(p->loop);
-    for (op *o = f->ops.next; o != &f->ops; o = o->next)
-        cw_source_call_begin(o->call);
-    link_request(f, &p->running);
+    CW_LIST_EACH (node, &f->ops)
+        cw_source_call_begin(op_at(node)->call);
+    cw_list_add(&p->running, &f->node);
     p->n_running++;
     return CW_OK;
 }
@@ -546,7 +518,7 @@ static cw_code enqueue(request *f, const cw_fair_key *key, cw_err *err)
     if (rc)
         return rc == CW_NOMEM ? cw_fail_nomem(err) : cw_fail(err, rc, "too many calls wait");
     if (lost)
-        link_request(request_of(lost), &p->lost);
+        cw_list_add(&p->lost, &request_of(lost)->node);
     if (lost || p->n_running < places_of(p))
         cw_loop_defer(p->loop, &p->pump);
     return CW_OK;
@@ -570,12 +542,12 @@ static void fail(request *f, cw_fault fault, cw_str message)
     bool is_shared = f->is_shared, more = true;
     f->is_over = true;
     while (more) {
-        op *o = f->ops.next;
+        op *o = op_at(f->ops.next);
         cw_source_call *call = o->call;
         cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .fault = fault, .message = message};
-        unlink_op(o);
+        cw_list_remove(&o->node);
         call->sink->ops->done(call->sink, &outcome);
-        more = is_shared && f->ops.next != &f->ops;
+        more = is_shared && !cw_list_is_empty(&f->ops);
     }
     if (is_shared)
         free(f);
@@ -585,13 +557,12 @@ static void fail(request *f, cw_fault fault, cw_str message)
  * or NULL. */
 static request *next_end(cw_remote_loop_state *p, cw_code *ret_why)
 {
-    request *f = p->lost.next;
-    if (f != &p->lost) {
-        unlink_request(f);
+    cw_list *lost = cw_list_take_first(&p->lost);
+    if (lost) {
         *ret_why = CW_LIMIT;
-        return f;
+        return request_at(lost);
     }
-    while ((f = next_request(p))) {
+    for (request *f; (f = next_request(p));) {
         cw_err err = {0};
         cw_fair_take(&p->waiting, &f->place);
         /* Each attempt with credentials that are refused may lock the account. */
@@ -632,11 +603,12 @@ static void on_pump(cw_deferred *later)
  * would have the turn of another caller. */
 static bool join(cw_remote_loop_state *p, const cw_source_call *call, cw_str params, op *o)
 {
-    for (request *f = p->running.next; f != &p->running; f = f->next) {
+    CW_LIST_EACH (node, &p->running) {
+        request *f = request_at(node);
         if (!f->is_shared || f->method != call->method->index || !cw_str_eq(f->params, params))
             continue;
         o->request = f;
-        link_op(o, &f->ops);
+        cw_list_add(&f->ops, &o->node);
         return true;
     }
     return false;
@@ -651,7 +623,7 @@ static void on_cached(cw_deferred *later)
     cw_upstream_reply reply = {CW_CLIENT_OK, &answer, "", NULL, NULL};
     cw_outcome outcome;
     parse_reply(p->remote, &p->remote->tools[call->method->index], o, o->kept_id, &reply, &outcome);
-    unlink_op(o);
+    cw_list_remove(&o->node);
     close_if_over(p);
     call->sink->ops->done(call->sink, &outcome);
 }
@@ -669,7 +641,7 @@ static bool use_cached(cw_remote_loop_state *p, const cw_source_call *call, cw_s
     o->kept_status = e->status;
     o->home = p;
     o->later.fn = on_cached;
-    link_op(o, &p->later);
+    cw_list_add(&p->later, &o->node);
     cw_loop_defer(p->loop, &o->later);
     return true;
 }
@@ -689,7 +661,7 @@ static request *make_request(cw_remote_loop_state *p, const cw_source_call *call
     if (is_shared && params.n) {
         f->params.p = memcpy(f + 1, params.p, params.n);
     }
-    f->ops.prev = f->ops.next = &f->ops;
+    cw_list_init(&f->ops);
     return f;
 }
 
@@ -713,7 +685,7 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
     if (waits)
         cw_source_call_wait(call);
     o->request = f;
-    link_op(o, &f->ops);
+    cw_list_add(&f->ops, &o->node);
     return CW_OK;
 }
 
@@ -788,17 +760,17 @@ static void cancel(cw_source *s, cw_source_call *call)
 {
     cw_remote *r = remote_of(s);
     op *o = call->op;
-    if (!o->next)
+    if (!cw_list_is_in(&o->node))
         return;
     request *f = o->request;
     cw_remote_loop_state *p = f ? f->part : o->home;
-    unlink_op(o);
+    cw_list_remove(&o->node);
     cw_loop_cancel_deferred(&o->later);
     if (!f) {
         close_if_over(p);
         return;
     }
-    if (f->is_over || f->ops.next != &f->ops)
+    if (f->is_over || !cw_list_is_empty(&f->ops))
         return; /* others wait for it too */
     /* Who gives up near the end of the time had no answer in it; who left early says nothing. */
     uint64_t now = cw_loop_now(call->loop), ms = is_running(f) ? now - f->started : 0;
