@@ -18,6 +18,7 @@
 #include "audit/sums.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/thread.h"
 #include "base/utf8.h"
 #include "json/write.h"
@@ -634,6 +635,23 @@ static bool enqueue(cw_audit *a, const cw_audit_record *record, size_t arguments
     return true;
 }
 
+/* The log has no line for a refused call that was counted. */
+static void log_sum(const cw_audit_sum *sum)
+{
+    cw_audit_record r = cw_audit_sum_record(sum);
+    if (sum->kind != CW_AUDIT_REFUSAL)
+        return;
+    if (r.count)
+        cw_log(CW_LOG_INFO, "call", "calls refused", CW_KV("caller", r.caller),
+               CW_KV("verdict", cw_str_from(r.outcome)),
+               CW_KV("door", cw_str_from(r.door ? r.door : "")), CW_KV("address", r.address),
+               CW_KN("count", r.count));
+    else
+        cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", r.method),
+               CW_KV("caller", r.caller), CW_KV("verdict", cw_str_from(r.outcome)),
+               CW_KV("door", cw_str_from(r.door ? r.door : "")));
+}
+
 /* With the lock held. A count that finds its lane full goes on. */
 static void enqueue_sums(cw_audit *a)
 {
@@ -641,8 +659,10 @@ static void enqueue_sums(cw_audit *a)
     cw_audit_sum *sum;
     while ((sum = cw_audit_sums_next(&a->sums, &at, sums_until(a)))) {
         cw_audit_record r = cw_audit_sum_record(sum);
-        if (enqueue(a, &r, 0))
-            sum->count = 0;
+        if (!enqueue(a, &r, 0))
+            continue;
+        log_sum(sum);
+        sum->count = 0;
     }
     if (at)
         cw_audit_sums_refresh(&a->sums);
@@ -909,10 +929,10 @@ void cw_audit_hash(cw_str bytes, unsigned char out[CW_AUDIT_HASH])
     crypto_generichash(out, CW_AUDIT_HASH, (const unsigned char *)bytes.p, bytes.n, NULL, 0);
 }
 
-void cw_audit_add(cw_audit *a, const cw_audit_record *record)
+bool cw_audit_add(cw_audit *a, const cw_audit_record *record)
 {
     if (!cw_audit_is_on(a))
-        return;
+        return false;
     cw_network network;
     bool may_count = record->is_anonymous && record->address.n;
     if (may_count)
@@ -925,6 +945,7 @@ void cw_audit_add(cw_audit *a, const cw_audit_record *record)
     if (has_records(a) != had_records || has_sums(a) != had_sums)
         pthread_cond_signal(&a->wake);
     pthread_mutex_unlock(&a->lock);
+    return is_counted;
 }
 
 cw_code cw_audit_write(const cw_audit_opts *opts, const cw_audit_record *record, cw_err *err)

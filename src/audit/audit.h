@@ -98,8 +98,9 @@ bool cw_audit_is_on(const cw_audit *a);
 size_t cw_audit_arguments(const cw_audit *a);
 /* Whether the last write failed. */
 bool cw_audit_is_failing(const cw_audit *a);
-/* Never waits, for a disk or for memory. */
-void cw_audit_add(cw_audit *a, const cw_audit_record *record);
+/* Never waits, for a disk or for memory. True: the record was counted (sums.h), and the log has one
+ * line for the count: the caller logs none of its own. */
+bool cw_audit_add(cw_audit *a, const cw_audit_record *record);
 /* BLAKE2b with 32 bytes, as `b2sum -l 256` counts it. */
 void cw_audit_hash(cw_str bytes, unsigned char out[CW_AUDIT_HASH]);
 

@@ -6,6 +6,7 @@
 
 #include "base/assoc.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #define ALL_SUMS (CW_AUDIT_SUMS + CW_AUDIT_OTHER_SUMS)
 /* Keeps the two budgets of a network apart. */
@@ -140,6 +141,22 @@ static void copy_address(cw_str address, unsigned level, char out[CW_NETWORK_TEX
     out[n] = 0;
 }
 
+static void copy_text(cw_str text, char *out, size_t size)
+{
+    size_t n = cw_utf8_cut(text, size - 1);
+    if (n)
+        memcpy(out, text.p, n);
+    out[n] = 0;
+}
+
+static void keep_first(cw_audit_sum *sum, const cw_audit_record *record)
+{
+    copy_text(record->caller, sum->first.caller, sizeof sum->first.caller);
+    copy_text(record->method, sum->first.method, sizeof sum->first.method);
+    copy_text(record->detail, sum->first.detail, sizeof sum->first.detail);
+    copy_text(record->address, sum->first.address, sizeof sum->first.address);
+}
+
 bool cw_audit_sums_count(cw_audit_sums *s, const cw_audit_record *record, const cw_network *network,
                          uint64_t now_ms)
 {
@@ -156,6 +173,7 @@ bool cw_audit_sums_count(cw_audit_sums *s, const cw_audit_record *record, const 
         return false;
     if (!sum->count) {
         *sum = key;
+        keep_first(sum, record);
         sum->since = cw_clock_wall_ms();
         sum->due_ms = now_ms + CW_AUDIT_SUM_MS;
         s->due_ms = sum->due_ms < s->due_ms ? sum->due_ms : s->due_ms;
@@ -188,6 +206,15 @@ void cw_audit_sums_refresh(cw_audit_sums *s)
 cw_audit_record cw_audit_sum_record(const cw_audit_sum *sum)
 {
     bool is_login = sum->kind == CW_AUDIT_LOGIN;
+    if (sum->count == 1)
+        return (cw_audit_record){.kind = sum->kind,
+                                 .door = sum->door,
+                                 .outcome = sum->outcome,
+                                 .caller = cw_str_from(sum->first.caller),
+                                 .caller_id = is_login ? CW_STR("") : CW_STR("0"),
+                                 .method = cw_str_from(sum->first.method),
+                                 .detail = cw_str_from(sum->first.detail),
+                                 .address = cw_str_from(sum->first.address)};
     return (cw_audit_record){.kind = sum->kind,
                              .door = sum->door,
                              .outcome = sum->outcome,

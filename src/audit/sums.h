@@ -34,6 +34,8 @@
 #define CW_AUDIT_REFUSED_MS 1000u
 #define CW_AUDIT_CALLED_MS 100u
 
+#define CW_AUDIT_SUM_TEXT 129u /* with a NUL */
+
 typedef struct cw_audit_budget {
     uint64_t hash;
     uint64_t full_at_us; /* the time when nothing of the budget is spent; 0: free */
@@ -47,6 +49,11 @@ typedef struct cw_audit_sum {
     const char *door, *outcome;
     cw_audit_kind kind;
     char address[CW_NETWORK_TEXT];
+    /* Of the first record, truncated: a count of one becomes a record like others. */
+    struct {
+        char caller[CW_AUDIT_SUM_TEXT], method[CW_AUDIT_SUM_TEXT], detail[CW_AUDIT_SUM_TEXT];
+        char address[CW_NETWORK_TEXT];
+    } first;
 } cw_audit_sum;
 
 typedef struct cw_audit_sums {
@@ -63,7 +70,7 @@ bool cw_audit_sums_count(cw_audit_sums *s, const cw_audit_record *record, const 
                          uint64_t now_ms);
 /* The next count that is due at `now_ms`, from *at on (0 at first); NULL: no more. */
 cw_audit_sum *cw_audit_sums_next(const cw_audit_sums *s, size_t *at, uint64_t now_ms);
-/* The record of a count. It points into `sum`. */
+/* The record of a count; that of one record has no count. It points into `sum`. */
 cw_audit_record cw_audit_sum_record(const cw_audit_sum *sum);
 /* Find the time of the first count again, after some were written and cleared (count = 0). */
 void cw_audit_sums_refresh(cw_audit_sums *s);

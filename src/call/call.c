@@ -102,13 +102,14 @@ static const char *verdict_name(cw_verdict verdict)
     return names[verdict];
 }
 
-static void audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_code rc,
+/* True: counted, as cw_audit_add. */
+static bool audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_code rc,
                           const cw_call_error *refusal)
 {
     cw_audit *audit = cw_runtime_audit(rl);
     unsigned char hash[CW_AUDIT_HASH];
     if (!cw_audit_is_on(audit))
-        return;
+        return false;
     cw_audit_record r = begin_record(request->view, request->entry);
     r.door = request->door;
     r.address = request->peer;
@@ -128,7 +129,17 @@ static void audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, c
         if (cw_audit_arguments(audit))
             r.arguments = cw_json_span(request->params);
     }
-    cw_audit_add(audit, &r);
+    return cw_audit_add(audit, &r);
+}
+
+/* Calls that were not declined or too many are logged by their source. */
+static void log_refusal(const cw_call_request *request, cw_code rc, const cw_call_error *refusal)
+{
+    if (rc == CW_DECLINED || rc == CW_LIMIT)
+        cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
+               CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
+               CW_KV("verdict", rc == CW_LIMIT ? CW_STR("too many")
+                                               : cw_str_from(verdict_name(refusal->verdict))));
 }
 
 void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused)
@@ -136,21 +147,21 @@ void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused
     cw_audit *audit = cw_runtime_audit(rl);
     const cw_caller *caller = cw_view_caller(refused->view);
     cw_str name = cw_str_make(refused->name.p, cw_utf8_cut(refused->name, CW_TOOL_NAME_MAX));
+    cw_audit_record r = {.kind = CW_AUDIT_REFUSAL,
+                         .door = refused->door,
+                         .is_anonymous = cw_caller_is_anonymous(caller),
+                         .outcome = verdict_name(refused->verdict),
+                         .caller = cw_caller_name(caller),
+                         .caller_id = cw_caller_id(caller),
+                         .method = refused->name,
+                         .detail = refused->detail,
+                         .address = refused->peer};
+    if (cw_audit_add(audit, &r))
+        return;
     cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", name),
            CW_KV("caller", cw_caller_name(caller)),
            CW_KV("verdict", cw_str_from(verdict_name(refused->verdict))),
            CW_KV("door", cw_str_from(refused->door)));
-    if (!cw_audit_is_on(audit))
-        return;
-    cw_audit_add(audit, &(cw_audit_record){.kind = CW_AUDIT_REFUSAL,
-                                           .door = refused->door,
-                                           .is_anonymous = cw_caller_is_anonymous(caller),
-                                           .outcome = verdict_name(refused->verdict),
-                                           .caller = cw_caller_name(caller),
-                                           .caller_id = cw_caller_id(caller),
-                                           .method = refused->name,
-                                           .detail = refused->detail,
-                                           .address = refused->peer});
 }
 
 /* ---- sources and time limits ---- */
@@ -536,11 +547,8 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
 
 /* ---- calls ---- */
 
-static cw_code decline(cw_verdict verdict, const cw_call_request *request, cw_call_error *refusal)
+static cw_code decline(cw_verdict verdict, cw_call_error *refusal)
 {
-    cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
-           CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
-           CW_KV("verdict", cw_str_from(verdict_name(verdict))));
     refusal->verdict = verdict == CW_VERDICT_HIDDEN ? CW_VERDICT_FORBIDDEN : verdict;
     return CW_DECLINED;
 }
@@ -670,10 +678,6 @@ static cw_code enter(cw_exchange *ex, const cw_call_request *request, cw_call_er
     if (!rc && !request->sink)
         rc = detach(ex, cw_view_caller(request->view), request->peer, &refusal->retry_s,
                     &refusal->err);
-    if (rc)
-        cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
-               CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
-               CW_KV("verdict", CW_STR("too many")));
     return rc;
 }
 
@@ -698,7 +702,7 @@ static cw_code start(cw_runtime_loop *rl, const cw_call_request *request, cw_cal
     if (verdict == CW_VERDICT_ALLOW)
         verdict = cw_view_verdict(request->view, request->entry);
     if (verdict != CW_VERDICT_ALLOW)
-        return decline(verdict, request, refusal);
+        return decline(verdict, refusal);
     refusal->fault = CW_FAULT_UNAVAILABLE;
     cw_exchange *ex = exchange_take(rl);
     if (!ex)
@@ -725,8 +729,8 @@ cw_code cw_call_start(cw_runtime_loop *rl, const cw_call_request *request, cw_ca
                       cw_call_error *refusal)
 {
     cw_code rc = start(rl, request, ret, refusal);
-    if (rc)
-        audit_refusal(rl, request, rc, refusal);
+    if (rc && !audit_refusal(rl, request, rc, refusal))
+        log_refusal(request, rc, refusal);
     return rc;
 }
 

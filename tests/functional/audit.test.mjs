@@ -615,6 +615,19 @@ suite("threat-D11: records that anonymous requests cause", () => {
             assert.ok(found.last.since <= found.last.time);
             assert.equal(records.filter((r) => r.method === "nothing.here").length, 20);
             assert.equal(records.filter((r) => r.method === "not.there" && r.caller === "alice").length, 100);
+            if (kind === "refusal") {
+                // The log has a line for each record, and no more.
+                const counts = mine.filter((r) => r.kind === kind && r.count);
+                const lines = server.stderr.split("\n").filter((line) => /\bcall refused\b.*no\.such/.test(line));
+                assert.equal(lines.length, found.lines - counts.length);
+                const summed = server.stderr
+                    .split("\n")
+                    .filter((line) => /\bcalls refused\b.*203\.0\.113\.7/.test(line));
+                assert.deepEqual(
+                    summed.map((line) => Number(/count=(\d+)/.exec(line)?.[1])),
+                    counts.map((r) => r.count),
+                );
+            }
             const shown = await runCauseway(["audit", "--config", server.config, "--kind", kind]);
             assert.match(shown.stdout, new RegExp(`  count ${found.last.count} since ${found.last.since}  203`));
         });

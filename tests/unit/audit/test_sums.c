@@ -85,6 +85,32 @@ TEST(threat_D11_refusals_beyond_the_budget_become_one_record)
     assert_true(s.due_ms == UINT64_MAX);
 }
 
+TEST(a_count_of_one_is_a_record_like_others)
+{
+    static char method[300];
+    cw_audit_record r = refusal_of("2001:db8::9");
+    size_t at = 0;
+    memset(method, 'm', sizeof method);
+    written(&r, REFUSALS, BEGIN);
+    r.method = cw_str_make(method, sizeof method);
+    r.detail = CW_STR("and 2 more");
+    assert_true(count(&r, BEGIN));
+    cw_audit_sum *sum = cw_audit_sums_next(&s, &at, BEGIN + CW_AUDIT_SUM_MS);
+    assert_non_null(sum);
+    cw_audit_record one = cw_audit_sum_record(sum);
+    assert_true(one.count == 0 && one.since == 0);
+    assert_true(cw_str_is(one.address, "2001:db8::9"));
+    assert_true(cw_str_is(one.caller, "anonymous") && cw_str_is(one.caller_id, "0"));
+    assert_true(cw_str_eq(one.method, cw_str_make(method, CW_AUDIT_SUM_TEXT - 1)));
+    assert_true(cw_str_is(one.detail, "and 2 more"));
+    /* The next one makes it a count, of the network. */
+    r.address = CW_STR("2001:db8::a");
+    assert_true(count(&r, BEGIN));
+    one = cw_audit_sum_record(sum);
+    assert_int_equal(one.count, 2);
+    assert_true(one.method.n == 0 && !cw_str_is(one.address, "2001:db8::9"));
+}
+
 TEST(time_brings_the_budget_back)
 {
     cw_audit_record r = refusal_of("203.0.113.9");
@@ -115,7 +141,7 @@ TEST(a_claimed_name_is_not_the_caller_of_a_count)
     size_t at = 0;
     r.kind = CW_AUDIT_LOGIN;
     r.caller = CW_STR("alice");
-    written(&r, REFUSALS + 1, BEGIN);
+    written(&r, REFUSALS + 2, BEGIN);
     cw_audit_record counted =
         cw_audit_sum_record(cw_audit_sums_next(&s, &at, BEGIN + CW_AUDIT_SUM_MS));
     assert_int_equal(counted.caller.n, 0);
@@ -199,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SUMS_TEST(threat_D11_refusals_beyond_the_budget_become_one_record),
+        SUMS_TEST(a_count_of_one_is_a_record_like_others),
         SUMS_TEST(time_brings_the_budget_back),
         SUMS_TEST(kinds_outcomes_and_doors_are_counted_apart),
         SUMS_TEST(a_claimed_name_is_not_the_caller_of_a_count),
