@@ -105,25 +105,14 @@ static size_t weight(const cw_page *d)
 
 /* ---- the list, newest first ---- */
 
-static void unlink_document(cw_page *d)
+static cw_page *page_of(cw_list *node)
 {
-    cw_page_cache *c = d->cache;
-    *(d->prev ? &d->prev->next : &c->newest) = d->next;
-    *(d->next ? &d->next->prev : &c->oldest) = d->prev;
-    d->prev = d->next = NULL;
-}
-
-static void link_newest(cw_page *d)
-{
-    cw_page_cache *c = d->cache;
-    d->next = c->newest;
-    *(d->next ? &d->next->prev : &c->oldest) = d;
-    c->newest = d;
+    return CW_CONTAINER(node, cw_page, node);
 }
 
 static void drop_document(cw_page_cache *c, cw_page *d)
 {
-    unlink_document(d);
+    cw_list_remove(&d->node);
     c->bytes -= weight(d);
     (void)cw_map_remove(&c->documents, cw_str_make(d->key, d->n_key));
     d->cache = NULL;
@@ -132,8 +121,8 @@ static void drop_document(cw_page_cache *c, cw_page *d)
 
 static void shrink(cw_page_cache *c)
 {
-    while (c->oldest && c->bytes > c->max)
-        drop_document(c, c->oldest);
+    while (!cw_list_is_empty(&c->pages) && c->bytes > c->max)
+        drop_document(c, page_of(c->pages.prev));
 }
 
 /* Without memory or room for it a document is sent and not kept. */
@@ -143,7 +132,7 @@ static void keep(cw_page_cache *c, cw_page *d)
         return;
     d->refs++;
     d->cache = c;
-    link_newest(d);
+    cw_list_add_first(&c->pages, &d->node);
     c->bytes += weight(d);
     shrink(c);
 }
@@ -238,6 +227,7 @@ static bool make_key(cw_page_cache *c, const cw_page_cache_key *key, key_text *r
 void cw_page_cache_init(cw_page_cache *c)
 {
     *c = (cw_page_cache){0};
+    cw_list_init(&c->pages);
     cw_map_init(&c->documents, CW_PAGE_CACHE_MAX_DOCUMENTS);
 }
 
@@ -258,19 +248,16 @@ void cw_page_cache_limit(cw_page_cache *c, size_t max)
 
 void cw_page_cache_clear(cw_page_cache *c)
 {
-    while (c->oldest)
-        drop_document(c, c->oldest);
+    while (!cw_list_is_empty(&c->pages))
+        drop_document(c, page_of(c->pages.prev));
     forget_sets(c);
 }
 
 void cw_page_cache_drop(cw_page_cache *c, unsigned tags)
 {
-    cw_page *d = c->oldest;
-    while (d) {
-        cw_page *newer = d->prev;
-        if (d->tags & tags)
-            drop_document(c, d);
-        d = newer;
+    CW_LIST_EACH_SAFE (node, &c->pages) {
+        if (page_of(node)->tags & tags)
+            drop_document(c, page_of(node));
     }
 }
 
@@ -285,9 +272,9 @@ cw_code cw_page_cache_get(cw_page_cache *c, const cw_page_cache_key *key,
     if (ret_hit)
         *ret_hit = d != NULL;
     if (CW_LIKELY(d != NULL)) {
-        if (c->newest != d) {
-            unlink_document(d);
-            link_newest(d);
+        if (c->pages.next != &d->node) {
+            cw_list_remove(&d->node);
+            cw_list_add_first(&c->pages, &d->node);
         }
         d->refs++;
         *ret = d;

@@ -22,6 +22,7 @@
 #define CW_CATALOGUE_PAGE_CACHE_H
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "catalogue/view.h"
 
@@ -44,7 +45,7 @@ cw_str cw_page_cache_tags_text(unsigned tags);
 typedef struct cw_page_cache cw_page_cache;
 
 typedef struct cw_page {
-    struct cw_page *prev, *next; /* least recently used last; NULL: not in a cache */
+    cw_list node; /* least recently used last */
     cw_page_cache *cache;
     unsigned refs;
     unsigned tags;
@@ -70,7 +71,7 @@ typedef struct cw_page_cache_set {
 
 struct cw_page_cache {
     cw_map documents;
-    cw_page *newest, *oldest;
+    cw_list pages;
     size_t bytes, max;
     cw_page_cache_set *sets;
     size_t n_sets, cap_sets;

@@ -178,8 +178,7 @@ TEST(documents_are_dropped_by_their_tags)
     cw_page_unref(sent);
     cw_page_cache_drop(&f.cache, CW_PAGE_CACHE_DISCOVERY);
     assert_int_equal(f.cache.bytes, 0);
-    assert_null(f.cache.newest);
-    assert_null(f.cache.oldest);
+    assert_true(cw_list_is_empty(&f.cache.pages));
     assert_false(asks(&f, NULL, "0", "all"));
     cw_view_unref(view);
     tear_down(&f);
