@@ -18,7 +18,7 @@ export FUZZ_SECONDS
 
 variant := $(if $(filter thread,$(SANITIZE)),tsan,$(if $(SANITIZE),asan,release))
 
-.PHONY: help run build test clients bench bench-check lint format coverage fuzz soak fresh clean install
+.PHONY: help run build test clients bench bench-check lint format coverage fuzz soak fresh clean install uninstall
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -88,6 +88,10 @@ install: ## install the program, the plugin host, the example plugin and the SDK
 	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway src/host/causeway-plugin-host \
 	    src/validator/causeway-plugin-validator.so plugins/examples.so
 	@meson install -C build/release --no-rebuild --quiet
+	@scripts/install-summary.sh
+
+uninstall: ## remove what `make install` installed from this folder
+	@scripts/uninstall.sh
 
 clean: ## remove everything that was built
 	rm -rf build

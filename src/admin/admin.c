@@ -156,12 +156,11 @@ int64_t cw_admin_error_code(cw_code rc)
     switch (rc) {
     case CW_PARAMS:
     case CW_PARSE:
-    case CW_INVALID:
     case CW_CONFIG:
         return RPC_PARAMS;
     case CW_NOTFOUND:
         return CW_ADMIN_ERROR_NOT_FOUND;
-    case CW_DECLINED:
+    case CW_INVALID:
         return CW_ADMIN_ERROR_CONFLICT;
     case CW_IO:
     case CW_TIMEOUT:
@@ -171,6 +170,7 @@ int64_t cw_admin_error_code(cw_code rc)
     case CW_OK:
     case CW_AGAIN:
     case CW_DONE:
+    case CW_DECLINED:
     case CW_NOMEM:
     case CW_INTERNAL:
         break;
@@ -187,7 +187,7 @@ cw_code cw_admin_error_meaning(int64_t code)
         return CW_NOTFOUND;
     case CW_ADMIN_ERROR_CONFLICT:
     case CW_ADMIN_ERROR_OLD_LOGIN:
-        return CW_DECLINED;
+        return CW_INVALID;
     case CW_ADMIN_ERROR_UNAVAILABLE:
         return CW_IO;
     default:

@@ -43,7 +43,7 @@
 
 /* Codes of JSON-RPC errors, beside those of the protocol. */
 #define CW_ADMIN_ERROR_NOT_FOUND (-32010)   /* CW_NOTFOUND: no such account, source, … */
-#define CW_ADMIN_ERROR_CONFLICT (-32011)    /* CW_DECLINED: changed since it was read */
+#define CW_ADMIN_ERROR_CONFLICT (-32011)    /* CW_INVALID: changed since it was read */
 #define CW_ADMIN_ERROR_OLD_LOGIN (-32012)   /* the browser session is too old */
 #define CW_ADMIN_ERROR_UNAVAILABLE (-32013) /* CW_IO, CW_TIMEOUT, CW_LIMIT: database or file */
 
@@ -84,7 +84,7 @@ struct cw_admin_call {
 
 /* Writes the members of the result. CW_OK, CW_DONE (nothing had to be changed), CW_AGAIN (finish
  * is called later), or an error with a sentence for the operator: CW_PARAMS, CW_NOTFOUND,
- * CW_DECLINED, CW_CONFIG, CW_IO, CW_TIMEOUT, CW_LIMIT, CW_NOMEM. */
+ * CW_INVALID (it changed meanwhile), CW_CONFIG, CW_IO, CW_TIMEOUT, CW_LIMIT, CW_NOMEM. */
 typedef cw_code (*cw_admin_fn)(cw_admin_call *c, cw_err *err);
 
 struct cw_admin_method {

@@ -294,7 +294,7 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
     call->op = op;
     if (is_old_login(call->caller, op->c.method, source->recent_login_ms)) {
         op->is_old_login = true;
-        fail(op, CW_DECLINED, "Log in again: this method needs a recent login");
+        fail(op, CW_INVALID, "Log in again: this method needs a recent login");
     } else {
         cw_loop_post(source->server->loop, &op->message);
     }

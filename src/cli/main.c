@@ -41,6 +41,7 @@ static int help(int argc, char **argv)
 }
 
 static const cw_cli_command commands[] = {
+    {"init", "write a first configuration", cw_cli_init},
     {"serve", "start the server", cw_cli_serve},
     {"stdio", "serve one MCP client on standard input and output", cw_cli_stdio},
     {"install", "register this server with a local MCP client", cw_cli_install},

@@ -15,7 +15,6 @@
 #include "config/syntax/names.h"
 #include "config/syntax/quote.h"
 
-#define ARENA_MAX ((size_t)1 << 30)
 #define NAME_MAX_BYTES 64u
 #define WIDTH_MAX 60u
 
@@ -233,8 +232,7 @@ static void add_roles(cw_buf *out)
                   CW_PERMISSION_DISCOVER.p, CW_PERMISSION_CALL.p);
 }
 
-/* Append the entry for `sources` of a configuration. */
-static void add_entry(const cw_import *im, cw_buf *out)
+void cw_import_add_entry(const cw_import *im, cw_buf *out)
 {
     const cw_config_remote *c = &im->config;
     cw_buf_add(out, CW_STR("sources:\n  - name: "));
@@ -343,7 +341,7 @@ static void add_json(const cw_import *im, cw_buf *out)
     CW_CLEANUP(cw_buf_done) cw_buf entry;
     cw_json_writer w;
     cw_buf_init(&entry, CW_CLI_OUTPUT_MAX);
-    add_entry(im, &entry);
+    cw_import_add_entry(im, &entry);
     cw_json_writer_init(&w, out, CW_JSON_INDENT);
     cw_json_open_object(&w);
     cw_json_add_string_member(&w, CW_STR("name"), im->config.name);
@@ -411,11 +409,11 @@ static int print_found(const cw_import *im)
     cw_buf_add(&out, CW_STR(": select the tools there.\n"
                             "For the configuration, with all callers allowed to use them:\n\n"));
     add_roles(&out);
-    add_entry(im, &out);
+    cw_import_add_entry(im, &out);
     return cw_cli_print_buf(&out);
 }
 
-static int import(cw_import *im)
+int cw_import_service(cw_import *im)
 {
     /* Better now than when everything was asked. */
     int code = im->output ? check_output(im, im->output) : -1;
@@ -425,7 +423,12 @@ static int import(cw_import *im)
         return code;
     if (choose_name(im))
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
-    code = write_overlay(im);
+    return write_overlay(im);
+}
+
+static int import(cw_import *im)
+{
+    int code = cw_import_service(im);
     return code >= 0 ? code : print_found(im);
 }
 
@@ -512,7 +515,7 @@ int cw_cli_import(int argc, char **argv)
     for (size_t i = 0; i < n_exec; i++)
         words[i] = cw_str_from(exec[i]);
     im.command = (cw_config_strings){words, n_exec};
-    cw_arena_init(&im.arena, ARENA_MAX);
+    cw_arena_init(&im.arena, CW_IMPORT_ARENA_MAX);
     code = import(&im);
     cw_arena_done(&im.arena);
     free(words);

@@ -35,6 +35,14 @@ typedef struct cw_import {
  * folder. */
 cw_str cw_import_absolute(cw_import *im, const char *path);
 
+/* Find the service, choose its name and write its overlay, which lists every method and exposes none.
+ * The arena is ready. Returns -1, or reports and returns the exit code. */
+int cw_import_service(cw_import *im);
+/* Append `sources` of a configuration with the entry of the service. */
+void cw_import_add_entry(const cw_import *im, cw_buf *out);
+
+#define CW_IMPORT_ARENA_MAX ((size_t)1 << 30)
+
 /* Ask until something answers, and fill what was found. Returns -1, or reports and returns the exit
  * code. */
 int cw_import_try(cw_import *im);

@@ -201,7 +201,7 @@ static cw_code fail_status(const http_call *h, const cw_json *error, cw_err *err
 {
     const cw_json *message = cw_json_get(error, CW_STR("message"));
     if (h->status == 401)
-        return cw_fail(err, CW_DECLINED, "the server rejects the token");
+        return cw_fail(err, CW_INVALID, "the server rejects the token");
     if (message)
         return cw_fail(err, CW_IO, "the server answers %u: %.*s", h->status,
                        CW_STR_ARG(cw_json_text(message)));

@@ -58,7 +58,7 @@ bool cw_cli_admin_has_server(const cw_cli_admin *a);
 /* Write the params of a call; `ctx` is that of cw_cli_admin_call. */
 typedef void (*cw_cli_params_fn)(cw_json_writer *w, const void *ctx);
 /* Call a method. `params` adds the members of its params (NULL: none). CW_OK: *ret is the result.
- * Otherwise `err` has a sentence for the operator: CW_PARAMS, CW_NOTFOUND, CW_DECLINED, CW_IO … */
+ * Otherwise `err` has a sentence for the operator: CW_PARAMS, CW_NOTFOUND, CW_INVALID, CW_IO … */
 CW_MUST_USE cw_code cw_cli_admin_try(cw_cli_admin *a, const char *method, cw_cli_params_fn params,
                                      const void *ctx, const cw_json **ret, cw_err *err);
 /* The same. Returns -1 with a result, or reports the error and returns the exit code. */

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* init: writes a first configuration with a database, an account, a token and a first service. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "access/credentials.h"
+#include "admin/admin.h"
+#include "base/clock.h"
+#include "cli/import/import.h"
+#include "cli/init/answers.h"
+#include "config/syntax/quote.h"
+#include "server/examples.h"
+
+#define CONFIG_FILE "causeway.yaml"
+#define DATABASE_FILE "causeway.db"
+#define TOKEN_FILE "token"
+#define TEXT_MAX_BYTES ((size_t)1 << 20)
+#define BUSY_MS 5000u
+
+typedef struct first {
+    cw_init_answers answers;
+    cw_import import;
+    cw_buf config; /* text of the configuration */
+    char token[CW_TOKEN_LEN + 1];
+    char whole[4096]; /* path of the folder */
+    bool made_folder;
+} first;
+
+/* ---- the configuration ---- */
+
+static void add_text(cw_buf *out, const char *key, const char *value)
+{
+    if (!*value)
+        return;
+    cw_buf_printf(out, "%s: ", key);
+    cw_quote(out, cw_str_from(value));
+    cw_buf_add_char(out, '\n');
+}
+
+static void add_listen(cw_buf *out, const cw_init_answers *a)
+{
+    cw_buf_add(out, CW_STR("listen:\n  - address: "));
+    cw_quote(out, cw_str_from(a->listen));
+    cw_buf_printf(out, "\n    tls: %s\n", *a->certificate ? "true" : "false");
+    if (*a->certificate) {
+        cw_buf_add(out, CW_STR("tls:\n  "));
+        add_text(out, "certificate", a->certificate);
+        cw_buf_add(out, CW_STR("  "));
+        add_text(out, "key", a->key);
+    }
+    add_text(out, "public_url", a->public_url);
+}
+
+/* Requests must name a known host: that of the public URL, or this machine. */
+static void add_hosts(cw_buf *out, const char *public_url)
+{
+    const char *host = strstr(public_url, "://");
+    if (!host)
+        return;
+    host += 3;
+    cw_buf_add(out, CW_STR("hosts: [localhost, 127.0.0.1, \"[::1]\", "));
+    cw_quote(out, cw_str_make(host, strcspn(host, "/")));
+    cw_buf_add(out, CW_STR("]\n"));
+}
+
+/* Tools of the example plugin need the permission "access content". */
+static void add_roles(cw_buf *out, bool examples)
+{
+    cw_buf_printf(out,
+                  "\n# Callers without a login may do nothing. Accounts may list and call tools.\n"
+                  "# Give the role operator to accounts that administer the server.\n"
+                  "roles:\n"
+                  "  anonymous: []\n"
+                  "  authenticated: [%s, %s%s]\n"
+                  "  operator: [%s, %s, %s, %s, %s]\n",
+                  CW_PERMISSION_DISCOVER.p, CW_PERMISSION_CALL.p,
+                  examples ? ", access content" : "", CW_PERMISSION_VIEW_TRAFFIC,
+                  CW_PERMISSION_VIEW_AUDIT, CW_PERMISSION_VIEW_ARGUMENTS,
+                  CW_PERMISSION_ADMINISTER_SOURCES, CW_PERMISSION_ADMINISTER_ACCESS);
+}
+
+/* The plugin section of the server without a configuration. */
+static cw_code add_examples(cw_buf *out, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_config *config = NULL;
+    cw_buf_init(&text, TEXT_MAX_BYTES);
+    cw_code rc = cw_examples_config(&text, err);
+    cw_config_source source = {.text = cw_buf_str(&text)};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    if (!rc)
+        rc = cw_config_load(&source, &config, &problems, err);
+    cw_config_problems_done(&problems);
+    if (!rc && config->plugins.directory.n == 0)
+        rc = cw_fail(err, CW_NOTFOUND, "the example plugin is not installed");
+    if (!rc) {
+        cw_buf_add(out, CW_STR("\nplugins:\n  directory: "));
+        cw_quote(out, config->plugins.directory);
+        cw_buf_add(out, CW_STR("\n  data: plugin-data\n"));
+    }
+    cw_config_unref(config);
+    return rc;
+}
+
+static cw_code write_config(first *f, cw_err *err)
+{
+    const cw_init_answers *a = &f->answers;
+    cw_buf *out = &f->config;
+    cw_code rc = CW_OK;
+    cw_buf_add(
+        out, CW_STR("# Written by \"causeway init\". \"causeway config show\" prints all keys.\n"));
+    add_listen(out, a);
+    add_hosts(out, a->public_url);
+    cw_buf_add(out, CW_STR("\nstore:\n  path: " DATABASE_FILE "\n"
+                           "audit:\n  path: audit.log\n"
+                           "state:\n  directory: state\n"));
+    add_roles(out, a->examples);
+    if (a->examples)
+        rc = add_examples(out, err);
+    if (!rc && *a->service) {
+        cw_buf_add_char(out, '\n');
+        cw_import_add_entry(&f->import, out);
+    }
+    return rc || !out->code ? rc : cw_fail_nomem(err);
+}
+
+/* ---- files ---- */
+
+/* A new file with these bytes. CW_PARAMS: it exists. */
+static cw_code make_file(const char *name, mode_t mode, cw_str text, cw_err *err)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0)
+        return cw_fail_errno(err, errno, "'%s'", name);
+    bool is_written = write(fd, text.p, text.n) == (ssize_t)text.n;
+    bool is_closed = close(fd) == 0;
+    return is_written && is_closed ? CW_OK : cw_fail_errno(err, errno, "write '%s'", name);
+}
+
+static int check_new(const char *folder)
+{
+    static const char *const names[] = {CONFIG_FILE, DATABASE_FILE, TOKEN_FILE};
+    for (size_t i = 0; i < CW_COUNT(names); i++) {
+        if (access(names[i], F_OK) == 0)
+            return cw_cli_failure(
+                "'%s/%s' exists already, and init overwrites nothing; name another "
+                "directory",
+                folder, names[i]);
+    }
+    return -1;
+}
+
+/* Paths of the command line start where the command was started. */
+static const char *make_absolute(cw_arena *arena, const char *path)
+{
+    char *whole = path && *path ? realpath(path, NULL) : NULL;
+    cw_str kept = whole ? cw_arena_dup_str(arena, cw_str_from(whole)) : (cw_str){NULL, 0};
+    free(whole);
+    return kept.p ? kept.p : path;
+}
+
+static int enter_folder(first *f)
+{
+    cw_init_answers *a = &f->answers;
+    a->certificate = make_absolute(&a->arena, a->certificate);
+    a->key = make_absolute(&a->arena, a->key);
+    a->secret_file = make_absolute(&a->arena, a->secret_file);
+    if (!strstr(a->service, "://"))
+        a->service = make_absolute(&a->arena, a->service);
+    f->made_folder = mkdir(a->folder, 0700) == 0;
+    if (!f->made_folder && errno != EEXIST)
+        return cw_cli_failure("create directory '%s': %s", a->folder, strerror(errno));
+    if (chdir(a->folder) || !getcwd(f->whole, sizeof f->whole))
+        return cw_cli_failure("directory '%s': %s", a->folder, strerror(errno));
+    return check_new(a->folder);
+}
+
+/* Half a set-up is worse than none. */
+static void remove_all(const first *f)
+{
+    unlink(CONFIG_FILE);
+    unlink(TOKEN_FILE);
+    unlink(DATABASE_FILE);
+    unlink(DATABASE_FILE "-wal");
+    unlink(DATABASE_FILE "-shm");
+    if (f->import.overlay.n)
+        unlink(f->import.overlay.p);
+    if (!f->made_folder)
+        return;
+    rmdir("state");
+    rmdir("plugin-data");
+    rmdir(f->whole);
+}
+
+/* ---- account and token ---- */
+
+static cw_code add_account(first *f, cw_err *err)
+{
+    cw_db *db = NULL;
+    cw_db_opts opts = {.path = DATABASE_FILE, .may_create = true, .busy_ms = BUSY_MS};
+    cw_account account = {.name = cw_str_from(f->answers.account), .created = cw_clock_wall_ms()};
+    cw_token token = {.name = CW_STR("init"), .created = account.created};
+    cw_code rc = cw_secret_init(err);
+    if (!rc)
+        rc = cw_db_open(&opts, &db, err);
+    if (!rc)
+        rc = cw_db_add_account(db, &account, NULL, 0, &token.account, err);
+    if (!rc)
+        rc = cw_token_make(f->token, err);
+    if (!rc && !cw_token_digest(cw_str_from(f->token), token.hash))
+        rc = cw_fail(err, CW_INTERNAL, "the new token is malformed");
+    if (!rc)
+        rc = cw_db_add_token(db, &token, NULL, 0, &token.id, err);
+    cw_db_close(db);
+    return rc;
+}
+
+/* ---- the command ---- */
+
+static cw_code make_folder(const char *name, cw_err *err)
+{
+    if (mkdir(name, 0700) == 0 || errno == EEXIST)
+        return CW_OK;
+    return cw_fail_errno(err, errno, "create directory '%s'", name);
+}
+
+static cw_code write_all(first *f, cw_err *err)
+{
+    cw_config *config = NULL;
+    cw_config_problems problems;
+    cw_code rc = write_config(f, err);
+    if (rc)
+        return rc;
+    /* Checked before anything else is made. */
+    cw_config_problems_init(&problems);
+    rc = cw_config_read(cw_buf_str(&f->config), CONFIG_FILE, &config, &problems, err);
+    cw_config_problems_done(&problems);
+    cw_config_unref(config);
+    if (!rc)
+        rc = make_file(CONFIG_FILE, 0644, cw_buf_str(&f->config), err);
+    if (!rc)
+        rc = make_folder("state", err);
+    if (!rc && f->answers.examples)
+        rc = make_folder("plugin-data", err);
+    if (!rc)
+        rc = add_account(f, err);
+    char line[CW_TOKEN_LEN + 2];
+    snprintf(line, sizeof line, "%s\n", f->token);
+    return rc ? rc : make_file(TOKEN_FILE, 0600, cw_str_from(line), err);
+}
+
+static void add_snippet(cw_buf *out, const first *f)
+{
+    const cw_init_answers *a = &f->answers;
+    CW_CLEANUP(cw_buf_done) cw_buf url;
+    cw_json_writer w;
+    cw_buf_init(&url, TEXT_MAX_BYTES);
+    if (*a->public_url)
+        cw_buf_printf(&url, "%s/mcp", a->public_url);
+    else
+        cw_buf_printf(&url, "%s://%s/mcp", *a->certificate ? "https" : "http", a->listen);
+    cw_json_writer_init(&w, out, CW_JSON_INDENT);
+    cw_json_open_object(&w);
+    cw_json_add_key(&w, CW_STR("mcpServers"));
+    cw_json_open_object(&w);
+    cw_json_add_key(&w, CW_STR("causeway"));
+    cw_json_open_object(&w);
+    cw_json_add_string_member(&w, CW_STR("type"), CW_STR("http"));
+    cw_json_add_string_member(&w, CW_STR("url"), cw_buf_str(&url));
+    cw_json_add_key(&w, CW_STR("headers"));
+    cw_json_open_object(&w);
+    cw_buf_clear(&url);
+    cw_buf_printf(&url, "Bearer %s", f->token);
+    cw_json_add_string_member(&w, CW_STR("Authorization"), cw_buf_str(&url));
+    for (int i = 0; i < 4; i++)
+        cw_json_close(&w);
+    (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
+    cw_buf_add_char(out, '\n');
+}
+
+static int print_next(const first *f)
+{
+    cw_buf out;
+    cw_buf_init(&out, TEXT_MAX_BYTES);
+    cw_buf_printf(&out,
+                  "Wrote %s/" CONFIG_FILE ", the account \"%s\" and its token (" TOKEN_FILE ").\n",
+                  f->whole, f->answers.account);
+    if (*f->answers.service)
+        cw_buf_printf(&out,
+                      "%zu methods of %s are listed in %s; set \"tool: true\" for those that\n"
+                      "assistants may call.\n",
+                      f->import.n, f->import.config.name.p, f->import.overlay.p);
+    cw_buf_add(&out, CW_STR("\nFor an MCP client:\n\n"));
+    add_snippet(&out, f);
+    cw_buf_printf(&out,
+                  "\nNext:\n"
+                  "  causeway doctor --config %s/" CONFIG_FILE "\n"
+                  "  causeway serve --config %s/" CONFIG_FILE "\n"
+                  "  causeway list --as \"%s\" --config %s/" CONFIG_FILE "\n",
+                  f->whole, f->whole, f->answers.account, f->whole);
+    return cw_cli_print_buf(&out);
+}
+
+static int import_service(first *f)
+{
+    cw_arena_init(&f->import.arena, CW_IMPORT_ARENA_MAX);
+    f->import.target = f->answers.service;
+    f->import.secret_file = f->answers.secret_file;
+    return *f->answers.service ? cw_import_service(&f->import) : -1;
+}
+
+static int set_up(first *f)
+{
+    cw_err err = {0};
+    int code = cw_init_ask(&f->answers);
+    if (code < 0)
+        code = enter_folder(f);
+    if (code >= 0)
+        return code;
+    code = import_service(f);
+    if (code < 0 && write_all(f, &err))
+        code = cw_cli_failure("%s", err.msg);
+    if (code >= 0)
+        remove_all(f);
+    return code >= 0 ? code : print_next(f);
+}
+
+int cw_cli_init(int argc, char **argv)
+{
+    first f = {0};
+    cw_init_answers *a = &f.answers;
+    const cw_cli_option options[] = {
+        {"listen", 'l', CW_CLI_TEXT, &a->listen, "HOST:PORT",
+         "address to listen on; default 127.0.0.1:8080"},
+        {"public-url", 0, CW_CLI_TEXT, &a->public_url, "URL",
+         "URL of the server for clients, if it differs"},
+        {"certificate", 0, CW_CLI_TEXT, &a->certificate, "FILE",
+         "use TLS with this certificate; needs --key"},
+        {"key", 0, CW_CLI_TEXT, &a->key, "FILE", "private key of the certificate"},
+        {"account", 'a', CW_CLI_TEXT, &a->account, "NAME",
+         "name of the first account; default: yours"},
+        {"service", 's', CW_CLI_TEXT, &a->service, "URL", "a first service, detected as by import"},
+        {"secret-file", 0, CW_CLI_TEXT, &a->secret_file, "FILE",
+         "send the secret in FILE to the service"},
+        {"examples", 0, CW_CLI_FLAG, &a->examples, NULL, "load the example plugin"},
+        {"yes", 'y', CW_CLI_FLAG, &a->no_questions, NULL,
+         "ask nothing; options that are missing have their\ndefaults"},
+        {0},
+    };
+    const cw_cli_spec spec = {
+        "init", "[DIRECTORY]",
+        "Write a first configuration into DIRECTORY (default: causeway): roles, a\n"
+        "database with an account, a token, and a first service if one is named. Print\n"
+        "the entry for an MCP client and the next commands. On a terminal it asks for\n"
+        "values that are not given. Existing files are not overwritten.",
+        options, 1};
+    cw_cli_args args = {0};
+    int code = cw_cli_parse(&spec, argc, argv, &args);
+    if (code >= 0)
+        return code;
+    a->folder = args.n ? args.items[0] : "causeway";
+    cw_arena_init(&a->arena, TEXT_MAX_BYTES);
+    cw_buf_init(&f.config, TEXT_MAX_BYTES);
+    code = set_up(&f);
+    cw_buf_done(&f.config);
+    cw_arena_done(&f.import.arena);
+    cw_arena_done(&a->arena);
+    explicit_bzero(f.token, sizeof f.token);
+    return code;
+}

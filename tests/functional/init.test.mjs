@@ -1,0 +1,161 @@
+// causeway init: a first configuration, by keys on a terminal and by options in a pipe.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { keepFolder } from "./support/kept.mjs";
+import { binary, patience, root, runCauseway, slowness, startProgram } from "./support/programs.mjs";
+import { freePort } from "./support/issuer.mjs";
+import { eventually } from "./support/server.mjs";
+import { startService } from "./support/service.mjs";
+
+const run = promisify(execFile);
+const timeout = 60_000 * slowness;
+let made = 0;
+
+function newFolder() {
+    made += 1;
+    return path.join(keepFolder(), `init-${made}`);
+}
+
+async function init(folder, ...words) {
+    const { code, stdout, stderr } = await runCauseway(["init", folder, "--yes", ...words]);
+    assert.equal(code, 0, stderr);
+    return stdout;
+}
+
+const snippetOf = (text) => JSON.parse(/^\{\n[\s\S]*?^\}$/m.exec(text)[0]);
+const configOf = (folder) => path.join(folder, "causeway.yaml");
+
+async function serve(t, folder) {
+    const server = await startProgram(binary, ["serve", "--config", configOf(folder)]);
+    t.after(() => server.stop());
+    await eventually(() => server.stdout.includes("listening on"), "the server");
+    return server;
+}
+
+// What the snippet is for: the Inspector takes it as it is printed.
+async function inspect(snippet, ...words) {
+    const launcher = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
+    const file = path.join(keepFolder(), `snippet-${Math.random().toString(36).slice(2)}.json`);
+    writeFileSync(file, JSON.stringify(snippet));
+    const fixed = ["--cli", "--config", file, "--server", "causeway", "--format", "json"];
+    const { stdout } = await run(process.execPath, [launcher, ...fixed, ...words], { timeout });
+    return stdout;
+}
+
+test("options in a pipe give a configuration whose snippet works with the Inspector", { timeout }, async (t) => {
+    const folder = newFolder();
+    const port = await freePort();
+    const text = await init(folder, "--listen", `127.0.0.1:${port}`, "--account", "ann", "--examples");
+    const { code, stderr } = await runCauseway(["config", "check", configOf(folder)]);
+    assert.equal(code, 0, stderr);
+    await serve(t, folder);
+    const snippet = snippetOf(text);
+    assert.equal(snippet.mcpServers.causeway.url, `http://127.0.0.1:${port}/mcp`);
+    assert.match(await inspect(snippet, "--method", "tools/list"), /examples__articles__list/);
+    const call = ["--method", "tools/call", "--tool-name", "examples__articles__list"];
+    assert.match(await inspect(snippet, ...call), /content/);
+    assert.equal((text.match(/^ {2}causeway /gm) ?? []).length, 3, "the next three commands");
+});
+
+test("callers without the token may do nothing", { timeout }, async (t) => {
+    const folder = newFolder();
+    const port = await freePort();
+    await init(folder, "--listen", `127.0.0.1:${port}`, "--examples");
+    await serve(t, folder);
+    const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+    const answer = await fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body });
+    assert.equal(answer.status, 401);
+});
+
+test("secrets are for their owner alone, and nothing else can be read from the token file", async () => {
+    const folder = newFolder();
+    const text = await init(folder, "--account", "ann");
+    const token = readFileSync(path.join(folder, "token"), "utf8").trim();
+    assert.equal(snippetOf(text).mcpServers.causeway.headers.Authorization, `Bearer ${token}`);
+    for (const name of [".", "token", "causeway.db", "state"]) {
+        assert.equal(statSync(path.join(folder, name)).mode & 0o077, 0, name);
+    }
+    assert.ok(!readFileSync(configOf(folder), "utf8").includes(token));
+});
+
+test("a first service is detected as import does, and no method is a tool yet", async () => {
+    const service = await startService();
+    const folder = newFolder();
+    const text = await init(folder, "--service", service.url, "--account", "ann");
+    assert.match(text, /methods of .* set "tool: true"/s);
+    const overlays = readdirSync(folder).filter((name) => name.endsWith(".overlay.yaml"));
+    assert.equal(overlays.length, 1);
+    const checked = await runCauseway(["config", "check", configOf(folder)]);
+    assert.equal(checked.code, 0, checked.stderr);
+    const { stdout } = await runCauseway(["list", "--as", "ann", "--json", "--config", configOf(folder)]);
+    assert.deepEqual(JSON.parse(stdout), []);
+});
+
+test("nothing is overwritten, and a failure leaves nothing behind", async () => {
+    const folder = newFolder();
+    await init(folder);
+    const before = readFileSync(configOf(folder), "utf8");
+    const again = await runCauseway(["init", folder, "--yes"]);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /causeway\.yaml' exists already, and init overwrites nothing/);
+    assert.equal(readFileSync(configOf(folder), "utf8"), before);
+    const port = await freePort();
+    const other = newFolder();
+    const failed = await runCauseway(["init", other, "--yes", "--service", `http://127.0.0.1:${port}/`]);
+    assert.equal(failed.code, 1);
+    assert.match(failed.stderr, /cannot be reached/);
+    assert.ok(!existsSync(other));
+});
+
+test("a wrong value is named with what is expected, before anything is made", async () => {
+    for (const [words, expected] of [
+        [["--listen", "nonsense"], /--listen: "nonsense"; expected HOST:PORT/],
+        [["--public-url", "ftp://x"], /--public-url: "ftp:\/\/x"; expected a URL/],
+        [["--certificate", "/none"], /--certificate: "\/none"; expected a file/],
+        [["--certificate", binary], /--certificate and --key belong together/],
+        [["--account", "a\u0001"], /--account: .*; expected a name/],
+    ]) {
+        const folder = newFolder();
+        const { code, stderr } = await runCauseway(["init", folder, "--yes", ...words]);
+        assert.equal(code, 2, stderr);
+        assert.match(stderr, expected);
+        assert.ok(!existsSync(folder));
+    }
+});
+
+test("questions are answered by keys on a terminal, and a wrong answer is asked again", { timeout }, async (t) => {
+    const folder = newFolder();
+    const port = await freePort();
+    const socket = path.join(keepFolder(), `tmux-${made}`);
+    const tmux = async (...words) => (await run("tmux", ["-S", socket, "-f", "/dev/null", ...words])).stdout;
+    // Wide, so that no line is wrapped; it stays when the command has ended.
+    const line = `'${binary}' init '${folder}'; echo "ended: $?"; sleep 60`;
+    await tmux("new-session", "-d", "-x", "200", "-y", "80", line);
+    t.after(() => tmux("kill-server"));
+    const screen = () => tmux("capture-pane", "-p");
+    const type = async (prompt, keys) => {
+        await eventually(async () => (await screen()).trimEnd().endsWith(prompt), prompt, patience(10_000));
+        await tmux("send-keys", "-l", keys);
+        await tmux("send-keys", "Enter");
+    };
+    await type("Address to listen on [127.0.0.1:8080]:", "nonsense");
+    await type("Expected HOST:PORT, such as 127.0.0.1:8080.\nAddress to listen on [127.0.0.1:8080]:", `127.0.0.1:${port}`);
+    await type("by another name:", "");
+    await type("empty: no TLS:", "");
+    await eventually(async () => /Name of the first account \[.+\]:/.test(await screen()), "the account");
+    await tmux("send-keys", "-l", "kay");
+    await tmux("send-keys", "Enter");
+    await type("empty: none:", "");
+    await type("(yes or no) [yes]:", "");
+    await eventually(async () => /ended: \d/.test(await screen()), "the end", patience(10_000));
+    const text = await screen();
+    assert.match(text, /ended: 0/, text);
+    assert.match(text, /the account "kay"/);
+    await serve(t, folder);
+    assert.match(await inspect(snippetOf(text.replace(/ +$/gm, "")), "--method", "tools/list"), /examples__articles__list/);
+});

@@ -1,0 +1,225 @@
+// The unix socket through which commands reach a running server.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import net from "node:net";
+import path from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { basic, bearer, databasePath, startAccounts } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import { startBridge } from "./support/mcp.mjs";
+import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+
+const run = promisify(execFile);
+const timeout = 60_000 * slowness;
+const isRoot = process.getuid() === 0;
+
+// One JSON-RPC call over a unix socket.
+function callSocket(socketPath, method, params = {}, headers = {}) {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    return new Promise((resolve, reject) => {
+        const options = { socketPath, method: "POST", path: "/jsonrpc", headers };
+        const request = http.request(options, async (response) => {
+            const text = (await response.toArray()).join("");
+            resolve({ status: response.statusCode, json: JSON.parse(text) });
+        });
+        request.setHeader("Content-Type", "application/json");
+        request.on("error", reject).end(body);
+    });
+}
+
+async function start(t, options = {}) {
+    const server = await startAccounts(options);
+    t.after(() => server.stop());
+    server.socket = `${server.database}.sock`;
+    return server;
+}
+
+test("has mode 0600 beside the database, and goes with the server", async () => {
+    const server = await startAccounts();
+    const socket = `${server.database}.sock`;
+    assert.equal(statSync(socket).mode & 0o777, 0o600);
+    await server.stop();
+    assert.ok(!existsSync(socket));
+});
+
+test("a user of this machine may administer, and the audit has the user's name", async (t) => {
+    const audit = path.join(keepFolder(), "socket-audit.log");
+    const server = await start(t, { config: { audit: { path: audit } } });
+    const { status, json } = await callSocket(server.socket, "causeway.status");
+    assert.equal(status, 200, JSON.stringify(json));
+    assert.ok(json.result.server.pid > 0);
+    await server.stop();
+    const records = readFileSync(audit, "utf8").trim().split("\n").map(JSON.parse);
+    const record = records.find(({ method }) => method === "causeway.status");
+    assert.equal(record.caller_id, `uid:${process.getuid()}`);
+    assert.equal(record.outcome, "ok");
+});
+
+test("gives no right to call other methods", async (t) => {
+    const server = await start(t);
+    const { json } = await callSocket(server.socket, "test.echo", { message: "x" });
+    assert.equal(json.error.code, -32601);
+});
+
+test("credentials on it count as anywhere else", async (t) => {
+    const server = await start(t);
+    const { token } = await server.token("bob");
+    for (const headers of [basic("bob", "b0b"), bearer(token)]) {
+        const { json } = await callSocket(server.socket, "causeway.status", {}, headers);
+        assert.equal(json.error?.code, -32601);
+    }
+    const { status } = await callSocket(server.socket, "causeway.status", {}, bearer("cw_wrong"));
+    assert.equal(status, 401);
+});
+
+test("other listeners give anonymous callers nothing of it", async (t) => {
+    const server = await start(t);
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "causeway.status" });
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(`${server.url}/jsonrpc`, { method: "POST", headers, body });
+    assert.equal((await answer.json()).error.code, -32601);
+});
+
+test("another user is refused, even if the file lets everyone in", { timeout, skip: !isRoot && "needs root" }, async (t) => {
+    const server = await start(t);
+    chmodSync(server.socket, 0o666);
+    for (let folder = path.dirname(server.socket); folder !== "/"; folder = path.dirname(folder)) {
+        const mode = statSync(folder).mode & 0o7777;
+        if (mode & 0o001) continue;
+        chmodSync(folder, mode | 0o001);
+        t.after(() => chmodSync(folder, mode));
+    }
+    const words = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "curl", "-s", "--unix-socket", server.socket];
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "causeway.status" });
+    const header = ["-H", "Content-Type: application/json"];
+    const refused = run("setpriv", [...words, ...header, "-d", body, "http://localhost/jsonrpc"]);
+    await assert.rejects(refused, ({ code, stdout }) => code !== 0 && stdout === "");
+    await server.untilLogged(/another user was refused on the local socket.*65534/);
+});
+
+test("a socket that a killed server left is replaced", async (t) => {
+    const config = { store: { path: databasePath() } };
+    const socket = `${config.store.path}.sock`;
+    const left = net.createServer().listen(socket);
+    await new Promise((resolve) => left.once("listening", resolve));
+    // Closing would remove the file; a killed server does not.
+    await run("ln", [socket, `${socket}.kept`]);
+    left.close();
+    await run("mv", [`${socket}.kept`, socket]);
+    const alone = await runCauseway(["status", "--config", writeConfig(config)]);
+    assert.equal(alone.code, 1);
+    assert.match(alone.stderr, /no server runs/);
+    const server = await start(t, { config, accounts: false });
+    const { json } = await callSocket(server.socket, "causeway.status");
+    assert.ok(json.result, JSON.stringify(json));
+});
+
+test("a path that is too long is named, with the limit and what to do", async () => {
+    const socket = path.join(keepFolder(), "x".repeat(120));
+    const { code, stderr } = await runCauseway(["serve", "--config", writeConfig({ admin: { socket } })]);
+    assert.equal(code, 1);
+    assert.match(stderr, /admin\.socket: .*at most 107 bytes, this one has \d+; set admin\.socket/);
+});
+
+test("a folder that others may write to is refused", async (t) => {
+    const folder = path.join(keepFolder(), "open-folder");
+    mkdirSync(folder);
+    chmodSync(folder, 0o777);
+    const socket = path.join(folder, "s");
+    const { code, stderr } = await runCauseway(["serve", "--config", writeConfig({ admin: { socket } })]);
+    assert.equal(code, 1);
+    assert.match(stderr, /others may write to '.*open-folder'.*chmod go-w/);
+    // One that is chosen by itself is left out, and the server runs.
+    const server = await startBridge({ config: { store: { path: path.join(folder, "db") } } });
+    t.after(() => server.stop());
+    await server.untilLogged(/commands cannot reach this server.*others may write/);
+    assert.ok(!existsSync(path.join(folder, "db.sock")));
+});
+
+test("a file that is no socket is neither used nor removed", async () => {
+    const socket = path.join(keepFolder(), "plain");
+    writeFileSync(socket, "kept");
+    const config = writeConfig({ admin: { socket } });
+    const served = await runCauseway(["serve", "--config", config]);
+    assert.equal(served.code, 1);
+    const { code, stderr } = await runCauseway(["status", "--config", config]);
+    assert.equal(code, 1);
+    assert.match(stderr, /is not a socket/);
+    assert.equal(readFileSync(socket, "utf8"), "kept");
+});
+
+test("admin.enabled: false offers neither socket nor methods", async (t) => {
+    const server = await start(t, { config: { admin: { enabled: false } } });
+    assert.ok(!existsSync(server.socket));
+    const { code, stderr } = await runCauseway(["status", "--config", server.config]);
+    assert.equal(code, 1);
+    assert.match(stderr, /no server runs/);
+});
+
+test("it is reached when all connections are taken", async (t) => {
+    const server = await start(t, { config: { limits: { connections: 2 }, loops: 1 } });
+    const { port, hostname } = new URL(server.url);
+    const held = [net.connect(port, hostname), net.connect(port, hostname)];
+    t.after(() => held.forEach((one) => one.destroy()));
+    await Promise.all(held.map((one) => new Promise((resolve) => one.once("connect", resolve))));
+    const { json } = await callSocket(server.socket, "causeway.status");
+    assert.ok(json.result, JSON.stringify(json));
+});
+
+test("status and reload tell what the server is and what has changed", async (t) => {
+    const server = await start(t);
+    const status = await server.cli("status");
+    assert.match(status, /^running +server \d+\.\d+\.\d+ \(pid \d+\), since /);
+    const parsed = JSON.parse(await server.cli("status", "--json"));
+    assert.equal(parsed.config, server.config);
+    const file = JSON.parse(readFileSync(server.config, "utf8"));
+    const write = (more) => writeFileSync(server.config, JSON.stringify({ ...file, ...more }));
+    assert.match(await server.cli("reload"), /no value changed/);
+    write({ page_size: 7, loops: 1 });
+    assert.match(await server.cli("reload"), /changed +page_size\nrestart for +loops\n/);
+    write({ page_size: "many" });
+    const wrong = await runCauseway(["reload", "--config", server.config]);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /page_size: expected/);
+});
+
+test("a command for another server needs a token, and names what is wrong", async (t) => {
+    const roles = { anonymous: [], authenticated: ["use jsonrpc services"], operator: ["view traffic"], editor: [] };
+    const server = await start(t, { config: { roles } });
+    await server.cli("account", "grant", "alice", "operator");
+    const file = path.join(keepFolder(), "operator-token");
+    writeFileSync(file, `${(await server.token("alice")).token}\n`);
+    const ask = (...words) => runCauseway(["status", "--server", server.url, ...words]);
+    const good = await ask("--token-file", file);
+    assert.equal(good.code, 0, good.stderr);
+    assert.match(good.stdout, /running +server/);
+    const none = await ask();
+    assert.equal(none.code, 2);
+    assert.match(none.stderr, /--token-file, or set CAUSEWAY_TOKEN/);
+    writeFileSync(`${file}-bob`, (await server.token("bob")).token);
+    const bob = await ask("--token-file", `${file}-bob`);
+    assert.equal(bob.code, 1);
+    assert.match(bob.stderr, /no method causeway\.status to this caller: a permission is missing, or/);
+    writeFileSync(`${file}-wrong`, "cw_wrong");
+    const wrong = await ask("--token-file", `${file}-wrong`);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /the server rejects the token/);
+});
+
+test("a server of another version, and one that is no Causeway, are named", async (t) => {
+    const results = ['{"jsonrpc":"2.0","id":1,"result":{"server":{"version":"99.1.2","pid":1,"started":1}}}', "<html>"];
+    const server = http.createServer((_, response) => response.end(results.shift()));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => server.close());
+    const url = `http://127.0.0.1:${server.address().port}`;
+    const env = { CAUSEWAY_TOKEN: "x" };
+    const other = await runCauseway(["status", "--server", url], { env });
+    assert.equal(other.code, 0, other.stderr);
+    assert.match(other.stderr, /the server has version "99\.1\.2", this command has \d/);
+    const foreign = await runCauseway(["status", "--server", url], { env });
+    assert.equal(foreign.code, 1);
+    assert.match(foreign.stderr, /not as a Causeway server does/);
+});
