@@ -144,7 +144,10 @@ test("questions are answered by keys on a terminal, and a wrong answer is asked 
         await tmux("send-keys", "Enter");
     };
     await type("Address to listen on [127.0.0.1:8080]:", "nonsense");
-    await type("Expected HOST:PORT, such as 127.0.0.1:8080.\nAddress to listen on [127.0.0.1:8080]:", `127.0.0.1:${port}`);
+    await type(
+        "Expected HOST:PORT, such as 127.0.0.1:8080.\nAddress to listen on [127.0.0.1:8080]:",
+        `127.0.0.1:${port}`,
+    );
     await type("by another name:", "");
     await type("empty: no TLS:", "");
     await eventually(async () => /Name of the first account \[.+\]:/.test(await screen()), "the account");
@@ -157,5 +160,8 @@ test("questions are answered by keys on a terminal, and a wrong answer is asked 
     assert.match(text, /ended: 0/, text);
     assert.match(text, /the account "kay"/);
     await serve(t, folder);
-    assert.match(await inspect(snippetOf(text.replace(/ +$/gm, "")), "--method", "tools/list"), /examples__articles__list/);
+    assert.match(
+        await inspect(snippetOf(text.replace(/ +$/gm, "")), "--method", "tools/list"),
+        /examples__articles__list/,
+    );
 });

@@ -13,7 +13,6 @@ import {
     startTestServer,
 } from "./support/server.mjs";
 import { splitResponses } from "./support/raw.mjs";
-import { slowness } from "./support/programs.mjs";
 
 let server;
 before(async () => (server = await startTestServer({ idle_ms: 60_000 })));

@@ -83,7 +83,10 @@ test("other listeners give anonymous callers nothing of it", async (t) => {
     assert.equal((await answer.json()).error.code, -32601);
 });
 
-test("another user is refused, even if the file lets everyone in", { timeout, skip: !isRoot && "needs root" }, async (t) => {
+test("another user is refused, even if the file lets everyone in", {
+    timeout,
+    skip: !isRoot && "needs root",
+}, async (t) => {
     const server = await start(t);
     chmodSync(server.socket, 0o666);
     for (let folder = path.dirname(server.socket); folder !== "/"; folder = path.dirname(folder)) {
@@ -92,7 +95,17 @@ test("another user is refused, even if the file lets everyone in", { timeout, sk
         chmodSync(folder, mode | 0o001);
         t.after(() => chmodSync(folder, mode));
     }
-    const words = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "curl", "-s", "--unix-socket", server.socket];
+    const words = [
+        "--reuid",
+        "65534",
+        "--regid",
+        "65534",
+        "--clear-groups",
+        "curl",
+        "-s",
+        "--unix-socket",
+        server.socket,
+    ];
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "causeway.status" });
     const header = ["-H", "Content-Type: application/json"];
     const refused = run("setpriv", [...words, ...header, "-d", body, "http://localhost/jsonrpc"]);

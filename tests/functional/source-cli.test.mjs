@@ -517,7 +517,7 @@ suite("the services", { concurrency: true }, () => {
         const both = JSON.parse(readFileSync(file, "utf8"));
         both.sources.push({ ...both.sources[0], name: "other", url: other.url, prefix: "o." });
         const config = writeConfig(both);
-        const server = await serve(t, config);
+        await serve(t, config);
         assert.deepEqual([questions(service), questions(other)], [1, 1]);
         assert.match(await cli(config, "source", "refresh", "other"), /^other: ready, 2 tools\n.*by server/);
         assert.equal(questions(other), 2);
