@@ -11,13 +11,14 @@ import {
     EventStream,
     legacy,
     modern,
+    modernParts,
     ownName,
     post,
     startBridge,
     toolNames,
 } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
-import { eventually, inParallel, pause } from "./support/server.mjs";
+import { Connection, eventually, inParallel, pause, request } from "./support/server.mjs";
 
 const source = `#include <causeway/plugin.h>
 #include <causeway/mcp.h>
@@ -222,6 +223,32 @@ suite("a listener", { concurrency: true }, () => {
         const [last, ...more] = await stream.rest();
         assert.equal(last.result?.resultType, "complete", JSON.stringify(last));
         assert.deepEqual(more, []);
+    });
+
+    test("that is read slowly still gets list_changed before a change of rights ends it", async (t) => {
+        const server = await start(t, { loops: 1, limits: { stream_queue: "64KB" } });
+        const c = await Connection.open(server);
+        // An id that makes each message long: they are soon more than the kernel keeps.
+        const id = "i".repeat(10_000);
+        const notifications = { toolsListChanged: true, resourceSubscriptions: uris };
+        const { body, headers } = modernParts("subscriptions/listen", { notifications }, { id, headers: alice });
+        c.socket.pause();
+        const all = { "Content-Type": "application/json", ...headers };
+        await c.send(request("POST", "/mcp", all, JSON.stringify(body)));
+        await inParallel(Array.from({ length: 800 }), 20, () => touch(server));
+        await revoke(server);
+        await pause(100);
+        assert.ok(!c.ended);
+        c.socket.resume();
+        await c.until(() => c.ended || c.buffer.includes("\r\n0\r\n\r\n"), "the end", 20_000);
+        const at = ["notifications/tools/list_changed", '"resultType":"complete"'].map((text) =>
+            c.buffer.indexOf(text),
+        );
+        assert.ok(at[0] > 0 && at[0] < at[1], at.join());
+        assert.equal(c.buffer.lastIndexOf("notifications/tools/list_changed"), at[0]);
+        // The queue was full: many updates are not among what came.
+        assert.ok(c.buffer.toString().split("notifications/resources/updated").length < 1_500);
+        c.close();
     });
 
     test("threat-C13: there is none in either era for a caller who may list nothing", async (t) => {

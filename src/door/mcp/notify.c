@@ -349,12 +349,24 @@ static unsigned lists_after(subscriber *l, cw_caller *now)
     return (cw_view_changes(l->view, view) | l->missed) & l->wants;
 }
 
+/* The last notifications of a stream. Those of a slow reader do not wait: a queue that is full is half
+ * empty (net/server/request_api.h), so that these few have room. */
+static bool notify_last(subscriber *l, unsigned lists)
+{
+    for (size_t i = 0; i < CHANGES; i++) {
+        l->is_full = false;
+        if (!notify_lists(l, lists & changes[i].list))
+            return false;
+    }
+    return true;
+}
+
 /* The credentials are gone, or the rights of the caller have changed. Many clients read their lists
  * again for a notification only, and not because a stream ends. */
 static void on_login_ended(cw_login_watch *watch)
 {
     subscriber *l = CW_CONTAINER(watch, subscriber, opened_by);
-    if (!is_ready(l) || notify_lists(l, lists_after(l, watch->now)))
+    if (!is_ready(l) || notify_last(l, lists_after(l, watch->now)))
         end(l);
 }
 
