@@ -26,7 +26,8 @@ typedef struct operation {
     cw_message message;
     cw_store_job job;
     uv_work_t work;
-    cw_list node; /* in server->operations */
+    cw_list node;    /* in server->operations */
+    cw_list waiting; /* in home->running, while `call` is set */
     cw_config *config;
     cw_snapshot *snapshot;
     cw_arena arena;
@@ -51,9 +52,13 @@ static void free_operation(operation *op)
     free(op);
 }
 
-static void drop(cw_message *message)
+/* On the loop of the call: nothing waits for the result any more. */
+static void forget_call(operation *op)
 {
-    free_operation(CW_CONTAINER(message, operation, message));
+    cw_list_remove(&op->waiting);
+    if (op->call)
+        op->call->op = NULL;
+    op->call = NULL;
 }
 
 /* ---- the end, on the loop of the call ---- */
@@ -85,10 +90,17 @@ static void on_home(cw_message *message)
 {
     operation *op = CW_CONTAINER(message, operation, message);
     cw_source_call *call = op->call;
-    if (call) {
-        call->op = NULL;
+    forget_call(op);
+    if (call)
         report(op, call);
-    }
+    free_operation(op);
+}
+
+/* The loop of the call ends. */
+static void drop_home(cw_message *message)
+{
+    operation *op = CW_CONTAINER(message, operation, message);
+    forget_call(op);
     free_operation(op);
 }
 
@@ -97,6 +109,7 @@ static void go_home(operation *op)
 {
     cw_admin_loop *home = op->home;
     op->message.fn = on_home;
+    op->message.drop = drop_home;
     pthread_mutex_lock(&home->lock);
     bool is_ended = home->is_ended;
     if (!is_ended)
@@ -221,11 +234,25 @@ static void on_main(cw_message *message)
     }
 }
 
+/* The main loop ends before it has seen the operation. On standard input it is also the loop of the
+ * call. */
+static void drop_main(cw_message *message)
+{
+    operation *op = CW_CONTAINER(message, operation, message);
+    if (op->home->loop == op->source->server->loop)
+        drop_home(message);
+    else
+        fail(op, CW_GONE, "the server is stopping");
+}
+
 /* ---- the begin, on the loop of the call ---- */
 
+/* Operations that still run free themselves. */
 static void on_loop_end(cw_loop_hook *hook)
 {
     cw_admin_loop *home = CW_CONTAINER(hook, cw_admin_loop, hook);
+    while (!cw_list_is_empty(&home->running))
+        forget_call(CW_CONTAINER(home->running.next, operation, waiting));
     pthread_mutex_lock(&home->lock);
     home->is_ended = true;
     pthread_mutex_unlock(&home->lock);
@@ -236,6 +263,7 @@ static cw_admin_loop *home_of(cw_admin_server *server, cw_loop *loop)
     cw_admin_loop *home = &server->loops[loop->index];
     if (!home->loop) {
         home->loop = loop;
+        cw_list_init(&home->running);
         home->hook.on_end = on_loop_end;
         cw_loop_add_hook(loop, &home->hook);
     }
@@ -285,13 +313,14 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
     op->job = (cw_store_job){.run = on_store_run,
                              .done = on_store_done,
                              .is_change = op->c.method->flags & CW_ADMIN_CHANGES};
-    op->message = (cw_message){.fn = on_main, .drop = drop};
+    op->message = (cw_message){.fn = on_main, .drop = drop_main};
     cw_code rc = begin(op, call, err);
     if (rc) {
         free_operation(op);
         return rc;
     }
     call->op = op;
+    cw_list_add(&op->home->running, &op->waiting);
     if (is_old_login(call->caller, op->c.method, source->recent_login_ms)) {
         op->is_old_login = true;
         fail(op, CW_INVALID, "Log in again: this method needs a recent login");
@@ -306,15 +335,16 @@ static void cancel(cw_source *s, cw_source_call *call)
     operation *op = call->op;
     (void)s;
     if (op)
-        op->call = NULL;
-    call->op = NULL;
+        forget_call(op);
 }
 
+/* Operations end by themselves, also those of a retired source. When the loop ends, they must not
+ * touch their calls any more. */
 static void sweep(cw_source *s, cw_loop *loop, bool now)
 {
-    (void)s;
-    (void)loop;
-    (void)now; /* operations end by themselves */
+    cw_admin_loop *home = &CW_CONTAINER(s, admin_source, base)->server->loops[loop->index];
+    while (now && home->loop && !cw_list_is_empty(&home->running))
+        forget_call(CW_CONTAINER(home->running.next, operation, waiting));
 }
 
 static void free_source(cw_source *s)

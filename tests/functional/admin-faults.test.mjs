@@ -1,0 +1,67 @@
+// Administration calls that do not come to their end: clients that leave, servers that stop.
+import assert from "node:assert/strict";
+import http from "node:http";
+import { test } from "node:test";
+import { databasePath } from "./support/accounts.mjs";
+import { startBridge } from "./support/mcp.mjs";
+import { pause } from "./support/server.mjs";
+
+// A service whose description comes when it is let go.
+async function startSlowService(t) {
+    const waiting = [];
+    const service = http.createServer((_, response) => waiting.push(response));
+    await new Promise((resolve) => service.listen(0, "127.0.0.1", resolve));
+    t.after(() => service.close());
+    t.after(() => service.closeAllConnections());
+    const release = () => waiting.splice(0).forEach((response) => response.writeHead(500).end());
+    return { url: `http://127.0.0.1:${service.address().port}/`, waiting, release };
+}
+
+async function start(t, service) {
+    const path = databasePath();
+    const sources = [{ name: "slow", url: service.url, discovery: "openrpc" }];
+    const server = await startBridge({ config: { store: { path }, sources, loops: 2, timeouts: { drain: "500ms" } } });
+    t.after(() => server.stop());
+    server.socket = `${path}.sock`;
+    return server;
+}
+
+function begin(socketPath, method) {
+    const options = { socketPath, method: "POST", path: "/jsonrpc", headers: { "Content-Type": "application/json" } };
+    const answer = Promise.withResolvers();
+    const request = http.request(options, async (response) => {
+        answer.resolve(JSON.parse((await response.toArray()).join("")));
+    });
+    request.on("error", () => answer.resolve(undefined));
+    request.end(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} }));
+    return { request, answer: answer.promise };
+}
+
+test("a client that leaves while a service is asked harms nothing", async (t) => {
+    const service = await startSlowService(t);
+    const server = await start(t, service);
+    const calls = Array.from({ length: 20 }, () => begin(server.socket, "causeway.sources.refresh"));
+    await pause(200);
+    for (const { request } of calls.slice(0, 15)) request.destroy();
+    await pause(100);
+    service.release();
+    await pause(100);
+    service.release();
+    const answers = await Promise.all(calls.slice(15).map(({ answer }) => answer));
+    for (const answer of answers) {
+        assert.equal(answer.result.sources[0].name, "slow");
+        assert.equal(answer.result.sources[0].state, "down");
+    }
+    const { answer } = begin(server.socket, "causeway.status");
+    assert.ok((await answer).result.server.pid);
+});
+
+test("a server that stops ends the calls that wait", async (t) => {
+    const service = await startSlowService(t);
+    const server = await start(t, service);
+    const methods = ["causeway.sources.refresh", "causeway.status", "causeway.reload", "causeway.config.show"];
+    const calls = Array.from({ length: 40 }, (_, i) => begin(server.socket, methods[i % methods.length]));
+    await pause(50);
+    await server.stop(); // which asserts its exit code
+    await Promise.all(calls.map(({ answer }) => answer));
+});
