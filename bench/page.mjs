@@ -392,6 +392,20 @@ function portable({ runs, tools }) {
     );
 }
 
+function matrix({ runs, tools, roles, bytes }) {
+    return blocks(
+        "## Access matrix",
+        paragraph(`
+            \`make bench ARGS="--only matrix"\`. One call of \`causeway.access.matrix\` on \`/jsonrpc\`, for
+            ${count(tools)} tools and ${roles} roles. Each tool requires a permission of its own. CPU is the
+            server's, with the gate, the validation of the result and its ${count(bytes)} bytes.`),
+        table(
+            ["CPU of a call"],
+            runs.map((ms) => [`${ms.toFixed(1)} ms`]),
+        ),
+    );
+}
+
 function fairness({ seconds, rows }) {
     const ms = (us) => `${(us / 1000).toFixed(2)} ms`;
     const cells = rows.map(({ name, about, alone, attacked, ratio }) => [
@@ -414,7 +428,7 @@ function fairness({ seconds, rows }) {
 
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, portable, fairness },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, matrix, fairness },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

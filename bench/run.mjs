@@ -15,6 +15,7 @@ import { cpus, loadavg, release, totalmem } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import * as auth from "./access/auth.mjs";
+import * as matrix from "./access/matrix.mjs";
 import * as examples from "./bridge/examples.mjs";
 import * as forward from "./bridge/forward.mjs";
 import * as instructions from "./bridge/instructions.mjs";
@@ -38,7 +39,7 @@ import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, portable, fairness },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, matrix, fairness },
 };
 const { values: options } = parseArgs({
     options: {

@@ -10,6 +10,7 @@
 #define RPC_INTERNAL (-32603)
 
 const cw_admin_method *const cw_admin_tables[] = {
+    cw_admin_access_methods,
     cw_admin_server_methods,
     cw_admin_sources_methods,
     NULL,

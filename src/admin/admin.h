@@ -75,6 +75,7 @@ struct cw_admin_call {
     cw_admin_server *server;     /* CW_ADMIN_MAIN; NULL: no server runs here */
     cw_str actor;                /* name of the caller */
     bool sees_arguments;         /* the caller has the permission "view arguments" */
+    bool has_no_logins;          /* the server offers no login: it runs without a configuration */
     cw_json_writer *out;         /* an open object: the function adds the members of the result */
     cw_arena *arena;             /* until the call ends */
     /* CW_ADMIN_MAIN: ends a call whose function returned CW_AGAIN, once, later and on the same
@@ -99,6 +100,7 @@ struct cw_admin_method {
 };
 
 /* The methods of one subject; a row without a name ends a table. */
+extern const cw_admin_method cw_admin_access_methods[];
 extern const cw_admin_method cw_admin_server_methods[];
 extern const cw_admin_method cw_admin_sources_methods[];
 

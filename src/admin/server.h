@@ -40,7 +40,8 @@ struct cw_admin_server {
     /* Read the configuration file again and write the members of the result. NULL: not possible. */
     cw_code (*reload)(cw_json_writer *out, void *ctx, cw_err *err);
     void *ctx;
-    bool is_closed; /* no further operation starts */
+    bool has_no_logins; /* tools that require a login are hidden from the anonymous caller */
+    bool is_closed;     /* no further operation starts */
 };
 
 /* Make the struct ready for calls. It must live until the main loop has ended. */

@@ -220,6 +220,7 @@ static void on_main(cw_message *message)
     op->snapshot = server->snapshot ? cw_snapshot_ref(server->snapshot) : NULL;
     op->c.config = op->config;
     op->c.snapshot = op->snapshot;
+    op->c.has_no_logins = server->has_no_logins;
     switch (op->c.method->place) {
     case CW_ADMIN_MAIN:
         run_main(op);

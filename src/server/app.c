@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "admin/callers.h"
 #include "base/log.h"
 #include "call/catalogue_wait.h"
 #include "server/audit_opts.h"
@@ -358,21 +359,6 @@ static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
     return CW_OK;
 }
 
-static cw_code make_roles(const cw_config *config, cw_roles **ret, cw_err *err)
-{
-    cw_role *items = calloc(config->roles.n + 1, sizeof *items);
-    if (!items)
-        return cw_fail_nomem(err);
-    for (size_t i = 0; i < config->roles.n; i++) {
-        const cw_config_role *role = &config->roles.items[i];
-        items[i] = (cw_role){role->name, role->permissions.items, role->permissions.n};
-    }
-    cw_code rc =
-        cw_roles_new(items, config->roles.n, config->access.authenticated_only_own, ret, err);
-    free(items);
-    return rc;
-}
-
 static void use_sessions(cw_app *b, const cw_config *config)
 {
     cw_session_rules rules = {.idle_ms = config->access.login.idle_ms,
@@ -467,7 +453,7 @@ static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *
     cw_audit_opts audit = cw_app_audit_opts(config);
     cw_code rc = new_anonymous(b, config, &d->configured, err);
     if (!rc)
-        rc = make_roles(config, &d->roles, err);
+        rc = cw_admin_roles_new(config, &d->roles, err);
     if (!rc)
         rc = load_translations(b, config, &d->translations, err);
     if (!rc && !b->is_read_only)
@@ -687,6 +673,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     b->on_store_changed.fn = on_store_changed;
     pthread_mutex_init(&b->lock, NULL);
     cw_admin_server_init(&b->admin, b->loop);
+    b->admin.has_no_logins = b->is_demo;
     cw_code rc = cw_plugin_host_find(config, config->plugins.directory.n > 0, &b->host, err);
     if (rc)
         return rc;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "access/login/login_int.h"
+#include "access/rights.h"
 #include "base/digits.h"
 
 #define READING_MAX_BYTES ((size_t)1 << 20)
@@ -12,78 +13,12 @@
 
 /* ---- permissions: roles in the database and in the configuration ---- */
 
-/* A list that grows in an arena. */
-typedef struct list {
-    cw_arena *arena;
-    cw_str *items;
-    size_t n, cap;
-    const cw_roles *roles;
-} list;
-
-static cw_code add(list *l, cw_str text, cw_err *err)
-{
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 64;
-        cw_str *items =
-            cw_arena_resize(l->arena, l->items, l->cap * sizeof *items, cap * sizeof *items);
-        if (!items)
-            return cw_arena_fail(l->arena, err);
-        l->items = items;
-        l->cap = cap;
-    }
-    cw_str copy = cw_arena_dup_str(l->arena, text);
-    if (!copy.p)
-        return cw_arena_fail(l->arena, err);
-    l->items[l->n++] = copy;
-    return CW_OK;
-}
-
-static cw_code on_text(cw_str text, void *ctx, cw_err *err)
-{
-    return add(ctx, text, err);
-}
-
-/* Add the permissions that the configuration gives a role. */
-static cw_code on_role(cw_str name, void *ctx, cw_err *err)
-{
-    list *l = ctx;
-    const cw_role *role = cw_roles_find(l->roles, name);
-    cw_code rc = CW_OK;
-    for (size_t i = 0; role && i < role->n_permissions && !rc; i++)
-        rc = add(l, role->permissions[i], err);
-    return rc;
-}
-
 static cw_roles *take_roles(cw_accounts *a)
 {
     pthread_mutex_lock(&a->lock);
     cw_roles *roles = a->roles ? cw_roles_ref(a->roles) : NULL;
     pthread_mutex_unlock(&a->lock);
     return roles;
-}
-
-/* The permissions of a role in the database (which may be NULL) and in the configuration. */
-static cw_code add_role(list *permissions, cw_db *db, cw_str name, cw_err *err)
-{
-    cw_code rc = db ? cw_db_each_permission(db, name, on_text, permissions, err) : CW_OK;
-    return rc ? rc : on_role(name, permissions, err);
-}
-
-/* A login takes no permission away, unless access.authenticated_only_own is set. */
-static cw_code add_authenticated(list *permissions, cw_db *db, cw_err *err)
-{
-    cw_code rc = add_role(permissions, db, cw_str_from(CW_ROLE_AUTHENTICATED), err);
-    if (rc || !cw_roles_inherit_anonymous(permissions->roles))
-        return rc;
-    return add_role(permissions, db, cw_str_from(CW_ROLE_ANONYMOUS), err);
-}
-
-static cw_code collect_account(list *permissions, cw_db *db, const cw_account *account, cw_err *err)
-{
-    cw_code rc = cw_db_each_permission_of(db, account->id, on_text, permissions, err);
-    if (!rc)
-        rc = cw_db_each_role_of(db, account->id, on_role, permissions, err);
-    return rc ? rc : add_authenticated(permissions, db, err);
 }
 
 /* Digest and expiry of the credentials. */
@@ -117,10 +52,10 @@ cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account_lo
     const cw_account *account = login->account;
     cw_roles *roles = take_roles(a);
     cw_arena_init(&arena, COLLECT_MAX_BYTES);
-    list permissions = {.arena = &arena, .roles = roles}, scopes = {.arena = &arena};
-    cw_code rc = collect_account(&permissions, db, account, err);
+    cw_rights permissions = {.arena = &arena, .db = db, .roles = roles}, scopes = {.arena = &arena};
+    cw_code rc = cw_rights_add_account(&permissions, account, err);
     if (!rc && login->token)
-        rc = cw_db_each_scope_of(db, login->token->id, on_text, &scopes, err);
+        rc = cw_db_each_scope_of(db, login->token->id, cw_rights_add_text, &scopes, err);
     cw_roles_unref(roles);
     if (rc)
         return rc;
@@ -151,7 +86,7 @@ static bool has_scope(const cw_jwt *jwt, cw_str scope)
 }
 
 /* The permissions that the scopes of a token give. */
-static cw_code collect_granted(list *granted, const cw_verified_token *issued, cw_err *err)
+static cw_code collect_granted(cw_rights *granted, const cw_verified_token *issued, cw_err *err)
 {
     const cw_issuer_opts *o = cw_issuer_opts_of(issued->issuer);
     cw_code rc = CW_OK;
@@ -159,20 +94,20 @@ static cw_code collect_granted(list *granted, const cw_verified_token *issued, c
         const cw_issuer_grant *grant = &o->grants[i];
         bool is_given = has_scope(&issued->jwt, grant->scope);
         for (size_t j = 0; is_given && j < grant->n_permissions && !rc; j++)
-            rc = add(granted, grant->permissions[j], err);
+            rc = cw_rights_add(granted, grant->permissions[j], err);
     }
     return rc;
 }
 
 /* The permissions of a caller without an account: of its roles, and of its scopes. */
-static cw_code collect_claims(list *permissions, cw_db *db, const cw_caller_credential *credential,
+static cw_code collect_claims(cw_rights *permissions, const cw_caller_credential *credential,
                               cw_err *err)
 {
-    cw_code rc = add_authenticated(permissions, db, err);
+    cw_code rc = cw_rights_add_authenticated(permissions, err);
     for (size_t i = 0; i < credential->n_roles && !rc; i++)
-        rc = add_role(permissions, db, credential->roles[i], err);
+        rc = cw_rights_add_role(permissions, credential->roles[i], err);
     for (size_t i = 0; i < credential->n_granted && !rc; i++)
-        rc = add(permissions, credential->granted[i], err);
+        rc = cw_rights_add(permissions, credential->granted[i], err);
     return rc;
 }
 
@@ -195,9 +130,9 @@ static cw_code new_issued(cw_accounts *a, cw_db *db, const cw_account *account,
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_roles *roles = take_roles(a);
     cw_arena_init(&arena, COLLECT_MAX_BYTES);
-    list permissions = {.arena = &arena, .roles = roles};
-    cw_code rc = account ? collect_account(&permissions, db, account, err)
-                         : collect_claims(&permissions, db, &opts->credential, err);
+    cw_rights permissions = {.arena = &arena, .db = db, .roles = roles};
+    cw_code rc = account ? cw_rights_add_account(&permissions, account, err)
+                         : collect_claims(&permissions, &opts->credential, err);
     cw_roles_unref(roles);
     opts->has_token = true;
     opts->permissions = permissions.items;
@@ -213,7 +148,7 @@ cw_code cw_permissions_of_token(cw_accounts *a, cw_db *db, const cw_account *acc
     const cw_jwt *jwt = &issued->jwt;
     const cw_jwt_rules *rules = &cw_issuer_opts_of(issued->issuer)->rules;
     cw_arena_init(&arena, COLLECT_MAX_BYTES);
-    list granted = {.arena = &arena};
+    cw_rights granted = {.arena = &arena};
     cw_code rc = account ? CW_OK : collect_granted(&granted, issued, err);
     if (rc)
         return rc;
@@ -261,9 +196,8 @@ static cw_code permissions_of_anonymous(cw_accounts *a, cw_db *db, cw_caller **r
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_roles *roles = take_roles(a);
     cw_arena_init(&arena, COLLECT_MAX_BYTES);
-    list permissions = {.arena = &arena, .roles = roles};
-    cw_str name = cw_str_from(CW_ROLE_ANONYMOUS);
-    cw_code rc = add_role(&permissions, db, name, err);
+    cw_rights permissions = {.arena = &arena, .db = db, .roles = roles};
+    cw_code rc = cw_rights_add_role(&permissions, cw_str_from(CW_ROLE_ANONYMOUS), err);
     cw_roles_unref(roles);
     return rc ? rc : cw_caller_new_anonymous(permissions.items, permissions.n, ret, err);
 }

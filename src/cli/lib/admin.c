@@ -279,6 +279,7 @@ static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_js
     cw_admin_call c = {.method = m,
                        .params = params,
                        .config = a->config,
+                       .snapshot = a->snapshot,
                        .sees_arguments = true,
                        .arena = &a->arena};
     CW_CLEANUP(cw_buf_done) cw_buf text;

@@ -45,8 +45,9 @@ typedef struct cw_cli_admin {
     cw_config *config; /* NULL with --server */
     const char *config_path;
     cw_arena arena;
-    char *url;    /* of the server; NULL: work alone */
-    cw_buf token; /* "Bearer …"; empty: none */
+    char *url;                   /* of the server; NULL: work alone */
+    cw_buf token;                /* "Bearer …"; empty: none */
+    const cw_snapshot *snapshot; /* for calls without a server; borrowed; NULL: none is loaded */
     bool is_local;
     bool was_warned; /* that the server has another version */
 } cw_cli_admin;

@@ -117,6 +117,7 @@ typedef struct cw_cli_group {
 int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv);
 
 /* The sub-commands. */
+int cw_cli_access(int argc, char **argv);
 int cw_cli_account(int argc, char **argv);
 int cw_cli_audit(int argc, char **argv);
 int cw_cli_cache(int argc, char **argv);

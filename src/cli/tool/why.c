@@ -1,148 +1,147 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* why: explains an access decision. Sources and caller are loaded as in the server, and the gate
- * reports each rule that it checks. */
+/* why: explains an access decision. The running server answers, or this process after it has loaded
+ * the sources. */
 #include <unistd.h>
 
-#include "access/gate.h"
-#include "base/file.h"
-#include "catalogue/portable_name.h"
+#include "admin/access.h"
+#include "cli/lib/admin.h"
 #include "cli/lib/db.h"
 #include "cli/lib/loop.h"
+#include "cli/lib/table.h"
 #include "cli/tool/tools.h"
-#include "json/write.h"
 
 #define TOKEN_MAX 65536u
 #define RULE_WIDTH 10
 
 typedef struct question {
-    const char *tool, *token_file;
+    const char *tool, *account, *token_file;
     bool json;
+    cw_cli_admin *admin;
     cw_tools *tools;
     cw_login_waiter waiter;
-    cw_caller *caller; /* a reference */
+    cw_caller *caller; /* a reference; NULL: the method finds it */
     cw_login_status status;
     size_t pending;
 } question;
 
 /* ---- the answer ---- */
 
-typedef struct answer {
-    cw_gate_trace trace;
-    const question *q;
-    const char *rule; /* instead of the gate's name for it, or NULL */
-    cw_buf out;
-    cw_json_writer w;
-} answer;
-
-static void on_step(cw_gate_trace *trace, const char *rule, cw_str what, bool passes)
+static cw_str text_of(const cw_json *object, const char *name)
 {
-    answer *a = CW_CONTAINER(trace, answer, trace);
-    rule = a->rule ? a->rule : rule;
-    if (a->q->json) {
-        cw_json_open_object(&a->w);
-        cw_json_add_string_member(&a->w, CW_STR("rule"), cw_str_from(rule));
-        cw_json_add_string_member(&a->w, CW_STR("what"), what);
-        cw_json_add_bool_member(&a->w, CW_STR("passes"), passes);
-        cw_json_close(&a->w);
-        return;
-    }
-    cw_buf_printf(
-        &a->out, "%s%s%s  %-*s  ", cw_cli_escape(STDOUT_FILENO, passes ? CW_CLI_GREEN : CW_CLI_RED),
-        passes ? "yes" : "no ", cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN), RULE_WIDTH, rule);
-    cw_cli_add_text(&a->out, what);
-    cw_buf_add_char(&a->out, '\n');
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    return v ? cw_json_text(v) : CW_STR("");
 }
 
-static const char *name_of(cw_verdict verdict)
+static const char *meaning_of(cw_str verdict)
 {
-    static const char *const names[] = {"allowed", "hidden", "login", "forbidden", "scopes"};
-    return names[verdict];
-}
-
-static const char *text_of(cw_verdict verdict)
-{
-    static const char *const texts[] = {
-        "the call is let through",
-        "the caller gets the answer for an unknown tool",
-        "the caller is asked to log in, or to show a token",
-        "the caller is refused",
-        "the caller is asked for a token with more scopes",
+    static const char *const texts[][2] = {
+        {"allowed", "the call is let through"},
+        {"hidden", "the caller gets the answer for an unknown tool"},
+        {"login", "the caller is asked to log in, or to show a token"},
+        {"forbidden", "the caller is refused"},
+        {"scopes", "the caller is asked for a token with more scopes"},
     };
-    return texts[verdict];
-}
-
-static cw_str credentials_of(const question *q)
-{
-    if (cw_caller_is_anonymous(q->caller))
-        return CW_STR("none");
-    return cw_caller_has_token(q->caller) ? CW_STR("token") : CW_STR("password");
-}
-
-static void begin(answer *a, const cw_entry *entry)
-{
-    const question *q = a->q;
-    cw_str name = entry->tool_name.n ? entry->tool_name : entry->method->id;
-    if (q->json) {
-        cw_json_writer_init(&a->w, &a->out, CW_JSON_INDENT);
-        cw_json_open_object(&a->w);
-        cw_json_add_string_member(&a->w, CW_STR("tool"), name);
-        cw_json_add_string_member(&a->w, CW_STR("method"), entry->method->id);
-        cw_json_add_string_member(&a->w, CW_STR("source"), entry->method->source->name);
-        cw_json_add_string_member(&a->w, CW_STR("caller"), cw_caller_name(q->caller));
-        cw_json_add_string_member(&a->w, CW_STR("credentials"), credentials_of(q));
-        cw_json_add_key(&a->w, CW_STR("rules"));
-        cw_json_open_array(&a->w);
-        return;
+    for (size_t i = 0; i < CW_COUNT(texts); i++) {
+        if (cw_str_is(verdict, texts[i][0]))
+            return texts[i][1];
     }
-    cw_cli_add_text(&a->out, name);
-    cw_buf_add(&a->out, CW_STR(" of "));
-    cw_cli_add_text(&a->out, entry->method->source->name);
-    cw_buf_add(&a->out, CW_STR(", asked for by "));
-    cw_cli_add_text(&a->out, cw_caller_name(q->caller));
-    cw_buf_printf(&a->out, " (credentials: %s)\n", credentials_of(q).p);
+    return "unknown to this command";
 }
 
-static void end(answer *a, const cw_entry *entry, cw_verdict discover, cw_verdict verdict)
+static void add_rule(cw_buf *out, const cw_json *rule)
 {
-    bool is_listed = discover == CW_VERDICT_ALLOW && entry->tool_name.n;
-    if (a->q->json) {
-        cw_json_close(&a->w);
-        cw_json_add_string_member(&a->w, CW_STR("list"),
-                                  cw_str_from(is_listed ? "shown" : "not shown"));
-        cw_json_add_string_member(&a->w, CW_STR("call"), cw_str_from(name_of(verdict)));
-        cw_json_close(&a->w);
-        cw_cli_end_json(&a->w);
-        return;
+    bool passes = cw_json_is(cw_json_get(rule, CW_STR("passes")), CW_JSON_TRUE);
+    cw_buf_printf(out, "%s%s%s  ", cw_cli_escape(STDOUT_FILENO, passes ? CW_CLI_GREEN : CW_CLI_RED),
+                  passes ? "yes" : "no ", cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
+    cw_cli_add_column(out, text_of(rule, "rule"), RULE_WIDTH);
+    cw_cli_add_text(out, text_of(rule, "what"));
+    cw_buf_add_char(out, '\n');
+}
+
+static void add_answer(cw_buf *out, const cw_json *result)
+{
+    cw_cli_add_text(out, text_of(result, "tool"));
+    cw_buf_add(out, CW_STR(" of "));
+    cw_cli_add_text(out, text_of(result, "source"));
+    cw_buf_add(out, CW_STR(", asked for by "));
+    cw_cli_add_text(out, text_of(result, "caller"));
+    cw_buf_add(out, CW_STR(" (credentials: "));
+    cw_cli_add_text(out, text_of(result, "credentials"));
+    cw_buf_add(out, CW_STR(")\n"));
+    const cw_json *rules = cw_json_get(result, CW_STR("rules"));
+    for (const cw_json *r = rules ? cw_json_first(rules) : NULL; r; r = cw_json_next(r))
+        add_rule(out, r);
+    cw_buf_add(out, CW_STR("list: it is "));
+    cw_cli_add_text(out, text_of(result, "list"));
+    cw_buf_add(out, CW_STR("\ncall: "));
+    cw_cli_add_text(out, text_of(result, "call"));
+    cw_buf_printf(out, ": %s\n", meaning_of(text_of(result, "call")));
+}
+
+/* Print the members of the result, without the one about the server. */
+static void add_json(cw_buf *out, const cw_json *result)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_INDENT);
+    cw_json_open_object(&w);
+    for (const cw_json *k = cw_json_first(result); k; k = cw_json_next_key(k)) {
+        if (cw_str_is(cw_json_text(k), "server"))
+            continue;
+        cw_json_add_key(&w, cw_json_text(k));
+        cw_json_add_value(&w, cw_json_value(k));
     }
-    cw_buf_printf(&a->out, "list: %s\n", is_listed ? "it is shown" : "it is not shown");
-    cw_buf_printf(&a->out, "call: %s: %s\n", name_of(verdict), text_of(verdict));
+    cw_json_close(&w);
+    cw_cli_end_json(&w);
 }
 
-/* In the order of the one path: calling at all, then this method. */
-static int explain(const question *q, const cw_entry *entry)
+static int print_answer(const question *q, const cw_json *result)
 {
-    answer a = {.trace = {on_step}, .q = q};
-    cw_buf_init(&a.out, CW_CLI_OUTPUT_MAX);
-    begin(&a, entry);
-    a.rule = "discover";
-    cw_verdict discover = cw_gate_explain_permission(q->caller, CW_PERMISSION_DISCOVER, &a.trace);
-    a.rule = "call";
-    cw_verdict call = cw_gate_explain_permission(q->caller, CW_PERMISSION_CALL, &a.trace);
-    a.rule = NULL;
-    cw_verdict own = cw_gate_explain(q->caller, &entry->method->needs, &a.trace);
-    if (own == CW_VERDICT_HIDDEN)
-        discover = own;
-    bool is_offered = entry->tool_name.n || entry->method->is_callable;
-    if (!is_offered)
-        on_step(&a.trace, "marked", CW_STR("it is neither a tool nor callable on /jsonrpc"), false);
-    cw_verdict verdict = call != CW_VERDICT_ALLOW ? call : own;
-    if (verdict == CW_VERDICT_ALLOW && !is_offered)
-        verdict = CW_VERDICT_HIDDEN;
-    end(&a, entry, discover, verdict);
-    int code = cw_cli_print_buf(&a.out);
+    cw_buf out;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    if (q->json)
+        add_json(&out, result);
+    else
+        add_answer(&out, result);
+    int code = cw_cli_print_buf(&out);
     if (code != CW_EXIT_OK)
         return code;
-    return verdict == CW_VERDICT_ALLOW ? CW_EXIT_OK : CW_EXIT_FAILURE;
+    return cw_str_is(text_of(result, "call"), "allowed") ? CW_EXIT_OK : CW_EXIT_FAILURE;
+}
+
+static void write_question(cw_json_writer *w, const void *ctx)
+{
+    const question *q = ctx;
+    cw_json_add_string_member(w, CW_STR("tool"), cw_str_from(q->tool));
+    if (q->account)
+        cw_json_add_string_member(w, CW_STR("account"), cw_str_from(q->account));
+}
+
+/* Let the server, or this process, answer. */
+static int ask(const question *q)
+{
+    const cw_json *result = NULL;
+    int code = cw_cli_admin_call(q->admin, "causeway.access.why", write_question, q, &result);
+    return code >= 0 ? code : print_answer(q, result);
+}
+
+/* The same for the caller of a token, which only its owner's credentials can name. */
+static int explain(const question *q)
+{
+    cw_err err = {0};
+    const cw_json *result = NULL;
+    cw_json_writer w;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_ADMIN_RESULT_MAX);
+    cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_code rc =
+        cw_admin_explain(q->tools->app.snapshot, q->caller, cw_str_from(q->tool), &w, &err);
+    cw_json_close(&w);
+    if (!rc)
+        rc = cw_json_writer_end(&w, &err);
+    if (!rc)
+        rc = cw_json_read(cw_buf_str(&text), NULL, &q->admin->arena, &result, NULL, &err);
+    return rc ? cw_cli_failure("%s", err.msg) : print_answer(q, result);
 }
 
 /* ---- the caller ---- */
@@ -195,47 +194,52 @@ static cw_code log_in(question *q, cw_err *err)
                                                : "the token cannot be checked at the moment");
 }
 
-static cw_code find_caller(question *q, cw_err *err)
-{
-    if (q->token_file)
-        return log_in(q, err);
-    q->caller = cw_caller_ref(q->tools->app.anonymous);
-    return CW_OK;
-}
-
 /* ---- the command ---- */
 
-static int answer_question(cw_tools *t, void *ctx)
+static int answer_here(cw_tools *t, void *ctx)
 {
     question *q = ctx;
     cw_err err = {0};
     q->tools = t;
-    if (find_caller(q, &err))
+    q->admin->snapshot = t->app.snapshot;
+    if (!q->token_file)
+        return ask(q);
+    if (log_in(q, &err))
         return cw_cli_failure("%s", err.msg);
-    const cw_snapshot *snapshot = t->app.snapshot;
-    cw_str name = cw_str_from(q->tool);
-    const cw_entry *entry = snapshot ? cw_snapshot_find_tool(snapshot, name) : NULL;
-    if (!entry && snapshot)
-        entry = cw_snapshot_find_method(snapshot, name);
-    const cw_portable_tool *one = NULL;
-    if (!entry && snapshot && cw_snapshot_portable_names(snapshot))
-        one = cw_portable_names_find(cw_snapshot_portable_names(snapshot), name);
-    if (one)
-        entry = one->tool;
-    int code = entry ? explain(q, entry)
-                     : cw_cli_failure("no loaded source has a tool or method '%s'", q->tool);
+    int code = explain(q);
     cw_caller_unref(q->caller);
+    return code;
+}
+
+/* A token is checked here: no method takes credentials of others. */
+static int answer(const cw_cli_target *target, question *q)
+{
+    cw_cli_admin admin;
+    const cw_tools_opts opts = {.config = target->config,
+                                .account = q->account,
+                                .is_read_only = true,
+                                .needs_config = true};
+    int code = cw_cli_admin_open(target, &admin);
+    if (code >= 0)
+        return code;
+    q->admin = &admin;
+    code = cw_cli_admin_has_server(&admin) && !q->token_file ? ask(q)
+                                                             : cw_tools_run(&opts, answer_here, q);
+    cw_cli_admin_close(&admin);
     return code;
 }
 
 int cw_cli_why(int argc, char **argv)
 {
     question q = {0};
-    cw_tools_opts opts = {.is_read_only = true, .needs_config = true};
+    cw_cli_target target = {0};
     bool is_anonymous = false;
     const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&opts.config),
-        {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",
+        CW_CLI_CONFIG_OPTION(&target.config),
+        {"server", 0, CW_CLI_TEXT, &target.server, "URL",
+         "ask the server at this URL instead of the local one,\n"
+         "with the token in $CAUSEWAY_TOKEN"},
+        {"as", 0, CW_CLI_TEXT, &q.account, "ACCOUNT",
          "explain for this account, logged in with its password"},
         {"token-file", 0, CW_CLI_TEXT, &q.token_file, "FILE",
          "explain for the owner of the token in FILE"},
@@ -247,7 +251,8 @@ int cw_cli_why(int argc, char **argv)
         "why", "TOOL",
         "Print each rule that decides whether a caller can see and call a tool, in the\n"
         "order in which the server applies them. The exit code is 0 if the call is\n"
-        "allowed, otherwise 1.",
+        "allowed, otherwise 1. A running server answers; otherwise the sources are\n"
+        "loaded as in the server.",
         options, 1};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -255,8 +260,10 @@ int cw_cli_why(int argc, char **argv)
         return code;
     if (args.n == 0)
         return cw_cli_usage("name the tool");
-    if ((opts.account != NULL) + (q.token_file != NULL) + is_anonymous != 1)
+    if ((q.account != NULL) + (q.token_file != NULL) + is_anonymous != 1)
         return cw_cli_usage("name the caller with one of --as, --token-file and --anonymous");
+    if (q.token_file && target.server)
+        return cw_cli_usage("--token-file checks the token here: leave --server out");
     q.tool = args.items[0];
-    return cw_tools_run(&opts, answer_question, &q);
+    return answer(&target, &q);
 }

@@ -85,10 +85,11 @@ export const toolName = (i) => `t.${String(i).padStart(5, "0")}`;
 
 let described = 0;
 
-// A server with `n` tools, or those of a list, of a service that is described by a file and never
-// there.
+// A server with `n` tools, or those of a list (names, or entries of `methods`), of a service that is
+// described by a file and never there.
 export async function startMany(n, config = {}) {
-    const names = Array.isArray(n) ? n : Array.from({ length: n }, (_, i) => toolName(i));
+    const entries = Array.isArray(n) ? n : Array.from({ length: n }, (_, i) => toolName(i));
+    const names = entries.map((entry) => entry.method ?? entry);
     described += 1;
     const openrpc = path.join(keepFolder(), `many-${described}.json`);
     const methods = names.map((name) => ({
@@ -99,7 +100,7 @@ export async function startMany(n, config = {}) {
     }));
     const info = { title: "many", version: "1" };
     writeFileSync(openrpc, JSON.stringify({ openrpc: "1.3.2", info, methods }));
-    const source = { name: "many", url: "http://127.0.0.1:9/", openrpc, methods: names };
+    const source = { name: "many", url: "http://127.0.0.1:9/", openrpc, methods: entries };
     const server = await startBridge({ plugins: [], config: { sources: [source], ...config } });
     const hasAll = async () => (await get(server, "/mcp/tools/list")).json?.tools.length > 0;
     await eventually(hasAll, "the tools");

@@ -1,0 +1,310 @@
+// Administration methods about the catalogue: access, tools, audit, definitions of services.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { after, before, suite, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
+import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import { addPlugin, callTool, modern, ownName, rpc, untilTool } from "./support/mcp.mjs";
+import { runCauseway, writeConfig } from "./support/programs.mjs";
+import { startMany, toolName } from "./support/rest.mjs";
+import { processorMs } from "./support/server.mjs";
+
+const general = [discover, call];
+const admin = "administer access";
+const roles = {
+    anonymous: general,
+    authenticated: [],
+    editor: ["access content"],
+    operator: ["access content", admin, "view traffic", "view audit", "administer sources"],
+    viewer: ["view traffic", "view audit"],
+};
+
+async function startOperated(config = {}) {
+    const server = await startAccounts({ config: { roles, ...config } });
+    addPlugin(server.plugins, "hidden");
+    await untilTool(server, "hidden.challenged");
+    await server.cli("account", "add", "olga", "--role", "operator", { input: "s3cret" });
+    await server.cli("account", "add", "victor", "--role", "viewer", { input: "s3cret" });
+    server.olga = basic("olga", "s3cret");
+    server.victor = basic("victor", "s3cret");
+    return server;
+}
+
+async function ask(server, method, params = {}, headers = server.olga) {
+    const answer = await rpc(server, { method, params, id: 1 }, headers);
+    assert.equal(answer.status, 200, answer.text);
+    assert.ok(answer.json.result, answer.text);
+    return answer.json.result;
+}
+
+// Run a command of the machine; what it printed, and its exit code.
+const command = (server, ...words) => runCauseway([...words, "--config", server.config]);
+
+function tokenFile(token) {
+    const file = path.join(keepFolder(), `token-${Math.random()}`);
+    writeFileSync(file, `${token}\n`);
+    return file;
+}
+
+// ---- access ----
+
+// All tools that a caller's lists show.
+async function listedTo(server, headers) {
+    const names = new Set();
+    let cursor;
+    do {
+        const answer = await modern(server, "tools/list", cursor ? { cursor } : {}, { headers });
+        if (answer.status !== 200) {
+            return names;
+        }
+        answer.json.result.tools.forEach((tool) => names.add(ownName(tool)));
+        cursor = answer.json.result.nextCursor;
+    } while (cursor);
+    return names;
+}
+
+// The word of the matrix for what a list and a call show.
+async function shownTo(server, tool, listed, headers) {
+    const unknown = "no.such.tool";
+    const plain = (answer, name) => [answer.status, answer.text.replaceAll(name, "NAME")];
+    const [answer, stranger] = await Promise.all(
+        [tool, unknown].map((name) => callTool(server, name, {}, { headers })),
+    );
+    if ([401, 403].includes(answer.status) && answer.headers.get("www-authenticate")) {
+        // A challenge that every name gets does not tell whether a tool exists.
+        return plain(stranger, unknown)[0] !== answer.status || listed ? "asks" : "asks or hidden";
+    }
+    if (answer.status === 403) {
+        return listed ? "listed" : "hidden";
+    }
+    return isDeepStrictEqual(plain(answer, tool), plain(stranger, unknown)) ? "hidden" : "yes";
+}
+
+suite("causeway.access.matrix", () => {
+    let server;
+    // One lists and may not call, the other calls and may not list.
+    const some = {
+        ...Object.fromEntries(
+            Object.entries(roles).map(([name, own]) => [name, name === "authenticated" ? own : [...general, ...own]]),
+        ),
+        mute: [discover, "access content"],
+        deaf: [call, "access content"],
+    };
+    const config = { roles: some, access: { authenticated_only_own: true } };
+    before(async () => {
+        server = await startOperated(config);
+        // Roles of the database count as those of the configuration do.
+        await server.cli("role", "add", "author");
+        for (const permission of [...general, "access content", "administer site"]) {
+            await server.cli("role", "allow", "author", permission);
+        }
+    });
+    after(() => server?.stop());
+
+    async function compare(result, headersOf) {
+        assert.equal(result.more, false);
+        const seen = new Set();
+        for (const { name, discover: lists, call: calls, cells } of result.rows) {
+            const headers = await headersOf(name);
+            const listed = await listedTo(server, headers);
+            assert.equal(lists, listed.size > 0 || lists);
+            assert.equal(cells.length, result.tools.length);
+            for (const [i, tool] of result.tools.entries()) {
+                const what = `${name} × ${tool}`;
+                const shown = await shownTo(server, tool, listed.has(tool), headers);
+                seen.add(cells[i]);
+                assert.equal(listed.has(tool), lists && cells[i] !== "hidden", what);
+                assert.ok(shown.split(" or ").includes(cells[i]), `${what}: ${cells[i]}, shown: ${shown}`);
+                assert.equal(calls || cells[i] !== "yes", true, what);
+            }
+        }
+        return seen;
+    }
+
+    test("each cell of roles is what lists and calls show to a caller with that role", async () => {
+        const result = await ask(server, "causeway.access.matrix");
+        const names = result.rows.map(({ name }) => name);
+        assert.deepEqual(names, [
+            ...["anonymous", "authenticated", "author", "deaf", "editor", "mute", "operator", "viewer"],
+        ]);
+        const seen = await compare(result, async (name) => {
+            if (name === "anonymous") {
+                return {};
+            }
+            const words = name === "authenticated" ? [] : ["--role", name];
+            await server.cli("account", "add", `only-${name}`, ...words, { input: "s3cret" });
+            return basic(`only-${name}`, "s3cret");
+        });
+        assert.deepEqual([...seen].sort(), ["asks", "hidden", "listed", "yes"]);
+    });
+
+    test("each cell of accounts is what lists and calls show to it", async () => {
+        await server.cli("account", "grant", "bob", "mute");
+        await server.cli("account", "grant", "bob", "deaf");
+        const names = ["alice", "bob", "olga", "victor"];
+        const result = await ask(server, "causeway.access.matrix", { accounts: true, names });
+        assert.deepEqual(
+            result.rows.map(({ name }) => name),
+            names,
+        );
+        await compare(result, async (name) => basic(name, name === "bob" ? "b0b" : "s3cret"));
+    });
+
+    test("blocked accounts have no row, and unknown names are errors", async () => {
+        await server.cli("account", "add", "ghost", { input: "s3cret" });
+        await server.cli("account", "block", "ghost");
+        const { rows } = await ask(server, "causeway.access.matrix", { accounts: true });
+        assert.equal(
+            rows.some(({ name }) => name === "ghost"),
+            false,
+        );
+        for (const [params, message] of [
+            [{ accounts: true, names: ["ghost"] }, /there is no account 'ghost', or it is blocked/],
+            [{ names: ["nothing"] }, /there is no role 'nothing'/],
+        ]) {
+            const { json } = await rpc(server, { method: "causeway.access.matrix", params, id: 1 }, server.olga);
+            assert.equal(json.error.code, -32010);
+            assert.match(json.error.message, message);
+        }
+    });
+
+    test("rows behind a name follow in order", async () => {
+        const all = await ask(server, "causeway.access.matrix");
+        const rest = await ask(server, "causeway.access.matrix", { after: "deaf" });
+        assert.deepEqual(rest.rows, all.rows.slice(4));
+    });
+
+    test("the command prints the same with a server, from afar and alone", async () => {
+        const alone = writeConfig({
+            ...config,
+            store: { path: server.database },
+            plugins: { directory: server.plugins },
+            admin: { enabled: false },
+        });
+        const { token } = await server.token("olga");
+        const ways = [
+            ["--config", server.config],
+            ["--config", alone],
+            ["--server", server.url, "--token-file", tokenFile(token)],
+        ];
+        for (const words of [["--csv"], ["--json"], [], ["--accounts", "--csv"], ["--where-different"]]) {
+            const outputs = [];
+            for (const way of ways) {
+                const { code, stdout, stderr } = await runCauseway(["access", "matrix", ...words, ...way]);
+                assert.equal(code, 0, stderr);
+                outputs.push(stdout);
+            }
+            assert.equal(outputs[1], outputs[0], words.join(" "));
+            assert.equal(outputs[2], outputs[0], words.join(" "));
+        }
+    });
+
+    test("the table, --json, --csv and --where-different", async () => {
+        const { tools, rows } = await ask(server, "causeway.access.matrix");
+        const print = async (...words) => (await command(server, "access", "matrix", ...words)).stdout;
+        const json = JSON.parse(await print("--json"));
+        assert.deepEqual(
+            json,
+            tools.map((tool, i) => ({
+                tool,
+                access: Object.fromEntries(rows.map(({ name, cells }) => [name, cells[i]])),
+            })),
+        );
+        const csv = (await print("--csv")).split("\r\n");
+        assert.equal(csv[0], ["tool", ...rows.map(({ name }) => name)].join(","));
+        assert.equal(csv.length, tools.length + 2);
+        const [heading, ...lines] = (await print()).trimEnd().split("\n");
+        assert.match(heading, /^TOOL +anonymous +authenticated +author +deaf/);
+        assert.deepEqual(
+            lines.map((line) => line.split(/ +/)),
+            tools.map((tool, i) => [tool, ...rows.map(({ cells }) => cells[i])]),
+        );
+        const different = JSON.parse(await print("--json", "--where-different"));
+        assert.deepEqual(
+            different,
+            json.filter(({ access }) => new Set(Object.values(access)).size > 1),
+        );
+        const one = await command(server, "access", "matrix", "--json", "--csv");
+        assert.equal(one.code, 2);
+    });
+});
+
+suite("causeway.access.why", () => {
+    let server;
+    before(async () => (server = await startOperated()));
+    after(() => server?.stop());
+
+    test("explains for accounts, roles, tokens and the anonymous", async () => {
+        const { id } = await server.token("alice", "--scope", "content:read", "--scope", "content:write");
+        const why = async (params) => {
+            const result = await ask(server, "causeway.access.why", { tool: "test.scoped", ...params });
+            return [result.caller, result.credentials, result.list, result.call];
+        };
+        assert.deepEqual(await why({ account: "alice" }), ["alice", "password", "shown", "login"]);
+        assert.deepEqual(await why({ role: "editor" }), ["editor", "password", "shown", "login"]);
+        assert.deepEqual(await why({ token: id }), ["alice", "token", "shown", "allowed"]);
+        assert.deepEqual(await why({}), ["anonymous", "none", "not shown", "hidden"]);
+        await server.cli("token", "revoke", String(id));
+        for (const [params, code] of [
+            [{ token: id }, -32010],
+            [{ account: "nobody" }, -32010],
+            [{ role: "nothing" }, -32010],
+            [{ account: "alice", role: "editor" }, -32602],
+            [{ tool: "no.such" }, -32010],
+        ]) {
+            const all = { tool: "test.echo", ...params };
+            const { json } = await rpc(server, { method: "causeway.access.why", params: all, id: 1 }, server.olga);
+            assert.equal(json.error?.code, code, JSON.stringify(params));
+        }
+    });
+
+    test("a tool is found by its portable name too", async () => {
+        const { tool } = await ask(server, "causeway.access.why", { tool: "test__echo" });
+        assert.equal(tool, "test.echo");
+    });
+
+    test("the command asks a server elsewhere", async () => {
+        const { token } = await server.token("olga");
+        const words = ["why", "test.echo", "--as", "alice", "--server", server.url];
+        const { code, stdout } = await runCauseway(words, { env: { CAUSEWAY_TOKEN: token } });
+        assert.equal(code, 0);
+        assert.match(stdout, /^test\.echo of echo, asked for by alice/);
+        const { token: weak } = await server.token("victor");
+        const refused = await runCauseway(words, { env: { CAUSEWAY_TOKEN: weak } });
+        assert.equal(refused.code, 1);
+        assert.match(refused.stderr, /offers no method causeway\.access\.why to this caller/);
+    });
+});
+
+test("a matrix of 1,000 tools and 50 roles takes less than 100 ms of processor time", async (t) => {
+    const names = Array.from({ length: 1_000 }, (_, i) => toolName(i));
+    const methods = names.map((method, i) => ({ method, permissions: [`use ${i}`] }));
+    const many = Object.fromEntries(
+        Array.from({ length: 48 }, (_, i) => [
+            `role-${i}`,
+            names.map((_, j) => `use ${j}`).filter((_, j) => j % 48 <= i),
+        ]),
+    );
+    const server = await startMany(methods, {
+        roles: { anonymous: [...general, admin, "use 0"], authenticated: [], ...many },
+    });
+    t.after(() => server.stop());
+    const first = await ask(server, "causeway.access.matrix", {}, {});
+    assert.equal(first.tools.length, 1_000);
+    assert.equal(first.rows.length, 50);
+    const row = first.rows.find(({ name }) => name === "role-10");
+    assert.deepEqual(
+        row.cells,
+        names.map((_, j) => (j % 48 <= 10 ? "yes" : "hidden")),
+    );
+    const times = 10;
+    const begun = processorMs(server.pid);
+    for (let i = 0; i < times; i++) {
+        await ask(server, "causeway.access.matrix", {}, {});
+    }
+    const each = (processorMs(server.pid) - begun) / times;
+    t.diagnostic(`${each} ms`);
+    assert.ok(each < 100, `${each} ms`);
+});
