@@ -20,11 +20,11 @@ async function freePort() {
     return port;
 }
 
-// A configuration file in the folder of the run. Files that outlive the server stay there, too.
+// The path of a configuration file in the folder of the run.
 function configure(folder, settings) {
     const config = path.join(folder, "causeway.yaml");
     writeFileSync(config, JSON.stringify({ plugins, ...settings }));
-    return { config, env: { ...process.env, XDG_STATE_HOME: path.join(folder, "state"), STATE_DIRECTORY: "" } };
+    return config;
 }
 
 // ---- restart ----
@@ -34,11 +34,11 @@ export async function startRestartable({ folder, transcript, mcp }) {
     const port = await freePort();
     const recorder = await startRecorder(`http://127.0.0.1:${port}/mcp`, transcript);
     const settings = { listen: `127.0.0.1:${port}`, roles: { anonymous: permissions }, mcp };
-    const { config, env } = configure(folder, settings);
-    let server = await serve(config, env);
+    const config = configure(folder, settings);
+    let server = await serve(config);
     const restart = async () => {
         await server.close();
-        server = await serve(config, env);
+        server = await serve(config);
     };
     const close = async () => {
         recorder.close();
@@ -58,14 +58,14 @@ async function startLoginServer({ folder, transcript, mcp, late }) {
     const issuer = spawn(process.execPath, [path.join(here, "issuer.mjs"), recorder.url], piped);
     const issuerUrl = await untilPrinted(issuer, /^(http:\S+)/m);
     const roles = { authenticated: permissions, ...(late && { anonymous: permissions }) };
-    const { config, env } = configure(folder, {
+    const config = configure(folder, {
         listen: `127.0.0.1:${port}`,
         public_url: new URL(recorder.url).origin,
         roles,
         access: { issuers: [{ issuer: issuerUrl, allow_private: true }] },
         mcp,
     });
-    const server = await serve(config, env);
+    const server = await serve(config);
     const close = async () => {
         recorder.close();
         await Promise.all([server.close(), end(issuer)]);
@@ -107,7 +107,7 @@ function copyPlugins(folder) {
 export async function startErrors({ folder, transcript, mcp, era, client }) {
     const wanted = kindsOf(era, client.survivesAll);
     const database = path.join(folder, "accounts.db");
-    const { config, env } = configure(folder, {
+    const config = configure(folder, {
         listen: "127.0.0.1:0",
         roles: { anonymous: permissions, reader: permissions },
         access: { authenticated_only_own: true },
@@ -117,7 +117,7 @@ export async function startErrors({ folder, transcript, mcp, era, client }) {
         mcp,
     });
     const tokens = { plain: addAccount(config, "plain", "reader"), poor: addAccount(config, "poor") };
-    const server = await serve(config, env);
+    const server = await serve(config);
     const seen = {};
     const change = changeInto({ url: server.url, database, tokens }, seen);
     const recorder = await startRecorder(server.url, transcript, change);
@@ -133,14 +133,14 @@ export async function startErrors({ folder, transcript, mcp, era, client }) {
 
 // An account that sees one tool less than after the command $GRANT.
 export async function startGrant({ folder, transcript, mcp }) {
-    const { config, env } = configure(folder, {
+    const config = configure(folder, {
         listen: "127.0.0.1:0",
         roles: { authenticated: permissions, editor: ["create content"] },
         store: { path: path.join(folder, "accounts.db") },
         mcp,
     });
     const token = addAccount(config, "alice");
-    const server = await serve(config, env);
+    const server = await serve(config);
     const recorder = await startRecorder(server.url, transcript);
     const close = async () => {
         recorder.close();
