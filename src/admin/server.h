@@ -30,6 +30,7 @@ struct cw_admin_server {
     cw_sources *sources;
     const cw_sources_health *health;
     cw_config *config;
+    const cw_config *at_start;          /* in force since the start; NULL: no server */
     cw_snapshot *snapshot;              /* NULL: none yet */
     const char *config_path;            /* NULL: no configuration file */
     int64_t started;                    /* ms since 1970 */

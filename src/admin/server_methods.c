@@ -24,6 +24,23 @@ static void write_sources(cw_json_writer *w, const cw_sources_health *health)
     cw_json_close(w);
 }
 
+/* The keys whose new values wait for a restart. */
+static cw_code write_restart(const cw_admin_call *c, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf keys;
+    cw_buf_init(&keys, CW_CONFIG_MAX_BYTES);
+    if (c->server->at_start)
+        cw_config_changed_keys(c->server->at_start, c->config, /* needs_restart= */ true, &keys);
+    if (keys.code)
+        return cw_fail(err, keys.code, "%s", cw_code_text(keys.code));
+    cw_json_add_key(c->out, CW_STR("restart"));
+    cw_json_open_array(c->out);
+    for (cw_str rest = cw_buf_str(&keys); rest.p && rest.n;)
+        cw_json_add_string(c->out, cw_str_trim(cw_str_cut(rest, ',', &rest)));
+    cw_json_close(c->out);
+    return CW_OK;
+}
+
 static cw_code status(cw_admin_call *c, cw_err *err)
 {
     const cw_admin_server *s = c->server;
@@ -45,7 +62,7 @@ static cw_code status(cw_admin_call *c, cw_err *err)
     cw_json_add_i64_member(c->out, CW_STR("tools"), (int64_t)n_tools);
     cw_json_add_i64_member(c->out, CW_STR("methods"), (int64_t)n_methods);
     write_sources(c->out, s->health);
-    return CW_OK;
+    return write_restart(c, err);
 }
 
 /* ---- log ---- */
@@ -131,8 +148,9 @@ const cw_admin_method cw_admin_server_methods[] = {
      .about = "Report the state of the server: addresses, connections, catalogue and sources",
      .permission = CW_PERMISSION_VIEW_TRAFFIC,
      .params = "[]",
-     .result = "{\"config\":" TEXT ",\"listen\":" TEXTS ",\"connections\":" NUMBER
-               ",\"tools\":" NUMBER ",\"methods\":" NUMBER ",\"sources\":{\"type\":\"object\"}}",
+     .result =
+         "{\"config\":" TEXT ",\"listen\":" TEXTS ",\"connections\":" NUMBER ",\"tools\":" NUMBER
+         ",\"methods\":" NUMBER ",\"sources\":{\"type\":\"object\"},\"restart\":" TEXTS "}",
      .place = CW_ADMIN_MAIN,
      .run = status},
     {.name = "causeway.log.level",

@@ -155,3 +155,23 @@ void cw_clock_format_iso(int64_t wall_ms, char out[CW_CLOCK_ISO_LEN + 1])
     out = put_digits(out, d.ms, 3);
     put_text(out, "Z", 2);
 }
+
+bool cw_clock_parse_http(cw_str text, int64_t *ret_wall_ms)
+{
+    char copy[CW_CLOCK_HTTP_LEN + 1], back[CW_CLOCK_HTTP_LEN + 1];
+    struct tm tm = {0};
+    if (text.n != CW_CLOCK_HTTP_LEN)
+        return false;
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = 0;
+    const char *end = strptime(copy, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    if (!end || *end)
+        return false;
+    int64_t ms = (int64_t)timegm(&tm) * 1000;
+    /* strptime accepts more forms, and days that do not exist. */
+    cw_clock_format_http(ms, back);
+    if (strcmp(back, copy) != 0)
+        return false;
+    *ret_wall_ms = ms;
+    return true;
+}

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
+
 /* Nanoseconds and milliseconds of CLOCK_MONOTONIC. */
 uint64_t cw_clock_ns(void);
 uint64_t cw_clock_ms(void);
@@ -26,5 +28,7 @@ int64_t cw_clock_wall_ms(void);
 /* Write the date with a NUL behind it. Years 0000 to 9999; outside, the nearest end. */
 void cw_clock_format_http(int64_t wall_ms, char out[CW_CLOCK_HTTP_LEN + 1]);
 void cw_clock_format_iso(int64_t wall_ms, char out[CW_CLOCK_ISO_LEN + 1]);
+/* Read a date of the form that cw_clock_format_http writes; false for any other text. */
+bool cw_clock_parse_http(cw_str text, int64_t *ret_wall_ms);
 
 #endif

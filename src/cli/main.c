@@ -46,6 +46,7 @@ static const cw_cli_command commands[] = {
     {"stdio", "serve one MCP client on standard input and output", cw_cli_stdio},
     {"install", "register this server with a local MCP client", cw_cli_install},
     {"config", "check or print configurations", cw_cli_config},
+    {"doctor", "check a set-up and print remedies", cw_cli_doctor},
     {"import", "detect a service and write its overlay", cw_cli_import},
     {"source", "list, check, refresh and approve services", cw_cli_source},
     {"list", "list tools", cw_cli_list},

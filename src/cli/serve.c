@@ -32,6 +32,7 @@ typedef struct service {
     cw_cli_texts listen;
     const char *tool_names;
     cw_config *config;
+    cw_config *at_start; /* the first one: some keys need a restart */
     cw_router router;
     cw_health health;
     cw_server *server;
@@ -387,6 +388,7 @@ static void describe_server(service *sv)
                               sizeof sv->addresses[0]);
     }
     admin->addresses = sv->addresses;
+    admin->at_start = sv->at_start = cw_config_ref(sv->config);
     admin->connections = count_connections;
     admin->reload = reload_by_method;
     admin->ctx = sv;
@@ -637,6 +639,7 @@ int cw_cli_serve(int argc, char **argv)
     cw_router_init(&sv.router);
     code = run(&sv);
     cw_router_done(&sv.router);
+    cw_config_unref(sv.at_start);
     cw_config_unref(sv.config);
     return code;
 }

@@ -37,6 +37,15 @@ typedef struct cw_db_opts {
 
 /* Open, and bring an older database up to date. CW_NOTFOUND without a file. */
 CW_MUST_USE cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
+/* The state of a database file. */
+typedef struct cw_db_health {
+    int64_t version, newest; /* of its tables, and of the tables that this program makes */
+    char damage[128];        /* the first problem that SQLite finds; empty: none */
+} cw_db_health;
+
+/* Check a file without a change: whose it is, its version, its structure. Reads all of it. Fails as
+ * cw_db_open does, also for a version that is too new. */
+CW_MUST_USE cw_code cw_db_check(const char *path, uint32_t busy_ms, cw_db_health *ret, cw_err *err);
 /* NULL is fine. */
 void cw_db_close(cw_db *db);
 /* Whether the path still leads to the file that is open: it may have been removed or replaced. */

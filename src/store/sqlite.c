@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -292,6 +293,52 @@ cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err)
     }
     *ret = db;
     return CW_OK;
+}
+
+/* ---- health ---- */
+
+static cw_code find_damage(cw_db *db, char *out, size_t n, cw_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(db->sqlite, "PRAGMA quick_check(1)", -1, &stmt, NULL);
+    if (!rc)
+        rc = sqlite3_step(stmt);
+    const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+    if (text && strcmp(text, "ok") != 0)
+        snprintf(out, n, "%s", text);
+    else if ((rc & 0xFF) == SQLITE_CORRUPT || (rc & 0xFF) == SQLITE_NOTADB)
+        snprintf(out, n, "%s", sqlite3_errstr(rc));
+    else if (rc != SQLITE_ROW)
+        cw_db_fail(db, rc, err);
+    sqlite3_finalize(stmt);
+    return out[0] || rc == SQLITE_ROW ? CW_OK : code_of(rc);
+}
+
+static cw_code check_file(cw_db *db, uint32_t busy_ms, cw_db_health *ret, cw_err *err)
+{
+    cw_code rc = poll_version(db, err);
+    if (rc)
+        return rc;
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    int opened = sqlite3_open_v2(db->path, &db->sqlite, flags, NULL);
+    if (opened)
+        return cw_db_fail(db, opened, err);
+    (void)sqlite3_busy_timeout(db->sqlite, (int)busy_ms);
+    *ret = (cw_db_health){.newest = (int64_t)CW_COUNT(versions)};
+    rc = check_version(db, &ret->version, err);
+    return rc ? rc : find_damage(db, ret->damage, sizeof ret->damage, err);
+}
+
+cw_code cw_db_check(const char *path, uint32_t busy_ms, cw_db_health *ret, cw_err *err)
+{
+    size_t n = strlen(path);
+    cw_db *db = calloc(1, sizeof *db + n + 1);
+    if (!db)
+        return cw_fail_nomem(err);
+    memcpy(db->path, path, n + 1);
+    cw_code rc = check_file(db, busy_ms, ret, err);
+    cw_db_close(db);
+    return rc;
 }
 
 void cw_db_close(cw_db *db)

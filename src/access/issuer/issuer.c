@@ -706,6 +706,22 @@ cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name)
     return keys;
 }
 
+bool cw_issuers_report(cw_issuers *is, cw_str name, cw_issuer_report *ret)
+{
+    cw_issuer_set *set = current_set(is);
+    cw_issuer *issuer = set ? find_issuer(set, name) : NULL;
+    cw_jwks *keys = issuer ? keys_of(issuer) : NULL;
+    if (issuer)
+        *ret = (cw_issuer_report){.is_busy = cw_issuer_is_busy(issuer),
+                                  .problem = issuer->problem[0] ? issuer->problem : NULL,
+                                  .url = issuer->url,
+                                  .n_keys = keys ? cw_jwks_count(keys) : 0,
+                                  .clock_ms = issuer->clock_ms};
+    cw_jwks_unref(keys);
+    unref_set(set);
+    return issuer != NULL;
+}
+
 /* Find its key; and with `verifies`, check everything. */
 static cw_code check_jwt(cw_verified_token *issued, bool verifies, cw_arena *arena, cw_err *err)
 {

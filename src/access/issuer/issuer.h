@@ -111,6 +111,18 @@ const cw_issuer_opts *cw_issuer_opts_of(const cw_issuer *issuer);
 /* A reference to the keys of the issuer with this name, or NULL: there are none (yet). */
 cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name);
 
+/* The result of the last fetch of metadata and keys. */
+typedef struct cw_issuer_report {
+    bool is_busy;        /* a fetch is running */
+    const char *problem; /* NULL: none; lives until the loop runs */
+    const char *url;     /* fetched last; lives as long */
+    size_t n_keys;       /* that can be used */
+    int64_t clock_ms;    /* the issuer's clock minus this machine's; 0 also: not known */
+} cw_issuer_report;
+
+/* On the main thread. False: no issuer has this name. */
+bool cw_issuers_report(cw_issuers *is, cw_str name, cw_issuer_report *ret);
+
 typedef struct cw_token_check {
     struct cw_token_check *next; /* from here to `issuers` the issuers' */
     cw_issuer *issuer;

@@ -35,8 +35,10 @@ struct cw_issuer {
     unsigned char keys_digest[CW_DIGEST]; /* of the text that the keys are from */
     uint64_t keys_at;
     unsigned failures;
-    uint64_t next_complaint; /* when the log may hear again that it does not introspect */
-    cw_token_check *waiting; /* for keys, or for metadata */
+    char problem[CW_ERR_MSG_MAX]; /* of the last fetch; "": none */
+    int64_t clock_ms;             /* its clock minus ours, by the last answer */
+    uint64_t next_complaint;      /* when the log may hear again that it does not introspect */
+    cw_token_check *waiting;      /* for keys, or for metadata */
     bool is_retired;
 };
 

@@ -53,6 +53,7 @@ static void fail(cw_issuer *issuer, const char *why)
 {
     uint64_t ms = (uint64_t)1000 << (issuer->failures < 6 ? issuer->failures : 6);
     issuer->failures++;
+    snprintf(issuer->problem, sizeof issuer->problem, "%s", why);
     issuer->jwks_uri[0] = 0; /* it may have moved */
     log_problem(issuer, why);
     if (issuer->keys && cw_clock_ms() - issuer->keys_at > CW_ISSUER_KEEP_MS)
@@ -79,6 +80,12 @@ static void fetch(cw_issuer *issuer, bool is_keys)
     };
     if (cw_fetcher_start(issuer->all->fetcher, &issuer->fetch, &err))
         fail(issuer, err.msg);
+}
+
+static void note_date(cw_issuer *issuer, const cw_fetch_response *answer)
+{
+    if (answer && answer->date_ms)
+        issuer->clock_ms = answer->date_ms - cw_clock_wall_ms();
 }
 
 /* ---- metadata ---- */
@@ -156,6 +163,7 @@ static void on_metadata(cw_fetch *f, const cw_fetch_response *answer, const char
 {
     cw_issuer *issuer = CW_CONTAINER(f, cw_issuer, fetch);
     const char *problem = why;
+    note_date(issuer, answer);
     if (answer && answer->status == 200) {
         /* Metadata that was found must be right; no other URL is tried. */
         problem = read_metadata(issuer, answer->body);
@@ -226,6 +234,7 @@ static void on_keys(cw_fetch *f, const cw_fetch_response *answer, const char *wh
     cw_issuer *issuer = CW_CONTAINER(f, cw_issuer, fetch);
     char text[CW_ERR_MSG_MAX];
     const char *problem = answer ? NOT_200 : why;
+    note_date(issuer, answer);
     if (answer && answer->status == 200)
         problem = take_keys(issuer, answer->body, text, sizeof text);
     if (!answer || problem) {
@@ -234,6 +243,7 @@ static void on_keys(cw_fetch *f, const cw_fetch_response *answer, const char *wh
     }
     atomic_store(&issuer->is_fetching, false);
     issuer->failures = 0;
+    issuer->problem[0] = 0;
     issuer->keys_at = cw_clock_ms();
     uv_timer_start(&issuer->timer, on_timer, jitter(refresh_ms(answer)), 0);
     cw_issuer_finish_check(issuer);

@@ -124,6 +124,7 @@ int cw_cli_cache(int argc, char **argv);
 int cw_cli_call(int argc, char **argv);
 int cw_cli_config(int argc, char **argv);
 int cw_cli_describe(int argc, char **argv);
+int cw_cli_doctor(int argc, char **argv);
 int cw_cli_import(int argc, char **argv);
 int cw_cli_init(int argc, char **argv);
 int cw_cli_install(int argc, char **argv);

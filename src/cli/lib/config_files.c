@@ -406,6 +406,15 @@ static bool is_exposed(const cw_config_listener *l)
     return cw_address_parse(l->address.text, &address, NULL) || !cw_address_is_loopback(&address);
 }
 
+const char *cw_cli_exposed_address(const cw_config *config)
+{
+    for (size_t i = 0; i < config->listen.n; i++) {
+        if (is_exposed(&config->listen.items[i]))
+            return config->listen.items[i].address.text.p;
+    }
+    return NULL;
+}
+
 static cw_code check_exposure(const char *file, const cw_config *config,
                               cw_config_problems *warnings)
 {
@@ -416,15 +425,14 @@ static cw_code check_exposure(const char *file, const cw_config *config,
         if (cw_str_is(config->roles.items[i].name, "anonymous"))
             n_rights = config->roles.items[i].permissions.n;
     }
-    for (size_t i = 0; i < config->listen.n && n_rights; i++) {
-        if (is_exposed(&config->listen.items[i]))
-            return cw_config_report(
-                warnings, file, &anonymous,
-                "warning: other machines reach %s and have these rights without a login; "
-                "listen on 127.0.0.1, or move the rights to another role",
-                config->listen.items[i].address.text.p);
-    }
-    return CW_OK;
+    const char *address = n_rights ? cw_cli_exposed_address(config) : NULL;
+    if (!address)
+        return CW_OK;
+    return cw_config_report(
+        warnings, file, &anonymous,
+        "warning: other machines reach %s and have these rights without a login; "
+        "listen on 127.0.0.1, or move the rights to another role",
+        address);
 }
 
 /* ---- everything ---- */

@@ -19,6 +19,8 @@
  * of anonymous callers on an address that other machines can reach. */
 CW_MUST_USE cw_code cw_cli_check_files(const char *file, const cw_config *config,
                                        cw_config_problems *problems, cw_config_problems *warnings);
+/* The first address of `listen` that other machines can reach; NULL: none. */
+const char *cw_cli_exposed_address(const cw_config *config);
 /* tls.certificate and tls.key. */
 CW_MUST_USE cw_code cw_cli_check_tls(const char *file, const cw_config *config,
                                      cw_config_problems *problems);

@@ -131,6 +131,12 @@ static cw_code find_clashes(cw_source_set *all)
     return rc;
 }
 
+cw_code cw_source_set_test(cw_source_set *all)
+{
+    try_credentials(all);
+    return find_clashes(all);
+}
+
 /* ---- printing ---- */
 
 static size_t count_tools(const cw_source_set_item *item)
@@ -183,8 +189,7 @@ static int print_checked(cw_source_set *all, void *ctx)
 {
     bool json = all->json;
     (void)ctx;
-    try_credentials(all);
-    bool is_good = find_clashes(all) == CW_OK;
+    bool is_good = cw_source_set_test(all) == CW_OK;
     cw_buf out;
     cw_json_writer w;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);

@@ -61,20 +61,29 @@ static int select_names(cw_source_set *all, bool takes_methods, const cw_cli_arg
     return -1;
 }
 
+cw_code cw_source_set_fill(cw_source_set *all)
+{
+    const cw_config_remotes *sources = &all->config->sources;
+    all->items = calloc(sources->n + 1, sizeof *all->items);
+    if (!all->items)
+        return CW_NOMEM;
+    all->n = sources->n;
+    for (size_t i = 0; i < all->n; i++)
+        all->items[i] =
+            (cw_source_set_item){.config = &sources->items[i], .all = all, .is_wanted = true};
+    return CW_OK;
+}
+
 static int open_set(cw_source_set *all, const char *config, bool takes_methods,
                     const cw_cli_args *names)
 {
     int code = cw_cli_load_config(config, &all->config);
     if (code >= 0)
         return code;
-    const cw_config_remotes *sources = &all->config->sources;
-    all->items = calloc(sources->n + 1, sizeof *all->items);
-    if (!all->items)
+    if (cw_source_set_fill(all))
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
-    all->n = sources->n;
     for (size_t i = 0; i < all->n; i++)
-        all->items[i] = (cw_source_set_item){
-            .config = &sources->items[i], .all = all, .is_wanted = names->n == 0};
+        all->items[i].is_wanted = names->n == 0;
     return select_names(all, takes_methods, names);
 }
 
@@ -243,7 +252,8 @@ int cw_source_set_run(cw_source_set *all, cw_source_set_mode mode,
 {
     set_run r = {.all = all, .mode = mode, .fn = fn, .ctx = ctx};
     cw_err err = {0};
-    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_ERROR}, NULL);
+    const cw_log_opts log = {.level = all->is_silent ? CW_LOG_OFF : CW_LOG_ERROR};
+    (void)!cw_log_configure(&log, NULL);
     cw_code rc = cw_cli_loop_run(run_on_loop, free_spawner, &r, &err);
     return rc ? cw_cli_failure("%s", err.msg) : r.code;
 }

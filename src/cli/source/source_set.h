@@ -48,6 +48,7 @@ typedef struct cw_source_set {
     cw_loop *loop;
     /* The command line. */
     bool json;
+    bool is_silent; /* nothing is logged */
     size_t n_named; /* sources that are named */
     char **methods; /* other names, if the command takes them */
     size_t n_methods;
@@ -77,6 +78,12 @@ typedef enum cw_source_set_mode {
 int cw_source_set_run(cw_source_set *all, cw_source_set_mode mode,
                       int (*fn)(cw_source_set *all, void *ctx), void *ctx);
 
+/* Make an item for each source of all->config, all of them wanted. The caller frees all->items.
+ * CW_NOMEM. */
+CW_MUST_USE cw_code cw_source_set_fill(cw_source_set *all);
+/* Test the credentials of those that are loaded with one call that changes nothing, and find methods
+ * that two of them offer. Sets `problem` and `is_faulty`. CW_NOMEM. */
+CW_MUST_USE cw_code cw_source_set_test(cw_source_set *all);
 /* Report that a source could not be loaded, each line of its problem on one. */
 void cw_source_set_report(const cw_source_set_item *item);
 /* The lock file of the configuration, *ret NULL where there is none yet. Returns -1, or reports why

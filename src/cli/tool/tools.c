@@ -111,9 +111,14 @@ int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), v
     if (code >= 0)
         return code;
     /* The log shows problems only. */
-    (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_WARN}, NULL);
+    const cw_log_opts log = {.level = opts->ret_err ? CW_LOG_OFF : CW_LOG_WARN};
+    (void)!cw_log_configure(&log, NULL);
     cw_code rc = cw_cli_loop_run(run_on_loop, free_app, &r, &err);
     cw_config_unref(r.config);
+    if (rc && opts->ret_err) {
+        *opts->ret_err = err;
+        return CW_EXIT_FAILURE;
+    }
     return rc ? cw_cli_failure("%s", err.msg) : r.code;
 }
 

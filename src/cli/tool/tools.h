@@ -17,6 +17,7 @@ typedef struct cw_tools_opts {
     const char *account; /* who asks; NULL: the anonymous role */
     bool is_read_only;   /* the command calls nothing: no audit record */
     bool needs_config;   /* without a configuration: no sources instead of the examples */
+    cw_err *ret_err;     /* receives a failure, and nothing is printed or logged; NULL: report it */
 } cw_tools_opts;
 
 typedef struct cw_tools {

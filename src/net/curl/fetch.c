@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "net/curl/curl_loop.h"
 #include "net/http/hostcheck.h"
 
@@ -223,6 +224,8 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
         value.n--;
     if (value.p && cw_str_ieq(name, CW_STR("cache-control")))
         take_cache_control(cw_str_trim(value), &r->answer);
+    if (value.p && cw_str_ieq(name, CW_STR("date")))
+        (void)cw_clock_parse_http(cw_str_trim(value), &r->answer.date_ms);
     return size * n;
 }
 

@@ -43,6 +43,7 @@ typedef struct cw_fetch_response {
     cw_str body;
     bool has_max_age;
     uint64_t max_age_s; /* of Cache-Control */
+    int64_t date_ms;    /* of Date, ms since 1970; 0: none */
 } cw_fetch_response;
 
 struct cw_fetch {

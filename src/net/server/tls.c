@@ -2,9 +2,15 @@
 /* tls.c - TLS contexts, and checks of certificate and key files before they are used. */
 #include "net/server/tls.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
@@ -193,6 +199,114 @@ cw_code cw_tls_check_authorities(const char *path, cw_err *err)
     ERR_clear_error();
     cw_code rc = check_file(&certificate_kind, path, err);
     ERR_clear_error();
+    return rc;
+}
+
+/* ---- validity ---- */
+
+static int64_t wall_ms(const ASN1_TIME *time)
+{
+    struct tm tm = {0};
+    return ASN1_TIME_to_tm(time, &tm) == 1 ? (int64_t)timegm(&tm) * 1000 : 0;
+}
+
+static void narrow(cw_tls_validity *v, const X509 *certificate)
+{
+    int64_t from = wall_ms(X509_get0_notBefore(certificate));
+    int64_t until = wall_ms(X509_get0_notAfter(certificate));
+    v->from = from > v->from ? from : v->from;
+    v->until = until < v->until ? until : v->until;
+}
+
+cw_code cw_tls_file_validity(const char *path, cw_tls_validity *ret, cw_err *err)
+{
+    cw_tls_validity all = {INT64_MIN, INT64_MAX};
+    cw_code rc = cw_tls_check_authorities(path, err);
+    BIO *bio = rc ? NULL : BIO_new_file(path, "r");
+    X509 *one = NULL;
+    while (bio && (one = PEM_read_bio_X509_AUX(bio, NULL, no_passphrase, NULL))) {
+        narrow(&all, one);
+        X509_free(one);
+    }
+    BIO_free(bio);
+    ERR_clear_error();
+    if (!rc && all.from == INT64_MIN)
+        rc = cw_fail(err, CW_PARAMS, "TLS certificate '%s': cannot be read", path);
+    if (!rc)
+        *ret = all;
+    return rc;
+}
+
+static int open_socket(const struct addrinfo *to, uint32_t timeout_ms)
+{
+    const struct timeval wait = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+    int fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC, to->ai_protocol);
+    if (fd < 0)
+        return -1;
+    /* On Linux the send timeout is that of connect too. */
+    bool is_open = setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) == 0 &&
+                   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0 &&
+                   connect(fd, to->ai_addr, to->ai_addrlen) == 0;
+    if (is_open)
+        return fd;
+    int errnum = errno;
+    close(fd);
+    errno = errnum;
+    return -1;
+}
+
+static int connect_to(const char *host, uint16_t port, uint32_t timeout_ms, cw_err *err)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    char service[8];
+    int fd = -1;
+    snprintf(service, sizeof service, "%u", port);
+    int rc = getaddrinfo(host, service, &hints, &found);
+    if (rc) {
+        cw_fail(err, CW_IO, "'%s': %s", host, gai_strerror(rc));
+        return -1;
+    }
+    for (const struct addrinfo *a = found; a && fd < 0; a = a->ai_next)
+        fd = open_socket(a, timeout_ms);
+    if (fd < 0)
+        cw_fail_errno(err, errno, "'%s' port %u", host, port);
+    freeaddrinfo(found);
+    return fd;
+}
+
+static cw_code shake_hands(SSL *tls, int fd, const char *host, cw_tls_validity *ret, cw_err *err)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    bool is_address =
+        inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
+    SSL_set_verify(tls, SSL_VERIFY_NONE, NULL);
+    if (SSL_set_fd(tls, fd) != 1 || (!is_address && SSL_set_tlsext_host_name(tls, host) != 1) ||
+        SSL_connect(tls) != 1)
+        return cw_fail(err, CW_IO, "'%s': TLS handshake: %s", host, take_reason());
+    X509 *peer = SSL_get1_peer_certificate(tls);
+    if (!peer)
+        return cw_fail(err, CW_IO, "'%s': presents no certificate", host);
+    *ret = (cw_tls_validity){INT64_MIN, INT64_MAX};
+    narrow(ret, peer);
+    X509_free(peer);
+    return CW_OK;
+}
+
+cw_code cw_tls_peer_validity(const char *host, uint16_t port, uint32_t timeout_ms,
+                             cw_tls_validity *ret, cw_err *err)
+{
+    int fd = connect_to(host, port, timeout_ms, err);
+    if (fd < 0)
+        return CW_IO;
+    ERR_clear_error();
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL *tls = context ? SSL_new(context) : NULL;
+    cw_code rc = tls ? shake_hands(tls, fd, host, ret, err) : cw_fail_nomem(err);
+    SSL_free(tls);
+    SSL_CTX_free(context);
+    ERR_clear_error();
+    close(fd);
     return rc;
 }
 

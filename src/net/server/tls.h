@@ -14,6 +14,7 @@
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -42,6 +43,18 @@ CW_MUST_USE cw_code cw_tls_check_ciphers(const char *ciphers, cw_err *err);
  * change. */
 CW_MUST_USE cw_code cw_tls_check_files(const char *certificate, const char *key,
                                        cw_tls_file *ret_file, cw_err *err);
+/* A time in which all certificates of a chain are valid, ms since 1970. */
+typedef struct cw_tls_validity {
+    int64_t from, until;
+} cw_tls_validity;
+
+/* The validity of all certificates of a file. */
+CW_MUST_USE cw_code cw_tls_file_validity(const char *path, cw_tls_validity *ret, cw_err *err);
+/* The validity of the certificate that a server presents. Nothing is verified: the caller only
+ * looks at the dates. Blocks for maximum `timeout_ms` for each of connecting, reading and writing:
+ * for commands. CW_IO. */
+CW_MUST_USE cw_code cw_tls_peer_validity(const char *host, uint16_t port, uint32_t timeout_ms,
+                                         cw_tls_validity *ret, cw_err *err);
 /* Whether the file holds certificates of authorities (PEM), all of them readable. */
 CW_MUST_USE cw_code cw_tls_check_authorities(const char *path, cw_err *err);
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* configuration.c - doctor: the text of the configuration, and what its files contain. */
+#include <string.h>
+
+#include "cli/doctor/doctor.h"
+#include "cli/lib/config_files.h"
+
+#define REMEDY "correct the value; docs/configuration.md describes every key"
+
+/* Problems are "FILE:LINE:COLUMN: KEY: what is wrong; remedy". The place ends at ": ". */
+static void add_problem(cw_doctor *d, const char *text)
+{
+    const char *colon = strstr(text, ": ");
+    const char *end = NULL;
+    for (const char *s = strstr(text, "; "); s; s = strstr(s + 2, "; "))
+        end = s;
+    const char *from = colon ? colon + 2 : text;
+    const char *subject =
+        colon ? cw_doctor_text(d, "%.*s", (int)(colon - text), text) : "configuration";
+    int n = end && end > from ? (int)(end - from) : (int)strlen(from);
+    cw_doctor_add(d, CW_DOCTOR_ERROR, subject, end && end > from ? end + 2 : REMEDY, "%.*s", n,
+                  from);
+}
+
+static void add_problems(cw_doctor *d, const cw_config_problems *problems)
+{
+    for (size_t i = 0; i < problems->n; i++)
+        add_problem(d, problems->items[i].text);
+    if (problems->total > problems->n)
+        cw_doctor_add(d, CW_DOCTOR_ERROR, d->config_path, "correct the problems above first",
+                      "%zu further problems are not listed", problems->total - problems->n);
+}
+
+void cw_doctor_check_configuration(cw_doctor *d)
+{
+    const cw_config_source source = {.path = d->config_path};
+    cw_config_problems problems;
+    cw_err err = {0};
+    if (!d->config_path)
+        return;
+    cw_config_problems_init(&problems);
+    cw_code rc = cw_config_load(&source, &d->config, &problems, &err);
+    if (!rc)
+        rc = cw_cli_check_sources(d->config_path, d->config, &problems, &err);
+    if (rc && !problems.n)
+        cw_doctor_add(d, CW_DOCTOR_ERROR, d->config_path,
+                      "check the path, and that this user can read the file", "%s", err.msg);
+    add_problems(d, &problems);
+    cw_config_problems_done(&problems);
+    if (rc) {
+        cw_config_unref(d->config);
+        d->config = NULL;
+    }
+}
+
+void cw_doctor_check_contents(cw_doctor *d)
+{
+    cw_config_problems problems, warnings;
+    cw_config_problems_init(&problems);
+    cw_config_problems_init(&warnings);
+    d->is_failed = cw_cli_check_files(d->config_path, d->config, &problems, &warnings) != CW_OK ||
+                   d->is_failed;
+    /* Warnings concern rights. cw_doctor_check_rights reports them with those of the database. */
+    add_problems(d, &problems);
+    cw_config_problems_done(&problems);
+    cw_config_problems_done(&warnings);
+}
