@@ -172,3 +172,34 @@ unsigned cw_str_distance_within(cw_str a, cw_str b, unsigned max)
     bool is_near = d < longer && (d <= 1 || d <= longer / 3);
     return is_near || longer == 0 ? d : max + 1;
 }
+
+static bool is_match(char pattern, char c, unsigned how)
+{
+    if (pattern == '?' && (how & CW_STR_ANY_BYTE))
+        return true;
+    return pattern == c ||
+           ((how & CW_STR_ANY_CASE) && cw_str_ieq(cw_str_make(&pattern, 1), cw_str_make(&c, 1)));
+}
+
+bool cw_str_matches(cw_str pattern, cw_str text, unsigned how)
+{
+    /* The last star is the only one to go back to. */
+    size_t at = 0, i = 0, star = SIZE_MAX, behind = 0;
+    while (i < text.n) {
+        if (at < pattern.n && pattern.p[at] == '*') {
+            star = at++;
+            behind = i;
+        } else if (at < pattern.n && is_match(pattern.p[at], text.p[i], how)) {
+            at++;
+            i++;
+        } else if (star != SIZE_MAX) {
+            at = star + 1;
+            i = ++behind;
+        } else {
+            return false;
+        }
+    }
+    while (at < pattern.n && pattern.p[at] == '*')
+        at++;
+    return at == pattern.n;
+}

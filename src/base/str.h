@@ -72,4 +72,13 @@ bool cw_str_to_u64(cw_str s, uint64_t *ret);
  * near, unless nothing else is left. */
 unsigned cw_str_distance_within(cw_str a, cw_str b, unsigned max);
 
+/* How a pattern is read. */
+enum {
+    CW_STR_ANY_CASE = 1, /* ASCII letters of both cases are the same */
+    CW_STR_ANY_BYTE = 2, /* '?' stands for one byte; otherwise for itself */
+};
+/* Whether a text matches a pattern in which '*' stands for any text. Takes at most pattern.n times
+ * text.n steps. `how`: CW_STR_ANY_…, or 0. */
+bool cw_str_matches(cw_str pattern, cw_str text, unsigned how);
+
 #endif

@@ -6,35 +6,6 @@
  */
 #include "door/mcp/mcp_int.h"
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
-/* Whether a name matches a pattern, in which '*' stands for any text. Backtracks to the last '*'
- * only, so it takes at most pattern times name steps. */
-static bool fits(cw_str pattern, cw_str name)
-{
-    size_t at = 0, i = 0, star = SIZE_MAX, mark = 0;
-    while (i < name.n) {
-        if (at < pattern.n && pattern.p[at] == '*') {
-            star = at++;
-            mark = i;
-        } else if (at < pattern.n && lower(pattern.p[at]) == lower(name.p[i])) {
-            at++;
-            i++;
-        } else if (star != SIZE_MAX) {
-            at = star + 1;
-            i = ++mark;
-        } else {
-            return false;
-        }
-    }
-    while (at < pattern.n && pattern.p[at] == '*')
-        at++;
-    return at == pattern.n;
-}
-
 /* `bit` if the form is portable, and `own` if the client has one of its own. */
 static unsigned bits_of(cw_config_form form, unsigned bit, unsigned own)
 {
@@ -71,7 +42,7 @@ unsigned cw_mcp_profile(const cw_config *config, const cw_json *client)
     const cw_json *name = cw_json_get(client, CW_STR("name"));
     const cw_config_clients *clients = &config->mcp.clients;
     for (size_t i = 0; i < clients->n && cw_json_is(name, CW_JSON_STRING); i++) {
-        if (fits(clients->items[i].name, cw_json_text(name)))
+        if (cw_str_matches(clients->items[i].name, cw_json_text(name), CW_STR_ANY_CASE))
             return cw_mcp_profile_renew(config, bits_of_client(&clients->items[i]));
     }
     return cw_mcp_profile_renew(config, 0);

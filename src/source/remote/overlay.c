@@ -251,29 +251,6 @@ static bool is_pattern(cw_str text)
     return memchr(text.p, '*', text.n) || memchr(text.p, '?', text.n);
 }
 
-/* '*' stands for any text, '?' for one byte. The last star is the only one to go back to. */
-static bool fits_pattern(cw_str pattern, cw_str text)
-{
-    size_t p = 0, t = 0, star = SIZE_MAX, behind = 0;
-    while (t < text.n) {
-        if (p < pattern.n && pattern.p[p] == '*') {
-            star = p++;
-            behind = t;
-        } else if (p < pattern.n && (pattern.p[p] == '?' || pattern.p[p] == text.p[t])) {
-            p++;
-            t++;
-        } else if (star != SIZE_MAX) {
-            p = star + 1;
-            t = ++behind;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.n && pattern.p[p] == '*')
-        p++;
-    return p == pattern.n;
-}
-
 /* Names that MCP clients see are no names here: a pattern such as "a_*" would match more. */
 static bool report_portable(const reading *x, cw_str id, cw_err *err)
 {
@@ -657,7 +634,7 @@ static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err
         return CW_OK;
     }
     for (size_t i = 0; i < x->n_found; i++) {
-        if (!fits_pattern(o->method, x->found[i].id))
+        if (!cw_str_matches(o->method, x->found[i].id, CW_STR_ANY_BYTE))
             continue;
         any = true;
         cw_code rc = x->is_named[i] ? CW_OK : offer_method(x, o, i, err);

@@ -191,6 +191,42 @@ TEST(near_is_at_most_a_third_away)
     }
 }
 
+TEST(patterns_match_texts)
+{
+    static const struct {
+        const char *pattern, *text;
+        unsigned how;
+        bool matches;
+    } rows[] = {
+        {"", "", 0, true},
+        {"", "a", 0, false},
+        {"*", "", 0, true},
+        {"**", "abc", 0, true},
+        {"a*c", "abbc", 0, true},
+        {"a*c", "abcd", 0, false},
+        {"*ab", "aab", 0, true},
+        {"*a*b*", "xxaxxb", 0, true},
+        {"a*b*c", "axbxb", 0, false},
+        {"abc", "ab", 0, false},
+        {"A*", "abc", 0, false},
+        {"A*C", "abc", CW_STR_ANY_CASE, true},
+        {"\xc3\x84", "\xc3\xa4", CW_STR_ANY_CASE, false},
+        {"a?c", "abc", 0, false},
+        {"a?c", "a?c", 0, true},
+        {"a?c", "abc", CW_STR_ANY_BYTE, true},
+        {"a?c", "ac", CW_STR_ANY_BYTE, false},
+        {"?*", "", CW_STR_ANY_BYTE, false},
+        {"A?*", "ab", CW_STR_ANY_BYTE, false},
+        {"A?*", "ab", CW_STR_ANY_BYTE | CW_STR_ANY_CASE, true},
+    };
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        bool found =
+            cw_str_matches(cw_str_from(rows[i].pattern), cw_str_from(rows[i].text), rows[i].how);
+        if (found != rows[i].matches)
+            fail_msg("%s and %s", rows[i].pattern, rows[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_copy_ends_where_the_text_does),
         cmocka_unit_test(cut_splits_at_the_first_separator),
         cmocka_unit_test(to_u64_takes_digits_up_to_the_largest_number),
+        cmocka_unit_test(patterns_match_texts),
         cmocka_unit_test(distance_counts_edits_and_transpositions),
         cmocka_unit_test(distance_of_long_strings_is_too_far),
         cmocka_unit_test(near_is_at_most_a_third_away),
