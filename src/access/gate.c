@@ -80,6 +80,11 @@ bool cw_auth_level_parse(cw_str text, cw_auth_level *ret)
     return false;
 }
 
+cw_str cw_auth_level_name(cw_auth_level level)
+{
+    return cw_str_from(level_names[level]);
+}
+
 bool cw_visibility_parse(cw_str text, bool *ret_hides)
 {
     bool hidden_unless_met = cw_str_is(text, "hide");
@@ -139,7 +144,7 @@ static cw_verdict check_auth(const cw_caller *caller, const cw_requirements *nee
 {
     bool is_required = needs->level == CW_AUTH_REQUIRED;
     bool passes = !is_required || !cw_caller_is_anonymous(caller);
-    if (!step(trace, "level", cw_str_from(level_names[needs->level]), passes))
+    if (!step(trace, "level", cw_auth_level_name(needs->level), passes))
         return CW_VERDICT_NEEDS_LOGIN;
     if (!is_required || needs->n_scopes == 0)
         return CW_VERDICT_ALLOW;

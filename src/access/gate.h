@@ -62,6 +62,8 @@ cw_verdict cw_gate_explain(const cw_caller *caller, const cw_requirements *needs
 bool cw_visibility_parse(cw_str text, bool *ret_hides);
 /* "none", "optional" or "required"; false and *ret untouched otherwise. */
 bool cw_auth_level_parse(cw_str text, cw_auth_level *ret);
+/* And back. */
+cw_str cw_auth_level_name(cw_auth_level level);
 /* Sort a list of permissions and drop duplicates. Returns the new length. */
 size_t cw_requirements_sort(cw_str *items, size_t n);
 /* Whether two methods have the same requirements in the same order. Permissions are sorted; scopes

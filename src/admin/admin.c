@@ -13,6 +13,7 @@ const cw_admin_method *const cw_admin_tables[] = {
     cw_admin_access_methods,
     cw_admin_server_methods,
     cw_admin_sources_methods,
+    cw_admin_tools_methods,
     NULL,
 };
 
@@ -148,7 +149,7 @@ cw_code cw_admin_close_result(cw_admin_call *c, const cw_admin_identity *identit
     cw_str text = cw_arena_dup_str(c->arena, cw_buf_str(buf));
     if (!text.p)
         return cw_arena_fail(c->arena, err);
-    cw_json_opts opts = {.max_bytes = CW_ADMIN_RESULT_MAX};
+    cw_json_opts opts = {.max_bytes = CW_ADMIN_RESULT_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     return cw_json_read(text, &opts, c->arena, ret, NULL, err);
 }
 

@@ -103,6 +103,7 @@ struct cw_admin_method {
 extern const cw_admin_method cw_admin_access_methods[];
 extern const cw_admin_method cw_admin_server_methods[];
 extern const cw_admin_method cw_admin_sources_methods[];
+extern const cw_admin_method cw_admin_tools_methods[];
 
 /* All tables; NULL ends the list. */
 extern const cw_admin_method *const cw_admin_tables[];

@@ -67,7 +67,7 @@ static void forget_call(operation *op)
 static cw_code take_result(const operation *op, cw_source_call *call, cw_outcome *outcome)
 {
     cw_str text = cw_arena_dup_str(call->arena, cw_json_span(op->result));
-    cw_json_opts opts = {.max_bytes = CW_ADMIN_RESULT_MAX};
+    cw_json_opts opts = {.max_bytes = CW_ADMIN_RESULT_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     return text.p ? cw_json_read(text, &opts, call->arena, &outcome->result, NULL, NULL) : CW_NOMEM;
 }
 

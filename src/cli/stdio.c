@@ -26,7 +26,6 @@
 typedef struct program {
     const char *config_path, *plugin, *account, *token_file, *tool_names;
     cw_buf token; /* an Authorization header; empty: none */
-    char *folder; /* of the plugin */
     cw_config *config;
     cw_loop *loop;
     cw_app app;
@@ -61,28 +60,13 @@ static int read_token(program *p)
 
 /* ---- configuration ---- */
 
-/* The plugin's folder as a configuration; nothing else of it counts. */
-static cw_code plugin_config(program *p, cw_buf *out, cw_err *err)
-{
-    const char *slash = strrchr(p->plugin, '/');
-    char *folder = slash ? strndup(p->plugin, (size_t)(slash - p->plugin) + 1) : strdup(".");
-    p->folder = folder ? realpath(folder, NULL) : NULL;
-    free(folder);
-    if (!p->folder || access(p->plugin, R_OK) != 0)
-        return cw_fail_errno(err, errno, "'%s'", p->plugin);
-    cw_buf_add(out, CW_STR("plugins:\n  directory: "));
-    cw_json_escape(out, cw_str_from(p->folder)); /* a string of JSON is one of YAML */
-    cw_buf_add_char(out, '\n');
-    return out->code ? cw_fail(err, out->code, "%s", cw_code_text(out->code)) : CW_OK;
-}
-
 static cw_code load_config(program *p, cw_config_problems *problems, cw_err *err)
 {
     cw_buf text;
     cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
     cw_code rc = CW_OK;
     if (p->plugin)
-        rc = plugin_config(p, &text, err);
+        rc = cw_cli_plugin_config(p->plugin, &text, err);
     else if (!p->config_path)
         rc = cw_examples_config(&text, err);
     cw_config_source source = {
@@ -208,13 +192,12 @@ static cw_code open_door(program *p, cw_err *err)
 static cw_code open_app(program *p, cw_err *err)
 {
     cw_loop *loops[] = {p->loop};
-    const char *slash = p->plugin ? strrchr(p->plugin, '/') : NULL;
     const cw_app_opts opts = {
         .loop = p->loop,
         .n_loops = CW_COUNT(loops),
         .account = p->account,
         .token = p->token.n ? cw_buf_str(&p->token) : (cw_str){NULL, 0},
-        .plugin = slash ? slash + 1 : p->plugin,
+        .plugin = p->plugin ? cw_cli_plugin_file(p->plugin) : NULL,
         .is_demo = !p->plugin && !p->config_path,
     };
     cw_code rc = cw_app_open(&p->app, &opts, p->config, err);
@@ -322,8 +305,9 @@ int cw_cli_stdio(int argc, char **argv)
         return cw_cli_usage("--plugin cannot be combined with --%s", config ? "config" : other);
     if (p.account && p.token_file)
         return cw_cli_usage("--as and --token-file cannot be combined");
-    if (p.plugin && !cw_str_ends(cw_str_from(p.plugin), CW_STR(".so")))
-        return cw_cli_usage("a plugin is a file that ends in .so: '%s'", p.plugin);
+    code = p.plugin ? cw_cli_check_plugin(p.plugin) : -1;
+    if (code >= 0)
+        return code;
     p.config_path = p.plugin ? NULL : cw_cli_config_path(config);
     code = read_token(&p);
     if (code < 0)
@@ -334,6 +318,5 @@ int cw_cli_stdio(int argc, char **argv)
         explicit_bzero(p.token.p, p.token.n);
     cw_buf_done(&p.token);
     cw_config_unref(p.config);
-    free(p.folder);
     return code;
 }

@@ -6,7 +6,7 @@ import { after, before, suite, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { addPlugin, callTool, modern, ownName, rpc, untilTool } from "./support/mcp.mjs";
+import { addPlugin, callTool, modern, ownName, pluginFile, rpc, untilTool } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { startMany, toolName } from "./support/rest.mjs";
 import { processorMs } from "./support/server.mjs";
@@ -276,6 +276,110 @@ suite("causeway.access.why", () => {
         assert.equal(refused.code, 1);
         assert.match(refused.stderr, /offers no method causeway\.access\.why to this caller/);
     });
+});
+
+// ---- tools ----
+
+suite("causeway.tools", () => {
+    let server;
+    before(async () => (server = await startOperated()));
+    after(() => server?.stop());
+
+    test("list has every tool with both names and its requirements", async () => {
+        const { tools, more } = await ask(server, "causeway.tools.list", {}, server.victor);
+        const { tools: all } = await ask(server, "causeway.access.matrix");
+        assert.equal(more, false);
+        assert.deepEqual(
+            tools.map(({ name }) => name),
+            all,
+        );
+        const scoped = tools.find(({ name }) => name === "test.scoped");
+        assert.deepEqual(scoped, {
+            name: "test.scoped",
+            portableName: "test__scoped",
+            source: "echo",
+            method: "test.scoped",
+            description: "Only for tokens with both scopes.",
+            permissions: ["access content"],
+            scopes: ["content:read", "content:write"],
+            level: "required",
+            visibility: "challenge",
+            mark: scoped.mark,
+        });
+        assert.equal(scoped.mark.title, "Scoped");
+        assert.equal(scoped.mark.annotations.auth.level, "required");
+        assert.equal(tools.find(({ name }) => name === "hidden.scoped").visibility, "hide");
+        const some = await ask(server, "causeway.tools.list", { source: "hidden" });
+        assert.deepEqual(
+            some.tools,
+            tools.filter(({ source }) => source === "hidden"),
+        );
+        const later = await ask(server, "causeway.tools.list", { after: "test.log" });
+        assert.deepEqual(later.tools, tools.slice(all.indexOf("test.log") + 1));
+    });
+
+    test("describe has marks and schemas, of tools and of methods that are none", async () => {
+        const echo = await ask(server, "causeway.tools.describe", { name: "test__echo" }, server.victor);
+        assert.equal(echo.name, "test.echo");
+        assert.deepEqual(
+            echo.params.map(({ name, required }) => [name, required]),
+            [["message", true]],
+        );
+        assert.equal(echo.params[0].schema.type, "string");
+        assert.deepEqual(echo.tool.inputSchema.required, ["message"]);
+        const own = await ask(server, "causeway.tools.describe", { name: "causeway.tools.describe" });
+        assert.deepEqual([own.name, own.mark, own.callable], ["", null, true]);
+        assert.deepEqual(own.permissions, ["view traffic"]);
+        const params = { name: "no.such" };
+        const { json } = await rpc(server, { method: "causeway.tools.describe", params, id: 1 }, server.victor);
+        assert.equal(json.error.code, -32010);
+    });
+
+    test("list --as reports what cannot be called and why; describe prints the requirements", async () => {
+        const list = JSON.parse(await server.cli("list", "--as", "alice", "--json"));
+        const marked = list.filter((tool) => tool.call !== undefined);
+        assert.deepEqual(
+            marked.map(({ name, call: outcome, reason }) => [name, outcome, reason]),
+            [
+                ["hidden.challenged", "login", "asks: needs a token with content:read"],
+                ["test.scoped", "login", "asks: needs a token with content:read content:write"],
+            ],
+        );
+        const table = (await server.cli("list", "--as", "alice")).split("\n");
+        assert.match(table[0], /^NAME +PORTABLE NAME +SOURCE +CALL +DESCRIPTION$/);
+        assert.match(table.find((line) => line.startsWith("test.echo ")), / echo +yes +Returns the message\.$/);
+        const text = await server.cli("describe", "test.scoped", "--as", "alice");
+        assert.match(text, /\npermissions: access content\nscopes: content:read, content:write\nlevel: required\n/);
+    });
+
+    test("list reports a caller who may not call at all", async () => {
+        const config = writeConfig({
+            roles: { anonymous: [discover, "access content"] },
+            plugins: { directory: server.plugins },
+        });
+        const { stdout } = await runCauseway(["list", "--json", "--config", config]);
+        const echo = JSON.parse(stdout).find(({ name }) => name === "test.echo");
+        assert.deepEqual([echo.call, echo.reason], ["login", "asks: needs a login"]);
+    });
+});
+
+test("call --plugin loads one plugin, with all permissions", async () => {
+    const file = pluginFile("echo");
+    const run = (...words) => runCauseway(["call", ...words], { env: { CAUSEWAY_CONFIG: "/nonexistent" } });
+    const echo = await run("--plugin", file, "test.echo", "--arg", "message=hi");
+    assert.deepEqual([echo.code, JSON.parse(echo.stdout)], [0, { message: "hi" }]);
+    assert.equal((await run("-p", file, "test.scoped")).code, 0);
+    for (const [words, code, message] of [
+        [["--plugin", file, "test.nothing"], 1, /there is no tool "test\.nothing" for local/],
+        [["--plugin", "/nonexistent.so", "test.echo"], 2, /No such file/],
+        [["--plugin", "echo.c", "test.echo"], 2, /a plugin is a file that ends in \.so/],
+        [["--plugin", file, "--as", "alice", "test.echo"], 2, /--plugin cannot be combined with --as/],
+        [["--plugin", file, "--config", "x", "test.echo"], 2, /--plugin cannot be combined with --config/],
+    ]) {
+        const answer = await run(...words);
+        assert.equal(answer.code, code, words.join(" "));
+        assert.match(answer.stderr, message);
+    }
 });
 
 test("a matrix of 1,000 tools and 50 roles takes less than 100 ms of processor time", async (t) => {

@@ -248,6 +248,8 @@ suite("list and describe", { concurrency: true }, () => {
                 "portable name: shop__add",
                 "Adds two numbers",
                 "permissions: none: any caller",
+                "scopes: none",
+                "level: none",
                 "parameters:",
                 "  a  required  integer",
                 "  b  required  integer",

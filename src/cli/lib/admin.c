@@ -244,7 +244,7 @@ static cw_code call_server(cw_cli_admin *a, const char *method, cw_str body, con
 {
     http_call h = {.a = a, .body = body};
     const cw_json *reply = NULL;
-    cw_json_opts opts = {.max_bytes = 2 * CW_ADMIN_RESULT_MAX};
+    cw_json_opts opts = {.max_bytes = 2 * CW_ADMIN_RESULT_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     cw_code rc = cw_cli_loop_run(send_on_loop, NULL, &h, err);
     if (rc)
         return rc;

@@ -22,6 +22,7 @@
 #ifndef CW_CLI_LIB_CLI_H
 #define CW_CLI_LIB_CLI_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
@@ -165,6 +166,14 @@ const char *cw_cli_config_path(const char *option);
 int cw_cli_load_config(const char *option, cw_config **ret);
 /* The same, with the words of `sources` checked too. */
 int cw_cli_load_checked(const char *option, cw_config **ret);
+
+/* For commands that load one plugin file instead of a configuration. */
+/* Whether FILE has the name of a plugin. Returns -1, or reports it and returns the exit code. */
+int cw_cli_check_plugin(const char *plugin);
+/* The file without its directory, a part of `plugin`. */
+const char *cw_cli_plugin_file(const char *plugin);
+/* Write a configuration whose plugin directory is that of the file. CW_IO: it cannot be read. */
+CW_MUST_USE cw_code cw_cli_plugin_config(const char *plugin, cw_buf *out, cw_err *err);
 
 /* Use the log options of a configuration. */
 CW_MUST_USE cw_code cw_cli_configure_log(const cw_config *config, cw_err *err);

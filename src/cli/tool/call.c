@@ -222,6 +222,9 @@ int cw_cli_call(int argc, char **argv)
     cw_tools_opts opts = {0};
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&opts.config),
+        {"plugin", 'p', CW_CLI_TEXT, &opts.plugin, "FILE.so",
+         "load only this plugin, without a configuration; all\n"
+         "its methods may be called"},
         {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",
          "act as this account of the database; default: the\n"
          "anonymous role"},
@@ -244,6 +247,11 @@ int cw_cli_call(int argc, char **argv)
         return cw_cli_usage("name the tool; \"causeway list\" prints those that there are");
     if (c.json && texts.n)
         return cw_cli_usage("give the arguments with --arg or with --json, not with both");
+    if (opts.plugin && (opts.config || opts.account))
+        return cw_cli_usage("--plugin cannot be combined with --%s", opts.config ? "config" : "as");
+    code = opts.plugin ? cw_cli_check_plugin(opts.plugin) : -1;
+    if (code >= 0)
+        return code;
     c.tool = args.items[0];
     cw_buf_init(&c.message, OUTPUT_MAX);
     cw_buf_init(&c.out, OUTPUT_MAX);

@@ -74,6 +74,19 @@ static void add_permissions(cw_buf *out, const cw_requirements *needs)
     cw_buf_printf(out, "%s\n", needs->n_permissions ? "" : cw_plugin_any_caller(needs));
 }
 
+/* The scopes and the level that a call needs. */
+static void add_auth(cw_buf *out, const cw_requirements *needs)
+{
+    cw_buf_add(out, CW_STR("scopes: "));
+    for (size_t i = 0; i < needs->n_scopes; i++) {
+        cw_buf_add(out, i ? CW_STR(", ") : CW_STR(""));
+        cw_quote_shown(out, needs->scopes[i]);
+    }
+    cw_buf_printf(out, "%s\nlevel: %s%s\n", needs->n_scopes ? "" : "none",
+                  cw_auth_level_name(needs->level).p,
+                  needs->hidden_unless_met ? ", hidden unless it is met" : "");
+}
+
 /* The name on MCP doors, if it is another one. */
 static void add_portable_name(cw_buf *out, const cw_entry *entry)
 {
@@ -105,6 +118,7 @@ static int print_text(const cw_entry *entry)
         cw_buf_add_char(&out, '\n');
     }
     add_permissions(&out, &m->needs);
+    add_auth(&out, &m->needs);
     add_title(&out, m->n_params ? "parameters:" : "no parameters");
     for (size_t i = 0; i < m->n_params; i++)
         width = m->params[i].name.n > width ? m->params[i].name.n : width;

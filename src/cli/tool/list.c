@@ -4,14 +4,44 @@
 #include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/tool/tools.h"
+#include "config/syntax/quote.h"
 
 #define PAGE 256u
 
 typedef struct tool_table {
     bool json;
+    bool has_refusals; /* some tool cannot be called: the table has a column for that */
+    const cw_view *view;
     cw_cli_table table;
-    cw_cli_column columns[4];
+    cw_cli_column columns[5];
 } tool_table;
+
+/* The outcome of a call by this caller. */
+static cw_verdict verdict_on(const tool_table *l, const cw_entry *entry)
+{
+    cw_verdict call = cw_view_call_verdict(l->view);
+    return call != CW_VERDICT_ALLOW ? call : cw_view_verdict(l->view, entry);
+}
+
+/* "yes", or the reason why a call is refused. */
+static void add_verdict(const tool_table *l, const cw_entry *entry, cw_buf *out)
+{
+    const cw_requirements *needs = &entry->method->needs;
+    cw_verdict verdict = verdict_on(l, entry);
+    if (verdict == CW_VERDICT_ALLOW) {
+        cw_buf_add(out, CW_STR("yes"));
+    } else if (verdict == CW_VERDICT_FORBIDDEN) {
+        cw_buf_printf(out, "no: needs the permission '%s'", CW_PERMISSION_CALL.p);
+    } else if (needs->n_scopes) {
+        cw_buf_add(out, CW_STR("asks: needs a token with"));
+        for (size_t i = 0; i < needs->n_scopes; i++) {
+            cw_buf_add_char(out, ' ');
+            cw_quote_shown(out, needs->scopes[i]);
+        }
+    } else {
+        cw_buf_add(out, CW_STR("asks: needs a login"));
+    }
+}
 
 static cw_str usage_of(const cw_entry *entry)
 {
@@ -33,18 +63,44 @@ static void measure(tool_table *l, const cw_entry *entry)
     widen(&l->columns[0], entry->tool_name);
     widen(&l->columns[1], cw_portable_name(entry->tool_name, room));
     widen(&l->columns[2], entry->method->source->name);
+    if (verdict_on(l, entry) == CW_VERDICT_ALLOW)
+        return;
+    CW_CLEANUP(cw_buf_done) cw_buf verdict;
+    cw_buf_init(&verdict, CW_CLI_OUTPUT_MAX);
+    add_verdict(l, entry, &verdict);
+    widen(&l->columns[3], cw_buf_str(&verdict));
+    l->has_refusals = true;
 }
 
-static void write_row(cw_cli_table *t, const cw_entry *entry)
+static void write_row(tool_table *l, const cw_entry *entry)
 {
+    cw_cli_table *t = &l->table;
     char room[CW_PORTABLE_NAME_MAX];
-    CW_CLEANUP(cw_buf_done) cw_buf usage;
+    CW_CLEANUP(cw_buf_done) cw_buf usage, verdict;
     cw_buf_init(&usage, CW_CLI_OUTPUT_MAX);
+    cw_buf_init(&verdict, CW_CLI_OUTPUT_MAX);
     cw_tools_add_line(&usage, usage_of(entry));
+    add_verdict(l, entry, &verdict);
     cw_cli_table_add(t, entry->tool_name);
     cw_cli_table_add(t, cw_portable_name(entry->tool_name, room));
     cw_cli_table_add(t, entry->method->source->name);
+    if (l->has_refusals)
+        cw_cli_table_add_raw(t, cw_buf_str(&verdict));
     cw_cli_table_add_raw(t, cw_buf_str(&usage));
+}
+
+/* Members for a tool that the caller cannot call. */
+static void write_refusal(const tool_table *l, const cw_entry *entry, cw_json_writer *w)
+{
+    static const char *const names[] = {"allowed", "hidden", "login", "forbidden", "scopes"};
+    cw_verdict verdict = verdict_on(l, entry);
+    if (verdict == CW_VERDICT_ALLOW)
+        return;
+    CW_CLEANUP(cw_buf_done) cw_buf reason;
+    cw_buf_init(&reason, CW_CLI_OUTPUT_MAX);
+    add_verdict(l, entry, &reason);
+    cw_json_add_string_member(w, CW_STR("call"), cw_str_from(names[verdict]));
+    cw_json_add_string_member(w, CW_STR("reason"), cw_buf_str(&reason));
 }
 
 static void write_entry(tool_table *l, const cw_entry *entry)
@@ -53,7 +109,7 @@ static void write_entry(tool_table *l, const cw_entry *entry)
     cw_json_writer *w = &l->table.json;
     char room[CW_PORTABLE_NAME_MAX];
     if (!l->json) {
-        write_row(&l->table, entry);
+        write_row(l, entry);
         return;
     }
     cw_json_open_object(w);
@@ -64,6 +120,7 @@ static void write_entry(tool_table *l, const cw_entry *entry)
     if (mark && mark->title.n)
         cw_json_add_string_member(w, CW_STR("title"), mark->title);
     cw_json_add_string_member(w, CW_STR("description"), usage_of(entry));
+    write_refusal(l, entry, w);
     cw_json_close(w);
 }
 
@@ -94,9 +151,12 @@ static int list_tools(cw_tools *t, void *ctx)
     l->columns[0] = (cw_cli_column){"NAME", sizeof "NAME" - 1, false};
     l->columns[1] = (cw_cli_column){"PORTABLE NAME", sizeof "PORTABLE NAME" - 1, false};
     l->columns[2] = (cw_cli_column){"SOURCE", sizeof "SOURCE" - 1, false};
-    l->columns[3] = (cw_cli_column){"DESCRIPTION", 0, false};
+    l->columns[3] = (cw_cli_column){"CALL", sizeof "CALL" - 1, false};
+    l->view = t->view;
     each_tool(l, t->view, measure);
-    cw_cli_table_open(&l->table, &out, l->json, l->columns, CW_COUNT(l->columns));
+    size_t n = l->has_refusals ? 5 : 4;
+    l->columns[n - 1] = (cw_cli_column){"DESCRIPTION", 0, false};
+    cw_cli_table_open(&l->table, &out, l->json, l->columns, n);
     each_tool(l, t->view, write_entry);
     cw_cli_table_close(&l->table);
     return cw_cli_print_buf(&out);
@@ -116,7 +176,8 @@ int cw_cli_list(int argc, char **argv)
     };
     const cw_cli_spec spec = {
         "list", "",
-        "List the tools that a caller can see. Sources are loaded as in the server.\n"
+        "List the tools that a caller can see, and report those that it cannot call.\n"
+        "Sources are loaded as in the server.\n"
         "Sources that cannot be loaded are reported on standard error and omitted.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);

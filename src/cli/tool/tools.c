@@ -16,10 +16,14 @@
 static cw_code read_config(const cw_tools_opts *opts, cw_config **ret, cw_config_problems *problems,
                            cw_err *err)
 {
-    const char *path = cw_cli_config_path(opts->config);
+    const char *path = opts->plugin ? NULL : cw_cli_config_path(opts->config);
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, CW_CONFIG_MAX_BYTES);
-    cw_code rc = path || opts->needs_config ? CW_OK : cw_examples_config(&text, err);
+    cw_code rc = CW_OK;
+    if (opts->plugin)
+        rc = cw_cli_plugin_config(opts->plugin, &text, err);
+    else if (!path && !opts->needs_config)
+        rc = cw_examples_config(&text, err);
     cw_config_source source = {.path = path, .text = cw_buf_str(&text)};
     return rc ? rc : cw_config_load(&source, ret, problems, err);
 }
@@ -51,6 +55,7 @@ static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config
     const cw_app_opts app = {.loop = t->loop,
                              .n_loops = CW_COUNT(loops),
                              .account = opts->account,
+                             .plugin = opts->plugin ? cw_cli_plugin_file(opts->plugin) : NULL,
                              .is_quiet = true,
                              .is_read_only = opts->is_read_only};
     cw_code rc = cw_app_open(&t->app, &app, config, err);
@@ -64,6 +69,11 @@ static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config
     if (opts->account && cw_caller_is_anonymous(t->app.anonymous))
         return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked",
                        opts->account);
+    size_t n = 0;
+    if (t->app.snapshot)
+        (void)cw_snapshot_entries(t->app.snapshot, &n);
+    if (opts->plugin && n == 0)
+        return cw_fail(err, CW_IO, "'%s' could not be loaded", opts->plugin);
     cw_runtime_started(t->app.runtime);
     t->rl = cw_runtime_at(t->app.runtime, t->loop);
     t->view = cw_runtime_anonymous(t->rl);

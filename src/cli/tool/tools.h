@@ -15,6 +15,7 @@
 typedef struct cw_tools_opts {
     const char *config;  /* --config, or NULL */
     const char *account; /* who asks; NULL: the anonymous role */
+    const char *plugin;  /* --plugin: only this file, and all permissions; or NULL */
     bool is_read_only;   /* the command calls nothing: no audit record */
     bool needs_config;   /* without a configuration: no sources instead of the examples */
     cw_err *ret_err;     /* receives a failure, and nothing is printed or logged; NULL: report it */
