@@ -185,6 +185,17 @@ void cw_arena_reset(cw_arena *a)
     CW_ARENA_POISON(a->cur, a->blocks->size - HEAD);
 }
 
+void cw_arena_recycle(cw_arena *a)
+{
+    size_t used = a->used, max = a->max;
+    cw_arena_reset(a);
+    if (CW_LIKELY(used == a->used || used > CW_ARENA_SMALL || a->used >= CW_ARENA_WARM))
+        return;
+    cw_arena_done(a);
+    cw_arena_init(a, max);
+    a->next_block = CW_ARENA_WARM;
+}
+
 void cw_arena_done(cw_arena *a)
 {
     release_held(a);

@@ -47,6 +47,8 @@
 #define CW_ARENA_ALIGN 16u
 #define CW_ARENA_BLOCK_MIN 1024u
 #define CW_ARENA_BLOCK_MAX 65536u
+#define CW_ARENA_WARM 4096u
+#define CW_ARENA_SMALL 8192u
 
 typedef struct cw_arena_block cw_arena_block;
 typedef struct cw_arena_held cw_arena_held;
@@ -67,6 +69,9 @@ void cw_arena_init(cw_arena *a, size_t max_bytes);
 /* Release held objects, newest first, and all memory but one bump block of the smallest size. The
  * ceiling stays. */
 void cw_arena_reset(cw_arena *a);
+/* The same for an arena of a pool, whose users are much alike: one that needed more than a block,
+ * but no more than CW_ARENA_SMALL bytes, begins with a block of CW_ARENA_WARM bytes from now on. */
+void cw_arena_recycle(cw_arena *a);
 /* Release everything; the struct may be initialised again. A zeroed struct is fine. */
 void cw_arena_done(cw_arena *a);
 

@@ -314,7 +314,7 @@ static void exchange_put(cw_exchange *ex)
 {
     cw_runtime_loop *rl = ex->rl;
     cw_deadline_clear(&ex->deadline);
-    cw_arena_reset(&ex->arena);
+    cw_arena_recycle(&ex->arena);
     if (ex->limit)
         timeout_leave(rl, ex->limit);
     if (ex->active)

@@ -33,11 +33,19 @@ static const cw_entry *find_same_exposed(const cw_view *view, const cw_entry *be
     return find_same(cw_view_find_exposed(view, exposed->kind, exposed->address), before);
 }
 
+/* No portable name has a dot, and most other names do: they need no lookup. */
+static const cw_entry *find_portable(const cw_view *view, cw_str name)
+{
+    if (name.n && memchr(name.p, '.', name.n))
+        return NULL;
+    return cw_view_find_portable(view, name);
+}
+
 static const cw_entry *find_any(const cw_view *view, cw_str name)
 {
     const cw_entry *tool =
         find_either(cw_view_find_tool(view, name), view, name, cw_view_find_method);
-    return find_either(tool, view, name, cw_view_find_portable);
+    return find_either(tool, view, name, find_portable);
 }
 
 static const cw_entry *find(const cw_call_lookup *l)
@@ -49,11 +57,9 @@ static const cw_entry *find(const cw_call_lookup *l)
     case CW_FIND_TOOL:
         return cw_view_find_tool(l->view, l->name);
     case CW_FIND_TOOL_OR_PORTABLE:
-        return find_either(cw_view_find_tool(l->view, l->name), l->view, l->name,
-                           cw_view_find_portable);
+        return find_either(cw_view_find_tool(l->view, l->name), l->view, l->name, find_portable);
     case CW_FIND_PORTABLE_OR_TOOL:
-        return find_either(cw_view_find_portable(l->view, l->name), l->view, l->name,
-                           cw_view_find_tool);
+        return find_either(find_portable(l->view, l->name), l->view, l->name, cw_view_find_tool);
     case CW_FIND_METHOD:
         return find_method(l->view, l->name);
     case CW_FIND_METHOD_OR_TOOL:

@@ -36,12 +36,12 @@ typedef enum cw_responder_event {
 /* `body` is static or lives in the arena. Status and challenge mean something to HTTP only. */
 typedef struct cw_response {
     unsigned status;
-    cw_str body;                     /* empty: nothing but the status */
-    cw_str more[CW_HTTP_MORE_PARTS]; /* behind it, where p->takes_parts; held by the arena */
-    cw_str challenge;                /* WWW-Authenticate; empty: none */
-    cw_str session;                  /* Mcp-Session-Id; empty: none */
-    cw_str language;                 /* Content-Language; empty: none */
-    uint32_t retry_s;                /* Retry-After; 0: none */
+    cw_str body;        /* empty: nothing but the status */
+    const cw_str *more; /* cw_http_response.more, where p->takes_parts; or NULL */
+    cw_str challenge;   /* WWW-Authenticate; empty: none */
+    cw_str session;     /* Mcp-Session-Id; empty: none */
+    cw_str language;    /* Content-Language; empty: none */
+    uint32_t retry_s;   /* Retry-After; 0: none */
     /* One sentence that HTTP sends as text/plain in place of the body; empty: none. Clients drop a
      * JSON-RPC error without an id, and their call waits for ever. */
     cw_str plain;

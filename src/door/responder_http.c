@@ -185,7 +185,7 @@ void cw_responder_reply_http(cw_http_req *req, const cw_response *answer)
     cw_http_reply(req, &(cw_http_response){.status = answer->status,
                                            .type = is_plain ? CW_RESPONDER_PLAIN : CW_STR(""),
                                            .body = is_plain ? answer->plain : answer->body,
-                                           .more = {answer->more[0], answer->more[1]},
+                                           .more = answer->more,
                                            .headers = headers,
                                            .n_headers = n});
 }

@@ -87,12 +87,14 @@ bool cw_rpc_item_can_share(const cw_rpc_item *item)
     return !item->batch->opts.is_batch && item->batch->responder->takes_parts;
 }
 
-/* The shared part goes between two parts of the answer. */
-static void add_shared(cw_response *answer, cw_str shared, size_t at)
+/* Reply with the shared part between two parts of the answer. */
+static void reply_shared(cw_responder *responder, cw_response *answer, cw_str shared, size_t at)
 {
-    answer->more[0] = shared;
-    answer->more[1] = cw_str_make(answer->body.p + at, answer->body.n - at);
+    const cw_str more[CW_HTTP_MORE_PARTS] = {shared,
+                                             cw_str_make(answer->body.p + at, answer->body.n - at)};
+    answer->more = more;
     answer->body.n = at;
+    cw_responder_reply(responder, answer);
 }
 
 /* A missing body means that memory ran out: the answer is a failure instead. `item` has what else
@@ -114,7 +116,8 @@ static void reply(cw_rpc_batch *batch, unsigned status, cw_str body, cw_str chal
         answer.body = batch->opts.form->failure;
         answer.plain = batch->opts.form->plain_failure;
     } else if (item && item->shared.n) {
-        add_shared(&answer, item->shared, item->shared_at);
+        reply_shared(batch->responder, &answer, item->shared, item->shared_at);
+        return;
     }
     cw_responder_reply(batch->responder, &answer);
 }

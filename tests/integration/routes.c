@@ -283,7 +283,7 @@ static void parts(cw_http_req *req, void *self)
     cw_http_reply(req, &(cw_http_response){.status = 200,
                                            .type = CW_STR("text/plain"),
                                            .body = {p, n},
-                                           .more = {{p + n, n}, {p + 2 * n, n}}});
+                                           .more = (const cw_str[]){{p + n, n}, {p + 2 * n, n}}});
 }
 
 static void on_parked_event(cw_http_req *req, cw_http_event event, void *ctx)

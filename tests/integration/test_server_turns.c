@@ -34,7 +34,7 @@ static void get_large(cw_http_req *req, void *self)
     (void)self;
     cw_http_reply(req, &(cw_http_response){.status = 200,
                                            .body = CW_STR(FIRST),
-                                           .more = {{large, LARGE}, CW_STR(LAST)}});
+                                           .more = (const cw_str[]){{large, LARGE}, CW_STR(LAST)}});
 }
 
 /* Stops the loop until the test goes on. */

@@ -111,7 +111,7 @@ static void add_cors(head_writer *w, const cw_http_req *req, const cw_http_respo
 static uint64_t body_size(const cw_http_response *a)
 {
     uint64_t n = a->body.n;
-    for (size_t i = 0; i < CW_HTTP_MORE_PARTS; i++)
+    for (size_t i = 0; a->more && i < CW_HTTP_MORE_PARTS; i++)
         n += a->more[i].n;
     return n;
 }
@@ -149,10 +149,10 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
 /* ---- sending ---- */
 
 /* The ranges of the parts that are not empty, `most` bytes in all. Returns their number. */
-static int gather(const cw_str parts[CW_REPLY_PARTS], size_t most, struct iovec iov[CW_REPLY_PARTS])
+static int gather(const cw_str *parts, size_t n_parts, size_t most, struct iovec *iov)
 {
     int n = 0;
-    for (size_t i = 0; i < CW_REPLY_PARTS && most; i++) {
+    for (size_t i = 0; i < n_parts && most; i++) {
         size_t part = parts[i].n < most ? parts[i].n : most;
         if (part)
             iov[n++] = (struct iovec){(void *)(uintptr_t)parts[i].p, part};
@@ -161,7 +161,7 @@ static int gather(const cw_str parts[CW_REPLY_PARTS], size_t most, struct iovec 
     return n;
 }
 
-static void advance(cw_str parts[CW_REPLY_PARTS], size_t n)
+static void advance(cw_str *parts, size_t n)
 {
     for (size_t i = 0; n; i++) {
         size_t part = n < parts[i].n ? n : parts[i].n;
@@ -173,9 +173,9 @@ static void advance(cw_str parts[CW_REPLY_PARTS], size_t n)
     }
 }
 
-static bool is_sent(const cw_str parts[CW_REPLY_PARTS])
+static bool is_sent(const cw_str *parts, size_t n_parts)
 {
-    for (size_t i = 0; i < CW_REPLY_PARTS; i++) {
+    for (size_t i = 0; i < n_parts; i++) {
         if (parts[i].n)
             return false;
     }
@@ -183,11 +183,11 @@ static bool is_sent(const cw_str parts[CW_REPLY_PARTS])
 }
 
 /* Send as much of a response as goes in one turn of the loop; the parts become what is left. */
-static cw_code send_parts(cw_conn *c, cw_str parts[CW_REPLY_PARTS])
+static cw_code send_parts(cw_conn *c, cw_str *parts, size_t n_parts)
 {
     size_t left = CW_HTTP_MAX_WRITE;
     CW_UNINIT struct iovec iov[CW_REPLY_PARTS];
-    for (int n_iov; (n_iov = gather(parts, left, iov)) > 0;) {
+    for (int n_iov; (n_iov = gather(parts, n_parts, left, iov)) > 0;) {
         ssize_t sent = cw_conn_write(c, iov, n_iov);
         if (sent == CONN_IO_AGAIN)
             return CW_AGAIN;
@@ -196,36 +196,54 @@ static cw_code send_parts(cw_conn *c, cw_str parts[CW_REPLY_PARTS])
         left -= (size_t)sent;
         c->progress += (size_t)sent;
         advance(parts, (size_t)sent);
-        if (CW_LIKELY(is_sent(parts)))
+        if (CW_LIKELY(is_sent(parts, n_parts)))
             return CW_OK;
     }
     return CW_AGAIN;
 }
 
-/* The head is in a buffer of the loop, so what could not be sent moves to the arena. */
-static cw_code keep_rest(cw_http_req *req, const cw_str parts[CW_REPLY_PARTS])
+/* The same for one part that is smaller than CW_HTTP_MAX_WRITE: most responses are. */
+static cw_code send_one(cw_conn *c, cw_str *part)
 {
-    memcpy(req->left, parts, sizeof req->left);
+    struct iovec iov = {(void *)(uintptr_t)part->p, part->n};
+    ssize_t sent = cw_conn_write(c, &iov, 1);
+    if (sent < 0)
+        return sent == CONN_IO_AGAIN ? CW_AGAIN : CW_GONE;
+    c->progress += (size_t)sent;
+    part->p += sent;
+    part->n -= (size_t)sent;
+    return part->n ? CW_AGAIN : CW_OK;
+}
+
+/* The head is in a buffer of the loop, so what could not be sent moves to the arena. */
+static cw_code keep_rest(cw_http_req *req, const cw_str *parts, size_t n_parts)
+{
+    memcpy(req->left, parts, n_parts * sizeof *parts);
+    req->n_left = (uint8_t)n_parts;
     req->left[0] = cw_arena_dup_str(&req->arena, parts[0]);
     return req->left[0].p ? CW_AGAIN : CW_GONE;
 }
 
-/* `parts`: empty for the head, and the body. */
-static void send_answer(cw_http_req *req, size_t head_n, cw_str parts[CW_REPLY_PARTS])
+/* `more`: further parts of the body; NULL: none. */
+static void send_answer(cw_http_req *req, size_t head_n, cw_str body, const cw_str *more)
 {
     cw_conn *c = req->c;
-    cw_str *body = &parts[1];
-    /* A small body goes out with the head: copying it is cheaper than a list of two ranges. */
-    if (body->n && body->n <= sizeof c->sl->head - head_n) {
-        memcpy(c->sl->head + head_n, body->p, body->n);
-        head_n += body->n;
-        body->n = 0;
-    }
+    size_t n = 1;
+    CW_UNINIT cw_str parts[CW_REPLY_PARTS];
     parts[0] = cw_str_make(c->sl->head, head_n);
+    /* A small body goes out with the head: copying it is cheaper than a list of two ranges. */
+    if (body.n && body.n <= sizeof c->sl->head - head_n) {
+        memcpy(c->sl->head + head_n, body.p, body.n);
+        parts[0].n += body.n;
+    } else {
+        parts[n++] = body;
+    }
+    for (size_t i = 0; more && i < CW_HTTP_MORE_PARTS; i++)
+        parts[n++] = more[i];
     c->state = CONN_SEND;
-    cw_code rc = send_parts(c, parts);
+    cw_code rc = n == 1 ? send_one(c, parts) : send_parts(c, parts, n);
     if (rc == CW_AGAIN)
-        rc = keep_rest(req, parts);
+        rc = keep_rest(req, parts, n);
     if (rc == CW_GONE)
         cw_conn_lost(c);
     else if (rc == CW_OK)
@@ -253,14 +271,12 @@ void cw_http_reply(cw_http_req *req, const cw_http_response *answer)
         n = reply_head(req, answer, NULL);
     }
     bool has_no_body = req->head.method == CW_HTTP_HEAD || is_bodyless(answer->status);
-    cw_str parts[CW_REPLY_PARTS] = {{0}};
-    if (!has_no_body) {
-        parts[1] = answer->body;
-        memcpy(parts + 2, answer->more, sizeof answer->more);
-    }
     req->status = (uint16_t)answer->status;
     req->sent = has_no_body ? 0 : body_size(answer);
-    send_answer(req, n, parts);
+    if (has_no_body)
+        send_answer(req, n, CW_STR(""), NULL);
+    else
+        send_answer(req, n, answer->body, answer->more);
 }
 
 static void write_error(cw_buf *out, const char *code, cw_str message)
@@ -424,7 +440,7 @@ cw_code cw_reply_flush(cw_http_req *req)
 {
     if (req->c->state == CONN_STREAM)
         return flush_stream(req);
-    cw_code rc = send_parts(req->c, req->left);
+    cw_code rc = send_parts(req->c, req->left, req->n_left);
     if (rc == CW_OK)
         cw_conn_next(req->c);
     return rc;

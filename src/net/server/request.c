@@ -13,11 +13,6 @@
 /* Requests of a loop that keep their memory after a burst. */
 #define POOL_KEEP 64u
 
-/* A request whose arena needed more than one block, but no more than ARENA_SMALL bytes, leaves one
- * block of ARENA_WARM bytes to the next: the requests of a client are much alike. */
-#define ARENA_WARM 4096u
-#define ARENA_SMALL 8192u
-
 /* The headers that a page of another origin may send, and the prefix of those for arguments. */
 #define ALLOWED_HEADERS                                                                            \
     "Authorization, Content-Type, Accept-Language, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "   \
@@ -77,17 +72,6 @@ cw_http_req *cw_request_new(cw_conn *c)
     return req;
 }
 
-static void clear_arena(cw_arena *a)
-{
-    size_t used = a->used, max = a->max;
-    cw_arena_reset(a);
-    if (CW_LIKELY(used == a->used || used > ARENA_SMALL || a->used >= ARENA_WARM))
-        return;
-    cw_arena_done(a);
-    cw_arena_init(a, max);
-    a->next_block = ARENA_WARM;
-}
-
 void cw_request_free(cw_http_req *req)
 {
     cw_server_loop *sl = req->c->sl;
@@ -95,7 +79,7 @@ void cw_request_free(cw_http_req *req)
         atomic_fetch_sub_explicit(&sl->server->body_bytes, req->charged, memory_order_relaxed);
     req->generation++;
     req->c = NULL;
-    clear_arena(&req->arena);
+    cw_arena_recycle(&req->arena);
     cw_buf_done(&req->out);
     if (req->body.cap > BODY_KEEP)
         cw_buf_release(&req->body);

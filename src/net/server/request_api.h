@@ -73,8 +73,8 @@ typedef struct cw_http_response {
     unsigned status;
     cw_str type; /* empty: application/json, of a body that is not */
     cw_str body;
-    cw_str more[CW_HTTP_MORE_PARTS]; /* of a body that is not empty, behind it; may be empty */
-    const cw_http_header *headers;   /* beside Date, Content-Type, Content-Length and Connection */
+    const cw_str *more; /* CW_HTTP_MORE_PARTS of them, behind a body that is not empty; or NULL */
+    const cw_http_header *headers; /* beside Date, Content-Type, Content-Length and Connection */
     size_t n_headers;
     bool close; /* close the connection afterwards */
 } cw_http_response;

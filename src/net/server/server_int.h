@@ -106,6 +106,7 @@ struct cw_http_req {
     void *listener_ctx;
     uint64_t sent; /* body bytes of the response, for the log */
     uint16_t status;
+    uint8_t n_left;
     bool answered : 1;
     bool from_page : 1; /* of another origin, which is allowed */
     bool stream_chunked : 1;

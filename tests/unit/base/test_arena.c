@@ -342,6 +342,36 @@ static void use_once(void *ctx)
     cw_arena_done(&a);
 }
 
+static void fill_arena(cw_arena *a, size_t n)
+{
+    for (size_t i = 0; i < n; i += 64)
+        assert_non_null(cw_arena_alloc(a, 64));
+}
+
+TEST(a_recycled_arena_has_room_for_what_its_last_user_needed)
+{
+    cw_arena a;
+    cw_arena_init(&a, 1 << 20);
+    /* One block is enough: it stays as it is. */
+    fill_arena(&a, 512);
+    cw_arena_recycle(&a);
+    assert_int_equal(a.used, CW_ARENA_BLOCK_MIN);
+    /* Some blocks become one, which the next user finds enough. */
+    fill_arena(&a, 3000);
+    assert_true(a.used > CW_ARENA_BLOCK_MIN);
+    cw_arena_recycle(&a);
+    fill_arena(&a, 3000);
+    assert_int_equal(a.used, CW_ARENA_WARM);
+    cw_arena_recycle(&a);
+    assert_int_equal(a.used, CW_ARENA_WARM);
+    /* A user that needs much changes nothing for the next. */
+    fill_arena(&a, 100000);
+    cw_arena_recycle(&a);
+    assert_int_equal(a.used, CW_ARENA_WARM);
+    assert_int_equal(a.max, 1 << 20);
+    cw_arena_done(&a);
+}
+
 TEST(every_failed_allocation_is_survived)
 {
     assert_true(oom_each(use_once, NULL) >= 20);
@@ -364,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_growing_large_allocation_keeps_one_block),
         cmocka_unit_test(held_objects_are_released_newest_first),
         cmocka_unit_test(reset_keeps_one_small_block),
+        cmocka_unit_test(a_recycled_arena_has_room_for_what_its_last_user_needed),
 #ifdef CW_ARENA_ASAN
         cmocka_unit_test(unused_memory_is_poisoned),
 #endif
