@@ -4,17 +4,18 @@
 
 #include <unistd.h>
 
+#include "access/credentials.h"
 #include "config/keys/reading_methods.h"
+#include "config/syntax/check.h"
+#include "config/syntax/quote.h"
 
 #define RPC_PARAMS (-32602)
 #define RPC_INTERNAL (-32603)
 
 const cw_admin_method *const cw_admin_tables[] = {
-    cw_admin_access_methods,
-    cw_admin_server_methods,
-    cw_admin_sources_methods,
-    cw_admin_tools_methods,
-    NULL,
+    cw_admin_access_methods, cw_admin_accounts_methods, cw_admin_roles_methods,
+    cw_admin_server_methods, cw_admin_sessions_methods, cw_admin_sources_methods,
+    cw_admin_tokens_methods, cw_admin_tools_methods,    NULL,
 };
 
 const cw_admin_method *cw_admin_find(cw_str name)
@@ -222,4 +223,70 @@ cw_code cw_admin_add_text(cw_str text, void *writer, cw_err *err)
     (void)err;
     cw_json_add_string(writer, text);
     return CW_OK;
+}
+
+cw_code cw_admin_texts(const cw_admin_call *c, const char *name, cw_str **ret, size_t *ret_n,
+                       cw_err *err)
+{
+    const cw_json *list = cw_json_get(c->params, cw_str_from(name));
+    size_t n = list ? cw_json_count(list) : 0;
+    *ret_n = 0;
+    *ret = cw_arena_calloc(c->arena, n + 1, sizeof **ret);
+    if (!*ret)
+        return cw_arena_fail(c->arena, err);
+    for (const cw_json *v = n ? cw_json_first(list) : NULL; v; v = cw_json_next(v))
+        (*ret)[(*ret_n)++] = cw_json_text(v);
+    return CW_OK;
+}
+
+cw_code cw_admin_check_name(const char *what, cw_str name, cw_err *err)
+{
+    char excerpt[CW_EXCERPT_SIZE];
+    if (name.n <= CW_DB_MAX_NAME && cw_check_is_clean(name))
+        return CW_OK;
+    return cw_fail(err, CW_PARAMS,
+                   "not the name of a %s: %s; it has 1 to %u bytes and no control characters", what,
+                   cw_excerpt(name, excerpt), CW_DB_MAX_NAME);
+}
+
+cw_code cw_admin_check_account_name(cw_str name, cw_err *err)
+{
+    char excerpt[CW_EXCERPT_SIZE];
+    if (cw_account_name_is_valid(name))
+        return CW_OK;
+    return cw_fail(err, CW_PARAMS,
+                   "not the name of an account: %s; it has 1 to %u bytes, no control characters "
+                   "and no colon, and is not \"anonymous\"",
+                   cw_excerpt(name, excerpt), CW_DB_MAX_NAME);
+}
+
+cw_code cw_admin_account_id(const cw_admin_call *c, const char *name, int64_t *ret, cw_err *err)
+{
+    cw_account *account = NULL;
+    cw_str text = cw_admin_text(c, name);
+    *ret = 0;
+    if (!cw_json_get(c->params, cw_str_from(name)))
+        return CW_OK;
+    cw_code rc = cw_db_find_account(c->db, text, c->arena, &account, err);
+    if (rc)
+        return rc;
+    if (!account)
+        return cw_fail(err, CW_NOTFOUND, "no account '%.*s'", CW_STR_ARG(text));
+    *ret = account->id;
+    return CW_OK;
+}
+
+cw_code cw_admin_end_change(const cw_admin_call *c, cw_code rc)
+{
+    cw_json_add_bool_member(c->out, CW_STR("changed"), rc != CW_DONE);
+    return rc;
+}
+
+void cw_admin_add_date_member(cw_json_writer *w, const char *name, int64_t wall_ms)
+{
+    cw_json_add_key(w, cw_str_from(name));
+    if (wall_ms)
+        cw_json_add_i64(w, wall_ms);
+    else
+        cw_json_add_null(w);
 }

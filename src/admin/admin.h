@@ -33,6 +33,8 @@
 #include "store/db.h"
 
 #define CW_ADMIN_RESULT_MAX ((size_t)16 << 20)
+/* The longest life of a token: a century, because the years of a date have four digits. */
+#define CW_ADMIN_TOKEN_MAX_MS (INT64_C(36500) * 86400000)
 
 /* The permissions of the methods. No role has them unless an operator gives them. */
 #define CW_PERMISSION_VIEW_TRAFFIC "view traffic"
@@ -61,6 +63,8 @@ typedef enum cw_admin_place {
 #define CW_ADMIN_SECRET 4u
 /* The database is needed: without one it fails before the function is called. */
 #define CW_ADMIN_NEEDS_STORE 8u
+/* A command that works alone creates a missing database file. */
+#define CW_ADMIN_CREATES_STORE 16u
 
 typedef struct cw_admin_server cw_admin_server; /* admin/server.h */
 typedef struct cw_admin_method cw_admin_method;
@@ -78,6 +82,7 @@ struct cw_admin_call {
     bool has_no_logins;          /* the server offers no login: it runs without a configuration */
     cw_json_writer *out;         /* an open object: the function adds the members of the result */
     cw_arena *arena;             /* until the call ends */
+    void *prepared;              /* set by the method's `prepare`, in the arena */
     /* CW_ADMIN_MAIN: ends a call whose function returned CW_AGAIN, once, later and on the same
      * thread. */
     void (*finish)(cw_admin_call *c, cw_code rc, const cw_err *err);
@@ -96,13 +101,23 @@ struct cw_admin_method {
     const char *result; /* JSON object: `properties` of the result */
     cw_admin_place place;
     unsigned flags;
+    uint8_t n_audited; /* so many of the first params are audited, also of a secret method: the
+                          target of a change */
+    /* CW_ADMIN_STORE: runs before `run`, on a thread that hashes passwords; NULL: nothing to do.
+     * Argon2id takes a tenth of a second: on the store's thread it would delay logins, on the main
+     * loop everything. It has no database and writes no result. */
+    cw_admin_fn prepare;
     cw_admin_fn run;
 };
 
 /* The methods of one subject; a row without a name ends a table. */
 extern const cw_admin_method cw_admin_access_methods[];
+extern const cw_admin_method cw_admin_accounts_methods[];
+extern const cw_admin_method cw_admin_roles_methods[];
 extern const cw_admin_method cw_admin_server_methods[];
+extern const cw_admin_method cw_admin_sessions_methods[];
 extern const cw_admin_method cw_admin_sources_methods[];
+extern const cw_admin_method cw_admin_tokens_methods[];
 extern const cw_admin_method cw_admin_tools_methods[];
 
 /* All tables; NULL ends the list. */
@@ -137,6 +152,21 @@ cw_code cw_admin_error_meaning(int64_t code);
 cw_str cw_admin_text(const cw_admin_call *c, const char *name);
 int64_t cw_admin_number(const cw_admin_call *c, const char *name, int64_t absent);
 bool cw_admin_flag(const cw_admin_call *c, const char *name);
+/* The strings of an array among the params, in the arena; *ret_n is their number. CW_NOMEM. */
+CW_MUST_USE cw_code cw_admin_texts(const cw_admin_call *c, const char *name, cw_str **ret,
+                                   size_t *ret_n, cw_err *err);
+/* Whether this is the name of a `what` ("role"): 1 to CW_DB_MAX_NAME bytes without control
+ * characters. Else CW_PARAMS. */
+CW_MUST_USE cw_code cw_admin_check_name(const char *what, cw_str name, cw_err *err);
+/* Whether an account may have this name; else CW_PARAMS. */
+CW_MUST_USE cw_code cw_admin_check_account_name(cw_str name, cw_err *err);
+/* The id of the account that the param `name` holds; 0 if the param is absent. CW_NOTFOUND. */
+CW_MUST_USE cw_code cw_admin_account_id(const cw_admin_call *c, const char *name, int64_t *ret,
+                                        cw_err *err);
+/* End a change: write the member `changed`, which is false for CW_DONE. Returns `rc`. */
+cw_code cw_admin_end_change(const cw_admin_call *c, cw_code rc);
+/* A member with a date in ms since 1970, or null for 0. */
+void cw_admin_add_date_member(cw_json_writer *w, const char *name, int64_t wall_ms);
 /* A function of type cw_db_text_fn: adds an element to the open array of a cw_json_writer. */
 cw_code cw_admin_add_text(cw_str text, void *writer, cw_err *err);
 

@@ -8,6 +8,7 @@
 #include "source/openrpc/openrpc.h"
 
 #define DESCRIPTION_MAX ((size_t)4 << 20)
+#define TOO_MANY_HASHES "too many passwords wait to be hashed; try again"
 
 typedef struct admin_source {
     cw_source base;
@@ -24,6 +25,8 @@ typedef struct operation {
     cw_source_call *call; /* on its loop only; NULL: cancelled */
     cw_admin_loop *home;
     cw_message message;
+    cw_hash_job hash;
+    cw_store *store;
     cw_store_job job;
     uv_work_t work;
     cw_list node;    /* in server->operations */
@@ -196,16 +199,43 @@ static void run_main(operation *op)
     end(op, rc);
 }
 
+static void ask_store(operation *op)
+{
+    if (cw_store_ask(op->store, &op->job))
+        fail(op, CW_LIMIT, "too many operations wait for the database; try again");
+}
+
+/* On a thread of the hash pool. */
+static void on_hash(cw_hash_job *job, cw_hash_job_outcome outcome)
+{
+    operation *op = CW_CONTAINER(job, operation, hash);
+    if (outcome == CW_HASH_JOB_ENDING) {
+        fail(op, CW_GONE, "the server is stopping");
+        return;
+    }
+    if (outcome == CW_HASH_JOB_REJECTED) {
+        fail(op, CW_LIMIT, TOO_MANY_HASHES);
+        return;
+    }
+    op->rc = op->c.method->prepare(&op->c, &op->err);
+    if (op->rc)
+        go_home(op);
+    else
+        ask_store(op);
+}
+
 static void run_store(operation *op)
 {
-    const cw_admin_server *server = op->source->server;
-    cw_store *store = server->accounts ? cw_accounts_store(server->accounts) : NULL;
-    if (!store && (op->c.method->flags & CW_ADMIN_NEEDS_STORE))
+    cw_accounts *accounts = op->source->server->accounts;
+    op->store = accounts ? cw_accounts_store(accounts) : NULL;
+    if (!op->store && (op->c.method->flags & CW_ADMIN_NEEDS_STORE))
         fail(op, CW_CONFIG, "no database: set store.path in the configuration");
-    else if (!store)
+    else if (!op->store)
         end(op, run(op));
-    else if (cw_store_ask(store, &op->job))
-        fail(op, CW_LIMIT, "too many operations wait for the database; try again");
+    else if (!op->c.method->prepare)
+        ask_store(op);
+    else if (cw_accounts_hash(accounts, &op->hash))
+        fail(op, CW_LIMIT, TOO_MANY_HASHES);
 }
 
 static void on_main(cw_message *message)
@@ -314,6 +344,7 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
     op->job = (cw_store_job){.run = on_store_run,
                              .done = on_store_done,
                              .is_change = op->c.method->flags & CW_ADMIN_CHANGES};
+    op->hash = (cw_hash_job){.run = on_hash};
     op->message = (cw_message){.fn = on_main, .drop = drop_main};
     cw_code rc = begin(op, call, err);
     if (rc) {
@@ -380,6 +411,7 @@ static cw_code read_methods(admin_source *source, const cw_config *config, cw_ar
     for (size_t i = 0; i < n && !rc; i++) {
         source->rows[i] = cw_admin_find(methods[i].id);
         methods[i].is_secret = source->rows[i]->flags & CW_ADMIN_SECRET;
+        methods[i].n_audited = source->rows[i]->n_audited;
     }
     return rc;
 }

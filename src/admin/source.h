@@ -2,7 +2,7 @@
 /* source.h - the built-in source `causeway`: administration methods as calls.
  *
  *     loop of the call ── post ──► main loop ──► CW_ADMIN_MAIN: run
- *            ▲                         ├──────► CW_ADMIN_STORE: store's thread, run
+ *            ▲                         ├──────► CW_ADMIN_STORE: [hash pool, prepare], store's thread, run
  *            │                         └──────► CW_ADMIN_FILES: thread pool, run
  *            └───────────── post ─────────────────────┘
  *

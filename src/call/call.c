@@ -47,6 +47,28 @@ static cw_audit_record begin_record(const cw_view *view, const cw_entry *entry)
                              .tool = name_of(entry)};
 }
 
+/* The first params of an administration method, separated by spaces: the target of a change.
+ * Without memory, or if one of them is no scalar, the rest is missing. */
+static cw_str target_of(cw_exchange *ex)
+{
+    const cw_method *m = ex->entry->method;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, m->n_audited * (CW_AUDIT_MAX_NAME + 1u));
+    for (size_t i = 0; i < m->n_audited && i < m->n_params; i++) {
+        const cw_json *v = cw_json_is(ex->params, CW_JSON_ARRAY)
+                               ? cw_json_at(ex->params, i)
+                               : cw_json_get(ex->params, m->params[i].name);
+        if (!cw_json_is(v, CW_JSON_STRING) && !cw_json_is(v, CW_JSON_NUMBER))
+            break;
+        cw_str value = cw_json_text(v);
+        if (text.n)
+            cw_buf_add_char(&text, ' ');
+        cw_buf_add(&text, cw_str_make(value.p, cw_utf8_cut(value, CW_AUDIT_MAX_NAME)));
+    }
+    cw_str kept = text.n ? cw_arena_dup_str(&ex->arena, cw_buf_str(&text)) : CW_STR("");
+    return kept.p ? kept : CW_STR("");
+}
+
 static void audit_begin(cw_exchange *ex, const cw_call_request *request)
 {
     cw_call_audit *record = &ex->record;
@@ -65,6 +87,7 @@ static void audit_begin(cw_exchange *ex, const cw_call_request *request)
     if (!record->address.p)
         record->address = CW_STR("");
     record->is_completion = request->is_completion;
+    record->target = ex->entry->method->n_audited ? target_of(ex) : CW_STR("");
 }
 
 static void audit_end(const cw_exchange *ex, const cw_outcome *outcome)
@@ -85,8 +108,7 @@ static void audit_end(const cw_exchange *ex, const cw_outcome *outcome)
         r.arguments_hash = NULL; /* a short secret could be found by its hash */
     else if (record->has_hash && cw_audit_arguments(audit))
         r.arguments = ex->call.params;
-    if (record->is_completion)
-        r.detail = CW_STR("completion");
+    r.detail = record->is_completion ? CW_STR("completion") : record->target;
     if (outcome && outcome->kind == CW_OUTCOME_ERROR) {
         r.has_code = true;
         r.code = outcome->code;

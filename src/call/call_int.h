@@ -42,6 +42,7 @@ typedef struct cw_active_source {
 
 /* The members of a call's audit record that are known at its start. */
 typedef struct cw_call_audit {
+    cw_str target; /* of an administration method */
     bool is_on, has_hash, is_completion;
     const char *door;
     cw_str address;

@@ -9,8 +9,8 @@
 
 #include "access/jwt/jose.h"
 #include "base/log.h"
+#include "cli/lib/admin.h"
 #include "cli/lib/config_files.h"
-#include "cli/lib/db.h"
 #include "cli/lib/loop.h"
 #include "door/mcp/stdio.h"
 #include "json/write.h"
@@ -49,7 +49,7 @@ static int read_token(program *p)
     const char *variable = getenv(TOKEN_VARIABLE);
     cw_buf_init(&p->token, TOKEN_MAX_BYTES);
     if (p->token_file) {
-        rc = cw_cli_db_read_token(p->token_file, &p->token, &err);
+        rc = cw_cli_read_token(p->token_file, &p->token, &err);
     } else if (variable && *variable && !p->account && !p->plugin) {
         cw_buf_printf(&p->token, "Bearer %s", variable);
         rc = p->token.code ? cw_fail(&err, p->token.code, TOKEN_VARIABLE " is too long") : CW_OK;

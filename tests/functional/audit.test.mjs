@@ -81,7 +81,9 @@ suite("threat-D11: every decision has one record", () => {
     let server, token;
     before(async () => {
         server = await startAudited();
-        token = (await server.token("alice", "--scope", "content:read")).token;
+        await recorded(server, 1, async () => {
+            token = (await server.token("alice", "--scope", "content:read")).token;
+        });
         await recorded(server, 1, () => rpc(server, { method: "test.caller", id: 1 }, alice));
         await recorded(server, 1, () => rpc(server, { method: "test.caller", id: 1 }, bearer(token)));
     });
@@ -256,7 +258,9 @@ suite("threat-D11: every decision has one record", () => {
     });
 
     test("logins: once when they are verified, and each that fails", async () => {
-        await server.cli("account", "add", "carol", "--role", "editor", { input: "c" });
+        await recorded(server, 1, () =>
+            server.cli("account", "add", "carol", "--role", "editor", { input: "c" }),
+        );
         const carol = basic("carol", "c");
         const ask = (headers) => rpc(server, { method: "test.caller", id: 1 }, headers);
         const first = await recorded(server, 2, () => ask(carol));
@@ -282,43 +286,67 @@ suite("threat-D11: every decision has one record", () => {
         assert.ok(!readFileSync(server.audit, "utf8").includes("sw0rdfish"));
     });
 
-    test("changes by commands and reloads, with who made them and no secrets", async () => {
-        const id = String((await server.token("bob", "--name", "x")).id);
-        const steps = [
-            [["account", "add", "dave"], "account add", "dave", { input: "d4ve" }],
-            [["account", "grant", "dave", "editor"], "account grant", "dave editor"],
-            [["account", "revoke", "dave", "editor"], "account revoke", "dave editor"],
-            [["account", "password", "dave"], "account password", "dave", { input: "d5ve" }],
-            [["account", "block", "dave"], "account block", "dave"],
-            [["account", "unblock", "dave"], "account unblock", "dave"],
-            [["token", "revoke", id], "token revoke", id],
-            [["account", "remove", "dave"], "account remove", "dave"],
-            [["role", "add", "judge"], "role add", "judge"],
-            [["role", "allow", "judge", "access content"], "role allow", "judge access content"],
-            [["role", "deny", "judge", "access content"], "role deny", "judge access content"],
-            [["role", "remove", "judge"], "role remove", "judge"],
-            [["cache", "rebuild"], "cache", "rebuild"],
-        ];
-        for (const [words, method, detail, options = {}] of steps) {
-            const [record] = await recorded(server, 1, () => server.cli(...words, options));
+    // Commands that change access: the command, the method that a server runs, and the target.
+    const changes = (id) => [
+        ["account add", ["dave"], "accounts.add", { input: "d4ve" }],
+        ["account grant", ["dave", "editor"], "accounts.grant"],
+        ["account revoke", ["dave", "editor"], "accounts.revoke"],
+        ["account password", ["dave"], "accounts.password", { input: "d5ve" }],
+        ["account block", ["dave"], "accounts.block"],
+        ["account unblock", ["dave"], "accounts.unblock"],
+        ["token revoke", [id], "tokens.revoke"],
+        ["account remove", ["dave"], "accounts.remove"],
+        ["role add", ["judge"], "roles.add"],
+        ["role allow", ["judge", "access content"], "roles.allow"],
+        ["role deny", ["judge", "access content"], "roles.deny"],
+        ["role remove", ["judge"], "roles.remove"],
+    ];
+    const idOf = async (words) => String((await server.token(...words)).id);
+    const removeNobody = async () => {
+        const words = ["account", "remove", "nobody", "--config", server.config];
+        assert.equal((await runCauseway(words)).code, 1);
+    };
+    const noSecrets = () =>
+        assert.doesNotMatch(readFileSync(server.audit, "utf8"), /d4ve|d5ve|s3cret|cw_[A-Za-z0-9_-]{43}/);
+
+    test("changes by commands on the server, and reloads, with who made them and no secrets", async () => {
+        let id;
+        const [created] = await recorded(server, 1, async () => (id = await idOf(["bob", "--name", "laptop"])));
+        assert.deepEqual([created.method, created.detail], ["causeway.tokens.create", "bob laptop"]);
+        for (const [command, target, method, options = {}] of changes(id)) {
+            const [record] = await recorded(server, 1, () => server.cli(...command.split(" "), ...target, options));
             assert.deepEqual(
                 [record.kind, record.door, record.outcome, record.method, record.detail],
-                ["change", "cli", "ok", method, detail],
+                ["call", "jsonrpc", "ok", `causeway.${method}`, target.join(" ")],
+            );
+            assert.deepEqual([record.caller_id, record.address], [`uid:${process.getuid()}`, "unix"]);
+        }
+        const [failed] = await recorded(server, 1, removeNobody);
+        assert.deepEqual([failed.outcome, failed.code, failed.detail], ["error", -32010, "nobody"]);
+        const [rebuilt] = await recorded(server, 1, () => server.cli("cache", "rebuild"));
+        assert.equal(rebuilt.method, "causeway.cache.rebuild");
+        const [reload] = await recorded(server, 1, () => server.child.kill("SIGHUP"));
+        assert.deepEqual([reload.kind, reload.door, reload.method], ["change", "signal", "config reload"]);
+        noSecrets();
+    });
+
+    test("changes by commands without a server", async () => {
+        await server.stop();
+        let id;
+        const [created] = await recorded(server, 1, async () => (id = await idOf(["bob", "--name", "phone"])));
+        assert.deepEqual([created.method, created.detail], ["token create", "bob phone"]);
+        for (const [command, target, , options = {}] of changes(id)) {
+            const [record] = await recorded(server, 1, () => server.cli(...command.split(" "), ...target, options));
+            assert.deepEqual(
+                [record.kind, record.door, record.outcome, record.method, record.detail],
+                ["change", "cli", "ok", command, target.join(" ")],
             );
             assert.equal(record.caller_id, `uid:${process.getuid()}`);
         }
-        const [failed] = await recorded(server, 1, async () => {
-            const words = ["account", "remove", "nobody", "--config", server.config];
-            assert.equal((await runCauseway(words)).code, 1);
-        });
+        const [failed] = await recorded(server, 1, removeNobody);
         assert.equal(failed.outcome, "failed");
         await recorded(server, 0, () => server.cli("account", "list"));
-        const [created] = await recorded(server, 1, () => server.token("bob", "--name", "laptop"));
-        assert.deepEqual([created.method, created.detail], ["token create", "bob laptop"]);
-        const [reload] = await recorded(server, 1, () => server.child.kill("SIGHUP"));
-        assert.deepEqual([reload.kind, reload.door, reload.method], ["change", "signal", "config reload"]);
-        const text = readFileSync(server.audit, "utf8");
-        assert.doesNotMatch(text, /d4ve|d5ve|s3cret|cw_[A-Za-z0-9_-]{43}/);
+        noSecrets();
     });
 
     test("listings that are refused", async () => {

@@ -398,6 +398,12 @@ cw_store *cw_accounts_store(cw_accounts *a)
     return a->store;
 }
 
+cw_code cw_accounts_hash(cw_accounts *a, cw_hash_job *job)
+{
+    cw_network_of(CW_STR("new password"), &job->network);
+    return cw_hash_pool_ask(a->workers, job);
+}
+
 uint64_t cw_accounts_generation(const cw_accounts *a)
 {
     uint64_t generation = atomic_load(&a->roles_generation);

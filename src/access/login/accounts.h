@@ -39,6 +39,7 @@
 
 #include "access/caller.h"
 #include "access/issuer/issuer.h"
+#include "access/login/hash_pool.h"
 #include "access/roles.h"
 #include "net/loop/loop.h"
 #include "store/store.h"
@@ -82,6 +83,10 @@ bool cw_accounts_has_logins(const cw_accounts *a);
 void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules);
 /* The store, for other jobs; it lives as long. NULL: no database. */
 cw_store *cw_accounts_store(cw_accounts *a);
+/* Hash a new password where those of logins are verified. All such jobs are one more network among
+ * those that take turns. CW_LIMIT: too many wait, and `run` is not called.
+ * Needs a database. */
+CW_MUST_USE cw_code cw_accounts_hash(cw_accounts *a, cw_hash_job *job);
 
 typedef enum cw_login_status {
     CW_LOGIN_OK,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* password.c - reads passwords and tokens from a file, standard input or a terminal, never from an
- * argument. */
+/* password.c - reads passwords from a file, standard input or a terminal, never from an argument. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,30 +7,16 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "access/credentials.h"
-#include "base/file.h"
 #include "base/utf8.h"
-#include "cli/lib/db.h"
+#include "cli/account/rights.h"
 
-/* A password, a line break of two, and one byte more to see that it is too long. */
-#define INPUT_MAX (CW_PASSWORD_MAX + 3u)
-
-typedef struct input {
-    char bytes[INPUT_MAX];
-    size_t n;
-} input;
-
-static void wipe(input *in)
+void cw_cli_password_wipe(cw_cli_password *p)
 {
-    /* Not memset: that one may be left out. */
-    volatile char *p = in->bytes;
-    for (size_t i = 0; i < sizeof in->bytes; i++)
-        p[i] = 0;
-    in->n = 0;
+    explicit_bzero(p, sizeof *p);
 }
 
 /* Up to the end, or up to the end of a line on a terminal. */
-static cw_code read_all(int fd, bool is_terminal, input *in, cw_err *err)
+static cw_code read_all(int fd, bool is_terminal, cw_cli_password *in, cw_err *err)
 {
     in->n = 0;
     while (in->n < sizeof in->bytes) {
@@ -74,7 +59,7 @@ static cw_code wait_for_line(int fd, const sigset_t *unblocked, cw_err *err)
 
 /* Prompts when the echo is off, so that an answer typed at once is neither shown nor flushed.
  * A signal restores the echo before it takes effect. */
-static cw_code ask(int fd, const char *prompt, input *in, cw_err *err)
+static cw_code ask(int fd, const char *prompt, cw_cli_password *in, cw_err *err)
 {
     struct termios old, quiet;
     struct sigaction action = {.sa_handler = on_signal}, before;
@@ -100,9 +85,9 @@ static cw_code ask(int fd, const char *prompt, input *in, cw_err *err)
     return rc;
 }
 
-static cw_code ask_twice(input *in, cw_err *err)
+static cw_code ask_twice(cw_cli_password *in, cw_err *err)
 {
-    input again = {0};
+    cw_cli_password again = {0};
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return cw_fail_errno(err, errno, "open '/dev/tty'");
@@ -111,12 +96,12 @@ static cw_code ask_twice(input *in, cw_err *err)
         rc = ask(fd, "The same again: ", &again, err);
     if (!rc && (again.n != in->n || memcmp(again.bytes, in->bytes, in->n) != 0))
         rc = cw_fail(err, CW_PARAMS, "the two are not the same");
-    wipe(&again);
+    cw_cli_password_wipe(&again);
     close(fd);
     return rc;
 }
 
-static cw_code read_file(const char *path, input *in, cw_err *err)
+static cw_code read_file(const char *path, cw_cli_password *in, cw_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -126,49 +111,22 @@ static cw_code read_file(const char *path, input *in, cw_err *err)
     return rc;
 }
 
-/* Characters, not bytes; what is no UTF-8 is counted by bytes. */
-static size_t count_characters(cw_str text)
+/* A call carries it as JSON, and clients send passwords as UTF-8 (RFC 7617). */
+static cw_code check_encoding(const cw_cli_password *p, cw_err *err)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < text.n; n++) {
-        unsigned length = cw_utf8_len(text.p + i, text.n - i);
-        i += length ? length : 1;
-    }
-    return n;
-}
-
-static cw_code check_length(cw_str password, uint32_t min, cw_err *err)
-{
-    if (count_characters(password) >= min)
+    if (cw_utf8_is_valid(cw_str_make(p->bytes, p->n)))
         return CW_OK;
-    return cw_fail(err, CW_PARAMS,
-                   "the password is too short: it needs %u characters (access.password_length)",
-                   min);
+    return cw_fail(err, CW_PARAMS, "the password is not UTF-8");
 }
 
-cw_code cw_cli_read_password(const char *file, uint32_t min, char *out, cw_err *err)
+cw_code cw_cli_password_read(const char *file, cw_cli_password *ret, cw_err *err)
 {
-    input in = {0};
     cw_code rc;
     if (file && strcmp(file, "-") != 0)
-        rc = read_file(file, &in, err);
+        rc = read_file(file, ret, err);
     else if (!file && isatty(STDIN_FILENO))
-        rc = ask_twice(&in, err);
+        rc = ask_twice(ret, err);
     else
-        rc = read_all(STDIN_FILENO, /* is_terminal= */ false, &in, err);
-    if (!rc)
-        rc = check_length(cw_str_make(in.bytes, in.n), min, err);
-    if (!rc)
-        rc = cw_password_hash(cw_str_make(in.bytes, in.n), out, err);
-    wipe(&in);
-    return rc;
-}
-
-cw_code cw_cli_db_read_token(const char *file, cw_buf *header, cw_err *err)
-{
-    cw_buf_add(header, CW_STR("Bearer "));
-    cw_code rc = cw_file_read(file, CW_FILE_ANY, header, err);
-    while (!rc && (header->p[header->n - 1] == '\n' || header->p[header->n - 1] == '\r'))
-        header->n--;
-    return rc;
+        rc = read_all(STDIN_FILENO, /* is_terminal= */ false, ret, err);
+    return rc ? rc : check_encoding(ret, err);
 }

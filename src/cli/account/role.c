@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "access/gate.h"
-#include "cli/lib/cli.h"
-#include "cli/lib/db.h"
+#include "cli/account/rights.h"
 #include "cli/plugin/plugin.h"
+#include "server/name_list.h"
 #include "server/permissions.h"
 #include "server/plugin_host_path.h"
 
@@ -71,36 +71,28 @@ static cw_code required_permissions(const cw_config *config, cw_name_list *all)
 
 /* ---- changes ---- */
 
-static int check_role(const cw_cli_db *a)
+static int check_role(char **args)
 {
-    return cw_cli_db_check_name("role", a->args[0]);
+    return cw_cli_rights_check_name("role", args[0]);
 }
 
-static int check_permission(const cw_cli_db *a)
+static int check_permission(char **args)
 {
-    int code = check_role(a);
-    return code < 0 ? cw_cli_db_check_name("permission", a->args[1]) : code;
+    int code = check_role(args);
+    return code < 0 ? cw_cli_rights_check_name("permission", args[1]) : code;
 }
 
-static cw_code add(cw_cli_db *a)
-{
-    cw_buf_printf(&a->out, "role %s added\n", a->args[0]);
-    return cw_db_add_role(a->db, cw_str_from(a->args[0]), &a->err);
-}
-
-static cw_code remove_role(cw_cli_db *a)
-{
-    cw_buf_printf(&a->out, "role %s removed\n", a->args[0]);
-    return cw_db_remove_role(a->db, cw_str_from(a->args[0]), &a->err);
-}
-
-/* A permission that no method requires is probably a typing error. */
-static void add_suggestion(cw_cli_db *a, cw_str permission)
+/* A permission that no method requires is probably a typing error. The plugins of another machine
+ * are not known. */
+static void print_suggestion(cw_cli_rights *a, const cw_json *result)
 {
     cw_name_list asked = {0};
+    cw_str permission = cw_str_from(a->args[1]), nearest;
+    (void)result;
+    if (!a->admin.config)
+        return;
     cw_arena_init(&asked.arena, CW_CLI_OUTPUT_MAX);
-    cw_str nearest;
-    if (required_permissions(a->config, &asked) == CW_OK &&
+    if (required_permissions(a->admin.config, &asked) == CW_OK &&
         !cw_role_permissions_find(&asked, permission, &nearest)) {
         cw_buf_add(&a->out, CW_STR("no plugin and no overlay requires "));
         cw_cli_add_text(&a->out, permission);
@@ -114,199 +106,104 @@ static void add_suggestion(cw_cli_db *a, cw_str permission)
     cw_arena_done(&asked.arena);
 }
 
-static cw_code set_permission(cw_cli_db *a, bool may)
+/* ---- list ---- */
+
+/* A line for the role, and one for each of its permissions. */
+static void add_rows(cw_cli_table *t, const cw_json *role)
 {
-    const char *role = a->args[0], *permission = a->args[1];
-    cw_code rc = cw_db_allow(a->db, cw_str_from(role), cw_str_from(permission), may, &a->err);
-    if (rc == CW_NOTFOUND)
-        rc = cw_fail(&a->err, rc, "no role '%s' in the database; \"causeway role add\" adds one",
-                     role);
-    cw_buf_printf(&a->out, "role %s %s %s%s\n", role, may ? "may" : "may not", permission,
-                  rc == CW_DONE ? " already" : "");
-    if (may && (!rc || rc == CW_DONE))
-        add_suggestion(a, cw_str_from(permission));
-    return rc;
+    const cw_json *permissions = cw_json_get(role, CW_STR("permissions")), *p = NULL;
+    size_t i = 0;
+    do {
+        cw_cli_table_add(t, cw_cli_rights_text(role, "name"));
+        cw_cli_table_add(t, cw_cli_rights_text(role, "from"));
+        cw_cli_table_add(t, p ? cw_json_text(p) : CW_STR(""));
+    } while ((p = cw_json_at(permissions, i++)));
 }
 
-static cw_code allow(cw_cli_db *a)
-{
-    return set_permission(a, true);
-}
-
-static cw_code deny(cw_cli_db *a)
-{
-    return set_permission(a, false);
-}
-
-/* ---- lists ---- */
-
-typedef cw_code (*pair_fn)(void *ctx, cw_str role, cw_str permission, const char *from);
-
-typedef struct walk {
-    cw_cli_db *a;
-    pair_fn fn;
-    void *ctx;
-    cw_str role;
-} walk;
-
-static cw_code on_permission(cw_str text, void *ctx, cw_err *err)
-{
-    walk *w = ctx;
-    (void)err;
-    return w->fn(w->ctx, w->role, text, "database");
-}
-
-static cw_code on_role(cw_str role, void *ctx, cw_err *err)
-{
-    walk *w = ctx;
-    w->role = role;
-    cw_code rc = w->fn(w->ctx, role, CW_STR(""), "database");
-    return rc ? rc : cw_db_each_permission(w->a->db, role, on_permission, w, err);
-}
-
-/* Visit every role, once with an empty permission and once with each of its permissions: first
- * those of the database, then those of the configuration (`from`). */
-static cw_code walk_roles(cw_cli_db *a, pair_fn fn, void *ctx)
-{
-    walk w = {.a = a, .fn = fn, .ctx = ctx};
-    cw_code rc = cw_db_each_role(a->db, on_role, &w, &a->err);
-    for (size_t i = 0; i < a->config->roles.n && !rc; i++) {
-        const cw_config_role *role = &a->config->roles.items[i];
-        rc = fn(ctx, role->name, CW_STR(""), "configuration");
-        for (size_t k = 0; k < role->permissions.n && !rc; k++)
-            rc = fn(ctx, role->name, role->permissions.items[k], "configuration");
-    }
-    return rc;
-}
-
-typedef struct role_table {
-    cw_cli_table table;
-    bool is_open; /* the object of a role */
-} role_table;
-
-static void close_object(role_table *l)
-{
-    if (l->is_open) {
-        cw_json_close(&l->table.json);
-        cw_json_close(&l->table.json);
-    }
-    l->is_open = false;
-}
-
-static cw_code add_one(void *ctx, cw_str role, cw_str permission, const char *from)
-{
-    role_table *l = ctx;
-    cw_json_writer *w = &l->table.json;
-    if (!l->table.is_json) {
-        cw_cli_table_add(&l->table, role);
-        cw_cli_table_add(&l->table, cw_str_from(from));
-        cw_cli_table_add(&l->table, permission);
-        return CW_OK;
-    }
-    if (permission.n) {
-        cw_json_add_string(w, permission);
-        return CW_OK;
-    }
-    close_object(l);
-    cw_json_open_object(w);
-    cw_json_add_string_member(w, CW_STR("name"), role);
-    cw_json_add_string_member(w, CW_STR("from"), cw_str_from(from));
-    cw_json_add_key(w, CW_STR("permissions"));
-    cw_json_open_array(w);
-    l->is_open = true;
-    return CW_OK;
-}
-
-static cw_code list(cw_cli_db *a)
+static void print_list(cw_cli_rights *a, const cw_json *result)
 {
     static const cw_cli_column columns[] = {
         {"ROLE", 20, false}, {"FROM", 13, false}, {"PERMISSION", 0, false}};
-    role_table l = {0};
-    cw_cli_table_open(&l.table, &a->out, a->json, columns, CW_COUNT(columns));
-    cw_code rc = walk_roles(a, add_one, &l);
-    close_object(&l);
-    cw_cli_table_close(&l.table);
-    return rc;
+    cw_cli_rights_print_list(a, cw_json_get(result, CW_STR("roles")), columns, CW_COUNT(columns),
+                             add_rows);
 }
 
 /* ---- the commands ---- */
 
 static int run_add(int argc, char **argv)
 {
-    static const cw_cli_db_command command = {
+    static const cw_cli_rights_command command = {
         .name = "role add",
         .args = "ROLE",
         .about = "Add a role.",
+        .method = "causeway.roles.add",
+        .params = {"role"},
         .min_args = 1,
-        .max_args = 1,
-        .may_create = true,
-        .is_change = true,
         .check = check_role,
-        .run = add,
+        .done = "role % added",
     };
-    return cw_cli_db_run(&command, argc, argv);
+    return cw_cli_rights_run(&command, argc, argv);
 }
 
 static int run_remove(int argc, char **argv)
 {
-    static const cw_cli_db_command command = {
+    static const cw_cli_rights_command command = {
         .name = "role remove",
         .args = "ROLE",
         .about = "Remove a role, and revoke it from all accounts.",
+        .method = "causeway.roles.remove",
+        .params = {"role"},
         .min_args = 1,
-        .max_args = 1,
-        .may_create = true,
-        .is_change = true,
         .check = check_role,
-        .run = remove_role,
+        .done = "role % removed",
     };
-    return cw_cli_db_run(&command, argc, argv);
+    return cw_cli_rights_run(&command, argc, argv);
 }
 
 static int run_allow(int argc, char **argv)
 {
-    static const cw_cli_db_command command = {
+    static const cw_cli_rights_command command = {
         .name = "role allow",
         .args = "ROLE PERMISSION",
         .about =
             "Add a permission to a role. The roles \"anonymous\" (callers without a login) and\n"
             "\"authenticated\" (callers with one) always exist.",
+        .method = "causeway.roles.allow",
+        .params = {"role", "permission"},
         .min_args = 2,
-        .max_args = 2,
-        .may_create = true,
-        .is_change = true,
         .check = check_permission,
-        .run = allow,
+        .print = print_suggestion,
+        .done = "role % may %",
     };
-    return cw_cli_db_run(&command, argc, argv);
+    return cw_cli_rights_run(&command, argc, argv);
 }
 
 static int run_deny(int argc, char **argv)
 {
-    static const cw_cli_db_command command = {
+    static const cw_cli_rights_command command = {
         .name = "role deny",
         .args = "ROLE PERMISSION",
         .about = "Remove a permission from a role. Permissions from the configuration remain.",
+        .method = "causeway.roles.deny",
+        .params = {"role", "permission"},
         .min_args = 2,
-        .max_args = 2,
-        .may_create = true,
-        .is_change = true,
         .check = check_permission,
-        .run = deny,
+        .done = "role % may not %",
     };
-    return cw_cli_db_run(&command, argc, argv);
+    return cw_cli_rights_run(&command, argc, argv);
 }
 
 static int run_list(int argc, char **argv)
 {
-    static const cw_cli_db_command command = {
+    static const cw_cli_rights_command command = {
         .name = "role list",
         .args = "",
         .about = "List the roles of the database and of the configuration with their permissions.",
+        .method = "causeway.roles.list",
         .has_json = true,
-        .run = list,
+        .print = print_list,
     };
-    return cw_cli_db_run(&command, argc, argv);
+    return cw_cli_rights_run(&command, argc, argv);
 }
 
 static const cw_cli_command role_commands[] = {
@@ -322,7 +219,7 @@ int cw_cli_role(int argc, char **argv)
 {
     static const cw_cli_group group = {
         "causeway role",
-        "Manage roles. Changes take effect in a running server within a second.",
+        "Manage roles. If a server runs with this configuration, it makes the changes.",
         "\"causeway help role COMMAND\" explains a command.",
         role_commands,
     };
@@ -331,64 +228,64 @@ int cw_cli_role(int argc, char **argv)
 
 /* ---- the command permission ---- */
 
-static cw_code on_pair(void *ctx, cw_str role, cw_str permission, const char *from)
-{
-    (void)role;
-    (void)from;
-    return permission.n ? cw_name_list_add(ctx, permission) : CW_OK;
-}
-
 /* Our own, and those that some role has. */
-static cw_code collect(cw_cli_db *a, cw_name_list *all)
+static cw_code collect(cw_name_list *all, const cw_json *roles)
 {
+    const cw_json *role, *p;
     cw_code rc = cw_name_list_add(all, CW_PERMISSION_DISCOVER);
     if (!rc)
         rc = cw_name_list_add(all, CW_PERMISSION_CALL);
-    if (!rc)
-        rc = walk_roles(a, on_pair, all);
-    if (!rc)
-        all->n = cw_requirements_sort(all->items, all->n);
+    for (size_t i = 0; (role = cw_json_at(roles, i)) && !rc; i++) {
+        const cw_json *permissions = cw_json_get(role, CW_STR("permissions"));
+        for (size_t k = 0; (p = cw_json_at(permissions, k)) && !rc; k++)
+            rc = cw_name_list_add(all, cw_json_text(p));
+    }
+    all->n = cw_requirements_sort(all->items, all->n);
     return rc;
 }
 
-static cw_code list_permissions(cw_cli_db *a)
+static void print_names(cw_cli_rights *a, const cw_name_list *all)
+{
+    cw_json_writer w;
+    if (!a->json) {
+        for (size_t i = 0; i < all->n; i++) {
+            cw_cli_add_text(&a->out, all->items[i]);
+            cw_buf_add_char(&a->out, '\n');
+        }
+        return;
+    }
+    cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
+    cw_json_open_array(&w);
+    for (size_t i = 0; i < all->n; i++)
+        cw_json_add_string(&w, all->items[i]);
+    cw_json_close(&w);
+    cw_cli_end_json(&w);
+}
+
+static void print_permissions(cw_cli_rights *a, const cw_json *result)
 {
     cw_name_list all = {0};
-    cw_json_writer w;
     cw_arena_init(&all.arena, CW_CLI_OUTPUT_MAX);
-    cw_code rc = collect(a, &all);
-    if (rc == CW_NOMEM || rc == CW_LIMIT)
-        cw_fail(&a->err, rc, "%s", cw_code_text(rc));
-    cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
-    if (a->json)
-        cw_json_open_array(&w);
-    for (size_t i = 0; i < all.n && !rc; i++) {
-        if (a->json) {
-            cw_json_add_string(&w, all.items[i]);
-            continue;
-        }
-        cw_cli_add_text(&a->out, all.items[i]);
-        cw_buf_add_char(&a->out, '\n');
-    }
-    if (a->json) {
-        cw_json_close(&w);
-        cw_cli_end_json(&w);
-    }
+    cw_code rc = collect(&all, cw_json_get(result, CW_STR("roles")));
+    if (rc)
+        a->out.code = rc;
+    else
+        print_names(a, &all);
     cw_arena_done(&all.arena);
-    return rc;
 }
 
 static int run_permission_list(int argc, char **argv)
 {
-    static const cw_cli_db_command command = {
+    static const cw_cli_rights_command command = {
         .name = "permission list",
         .args = "",
         .about = "List the permissions that Causeway itself requires, and those of the roles.\n"
                  "\"plugin check\" prints the permissions that a plugin's methods require.",
+        .method = "causeway.roles.list",
         .has_json = true,
-        .run = list_permissions,
+        .print = print_permissions,
     };
-    return cw_cli_db_run(&command, argc, argv);
+    return cw_cli_rights_run(&command, argc, argv);
 }
 
 int cw_cli_permission(int argc, char **argv)

@@ -2,19 +2,22 @@
 /* token: creates, lists and revokes the credentials of programs. */
 #include <stdio.h>
 
-#include "access/credentials.h"
 #include "access/scopes.h"
 #include "base/clock.h"
-#include "cli/lib/cli.h"
-#include "cli/lib/db.h"
+#include "cli/account/rights.h"
 #include "config/syntax/quote.h"
 #include "config/syntax/units.h"
 
 #define DAY_MS UINT64_C(86400000)
-/* A century: the years of a date have four digits. */
-#define EXPIRY_MAX_DAYS UINT64_C(36500)
 
 /* ---- create ---- */
+
+typedef struct new_token {
+    const char *account;
+    const char *name; /* or NULL */
+    int64_t expires;  /* ms since 1970; 0: never */
+    cw_cli_texts scopes;
+} new_token;
 
 /* "30d", "12h", "never"; false for anything else. */
 static bool parse_expiry(const char *text, int64_t now, int64_t *ret)
@@ -26,13 +29,14 @@ static bool parse_expiry(const char *text, int64_t now, int64_t *ret)
         return true;
     }
     if (cw_str_ends(s, CW_STR("d"))) {
-        if (!cw_str_to_u64(cw_str_make(s.p, s.n - 1), &ms) || ms > EXPIRY_MAX_DAYS)
+        if (!cw_str_to_u64(cw_str_make(s.p, s.n - 1), &ms) ||
+            ms > (uint64_t)CW_ADMIN_TOKEN_MAX_MS / DAY_MS)
             return false;
         ms *= DAY_MS;
     } else if (!cw_units_parse_duration(s, &ms)) {
         return false;
     }
-    if (ms == 0 || ms > EXPIRY_MAX_DAYS * DAY_MS)
+    if (ms == 0 || ms > (uint64_t)CW_ADMIN_TOKEN_MAX_MS)
         return false;
     *ret = now + (int64_t)ms;
     return true;
@@ -50,85 +54,85 @@ static int check_scopes(const cw_cli_texts *scopes)
     return -1;
 }
 
-static bool is_known(const cw_config *config, cw_str scope)
+static void write_token(cw_json_writer *w, const void *ctx)
 {
-    for (size_t i = 0; i < config->access.scopes.n; i++) {
-        if (cw_str_eq(config->access.scopes.items[i], scope))
-            return true;
-    }
-    return cw_scope_find(scope) != NULL;
+    const new_token *n = ctx;
+    cw_json_add_string_member(w, CW_STR("account"), cw_str_from(n->account));
+    if (n->name)
+        cw_json_add_string_member(w, CW_STR("name"), cw_str_from(n->name));
+    if (n->expires)
+        cw_json_add_i64_member(w, CW_STR("expires"), n->expires);
+    cw_json_add_key(w, CW_STR("scopes"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < n->scopes.n; i++)
+        cw_json_add_string(w, cw_str_from(n->scopes.items[i]));
+    cw_json_close(w);
 }
 
 /* Most likely a typing error. */
-static void warn_of_unknown(const cw_config *config, const cw_cli_texts *scopes)
+static void warn_of_unknown(const cw_json *scopes)
 {
-    char exposed[CW_EXCERPT_SIZE];
-    for (size_t i = 0; i < scopes->n; i++) {
-        cw_str scope = cw_str_from(scopes->items[i]);
-        if (is_known(config, scope))
-            continue;
-        cw_excerpt(scope, exposed);
+    char excerpt[CW_EXCERPT_SIZE];
+    const cw_json *scope;
+    for (size_t i = 0; (scope = cw_json_at(scopes, i)); i++)
         fprintf(stderr,
                 "causeway: the scope %s is not one of \"causeway scope list\" or "
                 "access.scopes\n",
-                exposed);
-    }
+                cw_excerpt(cw_json_text(scope), excerpt));
 }
 
-static void print_secret(cw_cli_db *a, const cw_token *token, const char *secret, bool json)
+static void print_secret(cw_cli_rights *a, const cw_json *result, cw_str token)
 {
-    if (!json) {
-        cw_buf_printf(&a->out, "%s\n", secret);
-        fprintf(stderr, "causeway: token %lld; it is shown this once\n", (long long)token->id);
+    cw_json_writer w;
+    CW_CLEANUP(cw_buf_done) cw_buf by;
+    if (a->json) {
+        cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
+        cw_json_open_object(&w);
+        cw_json_add_i64_member(&w, CW_STR("id"), cw_cli_rights_number(result, "id"));
+        cw_json_add_string_member(&w, CW_STR("token"), token);
+        cw_cli_add_date_member(&w, CW_STR("expires"), cw_cli_rights_number(result, "expires"));
+        cw_json_close(&w);
+        cw_cli_end_json(&w);
+        cw_buf_init(&by, 0);
         return;
     }
-    cw_json_writer w;
-    cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
-    cw_json_open_object(&w);
-    cw_json_add_i64_member(&w, CW_STR("id"), token->id);
-    cw_json_add_string_member(&w, CW_STR("token"), cw_str_from(secret));
-    cw_cli_add_date_member(&w, CW_STR("expires"), token->expires);
-    cw_json_close(&w);
-    cw_cli_end_json(&w);
+    cw_buf_printf(&a->out, "%.*s\n", CW_STR_ARG(token));
+    cw_buf_init(&by, CW_CLI_OUTPUT_MAX);
+    if (cw_cli_admin_has_server(&a->admin)) {
+        cw_buf_add(&by, CW_STR(", created by "));
+        cw_cli_admin_add_server(&by, result);
+    }
+    fprintf(stderr, "causeway: token %lld%.*s; it is shown this once\n",
+            (long long)cw_cli_rights_number(result, "id"), CW_STR_ARG(cw_buf_str(&by)));
 }
 
-static cw_code create(cw_cli_db *a, cw_token *token, const char *account,
-                      const cw_cli_texts *scopes, bool json)
+static int create(cw_cli_rights *a, const new_token *n)
 {
-    CW_CLEANUP(cw_arena_done) cw_arena arena;
-    cw_str names[CW_CLI_MAX_TEXTS];
-    char secret[CW_TOKEN_LEN + 1];
-    cw_account *found;
-    cw_arena_init(&arena, 65536);
-    cw_code rc = cw_cli_db_find_account(a, account, &arena, &found);
-    if (rc)
-        return rc;
-    token->account = found->id;
-    for (size_t i = 0; i < scopes->n; i++)
-        names[i] = cw_str_from(scopes->items[i]);
-    rc = cw_token_make(secret, &a->err);
-    if (!rc && !cw_token_digest(cw_str_from(secret), token->hash))
-        return cw_fail(&a->err, CW_INTERNAL, "the new token is malformed");
-    if (!rc)
-        rc = cw_db_add_token(a->db, token, names, scopes->n, &token->id, &a->err);
-    if (!rc)
-        print_secret(a, token, secret, json);
-    return rc;
+    const cw_json *result = NULL;
+    unsigned char digest[CW_DIGEST];
+    int code = cw_cli_admin_call(&a->admin, "causeway.tokens.create", write_token, n, &result);
+    if (code >= 0)
+        return code;
+    cw_str token = cw_cli_rights_text(result, "token");
+    if (!cw_token_digest(token, digest))
+        return cw_cli_failure("the server returned no token");
+    warn_of_unknown(cw_json_get(result, CW_STR("unknown_scopes")));
+    print_secret(a, result, token);
+    return -1;
 }
 
 static int run_create(int argc, char **argv)
 {
-    const char *config = NULL, *name = "", *expires = "never";
-    cw_cli_texts scopes = {0};
-    bool json = false;
-    const char *given_name = NULL, *given_expires = NULL;
+    cw_cli_rights a = {0};
+    new_token n = {0};
+    const char *expires = NULL;
     const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&config),
-        {"name", 'n', CW_CLI_TEXT, &given_name, "TEXT", "purpose of the token"},
-        {"scope", 's', CW_CLI_TEXTS, &scopes, "SCOPE", "grant this scope; may be repeated"},
-        {"expires", 'e', CW_CLI_TEXT, &given_expires, "TIME",
+        CW_CLI_TARGET_OPTIONS(&a.target),
+        {"name", 'n', CW_CLI_TEXT, &n.name, "TEXT", "purpose of the token"},
+        {"scope", 's', CW_CLI_TEXTS, &n.scopes, "SCOPE", "grant this scope; may be repeated"},
+        {"expires", 'e', CW_CLI_TEXT, &expires, "TIME",
          "lifetime, such as 12h or 30d; default: \"never\""},
-        CW_CLI_JSON_OPTION(&json),
+        CW_CLI_JSON_OPTION(&a.json),
         {0},
     };
     const cw_cli_spec spec = {
@@ -137,132 +141,75 @@ static int run_create(int argc, char **argv)
         "only its hash is stored.",
         options, 1};
     cw_cli_args args = {0};
-    cw_cli_db a = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    name = given_name ? given_name : name;
-    expires = given_expires ? given_expires : expires;
     if (args.n == 0)
         return cw_cli_usage("name the account of the token");
-    cw_token token = {.name = cw_str_from(name), .created = cw_clock_wall_ms()};
-    if (!parse_expiry(expires, token.created, &token.expires))
+    n.account = args.items[0];
+    if (expires && !parse_expiry(expires, cw_clock_wall_ms(), &n.expires))
         return cw_cli_usage("not a time: %s; write 12h, 30d or never, at most 36500d", expires);
-    code = name[0] ? cw_cli_db_check_name("token", name) : -1;
+    code = n.name && n.name[0] ? cw_cli_rights_check_name("token", n.name) : -1;
     if (code < 0)
-        code = check_scopes(&scopes);
+        code = check_scopes(&n.scopes);
     if (code < 0)
-        code = cw_cli_db_open(config, /* may_create= */ false, &a);
+        code = cw_cli_rights_open(&a);
     if (code >= 0)
         return code;
-    warn_of_unknown(a.config, &scopes);
-    cw_cli_db_change(&a, spec.name, args.items[0], name[0] ? name : NULL);
-    return cw_cli_db_close(&a, create(&a, &token, args.items[0], &scopes, json));
+    cw_cli_rights_change(&a, spec.name, n.account, n.name && n.name[0] ? n.name : NULL);
+    return cw_cli_rights_close(&a, create(&a, &n));
 }
 
 /* ---- list ---- */
 
-typedef struct token_table {
-    cw_db *db;
-    cw_cli_table *table;
-    int64_t now;
-} token_table;
-
-static const char *state_of(const token_table *l, const cw_token *token)
+static void add_row(cw_cli_table *t, const cw_json *token)
 {
-    if (token->revoked)
-        return "revoked";
-    return token->expires && token->expires <= l->now ? "expired" : "active";
+    cw_cli_table_add_number(t, cw_cli_rights_number(token, "id"));
+    cw_cli_table_add(t, cw_cli_rights_text(token, "account"));
+    cw_cli_table_add(t, cw_cli_rights_text(token, "name"));
+    cw_cli_table_add(t, cw_cli_rights_text(token, "state"));
+    cw_cli_table_add_date(t, cw_cli_rights_number(token, "expires"), "never");
+    cw_cli_rights_add_texts(t, cw_json_get(token, CW_STR("scopes")));
 }
 
-static cw_code add_line(token_table *l, const cw_token *token, cw_err *err)
-{
-    cw_cli_table *t = l->table;
-    CW_CLEANUP(cw_buf_done) cw_buf scopes;
-    cw_buf_init(&scopes, CW_CLI_OUTPUT_MAX);
-    cw_code rc = cw_db_each_scope_of(l->db, token->id, cw_cli_db_on_text, &scopes, err);
-    if (rc)
-        return rc;
-    cw_cli_table_add_number(t, token->id);
-    cw_cli_table_add(t, token->account_name);
-    cw_cli_table_add(t, token->name);
-    cw_cli_table_add(t, cw_str_from(state_of(l, token)));
-    cw_cli_table_add_date(t, token->expires, "never");
-    cw_cli_table_add_raw(t, scopes.n ? cw_buf_str(&scopes) : CW_STR("-"));
-    return CW_OK;
-}
-
-static cw_code add_one(const cw_token *token, void *ctx, cw_err *err)
-{
-    token_table *l = ctx;
-    cw_json_writer *w = &l->table->json;
-    if (!l->table->is_json)
-        return add_line(l, token, err);
-    cw_json_open_object(w);
-    cw_json_add_i64_member(w, CW_STR("id"), token->id);
-    cw_json_add_string_member(w, CW_STR("account"), token->account_name);
-    cw_json_add_string_member(w, CW_STR("name"), token->name);
-    cw_json_add_string_member(w, CW_STR("state"), cw_str_from(state_of(l, token)));
-    cw_cli_add_date_member(w, CW_STR("created"), token->created);
-    cw_cli_add_date_member(w, CW_STR("expires"), token->expires);
-    cw_cli_add_date_member(w, CW_STR("revoked"), token->revoked);
-    cw_json_add_key(w, CW_STR("scopes"));
-    cw_json_open_array(w);
-    cw_code rc = cw_db_each_scope_of(l->db, token->id, cw_cli_db_on_json, w, err);
-    cw_json_close(w);
-    cw_json_close(w);
-    return rc;
-}
-
-static cw_code add_all(cw_cli_db *a, int64_t account, cw_cli_table *t)
-{
-    token_table l = {.db = a->db, .table = t, .now = cw_clock_wall_ms()};
-    return cw_db_each_token(a->db, account, add_one, &l, &a->err);
-}
-
-static cw_code list(cw_cli_db *a)
+static void print_list(cw_cli_rights *a, const cw_json *result)
 {
     static const cw_cli_column columns[] = {{"ID", 5, true},        {"ACCOUNT", 20, false},
                                             {"NAME", 20, false},    {"STATE", 7, false},
                                             {"EXPIRES", 24, false}, {"SCOPES", 0, false}};
-    return cw_cli_db_list(a, columns, CW_COUNT(columns), add_all);
+    cw_cli_rights_print_list(a, cw_json_get(result, CW_STR("tokens")), columns, CW_COUNT(columns),
+                             add_row);
 }
 
 static int run_list(int argc, char **argv)
 {
-    static const cw_cli_db_command command = {
+    static const cw_cli_rights_command command = {
         .name = "token list",
         .args = "[ACCOUNT]",
         .about = "List the tokens, or those of one account.",
-        .max_args = 1,
+        .method = "causeway.tokens.list",
+        .params = {"account"},
         .has_json = true,
-        .run = list,
+        .print = print_list,
     };
-    return cw_cli_db_run(&command, argc, argv);
+    return cw_cli_rights_run(&command, argc, argv);
 }
 
 /* ---- revoke ---- */
 
-static cw_code revoke(cw_cli_db *a)
-{
-    cw_code rc = cw_db_revoke_token(a->db, cw_cli_db_id(a), cw_clock_wall_ms(), &a->err);
-    cw_buf_printf(&a->out, "token %s is revoked%s\n", a->args[0], rc == CW_DONE ? " already" : "");
-    return rc;
-}
-
 static int run_revoke(int argc, char **argv)
 {
-    static const cw_cli_db_command command = {
+    static const cw_cli_rights_command command = {
         .name = "token revoke",
         .args = "ID",
         .about = "Revoke a token.",
+        .method = "causeway.tokens.revoke",
+        .params = {"id"},
         .min_args = 1,
-        .max_args = 1,
-        .is_change = true,
-        .check = cw_cli_db_check_id,
-        .run = revoke,
+        .is_id = true,
+        .done = "token % is revoked",
     };
-    return cw_cli_db_run(&command, argc, argv);
+    return cw_cli_rights_run(&command, argc, argv);
 }
 
 int cw_cli_token(int argc, char **argv)
@@ -276,8 +223,8 @@ int cw_cli_token(int argc, char **argv)
     };
     static const cw_cli_group group = {
         "causeway token",
-        "Manage API tokens, the credentials of programs. Changes take effect in a\n"
-        "running server within a second.",
+        "Manage API tokens, the credentials of programs. If a server runs with this\n"
+        "configuration, it makes the changes.",
         "\"causeway help token COMMAND\" explains a command.",
         commands,
     };

@@ -9,8 +9,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "cli/lib/db.h"
+#include "cli/lib/cli.h"
 #include "cli/lib/loop.h"
+#include "cli/lib/table.h"
 #include "config/syntax/quote.h"
 #include "server/issuers.h"
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "access/credentials.h"
 #include "base/file.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
@@ -61,19 +62,24 @@ static int find_socket(cw_cli_admin *a)
     return -1;
 }
 
+cw_code cw_cli_read_token(const char *file, cw_buf *header, cw_err *err)
+{
+    cw_buf_add(header, CW_STR("Bearer "));
+    cw_code rc = cw_file_read(file, CW_FILE_ANY, header, err);
+    while (!rc && (header->p[header->n - 1] == '\n' || header->p[header->n - 1] == '\r'))
+        header->n--;
+    return rc;
+}
+
 static int read_token(const cw_cli_target *target, cw_cli_admin *a)
 {
     cw_err err = {0};
     const char *given = getenv("CAUSEWAY_TOKEN");
-    cw_buf_add(&a->token, CW_STR("Bearer "));
     if (target->token_file) {
-        cw_code rc = cw_file_read(target->token_file, CW_FILE_ANY, &a->token, &err);
-        if (rc)
+        if (cw_cli_read_token(target->token_file, &a->token, &err))
             return cw_cli_usage("--token-file: %s", err.msg);
-        while (a->token.n &&
-               (a->token.p[a->token.n - 1] == '\n' || a->token.p[a->token.n - 1] == '\r'))
-            a->token.n--;
     } else if (given && *given) {
+        cw_buf_add(&a->token, CW_STR("Bearer "));
         cw_buf_add(&a->token, cw_str_from(given));
     } else {
         return cw_cli_usage("--server needs a token: name a file with --token-file, or set "
@@ -264,12 +270,20 @@ static cw_code open_database(const cw_cli_admin *a, const cw_admin_method *m, cw
 {
     const cw_str path = a->config->store.path;
     cw_db_opts opts = {
-        .path = path.p, .may_create = m->flags & CW_ADMIN_CHANGES, .busy_ms = BUSY_MS};
+        .path = path.p, .may_create = m->flags & CW_ADMIN_CREATES_STORE, .busy_ms = BUSY_MS};
     if (path.n)
         return cw_db_open(&opts, ret, err);
     return m->flags & CW_ADMIN_NEEDS_STORE
                ? cw_fail(err, CW_CONFIG, "no database: set store.path in the configuration")
                : CW_OK;
+}
+
+static cw_code run_alone(cw_admin_call *c, cw_err *err)
+{
+    cw_code rc = cw_secret_init(err);
+    if (!rc && c->method->prepare)
+        rc = c->method->prepare(c, err);
+    return rc ? rc : c->method->run(c, err);
 }
 
 static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_json *params,
@@ -288,7 +302,10 @@ static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_js
     if (rc)
         return rc;
     cw_admin_open_result(&c, &w, &text);
-    rc = cw_admin_close_result(&c, &nobody_else, m->run(&c, err), ret, err);
+    rc = run_alone(&c, err);
+    rc = cw_admin_close_result(&c, &nobody_else, rc, ret, err);
+    if (text.p)
+        explicit_bzero(text.p, text.n); /* may hold a token */
     cw_db_close(c.db);
     return rc;
 }

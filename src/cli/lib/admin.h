@@ -67,6 +67,9 @@ int cw_cli_admin_call(cw_cli_admin *a, const char *method, cw_cli_params_fn para
                       const cw_json **ret);
 void cw_cli_admin_close(cw_cli_admin *a);
 
+/* Append "Bearer " and the token of a file, without line breaks at its end. */
+CW_MUST_USE cw_code cw_cli_read_token(const char *file, cw_buf *header, cw_err *err);
+
 /* "server 0.1.0 (pid 123)", the server that sent a result, or "no server" for a command that
  * worked alone. */
 void cw_cli_admin_add_server(cw_buf *out, const cw_json *result);

@@ -5,7 +5,6 @@
 
 #include "admin/access.h"
 #include "cli/lib/admin.h"
-#include "cli/lib/db.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/table.h"
 #include "cli/tool/tools.h"
@@ -175,7 +174,7 @@ static cw_code log_in(question *q, cw_err *err)
                        "tokens cannot be checked: set "
                        "store.path or an issuer in the configuration");
     cw_buf_init(&header, TOKEN_MAX);
-    cw_code rc = cw_cli_db_read_token(q->token_file, &header, err);
+    cw_code rc = cw_cli_read_token(q->token_file, &header, err);
     if (!rc) {
         q->waiter = (cw_login_waiter){.peer = no_peer, .fn = on_login};
         cw_login login =
