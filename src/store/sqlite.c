@@ -306,12 +306,9 @@ static cw_code find_damage(cw_db *db, char *out, size_t n, cw_err *err)
     const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
     if (text && strcmp(text, "ok") != 0)
         snprintf(out, n, "%s", text);
-    else if ((rc & 0xFF) == SQLITE_CORRUPT || (rc & 0xFF) == SQLITE_NOTADB)
-        snprintf(out, n, "%s", sqlite3_errstr(rc));
-    else if (rc != SQLITE_ROW)
-        cw_db_fail(db, rc, err);
+    cw_code code = rc == SQLITE_ROW ? CW_OK : cw_db_fail(db, rc, err);
     sqlite3_finalize(stmt);
-    return out[0] || rc == SQLITE_ROW ? CW_OK : code_of(rc);
+    return code;
 }
 
 static cw_code check_file(cw_db *db, uint32_t busy_ms, cw_db_health *ret, cw_err *err)
@@ -326,7 +323,13 @@ static cw_code check_file(cw_db *db, uint32_t busy_ms, cw_db_health *ret, cw_err
     (void)sqlite3_busy_timeout(db->sqlite, (int)busy_ms);
     *ret = (cw_db_health){.newest = (int64_t)CW_COUNT(versions)};
     rc = check_version(db, &ret->version, err);
-    return rc ? rc : find_damage(db, ret->damage, sizeof ret->damage, err);
+    if (!rc)
+        rc = find_damage(db, ret->damage, sizeof ret->damage, err);
+    if (rc && (sqlite3_errcode(db->sqlite) & 0xFF) == SQLITE_CORRUPT) {
+        snprintf(ret->damage, sizeof ret->damage, "%s", sqlite3_errmsg(db->sqlite));
+        return CW_OK;
+    }
+    return rc;
 }
 
 cw_code cw_db_check(const char *path, uint32_t busy_ms, cw_db_health *ret, cw_err *err)

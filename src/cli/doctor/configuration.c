@@ -7,19 +7,23 @@
 
 #define REMEDY "correct the value; docs/configuration.md describes every key"
 
-/* Problems are "FILE:LINE:COLUMN: KEY: what is wrong; remedy". The place ends at ": ". */
+void cw_doctor_add_message(cw_doctor *d, const char *subject, const char *message,
+                           const char *remedy)
+{
+    const char *end = NULL;
+    for (const char *s = strstr(message, "; "); s; s = strstr(s + 2, "; "))
+        end = s;
+    cw_doctor_add(d, CW_DOCTOR_ERROR, subject, end ? end + 2 : remedy, "%.*s",
+                  end ? (int)(end - message) : (int)strlen(message), message);
+}
+
+/* "FILE:LINE:COLUMN: KEY: message". The place ends at ": ". */
 static void add_problem(cw_doctor *d, const char *text)
 {
     const char *colon = strstr(text, ": ");
-    const char *end = NULL;
-    for (const char *s = strstr(text, "; "); s; s = strstr(s + 2, "; "))
-        end = s;
-    const char *from = colon ? colon + 2 : text;
     const char *subject =
         colon ? cw_doctor_text(d, "%.*s", (int)(colon - text), text) : "configuration";
-    int n = end && end > from ? (int)(end - from) : (int)strlen(from);
-    cw_doctor_add(d, CW_DOCTOR_ERROR, subject, end && end > from ? end + 2 : REMEDY, "%.*s", n,
-                  from);
+    cw_doctor_add_message(d, subject, colon ? colon + 2 : text, REMEDY);
 }
 
 static void add_problems(cw_doctor *d, const cw_config_problems *problems)

@@ -44,6 +44,7 @@ typedef struct cw_doctor {
     const char *config_path; /* NULL: no configuration is checked */
     cw_config *config;       /* NULL: not loaded */
     cw_cli_admin *server;    /* of --server; NULL: not given */
+    bool has_lock;           /* set by the check of files: the lock file was read */
     bool has_database;       /* set by its check: it can be opened without a change */
     cw_arena arena;
     const char *group; /* of the running check */
@@ -88,6 +89,9 @@ void cw_doctor_check_server(cw_doctor *d);
 
 /* ---- shared by checks ---- */
 
+/* Add an error whose message ends with "; " and a remedy. `remedy` is for a message without one. */
+void cw_doctor_add_message(cw_doctor *d, const char *subject, const char *message,
+                           const char *remedy);
 /* The part of the check of files that `causeway config check` has too. */
 void cw_doctor_check_contents(cw_doctor *d);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* files.c - doctor: modes and owners of the files and directories that a configuration names. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
+#include "source/remote/lock.h"
 
 /* Another user, who could change the file. Root checks the set-up of a service's user. */
 static bool is_foreign(const struct stat *st)
@@ -114,19 +114,22 @@ static void check_directories(cw_doctor *d)
 static void check_lock(cw_doctor *d)
 {
     cw_str path = d->config->state.lock;
+    cw_lock *lock = NULL;
+    cw_err err = {0};
     if (!path.n || !d->config->sources.n)
         return;
-    if (access(path.p, F_OK) != 0 && errno == ENOENT)
+    cw_code rc = cw_lock_read(path.p, &lock, &err);
+    d->has_lock = lock != NULL;
+    cw_lock_free(lock);
+    if (rc)
+        cw_doctor_add(d, CW_DOCTOR_ERROR, path.p,
+                      "make the file readable for this user, or restore it from a backup",
+                      "all tools of services are withheld: %s", err.msg);
+    else if (!d->has_lock)
         cw_doctor_add(d, CW_DOCTOR_ERROR, path.p,
                       "review the tools with \"causeway source diff\", then run \"causeway source "
                       "approve\", or restore the file from a backup",
                       "the lock file does not exist, so all tools of services are withheld");
-    else if (access(path.p, R_OK) != 0)
-        cw_doctor_add(
-            d, CW_DOCTOR_ERROR, path.p,
-            cw_doctor_text(d, "make the file readable for this user: chmod u+r '%s'", path.p),
-            "the lock file cannot be read, so all tools of services are withheld: %s",
-            strerror(errno));
     check_trusted(d, path);
 }
 

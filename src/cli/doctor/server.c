@@ -104,9 +104,9 @@ static void check_local(cw_doctor *d)
     if (rc == CW_NOTFOUND)
         return;
     if (rc) {
-        cw_doctor_add(d, CW_DOCTOR_ERROR, path,
-                      "set admin.socket to a short path in a directory of the server's user", "%s",
-                      err.msg);
+        cw_doctor_add_message(
+            d, path, err.msg,
+            "set admin.socket to a short path in a directory of the server's user");
         return;
     }
     if (cw_cli_admin_open(&target, &a) >= 0)

@@ -2,7 +2,6 @@
 /* sources.c - doctor: services, loaded as a server does, and their credentials. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/doctor/doctor.h"
 #include "cli/source/source_set.h"
@@ -50,12 +49,6 @@ static size_t count_lines(const char *text)
     return n;
 }
 
-/* A lock file that cannot be read is a finding of the check of files. */
-static bool has_lock(const cw_doctor *d)
-{
-    return d->config->state.lock.n && access(d->config->state.lock.p, R_OK) == 0;
-}
-
 static void check_item(cw_doctor *d, const cw_source_set_item *item)
 {
     const char *name = item->config->name.p;
@@ -66,7 +59,8 @@ static void check_item(cw_doctor *d, const cw_source_set_item *item)
     }
     if (item->is_faulty && item->problem)
         add_faults(d, item);
-    if (item->n_withheld && has_lock(d))
+    /* A lock file that cannot be read is a finding of the check of files. */
+    if (item->n_withheld && d->has_lock)
         cw_doctor_add(d, CW_DOCTOR_WARNING, name,
                       cw_doctor_text(d,
                                      "review them with \"causeway source diff %s\", then run "

@@ -78,6 +78,28 @@ TEST(dates_agree_with_gmtime)
     }
 }
 
+TEST(http_dates_are_read_back)
+{
+    int64_t ms = 7;
+    assert_true(cw_clock_parse_http(CW_STR("Sun, 06 Nov 1994 08:49:37 GMT"), &ms));
+    assert_int_equal(ms, INT64_C(784111777000));
+    static const char *const wrong[] = {
+        "",
+        "Sun, 06 Nov 1994 08:49:37",
+        "Mon, 06 Nov 1994 08:49:37 GMT", /* it was a Sunday */
+        "Sun, 31 Feb 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49:37 CET",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "sun, 06 nov 1994 08:49:37 gmt",
+        "Sun, 06 Nov 1994 08:49:37 GMT ",
+    };
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        if (cw_clock_parse_http(cw_str_from(wrong[i]), &ms))
+            fail_msg("accepted: '%s'", wrong[i]);
+    }
+    assert_int_equal(ms, INT64_C(784111777000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +108,7 @@ int main(void)
         cmocka_unit_test(dates_have_the_expected_form),
         cmocka_unit_test(dates_outside_the_range_give_the_nearest_end),
         cmocka_unit_test(dates_agree_with_gmtime),
+        cmocka_unit_test(http_dates_are_read_back),
     };
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

@@ -382,6 +382,27 @@ TEST(a_damaged_page_is_an_error)
     cw_arena_done(&arena);
 }
 
+TEST(a_check_finds_version_and_damage_and_changes_nothing)
+{
+    cw_db_health health;
+    assert_int_equal(cw_db_check(temp_db_path, 50, &health, &err), CW_NOTFOUND);
+    cw_db_close(open_db());
+    assert_int_equal(cw_db_check(temp_db_path, 50, &health, &err), CW_OK);
+    assert_int_equal(health.version, health.newest);
+    assert_string_equal(health.damage, "");
+    run_sql("PRAGMA user_version = 1");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(cw_db_check(temp_db_path, 50, &health, &err), CW_OK);
+        assert_int_equal(health.version, 1);
+    }
+    run_sql("PRAGMA user_version = 1000");
+    assert_int_equal(cw_db_check(temp_db_path, 50, &health, &err), CW_IO);
+    run_sql("PRAGMA user_version = 1; PRAGMA journal_mode = DELETE");
+    assert_int_equal(truncate(temp_db_path, 8192), 0);
+    assert_int_equal(cw_db_check(temp_db_path, 50, &health, &err), CW_OK);
+    assert_string_not_equal(health.damage, "");
+}
+
 TEST(a_removed_or_replaced_file_is_noticed)
 {
     char away[128];
@@ -581,6 +602,7 @@ int main(void)
         T(a_newer_database_is_refused),
         T(garbage_is_refused),
         T(a_damaged_page_is_an_error),
+        T(a_check_finds_version_and_damage_and_changes_nothing),
         T(a_removed_or_replaced_file_is_noticed),
         T(a_writer_holds_up_writers_only),
         T(a_full_disk_loses_nothing),

@@ -217,6 +217,12 @@ TEST(metadata_of_another_issuer_gives_no_keys)
     assert_int_equal(a.rc, CW_IO);
     cw_arena_done(&a.arena);
     assert_int_equal(atomic_load(&r.s.requests), 1);
+    cw_issuer_report report;
+    assert_true(cw_issuers_report(r.issuers, r.opts.rules.issuer, &report));
+    assert_false(report.is_busy);
+    assert_string_equal(report.problem, "the metadata is of another issuer");
+    assert_int_equal(report.n_keys, 0);
+    assert_false(cw_issuers_report(r.issuers, CW_STR("https://nowhere.example"), &report));
     rig_close(&r);
 }
 
