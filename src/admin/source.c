@@ -410,6 +410,7 @@ static cw_code read_methods(admin_source *source, const cw_config *config, cw_ar
         rc = cw_arena_fail(&source->arena, err);
     for (size_t i = 0; i < n && !rc; i++) {
         source->rows[i] = cw_admin_find(methods[i].id);
+        methods[i].is_change = source->rows[i]->flags & CW_ADMIN_CHANGES;
         methods[i].is_secret = source->rows[i]->flags & CW_ADMIN_SECRET;
         methods[i].n_audited = source->rows[i]->n_audited;
     }

@@ -39,7 +39,7 @@ static cw_str name_of(const cw_entry *entry)
 static cw_audit_record begin_record(const cw_view *view, const cw_entry *entry)
 {
     const cw_caller *caller = cw_view_caller(view);
-    return (cw_audit_record){.kind = CW_AUDIT_CALL,
+    return (cw_audit_record){.kind = entry->method->is_change ? CW_AUDIT_CHANGE : CW_AUDIT_CALL,
                              .is_anonymous = cw_caller_is_anonymous(caller),
                              .caller = cw_caller_name(caller),
                              .caller_id = cw_caller_id(caller),

@@ -66,6 +66,7 @@ typedef struct cw_method {
         is_callable; /* on /jsonrpc without a mark: plugins' methods, and `expose_on_jsonrpc: true` */
     bool by_position;      /* the source takes its params as an array */
     bool keeps_nulls;      /* null is never taken for an argument that was left out */
+    bool is_change;        /* an operator's change of the server: its audit records say so */
     bool is_secret;        /* its arguments are not recorded: they may hold a password */
     bool takes_any_params; /* its only param, "params", stands for whatever it takes */
     uint8_t n_audited;     /* so many of its first params are the detail of its audit records */

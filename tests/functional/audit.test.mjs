@@ -317,7 +317,7 @@ suite("threat-D11: every decision has one record", () => {
             const [record] = await recorded(server, 1, () => server.cli(...command.split(" "), ...target, options));
             assert.deepEqual(
                 [record.kind, record.door, record.outcome, record.method, record.detail],
-                ["call", "jsonrpc", "ok", `causeway.${method}`, target.join(" ")],
+                ["change", "jsonrpc", "ok", `causeway.${method}`, target.join(" ")],
             );
             assert.deepEqual([record.caller_id, record.address], [`uid:${process.getuid()}`, "unix"]);
         }
