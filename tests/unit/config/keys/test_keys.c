@@ -597,7 +597,7 @@ TEST(unknown_keys_get_the_nearest_right_one)
     assert_problems("LOOPS: 1\n",
                     "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
                     "trusted_proxies, limits, timeouts, log, access_log, audit, plugins, schema, "
-                    "store, access, mcp, "
+                    "store, access, mcp, admin, "
                     "translations, state, sources, "
                     "roles, "
                     "unknown_arguments, public_url, page_size, debug_headers");
@@ -615,7 +615,7 @@ TEST(unknown_keys_get_the_nearest_right_one)
         "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
         "hosts, origins, trusted_proxies, limits, timeouts, log, access_log, audit, plugins, "
         "schema, store, "
-        "access, mcp, translations, "
+        "access, mcp, admin, translations, "
         "state, sources, "
         "roles, unknown_arguments, public_url, page_size, debug_headers");
 }
