@@ -65,6 +65,8 @@ static cw_code check_password(const cw_admin_call *c, cw_str password, cw_err *e
     uint32_t min = c->config->access.password_length;
     if (!password.n)
         return cw_fail(err, CW_PARAMS, "the password is empty");
+    if (password.n > CW_PASSWORD_MAX)
+        return cw_fail(err, CW_PARAMS, "a password has 1 to %u bytes", CW_PASSWORD_MAX);
     if (count_characters(password) >= min)
         return CW_OK;
     return cw_fail(err, CW_PARAMS,
