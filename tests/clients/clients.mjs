@@ -11,7 +11,7 @@
 //   keepsSession  uses one session for all calls, also after a restart of the server
 //   transports    stdio, or HTTP (`http`) with something special (scenarios.mjs): `login` is an OAuth login at the first
 //                 connection, `late login` one in a session that began without, `restart` a server that restarts
-//                 between two calls, `errors` all errors with an id, `role` a role that adds a tool
+//                 between two calls, `errors` errors with an id, `role` a role that adds a tool
 export const both = ["http", "stdio"];
 const withLogin = [...both, "login", "late login"];
 const withErrors = [...both, "errors", "role"];

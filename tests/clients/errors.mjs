@@ -1,4 +1,5 @@
-// Every error that the server sends with the id of a request, caused on the way to it; and some without one.
+// Errors that the server sends with the id of a request, caused on the way to it; and some without one. Not here: errors
+// for want of memory, for too many subscriptions or sessions, of forged forms, and of passwords without TLS.
 //
 // An SDK calls a tool named `error-KIND`. The recorder (recorder.mjs) changes that request so that the server answers
 // with this error. The same session must be able to make another call afterwards.
