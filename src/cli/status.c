@@ -48,6 +48,7 @@ static void print_status(cw_buf *out, const cw_json *result)
                                                           : CW_STR("none: example plugin"));
     cw_buf_add_char(out, '\n');
     add_texts(out, "listen", cw_json_get(result, CW_STR("listen")));
+    add_texts(out, "restart for", cw_json_get(result, CW_STR("restart")));
     cw_buf_printf(out, "%-13s%lld\n", "connections", (long long)number(result, "connections"));
     cw_buf_printf(out, "%-13s%lld tools, %lld methods\n", "catalogue",
                   (long long)number(result, "tools"), (long long)number(result, "methods"));

@@ -342,6 +342,7 @@ static void on_change(void *ctx)
 static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
 {
     cw_accounts_opts opts = {.path = config->store.path.p,
+                             .must_exist = b->is_read_only,
                              .n_loops = b->n_loops,
                              .tokens = config->limits.token_cache_entries,
                              .on_status = on_status,

@@ -212,7 +212,7 @@ cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
     s->opts = *opts;
     s->path = path;
     s->end = &s->first;
-    s->may_create = true;
+    s->may_create = !opts->must_exist;
     s->pause = PAUSE_MIN_MS;
     s->down_code = CW_IO;
     atomic_init(&s->generation, 1);

@@ -40,6 +40,7 @@ typedef struct cw_store_job {
 
 typedef struct cw_store_opts {
     const char *path; /* copied */
+    bool must_exist;  /* a missing database is not created */
     /* On the store's thread, once for each change. `err`: the database cannot be used; NULL: it can be
      * used again. */
     void (*on_status)(void *ctx, const cw_err *err);

@@ -306,6 +306,7 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     if (!rc)
         rc = cw_hash_pool_new(1, CW_ACCOUNTS_MAX_SIGNATURES, &a->verifiers, err);
     cw_store_opts store = {.path = opts->path,
+                           .must_exist = opts->must_exist,
                            .on_status = opts->on_status,
                            .on_change = opts->on_change,
                            .ctx = opts->ctx};

@@ -159,7 +159,7 @@ static int print(const cw_doctor *d, bool json)
 {
     cw_buf out;
     if (d->is_failed)
-        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+        return cw_cli_failure("not all checks could be run; run the command again");
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     if (json)
         print_json(&out, d);

@@ -51,7 +51,7 @@ typedef struct cw_doctor {
     cw_doctor_finding items[CW_DOCTOR_MAX_FINDINGS];
     size_t n;
     size_t counts[CW_DOCTOR_SEVERITIES];
-    bool is_failed; /* no memory: the report is incomplete */
+    bool is_failed; /* no memory or no thread: the report is incomplete */
 } cw_doctor;
 
 /* Add a finding. `remedy` is an instruction, the format gives the problem. */

@@ -512,6 +512,7 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
         .shared = item->shared,
         .before = item->source,
         .state = s->config->state.directory,
+        .is_quiet = s->opts.is_quiet,
         .lock = s->config->state.lock,
         .policy = cw_sources_policy(s->config),
         .announced = on_announced,

@@ -355,7 +355,7 @@ static cw_code keep(cw_remote_job *job, const cw_discovery_result *result, cw_re
                    last->is_partial == problem.is_partial &&
                    cw_str_eq(last->requires, problem.requires) &&
                    cw_str_eq(last->openrpc, problem.openrpc);
-    if (is_same)
+    if (is_same || job->opts.is_quiet)
         return CW_OK;
     cw_err why = {0};
     cw_str name = job->service->config.name;

@@ -68,6 +68,7 @@ typedef struct cw_remote_opts {
     cw_shared_conn *shared;  /* of the source before, used where it leads to the same; or NULL */
     cw_source *before;       /* that this one takes the place of, or NULL; a reference is taken */
     cw_str state;            /* folder, or empty */
+    bool is_quiet;           /* reads the folder, and writes nothing to it */
     cw_str lock;             /* file, or empty */
     cw_schema_policy policy; /* how schemas are read */
     bool defines;            /* wants the definitions of what is exposed */
