@@ -113,6 +113,7 @@ struct cw_admin_method {
 /* The methods of one subject; a row without a name ends a table. */
 extern const cw_admin_method cw_admin_access_methods[];
 extern const cw_admin_method cw_admin_accounts_methods[];
+extern const cw_admin_method cw_admin_audit_methods[];
 extern const cw_admin_method cw_admin_roles_methods[];
 extern const cw_admin_method cw_admin_server_methods[];
 extern const cw_admin_method cw_admin_sessions_methods[];

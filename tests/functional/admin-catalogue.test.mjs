@@ -1,6 +1,6 @@
 // Administration methods about the catalogue: access, tools, audit, definitions of services.
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
@@ -9,7 +9,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { addPlugin, callTool, modern, ownName, pluginFile, rpc, untilTool } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { startMany, toolName } from "./support/rest.mjs";
-import { processorMs } from "./support/server.mjs";
+import { eventually, processorMs } from "./support/server.mjs";
 
 const general = [discover, call];
 const admin = "administer access";
@@ -380,6 +380,184 @@ test("call --plugin loads one plugin, with all permissions", async () => {
         assert.equal(answer.code, code, words.join(" "));
         assert.match(answer.stderr, message);
     }
+});
+
+// ---- audit ----
+
+suite("causeway.audit.search", () => {
+    let server;
+    let file;
+    before(async () => {
+        file = path.join(keepFolder(), "search.audit");
+        const sees = { ...roles, operator: [...roles.operator, "view arguments"] };
+        server = await startOperated({
+            roles: sees,
+            audit: { path: file, arguments: true, rotate_size: "4KB", files: 3 },
+        });
+        for (let i = 0; i < 40; i++) {
+            const params = { message: `secret-${i}` };
+            await rpc(server, { method: "test.echo", params, id: 1 }, basic("alice", "s3cret"));
+        }
+        await callTool(server, "test.admin", {}, { headers: basic("alice", "s3cret") });
+        await eventually(() => existsSync(`${file}.2`), "rotated files");
+        await eventually(async () => (await records()).some(({ outcome }) => outcome === "hidden"), "all records");
+    });
+    after(() => server?.stop());
+
+    // All that the files hold, oldest first.
+    async function records(...words) {
+        const lines = (await server.cli("audit", "--json", ...words)).trimEnd().split("\n");
+        return lines.filter((line) => line !== "").map((line) => JSON.parse(line));
+    }
+
+    test("returns the newest records first, across rotated files", async () => {
+        const params = { tool: "test.echo", kind: "call" };
+        const { records: some } = await ask(server, "causeway.audit.search", { ...params, limit: 5 });
+        const all = (await records("--tool", "test.echo", "--kind", "call")).reverse();
+        assert.deepEqual(some, all.slice(0, 5));
+        assert.ok(all.length > 8, `${all.length} records are left`);
+        const whole = await ask(server, "causeway.audit.search", { ...params, limit: 1000 });
+        assert.deepEqual(whole.records, all);
+        assert.deepEqual([whole.more, whole.damaged], [false, 0]);
+        assert.equal((await ask(server, "causeway.audit.search", { ...params, limit: 5 })).more, true);
+    });
+
+    test("filters as the command does", async () => {
+        for (const [params, words] of [
+            [{ caller: "alice" }, ["--caller", "alice"]],
+            [{ outcome: "hidden" }, ["--outcome", "hidden"]],
+            [{ kind: "login" }, ["--kind", "login"]],
+            [{ since: "1h", tool: "test.echo" }, ["--since", "1h", "--tool", "test.echo"]],
+            [{ since: "2100-01-01", caller: "alice" }, ["--since", "2100-01-01", "--caller", "alice"]],
+        ]) {
+            const found = await ask(server, "causeway.audit.search", { ...params, limit: 1000 });
+            const until = found.records[0]?.time ?? "";
+            const shown = (await records(...words)).filter(({ time }) => time <= until);
+            assert.deepEqual(found.records.toReversed(), shown, words.join(" "));
+        }
+        for (const params of [{ kind: "nix" }, { outcome: "nix" }, { since: "soon" }, { limit: 0 }, { limit: 1001 }]) {
+            const answer = await rpc(server, { method: "causeway.audit.search", params, id: 1 }, server.olga);
+            assert.equal(answer.json.error.code, -32602, JSON.stringify(params));
+        }
+    });
+
+    test("arguments and their hashes need a permission of their own", async () => {
+        const params = { tool: "test.echo", limit: 3 };
+        const whole = await ask(server, "causeway.audit.search", params);
+        const part = await ask(server, "causeway.audit.search", params, server.victor);
+        assert.equal(whole.records[0].arguments.message, "secret-39");
+        assert.doesNotMatch(JSON.stringify(part), /secret-|arguments/);
+        assert.deepEqual(
+            part.records,
+            whole.records.map(({ arguments: _, arguments_hash: __, ...rest }) => rest),
+        );
+    });
+
+    test("the command takes the newest with --limit, here and from afar", async () => {
+        const words = ["audit", "--tool", "test.echo", "--limit", "4"];
+        const all = await records("--tool", "test.echo");
+        const near = await runCauseway([...words, "--json", "--config", server.config]);
+        const { token } = await server.token("olga");
+        const far = await runCauseway([...words, "--json", "--server", server.url], {
+            env: { CAUSEWAY_TOKEN: token },
+        });
+        for (const { code, stdout, stderr } of [near, far]) {
+            assert.equal(code, 0, stderr);
+            const lines = stdout.trimEnd().split("\n");
+            assert.deepEqual(
+                lines.map((line) => JSON.parse(line)),
+                all.slice(-4),
+            );
+            assert.match(stderr, /older records are left out/);
+        }
+        const text = await command(server, ...words);
+        assert.match(text.stdout, /^2\S+ +call +ok +jsonrpc +alice +test\.echo/);
+        for (const wrong of [["--limit", "0"], ["--limit", "5", "--follow"]]) {
+            assert.equal((await command(server, "audit", ...wrong)).code, 2);
+        }
+    });
+
+    test("works without a server on the files", async () => {
+        const config = writeConfig({ audit: { path: file, files: 3 } });
+        const { code, stdout } = await runCauseway(["audit", "-n", "1", "--kind", "call", "--config", config]);
+        assert.equal(code, 0);
+        assert.match(stdout, / call +ok /);
+    });
+});
+
+// ---- permissions and tools ----
+
+suite("permissions and marks", () => {
+    const readers = [
+        "causeway.access.matrix",
+        "causeway.access.why",
+        "causeway.audit.search",
+        "causeway.sources.list",
+        "causeway.tools.describe",
+        "causeway.tools.list",
+    ];
+    const params = {
+        "causeway.access.why": { tool: "test.echo" },
+        "causeway.tools.describe": { name: "test.echo" },
+    };
+    const needs = {
+        "causeway.access.matrix": admin,
+        "causeway.access.why": admin,
+        "causeway.audit.search": "view audit",
+    };
+    let server;
+    before(async () => {
+        const audit = { path: path.join(keepFolder(), "marks.audit") };
+        server = await startOperated({ admin: { tools: readers }, audit });
+    });
+    after(() => server?.stop());
+
+    test("callers without the permission get the answer of an unknown method", async () => {
+        const callers = { olga: server.olga, victor: server.victor, alice: basic("alice", "s3cret"), nobody: {} };
+        for (const method of readers) {
+            for (const [name, headers] of Object.entries(callers)) {
+                const message = { method, params: params[method] ?? {}, id: 1 };
+                const answer = await rpc(server, message, headers);
+                const own = roles[{ olga: "operator", victor: "viewer", alice: "editor" }[name]] ?? [];
+                const may = own.includes(needs[method] ?? "view traffic");
+                assert.equal(answer.json.result !== undefined, may, `${name} ${method}: ${answer.text}`);
+                if (!may) {
+                    const unknown = `causeway.nothing${"x".repeat(method.length - 16)}`;
+                    const other = await rpc(server, { ...message, method: unknown }, headers);
+                    assert.equal(answer.text.replaceAll(method, unknown), other.text);
+                }
+            }
+        }
+    });
+
+    test("a reading method is a tool, for callers with its permission only", async () => {
+        const names = async (headers) =>
+            [...(await listedTo(server, headers))].filter((name) => name.startsWith("causeway."));
+        assert.deepEqual((await names(server.olga)).sort(), readers);
+        assert.deepEqual(
+            (await names(server.victor)).sort(),
+            readers.filter((name) => needs[name] !== admin),
+        );
+        assert.deepEqual(await names({}), []);
+        const { status, json } = await callTool(
+            server,
+            "causeway__access__why",
+            { tool: "test.echo", account: "alice" },
+            { headers: server.olga },
+        );
+        assert.equal(status, 200);
+        assert.equal(json.result.structuredContent.call, "allowed");
+    });
+
+    test("a changing method is refused as a tool with line and column", async () => {
+        for (const method of ["causeway.sources.approve", "causeway.sources.refresh", "causeway.reload"]) {
+            const config = path.join(keepFolder(), `marked-${method}.yaml`);
+            writeFileSync(config, `admin:\n  tools:\n    - ${method}\n`);
+            const { code, stderr } = await runCauseway(["config", "check", config]);
+            assert.equal(code, 2);
+            assert.match(stderr, /:3:7: admin\.tools/, method);
+        }
+    });
 });
 
 test("a matrix of 1,000 tools and 50 roles takes less than 100 ms of processor time", async (t) => {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* search.h - finds records of an audit and of its rotated files, newest first.
+ *
+ * Each file is read from its end, so the newest records are found quickly, whatever the size of the
+ * files. A file that is renamed meanwhile is read once.
+ *
+ * Ownership: borrows.
+ * Threads:   one at a time. The calling thread waits for the disk.
+ * Limits:    CW_AUDIT_SEARCH_MS; CW_AUDIT_LINE_MAX bytes of a line: longer lines count as damaged.
+ */
+#ifndef CW_AUDIT_SEARCH_H
+#define CW_AUDIT_SEARCH_H
+
+#include "audit/filter.h"
+#include "base/err.h"
+
+#define CW_AUDIT_SEARCH_MS 5000u
+
+typedef struct cw_audit_search {
+    const char *path;
+    unsigned files; /* the number of rotated files */
+    cw_audit_filter filter;
+    /* Called for each record that matches; it lives until the function returns. CW_DONE ends the
+     * search. */
+    cw_code (*fn)(const cw_json *record, void *ctx, cw_err *err);
+    void *ctx;
+    /* the result */
+    bool is_late;       /* the time was over before all records were read */
+    uint64_t n_damaged; /* lines that are no records */
+} cw_audit_search;
+
+/* CW_OK: all files were read, or the time is over. CW_DONE: fn ended the search. CW_IO: the newest
+ * file cannot be read. CW_NOMEM, or an error of fn. */
+CW_MUST_USE cw_code cw_audit_search_run(cw_audit_search *s, cw_err *err);
+
+#endif
