@@ -20,6 +20,18 @@ void cw_audit_reader_init(cw_audit_reader *r, const char *path, unsigned files)
     cw_buf_init(&r->text, CW_AUDIT_LINE_MAX + PIECE);
 }
 
+bool cw_audit_is_readable(const char *path)
+{
+    for (int i = 0; i < MOVE_TRIES; i++) {
+        if (access(path, R_OK) == 0)
+            return true;
+        if (errno != ENOENT)
+            return false;
+        usleep(MOVE_US);
+    }
+    return false;
+}
+
 void cw_audit_reader_done(cw_audit_reader *r)
 {
     if (r->fd >= 0)

@@ -148,12 +148,11 @@ static cw_code search_files(backwards *b, file_id *ids, cw_err *err)
     const cw_audit_search *s = b->search;
     unsigned files = s->files < FILES_MAX ? s->files : FILES_MAX;
     size_t n = 0;
-    cw_code rc = CW_OK;
+    cw_code rc =
+        cw_audit_is_readable(s->path) ? CW_OK : cw_fail_errno(err, errno, "open '%s'", s->path);
     for (unsigned i = 0; i <= files && !rc && !s->is_late; i++) {
         struct stat st;
         b->fd = open_file(s, i, &st);
-        if (b->fd < 0 && i == 0)
-            return cw_fail_errno(err, errno, "open '%s'", s->path);
         if (b->fd < 0)
             continue;
         if (!is_known(ids, n, &st) && !is_too_old(&s->filter, &st))

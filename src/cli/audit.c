@@ -134,7 +134,7 @@ static int run(show *s, const cw_config *config, bool follow)
     cw_audit_reader reader;
     if (config->audit.path.n == 0)
         return cw_cli_usage("nothing is recorded: set audit.path in the configuration");
-    if (!follow && access(config->audit.path.p, R_OK) != 0)
+    if (!follow && !cw_audit_is_readable(config->audit.path.p))
         return cw_cli_failure("'%s' cannot be read", config->audit.path.p);
     cw_arena_init(&s->arena, (size_t)20 * CW_AUDIT_LINE_MAX);
     cw_audit_reader_init(&reader, config->audit.path.p, config->audit.files);

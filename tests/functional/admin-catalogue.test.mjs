@@ -392,7 +392,7 @@ suite("causeway.audit.search", () => {
         const sees = { ...roles, operator: [...roles.operator, "view arguments"] };
         server = await startOperated({
             roles: sees,
-            audit: { path: file, arguments: true, rotate_size: "4KB", files: 3 },
+            audit: { path: file, arguments: true, rotate_size: "4KB", files: 50 },
         });
         for (let i = 0; i < 40; i++) {
             const params = { message: `secret-${i}` };
@@ -431,8 +431,8 @@ suite("causeway.audit.search", () => {
             [{ since: "2100-01-01", caller: "alice" }, ["--since", "2100-01-01", "--caller", "alice"]],
         ]) {
             const found = await ask(server, "causeway.audit.search", { ...params, limit: 1000 });
-            const until = found.records[0]?.time ?? "";
-            const shown = (await records(...words)).filter(({ time }) => time <= until);
+            // What was recorded meanwhile comes behind.
+            const shown = (await records(...words)).slice(0, found.records.length);
             assert.deepEqual(found.records.toReversed(), shown, words.join(" "));
         }
         for (const params of [{ kind: "nix" }, { outcome: "nix" }, { since: "soon" }, { limit: 0 }, { limit: 1001 }]) {
@@ -478,7 +478,7 @@ suite("causeway.audit.search", () => {
     });
 
     test("works without a server on the files", async () => {
-        const config = writeConfig({ audit: { path: file, files: 3 } });
+        const config = writeConfig({ audit: { path: file, files: 50 } });
         const { code, stdout } = await runCauseway(["audit", "-n", "1", "--kind", "call", "--config", config]);
         assert.equal(code, 0);
         assert.match(stdout, / call +ok /);
