@@ -14,7 +14,8 @@ static const char exit_codes[] =
     "  1  a failure at run time: an address in use, a file that cannot be written,\n"
     "     no memory; trying again later may help\n"
     "  2  an invalid command line, or a configuration that is unreadable or invalid;\n"
-    "     nothing was started, and trying again will not help\n";
+    "     nothing was started, and trying again will not help\n"
+    "doctor reports by its exit code too: 1 with warnings, 2 with errors.\n";
 
 static int help(int argc, char **argv)
 {
