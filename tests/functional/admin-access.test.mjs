@@ -42,8 +42,7 @@ const changingMethods = {
 };
 const allMethods = { ...readingMethods, ...changingMethods };
 
-const call = (server, method, params, headers) =>
-    rpc(server, { id: 1, method: `causeway.${method}`, params }, headers);
+const call = (server, method, params, headers) => rpc(server, { id: 1, method: `causeway.${method}`, params }, headers);
 
 async function resultOf(server, method, params, headers) {
     const { json, text } = await call(server, method, params, headers);
@@ -386,7 +385,10 @@ suite("a command with a running server", () => {
         assert.equal((await rpc(server, { method: "test.caller", id: 1 }, bearer(token))).status, 401);
         const created = await runCauseway(["token", "create", "alice", "--config", server.config]);
         assert.match(created.stdout, /^cw_\S{43}\n$/);
-        assert.match(created.stderr, new RegExp(`token \\d+, created by server .* \\(pid ${server.pid}\\); it is shown`));
+        assert.match(
+            created.stderr,
+            new RegExp(`token \\d+, created by server .* \\(pid ${server.pid}\\); it is shown`),
+        );
     });
 
     test("lists the same as without one", async () => {

@@ -347,7 +347,10 @@ suite("causeway.tools", () => {
         );
         const table = (await server.cli("list", "--as", "alice")).split("\n");
         assert.match(table[0], /^NAME +PORTABLE NAME +SOURCE +CALL +DESCRIPTION$/);
-        assert.match(table.find((line) => line.startsWith("test.echo ")), / echo +yes +Returns the message\.$/);
+        assert.match(
+            table.find((line) => line.startsWith("test.echo ")),
+            / echo +yes +Returns the message\.$/,
+        );
         const text = await server.cli("describe", "test.scoped", "--as", "alice");
         assert.match(text, /\npermissions: access content\nscopes: content:read, content:write\nlevel: required\n/);
     });

@@ -258,9 +258,7 @@ suite("threat-D11: every decision has one record", () => {
     });
 
     test("logins: once when they are verified, and each that fails", async () => {
-        await recorded(server, 1, () =>
-            server.cli("account", "add", "carol", "--role", "editor", { input: "c" }),
-        );
+        await recorded(server, 1, () => server.cli("account", "add", "carol", "--role", "editor", { input: "c" }));
         const carol = basic("carol", "c");
         const ask = (headers) => rpc(server, { method: "test.caller", id: 1 }, headers);
         const first = await recorded(server, 2, () => ask(carol));

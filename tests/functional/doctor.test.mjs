@@ -70,10 +70,7 @@ async function doctor(file, { args = [], env, program = [binary] } = {}) {
     assert.equal(run.stderr, "");
     const report = JSON.parse(run.stdout);
     const count = (severity) => report.findings.filter((f) => f.severity === severity).length;
-    assert.deepEqual(
-        [report.errors, report.warnings, report.notes],
-        [count("error"), count("warning"), count("note")],
-    );
+    assert.deepEqual([report.errors, report.warnings, report.notes], [count("error"), count("warning"), count("note")]);
     assert.equal(code, report.errors ? 2 : report.warnings ? 1 : 0);
     return report.findings;
 }
@@ -249,7 +246,14 @@ suite("configuration", () => {
     test("a wrong key has its line and column", async () => {
         const file = writeConfig("listen: ['127.0.0.1:0']\nlimits:\n  connectionz: 5\n");
         const findings = await doctor(file);
-        assertFinding(findings, "configuration", "error", /config\.yaml:3:3$/, /^limits\.connectionz: /, /did you mean/);
+        assertFinding(
+            findings,
+            "configuration",
+            "error",
+            /config\.yaml:3:3$/,
+            /^limits\.connectionz: /,
+            /did you mean/,
+        );
     });
 
     test("a value of a source that does not exist is found", async () => {
@@ -358,7 +362,9 @@ suite("files", () => {
         const owned = await doctor(file, { program, env });
         const found = owned.filter((f) => f.check === "database");
         assert.ok(
-            found.some((f) => /belongs to another user \(uid 65533\)/.test(f.problem) && /^chown 65534 /.test(f.remedy)),
+            found.some(
+                (f) => /belongs to another user \(uid 65533\)/.test(f.problem) && /^chown 65534 /.test(f.remedy),
+            ),
             JSON.stringify(owned),
         );
     });
@@ -368,7 +374,14 @@ suite("files", () => {
 
 suite("certificates", () => {
     for (const [name, from, until, severity, problem, remedy] of [
-        ["expired", -9, -1, "error", /^the certificate expired on \d{4}-/, /^renew the certificate, then run "causeway/],
+        [
+            "expired",
+            -9,
+            -1,
+            "error",
+            /^the certificate expired on \d{4}-/,
+            /^renew the certificate, then run "causeway/,
+        ],
         ["not yet valid", 1, 9, "error", /^the certificate is not valid before \d{4}-/, /^check the clock/],
         ["about to expire", -9, 10, "warning", /^the certificate expires on \d{4}-/, /^renew the certificate/],
     ]) {
@@ -413,7 +426,10 @@ suite("database", () => {
         sql(database, "PRAGMA journal_mode=DELETE");
         const whole = readFileSync(database);
         // A page in the middle, then the rest of the file.
-        writeFileSync(database, Buffer.concat([whole.subarray(0, 8192), Buffer.alloc(4096, 0xff), whole.subarray(12_288)]));
+        writeFileSync(
+            database,
+            Buffer.concat([whole.subarray(0, 8192), Buffer.alloc(4096, 0xff), whole.subarray(12_288)]),
+        );
         assertFinding(await doctor(file), "database", "error", /accounts\.db$/, /is damaged: /, /restore a backup/);
         writeFileSync(database, whole.subarray(0, 8192));
         assertFinding(await doctor(file), "database", "error", /accounts\.db$/, /is damaged: /, /restore a backup/);
@@ -696,7 +712,14 @@ suite("the local socket", () => {
         const socket = `/tmp/${"x".repeat(120)}`;
         const { file } = await setUp({ admin: { socket } });
         const findings = await doctor(file);
-        assertFinding(findings, "server", "error", /./, /at most 107 bytes, this one has 125/, /set admin\.socket to a/);
+        assertFinding(
+            findings,
+            "server",
+            "error",
+            /./,
+            /at most 107 bytes, this one has 125/,
+            /set admin\.socket to a/,
+        );
     });
 
     test("a directory that others can write to, and one of another user", { skip: needsRoot }, async () => {
@@ -791,5 +814,4 @@ suite("a server over the network", () => {
         assertFinding(findings, "server", "error", /^https:/, /^the certificate expired on/, remedy, ["server"]);
         assert.match(findings.find(({ problem }) => !/expired on/.test(problem)).problem, /certificate/);
     });
-
 });

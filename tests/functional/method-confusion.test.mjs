@@ -6,6 +6,7 @@ import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, cli, databasePath, discover } from "./support/accounts.mjs";
 import { close, foreign, startForger } from "./support/issuer.mjs";
 import { logIn, sameOrigin, session, sessionCookie } from "./support/login.mjs";
+import { doors, message, query, toolCall } from "./support/doors.mjs";
 import { both, legacyVersions, modern, modernVersion, ownName, post } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { writeConfig } from "./support/programs.mjs";
@@ -248,118 +249,6 @@ function sees(caller, tool) {
     const isAllowed = tool.permissions.every((permission) => caller.permissions.includes(permission));
     return isAllowed && !(tool.hide && ask(caller, tool) !== "ran");
 }
-
-// ---- the doors: how a verdict looks there ----
-
-const message = (name, id = 1) => ({ jsonrpc: "2.0", method: name, params: {}, id });
-const toolCall = (name, id = 1) => ({
-    jsonrpc: "2.0",
-    id,
-    method: "tools/call",
-    params: { name, arguments: {} },
-});
-
-// Status and JSON-RPC code of each verdict.
-const rpcAnswers = {
-    wrong: [401],
-    forged: [403],
-    login: [401, -32000],
-    forbidden: [403, -32000],
-    scopes: [403, -32000],
-    unknown: [400, -32601],
-    ran: [200],
-};
-const mcpAnswers = { ...rpcAnswers, unknown: [200, -32602] };
-const toolAnswers = { ...rpcAnswers, unknown: [404, -32601] };
-const restAnswers = {
-    wrong: [401, "unauthorized"],
-    forged: [403, "access_denied"],
-    login: [401, "unauthorized"],
-    forbidden: [403, "access_denied"],
-    scopes: [403, "insufficient_scope"],
-    unknown: [404, "tool_not_found"],
-    ran: [200],
-};
-
-// A batch is 200 whatever its messages came to, unless the credentials are refused.
-const inBatch = ({ wrong, forged, ...answers }) => ({
-    wrong,
-    forged,
-    ...Object.fromEntries(Object.entries(answers).map(([verdict, [, code]]) => [verdict, [200, code]])),
-});
-
-const query = (name) => encodeURIComponent(JSON.stringify(message(name)));
-const legacyDoor = (version) => ({
-    name: `/mcp, ${version}`,
-    answers: mcpAnswers,
-    send: (server, tool, headers) =>
-        post(server, "/mcp", toolCall(tool.name), {
-            ...both,
-            "MCP-Protocol-Version": version,
-            ...headers,
-        }),
-});
-
-const doors = [
-    {
-        name: "POST /mcp/tools/invoke",
-        answers: restAnswers,
-        send: (server, { name }, headers) => post(server, "/mcp/tools/invoke", { name, arguments: {} }, headers),
-    },
-    {
-        name: "POST /mcp/tools/{name}",
-        answers: toolAnswers,
-        send: (server, { name }, headers) => post(server, `/mcp/tools/${name}`, message(name), headers),
-    },
-    {
-        name: "GET /mcp/tools/{name}",
-        answers: toolAnswers,
-        send: (server, { name }, headers) => get(server, `/mcp/tools/${name}?query=${query(name)}`, headers),
-    },
-    {
-        name: "POST /jsonrpc",
-        answers: rpcAnswers,
-        send: (server, { name }, headers) => post(server, "/jsonrpc", message(name), headers),
-    },
-    {
-        name: "GET /jsonrpc",
-        answers: rpcAnswers,
-        send: (server, { name }, headers) => get(server, `/jsonrpc?query=${query(name)}`, headers),
-    },
-    {
-        name: "/mcp, 2026-07-28",
-        answers: mcpAnswers,
-        send: (server, { name }, headers) => modern(server, "tools/call", { name, arguments: {} }, { headers }),
-    },
-    {
-        name: "/mcp/tools/list as the endpoint",
-        answers: mcpAnswers,
-        send: (server, tool, headers) => post(server, "/mcp/tools/list", toolCall(tool.name), { ...both, ...headers }),
-    },
-    {
-        name: "/mcp without a version",
-        answers: mcpAnswers,
-        send: (server, tool, headers) => post(server, "/mcp", toolCall(tool.name), { ...both, ...headers }),
-    },
-    {
-        name: "a batch to /jsonrpc",
-        isBatch: true,
-        answers: inBatch(rpcAnswers),
-        send: (server, { name }, headers) => post(server, "/jsonrpc", [message(name)], headers),
-    },
-    {
-        name: "a batch to /mcp",
-        isBatch: true,
-        answers: inBatch(mcpAnswers),
-        send: (server, tool, headers) =>
-            post(server, "/mcp", [toolCall(tool.name)], {
-                ...both,
-                "MCP-Protocol-Version": "2025-03-26",
-                ...headers,
-            }),
-    },
-    ...legacyVersions.map(legacyDoor),
-];
 
 const hasRun = (answer, { name }) => answer.text.includes(`${name} ran`);
 
