@@ -310,7 +310,7 @@ static cw_code add_without_nulls(const cw_entry *entry, const cw_json *key, char
 cw_code cw_arguments_drop_nulls(const cw_entry *entry, const cw_json *params, cw_arena *arena,
                                 int64_t *steps, const cw_json **ret)
 {
-    CW_CLEANUP(cw_buf_done) cw_buf out;
+    CW_CLEANUP(cw_buf_done) cw_buf out = {0};
     const cw_json_opts deep = {.max_bytes = SIZE_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     uint32_t n = 0;
     char separator = '{';

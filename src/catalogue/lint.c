@@ -251,7 +251,7 @@ static const char *portable_problem(const cw_schema_portable *made)
 /* Schemas that no rewriting makes fit for every model API. */
 static cw_code lint_portable(review *r, const cw_method *m)
 {
-    CW_CLEANUP(cw_buf_done) cw_buf text;
+    CW_CLEANUP(cw_buf_done) cw_buf text = {0};
     cw_entry entry = {.method = m};
     const cw_schema_portable *made = NULL;
     if (!m->mark || r->is_over || !r->opts->portable)

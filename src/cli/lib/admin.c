@@ -296,7 +296,7 @@ static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_js
                        .snapshot = a->snapshot,
                        .sees_arguments = true,
                        .arena = &a->arena};
-    CW_CLEANUP(cw_buf_done) cw_buf text;
+    CW_CLEANUP(cw_buf_done) cw_buf text = {0};
     cw_json_writer w;
     cw_code rc = m->place == CW_ADMIN_STORE ? open_database(a, m, &c.db, err) : CW_OK;
     if (rc)

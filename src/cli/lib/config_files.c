@@ -290,8 +290,8 @@ static cw_code check_description(const source_check *x)
 {
     cw_err err = {0};
     cw_arena arena;
-    CW_CLEANUP(cw_buf_done) cw_buf text;
-    CW_CLEANUP(cw_buf_done) cw_buf document;
+    CW_CLEANUP(cw_buf_done) cw_buf text = {0};
+    CW_CLEANUP(cw_buf_done) cw_buf document = {0};
     if (x->source->openrpc.n == 0)
         return CW_OK;
     cw_arena_init(&arena, SCRATCH_MAX);
