@@ -209,7 +209,7 @@ static cw_code start_acceptors(cw_server *s, cw_server_loop *sl, size_t index, c
     return CW_OK;
 }
 
-/* Give up a loop that was initialised but whose thread does not run. */
+/* End a loop that was initialised but whose thread has never run. */
 static void discard_loop(cw_server_loop *sl)
 {
     for (size_t i = 0; i < sl->n_acceptors; i++) {
@@ -380,22 +380,28 @@ cw_code cw_server_configure(cw_server *s, const cw_server_opts *opts, cw_err *er
     return CW_OK;
 }
 
-cw_code cw_server_start(cw_server *s, cw_err *err)
+static cw_code init_loops(cw_server *s, cw_err *err)
 {
     cw_code rc = CW_OK;
-    for (unsigned i = 0; i < s->n_loops && !rc; i++) {
-        cw_server_loop *sl = &s->loops[i];
-        rc = init_loop(s, sl, err);
+    while (s->n_ready < s->n_loops && !rc) {
+        unsigned i = s->n_ready;
+        rc = init_loop(s, &s->loops[i], err);
         if (rc)
             break;
-        rc = start_acceptors(s, sl, i, err);
-        if (!rc)
-            rc = cw_loop_start(&sl->loop, err);
-        if (rc) {
-            discard_loop(sl);
-            free_loop(sl);
+        s->n_ready++;
+        rc = start_acceptors(s, &s->loops[i], i, err);
+    }
+    return rc;
+}
+
+cw_code cw_server_start(cw_server *s, cw_err *err)
+{
+    /* All loops before the first thread: a request on one loop may post to each of the others. */
+    cw_code rc = init_loops(s, err);
+    while (s->n_started < s->n_loops && !rc) {
+        rc = cw_loop_start(&s->loops[s->n_started].loop, err);
+        if (rc)
             break;
-        }
         s->n_started++;
         atomic_fetch_add(&s->running, 1);
     }
@@ -426,7 +432,9 @@ void cw_server_free(cw_server *s)
     /* A loop that still runs may post to one that has ended, so all are joined first. */
     for (unsigned i = 0; i < s->n_started; i++)
         pthread_join(s->loops[i].loop.thread, NULL);
-    for (unsigned i = 0; i < s->n_started; i++)
+    for (unsigned i = s->n_started; i < s->n_ready; i++)
+        discard_loop(&s->loops[i]);
+    for (unsigned i = 0; i < s->n_ready; i++)
         free_loop(&s->loops[i]);
     for (size_t i = 0; i < s->n_listeners; i++)
         cw_listener_close(&s->listeners[i]);

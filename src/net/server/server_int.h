@@ -184,7 +184,8 @@ struct cw_server {
     const cw_router *router;
     cw_server_loop *loops;
     unsigned n_loops;
-    unsigned n_started;
+    unsigned n_ready;   /* loops that are initialised */
+    unsigned n_started; /* loops whose threads run */
     cw_listener listeners[CW_SERVER_MAX_LISTENERS];
     size_t n_listeners;
     cw_settings *settings;
