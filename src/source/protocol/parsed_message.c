@@ -24,13 +24,14 @@ cw_code cw_parsed_message_parse(cw_parsed_message *m, size_t max_memory, cw_err 
 
 cw_parsed_message *cw_parsed_message_ref(cw_parsed_message *m)
 {
-    m->refs++;
+    atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     return m;
 }
 
 void cw_parsed_message_unref(cw_parsed_message *m)
 {
-    if (!m || --m->refs)
+    /* Acquire and release: the last one to leave frees what the others have read. */
+    if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
     cw_arena_done(&m->arena);
     free(m);

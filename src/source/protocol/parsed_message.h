@@ -10,17 +10,20 @@
  *     cw_parsed_message_unref(m);
  *
  * Ownership: reference counted.
- * Threads:   one at a time: the message passes from loop to loop with all of its references.
+ * Threads:   ref, unref and hold on any thread. The rest belongs to the thread that made the message
+ *            until the message is posted to the loop of the call; nothing changes it after that.
  * Limits:    `max_memory` bytes for the document.
  */
 #ifndef CW_SOURCE_PROTOCOL_PARSED_MESSAGE_H
 #define CW_SOURCE_PROTOCOL_PARSED_MESSAGE_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "json/json.h"
 
 typedef struct cw_parsed_message {
-    unsigned refs;
+    atomic_uint refs;    /* the receiving thread may drop its own after the call has ended */
     size_t n;
     char *text;          /* behind this; may be changed before it is parsed */
     const cw_json *root; /* NULL until it is parsed */
