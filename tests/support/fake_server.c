@@ -242,6 +242,8 @@ void fake_server_start(fake_server *s, const fake_step *const *scripts, size_t n
 
 const char *fake_server_last_request(fake_server *s)
 {
+    if (s->is_stopped)
+        return s->last; /* its threads have ended, and the lock is gone */
     pthread_mutex_lock(&s->lock); /* it is whole */
     pthread_mutex_unlock(&s->lock);
     return s->last;
@@ -260,6 +262,7 @@ void fake_server_stop(fake_server *s)
     close(s->stop[0]);
     close(s->stop[1]);
     pthread_mutex_destroy(&s->lock);
+    s->is_stopped = true;
     if (s->unix_path)
         unlink(s->unix_path);
 }

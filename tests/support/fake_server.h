@@ -93,7 +93,8 @@ typedef struct fake_server {
     atomic_uint held, released;
     atomic_uint ended; /* connections that this server has closed */
     atomic_size_t body_bytes;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* while it runs */
+    bool is_stopped;
     char last[FAKE_REQUEST_MAX]; /* fake_server_last_request */
     struct fake_conn {
         struct fake_server *server;
@@ -115,7 +116,8 @@ void fake_server_start_with(fake_server *s, const char *unix_path, const fake_tr
 /* End all connections and threads, and remove the unix socket. */
 void fake_server_stop(fake_server *s);
 
-/* The beginning of the last request, NUL-terminated; valid until the next one. */
+/* The beginning of the last request, NUL-terminated; valid until the next one. Works after the stop
+ * too. */
 const char *fake_server_last_request(fake_server *s);
 /* Let one more connection leave FAKE_HOLD. */
 void fake_server_release(fake_server *s);

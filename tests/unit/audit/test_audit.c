@@ -21,7 +21,7 @@ static char folder[] = "/tmp/cw-audit-XXXXXX";
 static char path[128];
 static cw_buf text;
 static cw_arena arena;
-static int n_failures, n_recoveries;
+static atomic_int n_failures, n_recoveries; /* counted by the writer thread */
 
 /* In front of the C library's: a disk that does not answer, and who was written to it last. */
 static atomic_bool disk_hangs;
@@ -45,9 +45,9 @@ static void on_status(void *ctx, const cw_err *err)
 {
     (void)ctx;
     if (err)
-        n_failures++;
+        atomic_fetch_add(&n_failures, 1);
     else
-        n_recoveries++;
+        atomic_fetch_add(&n_recoveries, 1);
 }
 
 static cw_audit_opts options(void)
@@ -70,7 +70,8 @@ SETUP(set_up)
     snprintf(path, sizeof path, "%s/audit", folder);
     cw_buf_init(&text, 16u << 20);
     cw_arena_init(&arena, 256u << 20);
-    n_failures = n_recoveries = 0;
+    atomic_store(&n_failures, 0);
+    atomic_store(&n_recoveries, 0);
     return 0;
 }
 
@@ -395,11 +396,11 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void wait_for(const int *count)
+static void wait_for(const atomic_int *count)
 {
-    for (int i = 0; i < 500 && *(volatile const int *)count == 0; i++)
+    for (int i = 0; i < 500 && atomic_load(count) == 0; i++)
         usleep(10000);
-    assert_int_not_equal(*count, 0);
+    assert_int_not_equal(atomic_load(count), 0);
 }
 
 static unsigned count_kind(const cw_json **lines, unsigned n, const char *kind)
@@ -431,7 +432,7 @@ TEST(threat_D11_a_full_disk_is_reported_and_loses_no_security_record)
     limit_files(RLIM_INFINITY);
     wait_for(&n_recoveries);
     assert_int_equal(cw_audit_free(a), lost);
-    assert_int_equal(n_failures, 1);
+    assert_int_equal(atomic_load(&n_failures), 1);
     unsigned n = read_lines(path, lines, 4096);
     assert_member(lines[0], "kind", "refusal"); /* the first call came before, and waits */
     assert_int_equal(count_kind(lines, n, "refusal"), REFUSALS);
