@@ -66,13 +66,22 @@ static cw_code check_scopes(const cw_str *scopes, size_t n, cw_err *err)
     return CW_OK;
 }
 
+/* A lifetime, not a date: the clock of the caller does not matter. */
+static cw_code set_expiry(const cw_admin_call *c, cw_token *token, cw_err *err)
+{
+    const cw_json *v = cw_json_get(c->params, CW_STR("lifetime"));
+    int64_t lifetime = cw_admin_number(c, "lifetime", 0);
+    if (!v || cw_json_is(v, CW_JSON_NULL))
+        return CW_OK;
+    if (lifetime < 1 || lifetime > CW_ADMIN_TOKEN_MAX_MS)
+        return cw_fail(err, CW_PARAMS, "lifetime: 1 ms to 36500 days");
+    token->expires = token->created + lifetime;
+    return CW_OK;
+}
+
 static cw_code check_token(const cw_token *token, const cw_str *scopes, size_t n, cw_err *err)
 {
     cw_code rc = token->name.n ? cw_admin_check_name("token", token->name, err) : CW_OK;
-    if (!rc && token->expires && token->expires <= token->created)
-        rc = cw_fail(err, CW_PARAMS, "expires: the time has passed");
-    if (!rc && token->expires - token->created > CW_ADMIN_TOKEN_MAX_MS)
-        rc = cw_fail(err, CW_PARAMS, "expires: maximum 36500 days from now");
     return rc ? rc : check_scopes(scopes, n, err);
 }
 
@@ -117,14 +126,14 @@ static cw_code store_token(const cw_admin_call *c, cw_token *token, const cw_str
 
 static cw_code create(cw_admin_call *c, cw_err *err)
 {
-    cw_token token = {.name = cw_admin_text(c, "name"),
-                      .created = cw_clock_wall_ms(),
-                      .expires = cw_admin_number(c, "expires", 0)};
+    cw_token token = {.name = cw_admin_text(c, "name"), .created = cw_clock_wall_ms()};
     cw_str *scopes = NULL;
     size_t n = 0;
     cw_code rc = cw_admin_texts(c, "scopes", &scopes, &n, err);
     if (!rc)
         rc = check_token(&token, scopes, n, err);
+    if (!rc)
+        rc = set_expiry(c, &token, err);
     if (!rc)
         rc = cw_admin_account_id(c, "account", &token.account, err);
     return rc ? rc : store_token(c, &token, scopes, n, err);
@@ -161,7 +170,8 @@ const cw_admin_method cw_admin_tokens_methods[] = {
      .params = "[{\"name\":\"account\",\"required\":true,\"schema\":" TEXT "},"
                "{\"name\":\"name\",\"description\":\"Its purpose\",\"schema\":" TEXT "},"
                "{\"name\":\"scopes\",\"schema\":{\"type\":\"array\",\"items\":" TEXT
-               ",\"maxItems\":100}},{\"name\":\"expires\",\"schema\":" DATE "}]",
+               ",\"maxItems\":100}},{\"name\":\"lifetime\",\"schema\":{\"type\":[\"integer\","
+               "\"null\"],\"description\":\"ms; null: the token does not expire\"}}]",
      .result = "{\"id\":{\"type\":\"integer\"},\"token\":" TEXT ",\"expires\":" DATE ","
                "\"unknown_scopes\":{\"type\":\"array\",\"items\":" TEXT ","
                "\"description\":\"Neither built in nor in access.scopes\"}}",

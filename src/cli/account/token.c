@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "access/scopes.h"
-#include "base/clock.h"
 #include "cli/account/rights.h"
 #include "config/syntax/quote.h"
 #include "config/syntax/units.h"
@@ -15,12 +14,12 @@
 typedef struct new_token {
     const char *account;
     const char *name; /* or NULL */
-    int64_t expires;  /* ms since 1970; 0: never */
+    int64_t lifetime; /* ms; 0: it does not expire */
     cw_cli_texts scopes;
 } new_token;
 
 /* "30d", "12h", "never"; false for anything else. */
-static bool parse_expiry(const char *text, int64_t now, int64_t *ret)
+static bool parse_lifetime(const char *text, int64_t *ret)
 {
     cw_str s = cw_str_from(text);
     uint64_t ms;
@@ -38,7 +37,7 @@ static bool parse_expiry(const char *text, int64_t now, int64_t *ret)
     }
     if (ms == 0 || ms > (uint64_t)CW_ADMIN_TOKEN_MAX_MS)
         return false;
-    *ret = now + (int64_t)ms;
+    *ret = (int64_t)ms;
     return true;
 }
 
@@ -60,8 +59,8 @@ static void write_token(cw_json_writer *w, const void *ctx)
     cw_json_add_string_member(w, CW_STR("account"), cw_str_from(n->account));
     if (n->name)
         cw_json_add_string_member(w, CW_STR("name"), cw_str_from(n->name));
-    if (n->expires)
-        cw_json_add_i64_member(w, CW_STR("expires"), n->expires);
+    if (n->lifetime)
+        cw_json_add_i64_member(w, CW_STR("lifetime"), n->lifetime);
     cw_json_add_key(w, CW_STR("scopes"));
     cw_json_open_array(w);
     for (size_t i = 0; i < n->scopes.n; i++)
@@ -147,7 +146,7 @@ static int run_create(int argc, char **argv)
     if (args.n == 0)
         return cw_cli_usage("name the account of the token");
     n.account = args.items[0];
-    if (expires && !parse_expiry(expires, cw_clock_wall_ms(), &n.expires))
+    if (expires && !parse_lifetime(expires, &n.lifetime))
         return cw_cli_usage("not a time: %s; write 12h, 30d or never, at most 36500d", expires);
     code = n.name && n.name[0] ? cw_cli_rights_check_name("token", n.name) : -1;
     if (code < 0)
