@@ -475,7 +475,10 @@ suite("causeway.audit.search", () => {
         }
         const text = await command(server, ...words);
         assert.match(text.stdout, /^2\S+ +call +ok +jsonrpc +alice +test\.echo/);
-        for (const wrong of [["--limit", "0"], ["--limit", "5", "--follow"]]) {
+        for (const wrong of [
+            ["--limit", "0"],
+            ["--limit", "5", "--follow"],
+        ]) {
             assert.equal((await command(server, "audit", ...wrong)).code, 2);
         }
     });

@@ -36,6 +36,11 @@ async function serve(t, folder) {
     return server;
 }
 
+async function assertHealthy(folder) {
+    const { code, stdout, stderr } = await runCauseway(["doctor", "--json", "--config", configOf(folder)]);
+    assert.equal(code, 0, stdout + stderr);
+}
+
 // What the snippet is for: the Inspector takes it as it is printed.
 async function inspect(snippet, ...words) {
     const launcher = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
@@ -52,7 +57,9 @@ test("options in a pipe give a configuration whose snippet works with the Inspec
     const text = await init(folder, "--listen", `127.0.0.1:${port}`, "--account", "ann", "--examples");
     const { code, stderr } = await runCauseway(["config", "check", configOf(folder)]);
     assert.equal(code, 0, stderr);
+    await assertHealthy(folder);
     await serve(t, folder);
+    await assertHealthy(folder);
     const snippet = snippetOf(text);
     assert.equal(snippet.mcpServers.causeway.url, `http://127.0.0.1:${port}/mcp`);
     assert.match(await inspect(snippet, "--method", "tools/list"), /examples__articles__list/);
@@ -88,6 +95,7 @@ test("a first service is detected as import does, and no method is a tool yet", 
     const folder = newFolder();
     const text = await init(folder, "--service", service.url, "--account", "ann");
     assert.match(text, /methods of .* set "tool: true"/s);
+    await assertHealthy(folder);
     const overlays = readdirSync(folder).filter((name) => name.endsWith(".overlay.yaml"));
     assert.equal(overlays.length, 1);
     const checked = await runCauseway(["config", "check", configOf(folder)]);
@@ -159,6 +167,7 @@ test("questions are answered by keys on a terminal, and a wrong answer is asked 
     const text = await screen();
     assert.match(text, /ended: 0/, text);
     assert.match(text, /the account "kay"/);
+    await assertHealthy(folder);
     await serve(t, folder);
     assert.match(
         await inspect(snippetOf(text.replace(/ +$/gm, "")), "--method", "tools/list"),

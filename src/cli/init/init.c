@@ -67,7 +67,7 @@ static void add_hosts(cw_buf *out, const char *public_url)
     cw_buf_add(out, CW_STR("]\n"));
 }
 
-/* Tools of the example plugin need the permission "access content". */
+/* Tools of the example plugin need permissions of their own. */
 static void add_roles(cw_buf *out, bool examples)
 {
     cw_buf_printf(out,
@@ -81,6 +81,8 @@ static void add_roles(cw_buf *out, bool examples)
                   examples ? ", access content" : "", CW_PERMISSION_VIEW_TRAFFIC,
                   CW_PERMISSION_VIEW_AUDIT, CW_PERMISSION_VIEW_ARGUMENTS,
                   CW_PERMISSION_ADMINISTER_SOURCES, CW_PERMISSION_ADMINISTER_ACCESS);
+    if (examples)
+        cw_buf_add(out, CW_STR("  editor: [create content, administer site configuration]\n"));
 }
 
 /* The plugin section of the server without a configuration. */
@@ -204,12 +206,14 @@ static cw_code add_account(first *f, cw_err *err)
     cw_db *db = NULL;
     cw_db_opts opts = {.path = DATABASE_FILE, .may_create = true, .busy_ms = BUSY_MS};
     cw_account account = {.name = cw_str_from(f->answers.account), .created = cw_clock_wall_ms()};
+    const cw_str editor = CW_STR("editor"); /* calls every tool of the example plugin */
     cw_token token = {.name = CW_STR("init"), .created = account.created};
     cw_code rc = cw_secret_init(err);
     if (!rc)
         rc = cw_db_open(&opts, &db, err);
     if (!rc)
-        rc = cw_db_add_account(db, &account, NULL, 0, &token.account, err);
+        rc = cw_db_add_account(db, &account, &editor, f->answers.examples ? 1 : 0, &token.account,
+                               err);
     if (!rc)
         rc = cw_token_make(f->token, err);
     if (!rc && !cw_token_digest(cw_str_from(f->token), token.hash))
