@@ -243,7 +243,7 @@ void fake_server_start(fake_server *s, const fake_step *const *scripts, size_t n
 const char *fake_server_last_request(fake_server *s)
 {
     if (s->is_stopped)
-        return s->last; /* its threads have ended, and the lock is gone */
+        return s->last;           /* its threads have ended, and the lock is gone */
     pthread_mutex_lock(&s->lock); /* it is whole */
     pthread_mutex_unlock(&s->lock);
     return s->last;

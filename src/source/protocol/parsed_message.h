@@ -23,7 +23,7 @@
 #include "json/json.h"
 
 typedef struct cw_parsed_message {
-    atomic_uint refs;    /* the receiving thread may drop its own after the call has ended */
+    atomic_uint refs; /* the receiving thread may drop its own after the call has ended */
     size_t n;
     char *text;          /* behind this; may be changed before it is parsed */
     const cw_json *root; /* NULL until it is parsed */
