@@ -24,10 +24,12 @@ typedef struct cw_admin_loop {
 struct cw_admin_server {
     cw_loop *loop; /* the main one */
     cw_admin_loop loops[CW_SERVER_MAX_LOOPS];
+    cw_list loads;      /* on the main loop: definitions.h */
     cw_list operations; /* on the main loop: those that finish later */
     cw_runtime *runtime;
     cw_accounts *accounts; /* NULL: no logins */
     cw_sources *sources;
+    cw_spawner *spawner; /* of child programs; NULL: none */
     const cw_sources_health *health;
     cw_config *config;
     const cw_config *at_start;          /* in force since the start; NULL: no server */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "admin/definitions.h"
 #include "base/clock.h"
 #include "source/openrpc/openrpc.h"
 
@@ -449,6 +450,7 @@ void cw_admin_server_init(cw_admin_server *server, cw_loop *loop)
     server->loop = loop;
     server->started = cw_clock_wall_ms();
     cw_list_init(&server->operations);
+    cw_list_init(&server->loads);
     for (size_t i = 0; i < CW_COUNT(server->loops); i++)
         pthread_mutex_init(&server->loops[i].lock, NULL);
 }
@@ -456,6 +458,7 @@ void cw_admin_server_init(cw_admin_server *server, cw_loop *loop)
 void cw_admin_server_close(cw_admin_server *server)
 {
     server->is_closed = true;
+    cw_admin_definitions_close(server);
     for (cw_list *node; (node = cw_list_take_first(&server->operations));)
         fail(CW_CONTAINER(node, operation, node), CW_GONE, "the server is stopping");
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sources.c - methods about plugins and services. */
-#include "admin/server.h"
+#include "admin/definitions.h"
+#include "source/remote/lock_approve.h"
+#include "source/remote/lock_diff.h"
 
 /* ---- list ---- */
 
@@ -126,9 +128,202 @@ static cw_code refresh(cw_admin_call *c, cw_err *err)
     return rc;
 }
 
+/* ---- diff ---- */
+
+/* The differences as JSON, with the lock file that they were found with. */
+typedef struct review {
+    cw_lock *lock;
+    cw_buf differences;
+    char etag[CW_LOCK_HASH + 1]; /* of the differences */
+} review;
+
+static void review_done(review *r)
+{
+    cw_lock_free(r->lock);
+    cw_buf_done(&r->differences);
+}
+
+static cw_code compare(const cw_admin_call *c, const cw_admin_definitions *all, size_t n, review *r,
+                       cw_err *err)
+{
+    cw_json_writer w;
+    cw_buf_init(&r->differences, CW_ADMIN_RESULT_MAX);
+    cw_code rc = cw_lock_read(c->config->state.lock.p, &r->lock, err);
+    if (rc)
+        return rc;
+    cw_json_writer_init(&w, &r->differences, CW_JSON_COMPACT);
+    cw_json_open_array(&w);
+    for (size_t i = 0; i < n && !rc; i++) {
+        if (all[i].source)
+            rc = cw_lock_diff(r->lock, all[i].config->name, all[i].items, all[i].n, &w);
+    }
+    cw_json_close(&w);
+    if (rc)
+        return cw_fail(err, rc, "%s", cw_code_text(rc));
+    rc = cw_json_writer_end(&w, err);
+    if (!rc)
+        cw_lock_hash(cw_buf_str(&r->differences), r->etag);
+    return rc;
+}
+
+static void write_problems(cw_json_writer *w, const cw_admin_definitions *all, size_t n)
+{
+    cw_json_add_key(w, CW_STR("problems"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].source)
+            continue;
+        cw_json_open_object(w);
+        cw_json_add_string_member(w, CW_STR("source"), all[i].config->name);
+        cw_json_add_string_member(w, CW_STR("problem"), all[i].problem);
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+static void on_diff(cw_admin_call *c, const cw_admin_definitions *all, size_t n)
+{
+    review r = {0};
+    cw_err err = {0};
+    cw_code rc = compare(c, all, n, &r, &err);
+    if (!rc) {
+        cw_json_add_key(c->out, CW_STR("differences"));
+        cw_json_add_span(c->out, cw_buf_str(&r.differences));
+        write_problems(c->out, all, n);
+        cw_json_add_string_member(c->out, CW_STR("etag"), cw_str_from(r.etag));
+    }
+    review_done(&r);
+    c->finish(c, rc, &err);
+}
+
+/* Read definitions; `fn` ends the call. */
+static cw_code load(cw_admin_call *c, cw_admin_definitions_fn fn, cw_err *err)
+{
+    if (!c->server || !c->server->connections)
+        return fail_alone(err);
+    if (!c->config->state.lock.n)
+        return cw_fail(err, CW_CONFIG,
+                       "there is no lock file: set state.lock in the configuration");
+    cw_code rc = check_names(c, cw_json_get(c->params, CW_STR("names")), err);
+    if (!rc)
+        rc = cw_admin_definitions_load(c, fn, err);
+    return rc ? rc : CW_AGAIN;
+}
+
+static cw_code diff(cw_admin_call *c, cw_err *err)
+{
+    return load(c, on_diff, err);
+}
+
+/* ---- approve ---- */
+
+/* The param `methods`, in the arena of the call. */
+static cw_code read_methods(const cw_admin_call *c, const cw_str **ret, size_t *ret_n, cw_err *err)
+{
+    const cw_json *list = cw_json_get(c->params, CW_STR("methods"));
+    size_t n = 0;
+    cw_str *methods =
+        cw_arena_calloc(c->arena, (list ? cw_json_count(list) : 0) + 1, sizeof *methods);
+    if (!methods)
+        return cw_arena_fail(c->arena, err);
+    for (const cw_json *m = list ? cw_json_first(list) : NULL; m; m = cw_json_next(m))
+        methods[n++] = cw_json_text(m);
+    *ret = methods;
+    *ret_n = n;
+    return CW_OK;
+}
+
+/* A name that fits nothing is a mistake, and nothing is written. */
+static cw_code check_methods(const cw_admin_definitions *all, size_t n, const cw_str *methods,
+                             size_t n_methods, cw_err *err)
+{
+    for (size_t i = 0; i < n_methods; i++) {
+        bool is_there = false;
+        for (size_t j = 0; j < n && !is_there; j++)
+            is_there = cw_lock_is_defined(all[j].items, all[j].n, methods[i]);
+        if (!is_there)
+            return cw_fail(err, CW_NOTFOUND, "no source exposes a method '%.*s'",
+                           CW_STR_ARG(methods[i]));
+    }
+    return CW_OK;
+}
+
+static cw_code write_approval(cw_admin_call *c, const review *r, const cw_admin_definitions *all,
+                              size_t n, cw_lock_approval *a, cw_err *err)
+{
+    const cw_str *methods = NULL;
+    size_t n_methods = 0;
+    cw_code rc = read_methods(c, &methods, &n_methods, err);
+    if (!rc)
+        rc = check_methods(all, n, methods, n_methods, err);
+    if (rc)
+        return rc;
+    cw_lock_approval_init(a, r->lock, methods, n_methods, c->out);
+    cw_json_add_key(c->out, CW_STR("approved"));
+    cw_json_open_array(c->out);
+    for (size_t i = 0; i < n && !rc; i++) {
+        if (all[i].source)
+            rc = cw_lock_approve(a, all[i].config->name, all[i].items, all[i].n);
+    }
+    cw_json_close(c->out);
+    if (rc)
+        return cw_fail(err, rc, "%s", cw_code_text(rc));
+    return cw_lock_approval_write(a, c->config->state.lock.p, err);
+}
+
+/* The sources use the new definitions before the call ends. */
+static cw_code refresh_approved(cw_admin_call *c, const cw_lock_approval *a, cw_err *err)
+{
+    refreshing *all = cw_arena_alloc(c->arena, sizeof *all);
+    if (!all)
+        return cw_arena_fail(c->arena, err);
+    *all = (refreshing){.c = c};
+    cw_json_add_key(c->out, CW_STR("sources"));
+    cw_json_open_array(c->out);
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < a->n_replaced && !rc; i++)
+        rc = refresh_one(all, a->replaced[i], err);
+    if (all->n_waiting)
+        return CW_AGAIN;
+    cw_json_close(c->out);
+    return rc;
+}
+
+static void on_approve(cw_admin_call *c, const cw_admin_definitions *all, size_t n)
+{
+    review r = {0};
+    cw_lock_approval a = {0};
+    cw_err err = {0};
+    cw_code rc = compare(c, all, n, &r, &err);
+    if (!rc && !cw_str_is(cw_admin_text(c, "etag"), r.etag))
+        rc = cw_fail(&err, CW_INVALID,
+                     "the definitions have changed since they were shown: read the differences "
+                     "again, and approve those");
+    if (!rc)
+        rc = write_approval(c, &r, all, n, &a, &err);
+    if (!rc)
+        write_problems(c->out, all, n);
+    if (!rc)
+        rc = refresh_approved(c, &a, &err);
+    cw_lock_approval_done(&a);
+    review_done(&r);
+    if (rc != CW_AGAIN)
+        c->finish(c, rc, &err);
+}
+
+static cw_code approve(cw_admin_call *c, cw_err *err)
+{
+    return load(c, on_approve, err);
+}
+
 #define REPORTS                                                                                    \
     "{\"sources\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\","      \
     "\"kind\",\"state\"]}}}"
+
+#define NAMES                                                                                      \
+    "{\"name\":\"names\",\"description\":\"Names of services; none: all\","                        \
+    "\"schema\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":100}}"
+#define OBJECTS "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 
 const cw_admin_method cw_admin_sources_methods[] = {
     {.name = "causeway.sources.list",
@@ -141,12 +336,30 @@ const cw_admin_method cw_admin_sources_methods[] = {
     {.name = "causeway.sources.refresh",
      .about = "Read the descriptions of services again; returns when that has ended",
      .permission = CW_PERMISSION_ADMINISTER_SOURCES,
-     .params = "[{\"name\":\"names\",\"description\":\"Names of services; none: all\","
-               "\"schema\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-               "\"maxItems\":100}}]",
+     .params = "[" NAMES "]",
      .result = REPORTS,
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_CHANGES,
      .run = refresh},
+    {.name = "causeway.sources.diff",
+     .about = "Compare the tools of services with their approved definitions",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[" NAMES "]",
+     .result =
+         "{\"differences\":" OBJECTS ",\"problems\":" OBJECTS ",\"etag\":{\"type\":\"string\"}}",
+     .place = CW_ADMIN_MAIN,
+     .run = diff},
+    {.name = "causeway.sources.approve",
+     .about = "Approve the definitions of tools that causeway.sources.diff has shown",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[{\"name\":\"etag\",\"required\":true,\"description\":\"The etag of the "
+               "differences that were seen\",\"schema\":{\"type\":\"string\"}}," NAMES ","
+               "{\"name\":\"methods\",\"description\":\"Only these methods, by their names in the "
+               "services\",\"schema\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+               "\"maxItems\":1000}}]",
+     .result = "{\"approved\":" OBJECTS ",\"problems\":" OBJECTS ",\"sources\":" OBJECTS "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_CHANGES | CW_ADMIN_GUARDED,
+     .run = approve},
     {.name = NULL},
 };

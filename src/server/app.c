@@ -655,6 +655,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
     b->admin.runtime = b->runtime;
     b->admin.accounts = b->accounts;
     b->admin.sources = b->sources;
+    b->admin.spawner = b->spawner;
     b->admin.health = &b->health;
     b->admin.config_path = opts->config_path;
     return rc;

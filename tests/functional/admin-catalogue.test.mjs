@@ -9,6 +9,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { addPlugin, callTool, modern, ownName, pluginFile, rpc, untilTool } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { startMany, toolName } from "./support/rest.mjs";
+import { deadPort, startService } from "./support/service.mjs";
 import { eventually, processorMs } from "./support/server.mjs";
 
 const general = [discover, call];
@@ -491,6 +492,145 @@ suite("causeway.audit.search", () => {
     });
 });
 
+// ---- definitions of services ----
+
+suite("causeway.sources.diff and approve", () => {
+    const usage = (service, method, summary) =>
+        (service.document.methods.find(({ name }) => name === method).summary = summary);
+
+    async function startLocked(t, more = {}) {
+        const service = await startService();
+        const lock = path.join(keepFolder(), `lock-${Math.random()}.json`);
+        const source = { name: "shop", url: service.url, prefix: "shop.", methods: ["add", "echo"], ...more };
+        const timeouts = { drain: "1s" };
+        const server = await startOperated({ sources: [source], state: { lock }, timeouts });
+        t.after(() => server.stop());
+        return { service, server, lock };
+    }
+    const fails = async (server, method, params, headers = server.olga) =>
+        (await rpc(server, { method, params, id: 1 }, headers)).json.error;
+    const tools = async (server) =>
+        (await ask(server, "causeway.tools.list", { source: "shop" })).tools.map(({ name }) => name);
+
+    test("approving takes the etag of the differences that were seen", async (t) => {
+        const { service, server, lock } = await startLocked(t);
+        const first = await ask(server, "causeway.sources.diff");
+        assert.deepEqual(
+            first.differences.map(({ source, method, change }) => [source, method, change]),
+            [
+                ["shop", "add", "new"],
+                ["shop", "echo", "new"],
+            ],
+        );
+        assert.deepEqual(first.problems, []);
+        assert.match(first.etag, /^[0-9a-f]{64}$/);
+        assert.deepEqual(await tools(server), []);
+        // The service changes its mind between the review and the approval.
+        usage(service, "add", "Deletes all files");
+        const error = await fails(server, "causeway.sources.approve", { etag: first.etag });
+        assert.equal(error.code, -32011, error.message);
+        assert.match(error.message, /changed since they were shown/);
+        assert.equal(existsSync(lock), false);
+        const second = await ask(server, "causeway.sources.diff");
+        assert.notEqual(second.etag, first.etag);
+        const done = await ask(server, "causeway.sources.approve", { etag: second.etag });
+        assert.deepEqual(done.approved, [
+            { source: "shop", method: "add", change: "new" },
+            { source: "shop", method: "echo", change: "new" },
+        ]);
+        // The server uses them when the call ends.
+        assert.deepEqual(await tools(server), ["shop.add", "shop.echo"]);
+        const third = await ask(server, "causeway.sources.diff");
+        assert.deepEqual(third.differences, []);
+        usage(service, "echo", "Returns another text");
+        const changed = await ask(server, "causeway.sources.diff", { names: ["shop"] });
+        assert.deepEqual(changed.differences, [
+            {
+                source: "shop",
+                method: "echo",
+                change: "changed",
+                differences: [{ pointer: "/usage", old: "Gives back what it got", new: "Returns another text" }],
+            },
+        ]);
+    });
+
+    test("methods are approved one by one", async (t) => {
+        const { server } = await startLocked(t);
+        const { etag } = await ask(server, "causeway.sources.diff");
+        const unknown = await fails(server, "causeway.sources.approve", { etag, methods: ["nix"] });
+        assert.equal(unknown.code, -32010);
+        const { approved } = await ask(server, "causeway.sources.approve", { etag, methods: ["echo"] });
+        assert.deepEqual(approved, [{ source: "shop", method: "echo", change: "new" }]);
+        assert.deepEqual(await tools(server), ["shop.echo"]);
+    });
+
+    test("services out of reach are named, and unknown ones are errors", async (t) => {
+        const { server } = await startLocked(t, { url: `http://127.0.0.1:${await deadPort()}/rpc` });
+        const { differences, problems, etag } = await ask(server, "causeway.sources.diff");
+        assert.deepEqual(differences, []);
+        assert.equal(problems[0].source, "shop");
+        assert.ok(problems[0].problem.length > 5);
+        const done = await ask(server, "causeway.sources.approve", { etag });
+        assert.deepEqual([done.approved, done.problems.length], [[], 1]);
+        assert.equal((await fails(server, "causeway.sources.diff", { names: ["nix"] })).code, -32010);
+    });
+
+    test("without the permission, or a lock file, there is nothing to review", async (t) => {
+        const { server } = await startLocked(t);
+        for (const [method, params] of [
+            ["causeway.sources.diff", {}],
+            ["causeway.sources.approve", { etag: "x" }],
+        ]) {
+            assert.equal((await fails(server, method, params, server.victor)).code, -32601);
+        }
+        assert.equal((await fails(server, "causeway.sources.approve", {})).code, -32602);
+        const other = await startOperated();
+        t.after(() => other.stop());
+        assert.match((await fails(other, "causeway.sources.diff", {})).message, /set state\.lock/);
+    });
+
+    test("a server that stops gives a review up", async (t) => {
+        const { service, server } = await startLocked(t);
+        service.mode = "hang";
+        const waiting = rpc(server, { method: "causeway.sources.diff", params: {}, id: 1 }, server.olga);
+        waiting.catch(() => {});
+        await eventually(() => service.open > 0, "the question to arrive");
+        await server.stop();
+    });
+
+    test("the commands use the running server, and print the same without one", async (t) => {
+        const { service, server, lock } = await startLocked(t);
+        const alone = writeConfig({
+            sources: [{ name: "shop", url: service.url, prefix: "shop.", methods: ["add", "echo"] }],
+            state: { lock },
+            admin: { enabled: false },
+        });
+        const both = async (...words) => {
+            const near = await command(server, ...words);
+            const own = await runCauseway([...words, "--config", alone]);
+            assert.deepEqual([near.code, near.stdout, near.stderr], [own.code, own.stdout, own.stderr]);
+            return near;
+        };
+        const first = await both("source", "diff");
+        assert.equal(first.code, 1);
+        assert.match(first.stdout, /^shop: add: new\n/);
+        await both("source", "diff", "--json");
+        const approved = await command(server, "source", "approve", "add");
+        assert.match(approved.stdout, /^shop: add: new\napproved in .* by server \d\S+ \(pid \d+\)\n$/);
+        assert.deepEqual(await tools(server), ["shop.add"]);
+        usage(service, "add", "Adds");
+        assert.match((await both("source", "diff")).stdout, /shop: add: changed\n {2}\/usage: "[^"]*" → "Adds"\n/);
+        const rest = await command(server, "source", "approve", "--json");
+        assert.deepEqual(JSON.parse(rest.stdout), [
+            { source: "shop", method: "add", change: "changed" },
+            { source: "shop", method: "echo", change: "new" },
+        ]);
+        assert.equal((await both("source", "diff")).code, 0);
+        assert.match((await command(server, "source", "approve")).stdout, /nothing to approve/);
+        assert.equal((await command(server, "source", "approve", "nix")).code, 1);
+    });
+});
+
 // ---- permissions and tools ----
 
 suite("permissions and marks", () => {
@@ -498,6 +638,7 @@ suite("permissions and marks", () => {
         "causeway.access.matrix",
         "causeway.access.why",
         "causeway.audit.search",
+        "causeway.sources.diff",
         "causeway.sources.list",
         "causeway.tools.describe",
         "causeway.tools.list",
@@ -510,11 +651,13 @@ suite("permissions and marks", () => {
         "causeway.access.matrix": admin,
         "causeway.access.why": admin,
         "causeway.audit.search": "view audit",
+        "causeway.sources.diff": "administer sources",
     };
     let server;
     before(async () => {
         const audit = { path: path.join(keepFolder(), "marks.audit") };
-        server = await startOperated({ admin: { tools: readers }, audit });
+        const state = { lock: path.join(keepFolder(), "marks.lock") };
+        server = await startOperated({ admin: { tools: readers }, audit, state });
     });
     after(() => server?.stop());
 
@@ -542,7 +685,7 @@ suite("permissions and marks", () => {
         assert.deepEqual((await names(server.olga)).sort(), readers);
         assert.deepEqual(
             (await names(server.victor)).sort(),
-            readers.filter((name) => needs[name] !== admin),
+            readers.filter((name) => roles.viewer.includes(needs[name] ?? "view traffic")),
         );
         assert.deepEqual(await names({}), []);
         const { status, json } = await callTool(

@@ -5,134 +5,46 @@
  * exactly the named tools are approved, of the named sources or of any; the other tools stay as
  * they were approved, or not approved.
  */
-#include <stdlib.h>
-
 #include "cli/lib/audit_record.h"
 #include "cli/source/source_set.h"
 #include "config/syntax/quote.h"
+#include "source/remote/lock_approve.h"
 
 typedef struct approving {
     bool json;
-    char **tools; /* named, by their ids in the services */
+    const cw_str *tools; /* named, by their ids in the services */
     size_t n_tools;
-    const bool *is_whole; /* by source: all of its tools */
-    bool has_sources;     /* sources are named: tools are looked for in these only */
+    bool has_sources; /* sources are named: tools are looked for in these only */
     const cw_lock *lock;
-    cw_lock_entry *entries;
-    size_t n, cap;
-    cw_str *replaced;
-    size_t n_replaced;
-    const cw_source_set_item *item;
-    cw_buf out;
+    cw_buf text; /* what was approved, as JSON */
     cw_json_writer w;
-    size_t n_accepted;
+    cw_lock_approval approval;
+    cw_arena arena;
 } approving;
-
-static bool is_named(const approving *a, cw_str method)
-{
-    for (size_t i = 0; i < a->n_tools; i++) {
-        if (cw_str_is(method, a->tools[i]))
-            return true;
-    }
-    return false;
-}
-
-static void print_result(approving *a, cw_str method, const char *what)
-{
-    a->n_accepted++;
-    cw_str source = a->item->config->name;
-    if (a->json) {
-        cw_json_open_object(&a->w);
-        cw_json_add_string_member(&a->w, CW_STR("source"), source);
-        cw_json_add_string_member(&a->w, CW_STR("method"), method);
-        cw_json_add_string_member(&a->w, CW_STR("change"), cw_str_from(what));
-        cw_json_close(&a->w);
-        return;
-    }
-    cw_buf_printf(&a->out, "%s: ", source.p);
-    cw_cli_add_text(&a->out, method);
-    cw_buf_printf(&a->out, ": %s\n", what);
-}
-
-static cw_code add(approving *a, cw_str method, cw_str definition)
-{
-    if (a->n == a->cap) {
-        size_t cap = a->cap ? 2 * a->cap : 64;
-        cw_lock_entry *entries = realloc(a->entries, cap * sizeof *entries);
-        if (!entries)
-            return CW_NOMEM;
-        a->entries = entries;
-        a->cap = cap;
-    }
-    a->entries[a->n++] = (cw_lock_entry){a->item->config->name, method, definition};
-    return CW_OK;
-}
 
 static bool is_found(const cw_source_set_item *item, cw_str method)
 {
-    for (size_t i = 0; i < item->n_definitions; i++) {
-        if (cw_str_eq(item->definitions[i].method, method))
-            return true;
-    }
-    return false;
-}
-
-/* Approved once and not there any more: it goes with its source, and stays where only others are
- * named. */
-static cw_code on_approved(cw_str method, void *ctx)
-{
-    approving *a = ctx;
-    if (is_found(a->item, method))
-        return CW_OK;
-    if (!a->is_whole[a->item - a->item->all->items] && !is_named(a, method))
-        return add(a, method, CW_STR(""));
-    print_result(a, method, "gone");
-    return CW_OK;
-}
-
-static cw_code approve_tool(approving *a, const cw_remote_definition *d)
-{
-    cw_str name = a->item->config->name;
-    cw_lock_verdict verdict =
-        a->lock ? cw_lock_check(a->lock, name, d->method, d->definition, NULL) : CW_LOCK_NEW;
-    bool is_meant = a->is_whole[a->item - a->item->all->items] || is_named(a, d->method);
-    if (!is_meant)
-        return verdict == CW_LOCK_NEW ? CW_OK : add(a, d->method, CW_STR(""));
-    if (verdict != CW_LOCK_SAME)
-        print_result(a, d->method, verdict == CW_LOCK_NEW ? "new" : "changed");
-    return add(a, d->method, d->definition);
+    return cw_lock_is_defined(item->definitions, item->n_definitions, method);
 }
 
 /* Whether anything of it is to be written. */
 static bool is_meant(const approving *a, const cw_source_set_item *item)
 {
-    if (a->is_whole[item - item->all->items])
-        return true;
-    for (size_t i = 0; i < item->n_definitions; i++) {
-        if (is_named(a, item->definitions[i].method))
+    for (size_t i = 0; i < a->n_tools; i++) {
+        if (is_found(item, a->tools[i]))
             return true;
     }
-    return false;
+    return a->n_tools == 0;
 }
 
-static cw_code approve_source(approving *a, const cw_source_set_item *item)
-{
-    cw_code rc = CW_OK;
-    a->item = item;
-    a->replaced[a->n_replaced++] = item->config->name;
-    for (size_t i = 0; i < item->n_definitions && !rc; i++)
-        rc = approve_tool(a, &item->definitions[i]);
-    return rc ? rc : cw_lock_each(a->lock, item->config->name, on_approved, a);
-}
-
-static int report_unknown(const approving *a, const cw_source_set *all, const char *tool)
+static int report_unknown(const approving *a, const cw_source_set *all, cw_str tool)
 {
     char exposed[CW_EXCERPT_SIZE];
     for (size_t j = 0; j < all->n; j++) {
         if (all->items[j].is_wanted && !all->items[j].source)
             cw_source_set_report(&all->items[j]);
     }
-    cw_excerpt(cw_str_from(tool), exposed);
+    cw_excerpt(tool, exposed);
     return a->has_sources
                ? cw_cli_failure("no source is called %s, and the named ones expose no such method",
                                 exposed)
@@ -165,7 +77,7 @@ static int check_names(const approving *a, const cw_source_set *all)
     for (size_t i = 0; i < a->n_tools; i++) {
         bool any = false;
         for (size_t j = 0; j < all->n && !any; j++)
-            any = is_found(&all->items[j], cw_str_from(a->tools[i]));
+            any = is_found(&all->items[j], a->tools[i]);
         if (!any)
             return report_unknown(a, all, a->tools[i]);
     }
@@ -180,7 +92,7 @@ static cw_code collect(approving *a, cw_source_set *all, bool *ret_whole)
         if (!item->is_wanted)
             continue;
         /* One that was only looked through for tools is of no interest. */
-        if (!item->source && !a->is_whole[i])
+        if (!item->source && a->n_tools)
             continue;
         if (!item->source) {
             *ret_whole = false;
@@ -188,41 +100,55 @@ static cw_code collect(approving *a, cw_source_set *all, bool *ret_whole)
             continue;
         }
         item->is_wanted = is_meant(a, item);
-        if (item->is_wanted)
-            rc = approve_source(a, item);
+        rc = cw_lock_approve(&a->approval, item->config->name, item->definitions,
+                             item->n_definitions);
     }
     return rc;
 }
 
 static void record(const approving *a, const cw_source_set *all, bool is_done)
 {
-    for (size_t i = 0; i < a->n_replaced; i++)
-        cw_cli_record(all->config, "source approve", a->replaced[i], is_done);
+    for (size_t i = 0; i < a->approval.n_replaced; i++)
+        cw_cli_record(all->config, "source approve", a->approval.replaced[i], is_done);
 }
 
-static int finish(approving *a, const cw_source_set *all)
+/* ---- printing ---- */
+
+static void add_member(cw_buf *out, const cw_json *object, const char *name, const char *end)
 {
-    if (a->json) {
-        cw_json_close(&a->w);
-        cw_cli_end_json(&a->w);
-        return cw_cli_print_buf(&a->out);
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    cw_cli_add_text(out, v ? cw_json_text(v) : CW_STR(""));
+    cw_buf_add(out, cw_str_from(end));
+}
+
+/* `by` is the result of the server that did it, or NULL. */
+static int print(const cw_json *approved, bool json, const cw_source_set *all, const cw_json *by)
+{
+    cw_buf out;
+    cw_json_writer w;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    if (json) {
+        cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+        cw_json_add_value(&w, approved);
+        cw_cli_end_json(&w);
+        return cw_cli_print_buf(&out);
     }
-    if (a->n_accepted == 0)
-        cw_buf_add(&a->out, CW_STR("nothing to approve\n"));
-    else
-        cw_buf_printf(&a->out, "approved in %s; a running server follows when it asks again%s\n",
-                      all->config->state.lock.p,
-                      all->config->store.path.n ? ", which was ordered" : " (HUP makes it)");
-    return cw_cli_print_buf(&a->out);
-}
-
-/* The running server uses the new definitions at once. Without one there is none to tell. */
-static cw_code refresh(const cw_source_set *all, cw_err *err)
-{
-    CW_CLEANUP(cw_buf_done) cw_buf reports;
-    cw_buf_init(&reports, CW_CLI_OUTPUT_MAX);
-    cw_code rc = cw_source_set_refresh(all, &reports, err);
-    return rc == CW_NOTFOUND ? CW_OK : rc;
+    for (const cw_json *c = cw_json_first(approved); c; c = cw_json_next(c)) {
+        add_member(&out, c, "source", ": ");
+        add_member(&out, c, "method", ": ");
+        add_member(&out, c, "change", "\n");
+    }
+    if (!cw_json_count(approved)) {
+        cw_buf_add(&out, CW_STR("nothing to approve\n"));
+        return cw_cli_print_buf(&out);
+    }
+    cw_buf_printf(&out, "approved in %s", all->config->state.lock.p);
+    if (by) {
+        cw_buf_add(&out, CW_STR(" by "));
+        cw_cli_admin_add_server(&out, by);
+    }
+    cw_buf_add_char(&out, '\n');
+    return cw_cli_print_buf(&out);
 }
 
 static int approve_all(cw_source_set *all, void *ctx)
@@ -230,59 +156,140 @@ static int approve_all(cw_source_set *all, void *ctx)
     approving *a = ctx;
     cw_err err = {0};
     bool is_whole = true;
+    const cw_json *approved = NULL;
     int code = check_names(a, all);
     if (code >= 0)
         return code;
-    cw_json_writer_init(&a->w, &a->out, CW_JSON_INDENT);
-    if (a->json)
-        cw_json_open_array(&a->w);
+    cw_json_writer_init(&a->w, &a->text, CW_JSON_COMPACT);
+    cw_json_open_array(&a->w);
+    cw_lock_approval_init(&a->approval, a->lock, a->tools, a->n_tools, &a->w);
     cw_code rc = collect(a, all, &is_whole);
+    cw_json_close(&a->w);
     if (rc)
         cw_fail(&err, rc, "%s", cw_code_text(rc));
-    if (!rc && a->n_replaced) {
-        rc = cw_lock_write(all->config->state.lock.p, a->lock, a->replaced, a->n_replaced,
-                           a->entries, a->n, &err);
+    if (!rc)
+        rc = cw_json_writer_end(&a->w, &err);
+    if (!rc && a->approval.n_replaced) {
+        rc = cw_lock_approval_write(&a->approval, all->config->state.lock.p, &err);
         record(a, all, rc == CW_OK);
     }
-    if (!rc && a->n_accepted)
-        rc = refresh(all, &err);
+    if (!rc)
+        rc = cw_json_read(cw_buf_str(&a->text), NULL, &a->arena, &approved, NULL, &err);
     if (rc)
         return cw_cli_failure("%s", err.msg);
-    code = finish(a, all);
+    code = print(approved, a->json, all, NULL);
     return code == CW_EXIT_OK && !is_whole ? CW_EXIT_FAILURE : code;
 }
 
-static int approve(cw_source_set *all)
+static int approve_alone(cw_source_set *all, const cw_str *tools)
 {
     cw_lock *lock = NULL;
     int code = cw_source_set_read_lock(all, &lock);
     if (code >= 0)
         return code;
-    bool *is_whole = calloc(all->n + 1, sizeof *is_whole);
-    cw_str *replaced = calloc(all->n + 1, sizeof *replaced);
-    if (is_whole && replaced) {
-        for (size_t i = 0; i < all->n; i++)
-            is_whole[i] = all->items[i].is_wanted && all->n_methods == 0;
-        /* Any source may have a tool of that name. */
-        for (size_t i = 0; i < all->n && all->n_named == 0; i++)
-            all->items[i].is_wanted = true;
-        approving a = {.json = all->json,
-                       .tools = all->methods,
-                       .n_tools = all->n_methods,
-                       .is_whole = is_whole,
-                       .has_sources = all->n_named > 0,
-                       .lock = lock,
-                       .replaced = replaced};
-        cw_buf_init(&a.out, CW_CLI_OUTPUT_MAX);
-        code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, approve_all, &a);
-        cw_buf_done(&a.out);
-        free(a.entries);
-    } else {
-        code = cw_cli_failure("%s", cw_code_text(CW_NOMEM));
-    }
-    free(is_whole);
-    free(replaced);
+    /* Any source may have a tool of that name. */
+    for (size_t i = 0; i < all->n && all->n_named == 0; i++)
+        all->items[i].is_wanted = true;
+    approving a = {.json = all->json,
+                   .tools = tools,
+                   .n_tools = all->n_methods,
+                   .has_sources = all->n_named > 0,
+                   .lock = lock};
+    cw_buf_init(&a.text, CW_CLI_OUTPUT_MAX);
+    cw_arena_init(&a.arena, 8 * CW_CLI_OUTPUT_MAX);
+    code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, approve_all, &a);
+    cw_lock_approval_done(&a.approval);
+    cw_buf_done(&a.text);
+    cw_arena_done(&a.arena);
     cw_lock_free(lock);
+    return code;
+}
+
+/* ---- by the running server ---- */
+
+typedef struct request {
+    const cw_source_set *all;
+    cw_str etag;
+} request;
+
+static void write_names(cw_json_writer *w, const void *ctx)
+{
+    const request *r = ctx;
+    if (r->all->n_named) {
+        cw_json_add_key(w, CW_STR("names"));
+        cw_json_open_array(w);
+        for (size_t i = 0; i < r->all->n; i++) {
+            if (r->all->items[i].is_wanted)
+                cw_json_add_string(w, r->all->items[i].config->name);
+        }
+        cw_json_close(w);
+    }
+}
+
+static void write_request(cw_json_writer *w, const void *ctx)
+{
+    const request *r = ctx;
+    cw_json_add_string_member(w, CW_STR("etag"), r->etag);
+    write_names(w, ctx);
+    if (!r->all->n_methods)
+        return;
+    cw_json_add_key(w, CW_STR("methods"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < r->all->n_methods; i++)
+        cw_json_add_string(w, cw_str_from(r->all->methods[i]));
+    cw_json_close(w);
+}
+
+/* Sources that were only searched for methods may be out of reach. */
+static bool report_problems(const cw_source_set *all, const cw_json *result)
+{
+    const cw_json *problems = cw_json_get(result, CW_STR("problems"));
+    if (all->n_methods || !problems)
+        return true;
+    for (const cw_json *p = cw_json_first(problems); p; p = cw_json_next(p)) {
+        CW_CLEANUP(cw_buf_done) cw_buf line;
+        cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
+        add_member(&line, p, "source", ": ");
+        cw_quote_shown(&line, cw_json_text(cw_json_get(p, CW_STR("problem"))));
+        cw_cli_failure("%.*s", (int)line.n, line.n ? line.p : "");
+    }
+    return cw_json_count(problems) == 0;
+}
+
+/* The server compares once more: what it approves is what it has just shown to this command. */
+static int approve_on_server(const cw_source_set *all, cw_cli_admin *a)
+{
+    request r = {.all = all};
+    const cw_json *diff = NULL, *result = NULL;
+    int code = cw_cli_admin_call(a, "causeway.sources.diff", write_names, &r, &diff);
+    if (code >= 0)
+        return code;
+    const cw_json *etag = cw_json_get(diff, CW_STR("etag"));
+    r.etag = etag ? cw_json_text(etag) : CW_STR("");
+    code = cw_cli_admin_call(a, "causeway.sources.approve", write_request, &r, &result);
+    if (code >= 0)
+        return code;
+    bool is_whole = report_problems(all, result);
+    code = print(cw_json_get(result, CW_STR("approved")), all->json, all, result);
+    return code == CW_EXIT_OK && !is_whole ? CW_EXIT_FAILURE : code;
+}
+
+static int approve(cw_source_set *all)
+{
+    cw_cli_admin a;
+    int code = cw_cli_admin_open(&all->target, &a);
+    if (code >= 0)
+        return code;
+    cw_str *tools = cw_arena_calloc(&a.arena, all->n_methods + 1, sizeof *tools);
+    for (size_t i = 0; tools && i < all->n_methods; i++)
+        tools[i] = cw_str_from(all->methods[i]);
+    if (!tools)
+        code = cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    else if (cw_cli_admin_has_server(&a))
+        code = approve_on_server(all, &a);
+    else
+        code = approve_alone(all, tools);
+    cw_cli_admin_close(&a);
     return code;
 }
 

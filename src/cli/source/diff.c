@@ -2,246 +2,177 @@
 /* source diff: prints tools that differ from their approved definition, member by member. */
 #include "cli/source/source_set.h"
 #include "config/syntax/quote.h"
+#include "source/remote/lock_diff.h"
 
 #define SCRATCH_MAX ((size_t)16 * CW_LOCK_MAX_BYTES)
 
-typedef struct differing {
-    bool json;
-    const cw_lock *lock;
-    const cw_source_set_item *item;
-    cw_arena arena; /* of one tool */
-    cw_buf out, pointer;
-    cw_json_writer w;
-    size_t n; /* tools that differ */
-    cw_code code;
-} differing;
+/* ---- printing ---- */
 
-/* ---- one member ---- */
-
-static void add_json(differing *d, const char *key, const cw_json *value)
+static cw_str text_of(const cw_json *object, const char *name)
 {
-    cw_json_add_key(&d->w, cw_str_from(key));
-    if (value)
-        cw_json_add_value(&d->w, value);
-    else
-        cw_json_add_null(&d->w);
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    return v ? cw_json_text(v) : CW_STR("");
 }
 
-static void add_text(differing *d, const cw_json *value)
+/* Nothing was there, or is there any more: null. */
+static void add_value(cw_buf *out, const cw_json *value)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_json_writer w;
     cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
-    if (!value) {
-        cw_buf_add(&d->out, CW_STR("(none)"));
+    if (!value || cw_json_is(value, CW_JSON_NULL)) {
+        cw_buf_add(out, CW_STR("(none)"));
         return;
     }
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
     cw_json_add_value(&w, value);
-    if (cw_json_writer_end(&w, NULL) && !d->out.code)
-        d->out.code = CW_NOMEM;
-    cw_quote_shown(&d->out, cw_buf_str(&text));
+    if (cw_json_writer_end(&w, NULL) && !out->code)
+        out->code = CW_NOMEM;
+    cw_quote_shown(out, cw_buf_str(&text));
 }
 
-static void print_diff(differing *d, const cw_json *old, const cw_json *now)
+static void add_tool(cw_buf *out, const cw_json *tool)
 {
-    if (d->pointer.code && !d->out.code)
-        d->out.code = d->pointer.code;
-    cw_str pointer = cw_buf_str(&d->pointer);
-    if (d->json) {
-        cw_json_open_object(&d->w);
-        cw_json_add_string_member(&d->w, CW_STR("pointer"), pointer);
-        add_json(d, "old", old);
-        add_json(d, "new", now);
-        cw_json_close(&d->w);
+    const cw_json *list = cw_json_get(tool, CW_STR("differences"));
+    cw_cli_add_text(out, text_of(tool, "source"));
+    cw_buf_add(out, CW_STR(": "));
+    cw_cli_add_text(out, text_of(tool, "method"));
+    cw_buf_add(out, CW_STR(": "));
+    cw_cli_add_text(out, text_of(tool, "change"));
+    cw_buf_add_char(out, '\n');
+    for (const cw_json *d = list ? cw_json_first(list) : NULL; d; d = cw_json_next(d)) {
+        cw_buf_add(out, CW_STR("  "));
+        cw_quote_shown(out, text_of(d, "pointer"));
+        cw_buf_add(out, CW_STR(": "));
+        add_value(out, cw_json_get(d, CW_STR("old")));
+        cw_buf_add(out, CW_STR(" → "));
+        add_value(out, cw_json_get(d, CW_STR("new")));
+        cw_buf_add_char(out, '\n');
+    }
+}
+
+/* Print the differences, an array. The exit code is 1 if there are some, or if not all services
+ * could be compared. */
+static int print(const cw_json *differences, bool json, bool is_whole)
+{
+    cw_buf out;
+    cw_json_writer w;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    if (json) {
+        cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+        cw_json_add_value(&w, differences);
+        cw_cli_end_json(&w);
+    }
+    for (const cw_json *t = json ? NULL : cw_json_first(differences); t; t = cw_json_next(t))
+        add_tool(&out, t);
+    int code = cw_cli_print_buf(&out);
+    bool differs = cw_json_count(differences) > 0;
+    return code == CW_EXIT_OK && (differs || !is_whole) ? CW_EXIT_FAILURE : code;
+}
+
+/* ---- by the running server ---- */
+
+static void write_names(cw_json_writer *w, const void *ctx)
+{
+    const cw_source_set *all = ctx;
+    if (!all->n_named)
         return;
+    cw_json_add_key(w, CW_STR("names"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].is_wanted)
+            cw_json_add_string(w, all->items[i].config->name);
     }
-    cw_buf_add(&d->out, CW_STR("  "));
-    cw_quote_shown(&d->out, pointer);
-    cw_buf_add(&d->out, CW_STR(": "));
-    add_text(d, old);
-    cw_buf_add(&d->out, CW_STR(" → "));
-    add_text(d, now);
-    cw_buf_add_char(&d->out, '\n');
+    cw_json_close(w);
 }
 
-/* ---- two values ---- */
-
-static void compare(differing *d, const cw_json *old, const cw_json *now);
-
-static void compare_at(differing *d, cw_str token, const cw_json *old, const cw_json *now)
+static void report_problem(const cw_json *problem)
 {
-    size_t n = d->pointer.n;
-    cw_buf_add_char(&d->pointer, '/');
-    for (size_t i = 0; i < token.n; i++) {
-        if (token.p[i] == '~' || token.p[i] == '/')
-            cw_buf_add(&d->pointer, token.p[i] == '~' ? CW_STR("~0") : CW_STR("~1"));
-        else
-            cw_buf_add_char(&d->pointer, token.p[i]);
-    }
-    compare(d, old, now);
-    if (d->pointer.n > n)
-        d->pointer.n = n;
-}
-
-static void compare_objects(differing *d, const cw_json *old, const cw_json *now)
-{
-    for (const cw_json *k = cw_json_first(old); k; k = cw_json_next_key(k))
-        compare_at(d, cw_json_text(k), cw_json_value(k), cw_json_get(now, cw_json_text(k)));
-    for (const cw_json *k = cw_json_first(now); k; k = cw_json_next_key(k)) {
-        if (!cw_json_get(old, cw_json_text(k)))
-            compare_at(d, cw_json_text(k), NULL, cw_json_value(k));
+    for (cw_str rest = text_of(problem, "problem"); rest.p;) {
+        CW_CLEANUP(cw_buf_done) cw_buf line;
+        cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
+        cw_quote_shown(&line, text_of(problem, "source"));
+        cw_buf_add(&line, CW_STR(": "));
+        cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
+        cw_cli_failure("%.*s", (int)line.n, line.n ? line.p : "");
     }
 }
 
-static void compare_arrays(differing *d, const cw_json *old, const cw_json *now)
+static int diff_on_server(cw_source_set *all, cw_cli_admin *a)
 {
-    const cw_json *a = cw_json_first(old), *b = cw_json_first(now);
-    for (uint64_t i = 0; a || b; i++) {
-        char digits[CW_DIGITS_SIZE];
-        compare_at(d, cw_digits_u64(i, digits), a, b);
-        a = a ? cw_json_next(a) : NULL;
-        b = b ? cw_json_next(b) : NULL;
-    }
+    const cw_json *result = NULL;
+    int code = cw_cli_admin_call(a, "causeway.sources.diff", write_names, all, &result);
+    if (code >= 0)
+        return code;
+    const cw_json *problems = cw_json_get(result, CW_STR("problems"));
+    for (const cw_json *p = problems ? cw_json_first(problems) : NULL; p; p = cw_json_next(p))
+        report_problem(p);
+    return print(cw_json_get(result, CW_STR("differences")), all->json,
+                 !problems || !cw_json_count(problems));
 }
 
-/* As deep as documents may be. NULL: there is none. */
-static void compare(differing *d, const cw_json *old, const cw_json *now)
-{
-    if (old && now && cw_json_equal(old, now))
-        return;
-    if (cw_json_is(old, CW_JSON_OBJECT) && cw_json_is(now, CW_JSON_OBJECT))
-        compare_objects(d, old, now);
-    else if (cw_json_is(old, CW_JSON_ARRAY) && cw_json_is(now, CW_JSON_ARRAY))
-        compare_arrays(d, old, now);
-    else
-        print_diff(d, old, now);
-}
+/* ---- by this process ---- */
 
-/* ---- one tool ---- */
-
-static void open_tool(differing *d, cw_str method, const char *change)
-{
-    d->n++;
-    if (d->json) {
-        cw_json_open_object(&d->w);
-        cw_json_add_string_member(&d->w, CW_STR("source"), d->item->config->name);
-        cw_json_add_string_member(&d->w, CW_STR("method"), method);
-        cw_json_add_string_member(&d->w, CW_STR("change"), cw_str_from(change));
-        cw_json_add_key(&d->w, CW_STR("differences"));
-        cw_json_open_array(&d->w);
-        return;
-    }
-    cw_buf_printf(&d->out, "%s: ", d->item->config->name.p);
-    cw_cli_add_text(&d->out, method);
-    cw_buf_printf(&d->out, ": %s\n", change);
-}
-
-static void close_tool(differing *d)
-{
-    if (!d->json)
-        return;
-    cw_json_close(&d->w);
-    cw_json_close(&d->w);
-}
-
-static cw_code read_json(differing *d, cw_str text, const cw_json **ret)
-{
-    const cw_json_opts opts = {.max_bytes = text.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
-    return cw_json_read(text, &opts, &d->arena, ret, NULL, NULL);
-}
-
-static cw_code compare_tool(differing *d, const cw_remote_definition *def)
-{
-    cw_str old = CW_STR("");
-    const cw_json *was = NULL, *is = NULL;
-    cw_lock_verdict verdict = CW_LOCK_NEW;
-    if (d->lock)
-        verdict = cw_lock_check(d->lock, d->item->config->name, def->method, def->definition, &old);
-    if (verdict == CW_LOCK_SAME)
-        return CW_OK;
-    cw_arena_reset(&d->arena);
-    cw_code rc = read_json(d, def->definition, &is);
-    if (!rc && old.n)
-        rc = read_json(d, old, &was);
-    if (rc)
-        return rc;
-    open_tool(d, def->method, verdict == CW_LOCK_NEW ? "new" : "changed");
-    if (was)
-        compare(d, was, is);
-    else
-        print_diff(d, NULL, is);
-    close_tool(d);
-    return CW_OK;
-}
-
-static cw_code on_approved(cw_str method, void *ctx)
-{
-    differing *d = ctx;
-    for (size_t i = 0; i < d->item->n_definitions; i++) {
-        if (cw_str_eq(d->item->definitions[i].method, method))
-            return CW_OK;
-    }
-    open_tool(d, method, "gone");
-    close_tool(d);
-    return CW_OK;
-}
-
-static cw_code compare_source(differing *d, const cw_source_set_item *item)
-{
-    cw_code rc = CW_OK;
-    d->item = item;
-    for (size_t i = 0; i < item->n_definitions && !rc; i++)
-        rc = compare_tool(d, &item->definitions[i]);
-    return rc ? rc : cw_lock_each(d->lock, item->config->name, on_approved, d);
-}
-
-/* ---- all ---- */
+typedef struct comparison {
+    const cw_lock *lock;
+    cw_buf text;
+    cw_arena arena;
+} comparison;
 
 static int print_differences(cw_source_set *all, void *ctx)
 {
-    differing *d = ctx;
+    comparison *c = ctx;
     bool is_whole = true;
     cw_code rc = CW_OK;
-    cw_json_writer_init(&d->w, &d->out, CW_JSON_INDENT);
-    if (d->json)
-        cw_json_open_array(&d->w);
+    cw_json_writer w;
+    const cw_json *differences = NULL;
+    const cw_json_opts opts = {.max_bytes = CW_CLI_OUTPUT_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    cw_json_writer_init(&w, &c->text, CW_JSON_COMPACT);
+    cw_json_open_array(&w);
     for (size_t i = 0; i < all->n && !rc; i++) {
         const cw_source_set_item *item = &all->items[i];
         if (!item->is_wanted)
             continue;
         if (item->source) {
-            rc = compare_source(d, item);
+            rc = cw_lock_diff(c->lock, item->config->name, item->definitions, item->n_definitions,
+                              &w);
         } else {
             is_whole = false;
             cw_source_set_report(item);
         }
     }
-    if (rc)
-        return cw_cli_failure("%s", cw_code_text(rc));
-    if (d->json) {
-        cw_json_close(&d->w);
-        cw_cli_end_json(&d->w);
-    }
-    int code = cw_cli_print_buf(&d->out);
-    return code == CW_EXIT_OK && (d->n || !is_whole) ? CW_EXIT_FAILURE : code;
+    cw_json_close(&w);
+    if (!rc)
+        rc = cw_json_writer_end(&w, NULL);
+    if (!rc)
+        rc = cw_json_read(cw_buf_str(&c->text), &opts, &c->arena, &differences, NULL, NULL);
+    return rc ? cw_cli_failure("%s", cw_code_text(rc)) : print(differences, all->json, is_whole);
 }
 
-static int diff(cw_source_set *all)
+static int diff_alone(cw_source_set *all)
 {
     cw_lock *lock = NULL;
     int code = cw_source_set_read_lock(all, &lock);
     if (code >= 0)
         return code;
-    differing d = {.json = all->json, .lock = lock};
-    cw_arena_init(&d.arena, SCRATCH_MAX);
-    cw_buf_init(&d.out, CW_CLI_OUTPUT_MAX);
-    cw_buf_init(&d.pointer, CW_CLI_OUTPUT_MAX);
-    code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, print_differences, &d);
-    cw_arena_done(&d.arena);
-    cw_buf_done(&d.out);
-    cw_buf_done(&d.pointer);
+    comparison c = {.lock = lock};
+    cw_arena_init(&c.arena, SCRATCH_MAX);
+    cw_buf_init(&c.text, CW_CLI_OUTPUT_MAX);
+    code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, print_differences, &c);
+    cw_arena_done(&c.arena);
+    cw_buf_done(&c.text);
     cw_lock_free(lock);
+    return code;
+}
+
+static int diff(cw_source_set *all)
+{
+    cw_cli_admin a;
+    int code = cw_cli_admin_open(&all->target, &a);
+    if (code >= 0)
+        return code;
+    code = cw_cli_admin_has_server(&a) ? diff_on_server(all, &a) : diff_alone(all);
+    cw_cli_admin_close(&a);
     return code;
 }
 
@@ -253,7 +184,7 @@ int cw_cli_source_diff(int argc, char **argv)
         .about = "Read the description of each service (or of the named ones) and compare the\n"
                  "exposed tools with the lock file. Print changed tools with JSON Pointers, tools\n"
                  "that were never approved, and removed tools. The exit code is 1 if something\n"
-                 "differs or a service cannot be reached.",
+                 "differs or a service cannot be reached. A running server does the work.",
         .has_json = true,
         .run = diff,
     };

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* lock_approve.c - the entries of a lock file after an approval. */
+#include "source/remote/lock_approve.h"
+
+#include <stdlib.h>
+
+void cw_lock_approval_init(cw_lock_approval *a, const cw_lock *lock, const cw_str *methods,
+                           size_t n_methods, cw_json_writer *w)
+{
+    *a = (cw_lock_approval){.lock = lock, .methods = methods, .n_methods = n_methods, .w = w};
+}
+
+void cw_lock_approval_done(cw_lock_approval *a)
+{
+    free(a->entries);
+    free(a->replaced);
+    *a = (cw_lock_approval){0};
+}
+
+bool cw_lock_is_defined(const cw_remote_definition *definitions, size_t n, cw_str method)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cw_str_eq(definitions[i].method, method))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the operator means this method. */
+static bool is_meant(const cw_lock_approval *a, cw_str method)
+{
+    for (size_t i = 0; i < a->n_methods; i++) {
+        if (cw_str_eq(a->methods[i], method))
+            return true;
+    }
+    return a->n_methods == 0;
+}
+
+static void write_change(cw_lock_approval *a, cw_str method, const char *change)
+{
+    a->n_accepted++;
+    cw_json_open_object(a->w);
+    cw_json_add_string_member(a->w, CW_STR("source"), a->source);
+    cw_json_add_string_member(a->w, CW_STR("method"), method);
+    cw_json_add_string_member(a->w, CW_STR("change"), cw_str_from(change));
+    cw_json_close(a->w);
+}
+
+static cw_code add(cw_lock_approval *a, cw_str method, cw_str definition)
+{
+    if (a->n == a->cap) {
+        size_t cap = a->cap ? 2 * a->cap : 64;
+        cw_lock_entry *entries = realloc(a->entries, cap * sizeof *entries);
+        if (!entries)
+            return CW_NOMEM;
+        a->entries = entries;
+        a->cap = cap;
+    }
+    a->entries[a->n++] = (cw_lock_entry){a->source, method, definition};
+    return CW_OK;
+}
+
+static cw_code add_source(cw_lock_approval *a)
+{
+    if (a->n_replaced == a->cap_replaced) {
+        size_t cap = a->cap_replaced ? 2 * a->cap_replaced : 16;
+        cw_str *replaced = realloc(a->replaced, cap * sizeof *replaced);
+        if (!replaced)
+            return CW_NOMEM;
+        a->replaced = replaced;
+        a->cap_replaced = cap;
+    }
+    a->replaced[a->n_replaced++] = a->source;
+    return CW_OK;
+}
+
+/* Approved once and not there any more: it goes with its source, and stays if only others are
+ * named. */
+static cw_code on_approved(cw_str method, void *ctx)
+{
+    cw_lock_approval *a = ctx;
+    if (cw_lock_is_defined(a->definitions, a->n_definitions, method))
+        return CW_OK;
+    if (!is_meant(a, method))
+        return add(a, method, CW_STR(""));
+    write_change(a, method, "gone");
+    return CW_OK;
+}
+
+static cw_code approve_method(cw_lock_approval *a, const cw_remote_definition *d)
+{
+    cw_lock_verdict verdict =
+        a->lock ? cw_lock_check(a->lock, a->source, d->method, d->definition, NULL) : CW_LOCK_NEW;
+    if (!is_meant(a, d->method))
+        return verdict == CW_LOCK_NEW ? CW_OK : add(a, d->method, CW_STR(""));
+    if (verdict != CW_LOCK_SAME)
+        write_change(a, d->method, verdict == CW_LOCK_NEW ? "new" : "changed");
+    return add(a, d->method, d->definition);
+}
+
+static bool has_any(const cw_lock_approval *a)
+{
+    for (size_t i = 0; i < a->n_definitions; i++) {
+        if (is_meant(a, a->definitions[i].method))
+            return true;
+    }
+    return a->n_methods == 0;
+}
+
+cw_code cw_lock_approve(cw_lock_approval *a, cw_str source, const cw_remote_definition *definitions,
+                        size_t n)
+{
+    a->source = source;
+    a->definitions = definitions;
+    a->n_definitions = n;
+    if (!has_any(a))
+        return CW_OK;
+    cw_code rc = add_source(a);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = approve_method(a, &definitions[i]);
+    return rc ? rc : cw_lock_each(a->lock, source, on_approved, a);
+}
+
+cw_code cw_lock_approval_write(const cw_lock_approval *a, const char *path, cw_err *err)
+{
+    if (!a->n_replaced)
+        return CW_OK;
+    return cw_lock_write(path, a->lock, a->replaced, a->n_replaced, a->entries, a->n, err);
+}
