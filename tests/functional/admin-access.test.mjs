@@ -287,6 +287,23 @@ suite("the local socket", () => {
     });
 });
 
+test("a server that stops while passwords are hashed ends well", async () => {
+    for (const drain of ["0s", "30s"]) {
+        const server = await startAdministered({ timeouts: { drain } });
+        const names = Array.from({ length: 16 }, (_, i) => `late-${i}`);
+        const adds = names.map((name) =>
+            call(server, "accounts.add", { name, password }, server.root).catch(() => undefined),
+        );
+        await Promise.race(adds);
+        await server.stop();
+        const answers = await Promise.all(adds);
+        const added = answers.filter((answer) => answer?.json?.result);
+        // An answer is true whatever the others got.
+        const { length } = JSON.parse(await server.cli("account", "list", "--json"));
+        assert.ok(added.length >= 1 && length >= added.length + 3, `${added.length} of ${length}`);
+    }
+});
+
 suite("secrets", () => {
     test("threat-C11: are in no log line, audit record, list or file", async () => {
         const audit = path.join(keepFolder(), "secrets.jsonl");

@@ -80,22 +80,22 @@ static void warn_of_unknown(const cw_json *scopes)
                 cw_excerpt(cw_json_text(scope), excerpt));
 }
 
-static void print_secret(cw_cli_rights *a, const cw_json *result, cw_str token)
+static void print_json(cw_cli_rights *a, const cw_json *result, cw_str token)
 {
     cw_json_writer w;
+    cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
+    cw_json_open_object(&w);
+    cw_json_add_i64_member(&w, CW_STR("id"), cw_cli_rights_number(result, "id"));
+    cw_json_add_string_member(&w, CW_STR("token"), token);
+    cw_cli_add_date_member(&w, CW_STR("expires"), cw_cli_rights_number(result, "expires"));
+    cw_json_close(&w);
+    cw_cli_end_json(&w);
+}
+
+/* Only the token goes to standard output. */
+static void print_text(cw_cli_rights *a, const cw_json *result, cw_str token)
+{
     CW_CLEANUP(cw_buf_done) cw_buf by;
-    if (a->json) {
-        cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
-        cw_json_open_object(&w);
-        cw_json_add_i64_member(&w, CW_STR("id"), cw_cli_rights_number(result, "id"));
-        cw_json_add_string_member(&w, CW_STR("token"), token);
-        cw_cli_add_date_member(&w, CW_STR("expires"), cw_cli_rights_number(result, "expires"));
-        cw_json_close(&w);
-        cw_cli_end_json(&w);
-        cw_buf_init(&by, 0);
-        return;
-    }
-    cw_buf_printf(&a->out, "%.*s\n", CW_STR_ARG(token));
     cw_buf_init(&by, CW_CLI_OUTPUT_MAX);
     if (cw_cli_admin_has_server(&a->admin)) {
         cw_buf_add(&by, CW_STR(", created by "));
@@ -103,6 +103,8 @@ static void print_secret(cw_cli_rights *a, const cw_json *result, cw_str token)
     }
     fprintf(stderr, "causeway: token %lld%.*s; it is shown this once\n",
             (long long)cw_cli_rights_number(result, "id"), CW_STR_ARG(cw_buf_str(&by)));
+    cw_buf_add(&a->out, token);
+    cw_buf_add_char(&a->out, '\n');
 }
 
 static int create(cw_cli_rights *a, const new_token *n)
@@ -116,7 +118,7 @@ static int create(cw_cli_rights *a, const new_token *n)
     if (!cw_token_digest(token, digest))
         return cw_cli_failure("the server returned no token");
     warn_of_unknown(cw_json_get(result, CW_STR("unknown_scopes")));
-    print_secret(a, result, token);
+    (a->json ? print_json : print_text)(a, result, token);
     return -1;
 }
 
