@@ -2,6 +2,7 @@
 #include "catalogue/lint.h"
 #include "support/assert_str.h"
 #include "support/oom.h"
+#include "support/patience.h"
 #include "support/test.h"
 
 #define OLD "{\"$schema\":\"http://json-schema.org/draft-07/schema#\","
@@ -135,6 +136,29 @@ TEST(schemas_that_cannot_be_made_portable_are_told)
     cw_buf_done(&text);
 }
 
+/* A permission that some role has needs no suggestion. The search for one would take seconds here. */
+TEST(known_permissions_cost_little)
+{
+    enum { N = 2000 };
+    static char names[N][24];
+    static cw_str list[N];
+    static cw_method many[N];
+    cw_buf text;
+    cw_buf_init(&text, 1 << 16);
+    for (unsigned i = 0; i < N; i++) {
+        int n = snprintf(names[i], sizeof names[i], "permission number %u", i);
+        list[i] = cw_str_make(names[i], (size_t)n);
+        many[i] =
+            (cw_method){.id = CW_STR("m"), .needs = {.permissions = &list[i], .n_permissions = 1}};
+    }
+    const cw_lint_opts opts = {.permissions = list, .n_permissions = N};
+    uint64_t began = cpu_time_ms();
+    assert_int_equal(cw_lint(many, N, &opts, keep_text, &text), CW_OK);
+    assert_in_range(cpu_time_ms() - began, 0, 300 * SANITIZER_SLOWNESS);
+    assert_int_equal(text.n, 0);
+    cw_buf_done(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +166,7 @@ int main(void)
         cmocka_unit_test(whoever_has_heard_enough_is_told_no_more),
         cmocka_unit_test(a_failed_allocation_is_reported),
         cmocka_unit_test(schemas_that_cannot_be_made_portable_are_told),
+        cmocka_unit_test(known_permissions_cost_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
