@@ -277,8 +277,8 @@ int cw_cli_audit(int argc, char **argv)
         {"kind", 0, CW_CLI_TEXT, &q.kind, "WORD",
          "only this kind: call, refusal, login, change or lost"},
         {"limit", 'n', CW_CLI_TEXT, &q.limit, "N",
-         "only the newest N records, at most 1000; default: all,\n"
-         "and 1000 with --server"},
+         "only the newest N records, at most 1000; default:\n"
+         "all, and 1000 with --server"},
         {"json", 0, CW_CLI_FLAG, &s.json, NULL, "print the records as JSON lines"},
         {0},
     };

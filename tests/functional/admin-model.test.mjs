@@ -13,7 +13,7 @@ import { get } from "./support/rest.mjs";
 import { inParallel } from "./support/server.mjs";
 
 const traffic = "view traffic";
-const audit = "view audit";
+const auditing = "view audit";
 const sources = "administer sources";
 const access = "administer access";
 
@@ -22,10 +22,12 @@ const ghost = "ghost";
 const reading = {
     "causeway.status": { needs: traffic },
     "causeway.sources.list": { needs: traffic },
+    "causeway.sources.diff": { needs: sources },
     "causeway.tools.list": { needs: traffic },
     "causeway.tools.describe": { needs: traffic, params: { name: "causeway.status" } },
     "causeway.access.why": { needs: access, params: { tool: "causeway.status" } },
     "causeway.access.matrix": { needs: access },
+    "causeway.audit.search": { needs: auditing },
     "causeway.accounts.list": { needs: access },
     "causeway.roles.list": { needs: access },
     "causeway.tokens.list": { needs: access },
@@ -34,6 +36,7 @@ const reading = {
 };
 const changing = {
     "causeway.sources.refresh": { needs: sources },
+    "causeway.sources.approve": { needs: sources, params: { etag: ghost } },
     "causeway.accounts.add": { needs: access, params: { name: "plain" } },
     "causeway.accounts.remove": { needs: access, params: { name: ghost } },
     "causeway.accounts.block": { needs: access, params: { name: ghost } },
@@ -64,10 +67,10 @@ const roles = {
     anonymous: [discover, call],
     authenticated: [],
     traffic: [traffic],
-    auditor: [audit, "view arguments"],
+    auditor: [auditing, "view arguments"],
     sources: [sources],
     access: [access],
-    everything: [traffic, audit, "view arguments", sources, access],
+    everything: [traffic, auditing, "view arguments", sources, access],
 };
 const accounts = {
     plain: [],
@@ -160,7 +163,9 @@ suite("the model of administration", () => {
             await cli(file, "account", "add", name, ...role, { input: `pw-${name}` });
         }
         const admin = { tools: Object.keys(reading) };
-        server = await startBridge({ roles, config: { roles, store, access: { issuers }, admin } });
+        const audit = { path: `${store.path}.audit` };
+        const state = { lock: `${store.path}.lock` };
+        server = await startBridge({ roles, config: { roles, store, access: { issuers }, admin, audit, state } });
         callers = await makeCallers(server, file, forger);
     });
     after(async () => {

@@ -22,6 +22,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { addPlugin } from "./support/mcp.mjs";
 import { binary, Program, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { deadPort, startService, writeOpenRpc } from "./support/service.mjs";
+import { compilePlugin } from "./support/plugins.mjs";
 
 const isRoot = process.getuid() === 0;
 const needsRoot = isRoot ? false : "needs root, to change the owner of a file";
@@ -585,6 +586,32 @@ suite("plugins", () => {
         writeFileSync(at("plugins", "broken.so"), "no library", { mode: 0o644 });
         const remedy = /"causeway plugin check .*broken\.so"/;
         assertFinding(await doctor(file), "plugins", "error", /broken\.so$/, /^the plugin cannot be loaded: /, remedy);
+    });
+
+    test("one with a schema that no rewrite makes fit for every model API", async () => {
+        const { file, at } = await withPlugins();
+        // Written out without references it would have 4^8 leaves.
+        const level = (i) =>
+            `"l${i}":{"type":"object","properties":{${["a", "b", "c", "d"]
+                .map((name) => `"${name}":${i ? `{"$ref":"#/$defs/l${i - 1}"}` : '{"type":"string"}'}`)
+                .join(",")}}}`;
+        const deep = `{"$ref":"#/$defs/l8","$defs":{${Array.from({ length: 9 }, (_, i) => level(i)).join(",")}}}`;
+        const source = `#include <causeway/plugin.h>
+CW_PLUGIN("deep", "1");
+static void run(cw_call *call) { cw_result_text(call, "ran"); }
+CW_METHOD(run, "deep.run", .params = {{"a", .schema = ${JSON.stringify(deep)}}}, .permissions = {"access content"});
+CW_TOOL(run);
+`;
+        compilePlugin(at("plugins"), "deep", source);
+        const findings = await doctor(file);
+        assertFinding(
+            findings,
+            "rights",
+            "note",
+            /^tool "deep\.run"$/,
+            /^the schema is too large/,
+            /simplify the schema/,
+        );
     });
 
     test("one that other users can write to", async () => {

@@ -323,6 +323,31 @@ static void check_exposed(rights *r)
                       can_call_any ? "call" : "list");
 }
 
+/* ---- schemas that model APIs cannot get whole ---- */
+
+static bool on_schema(const cw_lint_finding *finding, void *ctx)
+{
+    rights *r = ctx;
+    bool is_rewrite = finding->is_input && !finding->pointer.n && !finding->keyword.n;
+    if (is_rewrite)
+        cw_doctor_add(r->doctor, CW_DOCTOR_NOTE,
+                      cw_doctor_text(r->doctor, "tool \"%.*s\"", CW_STR_ARG(finding->method)),
+                      "simplify the schema of its params", "%s", finding->text);
+    return true;
+}
+
+static void check_schemas(rights *r)
+{
+    size_t n;
+    const cw_entry *const *all = cw_snapshot_tools(r->tools->app.snapshot, &n);
+    cw_lint_opts opts = cw_sources_lint_opts(r->doctor->config);
+    opts.portable = true;
+    for (size_t i = 0; i < n; i++) {
+        if (cw_lint(all[i]->method, 1, &opts, on_schema, r))
+            r->doctor->is_failed = true;
+    }
+}
+
 /* ---- all ---- */
 
 static void check_snapshot(rights *r)
@@ -339,6 +364,7 @@ static void check_snapshot(rights *r)
         check_callable(r, is_chosen);
         check_open(r, is_chosen);
         check_unused(r);
+        check_schemas(r);
     }
     free(is_chosen);
     free(r->is_callable);

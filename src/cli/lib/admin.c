@@ -88,6 +88,12 @@ static int read_token(const cw_cli_target *target, cw_cli_admin *a)
     return a->token.code ? cw_cli_failure("%s", cw_code_text(a->token.code)) : -1;
 }
 
+static bool is_this_machine(cw_str host)
+{
+    return cw_str_is(host, "localhost") || cw_str_is(host, "::1") ||
+           cw_str_starts(host, CW_STR("127."));
+}
+
 static int use_url(const cw_cli_target *target, cw_cli_admin *a)
 {
     cw_client_url url;
@@ -95,6 +101,8 @@ static int use_url(const cw_cli_target *target, cw_cli_admin *a)
     cw_str text = cw_str_from(target->server);
     if (cw_client_url_parse(text, &url, &err))
         return cw_cli_usage("--server: %s", err.msg);
+    if (!url.is_tls && !url.unix_path.n && !is_this_machine(url.host))
+        return cw_cli_usage("--server: use https://, because a token would be readable on the way");
     while (text.n && text.p[text.n - 1] == '/')
         text.n--;
     const char *path = cw_str_ends(text, CW_STR("/jsonrpc")) ? "" : "/jsonrpc";
