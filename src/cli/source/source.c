@@ -10,7 +10,7 @@
 #include "config/syntax/quote.h"
 #include "source/remote/state_files.h"
 
-/* ---- list: the status of the services, from the files of a running server ---- */
+/* ---- list: the status of the services, by the running server or from its files ---- */
 
 typedef struct row {
     const cw_config_remote *config;
@@ -24,7 +24,44 @@ static bool is_running(int64_t pid)
     return pid > 0 && (pid_t)pid == pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-static row read_row(const cw_source_set *all, const cw_config_remote *config, cw_arena *arena)
+static int64_t number(const cw_json *object, const char *name)
+{
+    int64_t value = 0;
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    return v && cw_json_to_i64(v, &value) ? value : 0;
+}
+
+static cw_str text(const cw_json *object, const char *name)
+{
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    return v ? cw_json_text(v) : CW_STR("");
+}
+
+/* The row of a service in the result of causeway.sources.list. */
+static row row_of_server(const cw_json *result, const cw_config_remote *config)
+{
+    row r = {.config = config, .state = "unknown"};
+    const cw_json *list = cw_json_get(result, CW_STR("sources"));
+    for (const cw_json *s = list ? cw_json_first(list) : NULL; s; s = cw_json_next(s)) {
+        if (!cw_str_eq(text(s, "name"), config->name) || !cw_str_is(text(s, "kind"), "service"))
+            continue;
+        r.is_known = true;
+        r.state = NULL;
+        r.status = (cw_source_status){
+            .state = text(s, "state"),
+            .since_ms = number(s, "since"),
+            .refreshed_ms = number(s, "refreshed"),
+            .tools = (uint32_t)number(s, "tools"),
+            .methods = (uint32_t)number(s, "methods"),
+            .withheld = (uint32_t)number(s, "withheld"),
+            .pid = number(cw_json_get(result, CW_STR("server")), "pid"),
+            .problem = text(s, "problem"),
+        };
+    }
+    return r;
+}
+
+static row row_of_file(const cw_source_set *all, const cw_config_remote *config, cw_arena *arena)
 {
     row r = {.config = config, .state = "unknown"};
     if (cw_state_load_status(all->config->state.directory, config->name, arena, &r.status, NULL))
@@ -80,7 +117,8 @@ static void write_row(cw_cli_table *t, const row *r)
     cw_cli_table_add_raw(t, cw_buf_str(&problem));
 }
 
-static int print_all(cw_source_set *all)
+/* `result` is that of a running server, or NULL. */
+static int print_all(const cw_source_set *all, const cw_json *result)
 {
     cw_arena arena;
     cw_buf out;
@@ -99,7 +137,8 @@ static int print_all(cw_source_set *all)
     for (size_t i = 0; i < all->n; i++) {
         if (!all->items[i].is_wanted)
             continue;
-        row r = read_row(all, all->items[i].config, &arena);
+        row r = result ? row_of_server(result, all->items[i].config)
+                       : row_of_file(all, all->items[i].config, &arena);
         if (t.is_json)
             write_json(&t.json, &r);
         else
@@ -110,6 +149,21 @@ static int print_all(cw_source_set *all)
     return cw_cli_print_buf(&out);
 }
 
+static int list(cw_source_set *all)
+{
+    cw_cli_admin a;
+    const cw_json *result = NULL;
+    int code = cw_cli_admin_open(&all->target, &a);
+    if (code >= 0)
+        return code;
+    if (cw_cli_admin_has_server(&a))
+        code = cw_cli_admin_call(&a, "causeway.sources.list", NULL, NULL, &result);
+    if (code < 0)
+        code = print_all(all, result);
+    cw_cli_admin_close(&a);
+    return code;
+}
+
 static int run_list(int argc, char **argv)
 {
     static const cw_source_command command = {
@@ -117,10 +171,10 @@ static int run_list(int argc, char **argv)
         .args = "[NAME...]",
         .about = "Show the status of each service: ready, stale (the service is unavailable or\n"
                  "its description unusable, so the last good description is used), down, or\n"
-                 "broken (calls are rejected for a while). A running server writes the status to\n"
-                 "state.directory; without one it is unknown.",
+                 "broken (calls are rejected for a while). A running server reports it. Without\n"
+                 "one, its last status is read from state.directory, or is unknown.",
         .has_json = true,
-        .run = print_all,
+        .run = list,
     };
     return cw_source_set_command(&command, argc, argv);
 }
