@@ -142,7 +142,9 @@ static int print(const cw_json *approved, bool json, const cw_source_set *all, c
         cw_buf_add(&out, CW_STR("nothing to approve\n"));
         return cw_cli_print_buf(&out);
     }
-    cw_buf_printf(&out, "approved in %s", all->config->state.lock.p);
+    cw_buf_add(&out, CW_STR("approved"));
+    if (all->config)
+        cw_buf_printf(&out, " in %s", all->config->state.lock.p);
     if (by) {
         cw_buf_add(&out, CW_STR(" by "));
         cw_cli_admin_add_server(&out, by);
@@ -303,6 +305,7 @@ int cw_cli_source_approve(int argc, char **argv)
             "ones. If methods are named, approve exactly these, in the named sources or in\n"
             "any. The lock file (state.lock) records them. Run \"causeway source diff\" first.",
         .has_json = true,
+        .has_server = true,
         .takes_methods = true,
         .run = approve,
     };

@@ -186,6 +186,7 @@ int cw_cli_source_diff(int argc, char **argv)
                  "that were never approved, and removed tools. The exit code is 1 if something\n"
                  "differs or a service cannot be reached. A running server does the work.",
         .has_json = true,
+        .has_server = true,
         .run = diff,
     };
     return cw_source_set_command(&command, argc, argv);

@@ -174,6 +174,7 @@ static int run_list(int argc, char **argv)
                  "broken (calls are rejected for a while). A running server reports it. Without\n"
                  "one, its last status is read from state.directory, or is unknown.",
         .has_json = true,
+        .has_server = true,
         .run = list,
     };
     return cw_source_set_command(&command, argc, argv);
@@ -202,6 +203,7 @@ static int run_refresh(int argc, char **argv)
         .args = "[NAME...]",
         .about = "Make the running server read the descriptions of all services, or of the named\n"
                  "ones, again. A service that does not answer keeps its description.",
+        .has_server = true,
         .run = refresh,
     };
     return cw_source_set_command(&command, argc, argv);

@@ -74,13 +74,49 @@ cw_code cw_source_set_fill(cw_source_set *all)
     return CW_OK;
 }
 
-static int open_set(cw_source_set *all, const char *config, bool takes_methods,
-                    const cw_cli_args *names)
+/* The services of the server that --server names: the names alone. */
+static cw_code take_services(cw_source_set *all, const cw_json *list)
 {
-    int code = cw_cli_load_config(config, &all->config);
+    size_t count = list ? cw_json_count(list) : 0;
+    all->of_server = calloc(count + 1, sizeof *all->of_server);
+    all->items = calloc(count + 1, sizeof *all->items);
+    if (!all->of_server || !all->items)
+        return CW_NOMEM;
+    for (const cw_json *s = list ? cw_json_first(list) : NULL; s; s = cw_json_next(s)) {
+        const cw_json *kind = cw_json_get(s, CW_STR("kind"));
+        const cw_json *name = cw_json_get(s, CW_STR("name"));
+        if (!kind || !name || !cw_str_is(cw_json_text(kind), "service"))
+            continue;
+        cw_config_remote *service = &all->of_server[all->n];
+        service->name = cw_arena_dup_str(&all->names, cw_json_text(name));
+        if (!service->name.p)
+            return CW_NOMEM;
+        all->items[all->n++] = (cw_source_set_item){.config = service, .all = all};
+    }
+    return CW_OK;
+}
+
+static int ask_services(cw_source_set *all)
+{
+    cw_cli_admin a;
+    const cw_json *result = NULL;
+    int code = cw_cli_admin_open(&all->target, &a);
     if (code >= 0)
         return code;
-    if (cw_source_set_fill(all))
+    code = cw_cli_admin_call(&a, "causeway.sources.list", NULL, NULL, &result);
+    if (code < 0 && take_services(all, cw_json_get(result, CW_STR("sources"))))
+        code = cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    cw_cli_admin_close(&a);
+    return code;
+}
+
+static int open_set(cw_source_set *all, bool takes_methods, const cw_cli_args *names)
+{
+    int code = all->target.server ? ask_services(all)
+                                  : cw_cli_load_config(all->target.config, &all->config);
+    if (code >= 0)
+        return code;
+    if (all->config && cw_source_set_fill(all))
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     for (size_t i = 0; i < all->n; i++)
         all->items[i].is_wanted = names->n == 0;
@@ -90,19 +126,23 @@ static int open_set(cw_source_set *all, const char *config, bool takes_methods,
 int cw_source_set_command(const cw_source_command *command, int argc, char **argv)
 {
     cw_source_set all = {0};
-    const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&all.target.config),
-        command->has_json ? (cw_cli_option)CW_CLI_JSON_OPTION(&all.json) : (cw_cli_option){0},
-        {0},
-    };
+    cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&all.target), {0}, {0}};
+    size_t n = command->has_server ? CW_COUNT(options) - 2 : 1;
+    options[n] = (cw_cli_option){0};
+    if (command->has_json)
+        options[n++] = (cw_cli_option)CW_CLI_JSON_OPTION(&all.json);
+    options[n] = (cw_cli_option){0};
     const cw_cli_spec spec = {command->name, command->args, command->about, options, SIZE_MAX};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    code = open_set(&all, all.target.config, command->takes_methods, &args);
+    cw_arena_init(&all.names, CW_CLI_OUTPUT_MAX);
+    code = open_set(&all, command->takes_methods, &args);
     if (code < 0)
         code = command->run(&all);
+    cw_arena_done(&all.names);
+    free(all.of_server);
     free(all.items);
     cw_config_unref(all.config);
     return code;

@@ -40,8 +40,10 @@ typedef struct cw_source_set_item {
 } cw_source_set_item;
 
 typedef struct cw_source_set {
-    cw_cli_target target; /* the server to ask */
-    cw_config *config;
+    cw_cli_target target;        /* the server to ask */
+    cw_config *config;           /* NULL with --server */
+    cw_config_remote *of_server; /* with --server: its services, by name alone */
+    cw_arena names;
     cw_source_set_item *items; /* in the order of the configuration */
     size_t n;
     size_t n_loading;
@@ -54,12 +56,13 @@ typedef struct cw_source_set {
     size_t n_methods;
 } cw_source_set;
 
-/* A command for services: --config, perhaps --json, and names. */
+/* A command for services: --config, perhaps --server and --json, and names. */
 typedef struct cw_source_command {
     const char *name; /* "source list" */
     const char *args; /* "[NAME...]" */
     const char *about;
     bool has_json;
+    bool has_server;    /* a server elsewhere can do it: all->config may be NULL */
     bool takes_methods; /* a name that is no source is a method, otherwise an error */
     int (*run)(cw_source_set *all);
 } cw_source_command;
