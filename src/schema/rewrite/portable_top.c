@@ -394,10 +394,12 @@ static void spell_all(merger *m)
             continue;
         cw_str name = spell_name(one->name, 0, room);
         m->n_renames++;
-        if (cw_map_find(&m->by_shown, name))
-            (void)!cw_map_put(&m->by_shown, name, &m->shared, NULL);
-        else if (name.n)
+        const property *other = cw_map_find(&m->by_shown, name);
+        if (!other && name.n)
             claim_name(m, one, name);
+        /* The copy of the other one is the key: the map keeps it, and `room` ends here. */
+        if (other && other != &m->shared)
+            (void)!cw_map_put(&m->by_shown, other->shown, &m->shared, NULL);
     }
 }
 

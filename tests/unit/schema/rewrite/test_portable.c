@@ -271,6 +271,9 @@ TEST(unusual_names_are_replaced)
           OBJECT("", "\"x_07b48166e8\":{},\"x\":{},\"y_07b481689b\":{},\"y_07b4945514\":{},"
                      "\"p_e484222324\":{}"),
           "");
+    /* A name that is spelled after two equal ones does not hide them. */
+    shows(OBJECT("", "\"$y\":{},\"#y\":{},\"$z\":{}"),
+          OBJECT("", "\"y_07b481689b\":{},\"y_07b4945514\":{},\"z\":{}"), "");
 }
 
 static void portable_once(void *ctx)
