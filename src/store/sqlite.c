@@ -297,6 +297,13 @@ cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err)
 
 /* ---- health ---- */
 
+static void keep_text(char *out, size_t n, const char *text)
+{
+    size_t length = strnlen(text, n - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
+}
+
 static cw_code find_damage(cw_db *db, char *out, size_t n, cw_err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -305,7 +312,7 @@ static cw_code find_damage(cw_db *db, char *out, size_t n, cw_err *err)
         rc = sqlite3_step(stmt);
     const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
     if (text && strcmp(text, "ok") != 0)
-        snprintf(out, n, "%s", text);
+        keep_text(out, n, text);
     cw_code code = rc == SQLITE_ROW ? CW_OK : cw_db_fail(db, rc, err);
     sqlite3_finalize(stmt);
     return code;
@@ -326,7 +333,7 @@ static cw_code check_file(cw_db *db, uint32_t busy_ms, cw_db_health *ret, cw_err
     if (!rc)
         rc = find_damage(db, ret->damage, sizeof ret->damage, err);
     if (rc && (sqlite3_errcode(db->sqlite) & 0xFF) == SQLITE_CORRUPT) {
-        snprintf(ret->damage, sizeof ret->damage, "%s", sqlite3_errmsg(db->sqlite));
+        keep_text(ret->damage, sizeof ret->damage, sqlite3_errmsg(db->sqlite));
         return CW_OK;
     }
     return rc;

@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
+import { basic, call, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { addPlugin, callTool, modern, ownName, pluginFile, rpc, untilTool } from "./support/mcp.mjs";
 import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
