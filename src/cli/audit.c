@@ -11,6 +11,7 @@
 
 #define FOLLOW_US 200000u
 #define OUTPUT_PIECE 65536u
+#define LIMIT_MAX 1000u /* of causeway.audit.search */
 
 typedef struct show {
     cw_audit_filter filter;
@@ -164,8 +165,10 @@ static void write_query(cw_json_writer *w, const void *ctx)
     write_text(w, "tool", q->tool);
     write_text(w, "outcome", q->outcome);
     write_text(w, "kind", q->kind);
-    cw_json_add_key(w, CW_STR("limit"));
-    cw_json_add_span(w, q->limit ? cw_str_from(q->limit) : CW_STR("1000"));
+    uint64_t limit = LIMIT_MAX;
+    if (q->limit)
+        (void)cw_str_to_u64(cw_str_from(q->limit), &limit);
+    cw_json_add_i64_member(w, CW_STR("limit"), (int64_t)limit);
 }
 
 static void add_record(show *s, const cw_json *record)
@@ -236,7 +239,8 @@ static int check_query(const query *q, bool follow, cw_audit_filter *ret)
                              .kind = cw_str_from(q->kind ? q->kind : "")};
     if (q->since && !cw_admin_parse_since(cw_str_from(q->since), ret->since))
         return cw_cli_usage("not a time: %s; write 2026-11-15T08:00:00Z, 90m or 7d", q->since);
-    if (q->limit && (!cw_str_to_u64(cw_str_from(q->limit), &limit) || limit < 1 || limit > 1000))
+    if (q->limit &&
+        (!cw_str_to_u64(cw_str_from(q->limit), &limit) || limit < 1 || limit > LIMIT_MAX))
         return cw_cli_usage("--limit takes a number from 1 to 1000");
     if (q->limit && follow)
         return cw_cli_usage("--limit cannot be combined with --follow");
