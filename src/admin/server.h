@@ -15,9 +15,10 @@
 /* What operations know of the loop that waits for them. */
 typedef struct cw_admin_loop {
     cw_loop *loop;   /* NULL: it has not called a method */
-    cw_list running; /* operations whose call waits; only on this loop */
+    cw_list running; /* operations whose call waits */
     cw_loop_hook hook;
-    pthread_mutex_t lock; /* of is_ended: a loop that has ended may be gone */
+    pthread_mutex_t calls; /* of `running` and its calls; taken after `lock` */
+    pthread_mutex_t lock;  /* of is_ended: a loop that has ended may be gone */
     bool is_ended;
 } cw_admin_loop;
 

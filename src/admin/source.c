@@ -23,7 +23,7 @@ typedef struct admin_source {
 typedef struct operation {
     cw_admin_call c;
     admin_source *source; /* a reference */
-    cw_source_call *call; /* on its loop only; NULL: cancelled */
+    cw_source_call *call; /* guarded by home->calls; NULL: cancelled */
     cw_admin_loop *home;
     cw_message message;
     cw_hash_job hash;
@@ -56,13 +56,34 @@ static void free_operation(operation *op)
     free(op);
 }
 
-/* On the loop of the call: nothing waits for the result any more. */
-static void forget_call(operation *op)
+/* With home->calls: nothing waits for the result any more. Returns the call, or NULL. */
+static cw_source_call *detach(operation *op)
 {
+    cw_source_call *call = op->call;
     cw_list_remove(&op->waiting);
-    if (op->call)
-        op->call->op = NULL;
+    if (call)
+        call->op = NULL;
     op->call = NULL;
+    return call;
+}
+
+/* The lock: between the end of a loop's mailbox and the loop's hooks, the thread that posts the
+ * result drops it, while the loop cancels its calls. */
+static cw_source_call *forget_call(operation *op)
+{
+    cw_admin_loop *home = op->home;
+    pthread_mutex_lock(&home->calls);
+    cw_source_call *call = detach(op);
+    pthread_mutex_unlock(&home->calls);
+    return call;
+}
+
+static void forget_all(cw_admin_loop *home)
+{
+    pthread_mutex_lock(&home->calls);
+    while (!cw_list_is_empty(&home->running))
+        detach(CW_CONTAINER(home->running.next, operation, waiting));
+    pthread_mutex_unlock(&home->calls);
 }
 
 /* ---- the end, on the loop of the call ---- */
@@ -93,14 +114,13 @@ static void report(const operation *op, cw_source_call *call)
 static void on_home(cw_message *message)
 {
     operation *op = CW_CONTAINER(message, operation, message);
-    cw_source_call *call = op->call;
-    forget_call(op);
+    cw_source_call *call = forget_call(op);
     if (call)
         report(op, call);
     free_operation(op);
 }
 
-/* The loop of the call ends. */
+/* The loop of the call ends: on its thread, or in go_home. */
 static void drop_home(cw_message *message)
 {
     operation *op = CW_CONTAINER(message, operation, message);
@@ -283,8 +303,7 @@ static void drop_main(cw_message *message)
 static void on_loop_end(cw_loop_hook *hook)
 {
     cw_admin_loop *home = CW_CONTAINER(hook, cw_admin_loop, hook);
-    while (!cw_list_is_empty(&home->running))
-        forget_call(CW_CONTAINER(home->running.next, operation, waiting));
+    forget_all(home);
     pthread_mutex_lock(&home->lock);
     home->is_ended = true;
     pthread_mutex_unlock(&home->lock);
@@ -353,7 +372,9 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
         return rc;
     }
     call->op = op;
+    pthread_mutex_lock(&op->home->calls);
     cw_list_add(&op->home->running, &op->waiting);
+    pthread_mutex_unlock(&op->home->calls);
     if (is_old_login(call->caller, op->c.method, source->recent_login_ms)) {
         op->is_old_login = true;
         fail(op, CW_INVALID, "Log in again: this method needs a recent login");
@@ -365,10 +386,12 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
 
 static void cancel(cw_source *s, cw_source_call *call)
 {
-    operation *op = call->op;
-    (void)s;
-    if (op)
-        forget_call(op);
+    const admin_source *source = CW_CONTAINER(s, admin_source, base);
+    cw_admin_loop *home = &source->server->loops[call->loop->index];
+    pthread_mutex_lock(&home->calls);
+    if (call->op)
+        detach(call->op);
+    pthread_mutex_unlock(&home->calls);
 }
 
 /* Operations end by themselves, also those of a retired source. When the loop ends, they must not
@@ -376,8 +399,8 @@ static void cancel(cw_source *s, cw_source_call *call)
 static void sweep(cw_source *s, cw_loop *loop, bool now)
 {
     cw_admin_loop *home = &CW_CONTAINER(s, admin_source, base)->server->loops[loop->index];
-    while (now && home->loop && !cw_list_is_empty(&home->running))
-        forget_call(CW_CONTAINER(home->running.next, operation, waiting));
+    if (now && home->loop)
+        forget_all(home);
 }
 
 static void free_source(cw_source *s)
@@ -451,8 +474,10 @@ void cw_admin_server_init(cw_admin_server *server, cw_loop *loop)
     server->started = cw_clock_wall_ms();
     cw_list_init(&server->operations);
     cw_list_init(&server->loads);
-    for (size_t i = 0; i < CW_COUNT(server->loops); i++)
+    for (size_t i = 0; i < CW_COUNT(server->loops); i++) {
+        pthread_mutex_init(&server->loops[i].calls, NULL);
         pthread_mutex_init(&server->loops[i].lock, NULL);
+    }
 }
 
 void cw_admin_server_close(cw_admin_server *server)
