@@ -638,9 +638,7 @@ suite("causeway.sources.diff and approve", () => {
         assert.match((await runCauseway(["source", "refresh", ...far])).stdout, /^shop: ready, /);
         assert.match((await both("source", "diff")).stdout, /shop: add: changed\n {2}\/usage: "[^"]*" → "Adds"\n/);
         const rest = await command(server, "source", "approve", "--json");
-        assert.deepEqual(JSON.parse(rest.stdout), [
-            { source: "shop", method: "add", change: "changed" },
-        ]);
+        assert.deepEqual(JSON.parse(rest.stdout), [{ source: "shop", method: "add", change: "changed" }]);
         assert.equal((await both("source", "diff")).code, 0);
         assert.match((await command(server, "source", "approve")).stdout, /nothing to approve/);
         assert.equal((await command(server, "source", "approve", "nix")).code, 1);

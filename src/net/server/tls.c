@@ -278,10 +278,12 @@ static int connect_to(const char *host, uint16_t port, uint32_t timeout_ms, cw_e
 static cw_code shake_hands(SSL *tls, int fd, const char *host, cw_tls_validity *ret, cw_err *err)
 {
     unsigned char address[sizeof(struct in6_addr)];
+    char name[TLSEXT_MAXLEN_host_name + 1]; /* the macro of OpenSSL takes no constant text */
+    snprintf(name, sizeof name, "%s", host);
     bool is_address =
         inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
     SSL_set_verify(tls, SSL_VERIFY_NONE, NULL);
-    if (SSL_set_fd(tls, fd) != 1 || (!is_address && SSL_set_tlsext_host_name(tls, host) != 1) ||
+    if (SSL_set_fd(tls, fd) != 1 || (!is_address && SSL_set_tlsext_host_name(tls, name) != 1) ||
         SSL_connect(tls) != 1)
         return cw_fail(err, CW_IO, "'%s': TLS handshake: %s", host, take_reason());
     X509 *peer = SSL_get1_peer_certificate(tls);
