@@ -56,7 +56,7 @@ static void run_steps(const play *pl)
         else
             plugin_call_cancel(&probes[i]);
     }
-    plugin_fixture_until(&r, &told, wanted, 5000 * SANITIZER_SLOWNESS);
+    plugin_fixture_until(&r, &told, wanted, (uint32_t)patience(5000 * SANITIZER_SLOWNESS));
     for (size_t i = 0; i < CW_COUNT(probes) && pl->steps[i].method; i++) {
         if (runs[i])
             check(&probes[i], &pl->steps[i]);

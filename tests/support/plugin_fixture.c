@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/patience.h"
+
 const char *plugin_fixture_host, *plugin_fixture_folder;
 
 static void count_handle(uv_handle_t *handle, void *arg)
@@ -55,7 +57,7 @@ bool plugin_fixture_load_file(plugin_fixture *f, const char *name, const char *p
         return false;
     }
     int before = f->n_loaded;
-    plugin_fixture_until(f, &f->n_loaded, before + 1, 20000);
+    plugin_fixture_until(f, &f->n_loaded, before + 1, (uint32_t)patience(20000));
     return true;
 }
 
