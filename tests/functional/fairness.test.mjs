@@ -251,7 +251,7 @@ suite("calls without a client that waits", { concurrency: true }, () => {
         await echo(server);
         assert.equal((await rpc(server, batch(5, sleepFor(500)))).status, 204);
         await eventually(() => counted(server) === 2, "two refused notifications in the log");
-        await pause(700);
+        await pause(700 * slowness);
         assert.equal((await rpc(server, batch(3, sleepFor(1)))).status, 204);
         await pause(200);
         assert.equal(counted(server), 2);
