@@ -85,8 +85,8 @@ static const char *const versions[] = {
     "CREATE TRIGGER session_of_old_role AFTER DELETE ON account_role BEGIN"
     " DELETE FROM session WHERE account = old.account; END;"
     "PRAGMA user_version = 4;",
-    "DROP TABLE cache_order;"
-    "PRAGMA user_version = 5;",
+    ("DROP TABLE cache_order;"
+     "PRAGMA user_version = 5;"),
 };
 
 /* "cway": whose file this is. */

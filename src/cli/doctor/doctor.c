@@ -37,7 +37,7 @@ static const char *const severities[] = {"note", "warning", "error"};
 
 /* ---- findings ---- */
 
-static const char *format(cw_doctor *d, const char *fmt, va_list args)
+CW_PRINTF(2, 0) static const char *format(cw_doctor *d, const char *fmt, va_list args)
 {
     const char *text = cw_arena_vprintf(&d->arena, fmt, args);
     d->is_failed = d->is_failed || !text;
