@@ -426,19 +426,23 @@ static cw_code read_methods(admin_source *source, const cw_config *config, cw_ar
     rc = cw_json_read(cw_buf_str(&text), NULL, scratch, &doc, NULL, err);
     if (!rc)
         rc = cw_openrpc_read(doc, &opts, &source->arena, &methods, &source->base.n_methods, err);
+    if (rc)
+        return rc;
     source->base.methods = methods;
     size_t n = source->base.n_methods;
-    if (!rc)
-        source->rows = cw_arena_calloc(&source->arena, n, sizeof *source->rows);
-    if (!rc && !source->rows)
-        rc = cw_arena_fail(&source->arena, err);
-    for (size_t i = 0; i < n && !rc; i++) {
-        source->rows[i] = cw_admin_find(methods[i].id);
-        methods[i].is_change = source->rows[i]->flags & CW_ADMIN_CHANGES;
-        methods[i].is_secret = source->rows[i]->flags & CW_ADMIN_SECRET;
-        methods[i].n_audited = source->rows[i]->n_audited;
+    source->rows = cw_arena_calloc(&source->arena, n, sizeof *source->rows);
+    if (!source->rows)
+        return cw_arena_fail(&source->arena, err);
+    for (size_t i = 0; i < n; i++) {
+        const cw_admin_method *row = cw_admin_find(methods[i].id);
+        if (!row)
+            return cw_fail(err, CW_INTERNAL, "'%s' is in no table", methods[i].id.p);
+        source->rows[i] = row;
+        methods[i].is_change = row->flags & CW_ADMIN_CHANGES;
+        methods[i].is_secret = row->flags & CW_ADMIN_SECRET;
+        methods[i].n_audited = row->n_audited;
     }
-    return rc;
+    return CW_OK;
 }
 
 cw_code cw_admin_source_new(cw_admin_server *server, const cw_config *config, cw_source **ret,

@@ -188,7 +188,7 @@ static cw_code read_granted(rights *r)
     return rc;
 }
 
-static bool requires(const cw_requirements *needs, cw_str permission)
+static bool has_permission(const cw_requirements *needs, cw_str permission)
 {
     for (size_t i = 0; i < needs->n_permissions; i++) {
         if (cw_str_eq(needs->permissions[i], permission))
@@ -205,7 +205,7 @@ static void add_ungranted(rights *r, cw_str permission, cw_str nearest)
     const cw_entry *const *all = cw_snapshot_tools(r->tools->app.snapshot, &n);
     cw_buf_init(&tools.shown, EXAMPLES_MAX_BYTES);
     for (size_t i = 0; i < n; i++) {
-        if (requires(&all[i]->method->needs, permission))
+        if (has_permission(&all[i]->method->needs, permission))
             add_name(&tools, all[i]->tool_name);
     }
     const char *remedy =
@@ -233,7 +233,7 @@ static bool check_class(rights *r, size_t index)
             continue;
         is_missing = true;
         for (size_t j = 0; j < index && is_first; j++)
-        is_first = !requires(&r->classes[j], permission);
+            is_first = !has_permission(&r->classes[j], permission);
         if (is_first)
             add_ungranted(r, permission, nearest);
     }

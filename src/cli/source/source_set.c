@@ -78,6 +78,7 @@ cw_code cw_source_set_fill(cw_source_set *all)
 static cw_code take_services(cw_source_set *all, const cw_json *list)
 {
     size_t count = list ? cw_json_count(list) : 0;
+    all->n = 0;
     all->of_server = calloc(count + 1, sizeof *all->of_server);
     all->items = calloc(count + 1, sizeof *all->items);
     if (!all->of_server || !all->items)
