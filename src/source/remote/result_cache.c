@@ -76,5 +76,5 @@ void cw_result_cache_add(cw_result_cache *k, const cw_result_cache_entry *head, 
     k->bytes += n;
     /* An older one with the same key is never found again, and goes here too. */
     while (k->entries.prev != &e->node && is_over(k))
-        drop(k, entry_of(k->entries.prev));
+        drop(k, entry_of(k->entries.prev)); /* NOLINT: a node that was freed is in no list */
 }
