@@ -613,12 +613,12 @@ static bool splits_in_all_of(const members *m)
 
 static void write_type(portable_writer *p, const sub *at, const members *m, const open_sub *up)
 {
-    const char *type = m->type ? NULL : cw_portable_type_of(m->enumeration, m->constant);
     if (m->split) {
         if (!splits_in_all_of(m))
             write_branches(p, at, m, up);
         return;
     }
+    const char *type = m->type ? NULL : cw_portable_type_of(m->enumeration, m->constant);
     if (type)
         cw_json_add_string_member(&p->w, CW_STR("type"), cw_str_from(type));
     else if (cw_json_is(m->type, CW_JSON_ARRAY) && next_type(m->type, NULL))
