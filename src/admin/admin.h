@@ -65,6 +65,9 @@ typedef enum cw_admin_place {
 #define CW_ADMIN_NEEDS_STORE 8u
 /* A command that works alone creates a missing database file. */
 #define CW_ADMIN_CREATES_STORE 16u
+/* A server must listen: without one it fails before the function is called. */
+#define CW_ADMIN_NEEDS_SERVER 32u
+#define CW_ADMIN_NO_SERVER "no server runs with this configuration"
 
 typedef struct cw_admin_server cw_admin_server; /* admin/server.h */
 typedef struct cw_admin_method cw_admin_method;

@@ -84,7 +84,7 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     end_if_done(l);
 }
 
-/* What a service sent another time does not count, and the lock file is compared later. */
+/* A description from another time does not count, and the lock file is compared later. */
 static void start(load *l, size_t i, cw_spawner *spawner)
 {
     cw_err err = {0};

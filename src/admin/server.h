@@ -12,7 +12,7 @@
 #include "net/server/server.h"
 #include "source/registry/registry.h"
 
-/* What operations know of the loop that waits for them. */
+/* The loop that waits for operations. */
 typedef struct cw_admin_loop {
     cw_loop *loop;   /* NULL: it has not called a method */
     cw_list running; /* operations whose call waits */

@@ -5,11 +5,6 @@
 #include "base/log.h"
 #include "catalogue/page_cache.h"
 
-static cw_code fail_alone(cw_err *err)
-{
-    return cw_fail(err, CW_NOTFOUND, "no server runs with this configuration");
-}
-
 /* ---- status ---- */
 
 static void write_sources(cw_json_writer *w, const cw_sources_health *health)
@@ -45,8 +40,6 @@ static cw_code status(cw_admin_call *c, cw_err *err)
 {
     const cw_admin_server *s = c->server;
     size_t n_tools = 0, n_methods = 0;
-    if (!s || !s->connections)
-        return fail_alone(err);
     if (c->snapshot) {
         (void)cw_snapshot_tools(c->snapshot, &n_tools);
         (void)cw_snapshot_entries(c->snapshot, &n_methods);
@@ -75,8 +68,6 @@ static const char *level_name(cw_log_level level)
 
 static cw_code set_level(cw_admin_call *c, cw_err *err)
 {
-    if (!c->server || !c->server->connections)
-        return fail_alone(err);
     cw_log_opts opts = cw_config_log_opts(c->config);
     cw_str level = cw_admin_text(c, "level"), components = cw_admin_text(c, "components");
     if (!cw_log_level_parse(level, &opts.level))
@@ -101,8 +92,6 @@ static cw_code invalidate(cw_admin_call *c, cw_err *err)
 {
     cw_str tag = cw_admin_text(c, "tag");
     unsigned tags = cw_page_cache_tag_find(tag);
-    if (!c->server || !c->server->connections)
-        return fail_alone(err);
     if (!tags)
         return cw_fail(err, CW_PARAMS, "tag: expected %s or %s",
                        cw_page_cache_tags_text(CW_PAGE_CACHE_DISCOVERY).p,
@@ -115,8 +104,7 @@ static cw_code invalidate(cw_admin_call *c, cw_err *err)
 
 static cw_code rebuild(cw_admin_call *c, cw_err *err)
 {
-    if (!c->server || !c->server->connections)
-        return fail_alone(err);
+    (void)err;
     cw_runtime_invalidate(c->server->runtime, CW_PAGE_CACHE_ALL_TAGS);
     cw_sources_rebuild(c->server->sources);
     cw_log(CW_LOG_INFO, "serve", "cache rebuild",
@@ -128,8 +116,6 @@ static cw_code rebuild(cw_admin_call *c, cw_err *err)
 
 static cw_code reload(cw_admin_call *c, cw_err *err)
 {
-    if (!c->server || !c->server->reload)
-        return fail_alone(err);
     return c->server->reload(c->out, c->server->ctx, err);
 }
 
@@ -152,6 +138,7 @@ const cw_admin_method cw_admin_server_methods[] = {
          "{\"config\":" TEXT ",\"listen\":" TEXTS ",\"connections\":" NUMBER ",\"tools\":" NUMBER
          ",\"methods\":" NUMBER ",\"sources\":{\"type\":\"object\"},\"restart\":" TEXTS "}",
      .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_NEEDS_SERVER,
      .run = status},
     {.name = "causeway.log.level",
      .about = "Set the level of the log until the next reload or restart",
@@ -161,7 +148,8 @@ const cw_admin_method cw_admin_server_methods[] = {
                "single components, such as net=debug,access=off\",\"schema\":" TEXT "}]",
      .result = "{\"level\":" TEXT ",\"components\":" TEXT "}",
      .place = CW_ADMIN_MAIN,
-     .flags = CW_ADMIN_CHANGES,
+     .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
+     .n_audited = 1,
      .run = set_level},
     {.name = "causeway.cache.invalidate",
      .about = "Drop the cached documents with a tag",
@@ -169,7 +157,8 @@ const cw_admin_method cw_admin_server_methods[] = {
      .params = "[{\"name\":\"tag\",\"required\":true,\"schema\":" TEXT "}]",
      .result = "{\"tag\":" TEXT "}",
      .place = CW_ADMIN_MAIN,
-     .flags = CW_ADMIN_CHANGES,
+     .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
+     .n_audited = 1,
      .run = invalidate},
     {.name = "causeway.cache.rebuild",
      .about = "Load all plugins and read all descriptions again, and clear the caches",
@@ -177,7 +166,7 @@ const cw_admin_method cw_admin_server_methods[] = {
      .params = "[]",
      .result = "{}",
      .place = CW_ADMIN_MAIN,
-     .flags = CW_ADMIN_CHANGES,
+     .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
      .run = rebuild},
     {.name = "causeway.reload",
      .about = "Read the configuration file again, and report what changed or what is wrong",
@@ -186,7 +175,7 @@ const cw_admin_method cw_admin_server_methods[] = {
      .result = "{\"applied\":{\"type\":\"boolean\"},\"changed\":" TEXTS ",\"restart\":" TEXTS
                ",\"problems\":" TEXTS "}",
      .place = CW_ADMIN_MAIN,
-     .flags = CW_ADMIN_CHANGES,
+     .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
      .run = reload},
     {.name = "causeway.config.show",
      .about = "Return the effective configuration; values that may hold secrets are masked",

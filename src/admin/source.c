@@ -209,6 +209,11 @@ static void on_finish(cw_admin_call *c, cw_code rc, const cw_err *err)
 
 static void run_main(operation *op)
 {
+    bool needs_server = op->c.method->flags & CW_ADMIN_NEEDS_SERVER;
+    if (needs_server && !op->source->server->connections) {
+        fail(op, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
+        return;
+    }
     op->c.server = op->source->server;
     op->c.finish = on_finish;
     /* Before the call, which may finish within it. */

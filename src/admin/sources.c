@@ -33,15 +33,10 @@ static void write_report(const cw_source_report *r, void *ctx)
     cw_json_close(w);
 }
 
-static cw_code fail_alone(cw_err *err)
-{
-    return cw_fail(err, CW_NOTFOUND, "no server runs with this configuration");
-}
-
 static cw_code list(cw_admin_call *c, cw_err *err)
 {
     if (!c->server)
-        return fail_alone(err);
+        return cw_fail(err, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
     cw_json_add_key(c->out, CW_STR("sources"));
     cw_json_open_array(c->out);
     cw_sources_each(c->server->sources, write_report, c->out);
@@ -108,8 +103,6 @@ static cw_code check_names(const cw_admin_call *c, const cw_json *names, cw_err 
 static cw_code refresh(cw_admin_call *c, cw_err *err)
 {
     const cw_json *names = cw_json_get(c->params, CW_STR("names"));
-    if (!c->server || !c->server->connections)
-        return fail_alone(err);
     cw_code rc = check_names(c, names, err);
     refreshing *all = rc ? NULL : cw_arena_alloc(c->arena, sizeof *all);
     if (!all)
@@ -199,8 +192,6 @@ static void on_diff(cw_admin_call *c, const cw_admin_definitions *all, size_t n)
 /* Read definitions; `fn` ends the call. */
 static cw_code load(cw_admin_call *c, cw_admin_definitions_fn fn, cw_err *err)
 {
-    if (!c->server || !c->server->connections)
-        return fail_alone(err);
     if (!c->config->state.lock.n)
         return cw_fail(err, CW_CONFIG,
                        "there is no lock file: set state.lock in the configuration");
@@ -339,7 +330,7 @@ const cw_admin_method cw_admin_sources_methods[] = {
      .params = "[" NAMES "]",
      .result = REPORTS,
      .place = CW_ADMIN_MAIN,
-     .flags = CW_ADMIN_CHANGES,
+     .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
      .run = refresh},
     {.name = "causeway.sources.diff",
      .about = "Compare the tools of services with their approved definitions",
@@ -348,6 +339,7 @@ const cw_admin_method cw_admin_sources_methods[] = {
      .result =
          "{\"differences\":" OBJECTS ",\"problems\":" OBJECTS ",\"etag\":{\"type\":\"string\"}}",
      .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_NEEDS_SERVER,
      .run = diff},
     {.name = "causeway.sources.approve",
      .about = "Approve the definitions of tools that causeway.sources.diff has shown",
@@ -359,7 +351,7 @@ const cw_admin_method cw_admin_sources_methods[] = {
                "\"maxItems\":1000}}]",
      .result = "{\"approved\":" OBJECTS ",\"problems\":" OBJECTS ",\"sources\":" OBJECTS "}",
      .place = CW_ADMIN_MAIN,
-     .flags = CW_ADMIN_CHANGES | CW_ADMIN_GUARDED,
+     .flags = CW_ADMIN_CHANGES | CW_ADMIN_GUARDED | CW_ADMIN_NEEDS_SERVER,
      .run = approve},
     {.name = NULL},
 };

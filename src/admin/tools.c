@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tools.c - methods about the catalogue: every tool with its requirements, whoever can see it. */
+/* tools.c - methods about the catalogue: every tool with its requirements. */
 #include "admin/access.h"
 #include "catalogue/portable_name.h"
 #include "catalogue/tool_json.h"

@@ -49,7 +49,7 @@ typedef struct cw_audit_sum {
     const char *door, *outcome;
     cw_audit_kind kind;
     char address[CW_NETWORK_TEXT];
-    /* Of the first record, truncated: a count of one becomes a record like others. */
+    /* Texts of the first record, truncated: a count of one becomes a record like others. */
     struct {
         char caller[CW_AUDIT_SUM_TEXT], method[CW_AUDIT_SUM_TEXT], detail[CW_AUDIT_SUM_TEXT];
         char address[CW_NETWORK_TEXT];

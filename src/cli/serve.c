@@ -376,7 +376,7 @@ static cw_code open_admin_socket(service *sv, cw_err *err)
     return CW_OK;
 }
 
-/* What administration methods see of the server itself. */
+/* The facts about the server itself that administration methods report. */
 static void describe_server(service *sv)
 {
     size_t n;

@@ -56,7 +56,6 @@ typedef struct cw_outcome {
     const struct cw_json *data;    /* ERROR: or NULL */
     cw_fault fault;                /* FAILED */
     cw_str message;                /* ERROR: the method's; FAILED: fit for the caller's eyes */
-    cw_str target;                 /* of an operator's change, for the audit; may be empty */
     cw_str detail;                 /* for the log only, may be empty; of ERROR what was scrubbed */
 } cw_outcome;
 

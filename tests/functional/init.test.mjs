@@ -1,7 +1,7 @@
 // causeway init: a first configuration, by keys on a terminal and by options in a pipe.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -112,6 +112,19 @@ test("nothing is overwritten, and a failure leaves nothing behind", async () => 
     assert.equal(again.code, 1);
     assert.match(again.stderr, /causeway\.yaml' exists already, and init overwrites nothing/);
     assert.equal(readFileSync(configOf(folder), "utf8"), before);
+    // A file of the user that has the name of the overlay stays.
+    const service = await startService();
+    const taken = newFolder();
+    await init(taken, "--service", service.url);
+    const overlay = readdirSync(taken).find((name) => name.endsWith(".overlay.yaml"));
+    const third = newFolder();
+    mkdirSync(third);
+    writeFileSync(path.join(third, overlay), "mine");
+    const refused = await runCauseway(["init", third, "--yes", "--service", service.url]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /exists already/);
+    assert.deepEqual(readdirSync(third), [overlay]);
+    assert.equal(readFileSync(path.join(third, overlay), "utf8"), "mine");
     const port = await freePort();
     const other = newFolder();
     const failed = await runCauseway(["init", other, "--yes", "--service", `http://127.0.0.1:${port}/`]);
@@ -127,6 +140,7 @@ test("a wrong value is named with what is expected, before anything is made", as
         [["--certificate", "/none"], /--certificate: "\/none"; expected a file/],
         [["--certificate", binary], /--certificate and --key belong together/],
         [["--account", "a\u0001"], /--account: .*; expected a name/],
+        [["--account", "a:b"], /--account: .*; expected a name/],
     ]) {
         const folder = newFolder();
         const { code, stderr } = await runCauseway(["init", folder, "--yes", ...words]);

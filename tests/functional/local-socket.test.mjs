@@ -212,9 +212,11 @@ test("a command for another server needs a token, and names what is wrong", asyn
     const none = await ask();
     assert.equal(none.code, 2);
     assert.match(none.stderr, /--token-file, or set CAUSEWAY_TOKEN/);
-    const open = await runCauseway(["status", "--server", "http://tools.example", "--token-file", file]);
-    assert.equal(open.code, 2);
-    assert.match(open.stderr, /use https:\/\/, because a token would be readable on the way/);
+    for (const url of ["http://tools.example", "http://127.0.0.1.tools.example", "http://203.0.113.9"]) {
+        const open = await runCauseway(["status", "--server", url, "--token-file", file]);
+        assert.equal(open.code, 2, url);
+        assert.match(open.stderr, /use https:\/\/, because a token would be readable on the way/);
+    }
     writeFileSync(`${file}-bob`, (await server.token("bob")).token);
     const bob = await ask("--token-file", `${file}-bob`);
     assert.equal(bob.code, 1);

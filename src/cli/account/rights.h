@@ -47,7 +47,7 @@ typedef struct cw_cli_rights_command {
     size_t min_args;
     bool is_id;    /* the first argument is a number that `NOUN list` prints */
     bool has_json; /* takes --json */
-    /* Of a change: the line that is printed; each % is an argument. NULL: the command reads. The
+    /* The line that a change prints; each % is an argument. NULL: the command reads. The
      * arguments are audited, so they are never secrets. */
     const char *done;
     int (*check)(char **args); /* NULL, or: -1, or report a wrong argument and return

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "config/syntax/check.h"
+#include "access/credentials.h"
 #include "config/syntax/names.h"
 #include "config/syntax/quote.h"
-#include "store/db.h"
 
 #define LINE_MAX_BYTES 4096u
 
@@ -42,10 +41,10 @@ static const char *check_file(const char *answer)
 
 static const char *check_account(const char *answer)
 {
-    cw_str name = cw_str_from(answer);
-    return name.n && name.n <= CW_DB_MAX_NAME && cw_check_is_clean(name)
+    return cw_account_name_is_valid(cw_str_from(answer))
                ? NULL
-               : "a name of 1 to 128 bytes without control characters";
+               : "a name of 1 to 128 bytes without control characters and colons, not "
+                 "\"anonymous\"";
 }
 
 static const char *check_any(const char *answer)

@@ -27,7 +27,8 @@ typedef struct first {
     cw_buf config; /* text of the configuration */
     char token[CW_TOKEN_LEN + 1];
     char whole[4096]; /* path of the folder */
-    bool made_folder;
+    /* Made by this command, and removed if it fails. */
+    bool made_folder, made_overlay, made_config, made_database;
 } first;
 
 /* ---- the configuration ---- */
@@ -140,8 +141,12 @@ static cw_code make_file(const char *name, mode_t mode, cw_str text, cw_err *err
     if (fd < 0)
         return cw_fail_errno(err, errno, "'%s'", name);
     bool is_written = write(fd, text.p, text.n) == (ssize_t)text.n;
+    int errnum = errno;
     bool is_closed = close(fd) == 0;
-    return is_written && is_closed ? CW_OK : cw_fail_errno(err, errno, "write '%s'", name);
+    if (is_written && is_closed)
+        return CW_OK;
+    unlink(name); /* half of it */
+    return cw_fail_errno(err, is_written ? errno : errnum, "write '%s'", name);
 }
 
 static int check_new(const char *folder)
@@ -185,12 +190,14 @@ static int enter_folder(first *f)
 /* Half a set-up is worse than none. */
 static void remove_all(const first *f)
 {
-    unlink(CONFIG_FILE);
-    unlink(TOKEN_FILE);
-    unlink(DATABASE_FILE);
-    unlink(DATABASE_FILE "-wal");
-    unlink(DATABASE_FILE "-shm");
-    if (f->import.overlay.n)
+    if (f->made_config)
+        unlink(CONFIG_FILE);
+    if (f->made_database) {
+        unlink(DATABASE_FILE);
+        unlink(DATABASE_FILE "-wal");
+        unlink(DATABASE_FILE "-shm");
+    }
+    if (f->made_overlay)
         unlink(f->import.overlay.p);
     if (!f->made_folder)
         return;
@@ -247,10 +254,12 @@ static cw_code write_all(first *f, cw_err *err)
     cw_config_unref(config);
     if (!rc)
         rc = make_file(CONFIG_FILE, 0644, cw_buf_str(&f->config), err);
+    f->made_config = !rc;
     if (!rc)
         rc = make_folder("state", err);
     if (!rc && f->answers.examples)
         rc = make_folder("plugin-data", err);
+    f->made_database = !rc;
     if (!rc)
         rc = add_account(f, err);
     char line[CW_TOKEN_LEN + 2];
@@ -315,7 +324,9 @@ static int import_service(first *f)
     cw_arena_init(&f->import.arena, CW_IMPORT_ARENA_MAX);
     f->import.target = f->answers.service;
     f->import.secret_file = f->answers.secret_file;
-    return *f->answers.service ? cw_import_service(&f->import) : -1;
+    int code = *f->answers.service ? cw_import_service(&f->import) : -1;
+    f->made_overlay = code < 0 && f->import.overlay.n;
+    return code;
 }
 
 static int set_up(first *f)

@@ -3,6 +3,7 @@
 #include "cli/lib/admin.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -90,8 +91,12 @@ static int read_token(const cw_cli_target *target, cw_cli_admin *a)
 
 static bool is_this_machine(cw_str host)
 {
-    return cw_str_is(host, "localhost") || cw_str_is(host, "::1") ||
-           cw_str_starts(host, CW_STR("127."));
+    cw_address address;
+    char text[CW_ADDRESS_TEXT];
+    snprintf(text, sizeof text, "%.*s", CW_STR_ARG(host));
+    /* A name that begins like an address is still a name. */
+    return cw_str_is(host, "localhost") ||
+           (cw_connect_literal(text, 1, &address) && cw_address_is_loopback(&address));
 }
 
 static int use_url(const cw_cli_target *target, cw_cli_admin *a)
@@ -297,7 +302,7 @@ static cw_code run_alone(cw_admin_call *c, cw_err *err)
 static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_json *params,
                           const cw_json **ret, cw_err *err)
 {
-    static const cw_admin_identity nobody_else = {0};
+    static const cw_admin_identity alone = {0};
     cw_admin_call c = {.method = m,
                        .params = params,
                        .config = a->config,
@@ -306,12 +311,14 @@ static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_js
                        .arena = &a->arena};
     CW_CLEANUP(cw_buf_done) cw_buf text = {0};
     cw_json_writer w;
+    if (m->flags & CW_ADMIN_NEEDS_SERVER)
+        return cw_fail(err, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
     cw_code rc = m->place == CW_ADMIN_STORE ? open_database(a, m, &c.db, err) : CW_OK;
     if (rc)
         return rc;
     cw_admin_open_result(&c, &w, &text);
     rc = run_alone(&c, err);
-    rc = cw_admin_close_result(&c, &nobody_else, rc, ret, err);
+    rc = cw_admin_close_result(&c, &alone, rc, ret, err);
     if (text.p)
         explicit_bzero(text.p, text.n); /* may hold a token */
     cw_db_close(c.db);
