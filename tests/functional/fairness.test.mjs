@@ -78,7 +78,8 @@ async function openAlmost(server, from, body) {
     ];
     socket.write(`${head.join("\r\n")}\r\n\r\n${body.slice(0, -1)}`);
     const answered = once(socket, "data");
-    return { finish: () => socket.write(body.slice(-1)), answered, close: () => socket.destroy() };
+    const finish = () => new Promise((resolve) => socket.write(body.slice(-1), resolve));
+    return { finish, answered, close: () => socket.destroy() };
 }
 
 suite("an event loop", () => {
@@ -88,16 +89,19 @@ suite("an event loop", () => {
         const large = JSON.stringify(
             message("test.echo", { message: "x".repeat(900_000), numbers: batch(50_000, 1) }, 1),
         );
-        const small = JSON.stringify(message("test.echo", { message: "x" }, 1));
+        // Answered by the loop alone: no worker must be scheduled for it.
+        const small = JSON.stringify(message("test.none", {}, 1));
         const crowd = await Promise.all(batch(24, large).map((body) => openAlmost(server, hostile, body)));
         const client = await openAlmost(server, "127.0.0.1", small);
         t.after(() => [...crowd, client].forEach((one) => one.close()));
-        // What was sent is read before the last bytes come.
-        await pause(300 * slowness);
+        // What was sent is read before the last bytes come, and those are all there when it goes on:
+        // the order of the answers is the server's choice, not that of the scheduler.
+        await pause(patience(300));
         let before = 0;
         const all = crowd.map(({ answered }) => answered.then(() => (before += 1)));
-        crowd.forEach(({ finish }) => finish());
-        client.finish();
+        process.kill(server.pid, "SIGSTOP");
+        for (const { finish } of [...crowd, client]) await finish();
+        process.kill(server.pid, "SIGCONT");
         await client.answered;
         assert.ok(before <= 8, `${before} of ${crowd.length} were answered first`);
         await Promise.all(all);
@@ -114,7 +118,7 @@ suite("a plugin", { concurrency: 2 }, () => {
         const answers = await Promise.all(flood.map((body) => postFrom(server, hostile, "/jsonrpc", body)));
         assert.ok(answers.every((answer) => answer?.status === 204));
         const ms = await slowest(10, () => echo(server));
-        assert.ok(ms < 1_000 * slowness, `${ms.toFixed(0)} ms`);
+        assert.ok(ms < patience(1_000), `${ms.toFixed(0)} ms`);
     });
 
     test("threat-A7: serves callers in turn, however many calls one of them has", async (t) => {
@@ -125,7 +129,7 @@ suite("a plugin", { concurrency: 2 }, () => {
         // One call runs and one is next in turn; 98 others wait.
         const { value, ms } = await timed(() => callToolWell(server, "test.sleep", { ms: 50 }));
         assert.ok(value);
-        assert.ok(ms < 1_500 * slowness, `${ms.toFixed(0)} ms`);
+        assert.ok(ms < patience(1_500), `${ms.toFixed(0)} ms`);
         await flood;
     });
 
@@ -147,7 +151,7 @@ suite("a plugin", { concurrency: 2 }, () => {
         const flood = postFrom(server, hostile, "/jsonrpc", batch(6, sleepFor(1_000, 1)));
         await pause(200);
         const { ms } = await timed(() => echo(server));
-        assert.ok(ms < 800 * slowness, `${ms.toFixed(0)} ms`);
+        assert.ok(ms < patience(800), `${ms.toFixed(0)} ms`);
         await flood;
     });
 
@@ -159,7 +163,7 @@ suite("a plugin", { concurrency: 2 }, () => {
         const flood = postFrom(server, hostile, "/jsonrpc", batch(100, sleepFor(100, 1)));
         await pause(300);
         const ms = await slowest(5, () => echo(server));
-        assert.ok(ms < 500 * slowness, `${ms.toFixed(0)} ms`);
+        assert.ok(ms < patience(500), `${ms.toFixed(0)} ms`);
         await flood;
     });
 
@@ -187,7 +191,7 @@ suite("a plugin", { concurrency: 2 }, () => {
         const flood = rpc(server, batch(50, sleepFor(50, 1)));
         await pause(100);
         const { ms } = await timed(() => rpc(server, sleepFor(1, 1), headers));
-        assert.ok(ms < 1_200 * slowness, `${ms.toFixed(0)} ms`);
+        assert.ok(ms < patience(1_200), `${ms.toFixed(0)} ms`);
         await flood;
     });
 });
@@ -199,7 +203,7 @@ suite("calls in all", () => {
         const flood = postFrom(server, hostile, "/jsonrpc", batch(100, sleepFor(100, 1)));
         await pause(150);
         const { ms } = await timed(() => echo(server));
-        assert.ok(ms < 1_000 * slowness, `${ms.toFixed(0)} ms`);
+        assert.ok(ms < patience(1_000), `${ms.toFixed(0)} ms`);
         const refused = JSON.parse((await flood).text).filter(({ error }) => error);
         assert.equal(refused.length, 25);
         assert.ok(refused.every(({ error }) => error.data === "Too many calls are running."));
@@ -308,7 +312,7 @@ suite("a service", { concurrency: true }, () => {
         const flooded = postFrom(server, hostile, "/jsonrpc", flood);
         await pause(200);
         const ms = await slowest(3, () => callToolWell(server, "s.wait", { ms: 1 }));
-        assert.ok(ms < 1_000 * slowness, `${ms.toFixed(0)} ms`);
+        assert.ok(ms < patience(1_000), `${ms.toFixed(0)} ms`);
         await flooded;
     });
 });
