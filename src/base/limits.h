@@ -45,6 +45,7 @@
 #define CW_HTTP_IDLE_MS 75000u
 #define CW_HTTP_WRITE_MS 30000u
 #define CW_HTTP_DRAIN_MS 30000u
+#define CW_HTTP_LINGER_MS 5000u
 #define CW_HTTP_PING_MS 15000u /* comment on a silent SSE stream */
 #define CW_HTTP_MIN_RATE 500u  /* bytes per second a body must average per window */
 

@@ -95,6 +95,7 @@ static cw_server_opts server_opts(const cw_config *c)
         .idle_ms = c->timeouts.idle_ms,
         .write_ms = c->timeouts.write_ms,
         .drain_ms = c->timeouts.drain_ms,
+        .linger_ms = c->timeouts.linger_ms,
         .ping_ms = c->timeouts.sse_keepalive_ms,
         .access_log = c->access_log,
         .hosts = c->hosts.items,

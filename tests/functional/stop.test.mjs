@@ -52,8 +52,41 @@ suite("causeway", { concurrency: true }, () => {
         });
     }
 
-    test("closes idle connections at once", async () => {
+    test("answers the next request of idle connections, and closes them after it", async () => {
         const server = await startCauseway();
+        const idle = await Promise.all(Array.from({ length: 20 }, () => Connection.open(server)));
+        await Promise.all(idle.map((c) => c.assertAlive("/healthz")));
+        server.child.kill("SIGTERM");
+        await assertRefusesNewOnes(server);
+        await pause(300);
+        for (const c of idle) {
+            assert.equal(c.ended, false);
+            await c.send(get("/healthz"));
+            const answer = await c.response();
+            assert.equal(answer.status, 200);
+            assert.equal(answer.headers.get("connection"), "close");
+            await c.closed();
+            assert.ok(c.closedCleanly);
+        }
+        await assertEnds(server);
+    });
+
+    test("closes idle connections without a request after the linger time", async () => {
+        const server = await startCauseway({ config: { timeouts: { linger: `${400 * slowness}ms` } } });
+        const idle = await Promise.all(Array.from({ length: 5 }, () => Connection.open(server)));
+        await Promise.all(idle.map((c) => c.assertAlive("/healthz")));
+        const from = Date.now();
+        server.child.kill("SIGTERM");
+        const ms = await assertEnds(server, { from, within: 2_500 });
+        assert.ok(ms >= 400 * slowness - 50, `already after ${ms} ms`);
+        for (const c of idle) {
+            await c.closed();
+            assert.ok(c.closedCleanly);
+        }
+    });
+
+    test("closes idle connections at once if they shall not linger", async () => {
+        const server = await startCauseway({ config: { timeouts: { linger: 0 } } });
         const idle = await Promise.all(Array.from({ length: 20 }, () => Connection.open(server)));
         await Promise.all(idle.map((c) => c.assertAlive("/healthz")));
         server.child.kill("SIGTERM");
@@ -81,7 +114,7 @@ suite("causeway", { concurrency: true }, () => {
     });
 
     test("does not wait for ever for a connection that sends nothing", async () => {
-        const server = await startCauseway();
+        const server = await startCauseway({ config: { timeouts: { linger: "2s" } } });
         const silent = await Connection.open(server);
         server.child.kill("SIGTERM");
         await assertEnds(server, { within: 4_000 });
@@ -138,18 +171,18 @@ suite("causeway", { concurrency: true }, () => {
 suite("the HTTP layer", { concurrency: true }, () => {
     for (const loops of [1, 4]) {
         test(`finishes running calls and takes nobody new, with ${loops} loops`, async () => {
-            const server = await startTestServer({ loops });
-            const wait = 600 * slowness;
+            const server = await startTestServer({ loops, linger_ms: 0 });
+            const wait = patience(600);
             const calls = await Promise.all(Array.from({ length: 8 }, () => Connection.open(server)));
             const idle = await Promise.all(Array.from({ length: 8 }, () => Connection.open(server)));
             await Promise.all(idle.map((c) => c.assertAlive()));
             await Promise.all(calls.map((c) => c.send(get(`/later?${wait}`))));
             await pause(100);
-            const from = Date.now();
             server.child.kill("SIGTERM");
             await assertRefusesNewOnes(server);
             await Promise.all(idle.map((c) => c.closed()));
-            assert.ok(Date.now() - from < wait, "idle ones are closed before the calls are done");
+            const answered = calls.filter((c) => c.buffer.length > 0);
+            assert.equal(answered.length, 0, "idle ones are closed before the calls are done");
             assert.equal(server.child.exitCode, null);
             for (const c of calls) {
                 const { status, headers, text } = await c.response();

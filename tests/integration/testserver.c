@@ -65,6 +65,7 @@ static bool set_number(options *o, cw_str name, uint64_t n)
         {"idle_ms", &o->server.idle_ms},
         {"write_ms", &o->server.write_ms},
         {"drain_ms", &o->server.drain_ms},
+        {"linger_ms", &o->server.linger_ms},
         {"ping_ms", &o->server.ping_ms},
         {"header_size", &o->server.head.head},
         {"target_size", &o->server.head.target},
@@ -173,6 +174,8 @@ static void serve_until_stopped(cw_server *server, const sigset_t *signals)
 int main(int argc, char **argv)
 {
     options o = {.server = CW_SERVER_DEFAULTS, .loops = 1};
+    /* Most tests leave idle connections behind, and none shall wait five seconds for its end. */
+    o.server.linger_ms = 100;
     cw_router router;
     cw_server *server = NULL;
     cw_err err = {0};

@@ -301,10 +301,10 @@ static cw_deadline_list *list_for(const cw_conn *c)
     case CONN_IDLE:
         if (c->in.n)
             return NULL;
+        if (sl->stopping)
+            return c->fresh && sl->last.ms < sl->linger.ms ? &sl->linger : &sl->last;
         /* A TLS handshake is part of the first head's time. */
-        if (c->fresh)
-            return sl->stopping ? &sl->linger : &sl->header;
-        return &sl->idle;
+        return c->fresh ? &sl->header : &sl->idle;
     case CONN_HEAD:
         return &sl->header;
     case CONN_BODY:
@@ -776,11 +776,12 @@ void cw_conn_loop_init(cw_server_loop *sl)
     cw_deadline_list_init(&sl->idle, 0, on_deadline);
     cw_deadline_list_init(&sl->write, 0, on_write_window);
     cw_deadline_list_init(&sl->linger, LINGER_MS, on_deadline);
+    cw_deadline_list_init(&sl->last, 0, on_deadline);
     cw_deadline_list_init(&sl->ping, 0, on_ping);
     cw_deadline_list_init(&sl->wake, WAKE_MS, on_wake);
     cw_deadline_list_init(&sl->trim, TRIM_MS, on_trim);
-    cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle, &sl->write,
-                               &sl->linger, &sl->ping, &sl->wake, &sl->trim};
+    cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle, &sl->write, &sl->linger,
+                               &sl->last,   &sl->ping, &sl->wake, &sl->trim};
     for (size_t i = 0; i < CW_COUNT(all); i++)
         cw_loop_watch(&sl->loop, all[i]);
     cw_list_init(&sl->conns);
@@ -799,11 +800,16 @@ void cw_conn_stop(cw_conn *c)
     c->closing = true;
     if (c->state == CONN_IDLE && c->in.n == 0)
         read_input(c); /* a request may have come since we last looked */
-    /* A fresh one has a little time left for its first request. */
-    if (c->state == CONN_IDLE && c->in.n == 0 && !c->fresh)
-        close_conn(c, /* clean= */ true);
-    else if (c->state == CONN_RUN || c->state == CONN_STREAM)
+    if (c->state == CONN_RUN || c->state == CONN_STREAM) {
         cw_request_notify(c->req, CW_HTTP_STOPPING);
+        return;
+    }
+    /* The client cannot know that the server stops: its next request may be on its way. A fresh one
+     * has a little time in any case. */
+    if (c->state == CONN_IDLE && c->in.n == 0 && !c->fresh && c->sl->last.ms == 0)
+        close_conn(c, /* clean= */ true);
+    else
+        cw_conn_settle(c);
 }
 
 /* ---- the beginning ---- */

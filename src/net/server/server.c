@@ -93,6 +93,7 @@ static void apply_durations(cw_server_loop *sl)
     cw_loop_set_duration(&sl->loop, &sl->write, o->write_ms);
     cw_loop_set_duration(&sl->loop, &sl->ping, o->ping_ms);
     cw_loop_set_duration(&sl->loop, &sl->drain, o->drain_ms);
+    cw_loop_set_duration(&sl->loop, &sl->last, o->linger_ms);
 }
 
 static void on_new_settings(cw_message *message)

@@ -39,7 +39,7 @@ typedef struct cw_server_opts {
     uint32_t pipelined;   /* requests sent without waiting for answers */
     uint32_t min_rate;    /* bytes per second, over each body or write window */
     size_t stream_queue;
-    uint32_t header_ms, body_ms, idle_ms, write_ms, drain_ms, ping_ms;
+    uint32_t header_ms, body_ms, idle_ms, write_ms, drain_ms, linger_ms, ping_ms;
     bool access_log;
     const cw_str *hosts, *origins; /* NULL hosts: loopback names */
     size_t n_hosts, n_origins;
@@ -58,7 +58,8 @@ typedef struct cw_server_opts {
         .connections = CW_HTTP_MAX_CONNECTIONS, .pipelined = CW_HTTP_MAX_PIPELINED,                \
         .min_rate = CW_HTTP_MIN_RATE, .stream_queue = CW_HTTP_MAX_STREAM_QUEUE,                    \
         .header_ms = CW_HTTP_HEADER_MS, .body_ms = CW_HTTP_BODY_MS, .idle_ms = CW_HTTP_IDLE_MS,    \
-        .write_ms = CW_HTTP_WRITE_MS, .drain_ms = CW_HTTP_DRAIN_MS, .ping_ms = CW_HTTP_PING_MS,    \
+        .write_ms = CW_HTTP_WRITE_MS, .drain_ms = CW_HTTP_DRAIN_MS,                                \
+        .linger_ms = CW_HTTP_LINGER_MS, .ping_ms = CW_HTTP_PING_MS,                                \
     }
 
 /* A server with `n_loops` loops (0: one per core). Raises the soft limit of open files to the hard
@@ -84,7 +85,8 @@ CW_MUST_USE cw_code cw_server_configure(cw_server *s, const cw_server_opts *opts
 CW_MUST_USE cw_code cw_server_start(cw_server *s, cw_err *err);
 
 /* Stop accepting, finish what runs within the drain time, then call on_stopped(ctx) from the thread
- * of the last loop to end. A second call ends everything at once. */
+ * of the last loop to end. Idle connections may send one more request within the linger time, which
+ * is answered with "Connection: close". A second call ends everything at once. */
 void cw_server_stop(cw_server *s, void (*on_stopped)(void *ctx), void *ctx);
 /* Wait for the loops (stop must have been called, or start not) and free everything. */
 void cw_server_free(cw_server *s);

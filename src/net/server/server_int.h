@@ -171,6 +171,7 @@ struct cw_server_loop {
     uint32_t *free_slots;
     uint32_t n_free;
     cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain, trim;
+    cw_deadline_list last; /* for the last request of an idle connection, when the server stops */
     cw_deadline drain_end;
     cw_deadline trim_at;          /* set after a burst of connections */
     uint32_t n_conns, most_conns; /* now, and since memory was last given back */
@@ -218,7 +219,7 @@ void cw_conn_lost(cw_conn *c);
 /* The client: the peer, or whom a trusted proxy speaks for. */
 void cw_req_client(const cw_http_req *req, cw_address *ret);
 void cw_conn_peer_address(const cw_conn *c, cw_address *ret);
-/* The server stops: close when idle, else after the answer. */
+/* The server stops: close after the next answer, or when none is asked for within the linger time. */
 void cw_conn_stop(cw_conn *c);
 
 /* request.c */

@@ -53,6 +53,17 @@ after(() => running.forEach(letGo));
 process.on("exit", () => running.forEach(killNow));
 process.on("SIGTERM", () => process.exit(143)); // how the test runner ends a file that hangs
 
+// The connections that fetch keeps open would make a server that stops linger for their next request.
+// Requests that run are not disturbed: the old dispatcher finishes them.
+function closeIdleConnections() {
+    const key = Symbol.for("undici.globalDispatcher.1");
+    const old = globalThis[key];
+    if (old) {
+        globalThis[key] = new old.constructor();
+        old.close();
+    }
+}
+
 export class Program {
     // A shell that `leads` takes what it has started along when it is killed.
     constructor(file, args, options = {}) {
@@ -121,8 +132,9 @@ export class Program {
         await this.until(() => pattern.test(this.stderr), `log line ${pattern}`, timeoutMs);
     }
 
-    // Stop with SIGTERM, after `timeoutMs` with SIGKILL, and check how it ended.
+    // Stop with SIGTERM, once fetch has let go of its idle connections, after `timeoutMs` with SIGKILL, and check how it ended.
     async stop({ signal = "SIGTERM", timeoutMs = 15_000, code = 0 } = {}) {
+        closeIdleConnections();
         this.child.kill(signal);
         let late = false;
         const timer = setTimeout(() => {
