@@ -362,6 +362,7 @@ static cw_code open_admin_socket(service *sv, cw_err *err)
     cw_err why = {0};
     if (!sv->config->admin.enabled)
         return CW_OK;
+    cw_local_socket_make_folder(sv->config);
     cw_code rc = cw_local_socket_path(sv->config, sv->config_path, path, &why);
     if (!rc)
         rc = cw_local_socket_check_folder(path, &why);

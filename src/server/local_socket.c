@@ -19,7 +19,7 @@ static cw_code choose(const cw_config *config, const char *config_path, char *ou
         n = snprintf(out, CW_LOCAL_SOCKET_PATH, "%s", config->admin.socket.p);
     else if (config->store.path.n)
         n = snprintf(out, CW_LOCAL_SOCKET_PATH, "%s.sock", config->store.path.p);
-    else if (cw_state_file_path(NULL, config_path, "admin", out, &why))
+    else if (cw_state_file_name(NULL, config_path, "admin", out, &why))
         return cw_fail(err, CW_IO, "%s; set admin.socket", why.msg);
     return n < 0 || (size_t)n >= CW_LOCAL_SOCKET_PATH
                ? cw_fail(err, CW_PARAMS, "the path of the administration socket is too long")
@@ -48,6 +48,13 @@ static void folder_of(const char *path, char out[CW_LOCAL_SOCKET_PATH])
         snprintf(out, CW_LOCAL_SOCKET_PATH, ".");
     else
         slash[slash == out ? 1 : 0] = '\0';
+}
+
+void cw_local_socket_make_folder(const cw_config *config)
+{
+    char folder[CW_STATE_FILE_PATH];
+    if (!config->admin.socket.n && !config->store.path.n)
+        (void)cw_state_file_directory(folder, sizeof folder);
 }
 
 cw_code cw_local_socket_check_folder(const char *path, cw_err *err)

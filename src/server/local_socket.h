@@ -16,9 +16,13 @@
 
 #define CW_LOCAL_SOCKET_PATH 4096u
 
-/* The path of the socket. CW_PARAMS: it is too long for a socket; CW_IO: no directory. */
+/* The path of the socket; nothing is created. CW_PARAMS: it is too long for a socket; CW_IO: no
+ * state directory is known. */
 CW_MUST_USE cw_code cw_local_socket_path(const cw_config *config, const char *config_path,
                                          char out[CW_LOCAL_SOCKET_PATH], cw_err *err);
+/* Create the directory of the socket, if it is in the state directory of the user. A failure is that
+ * of the check that follows. */
+void cw_local_socket_make_folder(const cw_config *config);
 /* Whether the folder of the path is safe: no other user can replace files in it. CW_PARAMS: another
  * user owns it, or others may write there; CW_IO. */
 CW_MUST_USE cw_code cw_local_socket_check_folder(const char *path, cw_err *err);

@@ -26,7 +26,7 @@ static bool make_directories(char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-bool cw_state_file_directory(char *out, size_t n)
+static bool name_directory(char *out, size_t n)
 {
     const char *given = getenv("STATE_DIRECTORY"), *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
@@ -37,7 +37,12 @@ bool cw_state_file_directory(char *out, size_t n)
         length = snprintf(out, n, "%s/causeway", state);
     else if (home && home[0] == '/')
         length = snprintf(out, n, "%s/.local/state/causeway", home);
-    return length > 0 && (size_t)length < n && make_directories(out);
+    return length > 0 && (size_t)length < n;
+}
+
+bool cw_state_file_directory(char *out, size_t n)
+{
+    return name_directory(out, n) && make_directories(out);
 }
 
 /* The path of the configuration, then the listen addresses, a NUL behind each. */
@@ -61,7 +66,14 @@ static cw_code digest(const cw_config *config, const char *config_path,
     return rc ? cw_fail_nomem(err) : CW_OK;
 }
 
-cw_code cw_state_file_path(const cw_config *config, const char *config_path, const char *kind,
+static cw_code fail_directory(cw_err *err)
+{
+    return cw_fail(err, CW_IO,
+                   "no state directory: set STATE_DIRECTORY, XDG_STATE_HOME or HOME to a directory "
+                   "that can be written to");
+}
+
+cw_code cw_state_file_name(const cw_config *config, const char *config_path, const char *kind,
                            char out[CW_STATE_FILE_PATH], cw_err *err)
 {
     unsigned char bytes[CW_SEAL_DIGEST];
@@ -69,16 +81,23 @@ cw_code cw_state_file_path(const cw_config *config, const char *config_path, con
     cw_code rc = digest(config, config_path, bytes, err);
     if (rc)
         return rc;
-    if (!cw_state_file_directory(directory, sizeof directory))
-        return cw_fail(err, CW_IO,
-                       "no state directory: set STATE_DIRECTORY, XDG_STATE_HOME or HOME to a "
-                       "directory that can be written to");
+    if (!name_directory(directory, sizeof directory))
+        return fail_directory(err);
     for (size_t i = 0; i < NAME_BYTES; i++)
         snprintf(name + 2 * i, 3, "%02x", bytes[i]);
     int n = snprintf(out, CW_STATE_FILE_PATH, "%s/%s-%s", directory, kind, name);
     if (n < 0 || (size_t)n >= CW_STATE_FILE_PATH)
         return cw_fail(err, CW_IO, "the path of the state directory is too long");
     return CW_OK;
+}
+
+cw_code cw_state_file_path(const cw_config *config, const char *config_path, const char *kind,
+                           char out[CW_STATE_FILE_PATH], cw_err *err)
+{
+    char directory[CW_STATE_FILE_PATH];
+    if (!cw_state_file_directory(directory, sizeof directory))
+        return fail_directory(err);
+    return cw_state_file_name(config, config_path, kind, out, err);
 }
 
 static const char *problem_of(const struct stat *st)

@@ -18,9 +18,12 @@
 
 /* Find and make the directory `causeway`. False: no directory is known, or it cannot be made. */
 bool cw_state_file_directory(char *out, size_t n);
-/* The path of a file. `config_path` may be NULL: no configuration file. `config` may be NULL: the
+/* The path of a file, in a directory that exists. `config_path` may be NULL: no configuration file. `config` may be NULL: the
  * digest is that of the path alone. CW_IO: no directory. */
 CW_MUST_USE cw_code cw_state_file_path(const cw_config *config, const char *config_path,
+                                       const char *kind, char out[CW_STATE_FILE_PATH], cw_err *err);
+/* The same path, without making the directory: for programs that only read. */
+CW_MUST_USE cw_code cw_state_file_name(const cw_config *config, const char *config_path,
                                        const char *kind, char out[CW_STATE_FILE_PATH], cw_err *err);
 /* Open a file for reading and writing. Refuses a link, anything but a plain file, another owner, and
  * a file that others may read or write: CW_PARAMS. CW_NOTFOUND: it does not exist; CW_IO. */
