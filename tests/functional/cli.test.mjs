@@ -126,6 +126,12 @@ test("docs/cli.md and the help name the same options, commands and exit codes", 
     for (const [, number, text] of described) {
         assert.ok(words(docs).includes(words(`${number} ${text}`)), `exit code ${number}`);
     }
+    const environment = await runCauseway(["help", "environment"]);
+    const variables = [...environment.stdout.matchAll(/^ {2}([A-Z_]+) +((?:.|\n {5})*)/gm)];
+    assert.ok(variables.length >= 4, environment.stdout);
+    for (const [, name, text] of variables) {
+        assert.ok(words(docs).includes(words(`${name} ${text}`)), name);
+    }
 });
 
 const mistakes = [

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cli.h - what the sub-commands share: entry points, options, exit codes, output.
  *
- * A sub-command is one file with one function, listed in the table in main.c (or in
+ * A sub-command is one file with one function, listed in the table in program.c (or in
  * the table of the group it belongs to). It gets its own name as argv[0] and
  * returns an exit code.
  *
@@ -68,6 +68,15 @@ typedef struct cw_cli_spec {
     size_t max_args;
 } cw_cli_spec;
 
+/* A word and its explanation: a row of a help topic. */
+typedef struct cw_cli_term {
+    const char *word; /* NULL ends the table */
+    const char *text; /* a newline begins another line */
+} cw_cli_term;
+
+/* The topics of `causeway help`; the manual page has the same rows. */
+extern const cw_cli_term cw_cli_exit_codes[], cw_cli_environment[];
+
 /* Options that several commands take. */
 #define CW_CLI_CONFIG_OPTION(target)                                                               \
     {                                                                                              \
@@ -116,6 +125,9 @@ typedef struct cw_cli_group {
 /* Run the command that argv[1] names, with argv + 1. --help (or -h), --version (or -V) and
  * --color=WHEN may stand in front of it. */
 int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv);
+
+/* The program: all sub-commands. */
+int cw_cli_program(int argc, char **argv);
 
 /* The sub-commands. */
 int cw_cli_access(int argc, char **argv);
