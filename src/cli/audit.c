@@ -273,12 +273,13 @@ int cw_cli_audit(int argc, char **argv)
         {"since", 's', CW_CLI_TEXT, &q.since, "TIME",
          "only newer records: 2026-11-15T08:00:00Z, or an age\n"
          "such as 90m or 7d"},
-        {"caller", 0, CW_CLI_TEXT, &q.caller, "NAME", "only records of this caller, by name or id"},
-        {"tool", 0, CW_CLI_TEXT, &q.tool, "NAME", "only records of this tool or method"},
-        {"outcome", 0, CW_CLI_TEXT, &q.outcome, "WORD",
+        {"caller", 0, CW_CLI_TEXT, &q.caller, "CALLER",
+         "only records of this caller, by name or id"},
+        {"tool", 0, CW_CLI_TEXT, &q.tool, "TOOL", "only records of this tool or method"},
+        {"outcome", 0, CW_CLI_TEXT, &q.outcome, "OUTCOME",
          "only this outcome: ok, error, failed, cancelled,\n"
          "invalid, hidden, login, scopes, too_many, wrong, ..."},
-        {"kind", 0, CW_CLI_TEXT, &q.kind, "WORD",
+        {"kind", 0, CW_CLI_TEXT, &q.kind, "KIND",
          "only this kind: call, refusal, login, change or lost"},
         {"limit", 'n', CW_CLI_TEXT, &q.limit, "N",
          "only the newest N records, at most 1000; default:\n"

@@ -210,13 +210,13 @@ static int run_show(int argc, char **argv)
 {
     cw_cli_rights a = {0};
     const cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&a.target), {0}};
-    const cw_cli_spec spec = {"account show", "NAME",
+    const cw_cli_spec spec = {"account show", "ACCOUNT",
                               "Print an account as JSON, with its roles and their permissions.",
                               options, 1};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code < 0 && args.n == 0)
-        code = cw_cli_usage("usage: causeway account show NAME");
+        code = cw_cli_usage("usage: causeway account show ACCOUNT");
     if (code < 0)
         code = cw_cli_rights_open(&a);
     return code >= 0 ? code : cw_cli_rights_close(&a, find_and_show(&a, args.items[0]));
@@ -259,7 +259,7 @@ static int run_password(int argc, char **argv)
         {0},
     };
     const cw_cli_spec spec = {
-        "account password", "NAME",
+        "account password", "ACCOUNT",
         "Change the password of an account. It is read from the terminal or from\n"
         "standard input.",
         options, 1};
@@ -297,7 +297,7 @@ static int run_remove(int argc, char **argv)
 {
     static const cw_cli_rights_command command = {
         .name = "account remove",
-        .args = "NAME",
+        .args = "ACCOUNT",
         .about = "Remove an account and its tokens.",
         .method = "causeway.accounts.remove",
         .params = {"name"},
@@ -311,7 +311,7 @@ static int run_block(int argc, char **argv)
 {
     static const cw_cli_rights_command command = {
         .name = "account block",
-        .args = "NAME",
+        .args = "ACCOUNT",
         .about = "Block an account: reject its password and its tokens.",
         .method = "causeway.accounts.block",
         .params = {"name"},
@@ -325,7 +325,7 @@ static int run_unblock(int argc, char **argv)
 {
     static const cw_cli_rights_command command = {
         .name = "account unblock",
-        .args = "NAME",
+        .args = "ACCOUNT",
         .about = "Unblock an account.",
         .method = "causeway.accounts.unblock",
         .params = {"name"},
@@ -339,7 +339,7 @@ static int run_grant(int argc, char **argv)
 {
     static const cw_cli_rights_command command = {
         .name = "account grant",
-        .args = "NAME ROLE",
+        .args = "ACCOUNT ROLE",
         .about = "Grant a role to an account.",
         .method = "causeway.accounts.grant",
         .params = {"name", "role"},
@@ -353,7 +353,7 @@ static int run_revoke(int argc, char **argv)
 {
     static const cw_cli_rights_command command = {
         .name = "account revoke",
-        .args = "NAME ROLE",
+        .args = "ACCOUNT ROLE",
         .about = "Revoke a role from an account.",
         .method = "causeway.accounts.revoke",
         .params = {"name", "role"},

@@ -40,7 +40,7 @@ typedef struct cw_cli_rights {
 
 typedef struct cw_cli_rights_command {
     const char *name; /* "account grant" */
-    const char *args; /* "NAME ROLE" */
+    const char *args; /* "ACCOUNT ROLE" */
     const char *about;
     const char *method;
     const char *params[CW_CLI_RIGHTS_MAX_ARGS]; /* names of the params that the arguments hold */

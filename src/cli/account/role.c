@@ -134,7 +134,7 @@ static int run_add(int argc, char **argv)
 {
     static const cw_cli_rights_command command = {
         .name = "role add",
-        .args = "ROLE",
+        .args = "NAME",
         .about = "Add a role.",
         .method = "causeway.roles.add",
         .params = {"role"},

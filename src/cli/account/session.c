@@ -40,7 +40,7 @@ static int run_revoke(int argc, char **argv)
 {
     static const cw_cli_rights_command command = {
         .name = "session revoke",
-        .args = "ID",
+        .args = "SESSION-ID",
         .about = "End a session.",
         .method = "causeway.sessions.end",
         .params = {"id"},

@@ -202,7 +202,7 @@ static int run_revoke(int argc, char **argv)
 {
     static const cw_cli_rights_command command = {
         .name = "token revoke",
-        .args = "ID",
+        .args = "TOKEN-ID",
         .about = "Revoke a token.",
         .method = "causeway.tokens.revoke",
         .params = {"id"},

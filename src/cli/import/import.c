@@ -477,7 +477,7 @@ int cw_cli_import(int argc, char **argv)
         {"exec", 0, CW_CLI_FLAG, &has_exec, NULL,
          "the rest of the line is a program with arguments,\n"
          "which uses standard input and output"},
-        {"preset", 'p', CW_CLI_TEXT, &im.preset, "KIND",
+        {"preset", 'p', CW_CLI_TEXT, &im.preset, "PRESET",
          "the kind of service; do not probe for others"},
         {"name", 0, CW_CLI_TEXT, &im.name, "NAME", "name of the source"},
         {"secret-env", 0, CW_CLI_TEXT, &im.secret_env, "VARIABLE",

@@ -688,7 +688,7 @@ int cw_cli_install(int argc, char **argv)
          "scopes"},
         CW_CLI_TOOL_NAMES_OPTION(&o.tool_names),
         {"url", 0, CW_CLI_TEXT, &o.url, "URL", "use a running server instead of starting one"},
-        {"token-env", 0, CW_CLI_TEXT, &o.token_env, "NAME",
+        {"token-env", 0, CW_CLI_TEXT, &o.token_env, "VARIABLE",
          "send the token in this environment variable of the\n"
          "client; needs --url"},
         {"print", 0, CW_CLI_FLAG, &o.is_print, NULL, "print the entry; read and write no file"},

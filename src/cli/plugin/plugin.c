@@ -317,10 +317,11 @@ static int run_switch(int argc, char **argv, bool on)
     const char *path = NULL;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), {0}};
     const cw_cli_spec spec = {
-        on ? "plugin enable" : "plugin disable", "NAME",
-        on ? "Enable a plugin: rename NAME.so.disabled to NAME.so. A running server loads it."
-           : "Disable a plugin: rename NAME.so to NAME.so.disabled. A running server unloads\n"
-             "it after its running calls.",
+        on ? "plugin enable" : "plugin disable", "PLUGIN",
+        on ? "Enable a plugin: rename PLUGIN.so.disabled to PLUGIN.so. A running server\n"
+             "loads it."
+           : "Disable a plugin: rename PLUGIN.so to PLUGIN.so.disabled. A running server\n"
+             "unloads it after its running calls.",
         options, 1};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);

@@ -223,7 +223,7 @@ int cw_cli_source_check(int argc, char **argv)
 {
     static const cw_source_command command = {
         .name = "source check",
-        .args = "[NAME...]",
+        .args = "[SOURCE...]",
         .about = "Read the description, overlay and lock file of each service (or of the named\n"
                  "ones), test the credentials with one call that changes nothing, and print the\n"
                  "problems a server would report. The exit code is 1 if a service is unusable,\n"

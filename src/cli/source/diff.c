@@ -180,7 +180,7 @@ int cw_cli_source_diff(int argc, char **argv)
 {
     static const cw_source_command command = {
         .name = "source diff",
-        .args = "[NAME...]",
+        .args = "[SOURCE...]",
         .about = "Read the description of each service (or of the named ones) and compare the\n"
                  "exposed tools with the lock file. Print changed tools with JSON Pointers, tools\n"
                  "that were never approved, and removed tools. The exit code is 1 if something\n"

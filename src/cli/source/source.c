@@ -168,7 +168,7 @@ static int run_list(int argc, char **argv)
 {
     static const cw_source_command command = {
         .name = "source list",
-        .args = "[NAME...]",
+        .args = "[SOURCE...]",
         .about = "Show the status of each service: ready, stale (the service is unavailable or\n"
                  "its description unusable, so the last good description is used), down, or\n"
                  "broken (calls are rejected for a while). A running server reports it. Without\n"
@@ -200,7 +200,7 @@ static int run_refresh(int argc, char **argv)
 {
     static const cw_source_command command = {
         .name = "source refresh",
-        .args = "[NAME...]",
+        .args = "[SOURCE...]",
         .about = "Make the running server read the descriptions of all services, or of the named\n"
                  "ones, again. A service that does not answer keeps its description.",
         .has_server = true,
@@ -264,7 +264,7 @@ static int run_accept(int argc, char **argv)
 {
     static const cw_source_command command = {
         .name = "source accept",
-        .args = "NAME...",
+        .args = "SOURCE...",
         .about = "Read the descriptions of the named services and store them as the last good\n"
                  "ones, even if they require less of callers than before, are of a poorer kind,\n"
                  "or replace a damaged one. A running server uses them from then on. Run\n"

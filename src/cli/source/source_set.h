@@ -59,7 +59,7 @@ typedef struct cw_source_set {
 /* A command for services: --config, perhaps --server and --json, and names. */
 typedef struct cw_source_command {
     const char *name; /* "source list" */
-    const char *args; /* "[NAME...]" */
+    const char *args; /* "[SOURCE...]" */
     const char *about;
     bool has_json;
     bool has_server;    /* a server elsewhere can do it: all->config may be NULL */
