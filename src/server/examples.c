@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "json/write.h"
+#include "server/own_path.h"
 #include "server/paths.h"
 #include "server/plugin_host_path.h"
 #include "server/state_file.h"
@@ -26,13 +27,13 @@ static bool is_there(const char *folder)
 static bool find_plugins(char *out, size_t n, bool *ret_built)
 {
     char own[PATH_BYTES - sizeof BUILT_BELOW];
-    if (cw_plugin_host_own_directory(own, sizeof own, NULL) == CW_OK) {
+    if (cw_own_path_directory(own, sizeof own, NULL) == CW_OK) {
         snprintf(out, n, "%s" BUILT_BELOW, own);
         *ret_built = is_there(out);
         if (*ret_built)
             return true;
     }
-    snprintf(out, n, "%s", CW_EXAMPLES_INSTALLED);
+    cw_own_path_installed(CW_EXAMPLES_BELOW, out, n);
     return is_there(out);
 }
 

@@ -7,28 +7,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "server/own_path.h"
 #include "server/paths.h"
 
 #define PROGRAM "causeway-plugin-host"
 #define PATH_BYTES 4096u
 
-cw_code cw_plugin_host_own_directory(char *out, size_t n, cw_err *err)
-{
-    ssize_t got = readlink("/proc/self/exe", out, n - 1);
-    if (got < 0)
-        return cw_fail_errno(err, errno, "/proc/self/exe");
-    out[got] = '\0';
-    char *slash = strrchr(out, '/');
-    if (slash)
-        *slash = '\0';
-    return CW_OK;
-}
-
 static cw_code look_up(char *out, size_t n, cw_err *err)
 {
     static const char *const below[] = {"", "/src/host"};
     char folder[PATH_BYTES];
-    cw_code rc = cw_plugin_host_own_directory(folder, sizeof folder, err);
+    cw_code rc = cw_own_path_directory(folder, sizeof folder, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < CW_COUNT(below); i++) {
@@ -36,7 +25,7 @@ static cw_code look_up(char *out, size_t n, cw_err *err)
         if (length > 0 && (size_t)length < n && access(out, X_OK) == 0)
             return CW_OK;
     }
-    snprintf(out, n, "%s", CW_HOST_INSTALLED);
+    cw_own_path_installed(CW_HOST_BELOW, out, n);
     return CW_OK;
 }
 

@@ -9,8 +9,6 @@
 #include "base/buf.h"
 #include "config/config.h"
 
-/* The folder of this program, without a slash at its end. CW_IO. */
-CW_MUST_USE cw_code cw_plugin_host_own_directory(char *out, size_t n, cw_err *err);
 /* The path of causeway-plugin-host: plugins.host of the configuration, else the one beside this
  * program, in its build tree, or where it is installed. The caller frees it. CW_NOTFOUND when there
  * is none and it is needed. */

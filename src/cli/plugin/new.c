@@ -10,6 +10,7 @@
 
 #include "cli/plugin/plugin.h"
 #include "config/syntax/quote.h"
+#include "server/own_path.h"
 #include "server/paths.h"
 #include "server/plugin_host_path.h"
 
@@ -128,7 +129,7 @@ static void find_include(const char *host, char *out, size_t n)
         if (i < CW_COUNT(above))
             snprintf(path, sizeof path, "%.*s%s", length, host, above[i]);
         else
-            snprintf(path, sizeof path, "%s", CW_INCLUDE_INSTALLED);
+            cw_own_path_installed(CW_INCLUDE_BELOW, path, sizeof path);
         if (!realpath(path, folder) || !is_plain_path(folder))
             continue;
         snprintf(path, sizeof path, "%s/causeway/plugin.h", folder);
