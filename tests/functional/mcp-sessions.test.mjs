@@ -135,7 +135,7 @@ test("a database that somebody has locked costs nothing but sessions after a res
     const server = await start(t, { store: { path } });
     const session = await openSession(server);
     assert.equal((await ping(server, session)).status, 200);
-    assert.match(server.stderr, /sessions of clients end with this process/);
+    await server.untilLogged(/sessions of clients end with this process/);
 });
 
 test("threat-A7: one caller begins and ends more sessions than are remembered of it, and none fails", async (t) => {

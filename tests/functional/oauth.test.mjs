@@ -662,6 +662,7 @@ test("an issuer that does not introspect is named in the log, once a minute", as
         const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
         assert.equal(status, 503);
     }
+    await server.untilLogged(/an issuer cannot introspect tokens.*\n/);
     const told = [...server.stderr.matchAll(/warn access: an issuer cannot introspect tokens.*/g)];
     assert.equal(told.length, 1, server.stderr);
     assert.match(told[0][0], /problem="the answer is 401: client_id or its secret is wrong"/);

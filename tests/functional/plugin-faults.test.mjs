@@ -106,7 +106,7 @@ suite("a method of a plugin", () => {
                 assert.ok(Math.min(...waits) >= timeout - 5, "not before its time is up");
             }
             assert.ok(calls >= 10, `${calls} healthy calls`);
-            assert.match(server.stderr, /faults/);
+            await server.untilLogged(/faults/);
             const back = () => openFiles(server.pid) <= files + 60;
             await eventually(back, "descriptors are given back");
         });

@@ -194,5 +194,6 @@ test("a line that a method logs after a cancel reaches the log, like one of no c
         return found.length > 0 && found;
     }, "the last line");
     assert.match(line, / warn source: logged source="?loud"? method="?loud\.late"? text="cleaned up/);
+    await eventually(() => lines(server, "a line of no call").length > 0, "the line of no call");
     assert.match(lines(server, "a line of no call")[0], / warn source: logged source="?loud"? text=/);
 });

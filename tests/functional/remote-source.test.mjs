@@ -302,7 +302,7 @@ suite("a service that describes itself", { concurrency: true }, () => {
         const openrpc = writeOpenRpc({ hello: "world" });
         const server = await start(t, service, { openrpc });
         assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
-        assert.match(server.stderr, /shop/);
+        await server.untilLogged(/shop/);
     });
 
     test("with an overlay that names a method it does not have has the others, and it is said", async (t) => {
@@ -310,17 +310,14 @@ suite("a service that describes itself", { concurrency: true }, () => {
         const server = await start(t, await startService(), { methods });
         const names = (await toolNames(server)).filter((name) => name.startsWith("shop."));
         assert.deepEqual(names, ["shop.add"]);
-        assert.match(
-            server.stderr,
-            /loaded with a warning source="shop" warning="method 'sum': the service has no such/,
-        );
+        await server.untilLogged(/loaded with a warning source="shop" warning="method 'sum': the service has no such/);
     });
 
     test("with an overlay that names nothing but methods it does not have is left out and said", async (t) => {
         const methods = [{ method: "plus" }, { method: "sum" }];
         const server = await start(t, await startService(), { methods });
         assert.ok(!(await toolNames(server)).some((name) => name.startsWith("shop.")));
-        assert.match(server.stderr, /not loaded source="shop" problem="method 'sum': the service has no such/);
+        await server.untilLogged(/not loaded source="shop" problem="method 'sum': the service has no such/);
     });
 
     test("keeps every keyword of its schemas", async (t) => {

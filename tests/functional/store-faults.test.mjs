@@ -37,6 +37,7 @@ async function assertDown(server) {
 async function assertHealed(server) {
     await untilStatus(server, () => alice, 200);
     const count = (text) => server.stderr.split(text).length - 1;
+    await server.untilLogged(/the database can be used again/);
     assert.equal(count("database unavailable: logins fail"), 1, server.stderr);
     assert.equal(count("the database can be used again"), 1, server.stderr);
     await server.stop();
