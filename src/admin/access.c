@@ -39,10 +39,10 @@ static void on_step(cw_gate_trace *trace, const char *rule, cw_str what, bool pa
     cw_json_close(r->out);
 }
 
-static const char *name_of(cw_verdict verdict)
+cw_str cw_admin_verdict_name(cw_verdict verdict)
 {
     static const char *const names[] = {"allowed", "hidden", "login", "forbidden", "scopes"};
-    return names[verdict];
+    return cw_str_from(names[verdict]);
 }
 
 static const char *credentials_of(const cw_caller *caller)
@@ -88,7 +88,7 @@ cw_code cw_admin_explain(const cw_snapshot *snapshot, const cw_caller *caller, c
         verdict = own == CW_VERDICT_ALLOW && !is_offered ? CW_VERDICT_HIDDEN : own;
     cw_json_add_string_member(out, CW_STR("list"),
                               is_listed ? CW_STR("shown") : CW_STR("not shown"));
-    cw_json_add_string_member(out, CW_STR("call"), cw_str_from(name_of(verdict)));
+    cw_json_add_string_member(out, CW_STR("call"), cw_admin_verdict_name(verdict));
     return CW_OK;
 }
 
@@ -100,8 +100,11 @@ static cw_code fail_account(cw_str name, cw_err *err)
                    CW_STR_ARG(name));
 }
 
-static cw_code fail_store(cw_err *err)
+static cw_code fail_store(const cw_admin_call *c, cw_err *err)
 {
+    cw_str path = c->config->store.path;
+    if (path.n)
+        return cw_fail(err, CW_NOTFOUND, "database '%s' does not exist", path.p);
     return cw_fail(err, CW_CONFIG, "no database: set store.path in the configuration");
 }
 
@@ -109,7 +112,7 @@ static cw_code fail_store(cw_err *err)
 static cw_code find_account(const cw_admin_call *c, cw_str name, cw_account **ret, cw_err *err)
 {
     if (!c->db)
-        return fail_store(err);
+        return fail_store(c, err);
     cw_code rc = cw_db_find_account(c->db, name, c->arena, ret, err);
     if (rc)
         return rc;
@@ -137,7 +140,7 @@ static cw_code caller_of_token(const cw_admin_callers *of, int64_t id, cw_caller
     const cw_admin_call *c = of->c;
     token_search s = {.id = id, .arena = c->arena};
     cw_account *account = NULL;
-    cw_code rc = c->db ? cw_db_each_token(c->db, 0, on_token, &s, err) : fail_store(err);
+    cw_code rc = c->db ? cw_db_each_token(c->db, 0, on_token, &s, err) : fail_store(c, err);
     if (rc && rc != CW_DONE)
         return rc;
     if (!s.token.id || s.token.revoked)
@@ -154,6 +157,12 @@ static cw_code check_role(const cw_admin_callers *of, cw_str role, cw_err *err)
     if (rc || is_known)
         return rc;
     return cw_fail(err, CW_NOTFOUND, "there is no role '%.*s'", CW_STR_ARG(role));
+}
+
+bool cw_admin_names_caller(const cw_admin_call *c)
+{
+    return cw_admin_text(c, "account").n || cw_admin_text(c, "role").n ||
+           cw_admin_number(c, "token", 0);
 }
 
 static cw_code caller_of_params(const cw_admin_callers *of, cw_caller **ret, cw_err *err)
@@ -178,17 +187,23 @@ static cw_code caller_of_params(const cw_admin_callers *of, cw_caller **ret, cw_
                                         err);
 }
 
-static cw_code why(cw_admin_call *c, cw_err *err)
+cw_code cw_admin_named_caller(const cw_admin_call *c, cw_caller **ret, cw_err *err)
 {
     cw_admin_callers of;
-    cw_caller *caller = NULL;
     cw_code rc = cw_admin_callers_init(&of, c, err);
     if (!rc)
-        rc = caller_of_params(&of, &caller, err);
+        rc = caller_of_params(&of, ret, err);
+    cw_admin_callers_done(&of);
+    return rc;
+}
+
+static cw_code why(cw_admin_call *c, cw_err *err)
+{
+    cw_caller *caller = NULL;
+    cw_code rc = cw_admin_named_caller(c, &caller, err);
     if (!rc)
         rc = cw_admin_explain(c->snapshot, caller, cw_admin_text(c, "tool"), c->out, err);
     cw_caller_unref(caller);
-    cw_admin_callers_done(&of);
     return rc;
 }
 
@@ -252,7 +267,7 @@ static cw_code on_account(const cw_account *account, void *ctx, cw_err *err)
 static cw_code collect_accounts(matrix *m, cw_err *err)
 {
     if (!m->c->db)
-        return fail_store(err);
+        return fail_store(m->c, err);
     cw_code rc = cw_db_each_account(m->c->db, on_account, m, err);
     return rc == CW_DONE ? CW_OK : rc;
 }

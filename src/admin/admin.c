@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "access/credentials.h"
+#include "admin/access.h"
 #include "config/keys/reading_methods.h"
 #include "config/syntax/check.h"
 #include "config/syntax/quote.h"
@@ -154,6 +155,12 @@ cw_code cw_admin_close_result(cw_admin_call *c, const cw_admin_identity *identit
         return cw_arena_fail(c->arena, err);
     cw_json_opts opts = {.max_bytes = CW_ADMIN_RESULT_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     return cw_json_read(text, &opts, c->arena, ret, NULL, err);
+}
+
+bool cw_admin_uses_store(const cw_admin_call *c)
+{
+    return c->method->place == CW_ADMIN_STORE &&
+           (!(c->method->flags & CW_ADMIN_STORE_FOR_CALLER) || cw_admin_names_caller(c));
 }
 
 int64_t cw_admin_error_code(cw_code rc)

@@ -67,6 +67,8 @@ typedef enum cw_admin_place {
 #define CW_ADMIN_CREATES_STORE 16u
 /* A server must listen: without one it fails before the function is called. */
 #define CW_ADMIN_NEEDS_SERVER 32u
+/* CW_ADMIN_STORE: the database is used only if the params name a caller (admin/access.h). */
+#define CW_ADMIN_STORE_FOR_CALLER 64u
 #define CW_ADMIN_NO_SERVER "no server runs with this configuration"
 
 typedef struct cw_admin_server cw_admin_server; /* admin/server.h */
@@ -77,15 +79,16 @@ struct cw_admin_call {
     const cw_admin_method *method;
     const cw_json *params; /* an object that matches the method's schemas */
     const cw_config *config;
-    const cw_snapshot *snapshot; /* the catalogue; NULL: none was published */
-    cw_db *db;                   /* CW_ADMIN_STORE: the database; NULL: none is configured */
-    cw_admin_server *server;     /* CW_ADMIN_MAIN; NULL: no server runs here */
-    cw_str actor;                /* name of the caller */
-    bool sees_arguments;         /* the caller has the permission "view arguments" */
-    bool has_no_logins;          /* the server offers no login: it runs without a configuration */
-    cw_json_writer *out;         /* an open object: the function adds the members of the result */
-    cw_arena *arena;             /* until the call ends */
-    void *prepared;              /* set by the method's `prepare`, in the arena */
+    cw_snapshot *snapshot;   /* the catalogue; NULL: none was published */
+    cw_db *db;               /* CW_ADMIN_STORE: the database; NULL: none is configured */
+    cw_admin_server *server; /* CW_ADMIN_MAIN; NULL: no server runs here */
+    cw_str actor;            /* name of the caller */
+    bool sees_arguments;     /* the caller has the permission "view arguments" */
+    bool sees_access;        /* the caller has the permission "administer access" */
+    bool has_no_logins;      /* the server offers no login: it runs without a configuration */
+    cw_json_writer *out;     /* an open object: the function adds the members of the result */
+    cw_arena *arena;         /* until the call ends */
+    void *prepared;          /* set by the method's `prepare`, in the arena */
     /* CW_ADMIN_MAIN: ends a call whose function returned CW_AGAIN, once, later and on the same
      * thread. */
     void (*finish)(cw_admin_call *c, cw_code rc, const cw_err *err);
@@ -144,6 +147,9 @@ void cw_admin_open_result(cw_admin_call *c, cw_json_writer *w, cw_buf *buf);
  * the call. Otherwise the error of the function, or CW_NOMEM or CW_LIMIT. */
 CW_MUST_USE cw_code cw_admin_close_result(cw_admin_call *c, const cw_admin_identity *identity,
                                           cw_code rc, const cw_json **ret, cw_err *err);
+
+/* Whether this call uses the database, by the place and flags of its method and by its params. */
+bool cw_admin_uses_store(const cw_admin_call *c);
 
 /* The JSON-RPC code of an error. */
 int64_t cw_admin_error_code(cw_code rc);

@@ -256,7 +256,7 @@ static void run_store(operation *op)
     op->store = accounts ? cw_accounts_store(accounts) : NULL;
     if (!op->store && (op->c.method->flags & CW_ADMIN_NEEDS_STORE))
         fail(op, CW_CONFIG, "no database: set store.path in the configuration");
-    else if (!op->store)
+    else if (!op->store || !cw_admin_uses_store(&op->c))
         end(op, run(op));
     else if (!op->c.method->prepare)
         ask_store(op);
@@ -348,6 +348,7 @@ static cw_code begin(operation *op, const cw_source_call *call, cw_err *err)
         return rc;
     op->c.actor = cw_arena_dup_str(&op->arena, cw_caller_name(call->caller));
     op->c.sees_arguments = cw_caller_may(call->caller, CW_STR(CW_PERMISSION_VIEW_ARGUMENTS));
+    op->c.sees_access = cw_caller_may(call->caller, CW_STR(CW_PERMISSION_ADMINISTER_ACCESS));
     return op->c.actor.p ? CW_OK : cw_arena_fail(&op->arena, err);
 }
 

@@ -3,10 +3,12 @@
 #include "admin/access.h"
 #include "catalogue/portable_name.h"
 #include "catalogue/tool_json.h"
+#include "config/syntax/quote.h"
 #include "source/source.h"
 
 #define PAGE 1000u                           /* tools of one list */
 #define LIST_BYTES (CW_ADMIN_RESULT_MAX / 2) /* further tools are left for another call */
+#define NEAR 3u                              /* edits, for "did you mean" */
 
 static cw_code fail_snapshot(cw_err *err)
 {
@@ -64,37 +66,150 @@ static void write_entry(cw_json_writer *w, const cw_entry *entry)
     write_mark(w, m->mark);
 }
 
-/* ---- list ---- */
+/* ---- the caller ---- */
 
-static bool is_wanted(const cw_entry *entry, cw_str source, cw_str after)
+/* The rights of the anonymous role are no secret; those of others are a question about access. */
+static cw_code check_right(const cw_admin_call *c, cw_err *err)
 {
-    return (!source.n || cw_str_eq(entry->method->source->name, source)) &&
-           (!after.n || cw_str_cmp(entry->tool_name, after) > 0);
+    bool is_public = cw_str_is(cw_admin_text(c, "role"), CW_ROLE_ANONYMOUS) &&
+                     !cw_admin_text(c, "account").n && !cw_admin_number(c, "token", 0);
+    if (is_public || c->sees_access)
+        return CW_OK;
+    return cw_fail(err, CW_PARAMS, "a caller can be named with the permission '%s'",
+                   CW_PERMISSION_ADMINISTER_ACCESS);
 }
 
-static cw_code list(cw_admin_call *c, cw_err *err)
+/* The catalogue as the named caller sees it; *ret is NULL if none is named. */
+static cw_code open_view(const cw_admin_call *c, cw_view **ret, cw_err *err)
+{
+    cw_caller *caller = NULL;
+    if (!c->snapshot)
+        return fail_snapshot(err);
+    if (!cw_admin_names_caller(c))
+        return CW_OK;
+    cw_code rc = check_right(c, err);
+    if (!rc)
+        rc = cw_admin_named_caller(c, &caller, err);
+    if (!rc)
+        rc = cw_view_new(c->snapshot, caller, ret, err);
+    cw_caller_unref(caller);
+    return rc;
+}
+
+static bool may_list(const cw_view *view)
+{
+    return !view || cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
+}
+
+static void write_caller(cw_json_writer *w, const cw_view *view)
+{
+    const cw_caller *caller = cw_view_caller(view);
+    cw_json_add_key(w, CW_STR("caller"));
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("name"), cw_caller_name(caller));
+    cw_json_add_bool_member(w, CW_STR("anonymous"), cw_caller_is_anonymous(caller));
+    cw_json_add_bool_member(w, CW_STR("discover"), may_list(view));
+    cw_json_close(w);
+}
+
+/* The outcome of a call by this caller. */
+static void write_verdict(cw_json_writer *w, const cw_view *view, const cw_entry *entry)
+{
+    cw_verdict call = cw_view_call_verdict(view);
+    if (call == CW_VERDICT_ALLOW)
+        call = cw_view_verdict(view, entry);
+    cw_json_add_string_member(w, CW_STR("call"), cw_admin_verdict_name(call));
+}
+
+static cw_str nearest(const cw_view *view, cw_str name)
+{
+    cw_str best = CW_STR("");
+    unsigned least = NEAR + 1;
+    size_t n;
+    const cw_entry *const *tools = cw_snapshot_tools(cw_view_snapshot(view), &n);
+    for (size_t i = 0; i < n; i++) {
+        unsigned d = cw_str_distance_within(tools[i]->tool_name, name, NEAR);
+        if (d < least && cw_view_verdict(view, tools[i]) != CW_VERDICT_HIDDEN) {
+            least = d;
+            best = tools[i]->tool_name;
+        }
+    }
+    return best;
+}
+
+cw_code cw_admin_find_visible(const cw_view *view, cw_str name, const cw_entry **ret, cw_err *err)
+{
+    char shown[CW_EXCERPT_SIZE], near[CW_EXCERPT_SIZE];
+    const cw_entry *entry = cw_view_find_tool(view, name);
+    if (!entry)
+        entry = cw_view_find_method(view, name);
+    if (!entry)
+        entry = cw_view_find_portable(view, name);
+    if (entry) {
+        *ret = entry;
+        return CW_OK;
+    }
+    /* A caller without discovery permission gets no suggestions. */
+    cw_str other = may_list(view) ? nearest(view, name) : CW_STR("");
+    cw_str who = cw_caller_name(cw_view_caller(view));
+    cw_excerpt(name, shown);
+    if (other.n)
+        return cw_fail(err, CW_NOTFOUND, "there is no tool %s for %.*s; did you mean %s?", shown,
+                       CW_STR_ARG(who), cw_excerpt(other, near));
+    return cw_fail(err, CW_NOTFOUND, "there is no tool %s for %.*s; see \"causeway list\"", shown,
+                   CW_STR_ARG(who));
+}
+
+/* ---- list ---- */
+
+typedef struct selection {
+    const cw_view *view; /* NULL: every tool */
+    cw_str source, after;
+} selection;
+
+static bool is_wanted(const selection *s, const cw_entry *entry)
+{
+    return (!s->source.n || cw_str_eq(entry->method->source->name, s->source)) &&
+           (!s->after.n || cw_str_cmp(entry->tool_name, s->after) > 0) &&
+           (!s->view || cw_view_verdict(s->view, entry) != CW_VERDICT_HIDDEN);
+}
+
+static void write_list(cw_admin_call *c, const selection *s)
 {
     size_t n, n_written = 0;
     bool has_more = false;
-    cw_str source = cw_admin_text(c, "source"), after = cw_admin_text(c, "after");
-    if (!c->snapshot)
-        return fail_snapshot(err);
     const cw_entry *const *tools = cw_snapshot_tools(c->snapshot, &n);
     cw_json_add_key(c->out, CW_STR("tools"));
     cw_json_open_array(c->out);
-    for (size_t i = 0; i < n && !has_more; i++) {
-        if (!is_wanted(tools[i], source, after))
+    for (size_t i = 0; i < n && may_list(s->view); i++) {
+        if (!is_wanted(s, tools[i]))
             continue;
         has_more = n_written == PAGE || (n_written && c->out->out->n > LIST_BYTES);
         if (has_more)
             break;
         cw_json_open_object(c->out);
         write_entry(c->out, tools[i]);
+        if (s->view)
+            write_verdict(c->out, s->view, tools[i]);
         cw_json_close(c->out);
         n_written++;
     }
     cw_json_close(c->out);
     cw_json_add_bool_member(c->out, CW_STR("more"), has_more);
+}
+
+static cw_code list(cw_admin_call *c, cw_err *err)
+{
+    cw_view *view = NULL;
+    cw_code rc = open_view(c, &view, err);
+    if (rc)
+        return rc;
+    selection s = {
+        .view = view, .source = cw_admin_text(c, "source"), .after = cw_admin_text(c, "after")};
+    if (view)
+        write_caller(c->out, view);
+    write_list(c, &s);
+    cw_view_unref(view);
     return CW_OK;
 }
 
@@ -136,15 +251,8 @@ static cw_code write_tool(cw_json_writer *w, const cw_entry *entry, cw_err *err)
     return CW_OK;
 }
 
-static cw_code describe(cw_admin_call *c, cw_err *err)
+static cw_code write_description(cw_admin_call *c, const cw_entry *entry, cw_err *err)
 {
-    cw_str name = cw_admin_text(c, "name");
-    const cw_entry *entry = cw_admin_find_entry(c->snapshot, name);
-    if (!c->snapshot)
-        return fail_snapshot(err);
-    if (!entry)
-        return cw_fail(err, CW_NOTFOUND, "no loaded source has a tool or method '%.*s'",
-                       CW_STR_ARG(name));
     write_entry(c->out, entry);
     cw_json_add_bool_member(c->out, CW_STR("callable"),
                             entry->tool_name.n || entry->method->is_callable);
@@ -154,6 +262,39 @@ static cw_code describe(cw_admin_call *c, cw_err *err)
     return entry->tool_name.n ? write_tool(c->out, entry, err) : CW_OK;
 }
 
+/* Nothing but the caller, if it may not list tools. */
+static cw_code describe_to(cw_admin_call *c, const cw_view *view, cw_err *err)
+{
+    const cw_entry *entry = NULL;
+    write_caller(c->out, view);
+    if (!may_list(view))
+        return CW_OK;
+    cw_code rc = cw_admin_find_visible(view, cw_admin_text(c, "name"), &entry, err);
+    if (rc)
+        return rc;
+    write_verdict(c->out, view, entry);
+    return write_description(c, entry, err);
+}
+
+static cw_code describe(cw_admin_call *c, cw_err *err)
+{
+    cw_view *view = NULL;
+    cw_str name = cw_admin_text(c, "name");
+    cw_code rc = open_view(c, &view, err);
+    if (rc)
+        return rc;
+    const cw_entry *entry = view ? NULL : cw_admin_find_entry(c->snapshot, name);
+    if (view)
+        rc = describe_to(c, view, err);
+    else if (entry)
+        rc = write_description(c, entry, err);
+    else
+        rc = cw_fail(err, CW_NOTFOUND, "no loaded source has a tool or method '%.*s'",
+                     CW_STR_ARG(name));
+    cw_view_unref(view);
+    return rc;
+}
+
 #define TEXT "{\"type\":\"string\"}"
 #define TEXTS "{\"type\":\"array\",\"items\":" TEXT "}"
 #define FLAG "{\"type\":\"boolean\"}"
@@ -161,7 +302,19 @@ static cw_code describe(cw_admin_call *c, cw_err *err)
     "\"name\":" TEXT ",\"portableName\":" TEXT ",\"source\":" TEXT ",\"method\":" TEXT             \
     ",\"description\":" TEXT ",\"permissions\":" TEXTS ",\"scopes\":" TEXTS                        \
     ",\"level\":{\"enum\":[\"none\",\"optional\",\"required\"]},\"visibility\":{\"enum\":["        \
-    "\"hide\",\"challenge\"]},\"mark\":{\"type\":[\"object\",\"null\"]}"
+    "\"hide\",\"challenge\"]},\"mark\":{\"type\":[\"object\",\"null\"]},\"call\":{\"enum\":["      \
+    "\"allowed\",\"hidden\",\"login\",\"forbidden\",\"scopes\"]}"
+#define CALLER                                                                                     \
+    "\"caller\":{\"type\":\"object\",\"properties\":{\"name\":" TEXT ",\"anonymous\":" FLAG        \
+    ",\"discover\":" FLAG "},\"required\":[\"name\",\"anonymous\",\"discover\"]}"
+/* The params that name a caller. */
+#define AS                                                                                         \
+    "{\"name\":\"account\",\"description\":\"As this account, logged in with its password, sees "  \
+    "it. Callers other than the role anonymous need the "                                          \
+    "permission " CW_PERMISSION_ADMINISTER_ACCESS "\",\"schema\":" TEXT "},"                       \
+    "{\"name\":\"role\",\"description\":\"As a caller with this role alone sees it\","             \
+    "\"schema\":" TEXT "},{\"name\":\"token\",\"description\":\"As the owner of the token with "   \
+    "this id sees it\",\"schema\":{\"type\":\"integer\",\"minimum\":1}}"
 
 const cw_admin_method cw_admin_tools_methods[] = {
     {.name = "causeway.tools.list",
@@ -170,21 +323,25 @@ const cw_admin_method cw_admin_tools_methods[] = {
      .params =
          "[{\"name\":\"source\",\"description\":\"Only tools of this source\",\"schema\":" TEXT
          "},{\"name\":\"after\",\"description\":\"Tools behind this name, when a result has "
-         "more\",\"schema\":" TEXT "}]",
+         "more\",\"schema\":" TEXT "}," AS "]",
      .result =
-         "{\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{" ENTRY
+         "{" CALLER
+         ",\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{" ENTRY
          "},\"required\":[\"name\",\"portableName\",\"source\",\"method\"]}},\"more\":" FLAG "}",
-     .place = CW_ADMIN_MAIN,
+     .place = CW_ADMIN_STORE,
+     .flags = CW_ADMIN_STORE_FOR_CALLER,
      .run = list},
     {.name = "causeway.tools.describe",
      .about = "Return a tool or method with its requirements, mark and schemas",
      .permission = CW_PERMISSION_VIEW_TRAFFIC,
      .params = "[{\"name\":\"name\",\"required\":true,\"description\":\"Name of a tool, portable "
-               "name, or method\",\"schema\":" TEXT "}]",
-     .result = "{" ENTRY ",\"callable\":" FLAG ",\"params\":{\"type\":\"array\",\"items\":{"
-               "\"type\":\"object\"}},\"input\":{\"type\":[\"object\",\"boolean\"]},"
-               "\"output\":{\"type\":[\"object\",\"boolean\"]},\"tool\":{\"type\":\"object\"}}",
-     .place = CW_ADMIN_MAIN,
+               "name, or method\",\"schema\":" TEXT "}," AS "]",
+     .result =
+         "{" CALLER "," ENTRY ",\"callable\":" FLAG ",\"params\":{\"type\":\"array\",\"items\":{"
+         "\"type\":\"object\"}},\"input\":{\"type\":[\"object\",\"boolean\"]},"
+         "\"output\":{\"type\":[\"object\",\"boolean\"]},\"tool\":{\"type\":\"object\"}}",
+     .place = CW_ADMIN_STORE,
+     .flags = CW_ADMIN_STORE_FOR_CALLER,
      .run = describe},
     {.name = NULL},
 };

@@ -6,13 +6,6 @@
 
 /* ---- status ---- */
 
-static int64_t number(const cw_json *object, const char *name)
-{
-    int64_t value = 0;
-    const cw_json *v = cw_json_get(object, cw_str_from(name));
-    return v && cw_json_to_i64(v, &value) ? value : 0;
-}
-
 static void add_texts(cw_buf *out, const char *heading, const cw_json *list)
 {
     if (!list || !cw_json_count(list))
@@ -41,21 +34,25 @@ static void print_status(cw_buf *out, const cw_json *result)
     cw_buf_printf(out, "%-13s", "running");
     cw_cli_admin_add_server(out, result);
     cw_buf_add(out, CW_STR(", since "));
-    add_duration(out,
-                 cw_clock_wall_ms() - number(cw_json_get(result, CW_STR("server")), "started"));
+    add_duration(out, cw_clock_wall_ms() -
+                          cw_cli_admin_number(cw_json_get(result, CW_STR("server")), "started"));
     cw_buf_printf(out, "\n%-13s", "config");
     cw_cli_add_text(out, config && cw_json_text(config).n ? cw_json_text(config)
                                                           : CW_STR("none: example plugin"));
     cw_buf_add_char(out, '\n');
     add_texts(out, "listen", cw_json_get(result, CW_STR("listen")));
     add_texts(out, "restart for", cw_json_get(result, CW_STR("restart")));
-    cw_buf_printf(out, "%-13s%lld\n", "connections", (long long)number(result, "connections"));
+    cw_buf_printf(out, "%-13s%lld\n", "connections",
+                  (long long)cw_cli_admin_number(result, "connections"));
     cw_buf_printf(out, "%-13s%lld tools, %lld methods\n", "catalogue",
-                  (long long)number(result, "tools"), (long long)number(result, "methods"));
+                  (long long)cw_cli_admin_number(result, "tools"),
+                  (long long)cw_cli_admin_number(result, "methods"));
     cw_buf_printf(out, "%-13s%lld ready, %lld stale, %lld down, %lld withheld; %lld plugins\n",
-                  "sources", (long long)number(sources, "ready"),
-                  (long long)number(sources, "stale"), (long long)number(sources, "down"),
-                  (long long)number(sources, "withheld"), (long long)number(sources, "plugins"));
+                  "sources", (long long)cw_cli_admin_number(sources, "ready"),
+                  (long long)cw_cli_admin_number(sources, "stale"),
+                  (long long)cw_cli_admin_number(sources, "down"),
+                  (long long)cw_cli_admin_number(sources, "withheld"),
+                  (long long)cw_cli_admin_number(sources, "plugins"));
 }
 
 static int print_result(const cw_json *result, bool json,

@@ -342,7 +342,7 @@ static void on_change(void *ctx)
 static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
 {
     cw_accounts_opts opts = {.path = config->store.path.p,
-                             .must_exist = b->is_read_only,
+                             .must_exist = b->is_quiet,
                              .n_loops = b->n_loops,
                              .tokens = config->limits.token_cache_entries,
                              .on_status = on_status,
@@ -649,7 +649,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
         .builtin = make_admin,
         .ctx = b,
         .only = opts->plugin,
-        .is_quiet = opts->is_quiet || opts->is_read_only,
+        .is_quiet = b->is_quiet,
     };
     cw_code rc = cw_sources_new(&sources, &b->sources, err);
     b->admin.runtime = b->runtime;
@@ -670,6 +670,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
                   .token = opts->token,
                   .is_owner = opts->plugin != NULL,
                   .is_demo = opts->is_demo,
+                  .is_quiet = opts->is_quiet || opts->is_read_only,
                   .is_read_only = opts->is_read_only};
     b->on_anonymous.fn = on_anonymous;
     b->on_store_changed.fn = on_store_changed;

@@ -54,6 +54,7 @@ typedef struct cw_app {
     uv_timer_t again;   /* asking a store again that was too busy */
     uv_timer_t loading; /* the end of waiting for sources, for calls of methods not there yet */
     unsigned n_loops;
+    bool is_quiet;     /* another process may be the server */
     bool is_read_only; /* nothing is recorded */
     bool is_dirty;     /* the state differs from the published one */
     bool has_store;    /* with a database */
@@ -79,7 +80,8 @@ typedef struct cw_app_opts {
     /* Keep the seal key and the ends of sessions in files (state_file.h). */
     bool keeps_state;
     const char *config_path; /* keeps_state: of the configuration file; NULL: none */
-    bool is_quiet;           /* another process may be the server: see cw_sources_opts */
+    bool is_quiet;           /* another process may be the server: see cw_sources_opts. A missing
+                                database is not created. */
     bool is_read_only;       /* is_quiet, and no calls are made: the audit is not opened */
 } cw_app_opts;
 

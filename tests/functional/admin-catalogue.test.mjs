@@ -356,6 +356,89 @@ suite("causeway.tools", () => {
         assert.match(text, /\npermissions: access content\nscopes: content:read, content:write\nlevel: required\n/);
     });
 
+    test("list and describe of a caller need the right to see access, except of the anonymous role", async () => {
+        const params = { role: "anonymous" };
+        const anonymous = await ask(server, "causeway.tools.list", params, server.victor);
+        assert.deepEqual(anonymous.caller, { name: "anonymous", anonymous: true, discover: true });
+        assert.deepEqual(new Set(anonymous.tools.map(({ name }) => name)), await listedTo(server, {}));
+        for (const caller of [{ account: "alice" }, { role: "editor" }, { token: 1 }, { ...params, account: "alice" }]) {
+            for (const [method, more] of [
+                ["causeway.tools.list", {}],
+                ["causeway.tools.describe", { name: "test.echo" }],
+            ]) {
+                const message = { method, params: { ...caller, ...more }, id: 1 };
+                const { json } = await rpc(server, message, server.victor);
+                assert.equal(json.error.code, -32602, JSON.stringify(caller));
+                assert.match(json.error.message, /permission 'administer access'/);
+            }
+        }
+        const alice = await ask(server, "causeway.tools.list", { account: "alice" });
+        assert.deepEqual(alice.caller, { name: "alice", anonymous: false, discover: true });
+        assert.deepEqual(
+            new Set(alice.tools.map(({ name }) => name)),
+            await listedTo(server, basic("alice", "s3cret")),
+        );
+        const echo = await ask(server, "causeway.tools.describe", { name: "test.echo", role: "editor" });
+        assert.deepEqual([echo.name, echo.call], ["test.echo", "allowed"]);
+        const hidden = { name: "hidden.scoped", account: "alice" };
+        const { json } = await rpc(server, { method: "causeway.tools.describe", params: hidden, id: 1 }, server.olga);
+        assert.equal(json.error.code, -32010);
+        assert.match(json.error.message, /there is no tool "hidden\.scoped" for alice/);
+    });
+
+    test("list and describe print the same with the running server, with one elsewhere and alone", async () => {
+        // The server answers: this configuration has its database, but no plugins.
+        const near = ["--config", writeConfig({ store: { path: server.database } })];
+        const { token } = await server.token("olga");
+        const far = ["--server", server.url, "--token-file", tokenFile(token)];
+        const alone = writeConfig({
+            roles,
+            store: { path: server.database },
+            plugins: { directory: server.plugins },
+            admin: { socket: path.join(keepFolder(), "nowhere.sock") },
+        });
+        for (const words of [
+            ["list"],
+            ["list", "--json"],
+            ["list", "--as", "alice"],
+            ["list", "--as", "alice", "--json"],
+            ["list", "--as", "mallory"],
+            ["describe", "test.echo", "--as", "alice"],
+            ["describe", "test__echo", "--as", "alice", "--json"],
+            ["describe", "test.scoped", "--as", "alice"],
+            ["describe", "test.scoped", "--as", "alice", "--json"],
+            ["describe", "test.ecko", "--as", "alice"],
+            ["describe", "hidden.scoped", "--as", "alice"],
+            ["describe", "causeway.tools.list", "--as", "olga"],
+            ["describe", "causeway.tools.list", "--as", "olga", "--json"],
+        ]) {
+            const own = await runCauseway([...words, "--config", alone]);
+            for (const where of [near, far]) {
+                const other = await runCauseway([...words, ...where]);
+                assert.deepEqual(other, own, `${words.join(" ")} ${where[0]}`);
+            }
+        }
+        assert.match((await runCauseway(["list", "--as", "alice", ...near])).stdout, /^test\.echo +test__echo +echo +/m);
+        const { token: weak } = await server.token("victor");
+        const refused = await runCauseway(["list", "--as", "alice", "--server", server.url], {
+            env: { CAUSEWAY_TOKEN: weak },
+        });
+        assert.equal(refused.code, 2);
+        assert.match(refused.stderr, /permission 'administer access'/);
+        const gone = await runCauseway(["list", "--server", `http://127.0.0.1:${await deadPort()}`, ...far.slice(2)]);
+        assert.deepEqual([gone.code, gone.stdout], [1, ""]);
+    });
+
+    test("list has several pages of a large catalogue", async (t) => {
+        const many = await startMany(1_100);
+        t.after(() => many.stop());
+        const { stdout } = await runCauseway(["list", "--json", "--config", many.config]);
+        const names = JSON.parse(stdout).map(({ name }) => name);
+        assert.ok(names.length > 1000);
+        assert.deepEqual(names, [...new Set(names)].sort());
+        assert.deepEqual(new Set(names), await listedTo(many, {}));
+    });
+
     test("list reports a caller who may not call at all", async () => {
         const config = writeConfig({
             roles: { anonymous: [discover, "access content"] },

@@ -1,6 +1,7 @@
 // causeway call, list and describe: tools from a terminal, by the rules that clients have.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { suite, test } from "node:test";
 import { promisify } from "node:util";
 import { call, cli, databasePath, discover } from "./support/accounts.mjs";
@@ -95,6 +96,30 @@ suite("call", { concurrency: true }, () => {
             assert.match(stderr, pattern);
         }
         assert.equal((await run(config, "call")).code, 2);
+    });
+
+    test("like every command that reads creates no database", async () => {
+        const path = databasePath();
+        const config = configure({ store: { path } });
+        for (const [code, ...words] of [
+            [0, "call", "shop.add", "-a", "a=1", "-a", "b=2"],
+            [1, "call", "shop.add", "-a", "a=1", "-a", "b=2", "--as", "alice"],
+            [0, "list"],
+            [0, "describe", "shop.add"],
+            [0, "why", "shop.add", "--anonymous"],
+            [0, "access", "matrix"],
+            [1, "access", "matrix", "--accounts"],
+            [1, "account", "list"],
+            [1, "role", "list"],
+            [1, "token", "list"],
+            [1, "session", "list"],
+            [1, "status"],
+            [0, "source", "check"],
+        ]) {
+            const { code: ended, stderr } = await run(config, ...words);
+            assert.equal(ended, code, `${words.join(" ")}: ${stderr}`);
+            assert.equal(existsSync(path), false, words.join(" "));
+        }
     });
 
     test("says that a service is not there", async () => {

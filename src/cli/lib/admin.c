@@ -20,6 +20,7 @@
 #define TOKEN_MAX 65536u
 #define FIRST_BYTE_MS 65000u
 #define BUSY_MS 5000u
+#define RESULTS_MAX (64 * CW_ADMIN_RESULT_MAX) /* of all calls, parsed: lists have pages */
 #define RPC_METHOD (-32601)
 
 /* ---- finding the server ---- */
@@ -121,7 +122,7 @@ static int use_url(const cw_cli_target *target, cw_cli_admin *a)
 int cw_cli_admin_open(const cw_cli_target *target, cw_cli_admin *ret)
 {
     *ret = (cw_cli_admin){.config_path = cw_cli_config_path(target->config)};
-    cw_arena_init(&ret->arena, 8 * CW_ADMIN_RESULT_MAX);
+    cw_arena_init(&ret->arena, RESULTS_MAX);
     cw_buf_init(&ret->token, TOKEN_MAX);
     int code =
         target->server ? use_url(target, ret) : cw_cli_load_config(target->config, &ret->config);
@@ -284,11 +285,14 @@ static cw_code open_database(const cw_cli_admin *a, const cw_admin_method *m, cw
     const cw_str path = a->config->store.path;
     cw_db_opts opts = {
         .path = path.p, .may_create = m->flags & CW_ADMIN_CREATES_STORE, .busy_ms = BUSY_MS};
-    if (path.n)
-        return cw_db_open(&opts, ret, err);
-    return m->flags & CW_ADMIN_NEEDS_STORE
-               ? cw_fail(err, CW_CONFIG, "no database: set store.path in the configuration")
-               : CW_OK;
+    bool is_needed = m->flags & CW_ADMIN_NEEDS_STORE;
+    if (!path.n)
+        return is_needed
+                   ? cw_fail(err, CW_CONFIG, "no database: set store.path in the configuration")
+                   : CW_OK;
+    cw_code rc = cw_db_open(&opts, ret, err);
+    /* As in a server that has not created it yet. */
+    return rc == CW_NOTFOUND && !is_needed ? CW_OK : rc;
 }
 
 static cw_code run_alone(cw_admin_call *c, cw_err *err)
@@ -308,12 +312,13 @@ static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_js
                        .config = a->config,
                        .snapshot = a->snapshot,
                        .sees_arguments = true,
+                       .sees_access = true,
                        .arena = &a->arena};
     CW_CLEANUP(cw_buf_done) cw_buf text = {0};
     cw_json_writer w;
     if (m->flags & CW_ADMIN_NEEDS_SERVER)
         return cw_fail(err, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
-    cw_code rc = m->place == CW_ADMIN_STORE ? open_database(a, m, &c.db, err) : CW_OK;
+    cw_code rc = cw_admin_uses_store(&c) ? open_database(a, m, &c.db, err) : CW_OK;
     if (rc)
         return rc;
     cw_admin_open_result(&c, &w, &text);
@@ -372,6 +377,24 @@ int cw_cli_admin_call(cw_cli_admin *a, const char *method, cw_cli_params_fn para
     if (rc == CW_CONFIG || (rc == CW_PARAMS && a->url && !a->is_local))
         return cw_cli_usage("%s", err.msg);
     return rc ? cw_cli_failure("%s", err.msg) : -1;
+}
+
+cw_str cw_cli_admin_text(const cw_json *object, const char *name)
+{
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    return v ? cw_json_text(v) : CW_STR("");
+}
+
+int64_t cw_cli_admin_number(const cw_json *object, const char *name)
+{
+    int64_t value = 0;
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    return v && cw_json_to_i64(v, &value) ? value : 0;
+}
+
+bool cw_cli_admin_flag(const cw_json *object, const char *name)
+{
+    return cw_json_is(cw_json_get(object, cw_str_from(name)), CW_JSON_TRUE);
 }
 
 void cw_cli_admin_add_server(cw_buf *out, const cw_json *result)

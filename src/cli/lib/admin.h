@@ -45,9 +45,9 @@ typedef struct cw_cli_admin {
     cw_config *config; /* NULL with --server */
     const char *config_path;
     cw_arena arena;
-    char *url;                   /* of the server; NULL: work alone */
-    cw_buf token;                /* "Bearer …"; empty: none */
-    const cw_snapshot *snapshot; /* for calls without a server; borrowed; NULL: none is loaded */
+    char *url;             /* of the server; NULL: work alone */
+    cw_buf token;          /* "Bearer …"; empty: none */
+    cw_snapshot *snapshot; /* for calls without a server; borrowed; NULL: none is loaded */
     bool is_local;
     bool was_warned; /* that the server has another version */
 } cw_cli_admin;
@@ -66,6 +66,12 @@ CW_MUST_USE cw_code cw_cli_admin_try(cw_cli_admin *a, const char *method, cw_cli
 int cw_cli_admin_call(cw_cli_admin *a, const char *method, cw_cli_params_fn params, const void *ctx,
                       const cw_json **ret);
 void cw_cli_admin_close(cw_cli_admin *a);
+
+/* A member of a result: a text ("" if absent), an integer (0), or whether it is true. `object` may
+ * be NULL. */
+cw_str cw_cli_admin_text(const cw_json *object, const char *name);
+int64_t cw_cli_admin_number(const cw_json *object, const char *name);
+bool cw_cli_admin_flag(const cw_json *object, const char *name);
 
 /* Append "Bearer " and the token of a file, without line breaks at its end. */
 CW_MUST_USE cw_code cw_cli_read_token(const char *file, cw_buf *header, cw_err *err);

@@ -46,7 +46,9 @@ static void add_needs(cw_buf *out, const cw_requirements *needs)
     static const char *const levels[] = {"none", "optional", "required"};
     add_label(out, "permissions");
     add_names(out, needs->permissions, needs->n_permissions);
-    cw_buf_printf(out, "%s\n", needs->n_permissions ? "" : cw_plugin_any_caller(needs));
+    cw_buf_printf(out, "%s\n",
+                  needs->n_permissions ? ""
+                                       : cw_plugin_any_caller(needs->level == CW_AUTH_REQUIRED));
     add_label(out, "auth");
     cw_buf_printf(out, "%s%s", levels[needs->level], needs->n_scopes ? ", scopes " : "");
     add_names(out, needs->scopes, needs->n_scopes);

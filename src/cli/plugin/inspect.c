@@ -426,8 +426,7 @@ void cw_plugin_report_count(const cw_plugin_report *report, size_t *ret_methods,
     cw_snapshot_tools(report->snapshot, ret_tools);
 }
 
-const char *cw_plugin_any_caller(const cw_requirements *needs)
+const char *cw_plugin_any_caller(bool requires_login)
 {
-    return cw_requirements_are_empty(needs) ? "none: any caller"
-                                            : "none: any caller that its auth admits";
+    return requires_login ? "none: any caller that its auth admits" : "none: any caller";
 }

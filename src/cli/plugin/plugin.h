@@ -41,8 +41,9 @@ void cw_plugin_write_problems(cw_json_writer *w, cw_str name, cw_str problems);
 /* The number of methods and tools; 0 where there are mistakes. */
 void cw_plugin_report_count(const cw_plugin_report *report, size_t *ret_methods, size_t *ret_tools);
 
-/* For a method without permissions: "any caller", or those that its auth admits. */
-const char *cw_plugin_any_caller(const cw_requirements *needs);
+/* For a method without permissions: "any caller", or, if it requires a login, those that its auth
+ * admits. */
+const char *cw_plugin_any_caller(bool requires_login);
 
 /* The commands of the group. */
 int cw_cli_plugin_new(int argc, char **argv);

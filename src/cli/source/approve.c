@@ -116,8 +116,7 @@ static void record(const approving *a, const cw_source_set *all, bool is_done)
 
 static void add_member(cw_buf *out, const cw_json *object, const char *name, const char *end)
 {
-    const cw_json *v = cw_json_get(object, cw_str_from(name));
-    cw_cli_add_text(out, v ? cw_json_text(v) : CW_STR(""));
+    cw_cli_add_text(out, cw_cli_admin_text(object, name));
     cw_buf_add(out, cw_str_from(end));
 }
 

@@ -8,12 +8,6 @@
 
 /* ---- printing ---- */
 
-static cw_str text_of(const cw_json *object, const char *name)
-{
-    const cw_json *v = cw_json_get(object, cw_str_from(name));
-    return v ? cw_json_text(v) : CW_STR("");
-}
-
 /* Nothing was there, or is there any more: null. */
 static void add_value(cw_buf *out, const cw_json *value)
 {
@@ -34,15 +28,15 @@ static void add_value(cw_buf *out, const cw_json *value)
 static void add_tool(cw_buf *out, const cw_json *tool)
 {
     const cw_json *list = cw_json_get(tool, CW_STR("differences"));
-    cw_cli_add_text(out, text_of(tool, "source"));
+    cw_cli_add_text(out, cw_cli_admin_text(tool, "source"));
     cw_buf_add(out, CW_STR(": "));
-    cw_cli_add_text(out, text_of(tool, "method"));
+    cw_cli_add_text(out, cw_cli_admin_text(tool, "method"));
     cw_buf_add(out, CW_STR(": "));
-    cw_cli_add_text(out, text_of(tool, "change"));
+    cw_cli_add_text(out, cw_cli_admin_text(tool, "change"));
     cw_buf_add_char(out, '\n');
     for (const cw_json *d = list ? cw_json_first(list) : NULL; d; d = cw_json_next(d)) {
         cw_buf_add(out, CW_STR("  "));
-        cw_quote_shown(out, text_of(d, "pointer"));
+        cw_quote_shown(out, cw_cli_admin_text(d, "pointer"));
         cw_buf_add(out, CW_STR(": "));
         add_value(out, cw_json_get(d, CW_STR("old")));
         cw_buf_add(out, CW_STR(" → "));
@@ -88,10 +82,10 @@ static void write_names(cw_json_writer *w, const void *ctx)
 
 static void report_problem(const cw_json *problem)
 {
-    for (cw_str rest = text_of(problem, "problem"); rest.p;) {
+    for (cw_str rest = cw_cli_admin_text(problem, "problem"); rest.p;) {
         CW_CLEANUP(cw_buf_done) cw_buf line;
         cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
-        cw_quote_shown(&line, text_of(problem, "source"));
+        cw_quote_shown(&line, cw_cli_admin_text(problem, "source"));
         cw_buf_add(&line, CW_STR(": "));
         cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
         cw_cli_failure("%.*s", (int)line.n, line.n ? line.p : "");

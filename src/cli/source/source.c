@@ -24,13 +24,6 @@ static bool is_running(int64_t pid)
     return pid > 0 && (pid_t)pid == pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-static int64_t number(const cw_json *object, const char *name)
-{
-    int64_t value = 0;
-    const cw_json *v = cw_json_get(object, cw_str_from(name));
-    return v && cw_json_to_i64(v, &value) ? value : 0;
-}
-
 static cw_str text(const cw_json *object, const char *name)
 {
     const cw_json *v = cw_json_get(object, cw_str_from(name));
@@ -49,12 +42,12 @@ static row row_of_server(const cw_json *result, const cw_config_remote *config)
         r.state = NULL;
         r.status = (cw_source_status){
             .state = text(s, "state"),
-            .since_ms = number(s, "since"),
-            .refreshed_ms = number(s, "refreshed"),
-            .tools = (uint32_t)number(s, "tools"),
-            .methods = (uint32_t)number(s, "methods"),
-            .withheld = (uint32_t)number(s, "withheld"),
-            .pid = number(cw_json_get(result, CW_STR("server")), "pid"),
+            .since_ms = cw_cli_admin_number(s, "since"),
+            .refreshed_ms = cw_cli_admin_number(s, "refreshed"),
+            .tools = (uint32_t)cw_cli_admin_number(s, "tools"),
+            .methods = (uint32_t)cw_cli_admin_number(s, "methods"),
+            .withheld = (uint32_t)cw_cli_admin_number(s, "withheld"),
+            .pid = cw_cli_admin_number(cw_json_get(result, CW_STR("server")), "pid"),
             .problem = text(s, "problem"),
         };
     }

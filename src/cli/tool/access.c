@@ -8,7 +8,7 @@
 
 typedef struct matrix {
     bool accounts, json, csv, where_different;
-    cw_cli_admin admin;
+    cw_cli_admin *admin;
     const char *after; /* the last row of the page before */
     const cw_json *tools;
     const cw_json **cells; /* by row: the next cell */
@@ -31,8 +31,8 @@ static int add_row(matrix *m, const cw_json *row)
 {
     if (m->n == m->cap) {
         size_t cap = m->cap ? 2 * m->cap : 64;
-        const cw_json **rows = cw_arena_resize(&m->admin.arena, m->rows, m->cap * sizeof(cw_json *),
-                                               cap * sizeof(cw_json *));
+        const cw_json **rows = cw_arena_resize(&m->admin->arena, m->rows,
+                                               m->cap * sizeof(cw_json *), cap * sizeof(cw_json *));
         if (!rows)
             return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
         m->rows = rows;
@@ -54,14 +54,14 @@ static int add_page(matrix *m, const cw_json *page)
     const cw_json *rows = cw_json_get(page, CW_STR("rows"));
     int code = -1;
     if (!tools || !rows)
-        return cw_cli_failure("the server returned an unexpected result");
+        return cw_cli_failure(CW_TOOLS_UNEXPECTED);
     if (m->tools && !same_tools(m->tools, tools))
         return cw_cli_failure("the catalogue changed meanwhile; try again");
     m->tools = tools;
     for (const cw_json *row = cw_json_first(rows); row && code < 0; row = cw_json_next(row)) {
         code = add_row(m, row);
         cw_str name = cw_json_text(cw_json_get(row, CW_STR("name")));
-        m->after = cw_arena_dup_str(&m->admin.arena, name).p;
+        m->after = cw_arena_dup_str(&m->admin->arena, name).p;
     }
     return code;
 }
@@ -71,7 +71,7 @@ static int read_pages(matrix *m)
     int code = -1;
     for (bool has_more = true; has_more && code < 0;) {
         const cw_json *page = NULL;
-        code = cw_cli_admin_call(&m->admin, "causeway.access.matrix", write_params, m, &page);
+        code = cw_cli_admin_call(m->admin, "causeway.access.matrix", write_params, m, &page);
         if (code < 0)
             code = add_page(m, page);
         has_more = code < 0 && cw_json_is(cw_json_get(page, CW_STR("more")), CW_JSON_TRUE);
@@ -89,7 +89,7 @@ static cw_str row_name(const cw_json *row)
 /* Begin with the first tool. */
 static bool rewind_cells(matrix *m)
 {
-    m->cells = cw_arena_calloc(&m->admin.arena, m->n + 1, sizeof(cw_json *));
+    m->cells = cw_arena_calloc(&m->admin->arena, m->n + 1, sizeof(cw_json *));
     for (size_t i = 0; m->cells && i < m->n; i++)
         m->cells[i] = cw_json_first(cw_json_get(m->rows[i], CW_STR("cells")));
     return m->cells != NULL;
@@ -198,7 +198,7 @@ static size_t widest_tool(const matrix *m)
 /* One column for each role or account. */
 static bool add_table(matrix *m, cw_buf *out)
 {
-    cw_arena *arena = &m->admin.arena;
+    cw_arena *arena = &m->admin->arena;
     cw_cli_column *columns = cw_arena_calloc(arena, m->n + 1, sizeof *columns);
     cw_cli_table t;
     if (!columns)
@@ -249,11 +249,12 @@ static int print(matrix *m)
 
 /* ---- the command ---- */
 
-static int read_here(cw_tools *t, void *ctx)
+static int print_matrix(cw_cli_admin *a, void *ctx)
 {
     matrix *m = ctx;
-    m->admin.snapshot = t->app.snapshot;
-    return read_pages(m);
+    m->admin = a;
+    int code = read_pages(m);
+    return code < 0 ? print(m) : code;
 }
 
 static int run_matrix(int argc, char **argv)
@@ -284,16 +285,9 @@ static int run_matrix(int argc, char **argv)
         return code;
     if (m.json && m.csv)
         return cw_cli_usage("choose one of --json and --csv");
-    code = cw_cli_admin_open(&target, &m.admin);
-    if (code >= 0)
-        return code;
     const cw_tools_opts opts = {
         .config = target.config, .is_read_only = true, .needs_config = true};
-    code = cw_cli_admin_has_server(&m.admin) ? read_pages(&m) : cw_tools_run(&opts, read_here, &m);
-    if (code < 0)
-        code = print(&m);
-    cw_cli_admin_close(&m.admin);
-    return code;
+    return cw_tools_ask(&target, &opts, print_matrix, &m);
 }
 
 int cw_cli_access(int argc, char **argv)

@@ -194,8 +194,8 @@ static int call_tool(cw_tools *t, void *ctx)
     cw_call_found found;
     if (cw_call_find(t->rl, &lookup, &found)) {
         /* Each of these prints its reason. */
-        if (cw_tools_may(t, /* discovers= */ false))
-            (void)cw_tools_find(t, c->tool);
+        if (cw_tools_may_call(t))
+            cw_tools_report_unknown(t, c->tool);
         return CW_EXIT_FAILURE;
     }
     const cw_entry *entry = found.entry;

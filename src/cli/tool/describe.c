@@ -2,18 +2,15 @@
 /* describe: prints a tool with its parameters. */
 #include <unistd.h>
 
-#include "catalogue/portable_name.h"
-#include "cli/lib/cli.h"
 #include "cli/lib/table.h"
 #include "cli/plugin/plugin.h"
 #include "cli/tool/arguments.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/quote.h"
 
-#define SCRATCH_MAX ((size_t)1 << 30)
-
 typedef struct description {
     const char *tool;
+    const char *account; /* NULL: the anonymous role */
     bool json;
 } description;
 
@@ -48,138 +45,147 @@ static void add_type(cw_buf *out, cw_str schema)
         cw_buf_add(out, CW_STR("any"));
 }
 
-static void add_param(cw_buf *out, const cw_param *p, size_t name_width)
+static void add_param(cw_buf *out, const cw_json *param, size_t name_width)
 {
+    const cw_json *schema = cw_json_get(param, CW_STR("schema"));
+    bool is_required = cw_cli_admin_flag(param, "required");
     CW_CLEANUP(cw_buf_done) cw_buf type;
     cw_buf_init(&type, CW_CLI_OUTPUT_MAX);
-    add_type(&type, p->schema);
+    add_type(&type, schema ? cw_json_span(schema) : CW_STR(""));
     cw_buf_add(out, CW_STR("  "));
-    cw_cli_add_column(out, p->name, name_width);
-    cw_cli_add_column(out, p->is_required ? CW_STR("required") : CW_STR("optional"), 8);
+    cw_cli_add_column(out, cw_cli_admin_text(param, "name"), name_width);
+    cw_cli_add_column(out, is_required ? CW_STR("required") : CW_STR("optional"), 8);
     cw_buf_printf(out, "%-14.*s  ", (int)type.n, type.n ? type.p : "");
-    cw_tools_add_line(out, p->description);
+    cw_tools_add_line(out, cw_cli_admin_text(param, "description"));
     while (out->n && out->p[out->n - 1] == ' ')
         out->n--;
     cw_buf_add_char(out, '\n');
 }
 
-/* The requirements of the method beyond the general permission to call. */
-static void add_permissions(cw_buf *out, const cw_requirements *needs)
+static void add_params(cw_buf *out, const cw_json *params)
 {
-    cw_buf_add(out, CW_STR("permissions: "));
-    for (size_t i = 0; i < needs->n_permissions; i++) {
-        cw_buf_add(out, i ? CW_STR(", ") : CW_STR(""));
-        cw_quote_shown(out, needs->permissions[i]);
+    size_t width = 0;
+    const cw_json *first = params ? cw_json_first(params) : NULL;
+    add_title(out, first ? "parameters:" : "no parameters");
+    for (const cw_json *p = first; p; p = cw_json_next(p)) {
+        size_t n = cw_cli_admin_text(p, "name").n;
+        width = n > width ? n : width;
     }
-    cw_buf_printf(out, "%s\n", needs->n_permissions ? "" : cw_plugin_any_caller(needs));
+    for (const cw_json *p = first; p; p = cw_json_next(p))
+        add_param(out, p, width);
 }
 
-/* The scopes and the level that a call needs. */
-static void add_auth(cw_buf *out, const cw_requirements *needs)
+/* "heading: a, b", or "heading: none". */
+static void add_names(cw_buf *out, const char *heading, const cw_json *names, const char *none)
 {
-    cw_buf_add(out, CW_STR("scopes: "));
-    for (size_t i = 0; i < needs->n_scopes; i++) {
-        cw_buf_add(out, i ? CW_STR(", ") : CW_STR(""));
-        cw_quote_shown(out, needs->scopes[i]);
+    const cw_json *first = names ? cw_json_first(names) : NULL;
+    cw_buf_printf(out, "%s: %s", heading, first ? "" : none);
+    for (const cw_json *n = first; n; n = cw_json_next(n)) {
+        cw_quote_shown(out, cw_json_text(n));
+        cw_buf_add(out, cw_json_next(n) ? CW_STR(", ") : CW_STR(""));
     }
-    cw_buf_printf(out, "%s\nlevel: %s%s\n", needs->n_scopes ? "" : "none",
-                  cw_auth_level_name(needs->level).p,
-                  needs->hidden_unless_met ? ", hidden unless it is met" : "");
+    cw_buf_add_char(out, '\n');
+}
+
+/* The requirements of the method beyond the general permission to call. */
+static void add_requirements(cw_buf *out, const cw_json *tool)
+{
+    cw_str level = cw_cli_admin_text(tool, "level");
+    bool is_hidden = cw_str_is(cw_cli_admin_text(tool, "visibility"), "hide");
+    add_names(out, "permissions", cw_json_get(tool, CW_STR("permissions")),
+              cw_plugin_any_caller(cw_str_is(level, "required")));
+    add_names(out, "scopes", cw_json_get(tool, CW_STR("scopes")), "none");
+    cw_buf_add(out, CW_STR("level: "));
+    cw_quote_shown(out, level);
+    cw_buf_add(out, is_hidden ? CW_STR(", hidden unless it is met\n") : CW_STR("\n"));
 }
 
 /* The name on MCP doors, if it is another one. */
-static void add_portable_name(cw_buf *out, const cw_entry *entry)
+static void add_portable_name(cw_buf *out, const cw_json *tool)
 {
-    char room[CW_PORTABLE_NAME_MAX];
-    if (entry->tool_name.n == 0)
+    cw_str name = cw_cli_admin_text(tool, "portableName");
+    if (cw_str_eq(name, cw_cli_admin_text(tool, "name")))
         return;
-    cw_str name = cw_portable_name(entry->tool_name, room);
-    if (name.p == room)
-        cw_buf_printf(out, "portable name: %.*s\n", CW_STR_ARG(name));
+    cw_buf_add(out, CW_STR("portable name: "));
+    cw_quote_shown(out, name);
+    cw_buf_add_char(out, '\n');
 }
 
-static int print_text(const cw_entry *entry)
+static int print_text(const cw_json *tool)
 {
-    const cw_method *m = entry->method;
+    const cw_json *mark = cw_json_get(tool, CW_STR("mark"));
+    const cw_json *annotations = cw_json_get(mark, CW_STR("annotations"));
+    cw_str name = cw_cli_admin_text(tool, "name");
     cw_buf out;
-    size_t width = 0;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
-    cw_cli_add_text(&out, entry->tool_name.n ? entry->tool_name : m->id);
+    cw_cli_add_text(&out, name.n ? name : cw_cli_admin_text(tool, "method"));
     cw_buf_add(&out, CW_STR(" of "));
-    cw_cli_add_text(&out, m->source->name);
+    cw_cli_add_text(&out, cw_cli_admin_text(tool, "source"));
     cw_buf_add_char(&out, '\n');
-    add_portable_name(&out, entry);
-    if (m->mark)
-        add_lines(&out, m->mark->title);
-    add_lines(&out, m->usage);
-    if (m->mark && m->mark->annotations.n) {
+    add_portable_name(&out, tool);
+    add_lines(&out, cw_cli_admin_text(mark, "title"));
+    add_lines(&out, cw_cli_admin_text(tool, "description"));
+    if (annotations) {
         cw_buf_add(&out, CW_STR("annotations: "));
-        cw_quote_shown(&out, m->mark->annotations);
+        cw_quote_shown(&out, cw_json_span(annotations));
         cw_buf_add_char(&out, '\n');
     }
-    add_permissions(&out, &m->needs);
-    add_auth(&out, &m->needs);
-    add_title(&out, m->n_params ? "parameters:" : "no parameters");
-    for (size_t i = 0; i < m->n_params; i++)
-        width = m->params[i].name.n > width ? m->params[i].name.n : width;
-    for (size_t i = 0; i < m->n_params; i++)
-        add_param(&out, &m->params[i], width);
+    add_requirements(&out, tool);
+    add_params(&out, cw_json_get(tool, CW_STR("params")));
     return cw_cli_print_buf(&out);
 }
 
 /* The tool as clients get it. */
-static int print_json(const cw_entry *entry)
+static int print_json(const cw_json *tool)
 {
-    cw_arena arena;
-    cw_err err = {0};
     cw_json_writer w;
-    const cw_json *tool = NULL;
     cw_buf out;
-    CW_CLEANUP(cw_buf_done) cw_buf text;
-    const cw_json_opts opts = {.max_bytes = CW_CLI_OUTPUT_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
-    cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
-    cw_arena_init(&arena, SCRATCH_MAX);
-    cw_tool_write(entry, CW_TOOL_ANY_OUTPUT, &text);
-    cw_code rc = text.code ? cw_fail(&err, text.code, "%s", cw_code_text(text.code))
-                           : cw_json_read(cw_buf_str(&text), &opts, &arena, &tool, NULL, &err);
-    if (!rc) {
-        cw_json_writer_init(&w, &out, CW_JSON_INDENT);
-        cw_json_add_value(&w, tool);
-        cw_cli_end_json(&w);
-    }
-    cw_arena_done(&arena);
-    int code = rc ? cw_cli_failure("%s", err.msg) : cw_cli_print_buf(&out);
-    cw_buf_done(&out);
-    return code;
+    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+    cw_json_add_value(&w, tool);
+    cw_cli_end_json(&w);
+    return cw_cli_print_buf(&out);
 }
 
-static int describe_tool(cw_tools *t, void *ctx)
+static void write_params(cw_json_writer *w, const void *ctx)
 {
     const description *d = ctx;
-    if (!cw_tools_may(t, /* discovers= */ true))
-        return CW_EXIT_FAILURE;
-    const cw_entry *entry = cw_tools_find(t, d->tool);
-    if (!entry)
-        return CW_EXIT_FAILURE;
-    if (d->json && entry->tool_name.n == 0)
+    cw_json_add_string_member(w, CW_STR("name"), cw_str_from(d->tool));
+    cw_tools_write_caller(w, d->account);
+}
+
+static int describe_tool(cw_cli_admin *a, void *ctx)
+{
+    const description *d = ctx;
+    const cw_json *result = NULL;
+    int code = cw_cli_admin_call(a, "causeway.tools.describe", write_params, d, &result);
+    if (code < 0)
+        code = cw_tools_check_caller(a, result);
+    if (code >= 0)
+        return code;
+    const cw_json *tool = cw_json_get(result, CW_STR("tool"));
+    if (d->json && !tool)
         return cw_cli_failure("%s is not a tool: it can be called on /jsonrpc only", d->tool);
-    return d->json ? print_json(entry) : print_text(entry);
+    return d->json ? print_json(tool) : print_text(result);
 }
 
 int cw_cli_describe(int argc, char **argv)
 {
     description d = {0};
-    cw_tools_opts opts = {.is_read_only = true};
+    cw_cli_target target = {0};
     const cw_cli_option options[] = {
-        CW_CLI_CONFIG_OPTION(&opts.config),
-        {"as", 0, CW_CLI_TEXT, &opts.account, "ACCOUNT",
+        CW_CLI_TARGET_OPTIONS(&target),
+        {"as", 0, CW_CLI_TEXT, &d.account, "ACCOUNT",
          "print what this account of the database can see;\n"
          "default: the anonymous role"},
         {"json", 0, CW_CLI_FLAG, &d.json, NULL, "print the tool as MCP clients receive it"},
         {0},
     };
-    const cw_cli_spec spec = {"describe", "TOOL", "Print a tool with its parameters.", options, 1};
+    const cw_cli_spec spec = {
+        "describe", "TOOL",
+        "Print a tool with its parameters. A running server answers; otherwise the\n"
+        "sources are loaded as in the server.",
+        options, 1};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
@@ -187,5 +193,7 @@ int cw_cli_describe(int argc, char **argv)
     if (args.n == 0)
         return cw_cli_usage("name the tool; \"causeway list\" prints those that there are");
     d.tool = args.items[0];
-    return cw_tools_run(&opts, describe_tool, &d);
+    const cw_tools_opts opts = {
+        .config = target.config, .account = d.account, .is_read_only = true};
+    return cw_tools_ask(&target, &opts, describe_tool, &d);
 }

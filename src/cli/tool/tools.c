@@ -2,14 +2,15 @@
 /* tools.c - loads the sources as a server does, for commands that show or call tools. */
 #include "cli/tool/tools.h"
 
+#include "admin/access.h"
 #include "base/log.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
+#include "cli/lib/table.h"
 #include "config/syntax/quote.h"
 #include "server/examples.h"
 
 #define SETTLE_MS 10000u
-#define NEAR 3u /* edits, for "did you mean" */
 
 /* ---- loading ---- */
 
@@ -28,6 +29,11 @@ static cw_code read_config(const cw_tools_opts *opts, cw_config **ret, cw_config
     return rc ? rc : cw_config_load(&source, ret, problems, err);
 }
 
+static int fail_account(void)
+{
+    return cw_cli_usage("--as needs a database: set store.path in the configuration");
+}
+
 static int load_config(const cw_tools_opts *opts, cw_config **ret)
 {
     cw_err err = {0};
@@ -39,7 +45,7 @@ static int load_config(const cw_tools_opts *opts, cw_config **ret)
     if (code >= 0 || !*ret || !opts->account || (*ret)->store.path.n)
         return code;
     cw_config_unref(*ret);
-    return cw_cli_usage("--as needs a database: set store.path in the configuration");
+    return fail_account();
 }
 
 static void write_loading(cw_buf *out, void *ctx)
@@ -132,64 +138,98 @@ int cw_tools_run(const cw_tools_opts *opts, int (*fn)(cw_tools *t, void *ctx), v
     return rc ? cw_cli_failure("%s", err.msg) : r.code;
 }
 
-/* ---- finding ---- */
+/* ---- administration methods ---- */
 
-bool cw_tools_may(const cw_tools *t, bool discovers)
+void cw_tools_lend(const cw_tools *t, cw_cli_admin *a)
+{
+    cw_config *config = cw_config_ref(t->app.settings.config);
+    cw_config_unref(a->config);
+    a->config = config;
+    a->snapshot = t->app.snapshot;
+}
+
+typedef struct question {
+    cw_cli_admin admin;
+    int (*fn)(cw_cli_admin *a, void *ctx);
+    void *ctx;
+} question;
+
+static int answer_here(cw_tools *t, void *ctx)
+{
+    question *q = ctx;
+    cw_tools_lend(t, &q->admin);
+    return q->fn(&q->admin, q->ctx);
+}
+
+int cw_tools_ask(const cw_cli_target *target, const cw_tools_opts *opts,
+                 int (*fn)(cw_cli_admin *a, void *ctx), void *ctx)
+{
+    question q = {.fn = fn, .ctx = ctx};
+    int code = cw_cli_admin_open(target, &q.admin);
+    if (code >= 0)
+        return code;
+    if (!cw_cli_admin_has_server(&q.admin))
+        code = cw_tools_run(opts, answer_here, &q);
+    else if (opts->account && q.admin.config && !q.admin.config->store.path.n)
+        code = fail_account();
+    else
+        code = fn(&q.admin, ctx);
+    cw_cli_admin_close(&q.admin);
+    return code;
+}
+
+/* ---- refusals ---- */
+
+/* Report that a caller lacks a general permission. */
+static int refuse(cw_str caller, bool is_anonymous, const char *what, cw_str permission,
+                  bool has_store)
+{
+    return cw_cli_failure("%.*s may not %s: that needs the permission '%s', under `roles` of the "
+                          "configuration%s%s",
+                          CW_STR_ARG(caller), what, permission.p,
+                          has_store ? " or by \"causeway role allow\"" : "",
+                          has_store && is_anonymous ? "; or name an account with --as" : "");
+}
+
+bool cw_tools_may_call(const cw_tools *t)
 {
     const cw_caller *caller = cw_view_caller(t->view);
-    cw_verdict verdict =
-        discovers ? cw_view_discover_verdict(t->view) : cw_view_call_verdict(t->view);
-    if (verdict == CW_VERDICT_ALLOW)
+    if (cw_view_call_verdict(t->view) == CW_VERDICT_ALLOW)
         return true;
-    cw_str permission = discovers ? CW_PERMISSION_DISCOVER : CW_PERMISSION_CALL;
-    cw_cli_failure(
-        "%.*s may not %s: that needs the permission '%s', under `roles` of the "
-        "configuration%s%s",
-        CW_STR_ARG(cw_caller_name(caller)), discovers ? "list tools" : "call tools", permission.p,
-        t->app.has_store ? " or by \"causeway role allow\"" : "",
-        t->app.has_store && cw_caller_is_anonymous(caller) ? "; or name an account with --as" : "");
+    refuse(cw_caller_name(caller), cw_caller_is_anonymous(caller), "call tools", CW_PERMISSION_CALL,
+           t->app.has_store);
     return false;
 }
 
-static cw_str nearest(const cw_view *view, cw_str name)
+void cw_tools_write_caller(cw_json_writer *w, const char *account)
 {
-    cw_str best = CW_STR("");
-    unsigned least = NEAR + 1;
-    size_t n;
-    const cw_entry *const *tools = cw_snapshot_tools(cw_view_snapshot(view), &n);
-    for (size_t i = 0; i < n; i++) {
-        unsigned d = cw_str_distance_within(tools[i]->tool_name, name, NEAR);
-        if (d < least && cw_view_verdict(view, tools[i]) != CW_VERDICT_HIDDEN) {
-            least = d;
-            best = tools[i]->tool_name;
-        }
-    }
-    return best;
+    if (account)
+        cw_json_add_string_member(w, CW_STR("account"), cw_str_from(account));
+    else
+        cw_json_add_string_member(w, CW_STR("role"), cw_str_from(CW_ROLE_ANONYMOUS));
 }
 
-const cw_entry *cw_tools_find(const cw_tools *t, const char *name)
+int cw_tools_check_caller(const cw_cli_admin *a, const cw_json *result)
 {
-    char exposed[CW_EXCERPT_SIZE], near[CW_EXCERPT_SIZE];
-    cw_str text = cw_str_from(name);
-    const cw_entry *entry = cw_view_find_tool(t->view, text);
-    if (!entry)
-        entry = cw_view_find_method(t->view, text);
-    if (!entry)
-        entry = cw_view_find_portable(t->view, text);
-    if (entry)
-        return entry;
-    /* A caller without discovery permission gets no suggestions. */
-    bool may_list = cw_view_discover_verdict(t->view) == CW_VERDICT_ALLOW;
-    cw_str other = may_list ? nearest(t->view, text) : CW_STR("");
-    cw_excerpt(text, exposed);
-    cw_str who = cw_caller_name(cw_view_caller(t->view));
-    if (other.n)
-        cw_cli_failure("there is no tool %s for %.*s; did you mean %s?", exposed, CW_STR_ARG(who),
-                       cw_excerpt(other, near));
-    else
-        cw_cli_failure("there is no tool %s for %.*s; see \"causeway list\"", exposed,
-                       CW_STR_ARG(who));
-    return NULL;
+    const cw_json *caller = cw_json_get(result, CW_STR("caller"));
+    bool has_store = !a->config || a->config->store.path.n;
+    if (!caller)
+        return cw_cli_failure(CW_TOOLS_UNEXPECTED);
+    if (cw_cli_admin_flag(caller, "discover"))
+        return -1;
+    CW_CLEANUP(cw_buf_done) cw_buf name;
+    cw_buf_init(&name, CW_CLI_OUTPUT_MAX);
+    cw_quote_shown(&name, cw_cli_admin_text(caller, "name"));
+    return refuse(cw_buf_str(&name), cw_cli_admin_flag(caller, "anonymous"), "list tools",
+                  CW_PERMISSION_DISCOVER, has_store);
+}
+
+void cw_tools_report_unknown(const cw_tools *t, const char *name)
+{
+    cw_err err = {0};
+    const cw_entry *entry = NULL;
+    if (cw_admin_find_visible(t->view, cw_str_from(name), &entry, &err))
+        cw_cli_failure("%s", err.msg);
 }
 
 /* ---- texts ---- */

@@ -25,12 +25,6 @@ typedef struct question {
 
 /* ---- the answer ---- */
 
-static cw_str text_of(const cw_json *object, const char *name)
-{
-    const cw_json *v = cw_json_get(object, cw_str_from(name));
-    return v ? cw_json_text(v) : CW_STR("");
-}
-
 static const char *meaning_of(cw_str verdict)
 {
     static const char *const texts[][2] = {
@@ -49,32 +43,32 @@ static const char *meaning_of(cw_str verdict)
 
 static void add_rule(cw_buf *out, const cw_json *rule)
 {
-    bool passes = cw_json_is(cw_json_get(rule, CW_STR("passes")), CW_JSON_TRUE);
+    bool passes = cw_cli_admin_flag(rule, "passes");
     cw_buf_printf(out, "%s%s%s  ", cw_cli_escape(STDOUT_FILENO, passes ? CW_CLI_GREEN : CW_CLI_RED),
                   passes ? "yes" : "no ", cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
-    cw_cli_add_column(out, text_of(rule, "rule"), RULE_WIDTH);
-    cw_cli_add_text(out, text_of(rule, "what"));
+    cw_cli_add_column(out, cw_cli_admin_text(rule, "rule"), RULE_WIDTH);
+    cw_cli_add_text(out, cw_cli_admin_text(rule, "what"));
     cw_buf_add_char(out, '\n');
 }
 
 static void add_answer(cw_buf *out, const cw_json *result)
 {
-    cw_cli_add_text(out, text_of(result, "tool"));
+    cw_cli_add_text(out, cw_cli_admin_text(result, "tool"));
     cw_buf_add(out, CW_STR(" of "));
-    cw_cli_add_text(out, text_of(result, "source"));
+    cw_cli_add_text(out, cw_cli_admin_text(result, "source"));
     cw_buf_add(out, CW_STR(", asked for by "));
-    cw_cli_add_text(out, text_of(result, "caller"));
+    cw_cli_add_text(out, cw_cli_admin_text(result, "caller"));
     cw_buf_add(out, CW_STR(" (credentials: "));
-    cw_cli_add_text(out, text_of(result, "credentials"));
+    cw_cli_add_text(out, cw_cli_admin_text(result, "credentials"));
     cw_buf_add(out, CW_STR(")\n"));
     const cw_json *rules = cw_json_get(result, CW_STR("rules"));
     for (const cw_json *r = rules ? cw_json_first(rules) : NULL; r; r = cw_json_next(r))
         add_rule(out, r);
     cw_buf_add(out, CW_STR("list: it is "));
-    cw_cli_add_text(out, text_of(result, "list"));
+    cw_cli_add_text(out, cw_cli_admin_text(result, "list"));
     cw_buf_add(out, CW_STR("\ncall: "));
-    cw_cli_add_text(out, text_of(result, "call"));
-    cw_buf_printf(out, ": %s\n", meaning_of(text_of(result, "call")));
+    cw_cli_add_text(out, cw_cli_admin_text(result, "call"));
+    cw_buf_printf(out, ": %s\n", meaning_of(cw_cli_admin_text(result, "call")));
 }
 
 /* Print the members of the result, without the one about the server. */
@@ -104,7 +98,7 @@ static int print_answer(const question *q, const cw_json *result)
     int code = cw_cli_print_buf(&out);
     if (code != CW_EXIT_OK)
         return code;
-    return cw_str_is(text_of(result, "call"), "allowed") ? CW_EXIT_OK : CW_EXIT_FAILURE;
+    return cw_str_is(cw_cli_admin_text(result, "call"), "allowed") ? CW_EXIT_OK : CW_EXIT_FAILURE;
 }
 
 static void write_question(cw_json_writer *w, const void *ctx)
@@ -200,7 +194,7 @@ static int answer_here(cw_tools *t, void *ctx)
     question *q = ctx;
     cw_err err = {0};
     q->tools = t;
-    q->admin->snapshot = t->app.snapshot;
+    cw_tools_lend(t, q->admin);
     if (!q->token_file)
         return ask(q);
     if (log_in(q, &err))
