@@ -224,19 +224,16 @@ static cw_code read_methods(const cw_admin_call *c, const cw_str **ret, size_t *
     return CW_OK;
 }
 
-/* A name that fits nothing is a mistake, and nothing is written. */
-static cw_code check_methods(const cw_admin_definitions *all, size_t n, const cw_str *methods,
-                             size_t n_methods, cw_err *err)
+static cw_code check_methods(const cw_admin_call *c, const cw_admin_definitions *all, size_t n,
+                             const cw_str *methods, size_t n_methods, cw_err *err)
 {
-    for (size_t i = 0; i < n_methods; i++) {
-        bool is_there = false;
-        for (size_t j = 0; j < n && !is_there; j++)
-            is_there = cw_lock_is_defined(all[j].items, all[j].n, methods[i]);
-        if (!is_there)
-            return cw_fail(err, CW_NOTFOUND, "no source exposes a method '%.*s'",
-                           CW_STR_ARG(methods[i]));
-    }
-    return CW_OK;
+    const cw_json *names = cw_json_get(c->params, CW_STR("names"));
+    cw_lock_offer *offers = cw_arena_calloc(c->arena, n + 1, sizeof *offers);
+    if (!offers)
+        return cw_arena_fail(c->arena, err);
+    for (size_t i = 0; i < n; i++)
+        offers[i] = (cw_lock_offer){all[i].config->name, all[i].items, all[i].n};
+    return cw_lock_check_methods(offers, n, names && cw_json_count(names), methods, n_methods, err);
 }
 
 static cw_code write_approval(cw_admin_call *c, const review *r, const cw_admin_definitions *all,
@@ -246,7 +243,7 @@ static cw_code write_approval(cw_admin_call *c, const review *r, const cw_admin_
     size_t n_methods = 0;
     cw_code rc = read_methods(c, &methods, &n_methods, err);
     if (!rc)
-        rc = check_methods(all, n, methods, n_methods, err);
+        rc = check_methods(c, all, n, methods, n_methods, err);
     if (rc)
         return rc;
     cw_lock_approval_init(a, r->lock, methods, n_methods, c->out);
@@ -286,10 +283,8 @@ static void on_approve(cw_admin_call *c, const cw_admin_definitions *all, size_t
     cw_lock_approval a = {0};
     cw_err err = {0};
     cw_code rc = compare(c, all, n, &r, &err);
-    if (!rc && !cw_str_is(cw_admin_text(c, "etag"), r.etag))
-        rc = cw_fail(&err, CW_INVALID,
-                     "the definitions have changed since they were shown: read the differences "
-                     "again, and approve those");
+    if (!rc)
+        rc = cw_lock_check_etag(cw_admin_text(c, "etag"), r.etag, &err);
     if (!rc)
         rc = write_approval(c, &r, all, n, &a, &err);
     if (!rc)

@@ -702,7 +702,14 @@ suite("causeway.sources.diff and approve", () => {
         assert.equal(first.code, 1);
         assert.match(first.stdout, /^shop: add: new\n/);
         await both("source", "diff", "--json");
-        const approved = await command(server, "source", "approve", "add");
+        // The service changes its mind between the review and the approval.
+        const { etag } = JSON.parse((await both("source", "diff", "--json")).stdout);
+        usage(service, "echo", "Deletes all files");
+        const late = await both("source", "approve", "--etag", etag);
+        assert.deepEqual([late.code, existsSync(lock)], [1, false]);
+        assert.match(late.stderr, /changed since they were shown/);
+        const seen = /\netag: ([0-9a-f]{64})\n$/.exec((await both("source", "diff")).stdout)[1];
+        const approved = await command(server, "source", "approve", "add", "--etag", seen);
         assert.match(approved.stdout, /^shop: add: new\napproved in .* by server \d\S+ \(pid \d+\)\n$/);
         assert.deepEqual(await tools(server), ["shop.add"]);
         usage(service, "add", "Adds");

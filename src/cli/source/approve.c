@@ -37,51 +37,67 @@ static bool is_meant(const approving *a, const cw_source_set_item *item)
     return a->n_tools == 0;
 }
 
-static int report_unknown(const approving *a, const cw_source_set *all, cw_str tool)
+/* The name of a source that is also a method of another one can mean either. */
+static int fail_ambiguous(cw_str source, cw_str other)
 {
-    char exposed[CW_EXCERPT_SIZE];
-    for (size_t j = 0; j < all->n; j++) {
-        if (all->items[j].is_wanted && !all->items[j].source)
-            cw_source_set_report(&all->items[j]);
-    }
-    cw_excerpt(tool, exposed);
-    return a->has_sources
-               ? cw_cli_failure("no source is called %s, and the named ones expose no such method",
-                                exposed)
-               : cw_cli_failure("no source is called %s, and none exposes such a method", exposed);
+    char first[CW_EXCERPT_SIZE], second[CW_EXCERPT_SIZE];
+    return cw_cli_usage("%s is a source, and a method of source %s: name one source at a time",
+                        cw_excerpt(source, first), cw_excerpt(other, second));
 }
 
-/* With tools, a source only says where they are: one that has none of them is a mistake, and so is
- * the name of a source that is also a tool of another one. */
 static int check_sources(const approving *a, const cw_source_set *all)
 {
     for (size_t i = 0; i < all->n && a->has_sources; i++) {
         const cw_source_set_item *item = &all->items[i];
-        if (item->is_wanted && a->n_tools && !is_meant(a, item))
-            return cw_cli_usage("none of the named methods is exposed by source \"%s\"",
-                                item->config->name.p);
         for (size_t j = 0; j < all->n && item->is_wanted; j++) {
             const cw_source_set_item *other = &all->items[j];
             if (j != i && other->is_wanted && is_found(other, item->config->name))
-                return cw_cli_usage("\"%s\" is a source, and a method of source \"%s\": name one "
-                                    "source at a time",
-                                    item->config->name.p, other->config->name.p);
+                return fail_ambiguous(item->config->name, other->config->name);
         }
     }
     return -1;
 }
 
-/* A name that fits nothing is a mistake, and nothing is written. */
-static int check_names(const approving *a, const cw_source_set *all)
+/* A mistake in the names, and nothing is written. */
+static int fail_names(cw_code rc, const cw_err *err)
 {
-    for (size_t i = 0; i < a->n_tools; i++) {
-        bool any = false;
-        for (size_t j = 0; j < all->n && !any; j++)
-            any = is_found(&all->items[j], a->tools[i]);
-        if (!any)
-            return report_unknown(a, all, a->tools[i]);
+    return rc == CW_PARAMS ? cw_cli_usage("%s", err->msg) : cw_cli_failure("%s", err->msg);
+}
+
+static int check_methods(approving *a, const cw_source_set *all)
+{
+    size_t n = 0;
+    cw_err err = {0};
+    cw_lock_offer *offers = cw_arena_calloc(&a->arena, all->n + 1, sizeof *offers);
+    if (!offers)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    for (size_t i = 0; i < all->n; i++) {
+        const cw_source_set_item *item = &all->items[i];
+        if (item->is_wanted)
+            offers[n++] =
+                (cw_lock_offer){item->config->name, item->definitions, item->n_definitions};
     }
-    return check_sources(a, all);
+    cw_code rc = cw_lock_check_methods(offers, n, a->has_sources, a->tools, a->n_tools, &err);
+    for (size_t i = 0; i < all->n && rc == CW_NOTFOUND; i++) {
+        if (all->items[i].is_wanted && !all->items[i].source)
+            cw_source_set_report(&all->items[i]);
+    }
+    return rc ? fail_names(rc, &err) : check_sources(a, all);
+}
+
+/* Whether the operator has seen these differences, if an etag is given. */
+static int check_etag(const approving *a, const cw_source_set *all)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    char etag[CW_LOCK_HASH + 1];
+    cw_err err = {0};
+    if (!all->etag)
+        return -1;
+    cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
+    cw_code rc = cw_source_set_compare(all, a->lock, &text, etag, &err);
+    if (!rc)
+        rc = cw_lock_check_etag(cw_str_from(all->etag), etag, &err);
+    return rc ? cw_cli_failure("%s", err.msg) : -1;
 }
 
 static cw_code collect(approving *a, cw_source_set *all, bool *ret_whole)
@@ -158,7 +174,9 @@ static int approve_all(cw_source_set *all, void *ctx)
     cw_err err = {0};
     bool is_whole = true;
     const cw_json *approved = NULL;
-    int code = check_names(a, all);
+    int code = check_etag(a, all);
+    if (code < 0)
+        code = check_methods(a, all);
     if (code >= 0)
         return code;
     cw_json_writer_init(&a->w, &a->text, CW_JSON_COMPACT);
@@ -213,25 +231,11 @@ typedef struct request {
     cw_str etag;
 } request;
 
-static void write_names(cw_json_writer *w, const void *ctx)
-{
-    const request *r = ctx;
-    if (r->all->n_named) {
-        cw_json_add_key(w, CW_STR("names"));
-        cw_json_open_array(w);
-        for (size_t i = 0; i < r->all->n; i++) {
-            if (r->all->items[i].is_wanted)
-                cw_json_add_string(w, r->all->items[i].config->name);
-        }
-        cw_json_close(w);
-    }
-}
-
 static void write_request(cw_json_writer *w, const void *ctx)
 {
     const request *r = ctx;
     cw_json_add_string_member(w, CW_STR("etag"), r->etag);
-    write_names(w, ctx);
+    cw_source_set_write_names(w, r->all);
     if (!r->all->n_methods)
         return;
     cw_json_add_key(w, CW_STR("methods"));
@@ -241,36 +245,42 @@ static void write_request(cw_json_writer *w, const void *ctx)
     cw_json_close(w);
 }
 
-/* Sources that were only searched for methods may be out of reach. */
-static bool report_problems(const cw_source_set *all, const cw_json *result)
+/* The same check as without a server: methods that differ are those that an approval would change. */
+static int check_differences(const cw_source_set *all, const cw_json *diff)
 {
-    const cw_json *problems = cw_json_get(result, CW_STR("problems"));
-    if (all->n_methods || !problems)
-        return true;
-    for (const cw_json *p = cw_json_first(problems); p; p = cw_json_next(p)) {
-        CW_CLEANUP(cw_buf_done) cw_buf line;
-        cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
-        add_member(&line, p, "source", ": ");
-        cw_quote_shown(&line, cw_json_text(cw_json_get(p, CW_STR("problem"))));
-        cw_cli_failure("%.*s", (int)line.n, line.n ? line.p : "");
+    const cw_json *differences = cw_json_get(diff, CW_STR("differences"));
+    const cw_json *first = differences ? cw_json_first(differences) : NULL;
+    for (const cw_json *d = first; d && all->n_named; d = cw_json_next(d)) {
+        cw_str method = cw_cli_admin_text(d, "method"), source = cw_cli_admin_text(d, "source");
+        for (size_t i = 0; i < all->n; i++) {
+            cw_str name = all->items[i].config->name;
+            if (all->items[i].is_wanted && cw_str_eq(name, method) && !cw_str_eq(name, source))
+                return fail_ambiguous(name, source);
+        }
     }
-    return cw_json_count(problems) == 0;
+    return -1;
 }
 
-/* The server compares once more: what it approves is what it has just shown to this command. */
+/* The server compares once more: what it approves is what it has just shown to this command, or
+ * what the operator has seen. */
 static int approve_on_server(const cw_source_set *all, cw_cli_admin *a)
 {
     request r = {.all = all};
+    cw_err err = {0};
     const cw_json *diff = NULL, *result = NULL;
-    int code = cw_cli_admin_call(a, "causeway.sources.diff", write_names, &r, &diff);
+    int code = cw_cli_admin_call(a, "causeway.sources.diff", cw_source_set_write_names, all, &diff);
+    if (code < 0)
+        code = check_differences(all, diff);
     if (code >= 0)
         return code;
-    const cw_json *etag = cw_json_get(diff, CW_STR("etag"));
-    r.etag = etag ? cw_json_text(etag) : CW_STR("");
-    code = cw_cli_admin_call(a, "causeway.sources.approve", write_request, &r, &result);
-    if (code >= 0)
-        return code;
-    bool is_whole = report_problems(all, result);
+    r.etag = all->etag ? cw_str_from(all->etag) : cw_cli_admin_text(diff, "etag");
+    cw_code rc = cw_cli_admin_try(a, "causeway.sources.approve", write_request, &r, &result, &err);
+    if (rc == CW_NOTFOUND)
+        cw_source_set_report_problems(diff);
+    if (rc)
+        return fail_names(rc, &err);
+    /* Sources that were only searched for methods may be out of reach. */
+    bool is_whole = all->n_methods || cw_source_set_report_problems(result);
     code = print(cw_json_get(result, CW_STR("approved")), all->json, all, result);
     return code == CW_EXIT_OK && !is_whole ? CW_EXIT_FAILURE : code;
 }
@@ -302,8 +312,11 @@ int cw_cli_source_approve(int argc, char **argv)
         .about =
             "Approve the current definitions of the tools of all sources, or of the named\n"
             "ones. If methods are named, approve exactly these, in the named sources or in\n"
-            "any. The lock file (state.lock) records them. Run \"causeway source diff\" first.",
+            "any. The lock file (state.lock) records them. Run \"causeway source diff\" first,\n"
+            "and name the etag that it printed: if something has changed since, nothing is\n"
+            "approved.",
         .has_json = true,
+        .has_etag = true,
         .has_server = true,
         .takes_methods = true,
         .run = approve,

@@ -2,7 +2,6 @@
 /* source diff: prints tools that differ from their approved definition, member by member. */
 #include "cli/source/source_set.h"
 #include "config/syntax/quote.h"
-#include "source/remote/lock_diff.h"
 
 #define SCRATCH_MAX ((size_t)16 * CW_LOCK_MAX_BYTES)
 
@@ -45,64 +44,48 @@ static void add_tool(cw_buf *out, const cw_json *tool)
     }
 }
 
-/* Print the differences, an array. The exit code is 1 if there are some, or if not all services
- * could be compared. */
-static int print(const cw_json *differences, bool json, bool is_whole)
+/* Print the differences, an array, and their etag. The exit code is 1 if there are some, or if not
+ * all services could be compared. */
+static int print(const cw_json *differences, cw_str etag, bool json, bool is_whole)
 {
     cw_buf out;
     cw_json_writer w;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    bool differs = cw_json_count(differences) > 0;
     if (json) {
         cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+        cw_json_open_object(&w);
+        cw_json_add_key(&w, CW_STR("differences"));
         cw_json_add_value(&w, differences);
+        cw_json_add_string_member(&w, CW_STR("etag"), etag);
+        cw_json_close(&w);
         cw_cli_end_json(&w);
     }
     for (const cw_json *t = json ? NULL : cw_json_first(differences); t; t = cw_json_next(t))
         add_tool(&out, t);
+    if (!json && differs) {
+        cw_buf_add(&out, CW_STR("etag: "));
+        cw_cli_add_text(&out, etag);
+        cw_buf_add_char(&out, '\n');
+    }
     int code = cw_cli_print_buf(&out);
-    bool differs = cw_json_count(differences) > 0;
     return code == CW_EXIT_OK && (differs || !is_whole) ? CW_EXIT_FAILURE : code;
 }
 
 /* ---- by the running server ---- */
 
-static void write_names(cw_json_writer *w, const void *ctx)
-{
-    const cw_source_set *all = ctx;
-    if (!all->n_named)
-        return;
-    cw_json_add_key(w, CW_STR("names"));
-    cw_json_open_array(w);
-    for (size_t i = 0; i < all->n; i++) {
-        if (all->items[i].is_wanted)
-            cw_json_add_string(w, all->items[i].config->name);
-    }
-    cw_json_close(w);
-}
-
-static void report_problem(const cw_json *problem)
-{
-    for (cw_str rest = cw_cli_admin_text(problem, "problem"); rest.p;) {
-        CW_CLEANUP(cw_buf_done) cw_buf line;
-        cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
-        cw_quote_shown(&line, cw_cli_admin_text(problem, "source"));
-        cw_buf_add(&line, CW_STR(": "));
-        cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
-        cw_cli_failure("%.*s", (int)line.n, line.n ? line.p : "");
-    }
-}
-
-static int diff_on_server(cw_source_set *all, cw_cli_admin *a)
+static int diff_on_server(const cw_source_set *all, cw_cli_admin *a)
 {
     const cw_json *result = NULL;
-    int code = cw_cli_admin_call(a, "causeway.sources.diff", write_names, all, &result);
+    int code =
+        cw_cli_admin_call(a, "causeway.sources.diff", cw_source_set_write_names, all, &result);
     if (code >= 0)
         return code;
-    const cw_json *problems = cw_json_get(result, CW_STR("problems"));
-    for (const cw_json *p = problems ? cw_json_first(problems) : NULL; p; p = cw_json_next(p))
-        report_problem(p);
-    return print(cw_json_get(result, CW_STR("differences")), all->json,
-                 !problems || !cw_json_count(problems));
+    const cw_json *differences = cw_json_get(result, CW_STR("differences"));
+    if (!cw_json_is(differences, CW_JSON_ARRAY))
+        return cw_cli_failure("the server returned an unexpected result");
+    bool is_whole = cw_source_set_report_problems(result);
+    return print(differences, cw_cli_admin_text(result, "etag"), all->json, is_whole);
 }
 
 /* ---- by this process ---- */
@@ -116,31 +99,23 @@ typedef struct comparison {
 static int print_differences(cw_source_set *all, void *ctx)
 {
     comparison *c = ctx;
+    cw_err err = {0};
     bool is_whole = true;
-    cw_code rc = CW_OK;
-    cw_json_writer w;
+    char etag[CW_LOCK_HASH + 1];
     const cw_json *differences = NULL;
     const cw_json_opts opts = {.max_bytes = CW_CLI_OUTPUT_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
-    cw_json_writer_init(&w, &c->text, CW_JSON_COMPACT);
-    cw_json_open_array(&w);
-    for (size_t i = 0; i < all->n && !rc; i++) {
+    for (size_t i = 0; i < all->n; i++) {
         const cw_source_set_item *item = &all->items[i];
-        if (!item->is_wanted)
+        if (!item->is_wanted || item->source)
             continue;
-        if (item->source) {
-            rc = cw_lock_diff(c->lock, item->config->name, item->definitions, item->n_definitions,
-                              &w);
-        } else {
-            is_whole = false;
-            cw_source_set_report(item);
-        }
+        is_whole = false;
+        cw_source_set_report(item);
     }
-    cw_json_close(&w);
+    cw_code rc = cw_source_set_compare(all, c->lock, &c->text, etag, &err);
     if (!rc)
-        rc = cw_json_writer_end(&w, NULL);
-    if (!rc)
-        rc = cw_json_read(cw_buf_str(&c->text), &opts, &c->arena, &differences, NULL, NULL);
-    return rc ? cw_cli_failure("%s", cw_code_text(rc)) : print(differences, all->json, is_whole);
+        rc = cw_json_read(cw_buf_str(&c->text), &opts, &c->arena, &differences, NULL, &err);
+    return rc ? cw_cli_failure("%s", err.msg)
+              : print(differences, cw_str_from(etag), all->json, is_whole);
 }
 
 static int diff_alone(cw_source_set *all)
@@ -177,8 +152,10 @@ int cw_cli_source_diff(int argc, char **argv)
         .args = "[SOURCE...]",
         .about = "Read the description of each service (or of the named ones) and compare the\n"
                  "exposed tools with the lock file. Print changed tools with JSON Pointers, tools\n"
-                 "that were never approved, and removed tools. The exit code is 1 if something\n"
-                 "differs or a service cannot be reached. A running server does the work.",
+                 "that were never approved, and removed tools. The last line is the etag of these\n"
+                 "differences, for \"causeway source approve --etag\". The exit code is 1 if\n"
+                 "something differs or a service cannot be reached. A running server does the\n"
+                 "work.",
         .has_json = true,
         .has_server = true,
         .run = diff,

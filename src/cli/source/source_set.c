@@ -11,6 +11,7 @@
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
 #include "source/registry/registry.h"
+#include "source/remote/lock_diff.h"
 
 #define NEAR 3u /* edits, for "did you mean" */
 
@@ -127,11 +128,19 @@ static int open_set(cw_source_set *all, bool takes_methods, const cw_cli_args *n
 int cw_source_set_command(const cw_source_command *command, int argc, char **argv)
 {
     cw_source_set all = {0};
-    cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&all.target), {0}, {0}};
-    size_t n = command->has_server ? CW_COUNT(options) - 2 : 1;
+    cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&all.target), {0}, {0}, {0}};
+    size_t n = command->has_server ? CW_COUNT(options) - 3 : 1;
     options[n] = (cw_cli_option){0};
     if (command->has_json)
         options[n++] = (cw_cli_option)CW_CLI_JSON_OPTION(&all.json);
+    if (command->has_etag)
+        options[n++] = (cw_cli_option){"etag",
+                                       0,
+                                       CW_CLI_TEXT,
+                                       &all.etag,
+                                       "ETAG",
+                                       "approve only if \"causeway source diff\" with the same\n"
+                                       "sources would still print this etag"};
     options[n] = (cw_cli_option){0};
     const cw_cli_spec spec = {command->name, command->args, command->about, options, SIZE_MAX};
     cw_cli_args args = {0};
@@ -313,7 +322,7 @@ void cw_source_set_report(const cw_source_set_item *item)
     }
 }
 
-/* ---- the lock, and the running server ---- */
+/* ---- the lock file ---- */
 
 int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret)
 {
@@ -324,9 +333,34 @@ int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret)
     return rc ? cw_cli_failure("%s", err.msg) : -1;
 }
 
-static void write_names(cw_json_writer *w, const void *ctx)
+cw_code cw_source_set_compare(const cw_source_set *all, const cw_lock *lock, cw_buf *out,
+                              char ret_etag[CW_LOCK_HASH + 1], cw_err *err)
+{
+    cw_json_writer w;
+    cw_code rc = CW_OK;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_array(&w);
+    for (size_t i = 0; i < all->n && !rc; i++) {
+        const cw_source_set_item *item = &all->items[i];
+        if (item->is_wanted && item->source)
+            rc = cw_lock_diff(lock, item->config->name, item->definitions, item->n_definitions, &w);
+    }
+    cw_json_close(&w);
+    if (rc)
+        return cw_fail(err, rc, "%s", cw_code_text(rc));
+    rc = cw_json_writer_end(&w, err);
+    if (!rc)
+        cw_lock_hash(cw_buf_str(out), ret_etag);
+    return rc;
+}
+
+/* ---- the running server ---- */
+
+void cw_source_set_write_names(cw_json_writer *w, const void *ctx)
 {
     const cw_source_set *all = ctx;
+    if (!all->n_named)
+        return;
     cw_json_add_key(w, CW_STR("names"));
     cw_json_open_array(w);
     for (size_t i = 0; i < all->n; i++) {
@@ -334,6 +368,26 @@ static void write_names(cw_json_writer *w, const void *ctx)
             cw_json_add_string(w, all->items[i].config->name);
     }
     cw_json_close(w);
+}
+
+static void report_problem(const cw_json *problem)
+{
+    for (cw_str rest = cw_cli_admin_text(problem, "problem"); rest.p;) {
+        CW_CLEANUP(cw_buf_done) cw_buf line;
+        cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
+        cw_quote_shown(&line, cw_cli_admin_text(problem, "source"));
+        cw_buf_add(&line, CW_STR(": "));
+        cw_quote_shown(&line, cw_str_cut(rest, '\n', &rest));
+        cw_cli_failure("%.*s", (int)line.n, line.n ? line.p : "");
+    }
+}
+
+bool cw_source_set_report_problems(const cw_json *result)
+{
+    const cw_json *problems = cw_json_get(result, CW_STR("problems"));
+    for (const cw_json *p = problems ? cw_json_first(problems) : NULL; p; p = cw_json_next(p))
+        report_problem(p);
+    return !problems || !cw_json_count(problems);
 }
 
 static void add_member(cw_buf *out, const cw_json *object, const char *name)
@@ -366,7 +420,8 @@ cw_code cw_source_set_refresh(const cw_source_set *all, cw_buf *out, cw_err *err
     const cw_json *result = NULL;
     if (cw_cli_admin_open(&all->target, &a) >= 0)
         return cw_fail(err, CW_IO, "the running server cannot be asked");
-    cw_code rc = cw_cli_admin_try(&a, "causeway.sources.refresh", write_names, all, &result, err);
+    cw_code rc = cw_cli_admin_try(&a, "causeway.sources.refresh", cw_source_set_write_names, all,
+                                  &result, err);
     if (!rc) {
         const cw_json *list = cw_json_get(result, CW_STR("sources"));
         for (const cw_json *s = cw_json_first(list); s; s = cw_json_next(s))

@@ -50,9 +50,10 @@ typedef struct cw_source_set {
     cw_loop *loop;
     /* The command line. */
     bool json;
-    bool is_silent; /* nothing is logged */
-    size_t n_named; /* sources that are named */
-    char **methods; /* other names, if the command takes them */
+    const char *etag; /* --etag, or NULL */
+    bool is_silent;   /* nothing is logged */
+    size_t n_named;   /* sources that are named */
+    char **methods;   /* other names, if the command takes them */
     size_t n_methods;
 } cw_source_set;
 
@@ -62,6 +63,7 @@ typedef struct cw_source_command {
     const char *args; /* "[SOURCE...]" */
     const char *about;
     bool has_json;
+    bool has_etag;      /* takes --etag */
     bool has_server;    /* a server elsewhere can do it: all->config may be NULL */
     bool takes_methods; /* a name that is no source is a method, otherwise an error */
     int (*run)(cw_source_set *all);
@@ -92,6 +94,17 @@ void cw_source_set_report(const cw_source_set_item *item);
 /* The lock file of the configuration, *ret NULL where there is none yet. Returns -1, or reports why
  * not and returns the exit code. */
 int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret);
+
+/* Compare those that are loaded with the lock file: an array of differences (lock_diff.h) in `out`,
+ * and its hash. CW_NOMEM, CW_LIMIT, CW_PARSE: a definition cannot be read. */
+CW_MUST_USE cw_code cw_source_set_compare(const cw_source_set *all, const cw_lock *lock,
+                                          cw_buf *out, char ret_etag[CW_LOCK_HASH + 1],
+                                          cw_err *err);
+/* Write the param `names` of a method: the sources that are named, if any is. `all` is a
+ * cw_source_set. */
+void cw_source_set_write_names(cw_json_writer *w, const void *all);
+/* Report the member `problems` of a result. Returns whether it is empty. */
+bool cw_source_set_report_problems(const cw_json *result);
 
 /* Make the running server read the descriptions of those that are wanted again, and append a line
  * for each to `out`. CW_NOTFOUND: no server runs. */

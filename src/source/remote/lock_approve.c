@@ -26,6 +26,54 @@ bool cw_lock_is_defined(const cw_remote_definition *definitions, size_t n, cw_st
     return false;
 }
 
+/* ---- checks ---- */
+
+static cw_code check_method(const cw_lock_offer *offers, size_t n, bool is_named, cw_str method,
+                            cw_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cw_lock_is_defined(offers[i].definitions, offers[i].n, method))
+            return CW_OK;
+    }
+    return cw_fail(err, CW_NOTFOUND, "no source is called \"%.*s\", and %s", CW_STR_ARG(method),
+                   is_named ? "the named ones expose no such method"
+                            : "none exposes such a method");
+}
+
+/* With methods, a source only says where they are: one that has none of them is a mistake. */
+static cw_code check_offer(const cw_lock_offer *offer, const cw_str *methods, size_t n_methods,
+                           cw_err *err)
+{
+    for (size_t i = 0; i < n_methods; i++) {
+        if (cw_lock_is_defined(offer->definitions, offer->n, methods[i]))
+            return CW_OK;
+    }
+    return cw_fail(err, CW_PARAMS, "none of the named methods is exposed by source \"%.*s\"",
+                   CW_STR_ARG(offer->source));
+}
+
+cw_code cw_lock_check_methods(const cw_lock_offer *offers, size_t n, bool is_named,
+                              const cw_str *methods, size_t n_methods, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < n_methods && !rc; i++)
+        rc = check_method(offers, n, is_named, methods[i], err);
+    for (size_t i = 0; i < n && is_named && n_methods && !rc; i++)
+        rc = check_offer(&offers[i], methods, n_methods, err);
+    return rc;
+}
+
+cw_code cw_lock_check_etag(cw_str seen, const char *etag, cw_err *err)
+{
+    if (cw_str_is(seen, etag))
+        return CW_OK;
+    return cw_fail(err, CW_INVALID,
+                   "the definitions have changed since they were shown: read the differences "
+                   "again, and approve those");
+}
+
+/* ---- collecting ---- */
+
 /* Whether the operator means this method. */
 static bool is_meant(const cw_lock_approval *a, cw_str method)
 {

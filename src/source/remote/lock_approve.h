@@ -44,6 +44,23 @@ void cw_lock_approval_done(cw_lock_approval *a);
 
 /* Whether a source exposes this method. */
 bool cw_lock_is_defined(const cw_remote_definition *definitions, size_t n, cw_str method);
+
+/* The definitions of one source; none if it could not be read. */
+typedef struct cw_lock_offer {
+    cw_str source;
+    const cw_remote_definition *definitions;
+    size_t n;
+} cw_lock_offer;
+
+/* Check the names of methods before anything is written. CW_NOTFOUND: none of the sources exposes a
+ * method. CW_PARAMS: the operator named the sources (`is_named`), and one exposes none of the
+ * methods. */
+CW_MUST_USE cw_code cw_lock_check_methods(const cw_lock_offer *offers, size_t n, bool is_named,
+                                          const cw_str *methods, size_t n_methods, cw_err *err);
+/* Whether this is the hash of the differences (lock_diff.h) that the operator saw; else
+ * CW_INVALID. */
+CW_MUST_USE cw_code cw_lock_check_etag(cw_str seen, const char *etag, cw_err *err);
+
 /* Approve definitions of a source, and write {"source":…,"method":…,"change":…} for each that is
  * new, changed or gone. A source without any of the named methods stays as it is. CW_NOMEM. */
 CW_MUST_USE cw_code cw_lock_approve(cw_lock_approval *a, cw_str source,
