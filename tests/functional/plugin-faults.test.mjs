@@ -20,8 +20,8 @@ import { eventually, inParallel, openFiles, pause } from "./support/server.mjs";
 import { startHostile } from "./support/hostile-plugin.mjs";
 
 const times = 100;
-const timeout = Math.min(patience(300), 900 * slowness);
-const grace = Math.min(patience(100), 300 * slowness);
+const timeout = Math.min(patience(300), 3_000 * slowness);
+const grace = Math.min(patience(100), 1_000 * slowness);
 // More than hang or die at once, so that healthy calls of the same plugin find one.
 const workers = 12;
 // Sanitizers map far more than any limit allows; there the method gives up by itself.

@@ -107,6 +107,10 @@ export async function post(server, target, body, headers = {}, options = {}) {
         body: sent,
         headers: Object.fromEntries(given),
         ...options,
+    }).catch((error) => {
+        // "fetch failed" alone does not name the reason.
+        if (error.cause) error.message += `: ${error.cause.code ?? ""} ${error.cause.message}`;
+        throw error;
     });
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, text, json: parse(text) };
