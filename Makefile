@@ -18,7 +18,7 @@ export FUZZ_SECONDS
 
 variant := $(if $(filter thread,$(SANITIZE)),tsan,$(if $(SANITIZE),asan,release))
 
-.PHONY: help run build test clients bench bench-check lint format coverage fuzz soak fresh clean install uninstall
+.PHONY: help run build test clients bench bench-check lint format coverage fuzz soak fresh deb oci clean install uninstall
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -79,9 +79,17 @@ soak: ## keep a server busy for long and watch its memory
 	@scripts/build.sh release
 	@scripts/node.sh bench/soak.mjs $(ARGS)
 
-fresh: ## try the two README commands in a bare Debian 12 (needs root)
+fresh: ## try the README commands and the packages in a bare Debian 12 (needs root)
 	@scripts/deps.sh fresh
 	@scripts/fresh.sh
+
+deb: ## build the Debian packages into build/deb and check them (ARGS=--twice: build twice and compare)
+	@scripts/deps.sh deb
+	@scripts/deb.sh $(ARGS)
+
+oci: deb ## build an OCI image into build/oci and make a call to it (needs root for the call)
+	@scripts/deps.sh oci
+	@scripts/oci.sh
 
 install: ## install the program, the plugin host, the example plugin and the SDK (PREFIX, DESTDIR)
 	@scripts/deps.sh run

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# Try the two README commands on a bare Debian 12, as a newcomer would: `make fresh` (needs root).
+# Try the README commands and the packages on a bare Debian 12, as a newcomer would: `make fresh` (needs root).
 #
 # debootstrap makes a minimal system with only make, git and CA certificates. Then, each in its own
 # copy of it:
 #   1. a user who may not install packages: `make run` prints the package list and stops
 #   2. `make run` until its URL answers; again, now in under 2 seconds; then `make test`
 #   3. `make test` as the first and only command
+#   4. `make deb` of this commit, twice with the same bytes, and of the commit before; then `make oci`
+#   5. the packages of the commit before installed and started by the command line of the unit; upgraded; removed;
+#      purged, which leaves nothing but the user and group "causeway"
 # Packages come from where this machine's apt and npm get theirs (read here, at run time).
 #
 # FRESH_UNCOMMITTED=1 takes the files as they lie there instead of a clone of HEAD.
-# FRESH_STEPS="2" runs some of the steps only. Exit code 0: all of it worked.
+# FRESH_STEPS="4 5" runs some of the steps only. Exit code 0: all of it worked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,7 +32,7 @@ tests_line=
 
 drop_root() {
     local point
-    for point in "$1"/{proc,dev/pts,dev/shm}; do
+    for point in "$1"/{proc,dev/pts,dev/shm,.}; do
         ! mountpoint -q "$point" || umount -l "$point"
     done
     rm -rf --one-file-system "$1"
@@ -105,6 +108,7 @@ make_base() {
 new_root() { # new_root NAME: a copy of the bare system with the source in /srv/causeway
     local root=$work/$1 source=$work/$1/srv/causeway
     cp -a "$work/base" "$root"
+    mount --bind "$root" "$root" # unshare, which make oci uses, needs a mount point
     mount -t proc proc "$root/proc"
     mount -t devpts -o mode=620,ptmxmode=666 devpts "$root/dev/pts"
     mount -t tmpfs tmpfs "$root/dev/shm"
@@ -176,6 +180,122 @@ step_3() {
     run_tests "$work/3"
 }
 
+# Packages of this commit in $work/now, of the one before in $work/before.
+step_4() {
+    local root=$work/4
+    say "4. make deb of the commit before"
+    new_root 4
+    mkdir -p "$work/before" "$work/now"
+    git clone --quiet --no-hardlinks . "$root/srv/before"
+    # With uncommitted files, HEAD is the commit before.
+    [ "${FRESH_UNCOMMITTED:-}" = 1 ] || git -C "$root/srv/before" checkout --quiet HEAD~1
+    in_root "$root" make -C /srv/before deb >"$work/log" 2>&1 || fail "make deb of the commit before" "$work/log"
+    cp "$root"/srv/before/build/deb/*.deb "$work/before/"
+    say "   make deb of this commit, twice"
+    in_root "$root" make -C /srv/causeway deb ARGS=--twice >"$work/log" 2>&1 || fail "make deb" "$work/log"
+    sed 's/^/   /' <(grep -E '^deb: (lintian|systemd|a second)|^  ' "$work/log")
+    cp "$root"/srv/causeway/build/deb/*.deb "$work/now/"
+    say "   the image"
+    in_root "$root" sh -c 'cd /srv/causeway && scripts/deps.sh oci && scripts/oci.sh' >"$work/log" 2>&1 ||
+        fail "make oci" "$work/log"
+    sed 's/^/   /' <(grep '^oci: ' "$work/log")
+}
+
+install_packages() { # install_packages ROOT FOLDER: all of the folder but debug symbols
+    local root=$1 folder=$2 files=()
+    mkdir -p "$root/srv/packages"
+    cp "$folder"/*.deb "$root/srv/packages/"
+    mapfile -t files < <(cd "$root" && find srv/packages -name '*.deb' ! -name '*-dbgsym_*' -printf '/%p\n')
+    in_root "$root" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends \
+        -o Dpkg::Options::=--force-confold install "${files[@]}" >"$work/log" 2>&1 </dev/null ||
+        fail "installing the packages" "$work/log"
+    rm -r "$root/srv/packages"
+}
+
+# Every path but those of apt, dpkg and this script.
+list_files() {
+    (cd "$1" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./srv -o -path ./tmp -o -path ./var/cache \
+        -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./var/log/apt -o -path ./var/log/dpkg.log \
+        -o -path ./var/log/alternatives.log \) -prune -o -print | LC_ALL=C sort)
+}
+
+# Start the service by the command line and the user of its unit. $1 root, $2 log; sets $running and $url
+start_service() {
+    local root=$1 log=$2 unit=$1/lib/systemd/system/causeway.service command user tries=0
+    command=$(sed -n 's/^ExecStart=//p' "$unit")
+    user=$(sed -n 's/^User=//p' "$unit")
+    # shellcheck disable=SC2086 # the words of a command line
+    chroot --userspec="$user" "$root" env -i PATH=/usr/bin:/bin STATE_DIRECTORY=/var/lib/causeway \
+        sh -c 'umask 077 && exec "$@"' sh $command >"$log" 2>&1 &
+    running=$!
+    until url=$(grep -oEm 1 'http://127\.0\.0\.1:[0-9]+' "$log") && curl -sf -o "$work/answer" "$url/readyz"; do
+        kill -0 "$running" 2>/dev/null || fail "the service ended" "$log"
+        [ $((tries += 1)) -lt 300 ] || fail "the service does not answer" "$log"
+        sleep 0.1
+    done
+}
+
+stop_service() {
+    kill "$running"
+    wait "$running" || fail "the service ended with $?" "$work/service"
+    running=
+}
+
+status_of_call() { # status_of_call [TOKEN]
+    curl -s -o "$work/answer" -w '%{http_code}' ${1:+-H "Authorization: Bearer $1"} "$url/mcp" \
+        --json '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+}
+
+step_5() {
+    local root=$work/5 config=/etc/causeway/causeway.yaml token tools
+    [ -d "$work/now" ] || { step_4 && drop_root "$work/4"; }
+    say "5. the packages of the commit before: install"
+    new_root 5
+    # All that is not ours comes first, so that the list of files shows what we leave behind.
+    in_root "$root" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends satisfy \
+        "$(dpkg-deb -f "$(find "$work/now" -name 'causeway_*.deb')" Depends), gcc, libc6-dev, pkg-config, curl" \
+        >"$work/log" 2>&1 || fail "installing dependencies" "$work/log"
+    list_files "$root" >"$work/files"
+    install_packages "$root" "$work/before"
+    for tools in first-call plugin; do
+        in_root "$root" "/srv/causeway/debian/tests/$tools" >"$work/log" 2>&1 || fail "debian/tests/$tools" "$work/log"
+    done
+
+    say "   start, an account and a token"
+    sed -i 's/127\.0\.0\.1:8080/127.0.0.1:0/' "$root$config" # a change of the operator, kept by the upgrade
+    start_service "$root" "$work/service"
+    in_root "$root" causeway account add ada --no-password --config $config >"$work/log" 2>&1 ||
+        fail "account add" "$work/log"
+    token=$(in_root "$root" causeway token create ada --config $config) || fail "token create"
+    [ "$(status_of_call)" = 401 ] || fail "a stranger gets another answer than 401" "$work/answer"
+    [ "$(status_of_call "$token")" = 200 ] || fail "the account gets another answer than 200" "$work/answer"
+
+    say "   upgrade"
+    install_packages "$root" "$work/now"
+    [ "$(status_of_call "$token")" = 200 ] || fail "the running server does not survive the upgrade"
+    stop_service
+    start_service "$root" "$work/service"
+    [ "$(status_of_call "$token")" = 200 ] || fail "the account is lost by the upgrade" "$work/answer"
+    in_root "$root" causeway doctor --config $config >"$work/log" 2>&1 || fail "doctor" "$work/log"
+    in_root "$root" systemd-analyze verify causeway.service causeway.socket >"$work/log" 2>&1 ||
+        fail "systemd-analyze verify" "$work/log"
+    [ ! -s "$work/log" ] || fail "systemd-analyze verify" "$work/log"
+    stop_service
+
+    say "   remove and purge"
+    in_root "$root" apt-get -qq -y remove causeway causeway-plugin-dev causeway-doc >"$work/log" 2>&1 </dev/null ||
+        fail "remove" "$work/log"
+    [ ! -e "$root/usr/bin/causeway" ] || fail "remove leaves the program"
+    [ -e "$root/var/lib/causeway/causeway.db" ] || fail "remove deletes the database"
+    in_root "$root" apt-get -qq -y purge causeway causeway-plugin-dev causeway-doc >"$work/log" 2>&1 </dev/null ||
+        fail "purge" "$work/log"
+    # Documented: the user and group stay; passwd- and the like are copies that the system makes.
+    list_files "$root" | grep -vxE '\./etc/(passwd|group|shadow|gshadow)-' |
+        diff <(grep -vxE '\./etc/(passwd|group|shadow|gshadow)-' "$work/files") - >"$work/log" ||
+        fail "purge leaves files, or deletes files of others" "$work/log"
+    grep -q '^causeway:' "$root/etc/passwd" || fail "purge deletes the user"
+}
+
 run_tests() {
     in_root "$1" make -C /srv/causeway test >"$work/log" 2>&1 ||
         fail "make test" "$work/log"
@@ -188,7 +308,7 @@ run_tests() {
 }
 
 make_base
-for step in ${FRESH_STEPS:-1 2 3}; do
+for step in ${FRESH_STEPS:-1 2 3 4 5}; do
     "step_$step"
     drop_root "$work/$step"
 done
