@@ -90,6 +90,31 @@ test("secrets are for their owner alone, and nothing else can be read from the t
     assert.ok(!readFileSync(configOf(folder), "utf8").includes(token));
 });
 
+test("account and token are as the commands make them, and both are recorded", async () => {
+    const folder = newFolder();
+    await init(folder, "--account", "ann", "--examples");
+    const read = async (...words) =>
+        JSON.parse((await runCauseway([...words, "--json", "--config", configOf(folder)])).stdout);
+    const [account, ...others] = await read("account", "list");
+    assert.deepEqual(others, []);
+    assert.deepEqual([account.name, account.state, account.roles], ["ann", "active", ["editor"]]);
+    const tokens = await read("token", "list");
+    assert.deepEqual(
+        tokens.map(({ account: owner, name, state, scopes }) => [owner, name, state, scopes]),
+        [["ann", "init", "active", []]],
+    );
+    const audit = path.join(folder, "audit.log");
+    const records = readFileSync(audit, "utf8").trim().split("\n").map(JSON.parse);
+    assert.deepEqual(
+        records.map(({ kind, method, detail, outcome }) => [kind, method, detail, outcome]),
+        [
+            ["change", "account add", "ann", "ok"],
+            ["change", "token create", "ann init", "ok"],
+        ],
+    );
+    assert.ok(!readFileSync(audit, "utf8").includes(readFileSync(path.join(folder, "token"), "utf8").trim()));
+});
+
 test("a first service is detected as import does, and no method is a tool yet", async () => {
     const service = await startService();
     const folder = newFolder();

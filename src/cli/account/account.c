@@ -118,8 +118,8 @@ static int run_add(int argc, char **argv)
 
 static void add_row(cw_cli_table *t, const cw_json *account)
 {
-    cw_cli_table_add(t, cw_cli_rights_text(account, "name"));
-    cw_cli_table_add(t, cw_cli_rights_text(account, "state"));
+    cw_cli_table_add(t, cw_cli_admin_text(account, "name"));
+    cw_cli_table_add(t, cw_cli_admin_text(account, "state"));
     cw_cli_rights_add_texts(t, cw_json_get(account, CW_STR("roles")));
 }
 
@@ -160,7 +160,7 @@ static cw_code collect(cw_name_list *all, const cw_json *account, const cw_json 
     const cw_json *roles = cw_json_get(result, CW_STR("roles")), *role;
     for (size_t i = 0; (role = cw_json_at(roles, i)) && !rc; i++) {
         const cw_json *permissions = cw_json_get(role, CW_STR("permissions")), *p;
-        bool is_held = has_role(account, result, cw_cli_rights_text(role, "name"));
+        bool is_held = has_role(account, result, cw_cli_admin_text(role, "name"));
         for (size_t k = 0; is_held && (p = cw_json_at(permissions, k)) && !rc; k++)
             rc = cw_name_list_add(all, cw_json_text(p));
     }

@@ -162,30 +162,11 @@ int cw_cli_rights_run(const cw_cli_rights_command *command, int argc, char **arg
 
 /* ---- output ---- */
 
-cw_str cw_cli_rights_text(const cw_json *object, const char *name)
-{
-    const cw_json *v = cw_json_get(object, cw_str_from(name));
-    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
-}
-
-int64_t cw_cli_rights_number(const cw_json *object, const char *name)
-{
-    int64_t value = 0;
-    const cw_json *v = cw_json_get(object, cw_str_from(name));
-    return v && cw_json_to_i64(v, &value) ? value : 0;
-}
-
-/* NULL for anything but an array: a foreign server may send what it likes. */
-static const cw_json *first_of(const cw_json *list)
-{
-    return cw_json_is(list, CW_JSON_ARRAY) ? cw_json_first(list) : NULL;
-}
-
 void cw_cli_rights_add_texts(cw_cli_table *t, const cw_json *list)
 {
     CW_CLEANUP(cw_buf_done) cw_buf texts;
     cw_buf_init(&texts, CW_CLI_OUTPUT_MAX);
-    for (const cw_json *v = first_of(list); v; v = cw_json_next(v)) {
+    for (const cw_json *v = cw_cli_admin_items(list); v; v = cw_json_next(v)) {
         if (texts.n)
             cw_buf_add(&texts, CW_STR(", "));
         cw_cli_add_text(&texts, cw_json_text(v));
@@ -225,7 +206,7 @@ void cw_cli_rights_print_list(cw_cli_rights *a, const cw_json *list, const cw_cl
 {
     cw_cli_table t;
     cw_cli_table_open(&t, &a->out, a->json, columns, n_columns);
-    for (const cw_json *v = first_of(list); v; v = cw_json_next(v)) {
+    for (const cw_json *v = cw_cli_admin_items(list); v; v = cw_json_next(v)) {
         if (a->json)
             cw_cli_rights_add_object(&t.json, v);
         else

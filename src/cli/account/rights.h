@@ -91,10 +91,6 @@ void cw_cli_password_wipe(cw_cli_password *p);
 
 /* ---- output ---- */
 
-/* A member that is a string, or "". */
-cw_str cw_cli_rights_text(const cw_json *object, const char *name);
-/* A member that is a date or a number, or 0. */
-int64_t cw_cli_rights_number(const cw_json *object, const char *name);
 /* Append the strings of an array, separated by commas; "-" for none. */
 void cw_cli_rights_add_texts(cw_cli_table *t, const cw_json *list);
 /* An object of a result as it is printed: dates as text. */

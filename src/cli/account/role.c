@@ -114,8 +114,8 @@ static void add_rows(cw_cli_table *t, const cw_json *role)
     const cw_json *permissions = cw_json_get(role, CW_STR("permissions")), *p = NULL;
     size_t i = 0;
     do {
-        cw_cli_table_add(t, cw_cli_rights_text(role, "name"));
-        cw_cli_table_add(t, cw_cli_rights_text(role, "from"));
+        cw_cli_table_add(t, cw_cli_admin_text(role, "name"));
+        cw_cli_table_add(t, cw_cli_admin_text(role, "from"));
         cw_cli_table_add(t, p ? cw_json_text(p) : CW_STR(""));
     } while ((p = cw_json_at(permissions, i++)));
 }

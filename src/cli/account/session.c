@@ -4,11 +4,11 @@
 
 static void add_row(cw_cli_table *t, const cw_json *session)
 {
-    cw_cli_table_add_number(t, cw_cli_rights_number(session, "id"));
-    cw_cli_table_add(t, cw_cli_rights_text(session, "account"));
-    cw_cli_table_add_date(t, cw_cli_rights_number(session, "created"), "-");
-    cw_cli_table_add_date(t, cw_cli_rights_number(session, "used"), "-");
-    cw_cli_table_add_date(t, cw_cli_rights_number(session, "expires"), "-");
+    cw_cli_table_add_number(t, cw_cli_admin_number(session, "id"));
+    cw_cli_table_add(t, cw_cli_admin_text(session, "account"));
+    cw_cli_table_add_date(t, cw_cli_admin_number(session, "created"), "-");
+    cw_cli_table_add_date(t, cw_cli_admin_number(session, "used"), "-");
+    cw_cli_table_add_date(t, cw_cli_admin_number(session, "expires"), "-");
 }
 
 static void print_list(cw_cli_rights *a, const cw_json *result)

@@ -85,9 +85,9 @@ static void print_json(cw_cli_rights *a, const cw_json *result, cw_str token)
     cw_json_writer w;
     cw_json_writer_init(&w, &a->out, CW_JSON_INDENT);
     cw_json_open_object(&w);
-    cw_json_add_i64_member(&w, CW_STR("id"), cw_cli_rights_number(result, "id"));
+    cw_json_add_i64_member(&w, CW_STR("id"), cw_cli_admin_number(result, "id"));
     cw_json_add_string_member(&w, CW_STR("token"), token);
-    cw_cli_add_date_member(&w, CW_STR("expires"), cw_cli_rights_number(result, "expires"));
+    cw_cli_add_date_member(&w, CW_STR("expires"), cw_cli_admin_number(result, "expires"));
     cw_json_close(&w);
     cw_cli_end_json(&w);
 }
@@ -102,7 +102,7 @@ static void print_text(cw_cli_rights *a, const cw_json *result, cw_str token)
         cw_cli_admin_add_server(&by, result);
     }
     fprintf(stderr, "causeway: token %lld%.*s; it is shown this once\n",
-            (long long)cw_cli_rights_number(result, "id"), CW_STR_ARG(cw_buf_str(&by)));
+            (long long)cw_cli_admin_number(result, "id"), CW_STR_ARG(cw_buf_str(&by)));
     cw_buf_add(&a->out, token);
     cw_buf_add_char(&a->out, '\n');
 }
@@ -114,7 +114,7 @@ static int create(cw_cli_rights *a, const new_token *n)
     int code = cw_cli_admin_call(&a->admin, "causeway.tokens.create", write_token, n, &result);
     if (code >= 0)
         return code;
-    cw_str token = cw_cli_rights_text(result, "token");
+    cw_str token = cw_cli_admin_text(result, "token");
     if (!cw_token_digest(token, digest))
         return cw_cli_failure("the server returned no token");
     warn_of_unknown(cw_json_get(result, CW_STR("unknown_scopes")));
@@ -165,11 +165,11 @@ static int run_create(int argc, char **argv)
 
 static void add_row(cw_cli_table *t, const cw_json *token)
 {
-    cw_cli_table_add_number(t, cw_cli_rights_number(token, "id"));
-    cw_cli_table_add(t, cw_cli_rights_text(token, "account"));
-    cw_cli_table_add(t, cw_cli_rights_text(token, "name"));
-    cw_cli_table_add(t, cw_cli_rights_text(token, "state"));
-    cw_cli_table_add_date(t, cw_cli_rights_number(token, "expires"), "never");
+    cw_cli_table_add_number(t, cw_cli_admin_number(token, "id"));
+    cw_cli_table_add(t, cw_cli_admin_text(token, "account"));
+    cw_cli_table_add(t, cw_cli_admin_text(token, "name"));
+    cw_cli_table_add(t, cw_cli_admin_text(token, "state"));
+    cw_cli_table_add_date(t, cw_cli_admin_number(token, "expires"), "never");
     cw_cli_rights_add_texts(t, cw_json_get(token, CW_STR("scopes")));
 }
 

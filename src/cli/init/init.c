@@ -8,18 +8,18 @@
 #include <unistd.h>
 
 #include "access/credentials.h"
-#include "admin/admin.h"
-#include "base/clock.h"
 #include "cli/import/import.h"
 #include "cli/init/answers.h"
+#include "cli/lib/admin.h"
+#include "cli/lib/audit_record.h"
 #include "config/syntax/quote.h"
 #include "server/examples.h"
 
 #define CONFIG_FILE "causeway.yaml"
 #define DATABASE_FILE "causeway.db"
 #define TOKEN_FILE "token"
+#define TOKEN_NAME "init"
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
-#define BUSY_MS 5000u
 
 typedef struct first {
     cw_init_answers answers;
@@ -208,26 +208,60 @@ static void remove_all(const first *f)
 
 /* ---- account and token ---- */
 
-static cw_code add_account(first *f, cw_err *err)
+static void write_account(cw_json_writer *w, const void *ctx)
 {
-    cw_db *db = NULL;
-    cw_db_opts opts = {.path = DATABASE_FILE, .may_create = true, .busy_ms = BUSY_MS};
-    cw_account account = {.name = cw_str_from(f->answers.account), .created = cw_clock_wall_ms()};
-    const cw_str editor = CW_STR("editor"); /* calls every tool of the example plugin */
-    cw_token token = {.name = CW_STR("init"), .created = account.created};
-    cw_code rc = cw_secret_init(err);
+    const first *f = ctx;
+    cw_json_add_string_member(w, CW_STR("name"), cw_str_from(f->answers.account));
+    cw_json_add_key(w, CW_STR("roles"));
+    cw_json_open_array(w);
+    if (f->answers.examples)
+        cw_json_add_string(w, CW_STR("editor")); /* calls every tool of the example plugin */
+    cw_json_close(w);
+}
+
+static void write_token(cw_json_writer *w, const void *ctx)
+{
+    const first *f = ctx;
+    cw_json_add_string_member(w, CW_STR("account"), cw_str_from(f->answers.account));
+    cw_json_add_string_member(w, CW_STR("name"), CW_STR(TOKEN_NAME));
+}
+
+/* By the methods that "causeway account add" and "token create" use. */
+static cw_code add_account(first *f, cw_cli_admin *a, cw_err *err)
+{
+    const cw_json *result = NULL;
+    cw_code rc = cw_cli_admin_try(a, "causeway.accounts.add", write_account, f, &result, err);
     if (!rc)
-        rc = cw_db_open(&opts, &db, err);
+        rc = cw_cli_admin_try(a, "causeway.tokens.create", write_token, f, &result, err);
     if (!rc)
-        rc = cw_db_add_account(db, &account, &editor, f->answers.examples ? 1 : 0, &token.account,
-                               err);
+        snprintf(f->token, sizeof f->token, "%.*s", CW_STR_ARG(cw_cli_admin_text(result, "token")));
+    return rc;
+}
+
+static void record(const first *f, const cw_cli_admin *a)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf token;
+    cw_buf_init(&token, TEXT_MAX_BYTES);
+    cw_buf_printf(&token, "%s " TOKEN_NAME, f->answers.account);
+    cw_cli_record(a->config, "account add", cw_str_from(f->answers.account), true);
+    cw_cli_record(a->config, "token create", cw_buf_str(&token), true);
+}
+
+static cw_code make_account(first *f, cw_err *err)
+{
+    cw_cli_admin a;
+    char line[CW_TOKEN_LEN + 2];
+    if (cw_cli_admin_open_alone(CONFIG_FILE, &a) >= 0)
+        return cw_fail(err, CW_CONFIG, "the new configuration cannot be read");
+    f->made_database = true;
+    cw_code rc = add_account(f, &a, err);
+    snprintf(line, sizeof line, "%s\n", f->token);
     if (!rc)
-        rc = cw_token_make(f->token, err);
-    if (!rc && !cw_token_digest(cw_str_from(f->token), token.hash))
-        rc = cw_fail(err, CW_INTERNAL, "the new token is malformed");
+        rc = make_file(TOKEN_FILE, 0600, cw_str_from(line), err);
     if (!rc)
-        rc = cw_db_add_token(db, &token, NULL, 0, &token.id, err);
-    cw_db_close(db);
+        record(f, &a);
+    explicit_bzero(line, sizeof line);
+    cw_cli_admin_close(&a);
     return rc;
 }
 
@@ -259,12 +293,7 @@ static cw_code write_all(first *f, cw_err *err)
         rc = make_folder("state", err);
     if (!rc && f->answers.examples)
         rc = make_folder("plugin-data", err);
-    f->made_database = !rc;
-    if (!rc)
-        rc = add_account(f, err);
-    char line[CW_TOKEN_LEN + 2];
-    snprintf(line, sizeof line, "%s\n", f->token);
-    return rc ? rc : make_file(TOKEN_FILE, 0600, cw_str_from(line), err);
+    return rc ? rc : make_account(f, err);
 }
 
 static void add_snippet(cw_buf *out, const first *f)

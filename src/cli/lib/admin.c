@@ -119,11 +119,25 @@ static int use_url(const cw_cli_target *target, cw_cli_admin *a)
     return read_token(target, a);
 }
 
+static void init(cw_cli_admin *a, const char *config)
+{
+    *a = (cw_cli_admin){.config_path = cw_cli_config_path(config)};
+    cw_arena_init(&a->arena, RESULTS_MAX);
+    cw_buf_init(&a->token, TOKEN_MAX);
+}
+
+int cw_cli_admin_open_alone(const char *config, cw_cli_admin *ret)
+{
+    init(ret, config);
+    int code = cw_cli_load_config(config, &ret->config);
+    if (code >= 0)
+        cw_cli_admin_close(ret);
+    return code;
+}
+
 int cw_cli_admin_open(const cw_cli_target *target, cw_cli_admin *ret)
 {
-    *ret = (cw_cli_admin){.config_path = cw_cli_config_path(target->config)};
-    cw_arena_init(&ret->arena, RESULTS_MAX);
-    cw_buf_init(&ret->token, TOKEN_MAX);
+    init(ret, target->config);
     int code =
         target->server ? use_url(target, ret) : cw_cli_load_config(target->config, &ret->config);
     if (code < 0 && !target->server)
@@ -382,7 +396,7 @@ int cw_cli_admin_call(cw_cli_admin *a, const char *method, cw_cli_params_fn para
 cw_str cw_cli_admin_text(const cw_json *object, const char *name)
 {
     const cw_json *v = cw_json_get(object, cw_str_from(name));
-    return v ? cw_json_text(v) : CW_STR("");
+    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
 }
 
 int64_t cw_cli_admin_number(const cw_json *object, const char *name)
@@ -390,6 +404,11 @@ int64_t cw_cli_admin_number(const cw_json *object, const char *name)
     int64_t value = 0;
     const cw_json *v = cw_json_get(object, cw_str_from(name));
     return v && cw_json_to_i64(v, &value) ? value : 0;
+}
+
+const cw_json *cw_cli_admin_items(const cw_json *list)
+{
+    return cw_json_is(list, CW_JSON_ARRAY) ? cw_json_first(list) : NULL;
 }
 
 bool cw_cli_admin_flag(const cw_json *object, const char *name)

@@ -54,6 +54,8 @@ typedef struct cw_cli_admin {
 
 /* Find the server. Returns -1, or reports the problem and returns the exit code. */
 int cw_cli_admin_open(const cw_cli_target *target, cw_cli_admin *ret);
+/* The same without a search for servers: the command works alone. */
+int cw_cli_admin_open_alone(const char *config, cw_cli_admin *ret);
 /* Whether a server answers calls; otherwise the command works alone. */
 bool cw_cli_admin_has_server(const cw_cli_admin *a);
 /* Write the params of a call; `ctx` is that of cw_cli_admin_call. */
@@ -67,11 +69,13 @@ int cw_cli_admin_call(cw_cli_admin *a, const char *method, cw_cli_params_fn para
                       const cw_json **ret);
 void cw_cli_admin_close(cw_cli_admin *a);
 
-/* A member of a result: a text ("" if absent), an integer (0), or whether it is true. `object` may
- * be NULL. */
+/* A member of a result: a string (otherwise ""), an integer (otherwise 0), or whether it is true.
+ * `object` may be anything, also NULL: a server elsewhere may send any result. */
 cw_str cw_cli_admin_text(const cw_json *object, const char *name);
 int64_t cw_cli_admin_number(const cw_json *object, const char *name);
 bool cw_cli_admin_flag(const cw_json *object, const char *name);
+/* The first element of an array, or NULL. `list` may be anything. */
+const cw_json *cw_cli_admin_items(const cw_json *list);
 
 /* Append "Bearer " and the token of a file, without line breaks at its end. */
 CW_MUST_USE cw_code cw_cli_read_token(const char *file, cw_buf *header, cw_err *err);

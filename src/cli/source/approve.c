@@ -249,8 +249,8 @@ static void write_request(cw_json_writer *w, const void *ctx)
 static int check_differences(const cw_source_set *all, const cw_json *diff)
 {
     const cw_json *differences = cw_json_get(diff, CW_STR("differences"));
-    const cw_json *first = differences ? cw_json_first(differences) : NULL;
-    for (const cw_json *d = first; d && all->n_named; d = cw_json_next(d)) {
+    for (const cw_json *d = cw_cli_admin_items(differences); d && all->n_named;
+         d = cw_json_next(d)) {
         cw_str method = cw_cli_admin_text(d, "method"), source = cw_cli_admin_text(d, "source");
         for (size_t i = 0; i < all->n; i++) {
             cw_str name = all->items[i].config->name;

@@ -33,7 +33,7 @@ static void add_tool(cw_buf *out, const cw_json *tool)
     cw_buf_add(out, CW_STR(": "));
     cw_cli_add_text(out, cw_cli_admin_text(tool, "change"));
     cw_buf_add_char(out, '\n');
-    for (const cw_json *d = list ? cw_json_first(list) : NULL; d; d = cw_json_next(d)) {
+    for (const cw_json *d = cw_cli_admin_items(list); d; d = cw_json_next(d)) {
         cw_buf_add(out, CW_STR("  "));
         cw_quote_shown(out, cw_cli_admin_text(d, "pointer"));
         cw_buf_add(out, CW_STR(": "));

@@ -385,9 +385,9 @@ static void report_problem(const cw_json *problem)
 bool cw_source_set_report_problems(const cw_json *result)
 {
     const cw_json *problems = cw_json_get(result, CW_STR("problems"));
-    for (const cw_json *p = problems ? cw_json_first(problems) : NULL; p; p = cw_json_next(p))
+    for (const cw_json *p = cw_cli_admin_items(problems); p; p = cw_json_next(p))
         report_problem(p);
-    return !problems || !cw_json_count(problems);
+    return !cw_cli_admin_items(problems);
 }
 
 static void add_member(cw_buf *out, const cw_json *object, const char *name)

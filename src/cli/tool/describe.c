@@ -65,7 +65,7 @@ static void add_param(cw_buf *out, const cw_json *param, size_t name_width)
 static void add_params(cw_buf *out, const cw_json *params)
 {
     size_t width = 0;
-    const cw_json *first = params ? cw_json_first(params) : NULL;
+    const cw_json *first = cw_cli_admin_items(params);
     add_title(out, first ? "parameters:" : "no parameters");
     for (const cw_json *p = first; p; p = cw_json_next(p)) {
         size_t n = cw_cli_admin_text(p, "name").n;
@@ -78,7 +78,7 @@ static void add_params(cw_buf *out, const cw_json *params)
 /* "heading: a, b", or "heading: none". */
 static void add_names(cw_buf *out, const char *heading, const cw_json *names, const char *none)
 {
-    const cw_json *first = names ? cw_json_first(names) : NULL;
+    const cw_json *first = cw_cli_admin_items(names);
     cw_buf_printf(out, "%s: %s", heading, first ? "" : none);
     for (const cw_json *n = first; n; n = cw_json_next(n)) {
         cw_quote_shown(out, cw_json_text(n));

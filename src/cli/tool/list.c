@@ -79,9 +79,9 @@ static void add_verdict(const cw_json *tool, cw_buf *out)
         cw_buf_add(out, CW_STR("yes"));
     } else if (cw_str_is(cw_cli_admin_text(tool, "call"), "forbidden")) {
         cw_buf_printf(out, "no: needs the permission '%s'", CW_PERMISSION_CALL.p);
-    } else if (scopes && cw_json_count(scopes)) {
+    } else if (cw_cli_admin_items(scopes)) {
         cw_buf_add(out, CW_STR("asks: needs a token with"));
-        for (const cw_json *s = cw_json_first(scopes); s; s = cw_json_next(s)) {
+        for (const cw_json *s = cw_cli_admin_items(scopes); s; s = cw_json_next(s)) {
             cw_buf_add_char(out, ' ');
             cw_quote_shown(out, cw_json_text(s));
         }

@@ -62,7 +62,7 @@ static void add_answer(cw_buf *out, const cw_json *result)
     cw_cli_add_text(out, cw_cli_admin_text(result, "credentials"));
     cw_buf_add(out, CW_STR(")\n"));
     const cw_json *rules = cw_json_get(result, CW_STR("rules"));
-    for (const cw_json *r = rules ? cw_json_first(rules) : NULL; r; r = cw_json_next(r))
+    for (const cw_json *r = cw_cli_admin_items(rules); r; r = cw_json_next(r))
         add_rule(out, r);
     cw_buf_add(out, CW_STR("list: it is "));
     cw_cli_add_text(out, cw_cli_admin_text(result, "list"));
