@@ -40,10 +40,8 @@ static cw_code status(cw_admin_call *c, cw_err *err)
 {
     const cw_admin_server *s = c->server;
     size_t n_tools = 0, n_methods = 0;
-    if (c->snapshot) {
-        (void)cw_snapshot_tools(c->snapshot, &n_tools);
-        (void)cw_snapshot_entries(c->snapshot, &n_methods);
-    }
+    if (c->snapshot)
+        cw_sources_count(s->sources, c->snapshot, &n_tools, &n_methods);
     cw_json_add_string_member(c->out, CW_STR("config"),
                               cw_str_from(s->config_path ? s->config_path : ""));
     cw_json_add_key(c->out, CW_STR("listen"));

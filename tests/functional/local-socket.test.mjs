@@ -183,11 +183,17 @@ test("it is reached when all connections are taken", async (t) => {
 });
 
 test("status and reload tell what the server is and what has changed", async (t) => {
-    const server = await start(t);
+    const server = await start(t, { config: { admin: { tools: ["causeway.status"] } } });
     const status = await server.cli("status");
     assert.match(status, /^running +server \d+\.\d+\.\d+ \(pid \d+\), since /);
     const parsed = JSON.parse(await server.cli("status", "--json"));
     assert.equal(parsed.config, server.config);
+    // The same numbers as in the log: administration is not counted, also where it is a tool.
+    const counted = new RegExp(`published tools=${parsed.tools} methods=${parsed.methods} sources=1\\b`);
+    assert.match(server.stderr, counted);
+    assert.match(status, new RegExp(`^catalogue +${parsed.tools} tools, ${parsed.methods} methods of plugins and`, "m"));
+    const { methods } = (await callSocket(server.socket, "causeway.sources.list")).json.result.sources[0];
+    assert.equal(parsed.methods, methods);
     const file = JSON.parse(readFileSync(server.config, "utf8"));
     const write = (more) => writeFileSync(server.config, JSON.stringify({ ...file, ...more }));
     assert.match(await server.cli("reload"), /no value changed/);

@@ -465,6 +465,21 @@ static void log_partial(const draft *d)
     }
 }
 
+void cw_sources_count(const cw_sources *s, const cw_snapshot *snapshot, size_t *ret_tools,
+                      size_t *ret_methods)
+{
+    size_t n;
+    const cw_entry *entries = cw_snapshot_entries(snapshot, &n);
+    *ret_tools = *ret_methods = 0;
+    for (size_t i = 0; i < n; i++) {
+        const cw_source *source = entries[i].method->source;
+        if (source == s->builtin.source || source == s->builtin.published)
+            continue;
+        *ret_methods += 1;
+        *ret_tools += entries[i].tool_name.n > 0;
+    }
+}
+
 static void log_publish(cw_sources *s, const draft *d)
 {
     size_t n_methods, n_tools;
@@ -473,18 +488,15 @@ static void log_publish(cw_sources *s, const draft *d)
         return;
     s->is_change = false;
     log_partial(d);
-    cw_snapshot_entries(d->snapshot, &n_methods);
-    cw_snapshot_tools(d->snapshot, &n_tools);
-    /* A server that has no sources and never had any says nothing about them. The built-in one is not
+    cw_sources_count(s, d->snapshot, &n_tools, &n_methods);
+    /* A server that has no sources and never had any logs nothing about them. The built-in one is not
      * counted. */
-    const cw_source *builtin = s->builtin.source;
-    size_t n_sources = d->n - (builtin ? 1 : 0);
+    size_t n_sources = d->n - (s->builtin.source ? 1 : 0);
     if (n_sources == 0 && !s->was_logged)
         return;
     s->was_logged = true;
     cw_log(CW_LOG_INFO, "sources", "catalogue published", CW_KN("tools", n_tools),
-           CW_KN("methods", n_methods - (builtin ? builtin->n_methods : 0)),
-           CW_KN("sources", n_sources));
+           CW_KN("methods", n_methods), CW_KN("sources", n_sources));
 }
 
 static void commit_item(cw_registry_item *item, draft *d)

@@ -94,6 +94,9 @@ bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w);
 /* Report on every source: plugins by name, then services in the order of the configuration. */
 void cw_sources_each(const cw_sources *s, void (*fn)(const cw_source_report *report, void *ctx),
                      void *ctx);
+/* Count the tools and methods of plugins and services; those of the built-in source are left out. */
+void cw_sources_count(const cw_sources *s, const cw_snapshot *snapshot, size_t *ret_tools,
+                      size_t *ret_methods);
 /* Stop watching and loading; handles close on the loop. Sources stay until their last reference. */
 void cw_sources_free(cw_sources *s);
 
