@@ -101,7 +101,18 @@ test("the measure finds a difference that is there", async () => {
     const server = await startAccounts({ config: { roles: { ...roles, anonymous: [call, "access content"] } } });
     const c = await Connection.open(server);
     const kinds = { seen: doors.jsonrpc("test.caller"), unknown: doors.jsonrpc("test.callex") };
-    const times = await measure(c, kinds, randomFrom(2), 200);
+    const random = randomFrom(2);
+    const times = { seen: [], unknown: [] };
+    const differs = () => {
+        const { share, noise } = compareRanks(times.seen, times.unknown);
+        return Math.abs(share - 0.5) >= deviations * noise;
+    };
+    // A busy machine hides it for longer, not for ever: twice as often as above at most.
+    do {
+        const more = await measure(c, kinds, random, rounds / 4);
+        times.seen.push(...more.seen);
+        times.unknown.push(...more.unknown);
+    } while (!differs() && times.seen.length < rounds * 2);
     c.close();
     assert.throws(() => assertAlike(times.seen, times.unknown, "a call"), /medians/);
     await server.stop();
