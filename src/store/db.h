@@ -46,6 +46,9 @@ typedef struct cw_db_health {
 /* Check a file without a change: whose it is, its version, its structure. Reads all of it. Fails as
  * cw_db_open does, also for a version that is too new. */
 CW_MUST_USE cw_code cw_db_check(const char *path, uint32_t busy_ms, cw_db_health *ret, cw_err *err);
+/* Whether the file has the tables of this version, so that cw_db_open changes nothing in it. Reads the
+ * header of the file alone, and creates no file beside it. */
+bool cw_db_is_up_to_date(const char *path);
 /* NULL is fine. */
 void cw_db_close(cw_db *db);
 /* Whether the path still leads to the file that is open: it may have been removed or replaced. */

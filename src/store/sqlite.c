@@ -351,6 +351,23 @@ cw_code cw_db_check(const char *path, uint32_t busy_ms, cw_db_health *ret, cw_er
     return rc;
 }
 
+static uint32_t read_u32(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* The format of SQLite files, 1.3: user_version is at offset 60, application_id at 68. */
+bool cw_db_is_up_to_date(const char *path)
+{
+    unsigned char head[72];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? pread(fd, head, sizeof head, 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    return n == sizeof head && memcmp(head, "SQLite format 3", 16) == 0 &&
+           read_u32(head + 60) == CW_COUNT(versions) && read_u32(head + 68) == APPLICATION_ID;
+}
+
 void cw_db_close(cw_db *db)
 {
     if (!db)

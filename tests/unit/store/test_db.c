@@ -403,6 +403,22 @@ TEST(a_check_finds_version_and_damage_and_changes_nothing)
     assert_string_not_equal(health.damage, "");
 }
 
+TEST(the_header_shows_whether_a_database_is_up_to_date)
+{
+    char beside[160];
+    assert_false(cw_db_is_up_to_date(temp_db_path));
+    cw_db_close(open_db());
+    assert_true(cw_db_is_up_to_date(temp_db_path));
+    snprintf(beside, sizeof beside, "%s-wal", temp_db_path);
+    assert_int_equal(access(beside, F_OK), -1);
+    run_sql("PRAGMA user_version = 1");
+    assert_false(cw_db_is_up_to_date(temp_db_path));
+    run_sql("PRAGMA user_version = 1000");
+    assert_false(cw_db_is_up_to_date(temp_db_path));
+    assert_int_equal(truncate(temp_db_path, 20), 0);
+    assert_false(cw_db_is_up_to_date(temp_db_path));
+}
+
 TEST(a_removed_or_replaced_file_is_noticed)
 {
     char away[128];
@@ -603,6 +619,7 @@ int main(void)
         T(garbage_is_refused),
         T(a_damaged_page_is_an_error),
         T(a_check_finds_version_and_damage_and_changes_nothing),
+        T(the_header_shows_whether_a_database_is_up_to_date),
         T(a_removed_or_replaced_file_is_noticed),
         T(a_writer_holds_up_writers_only),
         T(a_full_disk_loses_nothing),
