@@ -6,7 +6,7 @@
 
 static const cw_cli_group program; /* the commands, below */
 
-const cw_cli_term cw_cli_exit_codes[] = {
+static const cw_cli_term exit_codes[] = {
     {"0", "success; for serve: stopped by a signal, with all work finished"},
     {"1", "a failure at run time: an address in use, a file that cannot be written,\n"
           "no memory; trying again later may help"},
@@ -15,7 +15,7 @@ const cw_cli_term cw_cli_exit_codes[] = {
     {0},
 };
 
-const cw_cli_term cw_cli_environment[] = {
+static const cw_cli_term environment[] = {
     {"CAUSEWAY_CONFIG", "the configuration file of commands without --config"},
     {"CAUSEWAY_TOKEN", "the token for --server and stdio, instead of --token-file"},
     {"NO_COLOR", "if it is set and not empty, --color=auto uses no colours"},
@@ -29,20 +29,14 @@ const cw_cli_term cw_cli_environment[] = {
     {0},
 };
 
-typedef struct topic {
-    const char *name, *heading;
-    const cw_cli_term *terms;
-    int width; /* of the words */
-    const char *more;
-} topic;
-
-static const topic topics[] = {
-    {"exit-codes", "Exit codes of every command:", cw_cli_exit_codes, 1,
-     "doctor reports by its exit code too: 1 with warnings, 2 with errors.\n"},
-    {"environment", "Environment variables:", cw_cli_environment, 15, ""},
+const cw_cli_topic cw_cli_topics[] = {
+    {"exit-codes", "Exit codes of every command:", exit_codes, 1,
+     "doctor reports by its exit code too: 1 with warnings, 2 with errors."},
+    {"environment", "Environment variables:", environment, 15, NULL},
+    {0},
 };
 
-static int print_topic(const topic *t)
+static int print_topic(const cw_cli_topic *t)
 {
     cw_buf out;
     cw_buf_init(&out, HELP_MAX_BYTES);
@@ -56,7 +50,8 @@ static int print_topic(const topic *t)
             word = "";
         } while (rest.p);
     }
-    cw_buf_add(&out, cw_str_from(t->more));
+    if (t->more)
+        cw_buf_printf(&out, "%s\n", t->more);
     return cw_cli_print_buf(&out);
 }
 
@@ -72,9 +67,9 @@ static int help(int argc, char **argv)
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
-    for (size_t i = 0; i < CW_COUNT(topics) && args.n == 1; i++)
-        if (cw_str_is(cw_str_from(args.items[0]), topics[i].name))
-            return print_topic(&topics[i]);
+    for (const cw_cli_topic *t = cw_cli_topics; t->name && args.n == 1; t++)
+        if (cw_str_is(cw_str_from(args.items[0]), t->name))
+            return print_topic(t);
     /* "help config check" is "config check --help". */
     char name[] = "causeway", option[] = "--help";
     char *words[5] = {name};
@@ -115,6 +110,7 @@ static const cw_cli_command commands[] = {
     {"server-json", "print this server's entry for the MCP registry", cw_cli_server_json},
     {"version", "print the version", cw_cli_version},
     {"help", "explain a command or a topic", help},
+    {"complete", NULL, cw_cli_complete},
     {0},
 };
 

@@ -74,8 +74,16 @@ typedef struct cw_cli_term {
     const char *text; /* a newline begins another line */
 } cw_cli_term;
 
-/* The topics of `causeway help`; the manual page has the same rows. */
-extern const cw_cli_term cw_cli_exit_codes[], cw_cli_environment[];
+/* A topic of `causeway help`; the manual page has the same rows. */
+typedef struct cw_cli_topic {
+    const char *name; /* NULL ends the table */
+    const char *heading;
+    const cw_cli_term *terms;
+    int width;        /* of the words */
+    const char *more; /* a line behind the terms; NULL: none */
+} cw_cli_topic;
+
+extern const cw_cli_topic cw_cli_topics[];
 
 /* Options that several commands take. */
 #define CW_CLI_CONFIG_OPTION(target)                                                               \
@@ -110,8 +118,8 @@ int cw_cli_parse(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *re
 
 /* A sub-command as its group knows it. */
 typedef struct cw_cli_command {
-    const char *name; /* NULL ends the table */
-    const char *summary;
+    const char *name;    /* NULL ends the table */
+    const char *summary; /* NULL: for programs; help, manual and completions omit it */
     int (*run)(int argc, char **argv);
 } cw_cli_command;
 
@@ -126,6 +134,19 @@ typedef struct cw_cli_group {
  * --color=WHEN may stand in front of it. */
 int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv);
 
+/* Receives the tables of a command that is visited. `common` are the options that every command, or
+ * every group, takes. The tables live until the function returns. */
+typedef struct cw_cli_visitor {
+    void (*on_group)(const cw_cli_group *group, const cw_cli_option *common, void *ctx);
+    void (*on_command)(const cw_cli_spec *spec, const cw_cli_option *common, void *ctx);
+    void *ctx;
+} cw_cli_visitor;
+
+/* Call one of the functions with the table from which `run --help` prints its help. Nothing is
+ * printed, and nothing is run. A function may visit the commands of its group. */
+void cw_cli_visit(int (*run)(int argc, char **argv), const char *name,
+                  const cw_cli_visitor *visitor);
+
 /* The program: all sub-commands. */
 int cw_cli_program(int argc, char **argv);
 
@@ -135,6 +156,7 @@ int cw_cli_account(int argc, char **argv);
 int cw_cli_audit(int argc, char **argv);
 int cw_cli_cache(int argc, char **argv);
 int cw_cli_call(int argc, char **argv);
+int cw_cli_complete(int argc, char **argv);
 int cw_cli_config(int argc, char **argv);
 int cw_cli_describe(int argc, char **argv);
 int cw_cli_doctor(int argc, char **argv);

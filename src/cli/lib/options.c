@@ -15,6 +15,9 @@
 #define HELP_MAX_BYTES (64u * 1024u)
 #define HELP_COLUMN 26
 
+/* Set while cw_cli_visit runs: it receives the tables instead of a reader of the help. */
+static const cw_cli_visitor *visiting;
+
 typedef struct reader {
     const char *command; /* "causeway serve", for messages */
     /* Tables of options; the second may be NULL. */
@@ -211,6 +214,10 @@ static int apply_color(const char *when)
 static int print_help(const cw_cli_spec *spec, const cw_cli_option *common)
 {
     cw_buf out;
+    if (visiting) {
+        visiting->on_command(spec, common, visiting->ctx);
+        return CW_EXIT_OK;
+    }
     cw_buf_init(&out, HELP_MAX_BYTES);
     cw_buf_printf(&out, "Usage: causeway %s [OPTION...]%s%s\n\n%s\n", spec->name,
                   spec->args[0] ? " " : "", spec->args, spec->about);
@@ -252,12 +259,17 @@ int cw_cli_parse(const cw_cli_spec *spec, int argc, char **argv, cw_cli_args *re
 static int print_group(const cw_cli_group *group, const cw_cli_option *options)
 {
     cw_buf out;
+    if (visiting) {
+        visiting->on_group(group, options, visiting->ctx);
+        return CW_EXIT_OK;
+    }
     cw_buf_init(&out, HELP_MAX_BYTES);
     cw_buf_printf(&out, "Usage: %s COMMAND [OPTION...] [ARGUMENT...]\n\n%s\n", group->name,
                   group->about);
     add_heading(&out, "Commands:");
     for (const cw_cli_command *c = group->commands; c->name; c++)
-        cw_buf_printf(&out, "  %-14s%s\n", c->name, c->summary);
+        if (c->summary)
+            cw_buf_printf(&out, "  %-14s%s\n", c->name, c->summary);
     describe_options(&out, NULL, options);
     if (group->more)
         cw_buf_printf(&out, "\n%s\n", group->more);
@@ -271,7 +283,7 @@ static int unknown_command(const cw_cli_group *group, cw_str name)
     unsigned best = NEAR_MAX + 1;
     for (const cw_cli_command *c = group->commands; c->name; c++) {
         unsigned distance = cw_str_distance_within(name, cw_str_from(c->name), NEAR_MAX);
-        if (distance < best) {
+        if (c->summary && distance < best) {
             best = distance;
             nearest = c->name;
         }
@@ -312,4 +324,18 @@ int cw_cli_dispatch(const cw_cli_group *group, int argc, char **argv)
         if (cw_str_is(name, c->name))
             return c->run(argc - r.at, argv + r.at);
     return unknown_command(group, name);
+}
+
+/* ---- visits ---- */
+
+void cw_cli_visit(int (*run)(int argc, char **argv), const char *name,
+                  const cw_cli_visitor *visitor)
+{
+    const cw_cli_visitor *outer = visiting;
+    char word[64], option[] = "--help";
+    char *argv[] = {word, option, NULL};
+    snprintf(word, sizeof word, "%s", name);
+    visiting = visitor;
+    (void)run(2, argv);
+    visiting = outer;
 }
