@@ -184,11 +184,12 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
 
 /* ---- from a description to a source ---- */
 
-static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
+/* NULL without memory. */
+static cw_remote *new_remote(const cw_remote_job *job)
 {
     cw_remote *r = calloc(1, sizeof *r);
     if (!r)
-        return cw_fail_nomem(err);
+        return NULL;
     cw_arena_init(&r->arena, ARENA_MAX);
     r->service = cw_endpoint_ref(job->service);
     if (job->shared) {
@@ -203,12 +204,10 @@ static cw_code new_remote(cw_remote_job *job, cw_remote **ret, cw_err *err)
     atomic_init(&r->base.refs, 1);
     r->parts = cw_arena_calloc(&r->arena, job->opts.n_loops, sizeof *r->parts);
     r->health = cw_remote_health_ref(job->health);
-    if (!r->parts) {
-        cw_remote_free(r);
-        return cw_fail_nomem(err);
-    }
-    *ret = r;
-    return CW_OK;
+    if (r->parts)
+        return r;
+    cw_remote_free(r);
+    return NULL;
 }
 
 static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, cw_remote **ret)
@@ -223,8 +222,9 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
     if (!rc)
         rc = cw_openrpc_upgrade_draft4(&doc, &job->scratch, &err);
     if (!rc)
-        rc = new_remote(job, &r, &err);
-    if (rc) {
+        r = new_remote(job);
+    if (!r) {
+        rc = rc ? rc : cw_fail_nomem(&err);
         cw_buf_add(&job->problems, cw_str_from(err.msg));
         return rc;
     }
