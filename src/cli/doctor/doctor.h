@@ -20,10 +20,12 @@
 
 #include "base/arena.h"
 #include "cli/lib/admin.h"
+#include "cli/tool/tools.h"
 #include "net/server/tls.h"
 
 #define CW_DOCTOR_MAX_FINDINGS 1000u
-#define CW_DOCTOR_CLOCK_MS 30000 /* difference between two clocks that is reported */
+#define CW_DOCTOR_TIMEOUT_MS 10000u /* of an exchange with a server or a service, as a whole */
+#define CW_DOCTOR_CLOCK_MS 30000    /* difference between two clocks that is reported */
 
 typedef enum cw_doctor_severity {
     CW_DOCTOR_NOTE,    /* may be intended */
@@ -44,8 +46,11 @@ typedef struct cw_doctor {
     const char *config_path; /* NULL: no configuration is checked */
     cw_config *config;       /* NULL: not loaded */
     cw_cli_admin *server;    /* of --server; NULL: not given */
-    bool has_lock;           /* set by the check of files: the lock file was read */
-    bool has_database;       /* set by its check: it can be opened without a change */
+    cw_source **services;    /* set by the check of sources: those that are loaded, references */
+    size_t n_services;
+    bool has_withheld; /* set by it: tools of them are withheld, so their rights are not known */
+    bool has_lock;     /* set by the check of files: the lock file was read */
+    bool has_database; /* set by its check: it can be opened without a change */
     cw_arena arena;
     const char *group; /* of the running check */
     cw_doctor_finding items[CW_DOCTOR_MAX_FINDINGS];
@@ -67,7 +72,8 @@ CW_PRINTF(2, 3) const char *cw_doctor_text(cw_doctor *d, const char *fmt, ...);
 void cw_doctor_check_configuration(cw_doctor *d);
 /* Files that the configuration names: contents and modes; directories that other users can write. */
 void cw_doctor_check_files(cw_doctor *d);
-/* Validity of the certificates that the server presents to clients and services. */
+/* Validity of the certificates that the server presents to clients and services, and of those that
+ * services present. */
 void cw_doctor_check_certificates(cw_doctor *d);
 /* The database: mode, owner, version, damage. */
 void cw_doctor_check_database(cw_doctor *d);

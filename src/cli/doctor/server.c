@@ -12,7 +12,6 @@
 #include "net/client/client.h"
 #include "server/local_socket.h"
 
-#define TIMEOUT_MS 10000u
 #define HEALTH_MAX 65536u
 
 /* ---- what the server reports ---- */
@@ -76,6 +75,7 @@ static void check_reports(cw_doctor *d, cw_cli_admin *a, const char *subject, co
     const cw_json *status = NULL, *sources = NULL;
     cw_err err = {0};
     a->was_warned = true; /* the version is a finding here */
+    a->timeout_ms = CW_DOCTOR_TIMEOUT_MS;
     cw_code rc = cw_cli_admin_try(a, "causeway.status", NULL, NULL, &status, &err);
     if (!rc)
         rc = cw_cli_admin_try(a, "causeway.sources.list", NULL, NULL, &sources, &err);
@@ -164,7 +164,7 @@ static cw_code ping_on_loop(cw_loop *loop, void *ctx, cw_err *err)
     const cw_str wanted = CW_STR("Date");
     const cw_client_opts opts = {.url = p->url,
                                  .connections = 1,
-                                 .first_byte_ms = TIMEOUT_MS,
+                                 .first_byte_ms = CW_DOCTOR_TIMEOUT_MS,
                                  .answer_size = HEALTH_MAX,
                                  .wanted = &wanted,
                                  .n_wanted = 1};
@@ -176,19 +176,25 @@ static cw_code ping_on_loop(cw_loop *loop, void *ctx, cw_err *err)
         .method = CW_HTTP_GET, .path = CW_STR("/healthz"), .on_done = on_pong, .ctx = p};
     rc = cw_client_send(p->client, &p->req, err);
     p->pending = rc ? 0 : 1;
-    cw_cli_loop_wait(loop, &p->pending);
-    cw_client_close(p->client, NULL, NULL);
+    (void)cw_cli_loop_wait_for(loop, &p->pending, CW_DOCTOR_TIMEOUT_MS);
+    cw_client_close(p->client, NULL, NULL); /* cancels the request */
     return rc;
 }
 
-static void check_certificate(cw_doctor *d, const char *subject, const cw_client_url *url)
+/* False: no connection with TLS can be made, which check_reports finds too. */
+static bool check_certificate(cw_doctor *d, const char *subject, const cw_client_url *url)
 {
     cw_tls_validity validity;
-    const char *host = cw_doctor_text(d, "%.*s", CW_STR_ARG(url->host));
-    if (url->is_tls && cw_tls_peer_validity(host, url->port, TIMEOUT_MS, &validity, NULL) == CW_OK)
-        cw_doctor_add_validity(d, subject, &validity,
-                               "renew the certificate on the server's machine, then run \"causeway "
-                               "reload\"");
+    const cw_tls_peer peer = {.host = cw_doctor_text(d, "%.*s", CW_STR_ARG(url->host)),
+                              .port = url->port};
+    if (!url->is_tls)
+        return true;
+    if (cw_tls_peer_validity(&peer, CW_DOCTOR_TIMEOUT_MS, &validity, NULL))
+        return false;
+    cw_doctor_add_validity(d, subject, &validity,
+                           "renew the certificate on the server's machine, then run \"causeway "
+                           "reload\"");
+    return true;
 }
 
 static void check_remote(cw_doctor *d)
@@ -198,8 +204,8 @@ static void check_remote(cw_doctor *d)
     /* cw_cli_admin_open has accepted this URL. */
     if (cw_client_url_parse(cw_str_from(d->server->url), &p.url, NULL))
         return;
-    check_certificate(d, subject, &p.url);
-    if (cw_cli_loop_run(ping_on_loop, NULL, &p, NULL) == CW_OK && p.date_ms)
+    if (check_certificate(d, subject, &p.url) &&
+        cw_cli_loop_run(ping_on_loop, NULL, &p, NULL) == CW_OK && p.date_ms)
         cw_doctor_add_clock(d, subject, p.date_ms - cw_clock_wall_ms());
     check_reports(d, d->server, subject,
                   "check the URL, that the server runs, and that the token's account has the "

@@ -18,7 +18,8 @@
 #include "server/local_socket.h"
 
 #define TOKEN_MAX 65536u
-#define FIRST_BYTE_MS 65000u
+#define TIMEOUT_MS 75000u    /* longer than a server waits for services */
+#define FIRST_BYTE_MS 65000u /* likewise, without the transfer */
 #define BUSY_MS 5000u
 #define RESULTS_MAX (64 * CW_ADMIN_RESULT_MAX) /* of all calls, parsed: lists have pages */
 #define RPC_METHOD (-32601)
@@ -121,7 +122,7 @@ static int use_url(const cw_cli_target *target, cw_cli_admin *a)
 
 static void init(cw_cli_admin *a, const char *config)
 {
-    *a = (cw_cli_admin){.config_path = cw_cli_config_path(config)};
+    *a = (cw_cli_admin){.config_path = cw_cli_config_path(config), .timeout_ms = TIMEOUT_MS};
     cw_arena_init(&a->arena, RESULTS_MAX);
     cw_buf_init(&a->token, TOKEN_MAX);
 }
@@ -178,13 +179,18 @@ typedef struct http_call {
     cw_err err;
 } http_call;
 
+static cw_code fail_call(http_call *h, const char *why)
+{
+    return cw_fail(&h->err, CW_IO, "%s: %s",
+                   h->a->is_local ? "the running server does not answer" : h->a->url, why);
+}
+
 static void on_reply(cw_client_req *req, cw_client_end end, const cw_client_response *answer,
                      const char *why)
 {
     http_call *h = req->ctx;
     if (end != CW_CLIENT_OK) {
-        h->rc = cw_fail(&h->err, CW_IO, "%s: %s",
-                        h->a->is_local ? "the running server does not answer" : h->a->url, why);
+        h->rc = fail_call(h, why);
     } else {
         h->status = answer->status;
         h->reply = cw_arena_dup_str(&h->a->arena, answer->body);
@@ -222,9 +228,14 @@ static cw_code send_on_loop(cw_loop *loop, void *ctx, cw_err *err)
     cw_cli_progress_start(&h->progress, &loop->uv, write_waiting, NULL);
     rc = cw_client_send(h->client, &h->req, err);
     h->pending = rc ? 0 : 1;
-    cw_cli_loop_wait(loop, &h->pending);
+    /* One limit for the whole call: a server that sends single bytes has a byte for every other. */
+    if (!cw_cli_loop_wait_for(loop, &h->pending, h->a->timeout_ms)) {
+        char why[64];
+        snprintf(why, sizeof why, "no complete answer within %u s", h->a->timeout_ms / 1000);
+        h->rc = fail_call(h, why);
+    }
     cw_cli_progress_stop(&h->progress);
-    cw_client_close(h->client, NULL, NULL);
+    cw_client_close(h->client, NULL, NULL); /* cancels the call */
     if (rc)
         return rc;
     *err = h->err;

@@ -49,7 +49,8 @@ typedef struct cw_cli_admin {
     cw_buf token;          /* "Bearer …"; empty: none */
     cw_snapshot *snapshot; /* for calls without a server; borrowed; NULL: none is loaded */
     bool is_local;
-    bool was_warned; /* that the server has another version */
+    bool was_warned;     /* that the server has another version */
+    uint32_t timeout_ms; /* for a whole call of a server */
 } cw_cli_admin;
 
 /* Find the server. Returns -1, or reports the problem and returns the exit code. */

@@ -27,6 +27,34 @@ void cw_cli_loop_wait(cw_loop *loop, const size_t *pending)
         uv_run(&loop->uv, UV_RUN_ONCE);
 }
 
+typedef struct wait_limit {
+    cw_deadline_list list;
+    cw_deadline deadline;
+    cw_loop *loop;
+    bool is_over;
+} wait_limit;
+
+static void on_limit(cw_deadline *d)
+{
+    wait_limit *limit = CW_CONTAINER(d, wait_limit, deadline);
+    limit->is_over = true;
+    uv_stop(&limit->loop->uv);
+}
+
+bool cw_cli_loop_wait_for(cw_loop *loop, const size_t *pending, uint32_t ms)
+{
+    wait_limit limit = {.loop = loop};
+    cw_deadline_list_init(&limit.list, ms, on_limit);
+    cw_loop_watch(loop, &limit.list);
+    uv_update_time(&loop->uv);
+    cw_loop_set_deadline(loop, &limit.deadline, &limit.list);
+    while (*pending && !limit.is_over)
+        uv_run(&loop->uv, UV_RUN_ONCE);
+    cw_deadline_clear(&limit.deadline);
+    cw_loop_unwatch(loop, &limit.list);
+    return *pending == 0;
+}
+
 void cw_cli_loop_finish(cw_loop *loop, size_t *pending)
 {
     (*pending)--;

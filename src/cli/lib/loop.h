@@ -29,6 +29,8 @@ CW_MUST_USE cw_code cw_cli_loop_run(cw_cli_loop_fn run, void (*closed)(void *ctx
 
 /* Run the loop until *pending is 0. */
 void cw_cli_loop_wait(cw_loop *loop, const size_t *pending);
+/* The same for maximum `ms`. False: *pending is not 0, and the caller cancels its operations. */
+bool cw_cli_loop_wait_for(cw_loop *loop, const size_t *pending, uint32_t ms);
 /* Count one operation as finished. The loop does not wait for further events. */
 void cw_cli_loop_finish(cw_loop *loop, size_t *pending);
 

@@ -4,15 +4,16 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "net/addr/connect.h"
+#include "net/addr/lookup.h"
 
 #define BEGIN "-----BEGIN "
 #define DASHES "-----"
@@ -237,74 +238,121 @@ cw_code cw_tls_file_validity(const char *path, cw_tls_validity *ret, cw_err *err
     return rc;
 }
 
-static int open_socket(const struct addrinfo *to, uint32_t timeout_ms)
+/* ---- the certificate of another server ---- */
+
+#define PEER_ADDRESSES 8u
+
+/* Wait for an event. False at the deadline, and after an error. */
+static bool wait_for(int fd, short events, uint64_t deadline)
 {
-    const struct timeval wait = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
-    int fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC, to->ai_protocol);
-    if (fd < 0)
-        return -1;
-    /* On Linux the send timeout is that of connect too. */
-    bool is_open = setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) == 0 &&
-                   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0 &&
-                   connect(fd, to->ai_addr, to->ai_addrlen) == 0;
-    if (is_open)
+    struct pollfd p = {.fd = fd, .events = events};
+    for (uint64_t now = cw_clock_ms(); now < deadline; now = cw_clock_ms()) {
+        int n = poll(&p, 1, (int)(deadline - now));
+        if (n > 0)
+            return true;
+        if (n < 0 && errno != EINTR)
+            return false;
+    }
+    errno = ETIMEDOUT;
+    return false;
+}
+
+static int open_socket(const cw_address *to, uint64_t deadline)
+{
+    bool is_pending = false;
+    int fd = cw_connect_open(to, &is_pending);
+    int errnum = 0;
+    if (fd < 0 || !is_pending)
         return fd;
-    int errnum = errno;
+    errnum = wait_for(fd, POLLOUT, deadline) ? cw_connect_result(fd) : errno;
+    if (!errnum)
+        return fd;
     close(fd);
     errno = errnum;
     return -1;
 }
 
-static int connect_to(const char *host, uint16_t port, uint32_t timeout_ms, cw_err *err)
+/* Each address has an equal part of the time that is left. */
+static int connect_to(const cw_tls_peer *peer, uint64_t deadline, cw_err *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    char service[8];
+    cw_address addresses[PEER_ADDRESSES];
     int fd = -1;
-    snprintf(service, sizeof service, "%u", port);
-    int rc = getaddrinfo(host, service, &hints, &found);
+    int rc = getaddrinfo(peer->host, NULL, &hints, &found);
     if (rc) {
-        cw_fail(err, CW_IO, "'%s': %s", host, gai_strerror(rc));
+        cw_fail(err, CW_IO, "'%s': %s", peer->host, gai_strerror(rc));
         return -1;
     }
-    for (const struct addrinfo *a = found; a && fd < 0; a = a->ai_next)
-        fd = open_socket(a, timeout_ms);
-    if (fd < 0)
-        cw_fail_errno(err, errno, "'%s' port %u", host, port);
+    size_t n = cw_lookup_take(found, peer->port, addresses, PEER_ADDRESSES);
     freeaddrinfo(found);
+    errno = EADDRNOTAVAIL;
+    for (size_t i = 0; i < n && fd < 0; i++) {
+        uint64_t now = cw_clock_ms();
+        uint64_t part = now < deadline ? (deadline - now) / (n - i) : 0;
+        fd = open_socket(&addresses[i], now + part);
+    }
+    if (fd < 0)
+        cw_fail_errno(err, errno, "'%s' port %u", peer->host, peer->port);
     return fd;
 }
 
-static cw_code shake_hands(SSL *tls, int fd, const char *host, cw_tls_validity *ret, cw_err *err)
+static bool set_name(SSL *tls, const char *host)
 {
     unsigned char address[sizeof(struct in6_addr)];
     char name[TLSEXT_MAXLEN_host_name + 1]; /* the macro of OpenSSL takes no constant text */
     snprintf(name, sizeof name, "%s", host);
     bool is_address =
         inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
+    return is_address || SSL_set_tlsext_host_name(tls, name) == 1;
+}
+
+static cw_code shake_hands(SSL *tls, int fd, uint64_t deadline, cw_err *err)
+{
+    for (;;) {
+        int rc = SSL_connect(tls);
+        int reason = SSL_get_error(tls, rc);
+        if (rc == 1)
+            return CW_OK;
+        if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE)
+            return cw_fail(err, CW_IO, "TLS handshake: %s",
+                           ERR_peek_error() ? take_reason() : "the server closed the connection");
+        if (!wait_for(fd, reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline))
+            return cw_fail_errno(err, errno, "TLS handshake");
+    }
+}
+
+/* A server that requires a certificate of clients presents its own before it rejects this client. So
+ * the handshake need not succeed. */
+static cw_code read_peer(SSL *tls, int fd, const cw_tls_peer *peer, uint64_t deadline,
+                         cw_tls_validity *ret, cw_err *err)
+{
     SSL_set_verify(tls, SSL_VERIFY_NONE, NULL);
-    if (SSL_set_fd(tls, fd) != 1 || (!is_address && SSL_set_tlsext_host_name(tls, name) != 1) ||
-        SSL_connect(tls) != 1)
-        return cw_fail(err, CW_IO, "'%s': TLS handshake: %s", host, take_reason());
-    X509 *peer = SSL_get1_peer_certificate(tls);
-    if (!peer)
-        return cw_fail(err, CW_IO, "'%s': presents no certificate", host);
+    if (SSL_set_fd(tls, fd) != 1 ||
+        !set_name(tls, peer->server_name ? peer->server_name : peer->host))
+        return cw_fail_nomem(err);
+    cw_code rc = shake_hands(tls, fd, deadline, err);
+    X509 *certificate = SSL_get1_peer_certificate(tls);
+    if (!certificate)
+        return rc ? cw_wrap(err, rc, "'%s'", peer->host)
+                  : cw_fail(err, CW_IO, "'%s': presents no certificate", peer->host);
     *ret = (cw_tls_validity){INT64_MIN, INT64_MAX};
-    narrow(ret, peer);
-    X509_free(peer);
+    narrow(ret, certificate);
+    X509_free(certificate);
     return CW_OK;
 }
 
-cw_code cw_tls_peer_validity(const char *host, uint16_t port, uint32_t timeout_ms,
-                             cw_tls_validity *ret, cw_err *err)
+cw_code cw_tls_peer_validity(const cw_tls_peer *peer, uint32_t timeout_ms, cw_tls_validity *ret,
+                             cw_err *err)
 {
-    int fd = connect_to(host, port, timeout_ms, err);
+    uint64_t deadline = cw_clock_ms() + timeout_ms;
+    int fd = connect_to(peer, deadline, err);
     if (fd < 0)
         return CW_IO;
     ERR_clear_error();
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *tls = context ? SSL_new(context) : NULL;
-    cw_code rc = tls ? shake_hands(tls, fd, host, ret, err) : cw_fail_nomem(err);
+    cw_code rc = tls ? read_peer(tls, fd, peer, deadline, ret, err) : cw_fail_nomem(err);
     SSL_free(tls);
     SSL_CTX_free(context);
     ERR_clear_error();

@@ -50,10 +50,17 @@ typedef struct cw_tls_validity {
 
 /* The validity of all certificates of a file. */
 CW_MUST_USE cw_code cw_tls_file_validity(const char *path, cw_tls_validity *ret, cw_err *err);
+/* A server that presents a certificate. */
+typedef struct cw_tls_peer {
+    const char *host; /* name or address */
+    uint16_t port;
+    const char *server_name; /* whose certificate is asked for; NULL: the host's */
+} cw_tls_peer;
+
 /* The validity of the certificate that a server presents. Nothing is verified: the caller only
- * looks at the dates. Blocks for maximum `timeout_ms` for each of connecting, reading and writing:
- * for commands. CW_IO. */
-CW_MUST_USE cw_code cw_tls_peer_validity(const char *host, uint16_t port, uint32_t timeout_ms,
+ * looks at the dates. Blocks, for commands: the resolver has its own limit, then connection and
+ * handshake together take maximum `timeout_ms`, even if the server sends single bytes. CW_IO. */
+CW_MUST_USE cw_code cw_tls_peer_validity(const cw_tls_peer *peer, uint32_t timeout_ms,
                                          cw_tls_validity *ret, cw_err *err);
 /* Whether the file holds certificates of authorities (PEM), all of them readable. */
 CW_MUST_USE cw_code cw_tls_check_authorities(const char *path, cw_err *err);
