@@ -648,6 +648,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
         .permissions = list_permissions,
         .builtin = make_admin,
         .ctx = b,
+        .given = opts->services,
         .only = opts->plugin,
         .is_quiet = b->is_quiet,
     };

@@ -75,6 +75,8 @@ typedef struct cw_app_opts {
     /* Load only this file of the plugin directory, and give callers without credentials all
      * permissions that the catalogue requires. Borrowed; NULL: load all. */
     const char *plugin;
+    /* Services that are loaded already (cw_sources_opts). Borrowed; NULL: load all. */
+    const cw_sources_given *services;
     bool is_demo; /* no configuration file: tools that require a login are hidden, because no login
                      exists */
     /* Keep the seal key and the ends of sessions in files (state_file.h). */

@@ -14,15 +14,17 @@ import {
     writeFileSync,
 } from "node:fs";
 import http from "node:http";
+import net from "node:net";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { call, cli, discover } from "./support/accounts.mjs";
 import { startForger } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { addPlugin } from "./support/mcp.mjs";
-import { binary, Program, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
+import { binary, Program, patience, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { deadPort, startService, writeOpenRpc } from "./support/service.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
+import { startWebSocket } from "./support/websocket.mjs";
 
 const isRoot = process.getuid() === 0;
 const needsRoot = isRoot ? false : "needs root, to change the owner of a file";
@@ -152,11 +154,18 @@ suite("a healthy set-up", () => {
         const secret = path.join(folder, "secret");
         writeFileSync(secret, "a secret", { mode: 0o600 });
         const tls = makeCertificate(folder, days(-1), days(60));
+        const web = await startService({ tls });
+        const socket = await startWebSocket({ tls });
+        const trust = { tls: { ca_file: tls.certificate } };
         const { file, at } = await setUp({
             listen: [{ address: "127.0.0.1:0", tls: true }],
             tls,
             access: { issuers: [issuerOf(issuer.url)] },
-            sources: [sourceOf(service, { secret: { as: "bearer", file: secret } })],
+            sources: [
+                sourceOf(service, { secret: { as: "bearer", file: secret } }),
+                sourceOf(web, { name: "web", prefix: "web.", ...trust }),
+                sourceOf(socket, { name: "socket", prefix: "socket.", ...trust }),
+            ],
             state: { directory: folder, lock: path.join(folder, "lock.json") },
         });
         const config = JSON.parse(readFileSync(file, "utf8"));
@@ -408,6 +417,34 @@ suite("certificates", () => {
         const remedy = /new client certificate for the source "shop"/;
         assertFinding(findings, "certificates", "error", /tls\.crt$/, /expired on/, remedy);
     });
+
+    for (const [kind, start] of [
+        ["https", startService],
+        ["wss", startWebSocket],
+    ]) {
+        const check = async (from, until) => {
+            const tls = makeCertificate(makeFolder(), days(from), days(until));
+            const service = await start({ tls });
+            assert.ok(service.url.startsWith(`${kind}:`));
+            const { file } = await setUp({ sources: [sourceOf(service, { tls: { ca_file: tls.certificate } })] });
+            return await doctor(file);
+        };
+        const subject = /^source "shop"$/;
+        const remedy = /^renew the certificate on the machine of the service/;
+
+        test(`one of a service over ${kind} that expires soon`, async () => {
+            const day = days(10).toISOString().slice(0, 10);
+            const problem = new RegExp(`^the certificate expires on ${day}T`);
+            assertFinding(await check(-9, 10), "certificates", "warning", subject, problem, remedy);
+        });
+
+        test(`one of a service over ${kind} that is expired`, async () => {
+            const day = days(-1).toISOString().slice(0, 10);
+            const problem = new RegExp(`^the certificate expired on ${day}T`);
+            const others = ["sources", "rights"];
+            assertFinding(await check(-9, -1), "certificates", "error", subject, problem, remedy, others);
+        });
+    }
 });
 
 // ---- database ----
@@ -491,7 +528,7 @@ suite("sources", () => {
         const url = `http://127.0.0.1:${await deadPort()}/`;
         const { file } = await setUp({ sources: [sourceOf({ url })] });
         const remedy = /^start the service, .*"causeway source check shop"/;
-        assertFinding(await doctor(file), "sources", "error", /^shop$/, /refused/, remedy);
+        assertFinding(await doctor(file), "sources", "error", /^shop$/, /refused/, remedy, ["rights"]);
     });
 
     test("a service that rejects the credentials", async () => {
@@ -505,6 +542,23 @@ suite("sources", () => {
         const { file } = await setUp({ sources: [sourceOf({ url }, more)] });
         const problem = /rejects the credentials: HTTP status 401/;
         assertFinding(await doctor(file), "sources", "error", /^shop$/, problem, /^put the right secret into/);
+    });
+
+    test("a service is asked once for its description, and once whether it accepts the credentials", async () => {
+        const secret = path.join(makeFolder(), "secret");
+        writeFileSync(secret, "a secret", { mode: 0o600 });
+        const [guarded, web, socket] = [await startService(), await startService(), await startWebSocket()];
+        const { file } = await setUp({
+            sources: [
+                sourceOf(guarded, { secret: { as: "bearer", file: secret } }),
+                sourceOf(web, { name: "web", prefix: "web." }),
+                sourceOf(socket, { name: "socket", prefix: "socket." }),
+            ],
+        });
+        assert.deepEqual(await doctor(file), []);
+        const calls = [guarded, web, socket].map((service) => service.calls.length);
+        assert.deepEqual(calls, [2, 1, 1]);
+        assert.equal(socket.handshakes.length, 1);
     });
 
     test("two sources that offer the same method", async () => {
@@ -585,7 +639,8 @@ suite("plugins", () => {
         const { file, at } = await withPlugins();
         writeFileSync(at("plugins", "broken.so"), "no library", { mode: 0o644 });
         const remedy = /"causeway plugin check .*broken\.so"/;
-        assertFinding(await doctor(file), "plugins", "error", /broken\.so$/, /^the plugin cannot be loaded: /, remedy);
+        const problem = /^the plugin cannot be loaded: /;
+        assertFinding(await doctor(file), "plugins", "error", /broken\.so$/, problem, remedy, ["rights"]);
     });
 
     test("one with a schema that no rewrite makes fit for every model API", async () => {
@@ -671,6 +726,19 @@ suite("rights", () => {
         assertFinding(await withRoles(roles), "rights", "warning", /^role "editor"$/, problem, remedy);
     });
 
+    test("sources that are not loaded are named, and nothing is concluded from their absence", async () => {
+        const roles = { authenticated: [discover, call], editor: ["access content", "access contents"] };
+        const dead = sourceOf({ url: `http://127.0.0.1:${await deadPort()}/` }, { name: "dead" });
+        const { file, at, config } = await setUp({ sources: [sourceOf(await startService()), dead], roles });
+        const plugins = { directory: at("plugins") };
+        writeFileSync(file, JSON.stringify({ ...config, plugins }));
+        writeFileSync(at("plugins", "broken.so"), "no library", { mode: 0o644 });
+        const problem = /^they are not loaded, so the rights to their tools are not checked \(2\): "broken", "dead"$/;
+        const remedy = /^correct the findings about these sources, then run "causeway doctor" again$/;
+        const others = ["sources", "plugins"];
+        assertFinding(await doctor(file), "rights", "warning", /^sources$/, problem, remedy, others);
+    });
+
     test("a tool that no caller can call", async () => {
         const roles = { authenticated: [discover, call], editor: ["access content"] };
         const findings = await withRoles(roles, {}, { account: false });
@@ -729,6 +797,20 @@ async function startFake({ version, date, sources = [] }) {
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     after(() => server.close());
     return `http://127.0.0.1:${server.address().port}`;
+}
+
+// A server that sends a beginning, and then single bytes without an end.
+async function startDripping(beginning) {
+    const server = net.createServer((socket) => {
+        const timer = setInterval(() => socket.write("a"), 100);
+        socket.on("error", () => {});
+        socket.on("close", () => clearInterval(timer));
+        socket.resume();
+        socket.write(beginning);
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    after(() => server.close());
+    return `127.0.0.1:${server.address().port}`;
 }
 
 const ownVersion = async () => /^causeway (\S+)/.exec((await runCauseway(["version"])).stdout)[1];
@@ -790,7 +872,7 @@ suite("the running server", () => {
         const broken = await doctor(file);
         const state = /^the server reports the state "(down|loading)"/;
         const remedy = /"causeway source check dead" on the server's machine/;
-        assertFinding(broken, "server", "warning", /^dead$/, state, remedy, ["sources"]);
+        assertFinding(broken, "server", "warning", /^dead$/, state, remedy, ["sources", "rights"]);
     });
 });
 
@@ -801,6 +883,17 @@ suite("a server over the network", () => {
         assertFinding(await over(dead), "server", "error", new RegExp(dead), /refused/, remedy);
         const { url } = await startServer();
         assertFinding(await over(url), "server", "error", new RegExp(url), /rejects the token/, remedy);
+    });
+
+    test("one that sends single bytes does not hold the command", async () => {
+        const began = Date.now();
+        const plain = startDripping("HTTP/1.1 200 OK\r\nX-Slow: ").then((at) => over(`http://${at}`));
+        const record = Buffer.from([0x16, 0x03, 0x03, 0x3f, 0x01]);
+        const secure = startDripping(record).then((at) => over(`https://${at}`));
+        const remedy = /^check the URL, that the server runs/;
+        assertFinding(await plain, "server", "error", /^http:/, /no complete answer within 10 s/, remedy);
+        assertFinding(await secure, "server", "error", /^https:/, /time/, remedy);
+        assert.ok(Date.now() - began < patience(60_000));
     });
 
     test("one of another version", async () => {

@@ -193,6 +193,17 @@ static void run_checks(cw_doctor *d)
     show_progress(NULL);
 }
 
+static void release(cw_doctor *d)
+{
+    for (size_t i = 0; i < d->n_services; i++)
+        cw_source_unref(d->services[i]);
+    free(d->services);
+    cw_config_unref(d->config);
+    cw_arena_done(&d->arena);
+    if (d->server)
+        cw_cli_admin_close(d->server);
+}
+
 /* --server alone checks only that server. */
 static int run(cw_doctor *d, bool json)
 {
@@ -210,10 +221,7 @@ static int run(cw_doctor *d, bool json)
     cw_arena_init(&d->arena, ARENA_MAX);
     run_checks(d);
     int code = print(d, json);
-    cw_config_unref(d->config);
-    cw_arena_done(&d->arena);
-    if (d->server)
-        cw_cli_admin_close(d->server);
+    release(d);
     return code;
 }
 

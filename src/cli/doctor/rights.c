@@ -2,6 +2,7 @@
 /* rights.c - doctor: rights that look wrong. The gate decides for each caller, as in a server. */
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "access/gate.h"
 #include "cli/doctor/doctor.h"
@@ -42,7 +43,8 @@ typedef struct rights {
     cw_name_list granted; /* permissions that roles have, and scopes of issuers give */
     const char *exposed;  /* an address that other machines reach; NULL: none */
     const cw_caller *anonymous;
-    names weaker; /* accounts with fewer rights than anonymous callers */
+    names weaker;  /* accounts with fewer rights than anonymous callers */
+    names missing; /* sources whose methods are not known */
 } rights;
 
 static bool is_allowed(const cw_caller *caller, const cw_requirements *needs)
@@ -241,12 +243,14 @@ static bool check_class(rights *r, size_t index)
 }
 
 /* A permission of a role that no method requires, but that is nearly the name of one that is
- * required. */
+ * required. A method that is not loaded, or withheld, may require it. */
 static void check_unused(rights *r)
 {
     const cw_config *c = r->doctor->config;
     cw_name_list required = {0};
     size_t n;
+    if (r->missing.n || r->doctor->has_withheld)
+        return;
     const cw_entry *entries = cw_snapshot_entries(r->tools->app.snapshot, &n);
     cw_arena_init(&required.arena, CW_NAME_LIST_MAX_BYTES);
     cw_code rc = cw_role_permissions_of_sources(c, &required);
@@ -348,6 +352,27 @@ static void check_schemas(rights *r)
     }
 }
 
+/* ---- sources that are not in the catalogue ---- */
+
+static void on_source(const cw_source_report *report, void *ctx)
+{
+    rights *r = ctx;
+    if (strcmp(report->state, "down") == 0 || strcmp(report->state, "loading") == 0)
+        add_name(&r->missing, report->name);
+}
+
+static void check_complete(rights *r)
+{
+    cw_sources_each(r->tools->app.sources, on_source, r);
+    if (r->missing.n)
+        cw_doctor_add(
+            r->doctor, CW_DOCTOR_WARNING, "sources",
+            "correct the findings about these sources, then run \"causeway doctor\" again",
+            "they are not loaded, so the rights to their tools are not checked (%zu): "
+            "%.*s%s",
+            r->missing.n, (int)r->missing.shown.n, r->missing.shown.p, more(&r->missing));
+}
+
 /* ---- all ---- */
 
 static void check_snapshot(rights *r)
@@ -357,6 +382,7 @@ static void check_snapshot(rights *r)
     if (!is_chosen || !r->is_callable || read_granted(r)) {
         r->doctor->is_failed = true;
     } else {
+        check_complete(r);
         mark_callable(r, r->anonymous);
         check_accounts(r);
         check_issued(r);
@@ -382,7 +408,9 @@ static int check_tools(cw_tools *t, void *ctx)
     r.classes = cw_snapshot_classes(t->app.snapshot, &r.n_classes);
     cw_arena_init(&r.granted.arena, CW_NAME_LIST_MAX_BYTES);
     cw_buf_init(&r.weaker.shown, EXAMPLES_MAX_BYTES);
+    cw_buf_init(&r.missing.shown, EXAMPLES_MAX_BYTES);
     check_snapshot(&r);
+    cw_buf_done(&r.missing.shown);
     cw_buf_done(&r.weaker.shown);
     cw_arena_done(&r.granted.arena);
     return 0;
@@ -391,8 +419,12 @@ static int check_tools(cw_tools *t, void *ctx)
 void cw_doctor_check_rights(cw_doctor *d)
 {
     cw_err err = {0};
-    const cw_tools_opts opts = {
-        .config = d->config_path, .is_read_only = true, .needs_config = true, .ret_err = &err};
+    const cw_sources_given services = {.items = d->services, .n = d->n_services};
+    const cw_tools_opts opts = {.config = d->config_path,
+                                .is_read_only = true,
+                                .needs_config = true,
+                                .services = &services,
+                                .ret_err = &err};
     if (d->config->store.path.n && !d->has_database)
         return;
     if (cw_tools_run(&opts, check_tools, d) != 0)

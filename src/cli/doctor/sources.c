@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sources.c - doctor: services, loaded as a server does, and their credentials. */
+/* sources.c - doctor: services, loaded as a server does, and their credentials. They are loaded once:
+ * the check of rights uses them too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,7 @@ static void check_item(cw_doctor *d, const cw_source_set_item *item)
     }
     if (item->is_faulty && item->problem)
         add_faults(d, item);
+    d->has_withheld = d->has_withheld || item->n_withheld;
     /* A lock file that cannot be read is a finding of the check of files. */
     if (item->n_withheld && d->has_lock)
         cw_doctor_add(d, CW_DOCTOR_WARNING, name,
@@ -76,6 +78,17 @@ static void check_item(cw_doctor *d, const cw_source_set_item *item)
             n > 1 ? " (and other warnings)" : "");
 }
 
+/* Without their connections: nothing is called any more. */
+static void keep_services(cw_doctor *d, const cw_source_set *all)
+{
+    d->services = calloc(all->n + 1, sizeof(cw_source *));
+    d->is_failed = d->is_failed || !d->services;
+    for (size_t i = 0; d->services && i < all->n; i++) {
+        if (all->items[i].source)
+            d->services[d->n_services++] = cw_source_ref(all->items[i].source);
+    }
+}
+
 static int check_all(cw_source_set *all, void *ctx)
 {
     cw_doctor *d = ctx;
@@ -83,6 +96,7 @@ static int check_all(cw_source_set *all, void *ctx)
         d->is_failed = true;
     for (size_t i = 0; i < all->n; i++)
         check_item(d, &all->items[i]);
+    keep_services(d, all);
     return 0;
 }
 

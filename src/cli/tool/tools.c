@@ -62,6 +62,7 @@ static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config
                              .n_loops = CW_COUNT(loops),
                              .account = opts->account,
                              .plugin = opts->plugin ? cw_cli_plugin_file(opts->plugin) : NULL,
+                             .services = opts->services,
                              .is_quiet = true,
                              .is_read_only = opts->is_read_only};
     cw_code rc = cw_app_open(&t->app, &app, config, err);

@@ -18,7 +18,10 @@ typedef struct cw_tools_opts {
     const char *plugin;  /* --plugin: only this file, and all permissions; or NULL */
     bool is_read_only;   /* the command calls nothing: no audit record */
     bool needs_config;   /* without a configuration: no sources instead of the examples */
-    cw_err *ret_err;     /* receives a failure, and nothing is printed or logged; NULL: report it */
+    /* Services that are loaded already, instead of loading those of the configuration. Borrowed; NULL:
+     * load all. */
+    const cw_sources_given *services;
+    cw_err *ret_err; /* receives a failure, and nothing is printed or logged; NULL: report it */
 } cw_tools_opts;
 
 typedef struct cw_tools {

@@ -520,8 +520,25 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
     return cw_remote_load(s->opts.loop, &opts, on_remote, item, &item->remote_job, err);
 }
 
+static void use_given(cw_registry_item *item)
+{
+    const cw_sources_given *given = item->all->opts.given;
+    cw_source *source = NULL;
+    for (size_t i = 0; i < given->n && !source; i++) {
+        if (cw_str_is(given->items[i]->name, item->name))
+            source = given->items[i];
+    }
+    if (source)
+        succeeded(item, cw_source_ref(source));
+    on_loaded(item, source ? CW_STR("") : CW_STR("it is not loaded"), CW_STR(""));
+}
+
 void cw_sources_load(cw_registry_item *item)
 {
+    if (item->remote && item->all->opts.given) {
+        use_given(item);
+        return;
+    }
     if (item->plugin_job || item->remote_job) {
         item->again = true;
         return;

@@ -33,6 +33,12 @@ typedef struct cw_sources_health {
     atomic_uint plugins;  /* plugins that are loaded */
 } cw_sources_health;
 
+/* Services that the owner of a registry has loaded itself. */
+typedef struct cw_sources_given {
+    cw_source *const *items;
+    size_t n;
+} cw_sources_given;
+
 typedef struct cw_sources_opts {
     cw_loop *loop; /* the main one */
     unsigned n_loops;
@@ -54,6 +60,9 @@ typedef struct cw_sources_opts {
     /* Make the built-in source of a configuration; *ret stays NULL: it has none. May be NULL. */
     cw_code (*builtin)(const cw_config *config, cw_source **ret, void *ctx, cw_err *err);
     void *ctx;
+    /* Use these services instead of loading those of the configuration. A service of the
+     * configuration that is not among them is down. Borrowed; NULL: load all. */
+    const cw_sources_given *given;
     const char *only; /* load only this file of the plugin directory; borrowed; NULL: load all */
     bool is_quiet; /* write no state files, which belong to the running server, and do not log the
                          findings of cw_lint */

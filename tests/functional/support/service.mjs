@@ -1,8 +1,9 @@
 // A JSON-RPC service over HTTP for tests of remote sources, in this process. It can be told to
 // misbehave: `service.mode` is the name of one of `modes`, or null.
 import http from "node:http";
+import https from "node:https";
 import net from "node:net";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
@@ -127,7 +128,9 @@ export const modes = {
 };
 
 export class Service {
-    constructor() {
+    // With `tls`, { certificate, key } as paths, it is an https service.
+    constructor({ tls } = {}) {
+        this.tls = tls && { cert: readFileSync(tls.certificate), key: readFileSync(tls.key) };
         this.mode = null;
         this.document = openRpc();
         this.calls = []; // { method, params } of all requests
@@ -139,11 +142,13 @@ export class Service {
     }
 
     async start() {
-        this.http = http.createServer((request, response) => this.on(request, response));
+        const on = (request, response) => this.on(request, response);
+        this.http = this.tls ? https.createServer(this.tls, on) : http.createServer(on);
+        this.http.on("tlsClientError", () => {});
         this.http.keepAliveTimeout = 600_000;
         await new Promise((resolve) => this.http.listen(this.port, "127.0.0.1", resolve));
         this.port = this.http.address().port;
-        this.url = `http://127.0.0.1:${this.port}/rpc`;
+        this.url = `${this.tls ? "https" : "http"}://127.0.0.1:${this.port}/rpc`;
         return this;
     }
 
@@ -180,8 +185,8 @@ export class Service {
     }
 }
 
-export async function startService() {
-    const service = await new Service().start();
+export async function startService(options) {
+    const service = await new Service(options).start();
     after(() => service.stop());
     return service;
 }
