@@ -361,7 +361,12 @@ suite("causeway.tools", () => {
         const anonymous = await ask(server, "causeway.tools.list", params, server.victor);
         assert.deepEqual(anonymous.caller, { name: "anonymous", anonymous: true, discover: true });
         assert.deepEqual(new Set(anonymous.tools.map(({ name }) => name)), await listedTo(server, {}));
-        for (const caller of [{ account: "alice" }, { role: "editor" }, { token: 1 }, { ...params, account: "alice" }]) {
+        for (const caller of [
+            { account: "alice" },
+            { role: "editor" },
+            { token: 1 },
+            { ...params, account: "alice" },
+        ]) {
             for (const [method, more] of [
                 ["causeway.tools.list", {}],
                 ["causeway.tools.describe", { name: "test.echo" }],
@@ -418,7 +423,10 @@ suite("causeway.tools", () => {
                 assert.deepEqual(other, own, `${words.join(" ")} ${where[0]}`);
             }
         }
-        assert.match((await runCauseway(["list", "--as", "alice", ...near])).stdout, /^test\.echo +test__echo +echo +/m);
+        assert.match(
+            (await runCauseway(["list", "--as", "alice", ...near])).stdout,
+            /^test\.echo +test__echo +echo +/m,
+        );
         const { token: weak } = await server.token("victor");
         const refused = await runCauseway(["list", "--as", "alice", "--server", server.url], {
             env: { CAUSEWAY_TOKEN: weak },

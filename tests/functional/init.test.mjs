@@ -1,7 +1,19 @@
 // causeway init: a first configuration, by keys on a terminal and by options in a pipe.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+    chmodSync,
+    chownSync,
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    statSync,
+    writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -212,4 +224,95 @@ test("questions are answered by keys on a terminal, and a wrong answer is asked 
         await inspect(snippetOf(text.replace(/ +$/gm, "")), "--method", "tools/list"),
         /examples__articles__list/,
     );
+});
+
+// ---- a configuration that exists ----
+
+async function writeExisting(folder, text = "store: {path: causeway.db}\n") {
+    const port = await freePort();
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(
+        configOf(folder),
+        `listen: 127.0.0.1:${port}\nroles: {authenticated: [access mcp tool discovery, use jsonrpc services]}\n${text}`,
+    );
+}
+
+async function statusOf(entry) {
+    const { url, headers } = entry.mcpServers.causeway;
+    const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+    const answer = await fetch(url, {
+        method: "POST",
+        headers: { ...headers, "Content-Type": "application/json" },
+        body,
+    });
+    await answer.text();
+    return answer.status;
+}
+
+test("--config adds an account and a token, with and without a running server", { timeout }, async (t) => {
+    const folder = newFolder();
+    await writeExisting(folder);
+    const before = readFileSync(configOf(folder), "utf8");
+    const add = async (name) => {
+        const words = ["init", "--yes", "--config", configOf(folder), "--account", name];
+        const { code, stdout, stderr } = await runCauseway(words);
+        assert.equal(code, 0, stderr);
+        return snippetOf(stdout);
+    };
+    const ann = await add("ann");
+    assert.equal(readFileSync(configOf(folder), "utf8"), before);
+    await serve(t, folder);
+    const bob = await add("bob");
+    assert.equal(await statusOf(ann), 200);
+    assert.equal(await statusOf(bob), 200);
+    const again = await runCauseway(["init", "--yes", "--config", configOf(folder), "--account", "ann"]);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /ann/);
+});
+
+test("--config needs a database, and no option of a new configuration", async () => {
+    const folder = newFolder();
+    await writeExisting(folder, "");
+    const fails = async (code, text, ...words) => {
+        const result = await runCauseway(["init", "--yes", "--config", configOf(folder), ...words]);
+        assert.equal(result.code, code, result.stderr);
+        assert.match(result.stderr, text);
+    };
+    await fails(1, /has no store\.path for accounts/);
+    await fails(2, /change it with an editor/, "--listen", "127.0.0.1:0");
+    await fails(2, /change it with an editor/, "--examples");
+    await fails(2, /exclude each other/, path.join(folder, "new"));
+    assert.deepEqual(readdirSync(folder), ["causeway.yaml"]);
+});
+
+const isRoot = process.getuid() === 0;
+test("root adds the account as the owner of the database's directory", { skip: !isRoot }, async () => {
+    // Below a folder that every user may enter.
+    const folder = mkdtempSync(path.join(tmpdir(), "causeway-init-"));
+    chmodSync(folder, 0o755);
+    try {
+        const data = path.join(folder, "data");
+        mkdirSync(data);
+        chownSync(data, 65534, 65534);
+        await writeExisting(folder, "store: {path: data/causeway.db}\naudit: {path: data/audit.log}\n");
+        const made = await runCauseway(["init", "--yes", "--config", configOf(folder), "--account", "ann"]);
+        assert.equal(made.code, 0, made.stderr);
+        const records = readFileSync(path.join(data, "audit.log"), "utf8").trim().split("\n").map(JSON.parse);
+        assert.deepEqual(
+            records.map((r) => [r.caller_id, r.method, r.outcome]),
+            [
+                ["uid:0", "account add", "ok"],
+                ["uid:0", "token create", "ok"],
+            ],
+        );
+        const names = readdirSync(data);
+        assert.ok(names.includes("causeway.db") && names.includes("audit.log"), names.join());
+        for (const name of names) {
+            const { uid, mode } = statSync(path.join(data, name));
+            assert.equal(uid, 65534, name);
+            assert.equal(mode & 0o077, 0, name);
+        }
+    } finally {
+        rmSync(folder, { recursive: true });
+    }
 });

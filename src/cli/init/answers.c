@@ -105,10 +105,27 @@ static int ask_examples(cw_init_answers *a)
     return code;
 }
 
+static bool may_ask(const cw_init_answers *a)
+{
+    return !a->no_questions && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+static question account_question(cw_init_answers *a)
+{
+    const char *user = getenv("USER");
+    return (question){"--account", "Name of the first account", user && *user ? user : "admin",
+                      &a->account, check_account};
+}
+
+int cw_init_ask_account(cw_init_answers *a)
+{
+    const question q = account_question(a);
+    return take(&q, may_ask(a), &a->arena);
+}
+
 int cw_init_ask(cw_init_answers *a)
 {
-    bool asks = !a->no_questions && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    const char *user = getenv("USER");
+    bool asks = may_ask(a);
     const question questions[] = {
         {"--listen", "Address to listen on", "127.0.0.1:8080", &a->listen, check_listen},
         {"--public-url", "Public URL, if clients reach the server by another name", "",
@@ -116,8 +133,7 @@ int cw_init_ask(cw_init_answers *a)
         {"--certificate", "File with a TLS certificate; empty: no TLS", "", &a->certificate,
          check_file},
         {"--key", "File with its private key", "", &a->key, check_file},
-        {"--account", "Name of the first account", user && *user ? user : "admin", &a->account,
-         check_account},
+        account_question(a),
         {"--service", "URL of a first JSON-RPC service; empty: none", "", &a->service, check_any},
     };
     for (size_t i = 0; i < CW_COUNT(questions); i++) {

@@ -21,5 +21,7 @@ typedef struct cw_init_answers {
 /* Ask on the terminal for what is missing, unless input or output is none; then the defaults count.
  * Each answer is checked. Returns -1, or reports and returns the exit code. */
 int cw_init_ask(cw_init_answers *a);
+/* The same for the name of the account alone. */
+int cw_init_ask_account(cw_init_answers *a);
 
 #endif

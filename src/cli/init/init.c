@@ -10,15 +10,15 @@
 #include "access/credentials.h"
 #include "cli/import/import.h"
 #include "cli/init/answers.h"
-#include "cli/lib/admin.h"
-#include "cli/lib/audit_record.h"
+#include "cli/init/client_entry.h"
+#include "cli/init/existing.h"
+#include "cli/init/first_account.h"
 #include "config/syntax/quote.h"
 #include "server/examples.h"
 
 #define CONFIG_FILE "causeway.yaml"
 #define DATABASE_FILE "causeway.db"
 #define TOKEN_FILE "token"
-#define TOKEN_NAME "init"
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
 
 typedef struct first {
@@ -208,45 +208,6 @@ static void remove_all(const first *f)
 
 /* ---- account and token ---- */
 
-static void write_account(cw_json_writer *w, const void *ctx)
-{
-    const first *f = ctx;
-    cw_json_add_string_member(w, CW_STR("name"), cw_str_from(f->answers.account));
-    cw_json_add_key(w, CW_STR("roles"));
-    cw_json_open_array(w);
-    if (f->answers.examples)
-        cw_json_add_string(w, CW_STR("editor")); /* calls every tool of the example plugin */
-    cw_json_close(w);
-}
-
-static void write_token(cw_json_writer *w, const void *ctx)
-{
-    const first *f = ctx;
-    cw_json_add_string_member(w, CW_STR("account"), cw_str_from(f->answers.account));
-    cw_json_add_string_member(w, CW_STR("name"), CW_STR(TOKEN_NAME));
-}
-
-/* By the methods that "causeway account add" and "token create" use. */
-static cw_code add_account(first *f, cw_cli_admin *a, cw_err *err)
-{
-    const cw_json *result = NULL;
-    cw_code rc = cw_cli_admin_try(a, "causeway.accounts.add", write_account, f, &result, err);
-    if (!rc)
-        rc = cw_cli_admin_try(a, "causeway.tokens.create", write_token, f, &result, err);
-    if (!rc)
-        snprintf(f->token, sizeof f->token, "%.*s", CW_STR_ARG(cw_cli_admin_text(result, "token")));
-    return rc;
-}
-
-static void record(const first *f, const cw_cli_admin *a)
-{
-    CW_CLEANUP(cw_buf_done) cw_buf token;
-    cw_buf_init(&token, TEXT_MAX_BYTES);
-    cw_buf_printf(&token, "%s " TOKEN_NAME, f->answers.account);
-    cw_cli_record(a->config, "account add", cw_str_from(f->answers.account), true);
-    cw_cli_record(a->config, "token create", cw_buf_str(&token), true);
-}
-
 static cw_code make_account(first *f, cw_err *err)
 {
     cw_cli_admin a;
@@ -254,12 +215,14 @@ static cw_code make_account(first *f, cw_err *err)
     if (cw_cli_admin_open_alone(CONFIG_FILE, &a) >= 0)
         return cw_fail(err, CW_CONFIG, "the new configuration cannot be read");
     f->made_database = true;
-    cw_code rc = add_account(f, &a, err);
+    /* The editor calls every tool of the example plugin. */
+    cw_code rc = cw_init_add_account(&a, f->answers.account, f->answers.examples ? "editor" : NULL,
+                                     f->token, err);
     snprintf(line, sizeof line, "%s\n", f->token);
     if (!rc)
         rc = make_file(TOKEN_FILE, 0600, cw_str_from(line), err);
     if (!rc)
-        record(f, &a);
+        cw_init_record_account(&a, f->answers.account);
     explicit_bzero(line, sizeof line);
     cw_cli_admin_close(&a);
     return rc;
@@ -300,29 +263,12 @@ static void add_snippet(cw_buf *out, const first *f)
 {
     const cw_init_answers *a = &f->answers;
     CW_CLEANUP(cw_buf_done) cw_buf url;
-    cw_json_writer w;
     cw_buf_init(&url, TEXT_MAX_BYTES);
     if (*a->public_url)
         cw_buf_printf(&url, "%s/mcp", a->public_url);
     else
         cw_buf_printf(&url, "%s://%s/mcp", *a->certificate ? "https" : "http", a->listen);
-    cw_json_writer_init(&w, out, CW_JSON_INDENT);
-    cw_json_open_object(&w);
-    cw_json_add_key(&w, CW_STR("mcpServers"));
-    cw_json_open_object(&w);
-    cw_json_add_key(&w, CW_STR("causeway"));
-    cw_json_open_object(&w);
-    cw_json_add_string_member(&w, CW_STR("type"), CW_STR("http"));
-    cw_json_add_string_member(&w, CW_STR("url"), cw_buf_str(&url));
-    cw_json_add_key(&w, CW_STR("headers"));
-    cw_json_open_object(&w);
-    cw_buf_clear(&url);
-    cw_buf_printf(&url, "Bearer %s", f->token);
-    cw_json_add_string_member(&w, CW_STR("Authorization"), cw_buf_str(&url));
-    for (int i = 0; i < 4; i++)
-        cw_json_close(&w);
-    (void)!cw_json_writer_end(&w, NULL); /* sticky in the buffer */
-    cw_buf_add_char(out, '\n');
+    cw_init_add_client_entry(out, cw_buf_str(&url), cw_str_from(f->token));
 }
 
 static int print_next(const first *f)
@@ -377,8 +323,11 @@ static int set_up(first *f)
 int cw_cli_init(int argc, char **argv)
 {
     first f = {0};
+    const char *existing = NULL;
     cw_init_answers *a = &f.answers;
     const cw_cli_option options[] = {
+        {"config", 'c', CW_CLI_TEXT, &existing, "FILE",
+         "add an account and a token to the server of this\nconfiguration, and write no new one"},
         {"listen", 'l', CW_CLI_TEXT, &a->listen, "HOST:PORT",
          "address to listen on; default 127.0.0.1:8080"},
         {"public-url", 0, CW_CLI_TEXT, &a->public_url, "URL",
@@ -401,16 +350,21 @@ int cw_cli_init(int argc, char **argv)
         "Write a first configuration into DIRECTORY (default: causeway): roles, a\n"
         "database with an account, a token, and a first service if one is named. Print\n"
         "the entry for an MCP client and the next commands. On a terminal it asks for\n"
-        "values that are not given. Existing files are not overwritten.",
+        "values that are not given. Existing files are not overwritten. If root names no\n"
+        "DIRECTORY, and a package installed a configuration, --config is that file.",
         options, 1};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
     if (code >= 0)
         return code;
+    if (existing && args.n)
+        return cw_cli_usage("--config and a directory exclude each other");
+    if (!existing && !args.n)
+        existing = cw_init_installed_config();
     a->folder = args.n ? args.items[0] : "causeway";
     cw_arena_init(&a->arena, TEXT_MAX_BYTES);
     cw_buf_init(&f.config, TEXT_MAX_BYTES);
-    code = set_up(&f);
+    code = existing ? cw_init_existing(a, existing) : set_up(&f);
     cw_buf_done(&f.config);
     cw_arena_done(&f.import.arena);
     cw_arena_done(&a->arena);

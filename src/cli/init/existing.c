@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* existing.c - adds the first account to the server of an existing configuration. */
+#include "cli/init/existing.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/init/client_entry.h"
+#include "cli/init/first_account.h"
+#include "config/syntax/quote.h"
+#include "server/paths.h"
+
+#define PATH_BYTES 4096u
+#define TEXT_MAX_BYTES ((size_t)1 << 20)
+
+const char *cw_init_installed_config(void)
+{
+    bool is_there = geteuid() == 0 && access(CW_CONFIG_INSTALLED, R_OK) == 0;
+    return is_there ? CW_CONFIG_INSTALLED : NULL;
+}
+
+/* The other options describe a new configuration. */
+static int check_options(const cw_init_answers *a, const char *path)
+{
+    if (a->listen || a->public_url || a->certificate || a->key || a->service || a->secret_file ||
+        a->examples)
+        return cw_cli_usage("'%s' exists: change it with an editor, or name a directory for a new "
+                            "configuration",
+                            path);
+    return -1;
+}
+
+/* The owner of the directory of the database is the user of the server. */
+static int become_owner(const char *database)
+{
+    char folder[PATH_BYTES];
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s", database);
+    char *slash = strrchr(folder, '/');
+    if (geteuid() != 0 || !slash)
+        return -1;
+    *slash = '\0';
+    if (stat(folder, &st))
+        return cw_cli_failure("directory '%s': %s", folder, strerror(errno));
+    if (st.st_uid == 0)
+        return -1;
+    umask(077);
+    /* The real user stays root, whom the audit names. */
+    if (setgroups(0, NULL) || setegid(st.st_gid) || seteuid(st.st_uid))
+        return cw_cli_failure("continue as the owner of '%s': %s", folder, strerror(errno));
+    return -1;
+}
+
+static void add_url(cw_buf *out, const cw_config *config)
+{
+    const cw_config_listener *first = &config->listen.items[0];
+    if (config->public_url.n)
+        cw_buf_add(out, config->public_url);
+    else
+        cw_buf_printf(out, "%s://%.*s", first->tls ? "https" : "http",
+                      CW_STR_ARG(first->address.text));
+    cw_buf_add(out, config->mcp.path);
+}
+
+static int print_result(const cw_cli_admin *admin, const char *account, cw_str token)
+{
+    cw_buf out;
+    const char *path = admin->config_path;
+    CW_CLEANUP(cw_buf_done) cw_buf url;
+    cw_buf_init(&out, TEXT_MAX_BYTES);
+    cw_buf_init(&url, TEXT_MAX_BYTES);
+    add_url(&url, admin->config);
+    cw_buf_printf(&out,
+                  "Added the account \"%s\" and a token to the server of %s.\n\n"
+                  "For an MCP client:\n\n",
+                  account, path);
+    cw_init_add_client_entry(&out, cw_buf_str(&url), token);
+    cw_buf_printf(&out, "\nNext:\n  causeway doctor --config %s\n", path);
+    if (strcmp(path, CW_CONFIG_INSTALLED) == 0)
+        cw_buf_add(&out, CW_STR("  systemctl enable --now causeway\n"));
+    else if (!cw_cli_admin_has_server(admin))
+        cw_buf_printf(&out, "  causeway serve --config %s\n", path);
+    cw_buf_printf(&out, "  causeway list --as \"%s\" --config %s\n", account, path);
+    return cw_cli_print_buf(&out);
+}
+
+static int add_account(cw_cli_admin *admin, const char *account)
+{
+    char token[CW_TOKEN_LEN + 1];
+    cw_err err = {0};
+    if (cw_init_add_account(admin, account, NULL, token, &err))
+        return cw_cli_failure("%s", err.msg);
+    cw_init_record_account(admin, account);
+    int code = print_result(admin, account, cw_str_from(token));
+    explicit_bzero(token, sizeof token);
+    return code;
+}
+
+/* Report a configuration without a database. Without a server, continue as the owner of its files. */
+static int prepare(const cw_cli_admin *admin)
+{
+    const cw_config *config = admin->config;
+    if (!config->store.path.n)
+        return cw_cli_failure("'%s' has no store.path for accounts", admin->config_path);
+    return cw_cli_admin_has_server(admin) ? -1 : become_owner(config->store.path.p);
+}
+
+int cw_init_existing(cw_init_answers *a, const char *path)
+{
+    const cw_cli_target target = {.config = path};
+    cw_cli_admin admin;
+    int code = check_options(a, path);
+    if (code < 0)
+        code = cw_init_ask_account(a);
+    if (code < 0)
+        code = cw_cli_admin_open(&target, &admin);
+    if (code >= 0)
+        return code;
+    code = prepare(&admin);
+    if (code < 0)
+        code = add_account(&admin, a->account);
+    cw_cli_admin_close(&admin);
+    return code;
+}
