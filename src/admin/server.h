@@ -43,6 +43,8 @@ struct cw_admin_server {
     uint32_t (*connections)(void *ctx);
     /* Read the configuration file again and write the members of the result. NULL: not possible. */
     cw_code (*reload)(cw_json_writer *out, void *ctx, cw_err *err);
+    /* Start a new process that takes over; finishes the call later (CW_AGAIN). NULL: not possible. */
+    cw_code (*upgrade)(cw_admin_call *call, void *ctx, cw_err *err);
     void *ctx;
     bool has_no_logins; /* tools that require a login are hidden from the anonymous caller */
     bool is_closed;     /* no further operation starts */

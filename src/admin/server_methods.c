@@ -2,6 +2,8 @@
 /* server_methods.c - methods about the running server: status, log, caches, configuration. */
 #include "admin/server.h"
 
+#include <unistd.h>
+
 #include "base/log.h"
 #include "catalogue/page_cache.h"
 
@@ -117,6 +119,14 @@ static cw_code reload(cw_admin_call *c, cw_err *err)
     return c->server->reload(c->out, c->server->ctx, err);
 }
 
+static cw_code upgrade(cw_admin_call *c, cw_err *err)
+{
+    int64_t own = getpid();
+    if (cw_admin_number(c, "pid", own) != own)
+        return cw_fail(err, CW_INVALID, "the server is another process than the one named");
+    return c->server->upgrade(c, c->server->ctx, err);
+}
+
 static cw_code show(cw_admin_call *c, cw_err *err)
 {
     cw_json_add_key(c->out, CW_STR("config"));
@@ -175,6 +185,16 @@ const cw_admin_method cw_admin_server_methods[] = {
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
      .run = reload},
+    {.name = "causeway.upgrade",
+     .about = "Start the program again, which takes over without a dropped connection",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[{\"name\":\"pid\",\"description\":\"The process to replace; any if it is "
+               "omitted\",\"schema\":" NUMBER "}]",
+     .result = "{\"upgraded\":{\"type\":\"boolean\"},\"pid\":" NUMBER ",\"version\":" TEXT
+               ",\"problem\":" TEXT "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
+     .run = upgrade},
     {.name = "causeway.config.show",
      .about = "Return the effective configuration; values that may hold secrets are masked",
      .permission = CW_PERMISSION_ADMINISTER_SOURCES,

@@ -46,6 +46,7 @@
 #define CW_HTTP_WRITE_MS 30000u
 #define CW_HTTP_DRAIN_MS 30000u
 #define CW_HTTP_LINGER_MS 5000u
+#define CW_UPGRADE_MS 60000u   /* until a new process has taken over */
 #define CW_HTTP_PING_MS 15000u /* comment on a silent SSE stream */
 #define CW_HTTP_MIN_RATE 500u  /* bytes per second a body must average per window */
 

@@ -106,6 +106,7 @@ static const cw_cli_command commands[] = {
     {"audit", "print the audit log", cw_cli_audit},
     {"status", "print the state of the running server", cw_cli_status},
     {"reload", "make the running server read its configuration again", cw_cli_reload},
+    {"upgrade", "replace the running server by a new process", cw_cli_upgrade},
     {"cache", "clear a running server's caches", cw_cli_cache},
     {"server-json", "print this server's entry for the MCP registry", cw_cli_server_json},
     {"version", "print the version", cw_cli_version},

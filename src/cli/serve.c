@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* serve: the running server. The main thread reads the configuration, starts the loops, and then
  * looks after the sources and waits for signals: TERM and INT stop gracefully (a second one at
- * once), HUP reads the configuration again. */
+ * once), HUP reads the configuration again, USR2 starts a new process that takes the sockets over. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,9 +23,14 @@
 #include "server/app.h"
 #include "server/examples.h"
 #include "server/local_socket.h"
+#include "server/notify.h"
+#include "server/takeover.h"
 
-/* For this long the start waits for sources, so that the first client finds the tools. */
+/* For this long the start waits for sources, so that the first client finds the tools. A process
+ * that takes over has more time: the old one serves meanwhile. */
 #define SETTLE_MS 3000u
+#define SETTLE_SUCCESSOR_MS 10000u
+#define COMPLAINTS_MAX 4096u
 
 typedef struct service {
     const char *config_path;
@@ -40,11 +45,19 @@ typedef struct service {
     cw_oauth_metadata resource;
     cw_login_pages login;
     cw_loop main_loop;
-    uv_signal_t term, intr, hup;
+    uv_signal_t term, intr, hup, usr2;
+    cw_notify notify;
+    cw_program program;       /* that an upgrade starts */
+    cw_takeover *takeover;    /* NULL: no upgrade is under way */
+    cw_admin_call *upgrading; /* the call that waits for it; NULL: a signal has begun it */
+    cw_successor successor;
+    cw_handed handed; /* sockets of a predecessor, or of the service manager */
     char addresses[CW_SERVER_MAX_LISTENERS][CW_ADDRESS_TEXT];
     cw_message end; /* to the main loop */
     bool started, stopping;
-    bool has_hints; /* print what to try */
+    bool is_successor; /* this process has taken over */
+    bool reloaded;     /* since the upgrade began: its new process must do so too */
+    bool has_hints;    /* print what to try */
 } service;
 
 /* ---- configuration ---- */
@@ -204,6 +217,9 @@ static void write_problems(cw_json_writer *out, const cw_config_problems *proble
 static cw_code reload(service *sv, cw_json_writer *out)
 {
     cw_err err = {0};
+    cw_notify_send(&sv->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                   (unsigned long long)(cw_clock_ns() / 1000));
+    sv->reloaded = true;
     cw_config *fresh = NULL;
     cw_config_problems problems;
     cw_config_problems_init(&problems);
@@ -221,16 +237,22 @@ static cw_code reload(service *sv, cw_json_writer *out)
         cw_log(CW_LOG_INFO, "config", "configuration read again");
     }
     cw_config_problems_done(&problems);
+    cw_notify_send(&sv->notify, "READY=1\nSTATUS=%s",
+                   rc ? "configuration refused, the old one stays" : "configuration read again");
     return rc;
+}
+
+static void audit_signal(const service *sv, bool is_ok, cw_str method)
+{
+    cw_audit_add(sv->app.audit, &(cw_audit_record){.kind = CW_AUDIT_CHANGE,
+                                                   .door = "signal",
+                                                   .outcome = is_ok ? "ok" : "failed",
+                                                   .method = method});
 }
 
 static void reload_by_signal(service *sv)
 {
-    cw_code rc = reload(sv, NULL);
-    cw_audit_add(sv->app.audit, &(cw_audit_record){.kind = CW_AUDIT_CHANGE,
-                                                   .door = "signal",
-                                                   .outcome = rc ? "failed" : "ok",
-                                                   .method = CW_STR("config reload")});
+    audit_signal(sv, reload(sv, NULL) == CW_OK, CW_STR("config reload"));
 }
 
 /* For administration methods; a configuration that is rejected is a result, not an error. */
@@ -249,6 +271,103 @@ static uint32_t count_connections(void *ctx)
     return cw_server_connections(sv->server);
 }
 
+/* ---- upgrade ---- */
+
+static void on_stopped(void *ctx);
+
+static void write_upgrade(cw_json_writer *out, const cw_takeover_result *result)
+{
+    cw_json_add_bool_member(out, CW_STR("upgraded"), result->pid != 0);
+    if (result->pid) {
+        cw_json_add_i64_member(out, CW_STR("pid"), result->pid);
+        cw_json_add_string_member(out, CW_STR("version"), cw_str_from(result->version));
+    } else {
+        cw_json_add_string_member(out, CW_STR("problem"), cw_str_from(result->problem));
+    }
+}
+
+/* The new process accepts connections: finish what runs here. */
+static void hand_over(service *sv, const cw_takeover_result *result)
+{
+    cw_log(CW_LOG_INFO, "serve", "a new process has taken over", CW_KN("pid", result->pid),
+           CW_KV("version", cw_str_from(result->version)),
+           CW_KN("connections", cw_server_connections(sv->server)));
+    cw_notify_send(&sv->notify, "MAINPID=%d\nREADY=1\nSTATUS=taken over by process %d",
+                   (int)result->pid, (int)result->pid);
+    cw_notify_close(&sv->notify);
+    if (sv->reloaded)
+        cw_takeover_signal(sv->takeover, SIGHUP);
+    sv->stopping = true;
+    cw_server_hand_over(sv->server);
+    cw_server_stop(sv->server, on_stopped, sv);
+}
+
+static void on_takeover(const cw_takeover_result *result, void *ctx)
+{
+    service *sv = ctx;
+    cw_admin_call *call = sv->upgrading;
+    sv->upgrading = NULL;
+    if (!result->pid)
+        cw_log(CW_LOG_ERROR, "serve", "upgrade failed, this process goes on",
+               CW_KV("why", cw_str_from(result->problem)));
+    if (call) {
+        write_upgrade(call->out, result);
+        call->finish(call, CW_OK, NULL);
+    } else {
+        audit_signal(sv, result->pid != 0, CW_STR("upgrade"));
+    }
+    if (result->pid)
+        hand_over(sv, result);
+    cw_takeover_close(sv->takeover);
+    sv->takeover = NULL;
+}
+
+static cw_code begin_upgrade(service *sv, cw_err *err)
+{
+    if (!sv->started || sv->stopping)
+        return cw_fail(err, CW_INVALID, "the server is starting or stopping");
+    if (sv->takeover)
+        return cw_fail(err, CW_INVALID, "an upgrade is under way");
+    if (!sv->program.path)
+        return cw_fail(err, CW_IO, "the command line of this process is not known");
+    if (getpid() == 1)
+        return cw_fail(err, CW_CONFIG,
+                       "the server is process 1, whose end ends the container: start a new "
+                       "container instead");
+    const cw_takeover_opts opts = {.loop = &sv->main_loop,
+                                   .spawner = sv->app.spawner,
+                                   .server = sv->server,
+                                   .program = &sv->program,
+                                   .timeout_ms = sv->config->timeouts.upgrade_ms,
+                                   .done = on_takeover,
+                                   .ctx = sv};
+    cw_code rc = cw_takeover_start(&opts, &sv->takeover, err);
+    if (rc)
+        return rc;
+    sv->reloaded = false;
+    cw_log(CW_LOG_INFO, "serve", "upgrade begun", CW_KV("program", cw_str_from(sv->program.path)));
+    return CW_OK;
+}
+
+static void upgrade_by_signal(service *sv)
+{
+    cw_err err = {0};
+    if (!begin_upgrade(sv, &err))
+        return;
+    cw_log_err(CW_LOG_ERROR, "serve", "upgrade failed, this process goes on", &err);
+    audit_signal(sv, false, CW_STR("upgrade"));
+}
+
+static cw_code upgrade_by_method(cw_admin_call *call, void *ctx, cw_err *err)
+{
+    service *sv = ctx;
+    cw_code rc = begin_upgrade(sv, err);
+    if (rc)
+        return rc;
+    sv->upgrading = call;
+    return CW_AGAIN;
+}
+
 /* ---- signals and the end ---- */
 
 /* Also when not all of them were opened, or some are closed already. */
@@ -260,8 +379,9 @@ static void close_signals(service *sv)
     sigaddset(&late, SIGTERM);
     sigaddset(&late, SIGINT);
     sigaddset(&late, SIGHUP);
+    sigaddset(&late, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &late, NULL);
-    uv_signal_t *all[] = {&sv->term, &sv->intr, &sv->hup};
+    uv_signal_t *all[] = {&sv->term, &sv->intr, &sv->hup, &sv->usr2};
     for (size_t i = 0; i < CW_COUNT(all); i++) {
         if (all[i]->loop && !uv_is_closing((uv_handle_t *)all[i]))
             uv_close((uv_handle_t *)all[i], NULL);
@@ -271,7 +391,9 @@ static void close_signals(service *sv)
 /* Everything that keeps the main loop running. Twice is fine. */
 static void end_main_loop(service *sv)
 {
+    cw_takeover_close(sv->takeover);
     cw_app_close(&sv->app);
+    cw_notify_close(&sv->notify);
     close_signals(sv);
     cw_loop_end(&sv->main_loop);
 }
@@ -296,6 +418,12 @@ static void on_signal(uv_signal_t *handle, int signum)
             reload_by_signal(sv);
         return;
     }
+    if (signum == SIGUSR2) {
+        upgrade_by_signal(sv);
+        return;
+    }
+    cw_takeover_close(sv->takeover);
+    cw_notify_send(&sv->notify, "STOPPING=1\nSTATUS=finishing running requests");
     cw_log(CW_LOG_INFO, "serve", sv->stopping ? "stopping now" : "stopping",
            CW_KN("connections", cw_server_connections(sv->server)));
     sv->stopping = true;
@@ -308,7 +436,7 @@ static cw_code watch_signals(service *sv, cw_err *err)
     const struct {
         uv_signal_t *handle;
         int signum;
-    } all[] = {{&sv->term, SIGTERM}, {&sv->intr, SIGINT}, {&sv->hup, SIGHUP}};
+    } all[] = {{&sv->term, SIGTERM}, {&sv->intr, SIGINT}, {&sv->hup, SIGHUP}, {&sv->usr2, SIGUSR2}};
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < CW_COUNT(all); i++) {
         uv_signal_init(&sv->main_loop.uv, all[i].handle);
@@ -331,34 +459,103 @@ static bool has_tls(const cw_config_listeners *listen)
     return false;
 }
 
-static cw_code open_listeners(service *sv, cw_err *err)
+static cw_code check_tls_places(const cw_config_listeners *listen, size_t n_inherited, cw_err *err)
+{
+    if (n_inherited == listen->n || !has_tls(listen))
+        return CW_OK;
+    return cw_fail(err, CW_CONFIG,
+                   "%zu sockets were inherited for %zu entries of listen: which have TLS?",
+                   n_inherited, listen->n);
+}
+
+/* The sockets of the service manager count instead of the configured addresses. */
+static cw_code open_inherited(service *sv, int n, const bool *stored, size_t n_inherited,
+                              cw_err *err)
 {
     const cw_config_listeners *listen = &sv->config->listen;
-    int inherited = cw_listener_inherited();
-    if (inherited && (size_t)inherited != listen->n && has_tls(listen))
-        return cw_fail(err, CW_CONFIG,
-                       "%d sockets were inherited for %zu entries of listen: which have TLS?",
-                       inherited, listen->n);
-    for (int i = 0; i < inherited; i++) {
-        bool tls = (size_t)i < listen->n && listen->items[i].tls;
-        cw_code rc = cw_server_inherit(sv->server, CW_LISTENER_FIRST_FD + i, tls, err);
-        if (rc)
-            return rc;
+    size_t place = 0;
+    cw_code rc = check_tls_places(listen, n_inherited, err);
+    for (int i = 0; i < n && !rc; i++) {
+        if (stored[i])
+            continue;
+        bool tls = place < listen->n && listen->items[place].tls;
+        place++;
+        rc = cw_server_inherit(sv->server, CW_LISTENER_FIRST_FD + i, tls, err);
     }
-    for (size_t i = 0; i < listen->n && !inherited; i++) {
+    return rc;
+}
+
+/* The same sockets, from a predecessor. */
+static cw_code adopt_inherited(service *sv, cw_err *err)
+{
+    const cw_config_listeners *listen = &sv->config->listen;
+    size_t place = 0;
+    cw_code rc = check_tls_places(listen, cw_handed_n_inherited(&sv->handed), err);
+    for (size_t i = 0; i < sv->handed.n && !rc; i++) {
+        if (!sv->handed.items[i].inherited)
+            continue;
+        bool tls = place < listen->n && listen->items[place].tls;
+        place++;
+        rc = cw_server_adopt(sv->server, &sv->handed.items[i], tls, err);
+    }
+    return rc;
+}
+
+static cw_code take_stored(service *sv, int n, const bool *stored, size_t *ret_inherited,
+                           cw_err *err)
+{
+    cw_code rc = CW_OK;
+    *ret_inherited = 0;
+    for (int i = 0; i < n && !rc; i++) {
+        if (stored[i])
+            rc = cw_handed_add_socket(&sv->handed, CW_LISTENER_FIRST_FD + i, err);
+        else
+            (*ret_inherited)++;
+    }
+    return rc;
+}
+
+static cw_code open_configured(service *sv, cw_err *err)
+{
+    const cw_config_listeners *listen = &sv->config->listen;
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < listen->n && !rc; i++) {
         const cw_config_listener *l = &listen->items[i];
-        cw_code rc = cw_server_listen(sv->server, l->address.text, l->tls, err);
-        if (rc)
-            return rc;
+        cw_handed_listener *open = cw_handed_find(&sv->handed, l->address.text, false);
+        rc = open ? cw_server_adopt(sv->server, open, l->tls, err)
+                  : cw_server_listen(sv->server, l->address.text, l->tls, err);
     }
-    return CW_OK;
+    return rc;
+}
+
+static cw_code open_listeners(service *sv, cw_err *err)
+{
+    bool stored[CW_LISTENER_MAX_INHERITED];
+    size_t n_inherited;
+    int n = cw_listener_inherited(stored);
+    cw_code rc = take_stored(sv, n, stored, &n_inherited, err);
+    if (rc)
+        return rc;
+    if (n_inherited)
+        return open_inherited(sv, n, stored, n_inherited, err);
+    return cw_handed_n_inherited(&sv->handed) ? adopt_inherited(sv, err) : open_configured(sv, err);
+}
+
+static cw_code listen_local(service *sv, const char *path, cw_err *err)
+{
+    char address[CW_LOCAL_SOCKET_PATH + 8];
+    snprintf(address, sizeof address, "unix:%s", path);
+    cw_str text = cw_str_from(address);
+    cw_handed_listener *open = cw_handed_find(&sv->handed, text, /* is_local= */ true);
+    return open ? cw_server_adopt(sv->server, open, /* tls= */ false, err)
+                : cw_server_listen_local(sv->server, text, err);
 }
 
 /* The socket for commands. One that the configuration names must work; otherwise the server runs
  * without it. */
 static cw_code open_admin_socket(service *sv, cw_err *err)
 {
-    char path[CW_LOCAL_SOCKET_PATH], address[CW_LOCAL_SOCKET_PATH + 8];
+    char path[CW_LOCAL_SOCKET_PATH];
     cw_err why = {0};
     if (!sv->config->admin.enabled)
         return CW_OK;
@@ -366,10 +563,8 @@ static cw_code open_admin_socket(service *sv, cw_err *err)
     cw_code rc = cw_local_socket_path(sv->config, sv->config_path, path, &why);
     if (!rc)
         rc = cw_local_socket_check_folder(path, &why);
-    if (!rc) {
-        snprintf(address, sizeof address, "unix:%s", path);
-        rc = cw_server_listen_local(sv->server, cw_str_from(address), &why);
-    }
+    if (!rc)
+        rc = listen_local(sv, path, &why);
     if (rc && sv->config->admin.socket.n)
         return cw_fail(err, rc, "admin.socket: %s", why.msg);
     if (rc)
@@ -393,6 +588,7 @@ static void describe_server(service *sv)
     admin->at_start = sv->at_start = cw_config_ref(sv->config);
     admin->connections = count_connections;
     admin->reload = reload_by_method;
+    admin->upgrade = upgrade_by_method;
     admin->ctx = sv;
 }
 
@@ -457,7 +653,7 @@ static cw_code prepare(service *sv, cw_err *err)
     if (!rc)
         rc = cw_app_configure(&sv->app, sv->config, err);
     if (!rc)
-        cw_app_wait(&sv->app, SETTLE_MS, &sv->stopping);
+        cw_app_wait(&sv->app, sv->is_successor ? SETTLE_SUCCESSOR_MS : SETTLE_MS, &sv->stopping);
     return rc;
 }
 
@@ -543,16 +739,37 @@ static int announce(const service *sv)
     return code;
 }
 
+/* The loops run: let go of a predecessor, and notify the service manager. */
+static void settle(service *sv)
+{
+    cw_err err = {0};
+    size_t n_tools = 0;
+    cw_successor_started(&sv->successor);
+    if (sv->app.snapshot)
+        (void)cw_snapshot_tools(sv->app.snapshot, &n_tools);
+    cw_notify_send(&sv->notify, "READY=1\nSTATUS=serving %zu tools", n_tools);
+    cw_notify_unstore(&sv->notify, &sv->handed);
+    cw_notify_store_listeners(&sv->notify, sv->server);
+    cw_handed_done(&sv->handed, /* removes_files= */ true);
+    if (cw_notify_watch(&sv->notify, &sv->main_loop, sv->server, &err))
+        cw_log_err(CW_LOG_ERROR, "serve", "the watchdog is not notified", &err);
+}
+
 static int run_prepared(service *sv)
 {
     cw_err err = {0};
     if (sv->stopping)
         return CW_EXIT_OK;
-    if (start(sv, &err))
+    if (cw_successor_ready(&sv->successor, &err) || start(sv, &err))
         return cw_cli_failure("%s", err.msg);
     int code = announce(sv);
-    if (code == CW_EXIT_OK)
+    /* The reader of the first process may have gone. */
+    if (sv->is_successor)
+        code = CW_EXIT_OK;
+    if (code == CW_EXIT_OK) {
+        settle(sv);
         cw_loop_run(&sv->main_loop);
+    }
     return code;
 }
 
@@ -570,6 +787,7 @@ static int run(service *sv)
     if (code == CW_EXIT_OK)
         cw_log(CW_LOG_INFO, "serve", "stopped");
     cw_server_free(sv->server);
+    cw_notify_done(&sv->notify);
     cw_app_done(&sv->app);
     end_main_loop(sv);
     cw_loop_run(&sv->main_loop);
@@ -588,9 +806,68 @@ static int forbid_dumps(void)
     return -1;
 }
 
+/* Everything that has to be known before a configuration is read. */
+static int begin(service *sv)
+{
+    cw_err err = {0};
+    cw_code rc = cw_successor_begin(&sv->successor, &sv->handed, &err);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    sv->is_successor = sv->successor.fd >= 0;
+    if (cw_program_read(&sv->program, &err))
+        cw_log_err(CW_LOG_WARN, "serve", "this server cannot be upgraded while it runs", &err);
+    cw_notify_init(&sv->notify);
+    return -1;
+}
+
+static int load_and_run(service *sv)
+{
+    cw_err err = {0};
+    cw_config_problems problems;
+    cw_config_problems_init(&problems);
+    cw_code rc = load_config(sv, &sv->config, &problems, &err);
+    if (rc) {
+        int code = cw_cli_config_failure(rc, &problems, &err);
+        cw_config_problems_done(&problems);
+        return code;
+    }
+    int code = cw_cli_try_tls(sv->config_path, sv->config, &problems);
+    if (code < 0)
+        code = cw_cli_try_store(sv->config_path, sv->config, &problems);
+    cw_config_problems_done(&problems);
+    if (code < 0 && cw_cli_configure_log(sv->config, &err))
+        code = cw_cli_failure("%s", err.msg);
+    if (code < 0) {
+        cw_router_init(&sv->router);
+        code = run(sv);
+        cw_router_done(&sv->router);
+    }
+    cw_config_unref(sv->at_start);
+    cw_config_unref(sv->config);
+    return code;
+}
+
+/* A process that cannot take over sends the reason to its predecessor. */
+static int serve(service *sv)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf complaints;
+    cw_buf_init(&complaints, COMPLAINTS_MAX);
+    cw_cli_keep_complaints(&complaints);
+    int code = begin(sv);
+    if (code < 0)
+        code = load_and_run(sv);
+    cw_successor_failed(&sv->successor, complaints.n ? cw_buf_str(&complaints)
+                                                     : CW_STR("the new process was stopped"));
+    cw_cli_keep_complaints(NULL);
+    cw_handed_done(&sv->handed, /* removes_files= */ false);
+    cw_program_done(&sv->program);
+    cw_notify_done(&sv->notify);
+    return code;
+}
+
 int cw_cli_serve(int argc, char **argv)
 {
-    service sv = {.end.fn = on_end};
+    service sv = {.end.fn = on_end, .notify.fd = -1, .successor.fd = -1};
     const char *config = NULL;
     bool may_dump = false;
     const cw_cli_option options[] = {
@@ -609,8 +886,9 @@ int cw_cli_serve(int argc, char **argv)
     const cw_cli_spec spec = {
         "serve", "",
         "Start the server and print its addresses. TERM and INT stop it gracefully; HUP\n"
-        "reloads the configuration. Without a configuration it serves the example plugin\n"
-        "to every caller on this machine.",
+        "reloads the configuration; USR2 starts the program again, which takes over\n"
+        "without a dropped connection (\"causeway help upgrade\"). Without a configuration\n"
+        "it serves the example plugin to every caller on this machine.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0 && !may_dump)
@@ -618,30 +896,5 @@ int cw_cli_serve(int argc, char **argv)
     if (code >= 0)
         return code;
     sv.config_path = cw_cli_config_path(config);
-
-    cw_err err = {0};
-    cw_config_problems problems;
-    cw_config_problems_init(&problems);
-    cw_code rc = load_config(&sv, &sv.config, &problems, &err);
-    if (rc) {
-        code = cw_cli_config_failure(rc, &problems, &err);
-        cw_config_problems_done(&problems);
-        return code;
-    }
-    code = cw_cli_try_tls(sv.config_path, sv.config, &problems);
-    if (code < 0)
-        code = cw_cli_try_store(sv.config_path, sv.config, &problems);
-    cw_config_problems_done(&problems);
-    if (code < 0 && cw_cli_configure_log(sv.config, &err))
-        code = cw_cli_failure("%s", err.msg);
-    if (code >= 0) {
-        cw_config_unref(sv.config);
-        return code;
-    }
-    cw_router_init(&sv.router);
-    code = run(&sv);
-    cw_router_done(&sv.router);
-    cw_config_unref(sv.at_start);
-    cw_config_unref(sv.config);
-    return code;
+    return serve(&sv);
 }

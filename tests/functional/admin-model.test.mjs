@@ -55,6 +55,7 @@ const changing = {
     "causeway.cache.invalidate": { needs: sources, params: { tag: "user.permissions" } },
     "causeway.cache.rebuild": { needs: sources },
     "causeway.reload": { needs: sources },
+    "causeway.upgrade": { needs: sources, params: { pid: 1 } },
 };
 const methods = [
     ...Object.entries(reading).map(([name, method]) => ({ name, isTool: true, ...method })),

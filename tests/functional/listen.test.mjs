@@ -188,12 +188,14 @@ suite("a unix socket", () => {
 
 suite("sockets from a supervisor", () => {
     // A listening socket that this process does not accept from: it is handed to a child and closed
-    // here. The child is a shell, so that LISTEN_PID can be its own number.
+    // here. The child is a shell, so that LISTEN_PID can be its own number. `args` may be a function of
+    // the port.
     async function withSocket(script, args = [], { ready = true } = {}) {
         const socket = net.createServer();
         await new Promise((resolve) => socket.listen(0, "127.0.0.1", resolve));
         const { port } = socket.address();
-        const program = new Program("sh", ["-c", script, "sh", binary, ...args], {
+        const words = typeof args === "function" ? args(port) : args;
+        const program = new Program("sh", ["-c", script, "sh", binary, ...words], {
             name: "supervised",
             leads: true,
             stdio: ["ignore", "pipe", "pipe", socket._handle],
@@ -278,6 +280,27 @@ suite("sockets from a supervisor", () => {
         assert.deepEqual(await program.exited, { code: 0, signal: null });
         program.assertNoReports();
         assert.deepEqual(failures, []);
+    });
+
+    // LISTEN_FDNAMES is the name that the server has given to a socket when it had it stored.
+    const stored = 'LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES=listen-x exec "$@"';
+
+    test("that an earlier process has stored are used for their address", async () => {
+        const config = (port) => writeConfig({ loops: 2, listen: [`127.0.0.1:${port}`, "127.0.0.1:0"] });
+        const { program, port } = await withSocket(stored, (at) => ["serve", "--config", config(at)]);
+        assert.equal(program.port, port);
+        await program.until(() => program.stdout.split("listening").length === 3, "the other listener");
+        const many = Array.from({ length: 20 }, () => exchange(port, health));
+        assert.ok((await Promise.all(many)).every(({ status }) => status === 200));
+        await program.stop();
+    });
+
+    test("that an earlier process has stored are closed if they are not configured", async () => {
+        const { program, port } = await withSocket(stored, ["serve", "--listen", "127.0.0.1:0"]);
+        assert.notEqual(program.port, port);
+        await assertHealthy(program);
+        await assert.rejects(exchange(port, health), { code: "ECONNREFUSED" });
+        await program.stop();
     });
 
     test("of which it is not known which have TLS are refused", async () => {

@@ -179,6 +179,7 @@ int cw_cli_stdio(int argc, char **argv);
 int cw_cli_token(int argc, char **argv);
 int cw_cli_token_inspect(int argc, char **argv);
 int cw_cli_translations(int argc, char **argv);
+int cw_cli_upgrade(int argc, char **argv);
 int cw_cli_version(int argc, char **argv);
 int cw_cli_why(int argc, char **argv);
 
@@ -186,6 +187,8 @@ int cw_cli_why(int argc, char **argv);
  * CW_EXIT_FAILURE. */
 CW_PRINTF(1, 2) int cw_cli_usage(const char *fmt, ...);
 CW_PRINTF(1, 2) int cw_cli_failure(const char *fmt, ...);
+/* Also append all such messages to a buffer, for a process that starts this one. Borrowed. */
+void cw_cli_keep_complaints(cw_buf *out);
 /* Report what cw_config_load returned: every problem on a line of its own, or the error. Returns
  * CW_EXIT_USAGE, or CW_EXIT_FAILURE for CW_NOMEM. */
 int cw_cli_config_failure(cw_code code, const cw_config_problems *problems, const cw_err *err);

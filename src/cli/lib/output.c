@@ -8,6 +8,8 @@
 
 #include "cli/lib/cli.h"
 
+#define COMPLAINT_MAX 1024u
+
 /* Set once by --color, before anything is printed. */
 static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color_mode = COLOR_AUTO;
 
@@ -52,8 +54,31 @@ const char *cw_cli_escape(int fd, cw_cli_style style)
     return "";
 }
 
+/* Set once, before anything is printed. */
+static cw_buf *complaints;
+
+void cw_cli_keep_complaints(cw_buf *out)
+{
+    complaints = out;
+}
+
+static void keep_complaint(const char *text)
+{
+    if (!complaints)
+        return;
+    if (complaints->n)
+        cw_buf_add(complaints, CW_STR("; "));
+    cw_buf_add(complaints, cw_str_from(text));
+}
+
 CW_PRINTF(1, 0) static void complain(const char *fmt, va_list args)
 {
+    char text[COMPLAINT_MAX];
+    va_list copy;
+    va_copy(copy, args);
+    vsnprintf(text, sizeof text, fmt, copy);
+    va_end(copy);
+    keep_complaint(text);
     fprintf(stderr, "%scauseway:%s ", cw_cli_escape(STDERR_FILENO, CW_CLI_RED),
             cw_cli_escape(STDERR_FILENO, CW_CLI_PLAIN));
     vfprintf(stderr, fmt, args);
@@ -82,8 +107,10 @@ int cw_cli_config_failure(cw_code code, const cw_config_problems *problems, cons
 {
     if (code == CW_NOMEM)
         return cw_cli_failure("%s", err->msg);
-    for (size_t i = 0; i < problems->n; i++)
+    for (size_t i = 0; i < problems->n; i++) {
         fprintf(stderr, "%s\n", problems->items[i].text);
+        keep_complaint(problems->items[i].text);
+    }
     if (problems->n == 0)
         return cw_cli_usage("%s", err->msg);
     if (problems->total > problems->n)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "net/addr/handed.h"
 
 #define BACKLOG 4096
 /* Seconds, seconds, probes: a dead peer is noticed within two minutes. */
@@ -112,6 +113,7 @@ static cw_code open_tcp(cw_listener *l, size_t n, cw_err *err)
             return fail_listen(err, &l->address, errnum);
         }
         l->fds[l->n_fds] = fd;
+        l->n_listening++;
     }
     return CW_OK;
 }
@@ -122,6 +124,7 @@ static cw_code duplicate(cw_listener *l, int fd, size_t n, cw_err *err)
         l->fds[l->n_fds] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         if (l->fds[l->n_fds] < 0)
             return fail_listen(err, &l->address, errno);
+        l->n_listening++;
     }
     return CW_OK;
 }
@@ -183,6 +186,8 @@ cw_code cw_listener_open(cw_listener *l, cw_str address, size_t n, cw_err *err)
     cw_code rc = cw_address_parse(address, &l->address, err);
     if (rc)
         return rc;
+    if (address.n < sizeof l->configured)
+        memcpy(l->configured, address.p, address.n);
     rc = allocate(l, n, err);
     if (!rc)
         rc = l->address.sa.ss_family == AF_UNIX ? open_unix(l, n, err) : open_tcp(l, n, err);
@@ -213,6 +218,66 @@ cw_code cw_listener_inherit(cw_listener *l, int fd, size_t n, cw_err *err)
     return rc;
 }
 
+/* ---- adopting ---- */
+
+static bool is_shared(int fd)
+{
+    int on = 0;
+    socklen_t len = sizeof on;
+    return getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) == 0 && on;
+}
+
+/* More loops than sockets. The manager's sockets are all that may be open of their address. */
+static cw_code add_sockets(cw_listener *l, size_t n, cw_err *err)
+{
+    bool is_tcp = l->address.sa.ss_family != AF_UNIX;
+    if (!is_tcp || l->inherited || !is_shared(l->fds[0]))
+        return duplicate(l, l->fds[0], n, err);
+    for (; l->n_fds < n; l->n_fds++) {
+        l->fds[l->n_fds] = new_socket(&l->address, /* share= */ true);
+        if (l->fds[l->n_fds] < 0)
+            return fail_listen(err, &l->address, errno);
+    }
+    return CW_OK;
+}
+
+cw_code cw_listener_adopt(cw_listener *l, cw_handed_listener *from, size_t n, cw_err *err)
+{
+    cw_code rc = allocate(l, n > from->n_fds ? n : from->n_fds, err);
+    if (rc)
+        return rc;
+    l->address = from->address;
+    l->is_local = from->is_local;
+    l->inherited = from->inherited;
+    l->owes_file = from->has_file;
+    l->file_dev = from->file_dev;
+    l->file_ino = from->file_ino;
+    memcpy(l->configured, from->configured, sizeof l->configured);
+    memcpy(l->fds, from->fds, from->n_fds * sizeof *l->fds);
+    l->n_fds = l->n_listening = from->n_fds;
+    rc = add_sockets(l, n, err);
+    if (!rc) {
+        from->n_fds = 0;
+        return CW_OK;
+    }
+    /* Those of the other process stay in `from`. */
+    for (size_t i = 0; i < from->n_fds; i++)
+        l->fds[i] = -1;
+    cw_listener_close(l);
+    return rc;
+}
+
+cw_code cw_listener_listen(cw_listener *l, cw_err *err)
+{
+    for (; l->n_listening < l->n_fds; l->n_listening++) {
+        if (listen(l->fds[l->n_listening], BACKLOG) < 0)
+            return fail_listen(err, &l->address, errno);
+    }
+    return CW_OK;
+}
+
+/* ---- the end ---- */
+
 void cw_listener_unlink(cw_listener *l)
 {
     struct stat st;
@@ -236,19 +301,28 @@ void cw_listener_close(cw_listener *l)
     l->n_fds = 0;
 }
 
-int cw_listener_inherited(void)
+/* The next of the names that are separated by ":". */
+static bool next_is_stored(cw_str *names)
 {
-    const char *pid = getenv("LISTEN_PID");
-    const char *fds = getenv("LISTEN_FDS");
+    cw_str name = cw_str_cut(*names, ':', names);
+    return name.p && cw_str_starts(name, CW_STR(CW_LISTENER_STORED));
+}
+
+int cw_listener_inherited(bool ret_stored[CW_LISTENER_MAX_INHERITED])
+{
+    const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+    const char *list = getenv("LISTEN_FDNAMES");
     uint64_t for_pid, n = 0;
     bool ours = pid && fds && cw_str_to_u64(cw_str_from(pid), &for_pid) &&
-                for_pid == (uint64_t)getpid() && cw_str_to_u64(cw_str_from(fds), &n) && n <= 64;
+                for_pid == (uint64_t)getpid() && cw_str_to_u64(cw_str_from(fds), &n) &&
+                n <= CW_LISTENER_MAX_INHERITED;
+    cw_str names = cw_str_from(list ? list : "");
+    for (size_t i = 0; ours && i < n; i++) {
+        fcntl(CW_LISTENER_FIRST_FD + (int)i, F_SETFD, FD_CLOEXEC);
+        ret_stored[i] = next_is_stored(&names);
+    }
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
-    if (!ours)
-        return 0;
-    for (int i = 0; i < (int)n; i++)
-        fcntl(CW_LISTENER_FIRST_FD + i, F_SETFD, FD_CLOEXEC);
-    return (int)n;
+    return ours ? (int)n : 0;
 }

@@ -22,6 +22,9 @@
 
 #define CW_ADDRESS_TEXT 128
 #define CW_LISTENER_FIRST_FD 3 /* of the inherited sockets */
+#define CW_LISTENER_MAX_INHERITED 2048u
+#define CW_LISTENER_TEXT 280u        /* bytes of an address in the configuration, with a NUL */
+#define CW_LISTENER_STORED "listen-" /* names of sockets that the service manager stores for us */
 
 typedef struct cw_address {
     struct sockaddr_storage sa;
@@ -42,12 +45,17 @@ typedef struct cw_listener {
     bool
         is_local; /* unix, for this user only: mode 0600, and peers are checked when they connect */
     bool inherited;
-    bool has_file; /* a unix socket's file, made by us and still ours to remove */
+    bool has_file;  /* a unix socket's file, made by us and still ours to remove */
+    bool owes_file; /* adopted: the file is ours when the server has started */
     dev_t file_dev;
     ino_t file_ino;
-    int *fds; /* one per loop */
+    int *fds; /* one per loop, or more if it was adopted */
     size_t n_fds;
+    size_t n_listening;                /* the others are bound only */
+    char configured[CW_LISTENER_TEXT]; /* the address as it was given; "" if it is too long */
 } cw_listener;
+
+typedef struct cw_handed_listener cw_handed_listener; /* net/addr/handed.h */
 
 /* Bind and listen `n` times. An address that another process listens on is an error, SO_REUSEPORT
  * or not. Fails with CW_IO naming the address and a remedy. */
@@ -55,6 +63,13 @@ CW_MUST_USE cw_code cw_listener_open(cw_listener *l, cw_str address, size_t n, c
 /* Take over a listening socket that this process inherited: on success there are `n` duplicates of
  * it, and `fd` itself is closed. */
 CW_MUST_USE cw_code cw_listener_inherit(cw_listener *l, int fd, size_t n, cw_err *err);
+/* Take over the sockets of another process: all of `from`, and further ones up to `n`. The others
+ * are bound, or duplicates where an address has one socket only. Until cw_listener_listen the other
+ * process can go on as if nothing had happened. On failure `from` keeps its descriptors. */
+CW_MUST_USE cw_code cw_listener_adopt(cw_listener *l, cw_handed_listener *from, size_t n,
+                                      cw_err *err);
+/* Listen on the sockets that are only bound. CW_IO. */
+CW_MUST_USE cw_code cw_listener_listen(cw_listener *l, cw_err *err);
 /* Remove a unix socket's file, unless it is inherited or belongs to another server by now. A
  * stopping server does this first, so that its successor can bind while it drains. */
 void cw_listener_unlink(cw_listener *l);
@@ -62,7 +77,8 @@ void cw_listener_unlink(cw_listener *l);
 void cw_listener_close(cw_listener *l);
 
 /* How many sockets a supervisor handed over (LISTEN_FDS for this LISTEN_PID), from descriptor 3 on.
- * Marks them close-on-exec and removes the variables, so that no child believes them. */
-int cw_listener_inherited(void);
+ * Marks them close-on-exec and removes the variables, so that no child believes them. ret_stored[i]:
+ * descriptor 3 + i is one that an earlier process has stored (LISTEN_FDNAMES). */
+int cw_listener_inherited(bool ret_stored[CW_LISTENER_MAX_INHERITED]);
 
 #endif

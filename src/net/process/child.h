@@ -45,9 +45,10 @@ struct cw_spawn {
     /* Become 0, 1 and 2 of the child and stay open here; -1: the default. NULL: the child reads
      * /dev/null and writes to our standard error. */
     const int *stdio;
-    const char *folder; /* it works in, where a relative path begins; NULL: ours */
-    bool has_own_group; /* of processes, which is named by its pid */
-    bool searches_path; /* for a path without '/', in our PATH */
+    const char *folder;  /* it works in, where a relative path begins; NULL: ours */
+    bool has_own_group;  /* of processes, which is named by its pid */
+    bool searches_path;  /* for a path without '/', in our PATH */
+    bool is_independent; /* without a mark: it may outlive this process (cw_child_release) */
     cw_loop *loop;
     void (*done)(cw_spawn *job); /* on the loop */
     void *ctx;
@@ -104,6 +105,8 @@ void cw_child_signal(cw_child *child, int signum);
 /* Let go: a child that still runs is killed, without a call of on_exit. on_closed (may be NULL) is
  * called when it has been reaped and the struct may be freed. */
 void cw_child_close(cw_child *child, void (*on_closed)(cw_child *child, void *ctx));
+/* Let go of a child that goes on by itself: it is neither killed nor reaped. */
+void cw_child_release(cw_child *child, void (*on_closed)(cw_child *child, void *ctx));
 /* "killed by SIGSEGV", "exited with 3". */
 const char *cw_child_status_text(int status, char *out, size_t n);
 

@@ -167,8 +167,9 @@ static int spawn_marked(cw_spawn *job, const posix_spawn_file_actions_t *actions
     const char **env = marked(job, orphans_mark(job->mark, mark));
     if (!env)
         return ENOMEM;
-    int rc = (job->searches_path ? posix_spawnp : posix_spawn)(&job->pid, job->path, actions, attr,
-                                                               plain(job->argv), plain(env));
+    int rc = (job->searches_path ? posix_spawnp : posix_spawn)(
+        &job->pid, job->path, actions, attr, plain(job->argv),
+        plain(job->is_independent ? job->env : env));
     free(env);
     return rc;
 }
@@ -528,6 +529,14 @@ void cw_child_close(cw_child *child, void (*closed)(cw_child *child, void *ctx))
         release(child);
     else
         cw_child_signal(child, SIGKILL);
+}
+
+void cw_child_release(cw_child *child, void (*closed)(cw_child *child, void *ctx))
+{
+    child->closing = child->exited = true;
+    child->on_closed = closed;
+    uv_poll_stop(&child->poll);
+    release(child);
 }
 
 const char *cw_child_status_text(int status, char *out, size_t n)

@@ -16,7 +16,7 @@
 /* ---- settings ---- */
 
 static void acceptor_on_pause_over(cw_deadline *d);
-static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int fd,
+static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int *fd,
                               cw_err *err);
 static void acceptor_stop(cw_acceptor *a);
 
@@ -141,9 +141,8 @@ void cw_server_check_end(cw_server_loop *sl)
  * while others finish. Each loop has its own. */
 static void stop_listening(cw_server_loop *sl)
 {
-    size_t index = (size_t)(sl - sl->server->loops);
     for (size_t i = 0; i < sl->n_acceptors; i++) {
-        int *fd = &sl->server->listeners[i].fds[index];
+        int *fd = sl->acceptors[i].fd;
         acceptor_stop(&sl->acceptors[i]);
         close(*fd);
         *fd = -1;
@@ -198,14 +197,32 @@ static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
     return CW_OK;
 }
 
+/* A listener that was adopted may have more sockets than the server has loops; none may be left
+ * without a loop that polls it. */
+static size_t count_sockets(const cw_server *s, size_t index)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_listeners; i++) {
+        for (size_t k = index; k < s->listeners[i].n_fds; k += s->n_loops)
+            n++;
+    }
+    return n;
+}
+
 static cw_code start_acceptors(cw_server *s, cw_server_loop *sl, size_t index, cw_err *err)
 {
+    size_t n = count_sockets(s, index);
+    sl->acceptors = n ? calloc(n, sizeof *sl->acceptors) : NULL;
+    if (n && !sl->acceptors)
+        return cw_fail_nomem(err);
     for (size_t i = 0; i < s->n_listeners; i++) {
-        cw_listener *l = &s->listeners[i];
-        cw_code rc = acceptor_start(&sl->acceptors[i], sl, l, l->fds[index], err);
-        if (rc)
-            return rc;
-        sl->n_acceptors++;
+        const cw_listener *l = &s->listeners[i];
+        for (size_t k = index; k < l->n_fds; k += s->n_loops) {
+            cw_code rc = acceptor_start(&sl->acceptors[sl->n_acceptors], sl, l, &l->fds[k], err);
+            if (rc)
+                return rc;
+            sl->n_acceptors++;
+        }
     }
     return CW_OK;
 }
@@ -226,6 +243,7 @@ static void free_loop(cw_server_loop *sl)
     cw_request_pool_done(sl);
     cw_conn_loop_done(sl);
     cw_loop_done(&sl->loop);
+    free(sl->acceptors);
     settings_unref(sl->settings);
     settings_unref(atomic_load(&sl->new_settings));
 }
@@ -319,6 +337,17 @@ cw_code cw_server_inherit(cw_server *s, int fd, bool tls, cw_err *err)
     return rc;
 }
 
+cw_code cw_server_adopt(cw_server *s, cw_handed_listener *from, bool tls, cw_err *err)
+{
+    cw_listener *l;
+    cw_code rc = next_listener(s, tls, &l, err);
+    if (!rc)
+        rc = cw_listener_adopt(l, from, s->n_loops, err);
+    if (!rc)
+        s->n_listeners++;
+    return rc;
+}
+
 const cw_listener *cw_server_listeners(const cw_server *s, size_t *ret_n)
 {
     *ret_n = s->n_listeners;
@@ -395,10 +424,20 @@ static cw_code init_loops(cw_server *s, cw_err *err)
     return rc;
 }
 
+static cw_code listen_all(cw_server *s, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < s->n_listeners && !rc; i++)
+        rc = cw_listener_listen(&s->listeners[i], err);
+    return rc;
+}
+
 cw_code cw_server_start(cw_server *s, cw_err *err)
 {
     /* All loops before the first thread: a request on one loop may post to each of the others. */
-    cw_code rc = init_loops(s, err);
+    cw_code rc = listen_all(s, err);
+    if (!rc)
+        rc = init_loops(s, err);
     while (s->n_started < s->n_loops && !rc) {
         rc = cw_loop_start(&s->loops[s->n_started].loop, err);
         if (rc)
@@ -406,6 +445,8 @@ cw_code cw_server_start(cw_server *s, cw_err *err)
         s->n_started++;
         atomic_fetch_add(&s->running, 1);
     }
+    for (size_t i = 0; i < s->n_listeners && !rc; i++)
+        s->listeners[i].has_file = s->listeners[i].has_file || s->listeners[i].owes_file;
     return rc;
 }
 
@@ -422,6 +463,13 @@ void cw_server_stop(cw_server *s, void (*on_stopped)(void *ctx), void *ctx)
         atomic_fetch_add(&s->loops[i].n_stops, 1);
         cw_loop_notify(&s->loops[i].loop, &s->loops[i].on_stop);
     }
+}
+
+void cw_server_hand_over(cw_server *s)
+{
+    s->is_handed_over = true;
+    for (size_t i = 0; i < s->n_listeners; i++)
+        s->listeners[i].has_file = false;
 }
 
 void cw_server_free(cw_server *s)
@@ -538,7 +586,7 @@ static bool accept_batch(cw_acceptor *a)
     for (int i = 0; i < BATCH; i++) {
         cw_address peer = {.len = sizeof peer.sa};
         int fd =
-            accept4(a->fd, (struct sockaddr *)&peer.sa, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+            accept4(*a->fd, (struct sockaddr *)&peer.sa, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             admit(a, fd, &peer);
             continue;
@@ -572,11 +620,11 @@ static void acceptor_on_pause_over(cw_deadline *d)
         uv_poll_start(&a->poll, UV_READABLE, on_connection);
 }
 
-static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int fd,
+static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int *fd,
                               cw_err *err)
 {
     *a = (cw_acceptor){.sl = sl, .fd = fd, .tls = l->tls, .is_local = l->is_local};
-    int rc = uv_poll_init(&sl->loop.uv, &a->poll, fd);
+    int rc = uv_poll_init(&sl->loop.uv, &a->poll, *fd);
     if (rc == 0)
         rc = uv_poll_start(&a->poll, UV_READABLE, on_connection);
     if (rc)
@@ -590,8 +638,9 @@ static void acceptor_stop(cw_acceptor *a)
 {
     if (!a->open)
         return;
-    /* Connections that the kernel has accepted are served: closing would reset them. */
-    for (int i = 0; i < LAST_BATCHES && accept_batch(a); i++)
+    /* Connections that the kernel has accepted are served: closing would reset them. The successor
+     * has the same queue. */
+    for (int i = 0; i < LAST_BATCHES && !a->sl->server->is_handed_over && accept_batch(a); i++)
         ;
     a->open = false;
     cw_deadline_clear(&a->pause);

@@ -18,7 +18,7 @@
 #ifndef CW_NET_SERVER_SERVER_H
 #define CW_NET_SERVER_SERVER_H
 
-#include "net/addr/listener.h"
+#include "net/addr/handed.h"
 #include "net/http/hostcheck.h"
 #include "net/server/router.h"
 
@@ -73,6 +73,9 @@ CW_MUST_USE cw_code cw_server_listen(cw_server *s, cw_str address, bool tls, cw_
 CW_MUST_USE cw_code cw_server_listen_local(cw_server *s, cw_str address, cw_err *err);
 /* Take over an inherited listening socket; before start. */
 CW_MUST_USE cw_code cw_server_inherit(cw_server *s, int fd, bool tls, cw_err *err);
+/* Take over the sockets of another process (net/addr/handed.h); before start. Until start that
+ * process loses nothing. On failure `from` keeps its descriptors. */
+CW_MUST_USE cw_code cw_server_adopt(cw_server *s, cw_handed_listener *from, bool tls, cw_err *err);
 /* The loops; they can be used after start. */
 unsigned cw_server_n_loops(const cw_server *s);
 cw_loop *cw_server_loop_at(cw_server *s, unsigned index);
@@ -88,6 +91,9 @@ CW_MUST_USE cw_code cw_server_start(cw_server *s, cw_err *err);
  * of the last loop to end. Idle connections may send one more request within the linger time, which
  * is answered with "Connection: close". A second call ends everything at once. */
 void cw_server_stop(cw_server *s, void (*on_stopped)(void *ctx), void *ctx);
+/* Another process has the sockets of all listeners and polls them: a stop closes them without taking
+ * what waits in their queues, and leaves the files of unix sockets alone. */
+void cw_server_hand_over(cw_server *s);
 /* Wait for the loops (stop must have been called, or start not) and free everything. */
 void cw_server_free(cw_server *s);
 

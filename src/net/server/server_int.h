@@ -123,7 +123,7 @@ typedef struct cw_acceptor {
     uv_poll_t poll;
     cw_deadline pause; /* after EMFILE: try again when this expires */
     cw_server_loop *sl;
-    int fd;
+    int *fd; /* of the listener; -1 once it is closed */
     bool tls;
     bool is_local;
     bool open;
@@ -163,7 +163,7 @@ struct cw_server_loop {
     _Atomic(cw_settings *) new_settings; /* a reference; the next ones, or NULL */
     cw_message on_settings, on_stop;
     atomic_uint n_stops; /* orders to stop that were not carried out yet */
-    cw_acceptor acceptors[CW_SERVER_MAX_LISTENERS];
+    cw_acceptor *acceptors;
     size_t n_acceptors;
     cw_list conns;
     cw_http_req **slots;
@@ -195,6 +195,7 @@ struct cw_server {
     atomic_ullong body_bytes; /* in large bodies, of all loops */
     atomic_uint running;      /* loops that have not ended */
     bool stopping;
+    bool is_handed_over; /* set before the loops are stopped */
     void (*on_stopped)(void *ctx);
     void *stopped_ctx;
 };

@@ -55,7 +55,7 @@ process.on("SIGTERM", () => process.exit(143)); // how the test runner ends a fi
 
 // The connections that fetch keeps open would make a server that stops linger for their next request.
 // Requests that run are not disturbed: the old dispatcher finishes them.
-function closeIdleConnections() {
+export function closeIdleConnections() {
     const key = Symbol.for("undici.globalDispatcher.1");
     const old = globalThis[key];
     if (old) {
@@ -162,12 +162,12 @@ export async function startProgram(file, args = [], options = {}) {
 }
 
 // Only root may look at the descriptors of a server that keeps its memory to itself.
-const open = process.getuid() === 0 ? [] : ["--core-dumps"];
+export const mayDump = process.getuid() === 0 ? [] : ["--core-dumps"];
 
 // Start `causeway serve` on a free port. `config` is an object or YAML text; `args` are added.
 // Where `args` name listeners, or `listen` is false because the config does, none is added.
 export async function startCauseway({ args = [], config, env, listen = true } = {}) {
-    const all = ["serve", ...open, ...args];
+    const all = ["serve", ...mayDump, ...args];
     if (listen && !args.some((arg) => arg.startsWith("--listen"))) {
         all.push("--listen", "127.0.0.1:0");
     }

@@ -38,6 +38,7 @@ TEST(without_a_file_everything_has_its_default)
     assert_int_equal(c->timeouts.write_ms, CW_HTTP_WRITE_MS);
     assert_int_equal(c->timeouts.drain_ms, CW_HTTP_DRAIN_MS);
     assert_int_equal(c->timeouts.linger_ms, CW_HTTP_LINGER_MS);
+    assert_int_equal(c->timeouts.upgrade_ms, CW_UPGRADE_MS);
     assert_int_equal(c->timeouts.sse_keepalive_ms, CW_HTTP_PING_MS);
     assert_int_equal(c->log.level, CW_LOG_INFO);
     assert_int_equal(c->log.format, CW_CONFIG_LOG_TEXT);
@@ -127,7 +128,7 @@ TEST(the_other_keys_fill_their_fields)
                              "  stream_queue: 1MB\n"
                              "  min_body_rate: 0\n"
                              "timeouts: {header: 1, body: 500ms, idle: 5m, write: 1h, drain: 0s,\n"
-                             "  linger: 1m, sse_keepalive: 0}\n"
+                             "  linger: 1m, upgrade: 2s, sse_keepalive: 0}\n"
                              "log:\n"
                              "  level: \"off\"\n"
                              "  format: json\n"
@@ -157,6 +158,7 @@ TEST(the_other_keys_fill_their_fields)
     assert_int_equal(c->timeouts.write_ms, 3600000);
     assert_int_equal(c->timeouts.drain_ms, 0);
     assert_int_equal(c->timeouts.linger_ms, 60000);
+    assert_int_equal(c->timeouts.upgrade_ms, 2000);
     assert_int_equal(c->timeouts.sse_keepalive_ms, 0);
     assert_int_equal(c->log.level, CW_LOG_OFF);
     assert_int_equal(c->log.format, CW_CONFIG_LOG_JSON);
@@ -460,6 +462,7 @@ TEST(ranges_hold_at_both_ends)
         {"timeouts: {write: %s}", "1ms", "3600", "0s", "3600001ms"},
         {"timeouts: {drain: %s}", "0", "24h", "-1", "86401"},
         {"timeouts: {linger: %s}", "0", "1h", "-1", "3601"},
+        {"timeouts: {upgrade: %s}", "1ms", "60s", "0", "61s"},
         {"timeouts: {sse_keepalive: %s}", "0s", "1h", "-1s", "2h"},
         {"limits: {max_calls: %s}", "1", "1000000", "0", "1000001"},
         {"limits: {batch: %s}", "1", "10000", "0", "10001"},

@@ -158,18 +158,28 @@ TEST(only_listening_sockets_are_inherited)
 TEST(inherited_variables_count_only_for_their_process)
 {
     char pid[24];
+    bool stored[CW_LISTENER_MAX_INHERITED];
     setenv("LISTEN_FDS", "1", 1);
     setenv("LISTEN_PID", "1", 1);
-    assert_int_equal(cw_listener_inherited(), 0);
+    assert_int_equal(cw_listener_inherited(stored), 0);
     assert_null(getenv("LISTEN_FDS"));
     snprintf(pid, sizeof pid, "%d", (int)getpid());
     setenv("LISTEN_FDS", "1", 1);
     setenv("LISTEN_PID", pid, 1);
-    assert_int_equal(cw_listener_inherited(), 1);
+    assert_int_equal(cw_listener_inherited(stored), 1);
+    assert_false(stored[0]);
     assert_null(getenv("LISTEN_PID"));
     setenv("LISTEN_FDS", "many", 1);
     setenv("LISTEN_PID", pid, 1);
-    assert_int_equal(cw_listener_inherited(), 0);
+    assert_int_equal(cw_listener_inherited(stored), 0);
+    setenv("LISTEN_FDS", "3", 1);
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDNAMES", "http:" CW_LISTENER_STORED "127.0.0.1_8080", 1);
+    assert_int_equal(cw_listener_inherited(stored), 3);
+    assert_false(stored[0]);
+    assert_true(stored[1]);
+    assert_false(stored[2]); /* without a name */
+    assert_null(getenv("LISTEN_FDNAMES"));
 }
 
 static void open_once(void *ctx)
