@@ -9,6 +9,8 @@
 #   4. `make deb` of this commit, twice with the same bytes, and of the commit before; then `make oci`
 #   5. the packages of the commit before installed and started by the command line of the unit; upgraded; removed;
 #      purged, which leaves nothing but the user and group "causeway"
+#   6. the same under systemd, in a booted system without a network (scripts/fresh-guest.sh); skipped without
+#      systemd-nspawn (package systemd-container)
 # Packages come from where this machine's apt and npm get theirs (read here, at run time).
 #
 # FRESH_UNCOMMITTED=1 takes the files as they lie there instead of a clone of HEAD.
@@ -214,7 +216,7 @@ install_packages() { # install_packages ROOT FOLDER: all of the folder but debug
 
 # Every path but those of apt, dpkg and this script.
 list_files() {
-    (cd "$1" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./srv -o -path ./tmp -o -path ./var/cache \
+    (cd "$1" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./run -o -path ./srv -o -path ./tmp -o -path ./var/cache \
         -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./var/log/apt -o -path ./var/log/dpkg.log \
         -o -path ./var/log/alternatives.log \) -prune -o -print | LC_ALL=C sort)
 }
@@ -295,6 +297,33 @@ step_5() {
     grep -q '^causeway:' "$root/etc/passwd" || fail "purge deletes the user"
 }
 
+step_6() {
+    local root=$work/6 units=$work/6/etc/systemd/system
+    if ! command -v systemd-nspawn >/dev/null; then
+        say "6. skipped: systemd-nspawn is not installed (package systemd-container)"
+        return
+    fi
+    [ -d "$work/now" ] || { step_4 && drop_root "$work/4"; }
+    say "6. the packages in a booted system"
+    new_root 6
+    in_root "$root" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends satisfy \
+        "$(dpkg-deb -f "$(find "$work/now" -name 'causeway_*.deb')" Depends), systemd-sysv, dbus, curl" \
+        >"$work/log" 2>&1 || fail "installing dependencies" "$work/log"
+    cp -r "$work/before" "$work/now" "$root/srv/"
+    # Runs once the system is up, and ends it.
+    printf '%s\n' '[Unit]' 'After=multi-user.target' '[Service]' 'Type=oneshot' 'TimeoutStartSec=600' \
+        'StandardOutput=file:/srv/log' 'StandardError=inherit' 'ExecStopPost=/bin/systemctl --no-block poweroff' \
+        'ExecStart=/srv/causeway/scripts/fresh-guest.sh /srv/before /srv/now' >"$units/guest.service"
+    printf '%s\n' '[Timer]' 'OnBootSec=1' >"$units/guest.timer"
+    mkdir -p "$units/timers.target.wants"
+    ln -s ../guest.timer "$units/timers.target.wants/"
+    umount -l "$root/proc" "$root/dev/pts" "$root/dev/shm" # the guest has its own
+    timeout 900 systemd-nspawn --quiet --boot --register=no --keep-unit --private-network -D "$root" \
+        >"$work/console" 2>&1 </dev/null || true
+    sed 's/^/   /' <(grep '^guest: ' "$root/srv/log")
+    grep -qx 'guest: all of it worked' "$root/srv/log" || fail "the packages under systemd" "$root/srv/log"
+}
+
 run_tests() {
     in_root "$1" make -C /srv/causeway test >"$work/log" 2>&1 ||
         fail "make test" "$work/log"
@@ -307,8 +336,8 @@ run_tests() {
 }
 
 make_base
-for step in ${FRESH_STEPS:-1 2 3 4 5}; do
+for step in ${FRESH_STEPS:-1 2 3 4 5 6}; do
     "step_$step"
-    drop_root "$work/$step"
+    [ ! -d "$work/$step" ] || drop_root "$work/$step"
 done
 say "all of it worked"

@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-scripts/lint/files.sh '*.sh' 'completions/*.bash' .ci/run debian/tests/{first-call,plugin,service} 'debian/causeway.post*' | xargs -0 shellcheck --severity=style --exclude=SC2086
+scripts/lint/files.sh '*.sh' 'completions/*.bash' .ci/run debian/tests/{first-call,plugin,service} 'debian/causeway.p[or]*' | xargs -0 shellcheck --severity=style --exclude=SC2086

@@ -6,7 +6,6 @@
 
 #include "access/credentials.h"
 #include "admin/access.h"
-#include "config/keys/reading_methods.h"
 #include "config/syntax/check.h"
 #include "config/syntax/quote.h"
 

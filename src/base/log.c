@@ -517,6 +517,64 @@ static void use_fd(int fd)
     out.torn = false;
 }
 
+/* ---- lines whose number is limited ---- */
+
+/* The lock may be taken with that of the writer held, not the other way round. */
+static struct {
+    pthread_mutex_t lock;
+    cw_log_kind *first;
+} kinds = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+typedef struct left_out {
+    const cw_log_kind *kind;
+    cw_log_limit_report report;
+} left_out;
+
+/* Take the next count that is due, or (`all`) any. */
+static bool next_left_out(bool all, left_out *ret)
+{
+    bool is_found = false;
+    pthread_mutex_lock(&kinds.lock);
+    for (cw_log_kind *k = kinds.first; k && !is_found; k = k->next) {
+        ret->kind = k;
+        is_found = cw_log_limit_next(&k->limit, cw_clock_ms(), all, &ret->report);
+    }
+    pthread_mutex_unlock(&kinds.lock);
+    return is_found;
+}
+
+static uint64_t next_due(void)
+{
+    uint64_t due = UINT64_MAX;
+    pthread_mutex_lock(&kinds.lock);
+    for (const cw_log_kind *k = kinds.first; k; k = k->next) {
+        uint64_t of_kind = cw_log_limit_due(&k->limit);
+        due = of_kind < due ? of_kind : due;
+    }
+    pthread_mutex_unlock(&kinds.lock);
+    return due;
+}
+
+/* The line with a count; 0: it is off. */
+static size_t format_left_out(char to[CW_LOG_LINE_MAX], const left_out *l)
+{
+    const cw_log_kind *k = l->kind;
+    uint64_t seconds = (l->report.ms + 999) / 1000;
+    char message[CW_LOG_FIELD_MAX];
+    const cw_log_field fields[] = {CW_KN("count", l->report.count),
+                                   CW_KN("seconds", seconds),
+                                   l->report.name[0] ? CW_KV(k->key, cw_str_from(l->report.name))
+                                                     : (cw_log_field){0},
+                                   {0}};
+    if (!cw_log_on(k->level, k->component))
+        return 0;
+    snprintf(message, sizeof message, "%s: %llu more like this in the last %llu seconds",
+             k->message, (unsigned long long)l->report.count, (unsigned long long)seconds);
+    return format_line(to, is_json(), k->level, k->component, message, fields);
+}
+
+/* ---- the writer thread ---- */
+
 static struct timespec in_ms(uint64_t ms)
 {
     struct timespec t;
@@ -534,13 +592,38 @@ static struct timespec in_ms(uint64_t ms)
 static void wait_for_work(void)
 {
     while (w.fill_n == 0 && w.state == RUNNING && !atomic_load(&w.has_next)) {
-        if (atomic_load(&w.dropped) == out.reported) {
+        uint64_t now = cw_clock_ms(), due = next_due();
+        bool has_drops = atomic_load(&w.dropped) != out.reported;
+        if (has_drops && due > now + RETRY_MS)
+            due = now + RETRY_MS;
+        if (due == UINT64_MAX) {
             pthread_cond_wait(&w.wake, &w.lock);
             continue;
         }
-        struct timespec until = in_ms(RETRY_MS);
-        if (pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
+        struct timespec until = in_ms(due > now ? due - now : 0);
+        if (due <= now || pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
             return;
+    }
+}
+
+/* With the lock held. */
+static void queue_line(const char *line, size_t n)
+{
+    if (n > CW_LOG_QUEUE_MAX - w.fill_n - w.batch_n) {
+        drop(1);
+        return;
+    }
+    memcpy(w.fill + w.fill_n, line, n);
+    w.fill_n += n;
+}
+
+/* With the lock held. */
+static void queue_left_out(void)
+{
+    left_out l;
+    while (next_left_out(/* all= */ false, &l)) {
+        CW_UNINIT char line[CW_LOG_LINE_MAX];
+        queue_line(line, format_left_out(line, &l));
     }
 }
 
@@ -603,6 +686,7 @@ static void *writer_main(void *arg)
     do {
         w.batch_n = 0;
         wait_for_work();
+        queue_left_out();
         collect_lines();
         take_next_fd();
         swap_buffers();
@@ -655,8 +739,21 @@ cw_code cw_log_start(cw_err *err)
     return rc;
 }
 
+static void put_line(const char *line, size_t n);
+
+static void put_left_out(const left_out *l)
+{
+    CW_UNINIT char line[CW_LOG_LINE_MAX];
+    size_t n = format_left_out(line, l);
+    if (n)
+        put_line(line, n);
+}
+
 void cw_log_stop(void)
 {
+    left_out l;
+    while (next_left_out(/* all= */ true, &l))
+        put_left_out(&l);
     pthread_mutex_lock(&w.lock);
     if (w.state != RUNNING) {
         pthread_mutex_unlock(&w.lock);
@@ -688,11 +785,10 @@ static void put_line(const char *line, size_t n)
     pthread_mutex_lock(&w.lock);
     if (w.state == IDLE) {
         write_lines(line, n, cw_clock_ms() + PATIENCE_MS);
-    } else if (w.state == STUCK || n > CW_LOG_QUEUE_MAX - w.fill_n - w.batch_n) {
+    } else if (w.state == STUCK) {
         drop(1);
     } else {
-        memcpy(w.fill + w.fill_n, line, n);
-        w.fill_n += n;
+        queue_line(line, n);
         /* The thread waits for a first line, and then for this many bytes. */
         if (w.fill_n == n || (w.fill_n >= BATCH_BYTES && w.fill_n - n < BATCH_BYTES))
             pthread_cond_signal(&w.wake);
@@ -767,6 +863,42 @@ void cw_log_event(cw_log_level level, const char *component, const char *message
         return;
     size_t n = format_line(line, is_json(), level, component, message, fields);
     put_line(line, n);
+}
+
+/* The thread may sleep without an end. */
+static void wake_writer(void)
+{
+    pthread_mutex_lock(&w.lock);
+    if (w.state == RUNNING)
+        pthread_cond_signal(&w.wake);
+    pthread_mutex_unlock(&w.lock);
+}
+
+/* With the lock of the kinds held. */
+static void list_kind(cw_log_kind *kind)
+{
+    if (kind->is_listed)
+        return;
+    kind->is_listed = true;
+    kind->next = kinds.first;
+    kinds.first = kind;
+}
+
+void cw_log_limited_event(cw_log_kind *kind, cw_str name, const cw_log_field *fields)
+{
+    left_out l = {.kind = kind};
+    if (!cw_log_on(kind->level, kind->component))
+        return;
+    pthread_mutex_lock(&kinds.lock);
+    list_kind(kind);
+    cw_log_limit_fate fate = cw_log_limit_take(&kind->limit, name, cw_clock_ms(), &l.report);
+    pthread_mutex_unlock(&kinds.lock);
+    if (l.report.count)
+        put_left_out(&l);
+    if (fate == CW_LOG_LIMIT_WRITE)
+        cw_log_event(kind->level, kind->component, kind->message, fields);
+    else if (fate == CW_LOG_LIMIT_COUNT_FIRST)
+        wake_writer();
 }
 
 void cw_log_err(cw_log_level level, const char *component, const char *what, const cw_err *err)

@@ -18,6 +18,16 @@
  * end in "..."; a field for which the line has no room is left out, and a last
  * field cut=true says so. An ill-formed byte reads \xHH in text, \ufffd in JSON.
  *
+ * A client can cause some lines as often as it sends requests. Such a line has a kind, which limits
+ * it (log_limit.h): the first lines of each name are written at once, the others are counted. The
+ * count becomes a line at the end of the interval, at the latest when the log stops.
+ *
+ *     static cw_log_kind refused = CW_LOG_KIND(CW_LOG_INFO, "call", "call refused", "network");
+ *     cw_log_limited(&refused, network, CW_KV("method", id));
+ *
+ *     … info call: call refused: 4711 more like this in the last 60 seconds count=4711 seconds=60
+ *       network="192.0.2.1"
+ *
  * Code below `call` logs at debug level only: it returns errors instead.
  *
  * A write error never ends the program or waits: SIGPIPE must be ignored by the
@@ -26,7 +36,7 @@
  * Threads: any thread may log; cw_log_configure, _start and _stop belong to the main thread.
  * Limits:  CW_LOG_LINE_MAX per line, CW_LOG_QUEUE_MAX bytes waiting. CW_LOG_COMPONENTS_MAX names
  *          with a level of their own, counted over all reloads: levels are read without a lock,
- *          so a name keeps its place.
+ *          so a name keeps its place. Kinds of limited lines have static storage.
  */
 #ifndef CW_BASE_LOG_H
 #define CW_BASE_LOG_H
@@ -34,6 +44,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/log_limit.h"
 #include "base/str.h"
 
 typedef enum cw_log_level {
@@ -73,8 +84,8 @@ typedef struct cw_log_opts {
 CW_MUST_USE cw_code cw_log_configure(const cw_log_opts *opts, cw_err *err);
 /* Start the writer thread. Before it, and after cw_log_stop, lines are written at once. */
 CW_MUST_USE cw_code cw_log_start(cw_err *err);
-/* Write the lines that wait (maximum one second) and end the writer thread. Lines that cannot be
- * written in that time are dropped and counted. */
+/* Write the counts of limited lines and the lines that wait (maximum one second), and end the writer
+ * thread. Lines that cannot be written in that time are dropped and counted. */
 void cw_log_stop(void);
 
 /* Parse "error", "warn", "info", "debug" or "off". */
@@ -90,6 +101,28 @@ void cw_log_event(cw_log_level level, const char *component, const char *message
         if (cw_log_on(level, component))                                                           \
             cw_log_event(level, component, message, (const cw_log_field[]){__VA_ARGS__});          \
     } while (0)
+
+/* A kind of line whose number is limited. */
+typedef struct cw_log_kind {
+    cw_log_level level;
+    const char *component, *message;
+    const char *key; /* of the field with the name in the line with the count */
+    /* Of the log: */
+    cw_log_limit limit;
+    struct cw_log_kind *next;
+    bool is_listed;
+} cw_log_kind;
+
+#define CW_LOG_KIND(level_, component_, message_, key_)                                            \
+    {                                                                                              \
+        .level = (level_), .component = (component_), .message = (message_), .key = (key_)         \
+    }
+
+/* As cw_log_event, for a line that is counted by `name`. */
+void cw_log_limited_event(cw_log_kind *kind, cw_str name, const cw_log_field *fields);
+#define cw_log_limited(kind, ...) CW_LOG_LIMITED_IMPL((kind), __VA_ARGS__, {0})
+#define CW_LOG_LIMITED_IMPL(kind, name, ...)                                                       \
+    cw_log_limited_event(kind, name, (const cw_log_field[]){__VA_ARGS__})
 
 /* The error's message as an event: where an error stops, it is logged once with this. */
 void cw_log_err(cw_log_level level, const char *component, const char *what, const cw_err *err);

@@ -10,9 +10,11 @@
 #include "access/fair_key.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "call/arguments.h"
 #include "call/call_int.h"
+#include "net/addr/network.h"
 
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
 
@@ -154,14 +156,34 @@ static bool audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, c
     return cw_audit_add(audit, &r);
 }
 
-/* Calls that were not declined or too many are logged by their source. */
-static void log_refusal(const cw_call_request *request, cw_code rc, const cw_call_error *refusal)
+/* A client can cause these lines as often as it sends requests, so each network has its share of
+ * them. The audit limits the records of anonymous callers, with a line for each record. */
+static cw_log_kind refused_kind = CW_LOG_KIND(CW_LOG_INFO, "call", "call refused", "network");
+static cw_log_kind unlisted_kind = CW_LOG_KIND(CW_LOG_INFO, "call", "list refused", "network");
+
+static void log_refused(const cw_audit *audit, const cw_caller *caller, cw_str peer,
+                        const cw_log_field *fields)
 {
+    char network[CW_NETWORK_TEXT];
+    if (cw_audit_is_on(audit) && cw_caller_is_anonymous(caller))
+        cw_log_event(refused_kind.level, refused_kind.component, refused_kind.message, fields);
+    else
+        cw_log_limited_event(&refused_kind, cw_network_text(peer, 0, network), fields);
+}
+
+/* Calls that were not declined or too many are logged by their source. */
+static void log_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_code rc,
+                        const cw_call_error *refusal)
+{
+    const cw_caller *caller = cw_view_caller(request->view);
+    const cw_log_field fields[] = {
+        CW_KV("method", request->entry->method->id),
+        CW_KV("caller", cw_caller_name(caller)),
+        CW_KV("verdict",
+              rc == CW_LIMIT ? CW_STR("too many") : cw_str_from(verdict_name(refusal->verdict))),
+        {0}};
     if (rc == CW_DECLINED || rc == CW_LIMIT)
-        cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", request->entry->method->id),
-               CW_KV("caller", cw_caller_name(cw_view_caller(request->view))),
-               CW_KV("verdict", rc == CW_LIMIT ? CW_STR("too many")
-                                               : cw_str_from(verdict_name(refusal->verdict))));
+        log_refused(cw_runtime_audit(rl), caller, request->peer, fields);
 }
 
 void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused)
@@ -180,10 +202,12 @@ void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused
                          .address = refused->peer};
     if (cw_audit_add(audit, &r))
         return;
-    cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", name),
-           CW_KV("caller", cw_caller_name(caller)),
-           CW_KV("verdict", cw_str_from(verdict_name(refused->verdict))),
-           CW_KV("door", cw_str_from(refused->door)));
+    const cw_log_field fields[] = {CW_KV("method", name),
+                                   CW_KV("caller", cw_caller_name(caller)),
+                                   CW_KV("verdict", cw_str_from(verdict_name(refused->verdict))),
+                                   CW_KV("door", cw_str_from(refused->door)),
+                                   {0}};
+    log_refused(audit, caller, refused->peer, fields);
 }
 
 /* ---- sources and time limits ---- */
@@ -752,7 +776,7 @@ cw_code cw_call_start(cw_runtime_loop *rl, const cw_call_request *request, cw_ca
 {
     cw_code rc = start(rl, request, ret, refusal);
     if (rc && !audit_refusal(rl, request, rc, refusal))
-        log_refusal(request, rc, refusal);
+        log_refusal(rl, request, rc, refusal);
     return rc;
 }
 
@@ -788,12 +812,14 @@ cw_code cw_call_may_list(cw_runtime_loop *rl, const cw_view *view, cw_str peer,
 {
     const cw_rate_limits *limits = &cw_runtime_settings_of(rl)->limits;
     const cw_caller *caller = cw_view_caller(view);
+    char network[CW_NETWORK_TEXT];
     if (CW_LIKELY(!limits->lists.interval_ns))
         return CW_OK;
     cw_code rc = cw_limiter_may_list(rl->limiter, limits, caller, peer, cw_clock_ns(),
                                      &refusal->retry_s, &refusal->err);
     if (rc)
-        cw_log(CW_LOG_INFO, "call", "list refused", CW_KV("caller", cw_caller_name(caller)),
-               CW_KV("address", peer), CW_KV("verdict", CW_STR("too many")));
+        cw_log_limited(&unlisted_kind, cw_network_text(peer, 0, network),
+                       CW_KV("caller", cw_caller_name(caller)), CW_KV("address", peer),
+                       CW_KV("verdict", CW_STR("too many")));
     return rc;
 }

@@ -1,8 +1,10 @@
 // How often, and how many at once: rates and ceilings on every door.
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
 import { assertRpcError, assertToolError, callTool, legacy, modern, post, rpc, startBridge } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { assertRestError, get, invoke } from "./support/rest.mjs";
@@ -242,6 +244,57 @@ suite("lists and descriptions", () => {
         }
         assert.deepEqual(statuses, [200, 200, 200, 429, 200]);
         await server.stop();
+    });
+});
+
+suite("a flood of refused calls", () => {
+    // The lines with `name`, and the counts of those that were left out, by network.
+    const read = (server, name) => {
+        const lines = server.stderr.split("\n").filter((line) => line.includes(" call refused"));
+        const counts = {};
+        for (const line of lines) {
+            const [, count, network] = / count=(\d+) seconds=\d+ network="(.*)"$/.exec(line) ?? [];
+            if (count) counts[network] = (counts[network] ?? 0) + Number(count);
+        }
+        return { lines: lines.filter((line) => line.includes(name)), counts };
+    };
+    const refuse = async (server, n, name, address, more = {}) => {
+        const headers = { "X-Forwarded-For": address, "X-Forwarded-Proto": "https", ...more };
+        for (let i = 0; i < n; i += 20) {
+            const batch = Array.from({ length: 20 }, (_, k) => ({ jsonrpc: "2.0", method: name, id: k }));
+            await rpc(server, batch, headers);
+        }
+    };
+    const perInterval = 30;
+
+    test("has some lines and a count for each network, and hides no other network", async () => {
+        const server = await startBridge({ config: { trusted_proxies: ["127.0.0.0/8"] } });
+        const began = Date.now();
+        await refuse(server, 1_000, "no.such", "192.0.2.1");
+        await server.untilLogged(/call refused method="?no\.such/);
+        // Another network is not hidden by the flood: its line comes at once.
+        await refuse(server, 20, "not.there", "192.0.2.2");
+        await server.untilLogged(/call refused method="?not\.there/);
+        const intervals = 1 + Math.floor((Date.now() - began) / 60_000);
+        await server.stop();
+        const { lines, counts } = read(server, "no.such");
+        assert.ok(lines.length >= perInterval && lines.length <= perInterval * intervals, `${lines.length} lines`);
+        assert.deepEqual(counts, { "192.0.2.1": 1_000 - lines.length });
+        assert.equal(read(server, "not.there").lines.length, 20);
+        assert.match(server.stderr, /call refused: \d+ more like this in the last \d+ seconds /);
+    });
+
+    test("loses no record of the audit", async () => {
+        const file = path.join(keepFolder(), "flood.jsonl");
+        const config = { trusted_proxies: ["127.0.0.0/8"], audit: { path: file } };
+        const server = await startAccounts({ config });
+        await refuse(server, 200, "no.such", "192.0.2.1", basic("bob", "b0b"));
+        await server.stop();
+        const records = readFileSync(file, "utf8").split("\n").filter((line) => line.includes('"no.such"'));
+        assert.equal(records.length, 200);
+        const { lines, counts } = read(server, "no.such");
+        assert.ok(lines.length < 200);
+        assert.deepEqual(counts, { "192.0.2.1": 200 - lines.length });
     });
 });
 

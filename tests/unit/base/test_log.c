@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The log as a whole: levels, the writer thread, and disks and readers that fail. The tests wrap
- * write(2), so that it can fail, stop halfway or hang. */
+ * write(2), so that it can fail, stop halfway or hang, and the clock, so that it can stand still. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,6 +21,17 @@ ssize_t __wrap_write(int fd, const void *p, size_t n);
 static atomic_int write_error; /* errno of every write, or 0 */
 static atomic_int write_part;  /* bytes that the next write takes before it fails, or -1 */
 static atomic_bool write_hangs;
+
+uint64_t __real_cw_clock_ms(void);
+uint64_t __wrap_cw_clock_ms(void);
+
+static atomic_ullong stopped_ms; /* the time while the clock stands still; 0: it runs */
+
+uint64_t __wrap_cw_clock_ms(void)
+{
+    uint64_t stopped = atomic_load(&stopped_ms);
+    return stopped ? stopped : __real_cw_clock_ms();
+}
 
 static char dir[64];
 static char path[128];
@@ -59,6 +70,7 @@ SETUP(set_up)
     atomic_store(&write_error, 0);
     atomic_store(&write_part, -1);
     atomic_store(&write_hangs, false);
+    atomic_store(&stopped_ms, 0);
     snprintf(path, sizeof(path), "%s/log", dir);
     return 0;
 }
@@ -123,8 +135,8 @@ static uint64_t sum_of_reports(const char *log)
 static void wait_for_drops(uint64_t expected)
 {
     struct timespec pause = {.tv_nsec = 1000000};
-    uint64_t until = cw_clock_ms() + 5000;
-    while (atomic_load(&w.dropped) < expected && cw_clock_ms() < until)
+    uint64_t until = __real_cw_clock_ms() + patience(5000);
+    while (atomic_load(&w.dropped) < expected && __real_cw_clock_ms() < until)
         nanosleep(&pause, NULL);
     assert_int_equal(atomic_load(&w.dropped), expected);
 }
@@ -132,9 +144,9 @@ static void wait_for_drops(uint64_t expected)
 static const char *wait_for_text(const char *needle)
 {
     struct timespec pause = {.tv_nsec = 5000000};
-    uint64_t until = cw_clock_ms() + 5000;
+    uint64_t until = __real_cw_clock_ms() + patience(5000);
     while (!strstr(read_log(path), needle)) {
-        if (cw_clock_ms() > until)
+        if (__real_cw_clock_ms() > until)
             fail_msg("no '%s' in: %s", needle, text);
         nanosleep(&pause, NULL);
     }
@@ -562,6 +574,99 @@ static void start_once(void *ctx)
     cw_log_stop();
 }
 
+/* ---- lines whose number is limited ---- */
+
+static void say_often(cw_log_kind *kind, const char *name, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        cw_log_limited(kind, cw_str_from(name), CW_KN("n", i));
+}
+
+static void stop_clock(void)
+{
+    atomic_store(&stopped_ms, __real_cw_clock_ms());
+}
+
+/* The thread sleeps until the count is due, and no other line wakes it. */
+TEST(a_count_is_written_when_it_is_due)
+{
+    static cw_log_kind kind = CW_LOG_KIND(CW_LOG_INFO, "test", "again", "who");
+    use_file();
+    start();
+    stop_clock();
+    say_often(&kind, "me", CW_LOG_LIMIT_LINES + 12);
+    wait_for_text("again n=29\n");
+    atomic_fetch_add(&stopped_ms, CW_LOG_LIMIT_MS - 50);
+    say(1); /* the thread looks at the clock, and will do so again in 50 ms */
+    wait_for_text("line n=1\n");
+    assert_null(strstr(text, "more like this"));
+    atomic_fetch_add(&stopped_ms, 50);
+    wait_for_text("again: 12 more like this in the last 60 seconds count=12 seconds=60 "
+                  "who=\"me\"\n");
+    assert_int_equal(count_in(text, "again n="), CW_LOG_LIMIT_LINES);
+    say_often(&kind, "me", 1); /* the next interval */
+    cw_log_stop();
+    assert_int_equal(count_in(read_log(path), "again n="), CW_LOG_LIMIT_LINES + 1);
+    assert_int_equal(count_in(text, "more like this"), 1);
+}
+
+TEST(the_first_line_that_is_left_out_wakes_the_thread)
+{
+    static cw_log_kind kind = CW_LOG_KIND(CW_LOG_INFO, "test", "again", "who");
+    use_file();
+    start();
+    stop_clock();
+    say_often(&kind, "me", CW_LOG_LIMIT_LINES);
+    wait_for_text("again n=29\n"); /* and sleeps */
+    atomic_fetch_add(&stopped_ms, CW_LOG_LIMIT_MS - 50);
+    say_often(&kind, "me", 1);
+    atomic_fetch_add(&stopped_ms, 50);
+    wait_for_text("again: 1 more like this");
+}
+
+TEST(a_stop_writes_the_counts)
+{
+    static cw_log_kind kind = CW_LOG_KIND(CW_LOG_INFO, "test", "again", "who");
+    static cw_log_kind other = CW_LOG_KIND(CW_LOG_WARN, "test", "still", "who");
+    use_file();
+    start();
+    stop_clock();
+    say_often(&kind, "a", CW_LOG_LIMIT_LINES + 2);
+    say_often(&kind, "b", CW_LOG_LIMIT_LINES + 3);
+    say_often(&other, "", CW_LOG_LIMIT_LINES + 4);
+    cw_log_stop();
+    read_log(path);
+    assert_non_null(strstr(text, " info test: again: 2 more like this in the last "));
+    assert_non_null(strstr(text, " info test: again: 3 more like this in the last "));
+    assert_non_null(strstr(text, " warn test: still: 4 more like this in the last "));
+    assert_int_equal(count_in(text, "who=\"a\"\n") + count_in(text, "who=\"b\"\n"), 2);
+    assert_int_equal(count_in(text, "\n"), 3 * CW_LOG_LIMIT_LINES + 3);
+    cw_log_stop();
+    assert_int_equal(count_in(read_log(path), "more like this"), 3);
+}
+
+TEST(without_a_thread_the_next_line_brings_the_count)
+{
+    static cw_log_kind kind = CW_LOG_KIND(CW_LOG_INFO, "test", "again", "who");
+    use_file();
+    stop_clock();
+    say_often(&kind, "me", CW_LOG_LIMIT_LINES + 5);
+    assert_int_equal(count_in(read_log(path), "\n"), CW_LOG_LIMIT_LINES);
+    atomic_fetch_add(&stopped_ms, CW_LOG_LIMIT_MS);
+    say_often(&kind, "me", 1);
+    assert_non_null(strstr(read_log(path), "again: 5 more like this in the last 60 seconds"));
+    assert_int_equal(count_in(text, "\n"), CW_LOG_LIMIT_LINES + 2);
+}
+
+TEST(a_kind_that_is_off_is_not_counted)
+{
+    static cw_log_kind kind = CW_LOG_KIND(CW_LOG_DEBUG, "test", "again", "who");
+    use_file();
+    say_often(&kind, "me", CW_LOG_LIMIT_LINES + 5);
+    cw_log_stop();
+    assert_int_equal(count_in(read_log(path), "\n"), 0);
+}
+
 TEST(a_failed_start_still_logs)
 {
     use_file();
@@ -624,6 +729,11 @@ int main(void)
         LOG_TEST(drops_are_reported_without_a_new_line),
         LOG_TEST(a_torn_line_does_not_swallow_the_next),
         LOG_TEST(a_vanished_reader_is_no_end),
+        LOG_TEST(a_count_is_written_when_it_is_due),
+        LOG_TEST(the_first_line_that_is_left_out_wakes_the_thread),
+        LOG_TEST(a_stop_writes_the_counts),
+        LOG_TEST(without_a_thread_the_next_line_brings_the_count),
+        LOG_TEST(a_kind_that_is_off_is_not_counted),
         LOG_TEST(a_reader_that_does_not_read_delays_nobody),
         LOG_TEST(a_reload_leaves_a_stuck_reader),
         LOG_TEST(the_queue_holds_its_ceiling),
