@@ -7,40 +7,42 @@
 
 #include "cli/lib/cli.h"
 #include "cli/lib/config_files.h"
+#include "cli/lib/table.h"
 #include "config/syntax/check.h"
 
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)
 #define FILES_MAX 1000u
 
-/* Open what the configuration names. Returns -1 when all of it can be used; warnings are printed.
- */
-static int check_named(const char *path, const cw_config *config)
+typedef struct checks {
+    bool no_files;
+    cw_cli_table *json; /* NULL: print lines */
+} checks;
+
+/* The text, the words of `sources`, and all files that the configuration names. */
+static cw_code examine(const char *path, bool no_files, cw_config_problems *problems,
+                       cw_config_problems *warnings, cw_err *err)
 {
-    cw_err err = {0};
-    cw_config_problems problems, warnings;
-    cw_config_problems_init(&problems);
-    cw_config_problems_init(&warnings);
-    cw_code rc = cw_cli_check_files(path, config, &problems, &warnings);
-    for (size_t i = 0; i < warnings.n; i++)
-        fprintf(stderr, "%s\n", warnings.items[i].text);
-    if (!rc && problems.total)
-        rc = cw_check_fail(&problems, &err);
-    int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
-    cw_config_problems_done(&problems);
-    cw_config_problems_done(&warnings);
-    return code;
+    const cw_config_source source = {.path = path};
+    cw_config *config = NULL;
+    cw_code rc = cw_config_load(&source, &config, problems, err);
+    if (!rc)
+        rc = cw_cli_check_sources(path, config, problems, err);
+    if (!rc && !no_files) {
+        rc = cw_cli_check_files(path, config, problems, warnings);
+        if (!rc && problems->total)
+            rc = cw_check_fail(problems, err);
+    }
+    cw_config_unref(config);
+    return rc;
 }
 
-static int check_file(const char *path, bool no_files)
+static int print_check(const char *path, cw_code rc, const cw_config_problems *problems,
+                       const cw_config_problems *warnings, const cw_err *err)
 {
-    cw_config *config = NULL;
-    int code = cw_cli_load_checked(path, &config);
-    if (code >= 0)
-        return code;
-    code = no_files ? -1 : check_named(path, config);
-    cw_config_unref(config);
-    if (code >= 0)
-        return code;
+    for (size_t i = 0; i < warnings->n; i++)
+        fprintf(stderr, "%s\n", warnings->items[i].text);
+    if (rc)
+        return cw_cli_config_failure(rc, problems, err);
     cw_buf out;
     cw_buf_init(&out, OUTPUT_MAX_BYTES);
     cw_buf_printf(&out, "%s: %sok%s\n", path, cw_cli_escape(STDOUT_FILENO, CW_CLI_GREEN),
@@ -48,14 +50,97 @@ static int check_file(const char *path, bool no_files)
     return cw_cli_print_buf(&out);
 }
 
+static void add_position(cw_json_writer *w, cw_str name, uint32_t position)
+{
+    cw_json_add_key(w, name);
+    if (position)
+        cw_json_add_i64(w, position);
+    else
+        cw_json_add_null(w);
+}
+
+static void add_problem(cw_json_writer *w, const char *text, uint32_t line, uint32_t column)
+{
+    cw_json_open_object(w);
+    add_position(w, CW_STR("line"), line);
+    add_position(w, CW_STR("column"), column);
+    cw_json_add_string_member(w, CW_STR("text"), cw_str_from(text));
+    cw_json_close(w);
+}
+
+static void add_problems(cw_json_writer *w, const char *name, const cw_config_problems *list,
+                         const char *other)
+{
+    cw_json_add_key(w, cw_str_from(name));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < list->n; i++)
+        add_problem(w, list->items[i].text, list->items[i].line, list->items[i].column);
+    if (!list->n && other)
+        add_problem(w, other, 0, 0);
+    cw_json_close(w);
+}
+
+static int add_check(cw_json_writer *w, const char *path, cw_code rc,
+                     const cw_config_problems *problems, const cw_config_problems *warnings,
+                     const cw_err *err)
+{
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("file"), cw_str_from(path));
+    cw_json_add_bool_member(w, CW_STR("ok"), rc == CW_OK);
+    add_problems(w, "problems", problems, rc ? err->msg : NULL);
+    add_problems(w, "warnings", warnings, NULL);
+    cw_json_close(w);
+    if (rc == CW_NOMEM)
+        return CW_EXIT_FAILURE;
+    return rc ? CW_EXIT_USAGE : CW_EXIT_OK;
+}
+
+static int check_file(const char *path, const checks *c)
+{
+    cw_err err = {0};
+    cw_config_problems problems, warnings;
+    cw_config_problems_init(&problems);
+    cw_config_problems_init(&warnings);
+    cw_code rc = examine(path, c->no_files, &problems, &warnings, &err);
+    int code = c->json ? add_check(&c->json->json, path, rc, &problems, &warnings, &err)
+                       : print_check(path, rc, &problems, &warnings, &err);
+    cw_config_problems_done(&problems);
+    cw_config_problems_done(&warnings);
+    return code;
+}
+
+/* The file of `path` (may be NULL) and those of the arguments; the worst exit code. */
+static int check_all(const char *path, const cw_cli_args *args, const checks *c)
+{
+    int worst = path ? check_file(path, c) : CW_EXIT_OK;
+    for (size_t i = 0; i < args->n; i++) {
+        int code = check_file(args->items[i], c);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+static int check_json(const char *path, const cw_cli_args *args, bool no_files)
+{
+    cw_buf out;
+    cw_cli_table t;
+    cw_buf_init(&out, OUTPUT_MAX_BYTES);
+    cw_cli_table_open(&t, &out, /* json= */ true, NULL, 0);
+    int worst = check_all(path, args, &(checks){.no_files = no_files, .json = &t});
+    cw_cli_table_close(&t);
+    int code = cw_cli_print_buf(&out);
+    return code > worst ? code : worst;
+}
+
 static int run_check(int argc, char **argv)
 {
     const char *path = NULL;
-    bool no_files = false;
+    bool no_files = false, json = false;
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&path),
         {"no-files", 0, CW_CLI_FLAG, &no_files, NULL,
          "check only the text, for a server on another machine"},
+        CW_CLI_JSON_OPTION(&json),
         {0},
     };
     const cw_cli_spec spec = {
@@ -73,12 +158,8 @@ static int run_check(int argc, char **argv)
         path = cw_cli_config_path(path);
     if (args.n == 0 && !path)
         return cw_cli_usage("name a file to check, or set CAUSEWAY_CONFIG");
-    int worst = path ? check_file(path, no_files) : CW_EXIT_OK;
-    for (size_t i = 0; i < args.n; i++) {
-        code = check_file(args.items[i], no_files);
-        worst = code > worst ? code : worst;
-    }
-    return worst;
+    return json ? check_json(path, &args, no_files)
+                : check_all(path, &args, &(checks){.no_files = no_files});
 }
 
 static int run_schema(int argc, char **argv)

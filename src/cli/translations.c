@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "catalogue/translate.h"
 #include "cli/lib/loop.h"
+#include "cli/lib/progress.h"
 #include "cli/plugin/plugin.h"
 #include "net/process/child.h"
 #include "server/plugin_host_path.h"
@@ -185,11 +186,18 @@ typedef struct gatherer {
     cw_loop *loop;
     cw_spawner *spawner;
     uv_timer_t timer;
+    cw_cli_progress progress;
     cw_snapshot *snapshot;
     size_t pending;
     bool is_late;
     int code; /* of the command, if the sources were loaded */
 } gatherer;
+
+static void write_loading(cw_buf *out, void *ctx)
+{
+    (void)ctx;
+    cw_buf_add(out, CW_STR("loading the sources"));
+}
 
 static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t n_retired,
                         void *ctx)
@@ -226,7 +234,9 @@ static cw_code run_sources(gatherer *g, cw_sources *sources, cw_err *err)
     uv_timer_init(&g->loop->uv, &g->timer);
     g->timer.data = g;
     uv_timer_start(&g->timer, on_late, SETTLE_MS, 0);
+    cw_cli_progress_start(&g->progress, &g->loop->uv, write_loading, NULL);
     cw_cli_loop_wait(g->loop, &g->pending);
+    cw_cli_progress_stop(&g->progress);
     uv_close((uv_handle_t *)&g->timer, NULL);
     return g->is_late ? cw_fail(err, CW_TIMEOUT, "timeout: not every source is loaded") : CW_OK;
 }

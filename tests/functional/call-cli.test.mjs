@@ -1,6 +1,6 @@
 // causeway call, list and describe: tools from a terminal, by the rules that clients have.
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { suite, test } from "node:test";
 import { promisify } from "node:util";
@@ -9,6 +9,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { makePluginFolder, permissions } from "./support/mcp.mjs";
 import { binary, runCauseway, writeConfig } from "./support/programs.mjs";
 import { deadPort, startService } from "./support/service.mjs";
+import { onTerminal } from "./support/terminal.mjs";
 
 const methods = ["add", "echo", "fail", "wait"];
 
@@ -223,14 +224,7 @@ suite("call", { concurrency: true }, () => {
     test("shows on a terminal, and only there, that it takes long", async () => {
         const config = configure();
         const words = ["call", "shop.wait", "--arg", "ms=1500", "--config", config];
-        const shown = await new Promise((resolve, reject) => {
-            const line = [binary, ...words].map((word) => `'${word}'`).join(" ");
-            const child = spawn("script", ["-qec", line, "/dev/null"]);
-            let text = "";
-            child.on("error", reject);
-            child.stdout.setEncoding("utf8").on("data", (piece) => (text += piece));
-            child.on("close", () => resolve(text));
-        });
+        const shown = await onTerminal(words);
         assert.match(shown, /calling shop.wait \(\d+ s\)/);
         // The line is taken away before the result is printed.
         assert.match(shown, /\r\u001b\[Ktrue\r\n$/);

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { binary, root, runCauseway } from "./support/programs.mjs";
+import { binary, root, runCauseway, writeConfig } from "./support/programs.mjs";
 
 const commands = [
     "serve",
@@ -212,6 +212,45 @@ test("closed standard input and standard error do no harm", () => {
     assert.equal(shell(`"$0" version <&- 2>&-`).code, 0);
     assert.equal(shell(`"$0" frobnicate <&- 2>&-`).code, 2);
     assert.equal(shell(`"$0" frobnicate <&- >&- 2>&-`).code, 2);
+});
+
+test("versions and checks are there for programs too", async () => {
+    const { stdout } = await runCauseway(["version", "--json"]);
+    const { version, libraries } = JSON.parse(stdout);
+    const text = `causeway ${version}\nlibuv ${libraries.libuv}, OpenSSL ${libraries.OpenSSL}, libyaml ${libraries.libyaml}\n`;
+    assert.equal((await runCauseway(["version"])).stdout, text);
+    const good = writeConfig({ page_size: 7 });
+    const bad = writeConfig("page_size: many\nnix: 1\n");
+    const warned = writeConfig({ listen: [{ address: "0.0.0.0:1" }], roles: { anonymous: ["x"] } });
+    const missing = `${good}.none`;
+    const check = await runCauseway(["config", "check", "--json", good, bad, warned, missing]);
+    const plain = await runCauseway(["config", "check", good, bad, warned, missing]);
+    assert.deepEqual([check.code, check.stderr, plain.code], [2, "", 2]);
+    const files = JSON.parse(check.stdout);
+    assert.deepEqual(
+        files.map(({ file, ok, problems, warnings }) => [file, ok, problems.length, warnings.length > 0]),
+        [
+            [good, true, 0, false],
+            [bad, false, 2, false],
+            [warned, true, 0, true],
+            [missing, false, 1, false],
+        ],
+    );
+    assert.deepEqual(
+        files[1].problems.map(({ line, column }) => [line, column]),
+        [
+            [1, 12],
+            [2, 1],
+        ],
+    );
+    assert.equal(files[3].problems[0].line, null);
+    // The same sentences as for people.
+    for (const { problems, warnings } of files) {
+        for (const { text: line } of [...problems, ...warnings]) {
+            assert.ok(plain.stderr.includes(line), line);
+        }
+    }
+    assert.equal((await runCauseway(["config", "check", "--json", good])).code, 0);
 });
 
 test("colours are for terminals", async (t) => {

@@ -1,6 +1,5 @@
 // causeway import: what speaks there, as a table, an overlay and an entry of the configuration.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
@@ -8,8 +7,9 @@ import path from "node:path";
 import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { callToolWell, permissions, toolNames } from "./support/mcp.mjs";
-import { binary, runCauseway, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
+import { runCauseway, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
 import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { onTerminal } from "./support/terminal.mjs";
 
 let folders = 0;
 
@@ -533,22 +533,10 @@ suite("what is imported", { concurrency: true }, () => {
     });
 });
 
-// What the command writes where standard error is a terminal.
-function onTerminal(words, cwd) {
-    return new Promise((resolve, reject) => {
-        const line = [binary, ...words].map((word) => `'${word}'`).join(" ");
-        const child = spawn("script", ["-qec", line, "/dev/null"], { cwd, stdio: ["ignore", "pipe", "inherit"] });
-        let text = "";
-        child.on("error", reject);
-        child.stdout.setEncoding("utf8").on("data", (piece) => (text += piece));
-        child.on("close", () => resolve(text));
-    });
-}
-
 test("progress is shown on a terminal, and only there", { timeout: 60_000 * slowness }, async () => {
     const folder = makeFolder();
     const words = ["import", "--exec", "sleep", "1.5"];
-    const shown = await onTerminal(words, folder);
+    const shown = await onTerminal(words, { cwd: folder });
     assert.match(shown, /asking as JSON-RPC 2.0, 0 answers \(\d+ s\)/);
     const { stderr } = await runCauseway(words, { cwd: folder });
     assert.ok(!stderr.includes("asking as"), stderr);

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/loop.h"
+#include "cli/lib/progress.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
 #include "server/issuers.h"
@@ -40,6 +41,7 @@ typedef struct request {
     introspection *result;
     cw_issuers *issuers;
     cw_loop *loop;
+    cw_cli_progress progress;
     size_t pending;
 } request;
 
@@ -60,6 +62,12 @@ static void on_done(cw_token_check *ask, cw_code rc)
     cw_cli_loop_finish(r->loop, &r->pending);
 }
 
+static void write_asking(cw_buf *out, void *ctx)
+{
+    (void)ctx;
+    cw_buf_add(out, CW_STR("asking the issuer"));
+}
+
 static cw_code ask_issuers(request *r, cw_err *err)
 {
     introspection *in = r->result;
@@ -73,8 +81,10 @@ static cw_code ask_issuers(request *r, cw_err *err)
     rc = cw_issuers_start_check(r->issuers, &r->ask);
     if (rc)
         return cw_fail(err, rc, "%s", cw_code_text(rc));
+    cw_cli_progress_start(&r->progress, &r->loop->uv, write_asking, NULL);
     /* Every fetch has a timeout, so this wait ends. */
     cw_cli_loop_wait(r->loop, &r->pending);
+    cw_cli_progress_stop(&r->progress);
     if (in->issuer)
         in->keys = cw_issuers_keys(r->issuers, in->issuer->rules.issuer);
     return CW_OK;

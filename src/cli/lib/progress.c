@@ -3,6 +3,7 @@
 #include "cli/lib/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -52,11 +53,18 @@ static void on_draw(uv_timer_t *timer)
     p->is_shown = true;
 }
 
+/* A dumb terminal cannot erase a line. */
+static bool can_draw(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0);
+}
+
 void cw_cli_progress_start(cw_cli_progress *p, uv_loop_t *loop,
                            void (*write)(cw_buf *out, void *ctx), void *ctx)
 {
     *p = (cw_cli_progress){.write = write, .ctx = ctx};
-    if (isatty(STDERR_FILENO) != 1)
+    if (!can_draw())
         return;
     uv_update_time(loop);
     p->begun = uv_now(loop);

@@ -4,6 +4,7 @@
 
 #include "catalogue/snapshot.h"
 #include "cli/lib/loop.h"
+#include "cli/lib/progress.h"
 #include "cli/plugin/plugin.h"
 #include "cli/source/source_set.h"
 #include "config/syntax/quote.h"
@@ -84,14 +85,28 @@ static void begin_probe(cw_source_set_item *item)
         item->all->n_loading++;
 }
 
+static void write_probing(cw_buf *out, void *ctx)
+{
+    const cw_source_set *all = ctx;
+    cw_buf_add(out, CW_STR("testing the credentials of"));
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->items[i].probe)
+            cw_buf_printf(out, " %s", all->items[i].config->name.p);
+    }
+}
+
 /* A description may be a file, or public: only a call shows whether the credentials are accepted. */
 static void try_credentials(cw_source_set *all)
 {
+    cw_cli_progress progress;
+    cw_cli_progress_start(&progress, &all->loop->uv, write_probing, all);
     for (size_t i = 0; i < all->n; i++) {
         if (all->items[i].source && has_credentials(all->items[i].config))
             begin_probe(&all->items[i]);
     }
     cw_cli_loop_wait(all->loop, &all->n_loading);
+    cw_cli_progress_stop(&progress);
+    uv_run(&all->loop->uv, UV_RUN_NOWAIT); /* closes it */
 }
 
 static void ref_source(cw_source *source)

@@ -175,13 +175,31 @@ static int run_list(int argc, char **argv)
 
 /* ---- refresh: by the running server ---- */
 
+/* The objects of "source list --json". */
+static int refresh_json(const cw_source_set *all)
+{
+    cw_cli_admin a;
+    const cw_json *result = NULL;
+    int code = cw_cli_admin_open(&all->target, &a);
+    if (code >= 0)
+        return code;
+    code =
+        cw_cli_admin_call(&a, "causeway.sources.refresh", cw_source_set_write_names, all, &result);
+    if (code < 0)
+        code = print_all(all, result);
+    cw_cli_admin_close(&a);
+    return code;
+}
+
 static int refresh(cw_source_set *all)
 {
     cw_err err = {0};
     cw_buf out;
-    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     for (size_t i = 0; all->n_named == 0 && i < all->n; i++)
         all->items[i].is_wanted = true;
+    if (all->json)
+        return refresh_json(all);
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     cw_code rc = cw_source_set_refresh(all, &out, &err);
     if (!rc)
         return cw_cli_print_buf(&out);
@@ -196,6 +214,7 @@ static int run_refresh(int argc, char **argv)
         .args = "[SOURCE...]",
         .about = "Make the running server read the descriptions of all services, or of the named\n"
                  "ones, again. A service that does not answer keeps its description.",
+        .has_json = true,
         .has_server = true,
         .run = refresh,
     };
