@@ -430,9 +430,57 @@ function fairness({ seconds, rows }) {
     );
 }
 
+function upgrade({ reloads, upgrades, streams, requests, perSecond, failed, missed, before, after, away, ...times }) {
+    const ms = (value) => `${value.toFixed(1)} ms`;
+    const mb = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+    return blocks(
+        "## Upgrades",
+        paragraph(`
+            \`make bench ARGS="--only upgrade"\`. A server with two loops is reloaded ${reloads} times and replaced
+            ${upgrades} times by a new process, while ${count(perSecond)} requests per second call a tool: half on
+            kept-alive and half on fresh connections, half of modern and half of legacy clients. Of ${count(streams)}
+            notification streams half are modern; each is opened again up to 0.2 s after its end. Every reload
+            also changes the list of tools. A stream has missed a change if it was neither notified nor opened
+            again. Descriptors and memory are those of the process at the time, with all streams open.`),
+        table(
+            [
+                "requests",
+                "failed",
+                "p50",
+                "p99",
+                "p99.9",
+                "longest",
+                "streams back, median",
+                "longest",
+                "missed changes",
+            ],
+            [
+                [
+                    count(requests),
+                    String(failed),
+                    ms(times.p50),
+                    ms(times.p99),
+                    ms(times.p999),
+                    ms(times.longest),
+                    ms(away.median),
+                    ms(away.longest),
+                    String(missed),
+                ],
+            ],
+        ),
+        table(
+            ["", "descriptors", "resident memory"],
+            [
+                ["before", String(before.files), mb(before.bytes)],
+                ["after", String(after.files), mb(after.bytes)],
+            ],
+        ),
+    );
+}
+
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, portable, matrix, fairness },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, matrix, fairness, upgrade },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

@@ -35,11 +35,12 @@ import * as start from "./http/start.mjs";
 import * as throughput from "./http/throughput.mjs";
 import * as json from "./json.mjs";
 import * as schema from "./schema/bench.mjs";
+import * as upgrade from "./upgrade/upgrade.mjs";
 import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, portable, matrix, fairness },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, matrix, fairness, upgrade },
 };
 const { values: options } = parseArgs({
     options: {

@@ -64,7 +64,8 @@ async function ask(server, { headers, body }) {
 
 export async function listTools(server) {
     const { json } = await ask(server, list);
-    return (json.result?.tools ?? []).map(({ name }) => name);
+    // Their own names: lists show portable ones.
+    return (json.result?.tools ?? []).map(({ name, _meta }) => _meta?.["causeway/name"] ?? name);
 }
 
 // One call, to see that it is answered well before thousands are counted.
