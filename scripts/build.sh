@@ -28,7 +28,8 @@ fuzz)
     ;;
 *) echo "build.sh: no such variant: $variant" >&2 && exit 1 ;;
 esac
-options+=("-Dwerror=$werror")
+# Defaults in meson.build do not reach a folder that was configured before.
+options+=("-Dwerror=$werror" -Dpkgconfig.relocatable=true)
 [ -z "${CAUSEWAY_PREFIX:-}" ] || options+=("-Dprefix=$CAUSEWAY_PREFIX")
 
 configure() {

@@ -191,7 +191,10 @@ test("status and reload tell what the server is and what has changed", async (t)
     // The same numbers as in the log: administration is not counted, also where it is a tool.
     const counted = new RegExp(`published tools=${parsed.tools} methods=${parsed.methods} sources=1\\b`);
     assert.match(server.stderr, counted);
-    assert.match(status, new RegExp(`^catalogue +${parsed.tools} tools, ${parsed.methods} methods of plugins and`, "m"));
+    assert.match(
+        status,
+        new RegExp(`^catalogue +${parsed.tools} tools, ${parsed.methods} methods of plugins and`, "m"),
+    );
     const { methods } = (await callSocket(server.socket, "causeway.sources.list")).json.result.sources[0];
     assert.equal(parsed.methods, methods);
     const file = JSON.parse(readFileSync(server.config, "utf8"));

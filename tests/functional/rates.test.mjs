@@ -290,7 +290,9 @@ suite("a flood of refused calls", () => {
         const server = await startAccounts({ config });
         await refuse(server, 200, "no.such", "192.0.2.1", basic("bob", "b0b"));
         await server.stop();
-        const records = readFileSync(file, "utf8").split("\n").filter((line) => line.includes('"no.such"'));
+        const records = readFileSync(file, "utf8")
+            .split("\n")
+            .filter((line) => line.includes('"no.such"'));
         assert.equal(records.length, 200);
         const { lines, counts } = read(server, "no.such");
         assert.ok(lines.length < 200);
