@@ -91,10 +91,10 @@ oci: deb ## build an OCI image into build/oci and make a call to it (needs root 
 	@scripts/deps.sh oci
 	@scripts/oci.sh
 
-install: ## install the program, the plugin host, the example plugin and the SDK (PREFIX, DESTDIR)
+install: ## install the program, the plugin host, the example plugin, the SDK and the manual (PREFIX, DESTDIR)
 	@scripts/deps.sh run
 	@CAUSEWAY_PREFIX="$(PREFIX)" scripts/build.sh release causeway src/host/causeway-plugin-host \
-	    src/validator/causeway-plugin-validator.so plugins/examples.so
+	    src/validator/causeway-plugin-validator.so plugins/examples.so src/manual/causeway.1
 	@meson install -C build/release --no-rebuild --quiet
 	@scripts/install-summary.sh
 

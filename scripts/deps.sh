@@ -17,7 +17,7 @@ packages_of() {
     test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext tmux zsh fish ;;
     # Real services that are tested against; without this group the installed ones are.
     services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd ;;
-    lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git ;;
+    lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git mandoc groff-base ;;
     fuzz) packages_of run && echo clang libclang-rt-dev ;;
     coverage) packages_of test && echo gcovr ;;
     bench)

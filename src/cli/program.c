@@ -26,6 +26,11 @@ static const cw_cli_term environment[] = {
                        "~/.local/state"},
     {"LISTEN_FDS", "listening sockets inherited from a supervisor, for serve"},
     {"LISTEN_PID", "the process for which LISTEN_FDS is meant"},
+    {"LISTEN_FDNAMES", "the names of these sockets, with \":\" between them"},
+    {"NOTIFY_SOCKET", "socket of the supervisor that serve notifies of its state"},
+    {"WATCHDOG_USEC", "time within which the supervisor expects a next message"},
+    {"WATCHDOG_PID", "the process for which WATCHDOG_USEC is meant"},
+    {"FDSTORE", "if it is 0, the supervisor keeps no sockets for serve"},
     {0},
 };
 

@@ -19,9 +19,12 @@ function makeProject(name) {
     mkdirSync(path.join(to, "lib/causeway"), { recursive: true });
     mkdirSync(path.join(to, "bin"));
     cpSync(path.join(root, "scripts"), path.join(project, "scripts"), { recursive: true });
-    const files = [path.join(to, "bin/causeway"), path.join(to, "lib/causeway/examples.so")];
-    for (const file of files) writeFileSync(file, "");
-    const log = [...files, path.join(to, "lib/causeway"), path.join(to, "lib"), path.join(to, "bin"), to];
+    mkdirSync(path.join(to, "share/man/man1"), { recursive: true });
+    const completion = path.join(to, "share/causeway");
+    const files = [completion, path.join(to, "bin/causeway"), path.join(to, "lib/causeway/examples.so")];
+    const pages = ["causeway.1", "causeway-serve.1"].map((page) => path.join(to, "share/man/man1", page));
+    for (const file of [...files, ...pages]) writeFileSync(file, "");
+    const log = [...files, ...pages, path.join(to, "lib/causeway"), path.join(to, "lib"), path.join(to, "bin"), to];
     writeFileSync(path.join(project, "build/release/meson-logs/install-log.txt"), `# a comment\n${log.join("\n")}\n`);
     return { project, to, files, script: (file) => run(path.join(project, "scripts", file)) };
 }
@@ -30,14 +33,32 @@ test("the summary names the files and what to do next", async () => {
     const { files, script } = makeProject("summary");
     const { stdout } = await script("install-summary.sh");
     for (const file of files) assert.ok(stdout.includes(`  ${file}\n`), stdout);
-    assert.match(stdout, /causeway init .*\n.*causeway serve .*\n.*make uninstall/);
+    assert.match(stdout, /to\/share\/man\/man1 \(manual pages: 2\)\n/);
+    assert.match(stdout, /bin\/causeway init .*\n.*causeway serve .*\n.*make uninstall/);
+});
+
+test("manual pages and completions are installed in their folders", async () => {
+    const { stdout } = await run("meson", ["introspect", "--installed", buildFolder]);
+    const places = Object.values(JSON.parse(stdout)).map((place) => place.split("/share/")[1]);
+    for (const place of [
+        "man/man1/causeway.1",
+        "man/man1/causeway-serve.1",
+        "man/man1/causeway-plugin-host.1",
+        "man/man3/causeway-plugin.3",
+        "man/man5/causeway.yaml.5",
+        "bash-completion/completions/causeway",
+        "zsh/site-functions/_causeway",
+        "fish/vendor_completions.d/causeway.fish",
+    ]) {
+        assert.ok(places.includes(place), place);
+    }
 });
 
 test("uninstall removes files and empty folders, and nothing of others", async () => {
     const { to, script } = makeProject("uninstall");
     const foreign = path.join(to, "lib/other.so");
     writeFileSync(foreign, "");
-    assert.match((await script("uninstall.sh")).stdout, /Removed 2 files/);
+    assert.match((await script("uninstall.sh")).stdout, /Removed 5 files/);
     assert.ok(existsSync(foreign));
     assert.ok(!existsSync(path.join(to, "bin")));
     assert.ok(!existsSync(path.join(to, "lib/causeway")));

@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "cli/complete/line.h"
 #include "cli/complete/names.h"
 #include "cli/install/products.h"
@@ -51,16 +52,12 @@ static bool is_printable(cw_str text)
 /* The first bytes of a text, on one line. */
 static void add_about(cw_buf *out, cw_str about)
 {
-    bool is_cut = about.n > ABOUT_MAX;
-    size_t n = is_cut ? ABOUT_MAX : about.n;
-    /* Not within a character. */
-    while (is_cut && n && ((unsigned char)about.p[n] & 0xC0) == 0x80)
-        n--;
+    size_t n = cw_utf8_cut(about, ABOUT_MAX);
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)about.p[i];
         cw_buf_add_char(out, c < 0x20 || c == 0x7F ? ' ' : about.p[i]);
     }
-    if (is_cut)
+    if (n < about.n)
         cw_buf_add(out, CW_STR("..."));
 }
 
