@@ -39,7 +39,9 @@ function setEnvironment() {
             "halt_on_error=1:abort_on_error=1:detect_leaks=1:strict_string_checks=1:" +
             "detect_stack_use_after_return=1:allocator_may_return_null=1",
         UBSAN_OPTIONS: "halt_on_error=1:abort_on_error=1:print_stacktrace=1",
-        TSAN_OPTIONS: "halt_on_error=1:abort_on_error=1:second_deadlock_stack=1",
+        TSAN_OPTIONS:
+            "halt_on_error=1:abort_on_error=1:second_deadlock_stack=1:" +
+            `suppressions=${path.join(root, "tests/support/tsan.txt")}`,
     });
 }
 
