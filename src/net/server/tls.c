@@ -316,7 +316,8 @@ static cw_code shake_hands(SSL *tls, int fd, uint64_t deadline, cw_err *err)
             return CW_OK;
         if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE)
             return cw_fail(err, CW_IO, "TLS handshake: %s",
-                           ERR_peek_error() ? take_reason() : "the server closed the connection");
+                           reason == SSL_ERROR_SSL ? take_reason()
+                                                   : "the server closed the connection");
         if (!wait_for(fd, reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline))
             return cw_fail_errno(err, errno, "TLS handshake");
     }
@@ -328,6 +329,7 @@ static cw_code read_peer(SSL *tls, int fd, const cw_tls_peer *peer, uint64_t dea
                          cw_tls_validity *ret, cw_err *err)
 {
     SSL_set_verify(tls, SSL_VERIFY_NONE, NULL);
+    SSL_set_options(tls, SSL_OP_IGNORE_UNEXPECTED_EOF);
     if (SSL_set_fd(tls, fd) != 1 ||
         !set_name(tls, peer->server_name ? peer->server_name : peer->host))
         return cw_fail_nomem(err);

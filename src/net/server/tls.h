@@ -59,7 +59,8 @@ typedef struct cw_tls_peer {
 
 /* The validity of the certificate that a server presents. Nothing is verified: the caller only
  * looks at the dates. Blocks, for commands: the resolver has its own limit, then connection and
- * handshake together take maximum `timeout_ms`, even if the server sends single bytes. CW_IO. */
+ * handshake together take maximum `timeout_ms`, even if the server sends single bytes. SIGPIPE must
+ * be ignored. CW_IO. */
 CW_MUST_USE cw_code cw_tls_peer_validity(const cw_tls_peer *peer, uint32_t timeout_ms,
                                          cw_tls_validity *ret, cw_err *err);
 /* Whether the file holds certificates of authorities (PEM), all of them readable. */
