@@ -84,6 +84,12 @@ sort /tmp/statuses | uniq -c
 [ "$(systemctl is-active causeway)" = active ] || fail "not active after the upgrade"
 await 200 "$token"
 
+say "an orderly stop after the upgrade"
+systemctl stop causeway
+[ "$(systemctl show --property=Result --value causeway)" = success ] || fail "the server was killed"
+systemctl start causeway
+await 200 "$token"
+
 say "remove and purge"
 apt-get -qq -y remove causeway
 [ "$(systemctl is-active causeway || true)" = inactive ] || fail "the service runs on"
