@@ -1,10 +1,11 @@
 // Administration calls that do not come to their end: clients that leave, servers that stop.
 import assert from "node:assert/strict";
+import { renameSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { test } from "node:test";
 import { databasePath } from "./support/accounts.mjs";
 import { startBridge } from "./support/mcp.mjs";
-import { pause } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 
 // A service whose description comes when it is let go.
 async function startSlowService(t) {
@@ -26,14 +27,14 @@ async function start(t, service) {
     return server;
 }
 
-function begin(socketPath, method) {
+function begin(socketPath, method, params = {}) {
     const options = { socketPath, method: "POST", path: "/jsonrpc", headers: { "Content-Type": "application/json" } };
     const answer = Promise.withResolvers();
     const request = http.request(options, async (response) => {
         answer.resolve(JSON.parse((await response.toArray()).join("")));
     });
     request.on("error", () => answer.resolve(undefined));
-    request.end(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} }));
+    request.end(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
     return { request, answer: answer.promise };
 }
 
@@ -54,6 +55,23 @@ test("a client that leaves while a service is asked harms nothing", async (t) =>
     }
     const { answer } = begin(server.socket, "causeway.status");
     assert.ok((await answer).result.server.pid);
+});
+
+test("the catalogue can be read while the database is out of order", async (t) => {
+    const path = databasePath();
+    const server = await startBridge({ config: { store: { path } } });
+    t.after(() => server.stop());
+    const ask = (params) => begin(`${path}.sock`, "causeway.tools.list", params).answer;
+    const all = (await ask({})).result.tools.length;
+    assert.ok(all > 0);
+    // The gate needs the roles of the database to answer for a caller.
+    const caller = { role: "anonymous" };
+    assert.equal((await ask(caller)).result.caller.name, "anonymous");
+    writeFileSync(`${path}.new`, "no database".repeat(1_000));
+    renameSync(`${path}.new`, path);
+    const isOut = async () => (await ask(caller)).error?.code === -32013;
+    await eventually(isOut, "the server to see another file");
+    assert.equal((await ask({})).result.tools.length, all);
 });
 
 test("a server that stops ends the calls that wait", async (t) => {

@@ -24,31 +24,26 @@ static bool is_running(int64_t pid)
     return pid > 0 && (pid_t)pid == pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-static cw_str text(const cw_json *object, const char *name)
-{
-    const cw_json *v = cw_json_get(object, cw_str_from(name));
-    return v ? cw_json_text(v) : CW_STR("");
-}
-
 /* The row of a service in the result of causeway.sources.list. */
 static row row_of_server(const cw_json *result, const cw_config_remote *config)
 {
     row r = {.config = config, .state = "unknown"};
     const cw_json *list = cw_json_get(result, CW_STR("sources"));
-    for (const cw_json *s = list ? cw_json_first(list) : NULL; s; s = cw_json_next(s)) {
-        if (!cw_str_eq(text(s, "name"), config->name) || !cw_str_is(text(s, "kind"), "service"))
+    for (const cw_json *s = cw_cli_admin_items(list); s; s = cw_json_next(s)) {
+        if (!cw_str_eq(cw_cli_admin_text(s, "name"), config->name) ||
+            !cw_str_is(cw_cli_admin_text(s, "kind"), "service"))
             continue;
         r.is_known = true;
         r.state = NULL;
         r.status = (cw_source_status){
-            .state = text(s, "state"),
+            .state = cw_cli_admin_text(s, "state"),
             .since_ms = cw_cli_admin_number(s, "since"),
             .refreshed_ms = cw_cli_admin_number(s, "refreshed"),
             .tools = (uint32_t)cw_cli_admin_number(s, "tools"),
             .methods = (uint32_t)cw_cli_admin_number(s, "methods"),
             .withheld = (uint32_t)cw_cli_admin_number(s, "withheld"),
             .pid = cw_cli_admin_number(cw_json_get(result, CW_STR("server")), "pid"),
-            .problem = text(s, "problem"),
+            .problem = cw_cli_admin_text(s, "problem"),
         };
     }
     return r;
