@@ -98,6 +98,59 @@ void cw_throttle_forget(cw_throttle *t, cw_str who)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* ---- for a successor ---- */
+
+void cw_throttle_write(cw_throttle *t, cw_json_writer *w, uint64_t now)
+{
+    cw_json_open_array(w);
+    pthread_mutex_lock(&t->lock);
+    for (size_t i = 0; i < CW_THROTTLE_ENTRIES; i++) {
+        const cw_throttle_entry *e = &t->entries[i];
+        if (!e->failures || e->failed_at + CW_THROTTLE_FORGET_MS <= now)
+            continue;
+        cw_json_open_array(w);
+        cw_json_add_u64(w, e->hash);
+        cw_json_add_u64(w, e->failed_at);
+        cw_json_add_u64(w, e->failures);
+        cw_json_close(w);
+    }
+    pthread_mutex_unlock(&t->lock);
+    cw_json_close(w);
+}
+
+static bool number_at(const cw_json *array, size_t index, uint64_t *ret)
+{
+    const cw_json *v = cw_json_is(array, CW_JSON_ARRAY) ? cw_json_at(array, index) : NULL;
+    return cw_json_is(v, CW_JSON_NUMBER) && cw_str_to_u64(cw_json_text(v), ret);
+}
+
+static void read_one(cw_throttle *t, const cw_json *failure)
+{
+    uint64_t hash, failed_at, failures;
+    if (!number_at(failure, 0, &hash) || !number_at(failure, 1, &failed_at) ||
+        !number_at(failure, 2, &failures) || failures == 0 || failures > UINT32_MAX)
+        return;
+    cw_throttle_entry *e = find(t, hash);
+    if (!e)
+        e = make_room(t, hash);
+    uint64_t sum = failures + e->failures;
+    e->failures = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+    e->failed_at = failed_at > e->failed_at ? failed_at : e->failed_at;
+}
+
+void cw_throttle_read(cw_throttle *t, const cw_json *failures)
+{
+    if (!cw_json_is(failures, CW_JSON_ARRAY))
+        return;
+    size_t n = 0;
+    pthread_mutex_lock(&t->lock);
+    for (const cw_json *f = cw_json_first(failures); f && n < CW_THROTTLE_ENTRIES; n++) {
+        read_one(t, f);
+        f = cw_json_next(f);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* ---- networks ---- */
 
 cw_code cw_network_throttle_init(cw_network_throttle *t, uint32_t free_failures, cw_err *err)
@@ -137,4 +190,20 @@ void cw_network_throttle_fail(cw_network_throttle *t, const cw_network *network,
 {
     for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
         cw_throttle_fail(&t->levels[i], name_of(network, i), now);
+}
+
+void cw_network_throttle_write(cw_network_throttle *t, cw_json_writer *w, uint64_t now)
+{
+    cw_json_open_array(w);
+    for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
+        cw_throttle_write(&t->levels[i], w, now);
+    cw_json_close(w);
+}
+
+void cw_network_throttle_read(cw_network_throttle *t, const cw_json *levels)
+{
+    if (!cw_json_is(levels, CW_JSON_ARRAY))
+        return;
+    for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
+        cw_throttle_read(&t->levels[i], cw_json_at(levels, i));
 }

@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "base/err.h"
+#include "json/write.h"
 #include "net/addr/network.h"
 
 #define CW_THROTTLE_ENTRIES 4096u
@@ -43,6 +44,12 @@ uint64_t cw_throttle_wait(cw_throttle *t, cw_str who, uint64_t now);
 void cw_throttle_fail(cw_throttle *t, cw_str who, uint64_t now);
 void cw_throttle_forget(cw_throttle *t, cw_str who);
 
+/* Add an array of the failures that count, for a process that takes over and has the same seed of
+ * hashes (base/map.h) and the same clock. */
+void cw_throttle_write(cw_throttle *t, cw_json_writer *w, uint64_t now);
+/* Count them as well; what is not such an array is ignored. At most CW_THROTTLE_ENTRIES. */
+void cw_throttle_read(cw_throttle *t, const cw_json *failures);
+
 /* The same for the networks of an address. A wider network holds more clients: each level has
  * CW_THROTTLE_WIDER times as many free failures as the next narrower one. */
 #define CW_THROTTLE_WIDER 4u
@@ -60,5 +67,8 @@ void cw_network_throttle_done(cw_network_throttle *t);
 uint64_t cw_network_throttle_wait(cw_network_throttle *t, const cw_network *network,
                                   bool only_narrowest, uint64_t now);
 void cw_network_throttle_fail(cw_network_throttle *t, const cw_network *network, uint64_t now);
+/* An array of the arrays of all levels. */
+void cw_network_throttle_write(cw_network_throttle *t, cw_json_writer *w, uint64_t now);
+void cw_network_throttle_read(cw_network_throttle *t, const cw_json *levels);
 
 #endif

@@ -210,3 +210,25 @@ uint64_t cw_hash(cw_str bytes)
     (void)pthread_once(&secret.once, make_secret);
     return siphash13(secret.k0, secret.k1, bytes);
 }
+
+void cw_hash_secret(uint64_t ret[2])
+{
+    (void)pthread_once(&secret.once, make_secret);
+    ret[0] = secret.k0;
+    ret[1] = secret.k1;
+}
+
+static void keep_secret(void)
+{
+    /* The words are there. */
+}
+
+bool cw_hash_use_secret(const uint64_t words[2])
+{
+    if (secret.k0 || secret.k1)
+        return secret.k0 == words[0] && secret.k1 == words[1];
+    secret.k0 = words[0];
+    secret.k1 = words[1];
+    (void)pthread_once(&secret.once, keep_secret);
+    return true;
+}

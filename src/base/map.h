@@ -43,5 +43,9 @@ const cw_map_entry *cw_map_next(const cw_map *m, size_t *pos);
 
 /* The process's seeded hash of some bytes. */
 uint64_t cw_hash(cw_str bytes);
+/* The seed, for a process that takes over what was stored by hash. */
+void cw_hash_secret(uint64_t ret[2]);
+/* Use the seed of another process. False: this one has a seed already, because it has hashed. */
+bool cw_hash_use_secret(const uint64_t words[2]);
 
 #endif

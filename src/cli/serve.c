@@ -21,6 +21,7 @@
 #include "door/rest/oauth_metadata.h"
 #include "door/rest/rest.h"
 #include "server/app.h"
+#include "server/app_state.h"
 #include "server/examples.h"
 #include "server/local_socket.h"
 #include "server/notify.h"
@@ -31,6 +32,7 @@
 #define SETTLE_MS 3000u
 #define SETTLE_SUCCESSOR_MS 10000u
 #define COMPLAINTS_MAX 4096u
+#define ENDS_MS 250u
 
 typedef struct service {
     const char *config_path;
@@ -50,6 +52,8 @@ typedef struct service {
     cw_program program;       /* that an upgrade starts */
     cw_takeover *takeover;    /* NULL: no upgrade is under way */
     cw_admin_call *upgrading; /* the call that waits for it; NULL: a signal has begun it */
+    int successor_link;       /* open while this process drains; -1: none */
+    uv_timer_t ends;          /* reads ended sessions of the predecessor; .data is NULL: not used */
     cw_successor successor;
     cw_handed handed; /* sockets of a predecessor, or of the service manager */
     char addresses[CW_SERVER_MAX_LISTENERS][CW_ADDRESS_TEXT];
@@ -286,6 +290,17 @@ static void write_upgrade(cw_json_writer *out, const cw_takeover_result *result)
     }
 }
 
+static void let_go(service *sv)
+{
+    cw_err err = {0};
+    int state = -1;
+    if (cw_app_state_save(&sv->app, &state, &err))
+        cw_log_err(CW_LOG_WARN, "serve", "the new process starts without state of sessions", &err);
+    sv->successor_link = cw_takeover_let_go(sv->takeover, state);
+    if (state >= 0)
+        close(state);
+}
+
 /* The new process accepts connections: finish what runs here. */
 static void hand_over(service *sv, const cw_takeover_result *result)
 {
@@ -295,6 +310,7 @@ static void hand_over(service *sv, const cw_takeover_result *result)
     cw_notify_send(&sv->notify, "MAINPID=%d\nREADY=1\nSTATUS=taken over by process %d",
                    (int)result->pid, (int)result->pid);
     cw_notify_close(&sv->notify);
+    let_go(sv);
     if (sv->reloaded)
         cw_takeover_signal(sv->takeover, SIGHUP);
     sv->stopping = true;
@@ -341,6 +357,7 @@ static cw_code begin_upgrade(service *sv, cw_err *err)
                                    .timeout_ms = sv->config->timeouts.upgrade_ms,
                                    .done = on_takeover,
                                    .ctx = sv};
+    cw_mcp_yield_ends(sv->app.mcp);
     cw_code rc = cw_takeover_start(&opts, &sv->takeover, err);
     if (rc)
         return rc;
@@ -392,6 +409,8 @@ static void close_signals(service *sv)
 static void end_main_loop(service *sv)
 {
     cw_takeover_close(sv->takeover);
+    if (sv->ends.data && !uv_is_closing((uv_handle_t *)&sv->ends))
+        uv_close((uv_handle_t *)&sv->ends, NULL);
     cw_app_close(&sv->app);
     cw_notify_close(&sv->notify);
     close_signals(sv);
@@ -739,12 +758,33 @@ static int announce(const service *sv)
     return code;
 }
 
+/* Clients of the predecessor may end sessions as long as it drains. */
+static void on_ends(uv_timer_t *timer)
+{
+    service *sv = timer->data;
+    bool is_alone = cw_successor_is_alone(&sv->successor);
+    cw_mcp_reread_ends(sv->app.mcp);
+    if (is_alone)
+        uv_timer_stop(timer);
+}
+
+static void follow_predecessor(service *sv, int state)
+{
+    cw_err err = {0};
+    if (state >= 0 && cw_app_state_load(&sv->app, state, &err))
+        cw_log_err(CW_LOG_WARN, "serve", "the state of the old process is not used", &err);
+    uv_timer_init(&sv->main_loop.uv, &sv->ends);
+    sv->ends.data = sv;
+    uv_timer_start(&sv->ends, on_ends, 0, ENDS_MS);
+}
+
 /* The loops run: let go of a predecessor, and notify the service manager. */
 static void settle(service *sv)
 {
     cw_err err = {0};
     size_t n_tools = 0;
-    cw_successor_started(&sv->successor);
+    if (sv->is_successor)
+        follow_predecessor(sv, cw_successor_started(&sv->successor));
     if (sv->app.snapshot)
         (void)cw_snapshot_tools(sv->app.snapshot, &n_tools);
     cw_notify_send(&sv->notify, "READY=1\nSTATUS=serving %zu tools", n_tools);
@@ -793,6 +833,8 @@ static int run(service *sv)
     cw_loop_run(&sv->main_loop);
     cw_loop_done(&sv->main_loop);
     cw_log_stop();
+    if (sv->successor_link >= 0)
+        close(sv->successor_link);
     return code;
 }
 
@@ -867,7 +909,7 @@ static int serve(service *sv)
 
 int cw_cli_serve(int argc, char **argv)
 {
-    service sv = {.end.fn = on_end, .notify.fd = -1, .successor.fd = -1};
+    service sv = {.end.fn = on_end, .notify.fd = -1, .successor.fd = -1, .successor_link = -1};
     const char *config = NULL;
     bool may_dump = false;
     const cw_cli_option options[] = {

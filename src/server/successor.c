@@ -7,6 +7,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/map.h"
 #include "server/packet.h"
 #include "server/takeover.h"
 
@@ -58,6 +60,15 @@ static cw_code take_listener(cw_packet *p, cw_handed *listeners, cw_err *err)
     return cw_handed_add(listeners, &l, err);
 }
 
+/* Without it, the hashes in the state of the old process match nothing here. */
+static void use_seed(const cw_packet *p)
+{
+    uint64_t seed[2] = {(uint64_t)cw_packet_number(p, "seed0"),
+                        (uint64_t)cw_packet_number(p, "seed1")};
+    if ((seed[0] || seed[1]) && !cw_hash_use_secret(seed))
+        cw_log(CW_LOG_DEBUG, "serve", "failed logins are counted anew");
+}
+
 static cw_code take_listeners(int fd, cw_handed *listeners, cw_err *err)
 {
     cw_packet p;
@@ -66,6 +77,8 @@ static cw_code take_listeners(int fd, cw_handed *listeners, cw_err *err)
         if (rc)
             return rc;
         bool is_end = cw_str_is(p.type, "end");
+        if (is_end)
+            use_seed(&p);
         if (cw_str_is(p.type, "listener"))
             rc = take_listener(&p, listeners, err);
         cw_packet_done(&p);
@@ -104,17 +117,39 @@ cw_code cw_successor_ready(cw_successor *s, cw_err *err)
     return may_go ? CW_OK : cw_fail(err, CW_INVALID, "the running server did not let go");
 }
 
-void cw_successor_started(cw_successor *s)
+int cw_successor_started(cw_successor *s)
 {
     cw_packet p;
     cw_err err = {0};
+    int state = -1;
     if (s->fd < 0)
-        return;
+        return -1;
     /* The service manager listens to the old process until that has named this one. */
-    if (!cw_packet_send_type(s->fd, "started", &err) && !cw_packet_wait(s->fd, LET_GO_MS, &p, &err))
+    if (cw_packet_send_type(s->fd, "started", &err) || cw_packet_wait(s->fd, LET_GO_MS, &p, &err))
+        return -1;
+    if (cw_str_is(p.type, "done") && p.n_fds == 1) {
+        state = p.fds[0];
+        p.n_fds = 0;
+    }
+    cw_packet_done(&p);
+    return state;
+}
+
+bool cw_successor_is_alone(cw_successor *s)
+{
+    cw_packet p;
+    cw_err err = {0};
+    cw_code rc = s->fd < 0 ? CW_GONE : cw_packet_receive(s->fd, &p, &err);
+    if (rc == CW_AGAIN)
+        return false;
+    if (rc == CW_OK) {
         cw_packet_done(&p);
-    close(s->fd);
+        return false;
+    }
+    if (s->fd >= 0)
+        close(s->fd);
     s->fd = -1;
+    return true;
 }
 
 void cw_successor_failed(cw_successor *s, cw_str problem)

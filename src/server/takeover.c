@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "server/packet.h"
 
 #define COMMAND_MAX ((size_t)4 << 20)
@@ -180,6 +181,22 @@ static cw_code send_listener(const cw_takeover *t, const cw_listener *l, cw_err 
     return cw_packet_send(t->fd, &w, &buf, l->fds, l->n_fds, err);
 }
 
+/* The state that follows later has hashes in it. */
+static cw_code send_end(const cw_takeover *t, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf buf;
+    cw_json_writer w;
+    uint64_t seed[2];
+    cw_buf_init(&buf, CW_PACKET_MAX);
+    cw_packet_open(&w, &buf, "end");
+    cw_hash_secret(seed);
+    cw_json_add_i64_member(&w, CW_STR("seed0"), (int64_t)seed[0]);
+    cw_json_add_i64_member(&w, CW_STR("seed1"), (int64_t)seed[1]);
+    cw_code rc = cw_packet_send(t->fd, &w, &buf, NULL, 0, err);
+    explicit_bzero(seed, sizeof seed);
+    return rc;
+}
+
 static void on_hello(cw_takeover *t, const cw_packet *p)
 {
     cw_err err = {0};
@@ -195,7 +212,7 @@ static void on_hello(cw_takeover *t, const cw_packet *p)
     for (size_t i = 0; i < n && !rc; i++)
         rc = send_listener(t, &all[i], &err);
     if (!rc)
-        rc = cw_packet_send_type(t->fd, "end", &err);
+        rc = send_end(t, &err);
     if (rc)
         fail_because(t, &err);
     else
@@ -378,6 +395,18 @@ cw_code cw_takeover_start(const cw_takeover_opts *opts, cw_takeover **ret, cw_er
     t->state = OVER;
     cw_takeover_close(t);
     return rc;
+}
+
+int cw_takeover_let_go(cw_takeover *t, int state_fd)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf buf;
+    cw_json_writer w;
+    cw_err err = {0};
+    cw_buf_init(&buf, CW_PACKET_MAX);
+    cw_packet_open(&w, &buf, "done");
+    if (cw_packet_send(t->fd, &w, &buf, &state_fd, state_fd >= 0, &err))
+        cw_log_err(CW_LOG_WARN, "serve", "the new process does not listen", &err);
+    return fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 void cw_takeover_signal(cw_takeover *t, int signum)

@@ -10,7 +10,8 @@
  *      │ ── go ───────────────────────────► │
  *      │                                    │  accepts connections
  *      │ ◄────────────────────── started ── │
- *      │ closes its sockets and drains
+ *      │ ── done ─────────────────────────► │  state (app_state.h)
+ *      │ closes its sockets, drains, exits
  *
  * Both processes have the same sockets, so no connection is lost whichever of them accepts it. Until
  * "started" the old process serves as before. It goes on if the new one fails, exits, or is not ready
@@ -68,6 +69,10 @@ typedef struct cw_takeover_opts {
 
 /* Start a new process. CW_OK: `done` follows. CW_NOMEM, CW_IO. */
 CW_MUST_USE cw_code cw_takeover_start(const cw_takeover_opts *opts, cw_takeover **ret, cw_err *err);
+/* After `done` with success: let go, with a file of state (-1: none), which the caller closes. Returns
+ * a descriptor that the caller keeps open until this process ends, so that the new one notices the
+ * end; -1: none. */
+int cw_takeover_let_go(cw_takeover *t, int state_fd);
 /* After `done`: send a signal to the new process. */
 void cw_takeover_signal(cw_takeover *t, int signum);
 /* End it: a new process that has not started is killed, and `done` is called if it was not. After
@@ -85,8 +90,11 @@ typedef struct cw_successor {
 CW_MUST_USE cw_code cw_successor_begin(cw_successor *s, cw_handed *listeners, cw_err *err);
 /* All is ready but the loops. Waits until the old process agrees, or has gone. */
 CW_MUST_USE cw_code cw_successor_ready(cw_successor *s, cw_err *err);
-/* The loops run. Waits a moment until the old process has let go. */
-void cw_successor_started(cw_successor *s);
+/* The loops run. Waits a moment until the old process has let go. Returns a file of its state that the
+ * caller owns, or -1. */
+int cw_successor_started(cw_successor *s);
+/* Whether the old process has ended, or there was none. */
+bool cw_successor_is_alone(cw_successor *s);
 /* This process cannot start. */
 void cw_successor_failed(cw_successor *s, cw_str problem);
 

@@ -5,9 +5,19 @@ import http from "node:http";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { suite, test } from "node:test";
 import { newSocketPath } from "./support/kept.mjs";
-import { callToolWell, EventStream, initialize, legacy, modernParts, toolRequest } from "./support/mcp.mjs";
+import { basic, databasePath } from "./support/accounts.mjs";
+import { callToolWell, EventStream, initialize, legacy, modernParts, rpc, toolRequest } from "./support/mcp.mjs";
 import { binary, patience, runCauseway, slowness } from "./support/programs.mjs";
-import { Connection, eventually, exchange, get, makeCertificate, openFiles, pause } from "./support/server.mjs";
+import {
+    Connection,
+    eventually,
+    exchange,
+    get,
+    makeCertificate,
+    openFiles,
+    pause,
+    request,
+} from "./support/server.mjs";
 import {
     failures,
     replaceProgram,
@@ -181,6 +191,50 @@ suite("an upgrade", { concurrency: true }, () => {
         await upgrade(server);
         assert.equal((await legacy(server, "tools/list", {}, { headers: lives })).status, 200);
         assert.equal((await legacy(server, "tools/list", {}, { headers: ended })).status, 404);
+    });
+
+    test("knows sessions that are ended while the old process still drains", async (t) => {
+        const server = await start(t);
+        const kept = await Connection.open(server);
+        await kept.assertAlive("/healthz");
+        const session = await newSession(server);
+        await upgrade(server);
+        assert.equal((await legacy(server, "tools/list", {}, { headers: session })).status, 200);
+        await kept.send(request("DELETE", "/mcp", session));
+        const answer = await kept.response();
+        assert.equal(answer.status, 204);
+        assert.equal(answer.headers.get("connection"), "close");
+        const ended = async () => (await legacy(server, "tools/list", {}, { headers: session })).status === 404;
+        await eventually(ended, "the new process knows");
+    });
+
+    test("keeps what sessions have subscribed to", async (t) => {
+        const server = await start(t, { plugins: ["conformance"] });
+        const session = await newSession(server);
+        const uri = "test://watched-resource";
+        assert.equal((await legacy(server, "resources/subscribe", { uri }, { headers: session })).status, 200);
+        for (let i = 0; i < 2; i++) {
+            await upgrade(server);
+        }
+        const stream = await EventStream.get(server, session);
+        assert.equal(stream.status, 200);
+        await callToolWell(server, "test_trigger_resource_update", {});
+        const { method, params } = await stream.next();
+        assert.equal(method, "notifications/resources/updated");
+        assert.equal(params.uri, uri);
+        stream.close();
+    });
+
+    test("keeps the delays of failed logins", async (t) => {
+        const server = await start(t, { config: { store: { path: databasePath() } } });
+        const guess = () => rpc(server, { method: "test.caller", id: 1 }, basic("alice", "wrong"));
+        let status;
+        for (let i = 0; i < 10 && status !== 429; i++) {
+            ({ status } = await guess());
+        }
+        assert.equal(status, 429);
+        await upgrade(server);
+        assert.equal((await guess()).status, 429);
     });
 
     test("is done by causeway upgrade, which prints both processes", async (t) => {

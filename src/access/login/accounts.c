@@ -320,6 +320,26 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     return CW_OK;
 }
 
+void cw_accounts_write_failures(cw_accounts *a, cw_json_writer *w)
+{
+    uint64_t now = cw_clock_ms();
+    cw_json_open_object(w);
+    cw_json_add_key(w, CW_STR("accounts"));
+    cw_throttle_write(&a->by_account, w, now);
+    cw_json_add_key(w, CW_STR("guesses"));
+    cw_network_throttle_write(&a->guesses, w, now);
+    cw_json_add_key(w, CW_STR("tokens"));
+    cw_network_throttle_write(&a->tokens_made_up, w, now);
+    cw_json_close(w);
+}
+
+void cw_accounts_read_failures(cw_accounts *a, const cw_json *failures)
+{
+    cw_throttle_read(&a->by_account, cw_json_get(failures, CW_STR("accounts")));
+    cw_network_throttle_read(&a->guesses, cw_json_get(failures, CW_STR("guesses")));
+    cw_network_throttle_read(&a->tokens_made_up, cw_json_get(failures, CW_STR("tokens")));
+}
+
 static void free_loop(cw_accounts_loop *al)
 {
     cw_login_loop_done(al);

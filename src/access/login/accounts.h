@@ -41,6 +41,7 @@
 #include "access/issuer/issuer.h"
 #include "access/login/hash_pool.h"
 #include "access/roles.h"
+#include "json/write.h"
 #include "net/loop/loop.h"
 #include "store/store.h"
 
@@ -82,6 +83,10 @@ bool cw_accounts_has_logins(const cw_accounts *a);
 /* Lifetime and number of sessions from now on (session.h). Without this, and without a database, no
  * session can be opened. */
 void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules);
+/* Add an object with the failures that delay logins, for a process that takes over (throttle.h). */
+void cw_accounts_write_failures(cw_accounts *a, cw_json_writer *w);
+/* Count them as well. `failures` may be NULL or anything. */
+void cw_accounts_read_failures(cw_accounts *a, const cw_json *failures);
 /* The store, for other jobs; it lives as long. NULL: no database. */
 cw_store *cw_accounts_store(cw_accounts *a);
 /* Hash a new password where those of logins are verified. All such jobs are one more network among

@@ -14,6 +14,7 @@
 #include "access/seal.h"
 #include "call/runtime.h"
 #include "door/responder.h"
+#include "json/write.h"
 #include "net/server/router.h"
 
 #define CW_MCP_MAX_ELICITATIONS 32u
@@ -27,6 +28,14 @@ CW_MUST_USE cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_s
 /* Read the ends of sessions from a file, and write later ones to it. Before the loops start. Takes
  * the descriptor. CW_IO, CW_NOMEM: the file is not used. */
 CW_MUST_USE cw_code cw_mcp_keep_ends(cw_mcp *door, int fd, cw_err *err);
+/* Another process is about to use the same file, and does so until this one has ended. Main thread. */
+void cw_mcp_yield_ends(cw_mcp *door);
+/* Read the ends that the other process has added. Main thread. */
+void cw_mcp_reread_ends(cw_mcp *door);
+/* Add an array of what sessions have set, for a process that takes over, and restore it there. Main
+ * thread; `states` may be NULL or anything. */
+void cw_mcp_write_sessions(cw_mcp *door, cw_json_writer *w);
+void cw_mcp_read_sessions(cw_mcp *door, const cw_json *states);
 /* After the loops have ended. NULL is fine. */
 void cw_mcp_free(cw_mcp *door);
 

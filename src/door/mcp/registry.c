@@ -239,6 +239,26 @@ cw_code cw_mcp_keep_ends(cw_mcp *door, int fd, cw_err *err)
     return cw_mcp_session_store_keep_ends(&door->sessions, fd, cw_clock_wall_ms(), err);
 }
 
+void cw_mcp_yield_ends(cw_mcp *door)
+{
+    cw_mcp_session_store_yield(&door->sessions);
+}
+
+void cw_mcp_reread_ends(cw_mcp *door)
+{
+    cw_mcp_session_store_reread_ends(&door->sessions, cw_clock_wall_ms());
+}
+
+void cw_mcp_write_sessions(cw_mcp *door, cw_json_writer *w)
+{
+    cw_mcp_session_store_write(&door->sessions, w);
+}
+
+void cw_mcp_read_sessions(cw_mcp *door, const cw_json *states)
+{
+    cw_mcp_session_store_read(&door->sessions, states, cw_clock_wall_ms());
+}
+
 void cw_mcp_free(cw_mcp *door)
 {
     if (!door)

@@ -3,10 +3,12 @@
 #include "door/mcp/session_store.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "door/mcp/mcp_int.h"
 
 /* Looking at all that is remembered takes milliseconds: not more often than this. */
@@ -564,6 +566,156 @@ cw_code cw_mcp_session_store_keep_ends(cw_mcp_session_store *m, int fd, int64_t 
     else
         m->ends_fd = fd;
     return rc;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+}
+
+void cw_mcp_session_store_yield(cw_mcp_session_store *m)
+{
+    pthread_mutex_lock(&m->lock);
+    if (!m->yields && m->n_slots)
+        qsort(m->free_slots, m->n_slots, sizeof *m->free_slots, by_number);
+    m->yields = true;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* The slot is in use. */
+static void take_slot(cw_mcp_session_store *m, uint32_t at)
+{
+    for (size_t i = 0; i < m->n_slots; i++) {
+        if (m->free_slots[i] != at)
+            continue;
+        memmove(m->free_slots + i, m->free_slots + i + 1,
+                (--m->n_slots - i) * sizeof *m->free_slots);
+        return;
+    }
+}
+
+/* A session that is used here has ended there. */
+static void end_elsewhere(cw_mcp_session_store *m, const end_slot *slot, uint32_t at, int64_t now)
+{
+    cw_mcp_session session = {.expires = slot->expires};
+    memcpy(session.number, slot->number, CW_MCP_NUMBER);
+    known *k = find(m, &session);
+    if (k && k->is_ended)
+        return;
+    if (!k && restore(m, slot, at, now)) {
+        take_slot(m, at);
+        return;
+    }
+    if (!k || !take(m, k->owner, CW_MCP_POOL_ENDS, 1))
+        return;
+    mark_ended(m, k);
+    k->slot = at;
+    take_slot(m, at);
+}
+
+void cw_mcp_session_store_reread_ends(cw_mcp_session_store *m, int64_t now)
+{
+    end_slot *slots = calloc(CW_MCP_ENDS, sizeof *slots);
+    if (!slots)
+        return; /* the next time */
+    pthread_mutex_lock(&m->lock);
+    ssize_t n = m->ends_fd < 0 ? 0 : pread(m->ends_fd, slots, CW_MCP_ENDS * sizeof *slots, 0);
+    for (uint32_t at = 0; n > 0 && at < (size_t)n / sizeof *slots; at++) {
+        bool is_end = slots[at].kind == SLOT_ACCOUNT || slots[at].kind == SLOT_NETWORK;
+        if (is_end && slots[at].expires > now)
+            end_elsewhere(m, &slots[at], at, now);
+    }
+    atomic_store(&m->n, m->used[CW_MCP_POOL_STATES] + m->used[CW_MCP_POOL_ENDS]);
+    pthread_mutex_unlock(&m->lock);
+    free(slots);
+}
+
+/* ---- state for a successor ---- */
+
+static void write_number(cw_json_writer *w, const known *k)
+{
+    char text[2 * CW_MCP_NUMBER + 1];
+    for (size_t i = 0; i < CW_MCP_NUMBER; i++)
+        snprintf(text + 2 * i, 3, "%02x", k->number[i]);
+    cw_json_add_string_member(w, CW_STR("number"), cw_str_from(text));
+}
+
+static void write_record(cw_json_writer *w, const known *k)
+{
+    cw_json_open_object(w);
+    write_number(w, k);
+    cw_json_add_string_member(w, CW_STR("owner"), cw_str_make(k->owner->key, k->owner->n_key));
+    cw_json_add_bool_member(w, CW_STR("anonymous"), k->owner->is_anonymous);
+    cw_json_add_i64_member(w, CW_STR("expires"), k->expires == INT64_MAX ? 0 : k->expires);
+    if (k->has_level)
+        cw_json_add_i64_member(w, CW_STR("level"), k->level);
+    cw_json_add_key(w, CW_STR("uris"));
+    cw_json_open_array(w);
+    for (size_t at = 0; at < k->uris.n; at += strlen(k->uris.p + at) + 1)
+        cw_json_add_string(w, cw_str_from(k->uris.p + at));
+    cw_json_close(w);
+    cw_json_close(w);
+}
+
+void cw_mcp_session_store_write(cw_mcp_session_store *m, cw_json_writer *w)
+{
+    cw_json_open_array(w);
+    pthread_mutex_lock(&m->lock);
+    for (const known *k = m->first; k; k = k->next) {
+        if (k->has_state)
+            write_record(w, k);
+    }
+    pthread_mutex_unlock(&m->lock);
+    cw_json_close(w);
+}
+
+static bool read_number(const cw_json *state, unsigned char out[CW_MCP_NUMBER])
+{
+    const cw_json *v = cw_json_get(state, CW_STR("number"));
+    cw_str text = cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+    if (text.n != 2 * CW_MCP_NUMBER)
+        return false;
+    for (size_t i = 0; i < CW_MCP_NUMBER; i++) {
+        int high = cw_hex_value(text.p[2 * i]), low = cw_hex_value(text.p[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
+static void read_state(cw_mcp_session_store *m, const cw_json *state, int64_t now)
+{
+    cw_mcp_session session = {.is_named = true};
+    const cw_json *owner_id = cw_json_get(state, CW_STR("owner"));
+    const cw_json *expires = cw_json_get(state, CW_STR("expires"));
+    const cw_json *level = cw_json_get(state, CW_STR("level"));
+    const cw_json *uris = cw_json_get(state, CW_STR("uris"));
+    int64_t n = 0;
+    if (!read_number(state, session.number) || !cw_json_is(owner_id, CW_JSON_STRING) || !expires ||
+        !cw_json_to_i64(expires, &session.expires))
+        return;
+    cw_mcp_session_owner by = {
+        .owner = cw_json_text(owner_id),
+        .is_anonymous = cw_json_is(cw_json_get(state, CW_STR("anonymous")), CW_JSON_TRUE),
+        .now = now};
+    /* What does not fit is lost, as it would be after a restart. */
+    if (level && cw_json_to_i64(level, &n) && n >= CW_LOG_OFF && n <= CW_LOG_DEBUG)
+        (void)!cw_mcp_session_store_set_level(m, &by, &session, (cw_log_level)n);
+    if (!cw_json_is(uris, CW_JSON_ARRAY))
+        return;
+    for (const cw_json *v = cw_json_first(uris); v; v = cw_json_next(v)) {
+        if (cw_json_is(v, CW_JSON_STRING))
+            (void)!cw_mcp_session_store_subscribe(m, &by, &session, cw_json_text(v));
+    }
+}
+
+void cw_mcp_session_store_read(cw_mcp_session_store *m, const cw_json *states, int64_t now)
+{
+    if (!cw_json_is(states, CW_JSON_ARRAY))
+        return;
+    for (const cw_json *v = cw_json_first(states); v; v = cw_json_next(v))
+        read_state(m, v, now);
 }
 
 void cw_mcp_session_store_init(cw_mcp_session_store *m)

@@ -26,6 +26,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "json/write.h"
 #include "net/addr/network.h"
 
 #define CW_MCP_STATES 4096u /* sessions with a level or subscriptions */
@@ -63,6 +64,7 @@ typedef struct cw_mcp_session_store {
     int ends_fd;          /* -1: ends are not kept */
     uint16_t *free_slots; /* of the file, `n_slots` of them */
     size_t n_slots;
+    bool yields;     /* the last slots are used first */
     atomic_size_t n; /* states and ends, without the lock: most often there are none */
 } cw_mcp_session_store;
 
@@ -74,6 +76,16 @@ void cw_mcp_session_store_done(cw_mcp_session_store *m);
  * the last ones. Takes the descriptor. CW_IO, CW_NOMEM: the file is not used. */
 CW_MUST_USE cw_code cw_mcp_session_store_keep_ends(cw_mcp_session_store *m, int fd, int64_t now,
                                                    cw_err *err);
+
+/* Two processes use the file: the other one takes the first slots first, this one the last. */
+void cw_mcp_session_store_yield(cw_mcp_session_store *m);
+/* Read the ends that another process has added to the file since. */
+void cw_mcp_session_store_reread_ends(cw_mcp_session_store *m, int64_t now);
+
+/* Add an array of the levels and subscriptions of all sessions, for a process that takes over. */
+void cw_mcp_session_store_write(cw_mcp_session_store *m, cw_json_writer *w);
+/* Restore them, as far as the shares of their owners allow. `states` may be NULL or anything. */
+void cw_mcp_session_store_read(cw_mcp_session_store *m, const cw_json *states, int64_t now);
 
 /* Add the stored state to the session; its level stays if its client has set none. False: it has
  * ended. */

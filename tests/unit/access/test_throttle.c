@@ -99,6 +99,57 @@ TEST(wider_networks_have_more_free_failures)
     cw_network_throttle_done(&n);
 }
 
+static const cw_json *written(cw_throttle *from, cw_arena *arena, uint64_t now)
+{
+    cw_buf buf;
+    cw_json_writer w;
+    const cw_json *root;
+    cw_buf_init(&buf, 1 << 20);
+    cw_json_writer_init(&w, &buf, CW_JSON_COMPACT);
+    cw_throttle_write(from, &w, now);
+    assert_int_equal(cw_json_writer_end(&w, NULL), CW_OK);
+    cw_str text = cw_arena_dup_str(arena, cw_buf_str(&buf));
+    cw_buf_done(&buf);
+    assert_int_equal(cw_json_read(text, NULL, arena, &root, NULL, NULL), CW_OK);
+    return root;
+}
+
+TEST(failures_go_to_a_successor_and_add_up)
+{
+    cw_throttle other;
+    cw_arena arena;
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(cw_throttle_init(&other, 3, NULL), CW_OK);
+    for (int i = 0; i < 3; i++)
+        cw_throttle_fail(&t, alice, 1000000);
+    cw_throttle_fail(&t, bob, 1000000 - CW_THROTTLE_FORGET_MS); /* too old to count */
+    const cw_json *all = written(&t, &arena, 1000000);
+    assert_int_equal(cw_json_count(all), 1);
+    cw_throttle_fail(&other, alice, 999000);
+    cw_throttle_read(&other, all);
+    assert_int_equal(cw_throttle_wait(&other, alice, 1000000), 2000);
+    assert_int_equal(cw_throttle_wait(&other, bob, 1000000), 0);
+    cw_throttle_done(&other);
+    cw_arena_done(&arena);
+}
+
+TEST(nonsense_of_a_predecessor_is_ignored)
+{
+    static const char *const wrong[] = {"null", "{}", "[1,[],[1],[1,2],[1,2,0],[1,2,-1]]",
+                                        "[[\"a\",2,3],[1,2,5000000000],[-1,2,3],[1.5,2,3]]"};
+    cw_arena arena;
+    const cw_json *root;
+    cw_arena_init(&arena, 1 << 20);
+    cw_throttle_read(&t, NULL);
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        assert_int_equal(cw_json_read(cw_str_from(wrong[i]), NULL, &arena, &root, NULL, NULL),
+                         CW_OK);
+        cw_throttle_read(&t, root);
+    }
+    assert_int_equal(cw_json_count(written(&t, &arena, 2)), 0);
+    cw_arena_done(&arena);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -107,6 +158,8 @@ int main(void)
         T(each_further_one_doubles_the_wait_up_to_a_minute),
         T(success_and_time_forget),
         T(very_many_names_do_not_grow_it),
+        T(failures_go_to_a_successor_and_add_up),
+        T(nonsense_of_a_predecessor_is_ignored),
         cmocka_unit_test(wider_networks_have_more_free_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

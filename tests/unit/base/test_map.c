@@ -229,6 +229,20 @@ TEST(every_failed_allocation_keeps_the_entries)
     assert_int_equal(oom_each(fill_once, &value), 6);
 }
 
+TEST(a_seed_is_taken_over_only_before_the_first_hash)
+{
+    uint64_t own[2], other[2];
+    (void)cw_hash(CW_STR("x"));
+    cw_hash_secret(own);
+    assert_true(own[0] || own[1]);
+    assert_true(cw_hash_use_secret(own));
+    other[0] = own[0] + 1;
+    other[1] = own[1];
+    assert_false(cw_hash_use_secret(other));
+    cw_hash_secret(other);
+    assert_int_equal(other[0], own[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +255,7 @@ int main(void)
         cmocka_unit_test(removal_closes_every_kind_of_run),
         cmocka_unit_test(a_flood_of_similar_keys_stays_spread),
         cmocka_unit_test(every_failed_allocation_keeps_the_entries),
+        cmocka_unit_test(a_seed_is_taken_over_only_before_the_first_hash),
     };
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is remembered of sessions: shares, what gives way, and each allocation failing in turn. */
+#include <fcntl.h>
+#include <stdio.h>
+
 #include "catalogue/snapshot.h"
 #include "support/json_fixture.h"
 
@@ -263,6 +266,132 @@ TEST(what_says_nothing_is_not_kept)
     assert_int_equal(set_level("alice", false, 1, 0), CW_LIMIT);
 }
 
+/* ---- two processes ---- */
+
+static cw_mcp_session_store successor;
+
+static void open_two(void)
+{
+    FILE *file = tmpfile();
+    memset(&successor, 0, sizeof successor);
+    cw_mcp_session_store_init(&successor);
+    assert_non_null(file);
+    int one = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0), other = fcntl(one, F_DUPFD_CLOEXEC, 0);
+    fclose(file);
+    assert_int_equal(cw_mcp_session_store_keep_ends(&memory, one, 0, NULL), CW_OK);
+    cw_mcp_session_store_yield(&memory);
+    cw_mcp_session_store_yield(&memory);
+    assert_int_equal(cw_mcp_session_store_keep_ends(&successor, other, 0, NULL), CW_OK);
+}
+
+static bool has_ended_there(unsigned i)
+{
+    cw_mcp_session session = session_of(i);
+    return !cw_mcp_session_store_recall(&successor, &session, 0);
+}
+
+static void end_there(unsigned i)
+{
+    cw_mcp_session_owner by = owner("a", false, 0);
+    cw_mcp_session session = session_of(i);
+    assert_int_equal(cw_mcp_session_store_end(&successor, &by, &session), CW_OK);
+}
+
+TEST(ends_of_a_process_that_drains_are_known_to_its_successor)
+{
+    cw_mcp_session_owner by = owner("a", false, 0);
+    cw_mcp_session used = session_of(2);
+    open_two();
+    /* One of them is in use there. */
+    assert_int_equal(cw_mcp_session_store_set_level(&successor, &by, &used, CW_LOG_INFO), CW_OK);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(end("a", false, i, 0), CW_OK);
+        end_there(100 + i);
+        assert_false(has_ended_there(i));
+    }
+    for (int again = 0; again < 2; again++) {
+        cw_mcp_session_store_reread_ends(&successor, 0);
+        for (unsigned i = 1; i <= 3; i++)
+            assert_true(has_ended_there(i) && has_ended_there(100 + i));
+        assert_false(has_ended_there(4));
+    }
+    assert_int_equal(successor.used[CW_MCP_POOL_ENDS], 6);
+    assert_int_equal(successor.n_slots, CW_MCP_ENDS - 6);
+    /* Neither has written where the other has. */
+    cw_mcp_session_store_reread_ends(&memory, 0);
+    for (unsigned i = 1; i <= 3; i++)
+        assert_int_equal(state_of(100 + i, 0), 'e');
+    cw_mcp_session_store_done(&successor);
+}
+
+static const cw_json *write_states(cw_arena *arena)
+{
+    cw_buf buf;
+    cw_json_writer w;
+    const cw_json *root;
+    cw_buf_init(&buf, 1 << 20);
+    cw_json_writer_init(&w, &buf, CW_JSON_COMPACT);
+    cw_mcp_session_store_write(&memory, &w);
+    assert_int_equal(cw_json_writer_end(&w, NULL), CW_OK);
+    cw_str text = cw_arena_dup_str(arena, cw_buf_str(&buf));
+    cw_buf_done(&buf);
+    assert_int_equal(cw_json_read(text, NULL, arena, &root, NULL, NULL), CW_OK);
+    return root;
+}
+
+TEST(levels_and_subscriptions_go_to_a_successor)
+{
+    cw_arena arena;
+    cw_mcp_session_owner by = owner("192.0.2.0/24", true, 0);
+    cw_mcp_session one = session_of(1), two = session_of(2);
+    two.expires = 0;
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(cw_mcp_session_store_set_level(&memory, &by, &one, CW_LOG_DEBUG), CW_OK);
+    assert_int_equal(cw_mcp_session_store_subscribe(&memory, &by, &two, CW_STR("a:1")), CW_OK);
+    assert_int_equal(cw_mcp_session_store_subscribe(&memory, &by, &two, CW_STR("b:2")), CW_OK);
+    assert_int_equal(end("a", false, 3, 0), CW_OK);
+    const cw_json *states = write_states(&arena);
+    assert_int_equal(cw_json_count(states), 2);
+    tear_down(NULL);
+    set_up(NULL);
+    cw_mcp_session_store_read(&memory, states, 0);
+    assert_true(cw_mcp_session_store_recall(&memory, &one, 0));
+    assert_int_equal(one.level, CW_LOG_DEBUG);
+    assert_true(cw_mcp_session_store_is_subscribed(&memory, &two, CW_STR("a:1")));
+    assert_true(cw_mcp_session_store_is_subscribed(&memory, &two, CW_STR("b:2")));
+    assert_false(cw_mcp_session_store_is_subscribed(&memory, &one, CW_STR("a:1")));
+    assert_int_equal(memory.by_anonymous[CW_MCP_POOL_STATES], 2);
+    cw_arena_done(&arena);
+}
+
+TEST(states_that_make_no_sense_are_ignored)
+{
+#define NUMBER_TEXT "000102030405060708090a0b0c0d0e0f"
+    static const char *const wrong[] = {
+        "null",
+        "{}",
+        "[null,{},[]]",
+        "[{\"number\":\"00\",\"owner\":\"a\",\"expires\":0,\"level\":1}]",
+        "[{\"number\":\"zz0102030405060708090a0b0c0d0e0f\",\"owner\":\"a\",\"expires\":0,"
+        "\"level\":1}]",
+        "[{\"number\":\"" NUMBER_TEXT "\",\"owner\":7,\"expires\":0,\"level\":1}]",
+        "[{\"number\":\"" NUMBER_TEXT "\",\"owner\":\"a\",\"level\":1}]",
+        "[{\"number\":\"" NUMBER_TEXT "\",\"owner\":\"a\",\"expires\":0,\"level\":99}]",
+        "[{\"number\":\"" NUMBER_TEXT "\",\"owner\":\"a\",\"expires\":0,\"uris\":[1,null]}]"};
+    cw_arena arena;
+    const cw_json *root;
+    cw_arena_init(&arena, 1 << 20);
+    cw_mcp_session_store_read(&memory, NULL, 0);
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        assert_int_equal(cw_json_read(cw_str_from(wrong[i]), NULL, &arena, &root, NULL, NULL),
+                         CW_OK);
+        cw_mcp_session_store_read(&memory, root, 0);
+    }
+    assert_int_equal(memory.used[CW_MCP_POOL_STATES], 0);
+    assert_null(memory.first);
+    cw_arena_done(&arena);
+}
+
 static void remember_once(void *ctx)
 {
     cw_mcp_session_owner by = owner("alice", false, 0), other = owner("192.0.2.1", true, 0);
@@ -306,6 +435,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(addresses_of_all_have_a_ceiling, set_up, tear_down),
         cmocka_unit_test_setup_teardown(silence_is_a_level, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_says_nothing_is_not_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ends_of_a_process_that_drains_are_known_to_its_successor,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(levels_and_subscriptions_go_to_a_successor, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(states_that_make_no_sense_are_ignored, set_up, tear_down),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
