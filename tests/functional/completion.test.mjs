@@ -1,12 +1,14 @@
 // Completions: the hidden command `complete`, and the scripts of bash, zsh and fish in real shells.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import http from "node:http";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { freePort } from "./support/issuer.mjs";
-import { keepFolder } from "./support/kept.mjs";
+import { keepFolder, newSocketPath } from "./support/kept.mjs";
 import { binary, patience, root, runCauseway, slowness, startProgram } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
@@ -204,6 +206,31 @@ test("a server that does not answer gives no names, and the user waits no longer
     } finally {
         process.kill(server.pid, "SIGCONT");
     }
+});
+
+test("names and texts of a server cannot drive the terminal", { timeout }, async (t) => {
+    const socket = newSocketPath();
+    const tools = [
+        { name: "good", description: "red \u001b[31m, \u202eright to left,\nnext line" },
+        { name: "bad\u001b[2J", description: "clears the screen" },
+        { name: "two\nlines", description: "" },
+        { name: "\ttab", description: "" },
+        { name: "long", description: `${"ä".repeat(40)} and more` },
+        { name: 7, description: [] },
+        "nonsense",
+    ];
+    const answer = JSON.stringify({ jsonrpc: "2.0", id: 1, result: { tools, more: "no" } });
+    const fake = http.createServer((request, response) => response.end(answer)).listen(socket);
+    t.after(() => fake.close());
+    await once(fake, "listening");
+    const config = path.join(home, "fake.yaml");
+    writeFileSync(config, `admin: {socket: '${socket}'}\n`);
+    await offers(["call", ""], ["good"], config);
+    assert.deepEqual(await complete(["call", ""], config), [
+        ["good", "red  [31m,    right to left, next line"],
+        ["long", `${"ä".repeat(30)}...`],
+        ["7", ""],
+    ]);
 });
 
 // ---- shells ----

@@ -41,23 +41,35 @@ typedef struct completion {
 
 /* ---- output ---- */
 
+/* The bytes of the character at `i`; 0 if a terminal must not get it: invalid UTF-8, and characters
+ * that end a line, drive a terminal or change the order of others. */
+static size_t safe_bytes(cw_str text, size_t i)
+{
+    uint32_t code = 0;
+    size_t n = cw_utf8_decode(text.p + i, text.n - i, &code);
+    return n && !cw_utf8_is_control(code) ? n : 0;
+}
+
 static bool is_printable(cw_str text)
 {
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7F)
+    for (size_t i = 0, n; i < text.n; i += n) {
+        n = safe_bytes(text, i);
+        if (!n)
             return false;
+    }
     return text.n > 0;
 }
 
 /* The first bytes of a text, on one line. */
 static void add_about(cw_buf *out, cw_str about)
 {
-    size_t n = cw_utf8_cut(about, ABOUT_MAX);
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)about.p[i];
-        cw_buf_add_char(out, c < 0x20 || c == 0x7F ? ' ' : about.p[i]);
+    cw_str text = cw_str_make(about.p, cw_utf8_cut(about, ABOUT_MAX));
+    for (size_t i = 0; i < text.n;) {
+        size_t n = safe_bytes(text, i);
+        cw_buf_add(out, n ? cw_str_make(text.p + i, n) : CW_STR(" "));
+        i += n ? n : 1;
     }
-    if (n < about.n)
+    if (text.n < about.n)
         cw_buf_add(out, CW_STR("..."));
 }
 
