@@ -2,6 +2,7 @@
 // over changes nothing.
 import assert from "node:assert/strict";
 import http from "node:http";
+import net from "node:net";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { suite, test } from "node:test";
 import { newSocketPath } from "./support/kept.mjs";
@@ -306,6 +307,23 @@ suite("an upgrade", { concurrency: true }, () => {
         assert.equal((await old.c.response()).headers.get("connection"), "close");
         await fresh.c.assertAlive("/healthz");
         fresh.c.close();
+    });
+
+    test("passes on the sockets of a service manager, and opens no others", async (t) => {
+        const socket = net.createServer();
+        await new Promise((resolve) => socket.listen(0, "127.0.0.1", resolve));
+        const { port } = socket.address();
+        const config = { loops: 2, listen: ["127.0.0.1:1", "127.0.0.1:2"] };
+        const server = await start(t, { config, socket: socket._handle });
+        await new Promise((resolve) => socket.close(resolve));
+        assert.equal(server.port, port);
+        for (const loops of [1, 3]) {
+            changeConfig(server, { loops });
+            await upgrade(server);
+            assert.deepEqual((await status(server)).listen, [`127.0.0.1:${port}`]);
+            const many = Array.from({ length: 20 }, () => exchange(server, get("/healthz")));
+            assert.ok((await Promise.all(many)).every((answer) => answer.status === 200));
+        }
     });
 
     test("has the new process read what was changed while it started", async (t) => {

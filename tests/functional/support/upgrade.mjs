@@ -13,8 +13,9 @@ import { binary, closeIdleConnections, mayDump, startProgram, writeConfig } from
 
 let links = 0;
 
-// `leads`: the processes of a failed test are killed together.
-export async function startUpgradable({ plugins = ["echo"], config = {}, env } = {}) {
+// `leads`: the processes of a failed test are killed together. `socket` is a listening socket that the
+// server inherits as a service manager would pass it.
+export async function startUpgradable({ plugins = ["echo"], config = {}, env, socket } = {}) {
     links += 1;
     const link = path.join(keepFolder(), `program-${links}`);
     symlinkSync(binary, link);
@@ -22,7 +23,13 @@ export async function startUpgradable({ plugins = ["echo"], config = {}, env } =
     const base = { listen: ["127.0.0.1:0"], roles: { anonymous: permissions }, plugins: { directory: folder } };
     const file = writeConfig({ ...base, ...config });
     const args = ["serve", ...mayDump, "--config", file];
-    const server = await startProgram(link, args, { name: "causeway", leads: true, env });
+    const options = { name: "causeway", leads: true, env };
+    const server = await (socket === undefined
+        ? startProgram(link, args, options)
+        : startProgram("sh", ["-c", 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"', "sh", link, ...args], {
+              ...options,
+              stdio: ["ignore", "pipe", "pipe", socket],
+          }));
     return Object.assign(server, { link, config: file, plugins: folder, current: server.pid, generation: 1 });
 }
 
