@@ -441,7 +441,8 @@ function upgrade({ reloads, upgrades, streams, requests, perSecond, failed, miss
             kept-alive and half on fresh connections, half of modern and half of legacy clients. Of ${count(streams)}
             notification streams half are modern; each is opened again up to 0.2 s after its end. Every reload
             also changes the list of tools. A stream has missed a change if it was neither notified nor opened
-            again. Descriptors and memory are those of the process at the time, with all streams open.`),
+            again. Descriptors and memory are those of the process at the time, with all streams open; memory
+            includes the workers of the plugin.`),
         table(
             [
                 "requests",

@@ -34,16 +34,18 @@ export const legacyCall = (session) =>
 const legacyListen = (session) =>
     `GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n${legacyHeaders(session)}\r\n`;
 
-export async function newSession(server) {
+// On a connection of its own, which is closed: descriptors are counted later.
+export function newSession(server) {
     const clientInfo = { name: "bench", version: "1" };
     const params = { protocolVersion: legacyVersion, capabilities: {}, clientInfo };
-    const answer = await fetch(`http://${server.address}/mcp`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json", Accept: "application/json, text/event-stream" },
-        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params }),
+    const request = post("Connection: close\r\n", { jsonrpc: "2.0", id: 1, method: "initialize", params });
+    return new Promise((resolve, reject) => {
+        const socket = openSocket(server);
+        let text = "";
+        socket.setEncoding("latin1").on("data", (part) => (text += part));
+        socket.on("error", reject).on("end", () => resolve(/\r\nmcp-session-id: (\S+)/i.exec(text)[1]));
+        socket.write(request);
     });
-    await answer.text();
-    return answer.headers.get("mcp-session-id");
 }
 
 function openSocket(server) {

@@ -1,6 +1,6 @@
 // A server that is reloaded and replaced under load: 20 reloads and 5 upgrades with 1,000 requests a
 // second and 500 streams, in both eras. Counts what fails, how long streams are away, and what they miss.
-import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, readdirSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build, countFiles, median, rssBytes, sleep } from "../http/servers.mjs";
 import { pluginFolder, startBridge } from "../bridge/bridge.mjs";
@@ -119,13 +119,15 @@ const isGone = (pid) => {
     }
 };
 
-// Descriptors and memory with all streams open and no request under way.
+// With all streams open and no request under way: descriptors of the server, those of all with its plugin
+// workers, and the memory of all.
 async function weigh(server, load) {
     await load.pause();
     load.close();
     await sleep(1_000);
     const one = { pid: server.current };
-    return { files: countFiles(one), bytes: rssBytes(one) };
+    const own = readdirSync(`/proc/${one.pid}/fd`).length;
+    return { files: own, all: countFiles(one), bytes: rssBytes(one) };
 }
 
 // ---- the run ----
