@@ -47,9 +47,9 @@ cw_code cw_init_add_account(cw_cli_admin *a, const char *account, const char *ro
 void cw_init_record_account(const cw_cli_admin *a, const char *account)
 {
     CW_CLEANUP(cw_buf_done) cw_buf token;
+    cw_buf_init(&token, TARGET_MAX_BYTES);
     if (cw_cli_admin_has_server(a))
         return;
-    cw_buf_init(&token, TARGET_MAX_BYTES);
     cw_buf_printf(&token, "%s " TOKEN_NAME, account);
     cw_cli_record(a->config, "account add", cw_str_from(account), true);
     cw_cli_record(a->config, "token create", cw_buf_str(&token), true);

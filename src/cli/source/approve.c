@@ -91,9 +91,9 @@ static int check_etag(const approving *a, const cw_source_set *all)
     CW_CLEANUP(cw_buf_done) cw_buf text;
     char etag[CW_LOCK_HASH + 1];
     cw_err err = {0};
+    cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
     if (!all->etag)
         return -1;
-    cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
     cw_code rc = cw_source_set_compare(all, a->lock, &text, etag, &err);
     if (!rc)
         rc = cw_lock_check_etag(cw_str_from(all->etag), etag, &err);
