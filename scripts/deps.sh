@@ -25,7 +25,7 @@ packages_of() {
         echo nginx-light wrk libcjson-dev libjansson-dev valgrind openssl curl
         ;;
     fresh) echo debootstrap git curl ;;
-    deb) packages_of run && echo dpkg-dev debhelper fakeroot lintian systemd git ;;
+    deb) packages_of run && echo build-essential dpkg-dev debhelper fakeroot lintian systemd git ;;
     oci) echo curl procps util-linux ;;
     *) echo "deps.sh: no such group: $1" >&2 && return 1 ;;
     esac

@@ -27,7 +27,7 @@ version=$(dpkg-deb -f "$package" Version)
 # The packages of all libraries that the programs load. libcurl is loaded when it is first needed.
 library_packages() {
     local file
-    find "$out/own/usr" -type f \( -name '*.so' -o -name causeway -o -name causeway-plugin-host \) -exec ldd {} + |
+    find "$out/own/usr/bin" "$out/own/usr/lib/causeway" -type f \( -name '*.so' -o -name causeway -o -name causeway-plugin-host \) -exec ldd {} + |
         sed -n 's|.*\s\(/[^ ]*\) (0x.*|\1|p' >"$out/libraries"
     file=$(ldconfig -p | sed -n 's|.*libcurl\.so\.4 .*=> ||p' | head -n 1)
     [ -n "$file" ] || fail "libcurl.so.4 is not installed"
