@@ -6,7 +6,7 @@
 #   1. a user who may not install packages: `make run` prints the package list and stops
 #   2. `make run` until its URL answers; again, now in under 2 seconds; then `make test`
 #   3. `make test` as the first and only command
-#   4. `make deb` of this commit, twice with the same bytes, and of the commit before; then `make oci`
+#   4. `make deb`, twice with the same bytes; `make oci`; `make deb` of the commit before
 #   5. the packages of the commit before installed and started by the command line of the unit; upgraded; removed;
 #      purged, which leaves nothing but the user and group "causeway"
 #   6. the same under systemd, in a booted system without a network (scripts/fresh-guest.sh); skipped without
@@ -182,25 +182,26 @@ step_3() {
     run_tests "$work/3"
 }
 
-# Packages of this commit in $work/now, of the one before in $work/before.
+# Packages of this commit in $work/now, of the one before in $work/before. This commit comes first: its list of
+# packages may have been completed.
 step_4() {
     local root=$work/4
-    say "4. make deb of the commit before"
+    say "4. make deb, twice"
     new_root 4
     mkdir -p "$work/before" "$work/now"
+    in_root "$root" make -C /srv/causeway deb ARGS=--twice >"$work/log" 2>&1 || fail "make deb" "$work/log"
+    sed 's/^/   /' <(grep -E '^deb: (lintian|systemd|a second)|^  ' "$work/log")
+    cp "$root"/srv/causeway/build/deb/*.deb "$work/now/"
+    say "   make oci"
+    in_root "$root" sh -c 'cd /srv/causeway && scripts/deps.sh oci && scripts/oci.sh' >"$work/log" 2>&1 ||
+        fail "make oci" "$work/log"
+    sed 's/^/   /' <(grep '^oci: ' "$work/log")
+    say "   make deb of the commit before"
     git clone --quiet --no-hardlinks . "$root/srv/before"
     # With uncommitted files, HEAD is the commit before.
     [ "${FRESH_UNCOMMITTED:-}" = 1 ] || git -C "$root/srv/before" checkout --quiet HEAD~1
     in_root "$root" make -C /srv/before deb >"$work/log" 2>&1 || fail "make deb of the commit before" "$work/log"
     cp "$root"/srv/before/build/deb/*.deb "$work/before/"
-    say "   make deb of this commit, twice"
-    in_root "$root" make -C /srv/causeway deb ARGS=--twice >"$work/log" 2>&1 || fail "make deb" "$work/log"
-    sed 's/^/   /' <(grep -E '^deb: (lintian|systemd|a second)|^  ' "$work/log")
-    cp "$root"/srv/causeway/build/deb/*.deb "$work/now/"
-    say "   the image"
-    in_root "$root" sh -c 'cd /srv/causeway && scripts/deps.sh oci && scripts/oci.sh' >"$work/log" 2>&1 ||
-        fail "make oci" "$work/log"
-    sed 's/^/   /' <(grep '^oci: ' "$work/log")
 }
 
 install_packages() { # install_packages ROOT FOLDER: all of the folder but debug symbols
