@@ -19,7 +19,8 @@
 #include "source/source.h"
 
 #define CW_ADMIN_SOURCE_NAME "causeway"
-#define CW_ADMIN_CALL_MS 60000u
+/* Longer than an upgrade may take, and shorter than a command waits. */
+#define CW_ADMIN_CALL_MS (CW_UPGRADE_MS + 2000u)
 
 /* The source of the methods, with those in config->admin.tools marked. `server` is borrowed and
  * outlives every operation. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "access/credentials.h"
+#include "admin/source.h"
 #include "base/file.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
@@ -23,6 +24,8 @@
 #define BUSY_MS 5000u
 #define RESULTS_MAX (64 * CW_ADMIN_RESULT_MAX) /* of all calls, parsed: lists have pages */
 #define RPC_METHOD (-32601)
+
+_Static_assert(FIRST_BYTE_MS > CW_ADMIN_CALL_MS, "the server ends a call first");
 
 /* ---- finding the server ---- */
 

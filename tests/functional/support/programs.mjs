@@ -8,6 +8,8 @@
 // Each started program has a folder with its config and log; see kept.mjs for what becomes of it.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import http from "node:http";
+import https from "node:https";
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import path from "node:path";
@@ -53,9 +55,14 @@ after(() => running.forEach(letGo));
 process.on("exit", () => running.forEach(killNow));
 process.on("SIGTERM", () => process.exit(143)); // how the test runner ends a file that hangs
 
-// The connections that fetch keeps open would make a server that stops linger for their next request.
-// Requests that run are not disturbed: the old dispatcher finishes them.
+// The connections that fetch and node:http keep open would make a server that stops linger for their next
+// request. Requests that run are not disturbed: the old dispatcher of fetch finishes them.
 export function closeIdleConnections() {
+    for (const { freeSockets } of [http.globalAgent, https.globalAgent]) {
+        Object.values(freeSockets)
+            .flat()
+            .forEach((socket) => socket.destroy());
+    }
     const key = Symbol.for("undici.globalDispatcher.1");
     const old = globalThis[key];
     if (old) {
