@@ -520,12 +520,13 @@ TEST(a_running_call_that_is_deaf_is_killed_after_the_grace_period)
         run(&next, "faults.ok", "{}"); /* so that a worker is there */
         call(&p, kinds[i % 2], "{}");
         plugin_fixture_for(&r, 5);
-        plugin_call_cancel(&p);
         uint64_t began = cw_clock_ms();
+        plugin_call_cancel(&p);
         run(&next, "faults.ok", "{}");
         assert_int_equal(next.kind, CW_OUTCOME_RESULT);
         uint64_t took = cw_clock_ms() - began;
-        assert_true(took >= 90 && took < 100 + patience(100) * SANITIZER_SLOWNESS);
+        assert_true(took >= 90);
+        assert_true(took < 100 + patience(1000) * SANITIZER_SLOWNESS); /* it would hang for ever */
         assert_int_equal(p.n_done, 0);
         plugin_call_done(&p);
     }
