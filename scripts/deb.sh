@@ -37,9 +37,9 @@ add_snapshot_entry() { # add_snapshot_entry CHANGELOG
     cat >"$1" <<END
 causeway ($version) unstable; urgency=medium
 
-  * Built from commit $(git rev-parse --short=12 HEAD).
+  * Built from commit ${commit% *}.
 
- -- Causeway maintainers <maintainers@causeway.invalid>  $(TZ=UTC git log -1 --date=rfc2822-local --format=%cd)
+ -- Causeway maintainers <maintainers@causeway.invalid>  $(date -u -R -d "@${commit#* }")
 
 $text
 END
@@ -49,7 +49,7 @@ build_in() { # build_in FOLDER: the packages lie in FOLDER, the source in a fold
     local folder=$1 tree=$1/causeway
     rm -rf "$folder"
     mkdir -p "$tree"
-    source_files | tar -c --null -T - | tar -x -C "$tree"
+    tar -x -C "$tree" -f "$out/source.tar"
     chmod -R u=rwX,go=rX "$tree"
     [ "$version" = "$release" ] || add_snapshot_entry "$tree/debian/changelog"
     (cd "$tree" && env -u SOURCE_DATE_EPOCH -u DESTDIR LC_ALL=C.UTF-8 \
@@ -94,7 +94,10 @@ check_same() {
     say "a second build in another folder gave the same bytes"
 }
 
+# Files and commit are read once: a second build is of the same tree, whatever happens to this one meanwhile.
 version=$release
+commit=
+! has_git || commit=$(git log -1 --abbrev=12 --format='%h %ct')
 if has_git && [ "$(git describe --tags --exact-match HEAD 2>/dev/null)" != "v$release" ]; then
     version=$release~git$(git rev-list --count HEAD)
 fi
@@ -103,6 +106,7 @@ fi
 
 mkdir -p "$out"
 rm -f "$out"/causeway*
+source_files | tar -c --null -T - -f "$out/source.tar"
 say "building version $version"
 build_in "$out/first"
 check_lintian
@@ -115,5 +119,5 @@ if [ "${1:-}" = --twice ]; then
     rm -rf "$out/second"
 fi
 mv "$out"/first/* "$out/"
-rmdir "$out/first"
+rm -r "$out/first" "$out/source.tar"
 (cd "$out" && stat -c '  %8s  build/deb/%n' -- *.deb)
