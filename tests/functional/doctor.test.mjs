@@ -24,6 +24,7 @@ import { addPlugin } from "./support/mcp.mjs";
 import { binary, Program, patience, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { deadPort, startService, writeOpenRpc } from "./support/service.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
+import { onTerminal } from "./support/terminal.mjs";
 import { startWebSocket } from "./support/websocket.mjs";
 
 const isRoot = process.getuid() === 0;
@@ -228,15 +229,17 @@ suite("output", () => {
         assert.equal(stdout, plain.stdout);
     });
 
-    test("shows its progress on a terminal only", async () => {
+    test("shows its progress on a terminal only, and not on a dumb one", async () => {
         const { file } = await setUp();
-        const words = ["-qec", `exec '${binary}' doctor --json -c '${file}'`, "/dev/null"];
-        const run = new Program("script", words, { name: "terminal" });
-        run.child.stdin.end();
-        await run.exited;
+        const words = ["doctor", "--json", "-c", file];
+        const drawn = await onTerminal(words);
         for (const check of ["configuration", "database", "rights", "server"]) {
-            assert.ok(run.stdout.includes(`\r\u001b[Kchecking: ${check}`), run.stdout);
+            assert.ok(drawn.includes(`\r\u001b[Kchecking: ${check}`), drawn);
         }
+        const dumb = await onTerminal(words, { env: { TERM: "dumb" } });
+        assert.ok(!dumb.includes("\u001b") && !dumb.includes("checking"), JSON.stringify(dumb));
+        assert.equal(JSON.parse(dumb).errors, 0);
+        assert.equal((await runCauseway(words)).stderr, "");
     });
 
     test("needs a configuration or a server", async () => {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/lib/progress.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
 
@@ -177,7 +178,7 @@ static int print(const cw_doctor *d, bool json)
 
 static void show_progress(const char *name)
 {
-    if (isatty(STDERR_FILENO) == 1)
+    if (cw_cli_progress_can_draw())
         fprintf(stderr, "\r\033[K%s%s", name ? "checking: " : "", name ? name : "");
 }
 

@@ -54,7 +54,7 @@ static void on_draw(uv_timer_t *timer)
 }
 
 /* A dumb terminal cannot erase a line. */
-static bool can_draw(void)
+bool cw_cli_progress_can_draw(void)
 {
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0);
@@ -64,7 +64,7 @@ void cw_cli_progress_start(cw_cli_progress *p, uv_loop_t *loop,
                            void (*write)(cw_buf *out, void *ctx), void *ctx)
 {
     *p = (cw_cli_progress){.write = write, .ctx = ctx};
-    if (!can_draw())
+    if (!cw_cli_progress_can_draw())
         return;
     uv_update_time(loop);
     p->begun = uv_now(loop);

@@ -27,6 +27,9 @@ typedef struct cw_cli_progress {
     bool is_on, is_shown;
 } cw_cli_progress;
 
+/* Whether standard error is a terminal on which a line can be drawn and erased. */
+bool cw_cli_progress_can_draw(void);
+
 void cw_cli_progress_start(cw_cli_progress *p, uv_loop_t *loop,
                            void (*write)(cw_buf *out, void *ctx), void *ctx);
 /* Twice is fine, and so is one that was never started and is all zero. */
