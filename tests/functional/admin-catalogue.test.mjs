@@ -682,6 +682,16 @@ suite("causeway.sources.diff and approve", () => {
         const other = await startOperated();
         t.after(() => other.stop());
         assert.match((await fails(other, "causeway.sources.diff", {})).message, /set state\.lock/);
+        // A mistake of the configuration has the exit code 2, with the server and without.
+        const review = async (command) => {
+            const { code, stderr } = await runCauseway(["source", command, "--config", other.config]);
+            assert.deepEqual([code, /set state\.lock/.test(stderr)], [2, true], stderr);
+        };
+        await review("diff");
+        await review("approve");
+        await other.stop();
+        await review("diff");
+        await review("approve");
     });
 
     test("a server that stops gives a review up", async (t) => {

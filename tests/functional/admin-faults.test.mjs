@@ -5,6 +5,7 @@ import http from "node:http";
 import { test } from "node:test";
 import { databasePath } from "./support/accounts.mjs";
 import { startBridge } from "./support/mcp.mjs";
+import { runCauseway, slowness } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
 // A service whose description comes when it is let go.
@@ -82,4 +83,70 @@ test("a server that stops ends the calls that wait", async (t) => {
     await pause(50);
     await server.stop(); // which asserts its exit code
     await Promise.all(calls.map(({ answer }) => answer));
+});
+
+// Every command that takes --server, with the fewest arguments.
+const commands = [
+    ["access", "matrix"],
+    ["account", "add", "x", "--no-password"],
+    ["account", "grant", "x", "y"],
+    ["account", "list"],
+    ["account", "show", "x"],
+    ["audit"],
+    ["cache", "rebuild"],
+    ["describe", "x"],
+    ["doctor"],
+    ["list"],
+    ["permission", "list"],
+    ["reload"],
+    ["role", "list"],
+    ["session", "list"],
+    ["source", "approve"],
+    ["source", "diff"],
+    ["source", "list"],
+    ["source", "refresh"],
+    ["status"],
+    ["token", "create", "x"],
+    ["token", "list"],
+    ["upgrade"],
+    ["why", "x", "--anonymous"],
+];
+
+// Each member of a result that a command reads, with a value.
+function resultWith(value) {
+    const names = `access accounts applied approved caller cells changed components config connections damaged
+        decisions differences discover etag expires id level listen methods more name names pid problem problems
+        records restart roles rows rules scopes sessions sources token tokens tool tools unknown_scopes upgraded
+        version`;
+    const members = names.split(/\s+/).map((name) => [name, value]);
+    return { ...Object.fromEntries(members), server: { version: "0.1.0", pid: 1, started: 1 } };
+}
+
+test("a server elsewhere that returns nonsense neither ends a command by a signal nor drives the terminal", { timeout: 60_000 * slowness }, async (t) => {
+    const hostile = "\u001b]0;title\u0007";
+    const values = [null, 7, hostile, true, {}, { a: hostile }, [], [7, null, hostile], [[]], [{}], [{ kind: "service" }]];
+    const service = { kind: "service", name: hostile, source: hostile, method: hostile, problem: hostile };
+    const replies = [...values, [service]].map((value) => ({ result: resultWith(value) }));
+    for (const code of [-32601, -32602, -32010, -1]) replies.push({ error: { code, message: `${hostile}\n` } });
+    const page = { tools: [{ name: "a" }], rows: [{ name: "a", cells: ["yes"] }], caller: { discover: true } };
+    replies.push({ result: { ...page, more: true } }, { result: { ...page, tools: [], rows: [], more: true } });
+    replies.push({ result: {} }, { result: [] }, { result: hostile }, { error: hostile });
+    let reply;
+    const other = http.createServer((request, response) => {
+        request.resume().on("end", () => response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, ...reply })));
+    });
+    await new Promise((resolve) => other.listen(0, "127.0.0.1", resolve));
+    t.after(() => other.close());
+    const target = ["--server", `http://127.0.0.1:${other.address().port}`];
+    const env = { CAUSEWAY_TOKEN: "x" };
+    for (reply of replies) {
+        const run = async (words) => {
+            const { code, signal, stdout, stderr } = await runCauseway([...words, ...target], { env });
+            const about = `${words.join(" ")}: ${JSON.stringify(reply).slice(0, 200)}: ${stdout}${stderr}`;
+            assert.equal(signal, null, about);
+            assert.ok(code <= 2, about);
+            assert.doesNotMatch(stdout + stderr, /[\u001b\u0007]/, about);
+        };
+        for (let i = 0; i < commands.length; i += 4) await Promise.all(commands.slice(i, i + 4).map(run));
+    }
 });

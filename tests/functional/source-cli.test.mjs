@@ -563,6 +563,23 @@ suite("the services", { concurrency: true }, () => {
         assert.deepEqual([questions(service), questions(other)], [2, 3]);
     });
 
+    test("of which none can be accepted are not asked again", async (t) => {
+        const service = await startService();
+        const other = await startService();
+        const { file } = configure(service);
+        const both = JSON.parse(readFileSync(file, "utf8"));
+        both.sources.push({ ...both.sources[0], name: "other", url: other.url, prefix: "o." });
+        const config = writeConfig(both);
+        other.mode = "an error page"; // from the start: no description of it is stored
+        await serve(t, config);
+        const before = questions(service);
+        const { code, stdout, stderr } = await run(config, "accept", "other");
+        assert.equal(code, 1);
+        assert.match(stderr, /^causeway: other: /);
+        assert.equal(stdout, "");
+        assert.equal(questions(service), before);
+    });
+
     test("must be named rightly", async () => {
         const service = await startService();
         const { file } = configure(service, { store: false });

@@ -245,14 +245,26 @@ static cw_code send_on_loop(cw_loop *loop, void *ctx, cw_err *err)
     return h->rc;
 }
 
+/* The message comes from a server that may be hostile: control characters are escaped. */
+static cw_code fail_message(cw_err *err, cw_code rc, const char *before, const cw_json *message)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_str raw = cw_json_text(message);
+    cw_buf_init(&text, 8 * CW_ERR_MSG_MAX);
+    cw_quote_shown(&text, cw_str_make(raw.p, raw.n < CW_ERR_MSG_MAX ? raw.n : CW_ERR_MSG_MAX));
+    return text.code ? cw_fail(err, text.code, "%s", cw_code_text(text.code))
+                     : cw_fail(err, rc, "%s%.*s", before, CW_STR_ARG(cw_buf_str(&text)));
+}
+
 static cw_code fail_status(const http_call *h, const cw_json *error, cw_err *err)
 {
+    char before[64];
     const cw_json *message = cw_json_get(error, CW_STR("message"));
     if (h->status == 401)
         return cw_fail(err, CW_INVALID, "the server rejects the token");
+    snprintf(before, sizeof before, "the server answers %u: ", h->status);
     if (message)
-        return cw_fail(err, CW_IO, "the server answers %u: %.*s", h->status,
-                       CW_STR_ARG(cw_json_text(message)));
+        return fail_message(err, CW_IO, before, message);
     return cw_fail(err, CW_IO, "%s answers %u, and not as a Causeway server does", h->a->url,
                    h->status);
 }
@@ -270,9 +282,7 @@ static cw_code fail_rpc(const http_call *h, const char *method, const cw_json *e
                        "the server has another version than this command (" CW_VERSION ")",
                        method);
     cw_code rc = cw_admin_error_meaning(code);
-    if (rc == CW_INTERNAL)
-        return fail_status(h, error, err);
-    return cw_fail(err, rc, "%.*s", CW_STR_ARG(cw_json_text(message)));
+    return rc == CW_INTERNAL ? fail_status(h, error, err) : fail_message(err, rc, "", message);
 }
 
 static void warn_version(cw_cli_admin *a, const cw_json *result)

@@ -58,12 +58,6 @@ static int check_sources(const approving *a, const cw_source_set *all)
     return -1;
 }
 
-/* A mistake in the names, and nothing is written. */
-static int fail_names(cw_code rc, const cw_err *err)
-{
-    return rc == CW_PARAMS ? cw_cli_usage("%s", err->msg) : cw_cli_failure("%s", err->msg);
-}
-
 static int check_methods(approving *a, const cw_source_set *all)
 {
     size_t n = 0;
@@ -82,7 +76,8 @@ static int check_methods(approving *a, const cw_source_set *all)
         if (all->items[i].is_wanted && !all->items[i].source)
             cw_source_set_report(&all->items[i]);
     }
-    return rc ? fail_names(rc, &err) : check_sources(a, all);
+    /* A mistake in the names, and nothing is written. */
+    return rc ? cw_source_set_fail(rc, &err) : check_sources(a, all);
 }
 
 /* Whether the operator has seen these differences, if an etag is given. */
@@ -268,7 +263,7 @@ static int approve_on_server(const cw_source_set *all, cw_cli_admin *a)
     request r = {.all = all};
     cw_err err = {0};
     const cw_json *diff = NULL, *result = NULL;
-    int code = cw_cli_admin_call(a, "causeway.sources.diff", cw_source_set_write_names, all, &diff);
+    int code = cw_source_set_ask_diff(all, a, &diff);
     if (code < 0)
         code = check_differences(all, diff);
     if (code >= 0)
@@ -278,10 +273,13 @@ static int approve_on_server(const cw_source_set *all, cw_cli_admin *a)
     if (rc == CW_NOTFOUND)
         cw_source_set_report_problems(diff);
     if (rc)
-        return fail_names(rc, &err);
+        return cw_source_set_fail(rc, &err);
+    const cw_json *approved = cw_json_get(result, CW_STR("approved"));
+    if (!cw_json_is(approved, CW_JSON_ARRAY))
+        return cw_cli_failure("the server returned an unexpected result");
     /* Sources that were only searched for methods may be out of reach. */
     bool is_whole = all->n_methods || cw_source_set_report_problems(result);
-    code = print(cw_json_get(result, CW_STR("approved")), all->json, all, result);
+    code = print(approved, all->json, all, result);
     return code == CW_EXIT_OK && !is_whole ? CW_EXIT_FAILURE : code;
 }
 

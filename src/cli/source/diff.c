@@ -77,13 +77,10 @@ static int print(const cw_json *differences, cw_str etag, bool json, bool is_who
 static int diff_on_server(const cw_source_set *all, cw_cli_admin *a)
 {
     const cw_json *result = NULL;
-    int code =
-        cw_cli_admin_call(a, "causeway.sources.diff", cw_source_set_write_names, all, &result);
+    int code = cw_source_set_ask_diff(all, a, &result);
     if (code >= 0)
         return code;
     const cw_json *differences = cw_json_get(result, CW_STR("differences"));
-    if (!cw_json_is(differences, CW_JSON_ARRAY))
-        return cw_cli_failure("the server returned an unexpected result");
     bool is_whole = cw_source_set_report_problems(result);
     return print(differences, cw_cli_admin_text(result, "etag"), all->json, is_whole);
 }

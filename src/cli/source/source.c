@@ -233,7 +233,7 @@ static void write_lines(cw_buf *out, const cw_source_set_item *item)
 static int accept_loaded(cw_source_set *all, void *ctx)
 {
     (void)ctx;
-    bool is_good = true;
+    bool is_good = true, is_any_good = false;
     cw_err err = {0};
     cw_buf out;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
@@ -248,8 +248,10 @@ static int accept_loaded(cw_source_set *all, void *ctx)
             cw_source_set_report(item);
         is_good = is_good && item->source;
         item->is_wanted = item->source != NULL;
+        is_any_good = is_any_good || item->source;
     }
-    cw_code rc = cw_source_set_refresh(all, &out, &err);
+    /* Without a name the server would refresh all. */
+    cw_code rc = is_any_good ? cw_source_set_refresh(all, &out, &err) : CW_OK;
     int code = cw_cli_print_buf(&out);
     if (rc && rc != CW_NOTFOUND) /* without a server there is none to tell */
         return cw_cli_failure("%s", err.msg);

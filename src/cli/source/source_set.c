@@ -78,19 +78,18 @@ cw_code cw_source_set_fill(cw_source_set *all)
 /* The services of the server that --server names: the names alone. */
 static cw_code take_services(cw_source_set *all, const cw_json *list)
 {
-    size_t count = list ? cw_json_count(list) : 0;
+    size_t count = cw_json_is(list, CW_JSON_ARRAY) ? cw_json_count(list) : 0;
     all->n = 0;
     all->of_server = calloc(count + 1, sizeof *all->of_server);
     all->items = calloc(count + 1, sizeof *all->items);
     if (!all->of_server || !all->items)
         return CW_NOMEM;
-    for (const cw_json *s = list ? cw_json_first(list) : NULL; s; s = cw_json_next(s)) {
-        const cw_json *kind = cw_json_get(s, CW_STR("kind"));
-        const cw_json *name = cw_json_get(s, CW_STR("name"));
-        if (!kind || !name || !cw_str_is(cw_json_text(kind), "service"))
+    for (const cw_json *s = cw_cli_admin_items(list); s; s = cw_json_next(s)) {
+        cw_str name = cw_cli_admin_text(s, "name");
+        if (!name.n || !cw_str_is(cw_cli_admin_text(s, "kind"), "service"))
             continue;
         cw_config_remote *service = &all->of_server[all->n];
-        service->name = cw_arena_dup_str(&all->names, cw_json_text(name));
+        service->name = cw_arena_dup_str(&all->names, name);
         if (!service->name.p)
             return CW_NOMEM;
         all->items[all->n++] = (cw_source_set_item){.config = service, .all = all};
@@ -356,6 +355,23 @@ cw_code cw_source_set_compare(const cw_source_set *all, const cw_lock *lock, cw_
 
 /* ---- the running server ---- */
 
+int cw_source_set_fail(cw_code rc, const cw_err *err)
+{
+    return rc == CW_PARAMS ? cw_cli_usage("%s", err->msg) : cw_cli_failure("%s", err->msg);
+}
+
+int cw_source_set_ask_diff(const cw_source_set *all, cw_cli_admin *a, const cw_json **ret)
+{
+    cw_err err = {0};
+    cw_code rc =
+        cw_cli_admin_try(a, "causeway.sources.diff", cw_source_set_write_names, all, ret, &err);
+    if (rc)
+        return cw_source_set_fail(rc, &err);
+    if (!cw_json_is(cw_json_get(*ret, CW_STR("differences")), CW_JSON_ARRAY))
+        return cw_cli_failure("the server returned an unexpected result");
+    return -1;
+}
+
 void cw_source_set_write_names(cw_json_writer *w, const void *ctx)
 {
     const cw_source_set *all = ctx;
@@ -424,7 +440,7 @@ cw_code cw_source_set_refresh(const cw_source_set *all, cw_buf *out, cw_err *err
                                   &result, err);
     if (!rc) {
         const cw_json *list = cw_json_get(result, CW_STR("sources"));
-        for (const cw_json *s = cw_json_first(list); s; s = cw_json_next(s))
+        for (const cw_json *s = cw_cli_admin_items(list); s; s = cw_json_next(s))
             add_report(out, s);
         cw_buf_add(out, CW_STR("descriptions read again by "));
         cw_cli_admin_add_server(out, result);

@@ -103,6 +103,11 @@ CW_MUST_USE cw_code cw_source_set_compare(const cw_source_set *all, const cw_loc
 /* Write the param `names` of a method: the sources that are named, if any is. `all` is a
  * cw_source_set. */
 void cw_source_set_write_names(cw_json_writer *w, const void *all);
+/* Call causeway.sources.diff for those that are named, or all. *ret has the array `differences`.
+ * Returns -1, or reports why not and returns the exit code. */
+int cw_source_set_ask_diff(const cw_source_set *all, cw_cli_admin *a, const cw_json **ret);
+/* Report an error and return the exit code: CW_PARAMS is a mistake of the command line. */
+int cw_source_set_fail(cw_code rc, const cw_err *err);
 /* Report the member `problems` of a result. Returns whether it is empty. */
 bool cw_source_set_report_problems(const cw_json *result);
 

@@ -9,7 +9,7 @@
 typedef struct matrix {
     bool accounts, json, csv, where_different;
     cw_cli_admin *admin;
-    const char *after; /* the last row of the page before */
+    cw_str after; /* the last row of the page before */
     const cw_json *tools;
     const cw_json **cells; /* by row: the next cell */
     const cw_json **rows;
@@ -23,8 +23,13 @@ static void write_params(cw_json_writer *w, const void *ctx)
     const matrix *m = ctx;
     if (m->accounts)
         cw_json_add_bool_member(w, CW_STR("accounts"), true);
-    if (m->after)
-        cw_json_add_string_member(w, CW_STR("after"), cw_str_from(m->after));
+    if (m->after.n)
+        cw_json_add_string_member(w, CW_STR("after"), m->after);
+}
+
+static cw_str row_name(const cw_json *row)
+{
+    return cw_cli_admin_text(row, "name");
 }
 
 static int add_row(matrix *m, const cw_json *row)
@@ -53,17 +58,23 @@ static int add_page(matrix *m, const cw_json *page)
     const cw_json *tools = cw_json_get(page, CW_STR("tools"));
     const cw_json *rows = cw_json_get(page, CW_STR("rows"));
     int code = -1;
-    if (!tools || !rows)
+    if (!cw_json_is(tools, CW_JSON_ARRAY) || !cw_json_is(rows, CW_JSON_ARRAY))
         return cw_cli_failure(CW_TOOLS_UNEXPECTED);
     if (m->tools && !same_tools(m->tools, tools))
         return cw_cli_failure("the catalogue changed meanwhile; try again");
     m->tools = tools;
     for (const cw_json *row = cw_json_first(rows); row && code < 0; row = cw_json_next(row)) {
         code = add_row(m, row);
-        cw_str name = cw_json_text(cw_json_get(row, CW_STR("name")));
-        m->after = cw_arena_dup_str(&m->admin->arena, name).p;
+        m->after = row_name(row);
     }
     return code;
+}
+
+/* Whether the server has another page. One that repeats a page would never end. */
+static int check_more(const matrix *m, const cw_json *page, cw_str after, bool *ret_more)
+{
+    *ret_more = cw_cli_admin_flag(page, "more");
+    return *ret_more && cw_str_eq(m->after, after) ? cw_cli_failure(CW_TOOLS_UNEXPECTED) : -1;
 }
 
 static int read_pages(matrix *m)
@@ -71,27 +82,24 @@ static int read_pages(matrix *m)
     int code = -1;
     for (bool has_more = true; has_more && code < 0;) {
         const cw_json *page = NULL;
+        cw_str after = m->after;
         code = cw_cli_admin_call(m->admin, "causeway.access.matrix", write_params, m, &page);
         if (code < 0)
             code = add_page(m, page);
-        has_more = code < 0 && cw_json_is(cw_json_get(page, CW_STR("more")), CW_JSON_TRUE);
+        if (code < 0)
+            code = check_more(m, page, after, &has_more);
     }
     return code;
 }
 
 /* ---- printing ---- */
 
-static cw_str row_name(const cw_json *row)
-{
-    return cw_json_text(cw_json_get(row, CW_STR("name")));
-}
-
 /* Begin with the first tool. */
 static bool rewind_cells(matrix *m)
 {
     m->cells = cw_arena_calloc(&m->admin->arena, m->n + 1, sizeof(cw_json *));
     for (size_t i = 0; m->cells && i < m->n; i++)
-        m->cells[i] = cw_json_first(cw_json_get(m->rows[i], CW_STR("cells")));
+        m->cells[i] = cw_cli_admin_items(cw_json_get(m->rows[i], CW_STR("cells")));
     return m->cells != NULL;
 }
 

@@ -35,6 +35,7 @@ static void write_params(cw_json_writer *w, const void *ctx)
 static int read_page(tool_table *l, page *p, bool *ret_more)
 {
     const cw_json *result = NULL;
+    const cw_str after = l->after;
     int code = cw_cli_admin_call(l->admin, "causeway.tools.list", write_params, l, &result);
     if (code < 0)
         code = cw_tools_check_caller(l->admin, result);
@@ -45,8 +46,9 @@ static int read_page(tool_table *l, page *p, bool *ret_more)
         return cw_cli_failure(CW_TOOLS_UNEXPECTED);
     for (const cw_json *t = cw_json_first(p->tools); t; t = cw_json_next(t))
         l->after = cw_cli_admin_text(t, "name");
-    *ret_more = cw_cli_admin_flag(result, "more") && cw_json_count(p->tools);
-    return -1;
+    *ret_more = cw_cli_admin_flag(result, "more");
+    /* A server that repeats a page would never end. */
+    return *ret_more && cw_str_eq(l->after, after) ? cw_cli_failure(CW_TOOLS_UNEXPECTED) : -1;
 }
 
 static int read_pages(tool_table *l)
