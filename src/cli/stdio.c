@@ -207,12 +207,13 @@ static cw_code open_app(program *p, cw_err *err)
 }
 
 /* An account, token or plugin that was named must exist. */
-static cw_code check_ready(const program *p, cw_err *err)
+static cw_code check_ready(program *p, cw_err *err)
 {
     if (p->is_over)
         return CW_OK;
-    if (p->account && cw_caller_is_anonymous(p->app.anonymous))
-        return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked", p->account);
+    cw_code rc = cw_app_check_account(&p->app, err);
+    if (rc)
+        return rc;
     if (p->token.n && cw_caller_is_anonymous(p->app.anonymous))
         return cw_fail(err, CW_PARAMS,
                        "the token is refused, or cannot be checked at the moment: it is unknown, "

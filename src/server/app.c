@@ -221,7 +221,10 @@ static void close_audit(cw_app *b)
 
 static void on_status(void *ctx, const cw_err *err)
 {
-    (void)ctx;
+    cw_app *b = ctx;
+    pthread_mutex_lock(&b->lock);
+    b->store_error = err ? *err : (cw_err){0};
+    pthread_mutex_unlock(&b->lock);
     if (err)
         cw_log_err(CW_LOG_ERROR, "store", "database unavailable: logins fail", err);
     else
@@ -721,6 +724,18 @@ void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop)
     uv_timer_stop(&b->timer);
     if (b->is_late)
         cw_log(CW_LOG_WARN, "serve", "starting before all sources have responded");
+}
+
+cw_code cw_app_check_account(cw_app *b, cw_err *err)
+{
+    if (!b->account || !cw_caller_is_anonymous(b->anonymous))
+        return CW_OK;
+    pthread_mutex_lock(&b->lock);
+    const cw_err problem = b->store_error;
+    pthread_mutex_unlock(&b->lock);
+    if (problem.code)
+        return cw_fail(err, problem.code, "%s", problem.msg);
+    return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked", b->account);
 }
 
 void cw_app_attach(cw_app *b, cw_server *server)

@@ -41,7 +41,8 @@ typedef struct cw_app {
     cw_caller *configured;    /* by the configuration alone */
     cw_caller *operator_self, *operator_root; /* callers on the local socket */
     pthread_mutex_t lock;                     /* of what the store's thread leaves here: */
-    cw_caller *read; /* the anonymous caller, with has_read; NULL: there is no database */
+    cw_caller *read;    /* the anonymous caller, with has_read; NULL: there is no database */
+    cw_err store_error; /* why the database cannot be used; CW_OK: it can */
     cw_message on_anonymous, on_store_changed; /* to the main loop */
     const char *account;                       /* stands for the anonymous; NULL: none does */
     cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
@@ -95,6 +96,9 @@ CW_MUST_USE cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err);
 /* Run the main loop until every source and the database were tried once, for at most `ms`, or until
  * *stop. */
 void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop);
+/* After cw_app_wait: CW_OK if the account of the options has logged in. Otherwise CW_NOTFOUND, or the
+ * error of a database that cannot be used. */
+CW_MUST_USE cw_code cw_app_check_account(cw_app *b, cw_err *err);
 /* Attach the loops of the server before they run. Call cw_runtime_started when they run. */
 void cw_app_attach(cw_app *b, cw_server *server);
 /* Stop loading and watching; handles close on the main loop. Twice is fine. */

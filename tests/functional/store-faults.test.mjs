@@ -7,7 +7,7 @@ import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "nod
 import { suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
 import { assertRpcError, rpc } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { runCauseway, slowness } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const caller = { method: "test.caller", id: 1 };
@@ -81,6 +81,28 @@ suite("a database", { concurrency: true }, () => {
         copyFileSync(other.database, server.database);
         await untilStatus(server, () => basic("new", "n"), 200);
         await server.stop();
+    });
+
+    test("that is damaged is named by commands that work alone, with and without an account", async (t) => {
+        const server = await startAccounts();
+        t.after(() => server.stop());
+        await server.stop();
+        for (const side of sides) rmSync(server.database + side, { force: true });
+        writeFileSync(server.database, "no database".repeat(1_000));
+        const commands = [
+            ["list"],
+            ["list", "--as", "alice"],
+            ["describe", "test.caller"],
+            ["call", "test.caller", "--as", "alice"],
+            ["why", "test.caller", "--as", "alice"],
+            ["access", "matrix"],
+            ["token", "list"],
+        ];
+        for (const words of commands) {
+            const { code, stdout, stderr } = await runCauseway([...words, "--config", server.config]);
+            assert.deepEqual([code, stdout], [1, ""], words.join(" "));
+            assert.match(stderr, /\ncauseway: database '[^']+': file is not a database\n$|^causeway: database '/);
+        }
     });
 
     test("that somebody locks is waited for", async () => {

@@ -73,9 +73,9 @@ static cw_code prepare(cw_tools *t, const cw_tools_opts *opts, cw_config *config
     if (rc)
         return rc;
     cw_app_wait(&t->app, SETTLE_MS, &never);
-    if (opts->account && cw_caller_is_anonymous(t->app.anonymous))
-        return cw_fail(err, CW_NOTFOUND, "there is no account '%s', or it is blocked",
-                       opts->account);
+    rc = cw_app_check_account(&t->app, err);
+    if (rc)
+        return rc;
     size_t n = 0;
     if (t->app.snapshot)
         (void)cw_snapshot_entries(t->app.snapshot, &n);
