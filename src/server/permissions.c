@@ -3,6 +3,7 @@
 #include "server/permissions.h"
 
 #include "access/gate.h"
+#include "admin/admin.h"
 #include "base/log.h"
 #include "config/overlay.h"
 #include "store/db.h"
@@ -95,9 +96,21 @@ static cw_code add_sources(const cw_config *config, cw_name_list *all)
     return rc;
 }
 
+static cw_code add_admin(cw_name_list *all)
+{
+    const cw_str names[] = {
+        CW_STR(CW_PERMISSION_VIEW_TRAFFIC),      CW_STR(CW_PERMISSION_VIEW_AUDIT),
+        CW_STR(CW_PERMISSION_VIEW_ARGUMENTS),    CW_STR(CW_PERMISSION_ADMINISTER_SOURCES),
+        CW_STR(CW_PERMISSION_ADMINISTER_ACCESS),
+    };
+    return add_list(all, names, CW_COUNT(names));
+}
+
 cw_code cw_role_permissions_of_sources(const cw_config *config, cw_name_list *all)
 {
     cw_code rc = add_own(all);
+    if (!rc)
+        rc = add_admin(all);
     return rc ? rc : add_sources(config, all);
 }
 

@@ -18,7 +18,7 @@
  * Causeway's own. *ret_known: any role exists. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_role_permissions_of_roles(const cw_config *config, cw_name_list *all,
                                                  bool *ret_known);
-/* The permissions that overlays require, and Causeway's own. CW_NOMEM, CW_LIMIT. */
+/* The permissions that overlays and administration methods require, and Causeway's own. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_role_permissions_of_sources(const cw_config *config, cw_name_list *all);
 /* Log the permissions of configured roles that no method and no overlay requires: as a warning if one
  * with nearly the same name is required. */

@@ -532,6 +532,16 @@ suite("the commands", () => {
         assert.match((await run("account", "add", "i", long)).stderr, /1 to 1024 bytes/);
     });
 
+    test("suggest the permission that a typing error is near to, and leave right ones alone", async () => {
+        await run("role", "add", "watchers");
+        const allow = async (permission) => (await run("role", "allow", "watchers", permission)).stdout;
+        assert.match(await allow("view traffics"), /\nno method requires view traffics; did you mean "view traffic"\?\n$/);
+        for (const permission of ["view traffic", "view audit", "view arguments", call]) {
+            assert.equal(await allow(permission), `role watchers may ${permission}\n`);
+        }
+        await run("role", "remove", "watchers");
+    });
+
     test("list roles, permissions, scopes and tokens", async () => {
         await run("role", "add", "writers");
         await run("role", "allow", "writers", "write");

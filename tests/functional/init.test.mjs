@@ -70,7 +70,8 @@ test("options in a pipe give a configuration whose snippet works with the Inspec
     const { code, stderr } = await runCauseway(["config", "check", configOf(folder)]);
     assert.equal(code, 0, stderr);
     await assertHealthy(folder);
-    await serve(t, folder);
+    const server = await serve(t, folder);
+    assert.doesNotMatch(server.stderr, /a role has a permission that no method requires/);
     await assertHealthy(folder);
     const snippet = snippetOf(text);
     assert.equal(snippet.mcpServers.causeway.url, `http://127.0.0.1:${port}/mcp`);

@@ -94,7 +94,7 @@ static void print_suggestion(cw_cli_rights *a, const cw_json *result)
     cw_arena_init(&asked.arena, CW_CLI_OUTPUT_MAX);
     if (required_permissions(a->admin.config, &asked) == CW_OK &&
         !cw_role_permissions_find(&asked, permission, &nearest)) {
-        cw_buf_add(&a->out, CW_STR("no plugin and no overlay requires "));
+        cw_buf_add(&a->out, CW_STR("no method requires "));
         cw_cli_add_text(&a->out, permission);
         if (nearest.n) {
             cw_buf_add(&a->out, CW_STR("; did you mean \""));
