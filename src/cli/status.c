@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "cli/lib/admin.h"
 #include "cli/lib/table.h"
+#include "config/syntax/quote.h"
 
 /* A command that calls a method without params and prints its result. */
 typedef struct question {
@@ -12,17 +13,19 @@ typedef struct question {
     const cw_json *result;
 } question;
 
-/* Read the command line and call the method. Returns -1: the caller prints the result and closes
- * q->admin. Otherwise the exit code, with nothing to close. */
-static int ask(question *q, const char *name, const char *about, const char *method, int argc,
-               char **argv)
+static int parse(question *q, const char *name, const char *about, int argc, char **argv)
 {
     const cw_cli_option options[] = {
         CW_CLI_TARGET_OPTIONS(&q->target), CW_CLI_JSON_OPTION(&q->json), {0}};
     const cw_cli_spec spec = {name, "", about, options, 0};
-    int code = cw_cli_parse(&spec, argc, argv, NULL);
-    if (code < 0)
-        code = cw_cli_admin_open(&q->target, &q->admin);
+    return cw_cli_parse(&spec, argc, argv, NULL);
+}
+
+/* Call the method. Returns -1: the caller prints the result and closes q->admin. Otherwise the exit
+ * code, with nothing to close. */
+static int ask(question *q, const char *method)
+{
+    int code = cw_cli_admin_open(&q->target, &q->admin);
     if (code >= 0)
         return code;
     code = cw_cli_admin_call(&q->admin, method, NULL, NULL, &q->result);
@@ -76,7 +79,7 @@ static void print_status(cw_buf *out, const cw_json *result)
     cw_str config = cw_cli_admin_text(result, "config");
     cw_buf_printf(out, "%-13s", "running");
     cw_cli_admin_add_server(out, result);
-    cw_buf_add(out, CW_STR(", since "));
+    cw_buf_add(out, CW_STR(", for "));
     add_duration(out, cw_clock_wall_ms() -
                           cw_cli_admin_number(cw_json_get(result, CW_STR("server")), "started"));
     cw_buf_printf(out, "\n%-13s", "config");
@@ -103,7 +106,9 @@ int cw_cli_status(int argc, char **argv)
         "Print the state of the running server: version, addresses, connections, tools\n"
         "and sources. The exit code is 1 if no server runs.";
     question q = {0};
-    int code = ask(&q, "status", about, "causeway.status", argc, argv);
+    int code = parse(&q, "status", about, argc, argv);
+    if (code < 0)
+        code = ask(&q, "causeway.status");
     if (code >= 0)
         return code;
     code = print_result(&q, print_status);
@@ -128,9 +133,55 @@ static void print_reload(cw_buf *out, const cw_json *result)
 static int report_problems(const cw_json *result)
 {
     const cw_json *problems = cw_json_get(result, CW_STR("problems"));
-    for (const cw_json *p = cw_cli_admin_items(problems); p; p = cw_json_next(p))
-        (void)cw_cli_usage("%.*s", CW_STR_ARG(cw_json_text(p)));
+    for (const cw_json *p = cw_cli_admin_items(problems); p; p = cw_json_next(p)) {
+        CW_CLEANUP(cw_buf_done) cw_buf line;
+        cw_buf_init(&line, CW_CLI_OUTPUT_MAX);
+        cw_quote_shown(&line, cw_json_text(p));
+        (void)cw_cli_usage("%.*s", CW_STR_ARG(cw_buf_str(&line)));
+    }
     return cw_cli_usage("configuration rejected, the server keeps the old one");
+}
+
+/* The members of a result of causeway.reload. */
+static int print_rejected(const cw_config_problems *problems)
+{
+    cw_buf out;
+    cw_json_writer w;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+    cw_json_open_object(&w);
+    cw_json_add_bool_member(&w, CW_STR("applied"), false);
+    cw_json_add_key(&w, CW_STR("problems"));
+    cw_json_open_array(&w);
+    for (size_t i = 0; i < problems->n; i++)
+        cw_json_add_string(&w, cw_str_from(problems->items[i].text));
+    cw_json_close(&w);
+    cw_json_close(&w);
+    cw_cli_end_json(&w);
+    int code = cw_cli_print_buf(&out);
+    return code == CW_EXIT_OK ? CW_EXIT_USAGE : code;
+}
+
+/* The file names the socket of the server, so a file with mistakes is rejected here. Returns -1 if
+ * it has none. */
+static int check_file(const question *q)
+{
+    const cw_config_source source = {.path = cw_cli_config_path(q->target.config)};
+    cw_config *config = NULL;
+    cw_err err = {0};
+    cw_config_problems problems;
+    int code = -1;
+    cw_config_problems_init(&problems);
+    cw_code rc = cw_config_load(&source, &config, &problems, &err);
+    if (rc && q->json && problems.n)
+        code = print_rejected(&problems);
+    else if (rc)
+        code = cw_cli_config_failure(rc, &problems, &err);
+    if (rc && !q->json && problems.n)
+        code = cw_cli_usage("rejected; a running server keeps its previous configuration");
+    cw_config_problems_done(&problems);
+    cw_config_unref(config);
+    return code;
 }
 
 int cw_cli_reload(int argc, char **argv)
@@ -140,7 +191,11 @@ int cw_cli_reload(int argc, char **argv)
         "changed. A configuration with errors is rejected with line and column, and the\n"
         "server keeps the old one.";
     question q = {0};
-    int code = ask(&q, "reload", about, "causeway.reload", argc, argv);
+    int code = parse(&q, "reload", about, argc, argv);
+    if (code < 0 && !q.target.server)
+        code = check_file(&q);
+    if (code < 0)
+        code = ask(&q, "causeway.reload");
     if (code >= 0)
         return code;
     bool is_applied = cw_cli_admin_flag(q.result, "applied");

@@ -185,7 +185,7 @@ test("it is reached when all connections are taken", async (t) => {
 test("status and reload tell what the server is and what has changed", async (t) => {
     const server = await start(t, { config: { admin: { tools: ["causeway.status"] } } });
     const status = await server.cli("status");
-    assert.match(status, /^running +server \d+\.\d+\.\d+ \(pid \d+\), since /);
+    assert.match(status, /^running +server \d+\.\d+\.\d+ \(pid \d+\), for \d+ min /);
     const parsed = JSON.parse(await server.cli("status", "--json"));
     assert.equal(parsed.config, server.config);
     // The same numbers as in the log: administration is not counted, also where it is a tool.
@@ -205,7 +205,14 @@ test("status and reload tell what the server is and what has changed", async (t)
     write({ page_size: "many" });
     const wrong = await runCauseway(["reload", "--config", server.config]);
     assert.equal(wrong.code, 2);
-    assert.match(wrong.stderr, /page_size: expected/);
+    assert.match(wrong.stderr, /:\d+:\d+: page_size: expected/);
+    assert.match(wrong.stderr, /rejected; a running server keeps its previous configuration\n$/);
+    const json = await runCauseway(["reload", "--json", "--config", server.config]);
+    assert.equal(json.code, 2);
+    const { applied, problems } = JSON.parse(json.stdout);
+    assert.equal(applied, false);
+    assert.equal(problems.length, 1);
+    assert.match(problems[0], /:\d+:\d+: page_size: expected/);
 });
 
 test("a command for another server needs a token, and names what is wrong", async (t) => {
