@@ -132,11 +132,11 @@ static cw_server_opts server_opts(const cw_config *c)
 /* ---- reload ---- */
 
 /* The keys that a reload cannot change, because the listeners are open and the loops run. */
-static void warn_restart(const cw_config *old, const cw_config *fresh)
+static void warn_restart(const cw_config *at_start, const cw_config *fresh)
 {
     cw_buf keys;
     cw_buf_init(&keys, 4096);
-    cw_config_changed_keys(old, fresh, /* needs_restart= */ true, &keys);
+    cw_config_changed_keys(at_start, fresh, /* needs_restart= */ true, &keys);
     if (keys.n)
         cw_log(CW_LOG_WARN, "config", "changes wait for a restart",
                CW_KV("keys", cw_buf_str(&keys)));
@@ -164,7 +164,7 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
         (void)!cw_server_configure(sv->server, &old, NULL);
         return rc;
     }
-    warn_restart(sv->config, fresh);
+    warn_restart(sv->at_start, fresh);
     cw_err log_err;
     if (cw_cli_configure_log(fresh, &log_err))
         cw_log_err(CW_LOG_ERROR, "config", "log options refused, the old ones stay", &log_err);
@@ -191,14 +191,14 @@ static void write_names(cw_json_writer *out, cw_str name, cw_str names)
     cw_json_close(out);
 }
 
-static void write_changes(cw_json_writer *out, const cw_config *old, const cw_config *fresh)
+static void write_changes(cw_json_writer *out, const service *sv, const cw_config *fresh)
 {
     CW_CLEANUP(cw_buf_done) cw_buf changed;
     CW_CLEANUP(cw_buf_done) cw_buf restart;
     cw_buf_init(&changed, CW_CONFIG_MAX_BYTES);
     cw_buf_init(&restart, CW_CONFIG_MAX_BYTES);
-    cw_config_changed_keys(old, fresh, /* needs_restart= */ false, &changed);
-    cw_config_changed_keys(old, fresh, /* needs_restart= */ true, &restart);
+    cw_config_changed_keys(sv->config, fresh, /* needs_restart= */ false, &changed);
+    cw_config_changed_keys(sv->at_start, fresh, /* needs_restart= */ true, &restart);
     cw_json_add_bool_member(out, CW_STR("applied"), true);
     write_names(out, CW_STR("changed"), cw_buf_str(&changed));
     write_names(out, CW_STR("restart"), cw_buf_str(&restart));
@@ -235,7 +235,7 @@ static cw_code reload(service *sv, cw_json_writer *out)
         cw_config_unref(fresh);
     } else {
         if (out)
-            write_changes(out, sv->config, fresh);
+            write_changes(out, sv, fresh);
         cw_config_unref(sv->config);
         sv->config = fresh;
         cw_log(CW_LOG_INFO, "config", "configuration read again");

@@ -202,6 +202,11 @@ test("status and reload tell what the server is and what has changed", async (t)
     assert.match(await server.cli("reload"), /no value changed/);
     write({ page_size: 7, loops: 1 });
     assert.match(await server.cli("reload"), /changed +page_size\nrestart for +loops\n/);
+    // A key waits until its value is that of the start again.
+    assert.match(await server.cli("reload"), /no value changed.*\nrestart for +loops\n/);
+    write({ page_size: 7 });
+    assert.doesNotMatch(await server.cli("reload"), /restart for/);
+    assert.deepEqual(JSON.parse(await server.cli("status", "--json")).restart, []);
     write({ page_size: "many" });
     const wrong = await runCauseway(["reload", "--config", server.config]);
     assert.equal(wrong.code, 2);
