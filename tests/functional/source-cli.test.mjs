@@ -580,6 +580,19 @@ suite("the services", { concurrency: true }, () => {
         assert.equal(questions(service), before);
     });
 
+    test("are not accepted while only a stored description can be read", async (t) => {
+        const service = await startService();
+        const { file } = configure(service);
+        assert.match((await run(file, "accept", "shop")).stdout, /^shop: nothing to accept/);
+        service.mode = "an error page";
+        const { code, stdout, stderr } = await run(file, "accept", "shop");
+        assert.deepEqual([code, stdout], [1, ""], stderr);
+        assert.match(stderr, /^causeway: shop: .*503/);
+        await serve(t, file);
+        const again = await run(file, "accept", "shop");
+        assert.deepEqual([again.code, again.stdout], [1, ""], again.stderr);
+    });
+
     test("must be named rightly", async () => {
         const service = await startService();
         const { file } = configure(service, { store: false });

@@ -241,14 +241,14 @@ static int accept_loaded(cw_source_set *all, void *ctx)
         cw_source_set_item *item = &all->items[i];
         if (!item->is_wanted)
             continue;
-        cw_cli_record(all->config, "source accept", item->config->name, item->source != NULL);
-        if (item->source)
+        item->is_wanted = item->source && !item->is_stale;
+        cw_cli_record(all->config, "source accept", item->config->name, item->is_wanted);
+        if (item->is_wanted)
             write_lines(&out, item);
         else
             cw_source_set_report(item);
-        is_good = is_good && item->source;
-        item->is_wanted = item->source != NULL;
-        is_any_good = is_any_good || item->source;
+        is_good = is_good && item->is_wanted;
+        is_any_good = is_any_good || item->is_wanted;
     }
     /* Without a name the server would refresh all. */
     cw_code rc = is_any_good ? cw_source_set_refresh(all, &out, &err) : CW_OK;

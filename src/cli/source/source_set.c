@@ -197,6 +197,7 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     item->problem = copy(loaded->problem.n ? loaded->problem : loaded->lock);
     item->warnings = warnings_of(item, loaded);
     item->widened = copy(loaded->widened);
+    item->is_stale = loaded->source && loaded->problem.n;
     item->is_lacking = loaded->missing.n > 0 || loaded->lock.n > 0;
     item->n_found = loaded->n_found;
     item->n_withheld = loaded->n_withheld;

@@ -30,6 +30,7 @@ typedef struct cw_source_set_item {
     char *warnings;  /* likewise */
     char *widened;   /* likewise: what was accepted of it */
     bool is_faulty;  /* problems that keep no server from using it: credentials, clashes of names */
+    bool is_stale;   /* the service did not give a usable description: `source` has a stored one */
     bool is_lacking; /* methods that the configuration names, or the lock: warnings say which */
     size_t n_found, n_withheld;
     const cw_remote_definition *definitions;
