@@ -7,10 +7,11 @@ import { basic, bearer, call, cli, databasePath, discover } from "./support/acco
 import { doors, message } from "./support/doors.mjs";
 import { close, startForger } from "./support/issuer.mjs";
 import { logIn, session } from "./support/login.mjs";
-import { ownName, modern, startBridge } from "./support/mcp.mjs";
+import { legacyVersions, modern, modernVersion, ownName, startBridge } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { inParallel } from "./support/server.mjs";
+import { startStdio } from "./support/stdio.mjs";
 
 const traffic = "view traffic";
 const auditing = "view audit";
@@ -193,6 +194,30 @@ suite("the model of administration", () => {
         assert.ok(cases.length > 5_000, `${cases.length} cases`);
         await inParallel(cases, 32, async ({ door, caller, method }) => {
             compare(door, caller, method, await door.send(server, method, caller.headers));
+        });
+    });
+
+    // The process has one caller: the anonymous role, or the account of --as.
+    test("threat-C1: standard input, every method and account: no case differs", async () => {
+        const starts = [undefined, ...Object.keys(accounts)].flatMap((account) =>
+            [modernVersion, legacyVersions[0]].map((version) => ({ account, version })),
+        );
+        await inParallel(starts, 4, async ({ account, version }) => {
+            const as = account ? ["--as", account] : [];
+            const client = startStdio({ args: ["--config", server.config, ...as] });
+            const isModern = version === modernVersion;
+            if (!isModern) await client.initialize(version);
+            const send = (method, params) => (isModern ? client.modern(method, params) : client.ask(method, params));
+            for (const { name, needs, isTool, params = {} } of methods) {
+                const isThere = isTool && (accounts[account] ?? []).includes(needs);
+                const answer = await send("tools/call", { name, arguments: params });
+                const what = `${version}, ${account}, ${name}: ${JSON.stringify(answer)}`;
+                assert.equal(answer.error?.code, isThere ? undefined : -32602, what);
+                assert.equal(Boolean(answer.result), isThere, what);
+                const bare = await send(name, params);
+                assert.equal(bare.error?.code, -32601, `${what}: ${JSON.stringify(bare)}`);
+            }
+            await client.end();
         });
     });
 
