@@ -220,6 +220,47 @@ test("status and reload tell what the server is and what has changed", async (t)
     assert.match(problems[0], /:\d+:\d+: page_size: expected/);
 });
 
+test("threat-C11: config.show masks values that can be secrets, and shows the others", async (t) => {
+    const program = { name: "local", command: ["/bin/cat", "--key=c4nary-1"], environment: { API_KEY: "c4nary-2" } };
+    const init_calls = [{ method: "login", params: { password: "c4nary-3" } }, { method: "hello" }];
+    const url = "http://127.0.0.1:1/rpc?key=c4nary-4";
+    const service = { name: "far", url, headers: { "X-Key": "c4nary-5" }, discovery: "openrpc" };
+    const server = await start(t, { config: { sources: [{ ...program, init_calls }, service] } });
+    const { result } = (await callSocket(server.socket, "causeway.config.show")).json;
+    assert.doesNotMatch(JSON.stringify(result), /c4nary/);
+    const [local, far] = result.config.sources;
+    assert.deepEqual(local.command, ["/bin/cat", "***"]);
+    assert.deepEqual(local.environment, { API_KEY: "***" });
+    assert.deepEqual(
+        local.init_calls.map(({ method, params }) => [method, params]),
+        [
+            ["login", "***"],
+            ["hello", null],
+        ],
+    );
+    assert.deepEqual(local.headers, {});
+    assert.equal(far.url, "http://127.0.0.1:1/rpc?***");
+    assert.deepEqual(far.headers, { "X-Key": "***" });
+    assert.equal(result.config.store.path, server.database);
+    assert.equal(result.server.pid, server.pid);
+});
+
+test("log.level changes the log at once, and until the next reload", async (t) => {
+    const server = await start(t, { config: { log: { level: "info" } } });
+    const setLevel = (params) => callSocket(server.socket, "causeway.log.level", params);
+    assert.equal((await setLevel({ level: "loud" })).json.error.code, -32602);
+    assert.equal((await setLevel({ level: "info", components: "net=loud" })).json.error.code, -32602);
+    const { result } = (await setLevel({ level: "error" })).json;
+    assert.deepEqual([result.level, result.components, result.server.pid], ["error", "", server.pid]);
+    await callSocket(server.socket, "causeway.status");
+    await server.cli("reload");
+    await callSocket(server.socket, "causeway.status");
+    const request = " info access: request ";
+    await server.untilLogged(new RegExp(`configuration read again([^]*${request}){2}`));
+    // Two calls were wrong, and two came with the reload and after it; those between are not logged.
+    assert.equal(server.stderr.split(request).length - 1, 4, server.stderr);
+});
+
 test("a command for another server needs a token, and names what is wrong", async (t) => {
     const roles = { anonymous: [], authenticated: ["use jsonrpc services"], operator: ["view traffic"], editor: [] };
     const server = await start(t, { config: { roles } });
