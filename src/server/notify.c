@@ -65,7 +65,8 @@ static void send_message(cw_notify *n, char *text, size_t length, const int *fds
         struct cmsghdr align;
         char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
     } control = {.bytes = {0}};
-    struct iovec iov = {text, length};
+    struct iovec iov = {.iov_len = length};
+    iov.iov_base = text;
     struct msghdr message = {
         .msg_name = &n->address, .msg_namelen = n->address_len, .msg_iov = &iov, .msg_iovlen = 1};
     if (n_fds) {

@@ -15,7 +15,6 @@
 #include "server/packet.h"
 
 #define COMMAND_MAX ((size_t)4 << 20)
-#define VARIABLE "CAUSEWAY_TAKEOVER"
 
 extern char **environ;
 
@@ -312,8 +311,8 @@ static void on_late(uv_timer_t *timer)
 /* Variables that are meant for this process alone. */
 static bool is_own(const char *variable)
 {
-    static const char *const names[] = {VARIABLE "=",  "WATCHDOG_PID=",   "LISTEN_PID=",
-                                        "LISTEN_FDS=", "LISTEN_FDNAMES=", "CAUSEWAY_CHILD="};
+    static const char *const names[] = {"CAUSEWAY_TAKEOVER=", "WATCHDOG_PID=",   "LISTEN_PID=",
+                                        "LISTEN_FDS=",        "LISTEN_FDNAMES=", "CAUSEWAY_CHILD="};
     for (size_t i = 0; i < CW_COUNT(names); i++) {
         if (strncmp(variable, names[i], strlen(names[i])) == 0)
             return true;
@@ -333,7 +332,7 @@ static cw_code make_environment(cw_takeover *t, cw_err *err)
         if (!is_own(environ[i]))
             t->env[count++] = environ[i];
     }
-    t->env[count] = VARIABLE "=3";
+    t->env[count] = "CAUSEWAY_TAKEOVER=3";
     return CW_OK;
 }
 

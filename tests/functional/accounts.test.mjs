@@ -535,7 +535,10 @@ suite("the commands", () => {
     test("suggest the permission that a typing error is near to, and leave right ones alone", async () => {
         await run("role", "add", "watchers");
         const allow = async (permission) => (await run("role", "allow", "watchers", permission)).stdout;
-        assert.match(await allow("view traffics"), /\nno method requires view traffics; did you mean "view traffic"\?\n$/);
+        assert.match(
+            await allow("view traffics"),
+            /\nno method requires view traffics; did you mean "view traffic"\?\n$/,
+        );
         for (const permission of ["view traffic", "view audit", "view arguments", call]) {
             assert.equal(await allow(permission), `role watchers may ${permission}\n`);
         }

@@ -122,9 +122,23 @@ function resultWith(value) {
     return { ...Object.fromEntries(members), server: { version: "0.1.0", pid: 1, started: 1 } };
 }
 
-test("a server elsewhere that returns nonsense neither ends a command by a signal nor drives the terminal", { timeout: 60_000 * slowness }, async (t) => {
+test("a server elsewhere that returns nonsense neither ends a command by a signal nor drives the terminal", {
+    timeout: 60_000 * slowness,
+}, async (t) => {
     const hostile = "\u001b]0;title\u0007";
-    const values = [null, 7, hostile, true, {}, { a: hostile }, [], [7, null, hostile], [[]], [{}], [{ kind: "service" }]];
+    const values = [
+        null,
+        7,
+        hostile,
+        true,
+        {},
+        { a: hostile },
+        [],
+        [7, null, hostile],
+        [[]],
+        [{}],
+        [{ kind: "service" }],
+    ];
     const service = { kind: "service", name: hostile, source: hostile, method: hostile, problem: hostile };
     const replies = [...values, [service]].map((value) => ({ result: resultWith(value) }));
     for (const code of [-32601, -32602, -32010, -1]) replies.push({ error: { code, message: `${hostile}\n` } });

@@ -623,7 +623,8 @@ static void acceptor_on_pause_over(cw_deadline *d)
 static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int *fd,
                               cw_err *err)
 {
-    *a = (cw_acceptor){.sl = sl, .fd = fd, .tls = l->tls, .is_local = l->is_local};
+    *a = (cw_acceptor){.sl = sl, .tls = l->tls, .is_local = l->is_local};
+    a->fd = fd;
     int rc = uv_poll_init(&sl->loop.uv, &a->poll, *fd);
     if (rc == 0)
         rc = uv_poll_start(&a->poll, UV_READABLE, on_connection);

@@ -496,7 +496,7 @@ static void on_announced(void *ctx)
 static cw_code begin(cw_registry_item *item, cw_err *err)
 {
     cw_sources *s = item->all;
-    const char *file = item->path ? item->path : item->remote->openrpc.p;
+    const char *file = item->remote ? item->remote->openrpc.p : item->path;
     /* Before the file is read: what changes while it is read has another stamp. */
     if (!file || !cw_file_id_read(file, &item->file_id))
         item->file_id = (cw_file_id){0};

@@ -51,6 +51,7 @@ int64_t __wrap_cw_clock_wall_ms(void)
     return stopped ? stopped : __real_cw_clock_wall_ms();
 }
 
+/* The parameters are those of libsodium. NOLINTNEXTLINE(readability-function-size) */
 int __wrap_crypto_pwhash_argon2id(unsigned char *out, unsigned long long n_out,
                                   const char *password, unsigned long long n_password,
                                   const unsigned char *salt, unsigned long long ops, size_t memory,

@@ -72,7 +72,7 @@ TEST(port_zero_gives_every_loop_the_same_free_port)
     uint16_t port = ((struct sockaddr_in *)&l.address.sa)->sin_port;
     assert_true(port != 0);
     for (size_t i = 0; i < 3; i++) {
-        struct sockaddr_in in;
+        struct sockaddr_in in = {0};
         socklen_t n = sizeof in;
         assert_int_equal(getsockname(l.fds[i], (struct sockaddr *)&in, &n), 0);
         assert_int_equal(in.sin_port, port);
