@@ -119,9 +119,10 @@ const isGone = (pid) => {
     }
 };
 
-// With all streams open and no request under way: descriptors of the server, those of all with its plugin
-// workers, and the memory of all.
+// After some seconds of load, with all streams open and no request under way: descriptors of the server, those of
+// all with its plugin workers, and the memory of all.
 async function weigh(server, load) {
+    await sleep(3_000);
     await load.pause();
     load.close();
     await sleep(1_000);
@@ -162,7 +163,8 @@ async function runCycle(server, streams, state, { isThere, upgrades }) {
 export async function run({ quick, say }) {
     const [reloads, every, n] = quick ? [4, 2, 50] : [20, 4, 500];
     const folder = pluginFolder(plugin("echo"));
-    const server = await startBridge("test.echo", { loops: 2, plugins: { directory: folder } });
+    // One worker for each loop, so that as many are there before as after.
+    const server = await startBridge("test.echo", { loops: 2, plugins: { directory: folder, workers: 1 } });
     Object.assign(server, { folder, current: server.pid });
     const pids = [server.pid];
     process.on("exit", () => pids.forEach((pid) => isGone(pid) || process.kill(pid, "SIGKILL")));
@@ -171,7 +173,6 @@ export async function run({ quick, say }) {
     const load = new Load(server, sessions);
     const streams = await openStreams(server, n, state);
     load.start();
-    await sleep(2_000);
     const before = await weigh(server, load);
     load.start();
     const begin = performance.now();
