@@ -107,7 +107,7 @@ typedef struct cw_log_kind {
     cw_log_level level;
     const char *component, *message;
     const char *key; /* of the field with the name in the line with the count */
-    /* Of the log: */
+    /* The log sets these: */
     cw_log_limit limit;
     struct cw_log_kind *next;
     bool is_listed;

@@ -4,23 +4,6 @@
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
 
-static cw_str text_of(const cw_json *result, const char *name)
-{
-    const cw_json *v = cw_json_get(result, cw_str_from(name));
-    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
-}
-
-static int print_json(const cw_json *result)
-{
-    cw_buf out;
-    cw_json_writer w;
-    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
-    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
-    cw_json_add_value(&w, result);
-    cw_cli_end_json(&w);
-    return cw_cli_print_buf(&out);
-}
-
 /* "server 0.1.0 (pid 123) was replaced by server 0.2.0 (pid 456)" */
 static int print_upgrade(const cw_json *result)
 {
@@ -29,7 +12,7 @@ static int print_upgrade(const cw_json *result)
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     cw_cli_admin_add_server(&out, result);
     cw_buf_add(&out, CW_STR(" was replaced by server "));
-    cw_cli_add_text(&out, text_of(result, "version"));
+    cw_cli_add_text(&out, cw_cli_admin_text(result, "version"));
     cw_buf_add(&out, CW_STR(" (pid "));
     cw_cli_add_text(&out, pid ? cw_json_text(pid) : CW_STR("?"));
     cw_buf_add(&out, CW_STR(")\n"));
@@ -40,7 +23,7 @@ static int report_problem(const cw_json *result)
 {
     cw_buf out;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
-    cw_cli_add_text(&out, text_of(result, "problem"));
+    cw_cli_add_text(&out, cw_cli_admin_text(result, "problem"));
     int code = out.code ? cw_cli_failure("%s", cw_code_text(out.code))
                         : cw_cli_failure("upgrade failed, the server goes on: %.*s",
                                          CW_STR_ARG(cw_buf_str(&out)));
@@ -53,7 +36,7 @@ static int report(const cw_json *result, bool json)
     bool is_done = cw_json_is(cw_json_get(result, CW_STR("upgraded")), CW_JSON_TRUE);
     if (!json)
         return is_done ? print_upgrade(result) : report_problem(result);
-    int code = print_json(result);
+    int code = cw_cli_print_value(result);
     return code == CW_EXIT_OK && !is_done ? CW_EXIT_FAILURE : code;
 }
 

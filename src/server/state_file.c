@@ -12,6 +12,7 @@
 
 #include "access/seal.h"
 #include "base/buf.h"
+#include "base/hex.h"
 
 #define NAME_BYTES 8u /* of the digest */
 
@@ -83,8 +84,7 @@ cw_code cw_state_file_name(const cw_config *config, const char *config_path, con
         return rc;
     if (!name_directory(directory, sizeof directory))
         return fail_directory(err);
-    for (size_t i = 0; i < NAME_BYTES; i++)
-        snprintf(name + 2 * i, 3, "%02x", bytes[i]);
+    cw_hex_write(name, bytes, NAME_BYTES);
     int n = snprintf(out, CW_STATE_FILE_PATH, "%s/%s-%s", directory, kind, name);
     if (n < 0 || (size_t)n >= CW_STATE_FILE_PATH)
         return cw_fail(err, CW_IO, "the path of the state directory is too long");

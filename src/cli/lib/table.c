@@ -55,6 +55,17 @@ void cw_cli_end_json(cw_json_writer *w)
     cw_buf_add_char(w->out, '\n');
 }
 
+int cw_cli_print_value(const cw_json *value)
+{
+    cw_buf out;
+    cw_json_writer w;
+    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
+    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+    cw_json_add_value(&w, value);
+    cw_cli_end_json(&w);
+    return cw_cli_print_buf(&out);
+}
+
 /* ---- tables ---- */
 
 static void trim(cw_buf *out)

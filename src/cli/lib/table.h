@@ -60,6 +60,8 @@ void cw_cli_add_column(cw_buf *out, cw_str text, size_t width);
 void cw_cli_add_date_member(cw_json_writer *w, cw_str name, int64_t wall_ms);
 /* Finish a JSON document that is printed: all containers are closed, a line break follows. */
 void cw_cli_end_json(cw_json_writer *w);
+/* Print one value as an indented document. Returns the exit code. */
+int cw_cli_print_value(const cw_json *value);
 
 /* Maximum size of the output of a command. */
 #define CW_CLI_OUTPUT_MAX ((size_t)64 << 20)

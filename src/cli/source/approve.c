@@ -135,14 +135,9 @@ static void add_member(cw_buf *out, const cw_json *object, const char *name, con
 static int print(const cw_json *approved, bool json, const cw_source_set *all, const cw_json *by)
 {
     cw_buf out;
-    cw_json_writer w;
+    if (json)
+        return cw_cli_print_value(approved);
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
-    if (json) {
-        cw_json_writer_init(&w, &out, CW_JSON_INDENT);
-        cw_json_add_value(&w, approved);
-        cw_cli_end_json(&w);
-        return cw_cli_print_buf(&out);
-    }
     for (const cw_json *c = cw_json_first(approved); c; c = cw_json_next(c)) {
         add_member(&out, c, "source", ": ");
         add_member(&out, c, "method", ": ");

@@ -135,18 +135,6 @@ static int print_text(const cw_json *tool)
     return cw_cli_print_buf(&out);
 }
 
-/* The tool as clients get it. */
-static int print_json(const cw_json *tool)
-{
-    cw_json_writer w;
-    cw_buf out;
-    cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
-    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
-    cw_json_add_value(&w, tool);
-    cw_cli_end_json(&w);
-    return cw_cli_print_buf(&out);
-}
-
 static void write_params(cw_json_writer *w, const void *ctx)
 {
     const description *d = ctx;
@@ -166,7 +154,8 @@ static int describe_tool(cw_cli_admin *a, void *ctx)
     const cw_json *tool = cw_json_get(result, CW_STR("tool"));
     if (d->json && !tool)
         return cw_cli_failure("%s is not a tool: it can be called on /jsonrpc only", d->tool);
-    return d->json ? print_json(tool) : print_text(result);
+    /* As clients get it. */
+    return d->json ? cw_cli_print_value(tool) : print_text(result);
 }
 
 int cw_cli_describe(int argc, char **argv)

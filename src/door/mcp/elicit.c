@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/digits.h"
+#include "base/hex.h"
 #include "base/random.h"
 #include "base/utf8.h"
 
@@ -178,8 +179,8 @@ static bool digest_params(const cw_mcp_call *call, char out[2 * CW_SEAL_DIGEST +
     if (is_ok)
         cw_seal_digest(cw_buf_str(&b), digest);
     cw_buf_done(&b);
-    for (size_t i = 0; is_ok && i < CW_SEAL_DIGEST; i++)
-        snprintf(out + 2 * i, 3, "%02x", digest[i]);
+    if (is_ok)
+        cw_hex_write(out, digest, CW_SEAL_DIGEST);
     return is_ok;
 }
 
@@ -439,8 +440,7 @@ static bool make_outside_id(char text[CW_MCP_OUTSIDE_ID])
     cw_err err;
     if (cw_random_bytes(bytes, sizeof bytes, &err))
         return false;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    cw_hex_write(text, bytes, sizeof bytes);
     return true;
 }
 

@@ -3,7 +3,6 @@
 #include "door/mcp/session_store.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -636,8 +635,7 @@ void cw_mcp_session_store_reread_ends(cw_mcp_session_store *m, int64_t now)
 static void write_number(cw_json_writer *w, const known *k)
 {
     char text[2 * CW_MCP_NUMBER + 1];
-    for (size_t i = 0; i < CW_MCP_NUMBER; i++)
-        snprintf(text + 2 * i, 3, "%02x", k->number[i]);
+    cw_hex_write(text, k->number, CW_MCP_NUMBER);
     cw_json_add_string_member(w, CW_STR("number"), cw_str_from(text));
 }
 
@@ -700,7 +698,7 @@ static void read_state(cw_mcp_session_store *m, const cw_json *state, int64_t no
         .owner = cw_json_text(owner_id),
         .is_anonymous = cw_json_is(cw_json_get(state, CW_STR("anonymous")), CW_JSON_TRUE),
         .now = now};
-    /* What does not fit is lost, as it would be after a restart. */
+    /* State that does not fit is lost, as it would be after a restart. */
     if (level && cw_json_to_i64(level, &n) && n >= CW_LOG_OFF && n <= CW_LOG_DEBUG)
         (void)!cw_mcp_session_store_set_level(m, &by, &session, (cw_log_level)n);
     if (!cw_json_is(uris, CW_JSON_ARRAY))
