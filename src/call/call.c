@@ -171,19 +171,20 @@ static void log_refused(const cw_audit *audit, const cw_caller *caller, cw_str p
         cw_log_limited_event(&refused_kind, cw_network_text(peer, 0, network), fields);
 }
 
-/* Calls that were not declined or too many are logged by their source. */
+/* Calls that were not declined or too many are logged by their source. The verdict is set for
+ * declined calls only. */
 static void log_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_code rc,
                         const cw_call_error *refusal)
 {
+    if (rc != CW_DECLINED && rc != CW_LIMIT)
+        return;
+    const char *verdict = rc == CW_LIMIT ? "too many" : verdict_name(refusal->verdict);
     const cw_caller *caller = cw_view_caller(request->view);
-    const cw_log_field fields[] = {
-        CW_KV("method", request->entry->method->id),
-        CW_KV("caller", cw_caller_name(caller)),
-        CW_KV("verdict",
-              rc == CW_LIMIT ? CW_STR("too many") : cw_str_from(verdict_name(refusal->verdict))),
-        {0}};
-    if (rc == CW_DECLINED || rc == CW_LIMIT)
-        log_refused(cw_runtime_audit(rl), caller, request->peer, fields);
+    const cw_log_field fields[] = {CW_KV("method", request->entry->method->id),
+                                   CW_KV("caller", cw_caller_name(caller)),
+                                   CW_KV("verdict", cw_str_from(verdict)),
+                                   {0}};
+    log_refused(cw_runtime_audit(rl), caller, request->peer, fields);
 }
 
 void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused)
