@@ -26,8 +26,9 @@ void cw_local_socket_make_folder(const cw_config *config);
 /* Whether the folder of the path is safe: no other user can replace files in it. CW_PARAMS: another
  * user owns it, or others may write there; CW_IO. */
 CW_MUST_USE cw_code cw_local_socket_check_folder(const char *path, cw_err *err);
-/* Whether a socket that exists belongs to this user or to root, so that a command may trust it.
- * CW_NOTFOUND: no file; CW_PARAMS: another owner, or no socket. */
+/* Whether a socket that exists belongs to this user or to root, so that a command may trust it. Root
+ * also trusts the owner of a folder that only this owner may write to. CW_NOTFOUND: no file;
+ * CW_PARAMS: another owner, or no socket. */
 CW_MUST_USE cw_code cw_local_socket_check_file(const char *path, cw_err *err);
 
 #endif

@@ -821,17 +821,13 @@ const over = (url) => doctor(null, { args: ["--server", url], env: { CAUSEWAY_TO
 
 suite("the local socket", () => {
     test("a path that is too long", async () => {
-        const socket = `/tmp/${"x".repeat(120)}`;
-        const { file } = await setUp({ admin: { socket } });
-        const findings = await doctor(file);
-        assertFinding(
-            findings,
-            "server",
-            "error",
-            /./,
-            /at most 107 bytes, this one has 125/,
-            /set admin\.socket to a/,
-        );
+        // In a directory of others, and in one of the user beside the database.
+        const beside = path.join(makeFolder(), "x".repeat(120));
+        for (const socket of [`/tmp/${"x".repeat(120)}`, beside]) {
+            const { file } = await setUp({ admin: { socket } });
+            const problem = new RegExp(`at most 107 bytes, this one has ${socket.length}`);
+            assertFinding(await doctor(file), "server", "error", /./, problem, /set admin\.socket to a/);
+        }
     });
 
     test("a directory that others can write to, and one of another user", { skip: needsRoot }, async () => {

@@ -11,6 +11,7 @@ import {
     readFileSync,
     rmSync,
     statSync,
+    symlinkSync,
     writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -169,6 +170,37 @@ test("nothing is overwritten, and a failure leaves nothing behind", async () => 
     assert.equal(failed.code, 1);
     assert.match(failed.stderr, /cannot be reached/);
     assert.ok(!existsSync(other));
+});
+
+test("nothing is written through a link, and a link of others stays", async () => {
+    const target = path.join(keepFolder(), "not-of-init");
+    for (const name of ["causeway.yaml", "causeway.db", "token", "audit.log", "state", "plugin-data"]) {
+        const folder = newFolder();
+        mkdirSync(folder);
+        symlinkSync(target, path.join(folder, name));
+        const { code, stderr } = await runCauseway(["init", folder, "--yes", "--examples"]);
+        assert.equal(code, 1, name);
+        assert.match(stderr, new RegExp(`${name}' exists already, and init overwrites nothing`));
+        assert.deepEqual(readdirSync(folder), [name]);
+        assert.ok(!existsSync(target), name);
+    }
+});
+
+test("a directory whose result would not pass doctor is refused before anything is made", async () => {
+    const open = newFolder();
+    mkdirSync(open);
+    for (const mode of [0o777, 0o770]) {
+        chmodSync(open, mode);
+        const { code, stderr } = await runCauseway(["init", open, "--yes"]);
+        assert.equal(code, 1);
+        assert.match(stderr, /others may write to '.*', so they could replace the database; use chmod go-w/);
+        assert.deepEqual(readdirSync(open), []);
+    }
+    const long = path.join(keepFolder(), "x".repeat(120));
+    const { code, stderr } = await runCauseway(["init", long, "--yes"]);
+    assert.equal(code, 1);
+    assert.match(stderr, /is too long for the socket of commands: it has \d+ bytes, and at most 90 are possible/);
+    assert.ok(!existsSync(long));
 });
 
 test("a wrong value is named with what is expected, before anything is made", async () => {

@@ -1,7 +1,7 @@
 // The unix socket through which commands reach a running server.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
 import path from "node:path";
@@ -113,6 +113,36 @@ test("another user is refused, even if the file lets everyone in", {
     await server.untilLogged(/another user was refused on the local socket.*65534/);
 });
 
+test("root sends nothing to a socket that another user put there", {
+    timeout,
+    skip: !isRoot && "needs root",
+}, async (t) => {
+    const folder = path.join(keepFolder(), "foreign");
+    mkdirSync(folder);
+    const config = writeConfig({ store: { path: path.join(folder, "db") } });
+    const socket = path.join(folder, "db.sock");
+    let received = 0;
+    const trap = net.createServer((client) => client.on("data", () => (received += 1)).on("error", () => {}));
+    await new Promise((resolve) => trap.listen(socket, resolve));
+    t.after(() => trap.close());
+    chownSync(socket, 65534, 65534);
+    const add = () => runCauseway(["account", "add", "eve", "--config", config], { input: "s3cret\n" });
+    // A folder of root, one that every user may write to, and one of a third user.
+    for (const [owner, mode] of [
+        [0, 0o755],
+        [0, 0o1777],
+        [65534, 0o777],
+        [65533, 0o755],
+    ]) {
+        chownSync(folder, owner, owner);
+        chmodSync(folder, mode);
+        const { code, stderr } = await add();
+        assert.equal(code, 1, stderr);
+        assert.match(stderr, /db\.sock' belongs to another user \(uid 65534\)/);
+    }
+    assert.equal(received, 0);
+});
+
 test("a socket that a killed server left is replaced", async (t) => {
     const config = { store: { path: databasePath() } };
     const socket = `${config.store.path}.sock`;
@@ -135,6 +165,15 @@ test("a path that is too long is named, with the limit and what to do", async ()
     const { code, stderr } = await runCauseway(["serve", "--config", writeConfig({ admin: { socket } })]);
     assert.equal(code, 1);
     assert.match(stderr, /admin\.socket: .*at most 107 bytes, this one has \d+; set admin\.socket/);
+});
+
+test("a command that needs a server gives the reason why it cannot be reached", async () => {
+    const deep = path.join(keepFolder(), "y".repeat(120));
+    mkdirSync(deep);
+    const long = writeConfig({ store: { path: path.join(deep, "db") } });
+    const { code, stderr } = await runCauseway(["status", "--config", long]);
+    assert.equal(code, 1);
+    assert.match(stderr, /no server runs with this configuration, or commands cannot reach it: .*at most 107 bytes/);
 });
 
 test("a folder that others may write to is refused", async (t) => {
@@ -169,7 +208,7 @@ test("admin.enabled: false offers neither socket nor methods", async (t) => {
     assert.ok(!existsSync(server.socket));
     const { code, stderr } = await runCauseway(["status", "--config", server.config]);
     assert.equal(code, 1);
-    assert.match(stderr, /no server runs/);
+    assert.match(stderr, /no server runs.*admin\.enabled is false/);
 });
 
 test("it is reached when all connections are taken", async (t) => {

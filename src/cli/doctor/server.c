@@ -114,10 +114,8 @@ static void check_local(cw_doctor *d)
     if (!d->config->admin.enabled)
         return;
     cw_code rc = cw_local_socket_path(d->config, d->config_path, path, &err);
-    if (!rc)
+    if (!rc && !belongs_to_server(d, path))
         rc = cw_local_socket_check_folder(path, &err);
-    if (rc == CW_PARAMS && belongs_to_server(d, path))
-        rc = CW_OK;
     if (rc == CW_IO)
         return; /* the server creates the directory in the user's state */
     if (!rc)

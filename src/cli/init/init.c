@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "access/credentials.h"
@@ -19,6 +20,9 @@
 #define CONFIG_FILE "causeway.yaml"
 #define DATABASE_FILE "causeway.db"
 #define TOKEN_FILE "token"
+#define AUDIT_FILE "audit.log"
+#define STATE_FOLDER "state"
+#define DATA_FOLDER "plugin-data"
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
 
 typedef struct first {
@@ -28,7 +32,7 @@ typedef struct first {
     char token[CW_TOKEN_LEN + 1];
     char whole[4096]; /* path of the folder */
     /* Made by this command, and removed if it fails. */
-    bool made_folder, made_overlay, made_config, made_database;
+    bool made_folder, made_overlay, made_config, made_database, made_state, made_data;
 } first;
 
 /* ---- the configuration ---- */
@@ -104,7 +108,7 @@ static cw_code add_examples(cw_buf *out, cw_err *err)
     if (!rc) {
         cw_buf_add(out, CW_STR("\nplugins:\n  directory: "));
         cw_quote(out, config->plugins.directory);
-        cw_buf_add(out, CW_STR("\n  data: plugin-data\n"));
+        cw_buf_add(out, CW_STR("\n  data: " DATA_FOLDER "\n"));
     }
     cw_config_unref(config);
     return rc;
@@ -120,8 +124,8 @@ static cw_code write_config(first *f, cw_err *err)
     add_listen(out, a);
     add_hosts(out, a->public_url);
     cw_buf_add(out, CW_STR("\nstore:\n  path: " DATABASE_FILE "\n"
-                           "audit:\n  path: audit.log\n"
-                           "state:\n  directory: state\n"));
+                           "audit:\n  path: " AUDIT_FILE "\n"
+                           "state:\n  directory: " STATE_FOLDER "\n"));
     add_roles(out, a->examples);
     if (a->examples)
         rc = add_examples(out, err);
@@ -149,16 +153,42 @@ static cw_code make_file(const char *name, mode_t mode, cw_str text, cw_err *err
     return cw_fail_errno(err, is_written ? errno : errnum, "write '%s'", name);
 }
 
+/* A link counts, wherever it leads: the file behind it is not ours to write. */
 static int check_new(const char *folder)
 {
-    static const char *const names[] = {CONFIG_FILE, DATABASE_FILE, TOKEN_FILE};
+    static const char *const names[] = {CONFIG_FILE,  DATABASE_FILE, DATABASE_FILE "-wal",
+                                        TOKEN_FILE,   AUDIT_FILE,    DATABASE_FILE "-shm",
+                                        STATE_FOLDER, DATA_FOLDER};
+    struct stat st;
     for (size_t i = 0; i < CW_COUNT(names); i++) {
-        if (access(names[i], F_OK) == 0)
+        if (lstat(names[i], &st) == 0)
             return cw_cli_failure(
                 "'%s/%s' exists already, and init overwrites nothing; name another "
                 "directory",
                 folder, names[i]);
     }
+    return -1;
+}
+
+/* The database and the socket of commands are put into the folder, as doctor demands of it. */
+static int check_folder(const first *f)
+{
+    const size_t max = sizeof((struct sockaddr_un *)0)->sun_path - sizeof "/" DATABASE_FILE ".sock";
+    struct stat st;
+    if (strlen(f->whole) > max)
+        return cw_cli_failure("the path '%.100s...' is too long for the socket of commands: it has "
+                              "%zu bytes, and at most %zu are possible; name another directory",
+                              f->whole, strlen(f->whole), max);
+    if (stat(".", &st))
+        return cw_cli_failure("directory '%s': %s", f->whole, strerror(errno));
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return cw_cli_failure("'%s' belongs to another user, who could replace the database; name "
+                              "another directory",
+                              f->whole);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return cw_cli_failure("others may write to '%s', so they could replace the database; use "
+                              "chmod go-w, or name another directory",
+                              f->whole);
     return -1;
 }
 
@@ -184,7 +214,8 @@ static int enter_folder(first *f)
         return cw_cli_failure("create directory '%s': %s", a->folder, strerror(errno));
     if (chdir(a->folder) || !getcwd(f->whole, sizeof f->whole))
         return cw_cli_failure("directory '%s': %s", a->folder, strerror(errno));
-    return check_new(a->folder);
+    int code = check_new(a->folder);
+    return code < 0 ? check_folder(f) : code;
 }
 
 /* Half a set-up is worse than none. */
@@ -199,11 +230,12 @@ static void remove_all(const first *f)
     }
     if (f->made_overlay)
         unlink(f->import.overlay.p);
-    if (!f->made_folder)
-        return;
-    rmdir("state");
-    rmdir("plugin-data");
-    rmdir(f->whole);
+    if (f->made_state)
+        rmdir(STATE_FOLDER);
+    if (f->made_data)
+        rmdir(DATA_FOLDER);
+    if (f->made_folder)
+        rmdir(f->whole);
 }
 
 /* ---- account and token ---- */
@@ -230,11 +262,10 @@ static cw_code make_account(first *f, cw_err *err)
 
 /* ---- the command ---- */
 
-static cw_code make_folder(const char *name, cw_err *err)
+static cw_code make_folder(const char *name, bool *is_made, cw_err *err)
 {
-    if (mkdir(name, 0700) == 0 || errno == EEXIST)
-        return CW_OK;
-    return cw_fail_errno(err, errno, "create directory '%s'", name);
+    *is_made = mkdir(name, 0700) == 0;
+    return *is_made ? CW_OK : cw_fail_errno(err, errno, "create directory '%s'", name);
 }
 
 static cw_code write_all(first *f, cw_err *err)
@@ -253,9 +284,9 @@ static cw_code write_all(first *f, cw_err *err)
         rc = make_file(CONFIG_FILE, 0644, cw_buf_str(&f->config), err);
     f->made_config = !rc;
     if (!rc)
-        rc = make_folder("state", err);
+        rc = make_folder(STATE_FOLDER, &f->made_state, err);
     if (!rc && f->answers.examples)
-        rc = make_folder("plugin-data", err);
+        rc = make_folder(DATA_FOLDER, &f->made_data, err);
     return rc ? rc : make_account(f, err);
 }
 
@@ -310,9 +341,8 @@ static int set_up(first *f)
     int code = cw_init_ask(&f->answers);
     if (code < 0)
         code = enter_folder(f);
-    if (code >= 0)
-        return code;
-    code = import_service(f);
+    if (code < 0)
+        code = import_service(f);
     if (code < 0 && write_all(f, &err))
         code = cw_cli_failure("%s", err.msg);
     if (code >= 0)

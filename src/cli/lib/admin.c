@@ -333,6 +333,24 @@ static cw_code open_database(const cw_cli_admin *a, const cw_admin_method *m, cw
     return rc == CW_NOTFOUND && !is_needed ? CW_OK : rc;
 }
 
+/* A server that runs all the same may have no socket, for a reason that the operator can remove. */
+static cw_code fail_no_server(const cw_cli_admin *a, cw_err *err)
+{
+    char path[CW_LOCAL_SOCKET_PATH];
+    cw_err why = {0};
+    if (!a->config->admin.enabled)
+        return cw_fail(err, CW_NOTFOUND,
+                       CW_ADMIN_NO_SERVER ", or commands cannot reach it: admin.enabled is false");
+    cw_code rc = cw_local_socket_path(a->config, a->config_path, path, &why);
+    /* Root may look for the server of another user, in a folder of that user. */
+    if (!rc && geteuid() != 0)
+        rc = cw_local_socket_check_folder(path, &why);
+    return rc == CW_PARAMS
+               ? cw_fail(err, CW_NOTFOUND, CW_ADMIN_NO_SERVER ", or commands cannot reach it: %s",
+                         why.msg)
+               : cw_fail(err, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
+}
+
 static cw_code run_alone(cw_admin_call *c, cw_err *err)
 {
     cw_code rc = cw_secret_init(err);
@@ -355,7 +373,7 @@ static cw_code call_alone(cw_cli_admin *a, const cw_admin_method *m, const cw_js
     CW_CLEANUP(cw_buf_done) cw_buf text = {0};
     cw_json_writer w;
     if (m->flags & CW_ADMIN_NEEDS_SERVER)
-        return cw_fail(err, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
+        return fail_no_server(a, err);
     cw_code rc = cw_admin_uses_store(&c) ? open_database(a, m, &c.db, err) : CW_OK;
     if (rc)
         return rc;
