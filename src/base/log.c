@@ -15,6 +15,8 @@
 
 #include "base/clock.h"
 #include "base/digits.h"
+#include "base/hex.h"
+#include "base/ids.h"
 #include "base/thread.h"
 #include "base/utf8.h"
 
@@ -181,6 +183,8 @@ static cw_code open_path(const char *path, int *ret_fd, cw_err *err)
  */
 
 #define TAIL_MAX 24u
+/* The ids of the request: names, digits, quotes. */
+#define IDS_MAX 160u
 
 typedef struct log_line {
     char *p;
@@ -348,11 +352,45 @@ static bool put_field(log_line *l, const cw_log_field *f)
     return false;
 }
 
+static void put_hex(log_line *l, const char *name, const char *hex)
+{
+    put_text(l, l->json ? ",\"" : " ");
+    put_text(l, name);
+    put_text(l, l->json ? "\":\"" : "=");
+    put_text(l, hex);
+    if (l->json)
+        put(l, "\"", 1);
+}
+
+static void put_id(log_line *l, const char *name, const unsigned char *bytes, size_t n)
+{
+    char hex[2 * CW_IDS_TRACE + 1];
+    cw_hex_write(hex, bytes, n);
+    put_hex(l, name, hex);
+}
+
+/* The ids of the request that this thread works on, if it does. */
+static void put_ids(log_line *l)
+{
+    const cw_ids *ids = cw_ids_current();
+    char request[CW_IDS_HEX];
+    if (!ids)
+        return;
+    cw_ids_format_request(ids->request, request);
+    if (ids->request)
+        put_hex(l, "request_id", request);
+    if (!ids->has_trace)
+        return;
+    put_id(l, "trace_id", ids->trace_id, sizeof ids->trace_id);
+    put_id(l, "span_id", ids->span_id, sizeof ids->span_id);
+    put_id(l, "trace_flags", &ids->flags, sizeof ids->flags);
+}
+
 /* One line with its newline into `to`; returns its length. It always fits. */
 static size_t format_line(char to[CW_LOG_LINE_MAX], bool json, cw_log_level level,
                           const char *component, const char *message, const cw_log_field *fields)
 {
-    log_line l = {.max = CW_LOG_LINE_MAX - TAIL_MAX, .json = json};
+    log_line l = {.max = CW_LOG_LINE_MAX - TAIL_MAX - IDS_MAX, .json = json};
     l.p = to;
     bool cut = false;
     put_head(&l, level, cw_str_from(component), cw_str_from(message));
@@ -360,6 +398,7 @@ static size_t format_line(char to[CW_LOG_LINE_MAX], bool json, cw_log_level leve
         if (!put_field(&l, f))
             cut = true;
     l.max = CW_LOG_LINE_MAX;
+    put_ids(&l);
     if (cut)
         put_text(&l, json ? ",\"cut\":true" : " cut=true");
     put_text(&l, json ? "}\n" : "\n");

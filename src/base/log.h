@@ -12,6 +12,9 @@
  *     json: {"time":"…","level":"warn","component":"net","message":"listener closed",
  *            "address":"[::]:80","code":7}
  *
+ * A line that a thread writes while it works on a request ends with the ids of that request (ids.h):
+ * request_id, and with a trace trace_id, span_id and trace_flags.
+ *
  * In both forms C0, DEL, C1, U+2028/9, the bidirectional controls and ill-formed
  * UTF-8 are escaped, so that a client can neither forge a line nor drive a
  * terminal. The message and each field are cut at CW_LOG_FIELD_MAX bytes and then

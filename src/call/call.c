@@ -462,11 +462,13 @@ static void on_deadline(cw_deadline *d)
     cw_exchange *ex = CW_CONTAINER(d, cw_exchange, deadline);
     cw_source *source = ex->active->source;
     cw_err text;
+    cw_ids *outer = cw_ids_enter(&ex->ids);
     describe_timeout(ex, &text);
     source->ops->cancel(source, &ex->call);
     finish(ex, &(cw_outcome){.kind = CW_OUTCOME_FAILED,
                              .fault = CW_FAULT_TIMEOUT,
                              .message = cw_str_from(text.msg)});
+    cw_ids_leave(outer);
 }
 
 void cw_exchange_end_all(cw_runtime_loop *rl)
@@ -509,16 +511,17 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
     if (ex->state != CW_EXCHANGE_RUNNING)
         return;
+    cw_ids *outer = cw_ids_enter(&ex->ids);
     cw_log(level, "source", "logged", CW_KV("source", ex->active->source->name),
            CW_KV("method", ex->call.method->id), CW_KV("text", message));
     if (ex->waiter && ex->waiter->ops->log)
         ex->waiter->ops->log(ex->waiter, level, message);
+    cw_ids_leave(outer);
 }
 
-static void on_done(cw_sink *sink, const cw_outcome *outcome)
+/* Check what the source returned, and finish. */
+static void conclude(cw_exchange *ex, const cw_outcome *outcome)
 {
-    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
-    assert(ex->state == CW_EXCHANGE_RUNNING);
     static const cw_outcome cannot_elicit = {
         .kind = CW_OUTCOME_ERROR,
         .code = CANNOT_ELICIT,
@@ -551,6 +554,15 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         refused.message = CW_STR("There is not enough memory to check the result.");
     }
     finish(ex, &refused);
+}
+
+static void on_done(cw_sink *sink, const cw_outcome *outcome)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    assert(ex->state == CW_EXCHANGE_RUNNING);
+    cw_ids *outer = cw_ids_enter(&ex->ids);
+    conclude(ex, outcome);
+    cw_ids_leave(outer);
 }
 
 static cw_code enter_limit(cw_exchange *ex, cw_fault *fault, cw_err *err)
@@ -660,6 +672,19 @@ static cw_code validate(cw_exchange *ex, const cw_call_request *request, cw_argu
     return rc;
 }
 
+/* The ids of the request that makes the call. The request may be gone before the call is over, so
+ * the call has a copy; without memory it has no tracestate. */
+static void keep_ids(cw_exchange *ex)
+{
+    const cw_ids *current = cw_ids_current();
+    ex->ids = current ? *current : (cw_ids){0};
+    cw_str state = ex->ids.tracestate;
+    if (CW_UNLIKELY(state.n))
+        ex->ids.tracestate = cw_arena_dup_str(&ex->arena, state);
+    if (!ex->ids.tracestate.p)
+        ex->ids.tracestate = CW_STR("");
+}
+
 /* Fill the exchange; what it has then is given back by exchange_put. */
 static cw_code prepare(cw_exchange *ex, const cw_call_request *request, cw_call_error *refusal)
 {
@@ -767,6 +792,7 @@ static cw_code start(cw_runtime_loop *rl, const cw_call_request *request, cw_cal
         exchange_put(ex);
         return rc;
     }
+    keep_ids(ex);
     audit_begin(ex, request);
     rc = exchange_start(ex, ret, &refusal->fault, &refusal->err);
     return rc ? fail_source(rc, request, refusal) : CW_OK;

@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 
+#include "base/ids.h"
 #include "call/arguments.h"
 #include "call/call.h"
 
@@ -59,6 +60,7 @@ typedef enum cw_exchange_state {
 
 struct cw_exchange {
     cw_sink sink; /* the source reports here */
+    cw_ids ids;   /* of its request; current while the source reports */
     cw_source_call call;
     cw_runtime_loop *rl;
     cw_view *view; /* a reference */

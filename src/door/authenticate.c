@@ -257,7 +257,9 @@ static void on_login(cw_login_waiter *waiter, const cw_login *login)
 {
     /* A copy: the answer ends the arena that it lives in. */
     pending p = *CW_CONTAINER(waiter, pending, waiter);
+    cw_ids *outer = cw_ids_enter(cw_http_req_ids(p.req));
     take(&p, login);
+    cw_ids_leave(outer);
 }
 
 static cw_str peer_of(cw_login_waiter *waiter)

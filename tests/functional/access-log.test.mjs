@@ -64,7 +64,8 @@ suite("lines for machines", () => {
         const from = Date.now();
         await work();
         const [line] = await log.wait(1);
-        const { time, level, component, message, us, peer, ...rest } = line;
+        const { time, level, component, message, us, peer, request_id: id, ...rest } = line;
+        assert.match(id, /^[0-9a-f]{16}$/);
         assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
         assert.ok(Math.abs(Date.parse(time) - from) < 10_000);
         assert.deepEqual({ level, component, message }, { level: "info", component: "access", message: "request" });
@@ -277,7 +278,8 @@ test("lines for people have the same fields", async () => {
     await server.untilLogged(/nothing/);
     const [first, second] = server.stderr.split("\n").filter((l) => l.includes(" access: "));
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
-    const line = (rest) => new RegExp(`^${time} info access: request peer="127\\.0\\.0\\.1" ${rest} us=\\d+$`);
+    const line = (rest) =>
+        new RegExp(`^${time} info access: request peer="127\\.0\\.0\\.1" ${rest} us=\\d+ request_id=[0-9a-f]{16}$`);
     assert.match(first, line('method="GET" target="/healthz" status=200 bytes=15'));
     assert.match(second, line('method="GET" target="/nothing\\?" status=404 bytes=\\d+'));
     await server.stop();

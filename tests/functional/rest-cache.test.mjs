@@ -140,7 +140,7 @@ suite("on the wire", () => {
         const { headers } = await get(server, list);
         assert.deepEqual(
             Object.keys(headers).filter((name) => name.startsWith("x-")),
-            ["x-content-type-options"],
+            ["x-content-type-options", "x-request-id"],
         );
     });
 

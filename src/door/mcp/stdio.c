@@ -307,11 +307,14 @@ static void on_line(cw_lines *l, cw_str text)
     char *body = p ? cw_arena_dup(&p->arena, text.p, text.n) : NULL;
     if (!p)
         return; /* not even room for saying so */
+    cw_ids ids = {.request = cw_ids_new_request()};
+    cw_ids *outer = cw_ids_enter(&ids);
     if (body)
         cw_mcp_receive(s->opts.door, &p->base, rl, cw_runtime_anonymous(rl),
                        cw_str_make(body, text.n));
     else
         on_reply(&p->base, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
+    cw_ids_leave(outer);
     set_pace(s);
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "base/digits.h"
 #include "base/log.h"
 #include "json/write.h"
@@ -12,7 +13,7 @@ const cw_http_header cw_reply_no_store = {CW_STR_INIT("Cache-Control"), CW_STR_I
 
 #define ALLOW_ORIGIN CW_STR("Access-Control-Allow-Origin")
 /* The response headers that a page of another origin may read. */
-#define EXPOSED "Mcp-Session-Id, WWW-Authenticate"
+#define EXPOSED "Mcp-Session-Id, WWW-Authenticate, X-Request-Id"
 
 /* ---- the head ---- */
 
@@ -116,6 +117,15 @@ static uint64_t body_size(const cw_http_response *a)
     return n;
 }
 
+static void add_request_id(head_writer *w, uint64_t request)
+{
+    char hex[CW_IDS_HEX];
+    cw_ids_format_request(request, hex);
+    ADD(w, "X-Request-Id: ");
+    add(w, hex, sizeof hex - 1);
+    ADD(w, "\r\n");
+}
+
 static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char *framing)
 {
     cw_conn *c = req->c;
@@ -124,6 +134,7 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
     ADD(&w, "Date: ");
     add(&w, cw_loop_date(&c->sl->loop), CW_CLOCK_HTTP_LEN);
     ADD(&w, "\r\n" CW_REPLY_NOSNIFF);
+    add_request_id(&w, req->ids.request);
     if (!is_bodyless(a->status) && a->type.n)
         add_header(&w, CW_STR("Content-Type"), a->type);
     else if (a->body.n && !is_bodyless(a->status))
@@ -372,7 +383,22 @@ static cw_str target_of(const cw_http_req *req)
     return cw_str_make(req->bytes + req->head.target_at, req->head.target_len);
 }
 
-void cw_reply_log(const cw_http_req *req, unsigned status)
+#define CLIENT_ID_MAX 64u
+
+/* The id that a client gave its request, for the log alone; empty: none that may stand there. */
+static cw_str client_id(const cw_http_req *req)
+{
+    cw_str id = cw_http_req_header(req, CW_STR("X-Request-Id"));
+    if (id.n > CLIENT_ID_MAX)
+        return CW_STR("");
+    for (size_t i = 0; i < id.n; i++) {
+        if (!cw_is_alnum(id.p[i]) && !memchr("._-", id.p[i], 3))
+            return CW_STR("");
+    }
+    return id.p ? id : CW_STR("");
+}
+
+void cw_reply_log(cw_http_req *req, unsigned status)
 {
     const cw_conn *c = req->c;
     if (!c->sl->settings->opts.access_log || !cw_log_on(CW_LOG_INFO, "access"))
@@ -388,9 +414,13 @@ void cw_reply_log(const cw_http_req *req, unsigned status)
         target = without_query(target_of(req));
     }
     uint64_t us = req->started_ns ? (cw_clock_ns() - req->started_ns) / 1000 : 0;
+    cw_str id = parsed ? client_id(req) : CW_STR("");
+    cw_ids *outer = cw_ids_enter(&req->ids);
     cw_log(CW_LOG_INFO, "access", "request", CW_KV("peer", cw_str_from(host)),
            CW_KV("method", method), CW_KV("target", target), CW_KN("status", status),
-           CW_KN("bytes", req->sent), CW_KN("us", us));
+           CW_KN("bytes", req->sent), CW_KN("us", us),
+           id.n ? CW_KV("client_request_id", id) : (cw_log_field){0});
+    cw_ids_leave(outer);
 }
 
 /* ---- streams ---- */

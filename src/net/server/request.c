@@ -16,7 +16,7 @@
 /* The headers that a page of another origin may send, and the prefix of those for arguments. */
 #define ALLOWED_HEADERS                                                                            \
     "Authorization, Content-Type, Accept-Language, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "   \
-    "Mcp-Session-Id, Last-Event-ID"
+    "Mcp-Session-Id, Last-Event-ID, traceparent, tracestate"
 #define PARAM_PREFIX "mcp-param-"
 #define PREFLIGHT_MAX_AGE "600" /* seconds; browsers have lower limits of their own */
 
@@ -67,6 +67,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->skipped = NULL;
     req->from_page = false;
     req->answered = req->stream_sse = req->stream_full = req->ending = req->cancels_on_eof = false;
+    req->ids = (cw_ids){.request = cw_ids_new_request()};
     req->started_ns = opts->access_log ? cw_clock_ns() : 0;
     cw_http1_head_init(&req->head, &opts->head);
     return req;
@@ -133,8 +134,11 @@ void cw_http_cancel_on_eof(cw_http_req *req)
 
 void cw_request_notify(cw_http_req *req, cw_http_event event)
 {
-    if (req->listener)
-        req->listener(req, event, req->listener_ctx);
+    if (!req->listener)
+        return;
+    cw_ids *outer = cw_ids_enter(&req->ids);
+    req->listener(req, event, req->listener_ctx);
+    cw_ids_leave(outer);
 }
 
 /* ---- from head to handler ---- */
@@ -350,7 +354,9 @@ static void run(cw_http_req *req)
     cw_conn *c = req->c;
     uint32_t generation = req->generation;
     c->state = CONN_RUN;
+    cw_ids *outer = cw_ids_enter(&req->ids);
     req->route->handlers[m](req, req->route->selves[m]);
+    cw_ids_leave(outer);
     /* Begun after the order to stop went round. Requests are pooled, so this one can be asked. */
     bool running =
         req->generation == generation && (c->state == CONN_RUN || c->state == CONN_STREAM);
@@ -716,6 +722,11 @@ bool cw_http_req_local_uid(const cw_http_req *req, uid_t *ret_uid)
 cw_arena *cw_http_req_arena(cw_http_req *req)
 {
     return &req->arena;
+}
+
+cw_ids *cw_http_req_ids(cw_http_req *req)
+{
+    return &req->ids;
 }
 
 cw_loop *cw_http_req_loop(cw_http_req *req)

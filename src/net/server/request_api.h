@@ -30,6 +30,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/ids.h"
 #include "net/http/http1.h"
 #include "net/loop/loop.h"
 
@@ -63,6 +64,9 @@ bool cw_http_req_is_private(const cw_http_req *req);
 bool cw_http_req_local_uid(const cw_http_req *req, uid_t *ret_uid);
 cw_arena *cw_http_req_arena(cw_http_req *req);
 cw_loop *cw_http_req_loop(cw_http_req *req);
+/* Its ids. They are the current ones (base/ids.h) while its handler or its listener runs; a handler that
+ * continues elsewhere enters them itself. A door that reads a trace adds it. */
+cw_ids *cw_http_req_ids(cw_http_req *req);
 /* Whether the server is stopping: it still answers, but long work should not start. */
 bool cw_http_req_is_stopping(const cw_http_req *req);
 

@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/fair.h"
+#include "base/ids.h"
 #include "json/id_scan.h"
 #include "net/addr/addrcount.h"
 #include "net/addr/proxies.h"
@@ -92,6 +93,7 @@ struct cw_http_req {
     uint32_t slot;
     uint32_t generation; /* changes when the request ends */
     uint64_t started_ns;
+    cw_ids ids;
     cw_arena arena;
     cw_buf body;
     cw_skipped_body *skipped;    /* in the arena; NULL: the body is kept */
@@ -251,7 +253,7 @@ void cw_reply_refuse(cw_http_req *req, unsigned status, const char *reason);
 void cw_reply_refuse_id(cw_http_req *req, unsigned status, const char *reason, cw_str id);
 /* Go on sending a response or a stream; CW_AGAIN, CW_OK when all is sent, CW_GONE when the connection failed. */
 cw_code cw_reply_flush(cw_http_req *req);
-void cw_reply_log(const cw_http_req *req, unsigned status);
+void cw_reply_log(cw_http_req *req, unsigned status);
 
 void cw_stream_ping(cw_http_req *req);
 
