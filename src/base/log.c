@@ -390,8 +390,9 @@ static void put_ids(log_line *l)
 static size_t format_line(char to[CW_LOG_LINE_MAX], bool json, cw_log_level level,
                           const char *component, const char *message, const cw_log_field *fields)
 {
-    log_line l = {.max = CW_LOG_LINE_MAX - TAIL_MAX - IDS_MAX, .json = json};
+    log_line l = {.max = CW_LOG_LINE_MAX - TAIL_MAX, .json = json};
     l.p = to;
+    l.max -= cw_ids_current() ? IDS_MAX : 0;
     bool cut = false;
     put_head(&l, level, cw_str_from(component), cw_str_from(message));
     for (const cw_log_field *f = fields; f && f->key; f++)

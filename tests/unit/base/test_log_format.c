@@ -183,6 +183,29 @@ TEST(a_line_of_any_length_is_complete)
     assert_in_range(longest, CW_LOG_LINE_MAX - 16, CW_LOG_LINE_MAX - 1);
 }
 
+TEST(the_ids_of_the_current_request_are_in_every_line_however_long)
+{
+    char control[CW_LOG_FIELD_MAX];
+    memset(control, 1, sizeof control);
+    cw_str v = cw_str_make(control, sizeof control);
+    const cw_log_field fields[] = {CW_KV("a", v), CW_KV("b", v), {0}};
+    cw_ids ids = {.request = 0x0123456789abcdef};
+    cw_ids *outer = cw_ids_enter(&ids);
+    assert_null(outer);
+    assert_string_equal(format(false, CW_LOG_INFO, "c", "m", NULL),
+                        " info c: m request_id=0123456789abcdef");
+    ids.has_trace = true;
+    ids.flags = CW_IDS_SAMPLED;
+    memset(ids.trace_id, 0xab, sizeof ids.trace_id);
+    memset(ids.span_id, 0xcd, sizeof ids.span_id);
+    const char *text = format(true, CW_LOG_INFO, "c", "m", fields);
+    assert_non_null(strstr(text, "\",\"request_id\":\"0123456789abcdef\",\"trace_id\":"
+                                 "\"abababababababababababababababab\",\"span_id\":"
+                                 "\"cdcdcdcdcdcdcdcd\",\"trace_flags\":\"01\",\"cut\":true}"));
+    cw_ids_leave(outer);
+    assert_string_equal(format(false, CW_LOG_INFO, "c", "m", NULL), " info c: m");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +219,7 @@ int main(void)
         cmocka_unit_test(long_fields_are_cut_between_characters),
         cmocka_unit_test(a_full_line_leaves_fields_out_and_says_so),
         cmocka_unit_test(a_line_of_any_length_is_complete),
+        cmocka_unit_test(the_ids_of_the_current_request_are_in_every_line_however_long),
     };
     return cmocka_run_group_tests_name("log_format", tests, NULL, NULL);
 }
