@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/lib/cli.h"
+#include "cli/lib/admin.h"
 #include "cli/lib/config_files.h"
 #include "cli/lib/table.h"
 #include "config/syntax/check.h"
@@ -179,20 +179,38 @@ static int run_schema(int argc, char **argv)
     return cw_cli_print_buf(&out);
 }
 
+/* The configuration of a server elsewhere, as its method returns it. */
+static int show_server(const cw_cli_target *target)
+{
+    cw_cli_admin a;
+    const cw_json *result = NULL;
+    int code = cw_cli_admin_open(target, &a);
+    if (code >= 0)
+        return code;
+    code = cw_cli_admin_call(&a, "causeway.config.show", NULL, NULL, &result);
+    if (code < 0)
+        code = cw_cli_print_value(result);
+    cw_cli_admin_close(&a);
+    return code;
+}
+
 static int run_show(int argc, char **argv)
 {
-    const char *path = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), {0}};
+    cw_cli_target target = {0};
+    const cw_cli_option options[] = {CW_CLI_TARGET_OPTIONS(&target), {0}};
     const cw_cli_spec spec = {
         "config show", "",
         "Print the effective configuration, including defaults, as YAML with comments.\n"
-        "Relative paths are printed as absolute ones.",
+        "Relative paths are printed as absolute ones. With --server, print the\n"
+        "configuration of that server as JSON; values that may hold secrets are masked.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
         return code;
+    if (target.server)
+        return show_server(&target);
     cw_config *config;
-    code = cw_cli_load_config(path, &config);
+    code = cw_cli_load_config(target.config, &config);
     if (code >= 0)
         return code;
     cw_buf out;

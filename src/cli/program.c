@@ -113,6 +113,7 @@ static const cw_cli_command commands[] = {
     {"reload", "make the running server read its configuration again", cw_cli_reload},
     {"upgrade", "replace the running server by a new process", cw_cli_upgrade},
     {"cache", "clear a running server's caches", cw_cli_cache},
+    {"log", "set the level of a running server's log", cw_cli_log},
     {"server-json", "print this server's entry for the MCP registry", cw_cli_server_json},
     {"version", "print the version", cw_cli_version},
     {"help", "explain a command or a topic", help},

@@ -108,6 +108,7 @@ test("the program accepts each fixed value that it completes", { timeout }, asyn
         [["audit", "--outcome"], config],
         [["install", "cursor", "--print", "--tool-names"], []],
         [["cache", "invalidate"], config],
+        [["log", "level"], config],
         [["install"], ["--print"]],
     ];
     writeFileSync(path.join(home, "served/schema.json"), "{}");

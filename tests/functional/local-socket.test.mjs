@@ -291,6 +291,14 @@ test("log.level changes the log at once, and until the next reload", async (t) =
     assert.equal((await setLevel({ level: "info", components: "net=loud" })).json.error.code, -32602);
     const { result } = (await setLevel({ level: "error" })).json;
     assert.deepEqual([result.level, result.components, result.server.pid], ["error", "", server.pid]);
+    assert.match(
+        await server.cli("log", "level", "error", "net=debug", "tls=off"),
+        /^log level error, net=debug,tls=off until the next reload, set by server \S+ \(pid \d+\)\n$/,
+    );
+    assert.equal(JSON.parse(await server.cli("log", "level", "error", "--json")).level, "error");
+    const wrong = await runCauseway(["log", "level", "loud", "--config", server.config]);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /Invalid params: \/level: expected one of "error", "warn", .*, got "loud"\n$/);
     await callSocket(server.socket, "causeway.status");
     await server.cli("reload");
     await callSocket(server.socket, "causeway.status");
@@ -298,6 +306,27 @@ test("log.level changes the log at once, and until the next reload", async (t) =
     await server.untilLogged(new RegExp(`configuration read again([^]*${request}){2}`));
     // Two calls were wrong, and two came with the reload and after it; those between are not logged.
     assert.equal(server.stderr.split(request).length - 1, 4, server.stderr);
+});
+
+test("config show prints the masked configuration of a server elsewhere", async (t) => {
+    const roles = {
+        anonymous: [],
+        authenticated: ["use jsonrpc services"],
+        operator: ["administer sources"],
+        editor: [],
+    };
+    const sources = [
+        { name: "far", url: "http://127.0.0.1:1/rpc", headers: { "X-Key": "c4nary" }, discovery: "openrpc" },
+    ];
+    const server = await start(t, { config: { roles, sources } });
+    await server.cli("account", "grant", "alice", "operator");
+    const env = { CAUSEWAY_TOKEN: (await server.token("alice")).token };
+    const shown = await runCauseway(["config", "show", "--server", server.url], { env });
+    assert.equal(shown.code, 0, shown.stderr);
+    assert.doesNotMatch(shown.stdout, /c4nary/);
+    const { config, server: answered } = JSON.parse(shown.stdout);
+    assert.deepEqual(config.sources[0].headers, { "X-Key": "***" });
+    assert.equal(answered.pid, server.pid);
 });
 
 test("a command for another server needs a token, and names what is wrong", async (t) => {

@@ -245,13 +245,23 @@ static cw_code send_on_loop(cw_loop *loop, void *ctx, cw_err *err)
     return h->rc;
 }
 
-/* The message comes from a server that may be hostile: control characters are escaped. */
-static cw_code fail_message(cw_err *err, cw_code rc, const char *before, const cw_json *message)
+static void add_shown(cw_buf *out, cw_str text)
+{
+    cw_quote_shown(out, cw_str_make(text.p, text.n < CW_ERR_MSG_MAX ? text.n : CW_ERR_MSG_MAX));
+}
+
+/* The message comes from a server that may be hostile: control characters are escaped. Data that is
+ * a text is a part of it: "Invalid params" has the reason there. */
+static cw_code fail_message(cw_err *err, cw_code rc, const char *before, const cw_json *error)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_str raw = cw_json_text(message);
-    cw_buf_init(&text, 8 * CW_ERR_MSG_MAX);
-    cw_quote_shown(&text, cw_str_make(raw.p, raw.n < CW_ERR_MSG_MAX ? raw.n : CW_ERR_MSG_MAX));
+    cw_str data = cw_cli_admin_text(error, "data");
+    cw_buf_init(&text, 16 * CW_ERR_MSG_MAX);
+    add_shown(&text, cw_json_text(cw_json_get(error, CW_STR("message"))));
+    if (data.n) {
+        cw_buf_add(&text, CW_STR(": "));
+        add_shown(&text, data);
+    }
     return text.code ? cw_fail(err, text.code, "%s", cw_code_text(text.code))
                      : cw_fail(err, rc, "%s%.*s", before, CW_STR_ARG(cw_buf_str(&text)));
 }
@@ -264,7 +274,7 @@ static cw_code fail_status(const http_call *h, const cw_json *error, cw_err *err
         return cw_fail(err, CW_INVALID, "the server rejects the token");
     snprintf(before, sizeof before, "the server answers %u: ", h->status);
     if (message)
-        return fail_message(err, CW_IO, before, message);
+        return fail_message(err, CW_IO, before, error);
     return cw_fail(err, CW_IO, "%s answers %u, and not as a Causeway server does", h->a->url,
                    h->status);
 }
@@ -282,7 +292,7 @@ static cw_code fail_rpc(const http_call *h, const char *method, const cw_json *e
                        "the server has another version than this command (" CW_VERSION ")",
                        method);
     cw_code rc = cw_admin_error_meaning(code);
-    return rc == CW_INTERNAL ? fail_status(h, error, err) : fail_message(err, rc, "", message);
+    return rc == CW_INTERNAL ? fail_status(h, error, err) : fail_message(err, rc, "", error);
 }
 
 static void warn_version(cw_cli_admin *a, const cw_json *result)

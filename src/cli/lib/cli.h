@@ -164,6 +164,7 @@ int cw_cli_import(int argc, char **argv);
 int cw_cli_init(int argc, char **argv);
 int cw_cli_install(int argc, char **argv);
 int cw_cli_list(int argc, char **argv);
+int cw_cli_log(int argc, char **argv);
 int cw_cli_permission(int argc, char **argv);
 int cw_cli_plugin(int argc, char **argv);
 int cw_cli_reload(int argc, char **argv);
