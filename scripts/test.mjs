@@ -84,7 +84,7 @@ async function runNodeTests(files) {
     const stream = run({
         files,
         concurrency: Math.max(2, availableParallelism() - 1),
-        timeout: 300_000 * slowness, // ends what hangs; a busy machine must not reach it
+        timeout: 900_000 * slowness, // ends what hangs; a busy machine must not reach it
     });
     total.addRun(stream);
     const text = stream.compose(spec);
