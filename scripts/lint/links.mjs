@@ -1,5 +1,5 @@
-// Checks the Markdown pages: links and anchors lead somewhere, and files and functions that a page
-// names exist.
+// Checks the Markdown pages: links and anchors lead somewhere, files and functions that a page names
+// exist, and docs/README.md lists every page of docs/ once.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
@@ -94,6 +94,18 @@ const example = (page, file) =>
         (readFileSync(page, "utf8").match(/^(```|~~~)[\s\S]*?^\1/gm) ?? []).join("\n"),
     );
 
+function checkIndex(index) {
+    const links = readFileSync(index, "utf8").match(/\]\([^)\s#]+\)/g) ?? [];
+    const listed = links.map((link) => path.join(path.dirname(index), link.slice(2, -1)));
+    for (const page of pages.filter((one) => one.startsWith("docs/") && one !== index)) {
+        const n = listed.filter((one) => one === page).length;
+        if (n !== 1) {
+            problems.push(`${index}: lists ${page} ${n} times, not once`);
+        }
+    }
+}
+
+checkIndex("docs/README.md");
 for (const page of pages) {
     const text = readFileSync(page, "utf8");
     checkLinks(page, text);
