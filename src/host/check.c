@@ -124,7 +124,7 @@ static void check_annotations(const cw_check_place *at, cw_hosted_method *m)
         return;
     if (tool->scopes[0] || tool->auth_level || tool->auth_description)
         cw_check_problem(at, "annotations.auth",
-                         "scopes and auth_level say the same; use one of them");
+                         "scopes and auth_level mean the same; use one of them");
     else
         check_auth(at, auth);
 }

@@ -150,7 +150,7 @@ static void check_auth(const cw_check_place *at, const cw_hosted_method *m, cw_h
         cw_check_level(at, "auth_level", cw_str_from(auth.level));
     cw_check_visibility(at, auth.visibility);
     if (has_tool && (cw_hosted_has_auth(auth) || auth.visibility))
-        cw_check_problem(at, "scopes", "CW_TOOL says who may use the method already");
+        cw_check_problem(at, "scopes", "CW_TOOL already sets who may use the method");
 }
 
 static void check_resource(const cw_check_place *at, cw_hosted_method *m)

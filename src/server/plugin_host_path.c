@@ -40,7 +40,7 @@ cw_code cw_plugin_host_find(const cw_config *config, bool is_needed, char **ret,
             return rc;
     }
     if (is_needed && access(path, X_OK) != 0)
-        return cw_fail(err, CW_NOTFOUND, "%s: %s; plugins.host says where " PROGRAM " is", path,
+        return cw_fail(err, CW_NOTFOUND, "%s: %s; set plugins.host to the path of " PROGRAM, path,
                        strerror(errno));
     *ret = strdup(path);
     return *ret ? CW_OK : cw_fail_nomem(err);

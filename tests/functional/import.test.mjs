@@ -357,7 +357,7 @@ suite("what is imported", { concurrency: true }, () => {
         const known = await runWell(folder, writeOpenRpc({ ...openRpc(), servers }), "--name", "k");
         assert.match(known, /^ {4}url: "https:\/\/api.example.org\/rpc"$/m);
         const unknown = await runWell(folder, writeOpenRpc(), "--name", "u");
-        assert.match(unknown, /# the description does not say where the service is/);
+        assert.match(unknown, /# the description has no address of the service/);
         assert.match(unknown, /5 methods, found by file/);
         const config = writeConfig(configOf(known));
         assert.equal((await runCauseway(["config", "check", config])).code, 0);

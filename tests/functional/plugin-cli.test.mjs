@@ -256,7 +256,7 @@ test("a host that is not there is named, with the key that says where it is", as
     ]) {
         const { code, stderr } = await runCauseway([...args, "--config", config]);
         assert.equal(code, 1);
-        assert.match(stderr, /no-host: No such file or directory; plugins\.host says where/);
+        assert.match(stderr, /no-host: No such file or directory; set plugins\.host to the path/);
     }
 });
 

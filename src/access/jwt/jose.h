@@ -72,9 +72,9 @@ bool cw_jose_alg_parse(cw_str name, cw_jose_alg *ret);
     X(CLAIMS, "claims", "its claims are not a JSON object, or one of them is there twice")         \
     X(NO_ISSUER, "no_issuer", "it names no issuer")                                                \
     X(ISSUER, "issuer", "it comes from another issuer")                                            \
-    X(NO_AUDIENCE, "no_audience", "it does not say whom it is for (\"aud\")")                      \
-    X(AUDIENCE, "audience", "it is for somebody else (\"aud\")")                                   \
-    X(NO_EXPIRY, "no_expiry", "it does not say when it expires (\"exp\")")                         \
+    X(NO_AUDIENCE, "no_audience", "it names no audience (\"aud\")")                                \
+    X(AUDIENCE, "audience", "it is for another audience (\"aud\")")                                \
+    X(NO_EXPIRY, "no_expiry", "it has no time of expiry (\"exp\")")                                \
     X(TIME, "time", "one of its times is not a number of seconds since 1970")                      \
     X(EXPIRED, "expired", "it has expired")                                                        \
     X(NOT_YET, "not_yet", "it is not valid yet (\"nbf\")")                                         \
@@ -83,7 +83,7 @@ bool cw_jose_alg_parse(cw_str name, cw_jose_alg *ret);
     X(ID_TOKEN, "id_token", "it looks like an ID token, which is no access token")                 \
     X(MISSING_CLAIM, "missing_claim", "a claim that an access token has (RFC 9068) is missing")    \
     X(SUBJECT, "subject", "its subject (\"sub\") is not a text that can be one, or too long")      \
-    X(NO_SUBJECT, "no_subject", "it does not say whose it is: no \"sub\" and no \"client_id\"")    \
+    X(NO_SUBJECT, "no_subject", "it names no subject: no \"sub\" and no \"client_id\"")            \
     X(CLIENT, "client", "its client (\"client_id\" or \"azp\") is not a text that can be one")     \
     X(SCOPE, "scope", "its scopes are neither a text nor a list of them, or too many")             \
     X(ROLES, "roles", "a claim with roles is neither a text nor a list of them, or has too many")

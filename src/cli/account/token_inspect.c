@@ -287,7 +287,7 @@ static cw_code judge_opaque(inspection *in, cw_str token, cw_err *err)
         return rc;
     in->jwt.claims = ask->jwt.claims;
     if (ask->answer == CW_INVALID)
-        add_reason(in, "refused", "no issuer of the configuration says that it is good for us");
+        add_reason(in, "refused", "no configured issuer accepts it");
     else if (ask->answer)
         add_reason(in, "unreachable", "no issuer that could know it can be asked");
     return CW_OK;

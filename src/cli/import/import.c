@@ -154,7 +154,7 @@ static void add_methods(const cw_import *im, cw_buf *out, bool with_texts)
     size_t n_named = 0;
     for (size_t i = 0; i < im->n; i++)
         n_named += can_name(im->methods[i].id);
-    cw_buf_printf(out, "# Methods of %s. None of them can be used before it says `tool: true`.\n",
+    cw_buf_printf(out, "# Methods of %s. None is exposed until it has `tool: true`.\n",
                   im->config.name.p);
     cw_buf_add(out,
                CW_STR("# `read_only` is a guess by the service's hints, or by the names of methods "
@@ -240,7 +240,7 @@ void cw_import_add_entry(const cw_import *im, cw_buf *out)
     cw_buf_add_char(out, '\n');
     add_member(out, "preset", c->preset);
     if (im->lacks_url)
-        cw_buf_add(out, CW_STR("    # the description does not say where the service is\n"));
+        cw_buf_add(out, CW_STR("    # the description has no address of the service\n"));
     add_member(out, "url", c->url);
     add_command(out, &c->command);
     add_member(out, "framing", c->preset.n ? CW_STR("") : c->framing);

@@ -171,7 +171,7 @@ static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome
     if (outcome->kind == CW_OUTCOME_RESULT)
         all->schemas[tag - 1] = outcome->result;
     else
-        d->ops->warn(d, "get_schema: a database did not tell its tables");
+        d->ops->warn(d, "get_schema: the tables of a database are unknown");
     if (--all->n_open == 0)
         finish(d, all);
 }

@@ -355,7 +355,7 @@ static void on_frame(cw_worker *w, uint64_t id, cw_str body)
     cw_err err;
     cw_code rc = id == DISCOVER_ID
                      ? read_description(job->plugin, body, &err)
-                     : cw_fail(&err, CW_INVALID, "it answers a call that nobody made");
+                     : cw_fail(&err, CW_INVALID, "it answers a call that was not made");
     if (rc)
         log_errors(job, id == DISCOVER_ID ? body : CW_STR(""), &err);
     else

@@ -269,7 +269,7 @@ static cw_code check(const cw_config_remote *c, cw_err *err)
 {
     bool http = is_http(c), has_head = http || is_websocket(c);
     if ((c->url.n != 0) == (c->command.n != 0))
-        return cw_fail(err, CW_CONFIG, "exactly one of url and command says where it is");
+        return cw_fail(err, CW_CONFIG, "set exactly one of url and command");
     if (!http && !cw_str_is(c->http_method, "POST"))
         return cw_fail(err, CW_CONFIG, "http_method: only for HTTP");
     if (!http && c->call_path.n)

@@ -131,7 +131,7 @@ TEST(auth_is_written_in_one_place)
     r.tool.annotations = "{\"auth\":{\"scopes\":[]}}";
     r.tool.scopes[0] = "x";
     assert_string_equal(check(&r), "articles: method 'a.b': annotations.auth: scopes and "
-                                   "auth_level say the same; use one of them\n");
+                                   "auth_level mean the same; use one of them\n");
 }
 
 TEST(auth_levels_are_three)

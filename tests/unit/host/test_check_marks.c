@@ -262,7 +262,7 @@ TEST(members_of_a_prompt_are_checked)
 
 TEST(one_mark_says_who_may_use_a_method)
 {
-    static const char twice[] = RESOURCE "scopes: CW_TOOL says who may use the method already\n";
+    static const char twice[] = RESOURCE "scopes: CW_TOOL already sets who may use the method\n";
     for (int i = 0; i < 6; i++) {
         rig r;
         init(&r);

@@ -179,7 +179,7 @@ TEST(a_protection_that_the_service_misspells_keeps_the_tool_out)
         write_openrpc(text);
         remote_load_wait(&b, &l, &config);
         assert_null(l.source);
-        if (!strstr(l.problem, "method 'echo': what the service says of it: ") ||
+        if (!strstr(l.problem, "method 'echo': marks of the service: ") ||
             !strstr(l.problem, "auth"))
             fail_msg("%s: %s", rows[i], l.problem);
     }
