@@ -26,6 +26,7 @@
 #include <stdarg.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/str.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -20,6 +20,7 @@
 
 #include "base/digits.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/str.h"
 
 typedef struct cw_buf {

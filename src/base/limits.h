@@ -7,6 +7,10 @@
 #ifndef CW_BASE_LIMITS_H
 #define CW_BASE_LIMITS_H
 
+/* Buffers and arenas whose parts have ceilings of their own: far above the sum of those */
+#define CW_BUF_MAX (1024u * 1024u * 1024u)
+#define CW_ARENA_MAX (2u * CW_BUF_MAX)
+
 /* JSON (reader options) */
 #define CW_JSON_MAX_DEPTH 64u
 #define CW_JSON_MAX_BYTES (64u * 1024u * 1024u)

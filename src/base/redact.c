@@ -67,7 +67,7 @@ static cw_str redact(const cw_secrets *s, cw_str text, cw_arena *arena)
     if (!cw_secrets_are_in(s, text))
         return text;
     CW_CLEANUP(cw_buf_done) cw_buf out;
-    cw_buf_init(&out, SIZE_MAX / 2);
+    cw_buf_init(&out, CW_BUF_MAX);
     cw_secrets_write(s, text, &out);
     return out.code ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&out));
 }

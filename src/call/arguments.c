@@ -193,11 +193,11 @@ cw_code cw_arguments_own_names(const cw_schema_portable *shown, const cw_json *p
                                cw_arena *arena, const cw_json **ret)
 {
     CW_CLEANUP(cw_buf_done) cw_buf out;
-    const cw_json_opts deep = {.max_bytes = SIZE_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json_opts deep = {.max_bytes = CW_BUF_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     bool is_changed = false;
     char separator = '{';
     *ret = params;
-    cw_buf_init(&out, SIZE_MAX / 2);
+    cw_buf_init(&out, CW_BUF_MAX);
     for (const cw_json *k = params ? cw_json_first(params) : NULL; k; k = cw_json_next_key(k)) {
         const cw_schema_rename *one = find_shown(shown, cw_json_text(k));
         if (one && cw_json_get(params, one->own))
@@ -311,7 +311,7 @@ cw_code cw_arguments_drop_nulls(const cw_entry *entry, const cw_json *params, cw
                                 int64_t *steps, const cw_json **ret)
 {
     CW_CLEANUP(cw_buf_done) cw_buf out = {0};
-    const cw_json_opts deep = {.max_bytes = SIZE_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json_opts deep = {.max_bytes = CW_BUF_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     uint32_t n = 0;
     char separator = '{';
     cw_code rc = CW_OK;

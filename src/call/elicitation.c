@@ -14,7 +14,7 @@ static cw_code explain(const cw_schema *schema, const cw_json *content, int64_t 
     if (rc != CW_PARAMS || report.n == 0)
         return cw_fail(err, CW_PARAMS, "too much work to validate");
     cw_buf text;
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_schema_problem_text(report.problems, &text);
     rc = text.code ? cw_fail_nomem(err)
                    : cw_fail(err, CW_PARAMS, "%.*s", CW_STR_ARG(cw_buf_str(&text)));

@@ -9,7 +9,6 @@
 
 #define SHOWN 3u                    /* problems in one message */
 #define ROOM (CW_ERR_MSG_MAX - 32u) /* bytes for them when there is more than one */
-#define TEXT_MAX (SIZE_MAX / 2)     /* as long as names in the request may be */
 #define TOO_HARD "too much work to validate (limits.validation_steps)"
 
 /* The problems of one call's values, as one text. */
@@ -109,7 +108,7 @@ cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_a
     complaint c = {0};
     cw_code rc = CW_OK;
     c.steps = steps;
-    cw_buf_init(&c.text, TEXT_MAX);
+    cw_buf_init(&c.text, CW_BUF_MAX);
     for (size_t i = 0; i < method->n_params && !rc && c.total <= SHOWN; i++) {
         const cw_schema *schema;
         if (!bound->values[i])
@@ -129,7 +128,7 @@ cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err)
     int64_t most = cw_wasted_work_ceiling(ex->rl, who);
     int64_t steps = most;
     complaint c = {.steps = &steps};
-    cw_buf_init(&c.text, TEXT_MAX);
+    cw_buf_init(&c.text, CW_BUF_MAX);
     cw_code rc = conclude(&c, check_value(ex, ex->output, result, CW_STR(""), &c), err);
     if (CW_UNLIKELY(rc == CW_PARAMS))
         cw_wasted_work_add(ex->rl, who, most - steps);

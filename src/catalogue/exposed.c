@@ -127,7 +127,7 @@ static cw_buf *new_buf(cw_arena *arena)
     cw_buf *b = cw_arena_alloc(arena, sizeof *b);
     if (!b)
         return NULL;
-    cw_buf_init(b, SIZE_MAX / 2);
+    cw_buf_init(b, CW_BUF_MAX);
     return cw_arena_hold(arena, b, free_buf) ? NULL : b;
 }
 
@@ -177,7 +177,7 @@ cw_code cw_exposed_write(const cw_method *method, cw_arena *arena, cw_str *ret, 
     const cw_exposed *exposed = method->exposed;
     cw_json_writer w;
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     bool is_described = false, is_named = false;

@@ -258,7 +258,7 @@ static cw_code lint_portable(review *r, const cw_method *m)
     const cw_schema_portable *made = NULL;
     if (!m->mark || r->is_over || !r->opts->portable)
         return CW_OK;
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_arena_reset(&r->trees);
     cw_code rc = cw_tool_json(&entry, &r->trees, &text, NULL);
     if (!rc)
@@ -277,7 +277,7 @@ cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts, cw
 {
     review r = {.opts = opts, .fn = fn, .ctx = ctx};
     cw_code rc = CW_OK;
-    cw_arena_init(&r.trees, SIZE_MAX);
+    cw_arena_init(&r.trees, CW_ARENA_MAX);
     for (size_t i = 0; i < n && !rc && !r.is_over; i++) {
         lint_scopes(&r, &methods[i]);
         lint_permissions(&r, &methods[i]);

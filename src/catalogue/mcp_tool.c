@@ -134,9 +134,9 @@ cw_code cw_tool_make_portable(const cw_entry *entry, cw_str tool, cw_schema_draf
                               cw_arena *trees, cw_arena *arena, const cw_schema_portable **ret)
 {
     CW_CLEANUP(cw_buf_done) cw_buf without;
-    const cw_json_opts deep = {.max_bytes = SIZE_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json_opts deep = {.max_bytes = CW_BUF_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     const cw_json *v;
-    cw_buf_init(&without, SIZE_MAX / 2);
+    cw_buf_init(&without, CW_BUF_MAX);
     *ret = NULL;
     cw_code rc = cw_json_read(tool, &deep, trees, &v, NULL, NULL);
     if (rc)
@@ -267,7 +267,7 @@ static void add_meta(shaper *s)
 
 static void write_shaped(shaper *s)
 {
-    const cw_json_opts deep = {.max_bytes = SIZE_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json_opts deep = {.max_bytes = CW_BUF_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
     const cw_json *tool;
     cw_code rc = cw_json_read(cw_buf_str(&s->plain), &deep, &s->trees, &tool, NULL, NULL);
     if (rc) {
@@ -294,10 +294,10 @@ static bool is_plain(const shaper *s)
 void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape)
 {
     CW_CLEANUP(shaper_done) shaper s = {.shape = shape, .tool = tool, .out = out};
-    cw_buf_init(&s.plain, SIZE_MAX / 2);
-    cw_buf_init(&s.schema, SIZE_MAX / 2);
-    cw_buf_init(&s.rest, SIZE_MAX / 2);
-    cw_arena_init(&s.trees, SIZE_MAX);
+    cw_buf_init(&s.plain, CW_BUF_MAX);
+    cw_buf_init(&s.schema, CW_BUF_MAX);
+    cw_buf_init(&s.rest, CW_BUF_MAX);
+    cw_arena_init(&s.trees, CW_ARENA_MAX);
     s.name =
         shape->has_portable_names ? cw_portable_name(tool->tool_name, s.room) : tool->tool_name;
     cw_translate_tool(&s.plain, tool, shape->form, shape->language);

@@ -144,7 +144,7 @@ cw_code cw_method_schemas_new(const cw_method *methods, size_t n, const cw_schem
     c->texts = calloc(n_places + 1, sizeof *c->texts);
     maker m = {.c = c, .err = err};
     cw_map_init(&m.seen, n_places + 1);
-    cw_arena_init(&m.trees, SIZE_MAX);
+    cw_arena_init(&m.trees, CW_ARENA_MAX);
     cw_code rc = c->firsts && c->places && c->texts ? fill(&m) : cw_fail_nomem(err);
     cw_arena_done(&m.trees);
     cw_map_done(&m.seen);
@@ -188,7 +188,7 @@ static cw_code compile(const cw_method_schemas *c, text *t, const cw_schema **re
     opts.skip_meta = true;
     cw_schema *fresh;
     cw_arena trees;
-    cw_arena_init(&trees, SIZE_MAX);
+    cw_arena_init(&trees, CW_ARENA_MAX);
     cw_code rc = compile_text(*t->schema, &opts, &trees, &fresh, err);
     cw_arena_done(&trees);
     if (rc)

@@ -74,8 +74,8 @@ static cw_page *new_document(cw_str key, cw_page_cache_writer write, void *ctx)
     d->refs = 1;
     d->n_key = key.n;
     memcpy(d->key, key.p, key.n);
-    cw_buf_init(&d->body, SIZE_MAX / 2);
-    cw_buf_init(&d->packed, SIZE_MAX / 2);
+    cw_buf_init(&d->body, CW_BUF_MAX);
+    cw_buf_init(&d->packed, CW_BUF_MAX);
     write(&d->body, ctx);
     if (d->body.code) {
         cw_page_unref(d);
@@ -355,7 +355,7 @@ cw_page *cw_page_fill(cw_page *d, char mark, cw_str text)
 {
     filling f = {cw_buf_str(&d->body), text, mark};
     cw_buf seed;
-    cw_buf_init(&seed, SIZE_MAX / 2);
+    cw_buf_init(&seed, CW_BUF_MAX);
     cw_buf_add(&seed, cw_page_etag(d));
     cw_buf_add(&seed, text);
     cw_page *filled = seed.code ? NULL : new_document(CW_STR(""), write_filled, &f);

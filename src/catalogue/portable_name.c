@@ -103,7 +103,7 @@ cw_portable_names *cw_portable_names_new(const cw_snapshot *snapshot)
     if (!a)
         return NULL;
     cw_map_init(&a->tools, CW_SNAPSHOT_MAX_METHODS);
-    cw_arena_init(&a->arena, SIZE_MAX);
+    cw_arena_init(&a->arena, CW_ARENA_MAX);
     for (size_t i = 0; i < n && !rc; i++)
         rc = add(a, tools[i]);
     if (!rc)

@@ -622,16 +622,16 @@ cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *
     atomic_init(&s->portable, NULL);
     s->ops = *ops;
     /* As large as what the sources offer, which has passed their ceilings. */
-    cw_arena_init(&s->arena, SIZE_MAX);
+    cw_arena_init(&s->arena, CW_ARENA_MAX);
     for (size_t i = 0; i < CW_EXPOSED_KINDS; i++)
         cw_map_init(&s->by_address[i], CW_SNAPSHOT_MAX_METHODS);
     builder b = {.s = s, .offers = offers, .n_offers = n, .err = err};
     if (opts)
         b.opts = *opts;
     s->has_portable_schemas = b.opts.has_portable_schemas;
-    cw_arena_init(&b.scratch, SIZE_MAX);
-    cw_arena_init(&b.trees, SIZE_MAX);
-    cw_buf_init(&b.text, SIZE_MAX / 2);
+    cw_arena_init(&b.scratch, CW_ARENA_MAX);
+    cw_arena_init(&b.trees, CW_ARENA_MAX);
+    cw_buf_init(&b.text, CW_BUF_MAX);
     cw_code rc = build(&b, n);
     cw_buf_done(&b.text);
     cw_arena_done(&b.trees);

@@ -98,9 +98,9 @@ static void maker_init(maker *m, cw_buf *out)
     m->out = out;
     /* No ceiling here: what is written is hardly longer than the method that is read, which came
      * through ceilings of its own. */
-    cw_buf_init(&m->schema, SIZE_MAX / 2);
-    cw_buf_init(&m->place, SIZE_MAX / 2);
-    cw_arena_init(&m->trees, SIZE_MAX);
+    cw_buf_init(&m->schema, CW_BUF_MAX);
+    cw_buf_init(&m->place, CW_BUF_MAX);
+    cw_arena_init(&m->trees, CW_ARENA_MAX);
     cw_json_writer_init(&m->w, out, CW_JSON_COMPACT);
 }
 
@@ -333,7 +333,7 @@ static cw_code add_param_headers(cw_entry *entry, cw_arena *scratch, cw_err *err
 cw_code cw_tool_json(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena scratch;
-    cw_arena_init(&scratch, SIZE_MAX);
+    cw_arena_init(&scratch, CW_ARENA_MAX);
     cw_code rc = entry->method->output.n ? check_output(entry, &scratch, err) : CW_OK;
     if (!rc)
         rc = add_param_headers(entry, &scratch, err);

@@ -83,7 +83,7 @@ void cw_translate_tool(cw_buf *out, const cw_entry *entry, cw_tool_form form,
     cw_arena arena;
     cw_entry translated = *entry;
     /* As large as the method, which came through the ceilings of its source. */
-    cw_arena_init(&arena, SIZE_MAX);
+    cw_arena_init(&arena, CW_ARENA_MAX);
     translated.method = cw_translate_method(language, entry->method, &arena);
     if (translated.method)
         cw_tool_write(&translated, form, out);

@@ -165,7 +165,7 @@ static int print_template(const cw_snapshot *snapshot, bool with_contexts)
 {
     template t = {0};
     cw_buf out;
-    cw_arena_init(&t.arena, SIZE_MAX);
+    cw_arena_init(&t.arena, CW_ARENA_MAX);
     cw_map_init(&t.by_text, SIZE_MAX / 2);
     cw_buf_init(&out, OUTPUT_MAX_BYTES);
     cw_code rc = collect(&t, snapshot);

@@ -437,7 +437,7 @@ cw_code cw_challenge_make(const cw_challenge_input *refused, cw_arena *arena, cw
         if (rc)
             return rc;
     }
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_buf_add_char(&b, '{');
     write_scopes(&b, CW_STR("required_scopes"), refused, /* only_missing= */ false);
     cw_buf_add_char(&b, ',');

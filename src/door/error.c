@@ -83,7 +83,7 @@ void cw_door_add_sentence(cw_buf *out, cw_str text)
 cw_str cw_door_sentence(cw_arena *arena, cw_str text)
 {
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_door_add_sentence(&b, text);
     cw_str ret = cw_rpc_batch_keep(arena, &b);
     return ret.p ? ret : CW_STR("Out of memory.");
@@ -103,7 +103,7 @@ static cw_str plain_of(const cw_door_form *form, const cw_door_error *e, cw_str 
 void cw_door_reply_error(cw_rpc_item *item, const cw_door_error *e)
 {
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     item->batch->opts.form->write(&b, e, item->id);
     item->retry_s = e->retry_s;
     item->plain = plain_of(item->batch->opts.form, e, item->id, item->batch->responder->arena);
@@ -142,7 +142,7 @@ static cw_response answer_of(const cw_door_form *form, const cw_door_error *e, c
                              cw_arena *arena)
 {
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     form->write(&b, e, id);
     cw_str body = cw_rpc_batch_keep(arena, &b);
     if (!body.p)

@@ -53,7 +53,7 @@ void cw_responder_open(cw_responder *p)
     cw_buf_init(&h->newest, 0);
     /* Without memory for the hold nothing is kept for a slow reader: the ceiling stays 0. */
     if (!cw_arena_hold(p->arena, &h->newest, drop_newest))
-        h->newest.max = SIZE_MAX / 2;
+        h->newest.max = CW_BUF_MAX;
     cw_sse_open(h->req, NULL, 0);
     /* The line belongs to the next event: on its own some clients take it for an event without
      * data. */

@@ -121,8 +121,8 @@ void cw_rpc_explain(cw_buf *out, int64_t code, cw_str text, cw_str id)
         cw_rpc_error(out, code, text, CW_STR(""), id);
         return;
     }
-    cw_buf_init(&message, SIZE_MAX / 2);
-    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_init(&message, CW_BUF_MAX);
+    cw_buf_init(&data, CW_BUF_MAX);
     cw_buf_add(&message, text_of(code));
     if (text.n) {
         cw_buf_add(&message, CW_STR(": "));

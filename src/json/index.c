@@ -17,7 +17,7 @@ typedef struct table {
 void cw_json_pointer_index_init(cw_json_pointer_index *index)
 {
     cw_map_init(&index->tables, TABLES_MAX);
-    cw_arena_init(&index->arena, SIZE_MAX);
+    cw_arena_init(&index->arena, CW_ARENA_MAX);
 }
 
 void cw_json_pointer_index_done(cw_json_pointer_index *index)

@@ -149,7 +149,7 @@ static void log_unlisted(const cw_app *b)
         return;
     const cw_entry *const *tools = cw_snapshot_tools(b->snapshot, &n_all);
     cw_verdict may_list = cw_gate_permission(b->anonymous, CW_PERMISSION_DISCOVER);
-    cw_buf_init(&names, SIZE_MAX / 2);
+    cw_buf_init(&names, CW_BUF_MAX);
     for (size_t i = 0; i < n_all; i++) {
         cw_verdict verdict = cw_gate_check(b->anonymous, &tools[i]->method->needs);
         bool is_gated = verdict == CW_VERDICT_NEEDS_LOGIN || verdict == CW_VERDICT_NEEDS_SCOPES ||

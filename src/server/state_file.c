@@ -52,7 +52,7 @@ static cw_code digest(const cw_config *config, const char *config_path,
 {
     cw_buf b;
     char *whole = config_path ? realpath(config_path, NULL) : NULL;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_buf_add(&b, cw_str_from(whole ? whole : (config_path ? config_path : "")));
     cw_buf_add_char(&b, 0);
     for (size_t i = 0; config && i < config->listen.n; i++) {

@@ -222,12 +222,12 @@ cw_code cw_translations_load(const cw_translations_opts *opts, cw_translations *
         return cw_fail_nomem(err);
     atomic_init(&t->refs, 1);
     /* Both hold what the ceilings of files and bytes let through. */
-    cw_arena_init(&t->arena, SIZE_MAX);
+    cw_arena_init(&t->arena, CW_ARENA_MAX);
     loader l = {.t = t, .opts = opts, .max = CW_TRANSLATIONS_MAX_BYTES, .err = err};
     if (opts->max_bytes)
         l.max = opts->max_bytes;
     l.left = l.max;
-    cw_arena_init(&l.scratch, SIZE_MAX);
+    cw_arena_init(&l.scratch, CW_ARENA_MAX);
     cw_code rc = load(&l);
     cw_arena_done(&l.scratch);
     if (rc) {

@@ -41,7 +41,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     cw_rpc_item *item = CW_CONTAINER(sink, rpc_call, sink)->item;
     cw_buf b;
     unsigned status = 200;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT: {
         cw_str span = cw_json_span(outcome->result);
@@ -151,7 +151,7 @@ static void refuse_get(cw_rpc_item *item)
         return;
     }
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_fail(&b, CW_RPC_INVALID, cw_str_from(text), item->id);
     cw_str body = cw_rpc_batch_keep(item->batch->responder->arena, &b);
     cw_http_reply(cw_responder_req(item->batch->responder),

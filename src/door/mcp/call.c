@@ -46,7 +46,7 @@ static cw_str level_name(cw_log_level level)
 
 void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method)
 {
-    cw_buf_init(b, SIZE_MAX / 2);
+    cw_buf_init(b, CW_BUF_MAX);
     cw_json_writer_init(w, b, CW_JSON_COMPACT);
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("jsonrpc"), CW_STR("2.0"));
@@ -118,7 +118,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         cw_mcp_elicit(call, outcome);
         return;
     }
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     call->target.ops->write(&b, call->era, &call->target, outcome, call->item->id);
     cw_mcp_call_close(call);
     cw_rpc_item_reply(call->item, 200, &b, CW_STR(""));
@@ -157,7 +157,7 @@ static void on_session_end(cw_login_watch *watch)
     cw_runtime_loop *rl = call->rl;
     cw_outcome outcome = {.kind = CW_OUTCOME_FAILED, .message = cw_str_from(why)};
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     call->target.ops->write(&b, call->era, &call->target, &outcome, item->id);
     cw_mcp_elicit_withdraw(call, why);
     cw_mcp_call_close(call);
@@ -239,7 +239,7 @@ void cw_mcp_call_run(cw_mcp_call *call)
     cw_rpc_item *item = call->item;
     cw_buf extras;
     cw_call_error refusal;
-    cw_buf_init(&extras, SIZE_MAX / 2);
+    cw_buf_init(&extras, CW_BUF_MAX);
     add_extras(&extras, call);
     cw_call_request request = {.view = call->view,
                                .entry = call->target.entry,

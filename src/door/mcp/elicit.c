@@ -141,7 +141,7 @@ static cw_str join(const cw_json *old, const cw_mcp_elicit_reply *fresh, size_t 
     cw_str ret = {NULL, 0};
     cw_buf b;
     cw_json_writer w;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     for (const cw_json *k = old ? cw_json_first(old) : NULL; k; k = cw_json_next_key(k)) {
@@ -170,7 +170,7 @@ static bool digest_params(const cw_mcp_call *call, char out[2 * CW_SEAL_DIGEST +
 {
     unsigned char digest[CW_SEAL_DIGEST];
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     if (call->target.params)
         cw_json_add_canonical(&b, call->target.params);
     else
@@ -231,7 +231,7 @@ static cw_str seal_state(const cw_mcp_call *call, const cw_outcome *outcome)
     cw_buf b;
     cw_json_writer w;
     cw_err err;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     if (digest_params(call, params)) {
         write_state(&w, call, outcome, params);
@@ -253,7 +253,7 @@ static void answer_input_required(cw_mcp_call *call, const cw_outcome *outcome)
         cw_door_fail_nomem(item);
         return;
     }
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"resultType\":\"input_required\",\"inputRequests\":"));
     cw_buf_add(&b, cw_json_span(outcome->asks));
@@ -466,7 +466,7 @@ static bool send_elicitation(cw_responder *responder, const cw_mcp_elicitation *
 {
     cw_buf b;
     cw_json_writer w;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_json_add_string_member(&w, CW_STR("jsonrpc"), CW_STR("2.0"));
@@ -720,7 +720,7 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
     p.has_joined = r->session->has_joined;
     memcpy(p.opened, r->session->opened, CW_MCP_NUMBER);
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_buf_add(&b, cw_str_make((const char *)&p, sizeof p));
     cw_buf_add(&b, name);
     cw_buf_add(&b, text);

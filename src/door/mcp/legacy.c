@@ -171,7 +171,7 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
 static void reply_empty(const cw_mcp_request *r)
 {
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{}"));
     cw_rpc_close(&b, r->item->id);
@@ -425,7 +425,7 @@ static void initialize(const cw_mcp_request *r)
         r->item->batch->opts.session = session;
     }
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"protocolVersion\":\""));
     cw_buf_add(&b, version);

@@ -165,7 +165,7 @@ static void answer(const page *p, cw_str body)
     const cw_mcp_request *r = p->r;
     cw_buf b;
     bool is_shared = r->item->shared.n > 0;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_buf_reserve(&b, (is_shared ? 0 : body.n) + r->item->id.n + TRAILER);
     cw_rpc_open_result(&b);
     cw_buf_add_char(&b, '{');
@@ -210,7 +210,7 @@ static bool may_list(const page *p)
         return false;
     }
     cw_buf none;
-    cw_buf_init(&none, SIZE_MAX / 2);
+    cw_buf_init(&none, CW_BUF_MAX);
     cw_json_escape(&none, p->list->member);
     cw_buf_add(&none, CW_STR(":[]"));
     if (none.code)

@@ -33,7 +33,7 @@ static void write_refusal(cw_http_req *req, cw_str text, cw_http_response *answe
     cw_str id = scan_id(&scan, cw_http_req_body(req)), body = {NULL, 0};
     if (id.p) {
         cw_buf b;
-        cw_buf_init(&b, SIZE_MAX / 2);
+        cw_buf_init(&b, CW_BUF_MAX);
         cw_rpc_error(&b, CW_CHALLENGE_CODE, text, CW_STR(""), id);
         body = cw_rpc_batch_keep(arena, &b);
     }
@@ -57,8 +57,8 @@ const cw_auth_error_bodies cw_mcp_auth_error_bodies = {
 void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
 {
     cw_buf text, data;
-    cw_buf_init(&text, SIZE_MAX / 2);
-    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
+    cw_buf_init(&data, CW_BUF_MAX);
     cw_buf_printf(&text, "Unknown %s: ", what);
     cw_buf_add(&text, cw_door_excerpt(name));
     cw_door_fail_with(r->item, 200, CW_RPC_PARAMS, &text, &data);
@@ -166,8 +166,8 @@ const cw_json *cw_mcp_string(const cw_json *object, cw_str name)
 void cw_mcp_fail_method(const cw_mcp_request *r)
 {
     cw_buf text, data;
-    cw_buf_init(&text, SIZE_MAX / 2);
-    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
+    cw_buf_init(&data, CW_BUF_MAX);
     cw_buf_add(&text, CW_STR("Method not found: "));
     cw_buf_add(&text, cw_door_excerpt(r->method));
     cw_door_fail_with(r->item, r->era->unknown_status, CW_RPC_METHOD, &text, &data);

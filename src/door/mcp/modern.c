@@ -16,7 +16,7 @@ static void discover(const cw_mcp_request *r)
     cw_buf b;
     if (cw_mcp_challenge_stranger(r))
         return;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":"));
     cw_mcp_add_capabilities(&b, r);
@@ -99,8 +99,8 @@ static void fail_header(const cw_mcp_request *r, cw_str name, cw_str header, cw_
                         const char *problem)
 {
     cw_buf data, text;
-    cw_buf_init(&data, SIZE_MAX / 2);
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&data, CW_BUF_MAX);
+    cw_buf_init(&text, CW_BUF_MAX);
     if (header.p) {
         cw_json_writer w;
         cw_json_writer_init(&w, &data, CW_JSON_COMPACT);
@@ -214,8 +214,8 @@ static bool check_version(const cw_mcp_request *r)
     if (cw_mcp_is_modern(claim))
         return true;
     cw_buf text, data;
-    cw_buf_init(&text, SIZE_MAX / 2);
-    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
+    cw_buf_init(&data, CW_BUF_MAX);
     cw_buf_add(&text, CW_STR("Unsupported protocol version"));
     cw_buf_add(&data, CW_STR("{\"supported\":[\"" VERSION "\"],\"requested\":"));
     cw_json_escape(&data, cw_door_excerpt(claim));

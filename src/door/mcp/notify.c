@@ -101,7 +101,7 @@ static bool subscriber_send(subscriber *l, const cw_buf *b)
 static bool notify(subscriber *l, cw_str method, cw_str uri)
 {
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_buf_add(&b, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\""));
     cw_buf_add(&b, method);
     cw_buf_add_char(&b, '"');
@@ -149,7 +149,7 @@ static cw_code find_resource(subscriber *l, cw_str uri)
     const cw_entry *entry;
     cw_str variables;
     cw_arena scratch;
-    cw_arena_init(&scratch, SIZE_MAX / 2);
+    cw_arena_init(&scratch, CW_ARENA_MAX);
     cw_code rc = cw_view_match_resource(view_of(l), uri, &scratch, &entry, &variables);
     cw_arena_done(&scratch);
     return rc;
@@ -305,7 +305,7 @@ static void on_change(cw_runtime_watch *watch, unsigned changed)
 static void send_result(subscriber *l)
 {
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"resultType\":\"complete\"," SUBSCRIPTION));
     cw_buf_add(&b, l->item->id);
@@ -428,7 +428,7 @@ static cw_code subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_
     l->link.cancel = on_cancel;
     l->door = door;
     l->responder = responder;
-    cw_buf_init(&l->late, SIZE_MAX / 2);
+    cw_buf_init(&l->late, CW_BUF_MAX);
     follow_caller(l, rl, view);
     *ret = l;
     if (cw_arena_hold(responder->arena, l, release))
@@ -503,7 +503,7 @@ static cw_code take_uris(const cw_mcp_request *r, subscriber *l, const cw_json *
     if (n && !uris)
         return CW_NOMEM;
     cw_arena scratch;
-    cw_arena_init(&scratch, SIZE_MAX / 2);
+    cw_arena_init(&scratch, CW_ARENA_MAX);
     cw_code rc = CW_OK;
     const cw_json *v = n ? cw_json_first(named) : NULL;
     for (uint32_t i = 0; i < n && rc != CW_NOMEM; i++, v = cw_json_next(v)) {
@@ -596,7 +596,7 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
 {
     subscriber *l;
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_code rc = subscriber_new(r->door, r->responder, r->rl, r->view, &l);
     if (!rc)
         rc = take_uris(r, l, cw_json_get(filter, CW_STR("resourceSubscriptions")));

@@ -77,7 +77,7 @@ cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_aren
         return make_key(session, 's', cw_json_text(id), arena);
     if (cw_json_to_i64(id, &number))
         return make_key(session, 'i', cw_str_make((const char *)&number, sizeof number), arena);
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_json_add_canonical(&b, id);
     cw_str key = b.code ? (cw_str){NULL, 0} : make_key(session, 'n', cw_buf_str(&b), arena);
     cw_buf_done(&b);

@@ -72,7 +72,7 @@ void cw_mcp_add_text(cw_buf *out, const cw_json *result)
         return;
     }
     cw_buf text;
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_json_add_compact(&text, result);
     cw_json_escape(out, cw_buf_str(&text));
     if (text.code && !out->code)
@@ -109,8 +109,8 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target 
     int64_t code = code_of(era, outcome->code);
     cw_str detail = cw_rpc_error_detail(outcome);
     cw_buf data, message;
-    cw_buf_init(&data, SIZE_MAX / 2);
-    cw_buf_init(&message, SIZE_MAX / 2);
+    cw_buf_init(&data, CW_BUF_MAX);
+    cw_buf_init(&message, CW_BUF_MAX);
     if (outcome->data)
         cw_buf_add(&data, cw_json_span(outcome->data));
     else if (target->address.n && (code == era->no_resource || code == CW_RPC_PARAMS))
@@ -307,8 +307,8 @@ void cw_mcp_list_templates(const cw_mcp_request *r)
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri)
 {
     cw_buf text, data;
-    cw_buf_init(&text, SIZE_MAX / 2);
-    cw_buf_init(&data, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
+    cw_buf_init(&data, CW_BUF_MAX);
     cw_buf_add(&text, CW_STR("Resource not found: "));
     cw_buf_add(&text, cw_door_excerpt(uri));
     add_address(&data, cw_door_excerpt(uri));
@@ -344,7 +344,7 @@ static const cw_json *type_arguments(const cw_method *method, const cw_json *giv
     const cw_json *ret = NULL;
     cw_json_writer w;
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     for (const cw_json *k = cw_json_first(given); k; k = cw_json_next_key(k)) {
@@ -531,7 +531,7 @@ static void answer_choices(const cw_mcp_request *r, const question *q, const cw_
     bool is_enum = cw_json_is(list, CW_JSON_ARRAY);
     values v;
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     open_values(&v, &b);
     if (!is_enum)
         list = cw_json_get(schema, CW_STR("oneOf"));
@@ -545,7 +545,7 @@ static void answer_nothing(const cw_mcp_request *r)
 {
     values v;
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     open_values(&v, &b);
     close_values(&v, r->era, 0, false, r->item->id);
     cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
@@ -566,7 +566,7 @@ static cw_str write_extras(const question *q, cw_arena *arena)
 {
     cw_str ret = {NULL, 0};
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_buf_add(&b, CW_STR(",\"complete\":{\"argument\":"));
     cw_json_escape(&b, q->name);
     cw_buf_add(&b, CW_STR(",\"value\":"));

@@ -334,7 +334,7 @@ static void answer_too_long(cw_stdio *s)
     if (!p)
         return;
     cw_buf b;
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_error(&b, CW_RPC_INVALID, CW_STR(CW_MCP_TOO_LARGE), CW_STR(""),
                  cw_json_id_scan_end(&s->scan));
     cw_str body = cw_rpc_batch_keep(&p->arena, &b);

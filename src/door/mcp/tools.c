@@ -84,7 +84,7 @@ static void add_problem_text(cw_buf *out, const tool_problem *p)
         cw_json_escape(out, p->text);
         return;
     }
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_buf_add(&text, p->text);
     cw_buf_printf(&text, " Try again in %u s.", p->retry_s);
     cw_json_escape(out, cw_buf_str(&text));
@@ -146,7 +146,7 @@ static void write_content(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
 static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *outcome, cw_str id)
 {
     cw_buf text;
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_buf_add(&text, outcome->message);
     cw_buf_add(&text, CW_STR(" (error "));
     cw_buf_add_i64(&text, outcome->code);
@@ -207,7 +207,7 @@ static void answer_problem(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc,
         p.retry_s = refusal->retry_s;
     else if (rc == CW_IO)
         p = problem_of(refusal->fault, text);
-    cw_buf_init(&b, SIZE_MAX / 2);
+    cw_buf_init(&b, CW_BUF_MAX);
     write_problem(&b, era, p, item->id);
     cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }

@@ -36,7 +36,7 @@ bool cw_rest_set_base(cw_http_req *req, cw_runtime_loop *rl, cw_rest_document *d
 void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
 {
     cw_buf url;
-    cw_buf_init(&url, SIZE_MAX / 2);
+    cw_buf_init(&url, CW_BUF_MAX);
     cw_buf_add(&url, is_mark(base) ? CW_STR("?") : base);
     cw_buf_add(&url, path);
     if (url.code && !w->out->code)

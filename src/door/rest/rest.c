@@ -38,7 +38,7 @@ static void write_unknown(cw_buf *out, cw_str name)
 static void fail_unknown(cw_http_req *req, cw_str name)
 {
     cw_buf text;
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     write_unknown(&text, name);
     cw_door_error e = {.status = 404, .name = "tool_not_found", .text = cw_buf_str(&text)};
     if (text.code)
@@ -314,7 +314,7 @@ static void fail_method(cw_rpc_item *item, const cw_outcome *outcome)
     cw_buf text;
     cw_str more = cw_rpc_error_detail(outcome);
     bool has_data = outcome->data && !cw_json_is(outcome->data, CW_JSON_NULL);
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_buf_add(&text, outcome->message);
     if (more.n) {
         cw_buf_add(&text, CW_STR(": "));
@@ -355,7 +355,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT: {
         cw_str span = cw_json_span(outcome->result);
-        cw_buf_init(&b, SIZE_MAX / 2);
+        cw_buf_init(&b, CW_BUF_MAX);
         cw_buf_reserve(&b, span.n + 16);
         cw_buf_add(&b, CW_STR("{\"result\":"));
         cw_rpc_add_returned(&b, outcome);
@@ -571,7 +571,7 @@ static void add_segment(cw_buf *out, cw_str id)
 static void add_link(cw_json_writer *w, cw_str name, cw_str base, cw_str id, cw_str query)
 {
     cw_buf path;
-    cw_buf_init(&path, SIZE_MAX / 2);
+    cw_buf_init(&path, CW_BUF_MAX);
     cw_buf_add(&path, CW_STR(METHODS_PATH));
     if (id.n) {
         cw_buf_add_char(&path, '/');
@@ -642,7 +642,7 @@ static void add_method(cw_json_writer *w, const cw_entry *entry, const method_pa
 {
     cw_arena arena;
     cw_str base = p->base;
-    cw_arena_init(&arena, SIZE_MAX);
+    cw_arena_init(&arena, CW_ARENA_MAX);
     const cw_method *method = cw_translate_method(p->language, entry->method, &arena);
     if (!method && !w->out->code)
         w->out->code = CW_NOMEM;

@@ -250,7 +250,7 @@ cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_client **ret
     c->later.fn = on_later;
     cw_list_init(&c->links);
     cw_list_init(&c->idle);
-    cw_buf_init(&c->out, SIZE_MAX / 2);
+    cw_buf_init(&c->out, CW_BUF_MAX);
     cw_deadline_list_init(&c->connecting, c->opts.connect_ms, on_connect_deadline);
     cw_deadline_list_init(&c->answering, c->opts.first_byte_ms, on_response_deadline);
     cw_deadline_list_init(&c->idling, c->opts.idle_ms, on_idle_deadline);
@@ -700,7 +700,7 @@ static cw_code open_one(cw_client *c, const cw_address *a, const cw_client_req *
     if (!l)
         return cw_fail_nomem(err);
     l->client = c;
-    cw_buf_init(&l->out, SIZE_MAX / 2);
+    cw_buf_init(&l->out, CW_BUF_MAX);
     l->fd = c->secure ? socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
                       : cw_connect_open(a, pending);
     if (l->fd < 0) {

@@ -93,7 +93,7 @@ static void end_line(cw_child_output *o)
     if (!room)
         return;
     CW_CLEANUP(cw_buf_done) cw_buf exposed;
-    cw_buf_init(&exposed, SIZE_MAX / 2);
+    cw_buf_init(&exposed, CW_BUF_MAX);
     cw_secrets_write(log->secrets, text, &exposed);
     cw_log(CW_LOG_INFO, log->component, log->what, CW_KV(log->component, log->name),
            CW_KV("text", cw_buf_str(&exposed)));

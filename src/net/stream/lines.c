@@ -472,7 +472,7 @@ cw_code cw_lines_open(cw_lines *l, cw_loop *loop, const cw_lines_opts *opts,
     l->in.fd = l->in.shared = l->out.fd = l->out.shared = -1;
     l->last = &l->first;
     l->flush.fn = on_flush;
-    cw_buf_init(&l->buffer, SIZE_MAX / 2);
+    cw_buf_init(&l->buffer, CW_BUF_MAX);
     cw_code rc = copy_end(&l->in, opts->in, /* is_input= */ true, err);
     if (!rc)
         rc = copy_end(&l->out, opts->out, /* is_input= */ false, err);

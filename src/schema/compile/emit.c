@@ -310,7 +310,7 @@ static void emit_patterns(builder *b, uint32_t index, const facts *f, op_object 
         return;
     const cw_json *map = f->key[KW_PATTERN_PROPERTIES] + 1;
     cw_buf found;
-    cw_buf_init(&found, SIZE_MAX / 4);
+    cw_buf_init(&found, CW_BUF_MAX);
     for (const cw_json *k = cw_json_first(map); k; k = cw_json_next_key(k)) {
         pattern_target t = {cw_schema_link(b->s, &b->s->subs[index], k),
                             target_of(b, index, k + 1)};

@@ -203,7 +203,7 @@ cw_code cw_schema_differences(const cw_schema *s, cw_schema_difference_fn fn, vo
     d.is_over = false;
     d.n_steps = 0;
     /* A pointer is hardly longer than the document, which has a ceiling. */
-    cw_buf_init(&d.pointer, SIZE_MAX / 2);
+    cw_buf_init(&d.pointer, CW_BUF_MAX);
     for (uint32_t i = 1; i < s->n_subs && !d.pointer.code && !d.is_over; i++) {
         const resource *r = &s->resources[s->subs[i].resource];
         d.at = &s->subs[i];

@@ -190,7 +190,7 @@ static cw_code write_wide(const cw_json *schema, cw_arena *arena, cw_schema_port
     const cw_json *ref = cw_json_get(schema, CW_STR("$ref"));
     const cw_json *all = ref ? NULL : cw_json_get(schema, CW_STR("properties"));
     const cw_json *required = ref ? NULL : cw_json_get(schema, CW_STR("required"));
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_json_add_string_member(&w, CW_STR("type"), CW_STR("object"));
@@ -218,7 +218,7 @@ static cw_code write_wide(const cw_json *schema, cw_arena *arena, cw_schema_port
 static cw_code rewrite(const cw_schema *s, cw_arena *arena, cw_schema_portable *ret)
 {
     CW_CLEANUP(cw_arena_done) cw_arena scratch;
-    cw_arena_init(&scratch, SIZE_MAX);
+    cw_arena_init(&scratch, CW_ARENA_MAX);
     cw_code rc = cw_portable_write_top(s, /* has_defs= */ false, &scratch, arena, ret);
     if (rc == CW_LIMIT)
         rc = cw_portable_write_top(s, /* has_defs= */ true, &scratch, arena, ret);

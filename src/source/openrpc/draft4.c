@@ -10,8 +10,6 @@
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
 
-#define TEXT_MAX (SIZE_MAX / 2)
-
 static const struct {
     cw_str bound, exclusive;
 } pairs[] = {
@@ -117,7 +115,7 @@ cw_code cw_openrpc_upgrade_draft4(const cw_json **doc, cw_arena *arena, cw_err *
     if (!has_old_bounds(*doc))
         return CW_OK;
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, TEXT_MAX);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_json_writer w;
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
     write_value(&w, *doc);

@@ -19,9 +19,9 @@ typedef struct maker {
 
 static void maker_init(maker *m, cw_arena *scratch)
 {
-    cw_buf_init(&m->text, SIZE_MAX / 2);
-    cw_buf_init(&m->piece, SIZE_MAX / 2);
-    cw_buf_init(&m->place, SIZE_MAX / 2);
+    cw_buf_init(&m->text, CW_BUF_MAX);
+    cw_buf_init(&m->piece, CW_BUF_MAX);
+    cw_buf_init(&m->place, CW_BUF_MAX);
     cw_json_writer_init(&m->w, &m->text, CW_JSON_COMPACT);
     m->scratch = scratch;
 }

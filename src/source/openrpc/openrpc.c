@@ -268,7 +268,7 @@ static cw_code keep_annotations(const cw_json *annotations, cw_arena *arena, cw_
     mark->is_read_only = is_true(annotations, CW_STR("readOnlyHint"));
     mark->is_idempotent = is_true(annotations, CW_STR("idempotentHint"));
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     write_value(annotations, &text);
     if (text.code)
         return cw_fail_nomem(err);
@@ -895,9 +895,9 @@ cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *opts, cw_aren
     cw_map_init(&r.seen, CW_OPENRPC_MAX_METHODS);
     cw_json_pointer_index_init(&r.index);
     r.left = REFERRED_BASE + REFERRED_TIMES * cw_json_span(doc).n;
-    cw_arena_init(&r.scratch, SIZE_MAX);
+    cw_arena_init(&r.scratch, CW_ARENA_MAX);
     cw_arena_init(&r.bundled, BUNDLED_MAX);
-    cw_buf_init(&r.text, SIZE_MAX / 2);
+    cw_buf_init(&r.text, CW_BUF_MAX);
     cw_code rc = read_methods(&r, list, methods, &n, err);
     cw_buf_done(&r.text);
     cw_arena_done(&r.bundled);

@@ -85,7 +85,7 @@ static void hide_secrets(const cw_remote_job *job, cw_buf *lines)
     cw_buf exposed;
     if (!cw_secrets_are_in(&job->service->secrets, cw_buf_str(lines)))
         return;
-    cw_buf_init(&exposed, SIZE_MAX / 2);
+    cw_buf_init(&exposed, CW_BUF_MAX);
     cw_secrets_write(&job->service->secrets, cw_buf_str(lines), &exposed);
     cw_buf_done(lines);
     *lines = exposed;

@@ -569,7 +569,7 @@ cw_code cw_param_map_apply(const cw_param_map *map, const cw_json *const *argume
     if (rc)
         return rc;
     CW_CLEANUP(cw_buf_done) cw_buf out;
-    cw_buf_init(&out, SIZE_MAX / 2);
+    cw_buf_init(&out, CW_BUF_MAX);
     param_builder x = {.map = map, .arguments = arguments, .out = &out};
     write_all(&x);
     if (out.code)

@@ -209,8 +209,8 @@ static cw_code make_mark(cw_remote *r, const cw_config_overlay *o, const cw_json
         return cw_fail(err, rc, "%s", without.msg); /* the operator's own mistake */
     /* The requirements of the service cannot be read: the tool is withheld from all callers. */
     if (cw_json_get(cw_json_get(its, CW_STR("annotations")), CW_STR("auth")))
-        return cw_fail(err, CW_PARAMS, "what the service says of it: %s", err->msg);
-    cw_buf_printf(warnings, "%smethod '%.*s': what the service says of it is left out: %s",
+        return cw_fail(err, CW_PARAMS, "marks of the service: %s", err->msg);
+    cw_buf_printf(warnings, "%smethod '%.*s': marks of the service are left out: %s",
                   warnings->n ? "\n" : "", CW_STR_ARG(m->id), err->msg);
     return CW_OK;
 }
@@ -707,7 +707,7 @@ cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_js
     }
     cw_map_init(&x.by_id, x.n_found ? x.n_found : 1);
     cw_map_init(&x.requires, SIZE_MAX);
-    cw_arena_init(&x.scratch, SIZE_MAX);
+    cw_arena_init(&x.scratch, CW_ARENA_MAX);
     rc = apply(&x, &err);
     cw_arena_done(&x.scratch);
     cw_map_done(&x.by_id);

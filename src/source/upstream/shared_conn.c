@@ -181,7 +181,7 @@ static void pause_next(cw_shared_conn *shared)
 static void hide(const cw_shared_conn *shared, cw_str words, char ret[CW_SHARED_CONN_WHY])
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, SIZE_MAX / 2);
+    cw_buf_init(&text, CW_BUF_MAX);
     cw_secrets_write(&shared->service->secrets, words, &text);
     if (!text.code)
         cw_oauth_token_redact(&shared->login.oauth, text.p, text.n);

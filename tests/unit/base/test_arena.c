@@ -115,6 +115,16 @@ TEST(blocks_double_up_to_the_largest_size)
     cw_arena_done(&a);
 }
 
+TEST(an_arena_without_a_limit_of_its_own_ends_at_the_common_one)
+{
+    cw_arena a;
+    cw_arena_init(&a, CW_ARENA_MAX);
+    assert_non_null(cw_arena_alloc(&a, 10));
+    assert_null(cw_arena_alloc(&a, CW_ARENA_MAX));
+    assert_int_equal(cw_arena_code(&a), CW_LIMIT);
+    cw_arena_done(&a);
+}
+
 TEST(impossible_sizes_are_over_the_limit)
 {
     cw_arena a;
@@ -386,6 +396,7 @@ int main(void)
         cmocka_unit_test(ceiling_holds_for_small_and_large),
         cmocka_unit_test(the_last_bytes_below_the_ceiling_can_be_used),
         cmocka_unit_test(blocks_double_up_to_the_largest_size),
+        cmocka_unit_test(an_arena_without_a_limit_of_its_own_ends_at_the_common_one),
         cmocka_unit_test(impossible_sizes_are_over_the_limit),
         cmocka_unit_test(copies_end_in_nul),
         cmocka_unit_test(printf_gives_text_of_any_length),

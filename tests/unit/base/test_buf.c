@@ -76,6 +76,17 @@ TEST(sizes_near_the_end_of_size_t_are_refused)
     cw_buf_done(&b);
 }
 
+TEST(a_buffer_without_a_limit_of_its_own_ends_at_the_common_one)
+{
+    cw_buf b;
+    cw_buf_init(&b, CW_BUF_MAX);
+    cw_buf_add_char(&b, 'x');
+    assert_null(cw_buf_reserve(&b, CW_BUF_MAX));
+    assert_int_equal(b.code, CW_LIMIT);
+    assert_true(b.cap < CW_BUF_MAX);
+    cw_buf_done(&b);
+}
+
 TEST(printf_formats_and_obeys_the_limit)
 {
     cw_buf b;
@@ -178,6 +189,7 @@ int main(void)
         cmocka_unit_test(limit_is_sticky),
         cmocka_unit_test(the_byte_at_the_limit_fits_and_the_next_does_not),
         cmocka_unit_test(sizes_near_the_end_of_size_t_are_refused),
+        cmocka_unit_test(a_buffer_without_a_limit_of_its_own_ends_at_the_common_one),
         cmocka_unit_test(printf_formats_and_obeys_the_limit),
         cmocka_unit_test(reserve_and_commit_write_in_place),
         cmocka_unit_test(consume_drops_the_front),
