@@ -82,6 +82,25 @@ test("options in a pipe give a configuration whose snippet works with the Inspec
     assert.equal((text.match(/^ {2}causeway /gm) ?? []).length, 3, "the next three commands");
 });
 
+test("--json prints the same for programs, of a new and of an existing configuration", { timeout }, async () => {
+    const folder = newFolder();
+    const port = await freePort();
+    const made = JSON.parse(await init(folder, "--json", "--listen", `127.0.0.1:${port}`, "--account", "ann"));
+    const token = readFileSync(path.join(folder, "token"), "utf8").trim();
+    assert.deepEqual(
+        [made.config, made.account, made.url, made.token],
+        [configOf(folder), "ann", `http://127.0.0.1:${port}/mcp`, token],
+    );
+    const entry = { type: "http", url: made.url, headers: { Authorization: `Bearer ${token}` } };
+    assert.deepEqual(made.client, { mcpServers: { causeway: entry } });
+    const words = ["init", "--json", "--config", configOf(folder), "--account", "bob"];
+    const { code, stdout, stderr } = await runCauseway(words);
+    assert.equal(code, 0, stderr);
+    const added = JSON.parse(stdout);
+    assert.deepEqual([added.config, added.account, added.url], [configOf(folder), "bob", made.url]);
+    assert.notEqual(added.token, token);
+});
+
 test("callers without the token may do nothing", { timeout }, async (t) => {
     const folder = newFolder();
     const port = await freePort();

@@ -107,7 +107,7 @@ static int ask_examples(cw_init_answers *a)
 
 static bool may_ask(const cw_init_answers *a)
 {
-    return !a->no_questions && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    return !a->no_questions && !a->json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
 static question account_question(cw_init_answers *a)

@@ -16,6 +16,7 @@ typedef struct cw_init_answers {
     const char *listen, *public_url, *certificate, *key, *account, *service, *secret_file;
     bool examples;     /* load the example plugin */
     bool no_questions; /* --yes */
+    bool json;         /* print JSON, and ask nothing */
 } cw_init_answers;
 
 /* Ask on the terminal for what is missing, unless input or output is none; then the defaults count.

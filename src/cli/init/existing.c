@@ -65,36 +65,45 @@ static void add_url(cw_buf *out, const cw_config *config)
     cw_buf_add(out, config->mcp.path);
 }
 
-static int print_result(const cw_cli_admin *admin, const char *account, cw_str token)
+static int print_text(const cw_init_made *made, bool has_server)
 {
     cw_buf out;
-    const char *path = admin->config_path;
-    CW_CLEANUP(cw_buf_done) cw_buf url;
+    const char *path = made->config;
     cw_buf_init(&out, TEXT_MAX_BYTES);
-    cw_buf_init(&url, TEXT_MAX_BYTES);
-    add_url(&url, admin->config);
     cw_buf_printf(&out,
                   "Added the account \"%s\" and a token to the server of %s.\n\n"
                   "For an MCP client:\n\n",
-                  account, path);
-    cw_init_add_client_entry(&out, cw_buf_str(&url), token);
+                  made->account, path);
+    cw_init_add_client_entry(&out, made->url, made->token);
     cw_buf_printf(&out, "\nNext:\n  causeway doctor --config %s\n", path);
     if (strcmp(path, CW_CONFIG_INSTALLED) == 0)
         cw_buf_add(&out, CW_STR("  systemctl enable --now causeway\n"));
-    else if (!cw_cli_admin_has_server(admin))
-        cw_buf_printf(&out, "  causeway serve --config %s\n", path);
-    cw_buf_printf(&out, "  causeway list --as \"%s\" --config %s\n", account, path);
+    else
+        cw_buf_printf(&out, "  causeway %s --config %s\n", has_server ? "status" : "serve", path);
+    cw_buf_printf(&out, "  causeway list --as \"%s\" --config %s\n", made->account, path);
     return cw_cli_print_buf(&out);
 }
 
-static int add_account(cw_cli_admin *admin, const char *account)
+static int print_result(const cw_cli_admin *admin, const cw_init_answers *a, cw_str token)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf url;
+    cw_buf_init(&url, TEXT_MAX_BYTES);
+    add_url(&url, admin->config);
+    const cw_init_made made = {.config = admin->config_path,
+                               .account = a->account,
+                               .url = cw_buf_str(&url),
+                               .token = token};
+    return a->json ? cw_init_print_json(&made) : print_text(&made, cw_cli_admin_has_server(admin));
+}
+
+static int add_account(cw_cli_admin *admin, const cw_init_answers *a)
 {
     char token[CW_TOKEN_LEN + 1];
     cw_err err = {0};
-    if (cw_init_add_account(admin, account, NULL, token, &err))
+    if (cw_init_add_account(admin, a->account, NULL, token, &err))
         return cw_cli_failure("%s", err.msg);
-    cw_init_record_account(admin, account);
-    int code = print_result(admin, account, cw_str_from(token));
+    cw_init_record_account(admin, a->account);
+    int code = print_result(admin, a, cw_str_from(token));
     explicit_bzero(token, sizeof token);
     return code;
 }
@@ -121,7 +130,7 @@ int cw_init_existing(cw_init_answers *a, const char *path)
         return code;
     code = prepare(&admin);
     if (code < 0)
-        code = add_account(&admin, a->account);
+        code = add_account(&admin, a);
     cw_cli_admin_close(&admin);
     return code;
 }

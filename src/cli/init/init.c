@@ -290,39 +290,48 @@ static cw_code write_all(first *f, cw_err *err)
     return rc ? rc : make_account(f, err);
 }
 
-static void add_snippet(cw_buf *out, const first *f)
+static void add_url(cw_buf *out, const cw_init_answers *a)
 {
-    const cw_init_answers *a = &f->answers;
-    CW_CLEANUP(cw_buf_done) cw_buf url;
-    cw_buf_init(&url, TEXT_MAX_BYTES);
     if (*a->public_url)
-        cw_buf_printf(&url, "%s/mcp", a->public_url);
+        cw_buf_printf(out, "%s/mcp", a->public_url);
     else
-        cw_buf_printf(&url, "%s://%s/mcp", *a->certificate ? "https" : "http", a->listen);
-    cw_init_add_client_entry(out, cw_buf_str(&url), cw_str_from(f->token));
+        cw_buf_printf(out, "%s://%s/mcp", *a->certificate ? "https" : "http", a->listen);
 }
 
-static int print_next(const first *f)
+static int print_next(const first *f, const cw_init_made *made)
 {
     cw_buf out;
     cw_buf_init(&out, TEXT_MAX_BYTES);
-    cw_buf_printf(&out,
-                  "Wrote %s/" CONFIG_FILE ", the account \"%s\" and its token (" TOKEN_FILE ").\n",
-                  f->whole, f->answers.account);
+    cw_buf_printf(&out, "Wrote %s, the account \"%s\" and its token (" TOKEN_FILE ").\n",
+                  made->config, made->account);
     if (*f->answers.service)
         cw_buf_printf(&out,
                       "%zu methods of %s are listed in %s; set \"tool: true\" for those that\n"
                       "assistants may call.\n",
                       f->import.n, f->import.config.name.p, f->import.overlay.p);
     cw_buf_add(&out, CW_STR("\nFor an MCP client:\n\n"));
-    add_snippet(&out, f);
+    cw_init_add_client_entry(&out, made->url, made->token);
     cw_buf_printf(&out,
                   "\nNext:\n"
-                  "  causeway doctor --config %s/" CONFIG_FILE "\n"
-                  "  causeway serve --config %s/" CONFIG_FILE "\n"
-                  "  causeway list --as \"%s\" --config %s/" CONFIG_FILE "\n",
-                  f->whole, f->whole, f->answers.account, f->whole);
+                  "  causeway doctor --config %s\n"
+                  "  causeway serve --config %s\n"
+                  "  causeway list --as \"%s\" --config %s\n",
+                  made->config, made->config, made->account, made->config);
     return cw_cli_print_buf(&out);
+}
+
+static int print_made(const first *f)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf url;
+    char path[sizeof f->whole + sizeof "/" CONFIG_FILE];
+    cw_buf_init(&url, TEXT_MAX_BYTES);
+    add_url(&url, &f->answers);
+    snprintf(path, sizeof path, "%s/" CONFIG_FILE, f->whole);
+    const cw_init_made made = {.config = path,
+                               .account = f->answers.account,
+                               .url = cw_buf_str(&url),
+                               .token = cw_str_from(f->token)};
+    return f->answers.json ? cw_init_print_json(&made) : print_next(f, &made);
 }
 
 static int import_service(first *f)
@@ -347,7 +356,7 @@ static int set_up(first *f)
         code = cw_cli_failure("%s", err.msg);
     if (code >= 0)
         remove_all(f);
-    return code >= 0 ? code : print_next(f);
+    return code >= 0 ? code : print_made(f);
 }
 
 int cw_cli_init(int argc, char **argv)
@@ -373,6 +382,7 @@ int cw_cli_init(int argc, char **argv)
         {"examples", 0, CW_CLI_FLAG, &a->examples, NULL, "load the example plugin"},
         {"yes", 'y', CW_CLI_FLAG, &a->no_questions, NULL,
          "ask nothing; options that are missing have their\ndefaults"},
+        {"json", 0, CW_CLI_FLAG, &a->json, NULL, "print JSON, and ask nothing"},
         {0},
     };
     const cw_cli_spec spec = {
