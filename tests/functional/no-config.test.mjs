@@ -1,6 +1,7 @@
 // Without a configuration file: the example plugins, for everybody on this machine, and it says so.
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { rpc, toolNames } from "./support/mcp.mjs";
@@ -8,6 +9,7 @@ import { host, newFolder } from "./support/plugins.mjs";
 import { binary, buildFolder, Program, root, startCauseway, startProgram } from "./support/programs.mjs";
 
 const env = { CAUSEWAY_CONFIG: "" };
+const readme = readFileSync(path.join(root, "README.md"), "utf8");
 const examples = ["examples.article.toMarkdown", "examples.articles.list"];
 const count = (server, pattern) => server.stderr.split("\n").filter((line) => pattern.test(line)).length;
 
@@ -121,8 +123,50 @@ test("HUP without a configuration changes nothing", async () => {
     await server.stop();
 });
 
+test("the exchange in the README is what the server sends", async () => {
+    const [section] = readme.match(/^## A real exchange$[\s\S]*?(?=^## )/m);
+    const blocks = [...section.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({
+        language,
+        text,
+    }));
+    const server = await startCauseway({ env });
+    let answers;
+    let compared = 0;
+    for (const { language, text } of blocks) {
+        if (language === "sh") {
+            const commands = [...text.matchAll(/:8080(\/\w+) --json[\s\\]*'([^']*)'/g)];
+            assert.ok(commands.length > 0, text);
+            answers = [];
+            for (const [, target, body] of commands) {
+                const headers = { "Content-Type": "application/json", Accept: "application/json" };
+                const answer = await fetch(`${server.url}${target}`, { method: "POST", headers, body });
+                assert.equal(answer.status, 200, text);
+                answers.push(await answer.text());
+            }
+        } else {
+            assert.deepEqual(answers, [text.trim()]);
+            compared += 1;
+        }
+    }
+    assert.equal(compared, 2);
+    await server.stop();
+});
+
+test("the plugin in the README compiles and is checked without a problem", () => {
+    const [, source] = readme.match(/^```c\n([\s\S]*?)^```$/m);
+    const folder = newFolder("readme");
+    const object = path.join(folder, "hello.so");
+    writeFileSync(path.join(folder, "hello.c"), source);
+    const args = ["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", path.join(root, "include"), "-o", object];
+    execFileSync("cc", [...args, path.join(folder, "hello.c")], { stdio: "pipe" });
+    const { methods } = JSON.parse(execFileSync(host, ["--check", object], { encoding: "utf8" }));
+    assert.deepEqual(
+        methods.map(({ name }) => name),
+        ["hello.greet"],
+    );
+});
+
 test("no command of the README writes over a file that a section before has named", () => {
-    const readme = readFileSync(path.join(root, "README.md"), "utf8");
     const written = [...readme.matchAll(/^[^#\n]* > ([\w./-]+\.yaml)/gm)];
     assert.ok(written.length > 0);
     for (const { 1: file, index } of written) {
