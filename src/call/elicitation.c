@@ -31,7 +31,7 @@ cw_code cw_elicitation_check(cw_runtime_loop *rl, cw_str form, const cw_json *co
         return rc;
     if (rc) {
         /* The schema is the method's mistake, not the user's. */
-        cw_log_err(CW_LOG_WARN, "call", "a form that cannot be checked", err);
+        cw_log_err(CW_LOG_WARN, "call", "answers to the form of a method cannot be checked", err);
         return CW_OK;
     }
     int64_t steps = cw_call_steps(rl);

@@ -20,7 +20,7 @@ async function start(t, options) {
 const all = ["access mcp tool discovery", "use jsonrpc services", "access content", "administer site"];
 const lines = (server, text) => server.stderr.split("\n").filter((line) => line.includes(text));
 const schemaText = "means something else in 2020-12";
-const scopeText = "a scope that is not known";
+const scopeText = "an unknown scope";
 
 suite("in the log", () => {
     test("row-D20, fault-B22: an unknown scope is named once, with its source and method", async (t) => {

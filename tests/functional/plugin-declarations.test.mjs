@@ -190,7 +190,7 @@ CW_TOOL(c, .auth_level = "required");
             lines(server, "any caller")[0],
             / info sources: any caller may use these methods source="?odd"? count=1 methods="?odd\.b"?$/,
         );
-        await eventually(() => lines(server, "an annotation that is not right").length === 3, "annotations");
+        await eventually(() => lines(server, "unusual annotation").length === 3, "annotations");
         const described = await runCauseway(["describe", "odd.b", "--config", server.config]);
         assert.match(described.stdout, /^permissions: none: any caller$/m);
         const echo = await runCauseway(["describe", "test.echo", "--config", server.config]);

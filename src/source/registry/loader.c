@@ -284,16 +284,16 @@ static bool on_finding(const cw_lint_finding *finding, void *ctx)
     if (++x->n > NOTES_MAX)
         return false;
     if (finding->scope.n)
-        cw_log(CW_LOG_WARN, "sources", "a method asks for a scope that is not known",
+        cw_log(CW_LOG_WARN, "sources", "a method requires an unknown scope",
                CW_KV("source", source), CW_KV("method", finding->method),
                CW_KV("scope", finding->scope));
     else if (finding->annotation.n)
-        cw_log(finding->is_minor ? CW_LOG_INFO : CW_LOG_WARN, "sources",
-               "an annotation that is not right", CW_KV("source", source),
-               CW_KV("method", finding->method), CW_KV("annotation", finding->annotation),
+        cw_log(finding->is_minor ? CW_LOG_INFO : CW_LOG_WARN, "sources", "unusual annotation",
+               CW_KV("source", source), CW_KV("method", finding->method),
+               CW_KV("annotation", finding->annotation),
                CW_KV("problem", cw_str_from(finding->text)), suggestion_of(finding));
     else if (finding->permission.n)
-        cw_log(CW_LOG_WARN, "sources", "a method asks for a permission that no role has",
+        cw_log(CW_LOG_WARN, "sources", "a method requires a permission that no role has",
                CW_KV("source", source), CW_KV("method", finding->method),
                CW_KV("permission", finding->permission), suggestion_of(finding));
     else if (finding->is_input)
