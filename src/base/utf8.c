@@ -77,6 +77,14 @@ bool cw_utf8_is_valid(cw_str s)
     return true;
 }
 
+size_t cw_utf8_count(cw_str s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.p[i] & 0xC0) != 0x80; /* each character has one such byte */
+    return n;
+}
+
 size_t cw_utf8_cut(cw_str s, size_t max)
 {
     if (s.n <= max)

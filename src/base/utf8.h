@@ -17,6 +17,8 @@ unsigned cw_utf8_encode(uint32_t cp, char out[4]);
 bool cw_utf8_is_valid(cw_str s);
 /* Characters that would end a line, drive a terminal or reorder what a reader sees. */
 bool cw_utf8_is_control(uint32_t cp);
+/* The number of characters of valid UTF-8. */
+size_t cw_utf8_count(cw_str s);
 /* The longest prefix of at most `max` bytes that does not split a character. */
 size_t cw_utf8_cut(cw_str s, size_t max);
 

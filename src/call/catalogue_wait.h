@@ -31,12 +31,13 @@ struct cw_catalogue_wait {
     /* Its own. */
     cw_runtime_watch watch;
     cw_deferred later;
-    cw_caller *caller; /* a reference; NULL: anonymous, or it does not wait */
+    cw_view *view; /* a reference to the one in which the method is missing */
+    bool is_anonymous;
 };
 
 /* Wait; `view` is the one in which the method is missing. False: nothing is being loaded, or too
  * many wait. */
-bool cw_catalogue_wait_begin(cw_runtime_loop *rl, const cw_view *view, cw_catalogue_wait *w);
+bool cw_catalogue_wait_begin(cw_runtime_loop *rl, cw_view *view, cw_catalogue_wait *w);
 /* on_ready is not called any more. Fine for one that does not wait. */
 void cw_catalogue_wait_end(cw_catalogue_wait *w);
 

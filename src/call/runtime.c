@@ -79,10 +79,17 @@ static void notify_watches(cw_runtime_loop *rl, const cw_change *change, unsigne
 
 /* ---- views of callers ---- */
 
-static bool is_of_caller(const void *entry, const void *caller)
+typedef struct view_key {
+    cw_caller *caller;
+    const cw_toolset *toolset;
+} view_key;
+
+static bool is_of_key(const void *entry, const void *key)
 {
     const cw_cached_view *kept = entry;
-    return kept->view && cw_view_caller(kept->view) == caller;
+    const view_key *wanted = key;
+    return kept->view && cw_view_caller(kept->view) == wanted->caller &&
+           cw_view_toolset(kept->view) == wanted->toolset;
 }
 
 static uint64_t last_use_of(const void *entry)
@@ -91,33 +98,53 @@ static uint64_t last_use_of(const void *entry)
     return kept->view ? kept->last_use : 0;
 }
 
-static const cw_assoc view_table = {sizeof(cw_cached_view), CW_RUNTIME_VIEWS, 4, is_of_caller,
+static const cw_assoc view_table = {sizeof(cw_cached_view), CW_RUNTIME_VIEWS, 4, is_of_key,
                                     last_use_of};
 
-static uint64_t hash_of(const cw_caller *caller)
+static uint64_t hash_of(const view_key *key)
 {
     /* Objects are aligned: the low bits carry no information. */
-    uint64_t hash = (uint64_t)(uintptr_t)caller >> 4;
+    uint64_t hash = ((uint64_t)(uintptr_t)key->caller >> 4) + (uint64_t)(uintptr_t)key->toolset;
     return hash * UINT64_C(0x9E3779B97F4A7C15) >> 32;
 }
 
-cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller)
+static cw_view *find_view(cw_runtime_loop *rl, const view_key *key)
 {
     if (!rl->views)
         rl->views = calloc(CW_RUNTIME_VIEWS, sizeof *rl->views);
     if (!rl->views)
         return NULL;
-    cw_cached_view *kept = cw_assoc_find(&view_table, rl->views, hash_of(caller), caller);
+    cw_cached_view *kept = cw_assoc_find(&view_table, rl->views, hash_of(key), key);
     if (!kept) {
         cw_view *view;
-        if (cw_view_new(snapshot_of(rl), caller, &view, NULL))
+        if (cw_view_new_in(snapshot_of(rl), key->caller, key->toolset, &view, NULL))
             return NULL;
-        kept = cw_assoc_victim(&view_table, rl->views, hash_of(caller));
+        kept = cw_assoc_victim(&view_table, rl->views, hash_of(key));
         cw_view_unref(kept->view);
         kept->view = view;
     }
     kept->last_use = ++rl->views_tick;
     return kept->view;
+}
+
+cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller)
+{
+    return find_view(rl, &(view_key){.caller = caller});
+}
+
+cw_view *cw_runtime_view_in(cw_runtime_loop *rl, cw_caller *caller, const cw_toolset *toolset)
+{
+    view_key key = {.caller = caller ? caller : cw_view_caller(rl->view)};
+    if (!toolset)
+        return caller ? find_view(rl, &key) : rl->view;
+    key.toolset =
+        cw_snapshot_find_toolset(snapshot_of(rl), toolset->name, toolset->is_read_only_address);
+    return key.toolset ? find_view(rl, &key) : NULL;
+}
+
+bool cw_runtime_is_anonymous(const cw_runtime_loop *rl, const cw_view *view)
+{
+    return cw_view_caller(view) == cw_view_caller(rl->view);
 }
 
 static void drop_views(cw_runtime_loop *rl)

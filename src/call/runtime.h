@@ -90,6 +90,11 @@ cw_caller *cw_runtime_operator(const cw_runtime_loop *rl, uid_t uid);
 /* A caller's view: made on first use, and cached until the catalogue is replaced or
  * CW_RUNTIME_VIEWS other views were used. Borrowed until the next call; NULL without memory. */
 cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller);
+/* The same in a toolset of the current catalogue, or in the one that has its name now (NULL:
+ * everything). `caller` NULL: the anonymous one. NULL also when no toolset has that name. */
+cw_view *cw_runtime_view_in(cw_runtime_loop *rl, cw_caller *caller, const cw_toolset *toolset);
+/* Whether a view that was taken on this loop, since the last publish, is the anonymous caller's. */
+bool cw_runtime_is_anonymous(const cw_runtime_loop *rl, const cw_view *view);
 /* As in cw_runtime_opts. */
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl);
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);

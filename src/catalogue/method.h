@@ -70,8 +70,10 @@ typedef struct cw_method {
     bool is_secret;        /* its arguments are not recorded: they may hold a password */
     bool takes_any_params; /* its only param, "params", stands for whatever it takes */
     uint8_t n_audited;     /* so many of its first params are the detail of its audit records */
-    uint32_t index;        /* in the source's list */
-    uint32_t call_ms;      /* time limit of a call; 0: the source's */
+    const cw_str *tags;    /* groups that it belongs to; for toolsets */
+    size_t n_tags;
+    uint32_t index;   /* in the source's list */
+    uint32_t call_ms; /* time limit of a call; 0: the source's */
     cw_source *source;
 } cw_method;
 

@@ -176,11 +176,13 @@ static uint64_t number_of(cw_page_cache *c, cw_view *view)
     if (CW_LIKELY(number))
         return number;
     cw_page_cache_set set = {.snapshot = cw_view_snapshot(view),
+                             .toolset = cw_view_toolset(view),
                              .bits = cw_view_visibility_key(view)};
     set.hash = cw_hash(set.bits);
     for (size_t i = 0; i < c->n_sets && !number; i++) {
         const cw_page_cache_set *s = &c->sets[i];
-        if (s->hash == set.hash && s->snapshot == set.snapshot && cw_str_eq(s->bits, set.bits))
+        if (s->hash == set.hash && s->snapshot == set.snapshot && s->toolset == set.toolset &&
+            cw_str_eq(s->bits, set.bits))
             number = s->number;
     }
     if (!number)

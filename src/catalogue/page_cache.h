@@ -65,6 +65,7 @@ cw_str cw_page_packed_etag(cw_page *d);
 
 typedef struct cw_page_cache_set {
     const cw_snapshot *snapshot; /* compared, never looked into */
+    const cw_toolset *toolset;   /* likewise; NULL: everything */
     uint64_t hash, number;
     cw_str bits; /* a copy */
 } cw_page_cache_set;

@@ -46,6 +46,8 @@ struct cw_snapshot {
     table by_id;
     table by_name;
     bool has_portable_schemas;
+    cw_toolset *toolsets;
+    size_t n_toolsets;
     cw_map by_address[CW_EXPOSED_KINDS];   /* -> cw_entry */
     _Atomic(cw_portable_names *) portable; /* NULL: not wanted yet */
 };
@@ -578,6 +580,36 @@ static cw_code classify(builder *b)
     return CW_OK;
 }
 
+/* ---- toolsets ---- */
+
+static void fill_toolset(const cw_snapshot *s, const cw_toolset_rule *rule, cw_toolset *t)
+{
+    for (size_t i = 0; i < s->n_entries; i++) {
+        const cw_entry *entry = &s->entries[i];
+        if (cw_toolset_matches(rule, source_name(s, entry), entry->tool_name, entry->method,
+                               t->is_read_only_address))
+            cw_toolset_add(t, i);
+    }
+}
+
+/* Two of each rule. */
+static cw_code make_toolsets(builder *b)
+{
+    cw_snapshot *s = b->s;
+    size_t n = 2 * b->opts.n_toolsets;
+    s->toolsets = cw_arena_calloc(&s->arena, n ? n : 1, sizeof *s->toolsets);
+    if (!s->toolsets)
+        return cw_fail_nomem(b->err);
+    for (size_t i = 0; i < n; i++) {
+        const cw_toolset_rule *rule = &b->opts.toolsets[i / 2];
+        if (cw_toolset_init(&s->toolsets[i], rule, i % 2 == 1, s->n_entries, &s->arena))
+            return cw_fail_nomem(b->err);
+        fill_toolset(s, rule, &s->toolsets[i]);
+    }
+    s->n_toolsets = n;
+    return CW_OK;
+}
+
 static cw_code build(builder *b, size_t n)
 {
     cw_snapshot *s = b->s;
@@ -609,7 +641,9 @@ static cw_code build(builder *b, size_t n)
     }
     settle(s);
     cw_code rc = settle_shown(b);
-    return rc ? rc : classify(b);
+    if (!rc)
+        rc = classify(b);
+    return rc ? rc : make_toolsets(b);
 }
 
 cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
@@ -702,6 +736,9 @@ bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b)
         is_same = cw_str_eq(a->problems[i].text, b->problems[i].text);
     for (size_t i = 0; is_same && i < a->n_entries; i++)
         is_same = entries_same(&a->entries[i], &b->entries[i]);
+    is_same = is_same && a->n_toolsets == b->n_toolsets;
+    for (size_t i = 0; is_same && i < a->n_toolsets; i++)
+        is_same = cw_toolset_same(&a->toolsets[i], &b->toolsets[i]);
     return is_same;
 }
 
@@ -715,6 +752,15 @@ const cw_entry *const *cw_snapshot_tools(const cw_snapshot *s, size_t *ret_n)
 {
     *ret_n = s->n_tools;
     return s->tools;
+}
+
+const cw_toolset *cw_snapshot_find_toolset(const cw_snapshot *s, cw_str name, bool is_read_only)
+{
+    for (size_t i = is_read_only ? 1 : 0; i < s->n_toolsets; i += 2) {
+        if (cw_str_eq(s->toolsets[i].name, name))
+            return &s->toolsets[i];
+    }
+    return NULL;
 }
 
 const cw_requirements *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n)

@@ -18,6 +18,7 @@
 #define CW_CATALOGUE_SNAPSHOT_H
 
 #include "catalogue/method_schemas.h"
+#include "catalogue/toolset.h"
 
 #define CW_SNAPSHOT_MAX_METHODS 100000u
 #define CW_SNAPSHOT_MAX_PARTIAL 16u /* of one offer */
@@ -70,6 +71,8 @@ typedef struct cw_snapshot_opts {
     cw_snapshot *previous;     /* or NULL; its data of unchanged sources is reused */
     const bool *defers;        /* by offer: methods that others own are left out of it */
     bool has_portable_schemas; /* some client gets portable schemas */
+    const cw_toolset_rule *toolsets;
+    size_t n_toolsets;
 } cw_snapshot_opts;
 
 /* Build from all offers, in order. An offer with a problem (an id or tool name of an earlier one,
@@ -86,7 +89,7 @@ void cw_snapshot_unref(cw_snapshot *s);
 
 const cw_snapshot_problem *cw_snapshot_problems(const cw_snapshot *s, size_t *ret_n);
 /* Whether both offer the same to the same callers: methods, what lists show of them, their needs,
- * and what was left out. */
+ * toolsets, and what was left out. */
 bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b);
 /* Sorted by method id. */
 const cw_entry *cw_snapshot_entries(const cw_snapshot *s, size_t *ret_n);
@@ -101,6 +104,9 @@ const cw_entry *cw_snapshot_find_method(const cw_snapshot *s, cw_str id);
 const cw_entry *cw_snapshot_find_tool(const cw_snapshot *s, cw_str name);
 const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind kind,
                                          cw_str address);
+
+/* The toolset of this name, or (is_read_only) its read-only part; NULL: none. */
+const cw_toolset *cw_snapshot_find_toolset(const cw_snapshot *s, cw_str name, bool is_read_only);
 
 /* Other names for the tools, made when they are first wanted; NULL without memory. */
 const cw_portable_names *cw_snapshot_portable_names(const cw_snapshot *s);

@@ -14,6 +14,8 @@ struct cw_view {
     unsigned refs;
     cw_snapshot *snapshot;
     cw_caller *caller;
+    const cw_toolset *toolset; /* NULL: everything */
+    const cw_entry *entries;   /* of the snapshot */
     cw_verdict discover, call;
     uint32_t *counts[CW_VIEW_LISTS]; /* visible ones before each block, and in all; NULL: not wanted
                                         yet */
@@ -27,12 +29,15 @@ struct cw_view {
 
 static bool is_visible(const cw_view *v, const cw_entry *entry)
 {
-    return entry && v->verdicts[entry->class_index] != CW_VERDICT_HIDDEN;
+    if (!entry || v->verdicts[entry->class_index] == CW_VERDICT_HIDDEN)
+        return false;
+    return !v->toolset || cw_toolset_has(v->toolset, (size_t)(entry - v->entries));
 }
 
-cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_err *err)
+cw_code cw_view_new_in(cw_snapshot *snapshot, cw_caller *caller, const cw_toolset *toolset,
+                       cw_view **ret, cw_err *err)
 {
-    size_t n;
+    size_t n, n_entries;
     const cw_requirements *classes = cw_snapshot_classes(snapshot, &n);
     cw_view *v = calloc(1, sizeof *v + n + (n + 7) / 8);
     if (!v)
@@ -40,6 +45,8 @@ cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_
     v->refs = 1;
     v->snapshot = cw_snapshot_ref(snapshot);
     v->caller = cw_caller_ref(caller);
+    v->toolset = toolset;
+    v->entries = cw_snapshot_entries(snapshot, &n_entries);
     v->discover = cw_gate_permission(caller, CW_PERMISSION_DISCOVER);
     v->call = cw_gate_permission(caller, CW_PERMISSION_CALL);
     v->n_classes = n;
@@ -50,6 +57,11 @@ cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_
     }
     *ret = v;
     return CW_OK;
+}
+
+cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret, cw_err *err)
+{
+    return cw_view_new_in(snapshot, caller, /* toolset= */ NULL, ret, err);
 }
 
 cw_view *cw_view_ref(cw_view *v)
@@ -77,6 +89,11 @@ const cw_snapshot *cw_view_snapshot(const cw_view *v)
 cw_caller *cw_view_caller(const cw_view *v)
 {
     return v->caller;
+}
+
+const cw_toolset *cw_view_toolset(const cw_view *v)
+{
+    return v->toolset;
 }
 
 cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry)

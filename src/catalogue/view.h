@@ -16,12 +16,17 @@ typedef struct cw_view cw_view;
 
 CW_MUST_USE cw_code cw_view_new(cw_snapshot *snapshot, cw_caller *caller, cw_view **ret,
                                 cw_err *err);
+/* The same in a toolset of the snapshot: what is not in it is hidden too. NULL: everything. */
+CW_MUST_USE cw_code cw_view_new_in(cw_snapshot *snapshot, cw_caller *caller,
+                                   const cw_toolset *toolset, cw_view **ret, cw_err *err);
 cw_view *cw_view_ref(cw_view *v);
 /* NULL is fine. */
 void cw_view_unref(cw_view *v);
 
 const cw_snapshot *cw_view_snapshot(const cw_view *v);
 cw_caller *cw_view_caller(const cw_view *v);
+/* NULL: everything. */
+const cw_toolset *cw_view_toolset(const cw_view *v);
 cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry);
 /* The general permissions to discover and to call: ALLOW, NEEDS_LOGIN or FORBIDDEN. cw_call_find
  * checks them before it looks a name up, so that a refusal does not reveal which names exist. */
@@ -68,7 +73,8 @@ void cw_view_after(const cw_view *v, cw_view_list list, cw_str name, const cw_en
 /* Under what name a list has an entry. */
 cw_str cw_view_name(cw_view_list list, const cw_entry *entry);
 
-/* A bit for each access class, set where it is visible: what decides who sees what. */
+/* A bit for each access class, set where it is visible: with the toolset, it decides who sees what.
+ */
 cw_str cw_view_visibility_key(const cw_view *v);
 /* The number that a cache has assigned (page_cache.h); 0: none. */
 uint64_t cw_view_cache_id(const cw_view *v);

@@ -12,6 +12,7 @@
 #include "cli/lib/admin.h"
 #include "cli/lib/config_files.h"
 #include "cli/lib/loop.h"
+#include "config/toolset_path.h"
 #include "door/mcp/stdio.h"
 #include "json/write.h"
 #include "server/app.h"
@@ -24,8 +25,9 @@
 #define FILE_SPARE_MS 1000u
 
 typedef struct program {
-    const char *config_path, *plugin, *account, *token_file, *tool_names;
-    cw_buf token; /* an Authorization header; empty: none */
+    const char *config_path, *plugin, *account, *token_file, *tool_names, *toolset;
+    cw_config_toolset_path at; /* of the toolset */
+    cw_buf token;              /* an Authorization header; empty: none */
     cw_config *config;
     cw_loop *loop;
     cw_app app;
@@ -96,6 +98,9 @@ static int read_config(program *p)
     if (p->token.n && p->config->store.path.n == 0 && !p->config->access.issuers.n)
         return cw_cli_usage("a token cannot be checked: set store.path or access.issuers in the "
                             "configuration");
+    code = p->toolset ? cw_cli_check_toolset(p->config, p->toolset) : -1;
+    if (code >= 0)
+        return code;
     if (cw_cli_configure_log(p->config, &err))
         return cw_cli_failure("%s", err.msg);
     return -1;
@@ -176,6 +181,8 @@ static cw_code open_door(program *p, cw_err *err)
         .door = p->app.mcp,
         .runtime = p->app.runtime,
         .loop = p->loop,
+        .toolset = p->at.name,
+        .is_read_only_toolset = p->at.is_read_only,
         .in = STDIN_FILENO,
         .out = STDOUT_FILENO,
         .line_size = config->limits.body_size,
@@ -290,6 +297,7 @@ int cw_cli_stdio(int argc, char **argv)
          "act as the owner of this token, with its scopes;\n"
          "default: the token in $" TOKEN_VARIABLE ", if any"},
         CW_CLI_TOOL_NAMES_OPTION(&p.tool_names),
+        CW_CLI_TOOLSET_OPTION(&p.toolset),
         {0},
     };
     const cw_cli_spec spec = {
@@ -301,7 +309,10 @@ int cw_cli_stdio(int argc, char **argv)
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)
         return code;
-    const char *other = p.account ? "as" : p.token_file ? "token-file" : NULL;
+    const char *other = p.account      ? "as"
+                        : p.token_file ? "token-file"
+                        : p.toolset    ? "toolset"
+                                       : NULL;
     if (p.plugin && (config || other))
         return cw_cli_usage("--plugin cannot be combined with --%s", config ? "config" : other);
     if (p.account && p.token_file)
@@ -309,6 +320,8 @@ int cw_cli_stdio(int argc, char **argv)
     code = p.plugin ? cw_cli_check_plugin(p.plugin) : -1;
     if (code >= 0)
         return code;
+    if (p.toolset)
+        (void)cw_config_toolset_path_split(cw_str_from(p.toolset), &p.at.name, &p.at.is_read_only);
     p.config_path = p.plugin ? NULL : cw_cli_config_path(config);
     code = read_token(&p);
     if (code < 0)

@@ -33,6 +33,7 @@
 #include "schema/schema.h"
 
 #define CW_CONFIG_MAX_PROBLEMS 20u
+#define CW_CONFIG_MAX_INSTRUCTIONS 2000u /* characters */
 
 /* An address to listen on. Exactly one of `host` and `unix_path` is not empty. */
 typedef struct cw_config_address {
@@ -133,6 +134,24 @@ typedef struct cw_config_clients {
     const cw_config_client *items;
     size_t n;
 } cw_config_clients;
+
+/* A part of the catalogue with an address of its own. What matches `sources`, `tools` or `tags`
+ * belongs to it, or everything where none of them is set, but nothing that matches `exclude`. */
+typedef struct cw_config_toolset {
+    cw_str name; /* [a-z0-9_-]+ */
+    cw_str title;
+    cw_str instructions;       /* empty: made from the sources */
+    cw_config_strings sources; /* names */
+    cw_config_strings tools;   /* patterns for names of tools and ids of methods */
+    cw_config_strings tags;
+    cw_config_strings exclude; /* patterns, as `tools` */
+    bool read_only;            /* no tools but those that change nothing */
+} cw_config_toolset;
+
+typedef struct cw_config_toolsets {
+    const cw_config_toolset *items;
+    size_t n;
+} cw_config_toolsets;
 
 /* So many in so long, and at once. */
 typedef struct cw_config_rate {
@@ -295,9 +314,12 @@ typedef struct cw_config {
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
         cw_str name;               /* in registries: "org.example/tools" */
         cw_str title;
-        cw_str description; /* 1 to 100 characters */
-        cw_str website;     /* a URL, or empty */
+        cw_str description;  /* 1 to 100 characters */
+        cw_str website;      /* a URL, or empty */
+        cw_str instructions; /* for clients; empty: made from the sources */
     } mcp;
+
+    cw_config_toolsets toolsets;
 
     struct {
         bool enabled;             /* the methods of the source `causeway` exist, and its socket */

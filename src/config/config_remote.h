@@ -59,6 +59,7 @@ typedef struct cw_config_overlay {
     cw_str description;     /* empty: the document's */
     cw_str annotations;     /* a JSON object as text, or empty */
     bool hidden_unless_met; /* visibility: hide */
+    cw_config_strings tags; /* for toolsets; none: the document's */
     cw_config_strings permissions;
     cw_config_strings scopes; /* beside those in annotations.auth */
     cw_config_auth level;

@@ -148,7 +148,7 @@ static void add_metadata_link(cw_buf *out, cw_http_req *req, const cw_runtime_lo
     cw_buf_add(out, CW_STR(CW_OAUTH_RESOURCE_WELLKNOWN));
     cw_buf_add(out, path);
     if (is_endpoint)
-        cw_buf_add(out, cw_runtime_config(rl)->mcp.path);
+        cw_buf_add(out, cw_oauth_resource_endpoint(req, cw_runtime_config(rl)));
     cw_buf_add_char(out, '"');
 }
 

@@ -6,6 +6,7 @@
 
 #include "access/gate.h"
 #include "access/scopes.h"
+#include "config/toolset_path.h"
 
 bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl)
 {
@@ -32,6 +33,14 @@ cw_str cw_oauth_resource_path(cw_str url)
     for (; at < url.n && slashes < 3; at++)
         slashes += url.p[at] == '/';
     return slashes < 3 ? CW_STR("") : cw_str_make(url.p + at - 1, url.n - at + 1);
+}
+
+cw_str cw_oauth_resource_endpoint(const cw_http_req *req, const cw_config *config)
+{
+    cw_config_toolset_path at;
+    bool is_toolset = cw_config_toolset_path_parse(cw_http_req_path(req), config->mcp.path, &at) &&
+                      cw_config_toolset_path_is_known(config, at.name);
+    return is_toolset ? at.path : config->mcp.path;
 }
 
 /* ---- scopes ---- */

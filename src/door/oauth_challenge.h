@@ -28,6 +28,8 @@ CW_MUST_USE cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope
  * is NULL without memory. *ret_known (may be NULL): whether it is one of the few that the
  * configuration determines; clients can make up any other. */
 cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool *ret_known);
+/* The path of the address that a request of an MCP client is for: the endpoint, or a toolset. */
+cw_str cw_oauth_resource_endpoint(const cw_http_req *req, const cw_config *config);
 /* The path of such an address, behind scheme and host; may be empty. Borrowed. */
 cw_str cw_oauth_resource_path(cw_str url);
 

@@ -5,13 +5,16 @@
 #include <sodium.h>
 
 #include "base/file.h"
+#include "config/toolset_path.h"
 
 #define LIST_MAX_BYTES ((size_t)4 << 20)
 #define SECRET_MAX 1024u
 
+/* ---- audiences ---- */
+
 /* Our resource identifiers: everything that we serve, and the endpoint for MCP clients. */
-static cw_code default_audience(cw_issuer_list *list, const cw_config *config, cw_jwt_rules *rules,
-                                cw_err *err)
+static cw_code default_audience(cw_issuer_list *list, const cw_config *config,
+                                cw_config_strings *ret, cw_err *err)
 {
     cw_str *all = cw_arena_calloc(&list->arena, 2, sizeof *all);
     char *endpoint =
@@ -20,9 +23,42 @@ static cw_code default_audience(cw_issuer_list *list, const cw_config *config, c
         return cw_arena_fail(&list->arena, err);
     all[0] = config->public_url;
     all[1] = cw_str_from(endpoint);
-    rules->audiences = all;
-    rules->n_audiences = 2;
+    *ret = (cw_config_strings){all, 2};
     return CW_OK;
+}
+
+/* An audience that is the endpoint covers its toolsets: clients ask for a token for the address that
+ * they were given. */
+static cw_code cover_toolsets(cw_issuer_list *list, const cw_config *config,
+                              cw_config_strings audiences, cw_jwt_rules *rules, cw_err *err)
+{
+    static const char *const ends[] = {"", CW_CONFIG_TOOLSET_READ_ONLY};
+    size_t each = CW_COUNT(ends) * config->toolsets.n, n = 0;
+    cw_str *all = cw_arena_calloc(&list->arena, audiences.n * (1 + each), sizeof *all);
+    if (!all)
+        return cw_arena_fail(&list->arena, err);
+    for (size_t i = 0; i < audiences.n; i++) {
+        cw_str audience = all[n++] = audiences.items[i];
+        for (size_t j = 0; j < each && cw_str_ends(audience, config->mcp.path); j++) {
+            char *address = cw_arena_printf(
+                &list->arena, "%s" CW_CONFIG_TOOLSET_PATH "%s%s", audience.p,
+                config->toolsets.items[j / CW_COUNT(ends)].name.p, ends[j % CW_COUNT(ends)]);
+            if (!address)
+                return cw_arena_fail(&list->arena, err);
+            all[n++] = cw_str_from(address);
+        }
+    }
+    rules->audiences = all;
+    rules->n_audiences = n;
+    return CW_OK;
+}
+
+static cw_code take_audiences(cw_issuer_list *list, const cw_config *config,
+                              const cw_config_issuer *c, cw_jwt_rules *rules, cw_err *err)
+{
+    cw_config_strings audiences = c->audience;
+    cw_code rc = audiences.n ? CW_OK : default_audience(list, config, &audiences, err);
+    return rc ? rc : cover_toolsets(list, config, audiences, rules, err);
 }
 
 static cw_code take_grants(cw_issuer_list *list, const cw_config_issuer *c, cw_issuer_opts *o,
@@ -73,8 +109,6 @@ static cw_code take_issuer(cw_issuer_list *list, const cw_config *config, const 
     *o = (cw_issuer_opts){
         .rules = {.issuer = c->issuer,
                   .names_account = c->account.n > 0,
-                  .audiences = c->audience.items,
-                  .n_audiences = c->audience.n,
                   .roles = c->roles.items,
                   .n_roles = c->roles.n,
                   .algs = algs,
@@ -88,7 +122,7 @@ static cw_code take_issuer(cw_issuer_list *list, const cw_config *config, const 
         .ca_file = c->ca_file,
         .allow_private = c->allow_private,
     };
-    cw_code rc = c->audience.n ? CW_OK : default_audience(list, config, &o->rules, err);
+    cw_code rc = take_audiences(list, config, c, &o->rules, err);
     if (!rc)
         rc = take_grants(list, c, o, err);
     if (!rc && c->client_id.n)

@@ -109,7 +109,8 @@ test("docs/configuration.md has a row with the right default for every key", () 
         ...leaves(method, "sources[].methods[]."),
         ...leaves(method.properties.params.additionalProperties, "sources[].methods[].params.PARAM."),
     ];
-    for (const [key, sub] of [...leaves(schema), ...sources]) {
+    const toolsets = leaves(schema.properties.toolsets.additionalProperties, "toolsets.NAME.");
+    for (const [key, sub] of [...leaves(schema), ...sources, ...toolsets]) {
         const row = rows.get(key);
         assert.ok(row, `${key} is missing`);
         const cells = row.split(" | ");

@@ -6,7 +6,7 @@ import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, cli, databasePath, discover } from "./support/accounts.mjs";
 import { close, foreign, startForger } from "./support/issuer.mjs";
 import { logIn, sameOrigin, session, sessionCookie } from "./support/login.mjs";
-import { doors, message, query, toolCall } from "./support/doors.mjs";
+import { doors, message, query, toolCall, toolsetDoors } from "./support/doors.mjs";
 import { both, legacyVersions, modern, modernVersion, ownName, post } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { writeConfig } from "./support/programs.mjs";
@@ -219,8 +219,17 @@ async function makeSessionCallers(model, server) {
 
 // ---- the model ----
 
+// Toolsets: one has all tools, one a third of them. Their addresses are doors of their own.
+const toolsets = { all: {}, some: { tools: ["m.t1*"], exclude: ["m.t14"] } };
+const isInSome = ({ name }) => name.startsWith("m.t1") && name !== "m.t14";
+const addresses = [
+    ...toolsetDoors("/mcp/x/all", () => true),
+    ...toolsetDoors("/mcp/x/some", isInSome),
+    ...toolsetDoors("/mcp/x/some/readonly", isInSome),
+];
+
 // What becomes of a call: "wrong", "forged", "login", "forbidden", "unknown", "scopes" or "ran".
-function judge(caller, tool) {
+function judge(caller, tool, has = () => true) {
     if (caller.isWrong) {
         return "wrong";
     }
@@ -230,7 +239,7 @@ function judge(caller, tool) {
     if (!caller.permissions.includes(call)) {
         return caller.isKnown ? "forbidden" : "login";
     }
-    return sees(caller, tool) ? ask(caller, tool) : "unknown";
+    return has(tool) && sees(caller, tool) ? ask(caller, tool) : "unknown";
 }
 
 const isRequired = ({ level, scopes }) => (level ? level === "required" : scopes.length > 0);
@@ -276,13 +285,13 @@ for (const model of [separate, inheriting]) {
             const { roles, access } = model;
             callers = await makeCallers(model, writeConfig({ roles, store, access }), issuers);
             const prepare = (folder) => compilePlugin(folder, "model", source());
-            const config = { store, page_size: 1000, access: { ...access, issuers: issuers.config } };
+            const config = { store, toolsets, page_size: 1000, access: { ...access, issuers: issuers.config } };
             server = await startExamples({ prepare, roles, config });
             const isThere = async () =>
                 (await get(server, "/mcp/tools/list")).json?.tools.some(({ name }) => name === "m.t00");
             await eventually(isThere, "the tools");
             callers.push(...(await makeSessionCallers(model, server)));
-            for (const door of doors) {
+            for (const door of [...doors, ...addresses]) {
                 for (const caller of callers) {
                     tools.forEach((tool) => cases.push({ door, caller, tool }));
                 }
@@ -297,7 +306,7 @@ for (const model of [separate, inheriting]) {
             assert.ok(cases.length > 10_000, `${cases.length} cases`);
             await inParallel(cases, 32, async ({ door, caller, tool }) => {
                 const answer = await door.send(server, tool, caller.headers);
-                compare(door, caller, tool, answer, judge(caller, tool));
+                compare(door, caller, tool, answer, judge(caller, tool, door.has));
             });
         });
 

@@ -189,6 +189,7 @@ static void offer_value(const cw_complete_value *value, void *ctx)
     case CW_COMPLETE_PERMISSIONS:
     case CW_COMPLETE_SCOPES:
     case CW_COMPLETE_SOURCES:
+    case CW_COMPLETE_TOOLSETS:
     case CW_COMPLETE_PLUGINS:
     case CW_COMPLETE_TOOLS:
     case CW_COMPLETE_METHODS:

@@ -193,6 +193,13 @@ static void list_plugins(search *s)
         closedir(dir);
 }
 
+static void list_toolsets(search *s)
+{
+    const cw_config *config = s->admin.config;
+    for (size_t i = 0; i < config->toolsets.n; i++)
+        s->fn(config->toolsets.items[i].name, config->toolsets.items[i].title, s->ctx);
+}
+
 static void list_sources(search *s)
 {
     const cw_config *config = s->admin.config;
@@ -221,6 +228,8 @@ static void list(search *s, cw_complete_kind kind)
         list_scopes(s);
     else if (kind == CW_COMPLETE_PLUGINS)
         list_plugins(s);
+    else if (kind == CW_COMPLETE_TOOLSETS && s->admin.config)
+        list_toolsets(s);
     else if (kind == CW_COMPLETE_SOURCES && !has_server)
         list_sources(s);
     else if (s->can_ask)

@@ -57,6 +57,7 @@ static const cw_complete_value values[] = {
     {.name = "TIME", .kind = CW_COMPLETE_NOTHING},
     {.name = "TOKEN-ID", .kind = CW_COMPLETE_TOKENS},
     {.name = "TOOL", .kind = CW_COMPLETE_TOOLS},
+    {.name = "TOOLSET", .kind = CW_COMPLETE_TOOLSETS},
     {.name = "URL", .kind = CW_COMPLETE_NOTHING},
     {.name = "VARIABLE", .kind = CW_COMPLETE_VARIABLES},
     {.name = "WHEN", .kind = CW_COMPLETE_WORDS, .words = "auto, always, never"},

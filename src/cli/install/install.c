@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/install/products.h"
 #include "cli/plugin/plugin.h"
+#include "config/toolset_path.h"
 #include "store/db.h"
 
 #define DEFAULT_NAME "causeway"
@@ -26,7 +27,8 @@
 
 /* The command line. */
 typedef struct order {
-    const char *name, *config, *plugin, *account, *token_file, *tool_names, *url, *token_env;
+    const char *name, *config, *plugin, *account, *token_file, *tool_names, *toolset, *url,
+        *token_env;
     bool is_all, is_print, is_dry, is_sure, is_undo;
 } order;
 
@@ -239,6 +241,10 @@ static cw_code make_arguments(job *j, arguments *args, cw_err *err)
         args->items[args->n++] = "--tool-names";
         args->items[args->n++] = o->tool_names;
     }
+    if (o->toolset) {
+        args->items[args->n++] = "--toolset";
+        args->items[args->n++] = o->toolset;
+    }
     return rc ? rc : add_file(j, args, "--token-file", o->token_file, err);
 }
 
@@ -250,12 +256,19 @@ static cw_code make_entry(job *j, const cw_json **ret, cw_err *err)
     if (n < 0)
         return cw_fail_errno(err, errno, "/proc/self/exe");
     program[n] = '\0';
-    cw_code rc = j->order->url ? CW_OK : make_arguments(j, &args, err);
+    const char *url = j->order->url;
+    cw_code rc = url ? CW_OK : make_arguments(j, &args, err);
+    if (!rc && url && j->order->toolset) {
+        size_t length = strlen(url);
+        url = cw_arena_printf(&j->arena, "%.*s" CW_CONFIG_TOOLSET_PATH "%s",
+                              (int)(length - (url[length - 1] == '/')), url, j->order->toolset);
+        rc = url ? CW_OK : cw_arena_fail(&j->arena, err);
+    }
     if (rc)
         return rc;
     const cw_product_entry entry = {.name = j->order->name,
                                     .command = program,
-                                    .url = j->order->url,
+                                    .url = url,
                                     .token = j->order->token_env,
                                     .args = args.items};
     return cw_product_make_entry(j->product, &entry, &j->arena, ret, err);
@@ -571,8 +584,12 @@ static int check_caller(const order *o)
                          strspn(o->token_env, NAME_CHARACTERS) != strlen(o->token_env) ||
                          strchr(o->token_env, '-')))
         return cw_cli_usage("not the name of an environment variable: %s", o->token_env);
-    if (o->plugin && (o->config || o->account || o->token_file))
-        return cw_cli_usage("--plugin needs no --config, --as and --token-file");
+    if (o->plugin && (o->config || o->account || o->token_file || o->toolset))
+        return cw_cli_usage("--plugin needs no --config, --as, --token-file and --toolset");
+    cw_str name;
+    bool is_read_only;
+    if (o->toolset && !cw_config_toolset_path_split(cw_str_from(o->toolset), &name, &is_read_only))
+        return cw_cli_usage("a toolset is NAME or NAME/readonly, not %s", o->toolset);
     if (o->account && o->token_file)
         return cw_cli_usage("--as and --token-file both select the caller: give one of them");
     return -1;
@@ -667,6 +684,8 @@ static int check_config(const order *o)
         code = cw_cli_usage("--as needs a database: set store.path in the configuration");
     else if (o->account)
         code = check_account(o, config);
+    if (code < 0 && o->toolset)
+        code = cw_cli_check_toolset(config, o->toolset);
     if (code < 0 && config)
         warn_of_variables(config);
     cw_config_unref(config);
@@ -687,6 +706,7 @@ int cw_cli_install(int argc, char **argv)
          "act as the owner of the token in FILE, with its\n"
          "scopes"},
         CW_CLI_TOOL_NAMES_OPTION(&o.tool_names),
+        CW_CLI_TOOLSET_OPTION(&o.toolset),
         {"url", 0, CW_CLI_TEXT, &o.url, "URL", "use a running server instead of starting one"},
         {"token-env", 0, CW_CLI_TEXT, &o.token_env, "VARIABLE",
          "send the token in this environment variable of the\n"

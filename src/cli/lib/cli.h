@@ -98,6 +98,12 @@ extern const cw_cli_topic cw_cli_topics[];
             "show MCP clients portable or exact names of tools\n"                                  \
             "instead of mcp.tool_names in the configuration"                                       \
     }
+#define CW_CLI_TOOLSET_OPTION(target)                                                              \
+    {                                                                                              \
+        "toolset", 0, CW_CLI_TEXT, target, "TOOLSET",                                              \
+            "show only the tools of this entry of toolsets: NAME,\n"                               \
+            "or NAME/readonly"                                                                     \
+    }
 #define CW_CLI_JSON_OPTION(target)                                                                 \
     {                                                                                              \
         "json", 0, CW_CLI_FLAG, target, NULL, "print JSON"                                         \
@@ -204,6 +210,10 @@ const char *cw_cli_config_path(const char *option);
 int cw_cli_load_config(const char *option, cw_config **ret);
 /* The same, with the words of `sources` checked too. */
 int cw_cli_load_checked(const char *option, cw_config **ret);
+
+/* Whether the configuration (NULL: the defaults) has the toolset of --toolset: "NAME" or
+ * "NAME/readonly". Returns -1, or reports that it has not and returns the exit code. */
+int cw_cli_check_toolset(const cw_config *config, const char *toolset);
 
 /* For commands that load one plugin file instead of a configuration. */
 /* Whether FILE has the name of a plugin. Returns -1, or reports it and returns the exit code. */

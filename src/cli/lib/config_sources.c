@@ -7,6 +7,7 @@
  */
 #include "cli/lib/cli.h"
 #include "config/syntax/quote.h"
+#include "config/toolset_path.h"
 #include "source/upstream/preset.h"
 
 typedef struct place {
@@ -117,4 +118,15 @@ int cw_cli_load_checked(const char *option, cw_config **ret)
     else
         *ret = config;
     return code;
+}
+
+int cw_cli_check_toolset(const cw_config *config, const char *toolset)
+{
+    cw_str name;
+    bool is_read_only;
+    if (!cw_config_toolset_path_split(cw_str_from(toolset), &name, &is_read_only))
+        return cw_cli_usage("a toolset is NAME or NAME/readonly, not %s", toolset);
+    if (config && cw_config_toolset_path_is_known(config, name))
+        return -1;
+    return cw_cli_failure("the configuration has no toolset '%.*s'", CW_STR_ARG(name));
 }

@@ -19,6 +19,7 @@
 #define MAX_CALLS 1000000u
 #define MAX_SOURCES 100u
 #define MAX_CLIENTS 100u
+#define MAX_TOOLSETS 100u
 #define MAX_CLIENT_PATTERN 256u
 #define MAX_STEPS 1000000000u
 #define MAX_LIMITED 100u /* tools or sources with ceilings of their own */
@@ -148,7 +149,8 @@ const cw_config cw_config_defaults = {
             .name = CW_STR_INIT("local.causeway/causeway"),
             .title = CW_STR_INIT("Causeway"),
             .description = CW_STR_INIT("JSON-RPC methods as MCP tools"),
-            .website = CW_STR_INIT("")},
+            .website = CW_STR_INIT(""),
+            .instructions = CW_STR_INIT("")},
     .public_url = CW_STR_INIT(""),
     .page_size = CW_PAGE_SIZE,
 };
@@ -456,6 +458,10 @@ static const cw_key mcp_keys[] = {
     {"website", &cw_type_text, "URL of a page about this server", FIELD(mcp.website),
      .is_valid = cw_names_is_public_url, .expected = "a URL such as \"https://example.org/about\"",
      .pattern = CW_NAMES_PUBLIC_URL_PATTERN},
+    {"instructions", &cw_type_text,
+     "What this server is for and when to use it, for the model of the client; maximum 2000 "
+     "characters. null: made from the sources that the caller sees",
+     FIELD(mcp.instructions), CW_KEY_INSTRUCTIONS},
     {0},
 };
 
@@ -668,6 +674,13 @@ static const cw_key top_keys[] = {
     {"store", &cw_type_section, "Database of accounts", .children = store_keys},
     {"access", &cw_type_section, "Authentication of callers", .children = access_keys},
     {"mcp", &cw_type_section, "Endpoint for MCP clients", .children = mcp_keys},
+    {"toolsets", &cw_type_mapped,
+     "Parts of the catalogue with addresses of their own, by name: mcp.path, then /x/NAME",
+     FIELD(toolsets), .min = 0, .max = MAX_TOOLSETS, .children = cw_toolset_keys,
+     .item_size = sizeof(cw_config_toolset), .item_defaults = &cw_config_default_toolset,
+     .is_valid = cw_names_is_source,
+     .expected = "a name of 1 to 64 lower-case letters, digits, - and _",
+     .pattern = CW_NAMES_SOURCE_PATTERN},
     {"admin", &cw_type_section, "Administration of the running server", .children = admin_keys},
     {"translations", &cw_type_section, "Titles and descriptions of tools in other languages",
      .children = translations_keys},

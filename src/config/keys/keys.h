@@ -102,6 +102,17 @@ extern const cw_key cw_rates_keys[], cw_limited_tool_keys[], cw_limited_source_k
 extern const cw_key cw_audit_keys[];
 extern const cw_config_limited cw_config_default_limited;
 
+/* keys_toolsets.c: likewise. */
+extern const cw_key cw_toolset_keys[];
+extern const cw_config_toolset cw_config_default_toolset;
+bool cw_config_is_instructions(cw_str text);
+/* The members of a key with instructions for clients. */
+#define CW_KEY_INSTRUCTIONS                                                                        \
+    .is_valid = cw_config_is_instructions,                                                         \
+    .expected = "a text of at most 2000 characters, without control characters but line breaks "   \
+                "and tabs",                                                                        \
+    .pattern = CW_NAMES_PROSE_PATTERN
+
 /* keys_sources.c: likewise. */
 extern const cw_key cw_sources_keys[], cw_overlay_file_keys[];
 extern const cw_config_remote cw_config_default_remote;

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "config/syntax/check.h"
 
 #define NAME_MAX_LEN 255u
@@ -303,9 +304,7 @@ bool cw_names_is_server(cw_str text)
 
 bool cw_names_is_summary(cw_str text)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < text.n; i++)
-        n += ((unsigned char)text.p[i] & 0xC0) != 0x80; /* each character has one such byte */
+    size_t n = cw_utf8_count(text);
     return n > 0 && n <= SUMMARY_MAX && cw_check_is_clean(text);
 }
 

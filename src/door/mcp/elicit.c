@@ -673,7 +673,6 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
     memcpy(&p, bytes.p, sizeof p);
     cw_str id = cw_str_make(bytes.p + sizeof p, p.n_id);
     cw_str text = cw_str_make(id.p + id.n, bytes.n - sizeof p - p.n_id);
-    cw_caller *caller = p.caller ? p.caller : cw_view_caller(cw_runtime_anonymous(rl));
     cw_mcp_registry *registry = cw_mcp_registry_of(p.door, cw_runtime_loop_of(rl));
     cw_mcp_registry_entry *link = cw_mcp_registry_find(registry->asks, id, NULL);
     if (!link)
@@ -684,7 +683,7 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
     if (!is_adopted && !is_number(call, p.number))
         return;
     const cw_json *message;
-    cw_view *view = p.caller ? cw_runtime_view(rl, caller) : cw_runtime_anonymous(rl);
+    cw_view *view = cw_runtime_view_in(rl, p.caller, cw_view_toolset(call->view));
     if (!view || (is_adopted && !adopt(call, &p, view)) ||
         cw_json_read(text, NULL, call->responder->arena, &message, NULL, NULL))
         give_up(call, "There is not enough memory for the answer.");
@@ -714,7 +713,7 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
     cw_str name = cw_digits_u64((uint64_t)number, digits), text = cw_json_span(message);
     const cw_view *view = r->view;
     parcel p = {.door = r->door, .n_id = name.n};
-    if (view != cw_runtime_anonymous(rl) && !cw_caller_is_anonymous(cw_view_caller(view)))
+    if (!cw_runtime_is_anonymous(rl, view) && !cw_caller_is_anonymous(cw_view_caller(view)))
         p.caller = cw_view_caller(view);
     memcpy(p.number, r->session->number, CW_MCP_NUMBER);
     p.has_joined = r->session->has_joined;

@@ -268,7 +268,7 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     cw_call_found found;
     if (!responder)
         cw_door_fail_static_all(req, &cw_door_mcp);
-    else
+    else if ((view = cw_mcp_view_at(self, req, rl, view)))
         session = open_session(self, req, responder, rl, view);
     if (!session)
         return;
@@ -330,13 +330,15 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
 void cw_mcp_on_get(cw_http_req *req, void *self)
 {
     cw_mcp *door = self;
-    cw_authenticate(req, door->runtime, &cw_mcp_auth_error_bodies, open_stream, door);
+    if (cw_mcp_is_address(door, req))
+        cw_authenticate(req, door->runtime, &cw_mcp_auth_error_bodies, open_stream, door);
 }
 
 void cw_mcp_on_delete(cw_http_req *req, void *self)
 {
     cw_mcp *door = self;
-    cw_authenticate(req, door->runtime, &cw_mcp_auth_error_bodies, end_session, door);
+    if (cw_mcp_is_address(door, req))
+        cw_authenticate(req, door->runtime, &cw_mcp_auth_error_bodies, end_session, door);
 }
 
 /* ---- resources/subscribe ---- */
@@ -431,7 +433,12 @@ static void initialize(const cw_mcp_request *r)
     cw_buf_add(&b, version);
     cw_buf_add(&b, CW_STR("\",\"capabilities\":"));
     cw_mcp_add_capabilities(&b, r);
-    cw_buf_add(&b, CW_STR(",\"serverInfo\":" CW_MCP_SERVER "}"));
+    cw_buf_add(&b, CW_STR(",\"serverInfo\":" CW_MCP_SERVER));
+    cw_mcp_session client = {.profile = profile};
+    cw_mcp_request with = *r;
+    with.session = &client;
+    cw_mcp_add_instructions(&b, &with);
+    cw_buf_add_char(&b, '}');
     cw_rpc_close(&b, r->item->id);
     cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }

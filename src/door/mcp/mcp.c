@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "config/toolset_path.h"
 #include "door/authenticate.h"
 #include "door/browser.h"
 #include "door/mcp/elicit.h"
@@ -485,21 +486,78 @@ static void fail_media_type(cw_responder *responder, cw_str body)
                     "Content-Type must be application/json");
 }
 
+/* Whoever makes the request: which toolsets exist is no secret. */
+static void fail_address(cw_http_req *req)
+{
+    cw_responder *responder = cw_responder_of(req);
+    cw_json_id_scan scan;
+    if (!responder)
+        cw_door_fail_static_all(req, &cw_door_mcp);
+    else
+        cw_door_fail_to(responder, &cw_door_mcp, scan_id(&scan, cw_http_req_body(req)), 404,
+                        CW_MCP_TRANSPORT, "There is no toolset at this address");
+}
+
+cw_view *cw_mcp_view_at(const cw_mcp *door, cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
+{
+    cw_config_toolset_path at;
+    if (!cw_config_toolset_path_parse(cw_http_req_path(req), cw_str_from(door->path), &at))
+        return view;
+    const cw_toolset *toolset =
+        cw_snapshot_find_toolset(cw_view_snapshot(view), at.name, at.is_read_only);
+    cw_caller *caller = cw_runtime_is_anonymous(rl, view) ? NULL : cw_view_caller(view);
+    cw_view *narrow = toolset ? cw_runtime_view_in(rl, caller, toolset) : NULL;
+    if (!toolset)
+        fail_address(req);
+    else if (!narrow)
+        cw_door_fail_static_all(req, &cw_door_mcp);
+    return narrow;
+}
+
 static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     cw_responder *responder = cw_responder_of(req);
     if (!responder)
         cw_door_fail_static_all(req, &cw_door_mcp);
+    else if (!(view = cw_mcp_view_at(self, req, rl, view)))
+        return;
     else if (!cw_rpc_is_json(req))
         fail_media_type(responder, cw_http_req_body(req));
     else
         cw_mcp_receive(self, responder, rl, view, cw_http_req_body(req));
 }
 
+bool cw_mcp_is_address(const cw_mcp *door, cw_http_req *req)
+{
+    cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
+    return cw_mcp_view_at(door, req, rl, cw_runtime_anonymous(rl)) != NULL;
+}
+
 static void on_post(cw_http_req *req, void *self)
 {
     cw_mcp *door = self;
-    cw_authenticate(req, door->runtime, &cw_mcp_auth_error_bodies, on_identified, door);
+    if (cw_mcp_is_address(door, req))
+        cw_authenticate(req, door->runtime, &cw_mcp_auth_error_bodies, on_identified, door);
+}
+
+/* The same endpoint at the addresses of toolsets. */
+static cw_code add_toolset_routes(cw_router *router, cw_mcp *door)
+{
+    static const char *const ends[CW_MCP_TOOLSET_PATHS] = {"", "/", CW_CONFIG_TOOLSET_READ_ONLY,
+                                                           CW_CONFIG_TOOLSET_READ_ONLY "/"};
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < CW_MCP_TOOLSET_PATHS && !rc; i++) {
+        char *path = door->toolset_paths[i];
+        snprintf(path, sizeof door->toolset_paths[i], "%s" CW_CONFIG_TOOLSET_PATH "{name}%s",
+                 door->path, ends[i]);
+        rc = cw_router_add(router, CW_HTTP_POST, path, on_post, door);
+        if (!rc)
+            rc = cw_router_add(router, CW_HTTP_GET, path, cw_mcp_on_get, door);
+        if (!rc)
+            rc = cw_router_add(router, CW_HTTP_DELETE, path, cw_mcp_on_delete, door);
+        cw_router_set_protocol(router, path, &cw_mcp_protocol, door);
+    }
+    return rc;
 }
 
 cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
@@ -509,6 +567,9 @@ cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
     snprintf(door->path, sizeof door->path, "%.*s", CW_STR_ARG(path));
     snprintf(door->slash_path, sizeof door->slash_path, "%s/", door->path);
     snprintf(door->card_path, sizeof door->card_path, "%s/server-card", door->path);
+    cw_code rc = add_toolset_routes(router, door);
+    if (rc)
+        return rc;
     const struct {
         cw_http_method method;
         const char *path;
@@ -526,8 +587,7 @@ cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path)
         {CW_HTTP_GET, "/.well-known/mcp.json", cw_mcp_on_wellknown},
     };
     for (size_t i = 0; i < CW_COUNT(routes); i++) {
-        cw_code rc =
-            cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, door);
+        rc = cw_router_add(router, routes[i].method, routes[i].path, routes[i].handler, door);
         if (rc)
             return rc;
     }

@@ -51,7 +51,7 @@ void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, 
 CW_MUST_USE cw_code cw_mcp_subscribe_responder(cw_mcp *door, cw_responder *responder,
                                                cw_runtime_loop *rl, cw_view *view);
 
-/* The endpoint at `path` (and at /mcp/tools/list, for clients that were given the address of the
+/* The endpoint at `path`, at the addresses of toolsets below it (door/toolset_path.h), (and at /mcp/tools/list, for clients that were given the address of the
  * list), its server card below it, and /.well-known/mcp.json. */
 CW_MUST_USE cw_code cw_mcp_add_routes(cw_router *router, cw_mcp *door, cw_str path);
 

@@ -14,6 +14,7 @@
  *     stream_expiry.c  streams that end with the credentials that opened them
  *     session_store.c  the state of sessions that the process keeps
  *     client_profile.c the client: its capabilities, adjustments for some
+ *     instructions.c   the text for models about the server
  *     wellknown.c      the capabilities of the server, the server card
  *     stdio.c          one client on standard input and output
  *
@@ -98,6 +99,7 @@ typedef struct cw_mcp_registry_entry {
 } cw_mcp_registry_entry;
 
 #define CW_MCP_BUCKETS 256u
+#define CW_MCP_TOOLSET_PATHS 4u /* routes to toolsets */
 
 /* The door on one loop. */
 typedef struct cw_mcp_registry {
@@ -115,6 +117,7 @@ struct cw_mcp {
     char path[CW_MCP_PATH_MAX + 1];       /* of the endpoint */
     char slash_path[CW_MCP_PATH_MAX + 2]; /* the same with a slash, which many people add */
     char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
+    char toolset_paths[CW_MCP_TOOLSET_PATHS][CW_MCP_PATH_MAX + 32];
     cw_seal seal;
     cw_mcp_session_store sessions;
     cw_fair_slots streams; /* subscribers on all loops */
@@ -197,6 +200,11 @@ void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
 void cw_mcp_audit_refusal(const cw_mcp_request *r, cw_str name, cw_str detail, cw_verdict verdict);
 /* For the audit: "mcp" or "stdio". */
 const char *cw_mcp_door_name(const cw_responder *responder);
+/* The caller's view at the address of the request: at that of a toolset, the part that is in it.
+ * NULL: there is no such address, or no memory; the request is answered. */
+cw_view *cw_mcp_view_at(const cw_mcp *door, cw_http_req *req, cw_runtime_loop *rl, cw_view *view);
+/* Whether there is such an address. False: the request is answered, whoever makes it. */
+bool cw_mcp_is_address(const cw_mcp *door, cw_http_req *req);
 /* A member that is a string, else NULL. */
 const cw_json *cw_mcp_string(const cw_json *object, cw_str name);
 
@@ -338,6 +346,11 @@ void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *target, const cw_json *b
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
 
 void cw_mcp_complete(const cw_mcp_request *r);
+
+/* instructions.c */
+/* Append the member `instructions` with a comma in front; nothing where there is nothing to tell.
+ * Errors are sticky in `out`. */
+void cw_mcp_add_instructions(cw_buf *out, const cw_mcp_request *r);
 
 /* wellknown.c */
 /* The object `capabilities`. */

@@ -20,6 +20,7 @@ static void discover(const cw_mcp_request *r)
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"supportedVersions\":[\"" VERSION "\"],\"capabilities\":"));
     cw_mcp_add_capabilities(&b, r);
+    cw_mcp_add_instructions(&b, r);
     cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
     cw_buf_add_i64(&b, cw_runtime_settings_of(r->rl)->list_ttl_ms);
     cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));

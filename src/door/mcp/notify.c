@@ -27,7 +27,9 @@ typedef struct subscriber {
     cw_fair_group *place;          /* among the streams of all clients */
     cw_rpc_item *item;             /* modern: the request that waits */
     const cw_mcp_session *session; /* legacy */
-    cw_view *view;      /* of an authenticated caller: its last view; held by the arena */
+    /* Of an authenticated caller, or in a toolset: its last view; held by the arena. */
+    cw_view *view;
+    bool is_anonymous;  /* that view is the anonymous caller's */
     const cw_str *uris; /* modern */
     uint32_t n_uris;
     uint32_t next_uri; /* of those that are sent again after a loss; n_uris: none */
@@ -275,10 +277,17 @@ static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
         (void)notify_uri(l, change->uri);
 }
 
-/* The lists that have changed for an authenticated caller. False: out of memory. */
+/* The view of the last catalogue; NULL: its toolset is gone, or out of memory. */
+static cw_view *current_view(const subscriber *l)
+{
+    return cw_runtime_view_in(l->watch.rl, l->is_anonymous ? NULL : cw_view_caller(l->view),
+                              cw_view_toolset(l->view));
+}
+
+/* The lists that have changed in a view of its own. False: it cannot be had any more. */
 static bool diff_view(subscriber *l, unsigned *ret_changed)
 {
-    cw_view *now = cw_runtime_view(l->watch.rl, cw_view_caller(l->view));
+    cw_view *now = current_view(l);
     if (!now)
         return false;
     *ret_changed = cw_view_changes(l->view, now);
@@ -287,6 +296,8 @@ static bool diff_view(subscriber *l, unsigned *ret_changed)
     return true;
 }
 
+static void end_changed(subscriber *l);
+
 static void on_change(cw_runtime_watch *watch, unsigned changed)
 {
     subscriber *l = CW_CONTAINER(watch, subscriber, watch);
@@ -294,7 +305,7 @@ static void on_change(cw_runtime_watch *watch, unsigned changed)
     if (!is_authorized(l))
         return;
     if (l->view && !diff_view(l, &changed))
-        end(l); /* its view cannot be compared */
+        end_changed(l);
     else if (is_ready(l))
         (void)send_lists(l, (changed | form) & l->wants);
 }
@@ -343,7 +354,7 @@ static void on_expired(cw_mcp_expiry *expiry)
  * list anything any more. */
 static unsigned lists_after(subscriber *l, cw_caller *now)
 {
-    cw_view *view = now ? cw_runtime_view(l->watch.rl, now) : NULL;
+    cw_view *view = now ? cw_runtime_view_in(l->watch.rl, now, cw_view_toolset(l->view)) : NULL;
     if (!view || cw_view_discover_verdict(view) != CW_VERDICT_ALLOW)
         return 0;
     return (cw_view_changes(l->view, view) | l->missed) & l->wants;
@@ -359,6 +370,13 @@ static bool notify_last(subscriber *l, unsigned lists)
             return false;
     }
     return true;
+}
+
+/* What the client has read is out of date, and what it would read now is not known. */
+static void end_changed(subscriber *l)
+{
+    if (!is_ready(l) || notify_last(l, l->wants))
+        end(l);
 }
 
 /* The credentials are gone, or the rights of the caller have changed. Many clients read their lists
@@ -404,13 +422,19 @@ static void release(void *ctx)
     cw_buf_done(&l->late);
 }
 
-/* An authenticated caller gets notifications of its own view, until its credentials end. */
+/* Follow a view of its own: of an authenticated caller until its credentials end, of the anonymous
+ * one in a toolset. */
 static void follow_caller(subscriber *l, cw_runtime_loop *rl, cw_view *view)
 {
-    if (view == cw_runtime_anonymous(rl) || cw_caller_is_anonymous(cw_view_caller(view)))
+    bool is_authenticated =
+        !cw_runtime_is_anonymous(rl, view) && !cw_caller_is_anonymous(cw_view_caller(view));
+    if (!is_authenticated && !cw_view_toolset(view))
         return;
     l->view = cw_view_ref(view);
+    l->is_anonymous = !is_authenticated;
     l->watch.is_always = true;
+    if (!is_authenticated)
+        return;
     l->expiry.at = cw_caller_expires(cw_view_caller(view));
     l->expiry.on_expired = on_expired;
     l->opened_by.on_ended = on_login_ended;
@@ -445,7 +469,7 @@ static void subscriber_enter(subscriber *l, cw_runtime_loop *rl)
     cw_runtime_watch_add(rl, &l->watch);
     if (l->expiry.at && !l->responder->session)
         cw_mcp_expiry_add(&cw_mcp_registry_of(l->door, l->responder->loop)->expiries, &l->expiry);
-    if (l->view && !l->responder->session)
+    if (l->view && !l->is_anonymous && !l->responder->session)
         cw_mcp_watch_login(rl, l->view, &l->opened_by);
 }
 

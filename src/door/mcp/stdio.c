@@ -299,6 +299,14 @@ static void answer_failure(cw_stdio *s, cw_str text)
         on_reply(&p->base, &(cw_response){.status = 500, .body = text});
 }
 
+/* The view of the one client; NULL: its toolset is gone, or out of memory. */
+static cw_view *view_of(const cw_stdio *s, cw_runtime_loop *rl)
+{
+    const cw_toolset toolset = {.name = s->opts.toolset,
+                                .is_read_only_address = s->opts.is_read_only_toolset};
+    return cw_runtime_view_in(rl, NULL, toolset.name.n ? &toolset : NULL);
+}
+
 static void on_line(cw_lines *l, cw_str text)
 {
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
@@ -309,9 +317,9 @@ static void on_line(cw_lines *l, cw_str text)
         return; /* not even room for saying so */
     cw_ids ids = {.request = cw_ids_new_request()};
     cw_ids *outer = cw_ids_enter(&ids);
-    if (body)
-        cw_mcp_receive(s->opts.door, &p->base, rl, cw_runtime_anonymous(rl),
-                       cw_str_make(body, text.n));
+    cw_view *view = view_of(s, rl);
+    if (body && view)
+        cw_mcp_receive(s->opts.door, &p->base, rl, view, cw_str_make(body, text.n));
     else
         on_reply(&p->base, &(cw_response){.status = 500, .body = cw_door_mcp.failure});
     cw_ids_leave(outer);
@@ -471,11 +479,11 @@ void cw_stdio_go(cw_stdio *s)
         return;
     s->is_going = true;
     /* Without it the client has to ask, as it would without this server's word for it. */
-    s->change = take_port(s);
+    cw_view *view = view_of(s, rl);
+    s->change = view ? take_port(s) : NULL;
     if (s->change) {
         stop_waiting(s->change);
-        if (cw_mcp_subscribe_responder(s->opts.door, &s->change->base, rl,
-                                       cw_runtime_anonymous(rl)))
+        if (cw_mcp_subscribe_responder(s->opts.door, &s->change->base, rl, view))
             put_port(s->change);
     }
     set_pace(s);

@@ -28,11 +28,13 @@ typedef struct cw_stdio_opts {
     cw_mcp *door;
     cw_runtime *runtime;
     cw_loop *loop;
-    int in, out;       /* borrowed */
-    size_t line_size;  /* of one message */
-    size_t queue_size; /* that may wait for a slow reader, before it is listened to again */
-    uint32_t calls;    /* messages that are worked on at once; the next ones wait */
-    uint32_t file_ms;  /* how long the calls of a file may take after its end */
+    cw_str toolset;            /* of the catalogue (catalogue/toolset.h); empty: everything */
+    bool is_read_only_toolset; /* its read-only part */
+    int in, out;               /* borrowed */
+    size_t line_size;          /* of one message */
+    size_t queue_size;         /* that may wait for a slow reader, before it is listened to again */
+    uint32_t calls;            /* messages that are worked on at once; the next ones wait */
+    uint32_t file_ms;          /* how long the calls of a file may take after its end */
     /* Nothing is left to do. Close it. Once. */
     void (*on_end)(void *ctx);
     void *ctx;

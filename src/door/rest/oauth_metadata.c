@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/toolset_path.h"
 #include "door/authenticate.h"
 #include "door/oauth_challenge.h"
 #include "door/rest/reply.h"
@@ -13,7 +14,7 @@
 typedef struct about {
     cw_runtime_loop *rl;
     cw_str base;
-    bool is_endpoint;
+    cw_str path; /* of the endpoint or a toolset; empty: all that we serve */
 } about;
 
 static void write_issuers(cw_json_writer *w, const cw_config *config)
@@ -49,8 +50,7 @@ static void write_document(cw_buf *out, void *ctx)
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
-    cw_rest_add_url(&w, CW_STR("resource"), a->base,
-                    a->is_endpoint ? config->mcp.path : CW_STR(""));
+    cw_rest_add_url(&w, CW_STR("resource"), a->base, a->path);
     write_issuers(&w, config);
     write_scopes(&w, a->rl);
     cw_json_add_key(&w, CW_STR("bearer_methods_supported"));
@@ -154,17 +154,34 @@ static cw_code add_absent_routes(cw_router *router, cw_runtime *runtime)
 
 /* ---- protected resource metadata ---- */
 
+/* The path of the address that a document is about; .p is NULL: none, or out of memory. */
+static cw_str path_of(cw_http_req *req, const cw_oauth_metadata_route *route,
+                      const cw_config *config)
+{
+    cw_str name = cw_http_req_param(req);
+    if (!route->end)
+        return route->is_endpoint ? config->mcp.path : CW_STR("");
+    if (!cw_config_toolset_path_is_known(config, name))
+        return (cw_str){NULL, 0};
+    char *path = cw_arena_printf(cw_http_req_arena(req), "%.*s" CW_CONFIG_TOOLSET_PATH "%.*s%s",
+                                 CW_STR_ARG(config->mcp.path), CW_STR_ARG(name), route->end);
+    return path ? cw_str_from(path) : (cw_str){NULL, 0};
+}
+
 static void on_get(cw_http_req *req, void *self)
 {
     const cw_oauth_metadata_route *route = self;
     cw_runtime_loop *rl = cw_runtime_at(route->runtime, cw_http_req_loop(req));
-    about a = {.rl = rl, .is_endpoint = route->is_endpoint};
+    about a = {.rl = rl, .path = path_of(req, route, cw_runtime_config(rl))};
+    if (!a.path.p) {
+        cw_rest_fail(req, 404, "not_found", "There is no toolset at this address");
+        return;
+    }
     if (!cw_oauth_resource_has_issuers(rl)) {
         reply_no_oauth(req, rl, 404, "not_found");
         return;
     }
-    cw_rest_document doc = {.key = {.kind = CW_STR("oauth-protected-resource"),
-                                    .name = a.is_endpoint ? CW_STR("mcp") : CW_STR("")},
+    cw_rest_document doc = {.key = {.kind = CW_STR("oauth-protected-resource"), .name = a.path},
                             .write = write_document,
                             .ctx = &a,
                             .contexts = "url.site",
@@ -186,6 +203,31 @@ static cw_code add_route(cw_router *router, cw_oauth_metadata_route *route)
     return rc;
 }
 
+/* Behind the path of the endpoint. */
+static const struct {
+    const char *pattern;
+    const char *end; /* of a toolset's path */
+} addresses[] = {
+    {"", NULL},
+    {CW_CONFIG_TOOLSET_PATH "{name}", ""},
+    {CW_CONFIG_TOOLSET_PATH "{name}" CW_CONFIG_TOOLSET_READ_ONLY, CW_CONFIG_TOOLSET_READ_ONLY},
+};
+
+/* The documents of the endpoint and of toolsets, behind `path`. */
+static cw_code add_endpoint_routes(cw_router *router, cw_oauth_metadata *r, size_t *n,
+                                   cw_runtime *runtime, const char *path)
+{
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < CW_COUNT(addresses) && !rc; i++) {
+        cw_oauth_metadata_route *route = &r->routes[(*n)++];
+        *route = (cw_oauth_metadata_route){
+            .runtime = runtime, .is_endpoint = true, .end = addresses[i].end};
+        snprintf(route->path, sizeof route->path, "%s%s", path, addresses[i].pattern);
+        rc = add_route(router, route);
+    }
+    return rc;
+}
+
 cw_code cw_oauth_metadata_add_routes(cw_router *router, cw_oauth_metadata *r, cw_runtime *runtime,
                                      const cw_config *config)
 {
@@ -193,18 +235,21 @@ cw_code cw_oauth_metadata_add_routes(cw_router *router, cw_oauth_metadata *r, cw
     size_t n = 0;
     cw_code rc = add_absent_routes(router, runtime);
     for (size_t i = 0; i < CW_COUNT(paths) && !rc && (i == 0 || paths[i].n); i++) {
-        for (int is_endpoint = 0; is_endpoint < 2 && !rc; is_endpoint++) {
-            cw_oauth_metadata_route *route = &r->routes[n];
-            *route = (cw_oauth_metadata_route){.runtime = runtime, .is_endpoint = is_endpoint};
-            snprintf(route->path, sizeof route->path, CW_OAUTH_RESOURCE_WELLKNOWN "%.*s%s",
-                     CW_STR_ARG(paths[i]), is_endpoint ? config->mcp.path.p : "");
-            /* If public_url has the endpoint's path, the existing route has the same document. */
-            bool is_known = n == 2 && !strcmp(route->path, r->routes[1].path);
-            if (is_known)
-                continue;
+        cw_oauth_metadata_route *route = &r->routes[n];
+        *route = (cw_oauth_metadata_route){.runtime = runtime};
+        snprintf(route->path, sizeof route->path, CW_OAUTH_RESOURCE_WELLKNOWN "%.*s",
+                 CW_STR_ARG(paths[i]));
+        /* If public_url has the endpoint's path, the existing route has the same document. */
+        bool is_known = i == 1 && !strcmp(route->path, r->routes[1].path);
+        if (!is_known) {
             rc = add_route(router, route);
             n++;
         }
+        char path[CW_OAUTH_METADATA_PATH_MAX];
+        snprintf(path, sizeof path, CW_OAUTH_RESOURCE_WELLKNOWN "%.*s%s", CW_STR_ARG(paths[i]),
+                 config->mcp.path.p);
+        if (!rc)
+            rc = add_endpoint_routes(router, r, &n, runtime, path);
     }
     return rc;
 }

@@ -3,8 +3,9 @@
  *
  *     /.well-known/oauth-protected-resource              all that we serve
  *     /.well-known/oauth-protected-resource/mcp          the endpoint for MCP clients
+ *     /.well-known/oauth-protected-resource/mcp/x/NAME   a toolset, also with /readonly
  *
- * If public_url has a path, both also exist behind that path. They differ in `resource` only.
+ * If public_url has a path, all of them also exist behind that path. They differ in `resource` only.
  * Without an issuer they are 404, and so are the documents of an authorization server. The body is an
  * OAuth error whose description names another way to log in. /register and /token are then 400 with the
  * same description, and /authorize is a page for people. With an issuer these paths do not exist.
@@ -18,13 +19,14 @@
 #include "net/server/router.h"
 
 #define CW_OAUTH_METADATA_PATH_MAX 1024u
-#define CW_OAUTH_METADATA_ROUTES 4u
+#define CW_OAUTH_METADATA_ROUTES 8u
 
 typedef struct cw_oauth_metadata cw_oauth_metadata;
 
 typedef struct cw_oauth_metadata_route {
     cw_runtime *runtime;
-    bool is_endpoint; /* of MCP */
+    bool is_endpoint; /* of MCP, or a toolset */
+    const char *end;  /* of a toolset's path, behind its name; NULL: no toolset */
     char path[CW_OAUTH_METADATA_PATH_MAX];
 } cw_oauth_metadata_route;
 

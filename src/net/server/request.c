@@ -571,6 +571,11 @@ cw_str cw_http_req_query(const cw_http_req *req)
     return req->target.query;
 }
 
+cw_str cw_http_req_path(const cw_http_req *req)
+{
+    return req->target.path;
+}
+
 cw_str cw_http_req_param(const cw_http_req *req)
 {
     return req->param;

@@ -17,23 +17,34 @@ static void rebuild_allow(cw_route *route)
     }
 }
 
-static cw_route *find_same(const cw_router *r, cw_str prefix, bool variable)
+/* The parts of a path; everything else of the route is 0. */
+static cw_route split(const char *path)
 {
+    const char *open = strchr(path, '{'), *end = open ? strchr(open, '}') : NULL;
+    return (cw_route){.prefix = open ? cw_str_make(path, (size_t)(open - path)) : cw_str_from(path),
+                      .suffix = end ? cw_str_from(end + 1) : CW_STR(""),
+                      .variable = open != NULL};
+}
+
+static cw_route *find_same(const cw_router *r, const char *path)
+{
+    cw_route wanted = split(path);
     for (size_t i = 0; i < r->n; i++) {
-        if (r->routes[i]->variable == variable && cw_str_eq(r->routes[i]->prefix, prefix))
-            return r->routes[i];
+        cw_route *route = r->routes[i];
+        if (route->variable == wanted.variable && cw_str_eq(route->prefix, wanted.prefix) &&
+            cw_str_eq(route->suffix, wanted.suffix))
+            return route;
     }
     return NULL;
 }
 
-static cw_route *new_route(cw_router *r, cw_str prefix, bool variable)
+static cw_route *new_route(cw_router *r, const char *path)
 {
     cw_route *route = calloc(1, sizeof *route);
     if (!route)
         return NULL;
-    route->prefix = prefix;
-    route->variable = variable;
-    if (!variable && cw_map_put(&r->exact, prefix, route, NULL)) {
+    *route = split(path);
+    if (!route->variable && cw_map_put(&r->exact, route->prefix, route, NULL)) {
         free(route);
         return NULL;
     }
@@ -58,15 +69,13 @@ void cw_router_done(cw_router *r)
 cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
                       cw_http_handler handler, void *self)
 {
-    const char *brace = strchr(path, '{');
-    cw_str prefix = brace ? cw_str_make(path, (size_t)(brace - path)) : cw_str_from(path);
-    cw_route *route = find_same(r, prefix, brace != NULL);
+    cw_route *route = find_same(r, path);
     if (route && route->handlers[method])
         return CW_PARAMS;
     if (!route && r->n == CW_ROUTER_MAX)
         return CW_LIMIT;
     if (!route)
-        route = new_route(r, prefix, brace != NULL);
+        route = new_route(r, path);
     if (!route)
         return CW_NOMEM;
     route->handlers[method] = handler;
@@ -77,7 +86,7 @@ cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
 
 void cw_router_open(cw_router *r, const char *path)
 {
-    cw_route *route = find_same(r, cw_str_from(path), /* variable= */ false);
+    cw_route *route = find_same(r, path);
     if (route)
         route->is_open = true;
 }
@@ -85,7 +94,7 @@ void cw_router_open(cw_router *r, const char *path)
 void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *protocol,
                             void *self)
 {
-    cw_route *route = find_same(r, cw_str_from(path), /* variable= */ false);
+    cw_route *route = find_same(r, path);
     if (!route)
         return;
     route->protocol = protocol;
@@ -100,10 +109,12 @@ const cw_route *cw_router_match(const cw_router *r, cw_str path, cw_str *ret_par
         return exact;
     for (size_t i = 0; i < r->n; i++) {
         const cw_route *route = r->routes[i];
-        if (!route->variable || !cw_str_starts(path, route->prefix))
+        size_t fixed = route->prefix.n + route->suffix.n;
+        if (!route->variable || path.n <= fixed || !cw_str_starts(path, route->prefix) ||
+            !cw_str_ends(path, route->suffix))
             continue;
-        cw_str rest = cw_str_make(path.p + route->prefix.n, path.n - route->prefix.n);
-        if (rest.n == 0 || memchr(rest.p, '/', rest.n))
+        cw_str rest = cw_str_make(path.p + route->prefix.n, path.n - fixed);
+        if (memchr(rest.p, '/', rest.n))
             continue;
         *ret_param = rest;
         return route;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* router.h - method and path to handler.
  *
- * A path is exact ("/healthz") or ends in one variable segment
- * ("/mcp/tools/{name}"); exact paths win. HEAD is served by the GET handler,
+ * A path is exact ("/healthz") or has one variable segment ("/mcp/tools/{name}"), which something
+ * fixed may follow ("/mcp/x/{name}/readonly"); exact paths win. HEAD is served by the GET handler,
  * OPTIONS by the router itself. A protocol may answer in its own form (cw_route_protocol).
  *
  * Ownership: paths and handlers are borrowed (static).
@@ -33,6 +33,7 @@ typedef struct cw_route_protocol {
 
 typedef struct cw_route {
     cw_str prefix; /* the path, or what stands before {name} */
+    cw_str suffix; /* what stands behind {name} */
     bool variable;
     bool is_open; /* pages of every origin may ask for it */
     cw_http_handler handlers[CW_ROUTE_METHODS];

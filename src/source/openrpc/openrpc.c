@@ -800,6 +800,34 @@ static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method,
     return rc ? rc : keep_trusted(r, method, err);
 }
 
+/* The names of its tags. They group methods and open nothing: one that cannot be read is skipped. */
+static cw_code read_tags(reader *r, const cw_json *object, cw_method *method, cw_err *err)
+{
+    const cw_json *list = cw_json_get(object, CW_STR("tags"));
+    if (!cw_json_is(list, CW_JSON_ARRAY) || cw_json_count(list) > CW_OPENRPC_MAX_TAGS)
+        return CW_OK;
+    cw_str *tags = cw_arena_calloc(r->arena, cw_json_count(list) + 1, sizeof *tags);
+    if (!tags)
+        return cw_arena_fail(r->arena, err);
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        const cw_json *tag = v;
+        cw_err unused;
+        if (cw_openrpc_follow(r->doc, &r->index, &tag, &unused))
+            continue;
+        const cw_json *name =
+            cw_json_is(tag, CW_JSON_STRING) ? tag : cw_json_get(tag, CW_STR("name"));
+        if (!cw_json_is(name, CW_JSON_STRING))
+            continue;
+        tags[method->n_tags] = cw_json_text(name);
+        cw_code rc = keep(r, &tags[method->n_tags], err);
+        if (rc)
+            return rc;
+        method->n_tags++;
+    }
+    method->tags = tags;
+    return CW_OK;
+}
+
 static cw_code read_parts(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
     cw_code rc = collect(r, read_description(object, &method->usage, err), err);
@@ -813,6 +841,8 @@ static cw_code read_parts(reader *r, const cw_json *object, cw_method *method, c
         rc = collect(r, read_result(r, object, method, err), err);
     if (!rc)
         rc = collect(r, read_structure(object, method, err), err);
+    if (!rc)
+        rc = read_tags(r, object, method, err);
     if (!rc)
         rc = read_trusted(r, object, method, err);
     return rc;

@@ -3,7 +3,7 @@
  *
  * Read of each method: name, description or else summary (usage), params (name,
  * schema, required, description, `default` of the schema), result.schema,
- * paramStructure, and two members of ours: `x-access` {"permissions":[…]} and
+ * paramStructure, tags, and two members of ours: `x-access` {"permissions":[…]} and
  * `x-mcp-tool` {"title":…, "annotations":{…, "auth":{…}}, "visibility":…}, the mark. References
  * "#/components/…" of methods, params, results and schemas are followed inside the
  * document; what a schema refers to deeper down is copied into its "$defs", so that
@@ -17,7 +17,8 @@
  *
  * Ownership: methods live in the arena; nothing of the document is kept.
  * Threads:   no state.
- * Limits:    CW_OPENRPC_MAX_METHODS, CW_OPENRPC_MAX_PARAMS of a method; what schemas refer to, each
+ * Limits:    CW_OPENRPC_MAX_METHODS, CW_OPENRPC_MAX_PARAMS of a method, none of more than
+ *            CW_OPENRPC_MAX_TAGS of its tags; what schemas refer to, each
  *            time that it is copied, adds at most 16 MiB and four times the document's size to it.
  */
 #ifndef CW_SOURCE_OPENRPC_OPENRPC_H
@@ -29,6 +30,7 @@
 
 #define CW_OPENRPC_MAX_METHODS 10000u
 #define CW_OPENRPC_MAX_PARAMS 256u
+#define CW_OPENRPC_MAX_TAGS 256u
 
 typedef struct cw_openrpc_opts {
     bool trust_marks;  /* plugins: x-mcp-tool and x-access count; else they are ignored */

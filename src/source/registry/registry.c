@@ -230,6 +230,7 @@ static void close_dir_watch(cw_sources *s)
 /* By then the loops have let go of the catalogue before. The memory of many methods lies between other
  * allocations and does not return to the system by itself. */
 #define TRIM_MS 1000u
+#define TOOLSETS_MAX_BYTES (256u * 1024u)
 #define MISTAKES_MAX (256u * 1024u)
 #define TRIM_METHODS 1000u
 #define NOMEM_PAUSE_MS 1000u
@@ -370,6 +371,57 @@ static void offer(draft *d, cw_registry_item *item, bool defers)
                                    item->source->n_methods, item->source};
 }
 
+/* ---- toolsets ---- */
+
+static cw_toolset_names names_of(cw_config_strings strings)
+{
+    return (cw_toolset_names){strings.items, strings.n};
+}
+
+/* The rules of the toolsets, in the arena; they borrow the texts of the configuration. NULL: out of
+ * memory. */
+static const cw_toolset_rule *toolset_rules(const cw_config *config, cw_arena *arena)
+{
+    size_t n = config->toolsets.n;
+    cw_toolset_rule *rules = cw_arena_calloc(arena, n ? n : 1, sizeof *rules);
+    for (size_t i = 0; rules && i < n; i++) {
+        const cw_config_toolset *t = &config->toolsets.items[i];
+        rules[i] = (cw_toolset_rule){.name = t->name,
+                                     .title = t->title,
+                                     .instructions = t->instructions,
+                                     .sources = names_of(t->sources),
+                                     .tools = names_of(t->tools),
+                                     .exclude = names_of(t->exclude),
+                                     .tags = names_of(t->tags),
+                                     .read_only = t->read_only};
+    }
+    return rules;
+}
+
+static bool same_strings(cw_config_strings a, cw_config_strings b)
+{
+    bool is_same = a.n == b.n;
+    for (size_t i = 0; is_same && i < a.n; i++)
+        is_same = cw_str_eq(a.items[i], b.items[i]);
+    return is_same;
+}
+
+static bool same_toolset(const cw_config_toolset *a, const cw_config_toolset *b)
+{
+    return cw_str_eq(a->name, b->name) && cw_str_eq(a->title, b->title) &&
+           cw_str_eq(a->instructions, b->instructions) && same_strings(a->sources, b->sources) &&
+           same_strings(a->tools, b->tools) && same_strings(a->tags, b->tags) &&
+           same_strings(a->exclude, b->exclude) && a->read_only == b->read_only;
+}
+
+static bool same_toolsets(const cw_config_toolsets *a, const cw_config_toolsets *b)
+{
+    bool is_same = a->n == b->n;
+    for (size_t i = 0; is_same && i < a->n; i++)
+        is_same = same_toolset(&a->items[i], &b->items[i]);
+    return is_same;
+}
+
 static cw_code build(cw_sources *s, draft *d, cw_err *err)
 {
     static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
@@ -383,10 +435,16 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
         if (item->source)
             offer(d, item, !item->path);
     }
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_arena_init(&arena, TOOLSETS_MAX_BYTES);
     cw_snapshot_opts opts = {.policy = cw_sources_policy(s->config),
                              .previous = s->last,
                              .defers = d->defers,
-                             .has_portable_schemas = has_portable_schemas(s->config)};
+                             .has_portable_schemas = has_portable_schemas(s->config),
+                             .toolsets = toolset_rules(s->config, &arena),
+                             .n_toolsets = s->config->toolsets.n};
+    if (!opts.toolsets)
+        return cw_fail_nomem(err);
     return cw_snapshot_build(d->offers, d->n, &ops, &opts, &d->snapshot, err);
 }
 
@@ -829,7 +887,8 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
     cw_sources_check_health(s);
     update_plugins(s, old);
     bool same_policy = old && config->schema.default_draft == old->schema.default_draft &&
-                       config->schema.assert_formats == old->schema.assert_formats;
+                       config->schema.assert_formats == old->schema.assert_formats &&
+                       same_toolsets(&config->toolsets, &old->toolsets);
     cw_config_unref(old);
     /* There is a catalogue from the beginning, if only an empty one. */
     if (is_first || !same_policy || has_new_builtin)

@@ -356,23 +356,39 @@ static bool may_show(reading *x, const cw_method *found, const cw_json *describe
 
 /* ---- one method ---- */
 
+/* A copy in the arena of the source; NULL without memory. */
+static cw_str *copy_texts(cw_arena *arena, cw_config_strings texts)
+{
+    cw_str *items = cw_arena_calloc(arena, texts.n, sizeof *items);
+    for (size_t i = 0; items && i < texts.n; i++) {
+        items[i] = cw_arena_dup_str(arena, texts.items[i]);
+        if (!items[i].p)
+            return NULL;
+    }
+    return items;
+}
+
 static cw_code read_permissions(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
 {
-    cw_arena *arena = &x->remote->arena;
     size_t n = o->permissions.n;
     if (n == 0)
         return CW_OK;
-    cw_str *items = cw_arena_calloc(arena, n, sizeof *items);
+    cw_str *items = copy_texts(&x->remote->arena, o->permissions);
     if (!items)
         return nomem(x, err);
-    for (size_t i = 0; i < n; i++) {
-        items[i] = cw_arena_dup_str(arena, o->permissions.items[i]);
-        if (!items[i].p)
-            return nomem(x, err);
-    }
     m->needs.permissions = items;
     m->needs.n_permissions = cw_requirements_sort(items, n);
     return CW_OK;
+}
+
+/* The operator's tags replace those of the service. */
+static cw_code read_tags(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
+{
+    if (o->tags.n == 0)
+        return CW_OK;
+    m->tags = copy_texts(&x->remote->arena, o->tags);
+    m->n_tags = o->tags.n;
+    return m->tags ? CW_OK : nomem(x, err);
 }
 
 static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *described,
@@ -480,6 +496,8 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
         rc = cw_remote_check_hidden(m, err);
     if (rc == CW_OK)
         rc = read_permissions(x, o, m, err);
+    if (rc == CW_OK)
+        rc = read_tags(x, o, m, err);
     if (rc == CW_OK)
         rc = make_tool(x, o, described, m, &x->tools[x->n], err);
     if (rc == CW_OK)

@@ -56,6 +56,24 @@ const legacyDoor = (version) => ({
         }),
 });
 
+// The endpoint at the address of a toolset, in both eras. `has` names the tools that are in it.
+export const toolsetDoors = (path, has) => [
+    {
+        name: `${path}, 2026-07-28`,
+        has,
+        answers: mcpAnswers,
+        send: (server, { name, params = {} }, headers) =>
+            modern(server, "tools/call", { name, arguments: params }, { headers, path }),
+    },
+    {
+        name: `${path} without a version`,
+        has,
+        answers: mcpAnswers,
+        send: (server, tool, headers) =>
+            post(server, path, toolCall(tool.name, 1, tool.params), { ...both, ...headers }),
+    },
+];
+
 export const doors = [
     {
         name: "POST /mcp/tools/invoke",

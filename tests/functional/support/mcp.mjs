@@ -160,7 +160,7 @@ export function toolRequest(name, args, { lines = "", meta } = {}) {
 
 export async function modern(server, method, params, options = {}) {
     const { body, headers } = modernParts(method, params, options);
-    return await post(server, "/mcp", body, headers, options.fetch);
+    return await post(server, options.path ?? "/mcp", body, headers, options.fetch);
 }
 
 export const callTool = (server, name, args, options) =>
@@ -184,10 +184,10 @@ export function assertToolError({ status, text, json }, pattern = /\S/) {
     return json.result.content[0].text;
 }
 
-export async function legacy(server, method, params, { id = 1, version, headers = {} } = {}) {
+export async function legacy(server, method, params, { id = 1, version, headers = {}, path = "/mcp" } = {}) {
     const body = { jsonrpc: "2.0", id, method, ...(params === undefined ? {} : { params }) };
     const all = { ...both, "MCP-Protocol-Version": version, ...headers };
-    return await post(server, "/mcp", body, all);
+    return await post(server, path, body, all);
 }
 
 export const initialize = (server, protocolVersion, headers) =>
@@ -232,22 +232,23 @@ after(() => streams.forEach((stream) => stream.close()));
 export class EventStream {
     static async open(server, method, params, options = {}) {
         const { body, headers } = modernParts(method, params, options);
-        return await EventStream.of(server, {
+        const request = {
             method: "POST",
             body: JSON.stringify(body),
             headers: { "Content-Type": "application/json", ...headers },
-        });
+        };
+        return await EventStream.of(server, request, options.path);
     }
 
     // GET: the stream of a legacy session.
-    static async get(server, headers = {}) {
-        return await EventStream.of(server, { headers: { Accept: "text/event-stream", ...headers } });
+    static async get(server, headers = {}, path = "/mcp") {
+        return await EventStream.of(server, { headers: { Accept: "text/event-stream", ...headers } }, path);
     }
 
-    static async of(server, request) {
+    static async of(server, request, path = "/mcp") {
         const stream = new EventStream();
         streams.add(stream);
-        const answer = await fetch(`${server.url}/mcp`, {
+        const answer = await fetch(`${server.url}${path}`, {
             ...request,
             signal: stream.aborter.signal,
         });

@@ -238,6 +238,59 @@ static bool view_with_failure(pair *p, size_t n)
     return was_hit;
 }
 
+/* The tools of a toolset, by name, for a caller with the permission "edit". */
+static void check_toolset(cw_toolset_rule rule, bool is_read_only, const char *expected)
+{
+    static const cw_mark reading = {.title = CW_STR_INIT(""), .is_read_only = true};
+    static const cw_str tag = CW_STR_INIT("t");
+    fixture f;
+    set_up(&f);
+    f.methods[OPEN].mark = &reading;
+    f.methods[LOGIN].tags = &tag;
+    f.methods[LOGIN].n_tags = 1;
+    rule.name = CW_STR("set");
+    rule.title = rule.instructions = CW_STR("");
+    const cw_offer offer = {CW_STR("test"), f.methods, N_METHODS, NULL};
+    const cw_snapshot_opts opts = {.toolsets = &rule, .n_toolsets = 1};
+    cw_snapshot *s = NULL;
+    cw_caller *caller = NULL;
+    cw_view *v = NULL;
+    assert_int_equal(cw_snapshot_build(&offer, 1, &ops, &opts, &s, NULL), CW_OK);
+    assert_int_equal(cw_caller_new_anonymous(&edit, 1, &caller, NULL), CW_OK);
+    const cw_toolset *toolset = cw_snapshot_find_toolset(s, rule.name, is_read_only);
+    assert_int_equal(cw_view_new_in(s, caller, toolset, &v, NULL), CW_OK);
+    const cw_entry *entries[N_METHODS];
+    size_t n, total;
+    assert_int_equal(cw_view_page(v, CW_VIEW_TOOLS, 0, entries, N_METHODS, &n, &total), CW_OK);
+    char names[64] = "";
+    for (size_t i = 0; i < n; i++) {
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %.*s",
+                 CW_STR_ARG(entries[i]->tool_name));
+        assert_ptr_equal(cw_view_find_tool(v, entries[i]->tool_name), entries[i]);
+    }
+    assert_string_equal(names, expected);
+    cw_view_unref(v);
+    cw_caller_unref(caller);
+    cw_snapshot_unref(s);
+    tear_down(&f);
+}
+
+TEST(a_view_in_a_toolset_sees_less_and_never_more)
+{
+    static const cw_str patterns[] = {CW_STR_INIT("?????"), CW_STR_INIT("ed*")};
+    static const cw_str both_word = CW_STR_INIT("both"), source = CW_STR_INIT("test"),
+                        tag = CW_STR_INIT("t");
+    check_toolset((cw_toolset_rule){0}, false, " edit list login open");
+    check_toolset((cw_toolset_rule){.tools = {patterns, 2}}, false, " edit login");
+    check_toolset((cw_toolset_rule){.tools = {&both_word, 1}}, false, "");
+    check_toolset((cw_toolset_rule){.tags = {&tag, 1}}, false, " login");
+    check_toolset((cw_toolset_rule){.sources = {&source, 1}, .exclude = {patterns, 2}}, false,
+                  " list open");
+    check_toolset((cw_toolset_rule){.sources = {&tag, 1}}, false, "");
+    check_toolset((cw_toolset_rule){0}, true, " open");
+    check_toolset((cw_toolset_rule){.read_only = true}, false, " open");
+}
+
 TEST(every_failed_allocation_is_reported)
 {
     fixture f;
@@ -264,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_portable_name_leads_to_what_the_caller_sees),
         cmocka_unit_test(a_view_keeps_what_it_shows),
         cmocka_unit_test(lists_are_equal_when_their_bytes_are),
+        cmocka_unit_test(a_view_in_a_toolset_sees_less_and_never_more),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

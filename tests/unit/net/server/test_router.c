@@ -50,6 +50,18 @@ TEST(a_variable_takes_exactly_one_segment)
     assert_null(match("/t/a/b", ""));
 }
 
+TEST(something_fixed_may_follow_a_variable)
+{
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/t/{name}", handler_a, NULL), CW_OK);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_POST, "/t/{name}/end", handler_a, NULL), CW_OK);
+    assert_non_null(match("/t/x/end", "x")->handlers[CW_HTTP_POST]);
+    assert_null(match("/t/x/end", "x")->handlers[CW_HTTP_GET]);
+    assert_non_null(match("/t/end", "end")->handlers[CW_HTTP_GET]);
+    assert_null(match("/t//end", ""));
+    assert_null(match("/t/x/y/end", ""));
+    assert_null(match("/t/x/end/", ""));
+}
+
 TEST(an_exact_path_wins_over_a_variable)
 {
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/t/{name}", handler_a, NULL), CW_OK);
@@ -122,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exact_paths_match_to_the_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_variable_takes_exactly_one_segment, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(something_fixed_may_follow_a_variable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_exact_path_wins_over_a_variable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(allow_names_every_method_once_and_head_with_get, set_up,
                                         tear_down),

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* keys_toolsets.c - the table of a toolset. */
+#include "base/utf8.h"
+#include "config/keys/keys.h"
+#include "config/syntax/names.h"
+
+#define MAX_ENTRIES 1000u
+
+#define AT(field)                                                                                  \
+    .offset = offsetof(cw_config_toolset, field), .size = sizeof(((cw_config_toolset *)0)->field)
+#define PATTERNS                                                                                   \
+    .max = MAX_ENTRIES, .is_valid = cw_check_is_clean,                                             \
+    .expected = "a name or a pattern such as \"user.*\"", .pattern = CW_NAMES_CLEAN_PATTERN
+
+const cw_config_toolset cw_config_default_toolset = {
+    .name = CW_STR_INIT(""),
+    .title = CW_STR_INIT(""),
+    .instructions = CW_STR_INIT(""),
+};
+
+bool cw_config_is_instructions(cw_str text)
+{
+    return cw_names_is_prose(text) && cw_utf8_count(text) <= CW_CONFIG_MAX_INSTRUCTIONS;
+}
+
+const cw_key cw_toolset_keys[] = {
+    {"title", &cw_type_text, "Display name of the toolset", AT(title),
+     .is_valid = cw_check_is_clean, .expected = CW_NAMES_LINE_EXPECTED,
+     .pattern = CW_NAMES_LINE_PATTERN},
+    {"instructions", &cw_type_text,
+     "What the toolset is for, for the model of the client; maximum 2000 characters. null: made "
+     "from its sources",
+     AT(instructions), CW_KEY_INSTRUCTIONS},
+    {"sources", &cw_type_strings, "Plugins and services all of whose tools belong to it",
+     AT(sources), .max = MAX_ENTRIES, .is_valid = cw_check_is_clean,
+     .expected = "the name of a source such as \"billing\"", .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"tools", &cw_type_strings,
+     "Names of tools or methods that belong to it; * matches any text, ? one character", AT(tools),
+     PATTERNS},
+    {"tags", &cw_type_strings, "Tags of methods that belong to it", AT(tags), .max = MAX_ENTRIES,
+     .is_valid = cw_check_is_clean, .expected = "a tag such as \"accounts\"",
+     .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"exclude", &cw_type_strings,
+     "Names of tools or methods that do not belong to it, whatever the other keys say; patterns "
+     "as in tools",
+     AT(exclude), PATTERNS},
+    {"read_only", &cw_type_bool, "Only tools that are marked as read-only", AT(read_only)},
+    {0},
+};
