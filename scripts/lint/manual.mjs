@@ -89,8 +89,8 @@ compare(
     namesIn(causeway("help", "environment"), /^ {2}([A-Z_]+) /gm),
 );
 
-// Variables for children of the program itself, and for the build.
-const internal = ["CAUSEWAY_TAKEOVER", "HOME", "SOURCE_DATE_EPOCH", "USER"];
+// Variables for children of the program itself, of foreign programs, and for the build.
+const internal = ["CAUSEWAY_TAKEOVER", "HOME", "SOURCE_DATE_EPOCH", "TMPDIR", "USER"];
 const sources = globSync("src/**/*.c").map((file) => readFileSync(file, "utf8"));
 const variables = namesIn(sources.join("\n"), /\bgetenv\("(\w+)"\)/g).filter((name) => !internal.includes(name));
 compare("causeway help environment", namesIn(causeway("help", "environment"), /^ {2}([A-Z_]+) /gm), variables);

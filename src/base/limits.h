@@ -91,6 +91,10 @@
 
 /* Remote sources (sources[].* in config) */
 #define CW_TOKENS_REMEMBERED 10000u /* verified ones of issuers, per loop */
+/* Programs of sources (sources[].confine in config) */
+#define CW_PROGRAM_MAX_MEMORY ((size_t)4 << 30) /* data of one process */
+#define CW_PROGRAM_MAX_FILES 4096u
+
 #define CW_REMOTE_CALL_MS 30000u
 #define CW_REMOTE_CONNECT_MS 5000u
 #define CW_REMOTE_MAX_CONNECTIONS 64u /* per loop */

@@ -13,6 +13,7 @@
 #include "cli/lib/progress.h"
 #include "cli/plugin/plugin.h"
 #include "net/process/child.h"
+#include "server/own_files.h"
 #include "server/plugin_host_path.h"
 #include "source/registry/registry.h"
 
@@ -271,6 +272,8 @@ static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
     cw_code rc = cw_plugin_host_find(g->config, g->config->plugins.directory.n > 0, &host, err);
     if (!rc)
         rc = cw_spawner_new(&g->spawner, err);
+    if (!rc)
+        rc = cw_own_files_hide(g->spawner, g->config, err);
     if (!rc)
         rc = load_sources(g, host, err);
     cw_snapshot_unref(g->snapshot);

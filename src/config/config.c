@@ -129,6 +129,20 @@ cw_code cw_config_read(cw_str text, const char *name, cw_config **ret_config,
     return build(cw_str_make(text.n ? text.p : "", text.n), name, NULL, ret_config, problems, err);
 }
 
+/* The whole path: programs may have another working directory. */
+static cw_code keep_path(cw_config *config, const char *path, cw_err *err)
+{
+    loaded *l = CW_CONTAINER(config, loaded, config);
+    char *whole = realpath(path, NULL);
+    config->path = cw_arena_dup_str(&l->arena, cw_str_from(whole ? whole : path));
+    free(whole);
+    if (config->path.p)
+        return CW_OK;
+    cw_code rc = cw_arena_fail(&l->arena, err);
+    cw_config_unref(config);
+    return rc;
+}
+
 cw_code cw_config_load(const cw_config_source *source, cw_config **ret_config,
                        cw_config_problems *problems, cw_err *err)
 {
@@ -141,7 +155,7 @@ cw_code cw_config_load(const cw_config_source *source, cw_config **ret_config,
     if (!rc || rc == CW_LIMIT)
         rc = build(cw_buf_str(&text), source->path, source, ret_config, problems, err);
     cw_buf_done(&text);
-    return rc;
+    return rc ? rc : keep_path(*ret_config, source->path, err);
 }
 
 cw_config *cw_config_ref(cw_config *config)

@@ -103,11 +103,19 @@ typedef struct cw_config_remote {
      *   ws://HOST:PORT/PATH  wss://…                             WebSocket */
     cw_str url;
     cw_config_strings command; /* a program, with its arguments, that speaks on stdin and stdout */
-    cw_config_pairs environment; /* of the program, beside PATH, HOME, LANG and TMPDIR */
-    cw_str folder;               /* it works in; empty: ours */
-    cw_str http_method;          /* "POST", "GET" (?query=), "AUTO": GET for what is read only */
-    cw_str call_path;            /* of calls, with "{method}" in it; empty: that of the URL */
-    cw_config_pairs headers;     /* of every HTTP request, of a WebSocket's handshake */
+    cw_config_pairs environment;       /* of the program, beside PATH, HOME, LANG and TMPDIR */
+    cw_config_pairs environment_files; /* more of them: the values are paths of files */
+    cw_str folder;                     /* it works in; empty: ours */
+    struct {
+        size_t max_memory; /* 0: no limit */
+        uint32_t max_open_files;
+        uint32_t max_processes;               /* of its user; 0: no limit */
+        cw_config_strings readable, writable; /* both empty: all files but ours */
+    } confine;                                /* the program */
+    cw_str http_method;           /* "POST", "GET" (?query=), "AUTO": GET for what is read only */
+    cw_str call_path;             /* of calls, with "{method}" in it; empty: that of the URL */
+    cw_config_pairs headers;      /* of every HTTP request, of a WebSocket's handshake */
+    cw_config_pairs header_files; /* more of them: the values are paths of files */
     cw_str framing;
     struct {
         cw_str ca_file; /* empty: the system's authorities */

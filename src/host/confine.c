@@ -79,6 +79,10 @@ int cw_host_confine(const cw_host_opts *opts)
         return fail("descriptor 3");
     /* Not inherited by what a plugin may start. */
     (void)fcntl(CW_HOST_SOCKET, F_SETFD, FD_CLOEXEC);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return fail("no_new_privs");
+    if (cw_landlock_apply(opts->landlock))
+        return fail("landlock");
     if (limit(RLIMIT_CORE, 0, "core limit"))
         return 1;
     if (opts->files && limit(RLIMIT_NOFILE, opts->files, "limit of descriptors"))

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/landlock.h"
+
 #define CW_HOST_SOCKET 3
 #define CW_HOST_OBJECT 4
 #define CW_HOST_FRAME (16u * 1024u * 1024u)
@@ -26,6 +28,7 @@ typedef struct cw_host_opts {
     uint64_t memory;    /* bytes; 0: no limit */
     uint64_t files;     /* 0: as it is */
     size_t frame;
+    const cw_landlock *landlock;
 } cw_host_opts;
 
 /* Take away from this process what a plugin must not have, and tie its life to the parent's.

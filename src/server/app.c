@@ -13,10 +13,12 @@
 #include "server/audit_opts.h"
 #include "server/issuers.h"
 #include "server/name_checks.h"
+#include "server/own_files.h"
 #include "server/permissions.h"
 #include "server/plugin_host_path.h"
 #include "server/seal_key.h"
 #include "server/state_file.h"
+#include "source/upstream/package.h"
 
 /* How long a client may cache a list. Clients with a subscription are notified of changes. */
 #define LIST_TTL_MS 5000u
@@ -509,11 +511,30 @@ static void use_settings(cw_app *b, cw_config *config, cw_translations *translat
     b->is_dirty = true;
 }
 
+/* Programs that may be others tomorrow, and programs from which nothing can be hidden. */
+static void warn_of_programs(const cw_app *b, const cw_config *config)
+{
+    size_t n_programs = 0;
+    for (size_t i = 0; i < config->sources.n && !b->is_quiet; i++) {
+        const cw_config_remote *r = &config->sources.items[i];
+        cw_str package = cw_package_unpinned(&r->command);
+        n_programs += r->command.n > 0;
+        if (package.n)
+            cw_log(CW_LOG_WARN, "sources", "a package without a fixed version is downloaded",
+                   CW_KV("source", r->name), CW_KV("package", package));
+    }
+    if (n_programs && !cw_own_files_can_hide())
+        cw_log(CW_LOG_WARN, "sources",
+               "programs can read the files of this server: the kernel has no Landlock");
+}
+
 cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
 {
     draft d = {0};
     cw_runtime_settings old = b->settings;
     cw_code rc = make_draft(b, config, &d, err);
+    if (!rc)
+        rc = cw_own_files_hide(b->spawner, config, err);
     if (rc) {
         drop_draft(&d);
         return rc;
@@ -534,6 +555,7 @@ cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
         cw_config_unref(old.config);
     }
     b->admin.config = b->settings.config;
+    warn_of_programs(b, config);
     /* Roles and settings are in force from now on, also while sources are still loading. */
     if (!use_draft(b, &d))
         publish(b, NULL, 0);

@@ -6,6 +6,7 @@
 
 #include "cli/doctor/doctor.h"
 #include "cli/source/source_set.h"
+#include "source/upstream/package.h"
 
 /* Each line of a text is a finding. */
 static void add_lines(cw_doctor *d, cw_doctor_severity severity, const cw_source_set_item *item,
@@ -54,6 +55,13 @@ static void check_item(cw_doctor *d, const cw_source_set_item *item)
 {
     const char *name = item->config->name.p;
     size_t n = count_lines(item->warnings);
+    cw_str package = cw_package_unpinned(&item->config->command);
+    if (package.n)
+        cw_doctor_add(d, CW_DOCTOR_WARNING, name,
+                      "write the version that you have reviewed: PACKAGE@1.2.3",
+                      "the package %.*s has no fixed version; another program may run at the next "
+                      "start",
+                      CW_STR_ARG(package));
     if (!item->source) {
         add_unusable(d, item);
         return;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/doctor/doctor.h"
 #include "net/server/server.h"
+#include "server/own_files.h"
 
 #define OWN_FILES 512u
 #define SYNCHRONISE                                                                                \
@@ -57,8 +58,24 @@ static uint64_t needed_files(const cw_config *c)
     return c->limits.connections + (own < CW_SERVER_SPARE_FDS ? own : CW_SERVER_SPARE_FDS);
 }
 
+/* Programs and plugins run as the server's user, so file modes cannot stop them. */
+static void check_hiding(cw_doctor *d)
+{
+    bool has_foreign = d->config->plugins.directory.n > 0;
+    for (size_t i = 0; i < d->config->sources.n; i++)
+        has_foreign = has_foreign || d->config->sources.items[i].command.n > 0;
+    if (has_foreign && !cw_own_files_can_hide())
+        cw_doctor_add(
+            d, CW_DOCTOR_WARNING, "Landlock",
+            "use a kernel with Landlock (Linux 5.19, lsm=landlock), or run these programs "
+            "as services of another user, with a url in place of a command",
+            "the kernel cannot hide files: plugins and programs of sources can read the "
+            "database, keys and configuration of this server");
+}
+
 void cw_doctor_check_system(cw_doctor *d)
 {
+    check_hiding(d);
     struct rlimit limit;
     uint64_t needed = needed_files(d->config);
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_max >= needed)

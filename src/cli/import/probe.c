@@ -15,6 +15,7 @@
 #include "config/syntax/names.h"
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
+#include "server/own_files.h"
 
 #define TRY_MS 10000u /* for one answer, while nothing is known */
 #define CONNECT_MS 5000u
@@ -620,7 +621,13 @@ static int try_all(probe *t)
 static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
 {
     probe *t = ctx;
+    /* No configuration is needed to import, but a program must not read the usual one. */
+    cw_config usual = cw_config_defaults;
+    const char *path = cw_cli_config_path(NULL);
+    usual.path = path ? cw_import_absolute(t->im, path) : CW_STR("");
     cw_code rc = cw_spawner_new(&t->spawner, err);
+    if (!rc)
+        rc = cw_own_files_hide(t->spawner, &usual, err);
     if (rc)
         return rc;
     t->loop = loop;

@@ -21,6 +21,7 @@
 #include "server/plugin_host_path.h"
 #include "source/describe/describe.h"
 #include "source/upstream/endpoint.h"
+#include "source/upstream/package.h"
 #include "store/db.h"
 
 #define PATH_BYTES 4096u
@@ -435,6 +436,25 @@ static cw_code check_exposure(const char *file, const cw_config *config,
         address);
 }
 
+/* Packages without a fixed version. */
+static cw_code check_packages(const char *file, const cw_config *config,
+                              cw_config_problems *warnings)
+{
+    const cw_place list = {.up = &root, .name = CW_STR("sources")};
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < config->sources.n && !rc; i++) {
+        const cw_place at = {.up = &list, .index = i};
+        const cw_place command = {.up = &at, .name = CW_STR("command")};
+        cw_str package = cw_package_unpinned(&config->sources.items[i].command);
+        if (package.n)
+            rc = cw_config_report(warnings, file, &command,
+                                  "warning: %.*s has no fixed version, so another program may run "
+                                  "at the next start; write PACKAGE@1.2.3",
+                                  CW_STR_ARG(package));
+    }
+    return rc;
+}
+
 /* ---- everything ---- */
 
 static cw_code check_translations(const checking *x)
@@ -460,6 +480,8 @@ static cw_code check_plugins(const checking *x)
     char *host = NULL;
     cw_err err = {0};
     bool is_needed = x->config->plugins.directory.n > 0;
+    for (size_t i = 0; i < x->config->sources.n; i++)
+        is_needed = is_needed || x->config->sources.items[i].command.n > 0;
     cw_code rc = check_folder(x, "plugins", "directory", x->config->plugins.directory);
     if (!rc)
         rc = check_folder(x, "plugins", "data", x->config->plugins.data);
@@ -492,5 +514,7 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
         rc = check_translations(&x);
     if (!rc)
         rc = check_source_files(file, config, problems);
+    if (!rc)
+        rc = check_packages(file, config, warnings);
     return rc ? rc : check_exposure(file, config, warnings);
 }

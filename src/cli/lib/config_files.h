@@ -16,7 +16,7 @@
 
 /* Everything: certificates, keys, secrets, overlays, schemas, descriptions, directories, the
  * database, logs. No service is contacted. `warnings` receives risky but valid settings: permissions
- * of anonymous callers on an address that other machines can reach. */
+ * of anonymous callers on an address that other machines can reach, and packages without a version. */
 CW_MUST_USE cw_code cw_cli_check_files(const char *file, const cw_config *config,
                                        cw_config_problems *problems, cw_config_problems *warnings);
 /* The first address of `listen` that other machines can reach; NULL: none. */

@@ -10,6 +10,7 @@
 #include "cli/lib/progress.h"
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
+#include "server/own_files.h"
 #include "source/registry/registry.h"
 #include "source/remote/lock_diff.h"
 
@@ -283,6 +284,8 @@ static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
 {
     set_run *r = ctx;
     cw_code rc = cw_spawner_new(&r->spawner, err);
+    if (!rc)
+        rc = cw_own_files_hide(r->spawner, r->all->config, err);
     if (rc)
         return rc;
     r->all->loop = loop;

@@ -79,6 +79,8 @@ extern const cw_key_type cw_type_mapping, cw_type_json;
 extern const cw_key_type cw_type_scalar, cw_type_yes;
 /* As cw_type_enum, with null for 0, which is no choice. */
 extern const cw_key_type cw_type_option;
+/* cw_config_strings: absolute paths. */
+extern const cw_key_type cw_type_paths;
 /* cw_config_pairs. */
 extern const cw_key_type cw_type_pairs;
 /* cw_config_scopes. */

@@ -10,6 +10,7 @@
 #define MAX_PAIRS 100u
 #define MAX_PRELUDE 32u
 #define MAX_NAMES 1000u
+#define MAX_PATHS 256u
 #define GB (1024u * 1024u * 1024u)
 #define HOUR_MS (3600u * 1000u)
 #define DAY_MS (24u * HOUR_MS)
@@ -47,6 +48,7 @@ const cw_config_remote cw_config_default_remote = {
     .preset = NONE,
     .url = NONE,
     .folder = NONE,
+    .confine = {.max_memory = CW_PROGRAM_MAX_MEMORY, .max_open_files = CW_PROGRAM_MAX_FILES},
     .http_method = NONE,
     .call_path = NONE,
     .framing = NONE,
@@ -207,6 +209,7 @@ static const cw_key prelude_keys[] = {
 
 static const cw_key variable_value = {.type = &cw_type_scalar, PROSE};
 static const cw_key header_value = {.type = &cw_type_scalar, LINE};
+static const cw_key file_value = {.type = &cw_type_path};
 
 /* Sections in an item: their offsets count from the item. */
 #define PART(keys) &cw_type_section, .children = (keys), .item_defaults = &cw_config_default_remote
@@ -232,6 +235,27 @@ static const cw_key handshake_keys[] = {
     {"header", &cw_type_text, "Name of that header", REMOTE(handshake_header),
      .is_valid = cw_names_is_header, .expected = "the name of a header such as \"X-Session-Id\"",
      .pattern = CW_NAMES_HEADER_PATTERN},
+    {0},
+};
+
+#define PATHS                                                                                      \
+    .max = MAX_PATHS, .is_valid = cw_check_is_clean, .expected = "a path such as \"/srv/files\"",  \
+    .pattern = CW_NAMES_CLEAN_PATTERN
+
+static const cw_key confine_keys[] = {
+    {"max_memory", &cw_type_size, "Data of one process; 0 is no limit", REMOTE(confine.max_memory),
+     .min = 0, .max = UINT64_C(1024) * GB},
+    {"max_open_files", &cw_type_integer, "Open files of one process",
+     REMOTE(confine.max_open_files), .min = 8, .max = 65536},
+    {"max_processes", &cw_type_integer,
+     "Processes and threads of its user, those outside Causeway included; 0 is no limit",
+     REMOTE(confine.max_processes), .min = 0, .max = 1000000},
+    {"readable", &cw_type_paths,
+     "Files and directories that it may read, beside those of the system; [] with an empty "
+     "writable: all but the files of Causeway",
+     REMOTE(confine.readable), PATHS},
+    {"writable", &cw_type_paths, "Files and directories that it may read and change, beside TMPDIR",
+     REMOTE(confine.writable), PATHS},
     {0},
 };
 
@@ -286,8 +310,12 @@ const cw_key cw_sources_keys[] = {
     {"environment", &cw_type_pairs,
      "Variables of the program, in addition to PATH, HOME, LANG and TMPDIR; it inherits no others",
      REMOTE(environment), .max = MAX_PAIRS, .children = &variable_value, VARIABLE},
+    {"environment_files", &cw_type_pairs,
+     "More variables of the program: a mapping of their names to files that hold the values",
+     REMOTE(environment_files), .max = MAX_PAIRS, .children = &file_value, VARIABLE},
     {"working_directory", &cw_type_path,
      "Working directory of the program; null is that of Causeway", REMOTE(folder)},
+    {"confine", PART(confine_keys), .help = "Limits of the program and of all that it starts"},
     {"http_method", &cw_type_scalar,
      "GET sends a call as ?query=, AUTO only calls of read_only methods; null is the value of the "
      "preset, or POST",
@@ -302,6 +330,11 @@ const cw_key cw_sources_keys[] = {
      "itself needs",
      REMOTE(headers), .max = MAX_PAIRS, .children = &header_value, .is_valid = cw_names_is_header,
      .expected = "the name of a header such as \"X-Tenant\"", .pattern = CW_NAMES_HEADER_PATTERN},
+    {"header_files", &cw_type_pairs,
+     "More header fields: a mapping of their names to files that hold the values",
+     REMOTE(header_files), .max = MAX_PAIRS, .children = &file_value,
+     .is_valid = cw_names_is_header, .expected = "the name of a header such as \"X-Tenant\"",
+     .pattern = CW_NAMES_HEADER_PATTERN},
     {"framing", &cw_type_scalar,
      "Separation of messages on a stream: lines, crlf, content-length, length or json; null is the "
      "value of the preset, or lines",

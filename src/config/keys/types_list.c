@@ -16,16 +16,21 @@ static cw_code read_string(cw_checker *c, const cw_key *key, const cw_place *pla
     return cw_check_copy(c, cw_json_text(v), item);
 }
 
+static cw_code read_texts(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                          cw_key_list_item_fn read, cw_config_strings *texts)
+{
+    cw_key_list list = {texts->items, texts->n};
+    if (!cw_json_is(v, CW_JSON_ARRAY) && !cw_json_is(v, CW_JSON_STRING))
+        return cw_check_expected(c, place, v, key->type->name, NULL);
+    cw_code rc = cw_key_list_read(c, key, place, v, sizeof(cw_str), read, &list);
+    *texts = (cw_config_strings){list.items, list.n};
+    return rc;
+}
+
 static cw_code read_strings(cw_checker *c, const cw_key *key, const cw_place *place,
                             const cw_json *v, void *field)
 {
-    cw_config_strings *strings = field;
-    cw_key_list list = {strings->items, strings->n};
-    if (!cw_json_is(v, CW_JSON_ARRAY) && !cw_json_is(v, CW_JSON_STRING))
-        return cw_check_expected(c, place, v, key->type->name, NULL);
-    cw_code rc = cw_key_list_read(c, key, place, v, sizeof(cw_str), read_string, &list);
-    *strings = (cw_config_strings){list.items, list.n};
-    return rc;
+    return read_texts(c, key, place, v, read_string, field);
 }
 
 static void write_strings(cw_json_writer *w, const cw_key *key, const void *field)
@@ -64,6 +69,25 @@ static void describe_strings(cw_json_writer *w, const cw_key *key)
 
 const cw_key_type cw_type_strings = {"a list of strings", read_strings, write_strings,
                                      describe_strings, NULL};
+
+/* ---- paths: a list of them, or one alone ---- */
+
+static cw_code read_path(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                         void *item)
+{
+    if (!cw_json_is(v, CW_JSON_STRING) || !key->is_valid(cw_json_text(v)))
+        return cw_check_expected(c, place, v, key->expected, NULL);
+    return cw_check_resolve(c, cw_json_text(v), item);
+}
+
+static cw_code read_paths(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                          void *field)
+{
+    return read_texts(c, key, place, v, read_path, field);
+}
+
+const cw_key_type cw_type_paths = {"a list of paths", read_paths, write_strings, describe_strings,
+                                   NULL};
 
 /* ---- address ---- */
 

@@ -8,6 +8,9 @@
  * the environment and descriptors it is given and no others, except the mark CAUSEWAY_CHILD: every
  * descriptor of ours is close-on-exec.
  *
+ * Foreign programs are started by a launcher, `causeway-plugin-host --exec`, which takes privileges
+ * and files away and ends all that they start (host/exec.h).
+ *
  * A child is known by a pidfd, so that a signal can never hit a stranger who got
  * the same number.
  *
@@ -36,6 +39,15 @@
 typedef struct cw_spawner cw_spawner;
 typedef struct cw_spawn cw_spawn;
 
+/* What a foreign program may use. Lists end with NULL. */
+typedef struct cw_confinement {
+    uint64_t memory;    /* bytes of data of each process; 0: no limit */
+    uint32_t files;     /* open descriptors of each process */
+    uint32_t processes; /* of its user; 0: no limit */
+    /* Both empty: all files but those of the launcher. */
+    const char *const *readable, *const *writable;
+} cw_confinement;
+
 struct cw_spawn {
     const char *path;
     const char *const *argv;   /* NULL-terminated */
@@ -49,6 +61,9 @@ struct cw_spawn {
     bool has_own_group;  /* of processes, which is named by its pid */
     bool searches_path;  /* for a path without '/', in our PATH */
     bool is_independent; /* without a mark: it may outlive this process (cw_child_release) */
+    /* Start it by the launcher; NULL: start it directly. */
+    const cw_confinement *confinement;
+    bool is_launcher; /* `path` is the launcher, in another mode: it hides the same files */
     cw_loop *loop;
     void (*done)(cw_spawn *job); /* on the loop */
     void *ctx;
@@ -65,6 +80,10 @@ CW_MUST_USE cw_code cw_spawner_new(cw_spawner **ret, cw_err *err);
 /* End the thread and drop the first reference; jobs that wait are dropped. NULL is fine. The loops
  * of the jobs must have ended. */
 void cw_spawner_free(cw_spawner *s);
+/* The program that starts confined jobs, and files and directories (NULL-terminated) that neither
+ * these nor plugins can use. Texts are copied. Applies to jobs that start from now on. CW_NOMEM. */
+CW_MUST_USE cw_code cw_spawner_set_launcher(cw_spawner *s, const char *path,
+                                            const char *const *hidden, cw_err *err);
 /* Never blocks. CW_NOMEM; CW_GONE when the spawner is ending. */
 CW_MUST_USE cw_code cw_spawner_ask(cw_spawner *s, cw_spawn *job, cw_err *err);
 /* Take a job back: done is not called, a child that was started already is killed and reaped. May
@@ -100,7 +119,7 @@ struct cw_child {
  * may be used again. */
 CW_MUST_USE cw_code cw_child_watch(cw_child *child, const cw_spawn *job, cw_child_exit_fn on_exit,
                                    void *ctx, cw_err *err);
-/* Send a signal; nothing happens when it has exited. */
+/* Send a signal; nothing happens when it has exited. SIGUSR1 makes a launcher kill all below it. */
 void cw_child_signal(cw_child *child, int signum);
 /* Let go: a child that still runs is killed, without a call of on_exit. on_closed (may be NULL) is
  * called when it has been reaped and the struct may be freed. */

@@ -22,7 +22,7 @@
 
 #include "base/str.h"
 #include "base/thread.h"
-#include "net/process/child.h"
+#include "net/process/launch.h"
 
 #define ORPHANS_MARK 48u /* bytes of a mark, NUL included */
 #define ORPHANS_ENVIRONMENT (64u * 1024u)
@@ -62,6 +62,7 @@ struct cw_spawner {
     /* The thread's. */
     uint64_t last_mark;
     orphans_space space;
+    cw_launcher *launcher; /* under the lock */
 };
 
 /* ---- one start ---- */
@@ -160,21 +161,21 @@ static const char **marked(const cw_spawn *job, const char *mark)
     return env;
 }
 
-static int spawn_marked(cw_spawn *job, const posix_spawn_file_actions_t *actions,
-                        const posix_spawnattr_t *attr)
+static int spawn_marked(cw_spawn *job, const cw_launch *how,
+                        const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr)
 {
     char mark[ORPHANS_MARK];
     const char **env = marked(job, orphans_mark(job->mark, mark));
     if (!env)
         return ENOMEM;
-    int rc = (job->searches_path ? posix_spawnp : posix_spawn)(
-        &job->pid, job->path, actions, attr, plain(job->argv),
+    int rc = (how->searches_path ? posix_spawnp : posix_spawn)(
+        &job->pid, how->path, actions, attr, plain(how->argv),
         plain(job->is_independent ? job->env : env));
     free(env);
     return rc;
 }
 
-static int spawn_with(cw_spawn *job, const int *fds)
+static int spawn_with(cw_spawn *job, const cw_launch *how, const int *fds)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -190,14 +191,18 @@ static int spawn_with(cw_spawn *job, const int *fds)
     if (!rc)
         rc = set_attributes(&attr, job->has_own_group);
     if (!rc)
-        rc = spawn_marked(job, &actions, &attr);
+        rc = spawn_marked(job, how, &actions, &attr);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return rc;
 }
 
-static void start(cw_spawn *job)
+static void start(cw_spawn *job, const cw_launcher *launcher)
 {
+    cw_launch how;
+    job->code = cw_launch_init(&how, launcher, job, &job->err);
+    if (job->code)
+        return;
     int fds[CW_SPAWN_FIRST_FD + CW_SPAWN_MAX_FDS] = {-1, -1, -1};
     bool own[CW_COUNT(fds)] = {false};
     int rc = 0, n = 0;
@@ -210,15 +215,14 @@ static void start(cw_spawn *job)
             rc = errno;
     }
     if (!rc)
-        rc = spawn_with(job, fds);
+        rc = spawn_with(job, &how, fds);
+    cw_launch_done(&how);
     for (int i = 0; i < n; i++) {
         if (own[i] && fds[i] >= 0)
             close(fds[i]);
     }
-    job->code = CW_OK;
     if (rc) {
-        job->code = cw_fail_errno(&job->err, rc, "start '%s'%s%s", job->path,
-                                  job->folder ? " in " : "", job->folder ? job->folder : "");
+        job->code = cw_launch_fail(job, rc, &job->err);
         return;
     }
     job->pidfd = pidfd_open(job->pid, 0);
@@ -261,9 +265,11 @@ static void start_one(cw_spawner *s, ticket *t)
 {
     t->state = STARTING;
     t->job->mark = ++s->last_mark;
+    cw_launcher *launcher = cw_launcher_ref(s->launcher);
     pthread_mutex_unlock(&s->lock);
-    start(t->job);
+    start(t->job, launcher);
     pthread_mutex_lock(&s->lock);
+    cw_launcher_unref(launcher);
     t->state = STARTED;
     /* Under the lock, so that a job which is taken back is posted before or never. */
     if (!t->cancelled) {
@@ -365,7 +371,23 @@ void cw_spawner_unref(cw_spawner *s)
     pthread_cond_destroy(&s->started);
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
+    cw_launcher_unref(s->launcher);
     free(s);
+}
+
+cw_code cw_spawner_set_launcher(cw_spawner *s, const char *path, const char *const *hidden,
+                                cw_err *err)
+{
+    cw_launcher *launcher = NULL;
+    cw_code rc = cw_launcher_new(path, hidden, &launcher, err);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&s->lock);
+    cw_launcher *old = s->launcher;
+    s->launcher = launcher;
+    cw_launcher_unref(old);
+    pthread_mutex_unlock(&s->lock);
+    return CW_OK;
 }
 
 cw_code cw_spawner_ask(cw_spawner *s, cw_spawn *job, cw_err *err)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "net/server/server_int.h"
 
 #define ACCEPT_PAUSE_MS 100u
@@ -532,7 +533,8 @@ static bool count_address(cw_server_loop *sl, const cw_address *peer, cw_addrkey
     return !cw_addrcount_add(&sl->server->addresses, *key, max ? max : CW_HTTP_MAX_PER_ADDRESS);
 }
 
-/* On a local listener: this user and root. The mode of the file already keeps others away. */
+/* On a local listener: this user and root. The mode of the file already keeps others away. What this
+ * process has started is foreign code of the same user, and gets no operator's rights. */
 static bool may_connect(int fd, uid_t *ret_uid)
 {
     struct ucred peer = {0};
@@ -540,6 +542,12 @@ static bool may_connect(int fd, uid_t *ret_uid)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
         return false;
     *ret_uid = peer.uid;
+    /* 0: a process outside the namespace of ours. */
+    if (peer.pid && cw_process_is_below(peer.pid, getpid())) {
+        cw_log(CW_LOG_WARN, "net", "a program of this server was refused on the local socket",
+               CW_KN("pid", (uint64_t)peer.pid));
+        return false;
+    }
     if (peer.uid == geteuid() || peer.uid == 0)
         return true;
     cw_log(CW_LOG_WARN, "net", "another user was refused on the local socket",

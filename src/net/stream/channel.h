@@ -70,8 +70,9 @@ typedef struct cw_channel_opts {
     cw_client_tls tls;
     uint32_t ping_ms;               /* 0: CW_CHANNEL_PING_MS */
     const char *const *environment; /* of the program: NAME=VALUE, NULL-terminated, all of it */
-    const char *folder;  /* it works in, where a relative path of it begins; NULL: ours */
-    cw_spawner *spawner; /* for a program; outlives the channel */
+    const char *folder; /* it works in, where a relative path of it begins; NULL: ours */
+    const cw_confinement *confinement; /* of the program; NULL: none. Outlives the channel. */
+    cw_spawner *spawner;               /* for a program; outlives the channel */
     size_t max_message;
     size_t max_queue;
     uint32_t connect_ms;       /* for all of it: name, addresses, handshakes; 0: 5000 */

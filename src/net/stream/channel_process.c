@@ -4,6 +4,7 @@
  *     start:  pipes ─► spawner ─► on_started ─► OPEN
  *     end:    its exit, or the end of its output ─► FADE_MS for the exit, which says more ─► ENDED
  *     close:  end of its input ─ GRACE ─► SIGTERM ─ GRACE ─► SIGKILL ─► reaped ─► freed
+ *             of a launcher: … SIGTERM ─ GRACE ─► SIGUSR1 ─ GRACE ─► SIGKILL …
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -128,6 +129,7 @@ void cw_channel_start_program(cw_channel *ch)
                          .env = ch->opts.environment,
                          .stdio = ch->job_fds,
                          .folder = ch->opts.folder,
+                         .confinement = ch->opts.confinement,
                          .has_own_group = true,
                          .searches_path = true,
                          .loop = ch->loop,
@@ -149,11 +151,20 @@ static void on_last_grace(uv_timer_t *timer)
     cw_child_close(&ch->child, on_child_closed);
 }
 
+/* A launcher that is killed cannot end what the program has started. */
+static void on_launcher_grace(uv_timer_t *timer)
+{
+    cw_channel *ch = timer->data;
+    cw_child_signal(&ch->child, SIGUSR1);
+    cw_channel_wait(ch, on_last_grace, CW_CHANNEL_GRACE_MS);
+}
+
 static void on_grace(uv_timer_t *timer)
 {
     cw_channel *ch = timer->data;
     cw_child_signal(&ch->child, SIGTERM);
-    cw_channel_wait(ch, on_last_grace, CW_CHANNEL_GRACE_MS);
+    cw_channel_wait(ch, ch->opts.confinement ? on_launcher_grace : on_last_grace,
+                    CW_CHANNEL_GRACE_MS);
 }
 
 void cw_channel_stop_program(cw_channel *ch)

@@ -295,6 +295,7 @@ cw_code cw_worker_start(cw_worker *w, cw_plugin *p, cw_loop *loop, cw_worker_tim
         .n_fds = 2,
         .stdio = w->stdio,
         .has_own_group = true,
+        .is_launcher = true,
         .loop = loop,
         .done = on_spawned,
         .ctx = w,

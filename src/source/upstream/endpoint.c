@@ -208,6 +208,17 @@ static cw_code take_secret(cw_endpoint *s, cw_err *err)
     return rc ? cw_wrap(err, rc, "secret") : CW_OK;
 }
 
+/* The value of a variable or header that is in a file: a secret. */
+static cw_code read_own_file(cw_endpoint *s, const cw_config_pair *pair, cw_str *ret, cw_err *err)
+{
+    cw_code rc = read_secret(s, pair->value, CW_STR(""), ret, err);
+    if (!rc && !ret->p)
+        rc = cw_fail(err, CW_CONFIG, "there is no file");
+    if (!rc)
+        rc = redact(s, *ret, err);
+    return rc ? cw_wrap(err, rc, "%s", pair->name.p) : CW_OK;
+}
+
 static void add_form(cw_buf *out, const char *name, cw_str value)
 {
     if (value.n == 0)
@@ -296,8 +307,9 @@ static cw_code find_kind(cw_endpoint *s, cw_err *err)
 static cw_code make_environment(cw_endpoint *s, cw_err *err)
 {
     static const char *const usual[] = {"PATH", "HOME", "LANG", "TMPDIR"};
-    const cw_config_pairs *own = &s->config.environment;
-    const char **all = cw_arena_calloc(&s->arena, CW_COUNT(usual) + own->n + 1, sizeof *all);
+    const cw_config_pairs *own = &s->config.environment, *files = &s->config.environment_files;
+    const char **all =
+        cw_arena_calloc(&s->arena, CW_COUNT(usual) + own->n + files->n + 1, sizeof *all);
     size_t n = 0;
     if (!all)
         return nomem(s, err);
@@ -314,8 +326,37 @@ static cw_code make_environment(cw_endpoint *s, cw_err *err)
         if (!all[n++])
             return nomem(s, err);
     }
+    for (size_t i = 0; i < files->n; i++) {
+        cw_str value;
+        cw_code rc = read_own_file(s, &files->items[i], &value, err);
+        if (rc)
+            return cw_wrap(err, rc, "environment_files");
+        all[n] = cw_arena_printf(&s->arena, "%s=%.*s", files->items[i].name.p, CW_STR_ARG(value));
+        if (!all[n++])
+            return nomem(s, err);
+    }
     s->channel.environment = all;
     return CW_OK;
+}
+
+/* The paths of a list, which ends with NULL; NULL without memory. */
+static const char *const *list_of(cw_endpoint *s, const cw_config_strings *paths)
+{
+    const char **all = cw_arena_calloc(&s->arena, paths->n + 1, sizeof *all);
+    for (size_t i = 0; i < paths->n && all; i++)
+        all[i] = paths->items[i].p;
+    return all;
+}
+
+static cw_code make_confinement(cw_endpoint *s, cw_err *err)
+{
+    s->confinement = (cw_confinement){.memory = s->config.confine.max_memory,
+                                      .files = s->config.confine.max_open_files,
+                                      .processes = s->config.confine.max_processes,
+                                      .readable = list_of(s, &s->config.confine.readable),
+                                      .writable = list_of(s, &s->config.confine.writable)};
+    s->channel.confinement = &s->confinement;
+    return s->confinement.readable && s->confinement.writable ? CW_OK : nomem(s, err);
 }
 
 static cw_code make_command(cw_endpoint *s, cw_err *err)
@@ -328,7 +369,8 @@ static cw_code make_command(cw_endpoint *s, cw_err *err)
         argv[i] = command->items[i].p;
     s->channel.command = argv;
     s->channel.folder = s->config.folder.n ? s->config.folder.p : NULL;
-    return make_environment(s, err);
+    cw_code rc = make_confinement(s, err);
+    return rc ? rc : make_environment(s, err);
 }
 
 /* A handshake has no content, and wants none. */
@@ -344,6 +386,13 @@ static cw_code make_headers(cw_endpoint *s, cw_err *err)
     const cw_config_pairs *own = &s->config.headers;
     for (size_t i = 0; i < own->n && !rc; i++)
         rc = add_header(s, own->items[i].name, own->items[i].value, err);
+    const cw_config_pairs *files = &s->config.header_files;
+    for (size_t i = 0; i < files->n && !rc; i++) {
+        cw_str value;
+        rc = read_own_file(s, &files->items[i], &value, err);
+        rc =
+            rc ? cw_wrap(err, rc, "header_files") : add_header(s, files->items[i].name, value, err);
+    }
     return rc;
 }
 
@@ -489,6 +538,13 @@ static bool same_behaviour(const cw_config_remote *a, const cw_config_remote *b)
            same_preludes(&a->init_calls, &b->init_calls);
 }
 
+static bool same_confinement(const cw_endpoint *a, const cw_endpoint *b)
+{
+    const cw_confinement *x = &a->confinement, *y = &b->confinement;
+    return x->memory == y->memory && x->files == y->files && x->processes == y->processes &&
+           same_list(x->readable, y->readable) && same_list(x->writable, y->writable);
+}
+
 bool cw_endpoint_is_same_address(const cw_endpoint *a, const cw_endpoint *b)
 {
     return a->kind == b->kind && cw_str_eq(a->config.url, b->config.url) &&
@@ -500,7 +556,7 @@ bool cw_endpoint_is_same_protocol(const cw_endpoint *a, const cw_endpoint *b)
     return cw_endpoint_is_same_address(a, b) && a->config.timeout_ms == b->config.timeout_ms &&
            a->channel.connect_ms == b->channel.connect_ms &&
            same_list(a->channel.environment, b->channel.environment) &&
-           cw_str_eq(a->config.folder, b->config.folder) &&
+           cw_str_eq(a->config.folder, b->config.folder) && same_confinement(a, b) &&
            a->channel.framing == b->channel.framing && a->protocol.dialect == b->protocol.dialect &&
            a->protocol.params == b->protocol.params &&
            a->protocol.string_ids == b->protocol.string_ids &&

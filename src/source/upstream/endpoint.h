@@ -50,7 +50,8 @@ typedef struct cw_endpoint {
     cw_str oauth_form;  /* what is sent there */
     /* the others; spawner, sizes and callbacks are those of the shared connection */
     cw_channel_opts channel;
-    const cw_json *replies; /* an object, or NULL */
+    cw_confinement confinement; /* of a program */
+    const cw_json *replies;     /* an object, or NULL */
 } cw_endpoint;
 
 /* Resolve an entry of `owner`, of which a reference is taken; NULL: the entry outlives the service.
