@@ -338,33 +338,65 @@ test("--config needs a database, and no option of a new configuration", async ()
 });
 
 const isRoot = process.getuid() === 0;
-test("root adds the account as the owner of the database's directory", { skip: !isRoot }, async () => {
-    // Below a folder that every user may enter.
+const serverUser = 65534;
+
+// A configuration of root, with the database in a directory of the server's user. Below a folder that
+// every user may enter.
+async function writeForeign(t) {
     const folder = mkdtempSync(path.join(tmpdir(), "causeway-init-"));
+    t.after(() => rmSync(folder, { recursive: true }));
     chmodSync(folder, 0o755);
-    try {
-        const data = path.join(folder, "data");
-        mkdirSync(data);
-        chownSync(data, 65534, 65534);
-        await writeExisting(folder, "store: {path: data/causeway.db}\naudit: {path: data/audit.log}\n");
-        const made = await runCauseway(["init", "--yes", "--config", configOf(folder), "--account", "ann"]);
-        assert.equal(made.code, 0, made.stderr);
-        const records = readFileSync(path.join(data, "audit.log"), "utf8").trim().split("\n").map(JSON.parse);
-        assert.deepEqual(
-            records.map((r) => [r.caller_id, r.method, r.outcome]),
-            [
-                ["uid:0", "account add", "ok"],
-                ["uid:0", "token create", "ok"],
-            ],
-        );
-        const names = readdirSync(data);
-        assert.ok(names.includes("causeway.db") && names.includes("audit.log"), names.join());
-        for (const name of names) {
-            const { uid, mode } = statSync(path.join(data, name));
-            assert.equal(uid, 65534, name);
-            assert.equal(mode & 0o077, 0, name);
-        }
-    } finally {
-        rmSync(folder, { recursive: true });
+    const data = path.join(folder, "data");
+    mkdirSync(data);
+    chownSync(data, serverUser, serverUser);
+    await writeExisting(folder, "store: {path: data/causeway.db}\naudit: {path: data/audit.log}\n");
+    return { folder, data };
+}
+
+function assertOwner(data, ...expected) {
+    const names = readdirSync(data);
+    assert.ok(
+        expected.every((name) => names.includes(name)),
+        names.join(),
+    );
+    for (const name of names) {
+        const { uid, mode } = statSync(path.join(data, name));
+        assert.equal(uid, serverUser, name);
+        assert.equal(mode & 0o077, 0, name);
     }
+}
+
+const recordsIn = (data) =>
+    readFileSync(path.join(data, "audit.log"), "utf8")
+        .trim()
+        .split("\n")
+        .map(JSON.parse)
+        .map((r) => [r.caller_id, r.method, r.outcome]);
+
+test("root adds the account as the owner of the database's directory", { skip: !isRoot }, async (t) => {
+    const { folder, data } = await writeForeign(t);
+    const made = await runCauseway(["init", "--yes", "--config", configOf(folder), "--account", "ann"]);
+    assert.equal(made.code, 0, made.stderr);
+    assert.deepEqual(recordsIn(data), [
+        ["uid:0", "account add", "ok"],
+        ["uid:0", "token create", "ok"],
+    ]);
+    assertOwner(data, "causeway.db", "audit.log");
+});
+
+test("root's other changes leave files to the server's user, and follow no link to files of root", {
+    skip: !isRoot,
+}, async (t) => {
+    const { folder, data } = await writeForeign(t);
+    const victim = path.join(folder, "victim");
+    symlinkSync(victim, path.join(data, "audit.log"));
+    const change = (...words) => runCauseway([...words, "--config", configOf(folder)]);
+    const added = await change("account", "add", "ann", "--no-password");
+    assert.equal(added.code, 0, added.stderr);
+    assert.match(added.stderr, /this is not recorded: .*Permission denied/);
+    assert.ok(!existsSync(victim));
+    rmSync(path.join(data, "audit.log"));
+    assert.equal((await change("role", "add", "writer")).code, 0);
+    assert.deepEqual(recordsIn(data), [["uid:0", "role add", "ok"]]);
+    assertOwner(data, "causeway.db", "audit.log");
 });

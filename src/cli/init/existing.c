@@ -2,10 +2,7 @@
 /* existing.c - adds the first account to the server of an existing configuration. */
 #include "cli/init/existing.h"
 
-#include <errno.h>
-#include <grp.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/init/client_entry.h"
@@ -13,7 +10,6 @@
 #include "config/syntax/quote.h"
 #include "server/paths.h"
 
-#define PATH_BYTES 4096u
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
 
 const char *cw_init_installed_config(void)
@@ -30,27 +26,6 @@ static int check_options(const cw_init_answers *a, const char *path)
         return cw_cli_usage("'%s' exists: change it with an editor, or name a directory for a new "
                             "configuration",
                             path);
-    return -1;
-}
-
-/* The owner of the directory of the database is the user of the server. */
-static int become_owner(const char *database)
-{
-    char folder[PATH_BYTES];
-    struct stat st;
-    snprintf(folder, sizeof folder, "%s", database);
-    char *slash = strrchr(folder, '/');
-    if (geteuid() != 0 || !slash)
-        return -1;
-    *slash = '\0';
-    if (stat(folder, &st))
-        return cw_cli_failure("directory '%s': %s", folder, strerror(errno));
-    if (st.st_uid == 0)
-        return -1;
-    umask(077);
-    /* The real user stays root, whom the audit names. */
-    if (setgroups(0, NULL) || setegid(st.st_gid) || seteuid(st.st_uid))
-        return cw_cli_failure("continue as the owner of '%s': %s", folder, strerror(errno));
     return -1;
 }
 
@@ -108,15 +83,6 @@ static int add_account(cw_cli_admin *admin, const cw_init_answers *a)
     return code;
 }
 
-/* Report a configuration without a database. Without a server, continue as the owner of its files. */
-static int prepare(const cw_cli_admin *admin)
-{
-    const cw_config *config = admin->config;
-    if (!config->store.path.n)
-        return cw_cli_failure("'%s' has no store.path for accounts", admin->config_path);
-    return cw_cli_admin_has_server(admin) ? -1 : become_owner(config->store.path.p);
-}
-
 int cw_init_existing(cw_init_answers *a, const char *path)
 {
     const cw_cli_target target = {.config = path};
@@ -128,9 +94,10 @@ int cw_init_existing(cw_init_answers *a, const char *path)
         code = cw_cli_admin_open(&target, &admin);
     if (code >= 0)
         return code;
-    code = prepare(&admin);
-    if (code < 0)
+    if (admin.config->store.path.n)
         code = add_account(&admin, a);
+    else
+        code = cw_cli_failure("'%s' has no store.path for accounts", path);
     cw_cli_admin_close(&admin);
     return code;
 }

@@ -11,8 +11,7 @@
 /* The configuration that was installed with this program, if this user is root and it exists; else NULL. */
 const char *cw_init_installed_config(void);
 /* Add the first account and a token for it to the server of the configuration at `path`, and print the entry
- * for an MCP client. Asks for the account only. If root runs it, it continues as the owner of the directory of
- * the database, so that the files it makes belong to the server. Returns the exit code. */
+ * for an MCP client. Asks for the account only. Returns the exit code. */
 int cw_init_existing(cw_init_answers *a, const char *path);
 
 #endif

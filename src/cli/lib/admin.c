@@ -12,6 +12,7 @@
 #include "admin/source.h"
 #include "base/file.h"
 #include "cli/lib/loop.h"
+#include "cli/lib/owner.h"
 #include "cli/lib/progress.h"
 #include "config/syntax/quote.h"
 #include "net/addr/connect.h"
@@ -338,7 +339,9 @@ static cw_code open_database(const cw_cli_admin *a, const cw_admin_method *m, cw
         return is_needed
                    ? cw_fail(err, CW_CONFIG, "no database: set store.path in the configuration")
                    : CW_OK;
-    cw_code rc = cw_db_open(&opts, ret, err);
+    cw_code rc = m->flags & CW_ADMIN_CHANGES ? cw_cli_become_owner(path.p, err) : CW_OK;
+    if (!rc)
+        rc = cw_db_open(&opts, ret, err);
     /* As in a server that has not created it yet. */
     return rc == CW_NOTFOUND && !is_needed ? CW_OK : rc;
 }
