@@ -117,15 +117,6 @@ static uint64_t body_size(const cw_http_response *a)
     return n;
 }
 
-static void add_request_id(head_writer *w, uint64_t request)
-{
-    char hex[CW_IDS_HEX];
-    cw_ids_format_request(request, hex);
-    ADD(w, "X-Request-Id: ");
-    add(w, hex, sizeof hex - 1);
-    ADD(w, "\r\n");
-}
-
 static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char *framing)
 {
     cw_conn *c = req->c;
@@ -133,8 +124,11 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
     add_status(&w, a->status);
     ADD(&w, "Date: ");
     add(&w, cw_loop_date(&c->sl->loop), CW_CLOCK_HTTP_LEN);
-    ADD(&w, "\r\n" CW_REPLY_NOSNIFF);
-    add_request_id(&w, req->ids.request);
+    char id[CW_IDS_HEX];
+    cw_ids_format_request(req->ids.request, id);
+    ADD(&w, "\r\n" CW_REPLY_NOSNIFF "X-Request-Id: ");
+    add(&w, id, sizeof id - 1);
+    ADD(&w, "\r\n");
     if (!is_bodyless(a->status) && a->type.n)
         add_header(&w, CW_STR("Content-Type"), a->type);
     else if (a->body.n && !is_bodyless(a->status))
