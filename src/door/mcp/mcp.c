@@ -498,10 +498,17 @@ static void fail_address(cw_http_req *req)
                         CW_MCP_TRANSPORT, "There is no toolset at this address");
 }
 
+/* The name of a toolset is the variable part of the route. */
+static bool has_toolset(const cw_http_req *req)
+{
+    return cw_http_req_param(req).n > 0;
+}
+
 cw_view *cw_mcp_view_at(const cw_mcp *door, cw_http_req *req, cw_runtime_loop *rl, cw_view *view)
 {
     cw_config_toolset_path at;
-    if (!cw_config_toolset_path_parse(cw_http_req_path(req), cw_str_from(door->path), &at))
+    if (CW_LIKELY(!has_toolset(req)) ||
+        !cw_config_toolset_path_parse(cw_http_req_path(req), cw_str_from(door->path), &at))
         return view;
     const cw_toolset *toolset =
         cw_snapshot_find_toolset(cw_view_snapshot(view), at.name, at.is_read_only);
@@ -529,6 +536,8 @@ static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, 
 
 bool cw_mcp_is_address(const cw_mcp *door, cw_http_req *req)
 {
+    if (CW_LIKELY(!has_toolset(req)))
+        return true;
     cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
     return cw_mcp_view_at(door, req, rl, cw_runtime_anonymous(rl)) != NULL;
 }
