@@ -372,8 +372,7 @@ typedef struct cw_config_source {
  * `err` has the first and the number of others. Else CW_IO (the file cannot be read), CW_NOMEM. */
 CW_MUST_USE cw_code cw_config_load(const cw_config_source *source, cw_config **ret_config,
                                    cw_config_problems *problems, cw_err *err);
-/* The same from bytes; `name` stands for the file name in messages, and relative paths are taken
- * from its folder. */
+/* The same from bytes; `name` is the file name in messages, and the base of relative paths. */
 CW_MUST_USE cw_code cw_config_read(cw_str text, const char *name, cw_config **ret_config,
                                    cw_config_problems *problems, cw_err *err);
 
