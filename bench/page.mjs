@@ -396,6 +396,39 @@ function portable({ runs, tools }) {
     );
 }
 
+function toolsets({ sources, lean, hits, queryMs, questions }) {
+    const percent = (part) => `${(part * 100).toFixed(1)} %`;
+    const measured = Object.entries(lean).filter(([, one]) => one);
+    return blocks(
+        "## Toolsets",
+        paragraph(`
+            \`make bench ARGS="--only toolsets"\`. A list of ${count(sources.tools)} tools costs
+            ${sources.ratio.toFixed(2)} × as much CPU from ten sources as from one. Tokens are bytes / 4. A lean list
+            has \`output_schemas: none\` and \`descriptions: short\`.`),
+        table(
+            ["list", "tools", "full, tokens", "lean, tokens", "part"],
+            measured.map(([name, one]) => [
+                name,
+                ...[one.tools, one.full, one.lean].map(count),
+                percent(one.lean / one.full),
+            ]),
+        ),
+        paragraph(`
+            ${questions} questions (bench/catalogue/questions.json) for tools of a generated catalogue of 2,080: half
+            are made from the tools' own texts, half are paraphrased by templates that do not use these texts. The
+            table has the part whose tool is among the first results. A query among 10,000 tools takes
+            ${queryMs.toFixed(2)} ms of CPU, with its HTTP request.`),
+        table(
+            ["questions", "first", "first 5", "first 8"],
+            [
+                ["all", ...hits.all.map(percent)],
+                ["own texts", ...hits.own.map(percent)],
+                ["paraphrased", ...hits.paraphrased.map(percent)],
+            ],
+        ),
+    );
+}
+
 function matrix({ runs, tools, roles, bytes }) {
     return blocks(
         "## Access matrix",
@@ -481,7 +514,7 @@ function upgrade({ reloads, upgrades, streams, requests, perSecond, failed, miss
 
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, portable, matrix, fairness, upgrade },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, fairness, upgrade },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

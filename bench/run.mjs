@@ -26,6 +26,7 @@ import * as invoke from "./catalogue/invoke.mjs";
 import * as lists from "./catalogue/lists.mjs";
 import * as catalogue from "./catalogue/memory.mjs";
 import * as portable from "./catalogue/portable.mjs";
+import * as toolsets from "./catalogue/toolsets.mjs";
 import * as fairness from "./fairness/fairness.mjs";
 import * as idle from "./http/idle.mjs";
 import { pinning, root } from "./http/servers.mjs";
@@ -40,7 +41,7 @@ import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, portable, matrix, fairness, upgrade },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, fairness, upgrade },
 };
 const { values: options } = parseArgs({
     options: {

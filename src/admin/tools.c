@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tools.c - methods about the catalogue: every tool with its requirements. */
 #include "admin/access.h"
+#include "base/utf8.h"
+#include "catalogue/mcp_tool.h"
 #include "catalogue/portable_name.h"
 #include "catalogue/tool_json.h"
 #include "config/syntax/quote.h"
@@ -165,6 +167,7 @@ cw_code cw_admin_find_visible(const cw_view *view, cw_str name, const cw_entry *
 typedef struct selection {
     const cw_view *view; /* NULL: every tool */
     cw_str source, after;
+    bool has_cost; /* wanted */
 } selection;
 
 static bool is_wanted(const selection *s, const cw_entry *entry)
@@ -172,6 +175,72 @@ static bool is_wanted(const selection *s, const cw_entry *entry)
     return (!s->source.n || cw_str_eq(entry->method->source->name, s->source)) &&
            (!s->after.n || cw_str_cmp(entry->tool_name, s->after) > 0) &&
            (!s->view || cw_view_verdict(s->view, entry) != CW_VERDICT_HIDDEN);
+}
+
+/* ---- what a list costs ---- */
+
+static size_t size_of(const cw_entry *entry, const cw_tool_mcp_opts *opts)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_ADMIN_RESULT_MAX);
+    cw_tool_write_mcp(&text, entry, opts);
+    return text.n + 1; /* with a comma */
+}
+
+static void write_number(cw_json_writer *w, const char *name, size_t n)
+{
+    cw_json_add_key(w, cw_str_from(name));
+    cw_json_add_i64(w, (int64_t)n);
+}
+
+/* The toolsets that have it, each in its own form. */
+static void write_toolsets(const cw_admin_call *c, const cw_entry *entry, cw_tool_mcp_opts opts)
+{
+    size_t n;
+    size_t index = (size_t)(entry - cw_snapshot_entries(c->snapshot, &n));
+    cw_json_add_key(c->out, CW_STR("toolsets"));
+    cw_json_open_array(c->out);
+    for (size_t i = 0; i < c->config->toolsets.n; i++) {
+        const cw_toolset *t =
+            cw_snapshot_find_toolset(c->snapshot, c->config->toolsets.items[i].name, false);
+        if (!t || !cw_toolset_has(t, index))
+            continue;
+        opts.omits_output_schemas = t->omits_output_schemas;
+        opts.has_short_descriptions = t->has_short_descriptions;
+        cw_json_open_object(c->out);
+        cw_json_add_string_member(c->out, CW_STR("name"), t->name);
+        if (t->is_search)
+            cw_json_add_bool_member(c->out, CW_STR("search"), true);
+        write_number(c->out, "bytes", t->is_search ? 0 : size_of(entry, &opts));
+        cw_json_close(c->out);
+    }
+    cw_json_close(c->out);
+}
+
+/* Its size in a list for MCP clients, and the parts of it that are often large. */
+static void write_cost(const cw_admin_call *c, const cw_entry *entry)
+{
+    const cw_config *config = c->config;
+    char room[CW_PORTABLE_NAME_MAX];
+    bool is_portable = config->mcp.tool_names == CW_CONFIG_FORM_PORTABLE;
+    cw_tool_mcp_opts opts = {.form = CW_TOOL_ANY_OUTPUT,
+                             .has_portable_names = is_portable,
+                             .has_portable_schemas = config->mcp.schemas == CW_CONFIG_FORM_PORTABLE,
+                             .has_structured_text = config->mcp.structured_text,
+                             .draft = config->schema.default_draft};
+    cw_tool_mcp_opts lean = opts;
+    lean.omits_output_schemas = true;
+    size_t bytes = size_of(entry, &opts);
+    cw_json_add_key(c->out, CW_STR("cost"));
+    cw_json_open_object(c->out);
+    cw_json_add_string_member(c->out, CW_STR("name"),
+                              is_portable ? cw_portable_name(entry->tool_name, room)
+                                          : entry->tool_name);
+    write_number(c->out, "bytes", bytes);
+    write_number(c->out, "output", bytes - size_of(entry, &lean));
+    write_number(c->out, "description", cw_utf8_count(entry->method->usage));
+    write_toolsets(c, entry, opts);
+    cw_json_close(c->out);
 }
 
 static void write_list(cw_admin_call *c, const selection *s)
@@ -191,6 +260,8 @@ static void write_list(cw_admin_call *c, const selection *s)
         write_entry(c->out, tools[i]);
         if (s->view)
             write_verdict(c->out, s->view, tools[i]);
+        if (s->has_cost)
+            write_cost(c, tools[i]);
         cw_json_close(c->out);
         n_written++;
     }
@@ -204,8 +275,10 @@ static cw_code list(cw_admin_call *c, cw_err *err)
     cw_code rc = open_view(c, &view, err);
     if (rc)
         return rc;
-    selection s = {
-        .view = view, .source = cw_admin_text(c, "source"), .after = cw_admin_text(c, "after")};
+    selection s = {.view = view,
+                   .source = cw_admin_text(c, "source"),
+                   .after = cw_admin_text(c, "after"),
+                   .has_cost = cw_json_is(cw_json_get(c->params, CW_STR("cost")), CW_JSON_TRUE)};
     if (view)
         write_caller(c->out, view);
     write_list(c, &s);
@@ -323,11 +396,14 @@ const cw_admin_method cw_admin_tools_methods[] = {
      .params =
          "[{\"name\":\"source\",\"description\":\"Only tools of this source\",\"schema\":" TEXT
          "},{\"name\":\"after\",\"description\":\"Tools behind this name, when a result has "
-         "more\",\"schema\":" TEXT "}," AS "]",
+         "more\",\"schema\":" TEXT
+         "},{\"name\":\"cost\",\"description\":\"Add the size of each tool in lists of MCP "
+         "clients, in bytes\",\"schema\":" FLAG "}," AS "]",
      .result =
          "{" CALLER
          ",\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{" ENTRY
-         "},\"required\":[\"name\",\"portableName\",\"source\",\"method\"]}},\"more\":" FLAG "}",
+         ",\"cost\":{\"type\":\"object\"}},\"required\":[\"name\",\"portableName\",\"source\","
+         "\"method\"]}},\"more\":" FLAG "}",
      .place = CW_ADMIN_STORE,
      .flags = CW_ADMIN_STORE_FOR_CALLER,
      .run = list},

@@ -3,6 +3,7 @@
 #include "catalogue/mcp_tool.h"
 
 #include "catalogue/param_headers.h"
+#include "catalogue/short_text.h"
 #include "json/write.h"
 
 #define META_ANNOTATIONS "causeway/annotations"
@@ -198,18 +199,43 @@ static bool is_text(const shaper *s)
 /* Rules that the schema does not show are part of the description. */
 static void add_description(shaper *s, const cw_json *v)
 {
-    cw_str text = cw_json_text(v);
-    if (!s->portable || !s->portable->note.n) {
+    bool has_note = s->portable && s->portable->note.n;
+    if (!has_note && !s->shape->has_short_descriptions) {
         cw_buf_add(s->out, cw_json_span(v));
         return;
     }
     cw_buf_clear(&s->schema);
-    cw_buf_add(&s->schema, text);
-    if (text.n)
+    if (s->shape->has_short_descriptions)
+        cw_short_text_add(&s->schema, cw_json_text(v));
+    else
+        cw_buf_add(&s->schema, cw_json_text(v));
+    if (s->schema.n && has_note)
         cw_buf_add_char(&s->schema, ' ');
-    cw_buf_add(&s->schema, s->portable->note);
+    if (has_note)
+        cw_buf_add(&s->schema, s->portable->note);
     cw_json_escape(s->out, cw_buf_str(&s->schema));
     fail(s, s->schema.code);
+}
+
+static void add_input(shaper *s, const cw_json *v)
+{
+    if (s->portable && !s->shape->has_short_descriptions) {
+        cw_buf_add(s->out, s->portable->text);
+        return;
+    }
+    if (!s->shape->has_short_descriptions) {
+        add_schema(s, v);
+        return;
+    }
+    const cw_json_opts deep = {.max_bytes = CW_BUF_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    if (s->portable)
+        fail(s, cw_json_read(s->portable->text, &deep, &s->trees, &v, NULL, NULL));
+    if (s->out->code)
+        return;
+    cw_buf_clear(&s->schema);
+    cw_short_text_add_schema(&s->schema, v);
+    fail(s, s->schema.code);
+    cw_buf_add(s->out, cw_buf_str(&s->schema));
 }
 
 static void add_field(shaper *s, const cw_json *key)
@@ -220,19 +246,18 @@ static void add_field(shaper *s, const cw_json *key)
         add_annotations(s, v);
         return;
     }
-    if (cw_str_is(name, "outputSchema") && is_text(s))
+    if (cw_str_is(name, "outputSchema") && (is_text(s) || s->shape->omits_output_schemas))
         return;
     cw_buf_add_char(s->out, cw_str_is(name, "name") ? '{' : ',');
     cw_buf_add(s->out, cw_json_span(key));
     cw_buf_add_char(s->out, ':');
-    bool is_input = cw_str_is(name, "inputSchema");
     if (cw_str_is(name, "name"))
         cw_json_escape(s->out, s->name);
     else if (cw_str_is(name, "description"))
         add_description(s, v);
-    else if (is_input && s->portable)
-        cw_buf_add(s->out, s->portable->text);
-    else if (is_input || cw_str_is(name, "outputSchema"))
+    else if (cw_str_is(name, "inputSchema"))
+        add_input(s, v);
+    else if (cw_str_is(name, "outputSchema"))
         add_schema(s, v);
     else
         cw_buf_add(s->out, cw_json_span(v));
@@ -288,7 +313,7 @@ static bool is_plain(const shaper *s)
     cw_str text = cw_buf_str(&s->plain);
     bool has_mirrors = !s->tool->is_mirrored && cw_param_headers_may_be_in(text);
     return !s->tool->method->mark->annotations.n && !has_mirrors && !is_renamed(s) && !is_text(s) &&
-           !s->portable;
+           !s->portable && !s->shape->omits_output_schemas && !s->shape->has_short_descriptions;
 }
 
 void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape)

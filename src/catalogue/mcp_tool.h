@@ -33,6 +33,8 @@ typedef struct cw_tool_mcp_opts {
     bool has_portable_names;     /* tools go by their portable names */
     bool has_portable_schemas;   /* inputSchema is one that every model API accepts */
     bool has_structured_text;    /* outputSchema also of tools that return text */
+    bool omits_output_schemas;   /* lean lists: no outputSchema */
+    bool has_short_descriptions; /* and first sentences (short_text.h) */
     cw_schema_draft draft;       /* of schemas without $schema */
 } cw_tool_mcp_opts;
 

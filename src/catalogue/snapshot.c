@@ -16,6 +16,7 @@
 #include "catalogue/exposed.h"
 #include "catalogue/mcp_tool.h"
 #include "catalogue/portable_name.h"
+#include "catalogue/search_index.h"
 #include "catalogue/tool_json.h"
 
 /* Entries by one of their texts: open addressing, never more than half full. A slot has the place
@@ -48,6 +49,7 @@ struct cw_snapshot {
     bool has_portable_schemas;
     cw_toolset *toolsets;
     size_t n_toolsets;
+    cw_search_index *search;               /* NULL: no toolset is searched */
     cw_map by_address[CW_EXPOSED_KINDS];   /* -> cw_entry */
     _Atomic(cw_portable_names *) portable; /* NULL: not wanted yet */
 };
@@ -605,6 +607,10 @@ static cw_code make_toolsets(builder *b)
         if (cw_toolset_init(&s->toolsets[i], rule, i % 2 == 1, s->n_entries, &s->arena))
             return cw_fail_nomem(b->err);
         fill_toolset(s, rule, &s->toolsets[i]);
+        if (rule->is_search && !s->search)
+            s->search = cw_search_index_new(s);
+        if (rule->is_search && !s->search)
+            return cw_fail_nomem(b->err);
     }
     s->n_toolsets = n;
     return CW_OK;
@@ -695,6 +701,7 @@ void cw_snapshot_unref(cw_snapshot *s)
     for (size_t i = 0; i < CW_EXPOSED_KINDS; i++)
         cw_map_done(&s->by_address[i]);
     cw_portable_names_free(atomic_load(&s->portable));
+    cw_search_index_free(s->search);
     cw_arena_done(&s->arena);
     free(s);
 }
@@ -789,6 +796,11 @@ const cw_entry *const *cw_snapshot_exposed(const cw_snapshot *s, cw_exposed_kind
 const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind kind, cw_str address)
 {
     return cw_map_find(&s->by_address[kind], address);
+}
+
+const cw_search_index *cw_snapshot_search_index(const cw_snapshot *s)
+{
+    return s->search;
 }
 
 const cw_portable_names *cw_snapshot_portable_names(const cw_snapshot *s)

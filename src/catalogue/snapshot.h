@@ -26,6 +26,7 @@
 
 typedef struct cw_snapshot cw_snapshot;
 typedef struct cw_portable_names cw_portable_names; /* portable_name.h */
+typedef struct cw_search_index cw_search_index;     /* search_index.h */
 struct cw_schema_portable;                          /* schema/rewrite/portable.h */
 
 typedef struct cw_entry {
@@ -107,6 +108,9 @@ const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind k
 
 /* The toolset of this name, or (is_read_only) its read-only part; NULL: none. */
 const cw_toolset *cw_snapshot_find_toolset(const cw_snapshot *s, cw_str name, bool is_read_only);
+
+/* The index of its tools; NULL unless a toolset is searched. */
+const cw_search_index *cw_snapshot_search_index(const cw_snapshot *s);
 
 /* Other names for the tools, made when they are first wanted; NULL without memory. */
 const cw_portable_names *cw_snapshot_portable_names(const cw_snapshot *s);

@@ -49,6 +49,10 @@ cw_code cw_toolset_init(cw_toolset *t, const cw_toolset_rule *rule, bool is_read
                       .title = cw_arena_dup_str(arena, rule->title),
                       .instructions = cw_arena_dup_str(arena, rule->instructions),
                       .is_read_only_address = is_read_only,
+                      .is_read_only = is_read_only || rule->read_only,
+                      .omits_output_schemas = rule->omits_output_schemas,
+                      .has_short_descriptions = rule->has_short_descriptions,
+                      .is_search = rule->is_search,
                       .n_entries = n,
                       .members = cw_arena_calloc(arena, n / 8 + 1, 1)};
     return t->name.p && t->title.p && t->instructions.p && t->members ? CW_OK : CW_NOMEM;
@@ -59,9 +63,16 @@ void cw_toolset_add(cw_toolset *t, size_t index)
     t->members[index / 8] |= (unsigned char)(1u << index % 8);
 }
 
+bool cw_toolset_same_form(const cw_toolset *a, const cw_toolset *b)
+{
+    return a->omits_output_schemas == b->omits_output_schemas &&
+           a->has_short_descriptions == b->has_short_descriptions && a->is_search == b->is_search;
+}
+
 bool cw_toolset_same(const cw_toolset *a, const cw_toolset *b)
 {
-    return cw_str_eq(a->name, b->name) && cw_str_eq(a->title, b->title) &&
+    return cw_toolset_same_form(a, b) && a->is_read_only == b->is_read_only &&
+           cw_str_eq(a->name, b->name) && cw_str_eq(a->title, b->title) &&
            cw_str_eq(a->instructions, b->instructions) && a->n_entries == b->n_entries &&
            memcmp(a->members, b->members, a->n_entries / 8 + 1) == 0;
 }

@@ -32,13 +32,17 @@ typedef struct cw_toolset_rule {
     cw_toolset_names tools, exclude;  /* patterns: '*' any text, '?' any character */
     cw_toolset_names tags;
     bool read_only;
+    bool omits_output_schemas, has_short_descriptions; /* in its lists */
+    bool is_search; /* clients search it: the snapshot has an index (search_index.h) */
 } cw_toolset_rule;
 
 typedef struct cw_toolset {
     cw_str name, title, instructions;
     bool is_read_only_address; /* the second one of its rule, at /readonly */
-    size_t n_entries;          /* of the snapshot */
-    unsigned char *members;    /* a bit for each of them */
+    bool is_read_only;         /* no tool in it changes anything */
+    bool omits_output_schemas, has_short_descriptions, is_search;
+    size_t n_entries;       /* of the snapshot */
+    unsigned char *members; /* a bit for each of them */
 } cw_toolset;
 
 /* Whether the entry at this index belongs to it. */
@@ -57,6 +61,8 @@ CW_MUST_USE cw_code cw_toolset_init(cw_toolset *t, const cw_toolset_rule *rule, 
                                     size_t n, cw_arena *arena);
 void cw_toolset_add(cw_toolset *t, size_t index);
 
+/* Whether lists of the same tools have the same form in both. */
+bool cw_toolset_same_form(const cw_toolset *a, const cw_toolset *b);
 /* Whether clients see the same at both addresses, and find the same there, if the entries are the
  * same. */
 bool cw_toolset_same(const cw_toolset *a, const cw_toolset *b);

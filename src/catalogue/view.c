@@ -101,6 +101,11 @@ cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry)
     return (cw_verdict)v->verdicts[entry->class_index];
 }
 
+bool cw_view_shows(const cw_view *v, const cw_entry *entry)
+{
+    return is_visible(v, entry);
+}
+
 cw_verdict cw_view_discover_verdict(const cw_view *v)
 {
     return v->discover;
@@ -409,7 +414,8 @@ static bool lists_equal(const cw_view *a, const cw_view *b, cw_view_list list)
 
 unsigned cw_view_changes(const cw_view *a, const cw_view *b)
 {
-    unsigned lists = lists_equal(a, b, CW_VIEW_TOOLS) ? 0 : CW_CHANGED_TOOLS;
+    bool same_form = !a->toolset || !b->toolset || cw_toolset_same_form(a->toolset, b->toolset);
+    unsigned lists = same_form && lists_equal(a, b, CW_VIEW_TOOLS) ? 0 : CW_CHANGED_TOOLS;
     if (!lists_equal(a, b, CW_VIEW_PROMPTS))
         lists |= CW_CHANGED_PROMPTS;
     if (!lists_equal(a, b, CW_VIEW_RESOURCES) || !lists_equal(a, b, CW_VIEW_TEMPLATES))

@@ -28,6 +28,8 @@ cw_caller *cw_view_caller(const cw_view *v);
 /* NULL: everything. */
 const cw_toolset *cw_view_toolset(const cw_view *v);
 cw_verdict cw_view_verdict(const cw_view *v, const cw_entry *entry);
+/* Whether the caller sees it: it is not hidden, and in the toolset. */
+bool cw_view_shows(const cw_view *v, const cw_entry *entry);
 /* The general permissions to discover and to call: ALLOW, NEEDS_LOGIN or FORBIDDEN. cw_call_find
  * checks them before it looks a name up, so that a refusal does not reveal which names exist. */
 cw_verdict cw_view_discover_verdict(const cw_view *v);

@@ -29,6 +29,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "config/config_remote.h"
+#include "config/config_toolset.h"
 #include "json/write.h"
 #include "schema/schema.h"
 
@@ -128,30 +129,13 @@ typedef enum cw_config_form {
 typedef struct cw_config_client {
     cw_str name; /* what they call themselves; '*' stands for any text */
     cw_config_form tool_names, schemas;
+    cw_config_detail output_schemas, descriptions;
 } cw_config_client;
 
 typedef struct cw_config_clients {
     const cw_config_client *items;
     size_t n;
 } cw_config_clients;
-
-/* A part of the catalogue with an address of its own. What matches `sources`, `tools` or `tags`
- * belongs to it, or everything where none of them is set, but nothing that matches `exclude`. */
-typedef struct cw_config_toolset {
-    cw_str name; /* [a-z0-9_-]+ */
-    cw_str title;
-    cw_str instructions;       /* empty: made from the sources */
-    cw_config_strings sources; /* names */
-    cw_config_strings tools;   /* patterns for names of tools and ids of methods */
-    cw_config_strings tags;
-    cw_config_strings exclude; /* patterns, as `tools` */
-    bool read_only;            /* no tools but those that change nothing */
-} cw_config_toolset;
-
-typedef struct cw_config_toolsets {
-    const cw_config_toolset *items;
-    size_t n;
-} cw_config_toolsets;
 
 /* So many in so long, and at once. */
 typedef struct cw_config_rate {

@@ -427,6 +427,13 @@ suite("logins", () => {
 });
 
 suite("configuration", () => {
+    test("a source that does not exist is a warning", async () => {
+        const file = writeConfig({ toolsets: { ops: { sources: ["shop"] } }, sources: [], roles: {} });
+        const { code, stdout, stderr } = await runCauseway(["config", "check", "--config", file]);
+        assert.equal(code, 0, stderr);
+        assert.match(stdout + stderr, /toolsets\.ops\.sources: warning: no plugin and no entry .* 'shop'/);
+    });
+
     test("mistakes are named", async () => {
         for (const [config, pattern] of [
             [{ toolsets: { "Bad Name": {} } }, /toolsets\."Bad Name".*lower-case/],

@@ -491,6 +491,38 @@ static cw_code check_plugins(const checking *x)
     return rc;
 }
 
+/* ---- toolsets ---- */
+
+/* Plugins name themselves: what is in their directory is not known here. */
+static bool may_be_source(const cw_config *config, cw_str name)
+{
+    bool is_known = config->plugins.directory.n || cw_str_is(name, "causeway");
+    for (size_t i = 0; i < config->sources.n && !is_known; i++)
+        is_known = cw_str_eq(config->sources.items[i].name, name);
+    return is_known;
+}
+
+/* A source may be added later, so it is no mistake. */
+static cw_code check_toolsets(const char *file, const cw_config *config,
+                              cw_config_problems *warnings)
+{
+    const cw_place all = {.up = &root, .name = CW_STR("toolsets")};
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < config->toolsets.n && !rc; i++) {
+        const cw_config_toolset *t = &config->toolsets.items[i];
+        const cw_place toolset = {.up = &all, .name = t->name};
+        const cw_place sources = {.up = &toolset, .name = CW_STR("sources")};
+        for (size_t j = 0; j < t->sources.n && !rc; j++) {
+            if (!may_be_source(config, t->sources.items[j]))
+                rc = cw_config_report(warnings, file, &sources,
+                                      "warning: no plugin and no entry of sources has the name "
+                                      "'%s'",
+                                      t->sources.items[j].p);
+        }
+    }
+    return rc;
+}
+
 cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_problems *problems,
                            cw_config_problems *warnings)
 {
@@ -516,5 +548,7 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
         rc = check_source_files(file, config, problems);
     if (!rc)
         rc = check_packages(file, config, warnings);
+    if (!rc)
+        rc = check_toolsets(file, config, warnings);
     return rc ? rc : check_exposure(file, config, warnings);
 }

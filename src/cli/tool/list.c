@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* list: the tools that a caller can see. */
+#include <stdlib.h>
+
 #include "cli/lib/table.h"
+#include "cli/tool/cost.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/quote.h"
 
@@ -13,6 +16,7 @@ typedef struct page {
 typedef struct tool_table {
     const char *account; /* NULL: the anonymous role */
     bool json;
+    bool has_cost;     /* print what the tools cost */
     bool has_refusals; /* some tool cannot be called: the table has a column for that */
     cw_cli_admin *admin;
     page *pages;
@@ -29,6 +33,8 @@ static void write_params(cw_json_writer *w, const void *ctx)
     cw_tools_write_caller(w, l->account);
     if (l->after.n)
         cw_json_add_string_member(w, CW_STR("after"), l->after);
+    if (l->has_cost)
+        cw_json_add_bool_member(w, CW_STR("cost"), true);
 }
 
 /* The next tools. *ret_more: others follow. Returns -1, or the exit code. */
@@ -177,13 +183,31 @@ static void each_tool(tool_table *l, void (*fn)(tool_table *l, const cw_json *to
     }
 }
 
+static int print_cost(const tool_table *l)
+{
+    size_t n = 0;
+    for (const page *p = l->pages; p; p = p->next)
+        n += cw_json_count(p->tools);
+    const cw_json **tools = calloc(n + 1, sizeof *tools);
+    if (!tools)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    n = 0;
+    for (const page *p = l->pages; p; p = p->next) {
+        for (const cw_json *t = cw_json_first(p->tools); t; t = cw_json_next(t))
+            tools[n++] = t;
+    }
+    int code = cw_tools_print_cost(tools, n, l->json);
+    free(tools);
+    return code;
+}
+
 static int list_tools(cw_cli_admin *a, void *ctx)
 {
     tool_table *l = ctx;
     l->admin = a;
     int code = read_pages(l);
-    if (code >= 0)
-        return code;
+    if (code >= 0 || l->has_cost)
+        return code >= 0 ? code : print_cost(l);
     cw_buf out;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     l->columns[0] = (cw_cli_column){"NAME", sizeof "NAME" - 1, false};
@@ -208,6 +232,10 @@ int cw_cli_list(int argc, char **argv)
         {"as", 0, CW_CLI_TEXT, &l.account, "ACCOUNT",
          "list the tools of this account of the database;\n"
          "default: of the anonymous role"},
+        {"cost", 0, CW_CLI_FLAG, &l.has_cost, NULL,
+         "print the tokens that each tool, source and toolset\n"
+         "costs in a list (bytes / 4), the largest first, and\n"
+         "warnings"},
         CW_CLI_JSON_OPTION(&l.json),
         {0},
     };

@@ -401,6 +401,13 @@ static const cw_key client_keys[] = {
      AT(cw_config_client, tool_names), .choices = cw_config_forms},
     {"schemas", &cw_type_option, "Input schemas for this client; null is mcp.schemas",
      AT(cw_config_client, schemas), .choices = cw_config_forms},
+    {"output_schemas", &cw_type_option,
+     "Output schemas in lists for this client: full, or none; null is that of the toolset",
+     AT(cw_config_client, output_schemas), .choices = cw_config_output_details},
+    {"descriptions", &cw_type_option,
+     "Descriptions in lists for this client: full, or short, their first sentence; null is that of "
+     "the toolset",
+     AT(cw_config_client, descriptions), .choices = cw_config_text_details},
     {0},
 };
 

@@ -98,6 +98,8 @@ extern const cw_key_type cw_type_mapped;
 
 /* The words of a cw_config_form. */
 extern const cw_choice cw_config_forms[];
+/* Those of a cw_config_detail, of output schemas and of descriptions (keys_toolsets.c). */
+extern const cw_choice cw_config_output_details[], cw_config_text_details[];
 
 /* keys_limits.c: parts of the table. */
 extern const cw_key cw_rates_keys[], cw_limited_tool_keys[], cw_limited_source_keys[];

@@ -12,6 +12,22 @@
     .max = MAX_ENTRIES, .is_valid = cw_check_is_clean,                                             \
     .expected = "a name or a pattern such as \"user.*\"", .pattern = CW_NAMES_CLEAN_PATTERN
 
+const cw_choice cw_config_output_details[] = {
+    {"full", CW_CONFIG_DETAIL_FULL},
+    {"none", CW_CONFIG_DETAIL_LEAN},
+    {0},
+};
+const cw_choice cw_config_text_details[] = {
+    {"full", CW_CONFIG_DETAIL_FULL},
+    {"short", CW_CONFIG_DETAIL_LEAN},
+    {0},
+};
+static const cw_choice modes[] = {
+    {"list", false},
+    {"search", true},
+    {0},
+};
+
 const cw_config_toolset cw_config_default_toolset = {
     .name = CW_STR_INIT(""),
     .title = CW_STR_INIT(""),
@@ -45,5 +61,16 @@ const cw_key cw_toolset_keys[] = {
      "as in tools",
      AT(exclude), PATTERNS},
     {"read_only", &cw_type_bool, "Only tools that are marked as read-only", AT(read_only)},
+    {"output_schemas", &cw_type_option,
+     "Output schemas in lists: full, or none; null is full, or what mcp.clients sets",
+     AT(output_schemas), .choices = cw_config_output_details},
+    {"descriptions", &cw_type_option,
+     "Descriptions in lists: full, or short, their first sentence; null is full, or what "
+     "mcp.clients sets",
+     AT(descriptions), .choices = cw_config_text_details},
+    {"mode", &cw_type_enum,
+     "list: the list has its tools; search: it has find_tools and call_tool, which find and call "
+     "them",
+     AT(is_search), .choices = modes},
     {0},
 };

@@ -14,9 +14,21 @@ static unsigned bits_of(cw_config_form form, unsigned bit, unsigned own)
     return form == CW_CONFIG_FORM_PORTABLE ? bit | own : own;
 }
 
+/* Likewise of lean lists. */
+static unsigned bits_of_detail(cw_config_detail detail, unsigned bit, unsigned own)
+{
+    if (detail == CW_CONFIG_DETAIL_DEFAULT)
+        return 0;
+    return detail == CW_CONFIG_DETAIL_LEAN ? bit | own : own;
+}
+
 static unsigned bits_of_client(const cw_config_client *client)
 {
-    return bits_of(client->tool_names, CW_MCP_PORTABLE_NAMES, CW_MCP_OWN_NAMES) |
+    return bits_of_detail(client->output_schemas, CW_MCP_NO_OUTPUT_SCHEMAS,
+                          CW_MCP_OWN_OUTPUT_SCHEMAS) |
+           bits_of_detail(client->descriptions, CW_MCP_SHORT_DESCRIPTIONS,
+                          CW_MCP_OWN_DESCRIPTIONS) |
+           bits_of(client->tool_names, CW_MCP_PORTABLE_NAMES, CW_MCP_OWN_NAMES) |
            bits_of(client->schemas, CW_MCP_PORTABLE_SCHEMAS, CW_MCP_OWN_SCHEMAS);
 }
 
@@ -26,7 +38,7 @@ unsigned cw_mcp_profile_renew(const cw_config *config, unsigned profile)
                       bits_of(config->mcp.schemas, CW_MCP_PORTABLE_SCHEMAS, 0);
     unsigned own = profile & (CW_MCP_OWN_NAMES | CW_MCP_OWN_SCHEMAS);
     unsigned kept = own >> 2; /* the bits of what is its own */
-    return own | (profile & kept) | (of_all & ~kept);
+    return own | (profile & (kept | CW_MCP_LEAN)) | (of_all & ~kept);
 }
 
 const char *cw_mcp_client_problem(const cw_json *client)

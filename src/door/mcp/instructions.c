@@ -103,16 +103,22 @@ static void write_summary(cw_buf *out, summary *s)
     }
 }
 
+void cw_mcp_add_summary(cw_buf *out, const cw_mcp_request *r)
+{
+    summary s = {.r = r, .only_callable = cw_mcp_has_no_login(r->rl, r->responder)};
+    count_tools(&s);
+    if (s.n_tools)
+        write_summary(out, &s);
+}
+
 /* The member `instructions` with a comma in front, or nothing. */
 static void write_made(cw_buf *out, void *ctx)
 {
-    summary *s = ctx;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, 4 * CW_CONFIG_MAX_INSTRUCTIONS);
-    count_tools(s);
-    if (!s->n_tools)
+    cw_mcp_add_summary(&text, ctx);
+    if (!text.n)
         return;
-    write_summary(&text, s);
     cw_buf_add(out, CW_STR(",\"instructions\":"));
     cw_json_escape(out, cw_buf_str(&text));
     if (text.code && !out->code)
@@ -121,14 +127,15 @@ static void write_made(cw_buf *out, void *ctx)
 
 static void add_made(cw_buf *out, const cw_mcp_request *r)
 {
-    summary s = {.r = r, .only_callable = cw_mcp_has_no_login(r->rl, r->responder)};
+    cw_mcp_request own = *r;
+    bool only_callable = cw_mcp_has_no_login(r->rl, r->responder);
     if (cw_view_discover_verdict(r->view) != CW_VERDICT_ALLOW)
         return;
-    const char kind[] = {'i', (char)('0' + s.only_callable),
+    const char kind[] = {'i', (char)('0' + only_callable),
                          (char)(r->session->profile & CW_MCP_PORTABLE)};
     cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind), .view = r->view};
     cw_page *page;
-    if (cw_page_cache_get(cw_runtime_cache(r->rl), &key, write_made, &s, &page, NULL)) {
+    if (cw_page_cache_get(cw_runtime_cache(r->rl), &key, write_made, &own, &page, NULL)) {
         out->code = out->code ? out->code : CW_NOMEM;
         return;
     }

@@ -88,6 +88,10 @@ static void write_page(cw_buf *out, void *ctx)
     size_t n, left = size ? size : CW_MCP_PAGE_SIZE;
     bool has_more;
     char separator = '[';
+    if (p->list->list == CW_VIEW_TOOLS && cw_mcp_is_search(p->view)) {
+        cw_mcp_search_write_list(out, p->r);
+        return;
+    }
     cw_json_escape(out, p->list->member);
     cw_buf_add_char(out, ':');
     do {
@@ -117,13 +121,15 @@ static void write_page(cw_buf *out, void *ctx)
 static cw_code get_page(page *p, cw_page **ret)
 {
     /* One character for each, all small numbers: this is made for every request. */
-    const char kind[] = {'m',
-                         'c',
-                         'p',
-                         (char)('0' + p->list->list),
-                         (char)('0' + p->reader.form),
-                         (char)(p->r->session->profile & CW_MCP_PORTABLE),
-                         (char)('0' + p->only_callable)};
+    const char kind[] = {
+        'm',
+        'c',
+        'p',
+        (char)('0' + p->list->list),
+        (char)('0' + p->reader.form),
+        (char)(p->r->session->profile & CW_MCP_PORTABLE),
+        (char)('0' + p->reader.omits_output_schemas + 2 * p->reader.has_short_descriptions),
+        (char)('0' + p->only_callable)};
     cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
                              .view = p->view,
                              .language = p->reader.language ? cw_language_tag(p->reader.language)
@@ -221,22 +227,40 @@ static bool may_list(const page *p)
     return false;
 }
 
-void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
+/* What the client has of its own, else what its toolset has. */
+static bool is_lean(unsigned profile, unsigned own, unsigned bit, bool of_toolset)
+{
+    return profile & own ? (profile & bit) != 0 : of_toolset;
+}
+
+cw_mcp_reader cw_mcp_reader_of(const cw_mcp_request *r)
 {
     const cw_config *config = cw_runtime_config(r->rl);
+    const cw_toolset *toolset = cw_view_toolset(r->view);
+    unsigned profile = r->session->profile;
+    return (cw_mcp_reader){.form = r->era->form,
+                           .has_portable_names = (profile & CW_MCP_PORTABLE_NAMES) != 0,
+                           .has_portable_schemas = (profile & CW_MCP_PORTABLE_SCHEMAS) != 0,
+                           .has_structured_text = config->mcp.structured_text,
+                           .omits_output_schemas =
+                               is_lean(profile, CW_MCP_OWN_OUTPUT_SCHEMAS, CW_MCP_NO_OUTPUT_SCHEMAS,
+                                       toolset && toolset->omits_output_schemas),
+                           .has_short_descriptions =
+                               is_lean(profile, CW_MCP_OWN_DESCRIPTIONS, CW_MCP_SHORT_DESCRIPTIONS,
+                                       toolset && toolset->has_short_descriptions),
+                           .draft = config->schema.default_draft};
+}
+
+void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list)
+{
     cw_page *d;
-    page p = {
-        .r = r,
-        .list = list,
-        .view = r->view,
-        .reader = {.form = r->era->form,
-                   .language = language_of(r),
-                   .has_portable_names = (r->session->profile & CW_MCP_PORTABLE_NAMES) != 0,
-                   .has_portable_schemas = (r->session->profile & CW_MCP_PORTABLE_SCHEMAS) != 0,
-                   .has_structured_text = config->mcp.structured_text,
-                   .draft = config->schema.default_draft},
-        .after = CW_STR(""),
-        .only_callable = cw_mcp_has_no_login(r->rl, r->responder)};
+    page p = {.r = r,
+              .list = list,
+              .view = r->view,
+              .reader = cw_mcp_reader_of(r),
+              .after = CW_STR(""),
+              .only_callable = cw_mcp_has_no_login(r->rl, r->responder)};
+    p.reader.language = language_of(r);
     if (!may_list(&p))
         return;
     cw_call_error refusal = {0};

@@ -39,6 +39,9 @@ typedef struct cw_mcp_list {
  * cursor that is not one of this list with -32602. */
 void cw_mcp_reply_list(const cw_mcp_request *r, const cw_mcp_list *list);
 
+/* How the client of a request reads tools, but for the language. */
+cw_mcp_reader cw_mcp_reader_of(const cw_mcp_request *r);
+
 /* A cacheScope: "public" where no caller can log in and `reads_same`, else "private". */
 cw_str cw_mcp_scope(const cw_mcp_request *r, bool reads_same);
 

@@ -8,6 +8,7 @@
  *     resources.c      prompts and resources: lists, prompts/get, resources/read, completion/complete
  *     list.c           lists, page by page
  *     call.c           a running method, from start to answer
+ *     search.c         find_tools: a search in place of a list
  *     elicit.c         questions to the client, in both eras
  *     registry.c       the running calls and streams of a loop, by key
  *     notify.c         change notifications: subscriptions/listen, GET, standard output
@@ -70,6 +71,12 @@ enum {
     /* Set for this client: a reload that changes it for all others does not concern it. */
     CW_MCP_OWN_NAMES = 4,
     CW_MCP_OWN_SCHEMAS = 8,
+    /* Lean lists; OWN: set for this client, whatever its toolset sets. */
+    CW_MCP_NO_OUTPUT_SCHEMAS = 16,
+    CW_MCP_OWN_OUTPUT_SCHEMAS = 32,
+    CW_MCP_SHORT_DESCRIPTIONS = 64,
+    CW_MCP_OWN_DESCRIPTIONS = 128,
+    CW_MCP_LEAN = 240, /* all of these */
 };
 
 /* The client of a request. */
@@ -347,7 +354,18 @@ void cw_mcp_add_text(cw_buf *out, const cw_json *result);
 
 void cw_mcp_complete(const cw_mcp_request *r);
 
+/* search.c */
+/* Whether a list has find_tools and call_tool in place of tools. */
+bool cw_mcp_is_search(const cw_view *view);
+/* Append "tools":[…] with them. Errors are sticky in `out`. */
+void cw_mcp_search_write_list(cw_buf *out, const cw_mcp_request *r);
+/* Answer a call of find_tools; `arguments` is an object, or NULL. */
+void cw_mcp_search_find(const cw_mcp_request *r, const cw_json *arguments);
+
 /* instructions.c */
+/* Append a line for each source of the tools that the caller sees, the largest first; at most
+ * CW_CONFIG_MAX_INSTRUCTIONS bytes; nothing without tools. Errors are sticky in `out`. */
+void cw_mcp_add_summary(cw_buf *out, const cw_mcp_request *r);
 /* Append the member `instructions` with a comma in front; nothing where there is nothing to tell.
  * Errors are sticky in `out`. */
 void cw_mcp_add_instructions(cw_buf *out, const cw_mcp_request *r);

@@ -283,25 +283,53 @@ static bool may_call(const cw_mcp_request *r)
     return false;
 }
 
+/* The tool that a request names, and its arguments. */
+typedef struct named_call {
+    const cw_json *name, *arguments;
+    bool is_indirect; /* by call_tool: the headers of the request are about that */
+} named_call;
+
+/* False: the message is answered. */
+static bool read_call(const cw_mcp_request *r, const cw_json *params, named_call *ret)
+{
+    const char *problem = NULL;
+    ret->name = cw_json_get(params, CW_STR("name"));
+    ret->arguments = cw_json_get(params, CW_STR("arguments"));
+    if (!cw_json_is(ret->name, CW_JSON_STRING))
+        problem = "name must be a string";
+    else if (ret->arguments && !cw_json_is(ret->arguments, CW_JSON_OBJECT))
+        problem = "arguments must be an object";
+    if (problem)
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, problem);
+    return !problem;
+}
+
+/* In a toolset that is searched: find_tools is answered, and call_tool stands for another tool.
+ * False: the message is answered. */
+static bool take_search(const cw_mcp_request *r, named_call *call)
+{
+    if (cw_str_is(cw_json_text(call->name), "find_tools")) {
+        cw_mcp_search_find(r, call->arguments);
+        return false;
+    }
+    if (!cw_str_is(cw_json_text(call->name), "call_tool"))
+        return true;
+    call->is_indirect = true;
+    return read_call(r, call->arguments, call);
+}
+
 void cw_mcp_call_tool(const cw_mcp_request *r)
 {
     static const cw_mcp_target_ops ops = {.write = write_outcome,
                                           .refuse = answer_problem,
                                           .same = CW_FIND_SAME_TOOL,
                                           .fail_unknown = fail_unknown};
-    const cw_json *name = cw_json_get(r->params, CW_STR("name"));
-    const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
-    if (!may_call(r))
+    named_call call = {0};
+    if (!may_call(r) || !read_call(r, r->params, &call))
         return;
-    const char *problem = NULL;
-    if (!cw_json_is(name, CW_JSON_STRING))
-        problem = "name must be a string";
-    else if (arguments && !cw_json_is(arguments, CW_JSON_OBJECT))
-        problem = "arguments must be an object";
-    if (problem) {
-        cw_door_fail(r->item, 200, CW_RPC_PARAMS, problem);
+    if (CW_UNLIKELY(cw_mcp_is_search(r->view)) && !take_search(r, &call))
         return;
-    }
+    const cw_json *name = call.name, *arguments = call.arguments;
     cw_call_found found;
     cw_call_lookup lookup = {.in = names_of(r), .name = cw_json_text(name), .may_wait = true};
     cw_code rc = cw_mcp_find(r, lookup, &found);
@@ -324,7 +352,7 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
     if (CW_UNLIKELY(entry->has_renames) && !take_shown_names(r, &target))
         return;
     /* A refusal of the gate comes before one of the headers. */
-    if (entry->is_mirrored && r->era->has_mirrors &&
+    if (entry->is_mirrored && r->era->has_mirrors && !call.is_indirect &&
         cw_view_verdict(r->view, entry) == CW_VERDICT_ALLOW && !target.problem &&
         !cw_mcp_check_param_headers(r, entry->method, target.params))
         return;

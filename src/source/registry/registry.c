@@ -386,14 +386,18 @@ static const cw_toolset_rule *toolset_rules(const cw_config *config, cw_arena *a
     cw_toolset_rule *rules = cw_arena_calloc(arena, n ? n : 1, sizeof *rules);
     for (size_t i = 0; rules && i < n; i++) {
         const cw_config_toolset *t = &config->toolsets.items[i];
-        rules[i] = (cw_toolset_rule){.name = t->name,
-                                     .title = t->title,
-                                     .instructions = t->instructions,
-                                     .sources = names_of(t->sources),
-                                     .tools = names_of(t->tools),
-                                     .exclude = names_of(t->exclude),
-                                     .tags = names_of(t->tags),
-                                     .read_only = t->read_only};
+        rules[i] =
+            (cw_toolset_rule){.name = t->name,
+                              .title = t->title,
+                              .instructions = t->instructions,
+                              .sources = names_of(t->sources),
+                              .tools = names_of(t->tools),
+                              .exclude = names_of(t->exclude),
+                              .tags = names_of(t->tags),
+                              .read_only = t->read_only,
+                              .omits_output_schemas = t->output_schemas == CW_CONFIG_DETAIL_LEAN,
+                              .has_short_descriptions = t->descriptions == CW_CONFIG_DETAIL_LEAN,
+                              .is_search = t->is_search};
     }
     return rules;
 }
@@ -411,7 +415,9 @@ static bool same_toolset(const cw_config_toolset *a, const cw_config_toolset *b)
     return cw_str_eq(a->name, b->name) && cw_str_eq(a->title, b->title) &&
            cw_str_eq(a->instructions, b->instructions) && same_strings(a->sources, b->sources) &&
            same_strings(a->tools, b->tools) && same_strings(a->tags, b->tags) &&
-           same_strings(a->exclude, b->exclude) && a->read_only == b->read_only;
+           same_strings(a->exclude, b->exclude) && a->read_only == b->read_only &&
+           a->output_schemas == b->output_schemas && a->descriptions == b->descriptions &&
+           a->is_search == b->is_search;
 }
 
 static bool same_toolsets(const cw_config_toolsets *a, const cw_config_toolsets *b)

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* search_index.c - an inverted index of the tools of a snapshot, and BM25. */
+#include "catalogue/search_index.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/ascii.h"
+#include "base/map.h"
+#include "catalogue/portable_name.h"
+
+#define K1 1.2f
+#define B 0.75f
+#define EXACT 1e6f
+#define PREFIX 1e5f
+
+typedef struct posting {
+    uint32_t tool; /* index among the tools of the snapshot */
+    float weight;  /* of the word in it */
+} posting;
+
+typedef struct term {
+    posting *postings;
+    uint32_t n, cap;
+    float rarity;
+} term;
+
+struct cw_search_index {
+    const cw_snapshot *snapshot;
+    cw_map words;   /* -> term */
+    cw_map aliases; /* of a stem -> the one that stands for it */
+    cw_arena arena;
+    float *lengths; /* of each tool: weights of all its words; then the factor of BM25 */
+    size_t n_tools;
+};
+
+/* ---- words ---- */
+
+typedef struct splitter {
+    const cw_map *aliases; /* cw_search_index.aliases */
+    cw_str text;
+    size_t at;
+    char word[CW_SEARCH_WORD];
+} splitter;
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static char lower(char c)
+{
+    return is_upper(c) ? (char)(c | 0x20) : c;
+}
+
+/* Bytes of other scripts belong to words as they are. */
+static bool is_in_word(char c)
+{
+    return cw_is_alnum(c) || (unsigned char)c >= 0x80;
+}
+
+/* Whether a word ends between two characters of an identifier: getUser, HTTPServer. */
+static bool is_border(cw_str text, size_t i)
+{
+    char before = text.p[i - 1], c = text.p[i];
+    if (!is_upper(c))
+        return cw_is_digit(c) != cw_is_digit(before);
+    bool next_is_lower = i + 1 < text.n && cw_is_lower(text.p[i + 1]);
+    return !is_upper(before) || next_is_lower;
+}
+
+static bool ends(const char *word, size_t n, const char *ending, size_t keeps)
+{
+    size_t m = strlen(ending);
+    return n >= m + keeps && memcmp(word + n - m, ending, m) == 0;
+}
+
+/* Cut common endings off, so that forms of a word meet; what remains need not be a word. */
+static size_t stem(char *word, size_t n)
+{
+    static const struct {
+        const char *ending;
+        unsigned char keeps, cut;
+    } rules[] = {
+        {"ations", 3, 5}, {"ation", 3, 4}, {"ingly", 3, 5}, {"ings", 3, 4}, {"ies", 2, 2},
+        {"ied", 2, 2},    {"ing", 3, 3},   {"sses", 2, 2},  {"ers", 3, 3},  {"ed", 3, 2},
+        {"es", 3, 2},     {"er", 3, 2},    {"ly", 4, 2},    {"s", 3, 1},
+    };
+    if (ends(word, n, "ss", 1) || ends(word, n, "us", 2))
+        return n;
+    for (size_t i = 0; i < CW_COUNT(rules); i++) {
+        if (!ends(word, n, rules[i].ending, rules[i].keeps))
+            continue;
+        n -= rules[i].cut;
+        break;
+    }
+    /* "stopped", "stopping" and "stop" meet, "delete" and "deleting", "query" and "queries". */
+    if (n > 3 && word[n - 1] == word[n - 2] && !strchr("aeiouls", word[n - 1]))
+        n--;
+    if (n > 3 && word[n - 1] == 'e')
+        n--;
+    if (n > 2 && word[n - 1] == 'y')
+        word[n - 1] = 'i';
+    return n;
+}
+
+/* The next word; .n is 0 at the end. */
+static cw_str next_word(splitter *s)
+{
+    size_t n = 0;
+    while (s->at < s->text.n && !is_in_word(s->text.p[s->at]))
+        s->at++;
+    for (size_t first = s->at; s->at < s->text.n && is_in_word(s->text.p[s->at]); s->at++) {
+        if (s->at > first && is_border(s->text, s->at))
+            break;
+        if (n < CW_SEARCH_WORD)
+            s->word[n++] = lower(s->text.p[s->at]);
+    }
+    if (!n)
+        return CW_STR("");
+    cw_str found = cw_str_make(s->word, stem(s->word, n));
+    const char *alias = cw_map_find(s->aliases, found);
+    return alias ? cw_str_from(alias) : found;
+}
+
+static splitter split(const cw_search_index *x, cw_str text)
+{
+    size_t n = text.n < CW_SEARCH_MAX_TEXT ? text.n : CW_SEARCH_MAX_TEXT;
+    return (splitter){.aliases = &x->aliases, .text = cw_str_make(text.p, n)};
+}
+
+/* ---- verbs that people use for one another: the first of each line stands for all ---- */
+
+static const char *const synonyms[][8] = {
+    {"get", "fetch", "read", "retrieve", "show", "look", "view", "display"},
+    {"list", "enumerate", "browse", "overview"},
+    {"create", "add", "make", "new", "insert", "register", "open"},
+    {"update", "change", "modify", "edit", "set", "adjust", "alter", "rewrite"},
+    {"delete", "remove", "erase", "drop", "discard", "destroy", "purge"},
+    {"search", "find", "query", "lookup", "locate", "seek"},
+    {"send", "post", "submit", "deliver", "transmit"},
+    {"start", "run", "launch", "begin", "execute"},
+    {"stop", "end", "halt", "kill", "terminate", "abort"},
+    {"copy", "duplicate", "clone"},
+    {"move", "transfer", "relocate", "migrate"},
+    {"enable", "activate"},
+    {"disable", "deactivate"},
+};
+
+/* Add the stem of a verb; its value is that of the first of its line. False: out of memory. */
+static bool add_alias(cw_search_index *x, const char *verb, char **first)
+{
+    char *copy = cw_arena_dup(&x->arena, verb, strlen(verb));
+    if (!copy)
+        return false;
+    cw_str key = cw_str_make(copy, stem(copy, strlen(copy)));
+    copy[key.n] = 0;
+    if (!*first) {
+        *first = copy;
+        return true;
+    }
+    return !cw_map_put(&x->aliases, key, *first, NULL);
+}
+
+static bool add_aliases(cw_search_index *x)
+{
+    bool is_ok = true;
+    for (size_t i = 0; i < CW_COUNT(synonyms); i++) {
+        char *first = NULL;
+        for (size_t j = 0; j < CW_COUNT(synonyms[i]) && synonyms[i][j] && is_ok; j++)
+            is_ok = add_alias(x, synonyms[i][j], &first);
+    }
+    return is_ok;
+}
+
+/* ---- building ---- */
+
+static term *find_term(cw_search_index *x, cw_str text)
+{
+    term *w = cw_map_find(&x->words, text);
+    if (w)
+        return w;
+    cw_str copy = cw_arena_dup_str(&x->arena, text);
+    w = cw_arena_calloc(&x->arena, 1, sizeof *w);
+    return copy.p && w && !cw_map_put(&x->words, copy, w, NULL) ? w : NULL;
+}
+
+static bool grow(term *w)
+{
+    uint32_t cap = w->cap ? w->cap * 2 : 4;
+    posting *postings = realloc(w->postings, cap * sizeof *postings);
+    if (!postings)
+        return false;
+    w->postings = postings;
+    w->cap = cap;
+    return true;
+}
+
+/* Add the words of a text of the tool, which is the last one so far. False: out of memory. */
+static bool add_text(cw_search_index *x, uint32_t tool, cw_str text, float weight)
+{
+    splitter s = split(x, text);
+    for (cw_str t = next_word(&s); t.n; t = next_word(&s)) {
+        term *w = find_term(x, t);
+        if (!w)
+            return false;
+        bool is_new = !w->n || w->postings[w->n - 1].tool != tool;
+        if (is_new && w->n == w->cap && !grow(w))
+            return false;
+        if (is_new)
+            w->postings[w->n++] = (posting){.tool = tool};
+        w->postings[w->n - 1].weight += weight;
+        x->lengths[tool] += weight;
+    }
+    return true;
+}
+
+static bool add_tool(cw_search_index *x, uint32_t index, const cw_entry *tool)
+{
+    const cw_method *m = tool->method;
+    bool is_ok = add_text(x, index, tool->tool_name, 3) && add_text(x, index, m->mark->title, 2) &&
+                 add_text(x, index, m->usage, 1);
+    for (size_t i = 0; i < m->n_params && is_ok; i++)
+        is_ok = add_text(x, index, m->params[i].name, 1) &&
+                add_text(x, index, m->params[i].description, 0.5f);
+    for (size_t i = 0; i < m->n_tags && is_ok; i++)
+        is_ok = add_text(x, index, m->tags[i], 1);
+    return is_ok;
+}
+
+/* The part of BM25 that depends on the tool alone. */
+static void finish(cw_search_index *x)
+{
+    float sum = 0;
+    for (size_t i = 0; i < x->n_tools; i++)
+        sum += x->lengths[i];
+    float average = x->n_tools && sum > 0 ? sum / (float)x->n_tools : 1;
+    for (size_t i = 0; i < x->n_tools; i++)
+        x->lengths[i] = K1 * (1 - B + B * x->lengths[i] / average);
+    size_t at = 0;
+    for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));) {
+        term *w = e->value;
+        w->rarity = logf(1.0f + ((float)(x->n_tools - w->n) + 0.5f) / ((float)w->n + 0.5f));
+    }
+}
+
+cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
+{
+    cw_search_index *x = calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    const cw_entry *const *tools = cw_snapshot_tools(snapshot, &x->n_tools);
+    x->snapshot = snapshot;
+    cw_map_init(&x->words, UINT32_MAX);
+    cw_map_init(&x->aliases, UINT32_MAX);
+    cw_arena_init(&x->arena, CW_ARENA_MAX);
+    x->lengths = calloc(x->n_tools + 1, sizeof *x->lengths);
+    bool is_ok = x->lengths && add_aliases(x);
+    for (size_t i = 0; i < x->n_tools && is_ok; i++)
+        is_ok = add_tool(x, (uint32_t)i, tools[i]);
+    if (!is_ok) {
+        cw_search_index_free(x);
+        return NULL;
+    }
+    finish(x);
+    return x;
+}
+
+void cw_search_index_free(cw_search_index *x)
+{
+    if (!x)
+        return;
+    size_t at = 0;
+    for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));)
+        free(((term *)e->value)->postings);
+    cw_map_done(&x->words);
+    cw_map_done(&x->aliases);
+    cw_arena_done(&x->arena);
+    free(x->lengths);
+    free(x);
+}
+
+/* ---- finding ---- */
+
+static void add_scores(const cw_search_index *x, const term *w, float *scores)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        const posting *p = &w->postings[i];
+        scores[p->tool] += w->rarity * p->weight * (K1 + 1) / (p->weight + x->lengths[p->tool]);
+    }
+}
+
+static void score_words(const cw_search_index *x, cw_str query, float *scores)
+{
+    const term *seen[CW_SEARCH_MAX_WORDS];
+    size_t n = 0;
+    splitter s = split(x, query);
+    for (cw_str t = next_word(&s); t.n && n < CW_SEARCH_MAX_WORDS; t = next_word(&s)) {
+        const term *w = cw_map_find(&x->words, t);
+        bool is_known = !w;
+        for (size_t i = 0; i < n && !is_known; i++)
+            is_known = seen[i] == w;
+        if (is_known)
+            continue;
+        seen[n++] = w;
+        add_scores(x, w, scores);
+    }
+}
+
+static float score_name(cw_str name, cw_str query)
+{
+    if (cw_str_eq(name, query))
+        return EXACT;
+    return cw_str_starts(name, query) ? PREFIX : 0;
+}
+
+/* A query that may be a name. */
+static void score_names(const cw_search_index *x, cw_str query, float *scores)
+{
+    char room[CW_PORTABLE_NAME_MAX];
+    size_t n;
+    const cw_entry *const *tools = cw_snapshot_tools(x->snapshot, &n);
+    if (!query.n || query.n > CW_TOOL_NAME_MAX || memchr(query.p, ' ', query.n))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        cw_str own = tools[i]->tool_name;
+        float score = score_name(own, query);
+        if (!score)
+            score = score_name(cw_portable_name(own, room), query);
+        scores[i] += score;
+    }
+}
+
+/* Put a tool at its place among the best; equal ones stay in the order of names. */
+static void insert(uint32_t *best, size_t *n, size_t max, const float *scores, uint32_t tool)
+{
+    size_t at = *n;
+    if (at == max) {
+        if (scores[best[at - 1]] >= scores[tool])
+            return;
+        at--;
+    } else {
+        (*n)++;
+    }
+    for (; at && scores[best[at - 1]] < scores[tool]; at--)
+        best[at] = best[at - 1];
+    best[at] = tool;
+}
+
+static bool is_shown(const cw_view *view, const cw_entry *tool, bool only_callable)
+{
+    return cw_view_shows(view, tool) &&
+           (!only_callable || cw_view_verdict(view, tool) == CW_VERDICT_ALLOW);
+}
+
+cw_code cw_search_index_find(const cw_search_index *x, const cw_view *view, cw_str query,
+                             bool only_callable, const cw_entry **ret, size_t n, size_t *ret_n,
+                             size_t *ret_total)
+{
+    size_t n_tools, found = 0;
+    const cw_entry *const *tools = cw_snapshot_tools(x->snapshot, &n_tools);
+    float *scores = calloc(n_tools + 1, sizeof *scores);
+    uint32_t *best = calloc(n + 1, sizeof *best);
+    *ret_total = *ret_n = 0;
+    if (!scores || !best) {
+        free(scores);
+        free(best);
+        return CW_NOMEM;
+    }
+    score_words(x, query, scores);
+    score_names(x, cw_str_trim(query), scores);
+    for (size_t i = 0; i < n_tools; i++) {
+        if (scores[i] <= 0 || !is_shown(view, tools[i], only_callable))
+            continue;
+        *ret_total += 1;
+        insert(best, &found, n, scores, (uint32_t)i);
+    }
+    for (size_t i = 0; i < found; i++)
+        ret[i] = tools[best[i]];
+    *ret_n = found;
+    free(scores);
+    free(best);
+    return CW_OK;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config_toolset.h - the part of a configuration that is about toolsets.
+ *
+ * Ownership and threads: as config.h, which includes this, says.
+ */
+#ifndef CW_CONFIG_CONFIG_TOOLSET_H
+#define CW_CONFIG_CONFIG_TOOLSET_H
+
+#include "config/config_remote.h"
+
+/* How much of a tool lists have. */
+typedef enum cw_config_detail {
+    CW_CONFIG_DETAIL_DEFAULT, /* not set here */
+    CW_CONFIG_DETAIL_FULL,
+    CW_CONFIG_DETAIL_LEAN, /* no output schemas; first sentences of descriptions */
+} cw_config_detail;
+
+/* A part of the catalogue with an address of its own. What matches `sources`, `tools` or `tags`
+ * belongs to it, or everything where none of them is set, but nothing that matches `exclude`. */
+typedef struct cw_config_toolset {
+    cw_str name; /* [a-z0-9_-]+ */
+    cw_str title;
+    cw_str instructions;       /* empty: made from the sources */
+    cw_config_strings sources; /* names */
+    cw_config_strings tools;   /* patterns for names of tools and ids of methods */
+    cw_config_strings tags;
+    cw_config_strings exclude; /* patterns, as `tools` */
+    bool read_only;            /* no tools but those that change nothing */
+    cw_config_detail output_schemas, descriptions;
+    bool is_search; /* its list has a search in place of its tools */
+} cw_config_toolset;
+
+typedef struct cw_config_toolsets {
+    const cw_config_toolset *items;
+    size_t n;
+} cw_config_toolsets;
+
+#endif
