@@ -386,7 +386,8 @@ static cw_str client_id(const cw_http_req *req)
     if (id.n > CLIENT_ID_MAX)
         return CW_STR("");
     for (size_t i = 0; i < id.n; i++) {
-        if (!cw_is_alnum(id.p[i]) && !memchr("._-", id.p[i], 3))
+        char c = id.p[i];
+        if (!cw_is_alnum(c) && c != '.' && c != '_' && c != '-')
             return CW_STR("");
     }
     return id.p ? id : CW_STR("");
