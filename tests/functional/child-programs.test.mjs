@@ -204,7 +204,8 @@ suite("a program of a source", () => {
         await ends(stopped.daemon);
         const killed = await start(t);
         const last = await probe(killed, { daemon: true });
-        process.kill(killed.child.pid, "SIGKILL");
+        killed.child.kill("SIGKILL");
+        await killed.exited;
         await ends(last.pid);
         await ends(last.daemon);
     });
