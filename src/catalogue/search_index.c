@@ -325,7 +325,7 @@ static void score_names(const cw_search_index *x, cw_str query, float *scores)
     for (size_t i = 0; i < n; i++) {
         cw_str own = tools[i]->tool_name;
         float score = score_name(own, query);
-        if (!score)
+        if (score <= 0)
             score = score_name(cw_portable_name(own, room), query);
         scores[i] += score;
     }
