@@ -14,7 +14,7 @@ packages_of() {
         echo libsodium-dev zlib1g-dev libcurl4-openssl-dev
         ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
-    test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext tmux zsh fish ;;
+    test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext tmux zsh fish protobuf-compiler ;;
     # Real services that are tested against; without this group the installed ones are.
     services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd ;;
     lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git mandoc groff-base ;;

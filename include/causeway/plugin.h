@@ -315,6 +315,10 @@ typedef enum cw_level {
 CW_PLUGIN_EXPORT CW_PLUGIN_PRINTF(3, 4) void cw_call_log(cw_call *call, cw_level level,
                                                          const char *fmt, ...);
 
+/* The W3C trace context of the call, "00-TRACE-SPAN-FLAGS", for requests that the method makes: its
+ * spans become children of the call. NULL: the server has no traces. */
+CW_PLUGIN_EXPORT const char *cw_call_traceparent(cw_call *call);
+
 /* ---- who asks ---- */
 
 CW_PLUGIN_EXPORT const char *cw_caller_id(cw_call *call); /* "0": anonymous */

@@ -24,7 +24,7 @@
 
 /* ---- audit ---- */
 
-static const char *fault_name(cw_fault fault)
+const char *cw_call_fault_name(cw_fault fault)
 {
     static const char *const names[] = {"none",     "unavailable",   "died",   "timeout",
                                         "protocol", "out of memory", "schema", "unavailable"};
@@ -116,11 +116,11 @@ static void audit_end(const cw_exchange *ex, const cw_outcome *outcome)
         r.code = outcome->code;
     }
     if (outcome && outcome->kind == CW_OUTCOME_FAILED)
-        r.detail = cw_str_from(fault_name(outcome->fault));
+        r.detail = cw_str_from(cw_call_fault_name(outcome->fault));
     cw_audit_add(audit, &r);
 }
 
-static const char *verdict_name(cw_verdict verdict)
+const char *cw_call_verdict_name(cw_verdict verdict)
 {
     static const char *const names[] = {"allow", "hidden", "login", "forbidden", "scopes"};
     return names[verdict];
@@ -139,7 +139,7 @@ static bool audit_refusal(cw_runtime_loop *rl, const cw_call_request *request, c
     r.address = request->peer;
     if (rc == CW_DECLINED) {
         r.kind = CW_AUDIT_REFUSAL;
-        r.outcome = verdict_name(refusal->verdict);
+        r.outcome = cw_call_verdict_name(refusal->verdict);
     } else if (rc == CW_LIMIT) {
         r.kind = CW_AUDIT_REFUSAL;
         r.outcome = "too_many";
@@ -178,7 +178,7 @@ static void log_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_
 {
     if (rc != CW_DECLINED && rc != CW_LIMIT)
         return;
-    const char *verdict = rc == CW_LIMIT ? "too many" : verdict_name(refusal->verdict);
+    const char *verdict = rc == CW_LIMIT ? "too many" : cw_call_verdict_name(refusal->verdict);
     const cw_caller *caller = cw_view_caller(request->view);
     const cw_log_field fields[] = {CW_KV("method", request->entry->method->id),
                                    CW_KV("caller", cw_caller_name(caller)),
@@ -195,7 +195,7 @@ void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused
     cw_audit_record r = {.kind = CW_AUDIT_REFUSAL,
                          .door = refused->door,
                          .is_anonymous = cw_caller_is_anonymous(caller),
-                         .outcome = verdict_name(refused->verdict),
+                         .outcome = cw_call_verdict_name(refused->verdict),
                          .caller = cw_caller_name(caller),
                          .caller_id = cw_caller_id(caller),
                          .method = refused->name,
@@ -203,12 +203,55 @@ void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused
                          .address = refused->peer};
     if (cw_audit_add(audit, &r))
         return;
-    const cw_log_field fields[] = {CW_KV("method", name),
-                                   CW_KV("caller", cw_caller_name(caller)),
-                                   CW_KV("verdict", cw_str_from(verdict_name(refused->verdict))),
-                                   CW_KV("door", cw_str_from(refused->door)),
-                                   {0}};
+    const cw_log_field fields[] = {
+        CW_KV("method", name),
+        CW_KV("caller", cw_caller_name(caller)),
+        CW_KV("verdict", cw_str_from(cw_call_verdict_name(refused->verdict))),
+        CW_KV("door", cw_str_from(refused->door)),
+        {0}};
     log_refused(audit, caller, refused->peer, fields);
+}
+
+/* ---- spans ---- */
+
+static void span_begin(cw_exchange *ex, const cw_source *source)
+{
+    cw_source_call *call = &ex->call;
+    call->tracer = ex->rl->tracer;
+    call->ids = &ex->ids;
+    call->traceparent = CW_STR("");
+    ex->span.is_on = false;
+    if (CW_LIKELY(!source->ops->span || !ex->ids.has_trace || !cw_trace_is_on(call->tracer)))
+        return;
+    cw_span_begin_child(call->tracer, &ex->ids, cw_clock_ns(), &ex->span);
+    cw_trace_parent_format(&ex->span.ids, ex->traceparent);
+    call->traceparent = cw_str_from(ex->traceparent);
+}
+
+/* `outcome` NULL: cancelled. */
+static void span_end(const cw_exchange *ex, const cw_outcome *outcome)
+{
+    if (CW_LIKELY(!ex->span.is_on))
+        return;
+    const cw_source *source = ex->active->source;
+    bool has_failed = outcome && outcome->kind == CW_OUTCOME_FAILED;
+    bool is_error = has_failed || (outcome && outcome->kind == CW_OUTCOME_ERROR);
+    if (!cw_span_is_kept(ex->call.tracer, &ex->span, has_failed))
+        return;
+    const cw_span_attr attrs[] = {
+        CW_SPAN_TEXT("causeway.source", source->name),
+        CW_SPAN_TEXT("causeway.method", ex->call.method->id),
+        CW_SPAN_TEXT("error.type", has_failed ? cw_str_from(cw_call_fault_name(outcome->fault))
+                                              : CW_STR("tool_error")),
+    };
+    cw_span_end(ex->call.tracer, &ex->span,
+                &(cw_span_report){.name = cw_str_from(source->ops->span),
+                                  .target = source->name,
+                                  .kind = CW_SPAN_INTERNAL,
+                                  .end_ns = cw_clock_ns(),
+                                  .attrs = attrs,
+                                  .n_attrs = CW_COUNT(attrs) - (is_error ? 0 : 1),
+                                  .is_error = is_error});
 }
 
 /* ---- sources and time limits ---- */
@@ -395,7 +438,7 @@ static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
                     outcome->fault == CW_FAULT_NOMEM || outcome->fault == CW_FAULT_SCHEMA;
     cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
            CW_KV("source", ex->active->source->name), CW_KV("method", ex->call.method->id),
-           CW_KV("fault", cw_str_from(fault_name(outcome->fault))),
+           CW_KV("fault", cw_str_from(cw_call_fault_name(outcome->fault))),
            CW_KV("message", outcome->message),
            CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
 }
@@ -419,6 +462,7 @@ static void finish(cw_exchange *ex, const cw_outcome *outcome)
     else if (outcome->detail.n)
         log_scrubbed(ex, outcome);
     audit_end(ex, outcome);
+    span_end(ex, outcome);
     if (waiter)
         waiter->ops->done(waiter, outcome);
     exchange_put(ex);
@@ -429,6 +473,7 @@ static void exchange_cancel(cw_exchange *ex)
     cw_source *source = ex->active->source;
     source->ops->cancel(source, &ex->call);
     audit_end(ex, NULL);
+    span_end(ex, NULL);
     exchange_put(ex);
 }
 
@@ -588,6 +633,7 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
     ex->call.is_waiting = false;
     ex->call.left_queue = 0;
     *ret = (cw_call_handle){ex->slot, ex->generation};
+    span_begin(ex, source);
     cw_code rc = enter_limit(ex, fault, err);
     if (!rc)
         rc = source->ops->start(source, &ex->call, fault, err);

@@ -95,6 +95,10 @@ typedef struct cw_refusal_record {
         verdict; /* NEEDS_LOGIN or FORBIDDEN: a general permission; HIDDEN: unknown or hidden */
 } cw_refusal_record;
 
+/* The words of the audit: "timeout", "login". Static. */
+const char *cw_call_fault_name(cw_fault fault);
+const char *cw_call_verdict_name(cw_verdict verdict);
+
 /* Write it to the log, and to the audit. */
 void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused);
 

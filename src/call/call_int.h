@@ -61,6 +61,8 @@ typedef enum cw_exchange_state {
 struct cw_exchange {
     cw_sink sink; /* the source reports here */
     cw_ids ids;   /* of its request; current while the source reports */
+    cw_span span; /* of the call, where its source has such */
+    char traceparent[CW_TRACE_PARENT_LEN + 1];
     cw_source_call call;
     cw_runtime_loop *rl;
     cw_view *view; /* a reference */
@@ -100,7 +102,8 @@ struct cw_runtime_loop {
     cw_runtime_state *state;
     cw_view *view;
     cw_limiter *limiter;
-    cw_list watches; /* of cw_runtime_watch */
+    cw_trace_loop *tracer; /* or NULL */
+    cw_list watches;       /* of cw_runtime_watch */
     cw_schema_scratch scratch;
     cw_wasted_work waste[CW_WASTED_WORK_SLOTS];
     bool has_waste; /* some slot was used */

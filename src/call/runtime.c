@@ -38,6 +38,7 @@ struct cw_runtime {
     cw_runtime_state *states;
     cw_accounts *accounts;                    /* may be NULL */
     cw_audit *audit;                          /* may be NULL */
+    cw_tracer *tracer;                        /* may be NULL */
     cw_caller *operator_self, *operator_root; /* may be NULL */
     cw_limiter *limiter;
     unsigned n_loops;
@@ -460,6 +461,7 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
     b->n_loops = opts->n_loops;
     b->accounts = opts->accounts;
     b->audit = opts->audit;
+    b->tracer = opts->tracer;
     b->operator_self = opts->operator_self;
     b->operator_root = opts->operator_root;
     b->change.tell = on_change;
@@ -468,6 +470,7 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
         rl->runtime = b;
         cw_list_init(&rl->watches);
         rl->limiter = b->limiter;
+        rl->tracer = cw_tracer_loop(b->tracer, i);
         rl->hook.on_end = on_loop_end;
         rl->on_drop.fn = on_drop;
         cw_schema_scratch_init(&rl->scratch);
@@ -598,6 +601,11 @@ cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl)
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl)
 {
     return rl->runtime->audit;
+}
+
+cw_trace_loop *cw_runtime_tracer(const cw_runtime_loop *rl)
+{
+    return rl->tracer;
 }
 
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl)

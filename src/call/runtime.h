@@ -27,6 +27,7 @@
 #include "config/config.h"
 #include "net/loop/loop.h"
 #include "source/source.h"
+#include "trace/tracer.h"
 
 #define CW_RUNTIME_VIEWS 256u
 
@@ -48,6 +49,7 @@ typedef struct cw_runtime_opts {
     unsigned n_loops;
     cw_accounts *accounts;                    /* borrowed; NULL: every login fails */
     cw_audit *audit;                          /* borrowed; NULL: nothing is recorded */
+    cw_tracer *tracer;                        /* borrowed; NULL: no traces */
     cw_caller *operator_self, *operator_root; /* cw_runtime_operator; borrowed; NULL: none */
 } cw_runtime_opts;
 
@@ -98,6 +100,8 @@ bool cw_runtime_is_anonymous(const cw_runtime_loop *rl, const cw_view *view);
 /* As in cw_runtime_opts. */
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl);
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);
+/* The part of this loop; NULL: no traces. */
+cw_trace_loop *cw_runtime_tracer(const cw_runtime_loop *rl);
 /* The cached pages of the current catalogue. */
 cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl);
 const cw_runtime_settings *cw_runtime_settings_of(const cw_runtime_loop *rl);

@@ -16,6 +16,7 @@
 #include "config/syntax/check.h"
 #include "door/jsonrpc/jsonrpc.h"
 #include "door/mcp/mcp.h"
+#include "door/operation.h"
 #include "door/page/health.h"
 #include "door/page/login.h"
 #include "door/rest/oauth_metadata.h"
@@ -33,6 +34,7 @@
 #define SETTLE_SUCCESSOR_MS 10000u
 #define COMPLAINTS_MAX 4096u
 #define ENDS_MS 250u
+#define FLUSH_MS 1000u /* for the last spans */
 
 typedef struct service {
     const char *config_path;
@@ -96,7 +98,14 @@ cw_code cw_cli_configure_log(const cw_config *c, cw_err *err)
     return cw_log_configure(&opts, err);
 }
 
-static cw_server_opts server_opts(const cw_config *c)
+/* The runtime is made after the first options are set, and before the first request. */
+static void on_response(cw_http_req *req, unsigned status, uint64_t begun_ns, void *ctx)
+{
+    const service *sv = ctx;
+    cw_operation_on_response(req, status, begun_ns, sv->app.runtime);
+}
+
+static cw_server_opts server_opts(const service *sv, const cw_config *c)
 {
     return (cw_server_opts){
         .head = {c->limits.target_size, c->limits.header_size, c->limits.header_fields},
@@ -115,6 +124,8 @@ static cw_server_opts server_opts(const cw_config *c)
         .linger_ms = c->timeouts.linger_ms,
         .ping_ms = c->timeouts.sse_keepalive_ms,
         .access_log = c->access_log,
+        .on_response = on_response,
+        .response_ctx = (void *)(uintptr_t)sv,
         .hosts = c->hosts.items,
         .n_hosts = c->hosts.n,
         .origins = c->origins.items,
@@ -154,7 +165,7 @@ static void log_problems(const cw_config_problems *problems, const cw_err *err)
 
 static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
 {
-    cw_server_opts opts = server_opts(fresh), old = server_opts(sv->config);
+    cw_server_opts opts = server_opts(sv, fresh), old = server_opts(sv, sv->config);
     cw_code rc = cw_server_configure(sv->server, &opts, err);
     if (rc)
         return rc;
@@ -417,9 +428,16 @@ static void end_main_loop(service *sv)
     cw_loop_end(&sv->main_loop);
 }
 
+static void on_flushed(void *ctx)
+{
+    end_main_loop(ctx);
+}
+
+/* The loops have ended. The last spans are sent before the main loop ends, too. */
 static void on_end(cw_message *message)
 {
-    end_main_loop(CW_CONTAINER(message, service, end));
+    service *sv = CW_CONTAINER(message, service, end);
+    cw_tracer_flush(sv->app.tracer, FLUSH_MS, on_flushed, sv);
 }
 
 /* From a loop's thread. */
@@ -654,7 +672,7 @@ static cw_code prepare(service *sv, cw_err *err)
         rc = open_listeners(sv, err);
     if (!rc)
         rc = open_admin_socket(sv, err);
-    cw_server_opts opts = server_opts(sv->config);
+    cw_server_opts opts = server_opts(sv, sv->config);
     if (!rc)
         rc = cw_server_configure(sv->server, &opts, err);
     if (!rc)

@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "config/config_remote.h"
 #include "config/config_toolset.h"
+#include "config/config_traces.h"
 #include "json/write.h"
 #include "schema/schema.h"
 
@@ -220,6 +221,8 @@ typedef struct cw_config {
     } log;
 
     bool access_log;
+
+    cw_config_traces traces;
 
     struct {
         cw_str path; /* empty: nothing is recorded */

@@ -106,6 +106,7 @@ void cw_door_reply_error(cw_rpc_item *item, const cw_door_error *e)
     cw_buf_init(&b, CW_BUF_MAX);
     item->batch->opts.form->write(&b, e, item->id);
     item->retry_s = e->retry_s;
+    cw_operation_set_error(item, e->code, e->message.p ? e->message : e->text);
     item->plain = plain_of(item->batch->opts.form, e, item->id, item->batch->responder->arena);
     cw_rpc_item_reply(item, e->status, &b, e->challenge);
 }

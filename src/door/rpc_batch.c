@@ -26,6 +26,7 @@ static void on_gone(cw_rpc_batch *batch)
     cw_runtime_loop *rl = batch->opts.rl;
     for (uint32_t i = 0; i < batch->opts.n; i++) {
         cw_rpc_item *item = &batch->items[i];
+        cw_operation_end(item, /* is_gone= */ true);
         if (item->on_gone)
             item->on_gone(item);
         if (batch->opts.detaches)
@@ -158,6 +159,7 @@ void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str 
 {
     cw_rpc_batch *batch = item->batch;
     item->call = (cw_call_handle){0};
+    cw_operation_end(item, /* is_gone= */ false);
     /* Answers that will not be sent are not kept: a batch has many. */
     if (batch->opts.is_batch &&
         (batch->is_too_large || body->code || body->n > CW_RPC_BATCH_MAX_BYTES - batch->bytes)) {
@@ -182,6 +184,7 @@ void cw_rpc_item_no_reply(cw_rpc_item *item)
 {
     cw_rpc_batch *batch = item->batch;
     item->call = (cw_call_handle){0};
+    cw_operation_end(item, /* is_gone= */ false);
     if (batch->opts.is_batch)
         close_item(batch);
     else

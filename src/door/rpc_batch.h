@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "call/call.h"
+#include "door/operation.h"
 #include "door/responder.h"
 
 #define CW_RPC_BATCH_MAX_BYTES (64u * 1024u * 1024u)
@@ -38,6 +39,7 @@ typedef struct cw_rpc_item {
     void (*on_gone)(struct cw_rpc_item *item);     /* or NULL; then the call is left as well */
     void (*on_stopping)(struct cw_rpc_item *item); /* or NULL: it may answer; single ones only */
     void *self;                                    /* owner's, of the two above */
+    cw_operation op;
 } cw_rpc_item;
 
 typedef struct cw_rpc_batch_opts {

@@ -77,3 +77,12 @@ const char *cw_caller_permission(cw_call *call, size_t i)
     const char *copy = cw_arena_dup(call->arena, text.p, text.n);
     return copy ? copy : "";
 }
+
+const char *cw_call_traceparent(cw_call *call)
+{
+    const cw_json *v = cw_json_get(call->root, CW_STR("traceparent"));
+    if (!cw_json_is(v, CW_JSON_STRING))
+        return NULL;
+    cw_str text = cw_json_text(v);
+    return cw_arena_dup(call->arena, text.p, text.n);
+}

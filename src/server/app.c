@@ -18,6 +18,7 @@
 #include "server/plugin_host_path.h"
 #include "server/seal_key.h"
 #include "server/state_file.h"
+#include "server/trace_opts.h"
 #include "source/upstream/package.h"
 
 /* How long a client may cache a list. Clients with a subscription are notified of changes. */
@@ -217,6 +218,21 @@ static void close_audit(cw_app *b)
     if (lost)
         cw_log(CW_LOG_ERROR, "audit", "records were lost", CW_KN("count", lost));
     b->audit = NULL;
+}
+
+/* ---- traces ---- */
+
+static void close_tracer(cw_app *b)
+{
+    cw_trace_counts n;
+    if (!b->tracer)
+        return;
+    cw_tracer_counts(b->tracer, &n);
+    if (n.full || n.limited || n.large || n.failed || n.rejected)
+        cw_log(CW_LOG_WARN, "trace", "spans were dropped", CW_KN("sent", n.sent),
+               CW_KN("full", n.full), CW_KN("limited", n.limited), CW_KN("large", n.large),
+               CW_KN("failed", n.failed), CW_KN("rejected", n.rejected));
+    cw_tracer_close(b->tracer);
 }
 
 /* ---- accounts ---- */
@@ -463,6 +479,8 @@ static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *
     if (!rc)
         rc = load_translations(b, config, &d->translations, err);
     if (!rc && !b->is_read_only)
+        rc = cw_app_configure_traces(b->tracer, config, err);
+    if (!rc && !b->is_read_only)
         rc = cw_audit_prepare(b->audit, &audit, &d->audit, err);
     return rc ? rc : draft_issuers(b, config, d, err);
 }
@@ -646,6 +664,7 @@ static cw_code open_runtime(cw_app *b, cw_err *err)
     const cw_runtime_opts opts = {.n_loops = b->n_loops,
                                   .accounts = b->accounts,
                                   .audit = b->audit,
+                                  .tracer = b->tracer,
                                   .operator_self = b->operator_self,
                                   .operator_root = b->operator_root};
     return cw_runtime_new(&opts, &b->runtime, err);
@@ -714,6 +733,8 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     b->is_open = true;
     rc = cw_spawner_new(&b->spawner, err);
     if (!rc)
+        rc = cw_tracer_new(b->loop, b->n_loops, &b->tracer, err);
+    if (!rc)
         rc = cw_audit_new(on_audit_status, NULL, &b->audit, err);
     if (!rc)
         rc = open_accounts(b, config, err);
@@ -779,6 +800,7 @@ void cw_app_close(cw_app *b)
     b->sources = NULL;
     cw_admin_server_close(&b->admin);
     cw_issuers_close(b->issuers);
+    close_tracer(b);
     uv_close((uv_handle_t *)&b->timer, NULL);
     uv_close((uv_handle_t *)&b->again, NULL);
     uv_close((uv_handle_t *)&b->loading, NULL);
@@ -790,6 +812,7 @@ void cw_app_done(cw_app *b)
 {
     cw_app_close(b);
     cw_runtime_free(b->runtime);
+    cw_tracer_free(b->tracer);
     close_audit(b);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_issuers_free(b->issuers);
@@ -808,6 +831,7 @@ void cw_app_done(cw_app *b)
     free(b->host);
     /* The timers stay as they are: the main loop may still have to close them. */
     b->runtime = NULL;
+    b->tracer = NULL;
     b->mcp = NULL;
     b->snapshot = NULL;
     b->accounts = NULL;

@@ -29,8 +29,9 @@ typedef struct cw_app {
     char *host;    /* path of causeway-plugin-host */
     cw_spawner *spawner;
     cw_runtime *runtime;
-    cw_mcp *mcp;           /* the door for MCP clients */
-    cw_audit *audit;       /* may be switched off */
+    cw_mcp *mcp;     /* the door for MCP clients */
+    cw_audit *audit; /* may be switched off */
+    cw_tracer *tracer;
     cw_admin_server admin; /* what administration methods see of this */
     cw_sources *sources;
     cw_sources_health health; /* of the services */

@@ -26,6 +26,7 @@
 #include "catalogue/snapshot.h"
 #include "net/loop/loop.h"
 #include "source/outcome.h"
+#include "trace/tracer.h"
 
 /* One call, made and kept by the exchange until done or cancel. */
 typedef struct cw_source_call {
@@ -43,13 +44,19 @@ typedef struct cw_source_call {
     cw_arena *arena; /* for the outcome's result and data, and for the source's own use */
     cw_sink *sink;
     cw_loop *loop;
-    bool is_waiting;     /* set by the source: it waits in a queue and has not begun */
-    uint64_t left_queue; /* set by the source: when it began, ms of the loop; 0: at once */
-    void *op;            /* the source's own */
+    cw_trace_loop *tracer; /* or NULL */
+    const cw_ids *ids;     /* of the request; NULL: none. Lives as long as the call */
+    cw_str traceparent;    /* of the span of this call, if ops->span is set; empty: none */
+    bool is_waiting;       /* set by the source: it waits in a queue and has not begun */
+    uint64_t left_queue;   /* set by the source: when it began, ms of the loop; 0: at once */
+    void *op;              /* the source's own */
 } cw_source_call;
 
 typedef struct cw_source_ops {
     const char *name; /* "plugin", "remote" */
+    /* The name of the span that each call has, with the name of the source behind it; NULL: the
+     * source makes spans itself, or none. */
+    const char *span;
     /* Begin. CW_OK: exactly one done follows, later, unless it is cancelled. Anything else: the
      * call was not begun, *fault says why, err has a text for the caller, and the sink is
      * not called. Never calls the sink before it returns. */

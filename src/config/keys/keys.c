@@ -26,6 +26,7 @@
 #define MAX_ROLES 100u
 #define MAX_ISSUERS 16u /* CW_ISSUERS_MAX of access */
 #define MAX_AUDIENCES 64u
+#define MAX_TRACE_HEADERS 16u /* CW_TRACE_MAX_HEADERS of trace */
 #define KB 1024u
 #define MB (1024u * KB)
 #define GB (1024u * MB)
@@ -104,6 +105,11 @@ const cw_config cw_config_defaults = {
             .file = CW_STR_INIT(""),
             .levels = {.text = CW_STR_INIT("")}},
     .access_log = true,
+    .traces = {.endpoint = CW_STR_INIT(""),
+               .sample = CW_CONFIG_NO_SAMPLE,
+               .failures = true,
+               .trust = CW_CONFIG_TRUST_CALLERS,
+               .spans_per_second = 10000},
     .audit = {.path = CW_STR_INIT(""),
               .rotate_size = CW_AUDIT_ROTATE_BYTES,
               .rotate_ms = 0,
@@ -315,6 +321,54 @@ static const cw_key timeouts_keys[] = {
     {"sse_keepalive", &cw_type_duration,
      "Silence on an event stream before a keep-alive comment is sent; 0 is never",
      FIELD(timeouts.sse_keepalive_ms), .min = 0, .max = HOUR_MS},
+    {0},
+};
+
+static const cw_choice trace_modes[] = {
+    {"off", CW_CONFIG_TRACE_OFF},
+    {"propagate", CW_CONFIG_TRACE_PROPAGATE},
+    {"on", CW_CONFIG_TRACE_ON},
+    {0},
+};
+
+static const cw_choice trace_trusts[] = {
+    {"none", CW_CONFIG_TRUST_NONE},
+    {"callers", CW_CONFIG_TRUST_CALLERS},
+    {"all", CW_CONFIG_TRUST_ALL},
+    {0},
+};
+
+static const cw_key trace_header_value = {.type = &cw_type_scalar,
+                                          .is_valid = cw_names_is_prose,
+                                          .expected = CW_NAMES_PROSE_EXPECTED,
+                                          .pattern = CW_NAMES_PROSE_PATTERN};
+
+static const cw_key traces_keys[] = {
+    {"mode", &cw_type_option,
+     "off; propagate: trace contexts are read and sent on; on: spans are recorded; null: on if an "
+     "endpoint is configured",
+     FIELD(traces.mode), .choices = trace_modes},
+    {"endpoint", &cw_type_text,
+     "URL of a collector that receives spans with OTLP over HTTP; null: as the OTEL_ variables of "
+     "the environment have it",
+     FIELD(traces.endpoint), .is_valid = cw_names_is_public_url,
+     .expected = "a URL such as \"http://localhost:4318/v1/traces\"",
+     .pattern = CW_NAMES_PUBLIC_URL_PATTERN},
+    {"headers", &cw_type_pairs, "Headers of requests to the collector", FIELD(traces.headers),
+     .max = MAX_TRACE_HEADERS, .children = &trace_header_value, .is_valid = cw_names_is_header,
+     .expected = "the name of a header such as \"X-Tenant\"", .pattern = CW_NAMES_HEADER_PATTERN},
+    {"sample", &cw_type_ratio,
+     "Share of traces that are recorded if the caller has not decided; null: as the OTEL_ "
+     "variables of the environment have it, else 0.05",
+     FIELD(traces.sample)},
+    {"failures", &cw_type_bool, "Record failed calls of traces that are not sampled",
+     FIELD(traces.failures)},
+    {"trust", &cw_type_enum,
+     "Callers whose traces are continued: none, callers with a login, or all; others get a new "
+     "trace with a link to theirs",
+     FIELD(traces.trust), .choices = trace_trusts},
+    {"spans_per_second", &cw_type_integer, "Recorded spans per second; 0: no limit",
+     FIELD(traces.spans_per_second), .max = 1000000},
     {0},
 };
 
@@ -672,6 +726,8 @@ static const cw_key top_keys[] = {
     {"timeouts", &cw_type_section, "Timeouts", .children = timeouts_keys},
     {"log", &cw_type_section, "Log output", .children = log_keys},
     {"access_log", &cw_type_bool, "Log one line for every request", FIELD(access_log)},
+    {"traces", &cw_type_section, "Traces: contexts of callers, and spans for a collector",
+     .children = traces_keys},
     {"audit", &cw_type_section, "Audit: records of calls, refusals, logins and changes",
      .children = cw_audit_keys},
     {"plugins", &cw_type_section, "Plugins and the processes that run them",

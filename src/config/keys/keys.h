@@ -81,6 +81,8 @@ extern const cw_key_type cw_type_scalar, cw_type_yes;
 extern const cw_key_type cw_type_option;
 /* cw_config_strings: absolute paths. */
 extern const cw_key_type cw_type_paths;
+/* uint32_t: a number from 0 to 1 in millionths; null is CW_CONFIG_NO_SAMPLE. */
+extern const cw_key_type cw_type_ratio;
 /* cw_config_pairs. */
 extern const cw_key_type cw_type_pairs;
 /* cw_config_scopes. */

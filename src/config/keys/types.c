@@ -112,6 +112,44 @@ static void describe_integer(cw_json_writer *w, const cw_key *key)
 const cw_key_type cw_type_integer = {"an integer", read_integer, write_integer, describe_integer,
                                      range_integer};
 
+/* ---- a share: a number from 0 to 1, kept as millionths; null is CW_CONFIG_NO_SAMPLE ---- */
+
+static cw_code read_ratio(cw_checker *c, const cw_key *key, const cw_place *place, const cw_json *v,
+                          void *field)
+{
+    double value;
+    if (cw_json_is(v, CW_JSON_NULL)) {
+        *(uint32_t *)field = CW_CONFIG_NO_SAMPLE;
+        return CW_OK;
+    }
+    if (!cw_json_is(v, CW_JSON_NUMBER) || !cw_json_to_double(v, &value) ||
+        !(value >= 0 && value <= 1))
+        return cw_check_expected(c, place, v, key->type->name, NULL);
+    *(uint32_t *)field = (uint32_t)(value * CW_CONFIG_SAMPLE_ALL + 0.5);
+    return CW_OK;
+}
+
+static void write_ratio(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    uint32_t value = *(const uint32_t *)field;
+    (void)key;
+    if (value == CW_CONFIG_NO_SAMPLE)
+        cw_json_add_null(w);
+    else
+        cw_json_add_double(w, value / (double)CW_CONFIG_SAMPLE_ALL);
+}
+
+static void describe_ratio(cw_json_writer *w, const cw_key *key)
+{
+    (void)key;
+    cw_key_add_type(w, "number", /* or_null= */ true);
+    cw_json_add_i64_member(w, CW_STR("minimum"), 0);
+    cw_json_add_i64_member(w, CW_STR("maximum"), 1);
+}
+
+const cw_key_type cw_type_ratio = {"a number from 0 to 1", read_ratio, write_ratio, describe_ratio,
+                                   NULL};
+
 /* A whole number of `factor` or a text with a unit. */
 static void describe_units(cw_json_writer *w, const cw_key *key, uint64_t factor,
                            const char *pattern)

@@ -42,6 +42,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     cw_buf b;
     unsigned status = 200;
     cw_buf_init(&b, CW_BUF_MAX);
+    cw_operation_set_outcome(item, outcome);
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT: {
         cw_str span = cw_json_span(outcome->result);
@@ -52,11 +53,13 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         break;
     }
     case CW_OUTCOME_ERROR:
+        cw_operation_set_error(item, outcome->code, outcome->message);
         cw_rpc_error(&b, outcome->code, outcome->message,
                      outcome->data ? cw_json_span(outcome->data) : CW_STR(""), item->id);
         break;
     case CW_OUTCOME_FAILED:
     case CW_OUTCOME_INPUT_REQUIRED: /* never: request.can_ask is not set */
+        cw_operation_set_error(item, CW_RPC_INTERNAL, outcome->message);
         cw_rpc_fail(&b, CW_RPC_INTERNAL, outcome->message, item->id);
         status = 500;
         break;
@@ -117,6 +120,8 @@ static void start_call(const message *m, const cw_entry *entry)
     cw_call_request request = request_of(m, entry, &call->sink);
     cw_call_error refusal;
     cw_code rc = cw_call_start(batch->opts.rl, &request, &item->call, &refusal);
+    if (rc)
+        cw_operation_set_refused(item, rc, refusal.verdict);
     if (rc == CW_DECLINED)
         cw_door_refuse(item, refusal.verdict, &entry->method->needs);
     else if (rc == CW_PARAMS)
@@ -212,6 +217,8 @@ static void run(const message *m)
         rc = find(m, /* may_wait= */ false, &found);
     }
     const cw_entry *entry = found.entry;
+    if (entry)
+        cw_operation_set_entry(m->item, entry, /* is_prompt= */ false);
     bool is_refused = entry && m->in->is_get && !may_run_by_get(entry);
     if (is_refused && !m->is_notification)
         refuse_get(m->item);
@@ -269,10 +276,19 @@ static void take(const cw_jsonrpc_in *in, cw_rpc_item *item, const cw_json *v)
     message m = {.in = in, .item = item};
     item->id = cw_door_jsonrpc.id;
     const char *problem = check(v, &m);
-    if (problem)
+    if (problem) {
         cw_door_fail(item, 400, CW_RPC_INVALID, problem);
-    else
-        run(&m);
+        return;
+    }
+    cw_ids *outer = cw_ids_current();
+    cw_ids ids = outer ? *outer : (cw_ids){0};
+    if (item->batch->opts.is_batch)
+        cw_ids_enter(&ids);
+    cw_operation_begin(item, &(cw_operation_start){.kind = CW_OPERATION_JSONRPC,
+                                                   .door = door_of(in),
+                                                   .method = m.method});
+    run(&m);
+    cw_ids_leave(outer);
 }
 
 /* ---- the request ---- */

@@ -119,6 +119,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         return;
     }
     cw_buf_init(&b, CW_BUF_MAX);
+    cw_operation_set_outcome(call->item, outcome);
     call->target.ops->write(&b, call->era, &call->target, outcome, call->item->id);
     cw_mcp_call_close(call);
     cw_rpc_item_reply(call->item, 200, &b, CW_STR(""));
@@ -219,6 +220,7 @@ static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
     const char *no_login =
         rc == CW_DECLINED && is_tool ? cw_mcp_explain_no_login(call->rl, call->responder) : NULL;
     cw_call_error explained = {0};
+    cw_operation_set_refused(item, rc, refusal->verdict);
     cw_mcp_call_close(call);
     if (no_login) {
         rc = cw_fail(&explained.err, CW_PARAMS, "%s", no_login);
@@ -307,6 +309,17 @@ static cw_str version_of(const cw_mcp_request *r)
     return cw_mcp_static_version(said.p ? said : CW_STR("2025-03-26"));
 }
 
+/* What a span tells of the target. */
+static void observe(const cw_mcp_request *r, const cw_mcp_target *target)
+{
+    cw_operation *op = &r->item->op;
+    bool is_prompt = cw_str_is(r->method, "prompts/get");
+    if (target->ops->same == CW_FIND_SAME_TOOL || is_prompt)
+        cw_operation_set_entry(r->item, target->entry, is_prompt);
+    op->uri = target->address;
+    op->version = r->era->is_modern ? cw_json_text(r->meta.claim) : version_of(r);
+}
+
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
 {
     static const cw_sink_ops ops = {on_progress, on_log, on_done};
@@ -337,6 +350,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
                           .may_stream = may_stream,
                           .reached = -HUGE_VAL};
     call->session.level = level;
+    observe(r, target);
     call->target.version = r->era->is_modern ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;

@@ -60,6 +60,7 @@ void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
     cw_buf text, data;
     cw_buf_init(&text, CW_BUF_MAX);
     cw_buf_init(&data, CW_BUF_MAX);
+    r->item->op.outcome = "hidden";
     cw_buf_printf(&text, "Unknown %s: ", what);
     cw_buf_add(&text, cw_door_excerpt(name));
     cw_door_fail_with(r->item, 200, CW_RPC_PARAMS, &text, &data);
@@ -195,13 +196,15 @@ static bool is_id(const cw_json *v)
 /* Each object of a request is walked once: most of what a list costs is finding names. */
 static cw_mcp_envelope read_envelope(const cw_json *params)
 {
-    enum { CLAIM, CAPABILITIES, CLIENT, LEVEL, TOKEN, COUNT };
+    enum { CLAIM, CAPABILITIES, CLIENT, LEVEL, TOKEN, PARENT, STATE, COUNT };
     static const cw_str names[COUNT] = {
         [CLAIM] = CW_STR_INIT(CW_MCP_CLAIM),
         [CAPABILITIES] = CW_STR_INIT(CW_MCP_META("clientCapabilities")),
         [CLIENT] = CW_STR_INIT(CW_MCP_META("clientInfo")),
         [LEVEL] = CW_STR_INIT(CW_MCP_META("logLevel")),
         [TOKEN] = CW_STR_INIT("progressToken"),
+        [PARENT] = CW_STR_INIT("traceparent"),
+        [STATE] = CW_STR_INIT("tracestate"),
     };
     const cw_json *found[COUNT];
     cw_json_get_all(cw_json_get(params, CW_STR("_meta")), names, COUNT, found);
@@ -209,7 +212,9 @@ static cw_mcp_envelope read_envelope(const cw_json *params)
                              .capabilities = found[CAPABILITIES],
                              .client = found[CLIENT],
                              .level = found[LEVEL],
-                             .token = found[TOKEN]};
+                             .token = found[TOKEN],
+                             .traceparent = found[PARENT],
+                             .tracestate = found[STATE]};
 }
 
 /* The kind of a message; *ret_problem describes an invalid one. */
@@ -348,24 +353,45 @@ static void handle_notification(cw_mcp_request *r, const cw_json *v)
         handle_legacy_change(r, v);
 }
 
-static void take(cw_mcp_request *r, const cw_json *v)
+static void begin_operation(const cw_mcp_request *r)
 {
-    const char *problem;
-    switch (classify(v, r, &problem)) {
-    case INVALID:
-        cw_door_fail(r->item, 400, CW_RPC_INVALID, problem);
-        return;
-    case NOTIFICATION:
-    case RESPONSE:
+    cw_operation_begin(r->item, &(cw_operation_start){.kind = CW_OPERATION_MCP,
+                                                      .door = cw_mcp_door_name(r->responder),
+                                                      .method = r->method,
+                                                      .traceparent = r->meta.traceparent,
+                                                      .tracestate = r->meta.tracestate});
+}
+
+static void run(cw_mcp_request *r, const cw_json *v, kind what)
+{
+    if (what != RESPONSE)
+        begin_operation(r);
+    if (what != REQUEST)
         handle_notification(r, v);
-        return;
-    case REQUEST:
-        break;
-    }
-    if (r->item->batch->opts.is_batch)
+    else if (r->item->batch->opts.is_batch)
         run_legacy(r);
     else
         route(r);
+}
+
+static void take(cw_mcp_request *r, const cw_json *v)
+{
+    const char *problem;
+    kind what = classify(v, r, &problem);
+    if (what == INVALID) {
+        cw_door_fail(r->item, 400, CW_RPC_INVALID, problem);
+        return;
+    }
+    /* Each message of a batch has a trace of its own. */
+    cw_ids *outer = cw_ids_current();
+    cw_ids ids = outer ? *outer : (cw_ids){0};
+    if (!r->item->batch->opts.is_batch) {
+        run(r, v, what);
+        return;
+    }
+    cw_ids_enter(&ids);
+    run(r, v, what);
+    cw_ids_leave(outer);
 }
 
 /* A client of which nothing is known. */

@@ -139,6 +139,7 @@ typedef struct cw_mcp_envelope {
     const cw_json *client; /* clientInfo */
     const cw_json *level;
     const cw_json *token; /* progressToken */
+    const cw_json *traceparent, *tracestate;
 } cw_mcp_envelope;
 
 /* One request; lives for the callback only. */

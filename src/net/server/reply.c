@@ -396,7 +396,10 @@ static cw_str client_id(const cw_http_req *req)
 void cw_reply_log(cw_http_req *req, unsigned status)
 {
     const cw_conn *c = req->c;
-    if (!c->sl->settings->opts.access_log || !cw_log_on(CW_LOG_INFO, "access"))
+    const cw_server_opts *opts = &c->sl->settings->opts;
+    if (opts->on_response && req->started_ns)
+        opts->on_response(req, status, req->started_ns, opts->response_ctx);
+    if (!opts->access_log || !cw_log_on(CW_LOG_INFO, "access"))
         return;
     char host[CW_ADDRESS_TEXT];
     cw_address peer;

@@ -68,7 +68,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->from_page = false;
     req->answered = req->stream_sse = req->stream_full = req->ending = req->cancels_on_eof = false;
     req->ids = (cw_ids){.request = cw_ids_new_request()};
-    req->started_ns = opts->access_log ? cw_clock_ns() : 0;
+    req->started_ns = opts->access_log || opts->on_response ? cw_clock_ns() : 0;
     cw_http1_head_init(&req->head, &opts->head);
     return req;
 }
@@ -727,6 +727,17 @@ bool cw_http_req_local_uid(const cw_http_req *req, uid_t *ret_uid)
 cw_arena *cw_http_req_arena(cw_http_req *req)
 {
     return &req->arena;
+}
+
+cw_str cw_http_req_route(const cw_http_req *req)
+{
+    bool has_own = req->route && !req->route->protocol;
+    return has_own ? cw_str_from(req->route->path) : CW_STR("");
+}
+
+bool cw_http_req_is_tls(const cw_http_req *req)
+{
+    return req->c->tls != NULL;
 }
 
 cw_ids *cw_http_req_ids(cw_http_req *req)

@@ -42,8 +42,13 @@ typedef void (*cw_http_handler)(cw_http_req *req, void *self);
 cw_http_method cw_http_req_method(const cw_http_req *req);
 /* The raw query; .p is NULL without one. */
 cw_str cw_http_req_query(const cw_http_req *req);
-/* The path, decoded. */
+/* The decoded path. */
 cw_str cw_http_req_path(const cw_http_req *req);
+/* The path of its route: "/item/{name}"; empty: it was answered before it had one. At a path of
+ * another protocol (cw_route_protocol) it is empty too. */
+cw_str cw_http_req_route(const cw_http_req *req);
+/* Whether the connection has TLS. */
+bool cw_http_req_is_tls(const cw_http_req *req);
 /* The value of {name} in the route's path, or an empty string. */
 cw_str cw_http_req_param(const cw_http_req *req);
 /* First field of this name; .p is NULL when there is none. */

@@ -78,6 +78,7 @@ cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
         route = new_route(r, path);
     if (!route)
         return CW_NOMEM;
+    route->path = path;
     route->handlers[method] = handler;
     route->selves[method] = self;
     rebuild_allow(route);

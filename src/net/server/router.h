@@ -32,8 +32,9 @@ typedef struct cw_route_protocol {
 } cw_route_protocol;
 
 typedef struct cw_route {
-    cw_str prefix; /* the path, or what stands before {name} */
-    cw_str suffix; /* what stands behind {name} */
+    const char *path; /* as it was added; borrowed */
+    cw_str prefix;    /* the path, or what stands before {name} */
+    cw_str suffix;    /* what stands behind {name} */
     bool variable;
     bool is_open; /* pages of every origin may ask for it */
     cw_http_handler handlers[CW_ROUTE_METHODS];

@@ -49,6 +49,10 @@ typedef struct cw_server_opts {
     const char *tls_ciphers;               /* of TLS 1.2; NULL: CW_TLS_CIPHERS */
     bool tls13_only;
     cw_str public_url; /* its pages are the server's own; may be empty */
+    /* Called for each response before its line of the access log; or NULL. `begun_ns` is of the
+     * monotonic clock. */
+    void (*on_response)(cw_http_req *req, unsigned status, uint64_t begun_ns, void *ctx);
+    void *response_ctx;
 } cw_server_opts;
 
 #define CW_SERVER_DEFAULTS                                                                         \

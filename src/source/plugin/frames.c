@@ -15,7 +15,7 @@
 cw_code cw_plugin_send_call(cw_worker *w, uint64_t id, const cw_source_call *call)
 {
     char number[CW_DIGITS_SIZE];
-    cw_str pieces[9];
+    cw_str pieces[12];
     size_t n = 0;
     pieces[n++] = CW_STR("{\"jsonrpc\":\"2.0\",\"id\":");
     pieces[n++] = cw_digits_u64(id, number);
@@ -24,6 +24,11 @@ cw_code cw_plugin_send_call(cw_worker *w, uint64_t id, const cw_source_call *cal
     if (call->caller) {
         pieces[n++] = CW_STR(",\"caller\":");
         pieces[n++] = cw_caller_json(call->caller);
+    }
+    if (call->traceparent.n) {
+        pieces[n++] = CW_STR(",\"traceparent\":\"");
+        pieces[n++] = call->traceparent;
+        pieces[n++] = CW_STR("\"");
     }
     if (call->extras.n)
         pieces[n++] = call->extras;

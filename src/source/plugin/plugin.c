@@ -853,6 +853,7 @@ static void free_plugin(cw_source *s)
 
 const cw_source_ops cw_plugin_source_ops = {
     .name = "plugin",
+    .span = "plugin",
     .start = start,
     .cancel = cancel,
     .sweep = sweep,

@@ -53,6 +53,7 @@ struct request {
     cw_list ops;
     cw_upstream_req req;
     cw_deadline retry;
+    cw_remote_span span;
     cw_str params;
     cw_str body[CW_REQUEST_TEMPLATE_PIECES];
     char room[CW_REQUEST_TEMPLATE_ROOM];
@@ -199,9 +200,16 @@ static void leave_part(request *f)
         cw_loop_defer(p->loop, &p->pump);
 }
 
+static void end_span(const cw_remote *r, request *f, const cw_upstream_reply *reply,
+                     const cw_outcome *outcome)
+{
+    cw_remote_span_end(&f->span, r, r->base.methods[f->method].id, f->n_tries, reply, outcome);
+}
+
 static void drop_request(request *f)
 {
     drop_ops(&f->ops);
+    end_span(f->part->remote, f, NULL, NULL);
     cw_deadline_clear(&f->retry);
     cw_upstream_cancel(f->part->upstream, &f->req);
     cw_breaker_neutral(&f->part->remote->health->breaker, f->trial);
@@ -372,6 +380,7 @@ static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
         cw_source_call *call = o->call;
         cw_outcome outcome;
         parse_reply(r, tool, o, id, reply, &outcome);
+        end_span(r, f, reply, &outcome);
         bool is_kept = tool->cache_ms && outcome.kind == CW_OUTCOME_RESULT && reply->answer;
         if (is_kept && o->node.next == &f->ops)
             keep(f, reply->answer);
@@ -390,6 +399,7 @@ static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
     cw_remote *r = p->remote;
     uint32_t index = p->loop->index;
     if (f->tool->may_repeat && is_away(reply) && f->n_tries <= r->service->config.retries) {
+        end_span(r, f, reply, NULL);
         cw_loop_set_deadline(p->loop, &f->retry, &p->retries);
         return;
     }
@@ -420,6 +430,7 @@ static cw_code launch(request *f, cw_err *err)
         .ctx = f,
     };
     f->n_tries++;
+    cw_remote_span_begin(&f->span, &f->req);
     const cw_protocol_opts *protocol = &p->remote->service->protocol;
     cw_request_template_write(protocol, &f->tool->wire, f->req.id, f->params, f->room, f->body);
     if (f->tool->is_notice)
@@ -650,7 +661,9 @@ static request *make_request(cw_remote_loop_state *p, const cw_source_call *call
 {
     const cw_remote_tool *tool = &p->remote->tools[call->method->index];
     bool is_shared = tool->reads;
-    request *f = is_shared ? malloc(sizeof *f + params.n) : cw_arena_alloc(call->arena, sizeof *f);
+    cw_str state = call->ids ? call->ids->tracestate : CW_STR("");
+    request *f =
+        is_shared ? malloc(sizeof *f + params.n + state.n) : cw_arena_alloc(call->arena, sizeof *f);
     if (!f)
         return NULL;
     *f = (request){.part = p,
@@ -658,9 +671,11 @@ static request *make_request(cw_remote_loop_state *p, const cw_source_call *call
                    .method = call->method->index,
                    .params = params,
                    .is_shared = is_shared};
-    if (is_shared && params.n) {
+    if (is_shared && params.n)
         f->params.p = memcpy(f + 1, params.p, params.n);
-    }
+    if (is_shared && state.n)
+        state.p = memcpy((char *)(f + 1) + params.n, state.p, state.n);
+    cw_remote_span_init(&f->span, call, state);
     cw_list_init(&f->ops);
     return f;
 }

@@ -132,4 +132,20 @@ typedef struct cw_remote_reading {
 CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *reading,
                                    const cw_json *doc);
 
+/* span.c: the span of one attempt to call the service, a child of the span of its call. */
+typedef struct cw_remote_span {
+    cw_trace_loop *tracer;
+    cw_ids parent; /* the ids of the call */
+    cw_span span;  /* is_on: an attempt is under way */
+    char traceparent[CW_TRACE_PARENT_LEN + 1];
+} cw_remote_span;
+
+/* `tracestate` lives as long as the span; empty: none. */
+void cw_remote_span_init(cw_remote_span *s, const cw_source_call *call, cw_str tracestate);
+/* An attempt begins; its context is sent with the request. */
+void cw_remote_span_begin(cw_remote_span *s, cw_upstream_req *req);
+/* It is over. `reply` NULL: it was cancelled; `outcome` NULL: the reply was not read. */
+void cw_remote_span_end(cw_remote_span *s, const cw_remote *r, cw_str method, uint32_t n_tries,
+                        const cw_upstream_reply *reply, const cw_outcome *outcome);
+
 #endif

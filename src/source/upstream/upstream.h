@@ -26,7 +26,7 @@ typedef struct cw_upstream_req cw_upstream_req;
 /* The headers of one request beside those of the service: copies, since a login, a token or a
  * handshake may be renewed while it waits. */
 typedef struct cw_upstream_headers {
-    cw_http_header items[3];
+    cw_http_header items[5];
     size_t n;
     char *texts;
 } cw_upstream_headers;
@@ -39,8 +39,9 @@ struct cw_upstream_req {
     /* The time limit of its caller. The shared connection uses it if it is longer than the service's. */
     uint32_t limit_ms;
     bool may_repeat;
-    bool reads;     /* changes nothing: may go as GET */
-    bool is_notice; /* has no response: it is over when it was sent */
+    bool reads;                     /* changes nothing: may go as GET */
+    bool is_notice;                 /* has no response: it is over when it was sent */
+    cw_str traceparent, tracestate; /* headers; HTTP only; empty: none */
     /* Once, never before send returns. The reply is that of net/client/client.h; without HTTP the
      * status is 0. */
     void (*on_done)(cw_upstream_req *req, const cw_upstream_reply *reply);

@@ -126,10 +126,13 @@ static void free_headers(cw_upstream_headers *headers)
     *headers = (cw_upstream_headers){.n = 0};
 }
 
-/* The headers of the current login, in place of what *ret had. */
-static cw_code make_headers(const http_upstream *h, cw_upstream_headers *ret, cw_err *err)
+/* The headers of the current login and of a request (NULL: none), in place of what *ret had. */
+static cw_code make_headers(const http_upstream *h, const cw_upstream_req *req,
+                            cw_upstream_headers *ret, cw_err *err)
 {
     const cw_http_header all[] = {
+        {CW_STR("traceparent"), req ? req->traceparent : CW_STR("")},
+        {CW_STR("tracestate"), req ? req->tracestate : CW_STR("")},
         {CW_STR("Cookie"), cw_str_from(h->cookies)},
         {h->base.service->config.handshake_header, cw_str_from(h->handshake)},
         {CW_STR("Authorization"), cw_str_from(h->login.oauth.token)},
@@ -258,7 +261,7 @@ static char *make_query(const cw_upstream *upstream, const cw_upstream_req *req)
 
 static cw_code send_now(http_upstream *h, cw_upstream_req *req, cw_err *err)
 {
-    cw_code rc = make_headers(h, &req->headers, err);
+    cw_code rc = make_headers(h, req, &req->headers, err);
     if (rc)
         return rc;
     if (uses_get(&h->base, req->reads) && req->n_body && !req->query)
@@ -381,7 +384,7 @@ static uint64_t next_login_id(cw_upstream_login *login)
 static cw_code send_init_call(cw_upstream_login *login, cw_err *err)
 {
     http_upstream *h = of_login(login);
-    cw_code rc = make_headers(h, &h->init_headers, err);
+    cw_code rc = make_headers(h, NULL, &h->init_headers, err);
     if (rc)
         return rc;
     h->init_call = (cw_client_req){

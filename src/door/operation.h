@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* operation.h - what is observed of one JSON-RPC message: its span, its outcome, its time.
+ *
+ * A door begins the operation of a message when the message is parsed, and adds what it learns. The
+ * operation ends with the answer (rpc_batch.c); only then are attributes of a span written.
+ *
+ *     cw_operation_begin(item, &start);   … cw_operation_set_tool(item, entry);
+ *     cw_operation_set_outcome(item, outcome);   cw_rpc_item_reply(item, …);
+ *
+ * From the beginning on, the ids of the current request (base/ids.h) have the trace of the operation.
+ *
+ * Ownership: embedded in its item; texts live as long as the item.
+ * Threads:   the loop of the request.
+ */
+#ifndef CW_DOOR_OPERATION_H
+#define CW_DOOR_OPERATION_H
+
+#include "access/gate.h"
+#include "catalogue/snapshot.h"
+#include "net/server/request_api.h"
+#include "source/outcome.h"
+#include "trace/tracer.h"
+
+struct cw_rpc_item;
+struct cw_json;
+
+typedef enum cw_operation_kind {
+    CW_OPERATION_MCP,
+    CW_OPERATION_JSONRPC,
+} cw_operation_kind;
+
+typedef struct cw_operation {
+    cw_span span; /* off where traces are */
+    uint64_t begun_ns;
+    cw_operation_kind kind;
+    const char *door;    /* as in the audit */
+    cw_str method;       /* of a known list, or "_OTHER"; .p is NULL: not begun, or over */
+    cw_str name;         /* of the tool or prompt in the catalogue; empty: none is known */
+    bool is_prompt;      /* what has the name */
+    cw_str source;       /* of the method that ran; empty: none */
+    cw_str uri;          /* of a resource; empty: none */
+    cw_str version;      /* of the MCP protocol; empty: not known */
+    const char *outcome; /* as in the audit; NULL: no call was made */
+    const char *fault;   /* of outcome "failed"; or NULL */
+    int64_t code;        /* of the error that is the answer; 0: none */
+    cw_str message;      /* of the error; empty: none */
+} cw_operation;
+
+/* The beginning of an operation. */
+typedef struct cw_operation_start {
+    cw_operation_kind kind;
+    const char *door;
+    cw_str method;                     /* as the client sent it */
+    const struct cw_json *traceparent; /* of params._meta; NULL: none */
+    const struct cw_json *tracestate;
+} cw_operation_start;
+
+void cw_operation_begin(struct cw_rpc_item *item, const cw_operation_start *start);
+/* The caller sees this tool or prompt, and called it. */
+void cw_operation_set_entry(struct cw_rpc_item *item, const cw_entry *entry, bool is_prompt);
+/* A method ran to this end. */
+void cw_operation_set_outcome(struct cw_rpc_item *item, const cw_outcome *outcome);
+/* A call was refused: the code of cw_call_start, and its verdict where that is CW_DECLINED. */
+void cw_operation_set_refused(struct cw_rpc_item *item, cw_code rc, cw_verdict verdict);
+/* The answer is an error. */
+void cw_operation_set_error(struct cw_rpc_item *item, int64_t code, cw_str message);
+/* The message was answered, or (`is_gone`) its client has gone. Twice is fine. */
+void cw_operation_end(struct cw_rpc_item *item, bool is_gone);
+
+/* The span of a request that no operation belongs to: a page, a list. For cw_server_opts. */
+void cw_operation_on_response(cw_http_req *req, unsigned status, uint64_t begun_ns, void *runtime);
+
+#endif

@@ -1,0 +1,354 @@
+// Traces: contexts of clients, spans of messages, and their way to a collector.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { suite, test } from "node:test";
+import { soon, startCollector } from "./support/collector.mjs";
+import { startProxy } from "./support/fault-proxy.mjs";
+import { legacy, modern, permissions, startBridge, untilTool } from "./support/mcp.mjs";
+import { eventually } from "./support/server.mjs";
+import { startService, writeOpenRpc } from "./support/service.mjs";
+
+const trace = "0af7651916cd43dd8448eb211c80319c";
+const parent = "b7ad6b7169203331";
+const traceparent = (flags = "01", id = trace, span = parent) => `00-${id}-${span}-${flags}`;
+
+async function start(t, traces = {}, { env, config, ...more } = {}) {
+    const collector = await startCollector();
+    t.after(() => collector.stop());
+    const server = await startBridge({
+        config: {
+            log: { format: "json" },
+            traces: { endpoint: collector.url, sample: 1, trust: "all", ...traces },
+            ...config,
+        },
+        env: { ...process.env, ...soon, ...env },
+        ...more,
+    });
+    t.after(() => server.stop());
+    return { collector, server };
+}
+
+const echo = { name: "test.echo", arguments: { message: "x" } };
+const call = (server, params = echo, options) => modern(server, "tools/call", params, options);
+const isCall = ({ name }) => name.startsWith("tools/call");
+// The requests with spans of calls: those of the first list come before.
+const calls = ({ requests }) => requests.filter(({ body }) => body.includes("tools/call"));
+const linesOf = (server) =>
+    server.stderr
+        .split("\n")
+        .filter((line) => line.startsWith("{"))
+        .map((line) => JSON.parse(line));
+
+suite("spans", { concurrency: true }, () => {
+    test("of a tool call have the attributes of the convention", async (t) => {
+        const { collector, server } = await start(t);
+        const answer = await call(server);
+        assert.equal(answer.status, 200, answer.text);
+        const span = await collector.span(isCall);
+        assert.match(span.name, /^tools\/call test[._]+echo$/);
+        assert.equal(span.kind, 2);
+        assert.match(span.traceId, /^[0-9a-f]{32}$/);
+        assert.equal(span.parentSpanId, "");
+        assert.ok(span.endTimeUnixNano >= span.startTimeUnixNano);
+        const seconds = Number(span.startTimeUnixNano) / 1e9;
+        assert.ok(Math.abs(seconds - Date.now() / 1000) < 60, String(seconds));
+        const { attributes: a } = span;
+        assert.equal(a["mcp.method.name"], "tools/call");
+        assert.equal(`tools/call ${a["gen_ai.tool.name"]}`, span.name);
+        assert.equal(a["gen_ai.operation.name"], "execute_tool");
+        assert.equal(a["mcp.protocol.version"], "2026-07-28");
+        assert.equal(a["network.transport"], "tcp");
+        assert.equal(a["client.address"], "127.0.0.1");
+        assert.equal(a["causeway.door"], "mcp");
+        assert.equal(a["causeway.outcome"], "ok");
+        assert.ok(a["jsonrpc.request.id"]);
+        assert.equal(a["error.type"], undefined);
+        assert.ok(!span.status?.code);
+        assert.equal(span.resource["service.name"], "causeway");
+        assert.equal(span.resource["process.pid"], server.pid);
+        assert.equal(span.scope.name, "causeway");
+        const [request] = collector.requests;
+        assert.equal(request.headers["content-type"], "application/x-protobuf");
+        assert.match(request.headers["user-agent"], /^Causeway\/\S+ OTel-OTLP-Exporter-C\//);
+    });
+
+    test("can be decoded without their description, by protoc", async (t) => {
+        const { collector, server } = await start(t);
+        await call(server);
+        await collector.span(isCall);
+        const input = calls(collector)[0].body;
+        const { stdout, status, error } = spawnSync("protoc", ["--decode_raw"], { input });
+        if (error?.code === "ENOENT") {
+            t.skip("protoc is not installed");
+            return;
+        }
+        assert.equal(status, 0);
+        assert.match(stdout.toString(), /5: "tools\/call test/);
+        assert.match(stdout.toString(), /1: "mcp.method.name"/);
+    });
+
+    test("continue the trace of _meta before that of the header, which becomes a link", async (t) => {
+        const { collector, server } = await start(t);
+        const other = "1".repeat(32);
+        const meta = { traceparent: traceparent(), tracestate: "vendor=1, other=2" };
+        await call(server, echo, { meta, headers: { traceparent: traceparent("01", other) } });
+        const span = await collector.span(isCall);
+        assert.equal(span.traceId, trace);
+        assert.equal(span.parentSpanId, parent);
+        assert.equal(span.traceState, "vendor=1,other=2");
+        assert.deepEqual(span.links, [{ traceId: other, spanId: parent }]);
+        await eventually(() => linesOf(server).some((line) => line.trace_id === trace), "the line");
+        const line = linesOf(server).find(({ component, trace_id: id }) => component === "access" && id === trace);
+        assert.equal(line.span_id, span.spanId);
+        assert.equal(line.trace_flags, "01");
+    });
+
+    test("continue the trace of the header of a legacy client", async (t) => {
+        const { collector, server } = await start(t);
+        await legacy(server, "tools/list", {}, { headers: { traceparent: traceparent(), tracestate: "a=1" } });
+        const span = await collector.span(({ traceId }) => traceId === trace);
+        assert.equal(span.name, "tools/list");
+        assert.equal(span.traceState, "a=1");
+    });
+
+    test("of callers without a login begin a trace with a link, and are not sampled on their word", async (t) => {
+        const config = { plugins: { timeout: "100ms", grace: "100ms" } };
+        const { collector, server } = await start(t, { trust: "callers", sample: 0 }, { config });
+        for (let i = 0; i < 5; i++) {
+            await call(server, echo, { headers: { traceparent: traceparent() } });
+        }
+        // A failure is recorded all the same.
+        const slow = { name: "test.sleep", arguments: { ms: 2000 } };
+        await call(server, slow, { headers: { traceparent: traceparent() } });
+        const span = await collector.span(isCall);
+        assert.equal(span.attributes["causeway.outcome"], "failed");
+        assert.equal(span.attributes["error.type"], "tool_error");
+        assert.equal(span.status.code, 2);
+        assert.notEqual(span.traceId, trace);
+        assert.deepEqual(span.links, [{ traceId: trace, spanId: parent }]);
+        assert.equal(collector.spans.filter(isCall).length, 1);
+    });
+
+    test("follow the decision of a caller who is trusted", async (t) => {
+        const { collector, server } = await start(t, { sample: 1 });
+        await call(server, echo, { headers: { traceparent: traceparent("00") } });
+        await call(server, echo, { headers: { traceparent: traceparent("01", "2".repeat(32)) } });
+        await collector.span(isCall);
+        assert.deepEqual(
+            collector.spans.filter(isCall).map(({ traceId }) => traceId),
+            ["2".repeat(32)],
+        );
+    });
+
+    test("of mistakes of callers are no errors", async (t) => {
+        const { collector, server } = await start(t);
+        await call(server, { name: "no.such.tool", arguments: {} });
+        const span = await collector.span(isCall);
+        assert.equal(span.name, "tools/call");
+        assert.equal(span.attributes["gen_ai.tool.name"], undefined);
+        assert.equal(span.attributes["rpc.response.status_code"], "-32602");
+        assert.equal(span.attributes["causeway.outcome"], "hidden");
+        assert.equal(span.attributes["error.type"], undefined);
+        assert.ok(!span.status?.code);
+        await modern(server, "no/such/method", {});
+        const other = await collector.span(({ name }) => name === "_OTHER");
+        assert.equal(other.attributes["mcp.method.name"], "_OTHER");
+        assert.ok(!other.status?.code);
+    });
+
+    test("of the other doors have the names of their conventions", async (t) => {
+        const { collector, server } = await start(t);
+        const rpc = async (body) => {
+            const answer = await fetch(`${server.url}/jsonrpc`, {
+                method: "POST",
+                headers: { "Content-Type": "application/json" },
+                body: JSON.stringify(body),
+            });
+            return await answer.json();
+        };
+        const message = (id, method) => ({ jsonrpc: "2.0", id, method, params: { message: "x" } });
+        await rpc([message("a", "test.echo"), message(7, "no.such")]);
+        await fetch(`${server.url}/healthz`, { headers: { traceparent: traceparent() } });
+        const echoed = await collector.span(({ name }) => name === "test.echo");
+        assert.equal(echoed.attributes["rpc.system.name"], "jsonrpc");
+        assert.equal(echoed.attributes["jsonrpc.request.id"], "a");
+        const unknown = await collector.span(({ name }) => name === "jsonrpc");
+        assert.equal(unknown.attributes["rpc.method"], "_OTHER");
+        assert.notEqual(unknown.traceId, echoed.traceId);
+        const page = await collector.span(({ name }) => name === "GET /healthz");
+        assert.equal(page.traceId, trace);
+        assert.equal(page.attributes["http.response.status_code"], 200);
+        assert.equal(page.attributes["http.route"], "/healthz");
+    });
+});
+
+suite("contexts that are sent on", { concurrency: true }, () => {
+    test("reach a service over HTTP, with the span of the attempt", async (t) => {
+        const service = await startService();
+        const proxy = await startProxy(service);
+        const sources = [{ name: "s", url: proxy.url, openrpc: writeOpenRpc(), prefix: "s.", methods: ["*"] }];
+        const { collector, server } = await start(t, {}, { plugins: [], config: { sources } });
+        await untilTool(server, "s.add");
+        const add = { name: "s.add", arguments: { a: 1, b: 2 } };
+        const meta = { traceparent: traceparent(), tracestate: "vendor=1" };
+        const answer = await call(server, add, { meta });
+        assert.equal(answer.json.result.isError ?? false, false, answer.text);
+        const own = await collector.span(isCall);
+        const attempt = await collector.span(({ kind }) => kind === 3);
+        assert.equal(attempt.name, "s.add");
+        assert.equal(attempt.traceId, trace);
+        assert.equal(attempt.parentSpanId, own.spanId);
+        assert.equal(attempt.attributes["rpc.system.name"], "jsonrpc");
+        assert.equal(attempt.attributes["server.address"], "127.0.0.1");
+        assert.equal(attempt.attributes["http.response.status_code"], 200);
+        const { headers } = proxy.requests.find(({ message }) => message?.method === "add");
+        assert.equal(headers.traceparent, `00-${trace}-${attempt.spanId}-01`);
+        assert.equal(headers.tracestate, "vendor=1");
+        // Every error of the service is one of the attempt.
+        await call(server, { name: "s.fail", arguments: {} });
+        const failed = await collector.span(({ name }) => name === "s.fail");
+        assert.equal(failed.attributes["rpc.response.status_code"], "42");
+        assert.equal(failed.status.code, 2);
+    });
+
+    test("reach a plugin, also where the call is not sampled", async (t) => {
+        const { collector, server } = await start(t, {}, { plugins: ["trace"], roles: { anonymous: permissions } });
+        await untilTool(server, "trace.context");
+        const ask = async (options) => {
+            const { json } = await call(server, { name: "trace.context", arguments: {} }, options);
+            return json.result.structuredContent.result;
+        };
+        const context = await ask({ meta: { traceparent: traceparent() } });
+        const span = await collector.span(({ name }) => name === "plugin trace");
+        assert.equal(context, `00-${trace}-${span.spanId}-01`);
+        assert.equal(span.kind, 1);
+        assert.equal(span.attributes["causeway.method"], "trace.context");
+        const silent = await ask({ meta: { traceparent: traceparent("00") } });
+        assert.match(silent, new RegExp(`^00-${trace}-[0-9a-f]{16}-00$`));
+        assert.notEqual(silent.slice(36, 52), parent);
+    });
+
+    test("are none without traces", async (t) => {
+        const config = { mode: "off" };
+        const { server } = await start(t, config, { plugins: ["trace"], roles: { anonymous: permissions } });
+        await untilTool(server, "trace.context");
+        const { json } = await call(server, { name: "trace.context", arguments: {} });
+        assert.equal(json.result.structuredContent.result, "none");
+    });
+});
+
+suite("modes", { concurrency: true }, () => {
+    test("off: contexts are not read, and nothing is sent", async (t) => {
+        const { collector, server } = await start(t, { mode: "off" });
+        const answer = await call(server, echo, { headers: { traceparent: traceparent() } });
+        const id = answer.headers.get("x-request-id");
+        await eventually(() => linesOf(server).some((line) => line.request_id === id), "the line");
+        assert.equal(linesOf(server).find((line) => line.request_id === id).trace_id, undefined);
+        await server.stop();
+        assert.deepEqual(collector.requests, []);
+    });
+
+    test("propagate: contexts are in log lines, and nothing is sent", async (t) => {
+        const { collector, server } = await start(t, { mode: "propagate" });
+        await call(server, echo, { headers: { traceparent: traceparent() } });
+        await eventually(() => linesOf(server).some((line) => line.trace_id === trace), "the line");
+        await server.stop();
+        assert.deepEqual(collector.requests, []);
+    });
+
+    test("on by the environment alone, with its endpoint, headers, service and sampler", async (t) => {
+        const collector = await startCollector();
+        t.after(() => collector.stop());
+        const server = await startBridge({
+            env: {
+                ...process.env,
+                ...soon,
+                OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.replace("/v1/traces", ""),
+                OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=a%20secret",
+                OTEL_SERVICE_NAME: "gateway",
+                OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+                OTEL_TRACES_SAMPLER: "always_on",
+            },
+        });
+        t.after(() => server.stop());
+        await call(server);
+        const span = await collector.span(isCall);
+        assert.equal(span.resource["service.name"], "gateway");
+        assert.equal(span.resource["deployment.environment.name"], "test");
+        assert.equal(collector.requests[0].url, "/v1/traces");
+        assert.equal(collector.requests[0].headers["x-api-key"], "a secret");
+    });
+});
+
+suite("a collector", { concurrency: true }, () => {
+    test("gets the last spans when the server stops", async (t) => {
+        const { collector, server } = await start(t, {}, { env: { OTEL_BSP_SCHEDULE_DELAY: "60000" } });
+        await call(server);
+        await server.stop();
+        assert.equal(collector.spans.filter(isCall).length, 1);
+    });
+
+    test("that asks to wait gets the same spans again", async (t) => {
+        const { collector, server } = await start(t);
+        const statuses = [429, 503];
+        collector.answer = () => {
+            const status = calls(collector).length ? (statuses.shift() ?? 200) : 200;
+            return { status, headers: { "Retry-After": "0" } };
+        };
+        await call(server);
+        await collector.span(isCall);
+        assert.deepEqual(
+            calls(collector).map(({ status }) => status),
+            [429, 503, 200],
+        );
+        assert.ok(calls(collector)[0].body.equals(calls(collector)[2].body));
+    });
+
+    test("that refuses spans does not get them again", async (t) => {
+        const { collector, server } = await start(t);
+        collector.answer = () => ({ status: calls(collector).length === 1 ? 400 : 200 });
+        await call(server);
+        const dropped = () => linesOf(server).find(({ message }) => message.startsWith("spans cannot be exported"));
+        await eventually(dropped, "the line about dropped spans");
+        assert.equal(dropped().status, 400);
+        await call(server);
+        await collector.span(isCall);
+        assert.equal(calls(collector).length, 2);
+        await eventually(
+            () => linesOf(server).some(({ message }) => message === "spans are exported again"),
+            "the line",
+        );
+    });
+
+    test("with a partial success does not get them again", async (t) => {
+        const { collector, server } = await start(t);
+        collector.answer = () => ({ status: 200, rejected: calls(collector).length });
+        await call(server);
+        const line = () => linesOf(server).find(({ message }) => message === "the collector rejected spans");
+        await eventually(line, "the line about rejected spans");
+        assert.equal(line().spans, 1);
+        assert.equal(calls(collector).length, 1);
+    });
+
+    test("that is slow or dead delays no call, and spans beyond the queue are dropped", async (t) => {
+        const { collector, server } = await start(t, {}, { env: { OTEL_BSP_MAX_QUEUE_SIZE: "8" } });
+        const held = [];
+        collector.answer = () =>
+            calls(collector).length === 0
+                ? { status: 200 }
+                : new Promise((resolve) => held.push(() => resolve({ status: 200 })));
+        await call(server);
+        await eventually(() => calls(collector).length === 1, "the request that is held");
+        for (let i = 0; i < 40; i++) {
+            const answer = await call(server);
+            assert.equal(answer.status, 200);
+        }
+        assert.equal(calls(collector).length, 1);
+        collector.answer = () => ({ status: 200 });
+        for (const release of held) {
+            release();
+        }
+        await eventually(() => collector.spans.filter(isCall).length >= 2, "the spans that were kept");
+        assert.ok(collector.spans.length < 41, `${collector.spans.length} spans were kept`);
+    });
+});
