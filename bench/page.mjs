@@ -514,9 +514,27 @@ function upgrade({ reloads, upgrades, streams, requests, perSecond, failed, miss
     );
 }
 
+function traces({ off, few, many, rows }) {
+    return blocks(
+        "## Traces",
+        paragraph(`
+            \`make bench ARGS="--only traces"\`. Instructions of the \`causeway\` process per \`tools/call\`
+            of a plugin, counted as above with ${count(few)} and ${count(many)} requests. A collector takes the
+            spans: two of each recorded call.`),
+        table(
+            ["traces", "instructions", "ratio"],
+            [
+                ["off", count(off), "1"],
+                ...rows.map(({ sample, each, ratio }) => [`${sample * 100} %`, count(each), ratio.toFixed(3)]),
+            ],
+        ),
+    );
+}
+
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, fairness, upgrade },
+    ...{ traces },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

@@ -22,6 +22,7 @@ import * as instructions from "./bridge/instructions.mjs";
 import * as listen from "./bridge/listen.mjs";
 import * as mcp from "./bridge/mcp.mjs";
 import * as plugin from "./bridge/plugin.mjs";
+import * as traces from "./bridge/traces.mjs";
 import * as invoke from "./catalogue/invoke.mjs";
 import * as lists from "./catalogue/lists.mjs";
 import * as catalogue from "./catalogue/memory.mjs";
@@ -42,6 +43,7 @@ import { mostBusy, writePage } from "./page.mjs";
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, fairness, upgrade },
+    ...{ traces },
 };
 const { values: options } = parseArgs({
     options: {

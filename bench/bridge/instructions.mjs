@@ -54,6 +54,8 @@ async function legacyList(server) {
 const echo = path.join(build, "bench", "bridge", "echo.so");
 const plugin = { tool: "test.echo", config: () => ({ plugins: { directory: pluginFolder(echo) } }) };
 
+export const pluginCall = { ...plugin, request: mcp(callOf("test.echo", { message })) };
+
 // A call of a service over `scheme`, with a result of `length` bytes.
 const forwarded = (scheme, length) => ({
     tool: "service.echo",
@@ -71,12 +73,7 @@ const overSocket = "tools/call forwarded over a WebSocket";
 const rows = [
     { name: legacy, most: 26_160, ...plugin, expected: "test.echo", request: legacyList },
     { name: modern, most: 12_820, ...plugin, expected: "test.echo", request: mcp(list) },
-    {
-        name: "tools/call of a plugin",
-        most: 20_520,
-        ...plugin,
-        request: mcp(callOf("test.echo", { message })),
-    },
+    { name: "tools/call of a plugin", most: 20_520, ...pluginCall },
     {
         name: "/jsonrpc call of a plugin",
         most: 16_120,
@@ -94,7 +91,7 @@ const rows = [
 // So many that two counts of the same program differ by less than 0.5 %. The start of a plugin
 // differs by some 100,000 instructions from run to run.
 const numbers = { small: [1000, 11_000], large: [200, 1200] };
-const shown = (instructions) => Math.round(instructions).toLocaleString("en");
+export const shown = (instructions) => Math.round(instructions).toLocaleString("en");
 
 // valgrind 3.19 has no pidfd_open, without which no plugin starts: see pidfd.c.
 const callgrind = [
@@ -130,7 +127,7 @@ async function count(row, n, service) {
     return Number(collected);
 }
 
-async function measure(row, quick) {
+export async function countRow(row, quick) {
     const [few, many] = quick ? [20, 120] : numbers[row.length === large ? "large" : "small"];
     const service = row.length && (await startService(row.length));
     const counts = [await count(row, few, service), await count(row, many, service)];
@@ -141,7 +138,7 @@ async function measure(row, quick) {
 export async function run({ quick, say }) {
     const found = [];
     for (const row of rows) {
-        const one = await measure(row, quick);
+        const one = await countRow(row, quick);
         found.push(one);
         say(`${one.name}: ${shown(one.each)} instructions (${one.few} and ${one.many} requests)`);
     }

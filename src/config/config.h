@@ -28,7 +28,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "config/config_remote.h"
 #include "config/config_toolset.h"
 #include "config/config_traces.h"
 #include "json/write.h"
@@ -221,7 +220,6 @@ typedef struct cw_config {
     } log;
 
     bool access_log;
-
     cw_config_traces traces;
 
     struct {
@@ -275,9 +273,8 @@ typedef struct cw_config {
     } access;
 
     struct {
-        cw_str
-            directory; /* what survives restarts: descriptions of services; empty: nothing does */
-        cw_str lock;   /* file with the approved definitions of tools; empty: none is checked */
+        cw_str directory; /* descriptions of services that survive restarts; empty: none do */
+        cw_str lock;      /* file with the approved definitions of tools; empty: none is checked */
     } state;
 
     struct {

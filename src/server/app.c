@@ -479,10 +479,12 @@ static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *
     if (!rc)
         rc = load_translations(b, config, &d->translations, err);
     if (!rc && !b->is_read_only)
-        rc = cw_app_configure_traces(b->tracer, config, err);
-    if (!rc && !b->is_read_only)
         rc = cw_audit_prepare(b->audit, &audit, &d->audit, err);
-    return rc ? rc : draft_issuers(b, config, d, err);
+    if (!rc)
+        rc = draft_issuers(b, config, d, err);
+    if (!rc && !b->is_read_only)
+        rc = cw_app_configure_traces(b->tracer, config, err);
+    return rc;
 }
 
 static void drop_draft(draft *d)

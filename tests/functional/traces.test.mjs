@@ -216,7 +216,7 @@ suite("contexts that are sent on", { concurrency: true }, () => {
         await untilTool(server, "trace.context");
         const ask = async (options) => {
             const { json } = await call(server, { name: "trace.context", arguments: {} }, options);
-            return json.result.structuredContent.result;
+            return json.result.content[0].text;
         };
         const context = await ask({ meta: { traceparent: traceparent() } });
         const span = await collector.span(({ name }) => name === "plugin trace");
@@ -233,7 +233,7 @@ suite("contexts that are sent on", { concurrency: true }, () => {
         const { server } = await start(t, config, { plugins: ["trace"], roles: { anonymous: permissions } });
         await untilTool(server, "trace.context");
         const { json } = await call(server, { name: "trace.context", arguments: {} });
-        assert.equal(json.result.structuredContent.result, "none");
+        assert.equal(json.result.content[0].text, "none");
     });
 });
 

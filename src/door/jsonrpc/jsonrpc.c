@@ -159,6 +159,8 @@ static void refuse_get(cw_rpc_item *item)
     cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_fail(&b, CW_RPC_INVALID, cw_str_from(text), item->id);
     cw_str body = cw_rpc_batch_keep(item->batch->responder->arena, &b);
+    cw_operation_set_error(item, CW_RPC_INVALID, cw_str_from(text));
+    cw_operation_end(item, /* is_gone= */ false);
     cw_http_reply(cw_responder_req(item->batch->responder),
                   &(cw_http_response){.status = body.p ? 405 : 500,
                                       .body = body.p ? body : cw_door_jsonrpc.failure,
