@@ -1,16 +1,28 @@
 // The unix socket through which commands reach a running server.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { execFile, spawnSync } from "node:child_process";
+import {
+    chmodSync,
+    chownSync,
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    readFileSync,
+    rmSync,
+    statSync,
+    writeFileSync,
+} from "node:fs";
 import http from "node:http";
 import net from "node:net";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { basic, bearer, databasePath, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { startBridge } from "./support/mcp.mjs";
-import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { binary, runCauseway, slowness, startProgram, writeConfig } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
 
 const run = promisify(execFile);
 const timeout = 60_000 * slowness;
@@ -111,6 +123,28 @@ test("another user is refused, even if the file lets everyone in", {
     const refused = run("setpriv", [...words, ...header, "-d", body, "http://localhost/jsonrpc"]);
     await assert.rejects(refused, ({ code, stdout }) => code !== 0 && stdout === "");
     await server.untilLogged(/another user was refused on the local socket.*65534/);
+});
+
+// A server as the systemd unit of the package runs it: processes of other users are invisible.
+const invisible = ["-m", "sh", "-c", 'mount -t proc -o hidepid=invisible,subset=pid proc /proc && exec "$@"', "sh"];
+const canHide = isRoot && spawnSync("unshare", [...invisible, "true"]).status === 0;
+
+test("root is served where the server cannot see processes of other users", {
+    timeout,
+    skip: !canHide && "needs root and mounts",
+}, async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "causeway-socket-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    chownSync(folder, 65534, 65534);
+    const config = path.join(folder, "causeway.yaml");
+    writeFileSync(config, JSON.stringify({ listen: "127.0.0.1:0", store: { path: path.join(folder, "db") } }));
+    const user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    const server = await startProgram("unshare", [...invisible, ...user, binary, "serve", "--config", config]);
+    t.after(() => server.stop());
+    await eventually(() => server.stdout.includes("listening on"), "the server");
+    const { code, stdout, stderr } = await runCauseway(["status", "--config", config]);
+    assert.equal(code, 0, stderr + server.stderr);
+    assert.match(stdout, /^running/);
 });
 
 test("root sends nothing to a socket that another user put there", {

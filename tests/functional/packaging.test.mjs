@@ -50,6 +50,14 @@ test("the service of the package runs the configuration of the package", () => {
     assert.ok(socket.includes(`\nListenStream=${address}\n`), "the socket replaces listen");
 });
 
+test("the service may hide its files from plugins and programs", () => {
+    const source = read("src/host/landlock.c");
+    const unit = read("debian/causeway.service");
+    const [, allowed] = /^SystemCallFilter=(landlock_.*)$/m.exec(unit);
+    const used = new Set([...source.matchAll(/SYS_(landlock_\w+)/g)].map(([, name]) => name));
+    assert.deepEqual(allowed.split(" ").sort(), [...used].sort());
+});
+
 test("a service has time to end its calls before it is killed", () => {
     const drain = 30; // the default of timeouts.drain
     const [, stop] = /^TimeoutStopSec=(\d+)$/m.exec(read("debian/causeway.service"));

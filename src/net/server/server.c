@@ -542,8 +542,9 @@ static bool may_connect(int fd, uid_t *ret_uid)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
         return false;
     *ret_uid = peer.uid;
-    /* 0: a process outside the namespace of ours. */
-    if (peer.pid && cw_process_is_below(peer.pid, getpid())) {
+    /* 0: a process outside the namespace of ours. A process of another user is none that we started:
+     * it may even be invisible to us (ProtectProc= of systemd), and could then not be checked. */
+    if (peer.pid && peer.uid == geteuid() && cw_process_is_below(peer.pid, getpid())) {
         cw_log(CW_LOG_WARN, "net", "a program of this server was refused on the local socket",
                CW_KN("pid", (uint64_t)peer.pid));
         return false;
