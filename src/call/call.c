@@ -543,9 +543,18 @@ void cw_exchange_pool_done(cw_runtime_loop *rl)
 
 /* ---- what the source reports ---- */
 
+static void start_limit(cw_exchange *ex)
+{
+    if (limit_of(ex)->ms)
+        cw_loop_set_deadline(ex->rl->loop, &ex->deadline, &limit_of(ex)->list);
+}
+
 static void on_progress(cw_sink *sink, const cw_progress *progress)
 {
     cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    if (ex->state == CW_EXCHANGE_RUNNING && ex->active->source->restarts_ms && !ex->n_asked &&
+        cw_loop_now(ex->rl->loop) < ex->latest_limit)
+        start_limit(ex);
     bool is_wanted = ex->waiter && ex->waiter->ops->progress && ex->call.wants_progress;
     if (ex->state == CW_EXCHANGE_RUNNING && is_wanted)
         ex->waiter->ops->progress(ex->waiter, progress);
@@ -564,6 +573,22 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     cw_ids_leave(outer);
 }
 
+/* People take their time: the limit of the call waits for them. The door has a limit of its own. */
+static void on_ask(cw_sink *sink, const cw_question *question)
+{
+    const cw_str none = CW_STR("The caller of this method cannot be asked.");
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    cw_source *source = ex->active->source;
+    if (ex->state != CW_EXCHANGE_RUNNING || !ex->can_elicit || !ex->waiter ||
+        !ex->waiter->ops->ask) {
+        source->ops->answer(source, &ex->call, question->number, CW_STR(""), none);
+        return;
+    }
+    ex->n_asked++;
+    cw_deadline_clear(&ex->deadline);
+    ex->waiter->ops->ask(ex->waiter, question);
+}
+
 /* Check what the source returned, and finish. */
 static void conclude(cw_exchange *ex, const cw_outcome *outcome)
 {
@@ -579,7 +604,7 @@ static void conclude(cw_exchange *ex, const cw_outcome *outcome)
         return;
     }
     /* A method that only made content has no result to check. */
-    bool has_result = outcome->kind == CW_OUTCOME_RESULT &&
+    bool has_result = outcome->kind == CW_OUTCOME_RESULT && !outcome->is_unchecked &&
                       !(outcome->content && cw_json_is(outcome->result, CW_JSON_NULL));
     if (has_result && ex->output)
         rc = cw_validate_result(ex, outcome->result, &why);
@@ -622,7 +647,7 @@ static cw_code enter_limit(cw_exchange *ex, cw_fault *fault, cw_err *err)
 
 static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault, cw_err *err)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask};
     cw_runtime_loop *rl = ex->rl;
     cw_source *source = ex->active->source;
     ex->sink.ops = &ops;
@@ -632,9 +657,12 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
     ex->call.op = NULL;
     ex->call.is_waiting = false;
     ex->call.left_queue = 0;
+    ex->n_asked = 0;
     *ret = (cw_call_handle){ex->slot, ex->generation};
     span_begin(ex, source);
     cw_code rc = enter_limit(ex, fault, err);
+    ex->latest_limit =
+        cw_loop_now(rl->loop) + (uint64_t)(CW_SOURCE_RESTARTS - 1) * limit_of(ex)->ms;
     if (!rc)
         rc = source->ops->start(source, &ex->call, fault, err);
     if (rc) {
@@ -645,8 +673,8 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
     ex->state = CW_EXCHANGE_RUNNING;
     if (ex->was_cancelled)
         exchange_cancel(ex);
-    else if (limit_of(ex)->ms)
-        cw_loop_set_deadline(rl->loop, &ex->deadline, &limit_of(ex)->list);
+    else if (!ex->n_asked)
+        start_limit(ex);
     return CW_OK;
 }
 
@@ -863,6 +891,27 @@ void cw_call_cancel(cw_runtime_loop *rl, cw_call_handle handle)
         ex->was_cancelled = true;
     else
         exchange_cancel(ex);
+}
+
+void cw_call_answer(cw_runtime_loop *rl, cw_call_handle handle, uint32_t number, cw_str result,
+                    cw_str problem)
+{
+    cw_exchange *ex = exchange_find(rl, handle);
+    if (!ex || ex->state != CW_EXCHANGE_RUNNING || !ex->n_asked)
+        return;
+    cw_source *source = ex->active->source;
+    if (--ex->n_asked == 0)
+        start_limit(ex);
+    source->ops->answer(source, &ex->call, number, result, problem);
+}
+
+bool cw_call_set_sink(cw_runtime_loop *rl, cw_call_handle handle, cw_sink *sink)
+{
+    cw_exchange *ex = exchange_find(rl, handle);
+    if (!ex || ex->state != CW_EXCHANGE_RUNNING)
+        return false;
+    ex->waiter = sink;
+    return true;
 }
 
 void cw_call_detach(cw_runtime_loop *rl, cw_call_handle handle, cw_str peer)

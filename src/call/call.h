@@ -79,6 +79,14 @@ void cw_call_cancel(cw_runtime_loop *rl, cw_call_handle handle);
  * (call/rate_limits.h); otherwise it is cancelled. `peer` is the address of the client. */
 void cw_call_detach(cw_runtime_loop *rl, cw_call_handle handle, cw_str peer);
 
+/* The answer of the client to a question of the running call: `result` is JSON; empty: `problem` says
+ * why there is none. The time limit of the call runs again when no question is open. Nothing happens
+ * when the call is over. */
+void cw_call_answer(cw_runtime_loop *rl, cw_call_handle handle, uint32_t number, cw_str result,
+                    cw_str problem);
+/* Have the running call report to another sink from now on; NULL: to none. False: it is over. */
+bool cw_call_set_sink(cw_runtime_loop *rl, cw_call_handle handle, cw_sink *sink);
+
 /* Check the rate of lists and descriptions. CW_OK; CW_LIMIT with a text and retry_s, and a log
  * line. `peer` is the client's address. */
 CW_MUST_USE cw_code cw_call_may_list(cw_runtime_loop *rl, const cw_view *view, cw_str peer,

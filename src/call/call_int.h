@@ -79,6 +79,8 @@ struct cw_exchange {
     cw_exchange_state state;
     bool was_cancelled; /* while it was starting */
     bool can_elicit;
+    uint32_t n_asked;      /* questions that are open: the time limit does not run */
+    uint64_t latest_limit; /* ms of the loop: progress restarts the limit until then */
     cw_call_audit record;
     cw_limiter_slot place;
     cw_exchange *next_free;

@@ -139,6 +139,13 @@ typedef struct cw_config_remote {
     cw_str replies; /* JSON object: method it may call -> result; "$params" gives them back */
     cw_config_strings change_notifications; /* its notifications that mean: methods have changed */
 
+    /* An MCP server. */
+    cw_str protocol; /* "auto", "modern", "legacy" */
+    cw_str session;  /* "auto", "shared", "caller", "call" */
+    cw_str output;   /* "relay", "strict" */
+    cw_config_strings
+        questions; /* that are passed to clients: "form", "url", "sampling", "roots" */
+
     /* Our credentials there; the secret is read from one of file and environment. */
     struct {
         cw_str as; /* "bearer", "basic" (NAME:PASSWORD), "header", "first" (positional), "member" */

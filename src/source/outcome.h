@@ -50,21 +50,32 @@ typedef struct cw_outcome {
     cw_outcome_kind kind;
     const struct cw_json *result;  /* RESULT */
     const struct cw_json *content; /* RESULT: blocks for people and models, or NULL */
-    const struct cw_json *asks;    /* ASKS: {key: {"method":…,"params":{…}}} */
-    cw_str state;                  /* ASKS: what it wants back with the answers; may be empty */
-    int64_t code;                  /* ERROR: JSON-RPC error code */
-    const struct cw_json *data;    /* ERROR: or NULL */
-    cw_fault fault;                /* FAILED */
-    cw_str message;                /* ERROR: the method's; FAILED: fit for the caller's eyes */
-    cw_str detail;                 /* for the log only, may be empty; of ERROR what was scrubbed */
+    const struct cw_json *relay; /* RESULT, ERROR: the result of a tool of an MCP server as it came,
+                                      for MCP clients; or NULL */
+    bool is_unchecked;           /* RESULT: it is not compared with its schema */
+    const struct cw_json *asks;  /* ASKS: {key: {"method":…,"params":{…}}} */
+    cw_str state;                /* ASKS: what it wants back with the answers; may be empty */
+    int64_t code;                /* ERROR: JSON-RPC error code */
+    const struct cw_json *data;  /* ERROR: or NULL */
+    cw_fault fault;              /* FAILED */
+    cw_str message;              /* ERROR: the method's; FAILED: fit for the caller's eyes */
+    cw_str detail;               /* for the log only, may be empty; of ERROR what was scrubbed */
 } cw_outcome;
 
-/* A sink of cw_call_start may leave out `progress` and `log`. */
+/* A question that a running call asks its client; the call goes on with the answer. */
+typedef struct cw_question {
+    uint32_t number;               /* of the question among those of the call */
+    const struct cw_json *request; /* {"method":…,"params":{…}} */
+} cw_question;
+
+/* A sink of cw_call_start may leave out all but `done`. */
 typedef struct cw_sink_ops {
     void (*progress)(cw_sink *sink, const cw_progress *progress);
     void (*log)(cw_sink *sink, cw_log_level level, cw_str message);
     /* The call is over; neither sink nor call may be touched afterwards. */
     void (*done)(cw_sink *sink, const cw_outcome *outcome);
+    /* The source waits for an answer (cw_source_ops.answer). */
+    void (*ask)(cw_sink *sink, const cw_question *question);
 } cw_sink_ops;
 
 /* Embedded in whatever implements it. */

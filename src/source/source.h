@@ -28,6 +28,8 @@
 #include "source/outcome.h"
 #include "trace/tracer.h"
 
+#define CW_SOURCE_RESTARTS 20u
+
 /* One call, made and kept by the exchange until done or cancel. */
 typedef struct cw_source_call {
     const cw_method *method;
@@ -64,6 +66,10 @@ typedef struct cw_source_ops {
     /* The caller has left, or the time limit is reached. The source does not touch the call or its
      * sink after this returns, and ends the work as it can. */
     void (*cancel)(cw_source *s, cw_source_call *call);
+    /* The answer to a question of a running call: `result` is JSON; empty: there is none, and
+     * `problem` says why. NULL: the source does not ask while it runs. */
+    void (*answer)(cw_source *s, cw_source_call *call, uint32_t number, cw_str result,
+                   cw_str problem);
     /* Close the part of this loop when the source is retired (or `now`) and nothing runs. With
      * `now` (the loop ends) running calls are dropped and their sinks are not called. */
     void (*sweep)(cw_source *s, cw_loop *loop, bool now);
@@ -78,6 +84,7 @@ struct cw_source {
     atomic_bool retired;
     cw_str name;      /* of the plugin or of the entry in config */
     uint32_t call_ms; /* time limit of one call */
+    bool restarts_ms; /* progress restarts it, up to CW_SOURCE_RESTARTS times as long in all */
     const cw_method *methods;
     size_t n_methods;
     cw_change_sink *change; /* receives notifications that belong to no call; or NULL */

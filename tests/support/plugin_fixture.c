@@ -171,7 +171,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
         p->on_done(p);
 }
 
-static const cw_sink_ops sink_ops = {on_progress, on_log, on_done};
+static const cw_sink_ops sink_ops = {.progress = on_progress, .log = on_log, .done = on_done};
 
 cw_code plugin_call_start(plugin_call *p, cw_loop *loop, cw_source *s, const char *method,
                           const char *params)

@@ -37,7 +37,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 
 void call_waiter_init(call_waiter *wt)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    static const cw_sink_ops ops = {.progress = on_progress, .log = on_log, .done = on_done};
     *wt = (call_waiter){.sink = {&ops}};
 }
 

@@ -17,6 +17,7 @@ typedef struct row {
     cw_source_status status;
     const char *state; /* NULL: the state in the file */
     bool is_known;
+    cw_str protocol; /* of an MCP server; else empty */
 } row;
 
 static bool is_running(int64_t pid)
@@ -45,6 +46,7 @@ static row row_of_server(const cw_json *result, const cw_config_remote *config)
             .pid = cw_cli_admin_number(cw_json_get(result, CW_STR("server")), "pid"),
             .problem = cw_cli_admin_text(s, "problem"),
         };
+        r.protocol = cw_cli_admin_text(s, "protocol");
     }
     return r;
 }
@@ -77,6 +79,8 @@ static void write_json(cw_json_writer *w, const row *r)
         cw_json_add_i64_member(w, CW_STR("tools"), s->tools);
         cw_json_add_i64_member(w, CW_STR("methods"), s->methods);
         cw_json_add_i64_member(w, CW_STR("withheld"), s->withheld);
+        if (r->protocol.n)
+            cw_json_add_string_member(w, CW_STR("protocol"), r->protocol);
         cw_json_add_key(w, CW_STR("problem"));
         if (s->problem.n)
             cw_json_add_string(w, s->problem);
@@ -100,6 +104,7 @@ static void write_row(cw_cli_table *t, const row *r)
     cw_cli_table_add_number(t, s->tools);
     cw_cli_table_add_number(t, s->methods);
     cw_cli_table_add_number(t, s->withheld);
+    cw_cli_table_add(t, r->protocol.n ? r->protocol : CW_STR("-"));
     cw_cli_table_add_date(t, s->refreshed_ms, "never");
     cw_tools_add_line(&problem, s->problem);
     cw_cli_table_add_raw(t, cw_buf_str(&problem));
@@ -115,9 +120,9 @@ static int print_all(const cw_source_set *all, const cw_json *result)
     for (size_t i = 0; i < all->n; i++)
         width = all->items[i].config->name.n > width ? all->items[i].config->name.n : width;
     const cw_cli_column columns[] = {
-        {"NAME", width, false}, {"STATE", 11, false},  {"TOOLS", 5, true},
-        {"METHODS", 7, true},   {"WITHHELD", 8, true}, {"REFRESHED", 24, false},
-        {"PROBLEM", 0, false},
+        {"NAME", width, false},   {"STATE", 11, false},  {"TOOLS", 5, true},
+        {"METHODS", 7, true},     {"WITHHELD", 8, true}, {"PROTOCOL", 8, false},
+        {"REFRESHED", 24, false}, {"PROBLEM", 0, false},
     };
     cw_arena_init(&arena, CW_CLI_OUTPUT_MAX);
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);

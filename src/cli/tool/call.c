@@ -162,7 +162,7 @@ static cw_code read_arguments(const calling *c, const cw_entry *entry, cw_buf *t
 
 static int start(calling *c, cw_tools *t, const cw_entry *entry, const cw_json *arguments)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    static const cw_sink_ops ops = {.progress = on_progress, .log = on_log, .done = on_done};
     cw_call_handle handle;
     cw_call_error refusal = {0};
     c->sink.ops = &ops;

@@ -8,6 +8,7 @@
 
 #include "door/mcp/elicit.h"
 #include "door/mcp/mcp_int.h"
+#include "door/mcp/park.h"
 #include "json/write.h"
 
 /* ---- log levels ---- */
@@ -130,8 +131,14 @@ void cw_mcp_call_fail(cw_mcp_call *call, const char *text)
     on_done(&call->sink, &(cw_outcome){.kind = CW_OUTCOME_FAILED, .message = cw_str_from(text)});
 }
 
+static void on_ask(cw_sink *sink, const cw_question *question)
+{
+    cw_mcp_elicit_ask(CW_CONTAINER(sink, cw_mcp_call, sink), question);
+}
+
 static void on_gone(cw_rpc_item *item)
 {
+    cw_mcp_park_leave(item->self);
     cw_mcp_call_close(item->self);
 }
 
@@ -143,6 +150,7 @@ static void cancel_call(cw_mcp_registry_entry *link)
     cw_call_handle handle = item->call;
     cw_runtime_loop *rl = call->rl;
     cw_mcp_elicit_withdraw(call, "The call was cancelled.");
+    cw_mcp_park_leave(call);
     cw_mcp_call_close(call);
     cw_call_cancel(rl, handle);
     cw_rpc_item_no_reply(item);
@@ -161,6 +169,7 @@ static void on_session_end(cw_login_watch *watch)
     cw_buf_init(&b, CW_BUF_MAX);
     call->target.ops->write(&b, call->era, &call->target, &outcome, item->id);
     cw_mcp_elicit_withdraw(call, why);
+    cw_mcp_park_leave(call);
     cw_mcp_call_close(call);
     cw_call_cancel(rl, handle);
     cw_rpc_item_reply(item, 200, &b, CW_STR(""));
@@ -322,7 +331,7 @@ static void observe(const cw_mcp_request *r, const cw_mcp_target *target)
 
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done};
+    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask};
     cw_log_level level = CW_LOG_OFF;
     cw_str token;
     /* The gate is checked before problems of the request are reported. */

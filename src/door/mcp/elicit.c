@@ -12,6 +12,7 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "door/mcp/park.h"
 
 #define PURPOSE CW_STR("mcp request state")
 /* Ids of requests to clients: below 2^53, which every language reads exactly.
@@ -219,6 +220,10 @@ static void write_state(cw_json_writer *w, const cw_mcp_call *call, const cw_out
         cw_json_add_key(w, CW_STR("answers"));
         cw_json_add_span(w, call->answers);
     }
+    if (call->park.n) {
+        cw_json_add_string_member(w, CW_STR("park"), call->park);
+        cw_json_add_i64_member(w, CW_STR("loop"), call->park_loop);
+    }
     cw_json_add_key(w, CW_STR("asks"));
     write_asks(w, outcome->asks);
     cw_json_close(w);
@@ -244,7 +249,7 @@ static cw_str seal_state(const cw_mcp_call *call, const cw_outcome *outcome)
     return ret;
 }
 
-static void answer_input_required(cw_mcp_call *call, const cw_outcome *outcome)
+void cw_mcp_elicit_reply_input(cw_mcp_call *call, const cw_outcome *outcome)
 {
     cw_rpc_item *item = call->item;
     cw_str state = seal_state(call, outcome);
@@ -315,6 +320,22 @@ static cw_str join_answers(const cw_mcp_call *call, const cw_json *state, const 
     return join(cw_json_get(state, CW_STR("answers")), fresh, n, arena);
 }
 
+/* Continue a call that runs on. False: there is none, or the gate would not let it begin now; then
+ * the call is begun, and refused. */
+static bool resume_park(cw_mcp_call *call, const cw_json *state)
+{
+    const cw_json *park = cw_json_get(state, CW_STR("park"));
+    const cw_json *loop = cw_json_get(state, CW_STR("loop"));
+    uint64_t index = 0;
+    if (!cw_json_is(park, CW_JSON_STRING) || !loop || !cw_json_to_u64(loop, &index) ||
+        index >= call->door->n_loops)
+        return false;
+    if (cw_view_verdict(call->view, call->target.entry) != CW_VERDICT_ALLOW)
+        return false;
+    cw_mcp_park_resume(call, cw_json_text(park), (uint32_t)index, call->answers);
+    return true;
+}
+
 bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call)
 {
     const cw_json *text = cw_json_get(r->params, CW_STR("requestState"));
@@ -336,7 +357,7 @@ bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call)
     (void)cw_json_to_i64(cw_json_get(state, CW_STR("rounds")), &rounds);
     call->n_rounds = (unsigned)rounds;
     if (call->answers.p)
-        return true;
+        return !resume_park(call, state);
     cw_door_fail_nomem(r->item);
     return false;
 }
@@ -382,23 +403,31 @@ void cw_mcp_elicit_drop(cw_mcp_call *call)
     call->item->on_stopping = NULL;
     for (size_t i = 0; i < call->n_questions; i++)
         cw_list_remove(&call->questions[i].link.node);
-    call->n_questions = call->n_open = 0;
+    for (cw_mcp_elicitation *q = call->asked; q; q = q->next)
+        cw_list_remove(&q->link.node);
+    call->asked = NULL;
+    call->n_questions = call->n_open = call->n_asked = 0;
+}
+
+static void withdraw(const cw_mcp_call *call, const cw_mcp_elicitation *q, const char *why)
+{
+    cw_buf b;
+    cw_json_writer w;
+    if (!cw_list_is_in(&q->link.node))
+        return;
+    cw_mcp_open_notification(&w, &b, CW_STR("notifications/cancelled"));
+    cw_json_add_key(&w, CW_STR("requestId"));
+    cw_json_add_span(&w, q->link.key);
+    cw_json_add_string_member(&w, CW_STR("reason"), cw_str_from(why));
+    cw_mcp_send_notification(call->responder, CW_SEND_MESSAGE, &w, &b);
 }
 
 void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why)
 {
-    for (size_t i = 0; i < call->n_questions; i++) {
-        cw_mcp_elicitation *q = &call->questions[i];
-        cw_buf b;
-        cw_json_writer w;
-        if (!cw_list_is_in(&q->link.node))
-            continue;
-        cw_mcp_open_notification(&w, &b, CW_STR("notifications/cancelled"));
-        cw_json_add_key(&w, CW_STR("requestId"));
-        cw_json_add_span(&w, q->link.key);
-        cw_json_add_string_member(&w, CW_STR("reason"), cw_str_from(why));
-        cw_mcp_send_notification(call->responder, CW_SEND_MESSAGE, &w, &b);
-    }
+    for (size_t i = 0; i < call->n_questions; i++)
+        withdraw(call, &call->questions[i], why);
+    for (const cw_mcp_elicitation *q = call->asked; q; q = q->next)
+        withdraw(call, q, why);
 }
 
 static void give_up(cw_mcp_call *call, const char *why)
@@ -407,15 +436,49 @@ static void give_up(cw_mcp_call *call, const char *why)
     cw_mcp_call_fail(call, why);
 }
 
+/* The question of a call that runs on is closed. */
+static void close_asked(cw_mcp_elicitation *q)
+{
+    cw_mcp_call *call = q->call;
+    cw_list_remove(&q->link.node);
+    if (--call->n_asked)
+        return;
+    cw_mcp_registry_of(call->door, call->responder->loop)->n_waiting--;
+    call->is_waiting = false;
+    cw_deadline_clear(&call->wait);
+    call->item->on_stopping = NULL;
+}
+
+/* The call decides what it does without the answers. */
+static void refuse_asked(cw_mcp_call *call, const char *why)
+{
+    cw_mcp_elicit_withdraw(call, why);
+    for (cw_mcp_elicitation *q = call->asked; q; q = q->next) {
+        if (!cw_list_is_in(&q->link.node))
+            continue;
+        close_asked(q);
+        cw_call_answer(call->rl, call->item->call, q->number, CW_STR(""), cw_str_from(why));
+    }
+}
+
 void cw_mcp_elicit_on_late(cw_deadline *d)
 {
-    give_up(CW_CONTAINER(d, cw_mcp_call, wait), "The client did not answer in time.");
+    static const char why[] = "The client did not answer in time.";
+    cw_mcp_call *call = CW_CONTAINER(d, cw_mcp_call, wait);
+    if (call->n_asked)
+        refuse_asked(call, why);
+    else
+        give_up(call, why);
 }
 
 /* A stopping server does not wait for answers. */
 static void on_stopping(cw_rpc_item *item)
 {
-    give_up(item->self, "The server is stopping.");
+    cw_mcp_call *call = item->self;
+    if (call->n_asked)
+        refuse_asked(call, "The server is stopping.");
+    else
+        give_up(call, "The server is stopping.");
 }
 
 /* An id that names the loop, cannot be guessed, and is not that of another open question. */
@@ -482,23 +545,33 @@ static bool send_elicitation(cw_responder *responder, const cw_mcp_elicitation *
     return rc == CW_OK || rc == CW_AGAIN;
 }
 
+/* Give the question an id, under which its answer is found. */
+static bool enter_question(cw_mcp_call *call, cw_mcp_elicitation *q, const cw_json *elicit)
+{
+    cw_responder *responder = call->responder;
+    cw_mcp_registry *registry = cw_mcp_registry_of(call->door, responder->loop);
+    cw_str id = make_id(responder->arena, registry, responder->loop->index);
+    *q = (cw_mcp_elicitation){.call = call};
+    if (!make_outside_id(q->outside))
+        return false;
+    q->form = cw_arena_dup_str(responder->arena, form_of(elicit));
+    q->kind = kind_of(elicit);
+    if (!id.p || !q->form.p)
+        return false;
+    cw_mcp_registry_add(registry->asks, &q->link, id);
+    return true;
+}
+
 /* Write down one question and send it. */
 static bool put_question(cw_mcp_call *call, const cw_json *key)
 {
     cw_responder *responder = call->responder;
     cw_mcp_elicitation *q = &call->questions[call->n_questions];
     const cw_json *elicit = cw_json_value(key);
-    cw_mcp_registry *registry = cw_mcp_registry_of(call->door, responder->loop);
-    cw_str id = make_id(responder->arena, registry, responder->loop->index);
-    *q = (cw_mcp_elicitation){.call = call};
-    if (!make_outside_id(q->outside))
+    cw_str name = cw_arena_dup_str(responder->arena, cw_json_text(key));
+    if (!name.p || !enter_question(call, q, elicit))
         return false;
-    q->key = cw_arena_dup_str(responder->arena, cw_json_text(key));
-    q->form = cw_arena_dup_str(responder->arena, form_of(elicit));
-    q->kind = kind_of(elicit);
-    if (!id.p || !q->key.p || !q->form.p)
-        return false;
-    cw_mcp_registry_add(registry->asks, &q->link, id);
+    q->key = name;
     call->n_questions++;
     call->n_open++;
     return send_elicitation(responder, q, elicit);
@@ -524,6 +597,19 @@ static bool hold_view(cw_mcp_call *call)
     return true;
 }
 
+static void start_waiting(cw_mcp_call *call)
+{
+    cw_loop *loop = call->responder->loop;
+    cw_mcp_registry *registry = cw_mcp_registry_of(call->door, loop);
+    uint64_t ms = cw_runtime_config(call->rl)->mcp.elicitation_timeout_ms;
+    registry->n_waiting += !call->is_waiting;
+    call->is_waiting = true;
+    if (registry->waiting.ms != ms)
+        cw_loop_set_duration(loop, &registry->waiting, ms);
+    cw_loop_set_deadline(loop, &call->wait, &registry->waiting);
+    call->item->on_stopping = on_stopping;
+}
+
 static void ask_client(cw_mcp_call *call, const cw_outcome *outcome)
 {
     cw_responder *responder = call->responder;
@@ -544,13 +630,54 @@ static void ask_client(cw_mcp_call *call, const cw_outcome *outcome)
         cw_mcp_call_fail(call, "The client could not be asked.");
         return;
     }
-    call->is_waiting = true;
-    registry->n_waiting++;
-    uint64_t ms = cw_runtime_config(call->rl)->mcp.elicitation_timeout_ms;
-    if (registry->waiting.ms != ms)
-        cw_loop_set_duration(responder->loop, &registry->waiting, ms);
-    cw_loop_set_deadline(responder->loop, &call->wait, &registry->waiting);
-    call->item->on_stopping = on_stopping;
+    start_waiting(call);
+}
+
+/* ---- questions of a call that runs on ---- */
+
+static bool ask_running(cw_mcp_call *call, const cw_question *question)
+{
+    const cw_mcp_registry *registry = cw_mcp_registry_of(call->door, call->responder->loop);
+    bool is_full = registry->n_waiting >= cw_runtime_settings_of(call->rl)->calls;
+    cw_mcp_elicitation *q = is_full ? NULL : cw_arena_calloc(call->responder->arena, 1, sizeof *q);
+    if (!q || !enter_question(call, q, question->request))
+        return false;
+    q->is_running = true;
+    q->number = question->number;
+    q->next = call->asked;
+    call->asked = q;
+    if (!send_elicitation(call->responder, q, question->request)) {
+        cw_list_remove(&q->link.node);
+        return false;
+    }
+    call->n_asked++;
+    start_waiting(call);
+    return true;
+}
+
+void cw_mcp_elicit_ask(cw_mcp_call *call, const cw_question *question)
+{
+    bool is_asked = false;
+    if (kind_of(question->request) && call->era->is_modern)
+        is_asked = cw_mcp_park(call, question);
+    else if (kind_of(question->request) && call->may_stream && call->session.is_named)
+        is_asked = ask_running(call, question);
+    if (!is_asked)
+        cw_call_answer(call->rl, call->item->call, question->number, CW_STR(""),
+                       CW_STR("The client cannot be asked."));
+}
+
+static void take_running_answer(cw_mcp_elicitation *q, const cw_json *result, cw_str problem)
+{
+    cw_mcp_call *call = q->call;
+    cw_err err = {0};
+    if (result && check_answer(call, q->kind, q->form, result, &err)) {
+        problem = cw_str_from(err.msg);
+        result = NULL;
+    }
+    close_asked(q);
+    cw_call_answer(call->rl, call->item->call, q->number,
+                   result ? cw_json_span(result) : CW_STR(""), problem);
 }
 
 /* ---- the answers of a legacy client ---- */
@@ -623,6 +750,13 @@ static void take_answer(cw_mcp_elicitation *q, cw_view *view, const cw_json *mes
     const cw_json *result = cw_json_get(message, CW_STR("result"));
     const cw_json *error = cw_json_get(cw_json_get(message, CW_STR("error")), CW_STR("message"));
     cw_err err = {0};
+    if (q->is_running) {
+        take_running_answer(q, result,
+                            cw_json_is(error, CW_JSON_STRING)
+                                ? cw_json_text(error)
+                                : CW_STR("The client has no answer."));
+        return;
+    }
     cw_list_remove(&q->link.node);
     if (!result) {
         refuse_answer(q, cw_json_is(error, CW_JSON_STRING) ? cw_json_text(error)
@@ -801,7 +935,7 @@ void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome)
         cw_mcp_call_run(call);
     } else if (call->era->is_modern) {
         cw_mcp_call_close(call);
-        answer_input_required(call, outcome);
+        cw_mcp_elicit_reply_input(call, outcome);
     } else if (n == 0 || !call->may_stream || !call->session.is_named) {
         cw_mcp_call_fail(call, "The method asks something, and the client cannot be asked here.");
     } else {

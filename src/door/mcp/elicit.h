@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* elicit.h - a running method of an MCP client, and its questions to that client.
  *
- * A method that asks has ended without side effects; it is run again with the answers
+ * A tool of a legacy MCP server asks while it runs, and goes on with the answer (park.h has the modern
+ * client's side of that). Any other method that asks has ended without side effects; it is run again with the answers
  * (docs/decisions/0011-questions-by-replay.md). A modern client calls again itself and brings the sealed
  * state. A legacy client gets the questions as requests on the call's own stream, and its answers arrive
  * as requests, on any loop.
@@ -37,6 +38,10 @@ typedef struct cw_mcp_elicitation {
     cw_str form;                     /* the schema that an answer has to match; empty: none */
     cw_str answer;                   /* JSON; empty: none yet */
     char outside[CW_MCP_OUTSIDE_ID]; /* elicitationId, for what happens outside of the client */
+    /* Of a call that runs on: the next such question, and its number there. */
+    struct cw_mcp_elicitation *next;
+    uint32_t number;
+    bool is_running;
 } cw_mcp_elicitation;
 
 struct cw_mcp_call {
@@ -66,6 +71,13 @@ struct cw_mcp_call {
     size_t n_questions, n_open;
     bool is_waiting; /* for answers, counted in the registry */
     cw_deadline wait;
+    /* Questions of a call that runs on (cw_question). */
+    cw_mcp_elicitation *asked;
+    size_t n_asked; /* that are open */
+    /* A modern client's request: the park that it made, or continues (park.h). */
+    cw_mcp_registry_entry resumed;
+    cw_str park; /* empty: none */
+    uint32_t park_loop;
 };
 
 /* Run it, again, with what is known by now. */
@@ -83,6 +95,10 @@ typedef struct cw_mcp_elicit_reply {
 
 /* The method has asked. */
 void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome);
+/* The method asks, and runs on. */
+void cw_mcp_elicit_ask(cw_mcp_call *call, const cw_question *question);
+/* Answer a modern client's request with the questions of an outcome. */
+void cw_mcp_elicit_reply_input(cw_mcp_call *call, const cw_outcome *outcome);
 /* Cancel the open questions at the client. */
 void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why);
 /* Drop the open questions. */

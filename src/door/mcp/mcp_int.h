@@ -10,6 +10,7 @@
  *     call.c           a running method, from start to answer
  *     search.c         find_tools: a search in place of a list
  *     elicit.c         questions to the client, in both eras
+ *     park.c           running calls whose modern client was asked
  *     registry.c       the running calls and streams of a loop, by key
  *     notify.c         change notifications: subscriptions/listen, GET, standard output
  *     stream_expiry.c  streams that end with the credentials that opened them
@@ -113,7 +114,10 @@ typedef struct cw_mcp_registry {
     cw_list calls[CW_MCP_BUCKETS];   /* by session and id of the request */
     cw_list asks[CW_MCP_BUCKETS];    /* by the id of the question */
     cw_list streams[CW_MCP_BUCKETS]; /* GET; by cw_mcp_number */
+    cw_list parks[CW_MCP_BUCKETS];   /* calls that run without a client (park.h) */
+    cw_list resumes[CW_MCP_BUCKETS]; /* requests that continue one */
     cw_deadline_list waiting;        /* for answers of clients */
+    cw_deadline_list parked;         /* for the next request of a client */
     uint32_t n_waiting;              /* calls that wait */
     cw_mcp_expiries expiries;        /* of tokens that opened streams */
     bool is_begun;

@@ -8,6 +8,7 @@
 
 #include "door/mcp/elicit.h"
 #include "door/mcp/mcp_int.h"
+#include "door/mcp/park.h"
 
 static void begin(cw_mcp_registry *registry, cw_loop *loop)
 {
@@ -15,9 +16,13 @@ static void begin(cw_mcp_registry *registry, cw_loop *loop)
         cw_list_init(&registry->calls[i]);
         cw_list_init(&registry->asks[i]);
         cw_list_init(&registry->streams[i]);
+        cw_list_init(&registry->parks[i]);
+        cw_list_init(&registry->resumes[i]);
     }
     cw_deadline_list_init(&registry->waiting, 0, cw_mcp_elicit_on_late);
     cw_loop_watch(loop, &registry->waiting);
+    cw_deadline_list_init(&registry->parked, 0, cw_mcp_park_on_late);
+    cw_loop_watch(loop, &registry->parked);
     cw_mcp_expiries_init(&registry->expiries, loop);
     registry->is_begun = true;
 }

@@ -166,9 +166,70 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
     cw_buf_done(&text);
 }
 
+/* Members of _meta that are no hop's own. */
+static void add_foreign_meta(cw_buf *out, const cw_json *meta)
+{
+    bool is_object = cw_json_is(meta, CW_JSON_OBJECT);
+    for (const cw_json *k = is_object ? cw_json_first(meta) : NULL; k; k = cw_json_next_key(k)) {
+        if (cw_str_starts(cw_json_text(k), CW_STR(CW_MCP_META(""))))
+            continue;
+        cw_json_escape(out, cw_json_text(k));
+        cw_buf_add_char(out, ':');
+        cw_buf_add(out, cw_json_span(cw_json_value(k)));
+        cw_buf_add_char(out, ',');
+    }
+}
+
+/* _meta of a result that came from an MCP server. */
+static void add_relayed_meta(cw_buf *out, const cw_mcp_era *era, const cw_json *meta)
+{
+    size_t begin = out->n;
+    cw_buf_add(out, CW_STR(",\"_meta\":{"));
+    size_t empty = out->n;
+    add_foreign_meta(out, meta);
+    if (era->is_modern)
+        cw_buf_add(out, CW_STR(CW_MCP_SERVER_META "}"));
+    else if (!out->code && out->n > empty)
+        out->p[out->n - 1] = '}'; /* in place of the last comma */
+    else
+        out->n = begin;
+}
+
+/* The result of a tool of an MCP server, as it came. */
+static void write_relayed(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
+                          const cw_json *result, cw_str id)
+{
+    cw_buf_reserve(out, cw_json_span(result).n + id.n + FRAME);
+    cw_rpc_open_result(out);
+    const cw_json *content = cw_json_get(result, CW_STR("content"));
+    cw_buf_add(out, CW_STR("{\"content\":"));
+    cw_buf_add(out, content ? cw_json_span(content) : CW_STR("[]"));
+    for (const cw_json *k = cw_json_first(result); k; k = cw_json_next_key(k)) {
+        cw_str name = cw_json_text(k);
+        const cw_json *value = cw_json_value(k);
+        if (cw_str_is(name, "content") || cw_str_is(name, "_meta") || cw_str_is(name, "resultType"))
+            continue;
+        cw_buf_add_char(out, ',');
+        cw_json_escape(out, name);
+        bool wraps = cw_str_is(name, "structuredContent") && era->wants_objects &&
+                     (target->entry->wraps_output || !cw_json_is(value, CW_JSON_OBJECT));
+        cw_buf_add(out, wraps ? CW_STR(":{\"result\":") : CW_STR(":"));
+        cw_buf_add(out, cw_json_span(value));
+        if (wraps)
+            cw_buf_add_char(out, '}');
+    }
+    add_relayed_meta(out, era, cw_json_get(result, CW_STR("_meta")));
+    cw_buf_add(out, era->is_modern ? CW_STR(",\"resultType\":\"complete\"}") : CW_STR("}"));
+    cw_rpc_close(out, id);
+}
+
 static void write_outcome(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                           const cw_outcome *outcome, cw_str id)
 {
+    if (outcome->relay) {
+        write_relayed(out, era, target, outcome->relay, id);
+        return;
+    }
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT:
         if (outcome->content)

@@ -54,6 +54,7 @@ struct cw_client_conn {
     bool broken;     /* must not be used for another request */
     bool answered;   /* a byte of the answer came */
     bool again;      /* the request is sent for the second time */
+    bool streams;    /* the body goes to on_data */
     cw_client_req *req;
     size_t sent;         /* bytes of head and body together */
     uint64_t idle_since; /* ms of the loop */

@@ -120,12 +120,23 @@ static bool ends_with_close(cw_client_conn *l)
            cw_http1_read_body(&l->body, &none, &piece) == CW_AGAIN;
 }
 
+/* "text/event-stream", with or without parameters. */
+static bool is_event_stream(const cw_http1_head *h, const char *p)
+{
+    cw_str rest;
+    if (h->code != 200 || h->content_type == CW_HTTP1_NONE)
+        return false;
+    cw_str type = cw_str_trim(cw_str_cut(cw_http1_value(h, p, h->content_type), ';', &rest));
+    return cw_str_ieq(type, CW_STR("text/event-stream"));
+}
+
 /* The final head is complete. False: refused. */
 static bool begin_body(cw_client_conn *l, const char *p)
 {
     const cw_http1_head *h = &l->head;
-    cw_code rc =
-        cw_http1_response_body_init(&l->body, h, l->req->method, l->client->opts.answer_size);
+    bool is_stream = l->req->on_data && is_event_stream(h, p);
+    cw_code rc = cw_http1_response_body_init(&l->body, h, l->req->method,
+                                             is_stream ? UINT64_MAX : l->client->opts.answer_size);
     if (rc) {
         refuse_body(l, rc);
         return false;
@@ -134,6 +145,7 @@ static bool begin_body(cw_client_conn *l, const char *p)
     bool odd = h->code == 204 && (h->chunked || h->content_length);
     if (!h->keep_alive || odd || ends_with_close(l))
         l->broken = true;
+    l->streams = is_stream;
     l->type_len = 0;
     if (h->content_type != CW_HTTP1_NONE) {
         cw_str type = cw_http1_value(h, p, h->content_type);
@@ -171,12 +183,38 @@ static size_t take_head(cw_client_conn *l, const char *p, size_t n)
     return size;
 }
 
+/* A piece of a stream. False: the request was cancelled. */
+static bool deliver(cw_client_conn *l, cw_str piece)
+{
+    cw_client *c = l->client;
+    cw_client_response head = {.status = l->head.code, .type = {l->type, l->type_len}};
+    if (c->opts.n_wanted)
+        load_headers(l, &head);
+    cw_client_enter(c);
+    l->req->on_data(l->req, &head, piece);
+    bool is_open = l->state == LINK_BODY;
+    cw_client_leave(c);
+    return is_open;
+}
+
+/* Keep a piece of the body, or hand it on. False: the connection is closed. */
+static bool take_piece(cw_client_conn *l, cw_str piece)
+{
+    if (l->streams)
+        return deliver(l, piece);
+    cw_buf_add(&l->answer, piece);
+    if (!l->answer.code)
+        return true;
+    cw_client_conn_fail(l, CW_CLIENT_NOMEM, "out of memory");
+    return false;
+}
+
 static void take_body(cw_client_conn *l, cw_str in)
 {
     cw_str piece;
     uint64_t left = cw_http1_body_left(&l->body);
     /* Whole and in one place: no copy. */
-    if (l->head.has_length && left && left <= in.n && l->answer.n == 0) {
+    if (l->head.has_length && left && left <= in.n && l->answer.n == 0 && !l->streams) {
         complete(l, cw_str_make(in.p, (size_t)left), in.n > left);
         return;
     }
@@ -190,13 +228,8 @@ static void take_body(cw_client_conn *l, cw_str in)
             refuse_body(l, rc);
             return;
         }
-        if (piece.n == 0)
+        if (piece.n == 0 || !take_piece(l, piece))
             return;
-        cw_buf_add(&l->answer, piece);
-        if (l->answer.code) {
-            cw_client_conn_fail(l, CW_CLIENT_NOMEM, "out of memory");
-            return;
-        }
     }
 }
 
@@ -249,7 +282,8 @@ void cw_client_conn_end(cw_client_conn *l, int errnum)
  * partial head, or else the loop's buffer. */
 static cw_buf *target_of(cw_client_conn *l, size_t *room)
 {
-    uint64_t left = l->state == LINK_BODY ? cw_http1_body_left(&l->body) : 0;
+    bool is_body = l->state == LINK_BODY && !l->streams;
+    uint64_t left = is_body ? cw_http1_body_left(&l->body) : 0;
     *room = left && left < CW_LOOP_SCRATCH ? (size_t)left : CW_LOOP_SCRATCH;
     if (left)
         return &l->answer;

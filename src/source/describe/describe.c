@@ -5,13 +5,21 @@
 #include <stdio.h>
 
 const cw_describer *const cw_describers[] = {
-    &cw_describe_openrpc,      &cw_describe_system,
-    &cw_describe_mopidy,       &cw_describe_kodi,
-    &cw_describe_drupal,       &cw_describe_drupal_tools,
-    &cw_describe_qmp,          &cw_describe_drupal_methods,
-    &cw_describe_ovsdb,        &cw_describe_spdk,
-    &cw_describe_transmission, &cw_describe_help,
-    &cw_describe_lsp,          NULL,
+    &cw_describe_openrpc,
+    &cw_describe_system,
+    &cw_describe_mopidy,
+    &cw_describe_kodi,
+    &cw_describe_drupal,
+    &cw_describe_drupal_tools,
+    &cw_describe_qmp,
+    &cw_describe_drupal_methods,
+    &cw_describe_ovsdb,
+    &cw_describe_spdk,
+    &cw_describe_transmission,
+    &cw_describe_help,
+    &cw_describe_lsp,
+    &cw_describe_mcp,
+    NULL,
 };
 
 const cw_describer *cw_describer_find(cw_str name)
@@ -26,7 +34,7 @@ const cw_describer *cw_describer_find(cw_str name)
 const char *cw_describer_names(void)
 {
     return "auto, openrpc, system, mopidy, kodi, drupal, drupal-tools, drupal-methods, qmp, ovsdb, "
-           "spdk, transmission, help, lsp";
+           "spdk, transmission, help, lsp, mcp";
 }
 
 /* ---- a document ---- */

@@ -19,6 +19,7 @@
  *     help                 help, and help METHOD
  *     lsp                  nothing: what language servers have in common
  *     transmission         session-get; its methods are known
+ *     mcp                  tools/list, page after page
  *
  * Facts beyond OpenRPC go to extension members that the reader knows:
  *     "x-mcp-tool": {"title":…, "annotations":{readOnlyHint, destructiveHint, …, "auth":{…}}}

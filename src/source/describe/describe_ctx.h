@@ -21,7 +21,7 @@
 extern const cw_describer cw_describe_openrpc, cw_describe_drupal, cw_describe_drupal_tools,
     cw_describe_drupal_methods, cw_describe_system, cw_describe_mopidy, cw_describe_kodi,
     cw_describe_qmp, cw_describe_ovsdb, cw_describe_spdk, cw_describe_help, cw_describe_lsp,
-    cw_describe_transmission;
+    cw_describe_transmission, cw_describe_mcp;
 
 typedef struct cw_openrpc_writer {
     cw_buf text;

@@ -40,6 +40,7 @@ struct cw_dialect {
     error_style errors;
     bool is_exclusive; /* an answer has one of result and error, not both with a value */
     bool needs_params; /* a request always has them */
+    bool is_mcp;
 };
 
 /* In the order of member. */
@@ -71,6 +72,13 @@ static const cw_dialect dialects[] = {
      .names = NAMES("tag", "arguments", "result", MEMBER_NONE, "method", MEMBER_NONE, MEMBER_NONE),
      .params = "arguments",
      .errors = ERROR_WORD},
+    {.name = "mcp",
+     .version = "2.0",
+     .names = NAMES("id", "result", "error", VERSION, "method", MEMBER_NONE, MEMBER_NONE),
+     .params = "params",
+     .errors = ERROR_OBJECT,
+     .is_exclusive = true,
+     .is_mcp = true},
 };
 
 const cw_dialect *cw_dialect_find(cw_str name)
@@ -82,9 +90,14 @@ const cw_dialect *cw_dialect_find(cw_str name)
     return NULL;
 }
 
+bool cw_dialect_is_mcp(const cw_dialect *dialect)
+{
+    return dialect->is_mcp;
+}
+
 const char *cw_dialect_names(void)
 {
-    return "2.0, 1.0, qmp, transmission";
+    return "2.0, 1.0, qmp, transmission, mcp";
 }
 
 /* ---- out ---- */

@@ -10,6 +10,7 @@
  *                   {"id":7,"return":R}
  *     transmission  {"tag":7,"method":M,"arguments":P}
  *                   {"tag":7,"result":"success","arguments":R}
+ *     mcp           as 2.0; its methods are the tools of an MCP server (source/relay/relay.h)
  *
  * A request is a head with its number in it, a text made ready for each method,
  * and the params as the call brings them (source/remote/mapping.h).
@@ -40,6 +41,7 @@ typedef struct cw_dialect cw_dialect;
 
 /* NULL: there is none of that name. */
 const cw_dialect *cw_dialect_find(cw_str name);
+bool cw_dialect_is_mcp(const cw_dialect *dialect);
 /* "2.0, 1.0, …", for messages. */
 const char *cw_dialect_names(void);
 

@@ -87,7 +87,8 @@ typedef struct cw_source_report {
     const char *state;              /* "ready", "stale", "down", "broken", "withheld", "loading" */
     int64_t since_ms, refreshed_ms; /* since 1970; 0: never */
     uint32_t tools, methods, withheld;
-    cw_str problem; /* may have several lines; empty: none */
+    cw_str problem;       /* may have several lines; empty: none */
+    const char *protocol; /* of an MCP server: "modern", "legacy", "unknown"; else NULL */
 } cw_source_report;
 
 /* Waits for the end of a load. Embedded in its owner. */

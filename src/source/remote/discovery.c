@@ -11,6 +11,7 @@
 
 #define ARENA_MAX (512u * 1024u * 1024u)
 #define TEXTS_MAX 65536u
+#define SLOW_START_MS 60000u
 
 /* One question, in the job's arena. */
 typedef struct question {
@@ -19,6 +20,7 @@ typedef struct question {
     unsigned tag;
     cw_upstream_req req;
     cw_request_template wire;
+    cw_relay_request relay; /* of an MCP server */
     cw_str params, path;
     cw_str body[CW_REQUEST_TEMPLATE_PIECES];
     char room[CW_REQUEST_TEMPLATE_ROOM];
@@ -232,7 +234,9 @@ static void send_question(question *q)
     q->req = (cw_upstream_req){
         .may_repeat = true, .reads = true, .path = q->path, .on_done = on_answer, .ctx = q};
     q->req.id = cw_upstream_next_id(job->upstream, q->req.reads);
-    if (q->path.n == 0) {
+    if (q->path.n == 0 && cw_dialect_is_mcp(job->service->protocol.dialect)) {
+        q->req.relay = &q->relay;
+    } else if (q->path.n == 0) {
         cw_request_template_write(&job->service->protocol, &q->wire, q->req.id, q->params, q->room,
                                   q->body);
         q->req.body = q->body;
@@ -284,8 +288,11 @@ static cw_code query(cw_describe_ctx *d, cw_str method, cw_str params, unsigned 
     if (rc)
         return rc;
     q->params = cw_arena_dup_str(&job->arena, params);
-    if (!q->params.p)
+    q->relay.method = cw_arena_dup_str(&job->arena, method);
+    if (!q->params.p || !q->relay.method.p)
         return cw_arena_fail(&job->arena, err);
+    if (q->params.n > 2)
+        q->relay.members = cw_str_make(q->params.p + 1, q->params.n - 2); /* without braces */
     enqueue(q);
     return CW_OK;
 }
@@ -434,6 +441,13 @@ static void on_file(cw_deferred *later)
 
 /* ---- begin ---- */
 
+/* A program that is an MCP server may be fetched before it starts. */
+static uint32_t limit_of(const cw_endpoint *s)
+{
+    bool is_slow = s->kind == CW_ENDPOINT_PROGRAM && cw_dialect_is_mcp(s->protocol.dialect);
+    return is_slow && s->config.timeout_ms < SLOW_START_MS ? SLOW_START_MS : s->config.timeout_ms;
+}
+
 static cw_code start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
                      const cw_describer *only, bool is_file, cw_discovery **ret, cw_err *err)
 {
@@ -449,7 +463,7 @@ static cw_code start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
     cw_arena_init(&job->arena, ARENA_MAX);
     cw_buf_init(&job->warnings, TEXTS_MAX);
     cw_buf_init(&job->problems, TEXTS_MAX);
-    cw_deadline_list_init(&job->limit, s->config.timeout_ms, on_limit);
+    cw_deadline_list_init(&job->limit, limit_of(s), on_limit);
     cw_loop_watch(loop, &job->limit);
     job->d = (cw_describe_ctx){
         .arena = &job->arena, .service = s->config.name, .url = s->config.url, .ops = &ops};

@@ -201,6 +201,7 @@ static cw_remote *new_remote(const cw_remote_job *job)
     r->base.ops = &cw_remote_ops;
     r->base.name = job->service->config.name;
     r->base.call_ms = job->service->config.timeout_ms;
+    r->base.restarts_ms = cw_dialect_is_mcp(job->service->protocol.dialect);
     atomic_init(&r->base.refs, 1);
     r->parts = cw_arena_calloc(&r->arena, job->opts.n_loops, sizeof *r->parts);
     r->health = cw_remote_health_ref(job->health);
@@ -461,7 +462,8 @@ static cw_code find_health(cw_remote_job *job, cw_err *err)
 static cw_code find_shared(cw_remote_job *job, cw_err *err)
 {
     const cw_remote_opts *o = &job->opts;
-    if (job->service->kind == CW_ENDPOINT_HTTP)
+    if (job->service->kind == CW_ENDPOINT_HTTP &&
+        !cw_dialect_is_mcp(job->service->protocol.dialect))
         return CW_OK;
     if (o->shared && cw_shared_conn_is_compatible(o->shared, job->service, o->answer_size)) {
         job->shared = cw_shared_conn_ref(o->shared);

@@ -13,6 +13,7 @@
 #include "catalogue/portable_name.h"
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
+#include "source/remote/relayed.h"
 #include "source/remote/remote_int.h"
 #include "source/remote/required_access.h"
 
@@ -406,6 +407,9 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
     cw_code rc = cw_request_template_make(protocol, m->id, arena, &tool->wire, err);
     if (!rc)
         rc = cw_endpoint_call_path(x->remote->service, m->id, arena, &tool->path, err);
+    tool->name = m->id;
+    if (!rc && cw_dialect_is_mcp(protocol->dialect))
+        rc = cw_relayed_head(m->id, arena, &tool->head, err);
     return rc ? rc : cw_param_map_make(protocol, o, m, arena, &tool->map, err);
 }
 

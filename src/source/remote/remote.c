@@ -17,10 +17,12 @@
 #include <stdlib.h>
 
 #include "access/fair_key.h"
+#include "source/remote/relayed.h"
 #include "source/remote/remote_int.h"
 
 #define RETRY_MS 100u
-#define OTHERS_MS UINT64_C(600000) /* so long after calls of two callers a place is kept */
+#define REPLY_MAX (16u * 1024u * 1024u) /* of an answer to an MCP server */
+#define OTHERS_MS UINT64_C(600000)      /* so long after calls of two callers a place is kept */
 /* Callers that are looked at, beside those with running requests. */
 #define MAX_CALLERS_TRIED 16u
 
@@ -32,6 +34,8 @@ typedef struct op {
     request *request;
     cw_source_call *call;
     cw_continuation part; /* of the result that the caller asks for */
+    unsigned asks;        /* CW_RELAY_…: questions that an MCP server may ask its client */
+    cw_relayed_questions questions;
     /* A result that was kept: told at the end of this turn. */
     cw_deferred later;
     cw_str kept;
@@ -57,9 +61,10 @@ struct request {
     cw_str params;
     cw_str body[CW_REQUEST_TEMPLATE_PIECES];
     char room[CW_REQUEST_TEMPLATE_ROOM];
-    bool trial;     /* of the breaker */
-    bool is_shared; /* has memory of its own, with the params behind it; others may join */
-    bool is_over;   /* those who wait are being told */
+    cw_relay_request relay; /* of an MCP server */
+    bool trial;             /* of the breaker */
+    bool is_shared;         /* has memory of its own, with the params behind it; others may join */
+    bool is_over;           /* those who wait are being told */
 };
 
 struct cw_remote_loop_state {
@@ -301,6 +306,11 @@ static void check_notification(cw_arena *arena, cw_outcome *ret)
         fail_nomem(ret);
 }
 
+static bool is_mcp(const cw_remote *r)
+{
+    return cw_dialect_is_mcp(r->service->protocol.dialect);
+}
+
 static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op *o, uint64_t id,
                         const cw_upstream_reply *reply, cw_outcome *ret)
 {
@@ -310,6 +320,11 @@ static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op
         return;
     }
     cw_dialect_parse_response(&r->service->protocol, r->base.name, id, reply, call->arena, ret);
+    if (is_mcp(r)) {
+        if (ret->kind == CW_OUTCOME_RESULT)
+            cw_relayed_result(r->service->words.is_strict, o->asks, ret);
+        return;
+    }
     if (tool->map && ret->kind == CW_OUTCOME_RESULT)
         cw_param_map_result(tool->map, &o->part, call->arena, ret);
     if (tool->output && ret->kind == CW_OUTCOME_RESULT &&
@@ -414,6 +429,19 @@ static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
     cw_source_unref(&r->base);
 }
 
+/* A message of an MCP server before its response. It may end the call. */
+static void on_message(cw_upstream_req *req, const cw_json *message)
+{
+    request *f = req->ctx;
+    op *o = op_at(f->ops.next);
+    cw_upstream *upstream = f->part->upstream;
+    CW_CLEANUP(cw_buf_done) cw_buf reply;
+    cw_buf_init(&reply, REPLY_MAX);
+    cw_relayed_receive(o->call, o->asks, &o->questions, message, &reply);
+    if (reply.n && !reply.code)
+        cw_upstream_post(upstream, req, cw_buf_str(&reply));
+}
+
 static cw_code launch(request *f, cw_err *err)
 {
     cw_remote_loop_state *p = f->part;
@@ -432,6 +460,12 @@ static cw_code launch(request *f, cw_err *err)
     f->n_tries++;
     cw_remote_span_begin(&f->span, &f->req);
     const cw_protocol_opts *protocol = &p->remote->service->protocol;
+    if (is_mcp(p->remote)) {
+        f->req.relay = &f->relay;
+        f->req.on_message = on_message;
+        f->req.n_body = 0;
+        return cw_upstream_send(p->upstream, &f->req, err);
+    }
     cw_request_template_write(protocol, &f->tool->wire, f->req.id, f->params, f->room, f->body);
     if (f->tool->is_notice)
         cw_request_template_drop_id(protocol, f->body);
@@ -660,7 +694,8 @@ static bool use_cached(cw_remote_loop_state *p, const cw_source_call *call, cw_s
 static request *make_request(cw_remote_loop_state *p, const cw_source_call *call, cw_str params)
 {
     const cw_remote_tool *tool = &p->remote->tools[call->method->index];
-    bool is_shared = tool->reads;
+    /* A call to an MCP server has a client that may be asked, and progress of its own. */
+    bool is_shared = tool->reads && !is_mcp(p->remote);
     cw_str state = call->ids ? call->ids->tracestate : CW_STR("");
     request *f =
         is_shared ? malloc(sizeof *f + params.n + state.n) : cw_arena_alloc(call->arena, sizeof *f);
@@ -686,6 +721,13 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
     request *f = make_request(p, call, params);
     if (!f)
         return cw_fail_nomem(err);
+    if (is_mcp(p->remote)) {
+        cw_code failed = cw_relayed_request(p->remote->service, f->tool->name, f->tool->head, call,
+                                            params, &f->relay, err);
+        if (failed)
+            return failed;
+        o->asks = f->relay.capabilities;
+    }
     f->trial = trial;
     cw_fair_key key = cw_caller_fair_key(call->caller, call->peer);
     f->owner = key.at[0];
@@ -798,6 +840,18 @@ static void cancel(cw_source *s, cw_source_call *call)
     close_if_over(p);
 }
 
+static void answer(cw_source *s, cw_source_call *call, uint32_t number, cw_str result,
+                   cw_str problem)
+{
+    op *o = call->op;
+    request *f = o->request;
+    CW_CLEANUP(cw_buf_done) cw_buf reply;
+    (void)s;
+    cw_buf_init(&reply, REPLY_MAX);
+    if (f && cw_relayed_answer(&o->questions, number, result, problem, &reply) && !reply.code)
+        cw_upstream_post(f->part->upstream, &f->req, cw_buf_str(&reply));
+}
+
 static void sweep(cw_source *s, cw_loop *loop, bool now)
 {
     cw_remote *r = remote_of(s);
@@ -870,6 +924,7 @@ const cw_source_ops cw_remote_ops = {
     .name = "remote",
     .start = start,
     .cancel = cancel,
+    .answer = answer,
     .sweep = sweep,
     .free = free_source,
 };

@@ -37,6 +37,7 @@ typedef struct cw_remote_loop_state cw_remote_loop_state;
 typedef struct cw_remote_tool {
     cw_request_template wire;
     cw_str path;             /* of its calls; empty: the service's */
+    cw_str name, head;       /* of an MCP server: its name there, and of relayed.h */
     const cw_param_map *map; /* NULL: arguments and results stay what they are */
     bool may_repeat;         /* sending it twice does no harm */
     bool reads;              /* changes nothing: equal calls are merged */

@@ -378,9 +378,12 @@ static cw_code make_headers(cw_endpoint *s, cw_err *err)
 {
     bool is_http = s->kind == CW_ENDPOINT_HTTP;
     const cw_str json = CW_STR("application/json");
+    cw_str accepted = cw_dialect_is_mcp(s->protocol.dialect)
+                          ? CW_STR("application/json, text/event-stream")
+                          : json;
     cw_code rc = is_http ? add_header(s, CW_STR("Content-Type"), json, err) : CW_OK;
     if (!rc && is_http)
-        rc = add_header(s, CW_STR("Accept"), json, err);
+        rc = add_header(s, CW_STR("Accept"), accepted, err);
     if (!rc)
         rc = add_header(s, CW_STR("User-Agent"), CW_STR("causeway"), err);
     const cw_config_pairs *own = &s->config.headers;
@@ -535,6 +538,8 @@ static bool same_behaviour(const cw_config_remote *a, const cw_config_remote *b)
     return a->queue == b->queue && a->connections == b->connections &&
            cw_str_eq(a->replies, b->replies) && cw_str_eq(a->greeting, b->greeting) &&
            same_strings(&a->change_notifications, &b->change_notifications) &&
+           cw_str_eq(a->protocol, b->protocol) && cw_str_eq(a->session, b->session) &&
+           same_strings(&a->questions, &b->questions) &&
            same_preludes(&a->init_calls, &b->init_calls);
 }
 

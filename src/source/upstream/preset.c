@@ -18,6 +18,12 @@ static const cw_config_init_call lsp_prelude[] = {
     {.method = TEXT("initialized"), .params = TEXT("{}"), .notify = true},
 };
 
+static const cw_str mcp_changes[] = {
+    TEXT("notifications/tools/list_changed"),
+    TEXT("notifications/prompts/list_changed"),
+    TEXT("notifications/resources/list_changed"),
+};
+
 /* Members that a row leaves out are those of `usual`. `name` is that of the preset. */
 static const cw_config_remote presets[] = {
     {.name = TEXT("aria2"),
@@ -39,6 +45,10 @@ static const cw_config_remote presets[] = {
      .describe = TEXT("lsp"),
      .replies = TEXT("{\"window/workDoneProgress/create\":null,\"client/registerCapability\":null,"
                      "\"client/unregisterCapability\":null,\"workspace/configuration\":[]}")},
+    {.name = TEXT("mcp"),
+     .dialect = TEXT("mcp"),
+     .change_notifications = {mcp_changes, CW_COUNT(mcp_changes)},
+     .describe = TEXT("mcp")},
     {.name = TEXT("mopidy"), .describe = TEXT("mopidy")},
     {.name = TEXT("ovsdb"),
      .dialect = TEXT("1.0"),
@@ -72,6 +82,9 @@ static const cw_config_remote usual = {
     .greeting = TEXT("no"),
     .secret = {.as = TEXT("bearer")},
     .describe = TEXT("auto"),
+    .protocol = TEXT("auto"),
+    .session = TEXT("auto"),
+    .output = TEXT("relay"),
 };
 
 const cw_config_remote *cw_preset_find(cw_str name)
@@ -85,8 +98,8 @@ const cw_config_remote *cw_preset_find(cw_str name)
 
 const char *cw_preset_names(void)
 {
-    return "aria2, bitcoin, core-lightning, drupal, ethereum, kodi, lsp, mopidy, ovsdb, qmp, spdk, "
-           "transmission";
+    return "aria2, bitcoin, core-lightning, drupal, ethereum, kodi, lsp, mcp, mopidy, ovsdb, qmp, "
+           "spdk, transmission";
 }
 
 /* ---- filling ---- */
@@ -112,6 +125,9 @@ static void fill(cw_config_remote *to, const cw_config_remote *from)
     fill_text(&to->secret.name, from->secret.name);
     fill_text(&to->secret.prefix, from->secret.prefix);
     fill_text(&to->describe, from->describe);
+    fill_text(&to->protocol, from->protocol);
+    fill_text(&to->session, from->session);
+    fill_text(&to->output, from->output);
     fill_text(&to->handshake_header, from->handshake_header);
     if (to->handshake_status == 0)
         to->handshake_status = from->handshake_status;
@@ -222,6 +238,42 @@ static cw_code read_others(const cw_config_remote *c, cw_preset_values *ret, cw_
     return ret->describer ? CW_OK : unknown("discovery", cw_describer_names(), c->describe, err);
 }
 
+static cw_code read_questions(const cw_config_strings *words, unsigned *ret, cw_err *err)
+{
+    *ret = words->n ? 0 : CW_RELAY_FORM;
+    for (size_t i = 0; i < words->n; i++) {
+        unsigned bits = cw_relay_capability(words->items[i]);
+        if (!bits && !cw_str_is(words->items[i], "none"))
+            return unknown("questions", "form, url, sampling, roots, none", words->items[i], err);
+        *ret |= bits;
+    }
+    return CW_OK;
+}
+
+static cw_code read_mcp(const cw_config_remote *c, cw_preset_values *ret, cw_err *err)
+{
+    static const word eras[] = {
+        {"auto", CW_RELAY_UNKNOWN}, {"modern", CW_RELAY_MODERN}, {"legacy", CW_RELAY_LEGACY}, {0}};
+    static const word modes[] = {{"auto", CW_RELAY_MODE_AUTO},
+                                 {"shared", CW_RELAY_MODE_SHARED},
+                                 {"caller", CW_RELAY_MODE_CALLER},
+                                 {"call", CW_RELAY_MODE_CALL},
+                                 {0}};
+    static const word outputs[] = {{"relay", false}, {"strict", true}, {0}};
+    int era = 0, mode = 0, is_strict = 0;
+    cw_code rc = read_word("protocol", eras, c->protocol, &era, err);
+    if (!rc)
+        rc = read_word("session", modes, c->session, &mode, err);
+    if (!rc)
+        rc = read_word("output", outputs, c->output, &is_strict, err);
+    if (!rc)
+        rc = read_questions(&c->questions, &ret->questions, err);
+    ret->pinned = (cw_relay_era)era;
+    ret->sessions = (cw_relay_mode)mode;
+    ret->is_strict = is_strict;
+    return rc;
+}
+
 /* ---- what does not go together ---- */
 
 static bool has_scheme(const cw_config_remote *c, const char *scheme)
@@ -265,9 +317,39 @@ static cw_code check_secret(const cw_config_remote *c, bool has_head, cw_err *er
     return CW_OK;
 }
 
+/* The keys of MCP servers, and those that they do not have. */
+static cw_code check_mcp(const cw_config_remote *c, bool http, cw_err *err)
+{
+    const struct {
+        const char *name;
+        bool is_set;
+    } own[] = {
+        {"protocol", !cw_str_is(c->protocol, "auto")},
+        {"session", !cw_str_is(c->session, "auto")},
+        {"output", !cw_str_is(c->output, "relay")},
+        {"questions", c->questions.n > 0},
+    };
+    bool is_mcp = cw_str_is(c->dialect, "mcp");
+    for (size_t i = 0; i < CW_COUNT(own) && !is_mcp; i++) {
+        if (own[i].is_set)
+            return cw_fail(err, CW_CONFIG, "%s: only for MCP servers, with dialect: mcp",
+                           own[i].name);
+    }
+    if (cw_str_is(c->describe, "mcp") != is_mcp && (is_mcp ? c->openrpc.n == 0 : true))
+        return cw_fail(err, CW_CONFIG, "discovery: \"mcp\" and dialect: \"mcp\" go together");
+    if (is_mcp && c->init_calls.n)
+        return cw_fail(err, CW_CONFIG, "init_calls: an MCP server has its own handshake");
+    if (is_mcp && !http && !cw_str_is(c->session, "auto") && !cw_str_is(c->session, "shared"))
+        return cw_fail(err, CW_CONFIG, "session: a stream has one session, which is shared");
+    return CW_OK;
+}
+
 static cw_code check(const cw_config_remote *c, cw_err *err)
 {
     bool http = is_http(c), has_head = http || is_websocket(c);
+    cw_code rc = check_mcp(c, http, err);
+    if (rc)
+        return rc;
     if ((c->url.n != 0) == (c->command.n != 0))
         return cw_fail(err, CW_CONFIG, "set exactly one of url and command");
     if (!http && !cw_str_is(c->http_method, "POST"))
@@ -298,10 +380,14 @@ cw_code cw_preset_apply(cw_config_remote *config, cw_preset_values *ret, cw_err 
         return unknown("preset", cw_preset_names(), config->preset, err);
     if (preset)
         fill(config, preset);
+    if (cw_str_is(config->dialect, "mcp"))
+        fill(config, cw_preset_find(CW_STR("mcp")));
     fill(config, &usual);
     cw_code rc = read_protocol(config, &ret->protocol, err);
     if (!rc)
         rc = read_others(config, ret, err);
+    if (!rc)
+        rc = read_mcp(config, ret, err);
     if (!rc)
         rc = check(config, err);
     if (!rc && has_framing && is_http(config))

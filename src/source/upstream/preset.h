@@ -22,6 +22,7 @@
 #include "net/stream/framing.h"
 #include "source/describe/describe.h"
 #include "source/protocol/dialect.h"
+#include "source/relay/sessions.h"
 
 /* NULL where there is none of that name; its texts are static. */
 const cw_config_remote *cw_preset_find(cw_str name);
@@ -35,6 +36,11 @@ typedef struct cw_preset_values {
     bool gets;                     /* GET for everything */
     bool gets_reads;               /* GET for what is read only */
     bool is_php;                   /* writes an object without members as [] */
+    /* Of an MCP server. */
+    cw_relay_era pinned; /* UNKNOWN: not */
+    cw_relay_mode sessions;
+    bool is_strict;     /* results are validated */
+    unsigned questions; /* CW_RELAY_… that clients may get */
 } cw_preset_values;
 
 /* Fill what `config` leaves open, from its preset and then from what is usual, and read its words.

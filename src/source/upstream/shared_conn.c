@@ -18,12 +18,13 @@
 #define PAUSE_MIN_MS 250u
 #define PAUSE_MAX_MS 15000u
 #define LOGGED_MAX 65536u /* of an invalid message */
+#define RELAY_LIMIT_MS (24u * 3600u * 1000u)
 
 static void go_on(cw_shared_conn *shared);
 static void open_channel(cw_shared_conn *shared);
 static void flush(cw_shared_conn *shared);
 
-static uint64_t next_number(cw_shared_conn *shared)
+uint64_t cw_shared_conn_next_id(cw_shared_conn *shared)
 {
     return atomic_fetch_add_explicit(&shared->last_id, 1, memory_order_relaxed) + 1;
 }
@@ -123,7 +124,7 @@ static void forget(cw_shared_conn *shared, cw_shared_conn_call *call)
     cw_list_remove(&call->node);
 }
 
-static cw_shared_conn_call *find(cw_shared_conn *shared, uint64_t id)
+cw_shared_conn_call *cw_shared_conn_find(cw_shared_conn *shared, uint64_t id)
 {
     cw_shared_conn_call *call = shared->buckets[id % CW_SHARED_CONN_BUCKETS];
     while (call && call->id != id)
@@ -157,6 +158,7 @@ static void close_channel(cw_shared_conn *shared)
 {
     shared->state = CW_SHARED_CONN_CLOSED;
     shared->was_noted = false;
+    cw_shared_conn_mcp_stop(shared);
     cw_upstream_login_cancel(&shared->login);
     if (shared->channel)
         cw_channel_close(shared->channel);
@@ -189,7 +191,7 @@ static void hide(const cw_shared_conn *shared, cw_str words, char ret[CW_SHARED_
 }
 
 /* It could not be opened, or what it said first was not what it should be. */
-static void give_up(cw_shared_conn *shared, cw_client_end end, const char *why)
+void cw_shared_conn_give_up(cw_shared_conn *shared, cw_client_end end, const char *why)
 {
     char problem[CW_SHARED_CONN_WHY];
     hide(shared, cw_str_from(why), problem);
@@ -216,7 +218,7 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
         return;
     }
     if (!was_ready) {
-        give_up(shared, is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, problem);
+        cw_shared_conn_give_up(shared, is_refused ? CW_CLIENT_REFUSED : CW_CLIENT_CONNECT, problem);
         return;
     }
     memcpy(shared->problem, problem, sizeof problem);
@@ -240,14 +242,26 @@ static bool is_unwanted(cw_shared_conn_call *call)
     return true;
 }
 
+/* A request to an MCP server gets the form of its era when it is sent. */
+static cw_code send_call(cw_shared_conn *shared, const cw_shared_conn_call *call)
+{
+    cw_str body = cw_str_make(call->body, call->n_body);
+    if (!call->is_relay)
+        return cw_channel_send(shared->channel, &body, 1);
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, 8 * shared->opts.answer_size);
+    cw_relay_write(&text, &call->relay, cw_shared_conn_era(shared), call->id);
+    body = cw_buf_str(&text);
+    return text.code ? text.code : cw_channel_send(shared->channel, &body, 1);
+}
+
 static void flush(cw_shared_conn *shared)
 {
     while (shared->state == CW_SHARED_CONN_READY && !cw_list_is_empty(&shared->waiting)) {
         cw_shared_conn_call *call = call_of(cw_list_take_first(&shared->waiting));
-        cw_str body = cw_str_make(call->body, call->n_body);
         if (is_unwanted(call))
             continue;
-        cw_code rc = cw_channel_send(shared->channel, &body, 1);
+        cw_code rc = send_call(shared, call);
         if (rc == CW_OK && call->is_notice)
             finish(call, CW_CLIENT_OK, NULL, "");
         else if (rc == CW_OK)
@@ -272,7 +286,7 @@ static void on_token(cw_upstream_login *login)
 
 static uint64_t next_login_id(cw_upstream_login *login)
 {
-    return next_number(of_login(login));
+    return cw_shared_conn_next_id(of_login(login));
 }
 
 static cw_code send_init_call(cw_upstream_login *login, cw_err *err)
@@ -281,18 +295,22 @@ static cw_code send_init_call(cw_upstream_login *login, cw_err *err)
     return rc ? cw_fail(err, rc, "cannot be sent") : CW_OK;
 }
 
-static void on_logged_in(cw_upstream_login *login)
+void cw_shared_conn_ready(cw_shared_conn *shared)
 {
-    cw_shared_conn *shared = of_login(login);
     shared->state = CW_SHARED_CONN_READY;
     shared->failures = 0;
     shared->problem[0] = 0;
     flush(shared);
 }
 
+static void on_logged_in(cw_upstream_login *login)
+{
+    cw_shared_conn_ready(of_login(login));
+}
+
 static void on_login_failed(cw_upstream_login *login, cw_client_end end, const char *why)
 {
-    give_up(of_login(login), end, why);
+    cw_shared_conn_give_up(of_login(login), end, why);
 }
 
 static const cw_upstream_login_ops login_ops = {
@@ -324,11 +342,13 @@ static void on_init_response(cw_shared_conn *shared, cw_parsed_message *message)
 
 static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *message)
 {
+    if (shared->mcp.is_on && cw_shared_conn_mcp_accept(shared, id, message->root))
+        return;
     if (shared->state == CW_SHARED_CONN_INIT_CALLS && id == shared->login.id) {
         on_init_response(shared, message);
         return;
     }
-    cw_shared_conn_call *call = find(shared, id);
+    cw_shared_conn_call *call = cw_shared_conn_find(shared, id);
     if (!call)
         return; /* its time was up */
     forget(shared, call);
@@ -336,7 +356,7 @@ static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *me
 }
 
 /* The only call that waits for an answer; NULL: there is none, or there are several. */
-static cw_shared_conn_call *only_pending(const cw_shared_conn *shared)
+cw_shared_conn_call *cw_shared_conn_only_pending(const cw_shared_conn *shared)
 {
     const cw_list *pending = &shared->pending;
     bool is_one = !cw_list_is_empty(pending) && pending->next == pending->prev;
@@ -346,7 +366,9 @@ static cw_shared_conn_call *only_pending(const cw_shared_conn *shared)
 /* An error that names no call: clear only where one call waits. */
 static void on_error_without_id(cw_shared_conn *shared, cw_parsed_message *message)
 {
-    cw_shared_conn_call *call = only_pending(shared);
+    cw_shared_conn_call *call = cw_shared_conn_only_pending(shared);
+    if (shared->mcp.is_on && cw_shared_conn_mcp_accept(shared, shared->mcp.ask_id, message->root))
+        return;
     if (shared->state == CW_SHARED_CONN_INIT_CALLS)
         on_init_response(shared, message);
     else if (call)
@@ -400,9 +422,14 @@ static void on_parsed(cw_shared_conn *shared, cw_parsed_message *message)
         on_error_without_id(shared, message);
         return;
     case CW_INCOMING_REQUEST:
-        on_request(shared, &incoming);
+        if (shared->mcp.is_on)
+            cw_shared_conn_mcp_request(shared, &incoming, message);
+        else
+            on_request(shared, &incoming);
         return;
     case CW_INCOMING_NOTIFICATION:
+        if (shared->mcp.is_on)
+            cw_shared_conn_mcp_notice(shared, &incoming, message);
         on_notice(shared, incoming.method);
         return;
     case CW_INCOMING_GREETING:
@@ -419,7 +446,7 @@ static void on_parsed(cw_shared_conn *shared, cw_parsed_message *message)
 /* There is no memory for a message. Only where one call waits is it clear whose answer it was. */
 static void on_message_lost(cw_shared_conn *shared)
 {
-    cw_shared_conn_call *call = only_pending(shared);
+    cw_shared_conn_call *call = cw_shared_conn_only_pending(shared);
     if (!call)
         return;
     forget(shared, call);
@@ -454,6 +481,10 @@ static void on_open(cw_channel *ch, void *ctx)
     (void)ch;
     cw_shared_conn *shared = ctx;
     shared->received_at = cw_loop_now(shared->opts.loop); /* a new one is not silent for long yet */
+    if (shared->mcp.is_on) {
+        cw_shared_conn_mcp_begin(shared);
+        return;
+    }
     if (!cw_str_is(shared->service->config.greeting, "yes")) {
         send_init_calls(shared);
         return;
@@ -490,7 +521,7 @@ static void open_channel(cw_shared_conn *shared)
     if (cw_channel_open(shared->opts.loop, &opts, &shared->channel, &err) == CW_OK)
         return;
     shared->channel = NULL;
-    give_up(shared, CW_CLIENT_CONNECT, err.msg);
+    cw_shared_conn_give_up(shared, CW_CLIENT_CONNECT, err.msg);
     cw_shared_conn_unref(shared);
 }
 
@@ -553,7 +584,7 @@ static void on_limit(cw_deadline *d)
         cw_loop_set_deadline(shared->opts.loop, &call->deadline, &shared->limit);
         return;
     }
-    bool was_sent = find(shared, call->id) == call;
+    bool was_sent = cw_shared_conn_find(shared, call->id) == call;
     if (was_sent)
         forget(shared, call);
     else
@@ -578,7 +609,7 @@ static conn_upstream *of_upstream(cw_upstream *upstream)
 static uint64_t next_id(cw_upstream *upstream, bool reads)
 {
     (void)reads;
-    return next_number(of_upstream(upstream)->shared);
+    return cw_shared_conn_next_id(of_upstream(upstream)->shared);
 }
 
 /* On the main loop. */
@@ -590,7 +621,7 @@ static void on_call(cw_message *message)
 
 static cw_shared_conn_call *make_call(cw_shared_conn *shared, cw_loop *loop, cw_upstream_req *req)
 {
-    size_t n = 0;
+    size_t n = req->relay ? cw_relay_size(req->relay) : 0;
     for (size_t i = 0; i < req->n_body; i++)
         n += req->body[i].n;
     cw_shared_conn_call *call = malloc(sizeof *call + n);
@@ -606,7 +637,12 @@ static cw_shared_conn_call *make_call(cw_shared_conn *shared, cw_loop *loop, cw_
         .is_notice = req->is_notice,
         .limit_ms = req->limit_ms > usual ? req->limit_ms : usual,
     };
+    if (req->relay) /* progress and questions prolong it: its caller takes it back */
+        call->limit_ms = RELAY_LIMIT_MS;
     atomic_init(&call->is_cancelled, false);
+    call->is_relay = req->relay;
+    if (req->relay)
+        call->relay = cw_relay_copy(req->relay, call->body);
     for (size_t i = 0; i < req->n_body; i++) {
         if (req->body[i].n)
             memcpy(call->body + call->n_body, req->body[i].p, req->body[i].n);
@@ -632,15 +668,82 @@ static cw_code send_request(cw_upstream *upstream, cw_upstream_req *req, cw_err 
     return CW_OK;
 }
 
+/* A text for an MCP server on its way to the main loop; with an id, that request is taken back. */
+typedef struct conn_post {
+    cw_message message;
+    cw_shared_conn *shared; /* a reference */
+    uint64_t id;
+    size_t n;
+    char text[];
+} conn_post;
+
+static void free_post(cw_message *message)
+{
+    conn_post *p = CW_CONTAINER(message, conn_post, message);
+    cw_shared_conn_unref(p->shared);
+    free(p);
+}
+
+static void take_back(cw_shared_conn *shared, uint64_t id)
+{
+    cw_shared_conn_call *call = cw_shared_conn_find(shared, id);
+    if (!call)
+        return;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_SHARED_CONN_WHY * 2);
+    cw_relay_write_cancelled(&text, id);
+    cw_str all = cw_buf_str(&text);
+    if (!text.code)
+        (void)!cw_channel_send(shared->channel, &all, 1);
+    forget(shared, call);
+    finish(call, CW_CLIENT_LOST, NULL, "it was cancelled");
+    uint64_t silent = cw_loop_now(shared->opts.loop) - shared->received_at;
+    if (cw_list_is_empty(&shared->pending) && silent >= shared->service->config.timeout_ms)
+        disconnect(shared, CW_CLIENT_LOST, "nothing came for too long");
+}
+
+static void on_post(cw_message *message)
+{
+    conn_post *p = CW_CONTAINER(message, conn_post, message);
+    cw_shared_conn *shared = p->shared;
+    cw_str text = cw_str_make(p->text, p->n);
+    if (shared->state == CW_SHARED_CONN_READY && p->id)
+        take_back(shared, p->id);
+    else if (shared->state == CW_SHARED_CONN_READY)
+        (void)!cw_channel_send(shared->channel, &text, 1);
+    free_post(message);
+}
+
+static void post_to_server(cw_shared_conn *shared, uint64_t id, cw_str text)
+{
+    conn_post *p = malloc(sizeof *p + text.n);
+    if (!p)
+        return;
+    *p = (conn_post){.message = {.fn = on_post, .drop = free_post},
+                     .shared = cw_shared_conn_ref(shared),
+                     .id = id,
+                     .n = text.n};
+    if (text.n)
+        memcpy(p->text, text.p, text.n);
+    cw_loop_post(shared->opts.loop, &p->message);
+}
+
 static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
 {
-    (void)upstream;
     cw_shared_conn_call *call = req->conn_call;
     req->conn_call = NULL;
     if (!call)
         return;
     call->req = NULL;
     atomic_store(&call->is_cancelled, true);
+    if (call->is_relay)
+        post_to_server(of_upstream(upstream)->shared, call->id, CW_STR(""));
+}
+
+static void post_message(cw_upstream *upstream, cw_upstream_req *req, cw_str message)
+{
+    if (req->conn_call)
+        post_to_server(of_upstream(upstream)->shared, 0, message);
 }
 
 static void forget_request(cw_upstream_req *req)
@@ -661,8 +764,8 @@ static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), 
 cw_code cw_upstream_open_shared(cw_shared_conn *shared, const cw_upstream *base, cw_upstream **ret,
                                 cw_err *err)
 {
-    static const cw_upstream_ops ops = {next_id, send_request, cancel_request, forget_request,
-                                        close_upstream};
+    static const cw_upstream_ops ops = {next_id,        send_request,   cancel_request,
+                                        forget_request, close_upstream, post_message};
     conn_upstream *u = malloc(sizeof *u);
     if (!u)
         return cw_fail_nomem(err);
@@ -696,6 +799,8 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
     cw_upstream_login_init(&shared->login, s, opts->loop, &login_ops);
     cw_deadline_list_init(&shared->limit, s->config.timeout_ms, on_limit);
     cw_loop_watch(opts->loop, &shared->limit);
+    cw_relay_sessions_init(&shared->sessions, s->words.sessions, s->words.pinned);
+    cw_shared_conn_mcp_init(shared);
     shared->unused = (cw_message){.fn = on_unused, .drop = on_unused_dropped};
     *ret = shared;
     return CW_OK;
@@ -711,6 +816,7 @@ void cw_shared_conn_unref(cw_shared_conn *shared)
 {
     if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
         return;
+    cw_relay_sessions_done(&shared->sessions);
     cw_endpoint_unref(shared->service); /* NOLINT: a message holds a reference of its own */
     cw_upstream_login_free(&shared->login);
     pthread_mutex_destroy(&shared->lock);
@@ -768,6 +874,7 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     disconnect(shared, CW_CLIENT_LOST, "the source was taken away");
     cw_upstream_login_done(&shared->login);
     cw_loop_unwatch(shared->opts.loop, &shared->limit);
+    cw_shared_conn_mcp_done(shared);
     cw_shared_conn_unref(shared);
 }
 

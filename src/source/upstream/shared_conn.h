@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shared_conn.h - the only connection of a service that is reached by a stream, on the main loop.
+/* shared_conn.h - the only connection of a service that is reached by a stream, on the main loop; of
+ * an MCP server over HTTP, what all loops know of it.
  *
  *     loop 1 ─ call ─┐                         ┌─ login, then calls ─► channel ─► service
  *     loop 2 ─ call ─┴─► mailbox ─► connection ┤
@@ -50,6 +51,9 @@ void cw_shared_conn_release(cw_shared_conn *shared);
 /* Whether it is what cw_shared_conn_new would make of these. */
 bool cw_shared_conn_is_compatible(const cw_shared_conn *shared, const cw_endpoint *s,
                                   size_t answer_size);
+/* Whether it is an MCP server, and its era as it is known; any thread. */
+bool cw_shared_conn_is_mcp(const cw_shared_conn *shared);
+cw_relay_era cw_shared_conn_era(const cw_shared_conn *shared);
 /* Why it is not open, for logs; empty: it is, or it was never opened. */
 cw_str cw_shared_conn_problem(const cw_shared_conn *shared);
 

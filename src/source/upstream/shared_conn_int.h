@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "base/list.h"
+#include "source/relay/sessions.h"
 #include "source/upstream/shared_conn.h"
 #include "source/upstream/upstream_login.h"
 
@@ -27,6 +28,8 @@ struct cw_shared_conn_call {
     atomic_bool is_cancelled; /* the same, for the main loop */
     uint64_t id;
     bool is_notice;
+    bool is_relay; /* of an MCP server: `relay` is the request, its texts behind this */
+    cw_relay_request relay;
     uint32_t limit_ms; /* its time; the list of its deadline may have a shorter one */
     uint64_t until;
     cw_deadline deadline;
@@ -45,6 +48,16 @@ typedef enum cw_shared_conn_state {
     CW_SHARED_CONN_READY,
 } cw_shared_conn_state;
 
+/* An MCP server at the other end: its handshake, on the main loop. */
+typedef struct cw_shared_conn_mcp {
+    bool is_on;
+    bool was_ready;                    /* before: to be open again is a change */
+    uint64_t ask_id, initialize_id;    /* 0: not sent, or answered */
+    cw_deadline_list asking, starting; /* time for the era, and for the whole handshake */
+    cw_deadline asking_limit, starting_limit;
+    atomic_uint n_events; /* messages on their way to the loops of calls */
+} cw_shared_conn_mcp;
+
 struct cw_shared_conn {
     atomic_uint refs;
     atomic_uint users;
@@ -53,6 +66,7 @@ struct cw_shared_conn {
     cw_endpoint *service;   /* a reference */
     cw_shared_conn_opts opts;
     _Atomic uint64_t last_id;
+    cw_relay_sessions sessions; /* of an MCP server: its era, and over HTTP our sessions */
     pthread_mutex_t lock;
     cw_list all; /* under the lock: every call, on any loop */
     unsigned n_all;
@@ -69,8 +83,37 @@ struct cw_shared_conn {
     uint64_t retry_at;    /* not before */
     uint64_t received_at; /* when the last message came */
     bool is_closing;
+    cw_shared_conn_mcp mcp;
     bool was_noted; /* that a message was invalid */
     char problem[CW_SHARED_CONN_WHY];
 };
+
+/* ---- shared_conn.c ---- */
+
+uint64_t cw_shared_conn_next_id(cw_shared_conn *shared);
+/* The call that waits for the response of this id; NULL: there is none. */
+cw_shared_conn_call *cw_shared_conn_find(cw_shared_conn *shared, uint64_t id);
+/* The only call that waits for a response; NULL: there is none, or there are several. */
+cw_shared_conn_call *cw_shared_conn_only_pending(const cw_shared_conn *shared);
+/* The connection can be used: send what waits. */
+void cw_shared_conn_ready(cw_shared_conn *shared);
+/* It could not be opened, or the first messages were wrong. */
+void cw_shared_conn_give_up(cw_shared_conn *shared, cw_client_end end, const char *why);
+
+/* ---- shared_conn_mcp.c: all of it does nothing where it is not an MCP server ---- */
+
+void cw_shared_conn_mcp_init(cw_shared_conn *shared);
+void cw_shared_conn_mcp_done(cw_shared_conn *shared);
+/* The channel is open: begin the handshake. */
+void cw_shared_conn_mcp_begin(cw_shared_conn *shared);
+/* The channel has ended. */
+void cw_shared_conn_mcp_stop(cw_shared_conn *shared);
+/* A response; false: it is not one of the handshake. */
+bool cw_shared_conn_mcp_accept(cw_shared_conn *shared, uint64_t id, const cw_json *message);
+/* A request or notification of the server. */
+void cw_shared_conn_mcp_request(cw_shared_conn *shared, const cw_incoming *incoming,
+                                cw_parsed_message *message);
+void cw_shared_conn_mcp_notice(cw_shared_conn *shared, const cw_incoming *incoming,
+                               cw_parsed_message *message);
 
 #endif

@@ -24,6 +24,7 @@ cw_code cw_upstream_send(cw_upstream *upstream, cw_upstream_req *req, cw_err *er
     req->upstream = upstream;
     req->node = (cw_list){0};
     req->conn_call = NULL;
+    req->mcp_call = NULL;
     req->query = NULL;
     req->headers = (cw_upstream_headers){.n = 0};
     req->is_sent = req->is_waiting = req->was_again = false;
@@ -43,13 +44,21 @@ void cw_upstream_cancel(cw_upstream *upstream, cw_upstream_req *req)
     forget(req);
 }
 
+void cw_upstream_post(cw_upstream *upstream, cw_upstream_req *req, cw_str message)
+{
+    if (cw_list_is_in(&req->node) && upstream->ops->post)
+        upstream->ops->post(upstream, req, message);
+}
+
 cw_code cw_upstream_open(cw_endpoint *s, cw_shared_conn *shared, cw_loop *loop, size_t answer_size,
                          cw_upstream **ret, cw_err *err)
 {
     cw_upstream base = {.service = cw_endpoint_ref(s), .loop = loop};
     cw_upstream *upstream = NULL;
-    cw_code rc = shared ? cw_upstream_open_shared(shared, &base, &upstream, err)
-                        : cw_upstream_open_http(answer_size, &base, &upstream, err);
+    cw_code rc = !shared ? cw_upstream_open_http(answer_size, &base, &upstream, err)
+                 : s->kind == CW_ENDPOINT_HTTP
+                     ? cw_upstream_open_mcp(shared, answer_size, &base, &upstream, err)
+                     : cw_upstream_open_shared(shared, &base, &upstream, err);
     if (rc) {
         cw_endpoint_unref(s);
         return rc;

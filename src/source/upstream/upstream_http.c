@@ -13,9 +13,6 @@
 #define SCRATCH_MAX (1024u * 1024u)
 #define COOKIE_MIN 8u /* bytes of a value that can be a secret, and no word of a language */
 
-/* The response headers that are looked at. */
-enum { HEADER_COOKIE, HEADER_HANDSHAKE };
-
 typedef enum login_state {
     LOGIN_NONE,
     LOGIN_RUNNING,
@@ -176,7 +173,7 @@ static bool take_handshake(http_upstream *h, const cw_client_response *answer)
     const cw_endpoint *s = h->base.service;
     if (!s->config.handshake_header.n || answer->status != s->config.handshake_status)
         return false;
-    cw_str value = answer->wanted[HEADER_HANDSHAKE];
+    cw_str value = answer->wanted[CW_UPSTREAM_HEADER_HANDSHAKE];
     char *copy = value.p ? cw_str_dup(value) : NULL;
     if (!copy)
         return false;
@@ -259,15 +256,35 @@ static char *make_query(const cw_upstream *upstream, const cw_upstream_req *req)
     return text;
 }
 
+static void on_data(cw_client_req *http, const cw_client_response *head, cw_str piece)
+{
+    cw_upstream_req *req = http->ctx;
+    req->on_data(req, head, piece);
+}
+
+static void add_more_headers(cw_upstream_headers *to, const cw_upstream_req *req)
+{
+    for (size_t i = 0; i < req->n_more && i < CW_UPSTREAM_MORE_HEADERS; i++)
+        to->items[to->n++] = req->more[i];
+}
+
+static cw_http_method verb_of(const cw_upstream_req *req)
+{
+    if (req->is_delete)
+        return CW_HTTP_DELETE;
+    return req->n_body && !req->query ? CW_HTTP_POST : CW_HTTP_GET;
+}
+
 static cw_code send_now(http_upstream *h, cw_upstream_req *req, cw_err *err)
 {
     cw_code rc = make_headers(h, req, &req->headers, err);
     if (rc)
         return rc;
+    add_more_headers(&req->headers, req);
     if (uses_get(&h->base, req->reads) && req->n_body && !req->query)
         req->query = make_query(&h->base, req);
     req->http = (cw_client_req){
-        .method = req->n_body && !req->query ? CW_HTTP_POST : CW_HTTP_GET,
+        .method = verb_of(req),
         .path = req->query ? cw_str_from(req->query) : req->path,
         .headers = req->headers.items,
         .n_headers = req->headers.n,
@@ -275,6 +292,7 @@ static cw_code send_now(http_upstream *h, cw_upstream_req *req, cw_err *err)
         .n_body = req->query ? 0 : req->n_body,
         .may_repeat = req->may_repeat,
         .on_done = on_done,
+        .on_data = req->on_data ? on_data : NULL,
         .ctx = req,
     };
     rc = cw_client_send(h->client, &req->http, err);
@@ -476,7 +494,9 @@ static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), 
 static cw_code open_client(http_upstream *h, size_t answer_size, cw_err *err)
 {
     const cw_endpoint *s = h->base.service;
-    const cw_str wanted[] = {CW_STR("Set-Cookie"), s->config.handshake_header};
+    const cw_str wanted[] = {CW_STR("Set-Cookie"), s->config.handshake_header,
+                             CW_STR("Mcp-Session-Id")};
+    bool is_mcp = cw_dialect_is_mcp(s->protocol.dialect);
     cw_client_opts opts = {
         .url = s->url,
         .connections = s->config.connections,
@@ -487,9 +507,10 @@ static cw_code open_client(http_upstream *h, size_t answer_size, cw_err *err)
         .headers = s->headers,
         .n_headers = s->n_headers,
         .wanted = wanted,
-        .n_wanted = s->config.handshake_header.n ? 2
-                    : s->config.init_calls.n     ? 1
-                                                 : 0,
+        .n_wanted = is_mcp                         ? 3
+                    : s->config.handshake_header.n ? 2
+                    : s->config.init_calls.n       ? 1
+                                                   : 0,
         .tls = {s->config.tls.ca_file, s->config.tls.certificate, s->config.tls.key,
                 s->config.tls.server_name},
         .proxy = s->config.proxy,
@@ -500,8 +521,13 @@ static cw_code open_client(http_upstream *h, size_t answer_size, cw_err *err)
 cw_code cw_upstream_open_http(size_t answer_size, const cw_upstream *base, cw_upstream **ret,
                               cw_err *err)
 {
-    static const cw_upstream_ops ops = {next_id, send_request, cancel_request, forget,
-                                        close_upstream};
+    static const cw_upstream_ops ops = {
+        .next_id = next_id,
+        .send = send_request,
+        .cancel = cancel_request,
+        .forget = forget,
+        .close = close_upstream,
+    };
     http_upstream *h = calloc(1, sizeof *h);
     if (!h)
         return cw_fail_nomem(err);

@@ -21,6 +21,8 @@ typedef struct cw_upstream_ops {
     /* All requests in upstream->running are cancelled. Drop the others, free the upstream, then
      * call on_closed (which may be NULL), now or later. */
     void (*close)(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx);
+    /* As cw_upstream_post; NULL: there is no MCP server. */
+    void (*post)(cw_upstream *upstream, cw_upstream_req *req, cw_str message);
 } cw_upstream_ops;
 
 /* The beginning of every transport. */
@@ -38,6 +40,15 @@ CW_MUST_USE cw_code cw_upstream_open_http(size_t answer_size, const cw_upstream 
                                           cw_upstream **ret, cw_err *err);
 CW_MUST_USE cw_code cw_upstream_open_shared(cw_shared_conn *shared, const cw_upstream *base,
                                             cw_upstream **ret, cw_err *err);
+CW_MUST_USE cw_code cw_upstream_open_mcp(cw_shared_conn *shared, size_t answer_size,
+                                         const cw_upstream *base, cw_upstream **ret, cw_err *err);
+
+/* The response headers that the HTTP transport keeps, in their order. */
+enum {
+    CW_UPSTREAM_HEADER_COOKIE,
+    CW_UPSTREAM_HEADER_HANDSHAKE,
+    CW_UPSTREAM_HEADER_SESSION, /* of an MCP server only */
+};
 
 /* ---- upstream.c ---- */
 

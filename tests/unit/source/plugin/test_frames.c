@@ -35,7 +35,7 @@ static void on_done(cw_sink *s, const cw_outcome *outcome)
     fail_msg("done was called");
 }
 
-static const cw_sink_ops ops = {on_progress, on_log, on_done};
+static const cw_sink_ops ops = {.progress = on_progress, .log = on_log, .done = on_done};
 
 SETUP(set_up)
 {

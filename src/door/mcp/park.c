@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* park.c - parked calls, the requests that continue them, and the messages between their loops. */
+#include "door/mcp/park.h"
+
+#include <stdlib.h>
+
+#include "base/hex.h"
+#include "base/random.h"
+
+#define ID_BYTES 16u
+#define TEXT_MAX (64u * 1024u * 1024u)
+
+/* A question that is open: the text of the server's request. */
+typedef struct park_question {
+    cw_list node;
+    uint32_t number;
+    size_t n;
+    char text[];
+} park_question;
+
+typedef struct park {
+    cw_sink sink;
+    cw_mcp_registry_entry link;
+    char id[2 * ID_BYTES + 1];
+    cw_mcp *door;
+    cw_runtime_loop *rl;
+    cw_call_handle handle; /* generation 0: the call is over, and `outcome` waits */
+    cw_list questions;     /* that no answer has come for */
+    cw_deadline wait;
+    cw_loop_hook hook;
+    cw_buf outcome; /* a message for the request that comes next */
+    /* The request that waits. */
+    bool has_waiter;
+    uint32_t waiter_loop;
+    char waiter[2 * ID_BYTES + 1];
+} park;
+
+/* The head of a message between two loops; a text follows. */
+typedef struct parcel {
+    cw_mcp *door;
+    enum { TO_PARK, CANCEL_PARK, RESULT, PROGRESS, LOG, ASK, LOST } kind;
+    char to[2 * ID_BYTES + 1];   /* a park, or a request that waits */
+    char from[2 * ID_BYTES + 1]; /* TO_PARK: the request; ASK: the park */
+    uint32_t from_loop;
+    /* RESULT, PROGRESS, LOG: parts of what was reported; the text has the rest. */
+    cw_outcome_kind outcome;
+    cw_fault fault;
+    int64_t code;
+    double progress, total;
+    cw_log_level level;
+} parcel;
+
+static bool make_id(char id[2 * ID_BYTES + 1])
+{
+    unsigned char bytes[ID_BYTES];
+    cw_err err;
+    if (cw_random_bytes(bytes, sizeof bytes, &err))
+        return false;
+    cw_hex_write(id, bytes, sizeof bytes);
+    return true;
+}
+
+static void on_parcel(cw_runtime_loop *rl, cw_str bytes);
+
+static void send_parcel(cw_runtime_loop *rl, uint32_t loop, const parcel *head, cw_str text)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    cw_buf_init(&b, TEXT_MAX + sizeof *head);
+    cw_buf_add_bytes(&b, head, sizeof *head);
+    cw_buf_add(&b, text);
+    if (!b.code)
+        cw_runtime_send(rl, loop, NULL, on_parcel, cw_buf_str(&b));
+}
+
+static parcel parcel_to(const cw_mcp *door, const char *to)
+{
+    parcel p;
+    memset(&p, 0, sizeof p); /* also what lies between the members: it is copied as bytes */
+    p.door = (cw_mcp *)(uintptr_t)door;
+    memcpy(p.to, to, sizeof p.to);
+    return p;
+}
+
+/* ---- parks ---- */
+
+static void forget_questions(park *p)
+{
+    for (cw_list *node; (node = cw_list_take_first(&p->questions));)
+        free(CW_CONTAINER(node, park_question, node));
+}
+
+static void free_park(park *p)
+{
+    cw_list_remove(&p->link.node);
+    cw_deadline_clear(&p->wait);
+    cw_loop_remove_hook(&p->hook);
+    forget_questions(p);
+    cw_mcp_registry_of(p->door, cw_runtime_loop_of(p->rl))->n_waiting--;
+    cw_buf_done(&p->outcome);
+    free(p);
+}
+
+static void end_park(park *p)
+{
+    cw_call_cancel(p->rl, p->handle);
+    free_park(p);
+}
+
+static void on_loop_end(cw_loop_hook *hook)
+{
+    park *p = CW_CONTAINER(hook, park, hook);
+    (void)cw_call_set_sink(p->rl, p->handle, NULL);
+    free_park(p);
+}
+
+void cw_mcp_park_on_late(cw_deadline *d)
+{
+    end_park(CW_CONTAINER(d, park, wait));
+}
+
+static void start_wait(park *p)
+{
+    cw_loop *loop = cw_runtime_loop_of(p->rl);
+    cw_mcp_registry *registry = cw_mcp_registry_of(p->door, loop);
+    uint64_t ms = cw_runtime_config(p->rl)->mcp.elicitation_timeout_ms;
+    if (registry->parked.ms != ms)
+        cw_loop_set_duration(loop, &registry->parked, ms);
+    cw_loop_set_deadline(loop, &p->wait, &registry->parked);
+}
+
+static bool add_question(park *p, const cw_question *question)
+{
+    cw_str text = cw_json_span(question->request);
+    park_question *q = malloc(sizeof *q + text.n);
+    if (!q)
+        return false;
+    *q = (park_question){.number = question->number, .n = text.n};
+    memcpy(q->text, text.p, text.n);
+    cw_list_add(&p->questions, &q->node);
+    return true;
+}
+
+/* {"q1":{"method":…,"params":{…}},…}: the open questions as a modern client gets them. */
+static void write_asks(const park *p, cw_buf *out)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    CW_LIST_EACH (node, &p->questions) {
+        const park_question *q = CW_CONTAINER(node, park_question, node);
+        char key[16];
+        snprintf(key, sizeof key, "q%u", q->number);
+        cw_json_add_key(&w, cw_str_from(key));
+        cw_json_add_span(&w, cw_str_make(q->text, q->n));
+    }
+    cw_json_close(&w);
+}
+
+/* The request that waits gets the questions, and ends with them. */
+static void send_questions(park *p)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf asks;
+    cw_buf_init(&asks, TEXT_MAX);
+    write_asks(p, &asks);
+    parcel head = parcel_to(p->door, p->waiter);
+    head.kind = ASK;
+    memcpy(head.from, p->id, sizeof head.from);
+    head.from_loop = cw_runtime_loop_of(p->rl)->index;
+    p->has_waiter = false;
+    start_wait(p);
+    send_parcel(p->rl, p->waiter_loop, &head, cw_buf_str(&asks));
+}
+
+static void on_ask(cw_sink *sink, const cw_question *question)
+{
+    park *p = CW_CONTAINER(sink, park, sink);
+    if (!add_question(p, question))
+        cw_call_answer(p->rl, p->handle, question->number, CW_STR(""),
+                       CW_STR("The client cannot be asked."));
+    else if (p->has_waiter)
+        send_questions(p);
+}
+
+static void on_progress(cw_sink *sink, const cw_progress *progress)
+{
+    const park *p = CW_CONTAINER(sink, park, sink);
+    parcel head = parcel_to(p->door, p->waiter);
+    head.kind = PROGRESS;
+    head.progress = progress->progress;
+    head.total = progress->total;
+    if (p->has_waiter)
+        send_parcel(p->rl, p->waiter_loop, &head, progress->message);
+}
+
+static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
+{
+    const park *p = CW_CONTAINER(sink, park, sink);
+    parcel head = parcel_to(p->door, p->waiter);
+    head.kind = LOG;
+    head.level = level;
+    if (p->has_waiter)
+        send_parcel(p->rl, p->waiter_loop, &head, message);
+}
+
+static void add_member(cw_json_writer *w, const char *name, const cw_json *value)
+{
+    if (!value)
+        return;
+    cw_json_add_key(w, cw_str_from(name));
+    cw_json_add_value(w, value);
+}
+
+/* An outcome as text; its numbers go to the head. */
+static void write_outcome(const cw_outcome *outcome, parcel *head, cw_buf *out)
+{
+    cw_json_writer w;
+    head->kind = RESULT;
+    head->outcome = outcome->kind;
+    head->fault = outcome->fault;
+    head->code = outcome->code;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_json_add_string_member(&w, CW_STR("message"), outcome->message);
+    add_member(&w, "relay", outcome->relay);
+    add_member(&w, "result", outcome->relay ? NULL : outcome->result);
+    add_member(&w, "content", outcome->content);
+    add_member(&w, "data", outcome->data);
+    cw_json_close(&w);
+}
+
+static void on_done(cw_sink *sink, const cw_outcome *outcome)
+{
+    park *p = CW_CONTAINER(sink, park, sink);
+    parcel head = parcel_to(p->door, p->waiter);
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, TEXT_MAX);
+    write_outcome(outcome, &head, &text);
+    if (text.code)
+        head.kind = LOST;
+    if (p->has_waiter) {
+        send_parcel(p->rl, p->waiter_loop, &head, text.code ? CW_STR("") : cw_buf_str(&text));
+        free_park(p);
+        return;
+    }
+    p->handle = (cw_call_handle){0};
+    forget_questions(p);
+    cw_buf_add_bytes(&p->outcome, &head, sizeof head);
+    if (!text.code)
+        cw_buf_add(&p->outcome, cw_buf_str(&text));
+}
+
+static park *new_park(cw_mcp_call *call)
+{
+    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask};
+    cw_mcp_registry *registry = cw_mcp_registry_of(call->door, call->responder->loop);
+    bool is_full = registry->n_waiting >= cw_runtime_settings_of(call->rl)->calls;
+    park *p = is_full ? NULL : calloc(1, sizeof *p);
+    if (!p || !make_id(p->id)) {
+        free(p);
+        return NULL;
+    }
+    p->sink.ops = &ops;
+    p->door = call->door;
+    p->rl = call->rl;
+    p->handle = call->item->call;
+    p->hook.on_end = on_loop_end;
+    cw_list_init(&p->questions);
+    cw_buf_init(&p->outcome, TEXT_MAX + sizeof(parcel));
+    cw_mcp_registry_add(registry->parks, &p->link, cw_str_from(p->id));
+    registry->n_waiting++;
+    cw_loop_add_hook(call->responder->loop, &p->hook);
+    return p;
+}
+
+/* Answer the request with the questions; the sealed state names the park. */
+static bool reply_asks(cw_mcp_call *call, cw_str park_id, uint32_t loop, cw_str asks)
+{
+    cw_outcome outcome = {.kind = CW_OUTCOME_INPUT_REQUIRED};
+    cw_arena *arena = call->responder->arena;
+    call->park = cw_arena_dup_str(arena, park_id);
+    call->park_loop = loop;
+    cw_str copy = cw_arena_dup_str(arena, asks);
+    if (!call->park.p || !copy.p || cw_json_read(copy, NULL, arena, &outcome.asks, NULL, NULL))
+        return false;
+    outcome.state = CW_STR("");
+    cw_mcp_call_close(call);
+    cw_mcp_elicit_reply_input(call, &outcome);
+    return true;
+}
+
+bool cw_mcp_park(cw_mcp_call *call, const cw_question *question)
+{
+    park *p = new_park(call);
+    if (!p)
+        return false;
+    CW_CLEANUP(cw_buf_done) cw_buf asks;
+    cw_buf_init(&asks, TEXT_MAX);
+    if (!add_question(p, question) || !cw_call_set_sink(p->rl, p->handle, &p->sink)) {
+        free_park(p);
+        return false;
+    }
+    write_asks(p, &asks);
+    start_wait(p);
+    cw_call_handle handle = call->item->call;
+    call->item->call = (cw_call_handle){0};
+    if (!asks.code &&
+        reply_asks(call, cw_str_from(p->id), call->responder->loop->index, cw_buf_str(&asks)))
+        return true;
+    /* Without memory: the call is the request's again. */
+    call->item->call = handle;
+    (void)cw_call_set_sink(p->rl, p->handle, &call->sink);
+    free_park(p);
+    return false;
+}
+
+/* ---- answers ---- */
+
+/* Hand the answers to the call. Questions without one stay open. */
+static void answer_questions(park *p, const cw_json *answers)
+{
+    CW_LIST_EACH_SAFE (node, &p->questions) {
+        park_question *q = CW_CONTAINER(node, park_question, node);
+        char key[16];
+        snprintf(key, sizeof key, "q%u", q->number);
+        const cw_json *answer = cw_json_get(answers, cw_str_from(key));
+        if (!answer)
+            continue;
+        uint32_t number = q->number;
+        cw_list_remove(&q->node);
+        free(q);
+        cw_call_answer(p->rl, p->handle, number, cw_json_span(answer), CW_STR(""));
+    }
+}
+
+static void send_lost(cw_runtime_loop *rl, const parcel *request)
+{
+    parcel head = parcel_to(request->door, request->from);
+    head.kind = LOST;
+    send_parcel(rl, request->from_loop, &head, CW_STR(""));
+}
+
+static void on_answers(park *p, const parcel *head, cw_str text)
+{
+    cw_arena arena;
+    const cw_json *answers = NULL;
+    cw_arena_init(&arena, (size_t)16 * TEXT_MAX);
+    if (p->has_waiter || cw_json_read(text, NULL, &arena, &answers, NULL, NULL)) {
+        send_lost(p->rl, head);
+        cw_arena_done(&arena);
+        return;
+    }
+    cw_deadline_clear(&p->wait);
+    p->has_waiter = true;
+    p->waiter_loop = head->from_loop;
+    memcpy(p->waiter, head->from, sizeof p->waiter);
+    answer_questions(p, answers);
+    cw_arena_done(&arena);
+    if (p->outcome.n) {
+        parcel kept;
+        memcpy(&kept, p->outcome.p, sizeof kept);
+        memcpy(kept.to, p->waiter, sizeof kept.to);
+        send_parcel(p->rl, p->waiter_loop, &kept,
+                    cw_str_make(p->outcome.p + sizeof kept, p->outcome.n - sizeof kept));
+        free_park(p);
+    } else if (!cw_list_is_empty(&p->questions)) {
+        send_questions(p);
+    }
+}
+
+/* ---- the request that waits ---- */
+
+static const char gone[] = "The call that asked is over, or runs in another process. Call the tool "
+                           "again.";
+
+static void take_outcome(cw_mcp_call *call, const parcel *head, cw_str text)
+{
+    cw_arena *arena = call->responder->arena;
+    cw_str copy = cw_arena_dup_str(arena, text);
+    const cw_json_opts opts = {.max_bytes = text.n + 1};
+    const cw_json *root = NULL;
+    if (!copy.p || cw_json_read(copy, &opts, arena, &root, NULL, NULL)) {
+        cw_mcp_call_fail(call, "There is not enough memory for the result.");
+        return;
+    }
+    cw_outcome outcome = {
+        .kind = head->outcome,
+        .fault = head->fault,
+        .code = head->code,
+        .message = cw_json_text(cw_json_get(root, CW_STR("message"))),
+        .relay = cw_json_get(root, CW_STR("relay")),
+        .result = cw_json_get(root, CW_STR("result")),
+        .content = cw_json_get(root, CW_STR("content")),
+        .data = cw_json_get(root, CW_STR("data")),
+    };
+    call->sink.ops->done(&call->sink, &outcome);
+}
+
+static void on_report(cw_mcp_call *call, const parcel *head, cw_str text)
+{
+    if (head->kind == PROGRESS) {
+        if (call->token.n)
+            call->sink.ops->progress(&call->sink,
+                                     &(cw_progress){head->progress, head->total, text});
+        return;
+    }
+    if (head->kind == LOG) {
+        call->sink.ops->log(&call->sink, head->level, text);
+        return;
+    }
+    cw_list_remove(&call->resumed.node);
+    if (head->kind == RESULT)
+        take_outcome(call, head, text);
+    else if (head->kind == LOST)
+        cw_mcp_call_fail(call, gone);
+    else if (!reply_asks(call, cw_str_from(head->from), head->from_loop, text))
+        cw_mcp_call_fail(call, "There is not enough memory for the question.");
+}
+
+static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
+{
+    parcel head;
+    memcpy(&head, bytes.p, sizeof head);
+    cw_str text = cw_str_make(bytes.p + sizeof head, bytes.n - sizeof head);
+    cw_mcp_registry *registry = cw_mcp_registry_of(head.door, cw_runtime_loop_of(rl));
+    bool is_for_park = head.kind == TO_PARK || head.kind == CANCEL_PARK;
+    cw_mcp_registry_entry *link = cw_mcp_registry_find(
+        is_for_park ? registry->parks : registry->resumes, cw_str_from(head.to), NULL);
+    if (!link && head.kind == TO_PARK)
+        send_lost(rl, &head);
+    if (!link)
+        return;
+    if (!is_for_park)
+        on_report(CW_CONTAINER(link, cw_mcp_call, resumed), &head, text);
+    else if (head.kind == TO_PARK)
+        on_answers(CW_CONTAINER(link, park, link), &head, text);
+    else
+        end_park(CW_CONTAINER(link, park, link));
+}
+
+void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t loop, cw_str answers)
+{
+    char own[2 * ID_BYTES + 1];
+    cw_str key = make_id(own) ? cw_arena_dup_str(call->responder->arena, cw_str_from(own))
+                              : (cw_str){NULL, 0};
+    if (!key.p || id.n != 2 * (size_t)ID_BYTES) {
+        cw_mcp_call_fail(call, gone);
+        return;
+    }
+    cw_mcp_registry *registry = cw_mcp_registry_of(call->door, call->responder->loop);
+    cw_mcp_registry_add(registry->resumes, &call->resumed, key);
+    char to[2 * ID_BYTES + 1] = {0};
+    memcpy(to, id.p, id.n);
+    parcel head = parcel_to(call->door, to);
+    head.kind = TO_PARK;
+    memcpy(head.from, own, sizeof head.from);
+    head.from_loop = call->responder->loop->index;
+    call->park = id;
+    call->park_loop = loop;
+    send_parcel(call->rl, loop, &head, answers);
+}
+
+void cw_mcp_park_leave(cw_mcp_call *call)
+{
+    char to[2 * ID_BYTES + 1] = {0};
+    if (!cw_list_is_in(&call->resumed.node))
+        return;
+    cw_list_remove(&call->resumed.node);
+    memcpy(to, call->park.p, 2 * (size_t)ID_BYTES);
+    parcel head = parcel_to(call->door, to);
+    head.kind = CANCEL_PARK;
+    send_parcel(call->rl, call->park_loop, &head, CW_STR(""));
+}

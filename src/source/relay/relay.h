@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* relay.h - an MCP server as a service: the eras of its protocol, and requests in the form of each.
+ *
+ *     era       how it is found                                request
+ *     modern    server/discover returns a modern version       _meta has version, client, capabilities
+ *     legacy    anything else that is an answer                after initialize; _meta has a token only
+ *     unknown   no answer, or one that says nothing of it      legacy, for this once
+ *
+ * A request is kept as its parts until the era of the connection that it leaves on is known. Keys of
+ * _meta that begin with "io.modelcontextprotocol/" belong to one hop: those of a client do not pass.
+ *
+ * Ownership: texts of a request are its maker's, and outlive it.
+ * Threads:   pure functions.
+ * Limits:    CW_RELAY_VERSION_MAX, CW_RELAY_SESSION_MAX for texts that a server gives us.
+ */
+#ifndef CW_SOURCE_RELAY_RELAY_H
+#define CW_SOURCE_RELAY_RELAY_H
+
+#include "base/buf.h"
+#include "json/json.h"
+
+#define CW_RELAY_MODERN_VERSION "2026-07-28"
+#define CW_RELAY_LEGACY_VERSION "2025-11-25"
+#define CW_RELAY_META "io.modelcontextprotocol/"
+#define CW_RELAY_VERSION_MAX 32u
+#define CW_RELAY_SESSION_MAX 512u
+
+typedef enum cw_relay_era {
+    CW_RELAY_UNKNOWN,
+    CW_RELAY_LEGACY,
+    CW_RELAY_MODERN,
+} cw_relay_era;
+
+/* "unknown", "legacy", "modern". */
+const char *cw_relay_era_name(cw_relay_era era);
+
+/* Capabilities of a client that a server may use. */
+enum {
+    CW_RELAY_FORM = 1,
+    CW_RELAY_URL = 2,
+    CW_RELAY_SAMPLING = 4,
+    CW_RELAY_ROOTS = 8,
+    CW_RELAY_SAMPLING_TOOLS = 16,
+};
+
+/* The bit of a name: form, url, sampling, roots; 0: there is none. `sampling` has tools too. */
+unsigned cw_relay_capability(cw_str name);
+/* The bits that a client has: names of the member "client" of a call (docs/plugin-protocol.md). */
+unsigned cw_relay_client_capabilities(const cw_json *names);
+/* The capability that a request of the server needs; 0: it is no question. */
+unsigned cw_relay_question(cw_str method, const cw_json *params);
+
+typedef struct cw_relay_request {
+    cw_str method;         /* "tools/call" */
+    cw_str members;        /* of params: JSON without braces and without _meta; may be empty */
+    cw_str meta;           /* further members of _meta, JSON without braces; may be empty */
+    cw_str name;           /* that the header Mcp-Name repeats; empty: none */
+    cw_str caller;         /* id of the caller, for sessions; empty: our own */
+    cw_str log_level;      /* of log lines that a modern server sends; empty: none */
+    unsigned capabilities; /* CW_RELAY_… that the client has and the source may use */
+    bool wants_progress;   /* the token is the id of the request */
+    bool is_stream;        /* GET: what a legacy server sends of its own accord */
+} cw_relay_request;
+
+/* Bytes of its texts, and a copy of it with the texts in `room`. */
+size_t cw_relay_size(const cw_relay_request *r);
+cw_relay_request cw_relay_copy(const cw_relay_request *r, char *room);
+/* Append the message. Errors are sticky in `out`. */
+void cw_relay_write(cw_buf *out, const cw_relay_request *r, cw_relay_era era, uint64_t id);
+/* The first request of a legacy session, and the notification after its answer. */
+void cw_relay_write_initialize(cw_buf *out, unsigned capabilities, uint64_t id);
+#define CW_RELAY_INITIALIZED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"
+/* The request that asks for the era. */
+void cw_relay_write_discover(cw_buf *out, unsigned capabilities, uint64_t id);
+/* Take request `id` back. */
+void cw_relay_write_cancelled(cw_buf *out, uint64_t id);
+/* Answer a request of the server: `result` is JSON; empty: an error with this code and text. */
+void cw_relay_write_answer(cw_buf *out, cw_str request_id, cw_str result, int64_t code,
+                           cw_str message);
+
+/* The era that the answer to server/discover shows. `status` is that of HTTP, or 0; `answer` is the
+ * message, or NULL: it is none. */
+cw_relay_era cw_relay_judge(unsigned status, const cw_json *answer);
+/* The version that a server has chosen in its answer to initialize; .p is NULL: it is no answer that
+ * opens a session. Every version of the legacy era is accepted. */
+cw_str cw_relay_negotiated(const cw_json *answer);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sessions.c - the table of sessions with one MCP server. Every function but init and done takes the
+ * lock, and none calls back while it has it. */
+#include "source/relay/sessions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct session {
+    cw_list node;
+    cw_relay_ticket ticket;
+    bool is_open; /* else it is being opened */
+    uint64_t used_at;
+} session;
+
+void cw_relay_sessions_init(cw_relay_sessions *t, cw_relay_mode mode, cw_relay_era pinned)
+{
+    *t = (cw_relay_sessions){.mode = mode, .pinned = pinned};
+    pthread_mutex_init(&t->lock, NULL);
+    atomic_init(&t->era, (int)pinned);
+    cw_list_init(&t->all);
+    cw_list_init(&t->waiters);
+}
+
+static session *session_at(cw_list *node)
+{
+    return CW_CONTAINER(node, session, node);
+}
+
+static void forget(cw_relay_sessions *t, session *s)
+{
+    cw_list_remove(&s->node);
+    t->n--;
+    free(s);
+}
+
+void cw_relay_sessions_done(cw_relay_sessions *t)
+{
+    CW_LIST_EACH_SAFE (node, &t->all)
+        forget(t, session_at(node));
+    pthread_mutex_destroy(&t->lock);
+}
+
+static session *find(cw_relay_sessions *t, const char *key)
+{
+    CW_LIST_EACH (node, &t->all) {
+        if (strcmp(session_at(node)->ticket.key, key) == 0)
+            return session_at(node);
+    }
+    return NULL;
+}
+
+/* ---- the era ---- */
+
+cw_relay_era cw_relay_sessions_era(const cw_relay_sessions *t)
+{
+    return (cw_relay_era)atomic_load_explicit(&t->era, memory_order_relaxed);
+}
+
+void cw_relay_sessions_forget_era(cw_relay_sessions *t)
+{
+    atomic_store(&t->era, (int)t->pinned);
+}
+
+/* Each goes to its own loop, with the message as its owner. */
+static void wake_all(cw_relay_sessions *t)
+{
+    for (cw_list *node; (node = cw_list_take_first(&t->waiters));) {
+        cw_relay_waiter *w = CW_CONTAINER(node, cw_relay_waiter, node);
+        cw_loop_post(w->loop, &w->message);
+    }
+}
+
+void cw_relay_sessions_set_era(cw_relay_sessions *t, cw_relay_era era)
+{
+    pthread_mutex_lock(&t->lock);
+    if (t->pinned == CW_RELAY_UNKNOWN)
+        atomic_store(&t->era, (int)era);
+    t->is_probing = false;
+    wake_all(t);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- sessions ---- */
+
+/* A text of a caller may be long, and a key is not cut: two callers must not get one session. */
+static cw_code make_key(cw_relay_sessions *t, const cw_relay_request *r, char key[CW_RELAY_KEY_MAX])
+{
+    bool is_shared =
+        t->mode == CW_RELAY_MODE_SHARED || (t->mode == CW_RELAY_MODE_AUTO && t->has_no_ids);
+    cw_str caller = is_shared ? CW_STR("") : r->caller;
+    int n = t->mode == CW_RELAY_MODE_CALL && r->caller.n
+                ? snprintf(key, CW_RELAY_KEY_MAX, "%u #%llu", r->capabilities,
+                           (unsigned long long)++t->n_calls)
+                : snprintf(key, CW_RELAY_KEY_MAX, "%u %.*s", r->capabilities, CW_STR_ARG(caller));
+    return n > 0 && n < (int)CW_RELAY_KEY_MAX ? CW_OK : CW_LIMIT;
+}
+
+/* Sessions that were idle for long, and as many as there are too many. */
+static void evict(cw_relay_sessions *t, uint64_t now)
+{
+    while (!cw_list_is_empty(&t->all)) {
+        session *last = session_at(t->all.prev);
+        bool is_old = now > last->used_at + CW_RELAY_IDLE_MS;
+        if (!last->is_open || (!is_old && t->n < CW_RELAY_SESSIONS))
+            return;
+        forget(t, last);
+    }
+}
+
+static cw_code add(cw_relay_sessions *t, const cw_relay_ticket *ticket, uint64_t now)
+{
+    evict(t, now);
+    session *s = t->n < 2 * CW_RELAY_SESSIONS ? calloc(1, sizeof *s) : NULL;
+    if (!s)
+        return CW_NOMEM;
+    s->ticket = *ticket;
+    s->used_at = now;
+    cw_list_add_first(&t->all, &s->node);
+    t->n++;
+    return CW_DECLINED;
+}
+
+static cw_code wait(cw_relay_sessions *t, cw_relay_waiter *waiter)
+{
+    if (waiter)
+        cw_list_add(&t->waiters, &waiter->node);
+    return CW_AGAIN;
+}
+
+static cw_code use(cw_relay_sessions *t, session *s, uint64_t now, cw_relay_ticket *ret)
+{
+    s->used_at = now;
+    cw_list_remove(&s->node);
+    cw_list_add_first(&t->all, &s->node);
+    *ret = s->ticket;
+    return CW_OK;
+}
+
+static cw_code enter(cw_relay_sessions *t, const cw_relay_request *r, uint64_t now,
+                     cw_relay_waiter *waiter, cw_relay_ticket *ret)
+{
+    bool is_again = t->mode == CW_RELAY_MODE_CALL && ret->key[0];
+    ret->era = cw_relay_sessions_era(t);
+    ret->is_modern = ret->era == CW_RELAY_MODERN;
+    ret->version[0] = ret->id[0] = 0;
+    if (ret->is_modern)
+        return CW_OK;
+    cw_code rc = is_again ? CW_OK : make_key(t, r, ret->key);
+    if (rc)
+        return rc;
+    session *s = find(t, ret->key);
+    if (s)
+        return s->is_open ? use(t, s, now, ret) : wait(t, waiter);
+    if (ret->era == CW_RELAY_UNKNOWN && t->is_probing)
+        return wait(t, waiter);
+    rc = add(t, ret, now);
+    t->is_probing = t->is_probing || (rc == CW_DECLINED && ret->era == CW_RELAY_UNKNOWN);
+    return rc;
+}
+
+cw_code cw_relay_sessions_enter(cw_relay_sessions *t, const cw_relay_request *r, uint64_t now,
+                                cw_relay_waiter *waiter, cw_relay_ticket *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    cw_code rc = enter(t, r, now, waiter, ret);
+    pthread_mutex_unlock(&t->lock);
+    return rc;
+}
+
+void cw_relay_sessions_opened(cw_relay_sessions *t, const cw_relay_ticket *ticket, uint64_t now)
+{
+    pthread_mutex_lock(&t->lock);
+    session *s = find(t, ticket->key);
+    if (s) {
+        s->ticket = *ticket;
+        s->is_open = true;
+        s->used_at = now;
+    }
+    t->has_no_ids = t->has_no_ids || ticket->id[0] == 0;
+    t->is_probing = false;
+    wake_all(t);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void cw_relay_sessions_failed(cw_relay_sessions *t, const cw_relay_ticket *ticket)
+{
+    pthread_mutex_lock(&t->lock);
+    session *s = find(t, ticket->key);
+    if (s && !s->is_open)
+        forget(t, s);
+    t->is_probing = false;
+    wake_all(t);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void cw_relay_sessions_drop(cw_relay_sessions *t, const cw_relay_ticket *ticket)
+{
+    pthread_mutex_lock(&t->lock);
+    session *s = find(t, ticket->key);
+    if (s && s->is_open && strcmp(s->ticket.id, ticket->id) == 0)
+        forget(t, s);
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool cw_relay_sessions_leave(cw_relay_sessions *t, cw_relay_waiter *waiter)
+{
+    pthread_mutex_lock(&t->lock);
+    bool is_waiting = cw_list_is_in(&waiter->node);
+    cw_list_remove(&waiter->node);
+    pthread_mutex_unlock(&t->lock);
+    return is_waiting;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sessions.h - the era of one MCP server over HTTP, and our legacy sessions with it, for all loops.
+ *
+ * A loop that needs a session enters with the key of its caller. One loop at a time asks for the era;
+ * one at a time opens the session of a key. Others wait, and enter again when they are woken.
+ *
+ *     enter ─┬─ CW_OK        use ret
+ *            ├─ CW_DECLINED  open it, then call opened or failed
+ *            └─ CW_AGAIN     wait: the waiter's message is posted to its loop
+ *
+ * Whose session a call uses (`mode`):
+ *     shared   one for all callers with the same capabilities
+ *     caller   one for each caller
+ *     call     one for each call: the key has its number
+ *     auto     caller, until the server has opened one without an id; then shared
+ * A session with other capabilities is another session: the server learns them when it is opened.
+ *
+ * Ownership: a waiter is its maker's until its message is posted; then it is the message's.
+ * Threads:   any; a lock protects the table.
+ * Limits:    CW_RELAY_SESSIONS, the least recently used one is forgotten; CW_RELAY_IDLE_MS.
+ */
+#ifndef CW_SOURCE_RELAY_SESSIONS_H
+#define CW_SOURCE_RELAY_SESSIONS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "net/loop/loop.h"
+#include "source/relay/relay.h"
+
+#define CW_RELAY_SESSIONS 1000u
+#define CW_RELAY_IDLE_MS (15u * 60u * 1000u)
+#define CW_RELAY_KEY_MAX 320u
+
+typedef enum cw_relay_mode {
+    CW_RELAY_MODE_AUTO,
+    CW_RELAY_MODE_SHARED,
+    CW_RELAY_MODE_CALLER,
+    CW_RELAY_MODE_CALL,
+} cw_relay_mode;
+
+/* What a request needs of a session: a copy. */
+typedef struct cw_relay_ticket {
+    cw_relay_era era; /* UNKNOWN: legacy for this once */
+    bool is_modern;
+    char version[CW_RELAY_VERSION_MAX]; /* that was negotiated */
+    char id[CW_RELAY_SESSION_MAX];      /* Mcp-Session-Id; empty: the server gave none */
+    char key[CW_RELAY_KEY_MAX];
+} cw_relay_ticket;
+
+typedef struct cw_relay_waiter {
+    cw_list node; /* of the table */
+    cw_message message;
+    cw_loop *loop;
+    void *owner; /* its loop's; NULL: it has closed */
+} cw_relay_waiter;
+
+typedef struct cw_relay_sessions {
+    pthread_mutex_t lock;
+    cw_relay_mode mode;
+    cw_relay_era pinned; /* UNKNOWN: not */
+    atomic_int era;      /* cw_relay_era */
+    bool is_probing;     /* a loop asks for the era */
+    bool has_no_ids;     /* a session was opened without an id */
+    uint64_t n_calls;    /* of mode `call` */
+    cw_list all;         /* sessions, the most recently used first */
+    unsigned n;
+    cw_list waiters;
+} cw_relay_sessions;
+
+void cw_relay_sessions_init(cw_relay_sessions *t, cw_relay_mode mode, cw_relay_era pinned);
+void cw_relay_sessions_done(cw_relay_sessions *t);
+
+/* The era as it is known now. */
+cw_relay_era cw_relay_sessions_era(const cw_relay_sessions *t);
+/* Ask again before the next request. A pinned era stays. */
+void cw_relay_sessions_forget_era(cw_relay_sessions *t);
+/* The era is known. */
+void cw_relay_sessions_set_era(cw_relay_sessions *t, cw_relay_era era);
+
+/* Enter for a request; see above. The key of *ret is kept where it has one: it is the same call
+ * again. With CW_DECLINED, era of *ret is LEGACY: initialize; UNKNOWN: ask for the era first.
+ * *waiter is taken with CW_AGAIN only; NULL: nothing will be posted. `now` is a loop's clock. */
+CW_MUST_USE cw_code cw_relay_sessions_enter(cw_relay_sessions *t, const cw_relay_request *r,
+                                            uint64_t now, cw_relay_waiter *waiter,
+                                            cw_relay_ticket *ret);
+/* The one who opens has succeeded, or not. Those who wait are woken. */
+void cw_relay_sessions_opened(cw_relay_sessions *t, const cw_relay_ticket *ticket, uint64_t now);
+void cw_relay_sessions_failed(cw_relay_sessions *t, const cw_relay_ticket *ticket);
+/* The server has lost the session, or it is over: forget it, if it is still this one. */
+void cw_relay_sessions_drop(cw_relay_sessions *t, const cw_relay_ticket *ticket);
+/* Take a waiter back. False: its message is under way. */
+bool cw_relay_sessions_leave(cw_relay_sessions *t, cw_relay_waiter *waiter);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* relayed.c - the params of tools/call, and its results as outcomes. */
+#include "source/remote/relayed.h"
+
+#include <math.h>
+
+#include "json/write.h"
+
+#define TOOL_ERROR (-32000) /* for callers that are no MCP clients */
+#define LOG_MAX 65536u
+#define MEMBERS_MAX (64u * 1024u * 1024u)
+
+cw_code cw_relayed_head(cw_str tool, cw_arena *arena, cw_str *ret, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, 6 * tool.n + 64);
+    cw_buf_add(&text, CW_STR("\"name\":"));
+    cw_json_escape(&text, tool);
+    cw_buf_add(&text, CW_STR(",\"arguments\":"));
+    *ret = text.code ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&text));
+    return ret->p ? CW_OK : cw_fail_nomem(err);
+}
+
+/* The members that a door sent beside the arguments, as an object; NULL: none. */
+static cw_code read_extras(const cw_source_call *call, const cw_json **ret, cw_err *err)
+{
+    *ret = NULL;
+    if (call->extras.n == 0)
+        return CW_OK;
+    char *text = cw_arena_printf(call->arena, "{%.*s}", (int)call->extras.n - 1,
+                                 call->extras.p + 1); /* without its first comma */
+    return text ? cw_json_read(cw_str_from(text), NULL, call->arena, ret, NULL, err)
+                : cw_fail_nomem(err);
+}
+
+/* The names of levels in plugins and those of MCP. */
+static cw_str level_of(const cw_json *level)
+{
+    cw_str name = cw_json_is(level, CW_JSON_STRING) ? cw_json_text(level) : CW_STR("");
+    return cw_str_is(name, "warn") ? CW_STR("warning") : name;
+}
+
+static cw_code write_members(cw_str head, cw_str arguments, const cw_json *extras, cw_arena *arena,
+                             cw_str *ret, cw_err *err)
+{
+    const cw_json *answers = cw_json_get(extras, CW_STR("answers"));
+    const cw_json *state = cw_json_get(extras, CW_STR("state"));
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, MEMBERS_MAX);
+    cw_buf_add(&text, head);
+    cw_buf_add(&text, arguments.n ? arguments : CW_STR("{}"));
+    if (answers) {
+        cw_buf_add(&text, CW_STR(",\"inputResponses\":"));
+        cw_buf_add(&text, cw_json_span(answers));
+    }
+    if (state) {
+        cw_buf_add(&text, CW_STR(",\"requestState\":"));
+        cw_buf_add(&text, cw_json_span(state));
+    }
+    *ret = text.code ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&text));
+    return ret->p ? CW_OK : cw_fail_nomem(err);
+}
+
+cw_code cw_relayed_request(const cw_endpoint *service, cw_str name, cw_str head,
+                           const cw_source_call *call, cw_str arguments, cw_relay_request *ret,
+                           cw_err *err)
+{
+    const cw_json *extras;
+    cw_code rc = read_extras(call, &extras, err);
+    if (rc)
+        return rc;
+    unsigned can = cw_relay_client_capabilities(cw_json_get(extras, CW_STR("client")));
+    *ret = (cw_relay_request){
+        .method = CW_STR("tools/call"),
+        .meta = CW_STR(""),
+        .name = name,
+        .caller = cw_caller_id(call->caller),
+        .log_level = level_of(cw_json_get(extras, CW_STR("log"))),
+        .capabilities = can & service->words.questions,
+        .wants_progress = call->wants_progress,
+    };
+    return write_members(head, arguments, extras, call->arena, &ret->members, err);
+}
+
+/* ---- before the response ---- */
+
+struct cw_relayed_question {
+    struct cw_relayed_question *next;
+    uint32_t number;
+    bool is_open;
+    cw_str id; /* of the server's request, JSON */
+};
+
+static double number_of(const cw_json *v)
+{
+    double number = 0;
+    return v && cw_json_to_double(v, &number) ? number : (double)NAN;
+}
+
+static void report_progress(const cw_source_call *call, const cw_json *params)
+{
+    const cw_json *message = cw_json_get(params, CW_STR("message"));
+    cw_progress progress = {
+        .progress = number_of(cw_json_get(params, CW_STR("progress"))),
+        .total = number_of(cw_json_get(params, CW_STR("total"))),
+        .message = cw_json_is(message, CW_JSON_STRING) ? cw_json_text(message) : CW_STR(""),
+    };
+    call->sink->ops->progress(call->sink, &progress);
+}
+
+static cw_log_level log_level(const cw_json *level)
+{
+    cw_str name = cw_json_is(level, CW_JSON_STRING) ? cw_json_text(level) : CW_STR("");
+    if (cw_str_is(name, "debug"))
+        return CW_LOG_DEBUG;
+    if (cw_str_is(name, "info") || name.n == 0)
+        return CW_LOG_INFO;
+    return cw_str_is(name, "notice") || cw_str_is(name, "warning") ? CW_LOG_WARN : CW_LOG_ERROR;
+}
+
+static void report_log(const cw_source_call *call, const cw_json *params)
+{
+    const cw_json *data = cw_json_get(params, CW_STR("data"));
+    cw_log_level level = log_level(cw_json_get(params, CW_STR("level")));
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, LOG_MAX);
+    if (cw_json_is(data, CW_JSON_STRING))
+        cw_buf_add(&text, cw_json_text(data));
+    else if (data)
+        cw_json_add_compact(&text, data);
+    if (!text.code)
+        call->sink->ops->log(call->sink, level, cw_buf_str(&text));
+}
+
+static void refuse(cw_buf *reply, const cw_json *id, int64_t code, const char *why)
+{
+    cw_relay_write_answer(reply, cw_json_span(id), CW_STR(""), code, cw_str_from(why));
+}
+
+static void ask(cw_source_call *call, cw_relayed_questions *questions, const cw_json *message,
+                const cw_json *id, cw_buf *reply)
+{
+    struct cw_relayed_question *q =
+        questions->n < CW_RELAYED_QUESTIONS ? cw_arena_calloc(call->arena, 1, sizeof *q) : NULL;
+    cw_str copy = q ? cw_arena_dup_str(call->arena, cw_json_span(id)) : (cw_str){NULL, 0};
+    if (!copy.p) {
+        refuse(reply, id, -32603, "Too many questions");
+        return;
+    }
+    *q = (struct cw_relayed_question){
+        .next = questions->first, .number = ++questions->n, .is_open = true, .id = copy};
+    questions->first = q;
+    call->sink->ops->ask(call->sink, &(cw_question){q->number, message});
+}
+
+void cw_relayed_receive(cw_source_call *call, unsigned asks, cw_relayed_questions *questions,
+                        const cw_json *message, cw_buf *reply)
+{
+    const cw_json *method = cw_json_get(message, CW_STR("method"));
+    const cw_json *params = cw_json_get(message, CW_STR("params"));
+    const cw_json *id = cw_json_get(message, CW_STR("id"));
+    cw_str name = cw_json_is(method, CW_JSON_STRING) ? cw_json_text(method) : CW_STR("");
+    bool is_request = name.n && id && !cw_json_is(id, CW_JSON_NULL);
+    unsigned bit = cw_relay_question(name, params);
+    if (is_request && (bit & asks))
+        ask(call, questions, message, id, reply);
+    else if (is_request && cw_str_is(name, "ping"))
+        cw_relay_write_answer(reply, cw_json_span(id), CW_STR("{}"), 0, CW_STR(""));
+    else if (is_request)
+        refuse(reply, id, -32601, bit ? "The client does not answer this" : "Method not found");
+    else if (cw_str_is(name, "notifications/progress"))
+        report_progress(call, params);
+    else if (cw_str_is(name, "notifications/message") && questions->n_logs++ < CW_RELAYED_LOGS)
+        report_log(call, params);
+}
+
+bool cw_relayed_answer(cw_relayed_questions *questions, uint32_t number, cw_str result,
+                       cw_str problem, cw_buf *reply)
+{
+    struct cw_relayed_question *q = questions->first;
+    while (q && q->number != number)
+        q = q->next;
+    if (!q || !q->is_open)
+        return false;
+    q->is_open = false;
+    cw_relay_write_answer(reply, q->id, result, -32603, problem);
+    return true;
+}
+
+/* ---- results ---- */
+
+static void fail(cw_outcome *ret, const char *text)
+{
+    *ret = (cw_outcome){
+        .kind = CW_OUTCOME_FAILED, .fault = CW_FAULT_PROTOCOL, .message = cw_str_from(text)};
+}
+
+static bool is_type(const cw_json *result, const char *type)
+{
+    const cw_json *v = cw_json_get(result, CW_STR("resultType"));
+    return cw_json_is(v, CW_JSON_STRING) && cw_str_is(cw_json_text(v), type);
+}
+
+/* Whether every question is one that the source may ask of this client. */
+static bool may_ask(const cw_json *asks, unsigned allowed)
+{
+    for (const cw_json *k = asks ? cw_json_first(asks) : NULL; k; k = cw_json_next_key(k)) {
+        const cw_json *method = cw_json_get(cw_json_value(k), CW_STR("method"));
+        const cw_json *params = cw_json_get(cw_json_value(k), CW_STR("params"));
+        unsigned bit = cw_json_is(method, CW_JSON_STRING)
+                           ? cw_relay_question(cw_json_text(method), params)
+                           : 0;
+        if (!(bit & allowed))
+            return false;
+    }
+    return true;
+}
+
+static void make_questions(const cw_json *result, unsigned allowed, cw_outcome *ret)
+{
+    const cw_json *asks = cw_json_get(result, CW_STR("inputRequests"));
+    const cw_json *state = cw_json_get(result, CW_STR("requestState"));
+    if (!cw_json_is(asks, CW_JSON_OBJECT) || !may_ask(asks, allowed)) {
+        fail(ret, "The server asks something that it may not ask here.");
+        return;
+    }
+    *ret =
+        (cw_outcome){.kind = CW_OUTCOME_INPUT_REQUIRED,
+                     .asks = asks,
+                     .state = cw_json_is(state, CW_JSON_STRING) ? cw_json_text(state) : CW_STR("")};
+}
+
+/* The first text of a result. */
+static cw_str first_text(const cw_json *content)
+{
+    for (const cw_json *b = content ? cw_json_first(content) : NULL; b; b = cw_json_next(b)) {
+        const cw_json *text = cw_json_get(b, CW_STR("text"));
+        if (cw_json_is(text, CW_JSON_STRING))
+            return cw_json_text(text);
+    }
+    return CW_STR("The tool reports an error.");
+}
+
+void cw_relayed_result(bool is_strict, unsigned asks, cw_outcome *outcome)
+{
+    const cw_json *result = outcome->result;
+    const cw_json *content = cw_json_get(result, CW_STR("content"));
+    const cw_json *structured = cw_json_get(result, CW_STR("structuredContent"));
+    if (is_type(result, "input_required")) {
+        make_questions(result, asks, outcome);
+        return;
+    }
+    bool has_content = cw_json_is(content, CW_JSON_ARRAY);
+    if (!cw_json_is(result, CW_JSON_OBJECT) || (!has_content && !structured)) {
+        fail(outcome, "The server returned a result that is no result of a tool.");
+        return;
+    }
+    outcome->relay = result;
+    outcome->is_unchecked = !is_strict;
+    outcome->result = structured ? structured : content;
+    if (!cw_json_is(cw_json_get(result, CW_STR("isError")), CW_JSON_TRUE))
+        return;
+    outcome->kind = CW_OUTCOME_ERROR;
+    outcome->code = TOOL_ERROR;
+    outcome->data = NULL;
+    outcome->message = first_text(has_content ? content : NULL);
+}

@@ -1,0 +1,827 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* upstream_mcp.c - the transport to an MCP server over HTTP: sessions, and answers as event streams.
+ *
+ *     request ─► session? ─┬─ yes ─► POST ─► JSON, or events … ─► response
+ *                          ├─ no ──► server/discover ─► initialize ─► notifications/initialized
+ *                          └─ another loop opens it: wait
+ *
+ * The HTTP transport below has our login there. A 404 for a session was not carried out: the session
+ * is opened again, and the request is sent once more.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "source/relay/event_stream.h"
+#include "source/upstream/shared_conn_int.h"
+#include "source/upstream/upstream_int.h"
+
+#define OPENING_MS 10000u /* for each answer before a session is open, at most */
+#define BODY_MAX (64u * 1024u * 1024u)
+#define POSTS_MAX 1024u /* notifications and answers under way */
+
+typedef struct mcp_upstream mcp_upstream;
+typedef struct exchange exchange;
+typedef struct cw_upstream_mcp_call call;
+
+/* One HTTP request, and the message that answers it. */
+struct exchange {
+    cw_list node; /* of its upstream: `waiting`, `running`, `openings` or `posts` */
+    mcp_upstream *home;
+    cw_upstream_req inner;
+    uint64_t id; /* of the message; 0: it has no answer */
+    cw_relay_ticket ticket;
+    cw_buf body;
+    cw_str piece; /* the body */
+    cw_buf name;  /* of Mcp-Name */
+    cw_http_header headers[CW_UPSTREAM_MORE_HEADERS];
+    size_t n_headers;
+    cw_str traceparent, tracestate; /* of the call */
+    cw_event_stream events;
+    bool has_events;
+    bool in_events;             /* its events are being read: it is freed afterwards */
+    bool is_gone;               /* then */
+    cw_parsed_message *message; /* the response, of an event stream */
+    cw_deferred later;          /* the response came, and the stream goes on */
+    cw_deadline limit;          /* of openings and posts */
+    /* The end, once. `message` is set where an event stream had the response. */
+    void (*on_end)(exchange *x, const cw_upstream_reply *reply);
+    /* The pieces of its stream; NULL: on_data. */
+    void (*on_data)(cw_upstream_req *inner, const cw_client_response *head, cw_str piece);
+    /* Another message of the stream; may be NULL. */
+    void (*on_other)(exchange *x, const cw_json *message);
+};
+
+/* A request of an owner. */
+struct cw_upstream_mcp_call {
+    exchange x;
+    cw_upstream_req *outer;
+    bool was_healed;
+};
+
+typedef enum opening_step { STEP_ASK, STEP_INITIALIZE, STEP_INITIALIZED } opening_step;
+
+/* A session that this loop opens. */
+typedef struct opening {
+    exchange x;
+    opening_step step;
+    unsigned capabilities;
+} opening;
+
+struct mcp_upstream {
+    cw_upstream base;
+    cw_upstream *http;
+    cw_shared_conn *shared; /* a reference */
+    cw_relay_sessions *sessions;
+    size_t answer_size;
+    cw_list waiting, running, openings, posts; /* of exchange */
+    size_t n_posts;
+    cw_relay_waiter *wait; /* in the table, or on its way here; or NULL */
+    cw_deadline_list limits;
+    unsigned depth; /* of loops over the waiting requests */
+    bool is_closing;
+    void (*on_closed)(void *ctx);
+    void *closed_ctx;
+};
+
+static mcp_upstream *mcp_of(cw_upstream *upstream)
+{
+    return CW_CONTAINER(upstream, mcp_upstream, base);
+}
+
+static exchange *exchange_at(cw_list *node)
+{
+    return CW_CONTAINER(node, exchange, node);
+}
+
+static call *call_of(exchange *x)
+{
+    return CW_CONTAINER(x, call, x);
+}
+
+static void advance(call *c);
+static void finish_call(call *c, const cw_upstream_reply *reply);
+static void advance_all(mcp_upstream *u);
+static void end_if_closing(mcp_upstream *u);
+
+/* All loops number the requests of one server together: they share sessions. */
+static uint64_t next_id(cw_upstream *upstream, bool reads)
+{
+    (void)reads;
+    return atomic_fetch_add_explicit(&mcp_of(upstream)->shared->last_id, 1, memory_order_relaxed) +
+           1;
+}
+
+/* ---- one HTTP exchange ---- */
+
+static void init_exchange(exchange *x, mcp_upstream *home)
+{
+    x->home = home;
+    cw_buf_init(&x->body, BODY_MAX);
+    cw_buf_init(&x->name, CW_HTTP_MAX_HEAD);
+}
+
+static void free_events(exchange *x)
+{
+    cw_loop_cancel_deferred(&x->later);
+    cw_deadline_clear(&x->limit);
+    if (x->has_events)
+        cw_event_stream_done(&x->events);
+    x->has_events = false;
+    cw_parsed_message_unref(x->message);
+    x->message = NULL;
+}
+
+/* It is in no list, and its HTTP request is over or cancelled. */
+static void free_exchange(exchange *x)
+{
+    free_events(x);
+    if (x->in_events) {
+        x->is_gone = true;
+        return;
+    }
+    cw_buf_done(&x->body);
+    cw_buf_done(&x->name);
+    free(x); /* the first member of whatever it is */
+}
+
+static void drop_exchange(exchange *x)
+{
+    cw_list_remove(&x->node);
+    cw_upstream_cancel(x->home->http, &x->inner);
+    free_exchange(x);
+}
+
+static void add_header(exchange *x, const char *name, cw_str value)
+{
+    if (value.n)
+        x->headers[x->n_headers++] = (cw_http_header){cw_str_from(name), value};
+}
+
+/* A name that a header cannot hold is encoded. */
+static cw_str header_text(exchange *x, cw_str name)
+{
+    bool is_plain = name.n && name.p[0] != ' ' && name.p[name.n - 1] != ' ' && name.p[0] != '=';
+    for (size_t i = 0; i < name.n && is_plain; i++)
+        is_plain = name.p[i] >= ' ' && name.p[i] < 127;
+    if (is_plain || name.n == 0)
+        return name;
+    cw_buf_clear(&x->name);
+    cw_buf_add(&x->name, CW_STR("=?base64?"));
+    char *to = cw_buf_reserve(&x->name, CW_BASE64_TEXT(name.n));
+    if (to)
+        cw_buf_commit(&x->name, cw_base64_encode(name, to));
+    cw_buf_add(&x->name, CW_STR("?="));
+    return cw_buf_str(&x->name);
+}
+
+/* Headers of a message in the session of the ticket. */
+static void set_headers(exchange *x, cw_str method, cw_str name)
+{
+    const cw_relay_ticket *t = &x->ticket;
+    x->n_headers = 0;
+    if (t->is_modern) {
+        add_header(x, "MCP-Protocol-Version", CW_STR(CW_RELAY_MODERN_VERSION));
+        add_header(x, "Mcp-Method", method);
+        add_header(x, "Mcp-Name", header_text(x, name));
+        return;
+    }
+    add_header(x, "MCP-Protocol-Version", cw_str_from(t->version));
+    add_header(x, "Mcp-Session-Id", cw_str_from(t->id));
+}
+
+/* Whether a message is the response to the exchange. */
+static bool is_response(const exchange *x, const cw_json *root)
+{
+    cw_incoming incoming = {0};
+    cw_dialect_classify(&x->home->base.service->protocol, root, &incoming);
+    return x->id && incoming.kind == CW_INCOMING_RESPONSE && incoming.id == x->id;
+}
+
+static void finish_exchange(exchange *x, const cw_upstream_reply *reply)
+{
+    cw_loop_cancel_deferred(&x->later);
+    cw_deadline_clear(&x->limit);
+    cw_list_remove(&x->node);
+    x->on_end(x, reply);
+}
+
+static void fail_exchange(exchange *x, cw_client_end end, const char *why)
+{
+    cw_upstream_cancel(x->home->http, &x->inner);
+    finish_exchange(x, &(cw_upstream_reply){.end = end, .why = why});
+}
+
+static void on_event(exchange *x, cw_str data)
+{
+    cw_err err = {0};
+    cw_parsed_message *message = cw_parsed_message_new(data);
+    cw_code rc = message ? cw_parsed_message_parse(message, x->home->answer_size * 16 + 65536, &err)
+                         : CW_NOMEM;
+    /* A message that cannot be read is skipped: the stream may have the response behind it. */
+    if (rc == CW_OK && !x->message && is_response(x, message->root)) {
+        x->message = cw_parsed_message_ref(message);
+        cw_loop_defer(x->home->base.loop, &x->later);
+    } else if (rc == CW_OK && x->on_other && !x->message) {
+        x->on_other(x, message->root);
+    }
+    cw_parsed_message_unref(message);
+}
+
+static void on_data(cw_upstream_req *inner, const cw_client_response *head, cw_str piece)
+{
+    exchange *x = inner->ctx;
+    cw_str data;
+    (void)head;
+    if (!x->has_events)
+        cw_event_stream_init(&x->events, x->home->answer_size);
+    x->has_events = x->in_events = true;
+    while (!x->is_gone && cw_event_stream_next(&x->events, &piece, &data))
+        on_event(x, data);
+    x->in_events = false;
+    if (x->is_gone)
+        free_exchange(x);
+    else if (x->events.code)
+        fail_exchange(x, x->events.code == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_TOO_LARGE,
+                      "an event that is too large");
+}
+
+/* The response came, and the server keeps the stream open. */
+static void on_later(cw_deferred *later)
+{
+    exchange *x = CW_CONTAINER(later, exchange, later);
+    cw_upstream_cancel(x->home->http, &x->inner);
+    finish_exchange(x, &(cw_upstream_reply){.end = CW_CLIENT_OK, .why = ""});
+}
+
+static void on_http_done(cw_upstream_req *inner, const cw_upstream_reply *reply)
+{
+    exchange *x = inner->ctx;
+    bool is_lost = x->has_events && !x->message && reply->end == CW_CLIENT_OK && x->id;
+    cw_upstream_reply lost = {.end = CW_CLIENT_LOST,
+                              .why = "the stream ended without a response",
+                              .session = reply->session};
+    finish_exchange(x, is_lost ? &lost : reply);
+}
+
+static void on_late(cw_deadline *d)
+{
+    fail_exchange(CW_CONTAINER(d, exchange, limit), CW_CLIENT_SLOW, "no answer in time");
+}
+
+/* Without a body it is a GET, or a DELETE. */
+static cw_code send_exchange(exchange *x, bool has_body, bool is_delete, cw_err *err)
+{
+    x->piece = cw_buf_str(&x->body);
+    if (x->body.code || x->name.code)
+        return cw_fail_nomem(err);
+    free_events(x);
+    x->later.fn = on_later;
+    x->inner = (cw_upstream_req){
+        .id = x->id,
+        .body = &x->piece,
+        .n_body = has_body ? 1 : 0,
+        .is_delete = is_delete,
+        .traceparent = x->traceparent,
+        .tracestate = x->tracestate,
+        .more = x->headers,
+        .n_more = x->n_headers,
+        .on_done = on_http_done,
+        .on_data = x->on_data ? x->on_data : on_data,
+        .ctx = x,
+    };
+    return cw_upstream_send(x->home->http, &x->inner, err);
+}
+
+/* ---- messages without an answer ---- */
+
+static void on_posted(exchange *x, const cw_upstream_reply *reply)
+{
+    (void)reply;
+    x->home->n_posts--;
+    free_exchange(x);
+}
+
+/* A notification, an answer, or (with an empty text) the end of the session. */
+static void post(mcp_upstream *u, const cw_relay_ticket *ticket, cw_str message)
+{
+    cw_err err;
+    exchange *x = u->n_posts < POSTS_MAX && !u->is_closing ? calloc(1, sizeof *x) : NULL;
+    if (!x)
+        return;
+    init_exchange(x, u);
+    x->ticket = *ticket;
+    x->on_end = on_posted;
+    cw_buf_add(&x->body, message);
+    set_headers(x, CW_STR(""), CW_STR(""));
+    cw_code rc = send_exchange(x, message.n > 0, message.n == 0, &err);
+    if (rc) {
+        free_exchange(x);
+        return;
+    }
+    cw_loop_set_deadline(u->base.loop, &x->limit, &u->limits);
+    cw_list_add(&u->posts, &x->node);
+    u->n_posts++;
+}
+
+/* ---- opening a session ---- */
+
+static opening *opening_of(exchange *x)
+{
+    return CW_CONTAINER(x, opening, x);
+}
+
+/* The response; NULL: there is none that can be read. Lives in *arena, or with the exchange. */
+static const cw_json *read_response(const exchange *x, const cw_upstream_reply *reply,
+                                    cw_arena *arena)
+{
+    const cw_json *root = NULL;
+    if (x->message)
+        return x->message->root;
+    if (reply->end != CW_CLIENT_OK || !reply->answer ||
+        cw_json_read(reply->answer->body, NULL, arena, &root, NULL, NULL))
+        return NULL;
+    return root;
+}
+
+static void send_step(opening *o, opening_step step);
+
+static void free_opening(opening *o)
+{
+    cw_list_remove(&o->x.node);
+    free_exchange(&o->x);
+}
+
+/* Those that wait for the session of this key. */
+static void take_waiting(mcp_upstream *u, const char *key, cw_list *ret)
+{
+    cw_list_init(ret);
+    CW_LIST_EACH_SAFE (node, &u->waiting) {
+        if (strcmp(exchange_at(node)->ticket.key, key) != 0)
+            continue;
+        cw_list_remove(node);
+        cw_list_add(ret, node);
+    }
+}
+
+/* Calls that wait for the session fail as the opening did. */
+static void fail_opening(opening *o, const cw_upstream_reply *reply)
+{
+    mcp_upstream *u = o->x.home;
+    cw_list failed;
+    u->depth++;
+    cw_relay_sessions_failed(u->sessions, &o->x.ticket);
+    take_waiting(u, o->x.ticket.key, &failed);
+    for (cw_list *node; (node = cw_list_take_first(&failed));)
+        finish_call(call_of(exchange_at(node)), reply);
+    if (!u->is_closing) {
+        free_opening(o);
+        advance_all(u);
+    }
+    u->depth--;
+    end_if_closing(u);
+}
+
+static void succeed(opening *o)
+{
+    mcp_upstream *u = o->x.home;
+    cw_relay_sessions_opened(u->sessions, &o->x.ticket, cw_loop_now(u->base.loop));
+    free_opening(o);
+    advance_all(u);
+}
+
+/* The server is a modern one: there are no sessions. */
+static void end_modern(opening *o)
+{
+    mcp_upstream *u = o->x.home;
+    cw_relay_sessions_failed(u->sessions, &o->x.ticket);
+    cw_relay_sessions_set_era(u->sessions, CW_RELAY_MODERN);
+    free_opening(o);
+    advance_all(u);
+}
+
+static void on_asked(opening *o, const cw_upstream_reply *reply, const cw_json *root)
+{
+    unsigned status = reply->answer ? reply->answer->status : 0;
+    bool is_silent = reply->end != CW_CLIENT_OK;
+    cw_relay_era era = is_silent ? CW_RELAY_UNKNOWN : cw_relay_judge(status, root);
+    if (reply->end == CW_CLIENT_CONNECT || reply->end == CW_CLIENT_REFUSED || status == 401) {
+        fail_opening(o, reply);
+        return;
+    }
+    if (era == CW_RELAY_MODERN) {
+        end_modern(o);
+        return;
+    }
+    if (era == CW_RELAY_LEGACY)
+        cw_relay_sessions_set_era(o->x.home->sessions, era);
+    o->x.ticket.era = era;
+    send_step(o, STEP_INITIALIZE);
+}
+
+static void copy_text(char *to, size_t size, cw_str from)
+{
+    size_t n = from.n < size ? from.n : 0; /* one that is too long is no text of ours */
+    if (n)
+        memcpy(to, from.p, n);
+    to[n] = 0;
+}
+
+static void on_initialized(opening *o, const cw_upstream_reply *reply, const cw_json *root,
+                           cw_str session)
+{
+    cw_relay_ticket *t = &o->x.ticket;
+    cw_str version = cw_relay_negotiated(root);
+    if (!version.p) {
+        const cw_json *text = cw_json_get(cw_json_get(root, CW_STR("error")), CW_STR("message"));
+        char why[200];
+        snprintf(why, sizeof why, "initialize: %.*s",
+                 CW_STR_ARG(cw_json_is(text, CW_JSON_STRING) ? cw_json_text(text)
+                                                             : CW_STR("no result")));
+        cw_upstream_reply refused = {.end = CW_CLIENT_GARBAGE, .why = why};
+        bool is_http = reply->end != CW_CLIENT_OK || !reply->answer || reply->answer->status >= 300;
+        fail_opening(o, is_http && !root ? reply : &refused);
+        return;
+    }
+    copy_text(t->version, sizeof t->version, version);
+    copy_text(t->id, sizeof t->id, session);
+    send_step(o, STEP_INITIALIZED);
+}
+
+static void on_opening_end(exchange *x, const cw_upstream_reply *reply)
+{
+    opening *o = opening_of(x);
+    cw_arena arena;
+    cw_list_add(&x->home->openings, &x->node); /* until the next step */
+    cw_arena_init(&arena, 16 * x->home->answer_size + 65536);
+    const cw_json *root = read_response(x, reply, &arena);
+    cw_str session = reply->answer ? reply->answer->wanted[CW_UPSTREAM_HEADER_SESSION]
+                                   : cw_str_from(x->ticket.id);
+    if (o->step == STEP_ASK)
+        on_asked(o, reply, root);
+    else if (o->step == STEP_INITIALIZE)
+        on_initialized(o, reply, root, session);
+    else
+        succeed(o); /* whatever it says to a notification */
+    cw_arena_done(&arena);
+}
+
+/* The session's id comes with the head of a stream, and the stream may go on. */
+static void on_opening_data(cw_upstream_req *inner, const cw_client_response *head, cw_str piece)
+{
+    exchange *x = inner->ctx;
+    copy_text(x->ticket.id, sizeof x->ticket.id, head->wanted[CW_UPSTREAM_HEADER_SESSION]);
+    on_data(inner, head, piece);
+}
+
+static void write_step(opening *o)
+{
+    exchange *x = &o->x;
+    cw_buf_clear(&x->body);
+    x->n_headers = 0;
+    x->id = o->step == STEP_INITIALIZED ? 0 : next_id(&x->home->base, /* reads= */ false);
+    if (o->step == STEP_ASK) {
+        cw_relay_write_discover(&x->body, o->capabilities, x->id);
+        x->ticket.is_modern = true;
+        set_headers(x, CW_STR("server/discover"), CW_STR(""));
+        x->ticket.is_modern = false;
+    } else if (o->step == STEP_INITIALIZE) {
+        cw_relay_write_initialize(&x->body, o->capabilities, x->id);
+    } else {
+        cw_buf_add(&x->body, CW_STR(CW_RELAY_INITIALIZED));
+        set_headers(x, CW_STR(""), CW_STR(""));
+    }
+}
+
+static void send_step(opening *o, opening_step step)
+{
+    exchange *x = &o->x;
+    cw_err err = {0};
+    o->step = step;
+    write_step(o);
+    cw_code rc = send_exchange(x, /* has_body= */ true, /* is_delete= */ false, &err);
+    if (rc) {
+        fail_opening(
+            o, &(cw_upstream_reply){.end = rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT,
+                                    .why = err.msg});
+        return;
+    }
+    cw_loop_set_deadline(x->home->base.loop, &x->limit, &x->home->limits);
+}
+
+/* Later: the request that needs it must have been taken first. */
+static void on_opening_begin(cw_deferred *later)
+{
+    opening *o = CW_CONTAINER(CW_CONTAINER(later, exchange, later), opening, x);
+    send_step(o, o->x.ticket.era == CW_RELAY_LEGACY ? STEP_INITIALIZE : STEP_ASK);
+}
+
+static bool open_session(mcp_upstream *u, const call *c)
+{
+    opening *o = calloc(1, sizeof *o);
+    if (!o) {
+        cw_relay_sessions_failed(u->sessions, &c->x.ticket);
+        return false;
+    }
+    init_exchange(&o->x, u);
+    o->x.ticket = c->x.ticket;
+    o->x.on_end = on_opening_end;
+    o->x.on_data = on_opening_data;
+    o->capabilities = c->outer->relay->capabilities;
+    o->x.later.fn = on_opening_begin;
+    cw_list_add(&u->openings, &o->x.node);
+    cw_loop_defer(u->base.loop, &o->x.later);
+    return true;
+}
+
+/* ---- calls ---- */
+
+static void finish_call(call *c, const cw_upstream_reply *reply)
+{
+    mcp_upstream *u = c->x.home;
+    cw_upstream_req *outer = c->outer;
+    cw_parsed_message *message = c->x.message;
+    cw_upstream_reply streamed = *reply;
+    cw_client_response answer = {.status = 200, .type = CW_STR("application/json")};
+    if (u->sessions->mode == CW_RELAY_MODE_CALL && c->x.ticket.id[0]) {
+        cw_relay_sessions_drop(u->sessions, &c->x.ticket);
+        post(u, &c->x.ticket, CW_STR(""));
+    }
+    if (message) {
+        answer.body = cw_str_make(message->text, message->n);
+        streamed = (cw_upstream_reply){.end = CW_CLIENT_OK,
+                                       .answer = &answer,
+                                       .why = "",
+                                       .session = reply->session,
+                                       .message = message};
+        c->x.message = NULL;
+    }
+    outer->mcp_call = NULL;
+    free_exchange(&c->x);
+    cw_upstream_finish(outer, &streamed);
+    cw_parsed_message_unref(message);
+}
+
+/* What was believed of the server may be wrong since it was away, or was replaced. The next request
+ * asks; this one may have been carried out. */
+static void doubt_era(const call *c, const cw_upstream_reply *reply)
+{
+    unsigned status = reply->answer ? reply->answer->status : 0;
+    bool is_away = reply->end == CW_CLIENT_CONNECT || reply->end == CW_CLIENT_LOST;
+    bool is_strange = c->x.ticket.is_modern ? status == 400 || status == 404 || status == 405
+                                            : status == 400 || status == 404;
+    if (is_away || is_strange)
+        cw_relay_sessions_forget_era(c->x.home->sessions);
+}
+
+static void on_call_end(exchange *x, const cw_upstream_reply *reply)
+{
+    call *c = call_of(x);
+    unsigned status = reply->end == CW_CLIENT_OK && reply->answer ? reply->answer->status : 0;
+    doubt_era(c, reply);
+    if (status != 404 || c->was_healed || !x->ticket.id[0]) {
+        finish_call(c, reply);
+        return;
+    }
+    c->was_healed = true;
+    cw_relay_sessions_drop(x->home->sessions, &x->ticket);
+    x->ticket.key[0] = 0;
+    advance(c);
+}
+
+static void on_call_message(exchange *x, const cw_json *message)
+{
+    cw_upstream_req *outer = call_of(x)->outer;
+    if (outer->on_message)
+        outer->on_message(outer, message);
+}
+
+static cw_code send_call(call *c, cw_err *err)
+{
+    exchange *x = &c->x;
+    const cw_relay_request *r = c->outer->relay;
+    cw_buf_clear(&x->body);
+    x->id = c->outer->id;
+    if (!r->is_stream)
+        cw_relay_write(&x->body, r, x->ticket.is_modern ? CW_RELAY_MODERN : CW_RELAY_LEGACY, x->id);
+    set_headers(x, r->method, r->name);
+    x->traceparent = c->outer->traceparent;
+    x->tracestate = c->outer->tracestate;
+    return send_exchange(x, !r->is_stream, /* is_delete= */ false, err);
+}
+
+static void fail_call(call *c, cw_code rc, const char *why)
+{
+    finish_call(c, &(cw_upstream_reply){.end = rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT,
+                                        .why = why});
+}
+
+static void on_woken(cw_message *message)
+{
+    cw_relay_waiter *w = CW_CONTAINER(message, cw_relay_waiter, message);
+    mcp_upstream *u = w->owner;
+    free(w);
+    if (!u)
+        return;
+    u->wait = NULL;
+    advance_all(u);
+}
+
+static void on_wake_dropped(cw_message *message)
+{
+    cw_relay_waiter *w = CW_CONTAINER(message, cw_relay_waiter, message);
+    mcp_upstream *u = w->owner;
+    if (u)
+        u->wait = NULL;
+    free(w);
+}
+
+static cw_code enter(call *c)
+{
+    mcp_upstream *u = c->x.home;
+    uint64_t now = cw_loop_now(u->base.loop);
+    const cw_relay_request *r = c->outer->relay;
+    cw_code rc = cw_relay_sessions_enter(u->sessions, r, now, NULL, &c->x.ticket);
+    if (rc != CW_AGAIN || u->wait)
+        return rc;
+    cw_relay_waiter *w = calloc(1, sizeof *w);
+    if (!w)
+        return CW_NOMEM;
+    *w = (cw_relay_waiter){
+        .loop = u->base.loop, .owner = u, .message = {.fn = on_woken, .drop = on_wake_dropped}};
+    rc = cw_relay_sessions_enter(u->sessions, r, now, w, &c->x.ticket);
+    if (rc == CW_AGAIN)
+        u->wait = w;
+    else
+        free(w);
+    return rc;
+}
+
+/* The next step of a call that is in no list: send it, or wait. CW_OK, or why it cannot be done. */
+static cw_code try_call(call *c, cw_err *err)
+{
+    mcp_upstream *u = c->x.home;
+    cw_code rc = enter(c);
+    if (rc == CW_OK) {
+        rc = send_call(c, err);
+        if (rc == CW_OK)
+            cw_list_add(&u->running, &c->x.node);
+        return rc;
+    }
+    if (rc == CW_DECLINED && !open_session(u, c))
+        rc = CW_NOMEM;
+    if (rc != CW_DECLINED && rc != CW_AGAIN)
+        return cw_fail(err, rc, "no session can be opened");
+    cw_list_add(&u->waiting, &c->x.node);
+    return CW_OK;
+}
+
+static void advance(call *c)
+{
+    cw_err err = {0};
+    cw_code rc = try_call(c, &err);
+    if (rc)
+        fail_call(c, rc, err.msg);
+}
+
+static void advance_all(mcp_upstream *u)
+{
+    cw_list now;
+    cw_list_init(&now);
+    u->depth++;
+    cw_list_move(&u->waiting, &u->waiting, &now);
+    for (cw_list *node; !u->is_closing && (node = cw_list_take_first(&now));)
+        advance(call_of(exchange_at(node)));
+    u->depth--;
+    end_if_closing(u);
+}
+
+/* ---- the transport ---- */
+
+static cw_code send_request(cw_upstream *upstream, cw_upstream_req *req, cw_err *err)
+{
+    mcp_upstream *u = mcp_of(upstream);
+    call *c = calloc(1, sizeof *c);
+    if (!c)
+        return cw_fail_nomem(err);
+    init_exchange(&c->x, u);
+    c->x.on_end = on_call_end;
+    c->x.on_other = on_call_message;
+    c->outer = req;
+    cw_code rc = try_call(c, err);
+    if (rc)
+        free_exchange(&c->x);
+    else
+        req->mcp_call = c;
+    return rc;
+}
+
+static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
+{
+    mcp_upstream *u = mcp_of(upstream);
+    call *c = req->mcp_call;
+    if (!c)
+        return;
+    bool is_running = cw_list_is_in(&c->x.inner.node);
+    req->mcp_call = NULL;
+    if (is_running && !c->x.ticket.is_modern && !req->relay->is_stream) {
+        CW_CLEANUP(cw_buf_done) cw_buf text;
+        cw_buf_init(&text, BODY_MAX);
+        cw_relay_write_cancelled(&text, req->id);
+        if (!text.code)
+            post(u, &c->x.ticket, cw_buf_str(&text));
+    }
+    drop_exchange(&c->x);
+}
+
+static void forget_request(cw_upstream_req *req)
+{
+    (void)req; /* the call has everything */
+}
+
+static void post_message(cw_upstream *upstream, cw_upstream_req *req, cw_str message)
+{
+    if (req->mcp_call)
+        post(mcp_of(upstream), &req->mcp_call->x.ticket, message);
+}
+
+static void on_http_closed(void *ctx)
+{
+    mcp_upstream *u = ctx;
+    void (*on_closed)(void *) = u->on_closed;
+    void *closed_ctx = u->closed_ctx;
+    cw_shared_conn_unref(u->shared);
+    cw_endpoint_unref(u->base.service);
+    free(u);
+    if (on_closed)
+        on_closed(closed_ctx);
+}
+
+static void end_if_closing(mcp_upstream *u)
+{
+    if (u->depth == 0 && u->is_closing)
+        cw_upstream_close(u->http, on_http_closed, u);
+}
+
+static void leave_table(mcp_upstream *u)
+{
+    if (!u->wait)
+        return;
+    u->wait->owner = NULL;
+    if (cw_relay_sessions_leave(u->sessions, u->wait))
+        free(u->wait);
+    u->wait = NULL;
+}
+
+static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx)
+{
+    mcp_upstream *u = mcp_of(upstream);
+    u->is_closing = true;
+    CW_LIST_EACH_SAFE (node, &u->openings) {
+        opening *o = opening_of(exchange_at(node));
+        cw_relay_sessions_failed(u->sessions, &o->x.ticket);
+        cw_upstream_cancel(u->http, &o->x.inner);
+        free_opening(o);
+    }
+    CW_LIST_EACH_SAFE (node, &u->posts)
+        drop_exchange(exchange_at(node));
+    leave_table(u);
+    cw_loop_unwatch(u->base.loop, &u->limits);
+    u->on_closed = on_closed;
+    u->closed_ctx = ctx;
+    end_if_closing(u);
+}
+
+static cw_code open_http(mcp_upstream *u, cw_err *err)
+{
+    return cw_upstream_open(u->base.service, NULL, u->base.loop, u->answer_size, &u->http, err);
+}
+
+cw_code cw_upstream_open_mcp(cw_shared_conn *shared, size_t answer_size, const cw_upstream *base,
+                             cw_upstream **ret, cw_err *err)
+{
+    static const cw_upstream_ops ops = {next_id,        send_request,   cancel_request,
+                                        forget_request, close_upstream, post_message};
+    mcp_upstream *u = calloc(1, sizeof *u);
+    if (!u)
+        return cw_fail_nomem(err);
+    u->base = *base;
+    u->base.ops = &ops;
+    u->answer_size = answer_size;
+    cw_code rc = open_http(u, err);
+    if (rc) {
+        free(u);
+        return rc;
+    }
+    u->shared = cw_shared_conn_ref(shared);
+    u->sessions = &shared->sessions;
+    cw_list_init(&u->waiting);
+    cw_list_init(&u->running);
+    cw_list_init(&u->openings);
+    cw_list_init(&u->posts);
+    uint32_t ms = base->service->config.timeout_ms / 2;
+    cw_deadline_list_init(&u->limits, ms < OPENING_MS ? ms : OPENING_MS, on_late);
+    cw_loop_watch(base->loop, &u->limits);
+    *ret = &u->base;
+    return CW_OK;
+}
