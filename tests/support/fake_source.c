@@ -356,7 +356,8 @@ static bool add_marks(fake_source *f, cw_method *own)
 
 fake_source *fake_source_new(uint32_t call_ms)
 {
-    static const cw_source_ops ops = {"fake", start, cancel, sweep, release};
+    static const cw_source_ops ops = {
+        .name = "fake", .start = start, .cancel = cancel, .sweep = sweep, .free = release};
     fake_source *f = calloc(1, sizeof *f + sizeof methods);
     if (!f)
         return NULL;

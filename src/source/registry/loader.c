@@ -222,8 +222,8 @@ void cw_sources_report(const cw_registry_item *item, cw_source_report *ret)
     }
     if (!ret->state)
         ret->state = "loading";
-    if (item->shared && cw_shared_conn_is_mcp(item->shared))
-        ret->protocol = cw_relay_era_name(cw_shared_conn_era(item->shared));
+    if (item->shared)
+        ret->protocol = cw_shared_conn_protocol(item->shared);
 }
 
 void cw_sources_call_waiters(cw_sources *s)

@@ -51,8 +51,8 @@ void cw_shared_conn_release(cw_shared_conn *shared);
 /* Whether it is what cw_shared_conn_new would make of these. */
 bool cw_shared_conn_is_compatible(const cw_shared_conn *shared, const cw_endpoint *s,
                                   size_t answer_size);
-/* Whether it is an MCP server, and its era as it is known; any thread. */
-bool cw_shared_conn_is_mcp(const cw_shared_conn *shared);
+/* The name of the era of an MCP server, as it is known; NULL: it is none. Any thread. */
+const char *cw_shared_conn_protocol(const cw_shared_conn *shared);
 cw_relay_era cw_shared_conn_era(const cw_shared_conn *shared);
 /* Why it is not open, for logs; empty: it is, or it was never opened. */
 cw_str cw_shared_conn_problem(const cw_shared_conn *shared);

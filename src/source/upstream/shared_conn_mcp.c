@@ -15,9 +15,9 @@
 #define EVENTS_MAX 1024u   /* on their way to the loops of calls */
 #define TEXT_MAX 65536u
 
-bool cw_shared_conn_is_mcp(const cw_shared_conn *shared)
+const char *cw_shared_conn_protocol(const cw_shared_conn *shared)
 {
-    return shared->mcp.is_on;
+    return shared->mcp.is_on ? cw_relay_era_name(cw_shared_conn_era(shared)) : NULL;
 }
 
 cw_relay_era cw_shared_conn_era(const cw_shared_conn *shared)

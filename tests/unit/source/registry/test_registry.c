@@ -99,6 +99,12 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     assert_null(shared);
 }
 
+const char *cw_shared_conn_protocol(const cw_shared_conn *shared)
+{
+    (void)shared;
+    return NULL;
+}
+
 void cw_shared_conn_retire(cw_shared_conn *shared)
 {
     assert_null(shared);
