@@ -23,7 +23,7 @@ typedef struct job {
     cw_arena arena, answers;
     const problem *table;
     size_t n_table;
-    const cw_json *values[16];
+    const cw_json *values[32];
     struct {
         unsigned tag;
         char what[300], params[100];
@@ -730,7 +730,7 @@ TEST(a_service_that_is_not_there_is_told_by_everyone)
         assert_int_equal(j->rc, CW_PARAMS);
         close_job(j);
     }
-    assert_int_equal(n, 13);
+    assert_int_equal(n, 14);
     assert_null(cw_describer_find(CW_STR("auto")));
     free(j);
 }
@@ -837,6 +837,10 @@ TEST(every_failed_allocation_is_survived)
         {"help", NULL, "\"a b\"", 0},
         {"session-get", NULL, "{}", 0},
         {"workspace/symbol", NULL, "[]", 0},
+        {"tools/list", NULL,
+         "{\"tools\":[{\"name\":\"a\",\"title\":\"t\",\"inputSchema\":{\"properties\":{\"x\":{"
+         "\"$ref\":\"#/$defs/y\"}},\"additionalProperties\":false,\"$defs\":{\"y\":{}}}}]}",
+         0},
         {"/mcp/tools/list", NULL,
          "{\"tools\":[{\"name\":\"a\",\"title\":\"t\",\"inputSchema\":{\"properties\":{\"x\":{}}}}]"
          ","

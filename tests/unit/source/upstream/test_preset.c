@@ -26,7 +26,7 @@ TEST(every_name_of_the_list_is_a_preset_that_can_be_applied)
             assert_non_null(words.protocol.dialect);
         }
     }
-    assert_int_equal(n, 12);
+    assert_int_equal(n, 13);
     assert_null(cw_preset_find(CW_STR("")));
 }
 
