@@ -181,7 +181,11 @@ suite("a program of a source", () => {
     test("threat-D13: sees nothing but listed files where a list exists", async (t) => {
         const list = newFolder("listed");
         writeFileSync(path.join(list, "in.txt"), "in\n");
-        const server = await start(t, { working_directory: list, confine: { readable: [list] } });
+        const server = await start(t, {
+            working_directory: list,
+            environment: { TMPDIR: newFolder("temporary") },
+            confine: { readable: [list] },
+        });
         const tries = [
             ["read", path.join(list, "in.txt")],
             ["write", path.join(list, "in.txt")],

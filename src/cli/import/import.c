@@ -232,10 +232,29 @@ static void add_roles(cw_buf *out)
                   CW_PERMISSION_DISCOVER.p, CW_PERMISSION_CALL.p);
 }
 
+static void add_files(cw_buf *out, const char *key, const cw_config_pairs *files)
+{
+    if (files->n)
+        cw_buf_printf(out, "    %s:\n", key);
+    for (size_t i = 0; i < files->n; i++) {
+        cw_buf_add(out, CW_STR("      "));
+        add_scalar(out, files->items[i].name);
+        cw_buf_add(out, CW_STR(": "));
+        add_scalar(out, files->items[i].value);
+        cw_buf_add_char(out, '\n');
+    }
+}
+
 void cw_import_add_entry(const cw_import *im, cw_buf *out)
 {
+    cw_buf_add(out, CW_STR("sources:\n"));
+    cw_import_add_item(im, out);
+}
+
+void cw_import_add_item(const cw_import *im, cw_buf *out)
+{
     const cw_config_remote *c = &im->config;
-    cw_buf_add(out, CW_STR("sources:\n  - name: "));
+    cw_buf_add(out, CW_STR("  - name: "));
     add_scalar(out, c->name);
     cw_buf_add_char(out, '\n');
     add_member(out, "preset", c->preset);
@@ -243,6 +262,9 @@ void cw_import_add_entry(const cw_import *im, cw_buf *out)
         cw_buf_add(out, CW_STR("    # the description has no address of the service\n"));
     add_member(out, "url", c->url);
     add_command(out, &c->command);
+    add_member(out, "working_directory", c->folder);
+    add_files(out, "environment_files", &c->environment_files);
+    add_files(out, "header_files", &c->header_files);
     add_member(out, "framing", c->preset.n ? CW_STR("") : c->framing);
     add_member(out, "params", c->params);
     add_member(out, "discovery", c->describe);
@@ -467,10 +489,23 @@ static int check_words(const cw_import *im, const cw_cli_args *args, bool has_ex
     return -1;
 }
 
+static int start_from_clients(cw_import *im, bool from_clients, bool is_sure, bool has_target)
+{
+    if (!from_clients)
+        return cw_cli_usage("--yes needs --from-clients");
+    if (has_target || im->preset || im->name || im->secret_env || im->secret_file ||
+        im->secret_as || im->force || im->json)
+        return cw_cli_usage("--from-clients can be combined with --output and --yes only");
+    cw_arena_init(&im->arena, CW_IMPORT_ARENA_MAX);
+    int code = cw_import_from_clients(im, is_sure);
+    cw_arena_done(&im->arena);
+    return code;
+}
+
 int cw_cli_import(int argc, char **argv)
 {
     cw_import im = {0};
-    bool has_exec = false;
+    bool has_exec = false, from_clients = false, is_sure = false;
     char **exec = NULL;
     size_t n_exec = 0;
     const cw_cli_option options[] = {
@@ -490,11 +525,15 @@ int cw_cli_import(int argc, char **argv)
         {"output", 'o', CW_CLI_TEXT, &im.output, "FILE",
          "write the overlay to FILE; default: NAME.overlay.yaml"},
         {"force", 0, CW_CLI_FLAG, &im.force, NULL, "overwrite an existing file"},
+        {"from-clients", 0, CW_CLI_FLAG, &from_clients, NULL,
+         "copy the MCP servers of MCP clients on this machine;\n"
+         "-o names a directory. Nothing is started"},
+        {"yes", 'y', CW_CLI_FLAG, &is_sure, NULL, "with --from-clients: do not ask"},
         CW_CLI_JSON_OPTION(&im.json),
         {0},
     };
     const cw_cli_spec spec = {
-        "import", "URL|FILE|--exec PROGRAM [ARGUMENT...]",
+        "import", "URL|FILE|--exec PROGRAM [ARGUMENT...]|--from-clients",
         "Detect the service at a URL (http://, https://, tcp://, ws://, wss://,\n"
         "unix:SOCKET or unix:SOCKET:/PATH), at HOST:PORT (HTTP, then lines), in a\n"
         "program, or in a description (OpenRPC or a manifest). Print a table of its\n"
@@ -504,6 +543,8 @@ int cw_cli_import(int argc, char **argv)
     cw_cli_args args = {0};
     int own = cut_command(argc, argv, &exec, &n_exec);
     int code = cw_cli_parse(&spec, own, argv, &args);
+    if (code < 0 && (from_clients || is_sure))
+        return start_from_clients(&im, from_clients, is_sure, has_exec || args.n);
     if (code < 0)
         code = check_words(&im, &args, has_exec, n_exec);
     if (code >= 0)

@@ -41,6 +41,12 @@ int cw_import_service(cw_import *im);
 /* Append `sources` of a configuration with the entry of the service. */
 void cw_import_add_entry(const cw_import *im, cw_buf *out);
 
+/* The same without the first line: an item of the list. */
+void cw_import_add_item(const cw_import *im, cw_buf *out);
+/* `import --from-clients`: copy MCP servers out of the files of MCP clients. Nothing is started.
+ * im->output is a directory; NULL: the current one. Returns the exit code. */
+int cw_import_from_clients(cw_import *im, bool is_sure);
+
 #define CW_IMPORT_ARENA_MAX ((size_t)1 << 30)
 
 /* Ask until something answers, and fill what was found. Returns -1, or reports and returns the exit

@@ -42,6 +42,11 @@ typedef struct cw_install_found {
     bool has_section;
 } cw_install_found;
 
+/* A member of an entry: its path below the entry, and its value. Numbers and dates of TOML are
+ * strings. */
+typedef void (*cw_install_member_fn)(void *ctx, cw_str entry, const cw_str *path, size_t n,
+                                     const cw_json *value);
+
 /* A syntax. All functions fail with CW_PARSE (not this syntax), CW_PARAMS (a section of another type,
  * or a spelling that they do not edit), CW_LIMIT or CW_NOMEM. */
 typedef struct cw_install_format {
@@ -56,6 +61,9 @@ typedef struct cw_install_format {
      * it has no other entry. */
     cw_code (*remove)(cw_str text, const cw_install_place *at, bool drops_section, cw_arena *arena,
                       cw_buf *out, cw_err *err);
+    /* Call `fn` for the members of all entries of a section. NULL: this syntax is not read. */
+    cw_code (*each)(cw_str text, const char *section, cw_arena *arena, cw_install_member_fn fn,
+                    void *ctx, cw_err *err);
 } cw_install_format;
 
 extern const cw_install_format cw_install_json; /* with comments and trailing commas */

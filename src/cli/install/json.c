@@ -350,4 +350,23 @@ static cw_code remove_entry(cw_str text, const cw_install_place *at, bool drops_
     return cw_install_copy_rest(&j.e, err);
 }
 
-const cw_install_format cw_install_json = {find, put, remove_entry};
+static cw_code each(cw_str text, const char *section, cw_arena *arena, cw_install_member_fn fn,
+                    void *ctx, cw_err *err)
+{
+    json_edit j = {0};
+    const cw_install_place at = {.section = section, .name = ""};
+    cw_code rc = parse(text, &at, arena, &j, err);
+    const cw_json *first = !rc && j.section ? cw_json_first(j.section) : NULL;
+    for (const cw_json *k = first; k; k = cw_json_next_key(k)) {
+        const cw_json *entry = cw_json_value(k);
+        bool is_object = cw_json_is(entry, CW_JSON_OBJECT);
+        for (const cw_json *m = is_object ? cw_json_first(entry) : NULL; m;
+             m = cw_json_next_key(m)) {
+            cw_str name = cw_json_text(m);
+            fn(ctx, cw_json_text(k), &name, 1, cw_json_value(m));
+        }
+    }
+    return rc;
+}
+
+const cw_install_format cw_install_json = {find, put, remove_entry, each};

@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "cli/install/edit.h"
+#include "json/write.h"
 
 #define MAX_PARTS 16u
 #define MAX_DEPTH 64u
@@ -520,4 +521,124 @@ static cw_code remove_entry(cw_str text, const cw_install_place *at, bool drops_
     return cw_install_copy_rest(&e, err);
 }
 
-const cw_install_format cw_install_toml = {find, put, remove_entry};
+/* ---- values as JSON ---- */
+
+static cw_code add_string(scanner *s, cw_buf *out)
+{
+    size_t begin = s->at;
+    char quote = peek(s);
+    bool is_valid = true, is_long = is_at(s, "\"\"\"") || is_at(s, "\'\'\'");
+    size_t n = is_long ? 3 : 1;
+    if (!skip_string(s))
+        return fail(s, "a string is not closed");
+    cw_str text = cw_str_make(s->text.p + begin + n, s->at - begin - 2 * n);
+    if (is_long && text.n && text.p[0] == '\n')
+        text = cw_str_make(text.p + 1, text.n - 1);
+    if (quote == '"')
+        text = decode(s, text, &is_valid);
+    if (!text.p)
+        return cw_arena_fail(s->arena, s->err);
+    cw_json_escape(out, text);
+    return is_valid ? CW_OK : fail(s, "a string has an unknown escape sequence");
+}
+
+static void add_scalar(scanner *s, cw_buf *out)
+{
+    size_t begin = s->at;
+    (void)skip_scalar(s);
+    cw_str word = cw_str_make(s->text.p + begin, s->at - begin);
+    if (cw_str_is(word, "true") || cw_str_is(word, "false"))
+        cw_buf_add(out, word);
+    else
+        cw_json_escape(out, word);
+}
+
+/* A value that read_value has accepted: nesting is bounded, and containers are closed. A dotted key
+ * in an inline table is one name. */
+static cw_code add_json(scanner *s, cw_buf *out)
+{
+    bool is_key = false;
+    size_t depth = 0;
+    char closers[MAX_DEPTH];
+    do {
+        cw_code rc = CW_OK;
+        skip_space(s);
+        char c = peek(s);
+        if (c == '"' || c == '\'') {
+            rc = add_string(s, out);
+        } else if (c == '[' || c == '{') {
+            closers[depth++] = c == '[' ? ']' : '}';
+            is_key = c == '{';
+            cw_buf_add_char(out, c);
+            s->at++;
+        } else if (depth && c == closers[depth - 1]) {
+            if (out->n && out->p[out->n - 1] == ',')
+                out->n--; /* a comma behind the last item */
+            cw_buf_add_char(out, c);
+            depth--;
+            s->at++;
+        } else if (c == ',' || c == '=') {
+            is_key = c == ',' && depth && closers[depth - 1] == '}';
+            cw_buf_add_char(out, c == '=' ? ':' : c);
+            s->at++;
+        } else if (is_key) {
+            cw_json_escape(out, read_word(s));
+        } else {
+            add_scalar(s, out);
+        }
+        if (rc)
+            return rc;
+    } while (depth && s->at < s->text.n);
+    return CW_OK;
+}
+
+/* Where the members of a section go. */
+typedef struct members {
+    const char *section;
+    cw_arena *arena;
+    cw_install_member_fn fn;
+    void *ctx;
+    cw_err *err;
+} members;
+
+/* The path from the root on; the first part is the section, the second the entry. */
+static cw_code report_member(const members *m, const dotted_key *path, cw_str value)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_INSTALL_MAX_BYTES);
+    scanner s = {.text = value, .arena = m->arena, .err = m->err};
+    const cw_json *json = NULL;
+    cw_code rc = add_json(&s, &text);
+    cw_str copy = cw_arena_dup_str(m->arena, cw_buf_str(&text));
+    if (!rc && !copy.p)
+        rc = cw_arena_fail(m->arena, m->err);
+    if (!rc)
+        rc = cw_json_read(copy, NULL, m->arena, &json, NULL, m->err);
+    if (!rc)
+        m->fn(m->ctx, path->parts[1], path->parts + 2, path->n - 2, json);
+    return rc;
+}
+
+static cw_code each(cw_str text, const char *section, cw_arena *arena, cw_install_member_fn fn,
+                    void *ctx, cw_err *err)
+{
+    const members m = {section, arena, fn, ctx, err};
+    scanner s = {.text = text, .arena = arena, .err = err};
+    dotted_key table = {0};
+    statement now;
+    cw_code rc;
+    while ((rc = read_statement(&s, &now)) == CW_OK) {
+        dotted_key path = now.kind == PAIR ? table : now.key;
+        for (size_t i = 0; now.kind == PAIR && i < now.key.n && path.n < MAX_PARTS; i++)
+            path.parts[path.n++] = now.key.parts[i];
+        if (now.kind != PAIR)
+            table = now.kind == TABLE ? now.key : (dotted_key){0};
+        else if (path.n > 2 && cw_str_is(path.parts[0], section))
+            rc = report_member(&m, &path, now.value);
+        if (rc)
+            return rc;
+    }
+    return rc == CW_DONE ? CW_OK : rc;
+}
+
+const cw_install_format cw_install_toml = {find, put, remove_entry, each};

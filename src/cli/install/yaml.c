@@ -616,4 +616,4 @@ static cw_code remove_entry(cw_str text, const cw_install_place *at, bool drops_
     return cw_install_copy_rest(&e, err);
 }
 
-const cw_install_format cw_install_yaml = {find, put, remove_entry};
+const cw_install_format cw_install_yaml = {find, put, remove_entry, NULL};
