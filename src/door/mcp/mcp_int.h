@@ -111,15 +111,13 @@ typedef struct cw_mcp_registry_entry {
 
 /* The door on one loop. */
 typedef struct cw_mcp_registry {
-    cw_list calls[CW_MCP_BUCKETS];   /* by session and id of the request */
-    cw_list asks[CW_MCP_BUCKETS];    /* by the id of the question */
-    cw_list streams[CW_MCP_BUCKETS]; /* GET; by cw_mcp_number */
-    cw_list parks[CW_MCP_BUCKETS];   /* calls that run without a client (park.h) */
-    cw_list resumes[CW_MCP_BUCKETS]; /* requests that continue one */
-    cw_deadline_list waiting;        /* for answers of clients */
-    cw_deadline_list parked;         /* for the next request of a client */
-    uint32_t n_waiting;              /* calls that wait */
-    cw_mcp_expiries expiries;        /* of tokens that opened streams */
+    cw_list calls[CW_MCP_BUCKETS];                          /* by session and id of the request */
+    cw_list asks[CW_MCP_BUCKETS];                           /* by the id of the question */
+    cw_list streams[CW_MCP_BUCKETS];                        /* GET; by cw_mcp_number */
+    cw_list parks[CW_MCP_BUCKETS], resumes[CW_MCP_BUCKETS]; /* park.h */
+    cw_deadline_list waiting, parked; /* for answers of clients, and for their next requests */
+    uint32_t n_waiting;               /* calls that wait */
+    cw_mcp_expiries expiries;         /* of tokens that opened streams */
     bool is_begun;
 } cw_mcp_registry;
 
@@ -248,8 +246,7 @@ CW_MUST_USE bool cw_mcp_call_rekey(cw_list *buckets, cw_mcp_registry_entry *link
 /* client_profile.c */
 /* CW_MCP_CAN_… of the member `capabilities`. */
 unsigned cw_mcp_client_capabilities(const cw_json *capabilities);
-/* The problem of a clientInfo (or NULL), whose name is compared with the patterns of the
- * configuration. Static; NULL: none. */
+/* The problem of a clientInfo (or NULL); NULL: none. Static. */
 #define CW_MCP_CLIENT_NAME 256u
 const char *cw_mcp_client_problem(const cw_json *client);
 /* The adjustments for a client (clientInfo, or NULL). */

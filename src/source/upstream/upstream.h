@@ -45,7 +45,7 @@ struct cw_upstream_req {
     bool reads;                     /* changes nothing: may go as GET */
     bool is_notice;                 /* has no response: it is over when it was sent */
     cw_str traceparent, tracestate; /* headers; HTTP only; empty: none */
-    bool is_delete; /* HTTP only: DELETE of the URL */
+    bool is_delete;                 /* HTTP only: DELETE of the URL */
     /* HTTP only: further headers, at most CW_UPSTREAM_MORE_HEADERS; and the pieces of an event
      * stream, as cw_client_req.on_data. */
     const cw_http_header *more;
