@@ -4,7 +4,7 @@
 
 # What `make run` passes on to `causeway serve`, for example ARGS="--listen 127.0.0.1:9000".
 ARGS ?=
-# Which tests: SUITE=unit|integration|functional|services|conformance|fuzz, FILE=path of one test, TEST=name of one program.
+# Which tests: SUITE=unit|integration|functional|browser|services|conformance|fuzz, FILE=path of one test, TEST=name of one program.
 SUITE ?=
 FILE ?=
 TEST ?=
@@ -18,7 +18,7 @@ export FUZZ_SECONDS
 
 variant := $(if $(filter thread,$(SANITIZE)),tsan,$(if $(SANITIZE),asan,release))
 
-.PHONY: help run build test clients bench bench-check lint format coverage fuzz soak fresh deb oci clean install uninstall
+.PHONY: help run build test screenshots clients bench bench-check lint format coverage fuzz soak fresh deb oci clean install uninstall
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -37,10 +37,15 @@ build: ## build everything; the program is build/causeway
 	@scripts/deps.sh run
 	@scripts/build.sh release
 
-test: ## run the tests (SUITE=unit|integration|functional|services|conformance|fuzz, FILE=..., TEST=..., SANITIZE=1|thread)
-	@scripts/deps.sh test $(filter services,$(SUITE))
+test: ## run the tests (SUITE=unit|integration|functional|browser|services|conformance|fuzz, FILE=..., TEST=..., SANITIZE=1|thread)
+	@scripts/deps.sh test $(filter services browser,$(SUITE))
 	@scripts/build.sh $(variant)
 	@scripts/node.sh scripts/test.mjs $(variant) --suite="$(SUITE)" --file="$(FILE)" --test="$(TEST)"
+
+screenshots: ## write pictures of the console into build/screenshots
+	@scripts/deps.sh test browser
+	@scripts/build.sh release
+	@scripts/node.sh scripts/screenshots.mjs
 
 clients: ## run SDKs and agent frameworks of others, and write the table in docs/clients.md (ARGS=--only=NAME)
 	@scripts/deps.sh test

@@ -15,6 +15,8 @@ packages_of() {
         ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
     test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext tmux zsh fish protobuf-compiler ;;
+    # A browser for tests of the console; without this group they are skipped.
+    browser) echo chromium ;;
     # Real services that are tested against; without this group the installed ones are.
     services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd ;;
     lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git mandoc groff-base ;;

@@ -24,7 +24,8 @@
 /* Listing and describing tools, on every door. */
 #define CW_PERMISSION_DISCOVER CW_STR("access mcp tool discovery")
 /* Calling methods, on every door. */
-#define CW_PERMISSION_CALL CW_STR("use jsonrpc services")
+#define CW_PERMISSION_CALL_TEXT "use jsonrpc services"
+#define CW_PERMISSION_CALL CW_STR(CW_PERMISSION_CALL_TEXT)
 
 typedef struct cw_caller cw_caller;
 

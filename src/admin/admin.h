@@ -83,6 +83,9 @@ struct cw_admin_call {
     cw_db *db;               /* CW_ADMIN_STORE: the database; NULL: none is configured */
     cw_admin_server *server; /* CW_ADMIN_MAIN; NULL: no server runs here */
     cw_str actor;            /* name of the caller */
+    cw_str caller;           /* cw_caller_json of the caller */
+    int64_t logged_in;       /* cw_caller_logged_in */
+    int64_t session_ends;    /* cw_caller_expires */
     bool sees_arguments;     /* the caller has the permission "view arguments" */
     bool sees_access;        /* the caller has the permission "administer access" */
     bool has_no_logins;      /* the server offers no login: it runs without a configuration */

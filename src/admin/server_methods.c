@@ -58,6 +58,17 @@ static cw_code status(cw_admin_call *c, cw_err *err)
     return write_restart(c, err);
 }
 
+static cw_code whoami(cw_admin_call *c, cw_err *err)
+{
+    int64_t recent = c->logged_in ? c->logged_in + c->config->admin.recent_login_ms : 0;
+    (void)err;
+    cw_json_add_key(c->out, CW_STR("caller"));
+    cw_json_add_span(c->out, c->caller);
+    cw_admin_add_date_member(c->out, "session_ends", c->session_ends);
+    cw_admin_add_date_member(c->out, "recent_until", recent);
+    return CW_OK;
+}
+
 /* ---- log ---- */
 
 static const char *level_name(cw_log_level level)
@@ -148,6 +159,15 @@ const cw_admin_method cw_admin_server_methods[] = {
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_NEEDS_SERVER,
      .run = status},
+    {.name = "causeway.whoami",
+     .about = "Return the caller of this method: its name, permissions and session",
+     .permission = CW_PERMISSION_CALL_TEXT,
+     .params = "[]",
+     .result = "{\"caller\":{\"type\":\"object\"},\"session_ends\":{\"type\":[\"integer\","
+               "\"null\"]},\"recent_until\":{\"type\":[\"integer\",\"null\"]}}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_NEEDS_SERVER,
+     .run = whoami},
     {.name = "causeway.log.level",
      .about = "Set the level of the log until the next reload or restart",
      .permission = CW_PERMISSION_ADMINISTER_SOURCES,

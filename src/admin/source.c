@@ -347,9 +347,12 @@ static cw_code begin(operation *op, const cw_source_call *call, cw_err *err)
     if (rc)
         return rc;
     op->c.actor = cw_arena_dup_str(&op->arena, cw_caller_name(call->caller));
+    op->c.caller = cw_arena_dup_str(&op->arena, cw_caller_json(call->caller));
+    op->c.logged_in = cw_caller_logged_in(call->caller);
+    op->c.session_ends = cw_caller_expires(call->caller);
     op->c.sees_arguments = cw_caller_may(call->caller, CW_STR(CW_PERMISSION_VIEW_ARGUMENTS));
     op->c.sees_access = cw_caller_may(call->caller, CW_STR(CW_PERMISSION_ADMINISTER_ACCESS));
-    return op->c.actor.p ? CW_OK : cw_arena_fail(&op->arena, err);
+    return op->c.actor.p && op->c.caller.p ? CW_OK : cw_arena_fail(&op->arena, err);
 }
 
 static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err)

@@ -113,6 +113,8 @@
 #define CW_LOGIN_IDLE_MS (30u * 60u * 1000u)
 #define CW_LOGIN_LIFETIME_MS (12u * 3600u * 1000u)
 #define CW_LOGIN_SESSIONS 20u
+/* Host name of the console, unless the configuration has another: browsers resolve it to loopback. */
+#define CW_CONSOLE_HOST "console.localhost"
 
 /* MCP clients. */
 #define CW_MCP_SESSION_MS (24u * 3600u * 1000u)

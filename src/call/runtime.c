@@ -40,6 +40,8 @@ struct cw_runtime {
     cw_audit *audit;                          /* may be NULL */
     cw_tracer *tracer;                        /* may be NULL */
     cw_caller *operator_self, *operator_root; /* may be NULL */
+    cw_str console_host;                      /* may be empty */
+    cw_caller *guest;                         /* may be NULL */
     cw_limiter *limiter;
     unsigned n_loops;
     bool is_started;
@@ -464,6 +466,8 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
     b->tracer = opts->tracer;
     b->operator_self = opts->operator_self;
     b->operator_root = opts->operator_root;
+    b->console_host = opts->console_host;
+    b->guest = opts->guest;
     b->change.tell = on_change;
     for (unsigned i = 0; i < b->n_loops; i++) {
         cw_runtime_loop *rl = &b->loops[i];
@@ -591,6 +595,16 @@ cw_view *cw_runtime_anonymous(cw_runtime_loop *rl)
 cw_caller *cw_runtime_operator(const cw_runtime_loop *rl, uid_t uid)
 {
     return uid == geteuid() ? rl->runtime->operator_self : rl->runtime->operator_root;
+}
+
+cw_str cw_runtime_console_host(const cw_runtime_loop *rl)
+{
+    return rl->runtime->console_host;
+}
+
+cw_caller *cw_runtime_guest(const cw_runtime_loop *rl)
+{
+    return rl->runtime->guest;
 }
 
 cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl)

@@ -51,6 +51,8 @@ typedef struct cw_runtime_opts {
     cw_audit *audit;                          /* borrowed; NULL: nothing is recorded */
     cw_tracer *tracer;                        /* borrowed; NULL: no traces */
     cw_caller *operator_self, *operator_root; /* cw_runtime_operator; borrowed; NULL: none */
+    cw_str console_host; /* cw_runtime_console_host; borrowed; empty: no console */
+    cw_caller *guest;    /* cw_runtime_guest; borrowed; NULL: none */
 } cw_runtime_opts;
 
 CW_MUST_USE cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *err);
@@ -89,6 +91,11 @@ cw_view *cw_runtime_anonymous(cw_runtime_loop *rl);
 /* The caller of a request on the local socket from this user: administration, nothing else. NULL: no
  * such caller. */
 cw_caller *cw_runtime_operator(const cw_runtime_loop *rl, uid_t uid);
+/* The host name of the console; empty: this server has none. */
+cw_str cw_runtime_console_host(const cw_runtime_loop *rl);
+/* The caller of requests of the console without credentials, on a server without a configuration. NULL:
+ * they are anonymous. */
+cw_caller *cw_runtime_guest(const cw_runtime_loop *rl);
 /* A caller's view: made on first use, and cached until the catalogue is replaced or
  * CW_RUNTIME_VIEWS other views were used. Borrowed until the next call; NULL without memory. */
 cw_view *cw_runtime_view(cw_runtime_loop *rl, cw_caller *caller);

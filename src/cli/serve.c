@@ -17,6 +17,7 @@
 #include "door/jsonrpc/jsonrpc.h"
 #include "door/mcp/mcp.h"
 #include "door/operation.h"
+#include "door/page/console.h"
 #include "door/page/health.h"
 #include "door/page/login.h"
 #include "door/rest/oauth_metadata.h"
@@ -48,6 +49,9 @@ typedef struct service {
     cw_app app;
     cw_oauth_metadata resource;
     cw_login_pages login;
+    cw_console console;
+    char console_name[256]; /* empty: no console */
+    cw_str console_host;
     cw_loop main_loop;
     uv_signal_t term, intr, hup, usr2;
     cw_notify notify;
@@ -136,6 +140,7 @@ static cw_server_opts server_opts(const service *sv, const cw_config *c)
         .tls_key = c->tls.key.n ? c->tls.key.p : NULL,
         .tls_ciphers = c->tls.ciphers.p,
         .public_url = c->public_url,
+        .page_host = sv->console_host,
         .tls13_only = c->tls.min_version == CW_CONFIG_TLS_1_3,
     };
 }
@@ -610,6 +615,28 @@ static cw_code open_admin_socket(service *sv, cw_err *err)
     return CW_OK;
 }
 
+static bool is_near(const cw_listener *l)
+{
+    return l->address.sa.ss_family == AF_UNIX || cw_address_is_loopback(&l->address);
+}
+
+/* The console of a demo has no logins: it is for this machine only. */
+static void choose_console_host(service *sv)
+{
+    size_t n;
+    const cw_listener *all = cw_server_listeners(sv->server, &n);
+    if (sv->config_path) {
+        snprintf(sv->console_name, sizeof sv->console_name, "%.*s",
+                 CW_STR_ARG(sv->config->console.enabled ? sv->config->console.host : CW_STR("")));
+    } else {
+        bool is_open = false;
+        for (size_t i = 0; i < n; i++)
+            is_open = is_open || !is_near(&all[i]);
+        snprintf(sv->console_name, sizeof sv->console_name, "%s", is_open ? "" : CW_CONSOLE_HOST);
+    }
+    sv->console_host = cw_str_from(sv->console_name);
+}
+
 /* The facts about the server itself that administration methods report. */
 static void describe_server(service *sv)
 {
@@ -650,6 +677,8 @@ static cw_code add_routes(service *sv, cw_err *err)
     if (!rc)
         rc = cw_login_page_add_routes(&sv->router, &sv->login, sv->app.runtime,
                                       sv->config->access.login.path);
+    if (!rc)
+        rc = cw_console_add_routes(&sv->router, &sv->console, sv->app.runtime, sv->config);
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
 }
 
@@ -659,6 +688,7 @@ static cw_code open_app(service *sv, cw_err *err)
                               .n_loops = cw_server_n_loops(sv->server),
                               .keeps_state = true,
                               .config_path = sv->config_path,
+                              .console_host = sv->console_host,
                               .is_demo = !sv->config_path};
     return cw_app_open(&sv->app, &opts, sv->config, err);
 }
@@ -672,6 +702,7 @@ static cw_code prepare(service *sv, cw_err *err)
         rc = open_listeners(sv, err);
     if (!rc)
         rc = open_admin_socket(sv, err);
+    choose_console_host(sv);
     cw_server_opts opts = server_opts(sv, sv->config);
     if (!rc)
         rc = cw_server_configure(sv->server, &opts, err);
@@ -717,11 +748,6 @@ static void warn_clear_text(const service *sv, const cw_listener *l)
                ? "passwords are taken from other machines without TLS"
                : "passwords are refused from other machines without TLS",
            CW_KV("address", cw_str_from(address)));
-}
-
-static bool is_near(const cw_listener *l)
-{
-    return l->address.sa.ss_family == AF_UNIX || cw_address_is_loopback(&l->address);
 }
 
 /* Rights that need no login are meant for this machine, unless the operator knows otherwise. */
@@ -770,7 +796,7 @@ static int announce(const service *sv)
                       is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
     }
     if (sv->has_hints && !sv->config_path && sv->config->plugins.directory.n && n)
-        cw_examples_print_hints(&listeners[0], &text);
+        cw_examples_print_hints(&listeners[0], sv->console_host, &text);
     int code = cw_cli_print(cw_buf_str(&text));
     cw_buf_done(&text);
     return code;

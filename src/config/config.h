@@ -313,6 +313,11 @@ typedef struct cw_config {
         uint32_t recent_login_ms; /* a browser session that changes access is younger */
     } admin;
 
+    struct {
+        bool enabled; /* pages for browsers are served; needs a store */
+        cw_str host;  /* the only name that they are served under, without a port */
+    } console;
+
     cw_config_remotes sources;
     cw_config_roles roles;
     bool ignore_unknown_arguments; /* unknown_arguments: ignore */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/limits.h"
 #include "base/map.h"
 
 /* The value of a key in the file, or NULL when it has its default. `name` may be NULL. */
@@ -124,6 +125,7 @@ static cw_code check_path(cw_checker *c, const cw_config *config)
         "/mcp/tools/list",   "/mcp/tools/describe",
         "/mcp/tools/invoke", "/.well-known/mcp.json",
         "/logout",           "/session/token",
+        "/console",          "/",
     };
     const cw_place root = {0};
     const cw_place access = {.up = &root, .name = CW_STR("access")};
@@ -141,6 +143,53 @@ static cw_code check_path(cw_checker *c, const cw_config *config)
         return cw_check_problem(c, &path, v, "%.*s is mcp.path already",
                                 CW_STR_ARG(config->mcp.path));
     return CW_OK;
+}
+
+/* Names that lead to this machine only, and the addresses behind them. */
+static bool is_near(const cw_config_address *a)
+{
+    return a->unix_path.n || cw_str_is(a->host, "localhost") || cw_str_is(a->host, "::1") ||
+           cw_str_starts(a->host, CW_STR("127."));
+}
+
+static bool all_are_near(const cw_config_listeners *listen)
+{
+    for (size_t i = 0; i < listen->n; i++) {
+        if (!is_near(&listen->items[i].address))
+            return false;
+    }
+    return true;
+}
+
+/* A host whose pages could read the cookie of the console is not the console's own. */
+static cw_code check_console_host(cw_checker *c, const cw_config *config)
+{
+    cw_str host = config->console.host;
+    for (size_t i = 0; i < config->hosts.n; i++) {
+        cw_str rest;
+        cw_str other = cw_str_cut(config->hosts.items[i], ':', &rest);
+        if (cw_str_ieq(other, host))
+            return complain(c, "console", "host", NULL,
+                            "%.*s is an entry of hosts: the console needs a name of its own",
+                            CW_STR_ARG(host));
+    }
+    if (cw_str_is(host, CW_CONSOLE_HOST) && !all_are_near(&config->listen))
+        return complain(c, "console", "host", find(c, "console", NULL),
+                        "missing; %s is for listeners on loopback", CW_CONSOLE_HOST);
+    return CW_OK;
+}
+
+static cw_code check_console(cw_checker *c, const cw_config *config)
+{
+    if (!config->console.enabled)
+        return CW_OK;
+    if (!config->store.path.n)
+        return complain(c, "console", "enabled", NULL, "needs store.path");
+    if (!config->admin.enabled)
+        return complain(c, "console", "enabled", NULL, "needs admin.enabled");
+    if (!config->access.login.enabled)
+        return complain(c, "console", "enabled", NULL, "needs access.login.enabled");
+    return check_console_host(c, config);
 }
 
 static cw_code check_issuer(cw_checker *c, const cw_config *config, const cw_config_issuer *issuer,
@@ -397,6 +446,8 @@ cw_code cw_rules_check(cw_checker *c, const cw_config *config)
         rc = check_sources(c, &config->sources);
     if (!rc)
         rc = check_path(c, config);
+    if (!rc)
+        rc = check_console(c, config);
     if (!rc)
         rc = check_issuers(c, config);
     return rc;

@@ -193,7 +193,7 @@ static void reply_wrong(cw_http_req *req, cw_runtime_loop *rl, const cw_auth_err
     cw_buf_done(&b);
     cw_http_header headers[] = {{CW_STR("Cache-Control"), CW_STR("no-store")},
                                 {CW_STR("WWW-Authenticate"), kept.p ? kept : CW_STR(INVALID)},
-                                {CW_STR("Set-Cookie"), CW_STR(CW_BROWSER_NO_SESSION)}};
+                                {CW_STR("Set-Cookie"), cw_browser_cookie_kind(rl)->removal}};
     cw_http_response answer = {
         .status = 401, .body = texts->wrong, .headers = headers, .n_headers = is_session ? 3 : 2};
     send_refusal(req, texts, &answer);
@@ -293,12 +293,14 @@ static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
         take(asked, &login);
 }
 
-/* The anonymous caller's, or that of a user of this machine on the local socket. */
-static cw_view *view_without_credentials(const cw_http_req *req, cw_runtime_loop *rl)
+/* The anonymous caller's, that of a user of this machine on the local socket, or that of the console of
+ * a demo. */
+static cw_view *view_without_credentials(cw_http_req *req, cw_runtime_loop *rl)
 {
     uid_t uid;
     if (CW_LIKELY(!cw_http_req_local_uid(req, &uid)))
-        return cw_runtime_anonymous(rl);
+        return cw_browser_is_guest(req, rl) ? cw_runtime_view(rl, cw_runtime_guest(rl))
+                                            : cw_runtime_anonymous(rl);
     cw_caller *operator= cw_runtime_operator(rl, uid);
     return operator? cw_runtime_view(rl, operator) : NULL;
 }

@@ -22,17 +22,66 @@ cw_str cw_browser_cookie(const cw_http_req *req, cw_str name)
     return found;
 }
 
-bool cw_browser_has_login(const cw_runtime_loop *rl)
+static bool has_login(const cw_runtime_loop *rl)
 {
     const cw_accounts *accounts = cw_runtime_accounts(rl);
     return accounts && cw_session_is_on(accounts);
 }
 
-cw_str cw_browser_session(const cw_http_req *req, const cw_runtime_loop *rl)
+#define NO_COOKIE(name, same_site) CW_STR_INIT(name "=; Max-Age=0" CW_BROWSER_ATTRIBUTES same_site)
+
+const cw_browser_session_cookie *cw_browser_cookie_kind(const cw_runtime_loop *rl)
 {
-    if (!cw_browser_has_login(rl))
+    static const cw_browser_session_cookie plain = {"__Host-causeway", "Lax",
+                                                    NO_COOKIE("__Host-causeway", "Lax")};
+    static const cw_browser_session_cookie console = {
+        "__Host-causeway-console", "Strict", NO_COOKIE("__Host-causeway-console", "Strict")};
+    return cw_runtime_console_host(rl).n ? &console : &plain;
+}
+
+bool cw_browser_is_console(cw_http_req *req, const cw_runtime_loop *rl)
+{
+    bool is_known;
+    cw_str host = cw_runtime_console_host(rl), rest;
+    if (!host.n)
+        return false;
+    /* "https://name:port" */
+    cw_str origin = cw_http_req_origin(req, &is_known);
+    (void)cw_str_cut(origin, ':', &rest);
+    if (!rest.p || rest.n < 2)
+        return false;
+    cw_str name = cw_str_cut(cw_str_make(rest.p + 2, rest.n - 2), ':', &rest);
+    return cw_str_ieq(name, host);
+}
+
+bool cw_browser_is_guest(cw_http_req *req, const cw_runtime_loop *rl)
+{
+    static const cw_str of_proxies[] = {
+        CW_STR_INIT("Forwarded"),          CW_STR_INIT("Via"),
+        CW_STR_INIT("X-Real-IP"),          CW_STR_INIT("X-Forwarded-For"),
+        CW_STR_INIT("X-Forwarded-Host"),   CW_STR_INIT("X-Forwarded-Proto"),
+        CW_STR_INIT("X-Forwarded-Port"),   CW_STR_INIT("X-Forwarded-Prefix"),
+        CW_STR_INIT("X-Forwarded-Server"),
+    };
+    if (!cw_runtime_guest(rl) || !cw_browser_is_console(req, rl) || !cw_http_req_is_private(req))
+        return false;
+    for (size_t i = 0; i < CW_COUNT(of_proxies); i++) {
+        if (cw_http_req_header(req, of_proxies[i]).p)
+            return false;
+    }
+    return true;
+}
+
+bool cw_browser_may_have_session(cw_http_req *req, const cw_runtime_loop *rl)
+{
+    return has_login(rl) && (!cw_runtime_console_host(rl).n || cw_browser_is_console(req, rl));
+}
+
+cw_str cw_browser_session(cw_http_req *req, const cw_runtime_loop *rl)
+{
+    if (!cw_browser_may_have_session(req, rl))
         return (cw_str){NULL, 0};
-    return cw_browser_cookie(req, CW_STR(CW_BROWSER_SESSION));
+    return cw_browser_cookie(req, cw_str_from(cw_browser_cookie_kind(rl)->name));
 }
 
 bool cw_browser_is_private(const cw_http_req *req, const cw_runtime_loop *rl)
@@ -57,6 +106,8 @@ bool cw_browser_is_ours(cw_http_req *req, const cw_runtime_loop *rl, bool may_be
     cw_str origin = cw_http_req_header(req, CW_STR("Origin"));
     if (repeats)
         return false;
+    if (cw_browser_is_console(req, rl))
+        return cw_str_is(site, "same-origin");
     /* "none": the user typed the address. Only reading is allowed. */
     if (site.p)
         return cw_str_is(site, "same-origin") || (may_be_silent && cw_str_is(site, "none"));

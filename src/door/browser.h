@@ -10,6 +10,10 @@
  *
  * Browsers set Sec-Fetch-Site and Origin themselves: pages cannot.
  *
+ * A browser sends a cookie to every port of its host. A server with a console therefore has sessions at the
+ * host name of the console only, under a name of their own, and SameSite=Strict. There each request
+ * with a session must be of the same origin by Sec-Fetch-Site, also one that only reads.
+ *
  * Threads: the request's loop.
  */
 #ifndef CW_DOOR_BROWSER_H
@@ -20,23 +24,34 @@
 #include "net/server/request_api.h"
 
 /* "__Host-": a browser takes such a cookie only with Secure and Path=/, for this very host. */
-#define CW_BROWSER_SESSION "__Host-causeway"
 #define CW_BROWSER_FORM "__Host-causeway-login"
 #define CW_BROWSER_ATTRIBUTES "; Path=/; Secure; HttpOnly; SameSite="
-/* Values of Set-Cookie that remove them. */
-#define CW_BROWSER_NO_SESSION CW_BROWSER_SESSION "=; Max-Age=0" CW_BROWSER_ATTRIBUTES "Lax"
+/* A value of Set-Cookie that removes it. */
 #define CW_BROWSER_NO_FORM CW_BROWSER_FORM "=; Max-Age=0" CW_BROWSER_ATTRIBUTES "Strict"
 
 #define CW_BROWSER_FORGED                                                                          \
     "A session needs a request of the same origin with the header X-CSRF-Token: see GET "          \
     "/session/token"
 
+/* The cookie of a session; static. */
+typedef struct cw_browser_session_cookie {
+    const char *name;
+    const char *same_site; /* value of the attribute */
+    cw_str removal;        /* value of Set-Cookie that removes it */
+} cw_browser_session_cookie;
+
+const cw_browser_session_cookie *cw_browser_cookie_kind(const cw_runtime_loop *rl);
+/* Whether the request was sent to the host name of the console. */
+bool cw_browser_is_console(cw_http_req *req, const cw_runtime_loop *rl);
+/* Whether this request belongs to the console of a server without logins: on this machine, under the
+ * name of the console, and not through a proxy. */
+bool cw_browser_is_guest(cw_http_req *req, const cw_runtime_loop *rl);
 /* A cookie's value; .p is NULL when there is none, and it is empty when there are several. */
 cw_str cw_browser_cookie(const cw_http_req *req, cw_str name);
-/* Whether people can log in. */
-bool cw_browser_has_login(const cw_runtime_loop *rl);
+/* Whether people can log in at the host of this request. */
+bool cw_browser_may_have_session(cw_http_req *req, const cw_runtime_loop *rl);
 /* The session of the browser; .p is NULL without one, or when there are no sessions. */
-cw_str cw_browser_session(const cw_http_req *req, const cw_runtime_loop *rl);
+cw_str cw_browser_session(cw_http_req *req, const cw_runtime_loop *rl);
 /* Whether passwords and sessions may be shown on this connection. */
 bool cw_browser_is_private(const cw_http_req *req, const cw_runtime_loop *rl);
 /* Whether a page of ours made the request. With `may_be_silent` it is enough that nothing says that

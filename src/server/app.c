@@ -656,11 +656,34 @@ static cw_code new_operator(uid_t uid, cw_caller **ret, cw_err *err)
     return cw_caller_new(&opts, ret, err);
 }
 
-static cw_code open_runtime(cw_app *b, cw_err *err)
+/* The user of the console of a demo: the anonymous caller, who sees the traffic as well. */
+static cw_code new_guest(const cw_config *config, cw_caller **ret, cw_err *err)
+{
+    static const cw_str traffic = CW_STR_INIT(CW_PERMISSION_VIEW_TRAFFIC);
+    const cw_config_strings *own = NULL;
+    for (size_t i = 0; i < config->roles.n; i++) {
+        if (cw_str_is(config->roles.items[i].name, CW_ROLE_ANONYMOUS))
+            own = &config->roles.items[i].permissions;
+    }
+    size_t n = own ? own->n : 0;
+    cw_str *all = calloc(n + 1, sizeof *all);
+    if (!all)
+        return cw_fail_nomem(err);
+    if (own)
+        add_texts(all, 0, own->items, n);
+    all[n] = traffic;
+    cw_code rc = cw_caller_new_confined(all, n + 1, ret, err);
+    free(all);
+    return rc;
+}
+
+static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *config, cw_err *err)
 {
     cw_code rc = new_operator(geteuid(), &b->operator_self, err);
     if (!rc)
         rc = new_operator(0, &b->operator_root, err);
+    if (!rc && b->is_demo && app->console_host.n)
+        rc = new_guest(config, &b->guest, err);
     if (rc)
         return rc;
     const cw_runtime_opts opts = {.n_loops = b->n_loops,
@@ -668,7 +691,9 @@ static cw_code open_runtime(cw_app *b, cw_err *err)
                                   .audit = b->audit,
                                   .tracer = b->tracer,
                                   .operator_self = b->operator_self,
-                                  .operator_root = b->operator_root};
+                                  .operator_root = b->operator_root,
+                                  .console_host = app->console_host,
+                                  .guest = b->guest};
     return cw_runtime_new(&opts, &b->runtime, err);
 }
 
@@ -741,7 +766,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     if (!rc)
         rc = open_accounts(b, config, err);
     if (!rc)
-        rc = open_runtime(b, err);
+        rc = open_runtime(b, opts, config, err);
     if (!rc)
         rc = make_door(b, opts, config, err);
     if (!rc)
@@ -825,6 +850,7 @@ void cw_app_done(cw_app *b)
     cw_caller_unref(b->read);
     cw_caller_unref(b->operator_self);
     cw_caller_unref(b->operator_root);
+    cw_caller_unref(b->guest);
     cw_translations_unref(b->translations);
     cw_config_unref(b->settings.config);
     pthread_mutex_destroy(&b->lock);
@@ -839,7 +865,7 @@ void cw_app_done(cw_app *b)
     b->accounts = NULL;
     b->issuers = NULL;
     b->anonymous = b->configured = b->read = NULL;
-    b->operator_self = b->operator_root = NULL;
+    b->operator_self = b->operator_root = b->guest = NULL;
     b->spawner = NULL;
     b->host = NULL;
 }

@@ -41,6 +41,7 @@ typedef struct cw_app {
     cw_caller *anonymous;     /* by the configuration, and by the database as it was read last */
     cw_caller *configured;    /* by the configuration alone */
     cw_caller *operator_self, *operator_root; /* callers on the local socket */
+    cw_caller *guest;                         /* of the console of a demo; NULL: none */
     pthread_mutex_t lock;                     /* of what the store's thread leaves here: */
     cw_caller *read;    /* the anonymous caller, with has_read; NULL: there is no database */
     cw_err store_error; /* why the database cannot be used; CW_OK: it can */
@@ -81,6 +82,7 @@ typedef struct cw_app_opts {
     const cw_sources_given *services;
     bool is_demo; /* no configuration file: tools that require a login are hidden, because no login
                      exists */
+    cw_str console_host; /* of the console; borrowed; empty: none */
     /* Keep the seal key and the ends of sessions in files (state_file.h). */
     bool keeps_state;
     const char *config_path; /* keeps_state: of the configuration file; NULL: none */

@@ -82,12 +82,16 @@ static void format_base(const cw_listener *listener, char *out, size_t n)
         snprintf(out, n, "http://%s", address);
 }
 
-void cw_examples_print_hints(const cw_listener *listener, cw_buf *out)
+void cw_examples_print_hints(const cw_listener *listener, cw_str console_host, cw_buf *out)
 {
     char base[CW_ADDRESS_TEXT + sizeof "http://"];
     if (listener->address.sa.ss_family == AF_UNIX)
         return;
     format_base(listener, base, sizeof base);
+    if (console_host.n)
+        cw_buf_printf(out,
+                      "\nThe console, for browsers on this machine:\n\n  http://%.*s%s/console/\n",
+                      CW_STR_ARG(console_host), strrchr(base, ':'));
     /* Commands to paste have lines of their own. */
     cw_buf_printf(
         out,

@@ -15,8 +15,9 @@
  * program are neither in the build tree nor installed. Installed ones store their files in the data
  * directory of the user, which is created. */
 CW_MUST_USE cw_code cw_examples_config(cw_buf *out, cw_err *err);
-/* Append commands to try with a server at this address. Nothing for a unix socket. */
-void cw_examples_print_hints(const cw_listener *listener, cw_buf *out);
+/* Append commands to try with a server at this address, and the address of the console if it has a
+ * host. Nothing for a unix socket. */
+void cw_examples_print_hints(const cw_listener *listener, cw_str console_host, cw_buf *out);
 /* Log the permissions and plugins of this configuration. */
 void cw_examples_announce(const cw_config *config);
 

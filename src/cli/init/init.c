@@ -123,9 +123,13 @@ static cw_code write_config(first *f, cw_err *err)
         out, CW_STR("# Written by \"causeway init\". \"causeway config show\" prints all keys.\n"));
     add_listen(out, a);
     add_hosts(out, a->public_url);
-    cw_buf_add(out, CW_STR("\nstore:\n  path: " DATABASE_FILE "\n"
-                           "audit:\n  path: " AUDIT_FILE "\n"
-                           "state:\n  directory: " STATE_FOLDER "\n"));
+    cw_buf_add(out,
+               CW_STR("\nstore:\n  path: " DATABASE_FILE "\n"
+                      "audit:\n  path: " AUDIT_FILE "\n"
+                      "state:\n  directory: " STATE_FOLDER "\n"
+                      "\n# Pages for browsers, at http://console.localhost:PORT/console/. A "
+                      "listener for other\n# machines also needs console.host. Remove the # to "
+                      "enable them.\n#console:\n#  enabled: true\n"));
     add_roles(out, a->examples);
     if (a->examples)
         rc = add_examples(out, err);

@@ -129,6 +129,7 @@ const cw_config cw_config_defaults = {
                 .max_open_files = CW_PLUGIN_MAX_FILES},
     .store = {.path = CW_STR_INIT("")},
     .admin = {.enabled = true, .socket = CW_STR_INIT(""), .recent_login_ms = 10 * 60000},
+    .console = {.enabled = false, .host = CW_STR_INIT(CW_CONSOLE_HOST)},
     .access = {.password_length = 8,
                .shows_all_scopes = true,
                .login = {.enabled = true,
@@ -691,6 +692,17 @@ static const cw_key admin_keys[] = {
     {0},
 };
 
+static const cw_key console_keys[] = {
+    {"enabled", &cw_type_bool, "Serve the console, pages for browsers; needs store.path",
+     FIELD(console.enabled), .needs_restart = true},
+    {"host", &cw_type_text,
+     "Host name that only the console and its logins use, because cookies do not know ports",
+     FIELD(console.host), .needs_restart = true, .is_valid = cw_names_is_console_host,
+     .expected = "a host name without a port, such as \"console.example.org\"",
+     .pattern = CW_NAMES_CONSOLE_HOST_PATTERN},
+    {0},
+};
+
 static const cw_key role_keys[] = {
     {"permissions", &cw_type_strings, "Permissions of the role", PERMISSIONS},
     {0},
@@ -745,6 +757,7 @@ static const cw_key top_keys[] = {
      .expected = "a name of 1 to 64 lower-case letters, digits, - and _",
      .pattern = CW_NAMES_SOURCE_PATTERN},
     {"admin", &cw_type_section, "Administration of the running server", .children = admin_keys},
+    {"console", &cw_type_section, "Console for browsers", .children = console_keys},
     {"translations", &cw_type_section, "Titles and descriptions of tools in other languages",
      .children = translations_keys},
     {"state", &cw_type_section, "Files about services that are kept between runs",

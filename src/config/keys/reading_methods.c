@@ -7,7 +7,7 @@ static const char *const reading[] = {
     "causeway.audit.search",  "causeway.config.show",  "causeway.roles.list",
     "causeway.sessions.list", "causeway.sources.diff", "causeway.sources.list",
     "causeway.status",        "causeway.tokens.list",  "causeway.tools.describe",
-    "causeway.tools.list",
+    "causeway.tools.list",    "causeway.whoami",
 };
 
 bool cw_config_is_reading_method(cw_str name)

@@ -174,6 +174,15 @@ bool cw_names_is_host(cw_str entry)
     return cw_str_is(entry, "*") || is_host_port(entry);
 }
 
+bool cw_names_is_console_host(cw_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] == ':' || name.p[i] == '*' || name.p[i] == '[')
+            return false;
+    }
+    return is_host_port(name);
+}
+
 bool cw_names_is_origin(cw_str entry)
 {
     if (cw_str_is(entry, "*") || cw_str_is(entry, "null"))

@@ -26,6 +26,9 @@ const char *cw_names_parse_address(cw_str text, cw_config_address *ret);
 
 /* "name", "name:port", "*.name", "[v6]", "[v6]:port" or "*". */
 bool cw_names_is_host(cw_str entry);
+/* "name" alone. */
+bool cw_names_is_console_host(cw_str name);
+#define CW_NAMES_CONSOLE_HOST_PATTERN "^[0-9A-Za-z._-]+$"
 /* "scheme://host[:port]" with a host as above, "null" or "*". */
 bool cw_names_is_origin(cw_str entry);
 /* Check "http://HOST[:PORT][/PATH]" (https, ws, wss), "tcp://HOST:PORT" or "unix:SOCKET[:/PATH]".

@@ -8,20 +8,14 @@
 #include "door/authenticate.h"
 #include "door/browser.h"
 #include "door/oauth_challenge.h"
+#include "door/page/assets.h"
 #include "door/rpc_batch.h"
 #include "net/http/target.h"
 
 #define PAGE_MAX_BYTES 65536u
-/* A page that uses nothing but this style, named by its hash; a test counts it again. */
-#define STYLE                                                                                      \
-    "body{font:1.1em/1.5 sans-serif;max-width:24em;margin:3em auto;padding:0 1em}"                 \
-    "label,input,button{display:block;font:inherit}"                                               \
-    "input{width:100%;box-sizing:border-box;margin:0 0 1em;padding:.4em}"                          \
-    "button{padding:.4em 1.5em}"                                                                   \
-    "[role=alert]{border-left:.3em solid #b00;padding-left:.7em}"
-#define STYLE_HASH "RmifVi5srnAiHlMIrbyMUj7koAWEFANxe6C3xWZTnYI="
+/* A page that uses nothing but the stylesheet and icon of the console (door/page/assets.h). */
 #define POLICY                                                                                     \
-    "default-src 'none'; style-src 'sha256-" STYLE_HASH "'; form-action 'self'; base-uri 'none'; " \
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "  \
     "frame-ancestors 'none'"
 
 typedef struct login_page {
@@ -30,6 +24,7 @@ typedef struct login_page {
     /* One of three: who has logged in; else the form, when it has a proof; else neither. */
     cw_str account;
     cw_str proof;      /* of the form, or of the session */
+    cw_str prefix;     /* of the paths of this server, as the browser sees them; may be empty */
     cw_str action;     /* where the form goes; a path */
     cw_str next;       /* where to go after logging in; may be empty */
     cw_str cookies[2]; /* values of Set-Cookie; empty: none */
@@ -101,6 +96,13 @@ static void add_form(cw_buf *out, const login_page *page)
                            "<button>Log in</button>\n</form>\n"));
 }
 
+static void add_link(cw_buf *out, const login_page *page, const char *rel, const char *file)
+{
+    cw_buf_printf(out, "<link rel=\"%s\" href=\"", rel);
+    add_text(out, page->prefix);
+    cw_buf_printf(out, CW_ASSETS_PATH "%s/%s\">\n", cw_assets_hash, file);
+}
+
 static void write_page(cw_buf *out, const login_page *page, cw_str title)
 {
     const char *heading = page->account.n ? "Logged in" : "Log in";
@@ -110,7 +112,10 @@ static void write_page(cw_buf *out, const login_page *page, cw_str title)
                   "<title>%s%s - ",
                   page->problem ? "Problem: " : "", heading);
     add_text(out, title);
-    cw_buf_printf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n<h1>", STYLE);
+    cw_buf_add(out, CW_STR("</title>\n"));
+    add_link(out, page, "icon", "icon.svg");
+    add_link(out, page, "stylesheet", "style.css");
+    cw_buf_add(out, CW_STR("</head>\n<body class=\"login\">\n<main>\n<h1>"));
     add_text(out, title);
     cw_buf_printf(out, "</h1>\n<h2>%s</h2>\n", heading);
     if (page->problem) {
@@ -156,9 +161,10 @@ static header_list common_headers(const cw_str cookies[2])
     return list;
 }
 
-static void send_page(cw_http_req *req, const cw_runtime_loop *rl, const login_page *page)
+static void send_page(cw_http_req *req, const cw_runtime_loop *rl, login_page *page)
 {
     cw_str title = cw_runtime_config(rl)->mcp.title;
+    page->prefix = cw_oauth_resource_path(cw_runtime_config(rl)->public_url);
     header_list headers = common_headers(page->cookies);
     char seconds[CW_DIGITS_SIZE];
     cw_buf b;
@@ -274,7 +280,7 @@ static void show_form(visit *v, unsigned status, const char *problem, uint32_t r
     page.cookies[0] =
         cookie(v, CW_BROWSER_FORM, v->form_secret, "Strict; Max-Age=" FORM_LIFETIME_S);
     if (v->session.p)
-        page.cookies[1] = CW_STR(CW_BROWSER_NO_SESSION);
+        page.cookies[1] = cw_browser_cookie_kind(v->rl)->removal;
     if (page.action.p && page.cookies[0].n)
         send_page(v->req, v->rl, &page);
     else
@@ -363,7 +369,7 @@ static visit *begin(cw_http_req *req, cw_login_pages *door)
 {
     cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
     visit *v = cw_arena_calloc(cw_http_req_arena(req), 1, sizeof *v);
-    if (!cw_browser_has_login(rl)) {
+    if (!cw_browser_may_have_session(req, rl)) {
         cw_http_reply_error(req, 404, "not_found", CW_STR("There is nothing at this path"));
         return NULL;
     }
@@ -408,11 +414,16 @@ static void on_page(cw_http_req *req, void *self)
     visit *v = begin(req, self);
     if (!v)
         return;
+    bool is_again = false;
     /* The last of several fields counts; each of them is checked. */
     while (rest.p && !cw_query_next(&rest, cw_http_req_arena(req), &name, &value)) {
         if (cw_str_is(name, "next"))
             read_next(v, value);
+        is_again = is_again || cw_str_is(name, "again");
     }
+    /* A page that asks for the password again: the session stays until the form has been sent. */
+    if (is_again)
+        v->session = (cw_str){NULL, 0};
     if (v->session.p)
         resume(v, show);
     else
@@ -494,7 +505,8 @@ static void opened(visit *v, const cw_login *login)
     /* A failed login does not end an existing session. */
     v->session = (cw_str){NULL, 0};
     if (is_ok) {
-        cw_str set = cookie(v, CW_BROWSER_SESSION, cw_str_from(login->session), "Lax");
+        const cw_browser_session_cookie *kind = cw_browser_cookie_kind(v->rl);
+        cw_str set = cookie(v, kind->name, cw_str_from(login->session), kind->same_site);
         if (set.n)
             go(v, v->next, set, CW_STR(CW_BROWSER_NO_FORM));
         else
@@ -537,7 +549,7 @@ static void on_form(cw_http_req *req, void *self)
 static void ended(visit *v, const cw_login *login)
 {
     if (login->status == CW_LOGIN_OK)
-        go(v, CW_STR(""), CW_STR(CW_BROWSER_NO_SESSION), CW_STR(""));
+        go(v, CW_STR(""), cw_browser_cookie_kind(v->rl)->removal, CW_STR(""));
     else
         show_message(v, 503, "Logging out is not possible at the moment.");
 }
@@ -606,7 +618,7 @@ static void send_token(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, voi
 static void on_token(cw_http_req *req, void *self)
 {
     cw_login_pages *door = self;
-    if (cw_browser_has_login(cw_runtime_at(door->runtime, cw_http_req_loop(req))))
+    if (cw_browser_may_have_session(req, cw_runtime_at(door->runtime, cw_http_req_loop(req))))
         cw_authenticate(req, door->runtime, &cw_authenticate_rest, send_token, door);
     else
         cw_http_reply_error(req, 404, "not_found", CW_STR("There is nothing at this path"));

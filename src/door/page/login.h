@@ -2,6 +2,7 @@
 /* login.h - the login page for browsers.
  *
  *     GET /login           a form; with a session: the account, and a button to log out
+ *     GET /login?again     the form in any case: the password is confirmed
  *     POST /login          name, password, csrf, next: 303 with the cookie of a new session
  *     POST /logout         csrf, as a field or in X-CSRF-Token: the session ends
  *     GET /session/token   the proof that requests with the cookie need (door/browser.h)
@@ -10,7 +11,8 @@
  * name. The pages have no scripts, must not be framed, and are not stored. Failures have the same bytes
  * whether an account exists or not.
  *
- * Without a database, or with access.login.enabled off, every path is answered with 404.
+ * Without a database, or with access.login.enabled off, every path is answered with 404. A server with
+ * a console does so at every host name but that of the console.
  *
  * Threads: add_routes on the main thread; everything else on the loop of the request.
  * Limits:  CW_LOGIN_MAX_FORM bytes of a form.

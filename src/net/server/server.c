@@ -45,14 +45,18 @@ static cw_code make_hosts(const cw_server_opts *opts, const cw_str *hosts, size_
                           cw_hostlist **ret, cw_err *err)
 {
     size_t n = opts->n_origins;
-    cw_str *origins = calloc(n + 1, sizeof *origins);
+    cw_str *origins = calloc(n + 1 + n_hosts + 1, sizeof *origins);
     if (!origins)
         return cw_fail_nomem(err);
+    cw_str *names = origins + n + 1;
     if (n)
         memcpy(origins, opts->origins, n * sizeof *origins);
     if (opts->public_url.n)
         origins[n++] = origin_of(opts->public_url);
-    cw_code rc = cw_hostlist_new(hosts, n_hosts, origins, n, ret, err);
+    memcpy(names, hosts, n_hosts * sizeof *names);
+    if (opts->page_host.n)
+        names[n_hosts++] = opts->page_host;
+    cw_code rc = cw_hostlist_new(names, n_hosts, origins, n, ret, err);
     free(origins);
     return rc;
 }

@@ -53,6 +53,7 @@ typedef struct cw_server_opts {
      * monotonic clock. */
     void (*on_response)(cw_http_req *req, unsigned status, uint64_t begun_ns, void *ctx);
     void *response_ctx;
+    cw_str page_host; /* a host beside `hosts`, or empty */
 } cw_server_opts;
 
 #define CW_SERVER_DEFAULTS                                                                         \

@@ -332,6 +332,16 @@ TEST(a_path_of_calls_has_the_method_in_it_once)
     }
 }
 
+TEST(console_host_is_a_name_alone)
+{
+    assert_true(cw_names_is_console_host(CW_STR("console.localhost")));
+    assert_true(cw_names_is_console_host(CW_STR("console-1.example.org")));
+    assert_false(cw_names_is_console_host(CW_STR("console.example.org:8080")));
+    assert_false(cw_names_is_console_host(CW_STR("*.example.org")));
+    assert_false(cw_names_is_console_host(CW_STR("[::1]")));
+    assert_false(cw_names_is_console_host(CW_STR("")));
+}
+
 TEST(words_variables_and_headers_are_plain)
 {
     char longest[258];
@@ -396,6 +406,7 @@ TEST(components_are_lower_case_words)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(console_host_is_a_name_alone),
         cmocka_unit_test(addresses_are_taken_apart),
         cmocka_unit_test(wrong_addresses_are_explained),
         cmocka_unit_test(hosts_are_what_net_takes),

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* main.c - a program of the build: writes files as a C table, plain and gzipped.
+ *
+ *     causeway-embed OUTPUT.c FILE...
+ *
+ * The table is that of door/page/assets.h. Equal files give equal bytes: gzip's time is zero.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define FILE_MAX 262144u
+#define PACKED_MAX (FILE_MAX + 4096u)
+#define PER_LINE 24u
+#define FNV_OFFSET UINT64_C(14695981039346656037)
+#define FNV_PRIME UINT64_C(1099511628211)
+
+static uint64_t hash = FNV_OFFSET;
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static const char *type_of(const char *name)
+{
+    static const struct {
+        const char *ending, *type;
+    } types[] = {
+        {".mjs", "text/javascript; charset=utf-8"},
+        {".css", "text/css; charset=utf-8"},
+        {".svg", "image/svg+xml"},
+        {".html", "text/html; charset=utf-8"},
+    };
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(dot, types[i].ending) == 0)
+            return types[i].type;
+    }
+    return NULL;
+}
+
+static void add_to_hash(const unsigned char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ bytes[i]) * FNV_PRIME;
+}
+
+static int fail(const char *what, const char *name)
+{
+    fprintf(stderr, "causeway-embed: %s: %s\n", name, what);
+    return 1;
+}
+
+static size_t read_file(const char *path, unsigned char out[FILE_MAX])
+{
+    FILE *in = fopen(path, "rb");
+    size_t n = in ? fread(out, 1, FILE_MAX, in) : 0;
+    if (in)
+        fclose(in);
+    return n < FILE_MAX ? n : 0;
+}
+
+/* 0: it failed. */
+static size_t pack(unsigned char *bytes, size_t n, unsigned char out[PACKED_MAX])
+{
+    z_stream z = {0};
+    if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 9, Z_DEFAULT_STRATEGY))
+        return 0;
+    z.next_in = bytes;
+    z.avail_in = (uInt)n;
+    z.next_out = out;
+    z.avail_out = PACKED_MAX;
+    int rc = deflate(&z, Z_FINISH);
+    size_t packed = z.total_out;
+    deflateEnd(&z);
+    return rc == Z_STREAM_END ? packed : 0;
+}
+
+static void write_bytes(FILE *out, const char *kind, int index, const unsigned char *bytes,
+                        size_t n)
+{
+    fprintf(out, "static const unsigned char %s_%d[] = {", kind, index);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%s%u,", i % PER_LINE ? "" : "\n", bytes[i]);
+    fprintf(out, "\n};\n");
+}
+
+static int write_file(FILE *out, const char *path, int index)
+{
+    static unsigned char plain[FILE_MAX], packed[PACKED_MAX];
+    const char *name = base_name(path);
+    size_t n = read_file(path, plain);
+    size_t n_packed = n ? pack(plain, n, packed) : 0;
+    if (!n_packed)
+        return fail("cannot be read, is empty, or is too large", path);
+    if (!type_of(name))
+        return fail("has no known type", path);
+    add_to_hash((const unsigned char *)name, strlen(name) + 1);
+    add_to_hash(plain, n);
+    write_bytes(out, "plain", index, plain, n);
+    write_bytes(out, "gzip", index, packed, n_packed);
+    return 0;
+}
+
+static void write_table(FILE *out, int n, char **paths)
+{
+    fprintf(out, "const cw_asset cw_assets[] = {\n");
+    for (int i = 0; i < n; i++) {
+        const char *name = base_name(paths[i]);
+        fprintf(out,
+                "    {CW_STR_INIT(\"%s\"), CW_STR_INIT(\"%s\"),\n"
+                "     {(const char *)plain_%d, sizeof plain_%d},\n"
+                "     {(const char *)gzip_%d, sizeof gzip_%d}},\n",
+                name, type_of(name), i, i, i, i);
+    }
+    fprintf(out, "};\nconst size_t cw_assets_n = %d;\n", n);
+    fprintf(out, "const char cw_assets_hash[] = \"%016" PRIx64 "\";\n", hash);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return fail("expected an output and files", "arguments");
+    FILE *out = fopen(argv[1], "wb");
+    if (!out)
+        return fail("cannot be written", argv[1]);
+    fprintf(out, "#include \"door/page/assets.h\"\n");
+    int status = 0;
+    for (int i = 2; i < argc && !status; i++)
+        status = write_file(out, argv[i], i - 2);
+    write_table(out, argc - 2, argv + 2);
+    if (fclose(out))
+        status = fail("cannot be written", argv[1]);
+    return status;
+}
