@@ -36,13 +36,14 @@ import * as slow from "./http/slow.mjs";
 import * as start from "./http/start.mjs";
 import * as throughput from "./http/throughput.mjs";
 import * as json from "./json.mjs";
+import * as metrics from "./metrics/metrics.mjs";
 import * as schema from "./schema/bench.mjs";
 import * as upgrade from "./upgrade/upgrade.mjs";
 import { mostBusy, writePage } from "./page.mjs";
 
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
-    ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, fairness, upgrade },
+    ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
     ...{ traces },
 };
 const { values: options } = parseArgs({

@@ -14,7 +14,7 @@ packages_of() {
         echo libsodium-dev zlib1g-dev libcurl4-openssl-dev
         ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
-    test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext tmux zsh fish protobuf-compiler ;;
+    test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext tmux zsh fish protobuf-compiler prometheus ;;
     # A browser for tests of the console; without this group they are skipped.
     browser) echo chromium ;;
     # Real services that are tested against; without this group the installed ones are.

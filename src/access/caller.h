@@ -26,6 +26,8 @@
 /* Calling methods, on every door. */
 #define CW_PERMISSION_CALL_TEXT "use jsonrpc services"
 #define CW_PERMISSION_CALL CW_STR(CW_PERMISSION_CALL_TEXT)
+/* GET /metrics. */
+#define CW_PERMISSION_METRICS CW_STR("view metrics")
 
 typedef struct cw_caller cw_caller;
 

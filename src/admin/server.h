@@ -8,6 +8,7 @@
 #define CW_ADMIN_SERVER_H
 
 #include "admin/admin.h"
+#include "admin/stats.h"
 #include "call/runtime.h"
 #include "net/server/server.h"
 #include "source/registry/registry.h"
@@ -25,8 +26,9 @@ typedef struct cw_admin_loop {
 struct cw_admin_server {
     cw_loop *loop; /* the main one */
     cw_admin_loop loops[CW_SERVER_MAX_LOOPS];
-    cw_list loads;      /* on the main loop: definitions.h */
-    cw_list operations; /* on the main loop: those that finish later */
+    cw_list loads;         /* on the main loop: definitions.h */
+    cw_list operations;    /* on the main loop: those that finish later */
+    cw_admin_stats *stats; /* NULL: nothing is counted */
     cw_runtime *runtime;
     cw_accounts *accounts; /* NULL: no logins */
     cw_sources *sources;

@@ -497,6 +497,8 @@ void cw_admin_server_close(cw_admin_server *server)
 {
     server->is_closed = true;
     cw_admin_definitions_close(server);
+    cw_admin_stats_stop(server->stats);
+    server->stats = NULL;
     for (cw_list *node; (node = cw_list_take_first(&server->operations));)
         fail(CW_CONTAINER(node, operation, node), CW_GONE, "the server is stopping");
 }

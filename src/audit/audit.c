@@ -22,6 +22,7 @@
 #include "base/thread.h"
 #include "base/utf8.h"
 #include "json/write.h"
+#include "metrics/metrics.h"
 
 #define ALIGN 8u
 #define MAX_ADDRESS 64u
@@ -929,6 +930,21 @@ void cw_audit_hash(cw_str bytes, unsigned char out[CW_AUDIT_HASH])
     crypto_generichash(out, CW_AUDIT_HASH, (const unsigned char *)bytes.p, bytes.n, NULL, 0);
 }
 
+void cw_audit_queued(cw_audit *a, size_t *ret_calls, size_t *ret_security)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    *ret_calls = a->lanes[CALLS].n_fill + a->lanes[CALLS].held;
+    *ret_security = a->lanes[SECURITY].n_fill + a->lanes[SECURITY].held;
+    pthread_mutex_unlock(&a->lock);
+}
+
+static cw_metrics_lane lane_label(cw_audit *a, const cw_audit_record *record)
+{
+    return lane_of(a, record) == &a->lanes[CALLS] ? CW_LANE_CALLS : CW_LANE_SECURITY;
+}
+
 bool cw_audit_add(cw_audit *a, const cw_audit_record *record)
 {
     if (!cw_audit_is_on(a))
@@ -940,8 +956,12 @@ bool cw_audit_add(cw_audit *a, const cw_audit_record *record)
     pthread_mutex_lock(&a->lock);
     bool had_records = has_records(a), had_sums = has_sums(a);
     bool is_counted = may_count && cw_audit_sums_count(&a->sums, record, &network, cw_clock_ms());
-    if (!is_counted && !enqueue(a, record, cw_audit_arguments(a)))
+    if (!is_counted && !enqueue(a, record, cw_audit_arguments(a))) {
         atomic_fetch_add(&lane_of(a, record)->lost, 1);
+        cw_metrics_count(CW_METRIC_AUDIT_LOST, lane_label(a, record), 0, 0);
+    } else {
+        cw_metrics_count(CW_METRIC_AUDIT_RECORDS, record->kind, 0, 0);
+    }
     if (has_records(a) != had_records || has_sums(a) != had_sums)
         pthread_cond_signal(&a->wake);
     pthread_mutex_unlock(&a->lock);

@@ -98,6 +98,8 @@ bool cw_audit_is_on(const cw_audit *a);
 size_t cw_audit_arguments(const cw_audit *a);
 /* Whether the last write failed. */
 bool cw_audit_is_failing(const cw_audit *a);
+/* Bytes of records that wait to be written, by lane; NULL is fine. */
+void cw_audit_queued(cw_audit *a, size_t *ret_calls, size_t *ret_security);
 /* Never waits, for a disk or for memory. True: the record was counted (sums.h), and the log has one
  * line for the count: the caller logs none of its own. */
 bool cw_audit_add(cw_audit *a, const cw_audit_record *record);

@@ -27,6 +27,11 @@
 #define CW_SCHEMA_PROBLEM_BYTES (24u * 1024u)
 #define CW_SCHEMA_MAX_PROBLEMS 1000u
 
+/* Metrics (metrics.* in config) */
+#define CW_METRICS_MAX_TOOLS 200u                  /* that have series of their own */
+#define CW_METRICS_MAX_BYTES (16u * 1024u * 1024u) /* of one scrape */
+#define CW_METRICS_MAX_SCRAPES 4u                  /* at once; 503 beyond */
+
 /* HTTP server (limits.* in config) */
 #define CW_HTTP_MAX_TARGET 8192u
 #define CW_HTTP_MAX_HEAD 16384u

@@ -463,6 +463,11 @@ static void drop(uint64_t lines)
     atomic_fetch_add(&w.dropped, lines);
 }
 
+uint64_t cw_log_dropped(void)
+{
+    return atomic_load(&w.dropped);
+}
+
 static uint64_t count_lines(const char *p, size_t n)
 {
     uint64_t lines = 0;

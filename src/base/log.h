@@ -130,4 +130,7 @@ void cw_log_limited_event(cw_log_kind *kind, cw_str name, const cw_log_field *fi
 /* The error's message as an event: where an error stops, it is logged once with this. */
 void cw_log_err(cw_log_level level, const char *component, const char *what, const cw_err *err);
 
+/* Lines that could not be written, since the start. Any thread. */
+uint64_t cw_log_dropped(void);
+
 #endif

@@ -77,7 +77,6 @@ static void audit_begin(cw_exchange *ex, const cw_call_request *request)
     record->is_on = cw_audit_is_on(cw_runtime_audit(ex->rl));
     if (!record->is_on)
         return;
-    record->begun = cw_clock_ns();
     record->door = request->door;
     record->has_hash = ex->params != NULL;
     if (record->has_hash)
@@ -103,7 +102,7 @@ static void audit_end(const cw_exchange *ex, const cw_outcome *outcome)
     r.door = record->door;
     r.address = record->address;
     r.outcome = outcome ? names[outcome->kind] : "cancelled";
-    r.us = (cw_clock_ns() - record->begun) / 1000;
+    r.us = (ex->call.ended_ns - ex->call.begun_ns) / 1000;
     r.has_us = true;
     r.arguments_hash = record->has_hash ? record->hash : NULL;
     if (ex->entry->method->is_secret)
@@ -201,6 +200,7 @@ void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused
                          .method = refused->name,
                          .detail = refused->detail,
                          .address = refused->peer};
+    cw_count_unknown(refused);
     if (cw_audit_add(audit, &r))
         return;
     const cw_log_field fields[] = {
@@ -461,10 +461,12 @@ static void finish(cw_exchange *ex, const cw_outcome *outcome)
         log_failure(ex, outcome);
     else if (outcome->detail.n)
         log_scrubbed(ex, outcome);
+    cw_count_end(ex, outcome);
     audit_end(ex, outcome);
     span_end(ex, outcome);
     if (waiter)
         waiter->ops->done(waiter, outcome);
+    cw_count_answered(ex);
     exchange_put(ex);
 }
 
@@ -472,6 +474,7 @@ static void exchange_cancel(cw_exchange *ex)
 {
     cw_source *source = ex->active->source;
     source->ops->cancel(source, &ex->call);
+    cw_count_end(ex, NULL);
     audit_end(ex, NULL);
     span_end(ex, NULL);
     exchange_put(ex);
@@ -671,6 +674,7 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
         return rc;
     }
     ex->state = CW_EXCHANGE_RUNNING;
+    cw_count_running(ex);
     if (ex->was_cancelled)
         exchange_cancel(ex);
     else if (!ex->n_asked)
@@ -868,6 +872,7 @@ static cw_code start(cw_runtime_loop *rl, const cw_call_request *request, cw_cal
     }
     keep_ids(ex);
     audit_begin(ex, request);
+    cw_count_begin(ex, request);
     rc = exchange_start(ex, ret, &refusal->fault, &refusal->err);
     return rc ? fail_source(rc, request, refusal) : CW_OK;
 }
@@ -876,6 +881,8 @@ cw_code cw_call_start(cw_runtime_loop *rl, const cw_call_request *request, cw_ca
                       cw_call_error *refusal)
 {
     cw_code rc = start(rl, request, ret, refusal);
+    if (CW_UNLIKELY(rc))
+        cw_count_refusal(request, rc, refusal);
     if (rc && !audit_refusal(rl, request, rc, refusal))
         log_refusal(rl, request, rc, refusal);
     return rc;

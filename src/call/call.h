@@ -87,6 +87,8 @@ void cw_call_answer(cw_runtime_loop *rl, cw_call_handle handle, uint32_t number,
 /* Have the running call report to another sink from now on; NULL: to none. False: it is over. */
 bool cw_call_set_sink(cw_runtime_loop *rl, cw_call_handle handle, cw_sink *sink);
 
+/* The slot of a tool or method in the metrics. */
+uint32_t cw_call_tool_slot(const cw_entry *entry);
 /* Check the rate of lists and descriptions. CW_OK; CW_LIMIT with a text and retry_s, and a log
  * line. `peer` is the client's address. */
 CW_MUST_USE cw_code cw_call_may_list(cw_runtime_loop *rl, const cw_view *view, cw_str peer,

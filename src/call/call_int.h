@@ -2,6 +2,7 @@
 /* call_int.h - types and functions that the files of this folder share.
  *
  *     call.c            one call: gate, exchange, audit record
+ *     count.c           calls in the metrics
  *     find.c            looks up the method that a client names
  *     arguments.c       params
  *     validate.c        arguments and results against their schemas
@@ -47,7 +48,6 @@ typedef struct cw_call_audit {
     bool is_on, has_hash, is_completion;
     const char *door;
     cw_str address;
-    uint64_t begun; /* ns */
     unsigned char hash[CW_AUDIT_HASH];
 } cw_call_audit;
 
@@ -82,6 +82,8 @@ struct cw_exchange {
     uint32_t n_asked;      /* questions that are open: the time limit does not run */
     uint64_t latest_limit; /* ms of the loop: progress restarts the limit until then */
     cw_call_audit record;
+    uint64_t entered_ns; /* count.c */
+    uint32_t door;       /* its label in the metrics */
     cw_limiter_slot place;
     cw_exchange *next_free;
 };
@@ -131,6 +133,20 @@ struct cw_runtime_loop {
  * already. */
 void cw_exchange_end_all(cw_runtime_loop *rl);
 void cw_exchange_pool_done(cw_runtime_loop *rl);
+
+/* count.c */
+/* The source is about to begin: read the clock. */
+void cw_count_begin(cw_exchange *ex, const cw_call_request *request);
+/* It has begun. */
+void cw_count_running(const cw_exchange *ex);
+/* The source has ended; `outcome` NULL: cancelled. Sets call.ended_ns. */
+void cw_count_end(cw_exchange *ex, const cw_outcome *outcome);
+/* The door has the outcome. */
+void cw_count_answered(const cw_exchange *ex);
+/* The call was not started. */
+void cw_count_refusal(const cw_call_request *request, cw_code rc, const cw_call_error *refusal);
+/* No method was found. */
+void cw_count_unknown(const cw_refusal_record *refused);
 
 /* wasted_work.c */
 /* cw_call_steps, or less for the network of an address, or for a source by its name, that has

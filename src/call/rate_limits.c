@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "call/call.h"
+#include "metrics/metrics.h"
 #include "net/addr/network.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -283,13 +284,16 @@ typedef struct tokens {
         bucket *bucket;
         cw_rate rate;
         const char *whose; /* for the text; NULL: the method's */
+        cw_metrics_limit limit;
     } items[4];
     size_t n;
 } tokens;
 
-static void add_token(tokens *t, bucket *from, cw_rate rate, const char *whose)
+static void add_token(tokens *t, bucket *from, cw_rate rate, const char *whose,
+                      cw_metrics_limit limit)
 {
     t->items[t->n].bucket = from;
+    t->items[t->n].limit = limit;
     t->items[t->n].rate = rate;
     t->items[t->n++].whose = whose;
 }
@@ -320,13 +324,16 @@ static cw_code take_tokens(const tokens *t, cw_str name, uint64_t now, uint32_t 
         for (size_t j = 0; j < i; j++)
             bucket_give(t->items[j].bucket, t->items[j].rate);
         *ret_retry_s = seconds_of(wait);
+        cw_metrics_count(CW_METRIC_RATE_LIMITED, t->items[i].limit, 0, 0);
         return refuse(t->items[i].whose, name, *ret_retry_s, err);
     }
     return CW_OK;
 }
 
-static cw_code busy(const char *what, cw_str name, uint32_t *ret_retry_s, cw_err *err)
+static cw_code busy(cw_metrics_limit limit, const char *what, cw_str name, uint32_t *ret_retry_s,
+                    cw_err *err)
 {
+    cw_metrics_count(CW_METRIC_RATE_LIMITED, limit, 0, 0);
     *ret_retry_s = BUSY_RETRY_S;
     return cw_fail(err, CW_LIMIT, "Too many calls of %s%.*s are running: try again in %u s", what,
                    CW_STR_ARG(name), BUSY_RETRY_S);
@@ -343,6 +350,8 @@ cw_code cw_limiter_detach(cw_limiter *l, const cw_rate_limits *limits, const cw_
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);
     *ret_retry_s = BUSY_RETRY_S;
+    if (rc)
+        cw_metrics_count(CW_METRIC_RATE_LIMITED, CW_LIMITED_DETACHED, 0, 0);
     return rc ? cw_fail(err, rc,
                         "Too many calls without a waiting client are running: try again "
                         "in %u s",
@@ -394,14 +403,15 @@ static cw_code take_places(const counted *c, cw_limiter_slot *ret, uint32_t *ret
 {
     if (c->tool && c->calls) {
         if (!meter_enter(c->tool, c->calls))
-            return busy("", c->method->id, ret_retry_s, err);
+            return busy(CW_LIMITED_CALLS_PER_TOOL, "", c->method->id, ret_retry_s, err);
         ret->tool = c->tool;
     }
     if (!c->source)
         return CW_OK;
     if (!meter_enter(c->source, c->source_calls)) {
         cw_limiter_leave(ret);
-        return busy("the source ", c->method->source->name, ret_retry_s, err);
+        return busy(CW_LIMITED_CALLS_PER_SOURCE, "the source ", c->method->source->name,
+                    ret_retry_s, err);
     }
     ret->source = c->source;
     return CW_OK;
@@ -419,14 +429,14 @@ cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
     if (rc)
         return rc;
     if (c.tool)
-        add_token(&t, &c.tool->bucket, c.rate, NULL);
+        add_token(&t, &c.tool->bucket, c.rate, NULL, CW_LIMITED_TOOL);
     if (limits->caller.interval_ns && !cw_caller_is_anonymous(caller))
         add_token(&t, buckets_find(&l->callers, cw_caller_id(caller)), limits->caller,
-                  "by this caller");
+                  "by this caller", CW_LIMITED_CALLER);
     if (limits->address.interval_ns && request->peer.n)
         add_token(&t, buckets_find(&l->addresses, cw_network_text(request->peer, 0, network)),
-                  limits->address, "from this address");
-    add_token(&t, &l->global, limits->global, "to this server");
+                  limits->address, "from this address", CW_LIMITED_ADDRESS);
+    add_token(&t, &l->global, limits->global, "to this server", CW_LIMITED_GLOBAL);
     rc = take_tokens(&t, c.method->id, now, ret_retry_s, err);
     if (rc)
         cw_limiter_leave(ret);
@@ -443,6 +453,7 @@ cw_code cw_limiter_may_list(cw_limiter *l, const cw_rate_limits *limits, const c
     if (!wait)
         return CW_OK;
     *ret_retry_s = seconds_of(wait);
+    cw_metrics_count(CW_METRIC_RATE_LIMITED, CW_LIMITED_LISTS, 0, 0);
     return cw_fail(err, CW_LIMIT, "Too many lists and descriptions %s: try again in %u s",
                    is_anonymous ? "for this address" : "for this caller", *ret_retry_s);
 }

@@ -4,11 +4,11 @@
 
 #include <openssl/sha.h>
 #include <stdlib.h>
-#include <zlib.h>
+
+#include "base/gzip.h"
+#include "metrics/metrics.h"
 
 #define NOT_INTERNED UINT64_MAX
-#define GZIP_WINDOW (15 + 16) /* 15 bits, and zlib is to write gzip's frame */
-#define GZIP_MEMORY 8
 #define ETAG_BYTES 16u
 
 /* ---- tags ---- */
@@ -110,10 +110,16 @@ static cw_page *page_of(cw_list *node)
     return CW_CONTAINER(node, cw_page, node);
 }
 
+static void count_bytes(cw_page_cache *c, int64_t n)
+{
+    c->bytes += (size_t)n;
+    cw_metrics_add(CW_METRIC_DOCUMENT_BYTES, 0, 0, 0, n);
+}
+
 static void drop_document(cw_page_cache *c, cw_page *d)
 {
     cw_list_remove(&d->node);
-    c->bytes -= weight(d);
+    count_bytes(c, -(int64_t)weight(d));
     (void)cw_map_remove(&c->documents, cw_str_make(d->key, d->n_key));
     d->cache = NULL;
     cw_page_unref(d);
@@ -133,7 +139,7 @@ static void keep(cw_page_cache *c, cw_page *d)
     d->refs++;
     d->cache = c;
     cw_list_add_first(&c->pages, &d->node);
-    c->bytes += weight(d);
+    count_bytes(c, (int64_t)weight(d));
     shrink(c);
 }
 
@@ -273,6 +279,7 @@ cw_code cw_page_cache_get(cw_page_cache *c, const cw_page_cache_key *key,
     cw_page *d = is_kept ? cw_map_find(&c->documents, cw_str_make(text.p, text.n)) : NULL;
     if (ret_hit)
         *ret_hit = d != NULL;
+    cw_metrics_count(CW_METRIC_DOCUMENTS, d ? CW_LOOKUP_HIT : CW_LOOKUP_MISS, 0, 0);
     if (CW_LIKELY(d != NULL)) {
         if (c->pages.next != &d->node) {
             cw_list_remove(&d->node);
@@ -294,24 +301,10 @@ cw_code cw_page_cache_get(cw_page_cache *c, const cw_page_cache_key *key,
 
 static void pack(cw_page *d)
 {
-    z_stream z = {0};
     cw_str body = cw_buf_str(&d->body);
-    /* More than that does not pay; larger bodies are beyond what zlib counts. */
-    size_t room = body.n - body.n / 8;
-    if (body.n < CW_PAGE_CACHE_PACK_FROM || body.n > UINT32_MAX)
-        return;
-    if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
-                     Z_DEFAULT_STRATEGY) != Z_OK)
-        return;
-    char *out = cw_buf_reserve(&d->packed, room);
-    z.next_in = (Bytef *)(uintptr_t)body.p;
-    z.avail_in = (uInt)body.n;
-    z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)room;
-    if (out && deflate(&z, Z_FINISH) == Z_STREAM_END)
-        cw_buf_commit(&d->packed, z.total_out);
-    deflateEnd(&z);
-    if (!d->packed.n)
+    /* A larger result does not pay. */
+    if (body.n >= CW_PAGE_CACHE_PACK_FROM &&
+        cw_gzip(body, body.n - body.n / 8, &d->packed) != CW_OK)
         cw_buf_release(&d->packed);
 }
 
@@ -321,7 +314,7 @@ cw_str cw_page_pack(cw_page *d)
         size_t before = weight(d);
         d->is_pack_tried = true;
         pack(d);
-        d->cache->bytes += weight(d) - before;
+        count_bytes(d->cache, (int64_t)(weight(d) - before));
         shrink(d->cache);
     }
     return cw_buf_str(&d->packed);

@@ -35,6 +35,7 @@ struct cw_snapshot {
     cw_str *names;               /* of each source */
     size_t n_sources;
     cw_entry *entries;
+    cw_metrics_cached_slot *slots; /* of the entries */
     size_t n_entries;
     const cw_entry **tools;
     size_t n_tools;
@@ -545,6 +546,7 @@ static void settle(cw_snapshot *s)
         qsort(s->entries, s->n_entries, sizeof *s->entries, compare_ids);
     fill_tables(s);
     for (size_t i = 0; i < s->n_entries; i++) {
+        s->entries[i].slot = &s->slots[i];
         if (s->entries[i].tool_name.n)
             s->tools[s->n_tools++] = &s->entries[i];
     }
@@ -627,6 +629,7 @@ static cw_code build(builder *b, size_t n)
         room = CW_SNAPSHOT_MAX_METHODS + 1;
     b->owners = cw_arena_calloc(&b->scratch, room, sizeof *b->owners);
     s->entries = cw_arena_calloc(&s->arena, room, sizeof *s->entries);
+    s->slots = cw_arena_calloc(&s->arena, room, sizeof *s->slots);
     s->tools = cw_arena_calloc(&s->arena, room, sizeof(const cw_entry *));
     s->sources = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_source *));
     s->schemas = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_method_schemas *));
@@ -637,8 +640,8 @@ static cw_code build(builder *b, size_t n)
         cw_arena_calloc(&s->arena, n * (CW_SNAPSHOT_MAX_PARTIAL + 2) + 1, sizeof *s->problems);
     if (table_init(&s->by_id, room, &s->arena) || table_init(&s->by_name, room, &s->arena))
         return cw_fail_nomem(b->err);
-    if (!b->owners || !s->entries || !s->tools || !s->sources || !s->schemas || !s->names ||
-        !s->problems)
+    if (!b->owners || !s->entries || !s->slots || !s->tools || !s->sources || !s->schemas ||
+        !s->names || !s->problems)
         return cw_fail_nomem(b->err);
     for (size_t i = 0; i < n; i++) {
         cw_code rc = add_offer(b, i);

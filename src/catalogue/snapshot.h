@@ -19,6 +19,7 @@
 
 #include "catalogue/method_schemas.h"
 #include "catalogue/toolset.h"
+#include "metrics/names.h"
 
 #define CW_SNAPSHOT_MAX_METHODS 100000u
 #define CW_SNAPSHOT_MAX_PARTIAL 16u /* of one offer */
@@ -41,8 +42,9 @@ typedef struct cw_entry {
     bool is_mirrored;    /* clients repeat some of its arguments in headers (param_headers.h) */
     /* inputSchema as clients with portable schemas see it. NULL: as it is, or they were not wanted. */
     const struct cw_schema_portable *portable;
-    bool has_renames;           /* it shows some properties under other names */
-    cw_method_schemas *schemas; /* of the source; lives as long as the snapshot */
+    bool has_renames;             /* it shows some properties under other names */
+    cw_method_schemas *schemas;   /* of the source; lives as long as the snapshot */
+    cw_metrics_cached_slot *slot; /* of its name in the metrics */
 } cw_entry;
 
 /* The methods of one source. */

@@ -110,6 +110,7 @@ static const cw_cli_command commands[] = {
     {"why", "explain an access decision", cw_cli_why},
     {"audit", "print the audit log", cw_cli_audit},
     {"status", "print the state of the running server", cw_cli_status},
+    {"top", "watch the running server: sources, tools, calls", cw_cli_top},
     {"reload", "make the running server read its configuration again", cw_cli_reload},
     {"upgrade", "replace the running server by a new process", cw_cli_upgrade},
     {"cache", "clear a running server's caches", cw_cli_cache},

@@ -20,13 +20,16 @@
 #include "door/page/console.h"
 #include "door/page/health.h"
 #include "door/page/login.h"
+#include "door/page/metrics.h"
 #include "door/rest/oauth_metadata.h"
 #include "door/rest/rest.h"
+#include "metrics/names.h"
 #include "server/app.h"
 #include "server/app_state.h"
 #include "server/examples.h"
 #include "server/local_socket.h"
 #include "server/notify.h"
+#include "server/probe.h"
 #include "server/takeover.h"
 
 /* For this long the start waits for sources, so that the first client finds the tools. A process
@@ -61,6 +64,7 @@ typedef struct service {
     int successor_link;       /* open while this process drains; -1: none */
     uv_timer_t ends;          /* reads ended sessions of the predecessor; .data is NULL: not used */
     cw_successor successor;
+    cw_server_probe probe;
     cw_handed handed; /* sockets of a predecessor, or of the service manager */
     char addresses[CW_SERVER_MAX_LISTENERS][CW_ADDRESS_TEXT];
     cw_message end; /* to the main loop */
@@ -168,6 +172,14 @@ static void log_problems(const cw_config_problems *problems, const cw_err *err)
         cw_log_err(CW_LOG_ERROR, "config", "configuration refused, the old one stays", err);
 }
 
+/* The metrics of a configuration that is in force. */
+static void set_metrics(const cw_config *config)
+{
+    cw_metrics_limit_tools(config->metrics.tools);
+    cw_metrics_set(CW_METRIC_CALLS_LIMIT, 0, 0, 0, config->limits.max_calls);
+    cw_metrics_set(CW_METRIC_CONFIG_TIME, 0, 0, 0, cw_clock_wall_ms());
+}
+
 static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
 {
     cw_server_opts opts = server_opts(sv, fresh), old = server_opts(sv, sv->config);
@@ -181,6 +193,7 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
         return rc;
     }
     warn_restart(sv->at_start, fresh);
+    set_metrics(fresh);
     cw_err log_err;
     if (cw_cli_configure_log(fresh, &log_err))
         cw_log_err(CW_LOG_ERROR, "config", "log options refused, the old ones stay", &log_err);
@@ -257,6 +270,7 @@ static cw_code reload(service *sv, cw_json_writer *out)
         cw_log(CW_LOG_INFO, "config", "configuration read again");
     }
     cw_config_problems_done(&problems);
+    cw_metrics_count(CW_METRIC_RELOADS, rc ? CW_RESULT_FAILED : CW_RESULT_OK, 0, 0);
     cw_notify_send(&sv->notify, "READY=1\nSTATUS=%s",
                    rc ? "configuration refused, the old one stays" : "configuration read again");
     return rc;
@@ -679,6 +693,8 @@ static cw_code add_routes(service *sv, cw_err *err)
                                       sv->config->access.login.path);
     if (!rc)
         rc = cw_console_add_routes(&sv->router, &sv->console, sv->app.runtime, sv->config);
+    if (!rc && sv->config->metrics.enabled)
+        rc = cw_metrics_page_add_routes(&sv->router, sv->app.runtime);
     return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
 }
 
@@ -732,6 +748,12 @@ static cw_code start(service *sv, cw_err *err)
     if (rc)
         return rc;
     cw_runtime_started(sv->app.runtime);
+    sv->probe.server = sv->server;
+    sv->probe.audit = sv->app.audit;
+    sv->probe.tracer = sv->app.tracer;
+    cw_server_probe_start(&sv->probe);
+    if (sv->config->metrics.enabled)
+        sv->app.admin.stats = cw_admin_stats_start(&sv->main_loop);
     sv->started = true;
     return CW_OK;
 }
@@ -866,10 +888,13 @@ static int run(service *sv)
     cw_code rc = cw_loop_init(&sv->main_loop, max_fd, &err);
     if (rc)
         return cw_cli_failure("%s", err.msg);
+    cw_metrics_enable(sv->config->metrics.enabled);
+    set_metrics(sv->config);
     rc = prepare(sv, &err);
     int code = rc ? cw_cli_failure("%s", err.msg) : run_prepared(sv);
     if (code == CW_EXIT_OK)
         cw_log(CW_LOG_INFO, "serve", "stopped");
+    cw_server_probe_stop(&sv->probe);
     cw_server_free(sv->server);
     cw_notify_done(&sv->notify);
     cw_app_done(&sv->app);

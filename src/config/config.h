@@ -234,6 +234,11 @@ typedef struct cw_config {
     } audit;
 
     struct {
+        bool enabled;
+        uint32_t tools; /* names of tools that have series of their own */
+    } metrics;
+
+    struct {
         cw_str directory; /* empty: no plugins */
         cw_str data;      /* where plugins keep files; empty: in the folder of the plugins */
         cw_str host; /* causeway-plugin-host; empty: the one that was built or installed with us */

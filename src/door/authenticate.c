@@ -10,6 +10,7 @@
 #include "door/browser.h"
 #include "door/oauth_challenge.h"
 #include "json/write.h"
+#include "metrics/metrics.h"
 
 const char *cw_authenticate_outcome(cw_login_status status)
 {
@@ -25,6 +26,16 @@ const char *cw_authenticate_outcome(cw_login_status status)
         break;
     }
     return "unavailable";
+}
+
+static void count_login(const cw_http_req *req, const char *outcome)
+{
+    cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
+    cw_str kind = cw_credentials_is_basic(header) ? CW_STR("password") : CW_STR("token");
+    if (!header.p)
+        kind = CW_STR("session");
+    cw_metrics_count(CW_METRIC_LOGINS, cw_metrics_value(CW_METRIC_LOGINS, 0, kind),
+                     cw_metrics_value(CW_METRIC_LOGINS, 1, cw_str_from(outcome)), 0);
 }
 
 /* `caller` is NULL when the credentials were rejected. is_anonymous: they were not verified. */
@@ -58,7 +69,10 @@ static void audit_login(const cw_http_req *req, const cw_runtime_loop *rl,
                         const cw_auth_error_bodies *texts, const cw_login *login)
 {
     bool is_ok = login->status == CW_LOGIN_OK;
-    if (!cw_audit_is_on(cw_runtime_audit(rl)) || (is_ok && login->is_remembered))
+    if (is_ok && login->is_remembered)
+        return;
+    count_login(req, cw_authenticate_outcome(login->status));
+    if (!cw_audit_is_on(cw_runtime_audit(rl)))
         return;
     add(req, rl, texts, cw_authenticate_outcome(login->status), is_ok ? login->caller : NULL,
         !is_ok);
@@ -67,6 +81,7 @@ static void audit_login(const cw_http_req *req, const cw_runtime_loop *rl,
 static void audit_refused(const cw_http_req *req, const cw_runtime_loop *rl,
                           const cw_auth_error_bodies *texts, const char *outcome, bool is_anonymous)
 {
+    count_login(req, outcome);
     if (cw_audit_is_on(cw_runtime_audit(rl)))
         add(req, rl, texts, outcome, NULL, is_anonymous);
 }

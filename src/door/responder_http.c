@@ -7,6 +7,7 @@
 #include "door/negotiate.h"
 #include "door/responder.h"
 #include "door/rpc_message.h"
+#include "metrics/metrics.h"
 
 #define PIECE 16384u
 #define PIECE_MIN 256u
@@ -38,8 +39,15 @@ static cw_code send_event(http_responder *h, cw_str message)
 
 /* ---- saying ---- */
 
+static void count_stream(const http_responder *h, int64_t n)
+{
+    cw_metrics_add(CW_METRIC_STREAMS, h->base.is_lasting ? CW_STREAM_LISTEN : CW_STREAM_CALL, 0, 0,
+                   n);
+}
+
 static void drop_newest(void *newest)
 {
+    count_stream(CW_CONTAINER(newest, http_responder, newest), -1);
     cw_buf_done(newest);
 }
 
@@ -51,6 +59,7 @@ void cw_responder_open(cw_responder *p)
     h->is_open = true;
     p->takes_parts = false;
     cw_buf_init(&h->newest, 0);
+    count_stream(h, 1);
     /* Without memory for the hold nothing is kept for a slow reader: the ceiling stays 0. */
     if (!cw_arena_hold(p->arena, &h->newest, drop_newest))
         h->newest.max = CW_BUF_MAX;

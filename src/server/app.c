@@ -644,7 +644,7 @@ static cw_code new_operator(uid_t uid, cw_caller **ret, cw_err *err)
         CW_STR_INIT("access mcp tool discovery"),      CW_STR_INIT("use jsonrpc services"),
         CW_STR_INIT(CW_PERMISSION_VIEW_TRAFFIC),       CW_STR_INIT(CW_PERMISSION_VIEW_AUDIT),
         CW_STR_INIT(CW_PERMISSION_VIEW_ARGUMENTS),     CW_STR_INIT(CW_PERMISSION_ADMINISTER_ACCESS),
-        CW_STR_INIT(CW_PERMISSION_ADMINISTER_SOURCES),
+        CW_STR_INIT(CW_PERMISSION_ADMINISTER_SOURCES), CW_STR_INIT("view metrics"),
     };
     char id[32];
     const struct passwd *user = getpwuid(uid);

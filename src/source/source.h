@@ -24,6 +24,7 @@
 #include "base/arena.h"
 #include "catalogue/change.h"
 #include "catalogue/snapshot.h"
+#include "metrics/names.h"
 #include "net/loop/loop.h"
 #include "source/outcome.h"
 #include "trace/tracer.h"
@@ -51,6 +52,8 @@ typedef struct cw_source_call {
     cw_str traceparent;    /* of the span of this call, if ops->span is set; empty: none */
     bool is_waiting;       /* set by the source: it waits in a queue and has not begun */
     uint64_t left_queue;   /* set by the source: when it began, ms of the loop; 0: at once */
+    uint64_t begun_ns;     /* when start was called; 0: not measured */
+    uint64_t ended_ns;     /* set by a source that reads the clock at the end; 0: not known */
     void *op;              /* the source's own */
 } cw_source_call;
 
@@ -87,21 +90,22 @@ struct cw_source {
     bool restarts_ms; /* progress restarts it, up to CW_SOURCE_RESTARTS times as long in all */
     const cw_method *methods;
     size_t n_methods;
+    cw_metrics_cached_slot slot;
     cw_change_sink *change; /* receives notifications that belong to no call; or NULL */
 };
 
 /* For sources: the call has to wait in a queue, or has left it and begins. */
-CW_INLINE void cw_source_call_wait(cw_source_call *call)
+void cw_source_call_wait(cw_source_call *call);
+void cw_source_call_begin(cw_source_call *call);
+/* The call has ended: it waits no longer. */
+CW_INLINE void cw_source_call_end_wait(cw_source_call *call)
 {
-    call->is_waiting = true;
+    if (CW_UNLIKELY(call->is_waiting))
+        cw_source_call_begin(call);
 }
 
-CW_INLINE void cw_source_call_begin(cw_source_call *call)
-{
-    call->left_queue = call->is_waiting ? cw_loop_now(call->loop) : call->left_queue;
-    call->is_waiting = false;
-}
-
+/* Its slot in the metrics. */
+uint32_t cw_source_slot(cw_source *s);
 cw_source *cw_source_ref(cw_source *s);
 /* NULL is fine. */
 void cw_source_unref(cw_source *s);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "metrics/metrics.h"
 
 /* How long a reader waits for a lock; with a write-ahead log it rarely has to. */
 #define BUSY_MS 500u
@@ -43,11 +44,13 @@ static void set_down(cw_store *s, cw_code code, const cw_err *err)
     if (s->is_down)
         return;
     s->is_down = true;
+    cw_metrics_set(CW_METRIC_STORE_UP, 0, 0, 0, 0);
     s->opts.on_status(s->opts.ctx, err);
 }
 
 static void set_up(cw_store *s)
 {
+    cw_metrics_set(CW_METRIC_STORE_UP, 0, 0, 0, 1);
     if (!s->is_down)
         return;
     s->is_down = false;
@@ -138,7 +141,9 @@ static void run_job(cw_store *s, cw_store_job *job)
         job->done(job, s->down_code);
         return;
     }
+    uint64_t began = cw_clock_ns();
     cw_code rc = job->run(job, s->db, &err);
+    cw_metrics_observe(CW_METRIC_STORE_JOB, 0, 0, 0, cw_clock_ns() - began, NULL);
     if (rc == CW_IO || rc == CW_TIMEOUT)
         take_failure(s, rc, &err);
     else if (rc == CW_OK)
@@ -168,6 +173,7 @@ static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_ending)
         if (!s->first)
             s->end = &s->first;
         s->n_jobs--;
+        cw_metrics_add(CW_METRIC_STORE_QUEUE, 0, 0, 0, -1);
     }
     *ret_is_ending = s->is_ending;
     pthread_mutex_unlock(&s->lock);
@@ -251,6 +257,7 @@ cw_code cw_store_ask(cw_store *s, cw_store_job *job)
         *s->end = job;
         s->end = &job->next;
         s->n_jobs++;
+        cw_metrics_count(CW_METRIC_STORE_QUEUE, 0, 0, 0);
         rc = CW_OK;
         pthread_cond_signal(&s->wake);
     }

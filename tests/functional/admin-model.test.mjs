@@ -23,6 +23,8 @@ const ghost = "ghost";
 const reading = {
     "causeway.whoami": {}, // of every caller
     "causeway.status": { needs: traffic },
+    "causeway.stats": { needs: traffic },
+    "causeway.calls.recent": { needs: traffic },
     "causeway.sources.list": { needs: traffic },
     "causeway.sources.diff": { needs: sources },
     "causeway.tools.list": { needs: traffic },

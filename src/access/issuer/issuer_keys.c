@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "metrics/metrics.h"
+#include "metrics/names.h"
 
 #define REFRESH_MIN_S 300u
 #define REFRESH_MAX_S 86400u
@@ -49,10 +51,17 @@ static void set_keys(cw_issuer *issuer, cw_jwks *keys)
     atomic_fetch_add(&issuer->all->generation, 1);
 }
 
+static void count_fetch(const cw_issuer *issuer, cw_metrics_result result)
+{
+    uint32_t slot = cw_metrics_slot(CW_METRICS_ISSUER, issuer->opts.rules.issuer);
+    cw_metrics_count(CW_METRIC_ISSUER_FETCHES, slot, result, 0);
+}
+
 static void fail(cw_issuer *issuer, const char *why)
 {
     uint64_t ms = (uint64_t)1000 << (issuer->failures < 6 ? issuer->failures : 6);
     issuer->failures++;
+    count_fetch(issuer, CW_RESULT_FAILED);
     snprintf(issuer->problem, sizeof issuer->problem, "%s", why);
     issuer->jwks_uri[0] = 0; /* it may have moved */
     log_problem(issuer, why);
@@ -243,6 +252,7 @@ static void on_keys(cw_fetch *f, const cw_fetch_response *answer, const char *wh
     }
     atomic_store(&issuer->is_fetching, false);
     issuer->failures = 0;
+    count_fetch(issuer, CW_RESULT_OK);
     issuer->problem[0] = 0;
     issuer->keys_at = cw_clock_ms();
     uv_timer_start(&issuer->timer, on_timer, jitter(refresh_ms(answer)), 0);

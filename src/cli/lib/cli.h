@@ -182,6 +182,7 @@ int cw_cli_server_json(int argc, char **argv);
 int cw_cli_session(int argc, char **argv);
 int cw_cli_source(int argc, char **argv);
 int cw_cli_status(int argc, char **argv);
+int cw_cli_top(int argc, char **argv);
 int cw_cli_stdio(int argc, char **argv);
 int cw_cli_token(int argc, char **argv);
 int cw_cli_token_inspect(int argc, char **argv);

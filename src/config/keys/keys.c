@@ -116,6 +116,7 @@ const cw_config cw_config_defaults = {
               .files = CW_AUDIT_FILES,
               .queue = CW_AUDIT_QUEUE,
               .arguments_size = CW_AUDIT_ARGUMENTS},
+    .metrics = {.enabled = true, .tools = CW_METRICS_MAX_TOOLS},
     .plugins = {.directory = CW_STR_INIT(""),
                 .data = CW_STR_INIT(""),
                 .host = CW_STR_INIT(""),
@@ -384,6 +385,16 @@ static const cw_key log_keys[] = {
      FIELD(log.levels), .max = MAX_COMPONENTS, .choices = log_levels,
      .is_valid = cw_names_is_component, .expected = "the name of a component such as \"net\"",
      .pattern = CW_NAMES_COMPONENT_PATTERN},
+    {0},
+};
+
+static const cw_key metrics_keys[] = {
+    {"enabled", &cw_type_bool,
+     "Count, and answer GET /metrics to callers with the permission view metrics",
+     FIELD(metrics.enabled), .needs_restart = true},
+    {"tools", &cw_type_integer,
+     "Tools with series of their own, the first that are called; the others count as _OTHER",
+     FIELD(metrics.tools), .min = 0, .max = 1000},
     {0},
 };
 
@@ -742,6 +753,7 @@ static const cw_key top_keys[] = {
      .children = traces_keys},
     {"audit", &cw_type_section, "Audit: records of calls, refusals, logins and changes",
      .children = cw_audit_keys},
+    {"metrics", &cw_type_section, "Metrics for Prometheus", .children = metrics_keys},
     {"plugins", &cw_type_section, "Plugins and the processes that run them",
      .children = plugins_keys},
     {"schema", &cw_type_section, "Validation of arguments and results with JSON Schema",

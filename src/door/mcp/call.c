@@ -10,6 +10,7 @@
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
 #include "json/write.h"
+#include "metrics/metrics.h"
 
 /* ---- log levels ---- */
 
@@ -121,7 +122,10 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     }
     cw_buf_init(&b, CW_BUF_MAX);
     cw_operation_set_outcome(call->item, outcome);
+    call->item->measure.is_tool_error =
+        call->item->measure.is_call && outcome->kind != CW_OUTCOME_RESULT;
     call->target.ops->write(&b, call->era, &call->target, outcome, call->item->id);
+    cw_metrics_add(CW_METRIC_TOKENS, CW_TOKENS_RETURNED, 0, 0, (int64_t)b.n);
     cw_mcp_call_close(call);
     cw_rpc_item_reply(call->item, 200, &b, CW_STR(""));
 }

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "door/mcp/park.h"
+#include "metrics/metrics.h"
 
 #define PURPOSE CW_STR("mcp request state")
 /* Ids of requests to clients: below 2^53, which every language reads exactly.
@@ -102,8 +103,13 @@ static cw_str form_of(const cw_json *elicit)
     return has_form ? cw_json_span(form) : CW_STR("");
 }
 
-static cw_code check_answer(const cw_mcp_call *call, const elicit_kind *kind, cw_str form,
-                            const cw_json *answer, cw_err *err)
+static void count_answer(cw_str outcome)
+{
+    cw_metrics_count(CW_METRIC_QUESTIONS, cw_metrics_value(CW_METRIC_QUESTIONS, 0, outcome), 0, 0);
+}
+
+static cw_code validate_answer(const cw_mcp_call *call, const elicit_kind *kind, cw_str form,
+                               const cw_json *answer, cw_err *err)
 {
     const cw_json *action = cw_json_get(answer, CW_STR("action"));
     const cw_json *content = cw_json_get(answer, CW_STR("content"));
@@ -114,6 +120,16 @@ static cw_code check_answer(const cw_mcp_call *call, const elicit_kind *kind, cw
     if (!cw_json_is(content, CW_JSON_OBJECT))
         return cw_fail(err, CW_PARAMS, "its answer has no content");
     return cw_elicitation_check(call->rl, form, content, call->responder->arena, err);
+}
+
+static cw_code check_answer(const cw_mcp_call *call, const elicit_kind *kind, cw_str form,
+                            const cw_json *answer, cw_err *err)
+{
+    cw_code rc = validate_answer(call, kind, form, answer, err);
+    const cw_json *action = cw_mcp_string(answer, CW_STR("action"));
+    cw_str word = action ? cw_json_text(action) : CW_STR("accept");
+    count_answer(rc ? CW_STR("invalid") : word);
+    return rc;
 }
 
 /* The capability that the client needs for this question. */
@@ -465,6 +481,7 @@ void cw_mcp_elicit_on_late(cw_deadline *d)
 {
     static const char why[] = "The client did not answer in time.";
     cw_mcp_call *call = CW_CONTAINER(d, cw_mcp_call, wait);
+    count_answer(CW_STR("timeout"));
     if (call->n_asked)
         refuse_asked(call, why);
     else

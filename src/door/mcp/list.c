@@ -2,6 +2,7 @@
 /* list.c - lists of the catalogue, page by page, with sealed cursors. */
 #include "door/mcp/list.h"
 #include "door/negotiate.h"
+#include "metrics/metrics.h"
 
 #define PURPOSE CW_STR("mcp cursor")
 #define CHUNK 64u    /* entries that are looked up at once */
@@ -187,6 +188,7 @@ static void answer(const page *p, cw_str body)
     }
     cw_buf_add_char(&b, '}');
     cw_rpc_close(&b, r->item->id);
+    cw_metrics_add(CW_METRIC_TOKENS, CW_TOKENS_LISTED, 0, 0, (int64_t)body.n);
     if (p->reader.language) {
         /* The rest of a batch may be answered when there are other translations. */
         cw_str tag = cw_arena_dup_str(r->responder->arena, cw_language_tag(p->reader.language));

@@ -15,6 +15,7 @@
 #include "door/mcp/elicit.h"
 #include "door/mcp/mcp_int.h"
 #include "json/id_scan.h"
+#include "metrics/metrics.h"
 
 /* ---- refusals before the message is read ---- */
 
@@ -175,8 +176,29 @@ void cw_mcp_fail_method(const cw_mcp_request *r)
     cw_door_fail_with(r->item, r->era->unknown_status, CW_RPC_METHOD, &text, &data);
 }
 
+/* The version that the message claims, or that of its session; the client, if it is named. */
+static void count_message(const cw_mcp_request *r)
+{
+    const cw_json *claim = cw_mcp_string(r->params, CW_STR("protocolVersion"));
+    const cw_json *info =
+        r->meta.client ? r->meta.client : cw_json_get(r->params, CW_STR("clientInfo"));
+    const cw_json *name = cw_mcp_string(info, CW_STR("name"));
+    cw_str version = claim ? cw_json_text(claim) : r->session->version;
+    if (cw_json_is(r->meta.claim, CW_JSON_STRING))
+        version = cw_json_text(r->meta.claim);
+    r->item->measure.begun_ns = cw_loop_recent_ns(r->responder->loop);
+    r->item->measure.method = cw_metrics_value(CW_METRIC_MCP_METHOD, 0, r->method);
+    cw_metrics_count(CW_METRIC_MCP_MESSAGES, cw_metrics_value(CW_METRIC_MCP_MESSAGES, 0, version),
+                     r->responder->session != NULL, 0);
+    if (name)
+        cw_metrics_count(CW_METRIC_MCP_CLIENTS,
+                         cw_metrics_value(CW_METRIC_MCP_CLIENTS, 0, cw_json_text(name)), 0, 0);
+}
+
 void cw_mcp_dispatch(const cw_mcp_request *r)
 {
+    if (cw_metrics_is_on())
+        count_message(r);
     for (size_t i = 0; i < r->era->n_methods; i++) {
         if (cw_str_eq(r->era->methods[i].name, r->method)) {
             r->era->methods[i].run(r);

@@ -269,6 +269,7 @@ static void answer_problem(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc,
     else if (rc == CW_IO)
         p = problem_of(refusal->fault, text);
     cw_buf_init(&b, CW_BUF_MAX);
+    item->measure.is_tool_error = true;
     write_problem(&b, era, p, item->id);
     cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }
@@ -405,6 +406,8 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         return;
     }
     const cw_entry *entry = found.entry;
+    r->item->measure.is_call = true;
+    r->item->measure.tool = cw_call_tool_slot(entry);
     cw_mcp_target target = {.ops = &ops,
                             .entry = entry,
                             .params = arguments,

@@ -10,6 +10,7 @@
 #include "door/oauth_challenge.h"
 #include "door/page/assets.h"
 #include "door/rpc_batch.h"
+#include "metrics/metrics.h"
 #include "net/http/target.h"
 
 #define PAGE_MAX_BYTES 65536u
@@ -360,6 +361,8 @@ static void audit_login(const cw_http_req *req, const cw_runtime_loop *rl, const
                          .detail = CW_STR("password")};
     if (caller)
         r.caller_id = cw_caller_id(caller);
+    cw_metrics_count(CW_METRIC_LOGINS, cw_metrics_value(CW_METRIC_LOGINS, 0, CW_STR("password")),
+                     cw_metrics_value(CW_METRIC_LOGINS, 1, cw_str_from(outcome)), 0);
     if (cw_audit_is_on(cw_runtime_audit(rl)))
         cw_audit_add(cw_runtime_audit(rl), &r);
 }

@@ -48,6 +48,7 @@ typedef struct cw_mailbox {
     pthread_mutex_t lock; /* of first, end and is_closed */
     cw_message *first, **end;
     bool is_closed;
+    uint32_t label;    /* of its loop, in the metrics */
     cw_message *batch; /* the loop's: taken from the queue and not yet delivered */
     int fd;            /* eventfd; readable while messages wait */
 } cw_mailbox;
@@ -100,11 +101,13 @@ typedef struct cw_loop {
     cw_deadline_list *lists;  /* all that are watched, through their next_list */
     cw_deadline_list *walked; /* the one that on_timer looks at next */
     cw_list hooks;
-    cw_list later;  /* deferred to the end of this turn */
-    cw_list next;   /* deferred to the next turn */
-    uint32_t turns; /* counts the loop's turns */
-    uint32_t index; /* of this loop among its server's; 0 for the main thread's */
-    char *scratch;  /* CW_LOOP_SCRATCH bytes, free for use within one callback */
+    cw_list later;       /* deferred to the end of this turn */
+    cw_list next;        /* deferred to the next turn */
+    uint64_t recent_ns;  /* cw_loop_recent_ns */
+    uint64_t started_ns; /* of its thread */
+    uint32_t turns;      /* counts the loop's turns */
+    uint32_t index;      /* of this loop among its server's; 0 for the main thread's */
+    char *scratch;       /* CW_LOOP_SCRATCH bytes, free for use within one callback */
     int64_t date_second;
     char date[CW_CLOCK_HTTP_LEN + 1];
     pthread_t thread;
@@ -158,6 +161,23 @@ CW_INLINE bool cw_loop_is_deferred(const cw_deferred *later)
 
 /* Milliseconds of the monotonic clock at the start of this iteration. */
 uint64_t cw_loop_now(const cw_loop *loop);
+/* The last reading of the clock on this loop, in ns: what a request costs is measured with few
+ * readings. Code that reads the clock for other reasons stores it with cw_loop_set_recent. */
+CW_INLINE uint64_t cw_loop_recent_ns(const cw_loop *loop)
+{
+    return loop->recent_ns;
+}
+
+CW_INLINE uint64_t cw_loop_set_recent(cw_loop *loop, uint64_t ns)
+{
+    loop->recent_ns = ns;
+    return ns;
+}
+/* How long the thread of a started loop did not run, until `now`, in ns. Any thread, until the
+ * thread is joined. */
+uint64_t cw_loop_idle_ns(const cw_loop *loop, uint64_t now);
+/* Set the index of a loop of a server, before it starts. */
+void cw_loop_set_index(cw_loop *loop, uint32_t index);
 /* The current HTTP date, CW_CLOCK_HTTP_LEN characters. */
 const char *cw_loop_date(cw_loop *loop);
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "metrics/metrics.h"
 #include "net/addr/network.h"
 #include "net/server/server_int.h"
 
@@ -204,11 +205,20 @@ static void count_closed(cw_server_loop *sl)
         cw_loop_set_deadline(&sl->loop, &sl->trim_at, &sl->trim);
 }
 
+static void count_handshake(const cw_conn *c, cw_metrics_result result)
+{
+    uint32_t version =
+        cw_metrics_value(CW_METRIC_TLS_HANDSHAKES, 0, cw_str_from(SSL_get_version(c->tls)));
+    cw_metrics_count(CW_METRIC_TLS_HANDSHAKES, version, result, 0);
+}
+
 static void close_conn(cw_conn *c, bool clean)
 {
     if (c->state == CONN_CLOSED)
         return;
     c->state = CONN_CLOSED;
+    if (c->tls && !SSL_is_init_finished(c->tls))
+        count_handshake(c, CW_RESULT_FAILED);
     cw_server *server = c->sl->server;
     if (c->req)
         cw_request_free(c->req);
@@ -222,6 +232,7 @@ static void close_conn(cw_conn *c, bool clean)
     close(c->fd);
     cw_list_remove(&c->node);
     count_closed(c->sl);
+    cw_metrics_add(CW_METRIC_CONNECTIONS, c->listener, 0, 0, -1);
     if (c->counted)
         cw_addrcount_remove(&server->addresses, c->peer_key);
     atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
@@ -382,6 +393,8 @@ static bool start_request(cw_conn *c, bool was_waiting)
     /* A first request counts from the accept, later ones from their first byte. */
     if (!c->fresh)
         cw_deadline_clear(&c->deadline);
+    else if (c->tls)
+        count_handshake(c, CW_RESULT_OK);
     c->fresh = false;
     return true;
 }
@@ -581,8 +594,9 @@ static uint64_t serve(cw_conn *c, uint64_t now)
     bool measures = now < r->measured_ns;
     uint64_t before = measures ? cw_clock_thread_ns() : 0;
     watch_peer(r, c, now);
+    cw_loop_set_recent(&c->sl->loop, now);
     run_conn(c);
-    uint64_t end = cw_clock_ns();
+    uint64_t end = cw_loop_set_recent(&c->sl->loop, cw_clock_ns());
     if (CW_LIKELY(end - now < LONG_NS))
         return end;
     uint64_t used = measures ? cw_clock_thread_ns() - before : 0;
@@ -798,6 +812,7 @@ void cw_conn_loop_done(cw_server_loop *sl)
 void cw_conn_stop(cw_conn *c)
 {
     c->closing = true;
+    cw_loop_set_recent(&c->sl->loop, cw_clock_ns());
     if (c->state == CONN_IDLE && c->in.n == 0)
         read_input(c); /* a request may have come since we last looked */
     if (c->state == CONN_RUN || c->state == CONN_STREAM) {

@@ -7,6 +7,7 @@
 #include "base/digits.h"
 #include "base/log.h"
 #include "json/write.h"
+#include "metrics/metrics.h"
 #include "net/server/server_int.h"
 
 const cw_http_header cw_reply_no_store = {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")};
@@ -351,8 +352,18 @@ static const char *code_of(unsigned status)
     }
 }
 
+static cw_metrics_rejected reason_of(const cw_http_req *req, unsigned status)
+{
+    if (status == 408)
+        return CW_REJECTED_TIMEOUT;
+    if (status == 503)
+        return CW_REJECTED_MEMORY;
+    return req->route ? CW_REJECTED_BODY : CW_REJECTED_HEAD;
+}
+
 void cw_reply_refuse_id(cw_http_req *req, unsigned status, const char *reason, cw_str id)
 {
+    cw_metrics_count(CW_METRIC_REQUESTS_REJECTED, reason_of(req, status), 0, 0);
     cw_http_response answer = {
         .status = status, .headers = &cw_reply_no_store, .n_headers = 1, .close = true};
     req->c->client_done = false; /* bytes that we will not read may be on their way */
@@ -393,13 +404,9 @@ static cw_str client_id(const cw_http_req *req)
     return id.p ? id : CW_STR("");
 }
 
-void cw_reply_log(cw_http_req *req, unsigned status)
+static void log_access(cw_http_req *req, unsigned status, uint64_t ns)
 {
-    const cw_conn *c = req->c;
-    const cw_server_opts *opts = &c->sl->settings->opts;
-    if (opts->on_response && req->started_ns)
-        opts->on_response(req, status, req->started_ns, opts->response_ctx);
-    if (!opts->access_log || !cw_log_on(CW_LOG_INFO, "access"))
+    if (!req->c->sl->settings->opts.access_log || !cw_log_on(CW_LOG_INFO, "access"))
         return;
     char host[CW_ADDRESS_TEXT];
     cw_address peer;
@@ -411,14 +418,43 @@ void cw_reply_log(cw_http_req *req, unsigned status)
         method = cw_str_make(req->bytes + req->head.method_at, req->head.method_len);
         target = without_query(target_of(req));
     }
-    uint64_t us = req->started_ns ? (cw_clock_ns() - req->started_ns) / 1000 : 0;
     cw_str id = parsed ? client_id(req) : CW_STR("");
     cw_ids *outer = cw_ids_enter(&req->ids);
     cw_log(CW_LOG_INFO, "access", "request", CW_KV("peer", cw_str_from(host)),
            CW_KV("method", method), CW_KV("target", target), CW_KN("status", status),
-           CW_KN("bytes", req->sent), CW_KN("us", us),
+           CW_KN("bytes", req->sent), CW_KN("us", ns / 1000),
            id.n ? CW_KV("client_request_id", id) : (cw_log_field){0});
     cw_ids_leave(outer);
+}
+
+/* Most responses are 200, the first value: no text is made for it. */
+static uint32_t status_label(unsigned status)
+{
+    char code[12];
+    if (CW_LIKELY(status == 200))
+        return 0;
+    snprintf(code, sizeof code, "%u", status);
+    return cw_metrics_value(CW_METRIC_HTTP, 2, cw_str_from(code));
+}
+
+/* By the pattern of the route: paths are the client's. */
+static void observe(const cw_http_req *req, unsigned status, uint64_t ns)
+{
+    cw_metrics_observe(CW_METRIC_HTTP, req->route ? req->route->slot : 0, req->head.method,
+                       status_label(status), ns, NULL);
+}
+
+void cw_reply_log(cw_http_req *req, unsigned status)
+{
+    cw_loop *loop = &req->c->sl->loop;
+    const cw_server_opts *opts = &req->c->sl->settings->opts;
+    if (!cw_metrics_is_on() && !opts->access_log && !opts->on_response)
+        return;
+    uint64_t ns = cw_loop_set_recent(loop, cw_clock_ns()) - req->started_ns;
+    observe(req, status, ns);
+    if (opts->on_response)
+        opts->on_response(req, status, req->started_ns, opts->response_ctx);
+    log_access(req, status, ns);
 }
 
 /* ---- streams ---- */

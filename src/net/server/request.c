@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "metrics/metrics.h"
 #include "net/server/server_int.h"
 
 /* A request's memory: what its body may become as a document, and room to work. */
@@ -68,7 +69,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->from_page = false;
     req->answered = req->stream_sse = req->stream_full = req->ending = req->cancels_on_eof = false;
     req->ids = (cw_ids){.request = cw_ids_new_request()};
-    req->started_ns = opts->access_log || opts->on_response ? cw_clock_ns() : 0;
+    req->started_ns = cw_loop_recent_ns(&c->sl->loop);
     cw_http1_head_init(&req->head, &opts->head);
     return req;
 }
@@ -241,6 +242,7 @@ static bool check_host(cw_http_req *req)
     /* A 1.0 client without Host is no browser, and only browsers can be rebound. */
     bool checked = req->head.host != CW_HTTP1_NONE || req->target.authority.p;
     if (checked && !req->c->is_local && !cw_hostlist_allows_host(list, host)) {
+        cw_metrics_count(CW_METRIC_REQUESTS_REJECTED, CW_REJECTED_HOST, 0, 0);
         refuse(req, 421, "misdirected_request", "This server does not answer for that host");
         return false;
     }
@@ -252,6 +254,7 @@ static bool check_host(cw_http_req *req)
     req->from_page = is_allowed && !is_own(origin, is_https, host);
     if (is_allowed || is_open(req))
         return true;
+    cw_metrics_count(CW_METRIC_REQUESTS_REJECTED, CW_REJECTED_ORIGIN, 0, 0);
     refuse(req, 403, "origin_not_allowed", "This origin may not use this server");
     return false;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* router.c - finds the handler of a method and a path. */
 #include "net/server/router.h"
+#include "metrics/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,7 @@ cw_code cw_router_add(cw_router *r, cw_http_method method, const char *path,
     if (!route)
         return CW_NOMEM;
     route->path = path;
+    route->slot = cw_metrics_slot(CW_METRICS_ROUTE, cw_str_from(path));
     route->handlers[method] = handler;
     route->selves[method] = self;
     rebuild_allow(route);

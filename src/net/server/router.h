@@ -36,7 +36,8 @@ typedef struct cw_route {
     cw_str prefix;    /* the path, or what stands before {name} */
     cw_str suffix;    /* what stands behind {name} */
     bool variable;
-    bool is_open; /* pages of every origin may ask for it */
+    uint32_t slot; /* in the metrics */
+    bool is_open;  /* pages of every origin may ask for it */
     cw_http_handler handlers[CW_ROUTE_METHODS];
     void *selves[CW_ROUTE_METHODS];
     char allow[64];                    /* "GET, HEAD, OPTIONS" */

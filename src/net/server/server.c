@@ -10,6 +10,8 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "metrics/metrics.h"
+#include "metrics/names.h"
 #include "net/server/server_int.h"
 
 #define ACCEPT_PAUSE_MS 100u
@@ -190,7 +192,7 @@ static cw_code init_loop(cw_server *s, cw_server_loop *sl, cw_err *err)
     cw_code rc = cw_loop_init(&sl->loop, max_fd, err);
     if (rc)
         return rc;
-    sl->loop.index = (uint32_t)(sl - s->loops);
+    cw_loop_set_index(&sl->loop, (uint32_t)(sl - s->loops));
     sl->server = s;
     sl->on_settings.fn = on_new_settings;
     sl->on_stop.fn = on_stop;
@@ -396,6 +398,26 @@ static void grow_descriptors(uint32_t connections)
     close(fd);
 }
 
+static uint32_t slot_of(const cw_listener *l)
+{
+    char address[CW_ADDRESS_TEXT];
+    cw_address_format(&l->address, address, sizeof address);
+    return cw_metrics_slot(CW_METRICS_LISTENER, cw_str_from(address));
+}
+
+/* All listeners with TLS have the same certificate. */
+static void set_expiry(const cw_server *s)
+{
+    struct tm date;
+    const X509 *certificate = s->settings->tls ? SSL_CTX_get0_certificate(s->settings->tls) : NULL;
+    if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &date) != 1)
+        return;
+    for (size_t i = 0; i < s->n_listeners; i++) {
+        if (s->listeners[i].tls)
+            cw_metrics_set(CW_METRIC_TLS_EXPIRY, slot_of(&s->listeners[i]), 0, 0, timegm(&date));
+    }
+}
+
 cw_code cw_server_configure(cw_server *s, const cw_server_opts *opts, cw_err *err)
 {
     if (!s->n_started)
@@ -412,6 +434,7 @@ cw_code cw_server_configure(cw_server *s, const cw_server_opts *opts, cw_err *er
     publish(s, fresh);
     settings_unref(s->settings);
     s->settings = fresh;
+    set_expiry(s);
     return CW_OK;
 }
 
@@ -498,6 +521,11 @@ void cw_server_free(cw_server *s)
     free(s);
 }
 
+uint64_t cw_server_body_bytes(const cw_server *s)
+{
+    return atomic_load_explicit(&s->body_bytes, memory_order_relaxed);
+}
+
 uint32_t cw_server_connections(const cw_server *s)
 {
     return atomic_load_explicit(&s->connections, memory_order_relaxed);
@@ -568,6 +596,7 @@ static void admit(cw_acceptor *a, int fd, const cw_address *peer)
     bool counted;
     uid_t uid = 0;
     if (a->is_local && !may_connect(fd, &uid)) {
+        cw_metrics_count(CW_METRIC_CONNECTIONS_REFUSED, CW_REFUSED_USER, 0, 0);
         close(fd);
         return;
     }
@@ -575,12 +604,21 @@ static void admit(cw_acceptor *a, int fd, const cw_address *peer)
     bool is_full = !a->is_local && before >= sl->settings->opts.connections;
     if (is_full || !count_address(sl, peer, &key, &counted)) {
         atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+        cw_metrics_count(CW_METRIC_CONNECTIONS_REFUSED,
+                         is_full ? CW_REFUSED_TOTAL : CW_REFUSED_ADDRESS, 0, 0);
         cw_log(CW_LOG_DEBUG, "net", "connection refused: too many");
         refuse(fd, a->tls);
         return;
     }
     cw_conn *c = cw_conn_new(sl, fd, peer, a->tls, counted, key);
-    if (c && a->is_local) {
+    if (!c) {
+        cw_metrics_count(CW_METRIC_CONNECTIONS_REFUSED, CW_REFUSED_MEMORY, 0, 0);
+        return;
+    }
+    c->listener = (uint8_t)a->slot;
+    cw_metrics_count(CW_METRIC_CONNECTIONS, a->slot, 0, 0);
+    cw_metrics_count(CW_METRIC_CONNECTIONS_TOTAL, a->slot, 0, 0);
+    if (a->is_local) {
         c->is_local = true;
         c->local_uid = uid;
     }
@@ -637,6 +675,7 @@ static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_liste
                               cw_err *err)
 {
     *a = (cw_acceptor){.sl = sl, .tls = l->tls, .is_local = l->is_local};
+    a->slot = slot_of(l);
     a->fd = fd;
     int rc = uv_poll_init(&sl->loop.uv, &a->poll, *fd);
     if (rc == 0)

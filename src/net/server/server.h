@@ -102,7 +102,8 @@ void cw_server_hand_over(cw_server *s);
 /* Wait for the loops (stop must have been called, or start not) and free everything. */
 void cw_server_free(cw_server *s);
 
-/* Open connections now. Any thread. */
+/* Bytes of large request bodies (opts.body_memory), and open connections, now. Any thread. */
+uint64_t cw_server_body_bytes(const cw_server *s);
 uint32_t cw_server_connections(const cw_server *s);
 
 #endif

@@ -63,6 +63,7 @@ struct cw_conn {
     uint32_t queued;    /* bytes in the kernel's send queue when the write window began */
     uint32_t pipelined; /* requests in a row that were there before the answer to the one before */
     uint8_t peer_family;
+    uint8_t listener; /* its slot in the metrics */
     uint8_t state;
     uint8_t events; /* what libuv polls for now */
     bool counted : 1;
@@ -129,6 +130,7 @@ typedef struct cw_acceptor {
     bool tls;
     bool is_local;
     bool open;
+    uint32_t slot; /* of its listener, in the metrics */
 } cw_acceptor;
 
 /* One immutable set of options, shared by all loops. */

@@ -6,6 +6,7 @@
  * last call is over, or when the loop ends. Closing takes a while: workers have to exit. Meanwhile a
  * late call of an old snapshot gets a new scheduler.
  */
+#include "metrics/metrics.h"
 #include "source/plugin/plugin_int.h"
 #include <stdlib.h>
 #include <unistd.h>
@@ -192,6 +193,13 @@ static cw_worker *pick(cw_plugin_scheduler *part, uint32_t depth, uint64_t owner
     return idle && !is_withheld_from(part, owner) ? idle : least;
 }
 
+/* The clock was read a moment ago for a call that has not waited. */
+static uint64_t began_ns(const cw_source_call *call)
+{
+    bool is_new = call->begun_ns && !call->is_waiting && !call->left_queue;
+    return is_new ? call->begun_ns : cw_clock_ns();
+}
+
 static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
 {
     cw_code rc = cw_plugin_send_call(w, w->last_id + 1, op->call);
@@ -201,7 +209,7 @@ static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
     op->worker = w;
     op->is_quick = quick;
     if (w->n_sent == 0)
-        op->began_ns = cw_clock_ns();
+        op->began_ns = began_ns(op->call);
     op_insert(&w->sent, op);
     w->n_sent++;
     w->n_slow += !quick;
@@ -251,6 +259,11 @@ static void start_worker(cw_plugin_scheduler *part)
     part->workers.prev = w;
     part->n_live++;
     part->n_starting++;
+    uint32_t slot = cw_source_slot(&part->plugin->base);
+    cw_metrics_count(CW_METRIC_PLUGIN_WORKERS, slot, 0, 0);
+    /* Series that alerts use exist before the first exit. */
+    cw_metrics_add(CW_METRIC_PLUGIN_EXITS, slot, 0, 0, 0);
+    cw_metrics_add(CW_METRIC_PLUGIN_QUEUE, slot, 0, 0, 0);
 }
 
 /* Calls wait: have one more worker, one at a time. */
@@ -501,6 +514,8 @@ static void pop(cw_plugin_scheduler *part, cw_worker *w, cw_plugin_op *op)
 {
     bool was_first = w->sent.next == op;
     uint64_t now = cw_clock_ns();
+    if (op->call)
+        op->call->ended_ns = now;
     if (op->call && was_first)
         record_time(part, op, now);
     op_unlink(op);
@@ -579,8 +594,11 @@ static void blame(cw_plugin_scheduler *part, const cw_worker *w, uint32_t method
     if (w->killed)
         return;
     bool in_call = method != CW_WORKER_BREAKER_PLUGIN;
+    uint32_t n_open = atomic_load(&part->plugin->breaker.open);
     if (!w->refused)
         cw_worker_breaker_on_death(&part->plugin->breaker, method, cw_clock_ms());
+    if (atomic_load(&part->plugin->breaker.open) > n_open)
+        cw_metrics_count(CW_METRIC_SOURCE_BREAKER_OPENS, cw_source_slot(&part->plugin->base), 0, 0);
     if (!in_call)
         back_off(part);
 }
@@ -602,10 +620,18 @@ static void take_back(cw_plugin_scheduler *part, cw_worker *w)
     w->n_sent = w->n_slow = 0;
 }
 
+static void count_exit(const cw_plugin_scheduler *part, cw_metrics_exit reason)
+{
+    uint32_t slot = cw_source_slot(&part->plugin->base);
+    cw_metrics_count(CW_METRIC_PLUGIN_EXITS, slot, reason, 0);
+    cw_metrics_add(CW_METRIC_PLUGIN_WORKERS, slot, 0, 0, -1);
+}
+
 static void on_dead(cw_worker *w)
 {
     cw_plugin_scheduler *part = w->owner;
     cw_plugin_op *ran = op_ring_is_empty(&w->sent) ? NULL : w->sent.next;
+    count_exit(part, w->killed ? CW_EXIT_KILLED : CW_EXIT_CRASH);
     part->n_live--;
     part->n_starting -= !w->was_ready;
     cw_deadline_clear(&w->grace);
@@ -668,6 +694,7 @@ static void on_idle_expired(cw_deadline *d)
     cw_plugin_scheduler *part = w->owner;
     if (part->n_live - part->n_starting <= 1)
         return;
+    count_exit(part, CW_EXIT_IDLE);
     part->n_live--;
     cw_worker_close(w, /* now= */ false);
 }

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "metrics/process.h"
 #include "source/plugin/plugin_int.h"
 
 /* Room for requests that the socket does not take at once, besides one of the largest. */
@@ -78,6 +79,7 @@ static void on_child_closed(cw_child *child, void *ctx)
 static void on_child_exit(cw_child *child, int status, void *ctx)
 {
     cw_worker *w = ctx;
+    cw_metrics_child_remove(child->pid);
     close_output(w);
     if (w->state == CW_WORKER_CLOSED) {
         cw_deadline_clear(&w->wait);
@@ -103,6 +105,8 @@ static void on_spawned(cw_spawn *job)
     } else {
         rc = cw_child_watch(&w->child, job, on_child_exit, w, &err);
         w->has_child = !rc;
+        if (w->has_child)
+            cw_metrics_child_add(cw_source_slot(&w->plugin->base), w->child.pid);
     }
     if (rc)
         close_output(w);

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "catalogue/lint.h"
+#include "metrics/metrics.h"
+#include "metrics/names.h"
 #include "source/registry/registry_int.h"
 #include "source/remote/state_files.h"
 
@@ -57,6 +59,40 @@ static void save(const cw_registry_item *item)
         cw_log_err(CW_LOG_WARN, "sources", "the state of a source could not be written", &err);
 }
 
+static uint32_t slot_of(const cw_registry_item *item)
+{
+    return cw_metrics_slot(CW_METRICS_SOURCE, cw_str_from(item->name));
+}
+
+/* The series that alerts use exist from the start. */
+static void add_zeros(const cw_registry_item *item)
+{
+    uint32_t slot = slot_of(item);
+    cw_metrics_add(CW_METRIC_RUNNING, slot, 0, 0, 0);
+    cw_metrics_add(CW_METRIC_SOURCE_ATTEMPTS, slot, 0, 0, 0);
+    cw_metrics_add(CW_METRIC_SOURCE_BREAKER_OPENS, slot, 0, 0, 0);
+    cw_metrics_add(item->path ? CW_METRIC_PLUGIN_QUEUE : CW_METRIC_SOURCE_QUEUE, slot, 0, 0, 0);
+    cw_metrics_add(item->path ? CW_METRIC_PLUGIN_EXITS : CW_METRIC_RESULTS, slot, 0, 0, 0);
+}
+
+/* One that is gone is in no state. */
+static void set_metrics(const cw_registry_item *item)
+{
+    static const char *const states[] = {"ready", "stale", "down", "broken", "withheld", "loading"};
+    cw_source_report report;
+    uint32_t slot = slot_of(item);
+    cw_sources_report(item, &report);
+    for (uint32_t i = 0; i < CW_COUNT(states); i++)
+        cw_metrics_set(CW_METRIC_SOURCE_STATE, slot, i, 0,
+                       !item->is_gone && strcmp(states[i], report.state) == 0);
+    cw_metrics_set(CW_METRIC_SOURCE_TOOLS, slot, CW_OFFER_OFFERED, 0,
+                   item->is_gone ? 0 : report.tools);
+    cw_metrics_set(CW_METRIC_SOURCE_TOOLS, slot, CW_OFFER_WITHHELD, 0,
+                   item->is_gone ? 0 : report.withheld);
+    if (report.refreshed_ms)
+        cw_metrics_set(CW_METRIC_SOURCE_REFRESHED, slot, 0, 0, report.refreshed_ms);
+}
+
 static void record(cw_registry_item *item, bool must_save)
 {
     const char *state = state_of(item, cw_loop_now(item->all->opts.loop));
@@ -64,6 +100,8 @@ static void record(cw_registry_item *item, bool must_save)
     if (is_other) {
         item->state = state;
         item->since_ms = cw_clock_wall_ms();
+        if (strcmp(state, "broken") == 0)
+            cw_metrics_count(CW_METRIC_SOURCE_BREAKER_OPENS, slot_of(item), 0, 0);
     }
     if (is_other || must_save)
         save(item);
@@ -73,6 +111,8 @@ static void count(cw_sources *s)
 {
     unsigned ready = 0, stale = 0, down = 0, withheld = 0, plugins = 0;
     for (const cw_registry_item *item = s->items; item; item = item->next) {
+        if (cw_metrics_is_on())
+            set_metrics(item);
         plugins += item->path && item->source;
         if (!item->remote || item->is_gone || !item->state)
             continue;
@@ -99,6 +139,9 @@ static void on_loaded(cw_registry_item *item, cw_str problem, cw_str others)
     item->problem = reported.n ? cw_str_dup(reported) : NULL;
     if (!problem.n)
         item->refreshed_ms = cw_clock_wall_ms();
+    add_zeros(item);
+    cw_metrics_count(CW_METRIC_SOURCE_REFRESHES, slot_of(item),
+                     problem.n ? CW_RESULT_FAILED : CW_RESULT_OK, 0);
     item->tried = true;
     record(item, /* must_save= */ true);
     count(item->all);

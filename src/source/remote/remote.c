@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "access/fair_key.h"
+#include "metrics/metrics.h"
 #include "source/remote/relayed.h"
 #include "source/remote/remote_int.h"
 
@@ -644,6 +645,11 @@ static void on_pump(cw_deferred *later)
 
 /* ---- the begin of calls ---- */
 
+static void count_result(const cw_remote_loop_state *p, cw_metrics_origin origin)
+{
+    cw_metrics_count(CW_METRIC_RESULTS, cw_source_slot(&p->remote->base), origin, 0);
+}
+
 /* A call waits for the request of another one where that is under way. Behind one that waits it
  * would have the turn of another caller. */
 static bool join(cw_remote_loop_state *p, const cw_source_call *call, cw_str params, op *o)
@@ -654,6 +660,7 @@ static bool join(cw_remote_loop_state *p, const cw_source_call *call, cw_str par
             continue;
         o->request = f;
         cw_list_add(&f->ops, &o->node);
+        count_result(p, CW_RESULT_MERGED);
         return true;
     }
     return false;
@@ -688,6 +695,7 @@ static bool use_cached(cw_remote_loop_state *p, const cw_source_call *call, cw_s
     o->later.fn = on_cached;
     cw_list_add(&p->later, &o->node);
     cw_loop_defer(p->loop, &o->later);
+    count_result(p, CW_RESULT_KEPT);
     return true;
 }
 
@@ -741,6 +749,7 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
     }
     if (waits)
         cw_source_call_wait(call);
+    count_result(p, CW_RESULT_CALLED);
     o->request = f;
     cw_list_add(&f->ops, &o->node);
     return CW_OK;

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* stats.c - methods about calls: rates and durations over time, and the last calls. */
+#include "admin/stats.h"
+
+#include <stdlib.h>
+
+#include "admin/server.h"
+#include "admin/source.h"
+#include "base/clock.h"
+#include "metrics/metrics.h"
+#include "metrics/names.h"
+#include "metrics/recent.h"
+
+#define OUTCOMES 12u /* of CW_METRIC_CALLS */
+#define DOORS 8u
+#define ERROR_TYPES 9u /* of CW_METRIC_MCP_TOOL */
+#define LONG_STEPS 60u /* short steps in a long one */
+#define BUSIEST 10u
+#define RECENT_MAX 100u
+
+/* The sums at one time. */
+typedef struct sample {
+    int64_t at_ms;
+    uint64_t outcomes[OUTCOMES];
+    uint64_t buckets[CW_METRICS_BUCKETS_MAX + 1]; /* of the calls of all sources */
+    int64_t running;
+} sample;
+
+typedef struct history {
+    sample samples[CW_STATS_SAMPLES];
+    uint32_t n; /* that were taken */
+    uint32_t step_ms;
+} history;
+
+/* Calls of a tool at the last two short steps. */
+typedef struct tool_sums {
+    uint64_t calls[2], failed[2];
+} tool_sums;
+
+struct cw_admin_stats {
+    uv_timer_t timer;
+    history fine, coarse;
+    tool_sums tools[CW_METRICS_TOOLS];
+    struct {
+        uint64_t calls[2], failed[2];
+    } sources[CW_METRICS_SOURCES];
+    int64_t at_ms[2]; /* of the sums above: the newest first */
+};
+
+/* ---- taking samples ---- */
+
+static uint64_t count_calls(uint32_t tool, uint32_t outcome)
+{
+    uint64_t n = 0;
+    for (uint32_t door = 0; door < DOORS; door++)
+        n += (uint64_t)cw_metrics_read(CW_METRIC_CALLS, tool, door, outcome);
+    return n;
+}
+
+static void sample_tools(cw_admin_stats *stats, sample *s)
+{
+    for (uint32_t tool = 0; tool < cw_metrics_slots(CW_METRICS_TOOL); tool++) {
+        tool_sums *t = &stats->tools[tool];
+        t->calls[1] = t->calls[0];
+        t->failed[1] = t->failed[0];
+        t->calls[0] = t->failed[0] = 0;
+        for (uint32_t i = 0; i < OUTCOMES; i++) {
+            uint64_t n = count_calls(tool, i);
+            s->outcomes[i] += n;
+            t->calls[0] += n;
+            if (i == CW_OUTCOME_WORD_FAILED || i == CW_OUTCOME_WORD_UNAVAILABLE ||
+                i == CW_OUTCOME_WORD_ERROR)
+                t->failed[0] += n;
+        }
+    }
+}
+
+static uint64_t count_attempts(uint32_t source, cw_metrics_attempt from, cw_metrics_attempt to)
+{
+    uint64_t n = 0;
+    for (uint32_t i = from; i <= to; i++)
+        n += (uint64_t)cw_metrics_read(CW_METRIC_SOURCE_ATTEMPTS, source, i, 0);
+    return n;
+}
+
+/* The call that asks is left out. */
+static int64_t count_running(uint32_t source)
+{
+    bool is_own = cw_str_is(cw_metrics_slot_name(CW_METRICS_SOURCE, source), CW_ADMIN_SOURCE_NAME);
+    return is_own ? 0 : cw_metrics_read(CW_METRIC_RUNNING, source, 0, 0);
+}
+
+static void sample_sources(cw_admin_stats *stats, sample *s)
+{
+    for (uint32_t i = 0; i < cw_metrics_slots(CW_METRICS_SOURCE); i++) {
+        cw_metrics_summary sum;
+        cw_metrics_summarize(CW_METRIC_SOURCE_CALL, i, 0, 0, &sum);
+        for (size_t k = 0; k < CW_COUNT(s->buckets); k++)
+            s->buckets[k] += sum.buckets[k];
+        s->running += count_running(i);
+        stats->sources[i].calls[1] = stats->sources[i].calls[0];
+        stats->sources[i].failed[1] = stats->sources[i].failed[0];
+        stats->sources[i].calls[0] = count_attempts(i, CW_ATTEMPT_OK, CW_ATTEMPT_CANCELLED);
+        stats->sources[i].failed[0] = count_attempts(i, CW_ATTEMPT_TIMEOUT, CW_ATTEMPT_QUEUE_FULL);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    cw_admin_stats *stats = timer->data;
+    sample *s = &stats->fine.samples[stats->fine.n % CW_STATS_SAMPLES];
+    *s = (sample){.at_ms = cw_clock_wall_ms()};
+    stats->at_ms[1] = stats->at_ms[0];
+    stats->at_ms[0] = s->at_ms;
+    sample_tools(stats, s);
+    sample_sources(stats, s);
+    if (stats->fine.n++ % LONG_STEPS == 0)
+        stats->coarse.samples[stats->coarse.n++ % CW_STATS_SAMPLES] = *s;
+}
+
+cw_admin_stats *cw_admin_stats_start(cw_loop *loop)
+{
+    cw_admin_stats *stats = calloc(1, sizeof *stats);
+    if (!stats)
+        return NULL;
+    stats->fine.step_ms = CW_STATS_STEP_MS;
+    stats->coarse.step_ms = CW_STATS_STEP_MS * LONG_STEPS;
+    uv_timer_init(&loop->uv, &stats->timer);
+    stats->timer.data = stats;
+    uv_timer_start(&stats->timer, on_timer, 0, CW_STATS_STEP_MS);
+    return stats;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void cw_admin_stats_stop(cw_admin_stats *stats)
+{
+    if (stats)
+        uv_close((uv_handle_t *)&stats->timer, on_closed);
+}
+
+/* ---- causeway.stats ---- */
+
+/* The samples of a history, the oldest first. */
+static const sample *sample_at(const history *h, uint32_t i)
+{
+    uint32_t first = h->n > CW_STATS_SAMPLES ? h->n - CW_STATS_SAMPLES : 0;
+    return &h->samples[(first + i) % CW_STATS_SAMPLES];
+}
+
+static uint32_t n_steps(const history *h)
+{
+    uint32_t n = h->n > CW_STATS_SAMPLES ? CW_STATS_SAMPLES : h->n;
+    return n ? n - 1 : 0;
+}
+
+static void write_outcomes(cw_json_writer *w, const history *h)
+{
+    cw_json_add_key(w, CW_STR("calls"));
+    cw_json_open_object(w);
+    for (uint32_t o = 0; o < OUTCOMES; o++) {
+        cw_json_add_key(w, cw_metrics_value_text(CW_METRIC_CALLS, 2, o));
+        cw_json_open_array(w);
+        for (uint32_t i = 0; i < n_steps(h); i++)
+            cw_json_add_i64(
+                w, (int64_t)(sample_at(h, i + 1)->outcomes[o] - sample_at(h, i)->outcomes[o]));
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+/* Null for a step without calls. */
+static void add_quantile(cw_json_writer *w, const cw_metrics_summary *sum, double share)
+{
+    if (sum->count)
+        cw_json_add_i64(w, (int64_t)(cw_metrics_quantile(sum, share) / 1000));
+    else
+        cw_json_add_null(w);
+}
+
+static void write_durations(cw_json_writer *w, const history *h, const char *name, double share)
+{
+    cw_metrics_summary bounds;
+    cw_metrics_summarize(CW_METRIC_SOURCE_CALL, 0, 0, 0, &bounds);
+    cw_json_add_key(w, cw_str_from(name));
+    cw_json_open_array(w);
+    for (uint32_t i = 0; i < n_steps(h); i++) {
+        cw_metrics_summary sum = {.bounds_ns = bounds.bounds_ns, .n_bounds = bounds.n_bounds};
+        for (size_t k = 0; k < CW_COUNT(sum.buckets); k++)
+            sum.count += sum.buckets[k] =
+                sample_at(h, i + 1)->buckets[k] - sample_at(h, i)->buckets[k];
+        add_quantile(w, &sum, share);
+    }
+    cw_json_close(w);
+}
+
+static void write_running(cw_json_writer *w, const history *h)
+{
+    cw_json_add_key(w, CW_STR("running"));
+    cw_json_open_array(w);
+    for (uint32_t i = 0; i < n_steps(h); i++)
+        cw_json_add_i64(w, sample_at(h, i + 1)->running);
+    cw_json_close(w);
+}
+
+static double per_second(const cw_admin_stats *stats, const uint64_t sums[2])
+{
+    int64_t ms = stats->at_ms[0] - stats->at_ms[1];
+    return stats->at_ms[1] && ms > 0 ? (double)(sums[0] - sums[1]) * 1000.0 / (double)ms : 0;
+}
+
+/* One tool or source: its rate now, and its sums since the start. */
+static void write_sums(cw_json_writer *w, const cw_admin_stats *stats, const uint64_t calls[2],
+                       const uint64_t failed[2], const cw_metrics_summary *sum)
+{
+    cw_json_add_key(w, CW_STR("per_s"));
+    cw_json_add_double(w, per_second(stats, calls));
+    cw_json_add_i64_member(w, CW_STR("calls"), (int64_t)calls[0]);
+    cw_json_add_i64_member(w, CW_STR("failed"), (int64_t)failed[0]);
+    cw_json_add_key(w, CW_STR("p50_us"));
+    add_quantile(w, sum, 0.5);
+    cw_json_add_key(w, CW_STR("p95_us"));
+    add_quantile(w, sum, 0.95);
+}
+
+static bool is_busier(const cw_admin_stats *stats, uint32_t a, uint32_t b)
+{
+    const tool_sums *x = &stats->tools[a], *y = &stats->tools[b];
+    uint64_t now_x = x->calls[0] - x->calls[1], now_y = y->calls[0] - y->calls[1];
+    return now_x != now_y ? now_x > now_y : x->calls[0] > y->calls[0];
+}
+
+/* The tools with the most calls, in order. */
+static size_t find_busiest(const cw_admin_stats *stats, uint32_t out[BUSIEST])
+{
+    size_t n = 0;
+    for (uint32_t tool = 1; tool < cw_metrics_slots(CW_METRICS_TOOL); tool++) {
+        size_t at = n;
+        /* The methods of an operator who watches are left out. */
+        if (!stats->tools[tool].calls[0] ||
+            cw_str_starts(cw_metrics_slot_name(CW_METRICS_TOOL, tool), CW_STR("causeway.")))
+            continue;
+        while (at && is_busier(stats, tool, out[at - 1]))
+            at--;
+        if (at == BUSIEST)
+            continue;
+        for (size_t i = n < BUSIEST ? n : BUSIEST - 1; i > at; i--)
+            out[i] = out[i - 1];
+        out[at] = tool;
+        n += n < BUSIEST;
+    }
+    return n;
+}
+
+static void write_tools(cw_json_writer *w, const cw_admin_stats *stats)
+{
+    uint32_t busiest[BUSIEST];
+    size_t n = find_busiest(stats, busiest);
+    cw_json_add_key(w, CW_STR("tools"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < n; i++) {
+        cw_metrics_summary all = {0}, sum;
+        for (uint32_t e = 0; e < ERROR_TYPES; e++) {
+            cw_metrics_summarize(CW_METRIC_MCP_TOOL, busiest[i], e, 0, &sum);
+            all.bounds_ns = sum.bounds_ns;
+            all.n_bounds = sum.n_bounds;
+            all.count += sum.count;
+            for (size_t k = 0; k < CW_COUNT(sum.buckets); k++)
+                all.buckets[k] += sum.buckets[k];
+        }
+        const tool_sums *t = &stats->tools[busiest[i]];
+        cw_json_open_object(w);
+        cw_json_add_string_member(w, CW_STR("name"),
+                                  cw_metrics_slot_name(CW_METRICS_TOOL, busiest[i]));
+        write_sums(w, stats, t->calls, t->failed, &all);
+        cw_json_close(w);
+    }
+    cw_json_close(w);
+}
+
+typedef struct source_writer {
+    cw_json_writer *w;
+    const cw_admin_stats *stats;
+} source_writer;
+
+static void on_source(const cw_source_report *report, void *ctx)
+{
+    const source_writer *of = ctx;
+    uint32_t slot = cw_metrics_slot(CW_METRICS_SOURCE, report->name);
+    cw_metrics_summary sum;
+    cw_metrics_summarize(CW_METRIC_SOURCE_CALL, slot, 0, 0, &sum);
+    cw_json_open_object(of->w);
+    cw_json_add_string_member(of->w, CW_STR("name"), report->name);
+    cw_json_add_string_member(of->w, CW_STR("state"), cw_str_from(report->state));
+    write_sums(of->w, of->stats, of->stats->sources[slot].calls, of->stats->sources[slot].failed,
+               &sum);
+    cw_json_add_i64_member(of->w, CW_STR("running"),
+                           cw_metrics_read(CW_METRIC_RUNNING, slot, 0, 0));
+    cw_json_add_i64_member(of->w, CW_STR("queue"),
+                           cw_metrics_read(CW_METRIC_SOURCE_QUEUE, slot, 0, 0) +
+                               cw_metrics_read(CW_METRIC_PLUGIN_QUEUE, slot, 0, 0));
+    cw_json_close(of->w);
+}
+
+static void write_refusals(cw_json_writer *w)
+{
+    cw_json_add_key(w, CW_STR("refusals"));
+    cw_json_open_object(w);
+    for (uint32_t o = CW_OUTCOME_WORD_INVALID; o < OUTCOMES; o++) {
+        int64_t n = 0;
+        for (uint32_t door = 0; door < DOORS; door++)
+            n += cw_metrics_read(CW_METRIC_REFUSALS, door, o, 0);
+        cw_json_add_i64_member(w, cw_metrics_value_text(CW_METRIC_REFUSALS, 1, o), n);
+    }
+    cw_json_close(w);
+}
+
+static cw_code stats_now(cw_admin_call *c, cw_err *err)
+{
+    const cw_admin_stats *stats = c->server->stats;
+    cw_json_writer *w = c->out;
+    if (!stats)
+        return cw_fail(err, CW_CONFIG, "nothing is counted: set metrics.enabled");
+    bool is_day = cw_str_is(cw_admin_text(c, "range"), "24h");
+    const history *h = is_day ? &stats->coarse : &stats->fine;
+    int64_t running = 0;
+    for (uint32_t i = 0; i < cw_metrics_slots(CW_METRICS_SOURCE); i++)
+        running += count_running(i);
+    cw_json_add_i64_member(w, CW_STR("step_s"), h->step_ms / 1000);
+    cw_json_add_i64_member(w, CW_STR("from"), h->n ? sample_at(h, 0)->at_ms : 0);
+    write_outcomes(w, h);
+    write_durations(w, h, "p50_us", 0.5);
+    write_durations(w, h, "p95_us", 0.95);
+    write_durations(w, h, "p99_us", 0.99);
+    write_running(w, h);
+    write_tools(w, stats);
+    cw_json_add_key(w, CW_STR("sources"));
+    cw_json_open_array(w);
+    cw_sources_each(c->server->sources, on_source, &(source_writer){w, stats});
+    cw_json_close(w);
+    write_refusals(w);
+    cw_json_add_i64_member(w, CW_STR("running_now"), running);
+    cw_json_add_i64_member(w, CW_STR("max_calls"), c->config->limits.max_calls);
+    cw_json_add_i64_member(w, CW_STR("connections"), c->server->connections(c->server->ctx));
+    return CW_OK;
+}
+
+/* ---- causeway.calls.recent ---- */
+
+typedef struct recent_filter {
+    cw_str tool, caller, outcome;
+} recent_filter;
+
+static bool is_wanted(const recent_filter *f, const cw_recent_call *call)
+{
+    cw_str name = cw_str_make(call->name, call->n_name);
+    cw_str caller = cw_str_make(call->caller, call->n_caller);
+    cw_str outcome = cw_metrics_value_text(CW_METRIC_CALLS, 2, call->outcome);
+    return (!f->tool.n || cw_str_eq(f->tool, name)) &&
+           (!f->caller.n || cw_str_eq(f->caller, caller)) &&
+           (!f->outcome.n || cw_str_eq(f->outcome, outcome));
+}
+
+static void write_call(cw_json_writer *w, const cw_recent_call *call, int64_t offset_ms)
+{
+    cw_json_open_object(w);
+    cw_json_add_i64_member(w, CW_STR("seq"), (int64_t)call->number);
+    cw_json_add_i64_member(w, CW_STR("at"), offset_ms + (int64_t)(call->at_ns / 1000000));
+    cw_json_add_string_member(w, CW_STR("outcome"),
+                              cw_metrics_value_text(CW_METRIC_CALLS, 2, call->outcome));
+    cw_json_add_string_member(w, CW_STR("tool"), cw_str_make(call->name, call->n_name));
+    cw_json_add_string_member(w, CW_STR("caller"), cw_str_make(call->caller, call->n_caller));
+    cw_json_add_string_member(w, CW_STR("door"),
+                              cw_metrics_value_text(CW_METRIC_CALLS, 1, call->door));
+    cw_json_add_i64_member(w, CW_STR("us"), (int64_t)call->us);
+    cw_json_close(w);
+}
+
+static cw_code recent(cw_admin_call *c, cw_err *err)
+{
+    uint64_t after = (uint64_t)cw_admin_number(c, "after", 0), last;
+    size_t limit = (size_t)cw_admin_number(c, "limit", RECENT_MAX), max = 4 * CW_RECENT_CALLS;
+    recent_filter filter = {cw_admin_text(c, "tool"), cw_admin_text(c, "caller"),
+                            cw_admin_text(c, "outcome")};
+    int64_t offset_ms = cw_clock_wall_ms() - (int64_t)(cw_clock_ns() / 1000000);
+    cw_recent_call *calls = cw_arena_calloc(c->arena, max, sizeof *calls);
+    if (!calls)
+        return cw_arena_fail(c->arena, err);
+    size_t n = cw_recent_read(after, calls, max, &last), n_written = 0;
+    cw_json_add_key(c->out, CW_STR("calls"));
+    cw_json_open_array(c->out);
+    for (size_t i = 0; i < n && n_written < limit; i++) {
+        if (!is_wanted(&filter, &calls[i]))
+            continue;
+        n_written++;
+        write_call(c->out, &calls[i], offset_ms);
+    }
+    cw_json_close(c->out);
+    cw_json_add_i64_member(c->out, CW_STR("left_out"),
+                           last - after > n ? (int64_t)(last - after - n) : 0);
+    cw_json_add_i64_member(c->out, CW_STR("last"), (int64_t)last);
+    return CW_OK;
+}
+
+#define TEXT "{\"type\":\"string\"}"
+#define NUMBER "{\"type\":\"integer\"}"
+#define OBJECT "{\"type\":\"object\"}"
+#define OBJECTS "{\"type\":\"array\",\"items\":" OBJECT "}"
+#define NUMBERS "{\"type\":\"array\",\"items\":{\"type\":[\"integer\",\"null\"]}}"
+
+const cw_admin_method cw_admin_stats_methods[] = {
+    {.name = "causeway.stats",
+     .about = "Return rates, durations and failures of calls over time, by tool and by source",
+     .permission = CW_PERMISSION_VIEW_TRAFFIC,
+     .params = "[{\"name\":\"range\",\"description\":\"15m by default\",\"schema\":{\"enum\":"
+               "[\"15m\",\"24h\"]}}]",
+     .result = "{\"step_s\":" NUMBER ",\"from\":" NUMBER ",\"calls\":" OBJECT ",\"p50_us\":" NUMBERS
+               ",\"p95_us\":" NUMBERS ",\"p99_us\":" NUMBERS ",\"running\":" NUMBERS
+               ",\"tools\":" OBJECTS ",\"sources\":" OBJECTS ",\"refusals\":" OBJECT
+               ",\"running_now\":" NUMBER ",\"max_calls\":" NUMBER ",\"connections\":" NUMBER "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_NEEDS_SERVER,
+     .run = stats_now},
+    {.name = "causeway.calls.recent",
+     .about = "Return the last calls, the newest first, without arguments and results",
+     .permission = CW_PERMISSION_VIEW_TRAFFIC,
+     .params = "[{\"name\":\"after\",\"description\":\"Only calls with a higher seq\",\"schema\":"
+               "{\"type\":\"integer\",\"minimum\":0}},"
+               "{\"name\":\"tool\",\"schema\":" TEXT "},{\"name\":\"outcome\",\"schema\":" TEXT
+               "},{\"name\":\"caller\",\"schema\":" TEXT "},"
+               "{\"name\":\"limit\",\"description\":\"100 by default\",\"schema\":{\"type\":"
+               "\"integer\",\"minimum\":1,\"maximum\":100}}]",
+     .result = "{\"calls\":" OBJECTS ",\"left_out\":" NUMBER ",\"last\":" NUMBER "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_NEEDS_SERVER,
+     .run = recent},
+    {.name = NULL},
+};

@@ -1,0 +1,125 @@
+// causeway top in a terminal of 80 by 24, and the methods that it uses.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+import { after, before, suite, test } from "node:test";
+import { keepFolder } from "./support/kept.mjs";
+import { callTool, permissions, rpc, startBridge } from "./support/mcp.mjs";
+import { binary, patience, runCauseway } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
+
+const socket = `causeway-top-${process.pid}`;
+const tmux = (...words) => execFileSync("tmux", ["-L", socket, "-f", "/dev/null", ...words], { encoding: "utf8" });
+
+suite("top", () => {
+    let server;
+    before(async () => {
+        server = await startBridge({
+            config: {
+                roles: { anonymous: [...permissions, "view traffic"] },
+                admin: { socket: path.join(keepFolder(), "top.sock") },
+            },
+        });
+        for (let i = 0; i < 5; i += 1) {
+            await callTool(server, "test.echo", { message: "hello" });
+        }
+        await callTool(server, "test.fail", {});
+        await callTool(server, "no.such.tool", {});
+    });
+    after(() => server.stop());
+
+    const ask = async (method, params = {}) => {
+        const answer = await rpc(server, { method, params, id: 1 });
+        assert.ok(answer.json.result, answer.text);
+        return answer.json.result;
+    };
+
+    test("causeway.calls.recent returns the last calls, the newest first", async () => {
+        const { calls, last, left_out } = await ask("causeway.calls.recent");
+        assert.equal(last, 7);
+        assert.equal(left_out, 0);
+        assert.deepEqual(
+            calls.map(({ seq }) => seq),
+            [7, 6, 5, 4, 3, 2, 1],
+        );
+        assert.equal(calls[0].outcome, "hidden");
+        const { us, at, ...call } = calls[2];
+        assert.deepEqual(call, { seq: 5, outcome: "ok", tool: "test.echo", caller: "", door: "mcp" });
+        assert.ok(us > 0 && Math.abs(Date.now() - at) < patience(60_000));
+    });
+
+    test("causeway.calls.recent selects", async () => {
+        const failed = await ask("causeway.calls.recent", { outcome: "error" });
+        assert.deepEqual(
+            failed.calls.map(({ tool }) => tool),
+            ["test.fail"],
+        );
+        assert.equal((await ask("causeway.calls.recent", { after: 6 })).calls.length, 1);
+        assert.equal((await ask("causeway.calls.recent", { limit: 2 })).calls.length, 2);
+        assert.equal((await ask("causeway.calls.recent", { caller: "nobody" })).calls.length, 0);
+    });
+
+    test("causeway.stats returns steps, tools and sources", async () => {
+        await eventually(async () => (await ask("causeway.stats")).tools.length === 2, "a sample", patience(15_000));
+        const stats = await ask("causeway.stats");
+        assert.equal(stats.step_s, 5);
+        assert.equal(stats.tools[0].name, "test.echo");
+        assert.equal(stats.tools[0].calls, 5);
+        const echo = stats.sources.find(({ name }) => name === "echo");
+        assert.equal(echo.state, "ready");
+        assert.ok(echo.calls >= 6);
+        assert.equal(stats.refusals.hidden, 1);
+        assert.equal(stats.calls.ok.length, stats.running.length);
+        assert.equal((await ask("causeway.stats", { range: "24h" })).step_s, 300);
+    });
+
+    test("the screen has sources, tools and calls in 80 by 24", async (t) => {
+        const command = `${binary} top --config ${server.config} --interval 1`;
+        tmux("new-session", "-d", "-x", "80", "-y", "24", "-s", "top", command);
+        t.after(() => {
+            try {
+                tmux("kill-server");
+            } catch {
+                // It has ended with its last window.
+            }
+        });
+        const screen = () => tmux("capture-pane", "-p", "-t", "top");
+        await eventually(() => /test\.echo .* 5 +0/.test(screen()), "a screen", patience(20_000));
+        const lines = screen().split("\n");
+        assert.match(lines[0], /^causeway top: server \S+ \(pid \d+\) {2}\d\d:\d\d:\d\d UTC$/);
+        assert.match(lines[1], /^running 0 of \d+ calls, \d+ connections$/);
+        assert.match(lines[3], /^SOURCE +STATE +CALLS\/S +CALLS +FAILED +P50 +P95 RUN$/);
+        assert.match(lines[4], /^echo +ready +\d+\.\d +\d+ +0 +\S+ms +\S+ms +0$/);
+        assert.match(lines[6], /^TOOL +CALLS\/S +CALLS +FAILED +P50 +P95$/);
+        assert.match(lines[7], /^test\.echo +\d+\.\d +5 +0 /);
+        const heading = lines.findIndex((line) => line.startsWith("LAST CALLS"));
+        assert.match(lines[heading + 1], /^no\.such\.tool +\d\d:\d\d:\d\d hidden +mcp /);
+        assert.match(lines[heading + 2], /^test\.fail +\d\d:\d\d:\d\d error +mcp +\S+ms -$/);
+        assert.ok(lines.every((line) => line.length <= 80));
+        tmux("send-keys", "-t", "top", "q");
+        await eventually(
+            () => {
+                try {
+                    return !tmux("list-sessions").includes("top");
+                } catch {
+                    return true;
+                }
+            },
+            "its end",
+            patience(10_000),
+        );
+    });
+
+    test("--once prints the view without a terminal", async () => {
+        const { code, stdout } = await runCauseway(["top", "--once", "--config", server.config]);
+        assert.equal(code, 0);
+        assert.match(stdout, /^TOOL /m);
+        assert.ok(!stdout.includes("\u001b"));
+    });
+
+    test("an interval that is no number is refused", async () => {
+        const { code, stderr } = await runCauseway(["top", "--interval", "soon", "--config", server.config]);
+        assert.equal(code, 2);
+        assert.match(stderr, /--interval: expected a number of seconds from 1 to 3600/);
+    });
+});
