@@ -1,11 +1,118 @@
-// Other servers on this machine, and pages of other origins.
+// Hostile services, other servers on this machine, and pages of other origins.
 import assert from "node:assert/strict";
 import http from "node:http";
 import { once } from "node:events";
 import { suite } from "node:test";
+import { startService } from "../functional/support/service.mjs";
 import { browser, browserTests, openPage, ready, startConsole, visit } from "./support/browser.mjs";
 
 const test = browserTests();
+
+// Texts that run something wherever a page takes text for markup, a URL, a template or a name.
+const corpus = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    '"><svg onload=alert(3)>',
+    "'-alert(4)-'",
+    "javascript:alert(5)",
+    "java\tscript:alert(6)",
+    "data:text/html,<script>alert(7)</script>",
+    "{{constructor.constructor('alert(8)')()}}",
+    "${alert(9)}",
+    '<a href="javascript:alert(10)">x</a>',
+    "</textarea><script>alert(11)</script>",
+    "</title><script>alert(12)</script>",
+    '<iframe srcdoc="<script>alert(13)</script>">',
+    "<base href=//evil.example/>",
+    "<link rel=stylesheet href=//evil.example/x.css>",
+    "<style>@import '//evil.example/x.css'</style>",
+    '<math><mi//xlink:href="data:x,<script>alert(14)</script>">',
+    "__proto__",
+    "<form action=//evil.example><button>log in</button></form>",
+];
+const all = corpus.join(" ");
+// Invisible characters in a description reject the service: these are for its results.
+const invisible = "\u202eevil\u202c \u200b \u{e0041}";
+
+function hostile(service) {
+    const add = service.document.methods.find(({ name }) => name === "add");
+    Object.assign(add, { summary: all, description: all, result: { name: "any", schema: {} } });
+    add.params = [
+        {
+            name: "a",
+            description: all,
+            schema: { type: "string", title: all, description: all, default: all, examples: corpus },
+        },
+        { name: "b", schema: { enum: corpus, description: all } },
+        {
+            name: "c",
+            schema: {
+                type: "object",
+                properties: Object.fromEntries(corpus.map((text) => [text, { type: "string", description: text }])),
+            },
+        },
+        {
+            name: "d",
+            schema: {
+                oneOf: [
+                    { const: 1, title: all },
+                    { const: 2, title: all },
+                ],
+            },
+        },
+    ];
+    service.document.info = { title: all, version: all, description: all };
+    service.results = {
+        add: { texts: [...corpus, invisible], link: "javascript:alert(20)", web: "https://evil.example/x", [all]: all },
+    };
+}
+
+suite("a hostile service", () => {
+    test("no text of it opens a dialog, loads something, or becomes markup on any page", async () => {
+        const service = await startService();
+        hostile(service);
+        const source = { name: "shop", url: service.url, prefix: "shop.", methods: [{ method: "add", tool: true }] };
+        const server = await startConsole({ config: { sources: [source], timeouts: { drain: "1s" } } });
+        const page = await openPage(server, "/console/", { account: "alice" });
+        for (const address of [
+            "/console/",
+            "/console/sources",
+            "/console/sources/shop",
+            "/console/tools",
+            "/console/who",
+        ]) {
+            await visit(page, address);
+        }
+        await visit(page, "/console/tools/shop.add");
+        await page.click("button:text-is('Call')");
+        await page.waitForSelector("[data-outcome]");
+        for (const tab of ["Structured", "Wire"]) {
+            const found = page.locator(`.result [role=tab]:text-is('${tab}')`);
+            if (await found.count()) await found.click();
+        }
+        await page.click("[role=tab]:text-is('As clients see it')");
+        await page.click("[role=tab]:text-is('JSON')");
+        assert.ok((await page.locator(".result .odd").count()) > 0);
+        const links = await page.locator("main a").evaluateAll((nodes) => nodes.map((a) => a.protocol));
+        assert.deepEqual(
+            links.filter((protocol) => !/^https?:$/.test(protocol)),
+            [],
+        );
+        assert.equal(await page.locator("main script, main iframe, main img, main style, main base").count(), 0);
+        // Names that a client made up are in the audit.
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: all, params: {} });
+        await fetch(`${server.url}/jsonrpc`, {
+            method: "POST",
+            body,
+            headers: { "Content-Type": "application/json", "User-Agent": "<img src=x>" },
+        });
+        await visit(page, "/console/audit?since=");
+        await page.waitForSelector("td:has-text('refusal')");
+        assert.deepEqual(page.noise, []);
+        await page.context().close();
+        await server.stop();
+    });
+});
 
 suite("other servers and pages", () => {
     test("two servers in one browser do not get each other's cookies", async () => {
