@@ -88,12 +88,18 @@ suite("the pages", () => {
         for (const address of addresses) {
             // A cache of its own: nothing is there yet.
             const fresh = await openPage(server, "/console/about", { storageState: await context.storageState() });
-            const sizes = [];
-            fresh.on("requestfinished", (r) => r.url().includes("/console/-/") && sizes.push(r.sizes()));
             const client = await fresh.context().newCDPSession(fresh);
+            const files = new Map();
+            client.on("Network.requestWillBeSent", ({ requestId, request }) => {
+                if (request.url.includes("/console/-/")) files.set(requestId, 0);
+            });
+            client.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
+                if (files.has(requestId)) files.set(requestId, encodedDataLength);
+            });
+            await client.send("Network.enable");
             await client.send("Network.setCacheDisabled", { cacheDisabled: true });
             await visit(fresh, address);
-            const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size.responseBodySize, 0);
+            const bytes = [...files.values()].reduce((sum, size) => sum + size, 0);
             assert.ok(bytes > 1000 && bytes <= 35 * 1024, `${address}: ${bytes} bytes`);
             await fresh.context().close();
         }
