@@ -53,8 +53,7 @@ typedef struct service {
     cw_oauth_metadata resource;
     cw_login_pages login;
     cw_console console;
-    char console_name[256]; /* empty: no console */
-    cw_str console_host;
+    cw_str console_host; /* text of at_start; empty: no console */
     cw_loop main_loop;
     uv_signal_t term, intr, hup, usr2;
     cw_notify notify;
@@ -629,26 +628,16 @@ static cw_code open_admin_socket(service *sv, cw_err *err)
     return CW_OK;
 }
 
-static bool is_near(const cw_listener *l)
-{
-    return l->address.sa.ss_family == AF_UNIX || cw_address_is_loopback(&l->address);
-}
-
 /* The console of a demo has no logins: it is for this machine only. */
-static void choose_console_host(service *sv)
+static cw_str choose_console_host(const service *sv)
 {
     size_t n;
     const cw_listener *all = cw_server_listeners(sv->server, &n);
-    if (sv->config_path) {
-        snprintf(sv->console_name, sizeof sv->console_name, "%.*s",
-                 CW_STR_ARG(sv->config->console.enabled ? sv->config->console.host : CW_STR("")));
-    } else {
-        bool is_open = false;
-        for (size_t i = 0; i < n; i++)
-            is_open = is_open || !is_near(&all[i]);
-        snprintf(sv->console_name, sizeof sv->console_name, "%s", is_open ? "" : CW_CONSOLE_HOST);
-    }
-    sv->console_host = cw_str_from(sv->console_name);
+    if (sv->config_path)
+        return sv->config->console.enabled ? sv->config->console.host : CW_STR("");
+    while (n && cw_listener_is_near(&all[n - 1]))
+        n--;
+    return n ? CW_STR("") : CW_STR(CW_CONSOLE_HOST);
 }
 
 /* The facts about the server itself that administration methods report. */
@@ -718,7 +707,7 @@ static cw_code prepare(service *sv, cw_err *err)
         rc = open_listeners(sv, err);
     if (!rc)
         rc = open_admin_socket(sv, err);
-    choose_console_host(sv);
+    sv->console_host = rc ? CW_STR("") : choose_console_host(sv);
     cw_server_opts opts = server_opts(sv, sv->config);
     if (!rc)
         rc = cw_server_configure(sv->server, &opts, err);
@@ -776,7 +765,7 @@ static void warn_clear_text(const service *sv, const cw_listener *l)
 static void warn_open(const service *sv, const cw_listener *l)
 {
     char address[CW_ADDRESS_TEXT];
-    if (!sv->config_path || is_near(l) || !sv->app.anonymous ||
+    if (!sv->config_path || cw_listener_is_near(l) || !sv->app.anonymous ||
         cw_caller_n_permissions(sv->app.anonymous) == 0)
         return;
     cw_address_format(&l->address, address, sizeof address);
@@ -790,12 +779,13 @@ static void warn_open(const service *sv, const cw_listener *l)
 static void log_exposure(const service *sv, const cw_listener *l)
 {
     char address[CW_ADDRESS_TEXT];
+    bool is_near = cw_listener_is_near(l);
     if (sv->config_path)
         return;
     cw_address_format(&l->address, address, sizeof address);
-    cw_log(is_near(l) ? CW_LOG_INFO : CW_LOG_WARN, "serve",
-           is_near(l) ? "no configuration file: only this machine can connect"
-                      : "no configuration file: other machines can connect and call the examples",
+    cw_log(is_near ? CW_LOG_INFO : CW_LOG_WARN, "serve",
+           is_near ? "no configuration file: only this machine can connect"
+                   : "no configuration file: other machines can connect and call the examples",
            CW_KV("address", cw_str_from(address)));
 }
 

@@ -55,6 +55,12 @@ typedef struct cw_listener {
     char configured[CW_LISTENER_TEXT]; /* the address as it was given; "" if it is too long */
 } cw_listener;
 
+/* Only this machine can connect: a unix socket or a loopback address. */
+CW_INLINE bool cw_listener_is_near(const cw_listener *l)
+{
+    return l->address.sa.ss_family == AF_UNIX || cw_address_is_loopback(&l->address);
+}
+
 typedef struct cw_handed_listener cw_handed_listener; /* net/addr/handed.h */
 
 /* Bind and listen `n` times. An address that another process listens on is an error, SO_REUSEPORT
