@@ -41,9 +41,8 @@
 #define FLUSH_MS 1000u /* for the last spans */
 
 typedef struct service {
-    const char *config_path;
+    const char *config_path, *tool_names;
     cw_cli_texts listen;
-    const char *tool_names;
     cw_config *config;
     cw_config *at_start; /* the first one: some keys need a restart */
     cw_router router;
