@@ -78,6 +78,7 @@ const challengeOf = ({ headers }) =>
 function wholeOf({ status, headers, text }) {
     const all = headers instanceof Headers ? Object.fromEntries(headers) : { ...headers };
     delete all.date;
+    delete all["x-request-id"];
     const { "www-authenticate": challenge, ...others } = all;
     return [status, challenge, JSON.stringify(others), text].join("\n");
 }

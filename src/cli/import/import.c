@@ -533,7 +533,7 @@ int cw_cli_import(int argc, char **argv)
         {0},
     };
     const cw_cli_spec spec = {
-        "import", "URL|FILE|--exec PROGRAM [ARGUMENT...]|--from-clients",
+        "import", "[URL|FILE|--exec PROGRAM [ARGUMENT...]]",
         "Detect the service at a URL (http://, https://, tcp://, ws://, wss://,\n"
         "unix:SOCKET or unix:SOCKET:/PATH), at HOST:PORT (HTTP, then lines), in a\n"
         "program, or in a description (OpenRPC or a manifest). Print a table of its\n"
