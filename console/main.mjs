@@ -129,7 +129,6 @@ function showKeys() {
 	const rows = [
 		["/", "search"],
 		["j, k, Enter", "next row, previous row, open it"],
-		["space", "pause or continue live data"],
 		["Ctrl+Enter", "call the tool"],
 		["?", "this list"],
 		...pages.filter((p) => may(p.needs)).map((p) => [`g ${p.key}`, p.label]),
@@ -164,7 +163,6 @@ function onKey(event) {
 		j: () => moveRow(1),
 		k: () => moveRow(-1),
 		"?": showKeys,
-		" ": () => current?.onPause && (event.preventDefault(), current.onPause()),
 	};
 	return actions[event.key]?.();
 }
