@@ -8,11 +8,11 @@
  * changed with atomic additions.
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "metrics/families.h"
+#include "metrics/keep.h"
 
 typedef _Atomic(cw_metrics_cell *) row_pointer;
 
@@ -46,7 +46,7 @@ static cw_metrics_probe *probes;
 
 static cw_metrics_block *new_block(void)
 {
-    cw_metrics_block *block = calloc(1, sizeof *block + n_rows_total * sizeof *block->rows);
+    cw_metrics_block *block = cw_metrics_keep(sizeof *block + n_rows_total * sizeof *block->rows);
     if (block)
         atomic_init(&block->is_used, true);
     return block;
@@ -105,11 +105,9 @@ static CW_NOINLINE cw_metrics_block *take_block(void)
 
 static CW_NOINLINE cw_metrics_cell *new_row(row_pointer *at, uint32_t n)
 {
-    cw_metrics_cell *cells = calloc(n, sizeof *cells), *other = NULL;
-    if (cells && !atomic_compare_exchange_strong(at, &other, cells)) {
-        free(cells); /* another thread was first, in the shared block */
-        return other;
-    }
+    cw_metrics_cell *cells = cw_metrics_keep(n * sizeof *cells), *other = NULL;
+    if (cells && !atomic_compare_exchange_strong(at, &other, cells))
+        return other; /* another thread was first, in the shared block */
     return cells;
 }
 

@@ -3,13 +3,12 @@
 #include "metrics/names.h"
 
 #include <pthread.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "base/map.h"
+#include "metrics/keep.h"
 #include "metrics/metrics.h"
 
 typedef struct name_table {
-    cw_map slots; /* name -> slot, as a pointer */
     _Atomic(char *) *names;
     atomic_uint n; /* in use; `_OTHER` included */
     uint32_t max;
@@ -32,25 +31,31 @@ static uint32_t add(name_table *t, cw_str name)
     uint32_t slot = atomic_load(&t->n);
     if (slot >= t->max || name.n > CW_METRICS_NAME_MAX)
         return 0;
-    char *copy = cw_str_dup(name);
+    char *copy = cw_metrics_keep(name.n + 1);
     if (!copy)
         return 0;
-    if (!t->slots.max)
-        cw_map_init(&t->slots, CW_METRICS_TOOLS);
-    if (cw_map_put(&t->slots, cw_str_from(copy), (void *)(uintptr_t)slot, NULL)) {
-        free(copy);
-        return 0;
-    }
+    memcpy(copy, name.p, name.n);
     atomic_store(&t->names[slot], copy);
     atomic_store(&t->n, slot + 1);
     return slot;
+}
+
+/* Owners keep their slot, so a walk through the names is rare. 0: none. */
+static uint32_t find(const name_table *t, cw_str name)
+{
+    uint32_t n = atomic_load(&t->n);
+    for (uint32_t slot = 1; slot < n; slot++) {
+        if (cw_str_is(name, atomic_load(&t->names[slot])))
+            return slot;
+    }
+    return 0;
 }
 
 uint32_t cw_metrics_slot(cw_metrics_kind kind, cw_str name)
 {
     name_table *t = &tables[kind];
     pthread_mutex_lock(&lock);
-    uint32_t slot = (uint32_t)(uintptr_t)cw_map_find(&t->slots, name);
+    uint32_t slot = find(t, name);
     if (!slot)
         slot = add(t, name);
     pthread_mutex_unlock(&lock);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "metrics/keep.h"
 
 typedef struct ring {
     struct ring *next;
@@ -45,7 +46,7 @@ static ring *take_ring(void)
             break;
     }
     if (!r) {
-        r = calloc(1, sizeof *r);
+        r = cw_metrics_keep(sizeof *r);
         if (!r)
             return NULL;
         atomic_flag_clear(&r->is_busy);

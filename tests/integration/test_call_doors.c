@@ -135,12 +135,14 @@ static const row jsonrpc_rows[] = {
 #define ABILITIES                                                                                  \
     "{\"tools\":{\"listChanged\":true},\"logging\":{},\"prompts\":{\"listChanged\":true},"         \
     "\"resources\":{\"listChanged\":true,\"subscribe\":true},\"completions\":{}}"
+#define INSTRUCTIONS                                                                               \
+    "\"instructions\":\"12 tools, by source:\\n- fake: 12 tools, such as broken, echo, fail\""
 
 static const row modern_rows[] = {
     {"M1 server/discover", "/mcp", MODERN "Mcp-Method: server/discover\r\n",
      RPC "\"id\":1,\"method\":\"server/discover\",\"params\":{" M "}}", 200,
      RPC "\"result\":{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":" ABILITIES
-         ",\"ttlMs\":60000,\"cacheScope\":\"public\"," STAMP "},\"id\":1}",
+         "," INSTRUCTIONS ",\"ttlMs\":60000,\"cacheScope\":\"public\"," STAMP "},\"id\":1}",
      "Content-Type: application/json\r\n"},
     {"M2 tools/call without arguments", "/mcp", CALL("text"),
      RPC "\"id\":\"two\",\"method\":\"tools/call\",\"params\":{\"name\":\"text\"," M "}}", 200,
@@ -304,7 +306,8 @@ static const row legacy_rows[] = {
          "\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}",
      200,
      RPC "\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":" ABILITIES
-         ",\"serverInfo\":{\"name\":\"Causeway\",\"version\":\"" CW_VERSION "\"}},\"id\":1}",
+         ",\"serverInfo\":{\"name\":\"Causeway\",\"version\":\"" CW_VERSION "\"}," INSTRUCTIONS
+         "},\"id\":1}",
      NULL},
     {"an older version", "/mcp", BOTH,
      RPC "\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2024-11-05\"}}", 200,

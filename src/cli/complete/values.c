@@ -50,6 +50,7 @@ static const cw_complete_value values[] = {
     {.name = "ROLE", .kind = CW_COMPLETE_ROLES},
     {.name = "SCHEMA", .kind = CW_COMPLETE_FILES},
     {.name = "SCOPE", .kind = CW_COMPLETE_SCOPES},
+    {.name = "SECONDS", .kind = CW_COMPLETE_NOTHING},
     {.name = "SESSION-ID", .kind = CW_COMPLETE_SESSIONS},
     {.name = "SOURCE", .kind = CW_COMPLETE_SOURCES},
     {.name = "TAG", .kind = CW_COMPLETE_WORDS, .words = "jsonrpc_mcp:discovery, user.permissions"},

@@ -602,8 +602,9 @@ TEST(unknown_keys_get_the_nearest_right_one)
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");
     assert_problems("LOOPS: 1\n",
                     "f:1:1: LOOPS: unknown key; known here: listen, loops, tls, hosts, origins, "
-                    "trusted_proxies, limits, timeouts, log, access_log, audit, plugins, schema, "
-                    "store, access, mcp, admin, "
+                    "trusted_proxies, limits, timeouts, log, access_log, traces, audit, metrics, "
+                    "plugins, schema, "
+                    "store, access, mcp, toolsets, admin, console, "
                     "translations, state, sources, "
                     "roles, "
                     "unknown_arguments, public_url, page_size, debug_headers");
@@ -616,14 +617,14 @@ TEST(unknown_keys_get_the_nearest_right_one)
     assert_problems("listen: [{ddress: \"a:1\"}]\n",
                     "f:1:11: listen[0].ddress: unknown key; did you mean \"address\"?");
     /* Nothing in a file can drive a terminal or end a line. */
-    assert_problems(
-        "\"\\e[2J\\n\": 1\n",
-        "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
-        "hosts, origins, trusted_proxies, limits, timeouts, log, access_log, audit, plugins, "
-        "schema, store, "
-        "access, mcp, admin, translations, "
-        "state, sources, "
-        "roles, unknown_arguments, public_url, page_size, debug_headers");
+    assert_problems("\"\\e[2J\\n\": 1\n",
+                    "f:1:1: \"\\u001b[2J\\u000a\": unknown key; known here: listen, loops, tls, "
+                    "hosts, origins, trusted_proxies, limits, timeouts, log, access_log, traces, "
+                    "audit, metrics, plugins, "
+                    "schema, store, "
+                    "access, mcp, toolsets, admin, console, translations, "
+                    "state, sources, "
+                    "roles, unknown_arguments, public_url, page_size, debug_headers");
 }
 
 TEST(lists_have_ceilings)
