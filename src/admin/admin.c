@@ -101,7 +101,7 @@ static void describe_method(cw_json_writer *w, const cw_admin_method *m, bool is
     cw_json_close(w);
 }
 
-cw_code cw_admin_describe(const cw_config_strings *tools, cw_buf *out)
+cw_code cw_admin_describe(const cw_config_strings *tools, bool has_console, cw_buf *out)
 {
     cw_json_writer w;
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
@@ -113,8 +113,11 @@ cw_code cw_admin_describe(const cw_config_strings *tools, cw_buf *out)
     cw_json_add_key(&w, CW_STR("methods"));
     cw_json_open_array(&w);
     for (size_t i = 0; cw_admin_tables[i]; i++) {
-        for (const cw_admin_method *m = cw_admin_tables[i]; m->name; m++)
-            describe_method(&w, m, is_in(tools, m->name) && !(m->flags & CW_ADMIN_CHANGES), out);
+        for (const cw_admin_method *m = cw_admin_tables[i]; m->name; m++) {
+            if (has_console || !(m->flags & CW_ADMIN_CONSOLE))
+                describe_method(&w, m, is_in(tools, m->name) && !(m->flags & CW_ADMIN_CHANGES),
+                                out);
+        }
     }
     cw_json_close(&w);
     cw_json_close(&w);

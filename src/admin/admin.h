@@ -69,6 +69,8 @@ typedef enum cw_admin_place {
 #define CW_ADMIN_NEEDS_SERVER 32u
 /* CW_ADMIN_STORE: the database is used only if the params name a caller (admin/access.h). */
 #define CW_ADMIN_STORE_FOR_CALLER 64u
+/* For the pages of the console: a server without a console does not have it. */
+#define CW_ADMIN_CONSOLE 128u
 #define CW_ADMIN_NO_SERVER "no server runs with this configuration"
 
 typedef struct cw_admin_server cw_admin_server; /* admin/server.h */
@@ -137,8 +139,10 @@ extern const cw_admin_method *const cw_admin_tables[];
 /* The method with this name, or NULL. */
 const cw_admin_method *cw_admin_find(cw_str name);
 
-/* The OpenRPC document of all methods. Those in `tools` are marked. CW_NOMEM. */
-CW_MUST_USE cw_code cw_admin_describe(const cw_config_strings *tools, cw_buf *out);
+/* The OpenRPC document of all methods that a server with or without a console has. Those in `tools`
+ * are marked. CW_NOMEM. */
+CW_MUST_USE cw_code cw_admin_describe(const cw_config_strings *tools, bool has_console,
+                                      cw_buf *out);
 
 /* The process that answers: the member `server` of every result. */
 typedef struct cw_admin_identity {

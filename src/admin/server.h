@@ -49,6 +49,7 @@ struct cw_admin_server {
     cw_code (*upgrade)(cw_admin_call *call, void *ctx, cw_err *err);
     void *ctx;
     bool has_no_logins; /* tools that require a login are hidden from the anonymous caller */
+    bool has_console;   /* methods for its pages exist */
     bool is_closed;     /* no further operation starts */
 };
 

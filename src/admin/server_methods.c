@@ -166,7 +166,7 @@ const cw_admin_method cw_admin_server_methods[] = {
      .result = "{\"caller\":{\"type\":\"object\"},\"session_ends\":{\"type\":[\"integer\","
                "\"null\"]},\"recent_until\":{\"type\":[\"integer\",\"null\"]}}",
      .place = CW_ADMIN_MAIN,
-     .flags = CW_ADMIN_NEEDS_SERVER,
+     .flags = CW_ADMIN_NEEDS_SERVER | CW_ADMIN_CONSOLE,
      .run = whoami},
     {.name = "causeway.log.level",
      .about = "Set the level of the log until the next reload or restart",

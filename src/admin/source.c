@@ -429,7 +429,7 @@ static cw_code read_methods(admin_source *source, const cw_config *config, cw_ar
     const cw_json *doc = NULL;
     cw_method *methods = NULL;
     cw_openrpc_opts opts = {.trust_marks = true, .callable = true, .source = &source->base};
-    cw_code rc = cw_admin_describe(&config->admin.tools, &text);
+    cw_code rc = cw_admin_describe(&config->admin.tools, source->server->has_console, &text);
     if (rc)
         return cw_fail(err, rc, "%s", cw_code_text(rc));
     rc = cw_json_read(cw_buf_str(&text), NULL, scratch, &doc, NULL, err);

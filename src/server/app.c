@@ -749,6 +749,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     pthread_mutex_init(&b->lock, NULL);
     cw_admin_server_init(&b->admin, b->loop);
     b->admin.has_no_logins = b->is_demo;
+    b->admin.has_console = opts->console_host.n > 0;
     cw_code rc = cw_plugin_host_find(config, config->plugins.directory.n > 0, &b->host, err);
     if (rc)
         return rc;

@@ -21,7 +21,6 @@ const access = "administer access";
 // Params are valid, and change nothing: what they name does not exist, or is so already.
 const ghost = "ghost";
 const reading = {
-    "causeway.whoami": {}, // of every caller
     "causeway.status": { needs: traffic },
     "causeway.stats": { needs: traffic },
     "causeway.calls.recent": { needs: traffic },

@@ -190,7 +190,7 @@ suite("pages of other origins", () => {
         const answer = await initialize(server, "2025-11-25", { Origin: page });
         assert.equal(answer.headers.get("access-control-allow-origin"), page);
         const exposed = listed(answer.headers.get("access-control-expose-headers"));
-        assert.deepEqual(exposed, ["mcp-session-id", "www-authenticate"]);
+        assert.deepEqual(exposed, ["mcp-session-id", "www-authenticate", "x-request-id"]);
         const parts = modernParts("nothing/known");
         const failed = await post(server, "/mcp", parts.body, { ...parts.headers, Origin: page });
         assertRpcError(failed, 404, -32601, 1);

@@ -59,7 +59,7 @@ static void describe_once(void *ctx)
     const cw_config_strings *tools = ctx;
     cw_buf out;
     cw_buf_init(&out, 4 << 20);
-    cw_code rc = cw_admin_describe(tools, &out);
+    cw_code rc = cw_admin_describe(tools, true, &out);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_buf_done(&out);
 }
@@ -70,7 +70,7 @@ TEST_WITH(a_description_marks_the_tools_and_survives_every_failed_allocation, cw
     cw_config_strings tools = {marked, 1};
     cw_buf out;
     cw_buf_init(&out, 4 << 20);
-    assert_int_equal(cw_admin_describe(&tools, &out), CW_OK);
+    assert_int_equal(cw_admin_describe(&tools, true, &out), CW_OK);
     const cw_json *methods =
         cw_json_get(must_read_opts(a, cw_buf_str(&out), NULL), CW_STR("methods"));
     size_t n = 0;
