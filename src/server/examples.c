@@ -2,8 +2,11 @@
 /* examples.c - the configuration of a server without a configuration file. */
 #include "server/examples.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -47,6 +50,17 @@ static bool has_host(void)
     return found;
 }
 
+/* The directory for the content of the examples. It stands beside the state of servers, which
+ * plugins cannot use. False: it cannot be made. */
+static bool make_data(char *out, size_t n)
+{
+    static const char suffix[] = "-examples";
+    if (!cw_state_file_directory(out, n) || strlen(out) + sizeof suffix > n)
+        return false;
+    memcpy(out + strlen(out), suffix, sizeof suffix);
+    return mkdir(out, 0700) == 0 || errno == EEXIST;
+}
+
 cw_code cw_examples_config(cw_buf *out, cw_err *err)
 {
     char folder[PATH_BYTES], data[PATH_BYTES];
@@ -58,7 +72,7 @@ cw_code cw_examples_config(cw_buf *out, cw_err *err)
         /* A string of JSON is one of YAML. */
         cw_buf_add(out, CW_STR("plugins:\n  directory: "));
         cw_json_escape(out, cw_str_from(folder));
-        if (!is_built && cw_state_file_directory(data, sizeof data)) {
+        if (!is_built && make_data(data, sizeof data)) {
             cw_buf_add(out, CW_STR("\n  data: "));
             cw_json_escape(out, cw_str_from(data));
         }
