@@ -1,7 +1,7 @@
 // MCP servers as sources: real servers behind a bridge, real clients in front of it. The matrix of
 // docs/mcp-sources.md (client era × server era) is the table of tests here.
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { Client } from "@modelcontextprotocol/client";
@@ -138,9 +138,12 @@ suite("servers from npm", { concurrency: true }, () => {
     });
 
     test("server-memory keeps what it is told", async (t) => {
+        // Beside the configuration, which is hidden from programs, it could create no file.
+        const folder = path.join(keepFolder(), "memory");
+        mkdirSync(folder);
         const server = await bridge(t, {
             command: [node, packaged("server-memory")],
-            environment: { MEMORY_FILE_PATH: path.join(keepFolder(), "memory.json") },
+            environment: { MEMORY_FILE_PATH: path.join(folder, "memory.json") },
         });
         await untilTool(server, "s.create_entities");
         const entities = [{ name: "Ada", entityType: "person", observations: ["writes programs"] }];

@@ -283,7 +283,11 @@ suite("a tool that needs scopes", () => {
         const isRefused = async () => (await send(bearer(revoked.token))).status === 401;
         await eventually(isRefused, "the token's end");
         await pause(Math.max(0, Date.parse(short.expires) - Date.now()) + 50);
-        const plain = ({ status, text, headers: { date, "x-request-id": id, ...headers } }) => ({ status, text, headers });
+        const plain = ({ status, text, headers: { date, "x-request-id": id, ...headers } }) => ({
+            status,
+            text,
+            headers,
+        });
         const garbage = plain(await send(bearer("garbage")));
         assert.equal(garbage.status, 401);
         const text =
