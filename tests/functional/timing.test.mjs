@@ -47,7 +47,7 @@ async function timed(c, text) {
 
 // What of an answer could tell one name from another.
 function shownOf({ status, headers, text }, name) {
-    const { date, ...others } = Object.fromEntries(headers);
+    const { date, "x-request-id": id, ...others } = Object.fromEntries(headers);
     return { status, text: text.replaceAll(name, "NAME"), headers: others };
 }
 

@@ -46,6 +46,7 @@ function strip(answer, name) {
         answer.headers instanceof Headers ? answer.headers : Object.entries(answer.headers),
     );
     delete headers.date;
+    delete headers["x-request-id"];
     return { status: answer.status, headers, text: answer.text.replaceAll(name, "NAME") };
 }
 
