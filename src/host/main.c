@@ -176,7 +176,7 @@ static cw_landlock_list *list_of(command_line *line, int option)
 /* The options with a text, and those that choose a mode. False: it is another one. */
 static bool set_text(command_line *line, int option)
 {
-    static const host_mode modes[] = {[OPT_SERVE - OPT_SERVE] = MODE_SERVE,
+    static const host_mode modes[] = {[0] = MODE_SERVE /* OPT_SERVE */,
                                       [OPT_CHECK - OPT_SERVE] = MODE_CHECK,
                                       [OPT_CALL - OPT_SERVE] = MODE_CALL};
     cw_host_opts *o = &line->host;

@@ -37,16 +37,16 @@ typedef struct cw_buckets {
 typedef struct cw_family {
     const char *name; /* a counter's ends in _total */
     const char *help;
-    cw_family_type type;
-    cw_label labels[CW_FAMILY_LABELS];
-    unsigned n_row_labels; /* the first labels that select the row */
     const cw_buckets *buckets;
     uint64_t scale;       /* values are divided by this; 0: 1 */
     const char *constant; /* a label with the same value in all series, as it is written; or NULL */
-    bool continues;       /* the metric before has the same name */
-    bool has_exemplars;
+    cw_label labels[CW_FAMILY_LABELS];
+    cw_family_type type;
+    unsigned n_row_labels; /* the first labels that select the row */
     uint32_t zeros; /* values of the last label that are written although they are 0, as bits */
-    bool is_set;    /* set, not added: its cells are shared */
+    bool continues; /* the metric before has the same name */
+    bool has_exemplars;
+    bool is_set; /* set, not added: its cells are shared */
 } cw_family;
 
 extern const cw_family cw_families[CW_METRIC_N];

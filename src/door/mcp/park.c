@@ -149,7 +149,7 @@ static void write_asks(const park *p, cw_buf *out)
     CW_LIST_EACH (node, &p->questions) {
         const park_question *q = CW_CONTAINER(node, park_question, node);
         char key[16];
-        snprintf(key, sizeof key, "q%u", q->number);
+        snprintf(key, sizeof key, "q%u", q->number); /* NOLINT: a freed node is in no list */
         cw_json_add_key(&w, cw_str_from(key));
         cw_json_add_span(&w, cw_str_make(q->text, q->n));
     }

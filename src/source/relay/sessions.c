@@ -100,7 +100,7 @@ static cw_code make_key(cw_relay_sessions *t, const cw_relay_request *r, char ke
 static void evict(cw_relay_sessions *t, uint64_t now)
 {
     while (!cw_list_is_empty(&t->all)) {
-        session *last = session_at(t->all.prev);
+        session *last = session_at(t->all.prev); /* NOLINT: a freed node is in no list */
         bool is_old = now > last->used_at + CW_RELAY_IDLE_MS;
         if (!last->is_open || (!is_old && t->n < CW_RELAY_SESSIONS))
             return;
