@@ -59,7 +59,8 @@ bool cw_trace_parent_parse(cw_str text, cw_trace_parent *ret)
 
 void cw_trace_parent_format(const cw_ids *ids, char out[CW_TRACE_PARENT_LEN + 1])
 {
-    memcpy(out, "00-", 3);
+    out[0] = out[1] = '0'; /* the version */
+    out[2] = '-';
     cw_hex_write(out + 3, ids->trace_id, CW_IDS_TRACE);
     out[35] = '-';
     cw_hex_write(out + 36, ids->span_id, CW_IDS_SPAN);
@@ -85,7 +86,7 @@ static bool is_key(cw_str key)
         return false;
     for (size_t i = 1; i < key.n; i++) {
         char c = key.p[i];
-        if (!cw_is_lower(c) && !cw_is_digit(c) && !memchr("_*/@-", c, 5))
+        if (!cw_is_lower(c) && !cw_is_digit(c) && (c == '\0' || !strchr("_*/@-", c)))
             return false;
     }
     return true;

@@ -71,19 +71,19 @@ struct cw_shared_conn {
     cw_list all; /* under the lock: every call, on any loop */
     unsigned n_all;
     /* ---- the main loop's own ---- */
-    cw_shared_conn_state state;
+    unsigned failures; /* in a row, to open it */
     cw_channel *channel;
     cw_list waiting, pending; /* calls */
     cw_shared_conn_call *buckets[CW_SHARED_CONN_BUCKETS];
     cw_upstream_login login;
-    bool has_old_token;     /* the token of this opening is not a new one */
     cw_deadline_list limit; /* of calls */
     cw_loop_hook hook;
-    unsigned failures;    /* in a row, to open it */
     uint64_t retry_at;    /* not before */
     uint64_t received_at; /* when the last message came */
-    bool is_closing;
     cw_shared_conn_mcp mcp;
+    cw_shared_conn_state state;
+    bool has_old_token; /* the token of this opening is not a new one */
+    bool is_closing;
     bool was_noted; /* that a message was invalid */
     char problem[CW_SHARED_CONN_WHY];
 };
