@@ -353,11 +353,11 @@ static bool is_shown(const cw_view *view, const cw_entry *tool, bool only_callab
            (!only_callable || cw_view_verdict(view, tool) == CW_VERDICT_ALLOW);
 }
 
-cw_code cw_search_index_find(const cw_search_index *x, const cw_view *view, cw_str query,
-                             bool only_callable, const cw_entry **ret, size_t n, size_t *ret_n,
-                             size_t *ret_total)
+cw_code cw_search_index_find(const cw_view *view, cw_str query, bool only_callable,
+                             const cw_entry **ret, size_t n, size_t *ret_n, size_t *ret_total)
 {
     size_t n_tools, found = 0;
+    const cw_search_index *x = cw_snapshot_search_index(cw_view_snapshot(view));
     const cw_entry *const *tools = cw_snapshot_tools(x->snapshot, &n_tools);
     float *scores = calloc(n_tools + 1, sizeof *scores);
     uint32_t *best = calloc(n + 1, sizeof *best);

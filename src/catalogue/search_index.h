@@ -28,11 +28,11 @@ cw_search_index *cw_search_index_new(const cw_snapshot *snapshot);
 /* NULL is fine. */
 void cw_search_index_free(cw_search_index *index);
 
-/* Up to `n` tools that the view shows go to `ret`, the best first, their number to *ret_n; the number
+/* Search the catalogue of the view. Up to `n` tools that it shows go to `ret`, the best first, their number to *ret_n; the number
  * of all that match goes to *ret_total. With only_callable, tools that the caller cannot call are
  * left out. CW_NOMEM. */
-CW_MUST_USE cw_code cw_search_index_find(const cw_search_index *index, const cw_view *view,
-                                         cw_str query, bool only_callable, const cw_entry **ret,
-                                         size_t n, size_t *ret_n, size_t *ret_total);
+CW_MUST_USE cw_code cw_search_index_find(const cw_view *view, cw_str query, bool only_callable,
+                                         const cw_entry **ret, size_t n, size_t *ret_n,
+                                         size_t *ret_total);
 
 #endif

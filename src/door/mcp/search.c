@@ -165,10 +165,8 @@ static cw_code find(const cw_mcp_request *r, const question *q, cw_buf *text)
 {
     const cw_entry *tools[LIMIT_MAX];
     size_t n, total;
-    const cw_search_index *index = cw_snapshot_search_index(cw_view_snapshot(r->view));
-    cw_code rc =
-        cw_search_index_find(index, r->view, q->query, cw_mcp_has_no_login(r->rl, r->responder),
-                             tools, (size_t)q->limit, &n, &total);
+    cw_code rc = cw_search_index_find(r->view, q->query, cw_mcp_has_no_login(r->rl, r->responder),
+                                      tools, (size_t)q->limit, &n, &total);
     if (rc)
         return rc;
     cw_mcp_reader reader = cw_mcp_reader_of(r);

@@ -50,9 +50,7 @@ static void check(const char *query, const char *first, size_t total)
     assert_int_equal(build(&s), CW_OK);
     assert_int_equal(cw_caller_new_anonymous(NULL, 0, &caller, NULL), CW_OK);
     assert_int_equal(cw_view_new(s, caller, &v, NULL), CW_OK);
-    assert_int_equal(cw_search_index_find(cw_snapshot_search_index(s), v, cw_str_from(query), false,
-                                          found, 2, &n, &all),
-                     CW_OK);
+    assert_int_equal(cw_search_index_find(v, cw_str_from(query), false, found, 2, &n, &all), CW_OK);
     assert_int_equal(all, total);
     assert_int_equal(n, total < 2 ? total : 2);
     if (first)
