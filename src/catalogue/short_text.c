@@ -25,7 +25,7 @@ static bool is_end(char c)
     return c == '.' || c == '!' || c == '?';
 }
 
-/* Where the first sentence ends. */
+/* The end of the first sentence. */
 static size_t sentence_end(cw_str text)
 {
     size_t lines;

@@ -592,7 +592,7 @@ static cw_code add_json(scanner *s, cw_buf *out)
     return CW_OK;
 }
 
-/* Where the members of a section go. */
+/* The target of the members of a section. */
 typedef struct members {
     const char *section;
     cw_arena *arena;

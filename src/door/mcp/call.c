@@ -322,7 +322,7 @@ static cw_str version_of(const cw_mcp_request *r)
     return cw_mcp_static_version(said.p ? said : CW_STR("2025-03-26"));
 }
 
-/* What a span tells of the target. */
+/* The attributes of a span that describe the target. */
 static void observe(const cw_mcp_request *r, const cw_mcp_target *target)
 {
     cw_operation *op = &r->item->op;

@@ -38,7 +38,7 @@ typedef struct cw_mcp_elicitation {
     cw_str form;                     /* the schema that an answer has to match; empty: none */
     cw_str answer;                   /* JSON; empty: none yet */
     char outside[CW_MCP_OUTSIDE_ID]; /* elicitationId, for what happens outside of the client */
-    /* Of a call that runs on: the next such question, and its number there. */
+    /* For a call that runs on: the next such question, and its number there. */
     struct cw_mcp_elicitation *next;
     uint32_t number;
     bool is_running;

@@ -229,7 +229,7 @@ static bool may_list(const page *p)
     return false;
 }
 
-/* What the client has of its own, else what its toolset has. */
+/* The settings of the client, else those of its toolset. */
 static bool is_lean(unsigned profile, unsigned own, unsigned bit, bool of_toolset)
 {
     return profile & own ? (profile & bit) != 0 : of_toolset;

@@ -534,7 +534,7 @@ static void fail_media_type(cw_responder *responder, cw_str body)
                     "Content-Type must be application/json");
 }
 
-/* Whoever makes the request: which toolsets exist is no secret. */
+/* The same for every caller: the names of toolsets are no secret. */
 static void fail_address(cw_http_req *req)
 {
     cw_responder *responder = cw_responder_of(req);

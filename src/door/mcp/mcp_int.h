@@ -213,7 +213,7 @@ const char *cw_mcp_door_name(const cw_responder *responder);
 /* The caller's view at the address of the request: at that of a toolset, the part that is in it.
  * NULL: there is no such address, or no memory; the request is answered. */
 cw_view *cw_mcp_view_at(const cw_mcp *door, cw_http_req *req, cw_runtime_loop *rl, cw_view *view);
-/* Whether there is such an address. False: the request is answered, whoever makes it. */
+/* Whether there is such an address. False: the request is answered, equally for every caller. */
 bool cw_mcp_is_address(const cw_mcp *door, cw_http_req *req);
 /* A member that is a string, else NULL. */
 const cw_json *cw_mcp_string(const cw_json *object, cw_str name);

@@ -27,7 +27,7 @@ typedef struct subscriber {
     cw_fair_group *place;          /* among the streams of all clients */
     cw_rpc_item *item;             /* modern: the request that waits */
     const cw_mcp_session *session; /* legacy */
-    /* Of an authenticated caller, or in a toolset: its last view; held by the arena. */
+    /* The last view of an authenticated caller, or in a toolset; held by the arena. */
     cw_view *view;
     bool is_anonymous;  /* that view is the anonymous caller's */
     const cw_str *uris; /* modern */
