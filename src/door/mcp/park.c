@@ -315,16 +315,27 @@ bool cw_mcp_park(cw_mcp_call *call, const cw_question *question)
 
 /* ---- answers ---- */
 
-/* Hand the answers to the call. Questions without one stay open. */
-static void answer_questions(park *p, const cw_json *answers)
+/* A question with an answer, and the answer; NULL: there is none. */
+static park_question *find_answered(const park *p, const cw_json *answers, const cw_json **ret)
 {
-    CW_LIST_EACH_SAFE (node, &p->questions) {
+    CW_LIST_EACH (node, &p->questions) {
         park_question *q = CW_CONTAINER(node, park_question, node);
         char key[16];
-        snprintf(key, sizeof key, "q%u", q->number);
-        const cw_json *answer = cw_json_get(answers, cw_str_from(key));
-        if (!answer)
-            continue;
+        snprintf(key, sizeof key, "q%u", q->number); /* NOLINT: a freed node is in no list */
+        *ret = cw_json_get(answers, cw_str_from(key));
+        if (*ret)
+            return q;
+    }
+    return NULL;
+}
+
+/* Hand the answers to the call. Questions without one stay open. Each answer may end the call or
+ * add a question, so the list is read anew. */
+static void answer_questions(park *p, const cw_json *answers)
+{
+    const cw_json *answer;
+    park_question *q;
+    while ((q = find_answered(p, answers, &answer))) {
         uint32_t number = q->number;
         cw_list_remove(&q->node);
         free(q);
@@ -350,11 +361,12 @@ static void on_answers(park *p, const parcel *head, cw_str text)
         return;
     }
     cw_deadline_clear(&p->wait);
-    p->has_waiter = true;
     p->waiter_loop = head->from_loop;
     memcpy(p->waiter, head->from, sizeof p->waiter);
+    /* A call that ends with an answer frees a park with a waiter: there is none yet. */
     answer_questions(p, answers);
     cw_arena_done(&arena);
+    p->has_waiter = true;
     if (p->outcome.n) {
         parcel kept;
         memcpy(&kept, p->outcome.p, sizeof kept);
