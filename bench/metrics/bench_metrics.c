@@ -55,8 +55,8 @@ static void count_call(uint32_t tool, uint32_t source)
     cw_metrics_count(CW_METRIC_SOURCE_ATTEMPTS, source, CW_ATTEMPT_OK, 0);
     cw_metrics_observe(CW_METRIC_SOURCE_CALL, source, 0, 0, now % 1000000, NULL);
     cw_metrics_count(CW_METRIC_CALLS, tool, door, CW_OUTCOME_WORD_OK);
-    cw_recent_add(&(cw_recent_call){.at_ns = now, .us = 100}, CW_STR("examples.article.toMarkdown"),
-                  CW_STR(""));
+    cw_recent_add(&(cw_recent_call){.at_ns = now, .us = 100}, &(cw_ids){.request = now},
+                  CW_STR("examples.article.toMarkdown"), CW_STR(""));
     cw_metrics_add(CW_METRIC_TOKENS, CW_TOKENS_RETURNED, 0, 0, 512);
     cw_metrics_observe(CW_METRIC_MCP_TOOL, tool, 0, 0, now % 1000000, NULL);
     cw_metrics_observe(CW_METRIC_HTTP, 1, 3, 0, now % 1000000, NULL);

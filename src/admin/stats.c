@@ -7,6 +7,7 @@
 #include "admin/server.h"
 #include "admin/source.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "metrics/metrics.h"
 #include "metrics/names.h"
 #include "metrics/recent.h"
@@ -15,6 +16,7 @@
 #define DOORS 8u
 #define ERROR_TYPES 9u /* of CW_METRIC_MCP_TOOL */
 #define LONG_STEPS 60u /* short steps in a long one */
+#define HOUR_MS INT64_C(3600000)
 #define BUSIEST 10u
 #define RECENT_MAX 100u
 
@@ -24,10 +26,12 @@ typedef struct sample {
     uint64_t outcomes[OUTCOMES];
     uint64_t buckets[CW_METRICS_BUCKETS_MAX + 1]; /* of the calls of all sources */
     int64_t running;
+    uint32_t idle_ms[CW_SERVER_MAX_LOOPS]; /* of each loop; it overflows */
 } sample;
 
 typedef struct history {
-    sample samples[CW_STATS_SAMPLES];
+    sample *samples;
+    uint32_t size;
     uint32_t n; /* that were taken */
     uint32_t step_ms;
 } history;
@@ -40,6 +44,8 @@ typedef struct tool_sums {
 struct cw_admin_stats {
     uv_timer_t timer;
     history fine, coarse;
+    sample fine_samples[CW_STATS_SHORT], coarse_samples[CW_STATS_LONG];
+    uint32_t n_loops;
     tool_sums tools[CW_METRICS_TOOLS];
     struct {
         uint64_t calls[2], failed[2];
@@ -105,17 +111,31 @@ static void sample_sources(cw_admin_stats *stats, sample *s)
     }
 }
 
+/* A loop that runs has been idle for some time. */
+static void sample_loops(cw_admin_stats *stats, sample *s)
+{
+    cw_metrics_run_probes();
+    for (uint32_t i = 0; i < CW_SERVER_MAX_LOOPS; i++) {
+        int64_t ns = cw_metrics_read(CW_METRIC_LOOP_IDLE, i + 1, 0, 0);
+        if (!ns)
+            break;
+        s->idle_ms[i] = (uint32_t)(ns / 1000000);
+        stats->n_loops = i + 1;
+    }
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     cw_admin_stats *stats = timer->data;
-    sample *s = &stats->fine.samples[stats->fine.n % CW_STATS_SAMPLES];
+    sample *s = &stats->fine.samples[stats->fine.n % stats->fine.size];
     *s = (sample){.at_ms = cw_clock_wall_ms()};
     stats->at_ms[1] = stats->at_ms[0];
     stats->at_ms[0] = s->at_ms;
     sample_tools(stats, s);
     sample_sources(stats, s);
+    sample_loops(stats, s);
     if (stats->fine.n++ % LONG_STEPS == 0)
-        stats->coarse.samples[stats->coarse.n++ % CW_STATS_SAMPLES] = *s;
+        stats->coarse.samples[stats->coarse.n++ % stats->coarse.size] = *s;
 }
 
 cw_admin_stats *cw_admin_stats_start(cw_loop *loop)
@@ -123,8 +143,11 @@ cw_admin_stats *cw_admin_stats_start(cw_loop *loop)
     cw_admin_stats *stats = calloc(1, sizeof *stats);
     if (!stats)
         return NULL;
-    stats->fine.step_ms = CW_STATS_STEP_MS;
-    stats->coarse.step_ms = CW_STATS_STEP_MS * LONG_STEPS;
+    stats->fine = (history){
+        .samples = stats->fine_samples, .size = CW_STATS_SHORT, .step_ms = CW_STATS_STEP_MS};
+    stats->coarse = (history){.samples = stats->coarse_samples,
+                              .size = CW_STATS_LONG,
+                              .step_ms = CW_STATS_STEP_MS * LONG_STEPS};
     uv_timer_init(&loop->uv, &stats->timer);
     stats->timer.data = stats;
     uv_timer_start(&stats->timer, on_timer, 0, CW_STATS_STEP_MS);
@@ -147,13 +170,13 @@ void cw_admin_stats_stop(cw_admin_stats *stats)
 /* The samples of a history, the oldest first. */
 static const sample *sample_at(const history *h, uint32_t i)
 {
-    uint32_t first = h->n > CW_STATS_SAMPLES ? h->n - CW_STATS_SAMPLES : 0;
-    return &h->samples[(first + i) % CW_STATS_SAMPLES];
+    uint32_t first = h->n > h->size ? h->n - h->size : 0;
+    return &h->samples[(first + i) % h->size];
 }
 
 static uint32_t n_steps(const history *h)
 {
-    uint32_t n = h->n > CW_STATS_SAMPLES ? CW_STATS_SAMPLES : h->n;
+    uint32_t n = h->n > h->size ? h->size : h->n;
     return n ? n - 1 : 0;
 }
 
@@ -203,6 +226,25 @@ static void write_running(cw_json_writer *w, const history *h)
     cw_json_open_array(w);
     for (uint32_t i = 0; i < n_steps(h); i++)
         cw_json_add_i64(w, sample_at(h, i + 1)->running);
+    cw_json_close(w);
+}
+
+/* For each loop, the percentage of each step in which its thread did not run. */
+static void write_idle(cw_json_writer *w, const cw_admin_stats *stats, const history *h)
+{
+    cw_json_add_key(w, CW_STR("idle"));
+    cw_json_open_array(w);
+    for (uint32_t loop = 0; loop < stats->n_loops; loop++) {
+        cw_json_open_array(w);
+        for (uint32_t i = 0; i < n_steps(h); i++) {
+            const sample *from = sample_at(h, i), *to = sample_at(h, i + 1);
+            int64_t ms = to->at_ms - from->at_ms;
+            uint32_t idle_ms = to->idle_ms[loop] - from->idle_ms[loop];
+            int64_t share = ms > 0 ? 100 * (int64_t)idle_ms / ms : 0;
+            cw_json_add_i64(w, share < 100 ? share : 100);
+        }
+        cw_json_close(w);
+    }
     cw_json_close(w);
 }
 
@@ -305,16 +347,40 @@ static void on_source(const cw_source_report *report, void *ctx)
     cw_json_close(of->w);
 }
 
-static void write_refusals(cw_json_writer *w)
+static int64_t count_refusals(uint32_t reason)
 {
+    int64_t n = 0;
+    for (uint32_t door = 0; door < DOORS; door++)
+        n += cw_metrics_read(CW_METRIC_REFUSALS, door, reason, 0);
+    return n;
+}
+
+/* The sample of an hour ago; NULL: the server is younger. */
+static const sample *hour_ago(const cw_admin_stats *stats)
+{
+    const history *h = &stats->coarse;
+    const sample *found = NULL;
+    int64_t then = cw_clock_wall_ms() - HOUR_MS;
+    for (uint32_t i = 0; i < n_steps(h) && sample_at(h, i)->at_ms <= then; i++)
+        found = sample_at(h, i);
+    return found;
+}
+
+/* Since the start, and of the last hour: to the step of an hour ago. */
+static void write_refusals(cw_json_writer *w, const cw_admin_stats *stats)
+{
+    const sample *then = hour_ago(stats);
     cw_json_add_key(w, CW_STR("refusals"));
     cw_json_open_object(w);
-    for (uint32_t o = CW_OUTCOME_WORD_INVALID; o < OUTCOMES; o++) {
-        int64_t n = 0;
-        for (uint32_t door = 0; door < DOORS; door++)
-            n += cw_metrics_read(CW_METRIC_REFUSALS, door, o, 0);
-        cw_json_add_i64_member(w, cw_metrics_value_text(CW_METRIC_REFUSALS, 1, o), n);
-    }
+    for (uint32_t o = CW_OUTCOME_WORD_INVALID; o < OUTCOMES; o++)
+        cw_json_add_i64_member(w, cw_metrics_value_text(CW_METRIC_REFUSALS, 1, o),
+                               count_refusals(o));
+    cw_json_close(w);
+    cw_json_add_key(w, CW_STR("refusals_last_hour"));
+    cw_json_open_object(w);
+    for (uint32_t o = CW_OUTCOME_WORD_INVALID; o < OUTCOMES; o++)
+        cw_json_add_i64_member(w, cw_metrics_value_text(CW_METRIC_REFUSALS, 1, o),
+                               count_refusals(o) - (then ? (int64_t)then->outcomes[o] : 0));
     cw_json_close(w);
 }
 
@@ -336,12 +402,13 @@ static cw_code stats_now(cw_admin_call *c, cw_err *err)
     write_durations(w, h, "p95_us", 0.95);
     write_durations(w, h, "p99_us", 0.99);
     write_running(w, h);
+    write_idle(w, stats, h);
     write_tools(w, stats);
     cw_json_add_key(w, CW_STR("sources"));
     cw_json_open_array(w);
     cw_sources_each(c->server->sources, on_source, &(source_writer){w, stats});
     cw_json_close(w);
-    write_refusals(w);
+    write_refusals(w, stats);
     cw_json_add_i64_member(w, CW_STR("running_now"), running);
     cw_json_add_i64_member(w, CW_STR("max_calls"), c->config->limits.max_calls);
     cw_json_add_i64_member(w, CW_STR("connections"), c->server->connections(c->server->ctx));
@@ -364,6 +431,28 @@ static bool is_wanted(const recent_filter *f, const cw_recent_call *call)
            (!f->outcome.n || cw_str_eq(f->outcome, outcome));
 }
 
+/* Members that a call may lack. */
+static void write_origin(cw_json_writer *w, const cw_recent_call *call)
+{
+    char request[CW_IDS_HEX], trace[2 * CW_IDS_TRACE + 1];
+    cw_ids_format_request(call->request, request);
+    cw_hex_write(trace, call->trace_id, sizeof call->trace_id);
+    if (call->reason)
+        cw_json_add_string_member(w, CW_STR("reason"), cw_str_from(call->reason));
+    if (call->protocol)
+        cw_json_add_string_member(
+            w, CW_STR("version"),
+            cw_metrics_value_text(CW_METRIC_MCP_MESSAGES, 0, call->protocol - 1u));
+    if (call->client)
+        cw_json_add_string_member(
+            w, CW_STR("client"),
+            cw_metrics_value_text(CW_METRIC_MCP_CLIENTS, 0, call->client - 1u));
+    if (call->request)
+        cw_json_add_string_member(w, CW_STR("request_id"), cw_str_from(request));
+    if (call->has_trace)
+        cw_json_add_string_member(w, CW_STR("trace_id"), cw_str_from(trace));
+}
+
 static void write_call(cw_json_writer *w, const cw_recent_call *call, int64_t offset_ms)
 {
     cw_json_open_object(w);
@@ -376,6 +465,7 @@ static void write_call(cw_json_writer *w, const cw_recent_call *call, int64_t of
     cw_json_add_string_member(w, CW_STR("door"),
                               cw_metrics_value_text(CW_METRIC_CALLS, 1, call->door));
     cw_json_add_i64_member(w, CW_STR("us"), (int64_t)call->us);
+    write_origin(w, call);
     cw_json_close(w);
 }
 
@@ -419,7 +509,8 @@ const cw_admin_method cw_admin_stats_methods[] = {
                "[\"15m\",\"24h\"]}}]",
      .result = "{\"step_s\":" NUMBER ",\"from\":" NUMBER ",\"calls\":" OBJECT ",\"p50_us\":" NUMBERS
                ",\"p95_us\":" NUMBERS ",\"p99_us\":" NUMBERS ",\"running\":" NUMBERS
-               ",\"tools\":" OBJECTS ",\"sources\":" OBJECTS ",\"refusals\":" OBJECT
+               ",\"idle\":{\"type\":\"array\",\"items\":" NUMBERS "},\"tools\":" OBJECTS
+               ",\"sources\":" OBJECTS ",\"refusals\":" OBJECT ",\"refusals_last_hour\":" OBJECT
                ",\"running_now\":" NUMBER ",\"max_calls\":" NUMBER ",\"connections\":" NUMBER "}",
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_NEEDS_SERVER,

@@ -14,7 +14,9 @@
 #include "net/loop/loop.h"
 
 #define CW_STATS_STEP_MS 5000u
-#define CW_STATS_SAMPLES 181u /* of each range: 180 steps */
+/* Of 15 minutes, and of a day: one more than the steps between them. */
+#define CW_STATS_SHORT 181u
+#define CW_STATS_LONG 289u
 
 typedef struct cw_admin_stats cw_admin_stats;
 

@@ -15,9 +15,12 @@
 #include <time.h>
 
 #include "audit/file.h"
+#include "audit/rules.h"
 #include "audit/sums.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/hex.h"
+#include "base/ids.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/utf8.h"
@@ -26,7 +29,6 @@
 
 #define ALIGN 8u
 #define MAX_ADDRESS 64u
-#define REDACTED "[redacted]"
 
 #define RETRY_MS 1000u
 /* How long a first record waits for others, so that many share one fdatasync. */
@@ -52,7 +54,9 @@ typedef struct packed_record {
     const char *door, *outcome;
     uint16_t n_caller, n_caller_id, n_method, n_tool, n_address, n_detail;
     uint8_t kind;
-    bool has_us, has_code, has_hash, is_cut; /* the arguments were too long */
+    bool has_us, has_code, has_hash, has_trace, is_cut; /* the arguments were too long */
+    uint64_t request;                                   /* 0: none */
+    unsigned char trace_id[CW_IDS_TRACE];
     unsigned char hash[CW_AUDIT_HASH];
 } packed_record;
 
@@ -85,6 +89,18 @@ static uint16_t put(char **to, cw_str text, size_t max)
     return (uint16_t)n;
 }
 
+/* The ids of the request that this thread works on. A count belongs to many. */
+static void put_ids(packed_record *p)
+{
+    const cw_ids *ids = p->count ? NULL : cw_ids_current();
+    if (!ids)
+        return;
+    p->request = ids->request;
+    p->has_trace = ids->has_trace;
+    if (ids->has_trace)
+        memcpy(p->trace_id, ids->trace_id, sizeof p->trace_id);
+}
+
 /* Write it to `to`, which has that many. */
 static void pack(const cw_audit_record *r, size_t max_arguments, uint64_t number, char *to)
 {
@@ -107,6 +123,7 @@ static void pack(const cw_audit_record *r, size_t max_arguments, uint64_t number
     };
     if (p.has_hash)
         memcpy(p.hash, r->arguments_hash, CW_AUDIT_HASH);
+    put_ids(&p);
     p.n_caller = put(&at, r->caller, CW_AUDIT_MAX_NAME);
     p.n_caller_id = put(&at, r->caller_id, CW_AUDIT_MAX_NAME);
     p.n_method = put(&at, r->method, CW_AUDIT_MAX_NAME);
@@ -125,155 +142,6 @@ static uint32_t packed_step(const char *packed)
     packed_record p;
     memcpy(&p, packed, sizeof p);
     return p.size;
-}
-
-/* ---- values that are redacted in arguments ---- */
-
-/* A parsed JSON pointer. */
-typedef struct pointer {
-    cw_str *tokens;
-    size_t n;
-} pointer;
-
-/* The pointers to values that are redacted in arguments; in an arena. */
-typedef struct redact_rules {
-    pointer *items;
-    size_t n;
-} redact_rules;
-
-static cw_code make_token(cw_str escaped, cw_arena *arena, cw_str *ret)
-{
-    char *text = cw_arena_alloc(arena, escaped.n + 1);
-    size_t n = 0;
-    if (!text)
-        return cw_arena_code(arena);
-    for (size_t i = 0; i < escaped.n; i++) {
-        char c = escaped.p[i];
-        if (c == '~' && (++i == escaped.n || (escaped.p[i] != '0' && escaped.p[i] != '1')))
-            return CW_PARAMS;
-        text[n++] = c != '~' ? c : (char)(escaped.p[i] == '0' ? '~' : '/');
-    }
-    *ret = cw_str_make(text, n);
-    return CW_OK;
-}
-
-static cw_code make_pointer(cw_str text, cw_arena *arena, pointer *ret)
-{
-    if (text.n == 0 || text.p[0] != '/')
-        return CW_PARAMS;
-    cw_str rest = cw_str_make(text.p + 1, text.n - 1);
-    size_t n = 0;
-    for (size_t i = 0; i < text.n; i++)
-        n += text.p[i] == '/';
-    ret->tokens = cw_arena_calloc(arena, n, sizeof *ret->tokens);
-    if (!ret->tokens)
-        return cw_arena_code(arena);
-    while (rest.p) {
-        cw_code rc = make_token(cw_str_cut(rest, '/', &rest), arena, &ret->tokens[ret->n++]);
-        if (rc)
-            return rc;
-    }
-    return CW_OK;
-}
-
-/* CW_PARAMS for a text that is no pointer. */
-static cw_code make_rules(const cw_str *pointers, size_t n, cw_arena *arena, redact_rules *ret,
-                          cw_err *err)
-{
-    *ret = (redact_rules){.items = cw_arena_calloc(arena, n + 1, sizeof *ret->items)};
-    if (!ret->items)
-        return cw_arena_fail(arena, err);
-    for (size_t i = 0; i < n; i++) {
-        cw_code rc = make_pointer(pointers[i], arena, &ret->items[ret->n++]);
-        if (rc == CW_PARAMS)
-            return cw_fail(err, rc, "not a JSON pointer: '%.*s'", CW_STR_ARG(pointers[i]));
-        if (rc)
-            return cw_arena_fail(arena, err);
-    }
-    return CW_OK;
-}
-
-/* The rules that lead to a value, as far as they have been followed. */
-typedef struct trail {
-    const pointer **items;
-    size_t n;
-    size_t depth; /* tokens that have matched */
-} trail;
-
-/* Follow a member's name. True: its value is left out. */
-static bool follow(const trail *from, cw_str name, trail *to)
-{
-    to->n = 0;
-    to->depth = from->depth + 1;
-    for (size_t i = 0; i < from->n; i++) {
-        const pointer *p = from->items[i];
-        cw_str token = p->tokens[from->depth];
-        if (!cw_str_eq(token, name) && !cw_str_is(token, "*"))
-            continue;
-        if (p->n == to->depth)
-            return true;
-        to->items[to->n++] = p;
-    }
-    return false;
-}
-
-static void write_value(cw_json_writer *w, const cw_json *v, const trail *at, cw_arena *arena);
-
-static void write_member(cw_json_writer *w, cw_str name, const cw_json *v, const trail *at,
-                         trail *next, cw_arena *arena)
-{
-    if (follow(at, name, next))
-        cw_json_add_string(w, CW_STR(REDACTED));
-    else
-        write_value(w, v, next, arena);
-}
-
-/* As deep as the reader lets a document be. */
-static void write_value(cw_json_writer *w, const cw_json *v, const trail *at, cw_arena *arena)
-{
-    bool is_object = cw_json_is(v, CW_JSON_OBJECT);
-    trail next = {.items = NULL};
-    if (at->n == 0 || (!is_object && !cw_json_is(v, CW_JSON_ARRAY))) {
-        cw_json_add_value(w, v);
-        return;
-    }
-    next.items = cw_arena_calloc(arena, at->n, sizeof(pointer *));
-    if (!next.items) {
-        cw_json_add_string(w, CW_STR(REDACTED));
-        return;
-    }
-    if (is_object) {
-        cw_json_open_object(w);
-        for (const cw_json *k = cw_json_first(v); k; k = cw_json_next_key(k)) {
-            cw_json_add_key(w, cw_json_text(k));
-            write_member(w, cw_json_text(k), cw_json_value(k), at, &next, arena);
-        }
-    } else {
-        size_t i = 0;
-        char digits[CW_DIGITS_SIZE];
-        cw_json_open_array(w);
-        for (const cw_json *e = cw_json_first(v); e; e = cw_json_next(e))
-            write_member(w, cw_digits_u64(i++, digits), e, at, &next, arena);
-    }
-    cw_json_close(w);
-}
-
-/* False: they are left out, for want of memory or since rules go by names and these have none. */
-static bool write_arguments(cw_json_writer *w, cw_str text, const redact_rules *rules,
-                            cw_arena *arena)
-{
-    const cw_json *root;
-    cw_arena_reset(arena);
-    if (cw_json_read(text, NULL, arena, &root, NULL, NULL))
-        return false;
-    trail all = {.items = cw_arena_calloc(arena, rules->n + 1, sizeof(pointer *))};
-    if (!all.items || (rules->n && !cw_json_is(root, CW_JSON_OBJECT)))
-        return false;
-    for (size_t i = 0; i < rules->n; i++)
-        all.items[all.n++] = &rules->items[i];
-    cw_json_add_key(w, CW_STR("arguments"));
-    write_value(w, root, &all, arena);
-    return true;
 }
 
 /* ---- records as lines ---- */
@@ -353,8 +221,20 @@ static void add_hash(cw_json_writer *w, const packed_record *p)
     cw_json_add_string_member(w, CW_STR("arguments_hash"), cw_str_from(hex));
 }
 
+static void add_ids(cw_json_writer *w, const packed_record *p)
+{
+    char request[CW_IDS_HEX], trace[2 * CW_IDS_TRACE + 1];
+    cw_ids_format_request(p->request, request);
+    if (p->request)
+        cw_json_add_string_member(w, CW_STR("request_id"), cw_str_from(request));
+    cw_hex_write(trace, p->trace_id, sizeof p->trace_id);
+    if (p->has_trace)
+        cw_json_add_string_member(w, CW_STR("trace_id"), cw_str_from(trace));
+}
+
 /* Append the line of a record. `scratch` is reset. Errors are sticky in `out`. */
-static void add_line(cw_buf *out, const char *packed, const redact_rules *rules, cw_arena *scratch)
+static void add_line(cw_buf *out, const char *packed, const cw_audit_rules *rules,
+                     cw_arena *scratch)
 {
     static const char *const kinds[] = {"call", "refusal", "login", "change"};
     cw_json_writer w;
@@ -377,10 +257,13 @@ static void add_line(cw_buf *out, const char *packed, const redact_rules *rules,
     if (p.has_us)
         cw_json_add_i64_member(&w, CW_STR("us"), (int64_t)p.us);
     add_count(&w, &p);
+    add_ids(&w, &p);
     add_hash(&w, &p);
     bool is_cut = p.is_cut;
+    cw_arena_reset(scratch);
     if (p.n_arguments)
-        is_cut = !write_arguments(&w, cw_str_make(at, p.n_arguments), rules, scratch);
+        is_cut = !cw_audit_rules_write(rules, CW_STR("arguments"), cw_str_make(at, p.n_arguments),
+                                       scratch, &w);
     if (is_cut)
         cw_json_add_bool_member(&w, CW_STR("arguments_left_out"), true);
     close_object(&w);
@@ -418,7 +301,7 @@ typedef struct lane {
 typedef struct cw_audit_setup {
     cw_audit_file file;
     cw_arena arena; /* of the rules */
-    redact_rules rules;
+    cw_audit_rules rules;
     size_t arguments;
 } setup;
 
@@ -461,7 +344,7 @@ static cw_code make_setup(const cw_audit_opts *opts, setup **ret, cw_err *err)
     s->file.fd = -1;
     s->arguments =
         opts->arguments < CW_AUDIT_MAX_ARGUMENTS ? opts->arguments : CW_AUDIT_MAX_ARGUMENTS;
-    cw_code rc = make_rules(opts->redact, opts->n_redact, &s->arena, &s->rules, err);
+    cw_code rc = cw_audit_rules_make(opts->redact, opts->n_redact, &s->arena, &s->rules, err);
     if (!rc)
         rc = cw_audit_file_open(&s->file, opts, err);
     if (rc) {

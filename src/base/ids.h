@@ -33,6 +33,7 @@ typedef struct cw_ids {
     uint64_t request; /* 0: none */
     bool has_trace;   /* the members below are valid */
     uint8_t flags;
+    uint8_t protocol, client; /* labels of metrics, and one; 0: not known */
     unsigned char trace_id[CW_IDS_TRACE];
     unsigned char span_id[CW_IDS_SPAN]; /* of our own span, not of the one that called */
     cw_str tracestate;                  /* checked; empty: none. Lives as long as the ids */

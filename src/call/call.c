@@ -473,10 +473,12 @@ static void finish(cw_exchange *ex, const cw_outcome *outcome)
 static void exchange_cancel(cw_exchange *ex)
 {
     cw_source *source = ex->active->source;
+    cw_ids *outer = cw_ids_enter(&ex->ids);
     source->ops->cancel(source, &ex->call);
     cw_count_end(ex, NULL);
     audit_end(ex, NULL);
     span_end(ex, NULL);
+    cw_ids_leave(outer);
     exchange_put(ex);
 }
 

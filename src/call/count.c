@@ -31,11 +31,12 @@ static bool is_watching(const cw_entry *entry)
     return cw_str_starts(entry->method->id, CW_STR("causeway."));
 }
 
-static void add_recent(const cw_view *view, cw_str name, const cw_recent_call *call)
+static void add_recent(const cw_view *view, const cw_ids *ids, cw_str name,
+                       const cw_recent_call *call)
 {
     const cw_caller *caller = cw_view_caller(view);
     if (cw_metrics_is_on())
-        cw_recent_add(call, name,
+        cw_recent_add(call, ids, name,
                       cw_caller_is_anonymous(caller) ? CW_STR("") : cw_caller_name(caller));
 }
 
@@ -101,6 +102,12 @@ static cw_metrics_attempt attempt_of(const cw_outcome *outcome)
     return outcome->kind == CW_OUTCOME_ERROR ? CW_ATTEMPT_ERROR : CW_ATTEMPT_OK;
 }
 
+static const char *reason_of(const cw_outcome *outcome)
+{
+    bool has_failed = outcome && outcome->kind == CW_OUTCOME_FAILED;
+    return has_failed ? cw_call_fault_name(outcome->fault) : NULL;
+}
+
 void cw_count_end(cw_exchange *ex, const cw_outcome *outcome)
 {
     if (!ex->call.begun_ns)
@@ -119,8 +126,9 @@ void cw_count_end(cw_exchange *ex, const cw_outcome *outcome)
         cw_metrics_count(CW_METRIC_SCHEMA_FAILURES, tool, CW_SIDE_RESULT, 0);
     cw_source_call_end_wait(&ex->call);
     if (!is_watching(ex->entry))
-        add_recent(ex->view, name_of(ex->entry),
+        add_recent(ex->view, &ex->ids, name_of(ex->entry),
                    &(cw_recent_call){.at_ns = ex->call.ended_ns,
+                                     .reason = reason_of(outcome),
                                      .us = (ex->call.ended_ns - ex->call.begun_ns) / 1000,
                                      .door = (uint8_t)ex->door,
                                      .outcome = (uint8_t)outcome_of(outcome)});
@@ -159,9 +167,11 @@ void cw_count_refusal(const cw_call_request *request, cw_code rc, const cw_call_
         word = CW_OUTCOME_WORD_INVALID;
     cw_metrics_count(CW_METRIC_CALLS, tool, door, word);
     cw_metrics_count(CW_METRIC_REFUSALS, door, word, 0);
-    add_recent(
-        request->view, name_of(request->entry),
-        &(cw_recent_call){.at_ns = cw_clock_ns(), .door = (uint8_t)door, .outcome = (uint8_t)word});
+    add_recent(request->view, cw_ids_current(), name_of(request->entry),
+               &(cw_recent_call){.at_ns = cw_clock_ns(),
+                                 .reason = rc == CW_IO ? cw_call_fault_name(refusal->fault) : NULL,
+                                 .door = (uint8_t)door,
+                                 .outcome = (uint8_t)word});
     if (rc == CW_PARAMS)
         cw_metrics_count(CW_METRIC_SCHEMA_FAILURES, tool, CW_SIDE_ARGUMENTS, 0);
     if (rc == CW_IO && refusal->fault == CW_FAULT_FULL)
@@ -178,6 +188,6 @@ void cw_count_unknown(const cw_refusal_record *refused)
     cw_metrics_count(CW_METRIC_CALLS, 0, door, word);
     cw_metrics_count(CW_METRIC_REFUSALS, door, word, 0);
     add_recent(
-        refused->view, refused->name,
+        refused->view, cw_ids_current(), refused->name,
         &(cw_recent_call){.at_ns = cw_clock_ns(), .door = (uint8_t)door, .outcome = (uint8_t)word});
 }

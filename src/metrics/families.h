@@ -62,8 +62,6 @@ typedef struct cw_metrics_block cw_metrics_block;
 const cw_metrics_block *cw_metrics_next_block(const cw_metrics_block *at);
 const cw_metrics_cell *cw_metrics_row(const cw_metrics_block *block, cw_metric metric,
                                       uint32_t row);
-/* Run the probes. */
-void cw_metrics_run_probes(void);
 
 /* Where the parts of a histogram's series are: buckets, the one without a bound, the sum; then an
  * exemplar. */

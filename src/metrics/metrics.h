@@ -201,6 +201,7 @@ typedef struct cw_metrics_probe {
 void cw_metrics_probe_add(cw_metrics_probe *probe);
 /* After this the function does not run. */
 void cw_metrics_probe_remove(cw_metrics_probe *probe);
+void cw_metrics_run_probes(void);
 
 typedef enum cw_metrics_form {
     CW_METRICS_TEXT,        /* Prometheus 0.0.4 */

@@ -68,8 +68,19 @@ static uint8_t copy(char *to, size_t room, cw_str text)
     return (uint8_t)n;
 }
 
-void cw_recent_add(const cw_recent_call *call, cw_str name, cw_str caller)
+static void set_ids(cw_recent_call *c, const cw_ids *ids)
 {
+    c->request = ids->request;
+    c->protocol = ids->protocol;
+    c->client = ids->client;
+    c->has_trace = ids->has_trace;
+    if (ids->has_trace)
+        memcpy(c->trace_id, ids->trace_id, sizeof c->trace_id);
+}
+
+void cw_recent_add(const cw_recent_call *call, const cw_ids *ids, cw_str name, cw_str caller)
+{
+    static const cw_ids no_ids;
     ring *r = mine ? mine : take_ring();
     if (!r)
         return;
@@ -83,6 +94,8 @@ void cw_recent_add(const cw_recent_call *call, cw_str name, cw_str caller)
     c->us = call->us;
     c->door = call->door;
     c->outcome = call->outcome;
+    c->reason = call->reason;
+    set_ids(c, ids ? ids : &no_ids);
     c->n_name = copy(c->name, sizeof c->name, name);
     c->n_caller = copy(c->caller, sizeof c->caller, caller);
     atomic_flag_clear_explicit(&r->is_busy, memory_order_release);

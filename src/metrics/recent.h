@@ -9,23 +9,28 @@
 #ifndef CW_METRICS_RECENT_H
 #define CW_METRICS_RECENT_H
 
-#include "base/str.h"
+#include "base/ids.h"
 
 #define CW_RECENT_CALLS 256u
 #define CW_RECENT_NAME 80u
 #define CW_RECENT_CALLER 48u
 
 typedef struct cw_recent_call {
-    uint64_t number; /* of all calls since the start; the newest has the highest */
-    uint64_t at_ns;  /* its end, on the monotonic clock */
-    uint64_t us;     /* in its source; 0: it was refused */
+    uint64_t number;    /* of all calls since the start; the newest has the highest */
+    uint64_t at_ns;     /* its end, on the monotonic clock */
+    uint64_t us;        /* in its source; 0: it was refused */
+    const char *reason; /* static; NULL: none but the outcome */
+    uint64_t request;   /* 0: none */
+    unsigned char trace_id[CW_IDS_TRACE];
+    bool has_trace;
+    uint8_t protocol, client; /* as in cw_ids */
     uint8_t door, outcome, n_name, n_caller;
     char name[CW_RECENT_NAME];     /* of the tool or method */
     char caller[CW_RECENT_CALLER]; /* empty: anonymous */
 } cw_recent_call;
 
-/* Add a call; its number is set, and its texts are those given. */
-void cw_recent_add(const cw_recent_call *call, cw_str name, cw_str caller);
+/* Add a call. Its number is set; its ids and texts are those given. `ids` may be NULL. */
+void cw_recent_add(const cw_recent_call *call, const cw_ids *ids, cw_str name, cw_str caller);
 /* Copy the calls with a number over `after`, the newest first, at most `max`. Returns how many. *ret_last
  * is the highest number so far. */
 size_t cw_recent_read(uint64_t after, cw_recent_call *out, size_t max, uint64_t *ret_last);

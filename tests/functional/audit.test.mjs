@@ -119,7 +119,7 @@ suite("threat-D11: every decision has one record", () => {
         const hash = execFileSync("b2sum", ["-l", "256"], { input: '{"message":"x"}' });
         for (const [door, work] of doors) {
             const [record] = await recorded(server, 1, work);
-            const { time, us, ...rest } = record;
+            const { time, us, request_id, ...rest } = record;
             assert.deepEqual(rest, {
                 kind: "call",
                 door,
@@ -132,6 +132,7 @@ suite("threat-D11: every decision has one record", () => {
             });
             assert.ok(Math.abs(Date.parse(time) - Date.now()) < 10_000);
             assert.ok(us > 0 && us < 10_000_000);
+            assert.match(request_id, /^[0-9a-f]{16}$/);
         }
     });
 
@@ -165,6 +166,7 @@ suite("threat-D11: every decision has one record", () => {
             await running;
         });
         assert.equal(record.outcome, "cancelled");
+        assert.match(record.request_id, /^[0-9a-f]{16}$/);
         assert.equal(record.method, "test.sleep");
     });
 

@@ -1,6 +1,9 @@
 // Ids of requests: each response has one, and so has every log line of its request.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { suite, test } from "node:test";
+import { keepFolder } from "./support/kept.mjs";
 import { modern, startBridge } from "./support/mcp.mjs";
 import { eventually } from "./support/server.mjs";
 
@@ -38,6 +41,33 @@ suite("ids of requests", () => {
             );
             assert.equal(of(id).find(({ component }) => component === "source").text, "one line");
         }
+    });
+
+    test("are in the records of the audit, with the trace", async (t) => {
+        const file = path.join(keepFolder(), "request-ids.jsonl");
+        const server = await startBridge({
+            config: { audit: { path: file }, traces: { mode: "propagate", trust: "all" } },
+        });
+        t.after(() => server.stop());
+        const trace = "0af7651916cd43dd8448eb211c80319c";
+        const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
+        const ids = [];
+        for (const name of ["test.caller", "no.such.tool"]) {
+            ids.push(idOf(await modern(server, "tools/call", { name, arguments: {} }, { headers })));
+        }
+        const records = () =>
+            readFileSync(file, "utf8")
+                .split("\n")
+                .filter(Boolean)
+                .map((line) => JSON.parse(line));
+        await eventually(() => records().length >= 2, "two records");
+        assert.deepEqual(
+            records().map(({ kind, request_id, trace_id }) => ({ kind, request_id, trace_id })),
+            [
+                { kind: "call", request_id: ids[0], trace_id: trace },
+                { kind: "refusal", request_id: ids[1], trace_id: trace },
+            ],
+        );
     });
 
     test("of clients are in the log beside ours, if they are plain", async (t) => {

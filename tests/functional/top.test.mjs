@@ -9,6 +9,7 @@ import { binary, patience, runCauseway } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const socket = `causeway-top-${process.pid}`;
+const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const tmux = (...words) => execFileSync("tmux", ["-L", socket, "-f", "/dev/null", ...words], { encoding: "utf8" });
 
 suite("top", () => {
@@ -17,12 +18,16 @@ suite("top", () => {
         server = await startBridge({
             config: {
                 roles: { anonymous: [...permissions, "view traffic"] },
+                traces: { mode: "propagate", trust: "all" },
                 admin: { socket: path.join(keepFolder(), "top.sock") },
             },
         });
-        for (let i = 0; i < 5; i += 1) {
+        for (let i = 0; i < 4; i += 1) {
             await callTool(server, "test.echo", { message: "hello" });
         }
+        const client = { "io.modelcontextprotocol/clientInfo": { name: "claude-code", version: "1" } };
+        const traced = { headers: { traceparent }, meta: client };
+        await callTool(server, "test.echo", { message: "hello" }, traced);
         await callTool(server, "test.fail", {});
         await callTool(server, "no.such.tool", {});
     });
@@ -43,8 +48,18 @@ suite("top", () => {
             [7, 6, 5, 4, 3, 2, 1],
         );
         assert.equal(calls[0].outcome, "hidden");
-        const { us, at, ...call } = calls[2];
-        assert.deepEqual(call, { seq: 5, outcome: "ok", tool: "test.echo", caller: "", door: "mcp" });
+        const { us, at, request_id, trace_id, ...call } = calls[2];
+        assert.deepEqual(call, {
+            seq: 5,
+            outcome: "ok",
+            tool: "test.echo",
+            caller: "",
+            door: "mcp",
+            version: "2026-07-28",
+            client: "claude-code",
+        });
+        assert.match(request_id, /^[0-9a-f]{16}$/);
+        assert.equal(trace_id, traceparent.slice(3, 35));
         assert.ok(us > 0 && Math.abs(Date.now() - at) < patience(60_000));
     });
 
@@ -69,6 +84,12 @@ suite("top", () => {
         assert.equal(echo.state, "ready");
         assert.ok(echo.calls >= 6);
         assert.equal(stats.refusals.hidden, 1);
+        assert.equal(stats.refusals_last_hour.hidden, 1);
+        assert.ok(stats.idle.length >= 1);
+        await eventually(async () => (await ask("causeway.stats")).idle[0].length > 0, "a step", patience(15_000));
+        const { idle } = await ask("causeway.stats");
+        assert.ok(idle.every((loop) => loop.every((share) => share >= 0 && share <= 100)));
+        assert.ok(idle[0][0] > 0);
         assert.equal(stats.calls.ok.length, stats.running.length);
         assert.equal((await ask("causeway.stats", { range: "24h" })).step_s, 300);
     });

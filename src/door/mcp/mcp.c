@@ -186,13 +186,18 @@ static void count_message(const cw_mcp_request *r)
     cw_str version = claim ? cw_json_text(claim) : r->session->version;
     if (cw_json_is(r->meta.claim, CW_JSON_STRING))
         version = cw_json_text(r->meta.claim);
+    uint32_t protocol = cw_metrics_value(CW_METRIC_MCP_MESSAGES, 0, version);
+    cw_ids *ids = cw_ids_current();
     r->item->measure.begun_ns = cw_loop_recent_ns(r->responder->loop);
     r->item->measure.method = cw_metrics_value(CW_METRIC_MCP_METHOD, 0, r->method);
-    cw_metrics_count(CW_METRIC_MCP_MESSAGES, cw_metrics_value(CW_METRIC_MCP_MESSAGES, 0, version),
-                     r->responder->session != NULL, 0);
+    cw_metrics_count(CW_METRIC_MCP_MESSAGES, protocol, r->responder->session != NULL, 0);
+    uint32_t client = name ? cw_metrics_value(CW_METRIC_MCP_CLIENTS, 0, cw_json_text(name)) : 0;
     if (name)
-        cw_metrics_count(CW_METRIC_MCP_CLIENTS,
-                         cw_metrics_value(CW_METRIC_MCP_CLIENTS, 0, cw_json_text(name)), 0, 0);
+        cw_metrics_count(CW_METRIC_MCP_CLIENTS, client, 0, 0);
+    if (ids) {
+        ids->protocol = (uint8_t)(protocol + 1);
+        ids->client = name ? (uint8_t)(client + 1) : 0;
+    }
 }
 
 void cw_mcp_dispatch(const cw_mcp_request *r)

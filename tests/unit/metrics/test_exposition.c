@@ -122,7 +122,8 @@ TEST(recent_calls_are_kept_newest_first_and_the_oldest_fall_out)
     static cw_recent_call out[300];
     uint64_t last;
     for (int i = 0; i < 1000; i++)
-        cw_recent_add(&(cw_recent_call){.us = (uint64_t)i}, CW_STR("a.tool"), CW_STR("alice"));
+        cw_recent_add(&(cw_recent_call){.us = (uint64_t)i}, NULL, CW_STR("a.tool"),
+                      CW_STR("alice"));
     size_t n = cw_recent_read(0, out, CW_COUNT(out), &last);
     assert_int_equal(n, CW_RECENT_CALLS);
     assert_int_equal(last, 1000);
