@@ -26,7 +26,7 @@ packages_of() {
         packages_of run && packages_of npm
         echo nginx-light wrk libcjson-dev libjansson-dev valgrind openssl curl
         ;;
-    fresh) echo debootstrap git curl ;;
+    fresh) echo debootstrap git curl systemd-container ;;
     deb) packages_of run && echo build-essential dpkg-dev debhelper fakeroot lintian systemd git ;;
     oci) echo curl procps util-linux ;;
     *) echo "deps.sh: no such group: $1" >&2 && return 1 ;;

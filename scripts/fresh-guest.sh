@@ -51,6 +51,7 @@ grep -q '^CapEff:[[:space:]]*0*$' "/proc/$(main_pid)/status" || fail "it has cap
 grep -q '^Seccomp:[[:space:]]*2$' "/proc/$(main_pid)/status" || fail "no filter of system calls"
 systemd-analyze security --no-pager --threshold=15 causeway >/dev/null || fail "exposure over 1.5"
 causeway doctor --config $config || fail "doctor"
+runuser -u causeway -- causeway status --config $config || fail "the user of the service is refused"
 
 say "a plugin in the sandbox, after a reload"
 sed -i 's/^#\(plugins:\|  directory:\|  data:\)/\1/; s/  authenticated: \[/&access content, /' $config
@@ -83,6 +84,19 @@ sort /tmp/statuses | uniq -c
 [ "$(sort -u /tmp/statuses)" = 200 ] || fail "requests failed during the upgrade"
 [ "$(systemctl is-active causeway)" = active ] || fail "not active after the upgrade"
 await 200 "$token"
+
+say "an upgrade to a program that does not start"
+old=$(main_pid)
+cp $config /tmp/config
+echo 'nonsense: 1' >>$config
+start=$SECONDS
+apt-get -qq -y --reinstall install "$now"/causeway_*.deb 2>/tmp/complaints
+cat /tmp/complaints
+[ $((SECONDS - start)) -lt 45 ] || fail "the package waits for a program that has failed"
+grep -q 'upgrade failed.*nonsense' /tmp/complaints || fail "the reason is not printed"
+[ "$(main_pid)" = "$old" ] || fail "the old process does not go on"
+await 200 "$token"
+cp /tmp/config $config
 
 say "an orderly stop after the upgrade"
 systemctl stop causeway

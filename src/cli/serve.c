@@ -307,15 +307,12 @@ static uint32_t count_connections(void *ctx)
 
 static void on_stopped(void *ctx);
 
-static void write_upgrade(cw_json_writer *out, const cw_takeover_result *result)
+/* systemctl shows the status, and the package's upgrade ends its wait by it. */
+static void report_failed_upgrade(service *sv, const char *why)
 {
-    cw_json_add_bool_member(out, CW_STR("upgraded"), result->pid != 0);
-    if (result->pid) {
-        cw_json_add_i64_member(out, CW_STR("pid"), result->pid);
-        cw_json_add_string_member(out, CW_STR("version"), cw_str_from(result->version));
-    } else {
-        cw_json_add_string_member(out, CW_STR("problem"), cw_str_from(result->problem));
-    }
+    cw_log(CW_LOG_ERROR, "serve", "upgrade failed, this process goes on",
+           CW_KV("why", cw_str_from(why)));
+    cw_notify_status(&sv->notify, "upgrade failed, this process goes on: ", cw_str_from(why));
 }
 
 static void let_go(service *sv)
@@ -352,10 +349,9 @@ static void on_takeover(const cw_takeover_result *result, void *ctx)
     cw_admin_call *call = sv->upgrading;
     sv->upgrading = NULL;
     if (!result->pid)
-        cw_log(CW_LOG_ERROR, "serve", "upgrade failed, this process goes on",
-               CW_KV("why", cw_str_from(result->problem)));
+        report_failed_upgrade(sv, result->problem);
     if (call) {
-        write_upgrade(call->out, result);
+        cw_takeover_write_result(result, call->out);
         call->finish(call, CW_OK, NULL);
     } else {
         audit_signal(sv, result->pid != 0, CW_STR("upgrade"));
@@ -390,6 +386,7 @@ static cw_code begin_upgrade(service *sv, cw_err *err)
     if (rc)
         return rc;
     sv->reloaded = false;
+    cw_notify_status(&sv->notify, "upgrade begun", CW_STR(""));
     cw_log(CW_LOG_INFO, "serve", "upgrade begun", CW_KV("program", cw_str_from(sv->program.path)));
     return CW_OK;
 }
@@ -399,7 +396,7 @@ static void upgrade_by_signal(service *sv)
     cw_err err = {0};
     if (!begin_upgrade(sv, &err))
         return;
-    cw_log_err(CW_LOG_ERROR, "serve", "upgrade failed, this process goes on", &err);
+    report_failed_upgrade(sv, err.msg);
     audit_signal(sv, false, CW_STR("upgrade"));
 }
 

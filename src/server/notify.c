@@ -95,6 +95,17 @@ void cw_notify_send(cw_notify *n, const char *fmt, ...)
         send_message(n, text, (size_t)length, NULL, 0);
 }
 
+void cw_notify_status(cw_notify *n, const char *what, cw_str why)
+{
+    char text[CW_NOTIFY_STATUS_MAX];
+    snprintf(text, sizeof text, "%s%.*s", what, CW_STR_ARG(why));
+    for (char *p = text; *p; p++) {
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = ' ';
+    }
+    cw_notify_send(n, "STATUS=%s", text);
+}
+
 /* ---- sockets that outlive a crash ---- */
 
 /* A name of the manager has printable ASCII characters without ":". */

@@ -24,6 +24,7 @@
 #include "net/server/server.h"
 
 #define CW_NOTIFY_MAX 1024u
+#define CW_NOTIFY_STATUS_MAX 512u
 
 /* A message to one loop, which shows that the loop runs. */
 typedef struct cw_notify_ping {
@@ -50,6 +51,9 @@ typedef struct cw_notify {
 void cw_notify_init(cw_notify *n);
 /* Send assignments, a line each. */
 CW_PRINTF(2, 3) void cw_notify_send(cw_notify *n, const char *fmt, ...);
+/* Send a text for operators, cut to CW_NOTIFY_STATUS_MAX bytes. `why` may hold anything: line breaks and
+ * other control characters become spaces. */
+void cw_notify_status(cw_notify *n, const char *what, cw_str why);
 /* The manager is asked to keep the sockets of the TCP listeners that it has not opened itself. It
  * passes them to the next process if this one crashes. */
 void cw_notify_store_listeners(cw_notify *n, const cw_server *server);

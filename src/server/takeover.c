@@ -414,6 +414,17 @@ void cw_takeover_signal(cw_takeover *t, int signum)
         cw_child_signal(&t->child, signum);
 }
 
+void cw_takeover_write_result(const cw_takeover_result *result, cw_json_writer *out)
+{
+    cw_json_add_bool_member(out, CW_STR("upgraded"), result->pid != 0);
+    if (result->pid) {
+        cw_json_add_i64_member(out, CW_STR("pid"), result->pid);
+        cw_json_add_string_member(out, CW_STR("version"), cw_str_from(result->version));
+    } else {
+        cw_json_add_string_member(out, CW_STR("problem"), cw_str_from(result->problem));
+    }
+}
+
 void cw_takeover_close(cw_takeover *t)
 {
     if (!t || t->is_closing)

@@ -24,6 +24,7 @@
 #ifndef CW_SERVER_TAKEOVER_H
 #define CW_SERVER_TAKEOVER_H
 
+#include "json/write.h"
 #include "net/process/child.h"
 #include "net/server/server.h"
 
@@ -75,6 +76,8 @@ CW_MUST_USE cw_code cw_takeover_start(const cw_takeover_opts *opts, cw_takeover 
 int cw_takeover_let_go(cw_takeover *t, int state_fd);
 /* After `done`: send a signal to the new process. */
 void cw_takeover_signal(cw_takeover *t, int signum);
+/* Write the members of a report: upgraded, and pid and version, or problem. */
+void cw_takeover_write_result(const cw_takeover_result *result, cw_json_writer *out);
 /* End it: a new process that has not started is killed, and `done` is called if it was not. After
  * that the loop frees it. NULL is fine. */
 void cw_takeover_close(cw_takeover *t);

@@ -64,6 +64,20 @@ async function inspect(snippet, ...words) {
     return stdout;
 }
 
+test("a shell runs the printed commands as they stand, whatever the directory and the account are called", async () => {
+    const folder = path.join(newFolder(), "Ada's $HOME; `x` (1)");
+    mkdirSync(path.dirname(folder));
+    const text = await init(folder, "--account", `O'Neil "$USER"`, "--examples");
+    const commands = text.split("\n").filter((line) => line.startsWith("  causeway "));
+    assert.deepEqual(
+        commands.map((line) => line.split(" ")[3]),
+        ["doctor", "serve", "list"],
+    );
+    const words = commands.find((line) => line.includes(" list ")).replace("  causeway", `"${binary}"`);
+    const { stdout } = await run("/bin/sh", ["-c", words], { timeout });
+    assert.match(stdout, /examples\.articles\.list/);
+});
+
 test("options in a pipe give a configuration whose snippet works with the Inspector", { timeout }, async (t) => {
     const folder = newFolder();
     const port = await freePort();

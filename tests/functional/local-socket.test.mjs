@@ -8,6 +8,7 @@ import {
     mkdirSync,
     mkdtempSync,
     readFileSync,
+    rmdirSync,
     rmSync,
     statSync,
     writeFileSync,
@@ -129,22 +130,61 @@ test("another user is refused, even if the file lets everyone in", {
 const invisible = ["-m", "sh", "-c", 'mount -t proc -o hidepid=invisible,subset=pid proc /proc && exec "$@"', "sh"];
 const canHide = isRoot && spawnSync("unshare", [...invisible, "true"]).status === 0;
 
-test("root is served where the server cannot see processes of other users", {
-    timeout,
-    skip: !canHide && "needs root and mounts",
-}, async (t) => {
+const asNobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+
+// A server of another user that sees no process of root. `words` come before its command.
+async function startHidden(t, words = []) {
     const folder = mkdtempSync(path.join(tmpdir(), "causeway-socket-"));
     t.after(() => rmSync(folder, { recursive: true }));
     chownSync(folder, 65534, 65534);
     const config = path.join(folder, "causeway.yaml");
     writeFileSync(config, JSON.stringify({ listen: "127.0.0.1:0", store: { path: path.join(folder, "db") } }));
-    const user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
-    const server = await startProgram("unshare", [...invisible, ...user, binary, "serve", "--config", config]);
+    const command = [...invisible, ...words, ...asNobody, binary, "serve", "--config", config];
+    const server = await startProgram("unshare", command);
     t.after(() => server.stop());
     await eventually(() => server.stdout.includes("listening on"), "the server");
+    return { server, config };
+}
+
+test("root is served where the server cannot see processes of other users", {
+    timeout,
+    skip: !canHide && "needs root and mounts",
+}, async (t) => {
+    const { server, config } = await startHidden(t);
     const { code, stdout, stderr } = await runCauseway(["status", "--config", config]);
     assert.equal(code, 0, stderr + server.stderr);
     assert.match(stdout, /^running/);
+});
+
+// A control group, as the service manager makes one for a unit.
+function newGroup() {
+    const line = readFileSync("/proc/mounts", "utf8")
+        .split("\n")
+        .find((text) => text.split(" ")[2] === "cgroup2");
+    const folder = path.join(line?.split(" ")[1] ?? "/nowhere", `causeway-test-${process.pid}`);
+    try {
+        mkdirSync(folder);
+    } catch {
+        return null;
+    }
+    return { folder, enter: ["sh", "-c", `echo $$ >${folder}/cgroup.procs && exec "$@"`, "sh"] };
+}
+
+test("a process below root is served if the server's control group is another one", {
+    timeout,
+    skip: !canHide && "needs root and mounts",
+}, async (t) => {
+    const group = newGroup();
+    if (!group) return t.skip("needs control groups");
+    const { server, config } = await startHidden(t, group.enter);
+    t.after(() => rmdirSync(group.folder)); // empty, as the server has ended
+    const status = [...asNobody, binary, "status", "--config", config];
+    const { stdout } = await run("env", status);
+    assert.match(stdout, /^running/);
+    // A program of the server may hide its parents as well. It cannot leave the group.
+    const [shell, ...words] = [...group.enter, ...status];
+    await assert.rejects(run(shell, words), /the running server does not answer/);
+    await eventually(() => /a program of this server was refused/.test(server.stderr), "a line of the log");
 });
 
 test("root sends nothing to a socket that another user put there", {

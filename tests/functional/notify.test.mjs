@@ -1,6 +1,7 @@
 // Messages to the service manager (sd_notify): start, reload, stop, stored sockets, watchdog, and the
 // process that takes over.
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { newSocketPath } from "./support/kept.mjs";
@@ -93,6 +94,24 @@ suite("the service manager", { concurrency: true }, () => {
         await stopUpgraded(server);
         await manager.until("STOPPING=1");
         assert.ok(manager.messages().every(({ lines }) => lines[0] !== "WATCHDOG=1"));
+    });
+
+    test("learns why an upgrade failed, as one line, and what came of the next one", async (t) => {
+        const manager = await startManager(t);
+        const server = await startUpgradable({ env: { NOTIFY_SOCKET: manager.name } });
+        const config = readFileSync(server.config, "utf8");
+        writeFileSync(server.config, config.replace("{", '{"page_size":"many","nonsense":1,'));
+        process.kill(server.pid, "SIGUSR2");
+        const isFailure = ({ lines }) => lines[0].startsWith("STATUS=upgrade failed, this process goes on: ");
+        const failed = await eventually(() => manager.messages().find(isFailure), "the reason", 10_000);
+        assert.match(failed.lines[0], /page_size.*nonsense/);
+        assert.deepEqual([failed.pid, failed.lines.length], [server.pid, 1]);
+        writeFileSync(server.config, config);
+        await upgrade(server);
+        await manager.until(`MAINPID=${server.current}`);
+        const begun = manager.messages().filter(({ lines }) => lines[0] === "STATUS=upgrade begun");
+        assert.equal(begun.length, 2);
+        await stopUpgraded(server);
     });
 
     test("learns the process that takes over from the one before", async (t) => {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* client_entry.c - writes the entry of a server for MCP clients. */
+/* client_entry.c - writes the entry of a server for MCP clients, and the next commands. */
 #include "cli/init/client_entry.h"
 
 #include "cli/lib/cli.h"
@@ -33,6 +33,30 @@ void cw_init_add_client_entry(cw_buf *out, cw_str url, cw_str token)
     cw_json_writer_init(&w, out, CW_JSON_INDENT);
     write_entry(&w, url, token);
     cw_cli_end_json(&w);
+}
+
+/* "  causeway COMMAND [--as ACCOUNT] --config PATH" */
+static void add_command(cw_buf *out, const char *command, const char *account, const char *config)
+{
+    cw_buf_printf(out, "  causeway %s", command);
+    if (account) {
+        cw_buf_add(out, CW_STR(" --as "));
+        cw_cli_add_word(out, cw_str_from(account));
+    }
+    cw_buf_add(out, CW_STR(" --config "));
+    cw_cli_add_word(out, cw_str_from(config));
+    cw_buf_add_char(out, '\n');
+}
+
+void cw_init_add_next(cw_buf *out, const cw_init_made *made, const char *start)
+{
+    cw_buf_add(out, CW_STR("\nNext:\n"));
+    add_command(out, "doctor", NULL, made->config);
+    if (start)
+        add_command(out, start, NULL, made->config);
+    else
+        cw_buf_add(out, CW_STR("  systemctl enable --now causeway\n"));
+    add_command(out, "list", made->account, made->config);
 }
 
 int cw_init_print_json(const cw_init_made *made)

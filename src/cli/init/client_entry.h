@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* client_entry.h - the entry of a server in the configuration of an MCP client.
+/* client_entry.h - the result of `causeway init`: the entry for an MCP client, and the next commands.
  *
  * Threads: main thread only.
  */
@@ -18,6 +18,9 @@ typedef struct cw_init_made {
     cw_str url, token;
 } cw_init_made;
 
+/* Append the commands to run next, to copy into a shell. `start` is the one that starts the server or
+ * shows its state: serve, status; NULL: systemd starts it. */
+void cw_init_add_next(cw_buf *out, const cw_init_made *made, const char *start);
 /* Print the result as JSON, with the entry as its member `client`. Returns the exit code. */
 int cw_init_print_json(const cw_init_made *made);
 

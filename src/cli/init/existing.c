@@ -50,12 +50,8 @@ static int print_text(const cw_init_made *made, bool has_server)
                   "For an MCP client:\n\n",
                   made->account, path);
     cw_init_add_client_entry(&out, made->url, made->token);
-    cw_buf_printf(&out, "\nNext:\n  causeway doctor --config %s\n", path);
-    if (strcmp(path, CW_CONFIG_INSTALLED) == 0)
-        cw_buf_add(&out, CW_STR("  systemctl enable --now causeway\n"));
-    else
-        cw_buf_printf(&out, "  causeway %s --config %s\n", has_server ? "status" : "serve", path);
-    cw_buf_printf(&out, "  causeway list --as \"%s\" --config %s\n", made->account, path);
+    bool has_unit = strcmp(path, CW_CONFIG_INSTALLED) == 0;
+    cw_init_add_next(&out, made, has_unit ? NULL : has_server ? "status" : "serve");
     return cw_cli_print_buf(&out);
 }
 

@@ -315,12 +315,7 @@ static int print_next(const first *f, const cw_init_made *made)
                       f->import.n, f->import.config.name.p, f->import.overlay.p);
     cw_buf_add(&out, CW_STR("\nFor an MCP client:\n\n"));
     cw_init_add_client_entry(&out, made->url, made->token);
-    cw_buf_printf(&out,
-                  "\nNext:\n"
-                  "  causeway doctor --config %s\n"
-                  "  causeway serve --config %s\n"
-                  "  causeway list --as \"%s\" --config %s\n",
-                  made->config, made->config, made->account, made->config);
+    cw_init_add_next(&out, made, "serve");
     return cw_cli_print_buf(&out);
 }
 

@@ -3,6 +3,7 @@
 #include "cli/lib/table.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,6 +23,31 @@ void cw_cli_add_text(cw_buf *out, cw_str text)
         out->n = at;
         cw_buf_add(out, text);
     }
+}
+
+static bool is_plain_in_shell(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("_-./:,=+@%", c));
+}
+
+void cw_cli_add_word(cw_buf *out, cw_str word)
+{
+    size_t n = 0;
+    while (n < word.n && is_plain_in_shell(word.p[n]))
+        n++;
+    if (word.n && n == word.n) {
+        cw_buf_add(out, word);
+        return;
+    }
+    cw_buf_add_char(out, '\'');
+    for (size_t i = 0; i < word.n; i++) {
+        if (word.p[i] == '\'')
+            cw_buf_add(out, CW_STR("'\\''"));
+        else
+            cw_buf_add_char(out, word.p[i]);
+    }
+    cw_buf_add_char(out, '\'');
 }
 
 static void pad(cw_buf *out, size_t from, size_t width)

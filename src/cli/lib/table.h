@@ -54,7 +54,9 @@ void cw_cli_table_close(cw_cli_table *t);
 
 /* Append a text: unchanged if it is safe for a terminal, otherwise quoted. */
 void cw_cli_add_text(cw_buf *out, cw_str text);
-/* The same, padded to `width`, with two spaces after it. */
+/* Append one word of a command line to copy into a shell, in single quotes if it needs them. */
+void cw_cli_add_word(cw_buf *out, cw_str word);
+/* A text, padded to `width`, with two spaces after it. */
 void cw_cli_add_column(cw_buf *out, cw_str text, size_t width);
 /* A member with a date, or null for 0. */
 void cw_cli_add_date_member(cw_json_writer *w, cw_str name, int64_t wall_ms);
