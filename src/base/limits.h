@@ -125,6 +125,10 @@
 #define CW_MCP_SESSION_MS (24u * 3600u * 1000u)
 #define CW_MCP_ELICIT_MS (5u * 60u * 1000u)
 #define CW_MCP_PAGE_SIZE 1000u
+#define CW_MCP_RESULT_SIZE (64u * 1024u) /* of tools of services; larger ones are cut */
+#define CW_MCP_KEPT_MS (10u * 60u * 1000u)
+#define CW_MCP_KEPT_BYTES (64u * 1024u * 1024u) /* of large results, of all callers together */
+#define CW_MCP_KEPT_CALLER_BYTES (16u * 1024u * 1024u)
 #define CW_MCP_PAGE_SIZE_MAX 10000u
 #define CW_MCP_MAX_STREAMS 10000u /* that are told of changes, of all loops together */
 

@@ -87,6 +87,9 @@ void cw_call_answer(cw_runtime_loop *rl, cw_call_handle handle, uint32_t number,
 /* Have the running call report to another sink from now on; NULL: to none. False: it is over. */
 bool cw_call_set_sink(cw_runtime_loop *rl, cw_call_handle handle, cw_sink *sink);
 
+/* Whether a value matches the schema of the results of a method, or it has none. */
+bool cw_call_is_result(cw_runtime_loop *rl, const cw_entry *entry, const cw_json *value);
+
 /* The slot of a tool or method in the metrics. */
 uint32_t cw_call_tool_slot(const cw_entry *entry);
 /* Check the rate of lists and descriptions. CW_OK; CW_LIMIT with a text and retry_s, and a log

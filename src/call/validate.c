@@ -134,3 +134,12 @@ cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err)
         cw_wasted_work_add(ex->rl, who, most - steps);
     return rc == CW_PARAMS && c.is_limit ? CW_LIMIT : rc;
 }
+
+bool cw_call_is_result(cw_runtime_loop *rl, const cw_entry *entry, const cw_json *value)
+{
+    const cw_schema *schema;
+    int64_t steps = cw_call_steps(rl);
+    if (cw_method_schemas_result(entry->schemas, entry->method, &schema, NULL))
+        return false;
+    return !schema || !cw_schema_validate_within(schema, value, &rl->scratch, &steps);
+}

@@ -246,6 +246,8 @@ static void add_field(shaper *s, const cw_json *key)
         add_annotations(s, v);
         return;
     }
+    if (cw_str_is(name, "_meta"))
+        return;
     if (cw_str_is(name, "outputSchema") && (is_text(s) || s->shape->omits_output_schemas))
         return;
     cw_buf_add_char(s->out, cw_str_is(name, "name") ? '{' : ',');
@@ -272,22 +274,28 @@ static void add_title(shaper *s, const cw_json *tool)
     cw_json_escape(s->out, s->tool->tool_name);
 }
 
-static void add_meta(shaper *s)
+/* `meta` is the tool's own, or NULL. */
+static void add_meta(shaper *s, const cw_json *meta)
 {
-    if (!s->rest.n && !is_renamed(s))
-        return;
+    size_t begin = s->out->n;
     cw_buf_add(s->out, CW_STR(",\"_meta\":{"));
+    size_t first = s->out->n;
     if (is_renamed(s)) {
         cw_buf_add(s->out, CW_STR("\"" META_NAME "\":"));
         cw_json_escape(s->out, s->tool->tool_name);
     }
     if (s->rest.n) {
-        cw_buf_add(s->out, is_renamed(s) ? CW_STR(",\"" META_ANNOTATIONS "\":{")
-                                         : CW_STR("\"" META_ANNOTATIONS "\":{"));
+        cw_buf_add(s->out, s->out->n > first ? CW_STR(",\"" META_ANNOTATIONS "\":{")
+                                             : CW_STR("\"" META_ANNOTATIONS "\":{"));
         cw_buf_add(s->out, cw_buf_str(&s->rest));
         cw_buf_add_char(s->out, '}');
     }
-    cw_buf_add_char(s->out, '}');
+    for (const cw_json *k = meta ? cw_json_first(meta) : NULL; k; k = cw_json_next_key(k))
+        add_member(s->out, first, cw_json_text(k), cw_json_span(cw_json_value(k)));
+    if (s->out->n == first)
+        s->out->n = begin; /* nothing in it */
+    else
+        cw_buf_add_char(s->out, '}');
 }
 
 static void write_shaped(shaper *s)
@@ -303,7 +311,7 @@ static void write_shaped(shaper *s)
     for (const cw_json *k = cw_json_first(tool); k; k = cw_json_next_key(k))
         add_field(s, k);
     add_title(s, tool);
-    add_meta(s);
+    add_meta(s, cw_json_get(tool, CW_STR("_meta")));
     cw_buf_add_char(s->out, '}');
 }
 

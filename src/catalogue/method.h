@@ -72,8 +72,10 @@ typedef struct cw_method {
     uint8_t n_audited;     /* so many of its first params are the detail of its audit records */
     const cw_str *tags;    /* groups that it belongs to; for toolsets */
     size_t n_tags;
-    uint32_t index;   /* in the source's list */
-    uint32_t call_ms; /* time limit of a call; 0: the source's */
+    size_t result_size;   /* larger results are cut for MCP clients; 0: never */
+    bool has_result_size; /* the operator has set that */
+    uint32_t index;       /* in the source's list */
+    uint32_t call_ms;     /* time limit of a call; 0: the source's */
     cw_source *source;
 } cw_method;
 

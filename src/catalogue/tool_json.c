@@ -275,6 +275,18 @@ static cw_str describe(const cw_method *method)
     return is_title(method->mark->title) ? method->mark->title : method->id;
 }
 
+/* Claude Code moves larger results to a file, unless the tool announces their size. */
+#define RESULT_CHARS_MAX 500000u
+
+static void add_result_size(cw_json_writer *w, size_t size)
+{
+    cw_json_add_key(w, CW_STR("_meta"));
+    cw_json_open_object(w);
+    cw_json_add_key(w, CW_STR("anthropic/maxResultSizeChars"));
+    cw_json_add_u64(w, size < RESULT_CHARS_MAX ? size : RESULT_CHARS_MAX);
+    cw_json_close(w);
+}
+
 void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out)
 {
     const cw_method *method = entry->method;
@@ -298,6 +310,8 @@ void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out)
         cw_json_add_key(&m.w, CW_STR("annotations"));
         cw_json_add_span(&m.w, mark->annotations);
     }
+    if (method->has_result_size && method->result_size)
+        add_result_size(&m.w, method->result_size);
     cw_json_close(&m.w);
     maker_fail(&m, cw_json_writer_end(&m.w, NULL));
 }

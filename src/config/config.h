@@ -302,7 +302,8 @@ typedef struct cw_config {
         bool structured_text;      /* texts are structured content too */
         bool null_is_absent;       /* of an optional argument, whose schema rejects null */
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
-        cw_str name;               /* in registries: "org.example/tools" */
+        cw_config_kept_results kept_results;
+        cw_str name; /* in registries: "org.example/tools" */
         cw_str title;
         cw_str description;  /* 1 to 100 characters */
         cw_str website;      /* a URL, or empty */

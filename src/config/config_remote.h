@@ -24,6 +24,8 @@ typedef struct cw_config_pairs {
     size_t n;
 } cw_config_pairs;
 
+#define CW_CONFIG_NO_SIZE SIZE_MAX /* not set */
+
 /* Settings of one parameter of a method. JSON values are kept as text. */
 typedef struct cw_config_param {
     cw_str name;          /* in the service; a position ("0") where params have no names */
@@ -65,7 +67,7 @@ typedef struct cw_config_overlay {
     cw_config_auth level;
     cw_config_params params;
     cw_str result;       /* JSON Pointer to the part of the result that counts; empty: all of it */
-    size_t result_size;  /* larger ones are given in parts; 0: no budget */
+    size_t result_size;  /* larger ones are given in parts; 0: never; NO_SIZE: not set */
     uint32_t timeout_ms; /* 0: the source's */
     bool null_is_absent; /* as mcp.null_is_absent; false: its nulls have a meaning */
     bool read_only;      /* changes nothing: may be sent again, merged with others, kept */

@@ -30,6 +30,13 @@ typedef struct cw_config_toolset {
     bool is_search; /* its list has a search in place of its tools */
 } cw_config_toolset;
 
+/* Large results that are kept for their callers (door/mcp/kept_results.h). */
+typedef struct cw_config_kept_results {
+    uint32_t ttl_ms;       /* 0: none is kept */
+    size_t max_size;       /* of all callers together */
+    size_t max_per_caller; /* of an account, or of one network of anonymous callers */
+} cw_config_kept_results;
+
 typedef struct cw_config_toolsets {
     const cw_config_toolset *items;
     size_t n;

@@ -52,6 +52,7 @@ typedef struct cw_outcome {
     const struct cw_json *content; /* RESULT: blocks for people and models, or NULL */
     const struct cw_json *relay; /* RESULT, ERROR: the result of a tool of an MCP server as it came,
                                       for MCP clients; or NULL */
+    const struct cw_json *whole; /* RESULT: `result` is a part of this; NULL: it is all */
     bool is_unchecked;           /* RESULT: it is not compared with its schema */
     const struct cw_json *asks;  /* ASKS: {key: {"method":…,"params":{…}}} */
     cw_str state;                /* ASKS: what it wants back with the answers; may be empty */

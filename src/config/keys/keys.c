@@ -154,6 +154,9 @@ const cw_config cw_config_defaults = {
             .tool_names = CW_CONFIG_FORM_PORTABLE,
             .schemas = CW_CONFIG_FORM_PORTABLE,
             .null_is_absent = true,
+            .kept_results = {.ttl_ms = CW_MCP_KEPT_MS,
+                             .max_size = CW_MCP_KEPT_BYTES,
+                             .max_per_caller = CW_MCP_KEPT_CALLER_BYTES},
             .name = CW_STR_INIT("local.causeway/causeway"),
             .title = CW_STR_INIT("Causeway"),
             .description = CW_STR_INIT("JSON-RPC methods as MCP tools"),
@@ -477,6 +480,18 @@ static const cw_key client_keys[] = {
     {0},
 };
 
+static const cw_key kept_keys[] = {
+    {"ttl", &cw_type_duration,
+     "How long the caller of a tool can read a result that was cut; 0 is not at all",
+     FIELD(mcp.kept_results.ttl_ms), .min = 0, .max = DAY_MS},
+    {"max_size", &cw_type_size, "Bytes of such results of all callers together",
+     FIELD(mcp.kept_results.max_size), .min = 0, .max = INT64_C(64) * GB},
+    {"max_size_per_caller", &cw_type_size,
+     "The same for one account, or for one network of anonymous callers",
+     FIELD(mcp.kept_results.max_per_caller), .min = 0, .max = GB},
+    {0},
+};
+
 static const cw_key mcp_keys[] = {
     {"path", &cw_type_text, "Path of the endpoint. Its server card is at /server-card below it",
      FIELD(mcp.path), .needs_restart = true, .is_valid = cw_names_is_path,
@@ -517,6 +532,9 @@ static const cw_key mcp_keys[] = {
      "Clients with settings of their own; the first match by name applies", FIELD(mcp.clients),
      .min = 0, .max = MAX_CLIENTS, .children = client_keys, .item_size = sizeof(cw_config_client),
      .item_defaults = &default_client},
+    {"kept_results", &cw_type_section,
+     "Results of tools that were too large for a client, for their callers to read in parts",
+     .children = kept_keys},
     {"name", &cw_type_text,
      "Name of this server in its card and in registries: a domain of yours in reverse order, then "
      "/ and a name",

@@ -81,6 +81,8 @@ extern const cw_key_type cw_type_scalar, cw_type_yes;
 extern const cw_key_type cw_type_option;
 /* cw_config_strings: absolute paths. */
 extern const cw_key_type cw_type_paths;
+/* size_t: bytes; null is CW_CONFIG_NO_SIZE. */
+extern const cw_key_type cw_type_size_option;
 /* uint32_t: a number from 0 to 1 in millionths; null is CW_CONFIG_NO_SAMPLE. */
 extern const cw_key_type cw_type_ratio;
 /* cw_config_pairs. */

@@ -38,6 +38,7 @@ static const cw_config_overlay default_overlay = {
     .annotations = NONE,
     .level = CW_CONFIG_AUTH_UNSET,
     .result = NONE,
+    .result_size = CW_CONFIG_NO_SIZE,
     .output = NONE,
 };
 
@@ -184,7 +185,8 @@ static const cw_key overlay_keys[] = {
      "The part of its results that is returned; null is the whole result", OVERLAY(result),
      .is_valid = cw_names_is_pointer, .expected = "a JSON pointer such as \"/items\"",
      .pattern = CW_NAMES_POINTER_PATTERN},
-    {"max_result_size", &cw_type_size, "Larger results are returned in parts; 0 is no limit",
+    {"max_result_size", &cw_type_size_option,
+     "Larger results are returned in parts; 0 is no limit; null: 64KB for MCP clients only",
      OVERLAY(result_size), .min = 0, .max = GB},
     {"timeout", &cw_type_duration, "Maximum duration of a call; 0 is that of the source",
      OVERLAY(timeout_ms), .min = 0, .max = DAY_MS},

@@ -152,7 +152,7 @@ const cw_key_type cw_type_ratio = {"a number from 0 to 1", read_ratio, write_rat
 
 /* A whole number of `factor` or a text with a unit. */
 static void describe_units(cw_json_writer *w, const cw_key *key, uint64_t factor,
-                           const char *pattern)
+                           const char *pattern, bool or_null)
 {
     cw_json_add_key(w, CW_STR("anyOf"));
     cw_json_open_array(w);
@@ -163,6 +163,8 @@ static void describe_units(cw_json_writer *w, const cw_key *key, uint64_t factor
     cw_json_add_string_member(w, CW_STR("type"), CW_STR("string"));
     cw_json_add_string_member(w, CW_STR("pattern"), cw_str_from(pattern));
     cw_json_close(w);
+    if (or_null)
+        cw_json_add_span(w, CW_STR("{\"type\":\"null\"}"));
     cw_json_close(w);
 }
 
@@ -186,7 +188,7 @@ static void write_duration(cw_json_writer *w, const cw_key *key, const void *fie
 
 static void describe_duration(cw_json_writer *w, const cw_key *key)
 {
-    describe_units(w, key, 1000, CW_UNITS_DURATION_PATTERN);
+    describe_units(w, key, 1000, CW_UNITS_DURATION_PATTERN, /* or_null= */ false);
 }
 
 static void range_duration(const cw_key *key, char *out, size_t n)
@@ -223,7 +225,7 @@ static void write_size(cw_json_writer *w, const cw_key *key, const void *field)
 
 static void describe_size(cw_json_writer *w, const cw_key *key)
 {
-    describe_units(w, key, 1, CW_UNITS_SIZE_PATTERN);
+    describe_units(w, key, 1, CW_UNITS_SIZE_PATTERN, /* or_null= */ false);
 }
 
 static void range_size(const cw_key *key, char *out, size_t n)
@@ -234,6 +236,33 @@ static void range_size(const cw_key *key, char *out, size_t n)
 }
 
 const cw_key_type cw_type_size = {"a size", read_size, write_size, describe_size, range_size};
+
+/* ---- a size that may be left open: null is CW_CONFIG_NO_SIZE ---- */
+
+static cw_code read_size_option(cw_checker *c, const cw_key *key, const cw_place *place,
+                                const cw_json *v, void *field)
+{
+    if (!cw_json_is(v, CW_JSON_NULL))
+        return read_size(c, key, place, v, field);
+    *(size_t *)field = CW_CONFIG_NO_SIZE;
+    return CW_OK;
+}
+
+static void write_size_option(cw_json_writer *w, const cw_key *key, const void *field)
+{
+    if (*(const size_t *)field == CW_CONFIG_NO_SIZE)
+        cw_json_add_null(w);
+    else
+        write_size(w, key, field);
+}
+
+static void describe_size_option(cw_json_writer *w, const cw_key *key)
+{
+    describe_units(w, key, 1, CW_UNITS_SIZE_PATTERN, /* or_null= */ true);
+}
+
+const cw_key_type cw_type_size_option = {"a size", read_size_option, write_size_option,
+                                         describe_size_option, range_size};
 
 /* ---- enum ---- */
 

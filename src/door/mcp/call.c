@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "door/mcp/elicit.h"
+#include "door/mcp/fit.h"
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
 #include "json/write.h"
@@ -119,6 +120,11 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     if (outcome->kind == CW_OUTCOME_INPUT_REQUIRED) {
         cw_mcp_elicit(call, outcome);
         return;
+    }
+    cw_outcome fitted;
+    if (CW_UNLIKELY(cw_mcp_is_large(call, outcome))) {
+        cw_mcp_fit(call, outcome, &fitted);
+        outcome = &fitted;
     }
     cw_buf_init(&b, CW_BUF_MAX);
     cw_operation_set_outcome(call->item, outcome);

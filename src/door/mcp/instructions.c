@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "catalogue/portable_name.h"
+#include "door/mcp/instructions.h"
 #include "door/mcp/mcp_int.h"
 
 #define CHUNK 64u

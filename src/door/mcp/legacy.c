@@ -3,6 +3,7 @@
  * (DELETE), subscriptions to resources, and the table of methods.
  */
 #include "base/random.h"
+#include "door/mcp/instructions.h"
 #include "door/mcp/mcp_int.h"
 
 #define PURPOSE CW_STR("mcp session")

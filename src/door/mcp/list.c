@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* list.c - lists of the catalogue, page by page, with sealed cursors. */
 #include "door/mcp/list.h"
+#include "door/mcp/search.h"
 #include "door/negotiate.h"
 #include "metrics/metrics.h"
 

@@ -8,6 +8,8 @@
  *     resources.c      prompts and resources: lists, prompts/get, resources/read, completion/complete
  *     list.c           lists, page by page
  *     call.c           a running method, from start to answer
+ *     fit.c            results that are too large for a client
+ *     kept_results.c   the store from which such a result is read in parts
  *     search.c         find_tools: a search in place of a list
  *     elicit.c         questions to the client, in both eras
  *     park.c           running calls whose modern client was asked
@@ -31,6 +33,7 @@
 #include "base/list.h"
 #include "call/find.h"
 #include "door/error.h"
+#include "door/mcp/kept_results.h"
 #include "door/mcp/mcp.h"
 #include "door/mcp/session_store.h"
 #include "door/mcp/stream_expiry.h"
@@ -117,7 +120,11 @@ typedef struct cw_mcp_registry {
     cw_list parks[CW_MCP_BUCKETS], resumes[CW_MCP_BUCKETS]; /* park.h */
     cw_deadline_list waiting, parked; /* for answers of clients, and for their next requests */
     uint32_t n_waiting;               /* calls that wait */
-    cw_mcp_expiries expiries;         /* of tokens that opened streams */
+    cw_deadline_list kept; /* of one deadline: large results are dropped after their time */
+    cw_deadline kept_over;
+    cw_mcp_expiries expiries; /* of tokens that opened streams */
+    cw_mcp *door;
+    cw_loop *loop;
     bool is_begun;
 } cw_mcp_registry;
 
@@ -129,6 +136,7 @@ struct cw_mcp {
     char toolset_paths[CW_MCP_TOOLSET_PATHS][CW_MCP_PATH_MAX + 32];
     cw_seal seal;
     cw_mcp_session_store sessions;
+    cw_mcp_kept_results kept;
     cw_fair_slots streams; /* subscribers on all loops */
     unsigned n_loops;
     cw_mcp_registry registries[];
@@ -355,22 +363,6 @@ void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *target, const cw_json *b
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
 
 void cw_mcp_complete(const cw_mcp_request *r);
-
-/* search.c */
-/* Whether a list has find_tools and call_tool in place of tools. */
-bool cw_mcp_is_search(const cw_view *view);
-/* Append "tools":[…] with them. Errors are sticky in `out`. */
-void cw_mcp_search_write_list(cw_buf *out, const cw_mcp_request *r);
-/* Answer a call of find_tools; `arguments` is an object, or NULL. */
-void cw_mcp_search_find(const cw_mcp_request *r, const cw_json *arguments);
-
-/* instructions.c */
-/* Append a line for each source of the tools that the caller sees, the largest first; at most
- * CW_CONFIG_MAX_INSTRUCTIONS bytes; nothing without tools. Errors are sticky in `out`. */
-void cw_mcp_add_summary(cw_buf *out, const cw_mcp_request *r);
-/* Append the member `instructions` with a comma in front; nothing where there is nothing to tell.
- * Errors are sticky in `out`. */
-void cw_mcp_add_instructions(cw_buf *out, const cw_mcp_request *r);
 
 /* wellknown.c */
 /* The object `capabilities`. */

@@ -3,6 +3,7 @@
  */
 #include "base/base64.h"
 #include "catalogue/param_headers.h"
+#include "door/mcp/instructions.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
 #include "json/write.h"

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 
 #include "door/mcp/elicit.h"
+#include "door/mcp/fit.h"
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
 
-static void begin(cw_mcp_registry *registry, cw_loop *loop)
+static void begin(cw_mcp *door, cw_mcp_registry *registry, cw_loop *loop)
 {
+    registry->door = door;
+    registry->loop = loop;
     for (size_t i = 0; i < CW_MCP_BUCKETS; i++) {
         cw_list_init(&registry->calls[i]);
         cw_list_init(&registry->asks[i]);
@@ -23,6 +26,8 @@ static void begin(cw_mcp_registry *registry, cw_loop *loop)
     cw_loop_watch(loop, &registry->waiting);
     cw_deadline_list_init(&registry->parked, 0, cw_mcp_park_on_late);
     cw_loop_watch(loop, &registry->parked);
+    cw_deadline_list_init(&registry->kept, 0, cw_mcp_kept_on_over);
+    cw_loop_watch(loop, &registry->kept);
     cw_mcp_expiries_init(&registry->expiries, loop);
     registry->is_begun = true;
 }
@@ -31,7 +36,7 @@ cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop)
 {
     cw_mcp_registry *registry = &door->registries[loop->index];
     if (CW_UNLIKELY(!registry->is_begun))
-        begin(registry, loop);
+        begin(door, registry, loop);
     return registry;
 }
 
@@ -234,6 +239,7 @@ cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, c
     door->seal = *seal;
     door->n_loops = n_loops;
     cw_mcp_session_store_init(&door->sessions);
+    cw_mcp_kept_init(&door->kept);
     cw_fair_slots_init(&door->streams);
     *ret = door;
     return CW_OK;
@@ -269,6 +275,7 @@ void cw_mcp_free(cw_mcp *door)
     if (!door)
         return;
     cw_mcp_session_store_done(&door->sessions);
+    cw_mcp_kept_done(&door->kept);
     cw_fair_slots_done(&door->streams);
     free(door);
 }

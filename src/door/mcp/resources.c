@@ -6,6 +6,7 @@
  * else as its JSON. Unlike a tool, a prompt or resource whose method failed is a protocol error.
  */
 #include "catalogue/exposed.h"
+#include "door/mcp/fit.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
 
@@ -425,7 +426,7 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
     const cw_json *given = NULL;
     cw_call_found found;
     cw_str uri = wanted(r, CW_STR("uri"), "uri must be a string");
-    if (!uri.p)
+    if (!uri.p || cw_mcp_read_kept(r, uri))
         return;
     cw_code rc = cw_mcp_find(r, (cw_call_lookup){.in = CW_FIND_RESOURCE, .name = uri}, &found);
     if (rc == CW_NOTFOUND) {

@@ -4,8 +4,10 @@
  * A call through call_tool is a call of the tool that it names: gate, limits, schemas and audit see that
  * tool (tools.c).
  */
+#include "door/mcp/search.h"
 #include "catalogue/search_index.h"
 #include "catalogue/short_text.h"
+#include "door/mcp/instructions.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
 

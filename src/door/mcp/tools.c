@@ -8,6 +8,7 @@
 #include "call/arguments.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
+#include "door/mcp/search.h"
 #include "json/write.h"
 
 /* Everything but id, text and structured content. */

@@ -70,6 +70,25 @@ static bool any_completes(cw_view *view, cw_view_list list)
     return false;
 }
 
+/* Whether results of a tool may be cut: the rest of one is a resource. */
+static bool any_cuts(const cw_view *view)
+{
+    const cw_entry *entries[CHUNK];
+    cw_str last = CW_STR("");
+    size_t n;
+    bool more;
+    do {
+        cw_view_after(view, CW_VIEW_TOOLS, last, entries, CHUNK, &n, &more);
+        for (size_t i = 0; i < n; i++) {
+            if (entries[i]->method->result_size)
+                return true;
+        }
+        if (n)
+            last = cw_view_name(CW_VIEW_TOOLS, entries[n - 1]);
+    } while (n && more);
+    return false;
+}
+
 /* Capabilities beside tools and logging, which do not depend on the caller. */
 typedef struct server_capabilities {
     bool prompts, resources, completions;
@@ -81,7 +100,8 @@ static server_capabilities capabilities_of(cw_view *view, bool callable)
     bool has_templates = may_list && sees(view, CW_VIEW_TEMPLATES, callable);
     server_capabilities a = {.prompts = may_list && sees(view, CW_VIEW_PROMPTS, callable),
                              .resources = has_templates ||
-                                          (may_list && sees(view, CW_VIEW_RESOURCES, callable))};
+                                          (may_list && sees(view, CW_VIEW_RESOURCES, callable)) ||
+                                          (may_list && any_cuts(view))};
     a.completions = (a.prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
                     (has_templates && any_completes(view, CW_VIEW_TEMPLATES));
     return a;

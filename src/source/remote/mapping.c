@@ -216,11 +216,18 @@ static cw_code check_pointer(cw_str pointer, cw_err *err)
     return CW_OK;
 }
 
+/* The size that the operator has set; 0: none. MCP servers make their own results. */
+static size_t budget_of(const cw_protocol_opts *protocol, const cw_config_overlay *o)
+{
+    bool is_set = o->result_size != CW_CONFIG_NO_SIZE && !cw_dialect_is_mcp(protocol->dialect);
+    return is_set ? o->result_size : 0;
+}
+
 static bool needs_plan(const cw_protocol_opts *protocol, const cw_config_overlay *o,
                        const cw_method *m)
 {
     return m->by_position || protocol->params != CW_PARAMS_NAMED || protocol->secret_member.n ||
-           protocol->secret_first.n || o->params.n || o->result.n || o->result_size ||
+           protocol->secret_first.n || o->params.n || o->result.n || budget_of(protocol, o) ||
            m->takes_any_params;
 }
 
@@ -230,9 +237,9 @@ static cw_code show_result(builder *x, cw_param_map *map, cw_method *m, cw_err *
     cw_code rc = check_pointer(o->result, err);
     if (!rc)
         rc = keep(x, o->result, &map->pointer, err);
-    map->budget = o->result_size;
-    map->continues = o->result_size && (o->read_only || (m->mark && m->mark->is_read_only));
-    if (o->result.n || o->result_size)
+    map->budget = budget_of(x->protocol, o);
+    map->continues = map->budget && (o->read_only || (m->mark && m->mark->is_read_only));
+    if (o->result.n || map->budget)
         m->output = CW_STR("");
     if (!rc && map->continues)
         rc = add_continuation(x, map, err);
@@ -375,10 +382,12 @@ static cw_code cut(const cw_param_map *map, const cw_json *result, uint64_t at, 
     cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     bool is_text = cw_json_is(result, CW_JSON_STRING);
+    bool is_list = cw_json_is(result, CW_JSON_ARRAY);
+    cw_str whole = is_text ? cw_json_text(result) : cw_json_span(result);
     uint64_t next =
-        cw_json_is(result, CW_JSON_ARRAY)
-            ? add_items(&w, result, at, map->budget)
-            : add_text(&w, is_text ? cw_json_text(result) : cw_json_span(result), at, map->budget);
+        is_list ? add_items(&w, result, at, map->budget) : add_text(&w, whole, at, map->budget);
+    cw_json_add_key(&w, CW_STR("total"));
+    cw_json_add_u64(&w, is_list ? cw_json_count(result) : whole.n);
     if (next && map->continues) {
         char token[64];
         snprintf(token, sizeof token, WORD "%" PRIx64 "-%" PRIx64, next, hash);
@@ -418,6 +427,8 @@ void cw_param_map_result(const cw_param_map *map, const cw_continuation *part, c
     }
     if (cut(map, result, part->at, hash, arena, &outcome->result))
         fail_nomem(outcome);
+    else if (!part->is_given)
+        outcome->whole = result;
 }
 
 /* ---- what is sent for the arguments of a call ---- */

@@ -19,8 +19,8 @@
  * or its default where it has one.
  *
  * Results over the overlay's result_size are given in parts, where the tool is read only: a list
- * as {"items":[…],"continuation":"…"}, another value as {"text":"…","continuation":"…"}; with the
- * argument "continuation" the method is called again and the next part is cut from its result. A
+ * as {"items":[…],"total":N,"continuation":"…"}, another value as {"text":"…","total":BYTES,
+ * "continuation":"…"}; with the argument "continuation" the method is called again and the next part is cut from its result. A
  * result that has changed meanwhile is an error that says so. If the tool is not read only the rest
  * is dropped, and the result has "truncated":true. Such a tool has no output schema.
  *

@@ -408,7 +408,10 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
     if (!rc)
         rc = cw_endpoint_call_path(x->remote->service, m->id, arena, &tool->path, err);
     tool->name = m->id;
-    if (!rc && cw_dialect_is_mcp(protocol->dialect))
+    bool is_mcp = cw_dialect_is_mcp(protocol->dialect);
+    m->has_result_size = o->result_size != CW_CONFIG_NO_SIZE;
+    m->result_size = m->has_result_size ? o->result_size : is_mcp ? 0 : CW_MCP_RESULT_SIZE;
+    if (!rc && is_mcp)
         rc = cw_relayed_head(m->id, arena, &tool->head, err);
     return rc ? rc : cw_param_map_make(protocol, o, m, arena, &tool->map, err);
 }
