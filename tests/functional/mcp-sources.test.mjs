@@ -12,10 +12,12 @@ import {
     ElicitRequestSchema,
     CreateMessageRequestSchema,
     ListRootsRequestSchema,
+    ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { keepFolder } from "./support/kept.mjs";
 import { assertToolError, callTool, callToolWell, startBridge, toolNames, toolOf, untilTool } from "./support/mcp.mjs";
 import { Program, root, runCauseway, startProgram } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
 
 const node = process.execPath;
 const fixture = path.join(root, "tests/functional/support/mcp-server.mjs");
@@ -93,6 +95,7 @@ async function legacyClient(t, server) {
 }
 
 const clients = { modern: modernClient, legacy: legacyClient };
+const listChanged = { modern: "notifications/tools/list_changed", legacy: ToolListChangedNotificationSchema };
 const call = (client, name, args = {}, options) => client.callTool({ name, arguments: args }, undefined, options);
 const callNew = (client, name, args = {}, options) => client.callTool({ name, arguments: args }, options);
 const caller = (era) => (era === "modern" ? callNew : call);
@@ -299,6 +302,19 @@ for (const clientEra of ["modern", "legacy"]) {
                     assert.equal(runs(), expected);
                 });
             }
+
+            test("list_changed", async (t) => {
+                const { client } = await begin(t);
+                let changes = 0;
+                client.setNotificationHandler(listChanged[clientEra], () => (changes += 1));
+                if (clientEra === "modern") await client.listen({ toolsListChanged: true });
+                await invoke(client, "s.rename");
+                await eventually(() => changes > 0, "the notification", 10_000);
+                const { tools } = await client.listTools();
+                const echo = tools.find((tool) => tool._meta?.["causeway/name"] === "s.echo");
+                assert.equal(echo.description, "Gives back something else");
+                assert.equal(changes, 1);
+            });
 
             test("error", async (t) => {
                 const { client } = await begin(t);

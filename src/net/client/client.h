@@ -116,9 +116,9 @@ struct cw_client_req {
     /* `answer` only with CW_CLIENT_OK; `why` is a text for logs. */
     void (*on_done)(cw_client_req *req, cw_client_end end, const cw_client_response *answer,
                     const char *why);
-    /* An answer of type text/event-stream comes here as it arrives, without a limit of its size;
-     * on_done follows, with an empty body. The head has no body either. May cancel the request.
-     * NULL: such an answer is one like others. */
+    /* An answer of type text/event-stream comes here as it arrives, without a limit of its size:
+     * first an empty piece, when its head is complete. on_done follows, with an empty body. The
+     * head has no body either. May cancel the request. NULL: such an answer is one like others. */
     void (*on_data)(cw_client_req *req, const cw_client_response *head, cw_str piece);
     void *ctx;
     void *internal[4]; /* the client's own */

@@ -130,7 +130,9 @@ static bool is_event_stream(const cw_http1_head *h, const char *p)
     return cw_str_ieq(type, CW_STR("text/event-stream"));
 }
 
-/* The final head is complete. False: refused. */
+static bool deliver(cw_client_conn *l, cw_str piece);
+
+/* The final head is complete. False: refused, or cancelled by the receiver of a stream. */
 static bool begin_body(cw_client_conn *l, const char *p)
 {
     const cw_http1_head *h = &l->head;
@@ -159,7 +161,7 @@ static bool begin_body(cw_client_conn *l, const char *p)
     }
     note_promise(l, p);
     l->state = LINK_BODY;
-    return true;
+    return !is_stream || deliver(l, CW_STR(""));
 }
 
 /* Returns the bytes that were used; 0: not a whole head, or the link is closed. */

@@ -178,6 +178,8 @@ void cw_sources_check_health(cw_sources *s)
 #define OPEN_SHOWN 10u /* methods in one line */
 /* From an announcement of a service to asking it. */
 #define ANNOUNCED_MS 200u
+/* Between two discoveries because of announcements: a service may send them without end. */
+#define ANNOUNCED_GAP_MS 2000u
 
 bool cw_file_id_read(const char *path, cw_file_id *ret)
 {
@@ -529,10 +531,12 @@ static void on_announced(void *ctx)
 {
     cw_registry_item *item = ctx;
     uint64_t soon = cw_loop_now(item->all->opts.loop) + ANNOUNCED_MS;
+    if (item->announced_at && soon < item->announced_at + ANNOUNCED_GAP_MS)
+        soon = item->announced_at + ANNOUNCED_GAP_MS;
     if (item->is_gone || item->is_refused || item->all->is_closing ||
         (item->retry_at && item->retry_at < soon))
         return;
-    item->retry_at = soon;
+    item->retry_at = item->announced_at = soon;
     arm_retry(item->all);
 }
 

@@ -46,8 +46,9 @@ typedef struct cw_registry_item {
     bool must_replace;      /* what runs was configured otherwise: it goes when the load fails */
     bool is_seen, is_new;   /* for one look at the folder or the configuration */
     bool is_gone;
-    uint32_t pause_ms; /* before the next try, doubled each time */
-    uint64_t retry_at; /* on the loop's clock; 0: no try is due */
+    uint32_t pause_ms;     /* before the next try, doubled each time */
+    uint64_t retry_at;     /* on the loop's clock; 0: no try is due */
+    uint64_t announced_at; /* of the last try because of an announcement; 0: none */
     /* How a service is. */
     bool is_stale;        /* the last load failed: what was known before is used */
     bool is_refused;      /* the last load was, since our credentials are */

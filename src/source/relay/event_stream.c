@@ -15,14 +15,35 @@ void cw_event_stream_done(cw_event_stream *s)
     cw_buf_done(&s->data);
 }
 
+static void take_id(cw_event_stream *s, cw_str value)
+{
+    bool is_fit = value.n <= CW_EVENT_ID_MAX;
+    for (size_t i = 0; i < value.n && is_fit; i++)
+        is_fit = value.p[i] >= ' ' && value.p[i] < 127;
+    if (is_fit && value.n)
+        memcpy(s->next_id, value.p, value.n);
+    s->next_id[is_fit ? value.n : 0] = 0;
+}
+
+static void take_retry(cw_event_stream *s, cw_str value)
+{
+    uint64_t ms;
+    if (cw_str_to_u64(value, &ms))
+        s->retry_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+}
+
 static void take_field(cw_event_stream *s, cw_str line)
 {
     cw_str value;
     cw_str name = cw_str_cut(line, ':', &value);
-    if (!cw_str_is(name, "data"))
-        return;
     if (value.p && value.n && value.p[0] == ' ')
         value = cw_str_make(value.p + 1, value.n - 1);
+    if (cw_str_is(name, "id"))
+        take_id(s, value);
+    else if (cw_str_is(name, "retry"))
+        take_retry(s, value);
+    if (!cw_str_is(name, "data"))
+        return;
     if (s->has_data)
         cw_buf_add_char(&s->data, '\n');
     if (value.p)
@@ -37,6 +58,8 @@ static bool take_line(cw_event_stream *s)
     if (!is_end)
         take_field(s, cw_buf_str(&s->line));
     cw_buf_clear(&s->line);
+    if (is_end)
+        memcpy(s->id, s->next_id, sizeof s->id);
     if (!is_end || !s->has_data)
         return false;
     s->has_data = false;

@@ -7,20 +7,26 @@
  *     if (s.code) …
  *     cw_event_stream_done(&s);
  *
- * Events without data, comments, and fields other than `data` are skipped. Lines end with LF, CR LF
- * or CR.
+ * Events without data, comments, and the field `event` are skipped. Lines end with LF, CR LF or CR.
+ * `id` is that of the last whole event, for Last-Event-ID; `retry_ms` is what the server asked for.
  *
  * Ownership: `data` lives until the next call.
  * Threads:   one.
- * Limits:    `max` bytes of one event; more is CW_LIMIT in `code`, and nothing is read then.
+ * Limits:    `max` bytes of one event; more is CW_LIMIT in `code`, and nothing is read then. An id
+ *            of more than CW_EVENT_ID_MAX bytes, or one that a header cannot hold, is no id.
  */
 #ifndef CW_SOURCE_RELAY_EVENT_STREAM_H
 #define CW_SOURCE_RELAY_EVENT_STREAM_H
 
 #include "base/buf.h"
 
+#define CW_EVENT_ID_MAX 512u
+
 typedef struct cw_event_stream {
     cw_buf line, data;
+    char id[CW_EVENT_ID_MAX + 1]; /* empty: none */
+    char next_id[CW_EVENT_ID_MAX + 1];
+    uint32_t retry_ms; /* 0: the server did not ask */
     bool has_data;
     bool was_cr;    /* an LF that follows belongs to it */
     bool was_given; /* data is that of the last event */

@@ -93,7 +93,7 @@ static void add_capabilities(cw_buf *out, unsigned has)
 
 /* ---- requests ---- */
 
-#define TEXTS 6
+#define TEXTS 7
 static void list_texts(cw_relay_request *r, cw_str *ret[TEXTS])
 {
     ret[0] = &r->method;
@@ -102,11 +102,13 @@ static void list_texts(cw_relay_request *r, cw_str *ret[TEXTS])
     ret[3] = &r->name;
     ret[4] = &r->caller;
     ret[5] = &r->log_level;
+    ret[6] = &r->last_event;
 }
 
 size_t cw_relay_size(const cw_relay_request *r)
 {
-    return r->method.n + r->members.n + r->meta.n + r->name.n + r->caller.n + r->log_level.n;
+    return r->method.n + r->members.n + r->meta.n + r->name.n + r->caller.n + r->log_level.n +
+           r->last_event.n;
 }
 
 cw_relay_request cw_relay_copy(const cw_relay_request *r, char *room)

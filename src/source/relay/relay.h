@@ -57,9 +57,11 @@ typedef struct cw_relay_request {
     cw_str name;           /* that the header Mcp-Name repeats; empty: none */
     cw_str caller;         /* id of the caller, for sessions; empty: our own */
     cw_str log_level;      /* of log lines that a modern server sends; empty: none */
+    cw_str last_event;     /* of a stream: Last-Event-ID; empty: none */
     unsigned capabilities; /* CW_RELAY_… that the client has and the source may use */
     bool wants_progress;   /* the token is the id of the request */
-    bool is_stream;        /* GET: what a legacy server sends of its own accord */
+    bool is_stream;        /* what a server sends of its own accord: of a legacy one by GET */
+    const struct cw_relay_ticket *ticket; /* the session that it is sent in; NULL: its caller's */
 } cw_relay_request;
 
 /* Bytes of its texts, and a copy of it with the texts in `room`. */

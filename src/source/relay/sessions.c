@@ -9,7 +9,9 @@
 typedef struct session {
     cw_list node;
     cw_relay_ticket ticket;
-    bool is_open; /* else it is being opened */
+    bool is_open;    /* else it is being opened */
+    bool has_stream; /* or one is being made */
+    cw_list routes;  /* of the calls that run in it */
     uint64_t used_at;
 } session;
 
@@ -19,6 +21,7 @@ void cw_relay_sessions_init(cw_relay_sessions *t, cw_relay_mode mode, cw_relay_e
     pthread_mutex_init(&t->lock, NULL);
     atomic_init(&t->era, (int)pinned);
     cw_list_init(&t->all);
+    cw_list_init(&t->ended);
     cw_list_init(&t->waiters);
 }
 
@@ -27,17 +30,35 @@ static session *session_at(cw_list *node)
     return CW_CONTAINER(node, session, node);
 }
 
+/* Its calls go on without a route. */
 static void forget(cw_relay_sessions *t, session *s)
 {
+    while (cw_list_take_first(&s->routes))
+        ;
     cw_list_remove(&s->node);
     t->n--;
     free(s);
+}
+
+/* Keep a session for cw_relay_sessions_next_ended. */
+static void end_session(cw_relay_sessions *t, session *s)
+{
+    if (!s->ticket.id[0] || t->n_ended >= CW_RELAY_SESSIONS) {
+        forget(t, s);
+        return;
+    }
+    cw_list_remove(&s->node);
+    t->n--;
+    cw_list_add(&t->ended, &s->node);
+    t->n_ended++;
 }
 
 void cw_relay_sessions_done(cw_relay_sessions *t)
 {
     CW_LIST_EACH_SAFE (node, &t->all)
         forget(t, session_at(node));
+    for (cw_list *node; (node = cw_list_take_first(&t->ended));)
+        free(session_at(node));
     pthread_mutex_destroy(&t->lock);
 }
 
@@ -60,6 +81,9 @@ cw_relay_era cw_relay_sessions_era(const cw_relay_sessions *t)
 void cw_relay_sessions_forget_era(cw_relay_sessions *t)
 {
     atomic_store(&t->era, (int)t->pinned);
+    pthread_mutex_lock(&t->lock);
+    t->has_listener = false;
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* Each goes to its own loop, with the message as its owner. */
@@ -96,15 +120,23 @@ static cw_code make_key(cw_relay_sessions *t, const cw_relay_request *r, char ke
     return n > 0 && n < (int)CW_RELAY_KEY_MAX ? CW_OK : CW_LIMIT;
 }
 
-/* Sessions that were idle for long, and as many as there are too many. */
+/* Sessions that were idle for long, and as many as there are too many. One in which a call runs is
+ * in use, whenever the call began. Our own one is kept. */
 static void evict(cw_relay_sessions *t, uint64_t now)
 {
-    while (!cw_list_is_empty(&t->all)) {
+    for (unsigned n = t->n; n && !cw_list_is_empty(&t->all); n--) {
         session *last = session_at(t->all.prev); /* NOLINT: a freed node is in no list */
         bool is_old = now > last->used_at + CW_RELAY_IDLE_MS;
+        bool is_used = !cw_list_is_empty(&last->routes) || /* NOLINT: likewise */
+                       strcmp(last->ticket.key, CW_RELAY_OWN_KEY) == 0;
         if (!last->is_open || (!is_old && t->n < CW_RELAY_SESSIONS))
             return;
-        forget(t, last);
+        if (is_used) {
+            cw_list_remove(&last->node);
+            cw_list_add_first(&t->all, &last->node);
+            continue;
+        }
+        end_session(t, last);
     }
 }
 
@@ -116,6 +148,7 @@ static cw_code add(cw_relay_sessions *t, const cw_relay_ticket *ticket, uint64_t
         return CW_NOMEM;
     s->ticket = *ticket;
     s->used_at = now;
+    cw_list_init(&s->routes);
     cw_list_add_first(&t->all, &s->node);
     t->n++;
     return CW_DECLINED;
@@ -134,6 +167,7 @@ static cw_code use(cw_relay_sessions *t, session *s, uint64_t now, cw_relay_tick
     cw_list_remove(&s->node);
     cw_list_add_first(&t->all, &s->node);
     *ret = s->ticket;
+    ret->has_stream = s->has_stream;
     return CW_OK;
 }
 
@@ -143,9 +177,11 @@ static cw_code enter(cw_relay_sessions *t, const cw_relay_request *r, uint64_t n
     bool is_again = t->mode == CW_RELAY_MODE_CALL && ret->key[0];
     ret->era = cw_relay_sessions_era(t);
     ret->is_modern = ret->era == CW_RELAY_MODERN;
+    ret->has_stream = t->has_listener;
     ret->version[0] = ret->id[0] = 0;
     if (ret->is_modern)
         return CW_OK;
+    ret->has_stream = false;
     cw_code rc = is_again ? CW_OK : make_key(t, r, ret->key);
     if (rc)
         return rc;
@@ -210,4 +246,128 @@ bool cw_relay_sessions_leave(cw_relay_sessions *t, cw_relay_waiter *waiter)
     cw_list_remove(&waiter->node);
     pthread_mutex_unlock(&t->lock);
     return is_waiting;
+}
+
+/* ---- streams ---- */
+
+/* NULL: the session is gone. */
+static bool *stream_flag(cw_relay_sessions *t, const cw_relay_ticket *ticket)
+{
+    session *s = ticket->is_modern ? NULL : find(t, ticket->key);
+    return ticket->is_modern ? &t->has_listener : (s ? &s->has_stream : NULL);
+}
+
+bool cw_relay_sessions_claim_stream(cw_relay_sessions *t, const cw_relay_ticket *ticket)
+{
+    pthread_mutex_lock(&t->lock);
+    bool *has = stream_flag(t, ticket);
+    bool is_ours = has && !*has;
+    if (is_ours)
+        *has = true;
+    pthread_mutex_unlock(&t->lock);
+    return is_ours;
+}
+
+void cw_relay_sessions_drop_stream(cw_relay_sessions *t, const cw_relay_ticket *ticket)
+{
+    pthread_mutex_lock(&t->lock);
+    bool *has = stream_flag(t, ticket);
+    if (has)
+        *has = false;
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool cw_relay_sessions_next_ended(cw_relay_sessions *t, uint64_t now, cw_relay_ticket *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    evict(t, now);
+    cw_list *node = cw_list_take_first(&t->ended);
+    t->n_ended -= node != NULL;
+    pthread_mutex_unlock(&t->lock);
+    if (!node)
+        return false;
+    *ret = session_at(node)->ticket;
+    free(session_at(node));
+    return true;
+}
+
+/* ---- calls ---- */
+
+cw_relay_route *cw_relay_route_new(cw_loop *loop, uint64_t id, void *call)
+{
+    cw_relay_route *route = malloc(sizeof *route);
+    if (!route)
+        return NULL;
+    *route = (cw_relay_route){.loop = loop, .id = id, .call = call};
+    atomic_init(&route->refs, 1);
+    return route;
+}
+
+cw_relay_route *cw_relay_route_ref(cw_relay_route *route)
+{
+    atomic_fetch_add(&route->refs, 1);
+    return route;
+}
+
+void cw_relay_route_unref(cw_relay_route *route)
+{
+    if (route && atomic_fetch_sub(&route->refs, 1) == 1)
+        free(route);
+}
+
+void cw_relay_sessions_begin_call(cw_relay_sessions *t, const char *key, cw_relay_route *route)
+{
+    pthread_mutex_lock(&t->lock);
+    session *s = find(t, key);
+    if (s)
+        cw_list_add(&s->routes, &route->node);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void cw_relay_sessions_end_call(cw_relay_sessions *t, cw_relay_route *route)
+{
+    if (!route)
+        return;
+    pthread_mutex_lock(&t->lock);
+    cw_list_remove(&route->node);
+    pthread_mutex_unlock(&t->lock);
+    route->call = NULL;
+    cw_relay_route_unref(route);
+}
+
+static cw_relay_route *route_at(cw_list *node)
+{
+    return CW_CONTAINER(node, cw_relay_route, node);
+}
+
+static cw_relay_route *find_route(const session *s, uint64_t id)
+{
+    bool is_one = !cw_list_is_empty(&s->routes) && s->routes.next == s->routes.prev;
+    if (!id)
+        return is_one ? route_at(s->routes.next) : NULL;
+    CW_LIST_EACH (node, &s->routes) {
+        if (route_at(node)->id == id)
+            return route_at(node);
+    }
+    return NULL;
+}
+
+cw_relay_route *cw_relay_sessions_find_call(cw_relay_sessions *t, const char *key, uint64_t id)
+{
+    pthread_mutex_lock(&t->lock);
+    const session *s = find(t, key);
+    cw_relay_route *route = s ? find_route(s, id) : NULL;
+    if (route)
+        cw_relay_route_ref(route);
+    pthread_mutex_unlock(&t->lock);
+    return route;
+}
+
+bool cw_relay_sessions_is_busy(cw_relay_sessions *t, const char *key)
+{
+    pthread_mutex_lock(&t->lock);
+    const session *s = find(t, key);
+    bool is_busy = s && !cw_list_is_empty(&s->routes);
+    pthread_mutex_unlock(&t->lock);
+    return is_busy;
 }

@@ -15,9 +15,14 @@
  *     auto     caller, until the server has opened one without an id; then shared
  * A session with other capabilities is another session: the server learns them when it is opened.
  *
- * Ownership: a waiter is its maker's until its message is posted; then it is the message's.
+ * A server may send a message that belongs to a call on the stream of the session. Each running call
+ * has a route, and the table finds it.
+ *
+ * Ownership: a waiter is its maker's until its message is posted; then it is the message's. A route
+ *            is reference counted.
  * Threads:   any; a lock protects the table.
- * Limits:    CW_RELAY_SESSIONS, the least recently used one is forgotten; CW_RELAY_IDLE_MS.
+ * Limits:    CW_RELAY_SESSIONS, the least recently used one without a running call is ended;
+ *            CW_RELAY_IDLE_MS.
  */
 #ifndef CW_SOURCE_RELAY_SESSIONS_H
 #define CW_SOURCE_RELAY_SESSIONS_H
@@ -40,10 +45,13 @@ typedef enum cw_relay_mode {
     CW_RELAY_MODE_CALL,
 } cw_relay_mode;
 
+#define CW_RELAY_OWN_KEY "0 " /* of the session that is ours, and no caller's */
+
 /* What a request needs of a session: a copy. */
 typedef struct cw_relay_ticket {
     cw_relay_era era; /* UNKNOWN: legacy for this once */
     bool is_modern;
+    bool has_stream;                    /* it was claimed: cw_relay_sessions_claim_stream */
     char version[CW_RELAY_VERSION_MAX]; /* that was negotiated */
     char id[CW_RELAY_SESSION_MAX];      /* Mcp-Session-Id; empty: the server gave none */
     char key[CW_RELAY_KEY_MAX];
@@ -56,6 +64,15 @@ typedef struct cw_relay_waiter {
     void *owner; /* its loop's; NULL: it has closed */
 } cw_relay_waiter;
 
+/* A call that runs in a session. */
+typedef struct cw_relay_route {
+    cw_list node; /* of its session; the table's */
+    atomic_uint refs;
+    cw_loop *loop;
+    uint64_t id; /* of its request */
+    void *call;  /* its loop's; NULL: it is over */
+} cw_relay_route;
+
 typedef struct cw_relay_sessions {
     pthread_mutex_t lock;
     cw_relay_mode mode;
@@ -63,9 +80,11 @@ typedef struct cw_relay_sessions {
     atomic_int era;      /* cw_relay_era */
     bool is_probing;     /* a loop asks for the era */
     bool has_no_ids;     /* a session was opened without an id */
+    bool has_listener;   /* a stream of a modern server was claimed */
     uint64_t n_calls;    /* of mode `call` */
     cw_list all;         /* sessions, the most recently used first */
-    unsigned n;
+    cw_list ended;       /* sessions that are not used any more, and that the server has still */
+    unsigned n, n_ended;
     cw_list waiters;
 } cw_relay_sessions;
 
@@ -92,5 +111,26 @@ void cw_relay_sessions_failed(cw_relay_sessions *t, const cw_relay_ticket *ticke
 void cw_relay_sessions_drop(cw_relay_sessions *t, const cw_relay_ticket *ticket);
 /* Take a waiter back. False: its message is under way. */
 bool cw_relay_sessions_leave(cw_relay_sessions *t, cw_relay_waiter *waiter);
+
+/* True: this session, or this modern server, has no stream, and the one who asks makes it. */
+bool cw_relay_sessions_claim_stream(cw_relay_sessions *t, const cw_relay_ticket *ticket);
+/* The stream of a session ended: the next call claims another. */
+void cw_relay_sessions_drop_stream(cw_relay_sessions *t, const cw_relay_ticket *ticket);
+/* A session that has ended, because it was idle or there were too many. False: there is none. */
+bool cw_relay_sessions_next_ended(cw_relay_sessions *t, uint64_t now, cw_relay_ticket *ret);
+/* Whether calls run in the session. */
+bool cw_relay_sessions_is_busy(cw_relay_sessions *t, const char *key);
+
+/* A route for a call on this loop, with one reference; NULL without memory. */
+cw_relay_route *cw_relay_route_new(cw_loop *loop, uint64_t id, void *call);
+cw_relay_route *cw_relay_route_ref(cw_relay_route *route);
+/* NULL is fine. */
+void cw_relay_route_unref(cw_relay_route *route);
+/* The call begins in the session, and ends: the call's own reference is released. */
+void cw_relay_sessions_begin_call(cw_relay_sessions *t, const char *key, cw_relay_route *route);
+void cw_relay_sessions_end_call(cw_relay_sessions *t, cw_relay_route *route);
+/* The call of the session with this id; with 0 the only one. A reference; NULL: there is none, or
+ * there are several. */
+cw_relay_route *cw_relay_sessions_find_call(cw_relay_sessions *t, const char *key, uint64_t id);
 
 #endif

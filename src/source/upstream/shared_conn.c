@@ -387,15 +387,26 @@ static void on_request(cw_shared_conn *shared, const cw_incoming *incoming)
         (void)!cw_channel_send(shared->channel, &all, 1);
 }
 
-static void on_notice(cw_shared_conn *shared, cw_str method)
+bool cw_shared_conn_is_change(const cw_shared_conn *shared, cw_str method)
 {
     const cw_config_strings *names = &shared->service->config.change_notifications;
     for (size_t i = 0; i < names->n; i++) {
-        if (cw_str_eq(names->items[i], method) && shared->opts.announced && !shared->is_closing) {
-            shared->opts.announced(shared->opts.ctx);
-            return;
-        }
+        if (cw_str_eq(names->items[i], method))
+            return true;
     }
+    return false;
+}
+
+void cw_shared_conn_announce(cw_shared_conn *shared)
+{
+    if (shared->opts.announced && !shared->is_closing)
+        shared->opts.announced(shared->opts.ctx);
+}
+
+static void on_notice(cw_shared_conn *shared, cw_str method)
+{
+    if (cw_shared_conn_is_change(shared, method))
+        cw_shared_conn_announce(shared);
 }
 
 static void log_invalid(cw_shared_conn *shared, const char *why, cw_str message)
@@ -801,6 +812,7 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
     cw_loop_watch(opts->loop, &shared->limit);
     cw_relay_sessions_init(&shared->sessions, s->words.sessions, s->words.pinned);
     cw_shared_conn_mcp_init(shared);
+    cw_shared_conn_streams_init(shared);
     shared->unused = (cw_message){.fn = on_unused, .drop = on_unused_dropped};
     *ret = shared;
     return CW_OK;
@@ -875,6 +887,7 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     cw_upstream_login_done(&shared->login);
     cw_loop_unwatch(shared->opts.loop, &shared->limit);
     cw_shared_conn_mcp_done(shared);
+    cw_shared_conn_streams_close(shared);
     cw_shared_conn_unref(shared);
 }
 

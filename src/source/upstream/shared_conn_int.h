@@ -58,6 +58,33 @@ typedef struct cw_shared_conn_mcp {
     atomic_uint n_events; /* messages on their way to the loops of calls */
 } cw_shared_conn_mcp;
 
+/* A session, or a modern server, whose stream is wanted. It goes to the main loop; one that has a
+ * reply comes back when the stream is open, or cannot be opened, or takes too long. */
+typedef struct cw_shared_conn_want {
+    cw_message message;
+    cw_list node;           /* of the stream that it waits for */
+    cw_shared_conn *shared; /* a reference */
+    cw_deadline limit;
+    cw_relay_ticket ticket;
+    cw_loop *loop;
+    void *owner;                                     /* its loop's; NULL: it has closed */
+    void (*on_reply)(struct cw_shared_conn_want *w); /* frees it; NULL: no reply */
+} cw_shared_conn_want;
+
+#define CW_SHARED_CONN_PAUSES 9u /* 256 ms, doubled each time */
+
+/* The streams of an MCP server over HTTP, on the main loop. */
+typedef struct cw_shared_conn_streams {
+    bool is_on;            /* never changed */
+    cw_upstream *upstream; /* NULL: there was none yet */
+    cw_list all;           /* the last one was wanted first */
+    unsigned n;
+    cw_deadline_list pauses[CW_SHARED_CONN_PAUSES], openings, sweeps;
+    cw_deadline sweep;
+    atomic_bool is_changed; /* `changed` is under way, with a reference */
+    cw_message changed;
+} cw_shared_conn_streams;
+
 struct cw_shared_conn {
     atomic_uint refs;
     atomic_uint users;
@@ -81,6 +108,7 @@ struct cw_shared_conn {
     uint64_t retry_at;    /* not before */
     uint64_t received_at; /* when the last message came */
     cw_shared_conn_mcp mcp;
+    cw_shared_conn_streams streams;
     cw_shared_conn_state state;
     bool has_old_token; /* the token of this opening is not a new one */
     bool is_closing;
@@ -100,6 +128,10 @@ void cw_shared_conn_ready(cw_shared_conn *shared);
 /* It could not be opened, or the first messages were wrong. */
 void cw_shared_conn_give_up(cw_shared_conn *shared, cw_client_end end, const char *why);
 
+/* Whether a notification means that methods have changed; and call `announced`. */
+bool cw_shared_conn_is_change(const cw_shared_conn *shared, cw_str method);
+void cw_shared_conn_announce(cw_shared_conn *shared);
+
 /* ---- shared_conn_mcp.c: all of it does nothing where it is not an MCP server ---- */
 
 void cw_shared_conn_mcp_init(cw_shared_conn *shared);
@@ -115,5 +147,15 @@ void cw_shared_conn_mcp_request(cw_shared_conn *shared, const cw_incoming *incom
                                 cw_parsed_message *message);
 void cw_shared_conn_mcp_notice(cw_shared_conn *shared, const cw_incoming *incoming,
                                cw_parsed_message *message);
+
+/* ---- shared_conn_streams.c: all of it does nothing where it is not an MCP server over HTTP ---- */
+
+void cw_shared_conn_streams_init(cw_shared_conn *shared);
+void cw_shared_conn_streams_close(cw_shared_conn *shared);
+/* Send a want to the main loop, with its shared connection set; any thread. */
+void cw_shared_conn_streams_want(cw_shared_conn_want *want);
+void cw_shared_conn_want_free(cw_shared_conn_want *want);
+/* A call has received the notification that a list has changed; any thread. */
+void cw_shared_conn_streams_changed(cw_shared_conn *shared);
 
 #endif

@@ -108,8 +108,8 @@ static void announce_return(cw_shared_conn *shared)
 {
     bool was_ready = shared->mcp.was_ready;
     shared->mcp.was_ready = true;
-    if (was_ready && shared->opts.announced && !shared->is_closing)
-        shared->opts.announced(shared->opts.ctx);
+    if (was_ready)
+        cw_shared_conn_announce(shared);
 }
 
 static void end_handshake(cw_shared_conn *shared, cw_relay_era era)

@@ -18,6 +18,7 @@
 #define CW_SOURCE_UPSTREAM_UPSTREAM_H
 
 #include "base/list.h"
+#include "source/relay/event_stream.h"
 #include "source/relay/relay.h"
 #include "source/upstream/endpoint.h"
 
@@ -33,6 +34,13 @@ typedef struct cw_upstream_headers {
     size_t n;
     char *texts;
 } cw_upstream_headers;
+
+/* A stream of an MCP server: a request whose `relay` is one. */
+typedef struct cw_upstream_stream {
+    char last_event[CW_EVENT_ID_MAX + 1]; /* set before on_done: where it can go on; may be empty */
+    uint32_t retry_ms;                    /* likewise: the pause that the server wants; 0: none */
+    void (*on_open)(cw_upstream_req *req);
+} cw_upstream_stream;
 
 struct cw_upstream_req {
     uint64_t id; /* its number: cw_upstream_next_id */
@@ -54,6 +62,7 @@ struct cw_upstream_req {
     /* Of an MCP server: the request, in place of a body; and messages that belong to it and come
      * before its response, each for the call only. `on_message` may be NULL. */
     const cw_relay_request *relay;
+    cw_upstream_stream *stream;
     void (*on_message)(cw_upstream_req *req, const cw_json *message);
     /* Once, never before send returns. The reply is that of net/client/client.h; without HTTP the
      * status is 0. */

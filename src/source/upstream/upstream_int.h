@@ -4,6 +4,7 @@
 #ifndef CW_SOURCE_UPSTREAM_UPSTREAM_INT_H
 #define CW_SOURCE_UPSTREAM_UPSTREAM_INT_H
 
+#include "source/relay/sessions.h"
 #include "source/upstream/upstream.h"
 
 #define CW_UPSTREAM_QUERY_MAX 2000u /* a longer GET is sent as POST */
@@ -49,6 +50,13 @@ enum {
     CW_UPSTREAM_HEADER_HANDSHAKE,
     CW_UPSTREAM_HEADER_SESSION, /* of an MCP server only */
 };
+
+/* ---- upstream_mcp.c ---- */
+
+/* A message of the session's stream that belongs to this call; on the loop of the call. */
+void cw_upstream_mcp_receive(struct cw_upstream_mcp_call *call, const cw_json *message);
+/* End a session that no request uses: DELETE. */
+void cw_upstream_mcp_end_session(cw_upstream *upstream, const cw_relay_ticket *ticket);
 
 /* ---- upstream.c ---- */
 

@@ -19,6 +19,10 @@
 #define OPENING_MS 10000u /* for each answer before a session is open, at most */
 #define BODY_MAX (64u * 1024u * 1024u)
 #define POSTS_MAX 1024u /* notifications and answers under way */
+/* Of one stream in a while: more is a flood, and ends it. */
+#define FLOOD_MS 10000u
+#define FLOOD_EVENTS 10000u
+#define FLOOD_BYTES (32u * 1024u * 1024u) /* where no response is expected */
 
 typedef struct mcp_upstream mcp_upstream;
 typedef struct exchange exchange;
@@ -41,6 +45,8 @@ struct exchange {
     bool has_events;
     bool in_events;             /* its events are being read: it is freed afterwards */
     bool is_gone;               /* then */
+    uint64_t flood_at;          /* when counting began */
+    size_t n_events, n_bytes;   /* since then */
     cw_parsed_message *message; /* the response, of an event stream */
     cw_deferred later;          /* the response came, and the stream goes on */
     cw_deadline limit;          /* of openings and posts */
@@ -50,22 +56,34 @@ struct exchange {
     void (*on_data)(cw_upstream_req *inner, const cw_client_response *head, cw_str piece);
     /* Another message of the stream; may be NULL. */
     void (*on_other)(exchange *x, const cw_json *message);
+    void (*on_open)(
+        exchange *x); /* the head of a stream came; again with each piece; may be NULL */
+    bool is_stream;   /* no response ends it */
 };
 
 /* A request of an owner. */
 struct cw_upstream_mcp_call {
     exchange x;
     cw_upstream_req *outer;
+    cw_relay_route *route; /* in its session, where it has one */
     bool was_healed;
+    bool is_open; /* the stream that it is */
 };
 
-typedef enum opening_step { STEP_ASK, STEP_INITIALIZE, STEP_INITIALIZED } opening_step;
+typedef enum opening_step {
+    STEP_ASK,
+    STEP_INITIALIZE,
+    STEP_INITIALIZED,
+    STEP_STREAM, /* the session's stream is opened: a server may ask there as soon as a call runs */
+} opening_step;
 
 /* A session that this loop opens. */
 typedef struct opening {
     exchange x;
     opening_step step;
     unsigned capabilities;
+    bool wants_stream;
+    cw_shared_conn_want *want; /* on its way; or NULL */
 } opening;
 
 struct mcp_upstream {
@@ -190,6 +208,19 @@ static void set_headers(exchange *x, cw_str method, cw_str name)
     add_header(x, "Mcp-Session-Id", cw_str_from(t->id));
 }
 
+/* Whether it received more than a server sends that means well. */
+static bool is_flood(exchange *x, size_t n_bytes, size_t n_events)
+{
+    uint64_t now = cw_loop_now(x->home->base.loop);
+    if (now > x->flood_at + FLOOD_MS) {
+        x->flood_at = now;
+        x->n_events = x->n_bytes = 0;
+    }
+    x->n_bytes += n_bytes;
+    x->n_events += n_events;
+    return x->n_events > FLOOD_EVENTS;
+}
+
 /* Whether a message is the response to the exchange. */
 static bool is_response(const exchange *x, const cw_json *root)
 {
@@ -232,15 +263,24 @@ static void on_data(cw_upstream_req *inner, const cw_client_response *head, cw_s
 {
     exchange *x = inner->ctx;
     cw_str data;
+    size_t n_bytes = piece.n;
+    bool floods = false;
     (void)head;
     if (!x->has_events)
         cw_event_stream_init(&x->events, x->home->answer_size);
     x->has_events = x->in_events = true;
-    while (!x->is_gone && cw_event_stream_next(&x->events, &piece, &data))
+    if (x->on_open)
+        x->on_open(x);
+    while (!x->is_gone && !floods && cw_event_stream_next(&x->events, &piece, &data)) {
+        floods = is_flood(x, n_bytes, 1);
+        n_bytes = 0;
         on_event(x, data);
+    }
     x->in_events = false;
     if (x->is_gone)
         free_exchange(x);
+    else if (floods || is_flood(x, n_bytes, 0) || (x->is_stream && x->n_bytes > FLOOD_BYTES))
+        fail_exchange(x, CW_CLIENT_TOO_LARGE, "too many messages");
     else if (x->events.code)
         fail_exchange(x, x->events.code == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_TOO_LARGE,
                       "an event that is too large");
@@ -348,6 +388,8 @@ static void send_step(opening *o, opening_step step);
 
 static void free_opening(opening *o)
 {
+    if (o->want)
+        o->want->owner = NULL;
     cw_list_remove(&o->x.node);
     free_exchange(&o->x);
 }
@@ -388,6 +430,45 @@ static void succeed(opening *o)
     cw_relay_sessions_opened(u->sessions, &o->x.ticket, cw_loop_now(u->base.loop));
     free_opening(o);
     advance_all(u);
+}
+
+/* Ask the main loop for the stream of a session, or of a modern server. NULL: no memory. */
+static cw_shared_conn_want *want_stream(mcp_upstream *u, const cw_relay_ticket *ticket,
+                                        void (*on_reply)(cw_shared_conn_want *w), void *owner)
+{
+    cw_shared_conn_want *w = malloc(sizeof *w);
+    if (!w) {
+        cw_relay_sessions_drop_stream(u->sessions, ticket);
+        return NULL;
+    }
+    *w = (cw_shared_conn_want){.shared = cw_shared_conn_ref(u->shared),
+                               .ticket = *ticket,
+                               .loop = u->base.loop,
+                               .owner = owner,
+                               .on_reply = on_reply};
+    cw_shared_conn_streams_want(w);
+    return w;
+}
+
+static void on_stream_ready(cw_shared_conn_want *w)
+{
+    opening *o = w->owner;
+    cw_shared_conn_want_free(w);
+    if (!o)
+        return;
+    o->want = NULL;
+    succeed(o);
+}
+
+/* The session is open. Calls in it begin when its stream is open, too. */
+static void open_stream(opening *o)
+{
+    mcp_upstream *u = o->x.home;
+    o->step = STEP_STREAM;
+    if (o->wants_stream && cw_relay_sessions_claim_stream(u->sessions, &o->x.ticket))
+        o->want = want_stream(u, &o->x.ticket, on_stream_ready, o);
+    if (!o->want)
+        succeed(o);
 }
 
 /* The server is a modern one: there are no sessions. */
@@ -462,7 +543,7 @@ static void on_opening_end(exchange *x, const cw_upstream_reply *reply)
     else if (o->step == STEP_INITIALIZE)
         on_initialized(o, reply, root, session);
     else
-        succeed(o); /* whatever it says to a notification */
+        open_stream(o); /* whatever it says to a notification */
     cw_arena_done(&arena);
 }
 
@@ -516,6 +597,14 @@ static void on_opening_begin(cw_deferred *later)
     send_step(o, o->x.ticket.era == CW_RELAY_LEGACY ? STEP_INITIALIZE : STEP_ASK);
 }
 
+/* Whether the session of the call has a stream of its own. A session of one call has none. */
+static bool wants_stream(const call *c)
+{
+    const mcp_upstream *u = c->x.home;
+    bool is_short = u->sessions->mode == CW_RELAY_MODE_CALL && c->outer->relay->caller.n;
+    return u->shared->streams.is_on && !is_short && !c->outer->relay->is_stream;
+}
+
 static bool open_session(mcp_upstream *u, const call *c)
 {
     opening *o = calloc(1, sizeof *o);
@@ -528,6 +617,7 @@ static bool open_session(mcp_upstream *u, const call *c)
     o->x.on_end = on_opening_end;
     o->x.on_data = on_opening_data;
     o->capabilities = c->outer->relay->capabilities;
+    o->wants_stream = wants_stream(c);
     o->x.later.fn = on_opening_begin;
     cw_list_add(&u->openings, &o->x.node);
     cw_loop_defer(u->base.loop, &o->x.later);
@@ -536,6 +626,22 @@ static bool open_session(mcp_upstream *u, const call *c)
 
 /* ---- calls ---- */
 
+static void end_route(call *c)
+{
+    cw_relay_sessions_end_call(c->x.home->sessions, c->route);
+    c->route = NULL;
+}
+
+/* A stream can be continued later. */
+static void keep_place(const call *c)
+{
+    cw_upstream_stream *stream = c->outer->stream;
+    if (!stream || !c->x.has_events)
+        return;
+    memcpy(stream->last_event, c->x.events.id, sizeof stream->last_event);
+    stream->retry_ms = c->x.events.retry_ms;
+}
+
 static void finish_call(call *c, const cw_upstream_reply *reply)
 {
     mcp_upstream *u = c->x.home;
@@ -543,7 +649,9 @@ static void finish_call(call *c, const cw_upstream_reply *reply)
     cw_parsed_message *message = c->x.message;
     cw_upstream_reply streamed = *reply;
     cw_client_response answer = {.status = 200, .type = CW_STR("application/json")};
-    if (u->sessions->mode == CW_RELAY_MODE_CALL && c->x.ticket.id[0]) {
+    end_route(c);
+    keep_place(c);
+    if (u->sessions->mode == CW_RELAY_MODE_CALL && outer->relay->caller.n && c->x.ticket.id[0]) {
         cw_relay_sessions_drop(u->sessions, &c->x.ticket);
         post(u, &c->x.ticket, CW_STR(""));
     }
@@ -570,7 +678,7 @@ static void doubt_era(const call *c, const cw_upstream_reply *reply)
     bool is_away = reply->end == CW_CLIENT_CONNECT || reply->end == CW_CLIENT_LOST;
     bool is_strange = c->x.ticket.is_modern ? status == 400 || status == 404 || status == 405
                                             : status == 400 || status == 404;
-    if (is_away || is_strange)
+    if (is_away || (is_strange && !c->x.is_stream))
         cw_relay_sessions_forget_era(c->x.home->sessions);
 }
 
@@ -579,35 +687,86 @@ static void on_call_end(exchange *x, const cw_upstream_reply *reply)
     call *c = call_of(x);
     unsigned status = reply->end == CW_CLIENT_OK && reply->answer ? reply->answer->status : 0;
     doubt_era(c, reply);
-    if (status != 404 || c->was_healed || !x->ticket.id[0]) {
+    bool is_lost = status == 404 && x->ticket.id[0];
+    if (is_lost)
+        cw_relay_sessions_drop(x->home->sessions, &x->ticket);
+    if (!is_lost || c->was_healed || c->outer->relay->ticket) {
         finish_call(c, reply);
         return;
     }
     c->was_healed = true;
-    cw_relay_sessions_drop(x->home->sessions, &x->ticket);
+    end_route(c);
     x->ticket.key[0] = 0;
     advance(c);
+}
+
+/* Some servers send it on the stream of a call. */
+static bool take_change(exchange *x, const cw_json *message)
+{
+    cw_incoming incoming = {0};
+    mcp_upstream *u = x->home;
+    cw_dialect_classify(&u->base.service->protocol, message, &incoming);
+    bool is_change = incoming.kind == CW_INCOMING_NOTIFICATION &&
+                     cw_shared_conn_is_change(u->shared, incoming.method);
+    if (is_change)
+        cw_shared_conn_streams_changed(u->shared);
+    return is_change;
 }
 
 static void on_call_message(exchange *x, const cw_json *message)
 {
     cw_upstream_req *outer = call_of(x)->outer;
-    if (outer->on_message)
+    if (!take_change(x, message) && outer->on_message)
         outer->on_message(outer, message);
+}
+
+void cw_upstream_mcp_receive(struct cw_upstream_mcp_call *c, const cw_json *message)
+{
+    if (c->outer->on_message)
+        c->outer->on_message(c->outer, message);
+}
+
+static void on_call_open(exchange *x)
+{
+    call *c = call_of(x);
+    cw_upstream_req *outer = c->outer;
+    bool was_open = c->is_open;
+    c->is_open = true;
+    if (!was_open && outer->stream && outer->stream->on_open)
+        outer->stream->on_open(outer);
+}
+
+/* Messages on the stream of the session may belong to the call. */
+static cw_code begin_route(call *c, cw_err *err)
+{
+    const cw_relay_ticket *t = &c->x.ticket;
+    if (t->is_modern || !t->id[0] || c->outer->relay->is_stream || c->route)
+        return CW_OK;
+    c->route = cw_relay_route_new(c->x.home->base.loop, c->outer->id, c);
+    if (!c->route)
+        return cw_fail_nomem(err);
+    cw_relay_sessions_begin_call(c->x.home->sessions, t->key, c->route);
+    return CW_OK;
 }
 
 static cw_code send_call(call *c, cw_err *err)
 {
     exchange *x = &c->x;
     const cw_relay_request *r = c->outer->relay;
+    bool has_body = !r->is_stream || x->ticket.is_modern;
+    cw_code rc = begin_route(c, err);
+    if (rc)
+        return rc;
     cw_buf_clear(&x->body);
-    x->id = c->outer->id;
-    if (!r->is_stream)
+    x->id = has_body ? c->outer->id : 0;
+    if (has_body)
         cw_relay_write(&x->body, r, x->ticket.is_modern ? CW_RELAY_MODERN : CW_RELAY_LEGACY, x->id);
     set_headers(x, r->method, r->name);
+    if (!has_body)
+        add_header(x, "Last-Event-ID", r->last_event);
     x->traceparent = c->outer->traceparent;
     x->tracestate = c->outer->tracestate;
-    return send_exchange(x, !r->is_stream, /* is_delete= */ false, err);
+    return send_exchange(x, has_body, /* is_delete= */ false, err);
 }
 
 static void fail_call(call *c, cw_code rc, const char *why)
@@ -641,6 +800,10 @@ static cw_code enter(call *c)
     mcp_upstream *u = c->x.home;
     uint64_t now = cw_loop_now(u->base.loop);
     const cw_relay_request *r = c->outer->relay;
+    if (r->ticket) {
+        c->x.ticket = *r->ticket;
+        return CW_OK;
+    }
     cw_code rc = cw_relay_sessions_enter(u->sessions, r, now, NULL, &c->x.ticket);
     if (rc != CW_AGAIN || u->wait)
         return rc;
@@ -663,6 +826,9 @@ static cw_code try_call(call *c, cw_err *err)
     mcp_upstream *u = c->x.home;
     cw_code rc = enter(c);
     if (rc == CW_OK) {
+        if (!c->x.ticket.has_stream && wants_stream(c) &&
+            cw_relay_sessions_claim_stream(u->sessions, &c->x.ticket))
+            (void)want_stream(u, &c->x.ticket, NULL, NULL);
         rc = send_call(c, err);
         if (rc == CW_OK)
             cw_list_add(&u->running, &c->x.node);
@@ -707,12 +873,16 @@ static cw_code send_request(cw_upstream *upstream, cw_upstream_req *req, cw_err 
     init_exchange(&c->x, u);
     c->x.on_end = on_call_end;
     c->x.on_other = on_call_message;
+    c->x.on_open = on_call_open;
+    c->x.is_stream = req->relay->is_stream;
     c->outer = req;
     cw_code rc = try_call(c, err);
-    if (rc)
+    if (rc) {
+        end_route(c);
         free_exchange(&c->x);
-    else
+    } else {
         req->mcp_call = c;
+    }
     return rc;
 }
 
@@ -731,6 +901,7 @@ static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
         if (!text.code)
             post(u, &c->x.ticket, cw_buf_str(&text));
     }
+    end_route(c);
     drop_exchange(&c->x);
 }
 
@@ -743,6 +914,11 @@ static void post_message(cw_upstream *upstream, cw_upstream_req *req, cw_str mes
 {
     if (req->mcp_call)
         post(mcp_of(upstream), &req->mcp_call->x.ticket, message);
+}
+
+void cw_upstream_mcp_end_session(cw_upstream *upstream, const cw_relay_ticket *ticket)
+{
+    post(mcp_of(upstream), ticket, CW_STR(""));
 }
 
 static void on_http_closed(void *ctx)

@@ -97,6 +97,7 @@ function addQuestions(server, era) {
 }
 
 let description = "Gives back what it got";
+let announce = () => {}; // to the streams of modern clients
 const open = new Set();
 
 function makeServer({ era }) {
@@ -145,6 +146,7 @@ function makeServer({ era }) {
     server.registerTool("rename", { description: "Changes echo" }, () => {
         description = "Gives back something else";
         for (const one of open) one.update({ description });
+        announce();
         return text("renamed");
     });
     server.registerTool("meta", { description: "What the client says of itself" }, (ctx) =>
@@ -186,9 +188,9 @@ process.on("SIGUSR2", () => {
 });
 
 function handler() {
-    const modern = createMcpHandler(makeServer, { legacy: "reject" });
-    if (mode === "modern") return modern;
-    if (mode === "dual") return createMcpHandler(makeServer);
+    const modern = createMcpHandler(makeServer, mode === "dual" ? {} : { legacy: "reject" });
+    announce = () => modern.notify.toolsChanged();
+    if (mode === "modern" || mode === "dual") return modern;
     const legacy = mode === "sessions" ? serveSession : legacyStatelessFallback(makeServer);
     return {
         fetch: async (request) => {

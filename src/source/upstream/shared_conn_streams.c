@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* shared_conn_streams.c - what an MCP server over HTTP sends of its own accord, on the main loop.
+ *
+ *     a modern server        one stream: subscriptions/listen
+ *     a session of a         a stream each: GET, continued with Last-Event-ID
+ *     legacy server
+ *
+ * The stream of our own session, and that of a modern server, lasts as long as the source. Lists that
+ * have changed are announced. A stream of a caller's session is there for messages that belong to its
+ * calls: they go to the loop of the call. A question that belongs to no call, or to one of several, is
+ * answered with an error.
+ *
+ *     WAITING ─► OPEN ─► ended ─► pause ─► WAITING
+ *        └─ 405 and the like: there is no stream
+ *
+ * A pause is what the server wants, or grows with each failure. A flood ends a stream, for long.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "source/upstream/shared_conn_int.h"
+#include "source/upstream/upstream_int.h"
+
+#define STREAMS_MAX 64u
+#define EVENTS_MAX 1024u /* on their way to the loops of calls */
+#define OPENING_MS 1000u /* calls of a new session wait no longer for its stream */
+#define SWEEP_MS 30000u
+#define RETRY_MS 1000u
+#define PAUSE_MIN_MS 256u
+#define FAILURES_MAX 6u /* of a caller's stream */
+#define STEADY_MS 5000u /* a stream that was open so long has not failed */
+#define QUESTIONS_MAX 16u
+#define ID_MAX 128u
+#define TEXT_MAX 65536u
+
+#define LISTS                                                                                      \
+    "\"notifications\":{\"toolsListChanged\":true,\"promptsListChanged\":true,"                    \
+    "\"resourcesListChanged\":true}"
+
+/* A question of the server that went to a call. */
+typedef struct asked {
+    char id[ID_MAX]; /* JSON; empty: none */
+    cw_relay_route *route;
+} asked;
+
+typedef struct stream {
+    cw_list node;
+    cw_shared_conn *shared; /* which outlives it */
+    bool is_own;
+    cw_relay_ticket ticket;
+    cw_relay_request relay;
+    cw_upstream_req req;
+    cw_upstream_stream place;
+    cw_deadline pause;
+    cw_list wants; /* cw_shared_conn_want */
+    unsigned failures;
+    uint64_t opened_at;
+    bool is_open;  /* the server sends */
+    bool was_lost; /* after it was open: changes may be missed */
+    asked asked[QUESTIONS_MAX];
+    unsigned n_asked;
+} stream;
+
+static stream *stream_at(cw_list *node)
+{
+    return CW_CONTAINER(node, stream, node);
+}
+
+/* ---- wants ---- */
+
+void cw_shared_conn_want_free(cw_shared_conn_want *want)
+{
+    cw_shared_conn_unref(want->shared);
+    free(want);
+}
+
+static void drop_want(cw_message *message)
+{
+    cw_shared_conn_want_free(CW_CONTAINER(message, cw_shared_conn_want, message));
+}
+
+static void on_want_back(cw_message *message)
+{
+    cw_shared_conn_want *w = CW_CONTAINER(message, cw_shared_conn_want, message);
+    w->on_reply(w);
+}
+
+/* It is in no list. */
+static void return_want(cw_shared_conn_want *w)
+{
+    cw_deadline_clear(&w->limit);
+    if (!w->on_reply) {
+        cw_shared_conn_want_free(w);
+        return;
+    }
+    w->message.fn = on_want_back;
+    cw_loop_post(w->loop, &w->message);
+}
+
+static void return_wants(stream *s)
+{
+    for (cw_list *node; (node = cw_list_take_first(&s->wants));)
+        return_want(CW_CONTAINER(node, cw_shared_conn_want, node));
+}
+
+static void on_opening_late(cw_deadline *d)
+{
+    cw_shared_conn_want *w = CW_CONTAINER(d, cw_shared_conn_want, limit);
+    cw_list_remove(&w->node);
+    return_want(w);
+}
+
+/* ---- messages that belong to calls ---- */
+
+typedef struct route_event {
+    cw_message message;
+    cw_shared_conn *shared; /* a reference */
+    cw_relay_route *route;  /* likewise */
+    cw_parsed_message *parsed;
+} route_event;
+
+static void free_event(cw_message *message)
+{
+    route_event *e = CW_CONTAINER(message, route_event, message);
+    atomic_fetch_sub(&e->shared->mcp.n_events, 1);
+    cw_shared_conn_unref(e->shared);
+    cw_relay_route_unref(e->route);
+    cw_parsed_message_unref(e->parsed);
+    free(e);
+}
+
+static void on_event(cw_message *message)
+{
+    const route_event *e = CW_CONTAINER(message, route_event, message);
+    if (e->route->call)
+        cw_upstream_mcp_receive(e->route->call, e->parsed->root);
+    free_event(message);
+}
+
+static cw_parsed_message *copy_message(const cw_shared_conn *shared, const cw_json *root)
+{
+    cw_parsed_message *copy = cw_parsed_message_new(cw_json_span(root));
+    if (copy && cw_parsed_message_parse(copy, shared->opts.answer_size * 16 + TEXT_MAX, NULL)) {
+        cw_parsed_message_unref(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+/* False: too many are on their way, or there is no memory. */
+static bool send_event(cw_shared_conn *shared, cw_relay_route *route, const cw_json *root)
+{
+    bool is_full = atomic_load(&shared->mcp.n_events) >= EVENTS_MAX;
+    cw_parsed_message *copy = is_full ? NULL : copy_message(shared, root);
+    route_event *e = copy ? malloc(sizeof *e) : NULL;
+    if (!e) {
+        cw_parsed_message_unref(copy);
+        return false;
+    }
+    atomic_fetch_add(&shared->mcp.n_events, 1);
+    *e = (route_event){.message = {.fn = on_event, .drop = free_event},
+                       .shared = cw_shared_conn_ref(shared),
+                       .route = cw_relay_route_ref(route),
+                       .parsed = copy};
+    cw_loop_post(route->loop, &e->message);
+    return true;
+}
+
+/* Pass a notification on, if its call is known; `id` 0: there must be one only. */
+static void pass_on(stream *s, uint64_t id, const cw_json *root)
+{
+    cw_relay_route *route = cw_relay_sessions_find_call(&s->shared->sessions, s->ticket.key, id);
+    if (route)
+        (void)send_event(s->shared, route, root);
+    cw_relay_route_unref(route);
+}
+
+/* ---- questions ---- */
+
+static void answer_request(stream *s, const cw_json *id, cw_str result, int64_t code,
+                           const char *problem)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, TEXT_MAX);
+    cw_relay_write_answer(&text, cw_json_span(id), result, code, cw_str_from(problem));
+    if (!text.code)
+        cw_upstream_post(s->shared->streams.upstream, &s->req, cw_buf_str(&text));
+}
+
+/* For the server's cancel: other calls may run by then. */
+static void remember_question(stream *s, const cw_json *id, cw_relay_route *route)
+{
+    asked *a = &s->asked[s->n_asked++ % QUESTIONS_MAX];
+    cw_str text = cw_json_span(id);
+    cw_relay_route_unref(a->route);
+    *a = (asked){.route = NULL};
+    if (text.n >= ID_MAX)
+        return;
+    memcpy(a->id, text.p, text.n);
+    a->route = cw_relay_route_ref(route);
+}
+
+static void pass_cancel(stream *s, const cw_json *params, const cw_json *root)
+{
+    const cw_json *id = cw_json_get(params, CW_STR("requestId"));
+    for (size_t i = 0; id && i < QUESTIONS_MAX; i++) {
+        asked *a = &s->asked[i];
+        if (!a->route || !cw_str_is(cw_json_span(id), a->id))
+            continue;
+        (void)send_event(s->shared, a->route, root);
+        cw_relay_route_unref(a->route);
+        *a = (asked){.route = NULL};
+    }
+}
+
+static void on_request(stream *s, const cw_incoming *incoming, const cw_json *root)
+{
+    cw_relay_route *route = NULL;
+    if (cw_str_is(incoming->method, "ping")) {
+        answer_request(s, incoming->request_id, CW_STR("{}"), 0, "");
+        return;
+    }
+    if (!cw_relay_question(incoming->method, incoming->params)) {
+        answer_request(s, incoming->request_id, CW_STR(""), -32601, "Method not found");
+        return;
+    }
+    route = cw_relay_sessions_find_call(&s->shared->sessions, s->ticket.key, 0);
+    if (route && send_event(s->shared, route, root))
+        remember_question(s, incoming->request_id, route);
+    else
+        answer_request(s, incoming->request_id, CW_STR(""), -32603,
+                       "No call, or more than one, runs in the session: the one that asks is not "
+                       "known");
+    cw_relay_route_unref(route);
+}
+
+static void on_notification(stream *s, const cw_incoming *incoming, const cw_json *root)
+{
+    const cw_json *token = cw_json_get(incoming->params, CW_STR("progressToken"));
+    uint64_t id = 0;
+    if (cw_shared_conn_is_change(s->shared, incoming->method))
+        cw_shared_conn_announce(s->shared);
+    else if (cw_str_is(incoming->method, "notifications/cancelled"))
+        pass_cancel(s, incoming->params, root);
+    else if (cw_str_is(incoming->method, "notifications/message"))
+        pass_on(s, 0, root);
+    else if (cw_str_is(incoming->method, "notifications/progress") && token &&
+             cw_json_to_u64(token, &id) && id)
+        pass_on(s, id, root);
+}
+
+static void on_message(cw_upstream_req *req, const cw_json *root)
+{
+    stream *s = req->ctx;
+    cw_incoming incoming = {0};
+    cw_dialect_classify(&s->shared->service->protocol, root, &incoming);
+    if (incoming.kind == CW_INCOMING_REQUEST)
+        on_request(s, &incoming, root);
+    else if (incoming.kind == CW_INCOMING_NOTIFICATION)
+        on_notification(s, &incoming, root);
+}
+
+/* ---- the life of a stream ---- */
+
+static void free_stream(stream *s)
+{
+    cw_shared_conn_streams *all = &s->shared->streams;
+    cw_upstream_cancel(all->upstream, &s->req);
+    cw_deadline_clear(&s->pause);
+    return_wants(s);
+    for (size_t i = 0; i < QUESTIONS_MAX; i++)
+        cw_relay_route_unref(s->asked[i].route);
+    cw_list_remove(&s->node);
+    all->n--;
+    free(s);
+}
+
+static void wait_before_retry(stream *s, uint64_t ms)
+{
+    cw_shared_conn_streams *all = &s->shared->streams;
+    unsigned i = 0;
+    while (i + 1 < CW_SHARED_CONN_PAUSES && all->pauses[i].ms < ms)
+        i++;
+    return_wants(s);
+    cw_loop_set_deadline(s->shared->opts.loop, &s->pause, &all->pauses[i]);
+}
+
+static void on_failure(stream *s)
+{
+    if (++s->failures > FAILURES_MAX && !s->is_own) {
+        cw_relay_sessions_drop_stream(&s->shared->sessions, &s->ticket);
+        free_stream(s);
+        return;
+    }
+    wait_before_retry(s, (uint64_t)RETRY_MS << (s->failures < 7 ? s->failures - 1 : 6));
+}
+
+static void log_flood(const stream *s)
+{
+    cw_log(CW_LOG_WARN, "source", "too many messages on a stream: it is closed for a while",
+           CW_KV("source", s->shared->service->config.name));
+}
+
+/* Whether the server has no stream at all, and asking again would not help. */
+static bool has_none(const stream *s, const cw_upstream_reply *reply)
+{
+    unsigned status = reply->answer ? reply->answer->status : 0;
+    bool may_pass = status >= 500 && status != 501;
+    if (reply->end == CW_CLIENT_REFUSED)
+        return true;
+    if (reply->end != CW_CLIENT_OK || s->is_open || may_pass)
+        return false;
+    return status != 408 && status != 429;
+}
+
+/* The session is gone: ours is opened anew, one of a caller with the next call. */
+static bool is_session_lost(const stream *s, const cw_upstream_reply *reply)
+{
+    return reply->end == CW_CLIENT_OK && reply->answer && reply->answer->status == 404 &&
+           s->ticket.id[0] && s->relay.ticket;
+}
+
+static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
+{
+    stream *s = req->ctx;
+    bool was_open = s->is_open, is_end = reply->end == CW_CLIENT_OK;
+    if (is_session_lost(s, reply) && s->is_own) {
+        s->was_lost = true;
+        s->relay.ticket = NULL;
+        wait_before_retry(s, PAUSE_MIN_MS);
+        return;
+    }
+    if (has_none(s, reply)) {
+        free_stream(s);
+        return;
+    }
+    s->is_open = false;
+    if (was_open && cw_loop_now(s->shared->opts.loop) > s->opened_at + STEADY_MS)
+        s->failures = 0;
+    /* One that can be continued has missed nothing. */
+    s->was_lost = s->was_lost || (was_open && !(is_end && s->place.last_event[0]));
+    if (reply->end == CW_CLIENT_TOO_LARGE) {
+        log_flood(s);
+        s->failures = FAILURES_MAX;
+    }
+    if (is_end && was_open && s->place.retry_ms)
+        wait_before_retry(s, s->place.retry_ms);
+    else
+        on_failure(s);
+}
+
+static void on_open(cw_upstream_req *req)
+{
+    stream *s = req->ctx;
+    bool was_lost = s->was_lost;
+    s->is_open = true;
+    s->opened_at = cw_loop_now(s->shared->opts.loop);
+    s->was_lost = false;
+    return_wants(s);
+    if (was_lost && s->is_own)
+        cw_shared_conn_announce(s->shared);
+}
+
+static void connect_stream(stream *s)
+{
+    cw_shared_conn *shared = s->shared;
+    cw_err err = {0};
+    s->relay.last_event = cw_str_from(s->place.last_event);
+    s->place.on_open = on_open;
+    s->req = (cw_upstream_req){.relay = &s->relay,
+                               .stream = &s->place,
+                               .on_message = on_message,
+                               .on_done = on_done,
+                               .ctx = s};
+    s->req.id = cw_upstream_next_id(shared->streams.upstream, /* reads= */ true);
+    if (cw_upstream_send(shared->streams.upstream, &s->req, &err))
+        on_failure(s);
+}
+
+/* Our own stream finds its session, which may have been lost, and its era by itself. */
+static void on_pause_over(cw_deadline *d)
+{
+    stream *s = CW_CONTAINER(d, stream, pause);
+    if (s->is_own)
+        s->relay.ticket = NULL;
+    connect_stream(s);
+}
+
+static stream *find_stream(const cw_shared_conn_streams *all, const cw_relay_ticket *ticket)
+{
+    const char *key = ticket->is_modern ? CW_RELAY_OWN_KEY : ticket->key;
+    CW_LIST_EACH (node, &all->all) {
+        if (strcmp(stream_at(node)->ticket.key, key) == 0)
+            return stream_at(node);
+    }
+    return NULL;
+}
+
+/* The oldest stream of a caller in whose session no call runs ends for another. */
+static bool make_room(cw_shared_conn *shared)
+{
+    cw_shared_conn_streams *all = &shared->streams;
+    uint32_t most = shared->service->config.connections / 2;
+    if (all->n < (most < STREAMS_MAX ? most : STREAMS_MAX))
+        return true;
+    for (cw_list *node = all->all.prev; node != &all->all; node = node->prev) {
+        stream *s = stream_at(node);
+        if (s->is_own || cw_relay_sessions_is_busy(&shared->sessions, s->ticket.key))
+            continue;
+        cw_relay_sessions_drop_stream(&shared->sessions, &s->ticket);
+        free_stream(s);
+        return true;
+    }
+    return false;
+}
+
+static stream *add_stream(cw_shared_conn *shared, const cw_relay_ticket *ticket)
+{
+    cw_shared_conn_streams *all = &shared->streams;
+    bool is_own = ticket->is_modern || strcmp(ticket->key, CW_RELAY_OWN_KEY) == 0;
+    stream *s = is_own || make_room(shared) ? calloc(1, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    s->shared = shared;
+    s->is_own = is_own;
+    s->ticket = *ticket;
+    if (ticket->is_modern)
+        memcpy(s->ticket.key, CW_RELAY_OWN_KEY, sizeof CW_RELAY_OWN_KEY);
+    s->relay = (cw_relay_request){.method = CW_STR("subscriptions/listen"),
+                                  .members = CW_STR(LISTS),
+                                  .is_stream = true,
+                                  .ticket = &s->ticket};
+    cw_list_init(&s->wants);
+    cw_list_add_first(&all->all, &s->node);
+    all->n++;
+    return s;
+}
+
+static bool open_upstream(cw_shared_conn *shared)
+{
+    cw_err err = {0};
+    cw_shared_conn_streams *all = &shared->streams;
+    if (all->upstream)
+        return true;
+    if (shared->is_closing || cw_upstream_open(shared->service, shared, shared->opts.loop,
+                                               shared->opts.answer_size, &all->upstream, &err))
+        return false;
+    cw_loop_set_deadline(shared->opts.loop, &all->sweep, &all->sweeps);
+    return true;
+}
+
+static void on_want(cw_message *message)
+{
+    cw_shared_conn_want *w = CW_CONTAINER(message, cw_shared_conn_want, message);
+    cw_shared_conn *shared = w->shared;
+    stream *s = open_upstream(shared) ? find_stream(&shared->streams, &w->ticket) : NULL;
+    bool is_new = !s;
+    if (is_new && shared->streams.upstream && !shared->is_closing)
+        s = add_stream(shared, &w->ticket);
+    if (!s) {
+        cw_relay_sessions_drop_stream(&shared->sessions, &w->ticket);
+        return_want(w);
+        return;
+    }
+    if (s->is_open || s->pause.list) {
+        return_want(w);
+        return;
+    }
+    cw_list_add(&s->wants, &w->node);
+    cw_loop_set_deadline(shared->opts.loop, &w->limit, &shared->streams.openings);
+    if (is_new)
+        connect_stream(s);
+}
+
+void cw_shared_conn_streams_want(cw_shared_conn_want *want)
+{
+    want->message = (cw_message){.fn = on_want, .drop = drop_want};
+    cw_loop_post(want->shared->opts.loop, &want->message);
+}
+
+/* ---- changes that calls have seen ---- */
+
+static void on_changed(cw_message *message)
+{
+    cw_shared_conn *shared = CW_CONTAINER(message, cw_shared_conn, streams.changed);
+    atomic_store(&shared->streams.is_changed, false);
+    cw_shared_conn_announce(shared);
+    cw_shared_conn_unref(shared);
+}
+
+static void on_changed_dropped(cw_message *message)
+{
+    cw_shared_conn_unref(CW_CONTAINER(message, cw_shared_conn, streams.changed));
+}
+
+void cw_shared_conn_streams_changed(cw_shared_conn *shared)
+{
+    if (!shared->streams.is_on || atomic_exchange(&shared->streams.is_changed, true))
+        return;
+    cw_shared_conn_ref(shared);
+    cw_loop_post(shared->opts.loop, &shared->streams.changed);
+}
+
+/* ---- sessions that have ended ---- */
+
+static void on_sweep(cw_deadline *d)
+{
+    cw_shared_conn_streams *all = CW_CONTAINER(d, cw_shared_conn_streams, sweep);
+    cw_shared_conn *shared = CW_CONTAINER(all, cw_shared_conn, streams);
+    cw_relay_ticket ended;
+    while (
+        cw_relay_sessions_next_ended(&shared->sessions, cw_loop_now(shared->opts.loop), &ended)) {
+        stream *s = find_stream(all, &ended);
+        if (s)
+            free_stream(s);
+        cw_upstream_mcp_end_session(all->upstream, &ended);
+    }
+    cw_loop_set_deadline(shared->opts.loop, &all->sweep, &all->sweeps);
+}
+
+/* ---- begin and end ---- */
+
+void cw_shared_conn_streams_init(cw_shared_conn *shared)
+{
+    cw_shared_conn_streams *all = &shared->streams;
+    cw_loop *loop = shared->opts.loop;
+    cw_list_init(&all->all);
+    atomic_init(&all->is_changed, false);
+    all->is_on =
+        shared->mcp.is_on && shared->service->kind == CW_ENDPOINT_HTTP && shared->opts.announced;
+    if (!all->is_on)
+        return;
+    all->changed = (cw_message){.fn = on_changed, .drop = on_changed_dropped};
+    cw_deadline_list_init(&all->openings, OPENING_MS, on_opening_late);
+    cw_deadline_list_init(&all->sweeps, SWEEP_MS, on_sweep);
+    cw_loop_watch(loop, &all->openings);
+    cw_loop_watch(loop, &all->sweeps);
+    for (unsigned i = 0; i < CW_SHARED_CONN_PAUSES; i++) {
+        cw_deadline_list_init(&all->pauses[i], (uint64_t)PAUSE_MIN_MS << i, on_pause_over);
+        cw_loop_watch(loop, &all->pauses[i]);
+    }
+}
+
+void cw_shared_conn_streams_close(cw_shared_conn *shared)
+{
+    cw_shared_conn_streams *all = &shared->streams;
+    cw_loop *loop = shared->opts.loop;
+    if (!all->is_on)
+        return;
+    while (!cw_list_is_empty(&all->all))
+        free_stream(stream_at(all->all.next));
+    cw_deadline_clear(&all->sweep);
+    cw_loop_unwatch(loop, &all->openings);
+    cw_loop_unwatch(loop, &all->sweeps);
+    for (unsigned i = 0; i < CW_SHARED_CONN_PAUSES; i++)
+        cw_loop_unwatch(loop, &all->pauses[i]);
+    cw_upstream *upstream = all->upstream;
+    all->upstream = NULL;
+    if (upstream)
+        cw_upstream_close(upstream, NULL, NULL);
+}
