@@ -11,55 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
-#include "source/relay/event_stream.h"
+#include "source/upstream/mcp_exchange.h"
 #include "source/upstream/shared_conn_int.h"
 #include "source/upstream/upstream_int.h"
 
 #define OPENING_MS 10000u /* for each answer before a session is open, at most */
 #define BODY_MAX (64u * 1024u * 1024u)
 #define POSTS_MAX 1024u /* notifications and answers under way */
-/* Of one stream in a while: more is a flood, and ends it. */
-#define FLOOD_MS 10000u
-#define FLOOD_EVENTS 10000u
-#define FLOOD_BYTES (32u * 1024u * 1024u) /* where no response is expected */
 
-typedef struct mcp_upstream mcp_upstream;
-typedef struct exchange exchange;
+typedef struct cw_upstream_mcp mcp_upstream;
+typedef struct cw_upstream_exchange exchange;
 typedef struct cw_upstream_mcp_call call;
-
-/* One HTTP request, and the message that answers it. */
-struct exchange {
-    cw_list node; /* of its upstream: `waiting`, `running`, `openings` or `posts` */
-    mcp_upstream *home;
-    cw_upstream_req inner;
-    uint64_t id; /* of the message; 0: it has no answer */
-    cw_relay_ticket ticket;
-    cw_buf body;
-    cw_str piece; /* the body */
-    cw_buf name;  /* of Mcp-Name */
-    cw_http_header headers[CW_UPSTREAM_MORE_HEADERS];
-    size_t n_headers;
-    cw_str traceparent, tracestate; /* of the call */
-    cw_event_stream events;
-    bool has_events;
-    bool in_events;             /* its events are being read: it is freed afterwards */
-    bool is_gone;               /* then */
-    uint64_t flood_at;          /* when counting began */
-    size_t n_events, n_bytes;   /* since then */
-    cw_parsed_message *message; /* the response, of an event stream */
-    cw_deferred later;          /* the response came, and the stream goes on */
-    cw_deadline limit;          /* of openings and posts */
-    /* The end, once. `message` is set where an event stream had the response. */
-    void (*on_end)(exchange *x, const cw_upstream_reply *reply);
-    /* The pieces of its stream; NULL: on_data. */
-    void (*on_data)(cw_upstream_req *inner, const cw_client_response *head, cw_str piece);
-    /* Another message of the stream; may be NULL. */
-    void (*on_other)(exchange *x, const cw_json *message);
-    void (*on_open)(
-        exchange *x); /* the head of a stream came; again with each piece; may be NULL */
-    bool is_stream;   /* no response ends it */
-};
 
 /* A request of an owner. */
 struct cw_upstream_mcp_call {
@@ -86,7 +48,7 @@ typedef struct opening {
     cw_shared_conn_want *want; /* on its way; or NULL */
 } opening;
 
-struct mcp_upstream {
+struct cw_upstream_mcp {
     cw_upstream base;
     cw_upstream *http;
     cw_shared_conn *shared; /* a reference */
@@ -130,207 +92,9 @@ static uint64_t next_id(cw_upstream *upstream, bool reads)
            1;
 }
 
-/* ---- one HTTP exchange ---- */
-
-static void init_exchange(exchange *x, mcp_upstream *home)
+static void init_exchange(exchange *x, mcp_upstream *u)
 {
-    x->home = home;
-    cw_buf_init(&x->body, BODY_MAX);
-    cw_buf_init(&x->name, CW_HTTP_MAX_HEAD);
-}
-
-static void free_events(exchange *x)
-{
-    cw_loop_cancel_deferred(&x->later);
-    cw_deadline_clear(&x->limit);
-    if (x->has_events)
-        cw_event_stream_done(&x->events);
-    x->has_events = false;
-    cw_parsed_message_unref(x->message);
-    x->message = NULL;
-}
-
-/* It is in no list, and its HTTP request is over or cancelled. */
-static void free_exchange(exchange *x)
-{
-    free_events(x);
-    if (x->in_events) {
-        x->is_gone = true;
-        return;
-    }
-    cw_buf_done(&x->body);
-    cw_buf_done(&x->name);
-    free(x); /* the first member of whatever it is */
-}
-
-static void drop_exchange(exchange *x)
-{
-    cw_list_remove(&x->node);
-    cw_upstream_cancel(x->home->http, &x->inner);
-    free_exchange(x);
-}
-
-static void add_header(exchange *x, const char *name, cw_str value)
-{
-    if (value.n)
-        x->headers[x->n_headers++] = (cw_http_header){cw_str_from(name), value};
-}
-
-/* A name that a header cannot hold is encoded. */
-static cw_str header_text(exchange *x, cw_str name)
-{
-    bool is_plain = name.n && name.p[0] != ' ' && name.p[name.n - 1] != ' ' && name.p[0] != '=';
-    for (size_t i = 0; i < name.n && is_plain; i++)
-        is_plain = name.p[i] >= ' ' && name.p[i] < 127;
-    if (is_plain || name.n == 0)
-        return name;
-    cw_buf_clear(&x->name);
-    cw_buf_add(&x->name, CW_STR("=?base64?"));
-    char *to = cw_buf_reserve(&x->name, CW_BASE64_TEXT(name.n));
-    if (to)
-        cw_buf_commit(&x->name, cw_base64_encode(name, to));
-    cw_buf_add(&x->name, CW_STR("?="));
-    return cw_buf_str(&x->name);
-}
-
-/* Headers of a message in the session of the ticket. */
-static void set_headers(exchange *x, cw_str method, cw_str name)
-{
-    const cw_relay_ticket *t = &x->ticket;
-    x->n_headers = 0;
-    if (t->is_modern) {
-        add_header(x, "MCP-Protocol-Version", CW_STR(CW_RELAY_MODERN_VERSION));
-        add_header(x, "Mcp-Method", method);
-        add_header(x, "Mcp-Name", header_text(x, name));
-        return;
-    }
-    add_header(x, "MCP-Protocol-Version", cw_str_from(t->version));
-    add_header(x, "Mcp-Session-Id", cw_str_from(t->id));
-}
-
-/* Whether it received more than a server sends that means well. */
-static bool is_flood(exchange *x, size_t n_bytes, size_t n_events)
-{
-    uint64_t now = cw_loop_now(x->home->base.loop);
-    if (now > x->flood_at + FLOOD_MS) {
-        x->flood_at = now;
-        x->n_events = x->n_bytes = 0;
-    }
-    x->n_bytes += n_bytes;
-    x->n_events += n_events;
-    return x->n_events > FLOOD_EVENTS;
-}
-
-/* Whether a message is the response to the exchange. */
-static bool is_response(const exchange *x, const cw_json *root)
-{
-    cw_incoming incoming = {0};
-    cw_dialect_classify(&x->home->base.service->protocol, root, &incoming);
-    return x->id && incoming.kind == CW_INCOMING_RESPONSE && incoming.id == x->id;
-}
-
-static void finish_exchange(exchange *x, const cw_upstream_reply *reply)
-{
-    cw_loop_cancel_deferred(&x->later);
-    cw_deadline_clear(&x->limit);
-    cw_list_remove(&x->node);
-    x->on_end(x, reply);
-}
-
-static void fail_exchange(exchange *x, cw_client_end end, const char *why)
-{
-    cw_upstream_cancel(x->home->http, &x->inner);
-    finish_exchange(x, &(cw_upstream_reply){.end = end, .why = why});
-}
-
-static void on_event(exchange *x, cw_str data)
-{
-    cw_err err = {0};
-    cw_parsed_message *message = cw_parsed_message_new(data);
-    cw_code rc = message ? cw_parsed_message_parse(message, x->home->answer_size * 16 + 65536, &err)
-                         : CW_NOMEM;
-    /* A message that cannot be read is skipped: the stream may have the response behind it. */
-    if (rc == CW_OK && !x->message && is_response(x, message->root)) {
-        x->message = cw_parsed_message_ref(message);
-        cw_loop_defer(x->home->base.loop, &x->later);
-    } else if (rc == CW_OK && x->on_other && !x->message) {
-        x->on_other(x, message->root);
-    }
-    cw_parsed_message_unref(message);
-}
-
-static void on_data(cw_upstream_req *inner, const cw_client_response *head, cw_str piece)
-{
-    exchange *x = inner->ctx;
-    cw_str data;
-    size_t n_bytes = piece.n;
-    bool floods = false;
-    (void)head;
-    if (!x->has_events)
-        cw_event_stream_init(&x->events, x->home->answer_size);
-    x->has_events = x->in_events = true;
-    if (x->on_open)
-        x->on_open(x);
-    while (!x->is_gone && !floods && cw_event_stream_next(&x->events, &piece, &data)) {
-        floods = is_flood(x, n_bytes, 1);
-        n_bytes = 0;
-        on_event(x, data);
-    }
-    x->in_events = false;
-    if (x->is_gone)
-        free_exchange(x);
-    else if (floods || is_flood(x, n_bytes, 0) || (x->is_stream && x->n_bytes > FLOOD_BYTES))
-        fail_exchange(x, CW_CLIENT_TOO_LARGE, "too many messages");
-    else if (x->events.code)
-        fail_exchange(x, x->events.code == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_TOO_LARGE,
-                      "an event that is too large");
-}
-
-/* The response came, and the server keeps the stream open. */
-static void on_later(cw_deferred *later)
-{
-    exchange *x = CW_CONTAINER(later, exchange, later);
-    cw_upstream_cancel(x->home->http, &x->inner);
-    finish_exchange(x, &(cw_upstream_reply){.end = CW_CLIENT_OK, .why = ""});
-}
-
-static void on_http_done(cw_upstream_req *inner, const cw_upstream_reply *reply)
-{
-    exchange *x = inner->ctx;
-    bool is_lost = x->has_events && !x->message && reply->end == CW_CLIENT_OK && x->id;
-    cw_upstream_reply lost = {.end = CW_CLIENT_LOST,
-                              .why = "the stream ended without a response",
-                              .session = reply->session};
-    finish_exchange(x, is_lost ? &lost : reply);
-}
-
-static void on_late(cw_deadline *d)
-{
-    fail_exchange(CW_CONTAINER(d, exchange, limit), CW_CLIENT_SLOW, "no answer in time");
-}
-
-/* Without a body it is a GET, or a DELETE. */
-static cw_code send_exchange(exchange *x, bool has_body, bool is_delete, cw_err *err)
-{
-    x->piece = cw_buf_str(&x->body);
-    if (x->body.code || x->name.code)
-        return cw_fail_nomem(err);
-    free_events(x);
-    x->later.fn = on_later;
-    x->inner = (cw_upstream_req){
-        .id = x->id,
-        .body = &x->piece,
-        .n_body = has_body ? 1 : 0,
-        .is_delete = is_delete,
-        .traceparent = x->traceparent,
-        .tracestate = x->tracestate,
-        .more = x->headers,
-        .n_more = x->n_headers,
-        .on_done = on_http_done,
-        .on_data = x->on_data ? x->on_data : on_data,
-        .ctx = x,
-    };
-    return cw_upstream_send(x->home->http, &x->inner, err);
+    cw_upstream_exchange_init(x, u, u->http, u->answer_size);
 }
 
 /* ---- messages without an answer ---- */
@@ -339,7 +103,7 @@ static void on_posted(exchange *x, const cw_upstream_reply *reply)
 {
     (void)reply;
     x->home->n_posts--;
-    free_exchange(x);
+    cw_upstream_exchange_free(x);
 }
 
 /* A notification, an answer, or (with an empty text) the end of the session. */
@@ -353,10 +117,10 @@ static void post(mcp_upstream *u, const cw_relay_ticket *ticket, cw_str message)
     x->ticket = *ticket;
     x->on_end = on_posted;
     cw_buf_add(&x->body, message);
-    set_headers(x, CW_STR(""), CW_STR(""));
-    cw_code rc = send_exchange(x, message.n > 0, message.n == 0, &err);
+    cw_upstream_exchange_set_headers(x, CW_STR(""), CW_STR(""));
+    cw_code rc = cw_upstream_exchange_send(x, message.n > 0, message.n == 0, &err);
     if (rc) {
-        free_exchange(x);
+        cw_upstream_exchange_free(x);
         return;
     }
     cw_loop_set_deadline(u->base.loop, &x->limit, &u->limits);
@@ -391,7 +155,7 @@ static void free_opening(opening *o)
     if (o->want)
         o->want->owner = NULL;
     cw_list_remove(&o->x.node);
-    free_exchange(&o->x);
+    cw_upstream_exchange_free(&o->x);
 }
 
 /* Those that wait for the session of this key. */
@@ -552,7 +316,7 @@ static void on_opening_data(cw_upstream_req *inner, const cw_client_response *he
 {
     exchange *x = inner->ctx;
     copy_text(x->ticket.id, sizeof x->ticket.id, head->wanted[CW_UPSTREAM_HEADER_SESSION]);
-    on_data(inner, head, piece);
+    cw_upstream_exchange_read(inner, head, piece);
 }
 
 static void write_step(opening *o)
@@ -564,13 +328,13 @@ static void write_step(opening *o)
     if (o->step == STEP_ASK) {
         cw_relay_write_discover(&x->body, o->capabilities, x->id);
         x->ticket.is_modern = true;
-        set_headers(x, CW_STR("server/discover"), CW_STR(""));
+        cw_upstream_exchange_set_headers(x, CW_STR("server/discover"), CW_STR(""));
         x->ticket.is_modern = false;
     } else if (o->step == STEP_INITIALIZE) {
         cw_relay_write_initialize(&x->body, o->capabilities, x->id);
     } else {
         cw_buf_add(&x->body, CW_STR(CW_RELAY_INITIALIZED));
-        set_headers(x, CW_STR(""), CW_STR(""));
+        cw_upstream_exchange_set_headers(x, CW_STR(""), CW_STR(""));
     }
 }
 
@@ -580,7 +344,7 @@ static void send_step(opening *o, opening_step step)
     cw_err err = {0};
     o->step = step;
     write_step(o);
-    cw_code rc = send_exchange(x, /* has_body= */ true, /* is_delete= */ false, &err);
+    cw_code rc = cw_upstream_exchange_send(x, /* has_body= */ true, /* is_delete= */ false, &err);
     if (rc) {
         fail_opening(
             o, &(cw_upstream_reply){.end = rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT,
@@ -665,7 +429,7 @@ static void finish_call(call *c, const cw_upstream_reply *reply)
         c->x.message = NULL;
     }
     outer->mcp_call = NULL;
-    free_exchange(&c->x);
+    cw_upstream_exchange_free(&c->x);
     cw_upstream_finish(outer, &streamed);
     cw_parsed_message_unref(message);
 }
@@ -761,12 +525,12 @@ static cw_code send_call(call *c, cw_err *err)
     x->id = has_body ? c->outer->id : 0;
     if (has_body)
         cw_relay_write(&x->body, r, x->ticket.is_modern ? CW_RELAY_MODERN : CW_RELAY_LEGACY, x->id);
-    set_headers(x, r->method, r->name);
+    cw_upstream_exchange_set_headers(x, r->method, r->name);
     if (!has_body)
-        add_header(x, "Last-Event-ID", r->last_event);
+        cw_upstream_exchange_add_header(x, "Last-Event-ID", r->last_event);
     x->traceparent = c->outer->traceparent;
     x->tracestate = c->outer->tracestate;
-    return send_exchange(x, has_body, /* is_delete= */ false, err);
+    return cw_upstream_exchange_send(x, has_body, /* is_delete= */ false, err);
 }
 
 static void fail_call(call *c, cw_code rc, const char *why)
@@ -879,7 +643,7 @@ static cw_code send_request(cw_upstream *upstream, cw_upstream_req *req, cw_err 
     cw_code rc = try_call(c, err);
     if (rc) {
         end_route(c);
-        free_exchange(&c->x);
+        cw_upstream_exchange_free(&c->x);
     } else {
         req->mcp_call = c;
     }
@@ -902,7 +666,7 @@ static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
             post(u, &c->x.ticket, cw_buf_str(&text));
     }
     end_route(c);
-    drop_exchange(&c->x);
+    cw_upstream_exchange_drop(&c->x);
 }
 
 static void forget_request(cw_upstream_req *req)
@@ -960,7 +724,7 @@ static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), 
         free_opening(o);
     }
     CW_LIST_EACH_SAFE (node, &u->posts)
-        drop_exchange(exchange_at(node));
+        cw_upstream_exchange_drop(exchange_at(node));
     leave_table(u);
     cw_loop_unwatch(u->base.loop, &u->limits);
     u->on_closed = on_closed;
@@ -996,7 +760,8 @@ cw_code cw_upstream_open_mcp(cw_shared_conn *shared, size_t answer_size, const c
     cw_list_init(&u->openings);
     cw_list_init(&u->posts);
     uint32_t ms = base->service->config.timeout_ms / 2;
-    cw_deadline_list_init(&u->limits, ms < OPENING_MS ? ms : OPENING_MS, on_late);
+    cw_deadline_list_init(&u->limits, ms < OPENING_MS ? ms : OPENING_MS,
+                          cw_upstream_exchange_on_late);
     cw_loop_watch(base->loop, &u->limits);
     *ret = &u->base;
     return CW_OK;
