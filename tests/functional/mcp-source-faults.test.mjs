@@ -1,0 +1,290 @@
+// MCP servers that fail or lie: each fault ends in its time, and another source beside it does not notice.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { suite, test } from "node:test";
+import {
+    assertToolError,
+    callTool,
+    callToolWell,
+    modern,
+    ownName,
+    startBridge,
+    toolNames,
+    untilTool,
+} from "./support/mcp.mjs";
+import { echoTool, startScript } from "./support/mcp-script.mjs";
+import { keepFolder } from "./support/kept.mjs";
+import { patience } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
+
+const textOf = (result) => result.content[0].text;
+const source = (name, upstream, more = {}) => ({
+    name,
+    dialect: "mcp",
+    prefix: `${name}.`,
+    methods: ["*"],
+    timeout: "2s",
+    url: upstream.url,
+    ...more,
+});
+
+// A server that fails, one that works, and a bridge in front of both.
+async function beside(t, options = {}, more = {}) {
+    const bad = await startScript(options);
+    const good = await startScript({ era: "modern" });
+    const server = await startBridge({
+        plugins: [],
+        config: { sources: [source("bad", bad, more), source("good", good)] },
+    });
+    t.after(() => server.stop());
+    await untilTool(server, "bad.echo");
+    await untilTool(server, "good.echo");
+    const timed = async (name, args = {}) => {
+        const from = Date.now();
+        const answer = await callTool(server, name, args);
+        return { ...answer, ms: Date.now() - from };
+    };
+    // The other source answers while `work` runs.
+    const unnoticed = async (work) => {
+        const running = work();
+        const { json, ms } = await timed("good.echo", { message: "there" });
+        assert.equal(textOf(json.result), "there");
+        assert.ok(ms < patience(1_500), `${ms} ms`);
+        return await running;
+    };
+    return { bad, good, server, timed, unnoticed };
+}
+
+for (const era of ["legacy", "modern"]) {
+    suite(`a ${era} server`, { concurrency: true }, () => {
+        test("that dies in a call fails the call at once", async (t) => {
+            const { bad, server, timed, unnoticed } = await beside(t, { era });
+            bad.on["tools/call"] = ({ request }) => request.socket.destroy();
+            const answer = await unnoticed(() => timed("bad.echo"));
+            assertToolError(answer);
+            assert.ok(answer.ms < patience(1_500), `${answer.ms} ms`);
+            assert.equal(bad.seen("tools/call").length, 1, "a call that may have run is not repeated");
+            assert.ok((await toolNames(server)).includes("bad.echo"), "its tools stay in the list");
+        });
+
+        test("that does not answer a call fails it after its time, and the call is cancelled", async (t) => {
+            const { bad, timed, unnoticed } = await beside(t, { era });
+            let gone = false;
+            bad.on["tools/call"] = ({ response }) => response.on("close", () => (gone = true));
+            const answer = await unnoticed(() => timed("bad.echo"));
+            assertToolError(answer);
+            assert.ok(answer.ms >= 1_900 && answer.ms < patience(4_000), `${answer.ms} ms`);
+            await eventually(() => gone, "the end of the request");
+            if (era === "legacy")
+                await eventually(() => bad.seen("notifications/cancelled").length === 1, "the cancel");
+        });
+
+        test("that answers one request twice, and others that were not asked, gives each call its own answer", async (t) => {
+            const { bad, timed } = await beside(t, { era });
+            bad.on["tools/call"] = ({ message, response }) => {
+                const line = (id, text) =>
+                    `data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { resultType: "complete", content: [{ type: "text", text }] } })}\n\n`;
+                response.writeHead(200, { "Content-Type": "text/event-stream" });
+                response.write(line(message.id + 1_000, "another's"));
+                response.write(line(message.id, message.params.arguments.message));
+                response.end(line(message.id, "once more"));
+            };
+            const answers = await Promise.all(["a", "b", "c"].map((message) => timed("bad.echo", { message })));
+            assert.deepEqual(
+                answers.map(({ json }) => textOf(json.result)),
+                ["a", "b", "c"],
+            );
+        });
+
+        for (const [what, status, type, body] of [
+            ["503", 503, "application/json", '{"jsonrpc":"2.0","error":{"code":-32000,"message":"later"}}'],
+            ["a page of HTML", 200, "text/html", "<html><title>Login</title></html>"],
+            ["half a message", 200, "application/json", '{"jsonrpc":"2.0","id":'],
+            ["an event that is no message", 200, "text/event-stream", "data: {oops\n\n"],
+        ]) {
+            test(`that returns ${what} fails the call, which is sent once`, async (t) => {
+                const { bad, timed, unnoticed } = await beside(t, { era });
+                bad.on["tools/call"] = ({ response }) => response.writeHead(status, { "Content-Type": type }).end(body);
+                const answer = await unnoticed(() => timed("bad.echo"));
+                const text = assertToolError(answer);
+                assert.doesNotMatch(text, /<html|oops/);
+                assert.ok(answer.ms < patience(1_500), `${answer.ms} ms`);
+                assert.equal(bad.seen("tools/call").length, 1);
+            });
+        }
+
+        test("that returns 401 is not asked again and again", async (t) => {
+            const { bad, timed } = await beside(t, { era });
+            bad.on["tools/call"] = ({ response }) => response.writeHead(401, { "WWW-Authenticate": "Bearer" }).end();
+            assertToolError(await timed("bad.echo"));
+            assert.equal(bad.seen("tools/call").length, 1);
+        });
+
+        test("that floods the stream of a call fails the call", async (t) => {
+            const { bad, timed, unnoticed } = await beside(t, { era });
+            const event = `data: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "x" } })}\n\n`;
+            bad.on["tools/call"] = ({ response }) => {
+                response.writeHead(200, { "Content-Type": "text/event-stream" });
+                response.write(event.repeat(30_000));
+            };
+            const answer = await unnoticed(() => timed("bad.echo"));
+            assertToolError(answer);
+            assert.ok(answer.ms < patience(1_900), `${answer.ms} ms`);
+        });
+    });
+}
+
+suite("a session", { concurrency: true }, () => {
+    test("that the server lost is opened once more, and the call is sent once more", async (t) => {
+        const { bad, timed } = await beside(t);
+        await timed("bad.echo", { message: "1" });
+        const before = bad.seen("initialize").length;
+        bad.known.clear();
+        const { json } = await timed("bad.echo", { message: "2" });
+        assert.equal(textOf(json.result), "2");
+        // One for the caller; our own stream opens a session of its own again.
+        await eventually(() => bad.seen("initialize").length >= before + 1, "initialize");
+        assert.equal(
+            bad.seen("tools/call").filter(({ message }) => message.params.arguments.message === "2").length,
+            2,
+        );
+    });
+
+    test("that is lost again and again fails the call after one repeat", async (t) => {
+        const { bad, timed } = await beside(t);
+        bad.on["tools/call"] = ({ fail }) => fail(-32001, "Session not found", 404);
+        assertToolError(await timed("bad.echo"));
+        assert.equal(bad.seen("tools/call").length, 2);
+    });
+
+    test("a request id of one server does not reach the call of another", async (t) => {
+        const one = await startScript();
+        const two = await startScript();
+        const server = await startBridge({
+            plugins: [],
+            config: { sources: [source("one", one), source("two", two)] },
+        });
+        t.after(() => server.stop());
+        await untilTool(server, "one.echo");
+        await untilTool(server, "two.echo");
+        const question = {
+            id: 1,
+            method: "elicitation/create",
+            params: { message: "?", requestedSchema: { type: "object", properties: {} } },
+        };
+        for (const [upstream, name] of [
+            [one, "one"],
+            [two, "two"],
+        ]) {
+            upstream.on["tools/call"] = async ({ message, response }) => {
+                response.writeHead(200, { "Content-Type": "text/event-stream" });
+                response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...question })}\n\n`);
+                const answer = await eventually(() => upstream.answerTo(1), "an answer");
+                const text = `${name}: ${answer.result.content.who}`;
+                const result = { content: [{ type: "text", text }] };
+                response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id: message.id, result })}\n\n`);
+            };
+        }
+        const meta = { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } } };
+        const ask = async (name) => {
+            const { json, text } = await callTool(server, `${name}.echo`, {}, { meta });
+            assert.equal(json.result.resultType, "input_required", text);
+            return json.result;
+        };
+        const asked = { one: await ask("one"), two: await ask("two") };
+        for (const name of ["two", "one"]) {
+            const [key] = Object.keys(asked[name].inputRequests);
+            const inputResponses = { [key]: { action: "accept", content: { who: name } } };
+            const params = {
+                name: `${name}.echo`,
+                arguments: {},
+                inputResponses,
+                requestState: asked[name].requestState,
+            };
+            const { json } = await modern(server, "tools/call", params, { meta });
+            assert.equal(textOf(json.result), `${name}: ${name}`);
+        }
+    });
+});
+
+suite("discovery", { concurrency: true }, () => {
+    test("a server that hangs at initialize keeps nobody waiting", async (t) => {
+        const bad = await startScript();
+        bad.on.initialize = () => {};
+        bad.on["server/discover"] = () => {};
+        const good = await startScript({ era: "modern" });
+        const server = await startBridge({
+            plugins: [],
+            config: { sources: [source("bad", bad), source("good", good)] },
+        });
+        t.after(() => server.stop());
+        await untilTool(server, "good.echo");
+        assert.equal(textOf(await callToolWell(server, "good.echo", { message: "x" })), "x");
+        await server.untilLogged(/"?source"?[=:]"?bad/, 20_000);
+        assert.deepEqual((await toolNames(server)).sort(), ["good.echo"]);
+    });
+
+    test("of many servers runs at once: one that is slow delays none of the others", async (t) => {
+        const slow = await startScript({ era: "modern" });
+        const release = [];
+        slow.on["tools/list"] = () => new Promise((resolve) => release.push(() => resolve("default")));
+        const others = await Promise.all(
+            Array.from({ length: 8 }, (_, i) => startScript({ era: i % 2 ? "modern" : "legacy" })),
+        );
+        const sources = [source("slow", slow, { timeout: "30s" }), ...others.map((one, i) => source(`s${i}`, one))];
+        const server = await startBridge({ plugins: [], config: { sources } });
+        t.after(() => server.stop());
+        await eventually(async () => (await toolNames(server)).length === 8, "the tools of the others", 10_000);
+        assert.ok(release.length > 0, "the slow one was asked, and waits");
+        for (const go of release) go();
+        slow.on = {};
+        await untilTool(server, "slow.echo");
+    });
+
+    test("a server that dies afterwards neither slows nor empties the list, and comes back by itself", async (t) => {
+        const { bad, good, server } = await beside(t, { era: "modern" }, { refresh: "1s" });
+        assert.ok(good);
+        await bad.stop();
+        assertToolError(await callTool(server, "bad.echo", { message: "x" }));
+        const from = Date.now();
+        const { json } = await modern(server, "tools/list");
+        assert.ok(Date.now() - from < patience(500));
+        assert.deepEqual(json.result.tools.map(ownName).sort(), ["bad.echo", "good.echo"]);
+        bad.tools = [echoTool(), echoTool("new")];
+        await new Promise((resolve) => bad.http.listen(bad.port, "127.0.0.1", resolve));
+        await untilTool(server, "bad.new");
+    });
+});
+
+suite("a source", { concurrency: true }, () => {
+    test("may be a server behind a unix socket", async (t) => {
+        const upstream = await startScript({}, { path: path.join(keepFolder(), "mcp.sock") });
+        const server = await startBridge({ plugins: [], config: { sources: [source("u", upstream)] } });
+        t.after(() => server.stop());
+        await untilTool(server, "u.echo");
+        assert.equal(textOf(await callToolWell(server, "u.echo", { message: "socket" })), "socket");
+        upstream.tools = [echoTool(), echoTool("late")];
+        upstream.push({ method: "notifications/tools/list_changed" });
+        await untilTool(server, "u.late");
+    });
+
+    for (const output of ["relay", "strict"]) {
+        test(`with output: ${output} ${output === "strict" ? "rejects" : "passes on"} a result that is not of its own schema`, async (t) => {
+            const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+            const upstream = await startScript({ era: "modern", tools: [{ ...echoTool(), outputSchema: schema }] });
+            upstream.on["tools/call"] = ({ message, reply }) =>
+                reply({
+                    resultType: "complete",
+                    content: [],
+                    structuredContent: { n: message.params.arguments.message === "right" ? 1 : "one" },
+                });
+            const server = await startBridge({ plugins: [], config: { sources: [source("s", upstream, { output })] } });
+            t.after(() => server.stop());
+            await untilTool(server, "s.echo");
+            assert.deepEqual((await callToolWell(server, "s.echo", { message: "right" })).structuredContent, { n: 1 });
+            const wrong = await callTool(server, "s.echo", { message: "wrong" });
+            if (output === "strict") assertToolError(wrong);
+            else assert.deepEqual(wrong.json.result.structuredContent, { n: "one" });
+        });
+    }
+});
