@@ -11,14 +11,14 @@ packages_of() {
     run)
         echo gcc libc6-dev meson ninja-build pkg-config
         echo libuv1-dev libssl-dev libyaml-dev libpcre2-dev libidn2-dev libsqlite3-dev sqlite3
-        echo libsodium-dev zlib1g-dev libcurl4-openssl-dev
+        echo libsodium-dev zlib1g-dev libcurl4-openssl-dev libpq-dev
         ;;
     npm) command -v npm >/dev/null || echo nodejs npm ca-certificates ;;
     test) packages_of run && packages_of npm && echo libcmocka-dev openssl curl gettext tmux zsh fish protobuf-compiler prometheus ;;
     # A browser for tests of the console; without this group they are skipped.
     browser) echo chromium ;;
     # Real services that are tested against; without this group the installed ones are.
-    services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd ;;
+    services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd postgresql pgbouncer ;;
     lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git mandoc groff-base ;;
     fuzz) packages_of run && echo clang libclang-rt-dev ;;
     coverage) packages_of test && echo gcovr ;;

@@ -102,9 +102,9 @@ static cw_code fail_account(cw_str name, cw_err *err)
 
 static cw_code fail_store(const cw_admin_call *c, cw_err *err)
 {
-    cw_str path = c->config->store.path;
-    if (path.n)
-        return cw_fail(err, CW_NOTFOUND, "database '%s' does not exist", path.p);
+    cw_str where = cw_config_store(c->config);
+    if (where.n)
+        return cw_fail(err, CW_NOTFOUND, "database '%s' does not exist", where.p);
     return cw_fail(err, CW_CONFIG, "no database: set store.path in the configuration");
 }
 

@@ -747,7 +747,7 @@ static cw_code start(service *sv, cw_err *err)
 static void warn_clear_text(const service *sv, const cw_listener *l)
 {
     char address[CW_ADDRESS_TEXT];
-    if (sv->config->store.path.n == 0 || l->tls || cw_address_is_loopback(&l->address))
+    if (cw_config_store(sv->config).n == 0 || l->tls || cw_address_is_loopback(&l->address))
         return;
     cw_address_format(&l->address, address, sizeof address);
     cw_log(CW_LOG_WARN, "serve",

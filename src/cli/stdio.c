@@ -94,9 +94,9 @@ static int read_config(program *p)
     cw_config_problems_done(&problems);
     if (code >= 0)
         return code;
-    if (p->account && p->config->store.path.n == 0)
+    if (p->account && cw_config_store(p->config).n == 0)
         return cw_cli_usage("--as needs a database: set store.path in the configuration");
-    if (p->token.n && p->config->store.path.n == 0 && !p->config->access.issuers.n)
+    if (p->token.n && cw_config_store(p->config).n == 0 && !p->config->access.issuers.n)
         return cw_cli_usage("a token cannot be checked: set store.path or access.issuers in the "
                             "configuration");
     code = p->toolset ? cw_cli_check_toolset(p->config, p->toolset) : -1;

@@ -258,7 +258,10 @@ typedef struct cw_config {
     } schema;
 
     struct {
-        cw_str path; /* database of accounts; empty: logins are off */
+        cw_str path;               /* database of accounts */
+        cw_str url, password_file; /* or one on a server; both empty: logins are off */
+        uint32_t timeout_ms;       /* of the server */
+        bool allow_insecure;       /* over the network without a certificate */
     } store;
 
     struct {
@@ -385,6 +388,8 @@ void cw_config_changed_keys(const cw_config *a, const cw_config *b, bool needs_r
  * environment, arguments of programs, params of init_calls, queries of URLs) are "***". CW_NOMEM. */
 CW_MUST_USE cw_code cw_config_write_masked(const cw_config *config, cw_json_writer *w, cw_err *err);
 /* The log options of a configuration; they borrow its texts. */
+/* The path or the URL of the database; empty: none. */
+cw_str cw_config_store(const cw_config *config);
 cw_log_opts cw_config_log_opts(const cw_config *config);
 /* Append the effective configuration as YAML with every key, its value and a comment; reading that
  * text gives an equal configuration. Errors are sticky in `out`. */

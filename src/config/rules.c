@@ -179,12 +179,40 @@ static cw_code check_console_host(cw_checker *c, const cw_config *config)
     return CW_OK;
 }
 
+/* USER:PASSWORD@ before the host, or a parameter. */
+static bool has_password(cw_str url)
+{
+    cw_str rest, user, host;
+    (void)cw_str_cut(url, ':', &rest);
+    cw_str authority = cw_str_cut(cw_str_make(rest.p + 2, rest.n - 2), '/', &host);
+    user = cw_str_cut(authority, '@', &host);
+    return (host.p && memchr(user.p, ':', user.n)) || strstr(url.p, "password=");
+}
+
+/* A message quotes no URL: it may hold a password. */
+static cw_code check_store(cw_checker *c, const cw_config *config)
+{
+    cw_str url = config->store.url;
+    bool is_url =
+        cw_str_starts(url, CW_STR("postgresql://")) || cw_str_starts(url, CW_STR("postgres://"));
+    if (url.n && !is_url)
+        return complain(c, "store", "url", NULL, "does not start with postgresql://");
+    if (url.n && has_password(url))
+        return complain(c, "store", "url", NULL,
+                        "holds a password: move it to the file of store.password_file");
+    if (config->store.path.n && url.n)
+        return complain(c, "store", "url", NULL, "there is store.path already: use one of them");
+    if (config->store.password_file.n && !url.n)
+        return complain(c, "store", "password_file", NULL, "needs store.url");
+    return CW_OK;
+}
+
 static cw_code check_console(cw_checker *c, const cw_config *config)
 {
     if (!config->console.enabled)
         return CW_OK;
-    if (!config->store.path.n)
-        return complain(c, "console", "enabled", NULL, "needs store.path");
+    if (!cw_config_store(config).n)
+        return complain(c, "console", "enabled", NULL, "needs store.path or store.url");
     if (!config->admin.enabled)
         return complain(c, "console", "enabled", NULL, "needs admin.enabled");
     if (!config->access.login.enabled)
@@ -206,8 +234,8 @@ static cw_code check_issuer(cw_checker *c, const cw_config *config, const cw_con
         return cw_check_problem(c, place, v, "client_id needs client_secret_file");
     if (issuer->token_prefix.n && !issuer->client_id.n)
         return cw_check_problem(c, place, v, "token_prefix needs client_id");
-    if (issuer->account.n && !config->store.path.n)
-        return cw_check_problem(c, place, v, "\"account\" needs store.path");
+    if (issuer->account.n && !cw_config_store(config).n)
+        return cw_check_problem(c, place, v, "\"account\" needs store.path or store.url");
     return CW_OK;
 }
 
@@ -446,6 +474,8 @@ cw_code cw_rules_check(cw_checker *c, const cw_config *config)
         rc = check_sources(c, &config->sources);
     if (!rc)
         rc = check_path(c, config);
+    if (!rc)
+        rc = check_store(c, config);
     if (!rc)
         rc = check_console(c, config);
     if (!rc)

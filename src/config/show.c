@@ -330,6 +330,11 @@ cw_code cw_config_write_masked(const cw_config *config, cw_json_writer *w, cw_er
     return CW_OK;
 }
 
+cw_str cw_config_store(const cw_config *config)
+{
+    return config->store.url.n ? config->store.url : config->store.path;
+}
+
 cw_log_opts cw_config_log_opts(const cw_config *config)
 {
     return (cw_log_opts){

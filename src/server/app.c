@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "call/catalogue_wait.h"
 #include "server/audit_opts.h"
+#include "server/database.h"
 #include "server/issuers.h"
 #include "server/name_checks.h"
 #include "server/own_files.h"
@@ -362,14 +363,14 @@ static void on_change(void *ctx)
 
 static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
 {
-    cw_accounts_opts opts = {.path = config->store.path.p,
-                             .must_exist = b->is_quiet,
+    cw_accounts_opts opts = {.db = cw_database_opts(config, 0),
                              .n_loops = b->n_loops,
                              .tokens = config->limits.token_cache_entries,
                              .on_status = on_status,
                              .on_change = on_change,
                              .ctx = b};
-    b->has_store = config->store.path.n > 0;
+    opts.db.may_create = !b->is_quiet;
+    b->has_store = cw_config_store(config).n > 0;
     if (!b->has_store && !config->access.issuers.n)
         return CW_OK;
     cw_code rc = cw_issuers_new(b->loop, &b->issuers, err);

@@ -88,6 +88,7 @@ static void add_all(lister *l, const cw_config *c)
     add(l, c->store.path);
     for (size_t i = 0; i < CW_COUNT(beside); i++)
         add_with(l, c->store.path, beside[i]);
+    add(l, c->store.password_file);
     add(l, c->tls.key);
     add(l, c->mcp.secret_file);
     add(l, c->state.lock);

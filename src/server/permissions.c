@@ -6,6 +6,7 @@
 #include "admin/admin.h"
 #include "base/log.h"
 #include "config/overlay.h"
+#include "server/database.h"
 #include "store/db.h"
 
 #define NEAR_MAX 3u
@@ -48,7 +49,7 @@ static cw_code add_database(const cw_config *config, cw_name_list *all)
 {
     cw_err err = {0};
     role_walk w = {.all = all};
-    cw_db_opts opts = {.path = config->store.path.p, .busy_ms = BUSY_MS};
+    cw_db_opts opts = cw_database_opts(config, BUSY_MS);
     if (cw_db_open(&opts, &w.db, &err) != CW_OK)
         return CW_OK; /* no database yet, or unreadable: the store reports it */
     cw_code rc = cw_db_each_role(w.db, on_role, &w, &err);
@@ -59,12 +60,12 @@ static cw_code add_database(const cw_config *config, cw_name_list *all)
 cw_code cw_role_permissions_of_roles(const cw_config *config, cw_name_list *all, bool *ret_known)
 {
     cw_code rc = add_own(all);
-    *ret_known = config->roles.n > 0 || config->store.path.n > 0;
+    *ret_known = config->roles.n > 0 || cw_config_store(config).n > 0;
     for (size_t i = 0; i < config->roles.n && !rc; i++) {
         const cw_config_strings *list = &config->roles.items[i].permissions;
         rc = add_list(all, list->items, list->n);
     }
-    return rc || !config->store.path.n ? rc : add_database(config, all);
+    return rc || !cw_config_store(config).n ? rc : add_database(config, all);
 }
 
 /* ---- methods ---- */

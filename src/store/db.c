@@ -12,102 +12,78 @@
  */
 #include "store/db.h"
 
-#include "store/sqlite_int.h"
+#include "store/db_int.h"
 
-typedef struct query {
-    cw_db *db;
-    sqlite3_stmt *stmt;
-    cw_code code; /* of the first failure; the rest is skipped then */
-    cw_err err;
-} query;
+typedef cw_db_query query;
 
 /* ---- statements ---- */
-
-static void check(query *q, int rc)
-{
-    if (rc == SQLITE_OK || q->code)
-        return;
-    q->code = cw_db_fail(q->db, rc, &q->err);
-}
 
 static void open_query(query *q, cw_db *db, const char *sql)
 {
     *q = (query){.db = db};
-    check(q, sqlite3_prepare_v2(db->sqlite, sql, -1, &q->stmt, NULL));
+    db->ops->open_query(q, sql);
+}
+
+static void bind(query *q, int at, cw_db_value value)
+{
+    if (!q->code)
+        q->db->ops->bind(q, at, &value);
 }
 
 static void bind_text(query *q, int at, cw_str text)
 {
-    /* A pointer of NULL would be the value NULL. */
-    const char *p = text.n ? text.p : "";
-    if (!q->code)
-        check(q, sqlite3_bind_text64(q->stmt, at, p, text.n, SQLITE_TRANSIENT, SQLITE_UTF8));
+    bind(q, at, (cw_db_value){.kind = CW_DB_TEXT, .text = text});
 }
 
 /* An empty text becomes NULL. */
 static void bind_optional(query *q, int at, cw_str text)
 {
-    if (text.n)
-        bind_text(q, at, text);
-    else if (!q->code)
-        check(q, sqlite3_bind_null(q->stmt, at));
+    bind(q, at, (cw_db_value){.kind = text.n ? CW_DB_TEXT : CW_DB_NULL, .text = text});
 }
 
 static void bind_i64(query *q, int at, int64_t value)
 {
-    if (!q->code)
-        check(q, sqlite3_bind_int64(q->stmt, at, value));
+    bind(q, at, (cw_db_value){.kind = CW_DB_I64, .number = value});
 }
 
 static void bind_hash(query *q, int at, const unsigned char *hash)
 {
-    if (!q->code)
-        check(q, sqlite3_bind_blob(q->stmt, at, hash, (int)CW_DB_HASH, SQLITE_TRANSIENT));
+    cw_str bytes = cw_str_make((const char *)hash, CW_DB_HASH);
+    bind(q, at, (cw_db_value){.kind = CW_DB_BYTES, .text = bytes});
 }
 
 /* The next row: true. False at the end, and after a failure. */
 static bool step(query *q)
 {
-    if (q->code)
-        return false;
-    int rc = sqlite3_step(q->stmt);
-    if (rc == SQLITE_ROW)
-        return true;
-    if (rc != SQLITE_DONE)
-        check(q, rc);
-    return false;
+    return !q->code && q->db->ops->step(q);
 }
 
 /* Start again, with other values. */
 static void reset_query(query *q)
 {
     if (!q->code)
-        check(q, sqlite3_reset(q->stmt));
+        q->db->ops->reset(q);
 }
 
 /* A column of the row; empty for NULL. It lives until the next step. */
 static cw_str column_text(query *q, int column)
 {
-    const char *p = (const char *)sqlite3_column_text(q->stmt, column);
-    int n = sqlite3_column_bytes(q->stmt, column);
-    /* NULL is what the column holds, or what is left without memory. */
-    if (!p && sqlite3_errcode(q->db->sqlite) == SQLITE_NOMEM)
-        check(q, SQLITE_NOMEM);
-    return p ? cw_str_make(p, (size_t)n) : CW_STR("");
+    cw_str text = q->db->ops->column_text(q, column);
+    return text.p ? text : CW_STR("");
 }
 
 static int64_t column_i64(query *q, int column)
 {
-    return sqlite3_column_int64(q->stmt, column);
+    return q->db->ops->column_i64(q, column);
 }
 
 /* Copy a hash; false: the column holds something else. */
 static bool column_hash(query *q, int column, unsigned char ret[CW_DB_HASH])
 {
-    const void *value = sqlite3_column_blob(q->stmt, column);
-    bool is_hash = value && sqlite3_column_bytes(q->stmt, column) == (int)CW_DB_HASH;
+    cw_str value = q->db->ops->column_bytes(q, column);
+    bool is_hash = value.p && value.n == CW_DB_HASH;
     if (is_hash)
-        memcpy(ret, value, CW_DB_HASH);
+        memcpy(ret, value.p, CW_DB_HASH);
     return is_hash;
 }
 
@@ -132,8 +108,7 @@ static cw_str dup_text(query *q, cw_arena *arena, cw_str text)
 /* Ends the statement in every case. */
 static cw_code close_query(query *q, cw_err *err)
 {
-    sqlite3_finalize(q->stmt); /* repeats what the last step said */
-    q->stmt = NULL;
+    q->db->ops->close_query(q);
     if (q->code && err)
         *err = q->err;
     return q->code;
@@ -144,6 +119,16 @@ static cw_code run_query(query *q, cw_err *err)
 {
     (void)step(q);
     return close_query(q, err);
+}
+
+/* Run a statement that inserts a row and returns its number, and close. */
+static cw_code run_insert(query *q, int64_t *ret_id, cw_err *err)
+{
+    int64_t id = step(q) ? column_i64(q, 0) : 0;
+    cw_code rc = close_query(q, err);
+    if (!rc)
+        *ret_id = id;
+    return rc;
 }
 
 /* Call fn with the first column of each row, and close. */
@@ -162,11 +147,32 @@ static cw_code each_text(query *q, cw_db_text_fn fn, void *ctx, cw_err *err)
 static cw_code run_change(query *q, cw_err *err)
 {
     (void)step(q);
-    bool is_changed = sqlite3_changes64(q->db->sqlite) > 0;
+    bool is_changed = !q->code && q->db->ops->n_changed(q) > 0;
     cw_code rc = close_query(q, err);
     if (rc)
         return rc;
     return is_changed ? CW_OK : CW_DONE;
+}
+
+/* Begin a change: no other process can write until its end. */
+static cw_code begin(cw_db *db, cw_err *err)
+{
+    return db->ops->begin(db, err);
+}
+
+/* Commit if rc is CW_OK or CW_DONE, else undo. Returns the result. */
+static cw_code end(cw_db *db, cw_code rc, cw_err *err)
+{
+    return db->ops->end(db, rc, err);
+}
+
+/* The same as a change of its own. */
+static cw_code commit_change(query *q, cw_err *err)
+{
+    cw_err problem = {0};
+    cw_code rc = begin(q->db, &problem);
+    fail_query(q, rc, &problem);
+    return rc ? close_query(q, err) : end(q->db, run_change(q, err), err);
 }
 
 /* One statement with a name; CW_DONE: it changed nothing. */
@@ -176,6 +182,48 @@ static cw_code change_named(cw_db *db, const char *sql, cw_str name, cw_err *err
     open_query(&q, db, sql);
     bind_text(&q, 1, name);
     return run_change(&q, err);
+}
+
+/* ---- open and close ---- */
+
+bool cw_db_is_server(const char *where)
+{
+    cw_str text = cw_str_from(where);
+    return cw_str_starts(text, CW_STR("postgresql://")) ||
+           cw_str_starts(text, CW_STR("postgres://"));
+}
+
+cw_code cw_db_check_opts(const cw_db_opts *opts, cw_err *err)
+{
+    return cw_db_is_server(opts->where) ? cw_postgres_check_opts(opts, err) : CW_OK;
+}
+
+cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err)
+{
+    return cw_db_is_server(opts->where) ? cw_postgres_open(opts, ret, err)
+                                        : cw_sqlite_open(opts, ret, err);
+}
+
+cw_code cw_db_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err)
+{
+    return cw_db_is_server(opts->where) ? cw_postgres_check(opts, ret, err)
+                                        : cw_sqlite_check(opts, ret, err);
+}
+
+void cw_db_close(cw_db *db)
+{
+    if (db)
+        db->ops->close(db);
+}
+
+bool cw_db_is_current(const cw_db *db)
+{
+    return db->ops->is_current(db);
+}
+
+cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err)
+{
+    return db->ops->data_version(db, ret, err);
 }
 
 /* ---- accounts ---- */
@@ -250,17 +298,15 @@ static cw_code insert_account(cw_db *db, const cw_account *account, int64_t *ret
     query q;
     open_query(&q, db,
                "INSERT INTO account (name, password, language, created, blocked)"
-               " VALUES (?1, ?2, ?3, ?4, ?5)");
+               " VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id");
     bind_text(&q, 1, account->name);
     bind_optional(&q, 2, account->password);
     bind_optional(&q, 3, account->language);
     bind_i64(&q, 4, account->created);
     bind_i64(&q, 5, account->is_blocked);
-    cw_code rc = run_query(&q, err);
+    cw_code rc = run_insert(&q, ret_id, err);
     if (rc == CW_PARAMS)
         return cw_fail(err, rc, "account '%.*s' exists already", CW_STR_ARG(account->name));
-    if (!rc)
-        *ret_id = sqlite3_last_insert_rowid(db->sqlite);
     return rc;
 }
 
@@ -268,9 +314,10 @@ static cw_code insert_account(cw_db *db, const cw_account *account, int64_t *ret
 static cw_code set_role(cw_db *db, int64_t account, cw_str role, bool has_it, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               has_it ? "INSERT OR IGNORE INTO account_role (account, role) VALUES (?1, ?2)"
-                      : "DELETE FROM account_role WHERE account = ?1 AND role = ?2");
+    open_query(
+        &q, db,
+        has_it ? "INSERT INTO account_role (account, role) VALUES (?1, ?2) ON CONFLICT DO NOTHING"
+               : "DELETE FROM account_role WHERE account = ?1 AND role = ?2");
     bind_i64(&q, 1, account);
     bind_text(&q, 2, role);
     return run_change(&q, err);
@@ -280,7 +327,7 @@ cw_code cw_db_add_account(cw_db *db, const cw_account *account, const cw_str *ro
                           int64_t *ret_id, cw_err *err)
 {
     int64_t id = 0;
-    cw_code rc = cw_db_begin(db, err);
+    cw_code rc = begin(db, err);
     if (rc)
         return rc;
     rc = insert_account(db, account, &id, err);
@@ -288,7 +335,7 @@ cw_code cw_db_add_account(cw_db *db, const cw_account *account, const cw_str *ro
         rc = set_role(db, id, roles[i], true, err);
         rc = rc == CW_DONE ? CW_OK : rc; /* it was named twice */
     }
-    rc = cw_db_end(db, rc, err);
+    rc = end(db, rc, err);
     if (!rc)
         *ret_id = id;
     return rc;
@@ -329,14 +376,16 @@ static cw_code unknown_account(cw_str name, cw_err *err)
 /* Run a change of one account that was opened; CW_NOTFOUND when it changed none. */
 static cw_code change_account(query *q, cw_str name, cw_err *err)
 {
-    cw_code rc = run_change(q, err);
+    cw_code rc = commit_change(q, err);
     return rc == CW_DONE ? unknown_account(name, err) : rc;
 }
 
 cw_code cw_db_remove_account(cw_db *db, cw_str name, cw_err *err)
 {
-    cw_code rc = change_named(db, "DELETE FROM account WHERE name = ?1", name, err);
-    return rc == CW_DONE ? unknown_account(name, err) : rc;
+    query q;
+    open_query(&q, db, "DELETE FROM account WHERE name = ?1");
+    bind_text(&q, 1, name);
+    return change_account(&q, name, err);
 }
 
 cw_code cw_db_block_account(cw_db *db, cw_str name, bool is_blocked, cw_err *err)
@@ -381,8 +430,8 @@ static cw_code grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *e
 
 cw_code cw_db_grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *err)
 {
-    cw_code rc = cw_db_begin(db, err);
-    return rc ? rc : cw_db_end(db, grant(db, name, role, has_it, err), err);
+    cw_code rc = begin(db, err);
+    return rc ? rc : end(db, grant(db, name, role, has_it, err), err);
 }
 
 cw_code cw_db_each_role_of(cw_db *db, int64_t account, cw_db_text_fn fn, void *ctx, cw_err *err)
@@ -411,7 +460,7 @@ cw_code cw_db_add_role(cw_db *db, cw_str role, cw_err *err)
     query q;
     open_query(&q, db, "INSERT INTO role (name) VALUES (?1)");
     bind_text(&q, 1, role);
-    cw_code rc = run_query(&q, err);
+    cw_code rc = commit_change(&q, err);
     if (rc == CW_PARAMS)
         return cw_fail(err, rc, "role '%.*s' exists already", CW_STR_ARG(role));
     return rc;
@@ -431,8 +480,8 @@ cw_code cw_db_remove_role(cw_db *db, cw_str role, cw_err *err)
 {
     if (cw_str_is(role, "anonymous") || cw_str_is(role, "authenticated"))
         return cw_fail(err, CW_PARAMS, "role '%.*s' is built in", CW_STR_ARG(role));
-    cw_code rc = cw_db_begin(db, err);
-    return rc ? rc : cw_db_end(db, remove_role(db, role, err), err);
+    cw_code rc = begin(db, err);
+    return rc ? rc : end(db, remove_role(db, role, err), err);
 }
 
 cw_code cw_db_has_role(cw_db *db, cw_str role, bool *ret, cw_err *err)
@@ -464,7 +513,8 @@ static cw_code allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err
         return rc;
     query q;
     open_query(&q, db,
-               may ? "INSERT OR IGNORE INTO role_permission (role, permission) VALUES (?1, ?2)"
+               may ? "INSERT INTO role_permission (role, permission) VALUES (?1, ?2) ON CONFLICT "
+                     "DO NOTHING"
                    : "DELETE FROM role_permission WHERE role = ?1 AND permission = ?2");
     bind_text(&q, 1, role);
     bind_text(&q, 2, permission);
@@ -473,8 +523,8 @@ static cw_code allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err
 
 cw_code cw_db_allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err *err)
 {
-    cw_code rc = cw_db_begin(db, err);
-    return rc ? rc : cw_db_end(db, allow(db, role, permission, may, err), err);
+    cw_code rc = begin(db, err);
+    return rc ? rc : end(db, allow(db, role, permission, may, err), err);
 }
 
 cw_code cw_db_each_permission(cw_db *db, cw_str role, cw_db_text_fn fn, void *ctx, cw_err *err)
@@ -510,7 +560,8 @@ static cw_token token_of(query *q)
 static cw_code add_scopes(cw_db *db, int64_t id, const cw_str *scopes, size_t n, cw_err *err)
 {
     query q;
-    open_query(&q, db, "INSERT OR IGNORE INTO token_scope (token, scope) VALUES (?1, ?2)");
+    open_query(&q, db,
+               "INSERT INTO token_scope (token, scope) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
     bind_i64(&q, 1, id);
     for (size_t i = 0; i < n; i++) {
         bind_text(&q, 2, scopes[i]);
@@ -525,29 +576,26 @@ static cw_code add_token(cw_db *db, const cw_token *token, int64_t *ret_id, cw_e
     query q;
     open_query(&q, db,
                "INSERT INTO token (account, name, hash, created, expires)"
-               " VALUES (?1, ?2, ?3, ?4, ?5)");
+               " VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id");
     bind_i64(&q, 1, token->account);
     bind_text(&q, 2, token->name);
     bind_hash(&q, 3, token->hash);
     bind_i64(&q, 4, token->created);
     bind_i64(&q, 5, token->expires);
-    cw_code rc = run_query(&q, err);
-    if (!rc)
-        *ret_id = sqlite3_last_insert_rowid(db->sqlite);
-    return rc;
+    return run_insert(&q, ret_id, err);
 }
 
 cw_code cw_db_add_token(cw_db *db, const cw_token *token, const cw_str *scopes, size_t n_scopes,
                         int64_t *ret_id, cw_err *err)
 {
     int64_t id = 0;
-    cw_code rc = cw_db_begin(db, err);
+    cw_code rc = begin(db, err);
     if (rc)
         return rc;
     rc = add_token(db, token, &id, err);
     if (!rc)
         rc = add_scopes(db, id, scopes, n_scopes, err);
-    rc = cw_db_end(db, rc, err);
+    rc = end(db, rc, err);
     if (!rc)
         *ret_id = id;
     return rc;
@@ -623,8 +671,8 @@ static cw_code set_revoked(cw_db *db, int64_t id, int64_t when, cw_err *err)
 
 cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err)
 {
-    cw_code rc = cw_db_begin(db, err);
-    return rc ? rc : cw_db_end(db, set_revoked(db, id, when, err), err);
+    cw_code rc = begin(db, err);
+    return rc ? rc : end(db, set_revoked(db, id, when, err), err);
 }
 
 /* ---- sessions ---- */
@@ -687,13 +735,22 @@ static cw_code remove_surplus(cw_db *db, int64_t account, uint32_t kept, cw_err 
     return rc == CW_DONE ? CW_OK : rc;
 }
 
+static void open_end_session(query *q, cw_db *db, const unsigned char hash[CW_DB_HASH])
+{
+    open_query(q, db, "DELETE FROM session WHERE hash = ?1");
+    bind_hash(q, 1, hash);
+}
+
 static cw_code add_session(cw_db *db, const cw_session *session, cw_str password,
                            const cw_session_rules *rules, const unsigned char *replaced,
                            cw_err *err)
 {
+    query q;
     cw_code rc = remove_old(db, session->created, rules, err);
-    if (!rc && replaced)
-        rc = cw_db_end_session(db, replaced, err);
+    if (!rc && replaced) {
+        open_end_session(&q, db, replaced);
+        rc = run_change(&q, err);
+    }
     if (!rc || rc == CW_DONE)
         rc = insert_session(db, session, password, err);
     return rc ? rc : remove_surplus(db, session->account, rules->per_account, err);
@@ -702,8 +759,8 @@ static cw_code add_session(cw_db *db, const cw_session *session, cw_str password
 cw_code cw_db_add_session(cw_db *db, const cw_session *session, cw_str password,
                           const cw_session_rules *rules, const unsigned char *replaced, cw_err *err)
 {
-    cw_code rc = cw_db_begin(db, err);
-    return rc ? rc : cw_db_end(db, add_session(db, session, password, rules, replaced, err), err);
+    cw_code rc = begin(db, err);
+    return rc ? rc : end(db, add_session(db, session, password, rules, replaced, err), err);
 }
 
 static void *copy_session(query *q, cw_arena *arena)
@@ -760,7 +817,7 @@ cw_code cw_db_remove_session(cw_db *db, int64_t id, cw_err *err)
     query q;
     open_query(&q, db, "DELETE FROM session WHERE id = ?1");
     bind_i64(&q, 1, id);
-    cw_code rc = run_change(&q, err);
+    cw_code rc = commit_change(&q, err);
     if (rc == CW_DONE)
         return cw_fail(err, CW_NOTFOUND, "no session %lld", (long long)id);
     return rc;
@@ -769,9 +826,8 @@ cw_code cw_db_remove_session(cw_db *db, int64_t id, cw_err *err)
 cw_code cw_db_end_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_err *err)
 {
     query q;
-    open_query(&q, db, "DELETE FROM session WHERE hash = ?1");
-    bind_hash(&q, 1, hash);
-    return run_change(&q, err);
+    open_end_session(&q, db, hash);
+    return commit_change(&q, err);
 }
 
 /* ---- keys ---- */

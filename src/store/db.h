@@ -2,7 +2,8 @@
 /* db.h - the database of accounts, roles, tokens and sessions.
  *
  * Every change is one transaction, and is on the disk when its function returns. A running server uses
- * the database only on its store thread (store.h). Commands open it themselves.
+ * the database only on its store thread (store.h). Commands open it themselves. The database is a file
+ * (SQLite), or several programs share one on a server (PostgreSQL).
  *
  *     account ──< account_role >── role ──< role_permission
  *        ├──< token ──< token_scope                 secret
@@ -16,8 +17,9 @@
  * Ownership: the arguments of a callback live until it returns; results live in `arena`.
  * Threads:   one thread uses a cw_db at a time.
  * Limits:    names CW_DB_MAX_NAME bytes.
- * Failures:  CW_IO (the file is missing, full or damaged: open it again), CW_TIMEOUT (locked by
- *            another process), CW_NOMEM, CW_NOTFOUND, CW_PARAMS (it exists already).
+ * Failures:  CW_IO (the file is missing, full or damaged, the server does not respond: open it
+ *            again), CW_TIMEOUT (locked by another process), CW_NOMEM, CW_NOTFOUND, CW_PARAMS (it
+ *            exists already). A change that failed with CW_IO may have been made.
  */
 #ifndef CW_STORE_DB_H
 #define CW_STORE_DB_H
@@ -30,30 +32,40 @@
 typedef struct cw_db cw_db;
 
 typedef struct cw_db_opts {
-    const char *path;
-    bool may_create; /* the file, mode 0600; its folder must be there */
-    uint32_t busy_ms;
+    const char *where; /* the path of a file, or the URL of a server: postgresql://... */
+    bool may_create;   /* the file, mode 0600 (its folder must be there), or the server's tables */
+    uint32_t busy_ms;  /* of a file: how long to wait for a lock */
+    /* Of a server: */
+    uint32_t timeout_ms;       /* of each wait for it; 2 s at least for each host when connecting */
+    const char *password_file; /* NULL or empty: none */
+    bool allow_insecure;       /* over the network without a certificate that proves its name */
 } cw_db_opts;
 
-/* Open, and bring an older database up to date. CW_NOTFOUND without a file. */
+/* Whether this is a server, not a file: opening can take seconds. */
+bool cw_db_is_server(const char *where);
+/* Check the URL and the file with the password, without a connection. CW_CONFIG. A path is fine. */
+CW_MUST_USE cw_code cw_db_check_opts(const cw_db_opts *opts, cw_err *err);
+/* Open, and bring an older database up to date. CW_NOTFOUND without a file, or without tables. */
 CW_MUST_USE cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
-/* The state of a database file. */
+/* The state of a database. */
 typedef struct cw_db_health {
     int64_t version, newest; /* of its tables, and of the tables that this program makes */
-    char damage[128];        /* the first problem that SQLite finds; empty: none */
+    char damage[128];        /* of a file: the first problem that SQLite finds; empty: none */
 } cw_db_health;
 
-/* Check a file without a change: whose it is, its version, its structure. Reads all of it. Fails as
+/* Check without a change: whose it is, its version; of a file its structure, all of it. Fails as
  * cw_db_open does, also for a version that is too new. */
-CW_MUST_USE cw_code cw_db_check(const char *path, uint32_t busy_ms, cw_db_health *ret, cw_err *err);
+CW_MUST_USE cw_code cw_db_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 /* Whether the file has the tables of this version, so that cw_db_open changes nothing in it. Reads the
  * header of the file alone, and creates no file beside it. */
 bool cw_db_is_up_to_date(const char *path);
 /* NULL is fine. */
 void cw_db_close(cw_db *db);
-/* Whether the path still leads to the file that is open: it may have been removed or replaced. */
+/* Whether the path still leads to the file that is open: it may have been removed or replaced. A
+ * server that went away fails the next call instead. */
 bool cw_db_is_current(const cw_db *db);
-/* A number that changes when another connection has changed the database. */
+/* A number that changes when another connection has changed the database. On a server changes of
+ * this connection count too, but not the use of sessions. */
 CW_MUST_USE cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err);
 
 /* Return another code than CW_OK to end an enumeration with it. */

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sqlite.c - the file of the database: opening, versions of the schema, transactions.
+/* sqlite.c - a database in a file: opening, versions of the schema, transactions, statements.
  *
  * Write-ahead log with full syncs: a change that was reported is on the disk, and readers never
  * wait for a writer. This file creates the database, so that its mode is 0600 from the first
  * moment; SQLite gives its side files the same mode.
  */
-#include "store/sqlite_int.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "store/db_int.h"
+
+typedef struct sqlite_db {
+    cw_db db;
+    sqlite3 *sqlite;
+    dev_t device; /* of the open file */
+    ino_t inode;
+    char path[];
+} sqlite_db;
 
 /* Each text takes the database from its index to the next version, and records that at its end. Never
  * edit one; add one. */
@@ -112,26 +120,26 @@ static cw_code code_of(int rc)
     }
 }
 
-cw_code cw_db_fail(const cw_db *db, int rc, cw_err *err)
+static cw_code fail(const sqlite_db *db, int rc, cw_err *err)
 {
     cw_code code = code_of(rc);
     return cw_fail(err, code, "database '%s': %s", db->path, sqlite3_errstr(rc));
 }
 
-static cw_code execute(cw_db *db, const char *sql, cw_err *err)
+static cw_code execute(sqlite_db *db, const char *sql, cw_err *err)
 {
     int rc = sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL);
-    return rc ? cw_db_fail(db, rc, err) : CW_OK;
+    return rc ? fail(db, rc, err) : CW_OK;
 }
 
 /* ---- transactions ---- */
 
-cw_code cw_db_begin(cw_db *db, cw_err *err)
+static cw_code begin(sqlite_db *db, cw_err *err)
 {
     return execute(db, "BEGIN IMMEDIATE", err);
 }
 
-cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err)
+static cw_code end(sqlite_db *db, cw_code rc, cw_err *err)
 {
     if (rc == CW_OK || rc == CW_DONE) {
         cw_code end = execute(db, "COMMIT", err);
@@ -146,7 +154,7 @@ cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err)
 
 /* ---- versions ---- */
 
-static cw_code read_number(cw_db *db, const char *sql, int64_t *ret, cw_err *err)
+static cw_code read_number(sqlite_db *db, const char *sql, int64_t *ret, cw_err *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(db->sqlite, sql, -1, &stmt, NULL);
@@ -155,10 +163,10 @@ static cw_code read_number(cw_db *db, const char *sql, int64_t *ret, cw_err *err
     if (rc == SQLITE_ROW)
         *ret = sqlite3_column_int64(stmt, 0);
     sqlite3_finalize(stmt);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? CW_OK : cw_db_fail(db, rc, err);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? CW_OK : fail(db, rc, err);
 }
 
-static cw_code upgrade(cw_db *db, cw_err *err)
+static cw_code upgrade(sqlite_db *db, cw_err *err)
 {
     int64_t version = 0;
     cw_code rc = read_number(db, "PRAGMA user_version", &version, err);
@@ -168,7 +176,7 @@ static cw_code upgrade(cw_db *db, cw_err *err)
 }
 
 /* Check that the file belongs to this program, and that its version is known. */
-static cw_code check_version(cw_db *db, int64_t *ret_version, cw_err *err)
+static cw_code check_version(sqlite_db *db, int64_t *ret_version, cw_err *err)
 {
     int64_t version = 0, application = 0, tables = 0;
     cw_code rc = read_number(db, "PRAGMA user_version", &version, err);
@@ -187,21 +195,156 @@ static cw_code check_version(cw_db *db, int64_t *ret_version, cw_err *err)
     return CW_OK;
 }
 
-static cw_code migrate(cw_db *db, cw_err *err)
+static cw_code migrate(sqlite_db *db, cw_err *err)
 {
     int64_t version = 0;
     /* In one transaction: another process may be creating the tables of a new file. */
     cw_code rc = execute(db, "BEGIN", err);
     if (!rc)
-        rc = cw_db_end(db, check_version(db, &version, err), err);
+        rc = end(db, check_version(db, &version, err), err);
     if (rc || version == (int64_t)CW_COUNT(versions))
         return rc;
     /* Two processes may open a new file at once: the version is read again inside. */
-    rc = cw_db_begin(db, err);
-    return rc ? rc : cw_db_end(db, upgrade(db, err), err);
+    rc = begin(db, err);
+    return rc ? rc : end(db, upgrade(db, err), err);
 }
 
 /* ---- open and close ---- */
+
+static sqlite_db *own(cw_db *db)
+{
+    return CW_CONTAINER(db, sqlite_db, db);
+}
+
+static void close_db(cw_db *db)
+{
+    sqlite3_close(own(db)->sqlite);
+    free(own(db));
+}
+
+static bool is_current(const cw_db *of)
+{
+    const sqlite_db *db = (const void *)of; /* its first member */
+    struct stat st;
+    return stat(db->path, &st) == 0 && st.st_dev == db->device && st.st_ino == db->inode;
+}
+
+static cw_code data_version(cw_db *db, int64_t *ret, cw_err *err)
+{
+    return read_number(own(db), "PRAGMA data_version", ret, err);
+}
+
+static cw_code begin_change(cw_db *db, cw_err *err)
+{
+    return begin(own(db), err);
+}
+
+static cw_code end_change(cw_db *db, cw_code rc, cw_err *err)
+{
+    return end(own(db), rc, err);
+}
+
+/* ---- statements ---- */
+
+static void check(cw_db_query *q, int rc)
+{
+    if (rc == SQLITE_OK || q->code)
+        return;
+    q->code = fail(own(q->db), rc, &q->err);
+}
+
+static void open_query(cw_db_query *q, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    check(q, sqlite3_prepare_v2(own(q->db)->sqlite, sql, -1, &stmt, NULL));
+    q->rows = stmt;
+}
+
+static int bind_value(sqlite3_stmt *stmt, int at, const cw_db_value *value)
+{
+    /* A pointer of NULL would be the value NULL. */
+    const char *p = value->text.n ? value->text.p : "";
+    switch (value->kind) {
+    case CW_DB_I64:
+        return sqlite3_bind_int64(stmt, at, value->number);
+    case CW_DB_TEXT:
+        return sqlite3_bind_text64(stmt, at, p, value->text.n, SQLITE_TRANSIENT, SQLITE_UTF8);
+    case CW_DB_BYTES:
+        return sqlite3_bind_blob64(stmt, at, p, value->text.n, SQLITE_TRANSIENT);
+    case CW_DB_NULL:
+        break;
+    }
+    return sqlite3_bind_null(stmt, at);
+}
+
+static void bind(cw_db_query *q, int at, const cw_db_value *value)
+{
+    check(q, bind_value(q->rows, at, value));
+}
+
+static bool step(cw_db_query *q)
+{
+    int rc = sqlite3_step(q->rows);
+    if (rc == SQLITE_ROW)
+        return true;
+    if (rc != SQLITE_DONE)
+        check(q, rc);
+    return false;
+}
+
+static void reset(cw_db_query *q)
+{
+    check(q, sqlite3_reset(q->rows));
+}
+
+static cw_str column_text(cw_db_query *q, int column)
+{
+    const char *p = (const char *)sqlite3_column_text(q->rows, column);
+    int n = sqlite3_column_bytes(q->rows, column);
+    /* NULL is what the column holds, or what is left without memory. */
+    if (!p && sqlite3_errcode(own(q->db)->sqlite) == SQLITE_NOMEM)
+        check(q, SQLITE_NOMEM);
+    return (cw_str){p, (size_t)n};
+}
+
+static cw_str column_bytes(cw_db_query *q, int column)
+{
+    const char *p = sqlite3_column_blob(q->rows, column);
+    return (cw_str){p, (size_t)sqlite3_column_bytes(q->rows, column)};
+}
+
+static int64_t column_i64(cw_db_query *q, int column)
+{
+    return sqlite3_column_int64(q->rows, column);
+}
+
+static int64_t n_changed(cw_db_query *q)
+{
+    return sqlite3_changes64(own(q->db)->sqlite);
+}
+
+static void close_query(cw_db_query *q)
+{
+    sqlite3_finalize(q->rows); /* repeats what the last step said */
+    q->rows = NULL;
+}
+
+static const cw_db_ops ops = {
+    .close = close_db,
+    .is_current = is_current,
+    .data_version = data_version,
+    .begin = begin_change,
+    .end = end_change,
+    .open_query = open_query,
+    .bind = bind,
+    .step = step,
+    .reset = reset,
+    .column_text = column_text,
+    .column_bytes = column_bytes,
+    .column_i64 = column_i64,
+    .n_changed = n_changed,
+    .close_query = close_query,
+};
 
 static cw_code create(const char *path, cw_err *err)
 {
@@ -214,7 +357,7 @@ static cw_code create(const char *path, cw_err *err)
     return CW_OK;
 }
 
-static cw_code poll_version(cw_db *db, cw_err *err)
+static cw_code poll_version(sqlite_db *db, cw_err *err)
 {
     struct stat st;
     if (stat(db->path, &st) == 0) {
@@ -229,7 +372,7 @@ static cw_code poll_version(cw_db *db, cw_err *err)
 
 /* If several programs open a new file at once, SQLite rejects some without waiting for its busy
  * timeout, in order to avoid a deadlock. */
-static cw_code use_wal(cw_db *db, uint32_t busy_ms, cw_err *err)
+static cw_code use_wal(sqlite_db *db, uint32_t busy_ms, cw_err *err)
 {
     uint64_t end = cw_clock_ms() + busy_ms;
     for (;;) {
@@ -240,7 +383,7 @@ static cw_code use_wal(cw_db *db, uint32_t busy_ms, cw_err *err)
     }
 }
 
-static cw_code set_up(cw_db *db, uint32_t busy_ms, cw_err *err)
+static cw_code set_up(sqlite_db *db, uint32_t busy_ms, cw_err *err)
 {
     int rc = sqlite3_busy_timeout(db->sqlite, (int)busy_ms);
     if (!rc)
@@ -248,7 +391,7 @@ static cw_code set_up(cw_db *db, uint32_t busy_ms, cw_err *err)
     if (!rc)
         rc = sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     if (rc)
-        return cw_db_fail(db, rc, err);
+        return fail(db, rc, err);
     cw_code code = use_wal(db, busy_ms, err);
     if (code)
         return code;
@@ -260,7 +403,7 @@ static cw_code set_up(cw_db *db, uint32_t busy_ms, cw_err *err)
                    err);
 }
 
-static cw_code open_file(cw_db *db, const cw_db_opts *opts, cw_err *err)
+static cw_code open_file(sqlite_db *db, const cw_db_opts *opts, cw_err *err)
 {
     cw_code rc = opts->may_create ? create(db->path, err) : CW_OK;
     if (!rc)
@@ -270,7 +413,7 @@ static cw_code open_file(cw_db *db, const cw_db_opts *opts, cw_err *err)
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
     int opened = sqlite3_open_v2(db->path, &db->sqlite, flags, NULL);
     if (opened)
-        return cw_db_fail(db, opened, err);
+        return fail(db, opened, err);
     sqlite3_extended_result_codes(db->sqlite, 1);
     rc = set_up(db, opts->busy_ms, err);
     if (!rc)
@@ -279,19 +422,29 @@ static cw_code open_file(cw_db *db, const cw_db_opts *opts, cw_err *err)
     return rc;
 }
 
-cw_code cw_db_open(const cw_db_opts *opts, cw_db **ret, cw_err *err)
+/* NULL without memory. */
+static sqlite_db *new_db(const char *path)
 {
-    size_t n = strlen(opts->path);
-    cw_db *db = calloc(1, sizeof *db + n + 1);
+    size_t n = strlen(path);
+    sqlite_db *db = calloc(1, sizeof *db + n + 1);
+    if (!db)
+        return NULL;
+    db->db.ops = &ops;
+    memcpy(db->path, path, n + 1);
+    return db;
+}
+
+cw_code cw_sqlite_open(const cw_db_opts *opts, cw_db **ret, cw_err *err)
+{
+    sqlite_db *db = new_db(opts->where);
     if (!db)
         return cw_fail_nomem(err);
-    memcpy(db->path, opts->path, n + 1);
     cw_code rc = open_file(db, opts, err);
     if (rc) {
-        cw_db_close(db);
+        close_db(&db->db);
         return rc;
     }
-    *ret = db;
+    *ret = &db->db;
     return CW_OK;
 }
 
@@ -304,7 +457,7 @@ static void keep_text(char *out, size_t n, const char *text)
     out[length] = '\0';
 }
 
-static cw_code find_damage(cw_db *db, char *out, size_t n, cw_err *err)
+static cw_code find_damage(sqlite_db *db, char *out, size_t n, cw_err *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(db->sqlite, "PRAGMA quick_check(1)", -1, &stmt, NULL);
@@ -313,12 +466,12 @@ static cw_code find_damage(cw_db *db, char *out, size_t n, cw_err *err)
     const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
     if (text && strcmp(text, "ok") != 0)
         keep_text(out, n, text);
-    cw_code code = rc == SQLITE_ROW ? CW_OK : cw_db_fail(db, rc, err);
+    cw_code code = rc == SQLITE_ROW ? CW_OK : fail(db, rc, err);
     sqlite3_finalize(stmt);
     return code;
 }
 
-static cw_code check_file(cw_db *db, uint32_t busy_ms, cw_db_health *ret, cw_err *err)
+static cw_code check_file(sqlite_db *db, uint32_t busy_ms, cw_db_health *ret, cw_err *err)
 {
     cw_code rc = poll_version(db, err);
     if (rc)
@@ -326,7 +479,7 @@ static cw_code check_file(cw_db *db, uint32_t busy_ms, cw_db_health *ret, cw_err
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
     int opened = sqlite3_open_v2(db->path, &db->sqlite, flags, NULL);
     if (opened)
-        return cw_db_fail(db, opened, err);
+        return fail(db, opened, err);
     (void)sqlite3_busy_timeout(db->sqlite, (int)busy_ms);
     *ret = (cw_db_health){.newest = (int64_t)CW_COUNT(versions)};
     rc = check_version(db, &ret->version, err);
@@ -339,15 +492,13 @@ static cw_code check_file(cw_db *db, uint32_t busy_ms, cw_db_health *ret, cw_err
     return rc;
 }
 
-cw_code cw_db_check(const char *path, uint32_t busy_ms, cw_db_health *ret, cw_err *err)
+cw_code cw_sqlite_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err)
 {
-    size_t n = strlen(path);
-    cw_db *db = calloc(1, sizeof *db + n + 1);
+    sqlite_db *db = new_db(opts->where);
     if (!db)
         return cw_fail_nomem(err);
-    memcpy(db->path, path, n + 1);
-    cw_code rc = check_file(db, busy_ms, ret, err);
-    cw_db_close(db);
+    cw_code rc = check_file(db, opts->busy_ms, ret, err);
+    close_db(&db->db);
     return rc;
 }
 
@@ -366,23 +517,4 @@ bool cw_db_is_up_to_date(const char *path)
         close(fd);
     return n == sizeof head && memcmp(head, "SQLite format 3", 16) == 0 &&
            read_u32(head + 60) == CW_COUNT(versions) && read_u32(head + 68) == APPLICATION_ID;
-}
-
-void cw_db_close(cw_db *db)
-{
-    if (!db)
-        return;
-    sqlite3_close(db->sqlite);
-    free(db);
-}
-
-bool cw_db_is_current(const cw_db *db)
-{
-    struct stat st;
-    return stat(db->path, &st) == 0 && st.st_dev == db->device && st.st_ino == db->inode;
-}
-
-cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err)
-{
-    return read_number(db, "PRAGMA data_version", ret, err);
 }

@@ -16,9 +16,20 @@
 #define PAUSE_MIN_MS 100u
 #define PAUSE_MAX_MS 2000u
 
+/* Opening a server can take seconds. A thread does it, so that jobs are answered meanwhile. */
+typedef struct opening {
+    pthread_t thread;
+    bool is_running;
+    bool is_done; /* under the lock of the store; the rest is the thread's until then */
+    cw_db *db;
+    int64_t data_version;
+    cw_code rc;
+    cw_err err;
+} opening;
+
 struct cw_store {
     cw_store_opts opts;
-    char *path;
+    char *where, *password_file;
     pthread_t thread;
     pthread_mutex_t lock; /* of the queue */
     pthread_cond_t wake;
@@ -32,8 +43,9 @@ struct cw_store {
     uint64_t next_poll;
     uint64_t next_try; /* to open, while there is no database */
     uint64_t pause;
-    bool may_create, is_down;
+    bool is_down;
     cw_code down_code;
+    opening opening;
 };
 
 /* ---- up and down ---- */
@@ -80,25 +92,79 @@ static void take_failure(cw_store *s, cw_code rc, const cw_err *err)
         close_db(s);
 }
 
-static void try_open(cw_store *s)
+static void run_opening(const cw_db_opts *opts, opening *o)
 {
-    cw_err err = {0};
-    cw_db_opts opts = {.path = s->path, .may_create = s->may_create, .busy_ms = BUSY_MS};
-    s->may_create = false;
-    cw_code rc = cw_db_open(&opts, &s->db, &err);
-    if (!rc)
-        rc = cw_db_data_version(s->db, &s->data_version, &err);
-    if (rc) {
-        set_down(s, rc, &err);
-        cw_db_close(s->db);
-        s->db = NULL;
+    o->db = NULL;
+    o->rc = cw_db_open(opts, &o->db, &o->err);
+    if (!o->rc)
+        o->rc = cw_db_data_version(o->db, &o->data_version, &o->err);
+    if (o->rc) {
+        cw_db_close(o->db);
+        o->db = NULL;
+    }
+}
+
+static void *run_opening_thread(void *arg)
+{
+    cw_store *s = arg;
+    run_opening(&s->opts.db, &s->opening);
+    pthread_mutex_lock(&s->lock);
+    s->opening.is_done = true;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* Use the database that was opened, or try again later. */
+static void take_opened(cw_store *s)
+{
+    const opening *o = &s->opening;
+    s->opts.db.may_create = false;
+    s->db = o->db;
+    if (!s->db) {
+        set_down(s, o->rc, &o->err);
         s->pause = s->pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : s->pause * 2;
         s->next_try = cw_clock_ms() + s->pause;
         return;
     }
+    s->data_version = o->data_version;
     s->pause = PAUSE_MIN_MS;
     set_up(s);
     change(s);
+}
+
+/* The end of the thread, which has done its work or does it soon. */
+static void join_opening(cw_store *s)
+{
+    if (!s->opening.is_running)
+        return;
+    pthread_join(s->opening.thread, NULL);
+    s->opening.is_running = false;
+    s->opening.is_done = false;
+}
+
+static void try_open(cw_store *s)
+{
+    if (!cw_db_is_server(s->where)) {
+        run_opening(&s->opts.db, &s->opening);
+        take_opened(s);
+        return;
+    }
+    int rc = cw_thread_start(&s->opening.thread, run_opening_thread, s);
+    s->opening.is_running = !rc;
+    if (rc) {
+        s->opening.db = NULL;
+        s->opening.rc = cw_fail_errno(&s->opening.err, rc, "start a thread for the database");
+        take_opened(s);
+    }
+}
+
+static bool has_opened(cw_store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool is_done = s->opening.is_done;
+    pthread_mutex_unlock(&s->lock);
+    return is_done;
 }
 
 static void poll_db(cw_store *s)
@@ -130,7 +196,11 @@ static void poll_after(cw_store *s)
         s->next_poll = now + CW_STORE_POLL_MS;
         poll_db(s);
     }
-    if (!s->db && now >= s->next_try)
+    if (s->opening.is_running && has_opened(s)) {
+        join_opening(s);
+        take_opened(s);
+    }
+    if (!s->db && !s->opening.is_running && now >= s->next_try)
         try_open(s);
 }
 
@@ -155,6 +225,12 @@ static void run_job(cw_store *s, cw_store_job *job)
 
 /* ---- the thread ---- */
 
+/* Until the first attempt to open has ended, jobs wait for it. */
+static bool has_job(const cw_store *s)
+{
+    return s->first && (s->db || s->is_down || s->is_ending);
+}
+
 /* The next job; NULL: none came before the next check for changes. */
 static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_ending)
 {
@@ -165,9 +241,9 @@ static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_ending)
     until.tv_nsec = (long)(ns % 1000000000u);
     pthread_mutex_lock(&s->lock);
     int rc = 0;
-    while (!s->first && !s->is_ending && rc != ETIMEDOUT)
+    while (!has_job(s) && !s->is_ending && !s->opening.is_done && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&s->wake, &s->lock, &until);
-    cw_store_job *job = s->first;
+    cw_store_job *job = has_job(s) ? s->first : NULL;
     if (job) {
         s->first = job->next;
         if (!s->first)
@@ -194,6 +270,10 @@ static void *run_thread(void *arg)
         else if (is_ending)
             break;
     }
+    if (s->opening.is_running) {
+        join_opening(s);
+        cw_db_close(s->opening.db);
+    }
     cw_db_close(s->db);
     return NULL;
 }
@@ -202,7 +282,8 @@ static void free_store(cw_store *s)
 {
     pthread_cond_destroy(&s->wake);
     pthread_mutex_destroy(&s->lock);
-    free(s->path);
+    free(s->where);
+    free(s->password_file);
     free(s);
 }
 
@@ -210,15 +291,21 @@ cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
 {
     pthread_condattr_t attr;
     cw_store *s = calloc(1, sizeof *s);
-    char *path = s ? strdup(opts->path) : NULL;
-    if (!path) {
+    if (!s)
+        return cw_fail_nomem(err);
+    s->opts = *opts;
+    s->where = strdup(opts->db.where);
+    s->password_file = opts->db.password_file ? strdup(opts->db.password_file) : NULL;
+    if (!s->where || (opts->db.password_file && !s->password_file)) {
+        free(s->where);
+        free(s->password_file);
         free(s);
         return cw_fail_nomem(err);
     }
-    s->opts = *opts;
-    s->path = path;
+    s->opts.db.where = s->where;
+    s->opts.db.password_file = s->password_file;
+    s->opts.db.busy_ms = BUSY_MS;
     s->end = &s->first;
-    s->may_create = !opts->must_exist;
     s->pause = PAUSE_MIN_MS;
     s->down_code = CW_IO;
     atomic_init(&s->generation, 1);

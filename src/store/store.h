@@ -39,8 +39,7 @@ typedef struct cw_store_job {
 } cw_store_job;
 
 typedef struct cw_store_opts {
-    const char *path; /* copied */
-    bool must_exist;  /* a missing database is not created */
+    cw_db_opts db; /* its texts are copied; may_create counts at the start of the store */
     /* On the store's thread, once for each change. `err`: the database cannot be used; NULL: it can be
      * used again. */
     void (*on_status)(void *ctx, const cw_err *err);

@@ -108,7 +108,7 @@ suite("a password", () => {
         const { token } = await server.token("alice");
         await assertCalls(server, bearer(token));
         await rpc(server, caller, basic("alice", "c4nary-password"));
-        for (const file of [server.database, `${server.database}-wal`, server.logFile]) {
+        for (const file of [...server.databaseFiles(), server.logFile]) {
             const text = readFileSync(file, "latin1");
             for (const secret of ["s3cret", "c4nary-password", token]) {
                 assert.ok(!text.includes(secret), `${secret} in ${file}`);

@@ -479,7 +479,7 @@ suite("a session", () => {
 
     test("threat-C11: is found neither in the database nor in the log", async () => {
         await callerOf(server, session(server, alice));
-        for (const file of [server.database, `${server.database}-wal`, server.logFile]) {
+        for (const file of [...server.databaseFiles(), server.logFile]) {
             const text = existsSync(file) ? readFileSync(file, "latin1") : "";
             for (const secret of [alice.cookie.split("=")[1], alice.csrf]) {
                 assert.ok(!text.includes(secret), `a secret in ${file}`);

@@ -124,7 +124,7 @@ static void fill_database(void)
     cw_token made = {.name = CW_STR("t")};
     int64_t id;
     cw_db *db;
-    cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 1000};
+    cw_db_opts opts = {.where = temp_db_path, .may_create = true, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
     /* One that is quick to verify. */
     assert_int_equal(crypto_pwhash_argon2id_str(hash, "s3cret", 6,
@@ -145,8 +145,10 @@ static void fill_database(void)
 
 static void open_all(void)
 {
-    cw_accounts_opts opts = {
-        .path = temp_db_path, .n_loops = 1, .on_status = on_status, .on_change = on_change};
+    cw_accounts_opts opts = {.db = {.where = temp_db_path, .may_create = true},
+                             .n_loops = 1,
+                             .on_status = on_status,
+                             .on_change = on_change};
     atomic_store(&changes, 0);
     assert_int_equal(cw_accounts_new(&opts, &accounts, &err), CW_OK);
     set_roles();

@@ -300,13 +300,12 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
         rc = cw_network_throttle_init(&a->tokens_made_up, CW_ACCOUNTS_FREE_TOKENS, err);
     if (!rc)
         rc = cw_recent_logins_init(&a->verified, err);
-    bool has_store = opts->path && opts->path[0];
+    bool has_store = opts->db.where && opts->db.where[0];
     if (!rc && has_store)
         rc = cw_hash_pool_new(CW_ACCOUNTS_HASH_THREADS, CW_ACCOUNTS_MAX_HASHES, &a->workers, err);
     if (!rc)
         rc = cw_hash_pool_new(1, CW_ACCOUNTS_MAX_SIGNATURES, &a->verifiers, err);
-    cw_store_opts store = {.path = opts->path,
-                           .must_exist = opts->must_exist,
+    cw_store_opts store = {.db = opts->db,
                            .on_status = opts->on_status,
                            .on_change = opts->on_change,
                            .ctx = opts->ctx};

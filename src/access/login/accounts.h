@@ -58,8 +58,7 @@
 typedef struct cw_accounts cw_accounts;
 
 typedef struct cw_accounts_opts {
-    const char *path; /* of the database; NULL or empty: none, only issuers */
-    bool must_exist;  /* a missing database is not created */
+    cw_db_opts db; /* as in store.h; `where` is NULL or empty: none, only issuers */
     unsigned n_loops;
     uint32_t tokens; /* of issuers in the cache of a loop; 0: CW_TOKENS_REMEMBERED */
     /* As in store.h, on the store's thread. */

@@ -14,7 +14,7 @@ int cw_cli_rights_open(cw_cli_rights *a)
     int code = cw_cli_admin_open(&a->target, &a->admin);
     if (code >= 0)
         return code;
-    if (cw_cli_admin_has_server(&a->admin) || a->admin.config->store.path.n)
+    if (cw_cli_admin_has_server(&a->admin) || cw_config_store(a->admin.config).n)
         return -1;
     cw_cli_admin_close(&a->admin);
     return cw_cli_usage("no database: set store.path in the configuration");

@@ -14,6 +14,7 @@
 #include "cli/lib/progress.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
+#include "server/database.h"
 #include "server/issuers.h"
 
 #define INPUT_MAX_BYTES (2u * CW_JWS_MAX_BYTES)
@@ -236,13 +237,13 @@ static cw_code check_account(inspection *in, cw_err *err)
     cw_str name = cw_issuer_account_name(&in->jwt, in->ask.issuer);
     cw_account *account = NULL;
     cw_db *db = NULL;
-    cw_db_opts opts = {.path = in->configured->store.path.p, .busy_ms = BUSY_MS};
+    cw_db_opts opts = cw_database_opts(in->configured, BUSY_MS);
     if (!name.p) {
         add_reason(in, "account",
                    "it names no account in the claim that \"account_claim\" points to");
         return CW_OK;
     }
-    if (!opts.path || !opts.path[0]) {
+    if (!opts.where[0]) {
         add_reason(in, "account", "there is no database with its account: set store.path");
         return CW_OK;
     }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
+#include "server/database.h"
 #include "store/db.h"
 
 #define BUSY_MS 5000u
@@ -27,29 +28,33 @@ static void check_access(cw_doctor *d, const char *path)
 
 void cw_doctor_check_database(cw_doctor *d)
 {
-    const char *path = d->config->store.path.p;
     cw_db_health health = {0};
     cw_err err = {0};
-    if (!d->config->store.path.n)
+    if (!cw_config_store(d->config).n)
         return;
-    cw_code rc = cw_db_check(path, BUSY_MS, &health, &err);
+    const cw_db_opts opts = cw_database_opts(d->config, BUSY_MS);
+    const char *path = opts.where;
+    cw_code rc = cw_db_check(&opts, &health, &err);
     if (rc == CW_NOTFOUND) {
         d->has_database = true; /* the server creates it */
         return;
     }
-    check_access(d, path);
+    bool is_server = cw_db_is_server(path);
+    if (!is_server)
+        check_access(d, path);
     if (rc)
-        cw_doctor_add(
-            d, CW_DOCTOR_ERROR, path,
-            "name the database of this version in store.path, or restore it from a backup", "%s",
-            err.msg);
+        cw_doctor_add(d, CW_DOCTOR_ERROR, path,
+                      is_server ? "check that the server runs, and that this user may connect"
+                                : "name the database of this version in store.path, or restore it "
+                                  "from a backup",
+                      "%s", err.msg);
     else if (health.damage[0])
         cw_doctor_add(d, CW_DOCTOR_ERROR, path,
                       "stop the server, keep a copy of the file, and restore a backup",
                       "the database is damaged: %s", health.damage);
     else if (health.version < health.newest)
         cw_doctor_add(d, CW_DOCTOR_NOTE, path,
-                      "make a copy of the file, then start the server, which updates the database",
+                      "make a backup, then start the server, which updates the database",
                       "the database has version %lld, this program uses version %lld; rights are "
                       "not checked",
                       (long long)health.version, (long long)health.newest);

@@ -9,6 +9,7 @@
 #include "cli/lib/config_files.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/quote.h"
+#include "server/database.h"
 #include "store/db.h"
 
 #define EXAMPLES 3u
@@ -120,7 +121,7 @@ static cw_code on_account(const cw_account *account, void *ctx, cw_err *err)
 static cw_code read_names(const cw_config *config, cw_name_list *ret)
 {
     cw_db *db = NULL;
-    cw_db_opts opts = {.path = config->store.path.p, .busy_ms = BUSY_MS};
+    cw_db_opts opts = cw_database_opts(config, BUSY_MS);
     cw_code rc = cw_db_open(&opts, &db, NULL);
     if (!rc)
         rc = cw_db_each_account(db, on_account, ret, NULL);
@@ -132,7 +133,7 @@ static void check_accounts(rights *r)
 {
     cw_doctor *d = r->doctor;
     cw_name_list all = {0};
-    if (!d->config->store.path.n)
+    if (!cw_config_store(d->config).n)
         return;
     cw_arena_init(&all.arena, CW_NAME_LIST_MAX_BYTES);
     d->is_failed = read_names(d->config, &all) != CW_OK || d->is_failed;
@@ -425,7 +426,7 @@ void cw_doctor_check_rights(cw_doctor *d)
                                 .needs_config = true,
                                 .services = &services,
                                 .ret_err = &err};
-    if (d->config->store.path.n && !d->has_database)
+    if (cw_config_store(d->config).n && !d->has_database)
         return;
     if (cw_tools_run(&opts, check_tools, d) != 0)
         cw_doctor_add(d, CW_DOCTOR_ERROR, "rights",

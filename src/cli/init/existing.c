@@ -90,7 +90,7 @@ int cw_init_existing(cw_init_answers *a, const char *path)
         code = cw_cli_admin_open(&target, &admin);
     if (code >= 0)
         return code;
-    if (admin.config->store.path.n)
+    if (cw_config_store(admin.config).n)
         code = add_account(&admin, a);
     else
         code = cw_cli_failure("'%s' has no store.path for accounts", path);

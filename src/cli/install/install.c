@@ -12,6 +12,7 @@
 #include "cli/install/products.h"
 #include "cli/plugin/plugin.h"
 #include "config/toolset_path.h"
+#include "server/database.h"
 #include "store/db.h"
 
 #define DEFAULT_NAME "causeway"
@@ -655,7 +656,7 @@ static int check_account(const order *o, const cw_config *config)
     cw_err err = {0};
     cw_db *db = NULL;
     cw_account *account = NULL;
-    cw_db_opts opts = {.path = config->store.path.p, .busy_ms = BUSY_MS};
+    cw_db_opts opts = cw_database_opts(config, BUSY_MS);
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     cw_arena_init(&arena, ACCOUNT_MAX_BYTES);
     cw_code rc = cw_db_open(&opts, &db, &err);
@@ -680,7 +681,7 @@ static int check_config(const order *o)
     int code = o->config ? cw_cli_load_checked(o->config, &config) : -1;
     if (code >= 0)
         return code;
-    if (o->account && (!config || config->store.path.n == 0))
+    if (o->account && (!config || cw_config_store(config).n == 0))
         code = cw_cli_usage("--as needs a database: set store.path in the configuration");
     else if (o->account)
         code = check_account(o, config);

@@ -17,6 +17,7 @@
 #include "config/syntax/quote.h"
 #include "net/addr/connect.h"
 #include "net/client/client.h"
+#include "server/database.h"
 #include "server/local_socket.h"
 
 #define TOKEN_MAX 65536u
@@ -332,14 +333,14 @@ static cw_code open_database(const cw_cli_admin *a, const cw_admin_method *m, cw
                              cw_err *err)
 {
     const cw_str path = a->config->store.path;
-    cw_db_opts opts = {
-        .path = path.p, .may_create = m->flags & CW_ADMIN_CREATES_STORE, .busy_ms = BUSY_MS};
+    cw_db_opts opts = cw_database_opts(a->config, BUSY_MS);
+    opts.may_create = m->flags & CW_ADMIN_CREATES_STORE;
     bool is_needed = m->flags & CW_ADMIN_NEEDS_STORE;
-    if (!path.n)
+    if (!cw_config_store(a->config).n)
         return is_needed
                    ? cw_fail(err, CW_CONFIG, "no database: set store.path in the configuration")
                    : CW_OK;
-    cw_code rc = m->flags & CW_ADMIN_CHANGES ? cw_cli_become_owner(path.p, err) : CW_OK;
+    cw_code rc = path.n && m->flags & CW_ADMIN_CHANGES ? cw_cli_become_owner(path.p, err) : CW_OK;
     if (!rc)
         rc = cw_db_open(&opts, ret, err);
     /* As in a server that has not created it yet. */

@@ -18,6 +18,7 @@
 #include "net/addr/listener.h"
 #include "net/server/tls.h"
 #include "schema/schema.h"
+#include "server/database.h"
 #include "server/plugin_host_path.h"
 #include "source/describe/describe.h"
 #include "source/upstream/endpoint.h"
@@ -169,8 +170,10 @@ static cw_code check_issuers(const checking *x)
 
 static cw_code report_store(const checking *x, const char *message)
 {
-    return report(x, "store", "path", message,
-                  "name a database of accounts in a directory that this user can write to");
+    return x->config->store.url.n
+               ? report(x, "store", "url", message, "name a PostgreSQL database of accounts")
+               : report(x, "store", "path", message,
+                        "name a database of accounts in a directory that this user can write to");
 }
 
 /* By its first bytes: to open it would bring an older one up to date. */
@@ -178,6 +181,9 @@ static cw_code check_store(const checking *x)
 {
     cw_err err = {0};
     const char *path = x->config->store.path.p;
+    const cw_db_opts opts = cw_database_opts(x->config, /* busy_ms= */ 0);
+    if (x->config->store.url.n && cw_db_check_opts(&opts, &err))
+        return report_store(x, err.msg);
     if (x->config->store.path.n == 0)
         return CW_OK;
     if (!is_writable(path, &err))
@@ -200,13 +206,17 @@ static cw_code open_store(const checking *x)
     cw_err err = {0};
     cw_db *db = NULL;
     /* A locked database is one that can be used: the store waits for it, the start does not. */
-    const cw_db_opts opts = {.path = x->config->store.path.p, .may_create = true, .busy_ms = 0};
-    if (x->config->store.path.n == 0)
+    cw_db_opts opts = cw_database_opts(x->config, /* busy_ms= */ 0);
+    opts.may_create = true;
+    if (cw_config_store(x->config).n == 0)
         return CW_OK;
     cw_code rc = cw_db_open(&opts, &db, &err);
     cw_db_close(db);
     if (!rc || rc == CW_TIMEOUT || rc == CW_NOMEM)
         return rc == CW_NOMEM ? rc : CW_OK;
+    /* So can a server that is away now. */
+    if (rc == CW_IO && cw_db_is_server(opts.where))
+        return CW_OK;
     return report_store(x, err.msg);
 }
 

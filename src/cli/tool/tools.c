@@ -42,7 +42,7 @@ static int load_config(const cw_tools_opts *opts, cw_config **ret)
     cw_code rc = read_config(opts, ret, &problems, &err);
     int code = rc ? cw_cli_config_failure(rc, &problems, &err) : -1;
     cw_config_problems_done(&problems);
-    if (code >= 0 || !*ret || !opts->account || (*ret)->store.path.n)
+    if (code >= 0 || !*ret || !opts->account || cw_config_store(*ret).n)
         return code;
     cw_config_unref(*ret);
     return fail_account();
@@ -171,7 +171,7 @@ int cw_tools_ask(const cw_cli_target *target, const cw_tools_opts *opts,
         return code;
     if (!cw_cli_admin_has_server(&q.admin))
         code = cw_tools_run(opts, answer_here, &q);
-    else if (opts->account && q.admin.config && !q.admin.config->store.path.n)
+    else if (opts->account && q.admin.config && !cw_config_store(q.admin.config).n)
         code = fail_account();
     else
         code = fn(&q.admin, ctx);
@@ -213,7 +213,7 @@ void cw_tools_write_caller(cw_json_writer *w, const char *account)
 int cw_tools_check_caller(const cw_cli_admin *a, const cw_json *result)
 {
     const cw_json *caller = cw_json_get(result, CW_STR("caller"));
-    bool has_store = !a->config || a->config->store.path.n;
+    bool has_store = !a->config || cw_config_store(a->config).n;
     if (!caller)
         return cw_cli_failure(CW_TOOLS_UNEXPECTED);
     if (cw_cli_admin_flag(caller, "discover"))

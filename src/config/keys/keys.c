@@ -128,7 +128,10 @@ const cw_config cw_config_defaults = {
                 .idle_ms = CW_PLUGIN_IDLE_MS,
                 .max_memory = CW_PLUGIN_MAX_MEMORY,
                 .max_open_files = CW_PLUGIN_MAX_FILES},
-    .store = {.path = CW_STR_INIT("")},
+    .store = {.path = CW_STR_INIT(""),
+              .url = CW_STR_INIT(""),
+              .password_file = CW_STR_INIT(""),
+              .timeout_ms = 2000},
     .admin = {.enabled = true, .socket = CW_STR_INIT(""), .recent_login_ms = 10 * 60000},
     .console = {.enabled = false, .host = CW_STR_INIT(CW_CONSOLE_HOST)},
     .access = {.password_length = 8,
@@ -435,6 +438,24 @@ static const cw_key store_keys[] = {
      "Path of the database. The server creates it (mode 0600) at start if it does not exist. It "
      "does not start with an unusable database; it waits for a locked one. null is none",
      FIELD(store.path), .needs_restart = true},
+    {"url", &cw_type_text,
+     "Database on a PostgreSQL server instead of a file: postgresql://USER@HOST,HOST/DATABASE, "
+     "with "
+     "parameters of libpq. The server finds the host that accepts changes. It holds no password. "
+     "null is none",
+     FIELD(store.url), .is_valid = cw_check_is_clean,
+     .expected = "a URL such as \"postgresql://causeway@db.example/causeway\"",
+     .pattern = "^postgres(ql)?://", .needs_restart = true},
+    {"password_file", &cw_type_path,
+     "File whose first line is the password for url. null: a password file of libpq, or none",
+     FIELD(store.password_file), .needs_restart = true},
+    {"timeout", &cw_type_duration,
+     "Maximum wait for an answer of the database server. A connection attempt to one host takes at "
+     "most as long, but at least 2s",
+     FIELD(store.timeout_ms), .min = 100, .max = 60000, .needs_restart = true},
+    {"allow_insecure", &cw_type_bool,
+     "Also use a database server on another machine that does not prove its name by a certificate",
+     FIELD(store.allow_insecure), .needs_restart = true},
     {0},
 };
 

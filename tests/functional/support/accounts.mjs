@@ -4,6 +4,7 @@
 //     await server.cli("account", "add", "bob", { input: "s3cret" });
 //     await rpc(server, { method: "test.caller", id: 1 }, basic("bob", "s3cret"));
 import assert from "node:assert/strict";
+import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { keepFolder } from "./kept.mjs";
 import { startBridge } from "./mcp.mjs";
@@ -17,6 +18,27 @@ let databases = 0;
 export function databasePath() {
     databases += 1;
     return path.join(keepFolder(), `accounts-${databases}.db`);
+}
+
+// A new database: a file, or one on the server that useServer names.
+let databaseServer;
+
+export function useServer(server) {
+    databaseServer = server;
+}
+
+function newStore() {
+    return databaseServer ? { url: databaseServer.newDatabase() } : { path: databasePath() };
+}
+
+// What the database holds, in files.
+function filesOf({ path: file, url }) {
+    if (url === undefined) {
+        return [file, `${file}-wal`].filter((name) => existsSync(name));
+    }
+    const dump = path.join(keepFolder(), "dump.sql");
+    writeFileSync(dump, databaseServer.dump(url), "latin1");
+    return [dump];
 }
 
 // Who may do what unless a test says otherwise: the echo plugin's tools need "access content".
@@ -41,15 +63,16 @@ export async function cli(config, ...words) {
 }
 
 export async function startAccounts({ config = {}, accounts = true, ...options } = {}) {
-    const database = config.store?.path ?? databasePath();
-    const all = { roles, store: { path: database }, ...config };
+    const store = config.store ?? newStore();
+    const all = { roles, ...config, store };
     if (accounts) {
-        const file = writeConfig({ roles: all.roles, store: { path: database } });
+        const file = writeConfig({ roles: all.roles, store });
         await cli(file, "account", "add", "alice", "--role", "editor", { input: "s3cret\n" });
         await cli(file, "account", "add", "bob", { input: "b0b" });
     }
     const server = await startBridge({ ...options, roles: all.roles, config: all });
-    server.database = database;
+    server.database = store.path;
+    server.databaseFiles = () => filesOf(store);
     server.cli = (...words) => cli(server.config, ...words);
     server.token = async (...words) => JSON.parse(await server.cli("token", "create", "--json", ...words));
     return server;

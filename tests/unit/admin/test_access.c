@@ -48,7 +48,7 @@ SETUP(set_up)
     f.config = config_of(ROLES);
     f.source = fake_source_new(1000);
     assert_int_equal(fake_source_snapshot(f.source, &f.snapshot, &err), CW_OK);
-    cw_db_opts opts = {.path = temp_db_path, .may_create = true};
+    cw_db_opts opts = {.where = temp_db_path, .may_create = true};
     assert_int_equal(cw_db_open(&opts, &f.db, &err), CW_OK);
     add_accounts();
     return 0;

@@ -19,10 +19,10 @@ static int64_t add_account(const char *name)
 
 SETUP(setup)
 {
-    cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 50};
+    cw_db_opts opts = {TEMP_DB, .may_create = true, .busy_ms = 50};
     if (temp_db_setup(state))
         return -1;
-    opts.path = temp_db_path;
+    opts.where = temp_db_path;
     if (cw_db_open(&opts, &db, &err))
         return -1;
     alice = add_account("alice");
@@ -261,7 +261,10 @@ int main(void)
         T(another_session_takes_the_place_of_one),
         T(a_session_ends_by_its_number_or_its_hash),
         T(an_enumeration_ends_when_its_function_says_so),
+    };
+    const struct CMUnitTest of_a_file[] = {
         T(looking_one_up_survives_every_failed_allocation),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return temp_db_is_server() ? failed : failed + cmocka_run_group_tests(of_a_file, NULL, NULL);
 }

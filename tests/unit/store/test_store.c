@@ -50,7 +50,8 @@ static void on_done(cw_store_job *job, cw_code rc)
 static cw_store *start(void)
 {
     cw_store *s = NULL;
-    cw_store_opts opts = {.path = temp_db_path, .on_status = on_status, .on_change = on_change};
+    cw_store_opts opts = {
+        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_change};
     atomic_store(&downs, 0);
     atomic_store(&ups, 0);
     atomic_store(&changes, 0);
@@ -102,7 +103,7 @@ TEST(a_change_of_somebody_else_raises_the_generation)
     assert_int_equal(ask(s), CW_OK);
     uint64_t before = cw_store_generation(s);
     int seen = atomic_load(&changes);
-    cw_db_opts opts = {.path = temp_db_path, .busy_ms = 1000};
+    cw_db_opts opts = {TEMP_DB, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &other, &err), CW_OK);
     assert_int_equal(cw_db_add_role(other, CW_STR("x"), &err), CW_OK);
     uint64_t asked_at = cw_clock_ms();
@@ -144,7 +145,7 @@ TEST(a_broken_database_heals)
     assert_int_equal(atomic_load(&downs), 1);
     assert_int_equal(unlink(temp_db_path), 0);
     cw_db *made;
-    cw_db_opts opts = {.path = temp_db_path, .may_create = true, .busy_ms = 1000};
+    cw_db_opts opts = {TEMP_DB, .may_create = true, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &made, &err), CW_OK);
     cw_db_close(made);
     ask_until(s, CW_OK);
@@ -202,7 +203,8 @@ static void begin_once(void *ctx)
 {
     cw_store *s = NULL;
     (void)ctx;
-    cw_store_opts opts = {.path = temp_db_path, .on_status = on_status, .on_change = on_change};
+    cw_store_opts opts = {
+        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_change};
     cw_code rc = cw_store_new(&opts, &s, &err);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     if (!rc)

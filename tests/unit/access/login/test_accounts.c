@@ -117,9 +117,11 @@ SETUP(setup)
         return -1;
     atomic_store(&changes, 0);
     reset_fakes();
-    cw_accounts_opts opts = {
-        .path = temp_db_path, .n_loops = 2, .on_status = on_status, .on_change = on_change};
-    cw_db_opts db_opts = {.path = temp_db_path, .may_create = true, .busy_ms = 2000};
+    cw_accounts_opts opts = {.db = {.where = temp_db_path, .may_create = true},
+                             .n_loops = 2,
+                             .on_status = on_status,
+                             .on_change = on_change};
+    cw_db_opts db_opts = {.where = temp_db_path, .may_create = true, .busy_ms = 2000};
     if (cw_secret_init(&err) || cw_db_open(&db_opts, &db, &err))
         return -1;
     add_account("alice", "s3cret");
@@ -699,8 +701,10 @@ static void make(void *ctx)
 {
     cw_accounts *a = NULL;
     (void)ctx;
-    cw_accounts_opts opts = {
-        .path = temp_db_path, .n_loops = 2, .on_status = on_status, .on_change = on_change};
+    cw_accounts_opts opts = {.db = {.where = temp_db_path, .may_create = true},
+                             .n_loops = 2,
+                             .on_status = on_status,
+                             .on_change = on_change};
     cw_code rc = cw_accounts_new(&opts, &a, &err);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     cw_accounts_free(a);

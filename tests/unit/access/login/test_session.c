@@ -43,9 +43,11 @@ SETUP(setup)
     if (temp_db_setup(state) || cw_loop_init(&loop, 64, &err))
         return -1;
     atomic_store(&changes, 0);
-    cw_accounts_opts opts = {
-        .path = temp_db_path, .n_loops = 1, .on_status = on_status, .on_change = on_change};
-    cw_db_opts db_opts = {.path = temp_db_path, .may_create = true, .busy_ms = 2000};
+    cw_accounts_opts opts = {.db = {.where = temp_db_path, .may_create = true},
+                             .n_loops = 1,
+                             .on_status = on_status,
+                             .on_change = on_change};
+    cw_db_opts db_opts = {.where = temp_db_path, .may_create = true, .busy_ms = 2000};
     if (cw_secret_init(&err) || cw_db_open(&db_opts, &db, &err))
         return -1;
     add_account("alice", "s3cret");

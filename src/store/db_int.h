@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* db_int.h - what a back end of the database provides, for the files of db.h.
+ *
+ *     db.c          the rows of each table: SQL that every back end understands
+ *     sqlite.c      a file
+ *     postgres.c    a PostgreSQL server (postgres_url.c: how to reach it, postgres_schema.c: tables)
+ *
+ * Values are ?1, ?2, ... in the SQL. A back end keeps the first failure of a query in it, and does
+ * nothing more for a query that has one.
+ */
+#ifndef CW_STORE_DB_INT_H
+#define CW_STORE_DB_INT_H
+
+#include "store/db.h"
+
+#define CW_DB_MAX_VALUES 8u
+
+typedef enum cw_db_kind { CW_DB_NULL, CW_DB_I64, CW_DB_TEXT, CW_DB_BYTES } cw_db_kind;
+
+typedef struct cw_db_value {
+    cw_db_kind kind;
+    int64_t number;
+    cw_str text; /* TEXT and BYTES; borrowed until the query is closed */
+} cw_db_value;
+
+/* One statement with its values and its rows. */
+typedef struct cw_db_query {
+    cw_db *db;
+    void *rows; /* the back end's */
+    cw_code code;
+    cw_err err;
+    /* Of a back end that sends all at once: */
+    const char *sql;
+    cw_db_value values[CW_DB_MAX_VALUES];
+    int n_values, row;
+} cw_db_query;
+
+typedef struct cw_db_ops {
+    void (*close)(cw_db *db);
+    bool (*is_current)(const cw_db *db);
+    cw_code (*data_version)(cw_db *db, int64_t *ret, cw_err *err);
+    /* Begin a change: no other process can write until its end. */
+    cw_code (*begin)(cw_db *db, cw_err *err);
+    /* Commit if rc is CW_OK or CW_DONE, else undo. Returns the result. */
+    cw_code (*end)(cw_db *db, cw_code rc, cw_err *err);
+    /* `sql` is a constant. */
+    void (*open_query)(cw_db_query *q, const char *sql);
+    /* The value of ?`at`. */
+    void (*bind)(cw_db_query *q, int at, const cw_db_value *value);
+    /* The next row: true. False at the end, and after a failure. */
+    bool (*step)(cw_db_query *q);
+    /* Start again, with other values. */
+    void (*reset)(cw_db_query *q);
+    /* A column of the row, as text or bytes; .p is NULL for NULL. It lives until the next step. */
+    cw_str (*column_text)(cw_db_query *q, int column);
+    cw_str (*column_bytes)(cw_db_query *q, int column);
+    int64_t (*column_i64)(cw_db_query *q, int column);
+    /* How many rows the statement has changed; after its last step. */
+    int64_t (*n_changed)(cw_db_query *q);
+    /* In every case. */
+    void (*close_query)(cw_db_query *q);
+} cw_db_ops;
+
+/* The first member of each back end's own. */
+struct cw_db {
+    const cw_db_ops *ops;
+};
+
+/* sqlite.c */
+CW_MUST_USE cw_code cw_sqlite_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
+CW_MUST_USE cw_code cw_sqlite_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
+
+/* postgres.c */
+CW_MUST_USE cw_code cw_postgres_check_opts(const cw_db_opts *opts, cw_err *err);
+CW_MUST_USE cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
+CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
+
+/* postgres_schema.c: the text with index v takes the tables from version v to the next one */
+#define CW_POSTGRES_VERSIONS 1u
+extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
+
+#endif

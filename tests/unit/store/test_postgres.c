@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* test_postgres.c - the database on a server: several connections at once, and lost ones. Runs with
+ * with-postgres.sh alone. */
+#include "support/temp_db.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "store/store.h"
+#include "support/patience.h"
+
+#define OPENERS 8
+#define ROUNDS 100
+
+static cw_err err;
+
+static cw_db *open_db(void)
+{
+    cw_db *db = NULL;
+    cw_db_opts opts = {TEMP_DB, .may_create = true};
+    cw_code rc = cw_db_open(&opts, &db, &err);
+    if (rc)
+        print_message("%s\n", err.msg);
+    assert_int_equal(rc, CW_OK);
+    return db;
+}
+
+static cw_code open_with(const char *url, const char *password_file)
+{
+    cw_db *db = NULL;
+    cw_db_opts opts = {.where = url, .password_file = password_file, .timeout_ms = 2000};
+    cw_code rc = cw_db_open(&opts, &db, &err);
+    cw_db_close(db);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+static void *open_and_count(void *arg)
+{
+    cw_db *db = NULL;
+    cw_err problem;
+    cw_db_opts opts = {TEMP_DB, .may_create = true};
+    if (cw_db_open(&opts, &db, &problem) == CW_OK)
+        atomic_fetch_add((atomic_int *)arg, 1);
+    else
+        print_message("%s\n", problem.msg);
+    cw_db_close(db);
+    return NULL;
+}
+
+TEST(eight_programs_that_start_at_once_make_the_tables_once)
+{
+    pthread_t threads[OPENERS];
+    atomic_int opened = 0;
+    for (size_t i = 0; i < OPENERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_and_count, &opened), 0);
+    for (size_t i = 0; i < OPENERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&opened), OPENERS);
+    cw_db *db = open_db();
+    bool has_it = false;
+    assert_int_equal(cw_db_has_role(db, CW_STR("authenticated"), &has_it, &err), CW_OK);
+    assert_true(has_it);
+    cw_db_close(db);
+}
+
+TEST(without_tables_nothing_is_opened_and_none_are_made)
+{
+    assert_int_equal(open_with(temp_db_path, NULL), CW_NOTFOUND);
+    assert_int_equal(open_with(temp_db_path, NULL), CW_NOTFOUND);
+}
+
+TEST(tables_of_a_newer_program_are_used_while_they_can_be_read)
+{
+    cw_db_close(open_db());
+    temp_db_run("UPDATE causeway_meta SET version = 1000");
+    cw_db_close(open_db());
+    temp_db_run("UPDATE causeway_meta SET readable_from = 1000");
+    assert_int_equal(open_with(temp_db_path, NULL), CW_CONFIG);
+    assert_non_null(strstr(err.msg, "made by a newer version"));
+}
+
+TEST(a_table_of_another_program_is_left_alone)
+{
+    cw_db *db = NULL;
+    cw_db_opts opts = {TEMP_DB, .may_create = true};
+    temp_db_run("CREATE TABLE account (theirs int)");
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
+    assert_non_null(strstr(err.msg, "account"));
+    /* None of ours stays. */
+    assert_int_equal(open_with(temp_db_path, NULL), CW_NOTFOUND);
+}
+
+TEST(a_url_must_be_safe)
+{
+    static const struct {
+        const char *url, *says;
+    } bad[] = {
+        {"postgresql://u:geheim@localhost/x", "holds a password"},
+        {"postgresql://u@localhost/x?password=geheim", "holds a password"},
+        {"postgresql://db.example/x?sslmode=require", "sslmode=require does not check"},
+        {"postgresql://localhost,db.example/x?sslmode=disable", "sslmode=disable does not check"},
+        {"postgresql://localhost/x?geheim=1", "not a URL of PostgreSQL"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(open_with(bad[i].url, NULL), CW_CONFIG);
+        assert_non_null(strstr(err.msg, bad[i].says));
+        assert_null(strstr(err.msg, "geheim"));
+    }
+    assert_int_equal(open_with(temp_db_path, "/nonexistent"), CW_IO);
+    assert_non_null(strstr(err.msg, "store.password_file"));
+    temp_dir_write("empty", "\n");
+    assert_int_equal(open_with(temp_db_path, temp_dir_path("empty")), CW_CONFIG);
+    unlink(temp_dir_path("empty"));
+}
+
+TEST(a_server_that_is_away_is_an_error_within_the_timeout)
+{
+    uint64_t began = cw_clock_ms();
+    assert_int_equal(open_with("postgresql://causeway@/postgres?host=/nonexistent", NULL), CW_IO);
+    assert_true(cw_clock_ms() - began < patience(3000));
+}
+
+/* ---- changes at once ---- */
+
+typedef struct race {
+    int64_t account;
+    atomic_int round, finished;
+} race;
+
+static const cw_session_rules rules = {
+    .idle_ms = 1000000, .lifetime_ms = 1000000, .per_account = 9};
+
+static void *log_in_each_round(void *arg)
+{
+    race *r = arg;
+    cw_db *db = open_db();
+    for (int i = 1; i <= ROUNDS; i++) {
+        while (atomic_load(&r->round) < i)
+            usleep(50);
+        cw_session s = {.account = r->account, .created = 5};
+        memset(s.hash, i, sizeof s.hash);
+        cw_code rc = cw_db_add_session(db, &s, CW_STR("old"), &rules, NULL, NULL);
+        assert_true(rc == CW_OK || rc == CW_NOTFOUND);
+        atomic_store(&r->finished, i);
+    }
+    cw_db_close(db);
+    return NULL;
+}
+
+static cw_code count(const cw_session *session, void *ctx, cw_err *e)
+{
+    (void)session;
+    (void)e;
+    ++*(int *)ctx;
+    return CW_OK;
+}
+
+TEST(a_login_beside_a_new_password_leaves_no_session)
+{
+    race r = {0};
+    pthread_t thread;
+    cw_db *db = open_db();
+    cw_account alice = {.name = CW_STR("alice"), .password = CW_STR("old")};
+    assert_int_equal(cw_db_add_account(db, &alice, NULL, 0, &r.account, &err), CW_OK);
+    assert_int_equal(pthread_create(&thread, NULL, log_in_each_round, &r), 0);
+    for (int i = 1; i <= ROUNDS; i++) {
+        int n = 0;
+        assert_int_equal(cw_db_set_password(db, CW_STR("alice"), CW_STR("old"), &err), CW_OK);
+        atomic_store(&r.round, i);
+        assert_int_equal(cw_db_set_password(db, CW_STR("alice"), CW_STR("new"), &err), CW_OK);
+        while (atomic_load(&r.finished) < i)
+            usleep(50);
+        assert_int_equal(cw_db_each_session(db, 0, count, &n, &err), CW_OK);
+        assert_int_equal(n, 0);
+    }
+    pthread_join(thread, NULL);
+    cw_db_close(db);
+}
+
+TEST(the_use_of_a_session_is_no_change_of_rights)
+{
+    int64_t before, after, id = 0;
+    cw_db *db = open_db(), *other = open_db();
+    cw_account alice = {.name = CW_STR("alice"), .password = CW_STR("hash")};
+    assert_int_equal(cw_db_add_account(db, &alice, NULL, 0, &id, &err), CW_OK);
+    cw_session s = {.account = id, .created = 5, .hash = {1}};
+    assert_int_equal(cw_db_data_version(other, &before, &err), CW_OK);
+    assert_int_equal(cw_db_add_session(db, &s, CW_STR("hash"), &rules, NULL, &err), CW_OK);
+    assert_int_equal(cw_db_touch_session(db, 1, 6, &err), CW_OK);
+    assert_int_equal(cw_db_data_version(other, &after, &err), CW_OK);
+    assert_int_equal(before, after);
+    assert_int_equal(cw_db_end_session(db, s.hash, &err), CW_OK);
+    assert_int_equal(cw_db_data_version(other, &after, &err), CW_OK);
+    assert_int_not_equal(before, after);
+    cw_db_close(other);
+    cw_db_close(db);
+}
+
+/* ---- the store ---- */
+
+static atomic_int downs, ups, changes;
+
+static void on_status(void *ctx, const cw_err *problem)
+{
+    (void)ctx;
+    atomic_fetch_add(problem ? &downs : &ups, 1);
+}
+
+static void on_change(void *ctx)
+{
+    (void)ctx;
+    atomic_fetch_add(&changes, 1);
+}
+
+typedef struct asked {
+    cw_store_job job;
+    atomic_int done; /* 0: not yet, else code + 1 */
+} asked;
+
+static cw_code run_job(cw_store_job *job, cw_db *db, cw_err *e)
+{
+    bool has_it;
+    (void)job;
+    return cw_db_has_role(db, CW_STR("anonymous"), &has_it, e);
+}
+
+static void on_done(cw_store_job *job, cw_code rc)
+{
+    atomic_store(&CW_CONTAINER(job, asked, job)->done, (int)rc + 1);
+}
+
+static cw_code ask(cw_store *s)
+{
+    asked a = {.job = {.run = run_job, .done = on_done}};
+    assert_int_equal(cw_store_ask(s, &a.job), CW_OK);
+    while (!atomic_load(&a.done))
+        usleep(500);
+    return (cw_code)(atomic_load(&a.done) - 1);
+}
+
+static cw_store *start(void)
+{
+    cw_store *s = NULL;
+    cw_store_opts opts = {
+        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_change};
+    atomic_store(&downs, 0);
+    atomic_store(&ups, 0);
+    assert_int_equal(cw_store_new(&opts, &s, &err), CW_OK);
+    return s;
+}
+
+static void wait_for(const atomic_int *count, int value)
+{
+    for (int i = 0; i < 20000 && atomic_load(count) < value; i++)
+        usleep(1000);
+    assert_true(atomic_load(count) >= value);
+}
+
+TEST(the_first_job_waits_for_the_connection)
+{
+    cw_store *s = start();
+    assert_int_equal(ask(s), CW_OK);
+    assert_int_equal(atomic_load(&downs), 0);
+    cw_store_free(s);
+}
+
+TEST(a_change_of_another_program_raises_the_generation_within_a_second)
+{
+    cw_store *s = start();
+    assert_int_equal(ask(s), CW_OK);
+    cw_db *other = open_db();
+    for (int i = 0; i < 3; i++) {
+        char name[] = {'r', (char)('0' + i), '\0'};
+        int seen = atomic_load(&changes);
+        uint64_t before = cw_store_generation(s);
+        assert_int_equal(cw_db_add_role(other, cw_str_from(name), &err), CW_OK);
+        uint64_t began = cw_clock_ms();
+        wait_for(&changes, seen + 1);
+        assert_true(cw_clock_ms() - began < patience(1000));
+        assert_true(cw_store_generation(s) > before);
+    }
+    cw_db_close(other);
+    cw_store_free(s);
+}
+
+TEST(a_lost_connection_is_made_again_and_everything_counts_as_changed)
+{
+    cw_store *s = start();
+    assert_int_equal(ask(s), CW_OK);
+    uint64_t before = cw_store_generation(s);
+    temp_db_run("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE application_name = 'causeway'");
+    wait_for(&downs, 1);
+    wait_for(&ups, 1);
+    assert_int_equal(ask(s), CW_OK);
+    assert_true(cw_store_generation(s) > before);
+    cw_store_free(s);
+}
+
+int main(void)
+{
+    if (!temp_db_is_server())
+        return 77;
+#define T(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
+    const struct CMUnitTest tests[] = {
+        T(eight_programs_that_start_at_once_make_the_tables_once),
+        T(without_tables_nothing_is_opened_and_none_are_made),
+        T(tables_of_a_newer_program_are_used_while_they_can_be_read),
+        T(a_table_of_another_program_is_left_alone),
+        T(a_url_must_be_safe),
+        T(a_server_that_is_away_is_an_error_within_the_timeout),
+        T(a_login_beside_a_new_password_leaves_no_session),
+        T(the_use_of_a_session_is_no_change_of_rights),
+        T(the_first_job_waits_for_the_connection),
+        T(a_change_of_another_program_raises_the_generation_within_a_second),
+        T(a_lost_connection_is_made_again_and_everything_counts_as_changed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
