@@ -20,6 +20,7 @@ typedef struct sqlite_db {
     sqlite3 *sqlite;
     dev_t device; /* of the open file */
     ino_t inode;
+    bool is_changing; /* between begin and end */
     char path[];
 } sqlite_db;
 
@@ -134,13 +135,29 @@ static cw_code execute(sqlite_db *db, const char *sql, cw_err *err)
 
 /* ---- transactions ---- */
 
+static void undo(sqlite_db *db)
+{
+    (void)sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* Without memory a change cannot be undone at its end. The next statement is not a part of it. */
+static void undo_earlier(sqlite_db *db)
+{
+    if (!db->is_changing && !sqlite3_get_autocommit(db->sqlite))
+        undo(db);
+}
+
 static cw_code begin(sqlite_db *db, cw_err *err)
 {
-    return execute(db, "BEGIN IMMEDIATE", err);
+    undo_earlier(db);
+    cw_code rc = execute(db, "BEGIN IMMEDIATE", err);
+    db->is_changing = !rc;
+    return rc;
 }
 
 static cw_code end(sqlite_db *db, cw_code rc, cw_err *err)
 {
+    db->is_changing = false;
     if (rc == CW_OK || rc == CW_DONE) {
         cw_code end = execute(db, "COMMIT", err);
         if (!end)
@@ -148,7 +165,7 @@ static cw_code end(sqlite_db *db, cw_code rc, cw_err *err)
         rc = end;
     }
     /* The caller gets the first failure. Some failures have rolled back already. */
-    (void)sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    undo(db);
     return rc;
 }
 
@@ -256,6 +273,7 @@ static void check(cw_db_query *q, int rc)
 static void open_query(cw_db_query *q, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;
+    undo_earlier(own(q->db));
     check(q, sqlite3_prepare_v2(own(q->db)->sqlite, sql, -1, &stmt, NULL));
     q->rows = stmt;
 }
