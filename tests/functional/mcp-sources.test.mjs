@@ -196,6 +196,13 @@ suite("the era of a server", { concurrency: true }, () => {
             assert.equal(textOf(await callToolWell(server, "s.echo", { message: "x" })), "x");
         });
     }
+    test("a modern server that starts late, and refuses initialize first, is modern", async (t) => {
+        const command = ["sh", "-c", 'sleep 3 && exec "$@"', "sh", node, fixture, "modern", "--stdio"];
+        const server = await bridge(t, { command });
+        await untilTool(server, "s.echo");
+        assert.equal((await listSources(server))[0].protocol, "modern");
+        assert.equal(textOf(await callToolWell(server, "s.echo", { message: "x" })), "x");
+    });
     for (const stdio of [false, true]) {
         test(`can be pinned to legacy ${stdio ? "on lines" : "over HTTP"}`, async (t) => {
             const { server } = await fixtureBridge(t, "dual", { stdio, source: { protocol: "legacy" } });

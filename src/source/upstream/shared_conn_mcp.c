@@ -154,6 +154,8 @@ bool cw_shared_conn_mcp_accept(cw_shared_conn *shared, uint64_t id, const cw_jso
         return false;
     if (cw_relay_negotiated(message).p)
         end_handshake(shared, CW_RELAY_LEGACY);
+    else if (mcp->ask_id && cw_relay_judge(0, message) == CW_RELAY_MODERN)
+        end_handshake(shared, CW_RELAY_MODERN); /* a late start: both requests were read at once */
     else
         refuse_initialize(shared, message);
     return true;
