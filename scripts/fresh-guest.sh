@@ -14,7 +14,7 @@ export DEBIAN_FRONTEND=noninteractive
 say() { echo "guest: $*"; }
 fail() {
     say "FAILED: $*"
-    journalctl --no-pager -u causeway -n 30
+    journalctl --no-pager -u causeway | grep -v 'info access: request' | tail -n 30
     exit 1
 }
 
@@ -51,7 +51,6 @@ grep -q '^CapEff:[[:space:]]*0*$' "/proc/$(main_pid)/status" || fail "it has cap
 grep -q '^Seccomp:[[:space:]]*2$' "/proc/$(main_pid)/status" || fail "no filter of system calls"
 systemd-analyze security --no-pager --threshold=15 causeway >/dev/null || fail "exposure over 1.5"
 causeway doctor --config $config || fail "doctor"
-runuser -u causeway -- causeway status --config $config || fail "the user of the service is refused"
 
 say "a plugin in the sandbox, after a reload"
 sed -i 's/^#\(plugins:\|  directory:\|  data:\)/\1/; s/  authenticated: \[/&access content, /' $config
@@ -84,6 +83,7 @@ sort /tmp/statuses | uniq -c
 [ "$(sort -u /tmp/statuses)" = 200 ] || fail "requests failed during the upgrade"
 [ "$(systemctl is-active causeway)" = active ] || fail "not active after the upgrade"
 await 200 "$token"
+runuser -u causeway -- causeway status --config $config || fail "the user of the service is refused"
 
 say "an upgrade to a program that does not start"
 old=$(main_pid)

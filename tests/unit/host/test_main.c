@@ -62,25 +62,50 @@ static void send_bytes(const worker *w, const void *p, size_t n)
     assert_int_equal(send(w->fd, p, n, MSG_NOSIGNAL), n);
 }
 
-static void send_frame(const worker *w, uint64_t id, const char *body)
+static size_t write_frame(char *to, size_t size, uint64_t id, const char *body)
 {
-    char frame[4096];
     uint32_t n = (uint32_t)strlen(body);
-    assert_true(n + HEAD <= sizeof(frame));
-    memcpy(frame, &n, sizeof(n));
-    memcpy(frame + 4, &id, sizeof(id));
-    memcpy(frame + HEAD, body, n);
-    send_bytes(w, frame, HEAD + n);
+    assert_true(n + HEAD <= size);
+    memcpy(to, &n, sizeof(n));
+    memcpy(to + 4, &id, sizeof(id));
+    memcpy(to + HEAD, body, n);
+    return HEAD + n;
 }
 
-static void send_call(const worker *w, uint64_t id, const char *method, const char *params)
+static size_t write_call(char *to, size_t size, uint64_t id, const char *method, const char *params)
 {
     char body[2048];
     snprintf(body, sizeof(body),
              "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",\"params\":%s,\"caller\":"
              "{\"id\":\"0\",\"name\":\"anonymous\",\"permissions\":[],\"language\":\"en\"}%s}",
              (int)id, method, params, strstr(method, "progress") ? ",\"progress\":true" : "");
-    send_frame(w, id, body);
+    return write_frame(to, size, id, body);
+}
+
+static void send_frame(const worker *w, uint64_t id, const char *body)
+{
+    char frame[4096];
+    send_bytes(w, frame, write_frame(frame, sizeof(frame), id, body));
+}
+
+static void send_call(const worker *w, uint64_t id, const char *method, const char *params)
+{
+    char frame[4096];
+    send_bytes(w, frame, write_call(frame, sizeof(frame), id, method, params));
+}
+
+typedef struct numbered_call {
+    const char *method, *params;
+} numbered_call;
+
+/* Calls 1 to n at once: as others wait, the host reports at once that the first one runs. */
+static void send_calls(const worker *w, const numbered_call *calls, unsigned n)
+{
+    char frames[8192];
+    size_t at = 0;
+    for (unsigned i = 0; i < n; i++)
+        at += write_call(frames + at, sizeof(frames) - at, i + 1, calls[i].method, calls[i].params);
+    send_bytes(w, frames, at);
 }
 
 /* Whether n bytes came before the end of the stream. */
@@ -313,11 +338,12 @@ TEST(a_running_call_sees_its_cancel)
     worker w = start("echo", NULL);
     expect_ready(&w);
     uint64_t begin = cw_clock_ms();
-    send_call(&w, 1, "test.sleep", "{\"ms\":15000}");
-    usleep(20000);
-    send_call(&w, 2, "test.echo", "{\"message\":\"x\"}");
-    send_frame(&w, 1, CANCEL);
+    send_calls(&w,
+               (const numbered_call[]){{"test.sleep", "{\"ms\":15000}"},
+                                       {"test.echo", "{\"message\":\"x\"}"}},
+               2);
     expect_started(&w, 1);
+    send_frame(&w, 1, CANCEL);
     assert_true(read_frame(&w));
     assert_non_null(strstr(w.body, "\"id\":1,\"error\":{\"code\":-32800,"));
     expect_started(&w, 2);
@@ -330,14 +356,15 @@ TEST(a_call_cancelled_before_it_began_never_runs)
 {
     worker w = start("echo", NULL);
     expect_ready(&w);
-    send_call(&w, 1, "test.sleep_deaf", "{\"ms\":60}");
-    send_call(&w, 2, "test.sleep_deaf", "{\"ms\":15000}");
-    send_call(&w, 3, "test.echo", "{\"message\":\"x\"}");
-    usleep(20000);
+    send_calls(&w,
+               (const numbered_call[]){{"test.sleep_deaf", "{\"ms\":500}"},
+                                       {"test.sleep_deaf", "{\"ms\":15000}"},
+                                       {"test.echo", "{\"message\":\"x\"}"}},
+               3);
+    expect_started(&w, 1);
     send_frame(&w, 2, CANCEL);
     send_frame(&w, 1, CANCEL); /* this one cannot be stopped */
-    expect_started(&w, 1);
-    expect_result(&w, 1, "60");
+    expect_result(&w, 1, "500");
     expect_error(&w, 2, "\"code\":-32800,\"message\":\"cancelled\"");
     expect_started(&w, 3);
     expect_result(&w, 3, "{\"message\":\"x\"}");

@@ -29,12 +29,14 @@ typedef struct asked {
     cw_store_job job;
     atomic_int done; /* 0: not yet, else code + 1 */
     pthread_mutex_t *gate;
+    atomic_bool began;
 } asked;
 
 static cw_code run_count(cw_store_job *job, cw_db *db, cw_err *e)
 {
     asked *a = CW_CONTAINER(job, asked, job);
     bool has_it;
+    atomic_store(&a->began, true);
     if (a->gate) {
         pthread_mutex_lock(a->gate);
         pthread_mutex_unlock(a->gate);
@@ -184,7 +186,9 @@ TEST(the_queue_has_a_ceiling_and_ends_with_the_store)
     assert_int_equal(ask(s), CW_OK);
     pthread_mutex_lock(&gate);
     assert_int_equal(cw_store_ask(s, &first.job), CW_OK);
-    usleep(50000); /* the thread has it, and waits */
+    for (int i = 0; i < 30000 && !atomic_load(&first.began); i++)
+        usleep(1000);
+    assert_true(atomic_load(&first.began)); /* the thread has it, and waits */
     for (size_t i = 0; i < CW_COUNT(rest); i++) {
         rest[i] = (asked){.job = {.run = run_count, .done = on_done}};
         assert_int_equal(cw_store_ask(s, &rest[i].job), i < CW_STORE_MAX_JOBS ? CW_OK : CW_LIMIT);

@@ -11,6 +11,7 @@
 typedef struct job {
     cw_hash_job work;
     pthread_mutex_t *gate;
+    atomic_bool began;
     atomic_int runs;
     atomic_int fate;
 } job;
@@ -18,12 +19,20 @@ typedef struct job {
 static void run(cw_hash_job *work, cw_hash_job_outcome fate)
 {
     job *j = CW_CONTAINER(work, job, work);
+    atomic_store(&j->began, true);
     if (j->gate) {
         pthread_mutex_lock(j->gate);
         pthread_mutex_unlock(j->gate);
     }
     atomic_store(&j->fate, fate);
     atomic_fetch_add(&j->runs, 1);
+}
+
+static void wait_until_begun(const job *j)
+{
+    for (int i = 0; i < 30000 && !atomic_load(&j->began); i++)
+        usleep(1000);
+    assert_true(atomic_load(&j->began));
 }
 
 TEST(every_job_runs_once)
@@ -49,7 +58,7 @@ TEST(the_queue_has_a_ceiling)
     assert_int_equal(cw_hash_pool_new(1, 1, &w, NULL), CW_OK);
     pthread_mutex_lock(&gate);
     assert_int_equal(cw_hash_pool_ask(w, &held.work), CW_OK);
-    usleep(50000); /* the thread has it */
+    wait_until_begun(&held);
     assert_int_equal(cw_hash_pool_ask(w, &waiting.work), CW_OK);
     assert_int_equal(cw_hash_pool_ask(w, &refused.work), CW_LIMIT);
     pthread_mutex_unlock(&gate);
@@ -90,7 +99,7 @@ static cw_hash_pool *hold(job *held, uint32_t max_waiting)
     assert_int_equal(cw_hash_pool_new(1, max_waiting, &w, NULL), CW_OK);
     pthread_mutex_lock(&gate);
     assert_int_equal(cw_hash_pool_ask(w, &held->work), CW_OK);
-    usleep(50000); /* the thread has it */
+    wait_until_begun(held);
     return w;
 }
 
