@@ -106,6 +106,7 @@ static const cw_cli_command commands[] = {
     {"token", "create, list, revoke and inspect tokens", cw_cli_token},
     {"session", "list and end browser sessions", cw_cli_session},
     {"scope", "list scopes", cw_cli_scope},
+    {"store", "check, update, copy and back up the database", cw_cli_store},
     {"access", "print who can call which tools", cw_cli_access},
     {"why", "explain an access decision", cw_cli_why},
     {"audit", "print the audit log", cw_cli_audit},

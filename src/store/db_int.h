@@ -2,6 +2,7 @@
 /* db_int.h - what a back end of the database provides, for the files of db.h.
  *
  *     db.c          the rows of each table: SQL that every back end understands
+ *     copy.c        all rows, from one database to another (copy.h)
  *     sqlite.c      a file
  *     postgres.c    a PostgreSQL server (postgres_url.c: how to reach it, postgres_schema.c: tables)
  *
@@ -35,6 +36,15 @@ typedef struct cw_db_query {
     int n_values, row;
 } cw_db_query;
 
+/* The last number that was given to a row of a table. */
+typedef struct cw_db_counter {
+    const char *read;
+    const char *reset; /* before `write`; NULL: not needed */
+    const char *write; /* ?1 is the number */
+} cw_db_counter;
+
+#define CW_DB_COUNTERS 3u /* account, token, session */
+
 typedef struct cw_db_ops {
     void (*close)(cw_db *db);
     bool (*is_current)(const cw_db *db);
@@ -59,6 +69,11 @@ typedef struct cw_db_ops {
     int64_t (*n_changed)(cw_db_query *q);
     /* In every case. */
     void (*close_query)(cw_db_query *q);
+    /* Statements for copy.c, inside a change. Each list ends with NULL, or is NULL. */
+    cw_db_counter counters[CW_DB_COUNTERS];
+    const char *const *hold;       /* the change may take long */
+    const char *const *begin_load; /* likewise, and nothing reacts to the rows that are added */
+    const char *const *end_load;
 } cw_db_ops;
 
 /* The first member of each back end's own. */

@@ -364,6 +364,29 @@ static cw_code data_version(cw_db *db, int64_t *ret, cw_err *err)
     return rc;
 }
 
+/* ---- copies ---- */
+
+#define COUNTER(table)                                                                             \
+    {                                                                                              \
+        "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM " table "_id_seq", NULL,       \
+            "SELECT setval('" table "_id_seq', greatest(?1, 1), ?1 > 0)"                           \
+    }
+#define TRIGGERS(state)                                                                            \
+    "ALTER TABLE account " state " TRIGGER USER", "ALTER TABLE role " state " TRIGGER USER",       \
+        "ALTER TABLE role_permission " state " TRIGGER USER",                                      \
+        "ALTER TABLE account_role " state " TRIGGER USER",                                         \
+        "ALTER TABLE token " state " TRIGGER USER",                                                \
+        "ALTER TABLE token_scope " state " TRIGGER USER",                                          \
+        "ALTER TABLE session " state " TRIGGER USER"
+#define HOLD "SET LOCAL idle_in_transaction_session_timeout = 0"
+
+static const char *const hold[] = {HOLD, NULL};
+static const char *const begin_load[] = {HOLD, TRIGGERS("DISABLE"), NULL};
+static const char *const end_load[] = {
+    TRIGGERS("ENABLE"),
+    "UPDATE generation SET n = n + 1, epoch = hashtextextended(gen_random_uuid()::text, 0)",
+    "NOTIFY causeway", NULL};
+
 static const cw_db_ops ops = {
     .close = close_db,
     .is_current = is_current,
@@ -379,6 +402,10 @@ static const cw_db_ops ops = {
     .column_i64 = column_i64,
     .n_changed = n_changed,
     .close_query = close_query,
+    .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session")},
+    .hold = hold,
+    .begin_load = begin_load,
+    .end_load = end_load,
 };
 
 /* ---- versions ---- */

@@ -347,6 +347,13 @@ static void close_query(cw_db_query *q)
     q->rows = NULL;
 }
 
+#define COUNTER(table)                                                                             \
+    {                                                                                              \
+        "SELECT seq FROM sqlite_sequence WHERE name = '" table "'",                                \
+            "DELETE FROM sqlite_sequence WHERE name = '" table "'",                                \
+            "INSERT INTO sqlite_sequence (name, seq) VALUES ('" table "', ?1)"                     \
+    }
+
 static const cw_db_ops ops = {
     .close = close_db,
     .is_current = is_current,
@@ -362,6 +369,7 @@ static const cw_db_ops ops = {
     .column_i64 = column_i64,
     .n_changed = n_changed,
     .close_query = close_query,
+    .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session")},
 };
 
 static cw_code create(const char *path, cw_err *err)

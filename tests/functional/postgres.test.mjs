@@ -1,7 +1,7 @@
 // The database on a PostgreSQL server: several servers share it, and it may be away, paused or killed.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
@@ -167,6 +167,33 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
             assert.match(answer.stderr, /store\.url: holds a password/);
             assert.ok(!answer.stderr.includes("c4nary"), answer.stderr);
         }
+    });
+
+    test("is filled from a file, backed up to one, and copied back", async () => {
+        const plain = await startAccounts();
+        const { token } = await plain.token("alice");
+        await plain.stop();
+        const name = /\/(db\d+)/.exec(postgres.newDatabase())[1];
+        const url = postgres.url(name);
+        const copied = /copied 2 accounts, 2 roles, 1 tokens, 0 sessions/;
+        assert.match(await plain.cli("store", "copy", "--to", url), copied);
+        const again = await runCauseway(["store", "copy", "--to", url, "--config", plain.config]);
+        assert.equal(again.code, 1);
+        assert.match(again.stderr, /not empty/);
+        const server = await startAccounts({ config: { store: { url } }, accounts: false });
+        assert.equal(await statusOf(server, alice), 200);
+        assert.equal(await statusOf(server, bearer(token)), 200);
+        assert.match(await server.cli("store", "check"), /version 1 of 1/);
+        assert.match(await server.cli("store", "migrate"), /version 1 of 1/);
+        const file = path.join(keepFolder(), "backup.db");
+        assert.match(await server.cli("store", "backup", file), copied);
+        assert.equal(statSync(file).mode & 0o777, 0o600);
+        const twice = await runCauseway(["store", "backup", file, "--config", server.config]);
+        assert.match(twice.stderr, /exists already/);
+        await server.stop();
+        const restored = await startAccounts({ config: { store: { path: file } }, accounts: false });
+        assert.equal(await statusOf(restored, bearer(token)), 200);
+        await restored.stop();
     });
 
     test("is reached through pgbouncer in transaction mode", { skip: poolerSkipped }, async () => {

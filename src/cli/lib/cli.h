@@ -184,6 +184,7 @@ int cw_cli_source(int argc, char **argv);
 int cw_cli_status(int argc, char **argv);
 int cw_cli_top(int argc, char **argv);
 int cw_cli_stdio(int argc, char **argv);
+int cw_cli_store(int argc, char **argv);
 int cw_cli_token(int argc, char **argv);
 int cw_cli_token_inspect(int argc, char **argv);
 int cw_cli_translations(int argc, char **argv);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "store/copy.h"
 #include "store/store.h"
 #include "support/patience.h"
 
@@ -199,6 +200,80 @@ TEST(the_use_of_a_session_is_no_change_of_rights)
     cw_db_close(db);
 }
 
+/* ---- copies ---- */
+
+static cw_db *open_file(const char *path)
+{
+    cw_db *db = NULL;
+    cw_db_opts opts = {.where = path, .may_create = true, .busy_ms = 50};
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
+    return db;
+}
+
+static void remove_file(const char *name)
+{
+    unlink(temp_dir_path(name));
+}
+
+/* Three accounts, the last of which is gone. */
+static void fill(cw_db *db)
+{
+    static const cw_str roles[] = {CW_STR_INIT("editor")};
+    unsigned char key[CW_DB_KEY] = {7};
+    int64_t id = 0, unused;
+    cw_account a = {.name = CW_STR("alice"), .password = CW_STR("hash"), .created = 5};
+    cw_account b = {.name = CW_STR("b\xc3\xa4r"), .language = CW_STR("de"), .is_blocked = true};
+    cw_account c = {.name = CW_STR("c")};
+    assert_int_equal(cw_db_add_account(db, &b, NULL, 0, &unused, &err), CW_OK);
+    assert_int_equal(cw_db_add_account(db, &a, roles, 1, &id, &err), CW_OK);
+    assert_int_equal(cw_db_add_account(db, &c, NULL, 0, &unused, &err), CW_OK);
+    assert_int_equal(cw_db_remove_account(db, CW_STR("c"), &err), CW_OK);
+    assert_int_equal(cw_db_add_role(db, CW_STR("editor"), &err), CW_OK);
+    assert_int_equal(cw_db_allow(db, CW_STR("editor"), CW_STR("x y"), true, &err), CW_OK);
+    cw_token token = {.account = id, .name = CW_STR("t"), .hash = {9}, .expires = 77};
+    assert_int_equal(cw_db_add_token(db, &token, roles, 1, &unused, &err), CW_OK);
+    cw_session s = {.account = id, .created = 5, .hash = {1}};
+    assert_int_equal(cw_db_add_session(db, &s, CW_STR("hash"), &rules, NULL, &err), CW_OK);
+    assert_int_equal(cw_db_offer_key(db, CW_STR("seal"), key, &err), CW_OK);
+}
+
+TEST(a_copy_to_a_server_and_back_has_the_same_rows_and_numbers)
+{
+    cw_db_copied n = {0};
+    int64_t before, after, id = 0;
+    cw_db *first = open_file(temp_dir_path("first")), *server = open_db();
+    fill(first);
+    assert_int_equal(cw_db_data_version(server, &before, &err), CW_OK);
+    assert_int_equal(cw_db_copy(first, server, &n, &err), CW_OK);
+    assert_int_equal(n.accounts, 2);
+    assert_int_equal(n.roles, 3);
+    assert_int_equal(n.tokens, 1);
+    assert_int_equal(n.sessions, 1);
+    /* The copy is a change, and its triggers work. */
+    assert_int_equal(cw_db_data_version(server, &after, &err), CW_OK);
+    assert_int_not_equal(before, after);
+    cw_db *second = open_file(temp_dir_path("second"));
+    assert_int_equal(cw_db_copy(server, second, &n, &err), CW_OK);
+    assert_int_equal(n.sessions, 1);
+    cw_account d = {.name = CW_STR("d")};
+    cw_db *const all[] = {first, server, second};
+    for (size_t i = 0; i < 3; i++) {
+        int sessions = 0;
+        assert_int_equal(cw_db_add_account(all[i], &d, NULL, 0, &id, &err), CW_OK);
+        assert_int_equal(id, 4);
+        assert_int_equal(cw_db_block_account(all[i], CW_STR("alice"), true, &err), CW_OK);
+        assert_int_equal(cw_db_each_session(all[i], 0, count, &sessions, &err), CW_OK);
+        assert_int_equal(sessions, 0);
+    }
+    /* Not into one with rows, which stay. */
+    assert_int_equal(cw_db_copy(first, server, &n, &err), CW_PARAMS);
+    assert_int_equal(cw_db_copy(server, second, &n, &err), CW_PARAMS);
+    for (size_t i = 0; i < 3; i++)
+        cw_db_close(all[i]);
+    remove_file("first");
+    remove_file("second");
+}
+
 /* ---- the store ---- */
 
 static atomic_int downs, ups, changes;
@@ -314,6 +389,7 @@ int main(void)
         T(a_server_that_is_away_is_an_error_within_the_timeout),
         T(a_login_beside_a_new_password_leaves_no_session),
         T(the_use_of_a_session_is_no_change_of_rights),
+        T(a_copy_to_a_server_and_back_has_the_same_rows_and_numbers),
         T(the_first_job_waits_for_the_connection),
         T(a_change_of_another_program_raises_the_generation_within_a_second),
         T(a_lost_connection_is_made_again_and_everything_counts_as_changed),
