@@ -113,12 +113,29 @@ void cw_mcp_call_close(cw_mcp_call *call)
     call->item->on_stopping = NULL;
 }
 
+/* An MCP server behind us needs a capability that this client did not declare. */
+static bool needs_capability(const cw_mcp_call *call, const cw_outcome *outcome)
+{
+    return outcome->kind == CW_OUTCOME_ERROR && outcome->code == CW_MCP_CAPABILITY &&
+           call->era->is_modern &&
+           cw_json_is(cw_json_get(outcome->data, CW_STR("requiredCapabilities")), CW_JSON_OBJECT);
+}
+
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
 {
     cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
     cw_buf b;
     if (outcome->kind == CW_OUTCOME_INPUT_REQUIRED) {
         cw_mcp_elicit(call, outcome);
+        return;
+    }
+    if (CW_UNLIKELY(needs_capability(call, outcome))) {
+        cw_operation_set_outcome(call->item, outcome);
+        cw_mcp_call_close(call);
+        cw_door_reply_error(call->item, &(cw_door_error){.status = 400,
+                                                         .code = CW_MCP_CAPABILITY,
+                                                         .message = outcome->message,
+                                                         .data = cw_json_span(outcome->data)});
         return;
     }
     cw_outcome fitted;

@@ -119,6 +119,14 @@ static bool is_common(cw_str key)
     return true;
 }
 
+/* "$schema": our own dialect. Another one is named by each param. */
+static bool is_dialect(const cw_json *key)
+{
+    const cw_json *v = cw_json_value(key);
+    return cw_str_is(cw_json_text(key), "$schema") && cw_json_is(v, CW_JSON_STRING) &&
+           cw_str_is(cw_json_text(v), "https://json-schema.org/draft/2020-12/schema");
+}
+
 static void write_common(listing *l, const cw_json *input)
 {
     bool has_common = false;
@@ -131,7 +139,7 @@ static void write_common(listing *l, const cw_json *input)
     cw_json_writer_init(&w, &l->schema, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     for (const cw_json *k = cw_json_first(input); k; k = cw_json_next_key(k)) {
-        if (!is_common(cw_json_text(k)) && !is_definitions(cw_json_text(k)))
+        if (!is_common(cw_json_text(k)) && !is_definitions(cw_json_text(k)) && !is_dialect(k))
             continue;
         cw_json_add_key(&w, cw_json_text(k));
         cw_json_add_value(&w, cw_json_value(k));

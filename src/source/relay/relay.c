@@ -2,6 +2,7 @@
 /* relay.c - the texts that go to an MCP server, and the era that its answers show. */
 #include "source/relay/relay.h"
 
+#include "base/base64.h"
 #include "json/write.h"
 
 #define CLIENT "{\"name\":\"causeway\",\"version\":\"" CW_VERSION "\"}"
@@ -115,6 +116,8 @@ cw_relay_request cw_relay_copy(const cw_relay_request *r, char *room)
 {
     cw_relay_request copy = *r;
     cw_str *texts[TEXTS];
+    copy.headers = NULL;
+    copy.n_headers = 0;
     list_texts(&copy, texts);
     for (size_t i = 0; i < TEXTS; i++) {
         if (texts[i]->n)
@@ -123,6 +126,29 @@ cw_relay_request cw_relay_copy(const cw_relay_request *r, char *room)
         room += texts[i]->n;
     }
     return copy;
+}
+
+static bool is_plain(cw_str text)
+{
+    bool is = text.n && text.p[0] != ' ' && text.p[text.n - 1] != ' ' && text.p[0] != '=';
+    for (size_t i = 0; i < text.n && is; i++)
+        is = text.p[i] >= ' ' && text.p[i] < 127;
+    return is;
+}
+
+cw_str cw_relay_header_value(cw_str text, cw_arena *arena)
+{
+    static const char begin[] = "=?base64?", end[] = "?=";
+    if (is_plain(text))
+        return text;
+    size_t n = sizeof begin - 1;
+    char *to = cw_arena_alloc(arena, n + CW_BASE64_TEXT(text.n) + sizeof end);
+    if (!to)
+        return (cw_str){NULL, 0};
+    memcpy(to, begin, n);
+    n += cw_base64_encode(text, to + n);
+    memcpy(to + n, end, sizeof end - 1);
+    return cw_str_make(to, n + sizeof end - 1);
 }
 
 static void open_request(cw_buf *out, cw_str method, uint64_t id)

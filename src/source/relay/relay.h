@@ -16,6 +16,7 @@
 #ifndef CW_SOURCE_RELAY_RELAY_H
 #define CW_SOURCE_RELAY_RELAY_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "json/json.h"
 
@@ -50,14 +51,23 @@ unsigned cw_relay_client_capabilities(const cw_json *names);
 /* The capability that a request of the server needs; 0: it is no question. */
 unsigned cw_relay_question(cw_str method, const cw_json *params);
 
+/* An argument that a modern server gets in a header, too. */
+typedef struct cw_relay_header {
+    cw_str name;  /* "Mcp-Param-Region" */
+    cw_str value; /* encoded, if need be */
+} cw_relay_header;
+#define CW_RELAY_HEADERS 16u
+
 typedef struct cw_relay_request {
-    cw_str method;         /* "tools/call" */
-    cw_str members;        /* of params: JSON without braces and without _meta; may be empty */
-    cw_str meta;           /* further members of _meta, JSON without braces; may be empty */
-    cw_str name;           /* that the header Mcp-Name repeats; empty: none */
-    cw_str caller;         /* id of the caller, for sessions; empty: our own */
-    cw_str log_level;      /* of log lines that a modern server sends; empty: none */
-    cw_str last_event;     /* of a stream: Last-Event-ID; empty: none */
+    cw_str method;     /* "tools/call" */
+    cw_str members;    /* of params: JSON without braces and without _meta; may be empty */
+    cw_str meta;       /* further members of _meta, JSON without braces; may be empty */
+    cw_str name;       /* that the header Mcp-Name repeats; empty: none */
+    cw_str caller;     /* id of the caller, for sessions; empty: our own */
+    cw_str log_level;  /* of log lines that a modern server sends; empty: none */
+    cw_str last_event; /* of a stream: Last-Event-ID; empty: none */
+    const cw_relay_header *headers; /* at most CW_RELAY_HEADERS; not copied by cw_relay_copy */
+    size_t n_headers;
     unsigned capabilities; /* CW_RELAY_… that the client has and the source may use */
     bool wants_progress;   /* the token is the id of the request */
     bool is_stream;        /* what a server sends of its own accord: of a legacy one by GET */
@@ -67,6 +77,8 @@ typedef struct cw_relay_request {
 /* Bytes of its texts, and a copy of it with the texts in `room`. */
 size_t cw_relay_size(const cw_relay_request *r);
 cw_relay_request cw_relay_copy(const cw_relay_request *r, char *room);
+/* A text as the value of a header: itself, or encoded in the arena. .p is NULL without memory. */
+cw_str cw_relay_header_value(cw_str text, cw_arena *arena);
 /* Append the message. Errors are sticky in `out`. */
 void cw_relay_write(cw_buf *out, const cw_relay_request *r, cw_relay_era era, uint64_t id);
 /* The first request of a legacy session, and the notification after its answer. */

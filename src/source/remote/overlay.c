@@ -413,6 +413,7 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
     m->result_size = m->has_result_size ? o->result_size : is_mcp ? 0 : CW_MCP_RESULT_SIZE;
     if (!rc && is_mcp)
         rc = cw_relayed_head(m->id, arena, &tool->head, err);
+    tool->has_headers = is_mcp && cw_relayed_has_headers(m);
     return rc ? rc : cw_param_map_make(protocol, o, m, arena, &tool->map, err);
 }
 

@@ -28,6 +28,10 @@ CW_MUST_USE cw_code cw_relayed_head(cw_str tool, cw_arena *arena, cw_str *ret, c
 CW_MUST_USE cw_code cw_relayed_request(const cw_endpoint *service, cw_str name, cw_str head,
                                        const cw_source_call *call, cw_str arguments,
                                        cw_relay_request *ret, cw_err *err);
+/* Whether a server wants arguments of the method in headers, and these of a call, for its request. */
+bool cw_relayed_has_headers(const cw_method *method);
+CW_MUST_USE cw_code cw_relayed_headers(const cw_source_call *call, cw_str arguments,
+                                       cw_relay_request *request, cw_err *err);
 /* The questions of one call; all zero: none was asked yet. In the arena of the call. */
 typedef struct cw_relayed_questions {
     struct cw_relayed_question *first;

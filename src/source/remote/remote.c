@@ -732,6 +732,8 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
     if (is_mcp(p->remote)) {
         cw_code failed = cw_relayed_request(p->remote->service, f->tool->name, f->tool->head, call,
                                             params, &f->relay, err);
+        if (!failed && f->tool->has_headers)
+            failed = cw_relayed_headers(call, params, &f->relay, err);
         if (failed)
             return failed;
         o->asks = f->relay.capabilities;

@@ -42,6 +42,7 @@ typedef struct cw_remote_tool {
     bool may_repeat;         /* sending it twice does no harm */
     bool reads;              /* changes nothing: equal calls are merged */
     bool is_notice;          /* a notification: sent without an id, no response */
+    bool has_headers;        /* of a modern MCP server: arguments are repeated in headers */
     uint32_t cache_ms;       /* how long a result is kept; 0: not at all */
     const cw_json *output;   /* of a service that writes {} as []: the result's schema; or NULL */
 } cw_remote_tool;

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "source/upstream/upstream_int.h"
 
 #define BODY_MAX (64u * 1024u * 1024u)
@@ -22,7 +21,7 @@ void cw_upstream_exchange_init(exchange *x, struct cw_upstream_mcp *home, cw_ups
     x->http = http;
     x->answer_size = answer_size;
     cw_buf_init(&x->body, BODY_MAX);
-    cw_buf_init(&x->name, CW_HTTP_MAX_HEAD);
+    cw_arena_init(&x->texts, CW_HTTP_MAX_HEAD * 4);
 }
 
 static void free_events(exchange *x)
@@ -45,7 +44,7 @@ void cw_upstream_exchange_free(exchange *x)
         return;
     }
     cw_buf_done(&x->body);
-    cw_buf_done(&x->name);
+    cw_arena_done(&x->texts);
     free(x); /* the first member of whatever it is */
 }
 
@@ -62,21 +61,11 @@ void cw_upstream_exchange_add_header(exchange *x, const char *name, cw_str value
         x->headers[x->n_headers++] = (cw_http_header){cw_str_from(name), value};
 }
 
-/* A name that a header cannot hold is encoded. */
-static cw_str header_text(exchange *x, cw_str name)
+static cw_str encode(exchange *x, cw_str text)
 {
-    bool is_plain = name.n && name.p[0] != ' ' && name.p[name.n - 1] != ' ' && name.p[0] != '=';
-    for (size_t i = 0; i < name.n && is_plain; i++)
-        is_plain = name.p[i] >= ' ' && name.p[i] < 127;
-    if (is_plain || name.n == 0)
-        return name;
-    cw_buf_clear(&x->name);
-    cw_buf_add(&x->name, CW_STR("=?base64?"));
-    char *to = cw_buf_reserve(&x->name, CW_BASE64_TEXT(name.n));
-    if (to)
-        cw_buf_commit(&x->name, cw_base64_encode(name, to));
-    cw_buf_add(&x->name, CW_STR("?="));
-    return cw_buf_str(&x->name);
+    cw_str value = cw_relay_header_value(text, &x->texts);
+    x->is_cut = x->is_cut || !value.p;
+    return value;
 }
 
 /* Headers of a message in the session of the ticket. */
@@ -87,7 +76,8 @@ void cw_upstream_exchange_set_headers(exchange *x, cw_str method, cw_str name)
     if (t->is_modern) {
         cw_upstream_exchange_add_header(x, "MCP-Protocol-Version", CW_STR(CW_RELAY_MODERN_VERSION));
         cw_upstream_exchange_add_header(x, "Mcp-Method", method);
-        cw_upstream_exchange_add_header(x, "Mcp-Name", header_text(x, name));
+        if (name.n)
+            cw_upstream_exchange_add_header(x, "Mcp-Name", encode(x, name));
         return;
     }
     cw_upstream_exchange_add_header(x, "MCP-Protocol-Version", cw_str_from(t->version));
@@ -199,7 +189,7 @@ void cw_upstream_exchange_on_late(cw_deadline *d)
 cw_code cw_upstream_exchange_send(exchange *x, bool has_body, bool is_delete, cw_err *err)
 {
     x->piece = cw_buf_str(&x->body);
-    if (x->body.code || x->name.code)
+    if (x->body.code || x->is_cut)
         return cw_fail_nomem(err);
     free_events(x);
     x->later.fn = on_later;

@@ -25,8 +25,9 @@ struct cw_upstream_exchange {
     uint64_t id; /* of the message; 0: it has no answer */
     cw_relay_ticket ticket;
     cw_buf body;
-    cw_str piece; /* the body */
-    cw_buf name;  /* of Mcp-Name */
+    cw_str piece;   /* the body */
+    cw_arena texts; /* of headers */
+    bool is_cut;    /* there was no memory for one */
     cw_http_header headers[CW_UPSTREAM_MORE_HEADERS];
     size_t n_headers;
     cw_str traceparent, tracestate; /* of the call */

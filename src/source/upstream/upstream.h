@@ -28,7 +28,7 @@ typedef struct cw_upstream_req cw_upstream_req;
 
 /* The headers of one request beside those of the service: copies, since a login, a token or a
  * handshake may be renewed while it waits. */
-#define CW_UPSTREAM_MORE_HEADERS 5u
+#define CW_UPSTREAM_MORE_HEADERS (5u + CW_RELAY_HEADERS)
 typedef struct cw_upstream_headers {
     cw_http_header items[5 + CW_UPSTREAM_MORE_HEADERS];
     size_t n;

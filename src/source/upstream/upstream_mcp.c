@@ -528,6 +528,8 @@ static cw_code send_call(call *c, cw_err *err)
     cw_upstream_exchange_set_headers(x, r->method, r->name);
     if (!has_body)
         cw_upstream_exchange_add_header(x, "Last-Event-ID", r->last_event);
+    for (size_t i = 0; i < r->n_headers && x->ticket.is_modern; i++)
+        x->headers[x->n_headers++] = (cw_http_header){r->headers[i].name, r->headers[i].value};
     x->traceparent = c->outer->traceparent;
     x->tracestate = c->outer->tracestate;
     return cw_upstream_exchange_send(x, has_body, /* is_delete= */ false, err);
