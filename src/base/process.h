@@ -12,9 +12,9 @@
 /* The parent of a process; 0: it has none here; -1: the process is gone, or cannot be seen. */
 pid_t cw_process_parent(pid_t pid);
 /* Whether `pid` is `ancestor`, which is this process, or was started below it. A process that cannot be
- * checked is not trusted: one that is gone is below every other one. An ancestor of another user may be
- * invisible (ProtectProc= of systemd). Then a process is below unless its control group is outside
- * ours, which a process without rights cannot leave. */
+ * checked is not trusted: one that is gone is below every other one. In the sandbox of a service
+ * manager, processes outside may be invisible. Then a process is below unless it is outside the control
+ * group of ours, which a process without rights cannot leave. */
 bool cw_process_is_below(pid_t pid, pid_t ancestor);
 
 #endif

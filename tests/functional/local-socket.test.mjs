@@ -132,14 +132,14 @@ const canHide = isRoot && spawnSync("unshare", [...invisible, "true"]).status ==
 
 const asNobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
 
-// A server of another user that sees no process of root. `words` come before its command.
-async function startHidden(t, words = []) {
+// A server of another user that sees no process of root. `outer` comes before it changes its user, `inner` after that.
+async function startHidden(t, outer = [], inner = []) {
     const folder = mkdtempSync(path.join(tmpdir(), "causeway-socket-"));
     t.after(() => rmSync(folder, { recursive: true }));
     chownSync(folder, 65534, 65534);
     const config = path.join(folder, "causeway.yaml");
     writeFileSync(config, JSON.stringify({ listen: "127.0.0.1:0", store: { path: path.join(folder, "db") } }));
-    const command = [...invisible, ...words, ...asNobody, binary, "serve", "--config", config];
+    const command = [...invisible, ...outer, ...asNobody, ...inner, binary, "serve", "--config", config];
     const server = await startProgram("unshare", command);
     t.after(() => server.stop());
     await eventually(() => server.stdout.includes("listening on"), "the server");
@@ -156,12 +156,14 @@ test("root is served where the server cannot see processes of other users", {
     assert.match(stdout, /^running/);
 });
 
+let groups = 0;
+
 // A control group, as the service manager makes one for a unit.
 function newGroup() {
     const line = readFileSync("/proc/mounts", "utf8")
         .split("\n")
         .find((text) => text.split(" ")[2] === "cgroup2");
-    const folder = path.join(line?.split(" ")[1] ?? "/nowhere", `causeway-test-${process.pid}`);
+    const folder = path.join(line?.split(" ")[1] ?? "/nowhere", `causeway-test-${process.pid}-${(groups += 1)}`);
     try {
         mkdirSync(folder);
     } catch {
@@ -170,22 +172,28 @@ function newGroup() {
     return { folder, enter: ["sh", "-c", `echo $$ >${folder}/cgroup.procs && exec "$@"`, "sh"] };
 }
 
-test("a process below root is served if the server's control group is another one", {
-    timeout,
-    skip: !canHide && "needs root and mounts",
-}, async (t) => {
-    const group = newGroup();
-    if (!group) return t.skip("needs control groups");
-    const { server, config } = await startHidden(t, group.enter);
-    t.after(() => rmdirSync(group.folder)); // empty, as the server has ended
-    const status = [...asNobody, binary, "status", "--config", config];
-    const { stdout } = await run("env", status);
-    assert.match(stdout, /^running/);
-    // A program of the server may hide its parents as well. It cannot leave the group.
-    const [shell, ...words] = [...group.enter, ...status];
-    await assert.rejects(run(shell, words), /the running server does not answer/);
-    await eventually(() => /a program of this server was refused/.test(server.stderr), "a line of the log");
-});
+// With users of its own (PrivateUsers=), a server sees no process outside of them, whatever its user.
+const ownUsers = ["unshare", "-U", "--map-user=65534", "--map-group=65534"];
+const canOwnUsers = canHide && spawnSync("env", [...asNobody, ...ownUsers, "true"]).status === 0;
+
+for (const [name, inner] of Object.entries({ "": [], " that has users of its own": ownUsers })) {
+    test(`the own user is served outside the control group of a server${name}`, {
+        timeout,
+        skip: !(name ? canOwnUsers : canHide) && "needs root, mounts and namespaces",
+    }, async (t) => {
+        const group = newGroup();
+        if (!group) return t.skip("needs control groups");
+        const { server, config } = await startHidden(t, group.enter, inner);
+        t.after(() => rmdirSync(group.folder)); // empty, as the server has ended
+        const status = [...asNobody, binary, "status", "--config", config];
+        const { stdout } = await run("env", status);
+        assert.match(stdout, /^running/);
+        // A program of the server may hide its parents as well. It cannot leave the group.
+        const [shell, ...words] = [...group.enter, ...status];
+        await assert.rejects(run(shell, words), /the running server does not answer/);
+        await eventually(() => /a program of this server was refused/.test(server.stderr), "a line of the log");
+    });
+}
 
 test("root sends nothing to a socket that another user put there", {
     timeout,
