@@ -28,8 +28,12 @@ static void write_report(const cw_source_report *r, void *ctx)
     cw_json_add_i64_member(w, CW_STR("tools"), r->tools);
     cw_json_add_i64_member(w, CW_STR("methods"), r->methods);
     cw_json_add_i64_member(w, CW_STR("withheld"), r->withheld);
-    if (r->protocol)
+    if (r->protocol) {
         cw_json_add_string_member(w, CW_STR("protocol"), cw_str_from(r->protocol));
+        cw_json_add_i64_member(w, CW_STR("resources"), r->exposed[CW_EXPOSED_RESOURCE]);
+        cw_json_add_i64_member(w, CW_STR("templates"), r->exposed[CW_EXPOSED_TEMPLATE]);
+        cw_json_add_i64_member(w, CW_STR("prompts"), r->exposed[CW_EXPOSED_PROMPT]);
+    }
     if (r->problem.n)
         cw_json_add_string_member(w, CW_STR("problem"), r->problem);
     cw_json_close(w);

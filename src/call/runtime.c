@@ -46,6 +46,7 @@ struct cw_runtime {
     unsigned n_loops;
     bool is_started;
     cw_change_sink change;
+    cw_interest interest;
     cw_runtime_loop loops[];
 };
 
@@ -469,6 +470,7 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
     b->console_host = opts->console_host;
     b->guest = opts->guest;
     b->change.tell = on_change;
+    cw_interest_init(&b->interest);
     for (unsigned i = 0; i < b->n_loops; i++) {
         cw_runtime_loop *rl = &b->loops[i];
         rl->runtime = b;
@@ -538,6 +540,11 @@ void cw_runtime_invalidate(cw_runtime *b, unsigned tags)
     }
 }
 
+cw_interest *cw_runtime_interest(cw_runtime *b)
+{
+    return &b->interest;
+}
+
 cw_change_sink *cw_runtime_changes(cw_runtime *b)
 {
     return &b->change;
@@ -566,6 +573,7 @@ void cw_runtime_free(cw_runtime *b)
         free_state(state);
     }
     cw_limiter_free(b->limiter);
+    cw_interest_done(&b->interest);
     pthread_mutex_destroy(&b->lock);
     free(b);
 }

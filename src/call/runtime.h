@@ -22,6 +22,7 @@
 #include "base/list.h"
 #include "call/rate_limits.h"
 #include "catalogue/i18n/translations.h"
+#include "catalogue/interest.h"
 #include "catalogue/page_cache.h"
 #include "catalogue/view.h"
 #include "config/config.h"
@@ -69,6 +70,8 @@ CW_MUST_USE cw_code cw_runtime_publish(cw_runtime *b, cw_snapshot *snapshot, cw_
 void cw_runtime_invalidate(cw_runtime *b, unsigned tags);
 /* The sink for changes that sources report; the watches of every loop are notified. */
 cw_change_sink *cw_runtime_changes(cw_runtime *b);
+/* The resources that clients are subscribed to. */
+cw_interest *cw_runtime_interest(cw_runtime *b);
 /* Call fn on every loop with a copy of the bytes: on this loop now, on the others soon. Used for
  * answers and cancels, which can arrive on any loop. A loop that cannot be reached is logged. */
 typedef void (*cw_runtime_fn)(cw_runtime_loop *rl, cw_str bytes);

@@ -116,6 +116,196 @@ static bool match(cw_json_writer *w, cw_str template, cw_str uri, cw_arena *aren
     return uri.n == 0;
 }
 
+/* ---- templates of MCP servers: RFC 6570 ---- */
+
+/* A literal text, and the expression behind it. */
+typedef struct expression {
+    cw_str literal;
+    bool is_any;  /* there is an expression */
+    char op;      /* 0: none */
+    cw_str names; /* "a,b*" */
+    bool is_exploded;
+} expression;
+
+/* Take the next one of *rest. False: it is no template. */
+static bool take_expression(cw_str *rest, expression *ret)
+{
+    const char *open = rest->n ? memchr(rest->p, '{', rest->n) : NULL;
+    size_t at = open ? (size_t)(open - rest->p) : rest->n;
+    *ret = (expression){.literal = cw_str_make(rest->p, at)};
+    if (at && memchr(rest->p, '}', at))
+        return false;
+    if (!open) {
+        *rest = cw_str_make(rest->p + at, 0);
+        return true;
+    }
+    const char *close = memchr(open, '}', rest->n - at);
+    if (!close || close == open + 1)
+        return false;
+    cw_str inner = cw_str_make(open + 1, (size_t)(close - open - 1));
+    ret->is_any = true;
+    if (memchr("+#./;?&", inner.p[0], 7)) {
+        ret->op = inner.p[0];
+        inner = cw_str_make(inner.p + 1, inner.n - 1);
+    }
+    ret->names = inner;
+    ret->is_exploded = inner.n && memchr(inner.p, '*', inner.n);
+    *rest = cw_str_make(close + 1, rest->n - at - inner.n - 2 - (ret->op ? 1 : 0));
+    return inner.n > 0;
+}
+
+/* "b" of "b*" and "b:3". */
+static cw_str variable_name(cw_str spec)
+{
+    const char *length = spec.n ? memchr(spec.p, ':', spec.n) : NULL;
+    if (length)
+        spec.n = (size_t)(length - spec.p);
+    else if (spec.n && spec.p[spec.n - 1] == '*')
+        spec.n--;
+    return spec;
+}
+
+static bool is_variable_name(cw_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        unsigned char c = (unsigned char)name.p[i];
+        if (c <= ' ' || c == 0x7f || strchr("{}\"'<>\\^`|,*:", c))
+            return false;
+    }
+    return name.n > 0;
+}
+
+static cw_code add_variable(cw_str name, cw_str names[CW_EXPOSED_MAX_VARIABLES], size_t *n,
+                            cw_err *err)
+{
+    if (!is_variable_name(name))
+        return cw_fail(err, CW_PARAMS, "expected a template of RFC 6570");
+    for (size_t i = 0; i < *n; i++) {
+        if (cw_str_eq(names[i], name))
+            return CW_OK;
+    }
+    if (*n == CW_EXPOSED_MAX_VARIABLES)
+        return cw_fail(err, CW_LIMIT, "more than %u variables", CW_EXPOSED_MAX_VARIABLES);
+    names[(*n)++] = name;
+    return CW_OK;
+}
+
+cw_code cw_exposed_variables(cw_str template, cw_str names[CW_EXPOSED_MAX_VARIABLES], size_t *ret_n,
+                             cw_err *err)
+{
+    size_t n = 0;
+    cw_code rc = CW_OK;
+    while (template.n && !rc) {
+        expression e;
+        if (!take_expression(&template, &e))
+            return cw_fail(err, CW_PARAMS, "expected a template of RFC 6570");
+        for (cw_str rest = e.names; e.is_any && !rc;) {
+            const char *comma = rest.n ? memchr(rest.p, ',', rest.n) : NULL;
+            size_t at = comma ? (size_t)(comma - rest.p) : rest.n;
+            rc = add_variable(variable_name(cw_str_make(rest.p, at)), names, &n, err);
+            if (!comma)
+                break;
+            rest = cw_str_make(comma + 1, rest.n - at - 1);
+        }
+    }
+    if (rc)
+        return rc;
+    *ret_n = n;
+    return n ? CW_OK : cw_fail(err, CW_PARAMS, "a template needs a variable");
+}
+
+/* Whether a part of a URI can be the expansion of an expression. */
+static bool can_be(const expression *e, cw_str part)
+{
+    const char *excluded = "/?#";
+    switch (e->op) {
+    case '+':
+    case '#':
+        excluded = "";
+        break;
+    case '/':
+        excluded = "?#";
+        break;
+    case '?':
+    case '&':
+        excluded = "#";
+        break;
+    case 0:
+        excluded = e->is_exploded ? "?#" : "/?#";
+        break;
+    default:
+        break;
+    }
+    if (part.n == 0)
+        return e->op && e->op != '+';
+    if (e->op && e->op != '+' && part.p[0] != e->op)
+        return false;
+    for (size_t i = e->op == '/' ? 0 : 1; i < part.n; i++) {
+        if (strchr(excluded, part.p[i]))
+            return false;
+    }
+    return e->op || !strchr(excluded, part.p[0]);
+}
+
+/* Where the part of an expression ends that `next` follows. */
+static bool find_end(const expression *e, const expression *next, cw_str uri, size_t *ret)
+{
+    size_t first = e->op && e->op != '+' ? 0 : 1;
+    const char *at = uri.p + uri.n;
+    if (!next->is_any) { /* the last text must stand at the very end */
+        *ret = uri.n - next->literal.n;
+        return cw_str_ends(uri, next->literal);
+    }
+    if (first > uri.n)
+        return false;
+    if (next->literal.n)
+        at = memmem(uri.p + first, uri.n - first, next->literal.p, next->literal.n);
+    else if (next->op && next->op != '+' && memchr(uri.p, next->op, uri.n))
+        at = memchr(uri.p, next->op, uri.n);
+    *ret = at ? (size_t)(at - uri.p) : 0;
+    return at != NULL;
+}
+
+/* Whether a segment of the URI is "..", as a server may read it. */
+static bool climbs(cw_str uri)
+{
+    size_t dots = 0, others = 0;
+    for (size_t i = 0; i <= uri.n; i++) {
+        char c = i < uri.n ? uri.p[i] : '/';
+        int high = c == '%' && i + 2 < uri.n ? cw_hex_value(uri.p[i + 1]) : -1;
+        int low = high >= 0 ? cw_hex_value(uri.p[i + 2]) : -1;
+        if (low >= 0) {
+            c = (char)(high << 4 | low);
+            i += 2;
+        }
+        bool is_end = strchr("/\\?#", c) || i >= uri.n;
+        if (is_end && dots == 2 && others == 0)
+            return true;
+        dots = is_end ? 0 : dots + (c == '.');
+        others = is_end ? 0 : others + (c != '.');
+    }
+    return false;
+}
+
+bool cw_exposed_covers(cw_str template, cw_str uri)
+{
+    expression e, next;
+    if (uri.n > CW_RESOURCE_MAX_URI || climbs(uri) || !take_expression(&template, &e) ||
+        !cw_str_starts(uri, e.literal))
+        return false;
+    uri = cw_str_make(uri.p + e.literal.n, uri.n - e.literal.n);
+    while (e.is_any) {
+        size_t at;
+        if (!take_expression(&template, &next) || !find_end(&e, &next, uri, &at) ||
+            !can_be(&e, cw_str_make(uri.p, at)))
+            return false;
+        at += next.literal.n;
+        uri = cw_str_make(uri.p + at, uri.n - at);
+        e = next;
+    }
+    return uri.n == 0;
+}
+
 static void free_buf(void *b)
 {
     cw_buf_done(b);
@@ -172,9 +362,18 @@ static void write_arguments(cw_json_writer *w, const cw_method *method)
     cw_json_close(w);
 }
 
+/* What an MCP server lists is complete (source/describe/mcp.c, source/remote/exposure.c). */
+static cw_code write_relayed(const cw_exposed *exposed, cw_arena *arena, cw_str *ret, cw_err *err)
+{
+    *ret = cw_arena_dup_str(arena, cw_json_span(exposed->json));
+    return ret->p ? CW_OK : cw_arena_fail(arena, err);
+}
+
 cw_code cw_exposed_write(const cw_method *method, cw_arena *arena, cw_str *ret, cw_err *err)
 {
     const cw_exposed *exposed = method->exposed;
+    if (exposed->is_relayed)
+        return write_relayed(exposed, arena, ret, err);
     cw_json_writer w;
     cw_buf b;
     cw_buf_init(&b, CW_BUF_MAX);

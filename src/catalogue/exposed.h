@@ -20,6 +20,13 @@
 /* Whether a template can be matched: variables {name} of RFC 6570 level 1, each a param of the
  * method, none twice, none touching another. CW_PARAMS with a reason. */
 CW_MUST_USE cw_code cw_exposed_check(const cw_method *method, cw_err *err);
+/* The variables of any template of RFC 6570, each once; at most CW_EXPOSED_MAX_VARIABLES go to
+ * `names`. CW_PARAMS: it is none, or has none; CW_LIMIT: more of them. */
+CW_MUST_USE cw_code cw_exposed_variables(cw_str template, cw_str names[CW_EXPOSED_MAX_VARIABLES],
+                                         size_t *ret_n, cw_err *err);
+/* Whether a URI is one of such a template, as far as that can be known without its values. A URI with
+ * a segment "..", also an encoded one, is none: a server that resolves it would leave the template. */
+bool cw_exposed_covers(cw_str template, cw_str uri);
 /* The object that lists show: uri, uriTemplate or name, what the source says, description, and of a
  * prompt its arguments. CW_NOMEM. */
 CW_MUST_USE cw_code cw_exposed_write(const cw_method *method, cw_arena *arena, cw_str *ret,

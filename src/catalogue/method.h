@@ -29,6 +29,7 @@ typedef struct cw_param {
 typedef struct cw_mark {
     cw_str title;       /* empty: none */
     cw_str annotations; /* an object with members, `auth` inside; empty: none */
+    cw_str more;        /* {"icons":[…],"_meta":{…}} of a tool of an MCP server; empty: none */
     bool is_read_only;  /* readOnlyHint is true among them; of a service: where the operator says so
                          */
     bool is_idempotent; /* likewise idempotentHint */
@@ -49,6 +50,9 @@ typedef struct cw_exposed {
     cw_str address;           /* URI, template of URIs, or the prompt's name */
     const cw_json *json;      /* an object: the source's members, for clients */
     const cw_json *completes; /* names of params that the source can complete; an array, or NULL */
+    /* Of an MCP server: json is what it lists, the source completes every param, and a template may
+     * have expressions of all levels of RFC 6570; its URIs go to the server as they are. */
+    bool is_relayed;
 } cw_exposed;
 
 typedef struct cw_method {

@@ -276,15 +276,40 @@ static cw_str describe(const cw_method *method)
 }
 
 /* Claude Code moves larger results to a file, unless the tool announces their size. */
+#define RESULT_CHARS "anthropic/maxResultSizeChars"
 #define RESULT_CHARS_MAX 500000u
 
-static void add_result_size(cw_json_writer *w, size_t size)
+/* _meta: the size that the operator has set, and what an MCP server has there. */
+static void add_meta(maker *m, const cw_method *method, const cw_json *its)
 {
-    cw_json_add_key(w, CW_STR("_meta"));
-    cw_json_open_object(w);
-    cw_json_add_key(w, CW_STR("anthropic/maxResultSizeChars"));
-    cw_json_add_u64(w, size < RESULT_CHARS_MAX ? size : RESULT_CHARS_MAX);
-    cw_json_close(w);
+    bool has_size = method->has_result_size && method->result_size;
+    size_t size = method->result_size;
+    if (!has_size && !its)
+        return;
+    cw_json_add_key(&m->w, CW_STR("_meta"));
+    cw_json_open_object(&m->w);
+    if (has_size) {
+        cw_json_add_key(&m->w, CW_STR(RESULT_CHARS));
+        cw_json_add_u64(&m->w, size < RESULT_CHARS_MAX ? size : RESULT_CHARS_MAX);
+    }
+    for (const cw_json *k = its ? cw_json_first(its) : NULL; k; k = cw_json_next_key(k)) {
+        if (has_size && cw_str_is(cw_json_text(k), RESULT_CHARS))
+            continue;
+        cw_json_add_key(&m->w, cw_json_text(k));
+        cw_json_add_value(&m->w, cw_json_value(k));
+    }
+    cw_json_close(&m->w);
+}
+
+static void add_more(maker *m, const cw_method *method)
+{
+    const cw_json *more = method->mark->more.n ? read_schema(m, method->mark->more) : NULL;
+    const cw_json *icons = cw_json_get(more, CW_STR("icons"));
+    if (icons) {
+        cw_json_add_key(&m->w, CW_STR("icons"));
+        cw_json_add_value(&m->w, icons);
+    }
+    add_meta(m, method, cw_json_get(more, CW_STR("_meta")));
 }
 
 void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out)
@@ -310,8 +335,7 @@ void cw_tool_write(const cw_entry *entry, cw_tool_form form, cw_buf *out)
         cw_json_add_key(&m.w, CW_STR("annotations"));
         cw_json_add_span(&m.w, mark->annotations);
     }
-    if (method->has_result_size && method->result_size)
-        add_result_size(&m.w, method->result_size);
+    add_more(&m, method);
     cw_json_close(&m.w);
     maker_fail(&m, cw_json_writer_end(&m.w, NULL));
 }

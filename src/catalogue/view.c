@@ -250,12 +250,25 @@ cw_code cw_view_page(cw_view *v, cw_view_list list, size_t offset, const cw_entr
 /* A URI that does not begin like the template is not matched against it. */
 static cw_code match_template(const cw_entry *entry, cw_str uri, cw_arena *arena, cw_str *ret)
 {
-    cw_str template = entry->method->exposed->address;
+    const cw_exposed *exposed = entry->method->exposed;
+    cw_str template = exposed->address;
     const char *open = memchr(template.p, '{', template.n);
     cw_str literal = cw_str_make(template.p, open ? (size_t)(open - template.p) : template.n);
-    if (!cw_str_starts(uri, literal) || !cw_exposed_match(template, uri, arena, ret))
+    if (!cw_str_starts(uri, literal))
+        return CW_NOTFOUND;
+    if (exposed->is_relayed)
+        return cw_exposed_covers(template, uri) ? CW_OK : CW_NOTFOUND;
+    if (!cw_exposed_match(template, uri, arena, ret))
         return CW_NOTFOUND;
     return ret->p ? CW_OK : CW_NOMEM;
+}
+
+/* A resource of an MCP server that is hidden from the caller stays so: a template that covers it would
+ * read the same. */
+static bool is_hidden_resource(const cw_view *v, cw_str uri)
+{
+    const cw_entry *entry = cw_snapshot_find_exposed(v->snapshot, CW_EXPOSED_RESOURCE, uri);
+    return entry && entry->method->exposed->is_relayed;
 }
 
 cw_code cw_view_match_resource(cw_view *v, cw_str uri, cw_arena *arena, const cw_entry **ret,
@@ -267,6 +280,8 @@ cw_code cw_view_match_resource(cw_view *v, cw_str uri, cw_arena *arena, const cw
     *ret = cw_view_find_exposed(v, CW_EXPOSED_RESOURCE, uri);
     if (*ret)
         return CW_OK;
+    if (is_hidden_resource(v, uri))
+        return CW_NOTFOUND;
     do {
         cw_code rc = cw_view_page(v, CW_VIEW_TEMPLATES, at, entries, MATCH_CHUNK, &n, &total);
         for (size_t i = 0; !rc && i < n; i++) {

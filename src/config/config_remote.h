@@ -55,11 +55,12 @@ typedef enum cw_config_auth {
 typedef struct cw_config_overlay {
     cw_str method; /* its id there; '*' any text, '?' any character */
     cw_str name;   /* its id here; empty: the source's prefix and its id there */
-    bool tool;     /* mark it (default) */
+    bool tool;     /* mark it (default); of a resource or prompt: expose it */
     bool rpc;      /* may be called on /jsonrpc (a marked one always may) */
     cw_str title;
     cw_str description;     /* empty: the document's */
     cw_str annotations;     /* a JSON object as text, or empty */
+    bool unlisted;          /* a template of resources that the server does not list */
     bool hidden_unless_met; /* visibility: hide */
     cw_config_strings tags; /* for toolsets; none: the document's */
     cw_config_strings permissions;
@@ -79,6 +80,22 @@ typedef struct cw_config_overlays {
     const cw_config_overlay *items;
     size_t n;
 } cw_config_overlays;
+
+/* Kinds of things that an MCP server has beside tools; `method` of their entries is a URI, a template
+ * of URIs or a name. The order is that of cw_exposed_kind. */
+typedef enum cw_config_exposed {
+    CW_CONFIG_RESOURCES,
+    CW_CONFIG_TEMPLATES,
+    CW_CONFIG_PROMPTS,
+} cw_config_exposed;
+
+#define CW_CONFIG_EXPOSED 3
+
+/* The lists of an overlay file. */
+typedef struct cw_config_overlay_lists {
+    cw_config_overlays methods;
+    cw_config_overlays exposed[CW_CONFIG_EXPOSED];
+} cw_config_overlay_lists;
 
 /* A call that is made before any other: capabilities, a login. */
 typedef struct cw_config_init_call {
@@ -169,8 +186,10 @@ typedef struct cw_config_remote {
     cw_str overlay;  /* file with more `methods`, as `causeway import` writes it */
     cw_str prefix;   /* put before its method ids here; may be empty */
     cw_config_overlays methods;
-    uint32_t refresh_ms; /* ask again so often, 0: never */
-    bool warns_only;     /* `on_change: warn`: a definition that differs from the lock is shown */
+    cw_config_overlays exposed[CW_CONFIG_EXPOSED]; /* of an MCP server */
+    bool relays_instructions;                      /* likewise: those of the server */
+    uint32_t refresh_ms;                           /* ask again so often, 0: never */
+    bool warns_only; /* `on_change: warn`: a definition that differs from the lock is shown */
 
     /* Limits. */
     uint32_t timeout_ms;

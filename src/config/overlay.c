@@ -11,14 +11,14 @@
 #define ARENA_MAX_BYTES (16u * CW_CONFIG_MAX_BYTES)
 
 struct cw_config_overlay_file {
-    cw_config_overlays methods;
+    cw_config_overlay_lists lists;
     cw_arena arena;
 };
 
 static const cw_key file_root = {.type = &cw_type_section, .children = cw_overlay_file_keys};
 static const cw_key remote_root = {.type = &cw_type_section, .children = cw_sources_keys};
 
-static cw_code fill(cw_checker *c, cw_str text, cw_arena *arena, cw_config_overlays *ret)
+static cw_code fill(cw_checker *c, cw_str text, cw_arena *arena, cw_config_overlay_lists *ret)
 {
     const cw_place root = {0};
     cw_yaml doc;
@@ -30,7 +30,7 @@ static cw_code fill(cw_checker *c, cw_str text, cw_arena *arena, cw_config_overl
     rc = cw_type_section.read(c, &file_root, &root, doc.root, ret);
     /* Rules are for values that are all right by themselves. */
     if (!rc && c->problems->total == before)
-        rc = cw_rules_check_methods(c, ret, &root, doc.root);
+        rc = cw_rules_check_methods(c, &ret->methods, ret->exposed, &root, doc.root);
     return rc;
 }
 
@@ -41,7 +41,7 @@ static cw_code read_text(cw_str text, const char *path, cw_config_overlay_file *
     cw_arena_init(&arena, CW_CHECK_DOCUMENT_BYTES);
     size_t before = problems->total;
     cw_checker c = {.file = path, .arena = &file->arena, .problems = problems, .err = err};
-    cw_code rc = fill(&c, cw_str_make(text.n ? text.p : "", text.n), &arena, &file->methods);
+    cw_code rc = fill(&c, cw_str_make(text.n ? text.p : "", text.n), &arena, &file->lists);
     if (rc == CW_CONFIG || (!rc && problems->total > before))
         rc = cw_check_fail(problems, err);
     cw_arena_done(&arena);
@@ -81,9 +81,9 @@ cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret,
     return rc;
 }
 
-cw_config_overlays cw_config_overlay_methods(const cw_config_overlay_file *file)
+cw_config_overlay_lists cw_config_overlay_lists_of(const cw_config_overlay_file *file)
 {
-    return file ? file->methods : (cw_config_overlays){0};
+    return file ? file->lists : (cw_config_overlay_lists){0};
 }
 
 void cw_config_overlay_free(cw_config_overlay_file *file)

@@ -7,7 +7,8 @@
  *         tool: false
  *         read_only: true
  *
- * The same keys as `methods` of an entry of `sources`, in a file of their own.
+ * The same keys as `methods`, `resources`, `templates` and `prompts` of an entry of `sources`, in a
+ * file of their own.
  *
  * Ownership: the file owns its texts.
  * Threads:   immutable.
@@ -24,7 +25,7 @@ typedef struct cw_config_overlay_file cw_config_overlay_file;
 CW_MUST_USE cw_code cw_config_overlay_read(const char *path, cw_config_overlay_file **ret,
                                            cw_config_problems *problems, cw_err *err);
 /* None of NULL. */
-cw_config_overlays cw_config_overlay_methods(const cw_config_overlay_file *file);
+cw_config_overlay_lists cw_config_overlay_lists_of(const cw_config_overlay_file *file);
 /* NULL is fine. */
 void cw_config_overlay_free(cw_config_overlay_file *file);
 

@@ -307,6 +307,7 @@ typedef struct method_list {
     const cw_config_overlays *methods;
     cw_place place;
     const cw_json *v;
+    const char *key; /* of what an entry is about */
 } method_list;
 
 /* `text` of method `i` is in the map already, or is now. */
@@ -333,25 +334,41 @@ static cw_code check_name(cw_checker *c, const method_list *l, cw_map *names, si
     const cw_place item = {.up = &l->place, .index = i};
     bool is_list = cw_json_is(l->v, CW_JSON_ARRAY);
     return cw_check_problem(c, is_list ? &item : &l->place, is_list ? cw_json_at(l->v, i) : l->v,
-                            "\"name\" is for one method, and \"method\" may fit several");
+                            "\"name\" is for one %s, and \"%s\" may fit several", l->key, l->key);
 }
 
-cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
-                               const cw_place *source, const cw_json *v)
+static cw_code check_list(cw_checker *c, const method_list *l)
 {
-    const cw_str name = CW_STR("methods");
-    const method_list l = {methods, {.up = source, .name = name}, cw_json_get(v, name)};
+    const cw_config_overlays *methods = l->methods;
     cw_map seen, names;
     cw_map_init(&seen, methods->n);
     cw_map_init(&names, methods->n);
     cw_code rc = CW_OK;
     for (size_t i = 0; i < methods->n && !rc; i++) {
-        rc = check_unique(c, &l, &seen, i, methods->items[i].method, "method");
+        rc = check_unique(c, l, &seen, i, methods->items[i].method, l->key);
         if (!rc)
-            rc = check_name(c, &l, &names, i);
+            rc = check_name(c, l, &names, i);
     }
     cw_map_done(&seen);
     cw_map_done(&names);
+    return rc;
+}
+
+cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
+                               const cw_config_overlays exposed[CW_CONFIG_EXPOSED],
+                               const cw_place *source, const cw_json *v)
+{
+    static const char *const names[CW_CONFIG_EXPOSED][2] = {
+        {"resources", "uri"}, {"templates", "uri_template"}, {"prompts", "prompt"}};
+    const cw_str name = CW_STR("methods");
+    const method_list all = {methods, {.up = source, .name = name}, cw_json_get(v, name), "method"};
+    cw_code rc = check_list(c, &all);
+    for (size_t i = 0; i < CW_CONFIG_EXPOSED && !rc; i++) {
+        const cw_str list = cw_str_from(names[i][0]);
+        const method_list l = {
+            &exposed[i], {.up = source, .name = list}, cw_json_get(v, list), names[i][1]};
+        rc = check_list(c, &l);
+    }
     return rc;
 }
 
@@ -436,7 +453,7 @@ static cw_code check_entry(cw_checker *c, const entry *e)
     if (!rc)
         rc = check_credentials(c, e);
     if (!rc)
-        rc = cw_rules_check_methods(c, &e->source->methods, e->place, e->v);
+        rc = cw_rules_check_methods(c, &e->source->methods, e->source->exposed, e->place, e->v);
     return rc;
 }
 

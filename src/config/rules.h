@@ -14,6 +14,7 @@ CW_MUST_USE cw_code cw_rules_check(cw_checker *c, const cw_config *config);
 
 /* Check the methods of one source, or of an overlay file. `v` is the value of `source` in the file. */
 CW_MUST_USE cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
+                                           const cw_config_overlays exposed[CW_CONFIG_EXPOSED],
                                            const cw_place *source, const cw_json *v);
 
 #endif

@@ -716,6 +716,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
         .settled = on_settled,
         .loading = on_loading,
         .change = cw_runtime_changes(b->runtime),
+        .interest = cw_runtime_interest(b->runtime),
         .health = &b->health,
         .permissions = list_permissions,
         .builtin = make_admin,

@@ -80,17 +80,26 @@ static cw_code add_overlays(const cw_config_overlays *overlays, cw_name_list *al
     return rc;
 }
 
+static cw_code add_lists(const cw_config_overlays *methods, const cw_config_overlays *exposed,
+                         cw_name_list *all)
+{
+    cw_code rc = add_overlays(methods, all);
+    for (size_t i = 0; i < CW_CONFIG_EXPOSED && !rc; i++)
+        rc = add_overlays(&exposed[i], all);
+    return rc;
+}
+
 static cw_code add_sources(const cw_config *config, cw_name_list *all)
 {
     cw_code rc = CW_OK;
     for (size_t i = 0; i < config->sources.n && !rc; i++) {
         const cw_config_remote *r = &config->sources.items[i];
         cw_config_overlay_file *file = NULL;
-        rc = add_overlays(&r->methods, all);
+        rc = add_lists(&r->methods, r->exposed, all);
         if (!rc && r->overlay.n &&
             cw_config_overlay_read(r->overlay.p, &file, NULL, NULL) == CW_OK) {
-            cw_config_overlays more = cw_config_overlay_methods(file);
-            rc = add_overlays(&more, all);
+            cw_config_overlay_lists more = cw_config_overlay_lists_of(file);
+            rc = add_lists(&more.methods, more.exposed, all);
         }
         cw_config_overlay_free(file);
     }

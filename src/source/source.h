@@ -90,6 +90,7 @@ struct cw_source {
     bool restarts_ms; /* progress restarts it, up to CW_SOURCE_RESTARTS times as long in all */
     const cw_method *methods;
     size_t n_methods;
+    cw_str instructions; /* of an MCP server, for models; empty: none */
     cw_metrics_cached_slot slot;
     cw_change_sink *change; /* receives notifications that belong to no call; or NULL */
 };

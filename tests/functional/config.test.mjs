@@ -108,6 +108,9 @@ test("docs/configuration.md has a row with the right default for every key", () 
         ...leaves(init_calls.anyOf[1], "sources[].init_calls[]."),
         ...leaves(method, "sources[].methods[]."),
         ...leaves(method.properties.params.additionalProperties, "sources[].methods[].params.PARAM."),
+        ...["resources", "templates", "prompts"].flatMap((list) =>
+            leaves(service.properties[list].anyOf[1], `sources[].${list}[].`),
+        ),
     ];
     const toolsets = leaves(schema.properties.toolsets.additionalProperties, "toolsets.NAME.");
     for (const [key, sub] of [...leaves(schema), ...sources, ...toolsets]) {

@@ -13,6 +13,7 @@ static void on_loaded(const cw_remote_loaded *loaded, void *ctx)
     snprintf(l->problem, sizeof l->problem, "%.*s", CW_STR_ARG(loaded->problem));
     snprintf(l->warnings, sizeof l->warnings, "%.*s", CW_STR_ARG(loaded->warnings));
     snprintf(l->missing, sizeof l->missing, "%.*s", CW_STR_ARG(loaded->missing));
+    cw_shared_conn_retire(loaded->shared); /* of an MCP server; ends with its source */
 }
 
 int remote_fixture_setup(void **state)

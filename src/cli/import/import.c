@@ -149,11 +149,35 @@ static void add_method(cw_buf *out, const cw_method *m, cw_risk guess, bool with
         cw_buf_add(out, CW_STR("    read_only: true\n"));
 }
 
+/* Resources, templates and prompts of an MCP server; wildcards in a template fit the template itself. */
+static void add_exposed(const cw_import *im, cw_buf *out, cw_exposed_kind kind, bool with_texts)
+{
+    static const char *const lists[] = {"resources", "templates", "prompts"};
+    static const char *const keys[] = {"uri", "uri_template", "prompt"};
+    bool is_first = true;
+    for (size_t i = 0; i < im->n; i++) {
+        const cw_method *m = &im->methods[i];
+        if (!m->exposed || m->exposed->kind != kind || !cw_check_is_clean(m->exposed->address))
+            continue;
+        if (is_first)
+            cw_buf_printf(out, "%s: # none is exposed until it has `expose: true`\n", lists[kind]);
+        is_first = false;
+        if (with_texts && m->usage.n) {
+            cw_buf_add(out, CW_STR("  # "));
+            cw_tools_add_line(out, m->usage);
+            cw_buf_add_char(out, '\n');
+        }
+        cw_buf_printf(out, "  - %s: ", keys[kind]);
+        add_scalar(out, m->exposed->address);
+        cw_buf_add(out, CW_STR("\n    expose: false\n"));
+    }
+}
+
 static void add_methods(const cw_import *im, cw_buf *out, bool with_texts)
 {
     size_t n_named = 0;
     for (size_t i = 0; i < im->n; i++)
-        n_named += can_name(im->methods[i].id);
+        n_named += !im->methods[i].exposed && can_name(im->methods[i].id);
     cw_buf_printf(out, "# Methods of %s. None is exposed until it has `tool: true`.\n",
                   im->config.name.p);
     cw_buf_add(out,
@@ -165,8 +189,12 @@ static void add_methods(const cw_import *im, cw_buf *out, bool with_texts)
                                "credentials. Scopes are not known:\n"
                                "# set `scopes` or `permissions` for methods that need them.\n"));
     cw_buf_printf(out, "methods:%s\n", n_named ? "" : " []");
-    for (size_t i = 0; i < im->n; i++)
-        add_method(out, &im->methods[i], im->guesses[i], with_texts);
+    for (size_t i = 0; i < im->n; i++) {
+        if (!im->methods[i].exposed)
+            add_method(out, &im->methods[i], im->guesses[i], with_texts);
+    }
+    for (unsigned kind = 0; kind < CW_EXPOSED_KINDS; kind++)
+        add_exposed(im, out, (cw_exposed_kind)kind, with_texts);
 }
 
 /* Append the overlay: every method, none of them a tool. */
@@ -343,7 +371,10 @@ static void add_json_method(cw_json_writer *w, const cw_method *m, cw_risk guess
 {
     static const char *const names[] = {"reads", "changes", "destroys"};
     cw_json_open_object(w);
+    static const char *const kinds[] = {"resource", "template", "prompt"};
     cw_json_add_string_member(w, CW_STR("name"), m->id);
+    if (m->exposed)
+        cw_json_add_string_member(w, CW_STR("kind"), cw_str_from(kinds[m->exposed->kind]));
     cw_json_add_string_member(w, CW_STR("guess"), cw_str_from(names[guess]));
     cw_json_add_string_member(w, CW_STR("description"), m->usage);
     cw_json_add_key(w, CW_STR("params"));

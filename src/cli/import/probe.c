@@ -266,7 +266,9 @@ static cw_code begin(probe *t, const attempt *a, cw_err *err)
         return rc;
     cw_shared_conn_opts opts = {
         .loop = t->loop, .spawner = t->spawner, .answer_size = CW_DESCRIBE_DOCUMENT_MAX};
-    if (t->service->kind != CW_ENDPOINT_HTTP && !t->im->is_file)
+    bool is_shared =
+        t->service->kind != CW_ENDPOINT_HTTP || cw_dialect_is_mcp(t->service->protocol.dialect);
+    if (is_shared && !t->im->is_file)
         rc = cw_shared_conn_new(t->service, &opts, &t->shared, err);
     return rc ? rc
               : cw_discovery_start(t->loop, t->service, t->shared, on_discovered, t, &t->discovery,
@@ -298,6 +300,8 @@ static bool try_one(probe *t, const attempt *a)
 /* A name proves nothing of a method that takes parameters: "isEnabled" with a parameter sets. */
 static cw_risk guess_by_name(const cw_method *m)
 {
+    if (m->exposed)
+        return CW_RISK_READS; /* by its nature */
     cw_risk made = cw_describe_risk(m->id);
     return made == CW_RISK_READS && m->n_params ? CW_RISK_CHANGES : made;
 }
@@ -347,7 +351,8 @@ static cw_code read_methods(cw_import *im, cw_str text, cw_buf *warnings, cw_err
     const cw_json *root;
     cw_method *methods = NULL;
     const cw_json_opts json = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
-    const cw_openrpc_opts opts = {.warnings = warnings};
+    const cw_openrpc_opts opts = {.relays = cw_str_is(cw_str_from(im->describer), "mcp"),
+                                  .warnings = warnings};
     cw_code rc = cw_json_read(text, &json, &im->arena, &root, NULL, err);
     if (!rc)
         rc = cw_openrpc_upgrade_draft4(&root, &im->arena, err);

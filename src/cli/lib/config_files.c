@@ -377,7 +377,7 @@ static cw_code check_overlay(const source_check *x)
     if (rc)
         return report_source(x, "overlay", err.msg, "causeway import writes one");
     const source_check inner = {x->source->overlay.p, x->config, x->source, x->problems, &root};
-    const cw_config_overlays methods = cw_config_overlay_methods(overlay);
+    const cw_config_overlays methods = cw_config_overlay_lists_of(overlay).methods;
     rc = check_methods(&inner, &methods);
     cw_config_overlay_free(overlay);
     return rc;

@@ -17,7 +17,8 @@ typedef struct row {
     cw_source_status status;
     const char *state; /* NULL: the state in the file */
     bool is_known;
-    cw_str protocol; /* of an MCP server; else empty */
+    cw_str protocol;                       /* of an MCP server; else empty */
+    int64_t resources, templates, prompts; /* likewise */
 } row;
 
 static bool is_running(int64_t pid)
@@ -47,6 +48,9 @@ static row row_of_server(const cw_json *result, const cw_config_remote *config)
             .problem = cw_cli_admin_text(s, "problem"),
         };
         r.protocol = cw_cli_admin_text(s, "protocol");
+        r.resources = cw_cli_admin_number(s, "resources");
+        r.templates = cw_cli_admin_number(s, "templates");
+        r.prompts = cw_cli_admin_number(s, "prompts");
     }
     return r;
 }
@@ -79,8 +83,12 @@ static void write_json(cw_json_writer *w, const row *r)
         cw_json_add_i64_member(w, CW_STR("tools"), s->tools);
         cw_json_add_i64_member(w, CW_STR("methods"), s->methods);
         cw_json_add_i64_member(w, CW_STR("withheld"), s->withheld);
-        if (r->protocol.n)
+        if (r->protocol.n) {
             cw_json_add_string_member(w, CW_STR("protocol"), r->protocol);
+            cw_json_add_i64_member(w, CW_STR("resources"), r->resources);
+            cw_json_add_i64_member(w, CW_STR("templates"), r->templates);
+            cw_json_add_i64_member(w, CW_STR("prompts"), r->prompts);
+        }
         cw_json_add_key(w, CW_STR("problem"));
         if (s->problem.n)
             cw_json_add_string(w, s->problem);
@@ -90,7 +98,18 @@ static void write_json(cw_json_writer *w, const row *r)
     cw_json_close(w);
 }
 
-static void write_row(cw_cli_table *t, const row *r)
+/* An MCP server has more than tools; other services leave the columns out. */
+static bool has_exposed(const cw_json *result)
+{
+    const cw_json *list = cw_json_get(result, CW_STR("sources"));
+    for (const cw_json *s = cw_cli_admin_items(list); s; s = cw_json_next(s)) {
+        if (cw_cli_admin_text(s, "protocol").n)
+            return true;
+    }
+    return false;
+}
+
+static void write_row(cw_cli_table *t, const row *r, bool with_exposed)
 {
     const cw_source_status *s = &r->status;
     CW_CLEANUP(cw_buf_done) cw_buf problem;
@@ -105,6 +124,10 @@ static void write_row(cw_cli_table *t, const row *r)
     cw_cli_table_add_number(t, s->methods);
     cw_cli_table_add_number(t, s->withheld);
     cw_cli_table_add(t, r->protocol.n ? r->protocol : CW_STR("-"));
+    if (with_exposed) {
+        cw_cli_table_add_number(t, (uint64_t)(r->resources + r->templates));
+        cw_cli_table_add_number(t, (uint64_t)r->prompts);
+    }
     cw_cli_table_add_date(t, s->refreshed_ms, "never");
     cw_tools_add_line(&problem, s->problem);
     cw_cli_table_add_raw(t, cw_buf_str(&problem));
@@ -119,14 +142,21 @@ static int print_all(const cw_source_set *all, const cw_json *result)
     size_t width = sizeof "NAME" - 1;
     for (size_t i = 0; i < all->n; i++)
         width = all->items[i].config->name.n > width ? all->items[i].config->name.n : width;
-    const cw_cli_column columns[] = {
-        {"NAME", width, false},   {"STATE", 11, false},  {"TOOLS", 5, true},
-        {"METHODS", 7, true},     {"WITHHELD", 8, true}, {"PROTOCOL", 8, false},
-        {"REFRESHED", 24, false}, {"PROBLEM", 0, false},
+    const bool with_exposed = has_exposed(result);
+    cw_cli_column columns[10] = {
+        {"NAME", width, false}, {"STATE", 11, false},  {"TOOLS", 5, true},
+        {"METHODS", 7, true},   {"WITHHELD", 8, true}, {"PROTOCOL", 8, false},
     };
+    size_t n = 6;
+    if (with_exposed) {
+        columns[n++] = (cw_cli_column){"RESOURCES", 9, true};
+        columns[n++] = (cw_cli_column){"PROMPTS", 7, true};
+    }
+    columns[n++] = (cw_cli_column){"REFRESHED", 24, false};
+    columns[n++] = (cw_cli_column){"PROBLEM", 0, false};
     cw_arena_init(&arena, CW_CLI_OUTPUT_MAX);
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
-    cw_cli_table_open(&t, &out, all->json, columns, CW_COUNT(columns));
+    cw_cli_table_open(&t, &out, all->json, columns, n);
     for (size_t i = 0; i < all->n; i++) {
         if (!all->items[i].is_wanted)
             continue;
@@ -135,7 +165,7 @@ static int print_all(const cw_source_set *all, const cw_json *result)
         if (t.is_json)
             write_json(&t.json, &r);
         else
-            write_row(&t, &r);
+            write_row(&t, &r, with_exposed);
     }
     cw_cli_table_close(&t);
     cw_arena_done(&arena);

@@ -144,6 +144,45 @@ static const cw_key param_keys[] = {
     {0},
 };
 
+/* Rows that tools, prompts and resources share. */
+#define VISIBILITY_KEY                                                                             \
+    {                                                                                              \
+        "visibility", &cw_type_enum,                                                               \
+            "Response to callers without its scopes: a challenge, or the same as for an unknown "  \
+            "tool",                                                                                \
+            OVERLAY(hidden_unless_met), .choices = visibilities                                    \
+    }
+#define TAGS_KEY                                                                                   \
+    {                                                                                              \
+        "tags", &cw_type_strings, "Tags for toolsets; none: those of the service", OVERLAY(tags),  \
+            .max = MAX_NAMES, .is_valid = cw_check_is_clean,                                       \
+            .expected = "a tag such as \"accounts\"", .pattern = CW_NAMES_CLEAN_PATTERN            \
+    }
+#define PERMISSIONS_KEY                                                                            \
+    {                                                                                              \
+        "permissions", &cw_type_strings,                                                           \
+            "Permissions that a caller needs to see and call it; all of them",                     \
+            OVERLAY(permissions), .max = MAX_NAMES, .is_valid = cw_check_is_clean,                 \
+                                  .expected = "a permission such as \"access content\"",           \
+                                  .pattern = CW_NAMES_CLEAN_PATTERN                                \
+    }
+#define SCOPES_KEY(help_text)                                                                      \
+    {                                                                                              \
+        "scopes", &cw_type_strings, help_text, OVERLAY(scopes),                                    \
+            .max = MAX_NAMES, .is_valid = cw_names_is_scope, .expected = CW_NAMES_SCOPE_EXPECTED,  \
+            .pattern = CW_NAMES_SCOPE_PATTERN                                                      \
+    }
+#define LEVEL_KEY                                                                                  \
+    {                                                                                              \
+        "auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",     \
+            OVERLAY(level), .choices = levels                                                      \
+    }
+#define TIMEOUT_KEY                                                                                \
+    {                                                                                              \
+        "timeout", &cw_type_duration, "Maximum duration of a call; 0 is that of the source",       \
+            OVERLAY(timeout_ms), .min = 0, .max = DAY_MS                                           \
+    }
+
 static const cw_key overlay_keys[] = {
     {"method", &cw_type_text, "Its name in the service; * matches any text, ? any character",
      OVERLAY(method), .is_required = true, METHOD},
@@ -158,22 +197,11 @@ static const cw_key overlay_keys[] = {
      OVERLAY(description), PROSE},
     {"annotations", &cw_type_object, "Annotations of the tool for clients, including auth",
      OVERLAY(annotations)},
-    {"visibility", &cw_type_enum,
-     "Response to callers without its scopes: a challenge, or the same as for an unknown tool",
-     OVERLAY(hidden_unless_met), .choices = visibilities},
-    {"tags", &cw_type_strings, "Tags for toolsets; none: those of the service", OVERLAY(tags),
-     .max = MAX_NAMES, .is_valid = cw_check_is_clean, .expected = "a tag such as \"accounts\"",
-     .pattern = CW_NAMES_CLEAN_PATTERN},
-    {"permissions", &cw_type_strings,
-     "Permissions that a caller needs to see and call it; all of them", OVERLAY(permissions),
-     .max = MAX_NAMES, .is_valid = cw_check_is_clean,
-     .expected = "a permission such as \"access content\"", .pattern = CW_NAMES_CLEAN_PATTERN},
-    {"scopes", &cw_type_strings,
-     "Scopes that a caller needs, in addition to those in annotations.auth", OVERLAY(scopes),
-     .max = MAX_NAMES, .is_valid = cw_names_is_scope, .expected = CW_NAMES_SCOPE_EXPECTED,
-     .pattern = CW_NAMES_SCOPE_PATTERN},
-    {"auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",
-     OVERLAY(level), .choices = levels},
+    VISIBILITY_KEY,
+    TAGS_KEY,
+    PERMISSIONS_KEY,
+    SCOPES_KEY("Scopes that a caller needs, in addition to those in annotations.auth"),
+    LEVEL_KEY,
     {"params", &cw_type_mapped,
      "Settings of single params, by their names in the service, or by their position (\"0\") if "
      "they have none",
@@ -188,8 +216,7 @@ static const cw_key overlay_keys[] = {
     {"max_result_size", &cw_type_size_option,
      "Larger results are returned in parts; 0 is no limit; null: 64KB for MCP clients only",
      OVERLAY(result_size), .min = 0, .max = GB},
-    {"timeout", &cw_type_duration, "Maximum duration of a call; 0 is that of the source",
-     OVERLAY(timeout_ms), .min = 0, .max = DAY_MS},
+    TIMEOUT_KEY,
     {"null_is_absent", &cw_type_bool,
      "Drop null from its optional arguments if their schema rejects it (mcp.null_is_absent)",
      OVERLAY(null_is_absent)},
@@ -294,10 +321,50 @@ static const cw_key oauth_keys[] = {
     {0},
 };
 
-#define METHODS                                                                                    \
-    .min = 0, .max = MAX_METHODS, .children = overlay_keys,                                        \
-    .item_size = sizeof(cw_config_overlay), .item_defaults = &default_overlay,                     \
-    .shorthand = &overlay_keys[0]
+/* ---- resources, templates and prompts of an MCP server ---- */
+
+#define EXPOSED_SCOPES "Scopes that a caller needs"
+#define EXPOSED_KEYS                                                                               \
+    {"expose", &cw_type_bool, "Expose it", OVERLAY(tool)},                                         \
+        {"title", &cw_type_text, "Its title; null is that of the server", OVERLAY(title), LINE},   \
+        {"description", &cw_type_text, "Its description; null is that of the server",              \
+         OVERLAY(description), PROSE},                                                             \
+        VISIBILITY_KEY, TAGS_KEY, PERMISSIONS_KEY, SCOPES_KEY(EXPOSED_SCOPES), LEVEL_KEY,          \
+        TIMEOUT_KEY,                                                                               \
+    {                                                                                              \
+        0                                                                                          \
+    }
+
+static const cw_key resource_keys[] = {
+    {"uri", &cw_type_text, "Its URI; * matches any text, ? any character", OVERLAY(method),
+     .is_required = true, .is_valid = cw_check_is_clean,
+     .expected = "a URI such as \"file:///srv/notes\"", .pattern = CW_NAMES_CLEAN_PATTERN},
+    EXPOSED_KEYS,
+};
+
+static const cw_key template_keys[] = {
+    {"uri_template", &cw_type_text,
+     "Its URI template, as the server lists it; * matches any text, ? any character",
+     OVERLAY(method), .is_required = true, .is_valid = cw_check_is_clean,
+     .expected = "a template such as \"file:///{path}\"", .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"unlisted", &cw_type_bool,
+     "The server does not list it; reads of the URIs that fit it are passed on", OVERLAY(unlisted)},
+    EXPOSED_KEYS,
+};
+
+static const cw_key prompt_keys[] = {
+    {"prompt", &cw_type_text, "Its name in the server; * matches any text, ? any character",
+     OVERLAY(method), .is_required = true, .is_valid = cw_check_is_clean,
+     .expected = "the name of a prompt such as \"review\"", .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"name", &cw_type_text,
+     "Its name in Causeway; null is the prefix of the source and its name in the server",
+     OVERLAY(name), LINE},
+    EXPOSED_KEYS,
+};
+
+#define LIST(keys)                                                                                 \
+    .min = 0, .max = MAX_METHODS, .children = (keys), .item_size = sizeof(cw_config_overlay),      \
+    .item_defaults = &default_overlay, .shorthand = &(keys)[0]
 
 const cw_key cw_sources_keys[] = {
     {"name", &cw_type_text, "Its name in messages; unique", REMOTE(name), .is_required = true,
@@ -405,7 +472,17 @@ const cw_key cw_sources_keys[] = {
      "Prefix of its method names in Causeway, so that two services do not clash", REMOTE(prefix),
      LINE},
     {"methods", &cw_type_items, "Exposed methods; a name alone is a tool with default settings",
-     REMOTE(methods), METHODS},
+     REMOTE(methods), LIST(overlay_keys)},
+    {"resources", &cw_type_items, "Exposed resources of an MCP server; a text is a URI",
+     REMOTE(exposed[CW_CONFIG_RESOURCES]), LIST(resource_keys)},
+    {"templates", &cw_type_items,
+     "Exposed resource templates of an MCP server; a text is a template",
+     REMOTE(exposed[CW_CONFIG_TEMPLATES]), LIST(template_keys)},
+    {"prompts", &cw_type_items, "Exposed prompts of an MCP server; a text is a name",
+     REMOTE(exposed[CW_CONFIG_PROMPTS]), LIST(prompt_keys)},
+    {"relay_instructions", &cw_type_bool,
+     "Append the instructions of an MCP server to those that callers of its tools get",
+     REMOTE(relays_instructions)},
     {"refresh", &cw_type_duration, "Interval between discoveries; 0 is never", REMOTE(refresh_ms),
      .min = 0, .max = 30 * (uint64_t)DAY_MS},
     {"on_change", &cw_type_enum,
@@ -429,8 +506,15 @@ const cw_key cw_sources_keys[] = {
     {0},
 };
 
-/* The struct that these fill is a cw_config_overlays. */
+#define LISTS(field) AT(cw_config_overlay_lists, field)
+
 const cw_key cw_overlay_file_keys[] = {
-    {"methods", &cw_type_items, "Settings of its methods", METHODS},
+    {"methods", &cw_type_items, "Settings of its methods", LISTS(methods), LIST(overlay_keys)},
+    {"resources", &cw_type_items, "Settings of its resources", LISTS(exposed[CW_CONFIG_RESOURCES]),
+     LIST(resource_keys)},
+    {"templates", &cw_type_items, "Settings of its resource templates",
+     LISTS(exposed[CW_CONFIG_TEMPLATES]), LIST(template_keys)},
+    {"prompts", &cw_type_items, "Settings of its prompts", LISTS(exposed[CW_CONFIG_PROMPTS]),
+     LIST(prompt_keys)},
     {0},
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* instructions.c - the text for the client's model about a server or toolset: the operator's, else one
- * that is made from the sources of the caller's tools.
+ * that is made from the sources of the caller's tools, with the texts of MCP servers among them.
  */
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "catalogue/portable_name.h"
 #include "door/mcp/instructions.h"
 #include "door/mcp/mcp_int.h"
@@ -104,12 +105,33 @@ static void write_summary(cw_buf *out, summary *s)
     }
 }
 
-void cw_mcp_add_summary(cw_buf *out, const cw_mcp_request *r)
+/* The texts of MCP servers whose tools the caller sees, as far as there is room. */
+static void add_relayed(cw_buf *out, const summary *s)
+{
+    for (size_t i = 0; i < s->n_sources; i++) {
+        cw_str name = s->sources[i].source->name, text = s->sources[i].source->instructions;
+        size_t used = out->n + name.n + sizeof "\n\n: ";
+        if (!text.n || used >= CW_CONFIG_MAX_INSTRUCTIONS)
+            continue;
+        text.n = cw_utf8_cut(text, CW_CONFIG_MAX_INSTRUCTIONS - used);
+        cw_buf_printf(out, "\n\n%.*s: ", CW_STR_ARG(name));
+        cw_buf_add(out, text);
+    }
+}
+
+static void summarize(cw_buf *out, const cw_mcp_request *r, bool with_texts)
 {
     summary s = {.r = r, .only_callable = cw_mcp_has_no_login(r->rl, r->responder)};
     count_tools(&s);
     if (s.n_tools)
         write_summary(out, &s);
+    if (s.n_tools && with_texts)
+        add_relayed(out, &s);
+}
+
+void cw_mcp_add_summary(cw_buf *out, const cw_mcp_request *r)
+{
+    summarize(out, r, /* with_texts= */ false);
 }
 
 /* The member `instructions` with a comma in front, or nothing. */
@@ -117,7 +139,7 @@ static void write_made(cw_buf *out, void *ctx)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, 4 * CW_CONFIG_MAX_INSTRUCTIONS);
-    cw_mcp_add_summary(&text, ctx);
+    summarize(&text, ctx, /* with_texts= */ true);
     if (!text.n)
         return;
     cw_buf_add(out, CW_STR(",\"instructions\":"));

@@ -40,6 +40,7 @@ typedef struct subscriber {
     bool has_missed_uri;
     bool is_full;
     bool holds_session; /* in the session store */
+    bool is_entered;    /* its URIs, in the interest of the runtime */
 } subscriber;
 
 /* Lists that may change. */
@@ -67,9 +68,25 @@ static void leave_place(subscriber *l)
     l->place = NULL;
 }
 
+/* What a legacy client has subscribed to is entered by the session store. */
+static void enter_uris(subscriber *l)
+{
+    for (uint32_t i = 0; i < l->n_uris; i++)
+        cw_interest_enter(cw_runtime_interest(l->door->runtime), l->uris[i]);
+    l->is_entered = true;
+}
+
+static void leave_uris(subscriber *l)
+{
+    for (uint32_t i = 0; i < l->n_uris && l->is_entered; i++)
+        cw_interest_leave(cw_runtime_interest(l->door->runtime), l->uris[i]);
+    l->is_entered = false;
+}
+
 static void leave(subscriber *l)
 {
     leave_place(l);
+    leave_uris(l);
     cw_list_remove(&l->watch.node);
     cw_list_remove(&l->link.node);
     if (l->holds_session)
@@ -146,7 +163,7 @@ static cw_view *view_of(subscriber *l)
 
 /* Whether the caller sees this resource, still: it may have asked long ago. CW_NOTFOUND: it does
  * not; CW_NOMEM. */
-static cw_code find_resource(subscriber *l, cw_str uri)
+static cw_code find_resource(subscriber *l, cw_str uri, const void *source)
 {
     const cw_entry *entry;
     cw_str variables;
@@ -154,12 +171,16 @@ static cw_code find_resource(subscriber *l, cw_str uri)
     cw_arena_init(&scratch, CW_ARENA_MAX);
     cw_code rc = cw_view_match_resource(view_of(l), uri, &scratch, &entry, &variables);
     cw_arena_done(&scratch);
-    return rc;
+    /* An MCP server does not speak for the resources of another. */
+    bool is_foreign =
+        !rc && source && entry->method->exposed->is_relayed && entry->method->source != source;
+    return is_foreign ? CW_NOTFOUND : rc;
 }
 
-static bool notify_uri(subscriber *l, cw_str uri)
+/* `source` is that of the update; NULL: it is sent again, and not known any more. */
+static bool notify_uri(subscriber *l, cw_str uri, const void *source)
 {
-    cw_code rc = find_resource(l, uri);
+    cw_code rc = find_resource(l, uri, source);
     if (rc == CW_NOTFOUND)
         return true;
     if (!rc)
@@ -224,7 +245,7 @@ static void send_missed(subscriber *l)
         return;
     while (!l->is_full) {
         cw_str uri = take_late(l);
-        bool goes_on = uri.p ? notify_uri(l, uri) : l->has_missed_uri && collect_missed(l);
+        bool goes_on = uri.p ? notify_uri(l, uri, NULL) : l->has_missed_uri && collect_missed(l);
         if (!goes_on)
             return;
     }
@@ -274,7 +295,7 @@ static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
     if (l->is_full || !cw_login_watch_is_current(&l->opened_by))
         l->has_missed_uri = true;
     else
-        (void)notify_uri(l, change->uri);
+        (void)notify_uri(l, change->uri, change->source);
 }
 
 /* The view of the last catalogue; NULL: its toolset is gone, or out of memory. */
@@ -418,6 +439,7 @@ static void release(void *ctx)
 {
     subscriber *l = ctx;
     leave_place(l);
+    leave_uris(l);
     cw_view_unref(l->view);
     cw_buf_done(&l->late);
 }
@@ -635,6 +657,7 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
     } else {
         l->item = r->item;
         r->responder->is_lasting = true;
+        enter_uris(l);
         subscriber_enter(l, r->rl);
         (void)subscriber_send(l, &b);
     }

@@ -239,6 +239,7 @@ cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, c
     door->seal = *seal;
     door->n_loops = n_loops;
     cw_mcp_session_store_init(&door->sessions);
+    door->sessions.interest = cw_runtime_interest(runtime);
     cw_mcp_kept_init(&door->kept);
     cw_fair_slots_init(&door->streams);
     *ret = door;

@@ -9,6 +9,7 @@
 #include "door/mcp/fit.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
+#include "door/mcp/relayed_result.h"
 
 /* Codes that the protocol reserves: a method's error must not use them. */
 #define RESERVED_LOW (-32099)
@@ -193,6 +194,10 @@ static void write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target
     const cw_method *method = target->entry->method;
     if (write_failure(out, era, target, outcome, id))
         return;
+    if (outcome->relay) {
+        cw_mcp_write_relayed(out, era, outcome->relay, /* is_cacheable= */ false, id);
+        return;
+    }
     const cw_json *description = cw_mcp_string(method->exposed->json, CW_STR("description"));
     cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"description\":"));
@@ -267,6 +272,10 @@ static void write_resource(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targ
 {
     if (write_failure(out, era, target, outcome, id))
         return;
+    if (outcome->relay) {
+        cw_mcp_write_relayed(out, era, outcome->relay, /* is_cacheable= */ true, id);
+        return;
+    }
     cw_rpc_open_result(out);
     cw_buf_add(out, CW_STR("{\"contents\":"));
     add_contents(out, target, outcome);
@@ -554,7 +563,10 @@ static void answer_nothing(const cw_mcp_request *r)
 
 static bool source_completes(const question *q)
 {
-    const cw_json *names = q->entry->method->exposed->completes;
+    const cw_exposed *exposed = q->entry->method->exposed;
+    const cw_json *names = exposed->completes;
+    if (exposed->is_relayed)
+        return true;
     for (const cw_json *x = names ? cw_json_first(names) : NULL; x; x = cw_json_next(x)) {
         if (cw_json_is(x, CW_JSON_STRING) && cw_str_eq(cw_json_text(x), q->name))
             return true;

@@ -120,11 +120,18 @@ static void unlink_own(known *k)
         k->owner->first = k->next_own;
 }
 
+static void leave_uris(cw_mcp_session_store *m, const known *k)
+{
+    for (size_t at = 0; at < k->uris.n; at += strlen(k->uris.p + at) + 1)
+        cw_interest_leave(m->interest, cw_str_from(k->uris.p + at));
+}
+
 /* Neither level nor subscriptions. */
 static void drop_state(cw_mcp_session_store *m, known *k)
 {
     if (!k->has_state)
         return;
+    leave_uris(m, k);
     unlink_own(k);
     give_back(m, k->owner, CW_MCP_POOL_URIS, k->uris.n);
     give_back(m, k->owner, CW_MCP_POOL_STATES, 1);
@@ -419,6 +426,7 @@ static cw_code add_uri(cw_mcp_session_store *m, known *k, cw_str uri, int64_t no
     }
     cw_buf_add(&k->uris, uri);
     cw_buf_add_char(&k->uris, 0);
+    cw_interest_enter(m->interest, uri);
     return CW_OK;
 }
 
@@ -451,6 +459,7 @@ void cw_mcp_session_store_unsubscribe(cw_mcp_session_store *m, const cw_mcp_sess
     if (at < k->uris.n) {
         memmove(k->uris.p + at, k->uris.p + at + n, k->uris.n - at - n);
         k->uris.n -= n;
+        cw_interest_leave(m->interest, uri);
         give_back(m, k->owner, CW_MCP_POOL_URIS, n);
     }
     put_back(m, k);

@@ -26,6 +26,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "catalogue/interest.h"
 #include "json/write.h"
 #include "net/addr/network.h"
 
@@ -64,8 +65,9 @@ typedef struct cw_mcp_session_store {
     int ends_fd;          /* -1: ends are not kept */
     uint16_t *free_slots; /* of the file, `n_slots` of them */
     size_t n_slots;
-    bool yields;     /* the last slots are used first */
-    atomic_size_t n; /* states and ends, without the lock: most often there are none */
+    bool yields;           /* the last slots are used first */
+    atomic_size_t n;       /* states and ends, without the lock: most often there are none */
+    cw_interest *interest; /* that subscriptions are entered in; NULL: none */
 } cw_mcp_session_store;
 
 void cw_mcp_session_store_init(cw_mcp_session_store *m);

@@ -8,6 +8,7 @@
 #include "call/arguments.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
+#include "door/mcp/relayed_result.h"
 #include "door/mcp/search.h"
 #include "json/write.h"
 
@@ -167,35 +168,6 @@ static void write_error(cw_buf *out, const cw_mcp_era *era, const cw_outcome *ou
     cw_buf_done(&text);
 }
 
-/* Members of _meta that are no hop's own. */
-static void add_foreign_meta(cw_buf *out, const cw_json *meta)
-{
-    bool is_object = cw_json_is(meta, CW_JSON_OBJECT);
-    for (const cw_json *k = is_object ? cw_json_first(meta) : NULL; k; k = cw_json_next_key(k)) {
-        if (cw_str_starts(cw_json_text(k), CW_STR(CW_MCP_META(""))))
-            continue;
-        cw_json_escape(out, cw_json_text(k));
-        cw_buf_add_char(out, ':');
-        cw_buf_add(out, cw_json_span(cw_json_value(k)));
-        cw_buf_add_char(out, ',');
-    }
-}
-
-/* _meta of a result that came from an MCP server. */
-static void add_relayed_meta(cw_buf *out, const cw_mcp_era *era, const cw_json *meta)
-{
-    size_t begin = out->n;
-    cw_buf_add(out, CW_STR(",\"_meta\":{"));
-    size_t empty = out->n;
-    add_foreign_meta(out, meta);
-    if (era->is_modern)
-        cw_buf_add(out, CW_STR(CW_MCP_SERVER_META "}"));
-    else if (!out->code && out->n > empty)
-        out->p[out->n - 1] = '}'; /* in place of the last comma */
-    else
-        out->n = begin;
-}
-
 /* The result of a tool of an MCP server, as it came. */
 static void write_relayed(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target *target,
                           const cw_json *result, cw_str id)
@@ -219,7 +191,7 @@ static void write_relayed(cw_buf *out, const cw_mcp_era *era, const cw_mcp_targe
         if (wraps)
             cw_buf_add_char(out, '}');
     }
-    add_relayed_meta(out, era, cw_json_get(result, CW_STR("_meta")));
+    cw_mcp_add_relayed_meta(out, era, cw_json_get(result, CW_STR("_meta")));
     cw_buf_add(out, era->is_modern ? CW_STR(",\"resultType\":\"complete\"}") : CW_STR("}"));
     cw_rpc_close(out, id);
 }

@@ -44,7 +44,8 @@ bool cw_mcp_sees_anything(const cw_view *view)
 static bool completes(const cw_method *method)
 {
     const cw_json *names = method->exposed->completes;
-    if (names && cw_json_first(names))
+    bool is_relayed = method->exposed->is_relayed && method->n_params;
+    if (is_relayed || (names && cw_json_first(names)))
         return true;
     for (size_t i = 0; i < method->n_params; i++) {
         cw_str schema = method->params[i].schema;

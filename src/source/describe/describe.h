@@ -19,10 +19,13 @@
  *     help                 help, and help METHOD
  *     lsp                  nothing: what language servers have in common
  *     transmission         session-get; its methods are known
- *     mcp                  tools/list, page after page
+ *     mcp                  tools/list, prompts/list, resources/list, resources/templates/list
  *
  * Facts beyond OpenRPC go to extension members that the reader knows:
  *     "x-mcp-tool": {"title":…, "annotations":{readOnlyHint, destructiveHint, …, "auth":{…}}}
+ *     "x-mcp-more": {"icons":[…], "_meta":{…}}      of a tool of an MCP server
+ *     "x-mcp-resource", "x-mcp-resource-template", "x-mcp-prompt"   it is no tool but one of these
+ *     "x-instructions": "…"                         of the document: what an MCP server tells models
  *     "x-access":   {"permissions":[…]}             never taken as permission to show anything
  *     "x-notification": true                        sent without an id, so without an answer
  * A method whose params are not described has the one param
@@ -44,9 +47,17 @@
 
 #define CW_DESCRIBE_QUESTIONS 20000u
 #define CW_DESCRIBE_PAGES 1000u
+#define CW_DESCRIBE_METHODS 10000u /* of an MCP server; a document has no more (openrpc.h) */
 #define CW_DESCRIBE_DOCUMENT_MAX (16u * 1024u * 1024u)
 
 typedef struct cw_describe_ctx cw_describe_ctx;
+
+/* What the handshake with an MCP server has told. */
+typedef struct cw_describe_server {
+    bool is_known; /* it need not be asked */
+    bool has_prompts, has_resources;
+    cw_str instructions; /* may be empty */
+} cw_describe_server;
 
 /* Made and owned by the caller of a describer (source/remote/load.c, and the tests). */
 struct cw_describe_ctx {
@@ -72,6 +83,8 @@ typedef struct cw_describe_ops {
      * the status as its code; no JSON is FAILED. CW_PARAMS where the service is not reached by
      * HTTP. */
     cw_code (*get)(cw_describe_ctx *d, cw_str path, unsigned tag, cw_err *err);
+    /* Of an MCP server. Texts live in d->arena. NULL: the caller of the describer cannot know. */
+    void (*server)(cw_describe_ctx *d, cw_describe_server *ret);
     /* A warning for the operator. The description continues. */
     void (*warn)(cw_describe_ctx *d, const char *text);
     /* The end, exactly one of them, and not from within begin. */

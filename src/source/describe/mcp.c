@@ -1,27 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mcp.c - an MCP server: its list of tools, page after page.
+/* mcp.c - an MCP server: its lists, page after page, one list after the other.
  *
  * A tool is a method. The properties of its input schema are the params; what the schema says of all
  * arguments together goes to `x-input`. A property that refers to a definition of the input schema
- * gets a copy of all definitions, since each param stands alone.
+ * gets a copy of all definitions, since each param stands alone. Prompts, resources and templates are
+ * methods too; mcp_exposed.c writes them. A list that the server has no capability for is not asked
+ * for: some servers do not answer what they do not know.
  */
 #include "source/describe/describe_ctx.h"
 
 #include <stdio.h>
 
 #include "base/map.h"
+#include "source/describe/mcp_exposed.h"
 
-#define LIST "tools/list"
-#define NAMES_MAX 100000u
+/* The order in which they are asked for; the tag of a question. */
+enum { TOOLS, PROMPTS, RESOURCES, TEMPLATES, LISTS, DISCOVER };
+
+static const struct list {
+    const char *method, *member;
+    uint32_t max; /* entries that are taken */
+} lists[LISTS] = {
+    {"tools/list", "tools", CW_DESCRIBE_METHODS},
+    {"prompts/list", "prompts", CW_DESCRIBE_EXPOSED_PROMPTS},
+    {"resources/list", "resources", CW_DESCRIBE_METHODS},
+    {"resources/templates/list", "resourceTemplates", CW_DESCRIBE_EXPOSED_TEMPLATES},
+};
 
 typedef struct listing {
     cw_openrpc_writer doc;
     cw_map cursors, names; /* that came: no page is asked for twice, no tool taken twice */
     cw_buf schema;         /* one that is being written */
     unsigned n_pages;
+    uint32_t n, n_all; /* entries of this list that were taken, and of all lists */
+    uint32_t n_left;   /* entries of this list that were left out */
+    cw_err left;       /* why the first of them was */
+    bool is_full;      /* no more of this list is taken */
+    cw_describe_server server;
 } listing;
 
-static cw_code ask(cw_describe_ctx *d, cw_str cursor, cw_err *err)
+static cw_code ask(cw_describe_ctx *d, unsigned list, cw_str cursor, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf params;
     cw_buf_init(&params, CW_DESCRIBE_DOCUMENT_MAX);
@@ -31,8 +49,9 @@ static cw_code ask(cw_describe_ctx *d, cw_str cursor, cw_err *err)
         cw_json_escape(&params, cursor);
     }
     cw_buf_add_char(&params, '}');
-    return params.code ? cw_fail_nomem(err)
-                       : d->ops->query(d, CW_STR(LIST), cw_buf_str(&params), 0, err);
+    return params.code
+               ? cw_fail_nomem(err)
+               : d->ops->query(d, cw_str_from(lists[list].method), cw_buf_str(&params), list, err);
 }
 
 static const cw_json *object_of(const cw_json *object, const char *key)
@@ -172,36 +191,91 @@ static void write_mark(listing *l, const cw_json *tool)
         cw_openrpc_writer_member(&l->doc, "x-mcp-tool", cw_buf_str(&l->schema));
 }
 
-/* ---- the list ---- */
-
-static void write_tool(cw_describe_ctx *d, const cw_json *tool)
+/* What the list of tools shows beside that: pictures, and _meta. */
+static void write_more(listing *l, const cw_json *tool)
 {
-    listing *l = d->state;
-    cw_str name = cw_describe_text(tool, "name");
+    cw_buf_clear(&l->schema);
+    if (cw_describe_exposed_more(tool, &l->schema))
+        cw_openrpc_writer_member(&l->doc, "x-mcp-more", cw_buf_str(&l->schema));
+    if (l->schema.code)
+        l->doc.text.code = l->schema.code;
+}
+
+/* ---- entries ---- */
+
+static void write_tool(listing *l, const cw_json *tool, cw_str name)
+{
     const cw_json *input = object_of(tool, "inputSchema"),
                   *output = object_of(tool, "outputSchema");
-    if (name.n == 0) {
-        d->ops->warn(d, "a tool without a name is left out");
-        return;
-    }
-    if (cw_map_find(&l->names, name))
-        return; /* lists that change between two pages show one twice */
-    if (cw_map_put(&l->names, name, l, NULL))
-        l->doc.text.code = CW_NOMEM;
     cw_openrpc_writer_method(&l->doc, name, cw_describe_text(tool, "description"));
     write_params(l, input);
     cw_openrpc_writer_result(&l->doc, output ? cw_json_span(output) : CW_STR(""));
     write_common(l, input);
     write_mark(l, tool);
+    write_more(l, tool);
     cw_openrpc_writer_close_method(&l->doc);
 }
 
-/* Whether the page with this cursor is still to be asked for. */
-static bool is_next(cw_describe_ctx *d, cw_str cursor)
+/* Whether an entry of this id is new: lists that change between two pages show one twice. */
+static bool is_new(listing *l, cw_str id)
+{
+    void *other = NULL;
+    if (cw_map_put(&l->names, id, l, &other))
+        l->doc.text.code = CW_NOMEM;
+    return !other;
+}
+
+static void leave_out(listing *l, const cw_err *why)
+{
+    if (l->n_left++ == 0)
+        l->left = *why;
+}
+
+static void take_entry(cw_describe_ctx *d, unsigned list, const cw_json *v)
 {
     listing *l = d->state;
+    cw_err err = {0};
+    cw_str id = cw_describe_text(v, "name");
+    if (list == TOOLS && id.n == 0)
+        cw_fail(&err, CW_PARAMS, "it has no name");
+    else if (list != TOOLS && cw_json_span(v).n > CW_DESCRIBE_EXPOSED_BYTES)
+        cw_fail(&err, CW_PARAMS, "it is larger than %u bytes", CW_DESCRIBE_EXPOSED_BYTES);
+    else if (list != TOOLS)
+        id = cw_describe_exposed_id(list - PROMPTS, v, d->arena, &err);
+    if (err.code == CW_NOMEM)
+        l->doc.text.code = err.code;
+    if (err.code) {
+        leave_out(l, &err);
+        return;
+    }
+    if (l->n == lists[list].max || l->n_all == CW_DESCRIBE_METHODS ||
+        l->doc.text.n > CW_DESCRIBE_DOCUMENT_MAX / 2) {
+        l->is_full = true;
+        return;
+    }
+    if (!is_new(l, id))
+        return;
+    l->n++;
+    l->n_all++;
+    if (list == TOOLS)
+        write_tool(l, v, id);
+    else
+        cw_describe_exposed_write(&l->doc, list - PROMPTS, v, id, &l->schema);
+}
+
+/* ---- the lists ---- */
+
+/* Whether the page with this cursor is still to be asked for. */
+static bool is_next(cw_describe_ctx *d, unsigned list, cw_str cursor)
+{
+    listing *l = d->state;
+    char text[160];
+    if (l->is_full)
+        return false;
     if (cw_map_find(&l->cursors, cursor) || ++l->n_pages >= CW_DESCRIBE_PAGES) {
-        d->ops->warn(d, "the list of tools does not end; its first pages are used");
+        snprintf(text, sizeof text, "%s does not end; its first pages are used",
+                 lists[list].method);
+        d->ops->warn(d, text);
         return false;
     }
     if (cw_map_put(&l->cursors, cursor, l, NULL))
@@ -209,23 +283,100 @@ static bool is_next(cw_describe_ctx *d, cw_str cursor)
     return true;
 }
 
-static void on_page(cw_describe_ctx *d, const cw_json *page)
+static void end_list(cw_describe_ctx *d, unsigned list)
+{
+    listing *l = d->state;
+    char text[400];
+    if (l->n_left) {
+        snprintf(text, sizeof text, "%s: %u entries are left out, the first because %.200s",
+                 lists[list].method, l->n_left, l->left.msg);
+        d->ops->warn(d, text);
+    }
+    if (l->is_full) {
+        snprintf(text, sizeof text, "%s: too long; its first %u entries are used",
+                 lists[list].method, l->n);
+        d->ops->warn(d, text);
+    }
+    cw_map_done(&l->cursors);
+    cw_map_init(&l->cursors, CW_DESCRIBE_PAGES);
+    l->n_pages = l->n = l->n_left = 0;
+    l->is_full = false;
+}
+
+static void finish(cw_describe_ctx *d)
+{
+    listing *l = d->state;
+    cw_str text = l->server.instructions;
+    cw_openrpc_writer_end_methods(&l->doc);
+    if (text.n)
+        cw_json_add_string_member(&l->doc.w, CW_STR("x-instructions"), text);
+    cw_openrpc_writer_finish(&l->doc, d);
+}
+
+static bool has_list(const cw_describe_server *s, unsigned list)
+{
+    return list == TOOLS || (list == PROMPTS ? s->has_prompts : s->has_resources);
+}
+
+/* Ask for the first list from `list` on that the server has. */
+static void ask_next(cw_describe_ctx *d, unsigned list)
+{
+    const listing *l = d->state;
+    cw_err err = {0};
+    while (list < LISTS && !has_list(&l->server, list))
+        list++;
+    if (list == LISTS) {
+        finish(d);
+        return;
+    }
+    cw_code rc = ask(d, list, CW_STR(""), &err);
+    if (rc)
+        d->ops->fail(d, rc, err.msg);
+}
+
+/* The tools are known. */
+static void after_tools(cw_describe_ctx *d)
 {
     listing *l = d->state;
     cw_err err = {0};
-    const cw_json *tools = cw_json_get(page, CW_STR("tools"));
-    if (!cw_json_is(tools, CW_JSON_ARRAY)) {
-        d->ops->fail(d, CW_PARAMS, LIST ": the answer has no \"tools\"");
+    if (d->ops->server)
+        d->ops->server(d, &l->server);
+    if (l->server.is_known || !d->ops->server) {
+        ask_next(d, PROMPTS);
         return;
     }
-    for (const cw_json *v = cw_json_first(tools); v; v = cw_json_next(v))
-        write_tool(d, v);
+    cw_code rc = d->ops->query(d, CW_STR("server/discover"), CW_STR("{}"), DISCOVER, &err);
+    if (rc)
+        d->ops->fail(d, rc, err.msg);
+}
+
+static void go_on(cw_describe_ctx *d, unsigned list)
+{
+    end_list(d, list);
+    if (list == TOOLS)
+        after_tools(d);
+    else
+        ask_next(d, list + 1);
+}
+
+static void on_page(cw_describe_ctx *d, unsigned list, const cw_json *page)
+{
+    cw_err err = {0};
+    const cw_json *entries = cw_json_get(page, cw_str_from(lists[list].member));
+    if (!cw_json_is(entries, CW_JSON_ARRAY)) {
+        cw_fail(&err, CW_PARAMS, "%s: the answer has no \"%s\"", lists[list].method,
+                lists[list].member);
+        d->ops->fail(d, CW_PARAMS, err.msg);
+        return;
+    }
+    for (const cw_json *v = cw_json_first(entries); v; v = cw_json_next(v))
+        take_entry(d, list, v);
     cw_str next = cw_describe_text(page, "nextCursor");
-    if (next.n == 0 || !is_next(d, next)) {
-        cw_openrpc_writer_finish(&l->doc, d);
+    if (next.n == 0 || !is_next(d, list, next)) {
+        go_on(d, list);
         return;
     }
-    cw_code rc = ask(d, next, &err);
+    cw_code rc = ask(d, list, next, &err);
     if (rc)
         d->ops->fail(d, rc, err.msg);
 }
@@ -247,30 +398,48 @@ static cw_code begin(cw_describe_ctx *d, cw_err *err)
     d->state = l;
     cw_buf_init(&l->schema, CW_DESCRIBE_DOCUMENT_MAX);
     cw_map_init(&l->cursors, CW_DESCRIBE_PAGES);
-    cw_map_init(&l->names, NAMES_MAX);
+    cw_map_init(&l->names, 2 * CW_DESCRIBE_METHODS);
     cw_openrpc_writer_open(&l->doc, d->service, CW_STR(""));
     /* A job that is cancelled ends its arena, and there is no other callback. */
     if (cw_arena_hold(d->arena, l, free_listing))
         return cw_arena_fail(d->arena, err);
-    return ask(d, CW_STR(""), err);
+    return ask(d, TOOLS, CW_STR(""), err);
 }
 
-/* A server without tools does not know the method. */
-static bool has_none(const cw_outcome *outcome)
-{
-    return outcome->kind == CW_OUTCOME_ERROR && outcome->code == -32601;
-}
-
-static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
+static void on_discovered(cw_describe_ctx *d, const cw_outcome *outcome)
 {
     listing *l = d->state;
-    (void)tag;
+    const cw_json *has = cw_json_get(outcome->result, CW_STR("capabilities"));
     if (outcome->kind == CW_OUTCOME_RESULT)
-        on_page(d, outcome->result);
-    else if (has_none(outcome))
-        cw_openrpc_writer_finish(&l->doc, d);
-    else
-        cw_describe_refused(d, LIST, outcome);
+        l->server = (cw_describe_server){
+            .has_prompts = object_of(has, "prompts"),
+            .has_resources = object_of(has, "resources"),
+            .instructions = cw_describe_text(outcome->result, "instructions"),
+        };
+    ask_next(d, PROMPTS);
+}
+
+/* A server without tools does not know the method. An error of another list is the end of that list; if
+ * it cannot be had, the last description of all stays in use. */
+static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
+{
+    bool is_error = outcome->kind == CW_OUTCOME_ERROR;
+    if (tag == DISCOVER) {
+        on_discovered(d, outcome);
+        return;
+    }
+    if (outcome->kind == CW_OUTCOME_RESULT) {
+        on_page(d, tag, outcome->result);
+    } else if (is_error && outcome->code == -32601) {
+        go_on(d, tag);
+    } else if (is_error && tag != TOOLS) {
+        cw_err text;
+        cw_fail(&text, CW_PARAMS, "%s: %.*s", lists[tag].method, CW_STR_ARG(outcome->message));
+        d->ops->warn(d, text.msg);
+        go_on(d, tag);
+    } else {
+        cw_describe_refused(d, lists[tag].method, outcome);
+    }
 }
 
 const cw_describer cw_describe_mcp = {.name = "mcp", .begin = begin, .incoming = incoming};

@@ -395,8 +395,29 @@ static cw_code read_kind(const kind *k, const cw_json *v, cw_arena *arena, cw_me
                : CW_OK;
 }
 
+/* Of an MCP server: its own object, which its describer has checked. */
+static cw_code read_relayed(const kind *k, const cw_json *v, cw_arena *arena, cw_method *method,
+                            cw_err *err)
+{
+    cw_str names[CW_EXPOSED_MAX_VARIABLES];
+    size_t n;
+    const cw_json *address = cw_json_get(v, cw_str_from(k->address));
+    cw_exposed *exposed = cw_arena_calloc(arena, 1, sizeof *exposed);
+    if (!exposed)
+        return cw_arena_fail(arena, err);
+    if (!cw_json_is(address, CW_JSON_STRING) || cw_json_text(address).n == 0)
+        return cw_fail(err, CW_PARAMS, "%s: missing", k->address);
+    *exposed = (cw_exposed){
+        .kind = k->kind, .address = cw_json_text(address), .json = v, .is_relayed = true};
+    method->exposed = exposed;
+    return k->kind == CW_EXPOSED_TEMPLATE
+               ? cw_wrap(err, cw_exposed_variables(exposed->address, names, &n, err), "uriTemplate")
+               : CW_OK;
+}
+
 /* Read what makes a method a resource, a template or a prompt, when something does. */
-static cw_code read_exposed(const cw_json *object, cw_arena *arena, cw_method *method, cw_err *err)
+static cw_code read_exposed(const cw_json *object, bool is_relayed, cw_arena *arena,
+                            cw_method *method, cw_err *err)
 {
     for (size_t i = 0; i < CW_COUNT(kinds); i++) {
         const cw_json *v = cw_json_get(object, cw_str_from(kinds[i].member));
@@ -404,7 +425,8 @@ static cw_code read_exposed(const cw_json *object, cw_arena *arena, cw_method *m
             continue;
         if (method->exposed)
             return cw_fail(err, CW_PARAMS, "%s: it is something else already", kinds[i].member);
-        cw_code rc = read_kind(&kinds[i], v, arena, method, err);
+        cw_code rc = is_relayed ? read_relayed(&kinds[i], v, arena, method, err)
+                                : read_kind(&kinds[i], v, arena, method, err);
         if (rc)
             return cw_wrap(err, rc, "%s", kinds[i].member);
     }
@@ -782,6 +804,10 @@ static cw_code read_structure(const cw_json *object, cw_method *method, cw_err *
 
 static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
+    if (r->opts->relays) {
+        cw_code failed = read_exposed(object, /* is_relayed= */ true, &r->scratch, method, err);
+        return failed || !method->exposed ? failed : keep_shown(r, &method->exposed, err);
+    }
     if (!r->opts->trust_marks)
         return CW_OK;
     const cw_json *access = cw_json_get(object, CW_STR("x-access"));
@@ -796,7 +822,8 @@ static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method,
             r, cw_openrpc_mark(mark, "x-mcp-tool", &r->scratch, &method->mark, &method->needs, err),
             err);
     if (!rc)
-        rc = collect(r, read_exposed(object, &r->scratch, method, err), err);
+        rc = collect(r, read_exposed(object, /* is_relayed= */ false, &r->scratch, method, err),
+                     err);
     return rc ? rc : keep_trusted(r, method, err);
 }
 

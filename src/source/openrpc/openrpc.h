@@ -34,6 +34,7 @@
 
 typedef struct cw_openrpc_opts {
     bool trust_marks;  /* plugins: x-mcp-tool and x-access count; else they are ignored */
+    bool relays;       /* an MCP server: resources, templates and prompts as it lists them */
     bool callable;     /* unmarked methods may be called on /jsonrpc */
     cw_source *source; /* stored in each method */
     cw_buf *warnings; /* what is left out, a line each; NULL: nothing is, the document is refused */

@@ -250,6 +250,14 @@ static void retry_later(cw_registry_item *item)
 
 /* ---- reports ---- */
 
+static void count_exposed(const cw_source *source, uint32_t ret[CW_EXPOSED_KINDS])
+{
+    for (size_t i = 0; source && i < source->n_methods; i++) {
+        if (source->methods[i].exposed)
+            ret[source->methods[i].exposed->kind]++;
+    }
+}
+
 void cw_sources_report(const cw_registry_item *item, cw_source_report *ret)
 {
     *ret = (cw_source_report){.name = cw_str_from(item->name),
@@ -267,6 +275,7 @@ void cw_sources_report(const cw_registry_item *item, cw_source_report *ret)
     }
     if (!ret->state)
         ret->state = "loading";
+    count_exposed(item->source, ret->exposed);
     if (item->shared)
         ret->protocol = cw_shared_conn_protocol(item->shared);
 }
@@ -565,6 +574,7 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
         .lock = s->config->state.lock,
         .policy = cw_sources_policy(s->config),
         .announced = on_announced,
+        .updated = cw_sources_on_updated,
     };
     return cw_remote_load(s->opts.loop, &opts, on_remote, item, &item->remote_job, err);
 }

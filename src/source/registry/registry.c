@@ -593,6 +593,7 @@ static void commit(cw_sources *s, draft *d)
     cw_sources_call_waiters(s);
     free_gone(s);
     cw_sources_check_health(s);
+    cw_sources_follow(s);
 }
 
 static void on_publish(uv_timer_t *timer);
@@ -912,6 +913,18 @@ static void on_closed(uv_handle_t *handle)
         free(s);
 }
 
+static void on_wanted(uv_async_t *async)
+{
+    cw_sources_follow(async->data);
+}
+
+/* On any thread; several in a row are one. */
+static void on_interest(void *ctx)
+{
+    cw_sources *s = ctx;
+    uv_async_send(&s->wanted);
+}
+
 cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err)
 {
     cw_sources *s = calloc(1, sizeof *s);
@@ -920,6 +933,11 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
     s->opts = *opts;
     s->builtin.all = s;
     uv_loop_t *uv = &opts->loop->uv;
+    if (uv_async_init(uv, &s->wanted, on_wanted)) {
+        free(s);
+        return cw_fail_nomem(err);
+    }
+    uv_unref((uv_handle_t *)&s->wanted);
     uv_timer_init(uv, &s->retry);
     uv_timer_init(uv, &s->publish);
     uv_timer_init(uv, &s->trim);
@@ -928,10 +946,13 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
     uv_fs_event_init(uv, &s->folder.event);
     uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
                               (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
-                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};
+                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event,
+                              (uv_handle_t *)&s->wanted};
     for (size_t i = 0; i < CW_COUNT(handles); i++)
         handles[i]->data = s;
     s->open_handles = CW_COUNT(handles);
+    if (opts->interest)
+        cw_interest_listen(opts->interest, on_interest, s);
     *ret = s;
     return CW_OK;
 }
@@ -941,6 +962,8 @@ void cw_sources_free(cw_sources *s)
     if (!s)
         return;
     s->is_closing = true;
+    if (s->opts.interest)
+        cw_interest_listen(s->opts.interest, NULL, NULL);
     close_dir_watch(s);
     while (s->items) {
         cw_registry_item *item = s->items;
@@ -953,7 +976,8 @@ void cw_sources_free(cw_sources *s)
     cw_config_unref(s->config);
     uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
                               (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
-                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event};
+                              (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event,
+                              (uv_handle_t *)&s->wanted};
     for (size_t i = 0; i < CW_COUNT(handles); i++)
         uv_close(handles[i], on_closed);
 }

@@ -17,6 +17,7 @@
 #ifndef CW_SOURCE_REGISTRY_REGISTRY_H
 #define CW_SOURCE_REGISTRY_REGISTRY_H
 
+#include "catalogue/interest.h"
 #include "catalogue/lint.h"
 #include "config/config.h"
 #include "source/plugin/plugin.h"
@@ -53,6 +54,7 @@ typedef struct cw_sources_opts {
      * May be NULL. */
     void (*loading)(bool is_loading, void *ctx);
     cw_change_sink *change;    /* what sources tell of their own accord; may be NULL */
+    cw_interest *interest;     /* resources that clients are subscribed to; may be NULL */
     cw_sources_health *health; /* to be kept up to date; may be NULL */
     /* The permissions that roles have, for warnings; they live until the next call. False: not
      * known. May be NULL. */
@@ -87,7 +89,8 @@ typedef struct cw_source_report {
     const char *state;              /* "ready", "stale", "down", "broken", "withheld", "loading" */
     int64_t since_ms, refreshed_ms; /* since 1970; 0: never */
     uint32_t tools, methods, withheld;
-    cw_str problem;       /* may have several lines; empty: none */
+    uint32_t exposed[CW_EXPOSED_KINDS]; /* resources, templates and prompts that clients see */
+    cw_str problem;                     /* may have several lines; empty: none */
     const char *protocol; /* of an MCP server: "modern", "legacy", "unknown"; else NULL */
 } cw_source_report;
 

@@ -2,6 +2,7 @@
 /* registry_int.h - what the files of `sources` share.
  *
  *     registry.c   the list, the plugin folder, publishing, configuration
+ *     follow.c     resources whose updates clients want
  *     loader.c     loading one item, one load at a time; retries; the state of the services
  *
  * An item is a plugin's file or a remote service of the configuration. Its
@@ -82,6 +83,7 @@ struct cw_sources {
     uv_timer_t publish;
     uv_timer_t trim;   /* give memory back, some time after a publish */
     uv_timer_t health; /* look how the services are */
+    uv_async_t wanted; /* clients have subscribed to other resources */
     uint64_t build_ms; /* that the last snapshot took */
     unsigned open_handles;
     bool is_dirty;   /* the items differ from what is published */
@@ -99,6 +101,13 @@ struct cw_sources {
 void cw_sources_changed(cw_sources *s, bool is_change);
 /* Call opts.settled when every item was tried. */
 void cw_sources_check_settled(cw_sources *s);
+
+/* ---- follow.c ---- */
+
+/* Subscribe to what clients want now. */
+void cw_sources_follow(cw_sources *s);
+/* A server has updated a resource; `ctx` is its item. */
+void cw_sources_on_updated(void *ctx, cw_str uri);
 
 /* ---- loader.c ---- */
 

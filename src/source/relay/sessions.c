@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 typedef struct session {
     cw_list node;
     cw_relay_ticket ticket;
@@ -59,6 +61,7 @@ void cw_relay_sessions_done(cw_relay_sessions *t)
         forget(t, session_at(node));
     for (cw_list *node; (node = cw_list_take_first(&t->ended));)
         free(session_at(node));
+    free((char *)(uintptr_t)t->server.instructions.p);
     pthread_mutex_destroy(&t->lock);
 }
 
@@ -69,6 +72,51 @@ static session *find(cw_relay_sessions *t, const char *key)
             return session_at(node);
     }
     return NULL;
+}
+
+/* ---- the server ---- */
+
+static bool is_object(const cw_json *v)
+{
+    return cw_json_is(v, CW_JSON_OBJECT);
+}
+
+void cw_relay_sessions_learn(cw_relay_sessions *t, const cw_json *answer)
+{
+    const cw_json *result = cw_json_get(answer, CW_STR("result"));
+    const cw_json *has = cw_json_get(result, CW_STR("capabilities"));
+    const cw_json *resources = cw_json_get(has, CW_STR("resources"));
+    const cw_json *text = cw_json_get(result, CW_STR("instructions"));
+    if (!is_object(result))
+        return;
+    cw_relay_server server = {
+        .is_known = true,
+        .has_prompts = is_object(cw_json_get(has, CW_STR("prompts"))),
+        .has_resources = is_object(resources),
+        .can_subscribe = cw_json_is(cw_json_get(resources, CW_STR("subscribe")), CW_JSON_TRUE),
+    };
+    if (cw_json_is(text, CW_JSON_STRING)) {
+        cw_str all = cw_json_text(text);
+        size_t n = cw_utf8_cut(all, CW_RELAY_INSTRUCTIONS_MAX);
+        char *copy = n ? malloc(n) : NULL;
+        if (copy)
+            server.instructions = cw_str_make(memcpy(copy, all.p, n), n);
+    }
+    pthread_mutex_lock(&t->lock);
+    free((char *)(uintptr_t)t->server.instructions.p);
+    t->server = server;
+    pthread_mutex_unlock(&t->lock);
+}
+
+cw_relay_server cw_relay_sessions_server(cw_relay_sessions *t, cw_arena *arena)
+{
+    pthread_mutex_lock(&t->lock);
+    cw_relay_server server = t->server;
+    server.instructions = cw_arena_dup_str(arena, server.instructions);
+    pthread_mutex_unlock(&t->lock);
+    if (!server.instructions.p)
+        server.instructions = CW_STR("");
+    return server;
 }
 
 /* ---- the era ---- */

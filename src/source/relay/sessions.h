@@ -30,6 +30,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/arena.h"
 #include "base/list.h"
 #include "net/loop/loop.h"
 #include "source/relay/relay.h"
@@ -56,6 +57,16 @@ typedef struct cw_relay_ticket {
     char id[CW_RELAY_SESSION_MAX];      /* Mcp-Session-Id; empty: the server gave none */
     char key[CW_RELAY_KEY_MAX];
 } cw_relay_ticket;
+
+#define CW_RELAY_INSTRUCTIONS_MAX 16384u /* bytes; the rest is cut off */
+
+/* What a server has told of itself in the last handshake. */
+typedef struct cw_relay_server {
+    bool is_known;
+    bool has_prompts, has_resources;
+    bool can_subscribe; /* to resources */
+    cw_str instructions;
+} cw_relay_server;
 
 typedef struct cw_relay_waiter {
     cw_list node; /* of the table */
@@ -86,6 +97,7 @@ typedef struct cw_relay_sessions {
     cw_list ended;       /* sessions that are not used any more, and that the server has still */
     unsigned n, n_ended;
     cw_list waiters;
+    cw_relay_server server; /* its text is memory of its own */
 } cw_relay_sessions;
 
 void cw_relay_sessions_init(cw_relay_sessions *t, cw_relay_mode mode, cw_relay_era pinned);
@@ -97,6 +109,11 @@ cw_relay_era cw_relay_sessions_era(const cw_relay_sessions *t);
 void cw_relay_sessions_forget_era(cw_relay_sessions *t);
 /* The era is known. */
 void cw_relay_sessions_set_era(cw_relay_sessions *t, cw_relay_era era);
+
+/* The server has answered initialize, or server/discover. */
+void cw_relay_sessions_learn(cw_relay_sessions *t, const cw_json *answer);
+/* What it has told, with the text in the arena; without memory there is none. */
+cw_relay_server cw_relay_sessions_server(cw_relay_sessions *t, cw_arena *arena);
 
 /* Enter for a request; see above. The key of *ret is kept where it has one: it is the same call
  * again. With CW_DECLINED, era of *ret is LEGACY: initialize; UNKNOWN: ask for the era first.

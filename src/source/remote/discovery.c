@@ -32,6 +32,7 @@ struct cw_discovery {
     cw_describe_ctx d;
     cw_loop *loop;
     cw_endpoint *service;     /* a reference */
+    cw_shared_conn *shared;   /* likewise, or NULL */
     cw_upstream *upstream;    /* NULL: a file is read */
     const cw_describer *only; /* NULL: one after the other */
     cw_arena arena;
@@ -90,6 +91,7 @@ static void free_job(cw_discovery *job)
     cw_arena_done(&job->arena);
     cw_buf_done(&job->warnings);
     cw_buf_done(&job->problems);
+    cw_shared_conn_unref(job->shared);
     cw_endpoint_unref(job->service);
     free(job);
 }
@@ -337,6 +339,22 @@ static void warn(cw_describe_ctx *d, const char *text)
     add_line(job, &job->warnings, "", cw_str_from(text));
 }
 
+static void server(cw_describe_ctx *d, cw_describe_server *ret)
+{
+    cw_discovery *job = discovery_of(d);
+    cw_relay_server told = {0};
+    bool is_modern = false;
+    if (job->shared) {
+        told = cw_shared_conn_server(job->shared, &job->arena);
+        is_modern = cw_shared_conn_era(job->shared) == CW_RELAY_MODERN;
+    }
+    /* A modern server can be asked again at any time, and may tell something else by now. */
+    *ret = (cw_describe_server){.is_known = told.is_known && !is_modern,
+                                .has_prompts = told.has_prompts,
+                                .has_resources = told.has_resources,
+                                .instructions = told.instructions};
+}
+
 static void done(cw_describe_ctx *d, cw_str openrpc)
 {
     cw_discovery *job = discovery_of(d);
@@ -451,12 +469,13 @@ static uint32_t limit_of(const cw_endpoint *s)
 static cw_code start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
                      const cw_describer *only, bool is_file, cw_discovery **ret, cw_err *err)
 {
-    static const cw_describe_ops ops = {query, get, warn, done, fail};
+    static const cw_describe_ops ops = {query, get, server, warn, done, fail};
     cw_discovery *job = calloc(1, sizeof *job);
     if (!job)
         return cw_fail_nomem(err);
     job->loop = loop;
     job->service = cw_endpoint_ref(s);
+    job->shared = shared ? cw_shared_conn_ref(shared) : NULL;
     job->only = only;
     job->last = &job->first;
     job->later.fn = is_file ? on_file : on_step;

@@ -127,6 +127,10 @@ cw_code cw_remote_check_hidden(const cw_method *m, cw_err *err)
         rc = check(m->mark->title, false, "the title", err);
     if (!rc && m->mark)
         rc = check(m->mark->annotations, true, "the annotations", err);
+    if (!rc && m->mark)
+        rc = check(m->mark->more, true, "its _meta", err);
+    if (!rc && m->exposed)
+        rc = check(cw_json_span(m->exposed->json), true, "its entry in the list", err);
     if (!rc)
         rc = check(m->input, true, "the schema of the arguments", err);
     return rc ? rc : check(m->output, true, "the schema of the result", err);

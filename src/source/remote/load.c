@@ -191,6 +191,7 @@ static cw_remote *new_remote(const cw_remote_job *job)
     if (!r)
         return NULL;
     cw_arena_init(&r->arena, ARENA_MAX);
+    cw_map_init(&r->resources, SIZE_MAX);
     r->service = cw_endpoint_ref(job->service);
     if (job->shared) {
         r->shared = cw_shared_conn_ref(job->shared);
@@ -231,7 +232,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
     }
     cw_remote_reading reading = {
         .config = &job->service->config,
-        .more = cw_config_overlay_methods(job->overlay),
+        .more = cw_config_overlay_lists_of(job->overlay),
         .lock = job->lock,
         .withholds_all = job->lost.n > 0,
         .requires = job->requires,
@@ -474,6 +475,7 @@ static cw_code find_shared(cw_remote_job *job, cw_err *err)
         .spawner = o->spawner,
         .answer_size = o->answer_size,
         .announced = o->announced,
+        .updated = o->updated,
         .ctx = job->ctx,
     };
     return cw_shared_conn_new(job->service, &opts, &job->shared, err);

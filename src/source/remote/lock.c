@@ -97,7 +97,59 @@ static void add_mark(cw_json_writer *w, const cw_json *mark, cw_arena *scratch)
     add_canonical(w, mark, scratch);
 }
 
-void cw_lock_define(const cw_method *m, const cw_json *described, cw_buf *out)
+/* Members that say how much there is of it and since when: they change with every write. */
+static bool is_volatile(cw_str name)
+{
+    return cw_str_is(name, "size") || cw_str_is(name, "lastModified");
+}
+
+static void add_lasting(cw_json_writer *w, const cw_json *object, cw_arena *scratch)
+{
+    cw_json_open_object(w);
+    for (const cw_json *k = cw_json_first(object); k; k = cw_json_next_key(k)) {
+        const cw_json *v = cw_json_value(k);
+        if (is_volatile(cw_json_text(k)))
+            continue;
+        cw_json_add_key(w, cw_json_text(k));
+        if (cw_str_is(cw_json_text(k), "annotations") && cw_json_is(v, CW_JSON_OBJECT))
+            add_lasting(w, v, scratch);
+        else
+            add_canonical(w, v, scratch);
+    }
+    cw_json_close(w);
+}
+
+/* The entry of a resource, template or prompt in the list of its server; members in one order. */
+static void add_exposed(cw_json_writer *w, const cw_exposed *exposed, cw_arena *scratch)
+{
+    const cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
+    const cw_json *sorted = NULL;
+    if (!exposed)
+        return;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_LOCK_MAX_BYTES);
+    cw_json_writer inner;
+    cw_json_writer_init(&inner, &text, CW_JSON_COMPACT);
+    add_lasting(&inner, exposed->json, scratch);
+    cw_str copy = text.code ? (cw_str){NULL, 0} : cw_arena_dup_str(scratch, cw_buf_str(&text));
+    cw_json_add_key(w, CW_STR("exposed"));
+    if (!copy.p || cw_json_read(copy, &opts, scratch, &sorted, NULL, NULL))
+        w->out->code = CW_NOMEM; /* half a definition must not look like one */
+    else
+        add_canonical(w, sorted, scratch);
+}
+
+void cw_lock_define_text(cw_str id, cw_str text, cw_buf *out)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_json_add_string_member(&w, CW_STR("id"), id);
+    cw_json_add_string_member(&w, CW_STR("text"), text);
+    cw_json_close(&w);
+}
+
+static void define(const cw_method *m, const cw_json *described, bool with_more, cw_buf *out)
 {
     const cw_json *notice = cw_json_get(described, CW_STR("x-notification"));
     cw_arena scratch;
@@ -106,9 +158,15 @@ void cw_lock_define(const cw_method *m, const cw_json *described, cw_buf *out)
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     add_flag(&w, "by_position", m->by_position);
+    add_exposed(&w, m->exposed, &scratch);
     cw_json_add_string_member(&w, CW_STR("id"), m->id);
     add_json(&w, "input", m->input, &scratch);
     add_mark(&w, cw_json_get(described, CW_STR("x-mcp-tool")), &scratch);
+    const cw_json *more = with_more ? cw_json_get(described, CW_STR("x-mcp-more")) : NULL;
+    if (more) {
+        cw_json_add_key(&w, CW_STR("more"));
+        add_canonical(&w, more, &scratch);
+    }
     add_flag(&w, "notification", cw_json_is(notice, CW_JSON_TRUE));
     add_json(&w, "output", m->output, &scratch);
     cw_json_add_key(&w, CW_STR("params"));
@@ -125,6 +183,16 @@ void cw_lock_define(const cw_method *m, const cw_json *described, cw_buf *out)
     if (rc && !out->code)
         out->code = rc;
     cw_arena_done(&scratch);
+}
+
+void cw_lock_define(const cw_method *m, const cw_json *described, cw_buf *out)
+{
+    define(m, described, /* with_more= */ true, out);
+}
+
+void cw_lock_define_plain(const cw_method *m, const cw_json *described, cw_buf *out)
+{
+    define(m, described, /* with_more= */ false, out);
 }
 
 void cw_lock_hash(cw_str definition, char ret[CW_LOCK_HASH + 1])

@@ -14,6 +14,11 @@
  * service does not give are left out, so an entry that was written before the last three were part of
  * it is as good as ever for a tool without them, and else counts as changed.
  *
+ * Resources, templates and prompts of an MCP server have entries too, with their entry in the list of
+ * the server as `exposed`, but for its size and the time of the last change. So have the instructions
+ * of a server that are relayed. `more` has icons and _meta of a tool; where the file has an entry
+ * without it that is right otherwise, the tool is shown without them.
+ *
  * A tool that the file does not have is withheld. If a configured file does not exist or cannot be
  * read, every tool is withheld: only `causeway source approve` makes the file.
  *
@@ -39,6 +44,10 @@ void cw_lock_free(cw_lock *lock);
 /* Append the canonical definition of a method as its service gives it; `described` is its object in
  * the service's document, or NULL. */
 void cw_lock_define(const cw_method *found, const cw_json *described, cw_buf *out);
+/* The same without icons and _meta of a tool of an MCP server, which older files do not have. */
+void cw_lock_define_plain(const cw_method *found, const cw_json *described, cw_buf *out);
+/* Likewise of a text that a service shows to models. */
+void cw_lock_define_text(cw_str id, cw_str text, cw_buf *out);
 void cw_lock_hash(cw_str definition, char ret[CW_LOCK_HASH + 1]);
 
 typedef enum cw_lock_verdict {

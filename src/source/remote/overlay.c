@@ -13,11 +13,13 @@
 #include "catalogue/portable_name.h"
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
+#include "source/remote/exposure.h"
 #include "source/remote/relayed.h"
 #include "source/remote/remote_int.h"
 #include "source/remote/required_access.h"
 
-#define NEAR 8u /* edits, for "did you mean" */
+#define NEAR 8u            /* edits, for "did you mean" */
+#define WITHHELD_TOLD 200u /* differences from the lock that have a line each */
 
 /* ---- the mark of a tool: the operator's values replace those of the service, member by member ----
  *
@@ -217,6 +219,7 @@ static cw_code make_mark(cw_remote *r, const cw_config_overlay *o, const cw_json
 }
 
 typedef struct reading {
+    size_t list; /* of the overlay, that is being applied: exposure.h */
     cw_remote *remote;
     const cw_remote_reading *given;
     const cw_json *doc;
@@ -230,6 +233,9 @@ typedef struct reading {
     cw_method *offer;
     cw_remote_tool *tools;
     size_t n;
+    size_t n_told;           /* differences from the lock */
+    size_t n_unfit;          /* resources and prompts that cannot be shown; the first has a line */
+    bool omits_more;         /* the method that is being made is shown without icons and _meta */
     size_t n_met, n_missing; /* entries that expose something, and that name what is not there */
     cw_remote_definition *definitions; /* NULL where they are not wanted */
     size_t n_definitions;
@@ -258,7 +264,8 @@ static bool report_portable(const reading *x, cw_str id, cw_err *err)
     char room[CW_PORTABLE_NAME_MAX];
     for (size_t i = 0; i < x->n_found; i++) {
         cw_str own = x->found[i].id;
-        if (own.n == 0 || !cw_str_eq(cw_portable_name(own, room), id))
+        bool is_tool = own.n && !x->found[i].exposed;
+        if (!is_tool || !cw_str_eq(cw_portable_name(own, room), id))
             continue;
         cw_fail(err, CW_PARAMS, "method '%.*s' is the portable name of '%.*s': use that one here",
                 CW_STR_ARG(id), CW_STR_ARG(own));
@@ -269,23 +276,26 @@ static bool report_portable(const reading *x, cw_str id, cw_err *err)
 
 static void report_unknown(const reading *x, cw_str id, cw_err *err)
 {
+    const char *word = cw_exposure_word(x->list);
     cw_str nearest = {NULL, 0};
     unsigned best = NEAR + 1;
-    if (report_portable(x, id, err))
+    if (x->list == 0 && report_portable(x, id, err))
         return;
     for (size_t i = 0; i < x->n_found; i++) {
-        unsigned d = cw_str_distance_within(x->found[i].id, id, NEAR);
+        if (cw_exposure_list(&x->found[i]) != x->list)
+            continue;
+        unsigned d = cw_str_distance_within(cw_exposure_name(&x->found[i]), id, NEAR);
         if (d < best) {
             best = d;
-            nearest = x->found[i].id;
+            nearest = cw_exposure_name(&x->found[i]);
         }
     }
     if (nearest.p)
-        cw_fail(err, CW_PARAMS,
-                "method '%.*s': the service has no such method; did you mean '%.*s'?",
-                CW_STR_ARG(id), CW_STR_ARG(nearest));
+        cw_fail(err, CW_PARAMS, "%s '%.*s': the service has no such %s; did you mean '%.*s'?", word,
+                CW_STR_ARG(id), word, CW_STR_ARG(nearest));
     else
-        cw_fail(err, CW_PARAMS, "method '%.*s': the service has no such method", CW_STR_ARG(id));
+        cw_fail(err, CW_PARAMS, "%s '%.*s': the service has no such %s", word, CW_STR_ARG(id),
+                word);
 }
 
 /* A service may drop a method at any time, or show our account fewer of them: that is no reason to
@@ -302,6 +312,8 @@ static void miss_method(reading *x, cw_str id)
 static cw_code rename_method(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
 {
     cw_str prefix = x->given->config->prefix;
+    if (m->exposed)
+        return cw_exposure_apply(o, prefix, &x->remote->arena, m, err);
     if (o->name.n == 0 && prefix.n == 0)
         return CW_OK;
     char *id = o->name.n ? cw_arena_dup(&x->remote->arena, o->name.p, o->name.n)
@@ -315,20 +327,73 @@ static cw_code rename_method(reading *x, const cw_config_overlay *o, cw_method *
 
 /* ---- the lock ---- */
 
-static cw_code keep_definition(reading *x, const cw_method *found, cw_str text)
+static cw_code keep_definition(reading *x, cw_str id, cw_str text)
 {
     cw_remote_definition *d = &x->definitions[x->n_definitions];
-    *d = (cw_remote_definition){found->id, cw_arena_dup_str(&x->remote->arena, text)};
+    *d = (cw_remote_definition){id, cw_arena_dup_str(&x->remote->arena, text)};
     if (!d->definition.p)
         return CW_NOMEM;
     x->n_definitions++;
     return CW_OK;
 }
 
+/* A service with thousands of resources must not push everything else out of the warnings. */
+static void warn_of_lock(reading *x, cw_str id, const char *problem, const char *effect)
+{
+    if (++x->n_told > WITHHELD_TOLD)
+        return;
+    cw_buf_printf(x->given->warnings, "%smethod '%.*s': %s; %s `causeway source approve`",
+                  x->given->warnings->n ? "\n" : "", CW_STR_ARG(id), problem, effect);
+}
+
+static void warn_of_others(const reading *x)
+{
+    cw_err text;
+    if (x->n_told <= WITHHELD_TOLD)
+        return;
+    cw_fail(&text, CW_PARAMS, "%zu more are new or have changed; see `causeway source diff`",
+            x->n_told - WITHHELD_TOLD);
+    add_line(x->given->warnings, text.msg);
+}
+
+/* Whether the lock has the tool as it is without its icons and _meta. */
+static bool has_plain(const reading *x, const cw_method *found, const cw_json *described)
+{
+    if (!cw_json_get(described, CW_STR("x-mcp-more")))
+        return false;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_LOCK_MAX_BYTES);
+    cw_lock_define_plain(found, described, &text);
+    return !text.code && cw_lock_check(x->given->lock, x->given->config->name, found->id,
+                                       cw_buf_str(&text), NULL) == CW_LOCK_SAME;
+}
+
+/* Whether something with this definition may be shown; a difference is added to the warnings. `found`
+ * is NULL where it is no method. */
+static bool is_approved_as(reading *x, cw_str id, cw_str definition, const cw_method *found,
+                           const cw_json *described)
+{
+    const cw_remote_reading *given = x->given;
+    bool warns = given->config->warns_only;
+    cw_lock_verdict verdict = cw_lock_check(given->lock, given->config->name, id, definition, NULL);
+    if (verdict == CW_LOCK_SAME)
+        return true;
+    if (found && !warns && has_plain(x, found, described)) {
+        x->omits_more = true;
+        warn_of_lock(x, id, "its icons and _meta were never approved", "they are withheld until");
+        return true;
+    }
+    warn_of_lock(x, id,
+                 verdict == CW_LOCK_NEW ? "it was never approved" : "its definition has changed",
+                 warns ? "see `causeway source diff` and" : "it is withheld until");
+    return warns;
+}
+
 /* Whether a tool may be shown; what is to be said about it is added to the warnings. */
 static bool may_show(reading *x, const cw_method *found, const cw_json *described, cw_code *ret)
 {
     const cw_remote_reading *given = x->given;
+    x->omits_more = false;
     if (given->withholds_all)
         return false;
     if (!given->lock && !given->defines)
@@ -338,21 +403,50 @@ static bool may_show(reading *x, const cw_method *found, const cw_json *describe
     cw_lock_define(found, described, &text);
     *ret = text.code;
     if (!*ret && given->defines)
-        *ret = keep_definition(x, found, cw_buf_str(&text));
+        *ret = keep_definition(x, found->id, cw_buf_str(&text));
     if (*ret)
         return false;
-    if (!given->lock)
-        return true;
-    cw_lock_verdict verdict =
-        cw_lock_check(given->lock, given->config->name, found->id, cw_buf_str(&text), NULL);
-    if (verdict == CW_LOCK_SAME)
-        return true;
-    bool warns = given->config->warns_only;
-    cw_buf_printf(given->warnings, "%smethod '%.*s': %s; %s `causeway source approve`",
-                  given->warnings->n ? "\n" : "", CW_STR_ARG(found->id),
-                  verdict == CW_LOCK_NEW ? "it was never approved" : "its definition has changed",
-                  warns ? "see `causeway source diff` and" : "it is withheld until");
-    return warns;
+    return !given->lock || is_approved_as(x, found->id, cw_buf_str(&text), found, described);
+}
+
+/* ---- instructions of an MCP server ---- */
+
+static cw_code show_instructions(reading *x, cw_str text, cw_err *err)
+{
+    const cw_remote_reading *given = x->given;
+    const cw_str id = CW_STR(CW_EXPOSURE_INSTRUCTIONS);
+    CW_CLEANUP(cw_buf_done) cw_buf definition;
+    cw_buf_init(&definition, CW_LOCK_MAX_BYTES);
+    cw_lock_define_text(id, text, &definition);
+    cw_code rc = definition.code;
+    if (!rc && given->defines)
+        rc = keep_definition(x, id, cw_buf_str(&definition));
+    if (rc)
+        return cw_fail_nomem(err);
+    bool is_shown = !given->withholds_all &&
+                    (!given->lock || is_approved_as(x, id, cw_buf_str(&definition), NULL, NULL));
+    if (!is_shown) {
+        x->remote->n_withheld++;
+        return CW_OK;
+    }
+    x->remote->base.instructions = cw_arena_dup_str(&x->remote->arena, text);
+    return x->remote->base.instructions.p ? CW_OK : nomem(x, err);
+}
+
+/* They are shown to models as tools are, so hidden text keeps them out too. */
+static cw_code read_instructions(reading *x, cw_err *err)
+{
+    const cw_json *text = cw_json_get(x->doc, CW_STR("x-instructions"));
+    cw_err hidden;
+    if (!x->given->config->relays_instructions || !cw_json_is(text, CW_JSON_STRING))
+        return CW_OK;
+    const cw_method as_method = {.id = CW_STR(CW_EXPOSURE_INSTRUCTIONS),
+                                 .usage = cw_json_text(text)};
+    if (!cw_remote_check_hidden(&as_method, &hidden))
+        return show_instructions(x, cw_json_text(text), err);
+    cw_fail(&hidden, CW_PARAMS, "the instructions of the server are left out: %s", hidden.msg);
+    add_line(x->given->warnings, hidden.msg);
+    return CW_OK;
 }
 
 /* ---- one method ---- */
@@ -407,13 +501,12 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
     cw_code rc = cw_request_template_make(protocol, m->id, arena, &tool->wire, err);
     if (!rc)
         rc = cw_endpoint_call_path(x->remote->service, m->id, arena, &tool->path, err);
-    tool->name = m->id;
     bool is_mcp = cw_dialect_is_mcp(protocol->dialect);
     m->has_result_size = o->result_size != CW_CONFIG_NO_SIZE;
     m->result_size = m->has_result_size ? o->result_size : is_mcp ? 0 : CW_MCP_RESULT_SIZE;
     if (!rc && is_mcp)
-        rc = cw_relayed_head(m->id, arena, &tool->head, err);
-    tool->has_headers = is_mcp && cw_relayed_has_headers(m);
+        rc = cw_relayed_target_make(m, arena, &tool->target, err);
+    tool->has_headers = is_mcp && !m->exposed && cw_relayed_has_headers(m);
     return rc ? rc : cw_param_map_make(protocol, o, m, arena, &tool->map, err);
 }
 
@@ -483,6 +576,25 @@ static cw_code keep_output(reading *x, const cw_method *m, cw_remote_tool *tool,
     return cw_json_read(m->output, &opts, &x->remote->arena, &tool->output, NULL, err);
 }
 
+/* Icons and _meta of a tool of an MCP server. */
+static cw_code add_more(reading *x, const cw_json *described, cw_method *m, cw_err *err)
+{
+    const cw_json *more = cw_json_get(described, CW_STR("x-mcp-more"));
+    bool is_mcp = cw_dialect_is_mcp(x->remote->service->protocol.dialect);
+    if (!is_mcp || x->omits_more || !cw_json_is(more, CW_JSON_OBJECT))
+        return CW_OK;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_BUF_MAX);
+    cw_json_add_compact(&text, more);
+    cw_mark *mark = cw_arena_alloc(&x->remote->arena, sizeof *mark);
+    if (!mark || text.code)
+        return nomem(x, err);
+    *mark = *m->mark;
+    mark->more = cw_arena_dup_str(&x->remote->arena, cw_buf_str(&text));
+    m->mark = mark;
+    return mark->more.p ? CW_OK : nomem(x, err);
+}
+
 static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json *described,
                            cw_method *m, cw_err *err)
 {
@@ -500,6 +612,10 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
     cw_code rc = CW_OK;
     if (o->tool)
         rc = make_mark(x->remote, o, described, &x->scratch, x->given->warnings, m, err);
+    if (m->exposed)
+        m->mark = NULL; /* only what it asks of callers was wanted */
+    else if (rc == CW_OK && o->tool)
+        rc = add_more(x, described, m, err);
     if (rc == CW_OK)
         rc = cw_remote_check_hidden(m, err);
     if (rc == CW_OK)
@@ -562,7 +678,15 @@ static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index
     cw_method m = *found;
     rc = make_method(x, o, x->described[index], &m, err);
     if (rc)
-        return cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(found->id));
+        cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(found->id));
+    /* There may be thousands of resources: one that cannot be shown keeps no other out. */
+    if (rc == CW_PARAMS && m.exposed) {
+        if (x->n_unfit++ == 0)
+            add_line(x->given->warnings, err->msg);
+        return CW_OK;
+    }
+    if (rc)
+        return rc;
     x->offer[x->n++] = m;
     return compare_needs(x, o, found, &m, err);
 }
@@ -606,12 +730,15 @@ static cw_code index_methods(reading *x, cw_err *err)
     cw_arena *arena = &x->remote->arena;
     x->is_named = cw_arena_calloc(arena, x->n_found, sizeof *x->is_named);
     x->described = cw_arena_calloc(arena, x->n_found, sizeof *x->described);
-    x->offer = cw_arena_calloc(arena, x->n_found, sizeof *x->offer);
-    x->tools = cw_arena_calloc(arena, x->n_found, sizeof *x->tools);
+    const cw_config_overlays *own = &x->given->config->exposed[CW_CONFIG_TEMPLATES];
+    size_t n = x->n_found + own->n + x->given->more.exposed[CW_CONFIG_TEMPLATES].n;
+    x->offer = cw_arena_calloc(arena, n, sizeof *x->offer);
+    x->tools = cw_arena_calloc(arena, n, sizeof *x->tools);
     if (!x->is_named || !x->described || !x->offer || !x->tools)
         return nomem(x, err);
     if (x->given->defines) {
-        x->definitions = cw_arena_calloc(arena, x->n_found, sizeof *x->definitions);
+        /* One more, for the instructions of the server. */
+        x->definitions = cw_arena_calloc(arena, x->n_found + 1, sizeof *x->definitions);
         if (!x->definitions)
             return nomem(x, err);
     }
@@ -623,13 +750,39 @@ static cw_code index_methods(reading *x, cw_err *err)
     return CW_OK;
 }
 
+/* The operator's word is all that there is of it, so that there is nothing to approve. */
+static cw_code offer_unlisted(reading *x, const cw_config_overlay *o, cw_err *err)
+{
+    cw_method m;
+    if (x->given->withholds_all) {
+        x->remote->n_withheld++;
+        return CW_OK;
+    }
+    cw_code rc = cw_exposure_unlisted(o->method, &x->remote->base, &x->remote->arena, &m, err);
+    if (!rc)
+        rc = make_method(x, o, NULL, &m, err);
+    if (rc)
+        return cw_wrap(err, rc, "template '%.*s'", CW_STR_ARG(o->method));
+    x->offer[x->n++] = m;
+    return CW_OK;
+}
+
 /* One without wildcards. */
 static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
 {
-    const cw_method *found = cw_map_find(&x->by_id, o->method);
+    cw_str id = cw_exposure_id(x->list, o->method, &x->scratch);
+    if (!id.p)
+        return cw_arena_fail(&x->scratch, err);
+    const cw_method *found = cw_map_find(&x->by_id, id);
+    if (found && cw_exposure_list(found) != x->list)
+        found = NULL; /* a tool that is called as if it were something else */
     if (!o->tool && o->hidden_unless_met)
         return cw_fail(err, CW_PARAMS, "method '%.*s': visibility: only a tool can be hidden",
                        CW_STR_ARG(o->method));
+    if (!found && o->unlisted && o->tool) {
+        x->n_met++;
+        return offer_unlisted(x, o, err);
+    }
     if (!found) {
         if (o->tool || o->rpc)
             miss_method(x, o->method);
@@ -660,7 +813,8 @@ static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err
         return CW_OK;
     }
     for (size_t i = 0; i < x->n_found; i++) {
-        if (!cw_str_matches(o->method, x->found[i].id, CW_STR_ANY_BYTE))
+        if (cw_exposure_list(&x->found[i]) != x->list ||
+            !cw_str_matches(o->method, cw_exposure_name(&x->found[i]), CW_STR_ANY_BYTE))
             continue;
         any = true;
         cw_code rc = x->is_named[i] ? CW_OK : offer_method(x, o, i, err);
@@ -671,7 +825,8 @@ static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err
     if (any)
         return CW_OK;
     cw_err text;
-    cw_fail(&text, CW_PARAMS, "methods: '%.*s' fits none", CW_STR_ARG(o->method));
+    cw_fail(&text, CW_PARAMS, "%s: '%.*s' fits none", cw_exposure_list_name(x->list),
+            CW_STR_ARG(o->method));
     add_line(x->given->warnings, text.msg);
     return CW_OK;
 }
@@ -682,7 +837,7 @@ static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patte
 {
     for (size_t i = 0; i < list->n; i++) {
         const cw_config_overlay *o = &list->items[i];
-        if (is_pattern(o->method) != patterns)
+        if ((is_pattern(o->method) && !o->unlisted) != patterns)
             continue;
         cw_code rc = patterns ? apply_pattern(x, o, err) : apply_name(x, o, err);
         if (rc == CW_NOMEM)
@@ -709,22 +864,56 @@ static cw_code check_missing(const reading *x, cw_code worst)
 
 static cw_code apply(reading *x, cw_err *err)
 {
-    const cw_config_overlays *lists[] = {&x->given->config->methods, &x->given->more};
+    const cw_remote_reading *given = x->given;
     cw_code worst = CW_OK;
     cw_code rc = index_methods(x, err);
     if (!rc)
         rc = index_requires(x, err);
-    for (int patterns = 0; patterns < 2; patterns++) {
-        for (size_t i = 0; i < CW_COUNT(lists) && !rc; i++)
-            rc = apply_list(x, lists[i], patterns, &worst, err);
+    for (x->list = 0; x->list < CW_EXPOSURE_LISTS && !rc; x->list++) {
+        const cw_config_overlays *own = &given->config->methods, *more = &given->more.methods;
+        if (x->list) {
+            own = &given->config->exposed[x->list - 1];
+            more = &given->more.exposed[x->list - 1];
+        }
+        for (int patterns = 0; patterns < 2 && !rc; patterns++) {
+            rc = apply_list(x, own, patterns, &worst, err);
+            if (!rc)
+                rc = apply_list(x, more, patterns, &worst, err);
+        }
     }
+    if (!rc)
+        rc = read_instructions(x, err);
+    warn_of_others(x);
     return rc ? rc : check_missing(x, worst);
+}
+
+/* For updates of its resources. */
+static cw_code index_resources(cw_remote *r, const cw_method *methods, size_t n)
+{
+    size_t n_templates = 0;
+    for (size_t i = 0; i < n; i++)
+        n_templates += methods[i].exposed && methods[i].exposed->kind == CW_EXPOSED_TEMPLATE;
+    r->templates = cw_arena_calloc(&r->arena, n_templates, sizeof *r->templates);
+    if (!r->templates)
+        return CW_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const cw_exposed *exposed = methods[i].exposed;
+        if (!exposed || exposed->kind == CW_EXPOSED_PROMPT)
+            continue;
+        if (exposed->kind == CW_EXPOSED_TEMPLATE)
+            r->templates[r->n_templates++] = exposed->address;
+        else if (cw_map_put(&r->resources, exposed->address, r, NULL))
+            return CW_NOMEM;
+    }
+    return CW_OK;
 }
 
 cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_json *doc)
 {
     reading x = {.remote = r, .given = given, .doc = doc};
-    cw_openrpc_opts opts = {.source = &r->base, .warnings = given->warnings};
+    cw_openrpc_opts opts = {.source = &r->base,
+                            .relays = cw_dialect_is_mcp(r->service->protocol.dialect),
+                            .warnings = given->warnings};
     cw_err err = {0};
     cw_code rc = cw_openrpc_read(doc, &opts, &r->arena, &x.found, &x.n_found, &err);
     if (rc) {
@@ -742,6 +931,11 @@ cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_js
         add_line(given->problems, err.msg);
     if (rc)
         return rc;
+    if (index_resources(r, x.offer, x.n)) {
+        cw_fail_nomem(&err);
+        add_line(given->problems, err.msg);
+        return CW_NOMEM;
+    }
     r->base.methods = x.offer;
     r->base.n_methods = x.n;
     r->tools = x.tools;

@@ -10,15 +10,34 @@
 #define LOG_MAX 65536u
 #define MEMBERS_MAX (64u * 1024u * 1024u)
 
-cw_code cw_relayed_head(cw_str tool, cw_arena *arena, cw_str *ret, cw_err *err)
+/* "name":"add","arguments": or "uri":"file:///a" */
+static void write_head(const cw_relayed_target *t, cw_buf *out)
 {
+    bool is_named = t->kind == CW_RELAYED_TOOL || t->kind == CW_RELAYED_PROMPT;
+    if (t->kind == CW_RELAYED_TEMPLATE)
+        return; /* each read has an address of its own */
+    cw_buf_add(out, is_named ? CW_STR("\"name\":") : CW_STR("\"uri\":"));
+    cw_json_escape(out, t->name);
+    if (is_named)
+        cw_buf_add(out, CW_STR(",\"arguments\":"));
+}
+
+cw_code cw_relayed_target_make(const cw_method *m, cw_arena *arena, cw_relayed_target *ret,
+                               cw_err *err)
+{
+    static const cw_relayed_kind kinds[] = {
+        [CW_EXPOSED_RESOURCE] = CW_RELAYED_RESOURCE,
+        [CW_EXPOSED_TEMPLATE] = CW_RELAYED_TEMPLATE,
+        [CW_EXPOSED_PROMPT] = CW_RELAYED_PROMPT,
+    };
+    *ret = (cw_relayed_target){.kind = m->exposed ? kinds[m->exposed->kind] : CW_RELAYED_TOOL,
+                               .name = m->exposed ? m->exposed->address : m->id};
     CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, 6 * tool.n + 64);
-    cw_buf_add(&text, CW_STR("\"name\":"));
-    cw_json_escape(&text, tool);
-    cw_buf_add(&text, CW_STR(",\"arguments\":"));
-    *ret = text.code ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&text));
-    return ret->p ? CW_OK : cw_fail_nomem(err);
+    cw_buf_init(&text, 6 * ret->name.n + 64);
+    write_head(ret, &text);
+    ret->head = text.code ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&text));
+    ret->name = cw_arena_dup_str(arena, ret->name);
+    return ret->head.p && ret->name.p ? CW_OK : cw_fail_nomem(err);
 }
 
 /* The members that a door sent beside the arguments, as an object; NULL: none. */
@@ -40,46 +59,96 @@ static cw_str level_of(const cw_json *level)
     return cw_str_is(name, "warn") ? CW_STR("warning") : name;
 }
 
-static cw_code write_members(cw_str head, cw_str arguments, const cw_json *extras, cw_arena *arena,
-                             cw_str *ret, cw_err *err)
+static void add_member(cw_buf *out, const char *name, const cw_json *v)
 {
-    const cw_json *answers = cw_json_get(extras, CW_STR("answers"));
-    const cw_json *state = cw_json_get(extras, CW_STR("state"));
+    if (!v)
+        return;
+    cw_buf_printf(out, ",\"%s\":", name);
+    cw_buf_add(out, cw_json_span(v));
+}
+
+/* "ref":{…},"argument":{…},"context":{…} */
+static void write_completion(const cw_relayed_target *t, const cw_json *complete, cw_buf *out)
+{
+    bool is_prompt = t->kind == CW_RELAYED_PROMPT;
+    const cw_json *others = cw_json_get(complete, CW_STR("arguments"));
+    cw_buf_add(out, is_prompt ? CW_STR("\"ref\":{\"type\":\"ref/prompt\",\"name\":")
+                              : CW_STR("\"ref\":{\"type\":\"ref/resource\",\"uri\":"));
+    cw_json_escape(out, t->name);
+    cw_buf_add(out, CW_STR("},\"argument\":{\"name\":"));
+    cw_buf_add(out, cw_json_span(cw_json_get(complete, CW_STR("argument"))));
+    add_member(out, "value", cw_json_get(complete, CW_STR("value")));
+    cw_buf_add_char(out, '}');
+    if (cw_json_is(others, CW_JSON_OBJECT) && cw_json_count(others)) {
+        cw_buf_add(out, CW_STR(",\"context\":{\"arguments\":"));
+        cw_buf_add(out, cw_json_span(others));
+        cw_buf_add_char(out, '}');
+    }
+}
+
+static void write_params(const cw_relayed_target *t, cw_str arguments, const cw_json *uri,
+                         cw_buf *out)
+{
+    cw_buf_add(out, t->head);
+    if (t->kind == CW_RELAYED_TEMPLATE) {
+        cw_buf_add(out, CW_STR("\"uri\":"));
+        cw_buf_add(out, uri ? cw_json_span(uri) : CW_STR("\"\""));
+    }
+    if (t->kind == CW_RELAYED_TOOL || t->kind == CW_RELAYED_PROMPT)
+        cw_buf_add(out, arguments.n ? arguments : CW_STR("{}"));
+}
+
+static cw_code write_members(const cw_relayed_target *t, cw_str arguments, const cw_json *extras,
+                             cw_arena *arena, cw_str *ret, cw_err *err)
+{
+    const cw_json *complete = cw_json_get(extras, CW_STR("complete"));
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, MEMBERS_MAX);
-    cw_buf_add(&text, head);
-    cw_buf_add(&text, arguments.n ? arguments : CW_STR("{}"));
-    if (answers) {
-        cw_buf_add(&text, CW_STR(",\"inputResponses\":"));
-        cw_buf_add(&text, cw_json_span(answers));
-    }
-    if (state) {
-        cw_buf_add(&text, CW_STR(",\"requestState\":"));
-        cw_buf_add(&text, cw_json_span(state));
-    }
+    if (complete)
+        write_completion(t, complete, &text);
+    else
+        write_params(t, arguments, cw_json_get(extras, CW_STR("uri")), &text);
+    add_member(&text, "inputResponses", cw_json_get(extras, CW_STR("answers")));
+    add_member(&text, "requestState", cw_json_get(extras, CW_STR("state")));
     *ret = text.code ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&text));
     return ret->p ? CW_OK : cw_fail_nomem(err);
 }
 
-cw_code cw_relayed_request(const cw_endpoint *service, cw_str name, cw_str head,
-                           const cw_source_call *call, cw_str arguments, cw_relay_request *ret,
-                           cw_err *err)
+/* The text that the header Mcp-Name repeats. */
+static cw_str header_name(const cw_relayed_target *t, const cw_json *extras)
 {
+    const cw_json *uri = cw_json_get(extras, CW_STR("uri"));
+    if (cw_json_get(extras, CW_STR("complete")))
+        return CW_STR("");
+    return t->kind == CW_RELAYED_TEMPLATE && uri ? cw_json_text(uri) : t->name;
+}
+
+cw_code cw_relayed_request(const cw_endpoint *service, const cw_relayed_target *target,
+                           const cw_source_call *call, cw_str arguments, cw_relay_request *ret,
+                           bool *ret_completes, cw_err *err)
+{
+    static const cw_str methods[] = {
+        [CW_RELAYED_TOOL] = CW_STR_INIT("tools/call"),
+        [CW_RELAYED_PROMPT] = CW_STR_INIT("prompts/get"),
+        [CW_RELAYED_RESOURCE] = CW_STR_INIT("resources/read"),
+        [CW_RELAYED_TEMPLATE] = CW_STR_INIT("resources/read"),
+    };
     const cw_json *extras;
     cw_code rc = read_extras(call, &extras, err);
     if (rc)
         return rc;
     unsigned can = cw_relay_client_capabilities(cw_json_get(extras, CW_STR("client")));
+    *ret_completes = cw_json_get(extras, CW_STR("complete"));
     *ret = (cw_relay_request){
-        .method = CW_STR("tools/call"),
+        .method = *ret_completes ? CW_STR("completion/complete") : methods[target->kind],
         .meta = CW_STR(""),
-        .name = name,
+        .name = header_name(target, extras),
         .caller = cw_caller_id(call->caller),
         .log_level = level_of(cw_json_get(extras, CW_STR("log"))),
-        .capabilities = can & service->words.questions,
+        .capabilities = *ret_completes ? 0 : can & service->words.questions,
         .wants_progress = call->wants_progress,
     };
-    return write_members(head, arguments, extras, call->arena, &ret->members, err);
+    return write_members(target, arguments, extras, call->arena, &ret->members, err);
 }
 
 /* ---- before the response ---- */
@@ -241,15 +310,11 @@ static cw_str first_text(const cw_json *content)
     return CW_STR("The tool reports an error.");
 }
 
-void cw_relayed_result(bool is_strict, unsigned asks, cw_outcome *outcome)
+static void make_tool_result(bool is_strict, cw_outcome *outcome)
 {
     const cw_json *result = outcome->result;
     const cw_json *content = cw_json_get(result, CW_STR("content"));
     const cw_json *structured = cw_json_get(result, CW_STR("structuredContent"));
-    if (is_type(result, "input_required")) {
-        make_questions(result, asks, outcome);
-        return;
-    }
     bool has_content = cw_json_is(content, CW_JSON_ARRAY);
     if (!cw_json_is(result, CW_JSON_OBJECT) || (!has_content && !structured)) {
         fail(outcome, "The server returned a result that is no result of a tool.");
@@ -264,4 +329,43 @@ void cw_relayed_result(bool is_strict, unsigned asks, cw_outcome *outcome)
     outcome->code = TOOL_ERROR;
     outcome->data = NULL;
     outcome->message = first_text(has_content ? content : NULL);
+}
+
+/* Of a prompt or a resource. */
+static void make_result(const char *member, cw_outcome *outcome)
+{
+    if (!cw_json_is(cw_json_get(outcome->result, cw_str_from(member)), CW_JSON_ARRAY)) {
+        fail(outcome, "The server returned a result that has no messages or contents.");
+        return;
+    }
+    outcome->relay = outcome->result;
+    outcome->is_unchecked = true;
+}
+
+void cw_relayed_result(const cw_relayed_target *target, bool is_strict, unsigned asks,
+                       cw_outcome *outcome)
+{
+    if (is_type(outcome->result, "input_required"))
+        make_questions(outcome->result, asks, outcome);
+    else if (target->kind == CW_RELAYED_TOOL)
+        make_tool_result(is_strict, outcome);
+    else
+        make_result(target->kind == CW_RELAYED_PROMPT ? "messages" : "contents", outcome);
+}
+
+void cw_relayed_completion(cw_arena *arena, cw_outcome *outcome)
+{
+    const cw_json *completion = cw_json_get(outcome->result, CW_STR("completion"));
+    bool has_none = outcome->kind == CW_OUTCOME_ERROR && outcome->code == -32601;
+    if (has_none) {
+        const cw_json *none = NULL;
+        if (cw_json_read(CW_STR("{\"values\":[]}"), NULL, arena, &none, NULL, NULL))
+            return;
+        *outcome = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = none, .is_unchecked = true};
+    } else if (outcome->kind == CW_OUTCOME_RESULT && cw_json_is(completion, CW_JSON_OBJECT)) {
+        outcome->result = completion;
+        outcome->is_unchecked = true;
+    } else if (outcome->kind == CW_OUTCOME_RESULT) {
+        fail(outcome, "The server returned a result that is no completion.");
+    }
 }

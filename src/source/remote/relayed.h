@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* relayed.h - a call of a tool of an MCP server: its request, what comes before its response, and the
- * result.
+/* relayed.h - a call of a tool, prompt or resource of an MCP server: its request, what comes before
+ * its response, and the result.
  *
  * A result is passed on as it came (cw_outcome.relay). Beside that, callers that are no MCP clients
  * get its structured content, or else its blocks. A result with isError is an error. Progress and log
@@ -21,13 +21,28 @@
 #define CW_RELAYED_QUESTIONS 64u
 #define CW_RELAYED_LOGS 200u
 
-/* The beginning of the params of a tool's calls: "name":"add","arguments": */
-CW_MUST_USE cw_code cw_relayed_head(cw_str tool, cw_arena *arena, cw_str *ret, cw_err *err);
+typedef enum cw_relayed_kind {
+    CW_RELAYED_TOOL,
+    CW_RELAYED_PROMPT,
+    CW_RELAYED_RESOURCE,
+    CW_RELAYED_TEMPLATE,
+} cw_relayed_kind;
 
-/* The request of a call to the tool `name`, whose head is as above. */
-CW_MUST_USE cw_code cw_relayed_request(const cw_endpoint *service, cw_str name, cw_str head,
+/* What a method of ours is at the server. */
+typedef struct cw_relayed_target {
+    cw_relayed_kind kind;
+    cw_str name; /* or URI, or template of URIs */
+    cw_str head; /* the beginning of its params: "name":"add","arguments": */
+} cw_relayed_target;
+
+/* Of a method as the server describes it; its texts are copied. */
+CW_MUST_USE cw_code cw_relayed_target_make(const cw_method *m, cw_arena *arena,
+                                           cw_relayed_target *ret, cw_err *err);
+
+/* The request of a call. *ret_completes: it asks for values of an argument. */
+CW_MUST_USE cw_code cw_relayed_request(const cw_endpoint *service, const cw_relayed_target *target,
                                        const cw_source_call *call, cw_str arguments,
-                                       cw_relay_request *ret, cw_err *err);
+                                       cw_relay_request *ret, bool *ret_completes, cw_err *err);
 /* Whether a server wants arguments of the method in headers, and these of a call, for its request. */
 bool cw_relayed_has_headers(const cw_method *method);
 CW_MUST_USE cw_code cw_relayed_headers(const cw_source_call *call, cw_str arguments,
@@ -50,6 +65,9 @@ bool cw_relayed_answer(cw_relayed_questions *questions, uint32_t number, cw_str 
 
 /* The outcome of a call whose response has this result, in the place of it. `asks`: what the client
  * was said to be able to answer. */
-void cw_relayed_result(bool is_strict, unsigned asks, cw_outcome *outcome);
+void cw_relayed_result(const cw_relayed_target *target, bool is_strict, unsigned asks,
+                       cw_outcome *outcome);
+/* Likewise of a request for values; a server that does not complete has none. */
+void cw_relayed_completion(cw_arena *arena, cw_outcome *outcome);
 
 #endif

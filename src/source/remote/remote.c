@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "access/fair_key.h"
+#include "catalogue/exposed.h"
 #include "metrics/metrics.h"
 #include "source/remote/relayed.h"
 #include "source/remote/remote_int.h"
@@ -36,6 +37,7 @@ typedef struct op {
     cw_source_call *call;
     cw_continuation part; /* of the result that the caller asks for */
     unsigned asks;        /* CW_RELAY_…: questions that an MCP server may ask its client */
+    bool completes;       /* an MCP server is asked for values of an argument */
     cw_relayed_questions questions;
     /* A result that was kept: told at the end of this turn. */
     cw_deferred later;
@@ -322,8 +324,10 @@ static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op
     }
     cw_dialect_parse_response(&r->service->protocol, r->base.name, id, reply, call->arena, ret);
     if (is_mcp(r)) {
-        if (ret->kind == CW_OUTCOME_RESULT)
-            cw_relayed_result(r->service->words.is_strict, o->asks, ret);
+        if (o->completes)
+            cw_relayed_completion(call->arena, ret);
+        else if (ret->kind == CW_OUTCOME_RESULT)
+            cw_relayed_result(&tool->target, r->service->words.is_strict, o->asks, ret);
         return;
     }
     if (tool->map && ret->kind == CW_OUTCOME_RESULT)
@@ -730,8 +734,8 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
     if (!f)
         return cw_fail_nomem(err);
     if (is_mcp(p->remote)) {
-        cw_code failed = cw_relayed_request(p->remote->service, f->tool->name, f->tool->head, call,
-                                            params, &f->relay, err);
+        cw_code failed = cw_relayed_request(p->remote->service, &f->tool->target, call, params,
+                                            &f->relay, &o->completes, err);
         if (!failed && f->tool->has_headers)
             failed = cw_relayed_headers(call, params, &f->relay, err);
         if (failed)
@@ -884,6 +888,7 @@ void cw_remote_free(cw_remote *r)
     cw_shared_conn_unref(r->shared);
     cw_remote_health_unref(r->health);
     cw_endpoint_unref(r->service);
+    cw_map_done(&r->resources);
     cw_arena_done(&r->arena);
     free(r);
 }
@@ -919,6 +924,20 @@ bool cw_remote_needs_recheck(const cw_source *s)
 {
     const cw_remote *r = cw_remote_of(s);
     return r && atomic_load(&r->health->is_doubted);
+}
+
+bool cw_remote_has_resource(const cw_source *s, cw_str uri)
+{
+    const cw_remote *r = cw_remote_of(s);
+    if (!r)
+        return false;
+    if (cw_map_find(&r->resources, uri))
+        return true;
+    for (size_t i = 0; i < r->n_templates; i++) {
+        if (cw_exposed_covers(r->templates[i], uri))
+            return true;
+    }
+    return false;
 }
 
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)

@@ -75,6 +75,8 @@ typedef struct cw_remote_opts {
     bool accepts; /* the operator accepts a description that is poorer, or asks less of callers */
     /* The service has sent a notification that its methods have changed; while the connection lives. */
     void (*announced)(void *ctx);
+    /* An MCP server has updated a resource that it is subscribed to; likewise. */
+    void (*updated)(void *ctx, cw_str uri);
 } cw_remote_opts;
 
 /* The service's definition of a method that the operator exposes, in the form of a lock file: lock.h. */
@@ -112,7 +114,7 @@ typedef void (*cw_remote_loaded_fn)(const cw_remote_loaded *loaded, void *ctx);
 
 /* As cw_plugin_load: fails at once, without a call of fn, when the configuration makes no sense. A
  * problem that time may heal (no connection) and one that it will not (an overlay that names an
- * unknown method) both end in fn with a problem. `ctx` is given to `announced` too. */
+ * unknown method) both end in fn with a problem. `ctx` is given to `announced` and `updated` too. */
 typedef struct cw_remote_job cw_remote_job;
 CW_MUST_USE cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts,
                                    cw_remote_loaded_fn fn, void *ctx, cw_remote_job **ret_job,
@@ -125,6 +127,10 @@ void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended);
 void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials);
 /* Whether a load should find out. */
 bool cw_remote_needs_recheck(const cw_source *s);
+
+/* Whether a URI is a resource that a source exposes, or one of a template. False for NULL, and for a
+ * source of another kind. */
+bool cw_remote_has_resource(const cw_source *s, cw_str uri);
 
 /* How it is, for people: NULL where it is well, else why calls are refused at the moment. */
 const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms);

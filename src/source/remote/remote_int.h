@@ -4,9 +4,11 @@
 #define CW_SOURCE_REMOTE_REMOTE_INT_H
 
 #include "base/list.h"
+#include "base/map.h"
 #include "source/breaker.h"
 #include "source/remote/lock.h"
 #include "source/remote/mapping.h"
+#include "source/remote/relayed.h"
 #include "source/remote/remote.h"
 #include "source/remote/state_files.h"
 #include "source/upstream/shared_conn.h"
@@ -36,15 +38,15 @@ typedef struct cw_remote_loop_state cw_remote_loop_state;
 /* A method, by its index. */
 typedef struct cw_remote_tool {
     cw_request_template wire;
-    cw_str path;             /* of its calls; empty: the service's */
-    cw_str name, head;       /* of an MCP server: its name there, and of relayed.h */
-    const cw_param_map *map; /* NULL: arguments and results stay what they are */
-    bool may_repeat;         /* sending it twice does no harm */
-    bool reads;              /* changes nothing: equal calls are merged */
-    bool is_notice;          /* a notification: sent without an id, no response */
-    bool has_headers;        /* of a modern MCP server: arguments are repeated in headers */
-    uint32_t cache_ms;       /* how long a result is kept; 0: not at all */
-    const cw_json *output;   /* of a service that writes {} as []: the result's schema; or NULL */
+    cw_str path;              /* of its calls; empty: the service's */
+    cw_relayed_target target; /* of an MCP server */
+    const cw_param_map *map;  /* NULL: arguments and results stay what they are */
+    bool may_repeat;          /* sending it twice does no harm */
+    bool reads;               /* changes nothing: equal calls are merged */
+    bool is_notice;           /* a notification: sent without an id, no response */
+    bool has_headers;         /* of a modern MCP server: arguments are repeated in headers */
+    uint32_t cache_ms;        /* how long a result is kept; 0: not at all */
+    const cw_json *output;    /* of a service that writes {} as []: the result's schema; or NULL */
 } cw_remote_tool;
 
 #define CW_REMOTE_DIGEST 32u /* SHA-256 */
@@ -59,6 +61,9 @@ typedef struct cw_remote {
     cw_remote_loop_state **parts; /* by loop, each touched by its loop only */
     const cw_remote_tool *tools;
     size_t n_found, n_withheld; /* methods of the description; tools that the lock keeps back */
+    cw_map resources;           /* URIs that are exposed, of an MCP server */
+    cw_str *templates;
+    size_t n_templates;
     const cw_remote_definition *definitions; /* of all that are exposed, where they are wanted */
     size_t n_definitions;
     cw_state_description problem; /* what it was made of, without the document; .kind.n 0: a file */
@@ -116,9 +121,9 @@ CW_MUST_USE cw_code cw_remote_check_hidden(const cw_method *m, cw_err *err);
 
 typedef struct cw_remote_reading {
     const cw_config_remote *config;
-    cw_config_overlays more; /* of the overlay file */
-    const cw_lock *lock;     /* NULL: nothing is compared with it */
-    bool withholds_all;      /* a lock is configured and cannot be used */
+    cw_config_overlay_lists more; /* of the overlay file */
+    const cw_lock *lock;          /* NULL: nothing is compared with it */
+    bool withholds_all;           /* a lock is configured and cannot be used */
     cw_schema_policy policy;
     const cw_json *requires; /* what the last good description asked of callers, or NULL */
     bool is_partial;  /* the service has a list of tools that was not read: wildcards fit nothing */

@@ -328,6 +328,10 @@ static cw_code check_mcp(const cw_config_remote *c, bool http, cw_err *err)
         {"session", !cw_str_is(c->session, "auto")},
         {"output", !cw_str_is(c->output, "relay")},
         {"questions", c->questions.n > 0},
+        {"resources", c->exposed[CW_CONFIG_RESOURCES].n > 0},
+        {"templates", c->exposed[CW_CONFIG_TEMPLATES].n > 0},
+        {"prompts", c->exposed[CW_CONFIG_PROMPTS].n > 0},
+        {"relay_instructions", c->relays_instructions},
     };
     bool is_mcp = cw_str_is(c->dialect, "mcp");
     for (size_t i = 0; i < CW_COUNT(own) && !is_mcp; i++) {

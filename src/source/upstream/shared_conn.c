@@ -813,6 +813,7 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
     cw_relay_sessions_init(&shared->sessions, s->words.sessions, s->words.pinned);
     cw_shared_conn_mcp_init(shared);
     cw_shared_conn_streams_init(shared);
+    cw_shared_conn_resources_init(shared);
     shared->unused = (cw_message){.fn = on_unused, .drop = on_unused_dropped};
     *ret = shared;
     return CW_OK;
@@ -888,6 +889,7 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     cw_loop_unwatch(shared->opts.loop, &shared->limit);
     cw_shared_conn_mcp_done(shared);
     cw_shared_conn_streams_close(shared);
+    cw_shared_conn_resources_done(shared);
     cw_shared_conn_unref(shared);
 }
 
@@ -915,6 +917,7 @@ void cw_shared_conn_retire(cw_shared_conn *shared)
     if (!shared)
         return;
     shared->opts.announced = NULL;
+    shared->opts.updated = NULL;
     shared->hook.on_end = on_loop_end;
     cw_loop_add_hook(shared->opts.loop, &shared->hook);
     atomic_store(&shared->is_retired, true);

@@ -24,6 +24,7 @@
 #ifndef CW_SOURCE_UPSTREAM_SHARED_CONN_H
 #define CW_SOURCE_UPSTREAM_SHARED_CONN_H
 
+#include "source/relay/sessions.h"
 #include "source/upstream/upstream.h"
 
 typedef struct cw_shared_conn_opts {
@@ -32,6 +33,9 @@ typedef struct cw_shared_conn_opts {
     size_t answer_size;
     /* The service has sent a notification that its methods have changed; on the main loop. May be NULL. */
     void (*announced)(void *ctx);
+    /* An MCP server has updated a resource that it is subscribed to; likewise, and several updates in a
+     * row are one. */
+    void (*updated)(void *ctx, cw_str uri);
     void *ctx;
 } cw_shared_conn_opts;
 
@@ -43,7 +47,7 @@ void cw_shared_conn_unref(cw_shared_conn *shared);
  * dropped without a callback. Later calls fail. NULL is fine. */
 void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended);
 /* The same as soon as it has no user, at the latest when the main loop ends. Running calls continue
- * until then. `announced` is not called any more. NULL is fine. */
+ * until then. `announced` and `updated` are not called any more. NULL is fine. */
 void cw_shared_conn_retire(cw_shared_conn *shared);
 /* Count a user that makes calls, and one that makes no more. */
 void cw_shared_conn_acquire(cw_shared_conn *shared);
@@ -51,9 +55,14 @@ void cw_shared_conn_release(cw_shared_conn *shared);
 /* Whether it is what cw_shared_conn_new would make of these. */
 bool cw_shared_conn_is_compatible(const cw_shared_conn *shared, const cw_endpoint *s,
                                   size_t answer_size);
+/* The resources of an MCP server whose updates are wanted, all of them: sorted, and copied. On the main
+ * loop. Without memory the set of before stays. */
+void cw_shared_conn_subscribe(cw_shared_conn *shared, const cw_str *uris, size_t n);
 /* The name of the era of an MCP server, as it is known; NULL: it is none. Any thread. */
 const char *cw_shared_conn_protocol(const cw_shared_conn *shared);
 cw_relay_era cw_shared_conn_era(const cw_shared_conn *shared);
+/* What an MCP server has told of itself. Any thread. */
+cw_relay_server cw_shared_conn_server(cw_shared_conn *shared, cw_arena *arena);
 /* Why it is not open, for logs; empty: it is, or it was never opened. */
 cw_str cw_shared_conn_problem(const cw_shared_conn *shared);
 

@@ -84,6 +84,25 @@ typedef struct cw_shared_conn_streams {
     atomic_bool is_changed; /* `changed` is under way, with a reference */
     cw_message changed;
 } cw_shared_conn_streams;
+/* A resource whose updates are wanted. */
+typedef struct cw_shared_conn_resource {
+    cw_str uri;      /* memory of its own */
+    bool is_updated; /* to be reported */
+    bool is_sent;    /* legacy: the server knows */
+} cw_shared_conn_resource;
+
+/* All of them, on the main loop. */
+typedef struct cw_shared_conn_resources {
+    cw_shared_conn_resource *items; /* sorted by URI */
+    size_t n;
+    uint64_t listen_id; /* modern: of the subscription; 0: none */
+    cw_deadline_list calm;
+    cw_deadline calm_end; /* updates are reported then */
+} cw_shared_conn_resources;
+
+/* The lists whose changes a modern server is asked for. */
+#define CW_SHARED_CONN_LISTS                                                                       \
+    "\"toolsListChanged\":true,\"promptsListChanged\":true,\"resourcesListChanged\":true"
 
 struct cw_shared_conn {
     atomic_uint refs;
@@ -109,6 +128,7 @@ struct cw_shared_conn {
     uint64_t received_at; /* when the last message came */
     cw_shared_conn_mcp mcp;
     cw_shared_conn_streams streams;
+    cw_shared_conn_resources resources;
     cw_shared_conn_state state;
     bool has_old_token; /* the token of this opening is not a new one */
     bool is_closing;
@@ -140,6 +160,14 @@ void cw_shared_conn_mcp_done(cw_shared_conn *shared);
 void cw_shared_conn_mcp_begin(cw_shared_conn *shared);
 /* The channel has ended. */
 void cw_shared_conn_mcp_stop(cw_shared_conn *shared);
+/* shared_conn_resources.c */
+void cw_shared_conn_resources_init(cw_shared_conn *shared);
+void cw_shared_conn_resources_done(cw_shared_conn *shared);
+/* A stream is open, and its era is known: subscribe to everything that is wanted. */
+void cw_shared_conn_resources_opened(cw_shared_conn *shared);
+/* notifications/resources/updated. */
+void cw_shared_conn_resource_updated(cw_shared_conn *shared, const cw_json *params);
+
 /* A response; false: it is not one of the handshake. */
 bool cw_shared_conn_mcp_accept(cw_shared_conn *shared, uint64_t id, const cw_json *message);
 /* A request or notification of the server. */

@@ -25,6 +25,11 @@ cw_relay_era cw_shared_conn_era(const cw_shared_conn *shared)
     return cw_relay_sessions_era(&shared->sessions);
 }
 
+cw_relay_server cw_shared_conn_server(cw_shared_conn *shared, cw_arena *arena)
+{
+    return cw_relay_sessions_server(&shared->sessions, arena);
+}
+
 void cw_shared_conn_mcp_stop(cw_shared_conn *shared)
 {
     shared->mcp.ask_id = shared->mcp.initialize_id = 0;
@@ -87,22 +92,6 @@ void cw_shared_conn_mcp_begin(cw_shared_conn *shared)
         cw_loop_set_deadline(shared->opts.loop, &mcp->asking_limit, &mcp->asking);
 }
 
-/* What a modern server sends of its own accord, it sends to those who ask. */
-static void subscribe(cw_shared_conn *shared)
-{
-    static const cw_relay_request listen = {
-        .method = CW_STR_INIT("subscriptions/listen"),
-        .members = CW_STR_INIT("\"notifications\":{\"toolsListChanged\":true,"
-                               "\"promptsListChanged\":true,\"resourcesListChanged\":true}"),
-    };
-    CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, TEXT_MAX);
-    cw_relay_write(&text, &listen, CW_RELAY_MODERN, cw_shared_conn_next_id(shared));
-    cw_str all = cw_buf_str(&text);
-    if (!text.code)
-        (void)!cw_channel_send(shared->channel, &all, 1);
-}
-
 /* A server that was away may have other methods now. */
 static void announce_return(cw_shared_conn *shared)
 {
@@ -117,10 +106,9 @@ static void end_handshake(cw_shared_conn *shared, cw_relay_era era)
     const cw_str initialized = CW_STR(CW_RELAY_INITIALIZED);
     cw_shared_conn_mcp_stop(shared);
     cw_relay_sessions_set_era(&shared->sessions, era);
-    if (era == CW_RELAY_MODERN)
-        subscribe(shared);
-    else
+    if (era != CW_RELAY_MODERN)
         (void)!cw_channel_send(shared->channel, &initialized, 1);
+    cw_shared_conn_resources_opened(shared);
     cw_shared_conn_ready(shared);
     announce_return(shared);
 }
@@ -144,20 +132,24 @@ bool cw_shared_conn_mcp_accept(cw_shared_conn *shared, uint64_t id, const cw_jso
     if (id == mcp->ask_id) {
         mcp->ask_id = 0;
         if (cw_relay_judge(0, message) == CW_RELAY_MODERN ||
-            shared->service->words.pinned == CW_RELAY_MODERN)
+            shared->service->words.pinned == CW_RELAY_MODERN) {
+            cw_relay_sessions_learn(&shared->sessions, message);
             end_handshake(shared, CW_RELAY_MODERN);
-        else if (!mcp->initialize_id)
+        } else if (!mcp->initialize_id) {
             send_initialize(shared);
+        }
         return true;
     }
     if (id != mcp->initialize_id)
         return false;
-    if (cw_relay_negotiated(message).p)
+    if (cw_relay_negotiated(message).p) {
+        cw_relay_sessions_learn(&shared->sessions, message);
         end_handshake(shared, CW_RELAY_LEGACY);
-    else if (mcp->ask_id && cw_relay_judge(0, message) == CW_RELAY_MODERN)
+    } else if (mcp->ask_id && cw_relay_judge(0, message) == CW_RELAY_MODERN) {
         end_handshake(shared, CW_RELAY_MODERN); /* a late start: both requests were read at once */
-    else
+    } else {
         refuse_initialize(shared, message);
+    }
     return true;
 }
 
@@ -232,7 +224,9 @@ void cw_shared_conn_mcp_notice(cw_shared_conn *shared, const cw_incoming *incomi
     const cw_json *token = cw_json_get(incoming->params, CW_STR("progressToken"));
     uint64_t id = 0;
     cw_shared_conn_call *call = NULL;
-    if (cw_str_is(incoming->method, "notifications/progress"))
+    if (cw_str_is(incoming->method, "notifications/resources/updated"))
+        cw_shared_conn_resource_updated(shared, incoming->params);
+    else if (cw_str_is(incoming->method, "notifications/progress"))
         call = token && cw_json_to_u64(token, &id) ? cw_shared_conn_find(shared, id) : NULL;
     else if (cw_str_is(incoming->method, "notifications/message") ||
              cw_str_is(incoming->method, "notifications/cancelled"))

@@ -255,6 +255,7 @@ static void on_asked(opening *o, const cw_upstream_reply *reply, const cw_json *
         return;
     }
     if (era == CW_RELAY_MODERN) {
+        cw_relay_sessions_learn(o->x.home->sessions, root);
         end_modern(o);
         return;
     }
@@ -288,6 +289,7 @@ static void on_initialized(opening *o, const cw_upstream_reply *reply, const cw_
         fail_opening(o, is_http && !root ? reply : &refused);
         return;
     }
+    cw_relay_sessions_learn(o->x.home->sessions, root);
     copy_text(t->version, sizeof t->version, version);
     copy_text(t->id, sizeof t->id, session);
     send_step(o, STEP_INITIALIZED);

@@ -197,6 +197,81 @@ TEST(writing_survives_failed_allocations)
     assert_true(oom_each(write_once, NULL) >= 2);
 }
 
+/* Templates of MCP servers: any of RFC 6570. */
+TEST(addresses_of_relayed_templates_are_matched)
+{
+    static const struct {
+        const char *template, *uri;
+        bool covers;
+    } rows[] = {
+        {"t://{a}", "t://x", true},
+        {"t://{a}", "t://", false},
+        {"t://{a}", "t://x/y", false},
+        {"t://{a}", "t://x?y", false},
+        {"t://{a}", "t://x%2Fy", true},
+        {"t://{a}/{b}.txt", "t://x/y.txt", true},
+        {"t://{a}/{b}.txt", "t://x/y.tx", false},
+        {"t://{a}/{b}.txt", "t://x/.txt", false},
+        {"t://{+path}", "t://x/y/z", true},
+        {"t://{+path}", "t://", false},
+        {"t://{path*}", "t://x/y/z", true},
+        {"t://x{/path*}", "t://x/y/z", true},
+        {"t://x{/path*}", "t://x", true},
+        {"t://x{/path*}", "t://xy", false},
+        {"t://s{?q,n}", "t://s?q=1&n=2", true},
+        {"t://s{?q,n}", "t://s", true},
+        {"t://s{?q,n}", "t://sq", false},
+        {"t://{a}{?q}", "t://x?q=1", true},
+        {"t://{a}{?q}", "t://x", true},
+        {"t://{a}{#f}", "t://x#y", true},
+        {"t://{+a}/end", "t://x/y/end", true},
+        {"t://{+a}/end", "t://x/y/en", false},
+        {"t://a/b{.x}", "t://a/b.json", true},
+        {"t://{a}{b}", "t://xy", false},
+        /* A server that resolves these would leave what the operator exposed. */
+        {"t://pub/{+path}", "t://pub/../secret", false},
+        {"t://pub/{+path}", "t://pub/a/..", false},
+        {"t://pub/{+path}", "t://pub/%2e%2E/secret", false},
+        {"t://pub/{a}", "t://pub/..%2fsecret", false},
+        {"t://pub/{a}", "t://pub/..%5Csecret", false},
+        {"t://pub/{+path}", "t://pub/..a/b..", true},
+        {"t://{", "t://x", false},
+        {"t://}", "t://}", false},
+        {"t://{}", "t://x", false},
+    };
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        if (cw_exposed_covers(cw_str_from(rows[i].template), cw_str_from(rows[i].uri)) !=
+            rows[i].covers)
+            fail_msg("%s, %s", rows[i].template, rows[i].uri);
+    }
+    static char uri[CW_RESOURCE_MAX_URI + 1];
+    memset(uri, 'x', sizeof uri);
+    assert_true(cw_exposed_covers(CW_STR("{a}"), cw_str_make(uri, sizeof uri - 1)));
+    assert_false(cw_exposed_covers(CW_STR("{a}"), cw_str_make(uri, sizeof uri)));
+}
+
+TEST(variables_of_relayed_templates_are_listed_once)
+{
+    cw_str names[CW_EXPOSED_MAX_VARIABLES];
+    size_t n;
+    assert_int_equal(cw_exposed_variables(CW_STR("t://{a}{/b*}{?c:3,a,d}"), names, &n, &err),
+                     CW_OK);
+    assert_int_equal(n, 4);
+    assert_true(cw_str_is(names[1], "b"));
+    assert_true(cw_str_is(names[2], "c"));
+    assert_true(cw_str_is(names[3], "d"));
+    static const char *const wrong[] = {"t://x",     "t://{", "t://{}", "t://{a,}",
+                                        "t://{a b}", "t://}", "t://{?}"};
+    for (size_t i = 0; i < CW_COUNT(wrong); i++) {
+        if (cw_exposed_variables(cw_str_from(wrong[i]), names, &n, &err) != CW_PARAMS)
+            fail_msg("%s", wrong[i]);
+    }
+    char many[8 * (CW_EXPOSED_MAX_VARIABLES + 1) + 1] = "";
+    for (unsigned i = 0; i <= CW_EXPOSED_MAX_VARIABLES; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), "{v%u}/", i);
+    assert_int_equal(cw_exposed_variables(cw_str_from(many), names, &n, &err), CW_LIMIT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +283,8 @@ int main(void)
         cmocka_unit_test(too_many_variables_are_refused),
         cmocka_unit_test(what_lists_show_is_complete),
         cmocka_unit_test(writing_survives_failed_allocations),
+        cmocka_unit_test(addresses_of_relayed_templates_are_matched),
+        cmocka_unit_test(variables_of_relayed_templates_are_listed_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ TEST(a_file_says_what_sources_methods_says)
                                              "    tool: false\n"
                                              "    read_only: true\n"
                                              "    params: {gid: {description: Which}}\n");
-    cw_config_overlays m = cw_config_overlay_methods(file);
+    cw_config_overlays m = cw_config_overlay_lists_of(file).methods;
     assert_int_equal(m.n, 2);
     assert_string_equal(m.items[0].method.p, "plain");
     assert_true(m.items[0].tool);
@@ -61,7 +61,26 @@ TEST(a_file_says_what_sources_methods_says)
     assert_string_equal(m.items[1].params.items[0].description.p, "Which");
     cw_config_overlay_free(file);
     file = read_file("{\"methods\":[{\"method\":\"m\",\"title\":\"T\"}]}");
-    assert_string_equal(cw_config_overlay_methods(file).items[0].title.p, "T");
+    assert_string_equal(cw_config_overlay_lists_of(file).methods.items[0].title.p, "T");
+    cw_config_overlay_free(file);
+}
+
+TEST(a_file_has_resources_templates_and_prompts_too)
+{
+    cw_config_overlay_file *file =
+        read_file("resources: [\"file:///*\", {uri: 'a:b', expose: false, permissions: [p]}]\n"
+                  "templates: ['t://{x}']\n"
+                  "prompts: [{prompt: review, name: my-review, scopes: [s], visibility: hide}]\n");
+    const cw_config_overlay_lists l = cw_config_overlay_lists_of(file);
+    assert_int_equal(l.methods.n, 0);
+    assert_int_equal(l.exposed[CW_CONFIG_RESOURCES].n, 2);
+    assert_string_equal(l.exposed[CW_CONFIG_RESOURCES].items[0].method.p, "file:///*");
+    assert_true(l.exposed[CW_CONFIG_RESOURCES].items[0].tool);
+    assert_false(l.exposed[CW_CONFIG_RESOURCES].items[1].tool);
+    assert_string_equal(l.exposed[CW_CONFIG_RESOURCES].items[1].permissions.items[0].p, "p");
+    assert_string_equal(l.exposed[CW_CONFIG_TEMPLATES].items[0].method.p, "t://{x}");
+    assert_string_equal(l.exposed[CW_CONFIG_PROMPTS].items[0].name.p, "my-review");
+    assert_true(l.exposed[CW_CONFIG_PROMPTS].items[0].hidden_unless_met);
     cw_config_overlay_free(file);
 }
 
@@ -70,10 +89,10 @@ TEST(nothing_is_fine)
     static const char *const texts[] = {"", "# nothing\n", "methods:\n", "methods: []\n", "{}"};
     for (size_t i = 0; i < CW_COUNT(texts); i++) {
         cw_config_overlay_file *file = read_file(texts[i]);
-        assert_int_equal(cw_config_overlay_methods(file).n, 0);
+        assert_int_equal(cw_config_overlay_lists_of(file).methods.n, 0);
         cw_config_overlay_free(file);
     }
-    assert_int_equal(cw_config_overlay_methods(NULL).n, 0);
+    assert_int_equal(cw_config_overlay_lists_of(NULL).methods.n, 0);
     cw_config_overlay_free(NULL);
 }
 
@@ -86,10 +105,18 @@ TEST(mistakes_are_named_as_in_a_configuration)
     assert_problem("methods: [m, n, m]", "1:17: methods[2]: the same method as methods[0]");
     assert_problem("methods: [{method: a*, name: x}]",
                    "1:11: methods[0]: \"name\" is for one method, and \"method\" may fit several");
+    assert_problem("prompts: [m, m]", "1:14: prompts[1]: the same prompt as prompts[0]");
+    assert_problem("prompts: [{prompt: a*, name: x}]",
+                   "1:11: prompts[0]: \"name\" is for one prompt, and \"prompt\" may fit several");
+    assert_problem("resources: [{uri: a, name: b}]",
+                   "1:22: resources[0].name: unknown key; known here: uri, expose, title, "
+                   "description, visibility, tags, permissions, scopes, auth_level, timeout");
     assert_problem("- m\n", "1:1: expected a mapping of keys to values, got a list");
     /* Nothing here belongs into a section of a configuration. */
-    assert_problem("sources: []\n", "1:1: sources: unknown key; known here: methods");
-    assert_problem("header_size: 1\n", "1:1: header_size: unknown key; known here: methods");
+    assert_problem("sources: []\n", "1:1: sources: unknown key; did you mean \"resources\"?");
+    assert_problem(
+        "header_size: 1\n",
+        "1:1: header_size: unknown key; known here: methods, resources, templates, prompts");
 }
 
 TEST(a_text_that_is_no_yaml_is_told)
@@ -168,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_says_what_sources_methods_says),
+        cmocka_unit_test(a_file_has_resources_templates_and_prompts_too),
         cmocka_unit_test(nothing_is_fine),
         cmocka_unit_test(mistakes_are_named_as_in_a_configuration),
         cmocka_unit_test(a_text_that_is_no_yaml_is_told),

@@ -82,7 +82,8 @@ static void fail_job(cw_describe_ctx *d, cw_code rc, const char *why)
     snprintf(j->why, sizeof j->why, "%s", why);
 }
 
-static const cw_describe_ops ops = {query, get, warn, done, fail_job};
+static const cw_describe_ops ops = {
+    .query = query, .get = get, .warn = warn, .done = done, .fail = fail_job};
 
 static void answer(job *j, const cw_describer *describer, size_t i)
 {

@@ -220,6 +220,87 @@ TEST(every_failed_allocation_is_survived_with_methods_that_are_not_there)
     assert_true(oom_each(load_once, &none) > 10);
 }
 
+/* A description of an MCP server. */
+#define MCP_OPENRPC                                                                                \
+    "{\"openrpc\":\"1.3.2\",\"x-instructions\":\"Be kind.\",\"methods\":[{\"name\":\"prompt:p\","  \
+    "\"params\":[],\"x-mcp-tool\":{\"title\":\"no prompt\"}},{\"name\":\"t\",\"params\":[],"       \
+    "\"x-mcp-more\":{\"icons\":[]}},{\"name\":\"prompt:review\",\"params\":[{\"name\":\"a\"}],"    \
+    "\"x-mcp-prompt\":{\"name\":\"review\",\"title\":\"R\"}},{\"name\":\"resource:u://1\","        \
+    "\"params\":[],\"x-mcp-resource\":{\"uri\":\"u://1\",\"name\":\"n\"}},"                        \
+    "{\"name\":\"resource:u://2\",\"params\":[],\"x-mcp-resource\":{\"uri\":\"u://2\",\"name\":"   \
+    "\"\\u202e\"}},{\"name\":\"template:u://{x}\",\"params\":[{\"name\":\"x\"}],"                  \
+    "\"x-mcp-resource-template\":{\"uriTemplate\":\"u://{x}\",\"name\":\"n\"}}]}"
+
+static cw_config_remote mcp_config(const cw_config_overlay *tools, size_t n)
+{
+    cw_config_remote config = remote_config("http://127.0.0.1:1/mcp", openrpc_path, tools, n);
+    config.dialect = CW_STR("mcp");
+    return config;
+}
+
+TEST(only_the_lists_of_their_kind_expose_resources_and_prompts)
+{
+    write_openrpc(MCP_OPENRPC);
+    const cw_config_overlay any = {.method = CW_STR("*"), .tool = true};
+    const cw_config_overlay prompts[] = {
+        {.method = CW_STR("review"), .tool = true, .title = CW_STR("Mine")},
+        {.method = CW_STR("p"), .tool = true}, /* a tool that is called like a prompt is none */
+    };
+    const cw_config_overlay templates[] = {
+        {.method = CW_STR("v://{+y}"), .tool = true, .unlisted = true},
+        {.method = CW_STR("u://{x}"), .tool = false},
+    };
+    cw_config_remote config = mcp_config(&any, 1);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_int_equal(l.source->n_methods, 2); /* tools */
+    assert_int_equal(l.source->instructions.n, 0);
+    cw_source_unref(l.source);
+
+    config.methods.n = 0;
+    config.relays_instructions = true;
+    config.exposed[CW_CONFIG_PROMPTS] = (cw_config_overlays){prompts, 2};
+    config.exposed[CW_CONFIG_RESOURCES] = (cw_config_overlays){&any, 1};
+    config.exposed[CW_CONFIG_TEMPLATES] = (cw_config_overlays){templates, 2};
+    remote_load_wait(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_non_null(strstr(l.warnings, "prompt 'p': the service has no such prompt"));
+    assert_non_null(
+        strstr(l.warnings, "method 'resource:u://2': its entry in the list: has U+202E"));
+    assert_true(cw_str_is(l.source->instructions, "Be kind."));
+    assert_int_equal(l.source->n_methods, 3);
+    const cw_method *resource = &l.source->methods[0], *template = &l.source->methods[1],
+                    *prompt = &l.source->methods[2];
+    assert_true(cw_str_is(resource->id, "resource:u://1"));
+    assert_null(resource->mark);
+    assert_true(cw_str_is(template->id, "template:v://{+y}"));
+    assert_true(cw_str_is(prompt->id, "prompt:shop.review"));
+    assert_true(cw_str_is(prompt->exposed->address, "shop.review"));
+    assert_true(cw_str_is(cw_json_span(prompt->exposed->json),
+                          "{\"name\":\"shop.review\",\"title\":\"Mine\"}"));
+    assert_true(cw_remote_has_resource(l.source, CW_STR("u://1")));
+    assert_true(cw_remote_has_resource(l.source, CW_STR("v://a/b")));
+    assert_false(cw_remote_has_resource(l.source, CW_STR("u://2")));
+    assert_false(cw_remote_has_resource(NULL, CW_STR("u://1")));
+    cw_source_unref(l.source);
+    client_fixture_done(&b);
+}
+
+TEST(every_failed_allocation_is_survived_with_resources)
+{
+    write_openrpc(MCP_OPENRPC);
+    const cw_config_overlay any = {.method = CW_STR("*"), .tool = true, .title = CW_STR("T")};
+    const cw_config_overlay other = {.method = CW_STR("v://{+y}"), .tool = true, .unlisted = true};
+    cw_config_remote config = mcp_config(&any, 1);
+    config.relays_instructions = true;
+    config.exposed[CW_CONFIG_PROMPTS] = config.exposed[CW_CONFIG_RESOURCES] = config.methods;
+    config.exposed[CW_CONFIG_TEMPLATES] = (cw_config_overlays){&other, 1};
+    assert_true(oom_each(load_once, &config) > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +311,8 @@ int main(void)
         cmocka_unit_test(every_failed_allocation_is_survived_with_methods_that_are_not_there),
         cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
         cmocka_unit_test(a_protection_that_the_service_misspells_keeps_the_tool_out),
+        cmocka_unit_test(only_the_lists_of_their_kind_expose_resources_and_prompts),
+        cmocka_unit_test(every_failed_allocation_is_survived_with_resources),
     };
     return cmocka_run_group_tests(tests, remote_fixture_setup, remote_fixture_teardown);
 }

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* shared_conn_resources.c - resources of an MCP server whose updates clients want.
+ *
+ *     cw_shared_conn_subscribe ─► the set ─┬─ legacy: resources/subscribe, resources/unsubscribe
+ *                                          └─ modern: subscriptions/listen with the whole set
+ *     notifications/resources/updated ─► marks in the set ─► after a while: opts.updated
+ *
+ * All of it on the main loop.
+ */
+#include <stdlib.h>
+
+#include "json/write.h"
+#include "source/upstream/shared_conn_int.h"
+
+#define CALM_MS 200u /* updates of one resource within this time are one */
+#define TEXT_MAX (32u * 1024u * 1024u)
+
+static cw_shared_conn_resource *find(const cw_shared_conn_resources *r, cw_str uri)
+{
+    size_t low = 0, high = r->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = cw_str_cmp(r->items[middle].uri, uri);
+        if (order == 0)
+            return &r->items[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* ---- updates ---- */
+
+static void on_calm(cw_deadline *d)
+{
+    cw_shared_conn_resources *r = CW_CONTAINER(d, cw_shared_conn_resources, calm_end);
+    cw_shared_conn *shared = CW_CONTAINER(r, cw_shared_conn, resources);
+    for (size_t i = 0; i < r->n; i++) {
+        bool is_updated = r->items[i].is_updated;
+        r->items[i].is_updated = false;
+        if (is_updated && shared->opts.updated && !shared->is_closing)
+            shared->opts.updated(shared->opts.ctx, r->items[i].uri);
+    }
+}
+
+static void report_soon(cw_shared_conn *shared)
+{
+    cw_shared_conn_resources *r = &shared->resources;
+    if (!r->calm_end.list)
+        cw_loop_set_deadline(shared->opts.loop, &r->calm_end, &r->calm);
+}
+
+void cw_shared_conn_resource_updated(cw_shared_conn *shared, const cw_json *params)
+{
+    const cw_json *uri = cw_json_get(params, CW_STR("uri"));
+    cw_shared_conn_resource *item =
+        cw_json_is(uri, CW_JSON_STRING) ? find(&shared->resources, cw_json_text(uri)) : NULL;
+    if (!item)
+        return;
+    item->is_updated = true;
+    report_soon(shared);
+}
+
+/* ---- subscriptions ---- */
+
+static void send_text(cw_shared_conn *shared, const cw_buf *text)
+{
+    cw_str all = cw_buf_str(text);
+    if (!text->code)
+        (void)!cw_channel_send(shared->channel, &all, 1);
+}
+
+static void send_one(cw_shared_conn *shared, const char *method, cw_str uri)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf members;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&members, TEXT_MAX);
+    cw_buf_init(&text, TEXT_MAX);
+    cw_buf_add(&members, CW_STR("\"uri\":"));
+    cw_json_escape(&members, uri);
+    const cw_relay_request r = {.method = cw_str_from(method), .members = cw_buf_str(&members)};
+    cw_relay_write(&text, &r, CW_RELAY_LEGACY, cw_shared_conn_next_id(shared));
+    if (!members.code)
+        send_text(shared, &text);
+}
+
+/* Append ,"resourceSubscriptions":[…], or nothing. */
+static void write_resources(const cw_shared_conn *shared, cw_buf *out)
+{
+    const cw_shared_conn_resources *r = &shared->resources;
+    for (size_t i = 0; i < r->n; i++) {
+        cw_buf_add(out, i ? CW_STR(",") : CW_STR(",\"resourceSubscriptions\":["));
+        cw_json_escape(out, r->items[i].uri);
+    }
+    if (r->n)
+        cw_buf_add_char(out, ']');
+}
+
+/* A new subscription takes the place of the old one, which ends after that: nothing is missed. */
+static void listen_again(cw_shared_conn *shared)
+{
+    cw_shared_conn_resources *r = &shared->resources;
+    uint64_t before = r->listen_id;
+    CW_CLEANUP(cw_buf_done) cw_buf members;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&members, TEXT_MAX);
+    cw_buf_init(&text, TEXT_MAX);
+    cw_buf_add(&members, CW_STR("\"notifications\":{" CW_SHARED_CONN_LISTS));
+    write_resources(shared, &members);
+    cw_buf_add_char(&members, '}');
+    r->listen_id = cw_shared_conn_next_id(shared);
+    const cw_relay_request listen = {.method = CW_STR("subscriptions/listen"),
+                                     .members = cw_buf_str(&members)};
+    cw_relay_write(&text, &listen, CW_RELAY_MODERN, r->listen_id);
+    if (members.code)
+        return;
+    send_text(shared, &text);
+    cw_buf_clear(&text);
+    cw_relay_write_cancelled(&text, before);
+    if (before)
+        send_text(shared, &text);
+}
+
+static bool is_stream(const cw_shared_conn *shared)
+{
+    return shared->service->kind != CW_ENDPOINT_HTTP && shared->state == CW_SHARED_CONN_READY;
+}
+
+static void subscribe_legacy(cw_shared_conn *shared)
+{
+    cw_shared_conn_resources *r = &shared->resources;
+    for (size_t i = 0; i < r->n; i++) {
+        if (!r->items[i].is_sent)
+            send_one(shared, "resources/subscribe", r->items[i].uri);
+        r->items[i].is_sent = true;
+    }
+}
+
+void cw_shared_conn_resources_opened(cw_shared_conn *shared)
+{
+    cw_shared_conn_resources *r = &shared->resources;
+    r->listen_id = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        r->items[i].is_sent = false;
+        r->items[i].is_updated = true; /* what was missed is not known */
+    }
+    if (cw_shared_conn_era(shared) == CW_RELAY_MODERN)
+        listen_again(shared);
+    else
+        subscribe_legacy(shared);
+    if (r->n)
+        report_soon(shared);
+}
+
+/* ---- the set ---- */
+
+static void free_items(cw_shared_conn_resource *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free((char *)(uintptr_t)items[i].uri.p);
+    free(items);
+}
+
+/* What is in both keeps its marks. NULL without memory. */
+static cw_shared_conn_resource *make_items(const cw_shared_conn_resources *old, const cw_str *uris,
+                                           size_t n)
+{
+    cw_shared_conn_resource *items = calloc(n + 1, sizeof *items);
+    for (size_t i = 0; items && i < n; i++) {
+        const cw_shared_conn_resource *before = find(old, uris[i]);
+        char *copy = malloc(uris[i].n + 1);
+        if (!copy) {
+            free_items(items, i);
+            return NULL;
+        }
+        memcpy(copy, uris[i].p, uris[i].n);
+        if (before)
+            items[i] = *before;
+        items[i].uri = cw_str_make(copy, uris[i].n);
+    }
+    return items;
+}
+
+static bool is_same(const cw_shared_conn_resources *r, const cw_str *uris, size_t n)
+{
+    for (size_t i = 0; i < n && n == r->n; i++) {
+        if (!cw_str_eq(r->items[i].uri, uris[i]))
+            return false;
+    }
+    return n == r->n;
+}
+
+void cw_shared_conn_subscribe(cw_shared_conn *shared, const cw_str *uris, size_t n)
+{
+    cw_shared_conn_resources *r = &shared->resources;
+    if (!shared->mcp.is_on || shared->is_closing || is_same(r, uris, n))
+        return;
+    cw_shared_conn_resource *items = make_items(r, uris, n);
+    if (!items)
+        return; /* the set of before stays; the next change tries again */
+    cw_shared_conn_resources old = *r;
+    r->items = items;
+    r->n = n;
+    bool is_legacy = cw_shared_conn_era(shared) != CW_RELAY_MODERN;
+    for (size_t i = 0; i < old.n && is_legacy && is_stream(shared); i++) {
+        if (old.items[i].is_sent && !find(r, old.items[i].uri))
+            send_one(shared, "resources/unsubscribe", old.items[i].uri);
+    }
+    free_items(old.items, old.n);
+    if (is_stream(shared) && is_legacy)
+        subscribe_legacy(shared);
+    else if (is_stream(shared))
+        listen_again(shared);
+}
+
+void cw_shared_conn_resources_init(cw_shared_conn *shared)
+{
+    cw_deadline_list_init(&shared->resources.calm, CALM_MS, on_calm);
+    cw_loop_watch(shared->opts.loop, &shared->resources.calm);
+}
+
+void cw_shared_conn_resources_done(cw_shared_conn *shared)
+{
+    cw_deadline_clear(&shared->resources.calm_end);
+    cw_loop_unwatch(shared->opts.loop, &shared->resources.calm);
+    free_items(shared->resources.items, shared->resources.n);
+    shared->resources.items = NULL;
+    shared->resources.n = 0;
+}
