@@ -54,7 +54,10 @@ void cw_doctor_check_database(cw_doctor *d)
                       "the database is damaged: %s", health.damage);
     else if (health.version < health.newest)
         cw_doctor_add(d, CW_DOCTOR_NOTE, path,
-                      "make a backup, then start the server, which updates the database",
+                      is_server
+                          ? "make a backup, then run causeway store migrate"
+                          : "make a copy of the file, then start the server, which updates the "
+                            "database",
                       "the database has version %lld, this program uses version %lld; rights are "
                       "not checked",
                       (long long)health.version, (long long)health.newest);
