@@ -90,7 +90,7 @@ old=$(main_pid)
 cp $config /tmp/config
 echo 'nonsense: 1' >>$config
 start=$SECONDS
-apt-get -qq -y --reinstall install "$now"/causeway_*.deb 2>/tmp/complaints
+apt-get -qq -y --reinstall install "$now"/causeway_*.deb >/tmp/complaints 2>&1
 cat /tmp/complaints
 [ $((SECONDS - start)) -lt 45 ] || fail "the package waits for a program that has failed"
 grep -q 'upgrade failed.*nonsense' /tmp/complaints || fail "the reason is not printed"
