@@ -28,6 +28,8 @@ if [ "${FRESH_UNSHARED:-}" != 1 ]; then
 fi
 
 suite=bookworm
+# One commit for all steps, whatever is committed meanwhile.
+commit=$(git rev-parse HEAD)
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/causeway-fresh.XXXXXX")
 running=
 tests_line=
@@ -118,7 +120,8 @@ new_root() { # new_root NAME: a copy of the bare system with the source in /srv/
         mkdir "$source"
         git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$source"
     else
-        git clone --quiet --no-hardlinks . "$source"
+        git clone --quiet --no-hardlinks --no-checkout . "$source"
+        git -C "$source" checkout --quiet --detach "$commit"
     fi
     # Each step runs as the owner of the source: root, or the user without rights.
     chown -R "${2:-0:0}" "$source"
@@ -197,9 +200,9 @@ step_4() {
         fail "make oci" "$work/log"
     sed 's/^/   /' <(grep '^oci: ' "$work/log")
     say "   make deb of the commit before"
-    git clone --quiet --no-hardlinks . "$root/srv/before"
+    git clone --quiet --no-hardlinks --no-checkout . "$root/srv/before"
     # With uncommitted files, HEAD is the commit before.
-    [ "${FRESH_UNCOMMITTED:-}" = 1 ] || git -C "$root/srv/before" checkout --quiet HEAD~1
+    git -C "$root/srv/before" checkout --quiet --detach "$commit$([ "${FRESH_UNCOMMITTED:-}" = 1 ] || echo '~1')"
     in_root "$root" make -C /srv/before deb >"$work/log" 2>&1 || fail "make deb of the commit before" "$work/log"
     cp "$root"/srv/before/build/deb/*.deb "$work/before/"
 }
