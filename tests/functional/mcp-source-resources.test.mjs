@@ -316,6 +316,47 @@ suite("updates of resources", { concurrency: 4 }, () => {
     }
 });
 
+suite("commands", { concurrency: 4 }, () => {
+    for (const how of ["program", "HTTP server"]) {
+        test(`import lists resources, templates and prompts of a ${how}, and exposes none`, async (t) => {
+            const folder = mkdtempSync(path.join(keepFolder(), "import-"));
+            const file = path.join(folder, "notes.yaml");
+            let target = ["--exec", node, fixture, "modern", "--stdio"];
+            if (how !== "program") {
+                const upstream = await startProgram(node, [fixture, "modern"], { name: "imported" });
+                t.after(() => upstream.stop().catch(() => {}));
+                target = [`${upstream.url}/mcp`];
+            }
+            const { code, stdout, stderr } = await runCauseway(
+                ["import", "--json", "--preset", "mcp", "--name", "notes", "-o", file, ...target],
+                { cwd: folder },
+            );
+            assert.equal(code, 0, stderr);
+            const kinds = JSON.parse(stdout).methods.map(({ kind }) => kind ?? "tool");
+            assert.deepEqual([...new Set(kinds)], ["tool", "prompt", "resource", "template"]);
+            const overlay = readFileSync(file, "utf8");
+            for (const line of ['- uri: "note://1"', '- uri_template: "shelf://{room}/{book}"', "- prompt: review"])
+                assert.ok(overlay.includes(`${line}\n    expose: false`), overlay);
+            // The file is valid as it is, and nothing of it is exposed.
+            const server = await bridge(t, {
+                command: [node, fixture, "modern", "--stdio"],
+                methods: ["link"],
+                overlay: file,
+            });
+            await untilTool(server, "link");
+            assert.deepEqual(await listedUris(server), []);
+        });
+    }
+
+    test("source list counts what is exposed", async (t) => {
+        const { server } = await fixtureBridge(t, "modern", { ...all, resources: ["note://1"] });
+        const run = (...args) => runCauseway(["source", "list", ...args, "--config", server.config]);
+        const [{ resources, templates, prompts, tools }] = JSON.parse((await run("--json")).stdout);
+        assert.deepEqual([resources, templates, prompts, tools], [1, 2, 2, 3]);
+        assert.match((await run()).stdout, /PROTOCOL\s+RESOURCES\s+PROMPTS[\s\S]*modern\s+3\s+2/);
+    });
+});
+
 suite("the lock", { concurrency: 4 }, () => {
     async function locked(t) {
         const folder = mkdtempSync(path.join(keepFolder(), "lock-"));
