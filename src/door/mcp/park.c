@@ -28,7 +28,8 @@ typedef struct park {
     cw_list questions;     /* that no answer has come for */
     cw_deadline wait;
     cw_loop_hook hook;
-    cw_buf outcome; /* a message for the request that comes next */
+    cw_buf outcome; /* a message for the request that comes next; empty: there was no memory */
+    bool is_over;   /* the call ended before that request came */
     /* The request that waits. */
     bool has_waiter;
     uint32_t waiter_loop;
@@ -62,13 +63,38 @@ static bool make_id(char id[2 * ID_BYTES + 1])
 
 static void on_parcel(cw_runtime_loop *rl, cw_str bytes);
 
+/* A parcel without a text needs no memory, unless another loop gets it. */
+static void send_head(cw_runtime_loop *rl, uint32_t loop, const parcel *head)
+{
+    cw_runtime_send(rl, loop, NULL, on_parcel, cw_str_make((const char *)head, sizeof *head));
+}
+
+/* There is no memory for what would end the wait of a request: it ends without. */
+static void send_failure(cw_runtime_loop *rl, uint32_t loop, const parcel *head)
+{
+    parcel lost = *head;
+    lost.kind = LOST;
+    if (head->kind == TO_PARK) {
+        memcpy(lost.to, head->from, sizeof lost.to);
+        loop = head->from_loop;
+    }
+    if (head->kind == RESULT || head->kind == ASK || head->kind == TO_PARK)
+        send_head(rl, loop, &lost);
+}
+
 static void send_parcel(cw_runtime_loop *rl, uint32_t loop, const parcel *head, cw_str text)
 {
     CW_CLEANUP(cw_buf_done) cw_buf b;
+    if (text.n == 0) {
+        send_head(rl, loop, head);
+        return;
+    }
     cw_buf_init(&b, TEXT_MAX + sizeof *head);
     cw_buf_add_bytes(&b, head, sizeof *head);
     cw_buf_add(&b, text);
-    if (!b.code)
+    if (b.code)
+        send_failure(rl, loop, head);
+    else
         cw_runtime_send(rl, loop, NULL, on_parcel, cw_buf_str(&b));
 }
 
@@ -168,7 +194,10 @@ static void send_questions(park *p)
     head.from_loop = cw_runtime_loop_of(p->rl)->index;
     p->has_waiter = false;
     start_wait(p);
-    send_parcel(p->rl, p->waiter_loop, &head, cw_buf_str(&asks));
+    if (asks.code)
+        send_failure(p->rl, p->waiter_loop, &head);
+    else
+        send_parcel(p->rl, p->waiter_loop, &head, cw_buf_str(&asks));
 }
 
 static void on_ask(cw_sink *sink, const cw_question *question)
@@ -247,6 +276,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     cw_buf_add_bytes(&p->outcome, &head, sizeof head);
     if (!text.code)
         cw_buf_add(&p->outcome, cw_buf_str(&text));
+    p->is_over = true;
 }
 
 static park *new_park(cw_mcp_call *call)
@@ -373,6 +403,9 @@ static void on_answers(park *p, const parcel *head, cw_str text)
         memcpy(kept.to, p->waiter, sizeof kept.to);
         send_parcel(p->rl, p->waiter_loop, &kept,
                     cw_str_make(p->outcome.p + sizeof kept, p->outcome.n - sizeof kept));
+        free_park(p);
+    } else if (p->is_over) {
+        send_lost(p->rl, head);
         free_park(p);
     } else if (!cw_list_is_empty(&p->questions)) {
         send_questions(p);
