@@ -1,311 +1,370 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Accounts, roles, tokens and sessions. Each change is one administration method.
-import { change, problem, rpc } from "./api.mjs";
-import { ask, copy, el, replace, span, status, table, tag, visible, when } from "./dom.mjs";
-import { link } from "./main.mjs";
+// Pages of the security person: who may call what, the audit, and accounts, roles, tokens and sessions.
+import { change, missing, problem, rpc, rpcAll } from "./api.mjs";
+import { ask, button, code, copy, count, duration, el, grid, labelled, replace, select, span, status, table, tag, visible, when } from "./dom.mjs";
+import { filters, link, query, setQuery, toolLink, write } from "./main.mjs";
+import { outcomes, outcomeTag, showRecord } from "./traffic.mjs";
 
-const sections = ["accounts", "roles", "tokens", "sessions"];
-const day = 86400000;
+// ---- who may ----
 
-const field = (name, label, attributes = {}, help) =>
-	el("div.field", el("label", { for: `new-${name}` }, label), el("input", { id: `new-${name}`, name, type: "text", autocomplete: "off", ...attributes }), help && el("p.help", help));
-const list = (text) => text.split(/[\s,]+/).filter(Boolean);
+const pageSize = 50;
+const columnsMax = 20;
+const words = {
+	yes: ["may call", "good"],
+	asks: ["asks: a login or a token with more scopes", "warn"],
+	listed: ["listed, but may not call", "warn"],
+	hidden: ["hidden", "quiet"],
+};
+const verdicts = {
+	allowed: "A call is allowed.",
+	login: "A call asks for a login.",
+	scopes: "A call asks for a token with more scopes.",
+	forbidden: "A call is refused: a permission is missing.",
+	hidden: "The caller gets the answer of an unknown tool.",
+};
 
-export async function render(node, section = "accounts") {
-	if (!sections.includes(section)) throw Object.assign(new Error("No such section."), { isMissing: true });
+function whyView(why, as, kind) {
+	const scopes = why.rules.filter((r) => !r.passes && /scope/.test(r.rule)).map((r) => `--scope ${r.what}`);
+	const command = scopes.length && kind === "account" ? `causeway token create ${as} ${scopes.join(" ")}` : `causeway why ${why.tool} --${kind} ${as}`;
+	return el(
+		"div",
+		{ role: "status" },
+		el("h2", visible(why.tool), " for ", visible(as)),
+		el("p", el("strong", verdicts[why.call] ?? why.call), ` In lists it is ${why.list}.`),
+		el(
+			"ol",
+			why.rules.map((r) => el("li", tag(r.passes ? "yes" : "no", r.passes ? "good" : "bad"), ` ${r.rule} `, code(r.what))),
+		),
+		el("p.quiet", "Rates are not part of this. The same from a terminal:"),
+		el("pre", visible(command)),
+	);
+}
+
+export async function who(node) {
+	const given = query();
+	const search = el("input", { type: "search", placeholder: "Filter tools", value: given.tool ?? "" });
+	const columns = el("input", { type: "search", placeholder: `Columns (at most ${columnsMax})` });
+	const kinds = select(["role", "account"]);
+	const rows = select([["", "all tools"], "where they differ"]);
 	const place = el("div");
-	const actions = el("div.bar");
+	const why = el("section.panel", { hidden: true });
+	const more = button("Show more tools", () => ((size += pageSize), fill()));
+	let size = pageSize;
+	let data;
+	let loaded;
+
+	async function explain(tool, as) {
+		setQuery({ tool, as, kind: kinds.value });
+		why.hidden = false;
+		await rpc("causeway.access.why", { tool, [kinds.value]: as }).then(
+			(answer) => replace(why, whyView(answer, as, kinds.value)),
+			(error) => replace(why, problem(error, "The decision could not be explained.")),
+		);
+	}
+
+	function cell(word, tool, as) {
+		const [text, look] = words[word] ?? [word, "quiet"];
+		const mark = word === "hidden" ? "–" : word;
+		const attributes = {
+			href: link("/who", { tool, as, kind: kinds.value }),
+			title: text,
+			"aria-label": `${mark} ${text}: ${tool} for ${as}`,
+			onclick: (event) => (event.preventDefault(), event.stopPropagation(), explain(tool, as)),
+		};
+		return el("td", el(`a.${look}`, attributes, mark));
+	}
+
+	function fill() {
+		const includes = (name, input) => name.toLowerCase().includes(input.value.toLowerCase());
+		const subjects = data.rows.filter((r) => includes(r.name, columns));
+		const cols = subjects.slice(0, columnsMax);
+		const matching = data.tools.map((name, i) => ({ name, cells: cols.map((c) => c.cells[i]) })).filter((r) => includes(r.name, search) && (!rows.value || new Set(r.cells).size > 1));
+		const body = matching.slice(0, size).map((r) =>
+			el(
+				"tr",
+				el("th", { scope: "row" }, toolLink(r.name)),
+				r.cells.map((word, i) => cell(word, r.name, cols[i].name)),
+			),
+		);
+		more.hidden = matching.length <= size;
+		const caption = `yes: may call · asks: a login or scopes · –: hidden. ${cols.length} of ${subjects.length} columns`;
+		replace(place, grid(caption, [["Tool"], ...cols.map((c) => [visible(c.name)])], body, empty("tool")));
+	}
+
+	const update = async () => {
+		if (loaded !== kinds.value) {
+			loaded = kinds.value;
+			why.hidden = true;
+			data = await rpcAll("causeway.access.matrix", loaded === "account" ? { accounts: true } : {}, "rows");
+		}
+		fill();
+	};
+	const { empty } = filters({ q: search, columns, kind: kinds, different: rows }, update);
+	await update();
+	const bar = el("div.bar", labelled("Filter tools", search, true), labelled("Filter columns", columns, true), labelled("Columns", kinds), labelled("Rows", rows));
+	write(node, "Who may", "", bar, why, el("section.panel", place, more));
+	if (given.tool && given.as) await explain(given.tool, given.as);
+}
+
+// ---- audit ----
+
+const spans = [
+	["15m", "last 15 minutes"],
+	["1h", "last hour"],
+	["24h", "last day"],
+	["7d", "last week"],
+	["", "all"],
+];
+const recordFilters = { caller: "caller", method: "tool", tool: "tool", outcome: "outcome", kind: "kind" };
+
+export async function audit(node) {
+	const any = ["", "any"];
+	const inputs = {
+		since: select(spans, "1h"),
+		kind: select([any, "call", "refusal", "login", "change", "lost"]),
+		outcome: select([any, ...outcomes, "wrong", "clear_text", "forged", "logout"]),
+		caller: el("input", { type: "text", size: 12 }),
+		tool: el("input", { type: "text", size: 18 }),
+		q: el("input", { type: "search", placeholder: "Search the records found" }),
+	};
+	const summary = el("p.quiet", { role: "status" });
+	const further = button("Search further", () => load(1000));
+	const save = el("a.button", { hidden: true, download: "audit.jsonl" }, "Save as JSONL");
+	const place = el("div");
+	let file;
+	const show = (r) => showRecord("Audit record", r, "/audit", recordFilters);
+	const rows = table({
+		caption: "Records, the newest first",
+		columns: [
+			["Time", (r) => button(when(Date.parse(r.time)), () => show(r), ".plain"), "fit"],
+			["Kind", (r) => r.kind, "fit"],
+			["Outcome", (r) => r.outcome && outcomeTag(r.outcome), "fit"],
+			["Caller", (r) => visible(r.caller ?? "")],
+			["Method", (r) => el("span.mono", visible(r.tool ?? r.method ?? ""))],
+			["Door", (r) => r.door ?? "", "fit"],
+			["Address", (r) => visible(r.address ?? ""), "fit"],
+			["Took", (r) => (r.us === undefined ? "" : duration(r.us)), "n"],
+			["Detail", (r) => el("div.text", visible(r.detail ?? ""))],
+		],
+		empty: () => empty("record"),
+	});
+
+	function fill(records, hasMore) {
+		const oldest = records.at(-1);
+		const found = records.filter((r) => JSON.stringify(r).toLowerCase().includes(inputs.q.value.toLowerCase()));
+		rows.fill(found);
+		replace(place, rows.node);
+		replace(summary, `${count(found.length)} found`, oldest && [", back to ", when(Date.parse(oldest.time))], hasMore && ", older ones were not searched");
+		close();
+		file = URL.createObjectURL(new Blob(found.map((r) => `${JSON.stringify(r)}\n`)));
+		save.href = file;
+		save.hidden = !found.length;
+	}
+
+	async function load(limit = 100) {
+		const { q, ...params } = values();
+		const used = Object.fromEntries(Object.entries(params).filter(([, v]) => v));
+		try {
+			const got = await rpc("causeway.audit.search", { ...used, limit });
+			further.hidden = !got.more || limit > 100;
+			fill(got.records, got.more);
+		} catch (error) {
+			const off = () => el("div.empty", el("p", "No audit is written. Set the key in the configuration:"), el("pre", "audit:\n  path: /var/lib/causeway/audit.jsonl"));
+			replace(place, /audit\.path/.test(error.message) ? off() : problem(error, "The audit could not be searched."));
+		}
+	}
+	const close = () => file && URL.revokeObjectURL(file);
+	const { values, empty } = filters(inputs, () => load());
+	const labels = { since: "Time", q: "Search" };
+	const bar = Object.entries(inputs).map(([name, input]) => labelled(labels[name] ?? name[0].toUpperCase() + name.slice(1), input, name === "q"));
+	write(node, "Audit", save, el("div.bar", bar), el("section.panel", summary, place, further));
+	await load();
+	return { close };
+}
+
+// ---- accounts, roles, tokens, sessions ----
+
+const field = ([name, label, attributes = {}, help]) =>
+	el("div.field", el("label", { for: `new-${name}` }, label), el("input", { id: `new-${name}`, name, type: "text", autocomplete: "off", ...attributes }), help && el("p.help", help));
+const split = (text, by) =>
+	text
+		.split(by)
+		.map((word) => word.trim())
+		.filter(Boolean);
+const secret = { type: "password", autocomplete: "new-password" };
+const required = { required: true };
+const roleNames = ["roles", "Roles", {}, "Names with commas between them"];
+const day = 86400000;
+const expiry = (t) => (t.expires === null ? el("span.warn", "never !") : t.expires < Date.now() ? "expired" : `in ${span((t.expires - Date.now()) / 1000)}`);
+const isStored = (r) => !/config/.test(String(r.from));
+
+// Each section: the columns of its list, what can be added, and the actions of a row. `run` makes a change:
+// run(method, params, done). An action with a text asks before it is done: [label, text, method, params, done].
+const sections = {
+	accounts: {
+		caption: "Accounts",
+		key: (a) => a.name,
+		columns: [
+			["Name", (a) => el("a", { href: link("/audit", { caller: a.name, since: "24h" }), title: "Its records" }, visible(a.name)), "head"],
+			["State", (a) => tag(a.state, a.state === "active" ? "good" : "warn"), "fit"],
+			["Roles", (a) => a.roles.map((r) => tag(r))],
+			["Password", (a) => (a.password ? "yes" : "no, tokens only"), "fit"],
+			["Created", (a) => when(a.created), "fit"],
+		],
+		add: {
+			label: "New account",
+			button: "Add",
+			fields: [["name", "Name", required], ["password", "Password", secret, "Without one the account logs in with tokens only"], roleNames],
+			make: (run, { name, password, roles }) => run("accounts.add", { name, password: password || null, roles: split(roles, ",") }, "Added."),
+		},
+		forms: (a) => [
+			{
+				label: "Roles",
+				button: "Save",
+				text: "Each role on this list is granted, each other one is taken away. Sessions of the account end.",
+				fields: [["roles", "Roles", { value: a.roles.join(", ") }, roleNames[3]]],
+				async make(run, { roles }) {
+					const wanted = split(roles, ",");
+					for (const role of wanted.filter((r) => !a.roles.includes(r))) if (!(await run("accounts.grant", { name: a.name, role }, "Granted."))) return;
+					for (const role of a.roles.filter((r) => !wanted.includes(r))) if (!(await run("accounts.revoke", { name: a.name, role }, "Taken away."))) return;
+				},
+			},
+			{
+				label: "Password",
+				button: "Set the password",
+				fields: [["password", "New password", { ...secret, ...required }]],
+				make: (run, { password }) => run("accounts.password", { name: a.name, password }, "The password was changed."),
+			},
+		],
+		actions: (a) => [
+			a.state === "blocked"
+				? ["Unblock", "Its logins are accepted again.", "accounts.unblock", { name: a.name }, "Unblocked."]
+				: ["Block", "Its logins are rejected, and its sessions and streams end.", "accounts.block", { name: a.name }, "Blocked."],
+			["Remove", "The account and its tokens are removed. This cannot be undone.", "accounts.remove", { name: a.name }, "Removed."],
+		],
+	},
+	roles: {
+		caption: "Roles and their permissions",
+		key: (r) => r.name + r.from,
+		columns: [
+			["Role", (r) => visible(r.name), "head"],
+			["From", (r) => visible(r.from), "fit"],
+			[
+				"Permissions",
+				(r, confirm) =>
+					r.permissions.map((p) => {
+						const take = ["Take away", `Callers with the role ${r.name} lose it with their next request.`, "roles.deny", { role: r.name, permission: p }, "Taken away."];
+						return [tag(p), isStored(r) && el("button.plain", { "aria-label": `Take ${p} away from ${r.name}`, onclick: () => confirm(take, `“${p}”`) }, "×")];
+					}),
+			],
+		],
+		add: { label: "New role", button: "Add", fields: [["role", "Name", required]], make: (run, params) => run("roles.add", params, "Added.") },
+		forms: (r) =>
+			isStored(r)
+				? [
+						{
+							label: "Allow",
+							button: "Allow",
+							fields: [["permission", "Permission", required]],
+							make: (run, { permission }) => run("roles.allow", { role: r.name, permission }, "Allowed."),
+						},
+					]
+				: [],
+		actions: (r) => (isStored(r) ? [["Remove", "Accounts lose the permissions of this role.", "roles.remove", { role: r.name }, "Removed."]] : []),
+	},
+	tokens: {
+		caption: "API tokens",
+		key: (t) => t.id,
+		columns: [
+			["Token", (t) => t.id, "head"],
+			["Account", (t) => visible(t.account)],
+			["Name", (t) => visible(t.name ?? "")],
+			["State", (t) => tag(t.state, t.state === "active" || t.state === "valid" ? "good" : "warn"), "fit"],
+			["Scopes", (t) => t.scopes.map((s) => tag(s))],
+			["Expires", expiry, "fit"],
+			["Created", (t) => when(t.created), "fit"],
+		],
+		add: {
+			label: "New token",
+			button: "Create",
+			fields: [
+				["account", "Account", required],
+				["name", "Name", {}, "What it is for"],
+				["scopes", "Scopes", {}, "With spaces between them"],
+				["days", "Days until it expires", { inputmode: "numeric", value: "90" }, "Empty: it does not expire"],
+			],
+			async make(run, { account, name, scopes, days }) {
+				const params = { account, scopes: split(scopes, /[\s,]+/), ...(name ? { name } : {}), ...(Number(days) > 0 ? { lifetime: Math.round(days * day) } : {}) };
+				const made = await run("tokens.create", params, "Created.");
+				if (!made) return;
+				await ask("The new token", [
+					el("p", "It is shown once. The server stores only its hash."),
+					el(
+						"p.item",
+						el("code", made.token),
+						button("Copy", () => copy(made.token)),
+					),
+					made.unknown_scopes?.length > 0 && el("p.warn", "Unknown scopes: ", visible(made.unknown_scopes.join(", "))),
+				]);
+			},
+		},
+		actions: (t) => (t.revoked ? [] : [["Revoke", "Requests with it are rejected at once, and its streams end.", "tokens.revoke", { id: t.id }, "Revoked."]]),
+	},
+	sessions: {
+		caption: "Browser sessions",
+		key: (s) => s.id,
+		columns: [
+			["Session", (s) => s.id, "head"],
+			["Account", (s) => visible(s.account)],
+			["Began", (s) => when(s.created), "fit"],
+			["Used", (s) => when(s.used), "fit"],
+			["Ends", (s) => when(s.expires), "fit"],
+		],
+		actions: (s) => [["End", "Its browser must log in again.", "sessions.end", { id: s.id }, "Ended."]],
+	},
+};
+
+export async function access(node, name = "accounts") {
+	const section = sections[name];
+	if (!Object.hasOwn(sections, name)) throw missing("No such section.");
 	const trouble = el("div");
 
 	// Make a change, tell the outcome, and show the list again.
-	async function run(method, params, what, done) {
+	async function run(method, params, done) {
 		replace(trouble);
 		try {
-			const result = await change(method, params);
+			const result = await change(`causeway.${method}`, params);
 			status(done);
 			await load();
 			return result;
 		} catch (error) {
-			replace(trouble, problem(error, what));
-			return undefined;
+			replace(trouble, problem(error, "Nothing was changed."));
 		}
 	}
 
-	async function confirm(title, text, button, method, params, done) {
-		if (await ask(title, el("p", text), button, { danger: true })) await run(method, params, "Nothing was changed.", done);
+	async function confirm([label, text, method, params, done], what) {
+		if (await ask(`${label} ${what}?`, el("p", text), label, ".danger")) await run(method, params, done);
 	}
 
-	const act = (label, onclick, isDanger) => el(isDanger ? "button.danger" : "button", { onclick }, label);
+	const open = (form, what = "") =>
+		button(`${form.label}…`, async () => {
+			const data = await ask(`${form.label} ${what}`, [form.text && el("p", form.text), form.fields.map(field)], form.button);
+			if (data) await form.make(run, data);
+		});
 
-	const show = {
-		async accounts() {
-			const { accounts } = await rpc("causeway.accounts.list");
-			const edit = async (a) => {
-				const data = await ask(
-					`Roles of ${a.name}`,
-					[
-						el("p", "Each role on this list is granted, each other one is taken away. Sessions of the account end."),
-						field("roles", "Roles", { value: a.roles.join(", ") }, "Names with commas between them"),
-					],
-					"Save",
-				);
-				if (!data) return;
-				const wanted = data
-					.get("roles")
-					.split(",")
-					.map((r) => r.trim())
-					.filter(Boolean);
-				for (const role of wanted.filter((r) => !a.roles.includes(r))) if (!(await run("causeway.accounts.grant", { name: a.name, role }, "The role was not granted.", "Granted."))) return;
-				for (const role of a.roles.filter((r) => !wanted.includes(r)))
-					if (!(await run("causeway.accounts.revoke", { name: a.name, role }, "The role was not taken away.", "Taken away."))) return;
-			};
-			const setPassword = async (a) => {
-				const data = await ask(`Password of ${a.name}`, [field("password", "New password", { type: "password", autocomplete: "new-password", required: true })], "Set the password");
-				if (data) await run("causeway.accounts.password", { name: a.name, password: data.get("password") }, "The password was not changed.", "The password was changed.");
-			};
-			replace(
-				actions,
-				act("New account…", async () => {
-					const data = await ask(
-						"New account",
-						[
-							field("name", "Name", { required: true }),
-							field("password", "Password", { type: "password", autocomplete: "new-password" }, "Without one the account logs in with tokens only"),
-							field("roles", "Roles", {}, "Names with commas between them"),
-						],
-						"Add",
-					);
-					if (data)
-						await run(
-							"causeway.accounts.add",
-							{
-								name: data.get("name"),
-								password: data.get("password") || null,
-								roles: data
-									.get("roles")
-									.split(",")
-									.map((r) => r.trim())
-									.filter(Boolean),
-							},
-							"The account was not added.",
-							"Added.",
-						);
-				}),
-			);
-			return table({
-				caption: "Accounts",
-				key: (a) => a.name,
-				columns: [
-					{
-						label: "Name",
-						header: true,
-						cell: (a) => el("a", { href: link("/audit", { caller: a.name, since: "24h" }), title: "Its records" }, visible(a.name)),
-					},
-					{ label: "State", class: "fit", cell: (a) => tag(a.state, a.state === "active" ? "good" : "warn") },
-					{ label: "Roles", cell: (a) => a.roles.map((r) => tag(r)) },
-					{ label: "Password", class: "fit", cell: (a) => (a.password ? "yes" : "no, tokens only") },
-					{ label: "Created", class: "fit", cell: (a) => when(a.created) },
-					{
-						label: "Actions",
-						class: "fit",
-						cell: (a) => [
-							act("Roles…", () => edit(a)),
-							" ",
-							act("Password…", () => setPassword(a)),
-							" ",
-							a.state === "blocked"
-								? act("Unblock", () => run("causeway.accounts.unblock", { name: a.name }, "The account is still blocked.", "Unblocked."))
-								: act(
-										"Block…",
-										() =>
-											confirm(`Block ${a.name}?`, "Its logins are rejected, and its sessions and streams end.", "Block", "causeway.accounts.block", { name: a.name }, "Blocked."),
-										true,
-									),
-							" ",
-							act(
-								"Remove…",
-								() =>
-									confirm(`Remove ${a.name}?`, "The account and its tokens are removed. This cannot be undone.", "Remove", "causeway.accounts.remove", { name: a.name }, "Removed."),
-								true,
-							),
-						],
-					},
-				],
-				empty: () => el("p", "No accounts."),
-				rows: accounts,
-			});
-		},
-
-		async roles() {
-			const { roles } = await rpc("causeway.roles.list");
-			replace(
-				actions,
-				act("New role…", async () => {
-					const data = await ask("New role", field("role", "Name", { required: true }), "Add");
-					if (data) await run("causeway.roles.add", { role: data.get("role") }, "The role was not added.", "Added.");
-				}),
-			);
-			const allow = async (r) => {
-				const data = await ask(`Allow ${r.name}`, field("permission", "Permission", { required: true }), "Allow");
-				if (data) await run("causeway.roles.allow", { role: r.name, permission: data.get("permission") }, "The permission was not given.", "Allowed.");
-			};
-			const isStored = (r) => !/config/.test(String(r.from));
-			return table({
-				caption: "Roles and their permissions",
-				key: (r) => r.name + r.from,
-				columns: [
-					{ label: "Role", header: true, cell: (r) => visible(r.name) },
-					{ label: "From", class: "fit", cell: (r) => visible(r.from) },
-					{
-						label: "Permissions",
-						cell: (r) =>
-							r.permissions.map((p) => [
-								tag(p),
-								isStored(r) &&
-									el(
-										"button.plain",
-										{
-											"aria-label": `Take ${p} away from ${r.name}`,
-											onclick: () =>
-												confirm(
-													`Take “${p}” away?`,
-													`Callers with the role ${r.name} lose it with their next request.`,
-													"Take away",
-													"causeway.roles.deny",
-													{ role: r.name, permission: p },
-													"Taken away.",
-												),
-										},
-										"×",
-									),
-							]),
-					},
-					{
-						label: "Actions",
-						class: "fit",
-						cell: (r) =>
-							isStored(r)
-								? [
-										act("Allow…", () => allow(r)),
-										" ",
-										act(
-											"Remove…",
-											() => confirm(`Remove ${r.name}?`, "Accounts lose the permissions of this role.", "Remove", "causeway.roles.remove", { role: r.name }, "Removed."),
-											true,
-										),
-									]
-								: el("span.quiet", "in the configuration file"),
-					},
-				],
-				empty: () => el("p", "No roles."),
-				rows: roles,
-			});
-		},
-
-		async tokens() {
-			const { tokens } = await rpc("causeway.tokens.list");
-			replace(
-				actions,
-				act("New token…", async () => {
-					const data = await ask(
-						"New token",
-						[
-							field("account", "Account", { required: true }),
-							field("name", "Name", {}, "What it is for"),
-							field("scopes", "Scopes", {}, "With spaces between them"),
-							field("days", "Days until it expires", { inputmode: "numeric", value: "90" }, "Empty: it does not expire"),
-						],
-						"Create",
-					);
-					if (!data) return;
-					const days = Number(data.get("days"));
-					const params = {
-						account: data.get("account"),
-						...(data.get("name") ? { name: data.get("name") } : {}),
-						scopes: list(data.get("scopes")),
-						...(days > 0 ? { lifetime: Math.round(days * day) } : {}),
-					};
-					const made = await run("causeway.tokens.create", params, "No token was created.", "Created.");
-					if (made)
-						await ask("The new token", [
-							el("p", "It is shown once. The server stores only its hash."),
-							el("p.item", el("code", made.token), el("button", { type: "button", onclick: () => copy(made.token) }, "Copy")),
-							made.unknown_scopes?.length > 0 && el("p.warn", "Unknown scopes: ", visible(made.unknown_scopes.join(", "))),
-						]);
-				}),
-			);
-			const expiry = (t) => (t.expires === null ? el("span.warn", "never !") : t.expires < Date.now() ? "expired" : `in ${span((t.expires - Date.now()) / 1000)}`);
-			return table({
-				caption: "API tokens",
-				key: (t) => t.id,
-				columns: [
-					{ label: "Token", header: true, cell: (t) => t.id },
-					{ label: "Account", cell: (t) => visible(t.account) },
-					{ label: "Name", cell: (t) => visible(t.name ?? "") },
-					{ label: "State", class: "fit", cell: (t) => tag(t.state, t.state === "active" || t.state === "valid" ? "good" : "warn") },
-					{ label: "Scopes", cell: (t) => t.scopes.map((s) => tag(s)) },
-					{ label: "Expires", class: "fit", cell: expiry },
-					{ label: "Created", class: "fit", cell: (t) => when(t.created) },
-					{
-						label: "Actions",
-						class: "fit",
-						cell: (t) =>
-							t.revoked
-								? el("span.quiet", "revoked")
-								: act(
-										"Revoke…",
-										() =>
-											confirm(
-												`Revoke token ${t.id}?`,
-												"Requests with it are rejected at once, and its streams end.",
-												"Revoke",
-												"causeway.tokens.revoke",
-												{ id: t.id },
-												"Revoked.",
-											),
-										true,
-									),
-					},
-				],
-				empty: () => el("p", "No tokens."),
-				rows: tokens,
-			});
-		},
-
-		async sessions() {
-			const { sessions } = await rpc("causeway.sessions.list");
-			replace(actions);
-			return table({
-				caption: "Browser sessions",
-				key: (s) => s.id,
-				columns: [
-					{ label: "Session", header: true, cell: (s) => s.id },
-					{ label: "Account", cell: (s) => visible(s.account) },
-					{ label: "Began", class: "fit", cell: (s) => when(s.created) },
-					{ label: "Used", class: "fit", cell: (s) => when(s.used) },
-					{ label: "Ends", class: "fit", cell: (s) => when(s.expires) },
-					{
-						label: "Actions",
-						class: "fit",
-						cell: (s) => act("End…", () => confirm(`End session ${s.id}?`, "Its browser must log in again.", "End", "causeway.sessions.end", { id: s.id }, "Ended."), true),
-					},
-				],
-				empty: () => el("p", "No sessions."),
-				rows: sessions,
-			});
-		},
+	const rowActions = (row) => {
+		const what = String(row.name ?? row.id);
+		const all = [...(section.forms?.(row) ?? []).map((form) => open(form, what)), ...section.actions(row).map((action) => button(`${action[0]}…`, () => confirm(action, what), ".danger"))];
+		return all.length ? all.flatMap((one) => [one, " "]) : el("span.quiet", row.revoked ? "revoked" : "in the configuration file");
 	};
+	const columns = section.columns.map(([label, cell, kind]) => [label, (row) => cell(row, confirm), kind]);
+	const rows = table({ ...section, columns: [...columns, ["Actions", rowActions, "fit"]], empty: () => el("p", `No ${name}.`) });
 
 	async function load() {
-		const made = await show[section]();
-		replace(place, made.node);
+		rows.fill((await rpc(`causeway.${name}.list`))[name]);
 	}
 
-	const tabsBar = el(
-		"nav.tabs",
-		{ "aria-label": "Access" },
-		sections.map((s) => el("a", { href: link(`/access/${s}`), "aria-current": s === section ? "page" : undefined }, s[0].toUpperCase() + s.slice(1))),
-	);
-	replace(node, el("div.title", el("h1", "Access: ", section)), tabsBar, trouble, actions, el("section.panel", place));
+	const tabs = Object.keys(sections).map((s) => el("a", { href: link(`/access/${s}`), "aria-current": s === name && "page" }, s[0].toUpperCase() + s.slice(1)));
 	await load();
+	write(node, `Access: ${name}`, "", el("nav.tabs", { "aria-label": "Access" }, tabs), trouble, el("div.bar", section.add && open(section.add)), el("section.panel", rows.node));
 }

@@ -3,33 +3,33 @@
 
 // Controls, bidirectional overrides, zero-width and tag characters: a reader must see them.
 const odd = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+const svg = "http://www.w3.org/2000/svg";
+const isNothing = (value) => value === undefined || value === null || value === false;
 
-// el("p.quiet", { id: "x", onclick: f }, "text", child, [children])
+// el("p.quiet", { id: "x", onclick: f }, "text", child, [children]); "svg:path" is an element of a picture.
 export function el(what, ...rest) {
 	const [name, ...classes] = what.split(".");
-	const node = document.createElement(name);
-	if (classes.length) node.className = classes.join(" ");
+	const node = name.startsWith("svg:") ? document.createElementNS(svg, name.slice(4)) : document.createElement(name);
+	if (classes.length) node.setAttribute("class", classes.join(" "));
 	const first = rest[0];
 	if (first && typeof first === "object" && !Array.isArray(first) && !(first instanceof Node)) {
 		set(node, rest.shift());
 	}
-	add(node, rest);
-	return node;
+	return add(node, rest);
 }
 
 function set(node, attributes) {
 	for (const [name, value] of Object.entries(attributes)) {
-		if (value === undefined || value === null || value === false) continue;
+		if (isNothing(value)) continue;
 		if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-		else if (name === "value" || name === "checked" || name === "selected" || name === "indeterminate") node[name] = value;
+		else if (name === "value" || name === "checked" || name === "selected") node[name] = value;
 		else node.setAttribute(name, value === true ? "" : String(value));
 	}
 }
 
 export function add(node, children) {
 	for (const child of children.flat(Infinity)) {
-		if (child === undefined || child === null || child === false) continue;
-		node.append(child instanceof Node ? child : String(child));
+		if (!isNothing(child)) node.append(child instanceof Node ? child : String(child));
 	}
 	return node;
 }
@@ -45,69 +45,91 @@ export const invisible = (text) => String(text).match(odd) ?? [];
 // A text of others, with what cannot be seen spelt out.
 export function visible(text) {
 	const out = el("bdi");
-	let at = 0;
 	const all = String(text ?? "");
+	let at = 0;
 	for (const found of all.matchAll(odd)) {
-		out.append(all.slice(at, found.index));
 		const code = found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-		out.append(el("span.odd", `U+${code}`));
+		out.append(all.slice(at, found.index), el("span.odd", `U+${code}`));
 		at = found.index + found[0].length;
 	}
 	out.append(all.slice(at));
 	return out;
 }
 
-// A table with a caption. columns: [{ label, cell(row), class, header }]; rows keep their nodes by key.
-export function table({ caption, columns, key, empty, rows: initial }) {
-	const body = el("tbody");
-	const known = new Map();
-	const head = el(
-		"tr",
-		columns.map((c) => el(`th${c.class ? "." + c.class : ""}`, { scope: "col" }, c.label)),
+export const button = (label, onclick, kind = "") => el(`button${kind}`, { type: "button", onclick }, label);
+export const code = (text) => el("code", visible(text));
+export const panel = (title, ...content) => el("section.panel", el("h2", title), content);
+export const list = (items, make) =>
+	el(
+		"ul",
+		items.map((item) => el("li", make(item))),
 	);
-	const node = el("div.wide", { tabindex: 0, role: "region", "aria-label": caption });
-	const grid = el("table", el("caption", caption), el("thead", head), body);
-	node.append(grid);
-	const make = (row) =>
-		el(
-			"tr",
-			{ "data-key": key?.(row) },
-			columns.map((c) => el(`${c.header ? "th" : "td"}${c.class ? "." + c.class : ""}`, c.header ? { scope: "row" } : {}, c.cell(row))),
-		);
+
+// A table that a narrow window scrolls. head: [[label, class]]; rows: <tr>, or none.
+export function grid(caption, head, rows, empty) {
+	const labels = head.map(([label, kind]) => el(`th${kind && kind !== "head" ? `.${kind}` : ""}`, { scope: "col" }, label));
+	const body = el("tbody", rows.length ? rows : el("tr", el("td.empty", { colspan: head.length }, empty)));
+	return el("div.wide", { tabindex: 0, role: "region", "aria-label": caption }, el("table", el("caption", caption), el("thead", el("tr", labels)), body));
+}
+
+// A table of records. columns: [label, cell(row), "head", "fit" or "n"]; rows keep their nodes by key.
+export function table({ caption, columns, key = () => undefined, empty, rows: initial }) {
+	let known = new Map();
+	const node = el("div");
+	const make = (row) => {
+		const cells = columns.map(([, cell, kind]) => (kind === "head" ? el("th", { scope: "row" }, cell(row)) : el(`td${kind ? `.${kind}` : ""}`, cell(row))));
+		return el("tr", { "data-key": key(row) }, cells);
+	};
 	const fill = (rows) => {
-		const next = rows.map((row) => {
-			const id = key ? key(row) : undefined;
+		const next = new Map();
+		const made = rows.map((row) => {
+			const id = key(row);
 			const state = JSON.stringify(row);
-			const old = id === undefined ? undefined : known.get(id);
-			const tr = old?.state === state ? old.tr : make(row);
-			if (id !== undefined) known.set(id, { state, tr });
+			const old = known.get(id);
+			const tr = id !== undefined && old?.state === state ? old.tr : make(row);
+			next.set(id, { state, tr });
 			return tr;
 		});
-		if (!next.length && empty) next.push(el("tr", el("td.empty", { colspan: columns.length }, empty())));
-		body.replaceChildren(...next);
-		const there = new Set(rows.map((row) => key?.(row)));
-		for (const id of known.keys()) if (!there.has(id)) known.delete(id);
+		known = next;
+		const body = node.querySelector("tbody");
+		if (made.length && body && !body.querySelector(".empty")) body.replaceChildren(...made);
+		else
+			replace(
+				node,
+				grid(
+					caption,
+					columns.map(([label, , kind]) => [label, kind]),
+					made,
+					empty?.(),
+				),
+			);
 	};
 	if (initial) fill(initial);
 	return { node, fill };
 }
 
-export const facts = (pairs) =>
-	el(
+export const facts = (pairs) => {
+	const known = pairs.filter(([, value]) => !isNothing(value) && value !== "" && value.length !== 0);
+	return el(
 		"dl.facts",
-		pairs.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([name, value]) => [el("dt", name), el("dd", value)]),
+		known.map(([name, value]) => [el("dt", name), el("dd", value)]),
+	);
+};
+
+export const tag = (text, kind = "") => el(`span.tag${kind ? `.${kind}` : ""}`, visible(text));
+
+// A choice: values, or pairs of value and label.
+export const select = (pairs, chosen, attributes = {}) =>
+	el(
+		"select",
+		attributes,
+		pairs.map((p) => {
+			const [value, label] = Array.isArray(p) ? p : [p, visible(p)];
+			return el("option", { value, selected: value === chosen }, label);
+		}),
 	);
 
-export const tag = (text, kind = "") => el(`span.tag${kind ? "." + kind : ""}`, visible(text));
-
-export function option(value, label, chosen) {
-	return el("option", { value, selected: value === chosen }, label);
-}
-
-export function labelled(label, input, grow = false) {
-	const node = el(grow ? "label.grow" : "label", el(grow ? "span.only-read" : "span", label), input);
-	return node;
-}
+export const labelled = (label, input, grow = false) => el(grow ? "label.grow" : "label", el(grow ? "span.only-read" : "span", label), input);
 
 export function status(text) {
 	const node = document.getElementById("status");
@@ -116,61 +138,63 @@ export function status(text) {
 	status.timer = setTimeout(() => (node.textContent = ""), 4000);
 }
 
-export async function copy(text) {
-	await navigator.clipboard.writeText(text).then(
+export const copy = (text) =>
+	navigator.clipboard.writeText(text).then(
 		() => status("Copied."),
 		() => status("The browser did not allow to copy."),
 	);
-}
+
+export const copyable = (text) => el("p.item", el("pre", text), el("button", { type: "button", onclick: () => copy(text), "aria-label": `Copy: ${text}` }, "Copy"));
 
 // A modal dialog: ask("Title", nodes, "Approve") resolves to the form's data, or to undefined.
-export function ask(title, content, button, { danger = false } = {}) {
+export function ask(title, content, label, kind = ".main") {
 	return new Promise((resolve) => {
 		const close = (data) => {
 			dialog.close();
 			dialog.remove();
 			resolve(data);
 		};
+		const onsubmit = (event) => {
+			event.preventDefault();
+			close(Object.fromEntries(new FormData(form)));
+		};
 		const form = el(
 			"form",
-			{ method: "dialog", onsubmit: (event) => (event.preventDefault(), close(new FormData(form))) },
+			{ method: "dialog", onsubmit },
 			content,
-			el("div.bar", button && el(danger ? "button.danger" : "button.main", button), el("button", { type: "button", onclick: () => close() }, button ? "Cancel" : "Close")),
+			el(
+				"div.bar",
+				label && el(`button${kind}`, label),
+				button(label ? "Cancel" : "Close", () => close()),
+			),
 		);
-		const dialog = el("dialog", { "aria-labelledby": "dialog-title", oncancel: (event) => (event.preventDefault(), close()) }, el("h2", { id: "dialog-title" }, title), form);
+		const dialog = el("dialog", { "aria-labelledby": "dialog-title", oncancel: () => close() }, el("h2", { id: "dialog-title" }, title), form);
 		document.body.append(dialog);
 		dialog.showModal();
 	});
 }
 
-const units = [
-	[86400, "d"],
-	[3600, "h"],
-	[60, "min"],
-];
-
 export function span(seconds) {
-	for (const [size, name] of units) {
-		if (seconds >= size) return `${Math.floor(seconds / size)} ${name}`;
-	}
-	return `${Math.max(0, Math.floor(seconds))} s`;
+	const units = { d: 86400, h: 3600, min: 60, s: 1 };
+	const unit = Object.keys(units).find((name) => seconds >= units[name]) ?? "s";
+	return `${Math.max(0, Math.floor(seconds / units[unit]))} ${unit}`;
 }
 
 // A date in ms since 1970 as time of day, or with its day; the title has all of it.
 export function when(ms) {
-	if (ms === null || ms === undefined) return "never";
+	if (isNothing(ms)) return "never";
 	const date = new Date(ms);
-	const today = date.toDateString() === new Date().toDateString();
-	const text = today ? date.toLocaleTimeString("en-GB") : date.toLocaleString("sv-SE").slice(0, 16);
+	const isToday = date.toDateString() === new Date().toDateString();
+	const text = isToday ? date.toLocaleTimeString("en-GB") : date.toLocaleString("sv-SE").slice(0, 16);
 	return el("time", { datetime: date.toISOString(), title: date.toISOString() }, text);
 }
 
 export function duration(us) {
-	if (us === null || us === undefined) return "–";
+	if (isNothing(us)) return "–";
 	if (us < 1000) return `${Math.round(us)} µs`;
 	if (us < 1e6) return `${(us / 1000).toFixed(us < 1e4 ? 1 : 0)} ms`;
 	return `${(us / 1e6).toFixed(1)} s`;
 }
 
-export const count = (n) => (n === null || n === undefined ? "–" : n.toLocaleString("en-US"));
+export const count = (n) => (isNothing(n) ? "–" : n.toLocaleString("en-US", { maximumFractionDigits: n < 10 ? 1 : 0 }));
 export const percent = (part, all) => (all ? `${((100 * part) / all).toFixed(1)} %` : "–");

@@ -1,224 +1,503 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Inputs for the fields of a schema (schema.mjs). A form is built once; reading it gives JSON text.
-import { el, visible } from "./dom.mjs";
-import { write } from "./json.mjs";
-import { decode, describe, encode } from "./schema.mjs";
+// Forms from JSON Schema: a schema as a tree of fields, what was typed into them as JSON text, and their inputs.
+//
+//     kind     typed input                JSON
+//     text     "Ada", or { empty: true }  string; "" is left out
+//     number   "1.10"                     the number as typed
+//     boolean  "true", "false", ""        boolean
+//     choice   index of a value, or ""    that value
+//     list     [inputs], or undefined     array
+//     group    { name: input }            object
+//     map      [[name, input]]            object
+//     union    { branch, input }          the object of that branch
+//     json     JSON text                  that text
+//
+// null is an explicit null. A value that no input stands for (decode returns undefined) is shown as JSON.
+import { button, el, select, visible } from "./dom.mjs";
+import { Num, numberPattern, parse, write } from "./json.mjs";
 
-let ids = 0;
+const limits = { fields: 200, depth: 6, refs: 8 };
+const annotations = new Set("title description default examples example deprecated readOnly writeOnly $comment $id $schema $anchor $defs definitions x-mcp-header format contentMediaType".split(" "));
+// Keywords that say more than fields can.
+const beyond = ["if", "not", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef", "patternProperties", "propertyNames", "unevaluatedProperties"];
+const isObject = (v) => v !== null && typeof v === "object" && !Array.isArray(v);
+const isPlainText = (schema) => typeof schema.format === "string" || typeof schema.pattern === "string" || schema.maxLength <= 100;
 
-// Each maker returns { node, read(), focus, write(input) }; `id` and `about` connect it with its label and help.
-const makers = {
-	text(field, id, about) {
-		const input = field.isLong ? el("textarea", { id, "aria-describedby": about, rows: 2 }) : el("input", { id, type: "text", "aria-describedby": about, placeholder: hint(field) });
-		const empty = el("input", { type: "checkbox", id: `${id}-empty` });
-		empty.addEventListener("change", () => (input.disabled = empty.checked));
-		const node = el("div", input, el("div.small", el("label", { for: `${id}-empty` }, empty, "empty text")));
-		const set = (value) => {
-			empty.checked = value?.empty === true;
-			input.disabled = empty.checked;
-			input.value = typeof value === "string" ? value : "";
+const unescapeName = (name) => name.replaceAll("~1", "/").replaceAll("~0", "~");
+
+// The schema that a reference in the same document leads to.
+function lookUp(root, ref) {
+	const step = (at, name) => (at && typeof at === "object" && Object.hasOwn(at, unescapeName(name)) ? at[unescapeName(name)] : undefined);
+	try {
+		const [start, ...names] = decodeURIComponent(ref).split("/");
+		return start === "#" ? names.reduce(step, root) : undefined;
+	} catch {}
+}
+
+// Two schemas as one, or undefined where they say different things.
+function merge(a, b) {
+	const out = { ...a };
+	for (const [name, value] of Object.entries(b)) {
+		if (name === "required" && Array.isArray(value)) out.required = [...new Set([...(out.required ?? []), ...value])];
+		else if (name === "properties" && isObject(value)) {
+			const own = out.properties ?? {};
+			if (Object.keys(value).some((key) => Object.hasOwn(own, key))) return;
+			out.properties = { ...own, ...value };
+		} else if (!Object.hasOwn(out, name) || annotations.has(name)) out[name] ??= value;
+		else if (JSON.stringify(out[name]) !== JSON.stringify(value)) return;
+	}
+	return out;
+}
+
+class Builder {
+	constructor(root) {
+		this.root = root;
+		this.count = 0;
+	}
+
+	// $ref and allOf resolved; undefined: a field cannot show it. `chain` has the references on the way here.
+	resolve(schema, chain) {
+		let now = schema;
+		while (isObject(now) && (now.$ref !== undefined || now.allOf !== undefined)) {
+			const { $ref, allOf, ...rest } = now;
+			const parts = [rest];
+			if ($ref !== undefined) {
+				if (chain.includes($ref) || chain.length >= limits.refs) return;
+				chain.push($ref);
+				parts.push(lookUp(this.root, $ref));
+			}
+			for (const part of allOf ?? []) parts.push(this.resolve(part, chain));
+			now = parts.reduce((a, b) => (isObject(a) && isObject(b) ? merge(a, b) : undefined));
+		}
+		return now;
+	}
+
+	field(schema, at) {
+		const chain = [...at.chain];
+		const resolved = isObject(schema) ? this.resolve(schema, chain) : undefined;
+		const base = {
+			name: at.name,
+			isRequired: at.isRequired,
+			schema,
+			title: resolved?.title ?? schema?.title,
+			help: resolved?.description ?? schema?.description,
+			initial: resolved?.default,
 		};
-		return { node, focus: input, set, read: () => (empty.checked ? { empty: true } : input.value) };
+		this.count++;
+		const made = resolved && this.count <= limits.fields && at.depth <= limits.depth ? this.kind(resolved, { ...at, chain }) : undefined;
+		return { ...base, ...(made ?? { kind: "json" }) };
+	}
+
+	kind(schema, at) {
+		if (beyond.some((name) => schema[name] !== undefined)) return;
+		if (schema.oneOf !== undefined || schema.anyOf !== undefined) return this.alternatives(schema, at);
+		if (schema.const !== undefined) return { kind: "choice", values: [schema.const] };
+		if (Array.isArray(schema.enum)) return { kind: "choice", values: schema.enum };
+		if (Array.isArray(schema.type)) {
+			const types = schema.type.filter((type) => type !== "null");
+			if (types.length !== 1) return;
+			const made = this.kind({ ...schema, type: types[0] }, at);
+			return made && { ...made, isNullable: types.length < schema.type.length };
+		}
+		return this.typed(schema, at);
+	}
+
+	typed(schema, at) {
+		const type = schema.type ?? (isObject(schema.properties) ? "object" : undefined);
+		if (type === "array") return this.list(schema, at);
+		if (type === "object") return this.object(schema, at);
+		if (type === "string") return { kind: "text", isLong: !isPlainText(schema) };
+		if (type === "integer" || type === "number") return { kind: "number", type };
+		if (type === "null") return { kind: "choice", values: [null] };
+		return type === "boolean" ? { kind: "boolean" } : undefined;
+	}
+
+	list(schema, at) {
+		if (schema.prefixItems !== undefined || schema.contains !== undefined || !isObject(schema.items)) return;
+		const item = this.field(schema.items, { ...at, name: "", isRequired: true, depth: at.depth + 1 });
+		return { kind: "list", item };
+	}
+
+	object(schema, at) {
+		const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];
+		const inside = (name, isRequired) => ({ name, isRequired, depth: at.depth + 1, chain: at.chain });
+		if (names.length) {
+			const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+			return { kind: "group", fields: names.map((name) => this.field(schema.properties[name], inside(name, required.has(name)))) };
+		}
+		if (schema.additionalProperties === false) return { kind: "group", fields: [] };
+		if (isObject(schema.additionalProperties)) return { kind: "map", item: this.field(schema.additionalProperties, inside("", true)) };
+		return at.depth === 0 && schema.additionalProperties === undefined ? { kind: "group", fields: [], isOpen: true } : undefined;
+	}
+
+	alternatives(schema, at) {
+		const { oneOf, anyOf, ...rest } = schema;
+		const all = oneOf ?? anyOf;
+		const isAlone = Object.keys(rest).every((name) => annotations.has(name) || name === "type");
+		if (!Array.isArray(all) || (oneOf && anyOf) || !isAlone || !all.length) return;
+		const branches = all.map((branch) => this.resolve(branch, [...at.chain]));
+		if (!branches.every(isObject)) return;
+		const constants = branches.map((b) => (b.const !== undefined ? [b.const] : Array.isArray(b.enum) ? b.enum : b.type === "null" ? [null] : undefined));
+		if (constants.every(Boolean)) return { kind: "choice", values: constants.flat(), labels: branches.flatMap((b, i) => constants[i].map(() => b.title)) };
+		const others = branches.filter((b) => b.type !== "null");
+		if (others.length === 1 && branches.length === 2) {
+			const made = this.kind(others[0], at);
+			return made && { ...made, isNullable: true };
+		}
+		return this.union(branches, at);
+	}
+
+	// Objects that a constant of one property tells apart.
+	union(branches, at) {
+		const key = Object.keys(branches[0].properties ?? {}).find((name) => branches.every((b) => isObject(b.properties) && b.properties[name]?.const !== undefined && b.required?.includes(name)));
+		const constants = new Set(branches.map((b) => JSON.stringify(b.properties?.[key]?.const)));
+		if (key === undefined || constants.size < branches.length) return;
+		const made = branches.map((b) => ({
+			label: String(b.title ?? write(b.properties[key].const)),
+			value: b.properties[key].const,
+			field: this.field(b, { ...at, isRequired: true, depth: at.depth + 1 }),
+		}));
+		return made.every((b) => b.field.kind === "group") ? { kind: "union", key, branches: made } : undefined;
+	}
+}
+
+export function fieldOf(schema, name = "") {
+	return new Builder(schema).field(schema, { name, isRequired: true, depth: 0, chain: [] });
+}
+
+// ---- typed to JSON ----
+
+const encoders = {
+	text(field, input, at, out) {
+		if (isObject(input) && input.empty) return '""';
+		return input === "" ? missing(field, at, out) : JSON.stringify(input);
 	},
-	number(field, id, about) {
-		const input = el("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", "aria-describedby": about, placeholder: hint(field) });
-		return { node: input, focus: input, set: (value) => (input.value = value ?? ""), read: () => input.value };
+	number(field, input, at, out) {
+		const typed = input.trim();
+		if (typed === "") return missing(field, at, out);
+		if (numberPattern.test(typed)) return typed;
+		out.push({ pointer: at, message: "This is no number. Write it as in JSON: 12, -0.5 or 1e6." });
 	},
-	boolean(field, id, about) {
-		const radios = ["", "true", "false"].map((value) => el("input", { type: "radio", name: id, value, checked: value === "" }));
-		const words = ["left out", "true", "false"];
-		const node = el(
-			"div.choices",
-			{ role: "radiogroup", "aria-labelledby": `${id}-label`, "aria-describedby": about },
-			radios.map((radio, i) => el("label", radio, words[i])),
-		);
-		const set = (value) => radios.forEach((radio) => (radio.checked = radio.value === (value ?? "")));
-		return { node, focus: radios[0], set, read: () => radios.find((radio) => radio.checked)?.value ?? "" };
+	boolean: (field, input, at, out) => (input === "" ? missing(field, at, out) : input),
+	choice: (field, input, at, out) => (input === "" ? missing(field, at, out) : write(field.values[input])),
+	list: (field, input, at, out) => `[${input.map((item, i) => encode({ ...field.item, isRequired: true }, item, `${at}/${i}`, out) ?? "null").join(",")}]`,
+	group(field, input, at, out) {
+		const members = [];
+		for (const inner of field.fields) {
+			const text = encode(inner, Object.hasOwn(input, inner.name) ? input[inner.name] : undefined, `${at}/${escapeName(inner.name)}`, out);
+			if (text !== undefined) members.push(`${JSON.stringify(inner.name)}:${text}`);
+		}
+		return `{${members.join(",")}}`;
 	},
-	choice(field, id, about) {
-		const options = field.values.map((value, i) => el("option", { value: String(i) }, label(value, field.labels?.[i])));
-		const none = el("option", { value: "" }, field.isRequired ? "choose" : "left out");
-		const select = el("select", { id, "aria-describedby": about }, none, options);
-		return { node: select, focus: select, set: (value) => (select.value = value === undefined ? "" : String(value)), read: () => select.value };
-	},
-	list(field, id) {
-		return rows(field, id, "Add an entry", (item, value) => {
-			const inner = build({ ...field.item, name: "", isRequired: true, isEntry: true });
-			inner.set(value);
-			return { node: inner.node, read: inner.read, focus: inner.focus, fields: inner.fields };
+	map(field, input, at, out) {
+		const seen = new Set();
+		const members = input.map(([name, value]) => {
+			if (seen.has(name)) out.push({ pointer: at, message: `The name ${JSON.stringify(name)} stands twice.` });
+			seen.add(name);
+			return `${JSON.stringify(name)}:${encode(field.item, value, `${at}/${escapeName(name)}`, out) ?? "null"}`;
 		});
+		return `{${members.join(",")}}`;
 	},
-	map(field, id) {
-		return rows(field, id, "Add a name", (item, value) => {
-			const key = el("input", { type: "text", "aria-label": "Name", value: value?.[0] ?? "" });
-			const inner = build({ ...field.item, name: "", isRequired: true, isEntry: true });
-			inner.set(value?.[1]);
-			return { node: el("div", key, inner.node), read: () => [key.value, inner.read()], focus: key, fields: inner.fields };
-		});
-	},
-	group(field) {
-		const inner = field.fields.map((f) => build(f));
-		const node = el(
-			"div",
-			inner.map((i) => i.node),
-		);
-		const set = (value) => inner.forEach((i, k) => i.set(value?.[field.fields[k].name]));
-		const read = () => Object.fromEntries(inner.map((i, k) => [field.fields[k].name, i.read()]));
-		return { node, focus: inner[0]?.focus, set, read, fields: inner };
-	},
-	union(field, id, about) {
-		const select = el(
-			"select",
-			{ id, "aria-describedby": about },
-			el("option", { value: "" }, field.isRequired ? "choose" : "left out"),
-			field.branches.map((b, i) => el("option", { value: String(i) }, b.label)),
-		);
-		const place = el("div");
-		let inner;
-		const show = (value) => {
-			const branch = field.branches[select.value];
-			inner = branch && makers.group({ ...branch.field, fields: branch.field.fields.filter((f) => f.name !== field.key) });
-			inner?.set(value);
-			place.replaceChildren(...(inner ? [inner.node] : []));
-		};
-		select.addEventListener("change", () => show());
-		const set = (value) => {
-			select.value = value === undefined ? "" : String(value.branch);
-			show(value?.input);
-		};
-		const read = () => ({ branch: select.value, input: inner && { ...inner.read(), [field.key]: 0 } });
-		return { node: el("div", select, place), focus: select, set, read, inside: () => inner?.fields ?? [] };
-	},
-	json(field, id, about) {
-		const input = el("textarea", { id, spellcheck: "false", "aria-describedby": about, rows: 4 });
-		const schema = el("details", el("summary", "Schema"), el("pre", visible(write(field.schema ?? {}, "  "))));
-		return { node: el("div", input, schema), focus: input, set: (value) => (input.value = value ?? ""), read: () => input.value };
+	union: (field, input, at, out) => (input.branch === "" ? missing(field, at, out) : encode(field.branches[input.branch].field, input.input, at, out)),
+	json(field, input, at, out) {
+		if (input.trim() === "") return missing(field, at, out);
+		try {
+			return write(parse(input));
+		} catch (error) {
+			out.push({ pointer: at, message: `This is no JSON: ${error.message}.` });
+		}
 	},
 };
 
+const escapeName = (name) => name.replaceAll("~", "~0").replaceAll("/", "~1");
+
+function missing(field, at, out) {
+	if (field.isRequired) out.push({ pointer: at, message: "A value is required." });
+}
+
+// The JSON text of an input; undefined: it is left out. Problems are added to `out`.
+export function encode(field, input, at = "", out = []) {
+	if (input === null) return "null";
+	if (input === undefined) return missing(field, at, out);
+	return encoders[field.kind](field, input, at, out);
+}
+
+// ---- JSON to typed ----
+
+const same = (a, b) => write(a) === write(b);
+
+const decoders = {
+	text: (field, value) => (typeof value !== "string" || value.includes("\r") || (!field.isLong && value.includes("\n")) ? undefined : value === "" ? { empty: true } : value),
+	number: (field, value) => (value instanceof Num ? value.text : undefined),
+	boolean: (field, value) => (typeof value === "boolean" ? String(value) : undefined),
+	choice(field, value) {
+		const at = field.values.findIndex((v) => same(v, value));
+		return at < 0 ? undefined : at;
+	},
+	list(field, value) {
+		const all = Array.isArray(value) ? value.map((v) => decode(field.item, v)) : [undefined];
+		return all.includes(undefined) ? undefined : all;
+	},
+	group(field, value) {
+		if (!(value instanceof Map)) return;
+		const out = {};
+		for (const [name, v] of value) {
+			const inner = field.fields.find((f) => f.name === name);
+			const input = inner && decode(inner, v);
+			if (input === undefined) return;
+			Object.defineProperty(out, name, { value: input, enumerable: true });
+		}
+		return out;
+	},
+	map(field, value) {
+		if (!(value instanceof Map)) return;
+		const all = [...value].map(([name, v]) => [name, decode(field.item, v)]);
+		return all.some(([name, v]) => v === undefined || name.includes("\n") || name.includes("\r")) ? undefined : all;
+	},
+	union(field, value) {
+		const branch = value instanceof Map ? field.branches.findIndex((b) => same(b.value, value.get(field.key))) : -1;
+		const input = branch < 0 ? undefined : decode(field.branches[branch].field, value);
+		return input === undefined ? undefined : { branch, input };
+	},
+	json: (field, value) => write(value, "  "),
+};
+
+// The input that stands for a value of json.mjs; undefined: none does.
+export function decode(field, value) {
+	if (value === null && field.isNullable) return null;
+	return decoders[field.kind](field, value);
+}
+
+const limitWords = {
+	minimum: "at least",
+	exclusiveMinimum: "more than",
+	maximum: "at most",
+	exclusiveMaximum: "less than",
+	multipleOf: "a multiple of",
+	minLength: "minimum length",
+	maxLength: "maximum length",
+	pattern: "matches",
+	minItems: "minimum entries",
+	maxItems: "maximum entries",
+};
+
+// What a field expects, in words.
+function describe(field) {
+	const s = isObject(field.schema) ? field.schema : {};
+	const type = { number: field.type, text: s.format ?? "text", list: "list", map: "names and values", json: "JSON" }[field.kind];
+	const told = Object.entries(limitWords).map(([name, text]) => s[name] !== undefined && `${text} ${s[name]}`);
+	return [type, ...told].filter(Boolean).join(", ");
+}
+
+// ---- inputs ----
+
+let ids = 0;
+
+const box = (id) => el("input", { type: "checkbox", id });
 const hint = (field) => (field.initial === undefined ? undefined : `default ${write(field.initial)}`);
+const valueIn = (input) => ({ focus: input, set: (value) => (input.value = value ?? ""), read: () => input.value });
 
 function label(value, title) {
 	const text = typeof value === "string" ? value : write(value);
 	return visible(title ? `${title} (${text})` : text || "(empty text)");
 }
 
-function rows(field, id, more, make) {
-	const list = el("div");
+// A choice by index; "" is none.
+function choices(field, labels, attributes) {
+	const none = ["", field.isRequired ? "choose" : "left out"];
+	return select([none, ...labels.map((text, i) => [String(i), text])], "", attributes);
+}
+
+// Each maker returns { node, focus, set(input), read(), fields or inside() }; `attributes` connect it with its label and help.
+const makers = {
+	text(field, attributes) {
+		const input = field.isLong ? el("textarea", { ...attributes, rows: 2 }) : el("input", { ...attributes, type: "text", placeholder: hint(field) });
+		const empty = box();
+		empty.addEventListener("change", () => (input.disabled = empty.checked));
+		const set = (value) => {
+			input.disabled = empty.checked = value?.empty === true;
+			input.value = typeof value === "string" ? value : "";
+		};
+		return { node: el("div", input, el("label.small", empty, "empty text")), focus: input, set, read: () => (empty.checked ? { empty: true } : input.value) };
+	},
+	number(field, attributes) {
+		const node = el("input", { ...attributes, type: "text", inputmode: "decimal", autocomplete: "off", placeholder: hint(field) });
+		return { node, ...valueIn(node) };
+	},
+	boolean(_, { id, ...attributes }) {
+		const radios = ["", "true", "false"].map((value) => el("input", { type: "radio", name: id, value, checked: value === "" }));
+		const node = el(
+			"div.choices",
+			{ role: "radiogroup", "aria-labelledby": `${id}-label`, ...attributes },
+			radios.map((radio) => el("label", radio, radio.value || "left out")),
+		);
+		const set = (value) => radios.forEach((radio) => (radio.checked = radio.value === (value ?? "")));
+		return { node, focus: radios[0], set, read: () => radios.find((radio) => radio.checked)?.value ?? "" };
+	},
+	choice(field, attributes) {
+		const labels = field.values.map((value, i) => label(value, field.labels?.[i]));
+		const node = choices(field, labels, attributes);
+		return { node, ...valueIn(node) };
+	},
+	list(field, attributes) {
+		return rows(field, attributes, "Add an entry", (inner, value) => {
+			inner.set(value);
+			return { node: inner.node, read: inner.read, focus: inner.focus };
+		});
+	},
+	map(field, attributes) {
+		return rows(field, attributes, "Add a name", (inner, value) => {
+			const key = el("input", { type: "text", "aria-label": "Name", value: value?.[0] ?? "" });
+			inner.set(value?.[1]);
+			return { node: el("div", key, inner.node), read: () => [key.value, inner.read()], focus: key };
+		});
+	},
+	group(field) {
+		const fields = field.fields.map(build);
+		const node = el(
+			"div",
+			fields.map((f) => f.node),
+		);
+		const set = (value) => fields.forEach((f) => f.set(value?.[f.name]));
+		return { node, focus: fields[0]?.focus, set, read: () => Object.fromEntries(fields.map((f) => [f.name, f.read()])), fields };
+	},
+	union(field, attributes) {
+		const node = choices(
+			field,
+			field.branches.map((b) => b.label),
+			{ ...attributes, "aria-label": String(field.name || "kind") },
+		);
+		const place = el("div");
+		let inner;
+		const show = (value) => {
+			const branch = field.branches[node.value];
+			inner = branch && makers.group({ fields: branch.field.fields.filter((f) => f.name !== field.key) });
+			inner?.set(value);
+			place.replaceChildren(...(inner ? [inner.node] : []));
+		};
+		node.addEventListener("change", () => show());
+		const set = (value) => {
+			node.value = value?.branch ?? "";
+			show(value?.input);
+		};
+		const read = () => ({ branch: node.value, input: inner && { ...inner.read(), [field.key]: 0 } });
+		return { node: el("div", node, place), focus: node, set, read, inside: () => inner?.fields ?? [] };
+	},
+	json(field, attributes) {
+		const input = el("textarea", { ...attributes, spellcheck: "false", rows: 4 });
+		return { node: el("div", input, el("details", el("summary", "Schema"), el("pre", visible(write(field.schema ?? {}, "  "))))), ...valueIn(input) };
+	},
+};
+
+// Entries that can be added and removed.
+function rows(field, { id }, more, make) {
+	const place = el("div");
 	let entries = [];
-	const drop = (entry) => {
-		entries = entries.filter((e) => e !== entry);
-		entry.row.remove();
-		button.focus();
-	};
 	const append = (value) => {
-		const entry = make(field.item, value);
-		entry.row = el("div.item", entry.node, el("button", { type: "button", onclick: () => drop(entry) }, "Remove"));
+		const inner = build({ ...field.item, name: "", isRequired: true, isEntry: true });
+		const entry = { ...make(inner, value), fields: inner.fields };
+		const drop = () => {
+			entries = entries.filter((e) => e !== entry);
+			row.remove();
+			another.focus();
+		};
+		const row = el("div.item", entry.node, button("Remove", drop));
 		entries.push(entry);
-		list.append(entry.row);
+		place.append(row);
 		return entry;
 	};
-	const button = el("button", { type: "button", id, onclick: () => append().focus?.focus() }, more);
-	const none = el("input", { type: "checkbox", id: `${id}-none` });
-	const node = el("div", list, button, " ", !field.isRequired && el("label.small", none, "send it without entries"));
+	const another = el("button", { type: "button", id, onclick: () => append().focus?.focus() }, more);
+	const none = box();
 	const set = (value) => {
-		list.replaceChildren();
+		place.replaceChildren();
 		entries = [];
 		none.checked = value?.length === 0;
-		value?.forEach(append);
+		value?.forEach((v) => append(v));
 	};
 	const read = () => (entries.length || none.checked || field.isRequired ? entries.map((e) => e.read()) : undefined);
-	return { node, focus: button, set, read, inside: () => entries.flatMap((e, i) => [{ ...e, at: i }]) };
+	const node = el("div", place, another, " ", !field.isRequired && el("label.small", none, "send it without entries"));
+	return { node, focus: another, set, read, inside: () => entries.map((e, at) => ({ ...e, at })) };
 }
 
 const wide = new Set(["group", "list", "map", "union"]);
 
 // One field with its label, help, null switch and place for a problem.
-export function build(field) {
+function build(field) {
 	const id = `field-${++ids}`;
-	const help = [describe(field), field.help].filter(Boolean);
-	const made = makers[field.kind](field, id, `${id}-help`);
+	const isWide = wide.has(field.kind);
+	const help = [describe(field), field.help].filter(Boolean).join(". ");
+	const made = makers[field.kind](field, { id, "aria-describedby": help && !field.isEntry ? `${id}-help` : undefined });
 	const problem = el("p.problem", { id: `${id}-problem`, hidden: true });
-	const name = [visible(field.name || field.title || "entry"), field.isRequired ? el("span.bad", { title: "required" }, " *") : el("span.quiet", " optional")];
-	const about = help.length ? el("p.help", { id: `${id}-help` }, visible(help.join(". "))) : undefined;
-	const nothing = field.isNullable ? el("input", { type: "checkbox", id: `${id}-null` }) : undefined;
-	const isOptionalGroup = field.kind === "group" && !field.isRequired;
-	const present = isOptionalGroup ? el("input", { type: "checkbox", id: `${id}-in` }) : undefined;
+	const nothing = field.isNullable && box();
+	const present = field.kind === "group" && !field.isRequired && box();
 	const nullSwitch = nothing && el("label.small", nothing, "null");
+	const show = () => (made.node.hidden = present && !present.checked);
+	if (present) present.addEventListener("change", show);
+	show();
+	const name = [visible(field.name || field.title || "entry"), field.isRequired ? el("span.bad", { title: "required" }, " *") : el("span.quiet", " optional")];
+	const about = help && el("p.help", { id: `${id}-help` }, visible(help));
 	const body = [present && el("label.small", present, "fill in"), made.node, nullSwitch, about, problem];
-	if (present) {
-		made.node.hidden = true;
-		present.addEventListener("change", () => (made.node.hidden = !present.checked));
-	}
-	let node;
-	if (field.isEntry && !wide.has(field.kind)) {
-		made.focus.setAttribute("aria-label", "Entry");
-		node = el("div.field", made.node, nullSwitch, problem);
-	} else if (wide.has(field.kind)) {
-		if (made.focus && field.kind === "union") made.focus.setAttribute("aria-label", String(field.name || "kind"));
-		node = el("fieldset", el("legend", name), body);
-	} else {
-		const head = field.kind === "boolean" ? el("div.label", { id: `${id}-label` }, name) : el("label", { for: id }, name);
-		node = el("div.field", head, body);
-	}
+	const heading = () => (field.kind === "boolean" ? el("div.label", { id: `${id}-label` }, name) : el("label", { for: id }, name));
+	const isPlainEntry = field.isEntry && !isWide;
+	if (isPlainEntry) made.focus.setAttribute("aria-label", "Entry");
+	const node = isWide ? el("fieldset", el("legend", name), body) : el("div.field", isPlainEntry ? [made.node, nullSwitch, problem] : [heading(), body]);
 	const read = () => {
 		if (nothing?.checked) return null;
 		return present && !present.checked ? undefined : made.read();
 	};
 	const set = (value) => {
 		if (nothing) nothing.checked = value === null;
-		if (present) {
-			present.checked = value !== undefined && value !== null;
-			made.node.hidden = !present.checked;
-		}
+		if (present) present.checked = value !== undefined && value !== null;
+		show();
 		made.set(value === null ? undefined : value);
 	};
 	const complain = (text) => {
 		problem.textContent = text;
 		problem.hidden = !text;
-		if (made.focus) made.focus.setAttribute("aria-invalid", text ? "true" : "false");
-		if (text && made.focus) made.focus.setAttribute("aria-describedby", `${id}-problem`);
+		made.focus?.setAttribute("aria-invalid", String(Boolean(text)));
+		if (text) made.focus?.setAttribute("aria-describedby", problem.id);
 	};
-	return { node, read, set, complain, focus: made.focus, fields: made.fields, inside: made.inside, name: field.name, isGroup: field.kind === "group" };
+	return { node, read, set, complain, focus: made.focus, fields: made.fields, inside: made.inside, name: field.name };
 }
+
+const partsOf = (built) => built.fields ?? built.inside?.() ?? [];
 
 // The built field at a JSON pointer, or the nearest one above it.
 function find(built, steps) {
 	if (!steps.length) return built;
-	const name = steps[0].replaceAll("~1", "/").replaceAll("~0", "~");
-	const inner = (built.fields ?? built.inside?.() ?? []).find((f) => f.name === name || String(f.at) === name);
-	return inner?.read && (inner.complain || inner.fields) ? find(inner, steps.slice(1)) : built;
+	const name = unescapeName(steps[0]);
+	const inner = partsOf(built).find((f) => f.name === name || String(f.at) === name);
+	return inner?.complain || inner?.fields ? find(inner, steps.slice(1)) : built;
 }
 
 // The form of a root field.
 export function makeForm(field) {
 	const root = field.kind === "group" ? makers.group(field) : build({ ...field, name: "arguments" });
-	const all = (built) => [built, ...(built.fields ?? built.inside?.() ?? []).flatMap(all)];
-	const clear = () => all(root).forEach((built) => built.complain?.(""));
+	const clear = (built) => {
+		built.complain?.("");
+		partsOf(built).forEach(clear);
+	};
 	const complain = (pointer, text) => {
 		const built = find(root, pointer.split("/").slice(1));
 		built.complain?.(text);
 		built.focus?.focus();
-		return Boolean(built.complain);
 	};
 	return {
 		node: el("div", root.node, field.kind === "group" && !field.fields.length && el("p.quiet", "This tool takes no arguments.")),
 		complain,
-		clear,
 		// The JSON text of the arguments; undefined: the form has problems, which it shows.
 		read() {
 			const out = [];
-			clear();
+			clear(root);
 			const text = encode(field, root.read(), "", out);
-			[...out].reverse().forEach((p) => complain(p.pointer, p.message));
+			out.reverse().forEach((p) => complain(p.pointer, p.message));
 			return out.length ? undefined : (text ?? "{}");
 		},
 		// False: the fields cannot show this value.
 		write(value) {
 			const input = decode(field, value);
-			if (input === undefined) return false;
-			root.set(input);
-			return true;
+			if (input !== undefined) root.set(input);
+			return input !== undefined;
 		},
 	};
 }

@@ -67,35 +67,32 @@ class Reader {
 		this.at = start;
 		return this.fail("a value");
 	}
+	// What is between the brackets: `read` reads each item.
+	items(end, read) {
+		if (this.peek() === end) return this.next();
+		for (;;) {
+			read();
+			const expected = `"," or "${end}"`;
+			const found = this.next(expected);
+			if (found === end) return found;
+			if (found !== ",") this.fail(expected);
+		}
+	}
 	array() {
 		const out = [];
-		if (this.peek() === "]") {
-			this.next();
-			return out;
-		}
-		for (;;) {
-			out.push(this.value());
-			const end = this.next('"," or "]"');
-			if (end === "]") return out;
-			if (end !== ",") this.fail('"," or "]"');
-		}
+		this.items("]", () => out.push(this.value()));
+		return out;
 	}
 	// A Map keeps the order of names such as "1", and knows no __proto__.
 	object() {
 		const out = new Map();
-		if (this.peek() === "}") {
-			this.next();
-			return out;
-		}
-		for (;;) {
+		this.items("}", () => {
 			const name = this.next("a name in quotes");
 			if (name[0] !== '"') this.fail("a name in quotes");
 			if (this.next('":"') !== ":") this.fail('":"');
 			out.set(JSON.parse(name), this.value());
-			const end = this.next('"," or "}"');
-			if (end === "}") return out;
-			if (end !== ",") this.fail('"," or "}"');
-		}
+		});
+		return out;
 	}
 }
 
@@ -122,21 +119,15 @@ export function write(value, indent = "", at = "") {
 
 export const pretty = (text) => write(parse(text), "  ");
 
-// Plain objects and numbers, for code that reads single members.
-export function plain(value) {
-	if (value instanceof Num) return Number(value.text);
-	if (Array.isArray(value)) return value.map(plain);
+function convert(value, number) {
+	if (value instanceof Num) return number(value);
+	if (Array.isArray(value)) return value.map((v) => convert(v, number));
 	if (!(value instanceof Map)) return value;
 	const out = Object.create(null);
-	for (const [name, v] of value) out[name] = plain(v);
+	for (const [name, v] of value) out[name] = convert(v, number);
 	return out;
 }
 
-// The same with exact numbers.
-export function loose(value) {
-	if (Array.isArray(value)) return value.map(loose);
-	if (!(value instanceof Map)) return value;
-	const out = Object.create(null);
-	for (const [name, v] of value) out[name] = loose(v);
-	return out;
-}
+// Plain objects and numbers, for code that reads single members; `loose` keeps exact numbers.
+export const plain = (value) => convert(value, Number);
+export const loose = (value) => convert(value, (number) => number);

@@ -1,92 +1,376 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The catalogue of tools: all of them for callers who may view the traffic, else the caller's own view.
-import { rpc } from "./api.mjs";
-import { count, el, labelled, option, replace, table, tag, visible } from "./dom.mjs";
-import { link, may, query, setQuery } from "./main.mjs";
-import { listTools } from "./mcp.mjs";
+// The catalogue of tools, and one tool: its description, and a call of it through the MCP endpoint, as any client makes it.
+import { asCurl, isDemo, listTools, missing, problem, request, rpc, rpcAll, send } from "./api.mjs";
+import { button, code, copy, count, el, facts, labelled, panel, replace, select, status, table, tag, visible } from "./dom.mjs";
+import { fieldOf, makeForm } from "./form.mjs";
+import { Num, parse, plain, pretty, write as writeJson } from "./json.mjs";
+import { filters, link, may, query, sourceLink, toolLink, write } from "./main.mjs";
 
 const pageSize = 50;
 
-// { name, title, text, source, flags, needs } of every tool.
-async function load() {
-	if (!may("view traffic")) {
-		return (await listTools()).map((t) => ({
-			name: t._meta?.["causeway/name"] ?? t.name,
-			title: t.title ?? t.annotations?.title,
-			text: t.description ?? "",
-			source: "",
-			annotations: t.annotations ?? {},
-			needs: [],
-		}));
-	}
-	const all = [];
-	for (let after; ; ) {
-		const { tools, more } = await rpc("causeway.tools.list", after === undefined ? {} : { after });
-		all.push(
-			...tools.map((t) => ({
-				name: t.name,
-				title: t.mark?.title,
-				text: t.description ?? "",
-				source: t.source,
-				annotations: t.mark?.annotations ?? {},
-				needs: [...(t.permissions ?? []), ...(t.scopes ?? []).map((s) => `scope ${s}`)],
-			})),
-		);
-		if (!more) return all;
-		after = tools.at(-1).name;
-	}
+// { name, portable, title, text, source, input, output, shown, annotations, … } of a tool as MCP clients get it.
+const fromMcp = (t) => ({
+	name: t._meta?.["causeway/name"] ?? t.name,
+	portable: t.name,
+	title: t.title ?? t.annotations?.title,
+	text: t.description,
+	source: "",
+	input: t.inputSchema,
+	output: t.outputSchema,
+	shown: t,
+	annotations: t.annotations ?? {},
+});
+
+// The same as the administration methods describe it.
+const fromAdmin = (t) => ({
+	...t,
+	portable: t.portableName ?? t.name,
+	title: t.mark?.title ?? t.tool?.title,
+	text: t.description,
+	input: t.input ?? t.tool?.inputSchema,
+	shown: t.tool ?? {},
+	annotations: t.mark?.annotations ?? t.tool?.annotations ?? {},
+});
+
+const needsOf = (t) => [...(t.permissions ?? []).map((p) => tag(p)), ...(t.scopes ?? []).map((s) => tag(`scope ${s}`, "warn"))];
+
+function flags({ annotations }) {
+	const is = (name) => (annotations[`${name}Hint`] ?? annotations[name]) === true;
+	if (is("readOnly")) return tag("read only", "good");
+	return is("destructive") && tag("destructive", "bad");
 }
 
-export const flags = (annotations) => {
-	const is = (name) => annotations[`${name}Hint`] ?? annotations[name];
-	return [is("readOnly") === true && ["read only", "good"], is("destructive") === true && is("readOnly") !== true && ["destructive", "bad"]].filter(Boolean);
-};
-
-export async function render(node) {
-	const all = await load();
-	const { q = "", source = "" } = query();
-	const sources = [...new Set(all.map((t) => t.source))].filter(Boolean).sort();
-	let shown = pageSize;
-	const search = el("input", { type: "search", value: q, placeholder: "Search name, text, source  ( / )" });
-	const from = el(
-		"select",
-		option("", "all sources", source),
-		sources.map((name) => option(name, visible(name), source)),
-	);
+// All tools for callers who may view the traffic, else the caller's own view.
+export async function tools(node) {
+	const all = may("view traffic") ? (await rpcAll("causeway.tools.list", {}, "tools")).tools.map(fromAdmin) : (await listTools()).map(fromMcp);
+	const texts = new Map(all.map((t) => [t, `${t.name} ${t.title ?? ""} ${t.text ?? ""} ${t.source}`.toLowerCase()]));
+	const names = [...new Set(all.map((t) => t.source))].filter(Boolean).sort();
+	let size = pageSize;
+	const search = el("input", { type: "search", placeholder: "Search name, text, source  ( / )" });
+	const from = select([["", "all sources"], ...names], "");
 	const summary = el("span.quiet", { role: "status" });
-	const more = el("button", { onclick: () => ((shown += pageSize), update()) }, "Show more");
-	const list = table({
+	const more = button("Show more", () => ((size += pageSize), update()));
+	const found = table({
 		caption: "Tools",
 		key: (t) => t.name,
 		columns: [
-			{ label: "Name", header: true, cell: (t) => el("a.mono", { href: link(`/tools/${encodeURIComponent(t.name)}`) }, visible(t.name)) },
-			{ label: "Description", cell: (t) => [t.title && el("strong", visible(t.title)), el("div.cut.quiet", visible(t.text))] },
-			...(sources.length ? [{ label: "Source", class: "fit", cell: (t) => el("a", { href: link(`/sources/${encodeURIComponent(t.source)}`) }, visible(t.source)) }] : []),
-			{ label: "Kind", class: "fit", cell: (t) => flags(t.annotations).map(([text, kind]) => tag(text, kind)) },
-			...(sources.length ? [{ label: "Needs", cell: (t) => t.needs.map((name) => tag(name)) }] : []),
-		],
-		empty: () =>
-			all.length
-				? [el("p", "No tool matches the search."), el("button", { onclick: clear }, "Clear the search")]
-				: el("p", "No tools are visible. Mark methods with tool: true in the overlay of their source."),
+			["Name", (t) => toolLink(t.name), "head"],
+			["Description", (t) => [t.title && el("strong", visible(t.title)), el("div.cut.quiet", visible(t.text ?? ""))]],
+			names.length && ["Source", (t) => sourceLink(t.source), "fit"],
+			["Kind", flags, "fit"],
+			names.length && ["Needs", needsOf],
+		].filter(Boolean),
+		empty: () => (all.length ? empty("tool") : el("p", "No tools are visible. Mark methods with tool: true in the overlay of their source.")),
 	});
 	const update = () => {
 		const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-		const found = all.filter((t) => {
-			const text = `${t.name} ${t.title ?? ""} ${t.text} ${t.source}`.toLowerCase();
-			return (!from.value || t.source === from.value) && words.every((word) => text.includes(word));
-		});
-		setQuery({ q: search.value, source: from.value });
-		list.fill(found.slice(0, shown));
-		more.hidden = found.length <= shown;
-		replace(summary, `${count(Math.min(shown, found.length))} of ${count(found.length)}`);
+		const matching = all.filter((t) => (!from.value || t.source === from.value) && words.every((word) => texts.get(t).includes(word)));
+		found.fill(matching.slice(0, size));
+		more.hidden = matching.length <= size;
+		replace(summary, `${count(Math.min(size, matching.length))} of ${count(matching.length)}`);
 	};
-	const clear = () => {
-		search.value = from.value = "";
-		update();
-	};
-	search.addEventListener("input", () => ((shown = pageSize), update()));
-	from.addEventListener("change", () => ((shown = pageSize), update()));
-	replace(node, el("div.title", el("h1", "Tools")), el("div.bar", labelled("Search", search, true), sources.length > 0 && labelled("Source", from), summary), el("section.panel", list.node, more));
+	const { empty } = filters({ q: search, source: from }, () => ((size = pageSize), update()));
+	write(node, "Tools", "", el("div.bar", labelled("Search", search, true), names.length > 0 && labelled("Source", from), summary), el("section.panel", found.node, more));
 	update();
+}
+
+async function load(name) {
+	if (may("view traffic")) return fromAdmin(await rpc("causeway.tools.describe", { name }, { isExact: true }));
+	const found = (await listTools()).map(fromMcp).find((t) => t.name === name || t.portable === name);
+	if (!found) throw missing("No tool of this name is visible to you.");
+	return found;
+}
+
+// ---- values ----
+
+const most = 500;
+
+// A folding view of a value of json.mjs.
+function tree(value, name, depth = 0) {
+	const label = name === undefined ? "" : el("span.k", visible(name), ": ");
+	const isList = Array.isArray(value);
+	const outer = depth ? "li" : "div";
+	if (!isList && !(value instanceof Map)) {
+		const text = value instanceof Num ? value.text : typeof value === "string" ? value : writeJson(value);
+		return el(outer, label, el("span.s", linkOf(text) ?? visible(text)));
+	}
+	const pairs = isList ? value.map((v, i) => [String(i), v]) : [...value];
+	const size = pairs.length;
+	const inner = pairs.slice(0, most).map(([k, v]) => tree(v, k, depth + 1));
+	const rest = size > most && el("li.quiet", `${size - most} more: see the wire view`);
+	return el(outer, el("details", { open: depth < 3 && size <= 50 }, el("summary", label, isList ? `[${size}]` : `{${size}}`), el("ul", inner, rest)));
+}
+
+// Only addresses of the web are links, and they learn nothing about this page.
+function linkOf(text) {
+	if (text.length > 2000 || !/^https?:\/\/[!-~]+$/i.test(text) || !URL.canParse(text)) return;
+	return el("a", { href: new URL(text).href, target: "_blank", rel: "noopener noreferrer" }, text);
+}
+
+const pictures = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+function block(content) {
+	if (content.type === "text") return el("pre", visible(content.text));
+	if (content.type === "image" && pictures.has(content.mimeType)) {
+		try {
+			const bytes = Uint8Array.from(atob(content.data), (c) => c.charCodeAt(0));
+			const address = URL.createObjectURL(new Blob([bytes], { type: content.mimeType }));
+			return el("img", { src: address, alt: "Picture of the result", onload: () => URL.revokeObjectURL(address) });
+		} catch {
+			return el("p.bad", "A picture that cannot be decoded.");
+		}
+	}
+	if (content.type === "resource_link") return el("p", "Link: ", linkOf(String(content.uri)) ?? visible(content.uri));
+	return el("pre", visible(writeJson(content, "  ")));
+}
+
+const json = (value) => el("pre", visible(writeJson(value, "  ")));
+
+// Tabs over views. views: { name: node }; `mayLeave(next)` can refuse.
+function tabs(views, mayLeave = () => true) {
+	const names = Object.keys(views);
+	const place = el("div");
+	const choose = (name, isForced) => {
+		if (!isForced && !mayLeave(name)) return;
+		bar.dataset.view = name;
+		names.forEach((other, i) => {
+			bar.children[i].setAttribute("aria-selected", String(other === name));
+			bar.children[i].tabIndex = other === name ? 0 : -1;
+		});
+		place.replaceChildren(views[name]);
+	};
+	const onkeydown = (event) => {
+		const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+		if (!step) return;
+		const at = (names.indexOf(bar.dataset.view) + step + names.length) % names.length;
+		choose(names[at]);
+		bar.children[names.indexOf(bar.dataset.view)].focus();
+	};
+	const bar = el(
+		"div.tabs",
+		{ role: "tablist", "aria-label": "Views", onkeydown },
+		names.map((name) => el("button", { type: "button", role: "tab", onclick: () => choose(name) }, name)),
+	);
+	choose(names[0], true);
+	return { node: el("div", bar, place), choose };
+}
+
+// ---- one call and its result ----
+
+function outcomeOf({ error, result }) {
+	if (error) return ["error", "bad"];
+	if (result.isError) return ["failed", "bad"];
+	return result.resultType === "input_required" ? ["asks", "warn"] : ["ok", "good"];
+}
+
+function resultView(answer, sent, took, onQuestion) {
+	const message = plain(answer.message);
+	const { result, error } = message;
+	const exact = answer.message.get("result");
+	const word = outcomeOf(message);
+	const line = el(
+		"p",
+		{ role: "status", "data-outcome": word[0] },
+		tag(...word),
+		`${took} ms · ${new Blob([answer.text]).size} bytes · HTTP ${answer.status}`,
+		answer.requestId && [" · request ", code(answer.requestId)],
+	);
+	if (word[0] === "asks") return [line, onQuestion(exact)];
+	const views = {
+		Result: error
+			? el(
+					"div",
+					el("p.bad", visible(error.message)),
+					error.data !== undefined && tree(answer.message.get("error").get("data")),
+					answer.challenge && el("p.quiet", "Challenge: ", code(answer.challenge)),
+				)
+			: el("div", (result.content ?? []).map(block)),
+	};
+	if (exact instanceof Map && exact.has("structuredContent")) views.Structured = el("div.json", tree(exact.get("structuredContent")));
+	views.Wire = el("div", el("h3", "Request"), el("pre", visible(pretty(sent.body))), el("h3", "Response"), json(answer.message));
+	return [line, tabs(views).node];
+}
+
+// The questions of a tool. `onAnswer` gets inputResponses as JSON text.
+function questions(exact, source, onAnswer) {
+	const asked = [...exact.get("inputRequests")].map(([key, value]) => {
+		const { method, params } = plain(value);
+		const schema = method === "elicitation/create" && params.requestedSchema;
+		return { key, text: params?.message ?? method, form: schema ? makeForm(fieldOf(schema)) : undefined };
+	});
+	const nodes = asked.map(({ text, form }) =>
+		el("fieldset", el("legend", visible(source ? `${source} asks` : "The tool asks")), el("p", visible(text)), form?.node ?? el("p.warn", "The console cannot answer this kind of question.")),
+	);
+	const answer = (action) => () => {
+		const responses = [];
+		for (const { key, form } of asked) {
+			const content = action === "accept" ? form?.read() : undefined;
+			if (action === "accept" && form && content === undefined) return;
+			responses.push(`${JSON.stringify(key)}:{"action":"${form ? action : "decline"}"${content === undefined ? "" : `,"content":${content}`}}`);
+		}
+		onAnswer(`{${responses.join(",")}}`);
+	};
+	return el("div", nodes, el("div.bar", button("Answer", answer("accept"), ".main"), button("Decline", answer("decline")), button("Cancel the question", answer("cancel"))));
+}
+
+// The arguments in each view: a form, JSON text, and the tool as clients see it.
+function argumentsView(described) {
+	const form = makeForm(fieldOf(described.input ?? { type: "object" }));
+	const text = el("textarea.code", { spellcheck: "false", "aria-label": "Arguments as JSON" });
+	const warning = el("p.warn", { role: "status" });
+	// Run with text that may be no JSON.
+	const tryJson = (use) => {
+		try {
+			return use();
+		} catch (error) {
+			replace(warning, `This is no JSON: ${error.message}.`);
+		}
+	};
+	// A text that the form cannot show stays text.
+	const showInForm = () => {
+		const isShown = tryJson(() => form.write(parse(text.value || "{}")));
+		if (isShown === false) replace(warning, "The form cannot show these arguments. They stay as JSON.");
+		return isShown;
+	};
+	let isText = false;
+	const mayLeave = (next) => {
+		replace(warning);
+		if (next === "Form" && isText && !showInForm()) return false;
+		if (next === "JSON" && !isText) text.value = pretty(form.read() ?? "{}");
+		isText = next === "JSON" || (isText && next !== "Form");
+		return true;
+	};
+	const views = {
+		Form: form.node,
+		JSON: el("div", el("p.quiet.small", "The arguments as JSON, sent as they are written here."), text),
+		"As clients see it": json(described.shown),
+	};
+	const all = tabs(views, mayLeave);
+	return {
+		node: el("div", all.node, warning),
+		// The JSON text; undefined: it has problems, which are shown.
+		read: () => (isText ? tryJson(() => writeJson(parse(text.value || "{}"))) : form.read()),
+		complain: (pointer, message) => !isText && form.complain(pointer, message),
+		preset(args) {
+			try {
+				text.value = pretty(args);
+			} catch {
+				return status("The arguments in the address are no JSON.");
+			}
+			if (showInForm()) return;
+			isText = true;
+			return all.choose("JSON", true);
+		},
+	};
+}
+
+// The part of the page that calls the tool.
+function trial(described) {
+	const args = argumentsView(described);
+	const isDestructive = flags(described)?.textContent === "destructive";
+	const callButton = el("button.main", { type: "button", onclick: onCall, title: "Ctrl+Enter" }, "Call");
+	const cancel = el("button", { type: "button", hidden: true, onclick: () => running?.abort() }, "Cancel");
+	const progress = el("p", { hidden: true, role: "status" });
+	const result = el("div.result", { hidden: true });
+	const token = el("input", { type: "password", autocomplete: "off", placeholder: "optional", id: "token" });
+	let running;
+	let isArmed = false;
+
+	const compose = (text, more = {}) => request("tools/call", { name: described.portable, raw: { arguments: text, ...more }, args: parse(text), schema: described.shown.inputSchema });
+	const arm = (armed) => {
+		isArmed = armed;
+		callButton.textContent = armed ? "Call: press again, this tool is destructive" : "Call";
+	};
+
+	function onCall() {
+		const text = args.read();
+		if (text === undefined || running) return;
+		const isFirst = isDestructive && !isArmed;
+		arm(isFirst);
+		if (isFirst) setTimeout(arm, 5000, false);
+		else call(text);
+	}
+
+	async function call(text, more) {
+		const sent = compose(text, more);
+		const begun = performance.now();
+		running = new AbortController();
+		callButton.disabled = result.hidden = true;
+		cancel.hidden = progress.hidden = false;
+		replace(progress, "Running…");
+		try {
+			const answer = await send(sent, { signal: running.signal, token: token.value.trim() || undefined, onMessage });
+			const took = Math.round(performance.now() - begun);
+			const state = (exact) => (exact.has("requestState") ? { requestState: writeJson(exact.get("requestState")) } : {});
+			const onQuestion = (exact) => questions(exact, described.source, (inputResponses) => call(text, { inputResponses, ...state(exact) }));
+			replace(result, el("h2", "Result"), resultView(answer, sent, took, onQuestion));
+			// "/nid: expected integer, got string" belongs to a field.
+			const told = plain(answer.message).result;
+			const found = told?.isError && /^(\/\S*): (.+)$/s.exec(told.content?.[0]?.text ?? "");
+			if (found) args.complain(found[1], found[2]);
+		} catch (error) {
+			const cancelled = () => el("p", { role: "status", "data-outcome": "cancelled" }, tag("cancelled", "warn"), "The call was cancelled. The tool may have done part of its work.");
+			replace(result, error.name === "AbortError" ? cancelled() : problem(error, "The call failed."));
+		}
+		running = undefined;
+		callButton.disabled = result.hidden = false;
+		cancel.hidden = progress.hidden = true;
+	}
+
+	function onMessage({ method, params }) {
+		if (method !== "notifications/progress") return;
+		const { progress: done, total, message } = params;
+		replace(progress, el("progress", { value: done, max: total, "aria-label": "Progress" }), ` ${done}${total === undefined ? "" : ` of ${total}`} `, message && visible(message));
+	}
+
+	const withArguments = (use) => () => {
+		const text = args.read();
+		if (text !== undefined) copy(use(text));
+	};
+	const withToken = el(
+		"details",
+		el("summary", "Call with a token"),
+		el(
+			"form.field",
+			{ onsubmit: (event) => (event.preventDefault(), onCall()) },
+			el("label", { for: "token" }, "Token"),
+			token,
+			el("p.help", "A session has no scopes. The token stays in this tab and is not stored."),
+		),
+	);
+	const address = (text) => location.origin + location.pathname + link("", { args: text }).replace(/^[^?]*/, "");
+	const bar = el(
+		"div.bar",
+		callButton,
+		cancel,
+		button(
+			"Copy as curl",
+			withArguments((text) => asCurl(compose(text))),
+		),
+		button("Copy link", withArguments(address)),
+	);
+	const preset = query().args;
+	if (preset) args.preset(preset);
+	return { node: panel("Try it", args.node, !isDemo && withToken, bar, progress, result), close: () => running?.abort(), onCall };
+}
+
+export async function tool(node, name) {
+	const described = await load(name);
+	const { title, text, portable, source, input, output } = described;
+	const needs = needsOf(described);
+	const tried = trial(described);
+	const about = panel(
+		"About",
+		el("p", visible(text ?? "")),
+		facts([
+			["Name", code(name)],
+			["For models", portable !== name && code(portable)],
+			["Source", source && sourceLink(source)],
+			["Kind", flags(described)],
+			["Needs", needs.length ? needs : "no permission of its own"],
+		]),
+		el("details", el("summary", "Schemas"), el("h3", "Arguments"), json(input ?? {}), output && [el("h3", "Result"), json(output)]),
+	);
+	write(node, visible(title || name), may("administer access") && el("a", { href: link("/who", { tool: name }) }, "Who may call it"), el("div.split", about, tried.node));
+	return tried;
 }

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 max=122880
 markup='innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|\bFunction\(|setAttribute\("style"|javascript:|https?://[a-z]'
 status=0
-if grep -nE "$markup" console/*.mjs console/*.css console/*.html; then
+if grep -nE "$markup" console/*.mjs console/*.css console/*.html | grep -v '"http://www.w3.org/2000/svg"'; then
     echo "console.sh: the console makes no markup or code from texts, and names no other server"
     status=1
 fi

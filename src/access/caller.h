@@ -24,9 +24,10 @@
 /* Listing and describing tools, on every door. */
 #define CW_PERMISSION_DISCOVER CW_STR("access mcp tool discovery")
 /* Calling methods, on every door. */
-#define CW_PERMISSION_CALL_TEXT "use jsonrpc services"
-#define CW_PERMISSION_CALL CW_STR(CW_PERMISSION_CALL_TEXT)
+#define CW_PERMISSION_CALL CW_STR("use jsonrpc services")
 /* GET /metrics. */
+/* State, rates and calls of the server, without arguments. */
+#define CW_PERMISSION_VIEW_TRAFFIC "view traffic"
 #define CW_PERMISSION_METRICS CW_STR("view metrics")
 
 typedef struct cw_caller cw_caller;

@@ -37,7 +37,7 @@
 #define CW_ADMIN_TOKEN_MAX_MS (INT64_C(36500) * 86400000)
 
 /* The permissions of the methods. No role has them unless an operator gives them. */
-#define CW_PERMISSION_VIEW_TRAFFIC "view traffic"
+#define CW_PERMISSION_USE_CONSOLE "use console"
 #define CW_PERMISSION_VIEW_AUDIT "view audit"
 #define CW_PERMISSION_VIEW_ARGUMENTS "view arguments" /* with "view audit": recorded arguments */
 #define CW_PERMISSION_ADMINISTER_SOURCES "administer sources"

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "catalogue/page_cache.h"
+#include "config/session_limits.h"
 
 /* ---- status ---- */
 
@@ -60,7 +61,7 @@ static cw_code status(cw_admin_call *c, cw_err *err)
 
 static cw_code whoami(cw_admin_call *c, cw_err *err)
 {
-    int64_t recent = c->logged_in ? c->logged_in + c->config->admin.recent_login_ms : 0;
+    int64_t recent = c->logged_in ? c->logged_in + cw_config_sessions(c->config).confirm_ms : 0;
     (void)err;
     cw_json_add_key(c->out, CW_STR("caller"));
     cw_json_add_span(c->out, c->caller);
@@ -161,7 +162,7 @@ const cw_admin_method cw_admin_server_methods[] = {
      .run = status},
     {.name = "causeway.whoami",
      .about = "Return the caller of this method: its name, permissions and session",
-     .permission = CW_PERMISSION_CALL_TEXT,
+     .permission = CW_PERMISSION_USE_CONSOLE,
      .params = "[]",
      .result = "{\"caller\":{\"type\":\"object\"},\"session_ends\":{\"type\":[\"integer\","
                "\"null\"]},\"recent_until\":{\"type\":[\"integer\",\"null\"]}}",

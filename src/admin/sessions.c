@@ -2,6 +2,7 @@
 /* sessions.c - methods about browser sessions. */
 #include "admin/admin.h"
 #include "base/clock.h"
+#include "config/session_limits.h"
 
 typedef struct lister {
     cw_json_writer *out;
@@ -37,8 +38,8 @@ static cw_code list(cw_admin_call *c, cw_err *err)
     int64_t account = 0;
     lister l = {.out = c->out,
                 .now = cw_clock_wall_ms(),
-                .idle_ms = c->config->access.login.idle_ms,
-                .lifetime_ms = c->config->access.login.lifetime_ms};
+                .idle_ms = cw_config_sessions(c->config).idle_ms,
+                .lifetime_ms = cw_config_sessions(c->config).lifetime_ms};
     cw_code rc = cw_admin_account_id(c, "account", &account, err);
     if (rc)
         return rc;

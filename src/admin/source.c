@@ -6,6 +6,7 @@
 
 #include "admin/definitions.h"
 #include "base/clock.h"
+#include "config/session_limits.h"
 #include "source/openrpc/openrpc.h"
 
 #define DESCRIPTION_MAX ((size_t)4 << 20)
@@ -466,7 +467,7 @@ cw_code cw_admin_source_new(cw_admin_server *server, const cw_config *config, cw
         (cw_source){.ops = &ops, .name = CW_STR(CW_ADMIN_SOURCE_NAME), .call_ms = CW_ADMIN_CALL_MS};
     atomic_init(&source->base.refs, 1);
     source->server = server;
-    source->recent_login_ms = config->admin.recent_login_ms;
+    source->recent_login_ms = cw_config_sessions(config).confirm_ms;
     cw_arena_init(&source->arena, DESCRIPTION_MAX);
     cw_arena scratch;
     cw_arena_init(&scratch, 4 * DESCRIPTION_MAX);

@@ -7,7 +7,6 @@
 #include "admin/server.h"
 #include "admin/source.h"
 #include "base/clock.h"
-#include "base/hex.h"
 #include "metrics/metrics.h"
 #include "metrics/names.h"
 #include "metrics/recent.h"
@@ -18,7 +17,6 @@
 #define LONG_STEPS 60u /* short steps in a long one */
 #define HOUR_MS INT64_C(3600000)
 #define BUSIEST 10u
-#define RECENT_MAX 100u
 
 /* The sums at one time. */
 typedef struct sample {
@@ -63,16 +61,29 @@ static uint64_t count_calls(uint32_t tool, uint32_t outcome)
     return n;
 }
 
+/* The methods of an operator who watches are left out. */
+static bool is_own_tool(uint32_t tool)
+{
+    return cw_str_starts(cw_metrics_slot_name(CW_METRICS_TOOL, tool),
+                         CW_STR(CW_ADMIN_SOURCE_NAME "."));
+}
+
+static bool is_own_source(uint32_t source)
+{
+    return cw_str_is(cw_metrics_slot_name(CW_METRICS_SOURCE, source), CW_ADMIN_SOURCE_NAME);
+}
+
 static void sample_tools(cw_admin_stats *stats, sample *s)
 {
     for (uint32_t tool = 0; tool < cw_metrics_slots(CW_METRICS_TOOL); tool++) {
         tool_sums *t = &stats->tools[tool];
+        bool is_own = is_own_tool(tool);
         t->calls[1] = t->calls[0];
         t->failed[1] = t->failed[0];
         t->calls[0] = t->failed[0] = 0;
         for (uint32_t i = 0; i < OUTCOMES; i++) {
             uint64_t n = count_calls(tool, i);
-            s->outcomes[i] += n;
+            s->outcomes[i] += is_own ? 0 : n;
             t->calls[0] += n;
             if (i == CW_OUTCOME_WORD_FAILED || i == CW_OUTCOME_WORD_UNAVAILABLE ||
                 i == CW_OUTCOME_WORD_ERROR)
@@ -92,8 +103,7 @@ static uint64_t count_attempts(uint32_t source, cw_metrics_attempt from, cw_metr
 /* The call that asks is left out. */
 static int64_t count_running(uint32_t source)
 {
-    bool is_own = cw_str_is(cw_metrics_slot_name(CW_METRICS_SOURCE, source), CW_ADMIN_SOURCE_NAME);
-    return is_own ? 0 : cw_metrics_read(CW_METRIC_RUNNING, source, 0, 0);
+    return is_own_source(source) ? 0 : cw_metrics_read(CW_METRIC_RUNNING, source, 0, 0);
 }
 
 static void sample_sources(cw_admin_stats *stats, sample *s)
@@ -101,7 +111,7 @@ static void sample_sources(cw_admin_stats *stats, sample *s)
     for (uint32_t i = 0; i < cw_metrics_slots(CW_METRICS_SOURCE); i++) {
         cw_metrics_summary sum;
         cw_metrics_summarize(CW_METRIC_SOURCE_CALL, i, 0, 0, &sum);
-        for (size_t k = 0; k < CW_COUNT(s->buckets); k++)
+        for (size_t k = 0; k < CW_COUNT(s->buckets) && !is_own_source(i); k++)
             s->buckets[k] += sum.buckets[k];
         s->running += count_running(i);
         stats->sources[i].calls[1] = stats->sources[i].calls[0];
@@ -281,9 +291,7 @@ static size_t find_busiest(const cw_admin_stats *stats, uint32_t out[BUSIEST])
     size_t n = 0;
     for (uint32_t tool = 1; tool < cw_metrics_slots(CW_METRICS_TOOL); tool++) {
         size_t at = n;
-        /* The methods of an operator who watches are left out. */
-        if (!stats->tools[tool].calls[0] ||
-            cw_str_starts(cw_metrics_slot_name(CW_METRICS_TOOL, tool), CW_STR("causeway.")))
+        if (!stats->tools[tool].calls[0] || is_own_tool(tool))
             continue;
         while (at && is_busier(stats, tool, out[at - 1]))
             at--;
@@ -417,81 +425,13 @@ static cw_code stats_now(cw_admin_call *c, cw_err *err)
 
 /* ---- causeway.calls.recent ---- */
 
-typedef struct recent_filter {
-    cw_str tool, caller, outcome;
-} recent_filter;
-
-static bool is_wanted(const recent_filter *f, const cw_recent_call *call)
-{
-    cw_str name = cw_str_make(call->name, call->n_name);
-    cw_str caller = cw_str_make(call->caller, call->n_caller);
-    cw_str outcome = cw_metrics_value_text(CW_METRIC_CALLS, 2, call->outcome);
-    return (!f->tool.n || cw_str_eq(f->tool, name)) &&
-           (!f->caller.n || cw_str_eq(f->caller, caller)) &&
-           (!f->outcome.n || cw_str_eq(f->outcome, outcome));
-}
-
-/* Members that a call may lack. */
-static void write_origin(cw_json_writer *w, const cw_recent_call *call)
-{
-    char request[CW_IDS_HEX], trace[2 * CW_IDS_TRACE + 1];
-    cw_ids_format_request(call->request, request);
-    cw_hex_write(trace, call->trace_id, sizeof call->trace_id);
-    if (call->reason)
-        cw_json_add_string_member(w, CW_STR("reason"), cw_str_from(call->reason));
-    if (call->protocol)
-        cw_json_add_string_member(
-            w, CW_STR("version"),
-            cw_metrics_value_text(CW_METRIC_MCP_MESSAGES, 0, call->protocol - 1u));
-    if (call->client)
-        cw_json_add_string_member(
-            w, CW_STR("client"),
-            cw_metrics_value_text(CW_METRIC_MCP_CLIENTS, 0, call->client - 1u));
-    if (call->request)
-        cw_json_add_string_member(w, CW_STR("request_id"), cw_str_from(request));
-    if (call->has_trace)
-        cw_json_add_string_member(w, CW_STR("trace_id"), cw_str_from(trace));
-}
-
-static void write_call(cw_json_writer *w, const cw_recent_call *call, int64_t offset_ms)
-{
-    cw_json_open_object(w);
-    cw_json_add_i64_member(w, CW_STR("seq"), (int64_t)call->number);
-    cw_json_add_i64_member(w, CW_STR("at"), offset_ms + (int64_t)(call->at_ns / 1000000));
-    cw_json_add_string_member(w, CW_STR("outcome"),
-                              cw_metrics_value_text(CW_METRIC_CALLS, 2, call->outcome));
-    cw_json_add_string_member(w, CW_STR("tool"), cw_str_make(call->name, call->n_name));
-    cw_json_add_string_member(w, CW_STR("caller"), cw_str_make(call->caller, call->n_caller));
-    cw_json_add_string_member(w, CW_STR("door"),
-                              cw_metrics_value_text(CW_METRIC_CALLS, 1, call->door));
-    cw_json_add_i64_member(w, CW_STR("us"), (int64_t)call->us);
-    write_origin(w, call);
-    cw_json_close(w);
-}
-
 static cw_code recent(cw_admin_call *c, cw_err *err)
 {
-    uint64_t after = (uint64_t)cw_admin_number(c, "after", 0), last;
-    size_t limit = (size_t)cw_admin_number(c, "limit", RECENT_MAX), max = 4 * CW_RECENT_CALLS;
-    recent_filter filter = {cw_admin_text(c, "tool"), cw_admin_text(c, "caller"),
-                            cw_admin_text(c, "outcome")};
-    int64_t offset_ms = cw_clock_wall_ms() - (int64_t)(cw_clock_ns() / 1000000);
-    cw_recent_call *calls = cw_arena_calloc(c->arena, max, sizeof *calls);
-    if (!calls)
-        return cw_arena_fail(c->arena, err);
-    size_t n = cw_recent_read(after, calls, max, &last), n_written = 0;
-    cw_json_add_key(c->out, CW_STR("calls"));
-    cw_json_open_array(c->out);
-    for (size_t i = 0; i < n && n_written < limit; i++) {
-        if (!is_wanted(&filter, &calls[i]))
-            continue;
-        n_written++;
-        write_call(c->out, &calls[i], offset_ms);
-    }
-    cw_json_close(c->out);
-    cw_json_add_i64_member(c->out, CW_STR("left_out"),
-                           last - after > n ? (int64_t)(last - after - n) : 0);
-    cw_json_add_i64_member(c->out, CW_STR("last"), (int64_t)last);
+    (void)err;
+    const cw_recent_query query = {(uint64_t)cw_admin_number(c, "after", 0),
+                                   cw_admin_text(c, "tool"), cw_admin_text(c, "caller"),
+                                   cw_admin_text(c, "outcome")};
+    cw_recent_write(c->out, &query, (size_t)cw_admin_number(c, "limit", CW_RECENT_WRITE));
     return CW_OK;
 }
 

@@ -131,5 +131,6 @@
 #define CW_MCP_KEPT_CALLER_BYTES (16u * 1024u * 1024u)
 #define CW_MCP_PAGE_SIZE_MAX 10000u
 #define CW_MCP_MAX_STREAMS 10000u /* that are told of changes, of all loops together */
+#define CW_CONSOLE_STREAMS 64u    /* of these, that get calls */
 
 #endif

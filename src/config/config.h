@@ -184,14 +184,14 @@ typedef struct cw_config {
         size_t body_memory; /* at least one body of body_size always fits */
         uint32_t pipelined_requests;
         size_t stream_queue;
-        uint32_t min_body_rate;       /* bytes per second; 0: no minimum */
-        uint32_t max_calls;           /* running at once, all loops together */
-        uint32_t batch;               /* calls in one JSON-RPC batch */
-        uint32_t validation_steps;    /* of one request, batch or result */
-        size_t max_result_size;       /* result of a method */
-        size_t cache_size;            /* lists and descriptions kept, per loop */
-        uint32_t subscriptions;       /* MCP streams that are told of changes */
-        uint32_t token_cache_entries; /* of issuers that are remembered, per loop */
+        uint32_t min_body_rate;                  /* bytes per second; 0: no minimum */
+        uint32_t max_calls;                      /* running at once, all loops together */
+        uint32_t batch;                          /* calls in one JSON-RPC batch */
+        uint32_t validation_steps;               /* of one request, batch or result */
+        size_t max_result_size;                  /* result of a method */
+        size_t cache_size;                       /* lists and descriptions kept, per loop */
+        uint32_t subscriptions, console_streams; /* MCP streams about changes; with calls */
+        uint32_t token_cache_entries;            /* of issuers that are remembered, per loop */
         uint32_t detached_calls, detached_calls_per_caller; /* without a waiting client */
         struct {
             cw_config_rate global, address, caller, tool, lists;
@@ -321,10 +321,10 @@ typedef struct cw_config {
         cw_config_strings tools;  /* reading methods that are tools */
         uint32_t recent_login_ms; /* a browser session that changes access is younger */
     } admin;
-
     struct {
-        bool enabled; /* pages for browsers are served; needs a store */
-        cw_str host;  /* the only name that they are served under, without a port */
+        bool enabled;      /* pages for browsers are served; needs a store */
+        cw_str path, host; /* of the pages; the host is their only name, without a port */
+        uint32_t idle_ms, lifetime_ms, confirm_ms; /* of sessions (config/session_limits.h) */
     } console;
 
     cw_config_remotes sources;

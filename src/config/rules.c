@@ -138,6 +138,9 @@ static cw_code check_path(cw_checker *c, const cw_config *config)
             return complain(c, "mcp", "path", NULL, "%s is something else already", taken[i]);
         if (cw_str_is(config->access.login.path, taken[i]))
             return cw_check_problem(c, &path, v, "%s is something else already", taken[i]);
+        bool is_own = cw_str_eq(cw_str_from(taken[i]), CW_STR("/console"));
+        if (cw_str_is(config->console.path, taken[i]) && !is_own)
+            return complain(c, "console", "path", NULL, "%s is something else already", taken[i]);
     }
     if (cw_str_eq(config->mcp.path, config->access.login.path))
         return cw_check_problem(c, &path, v, "%.*s is mcp.path already",
@@ -217,6 +220,10 @@ static cw_code check_console(cw_checker *c, const cw_config *config)
         return complain(c, "console", "enabled", NULL, "needs admin.enabled");
     if (!config->access.login.enabled)
         return complain(c, "console", "enabled", NULL, "needs access.login.enabled");
+    if (cw_str_eq(config->console.path, config->mcp.path) ||
+        cw_str_eq(config->console.path, config->access.login.path))
+        return complain(c, "console", "path", NULL, "%.*s is something else already",
+                        CW_STR_ARG(config->console.path));
     return check_console_host(c, config);
 }
 

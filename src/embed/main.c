@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* main.c - a program of the build: writes files as a C table, plain and gzipped.
+/* main.c - a program of the build: writes files as a C table, plain and gzipped. Scripts and stylesheets
+ * lose their comments and white space (squeeze.h).
  *
  *     causeway-embed OUTPUT.c FILE...
  *
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+#include "embed/squeeze.h"
 
 #define FILE_MAX 262144u
 #define PACKED_MAX (FILE_MAX + 4096u)
@@ -89,14 +92,22 @@ static void write_bytes(FILE *out, const char *kind, int index, const unsigned c
     fprintf(out, "\n};\n");
 }
 
+static size_t squeeze(const char *name, char *text, size_t n)
+{
+    const char *dot = strrchr(name, '.');
+    if (dot && strcmp(dot, ".mjs") == 0)
+        return cw_squeeze_script(text, n);
+    return dot && strcmp(dot, ".css") == 0 ? cw_squeeze_style(text, n) : n;
+}
+
 static int write_file(FILE *out, const char *path, int index)
 {
     static unsigned char plain[FILE_MAX], packed[PACKED_MAX];
     const char *name = base_name(path);
-    size_t n = read_file(path, plain);
+    size_t n = squeeze(name, (char *)plain, read_file(path, plain));
     size_t n_packed = n ? pack(plain, n, packed) : 0;
     if (!n_packed)
-        return fail("cannot be read, is empty, or is too large", path);
+        return fail("cannot be read or squeezed, is empty, or is too large", path);
     if (!type_of(name))
         return fail("has no known type", path);
     add_to_hash((const unsigned char *)name, strlen(name) + 1);

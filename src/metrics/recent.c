@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "metrics/keep.h"
+#include "metrics/metrics.h"
 
 typedef struct ring {
     struct ring *next;
@@ -115,22 +118,114 @@ static size_t insert(cw_recent_call *out, size_t n, size_t max, const cw_recent_
     return n < max ? n + 1 : n;
 }
 
-size_t cw_recent_read(uint64_t after, cw_recent_call *out, size_t max, uint64_t *ret_last)
+uint64_t cw_recent_last(void)
 {
-    size_t n = 0;
+    return atomic_load(&n_calls);
+}
+
+typedef struct recent_found {
+    uint64_t last; /* the highest number of all calls so far */
+    uint64_t lost; /* calls over `after` that are no longer kept */
+    size_t n;      /* that were copied */
+    size_t more;   /* wanted ones beyond the maximum */
+} recent_found;
+
+static bool is_wanted(const cw_recent_query *q, const cw_recent_call *call)
+{
+    return (!q->tool.n || cw_str_eq(q->tool, cw_str_make(call->name, call->n_name))) &&
+           (!q->caller.n || cw_str_eq(q->caller, cw_str_make(call->caller, call->n_caller))) &&
+           (!q->outcome.n ||
+            cw_str_eq(q->outcome, cw_metrics_value_text(CW_METRIC_CALLS, 2, call->outcome)));
+}
+
+/* A copy, because the thread of the ring leaves out the calls that end meanwhile. Returns how many were
+ * ever added. */
+static uint32_t copy_ring(ring *r, cw_recent_call calls[CW_RECENT_CALLS])
+{
+    /* Another reader, or the thread for some nanoseconds. */
+    while (atomic_flag_test_and_set_explicit(&r->is_busy, memory_order_acquire))
+        sched_yield();
+    memcpy(calls, r->calls, sizeof r->calls);
+    uint32_t n = r->n;
+    atomic_flag_clear_explicit(&r->is_busy, memory_order_release);
+    return n;
+}
+
+/* Copy the wanted calls, the newest first, at most `max`. */
+static recent_found read_calls(const cw_recent_query *query, cw_recent_call *out, size_t max)
+{
+    recent_found found = {.last = atomic_load(&n_calls)};
     cw_recent_call *calls = malloc(CW_RECENT_CALLS * sizeof *calls);
-    *ret_last = atomic_load(&n_calls);
+    uint64_t kept = 0, wanted = 0;
     for (ring *r = calls ? atomic_load(&rings) : NULL; r; r = r->next) {
-        /* Another reader, or the thread for some nanoseconds. */
-        while (atomic_flag_test_and_set_explicit(&r->is_busy, memory_order_acquire))
-            sched_yield();
-        memcpy(calls, r->calls, sizeof r->calls);
-        atomic_flag_clear_explicit(&r->is_busy, memory_order_release);
-        for (size_t i = 0; i < CW_RECENT_CALLS; i++) {
-            if (calls[i].number > after)
-                n = insert(out, n, max, &calls[i]);
+        uint32_t n = copy_ring(r, calls);
+        /* The newest first: then most calls are appended. */
+        for (uint32_t i = 0; i < n && i < CW_RECENT_CALLS; i++) {
+            const cw_recent_call *call = &calls[(n - 1 - i) % CW_RECENT_CALLS];
+            if (call->number <= query->after)
+                break;
+            kept++;
+            if (!is_wanted(query, call))
+                continue;
+            wanted++;
+            found.n = insert(out, found.n, max, call);
         }
     }
     free(calls);
-    return n;
+    found.more = wanted - found.n;
+    found.lost = found.last > query->after + kept ? found.last - query->after - kept : 0;
+    return found;
+}
+
+/* Members that a call may lack. */
+static void write_origin(cw_json_writer *w, const cw_recent_call *call)
+{
+    char request[CW_IDS_HEX], trace[2 * CW_IDS_TRACE + 1];
+    cw_ids_format_request(call->request, request);
+    cw_hex_write(trace, call->trace_id, sizeof call->trace_id);
+    if (call->reason)
+        cw_json_add_string_member(w, CW_STR("reason"), cw_str_from(call->reason));
+    if (call->protocol)
+        cw_json_add_string_member(
+            w, CW_STR("version"),
+            cw_metrics_value_text(CW_METRIC_MCP_MESSAGES, 0, call->protocol - 1u));
+    if (call->client)
+        cw_json_add_string_member(
+            w, CW_STR("client"),
+            cw_metrics_value_text(CW_METRIC_MCP_CLIENTS, 0, call->client - 1u));
+    if (call->request)
+        cw_json_add_string_member(w, CW_STR("request_id"), cw_str_from(request));
+    if (call->has_trace)
+        cw_json_add_string_member(w, CW_STR("trace_id"), cw_str_from(trace));
+}
+
+static void write_call(cw_json_writer *w, const cw_recent_call *call, int64_t offset_ms)
+{
+    cw_json_open_object(w);
+    cw_json_add_i64_member(w, CW_STR("seq"), (int64_t)call->number);
+    cw_json_add_i64_member(w, CW_STR("at"), offset_ms + (int64_t)(call->at_ns / 1000000));
+    cw_json_add_string_member(w, CW_STR("outcome"),
+                              cw_metrics_value_text(CW_METRIC_CALLS, 2, call->outcome));
+    cw_json_add_string_member(w, CW_STR("tool"), cw_str_make(call->name, call->n_name));
+    cw_json_add_string_member(w, CW_STR("caller"), cw_str_make(call->caller, call->n_caller));
+    cw_json_add_string_member(w, CW_STR("door"),
+                              cw_metrics_value_text(CW_METRIC_CALLS, 1, call->door));
+    cw_json_add_i64_member(w, CW_STR("us"), (int64_t)call->us);
+    write_origin(w, call);
+    cw_json_close(w);
+}
+
+uint64_t cw_recent_write(cw_json_writer *w, const cw_recent_query *query, size_t max)
+{
+    cw_recent_call calls[CW_RECENT_WRITE];
+    recent_found found = read_calls(query, calls, max < CW_RECENT_WRITE ? max : CW_RECENT_WRITE);
+    int64_t offset_ms = cw_clock_wall_ms() - (int64_t)(cw_clock_ns() / 1000000);
+    cw_json_add_key(w, CW_STR("calls"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < found.n; i++)
+        write_call(w, &calls[i], offset_ms);
+    cw_json_close(w);
+    cw_json_add_i64_member(w, CW_STR("left_out"), (int64_t)(found.lost + found.more));
+    cw_json_add_i64_member(w, CW_STR("last"), (int64_t)found.last);
+    return found.last;
 }

@@ -4,14 +4,16 @@
  * Ownership: everything is copied.
  * Threads:   any. A thread writes to a ring of its own. While a reader copies a ring, its thread
  *            does not wait: a call that ends then is left out.
- * Limits:    CW_RECENT_CALLS of each thread; texts are cut.
+ * Limits:    CW_RECENT_CALLS of each thread, CW_RECENT_WRITE of one answer; texts are cut.
  */
 #ifndef CW_METRICS_RECENT_H
 #define CW_METRICS_RECENT_H
 
 #include "base/ids.h"
+#include "json/write.h"
 
 #define CW_RECENT_CALLS 256u
+#define CW_RECENT_WRITE 100u
 #define CW_RECENT_NAME 80u
 #define CW_RECENT_CALLER 48u
 
@@ -31,8 +33,17 @@ typedef struct cw_recent_call {
 
 /* Add a call. Its number is set; its ids and texts are those given. `ids` may be NULL. */
 void cw_recent_add(const cw_recent_call *call, const cw_ids *ids, cw_str name, cw_str caller);
-/* Copy the calls with a number over `after`, the newest first, at most `max`. Returns how many. *ret_last
- * is the highest number so far. */
-size_t cw_recent_read(uint64_t after, cw_recent_call *out, size_t max, uint64_t *ret_last);
+
+/* Which calls a reader wants; an empty text is any. */
+typedef struct cw_recent_query {
+    uint64_t after; /* numbers over this one */
+    cw_str tool, caller, outcome;
+} cw_recent_query;
+
+/* The number of calls so far. */
+uint64_t cw_recent_last(void);
+/* Add the members `calls`, `left_out` and `last`: the wanted calls, the newest first, at most `max`.
+ * Returns `last`. */
+uint64_t cw_recent_write(cw_json_writer *w, const cw_recent_query *query, size_t max);
 
 #endif

@@ -10,6 +10,7 @@
 #include "admin/callers.h"
 #include "base/log.h"
 #include "call/catalogue_wait.h"
+#include "config/session_limits.h"
 #include "server/audit_opts.h"
 #include "server/database.h"
 #include "server/issuers.h"
@@ -384,8 +385,9 @@ static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
 
 static void use_sessions(cw_app *b, const cw_config *config)
 {
-    cw_session_rules rules = {.idle_ms = config->access.login.idle_ms,
-                              .lifetime_ms = config->access.login.lifetime_ms,
+    cw_config_session_limits limits = cw_config_sessions(config);
+    cw_session_rules rules = {.idle_ms = limits.idle_ms,
+                              .lifetime_ms = limits.lifetime_ms,
                               .per_account = config->access.login.sessions};
     if (!config->access.login.enabled)
         rules.per_account = 0;
@@ -646,6 +648,7 @@ static cw_code new_operator(uid_t uid, cw_caller **ret, cw_err *err)
         CW_STR_INIT(CW_PERMISSION_VIEW_TRAFFIC),       CW_STR_INIT(CW_PERMISSION_VIEW_AUDIT),
         CW_STR_INIT(CW_PERMISSION_VIEW_ARGUMENTS),     CW_STR_INIT(CW_PERMISSION_ADMINISTER_ACCESS),
         CW_STR_INIT(CW_PERMISSION_ADMINISTER_SOURCES), CW_STR_INIT("view metrics"),
+        CW_STR_INIT(CW_PERMISSION_USE_CONSOLE),
     };
     char id[32];
     const struct passwd *user = getpwuid(uid);
@@ -660,20 +663,21 @@ static cw_code new_operator(uid_t uid, cw_caller **ret, cw_err *err)
 /* The user of the console of a demo: the anonymous caller, who sees the traffic as well. */
 static cw_code new_guest(const cw_config *config, cw_caller **ret, cw_err *err)
 {
-    static const cw_str traffic = CW_STR_INIT(CW_PERMISSION_VIEW_TRAFFIC);
+    static const cw_str added[] = {CW_STR_INIT(CW_PERMISSION_VIEW_TRAFFIC),
+                                   CW_STR_INIT(CW_PERMISSION_USE_CONSOLE)};
     const cw_config_strings *own = NULL;
     for (size_t i = 0; i < config->roles.n; i++) {
         if (cw_str_is(config->roles.items[i].name, CW_ROLE_ANONYMOUS))
             own = &config->roles.items[i].permissions;
     }
     size_t n = own ? own->n : 0;
-    cw_str *all = calloc(n + 1, sizeof *all);
+    cw_str *all = calloc(n + CW_COUNT(added), sizeof *all);
     if (!all)
         return cw_fail_nomem(err);
     if (own)
         add_texts(all, 0, own->items, n);
-    all[n] = traffic;
-    cw_code rc = cw_caller_new_confined(all, n + 1, ret, err);
+    add_texts(all, n, added, CW_COUNT(added));
+    cw_code rc = cw_caller_new_confined(all, n + CW_COUNT(added), ret, err);
     free(all);
     return rc;
 }

@@ -109,9 +109,13 @@ static cw_code add_sources(const cw_config *config, cw_name_list *all)
 static cw_code add_admin(cw_name_list *all)
 {
     const cw_str names[] = {
-        CW_STR(CW_PERMISSION_VIEW_TRAFFIC),      CW_STR(CW_PERMISSION_VIEW_AUDIT),
-        CW_STR(CW_PERMISSION_VIEW_ARGUMENTS),    CW_STR(CW_PERMISSION_ADMINISTER_SOURCES),
-        CW_STR(CW_PERMISSION_ADMINISTER_ACCESS), CW_PERMISSION_METRICS,
+        CW_STR(CW_PERMISSION_VIEW_TRAFFIC),
+        CW_STR(CW_PERMISSION_VIEW_AUDIT),
+        CW_STR(CW_PERMISSION_VIEW_ARGUMENTS),
+        CW_STR(CW_PERMISSION_ADMINISTER_SOURCES),
+        CW_STR(CW_PERMISSION_ADMINISTER_ACCESS),
+        CW_STR(CW_PERMISSION_USE_CONSOLE),
+        CW_PERMISSION_METRICS,
     };
     return add_list(all, names, CW_COUNT(names));
 }

@@ -4,7 +4,7 @@ import http from "node:http";
 import { once } from "node:events";
 import { suite } from "node:test";
 import { startService } from "../functional/support/service.mjs";
-import { browser, browserTests, openPage, ready, startConsole, visit } from "./support/browser.mjs";
+import { browserTests, openPage, ready, startConsole, visit } from "./support/browser.mjs";
 
 const test = browserTests();
 
@@ -190,12 +190,17 @@ suite("other servers and pages", () => {
         await server.stop();
     });
 
-    test("seven tabs load: no tab holds a connection while it only shows a page", async () => {
+    test("seven tabs load: four of them hold a stream, and the others report that they are not live", async () => {
         const server = await startConsole();
         const page = await openPage(server, "/console/", { account: "alice" });
         for (let i = 0; i < 6; i++) await openPage(server, "/console/", { context: page.context() });
-        assert.equal(page.context().pages().length, 7);
-        assert.ok(await browser());
+        const pages = page.context().pages();
+        assert.equal(pages.length, 7);
+        for (const one of pages) await one.waitForSelector("body[data-live]");
+        const states = await Promise.all(pages.map((one) => one.evaluate(() => document.body.dataset.live)));
+        assert.deepEqual(states.sort(), ["no", "no", "no", "yes", "yes", "yes", "yes"]);
+        const text = await Promise.all(pages.map((one) => one.locator("#live").textContent()));
+        assert.equal(text.filter((line) => /Not live since .*other tabs/.test(line)).length, 3);
         await page.context().close();
         await server.stop();
     });

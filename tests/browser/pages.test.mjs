@@ -22,6 +22,7 @@ const addresses = [
     "/console/tools",
     "/console/tools/test.echo",
     "/console/who",
+    "/console/calls",
     "/console/audit?since=",
     "/console/access/accounts",
     "/console/access/roles",
@@ -111,7 +112,13 @@ suite("the demo", () => {
     test("shows tools and state to browsers of this machine, and nothing to administer", async () => {
         const server = await startDemo();
         const page = await openPage(server, "/console/");
-        assert.deepEqual(await page.locator("#menu a").allTextContents(), ["Overview", "Sources", "Tools", "About"]);
+        assert.deepEqual(await page.locator("#menu a").allTextContents(), [
+            "Overview",
+            "Sources",
+            "Tools",
+            "Calls",
+            "About",
+        ]);
         await assertAccessible(page);
         await shoot(page, "demo");
         await page.click("#menu a:text-is('Tools')");

@@ -44,7 +44,7 @@ suite("the operator", () => {
     });
 
     test("confirms the password when the login is not recent, and only then the change is made", async () => {
-        const server = await startConsole({ config: { admin: { recent_login: "1s" } } });
+        const server = await startConsole({ config: { console: { enabled: true, session: { confirm: "1s" } } } });
         const page = await openPage(server, "/console/access/roles", { account: "alice" });
         await page.waitForFunction((begun) => Date.now() > begun + 1500, await page.evaluate(() => Date.now()));
         await page.click("text=New role…");

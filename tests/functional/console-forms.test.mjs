@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { parse, pretty, write } from "../../console/json.mjs";
-import { decode, encode, fieldOf } from "../../console/schema.mjs";
+import { decode, encode, fieldOf } from "../../console/form.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { runCauseway } from "./support/programs.mjs";
 import { makeMethod, makePortable, makeValue, randomFrom } from "./support/schema-samples.mjs";

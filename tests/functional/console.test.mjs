@@ -6,7 +6,7 @@ import { permissions, startBridge } from "./support/mcp.mjs";
 import { runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { exchange, get, request } from "./support/server.mjs";
 
-const admin = ["administer access", "view traffic"];
+const admin = ["use console", "administer access", "view traffic"];
 const roles = { anonymous: [], authenticated: permissions, operator: admin };
 const password = longEnough("s3cret");
 const hostOf = (server) => `console.localhost:${new URL(server.url).port}`;

@@ -92,7 +92,7 @@ suite("the login page", () => {
         assert.match(text, /autocomplete="current-password"/);
         const form = await openForm(server);
         const wrong = await sendForm(server, { ...form, name: "alice", password: "no" });
-        assert.match(wrong.text, /<p role="alert">/);
+        assert.match(wrong.text, /<p class="notice" role="alert">/);
     });
 
     test("threat-C10: gives a cookie that only this host gets and no script reads", async () => {

@@ -81,11 +81,12 @@ static void add_roles(cw_buf *out, bool examples)
                   "roles:\n"
                   "  anonymous: []\n"
                   "  authenticated: [%s, %s%s]\n"
-                  "  operator: [%s, %s, %s, %s, %s]\n",
+                  "  operator: [%s, %s, %s, %s, %s, %s]\n",
                   CW_PERMISSION_DISCOVER.p, CW_PERMISSION_CALL.p,
-                  examples ? ", access content" : "", CW_PERMISSION_VIEW_TRAFFIC,
-                  CW_PERMISSION_VIEW_AUDIT, CW_PERMISSION_VIEW_ARGUMENTS,
-                  CW_PERMISSION_ADMINISTER_SOURCES, CW_PERMISSION_ADMINISTER_ACCESS);
+                  examples ? ", access content" : "", CW_PERMISSION_USE_CONSOLE,
+                  CW_PERMISSION_VIEW_TRAFFIC, CW_PERMISSION_VIEW_AUDIT,
+                  CW_PERMISSION_VIEW_ARGUMENTS, CW_PERMISSION_ADMINISTER_SOURCES,
+                  CW_PERMISSION_ADMINISTER_ACCESS);
     if (examples)
         cw_buf_add(out, CW_STR("  editor: [create content, administer site configuration]\n"));
 }

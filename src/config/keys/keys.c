@@ -91,6 +91,7 @@ const cw_config cw_config_defaults = {
                .max_result_size = CW_CALL_MAX_ANSWER,
                .cache_size = CW_PAGE_CACHE_MAX_BYTES,
                .subscriptions = CW_MCP_MAX_STREAMS,
+               .console_streams = CW_CONSOLE_STREAMS,
                .token_cache_entries = CW_TOKENS_REMEMBERED},
     .timeouts = {.header_ms = CW_HTTP_HEADER_MS,
                  .body_ms = CW_HTTP_BODY_MS,
@@ -133,7 +134,12 @@ const cw_config cw_config_defaults = {
               .password_file = CW_STR_INIT(""),
               .timeout_ms = 2000},
     .admin = {.enabled = true, .socket = CW_STR_INIT(""), .recent_login_ms = 10 * 60000},
-    .console = {.enabled = false, .host = CW_STR_INIT(CW_CONSOLE_HOST)},
+    .console = {.enabled = false,
+                .path = CW_STR_INIT("/console"),
+                .host = CW_STR_INIT(CW_CONSOLE_HOST),
+                .idle_ms = 15 * 60000,
+                .lifetime_ms = 8 * HOUR_MS,
+                .confirm_ms = 10 * 60000},
     .access = {.password_length = 8,
                .shows_all_scopes = true,
                .login = {.enabled = true,
@@ -290,6 +296,9 @@ static const cw_key limits_keys[] = {
      FIELD(limits.cache_size), .min = 0, .max = INT64_C(64) * GB},
     {"subscriptions", &cw_type_integer, "Open MCP notification streams",
      FIELD(limits.subscriptions), .min = 0, .max = MAX_CONNECTIONS},
+    {"console_streams", &cw_type_integer,
+     "Open MCP notification streams with the calls of all callers, one for each tab of the console",
+     FIELD(limits.console_streams), .min = 0, .max = 10000},
     {"token_cache_entries", &cw_type_integer,
      "Cached verified tokens of issuers, for each event loop; maximum 16 MB of them",
      FIELD(limits.token_cache_entries), .needs_restart = true, .min = 1, .max = 1000000},
@@ -742,6 +751,18 @@ static const cw_key admin_keys[] = {
     {0},
 };
 
+static const cw_key console_session_keys[] = {
+    {"idle", &cw_type_duration, "Time without activity after which a session ends",
+     FIELD(console.idle_ms), .min = 1000, .max = 7 * (uint64_t)DAY_MS},
+    {"lifetime", &cw_type_duration,
+     "Time after the login at which a session ends, with or without activity",
+     FIELD(console.lifetime_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+    {"confirm", &cw_type_duration,
+     "Time after the login at which changes of access and approvals ask for the password again",
+     FIELD(console.confirm_ms), .min = 1000, .max = DAY_MS},
+    {0},
+};
+
 static const cw_key console_keys[] = {
     {"enabled", &cw_type_bool, "Serve the console, pages for browsers; needs store.path",
      FIELD(console.enabled), .needs_restart = true},
@@ -750,6 +771,11 @@ static const cw_key console_keys[] = {
      FIELD(console.host), .needs_restart = true, .is_valid = cw_names_is_console_host,
      .expected = "a host name without a port, such as \"console.example.org\"",
      .pattern = CW_NAMES_CONSOLE_HOST_PATTERN},
+    {"path", &cw_type_text, "Path of the console", FIELD(console.path), .needs_restart = true,
+     .is_valid = cw_names_is_path, .expected = "a path such as \"/console\"",
+     .pattern = CW_NAMES_PATH_PATTERN},
+    {"session", &cw_type_section, "Sessions of a server with a console",
+     .children = console_session_keys},
     {0},
 };
 

@@ -105,8 +105,7 @@ typedef struct cw_mcp_registry_entry {
     cw_list node; /* cw_list_remove(&entry->node) removes it */
     cw_str key;   /* lives as long as the owner */
     uint64_t hash;
-    void (*cancel)(
-        struct cw_mcp_registry_entry *link); /* of a call or stream: its client cancels it */
+    void (*cancel)(struct cw_mcp_registry_entry *link); /* by the client */
 } cw_mcp_registry_entry;
 
 #define CW_MCP_BUCKETS 256u
@@ -118,8 +117,9 @@ typedef struct cw_mcp_registry {
     cw_list asks[CW_MCP_BUCKETS];                           /* by the id of the question */
     cw_list streams[CW_MCP_BUCKETS];                        /* GET; by cw_mcp_number */
     cw_list parks[CW_MCP_BUCKETS], resumes[CW_MCP_BUCKETS]; /* park.h */
-    cw_deadline_list waiting, parked; /* for answers of clients, and for their next requests */
-    uint32_t n_waiting;               /* calls that wait */
+    /* For answers of clients, for their next requests, and for calls that streams get. */
+    cw_deadline_list waiting, parked, watching;
+    uint32_t n_waiting;    /* calls that wait */
     cw_deadline_list kept; /* of one deadline: large results are dropped after their time */
     cw_deadline kept_over;
     cw_mcp_expiries expiries; /* of tokens that opened streams */
@@ -137,7 +137,7 @@ struct cw_mcp {
     cw_seal seal;
     cw_mcp_session_store sessions;
     cw_mcp_kept_results kept;
-    cw_fair_slots streams; /* subscribers on all loops */
+    cw_fair_slots streams, watchers; /* subscribers on all loops; those of them that get calls */
     unsigned n_loops;
     cw_mcp_registry registries[];
 };
@@ -375,7 +375,7 @@ void cw_mcp_on_card(cw_http_req *req, void *door);
 
 /* notify.c */
 void cw_mcp_subscriptions_listen(const cw_mcp_request *r);
-
+void cw_mcp_on_traffic(cw_deadline *d); /* of cw_mcp_registry.watching */
 /* Notify the client of a session through a responder of its own, until it is gone. CW_NOMEM;
  * CW_LIMIT: too many subscribers. */
 CW_MUST_USE cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder,

@@ -6,13 +6,15 @@
  *               standard output: the one client
  *
  * Sources report changes (call/runtime.h), and a new catalogue may change lists; then each subscriber
- * gets the changes of its own caller's view.
+ * gets the changes of its own caller's view. A modern subscriber with the permission to view the traffic also
+ * gets the calls of all callers, once a second: this is for the console.
  */
 #include <stdio.h>
 
 #include "access/fair_key.h"
 #include "door/mcp/mcp_int.h"
 #include "json/write.h"
+#include "metrics/recent.h"
 
 #define SUBSCRIPTION "\"_meta\":{\"" CW_MCP_META("subscriptionId") "\":"
 
@@ -25,6 +27,9 @@ typedef struct subscriber {
     cw_mcp *door;
     cw_responder *responder;
     cw_fair_group *place;          /* among the streams of all clients */
+    cw_fair_group *watcher;        /* among those that get calls; NULL: it gets none */
+    cw_deadline next_calls;        /* in cw_mcp_registry.watching */
+    cw_recent_query calls;         /* that it gets */
     cw_rpc_item *item;             /* modern: the request that waits */
     const cw_mcp_session *session; /* legacy */
     /* The last view of an authenticated caller, or in a toolset; held by the arena. */
@@ -52,6 +57,8 @@ typedef struct change_name {
 
 #define CHANGES 3u
 #define URIS_MAX 1000u /* resources of one subscription */
+#define CALLS_MAX 20u  /* sent at a time */
+#define TRAFFIC "causeway/traffic"
 
 static const change_name changes[CHANGES] = {
     {CW_CHANGED_TOOLS, CW_STR_INIT("toolsListChanged"),
@@ -65,7 +72,8 @@ static const change_name changes[CHANGES] = {
 static void leave_place(subscriber *l)
 {
     cw_fair_slots_leave(&l->door->streams, l->place);
-    l->place = NULL;
+    cw_fair_slots_leave(&l->door->watchers, l->watcher);
+    l->place = l->watcher = NULL;
 }
 
 /* What a legacy client has subscribed to is entered by the session store. */
@@ -87,6 +95,7 @@ static void leave(subscriber *l)
 {
     leave_place(l);
     leave_uris(l);
+    cw_deadline_clear(&l->next_calls);
     cw_list_remove(&l->watch.node);
     cw_list_remove(&l->link.node);
     if (l->holds_session)
@@ -329,6 +338,75 @@ static void on_change(cw_runtime_watch *watch, unsigned changed)
         end_changed(l);
     else if (is_ready(l))
         (void)send_lists(l, (changed | form) & l->wants);
+}
+
+/* ---- calls ---- */
+
+static void wait_for_calls(subscriber *l)
+{
+    cw_loop_set_deadline(l->responder->loop, &l->next_calls,
+                         &cw_mcp_registry_of(l->door, l->responder->loop)->watching);
+}
+
+/* Add `_meta` with the id of the subscription, and end the message. */
+static cw_code end_notification(cw_json_writer *w, cw_str id)
+{
+    cw_json_add_key(w, CW_STR("_meta"));
+    cw_json_open_object(w);
+    cw_json_add_key(w, CW_STR(CW_MCP_META("subscriptionId")));
+    cw_json_add_span(w, id);
+    cw_json_close(w);
+    cw_json_close(w);
+    cw_json_close(w);
+    return cw_json_writer_end(w, NULL);
+}
+
+/* The calls since the last message, or nothing if there were none. False: disconnected. */
+static bool send_calls(subscriber *l)
+{
+    cw_buf b;
+    cw_json_writer w;
+    cw_mcp_open_notification(&w, &b, CW_STR("notifications/" TRAFFIC));
+    uint64_t last = cw_recent_write(&w, &l->calls, CALLS_MAX);
+    bool has_calls = last > l->calls.after;
+    l->calls.after = last;
+    bool is_there = !has_calls || (!end_notification(&w, l->item->id) && subscriber_send(l, &b));
+    cw_buf_done(&b);
+    return is_there;
+}
+
+/* A slow reader, and one whose credentials are checked again, miss calls: their number is in the next
+ * message. */
+void cw_mcp_on_traffic(cw_deadline *d)
+{
+    subscriber *l = CW_CONTAINER(d, subscriber, next_calls);
+    bool is_waiting = l->is_full || !cw_login_watch_is_current(&l->opened_by);
+    if (is_waiting || send_calls(l))
+        wait_for_calls(l);
+}
+
+static cw_str text_of(const cw_json *object, const char *name)
+{
+    const cw_json *v = cw_json_get(object, cw_str_from(name));
+    return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+}
+
+/* Calls of all callers, for those with the permission. `wanted` selects them: {"tool": …, "outcome": …,
+ * "caller": …}; NULL: the client asks for none. CW_LIMIT. */
+static cw_code take_traffic(const cw_mcp_request *r, subscriber *l, const cw_json *wanted)
+{
+    const cw_caller *caller = cw_view_caller(r->view);
+    if (!cw_json_is(wanted, CW_JSON_OBJECT) ||
+        !cw_caller_may(caller, CW_STR(CW_PERMISSION_VIEW_TRAFFIC)))
+        return CW_OK;
+    l->calls = (cw_recent_query){.after = cw_recent_last(),
+                                 .tool = text_of(wanted, "tool"),
+                                 .caller = text_of(wanted, "caller"),
+                                 .outcome = text_of(wanted, "outcome")};
+    cw_fair_key key = cw_caller_fair_key(caller, cw_responder_peer(r->responder));
+    return cw_fair_slots_enter(&r->door->watchers, &key,
+                               cw_runtime_config(r->rl)->limits.console_streams, /* each= */ 0,
+                               &l->watcher);
 }
 
 /* ---- the end ---- */
@@ -593,6 +671,8 @@ static void write_honoured(cw_json_writer *w, const subscriber *l)
             cw_json_add_string(w, l->uris[i]);
         cw_json_close(w);
     }
+    if (l->watcher)
+        cw_json_add_bool_member(w, CW_STR(TRAFFIC), true);
     cw_json_close(w);
 }
 
@@ -604,14 +684,7 @@ static cw_code write_acknowledgement(const cw_mcp_request *r, const subscriber *
     cw_mcp_open_notification(&w, b, CW_STR("notifications/subscriptions/acknowledged"));
     cw_json_add_key(&w, CW_STR("notifications"));
     write_honoured(&w, l);
-    cw_json_add_key(&w, CW_STR("_meta"));
-    cw_json_open_object(&w);
-    cw_json_add_key(&w, CW_STR(CW_MCP_META("subscriptionId")));
-    cw_json_add_span(&w, r->item->id);
-    cw_json_close(&w);
-    cw_json_close(&w);
-    cw_json_close(&w);
-    if (cw_json_writer_end(&w, NULL))
+    if (end_notification(&w, r->item->id))
         return CW_NOMEM;
     return b->n > most ? CW_PARAMS : CW_OK;
 }
@@ -646,6 +719,8 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
     cw_code rc = subscriber_new(r->door, r->responder, r->rl, r->view, &l);
     if (!rc)
         rc = take_uris(r, l, cw_json_get(filter, CW_STR("resourceSubscriptions")));
+    if (!rc)
+        rc = take_traffic(r, l, cw_json_get(filter, CW_STR(TRAFFIC)));
     if (!rc) {
         take_lists(l, filter);
         rc = write_acknowledgement(r, l, &b);
@@ -659,7 +734,8 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
         r->responder->is_lasting = true;
         enter_uris(l);
         subscriber_enter(l, r->rl);
-        (void)subscriber_send(l, &b);
+        if (subscriber_send(l, &b) && l->watcher)
+            wait_for_calls(l);
     }
     cw_buf_done(&b);
 }

@@ -11,6 +11,8 @@
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
 
+#define TRAFFIC_MS 1000u /* between messages with calls */
+
 static void begin(cw_mcp *door, cw_mcp_registry *registry, cw_loop *loop)
 {
     registry->door = door;
@@ -28,6 +30,8 @@ static void begin(cw_mcp *door, cw_mcp_registry *registry, cw_loop *loop)
     cw_loop_watch(loop, &registry->parked);
     cw_deadline_list_init(&registry->kept, 0, cw_mcp_kept_on_over);
     cw_loop_watch(loop, &registry->kept);
+    cw_deadline_list_init(&registry->watching, TRAFFIC_MS, cw_mcp_on_traffic);
+    cw_loop_watch(loop, &registry->watching);
     cw_mcp_expiries_init(&registry->expiries, loop);
     registry->is_begun = true;
 }
@@ -242,6 +246,7 @@ cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, c
     door->sessions.interest = cw_runtime_interest(runtime);
     cw_mcp_kept_init(&door->kept);
     cw_fair_slots_init(&door->streams);
+    cw_fair_slots_init(&door->watchers);
     *ret = door;
     return CW_OK;
 }
@@ -278,5 +283,6 @@ void cw_mcp_free(cw_mcp *door)
     cw_mcp_session_store_done(&door->sessions);
     cw_mcp_kept_done(&door->kept);
     cw_fair_slots_done(&door->streams);
+    cw_fair_slots_done(&door->watchers);
     free(door);
 }

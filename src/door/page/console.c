@@ -64,6 +64,8 @@ static cw_str value_of(const cw_console *door, const cw_runtime_loop *rl, cw_str
         return cw_oauth_resource_path(cw_runtime_config(rl)->public_url);
     if (cw_str_is(name, "hash"))
         return cw_str_from(cw_assets_hash);
+    if (cw_str_is(name, "console"))
+        return cw_str_from(door->path);
     if (cw_str_is(name, "login"))
         return cw_str_from(door->login_path);
     if (cw_str_is(name, "mcp"))
@@ -135,11 +137,16 @@ static cw_str port_of(const cw_http_req *req)
     return CW_STR("");
 }
 
-static void redirect_to_console(cw_http_req *req, const cw_runtime_loop *rl)
+static void redirect_to_console(cw_http_req *req, const cw_console *door, const cw_runtime_loop *rl)
 {
+    bool is_known;
+    cw_arena *arena = cw_http_req_arena(req);
+    cw_str origin = cw_http_req_origin(req, &is_known);
     char *place =
-        cw_arena_printf(cw_http_req_arena(req), "http://%.*s%.*s/console/",
-                        CW_STR_ARG(cw_runtime_console_host(rl)), CW_STR_ARG(port_of(req)));
+        cw_browser_is_console(req, rl)
+            ? cw_arena_printf(arena, "%.*s%s/", CW_STR_ARG(origin), door->path)
+            : cw_arena_printf(arena, "http://%.*s%.*s%s/", CW_STR_ARG(cw_runtime_console_host(rl)),
+                              CW_STR_ARG(port_of(req)), door->path);
     if (!place) {
         cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
         return;
@@ -156,7 +163,7 @@ static void on_root(cw_http_req *req, void *self)
     cw_runtime_loop *rl = cw_runtime_at(door->runtime, cw_http_req_loop(req));
     static const cw_http_header no_store = {CW_STR_INIT("Cache-Control"), CW_STR_INIT("no-store")};
     if (cw_runtime_guest(rl) || cw_browser_is_console(req, rl)) {
-        redirect_to_console(req, rl);
+        redirect_to_console(req, door, rl);
         return;
     }
     char *text = cw_arena_printf(cw_http_req_arena(req),
@@ -180,21 +187,12 @@ static void on_root(cw_http_req *req, void *self)
 cw_code cw_console_add_routes(cw_router *router, cw_console *door, cw_runtime *runtime,
                               const cw_config *config)
 {
-    static const char *const pages[] = {
-        "/console",
-        "/console/",
-        "/console/sources",
-        "/console/sources/{name}",
-        "/console/tools",
-        "/console/tools/{name}",
-        "/console/who",
-        "/console/calls",
-        "/console/audit",
-        "/console/access",
-        "/console/access/{section}",
-        "/console/about",
+    static const char *const pages[CW_CONSOLE_PAGES] = {
+        "",       "/",      "/sources", "/sources/{name}",   "/tools", "/tools/{name}", "/who",
+        "/calls", "/audit", "/access",  "/access/{section}", "/about",
     };
     door->runtime = runtime;
+    snprintf(door->path, sizeof door->path, "%.*s", CW_STR_ARG(config->console.path));
     snprintf(door->login_path, sizeof door->login_path, "%.*s",
              CW_STR_ARG(config->access.login.path));
     snprintf(door->mcp_path, sizeof door->mcp_path, "%.*s", CW_STR_ARG(config->mcp.path));
@@ -203,7 +201,9 @@ cw_code cw_console_add_routes(cw_router *router, cw_console *door, cw_runtime *r
     cw_code rc = cw_router_add(router, CW_HTTP_GET, "/", on_root, door);
     if (!rc)
         rc = cw_router_add(router, CW_HTTP_GET, door->assets_path, on_asset, door);
-    for (size_t i = 0; i < CW_COUNT(pages) && !rc; i++)
-        rc = cw_router_add(router, CW_HTTP_GET, pages[i], on_page, door);
+    for (size_t i = 0; i < CW_COUNT(pages) && !rc; i++) {
+        snprintf(door->pages[i], sizeof door->pages[i], "%s%s", door->path, pages[i]);
+        rc = cw_router_add(router, CW_HTTP_GET, door->pages[i], on_page, door);
+    }
     return rc;
 }

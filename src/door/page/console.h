@@ -2,7 +2,7 @@
 /* console.h - the pages of the console, and the page at "/".
  *
  *     GET /                          without a configuration: a redirect to the console; else a text
- *     GET /console/…                 the document of every page: its script reads the address
+ *     GET /console/…                 below console.path: the document of every page: its script reads the address
  *     GET /console/-/HASH/FILE       scripts, stylesheet, icon; immutable
  *
  * The document is the same for all callers: the script gets its data from the administration methods
@@ -17,9 +17,13 @@
 #include "call/runtime.h"
 #include "net/server/router.h"
 
+#define CW_CONSOLE_PAGES 12u
+
 typedef struct cw_console {
     cw_runtime *runtime;
-    char assets_path[64]; /* of the files, for the router */
+    char assets_path[64];                    /* of the files, for the router */
+    char pages[CW_CONSOLE_PAGES][1024 + 32]; /* of the pages, for the router */
+    char path[1024];
     char login_path[1024];
     char mcp_path[1024];
 } cw_console;

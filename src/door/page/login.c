@@ -79,7 +79,7 @@ static void add_account(cw_buf *out, const login_page *page)
     add_text(out, page->account);
     cw_buf_add(out, CW_STR("</strong>.</p>\n"));
     open_form(out, page);
-    cw_buf_add(out, CW_STR("<button>Log out</button>\n</form>\n"));
+    cw_buf_add(out, CW_STR("<button class=\"main\">Log out</button>\n</form>\n"));
 }
 
 static void add_form(cw_buf *out, const login_page *page)
@@ -94,7 +94,7 @@ static void add_form(cw_buf *out, const login_page *page)
                            "<label for=\"password\">Password</label>\n"
                            "<input id=\"password\" name=\"password\" type=\"password\" "
                            "autocomplete=\"current-password\" maxlength=\"1024\" required>\n"
-                           "<button>Log in</button>\n</form>\n"));
+                           "<button class=\"main\">Log in</button>\n</form>\n"));
 }
 
 static void add_link(cw_buf *out, const login_page *page, const char *rel, const char *file)
@@ -120,7 +120,7 @@ static void write_page(cw_buf *out, const login_page *page, cw_str title)
     add_text(out, title);
     cw_buf_printf(out, "</h1>\n<h2>%s</h2>\n", heading);
     if (page->problem) {
-        cw_buf_add(out, CW_STR("<p role=\"alert\">"));
+        cw_buf_add(out, CW_STR("<p class=\"notice\" role=\"alert\">"));
         add_text(out, cw_str_from(page->problem));
         cw_buf_add(out, CW_STR("</p>\n"));
     }

@@ -45,6 +45,7 @@ after(async () => (await started)?.close());
 
 const everything = [
     ...permissions,
+    "use console",
     "view traffic",
     "view audit",
     "view arguments",
@@ -56,7 +57,7 @@ export const password = longEnough("s3cret");
 // A server with a console, the account alice who may do everything, and bob who may call tools.
 export async function startConsole({ plugins = ["echo", "conformance"], config = {}, ...options } = {}) {
     const database = databasePath();
-    const roles = { anonymous: [], authenticated: permissions, operator: everything };
+    const roles = { anonymous: [], authenticated: [...permissions, "use console"], operator: everything };
     const file = writeConfig({ roles, store: { path: database } });
     await cli(file, "account", "add", "alice", "--role", "operator", { input: password });
     await cli(file, "account", "add", "bob", { input: password });

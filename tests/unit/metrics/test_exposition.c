@@ -117,21 +117,34 @@ TEST(names_beyond_the_limit_share_a_slot_and_known_ones_keep_theirs)
     assert_int_equal(cw_metrics_read(CW_METRIC_FOLDED, 0, 0, 0), 100000 - 9 + 1);
 }
 
+static void expect_recent(const cw_recent_query *query, size_t max, const char *first,
+                          const char *end)
+{
+    cw_buf b;
+    cw_json_writer w;
+    cw_buf_init(&b, CW_BUF_MAX);
+    cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    assert_int_equal(cw_recent_write(&w, query, max), 1000);
+    cw_json_close(&w);
+    assert_int_equal(cw_json_writer_end(&w, NULL), CW_OK);
+    cw_buf_add_char(&b, '\0');
+    assert_non_null(strstr(b.p, first));
+    assert_non_null(strstr(b.p, end));
+    cw_buf_done(&b);
+}
+
 TEST(recent_calls_are_kept_newest_first_and_the_oldest_fall_out)
 {
-    static cw_recent_call out[300];
-    uint64_t last;
     for (int i = 0; i < 1000; i++)
-        cw_recent_add(&(cw_recent_call){.us = (uint64_t)i}, NULL, CW_STR("a.tool"),
-                      CW_STR("alice"));
-    size_t n = cw_recent_read(0, out, CW_COUNT(out), &last);
-    assert_int_equal(n, CW_RECENT_CALLS);
-    assert_int_equal(last, 1000);
-    assert_int_equal(out[0].number, 1000);
-    assert_int_equal(out[0].us, 999);
-    assert_int_equal(out[n - 1].number, 1000 - CW_RECENT_CALLS + 1);
-    assert_int_equal(cw_recent_read(998, out, 1, &last), 1);
-    assert_int_equal(out[0].number, 1000);
+        cw_recent_add(&(cw_recent_call){.us = (uint64_t)i, .outcome = 1}, NULL,
+                      i % 4 ? CW_STR("a.tool") : CW_STR("b.tool"), CW_STR("alice"));
+    assert_int_equal(cw_recent_last(), 1000);
+    expect_recent(&(cw_recent_query){.after = 998}, 1, "[{\"seq\":1000,",
+                  "\"left_out\":1,\"last\":1000");
+    expect_recent(&(cw_recent_query){0}, 100, "[{\"seq\":1000,", "\"left_out\":900,\"last\":1000");
+    expect_recent(&(cw_recent_query){.after = 990, .tool = CW_STR("b.tool")}, 10, "[{\"seq\":997,",
+                  "\"us\":992}],\"left_out\":0,\"last\":1000");
 }
 
 int main(void)
