@@ -110,9 +110,23 @@ void cw_shared_conn_retire(cw_shared_conn *shared)
     assert_null(shared);
 }
 
+void cw_shared_conn_subscribe(cw_shared_conn *shared, const cw_str *uris, size_t n)
+{
+    (void)uris;
+    (void)n;
+    assert_null(shared);
+}
+
 void cw_shared_conn_unref(cw_shared_conn *shared)
 {
     assert_null(shared);
+}
+
+bool cw_remote_has_resource(const cw_source *s, cw_str uri)
+{
+    (void)s;
+    (void)uri;
+    return false;
 }
 
 void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials now)
