@@ -22,14 +22,19 @@ struct cw_metrics_block {
     row_pointer rows[];  /* of all metrics, one after the other */
 };
 
+#define VALUE_BITS 64u /* of a duration */
+
 /* Where the rows and cells of a metric are. */
 typedef struct layout {
     uint32_t first_row; /* in the block */
-    uint32_t n_rows;
+    uint32_t n_rows, row_cells;
     uint32_t n_values[CW_FAMILY_LABELS]; /* 1 for a label that is not there */
-    uint32_t series_cells, row_cells;
-    uint32_t row_labels;
+    /* Rows, and cells within a row, from one value of a label to the next. */
+    uint32_t row_steps[CW_FAMILY_LABELS], cell_steps[CW_FAMILY_LABELS];
     uint32_t n_bounds;
+    const uint64_t *bounds;
+    /* The first bucket for durations with so many bits. */
+    uint8_t first_bucket[VALUE_BITS + 1];
 } layout;
 
 static atomic_bool is_on;
@@ -38,7 +43,7 @@ static uint32_t n_rows_total;
 static cw_metrics_block *shared; /* NULL: nothing was counted yet */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_thread_end;
-static _Thread_local cw_metrics_block *mine;
+CW_METRICS_THREAD_LOCAL cw_metrics_block *mine;
 static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
 static cw_metrics_probe *probes;
 
@@ -57,6 +62,31 @@ static void on_thread_end(void *block)
     atomic_store(&((cw_metrics_block *)block)->is_used, false);
 }
 
+/* The first labels select the row, the others the series within it. */
+static void lay_out_labels(layout *l, const cw_family *f)
+{
+    uint32_t rows = 1, cells = cw_family_series_cells(f);
+    for (size_t k = CW_FAMILY_LABELS; k-- > 0;) {
+        l->n_values[k] = f->labels[k].name ? f->labels[k].n : 1;
+        bool is_row = k < f->n_row_labels;
+        l->row_steps[k] = is_row ? rows : 0;
+        l->cell_steps[k] = is_row ? 0 : cells;
+        *(is_row ? &rows : &cells) *= l->n_values[k];
+    }
+}
+
+static void lay_out_buckets(layout *l, const cw_buckets *buckets)
+{
+    uint8_t low = 0;
+    l->n_bounds = buckets->n;
+    l->bounds = buckets->ns;
+    for (unsigned bits = 1; bits <= VALUE_BITS; bits++) {
+        while (low < buckets->n && buckets->ns[low] < UINT64_C(1) << (bits - 1))
+            low++;
+        l->first_bucket[bits] = low;
+    }
+}
+
 static void lay_out(void)
 {
     for (size_t i = 0; i < CW_METRIC_N; i++) {
@@ -64,12 +94,10 @@ static void lay_out(void)
         layout *l = &layouts[i];
         l->first_row = n_rows_total;
         l->n_rows = cw_family_rows(f);
-        for (size_t k = 0; k < CW_FAMILY_LABELS; k++)
-            l->n_values[k] = f->labels[k].name ? f->labels[k].n : 1;
-        l->series_cells = cw_family_series_cells(f);
-        l->row_cells = l->series_cells * cw_family_row_series(f);
-        l->row_labels = f->n_row_labels;
-        l->n_bounds = f->buckets ? f->buckets->n : 0;
+        l->row_cells = cw_family_series_cells(f) * cw_family_row_series(f);
+        lay_out_labels(l, f);
+        if (f->buckets)
+            lay_out_buckets(l, f->buckets);
         n_rows_total += l->n_rows;
     }
     pthread_key_create(&at_thread_end, on_thread_end);
@@ -111,39 +139,65 @@ static CW_NOINLINE cw_metrics_cell *new_row(row_pointer *at, uint32_t n)
     return cells;
 }
 
+typedef struct place {
+    uint32_t row, cell; /* the first one of the series */
+} place;
+
+/* Most series have one label, or 0 for the others. */
+CW_INLINE bool locate(const layout *l, uint32_t a, uint32_t b, uint32_t c, place *ret)
+{
+    ret->row = a * l->row_steps[0];
+    ret->cell = a * l->cell_steps[0];
+    if (b | c) {
+        ret->row += b * l->row_steps[1] + c * l->row_steps[2];
+        ret->cell += b * l->cell_steps[1] + c * l->cell_steps[2];
+        if (CW_UNLIKELY(b >= l->n_values[1] || c >= l->n_values[2]))
+            return false;
+    }
+    return CW_LIKELY(a < l->n_values[0]);
+}
+
+/* The cells of a series that the thread has counted before; else NULL. */
+CW_INLINE cw_metrics_cell *find_known(cw_metrics_block *block, const layout *l, uint32_t a,
+                                      uint32_t b, uint32_t c)
+{
+    place at;
+    if (CW_UNLIKELY(!locate(l, a, b, c, &at)))
+        return NULL;
+    cw_metrics_cell *cells =
+        atomic_load_explicit(&block->rows[l->first_row + at.row], memory_order_acquire);
+    return CW_LIKELY(cells) ? cells + at.cell : NULL;
+}
+
 /* The cells of a series; NULL without memory: the count is lost. */
-static cw_metrics_cell *find(cw_metrics_block *block, cw_metric metric, uint32_t a, uint32_t b,
+static cw_metrics_cell *find(cw_metrics_block *block, const layout *l, uint32_t a, uint32_t b,
                              uint32_t c)
 {
-    const layout *l = &layouts[metric];
-    uint32_t row = 0, series;
-    if (CW_UNLIKELY(a >= l->n_values[0] || b >= l->n_values[1] || c >= l->n_values[2]))
+    place at;
+    if (!locate(l, a, b, c, &at))
         return NULL;
-    if (l->row_labels == 1) {
-        row = a;
-        series = b * l->n_values[2] + c;
-    } else if (l->row_labels == 2) {
-        row = a * l->n_values[1] + b;
-        series = c;
-    } else {
-        series = (a * l->n_values[1] + b) * l->n_values[2] + c;
-    }
-    row_pointer *at = &block->rows[l->first_row + row];
-    cw_metrics_cell *cells = atomic_load_explicit(at, memory_order_acquire);
-    if (CW_UNLIKELY(!cells))
-        cells = new_row(at, l->row_cells);
-    return cells ? cells + series * l->series_cells : NULL;
+    row_pointer *row = &block->rows[l->first_row + at.row];
+    cw_metrics_cell *cells = atomic_load_explicit(row, memory_order_acquire);
+    if (!cells)
+        cells = new_row(row, l->row_cells);
+    return cells ? cells + at.cell : NULL;
 }
 
 /* ---- counting ---- */
 
+/* To a cell of the thread's own block. */
+CW_INLINE void add_own(cw_metrics_cell *cell, uint64_t n)
+{
+    atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
 static void add_to(const cw_metrics_block *block, cw_metrics_cell *cell, uint64_t n)
 {
-    if (CW_UNLIKELY(block == shared))
+    if (block == shared)
         atomic_fetch_add_explicit(cell, n, memory_order_relaxed);
     else
-        atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + n,
-                              memory_order_relaxed);
+        add_own(cell, n);
 }
 
 void cw_metrics_enable(bool on)
@@ -157,21 +211,31 @@ bool cw_metrics_is_on(void)
     return atomic_load_explicit(&is_on, memory_order_relaxed);
 }
 
+/* The first count of a thread, or of a series in it. */
+static CW_NOINLINE void add_first(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_t n)
+{
+    cw_metrics_block *block = mine ? mine : take_block();
+    cw_metrics_cell *cell = block ? find(block, &layouts[metric], a, b, c) : NULL;
+    if (cell)
+        add_to(block, cell, (uint64_t)n);
+}
+
 void cw_metrics_add(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_t n)
 {
     if (CW_UNLIKELY(!atomic_load_explicit(&is_on, memory_order_relaxed)))
         return;
-    cw_metrics_block *block = CW_LIKELY(mine) ? mine : take_block();
-    cw_metrics_cell *cell = block ? find(block, metric, a, b, c) : NULL;
+    cw_metrics_cell *cell = CW_LIKELY(mine) ? find_known(mine, &layouts[metric], a, b, c) : NULL;
     if (CW_LIKELY(cell))
-        add_to(block, cell, (uint64_t)n);
+        add_own(cell, (uint64_t)n);
+    else
+        add_first(metric, a, b, c, n);
 }
 
 void cw_metrics_set(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_t value)
 {
     if (!atomic_load_explicit(&is_on, memory_order_relaxed) || !shared)
         return;
-    cw_metrics_cell *cell = find(shared, metric, a, b, c);
+    cw_metrics_cell *cell = find(shared, &layouts[metric], a, b, c);
     if (cell)
         atomic_store_explicit(cell, (uint64_t)value, memory_order_relaxed);
 }
@@ -205,28 +269,42 @@ static void keep_exemplar(cw_metrics_cell *at, uint64_t ns, const cw_metrics_exe
     atomic_store_explicit(at, sequence + 2, memory_order_release);
 }
 
+CW_INLINE uint32_t bucket_of(const layout *l, uint64_t ns)
+{
+    uint32_t low = ns ? l->first_bucket[VALUE_BITS - (unsigned)__builtin_clzll(ns)] : 0;
+    while (low < l->n_bounds && ns > l->bounds[low])
+        low++;
+    return low;
+}
+
+/* The first observation of a thread, or of a series in it, or one with an exemplar. */
+static CW_NOINLINE void observe_first(cw_metric metric, uint32_t a, uint32_t b, uint32_t c,
+                                      uint64_t ns, const cw_metrics_exemplar *exemplar)
+{
+    const layout *l = &layouts[metric];
+    cw_metrics_block *block = mine ? mine : take_block();
+    cw_metrics_cell *cells = block ? find(block, l, a, b, c) : NULL;
+    if (!cells)
+        return;
+    add_to(block, &cells[bucket_of(l, ns)], 1);
+    add_to(block, &cells[l->n_bounds + 1], ns);
+    if (exemplar && cw_families[metric].has_exemplars && block != shared)
+        keep_exemplar(&cells[l->n_bounds + 2], ns, exemplar);
+}
+
 void cw_metrics_observe(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, uint64_t ns,
                         const cw_metrics_exemplar *exemplar)
 {
     if (CW_UNLIKELY(!atomic_load_explicit(&is_on, memory_order_relaxed)))
         return;
-    cw_metrics_block *block = CW_LIKELY(mine) ? mine : take_block();
-    cw_metrics_cell *cells = block ? find(block, metric, a, b, c) : NULL;
-    if (CW_UNLIKELY(!cells))
+    const layout *l = &layouts[metric];
+    cw_metrics_cell *cells = CW_LIKELY(mine && !exemplar) ? find_known(mine, l, a, b, c) : NULL;
+    if (CW_UNLIKELY(!cells)) {
+        observe_first(metric, a, b, c, ns, exemplar);
         return;
-    const uint64_t *bounds = cw_families[metric].buckets->ns;
-    uint32_t low = 0, n = layouts[metric].n_bounds;
-    for (uint32_t high = n; low < high;) {
-        uint32_t middle = (low + high) / 2;
-        if (ns > bounds[middle])
-            low = middle + 1;
-        else
-            high = middle;
     }
-    add_to(block, &cells[low], 1);
-    add_to(block, &cells[n + 1], ns);
-    if (CW_UNLIKELY(exemplar && cw_families[metric].has_exemplars && block != shared))
-        keep_exemplar(&cells[n + 2], ns, exemplar);
+    add_own(&cells[bucket_of(l, ns)], 1);
+    add_own(&cells[l->n_bounds + 1], ns);
 }
 
 /* ---- sums ---- */
@@ -249,15 +327,13 @@ static void sum(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, uint64_t *
     const layout *l = &layouts[metric];
     memset(out, 0, n * sizeof *out);
     const cw_metrics_block *block = cw_metrics_next_block(NULL);
-    uint32_t row = l->row_labels == 0 ? 0 : l->row_labels == 1 ? a : a * l->n_values[1] + b;
-    uint32_t series = l->row_labels == 0   ? (a * l->n_values[1] + b) * l->n_values[2] + c
-                      : l->row_labels == 1 ? b * l->n_values[2] + c
-                                           : c;
-    for (; block && row < l->n_rows; block = cw_metrics_next_block(block)) {
-        const cw_metrics_cell *cells = cw_metrics_row(block, metric, row);
+    place at;
+    if (!locate(l, a, b, c, &at))
+        return;
+    for (; block; block = cw_metrics_next_block(block)) {
+        const cw_metrics_cell *cells = cw_metrics_row(block, metric, at.row);
         for (uint32_t i = 0; cells && i < n; i++)
-            out[i] +=
-                atomic_load_explicit(&cells[series * l->series_cells + i], memory_order_relaxed);
+            out[i] += atomic_load_explicit(&cells[at.cell + i], memory_order_relaxed);
     }
 }
 

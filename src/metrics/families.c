@@ -541,7 +541,7 @@ uint32_t cw_metrics_value(cw_metric metric, unsigned label, cw_str text)
         return l->n - 1;
     for (uint32_t i = 0; i < l->n - 1; i++) {
         const char *value = l->values[i];
-        if (strncmp(value, text.p, text.n) == 0 && value[text.n] == '\0')
+        if (value[0] == text.p[0] && strncmp(value, text.p, text.n) == 0 && value[text.n] == '\0')
             return i;
     }
     return l->n - 1;

@@ -13,6 +13,9 @@
 
 #include "base/attr.h"
 
+/* A variable of each thread that is read without a call. Programs and modules have room for few. */
+#define CW_METRICS_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) static _Thread_local
+
 /* `n` zero bytes, aligned for every type; NULL without memory. */
 CW_MUST_USE void *cw_metrics_keep(size_t n);
 

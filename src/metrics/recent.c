@@ -26,7 +26,7 @@ static _Atomic(ring *) rings;
 static atomic_uint_fast64_t n_calls;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_thread_end;
-static _Thread_local ring *mine;
+CW_METRICS_THREAD_LOCAL ring *mine;
 
 static void on_thread_end(void *self)
 {
