@@ -168,9 +168,6 @@ CW_INLINE cw_str cw_json_text(const cw_json *v)
     return t == CW_JSON_ARRAY || t == CW_JSON_OBJECT ? cw_json_span(v) : cw_str_make(v->p, v->n);
 }
 
-/* A member's value by exact name, or NULL. `obj` may be NULL or no object (NULL then). Linear in
- * the members; with duplicates allowed the last one wins. */
-const cw_json *cw_json_get(const cw_json *obj, cw_str name);
 /* The values of several members in one walk: ret[i] is that of names[i], or NULL. */
 void cw_json_get_all(const cw_json *obj, const cw_str *names, size_t n, const cw_json **ret);
 /* An element by index, or NULL; `array` may be NULL or no array. Linear unless all elements are
@@ -212,11 +209,27 @@ CW_INLINE uint32_t cw_json_key_hash(cw_str name)
     return (uint32_t)(h >> 40);
 }
 
+/* A member's value by exact name, whose cw_json_key_hash is `hash`, or NULL. `obj` may be NULL or no
+ * object (NULL then). Linear in the members; with duplicates allowed the last one wins. */
+const cw_json *cw_json_get_hashed(const cw_json *obj, cw_str name, uint32_t hash);
+/* The same; the compiler knows the hash of a literal. */
+CW_INLINE const cw_json *cw_json_get(const cw_json *obj, cw_str name)
+{
+    return cw_json_get_hashed(obj, name, cw_json_key_hash(name));
+}
+
 /* Whether a key has this name, whose cw_json_key_hash is `hash`. */
 CW_INLINE bool cw_json_key_is(const cw_json *key, cw_str name, uint32_t hash)
 {
     return key->meta >> 8 == hash && key->n == name.n &&
            (name.n == 0 || memcmp(key->p, name.p, name.n) == 0);
+}
+
+/* Whether a key has this name: for walks that look for literals, which the compiler compares in
+ * place. */
+CW_INLINE bool cw_json_key_eq(const cw_json *key, cw_str name)
+{
+    return key->n == name.n && memcmp(key->p, name.p, name.n) == 0;
 }
 
 /* Resolve an RFC 6901 pointer ("" is v itself). NULL when it leads nowhere or is malformed. */

@@ -36,12 +36,11 @@ cw_str cw_json_span(const cw_json *v)
     return decoded_source(v->p);
 }
 
-const cw_json *cw_json_get(const cw_json *obj, cw_str name)
+const cw_json *cw_json_get_hashed(const cw_json *obj, cw_str name, uint32_t hash)
 {
     if (!cw_json_is(obj, CW_JSON_OBJECT))
         return NULL;
     const cw_json *found = NULL;
-    uint32_t hash = cw_json_key_hash(name);
     for (const cw_json *k = cw_json_first(obj); k; k = cw_json_next_key(k)) {
         if (!cw_json_key_is(k, name, hash))
             continue;

@@ -83,9 +83,8 @@ static bool is_block(const cw_json *v)
            (cw_str_is(cw_json_text(role), "user") || cw_str_is(cw_json_text(role), "assistant"));
 }
 
-static bool read_result(const cw_json *root, const cw_json *result, cw_outcome *ret)
+static bool read_result(const cw_json *result, const cw_json *content, cw_outcome *ret)
 {
-    const cw_json *content = cw_json_get(root, CW_STR("content"));
     *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = result, .content = content};
     if (!content)
         return true;
@@ -121,18 +120,27 @@ static bool read_asks(const cw_json *root, const cw_json *asks, cw_outcome *ret)
 
 cw_code cw_plugin_parse_in_place(cw_str body, cw_arena *arena, cw_outcome *ret)
 {
+    const cw_json *result = NULL, *content = NULL, *asks = NULL, *error = NULL;
     const cw_json *root;
     cw_json_opts opts = {.max_bytes = body.n + 1};
     cw_code rc = cw_json_read(body, &opts, arena, &root, NULL, NULL);
     if (rc)
         return rc;
-    const cw_json *result = cw_json_get(root, CW_STR("result"));
+    const cw_json *first = cw_json_is(root, CW_JSON_OBJECT) ? cw_json_first(root) : NULL;
+    for (const cw_json *k = first; k; k = cw_json_next_key(k)) {
+        if (cw_json_key_eq(k, CW_STR("result")))
+            result = cw_json_value(k);
+        else if (cw_json_key_eq(k, CW_STR("content")))
+            content = cw_json_value(k);
+        else if (cw_json_key_eq(k, CW_STR("asks")))
+            asks = cw_json_value(k);
+        else if (cw_json_key_eq(k, CW_STR("error")))
+            error = cw_json_value(k);
+    }
     if (result)
-        return read_result(root, result, ret) ? CW_OK : CW_PARSE;
-    const cw_json *asks = cw_json_get(root, CW_STR("asks"));
+        return read_result(result, content, ret) ? CW_OK : CW_PARSE;
     if (asks)
         return read_asks(root, asks, ret) ? CW_OK : CW_PARSE;
-    const cw_json *error = cw_json_get(root, CW_STR("error"));
     return error && read_error(error, ret) ? CW_OK : CW_PARSE;
 }
 
