@@ -30,7 +30,7 @@ const char *cw_authenticate_outcome(cw_login_status status)
 
 static void count_login(const cw_http_req *req, const char *outcome)
 {
-    cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
+    cw_str header = cw_http_req_authorization(req);
     cw_str kind = cw_credentials_is_basic(header) ? CW_STR("password") : CW_STR("token");
     if (!header.p)
         kind = CW_STR("session");
@@ -43,7 +43,7 @@ static void add(const cw_http_req *req, const cw_runtime_loop *rl,
                 const cw_auth_error_bodies *texts, const char *outcome, const cw_caller *caller,
                 bool is_anonymous)
 {
-    cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
+    cw_str header = cw_http_req_authorization(req);
     bool is_basic = cw_credentials_is_basic(header);
     cw_audit_record r = {.kind = CW_AUDIT_LOGIN,
                          .door = texts->door,
@@ -324,7 +324,7 @@ void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_
                      cw_authenticated_fn fn, void *self)
 {
     cw_runtime_loop *rl = cw_runtime_at(runtime, cw_http_req_loop(req));
-    cw_str header = cw_http_req_header(req, CW_STR("Authorization"));
+    cw_str header = cw_http_req_authorization(req);
     cw_str session = header.p ? (cw_str){NULL, 0} : cw_browser_session(req, rl);
     if (CW_LIKELY(!header.p && !session.p)) {
         cw_view *view = view_without_credentials(req, rl);

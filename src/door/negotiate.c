@@ -56,8 +56,9 @@ bool cw_negotiate_events(const cw_http_req *req)
 {
     static const cw_str ranges[] = {CW_STR_INIT("text/event-stream"), CW_STR_INIT("text/*"),
                                     CW_STR_INIT("*/*")};
-    cw_str left = cw_http_req_header(req, CW_STR("Accept"));
-    if (!left.p)
+    cw_str left = cw_http_req_accept(req);
+    /* The text that most clients send. */
+    if (!left.p || cw_str_eq(left, CW_STR("application/json, text/event-stream")))
         return true;
     while (left.p) {
         cw_str params;
@@ -72,7 +73,7 @@ bool cw_negotiate_events(const cw_http_req *req)
 
 bool cw_negotiate_only_events(const cw_http_req *req)
 {
-    cw_str left = cw_http_req_header(req, CW_STR("Accept"));
+    cw_str left = cw_http_req_accept(req);
     bool any = false;
     while (left.p) {
         cw_str params;

@@ -179,8 +179,8 @@ static void reply_event(http_responder *h, cw_str body)
 void cw_responder_reply_http(cw_http_req *req, const cw_response *answer)
 {
     char seconds[CW_DIGITS_SIZE];
-    cw_http_header headers[5] = {{CW_STR("Cache-Control"), CW_STR("no-store")}};
-    size_t n = 1;
+    CW_UNINIT cw_http_header headers[4];
+    size_t n = 0;
     if (answer->challenge.n)
         headers[n++] = (cw_http_header){CW_STR("WWW-Authenticate"), answer->challenge};
     if (answer->session.n)
@@ -196,7 +196,8 @@ void cw_responder_reply_http(cw_http_req *req, const cw_response *answer)
                                            .body = is_plain ? answer->plain : answer->body,
                                            .more = answer->more,
                                            .headers = headers,
-                                           .n_headers = n});
+                                           .n_headers = n,
+                                           .no_store = true});
 }
 
 static void on_reply(cw_responder *p, const cw_response *answer)

@@ -8,7 +8,9 @@
 bool cw_rpc_is_json(const cw_http_req *req)
 {
     cw_str rest;
-    cw_str field = cw_http_req_header(req, CW_STR("Content-Type"));
+    cw_str field = cw_http_req_content_type(req);
+    if (CW_LIKELY(field.p && cw_str_eq(field, CW_STR("application/json"))))
+        return true;
     return field.p &&
            cw_str_ieq(cw_str_trim(cw_str_cut(field, ';', &rest)), CW_STR("application/json"));
 }

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-#include "base/digits.h"
 #include "net/addr/listener.h"
 
 static cw_code parse_unix(cw_str path, cw_address *ret, cw_err *err)
@@ -76,10 +75,12 @@ static void format_v4(const struct in_addr *address, char *out)
     unsigned char bytes[4];
     memcpy(bytes, address, sizeof bytes);
     for (size_t i = 0; i < sizeof bytes; i++) {
-        char digits[CW_DIGITS_SIZE];
-        cw_str number = cw_digits_u64(bytes[i], digits);
-        memcpy(out, number.p, number.n);
-        out += number.n;
+        unsigned n = bytes[i];
+        if (n >= 100)
+            *out++ = (char)('0' + n / 100);
+        if (n >= 10)
+            *out++ = (char)('0' + n / 10 % 10);
+        *out++ = (char)('0' + n % 10);
         *out++ = i < 3 ? '.' : '\0';
     }
 }

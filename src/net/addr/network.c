@@ -51,10 +51,11 @@ void cw_network_of(cw_str address, cw_network *ret)
 
 cw_fair_key cw_network_fair_key(cw_str address)
 {
-    char text[CW_NETWORK_TEXT];
-    uint64_t hash = cw_hash(cw_network_text(address, 0, text));
+    CW_UNINIT char text[CW_NETWORK_TEXT];
+    bool is_plain = !address.n || !memchr(address.p, ':', address.n);
+    uint64_t hash = cw_hash(is_plain ? address : cw_network_text(address, 0, text));
     cw_fair_key key = {{hash, hash, hash}};
-    if (levels_of(address) == 1)
+    if (is_plain || levels_of(address) == 1)
         return key;
     for (unsigned level = 1; level < CW_NETWORK_LEVELS; level++)
         key.at[CW_FAIR_LEVELS - 1 - level] = cw_hash(cw_network_text(address, level, text));

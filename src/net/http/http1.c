@@ -13,6 +13,10 @@
  */
 #include "net/http/http1.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "net/http/hostcheck.h"
 #include "net/http/http1_chars.h"
 
@@ -297,11 +301,66 @@ CW_INLINE size_t first_marked(uint64_t w)
 #endif
 }
 
+#if defined(__SSE2__)
+
+#define BLOCK 16u
+
+/* Bits of the bytes from `low` to `low` + `span`. */
+CW_INLINE __m128i in_range(__m128i bytes, char low, char span)
+{
+    __m128i from = _mm_sub_epi8(bytes, _mm_set1_epi8(low));
+    return _mm_cmpeq_epi8(_mm_min_epu8(from, _mm_set1_epi8(span)), from);
+}
+
+/* The bytes of a block at the front that are letters, digits or '-', as names of fields nearly
+ * always are; the byte behind them may belong to a name as well. */
+CW_INLINE size_t count_name(const char *p)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i letters = in_range(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), 'a', 'z' - 'a');
+    __m128i others =
+        _mm_or_si128(in_range(bytes, '0', 9), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
+    unsigned ends = ~(unsigned)_mm_movemask_epi8(_mm_or_si128(letters, others));
+    return (size_t)__builtin_ctz(ends | 1u << BLOCK);
+}
+
+/* Likewise those that are no control characters. */
+CW_INLINE size_t count_value(const char *p)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i controls =
+        _mm_or_si128(in_range(bytes, 0, 0x1f), _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7f)));
+    return (size_t)__builtin_ctz((unsigned)_mm_movemask_epi8(controls) | 1u << BLOCK);
+}
+
+/* Skip blocks of which all bytes belong, and the bytes of the next one that do. */
+#define SKIP_BLOCKS(count, p, pos, end)                                                            \
+    while ((end) - (pos) >= BLOCK) {                                                               \
+        size_t n_block = count((p) + (pos));                                                       \
+        (pos) += n_block;                                                                          \
+        if (n_block < BLOCK)                                                                       \
+            break;                                                                                 \
+    }
+#else
+#define SKIP_BLOCKS(count, p, pos, end) (void)0
+#endif
+
+CW_INLINE size_t scan_name(const char *p, size_t pos, size_t end)
+{
+    SKIP_BLOCKS(count_name, p, pos, end);
+    if (CW_LIKELY(pos < end && p[pos] == ':'))
+        return pos;
+    return scan_class(p, pos, end, CW_HTTP_TCHAR);
+}
+
 /* Field values, eight bytes at a time. Subtracting 0x20 sets the top bit of a byte below 0x20,
  * adding 1 that of 0x7f; bytes from 0x80 on are masked out. A carry between bytes can mark too many
  * but never too few, so the marked byte is looked up. */
 CW_INLINE size_t scan_value(const char *p, size_t pos, size_t end)
 {
+    SKIP_BLOCKS(count_value, p, pos, end);
+    if (CW_LIKELY(pos < end && p[pos] == '\r'))
+        return pos;
     while (end - pos >= 8) {
         uint64_t w;
 
@@ -550,7 +609,7 @@ static cw_code parse_fields(cw_http1_head *h, const char *p, size_t end)
             state = NAME;
             CW_FALLTHROUGH;
         case NAME:
-            pos = scan_class(p, pos, end, CW_HTTP_TCHAR);
+            pos = scan_name(p, pos, end);
             if (pos == end)
                 goto more;
             f->name_len = (uint16_t)(pos - f->name);
@@ -744,12 +803,32 @@ cw_str cw_http1_value(const cw_http1_head *h, const char *p, size_t index)
     return (cw_str){p + h->fields[index].value, h->fields[index].value_len};
 }
 
+static bool has_name(const cw_http1_field *f, const char *p, cw_str name)
+{
+    return f->name_len == name.n && cw_str_ieq(cw_str_make(p + f->name, name.n), name);
+}
+
 size_t cw_http1_find(const cw_http1_head *h, const char *p, cw_str name, size_t from)
 {
     for (size_t i = from; i < h->n_fields; i++) {
-        if (h->fields[i].name_len == name.n &&
-            cw_str_ieq(cw_str_make(p + h->fields[i].name, name.n), name))
+        if (has_name(&h->fields[i], p, name))
             return i;
     }
     return CW_HTTP1_NONE;
+}
+
+size_t cw_http1_find_once(const cw_http1_head *h, const char *p, cw_str name, bool *ret_repeats)
+{
+    size_t found = CW_HTTP1_NONE;
+    *ret_repeats = false;
+    for (size_t i = 0; i < h->n_fields; i++) {
+        if (!has_name(&h->fields[i], p, name))
+            continue;
+        if (found != CW_HTTP1_NONE) {
+            *ret_repeats = true;
+            break;
+        }
+        found = i;
+    }
+    return found;
 }

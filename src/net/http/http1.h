@@ -115,6 +115,8 @@ cw_code cw_http1_parse_response(cw_http1_head *h, const char *p, size_t n);
 cw_str cw_http1_value(const cw_http1_head *h, const char *p, size_t index);
 /* First field of this name (ASCII case ignored) at or after `from`, or CW_HTTP1_NONE. */
 size_t cw_http1_find(const cw_http1_head *h, const char *p, cw_str name, size_t from);
+/* The first field of this name, and whether there is another one. */
+size_t cw_http1_find_once(const cw_http1_head *h, const char *p, cw_str name, bool *ret_repeats);
 
 /* A message body, one piece after another: by length, by chunks, or (answers) up to the close.
  *

@@ -87,7 +87,7 @@ static bool has_origin(const cw_http_response *a)
 /* A cache must not give the answer for one origin to another. */
 static bool may_be_cached(const cw_http_req *req, const cw_http_response *a)
 {
-    if (req->head.method != CW_HTTP_GET && req->head.method != CW_HTTP_HEAD)
+    if (a->no_store || (req->head.method != CW_HTTP_GET && req->head.method != CW_HTTP_HEAD))
         return false;
     for (size_t i = 0; i < a->n_headers; i++) {
         if (cw_str_ieq(a->headers[i].name, CW_STR("Cache-Control")))
@@ -141,6 +141,8 @@ static size_t reply_head(cw_http_req *req, const cw_http_response *a, const char
         add_number(&w, body_size(a));
         ADD(&w, "\r\n");
     }
+    if (a->no_store)
+        ADD(&w, "Cache-Control: no-store\r\n");
     for (size_t i = 0; i < a->n_headers; i++)
         add_header(&w, a->headers[i].name, a->headers[i].value);
     add_cors(&w, req, a);

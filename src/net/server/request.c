@@ -322,6 +322,18 @@ static bool has_handler(const cw_route *route, cw_http_method method)
            (method == CW_HTTP_HEAD && route->handlers[CW_HTTP_GET] && !route->protocol);
 }
 
+/* Most requests of a loop have the path of the one before. */
+static const cw_route *match_route(cw_http_req *req)
+{
+    cw_server_loop *sl = req->c->sl;
+    if (sl->last_route && cw_str_eq(req->target.path, sl->last_route->prefix))
+        return sl->last_route;
+    const cw_route *route = cw_router_match(sl->server->router, req->target.path, &req->param);
+    if (route && !route->variable)
+        sl->last_route = route;
+    return route;
+}
+
 static bool find_handler(cw_http_req *req)
 {
     cw_http_method method = req->head.method;
@@ -333,7 +345,7 @@ static bool find_handler(cw_http_req *req)
         answer_options(req, "GET, HEAD, POST, OPTIONS");
         return false;
     }
-    req->route = cw_router_match(req->c->sl->server->router, req->target.path, &req->param);
+    req->route = match_route(req);
     if (!req->route) {
         refuse(req, 404, "not_found", "There is nothing at this path");
         return false;
@@ -584,20 +596,36 @@ cw_str cw_http_req_param(const cw_http_req *req)
     return req->param;
 }
 
+/* .p is NULL for CW_HTTP1_NONE. */
+static cw_str value_of(const cw_http_req *req, size_t index)
+{
+    return index == CW_HTTP1_NONE ? (cw_str){NULL, 0}
+                                  : cw_http1_value(&req->head, req->bytes, index);
+}
+
 cw_str cw_http_req_header(const cw_http_req *req, cw_str name)
 {
-    size_t i = cw_http1_find(&req->head, req->bytes, name, 0);
-    return i == CW_HTTP1_NONE ? (cw_str){NULL, 0} : cw_http1_value(&req->head, req->bytes, i);
+    return value_of(req, cw_http1_find(&req->head, req->bytes, name, 0));
+}
+
+cw_str cw_http_req_accept(const cw_http_req *req)
+{
+    return value_of(req, req->head.accept);
+}
+
+cw_str cw_http_req_content_type(const cw_http_req *req)
+{
+    return value_of(req, req->head.content_type);
+}
+
+cw_str cw_http_req_authorization(const cw_http_req *req)
+{
+    return value_of(req, req->head.authorization);
 }
 
 cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_repeats)
 {
-    size_t i = cw_http1_find(&req->head, req->bytes, name, 0);
-    *ret_repeats = false;
-    if (i == CW_HTTP1_NONE)
-        return (cw_str){NULL, 0};
-    *ret_repeats = cw_http1_find(&req->head, req->bytes, name, i + 1) != CW_HTTP1_NONE;
-    return cw_http1_value(&req->head, req->bytes, i);
+    return value_of(req, cw_http1_find_once(&req->head, req->bytes, name, ret_repeats));
 }
 
 cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at)
@@ -694,15 +722,36 @@ void cw_req_client(const cw_http_req *req, cw_address *ret)
         *ret = client;
 }
 
+/* The address of the connection as text; most requests of a loop come from the one before. */
+static cw_str conn_peer(const cw_conn *c)
+{
+    cw_peer_text *last = &c->sl->last_peer;
+    if (last->n && last->family == c->peer_family &&
+        memcmp(last->peer, c->peer, sizeof last->peer) == 0)
+        return cw_str_make(last->text, last->n);
+    CW_UNINIT cw_address address;
+    cw_conn_peer_address(c, &address);
+    cw_address_format_host(&address, last->text, sizeof last->text);
+    last->n = strlen(last->text);
+    last->family = c->peer_family;
+    memcpy(last->peer, c->peer, sizeof last->peer);
+    return cw_str_make(last->text, last->n);
+}
+
 cw_str cw_http_req_peer(const cw_http_req *req)
 {
-    /* Formatted on demand: few handlers ask. */
     CW_UNINIT char text[CW_ADDRESS_TEXT];
-    CW_UNINIT cw_address peer;
-    cw_req_client(req, &peer);
-    cw_address_format_host(&peer, text, sizeof text);
+    cw_str peer;
+    if (CW_LIKELY(!req->c->sl->settings->proxies)) {
+        peer = conn_peer(req->c);
+    } else {
+        CW_UNINIT cw_address client;
+        cw_req_client(req, &client);
+        cw_address_format_host(&client, text, sizeof text);
+        peer = cw_str_from(text);
+    }
     cw_arena *arena = &((cw_http_req *)(uintptr_t)req)->arena;
-    cw_str copy = cw_arena_dup_str(arena, cw_str_from(text));
+    cw_str copy = cw_arena_dup_str(arena, peer);
     return copy.p ? copy : CW_STR("");
 }
 

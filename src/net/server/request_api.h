@@ -53,6 +53,10 @@ bool cw_http_req_is_tls(const cw_http_req *req);
 cw_str cw_http_req_param(const cw_http_req *req);
 /* First field of this name; .p is NULL when there is none. */
 cw_str cw_http_req_header(const cw_http_req *req, cw_str name);
+/* The same for three names that the parser has noticed. */
+cw_str cw_http_req_accept(const cw_http_req *req);
+cw_str cw_http_req_content_type(const cw_http_req *req);
+cw_str cw_http_req_authorization(const cw_http_req *req);
 /* The same, and whether more than one field has this name. */
 cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_repeats);
 /* The fields of this name one after another; begin with *at 0. .p is NULL behind the last. */
@@ -87,7 +91,8 @@ typedef struct cw_http_response {
     const cw_str *more; /* CW_HTTP_MORE_PARTS of them, behind a body that is not empty; or NULL */
     const cw_http_header *headers; /* beside Date, Content-Type, Content-Length and Connection */
     size_t n_headers;
-    bool close; /* close the connection afterwards */
+    bool close;    /* close the connection afterwards */
+    bool no_store; /* Cache-Control: no-store, before the headers */
 } cw_http_response;
 
 /* Answer, exactly once. A header that would break the response (control bytes, bad name) turns the

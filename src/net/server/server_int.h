@@ -160,6 +160,14 @@ typedef struct cw_run_queue {
     bool missed; /* a connection could not be queued */
 } cw_run_queue;
 
+/* An address and its text. */
+typedef struct cw_peer_text {
+    unsigned char peer[16];
+    sa_family_t family;
+    size_t n; /* 0: none yet */
+    char text[CW_ADDRESS_TEXT];
+} cw_peer_text;
+
 struct cw_server_loop {
     cw_loop loop;
     cw_server *server;
@@ -180,6 +188,8 @@ struct cw_server_loop {
     cw_deadline trim_at;          /* set after a burst of connections */
     uint32_t n_conns, most_conns; /* now, and since memory was last given back */
     cw_run_queue ready;
+    const cw_route *last_route; /* of a fixed path; or NULL */
+    cw_peer_text last_peer;
     bool stopping;
     bool ended;
     char head[CW_HTTP_RESPONSE_HEAD];
