@@ -6,7 +6,10 @@
 #ifndef CW_BASE_HEX_H
 #define CW_BASE_HEX_H
 
+#include <endian.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "base/attr.h"
 
@@ -19,11 +22,31 @@ CW_INLINE int cw_hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* The eight small digits of a number, the highest first. They are computed side by side, in the
+ * bytes of a word: 0 to 9 are '0' + n, and 10 to 15 are 39 more. */
+CW_INLINE void cw_hex_write_u32(char *out, uint32_t number)
+{
+    uint64_t n = number;
+    n = (n << 16 | n) & 0x0000ffff0000ffff;
+    n = (n << 8 | n) & 0x00ff00ff00ff00ff;
+    n = (n << 4 | n) & 0x0f0f0f0f0f0f0f0f;
+    uint64_t is_letter = (n + 0x0606060606060606) >> 4 & 0x0101010101010101;
+    uint64_t digits = htobe64(n + 0x3030303030303030 + is_letter * 39);
+    memcpy(out, &digits, sizeof digits);
+}
+
 /* Two small digits for each byte, and a NUL: out has room for 2 * n + 1. */
 CW_INLINE void cw_hex_write(char *out, const unsigned char *bytes, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+    for (; n - i >= sizeof(uint32_t); i += sizeof(uint32_t)) {
+        uint32_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        cw_hex_write_u32(out, be32toh(word));
+        out += 2 * sizeof word;
+    }
+    for (; i < n; i++) {
         *out++ = digits[bytes[i] >> 4];
         *out++ = digits[bytes[i] & 15];
     }

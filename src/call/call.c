@@ -223,7 +223,8 @@ static void span_begin(cw_exchange *ex, const cw_source *source)
     ex->span.is_on = false;
     if (CW_LIKELY(!source->ops->span || !ex->ids.has_trace || !cw_trace_is_on(call->tracer)))
         return;
-    cw_span_begin_child(call->tracer, &ex->ids, cw_clock_ns(), &ex->span);
+    cw_span_begin_child(call->tracer, &ex->ids, call->begun_ns ? call->begun_ns : cw_clock_ns(),
+                        &ex->span);
     cw_trace_parent_format(&ex->span.ids, ex->traceparent);
     call->traceparent = cw_str_from(ex->traceparent);
 }
@@ -248,7 +249,7 @@ static void span_end(const cw_exchange *ex, const cw_outcome *outcome)
                 &(cw_span_report){.name = cw_str_from(source->ops->span),
                                   .target = source->name,
                                   .kind = CW_SPAN_INTERNAL,
-                                  .end_ns = cw_clock_ns(),
+                                  .end_ns = ex->call.ended_ns ? ex->call.ended_ns : cw_clock_ns(),
                                   .attrs = attrs,
                                   .n_attrs = CW_COUNT(attrs) - (is_error ? 0 : 1),
                                   .is_error = is_error});

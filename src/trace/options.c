@@ -220,7 +220,7 @@ typedef struct resource {
 static void set(resource *r, const char *key, cw_str value)
 {
     for (size_t i = 0; i < r->n; i++) {
-        if (strcmp(r->attrs[i].key, key) == 0)
+        if (cw_str_is(r->attrs[i].key, key))
             return;
     }
     if (r->n < RESOURCE_MAX && value.n)

@@ -2,6 +2,8 @@
 /* otlp.c - a writer of protobuf that goes backwards, and the fields of spans. */
 #include "trace/otlp.h"
 
+#include <endian.h>
+
 /* Wire types of protobuf. */
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
@@ -11,6 +13,9 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 #define FLAG_REMOTE 0x200u
 
 #define VARINT_MAX 10u
+#define ONE_BYTE_MAX 0x7Fu /* the largest varint of one byte */
+/* Bytes of key and text of an attribute whose lengths fit in one byte each. */
+#define SHORT_ATTR (ONE_BYTE_MAX - 6u)
 
 /* ---- writing backwards ---- */
 
@@ -20,15 +25,22 @@ typedef struct writer {
     bool is_full;
 } writer;
 
-static void put(writer *w, const void *p, size_t n)
+/* Make room for n more bytes; NULL: they do not fit. */
+CW_INLINE char *take(writer *w, size_t n)
 {
-    if (w->is_full || n > w->at) {
+    if (CW_UNLIKELY(w->is_full || n > w->at)) {
         w->is_full = true;
-        return;
+        return NULL;
     }
     w->at -= n;
-    if (n)
-        memcpy(w->room + w->at, p, n);
+    return w->room + w->at;
+}
+
+CW_INLINE void put(writer *w, const void *p, size_t n)
+{
+    char *to = take(w, n);
+    if (to && n)
+        memcpy(to, p, n);
 }
 
 static size_t encode_varint(uint64_t value, unsigned char out[VARINT_MAX])
@@ -42,13 +54,24 @@ static size_t encode_varint(uint64_t value, unsigned char out[VARINT_MAX])
     return n;
 }
 
-static void put_varint(writer *w, uint64_t value)
+static CW_NOINLINE void put_long_varint(writer *w, uint64_t value)
 {
     unsigned char bytes[VARINT_MAX];
     put(w, bytes, encode_varint(value, bytes));
 }
 
-static void put_tag(writer *w, unsigned field, unsigned wire)
+CW_INLINE void put_varint(writer *w, uint64_t value)
+{
+    if (CW_UNLIKELY(value > ONE_BYTE_MAX)) {
+        put_long_varint(w, value);
+        return;
+    }
+    char *to = take(w, 1);
+    if (to)
+        *to = (char)value;
+}
+
+CW_INLINE void put_tag(writer *w, unsigned field, unsigned wire)
 {
     put_varint(w, (uint64_t)field << 3 | wire);
 }
@@ -59,24 +82,28 @@ static void put_number(writer *w, unsigned field, uint64_t value)
     put_tag(w, field, VARINT);
 }
 
-/* `n` little-endian bytes. */
-static void put_fixed(writer *w, unsigned field, uint64_t value, size_t n)
+static void put_fixed32(writer *w, unsigned field, uint32_t value)
 {
-    unsigned char bytes[8];
-    for (size_t i = 0; i < n; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
-    put(w, bytes, n);
-    put_tag(w, field, n == 8 ? FIXED64 : FIXED32);
+    uint32_t bytes = htole32(value);
+    put(w, &bytes, sizeof bytes);
+    put_tag(w, field, FIXED32);
+}
+
+static void put_fixed64(writer *w, unsigned field, uint64_t value)
+{
+    uint64_t bytes = htole64(value);
+    put(w, &bytes, sizeof bytes);
+    put_tag(w, field, FIXED64);
 }
 
 /* The length and tag of a message whose bytes begin at w->at and ended at `end`. */
-static void close_message(writer *w, unsigned field, size_t end)
+CW_INLINE void close_message(writer *w, unsigned field, size_t end)
 {
     put_varint(w, end - w->at);
     put_tag(w, field, BYTES);
 }
 
-static void put_bytes(writer *w, unsigned field, const void *p, size_t n)
+CW_INLINE void put_bytes(writer *w, unsigned field, const void *p, size_t n)
 {
     size_t end = w->at;
     put(w, p, n);
@@ -93,22 +120,48 @@ static void put_text(writer *w, unsigned field, cw_str text)
 
 enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE = 2, ANY_STRING = 1, ANY_INT = 3 };
 
+/* Nearly every attribute is a short text: each of its lengths is one byte, so it is written from its
+ * front in one piece. */
+static void put_short_attr(writer *w, unsigned field, cw_str key, cw_str text)
+{
+    enum { HEAD = 4 }; /* tags and lengths before a key, and before a text */
+    char *to = take(w, 2 * HEAD + key.n + text.n);
+    if (!to)
+        return;
+    *to++ = (char)(field << 3 | BYTES);
+    *to++ = (char)(2 * HEAD - 2 + key.n + text.n);
+    *to++ = KEY_VALUE_KEY << 3 | BYTES;
+    *to++ = (char)key.n;
+    memcpy(to, key.p, key.n);
+    to += key.n;
+    *to++ = KEY_VALUE_VALUE << 3 | BYTES;
+    *to++ = (char)(2 + text.n);
+    *to++ = ANY_STRING << 3 | BYTES;
+    *to++ = (char)text.n;
+    if (text.n)
+        memcpy(to, text.p, text.n);
+}
+
 static void put_attr(writer *w, unsigned field, const cw_span_attr *attr)
 {
     size_t end = w->at;
+    if (CW_LIKELY(attr->text.p && attr->key.n + attr->text.n <= SHORT_ATTR)) {
+        put_short_attr(w, field, attr->key, attr->text);
+        return;
+    }
     if (attr->text.p)
         put_bytes(w, ANY_STRING, attr->text.p, attr->text.n);
     else
         put_number(w, ANY_INT, (uint64_t)attr->number);
     close_message(w, KEY_VALUE_VALUE, end);
-    put_bytes(w, KEY_VALUE_KEY, attr->key, strlen(attr->key));
+    put_bytes(w, KEY_VALUE_KEY, attr->key.p, attr->key.n);
     close_message(w, field, end);
 }
 
 static void put_attrs(writer *w, unsigned field, const cw_span_attr *attrs, size_t n)
 {
     for (size_t i = n; i-- > 0;) {
-        if (attrs[i].key)
+        if (attrs[i].key.n)
             put_attr(w, field, &attrs[i]);
     }
 }
@@ -130,7 +183,7 @@ static void put_link(writer *w, const cw_trace_parent *link)
     size_t end = w->at;
     if (!link)
         return;
-    put_fixed(w, LINK_FLAGS, link->flags | FLAG_REMOTE_KNOWN | FLAG_REMOTE, 4);
+    put_fixed32(w, LINK_FLAGS, link->flags | FLAG_REMOTE_KNOWN | FLAG_REMOTE);
     put_bytes(w, LINK_SPAN, link->span_id, CW_IDS_SPAN);
     put_bytes(w, LINK_TRACE, link->trace_id, CW_IDS_TRACE);
     close_message(w, SPAN_LINK, end);
@@ -154,12 +207,12 @@ static void put_span(writer *w, const cw_otlp_span *span)
     enum { FLAGS = 16 };
     const cw_ids *ids = span->ids;
     unsigned remote = span->is_remote ? FLAG_REMOTE : 0;
-    put_fixed(w, FLAGS, ids->flags | FLAG_REMOTE_KNOWN | remote, 4);
+    put_fixed32(w, FLAGS, ids->flags | FLAG_REMOTE_KNOWN | remote);
     put_status(w, span);
     put_link(w, span->link);
     put_attrs(w, ATTR, span->attrs, span->n_attrs);
-    put_fixed(w, END, span->end_ns, 8);
-    put_fixed(w, START, span->start_ns, 8);
+    put_fixed64(w, END, span->end_ns);
+    put_fixed64(w, START, span->start_ns);
     put_number(w, KIND, span->kind);
     put_name(w, span->name, span->target);
     if (span->parent)

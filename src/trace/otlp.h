@@ -24,13 +24,13 @@ typedef enum cw_span_kind {
 
 /* One attribute: a text, or a number where text.p is NULL. */
 typedef struct cw_span_attr {
-    const char *key;
+    cw_str key; /* empty: no attribute */
     cw_str text;
     int64_t number;
 } cw_span_attr;
 
-#define CW_SPAN_TEXT(k, v) ((cw_span_attr){.key = (k), .text = (v)})
-#define CW_SPAN_NUMBER(k, v) ((cw_span_attr){.key = (k), .number = (int64_t)(v)})
+#define CW_SPAN_TEXT(k, v) ((cw_span_attr){.key = cw_str_from(k), .text = (v)})
+#define CW_SPAN_NUMBER(k, v) ((cw_span_attr){.key = cw_str_from(k), .number = (int64_t)(v)})
 
 typedef struct cw_otlp_span {
     const cw_ids *ids;
