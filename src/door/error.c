@@ -107,7 +107,6 @@ void cw_door_reply_error(cw_rpc_item *item, const cw_door_error *e)
     item->batch->opts.form->write(&b, e, item->id);
     item->retry_s = e->retry_s;
     cw_operation_set_error(item, e->code, e->message.p ? e->message : e->text);
-    item->measure.code = e->code;
     item->plain = plain_of(item->batch->opts.form, e, item->id, item->batch->responder->arena);
     cw_rpc_item_reply(item, e->status, &b, e->challenge);
 }

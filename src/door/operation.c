@@ -6,17 +6,18 @@
  */
 #include "door/operation.h"
 
+#include "base/clock.h"
 #include "base/digits.h"
 #include "base/utf8.h"
 #include "door/rpc_batch.h"
 #include "door/rpc_message.h"
 #include "json/json.h"
+#include "metrics/metrics.h"
 
 #define ID_MAX 64u
 #define URI_MAX 256u
 #define MESSAGE_MAX 256u
 #define STATE_HEADERS 8u /* tracestate headers of one request that are read */
-#define OTHER CW_STR("_OTHER")
 
 /* ---- contexts ---- */
 
@@ -105,37 +106,6 @@ static void begin_span(cw_rpc_item *item, const cw_operation_start *start, cw_tr
 
 /* ---- the operation ---- */
 
-/* The methods of all protocol versions. */
-static cw_str known_method(cw_str method)
-{
-    static const cw_str known[] = {
-        CW_STR_INIT("tools/call"),
-        CW_STR_INIT("tools/list"),
-        CW_STR_INIT("initialize"),
-        CW_STR_INIT("ping"),
-        CW_STR_INIT("server/discover"),
-        CW_STR_INIT("subscriptions/listen"),
-        CW_STR_INIT("prompts/get"),
-        CW_STR_INIT("prompts/list"),
-        CW_STR_INIT("resources/read"),
-        CW_STR_INIT("resources/list"),
-        CW_STR_INIT("resources/templates/list"),
-        CW_STR_INIT("resources/subscribe"),
-        CW_STR_INIT("resources/unsubscribe"),
-        CW_STR_INIT("completion/complete"),
-        CW_STR_INIT("logging/setLevel"),
-        CW_STR_INIT("notifications/initialized"),
-        CW_STR_INIT("notifications/cancelled"),
-        CW_STR_INIT("notifications/progress"),
-        CW_STR_INIT("notifications/roots/list_changed"),
-    };
-    for (size_t i = 0; i < CW_COUNT(known); i++) {
-        if (cw_str_eq(known[i], method))
-            return known[i];
-    }
-    return OTHER;
-}
-
 void cw_operation_begin(cw_rpc_item *item, const cw_operation_start *start)
 {
     cw_operation *op = &item->op;
@@ -143,12 +113,14 @@ void cw_operation_begin(cw_rpc_item *item, const cw_operation_start *start)
     cw_trace_loop *l = rl ? cw_runtime_tracer(rl) : NULL;
     op->kind = start->kind;
     op->door = start->door;
-    op->begun_ns = cw_clock_ns();
-    op->method = start->kind == CW_OPERATION_MCP ? known_method(start->method) : OTHER;
-    cw_ids *current = cw_ids_current();
-    op->span.ids = current ? *current : (cw_ids){0};
+    op->begun_ns = cw_loop_recent_ns(item->batch->responder->loop);
+    op->is_open = true;
+    if (start->kind == CW_OPERATION_MCP)
+        op->method = cw_metrics_value(CW_METRIC_MCP_METHOD, 0, start->method);
     if (CW_LIKELY(!cw_trace_is_on(l)))
         return;
+    cw_ids *current = cw_ids_current();
+    op->span.ids = current ? *current : (cw_ids){0};
     begin_span(item, start, l);
     if (current)
         *current = op->span.ids;
@@ -162,12 +134,16 @@ void cw_operation_set_entry(cw_rpc_item *item, const cw_entry *entry, bool is_pr
         return;
     bool is_rpc = op->kind == CW_OPERATION_JSONRPC;
     cw_str name = is_rpc || !entry->tool_name.n ? entry->method->id : entry->tool_name;
-    /* The catalogue may be replaced before the answer. Without memory it has no name. */
-    op->name = cw_arena_dup_str(arena, name);
-    op->source = cw_arena_dup_str(arena, entry->method->source->name);
+    cw_str source = entry->method->source->name;
     op->is_prompt = is_prompt;
-    if (is_rpc && op->name.p)
-        op->method = op->name;
+    /* The catalogue may be replaced before the answer. Without memory it has no name. */
+    char *copy = cw_arena_alloc(arena, name.n + source.n);
+    if (!copy)
+        return;
+    memcpy(copy, name.p, name.n);
+    memcpy(copy + name.n, source.p, source.n);
+    op->name = cw_str_make(copy, name.n);
+    op->source = cw_str_make(copy + name.n, source.n);
 }
 
 void cw_operation_set_outcome(cw_rpc_item *item, const cw_outcome *outcome)
@@ -202,7 +178,7 @@ typedef struct attributes {
     size_t n;
 } attributes;
 
-static void add(attributes *a, const char *key, cw_str text)
+CW_INLINE void add(attributes *a, const char *key, cw_str text)
 {
     if (text.n && a->n < ATTRS_MAX)
         a->items[a->n++] = CW_SPAN_TEXT(key, text);
@@ -252,20 +228,28 @@ static void add_transport(attributes *a, const cw_responder *responder)
     add(a, "client.address", peer);
 }
 
-static void add_mcp(attributes *a, const cw_operation *op)
+/* Of a known list, or "_OTHER": no text of a client. */
+static cw_str method_of(const cw_operation *op)
 {
-    add(a, "mcp.method.name", op->method);
+    if (op->kind == CW_OPERATION_MCP)
+        return cw_metrics_value_text(CW_METRIC_MCP_METHOD, 0, op->method);
+    return op->name.n ? op->name : CW_STR("_OTHER");
+}
+
+static void add_mcp(attributes *a, const cw_operation *op, cw_str method)
+{
+    add(a, "mcp.method.name", method);
     add(a, op->is_prompt ? "gen_ai.prompt.name" : "gen_ai.tool.name", op->name);
-    if (cw_str_is(op->method, "tools/call"))
+    if (cw_str_is(method, "tools/call"))
         add(a, "gen_ai.operation.name", CW_STR("execute_tool"));
     add(a, "mcp.protocol.version", op->version);
     add(a, "mcp.resource.uri", cut(op->uri, URI_MAX));
 }
 
-static void add_jsonrpc(attributes *a, const cw_operation *op)
+static void add_jsonrpc(attributes *a, cw_str method)
 {
     add(a, "rpc.system.name", CW_STR("jsonrpc"));
-    add(a, "rpc.method", op->method);
+    add(a, "rpc.method", method);
 }
 
 /* An id that is a string stands without its quotes. */
@@ -283,15 +267,16 @@ static void record(const cw_rpc_item *item, cw_trace_loop *l, uint64_t now)
 {
     const cw_operation *op = &item->op;
     bool is_mcp = op->kind == CW_OPERATION_MCP;
+    cw_str method = method_of(op);
     char digits[CW_DIGITS_SIZE];
     cw_str code = op->code ? cw_digits_i64(op->code, digits) : CW_STR("");
     cw_str type = error_type(op, code);
     attributes a;
     a.n = 0;
     if (is_mcp)
-        add_mcp(&a, op);
+        add_mcp(&a, op, method);
     else
-        add_jsonrpc(&a, op);
+        add_jsonrpc(&a, method);
     add(&a, "jsonrpc.request.id", id_of(item));
     add_transport(&a, item->batch->responder);
     add(&a, "rpc.response.status_code", code);
@@ -300,9 +285,8 @@ static void record(const cw_rpc_item *item, cw_trace_loop *l, uint64_t now)
     add(&a, "causeway.source", op->source);
     add(&a, "causeway.outcome", cw_str_from(op->outcome ? op->outcome : ""));
     add(&a, "causeway.fault", cw_str_from(op->fault ? op->fault : ""));
-    bool is_other = cw_str_eq(op->method, OTHER) && !is_mcp;
     cw_span_end(l, &op->span,
-                &(cw_span_report){.name = is_other ? CW_STR("jsonrpc") : op->method,
+                &(cw_span_report){.name = is_mcp || op->name.n ? method : CW_STR("jsonrpc"),
                                   .target = is_mcp ? op->name : CW_STR(""),
                                   .kind = CW_SPAN_SERVER,
                                   .end_ns = now,
@@ -312,11 +296,30 @@ static void record(const cw_rpc_item *item, cw_trace_loop *l, uint64_t now)
                                   .message = type.n ? cut(op->message, MESSAGE_MAX) : CW_STR("")});
 }
 
-void cw_operation_end(cw_rpc_item *item, bool is_gone)
+static uint32_t error_label(const cw_operation *op)
+{
+    char digits[CW_DIGITS_SIZE];
+    if (op->is_tool_error)
+        return cw_metrics_value(CW_METRIC_MCP_METHOD, 1, CW_STR("tool_error"));
+    if (CW_LIKELY(op->code == 0 || is_callers_mistake(op->code)))
+        return 0;
+    return cw_metrics_value(CW_METRIC_MCP_METHOD, 1, cw_digits_i64(op->code, digits));
+}
+
+/* The end of a call has read the clock a moment ago. */
+static void observe(const cw_operation *op, const cw_loop *loop)
+{
+    uint64_t now = op->is_call ? cw_loop_recent_ns(loop) : cw_clock_ns();
+    uint64_t ns = now > op->begun_ns ? now - op->begun_ns : 0;
+    cw_metrics_exemplar exemplar;
+    cw_metrics_observe(op->is_call ? CW_METRIC_MCP_TOOL : CW_METRIC_MCP_METHOD,
+                       op->is_call ? op->tool : op->method, error_label(op), 0, ns,
+                       cw_metrics_exemplar_of(&op->span.ids, &exemplar));
+}
+
+static void end_span(cw_rpc_item *item, bool is_gone)
 {
     cw_operation *op = &item->op;
-    if (!op->method.p)
-        return;
     cw_trace_loop *l = item->batch->opts.rl ? cw_runtime_tracer(item->batch->opts.rl) : NULL;
     bool has_failed = (op->code && !is_callers_mistake(op->code)) ||
                       (op->outcome && strcmp(op->outcome, "failed") == 0) ||
@@ -325,7 +328,18 @@ void cw_operation_end(cw_rpc_item *item, bool is_gone)
         op->outcome = "cancelled";
     if (cw_span_is_kept(l, &op->span, has_failed && !is_gone))
         record(item, l, cw_clock_ns());
-    op->method = (cw_str){NULL, 0};
+}
+
+void cw_operation_end(cw_rpc_item *item, cw_operation_last last)
+{
+    cw_operation *op = &item->op;
+    if (!op->is_open)
+        return;
+    op->is_open = false;
+    if (op->is_measured && last == CW_OPERATION_ANSWERED)
+        observe(op, item->batch->responder->loop);
+    if (CW_UNLIKELY(op->span.is_on))
+        end_span(item, last == CW_OPERATION_GONE);
 }
 
 /* ---- other requests ---- */
@@ -335,8 +349,10 @@ void cw_operation_on_response(cw_http_req *req, unsigned status, uint64_t begun_
     cw_runtime_loop *rl = cw_runtime_at(runtime, cw_http_req_loop(req));
     cw_trace_loop *l = cw_runtime_tracer(rl);
     cw_ids *ids = cw_http_req_ids(req);
+    if (CW_LIKELY(!cw_trace_is_on(l)) || ids->has_trace)
+        return;
     cw_str route = cw_http_req_route(req);
-    if (CW_LIKELY(!cw_trace_is_on(l)) || ids->has_trace || !route.n)
+    if (!route.n)
         return;
     cw_trace_parent header;
     bool has_header = read_header(req, &header);

@@ -2,9 +2,11 @@
 /* operation.h - what is observed of one JSON-RPC message: its span, its outcome, its time.
  *
  * A door begins the operation of a message when the message is parsed, and adds what it learns. The
- * operation ends with the answer (rpc_batch.c); only then are attributes of a span written.
+ * operation ends with the answer (rpc_batch.c). Only then its time is added to the metrics, and the
+ * attributes of its span are written. Its time begins with the last reading of the loop's clock,
+ * which the read of the message made.
  *
- *     cw_operation_begin(item, &start);   … cw_operation_set_tool(item, entry);
+ *     cw_operation_begin(item, &start);   … cw_operation_set_entry(item, entry, false);
  *     cw_operation_set_outcome(item, outcome);   cw_rpc_item_reply(item, …);
  *
  * From the beginning on, the ids of the current request (base/ids.h) have the trace of the operation.
@@ -33,8 +35,13 @@ typedef struct cw_operation {
     cw_span span; /* off where traces are */
     uint64_t begun_ns;
     cw_operation_kind kind;
+    bool is_open;        /* begun, and not over */
+    bool is_measured;    /* in the metrics of MCP */
+    bool is_call;        /* tools/call, of a tool that was found */
+    bool is_tool_error;  /* the answer is a result that reports an error */
+    uint32_t method;     /* MCP: label of CW_METRIC_MCP_METHOD */
+    uint32_t tool;       /* is_call: slot of the tool */
     const char *door;    /* as in the audit */
-    cw_str method;       /* of a known list, or "_OTHER"; .p is NULL: not begun, or over */
     cw_str name;         /* of the tool or prompt in the catalogue; empty: none is known */
     bool is_prompt;      /* what has the name */
     cw_str source;       /* of the method that ran; empty: none */
@@ -64,8 +71,15 @@ void cw_operation_set_outcome(struct cw_rpc_item *item, const cw_outcome *outcom
 void cw_operation_set_refused(struct cw_rpc_item *item, cw_code rc, cw_verdict verdict);
 /* The answer is an error. */
 void cw_operation_set_error(struct cw_rpc_item *item, int64_t code, cw_str message);
-/* The message was answered, or (`is_gone`) its client has gone. Twice is fine. */
-void cw_operation_end(struct cw_rpc_item *item, bool is_gone);
+
+typedef enum cw_operation_last {
+    CW_OPERATION_ANSWERED,
+    CW_OPERATION_UNANSWERED, /* it has no answer */
+    CW_OPERATION_GONE,       /* its client has gone */
+} cw_operation_last;
+
+/* Twice is fine. */
+void cw_operation_end(struct cw_rpc_item *item, cw_operation_last last);
 
 /* The span of a request that no operation belongs to: a page, a list. For cw_server_opts. */
 void cw_operation_on_response(cw_http_req *req, unsigned status, uint64_t begun_ns, void *runtime);

@@ -2,14 +2,10 @@
 /* rpc_batch.c - the messages of one request, and their answers. */
 #include "door/rpc_batch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "call/catalogue_wait.h"
 #include "door/error.h"
-#include "door/rpc_message.h"
-#include "metrics/metrics.h"
 
 cw_str cw_rpc_batch_keep(cw_arena *arena, cw_buf *b)
 {
@@ -30,7 +26,7 @@ static void on_gone(cw_rpc_batch *batch)
     cw_runtime_loop *rl = batch->opts.rl;
     for (uint32_t i = 0; i < batch->opts.n; i++) {
         cw_rpc_item *item = &batch->items[i];
-        cw_operation_end(item, /* is_gone= */ true);
+        cw_operation_end(item, CW_OPERATION_GONE);
         if (item->on_gone)
             item->on_gone(item);
         if (batch->opts.detaches)
@@ -159,44 +155,11 @@ static void close_item(cw_rpc_batch *batch)
         send_batch(batch);
 }
 
-/* Mistakes of the caller are no errors of the server, by the conventions of OpenTelemetry. */
-static bool is_callers(int64_t code)
-{
-    return code == CW_RPC_PARSE || code == CW_RPC_INVALID || code == CW_RPC_METHOD ||
-           code == CW_RPC_PARAMS || code == -32002;
-}
-
-static uint32_t error_label(const cw_rpc_measure *m)
-{
-    char text[24];
-    if (m->is_tool_error)
-        return cw_metrics_value(CW_METRIC_MCP_METHOD, 1, CW_STR("tool_error"));
-    if (CW_LIKELY(m->code == 0 || is_callers(m->code)))
-        return 0;
-    snprintf(text, sizeof text, "%lld", (long long)m->code);
-    return cw_metrics_value(CW_METRIC_MCP_METHOD, 1, cw_str_from(text));
-}
-
-/* The end of a call has read the clock a moment ago. */
-static void observe(const cw_rpc_item *item)
-{
-    const cw_rpc_measure *m = &item->measure;
-    if (!m->begun_ns)
-        return;
-    uint64_t now = m->is_call ? cw_loop_recent_ns(item->batch->responder->loop) : cw_clock_ns();
-    uint64_t ns = now > m->begun_ns ? now - m->begun_ns : 0;
-    cw_metrics_exemplar exemplar;
-    cw_metrics_observe(m->is_call ? CW_METRIC_MCP_TOOL : CW_METRIC_MCP_METHOD,
-                       m->is_call ? m->tool : m->method, error_label(m), 0, ns,
-                       cw_metrics_exemplar_of(&item->op.span.ids, &exemplar));
-}
-
 void cw_rpc_item_reply(cw_rpc_item *item, unsigned status, cw_buf *body, cw_str challenge)
 {
-    observe(item);
     cw_rpc_batch *batch = item->batch;
     item->call = (cw_call_handle){0};
-    cw_operation_end(item, /* is_gone= */ false);
+    cw_operation_end(item, CW_OPERATION_ANSWERED);
     /* Answers that will not be sent are not kept: a batch has many. */
     if (batch->opts.is_batch &&
         (batch->is_too_large || body->code || body->n > CW_RPC_BATCH_MAX_BYTES - batch->bytes)) {
@@ -221,7 +184,7 @@ void cw_rpc_item_no_reply(cw_rpc_item *item)
 {
     cw_rpc_batch *batch = item->batch;
     item->call = (cw_call_handle){0};
-    cw_operation_end(item, /* is_gone= */ false);
+    cw_operation_end(item, CW_OPERATION_UNANSWERED);
     if (batch->opts.is_batch)
         close_item(batch);
     else

@@ -27,19 +27,8 @@
 typedef struct cw_rpc_batch cw_rpc_batch;
 typedef struct cw_door_form cw_door_form;
 
-/* A message in the metrics. begun_ns 0: it is not measured. */
-typedef struct cw_rpc_measure {
-    uint64_t begun_ns;
-    uint32_t method; /* label of CW_METRIC_MCP_METHOD */
-    uint32_t tool;   /* is_call: slot of the tool */
-    bool is_call;    /* tools/call, of a tool that was found */
-    bool is_tool_error;
-    int64_t code; /* of the error that answers it; 0: none */
-} cw_rpc_measure;
-
 typedef struct cw_rpc_item {
     cw_rpc_batch *batch;
-    cw_rpc_measure measure;
     cw_str id;           /* as it was sent; .p NULL: none to answer to */
     cw_call_handle call; /* what runs for it */
     cw_str answer;       /* of a batch, until it is sent */

@@ -45,8 +45,8 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     cw_operation_set_outcome(item, outcome);
     switch (outcome->kind) {
     case CW_OUTCOME_RESULT: {
-        cw_str span = cw_json_span(outcome->result);
-        cw_buf_reserve(&b, span.n + item->id.n + 64);
+        size_t content = outcome->content ? cw_json_span(outcome->content).n : 0;
+        cw_buf_reserve(&b, cw_json_span(outcome->result).n + content + item->id.n + 64);
         cw_rpc_open_result(&b);
         cw_rpc_add_returned(&b, outcome);
         cw_rpc_close(&b, item->id);
@@ -160,7 +160,7 @@ static void refuse_get(cw_rpc_item *item)
     cw_rpc_fail(&b, CW_RPC_INVALID, cw_str_from(text), item->id);
     cw_str body = cw_rpc_batch_keep(item->batch->responder->arena, &b);
     cw_operation_set_error(item, CW_RPC_INVALID, cw_str_from(text));
-    cw_operation_end(item, /* is_gone= */ false);
+    cw_operation_end(item, CW_OPERATION_ANSWERED);
     cw_http_reply(cw_responder_req(item->batch->responder),
                   &(cw_http_response){.status = body.p ? 405 : 500,
                                       .body = body.p ? body : cw_door_jsonrpc.failure,
@@ -282,10 +282,13 @@ static void take(const cw_jsonrpc_in *in, cw_rpc_item *item, const cw_json *v)
         cw_door_fail(item, 400, CW_RPC_INVALID, problem);
         return;
     }
+    /* Each message of a batch has a trace of its own. */
     cw_ids *outer = cw_ids_current();
-    cw_ids ids = outer ? *outer : (cw_ids){0};
-    if (item->batch->opts.is_batch)
+    CW_UNINIT cw_ids ids;
+    if (item->batch->opts.is_batch) {
+        ids = outer ? *outer : (cw_ids){0};
         cw_ids_enter(&ids);
+    }
     cw_operation_begin(item, &(cw_operation_start){.kind = CW_OPERATION_JSONRPC,
                                                    .door = door_of(in),
                                                    .method = m.method});

@@ -145,8 +145,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     }
     cw_buf_init(&b, CW_BUF_MAX);
     cw_operation_set_outcome(call->item, outcome);
-    call->item->measure.is_tool_error =
-        call->item->measure.is_call && outcome->kind != CW_OUTCOME_RESULT;
+    call->item->op.is_tool_error = call->item->op.is_call && outcome->kind != CW_OUTCOME_RESULT;
     call->target.ops->write(&b, call->era, &call->target, outcome, call->item->id);
     cw_metrics_add(CW_METRIC_TOKENS, CW_TOKENS_RETURNED, 0, 0, (int64_t)b.n);
     cw_mcp_call_close(call);

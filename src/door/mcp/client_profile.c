@@ -77,6 +77,8 @@ static bool has(const cw_json *object, const char *name)
 
 unsigned cw_mcp_client_capabilities(const cw_json *capabilities)
 {
+    if (!cw_json_is(capabilities, CW_JSON_OBJECT) || cw_json_count(capabilities) == 0)
+        return 0;
     const cw_json *elicit = cw_json_get(capabilities, CW_STR("elicitation"));
     const cw_json *sample = cw_json_get(capabilities, CW_STR("sampling"));
     unsigned client_capabilities = 0;

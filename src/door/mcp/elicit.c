@@ -354,8 +354,7 @@ static bool resume_park(cw_mcp_call *call, const cw_json *state)
 
 bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call)
 {
-    const cw_json *text = cw_json_get(r->params, CW_STR("requestState"));
-    const cw_json *responses = cw_json_get(r->params, CW_STR("inputResponses"));
+    const cw_json *text = r->members.state, *responses = r->members.responses;
     int64_t rounds = 0;
     if (!text) {
         call->early = cw_json_is(responses, CW_JSON_OBJECT) ? responses : NULL;

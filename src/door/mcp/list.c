@@ -42,7 +42,7 @@ static cw_str make_cursor(const page *p, cw_str last)
 /* False: the request is answered. */
 static bool read_cursor(page *p)
 {
-    const cw_json *cursor = cw_json_get(p->r->params, CW_STR("cursor"));
+    const cw_json *cursor = p->r->members.cursor;
     cw_str plain;
     if (!cursor)
         return true;

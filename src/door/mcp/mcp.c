@@ -179,17 +179,16 @@ void cw_mcp_fail_method(const cw_mcp_request *r)
 /* The version that the message claims, or that of its session; the client, if it is named. */
 static void count_message(const cw_mcp_request *r)
 {
-    const cw_json *claim = cw_mcp_string(r->params, CW_STR("protocolVersion"));
-    const cw_json *info =
-        r->meta.client ? r->meta.client : cw_json_get(r->params, CW_STR("clientInfo"));
+    const cw_json *claim = r->meta.claim, *info = r->meta.client;
+    if (!claim) { /* only initialize has them */
+        claim = cw_json_get(r->params, CW_STR("protocolVersion"));
+        info = info ? info : cw_json_get(r->params, CW_STR("clientInfo"));
+    }
     const cw_json *name = cw_mcp_string(info, CW_STR("name"));
-    cw_str version = claim ? cw_json_text(claim) : r->session->version;
-    if (cw_json_is(r->meta.claim, CW_JSON_STRING))
-        version = cw_json_text(r->meta.claim);
+    cw_str version = cw_json_is(claim, CW_JSON_STRING) ? cw_json_text(claim) : r->session->version;
     uint32_t protocol = cw_metrics_value(CW_METRIC_MCP_MESSAGES, 0, version);
     cw_ids *ids = cw_ids_current();
-    r->item->measure.begun_ns = cw_loop_recent_ns(r->responder->loop);
-    r->item->measure.method = cw_metrics_value(CW_METRIC_MCP_METHOD, 0, r->method);
+    r->item->op.is_measured = true;
     cw_metrics_count(CW_METRIC_MCP_MESSAGES, protocol, r->responder->session != NULL, 0);
     uint32_t client = name ? cw_metrics_value(CW_METRIC_MCP_CLIENTS, 0, cw_json_text(name)) : 0;
     if (name)
@@ -221,55 +220,97 @@ static bool is_id(const cw_json *v)
 }
 
 /* Each object of a request is walked once: most of what a list costs is finding names. */
-static cw_mcp_envelope read_envelope(const cw_json *params)
+static void read_envelope(cw_mcp_envelope *ret, const cw_json *meta)
 {
-    enum { CLAIM, CAPABILITIES, CLIENT, LEVEL, TOKEN, PARENT, STATE, COUNT };
-    static const cw_str names[COUNT] = {
-        [CLAIM] = CW_STR_INIT(CW_MCP_CLAIM),
-        [CAPABILITIES] = CW_STR_INIT(CW_MCP_META("clientCapabilities")),
-        [CLIENT] = CW_STR_INIT(CW_MCP_META("clientInfo")),
-        [LEVEL] = CW_STR_INIT(CW_MCP_META("logLevel")),
-        [TOKEN] = CW_STR_INIT("progressToken"),
-        [PARENT] = CW_STR_INIT("traceparent"),
-        [STATE] = CW_STR_INIT("tracestate"),
-    };
-    const cw_json *found[COUNT];
-    cw_json_get_all(cw_json_get(params, CW_STR("_meta")), names, COUNT, found);
-    return (cw_mcp_envelope){.claim = found[CLAIM],
-                             .capabilities = found[CAPABILITIES],
-                             .client = found[CLIENT],
-                             .level = found[LEVEL],
-                             .token = found[TOKEN],
-                             .traceparent = found[PARENT],
-                             .tracestate = found[STATE]};
+    *ret = (cw_mcp_envelope){0};
+    if (!cw_json_is(meta, CW_JSON_OBJECT))
+        return;
+    for (const cw_json *k = cw_json_first(meta); k; k = cw_json_next_key(k)) {
+        const cw_json *v = cw_json_value(k);
+        if (cw_json_key_eq(k, CW_STR(CW_MCP_CLAIM)))
+            ret->claim = v;
+        else if (cw_json_key_eq(k, CW_STR(CW_MCP_META("clientCapabilities"))))
+            ret->capabilities = v;
+        else if (cw_json_key_eq(k, CW_STR(CW_MCP_META("clientInfo"))))
+            ret->client = v;
+        else if (cw_json_key_eq(k, CW_STR(CW_MCP_META("logLevel"))))
+            ret->level = v;
+        else if (cw_json_key_eq(k, CW_STR("progressToken")))
+            ret->token = v;
+        else if (cw_json_key_eq(k, CW_STR("traceparent")))
+            ret->traceparent = v;
+        else if (cw_json_key_eq(k, CW_STR("tracestate")))
+            ret->tracestate = v;
+    }
+}
+
+static void read_params(cw_mcp_request *r, const cw_json *params)
+{
+    cw_mcp_members *m = &r->members;
+    const cw_json *meta = NULL;
+    r->params = params;
+    *m = (cw_mcp_members){0};
+    const cw_json *first = cw_json_is(params, CW_JSON_OBJECT) ? cw_json_first(params) : NULL;
+    for (const cw_json *k = first; k; k = cw_json_next_key(k)) {
+        const cw_json *v = cw_json_value(k);
+        if (cw_json_key_eq(k, CW_STR("_meta")))
+            meta = v;
+        else if (cw_json_key_eq(k, CW_STR("name")))
+            m->name = v;
+        else if (cw_json_key_eq(k, CW_STR("arguments")))
+            m->arguments = v;
+        else if (cw_json_key_eq(k, CW_STR("requestState")))
+            m->state = v;
+        else if (cw_json_key_eq(k, CW_STR("inputResponses")))
+            m->responses = v;
+        else if (cw_json_key_eq(k, CW_STR("cursor")))
+            m->cursor = v;
+    }
+    read_envelope(&r->meta, meta);
+}
+
+/* The members of a message, each NULL when absent. */
+typedef struct members {
+    const cw_json *version, *method, *id, *params;
+    bool is_answer; /* it has a result or an error */
+} members;
+
+static members read_message(const cw_json *v)
+{
+    members m = {0};
+    const cw_json *first = cw_json_is(v, CW_JSON_OBJECT) ? cw_json_first(v) : NULL;
+    for (const cw_json *k = first; k; k = cw_json_next_key(k)) {
+        if (cw_json_key_eq(k, CW_STR("jsonrpc")))
+            m.version = cw_json_value(k);
+        else if (cw_json_key_eq(k, CW_STR("method")))
+            m.method = cw_json_value(k);
+        else if (cw_json_key_eq(k, CW_STR("params")))
+            m.params = cw_json_value(k);
+        else if (cw_json_key_eq(k, CW_STR("id")))
+            m.id = cw_json_value(k);
+        else if (cw_json_key_eq(k, CW_STR("result")) || cw_json_key_eq(k, CW_STR("error")))
+            m.is_answer = true;
+    }
+    return m;
 }
 
 /* The kind of a message; *ret_problem describes an invalid one. */
 static kind classify(const cw_json *v, cw_mcp_request *r, const char **ret_problem)
 {
-    enum { VERSION, METHOD, ID, PARAMS, RESULT, ERROR, COUNT };
-    static const cw_str names[COUNT] = {
-        [VERSION] = CW_STR_INIT("jsonrpc"), [METHOD] = CW_STR_INIT("method"),
-        [ID] = CW_STR_INIT("id"),           [PARAMS] = CW_STR_INIT("params"),
-        [RESULT] = CW_STR_INIT("result"),   [ERROR] = CW_STR_INIT("error"),
-    };
-    const cw_json *found[COUNT];
-    cw_json_get_all(v, names, COUNT, found);
-    const cw_json *version = found[VERSION], *method = found[METHOD], *id = found[ID];
-    bool is_answer = found[RESULT] || found[ERROR];
-    r->params = found[PARAMS];
+    members m = read_message(v);
+    const cw_json *id = m.id;
     r->id = id && is_id(id) ? id : NULL;
-    r->meta = read_envelope(r->params);
+    read_params(r, m.params);
     *ret_problem = "A message must be an object with jsonrpc \"2.0\" and a method";
     if (!cw_json_is(v, CW_JSON_OBJECT))
         return INVALID;
     if (r->id)
         r->item->id = cw_json_span(id);
-    if (!cw_json_is(version, CW_JSON_STRING) || !cw_str_is(cw_json_text(version), "2.0"))
+    if (!cw_json_is(m.version, CW_JSON_STRING) || !cw_str_is(cw_json_text(m.version), "2.0"))
         return INVALID;
-    if (!method && is_answer)
+    if (!m.method && m.is_answer)
         return RESPONSE;
-    if (!cw_json_is(method, CW_JSON_STRING))
+    if (!cw_json_is(m.method, CW_JSON_STRING))
         return INVALID;
     *ret_problem = "id must be a string or an integer";
     if (id && !r->id)
@@ -277,7 +318,7 @@ static kind classify(const cw_json *v, cw_mcp_request *r, const char **ret_probl
     *ret_problem = "params must be an object";
     if (r->params && !cw_json_is(r->params, CW_JSON_OBJECT))
         return INVALID;
-    r->method = cw_json_text(method);
+    r->method = cw_json_text(m.method);
     return id ? REQUEST : NOTIFICATION;
 }
 
@@ -409,13 +450,13 @@ static void take(cw_mcp_request *r, const cw_json *v)
         cw_door_fail(r->item, 400, CW_RPC_INVALID, problem);
         return;
     }
-    /* Each message of a batch has a trace of its own. */
-    cw_ids *outer = cw_ids_current();
-    cw_ids ids = outer ? *outer : (cw_ids){0};
-    if (!r->item->batch->opts.is_batch) {
+    if (CW_LIKELY(!r->item->batch->opts.is_batch)) {
         run(r, v, what);
         return;
     }
+    /* Each message of a batch has a trace of its own. */
+    cw_ids *outer = cw_ids_current();
+    cw_ids ids = outer ? *outer : (cw_ids){0};
     cw_ids_enter(&ids);
     run(r, v, what);
     cw_ids_leave(outer);

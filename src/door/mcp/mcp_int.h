@@ -152,6 +152,13 @@ typedef struct cw_mcp_envelope {
     const cw_json *traceparent, *tracestate;
 } cw_mcp_envelope;
 
+/* Members of params, each NULL when absent. */
+typedef struct cw_mcp_members {
+    const cw_json *name, *arguments;  /* of a tool or prompt */
+    const cw_json *state, *responses; /* requestState, inputResponses */
+    const cw_json *cursor;
+} cw_mcp_members;
+
 /* One request; lives for the callback only. */
 typedef struct cw_mcp_request {
     cw_mcp *door;
@@ -164,6 +171,7 @@ typedef struct cw_mcp_request {
     cw_str method;
     const cw_json *id;     /* a string or an integer, or NULL */
     const cw_json *params; /* an object, or NULL */
+    cw_mcp_members members;
     cw_mcp_envelope meta;
 } cw_mcp_request;
 

@@ -57,11 +57,11 @@ const cw_mcp_era cw_mcp_modern = {
 /* Which param a method's Mcp-Name repeats. */
 static const struct {
     cw_str method;
-    cw_str param;
+    bool is_uri; /* else `name` */
 } named[] = {
-    {CW_STR_INIT("tools/call"), CW_STR_INIT("name")},
-    {CW_STR_INIT("prompts/get"), CW_STR_INIT("name")},
-    {CW_STR_INIT("resources/read"), CW_STR_INIT("uri")},
+    {CW_STR_INIT("tools/call"), false},
+    {CW_STR_INIT("prompts/get"), false},
+    {CW_STR_INIT("resources/read"), true},
 };
 
 /* ---- versions ---- */
@@ -127,9 +127,7 @@ static bool check_header(const cw_mcp_request *r, cw_str name, cw_str body, bool
     cw_str raw = cw_responder_header_once(r->responder, name, &repeats);
     cw_str value = raw;
     if (raw.p && may_be_encoded)
-        value = decode_header(cw_str_trim(raw), r->responder->arena);
-    else if (raw.p)
-        value = cw_str_trim(raw);
+        value = decode_header(raw, r->responder->arena);
     const char *problem = NULL;
     if (!raw.p)
         problem = "is missing";
@@ -155,7 +153,8 @@ static bool check_name(const cw_mcp_request *r, bool is_required)
             continue;
         if (!is_required && !has_header(r, header))
             return true;
-        const cw_json *name = cw_json_get(r->params, named[i].param);
+        const cw_json *name =
+            named[i].is_uri ? cw_json_get(r->params, CW_STR("uri")) : r->members.name;
         if (cw_json_is(name, CW_JSON_STRING))
             return check_header(r, header, cw_json_text(name), /* may_be_encoded= */ true);
         /* The body has no name. Without a header too, the method reports the problem. */

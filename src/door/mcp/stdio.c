@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "door/mcp/mcp_int.h"
 #include "json/id_scan.h"
@@ -317,6 +318,7 @@ static void on_line(cw_lines *l, cw_str text)
         return; /* not even room for saying so */
     cw_ids ids = {.request = cw_ids_new_request()};
     cw_ids *outer = cw_ids_enter(&ids);
+    cw_loop_set_recent(s->opts.loop, cw_clock_ns());
     cw_view *view = view_of(s, rl);
     if (body && view)
         cw_mcp_receive(s->opts.door, &p->base, rl, view, cw_str_make(body, text.n));

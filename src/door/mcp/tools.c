@@ -242,7 +242,7 @@ static void answer_problem(cw_rpc_item *item, const cw_mcp_era *era, cw_code rc,
     else if (rc == CW_IO)
         p = problem_of(refusal->fault, text);
     cw_buf_init(&b, CW_BUF_MAX);
-    item->measure.is_tool_error = true;
+    item->op.is_tool_error = true;
     write_problem(&b, era, p, item->id);
     cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }
@@ -325,14 +325,12 @@ typedef struct named_call {
 } named_call;
 
 /* False: the message is answered. */
-static bool read_call(const cw_mcp_request *r, const cw_json *params, named_call *ret)
+static bool check_call(const cw_mcp_request *r, const named_call *call)
 {
     const char *problem = NULL;
-    ret->name = cw_json_get(params, CW_STR("name"));
-    ret->arguments = cw_json_get(params, CW_STR("arguments"));
-    if (!cw_json_is(ret->name, CW_JSON_STRING))
+    if (!cw_json_is(call->name, CW_JSON_STRING))
         problem = "name must be a string";
-    else if (ret->arguments && !cw_json_is(ret->arguments, CW_JSON_OBJECT))
+    else if (call->arguments && !cw_json_is(call->arguments, CW_JSON_OBJECT))
         problem = "arguments must be an object";
     if (problem)
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, problem);
@@ -349,8 +347,11 @@ static bool take_search(const cw_mcp_request *r, named_call *call)
     }
     if (!cw_str_is(cw_json_text(call->name), "call_tool"))
         return true;
-    call->is_indirect = true;
-    return read_call(r, call->arguments, call);
+    const cw_json *params = call->arguments;
+    *call = (named_call){.name = cw_json_get(params, CW_STR("name")),
+                         .arguments = cw_json_get(params, CW_STR("arguments")),
+                         .is_indirect = true};
+    return check_call(r, call);
 }
 
 void cw_mcp_call_tool(const cw_mcp_request *r)
@@ -359,8 +360,8 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
                                           .refuse = answer_problem,
                                           .same = CW_FIND_SAME_TOOL,
                                           .fail_unknown = fail_unknown};
-    named_call call = {0};
-    if (!may_call(r) || !read_call(r, r->params, &call))
+    named_call call = {.name = r->members.name, .arguments = r->members.arguments};
+    if (!may_call(r) || !check_call(r, &call))
         return;
     if (CW_UNLIKELY(cw_mcp_is_search(r->view)) && !take_search(r, &call))
         return;
@@ -379,8 +380,8 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         return;
     }
     const cw_entry *entry = found.entry;
-    r->item->measure.is_call = true;
-    r->item->measure.tool = cw_call_tool_slot(entry);
+    r->item->op.is_call = true;
+    r->item->op.tool = cw_call_tool_slot(entry);
     cw_mcp_target target = {.ops = &ops,
                             .entry = entry,
                             .params = arguments,
