@@ -288,7 +288,7 @@ suite("what is exposed", { concurrency: 4 }, () => {
 });
 
 suite("updates of resources", { concurrency: 4 }, () => {
-    for (const mode of ["modern", "legacy"]) {
+    for (const mode of ["modern", "legacy", "http modern", "http sessions"]) {
         for (const era of Object.keys(clients)) {
             test(`reach a ${era} client from a ${mode} server, coalesced`, async (t) => {
                 const { server } = await fixtureBridge(t, mode);

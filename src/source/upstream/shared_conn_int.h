@@ -79,6 +79,7 @@ typedef struct cw_shared_conn_streams {
     cw_upstream *upstream; /* NULL: there was none yet */
     cw_list all;           /* the last one was wanted first */
     unsigned n;
+    cw_list subscribing; /* requests of subscriptions to resources */
     cw_deadline_list pauses[CW_SHARED_CONN_PAUSES], openings, sweeps;
     cw_deadline sweep;
     atomic_bool is_changed; /* `changed` is under way, with a reference */
@@ -163,8 +164,16 @@ void cw_shared_conn_mcp_stop(cw_shared_conn *shared);
 /* shared_conn_resources.c */
 void cw_shared_conn_resources_init(cw_shared_conn *shared);
 void cw_shared_conn_resources_done(cw_shared_conn *shared);
-/* A stream is open, and its era is known: subscribe to everything that is wanted. */
+/* A stream is open, and its era is known: subscribe to everything that is wanted. Over HTTP a modern
+ * server knows it by then. */
 void cw_shared_conn_resources_opened(cw_shared_conn *shared);
+/* Append ,"resourceSubscriptions":[…], or nothing. */
+void cw_shared_conn_write_resources(const cw_shared_conn *shared, cw_buf *out);
+/* Over HTTP: whether our own stream is open; open it again with other resources (modern); send a
+ * request about one of them (legacy). */
+bool cw_shared_conn_streams_is_open(const cw_shared_conn *shared);
+void cw_shared_conn_streams_listen(cw_shared_conn *shared);
+void cw_shared_conn_streams_send(cw_shared_conn *shared, const char *method, cw_str uri);
 /* notifications/resources/updated. */
 void cw_shared_conn_resource_updated(cw_shared_conn *shared, const cw_json *params);
 

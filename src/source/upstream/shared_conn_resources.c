@@ -72,8 +72,17 @@ static void send_text(cw_shared_conn *shared, const cw_buf *text)
         (void)!cw_channel_send(shared->channel, &all, 1);
 }
 
+static bool is_http(const cw_shared_conn *shared)
+{
+    return shared->service->kind == CW_ENDPOINT_HTTP;
+}
+
 static void send_one(cw_shared_conn *shared, const char *method, cw_str uri)
 {
+    if (is_http(shared)) {
+        cw_shared_conn_streams_send(shared, method, uri);
+        return;
+    }
     CW_CLEANUP(cw_buf_done) cw_buf members;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&members, TEXT_MAX);
@@ -86,8 +95,7 @@ static void send_one(cw_shared_conn *shared, const char *method, cw_str uri)
         send_text(shared, &text);
 }
 
-/* Append ,"resourceSubscriptions":[…], or nothing. */
-static void write_resources(const cw_shared_conn *shared, cw_buf *out)
+void cw_shared_conn_write_resources(const cw_shared_conn *shared, cw_buf *out)
 {
     const cw_shared_conn_resources *r = &shared->resources;
     for (size_t i = 0; i < r->n; i++) {
@@ -101,6 +109,10 @@ static void write_resources(const cw_shared_conn *shared, cw_buf *out)
 /* A new subscription takes the place of the old one, which ends after that: nothing is missed. */
 static void listen_again(cw_shared_conn *shared)
 {
+    if (is_http(shared)) {
+        cw_shared_conn_streams_listen(shared);
+        return;
+    }
     cw_shared_conn_resources *r = &shared->resources;
     uint64_t before = r->listen_id;
     CW_CLEANUP(cw_buf_done) cw_buf members;
@@ -108,7 +120,7 @@ static void listen_again(cw_shared_conn *shared)
     cw_buf_init(&members, TEXT_MAX);
     cw_buf_init(&text, TEXT_MAX);
     cw_buf_add(&members, CW_STR("\"notifications\":{" CW_SHARED_CONN_LISTS));
-    write_resources(shared, &members);
+    cw_shared_conn_write_resources(shared, &members);
     cw_buf_add_char(&members, '}');
     r->listen_id = cw_shared_conn_next_id(shared);
     const cw_relay_request listen = {.method = CW_STR("subscriptions/listen"),
@@ -123,9 +135,10 @@ static void listen_again(cw_shared_conn *shared)
         send_text(shared, &text);
 }
 
-static bool is_stream(const cw_shared_conn *shared)
+static bool is_open(const cw_shared_conn *shared)
 {
-    return shared->service->kind != CW_ENDPOINT_HTTP && shared->state == CW_SHARED_CONN_READY;
+    return is_http(shared) ? cw_shared_conn_streams_is_open(shared)
+                           : shared->state == CW_SHARED_CONN_READY;
 }
 
 static void subscribe_legacy(cw_shared_conn *shared)
@@ -141,12 +154,15 @@ static void subscribe_legacy(cw_shared_conn *shared)
 void cw_shared_conn_resources_opened(cw_shared_conn *shared)
 {
     cw_shared_conn_resources *r = &shared->resources;
+    bool is_modern = cw_shared_conn_era(shared) == CW_RELAY_MODERN;
+    if (is_http(shared) && is_modern)
+        return;
     r->listen_id = 0;
     for (size_t i = 0; i < r->n; i++) {
         r->items[i].is_sent = false;
         r->items[i].is_updated = true; /* what was missed is not known */
     }
-    if (cw_shared_conn_era(shared) == CW_RELAY_MODERN)
+    if (is_modern)
         listen_again(shared);
     else
         subscribe_legacy(shared);
@@ -204,14 +220,14 @@ void cw_shared_conn_subscribe(cw_shared_conn *shared, const cw_str *uris, size_t
     r->items = items;
     r->n = n;
     bool is_legacy = cw_shared_conn_era(shared) != CW_RELAY_MODERN;
-    for (size_t i = 0; i < old.n && is_legacy && is_stream(shared); i++) {
+    for (size_t i = 0; i < old.n && is_legacy && is_open(shared); i++) {
         if (old.items[i].is_sent && !find(r, old.items[i].uri))
             send_one(shared, "resources/unsubscribe", old.items[i].uri);
     }
     free_items(old.items, old.n);
-    if (is_stream(shared) && is_legacy)
+    if (is_open(shared) && is_legacy)
         subscribe_legacy(shared);
-    else if (is_stream(shared))
+    else if (!is_legacy && (is_open(shared) || is_http(shared)))
         listen_again(shared);
 }
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "json/write.h"
 #include "source/upstream/shared_conn_int.h"
 #include "source/upstream/upstream_int.h"
 
@@ -33,9 +34,7 @@
 #define ID_MAX 128u
 #define TEXT_MAX 65536u
 
-#define LISTS                                                                                      \
-    "\"notifications\":{\"toolsListChanged\":true,\"promptsListChanged\":true,"                    \
-    "\"resourcesListChanged\":true}"
+#define MEMBERS_MAX (32u * 1024u * 1024u)
 
 /* A question of the server that went to a call. */
 typedef struct asked {
@@ -49,6 +48,7 @@ typedef struct stream {
     bool is_own;
     cw_relay_ticket ticket;
     cw_relay_request relay;
+    cw_buf members; /* of its params, for a modern server */
     cw_upstream_req req;
     cw_upstream_stream place;
     cw_deadline pause;
@@ -240,6 +240,8 @@ static void on_notification(stream *s, const cw_incoming *incoming, const cw_jso
     uint64_t id = 0;
     if (cw_shared_conn_is_change(s->shared, incoming->method))
         cw_shared_conn_announce(s->shared);
+    else if (cw_str_is(incoming->method, "notifications/resources/updated") && s->is_own)
+        cw_shared_conn_resource_updated(s->shared, incoming->params);
     else if (cw_str_is(incoming->method, "notifications/cancelled"))
         pass_cancel(s, incoming->params, root);
     else if (cw_str_is(incoming->method, "notifications/message"))
@@ -260,6 +262,47 @@ static void on_message(cw_upstream_req *req, const cw_json *root)
         on_notification(s, &incoming, root);
 }
 
+/* ---- subscriptions to resources of a legacy server, in our own session ---- */
+
+typedef struct subscribing {
+    cw_list node; /* of the streams */
+    cw_upstream_req req;
+    cw_relay_request relay;
+    cw_buf members;
+} subscribing;
+
+static void free_subscribing(subscribing *s)
+{
+    cw_list_remove(&s->node);
+    cw_buf_done(&s->members);
+    free(s);
+}
+
+static void on_subscribed(cw_upstream_req *req, const cw_upstream_reply *reply)
+{
+    (void)reply; /* a server that refuses sends no updates */
+    free_subscribing(CW_CONTAINER(req, subscribing, req));
+}
+
+void cw_shared_conn_streams_send(cw_shared_conn *shared, const char *method, cw_str uri)
+{
+    cw_shared_conn_streams *all = &shared->streams;
+    cw_err err = {0};
+    subscribing *s = all->upstream ? calloc(1, sizeof *s) : NULL;
+    if (!s)
+        return;
+    cw_buf_init(&s->members, MEMBERS_MAX);
+    cw_buf_add(&s->members, CW_STR("\"uri\":"));
+    cw_json_escape(&s->members, uri);
+    s->relay =
+        (cw_relay_request){.method = cw_str_from(method), .members = cw_buf_str(&s->members)};
+    s->req = (cw_upstream_req){.relay = &s->relay, .on_done = on_subscribed};
+    s->req.id = cw_upstream_next_id(all->upstream, /* reads= */ true);
+    cw_list_add(&all->subscribing, &s->node);
+    if (s->members.code || cw_upstream_send(all->upstream, &s->req, &err))
+        free_subscribing(s);
+}
+
 /* ---- the life of a stream ---- */
 
 static void free_stream(stream *s)
@@ -271,6 +314,7 @@ static void free_stream(stream *s)
     for (size_t i = 0; i < QUESTIONS_MAX; i++)
         cw_relay_route_unref(s->asked[i].route);
     cw_list_remove(&s->node);
+    cw_buf_done(&s->members);
     all->n--;
     free(s);
 }
@@ -359,12 +403,27 @@ static void on_open(cw_upstream_req *req)
     return_wants(s);
     if (was_lost && s->is_own)
         cw_shared_conn_announce(s->shared);
+    if (s->is_own)
+        cw_shared_conn_resources_opened(s->shared);
+}
+
+/* What a modern server is asked for; a legacy one gets no params. */
+static void write_members(stream *s)
+{
+    cw_buf_clear(&s->members);
+    s->members.code = CW_OK;
+    cw_buf_add(&s->members, CW_STR("\"notifications\":{" CW_SHARED_CONN_LISTS));
+    cw_shared_conn_write_resources(s->shared, &s->members);
+    cw_buf_add_char(&s->members, '}');
+    s->relay.members = s->members.code ? CW_STR("\"notifications\":{" CW_SHARED_CONN_LISTS "}")
+                                       : cw_buf_str(&s->members);
 }
 
 static void connect_stream(stream *s)
 {
     cw_shared_conn *shared = s->shared;
     cw_err err = {0};
+    write_members(s);
     s->relay.last_event = cw_str_from(s->place.last_event);
     s->place.on_open = on_open;
     s->req = (cw_upstream_req){.relay = &s->relay,
@@ -426,14 +485,39 @@ static stream *add_stream(cw_shared_conn *shared, const cw_relay_ticket *ticket)
     s->ticket = *ticket;
     if (ticket->is_modern)
         memcpy(s->ticket.key, CW_RELAY_OWN_KEY, sizeof CW_RELAY_OWN_KEY);
-    s->relay = (cw_relay_request){.method = CW_STR("subscriptions/listen"),
-                                  .members = CW_STR(LISTS),
-                                  .is_stream = true,
-                                  .ticket = &s->ticket};
+    s->relay = (cw_relay_request){
+        .method = CW_STR("subscriptions/listen"), .is_stream = true, .ticket = &s->ticket};
+    cw_buf_init(&s->members, MEMBERS_MAX);
     cw_list_init(&s->wants);
     cw_list_add_first(&all->all, &s->node);
     all->n++;
     return s;
+}
+
+static stream *find_own(const cw_shared_conn_streams *all)
+{
+    CW_LIST_EACH (node, &all->all) {
+        if (stream_at(node)->is_own)
+            return stream_at(node);
+    }
+    return NULL;
+}
+
+bool cw_shared_conn_streams_is_open(const cw_shared_conn *shared)
+{
+    const stream *own = shared->streams.is_on ? find_own(&shared->streams) : NULL;
+    return own && own->is_open;
+}
+
+void cw_shared_conn_streams_listen(cw_shared_conn *shared)
+{
+    stream *own = find_own(&shared->streams);
+    if (!own)
+        return;
+    cw_upstream_cancel(shared->streams.upstream, &own->req);
+    cw_deadline_clear(&own->pause);
+    own->is_open = false;
+    connect_stream(own);
 }
 
 static bool open_upstream(cw_shared_conn *shared)
@@ -525,6 +609,7 @@ void cw_shared_conn_streams_init(cw_shared_conn *shared)
     cw_shared_conn_streams *all = &shared->streams;
     cw_loop *loop = shared->opts.loop;
     cw_list_init(&all->all);
+    cw_list_init(&all->subscribing);
     atomic_init(&all->is_changed, false);
     all->is_on =
         shared->mcp.is_on && shared->service->kind == CW_ENDPOINT_HTTP && shared->opts.announced;
@@ -549,6 +634,11 @@ void cw_shared_conn_streams_close(cw_shared_conn *shared)
         return;
     while (!cw_list_is_empty(&all->all))
         free_stream(stream_at(all->all.next));
+    CW_LIST_EACH_SAFE (node, &all->subscribing) {
+        subscribing *s = CW_CONTAINER(node, subscribing, node);
+        cw_upstream_cancel(all->upstream, &s->req);
+        free_subscribing(s);
+    }
     cw_deadline_clear(&all->sweep);
     cw_loop_unwatch(loop, &all->openings);
     cw_loop_unwatch(loop, &all->sweeps);
