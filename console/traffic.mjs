@@ -81,7 +81,6 @@ function charts(stats) {
 		"div.grid",
 		chart("Calls by outcome", stats, byOutcome, rate),
 		chart("Durations in the sources", stats, durations, duration),
-		chart("Running calls", stats, [["running", stats.running, "good"]], count),
 		idle?.length > 0 && chart("Idle by loop", stats, idle, (n) => (n === null ? "–" : `${count(n)} %`)),
 	);
 }

@@ -1,8 +1,9 @@
 // Writes pictures of the console into build/screenshots: scripts/node.sh scripts/screenshots.mjs [FOLDER]
 //
-// The server is the demo of `make run`, so the pictures show the example tools.
+// The server is the demo of `make run`, so the pictures show the example tools. The two of the README are in
+// docs/pictures: make screenshots writes them again.
 import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
@@ -21,6 +22,25 @@ function start() {
     });
 }
 
+// Calls for the charts, until a step of the server has some.
+async function makeTraffic(page, origin) {
+    const url = origin.replace("console.localhost", "127.0.0.1");
+    const call = (method, params) =>
+        fetch(`${url}/jsonrpc`, {
+            method: "POST",
+            headers: { "Content-Type": "application/json" },
+            body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+        });
+    for (let i = 0; i < 12; i++) {
+        await Promise.all([
+            call("examples.articles.list", {}),
+            call("examples.article.toMarkdown", { nid: 1 + (i % 2) }),
+            call("examples.article.toMarkdown", i % 4 ? { nid: 2 } : { nid: "two" }),
+        ]);
+        await page.waitForTimeout(1000);
+    }
+}
+
 async function shoot(browser, origin, colorScheme) {
     const page = await browser.newPage({ colorScheme, viewport: { width: 1280, height: 760 } });
     const open = async (address) => {
@@ -28,6 +48,8 @@ async function shoot(browser, origin, colorScheme) {
         await page.waitForSelector("body[data-ready=yes]");
     };
     const save = (name) => page.screenshot({ path: path.join(folder, `${name}-${colorScheme}.png`) });
+    await open("/console/");
+    await makeTraffic(page, origin);
     await open("/console/");
     await save("overview");
     await open("/console/tools");
@@ -39,6 +61,8 @@ async function shoot(browser, origin, colorScheme) {
     await page.close();
 }
 
+const ofReadme = ["overview-light.png", "call-light.png"];
+
 mkdirSync(folder, { recursive: true });
 const { child, origin } = await start();
 child.removeAllListeners("exit");
@@ -49,4 +73,5 @@ try {
     await browser.close();
     child.kill("SIGTERM");
 }
+for (const name of ofReadme) copyFileSync(path.join(folder, name), path.join(root, "docs", "pictures", name));
 console.log(`Pictures are in ${path.relative(root, folder)}.`);
