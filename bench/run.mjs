@@ -21,6 +21,7 @@ import * as forward from "./bridge/forward.mjs";
 import * as instructions from "./bridge/instructions.mjs";
 import * as listen from "./bridge/listen.mjs";
 import * as mcp from "./bridge/mcp.mjs";
+import * as mcpSource from "./bridge/mcp-source.mjs";
 import * as plugin from "./bridge/plugin.mjs";
 import * as traces from "./bridge/traces.mjs";
 import * as invoke from "./catalogue/invoke.mjs";
@@ -44,7 +45,7 @@ import { mostBusy, writePage } from "./page.mjs";
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces },
+    ...{ traces, "mcp-source": mcpSource },
 };
 const { values: options } = parseArgs({
     options: {

@@ -79,24 +79,24 @@ export async function tryCall(server, name, args = { message }, expected = "walk
 
 // ---- servers ----
 
-// `under` is a command line that runs it, such as valgrind's.
-export async function startWith(configFile, under = []) {
+// `under` is a command line that runs it, such as valgrind's; `role` says on which processor it runs.
+export async function startWith(configFile, under = [], role = "server") {
     const serve = ["serve", "--config", configFile, "--listen", "127.0.0.1:0"];
     const [program, ...args] = [...under, causeway, ...serve];
-    const server = new Process("server", program, args);
+    const server = new Process(role, program, args);
     server.address = /:\/\/(\S+)/.exec(await server.line(0))[1];
     return server;
 }
 
 // One loop, no access log, and whatever `config` adds; waits for the tool.
-export const startConfigured = (config, under) => {
+export const startConfigured = (config, under, role) => {
     const roles = { anonymous: permissions };
     const all = { loops: 1, access_log: false, roles, ...config };
-    return startWith(write("causeway.yaml", JSON.stringify(all)), under);
+    return startWith(write("causeway.yaml", JSON.stringify(all)), under, role);
 };
 
-export async function startBridge(tool, config) {
-    const server = await startConfigured(config);
+export async function startBridge(tool, config, role) {
+    const server = await startConfigured(config, [], role);
     for (let tries = 0; !(await listTools(server)).includes(tool); tries += 1) {
         if (tries > 200) {
             server.fail(`does not list ${tool}`);
@@ -116,10 +116,12 @@ export function pluginFolder(...plugins) {
     return here;
 }
 
-export const startEcho = () =>
-    startBridge("test.echo", {
-        plugins: { directory: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) },
-    });
+export const startEcho = (more = {}, role = "server") =>
+    startBridge(
+        "test.echo",
+        { plugins: { directory: pluginFolder(path.join(build, "tests", "plugins", "echo.so")) }, ...more },
+        role,
+    );
 
 // What `make run` serves, as a configuration (path) of its own.
 export function writeExamplesConfig() {

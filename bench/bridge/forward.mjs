@@ -29,7 +29,7 @@ export const echoSource = (url, maxLength = 1000) => ({
     url,
     openrpc: writeOpenRpc(maxLength),
     prefix: "service.",
-    methods: [{ method: "echo" }],
+    methods: [{ method: "echo", max_result_size: 0 }], // results of 64 KB are passed on as they are
 });
 
 // ---- who takes part ----
@@ -51,7 +51,7 @@ const sidesOf = (servers) => {
 
 // How long an answer takes at half the rate that the slower of the two reaches, in turn with nginx
 // and with the service itself.
-async function timeCalls(sides, rate, { rounds, say }) {
+export async function timeCalls(sides, rate, { rounds, say }) {
     const names = Object.keys(sides);
     const found = Object.fromEntries(names.map((name) => [name, []]));
     for (let round = 0; round < rounds; round += 1) {
@@ -64,7 +64,8 @@ async function timeCalls(sides, rate, { rounds, say }) {
     // What each adds to the time of the service, round by round.
     const added = (name) => found[name].map((us, i) => us - found.service[i]);
     const ratios = added("ours").map((us, i) => us / found.nginx[i]);
-    return { rate, rounds, ...p50, added: median(added("ours")), ratios, times: median(ratios) };
+    const [ours, nginx] = ["ours", "nginx"].map((name) => median(added(name)));
+    return { rate, rounds, ...p50, added: ours, addedByNginx: nginx, ratios, times: median(ratios) };
 }
 
 async function measurePlain({ quick, say, pairs, seconds }) {

@@ -27,7 +27,7 @@
 #include "client.h"
 
 #define MAX_REQUEST 65536u
-#define MAX_ANSWER (256u * 1024u)
+#define MAX_ANSWER (8u * 1024u * 1024u) /* of each connection; memory that is not used is not there */
 #define MAX_WAITING (1u << 20)
 #define MAX_TOKEN 8192u
 #define PLACE "@TOKEN@"
@@ -215,6 +215,8 @@ static bool is_complete(const conn *c)
 static void on_readable(load *l, unsigned i)
 {
     conn *c = &l->conns[i];
+    if (c->n == MAX_ANSWER)
+        bench_give_up("load: an answer of more than %u bytes: %.200s", MAX_ANSWER, c->answer);
     ssize_t n = recv(c->fd, c->answer + c->n, MAX_ANSWER - c->n, 0);
     if (n < 0 && errno == EAGAIN)
         return;

@@ -24,8 +24,8 @@ async function post(server, target, { headers, body }) {
 // ---- ten sources ----
 
 async function compareSources({ quick, say }) {
-    const tools = catalogue(100);
-    const parts = Array.from({ length: 10 }, (_, i) => source(`part${i}`, tools.slice(i * 10, (i + 1) * 10)));
+    const tools = catalogue(1_000);
+    const parts = Array.from({ length: 10 }, (_, i) => source(`part${i}`, tools.slice(i * 100, (i + 1) * 100)));
     const ten = await start({ sources: parts }, tools.length);
     const one = await start({ sources: [source("whole", tools)] }, tools.length);
     const expected = tools[0].name;
