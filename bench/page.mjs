@@ -408,7 +408,23 @@ function portable({ runs, tools }) {
     );
 }
 
-function toolsets({ sources, lean, hits, queryMs, questions }) {
+function mcpSource({ calls, lists: many }) {
+    const { ours, nginx, ratios, pairs, seconds, connections, time } = calls;
+    return blocks(
+        "## MCP servers as sources",
+        paragraph(`
+            \`make bench ARGS="--only mcp-source"\`. A \`tools/call\` through Causeway to an MCP server, which is a second
+            Causeway with the echo plugin. nginx forwards the call unchanged to the same server. One loop,
+            ${connections} connections, ${pairs} pairs of ${seconds} s; the ratios are between ${range(ratios)}.`),
+        callRows({ Causeway: ours, "nginx proxy_pass": nginx }),
+        paragraph(`
+            At ${count(time.rate)} evenly spaced calls per second, p50 is ${us(time.ours)} with Causeway,
+            ${us(time.nginx)} with nginx, and ${us(time.service)} without a relay. A list of ${count(many.tools)}
+            tools from ten MCP servers takes between ${range(many.ratios)} times the CPU of a list from one.`),
+    );
+}
+
+function toolsets({ sources, lean, hits, queryMs, questions, searched }) {
     const percent = (part) => `${(part * 100).toFixed(1)} %`;
     const measured = Object.entries(lean).filter(([, one]) => one);
     return blocks(
@@ -416,21 +432,24 @@ function toolsets({ sources, lean, hits, queryMs, questions }) {
         paragraph(`
             \`make bench ARGS="--only toolsets"\`. A list of ${count(sources.tools)} tools costs
             ${sources.ratio.toFixed(2)} × as much CPU from ten sources as from one. Tokens are bytes / 4. A lean list
-            has \`output_schemas: none\` and \`descriptions: short\`.`),
+            has \`output_schemas: none\`, \`descriptions: short\` and \`input_schemas: signature\`. Delta Chat is
+            measured where \`deltachat-rpc-server\` is installed.`),
         table(
-            ["list", "tools", "full, tokens", "lean, tokens", "part"],
-            measured.map(([name, one]) => [
-                name,
-                ...[one.tools, one.full, one.lean].map(count),
-                percent(one.lean / one.full),
-            ]),
+            ["list", "client", "tools", "full, tokens", "lean, tokens", "part"],
+            measured.flatMap(([name, one]) =>
+                Object.entries({ legacy: one, modern: one.modern }).map(([era, { full, lean: less }]) => [
+                    ...[name, era],
+                    ...[one.tools, full, less].map(count),
+                    percent(less / full),
+                ]),
+            ),
         ),
         paragraph(`
-            ${questions} questions (bench/catalogue/questions.json) for tools of a generated catalogue of 2,080: half
-            are made from the tools' own texts, half are paraphrased by templates. The catalogue, the templates and the
-            table of verbs in the search were written together, and each thing has exactly eight tools. So a question
-            that names its thing has the right tool among the first 8, and the table shows no independent quality. It
-            has the part whose tool is among the first results. A query among 10,000 tools takes
+            ${questions} questions (bench/catalogue/questions.json) for tools of a generated catalogue of
+            ${count(searched)}, with sixteen tools for each thing. Half are made from the tools' own texts. The other
+            half are wishes of a user, in other words than the name and the description of the tool where English has
+            them. Most of them need knowledge of the world ("where is my package"), which a search by words lacks. The
+            table has the part whose tool is among the first results. A query among 10,000 tools takes
             ${queryMs.toFixed(2)} ms of CPU, with its HTTP request.`),
         table(
             ["questions", "first", "first 5", "first 8"],
@@ -566,7 +585,7 @@ function traces({ off, few, many, rows }) {
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces },
+    ...{ traces, "mcp-source": mcpSource },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

@@ -27,7 +27,8 @@
 #include "client.h"
 
 #define MAX_REQUEST 65536u
-#define MAX_ANSWER (8u * 1024u * 1024u) /* of each connection; memory that is not used is not there */
+#define MAX_ANSWER                                                                                 \
+    (8u * 1024u * 1024u) /* of each connection; memory that is not used is not there */
 #define MAX_WAITING (1u << 20)
 #define MAX_TOKEN 8192u
 #define PLACE "@TOKEN@"

@@ -1,5 +1,5 @@
-// Tools of an imagined company, as many as wanted: every thing can be read, listed, made, changed, removed, searched,
-// exported and archived. Things beyond the list below get a number.
+// Tools of an imagined company, as many as wanted: sixteen for each thing, from reading it to importing it. Things
+// beyond the list below get a number.
 const places = {
     billing: ["invoice", "refund", "credit note", "price list", "tax rate", "payment plan", "dunning letter", "coupon"],
     crm: ["customer", "lead", "contact", "sales call", "opportunity", "territory", "campaign", "newsletter"],
@@ -144,13 +144,25 @@ const verbs = {
     search: (n) => `Searches every ${n} for words.`,
     export: (n) => `Exports each ${n} as a CSV file.`,
     archive: (n) => `Moves a ${n} to the archive.`,
+    restore: (n) => `Takes a ${n} out of the archive.`,
+    duplicate: (n) => `Makes a copy of a ${n}.`,
+    share: (n) => `Gives other people access to a ${n}.`,
+    assign: (n) => `Puts a person in charge of a ${n}.`,
+    approve: (n) => `Approves a ${n}.`,
+    history: (n) => `Returns who changed a ${n}, and when.`,
+    count: (n) => `Returns the number of entries of kind ${n}.`,
+    import: (n) => `Reads entries of kind ${n} from a CSV file.`,
 };
 
 const camel = (words) => words.replaceAll(/ (\w)/g, (_, letter) => letter.toUpperCase());
 
 // { name, noun, verb, summary, words } of `n` tools.
+const things = Object.entries(places).flatMap(([place, nouns]) => nouns.map((noun) => [place, noun]));
+
+// So many tools have things without a number.
+export const ownTools = things.length * Object.keys(verbs).length;
+
 export function catalogue(n) {
-    const things = Object.entries(places).flatMap(([place, nouns]) => nouns.map((noun) => [place, noun]));
     const tools = [];
     for (let round = 0; tools.length < n; round += 1) {
         for (const [place, one] of things) {
@@ -169,7 +181,7 @@ export function document(tools) {
         name,
         summary,
         tags: [{ name: name.split(".")[0] }],
-        params: ["list", "create", "export"].includes(verb)
+        params: ["list", "create", "export", "count", "import"].includes(verb)
             ? [{ name: "limit", description: "How many to return.", schema: { type: "integer" } }]
             : [{ name: "id", description: `Identifier of the ${noun}.`, required: true, schema: { type: "string" } }],
         result: { name: "result", schema: { type: "object" } },

@@ -207,6 +207,7 @@ static void write_toolsets(const cw_admin_call *c, const cw_entry *entry, cw_too
             continue;
         opts.omits_output_schemas = t->omits_output_schemas;
         opts.has_short_descriptions = t->has_short_descriptions;
+        opts.has_signatures = t->has_signatures;
         cw_json_open_object(c->out);
         cw_json_add_string_member(c->out, CW_STR("name"), t->name);
         if (t->is_search)

@@ -4,6 +4,7 @@
 
 #include "catalogue/param_headers.h"
 #include "catalogue/short_text.h"
+#include "catalogue/signature.h"
 #include "json/write.h"
 
 #define META_ANNOTATIONS "causeway/annotations"
@@ -196,29 +197,68 @@ static bool is_text(const shaper *s)
     return s->tool->returns_text && !s->shape->has_structured_text;
 }
 
-/* Rules that the schema does not show are part of the description. */
-static void add_description(shaper *s, const cw_json *v)
+/* Clients find the headers that repeat arguments in the whole schema. */
+static bool has_signature(const shaper *s)
+{
+    return s->shape->has_signatures && !s->tool->is_mirrored;
+}
+
+/* The input schema as the client sees it; NULL without memory. */
+static const cw_json *shown_input(shaper *s, const cw_json *v)
+{
+    const cw_json_opts deep = {.max_bytes = CW_BUF_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
+    if (s->portable)
+        fail(s, cw_json_read(s->portable->text, &deep, &s->trees, &v, NULL, NULL));
+    return s->out->code ? NULL : v;
+}
+
+/* A description that repeats the name tells nothing beside a signature. */
+static bool is_name(const shaper *s, cw_str text)
+{
+    return cw_str_eq(text, s->tool->method->id) || cw_str_eq(text, s->tool->tool_name);
+}
+
+static void separate(cw_buf *text)
+{
+    if (text->n)
+        cw_buf_add_char(text, ' ');
+}
+
+/* Rules that the schema does not show are part of the description, and so is a signature. */
+static void add_description(shaper *s, const cw_json *v, const cw_json *input)
 {
     bool has_note = s->portable && s->portable->note.n;
-    if (!has_note && !s->shape->has_short_descriptions) {
+    if (!has_note && !s->shape->has_short_descriptions && !has_signature(s)) {
         cw_buf_add(s->out, cw_json_span(v));
         return;
     }
     cw_buf_clear(&s->schema);
+    cw_str text = cw_json_text(v);
+    if (has_signature(s) && is_name(s, text))
+        text = CW_STR("");
     if (s->shape->has_short_descriptions)
-        cw_short_text_add(&s->schema, cw_json_text(v));
+        cw_short_text_add(&s->schema, text);
     else
-        cw_buf_add(&s->schema, cw_json_text(v));
-    if (s->schema.n && has_note)
-        cw_buf_add_char(&s->schema, ' ');
-    if (has_note)
+        cw_buf_add(&s->schema, text);
+    if (has_note) {
+        separate(&s->schema);
         cw_buf_add(&s->schema, s->portable->note);
+    }
+    const cw_json *shown = has_signature(s) ? shown_input(s, input) : NULL;
+    if (shown) {
+        separate(&s->schema);
+        cw_signature_add(&s->schema, shown);
+    }
     cw_json_escape(s->out, cw_buf_str(&s->schema));
     fail(s, s->schema.code);
 }
 
 static void add_input(shaper *s, const cw_json *v)
 {
+    if (has_signature(s)) {
+        cw_buf_add(s->out, CW_STR("{\"type\":\"object\"}"));
+        return;
+    }
     if (s->portable && !s->shape->has_short_descriptions) {
         cw_buf_add(s->out, s->portable->text);
         return;
@@ -227,18 +267,16 @@ static void add_input(shaper *s, const cw_json *v)
         add_schema(s, v);
         return;
     }
-    const cw_json_opts deep = {.max_bytes = CW_BUF_MAX, .max_depth = CW_JSON_DEPTH_CEILING};
-    if (s->portable)
-        fail(s, cw_json_read(s->portable->text, &deep, &s->trees, &v, NULL, NULL));
-    if (s->out->code)
+    const cw_json *shown = shown_input(s, v);
+    if (!shown)
         return;
     cw_buf_clear(&s->schema);
-    cw_short_text_add_schema(&s->schema, v);
+    cw_short_text_add_schema(&s->schema, shown);
     fail(s, s->schema.code);
     cw_buf_add(s->out, cw_buf_str(&s->schema));
 }
 
-static void add_field(shaper *s, const cw_json *key)
+static void add_field(shaper *s, const cw_json *tool, const cw_json *key)
 {
     cw_str name = cw_json_text(key);
     const cw_json *v = cw_json_value(key);
@@ -256,7 +294,7 @@ static void add_field(shaper *s, const cw_json *key)
     if (cw_str_is(name, "name"))
         cw_json_escape(s->out, s->name);
     else if (cw_str_is(name, "description"))
-        add_description(s, v);
+        add_description(s, v, cw_json_get(tool, CW_STR("inputSchema")));
     else if (cw_str_is(name, "inputSchema"))
         add_input(s, v);
     else if (cw_str_is(name, "outputSchema"))
@@ -309,7 +347,7 @@ static void write_shaped(shaper *s)
     }
     /* `name` comes first (tool_json.h). */
     for (const cw_json *k = cw_json_first(tool); k; k = cw_json_next_key(k))
-        add_field(s, k);
+        add_field(s, tool, k);
     add_title(s, tool);
     add_meta(s, cw_json_get(tool, CW_STR("_meta")));
     cw_buf_add_char(s->out, '}');
@@ -321,7 +359,8 @@ static bool is_plain(const shaper *s)
     cw_str text = cw_buf_str(&s->plain);
     bool has_mirrors = !s->tool->is_mirrored && cw_param_headers_may_be_in(text);
     return !s->tool->method->mark->annotations.n && !has_mirrors && !is_renamed(s) && !is_text(s) &&
-           !s->portable && !s->shape->omits_output_schemas && !s->shape->has_short_descriptions;
+           !s->portable && !s->shape->omits_output_schemas && !s->shape->has_short_descriptions &&
+           !s->shape->has_signatures;
 }
 
 void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape)

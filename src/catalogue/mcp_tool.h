@@ -35,6 +35,7 @@ typedef struct cw_tool_mcp_opts {
     bool has_structured_text;    /* outputSchema also of tools that return text */
     bool omits_output_schemas;   /* lean lists: no outputSchema */
     bool has_short_descriptions; /* and first sentences (short_text.h) */
+    bool has_signatures;         /* and signatures in place of input schemas (signature.h) */
     cw_schema_draft draft;       /* of schemas without $schema */
 } cw_tool_mcp_opts;
 

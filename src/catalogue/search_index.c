@@ -29,6 +29,7 @@ struct cw_search_index {
     const cw_snapshot *snapshot;
     cw_map words;   /* -> term */
     cw_map aliases; /* of a stem -> the one that stands for it */
+    cw_map stops;   /* stems of stop words */
     cw_arena arena;
     float *lengths; /* of each tool: weights of all its words; then the factor of BM25 */
     size_t n_tools;
@@ -131,20 +132,39 @@ static splitter split(const cw_search_index *x, cw_str text)
 
 /* ---- verbs that people use for one another: the first of each line stands for all ---- */
 
-static const char *const synonyms[][8] = {
-    {"get", "fetch", "read", "retrieve", "show", "look", "view", "display"},
+static const char *const synonyms[][16] = {
+    {"get", "fetch", "read", "retrieve", "show", "look", "view", "display", "see", "inspect"},
     {"list", "enumerate", "browse", "overview"},
-    {"create", "add", "make", "new", "insert", "register", "open"},
-    {"update", "change", "modify", "edit", "set", "adjust", "alter", "rewrite"},
-    {"delete", "remove", "erase", "drop", "discard", "destroy", "purge"},
+    {"create", "add", "make", "new", "insert", "register", "open", "compose", "reserve"},
+    {"update", "change", "modify", "edit", "set", "adjust", "alter", "rewrite", "correct", "fix",
+     "replace", "amend", "revise", "rename"},
+    {"delete", "remove", "erase", "drop", "discard", "destroy", "purge", "cancel", "revoke"},
     {"search", "find", "query", "lookup", "locate", "seek"},
     {"send", "post", "submit", "deliver", "transmit"},
     {"start", "run", "launch", "begin", "execute"},
     {"stop", "end", "halt", "kill", "terminate", "abort"},
-    {"copy", "duplicate", "clone"},
+    {"copy", "duplicate", "clone", "replicate"},
     {"move", "transfer", "relocate", "migrate"},
     {"enable", "activate"},
     {"disable", "deactivate"},
+    {"approve", "accept", "confirm", "grant", "authorize"},
+    {"assign", "delegate", "allocate"},
+    {"share", "invite"},
+    {"restore", "recover", "undo", "reopen", "unarchive"},
+    {"count", "many", "tally"},
+    {"export", "download"},
+    {"import", "upload"},
+};
+
+/* Words that say nothing about a tool; only in queries, where people write whole sentences. */
+static const char *const stop_words[] = {
+    "a",     "an",   "and",   "any",   "are",  "as",    "at",   "be",   "but",    "by",
+    "can",   "did",  "do",    "does",  "for",  "from",  "had",  "has",  "have",   "he",
+    "her",   "here", "his",   "how",   "i",    "if",    "in",   "into", "is",     "it",
+    "its",   "me",   "my",    "need",  "of",   "on",    "or",   "our",  "out",    "over",
+    "she",   "so",   "some",  "than",  "that", "the",   "them", "then", "they",   "this",
+    "those", "to",   "up",    "us",    "want", "was",   "we",   "were", "what",   "when",
+    "will",  "with", "where", "which", "who",  "would", "you",  "your", "please",
 };
 
 /* Add the stem of a verb; its value is that of the first of its line. False: out of memory. */
@@ -169,6 +189,18 @@ static bool add_aliases(cw_search_index *x)
         char *first = NULL;
         for (size_t j = 0; j < CW_COUNT(synonyms[i]) && synonyms[i][j] && is_ok; j++)
             is_ok = add_alias(x, synonyms[i][j], &first);
+    }
+    return is_ok;
+}
+
+static bool add_stops(cw_search_index *x)
+{
+    static char is_stop;
+    bool is_ok = true;
+    for (size_t i = 0; i < CW_COUNT(stop_words) && is_ok; i++) {
+        char *copy = cw_arena_dup(&x->arena, stop_words[i], strlen(stop_words[i]));
+        is_ok = copy &&
+                !cw_map_put(&x->stops, cw_str_make(copy, stem(copy, strlen(copy))), &is_stop, NULL);
     }
     return is_ok;
 }
@@ -253,9 +285,10 @@ cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
     x->snapshot = snapshot;
     cw_map_init(&x->words, UINT32_MAX);
     cw_map_init(&x->aliases, UINT32_MAX);
+    cw_map_init(&x->stops, UINT32_MAX);
     cw_arena_init(&x->arena, CW_ARENA_MAX);
     x->lengths = calloc(x->n_tools + 1, sizeof *x->lengths);
-    bool is_ok = x->lengths && add_aliases(x);
+    bool is_ok = x->lengths && add_aliases(x) && add_stops(x);
     for (size_t i = 0; i < x->n_tools && is_ok; i++)
         is_ok = add_tool(x, (uint32_t)i, tools[i]);
     if (!is_ok) {
@@ -275,6 +308,7 @@ void cw_search_index_free(cw_search_index *x)
         free(((term *)e->value)->postings);
     cw_map_done(&x->words);
     cw_map_done(&x->aliases);
+    cw_map_done(&x->stops);
     cw_arena_done(&x->arena);
     free(x->lengths);
     free(x);
@@ -290,12 +324,17 @@ static void add_scores(const cw_search_index *x, const term *w, float *scores)
     }
 }
 
-static void score_words(const cw_search_index *x, cw_str query, float *scores)
+/* False: the query has no word but stop words. */
+static bool score_words(const cw_search_index *x, cw_str query, bool skips, float *scores)
 {
     const term *seen[CW_SEARCH_MAX_WORDS];
     size_t n = 0;
+    bool has_words = false;
     splitter s = split(x, query);
     for (cw_str t = next_word(&s); t.n && n < CW_SEARCH_MAX_WORDS; t = next_word(&s)) {
+        if (skips && cw_map_find(&x->stops, t))
+            continue;
+        has_words = true;
         const term *w = cw_map_find(&x->words, t);
         bool is_known = !w;
         for (size_t i = 0; i < n && !is_known; i++)
@@ -305,6 +344,7 @@ static void score_words(const cw_search_index *x, cw_str query, float *scores)
         seen[n++] = w;
         add_scores(x, w, scores);
     }
+    return has_words;
 }
 
 static float score_name(cw_str name, cw_str query)
@@ -367,7 +407,8 @@ cw_code cw_search_index_find(const cw_view *view, cw_str query, bool only_callab
         free(best);
         return CW_NOMEM;
     }
-    score_words(x, query, scores);
+    if (!score_words(x, query, /* skips= */ true, scores))
+        (void)score_words(x, query, /* skips= */ false, scores);
     score_names(x, cw_str_trim(query), scores);
     for (size_t i = 0; i < n_tools; i++) {
         if (scores[i] <= 0 || !is_shown(view, tools[i], only_callable))

@@ -52,6 +52,7 @@ cw_code cw_toolset_init(cw_toolset *t, const cw_toolset_rule *rule, bool is_read
                       .is_read_only = is_read_only || rule->read_only,
                       .omits_output_schemas = rule->omits_output_schemas,
                       .has_short_descriptions = rule->has_short_descriptions,
+                      .has_signatures = rule->has_signatures,
                       .is_search = rule->is_search,
                       .n_entries = n,
                       .members = cw_arena_calloc(arena, n / 8 + 1, 1)};
@@ -66,7 +67,8 @@ void cw_toolset_add(cw_toolset *t, size_t index)
 bool cw_toolset_same_form(const cw_toolset *a, const cw_toolset *b)
 {
     return a->omits_output_schemas == b->omits_output_schemas &&
-           a->has_short_descriptions == b->has_short_descriptions && a->is_search == b->is_search;
+           a->has_short_descriptions == b->has_short_descriptions &&
+           a->has_signatures == b->has_signatures && a->is_search == b->is_search;
 }
 
 bool cw_toolset_same(const cw_toolset *a, const cw_toolset *b)

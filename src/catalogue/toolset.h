@@ -32,7 +32,7 @@ typedef struct cw_toolset_rule {
     cw_toolset_names tools, exclude;  /* patterns: '*' any text, '?' any character */
     cw_toolset_names tags;
     bool read_only;
-    bool omits_output_schemas, has_short_descriptions; /* in its lists */
+    bool omits_output_schemas, has_short_descriptions, has_signatures; /* in its lists */
     bool is_search; /* clients search it: the snapshot has an index (search_index.h) */
 } cw_toolset_rule;
 
@@ -40,7 +40,7 @@ typedef struct cw_toolset {
     cw_str name, title, instructions;
     bool is_read_only_address; /* the second one of its rule, at /readonly */
     bool is_read_only;         /* no tool in it changes anything */
-    bool omits_output_schemas, has_short_descriptions, is_search;
+    bool omits_output_schemas, has_short_descriptions, has_signatures, is_search;
     size_t n_entries;       /* of the snapshot */
     unsigned char *members; /* a bit for each of them */
 } cw_toolset;

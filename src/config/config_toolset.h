@@ -12,7 +12,7 @@
 typedef enum cw_config_detail {
     CW_CONFIG_DETAIL_DEFAULT, /* not set here */
     CW_CONFIG_DETAIL_FULL,
-    CW_CONFIG_DETAIL_LEAN, /* no output schemas; first sentences of descriptions */
+    CW_CONFIG_DETAIL_LEAN, /* no output schemas; first sentences; signatures */
 } cw_config_detail;
 
 /* A part of the catalogue with an address of its own. What matches `sources`, `tools` or `tags`
@@ -26,7 +26,7 @@ typedef struct cw_config_toolset {
     cw_config_strings tags;
     cw_config_strings exclude; /* patterns, as `tools` */
     bool read_only;            /* no tools but those that change nothing */
-    cw_config_detail output_schemas, descriptions;
+    cw_config_detail output_schemas, descriptions, input_schemas;
     bool is_search; /* its list has a search in place of its tools */
 } cw_config_toolset;
 

@@ -41,6 +41,7 @@ const methods = [
 ];
 const toolsets = {
     lean: { output_schemas: "none", descriptions: "short" },
+    signatures: { output_schemas: "none", descriptions: "short", input_schemas: "signature" },
     search: { mode: "search", title: "Everything", exclude: ["mail.*"] },
     reading: { mode: "search", read_only: true },
 };
@@ -93,6 +94,18 @@ suite("lean lists", () => {
         assert.equal(lean.inputSchema.properties.id.description, "Its number.");
         assert.deepEqual(lean.inputSchema.required, ["id"]);
         assert.deepEqual(lean.annotations, full.annotations);
+    });
+
+    test("a toolset shows signatures in place of input schemas, and validates as before", async () => {
+        const tools = await list(server, at("signatures"));
+        const get = named(tools, "invoice.get");
+        assert.equal(get.description, `${short} (id:str)`);
+        assert.deepEqual(get.inputSchema, { type: "object" });
+        assert.equal(named(tools, "invoice.delete").description, "Deletes an invoice. ()");
+        const call = (args) => modern(server, "tools/call", { name: "invoice.get", arguments: args }, at("signatures"));
+        assertToolError(await call({ id: 7 }), /id.*string/);
+        assertToolError(await call({}), /id/);
+        assert.ok((await call({ id: "7" })).json.result.structuredContent);
     });
 
     test("results stay as they are", async () => {

@@ -22,6 +22,11 @@ const cw_choice cw_config_text_details[] = {
     {"short", CW_CONFIG_DETAIL_LEAN},
     {0},
 };
+static const cw_choice input_details[] = {
+    {"full", CW_CONFIG_DETAIL_FULL},
+    {"signature", CW_CONFIG_DETAIL_LEAN},
+    {0},
+};
 static const cw_choice modes[] = {
     {"list", false},
     {"search", true},
@@ -68,6 +73,9 @@ const cw_key cw_toolset_keys[] = {
      "Descriptions in lists: full, or short, their first sentence; null is full, or what "
      "mcp.clients sets",
      AT(descriptions), .choices = cw_config_text_details},
+    {"input_schemas", &cw_type_option,
+     "Input schemas in lists: full, or signature, one line in the description; null is full",
+     AT(input_schemas), .choices = input_details},
     {"mode", &cw_type_enum,
      "list: the list has its tools; search: it has find_tools and call_tool, which find and call "
      "them",

@@ -123,15 +123,16 @@ static void write_page(cw_buf *out, void *ctx)
 static cw_code get_page(page *p, cw_page **ret)
 {
     /* One character for each, all small numbers: this is made for every request. */
-    const char kind[] = {
-        'm',
-        'c',
-        'p',
-        (char)('0' + p->list->list),
-        (char)('0' + p->reader.form),
-        (char)(p->r->session->profile & CW_MCP_PORTABLE),
-        (char)('0' + p->reader.omits_output_schemas + 2 * p->reader.has_short_descriptions),
-        (char)('0' + p->only_callable)};
+    const char kind[] = {'m',
+                         'c',
+                         'p',
+                         (char)('0' + p->list->list),
+                         (char)('0' + p->reader.form),
+                         (char)(p->r->session->profile & CW_MCP_PORTABLE),
+                         (char)('0' + p->reader.omits_output_schemas +
+                                2 * p->reader.has_short_descriptions +
+                                4 * p->reader.has_signatures),
+                         (char)('0' + p->only_callable)};
     cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
                              .view = p->view,
                              .language = p->reader.language ? cw_language_tag(p->reader.language)
@@ -251,6 +252,7 @@ cw_mcp_reader cw_mcp_reader_of(const cw_mcp_request *r)
                            .has_short_descriptions =
                                is_lean(profile, CW_MCP_OWN_DESCRIPTIONS, CW_MCP_SHORT_DESCRIPTIONS,
                                        toolset && toolset->has_short_descriptions),
+                           .has_signatures = toolset && toolset->has_signatures,
                            .draft = config->schema.default_draft};
 }
 

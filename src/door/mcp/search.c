@@ -173,6 +173,7 @@ static cw_code find(const cw_mcp_request *r, const question *q, cw_buf *text)
         return rc;
     cw_mcp_reader reader = cw_mcp_reader_of(r);
     reader.omits_output_schemas = reader.has_short_descriptions = q->detail != FULL;
+    reader.has_signatures = reader.has_signatures && q->detail != FULL;
     write_found(text, q, &reader, tools, n, total);
     return text->code;
 }

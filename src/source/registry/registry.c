@@ -397,6 +397,7 @@ static const cw_toolset_rule *toolset_rules(const cw_config *config, cw_arena *a
                               .read_only = t->read_only,
                               .omits_output_schemas = t->output_schemas == CW_CONFIG_DETAIL_LEAN,
                               .has_short_descriptions = t->descriptions == CW_CONFIG_DETAIL_LEAN,
+                              .has_signatures = t->input_schemas == CW_CONFIG_DETAIL_LEAN,
                               .is_search = t->is_search};
     }
     return rules;
