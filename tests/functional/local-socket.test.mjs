@@ -22,7 +22,7 @@ import { promisify } from "node:util";
 import { basic, bearer, databasePath, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { startBridge } from "./support/mcp.mjs";
-import { binary, runCauseway, slowness, startProgram, writeConfig } from "./support/programs.mjs";
+import { binary, runCauseway, slowness, startProgram, withoutLeakCheck, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const run = promisify(execFile);
@@ -140,7 +140,7 @@ async function startHidden(t, outer = [], inner = []) {
     const config = path.join(folder, "causeway.yaml");
     writeFileSync(config, JSON.stringify({ listen: "127.0.0.1:0", store: { path: path.join(folder, "db") } }));
     const command = [...invisible, ...outer, ...asNobody, ...inner, binary, "serve", "--config", config];
-    const server = await startProgram("unshare", command);
+    const server = await startProgram("unshare", command, { env: withoutLeakCheck });
     t.after(() => server.stop());
     await eventually(() => server.stdout.includes("listening on"), "the server");
     return { server, config };

@@ -22,6 +22,8 @@ export const buildFolder = process.env.CAUSEWAY_BUILD ?? path.join(root, "build"
 
 // Sanitizer builds are slower: every wait is multiplied by this.
 export const slowness = Number(process.env.CAUSEWAY_TEST_SLOWNESS ?? 1);
+// For programs that change their user: then the kernel keeps the sanitizer's check for leaks from reading them.
+export const withoutLeakCheck = { ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ""}:detect_leaks=0` };
 
 // How many programs share a core: the average of the last minute, or those that can run right now.
 // An idle machine is 1.
