@@ -1,7 +1,7 @@
 // The official conformance suite in every revision of the protocol that it knows, against the
 // plugin with its fixtures (tests/plugins/conformance.c), with exact names and schemas and with
 // portable ones, which are the default. Nothing is expected to fail, but that portable schemas have
-// no $defs and no $anchor.
+// no $defs and no $anchor. A Causeway in front of another passes what the other passes.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -54,10 +54,32 @@ async function start(form) {
     return server;
 }
 
+// A server in front of another, which is its only source. Every question may be asked.
+async function startRelay(behind) {
+    const config = path.join(keepFolder(), "relay.yaml");
+    const source = {
+        name: "behind",
+        dialect: "mcp",
+        url: `${behind.url}/mcp`,
+        methods: ["*"],
+        prompts: ["*"],
+        resources: ["*"],
+        templates: ["*"],
+        questions: ["form", "url", "sampling", "roots"],
+    };
+    const roles = { anonymous: ["access mcp tool discovery", "use jsonrpc services"] };
+    const mcp = { tool_names: "exact", schemas: "exact" };
+    writeFileSync(config, JSON.stringify({ roles, mcp, sources: [source] }));
+    const server = await startCauseway({ args: ["--config", config] });
+    await untilTool(server, "test_simple_text");
+    return server;
+}
+
 const servers = {};
 before(async () => {
     servers.exact = await start("exact");
     servers.portable = await start("portable");
+    servers.relay = await startRelay(servers.exact);
 });
 after(() => Promise.all(Object.values(servers).map((server) => server.stop())));
 
@@ -117,5 +139,36 @@ for (const [name, { args, counted, besides = 0, passed, schemas = 0 }] of Object
             const others = offered.filter(([one]) => one !== aboutSchemas).map(([, checks]) => checks);
             assert.equal(countPassed(others), passed - schemas);
         });
+    });
+}
+
+// What a relay does not pass on. An announcement of a list that has not changed ends at the relay:
+// it compares the lists, and the fixture's list stays the same.
+const endsAtRelay = [
+    "sep-2575-server-sends-tools-list-changed-on-subscription",
+    "sep-2575-server-sends-prompts-list-changed-on-subscription",
+];
+
+// The two newest revisions: every check that passes alone passes through a relay.
+for (const name of ["2026-07-28", "2025-11-25"]) {
+    test(`through another Causeway the suite for ${name} finds what it finds without`, async (t) => {
+        const alone = await runSuite("exact", `${name}-alone`, runs[name].args);
+        const through = await runSuite("relay", name, runs[name].args);
+        for (const [scenario, checks] of Object.entries(alone.results).filter(([one]) => isOffered(one))) {
+            await t.test(`${scenario} at ${name} through two`, () => {
+                const wanted = checks.filter(({ id, status }) => status === "SUCCESS" && !endsAtRelay.includes(id));
+                const found = (through.results[scenario] ?? []).filter(({ id }) => !endsAtRelay.includes(id));
+                const told = found
+                    .filter(({ status }) => status !== "SUCCESS")
+                    .map(({ id, errorMessage }) => `${id}: ${errorMessage}`);
+                assert.deepEqual(
+                    wanted
+                        .map(({ id }) => id)
+                        .filter((id) => !found.some((one) => one.id === id && one.status === "SUCCESS")),
+                    [],
+                    told.join("\n"),
+                );
+            });
+        }
     });
 }
