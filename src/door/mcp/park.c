@@ -85,11 +85,11 @@ static void send_failure(cw_runtime_loop *rl, uint32_t loop, const parcel *head)
 static void send_parcel(cw_runtime_loop *rl, uint32_t loop, const parcel *head, cw_str text)
 {
     CW_CLEANUP(cw_buf_done) cw_buf b;
+    cw_buf_init(&b, TEXT_MAX + sizeof *head);
     if (text.n == 0) {
         send_head(rl, loop, head);
         return;
     }
-    cw_buf_init(&b, TEXT_MAX + sizeof *head);
     cw_buf_add_bytes(&b, head, sizeof *head);
     cw_buf_add(&b, text);
     if (b.code)

@@ -254,26 +254,24 @@ TEST(entries_and_members_of_other_types_are_left_out)
     cw_arena_done(&j.arena);
 }
 
-/* A text with n entries of a list. */
-static char *many(const char *member, const char *entry, unsigned n)
+/* A text with n entries of a list, each with its number between two texts. */
+static char *many(const char *member, const char *before, const char *after, unsigned n)
 {
-    size_t room = n * (strlen(entry) + 32) + 100, at = 0;
+    size_t room = n * (strlen(before) + strlen(after) + 32) + 100, at = 0;
     char *text = malloc(room);
     assert_non_null(text);
     at += (size_t)snprintf(text, room, "{\"%s\":[", member);
-    for (unsigned i = 0; i < n; i++) {
-        at += (size_t)snprintf(text + at, room - at, i ? "," : "");
-        at += (size_t)snprintf(text + at, room - at, entry, i);
-    }
+    for (unsigned i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s%s%u%s", i ? "," : "", before, i, after);
     snprintf(text + at, room - at, "]}");
     return text;
 }
 
 TEST(lists_without_end_have_one)
 {
-    char *resources = many("resources", "{\"uri\":\"u://%u\",\"name\":\"n\"}", 20000);
-    char *templates = many("resourceTemplates", "{\"uriTemplate\":\"u://%u/{a}\"}", 1000);
-    char *prompts = many("prompts", "{\"name\":\"p%u\"}", 5000);
+    char *resources = many("resources", "{\"uri\":\"u://", "\",\"name\":\"n\"}", 20000);
+    char *templates = many("resourceTemplates", "{\"uriTemplate\":\"u://", "/{a}\"}", 1000);
+    char *prompts = many("prompts", "{\"name\":\"p", "\"}", 5000);
     const page pages[] = {
         {"tools/list", NULL, "{\"tools\":[" TOOL "],\"nextCursor\":\"x\"}"},
         {"tools/list", "x", "{\"tools\":[],\"nextCursor\":\"x\"}"},
