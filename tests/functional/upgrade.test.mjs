@@ -217,6 +217,8 @@ suite("an upgrade", { concurrency: true }, () => {
         for (let i = 0; i < 2; i++) {
             await upgrade(server);
         }
+        // A process that is about to end would end the stream as well.
+        await server.untilLogged(/(serve: stopped[\s\S]*){2}/);
         const stream = await EventStream.get(server, session);
         assert.equal(stream.status, 200);
         await callToolWell(server, "test_trigger_resource_update", {});

@@ -280,6 +280,7 @@ void cw_mcp_free(cw_mcp *door)
 {
     if (!door)
         return;
+    door->sessions.interest = NULL; /* the runtime, which owns it, may have ended before */
     cw_mcp_session_store_done(&door->sessions);
     cw_mcp_kept_done(&door->kept);
     cw_fair_slots_done(&door->streams);
