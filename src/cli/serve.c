@@ -27,6 +27,7 @@
 #include "server/app.h"
 #include "server/app_state.h"
 #include "server/examples.h"
+#include "server/listeners.h"
 #include "server/local_socket.h"
 #include "server/notify.h"
 #include "server/probe.h"
@@ -52,6 +53,7 @@ typedef struct service {
     cw_oauth_metadata resource;
     cw_login_pages login;
     cw_console console;
+    cw_metrics_page metrics;
     cw_str console_host; /* text of at_start; empty: no console */
     cw_loop main_loop;
     uv_signal_t term, intr, hup, usr2;
@@ -195,6 +197,8 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
     cw_err log_err;
     if (cw_cli_configure_log(fresh, &log_err))
         cw_log_err(CW_LOG_ERROR, "config", "log options refused, the old ones stay", &log_err);
+    if (cw_metrics_page_configure(&sv->metrics, fresh, &log_err))
+        cw_log_err(CW_LOG_ERROR, "config", "the token of metrics stays as it was", &log_err);
     return CW_OK;
 }
 
@@ -501,97 +505,6 @@ static cw_code watch_signals(service *sv, cw_err *err)
 
 /* ---- start ---- */
 
-static bool has_tls(const cw_config_listeners *listen)
-{
-    for (size_t i = 0; i < listen->n; i++) {
-        if (listen->items[i].tls)
-            return true;
-    }
-    return false;
-}
-
-static cw_code check_tls_places(const cw_config_listeners *listen, size_t n_inherited, cw_err *err)
-{
-    if (n_inherited == listen->n || !has_tls(listen))
-        return CW_OK;
-    return cw_fail(err, CW_CONFIG,
-                   "%zu sockets were inherited for %zu entries of listen: which have TLS?",
-                   n_inherited, listen->n);
-}
-
-/* The sockets of the service manager count instead of the configured addresses. */
-static cw_code open_inherited(service *sv, int n, const bool *stored, size_t n_inherited,
-                              cw_err *err)
-{
-    const cw_config_listeners *listen = &sv->config->listen;
-    size_t place = 0;
-    cw_code rc = check_tls_places(listen, n_inherited, err);
-    for (int i = 0; i < n && !rc; i++) {
-        if (stored[i])
-            continue;
-        bool tls = place < listen->n && listen->items[place].tls;
-        place++;
-        rc = cw_server_inherit(sv->server, CW_LISTENER_FIRST_FD + i, tls, err);
-    }
-    return rc;
-}
-
-/* The same sockets, from a predecessor. */
-static cw_code adopt_inherited(service *sv, cw_err *err)
-{
-    const cw_config_listeners *listen = &sv->config->listen;
-    size_t place = 0;
-    cw_code rc = check_tls_places(listen, cw_handed_n_inherited(&sv->handed), err);
-    for (size_t i = 0; i < sv->handed.n && !rc; i++) {
-        if (!sv->handed.items[i].inherited)
-            continue;
-        bool tls = place < listen->n && listen->items[place].tls;
-        place++;
-        rc = cw_server_adopt(sv->server, &sv->handed.items[i], tls, err);
-    }
-    return rc;
-}
-
-static cw_code take_stored(service *sv, int n, const bool *stored, size_t *ret_inherited,
-                           cw_err *err)
-{
-    cw_code rc = CW_OK;
-    *ret_inherited = 0;
-    for (int i = 0; i < n && !rc; i++) {
-        if (stored[i])
-            rc = cw_handed_add_socket(&sv->handed, CW_LISTENER_FIRST_FD + i, err);
-        else
-            (*ret_inherited)++;
-    }
-    return rc;
-}
-
-static cw_code open_configured(service *sv, cw_err *err)
-{
-    const cw_config_listeners *listen = &sv->config->listen;
-    cw_code rc = CW_OK;
-    for (size_t i = 0; i < listen->n && !rc; i++) {
-        const cw_config_listener *l = &listen->items[i];
-        cw_handed_listener *open = cw_handed_find(&sv->handed, l->address.text, false);
-        rc = open ? cw_server_adopt(sv->server, open, l->tls, err)
-                  : cw_server_listen(sv->server, l->address.text, l->tls, err);
-    }
-    return rc;
-}
-
-static cw_code open_listeners(service *sv, cw_err *err)
-{
-    bool stored[CW_LISTENER_MAX_INHERITED];
-    size_t n_inherited;
-    int n = cw_listener_inherited(stored);
-    cw_code rc = take_stored(sv, n, stored, &n_inherited, err);
-    if (rc)
-        return rc;
-    if (n_inherited)
-        return open_inherited(sv, n, stored, n_inherited, err);
-    return cw_handed_n_inherited(&sv->handed) ? adopt_inherited(sv, err) : open_configured(sv, err);
-}
-
 static cw_code listen_local(service *sv, const char *path, cw_err *err)
 {
     char address[CW_LOCAL_SOCKET_PATH + 8];
@@ -643,7 +556,7 @@ static void describe_server(service *sv)
     const cw_listener *all = cw_server_listeners(sv->server, &n);
     cw_admin_server *admin = &sv->app.admin;
     for (size_t i = 0; i < n; i++) {
-        if (!all[i].is_local)
+        if (!all[i].is_local && !all[i].is_for_metrics)
             cw_address_format(&all[i].address, sv->addresses[admin->n_addresses++],
                               sizeof sv->addresses[0]);
     }
@@ -678,9 +591,9 @@ static cw_code add_routes(service *sv, cw_err *err)
                                       sv->config->access.login.path);
     if (!rc)
         rc = cw_console_add_routes(&sv->router, &sv->console, sv->app.runtime, sv->config);
-    if (!rc && sv->config->metrics.enabled)
-        rc = cw_metrics_page_add_routes(&sv->router, sv->app.runtime);
-    return rc ? cw_fail(err, rc, "routes: %s", cw_code_text(rc)) : CW_OK;
+    if (rc)
+        return cw_fail(err, rc, "routes: %s", cw_code_text(rc));
+    return cw_metrics_page_open(&sv->metrics, &sv->router, sv->app.runtime, sv->config, err);
 }
 
 static cw_code open_app(service *sv, cw_err *err)
@@ -700,7 +613,7 @@ static cw_code prepare(service *sv, cw_err *err)
 {
     cw_code rc = cw_server_new(&sv->router, sv->config->loops, &sv->server, err);
     if (!rc)
-        rc = open_listeners(sv, err);
+        rc = cw_app_open_listeners(sv->server, sv->config, &sv->handed, err);
     if (!rc)
         rc = open_admin_socket(sv, err);
     sv->console_host = rc ? CW_STR("") : choose_console_host(sv);
@@ -795,13 +708,17 @@ static int announce(const service *sv)
         char address[CW_ADDRESS_TEXT];
         cw_address_format(&listeners[i].address, address, sizeof address);
         bool is_unix = listeners[i].address.sa.ss_family == AF_UNIX;
+        const char *scheme = is_unix ? "" : (listeners[i].tls ? "https://" : "http://");
         if (listeners[i].is_local)
             continue;
+        if (listeners[i].is_for_metrics) {
+            cw_buf_printf(&text, "causeway: metrics on %s%s\n", scheme, address);
+            continue;
+        }
         warn_clear_text(sv, &listeners[i]);
         warn_open(sv, &listeners[i]);
         log_exposure(sv, &listeners[i]);
-        cw_buf_printf(&text, "causeway: listening on %s%s\n",
-                      is_unix ? "" : (listeners[i].tls ? "https://" : "http://"), address);
+        cw_buf_printf(&text, "causeway: listening on %s%s\n", scheme, address);
     }
     if (sv->has_hints && !sv->config_path && sv->config->plugins.directory.n && n)
         cw_examples_print_hints(&listeners[0], sv->console_host, &text);

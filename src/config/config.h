@@ -50,7 +50,7 @@ typedef struct cw_config_listener {
 } cw_config_listener;
 
 typedef struct cw_config_listeners {
-    const cw_config_listener *items; /* at least one */
+    const cw_config_listener *items;
     size_t n;
 } cw_config_listeners;
 
@@ -236,6 +236,8 @@ typedef struct cw_config {
     struct {
         bool enabled;
         uint32_t tools; /* names of tools that have series of their own */
+        cw_config_listeners listen; /* may be empty: the others answer */
+        cw_str token_file;          /* empty: none */
     } metrics;
 
     struct {

@@ -41,6 +41,8 @@ static cw_code report_same(cw_checker *c, const cw_place *list, const cw_json *v
                             CW_STR_ARG(list->name), first);
 }
 
+#define TLS_MISSING "a listener with tls needs tls.certificate and tls.key"
+
 static cw_code check_tls(cw_checker *c, const cw_config *config)
 {
     bool has_certificate = config->tls.certificate.n > 0;
@@ -53,6 +55,10 @@ static cw_code check_tls(cw_checker *c, const cw_config *config)
                         "missing; a key needs its certificate");
     if (has_key)
         return CW_OK;
+    for (size_t i = 0; i < config->metrics.listen.n; i++) {
+        if (config->metrics.listen.items[i].tls)
+            return complain(c, "metrics", "listen", NULL, TLS_MISSING);
+    }
     const cw_place root = {0};
     const cw_place list = {.up = &root, .name = CW_STR("listen")};
     for (size_t i = 0; i < config->listen.n; i++) {
@@ -63,7 +69,7 @@ static cw_code check_tls(cw_checker *c, const cw_config *config)
         bool is_list = cw_json_is(v, CW_JSON_ARRAY);
         const cw_json *at = is_list ? cw_json_at(v, i) : v;
         return cw_check_problem(c, is_list ? &item : &list, at,
-                                "a listener with tls needs tls.certificate and tls.key");
+                                TLS_MISSING);
     }
     return CW_OK;
 }

@@ -41,8 +41,8 @@ static cw_code send_event(http_responder *h, cw_str message)
 
 static void count_stream(const http_responder *h, int64_t n)
 {
-    cw_metrics_add(CW_METRIC_STREAMS, h->base.is_lasting ? CW_STREAM_LISTEN : CW_STREAM_CALL, 0, 0,
-                   n);
+    cw_metrics_stream kind = h->base.is_lasting ? CW_STREAM_LISTEN : CW_STREAM_CALL;
+    cw_metrics_add(CW_METRIC_STREAMS, h->base.is_get ? CW_STREAM_GET : kind, 0, 0, n);
 }
 
 static void drop_newest(void *newest)

@@ -83,7 +83,7 @@ static const char *const clients[] = {
 };
 static const char *const answers[] = {"accept",  "decline", "cancel",
                                       "invalid", "timeout", "_OTHER"};
-static const char *const streams[] = {"call", "listen"};
+static const char *const streams[] = {"call", "listen", "get"};
 static const char *const refused[] = {"total", "address", "memory", "user"};
 static const char *const rejected[] = {"head", "host", "origin", "body", "timeout", "memory"};
 static const char *const tls_versions[] = {"TLSv1.2", "TLSv1.3", "_OTHER"};
@@ -94,7 +94,7 @@ static const char *const attempts[] = {
 };
 static const char *const offers[] = {"offered", "withheld"};
 static const char *const origins[] = {"called", "merged", "kept"};
-static const char *const exits[] = {"idle", "crash", "killed"};
+static const char *const exits[] = {"idle", "crash", "killed", "memory"};
 static const char *const lookups[] = {"hit", "miss"};
 static const char *const credentials[] = {"password", "token", "session", "_OTHER"};
 static const char *const login_outcomes[] = {
@@ -332,6 +332,18 @@ const cw_family cw_families[CW_METRIC_N] = {
                                 .labels = {SOURCE("source")},
                                 .n_row_labels = 1,
                                 ALL_ZEROS},
+    [CW_METRIC_SOURCE_CONNECTIONS] = {.name = "causeway_source_connections",
+                                      .help = "Open connections to a service.",
+                                      GAUGE,
+                                      .labels = {SOURCE("source")},
+                                      .n_row_labels = 1,
+                                      ALL_ZEROS},
+    [CW_METRIC_SOURCE_BREAKER_OPEN] = {.name = "causeway_source_breaker_open",
+                                       .help = "1: the circuit breaker of a source is open, and "
+                                               "its calls fail at once.",
+                                       SET,
+                                       .labels = {SOURCE("source")},
+                                       .n_row_labels = 1},
     [CW_METRIC_SOURCE_BREAKER_OPENS] = {.name = "causeway_source_breaker_opens_total",
                                         .help = "How often the circuit breaker of a source "
                                                 "opened.",

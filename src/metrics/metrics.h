@@ -57,7 +57,9 @@ typedef enum cw_metric {
     CW_METRIC_SOURCE_STATE,         /* source, state */
     CW_METRIC_SOURCE_CALL,          /* source */
     CW_METRIC_SOURCE_ATTEMPTS,      /* source, result */
+    CW_METRIC_SOURCE_CONNECTIONS,   /* source */
     CW_METRIC_SOURCE_QUEUE,         /* source */
+    CW_METRIC_SOURCE_BREAKER_OPEN,  /* source */
     CW_METRIC_SOURCE_BREAKER_OPENS, /* source */
     CW_METRIC_SOURCE_REFRESHES,     /* source, result */
     CW_METRIC_SOURCE_REFRESHED,     /* source */
@@ -124,7 +126,11 @@ typedef enum cw_metrics_limit {
     CW_LIMITED_CALLS,
 } cw_metrics_limit;
 typedef enum cw_metrics_tokens { CW_TOKENS_LISTED, CW_TOKENS_RETURNED } cw_metrics_tokens;
-typedef enum cw_metrics_stream { CW_STREAM_CALL, CW_STREAM_LISTEN } cw_metrics_stream;
+typedef enum cw_metrics_stream {
+    CW_STREAM_CALL,
+    CW_STREAM_LISTEN,
+    CW_STREAM_GET,
+} cw_metrics_stream;
 typedef enum cw_metrics_result { CW_RESULT_OK, CW_RESULT_FAILED } cw_metrics_result;
 typedef enum cw_metrics_refused {
     CW_REFUSED_TOTAL,
@@ -158,6 +164,7 @@ typedef enum cw_metrics_exit {
     CW_EXIT_IDLE,
     CW_EXIT_CRASH,
     CW_EXIT_KILLED,
+    CW_EXIT_MEMORY,
 } cw_metrics_exit;
 typedef enum cw_metrics_lookup { CW_LOOKUP_HIT, CW_LOOKUP_MISS } cw_metrics_lookup;
 typedef enum cw_metrics_lane { CW_LANE_CALLS, CW_LANE_SECURITY } cw_metrics_lane;

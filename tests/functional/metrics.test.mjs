@@ -1,14 +1,15 @@
 // GET /metrics: who may read it, its formats, and what it counts.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { bearer, call, discover, startAccounts } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
 import { callTool, modern, permissions, rpc, startBridge } from "./support/mcp.mjs";
 import { scrape } from "./support/metrics.mjs";
-import { root } from "./support/programs.mjs";
+import { root, runCauseway, writeConfig } from "./support/programs.mjs";
 import { get, post } from "./support/rest.mjs";
 import { eventually, inParallel } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
@@ -52,6 +53,74 @@ suite("readers", () => {
         const { token } = await server.token("alice");
         const metrics = await scrape(server, bearer(token));
         assert.equal(metrics.value("causeway_logins_total", { credentials: "token", outcome: "wrong" }), 1);
+    });
+});
+
+suite("an address of their own", () => {
+    const token = "a token of metrics";
+    let server, own, file;
+    before(async () => {
+        file = path.join(keepFolder(), "metrics.token");
+        writeFileSync(file, `${token}\n`);
+        server = await startBridge({
+            config: {
+                roles: { anonymous: permissions },
+                metrics: { listen: "127.0.0.1:0", token_file: file },
+                admin: { socket: path.join(keepFolder(), "metrics.sock") },
+            },
+        });
+        const line = () => /^causeway: metrics on (http:\S+)$/m.exec(server.stdout);
+        await eventually(line, "the address");
+        own = { url: line()[1] };
+    });
+    after(() => server.stop());
+
+    test("answers to the token", async () => {
+        const metrics = await scrape(own, bearer(token));
+        assert.equal(metrics.value("causeway_build_info"), 1);
+        assert.equal(metrics.value("causeway_connections", { listener: new URL(own.url).host }), 1);
+    });
+
+    test("answers nobody else", async () => {
+        assert.equal((await get(own, "/metrics")).status, 401);
+        assert.equal((await get(own, "/metrics", bearer(`${token}x`))).status, 401);
+        assert.equal((await get(own, "/metrics", { Authorization: `Basic ${btoa(`a:${token}`)}` })).status, 401);
+    });
+
+    test("answers no other request", async () => {
+        for (const target of ["/healthz", "/mcp/tools/list", "/nothing"]) {
+            assert.equal((await get(own, target, bearer(token))).status, 404, target);
+        }
+        assert.equal((await post(own, "/jsonrpc", { jsonrpc: "2.0", method: "test.caller", id: 1 })).status, 404);
+    });
+
+    test("is the only one, beside the local socket", async () => {
+        assert.equal((await get(server, "/metrics", bearer(token))).status, 404);
+        assert.equal((await get(server, "/healthz")).status, 200);
+        const socket = path.join(keepFolder(), "metrics.sock");
+        const text = execFileSync("curl", ["-sf", "--unix-socket", socket, "http://localhost/metrics"]);
+        assert.match(text.toString(), /^causeway_build_info/m);
+    });
+
+    test("a reload reads the token again, and keeps it if the file is of no use", async () => {
+        writeFileSync(file, "short");
+        server.child.kill("SIGHUP");
+        await eventually(() => server.stderr.includes("the token of metrics stays as it was"), "the line");
+        assert.equal((await get(own, "/metrics", bearer(token))).status, 200);
+        writeFileSync(file, "another token of metrics");
+        server.child.kill("SIGHUP");
+        await eventually(
+            async () => (await get(own, "/metrics", bearer("another token of metrics"))).status === 200,
+            "the new token",
+        );
+        assert.equal((await get(own, "/metrics", bearer(token))).status, 401);
+    });
+
+    test("a token that cannot be read ends the start", async () => {
+        const config = writeConfig({ listen: "127.0.0.1:0", metrics: { token_file: "/nonexistent/token" } });
+        const { code, stderr } = await runCauseway(["serve", "--config", config]);
+        assert.notEqual(code, 0);
+        assert.match(stderr, /metrics\.token_file: .*\/nonexistent\/token/);
     });
 });
 
@@ -163,6 +232,9 @@ suite("counts", () => {
         const state = async (name) =>
             (await scrape(server)).value("causeway_source_state", { source: "there", state: name });
         await eventually(async () => (await state("ready")) === 1, "ready");
+        await rpc(server, { method: "there.add", params: { a: 1, b: 2 }, id: 1 });
+        const open = (await scrape(server)).value("causeway_source_connections", { source: "there" });
+        assert.equal(open, 1);
         await service.stop();
         await eventually(async () => {
             await rpc(server, { method: "there.add", params: { a: 1, b: 2 }, id: 1 });
@@ -171,6 +243,8 @@ suite("counts", () => {
         const metrics = await scrape(server);
         assert.equal(metrics.value("causeway_source_state", { source: "there" }), 1);
         assert.ok(metrics.value("causeway_source_breaker_opens_total", { source: "there" }) >= 1);
+        assert.equal(metrics.value("causeway_source_breaker_open", { source: "there" }), 1);
+        assert.equal(metrics.value("causeway_source_connections", { source: "there" }), 0);
         assert.ok(metrics.value("causeway_source_attempts_total", { source: "there", result: "connect" }) >= 1);
         await server.stop();
     });

@@ -88,6 +88,17 @@ test("promtool accepts the rules and the scrape configuration", () => {
     execFileSync("promtool", ["check", "config", file]);
 });
 
+test("each alert fires in a test of promtool", () => {
+    const file = path.join(path.dirname(rules), "causeway.rules.test.yml");
+    execFileSync("promtool", ["test", "rules", path.basename(file)], { cwd: path.dirname(file) });
+    const alerts = [...readFileSync(rules, "utf8").matchAll(/alert: (\w+)/g)].map(([, name]) => name);
+    const tests = readFileSync(file, "utf8");
+    assert.ok(alerts.length > 10);
+    for (const name of alerts) {
+        assert.match(tests, new RegExp(`alertname: ${name}\\s+exp_alerts`), name);
+    }
+});
+
 suite("a Prometheus", () => {
     let server;
     let proxy;

@@ -11,6 +11,7 @@
 #include "config/syntax/names.h"
 
 #define MAX_LISTENERS 16u /* CW_SERVER_MAX_LISTENERS of net */
+#define MAX_METRICS_LISTENERS 4u
 #define MAX_NAMES 1000u
 #define MAX_COMPONENTS 64u /* of base/log.h */
 #define MAX_LOOPS 64u
@@ -117,7 +118,9 @@ const cw_config cw_config_defaults = {
               .files = CW_AUDIT_FILES,
               .queue = CW_AUDIT_QUEUE,
               .arguments_size = CW_AUDIT_ARGUMENTS},
-    .metrics = {.enabled = true, .tools = CW_METRICS_MAX_TOOLS},
+    .metrics = {.enabled = true,
+                .tools = CW_METRICS_MAX_TOOLS,
+                .token_file = CW_STR_INIT("")},
     .plugins = {.directory = CW_STR_INIT(""),
                 .data = CW_STR_INIT(""),
                 .host = CW_STR_INIT(""),
@@ -410,6 +413,15 @@ static const cw_key metrics_keys[] = {
     {"tools", &cw_type_integer,
      "Tools with series of their own, the first that are called; the others count as _OTHER",
      FIELD(metrics.tools), .min = 0, .max = 1000},
+    {"listen", &cw_type_items,
+     "Addresses that answer GET /metrics and no other request; the other addresses then do not "
+     "answer it",
+     FIELD(metrics.listen), .needs_restart = true, .min = 0, .max = MAX_METRICS_LISTENERS,
+     .children = listener_keys, .item_size = sizeof(cw_config_listener),
+     .item_defaults = &default_listener, .shorthand = &listener_keys[0]},
+    {"token_file", &cw_type_path,
+     "File with a token that allows GET /metrics without an account; null: none",
+     FIELD(metrics.token_file)},
     {0},
 };
 

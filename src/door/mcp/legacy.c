@@ -294,7 +294,7 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
         cw_door_fail_to(responder, &cw_door_mcp, no_id, rc == CW_LIMIT ? 503 : 500, CW_RPC_INTERNAL,
                         rc == CW_LIMIT ? "Too many streams are open" : "out of memory");
     else {
-        responder->is_lasting = true;
+        responder->is_lasting = responder->is_get = true;
         cw_responder_open(responder);
     }
 }

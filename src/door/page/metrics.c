@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/gzip.h"
 #include "base/limits.h"
 #include "door/authenticate.h"
@@ -11,6 +12,9 @@
 #include "door/negotiate.h"
 #include "metrics/metrics.h"
 
+#define PATH "/metrics"
+#define TOKEN_MIN 16u
+#define TOKEN_MAX 4096u
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -123,27 +127,94 @@ static bool start(cw_http_req *req)
     return true;
 }
 
-static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
+static void run(cw_http_req *req)
 {
     static const cw_http_header soon = {CW_STR_INIT("Retry-After"), CW_STR_INIT("1")};
-    (void)self;
-    cw_verdict verdict = cw_gate_permission(cw_view_caller(view), CW_PERMISSION_METRICS);
-    if (verdict != CW_VERDICT_ALLOW) {
-        cw_door_refuse_all(req, &cw_door_rest, rl, view, verdict, NULL);
-        return;
-    }
     if (atomic_fetch_add(&n_running, 1) < CW_METRICS_MAX_SCRAPES && start(req))
         return;
     atomic_fetch_sub(&n_running, 1);
     cw_http_reply(req, &(cw_http_response){.status = 503, .headers = &soon, .n_headers = 1});
 }
 
-static void on_get(cw_http_req *req, void *self)
+static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
-    cw_authenticate(req, self, &cw_authenticate_rest, on_identified, NULL);
+    (void)self;
+    cw_verdict verdict = cw_gate_permission(cw_view_caller(view), CW_PERMISSION_METRICS);
+    if (verdict == CW_VERDICT_ALLOW)
+        run(req);
+    else
+        cw_door_refuse_all(req, &cw_door_rest, rl, view, verdict, NULL);
 }
 
-cw_code cw_metrics_page_add_routes(cw_router *router, cw_runtime *runtime)
+/* ---- the token ---- */
+
+/* A wrong one is left to the login, which counts and slows guesses. */
+static bool has_token(cw_metrics_page *page, const cw_http_req *req)
 {
-    return cw_router_add(router, CW_HTTP_GET, "/metrics", on_get, runtime);
+    unsigned char digest[CW_DIGEST];
+    cw_str given = cw_credentials_bearer(cw_http_req_header(req, CW_STR("Authorization")));
+    if (!given.p)
+        return false;
+    cw_secret_digest(given, digest);
+    pthread_mutex_lock(&page->lock);
+    bool is_equal = page->has_token && cw_secret_equal(digest, page->token);
+    pthread_mutex_unlock(&page->lock);
+    return is_equal;
+}
+
+static void on_get(cw_http_req *req, void *self)
+{
+    cw_metrics_page *page = self;
+    if (has_token(page, req))
+        run(req);
+    else
+        cw_authenticate(req, page->runtime, &cw_authenticate_rest, on_identified, NULL);
+}
+
+static cw_code read_token(const char *path, unsigned char out[CW_DIGEST], cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, TOKEN_MAX);
+    cw_code rc = cw_file_read(path, CW_FILE_PLAIN, &text, err);
+    cw_str token = cw_str_trim(cw_buf_str(&text));
+    if (!rc && token.n && token.p[token.n - 1] == '\n')
+        token = cw_str_trim(cw_str_make(token.p, token.n - 1));
+    if (!rc && token.n < TOKEN_MIN)
+        rc = cw_fail(err, CW_PARAMS, "'%s' has fewer than %u characters", path, TOKEN_MIN);
+    if (!rc)
+        cw_secret_digest(token, out);
+    return rc;
+}
+
+cw_code cw_metrics_page_configure(cw_metrics_page *page, const cw_config *config, cw_err *err)
+{
+    unsigned char token[CW_DIGEST] = {0};
+    bool is_set = config->metrics.token_file.n > 0;
+    if (!page->runtime)
+        return CW_OK;
+    cw_code rc = is_set ? cw_secret_init(err) : CW_OK;
+    if (!rc && is_set)
+        rc = read_token(config->metrics.token_file.p, token, err);
+    if (rc)
+        return cw_wrap(err, rc, "metrics.token_file");
+    pthread_mutex_lock(&page->lock);
+    memcpy(page->token, token, sizeof token);
+    page->has_token = is_set;
+    pthread_mutex_unlock(&page->lock);
+    return CW_OK;
+}
+
+cw_code cw_metrics_page_open(cw_metrics_page *page, cw_router *router, cw_runtime *runtime,
+                             const cw_config *config, cw_err *err)
+{
+    if (!config->metrics.enabled)
+        return CW_OK;
+    page->runtime = runtime;
+    pthread_mutex_init(&page->lock, NULL);
+    cw_code rc = cw_router_add(router, CW_HTTP_GET, PATH, on_get, page);
+    if (rc)
+        return cw_fail(err, rc, "%s: %s", PATH, cw_code_text(rc));
+    if (config->metrics.listen.n)
+        cw_router_set_listeners(router, PATH, CW_AT_METRICS | CW_AT_LOCAL);
+    return cw_metrics_page_configure(page, config, err);
 }

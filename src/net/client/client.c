@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "metrics/metrics.h"
 #include "net/client/client_int.h"
 
 #define CONNECTIONS 64u
@@ -33,6 +34,12 @@ static bool reuse(cw_client_conn *l, cw_client_req *req);
 static void not_reached(cw_client_conn *l, int errnum);
 static void on_tls(cw_client_conn *l);
 static cw_code client_conn_open(cw_client *c, cw_client_req *req, bool again, cw_err *err);
+
+static void count_connection(const cw_client *c, int64_t n)
+{
+    if (c->opts.metrics_source)
+        cw_metrics_add(CW_METRIC_SOURCE_CONNECTIONS, c->opts.metrics_source, 0, 0, n);
+}
 static void on_connect_deadline(cw_deadline *d);
 static void on_response_deadline(cw_deadline *d);
 static void on_idle_deadline(cw_deadline *d);
@@ -498,6 +505,7 @@ void cw_client_conn_close(cw_client_conn *l)
     uv_close((uv_handle_t *)&l->poll, on_handle_closed);
     close(l->fd);
     l->client->n_links--;
+    count_connection(l->client, -1);
     cw_client_defer_serve(l->client);
 }
 
@@ -733,6 +741,7 @@ static void start(cw_client_conn *l, cw_client_req *req, bool pending)
     cw_client *c = l->client;
     c->n_links++;
     c->n_open++;
+    count_connection(c, 1);
     cw_client_conn_move(l, &c->links);
     cw_buf_init(&l->in, CW_HTTP_MAX_HEAD + CW_LOOP_SCRATCH);
     cw_buf_init(&l->answer, c->opts.answer_size);

@@ -75,6 +75,7 @@ typedef struct cw_client_opts {
     const cw_str *wanted; /* names of headers of answers that are wanted; copied */
     size_t n_wanted;      /* <= CW_CLIENT_WANTED */
     cw_client_tls tls;    /* for https; texts are copied */
+    uint32_t metrics_source; /* slot of the source whose connections these are; 0: not counted */
     cw_str proxy; /* "http://host:port", which also looks the URL's name up; empty: none, whatever
                      the environment says */
 } cw_client_opts;

@@ -346,7 +346,8 @@ static bool find_handler(cw_http_req *req)
         return false;
     }
     req->route = match_route(req);
-    if (!req->route) {
+    if (!req->route || !(req->route->at & req->c->at)) {
+        req->route = NULL;
         refuse(req, 404, "not_found", "There is nothing at this path");
         return false;
     }

@@ -45,6 +45,7 @@ static cw_route *new_route(cw_router *r, const char *path)
     if (!route)
         return NULL;
     *route = split(path);
+    route->at = CW_AT_CLIENTS | CW_AT_LOCAL;
     if (!route->variable && cw_map_put(&r->exact, route->prefix, route, NULL)) {
         free(route);
         return NULL;
@@ -92,6 +93,13 @@ void cw_router_open(cw_router *r, const char *path)
     cw_route *route = find_same(r, path);
     if (route)
         route->is_open = true;
+}
+
+void cw_router_set_listeners(cw_router *r, const char *path, unsigned at)
+{
+    cw_route *route = find_same(r, path);
+    if (route)
+        route->at = (uint8_t)at;
 }
 
 void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *protocol,

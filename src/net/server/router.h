@@ -31,6 +31,11 @@ typedef struct cw_route_protocol {
     const char *(*allow)(cw_http_req *req, void *self);
 } cw_route_protocol;
 
+/* Listeners that know a route, as bits. */
+#define CW_AT_CLIENTS 1u /* those of the configuration */
+#define CW_AT_LOCAL 2u   /* the local socket */
+#define CW_AT_METRICS 4u /* those of metrics alone */
+
 typedef struct cw_route {
     const char *path; /* as it was added; borrowed */
     cw_str prefix;    /* the path, or what stands before {name} */
@@ -38,6 +43,7 @@ typedef struct cw_route {
     bool variable;
     uint32_t slot; /* in the metrics */
     bool is_open;  /* pages of every origin may ask for it */
+    uint8_t at;    /* CW_AT_*; at first clients and the local socket */
     cw_http_handler handlers[CW_ROUTE_METHODS];
     void *selves[CW_ROUTE_METHODS];
     char allow[64];                    /* "GET, HEAD, OPTIONS" */
@@ -59,6 +65,8 @@ CW_MUST_USE cw_code cw_router_add(cw_router *r, cw_http_method method, const cha
 /* Let pages of every origin ask for a path that was added: its content is the same for all
  * callers and public. Its handler sends Access-Control-Allow-Origin. */
 void cw_router_open(cw_router *r, const char *path);
+/* Set the listeners that know a path that was added: the others answer 404. */
+void cw_router_set_listeners(cw_router *r, const char *path, unsigned at);
 /* Set the protocol of a path that was added; it is borrowed. */
 void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *protocol,
                             void *self);

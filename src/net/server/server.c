@@ -355,6 +355,11 @@ cw_code cw_server_adopt(cw_server *s, cw_handed_listener *from, bool tls, cw_err
     return rc;
 }
 
+void cw_server_set_for_metrics(cw_server *s)
+{
+    s->listeners[s->n_listeners - 1].is_for_metrics = true;
+}
+
 const cw_listener *cw_server_listeners(const cw_server *s, size_t *ret_n)
 {
     *ret_n = s->n_listeners;
@@ -616,6 +621,7 @@ static void admit(cw_acceptor *a, int fd, const cw_address *peer)
         return;
     }
     c->listener = (uint8_t)a->slot;
+    c->at = a->at;
     cw_metrics_count(CW_METRIC_CONNECTIONS, a->slot, 0, 0);
     cw_metrics_count(CW_METRIC_CONNECTIONS_TOTAL, a->slot, 0, 0);
     if (a->is_local) {
@@ -674,7 +680,9 @@ static void acceptor_on_pause_over(cw_deadline *d)
 static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int *fd,
                               cw_err *err)
 {
+    unsigned at = l->is_local ? CW_AT_LOCAL : CW_AT_CLIENTS;
     *a = (cw_acceptor){.sl = sl, .tls = l->tls, .is_local = l->is_local};
+    a->at = (uint8_t)(l->is_for_metrics ? CW_AT_METRICS : at);
     a->slot = slot_of(l);
     a->fd = fd;
     int rc = uv_poll_init(&sl->loop.uv, &a->poll, *fd);

@@ -64,6 +64,7 @@ struct cw_conn {
     uint32_t pipelined; /* requests in a row that were there before the answer to the one before */
     uint8_t peer_family;
     uint8_t listener; /* its slot in the metrics */
+    uint8_t at;       /* the bit of its listener, CW_AT_* */
     uint8_t state;
     uint8_t events; /* what libuv polls for now */
     bool counted : 1;
@@ -129,6 +130,7 @@ typedef struct cw_acceptor {
     int *fd; /* of the listener; -1 once it is closed */
     bool tls;
     bool is_local;
+    uint8_t at; /* CW_AT_* */
     bool open;
     uint32_t slot; /* of its listener, in the metrics */
 } cw_acceptor;

@@ -631,7 +631,8 @@ static void on_dead(cw_worker *w)
 {
     cw_plugin_scheduler *part = w->owner;
     cw_plugin_op *ran = op_ring_is_empty(&w->sent) ? NULL : w->sent.next;
-    count_exit(part, w->killed ? CW_EXIT_KILLED : CW_EXIT_CRASH);
+    cw_metrics_exit reason = w->ran_out ? CW_EXIT_MEMORY : CW_EXIT_CRASH;
+    count_exit(part, w->killed ? CW_EXIT_KILLED : reason);
     part->n_live--;
     part->n_starting -= !w->was_ready;
     cw_deadline_clear(&w->grace);

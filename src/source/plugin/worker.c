@@ -86,6 +86,7 @@ static void on_child_exit(cw_child *child, int status, void *ctx)
         cw_child_close(child, on_child_closed);
         return;
     }
+    w->ran_out = !w->killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     /* Answers that it wrote before it died count. */
     cw_frames_drain(&w->frames);
     char text[64];

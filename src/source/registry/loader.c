@@ -72,6 +72,8 @@ static void add_zeros(const cw_registry_item *item)
     cw_metrics_add(CW_METRIC_SOURCE_ATTEMPTS, slot, 0, 0, 0);
     cw_metrics_add(CW_METRIC_SOURCE_BREAKER_OPENS, slot, 0, 0, 0);
     cw_metrics_add(item->path ? CW_METRIC_PLUGIN_QUEUE : CW_METRIC_SOURCE_QUEUE, slot, 0, 0, 0);
+    if (!item->path)
+        cw_metrics_add(CW_METRIC_SOURCE_CONNECTIONS, slot, 0, 0, 0);
     cw_metrics_add(item->path ? CW_METRIC_PLUGIN_EXITS : CW_METRIC_RESULTS, slot, 0, 0, 0);
 }
 
@@ -85,6 +87,8 @@ static void set_metrics(const cw_registry_item *item)
     for (uint32_t i = 0; i < CW_COUNT(states); i++)
         cw_metrics_set(CW_METRIC_SOURCE_STATE, slot, i, 0,
                        !item->is_gone && strcmp(states[i], report.state) == 0);
+    cw_metrics_set(CW_METRIC_SOURCE_BREAKER_OPEN, slot, 0, 0,
+                   !item->is_gone && strcmp(report.state, "broken") == 0);
     cw_metrics_set(CW_METRIC_SOURCE_TOOLS, slot, CW_OFFER_OFFERED, 0,
                    item->is_gone ? 0 : report.tools);
     cw_metrics_set(CW_METRIC_SOURCE_TOOLS, slot, CW_OFFER_WITHHELD, 0,

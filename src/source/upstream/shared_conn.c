@@ -6,6 +6,8 @@
  *        ▲         │          │           │           │
  *        └─────────┴──────────┴───────────┴───────────┘ the channel ended
  */
+#include "metrics/metrics.h"
+#include "metrics/names.h"
 #include "source/upstream/shared_conn.h"
 
 #include <stdio.h>
@@ -154,12 +156,22 @@ static void fail_pending(cw_shared_conn *shared, cw_client_end end, const char *
     }
 }
 
+static void count_connection(cw_shared_conn *shared, bool is_open)
+{
+    if (is_open != shared->is_counted)
+        cw_metrics_add(CW_METRIC_SOURCE_CONNECTIONS,
+                       cw_metrics_slot(CW_METRICS_SOURCE, shared->service->config.name), 0, 0,
+                       is_open ? 1 : -1);
+    shared->is_counted = is_open;
+}
+
 static void close_channel(cw_shared_conn *shared)
 {
     shared->state = CW_SHARED_CONN_CLOSED;
     shared->was_noted = false;
     cw_shared_conn_mcp_stop(shared);
     cw_upstream_login_cancel(&shared->login);
+    count_connection(shared, false);
     if (shared->channel)
         cw_channel_close(shared->channel);
     shared->channel = NULL;
@@ -491,6 +503,7 @@ static void on_open(cw_channel *ch, void *ctx)
 {
     (void)ch;
     cw_shared_conn *shared = ctx;
+    count_connection(shared, true);
     shared->received_at = cw_loop_now(shared->opts.loop); /* a new one is not silent for long yet */
     if (shared->mcp.is_on) {
         cw_shared_conn_mcp_begin(shared);

@@ -134,6 +134,7 @@ struct cw_shared_conn {
     bool has_old_token; /* the token of this opening is not a new one */
     bool is_closing;
     bool was_noted; /* that a message was invalid */
+    bool is_counted; /* in the metrics */
     char problem[CW_SHARED_CONN_WHY];
 };
 

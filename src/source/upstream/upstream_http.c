@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "base/percent.h"
+#include "metrics/metrics.h"
+#include "metrics/names.h"
 #include "source/upstream/upstream_int.h"
 #include "source/upstream/upstream_login.h"
 
@@ -514,6 +516,7 @@ static cw_code open_client(http_upstream *h, size_t answer_size, cw_err *err)
         .tls = {s->config.tls.ca_file, s->config.tls.certificate, s->config.tls.key,
                 s->config.tls.server_name},
         .proxy = s->config.proxy,
+        .metrics_source = cw_metrics_slot(CW_METRICS_SOURCE, s->config.name),
     };
     return cw_client_new(h->base.loop, &opts, &h->client, err);
 }
