@@ -29,6 +29,7 @@ struct cw_admin_server {
     cw_list loads;         /* on the main loop: definitions.h */
     cw_list operations;    /* on the main loop: those that finish later */
     cw_admin_stats *stats; /* NULL: nothing is counted */
+    uv_timer_t log_timer;  /* ends a level of the log; .data is NULL: not used */
     cw_runtime *runtime;
     cw_accounts *accounts; /* NULL: no logins */
     cw_sources *sources;

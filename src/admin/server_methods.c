@@ -78,11 +78,35 @@ static const char *level_name(cw_log_level level)
     return names[level + 1];
 }
 
+/* The configured level is in force again. */
+static void on_level_over(uv_timer_t *timer)
+{
+    const cw_admin_server *server = timer->data;
+    cw_log_opts opts = cw_config_log_opts(server->config);
+    cw_err err = {0};
+    if (cw_log_configure(&opts, &err))
+        cw_log_err(CW_LOG_ERROR, "serve", "the level of the log stays as it is", &err);
+    else
+        cw_log(CW_LOG_INFO, "serve", "the level of the log is the configured one again");
+}
+
+static void start_timer(cw_admin_server *server, int64_t seconds)
+{
+    uv_timer_t *timer = &server->log_timer;
+    if (!timer->data)
+        uv_timer_init(&server->loop->uv, timer);
+    timer->data = server;
+    uv_timer_stop(timer);
+    if (seconds)
+        uv_timer_start(timer, on_level_over, (uint64_t)seconds * 1000, 0);
+}
+
 static cw_code set_level(cw_admin_call *c, cw_err *err)
 {
     cw_log_opts opts = cw_config_log_opts(c->config);
     cw_str level = cw_admin_text(c, "level"), components = cw_admin_text(c, "components");
-    if (!cw_log_level_parse(level, &opts.level))
+    int64_t seconds = cw_admin_number(c, "for_s", 0);
+    if (level.n && !cw_log_level_parse(level, &opts.level))
         return cw_fail(err, CW_PARAMS, "level: expected error, warn, info, debug or off");
     cw_str kept = cw_arena_dup_str(c->arena, components);
     if (!kept.p)
@@ -92,6 +116,9 @@ static cw_code set_level(cw_admin_call *c, cw_err *err)
     cw_code rc = cw_log_configure(&opts, err);
     if (rc)
         return rc == CW_CONFIG ? CW_PARAMS : rc;
+    start_timer(c->server, seconds);
+    if (seconds)
+        cw_admin_add_date_member(c->out, "until", cw_clock_wall_ms() + seconds * 1000);
     cw_json_add_string_member(c->out, CW_STR("level"), cw_str_from(level_name(opts.level)));
     cw_json_add_string_member(c->out, CW_STR("components"),
                               cw_str_from(opts.levels ? opts.levels : ""));
@@ -170,12 +197,15 @@ const cw_admin_method cw_admin_server_methods[] = {
      .flags = CW_ADMIN_NEEDS_SERVER | CW_ADMIN_CONSOLE,
      .run = whoami},
     {.name = "causeway.log.level",
-     .about = "Set the level of the log until the next reload or restart",
+     .about = "Set the level of the log for a time, or until the next reload or restart",
      .permission = CW_PERMISSION_ADMINISTER_SOURCES,
-     .params = "[{\"name\":\"level\",\"required\":true,\"schema\":{\"enum\":[\"error\",\"warn\","
-               "\"info\",\"debug\",\"off\"]}},{\"name\":\"components\",\"description\":\"Levels of "
-               "single components, such as net=debug,access=off\",\"schema\":" TEXT "}]",
-     .result = "{\"level\":" TEXT ",\"components\":" TEXT "}",
+     .params = "[{\"name\":\"level\",\"description\":\"The configured one by default\",\"schema\":"
+               "{\"enum\":[\"error\",\"warn\",\"info\",\"debug\",\"off\"]}},{\"name\":\"components\",\"description\":\"Levels of "
+               "single components, such as net=debug,access=off\",\"schema\":" TEXT "},"
+               "{\"name\":\"for_s\",\"description\":\"Seconds until the configured level "
+               "returns\",\"schema\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":86400}}]",
+     .result = "{\"level\":" TEXT ",\"components\":" TEXT
+               ",\"until\":{\"type\":[\"integer\",\"null\"]}}",
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
      .n_audited = 1,

@@ -500,6 +500,9 @@ void cw_admin_server_close(cw_admin_server *server)
     cw_admin_definitions_close(server);
     cw_admin_stats_stop(server->stats);
     server->stats = NULL;
+    if (server->log_timer.data)
+        uv_close((uv_handle_t *)&server->log_timer, NULL);
+    server->log_timer.data = NULL;
     for (cw_list *node; (node = cw_list_take_first(&server->operations));)
         fail(CW_CONTAINER(node, operation, node), CW_GONE, "the server is stopping");
 }

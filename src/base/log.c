@@ -14,11 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/digits.h"
-#include "base/hex.h"
-#include "base/ids.h"
+#include "base/journal.h"
+#include "base/log_line.h"
 #include "base/thread.h"
-#include "base/utf8.h"
 
 /* ---- levels ----
  *
@@ -39,19 +37,12 @@ static struct {
         char name[CW_LOG_COMPONENT_MAX + 1];
         atomic_int level;
     } slots[CW_LOG_COMPONENTS_MAX];
-    atomic_bool json;
+    atomic_int form; /* cw_log_form */
 } settings = {.level = CW_LOG_INFO, .highest = CW_LOG_INFO};
 
-static const char *const level_names[] = {"error", "warn", "info", "debug"};
-
-static const char *level_name(cw_log_level level)
+static cw_log_form current_form(void)
 {
-    return level >= 0 && (size_t)level < CW_COUNT(level_names) ? level_names[level] : "off";
-}
-
-static bool is_json(void)
-{
-    return atomic_load_explicit(&settings.json, memory_order_relaxed);
+    return (cw_log_form)atomic_load_explicit(&settings.form, memory_order_relaxed);
 }
 
 typedef struct override {
@@ -175,237 +166,6 @@ static cw_code open_path(const char *path, int *ret_fd, cw_err *err)
     return CW_OK;
 }
 
-/* ---- one event as one line ----
- *
- * The head (time, level, component, message) always fits: a message is cut at CW_LOG_FIELD_MAX bytes,
- * which escaping makes at most six times longer. After it each field goes in whole or not at all.
- * TAIL_MAX bytes stay free for the mark of a missing field and the end of the line.
- */
-
-#define TAIL_MAX 24u
-/* The ids of the request: names, digits, quotes. */
-#define IDS_MAX 160u
-
-typedef struct log_line {
-    char *p;
-    size_t n;
-    size_t max;
-    bool json;
-    bool full; /* something did not fit */
-} log_line;
-
-static void put(log_line *l, const char *p, size_t n)
-{
-    if (l->full || n > l->max - l->n) {
-        l->full = true;
-        return;
-    }
-    memcpy(l->p + l->n, p, n);
-    l->n += n;
-}
-
-static void put_text(log_line *l, const char *text)
-{
-    put(l, text, strlen(text));
-}
-
-static void put_number(log_line *l, int64_t number)
-{
-    char text[CW_DIGITS_SIZE];
-    cw_str digits = cw_digits_i64(number, text);
-    put(l, digits.p, digits.n);
-}
-
-/* Both forms know these; every other control is \uXXXX. */
-static const char *short_escape(uint32_t cp)
-{
-    switch (cp) {
-    case '\n':
-        return "\\n";
-    case '\r':
-        return "\\r";
-    case '\t':
-        return "\\t";
-    default:
-        return NULL;
-    }
-}
-
-static void put_control(log_line *l, uint32_t cp)
-{
-    char text[8];
-    const char *s = short_escape(cp);
-    if (s) {
-        put_text(l, s);
-        return;
-    }
-    int n = snprintf(text, sizeof(text), "\\u%04x", (unsigned)(cp & 0xFFFF));
-    put(l, text, (size_t)n);
-}
-
-static void put_bad_byte(log_line *l, char c)
-{
-    char text[8];
-    /* JSON has no escape for a byte that is no character. */
-    if (l->json) {
-        put_text(l, "\\ufffd");
-        return;
-    }
-    int n = snprintf(text, sizeof(text), "\\x%02x", (unsigned)(unsigned char)c);
-    put(l, text, (size_t)n);
-}
-
-static void put_escaped(log_line *l, cw_str s, bool quotes)
-{
-    size_t from = 0; /* start of the run that needs no escape */
-    size_t i = 0;
-    while (i < s.n) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
-            i++;
-            continue;
-        }
-        uint32_t cp = 0;
-        unsigned len = cw_utf8_decode(s.p + i, s.n - i, &cp);
-        bool quote = cp == '\\' || (quotes && cp == '"');
-        if (len > 0 && !quote && !cw_utf8_is_control(cp)) {
-            i += len;
-            continue;
-        }
-        put(l, s.p + from, i - from);
-        if (len == 0)
-            put_bad_byte(l, s.p[i]);
-        else if (quote)
-            put(l, cp == '"' ? "\\\"" : "\\\\", 2);
-        else
-            put_control(l, cp);
-        i += len ? len : 1;
-        from = i;
-    }
-    if (s.n > from)
-        put(l, s.p + from, s.n - from);
-}
-
-/* Escaped, and cut when it is over `max` bytes. */
-static void put_cut(log_line *l, cw_str s, size_t max, bool quotes)
-{
-    size_t n = cw_utf8_cut(s, max);
-    put_escaped(l, cw_str_make(s.p, n), quotes);
-    if (n < s.n)
-        put_text(l, "...");
-}
-
-static void put_quoted(log_line *l, cw_str s, size_t max)
-{
-    put(l, "\"", 1);
-    put_cut(l, s, max, /* quotes= */ true);
-    put(l, "\"", 1);
-}
-
-static void put_head(log_line *l, cw_log_level level, cw_str component, cw_str message)
-{
-    char time[CW_CLOCK_ISO_LEN + 1];
-    cw_clock_format_iso(cw_clock_wall_ms(), time);
-    if (l->json) {
-        put_text(l, "{\"time\":\"");
-        put(l, time, CW_CLOCK_ISO_LEN);
-        put_text(l, "\",\"level\":\"");
-        put_text(l, level_name(level));
-        put_text(l, "\",\"component\":");
-        put_quoted(l, component, CW_LOG_COMPONENT_MAX);
-        put_text(l, ",\"message\":");
-        put_quoted(l, message, CW_LOG_FIELD_MAX);
-        return;
-    }
-    put(l, time, CW_CLOCK_ISO_LEN);
-    put(l, " ", 1);
-    put_text(l, level_name(level));
-    put(l, " ", 1);
-    put_cut(l, component, CW_LOG_COMPONENT_MAX, /* quotes= */ false);
-    put(l, ": ", 2);
-    put_cut(l, message, CW_LOG_FIELD_MAX, /* quotes= */ false);
-}
-
-/* Whether the field went in. */
-static bool put_field(log_line *l, const cw_log_field *f)
-{
-    size_t before = l->n;
-    cw_str key = cw_str_from(f->key);
-    if (l->json) {
-        put(l, ",", 1);
-        put_quoted(l, key, CW_LOG_FIELD_MAX);
-        put(l, ":", 1);
-    } else {
-        put(l, " ", 1);
-        put_cut(l, key, CW_LOG_FIELD_MAX, /* quotes= */ true);
-        put(l, "=", 1);
-    }
-    if (f->text.p) {
-        put_quoted(l, f->text, CW_LOG_FIELD_MAX);
-    } else {
-        put_number(l, f->number);
-    }
-    if (!l->full)
-        return true;
-    l->n = before;
-    l->full = false;
-    return false;
-}
-
-static void put_hex(log_line *l, const char *name, const char *hex)
-{
-    put_text(l, l->json ? ",\"" : " ");
-    put_text(l, name);
-    put_text(l, l->json ? "\":\"" : "=");
-    put_text(l, hex);
-    if (l->json)
-        put(l, "\"", 1);
-}
-
-static void put_id(log_line *l, const char *name, const unsigned char *bytes, size_t n)
-{
-    char hex[2 * CW_IDS_TRACE + 1];
-    cw_hex_write(hex, bytes, n);
-    put_hex(l, name, hex);
-}
-
-/* The ids of the request that this thread works on, if it does. */
-static void put_ids(log_line *l)
-{
-    const cw_ids *ids = cw_ids_current();
-    char request[CW_IDS_HEX];
-    if (!ids)
-        return;
-    cw_ids_format_request(ids->request, request);
-    if (ids->request)
-        put_hex(l, "request_id", request);
-    if (!ids->has_trace)
-        return;
-    put_id(l, "trace_id", ids->trace_id, sizeof ids->trace_id);
-    put_id(l, "span_id", ids->span_id, sizeof ids->span_id);
-    put_id(l, "trace_flags", &ids->flags, sizeof ids->flags);
-}
-
-/* One line with its newline into `to`; returns its length. It always fits. */
-static size_t format_line(char to[CW_LOG_LINE_MAX], bool json, cw_log_level level,
-                          const char *component, const char *message, const cw_log_field *fields)
-{
-    log_line l = {.max = CW_LOG_LINE_MAX - TAIL_MAX, .json = json};
-    l.p = to;
-    l.max -= cw_ids_current() ? IDS_MAX : 0;
-    bool cut = false;
-    put_head(&l, level, cw_str_from(component), cw_str_from(message));
-    for (const cw_log_field *f = fields; f && f->key; f++)
-        if (!put_field(&l, f))
-            cut = true;
-    l.max = CW_LOG_LINE_MAX;
-    put_ids(&l);
-    if (cut)
-        put_text(&l, json ? ",\"cut\":true" : " cut=true");
-    put_text(&l, json ? "}\n" : "\n");
-    return l.n;
-}
-
 /* ---- the queue and its thread ----
  *
  *     put_line -> fill ==swap==> batch -> write
@@ -454,6 +214,7 @@ static struct {
 static struct {
     int fd;
     bool stream; /* a pipe, socket or terminal: writing may have to wait */
+    bool journal; /* a socket of journald: a line is an entry */
     bool torn;   /* the last write ended within a line */
     uint64_t reported;
 } out = {.fd = STDERR_FILENO, .stream = true};
@@ -504,9 +265,13 @@ static size_t chunk(const char *p, size_t n)
 }
 
 /* Bytes written: all, or fewer when the descriptor refuses or `limit` has passed. */
+static size_t send_all(const char *p, size_t n, uint64_t limit);
+
 static size_t write_all(const char *p, size_t n, uint64_t limit)
 {
     size_t done = 0;
+    if (out.journal)
+        return send_all(p, n, limit);
     while (done < n) {
         if (out.stream && !wait_ready(limit))
             break;
@@ -514,6 +279,22 @@ static size_t write_all(const char *p, size_t n, uint64_t limit)
         if (got > 0)
             done += (size_t)got;
         else if (got == 0 || (errno != EINTR && errno != EAGAIN) || is_over(limit))
+            break;
+    }
+    return done;
+}
+
+/* The same for entries of the journal. A line of another form was written before a reload. */
+static size_t send_all(const char *p, size_t n, uint64_t limit)
+{
+    size_t done = 0;
+    while (done < n) {
+        const char *end = memchr(p + done, '\n', n - done);
+        size_t size = end ? (size_t)(end - p) + 1 - done : n - done;
+        int rc = cw_journal_send(out.fd, p + done, size);
+        if (rc == 0)
+            done += size;
+        else if (rc != EAGAIN || !wait_ready(limit))
             break;
     }
     return done;
@@ -527,7 +308,7 @@ static bool report_drops(uint64_t limit)
         return true;
     char line[1 + CW_LOG_LINE_MAX] = "\n";
     const cw_log_field fields[] = {CW_KN("count", count), {0}};
-    size_t n = format_line(line + 1, is_json(), CW_LOG_WARN, "log", "lines dropped", fields);
+    size_t n = cw_log_line_format(line + 1, current_form(), CW_LOG_WARN, "log", "lines dropped", fields);
     /* The newline in front ends a line that was written in part. */
     const char *p = out.torn ? line : line + 1;
     n += out.torn ? 1 : 0;
@@ -559,6 +340,7 @@ static void use_fd(int fd)
         close(out.fd);
     out.fd = fd < 0 ? STDERR_FILENO : fd;
     out.stream = fstat(out.fd, &st) != 0 || !S_ISREG(st.st_mode);
+    out.journal = out.fd != STDERR_FILENO && cw_journal_is_socket(out.fd);
     out.torn = false;
 }
 
@@ -615,7 +397,7 @@ static size_t format_left_out(char to[CW_LOG_LINE_MAX], const left_out *l)
         return 0;
     snprintf(message, sizeof message, "%s: %llu more like this in the last %llu seconds",
              k->message, (unsigned long long)l->report.count, (unsigned long long)seconds);
-    return format_line(to, is_json(), k->level, k->component, message, fields);
+    return cw_log_line_format(to, current_form(), k->level, k->component, message, fields);
 }
 
 /* ---- the writer thread ---- */
@@ -871,7 +653,14 @@ cw_code cw_log_configure(const cw_log_opts *opts, cw_err *err)
         rc = open_path(opts->path, &fd, err);
     if (rc)
         return rc;
-    atomic_store(&settings.json, opts->json);
+    /* Without a journal the lines go to standard error. */
+    if (!opts->path && opts->journal)
+        fd = cw_journal_open(opts->journal);
+    bool is_journal = !opts->path && fd >= 0;
+    cw_log_form form = opts->json ? CW_LOG_FORM_JSON : CW_LOG_FORM_TEXT;
+    if (is_journal)
+        form = CW_LOG_FORM_JOURNAL;
+    atomic_store(&settings.form, form);
     install_levels(opts->level, list, n);
     use_next(fd);
     return CW_OK;
@@ -879,8 +668,8 @@ cw_code cw_log_configure(const cw_log_opts *opts, cw_err *err)
 
 bool cw_log_level_parse(cw_str name, cw_log_level *ret)
 {
-    for (size_t i = 0; i < CW_COUNT(level_names); i++) {
-        if (cw_str_is(name, level_names[i])) {
+    for (size_t i = 0; i < CW_COUNT(cw_log_level_names); i++) {
+        if (cw_str_is(name, cw_log_level_names[i])) {
             *ret = (cw_log_level)i;
             return true;
         }
@@ -906,7 +695,7 @@ void cw_log_event(cw_log_level level, const char *component, const char *message
     CW_UNINIT char line[CW_LOG_LINE_MAX];
     if (!cw_log_on(level, component))
         return;
-    size_t n = format_line(line, is_json(), level, component, message, fields);
+    size_t n = cw_log_line_format(line, current_form(), level, component, message, fields);
     put_line(line, n);
 }
 

@@ -76,6 +76,9 @@ typedef struct cw_log_field {
 typedef struct cw_log_opts {
     bool json;
     const char *path; /* NULL: standard error */
+    /* Without a path: the socket of journald, which gets each line with its fields (journal.h). NULL,
+     * or a socket that cannot be used: standard error. */
+    const char *journal;
     cw_log_level level;
     /* "net=debug,access=off": levels of single components; NULL: none. */
     const char *levels;

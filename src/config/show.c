@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/ascii.h"
+#include "base/journal.h"
 #include "config/keys/keys.h"
 #include "config/syntax/quote.h"
 
@@ -337,7 +338,9 @@ cw_str cw_config_store(const cw_config *config)
 
 cw_log_opts cw_config_log_opts(const cw_config *config)
 {
+    bool is_text = config->log.format == CW_CONFIG_LOG_TEXT;
     return (cw_log_opts){
+        .journal = is_text ? cw_journal_of_stderr() : NULL,
         .json = config->log.format == CW_CONFIG_LOG_JSON,
         .path = config->log.file.n ? config->log.file.p : NULL,
         .level = config->log.level,

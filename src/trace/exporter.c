@@ -17,6 +17,8 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/gzip.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "net/client/client.h"
@@ -28,6 +30,7 @@
 #define TRIES 5u
 #define RESOURCE_MAX 16384u
 #define HEAD_MAX (RESOURCE_MAX + 1024u)
+#define BODY_MAX (64u * 1024u * 1024u) /* OTLP's own limit */
 
 typedef enum state {
     IDLE,
@@ -54,7 +57,10 @@ struct cw_trace_exporter {
     uint32_t n_spans; /* of the current request */
     unsigned n_tries;
     state state;
-    uint32_t timeout_ms, delay_ms;
+    uint32_t timeout_ms, delay_ms, give_up_ms;
+    uint64_t begun_ms; /* the first request of these spans */
+    bool is_gzip;
+    cw_buf packed; /* the body of the request, if it is compressed */
     uv_timer_t timer;   /* delay, time limit of a request, pause before a retry */
     uv_timer_t flusher; /* the end of a flush */
     void (*on_flushed)(void *ctx);
@@ -82,6 +88,7 @@ static void free_exporter(cw_trace_exporter *e)
     cw_buf_done(&e->resource);
     cw_buf_done(&e->scope);
     cw_buf_done(&e->head);
+    cw_buf_done(&e->packed);
     free(e);
     if (fn)
         fn(t);
@@ -287,13 +294,14 @@ static uint64_t pause_ms(const cw_trace_exporter *e)
 static void retry(cw_trace_exporter *e, cw_str after, const char *why, unsigned status)
 {
     uint64_t seconds = 0;
-    if (e->n_tries >= TRIES || e->on_flushed) {
+    uint64_t ms = e->n_tries < TRIES ? pause_ms(e) : 0;
+    if (after.p && cw_str_to_u64(cw_str_trim(after), &seconds))
+        ms = seconds < RETRY_MAX_MS / 1000 ? seconds * 1000 : RETRY_MAX_MS;
+    bool is_late = cw_clock_ms() + ms > e->begun_ms + e->give_up_ms;
+    if (e->n_tries >= TRIES || e->on_flushed || is_late) {
         give_up(e, why, status);
         return;
     }
-    uint64_t ms = pause_ms(e);
-    if (after.p && cw_str_to_u64(cw_str_trim(after), &seconds))
-        ms = seconds < RETRY_MAX_MS / 1000 ? seconds * 1000 : RETRY_MAX_MS;
     e->state = RETRYING;
     uv_timer_start(&e->timer, on_retry, ms, 0);
 }
@@ -343,6 +351,23 @@ static void on_retry(uv_timer_t *timer)
     send_request(timer->data);
 }
 
+/* Without memory the body is sent as it is. A batch is small: it takes the main loop a millisecond. */
+static void pack_body(cw_trace_exporter *e)
+{
+    static const cw_http_header gzip = {CW_STR_INIT("Content-Encoding"), CW_STR_INIT("gzip")};
+    CW_CLEANUP(cw_buf_done) cw_buf plain;
+    cw_buf_init(&plain, BODY_MAX);
+    for (size_t i = 0; i < e->request.n_body; i++)
+        cw_buf_add(&plain, e->pieces[i]);
+    cw_buf_clear(&e->packed);
+    if (plain.code || cw_gzip(cw_buf_str(&plain), plain.n, &e->packed))
+        return;
+    e->pieces[0] = cw_buf_str(&e->packed);
+    e->request.n_body = 1;
+    e->request.headers = &gzip;
+    e->request.n_headers = 1;
+}
+
 /* The pieces of the body: the head, and the spans of each loop where they lie. */
 static bool write_body(cw_trace_exporter *e)
 {
@@ -362,6 +387,8 @@ static bool write_body(cw_trace_exporter *e)
                                  .may_repeat = true,
                                  .on_done = on_done,
                                  .ctx = e};
+    if (e->is_gzip)
+        pack_body(e);
     return !e->head.code;
 }
 
@@ -373,6 +400,7 @@ static void start_request(cw_trace_exporter *e)
         return;
     }
     e->n_tries = 0;
+    e->begun_ms = cw_clock_ms();
     if (write_body(e))
         send_request(e);
     else
@@ -447,6 +475,7 @@ cw_code cw_trace_exporter_new(cw_tracer *t, cw_trace_exporter **ret, cw_err *err
     cw_buf_init(&e->resource, RESOURCE_MAX);
     cw_buf_init(&e->scope, RESOURCE_MAX);
     cw_buf_init(&e->head, HEAD_MAX);
+    cw_buf_init(&e->packed, BODY_MAX);
     if (!e->taken || !e->pieces) {
         free_exporter(e);
         return cw_fail_nomem(err);
@@ -549,6 +578,8 @@ cw_code cw_trace_exporter_configure(cw_trace_exporter *e, const cw_trace_export_
     cw_otlp_add_scope(&e->scope, CW_STR("causeway"), CW_STR(CW_VERSION));
     e->timeout_ms = o->timeout_ms;
     e->delay_ms = o->delay_ms;
+    e->give_up_ms = o->give_up_ms;
+    e->is_gzip = o->is_gzip;
     if (is_same)
         free(identity);
     else

@@ -181,9 +181,16 @@ static void check_protocol(void)
     cw_str protocol = exporter_variable("PROTOCOL", name);
     if (protocol.p && !cw_str_is(protocol, "http/protobuf"))
         warn(name, "only http/protobuf is spoken; other protocols are ignored");
+}
+
+static bool wants_gzip(void)
+{
+    char name[64];
     cw_str compression = exporter_variable("COMPRESSION", name);
-    if (compression.p && !cw_str_is(compression, "none"))
-        warn(name, "spans are sent without compression");
+    bool is_gzip = compression.p && cw_str_is(compression, "gzip");
+    if (compression.p && !is_gzip && !cw_str_is(compression, "none"))
+        warn(name, "no compression that is known, and ignored");
+    return is_gzip;
 }
 
 static cw_str file_variable(const char *name)
@@ -206,6 +213,8 @@ static void read_exporter(cw_trace_export_opts *ret)
     ret->batch = number_variable("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1000000, CW_TRACE_BATCH);
     if (ret->batch > ret->queue)
         ret->batch = ret->queue;
+    ret->give_up_ms = number_variable("OTEL_BSP_EXPORT_TIMEOUT", 600000, CW_TRACE_GIVE_UP_MS);
+    ret->is_gzip = wants_gzip();
     check_protocol();
 }
 

@@ -52,6 +52,8 @@ typedef struct cw_trace_export_opts {
     size_t n_headers;
     cw_str ca_file, certificate, key; /* of TLS; may be empty */
     uint32_t timeout_ms;              /* for one request */
+    uint32_t give_up_ms;              /* no retry begins later than this after the first request */
+    bool is_gzip;                     /* requests are compressed */
     uint32_t delay_ms;                /* from the first span to its request */
     uint32_t batch;                   /* spans of one request */
     uint32_t queue;                   /* spans of one loop that wait */

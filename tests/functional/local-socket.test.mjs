@@ -366,6 +366,18 @@ test("threat-C11: config.show masks values that can be secrets, and shows the ot
     assert.equal(result.server.pid, server.pid);
 });
 
+test("log.level with a time returns to the configured level", async (t) => {
+    const server = await start(t, { config: { log: { level: "info" } } });
+    const late = await runCauseway(["log", "level", "debug", "--for", "2d", "--config", server.config]);
+    assert.equal(late.code, 2);
+    assert.match(late.stderr, /--for: expected a duration up to 24h/);
+    assert.match(
+        await server.cli("log", "level", "net=debug", "--for", "1s"),
+        /^log level info, net=debug until \d{4}-\d\d-\d\dT\S+Z, set by server/,
+    );
+    await server.untilLogged(/the level of the log is the configured one again/);
+});
+
 test("log.level changes the log at once, and until the next reload", async (t) => {
     const server = await start(t, { config: { log: { level: "info" } } });
     const setLevel = (params) => callSocket(server.socket, "causeway.log.level", params);

@@ -304,6 +304,23 @@ suite("a collector", { concurrency: true }, () => {
         assert.ok(calls(collector)[0].body.equals(calls(collector)[2].body));
     });
 
+    test("gets compressed requests if the environment asks for them", async (t) => {
+        const { collector, server } = await start(t, {}, { env: { OTEL_EXPORTER_OTLP_COMPRESSION: "gzip" } });
+        await call(server);
+        await collector.span(isCall);
+        assert.ok(collector.requests.every(({ headers }) => headers["content-encoding"] === "gzip"));
+    });
+
+    test("that stays away is given up after OTEL_BSP_EXPORT_TIMEOUT", async (t) => {
+        const { collector, server } = await start(t, {}, { env: { OTEL_BSP_EXPORT_TIMEOUT: "300" } });
+        collector.answer = () => ({ status: 503 });
+        await call(server);
+        const dropped = () => linesOf(server).find(({ message }) => message.startsWith("spans cannot be exported"));
+        await eventually(dropped, "the line about dropped spans");
+        assert.equal(dropped().status, 503);
+        assert.equal(calls(collector).length <= 1, true);
+    });
+
     test("that refuses spans does not get them again", async (t) => {
         const { collector, server } = await start(t);
         collector.answer = () => ({ status: calls(collector).length === 1 ? 400 : 200 });

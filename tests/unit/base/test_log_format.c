@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/log.c" /* NOLINT(bugprone-suspicious-include) */
+#include "base/log_line.h"
+
+#include "base/ids.h"
+#include "base/utf8.h"
 #include "support/test.h"
 
 #define TIME_LEN 24
@@ -11,7 +14,7 @@ static const char *format(bool json, cw_log_level level, const char *component, 
                           const cw_log_field *fields)
 {
     memset(line, '#', sizeof(line));
-    size_t n = format_line(line, json, level, component, message, fields);
+    size_t n = cw_log_line_format(line, json ? CW_LOG_FORM_JSON : CW_LOG_FORM_TEXT, level, component, message, fields);
     assert_true(n <= CW_LOG_LINE_MAX);
     assert_int_equal(line[n - 1], '\n');
     assert_ptr_equal(memchr(line, '\n', n), line + n - 1);
