@@ -200,12 +200,13 @@ const cw_admin_method cw_admin_server_methods[] = {
      .about = "Set the level of the log for a time, or until the next reload or restart",
      .permission = CW_PERMISSION_ADMINISTER_SOURCES,
      .params = "[{\"name\":\"level\",\"description\":\"The configured one by default\",\"schema\":"
-               "{\"enum\":[\"error\",\"warn\",\"info\",\"debug\",\"off\"]}},{\"name\":\"components\",\"description\":\"Levels of "
+               "{\"enum\":[\"error\",\"warn\",\"info\",\"debug\",\"off\"]}},{\"name\":"
+               "\"components\",\"description\":\"Levels of "
                "single components, such as net=debug,access=off\",\"schema\":" TEXT "},"
                "{\"name\":\"for_s\",\"description\":\"Seconds until the configured level "
                "returns\",\"schema\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":86400}}]",
-     .result = "{\"level\":" TEXT ",\"components\":" TEXT
-               ",\"until\":{\"type\":[\"integer\",\"null\"]}}",
+     .result =
+         "{\"level\":" TEXT ",\"components\":" TEXT ",\"until\":{\"type\":[\"integer\",\"null\"]}}",
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,
      .n_audited = 1,

@@ -213,9 +213,9 @@ static struct {
 
 static struct {
     int fd;
-    bool stream; /* a pipe, socket or terminal: writing may have to wait */
+    bool stream;  /* a pipe, socket or terminal: writing may have to wait */
     bool journal; /* a socket of journald: a line is an entry */
-    bool torn;   /* the last write ended within a line */
+    bool torn;    /* the last write ended within a line */
     uint64_t reported;
 } out = {.fd = STDERR_FILENO, .stream = true};
 
@@ -308,7 +308,8 @@ static bool report_drops(uint64_t limit)
         return true;
     char line[1 + CW_LOG_LINE_MAX] = "\n";
     const cw_log_field fields[] = {CW_KN("count", count), {0}};
-    size_t n = cw_log_line_format(line + 1, current_form(), CW_LOG_WARN, "log", "lines dropped", fields);
+    size_t n =
+        cw_log_line_format(line + 1, current_form(), CW_LOG_WARN, "log", "lines dropped", fields);
     /* The newline in front ends a line that was written in part. */
     const char *p = out.torn ? line : line + 1;
     n += out.torn ? 1 : 0;

@@ -32,7 +32,6 @@ typedef struct event_parts {
     const cw_log_field *fields;
 } event_parts;
 
-
 #define TAIL_MAX 24u
 /* The ids of the request: names, digits, quotes. */
 #define IDS_MAX 160u

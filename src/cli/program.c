@@ -30,6 +30,8 @@ static const cw_cli_term environment[] = {
     {"NOTIFY_SOCKET", "socket of the supervisor that serve notifies of its state"},
     {"WATCHDOG_USEC", "time within which the supervisor expects a next message"},
     {"WATCHDOG_PID", "the process for which WATCHDOG_USEC is meant"},
+    {"JOURNAL_STREAM", "if it names standard error, the log goes to journald with its\n"
+                       "fields; systemd sets it"},
     {"FDSTORE", "if it is 0, the supervisor keeps no sockets for serve"},
     {0},
 };

@@ -224,10 +224,8 @@ typedef struct cw_config {
 
     struct {
         cw_str path; /* empty: nothing is recorded */
-        size_t rotate_size;
-        uint32_t rotate_ms;
-        uint32_t files;
-        size_t queue;
+        size_t rotate_size, queue;
+        uint32_t rotate_ms, files;
         bool arguments;
         size_t arguments_size;
         cw_config_strings redact; /* JSON pointers */
@@ -235,7 +233,7 @@ typedef struct cw_config {
 
     struct {
         bool enabled;
-        uint32_t tools; /* names of tools that have series of their own */
+        uint32_t tools;             /* names of tools that have series of their own */
         cw_config_listeners listen; /* may be empty: the others answer */
         cw_str token_file;          /* empty: none */
     } metrics;

@@ -68,8 +68,7 @@ static cw_code check_tls(cw_checker *c, const cw_config *config)
         const cw_place item = {.up = &list, .index = i};
         bool is_list = cw_json_is(v, CW_JSON_ARRAY);
         const cw_json *at = is_list ? cw_json_at(v, i) : v;
-        return cw_check_problem(c, is_list ? &item : &list, at,
-                                TLS_MISSING);
+        return cw_check_problem(c, is_list ? &item : &list, at, TLS_MISSING);
     }
     return CW_OK;
 }

@@ -65,7 +65,7 @@ struct cw_responder {
     bool takes_parts; /* the body of a reply may have more parts */
     bool
         is_lasting; /* HTTP: set before the stream opens; a client whose stream ends opens another */
-    bool is_get; /* HTTP: the stream of a legacy session, which a GET opens */
+    bool is_get;    /* HTTP: the stream of a legacy session, which a GET opens */
     void (*on_event)(cw_responder *p, cw_responder_event event, void *ctx); /* or NULL */
     void *ctx;
     struct cw_mcp_session *session; /* of the one client at the other end; NULL: HTTP */

@@ -60,7 +60,7 @@ struct cw_trace_exporter {
     uint32_t timeout_ms, delay_ms, give_up_ms;
     uint64_t begun_ms; /* the first request of these spans */
     bool is_gzip;
-    cw_buf packed; /* the body of the request, if it is compressed */
+    cw_buf packed;      /* the body of the request, if it is compressed */
     uv_timer_t timer;   /* delay, time limit of a request, pause before a retry */
     uv_timer_t flusher; /* the end of a flush */
     void (*on_flushed)(void *ctx);

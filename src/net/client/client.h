@@ -72,9 +72,9 @@ typedef struct cw_client_opts {
     size_t answer_size;            /* largest body */
     const cw_http_header *headers; /* of every request; copied */
     size_t n_headers;
-    const cw_str *wanted; /* names of headers of answers that are wanted; copied */
-    size_t n_wanted;      /* <= CW_CLIENT_WANTED */
-    cw_client_tls tls;    /* for https; texts are copied */
+    const cw_str *wanted;    /* names of headers of answers that are wanted; copied */
+    size_t n_wanted;         /* <= CW_CLIENT_WANTED */
+    cw_client_tls tls;       /* for https; texts are copied */
     uint32_t metrics_source; /* slot of the source whose connections these are; 0: not counted */
     cw_str proxy; /* "http://host:port", which also looks the URL's name up; empty: none, whatever
                      the environment says */

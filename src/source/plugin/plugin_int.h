@@ -144,7 +144,7 @@ struct cw_worker {
     bool is_late; /* it did not load in time */
     bool was_ready;
     bool ran_out; /* the system killed it, as it does when memory runs out */
-    bool killed; /* by us, because a cancelled call did not end */
+    bool killed;  /* by us, because a cancelled call did not end */
     cw_deadline wait;
     char detail[256];
     /* The part's. */

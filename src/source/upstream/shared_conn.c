@@ -6,9 +6,9 @@
  *        ▲         │          │           │           │
  *        └─────────┴──────────┴───────────┴───────────┘ the channel ended
  */
+#include "source/upstream/shared_conn.h"
 #include "metrics/metrics.h"
 #include "metrics/names.h"
-#include "source/upstream/shared_conn.h"
 
 #include <stdio.h>
 #include <stdlib.h>

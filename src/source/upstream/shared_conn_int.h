@@ -133,7 +133,7 @@ struct cw_shared_conn {
     cw_shared_conn_state state;
     bool has_old_token; /* the token of this opening is not a new one */
     bool is_closing;
-    bool was_noted; /* that a message was invalid */
+    bool was_noted;  /* that a message was invalid */
     bool is_counted; /* in the metrics */
     char problem[CW_SHARED_CONN_WHY];
 };

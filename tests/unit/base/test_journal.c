@@ -94,7 +94,9 @@ TEST(an_entry_of_a_request_has_its_ids)
 TEST(no_value_can_forge_a_field)
 {
     use_journal();
-    cw_log(CW_LOG_INFO, "net", "x", CW_KV("text", CW_STR("a\nPRIORITY=0\x1e" "b=c\r")),
+    cw_log(CW_LOG_INFO, "net", "x",
+           CW_KV("text", CW_STR("a\nPRIORITY=0\x1e"
+                                "b=c\r")),
            CW_KV("odd-name!", CW_STR("1")));
     const char *entry = receive();
     assert_null(strstr(entry, "\nPRIORITY=0"));

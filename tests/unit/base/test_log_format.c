@@ -14,7 +14,8 @@ static const char *format(bool json, cw_log_level level, const char *component, 
                           const cw_log_field *fields)
 {
     memset(line, '#', sizeof(line));
-    size_t n = cw_log_line_format(line, json ? CW_LOG_FORM_JSON : CW_LOG_FORM_TEXT, level, component, message, fields);
+    size_t n = cw_log_line_format(line, json ? CW_LOG_FORM_JSON : CW_LOG_FORM_TEXT, level,
+                                  component, message, fields);
     assert_true(n <= CW_LOG_LINE_MAX);
     assert_int_equal(line[n - 1], '\n');
     assert_ptr_equal(memchr(line, '\n', n), line + n - 1);
