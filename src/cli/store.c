@@ -147,7 +147,8 @@ static int run_copy(int argc, char **argv)
     bool is_insecure = false;
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&config_path),
-        {"to", 't', CW_CLI_TEXT, &to, "WHERE", "a path, or a postgresql:// URL without password"},
+        {"to", 't', CW_CLI_TEXT, &to, "DATABASE",
+         "a path, or a postgresql:// URL without password"},
         {"password-file", 0, CW_CLI_TEXT, &password_file, "FILE",
          "file whose first line is the password for the URL"},
         {"allow-insecure", 0, CW_CLI_FLAG, &is_insecure, NULL,
@@ -165,7 +166,7 @@ static int run_copy(int argc, char **argv)
     cw_config *config;
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0 && !to)
-        return cw_cli_usage("usage: causeway store copy --to WHERE");
+        return cw_cli_usage("usage: causeway store copy --to DATABASE");
     if (code < 0)
         code = load(config_path, &config);
     if (code >= 0)

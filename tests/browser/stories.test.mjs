@@ -127,9 +127,13 @@ suite("the author of a tool", () => {
         await ready(page);
         await page.keyboard.press("g");
         await page.keyboard.press("t");
+        await ready(page); // the page before may have had the same heading
         await page.waitForSelector("h1:text-is('Tools')");
         await page.keyboard.press("/");
         await page.keyboard.type("test.echo");
+        await page.waitForFunction(() =>
+            [...document.querySelectorAll("tbody tr")].every((row) => /echo/i.test(row.textContent)),
+        );
         await page.keyboard.press("Tab");
         while (!(await page.evaluate(() => document.activeElement.matches("tbody a"))))
             await page.keyboard.press("Tab");

@@ -65,7 +65,7 @@ for (const [scheme, options, more] of [
 
         test("takes and gives large messages", async (t) => {
             const service = await startWebSocket(options);
-            const server = await start(t, service, more);
+            const server = await start(t, service, { ...more, methods: [{ method: "echo", max_result_size: 0 }] });
             for (const size of [100, 70_000, 900_000]) {
                 const message = "x".repeat(size);
                 const result = await callToolWell(server, "s.echo", { message });

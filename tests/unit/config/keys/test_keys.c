@@ -596,7 +596,8 @@ TEST(unknown_keys_get_the_nearest_right_one)
         "connections_per_address, header_size, header_fields, target_size, body_size, "
         "body_memory, pipelined_requests, stream_queue, min_body_rate, max_calls, batch, "
         "validation_steps, detached_calls, detached_calls_per_caller, "
-        "max_result_size, cache_size, subscriptions, token_cache_entries, rates, calls_per_tool, "
+        "max_result_size, cache_size, subscriptions, console_streams, token_cache_entries, rates, "
+        "calls_per_tool, "
         "calls_per_source, tools, sources\n"
         "f:3:3: limits.header_sise: unknown key; did you mean \"header_size\"?");
     assert_problems("lisetn: a:1\n", "f:1:1: lisetn: unknown key; did you mean \"listen\"?");

@@ -384,7 +384,7 @@ TEST(what_may_change_something_is_cut_and_says_so)
     cw_continuation part;
     assert_int_equal(apply(map, "{\"continuation\":\"x\"}", &sent, &part, NULL), CW_OK);
     cw_param_map_result(map, &part, &arena, &o);
-    assert_str(cw_json_span(o.result), "{\"items\":[11],\"truncated\":true}");
+    assert_str(cw_json_span(o.result), "{\"items\":[11],\"total\":4,\"truncated\":true}");
     /* The mark of a method says it as well. */
     const cw_mark reads = {.is_read_only = true};
     const cw_config_overlay overlay = {.result_size = 5};
