@@ -300,7 +300,8 @@ static void put_id_members(log_line *l)
 static size_t format_entry(char *to, const event_parts *parts)
 {
     static const char *const priorities[] = {"3", "4", "6", "7"};
-    log_line l = {.p = to, .max = CW_LOG_LINE_MAX / 2};
+    log_line l = {.max = CW_LOG_LINE_MAX / 2};
+    l.p = to;
     put_text(&l, "MESSAGE=");
     put_cut(&l, cw_str_from(parts->component), CW_LOG_COMPONENT_MAX, /* quotes= */ false);
     put(&l, ": ", 2);
@@ -325,7 +326,8 @@ static size_t format_entry(char *to, const event_parts *parts)
 
 static size_t format_text(char *to, bool json, const event_parts *parts)
 {
-    log_line l = {.p = to, .max = CW_LOG_LINE_MAX - TAIL_MAX, .json = json};
+    log_line l = {.max = CW_LOG_LINE_MAX - TAIL_MAX, .json = json};
+    l.p = to;
     l.max -= cw_ids_current() ? IDS_MAX : 0;
     bool cut = false;
     put_head(&l, parts->level, cw_str_from(parts->component), cw_str_from(parts->message));

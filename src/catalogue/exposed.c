@@ -144,7 +144,8 @@ static bool take_expression(cw_str *rest, expression *ret)
         return false;
     cw_str inner = cw_str_make(open + 1, (size_t)(close - open - 1));
     ret->is_any = true;
-    if (memchr("+#./;?&", inner.p[0], 7)) {
+    static const char operators[] = {'+', '#', '.', '/', ';', '?', '&'};
+    if (memchr(operators, inner.p[0], sizeof operators)) {
         ret->op = inner.p[0];
         inner = cw_str_make(inner.p + 1, inner.n - 1);
     }

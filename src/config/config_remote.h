@@ -187,8 +187,8 @@ typedef struct cw_config_remote {
     cw_str prefix;   /* put before its method ids here; may be empty */
     cw_config_overlays methods;
     cw_config_overlays exposed[CW_CONFIG_EXPOSED]; /* of an MCP server */
-    bool relays_instructions;                      /* likewise: those of the server */
     uint32_t refresh_ms;                           /* ask again so often, 0: never */
+    bool relays_instructions;                      /* of an MCP server: to our clients */
     bool warns_only; /* `on_change: warn`: a definition that differs from the lock is shown */
 
     /* Limits. */

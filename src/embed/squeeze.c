@@ -171,7 +171,8 @@ static bool step_style(squeezer *s)
 
 static size_t squeeze(char *text, size_t n, bool (*step)(squeezer *))
 {
-    squeezer s = {.text = text, .n = n};
+    squeezer s = {.n = n};
+    s.text = text;
     while (s.from < s.n) {
         if (!step(&s))
             return 0;

@@ -26,13 +26,13 @@ struct cw_metrics_block {
 
 /* Where the rows and cells of a metric are. */
 typedef struct layout {
-    uint32_t first_row; /* in the block */
+    const uint64_t *bounds; /* n_bounds of them */
+    uint32_t first_row;     /* in the block */
     uint32_t n_rows, row_cells;
     uint32_t n_values[CW_FAMILY_LABELS]; /* 1 for a label that is not there */
     /* Rows, and cells within a row, from one value of a label to the next. */
     uint32_t row_steps[CW_FAMILY_LABELS], cell_steps[CW_FAMILY_LABELS];
     uint32_t n_bounds;
-    const uint64_t *bounds;
     /* The first bucket for durations with so many bits. */
     uint8_t first_bucket[VALUE_BITS + 1];
 } layout;

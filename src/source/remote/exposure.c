@@ -71,10 +71,10 @@ cw_code cw_exposure_unlisted(cw_str template, cw_source *source, cw_arena *arena
     cw_code rc = cw_exposed_variables(template, names, &n, err);
     cw_exposed *exposed = cw_arena_calloc(arena, 1, sizeof *exposed);
     cw_param *params = cw_arena_calloc(arena, n, sizeof *params);
-    if (!rc && (!exposed || !params))
-        rc = cw_arena_fail(arena, err);
     if (rc)
         return rc;
+    if (!exposed || !params)
+        return cw_arena_fail(arena, err);
     exposed->kind = CW_EXPOSED_TEMPLATE;
     exposed->is_relayed = true;
     exposed->address = cw_arena_dup_str(arena, template);
