@@ -24,7 +24,7 @@ const turn = () => new Promise(setImmediate);
 
 // The server closes as soon as it has answered a request that asks for the close. A client that
 // sends more after that may be reset (RFC 9112, 9.6), so no cut lies behind such a request.
-const closingRequest = /^[\s\S]*?\r\nconnection: close\r\n[\s\S]*?\r\n\r\n(?=GET )/i;
+const closingRequest = /^[\s\S]*?\r\nconnection: close\r\n(?:[\s\S]*?\r\n)?\r\n(?=GET )/i;
 
 // The offsets where a request is cut.
 function cutsOf({ bytes }) {
