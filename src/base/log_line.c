@@ -23,7 +23,7 @@ static const char *level_name(cw_log_level level)
     return level >= 0 && (size_t)level < CW_LOG_LEVELS ? cw_log_level_names[level] : "off";
 }
 
-/* Of a message in the journal: half of the entry holds it, however it is escaped. */
+/* A message in the journal: half of the entry holds it, however it is escaped. */
 #define MESSAGE_MAX 512u
 
 typedef struct event_parts {

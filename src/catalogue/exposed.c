@@ -248,7 +248,7 @@ static bool can_be(const expression *e, cw_str part)
     return e->op || !strchr(excluded, part.p[0]);
 }
 
-/* Where the part of an expression ends that `next` follows. */
+/* Find the end of the part that matches an expression; `next` follows it. */
 static bool find_end(const expression *e, const expression *next, cw_str uri, size_t *ret)
 {
     size_t first = e->op && e->op != '+' ? 0 : 1;

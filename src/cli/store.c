@@ -32,8 +32,9 @@ static int print_version(const char *where, const cw_db_health *health)
     return cw_cli_print(cw_buf_str(&out));
 }
 
-static int check(const cw_db_opts *opts)
+static int check(const cw_config *config, cw_db_opts *opts)
 {
+    (void)config;
     cw_db_health health = {0};
     cw_err err = {0};
     if (cw_db_check(opts, &health, &err))
@@ -61,6 +62,18 @@ static int migrate(const cw_config *config, cw_db_opts *opts)
     return rc ? cw_cli_failure("%s", err.msg) : print_version(opts->where, &health);
 }
 
+static int run_with(const char *config_path, int (*run)(const cw_config *, cw_db_opts *))
+{
+    cw_config *config;
+    int code = load(config_path, &config);
+    if (code >= 0)
+        return code;
+    cw_db_opts opts = cw_database_opts(config, BUSY_MS);
+    code = run(config, &opts);
+    cw_config_unref(config);
+    return code;
+}
+
 static int run_check(int argc, char **argv)
 {
     const char *config_path = NULL;
@@ -71,16 +84,8 @@ static int run_check(int argc, char **argv)
         "this program, the version of its tables, and of a file its structure. Nothing\n"
         "is changed.",
         options, 0};
-    cw_config *config;
     int code = cw_cli_parse(&spec, argc, argv, NULL);
-    if (code < 0)
-        code = load(config_path, &config);
-    if (code >= 0)
-        return code;
-    const cw_db_opts opts = cw_database_opts(config, BUSY_MS);
-    code = check(&opts);
-    cw_config_unref(config);
-    return code;
+    return code < 0 ? run_with(config_path, check) : code;
 }
 
 static int run_migrate(int argc, char **argv)
@@ -92,16 +97,8 @@ static int run_migrate(int argc, char **argv)
         "Create the tables of the database, or bring them up to date, as a server does\n"
         "at its start. So the servers need no right to change tables.",
         options, 0};
-    cw_config *config;
     int code = cw_cli_parse(&spec, argc, argv, NULL);
-    if (code < 0)
-        code = load(config_path, &config);
-    if (code >= 0)
-        return code;
-    cw_db_opts opts = cw_database_opts(config, BUSY_MS);
-    code = migrate(config, &opts);
-    cw_config_unref(config);
-    return code;
+    return code < 0 ? run_with(config_path, migrate) : code;
 }
 
 /* ---- copies ---- */

@@ -228,7 +228,7 @@ static void add_transport(attributes *a, const cw_responder *responder)
     add(a, "client.address", peer);
 }
 
-/* Of a known list, or "_OTHER": no text of a client. */
+/* A name of a known list, or "_OTHER": no text of a client. */
 static cw_str method_of(const cw_operation *op)
 {
     if (op->kind == CW_OPERATION_MCP)

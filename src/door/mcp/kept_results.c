@@ -2,10 +2,9 @@
 /* kept_results.c - the store of large results: shares, parts, expiry. */
 #include "door/mcp/kept_results.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hex.h"
 #include "base/random.h"
 #include "base/utf8.h"
 
@@ -18,7 +17,7 @@ typedef struct owner {
     size_t used;
 } owner;
 
-/* Where a part begins and ends in the text. */
+/* The begin and end of a part in the text. */
 typedef struct range {
     uint32_t from, to;
 } range;
@@ -229,20 +228,12 @@ static cw_code divide_text(kept *x, size_t part_size)
 
 /* ---- adding ---- */
 
-static char *copy(cw_str text)
-{
-    char *ret = malloc(text.n + 1);
-    if (ret)
-        memcpy(ret, text.p, text.n);
-    return ret;
-}
-
 static cw_code set_id(kept *x)
 {
-    uint64_t words[2];
-    if (cw_random_bytes(words, sizeof words, NULL))
+    unsigned char bytes[CW_MCP_KEPT_ID / 2];
+    if (cw_random_bytes(bytes, sizeof bytes, NULL))
         return CW_IO;
-    snprintf(x->id, sizeof x->id, "%016" PRIx64 "%016" PRIx64, words[0], words[1]);
+    cw_hex_write(x->id, bytes, sizeof bytes);
     return CW_OK;
 }
 
@@ -252,8 +243,8 @@ static cw_code fill(kept *x, cw_str tool, const cw_json *value, size_t part_size
     cw_str text = x->is_string ? cw_json_text(value) : cw_json_span(value);
     x->n = text.n;
     x->tool_n = tool.n;
-    x->text = copy(text);
-    x->tool = copy(tool);
+    x->text = cw_str_dup(text);
+    x->tool = cw_str_dup(tool);
     if (!x->text || !x->tool)
         return CW_NOMEM;
     x->is_list = is_dividable(value, part_size);
@@ -315,15 +306,10 @@ static bool parse(cw_str uri, cw_str *ret_id, uint32_t *ret_part)
     *ret_part = 1;
     if (!rest.p)
         return true;
-    if (rest.n == 0 || rest.n > 9 || rest.p[0] == '0')
+    uint64_t n;
+    if (rest.n == 0 || rest.n > 9 || rest.p[0] == '0' || !cw_str_to_u64(rest, &n))
         return false;
-    uint32_t n = 0;
-    for (size_t i = 0; i < rest.n; i++) {
-        if (rest.p[i] < '0' || rest.p[i] > '9')
-            return false;
-        n = n * 10 + (uint32_t)(rest.p[i] - '0');
-    }
-    *ret_part = n;
+    *ret_part = (uint32_t)n;
     return true;
 }
 

@@ -76,7 +76,7 @@ static void leave_place(subscriber *l)
     l->place = l->watcher = NULL;
 }
 
-/* What a legacy client has subscribed to is entered by the session store. */
+/* The session store enters the subscriptions of legacy clients. */
 static void enter_uris(subscriber *l)
 {
     for (uint32_t i = 0; i < l->n_uris; i++)

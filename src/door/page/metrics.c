@@ -152,7 +152,7 @@ static void on_identified(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, 
 static bool has_token(cw_metrics_page *page, const cw_http_req *req)
 {
     unsigned char digest[CW_DIGEST];
-    cw_str given = cw_credentials_bearer(cw_http_req_header(req, CW_STR("Authorization")));
+    cw_str given = cw_credentials_bearer(cw_http_req_authorization(req));
     if (!given.p)
         return false;
     cw_secret_digest(given, digest);
@@ -171,18 +171,19 @@ static void on_get(cw_http_req *req, void *self)
         cw_authenticate(req, page->runtime, &cw_authenticate_rest, on_identified, NULL);
 }
 
+/* The first line of the file. */
 static cw_code read_token(const char *path, unsigned char out[CW_DIGEST], cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, TOKEN_MAX);
     cw_code rc = cw_file_read(path, CW_FILE_PLAIN, &text, err);
-    cw_str token = cw_str_trim(cw_buf_str(&text));
-    if (!rc && token.n && token.p[token.n - 1] == '\n')
-        token = cw_str_trim(cw_str_make(token.p, token.n - 1));
+    cw_str rest, token = cw_str_trim(cw_str_cut(cw_buf_str(&text), '\n', &rest));
     if (!rc && token.n < TOKEN_MIN)
         rc = cw_fail(err, CW_PARAMS, "'%s' has fewer than %u characters", path, TOKEN_MIN);
     if (!rc)
         cw_secret_digest(token, out);
+    if (text.p)
+        explicit_bzero(text.p, text.n);
     return rc;
 }
 

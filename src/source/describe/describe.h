@@ -52,7 +52,7 @@
 
 typedef struct cw_describe_ctx cw_describe_ctx;
 
-/* What the handshake with an MCP server has told. */
+/* Facts from the handshake with an MCP server. */
 typedef struct cw_describe_server {
     bool is_known; /* it need not be asked */
     bool has_prompts, has_resources;

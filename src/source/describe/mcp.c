@@ -191,7 +191,7 @@ static void write_mark(listing *l, const cw_json *tool)
         cw_openrpc_writer_member(&l->doc, "x-mcp-tool", cw_buf_str(&l->schema));
 }
 
-/* What the list of tools shows beside that: pictures, and _meta. */
+/* Further members of a listed tool: icons, and _meta. */
 static void write_more(listing *l, const cw_json *tool)
 {
     cw_buf_clear(&l->schema);

@@ -60,7 +60,7 @@ typedef struct cw_relay_ticket {
 
 #define CW_RELAY_INSTRUCTIONS_MAX 16384u /* bytes; the rest is cut off */
 
-/* What a server has told of itself in the last handshake. */
+/* Facts about a server, from its last handshake. */
 typedef struct cw_relay_server {
     bool is_known;
     bool has_prompts, has_resources;
