@@ -595,6 +595,18 @@ static void on_ask(cw_sink *sink, const cw_question *question)
     ex->waiter->ops->ask(ex->waiter, question);
 }
 
+/* The source takes a question back: its own time runs again. */
+static void on_withdraw(cw_sink *sink, uint32_t number)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    if (ex->state != CW_EXCHANGE_RUNNING || !ex->n_asked)
+        return;
+    if (--ex->n_asked == 0)
+        start_limit(ex);
+    if (ex->waiter && ex->waiter->ops->withdraw)
+        ex->waiter->ops->withdraw(ex->waiter, number);
+}
+
 /* Check what the source returned, and finish. */
 static void conclude(cw_exchange *ex, const cw_outcome *outcome)
 {
@@ -653,7 +665,7 @@ static cw_code enter_limit(cw_exchange *ex, cw_fault *fault, cw_err *err)
 
 static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault, cw_err *err)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask};
+    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask, on_withdraw};
     cw_runtime_loop *rl = ex->rl;
     cw_source *source = ex->active->source;
     ex->sink.ops = &ops;

@@ -39,7 +39,6 @@
 #define SETTLE_SUCCESSOR_MS 10000u
 #define COMPLAINTS_MAX 4096u
 #define ENDS_MS 250u
-#define FLUSH_MS 1000u /* for the last spans */
 
 typedef struct service {
     const char *config_path, *tool_names;
@@ -455,7 +454,7 @@ static void on_flushed(void *ctx)
 static void on_end(cw_message *message)
 {
     service *sv = CW_CONTAINER(message, service, end);
-    cw_tracer_flush(sv->app.tracer, FLUSH_MS, on_flushed, sv);
+    cw_app_flush(&sv->app, on_flushed, sv);
 }
 
 /* From a loop's thread. */

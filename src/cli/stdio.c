@@ -21,7 +21,6 @@
 /* For this long messages wait for sources, so that the first list is whole. `initialize` too: its
  * answer, which clients ask for once, says whether there are prompts and resources. */
 #define SETTLE_MS 3000u
-#define FLUSH_MS 1000u /* for the last spans */
 /* Time for the calls of a file beyond their own timeouts. */
 #define FILE_SPARE_MS 1000u
 
@@ -145,7 +144,7 @@ static void on_flushed(void *ctx)
 static void on_end(void *ctx)
 {
     program *p = ctx;
-    cw_tracer_flush(p->app.tracer, FLUSH_MS, on_flushed, p);
+    cw_app_flush(&p->app, on_flushed, p);
 }
 
 static void on_signal(uv_signal_t *handle, int signum)

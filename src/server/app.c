@@ -27,6 +27,8 @@
 #define LIST_TTL_MS 5000u
 #define PUBLISH_PAUSE_MS 1000u
 #define RETRY_PAUSE_MS 100u
+#define FLUSH_MS 1000u        /* for the last spans */
+#define END_SESSIONS_MS 2000u /* for the ends of sessions with MCP servers */
 
 /* ---- publishing ---- */
 
@@ -821,6 +823,19 @@ void cw_app_attach(cw_app *b, cw_server *server)
     for (unsigned i = 0; i < b->n_loops; i++)
         loops[i] = cw_server_loop_at(server, i);
     cw_runtime_attach(b->runtime, loops);
+}
+
+static void on_spans_sent(void *ctx)
+{
+    cw_app *b = ctx;
+    cw_sources_end_sessions(b->sources, END_SESSIONS_MS, b->on_flushed, b->flushed_ctx);
+}
+
+void cw_app_flush(cw_app *b, void (*fn)(void *ctx), void *ctx)
+{
+    b->on_flushed = fn;
+    b->flushed_ctx = ctx;
+    cw_tracer_flush(b->tracer, FLUSH_MS, on_spans_sent, b);
 }
 
 void cw_app_close(cw_app *b)

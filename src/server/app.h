@@ -32,6 +32,8 @@ typedef struct cw_app {
     cw_mcp *mcp;     /* the door for MCP clients */
     cw_audit *audit; /* may be switched off */
     cw_tracer *tracer;
+    void (*on_flushed)(void *ctx); /* cw_app_flush */
+    void *flushed_ctx;
     cw_admin_server admin; /* what administration methods see of this */
     cw_sources *sources;
     cw_sources_health health; /* of the services */
@@ -104,6 +106,8 @@ void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop);
 CW_MUST_USE cw_code cw_app_check_account(cw_app *b, cw_err *err);
 /* Attach the loops of the server before they run. Call cw_runtime_started when they run. */
 void cw_app_attach(cw_app *b, cw_server *server);
+/* The last messages of the process: spans, and the ends of sessions with MCP servers. Then fn(ctx). */
+void cw_app_flush(cw_app *b, void (*fn)(void *ctx), void *ctx);
 /* Stop loading and watching; handles close on the main loop. Twice is fine. */
 void cw_app_close(cw_app *b);
 /* Free the rest, after the server's loops have ended; run the main loop once more after this. */

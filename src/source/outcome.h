@@ -77,6 +77,8 @@ typedef struct cw_sink_ops {
     void (*done)(cw_sink *sink, const cw_outcome *outcome);
     /* The source waits for an answer (cw_source_ops.answer). */
     void (*ask)(cw_sink *sink, const cw_question *question);
+    /* The source no longer waits for the answer to this question. */
+    void (*withdraw)(cw_sink *sink, uint32_t number);
 } cw_sink_ops;
 
 /* Embedded in whatever implements it. */

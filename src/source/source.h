@@ -88,6 +88,7 @@ struct cw_source {
     cw_str name;      /* of the plugin or of the entry in config */
     uint32_t call_ms; /* time limit of one call */
     bool restarts_ms; /* progress restarts it, up to CW_SOURCE_RESTARTS times as long in all */
+    bool takes_meta;  /* calls get the member "meta": keys of _meta of an MCP client */
     const cw_method *methods;
     size_t n_methods;
     cw_str instructions; /* of an MCP server, for models; empty: none */

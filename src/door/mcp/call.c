@@ -162,6 +162,11 @@ static void on_ask(cw_sink *sink, const cw_question *question)
     cw_mcp_elicit_ask(CW_CONTAINER(sink, cw_mcp_call, sink), question);
 }
 
+static void on_withdraw(cw_sink *sink, uint32_t number)
+{
+    cw_mcp_elicit_take_back(CW_CONTAINER(sink, cw_mcp_call, sink), number);
+}
+
 static void on_gone(cw_rpc_item *item)
 {
     cw_mcp_park_leave(item->self);
@@ -226,6 +231,32 @@ static void add_client(cw_buf *b, unsigned client_capabilities)
     cw_buf_add(b, CW_STR("\"]"));
 }
 
+/* Keys of _meta that belong to this hop: the protocol's, the token of progress, and ours. */
+static bool is_of_hop(cw_str key)
+{
+    return cw_str_starts(key, CW_STR("io.modelcontextprotocol/")) ||
+           cw_str_starts(key, CW_STR("causeway/")) || cw_str_is(key, "progressToken");
+}
+
+/* ,"meta":{…}: the other keys of the client's _meta, for an MCP server. */
+static void add_meta(cw_buf *b, const cw_json *meta)
+{
+    const char *separator = ",\"meta\":{";
+    if (!cw_json_is(meta, CW_JSON_OBJECT))
+        return;
+    for (const cw_json *k = cw_json_first(meta); k; k = cw_json_next_key(k)) {
+        if (is_of_hop(cw_json_text(k)))
+            continue;
+        cw_buf_add(b, cw_str_from(separator));
+        cw_json_escape(b, cw_json_text(k));
+        cw_buf_add_char(b, ':');
+        cw_json_add_compact(b, cw_json_value(k));
+        separator = ",";
+    }
+    if (*separator == ',' && !separator[1])
+        cw_buf_add_char(b, '}');
+}
+
 /* Members that the method receives beside its arguments. */
 static void add_extras(cw_buf *b, const cw_mcp_call *call)
 {
@@ -245,6 +276,8 @@ static void add_extras(cw_buf *b, const cw_mcp_call *call)
         cw_buf_add(b, CW_STR(",\"state\":"));
         cw_json_escape(b, call->state);
     }
+    if (call->target.entry->method->source->takes_meta)
+        add_meta(b, call->meta);
     cw_buf_add(b, call->target.extras);
 }
 
@@ -357,7 +390,7 @@ static void observe(const cw_mcp_request *r, const cw_mcp_target *target)
 
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask};
+    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask, on_withdraw};
     cw_log_level level = CW_LOG_OFF;
     cw_str token;
     /* The gate is checked before problems of the request are reported. */
@@ -380,6 +413,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
                           .target = *target,
                           .session = *r->session,
                           .view = r->view,
+                          .meta = cw_json_get(r->params, CW_STR("_meta")),
                           .token = may_stream && !problem ? token : CW_STR(""),
                           .problem = problem,
                           .may_stream = may_stream,

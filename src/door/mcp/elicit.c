@@ -683,6 +683,17 @@ void cw_mcp_elicit_ask(cw_mcp_call *call, const cw_question *question)
                        CW_STR("The client cannot be asked."));
 }
 
+void cw_mcp_elicit_take_back(cw_mcp_call *call, uint32_t number)
+{
+    for (cw_mcp_elicitation *q = call->asked; q; q = q->next) {
+        if (q->number != number || !cw_list_is_in(&q->link.node))
+            continue;
+        withdraw(call, q, "The server has taken its question back.");
+        close_asked(q);
+        return;
+    }
+}
+
 static void take_running_answer(cw_mcp_elicitation *q, const cw_json *result, cw_str problem)
 {
     cw_mcp_call *call = q->call;

@@ -58,6 +58,7 @@ struct cw_mcp_call {
     cw_view *view; /* borrowed while it runs; a reference, held by the arena, once it has asked */
     cw_str token;  /* progressToken as it was sent; empty: no progress wanted */
     double reached;
+    const cw_json *meta; /* params._meta as it was sent; or NULL */
     const char *problem; /* of the request, reported after the gate; or NULL */
     bool may_stream;
     /* Questions. */
@@ -99,6 +100,8 @@ void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome);
 void cw_mcp_elicit_ask(cw_mcp_call *call, const cw_question *question);
 /* Answer a modern client's request with the questions of an outcome. */
 void cw_mcp_elicit_reply_input(cw_mcp_call *call, const cw_outcome *outcome);
+/* The method that runs on takes this question back. */
+void cw_mcp_elicit_take_back(cw_mcp_call *call, uint32_t number);
 /* Cancel the open questions at the client. */
 void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why);
 /* Drop the open questions. */

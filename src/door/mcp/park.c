@@ -210,6 +210,20 @@ static void on_ask(cw_sink *sink, const cw_question *question)
         send_questions(p);
 }
 
+/* The client has the question already, and no request is open: its answer will be ignored. */
+static void on_withdraw(cw_sink *sink, uint32_t number)
+{
+    const park *p = CW_CONTAINER(sink, park, sink);
+    CW_LIST_EACH_SAFE (node, &p->questions) {
+        park_question *q = CW_CONTAINER(node, park_question, node);
+        if (q->number != number)
+            continue;
+        cw_list_remove(&q->node);
+        free(q);
+        return;
+    }
+}
+
 static void on_progress(cw_sink *sink, const cw_progress *progress)
 {
     const park *p = CW_CONTAINER(sink, park, sink);
@@ -281,7 +295,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 
 static park *new_park(cw_mcp_call *call)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask};
+    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask, on_withdraw};
     cw_mcp_registry *registry = cw_mcp_registry_of(call->door, call->responder->loop);
     bool is_full = registry->n_waiting >= cw_runtime_settings_of(call->rl)->calls;
     park *p = is_full ? NULL : calloc(1, sizeof *p);

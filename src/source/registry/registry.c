@@ -963,6 +963,7 @@ void cw_sources_free(cw_sources *s)
     if (!s)
         return;
     s->is_closing = true;
+    cw_sources_end_drop(&s->end);
     if (s->opts.interest)
         cw_interest_listen(s->opts.interest, NULL, NULL);
     close_dir_watch(s);

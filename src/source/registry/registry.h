@@ -112,5 +112,8 @@ void cw_sources_count(const cw_sources *s, const cw_snapshot *snapshot, size_t *
                       size_t *ret_methods);
 /* Stop watching and loading; handles close on the loop. Sources stay until their last reference. */
 void cw_sources_free(cw_sources *s);
+/* Before that, when the loops have ended: end our sessions with MCP servers, then call fn(ctx), after
+ * `ms` at the latest. */
+void cw_sources_end_sessions(cw_sources *s, uint32_t ms, void (*fn)(void *ctx), void *ctx);
 
 #endif

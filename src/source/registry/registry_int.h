@@ -71,8 +71,20 @@ typedef struct cw_dir_watch {
     uint64_t changed_at; /* of the first change that was not looked at yet; 0: none */
 } cw_dir_watch;
 
+/* Sessions with MCP servers that end before the process does. */
+typedef struct cw_sources_end {
+    cw_loop *loop; /* NULL: not running */
+    size_t n;      /* that no response has come for, and 1 while they are being ended */
+    cw_deferred later;
+    cw_deadline_list limit;
+    cw_deadline late;
+    void (*fn)(void *ctx);
+    void *ctx;
+} cw_sources_end;
+
 struct cw_sources {
     cw_sources_opts opts;
+    cw_sources_end end;
     cw_config *config;
     cw_plugin_opts plugin_opts;
     cw_registry_item builtin; /* has neither path nor remote; its source may be NULL */
@@ -101,6 +113,11 @@ struct cw_sources {
 void cw_sources_changed(cw_sources *s, bool is_change);
 /* Call opts.settled when every item was tried. */
 void cw_sources_check_settled(cw_sources *s);
+
+/* ---- sessions_end.c ---- */
+
+/* The sources are freed: do not call back. */
+void cw_sources_end_drop(cw_sources_end *end);
 
 /* ---- follow.c ---- */
 

@@ -94,7 +94,7 @@ static void add_capabilities(cw_buf *out, unsigned has)
 
 /* ---- requests ---- */
 
-#define TEXTS 7
+#define TEXTS 9
 static void list_texts(cw_relay_request *r, cw_str *ret[TEXTS])
 {
     ret[0] = &r->method;
@@ -104,12 +104,14 @@ static void list_texts(cw_relay_request *r, cw_str *ret[TEXTS])
     ret[4] = &r->caller;
     ret[5] = &r->log_level;
     ret[6] = &r->last_event;
+    ret[7] = &r->traceparent;
+    ret[8] = &r->tracestate;
 }
 
 size_t cw_relay_size(const cw_relay_request *r)
 {
     return r->method.n + r->members.n + r->meta.n + r->name.n + r->caller.n + r->log_level.n +
-           r->last_event.n;
+           r->last_event.n + r->traceparent.n + r->tracestate.n;
 }
 
 cw_relay_request cw_relay_copy(const cw_relay_request *r, char *room)
@@ -170,30 +172,63 @@ static void add_modern_meta(cw_buf *out, unsigned capabilities, cw_str log_level
         cw_buf_printf(out, ",\"" CW_RELAY_META "logLevel\":\"%.*s\"", CW_STR_ARG(log_level));
 }
 
+/* A comma before every member but the first. */
+static void add_key(cw_buf *out, size_t start, const char *key)
+{
+    if (out->n > start)
+        cw_buf_add_char(out, ',');
+    cw_buf_printf(out, "\"%s\":", key);
+}
+
+static void add_meta(cw_buf *out, const cw_relay_request *r, bool is_modern, uint64_t id)
+{
+    size_t start = out->n;
+    if (is_modern)
+        add_modern_meta(out, r->capabilities, r->log_level);
+    if (r->wants_progress) {
+        add_key(out, start, "progressToken");
+        cw_buf_add_u64(out, id);
+    }
+    if (r->traceparent.n) {
+        add_key(out, start, "traceparent");
+        cw_json_escape(out, r->traceparent);
+    }
+    if (r->tracestate.n) {
+        add_key(out, start, "tracestate");
+        cw_json_escape(out, r->tracestate);
+    }
+    if (r->meta.n && out->n > start)
+        cw_buf_add_char(out, ',');
+    cw_buf_add(out, r->meta);
+}
+
 void cw_relay_write(cw_buf *out, const cw_relay_request *r, cw_relay_era era, uint64_t id)
 {
     bool is_modern = era == CW_RELAY_MODERN;
-    const char *comma = "";
     open_request(out, r->method, id);
     cw_buf_add(out, r->members);
-    if (is_modern || r->wants_progress || r->meta.n) {
+    if (is_modern || r->wants_progress || r->meta.n || r->traceparent.n) {
         cw_buf_add(out, r->members.n ? CW_STR(",\"_meta\":{") : CW_STR("\"_meta\":{"));
-        if (is_modern) {
-            add_modern_meta(out, r->capabilities, r->log_level);
-            comma = ",";
-        }
-        if (r->wants_progress) {
-            cw_buf_printf(out, "%s\"progressToken\":", comma);
-            cw_buf_add_u64(out, id);
-            comma = ",";
-        }
-        if (r->meta.n) {
-            cw_buf_add(out, cw_str_from(comma));
-            cw_buf_add(out, r->meta);
-        }
+        add_meta(out, r, is_modern, id);
         cw_buf_add_char(out, '}');
     }
     cw_buf_add(out, CW_STR("}}"));
+}
+
+unsigned cw_relay_level(cw_str name)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    for (unsigned i = 0; i < CW_COUNT(names); i++) {
+        if (cw_str_is(name, names[i]))
+            return i + 1;
+    }
+    return 0;
+}
+
+void cw_relay_write_level(cw_buf *out, cw_str level, uint64_t id)
+{
+    open_request(out, CW_STR("logging/setLevel"), id);
+    cw_buf_printf(out, "\"level\":\"%.*s\"}}", CW_STR_ARG(level));
 }
 
 void cw_relay_write_initialize(cw_buf *out, unsigned capabilities, uint64_t id)

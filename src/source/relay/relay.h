@@ -59,13 +59,14 @@ typedef struct cw_relay_header {
 #define CW_RELAY_HEADERS 16u
 
 typedef struct cw_relay_request {
-    cw_str method;     /* "tools/call" */
-    cw_str members;    /* of params: JSON without braces and without _meta; may be empty */
-    cw_str meta;       /* further members of _meta, JSON without braces; may be empty */
-    cw_str name;       /* that the header Mcp-Name repeats; empty: none */
-    cw_str caller;     /* id of the caller, for sessions; empty: our own */
-    cw_str log_level;  /* of log lines that a modern server sends; empty: none */
-    cw_str last_event; /* of a stream: Last-Event-ID; empty: none */
+    cw_str method;  /* "tools/call" */
+    cw_str members; /* of params: JSON without braces and without _meta; may be empty */
+    cw_str meta;    /* further members of _meta, JSON without braces; may be empty */
+    cw_str traceparent, tracestate; /* of our span, also members of _meta; empty: none */
+    cw_str name;                    /* that the header Mcp-Name repeats; empty: none */
+    cw_str caller;                  /* id of the caller, for sessions; empty: our own */
+    cw_str log_level;               /* of log lines that a modern server sends; empty: none */
+    cw_str last_event;              /* of a stream: Last-Event-ID; empty: none */
     const cw_relay_header *headers; /* at most CW_RELAY_HEADERS; not copied by cw_relay_copy */
     size_t n_headers;
     unsigned capabilities; /* CW_RELAY_… that the client has and the source may use */
@@ -86,6 +87,10 @@ void cw_relay_write_initialize(cw_buf *out, unsigned capabilities, uint64_t id);
 #define CW_RELAY_INITIALIZED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"
 /* The request that asks for the era. */
 void cw_relay_write_discover(cw_buf *out, unsigned capabilities, uint64_t id);
+/* The rank of a level of log lines: error is 1, debug 4; 0: none. */
+unsigned cw_relay_level(cw_str name);
+/* Set the level of a legacy session. */
+void cw_relay_write_level(cw_buf *out, cw_str level, uint64_t id);
 /* Take request `id` back. */
 void cw_relay_write_cancelled(cw_buf *out, uint64_t id);
 /* Answer a request of the server: `result` is JSON; empty: an error with this code and text. */

@@ -13,6 +13,7 @@ typedef struct session {
     cw_relay_ticket ticket;
     bool is_open;    /* else it is being opened */
     bool has_stream; /* or one is being made */
+    unsigned level;  /* of log lines that the server was asked for; 0: none */
     cw_list routes;  /* of the calls that run in it */
     uint64_t used_at;
 } session;
@@ -93,6 +94,7 @@ void cw_relay_sessions_learn(cw_relay_sessions *t, const cw_json *answer)
         .is_known = true,
         .has_prompts = is_object(cw_json_get(has, CW_STR("prompts"))),
         .has_resources = is_object(resources),
+        .has_logging = is_object(cw_json_get(has, CW_STR("logging"))),
         .can_subscribe = cw_json_is(cw_json_get(resources, CW_STR("subscribe")), CW_JSON_TRUE),
     };
     if (cw_json_is(text, CW_JSON_STRING)) {
@@ -325,18 +327,66 @@ void cw_relay_sessions_drop_stream(cw_relay_sessions *t, const cw_relay_ticket *
     pthread_mutex_unlock(&t->lock);
 }
 
+/* ---- log levels ---- */
+
+bool cw_relay_sessions_has_logging(cw_relay_sessions *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool has = t->server.has_logging;
+    pthread_mutex_unlock(&t->lock);
+    return has;
+}
+
+bool cw_relay_sessions_raise_level(cw_relay_sessions *t, const cw_relay_ticket *ticket,
+                                   unsigned level)
+{
+    if (ticket->is_modern || !level)
+        return false;
+    pthread_mutex_lock(&t->lock);
+    session *s = t->server.has_logging ? find(t, ticket->key) : NULL;
+    bool is_higher = s && level > s->level;
+    if (is_higher)
+        s->level = level;
+    pthread_mutex_unlock(&t->lock);
+    return is_higher;
+}
+
+/* ---- sessions that have ended ---- */
+
+/* The first one that was ended, and is forgotten with this. */
+static bool take_ended(cw_relay_sessions *t, cw_relay_ticket *ret)
+{
+    cw_list *node = cw_list_take_first(&t->ended);
+    if (!node)
+        return false;
+    t->n_ended--;
+    *ret = session_at(node)->ticket;
+    free(session_at(node));
+    return true;
+}
+
 bool cw_relay_sessions_next_ended(cw_relay_sessions *t, uint64_t now, cw_relay_ticket *ret)
 {
     pthread_mutex_lock(&t->lock);
     evict(t, now);
-    cw_list *node = cw_list_take_first(&t->ended);
-    t->n_ended -= node != NULL;
+    bool has_one = take_ended(t, ret);
     pthread_mutex_unlock(&t->lock);
-    if (!node)
-        return false;
-    *ret = session_at(node)->ticket;
-    free(session_at(node));
-    return true;
+    return has_one;
+}
+
+bool cw_relay_sessions_next_open(cw_relay_sessions *t, cw_relay_ticket *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    CW_LIST_EACH_SAFE (node, &t->all) {
+        session *s = session_at(node);
+        while (cw_list_take_first(&s->routes))
+            ;
+        if (s->is_open)
+            end_session(t, s);
+    }
+    bool has_one = take_ended(t, ret);
+    pthread_mutex_unlock(&t->lock);
+    return has_one;
 }
 
 /* ---- calls ---- */

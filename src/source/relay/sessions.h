@@ -65,6 +65,7 @@ typedef struct cw_relay_server {
     bool is_known;
     bool has_prompts, has_resources;
     bool can_subscribe; /* to resources */
+    bool has_logging;   /* its log level can be set */
     cw_str instructions;
 } cw_relay_server;
 
@@ -133,6 +134,15 @@ bool cw_relay_sessions_leave(cw_relay_sessions *t, cw_relay_waiter *waiter);
 bool cw_relay_sessions_claim_stream(cw_relay_sessions *t, const cw_relay_ticket *ticket);
 /* The stream of a session ended: the next call claims another. */
 void cw_relay_sessions_drop_stream(cw_relay_sessions *t, const cw_relay_ticket *ticket);
+/* True: the legacy session has not been asked for log lines of this rank (cw_relay_level), and the one
+ * who asks does so now. The level of a session is never lowered: calls share it, and each gets its own
+ * lines only. */
+bool cw_relay_sessions_raise_level(cw_relay_sessions *t, const cw_relay_ticket *ticket,
+                                   unsigned level);
+/* Whether the server has log levels. */
+bool cw_relay_sessions_has_logging(cw_relay_sessions *t);
+/* Every session that the server has still, one after another: none is used any more. */
+bool cw_relay_sessions_next_open(cw_relay_sessions *t, cw_relay_ticket *ret);
 /* A session that has ended, because it was idle or there were too many. False: there is none. */
 bool cw_relay_sessions_next_ended(cw_relay_sessions *t, uint64_t now, cw_relay_ticket *ret);
 /* Whether calls run in the session. */

@@ -203,6 +203,7 @@ static cw_remote *new_remote(const cw_remote_job *job)
     r->base.name = job->service->config.name;
     r->base.call_ms = job->service->config.timeout_ms;
     r->base.restarts_ms = cw_dialect_is_mcp(job->service->protocol.dialect);
+    r->base.takes_meta = r->base.restarts_ms;
     atomic_init(&r->base.refs, 1);
     r->parts = cw_arena_calloc(&r->arena, job->opts.n_loops, sizeof *r->parts);
     r->health = cw_remote_health_ref(job->health);

@@ -59,6 +59,27 @@ static cw_str level_of(const cw_json *level)
     return cw_str_is(name, "warn") ? CW_STR("warning") : name;
 }
 
+/* The keys of _meta that the client sent for the server. Where this call has a span of its own, the
+ * server gets that instead of the client's. */
+static cw_code write_meta(const cw_json *meta, bool has_span, cw_arena *arena, cw_str *ret,
+                          cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, MEMBERS_MAX);
+    for (const cw_json *k = meta ? cw_json_first(meta) : NULL; k; k = cw_json_next_key(k)) {
+        if (has_span &&
+            (cw_json_key_eq(k, CW_STR("traceparent")) || cw_json_key_eq(k, CW_STR("tracestate"))))
+            continue;
+        if (text.n)
+            cw_buf_add_char(&text, ',');
+        cw_buf_add(&text, cw_json_span(k));
+        cw_buf_add_char(&text, ':');
+        cw_buf_add(&text, cw_json_span(cw_json_value(k)));
+    }
+    *ret = text.code ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&text));
+    return ret->p ? CW_OK : cw_fail_nomem(err);
+}
+
 static void add_member(cw_buf *out, const char *name, const cw_json *v)
 {
     if (!v)
@@ -141,14 +162,15 @@ cw_code cw_relayed_request(const cw_endpoint *service, const cw_relayed_target *
     *ret_completes = cw_json_get(extras, CW_STR("complete"));
     *ret = (cw_relay_request){
         .method = *ret_completes ? CW_STR("completion/complete") : methods[target->kind],
-        .meta = CW_STR(""),
         .name = header_name(target, extras),
         .caller = cw_caller_id(call->caller),
         .log_level = level_of(cw_json_get(extras, CW_STR("log"))),
         .capabilities = *ret_completes ? 0 : can & service->words.questions,
         .wants_progress = call->wants_progress,
     };
-    return write_members(target, arguments, extras, call->arena, &ret->members, err);
+    bool has_span = call->ids && call->ids->has_trace && cw_trace_is_on(call->tracer);
+    rc = write_meta(cw_json_get(extras, CW_STR("meta")), has_span, call->arena, &ret->meta, err);
+    return rc ? rc : write_members(target, arguments, extras, call->arena, &ret->members, err);
 }
 
 /* ---- before the response ---- */
@@ -222,6 +244,19 @@ static void ask(cw_source_call *call, cw_relayed_questions *questions, const cw_
     call->sink->ops->ask(call->sink, &(cw_question){q->number, message});
 }
 
+/* The server takes back a question of this call. */
+static void withdraw(const cw_source_call *call, const cw_relayed_questions *questions,
+                     const cw_json *id)
+{
+    struct cw_relayed_question *q = questions->first;
+    while (q && !(id && q->is_open && cw_str_eq(q->id, cw_json_span(id))))
+        q = q->next;
+    if (!q)
+        return;
+    q->is_open = false;
+    call->sink->ops->withdraw(call->sink, q->number);
+}
+
 void cw_relayed_receive(cw_source_call *call, unsigned asks, cw_relayed_questions *questions,
                         const cw_json *message, cw_buf *reply)
 {
@@ -239,6 +274,8 @@ void cw_relayed_receive(cw_source_call *call, unsigned asks, cw_relayed_question
         refuse(reply, id, -32601, bit ? "The client does not answer this" : "Method not found");
     else if (cw_str_is(name, "notifications/progress"))
         report_progress(call, params);
+    else if (cw_str_is(name, "notifications/cancelled"))
+        withdraw(call, questions, cw_json_get(params, CW_STR("requestId")));
     else if (cw_str_is(name, "notifications/message") && questions->n_logs++ < CW_RELAYED_LOGS)
         report_log(call, params);
 }

@@ -466,6 +466,8 @@ static cw_code launch(request *f, cw_err *err)
     cw_remote_span_begin(&f->span, &f->req);
     const cw_protocol_opts *protocol = &p->remote->service->protocol;
     if (is_mcp(p->remote)) {
+        f->relay.traceparent = f->req.traceparent;
+        f->relay.tracestate = f->req.tracestate;
         f->req.relay = &f->relay;
         f->req.on_message = on_message;
         f->req.n_body = 0;

@@ -262,6 +262,7 @@ static cw_code send_call(cw_shared_conn *shared, const cw_shared_conn_call *call
         return cw_channel_send(shared->channel, &body, 1);
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, 8 * shared->opts.answer_size);
+    cw_shared_conn_mcp_set_level(shared, call->relay.log_level);
     cw_relay_write(&text, &call->relay, cw_shared_conn_era(shared), call->id);
     body = cw_buf_str(&text);
     return text.code ? text.code : cw_channel_send(shared->channel, &body, 1);
@@ -361,8 +362,10 @@ static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *me
         return;
     }
     cw_shared_conn_call *call = cw_shared_conn_find(shared, id);
-    if (!call)
-        return; /* its time was up */
+    if (!call) { /* its time was up */
+        cw_shared_conn_resources_answer(shared, id, message->root);
+        return;
+    }
     forget(shared, call);
     finish(call, CW_CLIENT_OK, cw_parsed_message_ref(message), "");
 }
@@ -901,7 +904,7 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     cw_upstream_login_done(&shared->login);
     cw_loop_unwatch(shared->opts.loop, &shared->limit);
     cw_shared_conn_mcp_done(shared);
-    cw_shared_conn_streams_close(shared);
+    cw_shared_conn_streams_close(shared, loops_ended);
     cw_shared_conn_resources_done(shared);
     cw_shared_conn_unref(shared);
 }

@@ -46,6 +46,9 @@ void cw_shared_conn_unref(cw_shared_conn *shared);
 /* End the connection and release the reference. Running calls fail; if the loops have ended they are
  * dropped without a callback. Later calls fail. NULL is fine. */
 void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended);
+/* End all sessions that an MCP server over HTTP has of us, before the process ends. Returns their
+ * number; on_end(ctx) is called for each, but not after cw_shared_conn_close. NULL is fine. */
+size_t cw_shared_conn_end_sessions(cw_shared_conn *shared, void (*on_end)(void *ctx), void *ctx);
 /* The same as soon as it has no user, at the latest when the main loop ends. Running calls continue
  * until then. `announced` and `updated` are not called any more. NULL is fine. */
 void cw_shared_conn_retire(cw_shared_conn *shared);

@@ -51,8 +51,9 @@ typedef enum cw_shared_conn_state {
 /* An MCP server at the other end: its handshake, on the main loop. */
 typedef struct cw_shared_conn_mcp {
     bool is_on;
-    bool was_ready;                    /* before: to be open again is a change */
-    uint64_t ask_id, initialize_id;    /* 0: not sent, or answered */
+    bool was_ready;                 /* before: to be open again is a change */
+    uint64_t ask_id, initialize_id; /* 0: not sent, or answered */
+    unsigned level;                 /* of log lines that a legacy server was asked for; 0: none */
     cw_deadline_list asking, starting; /* time for the era, and for the whole handshake */
     cw_deadline asking_limit, starting_limit;
     atomic_uint n_events; /* messages on their way to the loops of calls */
@@ -90,6 +91,7 @@ typedef struct cw_shared_conn_resource {
     cw_str uri;      /* memory of its own */
     bool is_updated; /* to be reported */
     bool is_sent;    /* legacy: the server knows */
+    uint64_t id;     /* of that request, on a channel */
 } cw_shared_conn_resource;
 
 /* All of them, on the main loop. */
@@ -160,6 +162,8 @@ void cw_shared_conn_mcp_init(cw_shared_conn *shared);
 void cw_shared_conn_mcp_done(cw_shared_conn *shared);
 /* The channel is open: begin the handshake. */
 void cw_shared_conn_mcp_begin(cw_shared_conn *shared);
+/* Ask a legacy server for log lines of this level, if it was not asked for them yet. */
+void cw_shared_conn_mcp_set_level(cw_shared_conn *shared, cw_str level);
 /* The channel has ended. */
 void cw_shared_conn_mcp_stop(cw_shared_conn *shared);
 /* shared_conn_resources.c */
@@ -175,6 +179,11 @@ void cw_shared_conn_write_resources(const cw_shared_conn *shared, cw_buf *out);
 bool cw_shared_conn_streams_is_open(const cw_shared_conn *shared);
 void cw_shared_conn_streams_listen(cw_shared_conn *shared);
 void cw_shared_conn_streams_send(cw_shared_conn *shared, const char *method, cw_str uri);
+/* Log that the server does not report updates of a resource, if its response is an error. */
+void cw_shared_conn_log_refusal(const cw_shared_conn *shared, cw_str uri, const cw_json *response);
+/* The response to a request of a subscription on a channel; another one is ignored. */
+void cw_shared_conn_resources_answer(const cw_shared_conn *shared, uint64_t id,
+                                     const cw_json *response);
 /* notifications/resources/updated. */
 void cw_shared_conn_resource_updated(cw_shared_conn *shared, const cw_json *params);
 
@@ -189,7 +198,8 @@ void cw_shared_conn_mcp_notice(cw_shared_conn *shared, const cw_incoming *incomi
 /* ---- shared_conn_streams.c: all of it does nothing where it is not an MCP server over HTTP ---- */
 
 void cw_shared_conn_streams_init(cw_shared_conn *shared);
-void cw_shared_conn_streams_close(cw_shared_conn *shared);
+/* Sessions that the server has still are ended first, unless the loops have ended. */
+void cw_shared_conn_streams_close(cw_shared_conn *shared, bool loops_ended);
 /* Send a want to the main loop, with its shared connection set; any thread. */
 void cw_shared_conn_streams_want(cw_shared_conn_want *want);
 void cw_shared_conn_want_free(cw_shared_conn_want *want);

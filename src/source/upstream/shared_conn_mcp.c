@@ -92,6 +92,21 @@ void cw_shared_conn_mcp_begin(cw_shared_conn *shared)
         cw_loop_set_deadline(shared->opts.loop, &mcp->asking_limit, &mcp->asking);
 }
 
+void cw_shared_conn_mcp_set_level(cw_shared_conn *shared, cw_str level)
+{
+    unsigned rank = cw_relay_level(level);
+    bool is_legacy = cw_shared_conn_era(shared) != CW_RELAY_MODERN;
+    if (rank <= shared->mcp.level || !is_legacy ||
+        !cw_relay_sessions_has_logging(&shared->sessions))
+        return;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, TEXT_MAX);
+    cw_relay_write_level(&text, level, cw_shared_conn_next_id(shared));
+    cw_str all = cw_buf_str(&text);
+    if (!text.code && !cw_channel_send(shared->channel, &all, 1))
+        shared->mcp.level = rank;
+}
+
 /* A server that was away may have other methods now. */
 static void announce_return(cw_shared_conn *shared)
 {
@@ -106,6 +121,7 @@ static void end_handshake(cw_shared_conn *shared, cw_relay_era era)
     const cw_str initialized = CW_STR(CW_RELAY_INITIALIZED);
     cw_shared_conn_mcp_stop(shared);
     cw_relay_sessions_set_era(&shared->sessions, era);
+    shared->mcp.level = 0;
     if (era != CW_RELAY_MODERN)
         (void)!cw_channel_send(shared->channel, &initialized, 1);
     cw_shared_conn_resources_opened(shared);
@@ -218,6 +234,16 @@ void cw_shared_conn_mcp_request(cw_shared_conn *shared, const cw_incoming *incom
                        "Several calls run, so that the one that asks is not known");
 }
 
+/* The server takes a question back. Other calls may run by now: each knows its own questions. */
+static void pass_cancel(cw_shared_conn *shared, cw_parsed_message *message)
+{
+    CW_LIST_EACH (node, &shared->pending) {
+        cw_shared_conn_call *call = CW_CONTAINER(node, cw_shared_conn_call, node);
+        if (call->is_relay)
+            (void)send_event(call, message);
+    }
+}
+
 void cw_shared_conn_mcp_notice(cw_shared_conn *shared, const cw_incoming *incoming,
                                cw_parsed_message *message)
 {
@@ -228,9 +254,10 @@ void cw_shared_conn_mcp_notice(cw_shared_conn *shared, const cw_incoming *incomi
         cw_shared_conn_resource_updated(shared, incoming->params);
     else if (cw_str_is(incoming->method, "notifications/progress"))
         call = token && cw_json_to_u64(token, &id) ? cw_shared_conn_find(shared, id) : NULL;
-    else if (cw_str_is(incoming->method, "notifications/message") ||
-             cw_str_is(incoming->method, "notifications/cancelled"))
+    else if (cw_str_is(incoming->method, "notifications/message"))
         call = cw_shared_conn_only_pending(shared);
+    else if (cw_str_is(incoming->method, "notifications/cancelled"))
+        pass_cancel(shared, message);
     if (call && call->is_relay)
         (void)send_event(call, message);
 }

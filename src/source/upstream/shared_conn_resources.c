@@ -77,12 +77,35 @@ static bool is_http(const cw_shared_conn *shared)
     return shared->service->kind == CW_ENDPOINT_HTTP;
 }
 
-static void send_one(cw_shared_conn *shared, const char *method, cw_str uri)
+void cw_shared_conn_log_refusal(const cw_shared_conn *shared, cw_str uri, const cw_json *response)
+{
+    const cw_json *error = cw_json_get(response, CW_STR("error"));
+    const cw_json *text = cw_json_get(error, CW_STR("message"));
+    if (error)
+        cw_log(CW_LOG_WARN, "source", "updates of a resource are not reported",
+               CW_KV("source", shared->service->config.name), CW_KV("uri", uri),
+               CW_KV("message",
+                     cw_json_is(text, CW_JSON_STRING) ? cw_json_text(text) : CW_STR("an error")));
+}
+
+void cw_shared_conn_resources_answer(const cw_shared_conn *shared, uint64_t id,
+                                     const cw_json *response)
+{
+    const cw_shared_conn_resources *r = &shared->resources;
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->items[i].id == id)
+            cw_shared_conn_log_refusal(shared, r->items[i].uri, response);
+    }
+}
+
+/* The id of the request on a channel. */
+static uint64_t send_one(cw_shared_conn *shared, const char *method, cw_str uri)
 {
     if (is_http(shared)) {
         cw_shared_conn_streams_send(shared, method, uri);
-        return;
+        return 0;
     }
+    uint64_t id = cw_shared_conn_next_id(shared);
     CW_CLEANUP(cw_buf_done) cw_buf members;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&members, TEXT_MAX);
@@ -90,9 +113,10 @@ static void send_one(cw_shared_conn *shared, const char *method, cw_str uri)
     cw_buf_add(&members, CW_STR("\"uri\":"));
     cw_json_escape(&members, uri);
     const cw_relay_request r = {.method = cw_str_from(method), .members = cw_buf_str(&members)};
-    cw_relay_write(&text, &r, CW_RELAY_LEGACY, cw_shared_conn_next_id(shared));
+    cw_relay_write(&text, &r, CW_RELAY_LEGACY, id);
     if (!members.code)
         send_text(shared, &text);
+    return id;
 }
 
 void cw_shared_conn_write_resources(const cw_shared_conn *shared, cw_buf *out)
@@ -146,7 +170,7 @@ static void subscribe_legacy(cw_shared_conn *shared)
     cw_shared_conn_resources *r = &shared->resources;
     for (size_t i = 0; i < r->n; i++) {
         if (!r->items[i].is_sent)
-            send_one(shared, "resources/subscribe", r->items[i].uri);
+            r->items[i].id = send_one(shared, "resources/subscribe", r->items[i].uri);
         r->items[i].is_sent = true;
     }
 }
@@ -222,7 +246,7 @@ void cw_shared_conn_subscribe(cw_shared_conn *shared, const cw_str *uris, size_t
     bool is_legacy = cw_shared_conn_era(shared) != CW_RELAY_MODERN;
     for (size_t i = 0; i < old.n && is_legacy && is_open(shared); i++) {
         if (old.items[i].is_sent && !find(r, old.items[i].uri))
-            send_one(shared, "resources/unsubscribe", old.items[i].uri);
+            (void)send_one(shared, "resources/unsubscribe", old.items[i].uri);
     }
     free_items(old.items, old.n);
     if (is_open(shared) && is_legacy)

@@ -265,7 +265,9 @@ static void on_message(cw_upstream_req *req, const cw_json *root)
 /* ---- subscriptions to resources of a legacy server, in our own session ---- */
 
 typedef struct subscribing {
-    cw_list node; /* of the streams */
+    cw_list node;           /* of the streams */
+    cw_shared_conn *shared; /* outlives it */
+    cw_str uri;             /* memory of its own; empty: it is given up */
     cw_upstream_req req;
     cw_relay_request relay;
     cw_buf members;
@@ -275,13 +277,36 @@ static void free_subscribing(subscribing *s)
 {
     cw_list_remove(&s->node);
     cw_buf_done(&s->members);
+    free((char *)(uintptr_t)s->uri.p);
     free(s);
+}
+
+/* A server that refuses sends no updates. */
+static void log_failure(const subscribing *s, const cw_upstream_reply *reply)
+{
+    cw_arena arena;
+    const cw_json *root = reply->message ? reply->message->root : NULL;
+    unsigned status = reply->answer ? reply->answer->status : 0;
+    char why[64];
+    cw_arena_init(&arena, 16 * s->shared->opts.answer_size + TEXT_MAX);
+    if (!root && reply->end == CW_CLIENT_OK && reply->answer)
+        (void)!cw_json_read(reply->answer->body, NULL, &arena, &root, NULL, NULL);
+    snprintf(why, sizeof why, "HTTP status %u", status);
+    if (root)
+        cw_shared_conn_log_refusal(s->shared, s->uri, root);
+    else if (reply->end != CW_CLIENT_OK || status >= 300)
+        cw_log(CW_LOG_WARN, "source", "updates of a resource are not reported",
+               CW_KV("source", s->shared->service->config.name), CW_KV("uri", s->uri),
+               CW_KV("message", cw_str_from(reply->end == CW_CLIENT_OK ? why : reply->why)));
+    cw_arena_done(&arena);
 }
 
 static void on_subscribed(cw_upstream_req *req, const cw_upstream_reply *reply)
 {
-    (void)reply; /* a server that refuses sends no updates */
-    free_subscribing(CW_CONTAINER(req, subscribing, req));
+    subscribing *s = CW_CONTAINER(req, subscribing, req);
+    if (s->uri.n)
+        log_failure(s, reply);
+    free_subscribing(s);
 }
 
 void cw_shared_conn_streams_send(cw_shared_conn *shared, const char *method, cw_str uri)
@@ -291,6 +316,11 @@ void cw_shared_conn_streams_send(cw_shared_conn *shared, const char *method, cw_
     subscribing *s = all->upstream ? calloc(1, sizeof *s) : NULL;
     if (!s)
         return;
+    s->shared = shared;
+    if (strcmp(method, "resources/subscribe") == 0) {
+        char *copy = cw_str_dup(uri);
+        s->uri = cw_str_make(copy, copy ? uri.n : 0);
+    }
     cw_buf_init(&s->members, MEMBERS_MAX);
     cw_buf_add(&s->members, CW_STR("\"uri\":"));
     cw_json_escape(&s->members, uri);
@@ -526,8 +556,8 @@ static bool open_upstream(cw_shared_conn *shared)
     cw_shared_conn_streams *all = &shared->streams;
     if (all->upstream)
         return true;
-    if (shared->is_closing || cw_upstream_open(shared->service, shared, shared->opts.loop,
-                                               shared->opts.answer_size, &all->upstream, &err))
+    if (cw_upstream_open(shared->service, shared, shared->opts.loop, shared->opts.answer_size,
+                         &all->upstream, &err))
         return false;
     cw_loop_set_deadline(shared->opts.loop, &all->sweep, &all->sweeps);
     return true;
@@ -537,7 +567,8 @@ static void on_want(cw_message *message)
 {
     cw_shared_conn_want *w = CW_CONTAINER(message, cw_shared_conn_want, message);
     cw_shared_conn *shared = w->shared;
-    stream *s = open_upstream(shared) ? find_stream(&shared->streams, &w->ticket) : NULL;
+    bool can_open = !shared->is_closing && open_upstream(shared);
+    stream *s = can_open ? find_stream(&shared->streams, &w->ticket) : NULL;
     bool is_new = !s;
     if (is_new && shared->streams.upstream && !shared->is_closing)
         s = add_stream(shared, &w->ticket);
@@ -597,7 +628,7 @@ static void on_sweep(cw_deadline *d)
         stream *s = find_stream(all, &ended);
         if (s)
             free_stream(s);
-        cw_upstream_mcp_end_session(all->upstream, &ended);
+        (void)cw_upstream_mcp_end_session(all->upstream, &ended, NULL, NULL);
     }
     cw_loop_set_deadline(shared->opts.loop, &all->sweep, &all->sweeps);
 }
@@ -626,12 +657,31 @@ void cw_shared_conn_streams_init(cw_shared_conn *shared)
     }
 }
 
-void cw_shared_conn_streams_close(cw_shared_conn *shared)
+/* Its streams end with a session. */
+size_t cw_shared_conn_end_sessions(cw_shared_conn *shared, void (*on_end)(void *ctx), void *ctx)
+{
+    cw_shared_conn_streams *all = shared ? &shared->streams : NULL;
+    cw_relay_ticket ticket;
+    size_t n = 0;
+    if (!all || !all->is_on)
+        return 0;
+    while (!cw_list_is_empty(&all->all))
+        free_stream(stream_at(all->all.next));
+    while (cw_relay_sessions_next_open(&shared->sessions, &ticket)) {
+        if (open_upstream(shared))
+            n += cw_upstream_mcp_end_session(all->upstream, &ticket, on_end, ctx);
+    }
+    return n;
+}
+
+void cw_shared_conn_streams_close(cw_shared_conn *shared, bool loops_ended)
 {
     cw_shared_conn_streams *all = &shared->streams;
     cw_loop *loop = shared->opts.loop;
     if (!all->is_on)
         return;
+    if (!loops_ended)
+        (void)cw_shared_conn_end_sessions(shared, NULL, NULL);
     while (!cw_list_is_empty(&all->all))
         free_stream(stream_at(all->all.next));
     CW_LIST_EACH_SAFE (node, &all->subscribing) {
@@ -646,6 +696,8 @@ void cw_shared_conn_streams_close(cw_shared_conn *shared)
         cw_loop_unwatch(loop, &all->pauses[i]);
     cw_upstream *upstream = all->upstream;
     all->upstream = NULL;
-    if (upstream)
+    if (upstream && loops_ended)
         cw_upstream_close(upstream, NULL, NULL);
+    else if (upstream)
+        cw_upstream_mcp_close_when_idle(upstream);
 }

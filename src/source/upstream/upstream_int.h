@@ -55,8 +55,12 @@ enum {
 
 /* A message of the session's stream that belongs to this call; on the loop of the call. */
 void cw_upstream_mcp_receive(struct cw_upstream_mcp_call *call, const cw_json *message);
-/* End a session that no request uses: DELETE. */
-void cw_upstream_mcp_end_session(cw_upstream *upstream, const cw_relay_ticket *ticket);
+/* End a session that no request uses: DELETE. Then on_end(ctx), if it is not NULL and the upstream is
+ * not closed before. False: it is not sent. */
+bool cw_upstream_mcp_end_session(cw_upstream *upstream, const cw_relay_ticket *ticket,
+                                 void (*on_end)(void *ctx), void *ctx);
+/* Close it when the messages without an answer have left, or their time is up, or the loop ends. */
+void cw_upstream_mcp_close_when_idle(cw_upstream *upstream);
 
 /* ---- upstream.c ---- */
 

@@ -29,8 +29,16 @@ struct cw_upstream_mcp_call {
     cw_upstream_req *outer;
     cw_relay_route *route; /* in its session, where it has one */
     bool was_healed;
-    bool is_open; /* the stream that it is */
+    bool is_setting_level; /* of the session's log lines, before the call itself */
+    bool is_open;          /* the stream that it is */
 };
+
+/* A message without an answer. */
+typedef struct cw_upstream_mcp_post {
+    exchange x;
+    void (*on_end)(void *ctx); /* or NULL */
+    void *ctx;
+} posting;
 
 typedef enum opening_step {
     STEP_ASK,
@@ -60,6 +68,9 @@ struct cw_upstream_mcp {
     cw_deadline_list limits;
     unsigned depth; /* of loops over the waiting requests */
     bool is_closing;
+    bool closes_when_idle; /* after the last post */
+    cw_deferred idle;
+    cw_loop_hook hook; /* the loop ends before that */
     void (*on_closed)(void *ctx);
     void *closed_ctx;
 };
@@ -101,18 +112,25 @@ static void init_exchange(exchange *x, mcp_upstream *u)
 
 static void on_posted(exchange *x, const cw_upstream_reply *reply)
 {
+    mcp_upstream *u = x->home;
+    posting p = *CW_CONTAINER(x, posting, x);
     (void)reply;
-    x->home->n_posts--;
+    u->n_posts--;
     cw_upstream_exchange_free(x);
+    if (p.on_end)
+        p.on_end(p.ctx);
+    else if (!u->n_posts && u->closes_when_idle)
+        cw_loop_defer(u->base.loop, &u->idle);
 }
 
-/* A notification, an answer, or (with an empty text) the end of the session. */
-static void post(mcp_upstream *u, const cw_relay_ticket *ticket, cw_str message)
+/* A notification, an answer, or (with an empty text) the end of the session. NULL: it is not sent. */
+static posting *post(mcp_upstream *u, const cw_relay_ticket *ticket, cw_str message)
 {
     cw_err err;
-    exchange *x = u->n_posts < POSTS_MAX && !u->is_closing ? calloc(1, sizeof *x) : NULL;
-    if (!x)
-        return;
+    posting *p = u->n_posts < POSTS_MAX && !u->is_closing ? calloc(1, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    exchange *x = &p->x;
     init_exchange(x, u);
     x->ticket = *ticket;
     x->on_end = on_posted;
@@ -121,11 +139,12 @@ static void post(mcp_upstream *u, const cw_relay_ticket *ticket, cw_str message)
     cw_code rc = cw_upstream_exchange_send(x, message.n > 0, message.n == 0, &err);
     if (rc) {
         cw_upstream_exchange_free(x);
-        return;
+        return NULL;
     }
     cw_loop_set_deadline(u->base.loop, &x->limit, &u->limits);
     cw_list_add(&u->posts, &x->node);
     u->n_posts++;
+    return p;
 }
 
 /* ---- opening a session ---- */
@@ -419,7 +438,7 @@ static void finish_call(call *c, const cw_upstream_reply *reply)
     keep_place(c);
     if (u->sessions->mode == CW_RELAY_MODE_CALL && outer->relay->caller.n && c->x.ticket.id[0]) {
         cw_relay_sessions_drop(u->sessions, &c->x.ticket);
-        post(u, &c->x.ticket, CW_STR(""));
+        (void)post(u, &c->x.ticket, CW_STR(""));
     }
     if (message) {
         answer.body = cw_str_make(message->text, message->n);
@@ -448,12 +467,32 @@ static void doubt_era(const call *c, const cw_upstream_reply *reply)
         cw_relay_sessions_forget_era(c->x.home->sessions);
 }
 
+static cw_code send_call(call *c, cw_err *err);
+static void fail_call(call *c, cw_code rc, const char *why);
+
+/* The session has the level: send the call. */
+static void go_on(call *c)
+{
+    cw_err err = {0};
+    cw_code rc = send_call(c, &err);
+    if (rc)
+        fail_call(c, rc, err.msg);
+    else
+        cw_list_add(&c->x.home->running, &c->x.node);
+}
+
 static void on_call_end(exchange *x, const cw_upstream_reply *reply)
 {
     call *c = call_of(x);
     unsigned status = reply->end == CW_CLIENT_OK && reply->answer ? reply->answer->status : 0;
-    doubt_era(c, reply);
     bool is_lost = status == 404 && x->ticket.id[0];
+    bool was_level = c->is_setting_level;
+    c->is_setting_level = false;
+    if (was_level && !is_lost) {
+        go_on(c); /* whatever it says to the level */
+        return;
+    }
+    doubt_era(c, reply);
     if (is_lost)
         cw_relay_sessions_drop(x->home->sessions, &x->ticket);
     if (!is_lost || c->was_healed || c->outer->relay->ticket) {
@@ -537,6 +576,26 @@ static cw_code send_call(call *c, cw_err *err)
     return cw_upstream_exchange_send(x, has_body, /* is_delete= */ false, err);
 }
 
+/* The client wants log lines that the server was not asked for in this session. */
+static bool needs_level(const call *c)
+{
+    const cw_relay_request *r = c->outer->relay;
+    return !r->is_stream && cw_relay_sessions_raise_level(c->x.home->sessions, &c->x.ticket,
+                                                          cw_relay_level(r->log_level));
+}
+
+static cw_code send_level(call *c, cw_err *err)
+{
+    exchange *x = &c->x;
+    cw_buf_clear(&x->body);
+    x->id = next_id(&x->home->base, /* reads= */ false);
+    cw_relay_write_level(&x->body, c->outer->relay->log_level, x->id);
+    cw_upstream_exchange_set_headers(x, CW_STR("logging/setLevel"), CW_STR(""));
+    cw_code rc = cw_upstream_exchange_send(x, /* has_body= */ true, /* is_delete= */ false, err);
+    c->is_setting_level = rc == CW_OK;
+    return rc;
+}
+
 static void fail_call(call *c, cw_code rc, const char *why)
 {
     finish_call(c, &(cw_upstream_reply){.end = rc == CW_NOMEM ? CW_CLIENT_NOMEM : CW_CLIENT_CONNECT,
@@ -597,7 +656,7 @@ static cw_code try_call(call *c, cw_err *err)
         if (!c->x.ticket.has_stream && wants_stream(c) &&
             cw_relay_sessions_claim_stream(u->sessions, &c->x.ticket))
             (void)want_stream(u, &c->x.ticket, NULL, NULL);
-        rc = send_call(c, err);
+        rc = needs_level(c) ? send_level(c, err) : send_call(c, err);
         if (rc == CW_OK)
             cw_list_add(&u->running, &c->x.node);
         return rc;
@@ -660,14 +719,14 @@ static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
     call *c = req->mcp_call;
     if (!c)
         return;
-    bool is_running = cw_list_is_in(&c->x.inner.node);
+    bool is_running = cw_list_is_in(&c->x.inner.node) && !c->is_setting_level;
     req->mcp_call = NULL;
     if (is_running && !c->x.ticket.is_modern && !req->relay->is_stream) {
         CW_CLEANUP(cw_buf_done) cw_buf text;
         cw_buf_init(&text, BODY_MAX);
         cw_relay_write_cancelled(&text, req->id);
         if (!text.code)
-            post(u, &c->x.ticket, cw_buf_str(&text));
+            (void)post(u, &c->x.ticket, cw_buf_str(&text));
     }
     end_route(c);
     cw_upstream_exchange_drop(&c->x);
@@ -681,12 +740,18 @@ static void forget_request(cw_upstream_req *req)
 static void post_message(cw_upstream *upstream, cw_upstream_req *req, cw_str message)
 {
     if (req->mcp_call)
-        post(mcp_of(upstream), &req->mcp_call->x.ticket, message);
+        (void)post(mcp_of(upstream), &req->mcp_call->x.ticket, message);
 }
 
-void cw_upstream_mcp_end_session(cw_upstream *upstream, const cw_relay_ticket *ticket)
+bool cw_upstream_mcp_end_session(cw_upstream *upstream, const cw_relay_ticket *ticket,
+                                 void (*on_end)(void *ctx), void *ctx)
 {
-    post(mcp_of(upstream), ticket, CW_STR(""));
+    posting *p = post(mcp_of(upstream), ticket, CW_STR(""));
+    if (!p)
+        return false;
+    p->on_end = on_end;
+    p->ctx = ctx;
+    return true;
 }
 
 static void on_http_closed(void *ctx)
@@ -734,6 +799,33 @@ static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), 
     u->on_closed = on_closed;
     u->closed_ctx = ctx;
     end_if_closing(u);
+}
+
+static void on_idle(cw_deferred *later)
+{
+    mcp_upstream *u = CW_CONTAINER(later, mcp_upstream, idle);
+    cw_loop_remove_hook(&u->hook);
+    cw_upstream_close(&u->base, NULL, NULL);
+}
+
+static void on_loop_end(cw_loop_hook *hook)
+{
+    mcp_upstream *u = CW_CONTAINER(hook, mcp_upstream, hook);
+    cw_loop_cancel_deferred(&u->idle);
+    cw_upstream_close(&u->base, NULL, NULL);
+}
+
+void cw_upstream_mcp_close_when_idle(cw_upstream *upstream)
+{
+    mcp_upstream *u = mcp_of(upstream);
+    if (!u->n_posts) {
+        cw_upstream_close(upstream, NULL, NULL);
+        return;
+    }
+    u->closes_when_idle = true;
+    u->idle.fn = on_idle;
+    u->hook.on_end = on_loop_end;
+    cw_loop_add_hook(u->base.loop, &u->hook);
 }
 
 static cw_code open_http(mcp_upstream *u, cw_err *err)

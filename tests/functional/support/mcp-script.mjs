@@ -18,8 +18,9 @@ export const echoTool = (name = "echo", description = "Gives back what it got") 
 const textResult = (text) => ({ resultType: "complete", content: [{ type: "text", text }] });
 
 class Script {
-    constructor({ era = "legacy", sessions = era === "legacy", tools = [echoTool()] } = {}) {
+    constructor({ era = "legacy", sessions = era === "legacy", tools = [echoTool()], capabilities } = {}) {
         Object.assign(this, { era, sessions, tools });
+        this.capabilities = { tools: { listChanged: true }, ...capabilities };
         this.on = {};
         this.requests = [];
         this.known = new Set();
@@ -88,7 +89,7 @@ class Script {
             reply({
                 resultType: "complete",
                 supportedVersions: [modernVersion],
-                capabilities: { tools: { listChanged: true } },
+                capabilities: this.capabilities,
                 ttlMs: 0,
                 cacheScope: "private",
             });
@@ -106,7 +107,7 @@ class Script {
             reply(
                 {
                     protocolVersion: message.params.protocolVersion,
-                    capabilities: { tools: { listChanged: true } },
+                    capabilities: this.capabilities,
                     serverInfo: { name: "script", version: "1" },
                 },
                 headers,

@@ -112,6 +112,31 @@ TEST(a_copy_has_texts_of_its_own)
     assert_int_equal(copy.n_headers, 0);
 }
 
+TEST(levels_have_ranks_and_a_request_of_their_own)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_buf_init(&out, 4096);
+    assert_true(cw_relay_level(CW_STR("debug")) > cw_relay_level(CW_STR("info")));
+    assert_true(cw_relay_level(CW_STR("warning")) > cw_relay_level(CW_STR("error")));
+    assert_int_equal(cw_relay_level(CW_STR("")), 0);
+    cw_relay_write_level(&out, CW_STR("info"), 3);
+    assert_true(cw_str_is(cw_buf_str(&out), "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"logging/"
+                                            "setLevel\",\"params\":{\"level\":\"info\"}}"));
+}
+
+TEST(our_span_stands_in_the_meta_of_a_request)
+{
+    cw_relay_request traced = {.method = CW_STR("tools/call"),
+                               .traceparent = CW_STR("00-1-2-01"),
+                               .tracestate = CW_STR("a=1")};
+    CW_CLEANUP(cw_buf_done) cw_buf out;
+    cw_buf_init(&out, 4096);
+    cw_relay_write(&out, &traced, CW_RELAY_LEGACY, 1);
+    assert_true(cw_str_is(cw_buf_str(&out),
+                          "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+                          "\"_meta\":{\"traceparent\":\"00-1-2-01\",\"tracestate\":\"a=1\"}}}"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +147,8 @@ int main(void)
         cmocka_unit_test(questions_need_the_capability_of_their_kind),
         cmocka_unit_test(a_header_holds_any_text),
         cmocka_unit_test(a_copy_has_texts_of_its_own),
+        cmocka_unit_test(levels_have_ranks_and_a_request_of_their_own),
+        cmocka_unit_test(our_span_stands_in_the_meta_of_a_request),
     };
     cw_arena_init(&arena, 65536);
     int rc = cmocka_run_group_tests_name("relay", tests, NULL, NULL);

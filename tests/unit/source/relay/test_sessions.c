@@ -143,6 +143,46 @@ TEST(a_lost_session_leaves_its_calls_without_a_route)
     assert_int_equal(enter("ada", 2, &ticket), CW_DECLINED);
 }
 
+/* The server has answered initialize with these capabilities. */
+static void learn(const char *answer)
+{
+    cw_arena arena;
+    const cw_json *root = NULL;
+    cw_arena_init(&arena, 65536);
+    assert_int_equal(cw_json_read(cw_str_from(answer), NULL, &arena, &root, NULL, NULL), CW_OK);
+    cw_relay_sessions_learn(&table, root);
+    cw_arena_done(&arena);
+}
+
+TEST(the_log_level_of_a_session_only_rises)
+{
+    cw_relay_ticket ada = open_session("ada", 1), bob = open_session("bob", 1);
+    assert_false(cw_relay_sessions_raise_level(&table, &ada, 3));
+    learn("{\"result\":{\"capabilities\":{\"logging\":{}}}}");
+    assert_true(cw_relay_sessions_has_logging(&table));
+    assert_true(cw_relay_sessions_raise_level(&table, &ada, 3));
+    assert_false(cw_relay_sessions_raise_level(&table, &ada, 3));
+    assert_false(cw_relay_sessions_raise_level(&table, &ada, 1));
+    assert_true(cw_relay_sessions_raise_level(&table, &ada, 4));
+    assert_true(cw_relay_sessions_raise_level(&table, &bob, 1));
+    assert_false(cw_relay_sessions_raise_level(&table, &bob, 0));
+}
+
+TEST(all_sessions_end_at_the_end_but_those_without_an_id)
+{
+    cw_relay_ticket ticket = open_session("ada", 1);
+    (void)open_session("bob", 1);
+    assert_int_equal(enter("eve", 1, &ticket), CW_DECLINED);
+    cw_relay_sessions_opened(&table, &ticket, 1);
+    unsigned n = 0;
+    while (cw_relay_sessions_next_open(&table, &ticket)) {
+        assert_true(cw_str_starts(cw_str_from(ticket.id), CW_STR("id-")));
+        n++;
+    }
+    assert_int_equal(n, 2);
+    assert_int_equal(enter("ada", 2, &ticket), CW_DECLINED);
+}
+
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -156,6 +196,8 @@ int main(void)
         WITH_TABLE(too_many_sessions_end_the_oldest),
         WITH_TABLE(a_call_is_found_by_its_id_or_where_it_is_the_only_one),
         WITH_TABLE(a_lost_session_leaves_its_calls_without_a_route),
+        WITH_TABLE(the_log_level_of_a_session_only_rises),
+        WITH_TABLE(all_sessions_end_at_the_end_but_those_without_an_id),
     };
     return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
 }
