@@ -200,8 +200,7 @@ static bool read_exemplar(const cw_metrics_cell *at, uint64_t words[CW_EXEMPLAR_
 {
     uint64_t before = atomic_load_explicit(at, memory_order_acquire);
     for (size_t i = 0; i < CW_EXEMPLAR_CELLS - 1; i++)
-        words[i] = atomic_load_explicit(&at[i + 1], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+        words[i] = atomic_load_explicit(&at[i + 1], memory_order_acquire);
     return before && !(before & 1) && before == atomic_load_explicit(at, memory_order_relaxed);
 }
 

@@ -72,7 +72,7 @@ static void send_message(cw_notify *n, char *text, size_t length, const int *fds
     if (n_fds) {
         message.msg_control = control.bytes;
         message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        struct cmsghdr *header = &control.align; /* the first of them */
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
         header->cmsg_len = CMSG_LEN(n_fds * sizeof(int));

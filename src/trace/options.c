@@ -127,10 +127,12 @@ static bool decode(cw_str text, char *out, size_t *ret_n)
         if (is_escape &&
             (text.n - i < 3 || cw_hex_value(text.p[i + 1]) < 0 || cw_hex_value(text.p[i + 2]) < 0))
             return false;
-        out[n++] = is_escape
-                       ? (char)(cw_hex_value(text.p[i + 1]) << 4 | cw_hex_value(text.p[i + 2]))
-                       : text.p[i];
-        i += is_escape ? 2 : 0;
+        out[n++] = text.p[i];
+        if (is_escape) {
+            int byte = cw_hex_value(text.p[i + 1]) * 16 + cw_hex_value(text.p[i + 2]);
+            out[n - 1] = (char)(unsigned char)byte;
+            i += 2;
+        }
     }
     *ret_n = n;
     return true;
