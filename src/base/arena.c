@@ -163,6 +163,14 @@ void cw_arena_init(cw_arena *a, size_t max_bytes)
     *a = (cw_arena){.max = max_bytes, .next_block = CW_ARENA_BLOCK_MIN};
 }
 
+void cw_arena_init_at(cw_arena *a, size_t max_bytes, void *room, size_t n)
+{
+    cw_arena_init(a, max_bytes);
+    a->cur = room;
+    a->end = a->cur + n;
+    CW_ARENA_POISON(room, n);
+}
+
 void cw_arena_reset(cw_arena *a)
 {
     release_held(a);

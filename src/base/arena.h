@@ -67,6 +67,10 @@ typedef struct cw_arena {
 } cw_arena;
 
 void cw_arena_init(cw_arena *a, size_t max_bytes);
+/* The same for an arena that is not reset. It begins with `n` bytes of its owner's, which do not
+ * count; both `room` and `n` are multiples of CW_ARENA_ALIGN. Before the owner frees the room, it
+ * calls CW_ARENA_UNPOISON for it. */
+void cw_arena_init_at(cw_arena *a, size_t max_bytes, void *room, size_t n);
 /* Release held objects, newest first, and all memory but one bump block of the smallest size. The
  * ceiling stays. */
 void cw_arena_reset(cw_arena *a);

@@ -645,6 +645,7 @@ static cw_code start(service *sv, cw_err *err)
     if (rc)
         return rc;
     cw_runtime_started(sv->app.runtime);
+    sv->probe.main_loop = &sv->main_loop;
     sv->probe.server = sv->server;
     sv->probe.audit = sv->app.audit;
     sv->probe.tracer = sv->app.tracer;

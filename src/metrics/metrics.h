@@ -193,7 +193,8 @@ CW_INLINE void cw_metrics_count(cw_metric metric, uint32_t a, uint32_t b, uint32
 {
     cw_metrics_add(metric, a, b, c, 1);
 }
-/* Set a gauge that one thread at a time sets, and no thread adds to. */
+/* Set a gauge that one thread at a time sets, and no thread adds to; or the number of observations
+ * of 0 in a histogram whose owner counts those itself. */
 void cw_metrics_set(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_t value);
 /* Add a duration in ns to a histogram. `exemplar` may be NULL. */
 void cw_metrics_observe(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, uint64_t ns,

@@ -29,9 +29,9 @@ static void on_scrape(cw_metrics_probe *base)
 {
     cw_server_probe *probe = CW_CONTAINER(base, cw_server_probe, base);
     uint64_t now = cw_clock_ns();
+    cw_loop_set_metrics(probe->main_loop, now);
     for (unsigned i = 0; i < cw_server_n_loops(probe->server); i++)
-        cw_metrics_set(CW_METRIC_LOOP_IDLE, i + 1, 0, 0,
-                       (int64_t)cw_loop_idle_ns(cw_server_loop_at(probe->server, i), now));
+        cw_loop_set_metrics(cw_server_loop_at(probe->server, i), now);
     cw_metrics_set(CW_METRIC_BODY_MEMORY, 0, 0, 0, (int64_t)cw_server_body_bytes(probe->server));
     cw_metrics_set(CW_METRIC_LOG_DROPPED, 0, 0, 0, (int64_t)cw_log_dropped());
     set_audit(probe->audit);

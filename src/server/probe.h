@@ -14,6 +14,7 @@
 
 typedef struct cw_server_probe {
     cw_metrics_probe base;
+    cw_loop *main_loop;
     cw_server *server; /* its loops run */
     cw_audit *audit;   /* NULL: none */
     cw_tracer *tracer; /* NULL: none */

@@ -45,10 +45,10 @@ struct cw_message {
 /* An eventfd wakes the loop: uv_async in libuv 1.44 costs ten times as much
  * (docs/decisions/0003-eventfd-mailbox.md). Only the first message of a batch writes to it. */
 typedef struct cw_mailbox {
-    pthread_mutex_t lock; /* of first, end and is_closed */
+    pthread_mutex_t lock; /* of first, end, n_waiting and is_closed */
     cw_message *first, **end;
+    uint32_t n_waiting;
     bool is_closed;
-    uint32_t label;    /* of its loop, in the metrics */
     cw_message *batch; /* the loop's: taken from the queue and not yet delivered */
     int fd;            /* eventfd; readable while messages wait */
 } cw_mailbox;
@@ -101,13 +101,15 @@ typedef struct cw_loop {
     cw_deadline_list *lists;  /* all that are watched, through their next_list */
     cw_deadline_list *walked; /* the one that on_timer looks at next */
     cw_list hooks;
-    cw_list later;       /* deferred to the end of this turn */
-    cw_list next;        /* deferred to the next turn */
-    uint64_t recent_ns;  /* cw_loop_recent_ns */
-    uint64_t started_ns; /* of its thread */
-    uint32_t turns;      /* counts the loop's turns */
-    uint32_t index;      /* of this loop among its server's; 0 for the main thread's */
-    char *scratch;       /* CW_LOOP_SCRATCH bytes, free for use within one callback */
+    cw_list later;                /* deferred to the end of this turn */
+    cw_list next;                 /* deferred to the next turn */
+    uint64_t recent_ns;           /* cw_loop_recent_ns */
+    uint64_t started_ns;          /* of its thread */
+    uint32_t turns;               /* counts the loop's turns */
+    uint32_t index;               /* of this loop among its server's; 0 for the main thread's */
+    uint32_t label;               /* of this loop in the metrics */
+    _Atomic uint64_t short_turns; /* turns of 0 ms, for the metrics */
+    char *scratch;                /* CW_LOOP_SCRATCH bytes, free for use within one callback */
     int64_t date_second;
     char date[CW_CLOCK_HTTP_LEN + 1];
     pthread_t thread;
@@ -173,9 +175,9 @@ CW_INLINE uint64_t cw_loop_set_recent(cw_loop *loop, uint64_t ns)
     loop->recent_ns = ns;
     return ns;
 }
-/* How long the thread of a started loop did not run, until `now`, in ns. Any thread, until the
- * thread is joined. */
-uint64_t cw_loop_idle_ns(const cw_loop *loop, uint64_t now);
+/* Set the metrics of the loop that a scrape reads; `now` is the time in ns. Any thread, until the
+ * loop is done or its thread is joined. */
+void cw_loop_set_metrics(cw_loop *loop, uint64_t now);
 /* Set the index of a loop of a server, before it starts. */
 void cw_loop_set_index(cw_loop *loop, uint32_t index);
 /* The current HTTP date, CW_CLOCK_HTTP_LEN characters. */

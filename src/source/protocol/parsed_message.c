@@ -9,7 +9,11 @@ cw_parsed_message *cw_parsed_message_new(cw_str text)
     cw_parsed_message *m = malloc(sizeof *m + text.n);
     if (!m)
         return NULL;
-    *m = (cw_parsed_message){.refs = 1, .n = text.n, .text = (char *)(m + 1)};
+    atomic_init(&m->refs, 1);
+    m->n = text.n;
+    m->text = (char *)(m + 1);
+    m->root = NULL;
+    cw_arena_init(&m->arena, 0);
     if (text.n)
         memcpy(m->text, text.p, text.n);
     return m;
@@ -18,7 +22,7 @@ cw_parsed_message *cw_parsed_message_new(cw_str text)
 cw_code cw_parsed_message_parse(cw_parsed_message *m, size_t max_memory, cw_err *err)
 {
     const cw_json_opts opts = {.max_bytes = m->n + 1}; /* the channel has checked its size */
-    cw_arena_init(&m->arena, max_memory);
+    cw_arena_init_at(&m->arena, max_memory, m->room, sizeof m->room);
     return cw_json_read(cw_str_make(m->text, m->n), &opts, &m->arena, &m->root, NULL, err);
 }
 
@@ -34,6 +38,7 @@ void cw_parsed_message_unref(cw_parsed_message *m)
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
     cw_arena_done(&m->arena);
+    CW_ARENA_UNPOISON(m->room, sizeof m->room);
     free(m);
 }
 

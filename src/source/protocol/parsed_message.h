@@ -28,6 +28,9 @@ typedef struct cw_parsed_message {
     char *text;          /* behind this; may be changed before it is parsed */
     const cw_json *root; /* NULL until it is parsed */
     cw_arena arena;      /* of the document */
+    /* Begins the document's memory: a message passes between threads, and memory that another
+     * thread frees is dear. A small document needs no more than this. */
+    _Alignas(CW_ARENA_ALIGN) char room[512];
 } cw_parsed_message;
 
 /* A copy of the text, with one reference; NULL without memory. */

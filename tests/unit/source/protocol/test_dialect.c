@@ -569,7 +569,11 @@ TEST(every_failed_allocation_is_survived)
     char good[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[1,2]}", bad[] = "not at all";
     assert_true(oom_each(judge_once, good) >= 1);
     assert_true(oom_each(judge_once, bad) >= 1);
-    assert_true(oom_each(judge_message_once, good) >= 3);
+    /* A document of more than the room within its message. */
+    char many[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,"
+        "19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40]}";
+    assert_true(oom_each(judge_message_once, many) >= 3);
     char told[] = ERROR("\"no: 87654321\",\"data\":{\"trace\":\"cookie-7\"}");
     assert_true(oom_each(judge_secret_once, told) >= 2);
     char page[] = "<p>87654321</p>";
