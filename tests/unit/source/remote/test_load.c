@@ -209,13 +209,13 @@ TEST(the_breaker_is_that_of_the_source_before)
 
 /* ---- without memory ---- */
 
-static void load_once(void *ctx)
+/* False: there was memory, and no source. */
+static bool load_within(shared_conn_fixture *l, uint32_t timeout_ms)
 {
-    shared_conn_fixture *l = ctx;
     load x;
     cw_remote_job *job = NULL;
     cw_config_remote config = described();
-    config.timeout_ms = 50;
+    config.timeout_ms = timeout_ms;
     cw_code rc = start(l, &x, &config, NULL, &job);
     while (!rc && !x.calls) {
         client_fixture_turn(&l->client);
@@ -224,12 +224,20 @@ static void load_once(void *ctx)
         if (l->peer >= 0 && l->ended)
             service_hang_up(l);
     }
-    if (rc || !x.source)
-        assert_true(oom_was_hit());
+    bool is_loaded = !rc && x.source;
     release(&x);
     client_run_for(&l->client, 5);
     if (service_accept(l))
         service_hang_up(l);
+    return is_loaded || oom_was_hit();
+}
+
+/* Many failed allocations end in the time limit, so it is short. Where it was too short for a busy
+ * machine, the load runs again with a long one. */
+static void load_once(void *ctx)
+{
+    if (!load_within(ctx, 50))
+        assert_true(load_within(ctx, 20000));
 }
 
 TEST(every_failed_allocation_is_survived)
