@@ -212,6 +212,22 @@ void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused
     log_refused(audit, caller, refused->peer, fields);
 }
 
+void cw_call_audit_read(cw_runtime_loop *rl, const cw_view *view, const char *door, cw_str peer,
+                        cw_str method, cw_str uri)
+{
+    const cw_caller *caller = cw_view_caller(view);
+    cw_audit_record r = {.kind = CW_AUDIT_CALL,
+                         .door = door,
+                         .is_anonymous = cw_caller_is_anonymous(caller),
+                         .outcome = "ok",
+                         .caller = cw_caller_name(caller),
+                         .caller_id = cw_caller_id(caller),
+                         .method = method,
+                         .detail = uri,
+                         .address = peer};
+    (void)cw_audit_add(cw_runtime_audit(rl), &r);
+}
+
 /* ---- spans ---- */
 
 static void span_begin(cw_exchange *ex, const cw_source *source)

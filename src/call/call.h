@@ -112,6 +112,9 @@ typedef struct cw_refusal_record {
 const char *cw_call_fault_name(cw_fault fault);
 const char *cw_call_verdict_name(cw_verdict verdict);
 
+/* Write to the audit that a caller has read a kept result of a method, or a part of it, at `uri`. */
+void cw_call_audit_read(cw_runtime_loop *rl, const cw_view *view, const char *door, cw_str peer,
+                        cw_str method, cw_str uri);
 /* Write it to the log, and to the audit. */
 void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused);
 

@@ -3,6 +3,8 @@
 #include "config/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/lib/admin.h"
@@ -132,14 +134,29 @@ static int check_json(const char *path, const cw_cli_args *args, bool no_files)
     return code > worst ? code : worst;
 }
 
+/* The tools that callers see, and their cost, by the command that has it. */
+static int print_cost(const char *path)
+{
+    char *copy = strdup(path);
+    char command[] = "list", cost[] = "--cost", config[] = "--config";
+    char *argv[] = {command, cost, config, copy, NULL};
+    int code = copy ? cw_cli_list((int)CW_COUNT(argv) - 1, argv)
+                    : cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    free(copy);
+    return code;
+}
+
 static int run_check(int argc, char **argv)
 {
     const char *path = NULL;
-    bool no_files = false, json = false;
+    bool no_files = false, has_cost = false, json = false;
     const cw_cli_option options[] = {
         CW_CLI_CONFIG_OPTION(&path),
         {"no-files", 0, CW_CLI_FLAG, &no_files, NULL,
          "check only the text, for a server on another machine"},
+        {"cost", 0, CW_CLI_FLAG, &has_cost, NULL,
+         "then print the tokens that the tools cost, as\n"
+         "\"causeway list --cost\" does; loads the sources"},
         CW_CLI_JSON_OPTION(&json),
         {0},
     };
@@ -148,7 +165,7 @@ static int run_check(int argc, char **argv)
         "Check configuration files and report each error with its line and column. All\n"
         "files that a configuration names are opened and checked too: certificates and\n"
         "keys, secrets, overlays and their schemas, descriptions, directories, the\n"
-        "database. Nothing is changed, and no service is contacted.",
+        "database. Nothing is changed, and no service is contacted without --cost.",
         options, FILES_MAX};
     cw_cli_args args;
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -158,8 +175,12 @@ static int run_check(int argc, char **argv)
         path = cw_cli_config_path(path);
     if (args.n == 0 && !path)
         return cw_cli_usage("name a file to check, or set CAUSEWAY_CONFIG");
-    return json ? check_json(path, &args, no_files)
+    if (has_cost && (json || args.n + (path != NULL) != 1))
+        return cw_cli_usage("--cost needs one file, and cannot be combined with --json; \"causeway "
+                            "list --cost --json\" prints JSON");
+    code = json ? check_json(path, &args, no_files)
                 : check_all(path, &args, &(checks){.no_files = no_files});
+    return code || !has_cost ? code : print_cost(path ? path : args.items[0]);
 }
 
 static int run_schema(int argc, char **argv)

@@ -16,7 +16,7 @@ const files = {
     "windsurf.json": ".codeium/windsurf/mcp_config.json",
     "zed.json": ".config/zed/settings.json",
 };
-const secrets = /tracker-secret|cursor-secret|codex-secret|search-secret|windsurf-secret|zed-secret/;
+const secrets = /tracker-secret|cursor-secret|codex-secret|search-secret|windsurf-secret|zed-secret|project-secret/;
 
 // A home with the files of all clients, or some.
 function makeHome(names = Object.keys(files)) {
@@ -40,6 +40,8 @@ test("shows the servers of every client and writes nothing without consent", asy
     for (const line of [
         "desktop-files (Claude Desktop)",
         "tracker (Claude Code)",
+        "site-search (Claude Code, project /srv/projects/site)",
+        "tracker-claude-code (Claude Code, project /srv/projects/site)",
         "issues (Visual Studio Code)",
         "database (Cursor)",
         "docs (Codex)",
@@ -71,6 +73,7 @@ test("with consent it writes overlays that expose nothing, and secrets into file
         "docs.DOCS_TOKEN",
         "notes.NOTES",
         "search.X-Key",
+        "site-search.SITE_KEY",
         "tracker.Authorization",
     ]);
     for (const name of kept) {
@@ -81,12 +84,14 @@ test("with consent it writes overlays that expose nothing, and secrets into file
     assert.equal(secret("tracker.Authorization"), "Bearer tracker-secret");
     assert.equal(statSync(path.join(out, "secrets")).mode & 0o777, 0o700);
     const overlays = readdirSync(out).filter((name) => name.endsWith(".overlay.yaml"));
-    assert.equal(overlays.length, 9);
+    assert.equal(overlays.length, 11);
     for (const name of overlays) {
         assert.match(readFileSync(path.join(out, name), "utf8"), /^methods: \[\]$/m);
     }
     assert.match(stderr, /issues: write the value of ISSUES_KEY to .*issues\.ISSUES_KEY/);
     assert.ok(stdout.includes('command: ["npx", "-y", "docs-server@2.0.1", "--verbose"]'), stdout);
+    // A server of a project runs in the folder of the project, as the client starts it.
+    assert.match(stdout, /command: \["site-search", "--fast"\]\n.*working_directory: "?\/srv\/projects\/site/s);
 
     // The entries are a configuration, in which one file of a secret is missing.
     const config = path.join(out, "causeway.yaml");

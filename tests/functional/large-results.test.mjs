@@ -1,11 +1,14 @@
 // Results that are too large for a client: the part that it gets, and the rest as a resource that its
 // caller can read in parts for some time.
 import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import * as sdk2 from "@modelcontextprotocol/client";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { basic, cli, databasePath } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
 import {
     assertRpcError,
     assertToolError,
@@ -341,6 +344,29 @@ suite("what is kept", () => {
         assert.equal(await exists(server, uri, ada), false);
         await reloadBridge(server, { sources: [makeSource({ permissions: ["access content"] })] });
         assert.equal(await exists(server, uri, ada), true);
+    });
+
+    test("is in the audit each time that a part of it is read", async (t) => {
+        const file = path.join(keepFolder(), "reads.audit");
+        const server = await start(t, { audit: { path: file } });
+        const { uri } = linkOf(await call(modern, server, "list"));
+        await read(modern, server, uri);
+        await read(modern, server, `${uri}/2`);
+        const records = () =>
+            readFileSync(file, "utf8")
+                .trim()
+                .split("\n")
+                .map((line) => JSON.parse(line))
+                .filter(({ method }) => method === "s.list");
+        await eventually(() => existsSync(file) && records().length === 3, "the records");
+        assert.deepEqual(
+            records().map(({ kind, outcome, detail }) => [kind, outcome, detail]),
+            [
+                ["call", "ok", undefined],
+                ["call", "ok", uri],
+                ["call", "ok", `${uri}/2`],
+            ],
+        );
     });
 
     test("is dropped when a caller's share is full, the oldest first", async (t) => {

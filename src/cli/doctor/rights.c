@@ -7,6 +7,7 @@
 #include "access/gate.h"
 #include "cli/doctor/doctor.h"
 #include "cli/lib/config_files.h"
+#include "cli/tool/cost.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/quote.h"
 #include "server/database.h"
@@ -15,6 +16,7 @@
 #define EXAMPLES 3u
 #define EXAMPLES_MAX_BYTES 4096u
 #define BUSY_MS 5000u
+#define REJECTED 100u /* some clients reject more tools; up to that they are only worse */
 
 /* Names for one finding: all are counted, the first ones are shown. */
 typedef struct names {
@@ -353,6 +355,39 @@ static void check_schemas(rights *r)
     }
 }
 
+/* ---- lists that clients or models cannot use whole ---- */
+
+static void check_size(rights *r, const char *address, size_t n)
+{
+    const char *problem = cw_tools_count_problem(n);
+    if (problem)
+        cw_doctor_add(
+            r->doctor, n > REJECTED ? CW_DOCTOR_WARNING : CW_DOCTOR_NOTE, address,
+            "make smaller toolsets, or one with \"mode: search\"; \"causeway list --cost\" "
+            "shows what tools cost",
+            "it has %zu tools: %s", n, problem);
+}
+
+static void check_sizes(rights *r)
+{
+    const cw_config *c = r->doctor->config;
+    const cw_snapshot *snapshot = r->tools->app.snapshot;
+    size_t n, n_entries;
+    const cw_entry *const *tools = cw_snapshot_tools(snapshot, &n);
+    const cw_entry *entries = cw_snapshot_entries(snapshot, &n_entries);
+    /* With toolsets, clients need not use the address that has all. */
+    if (!c->toolsets.n)
+        check_size(r, "/mcp", n);
+    for (size_t i = 0; i < c->toolsets.n; i++) {
+        cw_str name = c->toolsets.items[i].name;
+        const cw_toolset *t = cw_snapshot_find_toolset(snapshot, name, /* is_read_only= */ false);
+        size_t n_members = 0;
+        for (size_t j = 0; j < n && t && !t->is_search; j++)
+            n_members += cw_toolset_has(t, (size_t)(tools[j] - entries));
+        check_size(r, cw_doctor_text(r->doctor, "toolset \"%.*s\"", CW_STR_ARG(name)), n_members);
+    }
+}
+
 /* ---- sources that are not in the catalogue ---- */
 
 static void on_source(const cw_source_report *report, void *ctx)
@@ -392,6 +427,7 @@ static void check_snapshot(rights *r)
         check_open(r, is_chosen);
         check_unused(r);
         check_schemas(r);
+        check_sizes(r);
     }
     free(is_chosen);
     free(r->is_callable);

@@ -33,6 +33,7 @@ typedef struct pairs {
 /* A server in the file of a client. */
 typedef struct server {
     const cw_product *client;
+    cw_str project;  /* of the client: a folder; empty: all of them */
     cw_str own_name; /* there */
     cw_str name;     /* here */
     cw_str program, url, folder, type;
@@ -45,6 +46,7 @@ typedef struct server {
 typedef struct collection {
     cw_import *im;
     const cw_product *client; /* whose file is read */
+    cw_str project;           /* whose part of it */
     server *items;
     size_t n;
     bool is_full;
@@ -74,14 +76,15 @@ static void add_pairs(pairs *p, const cw_json *object)
 static server *find_server(collection *c, cw_str name)
 {
     for (size_t i = c->n; i > 0 && c->items[i - 1].client == c->client; i--) {
-        if (cw_str_eq(c->items[i - 1].own_name, name))
-            return &c->items[i - 1];
+        server *s = &c->items[i - 1];
+        if (cw_str_eq(s->own_name, name) && cw_str_eq(s->project, c->project))
+            return s;
     }
     if (c->n == SERVERS_MAX) {
         c->is_full = true;
         return NULL;
     }
-    c->items[c->n] = (server){.client = c->client, .own_name = name};
+    c->items[c->n] = (server){.client = c->client, .project = c->project, .own_name = name};
     return &c->items[c->n++];
 }
 
@@ -138,6 +141,35 @@ static void on_member(void *ctx, cw_str entry, const cw_str *path, size_t n, con
     }
 }
 
+static void read_entry(collection *c, cw_str name, const cw_json *members)
+{
+    bool is_object = cw_json_is(members, CW_JSON_OBJECT);
+    for (const cw_json *k = is_object ? cw_json_first(members) : NULL; k; k = cw_json_next_key(k)) {
+        cw_str key = cw_json_text(k);
+        on_member(c, name, &key, 1, cw_json_value(k));
+    }
+}
+
+/* Claude Code keeps servers of single projects in its own file, by the folder of the project:
+ * {"projects": {"/srv/projects/site": {"mcpServers": {…}}}}. */
+static void read_projects(collection *c, cw_str text)
+{
+    const cw_json *root = NULL;
+    if (strcmp(c->client->name, "claude-code") != 0 ||
+        cw_json_read(text, NULL, &c->im->arena, &root, NULL, NULL))
+        return;
+    const cw_json *all = cw_json_get(root, CW_STR("projects"));
+    bool has_some = cw_json_is(all, CW_JSON_OBJECT);
+    for (const cw_json *p = has_some ? cw_json_first(all) : NULL; p; p = cw_json_next_key(p)) {
+        const cw_json *servers = cw_json_get(cw_json_value(p), CW_STR("mcpServers"));
+        bool is_some = cw_json_is(servers, CW_JSON_OBJECT);
+        c->project = cw_json_text(p);
+        for (const cw_json *s = is_some ? cw_json_first(servers) : NULL; s; s = cw_json_next_key(s))
+            read_entry(c, cw_json_text(s), cw_json_value(s));
+    }
+    c->project = CW_STR("");
+}
+
 /* A file that cannot be read is reported, and the others are used. */
 static void read_client(collection *c, const cw_product *client)
 {
@@ -154,6 +186,8 @@ static void read_client(collection *c, const cw_product *client)
         rc = cw_arena_fail(&c->im->arena, &err);
     if (!rc)
         rc = client->format->each(copy, client->section, &c->im->arena, on_member, c, &err);
+    if (!rc)
+        read_projects(c, copy);
     if (rc)
         cw_cli_failure("%s: %s is left out: %s", client->title, path, err.msg);
 }
@@ -220,7 +254,12 @@ static void add_names(cw_buf *out, const char *what, const pairs *p)
 static void add_server(cw_buf *out, const server *s)
 {
     cw_quote_shown(out, s->name.n ? s->name : s->own_name);
-    cw_buf_printf(out, " (%s%s)%s%s\n", s->client->title, s->is_off ? ", disabled there" : "",
+    cw_buf_printf(out, " (%s", s->client->title);
+    if (s->project.n) {
+        cw_buf_add(out, CW_STR(", project "));
+        cw_quote_shown(out, s->project);
+    }
+    cw_buf_printf(out, "%s)%s%s\n", s->is_off ? ", disabled there" : "",
                   s->skipped ? ": not copied, " : "", s->skipped ? s->skipped : "");
     if (s->skipped)
         return;
@@ -335,7 +374,8 @@ static cw_code write_source(cw_import *im, const char *folder, const char *secre
     im->config = cw_config_default_remote;
     im->config.name = s->name;
     im->config.preset = CW_STR("mcp");
-    im->config.folder = s->program.n ? s->folder : CW_STR("");
+    /* The client starts servers of a project in its folder. */
+    im->config.folder = s->program.n ? (s->folder.n ? s->folder : s->project) : CW_STR("");
     im->config.url = s->program.n ? CW_STR("") : s->url;
     char *path = cw_arena_printf(&im->arena, "%s/%s.overlay.yaml", folder, s->name.p);
     cw_code rc = path ? create(path, overlay, 0644, err) : cw_arena_fail(&im->arena, err);

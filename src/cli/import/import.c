@@ -10,6 +10,7 @@
 #include "cli/import/import.h"
 #include "cli/lib/cli.h"
 #include "cli/lib/table.h"
+#include "cli/tool/cost.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/check.h"
 #include "config/syntax/names.h"
@@ -17,6 +18,7 @@
 
 #define NAME_MAX_BYTES 64u
 #define WIDTH_MAX 60u
+#define LARGEST 3u /* methods whose cost is shown */
 
 static const char *const guess_names[] = {"reads", "changes", "DESTROYS"};
 
@@ -377,6 +379,8 @@ static void add_json_method(cw_json_writer *w, const cw_method *m, cw_risk guess
         cw_json_add_string_member(w, CW_STR("kind"), cw_str_from(kinds[m->exposed->kind]));
     cw_json_add_string_member(w, CW_STR("guess"), cw_str_from(names[guess]));
     cw_json_add_string_member(w, CW_STR("description"), m->usage);
+    cw_json_add_key(w, CW_STR("tokens"));
+    cw_json_add_u64(w, cw_tools_estimate(m));
     cw_json_add_key(w, CW_STR("params"));
     cw_json_open_array(w);
     for (size_t i = 0; i < m->n_params; i++) {
@@ -412,6 +416,58 @@ static void add_json(const cw_import *im, cw_buf *out)
     if (entry.code && !out->code)
         out->code = entry.code;
     cw_buf_add_char(out, '\n');
+}
+
+/* ---- what it would cost ---- */
+
+/* The methods that cost most, the first one most of all. */
+static size_t find_largest(const cw_import *im, const cw_method *largest[LARGEST])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < im->n; i++) {
+        size_t tokens = cw_tools_estimate(&im->methods[i]), at = n;
+        while (at && cw_tools_estimate(largest[at - 1]) < tokens)
+            at--;
+        if (at == LARGEST)
+            continue;
+        n += n < LARGEST;
+        memmove(largest + at + 1, largest + at, (n - at - 1) * sizeof *largest);
+        largest[at] = &im->methods[i];
+    }
+    return n;
+}
+
+/* Resources and prompts are in other lists. */
+static size_t count_tools(const cw_import *im, size_t *ret_tokens)
+{
+    size_t n = 0;
+    *ret_tokens = 0;
+    for (size_t i = 0; i < im->n; i++) {
+        if (im->methods[i].exposed)
+            continue;
+        *ret_tokens += cw_tools_estimate(&im->methods[i]);
+        n++;
+    }
+    return n;
+}
+
+static void add_cost(const cw_import *im, cw_buf *out)
+{
+    const cw_method *largest[LARGEST];
+    size_t tokens, n_tools = count_tools(im, &tokens), n = find_largest(im, largest);
+    cw_buf_printf(out,
+                  "\nAs tools, all of them would cost about %zu tokens in a list (bytes / 4).\n",
+                  tokens);
+    for (size_t i = 0; i < n; i++) {
+        cw_buf_add(out, i ? CW_STR(", ") : CW_STR("The largest: "));
+        cw_cli_add_text(out, largest[i]->id);
+        cw_buf_printf(out, " (%zu)", cw_tools_estimate(largest[i]));
+    }
+    if (n)
+        cw_buf_add(out, CW_STR(".\n"));
+    const char *problem = cw_tools_count_problem(n_tools);
+    if (problem)
+        cw_buf_printf(out, "Do not expose all of them at one address: %s.\n", problem);
 }
 
 /* ---- what was found ---- */
@@ -457,6 +513,7 @@ static int print_found(const cw_import *im)
         return cw_cli_print_buf(&out);
     }
     add_table(im, &out);
+    add_cost(im, &out);
     cw_buf_printf(&out, "\n%zu methods, found by %s; wrote ", im->n, im->describer);
     cw_cli_add_text(&out, im->overlay);
     cw_buf_add(&out, CW_STR(": select the tools there.\n"

@@ -107,17 +107,20 @@ static void warn(cost *c, const char *format, ...)
     cw_buf_printf(&c->warnings, "%s\n", line);
 }
 
-static void warn_of_count(cost *c, const char *address, cw_str name, int64_t n)
+const char *cw_tools_count_problem(size_t n)
 {
     if (n > 128)
-        warn(c, "%s%.*s has %lld tools: VS Code and Copilot reject more than 128", address,
-             CW_STR_ARG(name), (long long)n);
-    else if (n > 100)
-        warn(c, "%s%.*s has %lld tools: Antigravity accepts 100 of one server", address,
-             CW_STR_ARG(name), (long long)n);
-    else if (n > 40)
-        warn(c, "%s%.*s has %lld tools: Cursor uses about 40, and models choose worse from more",
-             address, CW_STR_ARG(name), (long long)n);
+        return "VS Code and Copilot reject more than 128";
+    if (n > 100)
+        return "Antigravity accepts 100 of one server";
+    return n > 40 ? "Cursor uses about 40, and models choose worse from more" : NULL;
+}
+
+static void warn_of_count(cost *c, const char *address, cw_str name, int64_t n)
+{
+    const char *problem = cw_tools_count_problem((size_t)n);
+    if (problem)
+        warn(c, "%s%.*s has %lld tools: %s", address, CW_STR_ARG(name), (long long)n, problem);
 }
 
 static void warn_of_tool(cost *c, const cw_json *tool)
@@ -250,6 +253,18 @@ static void print_json(const cost *c, cw_buf *out)
     cw_json_close(&w);
     cw_json_close(&w);
     cw_cli_end_json(&w);
+}
+
+/* Member names, quotes and braces of a tool and of a param. */
+#define TOOL_FRAME 96u
+#define PARAM_FRAME 24u
+
+size_t cw_tools_estimate(const cw_method *m)
+{
+    size_t n = TOOL_FRAME + m->id.n + m->usage.n + m->input.n + m->output.n;
+    for (size_t i = 0; i < m->n_params; i++)
+        n += PARAM_FRAME + m->params[i].name.n + m->params[i].description.n + m->params[i].schema.n;
+    return (n + BYTES_PER_TOKEN - 1) / BYTES_PER_TOKEN;
 }
 
 int cw_tools_print_cost(const cw_json *const *tools, size_t n, bool json)

@@ -303,8 +303,11 @@ bool cw_mcp_read_kept(const cw_mcp_request *r, cw_str uri)
     else if (is_there &&
              cw_call_may_list(r->rl, r->view, cw_responder_peer(r->responder), &refusal))
         cw_door_fail_rate_limited(r->item, &refusal);
-    else if (is_there)
+    else if (is_there) {
+        cw_call_audit_read(r->rl, r->view, cw_mcp_door_name(r->responder),
+                           cw_responder_peer(r->responder), cw_buf_str(&part.tool), uri);
         reply_part(r, &part);
+    }
     cw_buf_done(&part.text);
     cw_buf_done(&part.tool);
     return is_there || rc == CW_NOMEM;
