@@ -213,7 +213,7 @@ CW_PLUGIN_EXPORT const char *cw_quoted(cw_call *call, const char *text);
 CW_PLUGIN_EXPORT const char *cw_state(cw_call *call);
 CW_PLUGIN_EXPORT void cw_state_set(cw_call *call, const char *text);
 
-/* Whether the client can do this: "elicitation", "sampling", "roots". */
+/* Whether the client can do this: "elicitation", "sampling", "roots", "tasks". */
 CW_PLUGIN_EXPORT bool cw_client_can(cw_call *call, const char *capability);
 /* Whether the client would be shown log lines of this level. */
 CW_PLUGIN_EXPORT bool cw_client_wants_log(cw_call *call, cw_level level);

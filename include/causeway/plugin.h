@@ -141,7 +141,10 @@ struct cw_plugin_tool {
     const char *auth_level; /* "none", "optional" or "required" */
     const char *auth_description;
     const char *visibility; /* "hide": callers without the scopes never see it; or "challenge" */
-    const void *reserved[3];
+    /* Whether its calls are tasks, of clients that support them: "never"; "auto" (the default), if
+     * a call takes long; "always"; "required", and other MCP clients cannot call it. */
+    const char *task;
+    const void *reserved[2];
 };
 
 /* A resource, prompt or completion; causeway/mcp.h has them. */

@@ -21,6 +21,7 @@ const cw_admin_method *const cw_admin_tables[] = {
     cw_admin_sessions_methods,
     cw_admin_sources_methods,
     cw_admin_stats_methods,
+    cw_admin_tasks_methods,
     cw_admin_tokens_methods,
     cw_admin_tools_methods,
     NULL,

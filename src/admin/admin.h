@@ -130,6 +130,7 @@ extern const cw_admin_method cw_admin_server_methods[];
 extern const cw_admin_method cw_admin_sessions_methods[];
 extern const cw_admin_method cw_admin_sources_methods[];
 extern const cw_admin_method cw_admin_stats_methods[];
+extern const cw_admin_method cw_admin_tasks_methods[];
 extern const cw_admin_method cw_admin_tokens_methods[];
 extern const cw_admin_method cw_admin_tools_methods[];
 

@@ -33,6 +33,7 @@ struct cw_admin_server {
     cw_runtime *runtime;
     cw_accounts *accounts; /* NULL: no logins */
     cw_sources *sources;
+    cw_tasks *tasks;
     cw_spawner *spawner; /* of child programs; NULL: none */
     const cw_sources_health *health;
     cw_config *config;

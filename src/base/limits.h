@@ -129,6 +129,16 @@
 #define CW_MCP_KEPT_MS (10u * 60u * 1000u)
 #define CW_MCP_KEPT_BYTES (64u * 1024u * 1024u) /* of large results, of all callers together */
 #define CW_MCP_KEPT_CALLER_BYTES (16u * 1024u * 1024u)
+/* Tasks of MCP clients (mcp.tasks in config) */
+#define CW_TASK_GRACE_MS 10000u
+#define CW_TASK_TTL_MS (3600u * 1000u)
+#define CW_TASK_POLL_MS 1000u
+#define CW_TASK_MAX 10000u
+#define CW_TASK_MAX_PER_CALLER 1000u
+#define CW_TASK_CEILING 1000000u
+#define CW_TASK_BYTES (256u * 1024u * 1024u)
+#define CW_TASK_CALLER_BYTES (64u * 1024u * 1024u)
+
 #define CW_MCP_PAGE_SIZE_MAX 10000u
 #define CW_MCP_MAX_STREAMS 10000u /* that are told of changes, of all loops together */
 #define CW_CONSOLE_STREAMS 64u    /* of these, that get calls */

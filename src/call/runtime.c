@@ -42,6 +42,7 @@ struct cw_runtime {
     cw_caller *operator_self, *operator_root; /* may be NULL */
     cw_str console_host;                      /* may be empty */
     cw_caller *guest;                         /* may be NULL */
+    cw_tasks *tasks;                          /* may be NULL */
     cw_limiter *limiter;
     unsigned n_loops;
     bool is_started;
@@ -469,6 +470,7 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
     b->operator_root = opts->operator_root;
     b->console_host = opts->console_host;
     b->guest = opts->guest;
+    b->tasks = opts->tasks;
     b->change.tell = on_change;
     cw_interest_init(&b->interest);
     for (unsigned i = 0; i < b->n_loops; i++) {
@@ -613,6 +615,11 @@ cw_str cw_runtime_console_host(const cw_runtime_loop *rl)
 cw_caller *cw_runtime_guest(const cw_runtime_loop *rl)
 {
     return rl->runtime->guest;
+}
+
+cw_tasks *cw_runtime_tasks(const cw_runtime_loop *rl)
+{
+    return rl->runtime->tasks;
 }
 
 cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl)

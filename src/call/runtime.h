@@ -28,6 +28,7 @@
 #include "config/config.h"
 #include "net/loop/loop.h"
 #include "source/source.h"
+#include "task/tasks.h"
 #include "trace/tracer.h"
 
 #define CW_RUNTIME_VIEWS 256u
@@ -54,6 +55,7 @@ typedef struct cw_runtime_opts {
     cw_caller *operator_self, *operator_root; /* cw_runtime_operator; borrowed; NULL: none */
     cw_str console_host; /* cw_runtime_console_host; borrowed; empty: no console */
     cw_caller *guest;    /* cw_runtime_guest; borrowed; NULL: none */
+    cw_tasks *tasks;     /* borrowed; NULL: no call becomes a task */
 } cw_runtime_opts;
 
 CW_MUST_USE cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *err);
@@ -110,6 +112,7 @@ bool cw_runtime_is_anonymous(const cw_runtime_loop *rl, const cw_view *view);
 /* As in cw_runtime_opts. */
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl);
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);
+cw_tasks *cw_runtime_tasks(const cw_runtime_loop *rl);
 /* The part of this loop; NULL: no traces. */
 cw_trace_loop *cw_runtime_tracer(const cw_runtime_loop *rl);
 /* The cached pages of the current catalogue. */

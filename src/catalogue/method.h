@@ -25,6 +25,23 @@ typedef struct cw_param {
     bool is_required;
 } cw_param;
 
+/* Whether calls of a tool are tasks, of clients that support tasks. */
+typedef enum cw_task_mark {
+    CW_TASK_MARK_UNSET, /* as AUTO */
+    CW_TASK_MARK_NEVER,
+    CW_TASK_MARK_AUTO,     /* a call that takes long becomes one */
+    CW_TASK_MARK_ALWAYS,   /* every call is one */
+    CW_TASK_MARK_REQUIRED, /* likewise, and other clients cannot call it */
+} cw_task_mark;
+
+/* "never", "auto", "always", "required"; empty for UNSET. */
+static inline cw_str cw_task_mark_name(cw_task_mark mark)
+{
+    static const cw_str names[] = {CW_STR_INIT(""), CW_STR_INIT("never"), CW_STR_INIT("auto"),
+                                   CW_STR_INIT("always"), CW_STR_INIT("required")};
+    return names[mark];
+}
+
 /* The mark that makes a method a tool. */
 typedef struct cw_mark {
     cw_str title;       /* empty: none */
@@ -33,6 +50,7 @@ typedef struct cw_mark {
     bool is_read_only;  /* readOnlyHint is true among them; of a service: where the operator says so
                          */
     bool is_idempotent; /* likewise idempotentHint */
+    cw_task_mark task;
 } cw_mark;
 
 /* The other MCP primitives that a method can be. */

@@ -108,6 +108,7 @@ static const cw_cli_command commands[] = {
     {"token", "create, list, revoke and inspect tokens", cw_cli_token},
     {"session", "list and end browser sessions", cw_cli_session},
     {"scope", "list scopes", cw_cli_scope},
+    {"task", "list, show and cancel tasks of MCP clients", cw_cli_task},
     {"store", "check, update, copy and back up the database", cw_cli_store},
     {"access", "print who can call which tools", cw_cli_access},
     {"why", "explain an access decision", cw_cli_why},

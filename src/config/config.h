@@ -299,13 +299,13 @@ typedef struct cw_config {
         uint32_t elicitation_timeout_ms; /* for a client to answer a question */
         cw_log_level log_level;          /* of lines for legacy clients that have set none */
         uint32_t page_size;              /* entries on one page of a list */
-        cw_str secret_file;        /* seals what clients carry for us; empty: kept in the store */
-        cw_config_form tool_names; /* catalogue/portable_name.h */
-        cw_config_form schemas;
-        bool structured_text;      /* texts are structured content too */
-        bool null_is_absent;       /* of an optional argument, whose schema rejects null */
+        cw_str secret_file; /* seals what clients carry for us; empty: kept in the store */
+        cw_config_form tool_names, schemas; /* catalogue/portable_name.h */
+        bool structured_text;               /* texts are structured content too */
+        bool null_is_absent;                /* of an optional argument, whose schema rejects null */
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
         cw_config_kept_results kept_results;
+        cw_config_tasks tasks;
         cw_str name; /* in registries: "org.example/tools" */
         cw_str title;
         cw_str description;  /* 1 to 100 characters */

@@ -50,6 +50,15 @@ typedef enum cw_config_auth {
     CW_CONFIG_AUTH_REQUIRED,
 } cw_config_auth;
 
+/* Whether calls of a tool are tasks. The order is that of cw_task_mark. */
+typedef enum cw_config_task {
+    CW_CONFIG_TASK_UNSET,
+    CW_CONFIG_TASK_NEVER,
+    CW_CONFIG_TASK_AUTO,
+    CW_CONFIG_TASK_ALWAYS,
+    CW_CONFIG_TASK_REQUIRED,
+} cw_config_task;
+
 /* Settings of one method of a remote source, or of all that match a pattern. The first matching
  * entry applies; an entry without wildcards has precedence. */
 typedef struct cw_config_overlay {
@@ -70,6 +79,7 @@ typedef struct cw_config_overlay {
     cw_str result;       /* JSON Pointer to the part of the result that counts; empty: all of it */
     size_t result_size;  /* larger ones are given in parts; 0: never; NO_SIZE: not set */
     uint32_t timeout_ms; /* 0: the source's */
+    cw_config_task task; /* UNSET: auto */
     bool null_is_absent; /* as mcp.null_is_absent; false: its nulls have a meaning */
     bool read_only;      /* changes nothing: may be sent again, merged with others, kept */
     uint32_t cache_ms;   /* how long a result is kept; 0: not at all */

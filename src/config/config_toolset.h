@@ -37,6 +37,16 @@ typedef struct cw_config_kept_results {
     size_t max_per_caller; /* of an account, or of one network of anonymous callers */
 } cw_config_kept_results;
 
+/* Tasks of MCP clients (task/tasks.h). */
+typedef struct cw_config_tasks {
+    bool enabled;
+    uint32_t grace_ms; /* a call that takes longer becomes one */
+    uint32_t ttl_ms;   /* from its creation on */
+    uint32_t poll_ms;  /* between two readings of a client */
+    uint32_t max, max_per_caller;
+    size_t max_size, max_size_per_caller; /* bytes */
+} cw_config_tasks;
+
 typedef struct cw_config_toolsets {
     const cw_config_toolset *items;
     size_t n;

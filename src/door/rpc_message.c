@@ -34,15 +34,27 @@ static cw_str text_of(int64_t code)
     }
 }
 
+#define OPEN_RESULT "{\"jsonrpc\":\"2.0\",\"result\":"
+#define OPEN_ID ",\"id\":"
+
 void cw_rpc_open_result(cw_buf *out)
 {
-    cw_buf_add(out, CW_STR("{\"jsonrpc\":\"2.0\",\"result\":"));
+    cw_buf_add(out, CW_STR(OPEN_RESULT));
+}
+
+bool cw_rpc_result_of(cw_str message, cw_str id, cw_str *ret)
+{
+    size_t head = sizeof OPEN_RESULT - 1, tail = sizeof OPEN_ID - 1 + id.n + 1;
+    if (message.n <= head + tail || !cw_str_starts(message, CW_STR(OPEN_RESULT)))
+        return false;
+    *ret = cw_str_make(message.p + head, message.n - head - tail);
+    return true;
 }
 
 void cw_rpc_close(cw_buf *out, cw_str id)
 {
     if (id.p) {
-        cw_buf_add(out, CW_STR(",\"id\":"));
+        cw_buf_add(out, CW_STR(OPEN_ID));
         cw_buf_add(out, id);
     }
     cw_buf_add_char(out, '}');

@@ -26,6 +26,8 @@ bool cw_rpc_is_json(const cw_http_req *req);
  * without .p is left out. */
 void cw_rpc_open_result(cw_buf *out);
 void cw_rpc_close(cw_buf *out, cw_str id);
+/* The result between the two, in a message with this id. False: it is an error, or another message. */
+bool cw_rpc_result_of(cw_str message, cw_str id, cw_str *ret);
 /* The result of a method, or its content if it has no result. */
 void cw_rpc_add_returned(cw_buf *out, const cw_outcome *outcome);
 /* The text beside a method's error message that a reader needs; empty where data is no text, or

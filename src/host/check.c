@@ -129,6 +129,16 @@ static void check_annotations(const cw_check_place *at, cw_hosted_method *m)
         check_auth(at, auth);
 }
 
+static void check_task(const cw_check_place *at, const char *task)
+{
+    static const char *const marks[] = {"never", "auto", "always", "required"};
+    bool is_known = !task;
+    for (size_t i = 0; task && i < CW_COUNT(marks); i++)
+        is_known |= strcmp(task, marks[i]) == 0;
+    if (!is_known)
+        cw_check_problem(at, "task", "must be \"never\", \"auto\", \"always\" or \"required\"");
+}
+
 static void check_tool(const cw_check_place *at, cw_hosted_method *m)
 {
     static const char *const reserved[] = {"list", "describe", "invoke"};
@@ -142,6 +152,7 @@ static void check_tool(const cw_check_place *at, cw_hosted_method *m)
     if (m->tool->auth_level)
         cw_check_level(at, "auth_level", cw_str_from(m->tool->auth_level));
     cw_check_visibility(at, m->tool->visibility);
+    check_task(at, m->tool->task);
 }
 
 /* Methods or tools by their functions: a plugin may have thousands of both. */

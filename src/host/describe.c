@@ -70,6 +70,7 @@ static void add_tool(cw_json_writer *w, const cw_hosted_method *m)
         cw_json_close(w);
     }
     add_text(w, CW_STR("visibility"), auth.visibility);
+    add_text(w, CW_STR("task"), m->tool->task);
     cw_json_close(w);
 }
 

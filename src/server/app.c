@@ -22,6 +22,7 @@
 #include "server/state_file.h"
 #include "server/trace_opts.h"
 #include "source/upstream/package.h"
+#include "task/tasks.h"
 
 /* How long a client may cache a list. Clients with a subscription are notified of changes. */
 #define LIST_TTL_MS 5000u
@@ -691,6 +692,8 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
         rc = new_operator(0, &b->operator_root, err);
     if (!rc && b->is_demo && app->console_host.n)
         rc = new_guest(config, &b->guest, err);
+    if (!rc)
+        rc = cw_tasks_new(&b->tasks, err);
     if (rc)
         return rc;
     const cw_runtime_opts opts = {.n_loops = b->n_loops,
@@ -700,7 +703,8 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
                                   .operator_self = b->operator_self,
                                   .operator_root = b->operator_root,
                                   .console_host = app->console_host,
-                                  .guest = b->guest};
+                                  .guest = b->guest,
+                                  .tasks = b->tasks};
     return cw_runtime_new(&opts, &b->runtime, err);
 }
 
@@ -735,6 +739,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
     b->admin.runtime = b->runtime;
     b->admin.accounts = b->accounts;
     b->admin.sources = b->sources;
+    b->admin.tasks = b->tasks;
     b->admin.spawner = b->spawner;
     b->admin.health = &b->health;
     b->admin.config_path = opts->config_path;
@@ -865,6 +870,7 @@ void cw_app_done(cw_app *b)
     close_audit(b);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_issuers_free(b->issuers);
+    cw_tasks_free(b->tasks);
     cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */
     cw_snapshot_unref(b->snapshot);
     cw_caller_unref(b->anonymous);

@@ -30,6 +30,7 @@ typedef struct cw_app {
     cw_spawner *spawner;
     cw_runtime *runtime;
     cw_mcp *mcp;     /* the door for MCP clients */
+    cw_tasks *tasks; /* of its clients */
     cw_audit *audit; /* may be switched off */
     cw_tracer *tracer;
     void (*on_flushed)(void *ctx); /* cw_app_flush */

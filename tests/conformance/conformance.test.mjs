@@ -15,7 +15,7 @@ const suite = path.join(root, "node_modules/@modelcontextprotocol/conformance/di
 // How many scenarios count, how many are run besides, how many checks of both pass, and how many of
 // these are about schemas: a suite that looks at less than it did is noticed.
 const runs = {
-    "2026-07-28": { args: ["--requirements", "2026-07-28"], counted: 37, besides: 13, passed: 152, schemas: 8 },
+    "2026-07-28": { args: ["--requirements", "2026-07-28"], counted: 37, besides: 13, passed: 196, schemas: 8 },
     "2025-11-25": { args: ["--requirements", "2025-11-25"], counted: 30, besides: 3, passed: 80, schemas: 8 },
     "2025-06-18": {
         args: ["--suite", "all", "--spec-version", "2025-06-18"],
@@ -33,11 +33,13 @@ const runs = {
 // and no stream, since nothing is said before the answer.
 const remarks = {
     "server-sse-multiple-streams": ["server-sse-streams-functional INFO"],
+    // The suite has no check for it yet.
+    "tasks-status-notifications": ["tasks-status-notifications SKIPPED"],
     "server-sse-polling": ["incoming-response INFO", "outgoing-request INFO", "server-sse-content-type INFO"],
 };
 
-// An extension of its own that is not offered; its scenarios do not ask whether it is.
-const isOffered = (scenario) => !scenario.startsWith("tasks-");
+// Tasks end at the server that makes them: a relay makes its own, or none.
+const isRelayed = (scenario) => !scenario.startsWith("tasks-");
 
 const aboutSchemas = "json-schema-2020-12";
 
@@ -47,8 +49,8 @@ async function start(form) {
     mkdirSync(path.join(folder, "plugins"), { recursive: true });
     addPlugin(path.join(folder, "plugins"), "conformance");
     const text = readFileSync(path.join(import.meta.dirname, "causeway.yaml"), "utf8");
-    const exact = "mcp:\n  tool_names: exact\n  schemas: exact\n";
-    writeFileSync(config, form === "exact" ? `${text}\n${exact}` : text);
+    const exact = "  tool_names: exact\n  schemas: exact\n"; // the file ends with a part of mcp
+    writeFileSync(config, form === "exact" ? `${text}${exact}` : text);
     const server = await startCauseway({ args: ["--config", config] });
     await untilTool(server, "test_simple_text");
     return server;
@@ -112,7 +114,7 @@ const countPassed = (lists) => lists.flat().filter(({ status }) => status === "S
 for (const [name, { args, counted, besides = 0, passed, schemas = 0 }] of Object.entries(runs)) {
     test(`the suite for ${name} finds nothing wrong`, async (t) => {
         const { code, said, results } = await runSuite("exact", name, args);
-        const offered = Object.entries(results).filter(([one]) => isOffered(one));
+        const offered = Object.entries(results);
         for (const [scenario, checks] of offered) {
             await t.test(`${scenario} at ${name}`, () => assertPassed(scenario, checks));
         }
@@ -130,8 +132,8 @@ for (const [name, { args, counted, besides = 0, passed, schemas = 0 }] of Object
 
     test(`the suite for ${name} finds nothing wrong with the defaults, but for the form of schemas`, async (t) => {
         const { results } = await runSuite("portable", name, args);
-        const offered = Object.entries(results).filter(([one]) => isOffered(one));
-        assert.equal(offered.length, counted + besides - (Object.keys(results).length - offered.length));
+        const offered = Object.entries(results);
+        assert.equal(offered.length, counted + besides);
         for (const [scenario, checks] of offered.filter(([one]) => one !== aboutSchemas)) {
             await t.test(`${scenario} at ${name} with the defaults`, () => assertPassed(scenario, checks));
         }
@@ -154,7 +156,7 @@ for (const name of ["2026-07-28", "2025-11-25"]) {
     test(`through another Causeway the suite for ${name} finds what it finds without`, async (t) => {
         const alone = await runSuite("exact", `${name}-alone`, runs[name].args);
         const through = await runSuite("relay", name, runs[name].args);
-        for (const [scenario, checks] of Object.entries(alone.results).filter(([one]) => isOffered(one))) {
+        for (const [scenario, checks] of Object.entries(alone.results).filter(([one]) => isRelayed(one))) {
             await t.test(`${scenario} at ${name} through two`, () => {
                 const wanted = checks.filter(({ id, status }) => status === "SUCCESS" && !endsAtRelay.includes(id));
                 const found = (through.results[scenario] ?? []).filter(({ id }) => !endsAtRelay.includes(id));

@@ -36,6 +36,8 @@ const reading = {
     "causeway.tokens.list": { needs: access },
     "causeway.sessions.list": { needs: access },
     "causeway.config.show": { needs: sources },
+    "causeway.tasks.list": { needs: sources },
+    "causeway.tasks.show": { needs: sources, params: { id: ghost } },
 };
 const changing = {
     "causeway.sources.refresh": { needs: sources },
@@ -54,6 +56,7 @@ const changing = {
     "causeway.roles.allow": { needs: access, params: { role: ghost, permission: "x" } },
     "causeway.roles.deny": { needs: access, params: { role: ghost, permission: "x" } },
     "causeway.sessions.end": { needs: access, params: { id: 999_999 } },
+    "causeway.tasks.cancel": { needs: sources, params: { id: ghost } },
     "causeway.log.level": { needs: sources, params: { level: "info" } },
     "causeway.cache.invalidate": { needs: sources, params: { tag: "user.permissions" } },
     "causeway.cache.rebuild": { needs: sources },

@@ -12,6 +12,7 @@ import {
     callToolWell,
     envelope,
     EventStream,
+    extensions,
     metaKey,
     modern,
     modernParts,
@@ -53,7 +54,7 @@ function assertDiscovered(answer) {
     const result = assertComplete(answer);
     assertCacheable(result);
     assert.deepEqual(result.supportedVersions, [modernVersion]);
-    assert.deepEqual(result.capabilities, { tools: { listChanged: true }, logging: {} });
+    assert.deepEqual(result.capabilities, { tools: { listChanged: true }, logging: {}, extensions });
 }
 
 // The same request over a socket, so that the bytes of its head are exactly these.

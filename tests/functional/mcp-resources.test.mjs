@@ -7,6 +7,7 @@ import {
     assertRpcError,
     assertToolError,
     callToolWell,
+    extensions,
     initialize,
     legacy,
     metaKey,
@@ -247,7 +248,7 @@ suite("what the server says of itself", { concurrency: true }, () => {
         };
         const { json } = await initialize(server, "2025-11-25");
         assert.deepEqual(json.result.capabilities, all);
-        assert.deepEqual((await result("modern", "server/discover")).capabilities, all);
+        assert.deepEqual((await result("modern", "server/discover")).capabilities, { ...all, extensions });
         assert.deepEqual(await named(server), Object.keys(all));
     });
 
@@ -256,7 +257,7 @@ suite("what the server says of itself", { concurrency: true }, () => {
         const { json } = await initialize(plain, "2025-11-25");
         assert.deepEqual(json.result.capabilities, few);
         const discovered = await modern(plain, "server/discover");
-        assert.deepEqual(discovered.json.result.capabilities, few);
+        assert.deepEqual(discovered.json.result.capabilities, { ...few, extensions });
         assert.deepEqual(await named(plain), Object.keys(few));
     });
 

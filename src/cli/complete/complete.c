@@ -195,6 +195,7 @@ static void offer_value(const cw_complete_value *value, void *ctx)
     case CW_COMPLETE_METHODS:
     case CW_COMPLETE_TOKENS:
     case CW_COMPLETE_SESSIONS:
+    case CW_COMPLETE_TASKS:
         offer_names(c, value->kind);
         break;
     }

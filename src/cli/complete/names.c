@@ -37,6 +37,7 @@ static const listing listings[] = {
     {CW_COMPLETE_METHODS, "causeway.tools.list", "tools", "method", "description"},
     {CW_COMPLETE_TOKENS, "causeway.tokens.list", "tokens", "id", "name"},
     {CW_COMPLETE_SESSIONS, "causeway.sessions.list", "sessions", "id", "account"},
+    {CW_COMPLETE_TASKS, "causeway.tasks.list", "tasks", "id", "tool"},
 };
 
 static const cw_json *first_of(const cw_json *list)

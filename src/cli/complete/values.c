@@ -56,6 +56,7 @@ static const cw_complete_value values[] = {
     {.name = "SESSION-ID", .kind = CW_COMPLETE_SESSIONS},
     {.name = "SOURCE", .kind = CW_COMPLETE_SOURCES},
     {.name = "TAG", .kind = CW_COMPLETE_WORDS, .words = "jsonrpc_mcp:discovery, user.permissions"},
+    {.name = "TASK-ID", .kind = CW_COMPLETE_TASKS},
     {.name = "TEXT", .kind = CW_COMPLETE_NOTHING},
     {.name = "TIME", .kind = CW_COMPLETE_NOTHING},
     {.name = "TOKEN-ID", .kind = CW_COMPLETE_TOKENS},

@@ -34,6 +34,7 @@ typedef enum cw_complete_kind {
     CW_COMPLETE_METHODS,
     CW_COMPLETE_TOKENS,
     CW_COMPLETE_SESSIONS,
+    CW_COMPLETE_TASKS,
 } cw_complete_kind;
 
 typedef struct cw_complete_value {

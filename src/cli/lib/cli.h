@@ -180,6 +180,7 @@ int cw_cli_scope(int argc, char **argv);
 int cw_cli_serve(int argc, char **argv);
 int cw_cli_server_json(int argc, char **argv);
 int cw_cli_session(int argc, char **argv);
+int cw_cli_task(int argc, char **argv);
 int cw_cli_source(int argc, char **argv);
 int cw_cli_status(int argc, char **argv);
 int cw_cli_top(int argc, char **argv);

@@ -167,6 +167,14 @@ const cw_config cw_config_defaults = {
             .kept_results = {.ttl_ms = CW_MCP_KEPT_MS,
                              .max_size = CW_MCP_KEPT_BYTES,
                              .max_per_caller = CW_MCP_KEPT_CALLER_BYTES},
+            .tasks = {.enabled = true,
+                      .grace_ms = CW_TASK_GRACE_MS,
+                      .ttl_ms = CW_TASK_TTL_MS,
+                      .poll_ms = CW_TASK_POLL_MS,
+                      .max = CW_TASK_MAX,
+                      .max_per_caller = CW_TASK_MAX_PER_CALLER,
+                      .max_size = CW_TASK_BYTES,
+                      .max_size_per_caller = CW_TASK_CALLER_BYTES},
             .name = CW_STR_INIT("local.causeway/causeway"),
             .title = CW_STR_INIT("Causeway"),
             .description = CW_STR_INIT("JSON-RPC methods as MCP tools"),
@@ -532,6 +540,29 @@ static const cw_key kept_keys[] = {
     {0},
 };
 
+static const cw_key task_keys[] = {
+    {"enabled", &cw_type_bool, "Offer tasks to clients that support them",
+     FIELD(mcp.tasks.enabled)},
+    {"grace", &cw_type_duration,
+     "A call that takes longer becomes a task; a tool can have another rule",
+     FIELD(mcp.tasks.grace_ms), .min = 0, .max = DAY_MS},
+    {"ttl", &cw_type_duration, "How long a task can be read, from its creation on",
+     FIELD(mcp.tasks.ttl_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+    {"poll_interval", &cw_type_duration, "How often clients are asked to read a task",
+     FIELD(mcp.tasks.poll_ms), .min = 10, .max = HOUR_MS},
+    {"max", &cw_type_integer, "Tasks of all callers together, ended ones included",
+     FIELD(mcp.tasks.max), .min = 1, .max = CW_TASK_CEILING},
+    {"max_per_caller", &cw_type_integer,
+     "The same for one account, or for one network of anonymous callers",
+     FIELD(mcp.tasks.max_per_caller), .min = 1, .max = CW_TASK_CEILING},
+    {"max_size", &cw_type_size, "Bytes of all tasks and their results together",
+     FIELD(mcp.tasks.max_size), .min = 0, .max = INT64_C(64) * GB},
+    {"max_size_per_caller", &cw_type_size,
+     "The same for one account, or for one network of anonymous callers",
+     FIELD(mcp.tasks.max_size_per_caller), .min = 0, .max = INT64_C(64) * GB},
+    {0},
+};
+
 static const cw_key mcp_keys[] = {
     {"path", &cw_type_text, "Path of the endpoint. Its server card is at /server-card below it",
      FIELD(mcp.path), .needs_restart = true, .is_valid = cw_names_is_path,
@@ -575,6 +606,8 @@ static const cw_key mcp_keys[] = {
     {"kept_results", &cw_type_section,
      "Results of tools that were too large for a client, for their callers to read in parts",
      .children = kept_keys},
+    {"tasks", &cw_type_section, "Calls of tools that outlive their requests",
+     .children = task_keys},
     {"name", &cw_type_text,
      "Name of this server in its card and in registries: a domain of yours in reverse order, then "
      "/ and a name",

@@ -115,6 +115,13 @@ static const cw_choice visibilities[] = {
     {"hide", true},
     {0},
 };
+static const cw_choice task_marks[] = {
+    {"never", CW_CONFIG_TASK_NEVER},
+    {"auto", CW_CONFIG_TASK_AUTO},
+    {"always", CW_CONFIG_TASK_ALWAYS},
+    {"required", CW_CONFIG_TASK_REQUIRED},
+    {0},
+};
 static const cw_choice levels[] = {
     {"none", CW_CONFIG_AUTH_NONE},
     {"optional", CW_CONFIG_AUTH_OPTIONAL},
@@ -217,6 +224,10 @@ static const cw_key overlay_keys[] = {
      "Larger results are returned in parts; 0 is no limit; null: 64KB for MCP clients only",
      OVERLAY(result_size), .min = 0, .max = GB},
     TIMEOUT_KEY,
+    {"task", &cw_type_option,
+     "Whether its calls are tasks, if the client supports them: never; auto, if a call takes long; "
+     "always; required, also from clients that do not; null is auto",
+     OVERLAY(task), .choices = task_marks},
     {"null_is_absent", &cw_type_bool,
      "Drop null from its optional arguments if their schema rejects it (mcp.null_is_absent)",
      OVERLAY(null_is_absent)},

@@ -10,8 +10,12 @@
 #include "door/mcp/fit.h"
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
+#include "door/mcp/task.h"
 #include "json/write.h"
 #include "metrics/metrics.h"
+
+/* For so long a full table of tasks is not tried again. */
+#define TASKS_RETRY_S 10u
 
 /* ---- log levels ---- */
 
@@ -76,6 +80,10 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
     if (!isfinite(progress->progress) || progress->progress <= call->reached)
         return;
     call->reached = progress->progress;
+    if (call->task)
+        cw_mcp_task_progress(call->task, progress);
+    if (!call->token.n)
+        return;
     cw_mcp_open_notification(&w, &b, CW_STR("notifications/progress"));
     cw_json_add_key(&w, CW_STR("progressToken"));
     cw_json_add_span(&w, call->token);
@@ -108,6 +116,7 @@ void cw_mcp_call_close(cw_mcp_call *call)
 {
     cw_list_remove(&call->link.node);
     cw_login_watch_remove(&call->called_by);
+    cw_deadline_clear(&call->grace);
     cw_mcp_elicit_drop(call);
     call->item->on_gone = NULL;
     call->item->on_stopping = NULL;
@@ -119,6 +128,16 @@ static bool needs_capability(const cw_mcp_call *call, const cw_outcome *outcome)
     return outcome->kind == CW_OUTCOME_ERROR && outcome->code == CW_MCP_CAPABILITY &&
            call->era->is_modern &&
            cw_json_is(cw_json_get(outcome->data, CW_STR("requiredCapabilities")), CW_JSON_OBJECT);
+}
+
+/* A task whose method did not run to its end has failed: its state says so, and a client can tell it
+ * from a method that reports an error. */
+static void fail_task(cw_mcp_call *call, const cw_outcome *outcome)
+{
+    cw_mcp_call_close(call);
+    cw_door_reply_error(
+        call->item,
+        &(cw_door_error){.status = 200, .code = CW_RPC_INTERNAL, .message = outcome->message});
 }
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
@@ -136,6 +155,10 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
                                                          .code = CW_MCP_CAPABILITY,
                                                          .message = outcome->message,
                                                          .data = cw_json_span(outcome->data)});
+        return;
+    }
+    if (CW_UNLIKELY(call->task && outcome->kind == CW_OUTCOME_FAILED)) {
+        fail_task(call, outcome);
         return;
     }
     cw_outcome fitted;
@@ -216,7 +239,7 @@ static void add_client(cw_buf *b, unsigned client_capabilities)
     } names[] = {
         {CW_MCP_CAN_ELICIT, "elicitation"}, {CW_MCP_CAN_ELICIT_URL, "elicitation.url"},
         {CW_MCP_CAN_SAMPLE, "sampling"},    {CW_MCP_CAN_SAMPLE_TOOLS, "sampling.tools"},
-        {CW_MCP_CAN_ROOTS, "roots"},
+        {CW_MCP_CAN_ROOTS, "roots"},        {CW_MCP_CAN_TASKS, "tasks"},
     };
     const char *separator = ",\"client\":[\"";
     if (!client_capabilities)
@@ -304,6 +327,38 @@ static void refuse(cw_mcp_call *call, cw_code rc, const cw_call_error *refusal)
     }
 }
 
+static bool may_be_task(const cw_mcp_call *call)
+{
+    return call->task || call->task_mark > CW_TASK_MARK_NEVER;
+}
+
+/* A place for a call that is a task from its beginning. CW_LIMIT: it must be one, and there is none. */
+static cw_code reserve_task(const cw_mcp_call *call, cw_task **ret, cw_call_error *refusal)
+{
+    if (CW_LIKELY(call->task_mark < CW_TASK_MARK_ALWAYS))
+        return CW_OK;
+    *ret = cw_mcp_task_reserve(call);
+    if (*ret || call->task_mark == CW_TASK_MARK_ALWAYS || call->problem)
+        return CW_OK;
+    refusal->retry_s = TASKS_RETRY_S;
+    return cw_fail(&refusal->err, CW_LIMIT, "Too many tasks are kept. Try again later.");
+}
+
+/* It runs: it is a task now, or after a time. A task cannot be made of a call whose place is gone. */
+static void begin_task(cw_mcp_call *call, cw_task *record)
+{
+    cw_loop *loop = call->responder->loop;
+    if (record) {
+        cw_mcp_task_begin(call, record);
+    } else if (call->task_mark == CW_TASK_MARK_AUTO) {
+        cw_mcp_registry *registry = cw_mcp_registry_of(call->door, loop);
+        uint64_t ms = cw_runtime_config(call->rl)->mcp.tasks.grace_ms;
+        if (registry->graces.ms != ms)
+            cw_loop_set_duration(loop, &registry->graces, ms);
+        cw_loop_set_deadline(loop, &call->grace, &registry->graces);
+    }
+}
+
 void cw_mcp_call_run(cw_mcp_call *call)
 {
     cw_rpc_item *item = call->item;
@@ -321,15 +376,22 @@ void cw_mcp_call_run(cw_mcp_call *call)
                                .problem = call->problem,
                                .steps = &item->batch->steps,
                                .extras = cw_buf_str(&extras),
-                               .wants_progress = call->token.n > 0,
+                               .wants_progress = call->token.n > 0 || may_be_task(call),
                                .sink = &call->sink,
                                .door = cw_mcp_door_name(call->responder),
                                .peer = cw_responder_peer(call->responder)};
-    cw_code rc = extras.code ? cw_fail_nomem(&refusal.err)
-                             : cw_call_start(call->rl, &request, &item->call, &refusal);
+    cw_task *record = NULL;
+    cw_code rc = extras.code ? cw_fail_nomem(&refusal.err) : reserve_task(call, &record, &refusal);
+    if (!rc)
+        rc = cw_call_start(call->rl, &request, &item->call, &refusal);
     cw_buf_done(&extras);
-    if (rc)
-        refuse(call, rc, &refusal);
+    if (!rc) {
+        begin_task(call, record);
+        return;
+    }
+    if (record)
+        cw_task_drop(record);
+    refuse(call, rc, &refusal);
 }
 
 /* Have the call known by its request's id, for a client that may take it back. */
@@ -420,6 +482,7 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
                           .reached = -HUGE_VAL};
     call->session.level = level;
     observe(r, target);
+    call->task_mark = cw_mcp_task_mark(r, target);
     call->target.version = r->era->is_modern ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;

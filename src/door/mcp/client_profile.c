@@ -4,7 +4,7 @@
  *
  * The name only decides how names and schemas are written: every client sees the same tools.
  */
-#include "door/mcp/mcp_int.h"
+#include "door/mcp/task.h"
 
 /* `bit` if the form is portable, and `own` if the client has one of its own. */
 static unsigned bits_of(cw_config_form form, unsigned bit, unsigned own)
@@ -93,5 +93,7 @@ unsigned cw_mcp_client_capabilities(const cw_json *capabilities)
         client_capabilities |= CW_MCP_CAN_SAMPLE_TOOLS;
     if (has(capabilities, "roots"))
         client_capabilities |= CW_MCP_CAN_ROOTS;
+    if (has(cw_json_get(capabilities, CW_STR("extensions")), CW_MCP_TASKS))
+        client_capabilities |= CW_MCP_CAN_TASKS;
     return client_capabilities;
 }

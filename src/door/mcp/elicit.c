@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "door/mcp/park.h"
-#include "metrics/metrics.h"
+#include "door/mcp/task.h"
 
 #define PURPOSE CW_STR("mcp request state")
 /* Ids of requests to clients: below 2^53, which every language reads exactly.
@@ -25,121 +25,18 @@
 #define ID_LOOP_BITS 7u
 #define ID_LOOP_MAX ((1u << ID_LOOP_BITS) - 1)
 
-/* The kinds of questions, and a check of their answers. */
-struct cw_mcp_elicit_kind {
-    cw_str method;
-    unsigned ability;
-    const char *capability; /* as an object: what the client would have to declare */
-    bool (*is_answer)(const cw_json *answer);
-};
-
 typedef cw_mcp_elicit_kind elicit_kind;
-
-/* ---- kinds ---- */
 
 static cw_str caller_of(const cw_mcp_call *call)
 {
     return cw_caller_id(cw_view_caller(call->view));
 }
 
-static bool is_elicited(const cw_json *v)
-{
-    const cw_json *action = cw_json_get(v, CW_STR("action"));
-    const cw_json *content = cw_json_get(v, CW_STR("content"));
-    cw_str text = cw_json_is(action, CW_JSON_STRING) ? cw_json_text(action) : CW_STR("");
-    bool is_action =
-        cw_str_is(text, "accept") || cw_str_is(text, "decline") || cw_str_is(text, "cancel");
-    return is_action &&
-           (!content || cw_json_is(content, CW_JSON_OBJECT) || cw_json_is(content, CW_JSON_NULL));
-}
-
-static bool is_sampled(const cw_json *v)
-{
-    return cw_json_is(cw_json_get(v, CW_STR("role")), CW_JSON_STRING) &&
-           cw_json_get(v, CW_STR("content"));
-}
-
-static bool is_roots(const cw_json *v)
-{
-    return cw_json_is(cw_json_get(v, CW_STR("roots")), CW_JSON_ARRAY);
-}
-
-static const elicit_kind kinds[] = {
-    {CW_STR_INIT("elicitation/create"), CW_MCP_CAN_ELICIT, "{\"elicitation\":{}}", is_elicited},
-    {CW_STR_INIT("sampling/createMessage"), CW_MCP_CAN_SAMPLE, "{\"sampling\":{}}", is_sampled},
-    {CW_STR_INIT("roots/list"), CW_MCP_CAN_ROOTS, "{\"roots\":{}}", is_roots},
-};
-
-static const elicit_kind *kind_of(const cw_json *elicit)
-{
-    const cw_json *method = cw_json_get(elicit, CW_STR("method"));
-    for (size_t i = 0; cw_json_is(method, CW_JSON_STRING) && i < CW_COUNT(kinds); i++) {
-        if (cw_str_eq(kinds[i].method, cw_json_text(method)))
-            return &kinds[i];
-    }
-    return NULL;
-}
-
-static cw_str cw_mcp_elicit_method(const elicit_kind *kind)
-{
-    return kind->method;
-}
-
-static bool is_url(const cw_json *elicit)
-{
-    const cw_json *mode = cw_json_get(cw_json_get(elicit, CW_STR("params")), CW_STR("mode"));
-    const elicit_kind *kind = kind_of(elicit);
-    return kind && kind->ability == CW_MCP_CAN_ELICIT && cw_json_is(mode, CW_JSON_STRING) &&
-           cw_str_is(cw_json_text(mode), "url");
-}
-
-static cw_str form_of(const cw_json *elicit)
-{
-    const cw_json *form =
-        cw_json_get(cw_json_get(elicit, CW_STR("params")), CW_STR("requestedSchema"));
-    const elicit_kind *kind = kind_of(elicit);
-    bool has_form = kind && kind->ability == CW_MCP_CAN_ELICIT && !is_url(elicit) &&
-                    cw_json_is(form, CW_JSON_OBJECT);
-    return has_form ? cw_json_span(form) : CW_STR("");
-}
-
-static void count_answer(cw_str outcome)
-{
-    cw_metrics_count(CW_METRIC_QUESTIONS, cw_metrics_value(CW_METRIC_QUESTIONS, 0, outcome), 0, 0);
-}
-
-static cw_code validate_answer(const cw_mcp_call *call, const elicit_kind *kind, cw_str form,
-                               const cw_json *answer, cw_err *err)
-{
-    const cw_json *action = cw_json_get(answer, CW_STR("action"));
-    const cw_json *content = cw_json_get(answer, CW_STR("content"));
-    if (!kind->is_answer(answer))
-        return cw_fail(err, CW_PARAMS, "its answer makes no sense");
-    if (!form.n || !cw_str_is(cw_json_text(action), "accept"))
-        return CW_OK;
-    if (!cw_json_is(content, CW_JSON_OBJECT))
-        return cw_fail(err, CW_PARAMS, "its answer has no content");
-    return cw_elicitation_check(call->rl, form, content, call->responder->arena, err);
-}
-
+/* cw_mcp_elicit_check for the client of a call. */
 static cw_code check_answer(const cw_mcp_call *call, const elicit_kind *kind, cw_str form,
                             const cw_json *answer, cw_err *err)
 {
-    cw_code rc = validate_answer(call, kind, form, answer, err);
-    const cw_json *action = cw_mcp_string(answer, CW_STR("action"));
-    cw_str word = action ? cw_json_text(action) : CW_STR("accept");
-    count_answer(rc ? CW_STR("invalid") : word);
-    return rc;
-}
-
-/* The capability that the client needs for this question. */
-static unsigned ability_of(const elicit_kind *kind, const cw_json *elicit)
-{
-    if (is_url(elicit))
-        return CW_MCP_CAN_ELICIT_URL;
-    bool has_tools = kind->ability == CW_MCP_CAN_SAMPLE &&
-                     cw_json_get(cw_json_get(elicit, CW_STR("params")), CW_STR("tools"));
-    return has_tools ? CW_MCP_CAN_SAMPLE_TOOLS : kind->ability;
+    return cw_mcp_elicit_check(call->rl, kind, form, answer, call->responder->arena, err);
 }
 
 /* ---- answers ---- */
@@ -206,10 +103,11 @@ static void write_asks(cw_json_writer *w, const cw_json *asks)
 {
     cw_json_open_object(w);
     for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
-        cw_str form = form_of(cw_json_value(k));
+        cw_str form = cw_mcp_elicit_form(cw_json_value(k));
         cw_json_add_key(w, cw_json_text(k));
         cw_json_open_object(w);
-        cw_json_add_string_member(w, CW_STR("method"), kind_of(cw_json_value(k))->method);
+        cw_json_add_string_member(w, CW_STR("method"),
+                                  cw_mcp_elicit_kind_of(cw_json_value(k))->method);
         if (form.n) {
             cw_json_add_key(w, CW_STR("form"));
             cw_json_add_span(w, form);
@@ -323,7 +221,7 @@ static cw_str join_answers(const cw_mcp_call *call, const cw_json *state, const 
         const cw_json *elicit = cw_json_value(k);
         const cw_json *answer = cw_json_get(responses, cw_json_text(k));
         const cw_json *form = cw_json_get(elicit, CW_STR("form"));
-        const elicit_kind *kind = kind_of(elicit);
+        const elicit_kind *kind = cw_mcp_elicit_kind_of(elicit);
         cw_err err;
         if (!answer || !kind)
             continue;
@@ -394,7 +292,8 @@ static bool take_early(cw_mcp_call *call, const cw_outcome *outcome)
         cw_err err;
         /* A question whose answer the method already has is not answered a second time. */
         if (!answer || cw_json_get(old, cw_json_text(k)) ||
-            check_answer(call, kind_of(elicit), form_of(elicit), answer, &err))
+            check_answer(call, cw_mcp_elicit_kind_of(elicit), cw_mcp_elicit_form(elicit), answer,
+                         &err))
             return false;
         fresh[n++] = (cw_mcp_elicit_reply){cw_json_text(k), cw_json_span(answer)};
     }
@@ -439,6 +338,8 @@ static void withdraw(const cw_mcp_call *call, const cw_mcp_elicitation *q, const
 
 void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why)
 {
+    if (call->task)
+        cw_mcp_task_withdraw(call->task);
     for (size_t i = 0; i < call->n_questions; i++)
         withdraw(call, &call->questions[i], why);
     for (const cw_mcp_elicitation *q = call->asked; q; q = q->next)
@@ -469,8 +370,9 @@ static void refuse_asked(cw_mcp_call *call, const char *why)
 {
     cw_mcp_elicit_withdraw(call, why);
     for (cw_mcp_elicitation *q = call->asked; q; q = q->next) {
-        if (!cw_list_is_in(&q->link.node))
+        if (!(call->task ? !q->answer.n : cw_list_is_in(&q->link.node)))
             continue;
+        q->answer = call->task ? CW_STR("null") : q->answer;
         close_asked(q);
         cw_call_answer(call->rl, call->item->call, q->number, CW_STR(""), cw_str_from(why));
     }
@@ -480,7 +382,7 @@ void cw_mcp_elicit_on_late(cw_deadline *d)
 {
     static const char why[] = "The client did not answer in time.";
     cw_mcp_call *call = CW_CONTAINER(d, cw_mcp_call, wait);
-    count_answer(CW_STR("timeout"));
+    cw_mcp_elicit_count(CW_STR("timeout"));
     if (call->n_asked)
         refuse_asked(call, why);
     else
@@ -535,7 +437,7 @@ static void write_params(cw_json_writer *w, const cw_mcp_elicitation *q, const c
         cw_json_add_value(w, cw_json_value(k));
     }
     /* Legacy clients need an id for what happens outside. */
-    if (is_url(elicit) && !cw_json_get(params, CW_STR("elicitationId")))
+    if (cw_mcp_elicit_is_url(elicit) && !cw_json_get(params, CW_STR("elicitationId")))
         cw_json_add_string_member(w, CW_STR("elicitationId"), cw_str_from(q->outside));
     cw_json_close(w);
 }
@@ -551,7 +453,7 @@ static bool send_elicitation(cw_responder *responder, const cw_mcp_elicitation *
     cw_json_add_string_member(&w, CW_STR("jsonrpc"), CW_STR("2.0"));
     cw_json_add_key(&w, CW_STR("id"));
     cw_json_add_span(&w, q->link.key);
-    cw_json_add_string_member(&w, CW_STR("method"), cw_mcp_elicit_method(q->kind));
+    cw_json_add_string_member(&w, CW_STR("method"), q->kind->method);
     write_params(&w, q, elicit);
     cw_json_close(&w);
     cw_code rc = cw_json_writer_end(&w, NULL);
@@ -570,8 +472,8 @@ static bool enter_question(cw_mcp_call *call, cw_mcp_elicitation *q, const cw_js
     *q = (cw_mcp_elicitation){.call = call};
     if (!make_outside_id(q->outside))
         return false;
-    q->form = cw_arena_dup_str(responder->arena, form_of(elicit));
-    q->kind = kind_of(elicit);
+    q->form = cw_arena_dup_str(responder->arena, cw_mcp_elicit_form(elicit));
+    q->kind = cw_mcp_elicit_kind_of(elicit);
     if (!id.p || !q->form.p)
         return false;
     cw_mcp_registry_add(registry->asks, &q->link, id);
@@ -600,7 +502,7 @@ static void release_view(void *ctx)
 }
 
 /* The exchange is over when this has returned, and its view with it: keep it. */
-static bool hold_view(cw_mcp_call *call)
+bool cw_mcp_call_hold_view(cw_mcp_call *call)
 {
     cw_rpc_batch *batch = call->item->batch;
     if (call->holds_view)
@@ -639,7 +541,7 @@ static void ask_client(cw_mcp_call *call, const cw_outcome *outcome)
     call->item->call = (cw_call_handle){0};
     call->questions = cw_arena_calloc(responder->arena, n, sizeof *call->questions);
     call->state = cw_arena_dup_str(responder->arena, outcome->state);
-    bool is_ok = call->questions && call->state.p && hold_view(call);
+    bool is_ok = call->questions && call->state.p && cw_mcp_call_hold_view(call);
     for (const cw_json *k = cw_json_first(outcome->asks); is_ok && k; k = cw_json_next_key(k))
         is_ok = put_question(call, k);
     if (!is_ok) {
@@ -647,6 +549,61 @@ static void ask_client(cw_mcp_call *call, const cw_outcome *outcome)
         return;
     }
     start_waiting(call);
+}
+
+/* ---- questions of a task ---- */
+
+/* Enter a question in the task under a key that no other one of its questions has. */
+static bool enter_in_task(cw_mcp_call *call, cw_mcp_elicitation *q, const char *key,
+                          const cw_json *elicit)
+{
+    cw_arena *arena = call->responder->arena;
+    q->call = call;
+    q->kind = cw_mcp_elicit_kind_of(elicit);
+    q->link.key = key ? cw_str_from(key) : (cw_str){NULL, 0};
+    q->form = cw_arena_dup_str(arena, cw_mcp_elicit_form(elicit));
+    return key && q->form.p && cw_mcp_task_ask(call->task, q->link.key, elicit);
+}
+
+/* A method has ended with questions: they wait in the task, by round and name. */
+static void ask_all_in_task(cw_mcp_call *call, const cw_outcome *outcome)
+{
+    cw_arena *arena = call->responder->arena;
+    size_t n = cw_json_count(outcome->asks);
+    call->item->call = (cw_call_handle){0};
+    call->questions = cw_arena_calloc(arena, n, sizeof *call->questions);
+    call->state = cw_arena_dup_str(arena, outcome->state);
+    bool is_ok = n && call->questions && call->state.p;
+    for (const cw_json *k = cw_json_first(outcome->asks); is_ok && k; k = cw_json_next_key(k)) {
+        cw_mcp_elicitation *q = &call->questions[call->n_questions];
+        q->key = cw_arena_dup_str(arena, cw_json_text(k));
+        const char *key =
+            q->key.p ? cw_arena_printf(arena, "%u.%.*s", call->n_rounds, CW_STR_ARG(q->key)) : NULL;
+        is_ok = enter_in_task(call, q, key, cw_json_value(k));
+        call->n_questions++;
+        call->n_open++;
+    }
+    if (is_ok)
+        start_waiting(call);
+    else
+        cw_mcp_call_fail(call, "The client could not be asked.");
+}
+
+/* The method asks, and runs on. */
+static bool ask_in_task(cw_mcp_call *call, const cw_question *question)
+{
+    cw_arena *arena = call->responder->arena;
+    cw_mcp_elicitation *q = cw_arena_calloc(arena, 1, sizeof *q);
+    const char *key = cw_arena_printf(arena, "q%u.%u", call->n_rounds, (unsigned)question->number);
+    if (!q || !enter_in_task(call, q, key, question->request))
+        return false;
+    q->is_running = true;
+    q->number = question->number;
+    q->next = call->asked;
+    call->asked = q;
+    call->n_asked++;
+    start_waiting(call);
+    return true;
 }
 
 /* ---- questions of a call that runs on ---- */
@@ -674,9 +631,11 @@ static bool ask_running(cw_mcp_call *call, const cw_question *question)
 void cw_mcp_elicit_ask(cw_mcp_call *call, const cw_question *question)
 {
     bool is_asked = false;
-    if (kind_of(question->request) && call->era->is_modern)
+    if (cw_mcp_elicit_kind_of(question->request) && call->task)
+        is_asked = ask_in_task(call, question);
+    else if (cw_mcp_elicit_kind_of(question->request) && call->era->is_modern)
         is_asked = cw_mcp_park(call, question);
-    else if (kind_of(question->request) && call->may_stream && call->session.is_named)
+    else if (cw_mcp_elicit_kind_of(question->request) && call->may_stream && call->session.is_named)
         is_asked = ask_running(call, question);
     if (!is_asked)
         cw_call_answer(call->rl, call->item->call, question->number, CW_STR(""),
@@ -762,10 +721,40 @@ static void go_on(cw_mcp_call *call, cw_view *view)
         cw_mcp_call_run(call);
 }
 
+/* The question with this key in the task, if it is open. */
+static cw_mcp_elicitation *find_in_task(const cw_mcp_call *call, cw_str key)
+{
+    for (size_t i = 0; i < call->n_questions; i++) {
+        if (!call->questions[i].answer.n && cw_str_eq(call->questions[i].link.key, key))
+            return &call->questions[i];
+    }
+    for (cw_mcp_elicitation *q = call->asked; q; q = q->next) {
+        if (!q->answer.n && cw_str_eq(q->link.key, key))
+            return q;
+    }
+    return NULL;
+}
+
+void cw_mcp_elicit_take(cw_mcp_call *call, cw_view *view, cw_str key, const cw_json *answer)
+{
+    cw_mcp_elicitation *q = find_in_task(call, key);
+    if (!q)
+        return;
+    q->answer = cw_arena_dup_str(call->responder->arena, cw_json_span(answer));
+    if (!q->answer.p) {
+        give_up(call, "There is not enough memory for the answer.");
+    } else if (q->is_running) {
+        close_asked(q);
+        cw_call_answer(call->rl, call->item->call, q->number, q->answer, CW_STR(""));
+    } else if (--call->n_open == 0) {
+        go_on(call, view);
+    }
+}
+
 static void refuse_answer(cw_mcp_elicitation *q, cw_str why)
 {
     char text[256];
-    cw_str method = cw_mcp_elicit_method(q->kind);
+    cw_str method = q->kind->method;
     snprintf(text, sizeof text, "The client could not answer '%.*s': %.*s", CW_STR_ARG(method),
              (int)cw_utf8_cut(why, 160), why.p);
     give_up(q->call, text);
@@ -898,10 +887,10 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
 static const char *missing(const cw_mcp_call *call, const cw_json *asks)
 {
     for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
-        const elicit_kind *kind = kind_of(cw_json_value(k));
+        const elicit_kind *kind = cw_mcp_elicit_kind_of(cw_json_value(k));
         if (!kind)
             return "";
-        unsigned ability = ability_of(kind, cw_json_value(k));
+        unsigned ability = cw_mcp_elicit_ability(kind, cw_json_value(k));
         if (call->session.client_capabilities & ability)
             continue;
         if (ability == CW_MCP_CAN_ELICIT_URL)
@@ -958,6 +947,8 @@ void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome)
     }
     if (capability) {
         fail_missing(call, capability);
+    } else if (call->task) {
+        ask_all_in_task(call, outcome);
     } else if (call->era->is_modern && take_early(call, outcome)) {
         cw_mcp_call_run(call);
     } else if (call->era->is_modern) {

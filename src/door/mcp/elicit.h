@@ -19,12 +19,11 @@
 #ifndef CW_DOOR_MCP_ELICIT_H
 #define CW_DOOR_MCP_ELICIT_H
 
-#include "door/mcp/mcp_int.h"
+#include "door/mcp/elicit_kind.h"
 
 #define CW_MCP_ROUNDS 16u
 
 typedef struct cw_mcp_call cw_mcp_call;
-typedef struct cw_mcp_elicit_kind cw_mcp_elicit_kind;
 
 /* One question to a legacy client. */
 /* 128 bits as hexadecimal digits, and their end. */
@@ -79,6 +78,10 @@ struct cw_mcp_call {
     cw_mcp_registry_entry resumed;
     cw_str park; /* empty: none */
     uint32_t park_loop;
+    /* Whether it may become a task, when, and the task that it is (task.h). */
+    cw_task_mark task_mark;
+    cw_deadline grace;
+    struct cw_mcp_task *task; /* NULL: none */
 };
 
 /* Run it, again, with what is known by now. */
@@ -87,6 +90,9 @@ void cw_mcp_call_run(cw_mcp_call *call);
 void cw_mcp_call_fail(cw_mcp_call *call, const char *text);
 /* End the call: the registry no longer finds it, and its item can be answered. */
 void cw_mcp_call_close(cw_mcp_call *call);
+
+/* Keep its view until the arena of its responder ends. False: out of memory. */
+bool cw_mcp_call_hold_view(cw_mcp_call *call);
 
 /* An answer, by the method's name for the question. */
 typedef struct cw_mcp_elicit_reply {
@@ -110,6 +116,9 @@ void cw_mcp_elicit_on_late(cw_deadline *d);
 /* Take state and answers that a modern client has brought along, or set call->problem. False: the
  * message is answered. */
 bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call);
+/* An answer to a question of a task's call, by its key in the task; it was checked. `view` is that of
+ * the caller who answered. The call may be gone afterwards. */
+void cw_mcp_elicit_take(cw_mcp_call *call, cw_view *view, cw_str key, const cw_json *answer);
 /* A message that answers one of our requests. */
 void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message);
 

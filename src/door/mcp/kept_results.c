@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 
 #define PART_MIN 4096u
-#define OWNER_MAX 512u
 
 typedef struct owner {
     cw_str name;
@@ -252,23 +251,14 @@ static cw_code fill(kept *x, cw_str tool, const cw_json *value, size_t part_size
     return rc ? rc : set_id(x);
 }
 
-/* The name of an owner; an account and a network never have the same. */
-static cw_str name_of(const cw_mcp_session_owner *by, char out[OWNER_MAX])
-{
-    size_t n = by->owner.n < OWNER_MAX - 1 ? by->owner.n : OWNER_MAX - 1;
-    out[0] = by->is_anonymous ? '-' : '+';
-    memcpy(out + 1, by->owner.p, n);
-    return cw_str_make(out, n + 1);
-}
-
 cw_code cw_mcp_kept_add(cw_mcp_kept_results *k, const cw_config_kept_results *limits,
                         const cw_mcp_session_owner *by, cw_str tool, const cw_json *value,
                         size_t part_size, cw_mcp_kept_id *ret)
 {
-    char text[OWNER_MAX];
-    cw_str name = name_of(by, text);
+    char text[CW_MCP_OWNER_MAX];
+    cw_str name = cw_mcp_session_owner_name(by, text);
     size_t least = cw_json_span(value).n;
-    if (!limits->ttl_ms || least > limits->max_per_caller || by->owner.n >= OWNER_MAX)
+    if (!limits->ttl_ms || least > limits->max_per_caller || !name.p)
         return CW_LIMIT;
     kept *x = calloc(1, sizeof *x);
     if (!x)
@@ -331,13 +321,13 @@ static void copy_part(const kept *x, uint32_t part, cw_mcp_kept_part *ret)
 cw_code cw_mcp_kept_read(cw_mcp_kept_results *k, const cw_mcp_session_owner *by, cw_str uri,
                          cw_mcp_kept_part *ret)
 {
-    char text[OWNER_MAX];
+    char text[CW_MCP_OWNER_MAX];
     cw_str id;
     uint32_t part;
     cw_code rc = CW_NOTFOUND;
-    if (!parse(uri, &id, &part) || by->owner.n >= OWNER_MAX)
+    cw_str name = cw_mcp_session_owner_name(by, text);
+    if (!parse(uri, &id, &part) || !name.p)
         return CW_NOTFOUND;
-    cw_str name = name_of(by, text);
     pthread_mutex_lock(&k->lock);
     const kept *x = cw_map_find(&k->results, id);
     if (x && x->until > by->now && cw_str_eq(x->owner->name, name) && part >= 1 &&

@@ -412,7 +412,8 @@ static void initialize(const cw_mcp_request *r)
     if (!is_legacy(version))
         version = versions[0].name;
     unsigned client_capabilities =
-        cw_mcp_client_capabilities(cw_json_get(r->params, CW_STR("capabilities")));
+        cw_mcp_client_capabilities(cw_json_get(r->params, CW_STR("capabilities"))) &
+        ~(unsigned)CW_MCP_CAN_TASKS;
     unsigned profile =
         cw_mcp_profile(cw_runtime_config(r->rl), cw_json_get(r->params, CW_STR("clientInfo")));
     if (r->responder->session) {

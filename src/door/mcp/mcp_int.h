@@ -11,8 +11,9 @@
  *     fit.c            results that are too large for a client
  *     kept_results.c   the store from which such a result is read in parts
  *     search.c         find_tools: a search in place of a list
- *     elicit.c         questions to the client, in both eras
+ *     elicit.c         questions to the client, in both eras (elicit_kind.c: their kinds)
  *     park.c           running calls whose modern client was asked
+ *     task.c           calls that outlive their requests
  *     registry.c       the running calls and streams of a loop, by key
  *     notify.c         change notifications: subscriptions/listen, GET, standard output
  *     stream_expiry.c  streams that end with the credentials that opened them
@@ -65,6 +66,7 @@ enum {
     CW_MCP_CAN_ROOTS = 4,
     CW_MCP_CAN_ELICIT_URL = 8,
     CW_MCP_CAN_SAMPLE_TOOLS = 16,
+    CW_MCP_CAN_TASKS = 32, /* modern clients only */
 };
 
 /* Adjustments of lists for a client. */
@@ -117,8 +119,9 @@ typedef struct cw_mcp_registry {
     cw_list asks[CW_MCP_BUCKETS];                           /* by the id of the question */
     cw_list streams[CW_MCP_BUCKETS];                        /* GET; by cw_mcp_number */
     cw_list parks[CW_MCP_BUCKETS], resumes[CW_MCP_BUCKETS]; /* park.h */
-    /* For answers of clients, for their next requests, and for calls that streams get. */
-    cw_deadline_list waiting, parked, watching;
+    cw_list tasks[CW_MCP_BUCKETS], task_watches[CW_MCP_BUCKETS]; /* task.h; by id */
+    /* For answers of clients, their next requests, calls that streams get, and tasks. */
+    cw_deadline_list waiting, parked, watching, graces, task_ends;
     uint32_t n_waiting;    /* calls that wait */
     cw_deadline_list kept; /* of one deadline: large results are dropped after their time */
     cw_deadline kept_over;
@@ -316,7 +319,6 @@ void cw_mcp_call_tool(const cw_mcp_request *r);
 /* call.c */
 /* "debug" to "emergency"; false otherwise. */
 bool cw_mcp_level_parse(cw_str name, cw_log_level *ret);
-
 typedef struct cw_mcp_target cw_mcp_target;
 
 /* The operations of a target: tool, prompt, resource or completion. */
@@ -369,13 +371,11 @@ void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
 void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *target, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */
 void cw_mcp_add_text(cw_buf *out, const cw_json *result);
-
 void cw_mcp_complete(const cw_mcp_request *r);
 
 /* wellknown.c */
 /* The object `capabilities`. */
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r);
-
 /* Whether the caller may list, and sees a tool, a prompt or a resource. */
 bool cw_mcp_sees_anything(const cw_view *view);
 void cw_mcp_on_wellknown(cw_http_req *req, void *door);

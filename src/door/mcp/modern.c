@@ -6,6 +6,7 @@
 #include "door/mcp/instructions.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
+#include "door/mcp/task.h"
 #include "json/write.h"
 
 #define VERSION "2026-07-28"
@@ -33,6 +34,7 @@ static void discover(const cw_mcp_request *r)
 
 static const cw_mcp_method methods[] = {
     {CW_STR_INIT("tools/call"), cw_mcp_call_tool},
+    {CW_STR_INIT("tasks/get"), cw_mcp_get_task},
     {CW_STR_INIT("tools/list"), cw_mcp_list_tools},
     {CW_STR_INIT("resources/read"), cw_mcp_read_resource},
     {CW_STR_INIT("prompts/get"), cw_mcp_get_prompt},
@@ -42,6 +44,8 @@ static const cw_mcp_method methods[] = {
     {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
     {CW_STR_INIT("server/discover"), discover},
     {CW_STR_INIT("subscriptions/listen"), cw_mcp_subscriptions_listen},
+    {CW_STR_INIT("tasks/update"), cw_mcp_update_task},
+    {CW_STR_INIT("tasks/cancel"), cw_mcp_cancel_task},
 };
 
 const cw_mcp_era cw_mcp_modern = {
@@ -57,11 +61,14 @@ const cw_mcp_era cw_mcp_modern = {
 /* Which param a method's Mcp-Name repeats. */
 static const struct {
     cw_str method;
-    bool is_uri; /* else `name` */
+    cw_str param; /* empty: `name` */
 } named[] = {
-    {CW_STR_INIT("tools/call"), false},
-    {CW_STR_INIT("prompts/get"), false},
-    {CW_STR_INIT("resources/read"), true},
+    {CW_STR_INIT("tools/call"), CW_STR_INIT("")},
+    {CW_STR_INIT("prompts/get"), CW_STR_INIT("")},
+    {CW_STR_INIT("resources/read"), CW_STR_INIT("uri")},
+    {CW_STR_INIT("tasks/get"), CW_STR_INIT("taskId")},
+    {CW_STR_INIT("tasks/update"), CW_STR_INIT("taskId")},
+    {CW_STR_INIT("tasks/cancel"), CW_STR_INIT("taskId")},
 };
 
 /* ---- versions ---- */
@@ -154,7 +161,7 @@ static bool check_name(const cw_mcp_request *r, bool is_required)
         if (!is_required && !has_header(r, header))
             return true;
         const cw_json *name =
-            named[i].is_uri ? cw_json_get(r->params, CW_STR("uri")) : r->members.name;
+            named[i].param.n ? cw_json_get(r->params, named[i].param) : r->members.name;
         if (cw_json_is(name, CW_JSON_STRING))
             return check_header(r, header, cw_json_text(name), /* may_be_encoded= */ true);
         /* The body has no name. Without a header too, the method reports the problem. */

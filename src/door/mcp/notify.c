@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "access/fair_key.h"
-#include "door/mcp/mcp_int.h"
+#include "door/mcp/task.h"
 #include "json/write.h"
 #include "metrics/recent.h"
 
@@ -37,11 +37,13 @@ typedef struct subscriber {
     bool is_anonymous;  /* that view is the anonymous caller's */
     const cw_str *uris; /* modern */
     uint32_t n_uris;
-    uint32_t next_uri; /* of those that are sent again after a loss; n_uris: none */
-    cw_buf late;       /* legacy: the same; a NUL behind each */
-    size_t late_at;    /* sent up to here */
-    uint8_t wants;     /* CW_CHANGE_… */
-    uint8_t missed;    /* to be sent when the reader reads again */
+    uint32_t next_uri;        /* of those that are sent again after a loss; n_uris: none */
+    cw_mcp_task_watch *tasks; /* modern */
+    uint32_t n_tasks;
+    cw_buf late;    /* legacy: the same; a NUL behind each */
+    size_t late_at; /* sent up to here */
+    uint8_t wants;  /* CW_CHANGE_… */
+    uint8_t missed; /* to be sent when the reader reads again */
     bool has_missed_uri;
     bool is_full;
     bool holds_session; /* in the session store */
@@ -91,10 +93,18 @@ static void leave_uris(subscriber *l)
     l->is_entered = false;
 }
 
+static void leave_tasks(subscriber *l)
+{
+    for (uint32_t i = 0; i < l->n_tasks; i++)
+        cw_mcp_task_watch_remove(&l->tasks[i]);
+    l->n_tasks = 0;
+}
+
 static void leave(subscriber *l)
 {
     leave_place(l);
     leave_uris(l);
+    leave_tasks(l);
     cw_deadline_clear(&l->next_calls);
     cw_list_remove(&l->watch.node);
     cw_list_remove(&l->link.node);
@@ -198,6 +208,39 @@ static bool notify_uri(subscriber *l, cw_str uri, const void *source)
     return false;
 }
 
+/* The whole state of a task; nothing for a caller that may not see it any more. False: disconnected. */
+static bool notify_task(subscriber *l, cw_mcp_task_watch *watch)
+{
+    watch->is_late = l->is_full || !cw_login_watch_is_current(&l->opened_by);
+    if (watch->is_late)
+        return true;
+    cw_buf b;
+    cw_buf_init(&b, CW_BUF_MAX);
+    cw_buf_add(&b, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":{"));
+    bool is_seen = cw_mcp_task_watch_write(watch, cw_runtime_config(l->watch.rl), view_of(l), &b);
+    cw_buf_add(&b, CW_STR("," SUBSCRIPTION));
+    cw_buf_add(&b, l->item->id);
+    cw_buf_add(&b, CW_STR("}}}"));
+    bool is_there = !is_seen || subscriber_send(l, &b);
+    cw_buf_done(&b);
+    return is_there;
+}
+
+static void on_task(cw_mcp_task_watch *watch)
+{
+    (void)notify_task(watch->self, watch);
+}
+
+/* False: disconnected. */
+static bool notify_late_tasks(subscriber *l)
+{
+    for (uint32_t i = 0; i < l->n_tasks; i++) {
+        if (l->tasks[i].is_late && !notify_task(l, &l->tasks[i]))
+            return false;
+    }
+    return true;
+}
+
 static void end(subscriber *l);
 
 /* A caller that may not list anything gets no notification that lists change. False: nothing is
@@ -250,7 +293,7 @@ static void send_missed(subscriber *l)
     if (!cw_login_watch_is_current(&l->opened_by))
         return; /* on_confirmed follows */
     l->missed = 0;
-    if (!is_authorized(l) || !notify_lists(l, missed))
+    if (!is_authorized(l) || !notify_lists(l, missed) || !notify_late_tasks(l))
         return;
     while (!l->is_full) {
         cw_str uri = take_late(l);
@@ -518,6 +561,7 @@ static void release(void *ctx)
     subscriber *l = ctx;
     leave_place(l);
     leave_uris(l);
+    leave_tasks(l);
     cw_view_unref(l->view);
     cw_buf_done(&l->late);
 }
@@ -648,6 +692,25 @@ static cw_code take_uris(const cw_mcp_request *r, subscriber *l, const cw_json *
     return rc == CW_NOMEM ? CW_NOMEM : CW_OK;
 }
 
+/* The caller's tasks among the first that it named. */
+static cw_code take_tasks(const cw_mcp_request *r, subscriber *l, const cw_json *named)
+{
+    uint32_t n = cw_json_is(named, CW_JSON_ARRAY) ? cw_json_count(named) : 0;
+    if (n > CW_MCP_TASK_WATCHES)
+        n = CW_MCP_TASK_WATCHES;
+    l->tasks = n ? cw_arena_calloc(r->responder->arena, n, sizeof *l->tasks) : NULL;
+    if (n && !l->tasks)
+        return CW_NOMEM;
+    const cw_json *v = n ? cw_json_first(named) : NULL;
+    for (uint32_t i = 0; i < n; i++, v = cw_json_next(v)) {
+        cw_mcp_task_watch *watch = &l->tasks[l->n_tasks];
+        *watch = (cw_mcp_task_watch){.on_change = on_task, .self = l, .is_late = true};
+        if (cw_json_is(v, CW_JSON_STRING) && cw_mcp_task_watch_add(r, cw_json_text(v), watch))
+            l->n_tasks++;
+    }
+    return CW_OK;
+}
+
 static void take_lists(subscriber *l, const cw_json *filter)
 {
     for (size_t i = 0; i < CHANGES; i++) {
@@ -669,6 +732,13 @@ static void write_honoured(cw_json_writer *w, const subscriber *l)
         cw_json_open_array(w);
         for (uint32_t i = 0; i < l->n_uris; i++)
             cw_json_add_string(w, l->uris[i]);
+        cw_json_close(w);
+    }
+    if (l->n_tasks) {
+        cw_json_add_key(w, CW_STR("taskIds"));
+        cw_json_open_array(w);
+        for (uint32_t i = 0; i < l->n_tasks; i++)
+            cw_json_add_string(w, cw_task_id(l->tasks[i].task));
         cw_json_close(w);
     }
     if (l->watcher)
@@ -720,6 +790,8 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
     if (!rc)
         rc = take_uris(r, l, cw_json_get(filter, CW_STR("resourceSubscriptions")));
     if (!rc)
+        rc = take_tasks(r, l, cw_json_get(filter, CW_STR("taskIds")));
+    if (!rc)
         rc = take_traffic(r, l, cw_json_get(filter, CW_STR(TRAFFIC)));
     if (!rc) {
         take_lists(l, filter);
@@ -734,7 +806,7 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
         r->responder->is_lasting = true;
         enter_uris(l);
         subscriber_enter(l, r->rl);
-        if (subscriber_send(l, &b) && l->watcher)
+        if (subscriber_send(l, &b) && notify_late_tasks(l) && l->watcher)
             wait_for_calls(l);
     }
     cw_buf_done(&b);
@@ -747,6 +819,8 @@ void cw_mcp_subscriptions_listen(const cw_mcp_request *r)
         return;
     if (!cw_json_is(filter, CW_JSON_OBJECT))
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, "notifications must be an object");
+    else if (cw_json_get(filter, CW_STR("taskIds")) && !cw_mcp_task_check_declared(r))
+        return;
     else if (!r->responder->can_stream)
         cw_door_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
     else

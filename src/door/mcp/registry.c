@@ -10,6 +10,7 @@
 #include "door/mcp/fit.h"
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
+#include "door/mcp/task.h"
 
 #define TRAFFIC_MS 1000u /* between messages with calls */
 
@@ -23,6 +24,8 @@ static void begin(cw_mcp *door, cw_mcp_registry *registry, cw_loop *loop)
         cw_list_init(&registry->streams[i]);
         cw_list_init(&registry->parks[i]);
         cw_list_init(&registry->resumes[i]);
+        cw_list_init(&registry->tasks[i]);
+        cw_list_init(&registry->task_watches[i]);
     }
     cw_deadline_list_init(&registry->waiting, 0, cw_mcp_elicit_on_late);
     cw_loop_watch(loop, &registry->waiting);
@@ -32,6 +35,10 @@ static void begin(cw_mcp *door, cw_mcp_registry *registry, cw_loop *loop)
     cw_loop_watch(loop, &registry->kept);
     cw_deadline_list_init(&registry->watching, TRAFFIC_MS, cw_mcp_on_traffic);
     cw_loop_watch(loop, &registry->watching);
+    cw_deadline_list_init(&registry->graces, 0, cw_mcp_task_on_grace);
+    cw_loop_watch(loop, &registry->graces);
+    cw_deadline_list_init(&registry->task_ends, 0, cw_mcp_task_on_over);
+    cw_loop_watch(loop, &registry->task_ends);
     cw_mcp_expiries_init(&registry->expiries, loop);
     registry->is_begun = true;
 }

@@ -726,6 +726,15 @@ void cw_mcp_session_store_read(cw_mcp_session_store *m, const cw_json *states, i
         read_state(m, v, now);
 }
 
+cw_str cw_mcp_session_owner_name(const cw_mcp_session_owner *by, char out[CW_MCP_OWNER_MAX])
+{
+    if (by->owner.n >= CW_MCP_OWNER_MAX)
+        return (cw_str){NULL, 0};
+    out[0] = by->is_anonymous ? '-' : '+';
+    memcpy(out + 1, by->owner.p, by->owner.n);
+    return cw_str_make(out, by->owner.n + 1);
+}
+
 void cw_mcp_session_store_init(cw_mcp_session_store *m)
 {
     m->ends_fd = -1;

@@ -51,6 +51,10 @@ typedef struct cw_mcp_session_owner {
     char network[CW_NETWORK_TEXT];
 } cw_mcp_session_owner;
 
+#define CW_MCP_OWNER_MAX 512u
+/* A name of the owner that an account and a network never share; .p NULL: it is too long. */
+cw_str cw_mcp_session_owner_name(const cw_mcp_session_owner *by, char out[CW_MCP_OWNER_MAX]);
+
 /* The limited quantities. */
 enum { CW_MCP_POOL_STATES, CW_MCP_POOL_ENDS, CW_MCP_POOL_URIS, CW_MCP_POOLS };
 

@@ -10,6 +10,7 @@
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/relayed_result.h"
 #include "door/mcp/search.h"
+#include "door/mcp/task.h"
 #include "json/write.h"
 
 /* Everything but id, text and structured content. */
@@ -380,6 +381,8 @@ void cw_mcp_call_tool(const cw_mcp_request *r)
         return;
     }
     const cw_entry *entry = found.entry;
+    if (!cw_mcp_task_check_required(r, entry))
+        return;
     r->item->op.is_call = true;
     r->item->op.tool = cw_call_tool_slot(entry);
     cw_mcp_target target = {.ops = &ops,

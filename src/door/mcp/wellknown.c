@@ -2,7 +2,7 @@
 /* wellknown.c - the capabilities of the server, and discovery documents: GET /.well-known/mcp.json, the server card below the endpoint, and the
  * entry of a registry.
  */
-#include "door/mcp/mcp_int.h"
+#include "door/mcp/task.h"
 #include "door/rest/reply.h"
 #include "json/write.h"
 
@@ -137,6 +137,8 @@ void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
                               : CW_STR(",\"resources\":{}"));
     if (a.completions)
         cw_buf_add(out, CW_STR(",\"completions\":{}"));
+    if (cw_mcp_has_tasks(r))
+        cw_buf_add(out, CW_STR(",\"extensions\":{\"" CW_MCP_TASKS "\":{}}"));
     cw_buf_add_char(out, '}');
 }
 

@@ -276,13 +276,30 @@ static cw_code keep_annotations(const cw_json *annotations, cw_arena *arena, cw_
     return mark->annotations.p ? CW_OK : cw_arena_fail(arena, err);
 }
 
+static cw_code read_task(const cw_json *v, cw_mark *mark, cw_err *err)
+{
+    const cw_json *task = cw_json_get(v, CW_STR("task"));
+    if (!task)
+        return CW_OK;
+    for (unsigned i = CW_TASK_MARK_NEVER; i <= CW_TASK_MARK_REQUIRED; i++) {
+        mark->task = (cw_task_mark)i;
+        if (cw_json_is(task, CW_JSON_STRING) &&
+            cw_str_eq(cw_json_text(task), cw_task_mark_name(mark->task)))
+            return CW_OK;
+    }
+    return cw_fail(err, CW_PARAMS,
+                   "task: expected \"never\", \"auto\", \"always\" or \"required\"");
+}
+
 static cw_code read_mark(const cw_json *v, cw_arena *arena, cw_mark *mark, cw_requirements *needs,
                          cw_err *err)
 {
-    static const char *const known[] = {"title", "annotations", "visibility", NULL};
+    static const char *const known[] = {"title", "annotations", "visibility", "task", NULL};
     cw_code rc = check_members(v, known, err);
     if (!rc)
         rc = read_text(v, CW_STR("title"), &mark->title, err);
+    if (!rc)
+        rc = read_task(v, mark, err);
     if (rc)
         return rc;
     mark->title = cw_arena_dup_str(arena, mark->title);

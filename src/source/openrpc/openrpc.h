@@ -4,7 +4,7 @@
  * Read of each method: name, description or else summary (usage), params (name,
  * schema, required, description, `default` of the schema), result.schema,
  * paramStructure, tags, and two members of ours: `x-access` {"permissions":[…]} and
- * `x-mcp-tool` {"title":…, "annotations":{…, "auth":{…}}, "visibility":…}, the mark. References
+ * `x-mcp-tool` {"title":…, "annotations":{…, "auth":{…}}, "visibility":…, "task":…}, the mark. References
  * "#/components/…" of methods, params, results and schemas are followed inside the
  * document; what a schema refers to deeper down is copied into its "$defs", so that
  * every schema stands alone. White space between tokens goes.
@@ -59,7 +59,7 @@ CW_MUST_USE cw_code cw_openrpc_read(const cw_json *doc, const cw_openrpc_opts *o
 CW_MUST_USE cw_code cw_openrpc_follow(const cw_json *doc, cw_json_pointer_index *index,
                                       const cw_json **v, cw_err *err);
 
-/* Check and read a mark {"title":…, "annotations":…, "visibility":…}: annotations must be a map (a
+/* Check and read a mark {"title":…, "annotations":…, "visibility":…, "task":…}: annotations must be a map (a
  * list, or keys "0","1",… in order are refused; an empty one is left out), auth as in
  * annotations.auth of the original (scopes, level, or both), visibility "challenge" or, where the
  * level is "required", "hide". Fills *ret_mark and the level, scopes and hides of *needs, with

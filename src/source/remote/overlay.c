@@ -147,6 +147,8 @@ static cw_code write_mark(const cw_config_overlay *o, const cw_json *own, const 
     add_annotations(&w, o, own, cw_json_is(annotations, CW_JSON_OBJECT) ? annotations : NULL);
     if (o->hidden_unless_met)
         cw_json_add_string_member(&w, CW_STR("visibility"), CW_STR("hide"));
+    if (o->task)
+        cw_json_add_string_member(&w, CW_STR("task"), cw_task_mark_name((cw_task_mark)o->task));
     cw_json_close(&w);
     return cw_json_writer_end(&w, err);
 }

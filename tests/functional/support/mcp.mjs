@@ -18,6 +18,9 @@ export const permissions = ["access mcp tool discovery", "use jsonrpc services",
 const namespace = "io.modelcontextprotocol";
 export const metaKey = (name) => `${namespace}/${name}`;
 
+// What a server offers to every modern client beside its tools.
+export const extensions = { [metaKey("tasks")]: {} };
+
 // ---- the server ----
 
 export const pluginFile = (name) => path.join(buildFolder, "tests", "plugins", `${name}.so`);
@@ -136,7 +139,7 @@ export function envelope(more = {}) {
 
 // The body and headers of a well-made modern request; a header that is undefined is left out.
 export function modernParts(method, params = {}, { id = 1, meta, headers = {} } = {}) {
-    const value = method === "resources/read" ? params.uri : params.name;
+    const value = method === "resources/read" ? params.uri : (params.taskId ?? params.name);
     const name = value === undefined ? {} : { "Mcp-Name": value };
     return {
         body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: envelope(meta) } },

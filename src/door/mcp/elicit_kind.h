@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* elicit_kind.h - the kinds of questions that a method can ask, and the check of their answers.
+ *
+ * A question is {"method":"elicitation/create","params":{…}}.
+ *
+ * Ownership: a kind is static; texts live as long as the question.
+ * Threads:   the loop of the cw_runtime_loop.
+ */
+#ifndef CW_DOOR_MCP_ELICIT_KIND_H
+#define CW_DOOR_MCP_ELICIT_KIND_H
+
+#include "door/mcp/mcp_int.h"
+
+typedef struct cw_mcp_elicit_kind {
+    cw_str method;
+    unsigned ability;       /* CW_MCP_CAN_… */
+    const char *capability; /* as an object: what the client would have to declare */
+    bool (*is_answer)(const cw_json *answer);
+} cw_mcp_elicit_kind;
+
+/* NULL: it is none of the protocol's. */
+const cw_mcp_elicit_kind *cw_mcp_elicit_kind_of(const cw_json *question);
+/* Whether the user is sent to a page. */
+bool cw_mcp_elicit_is_url(const cw_json *question);
+/* The schema that the content of an answer has to match; empty: none. */
+cw_str cw_mcp_elicit_form(const cw_json *question);
+/* The capability that the client needs for this question. */
+unsigned cw_mcp_elicit_ability(const cw_mcp_elicit_kind *kind, const cw_json *question);
+/* Check an answer, and count it. CW_PARAMS, CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_elicit_check(cw_runtime_loop *rl, const cw_mcp_elicit_kind *kind,
+                                        cw_str form, const cw_json *answer, cw_arena *arena,
+                                        cw_err *err);
+/* Count an answer in the metrics by its outcome. */
+void cw_mcp_elicit_count(cw_str outcome);
+
+#endif

@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* task.c - tasks: calls whose answer goes to a record, and the methods that read it. */
+#include "door/mcp/task.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "door/mcp/elicit_kind.h"
+
+#define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
+#define NO_TASKS "This tool runs as a task only, and this client or server does not support tasks."
+#define NOTIFY_MS 1000u /* between notifications of progress */
+/* The id of the only message of a task's call. */
+#define OWN_ID CW_STR("0")
+
+struct cw_mcp_task {
+    cw_responder responder; /* that the call replies to */
+    cw_mcp_registry_entry link;
+    cw_arena arena;
+    cw_mcp_call call;
+    cw_task *record; /* a reference; NULL: it is being made */
+    cw_str peer;
+    cw_deadline over;
+    cw_loop_hook hook;
+    uint64_t notified; /* ms of the loop */
+};
+
+static bool has_tasks(const cw_runtime_loop *rl)
+{
+    return cw_runtime_tasks(rl) && cw_runtime_config(rl)->mcp.tasks.enabled;
+}
+
+bool cw_mcp_has_tasks(const cw_mcp_request *r)
+{
+    return r->era->is_modern && has_tasks(r->rl);
+}
+
+static bool is_declared(const cw_mcp_request *r)
+{
+    return r->era->is_modern && (r->session->client_capabilities & CW_MCP_CAN_TASKS);
+}
+
+/* ---- notifications ---- */
+
+/* The message to the loops. */
+typedef struct change {
+    cw_mcp *door;
+    char id[CW_TASK_ID];
+} change;
+
+static void on_change(cw_runtime_loop *rl, cw_str bytes)
+{
+    change c;
+    memcpy(&c, bytes.p, sizeof c);
+    cw_mcp_registry *registry = cw_mcp_registry_of(c.door, cw_runtime_loop_of(rl));
+    cw_mcp_registry_entry *link =
+        cw_mcp_registry_find(registry->task_watches, cw_str_from(c.id), NULL);
+    while (link) {
+        cw_mcp_registry_entry *next =
+            cw_mcp_registry_find(registry->task_watches, cw_str_from(c.id), link);
+        cw_mcp_task_watch *watch = CW_CONTAINER(link, cw_mcp_task_watch, link);
+        watch->on_change(watch);
+        link = next;
+    }
+}
+
+static void notify(cw_mcp *door, cw_runtime_loop *rl, const cw_task *record)
+{
+    change c;
+    if (!cw_task_is_watched(record))
+        return;
+    memset(&c, 0, sizeof c);
+    c.door = door;
+    memcpy(c.id, cw_task_id(record).p, CW_TASK_ID - 1);
+    cw_runtime_broadcast(rl, on_change, cw_str_make((const char *)&c, sizeof c));
+}
+
+/* ---- the running part ---- */
+
+static void free_task(cw_mcp_task *t)
+{
+    cw_list_remove(&t->link.node);
+    cw_mcp_elicit_drop(&t->call);
+    cw_deadline_clear(&t->over);
+    cw_loop_remove_hook(&t->hook);
+    if (t->record)
+        cw_task_leave(t->record);
+    cw_task_unref(t->record);
+    cw_arena_done(&t->arena);
+    free(t);
+}
+
+/* End the record, and the running part with it. */
+static void finish(cw_mcp_task *t, cw_task_status status, cw_str message, cw_str payload)
+{
+    if (cw_task_end(t->record, status, message, payload))
+        notify(t->call.door, t->call.rl, t->record);
+    free_task(t);
+}
+
+static void fail(cw_mcp_task *t, const char *text)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf error;
+    cw_buf_init(&error, CW_BUF_MAX);
+    cw_buf_printf(&error, "{\"code\":%d,\"message\":\"%s\"}", CW_RPC_INTERNAL, text);
+    finish(t, CW_TASK_FAILED, cw_str_from(text), cw_buf_str(&error));
+}
+
+static void cancel_call(cw_mcp_task *t)
+{
+    cw_call_handle handle = t->call.item->call;
+    t->call.item->call = (cw_call_handle){0};
+    cw_call_cancel(t->call.rl, handle);
+}
+
+/* The record is cancelled already. */
+static void on_cancelled(void *self)
+{
+    cw_mcp_task *t = self;
+    cancel_call(t);
+    notify(t->call.door, t->call.rl, t->record);
+    free_task(t);
+}
+
+void cw_mcp_task_on_over(cw_deadline *d)
+{
+    cw_mcp_task *t = CW_CONTAINER(d, cw_mcp_task, over);
+    cw_loop *loop = t->responder.loop;
+    /* mcp.tasks.ttl was shortened: a task keeps the time that it was given. */
+    if (cw_task_until(t->record) > cw_clock_wall_ms()) {
+        cw_loop_set_deadline(loop, &t->over, &cw_mcp_registry_of(t->call.door, loop)->task_ends);
+        return;
+    }
+    cancel_call(t);
+    fail(t, "The time of the task is over.");
+}
+
+static void on_loop_end(cw_loop_hook *hook)
+{
+    cw_mcp_task *t = CW_CONTAINER(hook, cw_mcp_task, hook);
+    (void)cw_call_set_sink(t->call.rl, t->call.item->call, NULL);
+    fail(t, "The server is stopping.");
+}
+
+/* ---- its responder ---- */
+
+/* An answer that is an error, {"error":{…}}. */
+static void take_error(cw_mcp_task *t, cw_str body)
+{
+    const cw_json *message = NULL, *error = NULL;
+    if (body.n && !cw_json_read(body, NULL, &t->arena, &message, NULL, NULL))
+        error = cw_json_get(message, CW_STR("error"));
+    const cw_json *text = cw_mcp_string(error, CW_STR("message"));
+    if (text)
+        finish(t, CW_TASK_FAILED, cw_json_text(text), cw_json_span(error));
+    else
+        fail(t, "There is not enough memory for the result.");
+}
+
+static void on_reply(cw_responder *p, const cw_response *answer)
+{
+    cw_mcp_task *t = CW_CONTAINER(p, cw_mcp_task, responder);
+    cw_str result;
+    if (!t->record)
+        return;
+    if (cw_rpc_result_of(answer->body, OWN_ID, &result))
+        finish(t, CW_TASK_COMPLETED, CW_STR(""), result);
+    else
+        take_error(t, answer->body);
+}
+
+static cw_code on_send(cw_responder *p, cw_send_class kind, cw_str message)
+{
+    (void)p;
+    (void)kind;
+    (void)message;
+    return CW_OK;
+}
+
+static void on_end(cw_responder *p)
+{
+    cw_mcp_task *t = CW_CONTAINER(p, cw_mcp_task, responder);
+    if (t->record)
+        fail(t, "The call has ended without a result.");
+}
+
+static cw_str no_header(const cw_responder *p, cw_str name, bool *ret_repeats)
+{
+    (void)p;
+    (void)name;
+    if (ret_repeats)
+        *ret_repeats = false;
+    return cw_str_make(NULL, 0);
+}
+
+static cw_str peer_of(const cw_responder *p)
+{
+    return CW_CONTAINER((cw_responder *)(uintptr_t)p, cw_mcp_task, responder)->peer;
+}
+
+/* ---- the beginning ---- */
+
+static bool copy_text(cw_mcp_task *t, cw_str *text)
+{
+    *text = cw_arena_dup_str(&t->arena, text->p ? *text : CW_STR(""));
+    return text->p != NULL;
+}
+
+/* What a second run of the method needs, out of the arena of the request. */
+static bool copy_target(cw_mcp_task *t, cw_mcp_target *target)
+{
+    cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
+    if (!copy_text(t, &target->name) || !copy_text(t, &target->address) ||
+        !copy_text(t, &target->extras))
+        return false;
+    if (!target->params)
+        return true;
+    cw_str params = cw_json_span(target->params);
+    opts.max_bytes = params.n + 1;
+    return copy_text(t, &params) &&
+           !cw_json_read(params, &opts, &t->arena, &target->params, NULL, NULL);
+}
+
+static bool copy_call(cw_mcp_task *t, const cw_mcp_call *from)
+{
+    const cw_rpc_batch_opts *opts = &from->item->batch->opts;
+    cw_mcp_call *call = &t->call;
+    cw_rpc_batch *batch = cw_rpc_batch_new(
+        &t->responder,
+        &(cw_rpc_batch_opts){
+            .rl = from->rl, .view = from->view, .n = 1, .none_status = 200, .form = opts->form});
+    if (!batch)
+        return false;
+    *call = (cw_mcp_call){.sink = from->sink,
+                          .item = batch->items,
+                          .door = from->door,
+                          .rl = from->rl,
+                          .responder = &t->responder,
+                          .era = from->era,
+                          .target = from->target,
+                          .session = from->session,
+                          .view = from->view,
+                          .token = CW_STR(""),
+                          .reached = from->reached,
+                          .task = t,
+                          .n_rounds = from->n_rounds,
+                          .state = from->state,
+                          .answers = from->answers};
+    call->item->id = OWN_ID;
+    call->item->self = call;
+    call->item->call = from->item->call;
+    return copy_text(t, &call->state) && copy_text(t, &call->answers) &&
+           copy_target(t, &call->target) && cw_mcp_call_hold_view(call);
+}
+
+/* NULL without memory. */
+static cw_mcp_task *new_task(const cw_mcp_call *from)
+{
+    static const cw_responder_ops ops = {
+        .reply = on_reply, .send = on_send, .end = on_end, .header = no_header, .peer = peer_of};
+    cw_mcp_task *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    cw_arena_init(&t->arena, ARENA_MAX);
+    t->responder = (cw_responder){.ops = &ops,
+                                  .arena = &t->arena,
+                                  .loop = from->responder->loop,
+                                  .session = from->responder->session};
+    t->hook.on_end = on_loop_end;
+    t->peer = cw_responder_peer(from->responder);
+    if (copy_text(t, &t->peer) && copy_call(t, from))
+        return t;
+    cw_arena_done(&t->arena);
+    free(t);
+    return NULL;
+}
+
+static void enter(cw_mcp_task *t, cw_task *record)
+{
+    cw_loop *loop = t->responder.loop;
+    cw_mcp_registry *registry = cw_mcp_registry_of(t->call.door, loop);
+    uint64_t ms = cw_runtime_config(t->call.rl)->mcp.tasks.ttl_ms;
+    t->record = cw_task_ref(record);
+    cw_mcp_registry_add(registry->tasks, &t->link, cw_task_id(record));
+    if (registry->task_ends.ms != ms)
+        cw_loop_set_duration(loop, &registry->task_ends, ms);
+    cw_loop_set_deadline(loop, &t->over, &registry->task_ends);
+    cw_loop_add_hook(loop, &t->hook);
+}
+
+/* The answer of the request that became a task. */
+static void reply_created(cw_rpc_item *item, const cw_config *config, cw_task *record)
+{
+    cw_buf b;
+    cw_buf_init(&b, CW_BUF_MAX);
+    cw_rpc_open_result(&b);
+    cw_buf_add(&b, CW_STR("{\"resultType\":\"task\","));
+    cw_task_write(record, config->mcp.tasks.poll_ms, /* is_full= */ false, &b);
+    cw_buf_add(&b, CW_STR(",\"_meta\":{" CW_MCP_SERVER_META "}}"));
+    cw_rpc_close(&b, item->id);
+    cw_rpc_item_reply(item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
+{
+    cw_rpc_item *item = call->item;
+    cw_runtime_loop *rl = call->rl;
+    cw_mcp_task *t = new_task(call);
+    if (!t || !cw_call_set_sink(rl, item->call, &t->call.sink)) {
+        if (t)
+            free_task(t);
+        cw_task_drop(record);
+        return;
+    }
+    item->call = (cw_call_handle){0};
+    enter(t, record);
+    if (!cw_task_run(record, t->responder.loop, on_cancelled, t))
+        on_cancelled(t); /* by an operator, a moment ago */
+    cw_mcp_call_close(call);
+    reply_created(item, cw_runtime_config(rl), record);
+    cw_task_unref(record);
+}
+
+cw_task *cw_mcp_task_reserve(const cw_mcp_call *call)
+{
+    char name[CW_MCP_OWNER_MAX];
+    cw_mcp_session_owner by;
+    cw_mcp_session_owner_init(&by, call->view, call->responder);
+    const cw_entry *entry = call->target.entry;
+    cw_task_start start = {.owner = cw_mcp_session_owner_name(&by, name),
+                           .caller = cw_caller_name(cw_view_caller(call->view)),
+                           .tool = entry->tool_name,
+                           .method = entry->method->id,
+                           .size = sizeof(cw_mcp_task)};
+    if (call->target.params)
+        start.size += cw_json_span(call->target.params).n;
+    cw_task *record = NULL;
+    if (!start.owner.p || cw_tasks_add(cw_runtime_tasks(call->rl),
+                                       &cw_runtime_config(call->rl)->mcp.tasks, &start, &record))
+        return NULL;
+    return record;
+}
+
+void cw_mcp_task_on_grace(cw_deadline *d)
+{
+    cw_mcp_call *call = CW_CONTAINER(d, cw_mcp_call, grace);
+    cw_task *record = cw_mcp_task_reserve(call);
+    if (record)
+        cw_mcp_task_begin(call, record);
+}
+
+cw_task_mark cw_mcp_task_mark(const cw_mcp_request *r, const cw_mcp_target *target)
+{
+    const cw_mark *mark = target->entry->method->mark;
+    bool is_tool = target->ops->same == CW_FIND_SAME_TOOL && mark && !target->is_completion;
+    if (!is_tool || !is_declared(r) || !has_tasks(r->rl) || r->item->batch->opts.is_batch)
+        return CW_TASK_MARK_NEVER;
+    return mark->task ? mark->task : CW_TASK_MARK_AUTO;
+}
+
+/* ---- reports of the call ---- */
+
+void cw_mcp_task_progress(cw_mcp_task *t, const cw_progress *progress)
+{
+    char text[CW_TASK_MESSAGE];
+    int n = (int)cw_door_excerpt(progress->message).n;
+    if (isfinite(progress->total) && progress->total > 0)
+        snprintf(text, sizeof text, "%.*s%s%g of %g%s", n, n ? progress->message.p : "",
+                 n ? " (" : "", progress->progress, progress->total, n ? ")" : "");
+    else if (n)
+        snprintf(text, sizeof text, "%.*s", n, progress->message.p);
+    else
+        snprintf(text, sizeof text, "%g", progress->progress);
+    cw_task_set_message(t->record, cw_str_from(text));
+    uint64_t now = cw_loop_now(t->responder.loop);
+    if (now - t->notified < NOTIFY_MS)
+        return;
+    t->notified = now;
+    notify(t->call.door, t->call.rl, t->record);
+}
+
+bool cw_mcp_task_ask(cw_mcp_task *t, cw_str key, const cw_json *request)
+{
+    if (cw_task_ask(t->record, key, cw_json_span(request)))
+        return false;
+    notify(t->call.door, t->call.rl, t->record);
+    return true;
+}
+
+void cw_mcp_task_withdraw(cw_mcp_task *t)
+{
+    cw_task_answer_all(t->record);
+}
+
+/* ---- access ---- */
+
+/* -32021, with the extension that the client would have to declare. */
+static void fail_undeclared(cw_rpc_item *item)
+{
+    cw_door_reply_error(
+        item,
+        &(cw_door_error){.status = 400,
+                         .code = CW_MCP_CAPABILITY,
+                         .message = CW_STR("Missing client capability: extensions." CW_MCP_TASKS),
+                         .data = CW_STR("{\"requiredCapabilities\":{\"extensions\":{\"" CW_MCP_TASKS
+                                        "\":{}}}}")});
+}
+
+bool cw_mcp_task_check_declared(const cw_mcp_request *r)
+{
+    if (!is_declared(r))
+        fail_undeclared(r->item);
+    return is_declared(r);
+}
+
+bool cw_mcp_task_check_required(const cw_mcp_request *r, const cw_entry *entry)
+{
+    const cw_mark *mark = entry->method->mark;
+    if (CW_LIKELY(!mark || mark->task != CW_TASK_MARK_REQUIRED) ||
+        (is_declared(r) && has_tasks(r->rl)) || cw_view_verdict(r->view, entry) != CW_VERDICT_ALLOW)
+        return true;
+    if (cw_mcp_has_tasks(r)) {
+        fail_undeclared(r->item);
+        return false;
+    }
+    cw_door_reply_error(
+        r->item,
+        &(cw_door_error){.status = 200, .code = CW_RPC_INTERNAL, .message = CW_STR(NO_TASKS)});
+    return false;
+}
+
+/* Whether the caller may still call the tool of a task. */
+static bool is_allowed(const cw_view *view, const cw_task *task)
+{
+    const cw_entry *entry = cw_view_find_tool(view, cw_task_tool(task));
+    return entry && cw_str_eq(entry->method->id, cw_task_method(task)) &&
+           cw_view_call_verdict(view) == CW_VERDICT_ALLOW &&
+           cw_view_verdict(view, entry) == CW_VERDICT_ALLOW;
+}
+
+/* A reference; NULL: unknown, or not the caller's, or not any more. */
+static cw_task *find_task(const cw_mcp_request *r, cw_str id)
+{
+    char name[CW_MCP_OWNER_MAX];
+    cw_mcp_session_owner by;
+    cw_mcp_session_owner_init(&by, r->view, r->responder);
+    cw_str owner = cw_mcp_session_owner_name(&by, name);
+    cw_task *task = owner.p ? cw_tasks_find(cw_runtime_tasks(r->rl), owner, id) : NULL;
+    if (!task || is_allowed(r->view, task))
+        return task;
+    cw_task_unref(task);
+    return NULL;
+}
+
+/* The task that a request names. NULL: the request is answered. */
+static cw_task *named_task(const cw_mcp_request *r)
+{
+    const cw_json *id = cw_json_get(r->params, CW_STR("taskId"));
+    if (!cw_mcp_has_tasks(r)) {
+        cw_mcp_fail_method(r);
+        return NULL;
+    }
+    if (!cw_mcp_may(r, /* discovers= */ false) || !cw_mcp_task_check_declared(r))
+        return NULL;
+    if (!cw_json_is(id, CW_JSON_STRING)) {
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "taskId must be a string");
+        return NULL;
+    }
+    cw_task *task = find_task(r, cw_json_text(id));
+    if (!task) {
+        cw_mcp_audit_refusal(r, r->method, CW_STR("unknown task"), CW_VERDICT_HIDDEN);
+        cw_mcp_fail_unknown(r, "task", cw_json_text(id));
+    }
+    return task;
+}
+
+/* ---- methods ---- */
+
+static void acknowledge(const cw_mcp_request *r)
+{
+    cw_buf b;
+    cw_buf_init(&b, CW_BUF_MAX);
+    cw_rpc_open_result(&b);
+    cw_buf_add(&b, CW_STR("{" CW_MCP_RESULT_META "}"));
+    cw_rpc_close(&b, r->item->id);
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_get_task(const cw_mcp_request *r)
+{
+    cw_task *task = named_task(r);
+    if (!task)
+        return;
+    cw_buf b;
+    cw_buf_init(&b, CW_BUF_MAX);
+    cw_rpc_open_result(&b);
+    cw_buf_add_char(&b, '{');
+    cw_task_write(task, cw_runtime_config(r->rl)->mcp.tasks.poll_ms, /* is_full= */ true, &b);
+    cw_buf_add(&b, CW_STR("," CW_MCP_RESULT_META "}"));
+    cw_rpc_close(&b, r->item->id);
+    cw_task_unref(task);
+    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_cancel_task(const cw_mcp_request *r)
+{
+    cw_task *task = named_task(r);
+    if (!task)
+        return;
+    (void)cw_task_cancel(task);
+    cw_task_unref(task);
+    acknowledge(r);
+}
+
+/* ---- answers ---- */
+
+/* How answers travel to the loop of their task: a JSON object by key follows. */
+typedef struct parcel {
+    cw_mcp *door;
+    cw_caller *caller; /* NULL: the anonymous one */
+    char id[CW_TASK_ID];
+} parcel;
+
+static cw_mcp_task *running_task(const parcel *p, cw_runtime_loop *rl)
+{
+    cw_mcp_registry *registry = cw_mcp_registry_of(p->door, cw_runtime_loop_of(rl));
+    cw_mcp_registry_entry *link = cw_mcp_registry_find(registry->tasks, cw_str_from(p->id), NULL);
+    return link ? CW_CONTAINER(link, cw_mcp_task, link) : NULL;
+}
+
+/* Each answer may end the task. */
+static void take_answers(const parcel *p, cw_runtime_loop *rl, cw_view *view,
+                         const cw_json *answers)
+{
+    for (const cw_json *k = cw_json_first(answers); k; k = cw_json_next_key(k)) {
+        cw_mcp_task *t = running_task(p, rl);
+        if (!t)
+            return;
+        cw_mcp_elicit_take(&t->call, view, cw_json_text(k), cw_json_value(k));
+    }
+    const cw_mcp_task *t = running_task(p, rl);
+    if (t)
+        notify(p->door, rl, t->record);
+}
+
+static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
+{
+    parcel p;
+    memcpy(&p, bytes.p, sizeof p);
+    cw_mcp_task *t = running_task(&p, rl);
+    if (!t)
+        return;
+    cw_arena arena;
+    const cw_json *answers = NULL;
+    cw_str text = cw_str_make(bytes.p + sizeof p, bytes.n - sizeof p);
+    cw_view *view = cw_runtime_view_in(rl, p.caller, cw_view_toolset(t->call.view));
+    cw_arena_init(&arena, ARENA_MAX);
+    if (!view || cw_json_read(text, NULL, &arena, &answers, NULL, NULL)) {
+        cw_mcp_call_fail(&t->call, "There is not enough memory for the answer.");
+    } else {
+        cw_view_ref(view);
+        take_answers(&p, rl, view, answers);
+        cw_view_unref(view);
+    }
+    cw_arena_done(&arena);
+}
+
+/* Check the answer to a question, if it is open. */
+static cw_code check_answer(const cw_mcp_request *r, cw_task *task, const cw_json *key, cw_err *err)
+{
+    cw_arena *arena = r->responder->arena;
+    const cw_json *question;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, CW_BUF_MAX);
+    cw_code rc = cw_task_question(task, cw_json_text(key), &text);
+    if (rc == CW_NOTFOUND)
+        return CW_OK;
+    cw_str kept = rc ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&text));
+    if (!kept.p || cw_json_read(kept, NULL, arena, &question, NULL, NULL))
+        return cw_fail_nomem(err);
+    const cw_mcp_elicit_kind *kind = cw_mcp_elicit_kind_of(question);
+    return cw_mcp_elicit_check(r->rl, kind, cw_mcp_elicit_form(question), cw_json_value(key), arena,
+                               err);
+}
+
+/* Close the answered questions, and collect their answers. */
+static void close_answered(cw_task *task, const cw_json *responses, cw_json_writer *w)
+{
+    cw_json_open_object(w);
+    for (const cw_json *k = cw_json_first(responses); k; k = cw_json_next_key(k)) {
+        if (!cw_task_answer(task, cw_json_text(k)))
+            continue;
+        cw_json_add_key(w, cw_json_text(k));
+        cw_json_add_span(w, cw_json_span(cw_json_value(k)));
+    }
+    cw_json_close(w);
+}
+
+static cw_code send_answers(const cw_mcp_request *r, cw_task *task, const cw_json *responses)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    cw_json_writer w;
+    parcel p;
+    memset(&p, 0, sizeof p);
+    p.door = r->door;
+    if (!cw_runtime_is_anonymous(r->rl, r->view) &&
+        !cw_caller_is_anonymous(cw_view_caller(r->view)))
+        p.caller = cw_view_caller(r->view);
+    memcpy(p.id, cw_task_id(task).p, CW_TASK_ID - 1);
+    cw_buf_init(&b, CW_BUF_MAX);
+    cw_buf_add_bytes(&b, &p, sizeof p);
+    /* Before the questions are closed: no answer may be lost for want of memory. */
+    cw_buf_reserve(&b, cw_json_span(responses).n + 2);
+    if (b.code)
+        return b.code;
+    cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
+    close_answered(task, responses, &w);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (!rc)
+        cw_runtime_send(r->rl, cw_task_loop(task), p.caller, on_parcel, cw_buf_str(&b));
+    return rc;
+}
+
+static void update(const cw_mcp_request *r, cw_task *task)
+{
+    const cw_json *responses = r->members.responses;
+    cw_err err = {0};
+    cw_code rc = CW_OK;
+    if (!cw_json_is(responses, CW_JSON_OBJECT)) {
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, "inputResponses must be an object");
+        return;
+    }
+    for (const cw_json *k = cw_json_first(responses); k && !rc; k = cw_json_next_key(k))
+        rc = check_answer(r, task, k, &err);
+    if (!rc)
+        rc = send_answers(r, task, responses);
+    if (rc == CW_PARAMS)
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, err.msg);
+    else if (rc)
+        cw_door_fail_nomem(r->item);
+    else
+        acknowledge(r);
+}
+
+void cw_mcp_update_task(const cw_mcp_request *r)
+{
+    cw_task *task = named_task(r);
+    if (!task)
+        return;
+    update(r, task);
+    cw_task_unref(task);
+}
+
+/* ---- subscriptions ---- */
+
+bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, cw_mcp_task_watch *watch)
+{
+    cw_mcp_registry *registry = cw_mcp_registry_of(r->door, r->responder->loop);
+    watch->task = cw_mcp_has_tasks(r) ? find_task(r, id) : NULL;
+    if (!watch->task)
+        return false;
+    cw_task_watch(watch->task, 1);
+    cw_mcp_registry_add(registry->task_watches, &watch->link, cw_task_id(watch->task));
+    return true;
+}
+
+void cw_mcp_task_watch_remove(cw_mcp_task_watch *watch)
+{
+    if (!watch->task)
+        return;
+    cw_list_remove(&watch->link.node);
+    cw_task_watch(watch->task, -1);
+    cw_task_unref(watch->task);
+    watch->task = NULL;
+}
+
+bool cw_mcp_task_watch_write(const cw_mcp_task_watch *watch, const cw_config *config,
+                             const cw_view *view, cw_buf *out)
+{
+    if (!is_allowed(view, watch->task))
+        return false;
+    cw_task_write(watch->task, config->mcp.tasks.poll_ms, /* is_full= */ true, out);
+    return true;
+}

@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* tasks.c - the table of tasks: owners and their shares, states, questions. */
+#include "task/tasks.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/hex.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/random.h"
+#include "base/utf8.h"
+#include "json/write.h"
+
+/* There is one node. */
+#define NODE 0u
+#define RANDOM_BYTES ((CW_TASK_ID - 1) / 2 - 1)
+#define TOO_LARGE "The result is too large to be kept."
+#define NO_MEMORY "There is not enough memory to keep the result."
+
+typedef struct task_owner {
+    cw_str name;
+    uint32_t n;
+    size_t used;
+} task_owner;
+
+typedef struct question {
+    cw_list node;
+    cw_str key, request; /* behind it */
+} question;
+
+struct cw_task {
+    cw_list node; /* of all, oldest first */
+    cw_tasks *table;
+    task_owner *owner; /* NULL: it is not in the table */
+    atomic_uint refs;
+    atomic_int n_watchers;
+    char id[CW_TASK_ID];
+    cw_str tool, method, caller; /* behind it */
+    int64_t created, until;
+    uint32_t ttl_ms;
+    size_t share; /* of its owner, in bytes */
+    /* Under the lock. */
+    cw_task_status status;
+    int64_t updated;
+    char *message; /* NULL: none */
+    cw_list questions;
+    uint32_t n_questions;
+    char *payload;
+    size_t n_payload;
+    size_t used;
+    cw_loop *loop; /* NULL: its call does not run */
+    bool is_posted;
+    cw_message cancel;
+    /* The loop's. */
+    void (*on_cancel)(void *self);
+    void *self;
+};
+
+struct cw_tasks {
+    pthread_mutex_t lock;
+    cw_map tasks;  /* id -> task */
+    cw_map owners; /* name -> owner */
+    cw_list all;
+    size_t used;
+};
+
+#define MAP_MAX ((size_t)1 << 24)
+
+const char *cw_task_status_name(cw_task_status status)
+{
+    static const char *const names[] = {"working", "input_required", "completed", "failed",
+                                        "cancelled"};
+    return names[status];
+}
+
+cw_code cw_tasks_new(cw_tasks **ret, cw_err *err)
+{
+    cw_tasks *t = calloc(1, sizeof *t);
+    if (!t)
+        return cw_fail_nomem(err);
+    pthread_mutex_init(&t->lock, NULL);
+    cw_map_init(&t->tasks, MAP_MAX);
+    cw_map_init(&t->owners, MAP_MAX);
+    cw_list_init(&t->all);
+    *ret = t;
+    return CW_OK;
+}
+
+/* ---- under the lock ---- */
+
+static bool is_over(const cw_task *t)
+{
+    return t->status > CW_TASK_INPUT_REQUIRED;
+}
+
+static void charge(cw_task *t, size_t n)
+{
+    t->used += n;
+    if (!t->owner)
+        return;
+    t->owner->used += n;
+    t->table->used += n;
+}
+
+static void refund(cw_task *t, size_t n)
+{
+    t->used -= n;
+    if (!t->owner)
+        return;
+    t->owner->used -= n;
+    t->table->used -= n;
+}
+
+static void close_question(cw_task *t, question *q)
+{
+    cw_list_remove(&q->node);
+    refund(t, sizeof *q + q->key.n + q->request.n);
+    t->n_questions--;
+    free(q);
+}
+
+static void close_questions(cw_task *t)
+{
+    while (!cw_list_is_empty(&t->questions))
+        close_question(t, CW_CONTAINER(t->questions.next, question, node));
+}
+
+static void free_task(cw_task *t)
+{
+    close_questions(t);
+    free(t->message);
+    free(t->payload);
+    free(t);
+}
+
+void cw_task_unref(cw_task *task)
+{
+    if (task && atomic_fetch_sub(&task->refs, 1) == 1)
+        free_task(task);
+}
+
+cw_task *cw_task_ref(cw_task *task)
+{
+    atomic_fetch_add(&task->refs, 1);
+    return task;
+}
+
+/* The table gives its reference up. */
+static void leave_table(cw_tasks *tasks, cw_task *t)
+{
+    task_owner *o = t->owner;
+    cw_list_remove(&t->node);
+    (void)cw_map_remove(&tasks->tasks, cw_str_from(t->id));
+    tasks->used -= t->used;
+    o->used -= t->used;
+    t->owner = NULL;
+    if (--o->n == 0) {
+        (void)cw_map_remove(&tasks->owners, o->name);
+        free(o);
+    }
+    cw_task_unref(t);
+}
+
+/* Tasks are in the order of their creation, and almost always of their end. */
+static void sweep(cw_tasks *tasks, int64_t now)
+{
+    while (!cw_list_is_empty(&tasks->all)) {
+        cw_task *t = CW_CONTAINER(tasks->all.next, cw_task, node);
+        if (t->until > now)
+            return;
+        leave_table(tasks, t);
+    }
+}
+
+void cw_tasks_free(cw_tasks *tasks)
+{
+    if (!tasks)
+        return;
+    sweep(tasks, INT64_MAX);
+    cw_map_done(&tasks->tasks);
+    cw_map_done(&tasks->owners);
+    pthread_mutex_destroy(&tasks->lock);
+    free(tasks);
+}
+
+/* The owner of this name, made where it is missing; NULL without memory. */
+static task_owner *owner_of(cw_tasks *tasks, cw_str name)
+{
+    task_owner *o = cw_map_find(&tasks->owners, name);
+    if (o)
+        return o;
+    o = malloc(sizeof *o + name.n);
+    if (!o)
+        return NULL;
+    memcpy(o + 1, name.p, name.n);
+    *o = (task_owner){.name = cw_str_make((const char *)(o + 1), name.n)};
+    if (cw_map_put(&tasks->owners, o->name, o, NULL)) {
+        free(o);
+        return NULL;
+    }
+    return o;
+}
+
+static bool is_room(const cw_tasks *tasks, const cw_config_tasks *limits, cw_str name, size_t n)
+{
+    const task_owner *o = cw_map_find(&tasks->owners, name);
+    return tasks->tasks.n < limits->max && tasks->used + n <= limits->max_size &&
+           (o ? o->n : 0) < limits->max_per_caller &&
+           (o ? o->used : 0) + n <= limits->max_size_per_caller;
+}
+
+static cw_code enter_table(cw_tasks *tasks, cw_task *t, cw_str name)
+{
+    task_owner *o = owner_of(tasks, name);
+    if (!o)
+        return CW_NOMEM;
+    if (cw_map_put(&tasks->tasks, cw_str_from(t->id), t, NULL)) {
+        if (o->n == 0) {
+            (void)cw_map_remove(&tasks->owners, o->name);
+            free(o);
+        }
+        return CW_NOMEM;
+    }
+    size_t used = t->used;
+    t->owner = o;
+    t->used = 0;
+    o->n++;
+    charge(t, used);
+    cw_list_add(&tasks->all, &t->node);
+    return CW_OK;
+}
+
+static void lock(cw_task *t)
+{
+    pthread_mutex_lock(&t->table->lock);
+}
+
+static void unlock(cw_task *t)
+{
+    pthread_mutex_unlock(&t->table->lock);
+}
+
+/* ---- the beginning ---- */
+
+static void on_cancelled(cw_message *message)
+{
+    cw_task *t = CW_CONTAINER(message, cw_task, cancel);
+    if (t->self)
+        t->on_cancel(t->self);
+    cw_task_unref(t);
+}
+
+static void on_dropped(cw_message *message)
+{
+    cw_task_unref(CW_CONTAINER(message, cw_task, cancel));
+}
+
+static cw_str put_text(char **at, cw_str text)
+{
+    cw_str kept = cw_str_make(*at, text.n);
+    if (text.n)
+        memcpy(*at, text.p, text.n);
+    *at += text.n;
+    return kept;
+}
+
+static cw_code set_id(cw_task *t)
+{
+    unsigned char bytes[RANDOM_BYTES + 1] = {NODE};
+    if (cw_random_bytes(bytes + 1, RANDOM_BYTES, NULL))
+        return CW_IO;
+    cw_hex_write(t->id, bytes, sizeof bytes);
+    return CW_OK;
+}
+
+/* NULL without memory. */
+static cw_task *new_task(cw_tasks *tasks, const cw_task_start *start, uint32_t ttl_ms)
+{
+    size_t n = start->tool.n + start->method.n + start->caller.n;
+    cw_task *t = calloc(1, sizeof *t + n);
+    if (!t)
+        return NULL;
+    char *at = (char *)(t + 1);
+    t->table = tasks;
+    t->cancel = (cw_message){.fn = on_cancelled, .drop = on_dropped};
+    t->tool = put_text(&at, start->tool);
+    t->method = put_text(&at, start->method);
+    t->caller = put_text(&at, start->caller);
+    t->created = t->updated = cw_clock_wall_ms();
+    t->ttl_ms = ttl_ms;
+    t->until = t->created + ttl_ms;
+    t->used = sizeof *t + n + start->size;
+    cw_list_init(&t->questions);
+    atomic_init(&t->refs, 1);
+    atomic_init(&t->n_watchers, 0);
+    return t;
+}
+
+cw_code cw_tasks_add(cw_tasks *tasks, const cw_config_tasks *limits, const cw_task_start *start,
+                     cw_task **ret)
+{
+    cw_task *t = new_task(tasks, start, limits->ttl_ms);
+    cw_code rc = t ? set_id(t) : CW_NOMEM;
+    if (!rc) {
+        t->share = limits->max_size_per_caller;
+        pthread_mutex_lock(&tasks->lock);
+        sweep(tasks, t->created);
+        rc = is_room(tasks, limits, start->owner, t->used) ? enter_table(tasks, t, start->owner)
+                                                           : CW_LIMIT;
+        if (!rc)
+            cw_task_ref(t);
+        pthread_mutex_unlock(&tasks->lock);
+    }
+    if (rc)
+        cw_task_unref(t);
+    else
+        *ret = t;
+    return rc;
+}
+
+void cw_task_drop(cw_task *task)
+{
+    lock(task);
+    cw_tasks *tasks = task->table;
+    if (task->owner)
+        leave_table(tasks, task);
+    pthread_mutex_unlock(&tasks->lock);
+    cw_task_unref(task);
+}
+
+bool cw_task_run(cw_task *task, cw_loop *loop, void (*on_cancel)(void *self), void *self)
+{
+    lock(task);
+    bool is_open = !is_over(task);
+    if (is_open) {
+        task->loop = loop;
+        task->on_cancel = on_cancel;
+        task->self = self;
+    }
+    unlock(task);
+    return is_open;
+}
+
+uint32_t cw_task_loop(cw_task *task)
+{
+    lock(task);
+    uint32_t index = task->loop ? task->loop->index : UINT32_MAX;
+    unlock(task);
+    return index;
+}
+
+void cw_task_leave(cw_task *task)
+{
+    lock(task);
+    task->loop = NULL;
+    task->self = NULL;
+    unlock(task);
+}
+
+/* ---- finding ---- */
+
+cw_task *cw_tasks_find(cw_tasks *tasks, cw_str owner, cw_str id)
+{
+    int64_t now = cw_clock_wall_ms();
+    pthread_mutex_lock(&tasks->lock);
+    cw_task *t = cw_map_find(&tasks->tasks, id);
+    if (t && (t->until <= now || !cw_str_eq(t->owner->name, owner)))
+        t = NULL;
+    if (t)
+        cw_task_ref(t);
+    pthread_mutex_unlock(&tasks->lock);
+    return t;
+}
+
+cw_str cw_task_id(const cw_task *task)
+{
+    return cw_str_make(task->id, CW_TASK_ID - 1);
+}
+
+cw_str cw_task_tool(const cw_task *task)
+{
+    return task->tool;
+}
+
+cw_str cw_task_method(const cw_task *task)
+{
+    return task->method;
+}
+
+int64_t cw_task_until(const cw_task *task)
+{
+    return task->until;
+}
+
+/* ---- changes ---- */
+
+static void set_message(cw_task *t, cw_str text)
+{
+    text.n = cw_utf8_cut(text, CW_TASK_MESSAGE);
+    char *copy = text.n ? cw_str_dup(text) : NULL;
+    if (text.n && !copy)
+        return;
+    if (t->message)
+        refund(t, strlen(t->message));
+    free(t->message);
+    t->message = copy;
+    if (copy)
+        charge(t, strlen(copy));
+}
+
+static void touch(cw_task *t)
+{
+    int64_t now = cw_clock_wall_ms();
+    if (now > t->updated)
+        t->updated = now;
+}
+
+void cw_task_set_message(cw_task *task, cw_str text)
+{
+    lock(task);
+    if (!is_over(task)) {
+        set_message(task, text);
+        touch(task);
+    }
+    unlock(task);
+}
+
+static question *find_question(const cw_task *t, cw_str key)
+{
+    CW_LIST_EACH (node, &t->questions) {
+        question *q = CW_CONTAINER(node, question, node);
+        if (cw_str_eq(q->key, key))
+            return q;
+    }
+    return NULL;
+}
+
+/* Whether its owner's share has room for so much more. */
+static bool fits(const cw_task *t, size_t n)
+{
+    return !t->owner || t->owner->used + n <= t->share;
+}
+
+cw_code cw_task_ask(cw_task *task, cw_str key, cw_str request)
+{
+    size_t n = sizeof(question) + key.n + request.n;
+    question *q = malloc(n);
+    if (!q)
+        return CW_NOMEM;
+    char *at = (char *)(q + 1);
+    *q = (question){.key = put_text(&at, key)};
+    q->request = put_text(&at, request);
+    lock(task);
+    cw_code rc = is_over(task) ? CW_DONE : (fits(task, n) ? CW_OK : CW_LIMIT);
+    if (!rc) {
+        cw_list_add(&task->questions, &q->node);
+        task->n_questions++;
+        charge(task, n);
+        task->status = CW_TASK_INPUT_REQUIRED;
+        touch(task);
+    }
+    unlock(task);
+    if (rc)
+        free(q);
+    return rc;
+}
+
+cw_code cw_task_question(cw_task *task, cw_str key, cw_buf *out)
+{
+    lock(task);
+    const question *q = find_question(task, key);
+    if (q)
+        cw_buf_add(out, q->request);
+    unlock(task);
+    return q ? out->code : CW_NOTFOUND;
+}
+
+static void work_again(cw_task *t)
+{
+    if (t->status == CW_TASK_INPUT_REQUIRED && !t->n_questions)
+        t->status = CW_TASK_WORKING;
+    touch(t);
+}
+
+bool cw_task_answer(cw_task *task, cw_str key)
+{
+    lock(task);
+    question *q = find_question(task, key);
+    if (q) {
+        close_question(task, q);
+        work_again(task);
+    }
+    unlock(task);
+    return q != NULL;
+}
+
+void cw_task_answer_all(cw_task *task)
+{
+    lock(task);
+    if (task->n_questions) {
+        close_questions(task);
+        work_again(task);
+    }
+    unlock(task);
+}
+
+/* ---- the end ---- */
+
+static void finish(cw_task *t, cw_task_status status, cw_str message)
+{
+    close_questions(t);
+    t->status = status;
+    set_message(t, message);
+    touch(t);
+}
+
+/* Keep a result or an error. Not enough room or memory for it: the reason. */
+static const char *keep(cw_task *t, cw_str payload)
+{
+    if (!fits(t, payload.n))
+        return TOO_LARGE;
+    t->payload = cw_str_dup(payload);
+    if (!t->payload)
+        return NO_MEMORY;
+    t->n_payload = payload.n;
+    charge(t, payload.n);
+    return NULL;
+}
+
+bool cw_task_end(cw_task *task, cw_task_status status, cw_str message, cw_str payload)
+{
+    lock(task);
+    bool is_open = !is_over(task);
+    if (is_open) {
+        close_questions(task); /* their room is free */
+        const char *problem = keep(task, payload);
+        finish(task, problem ? CW_TASK_FAILED : status, problem ? cw_str_from(problem) : message);
+    }
+    unlock(task);
+    return is_open;
+}
+
+static bool cancel(cw_task *t)
+{
+    if (is_over(t))
+        return false;
+    finish(t, CW_TASK_CANCELLED, CW_STR(""));
+    if (t->loop && !t->is_posted) {
+        t->is_posted = true;
+        cw_task_ref(t);
+        cw_loop_post(t->loop, &t->cancel);
+    }
+    return true;
+}
+
+bool cw_task_cancel(cw_task *task)
+{
+    lock(task);
+    bool is_cancelled = cancel(task);
+    unlock(task);
+    return is_cancelled;
+}
+
+/* ---- reading ---- */
+
+static void add_date(cw_buf *out, const char *name, int64_t ms)
+{
+    char text[CW_CLOCK_ISO_LEN + 1];
+    cw_clock_format_iso(ms, text);
+    cw_buf_printf(out, ",\"%s\":\"%s\"", name, text);
+}
+
+static void add_questions(cw_buf *out, const cw_task *t)
+{
+    char separator = '{';
+    cw_buf_add(out, CW_STR(",\"inputRequests\":"));
+    CW_LIST_EACH (node, &t->questions) {
+        const question *q = CW_CONTAINER(node, question, node);
+        cw_buf_add_char(out, separator);
+        cw_json_escape(out, q->key);
+        cw_buf_add_char(out, ':');
+        cw_buf_add(out, q->request);
+        separator = ',';
+    }
+    cw_buf_add_char(out, '}');
+}
+
+/* A result or error that could not be kept is the message alone. */
+static void add_error(cw_buf *out, const cw_task *t)
+{
+    cw_buf_add(out, CW_STR(",\"error\":"));
+    if (t->payload) {
+        cw_buf_add_bytes(out, t->payload, t->n_payload);
+        return;
+    }
+    cw_buf_add(out, CW_STR("{\"code\":-32603,\"message\":"));
+    cw_json_escape(out, cw_str_from(t->message ? t->message : NO_MEMORY));
+    cw_buf_add_char(out, '}');
+}
+
+static void add_details(cw_buf *out, const cw_task *t)
+{
+    switch (t->status) {
+    case CW_TASK_WORKING:
+    case CW_TASK_CANCELLED:
+        break;
+    case CW_TASK_INPUT_REQUIRED:
+        add_questions(out, t);
+        break;
+    case CW_TASK_COMPLETED:
+        cw_buf_add(out, CW_STR(",\"result\":"));
+        cw_buf_add_bytes(out, t->payload, t->n_payload);
+        break;
+    case CW_TASK_FAILED:
+        add_error(out, t);
+        break;
+    }
+}
+
+void cw_task_write(cw_task *task, uint32_t poll_ms, bool is_full, cw_buf *out)
+{
+    lock(task);
+    cw_buf_printf(out, "\"taskId\":\"%s\",\"status\":\"%s\"", task->id,
+                  cw_task_status_name(task->status));
+    if (task->message) {
+        cw_buf_add(out, CW_STR(",\"statusMessage\":"));
+        cw_json_escape(out, cw_str_from(task->message));
+    }
+    add_date(out, "createdAt", task->created);
+    add_date(out, "lastUpdatedAt", task->updated);
+    cw_buf_printf(out, ",\"ttlMs\":%u,\"pollIntervalMs\":%u", task->ttl_ms, poll_ms);
+    if (is_full)
+        add_details(out, task);
+    unlock(task);
+}
+
+void cw_task_watch(cw_task *task, int change)
+{
+    atomic_fetch_add(&task->n_watchers, change);
+}
+
+bool cw_task_is_watched(const cw_task *task)
+{
+    return atomic_load(&task->n_watchers) > 0;
+}
+
+/* ---- operators ---- */
+
+static cw_task_info info_of(const cw_task *t)
+{
+    return (cw_task_info){.id = cw_task_id(t),
+                          .owner = t->owner->name,
+                          .caller = t->caller,
+                          .tool = t->tool,
+                          .method = t->method,
+                          .message = cw_str_from(t->message ? t->message : ""),
+                          .status = t->status,
+                          .created = t->created,
+                          .updated = t->updated,
+                          .until = t->until,
+                          .size = t->used,
+                          .n_questions = t->n_questions};
+}
+
+void cw_tasks_each(cw_tasks *tasks, cw_tasks_fn fn, void *ctx)
+{
+    pthread_mutex_lock(&tasks->lock);
+    sweep(tasks, cw_clock_wall_ms());
+    CW_LIST_EACH (node, &tasks->all) {
+        cw_task_info info = info_of(CW_CONTAINER(node, cw_task, node));
+        fn(&info, ctx);
+    }
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+bool cw_tasks_show(cw_tasks *tasks, cw_str id, cw_tasks_fn fn, void *ctx)
+{
+    pthread_mutex_lock(&tasks->lock);
+    sweep(tasks, cw_clock_wall_ms());
+    const cw_task *t = cw_map_find(&tasks->tasks, id);
+    if (t) {
+        cw_task_info info = info_of(t);
+        fn(&info, ctx);
+    }
+    pthread_mutex_unlock(&tasks->lock);
+    return t != NULL;
+}
+
+cw_code cw_tasks_cancel(cw_tasks *tasks, cw_str id)
+{
+    pthread_mutex_lock(&tasks->lock);
+    sweep(tasks, cw_clock_wall_ms());
+    cw_task *t = cw_map_find(&tasks->tasks, id);
+    cw_code rc = t ? CW_OK : CW_NOTFOUND;
+    if (t && !cancel(t))
+        rc = CW_DONE;
+    pthread_mutex_unlock(&tasks->lock);
+    return rc;
+}

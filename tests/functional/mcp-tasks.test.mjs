@@ -1,0 +1,406 @@
+// Tasks (io.modelcontextprotocol/tasks): which calls become one, its states, its questions, its end,
+// and whose it is. The conformance suite has the rest (tests/conformance).
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { basic, call, discover, startAccounts } from "./support/accounts.mjs";
+import {
+    assertRpcError,
+    assertToolError,
+    callTool,
+    EventStream,
+    initialize,
+    legacy,
+    metaKey,
+    modern,
+    rpc,
+    startBridge,
+    untilTool,
+    workersOf,
+} from "./support/mcp.mjs";
+import { compilePlugin } from "./support/plugins.mjs";
+import { runCauseway } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
+
+const source = `#include <causeway/plugin.h>
+#include <time.h>
+CW_PLUGIN("jobs", "1.0");
+static void wait_ms(cw_call *call, long ms)
+{
+    const struct timespec step = {.tv_nsec = 5000000};
+    for (long i = 0; i < ms / 5 && !cw_call_cancelled(call); i++)
+        (void)nanosleep(&step, NULL);
+}
+static void run(cw_call *call)
+{
+    cw_call_progress(call, 1, 4, "one part");
+    wait_ms(call, cw_arg_int(call, "ms", 0));
+    if (!cw_call_cancelled(call))
+        cw_result_format(call, "%s", cw_arg_text(call, "text", "done"));
+}
+#define PARAMS .params = {{"ms", .schema = CW_JSON({"type": "integer"})}, {"text", .schema = CW_JSON({"type": "string"})}}
+#define JOB(name, rule) \\
+    static void name(cw_call *call) { run(call); } \\
+    CW_METHOD(name, "jobs." #name, PARAMS); \\
+    CW_TOOL(name, .task = rule)
+JOB(never, "never");
+JOB(always, "always");
+JOB(required, "required");
+static void unmarked(cw_call *call) { run(call); }
+CW_METHOD(unmarked, "jobs.unmarked", PARAMS);
+CW_TOOL(unmarked);
+static void secret(cw_call *call) { run(call); }
+CW_METHOD(secret, "jobs.secret", PARAMS, .permissions = {"access content"});
+CW_TOOL(secret, .task = "always");
+static void dies(cw_call *call) { (void)call; __builtin_trap(); }
+CW_METHOD(dies, "jobs.dies");
+CW_TOOL(dies, .task = "always");
+static void says_no(cw_call *call) { cw_error(call, 7, "no"); }
+CW_METHOD(says_no, "jobs.says_no");
+CW_TOOL(says_no, .task = "always");
+/* Two rounds of questions under the same name. */
+static void asks(cw_call *call)
+{
+    const char *form = CW_JSON({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    const cw_value *first = cw_ask_form(call, "n", "The first?", form);
+    if (!first)
+        return;
+    if (!cw_state(call))
+    {
+        cw_state_set(call, "second");
+        cw_ask_form(call, "m", "The second?", form);
+        return;
+    }
+    const cw_value *second = cw_ask_form(call, "m", "The second?", form);
+    if (second)
+        cw_result_format(call, "%ld", (long)(cw_value_int(call, cw_value_get(cw_answer_content(first), "n"), 0)
+                         + cw_value_int(call, cw_value_get(cw_answer_content(second), "n"), 0)));
+}
+CW_METHOD(asks, "jobs.asks");
+CW_TOOL(asks, .task = "always");
+`;
+
+const tasks = { extensions: { [metaKey("tasks")]: {} }, elicitation: {} };
+const withTasks = (more = {}) => ({ ...more, meta: { [metaKey("clientCapabilities")]: tasks } });
+const unknown = -32602;
+const undeclared = -32021;
+
+const start = (options = {}) => startBridge({ plugins: [], roles: { anonymous: [discover, call] }, ...options });
+
+async function startJobs(options = {}) {
+    const own = await start({ config: { mcp: { tasks: { grace: "300ms", ...options.tasks } } } });
+    compilePlugin(own.plugins, "jobs", source);
+    await untilTool(own, "jobs.never");
+    return own;
+}
+
+let server;
+before(async () => (server = await startJobs()));
+after(() => server?.stop());
+
+const begin = (name, args = {}, options = {}, to = server) => callTool(to, name, args, withTasks(options));
+const get = (taskId, options = {}, to = server) => modern(to, "tasks/get", { taskId }, withTasks(options));
+const cancel = (taskId, options = {}, to = server) => modern(to, "tasks/cancel", { taskId }, withTasks(options));
+const update = (taskId, inputResponses, options = {}, to = server) =>
+    modern(to, "tasks/update", { taskId, inputResponses }, withTasks(options));
+
+// The id of a task that this call makes.
+async function taskOf(name, args, options, to) {
+    const { json, text } = await begin(name, args, options, to);
+    assert.equal(json.result?.resultType, "task", text);
+    return json.result.taskId;
+}
+
+async function untilStatus(taskId, status, options, to) {
+    let found;
+    await eventually(
+        async () => {
+            const { json, text } = await get(taskId, options, to);
+            assert.ok(json.result, text);
+            found = json.result;
+            return found.status === status;
+        },
+        `a task that is ${status}`,
+        10_000,
+    );
+    return found;
+}
+
+suite("a call becomes a task", { concurrency: true }, () => {
+    const isTask = ({ json }) => json.result.resultType === "task";
+    const textOf = ({ json }) => json.result.content[0].text;
+
+    test("by the rule of its tool", async () => {
+        assert.equal(textOf(await begin("jobs.never", { ms: 600, text: "plain" })), "plain");
+        assert.ok(isTask(await begin("jobs.always")));
+        assert.ok(isTask(await begin("jobs.required")));
+        assert.equal(textOf(await begin("jobs.unmarked", { ms: 0 })), "done");
+        assert.ok(isTask(await begin("jobs.unmarked", { ms: 2000 })));
+    });
+
+    test("only for a client that declares tasks", async () => {
+        assert.equal(textOf(await callTool(server, "jobs.always", {})), "done");
+        assert.equal(textOf(await callTool(server, "jobs.unmarked", { ms: 500 })), "done");
+        const error = assertRpcError(await callTool(server, "jobs.required", {}), 400, undeclared, 1);
+        assert.deepEqual(error.data.requiredCapabilities, { extensions: { [metaKey("tasks")]: {} } });
+    });
+
+    test("never in an older version of the protocol, nor at /jsonrpc", async () => {
+        const { headers } = await initialize(server, "2025-11-25");
+        const session = { "Mcp-Session-Id": headers.get("mcp-session-id") };
+        const of = (name) => legacy(server, "tools/call", { name, arguments: {} }, { headers: session });
+        assert.equal(textOf(await of("jobs.always")), "done");
+        assert.match((await of("jobs.required")).json.error.message, /task/);
+        assert.equal((await rpc(server, { method: "jobs.required", id: 1 })).json.result, "done");
+    });
+
+    test("only if its arguments are right", async () => {
+        assertToolError(await begin("jobs.always", { ms: "long" }), /ms/);
+        assertToolError(await begin("jobs.required", { other: 1 }), /other/);
+    });
+});
+
+suite("a task", { concurrency: true }, () => {
+    test("has an id of 256 random bits, times, and a life", async () => {
+        const { json } = await begin("jobs.always", { ms: 100 });
+        const { taskId, status, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = json.result;
+        assert.match(taskId, /^[0-9a-f]{66}$/);
+        assert.equal(status, "working");
+        assert.equal(new Date(createdAt).toISOString(), createdAt);
+        assert.ok(lastUpdatedAt >= createdAt);
+        assert.deepEqual([ttlMs, pollIntervalMs], [3_600_000, 1000]);
+        assert.deepEqual(
+            ["task", "result", "error", "inputRequests", "requestState"].filter((k) => k in json.result),
+            [],
+        );
+    });
+
+    test("ends with what a plain call would have returned", async () => {
+        const plain = await callTool(server, "jobs.always", { text: "same" });
+        const done = await untilStatus(await taskOf("jobs.always", { text: "same" }), "completed");
+        assert.deepEqual(done.result, plain.json.result);
+        const refused = await untilStatus(await taskOf("jobs.says_no"), "completed");
+        assert.equal(refused.result.isError, true);
+    });
+
+    test("whose method did not run to its end has failed", async () => {
+        const { error, statusMessage, result } = await untilStatus(await taskOf("jobs.dies"), "failed");
+        assert.equal(error.code, -32603);
+        assert.match(error.message, /ended unexpectedly/);
+        assert.equal(statusMessage, error.message);
+        assert.equal(result, undefined);
+    });
+
+    test("tells its progress", async () => {
+        const taskId = await taskOf("jobs.always", { ms: 5000 });
+        await eventually(async () => (await get(taskId)).json.result.statusMessage === "one part (1 of 4)", "progress");
+        await cancel(taskId);
+    });
+
+    test("is cancelled, down to its worker, and stays so", async () => {
+        const own = await startJobs();
+        try {
+            const taskId = await taskOf("jobs.always", { ms: 25_000 }, {}, own);
+            const [worker] = workersOf(own);
+            const ack = await cancel(taskId, {}, own);
+            assert.deepEqual(Object.keys(ack.json.result).sort(), ["_meta", "resultType"]);
+            assert.equal((await get(taskId, {}, own)).json.result.status, "cancelled");
+            assert.equal((await cancel(taskId, {}, own)).json.result.resultType, "complete");
+            // The worker is free, or was replaced: the next call of the tool does not wait for it.
+            const next = await taskOf("jobs.always", { text: "next" }, {}, own);
+            await untilStatus(next, "completed", {}, own);
+            assert.ok(worker > 0);
+            assert.equal((await get(taskId, {}, own)).json.result.status, "cancelled");
+        } finally {
+            await own.stop();
+        }
+    });
+
+    test("goes on without the connection that began it", async () => {
+        const taskId = await taskOf("jobs.always", { ms: 300 }, { headers: { Connection: "close" } });
+        await untilStatus(taskId, "completed");
+    });
+
+    test("asks in rounds, and no key is used twice", async () => {
+        const taskId = await taskOf("jobs.asks");
+        const first = await untilStatus(taskId, "input_required");
+        const [key] = Object.keys(first.inputRequests);
+        assert.equal(first.inputRequests[key].method, "elicitation/create");
+        const accept = (n) => ({ action: "accept", content: { n } });
+        assertRpcError(await update(taskId, { [key]: accept("x") }), 200, unknown, 1);
+        assertRpcError(await update(taskId, "x"), 200, unknown, 1);
+        assert.equal((await update(taskId, { nothing: { ignored: true } })).json.result.resultType, "complete");
+        assert.equal((await get(taskId)).json.result.status, "input_required");
+        await update(taskId, { [key]: accept(30) });
+        let second;
+        await eventually(async () => {
+            second = (await get(taskId)).json.result;
+            return second.inputRequests && !(key in second.inputRequests);
+        }, "the second question");
+        const [other] = Object.keys(second.inputRequests);
+        await update(taskId, { [key]: accept(1000), [other]: accept(12) });
+        const done = await untilStatus(taskId, "completed");
+        assert.equal(done.result.content[0].text, "42");
+    });
+
+    test("is not asked what its client did not declare", async () => {
+        const meta = { [metaKey("clientCapabilities")]: { extensions: tasks.extensions } };
+        const { json } = await callTool(server, "jobs.asks", {}, { meta });
+        const { error } = await untilStatus(json.result.taskId, "failed");
+        assert.equal(error.code, undeclared);
+    });
+
+    test("is announced to those who listen to it", async () => {
+        const taskId = await taskOf("jobs.asks");
+        await untilStatus(taskId, "input_required");
+        const named = { notifications: { taskIds: [taskId, "00".repeat(33), 5] } };
+        const stream = await EventStream.open(server, "subscriptions/listen", named, withTasks());
+        const acknowledged = await stream.next();
+        assert.deepEqual(acknowledged.params.notifications, { taskIds: [taskId] });
+        const now = await stream.next();
+        assert.equal(now.method, "notifications/tasks");
+        assert.equal(now.params.status, "input_required");
+        assert.equal(now.params._meta[metaKey("subscriptionId")], 1);
+        const read = (await get(taskId)).json.result;
+        assert.deepEqual(now.params.inputRequests, read.inputRequests);
+        await cancel(taskId);
+        assert.equal((await stream.next()).params.status, "cancelled");
+        stream.close();
+        const { status, json } = await modern(server, "subscriptions/listen", named);
+        assert.deepEqual([status, json.error.code], [400, undeclared]);
+    });
+});
+
+suite("the methods of tasks", { concurrency: true }, () => {
+    test("need the declaration, before the id is looked up", async () => {
+        for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+            assertRpcError(await modern(server, method, { taskId: "x", inputResponses: {} }), 400, undeclared, 1);
+        }
+    });
+
+    test("are three", async () => {
+        for (const method of ["tasks/list", "tasks/result"]) {
+            assertRpcError(await modern(server, method, {}, withTasks()), 404, -32601, 1);
+        }
+    });
+
+    test("compare the header with the id", async () => {
+        const taskId = await taskOf("jobs.always");
+        assertRpcError(await get(taskId, { headers: { "Mcp-Name": "other" } }), 400, -32020, 1);
+        assertRpcError(await get(taskId, { headers: { "Mcp-Name": undefined } }), 400, -32020, 1);
+        assertRpcError(await modern(server, "tasks/get", {}, withTasks()), 200, unknown, 1);
+    });
+});
+
+test("an operator lists, reads and cancels the tasks of all callers", async () => {
+    const run = async (...words) => {
+        const { code, stdout, stderr } = await runCauseway(["task", ...words, "--config", server.config]);
+        return { code, stdout, stderr };
+    };
+    const taskId = await taskOf("jobs.always", { ms: 25_000, text: "hush" });
+    const { stdout } = await run("list", "--json");
+    const listed = JSON.parse(stdout).find(({ id }) => id === taskId);
+    assert.deepEqual([listed.status, listed.tool, listed.method], ["working", "jobs.always", "jobs.always"]);
+    const shown = await run("show", taskId);
+    assert.equal(JSON.parse(shown.stdout).id, taskId);
+    assert.doesNotMatch(stdout + shown.stdout, /hush/);
+    assert.match((await run("cancel", taskId)).stdout, /is cancelled/);
+    assert.equal((await get(taskId)).json.result.status, "cancelled");
+    assert.match((await run("cancel", taskId)).stdout, /already/);
+    const none = await run("show", "0".repeat(66));
+    assert.notEqual(none.code, 0);
+    assert.match(none.stderr, /no task has this id/);
+});
+
+test("a task of one caller does not exist for another", async () => {
+    const own = await startAccounts({ plugins: [] });
+    try {
+        compilePlugin(own.plugins, "jobs", source);
+        const alice = { headers: basic("alice", "s3cret") };
+        const bob = { headers: basic("bob", "b0b") };
+        await eventually(async () => {
+            const { json } = await begin("jobs.always", {}, alice, own);
+            return json.result?.resultType === "task";
+        }, "a task");
+        const taskId = await taskOf("jobs.asks", {}, alice, own);
+        await untilStatus(taskId, "input_required", alice, own);
+        const nothing = "0".repeat(66);
+        const bytes = async (method, id, as) => {
+            const { status, text } = await modern(own, method, { taskId: id, inputResponses: {} }, withTasks(as));
+            return `${status} ${text.replaceAll(id, "ID")}`;
+        };
+        for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+            const wanted = await bytes(method, nothing, alice);
+            assert.match(wanted, /-32602/);
+            assert.equal(await bytes(method, taskId, bob), wanted);
+            assert.equal(await bytes(method, taskId, {}), wanted);
+        }
+        const named = { notifications: { taskIds: [taskId] } };
+        const stream = await EventStream.open(own, "subscriptions/listen", named, withTasks(bob));
+        assert.deepEqual((await stream.next()).params.notifications, {});
+        stream.close();
+        assert.equal((await get(taskId, alice, own)).json.result.status, "input_required");
+        // A right that is taken away ends the use of a task.
+        const secret = await taskOf("jobs.secret", { ms: 0 }, alice, own);
+        await untilStatus(secret, "completed", alice, own);
+        await own.cli("account", "revoke", "alice", "editor");
+        await eventually(async () => (await get(secret, alice, own)).json.error?.code === unknown, "no task");
+        assert.equal(await bytes("tasks/get", secret, alice), await bytes("tasks/get", nothing, alice));
+    } finally {
+        await own.stop();
+    }
+});
+
+suite("a full table", { concurrency: true }, () => {
+    test("runs what may be plain, and refuses what may not", async () => {
+        const own = await startJobs({ tasks: { max_per_caller: 2 } });
+        try {
+            const kept = [await taskOf("jobs.always", {}, {}, own), await taskOf("jobs.always", {}, {}, own)];
+            const plain = await begin("jobs.always", { text: "plain" }, {}, own);
+            assert.equal(plain.json.result.content[0].text, "plain");
+            const slow = await begin("jobs.unmarked", { ms: 500 }, {}, own);
+            assert.equal(slow.json.result.content[0].text, "done");
+            assertToolError(await begin("jobs.required", {}, {}, own), /Too many tasks/);
+            for (const id of kept) {
+                await untilStatus(id, "completed", {}, own);
+            }
+        } finally {
+            await own.stop();
+        }
+    });
+
+    test("keeps no result that is larger than its caller's share", async () => {
+        const own = await startJobs({ tasks: { max_size_per_caller: "64KB" } });
+        try {
+            const taskId = await taskOf("jobs.always", { text: "x".repeat(50_000) }, {}, own);
+            const { error } = await untilStatus(taskId, "failed", {}, own);
+            assert.match(error.message, /too large/);
+        } finally {
+            await own.stop();
+        }
+    });
+});
+
+test("a task is gone when its time is over, and its call with it", async () => {
+    const own = await startJobs({ tasks: { ttl: "1s" } });
+    try {
+        const taskId = await taskOf("jobs.always", { ms: 20_000 }, {}, own);
+        await eventually(async () => (await get(taskId, {}, own)).json.error?.code === unknown, "the end", 10_000);
+        await untilStatus(await taskOf("jobs.always", {}, {}, own), "completed", {}, own);
+    } finally {
+        await own.stop();
+    }
+});
+
+test("tasks can be turned off", async () => {
+    const own = await startJobs({ tasks: { enabled: false } });
+    try {
+        const { json } = await begin("jobs.always", { text: "plain" }, {}, own);
+        assert.equal(json.result.content[0].text, "plain");
+        assert.match((await begin("jobs.required", {}, {}, own)).json.error.message, /task/);
+        assertRpcError(await get("x", {}, own), 404, -32601, 1);
+        const discovered = await modern(own, "server/discover");
+        assert.equal("extensions" in discovered.json.result.capabilities, false);
+    } finally {
+        await own.stop();
+    }
+});
