@@ -23,28 +23,24 @@ static void write_task(const cw_task_info *info, void *writer)
     cw_json_close(w);
 }
 
-static cw_code list(cw_admin_call *c, cw_err *err)
-{
-    (void)err;
-    cw_json_add_key(c->out, CW_STR("tasks"));
-    cw_json_open_array(c->out);
-    cw_tasks_each(c->server->tasks, write_task, c->out);
-    cw_json_close(c->out);
-    return CW_OK;
-}
-
 static cw_code fail_unknown(cw_err *err)
 {
     return cw_fail(err, CW_NOTFOUND, "no task has this id");
 }
 
-static cw_code show(cw_admin_call *c, cw_err *err)
+/* All, or the one of the id. */
+static cw_code list(cw_admin_call *c, cw_err *err)
 {
-    cw_json_add_key(c->out, CW_STR("task"));
-    if (cw_tasks_show(c->server->tasks, cw_admin_text(c, "id"), write_task, c->out))
-        return CW_OK;
-    cw_json_add_null(c->out);
-    return fail_unknown(err);
+    cw_str id = cw_admin_text(c, "id");
+    bool is_found = true;
+    cw_json_add_key(c->out, CW_STR("tasks"));
+    cw_json_open_array(c->out);
+    if (id.n)
+        is_found = cw_tasks_show(c->server->tasks, id, write_task, c->out);
+    else
+        cw_tasks_each(c->server->tasks, write_task, c->out);
+    cw_json_close(c->out);
+    return is_found ? CW_OK : fail_unknown(err);
 }
 
 static cw_code cancel(cw_admin_call *c, cw_err *err)
@@ -53,7 +49,6 @@ static cw_code cancel(cw_admin_call *c, cw_err *err)
     return rc == CW_NOTFOUND ? fail_unknown(err) : cw_admin_end_change(c, rc);
 }
 
-#define ID "[{\"name\":\"id\",\"required\":true,\"schema\":{\"type\":\"string\"}}]"
 #define TASK                                                                                       \
     "{\"type\":\"object\",\"required\":[\"id\",\"status\",\"message\",\"tool\",\"method\","        \
     "\"caller\",\"created\",\"updated\",\"expires\",\"size\",\"questions\"]}"
@@ -62,23 +57,16 @@ const cw_admin_method cw_admin_tasks_methods[] = {
     {.name = "causeway.tasks.list",
      .about = "List the tasks of all callers",
      .permission = CW_PERMISSION_ADMINISTER_SOURCES,
-     .params = "[]",
+     .params = "[{\"name\":\"id\",\"description\":\"Only this one\",\"schema\":{\"type\":"
+               "\"string\"}}]",
      .result = "{\"tasks\":{\"type\":\"array\",\"items\":" TASK "}}",
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_NEEDS_SERVER,
      .run = list},
-    {.name = "causeway.tasks.show",
-     .about = "Return the state of a task",
-     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
-     .params = ID,
-     .result = "{\"task\":" TASK "}",
-     .place = CW_ADMIN_MAIN,
-     .flags = CW_ADMIN_NEEDS_SERVER,
-     .run = show},
     {.name = "causeway.tasks.cancel",
      .about = "Cancel a task and its call",
      .permission = CW_PERMISSION_ADMINISTER_SOURCES,
-     .params = ID,
+     .params = "[{\"name\":\"id\",\"required\":true,\"schema\":{\"type\":\"string\"}}]",
      .result = "{\"changed\":{\"type\":\"boolean\"}}",
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_CHANGES | CW_ADMIN_NEEDS_SERVER,

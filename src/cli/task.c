@@ -39,7 +39,7 @@ static void print_task(cw_cli_rights *a, const cw_json *result)
 {
     cw_json_writer w;
     cw_json_writer_init(&w, &a->out, a->json ? CW_JSON_COMPACT : CW_JSON_INDENT);
-    cw_cli_rights_add_object(&w, cw_json_get(result, CW_STR("task")));
+    cw_cli_rights_add_object(&w, cw_json_first(cw_json_get(result, CW_STR("tasks"))));
     if (!cw_json_writer_end(&w, NULL))
         cw_buf_add_char(&a->out, '\n');
 }
@@ -50,7 +50,7 @@ static int run_show(int argc, char **argv)
         .name = "task show",
         .args = "TASK-ID",
         .about = "Print the state of a task, as JSON.",
-        .method = "causeway.tasks.show",
+        .method = "causeway.tasks.list",
         .params = {"id"},
         .min_args = 1,
         .has_json = true,

@@ -37,7 +37,6 @@ const reading = {
     "causeway.sessions.list": { needs: access },
     "causeway.config.show": { needs: sources },
     "causeway.tasks.list": { needs: sources },
-    "causeway.tasks.show": { needs: sources, params: { id: ghost } },
 };
 const changing = {
     "causeway.sources.refresh": { needs: sources },

@@ -313,7 +313,7 @@ suite("somebody without permissions", { concurrency: true }, () => {
             }
         }
         const { json } = await modern(without, "server/discover");
-        assert.deepEqual(Object.keys(json.result.capabilities), ["tools", "logging"]);
+        assert.deepEqual(Object.keys(json.result.capabilities), ["tools", "logging", "extensions"]);
     });
 });
 

@@ -525,6 +525,7 @@ static const struct {
     {"methods[].result_pointer", "/x"},
     {"methods[].max_result_size", "1"},
     {"methods[].timeout", "1s"},
+    {"methods[].task", "always"},
     {"methods[].null_is_absent", "false"},
     {"methods[].read_only", "true"},
     {"methods[].cache", "1s"},
