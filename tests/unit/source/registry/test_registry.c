@@ -99,6 +99,14 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     assert_null(shared);
 }
 
+size_t cw_shared_conn_end_sessions(cw_shared_conn *shared, void (*on_end)(void *ctx), void *ctx)
+{
+    (void)on_end;
+    (void)ctx;
+    assert_null(shared);
+    return 0;
+}
+
 const char *cw_shared_conn_protocol(const cw_shared_conn *shared)
 {
     (void)shared;
