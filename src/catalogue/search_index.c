@@ -8,11 +8,20 @@
 #include "base/ascii.h"
 #include "base/map.h"
 #include "catalogue/portable_name.h"
+#include "catalogue/related_words.h"
 
 #define K1 1.2f
 #define B 0.75f
 #define EXACT 1e6f
 #define PREFIX 1e5f
+#define RELATED 0.6f     /* of the score of a word, for one that means nearly the same */
+#define SIMILAR 0.5f     /* likewise, for one with nearly the same letters, or a part of it */
+#define INTENT 0.5f      /* likewise, for a verb that a word of a wish stands for */
+#define LINES_MAX 6u     /* of the thesaurus that have one word */
+#define MEMBERS_MAX 8u   /* words of a line */
+#define PART_MIN 4u      /* letters of a word that may be a part of another */
+#define SPELLING_MIN 5u  /* letters of a word that may be misspelt */
+#define COMMON_VERB 0.2f /* decides between tools that match equally well */
 
 typedef struct posting {
     uint32_t tool; /* index among the tools of the snapshot */
@@ -25,11 +34,32 @@ typedef struct term {
     float rarity;
 } term;
 
+/* The lines of the thesaurus that have a word. */
+typedef struct thesaurus_word {
+    uint16_t lines[LINES_MAX];
+    unsigned n;
+} thesaurus_word;
+
+/* The verbs that a word of a wish stands for: lines of `intents`. */
+typedef struct intent_verbs {
+    unsigned char lines[LINES_MAX];
+    unsigned n;
+} intent_verbs;
+
+/* One line: those of its words that tools have. */
+typedef struct thesaurus_line {
+    const term *terms[MEMBERS_MAX];
+    unsigned n;
+} thesaurus_line;
+
 struct cw_search_index {
     const cw_snapshot *snapshot;
+    cw_map related; /* word -> thesaurus_word */
+    thesaurus_line *lines;
     cw_map words;   /* -> term */
     cw_map aliases; /* of a stem -> the one that stands for it */
     cw_map stops;   /* stems of stop words */
+    cw_map intents; /* stem -> intent_verbs */
     cw_arena arena;
     float *lengths; /* of each tool: weights of all its words; then the factor of BM25 */
     size_t n_tools;
@@ -41,7 +71,8 @@ typedef struct splitter {
     const cw_map *aliases; /* cw_search_index.aliases */
     cw_str text;
     size_t at;
-    char word[CW_SEARCH_WORD];
+    char word[CW_SEARCH_WORD]; /* the stem of the last one */
+    size_t n;
 } splitter;
 
 static bool is_upper(char c)
@@ -119,7 +150,8 @@ static cw_str next_word(splitter *s)
     }
     if (!n)
         return CW_STR("");
-    cw_str found = cw_str_make(s->word, stem(s->word, n));
+    s->n = stem(s->word, n);
+    cw_str found = cw_str_make(s->word, s->n);
     const char *alias = cw_map_find(s->aliases, found);
     return alias ? cw_str_from(alias) : found;
 }
@@ -154,6 +186,29 @@ static const char *const synonyms[][16] = {
     {"count", "many", "tally"},
     {"export", "download"},
     {"import", "upload"},
+};
+
+/* Words of a wish that stand for a verb, though tools do not use them for it: the first one of a line
+ * is the verb. Only in queries. */
+static const char *const intents[][16] = {
+    {"get", "what", "when", "where", "who", "whose", "tell", "know", "check", "much"},
+    {"list", "all", "every", "which", "everything", "these"},
+    {"create", "write", "record", "report", "file", "book", "order", "build", "put", "plan", "sign",
+     "ask", "save", "hire", "buy"},
+    {"update", "turn", "switch", "renew", "rename", "move", "wrong", "instead", "different",
+     "other", "block", "mark"},
+    {"delete", "rid", "away", "throw", "off", "gone", "never", "clear"},
+    {"search", "contain", "about", "called", "named", "mention"},
+    {"export", "csv", "spreadsheet", "excel", "save", "backup"},
+    {"import", "csv", "load", "bulk", "batch"},
+    {"archive", "away", "old", "past", "store", "keep"},
+    {"restore", "back", "return", "again", "mistake"},
+    {"duplicate", "another", "same", "again", "twice", "second"},
+    {"share", "access", "colleague", "together", "everybody", "others", "let", "allow"},
+    {"assign", "charge", "responsible", "hand", "owner", "someone", "take"},
+    {"approve", "yes", "allow", "okay", "permit", "release", "agree"},
+    {"history", "changed", "who", "past", "before", "earlier", "last"},
+    {"count", "number", "often", "total", "much"},
 };
 
 /* Words that say nothing about a tool; only in queries, where people write whole sentences. */
@@ -201,6 +256,33 @@ static bool add_stops(cw_search_index *x)
         char *copy = cw_arena_dup(&x->arena, stop_words[i], strlen(stop_words[i]));
         is_ok = copy &&
                 !cw_map_put(&x->stops, cw_str_make(copy, stem(copy, strlen(copy))), &is_stop, NULL);
+    }
+    return is_ok;
+}
+
+static bool add_intent(cw_search_index *x, const char *word, size_t line)
+{
+    char *copy = cw_arena_dup(&x->arena, word, strlen(word));
+    if (!copy)
+        return false;
+    cw_str key = cw_str_make(copy, stem(copy, strlen(copy)));
+    intent_verbs *v = cw_map_find(&x->intents, key);
+    if (!v) {
+        v = cw_arena_calloc(&x->arena, 1, sizeof *v);
+        if (!v || cw_map_put(&x->intents, key, v, NULL))
+            return false;
+    }
+    if (v->n < LINES_MAX)
+        v->lines[v->n++] = (unsigned char)line;
+    return true;
+}
+
+static bool add_intents(cw_search_index *x)
+{
+    bool is_ok = true;
+    for (size_t i = 0; i < CW_COUNT(intents); i++) {
+        for (size_t j = 1; j < CW_COUNT(intents[i]) && intents[i][j] && is_ok; j++)
+            is_ok = add_intent(x, intents[i][j], i);
     }
     return is_ok;
 }
@@ -260,6 +342,61 @@ static bool add_tool(cw_search_index *x, uint32_t index, const cw_entry *tool)
     return is_ok;
 }
 
+/* ---- the thesaurus ---- */
+
+static thesaurus_word *find_related(cw_search_index *x, cw_str text)
+{
+    thesaurus_word *t = cw_map_find(&x->related, text);
+    if (t)
+        return t;
+    cw_str copy = cw_arena_dup_str(&x->arena, text);
+    t = cw_arena_calloc(&x->arena, 1, sizeof *t);
+    return copy.p && t && !cw_map_put(&x->related, copy, t, NULL) ? t : NULL;
+}
+
+/* Verbs that stand for another have their own table, and would drag its whole line along. */
+static bool is_verb(const cw_search_index *x, cw_str word)
+{
+    bool is = false;
+    for (size_t i = 0; i < CW_COUNT(synonyms) && !is; i++) {
+        splitter s = split(x, cw_str_from(synonyms[i][0]));
+        is = cw_str_eq(next_word(&s), word);
+    }
+    return is;
+}
+
+static bool add_line(cw_search_index *x, uint16_t index)
+{
+    thesaurus_line *line = &x->lines[index];
+    splitter s = split(x, cw_str_from(cw_related_words[index]));
+    for (cw_str t = next_word(&s); t.n; t = next_word(&s)) {
+        if (is_verb(x, t))
+            continue;
+        thesaurus_word *r = find_related(x, t);
+        const term *w = cw_map_find(&x->words, t);
+        if (!r)
+            return false;
+        if (r->n < LINES_MAX)
+            r->lines[r->n++] = index;
+        if (w && line->n < MEMBERS_MAX)
+            line->terms[line->n++] = w;
+    }
+    return true;
+}
+
+/* After all tools: the words that they have are known. False: out of memory. */
+static bool add_thesaurus(cw_search_index *x)
+{
+    uint16_t n = 0;
+    while (cw_related_words[n])
+        n++;
+    x->lines = cw_arena_calloc(&x->arena, n, sizeof *x->lines);
+    bool is_ok = x->lines != NULL;
+    for (uint16_t i = 0; i < n && is_ok; i++)
+        is_ok = add_line(x, i);
+    return is_ok;
+}
+
 /* The part of BM25 that depends on the tool alone. */
 static void finish(cw_search_index *x)
 {
@@ -286,12 +423,14 @@ cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
     cw_map_init(&x->words, UINT32_MAX);
     cw_map_init(&x->aliases, UINT32_MAX);
     cw_map_init(&x->stops, UINT32_MAX);
+    cw_map_init(&x->related, UINT32_MAX);
+    cw_map_init(&x->intents, UINT32_MAX);
     cw_arena_init(&x->arena, CW_ARENA_MAX);
     x->lengths = calloc(x->n_tools + 1, sizeof *x->lengths);
-    bool is_ok = x->lengths && add_aliases(x) && add_stops(x);
+    bool is_ok = x->lengths && add_aliases(x) && add_stops(x) && add_intents(x);
     for (size_t i = 0; i < x->n_tools && is_ok; i++)
         is_ok = add_tool(x, (uint32_t)i, tools[i]);
-    if (!is_ok) {
+    if (!is_ok || !add_thesaurus(x)) {
         cw_search_index_free(x);
         return NULL;
     }
@@ -309,6 +448,8 @@ void cw_search_index_free(cw_search_index *x)
     cw_map_done(&x->words);
     cw_map_done(&x->aliases);
     cw_map_done(&x->stops);
+    cw_map_done(&x->related);
+    cw_map_done(&x->intents);
     cw_arena_done(&x->arena);
     free(x->lengths);
     free(x);
@@ -316,12 +457,84 @@ void cw_search_index_free(cw_search_index *x)
 
 /* ---- finding ---- */
 
-static void add_scores(const cw_search_index *x, const term *w, float *scores)
+static void add_scores(const cw_search_index *x, const term *w, float part, float *scores)
 {
     for (uint32_t i = 0; i < w->n; i++) {
         const posting *p = &w->postings[i];
-        scores[p->tool] += w->rarity * p->weight * (K1 + 1) / (p->weight + x->lengths[p->tool]);
+        scores[p->tool] +=
+            part * w->rarity * p->weight * (K1 + 1) / (p->weight + x->lengths[p->tool]);
     }
+}
+
+/* Words of the same lines of the thesaurus, each once. */
+static void score_related(const cw_search_index *x, cw_str word, const term *own, float *scores)
+{
+    const thesaurus_word *t = cw_map_find(&x->related, word);
+    const term *seen[LINES_MAX * MEMBERS_MAX];
+    size_t n = 0;
+    for (unsigned i = 0; t && i < t->n; i++) {
+        const thesaurus_line *line = &x->lines[t->lines[i]];
+        for (unsigned j = 0; j < line->n; j++) {
+            bool is_known = line->terms[j] == own;
+            for (size_t k = 0; k < n && !is_known; k++)
+                is_known = seen[k] == line->terms[j];
+            if (is_known)
+                continue;
+            seen[n++] = line->terms[j];
+            add_scores(x, line->terms[j], RELATED, scores);
+        }
+    }
+}
+
+/* Whether one is the beginning or the end of the other: "sheet" and "timesheet". */
+static bool is_part_of(cw_str part, cw_str whole)
+{
+    return part.n >= PART_MIN && whole.n > part.n &&
+           (cw_str_starts(whole, part) || memcmp(whole.p + whole.n - part.n, part.p, part.n) == 0);
+}
+
+/* A word that no tool has may be misspelt, or a part of a compound. */
+static void score_similar(const cw_search_index *x, cw_str word, float *scores)
+{
+    size_t at = 0;
+    if (word.n < PART_MIN)
+        return;
+    for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));) {
+        bool may_be = word.n >= SPELLING_MIN && e->key.n + 1 >= word.n && e->key.n <= word.n + 1 &&
+                      e->key.p[0] == word.p[0];
+        if ((may_be && cw_str_distance_within(e->key, word, 1) <= 1) || is_part_of(word, e->key) ||
+            is_part_of(e->key, word))
+            add_scores(x, e->value, SIMILAR, scores);
+    }
+}
+
+/* The part of a verb for tools that match the query in another way. */
+static void prefer_verb(const cw_search_index *x, const char *verb, float part, float *scores)
+{
+    splitter s = split(x, cw_str_from(verb));
+    const term *w = cw_map_find(&x->words, next_word(&s));
+    for (uint32_t i = 0; w && i < w->n; i++) {
+        const posting *p = &w->postings[i];
+        if (scores[p->tool] > 0)
+            scores[p->tool] +=
+                part * w->rarity * p->weight * (K1 + 1) / (p->weight + x->lengths[p->tool]);
+    }
+}
+
+/* Among the things that can be done with what was found, those that the query may mean, and
+ * those that most people want. */
+static void score_verbs(const cw_search_index *x, cw_str query, float *scores)
+{
+    static const char *const common[] = {"get", "list", "create", "update", "search", "delete"};
+    splitter s = split(x, query);
+    for (cw_str t = next_word(&s); t.n; t = next_word(&s)) {
+        bool is_own = cw_map_find(&x->words, t) && !cw_map_find(&x->stops, t);
+        const intent_verbs *v = is_own ? NULL : cw_map_find(&x->intents, cw_str_make(s.word, s.n));
+        for (unsigned i = 0; v && i < v->n; i++)
+            prefer_verb(x, intents[v->lines[i]][0], INTENT, scores);
+    }
+    for (size_t i = 0; i < CW_COUNT(common); i++)
+        prefer_verb(x, common[i], COMMON_VERB, scores);
 }
 
 /* False: the query has no word but stop words. */
@@ -336,14 +549,20 @@ static bool score_words(const cw_search_index *x, cw_str query, bool skips, floa
             continue;
         has_words = true;
         const term *w = cw_map_find(&x->words, t);
-        bool is_known = !w;
-        for (size_t i = 0; i < n && !is_known; i++)
+        bool is_known = false;
+        for (size_t i = 0; w && i < n && !is_known; i++)
             is_known = seen[i] == w;
         if (is_known)
             continue;
-        seen[n++] = w;
-        add_scores(x, w, scores);
+        if (w) {
+            seen[n++] = w;
+            add_scores(x, w, 1, scores);
+        } else if (!cw_map_find(&x->related, t)) {
+            score_similar(x, t, scores);
+        }
+        score_related(x, t, w, scores);
     }
+    score_verbs(x, query, scores);
     return has_words;
 }
 

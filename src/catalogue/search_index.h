@@ -6,7 +6,8 @@
  *
  * Identifiers are split ("getUserInfo", "user.get_info": get user info), letters are lower case, and
  * common endings are cut off ("lists", "listing": list). Verbs that people use for one another count as
- * one ("remove", "delete"), and words such as "the" in a query are skipped. Tools whose name is the query come first, then
+ * one ("remove", "delete"), and words such as "the" in a query are skipped. Nouns of nearly the same
+ * meaning count a part (related_words.h), and so do words with one wrong letter. Tools whose name is the query come first, then
  * those whose name begins with it.
  *
  * Ownership: belongs to its snapshot, and borrows from it.

@@ -72,6 +72,14 @@ TEST(words_parts_of_names_and_forms_find_tools)
     check("", NULL, 0);
 }
 
+TEST(words_of_nearly_the_same_meaning_or_letters_find_tools)
+{
+    check("which bills are there", "invoice.list", 2);
+    check("throw the bill away", "invoice.delete", 2);
+    check("delete the invoyce", "invoice.delete", 2);
+    check("throw the zebra away", NULL, 0);
+}
+
 TEST(hidden_tools_are_not_found)
 {
     check("audit", NULL, 0);
@@ -118,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_parts_of_names_and_forms_find_tools),
+        cmocka_unit_test(words_of_nearly_the_same_meaning_or_letters_find_tools),
         cmocka_unit_test(hidden_tools_are_not_found),
         cmocka_unit_test(a_failed_allocation_fails_the_build),
         cmocka_unit_test(a_short_text_is_the_first_sentence),
