@@ -2,6 +2,8 @@
 // and whose it is. The conformance suite has the rest (tests/conformance).
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { createTaskSessionFromClient, resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import { basic, call, discover, startAccounts } from "./support/accounts.mjs";
 import {
     assertRpcError,
@@ -12,12 +14,13 @@ import {
     legacy,
     metaKey,
     modern,
+    modernVersion,
     rpc,
     startBridge,
     untilTool,
 } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
-import { runCauseway } from "./support/programs.mjs";
+import { runCauseway, slowness } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const source = `#include <causeway/plugin.h>
@@ -289,6 +292,89 @@ suite("the methods of tasks", { concurrency: true }, () => {
     });
 });
 
+suite("the client of the extension", { concurrency: true }, () => {
+    const clientCapabilities = { elicitation: { form: {} }, extensions: tasks.extensions };
+    const clientInfo = { name: "test", version: "1" };
+
+    // Its SDK leaves requests of the extension to the application.
+    async function dispatch({ method, params }, { signal } = {}) {
+        const { _meta, ...rest } = params;
+        const { json } = await modern(server, method, rest, { meta: _meta, fetch: { signal } });
+        return json.error ? { kind: "error", error: json.error } : { kind: "result", result: json.result };
+    }
+
+    async function openSession(onInputRequest) {
+        const client = new Client(clientInfo, {
+            versionNegotiation: { mode: "auto" },
+            capabilities: clientCapabilities,
+        });
+        await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`)));
+        const session = createTaskSessionFromClient(client, {
+            endpointId: "test",
+            rawDispatch: dispatch,
+            v2RequestFraming: { protocolVersion: modernVersion, clientInfo, clientCapabilities },
+            ...(onInputRequest ? { onInputRequest } : {}),
+        });
+        return { client, session };
+    }
+
+    async function using(onInputRequest, run) {
+        const { client, session } = await openSession(onInputRequest);
+        try {
+            await run(session);
+        } finally {
+            await session.close();
+            await client.close();
+        }
+    }
+
+    test("gets the results of tasks and of plain calls", () =>
+        using(undefined, async (session) => {
+            const long = await session.callTool("jobs.always", { ms: 300, text: "long" });
+            assert.equal(long.kind, "task");
+            const { outcome } = await long.settle();
+            assert.equal(resultFromTaskOutcome(outcome).content[0].text, "long");
+            const short = await session.callTool("jobs.never", { text: "short" });
+            assert.equal(short.kind, "immediate");
+            assert.equal(resultFromTaskOutcome((await short.settle()).outcome).content[0].text, "short");
+        }));
+
+    test("gets the reason of a task that failed", () =>
+        using(undefined, async (session) => {
+            const execution = await session.callTool("jobs.dies", {});
+            const { outcome } = await execution.settle();
+            assert.throws(() => resultFromTaskOutcome(outcome), /ended unexpectedly/);
+        }));
+
+    test("answers questions of a task", () => {
+        let n = 20;
+        const answer = () => Promise.resolve({ action: "accept", content: { n: n++ } });
+        return using(answer, async (session) => {
+            const { outcome } = await (await session.callTool("jobs.asks", {})).settle();
+            assert.equal(resultFromTaskOutcome(outcome).content[0].text, "41");
+        });
+    });
+
+    test("cancels a task", () =>
+        using(undefined, async (session) => {
+            const execution = await session.callTool("jobs.always", { ms: 25_000 });
+            await execution.cancel();
+            assert.equal((await get(execution.handle.taskId)).json.result.status, "cancelled");
+        }));
+
+    test("takes a task up again in another session", async () => {
+        // Its session would cancel the task at its end: the first client just disconnects.
+        const { client, session } = await openSession();
+        const execution = await session.callTool("jobs.always", { ms: 500, text: "later" });
+        const reference = execution.serializeReference();
+        await client.close();
+        await using(undefined, async (other) => {
+            const { outcome } = await (await other.resumeTask(reference)).settle();
+            assert.equal(resultFromTaskOutcome(outcome).content[0].text, "later");
+        });
+    });
+});
+
 test("an operator lists, reads and cancels the tasks of all callers", async () => {
     const run = async (...words) => {
         const { code, stdout, stderr } = await runCauseway(["task", ...words, "--config", server.config]);
@@ -387,6 +473,19 @@ test("a task is gone when its time is over, and its call with it", async () => {
     } finally {
         await own.stop();
     }
+});
+
+test("a server that stops does not wait for its tasks", async () => {
+    const own = await startJobs();
+    const ids = [];
+    for (let i = 0; i < 3; i++) {
+        ids.push(await taskOf("jobs.always", { ms: 25_000 }, {}, own));
+    }
+    ids.push(await taskOf("jobs.asks", {}, {}, own));
+    assert.equal(new Set(ids).size, 4);
+    const begun = performance.now();
+    await own.stop();
+    assert.ok(performance.now() - begun < 10_000 * slowness, "it waited");
 });
 
 test("tasks can be turned off", async () => {

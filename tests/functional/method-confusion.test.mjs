@@ -7,7 +7,7 @@ import { basic, bearer, call, cli, databasePath, discover } from "./support/acco
 import { close, foreign, startForger } from "./support/issuer.mjs";
 import { logIn, sameOrigin, session, sessionCookie } from "./support/login.mjs";
 import { doors, message, query, toolCall, toolsetDoors } from "./support/doors.mjs";
-import { both, legacyVersions, modern, modernVersion, ownName, post } from "./support/mcp.mjs";
+import { both, extensions, legacyVersions, metaKey, modern, modernVersion, ownName, post } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { writeConfig } from "./support/programs.mjs";
 import { get, startExamples } from "./support/rest.mjs";
@@ -35,7 +35,7 @@ const tools = [[], ["p"], ["p", "q"]].flatMap((permissions, i) =>
 function source() {
     const strings = (list) => `{${list.map((text) => JSON.stringify(text)).join(", ")}}`;
     const methods = tools.map(({ name, permissions, scopes, level, hide }, i) => {
-        const parts = [`run_${i}`, '.annotations = CW_JSON({"readOnlyHint": true})'];
+        const parts = [`run_${i}`, '.annotations = CW_JSON({"readOnlyHint": true})', '.task = "always"'];
         if (scopes.length > 0) {
             parts.push(`.scopes = ${strings(scopes)}`);
         }
@@ -99,12 +99,14 @@ async function makeJwtCallers(model, { accounts, claims }) {
     const known = { isKnown: true, hasToken: true };
     const ofAccount = async (name, scopes) => ({
         ...known,
+        owner: name,
         headers: bearer(await accounts.sign({ preferred_username: name, scope: scopes.join(" ") })),
         permissions: permissionsOf(model, name),
         scopes,
     });
     const byClaims = async (names, scopes) => ({
         ...known,
+        owner: "the subject of the second issuer",
         headers: bearer(await claims.sign({ roles: names, scope: scopes.join(" ") })),
         permissions: [
             ...permissionsOf(model, "authenticated"),
@@ -155,11 +157,13 @@ async function makeCallers(model, config, issuers) {
     await cli(config, "token", "revoke", String(revoked.id));
     const expired = await token("two", ["m:a", "m:b"], "--expires", "1s");
     const password = (name) => ({
+        owner: name,
         headers: basic(name, `pw-${name}`),
         permissions: permissionsOf(model, name),
         isKnown: true,
     });
     const holder = async (name, scopes) => ({
+        owner: name,
         headers: bearer((await token(name, scopes)).token),
         permissions: permissionsOf(model, name),
         isKnown: true,
@@ -167,7 +171,7 @@ async function makeCallers(model, config, issuers) {
         scopes,
     });
     const callers = {
-        nobody: { headers: {}, permissions: model.roles.anonymous },
+        nobody: { owner: "nobody", headers: {}, permissions: model.roles.anonymous },
         "a password, p": password("one"),
         "a password, p and q": password("two"),
         "a password, no calls": password("silent"),
@@ -191,6 +195,7 @@ async function makeSessionCallers(model, server) {
     const two = await logIn(server, "two", "pw-two");
     const silent = await logIn(server, "silent", "pw-silent");
     const of = (name, login) => ({
+        owner: name,
         headers: session(server, login),
         permissions: permissionsOf(model, name),
         isKnown: true,
@@ -345,6 +350,50 @@ for (const model of [separate, inheriting]) {
                 const expected = tools.filter(isListed).map(({ name }) => name);
                 assert.deepEqual(names, expected, `${version}, ${account}`);
                 await client.end();
+            });
+        });
+
+        // A task is its owner's, whatever the credentials, as long as they would let the call begin.
+        test("threat-C1: every task, its owner and all others: no case differs", async () => {
+            const meta = { [metaKey("clientCapabilities")]: { extensions } };
+            const ask = async (method, params, { headers }) => {
+                const { status, text, json } = await modern(server, method, params, { meta, headers });
+                return { status, json, bytes: `${status} ${text.replaceAll(params.taskId, "ID")}` };
+            };
+            const owners = [...new Set(callers.map(({ owner }) => owner))].filter(Boolean);
+            const some = tools.filter((_, i) => i % 3 === 0);
+            const made = owners.flatMap((owner) =>
+                some.map((tool) => ({
+                    tool,
+                    owner,
+                    by: callers.find((one) => one.owner === owner && judge(one, tool) === "ran"),
+                })),
+            );
+            const tasks = made.filter(({ by }) => by);
+            assert.ok(tasks.length > 15, `${tasks.length} tasks`);
+            await inParallel(tasks, 8, async (task) => {
+                const { json } = await ask("tools/call", { name: task.tool.name, arguments: {} }, task.by);
+                task.id = json.result.taskId;
+                assert.match(task.id, /^[0-9a-f]{66}$/, JSON.stringify(json));
+            });
+            const methods = ["tasks/get", "tasks/update", "tasks/cancel"];
+            const unknown = new Map();
+            await inParallel(callers, 8, async (caller) => {
+                for (const method of methods) {
+                    const params = { taskId: "0".repeat(66), inputResponses: {} };
+                    unknown.set(`${method} ${caller.name}`, (await ask(method, params, caller)).bytes);
+                }
+            });
+            const all = tasks.flatMap((task) => callers.map((caller) => ({ ...task, caller })));
+            await inParallel(all, 16, async ({ id, tool, owner, caller }) => {
+                const isOwn = caller.owner === owner && judge(caller, tool) === "ran";
+                const what = `${caller.name}, a task of ${owner}, ${JSON.stringify(tool)}`;
+                const answer = await ask("tasks/get", { taskId: id }, caller);
+                assert.equal(answer.json?.result?.taskId === id, isOwn, `${what}: ${answer.bytes}`);
+                for (const method of isOwn ? [] : methods) {
+                    const found = await ask(method, { taskId: id, inputResponses: {} }, caller);
+                    assert.equal(found.bytes, unknown.get(`${method} ${caller.name}`), `${method}: ${what}`);
+                }
             });
         });
 
