@@ -288,19 +288,24 @@ static void add_field(shaper *s, const cw_json *tool, const cw_json *key)
         return;
     if (cw_str_is(name, "outputSchema") && (is_text(s) || s->shape->omits_output_schemas))
         return;
+    size_t begin = s->out->n;
     cw_buf_add_char(s->out, cw_str_is(name, "name") ? '{' : ',');
     cw_buf_add(s->out, cw_json_span(key));
     cw_buf_add_char(s->out, ':');
-    if (cw_str_is(name, "name"))
+    if (cw_str_is(name, "name")) {
         cw_json_escape(s->out, s->name);
-    else if (cw_str_is(name, "description"))
+    } else if (cw_str_is(name, "description")) {
         add_description(s, v, cw_json_get(tool, CW_STR("inputSchema")));
-    else if (cw_str_is(name, "inputSchema"))
+        /* Neither a text nor arguments: nothing to read. */
+        if (has_signature(s) && cw_str_is(cw_buf_str(&s->schema), "()"))
+            s->out->n = begin;
+    } else if (cw_str_is(name, "inputSchema")) {
         add_input(s, v);
-    else if (cw_str_is(name, "outputSchema"))
+    } else if (cw_str_is(name, "outputSchema")) {
         add_schema(s, v);
-    else
+    } else {
         cw_buf_add(s->out, cw_json_span(v));
+    }
 }
 
 /* People read the title: without one, it is the tool's own name. */

@@ -96,6 +96,25 @@ suite("lean lists", () => {
         assert.deepEqual(lean.annotations, full.annotations);
     });
 
+    test("a tool with neither arguments nor a text has no description beside signatures", async (t) => {
+        const openrpc = writeOpenRpc({
+            openrpc: "1.3.2",
+            info: { title: "plain", version: "1" },
+            methods: [
+                { name: "stop", params: [], result },
+                { name: "wait", params: [{ name: "seconds", schema: { type: "integer" } }], result },
+            ],
+        });
+        const config = { sources: [{ name: "plain", url: service.url, openrpc, methods: ["*"] }] };
+        const plain = await startBridge({ plugins: [], config: { ...config, toolsets } });
+        t.after(() => plain.stop());
+        await eventually(async () => (await list(plain)).length === 2, "the tools");
+        const tools = await list(plain, at("signatures"));
+        assert.deepEqual(named(tools, "stop"), { name: "stop", inputSchema: { type: "object" } });
+        assert.equal(named(tools, "wait").description, "(seconds?:int)");
+        assert.equal(named(await list(plain, at("lean")), "stop").description, "stop");
+    });
+
     test("a toolset shows signatures in place of input schemas, and validates as before", async () => {
         const tools = await list(server, at("signatures"));
         const get = named(tools, "invoice.get");
