@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* configuration.c - the page of the configuration file, from the table of keys. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "config/config.h"
 #include "config/keys/keys.h"
@@ -24,7 +25,9 @@ static void name_children(const cw_key *key, const char *path, char out[PATH_BYT
     const char *more = key->type == &cw_type_items    ? "[]"
                        : key->type == &cw_type_mapped ? ".NAME"
                                                       : "";
-    snprintf(out, PATH_BYTES, "%s%s.", path, more);
+    int n = snprintf(out, PATH_BYTES, "%s%s.", path, more);
+    if (n < 0 || n >= (int)PATH_BYTES)
+        abort(); /* no key lies so deep */
 }
 
 static void add_default(cw_buf *text, const cw_key *key, const void *defaults)

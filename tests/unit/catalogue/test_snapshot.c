@@ -371,7 +371,7 @@ TEST(equal_needs_share_a_class)
 
 typedef struct many {
     cw_method *methods;
-    char (*ids)[16];
+    char (*ids)[24];
     cw_str *permissions;
     size_t n;
 } many;
@@ -379,7 +379,7 @@ typedef struct many {
 /* Methods "m0", "m1", ... in an order that is not theirs, each with its own permission. */
 static many make_many(size_t n, bool is_tool)
 {
-    many m = {calloc(n, sizeof(cw_method)), calloc(n, sizeof(char[16])), calloc(n, sizeof(cw_str)),
+    many m = {calloc(n, sizeof(cw_method)), calloc(n, sizeof(char[24])), calloc(n, sizeof(cw_str)),
               n};
     for (size_t i = 0; i < n; i++) {
         snprintf(m.ids[i], sizeof m.ids[i], "m%zu", i * 7919 % n);

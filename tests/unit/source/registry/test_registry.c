@@ -741,7 +741,7 @@ TEST(services_are_not_asked_again_all_at_once)
     configure(text);
     uint64_t now = cw_loop_now(&loop), first = UINT64_MAX, last = 0;
     for (int i = 0; i < SERVICES; i++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof id, "s%d.x", i);
         end_load((size_t)i, id, "");
     }
