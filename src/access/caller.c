@@ -109,6 +109,8 @@ static cw_code copy_credential(cw_caller *caller, const cw_caller_credential *fr
     to->key = cw_trust_ref(from->key);
     cw_code rc = copy_text(caller, from->hash.p ? from->hash : CW_STR(""), &to->hash, err);
     if (!rc)
+        rc = copy_text(caller, from->resource.p ? from->resource : CW_STR(""), &to->resource, err);
+    if (!rc)
         rc = copy_list(caller, from->roles, from->n_roles, &roles, err);
     if (!rc)
         rc = copy_list(caller, from->granted, from->n_granted, &granted, err);
@@ -274,7 +276,8 @@ static bool same_texts(const cw_str *a, size_t n_a, const cw_str *b, size_t n_b)
 static bool same_credential(const cw_caller_credential *a, const cw_caller_credential *b)
 {
     return a->kind == b->kind && a->issuer == b->issuer && a->key == b->key &&
-           cw_str_eq(a->hash, b->hash) && same_texts(a->roles, a->n_roles, b->roles, b->n_roles) &&
+           cw_str_eq(a->hash, b->hash) && cw_str_eq(a->resource, b->resource) &&
+           same_texts(a->roles, a->n_roles, b->roles, b->n_roles) &&
            same_texts(a->granted, a->n_granted, b->granted, b->n_granted);
 }
 

@@ -43,6 +43,7 @@ typedef enum cw_credential_kind {
     CW_CREDENTIAL_PASSWORD, /* hash: keyed digest of the stored hash that the password matched */
     CW_CREDENTIAL_TOKEN,    /* hash: SHA-256 of a token of this server */
     CW_CREDENTIAL_SESSION,  /* hash: SHA-256 of the secret of a browser session */
+    CW_CREDENTIAL_ACCESS_TOKEN, /* hash: SHA-256 of a token of the built-in authorization server */
     CW_CREDENTIAL_ISSUED_ACCOUNT, /* a token of an issuer, for an account */
     CW_CREDENTIAL_ISSUED_CLAIMS,  /* a token of an issuer, with rights by its claims */
 } cw_credential_kind;
@@ -54,6 +55,7 @@ typedef struct cw_caller_credential {
     size_t n_roles;
     const cw_str *granted; /* ISSUED_CLAIMS: the permissions that the scopes give */
     size_t n_granted;
+    cw_str resource;        /* ACCESS_TOKEN: the only path that it is valid for; empty: all */
     cw_trust *issuer, *key; /* of the issuer of a token, and of the key that signed it; or NULL */
 } cw_caller_credential;
 

@@ -91,33 +91,53 @@ cw_code cw_password_verify(const char *hash, cw_str password, bool *ret)
 
 /* ---- tokens ---- */
 
-cw_code cw_token_make(char out[CW_TOKEN_LEN + 1], cw_err *err)
+static cw_code make(const char *prefix, char *out, size_t size, cw_err *err)
 {
     unsigned char bytes[TOKEN_BYTES];
     cw_code rc = cw_random_bytes(bytes, sizeof bytes, err);
     if (rc)
         return rc;
-    size_t n = (size_t)snprintf(out, CW_TOKEN_LEN + 1, "%s", CW_TOKEN_PREFIX);
-    sodium_bin2base64(out + n, CW_TOKEN_LEN + 1 - n, bytes, sizeof bytes,
+    size_t n = (size_t)snprintf(out, size, "%s", prefix);
+    sodium_bin2base64(out + n, size - n, bytes, sizeof bytes,
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     sodium_memzero(bytes, sizeof bytes);
     return CW_OK;
 }
 
-bool cw_token_digest(cw_str token, unsigned char out[CW_DIGEST])
+/* False: another prefix, another length, or not base64url. */
+static bool digest(const char *prefix, size_t length, cw_str token, unsigned char out[CW_DIGEST])
 {
     unsigned char bytes[TOKEN_BYTES];
-    size_t n = 0;
-    cw_str prefix = cw_str_from(CW_TOKEN_PREFIX);
-    if (token.n != CW_TOKEN_LEN || !cw_str_starts(token, prefix))
+    size_t n = 0, begin = strlen(prefix);
+    if (token.n != length || !cw_str_starts(token, cw_str_make(prefix, begin)))
         return false;
-    if (sodium_base642bin(bytes, sizeof bytes, token.p + prefix.n, token.n - prefix.n, NULL, &n,
-                          NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) ||
+    if (sodium_base642bin(bytes, sizeof bytes, token.p + begin, token.n - begin, NULL, &n, NULL,
+                          sodium_base64_VARIANT_URLSAFE_NO_PADDING) ||
         n != sizeof bytes)
         return false;
     crypto_hash_sha256(out, (const unsigned char *)token.p, token.n);
     sodium_memzero(bytes, sizeof bytes);
     return true;
+}
+
+cw_code cw_token_make(char out[CW_TOKEN_LEN + 1], cw_err *err)
+{
+    return make(CW_TOKEN_PREFIX, out, CW_TOKEN_LEN + 1, err);
+}
+
+bool cw_token_digest(cw_str token, unsigned char out[CW_DIGEST])
+{
+    return digest(CW_TOKEN_PREFIX, CW_TOKEN_LEN, token, out);
+}
+
+cw_code cw_access_token_make(const char *prefix, char out[CW_ACCESS_TOKEN_LEN + 1], cw_err *err)
+{
+    return make(prefix, out, CW_ACCESS_TOKEN_LEN + 1, err);
+}
+
+bool cw_access_token_digest(const char *prefix, cw_str token, unsigned char out[CW_DIGEST])
+{
+    return digest(prefix, CW_ACCESS_TOKEN_LEN, token, out);
 }
 
 /* ---- headers ---- */
@@ -161,6 +181,18 @@ bool cw_credentials_is_basic(cw_str header)
     return after_scheme(header, CW_STR("Basic")).p != NULL;
 }
 
+bool cw_credentials_basic_pair(cw_str header, cw_arena *arena, cw_str *ret_id, cw_str *ret_secret)
+{
+    cw_str text = after_scheme(header, CW_STR("Basic"));
+    unsigned char *pair = text.p ? cw_arena_alloc(arena, text.n + 1) : NULL;
+    size_t n = 0;
+    if (!pair || sodium_base642bin(pair, text.n + 1, text.p, text.n, NULL, &n, NULL,
+                                   sodium_base64_VARIANT_ORIGINAL))
+        return false;
+    *ret_id = cw_str_cut(cw_str_make((const char *)pair, n), ':', ret_secret);
+    return ret_secret->p != NULL;
+}
+
 cw_str cw_credentials_bearer(cw_str header)
 {
     return after_scheme(header, CW_STR("Bearer"));
@@ -172,6 +204,9 @@ bool cw_credentials_parse(cw_str header, cw_credentials *ret)
     if (basic.p)
         return parse_basic(basic, ret);
     cw_str token = after_scheme(header, CW_STR("Bearer"));
+    ret->kind = CW_CREDENTIALS_ACCESS_TOKEN;
+    if (token.p && cw_access_token_digest(CW_ACCESS_TOKEN_PREFIX, token, ret->token))
+        return true;
     ret->kind = CW_CREDENTIALS_TOKEN;
     return token.p && cw_token_digest(token, ret->token);
 }
@@ -182,7 +217,7 @@ void cw_credentials_key(const cw_credentials *c, unsigned char out[CW_DIGEST])
     const unsigned char kind = (unsigned char)c->kind;
     crypto_generichash_init(&state, digest_key, sizeof digest_key, CW_DIGEST);
     crypto_generichash_update(&state, &kind, 1);
-    if (c->kind == CW_CREDENTIALS_TOKEN) {
+    if (c->kind != CW_CREDENTIALS_PASSWORD) {
         crypto_generichash_update(&state, c->token, sizeof c->token);
     } else {
         /* No name has a colon, so that two pairs never have the same bytes. */

@@ -16,6 +16,11 @@
 #define CW_PASSWORD_HASH 128u /* bytes of the text form with its NUL */
 #define CW_TOKEN_PREFIX "cw_"
 #define CW_TOKEN_LEN 46u /* prefix and 43 characters */
+/* Likewise, of the built-in authorization server (access/oauth). */
+#define CW_ACCESS_TOKEN_PREFIX "cwa_"
+#define CW_CODE_PREFIX "cwc_"
+#define CW_CLIENT_SECRET_PREFIX "cws_"
+#define CW_ACCESS_TOKEN_LEN 47u /* of a code and a secret too */
 #define CW_DIGEST 32u
 
 /* Once per process, before anything else here; twice is fine. */
@@ -31,10 +36,15 @@ CW_MUST_USE cw_code cw_password_verify(const char *hash, cw_str password, bool *
 CW_MUST_USE cw_code cw_token_make(char out[CW_TOKEN_LEN + 1], cw_err *err);
 /* The digest that is stored. False: the text does not have the form of a token. */
 bool cw_token_digest(cw_str token, unsigned char out[CW_DIGEST]);
+/* The same for a token or code with one of the longer prefixes. */
+CW_MUST_USE cw_code cw_access_token_make(const char *prefix, char out[CW_ACCESS_TOKEN_LEN + 1],
+                                         cw_err *err);
+bool cw_access_token_digest(const char *prefix, cw_str token, unsigned char out[CW_DIGEST]);
 
 typedef enum cw_credentials_kind {
     CW_CREDENTIALS_PASSWORD,
     CW_CREDENTIALS_TOKEN,
+    CW_CREDENTIALS_ACCESS_TOKEN,
 } cw_credentials_kind;
 
 typedef struct cw_credentials {
@@ -51,6 +61,9 @@ bool cw_credentials_parse(cw_str header, cw_credentials *ret);
 cw_str cw_credentials_bearer(cw_str header);
 /* Whether the header begins with the scheme of passwords. */
 bool cw_credentials_is_basic(cw_str header);
+/* The two parts of a header with the Basic scheme, in the arena: of an OAuth client, whose parts may be
+ * form-encoded. False: another scheme, invalid base64, no colon, or no memory. */
+bool cw_credentials_basic_pair(cw_str header, cw_arena *arena, cw_str *ret_id, cw_str *ret_secret);
 /* A keyed digest of the parsed credentials, for tables in memory: equal for all spellings of a
  * header. */
 void cw_credentials_key(const cw_credentials *c, unsigned char out[CW_DIGEST]);

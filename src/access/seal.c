@@ -24,22 +24,62 @@ void cw_seal_init_from(cw_seal *seal, cw_str secret)
                              NULL, 0);
 }
 
-cw_code cw_seal_close(const cw_seal *seal, cw_str purpose, cw_str plain, cw_arena *arena,
-                      cw_str *ret, cw_err *err)
+/* Seal `plain` with the nonce at the beginning of `box`, which has room for everything. */
+static cw_code encrypt(const cw_seal *seal, cw_str purpose, cw_str plain, unsigned char *box,
+                       cw_arena *arena, cw_str *ret, cw_err *err)
 {
     size_t n = NONCE + plain.n + TAG;
     size_t n_text = sodium_base64_encoded_len(n, ALPHABET);
-    unsigned char *box = cw_arena_alloc(arena, n);
     char *text = cw_arena_alloc(arena, n_text);
-    if (!box || !text)
+    if (!text)
         return cw_arena_fail(arena, err);
-    randombytes_buf(box, NONCE);
     (void)crypto_aead_xchacha20poly1305_ietf_encrypt(
         box + NONCE, NULL, (const unsigned char *)plain.p, plain.n,
         (const unsigned char *)purpose.p, purpose.n, NULL, box, seal->key);
     sodium_bin2base64(text, n_text, box, n, ALPHABET);
     *ret = cw_str_make(text, n_text - 1);
     return CW_OK;
+}
+
+cw_code cw_seal_close(const cw_seal *seal, cw_str purpose, cw_str plain, cw_arena *arena,
+                      cw_str *ret, cw_err *err)
+{
+    unsigned char *box = cw_arena_alloc(arena, NONCE + plain.n + TAG);
+    if (!box)
+        return cw_arena_fail(arena, err);
+    randombytes_buf(box, NONCE);
+    return encrypt(seal, purpose, plain, box, arena, ret, err);
+}
+
+/* The nonce is a keyed digest of the text, so different texts have different nonces. */
+cw_code cw_seal_close_same(const cw_seal *seal, cw_str purpose, cw_str plain, cw_arena *arena,
+                           cw_str *ret, cw_err *err)
+{
+    unsigned char digest[CW_SEAL_DIGEST];
+    unsigned char *box = cw_arena_alloc(arena, NONCE + plain.n + TAG);
+    if (!box)
+        return cw_arena_fail(arena, err);
+    cw_seal_derive(seal, purpose, plain, digest);
+    memcpy(box, digest, NONCE);
+    return encrypt(seal, purpose, plain, box, arena, ret, err);
+}
+
+/* Keyed BLAKE2b. A key of its own, and the length of the purpose in front: no two inputs are equal. */
+void cw_seal_derive(const cw_seal *seal, cw_str purpose, cw_str text,
+                    unsigned char out[CW_SEAL_DIGEST])
+{
+    static const unsigned char label[] = "causeway derived secrets";
+    unsigned char key[CW_SEAL_DIGEST];
+    uint64_t n = purpose.n;
+    crypto_generichash_state state;
+    (void)crypto_generichash(key, sizeof key, label, sizeof label, seal->key, sizeof seal->key);
+    (void)crypto_generichash_init(&state, key, sizeof key, CW_SEAL_DIGEST);
+    (void)crypto_generichash_update(&state, (const unsigned char *)&n, sizeof n);
+    (void)crypto_generichash_update(&state, (const unsigned char *)purpose.p, purpose.n);
+    (void)crypto_generichash_update(&state, (const unsigned char *)text.p, text.n);
+    (void)crypto_generichash_final(&state, out, CW_SEAL_DIGEST);
+    sodium_memzero(key, sizeof key);
+    sodium_memzero(&state, sizeof state);
 }
 
 /* libsodium's decoder takes bytes beyond ASCII for digits: a text would have several spellings. */

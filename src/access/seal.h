@@ -34,8 +34,15 @@ void cw_seal_digest(cw_str bytes, unsigned char out[CW_SEAL_DIGEST]);
 
 CW_MUST_USE cw_code cw_seal_close(const cw_seal *seal, cw_str purpose, cw_str plain,
                                   cw_arena *arena, cw_str *ret, cw_err *err);
+/* The same, but equal texts of one purpose are sealed as equal texts: for identifiers. It reveals that two
+ * of them are equal. */
+CW_MUST_USE cw_code cw_seal_close_same(const cw_seal *seal, cw_str purpose, cw_str plain,
+                                       cw_arena *arena, cw_str *ret, cw_err *err);
 /* CW_PARSE: another server wrote it, it was changed, or it has another purpose; CW_NOMEM. */
 CW_MUST_USE cw_code cw_seal_open(const cw_seal *seal, cw_str purpose, cw_str text, cw_arena *arena,
                                  cw_str *ret);
+/* A secret that only servers with this key can derive from a text. */
+void cw_seal_derive(const cw_seal *seal, cw_str purpose, cw_str text,
+                    unsigned char out[CW_SEAL_DIGEST]);
 
 #endif

@@ -236,7 +236,7 @@ static void add_ids(cw_json_writer *w, const packed_record *p)
 static void add_line(cw_buf *out, const char *packed, const cw_audit_rules *rules,
                      cw_arena *scratch)
 {
-    static const char *const kinds[] = {"call", "refusal", "login", "change"};
+    static const char *const kinds[] = {"call", "refusal", "login", "change", "consent", "grant"};
     cw_json_writer w;
     packed_record p;
     memcpy(&p, packed, sizeof p);

@@ -107,6 +107,8 @@ static const cw_cli_command commands[] = {
     {"permission", "list permissions", cw_cli_permission},
     {"token", "create, list, revoke and inspect tokens", cw_cli_token},
     {"session", "list and end browser sessions", cw_cli_session},
+    {"client", "register, list, remove and deny OAuth clients", cw_cli_client},
+    {"grant", "list and end what people allowed OAuth clients", cw_cli_grant},
     {"scope", "list scopes", cw_cli_scope},
     {"task", "list, show and cancel tasks of MCP clients", cw_cli_task},
     {"store", "check, update, copy and back up the database", cw_cli_store},

@@ -16,8 +16,12 @@
 #include "config/syntax/check.h"
 #include "door/jsonrpc/jsonrpc.h"
 #include "door/mcp/mcp.h"
+#include "door/oauth/register.h"
+#include "door/oauth/token.h"
 #include "door/operation.h"
+#include "door/page/authorize.h"
 #include "door/page/console.h"
+#include "door/page/grants.h"
 #include "door/page/health.h"
 #include "door/page/login.h"
 #include "door/page/metrics.h"
@@ -51,6 +55,8 @@ typedef struct service {
     cw_app app;
     cw_oauth_metadata resource;
     cw_login_pages login;
+    cw_authorize_pages authorize;
+    cw_oauth_register registrations;
     cw_console console;
     cw_metrics_page metrics;
     cw_str console_host; /* text of at_start; empty: no console */
@@ -567,6 +573,18 @@ static void describe_server(service *sv)
     admin->ctx = sv;
 }
 
+/* The built-in authorization server. */
+static cw_code add_oauth_routes(service *sv)
+{
+    cw_runtime *runtime = sv->app.runtime;
+    cw_code rc = cw_authorize_add_routes(&sv->router, &sv->authorize, runtime, sv->app.documents);
+    if (!rc)
+        rc = cw_grants_page_add_routes(&sv->router, runtime);
+    if (!rc)
+        rc = cw_oauth_register_add_routes(&sv->router, &sv->registrations, runtime);
+    return rc ? rc : cw_oauth_token_add_routes(&sv->router, runtime, sv->config);
+}
+
 static cw_code add_routes(service *sv, cw_err *err)
 {
     const cw_sources_health *sources = &sv->app.health;
@@ -590,6 +608,8 @@ static cw_code add_routes(service *sv, cw_err *err)
                                       sv->config->access.login.path);
     if (!rc)
         rc = cw_console_add_routes(&sv->router, &sv->console, sv->app.runtime, sv->config);
+    if (!rc && sv->config->access.server.enabled)
+        rc = add_oauth_routes(sv);
     if (rc)
         return cw_fail(err, rc, "routes: %s", cw_code_text(rc));
     return cw_metrics_page_open(&sv->metrics, &sv->router, sv->app.runtime, sv->config, err);
@@ -855,6 +875,8 @@ static int load_and_run(service *sv)
         cw_router_init(&sv->router);
         code = run(sv);
         cw_router_done(&sv->router);
+        if (sv->registrations.runtime)
+            cw_oauth_register_done(&sv->registrations);
     }
     cw_config_unref(sv->at_start);
     cw_config_unref(sv->config);

@@ -28,6 +28,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "config/config_server.h"
 #include "config/config_toolset.h"
 #include "config/config_traces.h"
 #include "json/write.h"
@@ -196,8 +197,7 @@ typedef struct cw_config {
         struct {
             cw_config_rate global, address, caller, tool, lists;
         } rates;
-        uint32_t calls_per_tool; /* running at once; 0: any number */
-        uint32_t calls_per_source;
+        uint32_t calls_per_tool, calls_per_source; /* running at once; 0: any number */
         cw_config_limiteds tools, sources;
     } limits;
 
@@ -274,10 +274,10 @@ typedef struct cw_config {
         struct {
             bool enabled; /* browsers may have sessions; needs a store */
             cw_str path;  /* of the page */
-            uint32_t idle_ms;
-            uint32_t lifetime_ms;
+            uint32_t idle_ms, lifetime_ms;
             uint32_t sessions; /* of one account */
         } login;
+        cw_config_server server;
     } access;
 
     struct {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "base/limits.h"
 #include "base/map.h"
 
@@ -286,6 +287,86 @@ static cw_code check_issuers(cw_checker *c, const cw_config *config)
     return rc;
 }
 
+/* A client_id that Basic authentication carries the same way raw and encoded. */
+static bool is_client_id(cw_str id)
+{
+    for (size_t i = 0; i < id.n; i++) {
+        char ch = id.p[i];
+        if (!cw_is_alnum(ch) && ch != '-' && ch != '_')
+            return false;
+    }
+    return id.n > 0;
+}
+
+static cw_code check_client(cw_checker *c, const cw_config_oauth_client *client,
+                            const cw_place *place, const cw_json *v)
+{
+    bool is_document = cw_str_starts(client->id, CW_STR("https://"));
+    if (!is_document && !is_client_id(client->id))
+        return cw_check_problem(c, place, v,
+                                "an id has letters, digits, - and _, or is an https URL");
+    if (is_document && client->secret_file.n)
+        return cw_check_problem(c, place, v, "a client with a document has no secret");
+    if (client->account.n && !client->secret_file.n)
+        return cw_check_problem(c, place, v, "account needs secret_file");
+    if (!client->redirect_uris.n && !client->account.n)
+        return cw_check_problem(c, place, v, "needs redirect_uris, or account");
+    return CW_OK;
+}
+
+static cw_code check_clients(cw_checker *c, const cw_config_oauth_clients *all,
+                             const cw_place *list, const cw_json *v)
+{
+    bool is_list = v && cw_json_is(v, CW_JSON_ARRAY);
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < all->n && !rc; i++) {
+        const cw_place item = {.up = list, .index = i};
+        for (size_t j = 0; j < i && !rc; j++) {
+            if (cw_str_eq(all->items[i].id, all->items[j].id))
+                rc = report_same(c, list, v, i, "id", j);
+        }
+        if (!rc)
+            rc = check_client(c, &all->items[i], is_list ? &item : list,
+                              is_list ? cw_json_at(v, i) : v);
+    }
+    return rc;
+}
+
+/* Whether clients may send their secrets and codes to this address. */
+static bool is_safe_url(cw_str url)
+{
+    static const char *const near[] = {"http://localhost", "http://127.", "http://[::1]"};
+    bool is_near = false;
+    for (size_t i = 0; i < CW_COUNT(near); i++)
+        is_near = is_near || cw_str_starts(url, cw_str_from(near[i]));
+    return is_near || cw_str_starts(url, CW_STR("https://"));
+}
+
+static cw_code check_server(cw_checker *c, const cw_config *config)
+{
+    const cw_config_server *server = &config->access.server;
+    const cw_place root = {0};
+    const cw_place access = {.up = &root, .name = CW_STR("access")};
+    const cw_place section = {.up = &access, .name = CW_STR("server")};
+    const cw_place enabled = {.up = &section, .name = CW_STR("enabled")};
+    const cw_place list = {.up = &section, .name = CW_STR("clients")};
+    const cw_json *at = find(c, "access", "server");
+    const cw_json *v = at ? cw_json_get(at, CW_STR("enabled")) : NULL;
+    const char *problem = NULL;
+    if (!cw_config_store(config).n)
+        problem = "needs store.path or store.url";
+    else if (!config->access.login.enabled)
+        problem = "needs access.login.enabled";
+    else if (config->public_url.n && !is_safe_url(config->public_url))
+        problem = "needs a public_url with https";
+    else if (!config->public_url.n && !all_are_near(&config->listen))
+        problem = "needs public_url: without it all listeners must be on loopback";
+    if (server->enabled && problem)
+        return cw_check_problem(c, &enabled, v ? v : at, "%s", problem);
+    return check_clients(c, &server->clients, &list,
+                         at ? cw_json_get(at, CW_STR("clients")) : NULL);
+}
+
 /* ---- sources ----
  *
  * Only src/source knows which words of a service go together.
@@ -509,5 +590,7 @@ cw_code cw_rules_check(cw_checker *c, const cw_config *config)
         rc = check_console(c, config);
     if (!rc)
         rc = check_issuers(c, config);
+    if (!rc)
+        rc = check_server(c, config);
     return rc;
 }

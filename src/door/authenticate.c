@@ -191,11 +191,10 @@ static void reply_wrong(cw_http_req *req, cw_runtime_loop *rl, const cw_auth_err
                         bool is_session)
 {
     cw_buf b;
-    cw_accounts *accounts = cw_runtime_accounts(rl);
     cw_buf_init(&b, CW_HTTP_RESPONSE_HEAD);
     cw_buf_add(&b, CW_STR(INVALID));
     add_metadata_link(&b, req, rl, texts->is_endpoint);
-    if (accounts && cw_accounts_has_issuers(accounts)) {
+    if (cw_oauth_resource_has_issuers(rl)) {
         cw_buf_add(&b, CW_STR(", scope=\""));
         add_scopes(&b, rl, SCOPES_MAX);
         cw_buf_add_char(&b, '"');
@@ -234,12 +233,25 @@ static bool is_forged(const pending *p, cw_runtime_loop *rl)
            (!is_safe && !cw_browser_has_proof(p->req, p->session));
 }
 
+/* Whether the token is for another resource of this server. */
+static bool is_elsewhere(const cw_http_req *req, const cw_runtime_loop *rl, const cw_caller *caller)
+{
+    cw_str resource = cw_caller_credential_of(caller)->resource;
+    return resource.n &&
+           !cw_oauth_resource_covers(cw_runtime_config(rl), resource, cw_http_req_path(req));
+}
+
 static void take(const pending *p, const cw_login *login)
 {
     cw_http_req *req = p->req;
     const cw_auth_error_bodies *texts = p->texts;
     cw_runtime_loop *rl = cw_runtime_at(p->runtime, cw_http_req_loop(req));
     cw_view *view = NULL;
+    if (login->status == CW_LOGIN_OK && is_elsewhere(req, rl, login->caller)) {
+        audit_refused(req, rl, texts, "wrong", /* is_anonymous= */ false);
+        reply_wrong(req, rl, texts, /* is_session= */ false);
+        return;
+    }
     audit_login(req, rl, texts, login);
     if (login->status == CW_LOGIN_OK && is_forged(p, rl)) {
         audit_refused(req, rl, texts, "forged", /* is_anonymous= */ false);

@@ -6,12 +6,13 @@
 
 #include "access/gate.h"
 #include "access/scopes.h"
+#include "base/ascii.h"
 #include "config/toolset_path.h"
 
 bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl)
 {
     const cw_accounts *accounts = cw_runtime_accounts(rl);
-    return accounts && cw_accounts_has_issuers(accounts);
+    return accounts && (cw_accounts_has_issuers(accounts) || cw_accounts_has_oauth(accounts));
 }
 
 /* ---- addresses ---- */
@@ -41,6 +42,76 @@ cw_str cw_oauth_resource_endpoint(const cw_http_req *req, const cw_config *confi
     bool is_toolset = cw_config_toolset_path_parse(cw_http_req_path(req), config->mcp.path, &at) &&
                       cw_config_toolset_path_is_known(config, at.name);
     return is_toolset ? at.path : config->mcp.path;
+}
+
+/* Scheme and authority of a URL, in lower case and without a default port; .p is NULL without
+ * memory. */
+static cw_str origin_of(cw_str url, cw_arena *arena)
+{
+    cw_str path = cw_oauth_resource_path(url);
+    char *text = cw_arena_printf(arena, "%.*s", (int)(url.n - path.n), url.p);
+    if (!text)
+        return (cw_str){NULL, 0};
+    for (char *p = text; *p; p++)
+        *p = cw_is_upper(*p) ? (char)(*p | 0x20) : *p;
+    cw_str origin = cw_str_from(text);
+    cw_str port = cw_str_starts(origin, CW_STR("https:")) ? CW_STR(":443") : CW_STR(":80");
+    return cw_str_make(origin.p, cw_str_ends(origin, port) ? origin.n - port.n : origin.n);
+}
+
+/* What follows a name of this machine: a port, or nothing; .p is NULL for another host. */
+static cw_str after_loopback(cw_str origin)
+{
+    static const char *const names[] = {"http://localhost", "http://127.0.0.1", "http://[::1]"};
+    for (size_t i = 0; i < CW_COUNT(names); i++) {
+        cw_str name = cw_str_from(names[i]);
+        bool is_it = cw_str_starts(origin, name) && (origin.n == name.n || origin.p[name.n] == ':');
+        if (is_it)
+            return cw_str_make(origin.p + name.n, origin.n - name.n);
+    }
+    return (cw_str){NULL, 0};
+}
+
+static bool same_server(cw_str a, cw_str b, bool is_local)
+{
+    cw_str port_a = after_loopback(a), port_b = after_loopback(b);
+    return cw_str_eq(a, b) || (is_local && port_a.p && port_b.p && cw_str_eq(port_a, port_b));
+}
+
+static bool is_resource(const cw_config *config, cw_str path)
+{
+    cw_config_toolset_path at;
+    return !path.n || cw_str_eq(path, config->mcp.path) ||
+           (cw_config_toolset_path_parse(path, config->mcp.path, &at) && cw_str_eq(at.path, path) &&
+            cw_config_toolset_path_is_known(config, at.name));
+}
+
+cw_code cw_oauth_resource_match(cw_http_req *req, const cw_runtime_loop *rl, cw_str url,
+                                cw_str *ret_path)
+{
+    const cw_config *config = cw_runtime_config(rl);
+    cw_arena *arena = cw_http_req_arena(req);
+    cw_str base = cw_oauth_resource_base(req, rl, NULL);
+    cw_str own = origin_of(base, arena), other = origin_of(url, arena);
+    if (!base.p || !own.p || !other.p)
+        return CW_NOMEM;
+    cw_str prefix = cw_oauth_resource_path(base), path = cw_oauth_resource_path(url);
+    if (!same_server(own, other, !config->public_url.n) || !cw_str_starts(path, prefix))
+        return CW_INVALID;
+    path = cw_str_make(path.p + prefix.n, path.n - prefix.n);
+    if (path.n && path.p[path.n - 1] == '/')
+        path.n--;
+    if (!is_resource(config, path))
+        return CW_INVALID;
+    *ret_path = cw_arena_dup_str(arena, path);
+    return ret_path->p ? CW_OK : CW_NOMEM;
+}
+
+bool cw_oauth_resource_covers(const cw_config *config, cw_str resource, cw_str path)
+{
+    if (!resource.n || cw_str_eq(resource, config->mcp.path))
+        return true;
+    return cw_str_starts(path, resource) && (path.n == resource.n || path.p[resource.n] == '/');
 }
 
 /* ---- scopes ---- */

@@ -20,7 +20,7 @@ typedef struct cw_oauth_scope_list {
     size_t n;
 } cw_oauth_scope_list;
 
-/* Whether tokens of an issuer are accepted, so that metadata exists. */
+/* Whether tokens of an issuer, or of this server, are accepted, so that metadata exists. */
 bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl);
 /* The scopes that are worth having, sorted. CW_NOMEM. */
 CW_MUST_USE cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list);
@@ -30,6 +30,14 @@ CW_MUST_USE cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope
 cw_str cw_oauth_resource_base(cw_http_req *req, const cw_runtime_loop *rl, bool *ret_known);
 /* The path of the address that a request of an MCP client is for: the endpoint, or a toolset. */
 cw_str cw_oauth_resource_endpoint(const cw_http_req *req, const cw_config *config);
+/* The path of a resource that a client names by its URL: empty for the whole server, the endpoint, or a
+ * toolset. CW_INVALID: it is not here; CW_NOMEM. Without public_url all names of this machine are the
+ * same. */
+CW_MUST_USE cw_code cw_oauth_resource_match(cw_http_req *req, const cw_runtime_loop *rl, cw_str url,
+                                            cw_str *ret_path);
+/* Whether a token for a resource is valid at the path of a request: one for a toolset is valid there
+ * only. */
+bool cw_oauth_resource_covers(const cw_config *config, cw_str resource, cw_str path);
 /* The path of such an address, behind scheme and host; may be empty. Borrowed. */
 cw_str cw_oauth_resource_path(cw_str url);
 

@@ -15,6 +15,7 @@
 #include "server/database.h"
 #include "server/issuers.h"
 #include "server/name_checks.h"
+#include "server/oauth_server.h"
 #include "server/own_files.h"
 #include "server/permissions.h"
 #include "server/plugin_host_path.h"
@@ -461,6 +462,7 @@ typedef struct draft {
     cw_translations *translations;
     cw_audit_setup *audit;
     cw_issuer_set *issuers;
+    cw_oauth_settings *oauth; /* NULL: off */
 } draft;
 
 static cw_code draft_issuers(cw_app *b, const cw_config *config, draft *d, cw_err *err)
@@ -488,6 +490,12 @@ static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *
         rc = cw_audit_prepare(b->audit, &audit, &d->audit, err);
     if (!rc)
         rc = draft_issuers(b, config, d, err);
+    if (!rc && b->has_oauth)
+        rc = cw_oauth_server_settings(config, &b->seal, &d->oauth, err);
+    if (!rc && b->documents)
+        rc = cw_cimd_cache_configure(b->documents,
+                                     config->access.server.client_document_allow_private,
+                                     config->access.server.client_document_ca_file, err);
     if (!rc && !b->is_read_only)
         rc = cw_app_configure_traces(b->tracer, config, err);
     return rc;
@@ -500,6 +508,7 @@ static void drop_draft(draft *d)
     cw_translations_unref(d->translations);
     cw_audit_drop(d->audit);
     cw_issuers_drop(d->issuers);
+    cw_oauth_settings_unref(d->oauth);
 }
 
 /* True as of use_roles. */
@@ -511,6 +520,8 @@ static bool use_draft(cw_app *b, draft *d)
         cw_audit_use(b->audit, d->audit);
     if (b->issuers)
         cw_issuers_use(b->issuers, d->issuers);
+    if (b->accounts)
+        cw_accounts_set_oauth(b->accounts, d->oauth);
     d->translations = NULL;
     d->audit = NULL;
     d->issuers = NULL;
@@ -625,7 +636,6 @@ static void keep_ends(cw_mcp *mcp, const char *path)
 static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *config, cw_err *err)
 {
     char key[CW_STATE_FILE_PATH], ends[CW_STATE_FILE_PATH];
-    cw_seal seal;
     cw_seal_key_opts from = {.store = b->accounts ? cw_accounts_store(b->accounts) : NULL};
     cw_err why = {0};
     bool has_files = opts->keeps_state &&
@@ -635,11 +645,14 @@ static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *co
         from.path = key;
     else if (opts->keeps_state)
         cw_log_err(CW_LOG_WARN, "serve", "the state of sessions ends with this process", &why);
-    cw_code rc = cw_seal_key_load(config, &from, &seal, err);
+    b->has_oauth = b->accounts && config->access.server.enabled;
+    cw_code rc = cw_seal_key_load(config, &from, &b->seal, err);
     if (!rc)
-        rc = cw_mcp_new(b->runtime, b->n_loops, &seal, &b->mcp, err);
+        rc = cw_mcp_new(b->runtime, b->n_loops, &b->seal, &b->mcp, err);
     if (!rc && has_files)
         keep_ends(b->mcp, ends);
+    if (!rc && config->access.server.enabled && b->accounts)
+        rc = cw_cimd_cache_new(b->loop, &b->documents, err);
     return rc;
 }
 
@@ -854,6 +867,7 @@ void cw_app_close(cw_app *b)
     b->sources = NULL;
     cw_admin_server_close(&b->admin);
     cw_issuers_close(b->issuers);
+    cw_cimd_cache_close(b->documents);
     close_tracer(b);
     uv_close((uv_handle_t *)&b->timer, NULL);
     uv_close((uv_handle_t *)&b->again, NULL);
@@ -870,6 +884,7 @@ void cw_app_done(cw_app *b)
     close_audit(b);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_issuers_free(b->issuers);
+    cw_cimd_cache_free(b->documents);
     cw_tasks_free(b->tasks);
     cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */
     cw_snapshot_unref(b->snapshot);
@@ -892,6 +907,7 @@ void cw_app_done(cw_app *b)
     b->snapshot = NULL;
     b->accounts = NULL;
     b->issuers = NULL;
+    b->documents = NULL;
     b->anonymous = b->configured = b->read = NULL;
     b->operator_self = b->operator_root = b->guest = NULL;
     b->spawner = NULL;

@@ -2,7 +2,7 @@
 /* copy.c - copies all rows of a database to another one, and compares the two. */
 #include "store/copy.h"
 
-#include "store/db_int.h"
+#include "store/stmt.h"
 
 typedef struct table {
     const char *name;
@@ -32,6 +32,28 @@ static const table tables[] = {
      "INSERT INTO secret (name, value) VALUES (?1, ?2)", "tb"},
     {"session", "SELECT id, account, hash, created, used FROM session ORDER BY id",
      "INSERT INTO session (id, account, hash, created, used) VALUES (?1, ?2, ?3, ?4, ?5)", "nnbnn"},
+    {"oauth_client", "SELECT id, record, secret, created, denied FROM oauth_client ORDER BY id",
+     "INSERT INTO oauth_client (id, record, secret, created, denied) VALUES (?1, ?2, ?3, ?4, ?5)",
+     "ttbnn"},
+    {"oauth_code",
+     "SELECT hash, account, client, record, redirect_uri, challenge, resource, scopes, refresh,"
+     " expires, given FROM oauth_code ORDER BY hash",
+     "INSERT INTO oauth_code (hash, account, client, record, redirect_uri, challenge, resource,"
+     " scopes, refresh, expires, given)"
+     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+     "bnttttttnnn"},
+    {"oauth_grant",
+     "SELECT id, account, client, record, redirect_uri, resource, scopes, created, used, expires,"
+     " generation, rotated, secret FROM oauth_grant ORDER BY id",
+     "INSERT INTO oauth_grant (id, account, client, record, redirect_uri, resource, scopes,"
+     " created, used, expires, generation, rotated, secret)"
+     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+     "nntttttnnnnnb"},
+    {"oauth_token",
+     "SELECT hash, given_by, scopes, created, expires FROM oauth_token ORDER BY hash",
+     "INSERT INTO oauth_token (hash, given_by, scopes, created, expires)"
+     " VALUES (?1, ?2, ?3, ?4, ?5)",
+     "bntnn"},
 };
 
 #define IS_EMPTY                                                                                   \
@@ -40,25 +62,6 @@ static const table tables[] = {
     " UNION ALL SELECT 1 FROM role WHERE name NOT IN ('anonymous', 'authenticated')) AS found"
 
 /* ---- queries ---- */
-
-static void open_query(cw_db_query *q, cw_db *db, const char *sql)
-{
-    *q = (cw_db_query){.db = db};
-    db->ops->open_query(q, sql);
-}
-
-static bool step(cw_db_query *q)
-{
-    return !q->code && q->db->ops->step(q);
-}
-
-static cw_code close_query(cw_db_query *q, cw_err *err)
-{
-    q->db->ops->close_query(q);
-    if (q->code && err)
-        *err = q->err;
-    return q->code;
-}
 
 static cw_db_value value_of(cw_db_query *q, int column, char kind)
 {
@@ -75,13 +78,13 @@ static cw_code run_number(cw_db *db, const char *sql, const int64_t *value, int6
                           cw_err *err)
 {
     cw_db_query q;
-    open_query(&q, db, sql);
+    cw_stmt_open(&q, db, sql);
     if (value && !q.code)
         db->ops->bind(&q, 1, &(cw_db_value){.kind = CW_DB_I64, .number = *value});
-    bool is_there = step(&q);
+    bool is_there = cw_stmt_step(&q);
     if (ret)
         *ret = is_there ? db->ops->column_i64(&q, 0) : 0;
-    return close_query(&q, err);
+    return cw_stmt_close(&q, err);
 }
 
 static cw_code run_all(cw_db *db, const char *const *list, cw_err *err)
@@ -100,7 +103,7 @@ static void write_row(cw_db_query *in, cw_db_query *out, const table *t)
         cw_db_value value = value_of(in, i, t->kinds[i]);
         out->db->ops->bind(out, i + 1, &value);
     }
-    (void)step(out);
+    (void)cw_stmt_step(out);
     if (!out->code)
         out->db->ops->reset(out);
 }
@@ -108,12 +111,12 @@ static void write_row(cw_db_query *in, cw_db_query *out, const table *t)
 static cw_code copy_table(cw_db *from, cw_db *to, const table *t, cw_err *err)
 {
     cw_db_query in, out;
-    open_query(&in, from, t->read);
-    open_query(&out, to, t->write);
-    while (!out.code && step(&in))
+    cw_stmt_open(&in, from, t->read);
+    cw_stmt_open(&out, to, t->write);
+    while (!out.code && cw_stmt_step(&in))
         write_row(&in, &out, t);
-    cw_code written = close_query(&out, err);
-    cw_code read = close_query(&in, written ? NULL : err);
+    cw_code written = cw_stmt_close(&out, err);
+    cw_code read = cw_stmt_close(&in, written ? NULL : err);
     return written ? written : read;
 }
 
@@ -137,15 +140,15 @@ static cw_code compare_table(cw_db *from, cw_db *to, const table *t, int64_t *re
     cw_db_query a, b;
     bool is_same = true, has_a, has_b;
     int64_t n = 0;
-    open_query(&a, from, t->read);
-    open_query(&b, to, t->read);
+    cw_stmt_open(&a, from, t->read);
+    cw_stmt_open(&b, to, t->read);
     do {
-        has_a = step(&a);
-        has_b = step(&b);
+        has_a = cw_stmt_step(&a);
+        has_b = cw_stmt_step(&b);
         is_same = has_a == has_b && (!has_a || same_row(&a, &b, t));
         n += has_a;
     } while (has_a && is_same);
-    cw_code rc_a = close_query(&a, err), rc_b = close_query(&b, rc_a ? NULL : err);
+    cw_code rc_a = cw_stmt_close(&a, err), rc_b = cw_stmt_close(&b, rc_a ? NULL : err);
     if (rc_a || rc_b)
         return rc_a ? rc_a : rc_b;
     if (!is_same)

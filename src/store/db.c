@@ -1,187 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* db.c - the statements of the database, and the rows of each table.
- *
- * A query keeps its first error and skips all later steps:
- *
- *     query q;
- *     open_query(&q, db, "SELECT name FROM account WHERE id = ?1");
- *     bind_i64(&q, 1, id);
- *     if (step(&q))
- *         name = column_text(&q, 0);
- *     return close_query(&q, err);
- */
+/* db.c - the rows of accounts, roles, tokens, sessions and keys. */
 #include "store/db.h"
 
-#include "store/db_int.h"
+#include "store/stmt.h"
 
 typedef cw_db_query query;
-
-/* ---- statements ---- */
-
-static void open_query(query *q, cw_db *db, const char *sql)
-{
-    *q = (query){.db = db};
-    db->ops->open_query(q, sql);
-}
-
-static void bind(query *q, int at, cw_db_value value)
-{
-    if (!q->code)
-        q->db->ops->bind(q, at, &value);
-}
-
-static void bind_text(query *q, int at, cw_str text)
-{
-    bind(q, at, (cw_db_value){.kind = CW_DB_TEXT, .text = text});
-}
-
-/* An empty text becomes NULL. */
-static void bind_optional(query *q, int at, cw_str text)
-{
-    bind(q, at, (cw_db_value){.kind = text.n ? CW_DB_TEXT : CW_DB_NULL, .text = text});
-}
-
-static void bind_i64(query *q, int at, int64_t value)
-{
-    bind(q, at, (cw_db_value){.kind = CW_DB_I64, .number = value});
-}
-
-static void bind_hash(query *q, int at, const unsigned char *hash)
-{
-    cw_str bytes = cw_str_make((const char *)hash, CW_DB_HASH);
-    bind(q, at, (cw_db_value){.kind = CW_DB_BYTES, .text = bytes});
-}
-
-/* The next row: true. False at the end, and after a failure. */
-static bool step(query *q)
-{
-    return !q->code && q->db->ops->step(q);
-}
-
-/* Start again, with other values. */
-static void reset_query(query *q)
-{
-    if (!q->code)
-        q->db->ops->reset(q);
-}
-
-/* A column of the row; empty for NULL. It lives until the next step. */
-static cw_str column_text(query *q, int column)
-{
-    cw_str text = q->db->ops->column_text(q, column);
-    return text.p ? text : CW_STR("");
-}
-
-static int64_t column_i64(query *q, int column)
-{
-    return q->db->ops->column_i64(q, column);
-}
-
-/* Copy a hash; false: the column holds something else. */
-static bool column_hash(query *q, int column, unsigned char ret[CW_DB_HASH])
-{
-    cw_str value = q->db->ops->column_bytes(q, column);
-    bool is_hash = value.p && value.n == CW_DB_HASH;
-    if (is_hash)
-        memcpy(ret, value.p, CW_DB_HASH);
-    return is_hash;
-}
-
-/* Record a failure from outside. */
-static void fail_query(query *q, cw_code rc, const cw_err *err)
-{
-    if (!rc || q->code)
-        return;
-    q->code = rc;
-    q->err = *err;
-}
-
-/* A copy in the arena; .p is NULL without memory, and the query keeps the failure. */
-static cw_str dup_text(query *q, cw_arena *arena, cw_str text)
-{
-    cw_str copy = cw_arena_dup_str(arena, text);
-    if (!copy.p && !q->code)
-        q->code = cw_arena_fail(arena, &q->err);
-    return copy;
-}
-
-/* Ends the statement in every case. */
-static cw_code close_query(query *q, cw_err *err)
-{
-    q->db->ops->close_query(q);
-    if (q->code && err)
-        *err = q->err;
-    return q->code;
-}
-
-/* Run a statement without rows, and close. */
-static cw_code run_query(query *q, cw_err *err)
-{
-    (void)step(q);
-    return close_query(q, err);
-}
-
-/* Run a statement that inserts a row and returns its number, and close. */
-static cw_code run_insert(query *q, int64_t *ret_id, cw_err *err)
-{
-    int64_t id = step(q) ? column_i64(q, 0) : 0;
-    cw_code rc = close_query(q, err);
-    if (!rc)
-        *ret_id = id;
-    return rc;
-}
-
-/* Call fn with the first column of each row, and close. */
-static cw_code each_text(query *q, cw_db_text_fn fn, void *ctx, cw_err *err)
-{
-    while (step(q)) {
-        cw_err problem = {0};
-        cw_str text = column_text(q, 0);
-        cw_code rc = q->code ? CW_OK : fn(text, ctx, &problem);
-        fail_query(q, rc, &problem);
-    }
-    return close_query(q, err);
-}
-
-/* Run a statement that changes rows, and close. CW_DONE: nothing had to be changed. */
-static cw_code run_change(query *q, cw_err *err)
-{
-    (void)step(q);
-    bool is_changed = !q->code && q->db->ops->n_changed(q) > 0;
-    cw_code rc = close_query(q, err);
-    if (rc)
-        return rc;
-    return is_changed ? CW_OK : CW_DONE;
-}
-
-/* Begin a change: no other process can write until its end. */
-static cw_code begin(cw_db *db, cw_err *err)
-{
-    return db->ops->begin(db, err);
-}
-
-/* Commit if rc is CW_OK or CW_DONE, else undo. Returns the result. */
-static cw_code end(cw_db *db, cw_code rc, cw_err *err)
-{
-    return db->ops->end(db, rc, err);
-}
-
-/* The same as a change of its own. */
-static cw_code commit_change(query *q, cw_err *err)
-{
-    cw_err problem = {0};
-    cw_code rc = begin(q->db, &problem);
-    fail_query(q, rc, &problem);
-    return rc ? close_query(q, err) : end(q->db, run_change(q, err), err);
-}
 
 /* One statement with a name; CW_DONE: it changed nothing. */
 static cw_code change_named(cw_db *db, const char *sql, cw_str name, cw_err *err)
 {
     query q;
-    open_query(&q, db, sql);
-    bind_text(&q, 1, name);
-    return run_change(&q, err);
+    cw_stmt_open(&q, db, sql);
+    cw_stmt_bind_text(&q, 1, name);
+    return cw_stmt_run_change(&q, err);
 }
 
 /* ---- open and close ---- */
@@ -226,66 +57,55 @@ cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err)
     return db->ops->data_version(db, ret, err);
 }
 
+cw_code cw_db_begin(cw_db *db, cw_err *err)
+{
+    return db->ops->begin(db, err);
+}
+
+cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err)
+{
+    return db->ops->end(db, rc, err);
+}
+
 /* ---- accounts ---- */
-
-#define ACCOUNT_COLUMNS "a.id, a.name, a.password, a.language, a.created, a.blocked"
-
-/* A row that belongs to an account, and is found by its hash. */
-typedef struct owned {
-    const char *sql; /* selects its n_columns columns and then ACCOUNT_COLUMNS, by ?1 */
-    int n_columns;
-    void *(*copy)(query *q, cw_arena *arena);
-} owned;
 
 static cw_account account_of(query *q, int column)
 {
     return (cw_account){
-        .id = column_i64(q, column),
-        .name = column_text(q, column + 1),
-        .password = column_text(q, column + 2),
-        .language = column_text(q, column + 3),
-        .created = column_i64(q, column + 4),
-        .is_blocked = column_i64(q, column + 5) != 0,
+        .id = cw_stmt_i64(q, column),
+        .name = cw_stmt_text(q, column + 1),
+        .password = cw_stmt_text(q, column + 2),
+        .language = cw_stmt_text(q, column + 3),
+        .created = cw_stmt_i64(q, column + 4),
+        .is_blocked = cw_stmt_i64(q, column + 5) != 0,
     };
-}
-
-/* Memory for a copy; NULL without, and the query keeps the failure. */
-static void *alloc_row(query *q, cw_arena *arena, size_t n)
-{
-    void *p = cw_arena_alloc(arena, n);
-    if (!p) {
-        cw_err err;
-        fail_query(q, cw_arena_fail(arena, &err), &err);
-    }
-    return p;
 }
 
 static cw_account *copy_account(query *q, int column, cw_arena *arena)
 {
-    cw_account *copy = alloc_row(q, arena, sizeof *copy);
+    cw_account *copy = cw_stmt_alloc(q, arena, sizeof *copy);
     if (!copy)
         return NULL;
     *copy = account_of(q, column);
-    copy->name = dup_text(q, arena, copy->name);
-    copy->password = dup_text(q, arena, copy->password);
-    copy->language = dup_text(q, arena, copy->language);
+    copy->name = cw_stmt_dup_text(q, arena, copy->name);
+    copy->password = cw_stmt_dup_text(q, arena, copy->password);
+    copy->language = cw_stmt_dup_text(q, arena, copy->language);
     return copy;
 }
 
-/* The row and its account; both NULL: none has this hash. */
-static cw_code find_owned(cw_db *db, const owned *what, const unsigned char hash[CW_DB_HASH],
-                          cw_arena *arena, cw_account **ret_account, void **ret, cw_err *err)
+cw_code cw_db_find_owned(cw_db *db, const cw_db_owned *what, const unsigned char hash[CW_DB_HASH],
+                         cw_arena *arena, cw_account **ret_account, void **ret, cw_err *err)
 {
     query q;
     void *row = NULL;
     cw_account *account = NULL;
-    open_query(&q, db, what->sql);
-    bind_hash(&q, 1, hash);
-    if (step(&q)) {
+    cw_stmt_open(&q, db, what->sql);
+    cw_stmt_bind_hash(&q, 1, hash);
+    if (cw_stmt_step(&q)) {
         row = what->copy(&q, arena);
         account = copy_account(&q, what->n_columns, arena);
     }
-    cw_code rc = close_query(&q, err);
+    cw_code rc = cw_stmt_close(&q, err);
     if (!rc) {
         *ret = row;
         *ret_account = account;
@@ -296,15 +116,15 @@ static cw_code find_owned(cw_db *db, const owned *what, const unsigned char hash
 static cw_code insert_account(cw_db *db, const cw_account *account, int64_t *ret_id, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "INSERT INTO account (name, password, language, created, blocked)"
-               " VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id");
-    bind_text(&q, 1, account->name);
-    bind_optional(&q, 2, account->password);
-    bind_optional(&q, 3, account->language);
-    bind_i64(&q, 4, account->created);
-    bind_i64(&q, 5, account->is_blocked);
-    cw_code rc = run_insert(&q, ret_id, err);
+    cw_stmt_open(&q, db,
+                 "INSERT INTO account (name, password, language, created, blocked)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id");
+    cw_stmt_bind_text(&q, 1, account->name);
+    cw_stmt_bind_optional(&q, 2, account->password);
+    cw_stmt_bind_optional(&q, 3, account->language);
+    cw_stmt_bind_i64(&q, 4, account->created);
+    cw_stmt_bind_i64(&q, 5, account->is_blocked);
+    cw_code rc = cw_stmt_run_insert(&q, ret_id, err);
     if (rc == CW_PARAMS)
         return cw_fail(err, rc, "account '%.*s' exists already", CW_STR_ARG(account->name));
     return rc;
@@ -314,20 +134,20 @@ static cw_code insert_account(cw_db *db, const cw_account *account, int64_t *ret
 static cw_code set_role(cw_db *db, int64_t account, cw_str role, bool has_it, cw_err *err)
 {
     query q;
-    open_query(
+    cw_stmt_open(
         &q, db,
         has_it ? "INSERT INTO account_role (account, role) VALUES (?1, ?2) ON CONFLICT DO NOTHING"
                : "DELETE FROM account_role WHERE account = ?1 AND role = ?2");
-    bind_i64(&q, 1, account);
-    bind_text(&q, 2, role);
-    return run_change(&q, err);
+    cw_stmt_bind_i64(&q, 1, account);
+    cw_stmt_bind_text(&q, 2, role);
+    return cw_stmt_run_change(&q, err);
 }
 
 cw_code cw_db_add_account(cw_db *db, const cw_account *account, const cw_str *roles, size_t n_roles,
                           int64_t *ret_id, cw_err *err)
 {
     int64_t id = 0;
-    cw_code rc = begin(db, err);
+    cw_code rc = cw_db_begin(db, err);
     if (rc)
         return rc;
     rc = insert_account(db, account, &id, err);
@@ -335,7 +155,7 @@ cw_code cw_db_add_account(cw_db *db, const cw_account *account, const cw_str *ro
         rc = set_role(db, id, roles[i], true, err);
         rc = rc == CW_DONE ? CW_OK : rc; /* it was named twice */
     }
-    rc = end(db, rc, err);
+    rc = cw_db_end(db, rc, err);
     if (!rc)
         *ret_id = id;
     return rc;
@@ -345,11 +165,11 @@ cw_code cw_db_find_account(cw_db *db, cw_str name, cw_arena *arena, cw_account *
 {
     query q;
     cw_account *found = NULL;
-    open_query(&q, db, "SELECT " ACCOUNT_COLUMNS " FROM account a WHERE a.name = ?1");
-    bind_text(&q, 1, name);
-    if (step(&q))
+    cw_stmt_open(&q, db, "SELECT " CW_DB_ACCOUNT_COLUMNS " FROM account a WHERE a.name = ?1");
+    cw_stmt_bind_text(&q, 1, name);
+    if (cw_stmt_step(&q))
         found = copy_account(&q, 0, arena);
-    cw_code rc = close_query(&q, err);
+    cw_code rc = cw_stmt_close(&q, err);
     if (!rc)
         *ret = found;
     return rc;
@@ -358,14 +178,14 @@ cw_code cw_db_find_account(cw_db *db, cw_str name, cw_arena *arena, cw_account *
 cw_code cw_db_each_account(cw_db *db, cw_db_account_fn fn, void *ctx, cw_err *err)
 {
     query q;
-    open_query(&q, db, "SELECT " ACCOUNT_COLUMNS " FROM account a ORDER BY a.name");
-    while (step(&q)) {
+    cw_stmt_open(&q, db, "SELECT " CW_DB_ACCOUNT_COLUMNS " FROM account a ORDER BY a.name");
+    while (cw_stmt_step(&q)) {
         cw_err problem = {0};
         cw_account account = account_of(&q, 0);
         cw_code rc = q.code ? CW_OK : fn(&account, ctx, &problem);
-        fail_query(&q, rc, &problem);
+        cw_stmt_fail(&q, rc, &problem);
     }
-    return close_query(&q, err);
+    return cw_stmt_close(&q, err);
 }
 
 static cw_code unknown_account(cw_str name, cw_err *err)
@@ -376,33 +196,33 @@ static cw_code unknown_account(cw_str name, cw_err *err)
 /* Run a change of one account that was opened; CW_NOTFOUND when it changed none. */
 static cw_code change_account(query *q, cw_str name, cw_err *err)
 {
-    cw_code rc = commit_change(q, err);
+    cw_code rc = cw_stmt_commit_change(q, err);
     return rc == CW_DONE ? unknown_account(name, err) : rc;
 }
 
 cw_code cw_db_remove_account(cw_db *db, cw_str name, cw_err *err)
 {
     query q;
-    open_query(&q, db, "DELETE FROM account WHERE name = ?1");
-    bind_text(&q, 1, name);
+    cw_stmt_open(&q, db, "DELETE FROM account WHERE name = ?1");
+    cw_stmt_bind_text(&q, 1, name);
     return change_account(&q, name, err);
 }
 
 cw_code cw_db_block_account(cw_db *db, cw_str name, bool is_blocked, cw_err *err)
 {
     query q;
-    open_query(&q, db, "UPDATE account SET blocked = ?2 WHERE name = ?1");
-    bind_text(&q, 1, name);
-    bind_i64(&q, 2, is_blocked);
+    cw_stmt_open(&q, db, "UPDATE account SET blocked = ?2 WHERE name = ?1");
+    cw_stmt_bind_text(&q, 1, name);
+    cw_stmt_bind_i64(&q, 2, is_blocked);
     return change_account(&q, name, err);
 }
 
 cw_code cw_db_set_password(cw_db *db, cw_str name, cw_str hash, cw_err *err)
 {
     query q;
-    open_query(&q, db, "UPDATE account SET password = ?2 WHERE name = ?1");
-    bind_text(&q, 1, name);
-    bind_optional(&q, 2, hash);
+    cw_stmt_open(&q, db, "UPDATE account SET password = ?2 WHERE name = ?1");
+    cw_stmt_bind_text(&q, 1, name);
+    cw_stmt_bind_optional(&q, 2, hash);
     return change_account(&q, name, err);
 }
 
@@ -410,11 +230,11 @@ static cw_code find_id(cw_db *db, cw_str name, int64_t *ret, cw_err *err)
 {
     query q;
     int64_t id = 0;
-    open_query(&q, db, "SELECT id FROM account WHERE name = ?1");
-    bind_text(&q, 1, name);
-    if (step(&q))
-        id = column_i64(&q, 0);
-    cw_code rc = close_query(&q, err);
+    cw_stmt_open(&q, db, "SELECT id FROM account WHERE name = ?1");
+    cw_stmt_bind_text(&q, 1, name);
+    if (cw_stmt_step(&q))
+        id = cw_stmt_i64(&q, 0);
+    cw_code rc = cw_stmt_close(&q, err);
     if (!rc && id == 0)
         return unknown_account(name, err);
     *ret = id;
@@ -430,27 +250,27 @@ static cw_code grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *e
 
 cw_code cw_db_grant(cw_db *db, cw_str name, cw_str role, bool has_it, cw_err *err)
 {
-    cw_code rc = begin(db, err);
-    return rc ? rc : end(db, grant(db, name, role, has_it, err), err);
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, grant(db, name, role, has_it, err), err);
 }
 
 cw_code cw_db_each_role_of(cw_db *db, int64_t account, cw_db_text_fn fn, void *ctx, cw_err *err)
 {
     query q;
-    open_query(&q, db, "SELECT role FROM account_role WHERE account = ?1 ORDER BY role");
-    bind_i64(&q, 1, account);
-    return each_text(&q, fn, ctx, err);
+    cw_stmt_open(&q, db, "SELECT role FROM account_role WHERE account = ?1 ORDER BY role");
+    cw_stmt_bind_i64(&q, 1, account);
+    return cw_stmt_each_text(&q, fn, ctx, err);
 }
 
 cw_code cw_db_each_permission_of(cw_db *db, int64_t account, cw_db_text_fn fn, void *ctx,
                                  cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "SELECT permission FROM role_permission WHERE role = 'authenticated'"
-               " OR role IN (SELECT role FROM account_role WHERE account = ?1)");
-    bind_i64(&q, 1, account);
-    return each_text(&q, fn, ctx, err);
+    cw_stmt_open(&q, db,
+                 "SELECT permission FROM role_permission WHERE role = 'authenticated'"
+                 " OR role IN (SELECT role FROM account_role WHERE account = ?1)");
+    cw_stmt_bind_i64(&q, 1, account);
+    return cw_stmt_each_text(&q, fn, ctx, err);
 }
 
 /* ---- roles ---- */
@@ -458,9 +278,9 @@ cw_code cw_db_each_permission_of(cw_db *db, int64_t account, cw_db_text_fn fn, v
 cw_code cw_db_add_role(cw_db *db, cw_str role, cw_err *err)
 {
     query q;
-    open_query(&q, db, "INSERT INTO role (name) VALUES (?1)");
-    bind_text(&q, 1, role);
-    cw_code rc = commit_change(&q, err);
+    cw_stmt_open(&q, db, "INSERT INTO role (name) VALUES (?1)");
+    cw_stmt_bind_text(&q, 1, role);
+    cw_code rc = cw_stmt_commit_change(&q, err);
     if (rc == CW_PARAMS)
         return cw_fail(err, rc, "role '%.*s' exists already", CW_STR_ARG(role));
     return rc;
@@ -480,17 +300,17 @@ cw_code cw_db_remove_role(cw_db *db, cw_str role, cw_err *err)
 {
     if (cw_str_is(role, "anonymous") || cw_str_is(role, "authenticated"))
         return cw_fail(err, CW_PARAMS, "role '%.*s' is built in", CW_STR_ARG(role));
-    cw_code rc = begin(db, err);
-    return rc ? rc : end(db, remove_role(db, role, err), err);
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, remove_role(db, role, err), err);
 }
 
 cw_code cw_db_has_role(cw_db *db, cw_str role, bool *ret, cw_err *err)
 {
     query q;
-    open_query(&q, db, "SELECT 1 FROM role WHERE name = ?1");
-    bind_text(&q, 1, role);
-    bool has_it = step(&q);
-    cw_code rc = close_query(&q, err);
+    cw_stmt_open(&q, db, "SELECT 1 FROM role WHERE name = ?1");
+    cw_stmt_bind_text(&q, 1, role);
+    bool has_it = cw_stmt_step(&q);
+    cw_code rc = cw_stmt_close(&q, err);
     if (!rc)
         *ret = has_it;
     return rc;
@@ -499,8 +319,8 @@ cw_code cw_db_has_role(cw_db *db, cw_str role, bool *ret, cw_err *err)
 cw_code cw_db_each_role(cw_db *db, cw_db_text_fn fn, void *ctx, cw_err *err)
 {
     query q;
-    open_query(&q, db, "SELECT name FROM role ORDER BY name");
-    return each_text(&q, fn, ctx, err);
+    cw_stmt_open(&q, db, "SELECT name FROM role ORDER BY name");
+    return cw_stmt_each_text(&q, fn, ctx, err);
 }
 
 static cw_code allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err *err)
@@ -512,28 +332,28 @@ static cw_code allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err
     if (rc)
         return rc;
     query q;
-    open_query(&q, db,
-               may ? "INSERT INTO role_permission (role, permission) VALUES (?1, ?2) ON CONFLICT "
-                     "DO NOTHING"
-                   : "DELETE FROM role_permission WHERE role = ?1 AND permission = ?2");
-    bind_text(&q, 1, role);
-    bind_text(&q, 2, permission);
-    return run_change(&q, err);
+    cw_stmt_open(&q, db,
+                 may ? "INSERT INTO role_permission (role, permission) VALUES (?1, ?2) ON CONFLICT "
+                       "DO NOTHING"
+                     : "DELETE FROM role_permission WHERE role = ?1 AND permission = ?2");
+    cw_stmt_bind_text(&q, 1, role);
+    cw_stmt_bind_text(&q, 2, permission);
+    return cw_stmt_run_change(&q, err);
 }
 
 cw_code cw_db_allow(cw_db *db, cw_str role, cw_str permission, bool may, cw_err *err)
 {
-    cw_code rc = begin(db, err);
-    return rc ? rc : end(db, allow(db, role, permission, may, err), err);
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, allow(db, role, permission, may, err), err);
 }
 
 cw_code cw_db_each_permission(cw_db *db, cw_str role, cw_db_text_fn fn, void *ctx, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "SELECT permission FROM role_permission WHERE role = ?1 ORDER BY permission");
-    bind_text(&q, 1, role);
-    return each_text(&q, fn, ctx, err);
+    cw_stmt_open(&q, db,
+                 "SELECT permission FROM role_permission WHERE role = ?1 ORDER BY permission");
+    cw_stmt_bind_text(&q, 1, role);
+    return cw_stmt_each_text(&q, fn, ctx, err);
 }
 
 /* ---- tokens ---- */
@@ -545,57 +365,57 @@ cw_code cw_db_each_permission(cw_db *db, cw_str role, cw_db_text_fn fn, void *ct
 static cw_token token_of(query *q)
 {
     cw_token token = {
-        .id = column_i64(q, 0),
-        .account = column_i64(q, 1),
-        .account_name = column_text(q, 2),
-        .name = column_text(q, 3),
-        .created = column_i64(q, 5),
-        .expires = column_i64(q, 6),
-        .revoked = column_i64(q, 7),
+        .id = cw_stmt_i64(q, 0),
+        .account = cw_stmt_i64(q, 1),
+        .account_name = cw_stmt_text(q, 2),
+        .name = cw_stmt_text(q, 3),
+        .created = cw_stmt_i64(q, 5),
+        .expires = cw_stmt_i64(q, 6),
+        .revoked = cw_stmt_i64(q, 7),
     };
-    (void)column_hash(q, 4, token.hash);
+    (void)cw_stmt_hash(q, 4, token.hash);
     return token;
 }
 
 static cw_code add_scopes(cw_db *db, int64_t id, const cw_str *scopes, size_t n, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "INSERT INTO token_scope (token, scope) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
-    bind_i64(&q, 1, id);
+    cw_stmt_open(&q, db,
+                 "INSERT INTO token_scope (token, scope) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
+    cw_stmt_bind_i64(&q, 1, id);
     for (size_t i = 0; i < n; i++) {
-        bind_text(&q, 2, scopes[i]);
-        (void)step(&q);
-        reset_query(&q);
+        cw_stmt_bind_text(&q, 2, scopes[i]);
+        (void)cw_stmt_step(&q);
+        cw_stmt_reset(&q);
     }
-    return close_query(&q, err);
+    return cw_stmt_close(&q, err);
 }
 
 static cw_code add_token(cw_db *db, const cw_token *token, int64_t *ret_id, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "INSERT INTO token (account, name, hash, created, expires)"
-               " VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id");
-    bind_i64(&q, 1, token->account);
-    bind_text(&q, 2, token->name);
-    bind_hash(&q, 3, token->hash);
-    bind_i64(&q, 4, token->created);
-    bind_i64(&q, 5, token->expires);
-    return run_insert(&q, ret_id, err);
+    cw_stmt_open(&q, db,
+                 "INSERT INTO token (account, name, hash, created, expires)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id");
+    cw_stmt_bind_i64(&q, 1, token->account);
+    cw_stmt_bind_text(&q, 2, token->name);
+    cw_stmt_bind_hash(&q, 3, token->hash);
+    cw_stmt_bind_i64(&q, 4, token->created);
+    cw_stmt_bind_i64(&q, 5, token->expires);
+    return cw_stmt_run_insert(&q, ret_id, err);
 }
 
 cw_code cw_db_add_token(cw_db *db, const cw_token *token, const cw_str *scopes, size_t n_scopes,
                         int64_t *ret_id, cw_err *err)
 {
     int64_t id = 0;
-    cw_code rc = begin(db, err);
+    cw_code rc = cw_db_begin(db, err);
     if (rc)
         return rc;
     rc = add_token(db, token, &id, err);
     if (!rc)
         rc = add_scopes(db, id, scopes, n_scopes, err);
-    rc = end(db, rc, err);
+    rc = cw_db_end(db, rc, err);
     if (!rc)
         *ret_id = id;
     return rc;
@@ -603,23 +423,24 @@ cw_code cw_db_add_token(cw_db *db, const cw_token *token, const cw_str *scopes, 
 
 static void *copy_token(query *q, cw_arena *arena)
 {
-    cw_token *copy = alloc_row(q, arena, sizeof *copy);
+    cw_token *copy = cw_stmt_alloc(q, arena, sizeof *copy);
     if (!copy)
         return NULL;
     *copy = token_of(q);
-    copy->account_name = dup_text(q, arena, copy->account_name);
-    copy->name = dup_text(q, arena, copy->name);
+    copy->account_name = cw_stmt_dup_text(q, arena, copy->account_name);
+    copy->name = cw_stmt_dup_text(q, arena, copy->name);
     return copy;
 }
 
 cw_code cw_db_find_token(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_arena *arena,
                          cw_token **ret, cw_account **ret_account, cw_err *err)
 {
-    static const owned what = {"SELECT " TOKEN_COLUMNS ", " ACCOUNT_COLUMNS
-                               " FROM token t JOIN account a ON a.id = t.account WHERE t.hash = ?1",
-                               TOKEN_N_COLUMNS, copy_token};
+    static const cw_db_owned what = {
+        "SELECT " TOKEN_COLUMNS ", " CW_DB_ACCOUNT_COLUMNS
+        " FROM token t JOIN account a ON a.id = t.account WHERE t.hash = ?1",
+        TOKEN_N_COLUMNS, copy_token};
     void *found = NULL;
-    cw_code rc = find_owned(db, &what, hash, arena, ret_account, &found, err);
+    cw_code rc = cw_db_find_owned(db, &what, hash, arena, ret_account, &found, err);
     if (!rc)
         *ret = found;
     return rc;
@@ -628,51 +449,51 @@ cw_code cw_db_find_token(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_are
 cw_code cw_db_each_token(cw_db *db, int64_t account, cw_db_token_fn fn, void *ctx, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "SELECT " TOKEN_COLUMNS " FROM token t JOIN account a ON a.id = t.account"
-               " WHERE ?1 IN (0, t.account) ORDER BY t.id");
-    bind_i64(&q, 1, account);
-    while (step(&q)) {
+    cw_stmt_open(&q, db,
+                 "SELECT " TOKEN_COLUMNS " FROM token t JOIN account a ON a.id = t.account"
+                 " WHERE ?1 IN (0, t.account) ORDER BY t.id");
+    cw_stmt_bind_i64(&q, 1, account);
+    while (cw_stmt_step(&q)) {
         cw_err problem = {0};
         cw_token token = token_of(&q);
         cw_code rc = q.code ? CW_OK : fn(&token, ctx, &problem);
-        fail_query(&q, rc, &problem);
+        cw_stmt_fail(&q, rc, &problem);
     }
-    return close_query(&q, err);
+    return cw_stmt_close(&q, err);
 }
 
 cw_code cw_db_each_scope_of(cw_db *db, int64_t token, cw_db_text_fn fn, void *ctx, cw_err *err)
 {
     query q;
-    open_query(&q, db, "SELECT scope FROM token_scope WHERE token = ?1 ORDER BY scope");
-    bind_i64(&q, 1, token);
-    return each_text(&q, fn, ctx, err);
+    cw_stmt_open(&q, db, "SELECT scope FROM token_scope WHERE token = ?1 ORDER BY scope");
+    cw_stmt_bind_i64(&q, 1, token);
+    return cw_stmt_each_text(&q, fn, ctx, err);
 }
 
 static cw_code set_revoked(cw_db *db, int64_t id, int64_t when, cw_err *err)
 {
     query q;
-    open_query(&q, db, "SELECT revoked FROM token WHERE id = ?1");
-    bind_i64(&q, 1, id);
-    bool is_there = step(&q);
-    bool is_revoked = is_there && column_i64(&q, 0) != 0;
-    cw_code rc = close_query(&q, err);
+    cw_stmt_open(&q, db, "SELECT revoked FROM token WHERE id = ?1");
+    cw_stmt_bind_i64(&q, 1, id);
+    bool is_there = cw_stmt_step(&q);
+    bool is_revoked = is_there && cw_stmt_i64(&q, 0) != 0;
+    cw_code rc = cw_stmt_close(&q, err);
     if (rc)
         return rc;
     if (!is_there)
         return cw_fail(err, CW_NOTFOUND, "no token %lld", (long long)id);
     if (is_revoked)
         return CW_DONE;
-    open_query(&q, db, "UPDATE token SET revoked = ?2 WHERE id = ?1");
-    bind_i64(&q, 1, id);
-    bind_i64(&q, 2, when);
-    return run_query(&q, err);
+    cw_stmt_open(&q, db, "UPDATE token SET revoked = ?2 WHERE id = ?1");
+    cw_stmt_bind_i64(&q, 1, id);
+    cw_stmt_bind_i64(&q, 2, when);
+    return cw_stmt_run(&q, err);
 }
 
 cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err)
 {
-    cw_code rc = begin(db, err);
-    return rc ? rc : end(db, set_revoked(db, id, when, err), err);
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, set_revoked(db, id, when, err), err);
 }
 
 /* ---- sessions ---- */
@@ -684,23 +505,23 @@ cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err)
 static cw_session session_of(query *q)
 {
     cw_session session = {
-        .id = column_i64(q, 0),
-        .account = column_i64(q, 1),
-        .account_name = column_text(q, 2),
-        .created = column_i64(q, 4),
-        .used = column_i64(q, 5),
+        .id = cw_stmt_i64(q, 0),
+        .account = cw_stmt_i64(q, 1),
+        .account_name = cw_stmt_text(q, 2),
+        .created = cw_stmt_i64(q, 4),
+        .used = cw_stmt_i64(q, 5),
     };
-    (void)column_hash(q, 3, session.hash);
+    (void)cw_stmt_hash(q, 3, session.hash);
     return session;
 }
 
 static cw_code remove_old(cw_db *db, int64_t now, const cw_session_rules *rules, cw_err *err)
 {
     query q;
-    open_query(&q, db, "DELETE FROM session WHERE created <= ?1 OR used <= ?2");
-    bind_i64(&q, 1, now - (int64_t)rules->lifetime_ms);
-    bind_i64(&q, 2, now - (int64_t)rules->idle_ms);
-    cw_code rc = run_change(&q, err);
+    cw_stmt_open(&q, db, "DELETE FROM session WHERE created <= ?1 OR used <= ?2");
+    cw_stmt_bind_i64(&q, 1, now - (int64_t)rules->lifetime_ms);
+    cw_stmt_bind_i64(&q, 2, now - (int64_t)rules->idle_ms);
+    cw_code rc = cw_stmt_run_change(&q, err);
     return rc == CW_DONE ? CW_OK : rc;
 }
 
@@ -708,15 +529,15 @@ static cw_code remove_old(cw_db *db, int64_t now, const cw_session_rules *rules,
 static cw_code insert_session(cw_db *db, const cw_session *session, cw_str password, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "INSERT INTO session (account, hash, created, used)"
-               " SELECT id, ?2, ?3, ?3 FROM account"
-               " WHERE id = ?1 AND password = ?4 AND blocked = 0");
-    bind_i64(&q, 1, session->account);
-    bind_hash(&q, 2, session->hash);
-    bind_i64(&q, 3, session->created);
-    bind_text(&q, 4, password);
-    cw_code rc = run_change(&q, err);
+    cw_stmt_open(&q, db,
+                 "INSERT INTO session (account, hash, created, used)"
+                 " SELECT id, ?2, ?3, ?3 FROM account"
+                 " WHERE id = ?1 AND password = ?4 AND blocked = 0");
+    cw_stmt_bind_i64(&q, 1, session->account);
+    cw_stmt_bind_hash(&q, 2, session->hash);
+    cw_stmt_bind_i64(&q, 3, session->created);
+    cw_stmt_bind_text(&q, 4, password);
+    cw_code rc = cw_stmt_run_change(&q, err);
     if (rc == CW_DONE)
         return cw_fail(err, CW_NOTFOUND, "no account with this password");
     return rc;
@@ -726,19 +547,19 @@ static cw_code insert_session(cw_db *db, const cw_session *session, cw_str passw
 static cw_code remove_surplus(cw_db *db, int64_t account, uint32_t kept, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "DELETE FROM session WHERE account = ?1 AND id NOT IN"
-               " (SELECT id FROM session WHERE account = ?1 ORDER BY id DESC LIMIT ?2)");
-    bind_i64(&q, 1, account);
-    bind_i64(&q, 2, kept);
-    cw_code rc = run_change(&q, err);
+    cw_stmt_open(&q, db,
+                 "DELETE FROM session WHERE account = ?1 AND id NOT IN"
+                 " (SELECT id FROM session WHERE account = ?1 ORDER BY id DESC LIMIT ?2)");
+    cw_stmt_bind_i64(&q, 1, account);
+    cw_stmt_bind_i64(&q, 2, kept);
+    cw_code rc = cw_stmt_run_change(&q, err);
     return rc == CW_DONE ? CW_OK : rc;
 }
 
 static void open_end_session(query *q, cw_db *db, const unsigned char hash[CW_DB_HASH])
 {
-    open_query(q, db, "DELETE FROM session WHERE hash = ?1");
-    bind_hash(q, 1, hash);
+    cw_stmt_open(q, db, "DELETE FROM session WHERE hash = ?1");
+    cw_stmt_bind_hash(q, 1, hash);
 }
 
 static cw_code add_session(cw_db *db, const cw_session *session, cw_str password,
@@ -749,7 +570,7 @@ static cw_code add_session(cw_db *db, const cw_session *session, cw_str password
     cw_code rc = remove_old(db, session->created, rules, err);
     if (!rc && replaced) {
         open_end_session(&q, db, replaced);
-        rc = run_change(&q, err);
+        rc = cw_stmt_run_change(&q, err);
     }
     if (!rc || rc == CW_DONE)
         rc = insert_session(db, session, password, err);
@@ -759,29 +580,29 @@ static cw_code add_session(cw_db *db, const cw_session *session, cw_str password
 cw_code cw_db_add_session(cw_db *db, const cw_session *session, cw_str password,
                           const cw_session_rules *rules, const unsigned char *replaced, cw_err *err)
 {
-    cw_code rc = begin(db, err);
-    return rc ? rc : end(db, add_session(db, session, password, rules, replaced, err), err);
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, add_session(db, session, password, rules, replaced, err), err);
 }
 
 static void *copy_session(query *q, cw_arena *arena)
 {
-    cw_session *copy = alloc_row(q, arena, sizeof *copy);
+    cw_session *copy = cw_stmt_alloc(q, arena, sizeof *copy);
     if (!copy)
         return NULL;
     *copy = session_of(q);
-    copy->account_name = dup_text(q, arena, copy->account_name);
+    copy->account_name = cw_stmt_dup_text(q, arena, copy->account_name);
     return copy;
 }
 
 cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_arena *arena,
                            cw_session **ret, cw_account **ret_account, cw_err *err)
 {
-    static const owned what = {
-        "SELECT " SESSION_COLUMNS ", " ACCOUNT_COLUMNS
+    static const cw_db_owned what = {
+        "SELECT " SESSION_COLUMNS ", " CW_DB_ACCOUNT_COLUMNS
         " FROM session s JOIN account a ON a.id = s.account WHERE s.hash = ?1",
         SESSION_N_COLUMNS, copy_session};
     void *found = NULL;
-    cw_code rc = find_owned(db, &what, hash, arena, ret_account, &found, err);
+    cw_code rc = cw_db_find_owned(db, &what, hash, arena, ret_account, &found, err);
     if (!rc)
         *ret = found;
     return rc;
@@ -790,34 +611,34 @@ cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_a
 cw_code cw_db_touch_session(cw_db *db, int64_t id, int64_t when, cw_err *err)
 {
     query q;
-    open_query(&q, db, "UPDATE session SET used = ?2 WHERE id = ?1");
-    bind_i64(&q, 1, id);
-    bind_i64(&q, 2, when);
-    return run_query(&q, err);
+    cw_stmt_open(&q, db, "UPDATE session SET used = ?2 WHERE id = ?1");
+    cw_stmt_bind_i64(&q, 1, id);
+    cw_stmt_bind_i64(&q, 2, when);
+    return cw_stmt_run(&q, err);
 }
 
 cw_code cw_db_each_session(cw_db *db, int64_t account, cw_db_session_fn fn, void *ctx, cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "SELECT " SESSION_COLUMNS " FROM session s JOIN account a ON a.id = s.account"
-               " WHERE ?1 IN (0, s.account) ORDER BY s.id");
-    bind_i64(&q, 1, account);
-    while (step(&q)) {
+    cw_stmt_open(&q, db,
+                 "SELECT " SESSION_COLUMNS " FROM session s JOIN account a ON a.id = s.account"
+                 " WHERE ?1 IN (0, s.account) ORDER BY s.id");
+    cw_stmt_bind_i64(&q, 1, account);
+    while (cw_stmt_step(&q)) {
         cw_err problem = {0};
         cw_session session = session_of(&q);
         cw_code rc = q.code ? CW_OK : fn(&session, ctx, &problem);
-        fail_query(&q, rc, &problem);
+        cw_stmt_fail(&q, rc, &problem);
     }
-    return close_query(&q, err);
+    return cw_stmt_close(&q, err);
 }
 
 cw_code cw_db_remove_session(cw_db *db, int64_t id, cw_err *err)
 {
     query q;
-    open_query(&q, db, "DELETE FROM session WHERE id = ?1");
-    bind_i64(&q, 1, id);
-    cw_code rc = commit_change(&q, err);
+    cw_stmt_open(&q, db, "DELETE FROM session WHERE id = ?1");
+    cw_stmt_bind_i64(&q, 1, id);
+    cw_code rc = cw_stmt_commit_change(&q, err);
     if (rc == CW_DONE)
         return cw_fail(err, CW_NOTFOUND, "no session %lld", (long long)id);
     return rc;
@@ -827,7 +648,7 @@ cw_code cw_db_end_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_er
 {
     query q;
     open_end_session(&q, db, hash);
-    return commit_change(&q, err);
+    return cw_stmt_commit_change(&q, err);
 }
 
 /* ---- keys ---- */
@@ -838,18 +659,18 @@ cw_code cw_db_find_key(cw_db *db, cw_str name, unsigned char ret[CW_DB_KEY], boo
                        cw_err *err)
 {
     query q;
-    open_query(&q, db, "SELECT value FROM secret WHERE name = ?1");
-    bind_text(&q, 1, name);
-    *ret_is_there = step(&q) && column_hash(&q, 0, ret);
-    return close_query(&q, err);
+    cw_stmt_open(&q, db, "SELECT value FROM secret WHERE name = ?1");
+    cw_stmt_bind_text(&q, 1, name);
+    *ret_is_there = cw_stmt_step(&q) && cw_stmt_hash(&q, 0, ret);
+    return cw_stmt_close(&q, err);
 }
 
 cw_code cw_db_offer_key(cw_db *db, cw_str name, const unsigned char key[CW_DB_KEY], cw_err *err)
 {
     query q;
-    open_query(&q, db,
-               "INSERT INTO secret (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING");
-    bind_text(&q, 1, name);
-    bind_hash(&q, 2, key);
-    return run_query(&q, err);
+    cw_stmt_open(&q, db,
+                 "INSERT INTO secret (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING");
+    cw_stmt_bind_text(&q, 1, name);
+    cw_stmt_bind_hash(&q, 2, key);
+    return cw_stmt_run(&q, err);
 }

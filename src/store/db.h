@@ -7,7 +7,8 @@
  *
  *     account ──< account_role >── role ──< role_permission
  *        ├──< token ──< token_scope                 secret
- *        └──< session
+ *        ├──< session                               oauth_client
+ *        └──< oauth_code, oauth_grant ──< oauth_token   (store/oauth.h)
  *
  * A role of an account need not be in the table of roles: the configuration may define it.
  * "anonymous" and "authenticated" always exist.
@@ -67,6 +68,12 @@ bool cw_db_is_current(const cw_db *db);
 /* A number that changes when another connection has changed the database. On a server changes of
  * this connection count too, but not the use of sessions. */
 CW_MUST_USE cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err);
+
+/* Begin a change of several calls: no other process can write until its end. Only functions that say so
+ * may be called between. */
+CW_MUST_USE cw_code cw_db_begin(cw_db *db, cw_err *err);
+/* Commit if rc is CW_OK or CW_DONE, else undo. Returns the result. */
+CW_MUST_USE cw_code cw_db_end(cw_db *db, cw_code rc, cw_err *err);
 
 /* Return another code than CW_OK to end an enumeration with it. */
 typedef cw_code (*cw_db_text_fn)(cw_str text, void *ctx, cw_err *err);

@@ -2,6 +2,8 @@
 /* db_int.h - what a back end of the database provides, for the files of db.h.
  *
  *     db.c          the rows of each table: SQL that every back end understands
+ *     oauth.c       likewise, of the built-in authorization server (oauth.h)
+ *     stmt.c        statements (stmt.h)
  *     copy.c        all rows, from one database to another (copy.h)
  *     sqlite.c      a file
  *     postgres.c    a PostgreSQL server (postgres_url.c: how to reach it, postgres_schema.c: tables)
@@ -14,7 +16,7 @@
 
 #include "store/db.h"
 
-#define CW_DB_MAX_VALUES 8u
+#define CW_DB_MAX_VALUES 16u
 
 typedef enum cw_db_kind { CW_DB_NULL, CW_DB_I64, CW_DB_TEXT, CW_DB_BYTES } cw_db_kind;
 
@@ -43,7 +45,7 @@ typedef struct cw_db_counter {
     const char *write; /* ?1 is the number */
 } cw_db_counter;
 
-#define CW_DB_COUNTERS 3u /* account, token, session */
+#define CW_DB_COUNTERS 4u /* account, token, session, oauth_grant */
 
 typedef struct cw_db_ops {
     void (*close)(cw_db *db);
@@ -81,6 +83,21 @@ struct cw_db {
     const cw_db_ops *ops;
 };
 
+/* db.c */
+#define CW_DB_ACCOUNT_COLUMNS "a.id, a.name, a.password, a.language, a.created, a.blocked"
+
+/* A row that belongs to an account, and is found by its hash. */
+typedef struct cw_db_owned {
+    const char *sql; /* selects its n_columns columns and then CW_DB_ACCOUNT_COLUMNS, by ?1 */
+    int n_columns;
+    void *(*copy)(cw_db_query *q, cw_arena *arena);
+} cw_db_owned;
+
+/* The row and its account; both NULL: none has this hash. */
+CW_MUST_USE cw_code cw_db_find_owned(cw_db *db, const cw_db_owned *what,
+                                     const unsigned char hash[CW_DB_HASH], cw_arena *arena,
+                                     cw_account **ret_account, void **ret, cw_err *err);
+
 /* sqlite.c */
 CW_MUST_USE cw_code cw_sqlite_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
 CW_MUST_USE cw_code cw_sqlite_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
@@ -91,7 +108,7 @@ CW_MUST_USE cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 1u
+#define CW_POSTGRES_VERSIONS 2u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

@@ -377,7 +377,8 @@ static cw_code data_version(cw_db *db, int64_t *ret, cw_err *err)
         "ALTER TABLE account_role " state " TRIGGER USER",                                         \
         "ALTER TABLE token " state " TRIGGER USER",                                                \
         "ALTER TABLE token_scope " state " TRIGGER USER",                                          \
-        "ALTER TABLE session " state " TRIGGER USER"
+        "ALTER TABLE session " state " TRIGGER USER",                                              \
+        "ALTER TABLE oauth_client " state " TRIGGER USER"
 #define HOLD "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 static const char *const hold[] = {HOLD, NULL};
@@ -402,7 +403,7 @@ static const cw_db_ops ops = {
     .column_i64 = column_i64,
     .n_changed = n_changed,
     .close_query = close_query,
-    .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session")},
+    .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session"), COUNTER("oauth_grant")},
     .hold = hold,
     .begin_load = begin_load,
     .end_load = end_load,

@@ -96,6 +96,57 @@ static const char *const versions[] = {
     "PRAGMA user_version = 4;",
     ("DROP TABLE cache_order;"
      "PRAGMA user_version = 5;"),
+    ("CREATE TABLE oauth_client ("
+     " id TEXT PRIMARY KEY,"
+     " record TEXT NOT NULL,"
+     " secret BLOB,"
+     " created INTEGER NOT NULL,"
+     " denied INTEGER NOT NULL DEFAULT 0"
+     ") STRICT, WITHOUT ROWID;"
+     "CREATE TABLE oauth_code ("
+     " hash BLOB PRIMARY KEY,"
+     " account INTEGER NOT NULL REFERENCES account ON DELETE CASCADE,"
+     " client TEXT NOT NULL,"
+     " record TEXT NOT NULL,"
+     " redirect_uri TEXT NOT NULL,"
+     " challenge TEXT NOT NULL,"
+     " resource TEXT NOT NULL,"
+     " scopes TEXT NOT NULL,"
+     " refresh INTEGER NOT NULL,"
+     " expires INTEGER NOT NULL,"
+     " given INTEGER NOT NULL DEFAULT 0"
+     ") STRICT, WITHOUT ROWID;"
+     "CREATE INDEX oauth_code_by_account ON oauth_code (account);"
+     "CREATE TABLE oauth_grant ("
+     " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+     " account INTEGER NOT NULL REFERENCES account ON DELETE CASCADE,"
+     " client TEXT NOT NULL,"
+     " record TEXT NOT NULL,"
+     " redirect_uri TEXT NOT NULL,"
+     " resource TEXT NOT NULL,"
+     " scopes TEXT NOT NULL,"
+     " created INTEGER NOT NULL,"
+     " used INTEGER NOT NULL,"
+     " expires INTEGER NOT NULL,"
+     " generation INTEGER NOT NULL,"
+     " rotated INTEGER NOT NULL,"
+     " secret BLOB"
+     ") STRICT;"
+     "CREATE INDEX oauth_grant_by_account ON oauth_grant (account);"
+     "CREATE TABLE oauth_token ("
+     " hash BLOB PRIMARY KEY,"
+     " given_by INTEGER NOT NULL REFERENCES oauth_grant ON DELETE CASCADE,"
+     " scopes TEXT NOT NULL,"
+     " created INTEGER NOT NULL,"
+     " expires INTEGER NOT NULL"
+     ") STRICT, WITHOUT ROWID;"
+     "CREATE INDEX oauth_token_by_grant ON oauth_token (given_by);"
+     "CREATE INDEX oauth_token_by_expiry ON oauth_token (expires);"
+     /* A new password and a block end all that the account has allowed. */
+     "CREATE TRIGGER oauth_of_account AFTER UPDATE OF password, blocked ON account BEGIN"
+     " DELETE FROM oauth_code WHERE account = new.id;"
+     " DELETE FROM oauth_grant WHERE account = new.id; END;"
+     "PRAGMA user_version = 6;"),
 };
 
 /* "cway": whose file this is. */
@@ -369,7 +420,7 @@ static const cw_db_ops ops = {
     .column_i64 = column_i64,
     .n_changed = n_changed,
     .close_query = close_query,
-    .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session")},
+    .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session"), COUNTER("oauth_grant")},
 };
 
 static cw_code create(const char *path, cw_err *err)

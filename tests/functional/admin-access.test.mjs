@@ -23,6 +23,8 @@ const readingMethods = {
     "roles.list": {},
     "tokens.list": {},
     "sessions.list": {},
+    "clients.list": {},
+    "grants.list": {},
 };
 const changingMethods = {
     "accounts.add": { name: "somebody" },
@@ -39,6 +41,10 @@ const changingMethods = {
     "tokens.create": { account: "target" },
     "tokens.revoke": { id: 1 },
     "sessions.end": { id: 1 },
+    "clients.add": { id: "some-client", redirect_uris: ["http://127.0.0.1/callback"] },
+    "clients.remove": { id: "some-client" },
+    "clients.deny": { id: "some-client" },
+    "grants.revoke": { id: 1 },
 };
 const allMethods = { ...readingMethods, ...changingMethods };
 

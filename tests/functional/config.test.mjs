@@ -144,8 +144,10 @@ test("docs/configuration.md has a row with the right default for every key", () 
             (key) => `${section}.${name}[].${key}`,
         );
     const limited = [...own("limits", "tools"), ...own("limits", "sources")];
+    const registered = schema.properties.access.properties.server.properties.clients.anyOf[0];
+    const registration = Object.keys(registered.properties).map((key) => `access.server.clients[].${key}`);
     const issuers = own("access", "issuers");
-    assert.deepEqual([...rows.keys()], [...listen, ...limited, ...issuers, ...clients]);
+    assert.deepEqual([...rows.keys()], [...listen, ...limited, ...registration, ...issuers, ...clients]);
 });
 
 test("the examples of docs/configuration.md are right", async () => {

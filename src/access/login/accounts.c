@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "access/login/login_int.h"
+#include "access/oauth/ceiling.h"
 #include "access/rights.h"
 #include "base/digits.h"
 
@@ -31,6 +32,11 @@ static void add_credential(cw_accounts *a, const cw_account_login *login, cw_cal
         opts->credential.kind = CW_CREDENTIAL_TOKEN;
         opts->expires = token->expires;
         hash = token->hash;
+    } else if (login->granted) {
+        opts->credential.kind = CW_CREDENTIAL_ACCESS_TOKEN;
+        opts->credential.resource = login->granted->token->resource;
+        opts->expires = login->granted->token->expires;
+        hash = login->granted->token->hash;
     } else if (session) {
         opts->credential.kind = CW_CREDENTIAL_SESSION;
         opts->expires = session->created + (int64_t)cw_session_rules_of(a).lifetime_ms;
@@ -42,6 +48,18 @@ static void add_credential(cw_accounts *a, const cw_account_login *login, cw_cal
     }
     if (hash)
         opts->credential.hash = cw_str_make((const char *)hash, CW_DIGEST);
+}
+
+/* The scopes of the token, and no permission above the ceiling of its grant. */
+static cw_code bound_by_grant(const cw_granted_login *granted, cw_rights *permissions,
+                              cw_rights *scopes, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    for (cw_str rest = granted->token->scopes; rest.n && !rc;) {
+        cw_str scope = cw_str_cut(rest, ' ', &rest);
+        rc = scope.n ? cw_rights_add(scopes, scope, err) : CW_OK;
+    }
+    return rc ? rc : cw_oauth_ceiling_apply(permissions, granted->settings, granted->client, err);
 }
 
 cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account_login *login,
@@ -56,6 +74,8 @@ cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account_lo
     cw_code rc = cw_rights_add_account(&permissions, account, err);
     if (!rc && login->token)
         rc = cw_db_each_scope_of(db, login->token->id, cw_rights_add_text, &scopes, err);
+    if (!rc && login->granted)
+        rc = bound_by_grant(login->granted, &permissions, &scopes, err);
     cw_roles_unref(roles);
     if (rc)
         return rc;
@@ -66,7 +86,7 @@ cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account_lo
         .language = account->language,
         .permissions = permissions.items,
         .n_permissions = permissions.n,
-        .has_token = login->token != NULL,
+        .has_token = login->token || login->granted,
         .scopes = scopes.items,
         .n_scopes = scopes.n,
     };
@@ -274,6 +294,7 @@ static void init_loop(cw_accounts *a, cw_accounts_loop *al)
 {
     al->accounts = a;
     cw_list_init(&al->running);
+    cw_list_init(&al->grant_ops);
     pthread_mutex_init(&al->lock, NULL);
 }
 
@@ -288,6 +309,7 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     pthread_mutex_init(&a->lock, NULL);
     atomic_init(&a->roles_generation, 0);
     atomic_init(&a->has_sessions, false);
+    atomic_init(&a->has_oauth, false);
     atomic_init(&a->n_ended, 0);
     a->n_loops = opts->n_loops;
     a->tokens = opts->tokens;
@@ -298,6 +320,8 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
         rc = cw_network_throttle_init(&a->guesses, CW_ACCOUNTS_FREE_GUESSES, err);
     if (!rc)
         rc = cw_network_throttle_init(&a->tokens_made_up, CW_ACCOUNTS_FREE_TOKENS, err);
+    if (!rc)
+        rc = cw_throttle_init(&a->token_requests, CW_ACCOUNTS_FREE_TOKEN_REQUESTS, err);
     if (!rc)
         rc = cw_recent_logins_init(&a->verified, err);
     bool has_store = opts->db.where && opts->db.where[0];
@@ -342,6 +366,7 @@ void cw_accounts_read_failures(cw_accounts *a, const cw_json *failures)
 static void free_loop(cw_accounts_loop *al)
 {
     cw_login_loop_done(al);
+    cw_grant_ops_done(al);
     cw_login_watches_done(al);
     pthread_mutex_destroy(&al->lock);
 }
@@ -361,8 +386,10 @@ void cw_accounts_free(cw_accounts *a)
     cw_throttle_done(&a->by_account);
     cw_network_throttle_done(&a->guesses);
     cw_network_throttle_done(&a->tokens_made_up);
+    cw_throttle_done(&a->token_requests);
     cw_recent_logins_done(&a->verified);
     cw_roles_unref(a->roles);
+    cw_oauth_settings_unref(a->oauth);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }
@@ -396,6 +423,33 @@ void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules)
     /* Sessions in the cache may be too old now. */
     if (is_new)
         atomic_fetch_add(&a->n_ended, 1);
+}
+
+void cw_accounts_set_oauth(cw_accounts *a, cw_oauth_settings *settings)
+{
+    bool is_on = settings && a->store;
+    pthread_mutex_lock(&a->lock);
+    cw_oauth_settings *old = a->oauth;
+    a->oauth = is_on ? cw_oauth_settings_ref(settings) : NULL;
+    pthread_mutex_unlock(&a->lock);
+    atomic_store(&a->has_oauth, is_on);
+    /* Callers with its tokens are read again: clients and ceilings may have changed. */
+    if (old || is_on)
+        atomic_fetch_add(&a->roles_generation, 1);
+    cw_oauth_settings_unref(old);
+}
+
+cw_oauth_settings *cw_accounts_take_oauth(cw_accounts *a)
+{
+    pthread_mutex_lock(&a->lock);
+    cw_oauth_settings *settings = a->oauth ? cw_oauth_settings_ref(a->oauth) : NULL;
+    pthread_mutex_unlock(&a->lock);
+    return settings;
+}
+
+bool cw_accounts_has_oauth(const cw_accounts *a)
+{
+    return atomic_load(&a->has_oauth);
 }
 
 void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers)

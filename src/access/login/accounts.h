@@ -40,6 +40,7 @@
 #include "access/caller.h"
 #include "access/issuer/issuer.h"
 #include "access/login/hash_pool.h"
+#include "access/oauth/settings.h"
 #include "access/roles.h"
 #include "json/write.h"
 #include "net/loop/loop.h"
@@ -50,8 +51,9 @@
 #define CW_ACCOUNTS_MAX_HASHES 64u
 #define CW_ACCOUNTS_MAX_SIGNATURES 64u
 #define CW_ACCOUNTS_HASH_THREADS 2u
-#define CW_ACCOUNTS_FREE_FAILURES 5u /* of one account */
-#define CW_ACCOUNTS_FREE_GUESSES 20u /* of one network, over all accounts */
+#define CW_ACCOUNTS_FREE_FAILURES 5u         /* of one account */
+#define CW_ACCOUNTS_FREE_GUESSES 20u         /* of one network, over all accounts */
+#define CW_ACCOUNTS_FREE_TOKEN_REQUESTS 100u /* failed ones of one client in one network */
 #define CW_ACCOUNTS_FREE_TOKENS                                                                    \
     100u /* invalid ones of one network: unknown, or with a wrong signature */
 
@@ -82,6 +84,13 @@ bool cw_accounts_has_logins(const cw_accounts *a);
 /* Lifetime and number of sessions from now on (session.h). Without this, and without a database, no
  * session can be opened. */
 void cw_accounts_set_sessions(cw_accounts *a, const cw_session_rules *rules);
+/* The settings of the built-in authorization server from now on; NULL: it is off, and none of its tokens
+ * is valid. Takes a reference. Needs a database. */
+void cw_accounts_set_oauth(cw_accounts *a, cw_oauth_settings *settings);
+/* A reference to them; NULL: it is off. */
+cw_oauth_settings *cw_accounts_take_oauth(cw_accounts *a);
+/* Whether it is on. */
+bool cw_accounts_has_oauth(const cw_accounts *a);
 /* Add an object with the failures that delay logins, for a process that takes over (throttle.h). */
 void cw_accounts_write_failures(cw_accounts *a, cw_json_writer *w);
 /* Count them as well. `failures` may be NULL or anything. */

@@ -410,11 +410,36 @@ cw_code cw_login_read_token(cw_accounts *a, cw_db *db, const unsigned char diges
     return cw_permissions_of_account(a, db, &login, ret, err);
 }
 
+cw_code cw_login_read_access_token(cw_accounts *a, cw_db *db, const unsigned char digest[CW_DIGEST],
+                                   cw_arena *arena, cw_caller **ret, cw_err *err)
+{
+    cw_db_oauth_token *token;
+    cw_account *account;
+    cw_oauth_client client = {.kind = CW_OAUTH_DOCUMENT};
+    cw_oauth_settings *settings = cw_accounts_take_oauth(a);
+    if (!settings)
+        return CW_OK;
+    cw_code rc = cw_db_find_oauth_token(db, digest, arena, &token, &account, err);
+    bool is_good = !rc && token && cw_secret_equal(token->hash, digest) &&
+                   cw_clock_wall_ms() < token->expires && !account->is_blocked;
+    /* A client that the operator has removed or denied has no valid tokens. */
+    if (is_good)
+        rc = cw_oauth_client_find(db, settings, token->client, arena, &client, err);
+    if (is_good && (!rc || rc == CW_DECLINED)) {
+        cw_granted_login granted = {.token = token, .settings = settings, .client = &client};
+        cw_account_login login = {.account = account, .granted = &granted};
+        rc = cw_permissions_of_account(a, db, &login, ret, err);
+    }
+    cw_oauth_settings_unref(settings);
+    return rc == CW_NOTFOUND ? CW_OK : rc;
+}
+
 static cw_code find_token(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_login_op *t = of_job(job);
-    cw_code rc =
-        cw_login_read_token(t->accounts, db, t->credentials.token, &t->arena, &t->caller, err);
+    bool is_access = t->credentials.kind == CW_CREDENTIALS_ACCESS_TOKEN;
+    cw_code rc = (is_access ? cw_login_read_access_token : cw_login_read_token)(
+        t->accounts, db, t->credentials.token, &t->arena, &t->caller, err);
     t->expires = t->caller ? cw_caller_expires(t->caller) : 0;
     return rc;
 }
@@ -428,7 +453,7 @@ static void on_token(cw_store_job *job, cw_code rc)
 
 void cw_login_op_set_job(cw_login_op *t)
 {
-    bool is_token = t->credentials.kind == CW_CREDENTIALS_TOKEN;
+    bool is_token = t->credentials.kind != CW_CREDENTIALS_PASSWORD;
     t->job.run = is_token ? find_token : find_account;
     t->job.done = is_token ? on_token : on_account;
 }
@@ -846,7 +871,10 @@ cw_login cw_accounts_login(cw_accounts *a, cw_loop *loop, cw_str header, cw_logi
     if (!al)
         return (cw_login){.status = CW_LOGIN_UNAVAILABLE};
     cw_str token = a->issuers ? cw_credentials_bearer(header) : (cw_str){NULL, 0};
-    if (token.p && !cw_str_starts(token, cw_str_from(CW_TOKEN_PREFIX)))
+    bool is_own =
+        cw_str_starts(token, CW_STR(CW_TOKEN_PREFIX)) ||
+        (cw_accounts_has_oauth(a) && cw_str_starts(token, CW_STR(CW_ACCESS_TOKEN_PREFIX)));
+    if (token.p && !is_own)
         return start_token_login(al, token, w);
     cw_login login = {.status = CW_LOGIN_WRONG};
     if (a->store && cw_credentials_parse(header, &credentials))

@@ -4,6 +4,7 @@
  *     accounts.c     begin, settings and end; the permissions of callers
  *     login.c        logins on their way through cache, store and pool (recent_logins.h: all loops)
  *     session.c      sessions of browsers
+ *     grants.c       operations of the built-in authorization server
  *     login_watch.c  streams that end with the credentials of their caller
  */
 #ifndef CW_ACCESS_LOGIN_LOGIN_INT_H
@@ -14,10 +15,12 @@
 #include "access/credentials.h"
 #include "access/issuer/token_cache.h"
 #include "access/login/accounts.h"
+#include "access/login/grants.h"
 #include "access/login/hash_pool.h"
 #include "access/login/login_watch.h"
 #include "access/login/recent_logins.h"
 #include "access/login/session.h"
+#include "access/oauth/exchange.h"
 #include "access/throttle.h"
 #include "net/addr/network.h"
 
@@ -109,7 +112,8 @@ struct cw_accounts_loop {
     cw_accounts *accounts;
     cw_loop *loop; /* NULL: not used yet */
     cw_loop_hook hook;
-    cw_list running; /* operations */
+    cw_list running;   /* operations */
+    cw_list grant_ops; /* likewise, of grants.c */
     cw_login_cache_entry *remembered;
     cw_token_cache *tokens; /* of issuers; NULL until the first */
     cw_login_watches watches;
@@ -130,6 +134,9 @@ struct cw_accounts {
     pthread_mutex_t lock;               /* of roles and rules */
     cw_roles *roles;
     cw_session_rules sessions; /* likewise */
+    cw_oauth_settings *oauth;  /* likewise; NULL: this server issues no tokens */
+    atomic_bool has_oauth;
+    cw_throttle token_requests; /* failed ones, by client and network */
     atomic_bool has_sessions;
     atomic_uint_least64_t n_ended; /* sessions, by this server; others change the generation */
     atomic_uint_least64_t roles_generation;
@@ -149,6 +156,10 @@ void cw_login_op_set_job(cw_login_op *t);
 CW_MUST_USE cw_code cw_login_read_token(cw_accounts *a, cw_db *db,
                                         const unsigned char digest[CW_DIGEST], cw_arena *arena,
                                         cw_caller **ret, cw_err *err);
+/* The same for an access token of the built-in authorization server. */
+CW_MUST_USE cw_code cw_login_read_access_token(cw_accounts *a, cw_db *db,
+                                               const unsigned char digest[CW_DIGEST],
+                                               cw_arena *arena, cw_caller **ret, cw_err *err);
 /* The operation is over; from any thread. */
 void cw_login_op_finish(cw_login_op *t, cw_login_status status);
 /* A running operation with this key, or NULL. */
@@ -163,6 +174,8 @@ cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w);
 cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login_waiter *w);
 /* The cached caller of a session, borrowed, or NULL. */
 cw_caller *cw_login_cache_caller(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
+/* grants.c: after the store's thread has ended */
+void cw_grant_ops_done(cw_accounts_loop *al);
 /* After the threads of the store and of the pools have ended: free operations and caches. */
 void cw_login_loop_done(cw_accounts_loop *al);
 
@@ -186,13 +199,21 @@ void cw_login_watches_init(cw_accounts_loop *al);
 void cw_login_watches_done(cw_accounts_loop *al);
 
 /* accounts.c: on the store's thread */
-/* An account, and the credentials that named it: at most one of the last three. */
+/* An account, and the credentials that named it: at most one of the last four. */
 typedef struct cw_account_login {
     const cw_account *account;
     const cw_token *token;
     const cw_session *session;
     const unsigned char *verified_hash; /* keyed digest of the stored hash of the password */
+    const struct cw_granted_login *granted;
 } cw_account_login;
+
+/* An access token of the built-in authorization server, and the limits of its grant. */
+typedef struct cw_granted_login {
+    const cw_db_oauth_token *token;
+    const cw_oauth_settings *settings;
+    const cw_oauth_client *client; /* as it is now */
+} cw_granted_login;
 
 CW_MUST_USE cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db,
                                               const cw_account_login *login, cw_caller **ret,

@@ -48,6 +48,10 @@ static const cw_str default_algorithms[] = {
     CW_STR_INIT("RS256"), CW_STR_INIT("PS256"), CW_STR_INIT("ES256"),
     CW_STR_INIT("ES384"), CW_STR_INIT("EdDSA"),
 };
+/* Cursor sends it with two others, and one that is refused must not refuse all. */
+static const cw_str default_redirects[] = {
+    CW_STR_INIT("cursor://anysphere.cursor-mcp/oauth/callback")};
+
 static const cw_config_issuer default_issuer = {
     .issuer = CW_STR_INIT(""),
     .jwks_uri = CW_STR_INIT(""),
@@ -147,7 +151,16 @@ const cw_config cw_config_defaults = {
                          .path = CW_STR_INIT("/login"),
                          .idle_ms = CW_LOGIN_IDLE_MS,
                          .lifetime_ms = CW_LOGIN_LIFETIME_MS,
-                         .sessions = CW_LOGIN_SESSIONS}},
+                         .sessions = CW_LOGIN_SESSIONS},
+               .server = {.dynamic_registration = true,
+                          .client_documents = true,
+                          .client_document_ca_file = CW_STR_INIT(""),
+                          .redirect_uris = {default_redirects, CW_COUNT(default_redirects)},
+                          .access_token_ms = 30 * 60000,
+                          .grant_idle_ms = 14 * (size_t)DAY_MS,
+                          .grant_lifetime_ms = 90 * (size_t)DAY_MS,
+                          .refresh_grace_ms = 60000,
+                          .grants = 200}},
     .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
     .state = {.directory = CW_STR_INIT(""), .lock = CW_STR_INIT("")},
     .translations = {.directory = CW_STR_INIT(""),
@@ -748,6 +761,8 @@ static const cw_key access_keys[] = {
      .item_size = sizeof(cw_config_issuer), .item_defaults = &default_issuer},
     {"login", &cw_type_section, "Login page for browsers, and its sessions",
      .children = login_keys},
+    {"server", &cw_type_section, "Built-in authorization server for OAuth clients",
+     .children = cw_server_keys},
     {0},
 };
 

@@ -121,6 +121,9 @@ bool cw_config_is_instructions(cw_str text);
                 "and tabs",                                                                        \
     .pattern = CW_NAMES_PROSE_PATTERN
 
+/* keys_server.c: likewise. */
+extern const cw_key cw_server_keys[];
+
 /* keys_sources.c: likewise. */
 extern const cw_key cw_sources_keys[], cw_overlay_file_keys[];
 extern const cw_config_remote cw_config_default_remote;

@@ -4,80 +4,39 @@
 
 #include <stdio.h>
 
-#include "base/digits.h"
 #include "door/authenticate.h"
 #include "door/browser.h"
-#include "door/oauth_challenge.h"
-#include "door/page/assets.h"
-#include "door/rpc_batch.h"
+#include "door/page/grants.h"
+#include "door/page/html.h"
 #include "metrics/metrics.h"
 #include "net/http/target.h"
 
-#define PAGE_MAX_BYTES 65536u
-/* A page that uses nothing but the stylesheet and icon of the console (door/page/assets.h). */
-#define POLICY                                                                                     \
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "  \
-    "frame-ancestors 'none'"
-
+/* What a login page shows: who has logged in; else the form, when it has a proof; else neither. */
 typedef struct login_page {
-    unsigned status;
-    const char *problem; /* NULL: none */
-    /* One of three: who has logged in; else the form, when it has a proof; else neither. */
+    cw_html_page html;
     cw_str account;
-    cw_str proof;      /* of the form, or of the session */
-    cw_str prefix;     /* of the paths of this server, as the browser sees them; may be empty */
-    cw_str action;     /* where the form goes; a path */
-    cw_str next;       /* where to go after logging in; may be empty */
-    cw_str cookies[2]; /* values of Set-Cookie; empty: none */
-    uint32_t retry_s;  /* 0: omitted */
+    cw_str proof;  /* of the form, or of the session */
+    cw_str action; /* where the form goes; a path */
+    cw_str next;   /* where to go after logging in; may be empty */
+    cw_str grants; /* of the page with the applications of the account; empty: there is none */
 } login_page;
-
-/* Text between tags and in quoted attributes. */
-static void add_text(cw_buf *out, cw_str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        switch (text.p[i]) {
-        case '&':
-            cw_buf_add(out, CW_STR("&amp;"));
-            break;
-        case '<':
-            cw_buf_add(out, CW_STR("&lt;"));
-            break;
-        case '>':
-            cw_buf_add(out, CW_STR("&gt;"));
-            break;
-        case '"':
-            cw_buf_add(out, CW_STR("&quot;"));
-            break;
-        case '\'':
-            cw_buf_add(out, CW_STR("&#39;"));
-            break;
-        default:
-            cw_buf_add_char(out, text.p[i]);
-        }
-    }
-}
-
-static void add_hidden(cw_buf *out, const char *name, cw_str value)
-{
-    cw_buf_printf(out, "<input type=\"hidden\" name=\"%s\" value=\"", name);
-    add_text(out, value);
-    cw_buf_add(out, CW_STR("\">\n"));
-}
 
 static void open_form(cw_buf *out, const login_page *page)
 {
-    cw_buf_add(out, CW_STR("<form method=\"post\" action=\""));
-    add_text(out, page->action);
-    cw_buf_add(out, CW_STR("\">\n"));
-    add_hidden(out, "csrf", page->proof);
+    cw_html_open_form(out, page->action);
+    cw_html_add_hidden(out, "csrf", page->proof);
 }
 
 static void add_account(cw_buf *out, const login_page *page)
 {
     cw_buf_add(out, CW_STR("<p>You are logged in as <strong>"));
-    add_text(out, page->account);
+    cw_html_add_text(out, page->account);
     cw_buf_add(out, CW_STR("</strong>.</p>\n"));
+    if (page->grants.n) {
+        cw_buf_add(out, CW_STR("<p><a href=\""));
+        cw_html_add_text(out, page->grants);
+        cw_buf_add(out, CW_STR("\">Allowed applications</a></p>\n"));
+    }
     open_form(out, page);
     cw_buf_add(out, CW_STR("<button class=\"main\">Log out</button>\n</form>\n"));
 }
@@ -86,7 +45,7 @@ static void add_form(cw_buf *out, const login_page *page)
 {
     open_form(out, page);
     if (page->next.n)
-        add_hidden(out, "next", page->next);
+        cw_html_add_hidden(out, "next", page->next);
     cw_buf_add(out, CW_STR("<label for=\"name\">Name</label>\n"
                            "<input id=\"name\" name=\"name\" autocomplete=\"username\" "
                            "autocapitalize=\"none\" spellcheck=\"false\" maxlength=\"128\" "
@@ -97,103 +56,18 @@ static void add_form(cw_buf *out, const login_page *page)
                            "<button class=\"main\">Log in</button>\n</form>\n"));
 }
 
-static void add_link(cw_buf *out, const login_page *page, const char *rel, const char *file)
-{
-    cw_buf_printf(out, "<link rel=\"%s\" href=\"", rel);
-    add_text(out, page->prefix);
-    cw_buf_printf(out, CW_ASSETS_PATH "%s/%s\">\n", cw_assets_hash, file);
-}
-
-static void write_page(cw_buf *out, const login_page *page, cw_str title)
-{
-    const char *heading = page->account.n ? "Logged in" : "Log in";
-    cw_buf_printf(out,
-                  "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                  "<title>%s%s - ",
-                  page->problem ? "Problem: " : "", heading);
-    add_text(out, title);
-    cw_buf_add(out, CW_STR("</title>\n"));
-    add_link(out, page, "icon", "icon.svg");
-    add_link(out, page, "stylesheet", "style.css");
-    cw_buf_add(out, CW_STR("</head>\n<body class=\"login\">\n<main>\n<h1>"));
-    add_text(out, title);
-    cw_buf_printf(out, "</h1>\n<h2>%s</h2>\n", heading);
-    if (page->problem) {
-        cw_buf_add(out, CW_STR("<p class=\"notice\" role=\"alert\">"));
-        add_text(out, cw_str_from(page->problem));
-        cw_buf_add(out, CW_STR("</p>\n"));
-    }
-    if (page->account.n)
-        add_account(out, page);
-    else if (page->proof.n)
-        add_form(out, page);
-    cw_buf_add(out, CW_STR("</main>\n</body>\n</html>\n"));
-}
-
-/* ---- answers ---- */
-
-#define MAX_HEADERS 12u
-
-typedef struct header_list {
-    cw_http_header items[MAX_HEADERS];
-    size_t n;
-} header_list;
-
-static void add(header_list *list, cw_str name, cw_str value)
-{
-    if (value.n)
-        list->items[list->n++] = (cw_http_header){name, value};
-}
-
-/* Headers of pages and redirects. With Referrer-Policy "no-referrer", browsers would send forms
- * with the origin "null". */
-static header_list common_headers(const cw_str cookies[2])
-{
-    header_list list = {.n = 0};
-    add(&list, CW_STR("Cache-Control"), CW_STR("no-store"));
-    add(&list, CW_STR("Content-Security-Policy"), CW_STR(POLICY));
-    add(&list, CW_STR("X-Frame-Options"), CW_STR("DENY"));
-    add(&list, CW_STR("Referrer-Policy"), CW_STR("same-origin"));
-    add(&list, CW_STR("Cross-Origin-Opener-Policy"), CW_STR("same-origin"));
-    add(&list, CW_STR("Cross-Origin-Resource-Policy"), CW_STR("same-origin"));
-    for (size_t i = 0; i < 2; i++)
-        add(&list, CW_STR("Set-Cookie"), cookies[i]);
-    return list;
-}
-
 static void send_page(cw_http_req *req, const cw_runtime_loop *rl, login_page *page)
 {
-    cw_str title = cw_runtime_config(rl)->mcp.title;
-    page->prefix = cw_oauth_resource_path(cw_runtime_config(rl)->public_url);
-    header_list headers = common_headers(page->cookies);
-    char seconds[CW_DIGITS_SIZE];
     cw_buf b;
-    if (page->retry_s)
-        add(&headers, CW_STR("Retry-After"), cw_digits_u64(page->retry_s, seconds));
-    cw_buf_init(&b, PAGE_MAX_BYTES);
-    write_page(&b, page, title.n ? title : CW_STR("Causeway"));
-    cw_str kept = cw_rpc_batch_keep(cw_http_req_arena(req), &b);
-    if (!kept.p) {
-        cw_http_reply_error(req, 503, "unavailable", CW_STR("out of memory"));
-        return;
-    }
-    cw_http_reply(req, &(cw_http_response){.status = page->status,
-                                           .type = CW_STR("text/html; charset=utf-8"),
-                                           .body = kept,
-                                           .headers = headers.items,
-                                           .n_headers = headers.n});
+    page->html.heading = page->account.n ? "Logged in" : "Log in";
+    cw_html_open(&b, rl, &page->html);
+    if (page->account.n)
+        add_account(&b, page);
+    else if (page->proof.n)
+        add_form(&b, page);
+    cw_html_send(req, &page->html, &b);
 }
 
-static void redirect(cw_http_req *req, cw_str location, const cw_str cookies[2])
-{
-    header_list headers = common_headers(cookies);
-    add(&headers, CW_STR("Location"), location);
-    cw_http_reply(
-        req, &(cw_http_response){.status = 303, .headers = headers.items, .n_headers = headers.n});
-}
-
-#define FORM_TYPE "application/x-www-form-urlencoded"
 #define FORM_LIFETIME_S "3600"
 
 #define CLEAR_TEXT "Logging in needs an encrypted connection (https)."
@@ -220,15 +94,6 @@ typedef struct visit {
 
 /* ---- addresses ---- */
 
-/* A path on this server as the browser sees it; .p is NULL without memory. */
-static cw_str path_for_browser(const visit *v, const char *path)
-{
-    cw_str base = cw_runtime_config(v->rl)->public_url;
-    char *text = cw_arena_printf(cw_http_req_arena(v->req), "%.*s%s",
-                                 CW_STR_ARG(cw_oauth_resource_path(base)), path);
-    return text ? cw_str_from(text) : (cw_str){NULL, 0};
-}
-
 /* Whether a browser stays on this site when it is sent there: one slash, then nothing that it might
  * read as the beginning of a host, and no byte that it leaves out. */
 static bool is_local(cw_str path)
@@ -252,63 +117,61 @@ static cw_str cookie(const visit *v, const char *name, cw_str value, const char 
     return text ? cw_str_from(text) : CW_STR("");
 }
 
-static void fail_nomem(const visit *v)
-{
-    cw_http_reply_error(v->req, 503, "unavailable", CW_STR("out of memory"));
-}
-
 static void show_message(const visit *v, unsigned status, const char *problem)
 {
-    send_page(v->req, v->rl, &(login_page){.status = status, .problem = problem});
+    send_page(v->req, v->rl, &(login_page){.html = {.status = status, .problem = problem}});
 }
 
 /* The form, with a cookie that it is bound to: the one that the browser has, or a new one. */
 static void show_form(visit *v, unsigned status, const char *problem, uint32_t retry_s)
 {
     char proof[CW_SESSION_LEN + 1];
-    login_page page = {.status = status, .problem = problem, .next = v->next, .retry_s = retry_s};
+    login_page page = {.html = {.status = status, .problem = problem, .retry_s = retry_s},
+                       .next = v->next};
     if (!cw_session_is_secret(v->form_secret)) {
         char *secret = cw_arena_alloc(cw_http_req_arena(v->req), CW_SESSION_LEN + 1);
         if (!secret || cw_session_secret(secret, NULL)) {
-            fail_nomem(v);
+            cw_html_fail_nomem(v->req);
             return;
         }
         v->form_secret = cw_str_from(secret);
     }
     cw_session_csrf_token(v->form_secret, proof);
     page.proof = cw_str_from(proof);
-    page.action = path_for_browser(v, v->door->path);
-    page.cookies[0] =
+    page.action = cw_html_path(v->req, v->rl, v->door->path);
+    page.html.cookies[0] =
         cookie(v, CW_BROWSER_FORM, v->form_secret, "Strict; Max-Age=" FORM_LIFETIME_S);
     if (v->session.p)
-        page.cookies[1] = cw_browser_cookie_kind(v->rl)->removal;
-    if (page.action.p && page.cookies[0].n)
+        page.html.cookies[1] = cw_browser_cookie_kind(v->rl)->removal;
+    if (page.action.p && page.html.cookies[0].n)
         send_page(v->req, v->rl, &page);
     else
-        fail_nomem(v);
+        cw_html_fail_nomem(v->req);
 }
 
 static void show_account(const visit *v, const cw_caller *caller)
 {
     char proof[CW_SESSION_LEN + 1];
-    login_page page = {.status = 200, .account = cw_caller_name(caller)};
+    login_page page = {.html = {.status = 200}, .account = cw_caller_name(caller)};
     cw_session_csrf_token(v->session, proof);
     page.proof = cw_str_from(proof);
-    page.action = path_for_browser(v, "/logout");
+    page.action = cw_html_path(v->req, v->rl, "/logout");
+    if (cw_accounts_has_oauth(cw_runtime_accounts(v->rl)))
+        page.grants = cw_html_path(v->req, v->rl, CW_GRANTS_PAGE_PATH);
     if (page.action.p)
         send_page(v->req, v->rl, &page);
     else
-        fail_nomem(v);
+        cw_html_fail_nomem(v->req);
 }
 
 static void go(const visit *v, cw_str location, cw_str cookie1, cw_str cookie2)
 {
     const cw_str cookies[2] = {cookie1, cookie2};
-    cw_str there = location.n ? location : path_for_browser(v, v->door->path);
+    cw_str there = location.n ? location : cw_html_path(v->req, v->rl, v->door->path);
     if (there.p)
-        redirect(v->req, there, cookies);
+        cw_html_redirect(v->req, there, cookies);
     else
-        fail_nomem(v);
+        cw_html_fail_nomem(v->req);
 }
 
 /* ---- waiting ---- */
@@ -461,18 +324,11 @@ static cw_code read_fields(visit *v)
     return rc == CW_INVALID ? CW_PARAMS : CW_NOMEM;
 }
 
-static bool is_form(const cw_http_req *req)
-{
-    cw_str rest;
-    cw_str type = cw_http_req_header(req, CW_STR("Content-Type"));
-    return cw_str_ieq(cw_str_trim(cw_str_cut(type, ';', &rest)), CW_STR(FORM_TYPE));
-}
-
 /* False: it is answered. */
 static bool take_form(visit *v)
 {
-    if (!is_form(v->req)) {
-        show_message(v, 415, "Forms are sent as " FORM_TYPE ".");
+    if (!cw_html_is_form(v->req)) {
+        show_message(v, 415, "Forms are sent as " CW_HTML_FORM_TYPE ".");
         return false;
     }
     if (cw_http_req_body(v->req).n > CW_LOGIN_MAX_FORM) {
@@ -481,7 +337,7 @@ static bool take_form(visit *v)
     }
     cw_code rc = read_fields(v);
     if (rc == CW_NOMEM)
-        fail_nomem(v);
+        cw_html_fail_nomem(v->req);
     else if (rc)
         show_form(v, 400, INCOMPLETE, 0);
     return !rc;
@@ -513,7 +369,7 @@ static void opened(visit *v, const cw_login *login)
         if (set.n)
             go(v, v->next, set, CW_STR(CW_BROWSER_NO_FORM));
         else
-            fail_nomem(v);
+            cw_html_fail_nomem(v->req);
     } else if (login->status == CW_LOGIN_WRONG) {
         show_form(v, 403, WRONG, 0);
     } else if (login->status == CW_LOGIN_TOO_MANY) {

@@ -23,9 +23,9 @@
 #include "call/runtime.h"
 #include "net/server/router.h"
 
-#define CW_LOGIN_MAX_FORM 8192u
+#define CW_LOGIN_MAX_FORM 16384u
 #define CW_LOGIN_MAX_PATH 1024u
-#define CW_LOGIN_MAX_NEXT 1024u /* bytes of the path to return to */
+#define CW_LOGIN_MAX_NEXT 7168u /* bytes of the path to return to */
 
 typedef struct cw_login_pages {
     cw_runtime *runtime;

@@ -17,10 +17,14 @@ typedef struct about {
     cw_str path; /* of the endpoint or a toolset; empty: all that we serve */
 } about;
 
-static void write_issuers(cw_json_writer *w, const cw_config *config)
+static void write_issuers(cw_json_writer *w, const about *a)
 {
+    const cw_config *config = cw_runtime_config(a->rl);
     cw_json_add_key(w, CW_STR("authorization_servers"));
     cw_json_open_array(w);
+    /* Some clients use the first entry only. */
+    if (cw_accounts_has_oauth(cw_runtime_accounts(a->rl)))
+        cw_json_add_string(w, a->base);
     for (size_t i = 0; i < config->access.issuers.n; i++)
         cw_json_add_string(w, config->access.issuers.items[i].issuer);
     cw_json_close(w);
@@ -51,7 +55,7 @@ static void write_document(cw_buf *out, void *ctx)
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_rest_add_url(&w, CW_STR("resource"), a->base, a->path);
-    write_issuers(&w, config);
+    write_issuers(&w, a);
     write_scopes(&w, a->rl);
     cw_json_add_key(&w, CW_STR("bearer_methods_supported"));
     cw_json_open_array(&w);
@@ -233,7 +237,7 @@ cw_code cw_oauth_metadata_add_routes(cw_router *router, cw_oauth_metadata *r, cw
 {
     cw_str paths[] = {CW_STR(""), cw_oauth_resource_path(config->public_url)};
     size_t n = 0;
-    cw_code rc = add_absent_routes(router, runtime);
+    cw_code rc = config->access.server.enabled ? CW_OK : add_absent_routes(router, runtime);
     for (size_t i = 0; i < CW_COUNT(paths) && !rc && (i == 0 || paths[i].n); i++) {
         cw_oauth_metadata_route *route = &r->routes[n];
         *route = (cw_oauth_metadata_route){.runtime = runtime};

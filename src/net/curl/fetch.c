@@ -321,6 +321,9 @@ static CURLcode set_request(running *r, const cw_fetch *f)
     CURLcode code = set_text(r, CURLOPT_URL, f->url);
     if (!code)
         code = add_header(r, "Accept: ", CW_STR("application/json"));
+    /* Some publishers reject requests without one. */
+    if (!code)
+        code = add_header(r, "User-Agent: ", CW_STR("Causeway/" CW_VERSION));
     if (!code && f->authorization.n)
         code = add_header(r, "Authorization: ", f->authorization);
     if (!code && f->form.p) {

@@ -294,14 +294,17 @@ static cw_str allowed_headers(cw_http_req *req)
 
 static void answer_options(cw_http_req *req, const char *allow)
 {
-    cw_http_header headers[4] = {{CW_STR("Allow"), cw_str_from(allow)}};
+    cw_http_header headers[5] = {{CW_STR("Allow"), cw_str_from(allow)}};
     cw_http_response answer = {.status = 204, .headers = headers, .n_headers = 1};
+    bool is_for_all = req->route && req->route->is_open;
     /* A preflight request of a browser. */
-    if (req->from_page && cw_http_req_header(req, CW_STR("Access-Control-Request-Method")).p) {
+    if ((req->from_page || is_for_all) &&
+        cw_http_req_header(req, CW_STR("Access-Control-Request-Method")).p) {
         headers[1] = (cw_http_header){CW_STR("Access-Control-Allow-Methods"), cw_str_from(allow)};
         headers[2] = (cw_http_header){CW_STR("Access-Control-Allow-Headers"), allowed_headers(req)};
         headers[3] = (cw_http_header){CW_STR("Access-Control-Max-Age"), CW_STR(PREFLIGHT_MAX_AGE)};
-        answer.n_headers = 4;
+        headers[4] = (cw_http_header){CW_STR("Access-Control-Allow-Origin"), CW_STR("*")};
+        answer.n_headers = is_for_all ? 5 : 4;
     }
     leave_body(req);
     cw_http_reply(req, &answer);

@@ -42,6 +42,38 @@ TEST(the_same_is_never_sealed_the_same)
     cw_arena_done(&a);
 }
 
+TEST(AS19_an_identifier_is_sealed_the_same_each_time)
+{
+    cw_arena a;
+    cw_str one, two, opened;
+    cw_arena_init(&a, 1 << 20);
+    assert_int_equal(cw_seal_close_same(&seal, CW_STR("p"), CW_STR("x"), &a, &one, &err), CW_OK);
+    assert_int_equal(cw_seal_close_same(&seal, CW_STR("p"), CW_STR("x"), &a, &two, &err), CW_OK);
+    assert_true(cw_str_eq(one, two));
+    assert_int_equal(cw_seal_open(&seal, CW_STR("p"), one, &a, &opened), CW_OK);
+    assert_true(cw_str_is(opened, "x"));
+    assert_int_equal(cw_seal_close_same(&seal, CW_STR("q"), CW_STR("x"), &a, &two, &err), CW_OK);
+    assert_false(cw_str_eq(one, two));
+    assert_int_equal(cw_seal_close_same(&seal, CW_STR("p"), CW_STR("y"), &a, &two, &err), CW_OK);
+    assert_memory_not_equal(one.p, two.p, 32);
+    cw_arena_done(&a);
+}
+
+TEST(a_derived_secret_depends_on_key_purpose_and_text)
+{
+    cw_seal other;
+    unsigned char all[5][CW_SEAL_DIGEST];
+    cw_seal_init_from(&other, CW_STR("another"));
+    cw_seal_derive(&seal, CW_STR("p"), CW_STR("x"), all[0]);
+    cw_seal_derive(&seal, CW_STR("p"), CW_STR("y"), all[1]);
+    cw_seal_derive(&seal, CW_STR("px"), CW_STR(""), all[2]);
+    cw_seal_derive(&other, CW_STR("p"), CW_STR("x"), all[3]);
+    cw_seal_derive(&seal, CW_STR("p"), CW_STR("x"), all[4]);
+    assert_memory_equal(all[0], all[4], CW_SEAL_DIGEST);
+    for (size_t i = 1; i < 4; i++)
+        assert_memory_not_equal(all[0], all[i], CW_SEAL_DIGEST);
+}
+
 /* Every character replaced by every other one, cut anywhere, and lengthened. */
 TEST(threat_C4_nothing_changed_can_be_opened)
 {
@@ -128,6 +160,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_sealed_can_be_opened),
         cmocka_unit_test(the_same_is_never_sealed_the_same),
+        cmocka_unit_test(AS19_an_identifier_is_sealed_the_same_each_time),
+        cmocka_unit_test(a_derived_secret_depends_on_key_purpose_and_text),
         cmocka_unit_test(threat_C4_nothing_changed_can_be_opened),
         cmocka_unit_test(threat_C4_another_purpose_or_key_does_not_open_it),
         cmocka_unit_test(equal_secrets_make_equal_keys),

@@ -261,7 +261,9 @@ TEST(an_older_database_is_brought_up_to_date)
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TABLE secret; DROP TABLE session;"
+    run_sql("DROP TABLE oauth_token; DROP TABLE oauth_grant; DROP TABLE oauth_code;"
+            "DROP TABLE oauth_client; DROP TRIGGER oauth_of_account;"
+            "DROP TABLE secret; DROP TABLE session;"
             "DROP TRIGGER session_of_account; DROP TRIGGER session_of_new_role;"
             "DROP TRIGGER session_of_old_role; PRAGMA user_version = 1");
     db = open_db();

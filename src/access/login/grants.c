@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* grants.c - operations of the authorization server: from the loop to the store's thread and back. */
+#include "access/login/grants.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "access/login/login_int.h"
+#include "base/clock.h"
+
+#define OP_MAX_BYTES ((size_t)4 << 20) /* all grants of an account */
+
+/* One operation; on the heap, because it may outlive the request that waits for it. */
+typedef struct cw_oauth_op {
+    cw_store_job job;
+    cw_list node; /* of the loop's operations */
+    cw_message message;
+    cw_accounts_loop *al;
+    cw_oauth_settings *settings;
+    cw_oauth_waiter *waiter; /* NULL: it was cancelled */
+    cw_arena arena;
+    cw_code rc;
+    /* the question */
+    cw_str id; /* of a client */
+    cw_oauth_code_request code;
+    cw_oauth_token_request request;
+    cw_str token; /* to revoke */
+    int64_t account, grant;
+    bool is_counted; /* failures count: */
+    unsigned char counter[CW_DIGEST];
+    /* the answer */
+    cw_oauth_client client;
+    char code_text[CW_ACCESS_TOKEN_LEN + 1];
+    cw_oauth_tokens tokens;
+    cw_oauth_grant *grants;
+    size_t n_grants, cap;
+} cw_oauth_op;
+
+static cw_oauth_op *of_job(cw_store_job *job)
+{
+    return CW_CONTAINER(job, cw_oauth_op, job);
+}
+
+static void free_op(cw_oauth_op *op)
+{
+    cw_oauth_settings_unref(op->settings);
+    sodium_memzero(op->code_text, sizeof op->code_text);
+    sodium_memzero(&op->tokens, sizeof op->tokens);
+    cw_arena_done(&op->arena);
+    free(op);
+}
+
+void cw_grant_ops_done(cw_accounts_loop *al)
+{
+    for (cw_list *node; (node = cw_list_take_first(&al->grant_ops));)
+        free_op(CW_CONTAINER(node, cw_oauth_op, node));
+}
+
+/* ---- the way there and back ---- */
+
+/* Failures of a client in its network delay its next requests. */
+static void count_failure(const cw_oauth_op *op)
+{
+    cw_accounts *a = op->al->accounts;
+    cw_str counter = cw_str_make((const char *)op->counter, sizeof op->counter);
+    bool has_failed =
+        op->tokens.error == CW_OAUTH_INVALID_CLIENT || op->tokens.error == CW_OAUTH_INVALID_GRANT;
+    if (op->rc || !op->is_counted)
+        return;
+    if (has_failed)
+        cw_throttle_fail(&a->token_requests, counter, cw_clock_ms());
+    else if (!op->tokens.error)
+        cw_throttle_forget(&a->token_requests, counter);
+}
+
+static void settle(cw_oauth_op *op)
+{
+    cw_oauth_waiter *w = op->waiter;
+    cw_oauth_result result = {.rc = op->rc,
+                              .client = &op->client,
+                              .code = cw_str_from(op->code_text),
+                              .grants = op->grants,
+                              .n_grants = op->n_grants,
+                              .tokens = &op->tokens};
+    cw_list_remove(&op->node);
+    count_failure(op);
+    if (w) {
+        w->op = NULL;
+        w->fn(w, &result);
+    }
+    free_op(op);
+}
+
+static void on_message(cw_message *message)
+{
+    settle(CW_CONTAINER(message, cw_oauth_op, message));
+}
+
+static void on_done(cw_store_job *job, cw_code rc)
+{
+    cw_oauth_op *op = of_job(job);
+    cw_accounts_loop *al = op->al;
+    op->rc = rc ? rc : op->rc;
+    op->message.fn = on_message;
+    /* Under the lock: a loop that has ended may be gone. */
+    pthread_mutex_lock(&al->lock);
+    if (!al->is_ended)
+        cw_loop_post(al->loop, &op->message);
+    pthread_mutex_unlock(&al->lock);
+}
+
+void cw_oauth_cancel(cw_oauth_waiter *w)
+{
+    if (w->op)
+        w->op->waiter = NULL;
+    w->op = NULL;
+}
+
+/* NULL: no memory, or the server is off. */
+static cw_oauth_op *new_op(cw_accounts *a, cw_loop *loop,
+                           cw_code (*run)(cw_store_job *job, cw_db *db, cw_err *err))
+{
+    cw_accounts_loop *al = cw_accounts_at(a, loop);
+    cw_oauth_settings *settings = al ? cw_accounts_take_oauth(a) : NULL;
+    cw_oauth_op *op = settings ? calloc(1, sizeof *op) : NULL;
+    if (!op) {
+        cw_oauth_settings_unref(settings);
+        return NULL;
+    }
+    op->al = al;
+    op->settings = settings;
+    op->job.run = run;
+    op->job.done = on_done;
+    cw_arena_init(&op->arena, OP_MAX_BYTES);
+    return op;
+}
+
+static cw_code begin(cw_oauth_op *op, cw_oauth_waiter *w)
+{
+    if (op->arena.failed) {
+        free_op(op);
+        return CW_NOMEM;
+    }
+    op->waiter = w;
+    w->op = op;
+    cw_list_add(&op->al->grant_ops, &op->node);
+    cw_code rc = cw_store_ask(op->al->accounts->store, &op->job);
+    if (rc) {
+        cw_oauth_cancel(w);
+        cw_list_remove(&op->node);
+        free_op(op);
+    }
+    return rc;
+}
+
+/* A copy for the store's thread; an absent text stays absent. */
+static cw_str copy(cw_oauth_op *op, cw_str text)
+{
+    return text.p ? cw_arena_dup_str(&op->arena, text) : text;
+}
+
+static const cw_str *copy_list(cw_oauth_op *op, const cw_str *items, size_t n)
+{
+    cw_str *list = cw_arena_calloc(&op->arena, n + 1, sizeof *list);
+    for (size_t i = 0; list && i < n; i++)
+        list[i] = copy(op, items[i]);
+    return list;
+}
+
+/* ---- clients ---- */
+
+/* What is not a failure of the database is an answer. */
+static cw_code answer(cw_oauth_op *op, cw_code rc)
+{
+    bool is_answer = rc == CW_NOTFOUND || rc == CW_DECLINED || rc == CW_GONE;
+    op->rc = is_answer ? rc : CW_OK;
+    return is_answer ? CW_OK : rc;
+}
+
+static cw_code run_find_client(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    return answer(op, cw_oauth_client_find(db, op->settings, op->id, &op->arena, &op->client, err));
+}
+
+cw_code cw_oauth_find_client(cw_accounts *a, cw_loop *loop, cw_str id, cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_find_client);
+    if (!op)
+        return CW_NOMEM;
+    op->id = copy(op, id);
+    return begin(op, w);
+}
+
+/* ---- codes ---- */
+
+static cw_str join_scopes(cw_oauth_op *op, const cw_str *scopes, size_t n)
+{
+    cw_str all = CW_STR("");
+    for (size_t i = 0; i < n && all.p; i++) {
+        char *text = cw_arena_printf(&op->arena, "%.*s%s%.*s", CW_STR_ARG(all), i ? " " : "",
+                                     CW_STR_ARG(scopes[i]));
+        all = text ? cw_str_from(text) : (cw_str){NULL, 0};
+    }
+    return all;
+}
+
+/* The session may have ended since the page was shown, with the password for example. */
+static cw_code check_session(cw_oauth_op *op, cw_db *db, cw_err *err)
+{
+    unsigned char hash[CW_DIGEST];
+    cw_session *session = NULL;
+    cw_account *account = NULL;
+    cw_str secret = op->code.session;
+    crypto_hash_sha256(hash, (const unsigned char *)secret.p, secret.n);
+    cw_code rc = cw_db_find_session(db, hash, &op->arena, &session, &account, err);
+    if (rc)
+        return rc;
+    bool is_good = session && account->id == op->code.account && !account->is_blocked;
+    return is_good ? CW_OK : CW_GONE;
+}
+
+static cw_code add_code(cw_oauth_op *op, cw_db *db, cw_err *err)
+{
+    const cw_oauth_code_request *c = &op->code;
+    int64_t now = cw_clock_wall_ms();
+    cw_db_oauth_code row = {.account = c->account,
+                            .client = c->client->id,
+                            .redirect_uri = c->redirect_uri,
+                            .challenge = c->code_challenge,
+                            .resource = c->resource,
+                            .scopes = join_scopes(op, c->scopes, c->n_scopes),
+                            .may_refresh = c->client->may_refresh || c->is_offline,
+                            .expires = now + CW_OAUTH_CODE_MS};
+    cw_code rc = row.scopes.p ? check_session(op, db, err) : cw_arena_fail(&op->arena, err);
+    if (!rc)
+        rc = cw_oauth_client_format(c->client, &op->arena, &row.record, err);
+    if (!rc)
+        rc = cw_access_token_make(CW_CODE_PREFIX, op->code_text, err);
+    if (!rc && !cw_access_token_digest(CW_CODE_PREFIX, cw_str_from(op->code_text), row.hash))
+        rc = cw_fail(err, CW_INTERNAL, "the new code is malformed");
+    return rc ? rc : cw_db_add_oauth_code(db, &row, now, err);
+}
+
+static cw_code run_issue_code(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : answer(op, cw_db_end(db, add_code(op, db, err), err));
+}
+
+static void copy_client(cw_oauth_op *op, const cw_oauth_client *from)
+{
+    op->client = *from;
+    op->client.id = copy(op, from->id);
+    op->client.name = copy(op, from->name);
+    op->client.account = copy(op, from->account);
+    op->client.redirect_uris = copy_list(op, from->redirect_uris, from->n_redirect_uris);
+    op->client.ceiling = copy_list(op, from->ceiling, from->n_ceiling);
+    op->client.scopes = copy_list(op, from->scopes, from->n_scopes);
+}
+
+cw_code cw_oauth_issue_code(cw_accounts *a, cw_loop *loop, const cw_oauth_code_request *request,
+                            cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_issue_code);
+    if (!op)
+        return CW_NOMEM;
+    copy_client(op, request->client);
+    op->code = *request;
+    op->code.client = &op->client;
+    op->code.account_name = copy(op, request->account_name);
+    op->code.session = copy(op, request->session);
+    op->code.redirect_uri = copy(op, request->redirect_uri);
+    op->code.code_challenge = copy(op, request->code_challenge);
+    op->code.resource = copy(op, request->resource);
+    op->code.scopes = copy_list(op, request->scopes, request->n_scopes);
+    return begin(op, w);
+}
+
+/* ---- tokens ---- */
+
+/* Tokens that ended must not stay in the caches of logins. */
+static void note_end(cw_oauth_op *op)
+{
+    op->job.is_change = op->tokens.event == CW_OAUTH_REUSED ||
+                        op->tokens.event == CW_OAUTH_REVOKED || op->tokens.has_ended_others;
+}
+
+static cw_code run_tokens(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    cw_code rc = cw_oauth_exchange(db, op->settings, &op->request, cw_clock_wall_ms(), &op->arena,
+                                   &op->tokens, err);
+    note_end(op);
+    return rc;
+}
+
+static cw_code run_revoke(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    cw_code rc =
+        cw_oauth_revoke(db, op->settings, &op->request, op->token, &op->arena, &op->tokens, err);
+    note_end(op);
+    return rc;
+}
+
+static void copy_request(cw_oauth_op *op, const cw_oauth_token_request *from)
+{
+    op->request = *from;
+    cw_str *const texts[] = {&op->request.client_id,    &op->request.client_secret,
+                             &op->request.code,         &op->request.code_verifier,
+                             &op->request.redirect_uri, &op->request.refresh_token,
+                             &op->request.scope,        &op->request.resource};
+    for (size_t i = 0; i < CW_COUNT(texts); i++)
+        *texts[i] = copy(op, *texts[i]);
+}
+
+/* The counter of a client in its network. A zero byte separates the two. */
+static void counter_of(cw_str client, cw_str peer, unsigned char out[CW_DIGEST])
+{
+    crypto_generichash_state state;
+    cw_network network;
+    cw_network_of(peer, &network);
+    crypto_generichash_init(&state, NULL, 0, CW_DIGEST);
+    crypto_generichash_update(&state, (const unsigned char *)&network.keys[0],
+                              sizeof network.keys[0]);
+    crypto_generichash_update(&state, (const unsigned char *)client.p, client.n);
+    crypto_generichash_final(&state, out, CW_DIGEST);
+}
+
+static cw_code ask(cw_oauth_op *op, const cw_oauth_token_request *request, cw_str peer,
+                   uint32_t *ret_wait_s, cw_oauth_waiter *w)
+{
+    if (!op)
+        return CW_NOMEM;
+    counter_of(request->client_id, peer, op->counter);
+    op->is_counted = true;
+    cw_str counter = cw_str_make((const char *)op->counter, sizeof op->counter);
+    uint64_t wait = cw_throttle_wait(&op->al->accounts->token_requests, counter, cw_clock_ms());
+    if (wait) {
+        *ret_wait_s = (uint32_t)((wait + 999) / 1000);
+        free_op(op);
+        return CW_AGAIN;
+    }
+    copy_request(op, request);
+    return begin(op, w);
+}
+
+cw_code cw_oauth_ask_tokens(cw_accounts *a, cw_loop *loop, const cw_oauth_token_request *request,
+                            cw_str peer, uint32_t *ret_wait_s, cw_oauth_waiter *w)
+{
+    return ask(new_op(a, loop, run_tokens), request, peer, ret_wait_s, w);
+}
+
+cw_code cw_oauth_ask_revoke(cw_accounts *a, cw_loop *loop, const cw_oauth_token_request *request,
+                            cw_str token, cw_str peer, uint32_t *ret_wait_s, cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_revoke);
+    if (op)
+        op->token = copy(op, token);
+    return ask(op, request, peer, ret_wait_s, w);
+}
+
+/* ---- grants of an account ---- */
+
+static bool has_ended(const cw_oauth_op *op, const cw_db_oauth_grant *row)
+{
+    int64_t now = cw_clock_wall_ms();
+    return now >= row->expires || now >= row->used + op->settings->idle_ms;
+}
+
+static cw_code keep_grant(const cw_db_oauth_grant *row, void *ctx, cw_err *err)
+{
+    cw_oauth_op *op = ctx;
+    if (has_ended(op, row))
+        return CW_OK;
+    if (op->n_grants == op->cap) {
+        size_t cap = op->cap ? op->cap * 2 : 16;
+        cw_oauth_grant *grants =
+            cw_arena_resize(&op->arena, op->grants, op->cap * sizeof *grants, cap * sizeof *grants);
+        if (!grants)
+            return cw_arena_fail(&op->arena, err);
+        op->grants = grants;
+        op->cap = cap;
+    }
+    cw_oauth_grant *grant = &op->grants[op->n_grants];
+    *grant = (cw_oauth_grant){.id = row->id,
+                              .account = row->account,
+                              .account_name = copy(op, row->account_name),
+                              .redirect_uri = copy(op, row->redirect_uri),
+                              .resource = copy(op, row->resource),
+                              .scopes = copy(op, row->scopes),
+                              .created = row->created,
+                              .used = row->used,
+                              .expires = row->expires};
+    cw_code rc = cw_oauth_client_parse(row->record, &op->arena, &grant->client, err);
+    op->n_grants += !rc;
+    return rc;
+}
+
+static cw_code run_list(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    return cw_db_each_oauth_grant(db, op->account, keep_grant, op, err);
+}
+
+cw_code cw_oauth_list_grants(cw_accounts *a, cw_loop *loop, int64_t account, cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_list);
+    if (!op)
+        return CW_NOMEM;
+    op->account = account;
+    return begin(op, w);
+}
+
+static cw_code run_end(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    cw_code rc = cw_db_remove_oauth_grant(db, op->account, op->grant, err);
+    job->is_change = !rc;
+    return answer(op, rc);
+}
+
+cw_code cw_oauth_end_grant(cw_accounts *a, cw_loop *loop, int64_t account, int64_t id,
+                           cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_end);
+    if (!op)
+        return CW_NOMEM;
+    op->account = account;
+    op->grant = id;
+    return begin(op, w);
+}

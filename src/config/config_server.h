@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* config_server.h - the section `access.server` of a configuration: the built-in authorization server.
+ *
+ * Ownership and threads: as config.h, which includes this, says.
+ */
+#ifndef CW_CONFIG_CONFIG_SERVER_H
+#define CW_CONFIG_CONFIG_SERVER_H
+
+#include "config/config_remote.h"
+
+/* An OAuth client that the operator registers. */
+typedef struct cw_config_oauth_client {
+    cw_str id;   /* unique */
+    cw_str name; /* empty: the id */
+    cw_config_strings redirect_uris;
+    cw_str secret_file;        /* empty: a public client */
+    cw_config_strings ceiling; /* roles; none: those of the server */
+    cw_str account;            /* for client_credentials; empty: not offered */
+    cw_config_strings scopes;  /* of that account's tokens */
+} cw_config_oauth_client;
+
+typedef struct cw_config_oauth_clients {
+    const cw_config_oauth_client *items;
+    size_t n;
+} cw_config_oauth_clients;
+
+typedef struct cw_config_server {
+    bool enabled;
+    cw_config_oauth_clients clients;
+    cw_config_strings ceiling; /* roles that bound grants; none: all but administration */
+    bool dynamic_registration; /* clients may register themselves */
+    bool client_documents;     /* clients may be described by a document */
+    cw_config_strings client_document_hosts; /* of documents; none: any */
+    cw_str client_document_ca_file;          /* empty: the system's */
+    bool client_document_allow_private;
+    cw_config_strings redirect_uris; /* of other schemes than http and https, exactly */
+    uint32_t access_token_ms;
+    size_t grant_idle_ms, grant_lifetime_ms;
+    uint32_t refresh_grace_ms;
+    uint32_t grants; /* of one account */
+} cw_config_server;
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* keys_server.c - the tables of the built-in authorization server. */
+#include "config/keys/keys.h"
+#include "config/syntax/names.h"
+
+#define MAX_CLIENTS 100u
+#define MAX_ADDRESSES 10u
+#define MAX_ROLES 100u
+#define MAX_HOSTS 100u
+#define MINUTE_MS 60000u
+#define DAY_MS (24u * 3600u * 1000u)
+
+#define AT(struct_type, field)                                                                     \
+    .offset = offsetof(struct_type, field), .size = sizeof(((struct_type *)0)->field)
+#define FIELD(field) AT(cw_config, field)
+#define CLIENT(field) AT(cw_config_oauth_client, field)
+#define LINE                                                                                       \
+    .is_valid = cw_check_is_clean, .expected = CW_NAMES_LINE_EXPECTED,                             \
+    .pattern = CW_NAMES_LINE_PATTERN
+#define ROLES                                                                                      \
+    .max = MAX_ROLES, .is_valid = cw_check_is_clean, .expected = "the name of a role",             \
+    .pattern = CW_NAMES_CLEAN_PATTERN
+#define ADDRESS                                                                                    \
+    .is_valid = cw_check_is_clean, .expected = "a URL such as \"https://example.org/callback\"",   \
+    .pattern = CW_NAMES_CLEAN_PATTERN
+
+static const cw_config_oauth_client default_oauth_client = {
+    .id = CW_STR_INIT(""),
+    .name = CW_STR_INIT(""),
+    .secret_file = CW_STR_INIT(""),
+    .account = CW_STR_INIT(""),
+};
+
+static const cw_key client_keys[] = {
+    {"id", &cw_type_text,
+     "Its client_id: letters, digits, - and _; or the URL of its document, which is then not "
+     "fetched",
+     CLIENT(id), .is_required = true, LINE},
+    {"name", &cw_type_text, "Its name for people; null is its id", CLIENT(name), LINE},
+    {"redirect_uris", &cw_type_strings, "Addresses to which codes may be sent",
+     CLIENT(redirect_uris), .max = MAX_ADDRESSES, ADDRESS},
+    {"secret_file", &cw_type_path,
+     "File whose first line is its secret; null: a public client without a secret",
+     CLIENT(secret_file)},
+    {"ceiling", &cw_type_strings, "Roles that bound its grants; [] is access.server.ceiling",
+     CLIENT(ceiling), ROLES},
+    {"account", &cw_type_text,
+     "Account for which it acts with the grant client_credentials; null: not offered",
+     CLIENT(account), LINE},
+    {"scopes", &cw_type_strings, "Scopes of its tokens for that account", CLIENT(scopes),
+     .max = MAX_ROLES, .is_valid = cw_names_is_scope, .expected = CW_NAMES_SCOPE_EXPECTED,
+     .pattern = CW_NAMES_SCOPE_PATTERN},
+    {0},
+};
+
+const cw_key cw_server_keys[] = {
+    {"enabled", &cw_type_bool,
+     "This server issues tokens itself: OAuth clients log people in with their accounts here",
+     FIELD(access.server.enabled), .needs_restart = true},
+    {"clients", &cw_type_items, "OAuth clients that you register; causeway client add does so too",
+     FIELD(access.server.clients), .min = 0, .max = MAX_CLIENTS, .children = client_keys,
+     .item_size = sizeof(cw_config_oauth_client), .item_defaults = &default_oauth_client},
+    {"ceiling", &cw_type_strings,
+     "Roles whose permissions bound every grant; []: all but administer ..., view audit and view "
+     "arguments",
+     FIELD(access.server.ceiling), ROLES},
+    {"dynamic_registration", &cw_type_bool, "Clients may register themselves at /register",
+     FIELD(access.server.dynamic_registration)},
+    {"client_documents", &cw_type_bool,
+     "Clients may be described by a document, whose https URL is their client_id",
+     FIELD(access.server.client_documents)},
+    {"client_document_hosts", &cw_type_strings, "Hosts of such documents; []: any public host",
+     FIELD(access.server.client_document_hosts), .max = MAX_HOSTS, .is_valid = cw_check_is_clean,
+     .expected = "a host such as \"claude.ai\"", .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"client_document_ca_file", &cw_type_path,
+     "PEM file with the CA certificates trusted for these hosts; null: those of the system",
+     FIELD(access.server.client_document_ca_file)},
+    {"client_document_allow_private", &cw_type_bool,
+     "Such a host may be on this machine or in a private network",
+     FIELD(access.server.client_document_allow_private)},
+    {"redirect_uris", &cw_type_strings,
+     "Addresses with other schemes than http and https to which codes may be sent",
+     FIELD(access.server.redirect_uris), .max = MAX_HOSTS, ADDRESS},
+    {"access_token_lifetime", &cw_type_duration, "Life of an access token",
+     FIELD(access.server.access_token_ms), .min = MINUTE_MS, .max = DAY_MS},
+    {"grant_idle", &cw_type_duration, "Time without use after which a grant ends",
+     FIELD(access.server.grant_idle_ms), .min = MINUTE_MS, .max = 366 * (uint64_t)DAY_MS},
+    {"grant_lifetime", &cw_type_duration, "Time after which a grant ends in any case",
+     FIELD(access.server.grant_lifetime_ms), .min = MINUTE_MS, .max = 366 * (uint64_t)DAY_MS},
+    {"refresh_grace", &cw_type_duration,
+     "For so long a refresh token that was just used gets the same successor again; 0: never",
+     FIELD(access.server.refresh_grace_ms), .min = 0, .max = 10 * MINUTE_MS},
+    {"grants", &cw_type_integer, "Grants of one account; a further one ends the least used",
+     FIELD(access.server.grants), .min = 1, .max = 10000},
+    {0},
+};

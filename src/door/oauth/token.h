@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* token.h - the endpoints of the built-in authorization server that programs use.
+ *
+ *     POST /token                                     a code or refresh token for an access token
+ *     POST /revoke                                    the end of a token
+ *     GET /.well-known/oauth-authorization-server     metadata (RFC 8414)
+ *     GET /.well-known/openid-configuration           404: this is no OpenID provider
+ *
+ * Pages of any origin may use them: a request carries its own credentials, and no cookie counts. The
+ * rules of tokens are in access/oauth/exchange.h.
+ *
+ * Threads: add_routes on the main thread; everything else on the loop of the request.
+ * Limits:  CW_OAUTH_MAX_FORM bytes of a form.
+ */
+#ifndef CW_DOOR_OAUTH_TOKEN_H
+#define CW_DOOR_OAUTH_TOKEN_H
+
+#include "call/runtime.h"
+#include "net/server/router.h"
+
+#define CW_OAUTH_MAX_FORM 16384u
+
+/* Only for a configuration with access.server.enabled. */
+CW_MUST_USE cw_code cw_oauth_token_add_routes(cw_router *router, cw_runtime *runtime,
+                                              const cw_config *config);
+
+#endif

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* authorize.c - the authorization endpoint: requests, and the decisions of people. */
+#include "door/page/authorize.h"
+
+#include <stdlib.h>
+
+#include "access/oauth/cimd.h"
+#include "base/hex.h"
+#include "base/percent.h"
+#include "door/browser.h"
+#include "door/oauth_challenge.h"
+#include "door/page/consent.h"
+#include "door/page/html.h"
+#include "door/rpc_batch.h"
+#include "net/http/target.h"
+
+#define HEADING "Allow access"
+#define LOCATION_MAX 8000u
+#define OFFLINE "offline_access"
+
+#define UNAVAILABLE "This is not possible at the moment. Please try again."
+#define NO_NAVIGATION "This page must be opened in a browser window of its own."
+#define UNKNOWN_CLIENT "This server does not know the application."
+#define NO_DOCUMENT                                                                                \
+    "The description of the application could not be used. Please try again later, or ask the "    \
+    "operator of this server."
+#define BAD_REDIRECT                                                                               \
+    "The application has not registered the address that the answer would be sent to."
+#define EXPIRED "This form has expired. Please start again in the application."
+#define FORGED "This form was not issued to this browser. Please start again in the application."
+
+typedef struct asked {
+    cw_visit visit;
+    cw_authorize_pages *door;
+    cw_authorize_request request;
+    size_t n_tools, n_changing;
+    /* Of a decision: */
+    cw_consent consent;
+    bool is_allowed;
+} asked;
+
+static asked *from_visit(cw_visit *v)
+{
+    return CW_CONTAINER(v, asked, visit);
+}
+
+/* ---- answers to the client ---- */
+
+typedef struct answer {
+    cw_str redirect_uri, state, issuer;
+    cw_str code;               /* or: */
+    cw_str error, description; /* the description may be empty */
+} answer;
+
+static void add_param(cw_buf *out, bool *is_first, const char *name, cw_str value)
+{
+    if (!value.n)
+        return;
+    if (!*is_first)
+        cw_buf_add_char(out, '&');
+    *is_first = false;
+    cw_buf_printf(out, "%s=", name);
+    cw_percent_encode(out, value);
+}
+
+/* The address that the answer is sent to; an existing query is kept byte for byte. .p is NULL without
+ * memory, or if it is too long. */
+static cw_str location_of(cw_http_req *req, const answer *a)
+{
+    cw_buf b;
+    bool has_query = memchr(a->redirect_uri.p, '?', a->redirect_uri.n) != NULL;
+    bool is_first = !has_query || cw_str_ends(a->redirect_uri, CW_STR("?")) ||
+                    cw_str_ends(a->redirect_uri, CW_STR("&"));
+    cw_buf_init(&b, LOCATION_MAX);
+    cw_buf_add(&b, a->redirect_uri);
+    if (!has_query)
+        cw_buf_add_char(&b, '?');
+    add_param(&b, &is_first, "code", a->code);
+    add_param(&b, &is_first, "error", a->error);
+    add_param(&b, &is_first, "error_description", a->description);
+    add_param(&b, &is_first, "state", a->state);
+    add_param(&b, &is_first, "iss", a->issuer);
+    return cw_rpc_batch_keep(cw_http_req_arena(req), &b);
+}
+
+static void redirect(asked *a, const answer *to)
+{
+    static const cw_str no_cookies[CW_HTML_COOKIES] = {CW_STR_INIT(""), CW_STR_INIT("")};
+    cw_str location = location_of(a->visit.req, to);
+    if (location.p)
+        cw_html_redirect(a->visit.req, location, no_cookies);
+    else
+        cw_html_fail_nomem(a->visit.req);
+}
+
+/* What is wrong with the request, and a link with which the client learns of it. */
+static void show_error(asked *a, cw_str error, cw_str description)
+{
+    cw_visit *v = &a->visit;
+    cw_html_page page = {.status = 400,
+                         .heading = HEADING,
+                         .problem = "The application has sent a request that is not valid."};
+    const answer to = {.redirect_uri = a->request.redirect_uri,
+                       .state = a->request.state,
+                       .issuer = a->request.issuer,
+                       .error = error,
+                       .description = description};
+    cw_str location = location_of(v->req, &to);
+    if (!location.p) {
+        cw_html_fail_nomem(v->req);
+        return;
+    }
+    cw_buf b;
+    cw_html_open(&b, v->rl, &page);
+    cw_buf_add(&b, CW_STR("<p>"));
+    cw_html_add_text(&b, error);
+    cw_buf_add(&b, CW_STR(": "));
+    cw_html_add_text(&b, description);
+    cw_buf_add(&b, CW_STR("</p>\n<p><a href=\""));
+    cw_html_add_text(&b, location);
+    cw_buf_add(&b, CW_STR("\">Return to the application</a></p>\n"));
+    cw_html_send(v->req, &page, &b);
+}
+
+/* ---- scopes and tools ---- */
+
+static bool has_text(const cw_str *items, size_t n, cw_str text)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cw_str_eq(items[i], text))
+            return true;
+    }
+    return false;
+}
+
+/* The scopes that the client asks for and that exist. False: it asks for others only, or there is no
+ * memory; it is answered. */
+static bool choose_scopes(asked *a, cw_consent *consent)
+{
+    cw_oauth_scope_list known;
+    cw_str rest = a->request.scope;
+    bool is_any = false;
+    if (cw_oauth_resource_scopes(a->visit.rl, &known)) {
+        cw_html_fail_nomem(a->visit.req);
+        return false;
+    }
+    while (rest.n) {
+        cw_str scope = cw_str_cut(rest, ' ', &rest);
+        is_any = is_any || scope.n;
+        if (cw_str_is(scope, OFFLINE))
+            consent->is_offline = true;
+        else if (has_text(known.items, known.n, scope) &&
+                 !has_text(consent->scopes, consent->n_scopes, scope) &&
+                 consent->n_scopes < CW_CONSENT_MAX_SCOPES)
+            consent->scopes[consent->n_scopes++] = scope;
+    }
+    free(known.items);
+    if (!is_any || consent->n_scopes || consent->is_offline)
+        return true;
+    show_error(a, CW_STR("invalid_scope"), CW_STR("none of the scopes exists"));
+    return false;
+}
+
+#define TOOLS_AT_ONCE 64u
+
+static void count_tools(asked *a, cw_caller *caller)
+{
+    cw_view *view = cw_runtime_view(a->visit.rl, caller);
+    const cw_entry *tools[TOOLS_AT_ONCE];
+    cw_str last = CW_STR("");
+    bool has_more = view != NULL;
+    while (has_more) {
+        size_t n = 0;
+        cw_view_after(view, CW_VIEW_TOOLS, last, tools, TOOLS_AT_ONCE, &n, &has_more);
+        for (size_t i = 0; i < n; i++)
+            a->n_changing += !tools[i]->method->mark->is_read_only;
+        a->n_tools += n;
+        has_more = has_more && n;
+        if (n)
+            last = cw_view_name(CW_VIEW_TOOLS, tools[n - 1]);
+    }
+}
+
+/* ---- the client is known ---- */
+
+static cw_redirect_rules redirect_rules(const cw_visit *v)
+{
+    const cw_config_strings *listed = &cw_runtime_config(v->rl)->access.server.redirect_uris;
+    return (cw_redirect_rules){listed->items, listed->n};
+}
+
+/* Whether the request names a redirect URI of the client, or the client has only one. */
+static bool choose_redirect(asked *a, const cw_oauth_client *client, cw_redirect *ret)
+{
+    cw_redirect_rules rules = redirect_rules(&a->visit);
+    cw_str used = a->request.redirect_uri;
+    if (!used.n && client->n_redirect_uris == 1)
+        used = cw_arena_dup_str(cw_http_req_arena(a->visit.req), client->redirect_uris[0]);
+    if (!used.p || cw_redirect_parse(used, &rules, ret))
+        return false;
+    a->request.redirect_uri = used;
+    for (size_t i = 0; i < client->n_redirect_uris; i++) {
+        if (cw_redirect_matches(client->redirect_uris[i], used))
+            return true;
+    }
+    return false;
+}
+
+static void show_consent(asked *a, const cw_oauth_client *client)
+{
+    cw_visit *v = &a->visit;
+    cw_consent *consent = &a->consent;
+    *consent = (cw_consent){.client = *client};
+    if (!choose_redirect(a, client, &consent->to)) {
+        cw_visit_refuse(v, 400, BAD_REDIRECT);
+        return;
+    }
+    if (a->request.error.n) {
+        show_error(a, a->request.error, a->request.description);
+        return;
+    }
+    if (!choose_scopes(a, consent))
+        return;
+    consent->issuer = a->request.issuer;
+    consent->redirect_uri = a->request.redirect_uri;
+    consent->state = a->request.state;
+    consent->challenge = a->request.challenge;
+    consent->resource = a->request.resource;
+    consent->n_tools = a->n_tools;
+    consent->n_changing = a->n_changing;
+    if (cw_authorize_request_seal(&a->request, v->settings, cw_http_req_arena(v->req),
+                                  &consent->again))
+        cw_html_fail_nomem(v->req);
+    else
+        cw_consent_show(v, consent);
+}
+
+static void on_document(cw_cimd_waiter *waiter, cw_code rc, cw_str body)
+{
+    cw_visit *v = CW_CONTAINER(waiter, cw_visit, document);
+    asked *a = from_visit(v);
+    cw_redirect_rules rules = redirect_rules(v);
+    cw_oauth_client client;
+    cw_err err = {0};
+    if (rc == CW_LIMIT || rc == CW_NOMEM) {
+        cw_visit_refuse(v, rc == CW_LIMIT ? 429 : 503, UNAVAILABLE);
+        return;
+    }
+    if (!rc)
+        rc = cw_cimd_read(a->request.client_id, body, &rules, cw_http_req_arena(v->req), &client,
+                          &err);
+    if (rc == CW_PARAMS)
+        cw_cimd_cache_reject(a->door->documents, a->request.client_id, err.msg);
+    if (rc)
+        cw_visit_refuse(v, 400, NO_DOCUMENT);
+    else
+        show_consent(a, &client);
+}
+
+/* Whether documents of this host may be used. */
+static bool is_listed_host(const cw_visit *v, cw_str host)
+{
+    const cw_config_strings *hosts = &cw_runtime_config(v->rl)->access.server.client_document_hosts;
+    for (size_t i = 0; i < hosts->n; i++) {
+        if (cw_str_matches(hosts->items[i], host, CW_STR_ANY_CASE))
+            return true;
+    }
+    return hosts->n == 0;
+}
+
+static void find_document(asked *a)
+{
+    cw_visit *v = &a->visit;
+    cw_str host;
+    if (!v->settings->has_documents || cw_cimd_check_id(a->request.client_id, &host) ||
+        !is_listed_host(v, host)) {
+        cw_visit_refuse(v, 400, UNKNOWN_CLIENT);
+        return;
+    }
+    v->document.fn = on_document;
+    cw_visit_wait(v);
+    cw_cimd_cache_find(a->door->documents, cw_http_req_loop(v->req), a->request.client_id, v->name,
+                       &v->document);
+}
+
+static void on_client(cw_oauth_waiter *waiter, const cw_oauth_result *result)
+{
+    cw_visit *v = CW_CONTAINER(waiter, cw_visit, grants);
+    if (result->rc == CW_DECLINED)
+        find_document(from_visit(v));
+    else if (result->rc == CW_NOTFOUND)
+        cw_visit_refuse(v, 400, UNKNOWN_CLIENT);
+    else if (result->rc)
+        cw_visit_refuse(v, 503, UNAVAILABLE);
+    else
+        show_consent(from_visit(v), result->client);
+}
+
+/* ---- GET /authorize ---- */
+
+/* The request as the only parameter of a path on this server. False: it is answered. */
+static bool seal_request(asked *a, cw_str *ret)
+{
+    cw_visit *v = &a->visit;
+    cw_str sealed;
+    cw_code rc =
+        cw_authorize_request_seal(&a->request, v->settings, cw_http_req_arena(v->req), &sealed);
+    if (rc == CW_LIMIT) {
+        cw_visit_refuse(v, 400, "The application has sent a request that is too long.");
+        return false;
+    }
+    char *path = rc ? NULL
+                    : cw_arena_printf(cw_http_req_arena(v->req), CW_AUTHORIZE_PATH "?r=%.*s",
+                                      CW_STR_ARG(sealed));
+    if (!path)
+        cw_html_fail_nomem(v->req);
+    *ret = cw_str_from(path);
+    return path != NULL;
+}
+
+/* The login comes before the client is looked up: strangers cannot make this server fetch a document. */
+static void with_session(cw_visit *v, const cw_login *login)
+{
+    asked *a = from_visit(v);
+    cw_str next;
+    if (login->status != CW_LOGIN_OK) {
+        if (seal_request(a, &next))
+            cw_visit_log_in(v, next);
+        return;
+    }
+    count_tools(a, login->caller);
+    v->grants.fn = on_client;
+    cw_visit_wait(v);
+    if (cw_oauth_find_client(cw_runtime_accounts(v->rl), cw_http_req_loop(v->req),
+                             a->request.client_id, &v->grants))
+        cw_visit_refuse(v, 503, UNAVAILABLE);
+}
+
+/* Whether a browser opens this as a page. One that loads it ahead, in a frame or by a script gets
+ * nothing; programs without these headers may. */
+static bool is_navigation(const cw_http_req *req)
+{
+    cw_str dest = cw_http_req_header(req, CW_STR("Sec-Fetch-Dest"));
+    cw_str mode = cw_http_req_header(req, CW_STR("Sec-Fetch-Mode"));
+    return (!dest.p || cw_str_is(dest, "document")) && (!mode.p || cw_str_is(mode, "navigate")) &&
+           !cw_http_req_header(req, CW_STR("Sec-Purpose")).p;
+}
+
+/* To the same page at the host name of the console, with the port of this request. */
+static void go_to_console(asked *a)
+{
+    static const cw_str no_cookies[CW_HTML_COOKIES] = {CW_STR_INIT(""), CW_STR_INIT("")};
+    cw_visit *v = &a->visit;
+    bool is_known;
+    cw_str next, host, port, origin = cw_http_req_origin(v->req, &is_known);
+    if (!seal_request(a, &next))
+        return;
+    cw_str scheme = cw_str_cut(origin, ':', &host);
+    const char *colon = host.p ? memrchr(host.p, ':', host.n) : NULL;
+    bool has_port = colon && !memchr(colon, ']', host.n - (size_t)(colon - host.p));
+    port = has_port ? cw_str_make(colon, host.n - (size_t)(colon - host.p)) : CW_STR("");
+    cw_str path = cw_html_path(v->req, v->rl, next.p);
+    char *place = cw_arena_printf(cw_http_req_arena(v->req), "%.*s://%.*s%.*s%.*s",
+                                  CW_STR_ARG(scheme), CW_STR_ARG(cw_runtime_console_host(v->rl)),
+                                  CW_STR_ARG(port), CW_STR_ARG(path));
+    if (place && path.p)
+        cw_html_redirect(v->req, cw_str_from(place), no_cookies);
+    else
+        cw_html_fail_nomem(v->req);
+}
+
+static asked *begin(cw_http_req *req, cw_authorize_pages *door)
+{
+    asked *a = cw_arena_calloc(cw_http_req_arena(req), 1, sizeof *a);
+    if (!a) {
+        cw_html_fail_nomem(req);
+        return NULL;
+    }
+    a->door = door;
+    return cw_visit_begin(&a->visit, req, door->runtime, HEADING) ? a : NULL;
+}
+
+static void on_get(cw_http_req *req, void *self)
+{
+    asked *a = begin(req, self);
+    if (!a)
+        return;
+    if (!is_navigation(req)) {
+        cw_visit_refuse(&a->visit, 403, NO_NAVIGATION);
+        return;
+    }
+    const char *problem =
+        cw_authorize_request_read(req, a->visit.rl, a->visit.settings, &a->request);
+    if (problem)
+        cw_visit_refuse(&a->visit, 400, problem);
+    else if (cw_browser_may_have_session(req, a->visit.rl))
+        cw_visit_resume(&a->visit, with_session);
+    else if (cw_runtime_console_host(a->visit.rl).n && !cw_browser_is_console(req, a->visit.rl))
+        go_to_console(a);
+    else
+        cw_visit_refuse(&a->visit, 503, UNAVAILABLE);
+}
+
+/* ---- POST /authorize ---- */
+
+/* A short text for the audit: the id of a client, or a digest of a sealed one. */
+static cw_str audited_client(asked *a, char digest_text[2 * CW_SEAL_DIGEST + 1])
+{
+    unsigned char digest[CW_SEAL_DIGEST];
+    const cw_oauth_client *client = &a->consent.client;
+    if (client->kind != CW_OAUTH_DYNAMIC)
+        return client->id;
+    cw_seal_digest(client->id, digest);
+    cw_hex_write(digest_text, digest, sizeof digest);
+    return cw_str_make(digest_text, 16);
+}
+
+static void audit(asked *a, const char *outcome)
+{
+    char digest[2 * CW_SEAL_DIGEST + 1], id[CW_DIGITS_SIZE];
+    cw_audit *log = cw_runtime_audit(a->visit.rl);
+    if (!cw_audit_is_on(log))
+        return;
+    (void)cw_audit_add(log, &(cw_audit_record){.kind = CW_AUDIT_CONSENT,
+                                               .door = "authorize",
+                                               .outcome = outcome,
+                                               .caller = a->visit.name,
+                                               .caller_id = cw_digits_i64(a->visit.account, id),
+                                               .address = cw_http_req_peer(a->visit.req),
+                                               .detail = audited_client(a, digest)});
+}
+
+static answer answer_to(const asked *a)
+{
+    return (answer){.redirect_uri = a->consent.redirect_uri,
+                    .state = a->consent.state,
+                    .issuer = a->consent.issuer};
+}
+
+static void on_code(cw_oauth_waiter *waiter, const cw_oauth_result *result)
+{
+    cw_visit *v = CW_CONTAINER(waiter, cw_visit, grants);
+    asked *a = from_visit(v);
+    answer to = answer_to(a);
+    if (result->rc == CW_GONE) {
+        cw_visit_refuse(v, 403, FORGED);
+        return;
+    }
+    if (result->rc) {
+        cw_visit_refuse(v, 503, UNAVAILABLE);
+        return;
+    }
+    audit(a, "allowed");
+    to.code = result->code;
+    redirect(a, &to);
+}
+
+static void issue(asked *a)
+{
+    cw_visit *v = &a->visit;
+    const cw_consent *c = &a->consent;
+    const cw_oauth_code_request request = {.account = v->account,
+                                           .account_name = v->name,
+                                           .session = v->session,
+                                           .client = &c->client,
+                                           .redirect_uri = c->redirect_uri,
+                                           .code_challenge = c->challenge,
+                                           .resource = c->resource,
+                                           .scopes = c->scopes,
+                                           .n_scopes = c->n_scopes,
+                                           .is_offline = c->is_offline};
+    v->grants.fn = on_code;
+    cw_visit_wait(v);
+    if (cw_oauth_issue_code(cw_runtime_accounts(v->rl), cw_http_req_loop(v->req), &request,
+                            &v->grants))
+        cw_visit_refuse(v, 503, UNAVAILABLE);
+}
+
+static void decided(cw_visit *v, const cw_login *login)
+{
+    asked *a = from_visit(v);
+    answer to = answer_to(a);
+    if (login->status != CW_LOGIN_OK) {
+        cw_visit_refuse(v, 403, FORGED);
+        return;
+    }
+    if (a->is_allowed) {
+        issue(a);
+        return;
+    }
+    audit(a, "denied");
+    to.error = CW_STR("access_denied");
+    redirect(a, &to);
+}
+
+typedef struct decision {
+    cw_str consent, value;
+    cw_str scopes[CW_CONSENT_MAX_SCOPES];
+    size_t n_scopes;
+} decision;
+
+/* CW_PARAMS: a field is repeated, or the form is ill-formed; CW_NOMEM. */
+static cw_code read_form(cw_http_req *req, decision *ret)
+{
+    cw_str rest = cw_http_req_body(req), name, value;
+    while (rest.n) {
+        cw_code rc = cw_query_next(&rest, cw_http_req_arena(req), &name, &value);
+        if (rc == CW_DONE)
+            break;
+        if (rc)
+            return rc == CW_INVALID ? CW_PARAMS : CW_NOMEM;
+        bool is_consent = cw_str_is(name, "consent");
+        cw_str *field = is_consent ? &ret->consent : &ret->value;
+        if (cw_str_is(name, "scope")) {
+            if (ret->n_scopes == CW_CONSENT_MAX_SCOPES)
+                return CW_PARAMS;
+            ret->scopes[ret->n_scopes++] = value;
+        } else if (is_consent || cw_str_is(name, "decision")) {
+            if (field->p)
+                return CW_PARAMS;
+            *field = value;
+        }
+    }
+    return ret->consent.p && ret->value.p ? CW_OK : CW_PARAMS;
+}
+
+/* Only scopes that the page has shown and that are ticked. */
+static void keep_ticked(cw_consent *consent, const decision *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < consent->n_scopes; i++) {
+        if (has_text(d->scopes, d->n_scopes, consent->scopes[i]))
+            consent->scopes[n++] = consent->scopes[i];
+    }
+    consent->n_scopes = n;
+}
+
+static void on_post(cw_http_req *req, void *self)
+{
+    asked *a = begin(req, self);
+    decision d = {0};
+    if (!a)
+        return;
+    cw_visit *v = &a->visit;
+    if (!cw_html_is_form(req) || cw_http_req_body(req).n > CW_AUTHORIZE_MAX_FORM) {
+        cw_visit_refuse(v, 400, "This is not the form of the page.");
+        return;
+    }
+    cw_code rc = read_form(req, &d);
+    if (!rc && !cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false))
+        rc = CW_PARSE;
+    if (!rc)
+        rc = cw_consent_open(v, d.consent, &a->consent);
+    a->is_allowed = cw_str_is(d.value, "allow");
+    if (!rc && !a->is_allowed && !cw_str_is(d.value, "deny"))
+        rc = CW_PARAMS;
+    if (rc == CW_NOMEM || rc == CW_LIMIT)
+        cw_html_fail_nomem(req);
+    else if (rc == CW_TIMEOUT || rc == CW_PARAMS)
+        cw_visit_refuse(v, 400, rc == CW_TIMEOUT ? EXPIRED : "The form is incomplete.");
+    else if (rc)
+        cw_visit_refuse(v, 403, FORGED);
+    else {
+        keep_ticked(&a->consent, &d);
+        cw_visit_resume(v, decided);
+    }
+}
+
+cw_code cw_authorize_add_routes(cw_router *router, cw_authorize_pages *door, cw_runtime *runtime,
+                                cw_cimd_cache *documents)
+{
+    door->runtime = runtime;
+    door->documents = documents;
+    cw_code rc = cw_router_add(router, CW_HTTP_GET, CW_AUTHORIZE_PATH, on_get, door);
+    return rc ? rc : cw_router_add(router, CW_HTTP_POST, CW_AUTHORIZE_PATH, on_post, door);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* oauth_server.h - the settings of the built-in authorization server from a configuration.
+ *
+ * Threads: the main thread.
+ */
+#ifndef CW_SERVER_OAUTH_SERVER_H
+#define CW_SERVER_OAUTH_SERVER_H
+
+#include "access/oauth/settings.h"
+#include "config/config.h"
+
+/* *ret is NULL when it is off. `seal` is the key of the server. CW_CONFIG, CW_IO: the file with the
+ * secret of a client cannot be used. */
+CW_MUST_USE cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
+                                             cw_oauth_settings **ret, cw_err *err);
+
+#endif

@@ -1,0 +1,202 @@
+// The login, consent and grants pages of the authorization server in Chromium: with form-action in force, as
+// forms without scripts, and with a program of this computer as the client.
+import assert from "node:assert/strict";
+import http from "node:http";
+import { after, before, suite } from "node:test";
+import { startAccounts } from "../functional/support/accounts.mjs";
+import { register, requestQuery } from "../functional/support/authorize.mjs";
+import { assertAccessible, browser, browserTests, password, shoot, startConsole } from "./support/browser.mjs";
+
+const test = browserTests();
+
+// A program that waits for the answer on loopback; `then` is where it sends the browser next.
+async function startListener(then) {
+    const requests = [];
+    const listener = http.createServer((request, response) => {
+        if (request.url.startsWith("/favicon")) {
+            response.writeHead(404).end();
+            return;
+        }
+        requests.push(new URL(request.url, "http://127.0.0.1"));
+        if (then && requests.length === 1) response.writeHead(302, { Location: then(listener) }).end();
+        else response.writeHead(200, { "Content-Type": "text/html" }).end("<title>done</title><p>Received.");
+    });
+    await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
+    const { port } = listener.address();
+    return { requests, url: `http://127.0.0.1:${port}/callback`, port, stop: () => listener.close() };
+}
+
+suite("the pages of the authorization server", () => {
+    let server;
+    let context;
+    before(async () => {
+        server = await startAccounts({ config: { access: { server: { enabled: true } } } });
+        server.origin = server.url.replace("127.0.0.1", "localhost");
+    });
+    after(() => server?.stop());
+
+    const open = async (options = {}) => {
+        context = await (await browser()).newContext({ javaScriptEnabled: false, ...options });
+        const page = await context.newPage();
+        page.noise = [];
+        page.on("console", (m) => page.noise.push(m.text()));
+        page.on("pageerror", (error) => page.noise.push(String(error)));
+        return page;
+    };
+    const logIn = async (page, name = "alice") => {
+        await page.fill("#name", name);
+        await page.fill("#password", password);
+        await page.click("button.main");
+    };
+    const begin = async (page, listener, more = {}, metadata = {}) => {
+        const client = await register(server, { redirect_uris: [listener.url], ...metadata });
+        const query = requestQuery(client, { redirect_uri: listener.url, ...more });
+        await page.goto(`${server.origin}/authorize?${query}`);
+        return client;
+    };
+
+    test("T15 AS13 login, consent and Allow lead to a program on this computer", async () => {
+        const listener = await startListener();
+        const page = await open();
+        await begin(page, listener, { state: "a/b?c" });
+        assert.match(page.url(), /\/login\?next=/);
+        await logIn(page);
+        await page.waitForSelector("text=Who asks");
+        assert.match(await page.textContent("main"), /An unknown application that calls itself "a test"/);
+        await page.click("button:text-is('Allow')");
+        await page.waitForURL(`${listener.url}?**`);
+        const [answer] = listener.requests;
+        assert.match(answer.searchParams.get("code"), /^cwc_/);
+        assert.equal(answer.searchParams.get("state"), "a/b?c");
+        assert.equal(answer.searchParams.getAll("iss").length, 1);
+        assert.deepEqual(page.noise, []);
+        await context.close();
+        listener.stop();
+    });
+
+    test("T15 Deny leads there too, with the error", async () => {
+        const listener = await startListener();
+        const page = await open();
+        await begin(page, listener);
+        await logIn(page);
+        await page.click("button:text-is('Deny')");
+        await page.waitForURL(`${listener.url}?**`);
+        assert.equal(listener.requests[0].searchParams.get("error"), "access_denied");
+        await context.close();
+        listener.stop();
+    });
+
+    test("T15 a callback may send the browser on to another address", async () => {
+        const second = await startListener();
+        const listener = await startListener(() => second.url);
+        const page = await open();
+        await begin(page, listener);
+        await logIn(page);
+        await page.click("button:text-is('Allow')");
+        await page.waitForURL(second.url);
+        assert.equal(listener.requests.length, 1);
+        assert.deepEqual(page.noise, []);
+        await context.close();
+        listener.stop();
+        second.stop();
+    });
+
+    test("T13 two tabs: both forms work, in any order", async () => {
+        const listener = await startListener();
+        const first = await open();
+        await begin(first, listener, { state: "1" });
+        await logIn(first);
+        await first.waitForSelector("text=Who asks");
+        const second = await context.newPage();
+        await begin(second, listener, { state: "2" });
+        await second.click("button:text-is('Allow')");
+        await second.waitForURL(`${listener.url}?**`);
+        await first.reload();
+        await first.click("button:text-is('Allow')");
+        await first.waitForURL(`${listener.url}?**`);
+        assert.deepEqual(
+            listener.requests.map((url) => url.searchParams.get("state")),
+            ["2", "1"],
+        );
+        await context.close();
+        listener.stop();
+    });
+
+    test("AS14 AS28 the pages are accessible in both themes, and grants can be ended there", async () => {
+        const listener = await startListener();
+        for (const colorScheme of ["light", "dark"]) {
+            const page = await open({ javaScriptEnabled: true, colorScheme });
+            await begin(page, listener);
+            await assertAccessible(page);
+            await logIn(page);
+            await page.waitForSelector("text=Who asks");
+            await assertAccessible(page);
+            await shoot(page, `consent-${colorScheme}`);
+            await page.goto(`${server.origin}/account/grants`);
+            await assertAccessible(page);
+            await shoot(page, `grants-${colorScheme}`);
+            await page.goto(`${server.origin}/authorize?client_id=nobody`);
+            await assertAccessible(page);
+            await context.close();
+        }
+        listener.stop();
+    });
+
+    test("T14 a client cannot put markup on the page", async () => {
+        const listener = await startListener();
+        const page = await open({ javaScriptEnabled: true });
+        page.on("dialog", (dialog) => {
+            page.noise.push(dialog.message());
+            dialog.dismiss();
+        });
+        const markup = `</strong><script>alert(1)</script><img src=x onerror=alert(2)>`;
+        await begin(page, listener, { state: markup }, { client_name: markup });
+        await logIn(page);
+        await page.waitForSelector("text=Who asks");
+        assert.equal(await page.locator("main script, main img").count(), 0);
+        assert.deepEqual(page.noise, []);
+        await context.close();
+        listener.stop();
+    });
+
+    test("the keyboard alone is enough", async () => {
+        const listener = await startListener();
+        const page = await open();
+        await begin(page, listener);
+        await page.keyboard.type("alice");
+        await page.keyboard.press("Tab");
+        await page.keyboard.type(password);
+        await page.keyboard.press("Enter");
+        await page.waitForSelector("text=Who asks");
+        await page.focus("button:text-is('Deny')");
+        await page.keyboard.press("Enter");
+        await page.waitForURL(`${listener.url}?**`);
+        await context.close();
+        listener.stop();
+    });
+});
+
+suite("a server with a console", () => {
+    test("a request at another host name leads to the login under the name of the console, and back", async () => {
+        const server = await startConsole({ config: { access: { server: { enabled: true } } } });
+        const listener = await startListener();
+        const client = await register(server, { redirect_uris: [listener.url] });
+        const context = await (await browser()).newContext({ javaScriptEnabled: false });
+        const page = await context.newPage();
+        await page.goto(`${server.url}/authorize?${requestQuery(client, { redirect_uri: listener.url })}`);
+        assert.ok(page.url().startsWith(`${server.origin}/login?next=`), page.url());
+        await page.fill("#name", "bob");
+        await page.fill("#password", password);
+        await page.click("button.main");
+        await page.waitForSelector("text=Who asks");
+        assert.ok(page.url().startsWith(`${server.origin}/authorize?r=`), page.url());
+        await page.click("button:text-is('Allow')");
+        await page.waitForURL(`${listener.url}?**`);
+        const [answer] = listener.requests;
+        assert.match(answer.searchParams.get("code"), /^cwc_/);
+        assert.equal(answer.searchParams.get("iss"), server.url, "the issuer as the client knows it");
+        await context.close();
+        listener.stop();
+        await server.stop();
+    });
+});
