@@ -112,18 +112,24 @@ static void refund(cw_task *t, size_t n)
     t->table->used -= n;
 }
 
-static void close_question(cw_task *t, question *q)
+/* Of a question that is in no list. */
+static void free_question(cw_task *t, question *q)
 {
-    cw_list_remove(&q->node);
     refund(t, sizeof *q + q->key.n + q->request.n);
     t->n_questions--;
     free(q);
 }
 
+static void close_question(cw_task *t, question *q)
+{
+    cw_list_remove(&q->node);
+    free_question(t, q);
+}
+
 static void close_questions(cw_task *t)
 {
-    while (!cw_list_is_empty(&t->questions))
-        close_question(t, CW_CONTAINER(t->questions.next, question, node));
+    for (cw_list *node; (node = cw_list_take_first(&t->questions));)
+        free_question(t, CW_CONTAINER(node, question, node));
 }
 
 static void free_task(cw_task *t)
@@ -326,7 +332,7 @@ void cw_task_drop(cw_task *task)
     if (task->owner)
         leave_table(tasks, task);
     pthread_mutex_unlock(&tasks->lock);
-    cw_task_unref(task);
+    cw_task_unref(task); /* NOLINT: the table's reference was another */
 }
 
 bool cw_task_run(cw_task *task, cw_loop *loop, void (*on_cancel)(void *self), void *self)

@@ -135,7 +135,7 @@ suite("documents of clients", () => {
         return await openConsent(server, browser, requestQuery({ client_id: pathOf(name) }));
     };
 
-    test("AS17 AS18 T33 a document is fetched after the login, once for all who wait", async () => {
+    test("AS17 AS18 a document is fetched after the login, once for all who wait", async () => {
         answerWith = json(document("good.json"));
         const query = requestQuery({ client_id: pathOf("good.json") });
         assert.equal((await navigate(server, `/authorize?${query}`)).status, 303);

@@ -45,7 +45,8 @@ static char next_byte(cw_str text, size_t *at)
     if (c != '%')
         return c;
     *at += 2;
-    return (char)(cw_hex_value(text.p[*at - 2]) << 4 | cw_hex_value(text.p[*at - 1]));
+    int byte = cw_hex_value(text.p[*at - 2]) * 16 + cw_hex_value(text.p[*at - 1]);
+    return (char)(unsigned char)byte;
 }
 
 /* ---- path and query ---- */

@@ -734,7 +734,7 @@ static void write_honoured(cw_json_writer *w, const subscriber *l)
             cw_json_add_string(w, l->uris[i]);
         cw_json_close(w);
     }
-    if (l->n_tasks) {
+    if (l->tasks && l->n_tasks) {
         cw_json_add_key(w, CW_STR("taskIds"));
         cw_json_open_array(w);
         for (uint32_t i = 0; i < l->n_tasks; i++)
