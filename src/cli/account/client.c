@@ -67,8 +67,8 @@ static int run_add(int argc, char **argv)
     };
     const cw_cli_spec spec = {
         "client add", "CLIENT-ID",
-        "Register an OAuth client of the built-in authorization server. With --secret its\n"
-        "secret is printed, only once, because only its hash is stored.",
+        "Register an OAuth client of the built-in authorization server. With --secret\n"
+        "its secret is printed, only once, because only its hash is stored.",
         options, 1};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);
@@ -136,8 +136,8 @@ static int run_deny(int argc, char **argv)
     static const cw_cli_rights_command command = {
         .name = "client deny",
         .args = "CLIENT-ID",
-        .about = "Deny an OAuth client of any kind, and end its grants. \"client remove\" undoes "
-                 "it.",
+        .about = "Deny an OAuth client of any kind, and end its grants.\n"
+                 "\"client remove\" undoes it.",
         .method = "causeway.clients.deny",
         .params = {"id"},
         .min_args = 1,

@@ -196,6 +196,8 @@ static void offer_value(const cw_complete_value *value, void *ctx)
     case CW_COMPLETE_TOKENS:
     case CW_COMPLETE_SESSIONS:
     case CW_COMPLETE_TASKS:
+    case CW_COMPLETE_OAUTH_CLIENTS:
+    case CW_COMPLETE_GRANTS:
         offer_names(c, value->kind);
         break;
     }

@@ -38,6 +38,8 @@ static const listing listings[] = {
     {CW_COMPLETE_TOKENS, "causeway.tokens.list", "tokens", "id", "name"},
     {CW_COMPLETE_SESSIONS, "causeway.sessions.list", "sessions", "id", "account"},
     {CW_COMPLETE_TASKS, "causeway.tasks.list", "tasks", "id", "tool"},
+    {CW_COMPLETE_OAUTH_CLIENTS, "causeway.clients.list", "clients", "id", "name"},
+    {CW_COMPLETE_GRANTS, "causeway.grants.list", "grants", "id", "client"},
 };
 
 static const cw_json *first_of(const cw_json *list)

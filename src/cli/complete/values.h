@@ -35,6 +35,8 @@ typedef enum cw_complete_kind {
     CW_COMPLETE_TOKENS,
     CW_COMPLETE_SESSIONS,
     CW_COMPLETE_TASKS,
+    CW_COMPLETE_OAUTH_CLIENTS,
+    CW_COMPLETE_GRANTS,
 } cw_complete_kind;
 
 typedef struct cw_complete_value {
