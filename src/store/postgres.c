@@ -242,9 +242,10 @@ static void write_number(int64_t value, char out[8])
         out[i] = (char)((uint64_t)value >> (56 - 8 * i));
 }
 
+/* The server finds the type of a null by its place: it may stand for a text or for bytes. */
 static void set_value(sent_values *v, int i, const cw_db_value *value)
 {
-    static const Oid types[] = {[CW_DB_NULL] = TYPE_TEXT,
+    static const Oid types[] = {[CW_DB_NULL] = 0,
                                 [CW_DB_I64] = TYPE_INT8,
                                 [CW_DB_TEXT] = TYPE_TEXT,
                                 [CW_DB_BYTES] = TYPE_BYTEA};
