@@ -17,6 +17,7 @@ import {
 } from "./support/mcp.mjs";
 import { startForger } from "./support/issuer.mjs";
 import { startScript } from "./support/mcp-script.mjs";
+import { closeIdleConnections } from "./support/programs.mjs";
 import { eventually, soonEnded } from "./support/server.mjs";
 
 const sourceOf = (upstream, more = {}) => ({
@@ -218,6 +219,7 @@ suite("sessions with a legacy server", () => {
         const { upstream, server } = await scripted(t, {});
         upstream.on.DELETE = () => {};
         await callToolWell(server, "s.echo", {});
+        closeIdleConnections(); // a stop waits for their next request
         server.child.kill("SIGTERM");
         await soonEnded(server, 4_000);
         assert.equal(upstream.seen("DELETE").length, 2);
