@@ -4,6 +4,7 @@
 #include "store/oauth.h"
 #include "access/credentials.h"
 #include "access/oauth/client.h"
+#include "access/oauth/exchange.h"
 #include "access/oauth/redirect.h"
 #include "access/oauth/settings.h"
 #include "access/scopes.h"
@@ -187,8 +188,7 @@ static cw_code write_grant(const cw_db_oauth_grant *grant, void *ctx, cw_err *er
     const lister *l = ctx;
     cw_json_writer *w = l->c->out;
     cw_oauth_client client;
-    int64_t idle = grant->used + l->idle_ms;
-    int64_t end = idle < grant->expires ? idle : grant->expires;
+    int64_t end = cw_oauth_grant_end(grant, l->idle_ms);
     /* The next grant removes those that have ended. */
     if (end <= l->now)
         return CW_OK;

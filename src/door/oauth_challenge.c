@@ -59,7 +59,7 @@ static cw_str origin_of(cw_str url, cw_arena *arena)
     return cw_str_make(origin.p, cw_str_ends(origin, port) ? origin.n - port.n : origin.n);
 }
 
-/* What follows a name of this machine: a port, or nothing; .p is NULL for another host. */
+/* The text behind a name of this machine: a port, or nothing; .p is NULL for another host. */
 static cw_str after_loopback(cw_str origin)
 {
     static const char *const names[] = {"http://localhost", "http://127.0.0.1", "http://[::1]"};

@@ -7,7 +7,7 @@ import { after, before, suite, test } from "node:test";
 import * as client1 from "@modelcontextprotocol/sdk/client/auth.js";
 import { bearer, call, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { logIn } from "./support/login.mjs";
+import { hiddenField, logIn, sameOrigin, visit } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { allow, send, token } from "./support/oauth-server.mjs";
 import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
@@ -321,6 +321,24 @@ suite("the built-in authorization server", () => {
             assert.equal(records().includes(secretText.slice(4)), false);
             assert.ok(stored.every((text) => !text.includes(secretText.slice(4))));
         }
+    });
+
+    test("AS28, AS29: a grant that a person ends on the page is dead, and in the audit", async () => {
+        const { access_token, refresh_token } = await grant();
+        assert.equal(await isGood(server, access_token), true);
+        const own = { Cookie: cookie };
+        const page = await visit(server, "/account/grants", { headers: own });
+        const fields = ["csrf", "grant"].map((name) => [name, hiddenField(page.text, name)]);
+        const answer = await visit(server, "/account/grants", {
+            method: "POST",
+            headers: { ...sameOrigin(server), ...own },
+            form: Object.fromEntries(fields),
+        });
+        assert.equal(answer.status, 303, answer.text);
+        isError(await refresh(server, refresh_token), 400, "invalid_grant");
+        await eventually(async () => !(await isGood(server, access_token)), "the end of the token");
+        const records = () => readFileSync(server.auditFile, "utf8");
+        await eventually(() => /"kind":"grant".*"door":"account".*"outcome":"revoked"/.test(records()), "a record");
     });
 
     test("AS30: failures of one client from one network do not stop another client", async () => {

@@ -169,7 +169,7 @@ static const cw_str *copy_list(cw_oauth_op *op, const cw_str *items, size_t n)
 
 /* ---- clients ---- */
 
-/* What is not a failure of the database is an answer. */
+/* A code that is no failure of the database is an answer. */
 static cw_code answer(cw_oauth_op *op, cw_code rc)
 {
     bool is_answer = rc == CW_NOTFOUND || rc == CW_DECLINED || rc == CW_GONE;
@@ -193,17 +193,6 @@ cw_code cw_oauth_find_client(cw_accounts *a, cw_loop *loop, cw_str id, cw_oauth_
 }
 
 /* ---- codes ---- */
-
-static cw_str join_scopes(cw_oauth_op *op, const cw_str *scopes, size_t n)
-{
-    cw_str all = CW_STR("");
-    for (size_t i = 0; i < n && all.p; i++) {
-        char *text = cw_arena_printf(&op->arena, "%.*s%s%.*s", CW_STR_ARG(all), i ? " " : "",
-                                     CW_STR_ARG(scopes[i]));
-        all = text ? cw_str_from(text) : (cw_str){NULL, 0};
-    }
-    return all;
-}
 
 /* The session may have ended since the page was shown, with the password for example. */
 static cw_code check_session(cw_oauth_op *op, cw_db *db, cw_err *err)
@@ -229,7 +218,7 @@ static cw_code add_code(cw_oauth_op *op, cw_db *db, cw_err *err)
                             .redirect_uri = c->redirect_uri,
                             .challenge = c->code_challenge,
                             .resource = c->resource,
-                            .scopes = join_scopes(op, c->scopes, c->n_scopes),
+                            .scopes = cw_oauth_join_scopes(&op->arena, c->scopes, c->n_scopes),
                             .may_refresh = c->client->may_refresh || c->is_offline,
                             .expires = now + CW_OAUTH_CODE_MS};
     cw_code rc = row.scopes.p ? check_session(op, db, err) : cw_arena_fail(&op->arena, err);
@@ -316,7 +305,7 @@ static void copy_request(cw_oauth_op *op, const cw_oauth_token_request *from)
         *texts[i] = copy(op, *texts[i]);
 }
 
-/* The counter of a client in its network. A zero byte separates the two. */
+/* The counter of a client in its network, whose key has a fixed size. */
 static void counter_of(cw_str client, cw_str peer, unsigned char out[CW_DIGEST])
 {
     crypto_generichash_state state;
@@ -364,16 +353,11 @@ cw_code cw_oauth_ask_revoke(cw_accounts *a, cw_loop *loop, const cw_oauth_token_
 
 /* ---- grants of an account ---- */
 
-static bool has_ended(const cw_oauth_op *op, const cw_db_oauth_grant *row)
-{
-    int64_t now = cw_clock_wall_ms();
-    return now >= row->expires || now >= row->used + op->settings->idle_ms;
-}
-
 static cw_code keep_grant(const cw_db_oauth_grant *row, void *ctx, cw_err *err)
 {
     cw_oauth_op *op = ctx;
-    if (has_ended(op, row))
+    int64_t end = cw_oauth_grant_end(row, op->settings->idle_ms);
+    if (cw_clock_wall_ms() >= end)
         return CW_OK;
     if (op->n_grants == op->cap) {
         size_t cap = op->cap ? op->cap * 2 : 16;
@@ -393,7 +377,7 @@ static cw_code keep_grant(const cw_db_oauth_grant *row, void *ctx, cw_err *err)
                               .scopes = copy(op, row->scopes),
                               .created = row->created,
                               .used = row->used,
-                              .expires = row->expires};
+                              .expires = end};
     cw_code rc = cw_oauth_client_parse(row->record, &op->arena, &grant->client, err);
     op->n_grants += !rc;
     return rc;

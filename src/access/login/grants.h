@@ -62,7 +62,7 @@ void cw_oauth_cancel(cw_oauth_waiter *w);
 CW_MUST_USE cw_code cw_oauth_find_client(cw_accounts *a, cw_loop *loop, cw_str id,
                                          cw_oauth_waiter *w);
 
-/* What a person allowed, as the consent page showed it. */
+/* A consent, as its page showed it. */
 typedef struct cw_oauth_code_request {
     int64_t account;     /* its id */
     cw_str account_name; /* for the audit */

@@ -339,9 +339,15 @@ static refresh_state state_of(const exchange *x, const cw_db_oauth_grant *grant,
     return token->generation < grant->generation ? REFRESH_REUSED : REFRESH_UNKNOWN;
 }
 
+int64_t cw_oauth_grant_end(const cw_db_oauth_grant *grant, int64_t idle_ms)
+{
+    int64_t idle = grant->used + idle_ms;
+    return idle < grant->expires ? idle : grant->expires;
+}
+
 static bool has_ended(const exchange *x, const cw_db_oauth_grant *grant)
 {
-    return x->now >= grant->expires || x->now >= grant->used + x->settings->idle_ms;
+    return x->now >= cw_oauth_grant_end(grant, x->settings->idle_ms);
 }
 
 static cw_code refresh_with(exchange *x, cw_db_oauth_grant *grant, const cw_refresh_token *token,
@@ -395,7 +401,7 @@ static cw_code refresh(exchange *x, cw_err *err)
 
 /* ---- client credentials ---- */
 
-static cw_str join(cw_arena *arena, const cw_str *items, size_t n)
+cw_str cw_oauth_join_scopes(cw_arena *arena, const cw_str *items, size_t n)
 {
     size_t size = 1, at = 0;
     for (size_t i = 0; i < n; i++)
@@ -446,7 +452,7 @@ static cw_code serve_client(exchange *x, cw_err *err)
     cw_code rc = cw_db_find_account(x->db, client->account, x->arena, &account, err);
     if (rc)
         return rc;
-    cw_str scopes = join(x->arena, client->scopes, client->n_scopes);
+    cw_str scopes = cw_oauth_join_scopes(x->arena, client->scopes, client->n_scopes);
     if (!scopes.p)
         return cw_arena_fail(x->arena, err);
     if (!account || account->is_blocked)

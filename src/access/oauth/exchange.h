@@ -46,7 +46,7 @@ typedef struct cw_oauth_token_request {
     bool is_foreign_resource; /* it asked for one that is not here */
 } cw_oauth_token_request;
 
-/* What happened to a grant, for the audit. */
+/* An event of a grant, for the audit. */
 typedef enum cw_oauth_event {
     CW_OAUTH_NO_EVENT,
     CW_OAUTH_ISSUED,
@@ -73,6 +73,10 @@ typedef struct cw_oauth_tokens {
  * unknown, or denied; CW_DECLINED: its id is the URL of a document, and not denied. */
 CW_MUST_USE cw_code cw_oauth_client_find(cw_db *db, const cw_oauth_settings *settings, cw_str id,
                                          cw_arena *arena, cw_oauth_client *ret, cw_err *err);
+/* When a grant ends unless it is used: it has a life, and an idle time. */
+int64_t cw_oauth_grant_end(const cw_db_oauth_grant *grant, int64_t idle_ms);
+/* Scopes as one text; .p is NULL without memory. */
+cw_str cw_oauth_join_scopes(cw_arena *arena, const cw_str *items, size_t n);
 /* Issue tokens, or set ret->error. Other failures are those of the database. */
 CW_MUST_USE cw_code cw_oauth_exchange(cw_db *db, const cw_oauth_settings *settings,
                                       const cw_oauth_token_request *request, int64_t now,

@@ -208,7 +208,7 @@ static bool copy_text(cw_mcp_task *t, cw_str *text)
     return text->p != NULL;
 }
 
-/* What a second run of the method needs, out of the arena of the request. */
+/* Copies the parts that a second run of the method needs out of the arena of the request. */
 static bool copy_target(cw_mcp_task *t, cw_mcp_target *target)
 {
     cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};

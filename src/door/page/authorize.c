@@ -34,7 +34,7 @@ typedef struct asked {
     cw_authorize_pages *door;
     cw_authorize_request request;
     size_t n_tools, n_changing;
-    /* Of a decision: */
+    /* a decision */
     cw_consent consent;
     bool is_allowed;
 } asked;
@@ -93,7 +93,7 @@ static void redirect(asked *a, const answer *to)
         cw_html_fail_nomem(a->visit.req);
 }
 
-/* What is wrong with the request, and a link with which the client learns of it. */
+/* An error of the request, with a link that reports it to the client. */
 static void show_error(asked *a, cw_str error, cw_str description)
 {
     cw_visit *v = &a->visit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* authorize_request.h - an authorization request: read from a query, and carried through the login.
  *
- * The request is read once, when it arrives. What is wrong with it is kept in it, because an error may be
+ * The request is read once, when it arrives. An error stays in it, because an error may be
  * reported to a client only when its redirect URI is known to be its own. Then it is sealed into one
  * parameter, with the issuer as this client knows it.
  *

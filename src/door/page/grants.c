@@ -114,12 +114,29 @@ static void on_get(cw_http_req *req, void *self)
 
 /* ---- POST ---- */
 
+static void audit(const shown *s)
+{
+    char id[CW_DIGITS_SIZE], grant[CW_DIGITS_SIZE];
+    const cw_visit *v = &s->visit;
+    cw_audit *log = cw_runtime_audit(v->rl);
+    if (cw_audit_is_on(log))
+        (void)cw_audit_add(log, &(cw_audit_record){.kind = CW_AUDIT_GRANT,
+                                                   .door = "account",
+                                                   .outcome = "revoked",
+                                                   .caller = v->name,
+                                                   .caller_id = cw_digits_i64(v->account, id),
+                                                   .method = cw_digits_i64(s->grant, grant),
+                                                   .address = cw_http_req_peer(v->req)});
+}
+
 /* One that has ended already is no problem. */
 static void on_ended(cw_oauth_waiter *waiter, const cw_oauth_result *result)
 {
     static const cw_str no_cookies[CW_HTML_COOKIES] = {CW_STR_INIT(""), CW_STR_INIT("")};
     cw_visit *v = CW_CONTAINER(waiter, cw_visit, grants);
     cw_str back = cw_html_path(v->req, v->rl, CW_GRANTS_PAGE_PATH);
+    if (!result->rc)
+        audit(CW_CONTAINER(v, shown, visit));
     if ((result->rc && result->rc != CW_NOTFOUND) || !back.p)
         cw_visit_refuse(v, 503, UNAVAILABLE);
     else
