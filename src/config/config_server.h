@@ -8,12 +8,20 @@
 
 #include "config/config_remote.h"
 
+/* The only audience of the assertions of a client. */
+typedef enum cw_assertion_audience {
+    CW_ASSERTION_FOR_ISSUER,
+    CW_ASSERTION_FOR_TOKEN_ENDPOINT,
+} cw_assertion_audience;
+
 /* An OAuth client that the operator registers. */
 typedef struct cw_config_oauth_client {
     cw_str id;   /* unique */
     cw_str name; /* empty: the id */
     cw_config_strings redirect_uris;
-    cw_str secret_file;        /* empty: a public client */
+    cw_str secret_file;     /* empty: no secret */
+    cw_str jwks, jwks_file; /* public keys, as JSON or in a file; both empty: none */
+    cw_assertion_audience assertion_audience;
     cw_config_strings ceiling; /* roles; none: those of the server */
     cw_str account;            /* for client_credentials; empty: not offered */
     cw_config_strings scopes;  /* of that account's tokens */

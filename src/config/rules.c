@@ -305,10 +305,14 @@ static cw_code check_client(cw_checker *c, const cw_config_oauth_client *client,
     if (!is_document && !is_client_id(client->id))
         return cw_check_problem(c, place, v,
                                 "an id has letters, digits, - and _, or is an https URL");
-    if (is_document && client->secret_file.n)
-        return cw_check_problem(c, place, v, "a client with a document has no secret");
-    if (client->account.n && !client->secret_file.n)
-        return cw_check_problem(c, place, v, "account needs secret_file");
+    unsigned n_proofs =
+        (client->secret_file.n > 0) + (client->jwks.n > 0) + (client->jwks_file.n > 0);
+    if (is_document && n_proofs)
+        return cw_check_problem(c, place, v, "a client with a document has no secret and no keys");
+    if (n_proofs > 1)
+        return cw_check_problem(c, place, v, "has one of secret_file, jwks and jwks_file");
+    if (client->account.n && !n_proofs)
+        return cw_check_problem(c, place, v, "account needs secret_file, jwks or jwks_file");
     if (!client->redirect_uris.n && !client->account.n)
         return cw_check_problem(c, place, v, "needs redirect_uris, or account");
     return CW_OK;

@@ -5,8 +5,10 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "access/jwt/jwks.h"
 #include "base/file.h"
 
+#define KEYS_MAX_BYTES ((size_t)8 << 20) /* of all clients */
 #define SECRET_MAX 1024u
 #define SECRET_MIN 16u
 #define PURPOSE "causeway oauth\n"
@@ -30,7 +32,44 @@ static cw_code hash_secret(cw_str path, unsigned char out[CW_DIGEST], cw_err *er
     return rc;
 }
 
-static cw_code fill_client(const cw_config_oauth_client *from, cw_oauth_client *to, cw_err *err)
+/* Whether a key of the set can verify something. */
+static cw_code check_keys(const cw_oauth_client *client, cw_err *err)
+{
+    cw_jwks *keys = NULL;
+    size_t n_bad = 0;
+    cw_err why = {0};
+    cw_code rc = cw_jwks_parse(client->jwks, CW_JOSE_ALL, &keys, &why);
+    const cw_jwks_left_out *bad = rc ? NULL : cw_jwks_left_out_keys(keys, &n_bad);
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    if (rc)
+        rc = cw_fail(err, CW_CONFIG, "keys of client '%.*s': %s", CW_STR_ARG(client->id), why.msg);
+    else if (!cw_jwks_count(keys))
+        rc = cw_fail(err, CW_CONFIG, "keys of client '%.*s': none can be used: %s",
+                     CW_STR_ARG(client->id), n_bad ? bad[0].why : "the set is empty");
+    cw_jwks_unref(keys);
+    return rc;
+}
+
+static cw_code read_keys(const cw_config_oauth_client *from, cw_arena *arena, cw_oauth_client *to,
+                         cw_err *err)
+{
+    cw_buf b;
+    if (!from->jwks_file.n)
+        return from->jwks.n ? check_keys(to, err) : CW_OK;
+    cw_buf_init(&b, CW_JWKS_MAX_BYTES);
+    cw_code rc = cw_file_read(from->jwks_file.p, CW_FILE_PLAIN, &b, err);
+    if (!rc) {
+        to->jwks = cw_arena_dup_str(arena, cw_buf_str(&b));
+        rc = to->jwks.p ? check_keys(to, err) : cw_arena_fail(arena, err);
+    }
+    cw_buf_done(&b);
+    return rc;
+}
+
+/* Keys of files live in the arena. */
+static cw_code fill_client(const cw_config_oauth_client *from, cw_arena *arena, cw_oauth_client *to,
+                           cw_err *err)
 {
     bool is_document = cw_str_starts(from->id, CW_STR(CW_OAUTH_DOCUMENT_PREFIX));
     *to = (cw_oauth_client){.kind = is_document ? CW_OAUTH_DOCUMENT : CW_OAUTH_REGISTERED,
@@ -39,13 +78,17 @@ static cw_code fill_client(const cw_config_oauth_client *from, cw_oauth_client *
                             .redirect_uris = from->redirect_uris.items,
                             .n_redirect_uris = from->redirect_uris.n,
                             .has_secret = from->secret_file.n > 0,
+                            .jwks = from->jwks,
+                            .is_for_endpoint =
+                                from->assertion_audience == CW_ASSERTION_FOR_TOKEN_ENDPOINT,
                             .may_refresh = true,
                             .ceiling = from->ceiling.items,
                             .n_ceiling = from->ceiling.n,
                             .account = from->account,
                             .scopes = from->scopes.items,
                             .n_scopes = from->scopes.n};
-    return to->has_secret ? hash_secret(from->secret_file, to->secret, err) : CW_OK;
+    cw_code rc = to->has_secret ? hash_secret(from->secret_file, to->secret, err) : CW_OK;
+    return rc ? rc : read_keys(from, arena, to, err);
 }
 
 /* A key of its own: text that one part of the server sealed means nothing to another. */
@@ -79,13 +122,16 @@ cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
     if (!clients)
         return cw_fail_nomem(err);
     cw_code rc = CW_OK;
+    cw_arena arena;
+    cw_arena_init(&arena, KEYS_MAX_BYTES);
     for (size_t i = 0; i < server->clients.n && !rc; i++)
-        rc = fill_client(&server->clients.items[i], &clients[i], err);
+        rc = fill_client(&server->clients.items[i], &arena, &clients[i], err);
     s.clients = clients;
     derive(seal, &s.seal);
     if (!rc)
         rc = cw_oauth_settings_new(&s, ret, err);
     sodium_memzero(&s.seal, sizeof s.seal);
+    cw_arena_done(&arena);
     free(clients);
     return rc;
 }

@@ -9,8 +9,8 @@
 #include "access/oauth/settings.h"
 #include "config/config.h"
 
-/* *ret is NULL when it is off. `seal` is the key of the server. CW_CONFIG, CW_IO: the file with the
- * secret of a client cannot be used. */
+/* *ret is NULL when it is off. `seal` is the key of the server. CW_CONFIG, CW_IO: the secret or the keys
+ * of a client cannot be used. */
 CW_MUST_USE cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
                                              cw_oauth_settings **ret, cw_err *err);
 

@@ -97,6 +97,8 @@ static void add_all(lister *l, const cw_config *c)
     add_state(l, c);
     for (size_t i = 0; i < c->access.issuers.n; i++)
         add(l, c->access.issuers.items[i].client_secret_file);
+    for (size_t i = 0; i < c->access.server.clients.n; i++)
+        add(l, c->access.server.clients.items[i].secret_file);
     for (size_t i = 0; i < c->sources.n; i++)
         add_source(l, &c->sources.items[i]);
 }

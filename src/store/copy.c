@@ -54,6 +54,8 @@ static const table tables[] = {
      "INSERT INTO oauth_token (hash, given_by, scopes, created, expires)"
      " VALUES (?1, ?2, ?3, ?4, ?5)",
      "bntnn"},
+    {"oauth_assertion", "SELECT hash, until FROM oauth_assertion ORDER BY hash",
+     "INSERT INTO oauth_assertion (hash, until) VALUES (?1, ?2)", "bn"},
 };
 
 #define IS_EMPTY                                                                                   \

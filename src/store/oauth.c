@@ -446,3 +446,19 @@ cw_code cw_db_remove_oauth_token(cw_db *db, const unsigned char hash[CW_DB_HASH]
     cw_stmt_bind_hash(&q, 1, hash);
     return cw_stmt_run_change(&q, err);
 }
+
+/* ---- assertions ---- */
+
+cw_code cw_db_use_oauth_assertion(cw_db *db, const unsigned char hash[CW_DB_HASH], int64_t until,
+                                  int64_t now, cw_err *err)
+{
+    query q;
+    cw_code rc = run_number(db, "DELETE FROM oauth_assertion WHERE until <= ?1", now, err);
+    if (rc)
+        return rc;
+    cw_stmt_open(
+        &q, db, "INSERT INTO oauth_assertion (hash, until) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
+    cw_stmt_bind_hash(&q, 1, hash);
+    cw_stmt_bind_i64(&q, 2, until);
+    return cw_stmt_run_change(&q, err);
+}

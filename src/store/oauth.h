@@ -132,4 +132,9 @@ CW_MUST_USE cw_code cw_db_find_oauth_token(cw_db *db, const unsigned char hash[C
 CW_MUST_USE cw_code cw_db_remove_oauth_token(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                              cw_err *err);
 
+/* An assertion of a client, by its digest, is used; those that could not come again are removed.
+ * CW_DONE: it was used before. */
+CW_MUST_USE cw_code cw_db_use_oauth_assertion(cw_db *db, const unsigned char hash[CW_DB_HASH],
+                                              int64_t until, int64_t now, cw_err *err);
+
 #endif

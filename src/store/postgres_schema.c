@@ -161,4 +161,10 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     "CREATE TRIGGER causeway_note AFTER DELETE ON oauth_token REFERENCING OLD TABLE AS gone"
     " FOR EACH STATEMENT EXECUTE FUNCTION causeway_note_ended();" NOTE_CHANGES(
         "oauth_client") "UPDATE causeway_meta SET version = 2;",
+    "CREATE TABLE oauth_assertion ("
+    " hash bytea PRIMARY KEY CHECK (octet_length(hash) = 32),"
+    " until bigint NOT NULL"
+    ");"
+    "CREATE INDEX oauth_assertion_by_end ON oauth_assertion (until);"
+    "UPDATE causeway_meta SET version = 3;",
 };

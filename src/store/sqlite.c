@@ -147,6 +147,12 @@ static const char *const versions[] = {
      " DELETE FROM oauth_code WHERE account = new.id;"
      " DELETE FROM oauth_grant WHERE account = new.id; END;"
      "PRAGMA user_version = 6;"),
+    ("CREATE TABLE oauth_assertion ("
+     " hash BLOB PRIMARY KEY,"
+     " until INTEGER NOT NULL"
+     ") STRICT, WITHOUT ROWID;"
+     "CREATE INDEX oauth_assertion_by_end ON oauth_assertion (until);"
+     "PRAGMA user_version = 7;"),
 };
 
 /* "cway": whose file this is. */

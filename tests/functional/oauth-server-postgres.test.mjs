@@ -10,4 +10,5 @@ if (skipped) {
     useServer(postgres);
     after(() => postgres.stop());
     await import("./oauth-server.test.mjs");
+    await import("./oauth-assertion.test.mjs");
 }

@@ -173,9 +173,9 @@ static cw_code check_begin(cw_jwt *jwt, const char *name, int64_t latest, cw_tok
     return m == ABSENT || begin <= latest ? CW_OK : refuse(jwt, why, err);
 }
 
-static cw_code check_times(cw_jwt *jwt, const cw_jwt_rules *rules, int64_t wall_ms, cw_err *err)
+cw_code cw_jwt_check_times(cw_jwt *jwt, uint32_t leeway_s, int64_t wall_ms, cw_err *err)
 {
-    int64_t now = wall_ms / 1000, leeway = rules->leeway_s, end = 0;
+    int64_t now = wall_ms / 1000, leeway = leeway_s, end = 0;
     moment m = read_time(jwt, "exp", floor, &end);
     if (m == ABSENT)
         return refuse(jwt, CW_TOKEN_NO_EXPIRY, err);
@@ -317,7 +317,7 @@ cw_code cw_jwt_check_claims(cw_jwt *jwt, const cw_jwt_rules *rules, int64_t wall
     if (!rc)
         rc = check_audience(jwt, rules, err);
     if (!rc)
-        rc = check_times(jwt, rules, wall_ms, err);
+        rc = cw_jwt_check_times(jwt, rules->leeway_s, wall_ms, err);
     if (!rc)
         rc = read_people(jwt, err);
     if (!rc)

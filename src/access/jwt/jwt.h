@@ -84,5 +84,8 @@ CW_MUST_USE cw_code cw_jwt_find_key(cw_jwt *jwt, const cw_jwks *keys, cw_err *er
 CW_MUST_USE cw_code cw_jwt_check_signature(cw_jwt *jwt, const cw_jwks *keys, cw_err *err);
 CW_MUST_USE cw_code cw_jwt_check_claims(cw_jwt *jwt, const cw_jwt_rules *rules, int64_t wall_ms,
                                         cw_arena *arena, cw_err *err);
+/* The times alone, of a JWT of another kind; sets expires_ms. */
+CW_MUST_USE cw_code cw_jwt_check_times(cw_jwt *jwt, uint32_t leeway_s, int64_t wall_ms,
+                                       cw_err *err);
 
 #endif

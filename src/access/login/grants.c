@@ -288,8 +288,8 @@ static cw_code run_tokens(cw_store_job *job, cw_db *db, cw_err *err)
 static cw_code run_revoke(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_oauth_op *op = of_job(job);
-    cw_code rc =
-        cw_oauth_revoke(db, op->settings, &op->request, op->token, &op->arena, &op->tokens, err);
+    cw_code rc = cw_oauth_revoke(db, op->settings, &op->request, op->token, cw_clock_wall_ms(),
+                                 &op->arena, &op->tokens, err);
     note_end(op);
     return rc;
 }
@@ -300,7 +300,8 @@ static void copy_request(cw_oauth_op *op, const cw_oauth_token_request *from)
     cw_str *const texts[] = {&op->request.client_id,    &op->request.client_secret,
                              &op->request.code,         &op->request.code_verifier,
                              &op->request.redirect_uri, &op->request.refresh_token,
-                             &op->request.scope,        &op->request.resource};
+                             &op->request.scope,        &op->request.resource,
+                             &op->request.assertion,    &op->request.issuer};
     for (size_t i = 0; i < CW_COUNT(texts); i++)
         *texts[i] = copy(op, *texts[i]);
 }

@@ -37,7 +37,10 @@ typedef struct cw_oauth_client {
     size_t n_redirect_uris;
     bool has_secret; /* it authenticates with a secret, by Basic or in the form; else not at all */
     unsigned char secret[CW_DIGEST]; /* SHA-256 of the secret; not part of a snapshot */
-    bool may_refresh;                /* its metadata asks for refresh tokens */
+    cw_str jwks; /* REGISTERED: public keys that verify its assertions (assertion.h); empty:
+                             none; not part of a snapshot */
+    bool is_for_endpoint;  /* their audience is the token endpoint, not the issuer */
+    bool may_refresh;      /* its metadata asks for refresh tokens */
     const cw_str *ceiling; /* REGISTERED: roles that bound its grants; none: those of the server */
     size_t n_ceiling;
     cw_str account;       /* REGISTERED: the account that client_credentials act for; empty: none */

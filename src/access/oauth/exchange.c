@@ -4,7 +4,9 @@
 
 #include <sodium.h>
 
+#include "access/oauth/assertion.h"
 #include "access/oauth/dcr.h"
+#include "base/log.h"
 #include "base/random.h"
 
 #define VERIFIER_MIN 43u
@@ -77,14 +79,43 @@ cw_code cw_oauth_client_find(cw_db *db, const cw_oauth_settings *settings, cw_st
     return is_document ? CW_DECLINED : CW_NOTFOUND;
 }
 
-/* Whether the client authenticated as it is registered. */
-static bool has_authenticated(const cw_oauth_client *client, cw_str secret)
+static bool is_confidential(const cw_oauth_client *client)
+{
+    return client->has_secret || client->jwks.n;
+}
+
+/* Whether the client authenticated as it is registered, its assertion aside. */
+static bool has_authenticated(const cw_oauth_client *client, const cw_oauth_token_request *r)
 {
     unsigned char digest[CW_DIGEST];
+    cw_str secret = r->client_secret;
+    if ((client->jwks.n > 0) != (r->assertion.n > 0))
+        return false;
     if (!client->has_secret || !secret.n)
         return !client->has_secret && !secret.n;
     crypto_hash_sha256(digest, (const unsigned char *)secret.p, secret.n);
     return cw_secret_equal(digest, client->secret);
+}
+
+#define BAD_CLIENT "The client, its secret or its assertion is not known"
+
+/* It is used up in any case: a client signs a new one for each request. */
+static cw_code use_assertion(const exchange *x, cw_err *err)
+{
+    cw_assertion assertion;
+    cw_err why = {0};
+    cw_code rc = cw_assertion_check(x->request->assertion, &x->client, x->request->issuer, x->now,
+                                    x->arena, &assertion, &why);
+    if (!rc) {
+        rc = cw_db_use_oauth_assertion(x->db, assertion.digest, assertion.until, x->now, err);
+        if (rc == CW_DONE)
+            rc = cw_fail(&why, CW_INVALID, "its \"jti\" was used before");
+    }
+    if (rc != CW_INVALID)
+        return rc ? cw_fail(err, rc, "%s", why.msg[0] ? why.msg : cw_code_text(rc)) : CW_OK;
+    cw_log(CW_LOG_DEBUG, "access", "a client assertion was rejected", CW_KV("client", x->client.id),
+           CW_KV("why", cw_str_from(why.msg)));
+    return refuse(x, CW_OAUTH_INVALID_CLIENT, BAD_CLIENT);
 }
 
 /* Sets x->client, or refuses. A document is not fetched here: the code or the grant has a copy of it,
@@ -100,9 +131,9 @@ static cw_code authenticate(exchange *x, cw_err *err)
     if (rc && rc != CW_NOTFOUND)
         return rc;
     x->ret->client_id = r->client_id;
-    if (rc || !has_authenticated(&x->client, r->client_secret))
-        return refuse(x, CW_OAUTH_INVALID_CLIENT, "The client or its secret is not known");
-    return CW_OK;
+    if (rc || !has_authenticated(&x->client, r))
+        return refuse(x, CW_OAUTH_INVALID_CLIENT, BAD_CLIENT);
+    return x->client.jwks.n ? use_assertion(x, err) : CW_OK;
 }
 
 /* ---- scopes ---- */
@@ -447,7 +478,7 @@ static cw_code serve_client(exchange *x, cw_err *err)
 {
     cw_account *account = NULL;
     const cw_oauth_client *client = &x->client;
-    if (!client->has_secret || !client->account.n)
+    if (!is_confidential(client) || !client->account.n)
         return refuse(x, CW_OAUTH_UNAUTHORIZED_CLIENT, "The client has no account of its own");
     cw_code rc = cw_db_find_account(x->db, client->account, x->arena, &account, err);
     if (rc)
@@ -533,10 +564,11 @@ static cw_code run_revoke(exchange *x, cw_str token, cw_err *err)
 }
 
 cw_code cw_oauth_revoke(cw_db *db, const cw_oauth_settings *settings,
-                        const cw_oauth_token_request *request, cw_str token, cw_arena *arena,
-                        cw_oauth_tokens *ret, cw_err *err)
+                        const cw_oauth_token_request *request, cw_str token, int64_t now,
+                        cw_arena *arena, cw_oauth_tokens *ret, cw_err *err)
 {
-    exchange x = {.db = db, .settings = settings, .request = request, .arena = arena, .ret = ret};
+    exchange x = {
+        .db = db, .settings = settings, .request = request, .now = now, .arena = arena, .ret = ret};
     *ret = (cw_oauth_tokens){.grant = 0};
     cw_code rc = cw_db_begin(db, err);
     return rc ? rc : cw_db_end(db, run_revoke(&x, token, err), err);

@@ -39,6 +39,8 @@ typedef enum cw_oauth_grant_type {
 typedef struct cw_oauth_token_request {
     cw_oauth_grant_type type;
     cw_str client_id, client_secret;
+    cw_str assertion; /* of the client, in place of a secret (assertion.h) */
+    cw_str issuer;    /* this server, as the client knows it */
     cw_str code, code_verifier, redirect_uri;
     cw_str refresh_token;
     cw_str scope;
@@ -85,6 +87,7 @@ CW_MUST_USE cw_code cw_oauth_exchange(cw_db *db, const cw_oauth_settings *settin
  * token changes nothing and is no error; ret->error is INVALID_CLIENT or none. */
 CW_MUST_USE cw_code cw_oauth_revoke(cw_db *db, const cw_oauth_settings *settings,
                                     const cw_oauth_token_request *request, cw_str token,
-                                    cw_arena *arena, cw_oauth_tokens *ret, cw_err *err);
+                                    int64_t now, cw_arena *arena, cw_oauth_tokens *ret,
+                                    cw_err *err);
 
 #endif

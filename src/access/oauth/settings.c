@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define SETTINGS_MAX_BYTES ((size_t)4 << 20)
+#define SETTINGS_MAX_BYTES ((size_t)16 << 20)
 
 typedef struct counted {
     cw_oauth_settings settings;
@@ -35,10 +35,12 @@ static bool copy_client(cw_arena *arena, cw_oauth_client *c)
     c->id = cw_arena_dup_str(arena, c->id);
     c->name = cw_arena_dup_str(arena, c->name);
     c->account = cw_arena_dup_str(arena, c->account);
+    c->jwks = cw_arena_dup_str(arena, c->jwks);
     c->redirect_uris = copy_list(arena, c->redirect_uris, c->n_redirect_uris);
     c->ceiling = copy_list(arena, c->ceiling, c->n_ceiling);
     c->scopes = copy_list(arena, c->scopes, c->n_scopes);
-    return c->id.p && c->name.p && c->account.p && c->redirect_uris && c->ceiling && c->scopes;
+    return c->id.p && c->name.p && c->account.p && c->jwks.p && c->redirect_uris && c->ceiling &&
+           c->scopes;
 }
 
 static bool copy_texts(counted *c)

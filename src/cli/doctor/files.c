@@ -146,6 +146,10 @@ void cw_doctor_check_files(cw_doctor *d)
         check_secret(d, c->access.issuers.items[i].client_secret_file);
         check_trusted(d, c->access.issuers.items[i].ca_file);
     }
+    for (size_t i = 0; i < c->access.server.clients.n; i++) {
+        check_secret(d, c->access.server.clients.items[i].secret_file);
+        check_trusted(d, c->access.server.clients.items[i].jwks_file);
+    }
     for (size_t i = 0; i < c->sources.n; i++)
         check_source(d, &c->sources.items[i]);
     check_directories(d);

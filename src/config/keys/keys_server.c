@@ -28,7 +28,15 @@ static const cw_config_oauth_client default_oauth_client = {
     .id = CW_STR_INIT(""),
     .name = CW_STR_INIT(""),
     .secret_file = CW_STR_INIT(""),
+    .jwks = CW_STR_INIT(""),
+    .jwks_file = CW_STR_INIT(""),
     .account = CW_STR_INIT(""),
+};
+
+static const cw_choice assertion_audiences[] = {
+    {"issuer", CW_ASSERTION_FOR_ISSUER},
+    {"token_endpoint", CW_ASSERTION_FOR_TOKEN_ENDPOINT},
+    {0},
 };
 
 static const cw_key client_keys[] = {
@@ -39,9 +47,15 @@ static const cw_key client_keys[] = {
     {"name", &cw_type_text, "Its name for people; null is its id", CLIENT(name), LINE},
     {"redirect_uris", &cw_type_strings, "Addresses to which codes may be sent",
      CLIENT(redirect_uris), .max = MAX_ADDRESSES, ADDRESS},
-    {"secret_file", &cw_type_path,
-     "File whose first line is its secret; null: a public client without a secret",
+    {"secret_file", &cw_type_path, "File whose first line is its secret; null: it has none",
      CLIENT(secret_file)},
+    {"jwks", &cw_type_object,
+     "Public keys (JWK set) of a client that authenticates with private_key_jwt; null: none",
+     CLIENT(jwks)},
+    {"jwks_file", &cw_type_path, "The same in a file", CLIENT(jwks_file)},
+    {"assertion_audience", &cw_type_enum,
+     "Audience of its assertions: the issuer, or the token endpoint", CLIENT(assertion_audience),
+     .choices = assertion_audiences},
     {"ceiling", &cw_type_strings, "Roles that bound its grants; [] is access.server.ceiling",
      CLIENT(ceiling), ROLES},
     {"account", &cw_type_text,

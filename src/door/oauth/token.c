@@ -7,6 +7,7 @@
 
 #include "access/credentials.h"
 #include "access/login/grants.h"
+#include "access/oauth/assertion.h"
 #include "base/digits.h"
 #include "door/oauth/reply.h"
 #include "door/oauth_challenge.h"
@@ -14,6 +15,7 @@
 #include "net/http/target.h"
 
 #define FORM_TYPE "application/x-www-form-urlencoded"
+#define TWICE "The client authenticates twice"
 #define UNAVAILABLE_S 1u
 #define METADATA "/.well-known/oauth-authorization-server"
 #define OPENID "/.well-known/openid-configuration"
@@ -27,6 +29,7 @@ typedef struct exchange {
     bool is_revoke;
     cw_oauth_token_request request;
     cw_str grant_type, token;
+    cw_str assertion_type;
 } exchange;
 
 /* ---- reading a form ---- */
@@ -63,6 +66,8 @@ static bool take_field(exchange *x, cw_str name, cw_str value)
         {"grant_type", &x->grant_type},
         {"client_id", &r->client_id},
         {"client_secret", &r->client_secret},
+        {"client_assertion", &r->assertion},
+        {"client_assertion_type", &x->assertion_type},
         {"code", &r->code},
         {"code_verifier", &r->code_verifier},
         {"redirect_uri", &r->redirect_uri},
@@ -130,11 +135,33 @@ static bool read_basic(exchange *x)
     }
     id = decode(x, id);
     if (r->client_secret.p || (r->client_id.p && !cw_str_eq(r->client_id, id))) {
-        cw_oauth_reply_error(x->req, 400, "invalid_request", "The client authenticates twice");
+        cw_oauth_reply_error(x->req, 400, "invalid_request", TWICE);
         return false;
     }
     r->client_id = id;
     r->client_secret = decode(x, secret);
+    return true;
+}
+
+/* The client is the one that the assertion names, unless the form names it too. False: the request is
+ * answered. */
+static bool read_assertion(exchange *x)
+{
+    cw_oauth_token_request *r = &x->request;
+    if (!r->assertion.p && !x->assertion_type.p)
+        return true;
+    if (!r->assertion.p || !cw_str_is(x->assertion_type, CW_ASSERTION_TYPE)) {
+        cw_oauth_reply_error(x->req, 400, "invalid_request",
+                             "client_assertion needs client_assertion_type " CW_ASSERTION_TYPE);
+        return false;
+    }
+    if (r->client_secret.p || x->is_basic) {
+        cw_oauth_reply_error(x->req, 400, "invalid_request", TWICE);
+        return false;
+    }
+    if (!r->client_id.p)
+        r->client_id = cw_assertion_client(r->assertion, cw_http_req_arena(x->req));
+    r->issuer = cw_oauth_resource_base(x->req, x->rl, NULL);
     return true;
 }
 
@@ -150,7 +177,7 @@ static bool read_form(exchange *x)
         cw_oauth_reply_error(req, 413, "invalid_request", "The form is too large");
         return false;
     }
-    if (!read_fields(x) || !read_basic(x))
+    if (!read_fields(x) || !read_basic(x) || !read_assertion(x))
         return false;
     if (!x->request.client_id.p) {
         cw_oauth_reply_error(req, 400, "invalid_request", "client_id is missing");
@@ -397,12 +424,33 @@ static void add_scopes(cw_json_writer *w, cw_runtime_loop *rl)
     free(list.items);
 }
 
-static bool serves_clients(const cw_oauth_settings *settings)
+/* Optional features of which a configured client makes use. */
+typedef struct features {
+    bool has_accounts; /* client_credentials */
+    bool has_keys;     /* private_key_jwt */
+} features;
+
+static features features_of(const cw_oauth_settings *settings)
 {
-    bool any = false;
-    for (size_t i = 0; i < settings->n_clients; i++)
-        any = any || settings->clients[i].account.n;
-    return any;
+    features used = {0};
+    for (size_t i = 0; i < settings->n_clients; i++) {
+        used.has_accounts = used.has_accounts || settings->clients[i].account.n;
+        used.has_keys = used.has_keys || settings->clients[i].jwks.n;
+    }
+    return used;
+}
+
+/* How clients authenticate at an endpoint. */
+static void add_methods(cw_json_writer *w, const char *const names[2], const features *used)
+{
+    static const char *const methods[] = {"none", "client_secret_basic", "client_secret_post",
+                                          NULL};
+    static const char *const signing[] = {"none", "client_secret_basic", "client_secret_post",
+                                          "private_key_jwt", NULL};
+    static const char *const algs[] = {"ES256", "ES384", "RS256", "PS256", "EdDSA", NULL};
+    add_list(w, names[0], used->has_keys ? signing : methods);
+    if (used->has_keys)
+        add_list(w, names[1], algs);
 }
 
 static void write_metadata(cw_json_writer *w, cw_runtime_loop *rl, cw_str issuer,
@@ -413,8 +461,12 @@ static void write_metadata(cw_json_writer *w, cw_runtime_loop *rl, cw_str issuer
     static const char *const grants[] = {"authorization_code", "refresh_token",
                                          "client_credentials", NULL};
     static const char *const people[] = {"authorization_code", "refresh_token", NULL};
-    static const char *const methods[] = {"none", "client_secret_basic", "client_secret_post",
-                                          NULL};
+    static const char *const token_methods[] = {"token_endpoint_auth_methods_supported",
+                                                "token_endpoint_auth_signing_alg_values_supported"};
+    static const char *const revocation_methods[] = {
+        "revocation_endpoint_auth_methods_supported",
+        "revocation_endpoint_auth_signing_alg_values_supported"};
+    const features used = features_of(settings);
     cw_json_open_object(w);
     cw_json_add_string_member(w, CW_STR("issuer"), issuer);
     add_url(w, "authorization_endpoint", issuer, CW_STR("/authorize"));
@@ -429,10 +481,10 @@ static void write_metadata(cw_json_writer *w, cw_runtime_loop *rl, cw_str issuer
     add_scopes(w, rl);
     add_list(w, "response_types_supported", code);
     add_list(w, "response_modes_supported", query);
-    add_list(w, "grant_types_supported", serves_clients(settings) ? grants : people);
+    add_list(w, "grant_types_supported", used.has_accounts ? grants : people);
     add_list(w, "code_challenge_methods_supported", s256);
-    add_list(w, "token_endpoint_auth_methods_supported", methods);
-    add_list(w, "revocation_endpoint_auth_methods_supported", methods);
+    add_methods(w, token_methods, &used);
+    add_methods(w, revocation_methods, &used);
     cw_json_add_bool_member(w, CW_STR("authorization_response_iss_parameter_supported"), true);
     if (settings->has_documents)
         cw_json_add_bool_member(w, CW_STR("client_id_metadata_document_supported"), true);
