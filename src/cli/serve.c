@@ -21,7 +21,6 @@
 #include "door/operation.h"
 #include "door/page/authorize.h"
 #include "door/page/console.h"
-#include "door/page/grants.h"
 #include "door/page/health.h"
 #include "door/page/login.h"
 #include "door/page/metrics.h"
@@ -578,8 +577,6 @@ static cw_code add_oauth_routes(service *sv)
 {
     cw_runtime *runtime = sv->app.runtime;
     cw_code rc = cw_authorize_add_routes(&sv->router, &sv->authorize, runtime, sv->app.documents);
-    if (!rc)
-        rc = cw_grants_page_add_routes(&sv->router, runtime);
     if (!rc)
         rc = cw_oauth_register_add_routes(&sv->router, &sv->registrations, runtime);
     return rc ? rc : cw_oauth_token_add_routes(&sv->router, runtime, sv->config);

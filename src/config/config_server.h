@@ -25,6 +25,7 @@ typedef struct cw_config_oauth_client {
     cw_config_strings ceiling; /* roles; none: those of the server */
     cw_str account;            /* for client_credentials; empty: not offered */
     cw_config_strings scopes;  /* of that account's tokens */
+    bool device;               /* it may use the device grant */
 } cw_config_oauth_client;
 
 typedef struct cw_config_oauth_clients {

@@ -313,8 +313,8 @@ static cw_code check_client(cw_checker *c, const cw_config_oauth_client *client,
         return cw_check_problem(c, place, v, "has one of secret_file, jwks and jwks_file");
     if (client->account.n && !n_proofs)
         return cw_check_problem(c, place, v, "account needs secret_file, jwks or jwks_file");
-    if (!client->redirect_uris.n && !client->account.n)
-        return cw_check_problem(c, place, v, "needs redirect_uris, or account");
+    if (!client->redirect_uris.n && !client->account.n && !client->device)
+        return cw_check_problem(c, place, v, "needs redirect_uris, account or device");
     return CW_OK;
 }
 

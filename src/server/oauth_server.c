@@ -82,6 +82,7 @@ static cw_code fill_client(const cw_config_oauth_client *from, cw_arena *arena, 
                             .is_for_endpoint =
                                 from->assertion_audience == CW_ASSERTION_FOR_TOKEN_ENDPOINT,
                             .may_refresh = true,
+                            .may_use_device = from->device,
                             .ceiling = from->ceiling.items,
                             .n_ceiling = from->ceiling.n,
                             .account = from->account,

@@ -56,6 +56,13 @@ static const table tables[] = {
      "bntnn"},
     {"oauth_assertion", "SELECT hash, until FROM oauth_assertion ORDER BY hash",
      "INSERT INTO oauth_assertion (hash, until) VALUES (?1, ?2)", "bn"},
+    {"oauth_device",
+     "SELECT hash, code, client, record, resource, scopes, address, created, expires, polled,"
+     " pause, coalesce(account, 0), denied FROM oauth_device ORDER BY hash",
+     "INSERT INTO oauth_device (hash, code, client, record, resource, scopes, address, created,"
+     " expires, polled, pause, account, denied)"
+     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, nullif(?12, 0), ?13)",
+     "bbtttttnnnnnn"},
 };
 
 #define IS_EMPTY                                                                                   \

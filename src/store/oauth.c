@@ -24,6 +24,7 @@ static cw_code run_number(cw_db *db, const char *sql, int64_t number, cw_err *er
 static cw_code end_grants_of_client(cw_db *db, cw_str id, cw_err *err)
 {
     static const char *const statements[] = {"DELETE FROM oauth_code WHERE client = ?1",
+                                             "DELETE FROM oauth_device WHERE client = ?1",
                                              "DELETE FROM oauth_grant WHERE client = ?1"};
     cw_code rc = CW_OK;
     for (size_t i = 0; i < CW_COUNT(statements) && !rc; i++) {
@@ -445,6 +446,134 @@ cw_code cw_db_remove_oauth_token(cw_db *db, const unsigned char hash[CW_DB_HASH]
     cw_stmt_open(&q, db, "DELETE FROM oauth_token WHERE hash = ?1");
     cw_stmt_bind_hash(&q, 1, hash);
     return cw_stmt_run_change(&q, err);
+}
+
+/* ---- devices ---- */
+
+/* So long a device is told that its code has expired. */
+#define DEVICE_KEPT_MS 600000
+
+static cw_code count_devices(cw_db *db, int64_t *ret, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "SELECT count(*) FROM oauth_device");
+    *ret = cw_stmt_step(&q) ? cw_stmt_i64(&q, 0) : 0;
+    return cw_stmt_close(&q, err);
+}
+
+static cw_code insert_device(cw_db *db, const cw_db_oauth_device *device, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db,
+                 "INSERT INTO oauth_device (hash, code, client, record, resource, scopes, address,"
+                 " created, expires, polled, pause)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING");
+    cw_stmt_bind_hash(&q, 1, device->hash);
+    cw_stmt_bind_hash(&q, 2, device->code);
+    cw_stmt_bind_text(&q, 3, device->client);
+    cw_stmt_bind_text(&q, 4, device->record);
+    cw_stmt_bind_text(&q, 5, device->resource);
+    cw_stmt_bind_text(&q, 6, device->scopes);
+    cw_stmt_bind_text(&q, 7, device->address);
+    cw_stmt_bind_i64(&q, 8, device->created);
+    cw_stmt_bind_i64(&q, 9, device->expires);
+    cw_stmt_bind_i64(&q, 10, device->polled);
+    cw_stmt_bind_i64(&q, 11, device->pause);
+    return cw_stmt_run_change(&q, err);
+}
+
+cw_code cw_db_add_oauth_device(cw_db *db, const cw_db_oauth_device *device, uint32_t max,
+                               cw_err *err)
+{
+    int64_t n = 0;
+    cw_code rc = run_number(db, "DELETE FROM oauth_device WHERE expires <= ?1",
+                            device->created - DEVICE_KEPT_MS, err);
+    if (!rc)
+        rc = count_devices(db, &n, err);
+    if (!rc && n >= max)
+        return cw_fail(err, CW_LIMIT, "%u devices wait for a person", max);
+    return rc ? rc : insert_device(db, device, err);
+}
+
+#define DEVICES                                                                                    \
+    "SELECT d.hash, d.client, d.record, d.resource, d.scopes, d.address, d.created, d.expires,"    \
+    " d.polled, d.pause, coalesce(d.account, 0), coalesce(a.name, ''), d.denied"                   \
+    " FROM oauth_device d LEFT JOIN account a ON a.id = d.account"
+
+static cw_code find_device(cw_db *db, const char *sql, const unsigned char hash[CW_DB_HASH],
+                           cw_arena *arena, cw_db_oauth_device **ret, cw_err *err)
+{
+    query q;
+    cw_db_oauth_device *found = NULL;
+    cw_stmt_open(&q, db, sql);
+    cw_stmt_bind_hash(&q, 1, hash);
+    if (cw_stmt_step(&q) && (found = cw_stmt_alloc(&q, arena, sizeof *found))) {
+        *found = (cw_db_oauth_device){
+            .client = cw_stmt_dup_text(&q, arena, cw_stmt_text(&q, 1)),
+            .record = cw_stmt_dup_text(&q, arena, cw_stmt_text(&q, 2)),
+            .resource = cw_stmt_dup_text(&q, arena, cw_stmt_text(&q, 3)),
+            .scopes = cw_stmt_dup_text(&q, arena, cw_stmt_text(&q, 4)),
+            .address = cw_stmt_dup_text(&q, arena, cw_stmt_text(&q, 5)),
+            .created = cw_stmt_i64(&q, 6),
+            .expires = cw_stmt_i64(&q, 7),
+            .polled = cw_stmt_i64(&q, 8),
+            .pause = cw_stmt_i64(&q, 9),
+            .account = cw_stmt_i64(&q, 10),
+            .account_name = cw_stmt_dup_text(&q, arena, cw_stmt_text(&q, 11)),
+            .is_denied = cw_stmt_i64(&q, 12) != 0,
+        };
+        (void)cw_stmt_hash(&q, 0, found->hash);
+    }
+    cw_code rc = cw_stmt_close(&q, err);
+    if (!rc)
+        *ret = found;
+    return rc;
+}
+
+cw_code cw_db_find_oauth_device(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_arena *arena,
+                                cw_db_oauth_device **ret, cw_err *err)
+{
+    return find_device(db, DEVICES " WHERE d.hash = ?1", hash, arena, ret, err);
+}
+
+cw_code cw_db_find_oauth_device_by_code(cw_db *db, const unsigned char code[CW_DB_HASH],
+                                        cw_arena *arena, cw_db_oauth_device **ret, cw_err *err)
+{
+    return find_device(db, DEVICES " WHERE d.code = ?1", code, arena, ret, err);
+}
+
+cw_code cw_db_poll_oauth_device(cw_db *db, const unsigned char hash[CW_DB_HASH], int64_t polled,
+                                int64_t pause, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "UPDATE oauth_device SET polled = ?2, pause = ?3 WHERE hash = ?1");
+    cw_stmt_bind_hash(&q, 1, hash);
+    cw_stmt_bind_i64(&q, 2, polled);
+    cw_stmt_bind_i64(&q, 3, pause);
+    return cw_stmt_run(&q, err);
+}
+
+cw_code cw_db_decide_oauth_device(cw_db *db, const unsigned char code[CW_DB_HASH], int64_t account,
+                                  cw_str scopes, int64_t now, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db,
+                 "UPDATE oauth_device SET account = nullif(?2, 0), scopes = ?3,"
+                 " denied = CASE WHEN ?2 = 0 THEN 1 ELSE 0 END"
+                 " WHERE code = ?1 AND account IS NULL AND denied = 0 AND expires > ?4");
+    cw_stmt_bind_hash(&q, 1, code);
+    cw_stmt_bind_i64(&q, 2, account);
+    cw_stmt_bind_text(&q, 3, scopes);
+    cw_stmt_bind_i64(&q, 4, now);
+    return cw_stmt_run_change(&q, err);
+}
+
+cw_code cw_db_remove_oauth_device(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "DELETE FROM oauth_device WHERE hash = ?1");
+    cw_stmt_bind_hash(&q, 1, hash);
+    return cw_stmt_run(&q, err);
 }
 
 /* ---- assertions ---- */

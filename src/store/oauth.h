@@ -132,6 +132,39 @@ CW_MUST_USE cw_code cw_db_find_oauth_token(cw_db *db, const unsigned char hash[C
 CW_MUST_USE cw_code cw_db_remove_oauth_token(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                              cw_err *err);
 
+/* A device that waits for a person. */
+typedef struct cw_db_oauth_device {
+    unsigned char hash[CW_DB_HASH]; /* of the device code */
+    unsigned char code[CW_DB_HASH]; /* keyed digest of the user code; not when it is read */
+    cw_str client, record, resource, scopes;
+    cw_str address;           /* that the request came from */
+    int64_t created, expires; /* ms since 1970 */
+    int64_t polled;           /* likewise: its last question; 0: none */
+    int64_t pause;            /* that it has to make between two of them, ms */
+    int64_t account;          /* that allowed it; 0: none yet */
+    cw_str account_name;      /* when it is read */
+    bool is_denied;
+} cw_db_oauth_device;
+
+/* Also removes those that expired some time ago. CW_DONE: the user code is in use; CW_LIMIT: `max` are
+ * there. */
+CW_MUST_USE cw_code cw_db_add_oauth_device(cw_db *db, const cw_db_oauth_device *device,
+                                           uint32_t max, cw_err *err);
+/* *ret is NULL when there is none. */
+CW_MUST_USE cw_code cw_db_find_oauth_device(cw_db *db, const unsigned char hash[CW_DB_HASH],
+                                            cw_arena *arena, cw_db_oauth_device **ret, cw_err *err);
+CW_MUST_USE cw_code cw_db_find_oauth_device_by_code(cw_db *db, const unsigned char code[CW_DB_HASH],
+                                                    cw_arena *arena, cw_db_oauth_device **ret,
+                                                    cw_err *err);
+CW_MUST_USE cw_code cw_db_poll_oauth_device(cw_db *db, const unsigned char hash[CW_DB_HASH],
+                                            int64_t polled, int64_t pause, cw_err *err);
+/* `account` 0: deny it. CW_DONE: none waits under this user code. */
+CW_MUST_USE cw_code cw_db_decide_oauth_device(cw_db *db, const unsigned char code[CW_DB_HASH],
+                                              int64_t account, cw_str scopes, int64_t now,
+                                              cw_err *err);
+CW_MUST_USE cw_code cw_db_remove_oauth_device(cw_db *db, const unsigned char hash[CW_DB_HASH],
+                                              cw_err *err);
+
 /* An assertion of a client, by its digest, is used; those that could not come again are removed.
  * CW_DONE: it was used before. */
 CW_MUST_USE cw_code cw_db_use_oauth_assertion(cw_db *db, const unsigned char hash[CW_DB_HASH],

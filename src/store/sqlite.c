@@ -153,6 +153,25 @@ static const char *const versions[] = {
      ") STRICT, WITHOUT ROWID;"
      "CREATE INDEX oauth_assertion_by_end ON oauth_assertion (until);"
      "PRAGMA user_version = 7;"),
+    ("CREATE TABLE oauth_device ("
+     " hash BLOB PRIMARY KEY,"
+     " code BLOB NOT NULL UNIQUE,"
+     " client TEXT NOT NULL,"
+     " record TEXT NOT NULL,"
+     " resource TEXT NOT NULL,"
+     " scopes TEXT NOT NULL,"
+     " address TEXT NOT NULL,"
+     " created INTEGER NOT NULL,"
+     " expires INTEGER NOT NULL,"
+     " polled INTEGER NOT NULL,"
+     " pause INTEGER NOT NULL,"
+     " account INTEGER REFERENCES account ON DELETE CASCADE,"
+     " denied INTEGER NOT NULL DEFAULT 0"
+     ") STRICT, WITHOUT ROWID;"
+     "CREATE INDEX oauth_device_by_account ON oauth_device (account);"
+     "CREATE TRIGGER oauth_device_of_account AFTER UPDATE OF password, blocked ON account BEGIN"
+     " DELETE FROM oauth_device WHERE account = new.id; END;"
+     "PRAGMA user_version = 8;"),
 };
 
 /* "cway": whose file this is. */

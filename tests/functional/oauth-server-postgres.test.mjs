@@ -11,4 +11,5 @@ if (skipped) {
     after(() => postgres.stop());
     await import("./oauth-server.test.mjs");
     await import("./oauth-assertion.test.mjs");
+    await import("./oauth-device.test.mjs");
 }

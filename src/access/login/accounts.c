@@ -307,6 +307,7 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     if (!a)
         return cw_fail_nomem(err);
     pthread_mutex_init(&a->lock, NULL);
+    cw_per_minute_init(&a->devices, CW_ACCOUNTS_DEVICES_PER_MINUTE);
     atomic_init(&a->roles_generation, 0);
     atomic_init(&a->has_sessions, false);
     atomic_init(&a->has_oauth, false);
@@ -322,6 +323,10 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
         rc = cw_network_throttle_init(&a->tokens_made_up, CW_ACCOUNTS_FREE_TOKENS, err);
     if (!rc)
         rc = cw_throttle_init(&a->token_requests, CW_ACCOUNTS_FREE_TOKEN_REQUESTS, err);
+    if (!rc)
+        rc = cw_throttle_init(&a->user_codes, CW_ACCOUNTS_FREE_USER_CODES, err);
+    if (!rc)
+        rc = cw_network_throttle_init(&a->user_codes_made_up, CW_ACCOUNTS_FREE_USER_CODES, err);
     if (!rc)
         rc = cw_recent_logins_init(&a->verified, err);
     bool has_store = opts->db.where && opts->db.where[0];
@@ -387,6 +392,9 @@ void cw_accounts_free(cw_accounts *a)
     cw_network_throttle_done(&a->guesses);
     cw_network_throttle_done(&a->tokens_made_up);
     cw_throttle_done(&a->token_requests);
+    cw_throttle_done(&a->user_codes);
+    cw_network_throttle_done(&a->user_codes_made_up);
+    cw_per_minute_done(&a->devices);
     cw_recent_logins_done(&a->verified);
     cw_roles_unref(a->roles);
     cw_oauth_settings_unref(a->oauth);

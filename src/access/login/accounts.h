@@ -54,6 +54,8 @@
 #define CW_ACCOUNTS_FREE_FAILURES 5u         /* of one account */
 #define CW_ACCOUNTS_FREE_GUESSES 20u         /* of one network, over all accounts */
 #define CW_ACCOUNTS_FREE_TOKEN_REQUESTS 100u /* failed ones of one client in one network */
+#define CW_ACCOUNTS_FREE_USER_CODES 5u       /* wrong ones of devices, of an account or a network */
+#define CW_ACCOUNTS_DEVICES_PER_MINUTE 60u   /* that begin a login in a network */
 #define CW_ACCOUNTS_FREE_TOKENS                                                                    \
     100u /* invalid ones of one network: unknown, or with a wrong signature */
 

@@ -28,10 +28,16 @@ typedef struct cw_oauth_op {
     int64_t account, grant;
     bool is_counted; /* failures count: */
     unsigned char counter[CW_DIGEST];
+    bool is_guess; /* of a user code; wrong ones count: */
+    cw_network network;
+    cw_str address; /* of a device */
+    cw_oauth_device_decision decision;
     /* the answer */
     cw_oauth_client client;
     char code_text[CW_ACCESS_TOKEN_LEN + 1];
     cw_oauth_tokens tokens;
+    cw_device_codes codes;
+    cw_device device;
     cw_oauth_grant *grants;
     size_t n_grants, cap;
 } cw_oauth_op;
@@ -46,6 +52,7 @@ static void free_op(cw_oauth_op *op)
     cw_oauth_settings_unref(op->settings);
     sodium_memzero(op->code_text, sizeof op->code_text);
     sodium_memzero(&op->tokens, sizeof op->tokens);
+    sodium_memzero(&op->codes, sizeof op->codes);
     cw_arena_done(&op->arena);
     free(op);
 }
@@ -73,6 +80,21 @@ static void count_failure(const cw_oauth_op *op)
         cw_throttle_forget(&a->token_requests, counter);
 }
 
+static cw_str account_key(const cw_oauth_op *op)
+{
+    return cw_str_make((const char *)&op->account, sizeof op->account);
+}
+
+/* A right code clears nothing: someone could enter those of their own devices between two guesses. */
+static void count_guess(const cw_oauth_op *op)
+{
+    cw_accounts *a = op->al->accounts;
+    if (!op->is_guess || op->rc != CW_NOTFOUND)
+        return;
+    cw_throttle_fail(&a->user_codes, account_key(op), cw_clock_ms());
+    cw_network_throttle_fail(&a->user_codes_made_up, &op->network, cw_clock_ms());
+}
+
 static void settle(cw_oauth_op *op)
 {
     cw_oauth_waiter *w = op->waiter;
@@ -81,9 +103,12 @@ static void settle(cw_oauth_op *op)
                               .code = cw_str_from(op->code_text),
                               .grants = op->grants,
                               .n_grants = op->n_grants,
-                              .tokens = &op->tokens};
+                              .tokens = &op->tokens,
+                              .codes = &op->codes,
+                              .device = &op->device};
     cw_list_remove(&op->node);
     count_failure(op);
+    count_guess(op);
     if (w) {
         w->op = NULL;
         w->fn(w, &result);
@@ -172,7 +197,7 @@ static const cw_str *copy_list(cw_oauth_op *op, const cw_str *items, size_t n)
 /* A code that is no failure of the database is an answer. */
 static cw_code answer(cw_oauth_op *op, cw_code rc)
 {
-    bool is_answer = rc == CW_NOTFOUND || rc == CW_DECLINED || rc == CW_GONE;
+    bool is_answer = rc == CW_NOTFOUND || rc == CW_DECLINED || rc == CW_GONE || rc == CW_LIMIT;
     op->rc = is_answer ? rc : CW_OK;
     return is_answer ? CW_OK : rc;
 }
@@ -195,17 +220,16 @@ cw_code cw_oauth_find_client(cw_accounts *a, cw_loop *loop, cw_str id, cw_oauth_
 /* ---- codes ---- */
 
 /* The session may have ended since the page was shown, with the password for example. */
-static cw_code check_session(cw_oauth_op *op, cw_db *db, cw_err *err)
+static cw_code check_session(cw_oauth_op *op, cw_db *db, cw_str secret, int64_t of, cw_err *err)
 {
     unsigned char hash[CW_DIGEST];
     cw_session *session = NULL;
     cw_account *account = NULL;
-    cw_str secret = op->code.session;
     crypto_hash_sha256(hash, (const unsigned char *)secret.p, secret.n);
     cw_code rc = cw_db_find_session(db, hash, &op->arena, &session, &account, err);
     if (rc)
         return rc;
-    bool is_good = session && account->id == op->code.account && !account->is_blocked;
+    bool is_good = session && account->id == of && !account->is_blocked;
     return is_good ? CW_OK : CW_GONE;
 }
 
@@ -221,7 +245,8 @@ static cw_code add_code(cw_oauth_op *op, cw_db *db, cw_err *err)
                             .scopes = cw_oauth_join_scopes(&op->arena, c->scopes, c->n_scopes),
                             .may_refresh = c->client->may_refresh || c->is_offline,
                             .expires = now + CW_OAUTH_CODE_MS};
-    cw_code rc = row.scopes.p ? check_session(op, db, err) : cw_arena_fail(&op->arena, err);
+    cw_code rc = row.scopes.p ? check_session(op, db, c->session, c->account, err)
+                              : cw_arena_fail(&op->arena, err);
     if (!rc)
         rc = cw_oauth_client_format(c->client, &op->arena, &row.record, err);
     if (!rc)
@@ -350,6 +375,92 @@ cw_code cw_oauth_ask_revoke(cw_accounts *a, cw_loop *loop, const cw_oauth_token_
     if (op)
         op->token = copy(op, token);
     return ask(op, request, peer, ret_wait_s, w);
+}
+
+/* ---- devices ---- */
+
+static cw_code run_begin_device(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    return answer(op,
+                  cw_device_begin(db, op->settings, &op->request, op->address, cw_clock_wall_ms(),
+                                  &op->arena, &op->codes, &op->tokens, err));
+}
+
+cw_code cw_oauth_begin_device(cw_accounts *a, cw_loop *loop, const cw_oauth_token_request *request,
+                              cw_str peer, uint32_t *ret_wait_s, cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_begin_device);
+    if (!op)
+        return CW_NOMEM;
+    cw_network_of(peer, &op->network);
+    *ret_wait_s = cw_per_minute_take(&a->devices, op->network.keys[0], cw_clock_ms());
+    if (*ret_wait_s) {
+        free_op(op);
+        return CW_AGAIN;
+    }
+    op->address = copy(op, peer);
+    return ask(op, request, peer, ret_wait_s, w);
+}
+
+static cw_code run_find_device(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    return answer(op, cw_device_find(db, op->settings, op->id, cw_clock_wall_ms(), &op->arena,
+                                     &op->device, err));
+}
+
+cw_code cw_oauth_find_device(cw_accounts *a, cw_loop *loop, cw_str user_code, int64_t account,
+                             cw_str peer, uint32_t *ret_wait_s, cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_find_device);
+    if (!op)
+        return CW_NOMEM;
+    op->account = account;
+    op->is_guess = true;
+    cw_network_of(peer, &op->network);
+    uint64_t by_account = cw_throttle_wait(&a->user_codes, account_key(op), cw_clock_ms());
+    uint64_t wait = cw_network_throttle_wait(&a->user_codes_made_up, &op->network,
+                                             /* only_narrowest= */ false, cw_clock_ms());
+    wait = by_account > wait ? by_account : wait;
+    if (wait) {
+        *ret_wait_s = (uint32_t)((wait + 999) / 1000);
+        free_op(op);
+        return CW_AGAIN;
+    }
+    op->id = copy(op, user_code);
+    return begin(op, w);
+}
+
+static cw_code decide_device(cw_oauth_op *op, cw_db *db, cw_err *err)
+{
+    const cw_oauth_device_decision *d = &op->decision;
+    cw_str scopes = cw_oauth_join_scopes(&op->arena, d->scopes, d->n_scopes);
+    cw_code rc = scopes.p ? check_session(op, db, d->session, d->account, err)
+                          : cw_arena_fail(&op->arena, err);
+    return rc ? rc
+              : cw_device_decide(db, op->settings, d->user_code, d->is_allowed ? d->account : 0,
+                                 scopes, cw_clock_wall_ms(), err);
+}
+
+static cw_code run_decide_device(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : answer(op, cw_db_end(db, decide_device(op, db, err), err));
+}
+
+cw_code cw_oauth_decide_device(cw_accounts *a, cw_loop *loop,
+                               const cw_oauth_device_decision *decision, cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_decide_device);
+    if (!op)
+        return CW_NOMEM;
+    op->decision = *decision;
+    op->decision.user_code = copy(op, decision->user_code);
+    op->decision.session = copy(op, decision->session);
+    op->decision.scopes = copy_list(op, decision->scopes, decision->n_scopes);
+    return begin(op, w);
 }
 
 /* ---- grants of an account ---- */

@@ -24,7 +24,7 @@
 
 #include "access/login/accounts.h"
 #include "access/oauth/client.h"
-#include "access/oauth/exchange.h"
+#include "access/oauth/device.h"
 
 typedef struct cw_oauth_grant {
     int64_t id;
@@ -41,13 +41,17 @@ typedef struct cw_oauth_grant {
 typedef struct cw_oauth_result {
     /* CW_OK. find_client: CW_NOTFOUND (unknown, or denied by the operator), CW_DECLINED (the id is
      * the URL of a document, and not denied: fetch it). issue_code: CW_GONE (the session has ended).
-     * end_grant: CW_NOTFOUND. All: CW_IO, CW_TIMEOUT (no database), CW_NOMEM. */
+     * end_grant: CW_NOTFOUND. begin_device: CW_LIMIT (too many devices wait). find_device,
+     * decide_device: CW_NOTFOUND (no device waits under this code), CW_GONE (the session has ended).
+     * All: CW_IO, CW_TIMEOUT (no database), CW_NOMEM. */
     cw_code rc;
     const cw_oauth_client *client; /* find_client */
     cw_str code;                   /* issue_code: "cwc_…" */
     const cw_oauth_grant *grants;  /* list_grants: the newest first */
     size_t n_grants;
-    const cw_oauth_tokens *tokens; /* exchange, revoke */
+    const cw_oauth_tokens *tokens; /* exchange, revoke; begin_device: only its error */
+    const cw_device_codes *codes;  /* begin_device */
+    const cw_device *device;       /* find_device */
 } cw_oauth_result;
 
 typedef struct cw_oauth_waiter {
@@ -88,6 +92,28 @@ CW_MUST_USE cw_code cw_oauth_ask_tokens(cw_accounts *a, cw_loop *loop,
 CW_MUST_USE cw_code cw_oauth_ask_revoke(cw_accounts *a, cw_loop *loop,
                                         const cw_oauth_token_request *request, cw_str token,
                                         cw_str peer, uint32_t *ret_wait_s, cw_oauth_waiter *w);
+/* The login of a device (access/oauth/device.h): first the device asks, then a person finds its request by
+ * the user code and decides. CW_AGAIN as above: too many of this network have asked, or too many user
+ * codes of this account or network were wrong. */
+CW_MUST_USE cw_code cw_oauth_begin_device(cw_accounts *a, cw_loop *loop,
+                                          const cw_oauth_token_request *request, cw_str peer,
+                                          uint32_t *ret_wait_s, cw_oauth_waiter *w);
+CW_MUST_USE cw_code cw_oauth_find_device(cw_accounts *a, cw_loop *loop, cw_str user_code,
+                                         int64_t account, cw_str peer, uint32_t *ret_wait_s,
+                                         cw_oauth_waiter *w);
+
+typedef struct cw_oauth_device_decision {
+    cw_str user_code;
+    bool is_allowed;
+    int64_t account;
+    cw_str session;       /* which must still be valid */
+    const cw_str *scopes; /* that were allowed */
+    size_t n_scopes;
+} cw_oauth_device_decision;
+
+CW_MUST_USE cw_code cw_oauth_decide_device(cw_accounts *a, cw_loop *loop,
+                                           const cw_oauth_device_decision *decision,
+                                           cw_oauth_waiter *w);
 /* The grants of an account. */
 CW_MUST_USE cw_code cw_oauth_list_grants(cw_accounts *a, cw_loop *loop, int64_t account,
                                          cw_oauth_waiter *w);

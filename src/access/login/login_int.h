@@ -21,6 +21,7 @@
 #include "access/login/recent_logins.h"
 #include "access/login/session.h"
 #include "access/oauth/exchange.h"
+#include "access/oauth/per_minute.h"
 #include "access/throttle.h"
 #include "net/addr/network.h"
 
@@ -137,6 +138,9 @@ struct cw_accounts {
     cw_oauth_settings *oauth;  /* likewise; NULL: this server issues no tokens */
     atomic_bool has_oauth;
     cw_throttle token_requests; /* failed ones, by client and network */
+    cw_throttle user_codes;     /* wrong ones, by account */
+    cw_network_throttle user_codes_made_up;
+    cw_per_minute devices; /* requests of devices, by network */
     atomic_bool has_sessions;
     atomic_uint_least64_t n_ended; /* sessions, by this server; others change the generation */
     atomic_uint_least64_t roles_generation;

@@ -41,6 +41,7 @@ typedef struct cw_oauth_client {
                              none; not part of a snapshot */
     bool is_for_endpoint;  /* their audience is the token endpoint, not the issuer */
     bool may_refresh;      /* its metadata asks for refresh tokens */
+    bool may_use_device;   /* REGISTERED: device.h; not part of a snapshot */
     const cw_str *ceiling; /* REGISTERED: roles that bound its grants; none: those of the server */
     size_t n_ceiling;
     cw_str account;       /* REGISTERED: the account that client_credentials act for; empty: none */

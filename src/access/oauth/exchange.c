@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* exchange.c - checks and changes of the token and revocation endpoints. */
-#include "access/oauth/exchange.h"
+#include "access/oauth/exchange_int.h"
 
 #include <sodium.h>
 
@@ -13,19 +13,9 @@
 #define VERIFIER_MAX 128u
 #define CHALLENGE 43u /* characters: SHA-256 in base64url */
 
-/* One request on its way. */
-typedef struct exchange {
-    cw_db *db;
-    const cw_oauth_settings *settings;
-    const cw_oauth_token_request *request;
-    int64_t now;
-    cw_arena *arena;
-    cw_oauth_client client;
-    cw_oauth_tokens *ret;
-} exchange;
+typedef cw_oauth_exchange_op exchange;
 
-/* Returns CW_OK: the database did its part. */
-static cw_code refuse(const exchange *x, cw_oauth_error error, const char *description)
+cw_code cw_oauth_exchange_refuse(const exchange *x, cw_oauth_error error, const char *description)
 {
     x->ret->error = error;
     x->ret->description = description;
@@ -115,12 +105,12 @@ static cw_code use_assertion(const exchange *x, cw_err *err)
         return rc ? cw_fail(err, rc, "%s", why.msg[0] ? why.msg : cw_code_text(rc)) : CW_OK;
     cw_log(CW_LOG_DEBUG, "access", "a client assertion was rejected", CW_KV("client", x->client.id),
            CW_KV("why", cw_str_from(why.msg)));
-    return refuse(x, CW_OAUTH_INVALID_CLIENT, BAD_CLIENT);
+    return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_CLIENT, BAD_CLIENT);
 }
 
-/* Sets x->client, or refuses. A document is not fetched here: the code or the grant has a copy of it,
- * and only public clients have one. */
-static cw_code authenticate(exchange *x, cw_err *err)
+/* A document is not fetched here: the code or the grant has a copy of it, and only public clients have
+ * one. */
+cw_code cw_oauth_exchange_authenticate(exchange *x, cw_err *err)
 {
     const cw_oauth_token_request *r = x->request;
     cw_code rc = cw_oauth_client_find(x->db, x->settings, r->client_id, x->arena, &x->client, err);
@@ -132,7 +122,7 @@ static cw_code authenticate(exchange *x, cw_err *err)
         return rc;
     x->ret->client_id = r->client_id;
     if (rc || !has_authenticated(&x->client, r))
-        return refuse(x, CW_OAUTH_INVALID_CLIENT, BAD_CLIENT);
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_CLIENT, BAD_CLIENT);
     return x->client.jwks.n ? use_assertion(x, err) : CW_OK;
 }
 
@@ -236,6 +226,21 @@ static cw_code add_refresh_token(const exchange *x, cw_db_oauth_grant *grant, cw
     return cw_db_rotate_oauth_grant(x->db, grant, err);
 }
 
+/* The first tokens of a grant that was added. */
+static cw_code add_tokens(const exchange *x, cw_db_oauth_grant *grant, bool may_refresh,
+                          cw_err *err)
+{
+    cw_code rc = may_refresh ? add_refresh_token(x, grant, err) : CW_OK;
+    return rc ? rc : add_access_token(x, grant->id, grant->scopes, grant->expires, err);
+}
+
+cw_code cw_oauth_exchange_issue(const exchange *x, cw_db_oauth_grant *grant, bool may_refresh,
+                                cw_err *err)
+{
+    cw_code rc = add_grant(x, grant, err);
+    return rc ? rc : add_tokens(x, grant, may_refresh, err);
+}
+
 /* ---- codes ---- */
 
 static bool is_verifier(cw_str text)
@@ -262,8 +267,7 @@ static bool matches_challenge(cw_str verifier, cw_str challenge)
     return challenge.n == CHALLENGE && sodium_memcmp(text, challenge.p, CHALLENGE) == 0;
 }
 
-/* Whether the resource of the request is another one. */
-static bool is_other_resource(const exchange *x, cw_str granted)
+bool cw_oauth_exchange_is_other_resource(const exchange *x, cw_str granted)
 {
     const cw_oauth_token_request *r = x->request;
     return r->is_foreign_resource || (r->resource.p && !cw_str_eq(r->resource, granted));
@@ -298,9 +302,7 @@ static cw_code redeem(exchange *x, const cw_db_oauth_code *code, cw_err *err)
     cw_code rc = add_grant(x, &grant, err);
     if (!rc)
         rc = cw_db_use_oauth_code(x->db, code->hash, grant.id, err);
-    if (!rc && code->may_refresh)
-        rc = add_refresh_token(x, &grant, err);
-    return rc ? rc : add_access_token(x, grant.id, grant.scopes, grant.expires, err);
+    return rc ? rc : add_tokens(x, &grant, code->may_refresh, err);
 }
 
 #define BAD_CODE "The code is not valid, has expired, or belongs to another client"
@@ -311,27 +313,30 @@ static cw_code exchange_code(exchange *x, cw_err *err)
     unsigned char hash[CW_DIGEST];
     cw_db_oauth_code *code = NULL;
     if (!is_verifier(r->code_verifier))
-        return refuse(x, CW_OAUTH_INVALID_REQUEST,
-                      "code_verifier has 43 to 128 unreserved characters");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_REQUEST,
+                                        "code_verifier has 43 to 128 unreserved characters");
     if (!cw_access_token_digest(CW_CODE_PREFIX, r->code, hash))
-        return refuse(x, CW_OAUTH_INVALID_GRANT, BAD_CODE);
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_CODE);
     cw_code rc = cw_db_find_oauth_code(x->db, hash, x->arena, &code, err);
     if (rc)
         return rc;
     if (!code || !cw_str_eq(code->client, x->client.id))
-        return refuse(x, CW_OAUTH_INVALID_GRANT, BAD_CODE);
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_CODE);
     if (r->redirect_uri.p && !cw_str_eq(r->redirect_uri, code->redirect_uri))
-        return refuse(x, CW_OAUTH_INVALID_GRANT, "redirect_uri is not the one of the code");
-    if (is_other_resource(x, code->resource))
-        return refuse(x, CW_OAUTH_INVALID_TARGET, "resource is not the one of the code");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT,
+                                        "redirect_uri is not the one of the code");
+    if (cw_oauth_exchange_is_other_resource(x, code->resource))
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_TARGET,
+                                        "resource is not the one of the code");
     if (!matches_challenge(r->code_verifier, code->challenge))
-        return refuse(x, CW_OAUTH_INVALID_GRANT, "code_verifier does not match the code");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT,
+                                        "code_verifier does not match the code");
     if (x->now >= code->expires)
-        return refuse(x, CW_OAUTH_INVALID_GRANT, BAD_CODE);
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_CODE);
     if (!code->given)
         return redeem(x, code, err);
     rc = end_reused(x, code->given, code->account, code->account_name, err);
-    return rc ? rc : refuse(x, CW_OAUTH_INVALID_GRANT, BAD_CODE);
+    return rc ? rc : cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_CODE);
 }
 
 /* ---- refresh tokens ---- */
@@ -395,9 +400,9 @@ static cw_code refresh_with(exchange *x, cw_db_oauth_grant *grant, const cw_refr
         break;
     case REFRESH_REUSED:
         rc = end_reused(x, grant->id, grant->account, grant->account_name, err);
-        return rc ? rc : refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
+        return rc ? rc : cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
     case REFRESH_UNKNOWN:
-        return refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
     }
     if (rc)
         return rc;
@@ -414,17 +419,19 @@ static cw_code refresh(exchange *x, cw_err *err)
     cw_refresh_token token;
     cw_db_oauth_grant *grant = NULL;
     if (!cw_refresh_parse(&x->settings->seal, r->refresh_token, &token))
-        return refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
     cw_code rc = cw_db_find_oauth_grant(x->db, token.grant, x->arena, &grant, err);
     if (rc)
         return rc;
     if (!grant || !grant->has_secret || !cw_str_eq(grant->client, x->client.id) ||
         has_ended(x, grant))
-        return refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
-    if (is_other_resource(x, grant->resource))
-        return refuse(x, CW_OAUTH_INVALID_TARGET, "resource is not the one of the grant");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
+    if (cw_oauth_exchange_is_other_resource(x, grant->resource))
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_TARGET,
+                                        "resource is not the one of the grant");
     if (!is_within(r->scope, grant->scopes))
-        return refuse(x, CW_OAUTH_INVALID_SCOPE, "scope has more than was granted");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_SCOPE,
+                                        "scope has more than was granted");
     rc = refresh_with(x, grant, &token, err);
     sodium_memzero(&token, sizeof token);
     return rc;
@@ -479,7 +486,8 @@ static cw_code serve_client(exchange *x, cw_err *err)
     cw_account *account = NULL;
     const cw_oauth_client *client = &x->client;
     if (!is_confidential(client) || !client->account.n)
-        return refuse(x, CW_OAUTH_UNAUTHORIZED_CLIENT, "The client has no account of its own");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_UNAUTHORIZED_CLIENT,
+                                        "The client has no account of its own");
     cw_code rc = cw_db_find_account(x->db, client->account, x->arena, &account, err);
     if (rc)
         return rc;
@@ -487,11 +495,13 @@ static cw_code serve_client(exchange *x, cw_err *err)
     if (!scopes.p)
         return cw_arena_fail(x->arena, err);
     if (!account || account->is_blocked)
-        return refuse(x, CW_OAUTH_UNAUTHORIZED_CLIENT, "The client has no account of its own");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_UNAUTHORIZED_CLIENT,
+                                        "The client has no account of its own");
     if (x->request->is_foreign_resource)
-        return refuse(x, CW_OAUTH_INVALID_TARGET, "resource is not here");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_TARGET, "resource is not here");
     if (!is_within(x->request->scope, scopes))
-        return refuse(x, CW_OAUTH_INVALID_SCOPE, "scope has more than the client has");
+        return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_SCOPE,
+                                        "scope has more than the client has");
     return serve(x, account, scopes, err);
 }
 
@@ -499,7 +509,7 @@ static cw_code serve_client(exchange *x, cw_err *err)
 
 static cw_code run(exchange *x, cw_err *err)
 {
-    cw_code rc = authenticate(x, err);
+    cw_code rc = cw_oauth_exchange_authenticate(x, err);
     if (rc || x->ret->error)
         return rc;
     switch (x->request->type) {
@@ -509,8 +519,11 @@ static cw_code run(exchange *x, cw_err *err)
         return refresh(x, err);
     case CW_OAUTH_CLIENT_CREDENTIALS:
         return serve_client(x, err);
+    case CW_OAUTH_DEVICE_CODE:
+        return cw_device_poll(x, err);
     }
-    return refuse(x, CW_OAUTH_UNSUPPORTED_GRANT_TYPE, "This grant type is not offered");
+    return cw_oauth_exchange_refuse(x, CW_OAUTH_UNSUPPORTED_GRANT_TYPE,
+                                    "This grant type is not offered");
 }
 
 cw_code cw_oauth_exchange(cw_db *db, const cw_oauth_settings *settings,
@@ -553,7 +566,7 @@ static cw_code run_revoke(exchange *x, cw_str token, cw_err *err)
 {
     cw_refresh_token refresh_token;
     unsigned char hash[CW_DIGEST];
-    cw_code rc = authenticate(x, err);
+    cw_code rc = cw_oauth_exchange_authenticate(x, err);
     if (rc || x->ret->error)
         return rc;
     if (cw_refresh_parse(&x->settings->seal, token, &refresh_token))

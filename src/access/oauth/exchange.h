@@ -27,12 +27,17 @@ typedef enum cw_oauth_error {
     CW_OAUTH_UNSUPPORTED_GRANT_TYPE,
     CW_OAUTH_INVALID_SCOPE,
     CW_OAUTH_INVALID_TARGET,
+    CW_OAUTH_AUTHORIZATION_PENDING,
+    CW_OAUTH_SLOW_DOWN,
+    CW_OAUTH_ACCESS_DENIED,
+    CW_OAUTH_EXPIRED_TOKEN,
 } cw_oauth_error;
 
 typedef enum cw_oauth_grant_type {
     CW_OAUTH_AUTHORIZATION_CODE,
     CW_OAUTH_REFRESH_TOKEN,
     CW_OAUTH_CLIENT_CREDENTIALS,
+    CW_OAUTH_DEVICE_CODE,
 } cw_oauth_grant_type;
 
 /* A request of a client; an absent text has .p NULL. */
@@ -41,7 +46,8 @@ typedef struct cw_oauth_token_request {
     cw_str client_id, client_secret;
     cw_str assertion; /* of the client, in place of a secret (assertion.h) */
     cw_str issuer;    /* this server, as the client knows it */
-    cw_str code, code_verifier, redirect_uri;
+    cw_str code;      /* or of a device (device.h) */
+    cw_str code_verifier, redirect_uri;
     cw_str refresh_token;
     cw_str scope;
     cw_str resource;          /* the path behind the server's address */

@@ -64,6 +64,9 @@ static const cw_key client_keys[] = {
     {"scopes", &cw_type_strings, "Scopes of its tokens for that account", CLIENT(scopes),
      .max = MAX_ROLES, .is_valid = cw_names_is_scope, .expected = CW_NAMES_SCOPE_EXPECTED,
      .pattern = CW_NAMES_SCOPE_PATTERN},
+    {"device", &cw_type_bool,
+     "It may log people in with a code that they enter in a browser of their own (RFC 8628)",
+     CLIENT(device)},
     {0},
 };
 

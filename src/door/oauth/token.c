@@ -11,6 +11,7 @@
 #include "base/digits.h"
 #include "door/oauth/reply.h"
 #include "door/oauth_challenge.h"
+#include "door/rpc_batch.h"
 #include "json/write.h"
 #include "net/http/target.h"
 
@@ -28,7 +29,7 @@ typedef struct exchange {
     bool is_basic; /* the client authenticated with a header */
     bool is_revoke;
     cw_oauth_token_request request;
-    cw_str grant_type, token;
+    cw_str grant_type, token, device_code;
     cw_str assertion_type;
 } exchange;
 
@@ -69,6 +70,7 @@ static bool take_field(exchange *x, cw_str name, cw_str value)
         {"client_assertion", &r->assertion},
         {"client_assertion_type", &x->assertion_type},
         {"code", &r->code},
+        {"device_code", &x->device_code},
         {"code_verifier", &r->code_verifier},
         {"redirect_uri", &r->redirect_uri},
         {"refresh_token", &r->refresh_token},
@@ -199,6 +201,10 @@ static const struct {
     [CW_OAUTH_UNSUPPORTED_GRANT_TYPE] = {"unsupported_grant_type", 400},
     [CW_OAUTH_INVALID_SCOPE] = {"invalid_scope", 400},
     [CW_OAUTH_INVALID_TARGET] = {"invalid_target", 400},
+    [CW_OAUTH_AUTHORIZATION_PENDING] = {"authorization_pending", 400},
+    [CW_OAUTH_SLOW_DOWN] = {"slow_down", 400},
+    [CW_OAUTH_ACCESS_DENIED] = {"access_denied", 400},
+    [CW_OAUTH_EXPIRED_TOKEN] = {"expired_token", 400},
 };
 
 static void audit(const exchange *x, const cw_oauth_tokens *tokens)
@@ -264,21 +270,29 @@ static void send_tokens(const exchange *x, const cw_oauth_tokens *tokens)
         cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
 }
 
+/* Whether the request failed and is answered. */
+static bool send_failure(const exchange *x, const cw_oauth_result *result)
+{
+    const cw_oauth_tokens *tokens = result->tokens;
+    if (result->rc)
+        cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
+    else if (tokens->error == CW_OAUTH_INVALID_CLIENT)
+        send_invalid_client(x, tokens);
+    else if (tokens->error)
+        cw_oauth_reply_error(x->req, errors[tokens->error].status, errors[tokens->error].name,
+                             tokens->description);
+    return result->rc || tokens->error;
+}
+
 static void on_result(cw_oauth_waiter *waiter, const cw_oauth_result *result)
 {
     exchange x = *CW_CONTAINER(waiter, exchange, waiter);
     const cw_oauth_tokens *tokens = result->tokens;
-    if (result->rc) {
-        cw_oauth_reply_later(x.req, 503, UNAVAILABLE_S);
+    if (!result->rc)
+        audit(&x, tokens);
+    if (send_failure(&x, result))
         return;
-    }
-    audit(&x, tokens);
-    if (tokens->error == CW_OAUTH_INVALID_CLIENT)
-        send_invalid_client(&x, tokens);
-    else if (tokens->error)
-        cw_oauth_reply_error(x.req, errors[tokens->error].status, errors[tokens->error].name,
-                             tokens->description);
-    else if (x.is_revoke)
+    if (x.is_revoke)
         cw_oauth_reply(x.req, 200, CW_STR("{}"));
     else
         send_tokens(&x, tokens);
@@ -333,6 +347,7 @@ static bool read_grant_type(exchange *x)
          CW_OAUTH_REFRESH_TOKEN,
          {x->request.refresh_token, x->request.refresh_token}},
         {"client_credentials", CW_OAUTH_CLIENT_CREDENTIALS, {CW_STR("-"), CW_STR("-")}},
+        {CW_DEVICE_GRANT_TYPE, CW_OAUTH_DEVICE_CODE, {x->device_code, x->device_code}},
     };
     if (!x->grant_type.p) {
         cw_oauth_reply_error(x->req, 400, "invalid_request", "grant_type is missing");
@@ -342,6 +357,8 @@ static bool read_grant_type(exchange *x)
         if (!cw_str_is(x->grant_type, types[i].name))
             continue;
         x->request.type = types[i].type;
+        if (types[i].type == CW_OAUTH_DEVICE_CODE)
+            x->request.code = x->device_code;
         if (types[i].needed[0].p && types[i].needed[1].p)
             return true;
         cw_oauth_reply_error(x->req, 400, "invalid_request", "A parameter is missing");
@@ -378,8 +395,6 @@ static void on_revoke(cw_http_req *req, void *self)
     wait_for(x, rc, wait_s);
 }
 
-/* ---- metadata ---- */
-
 /* The address of a path, as a string. */
 static void add_text(cw_json_writer *w, cw_str base, cw_str path)
 {
@@ -398,6 +413,88 @@ static void add_url(cw_json_writer *w, const char *name, cw_str base, cw_str pat
     cw_json_add_key(w, cw_str_from(name));
     add_text(w, base, path);
 }
+
+/* ---- devices ---- */
+
+static void write_codes(cw_json_writer *w, cw_str issuer, const cw_device_codes *codes)
+{
+    char shown[CW_DEVICE_USER_CODE + 2];
+    snprintf(shown, sizeof shown, "%.4s-%.4s", codes->user_code, codes->user_code + 4);
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("device_code"), cw_str_from(codes->device_code));
+    cw_json_add_string_member(w, CW_STR("user_code"), cw_str_from(shown));
+    add_url(w, "verification_uri", issuer, CW_STR("/device"));
+    cw_json_add_i64_member(w, CW_STR("expires_in"), CW_DEVICE_LIFE_MS / 1000);
+    cw_json_add_i64_member(w, CW_STR("interval"), CW_DEVICE_PAUSE_MS / 1000);
+    cw_json_close(w);
+}
+
+static void on_codes(cw_oauth_waiter *waiter, const cw_oauth_result *result)
+{
+    exchange x = *CW_CONTAINER(waiter, exchange, waiter);
+    cw_json_writer w;
+    cw_buf out;
+    if (send_failure(&x, result))
+        return;
+    cw_buf_init(&out, CW_OAUTH_MAX_FORM);
+    cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
+    write_codes(&w, x.request.issuer, result->codes);
+    (void)!cw_json_writer_end(&w, NULL);
+    cw_str body = cw_rpc_batch_keep(cw_http_req_arena(x.req), &out);
+    if (body.p)
+        cw_oauth_reply(x.req, 200, body);
+    else
+        cw_oauth_reply_later(x.req, 503, UNAVAILABLE_S);
+}
+
+/* The scopes that were asked for and exist. False: none of them does, or there is no memory; it is
+ * answered. */
+static bool choose_scopes(exchange *x)
+{
+    cw_oauth_scope_list known;
+    cw_str rest = x->request.scope;
+    bool has_asked = false, has_any = false;
+    cw_buf out;
+    if (cw_oauth_resource_scopes(x->rl, &known)) {
+        cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
+        return false;
+    }
+    cw_buf_init(&out, CW_OAUTH_MAX_FORM);
+    while (rest.n) {
+        cw_str scope = cw_str_cut(rest, ' ', &rest);
+        bool is_known = cw_str_is(scope, "offline_access");
+        for (size_t i = 0; i < known.n; i++) {
+            if (!cw_str_eq(known.items[i], scope))
+                continue;
+            is_known = true;
+            cw_buf_printf(&out, "%s%.*s", out.n ? " " : "", CW_STR_ARG(scope));
+        }
+        has_asked = has_asked || scope.n;
+        has_any = has_any || is_known;
+    }
+    free(known.items);
+    x->request.scope = cw_rpc_batch_keep(cw_http_req_arena(x->req), &out);
+    if (!x->request.scope.p)
+        cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
+    else if (has_asked && !has_any)
+        cw_oauth_reply_error(x->req, 400, "invalid_scope", "None of the scopes exists");
+    return x->request.scope.p && (!has_asked || has_any);
+}
+
+static void on_device(cw_http_req *req, void *self)
+{
+    uint32_t wait_s = 0;
+    exchange *x = begin(req, self);
+    if (!x || !choose_scopes(x))
+        return;
+    x->waiter.fn = on_codes;
+    x->request.issuer = cw_oauth_resource_base(req, x->rl, NULL);
+    cw_code rc = cw_oauth_begin_device(cw_runtime_accounts(x->rl), cw_http_req_loop(req),
+                                       &x->request, cw_http_req_peer(req), &wait_s, &x->waiter);
+    wait_for(x, rc, wait_s);
+}
+
+/* ---- metadata ---- */
 
 static void add_list(cw_json_writer *w, const char *name, const char *const *items)
 {
@@ -428,6 +525,7 @@ static void add_scopes(cw_json_writer *w, cw_runtime_loop *rl)
 typedef struct features {
     bool has_accounts; /* client_credentials */
     bool has_keys;     /* private_key_jwt */
+    bool has_devices;
 } features;
 
 static features features_of(const cw_oauth_settings *settings)
@@ -436,8 +534,22 @@ static features features_of(const cw_oauth_settings *settings)
     for (size_t i = 0; i < settings->n_clients; i++) {
         used.has_accounts = used.has_accounts || settings->clients[i].account.n;
         used.has_keys = used.has_keys || settings->clients[i].jwks.n;
+        used.has_devices = used.has_devices || settings->clients[i].may_use_device;
     }
     return used;
+}
+
+static void add_grants(cw_json_writer *w, const features *used)
+{
+    cw_json_add_key(w, CW_STR("grant_types_supported"));
+    cw_json_open_array(w);
+    cw_json_add_string(w, CW_STR("authorization_code"));
+    cw_json_add_string(w, CW_STR("refresh_token"));
+    if (used->has_accounts)
+        cw_json_add_string(w, CW_STR("client_credentials"));
+    if (used->has_devices)
+        cw_json_add_string(w, CW_STR(CW_DEVICE_GRANT_TYPE));
+    cw_json_close(w);
 }
 
 /* How clients authenticate at an endpoint. */
@@ -458,9 +570,6 @@ static void write_metadata(cw_json_writer *w, cw_runtime_loop *rl, cw_str issuer
 {
     static const char *const code[] = {"code", NULL}, *const query[] = {"query", NULL},
                              *const s256[] = {"S256", NULL};
-    static const char *const grants[] = {"authorization_code", "refresh_token",
-                                         "client_credentials", NULL};
-    static const char *const people[] = {"authorization_code", "refresh_token", NULL};
     static const char *const token_methods[] = {"token_endpoint_auth_methods_supported",
                                                 "token_endpoint_auth_signing_alg_values_supported"};
     static const char *const revocation_methods[] = {
@@ -474,6 +583,8 @@ static void write_metadata(cw_json_writer *w, cw_runtime_loop *rl, cw_str issuer
     if (settings->is_dynamic)
         add_url(w, "registration_endpoint", issuer, CW_STR("/register"));
     add_url(w, "revocation_endpoint", issuer, CW_STR("/revoke"));
+    if (used.has_devices)
+        add_url(w, "device_authorization_endpoint", issuer, CW_STR("/device_authorization"));
     cw_json_add_key(w, CW_STR("protected_resources"));
     cw_json_open_array(w);
     add_text(w, issuer, cw_runtime_config(rl)->mcp.path);
@@ -481,7 +592,7 @@ static void write_metadata(cw_json_writer *w, cw_runtime_loop *rl, cw_str issuer
     add_scopes(w, rl);
     add_list(w, "response_types_supported", code);
     add_list(w, "response_modes_supported", query);
-    add_list(w, "grant_types_supported", used.has_accounts ? grants : people);
+    add_grants(w, &used);
     add_list(w, "code_challenge_methods_supported", s256);
     add_methods(w, token_methods, &used);
     add_methods(w, revocation_methods, &used);
@@ -542,6 +653,8 @@ cw_code cw_oauth_token_add_routes(cw_router *router, cw_runtime *runtime, const 
     cw_code rc = add(router, CW_HTTP_POST, "/token", on_token, runtime);
     if (!rc)
         rc = add(router, CW_HTTP_POST, "/revoke", on_revoke, runtime);
+    if (!rc)
+        rc = add(router, CW_HTTP_POST, "/device_authorization", on_device, runtime);
     if (!rc)
         rc = add(router, CW_HTTP_GET, METADATA, on_metadata, runtime);
     snprintf(inserted, sizeof inserted, METADATA "%.*s", CW_STR_ARG(base));

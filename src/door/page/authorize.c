@@ -5,11 +5,12 @@
 #include <stdlib.h>
 
 #include "access/oauth/cimd.h"
-#include "base/hex.h"
 #include "base/percent.h"
 #include "door/browser.h"
 #include "door/oauth_challenge.h"
 #include "door/page/consent.h"
+#include "door/page/device.h"
+#include "door/page/grants.h"
 #include "door/page/html.h"
 #include "door/rpc_batch.h"
 #include "net/http/target.h"
@@ -26,8 +27,6 @@
     "operator of this server."
 #define BAD_REDIRECT                                                                               \
     "The application has not registered the address that the answer would be sent to."
-#define EXPIRED "This form has expired. Please start again in the application."
-#define FORGED "This form was not issued to this browser. Please start again in the application."
 
 typedef struct asked {
     cw_visit visit;
@@ -159,26 +158,6 @@ static bool choose_scopes(asked *a, cw_consent *consent)
         return true;
     show_error(a, CW_STR("invalid_scope"), CW_STR("none of the scopes exists"));
     return false;
-}
-
-#define TOOLS_AT_ONCE 64u
-
-static void count_tools(asked *a, cw_caller *caller)
-{
-    cw_view *view = cw_runtime_view(a->visit.rl, caller);
-    const cw_entry *tools[TOOLS_AT_ONCE];
-    cw_str last = CW_STR("");
-    bool has_more = view != NULL;
-    while (has_more) {
-        size_t n = 0;
-        cw_view_after(view, CW_VIEW_TOOLS, last, tools, TOOLS_AT_ONCE, &n, &has_more);
-        for (size_t i = 0; i < n; i++)
-            a->n_changing += !tools[i]->method->mark->is_read_only;
-        a->n_tools += n;
-        has_more = has_more && n;
-        if (n)
-            last = cw_view_name(CW_VIEW_TOOLS, tools[n - 1]);
-    }
 }
 
 /* ---- the client is known ---- */
@@ -328,7 +307,7 @@ static void with_session(cw_visit *v, const cw_login *login)
             cw_visit_log_in(v, next);
         return;
     }
-    count_tools(a, login->caller);
+    cw_consent_count_tools(v, login->caller, &a->n_tools, &a->n_changing);
     v->grants.fn = on_client;
     cw_visit_wait(v);
     if (cw_oauth_find_client(cw_runtime_accounts(v->rl), cw_http_req_loop(v->req),
@@ -346,27 +325,11 @@ static bool is_navigation(const cw_http_req *req)
            !cw_http_req_header(req, CW_STR("Sec-Purpose")).p;
 }
 
-/* To the same page at the host name of the console, with the port of this request. */
 static void go_to_console(asked *a)
 {
-    static const cw_str no_cookies[CW_HTML_COOKIES] = {CW_STR_INIT(""), CW_STR_INIT("")};
-    cw_visit *v = &a->visit;
-    bool is_known;
-    cw_str next, host, port, origin = cw_http_req_origin(v->req, &is_known);
-    if (!seal_request(a, &next))
-        return;
-    cw_str scheme = cw_str_cut(origin, ':', &host);
-    const char *colon = host.p ? memrchr(host.p, ':', host.n) : NULL;
-    bool has_port = colon && !memchr(colon, ']', host.n - (size_t)(colon - host.p));
-    port = has_port ? cw_str_make(colon, host.n - (size_t)(colon - host.p)) : CW_STR("");
-    cw_str path = cw_html_path(v->req, v->rl, next.p);
-    char *place = cw_arena_printf(cw_http_req_arena(v->req), "%.*s://%.*s%.*s%.*s",
-                                  CW_STR_ARG(scheme), CW_STR_ARG(cw_runtime_console_host(v->rl)),
-                                  CW_STR_ARG(port), CW_STR_ARG(path));
-    if (place && path.p)
-        cw_html_redirect(v->req, cw_str_from(place), no_cookies);
-    else
-        cw_html_fail_nomem(v->req);
+    cw_str next;
+    if (seal_request(a, &next))
+        cw_visit_go_to_console(&a->visit, next);
 }
 
 static asked *begin(cw_http_req *req, cw_authorize_pages *door)
@@ -403,33 +366,6 @@ static void on_get(cw_http_req *req, void *self)
 
 /* ---- POST /authorize ---- */
 
-/* A short text for the audit: the id of a client, or a digest of a sealed one. */
-static cw_str audited_client(asked *a, char digest_text[2 * CW_SEAL_DIGEST + 1])
-{
-    unsigned char digest[CW_SEAL_DIGEST];
-    const cw_oauth_client *client = &a->consent.client;
-    if (client->kind != CW_OAUTH_DYNAMIC)
-        return client->id;
-    cw_seal_digest(client->id, digest);
-    cw_hex_write(digest_text, digest, sizeof digest);
-    return cw_str_make(digest_text, 16);
-}
-
-static void audit(asked *a, const char *outcome)
-{
-    char digest[2 * CW_SEAL_DIGEST + 1], id[CW_DIGITS_SIZE];
-    cw_audit *log = cw_runtime_audit(a->visit.rl);
-    if (!cw_audit_is_on(log))
-        return;
-    (void)cw_audit_add(log, &(cw_audit_record){.kind = CW_AUDIT_CONSENT,
-                                               .door = "authorize",
-                                               .outcome = outcome,
-                                               .caller = a->visit.name,
-                                               .caller_id = cw_digits_i64(a->visit.account, id),
-                                               .address = cw_http_req_peer(a->visit.req),
-                                               .detail = audited_client(a, digest)});
-}
-
 static answer answer_to(const asked *a)
 {
     return (answer){.redirect_uri = a->consent.redirect_uri,
@@ -443,14 +379,14 @@ static void on_code(cw_oauth_waiter *waiter, const cw_oauth_result *result)
     asked *a = from_visit(v);
     answer to = answer_to(a);
     if (result->rc == CW_GONE) {
-        cw_visit_refuse(v, 403, FORGED);
+        cw_visit_refuse(v, 403, CW_CONSENT_FORGED);
         return;
     }
     if (result->rc) {
         cw_visit_refuse(v, 503, UNAVAILABLE);
         return;
     }
-    audit(a, "allowed");
+    cw_consent_audit(v, &a->consent, "authorize", "allowed");
     to.code = result->code;
     redirect(a, &to);
 }
@@ -480,90 +416,24 @@ static void decided(cw_visit *v, const cw_login *login)
 {
     asked *a = from_visit(v);
     answer to = answer_to(a);
-    if (login->status != CW_LOGIN_OK) {
-        cw_visit_refuse(v, 403, FORGED);
+    if (login->status != CW_LOGIN_OK || a->consent.device.n) {
+        cw_visit_refuse(v, 403, CW_CONSENT_FORGED);
         return;
     }
     if (a->is_allowed) {
         issue(a);
         return;
     }
-    audit(a, "denied");
+    cw_consent_audit(v, &a->consent, "authorize", "denied");
     to.error = CW_STR("access_denied");
     redirect(a, &to);
-}
-
-typedef struct decision {
-    cw_str consent, value;
-    cw_str scopes[CW_CONSENT_MAX_SCOPES];
-    size_t n_scopes;
-} decision;
-
-/* CW_PARAMS: a field is repeated, or the form is ill-formed; CW_NOMEM. */
-static cw_code read_form(cw_http_req *req, decision *ret)
-{
-    cw_str rest = cw_http_req_body(req), name, value;
-    while (rest.n) {
-        cw_code rc = cw_query_next(&rest, cw_http_req_arena(req), &name, &value);
-        if (rc == CW_DONE)
-            break;
-        if (rc)
-            return rc == CW_INVALID ? CW_PARAMS : CW_NOMEM;
-        bool is_consent = cw_str_is(name, "consent");
-        cw_str *field = is_consent ? &ret->consent : &ret->value;
-        if (cw_str_is(name, "scope")) {
-            if (ret->n_scopes == CW_CONSENT_MAX_SCOPES)
-                return CW_PARAMS;
-            ret->scopes[ret->n_scopes++] = value;
-        } else if (is_consent || cw_str_is(name, "decision")) {
-            if (field->p)
-                return CW_PARAMS;
-            *field = value;
-        }
-    }
-    return ret->consent.p && ret->value.p ? CW_OK : CW_PARAMS;
-}
-
-/* Only scopes that the page has shown and that are ticked. */
-static void keep_ticked(cw_consent *consent, const decision *d)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < consent->n_scopes; i++) {
-        if (has_text(d->scopes, d->n_scopes, consent->scopes[i]))
-            consent->scopes[n++] = consent->scopes[i];
-    }
-    consent->n_scopes = n;
 }
 
 static void on_post(cw_http_req *req, void *self)
 {
     asked *a = begin(req, self);
-    decision d = {0};
-    if (!a)
-        return;
-    cw_visit *v = &a->visit;
-    if (!cw_html_is_form(req) || cw_http_req_body(req).n > CW_AUTHORIZE_MAX_FORM) {
-        cw_visit_refuse(v, 400, "This is not the form of the page.");
-        return;
-    }
-    cw_code rc = read_form(req, &d);
-    if (!rc && !cw_browser_is_ours(req, v->rl, /* may_be_silent= */ false))
-        rc = CW_PARSE;
-    if (!rc)
-        rc = cw_consent_open(v, d.consent, &a->consent);
-    a->is_allowed = cw_str_is(d.value, "allow");
-    if (!rc && !a->is_allowed && !cw_str_is(d.value, "deny"))
-        rc = CW_PARAMS;
-    if (rc == CW_NOMEM || rc == CW_LIMIT)
-        cw_html_fail_nomem(req);
-    else if (rc == CW_TIMEOUT || rc == CW_PARAMS)
-        cw_visit_refuse(v, 400, rc == CW_TIMEOUT ? EXPIRED : "The form is incomplete.");
-    else if (rc)
-        cw_visit_refuse(v, 403, FORGED);
-    else {
-        keep_ticked(&a->consent, &d);
-        cw_visit_resume(v, decided);
-    }
+    if (a && cw_consent_receive(&a->visit, &a->consent, &a->is_allowed))
+        cw_visit_resume(&a->visit, decided);
 }
 
 cw_code cw_authorize_add_routes(cw_router *router, cw_authorize_pages *door, cw_runtime *runtime,
@@ -572,5 +442,9 @@ cw_code cw_authorize_add_routes(cw_router *router, cw_authorize_pages *door, cw_
     door->runtime = runtime;
     door->documents = documents;
     cw_code rc = cw_router_add(router, CW_HTTP_GET, CW_AUTHORIZE_PATH, on_get, door);
-    return rc ? rc : cw_router_add(router, CW_HTTP_POST, CW_AUTHORIZE_PATH, on_post, door);
+    if (!rc)
+        rc = cw_router_add(router, CW_HTTP_POST, CW_AUTHORIZE_PATH, on_post, door);
+    if (!rc)
+        rc = cw_grants_page_add_routes(router, runtime);
+    return rc ? rc : cw_device_page_add_routes(router, runtime);
 }

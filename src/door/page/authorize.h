@@ -27,7 +27,7 @@ typedef struct cw_authorize_pages {
     cw_cimd_cache *documents;
 } cw_authorize_pages;
 
-/* `door` must outlive the router, and `documents` the loops. */
+/* Also those of grants.h and device.h. `door` must outlive the router, and `documents` the loops. */
 CW_MUST_USE cw_code cw_authorize_add_routes(cw_router *router, cw_authorize_pages *door,
                                             cw_runtime *runtime, cw_cimd_cache *documents);
 

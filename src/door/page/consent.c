@@ -4,20 +4,39 @@
 
 #include "access/oauth/cimd.h"
 #include "access/scopes.h"
+#include "base/clock.h"
+#include "base/digits.h"
 #include "base/hex.h"
 #include "base/percent.h"
+#include "door/browser.h"
 #include "door/oauth_challenge.h"
+#include "door/page/authorize.h"
+#include "door/page/device.h"
 #include "door/page/grants.h"
 #include "door/page/html.h"
 #include "door/page/sealed_fields.h"
+#include "net/http/target.h"
 
 #define PURPOSE CW_STR("consent")
 #define SCOPES_MAX 8192u
 #define DAY_MS 86400000
+#define EXPIRED "This form has expired. Please start again in the application."
 
 /* ---- the sealed value ---- */
 
-enum { SESSION, CLIENT, ISSUER, REDIRECT, STATE, CHALLENGE, RESOURCE, SCOPES, OFFLINE, N_FIELDS };
+enum {
+    SESSION,
+    CLIENT,
+    ISSUER,
+    REDIRECT,
+    STATE,
+    CHALLENGE,
+    RESOURCE,
+    SCOPES,
+    OFFLINE,
+    DEVICE,
+    N_FIELDS
+};
 
 /* The session that a form belongs to: a digest of its secret. */
 static cw_str session_digest(const cw_visit *v, char out[2 * CW_SEAL_DIGEST + 1])
@@ -40,6 +59,7 @@ static cw_code seal_form(const cw_visit *v, const cw_consent *consent, cw_str *r
         [CHALLENGE] = consent->challenge,
         [RESOURCE] = consent->resource,
         [OFFLINE] = cw_str_from(consent->is_offline ? "1" : ""),
+        [DEVICE] = consent->device,
     };
     cw_buf scopes;
     cw_buf_init(&scopes, SCOPES_MAX);
@@ -57,7 +77,8 @@ static cw_code seal_form(const cw_visit *v, const cw_consent *consent, cw_str *r
     return rc;
 }
 
-cw_code cw_consent_open(cw_visit *v, cw_str form, cw_consent *ret)
+/* CW_PARSE: it is not of this server, or of another session; CW_TIMEOUT: it has expired; CW_NOMEM. */
+static cw_code open_form(cw_visit *v, cw_str form, cw_consent *ret)
 {
     char digest[2 * CW_SEAL_DIGEST + 1];
     cw_str fields[N_FIELDS];
@@ -73,11 +94,35 @@ cw_code cw_consent_open(cw_visit *v, cw_str form, cw_consent *ret)
                         .state = fields[STATE],
                         .challenge = fields[CHALLENGE],
                         .resource = fields[RESOURCE],
-                        .is_offline = fields[OFFLINE].n > 0};
+                        .is_offline = fields[OFFLINE].n > 0,
+                        .device = fields[DEVICE]};
     for (cw_str rest = fields[SCOPES]; rest.n && ret->n_scopes < CW_CONSENT_MAX_SCOPES;)
         ret->scopes[ret->n_scopes++] = cw_str_cut(rest, ' ', &rest);
     rc = cw_oauth_client_parse(fields[CLIENT], arena, &ret->client, NULL);
     return rc == CW_OK || rc == CW_PARSE ? rc : CW_NOMEM;
+}
+
+/* ---- tools ---- */
+
+#define TOOLS_AT_ONCE 64u
+
+void cw_consent_count_tools(cw_visit *v, cw_caller *caller, size_t *ret_n, size_t *ret_changing)
+{
+    cw_view *view = cw_runtime_view(v->rl, caller);
+    const cw_entry *tools[TOOLS_AT_ONCE];
+    cw_str last = CW_STR("");
+    bool has_more = view != NULL;
+    *ret_n = *ret_changing = 0;
+    while (has_more) {
+        size_t n = 0;
+        cw_view_after(view, CW_VIEW_TOOLS, last, tools, TOOLS_AT_ONCE, &n, &has_more);
+        for (size_t i = 0; i < n; i++)
+            *ret_changing += !tools[i]->method->mark->is_read_only;
+        *ret_n += n;
+        has_more = has_more && n;
+        if (n)
+            last = cw_view_name(CW_VIEW_TOOLS, tools[n - 1]);
+    }
 }
 
 /* ---- who asks ---- */
@@ -119,7 +164,9 @@ void cw_consent_add_client(cw_buf *out, const cw_oauth_client *client)
 static void add_account(cw_buf *out, cw_visit *v, const cw_consent *consent)
 {
     cw_str login = cw_html_path(v->req, v->rl, cw_runtime_config(v->rl)->access.login.path.p);
-    cw_str back = cw_html_path(v->req, v->rl, CW_AUTHORIZE_PATH "?r=");
+    bool is_device = consent->device.n > 0;
+    cw_str back =
+        cw_html_path(v->req, v->rl, is_device ? CW_DEVICE_PAGE_PATH : CW_AUTHORIZE_PATH "?r=");
     cw_buf_add(out, CW_STR("<p>You are logged in as <strong>"));
     cw_html_add_text(out, v->name);
     cw_buf_add(out, CW_STR("</strong>. <a href=\""));
@@ -150,6 +197,21 @@ static void add_destination(cw_buf *out, const cw_redirect *to)
         break;
     }
     cw_buf_add(out, CW_STR("</p>\n"));
+}
+
+/* Someone may have sent the code of their own device to this person (RFC 8628, 5.4). */
+static void add_device(cw_buf *out, const cw_consent *consent)
+{
+    char asked[CW_CLOCK_ISO_LEN + 1];
+    cw_clock_format_iso(consent->device_asked, asked);
+    cw_buf_add(out, CW_STR("<h3>Where the answer goes</h3>\n<p>To the device that showed the code "
+                           "<strong>"));
+    cw_buf_printf(out, "%.4s-%.4s", consent->device.p, consent->device.p + 4);
+    cw_buf_add(out, CW_STR("</strong>. It asked from the address <strong>"));
+    cw_html_add_text(out, consent->device_address);
+    cw_buf_printf(out, "</strong> at <strong>%.10s %.8s</strong> UTC. ", asked, asked + 11);
+    cw_buf_add(out, CW_STR("Continue only if you have started this login yourself, on that device. "
+                           "If someone else gave you the code, deny it.</p>\n"));
 }
 
 static void add_scopes(cw_buf *out, const cw_consent *consent)
@@ -235,8 +297,11 @@ static cw_str host_of(cw_str issuer)
 
 void cw_consent_show(cw_visit *v, const cw_consent *consent)
 {
-    cw_html_page page = {.status = 200, .heading = v->heading, .leads_away = true};
-    cw_str form, action = cw_html_path(v->req, v->rl, CW_AUTHORIZE_PATH);
+    bool is_device = consent->device.n > 0;
+    cw_html_page page = {.status = 200, .heading = v->heading, .leads_away = !is_device};
+    cw_str form;
+    cw_str action =
+        cw_html_path(v->req, v->rl, is_device ? CW_DEVICE_PAGE_PATH : CW_AUTHORIZE_PATH);
     if (!action.p || seal_form(v, consent, &form)) {
         cw_html_fail_nomem(v->req);
         return;
@@ -251,10 +316,128 @@ void cw_consent_show(cw_visit *v, const cw_consent *consent)
     cw_buf_add(&b, CW_STR(", for access to <strong>"));
     cw_html_add_text(&b, host_of(consent->issuer));
     cw_buf_add(&b, CW_STR("</strong>.</p>\n"));
-    add_destination(&b, &consent->to);
+    if (is_device)
+        add_device(&b, consent);
+    else
+        add_destination(&b, &consent->to);
     add_access(&b, v, consent);
     cw_buf_add(&b, CW_STR("<p><button class=\"main\" name=\"decision\" value=\"allow\">Allow"
                           "</button></p>\n<p><button name=\"decision\" value=\"deny\">Deny"
                           "</button></p>\n</form>\n"));
     cw_html_send(v->req, &page, &b);
+}
+
+/* ---- the decision ---- */
+
+static bool has_text(const cw_str *items, size_t n, cw_str text)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cw_str_eq(items[i], text))
+            return true;
+    }
+    return false;
+}
+
+typedef struct decision {
+    cw_str consent, value;
+    cw_str scopes[CW_CONSENT_MAX_SCOPES];
+    size_t n_scopes;
+} decision;
+
+/* CW_PARAMS: a field is repeated, or the form is ill-formed; CW_NOMEM. */
+static cw_code read_form(cw_http_req *req, decision *ret)
+{
+    cw_str rest = cw_http_req_body(req), name, value;
+    while (rest.n) {
+        cw_code rc = cw_query_next(&rest, cw_http_req_arena(req), &name, &value);
+        if (rc == CW_DONE)
+            break;
+        if (rc)
+            return rc == CW_INVALID ? CW_PARAMS : CW_NOMEM;
+        bool is_consent = cw_str_is(name, "consent");
+        cw_str *field = is_consent ? &ret->consent : &ret->value;
+        if (cw_str_is(name, "scope")) {
+            if (ret->n_scopes == CW_CONSENT_MAX_SCOPES)
+                return CW_PARAMS;
+            ret->scopes[ret->n_scopes++] = value;
+        } else if (is_consent || cw_str_is(name, "decision")) {
+            if (field->p)
+                return CW_PARAMS;
+            *field = value;
+        }
+    }
+    return ret->consent.p && ret->value.p ? CW_OK : CW_PARAMS;
+}
+
+/* Only scopes that the page has shown and that are ticked. */
+static void keep_ticked(cw_consent *consent, const decision *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < consent->n_scopes; i++) {
+        if (has_text(d->scopes, d->n_scopes, consent->scopes[i]))
+            consent->scopes[n++] = consent->scopes[i];
+    }
+    consent->n_scopes = n;
+}
+
+/* CW_PARSE: the form is not of a page of ours, or of another session; CW_PARAMS: it is incomplete. */
+static cw_code read_decision(cw_visit *v, cw_consent *ret, bool *ret_allowed)
+{
+    decision d = {0};
+    cw_code rc = read_form(v->req, &d);
+    if (!rc && !cw_browser_is_ours(v->req, v->rl, /* may_be_silent= */ false))
+        rc = CW_PARSE;
+    if (!rc)
+        rc = open_form(v, d.consent, ret);
+    if (rc)
+        return rc;
+    *ret_allowed = cw_str_is(d.value, "allow");
+    keep_ticked(ret, &d);
+    return *ret_allowed || cw_str_is(d.value, "deny") ? CW_OK : CW_PARAMS;
+}
+
+bool cw_consent_receive(cw_visit *v, cw_consent *ret, bool *ret_allowed)
+{
+    if (!cw_html_is_form(v->req) || cw_http_req_body(v->req).n > CW_AUTHORIZE_MAX_FORM) {
+        cw_visit_refuse(v, 400, "This is not the form of the page.");
+        return false;
+    }
+    cw_code rc = read_decision(v, ret, ret_allowed);
+    if (rc == CW_NOMEM || rc == CW_LIMIT)
+        cw_html_fail_nomem(v->req);
+    else if (rc == CW_TIMEOUT || rc == CW_PARAMS)
+        cw_visit_refuse(v, 400, rc == CW_TIMEOUT ? EXPIRED : "The form is incomplete.");
+    else if (rc)
+        cw_visit_refuse(v, 403, CW_CONSENT_FORGED);
+    return rc == CW_OK;
+}
+
+/* ---- records ---- */
+
+/* A short text for the audit: the id of a client, or a digest of a sealed one. */
+static cw_str audited_client(const cw_oauth_client *client,
+                             char digest_text[2 * CW_SEAL_DIGEST + 1])
+{
+    unsigned char digest[CW_SEAL_DIGEST];
+    if (client->kind != CW_OAUTH_DYNAMIC)
+        return client->id;
+    cw_seal_digest(client->id, digest);
+    cw_hex_write(digest_text, digest, sizeof digest);
+    return cw_str_make(digest_text, 16);
+}
+
+void cw_consent_audit(const cw_visit *v, const cw_consent *consent, const char *door,
+                      const char *outcome)
+{
+    char digest[2 * CW_SEAL_DIGEST + 1], id[CW_DIGITS_SIZE];
+    cw_audit *log = cw_runtime_audit(v->rl);
+    if (!cw_audit_is_on(log))
+        return;
+    (void)cw_audit_add(log, &(cw_audit_record){.kind = CW_AUDIT_CONSENT,
+                                               .door = door,
+                                               .outcome = outcome,
+                                               .caller = v->name,
+                                               .caller_id = cw_digits_i64(v->account, id),
+                                               .address = cw_http_req_peer(v->req),
+                                               .detail = audited_client(&consent->client, digest)});
 }

@@ -126,3 +126,22 @@ void cw_visit_log_in(cw_visit *v, cw_str next)
     else
         cw_html_fail_nomem(v->req);
 }
+
+void cw_visit_go_to_console(cw_visit *v, cw_str next)
+{
+    static const cw_str no_cookies[CW_HTML_COOKIES] = {CW_STR_INIT(""), CW_STR_INIT("")};
+    bool is_known;
+    cw_str host, port, origin = cw_http_req_origin(v->req, &is_known);
+    cw_str scheme = cw_str_cut(origin, ':', &host);
+    const char *colon = host.p ? memrchr(host.p, ':', host.n) : NULL;
+    bool has_port = colon && !memchr(colon, ']', host.n - (size_t)(colon - host.p));
+    port = has_port ? cw_str_make(colon, host.n - (size_t)(colon - host.p)) : CW_STR("");
+    cw_str path = cw_html_path(v->req, v->rl, next.p);
+    char *place = cw_arena_printf(cw_http_req_arena(v->req), "%.*s://%.*s%.*s%.*s",
+                                  CW_STR_ARG(scheme), CW_STR_ARG(cw_runtime_console_host(v->rl)),
+                                  CW_STR_ARG(port), CW_STR_ARG(path));
+    if (place && path.p)
+        cw_html_redirect(v->req, cw_str_from(place), no_cookies);
+    else
+        cw_html_fail_nomem(v->req);
+}

@@ -48,5 +48,8 @@ void cw_visit_wait(cw_visit *v);
 void cw_visit_refuse(cw_visit *v, unsigned status, const char *problem);
 /* Send the browser to the login page, which leads back to `next`, a path behind the server's address. */
 void cw_visit_log_in(cw_visit *v, cw_str next);
+/* To the same page, `next` as above and with a NUL, at the host name of the console, with the port of this
+ * request: there people can log in. */
+void cw_visit_go_to_console(cw_visit *v, cw_str next);
 
 #endif

@@ -261,7 +261,8 @@ TEST(an_older_database_is_brought_up_to_date)
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TABLE oauth_assertion; DROP TABLE oauth_token; DROP TABLE oauth_grant;"
+    run_sql("DROP TABLE oauth_device; DROP TABLE oauth_assertion; DROP TRIGGER "
+            "oauth_device_of_account; DROP TABLE oauth_token; DROP TABLE oauth_grant;"
             "DROP TABLE oauth_code;"
             "DROP TABLE oauth_client; DROP TRIGGER oauth_of_account;"
             "DROP TABLE secret; DROP TABLE session;"
@@ -475,7 +476,7 @@ TEST(a_writer_holds_up_writers_only)
 
 TEST(a_full_disk_loses_nothing)
 {
-    struct rlimit old, small = {.rlim_cur = 131072};
+    struct rlimit old, small = {.rlim_cur = 262144};
     cw_arena arena;
     cw_account *found;
     cw_code rc = CW_OK;
