@@ -490,7 +490,9 @@ static cw_code keep_grant(const cw_db_oauth_grant *row, void *ctx, cw_err *err)
                               .created = row->created,
                               .used = row->used,
                               .expires = end};
-    cw_code rc = cw_oauth_client_parse(row->record, &op->arena, &grant->client, err);
+    cw_code rc = op->arena.failed
+                     ? cw_arena_fail(&op->arena, err)
+                     : cw_oauth_client_parse(row->record, &op->arena, &grant->client, err);
     op->n_grants += !rc;
     return rc;
 }

@@ -33,6 +33,7 @@ typedef struct entry {
     size_t n_body;
     uint64_t fresh_until, paused_until; /* monotonic, ms */
     bool is_running;
+    uint64_t account; /* hash of the one who caused the fetch that runs */
     cw_cimd_op *waiting;
     struct entry *next_start;
     cw_fetch fetch; /* the main thread's */
@@ -241,18 +242,32 @@ static cw_code wait_for(entry *e, cw_loop *loop, cw_cimd_waiter *w)
     return CW_OK;
 }
 
+/* Whether the account has its share of the fetches that run: publishers that hang must not keep others
+ * from theirs. */
+static bool has_share(cw_cimd_cache *c, uint64_t account)
+{
+    unsigned n = 0;
+    CW_LIST_EACH (node, &c->by_use) {
+        const entry *e = CW_CONTAINER(node, entry, node);
+        n += e->is_running && e->account == account;
+    }
+    return n >= CW_CIMD_CACHE_PER_ACCOUNT;
+}
+
 /* Begin a fetch for this request. */
 static cw_code begin(cw_cimd_cache *c, entry *e, cw_loop *loop, cw_str id, cw_str account,
                      cw_cimd_waiter *w)
 {
-    if (c->is_closed || c->n_running == CW_CIMD_CACHE_RUNNING ||
-        cw_per_minute_take(&c->rates, cw_hash(account), cw_clock_ms()))
+    uint64_t who = cw_hash(account);
+    if (c->is_closed || c->n_running == CW_CIMD_CACHE_RUNNING || has_share(c, who) ||
+        cw_per_minute_take(&c->rates, who, cw_clock_ms()))
         return CW_LIMIT;
     e = e ? e : add_entry(c, id);
     cw_code rc = e ? wait_for(e, loop, w) : CW_NOMEM;
     if (rc)
         return rc;
     e->is_running = true;
+    e->account = who;
     c->n_running++;
     e->next_start = c->starts;
     c->starts = e;

@@ -14,8 +14,8 @@
  * Ownership: a waiter belongs to its request, and is cancelled when that ends. A body is borrowed until
  *            the callback returns.
  * Threads:   new, configure, close and free on the main thread; the rest on any loop.
- * Limits:    CW_CIMD_CACHE_ENTRIES documents, CW_CIMD_CACHE_RUNNING fetches at once,
- *            CW_CIMD_CACHE_PER_MINUTE fetches of an account.
+ * Limits:    CW_CIMD_CACHE_ENTRIES documents, CW_CIMD_CACHE_RUNNING fetches at once; of an account
+ *            CW_CIMD_CACHE_PER_ACCOUNT at once, and CW_CIMD_CACHE_PER_MINUTE in a minute.
  */
 #ifndef CW_ACCESS_OAUTH_CIMD_CACHE_H
 #define CW_ACCESS_OAUTH_CIMD_CACHE_H
@@ -24,6 +24,7 @@
 
 #define CW_CIMD_CACHE_ENTRIES 256u
 #define CW_CIMD_CACHE_RUNNING 8u
+#define CW_CIMD_CACHE_PER_ACCOUNT 2u
 #define CW_CIMD_CACHE_PER_MINUTE 10u
 #define CW_CIMD_CACHE_PAUSE_MS 30000u
 #define CW_CIMD_CACHE_TIMEOUT_MS 5000u
