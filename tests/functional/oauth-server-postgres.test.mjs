@@ -10,6 +10,7 @@ if (skipped) {
     useServer(postgres);
     after(() => postgres.stop());
     await import("./oauth-server.test.mjs");
+    await import("./oauth-races.test.mjs");
     await import("./oauth-assertion.test.mjs");
     await import("./oauth-device.test.mjs");
 }

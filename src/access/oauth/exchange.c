@@ -149,6 +149,21 @@ static bool is_within(cw_str scope, cw_str granted)
     return true;
 }
 
+/* Whether scopes were asked for, and none of them was granted. */
+static bool is_outside(cw_str scope, cw_str granted)
+{
+    bool is_any = false;
+    for (cw_str rest = scope; rest.n;) {
+        cw_str word = cw_str_cut(rest, ' ', &rest);
+        if (!word.n || cw_str_is(word, "offline_access"))
+            continue;
+        if (has_word(granted, word))
+            return false;
+        is_any = true;
+    }
+    return is_any;
+}
+
 /* The scopes that were asked for, of those that were granted; all without a question. */
 static cw_str narrow(const exchange *x, cw_str granted)
 {
@@ -499,9 +514,10 @@ static cw_code serve_client(exchange *x, cw_err *err)
                                         "The client has no account of its own");
     if (x->request->is_foreign_resource)
         return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_TARGET, "resource is not here");
-    if (!is_within(x->request->scope, scopes))
+    /* Clients ask for all scopes that the metadata lists. They get those that they have. */
+    if (scopes.n && is_outside(x->request->scope, scopes))
         return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_SCOPE,
-                                        "scope has more than the client has");
+                                        "scope has none that the client has");
     return serve(x, account, scopes, err);
 }
 

@@ -208,20 +208,25 @@ TEST(AS24_T26_no_failed_check_uses_up_a_refresh_token)
     assert_int_equal(next.error, CW_OAUTH_NO_ERROR);
 }
 
-/* The scopes of a refresh with this scope. */
-static void check_scope(cw_oauth_tokens *tokens, const char *scope, const char *expected)
+/* The scopes of a request with this scope. */
+static void check_request(cw_oauth_token_request r, const char *scope, const char *expected,
+                          cw_oauth_tokens *ret)
 {
     cw_arena arena;
     cw_oauth_tokens next;
-    cw_oauth_token_request r = oauth_fixture_refresh(tokens->refresh_token);
     r.scope = cw_str_from(scope);
     cw_arena_init(&arena, 1u << 16);
     cw_code rc = cw_oauth_exchange(f.db, &f.settings, &r, OAUTH_NOW, &arena, &next, NULL);
     assert_int_equal(rc, CW_OK);
     assert_int_equal(next.error, CW_OAUTH_NO_ERROR);
     assert_true(cw_str_is(next.scope, expected));
-    *tokens = next;
+    *ret = next;
     cw_arena_done(&arena);
+}
+
+static void check_scope(cw_oauth_tokens *tokens, const char *scope, const char *expected)
+{
+    check_request(oauth_fixture_refresh(tokens->refresh_token), scope, expected, tokens);
 }
 
 TEST(AS24_a_refresh_may_ask_for_fewer_scopes_and_later_for_all_again)
@@ -300,6 +305,16 @@ TEST(AS32_a_client_with_an_account_gets_tokens_of_one_grant)
     assert_int_not_equal(three.grant, one.grant);
 }
 
+TEST(AS32_a_client_gets_the_scopes_that_it_has_of_those_it_asks_for)
+{
+    cw_oauth_tokens tokens;
+    check_request(serve(), "", "a b", &tokens);
+    check_request(serve(), "b c offline_access", "b", &tokens);
+    check_request(serve(), "offline_access", "", &tokens);
+    f.clients[2].n_scopes = 0;
+    check_request(serve(), "c", "", &tokens);
+}
+
 TEST(AS32_other_clients_scopes_and_resources_get_none)
 {
     cw_oauth_token_request r = serve();
@@ -310,7 +325,7 @@ TEST(AS32_other_clients_scopes_and_resources_get_none)
     r.client_secret = (cw_str){NULL, 0};
     refused(r, OAUTH_NOW, CW_OAUTH_UNAUTHORIZED_CLIENT);
     r = serve();
-    r.scope = CW_STR("a c");
+    r.scope = CW_STR("c offline_access");
     refused(r, OAUTH_NOW, CW_OAUTH_INVALID_SCOPE);
     r = serve();
     r.is_foreign_resource = true;
@@ -329,7 +344,8 @@ static cw_oauth_tokens take_back(const char *client, const char *token)
     cw_arena arena;
     cw_oauth_token_request r = {.client_id = cw_str_from(client)};
     cw_arena_init(&arena, 1u << 16);
-    cw_code rc = cw_oauth_revoke(f.db, &f.settings, &r, cw_str_from(token), &arena, &tokens, NULL);
+    cw_code rc = cw_oauth_revoke(f.db, &f.settings, &r, cw_str_from(token), OAUTH_NOW, &arena,
+                                 &tokens, NULL);
     assert_int_equal(rc, CW_OK);
     cw_arena_done(&arena);
     return tokens;
@@ -410,6 +426,7 @@ int main(void)
         T(AS25_a_block_of_the_account_ends_codes_and_grants),
         T(AS30_an_account_has_so_many_grants_and_the_one_used_least_recently_ends),
         T(AS32_a_client_with_an_account_gets_tokens_of_one_grant),
+        T(AS32_a_client_gets_the_scopes_that_it_has_of_those_it_asks_for),
         T(AS32_other_clients_scopes_and_resources_get_none),
         T(AS26_T27_only_its_own_client_revokes_a_token),
         T(a_failed_allocation_changes_nothing),

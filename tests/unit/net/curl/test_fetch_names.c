@@ -43,7 +43,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     (void)hints;
     if (!f)
         return EAI_MEMORY;
-    uint16_t port = htons((uint16_t)(service ? atoi(service) : 0));
+    uint16_t port = htons((uint16_t)(service ? strtoul(service, NULL, 10) : 0));
     struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)&f->address;
     bool is_v4 = inet_pton(AF_INET, text, &v4->sin_addr) == 1;
     if (is_v4) {
