@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.." || exit
 
 # Quick ones first. `clang` compiles everything with the second compiler, and tidy reads what it
 # leaves behind; both are the slow ones.
-checks=(lock hosts layers exports links prose listed mirror banned cleanups sql comments sizes checks threats console mjs javascript shell spelling format manual clang tidy)
+checks=(lock hosts layers exports links prose listed mirror banned cleanups sql comments sizes checks threats authorization console mjs javascript shell spelling format manual clang tidy)
 [ $# = 0 ] || checks=("$@")
 
 failed=()

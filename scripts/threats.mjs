@@ -5,8 +5,9 @@
 //
 // A test starts its name with the threats it covers: threat-A1 (Node), threat_A1_ (C). scripts/threats.txt lists
 // further tests.
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { listTests, readTests } from "./test-names.mjs";
 
 process.chdir(path.resolve(import.meta.dirname, ".."));
 const threatsPage = "docs/security.md";
@@ -21,31 +22,6 @@ function report(where, text) {
 }
 
 // ---- tests ----
-
-// Names of tests and suites. The variable parts of a template become "…".
-function nodeNames(text) {
-    const called = /\b(?:test|suite)\(\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)/g;
-    return [...text.matchAll(called)].map(([, plain, template]) =>
-        plain === undefined ? template.replace(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, "…") : plain.replaceAll('\\"', '"'),
-    );
-}
-
-// Test functions: TEST(name), or functions that main() registers.
-function cNames(text) {
-    const defined = [...text.matchAll(/^(?:static void |TEST\(|TEST_WITH\()(\w+)(?:\(void \*\*|[,)])/gm)];
-    const names = defined.map(([, name]) => name);
-    return names.filter((name) => text.match(new RegExp(`\\b${name}\\b`, "g")).length > 1);
-}
-
-function readTests() {
-    const files = globSync("tests/**/{*.test.mjs,test_*.c}").sort();
-    return new Map(
-        files.map((file) => {
-            const text = readFileSync(file, "utf8");
-            return [file, file.endsWith(".c") ? cNames(text) : nodeNames(text)];
-        }),
-    );
-}
 
 // The threats at the start of a name, among other kinds of ids.
 function threatsOf(name) {
@@ -125,11 +101,6 @@ function checkNamed(text, tests) {
 
 // ---- docs/security-tests.md ----
 
-function entry(file, names) {
-    const link = `[${path.basename(file).replace(/\.test\.mjs$/, "")}](../${file})`;
-    return names === null ? [`- ${link}`] : [`- ${link}:`, ...names.map((name) => `  - \`${name}\``)];
-}
-
 function write(titles, found) {
     const lines = [
         "# Tests for each threat",
@@ -142,7 +113,10 @@ function write(titles, found) {
     for (const id of all) {
         lines.push(`## ${id}: ${titles.get(id)}`, "");
         const files = [...found.get(id)].sort(([a], [b]) => (a < b ? -1 : 1));
-        lines.push(...(files.length > 0 ? files.flatMap(([file, names]) => entry(file, names)) : ["No tests."]), "");
+        lines.push(
+            ...(files.length > 0 ? files.flatMap(([file, names]) => listTests(file, names)) : ["No tests."]),
+            "",
+        );
     }
     return lines.join("\n").trimEnd() + "\n";
 }

@@ -56,6 +56,7 @@ typedef struct service {
     cw_login_pages login;
     cw_authorize_pages authorize;
     cw_oauth_register registrations;
+    cw_oauth_token_routes token_routes;
     cw_console console;
     cw_metrics_page metrics;
     cw_str console_host; /* text of at_start; empty: no console */
@@ -579,7 +580,7 @@ static cw_code add_oauth_routes(service *sv)
     cw_code rc = cw_authorize_add_routes(&sv->router, &sv->authorize, runtime, sv->app.documents);
     if (!rc)
         rc = cw_oauth_register_add_routes(&sv->router, &sv->registrations, runtime);
-    return rc ? rc : cw_oauth_token_add_routes(&sv->router, runtime, sv->config);
+    return rc ? rc : cw_oauth_token_add_routes(&sv->router, &sv->token_routes, runtime, sv->config);
 }
 
 static cw_code add_routes(service *sv, cw_err *err)

@@ -1,29 +1,40 @@
 // The login, consent and grants pages of the authorization server in Chromium: with form-action in force, as
 // forms without scripts, and with a program of this computer as the client.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import http from "node:http";
+import https from "node:https";
 import { after, before, suite } from "node:test";
 import { startAccounts } from "../functional/support/accounts.mjs";
 import { register, requestQuery } from "../functional/support/authorize.mjs";
+import { eventually, makeCertificate } from "../functional/support/server.mjs";
 import { assertAccessible, browser, browserTests, password, shoot, startConsole } from "./support/browser.mjs";
 
 const test = browserTests();
 
-// A program that waits for the answer on loopback; `then` is where it sends the browser next.
-async function startListener(then) {
+// A program that waits for the answer on loopback; `then` is where it sends the browser next. With a certificate it is a
+// site of the web.
+async function startListener(then, certificate) {
     const requests = [];
-    const listener = http.createServer((request, response) => {
+    const files = certificate && {
+        cert: readFileSync(certificate.certificate),
+        key: readFileSync(certificate.key),
+    };
+    const { createServer } = certificate ? https : http;
+    const listener = createServer(files ?? {}, (request, response) => {
         if (request.url.startsWith("/favicon")) {
             response.writeHead(404).end();
             return;
         }
-        requests.push(new URL(request.url, "http://127.0.0.1"));
+        const { referer } = request.headers;
+        requests.push(Object.assign(new URL(request.url, "http://127.0.0.1"), { referer }));
         if (then && requests.length === 1) response.writeHead(302, { Location: then(listener) }).end();
         else response.writeHead(200, { "Content-Type": "text/html" }).end("<title>done</title><p>Received.");
     });
     await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
     const { port } = listener.address();
-    return { requests, url: `http://127.0.0.1:${port}/callback`, port, stop: () => listener.close() };
+    const url = `${certificate ? "https" : "http"}://127.0.0.1:${port}/callback`;
+    return { requests, url, port, stop: () => listener.closeAllConnections() ?? listener.close() };
 }
 
 suite("the pages of the authorization server", () => {
@@ -67,6 +78,7 @@ suite("the pages of the authorization server", () => {
         await page.waitForURL(`${listener.url}?**`);
         const [answer] = listener.requests;
         assert.match(answer.searchParams.get("code"), /^cwc_/);
+        assert.equal(answer.referer, undefined);
         assert.equal(answer.searchParams.get("state"), "a/b?c");
         assert.equal(answer.searchParams.getAll("iss").length, 1);
         assert.deepEqual(page.noise, []);
@@ -100,6 +112,47 @@ suite("the pages of the authorization server", () => {
         listener.stop();
         second.stop();
     });
+
+    // A scheme of another program: Chromium has none for it, and the attempt is what can be seen.
+    const opened = (page) => {
+        const addresses = [];
+        page.on("request", (request) => addresses.push(request.url()));
+        return () => addresses.find((url) => url.startsWith("com.example.app:"));
+    };
+
+    for (const [button, name] of [
+        ["Allow", "code"],
+        ["Deny", "error"],
+    ]) {
+        test(`T15 ${button} opens another scheme`, async () => {
+            const page = await open();
+            const found = opened(page);
+            await begin(page, { url: "com.example.app:/callback" });
+            await logIn(page);
+            await page.click(`button:text-is('${button}')`);
+            const address = new URL(await eventually(found, "the other scheme"));
+            assert.ok(address.searchParams.get(name), address.href);
+            assert.equal(address.searchParams.getAll("iss").length, 1);
+            assert.deepEqual(page.noise, []);
+            await context.close();
+        });
+
+        test(`T15 T35 ${button} reaches an https address that sends the browser on to another scheme`, async () => {
+            const listener = await startListener(() => "com.example.app:/done", makeCertificate("callback"));
+            const page = await open({ ignoreHTTPSErrors: true });
+            const found = opened(page);
+            await begin(page, listener);
+            await logIn(page);
+            await page.click(`button:text-is('${button}')`);
+            assert.equal(await eventually(found, "the other scheme"), "com.example.app:/done");
+            const [answer] = listener.requests;
+            assert.ok(answer.searchParams.get(name), answer.href);
+            assert.equal(answer.referer, undefined, "the address of the page stays here");
+            assert.deepEqual(page.noise, []);
+            await context.close();
+            listener.stop();
+        });
+    }
 
     test("T13 two tabs: both forms work, in any order", async () => {
         const listener = await startListener();

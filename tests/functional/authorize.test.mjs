@@ -1,5 +1,7 @@
 // The authorization endpoint, registrations, and the pages of the built-in authorization server.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { after, before, suite, test } from "node:test";
 import { cli, startAccounts } from "./support/accounts.mjs";
 import {
@@ -14,6 +16,7 @@ import {
     sendDecision,
 } from "./support/authorize.mjs";
 import { cookiesOf, hiddenField, logIn, openForm, sameOrigin, sendForm, visit } from "./support/login.mjs";
+import { Connection, request } from "./support/server.mjs";
 
 const start = (server = {}, more = {}) =>
     startAccounts({ config: { access: { server: { enabled: true, ...server } }, ...more } });
@@ -457,6 +460,57 @@ suite("registrations", () => {
 });
 
 suite("limits and switches", () => {
+    test("AS19 AS30 T20 10,000 registrations of 200 networks leave the database as it was", async (t) => {
+        const server = await start({}, { trusted_proxies: ["127.0.0.1"] });
+        t.after(() => server.stop());
+        const hash = () =>
+            server.databaseFiles().map((file) => createHash("sha256").update(readFileSync(file)).digest("hex"));
+        await register(server);
+        const before = hash();
+        const connection = await Connection.open(server);
+        const ids = new Set();
+        for (let network = 0; network < 200; network++) {
+            const requests = Array.from({ length: 50 }, (_, i) =>
+                request(
+                    "POST",
+                    "/register",
+                    {
+                        "Content-Type": "application/json",
+                        "X-Forwarded-For": `198.51.${network}.7`,
+                        "X-Forwarded-Host": "localhost",
+                    },
+                    JSON.stringify({ client_name: `client ${i % 25} of ${network}`, redirect_uris: [callback] }),
+                ),
+            );
+            await connection.send(requests.join(""));
+            for (const { status, text } of await connection.responses(50, { timeoutMs: 20_000 })) {
+                assert.equal(status, 201, text);
+                ids.add(JSON.parse(text).client_id);
+            }
+        }
+        connection.close();
+        assert.equal(ids.size, 5_000, "equal ones have one id");
+        assert.deepEqual(hash(), before);
+    });
+
+    test("AS7 T3 a server on the way cannot read an answer: clear text only to this computer", async (t) => {
+        const server = await start();
+        t.after(() => server.stop());
+        for (const uri of [
+            "http://evil.example/cb",
+            "http://127.0.0.1.evil.example/cb",
+            "http://localhost.evil.example/cb",
+            "http://127.0.0.2/cb",
+            "http://[::2]/cb",
+            "http://0.0.0.0/cb",
+            "http://192.168.0.1/cb",
+            "http://LOCALHOST.evil/cb",
+        ]) {
+            const { status, json } = await postRegistration(server, { redirect_uris: [uri] });
+            assert.deepEqual([status, json.error], [400, "invalid_redirect_uri"], uri);
+        }
+    });
+
     test("AS30 a network may register 60 clients in a minute", async () => {
         const server = await start();
         const answers = [];

@@ -6,6 +6,7 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import * as client1 from "@modelcontextprotocol/sdk/client/auth.js";
 import { bearer, call, discover, startAccounts } from "./support/accounts.mjs";
+import { navigate } from "./support/authorize.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { hiddenField, logIn, sameOrigin, visit } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
@@ -359,7 +360,35 @@ suite("the built-in authorization server", () => {
         assert.equal((await answer.json()).issuer, server.url);
     });
 
-    test("AS12: a token for a toolset is valid there only", async (t) => {
+    test("AS2, AS5, T34: behind a proxy with a path the issuer is public_url, and other hosts get nothing", async (t) => {
+        const issuer = "https://tools.example.org/base";
+        const behind = await startAccounts({
+            config: { public_url: issuer, hosts: ["tools.example.org"], access: { server: { enabled: true } } },
+        });
+        t.after(() => behind.stop());
+        const inserted = "/.well-known/oauth-authorization-server/base";
+        const get = (where, headers) => navigate(behind, where, { headers });
+        const Host = "tools.example.org";
+        for (const headers of [
+            { Host },
+            { Host, "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "http", Forwarded: "host=evil.example" },
+            { Host, "X-Forwarded-Prefix": "/evil", "X-Original-URL": "/evil" },
+        ]) {
+            const { status, text } = await get(inserted, headers);
+            assert.equal(status, 200, text);
+            const metadata = JSON.parse(text);
+            assert.equal(metadata.issuer, issuer);
+            for (const name of ["authorization", "token", "registration", "revocation"]) {
+                assert.equal(new URL(metadata[`${name}_endpoint`]).href.startsWith(`${issuer}/`), true, name);
+            }
+        }
+        assert.equal((await get(inserted, { Host: "evil.example" })).status, 421);
+        const resource = await get("/.well-known/oauth-protected-resource/base/mcp", { Host });
+        assert.equal(JSON.parse(resource.text).authorization_servers[0], issuer);
+        assert.equal((await get("/.well-known/oauth-authorization-server/other", { Host })).status, 404);
+    });
+
+    test("AS12, T31: a token for a toolset is valid there only", async (t) => {
         const toolsets = { small: { sources: ["echo"] } };
         const other = await startAccounts({
             config: {

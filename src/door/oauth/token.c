@@ -646,10 +646,10 @@ static cw_code add(cw_router *router, cw_http_method method, const char *path,
     return rc;
 }
 
-cw_code cw_oauth_token_add_routes(cw_router *router, cw_runtime *runtime, const cw_config *config)
+cw_code cw_oauth_token_add_routes(cw_router *router, cw_oauth_token_routes *routes,
+                                  cw_runtime *runtime, const cw_config *config)
 {
     cw_str base = cw_oauth_resource_path(config->public_url);
-    char inserted[CW_HTTP_RESPONSE_HEAD];
     cw_code rc = add(router, CW_HTTP_POST, "/token", on_token, runtime);
     if (!rc)
         rc = add(router, CW_HTTP_POST, "/revoke", on_revoke, runtime);
@@ -657,9 +657,9 @@ cw_code cw_oauth_token_add_routes(cw_router *router, cw_runtime *runtime, const 
         rc = add(router, CW_HTTP_POST, "/device_authorization", on_device, runtime);
     if (!rc)
         rc = add(router, CW_HTTP_GET, METADATA, on_metadata, runtime);
-    snprintf(inserted, sizeof inserted, METADATA "%.*s", CW_STR_ARG(base));
+    snprintf(routes->metadata, sizeof routes->metadata, METADATA "%.*s", CW_STR_ARG(base));
     if (!rc && base.n)
-        rc = add(router, CW_HTTP_GET, inserted, on_metadata, runtime);
+        rc = add(router, CW_HTTP_GET, routes->metadata, on_metadata, runtime);
     if (!rc)
         rc = add(router, CW_HTTP_GET, METADATA "/{path}", on_absent, runtime);
     if (!rc)

@@ -21,8 +21,13 @@
 
 #define CW_OAUTH_MAX_FORM 16384u
 
+/* Lives as long as the router. */
+typedef struct cw_oauth_token_routes {
+    char metadata[CW_HTTP_RESPONSE_HEAD]; /* with the path of the issuer */
+} cw_oauth_token_routes;
+
 /* Only for a configuration with access.server.enabled. */
-CW_MUST_USE cw_code cw_oauth_token_add_routes(cw_router *router, cw_runtime *runtime,
-                                              const cw_config *config);
+CW_MUST_USE cw_code cw_oauth_token_add_routes(cw_router *router, cw_oauth_token_routes *routes,
+                                              cw_runtime *runtime, const cw_config *config);
 
 #endif
