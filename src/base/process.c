@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* process.c - reads /proc/PID/stat, and the processes of a control group. */
+/* process.c - reads /proc/PID/stat, names of processes, and the processes of a control group. */
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,25 +14,88 @@
 #include "base/file.h"
 
 #define STAT_BYTES 512u
+#define START_FIELD 22u /* of /proc/PID/stat: the start, in ticks since the boot */
 #define GROUP_PATH_BYTES 4096u
 #define GROUPS_BYTES 65536u
 #define PROCESSES_BYTES (1024u * 1024u)
 #define DEPTH_MAX 1024u /* processes may move while they are followed */
 
-/* "PID (name) S PARENT …": the name may hold anything, also parentheses. */
-pid_t cw_process_parent(pid_t pid)
+/* The first line of a small file; empty: it cannot be read. */
+static void read_line(const char *path, char *out, size_t size)
 {
-    char path[32], text[STAT_BYTES];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
     if (fd >= 0)
         close(fd);
-    if (n <= 0)
-        return -1;
-    text[n] = '\0';
-    const char *end = strrchr(text, ')');
-    return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : -1;
+    out[n > 0 ? n : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+}
+
+/* A field of /proc/PID/stat, "PID (name) S PARENT …", behind the name, which may hold anything, also
+ * parentheses. Field 3 is the state. NULL: the process is gone, or cannot be seen. */
+static const char *stat_field(pid_t pid, unsigned number, char text[STAT_BYTES])
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    read_line(path, text, STAT_BYTES);
+    const char *at = strrchr(text, ')');
+    for (unsigned i = 2; at && i < number; i++)
+        at = strchr(at + 1, ' ');
+    return at ? at + 1 : NULL;
+}
+
+pid_t cw_process_parent(pid_t pid)
+{
+    char text[STAT_BYTES];
+    const char *parent = stat_field(pid, 4, text);
+    return parent ? (pid_t)strtol(parent, NULL, 10) : -1;
+}
+
+/* When a process was started; 0: it has ended, also if its parent does not know that yet. */
+static uint64_t start_of(pid_t pid)
+{
+    char text[STAT_BYTES];
+    const char *state = stat_field(pid, 3, text);
+    if (!state || *state == 'Z' || *state == 'X')
+        return 0;
+    const char *start = stat_field(pid, START_FIELD, text);
+    return start ? strtoull(start, NULL, 10) : 0;
+}
+
+/* The part of a name that all processes have that can see each other. */
+static bool write_place(char out[CW_PROCESS_ID])
+{
+    char boot[64], space[48];
+    read_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    ssize_t n = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    space[n > 0 ? n : 0] = '\0';
+    snprintf(out, CW_PROCESS_ID, "%s/%s/", boot, space);
+    return boot[0] && space[0];
+}
+
+void cw_process_name(char out[CW_PROCESS_ID])
+{
+    pid_t pid = getpid();
+    if (!write_place(out)) {
+        out[0] = '\0';
+        return;
+    }
+    size_t n = strlen(out);
+    snprintf(out + n, CW_PROCESS_ID - n, "%d/%" PRIu64, (int)pid, start_of(pid));
+}
+
+cw_process_state cw_process_state_of(cw_str name)
+{
+    char place[CW_PROCESS_ID];
+    uint64_t pid, start;
+    cw_str rest;
+    if (!write_place(place) || !cw_str_starts(name, cw_str_from(place)))
+        return CW_PROCESS_UNKNOWN;
+    size_t n = strlen(place);
+    cw_str number = cw_str_cut(cw_str_make(name.p + n, name.n - n), '/', &rest);
+    if (!cw_str_to_u64(number, &pid) || !cw_str_to_u64(rest, &start) || pid > INT_MAX)
+        return CW_PROCESS_UNKNOWN;
+    return start && start_of((pid_t)pid) == start ? CW_PROCESS_ALIVE : CW_PROCESS_ENDED;
 }
 
 /* The control group of this process in one hierarchy: the rest of the line that begins with its number

@@ -30,6 +30,7 @@
 #define PUBLISH_PAUSE_MS 1000u
 #define RETRY_PAUSE_MS 100u
 #define FLUSH_MS 1000u        /* for the last spans */
+#define FLUSH_TASKS_MS 2000u  /* for the ends of tasks */
 #define END_SESSIONS_MS 2000u /* for the ends of sessions with MCP servers */
 
 /* ---- publishing ---- */
@@ -721,6 +722,18 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
     return cw_runtime_new(&opts, &b->runtime, err);
 }
 
+static void on_task_timer(uv_timer_t *timer)
+{
+    cw_tasks_tick(CW_CONTAINER(timer, cw_app, task_timer)->tasks);
+}
+
+/* Before the first other job of the store: the tasks are known when the server starts. */
+static void keep_tasks(cw_app *b)
+{
+    cw_tasks_set_store(b->tasks, cw_accounts_store(b->accounts));
+    uv_timer_start(&b->task_timer, on_task_timer, CW_TASKS_TICK_MS, CW_TASKS_TICK_MS);
+}
+
 static cw_code make_admin(const cw_config *config, cw_source **ret, void *ctx, cw_err *err)
 {
     cw_app *b = ctx;
@@ -783,6 +796,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     uv_timer_init(uv, &b->again);
     uv_timer_init(uv, &b->loading);
     uv_timer_init(uv, &b->token_timer);
+    uv_timer_init(uv, &b->task_timer);
     b->timer.data = b->again.data = b->loading.data = b;
     b->is_open = true;
     rc = cw_spawner_new(&b->spawner, err);
@@ -794,6 +808,8 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
         rc = open_accounts(b, config, err);
     if (!rc)
         rc = open_runtime(b, opts, config, err);
+    if (!rc && b->has_store && opts->keeps_state)
+        keep_tasks(b);
     if (!rc)
         rc = make_door(b, opts, config, err);
     if (!rc)
@@ -873,6 +889,7 @@ void cw_app_close(cw_app *b)
     uv_close((uv_handle_t *)&b->again, NULL);
     uv_close((uv_handle_t *)&b->loading, NULL);
     uv_close((uv_handle_t *)&b->token_timer, NULL);
+    uv_close((uv_handle_t *)&b->task_timer, NULL);
     cw_login_cancel(&b->token_login);
 }
 
@@ -882,6 +899,8 @@ void cw_app_done(cw_app *b)
     cw_runtime_free(b->runtime);
     cw_tracer_free(b->tracer);
     close_audit(b);
+    if (b->tasks)
+        cw_tasks_flush(b->tasks, FLUSH_TASKS_MS);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_issuers_free(b->issuers);
     cw_cimd_cache_free(b->documents);

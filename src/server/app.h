@@ -56,6 +56,7 @@ typedef struct cw_app {
     cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
     cw_login_waiter token_login;   /* while the token is checked */
     uv_timer_t token_timer;        /* until it is checked again */
+    uv_timer_t task_timer;         /* CW_TASKS_TICK_MS */
     cw_name_list permissions;      /* of roles, for warnings */
     cw_translations *translations; /* NULL: none */
     cw_runtime_settings settings;
@@ -91,7 +92,7 @@ typedef struct cw_app_opts {
     bool is_demo; /* no configuration file: tools that require a login are hidden, because no login
                      exists */
     cw_str console_host; /* of the console; borrowed; empty: none */
-    /* Keep the seal key and the ends of sessions in files (state_file.h). */
+    /* Keep the seal key and the ends of sessions in files (state_file.h), and tasks in the store. */
     bool keeps_state;
     const char *config_path; /* keeps_state: of the configuration file; NULL: none */
     bool is_quiet;           /* another process may be the server: see cw_sources_opts. A missing

@@ -63,6 +63,13 @@ static const table tables[] = {
      " expires, polled, pause, account, denied)"
      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, nullif(?12, 0), ?13)",
      "bbtttttnnnnnn"},
+    {"task",
+     "SELECT id, owner, caller, tool, method, process, status, message, payload, created, ended,"
+     " expires, alive FROM task ORDER BY id",
+     "INSERT INTO task (id, owner, caller, tool, method, process, status, message, payload,"
+     " created, ended, expires, alive)"
+     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+     "ttttttnttnnnn"},
 };
 
 #define IS_EMPTY                                                                                   \

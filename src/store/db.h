@@ -9,6 +9,7 @@
  *        ├──< token ──< token_scope                 secret
  *        ├──< session                               oauth_client
  *        └──< oauth_code, oauth_grant ──< oauth_token   (store/oauth.h)
+ *     task                                        (store/task.h)
  *
  * A role of an account need not be in the table of roles: the configuration may define it.
  * "anonymous" and "authenticated" always exist.

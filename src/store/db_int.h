@@ -3,6 +3,7 @@
  *
  *     db.c          the rows of each table: SQL that every back end understands
  *     oauth.c       likewise, of the built-in authorization server (oauth.h)
+ *     task.c        likewise, of tasks (task.h)
  *     stmt.c        statements (stmt.h)
  *     copy.c        all rows, from one database to another (copy.h)
  *     sqlite.c      a file
@@ -108,7 +109,7 @@ CW_MUST_USE cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 4u
+#define CW_POSTGRES_VERSIONS 5u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

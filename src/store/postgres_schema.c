@@ -188,4 +188,23 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     "CREATE TRIGGER oauth_device_of_account AFTER UPDATE OF password, blocked ON account"
     " FOR EACH ROW EXECUTE FUNCTION causeway_end_devices();"
     "UPDATE causeway_meta SET version = 4;",
+    /* Tasks give no server a reason to read rights again. */
+    "CREATE TABLE task ("
+    " id text COLLATE \"C\" PRIMARY KEY,"
+    " owner text COLLATE \"C\" NOT NULL,"
+    " caller text COLLATE \"C\" NOT NULL,"
+    " tool text COLLATE \"C\" NOT NULL,"
+    " method text COLLATE \"C\" NOT NULL,"
+    " process text COLLATE \"C\" NOT NULL,"
+    " status bigint NOT NULL,"
+    " message text COLLATE \"C\","
+    " payload text COLLATE \"C\","
+    " created bigint NOT NULL,"
+    " ended bigint NOT NULL,"
+    " expires bigint NOT NULL,"
+    " alive bigint NOT NULL"
+    ");"
+    "CREATE INDEX task_by_expiry ON task (expires);"
+    "CREATE INDEX task_by_process ON task (process) WHERE ended = 0;"
+    "UPDATE causeway_meta SET version = 5;",
 };

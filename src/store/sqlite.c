@@ -172,6 +172,24 @@ static const char *const versions[] = {
      "CREATE TRIGGER oauth_device_of_account AFTER UPDATE OF password, blocked ON account BEGIN"
      " DELETE FROM oauth_device WHERE account = new.id; END;"
      "PRAGMA user_version = 8;"),
+    ("CREATE TABLE task ("
+     " id TEXT PRIMARY KEY,"
+     " owner TEXT NOT NULL,"
+     " caller TEXT NOT NULL,"
+     " tool TEXT NOT NULL,"
+     " method TEXT NOT NULL,"
+     " process TEXT NOT NULL,"
+     " status INTEGER NOT NULL,"
+     " message TEXT,"
+     " payload TEXT,"
+     " created INTEGER NOT NULL,"
+     " ended INTEGER NOT NULL,"
+     " expires INTEGER NOT NULL,"
+     " alive INTEGER NOT NULL"
+     ") STRICT;"
+     "CREATE INDEX task_by_expiry ON task (expires);"
+     "CREATE INDEX task_by_process ON task (process) WHERE ended = 0;"
+     "PRAGMA user_version = 9;"),
 };
 
 /* "cway": whose file this is. */

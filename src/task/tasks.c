@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tasks.c - the table of tasks: owners and their shares, states, questions. */
-#include "task/tasks.h"
-
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/hex.h"
-#include "base/list.h"
-#include "base/map.h"
 #include "base/random.h"
 #include "base/utf8.h"
 #include "json/write.h"
+#include "task/tasks_int.h"
 
 /* There is one node. */
 #define NODE 0u
@@ -18,52 +15,10 @@
 #define TOO_LARGE "The result is too large to be kept."
 #define NO_MEMORY "There is not enough memory to keep the result."
 
-typedef struct task_owner {
-    cw_str name;
-    uint32_t n;
-    size_t used;
-} task_owner;
-
 typedef struct question {
     cw_list node;
     cw_str key, request; /* behind it */
 } question;
-
-struct cw_task {
-    cw_list node; /* of all, oldest first */
-    cw_tasks *table;
-    task_owner *owner; /* NULL: it is not in the table */
-    atomic_uint refs;
-    atomic_int n_watchers;
-    char id[CW_TASK_ID];
-    cw_str tool, method, caller; /* behind it */
-    int64_t created, until;
-    uint32_t ttl_ms;
-    size_t share; /* of its owner, in bytes */
-    /* Under the lock. */
-    cw_task_status status;
-    int64_t updated;
-    char *message; /* NULL: none */
-    cw_list questions;
-    uint32_t n_questions;
-    char *payload;
-    size_t n_payload;
-    size_t used;
-    cw_loop *loop; /* NULL: its call does not run */
-    bool is_posted;
-    cw_message cancel;
-    /* The loop's. */
-    void (*on_cancel)(void *self);
-    void *self;
-};
-
-struct cw_tasks {
-    pthread_mutex_t lock;
-    cw_map tasks;  /* id -> task */
-    cw_map owners; /* name -> owner */
-    cw_list all;
-    size_t used;
-};
 
 #define MAP_MAX ((size_t)1 << 24)
 
@@ -83,15 +38,16 @@ cw_code cw_tasks_new(cw_tasks **ret, cw_err *err)
     cw_map_init(&t->tasks, MAP_MAX);
     cw_map_init(&t->owners, MAP_MAX);
     cw_list_init(&t->all);
+    cw_tasks_init_store(t);
     *ret = t;
     return CW_OK;
 }
 
 /* ---- under the lock ---- */
 
-static bool is_over(const cw_task *t)
+bool cw_task_is_closed(const cw_task *t)
 {
-    return t->status > CW_TASK_INPUT_REQUIRED;
+    return t->is_ending;
 }
 
 static void charge(cw_task *t, size_t n)
@@ -136,6 +92,7 @@ static void free_task(cw_task *t)
 {
     close_questions(t);
     free(t->message);
+    free(t->end_message);
     free(t->payload);
     free(t);
 }
@@ -152,10 +109,17 @@ cw_task *cw_task_ref(cw_task *task)
     return task;
 }
 
+static void count_out(cw_task *t)
+{
+    t->table->n_running -= t->is_here;
+    t->is_here = false;
+}
+
 /* The table gives its reference up. */
 static void leave_table(cw_tasks *tasks, cw_task *t)
 {
-    task_owner *o = t->owner;
+    count_out(t);
+    cw_task_owner *o = t->owner;
     cw_list_remove(&t->node);
     (void)cw_map_remove(&tasks->tasks, cw_str_from(t->id));
     tasks->used -= t->used;
@@ -183,6 +147,7 @@ void cw_tasks_free(cw_tasks *tasks)
 {
     if (!tasks)
         return;
+    cw_tasks_done_store(tasks);
     sweep(tasks, INT64_MAX);
     cw_map_done(&tasks->tasks);
     cw_map_done(&tasks->owners);
@@ -191,16 +156,16 @@ void cw_tasks_free(cw_tasks *tasks)
 }
 
 /* The owner of this name, made where it is missing; NULL without memory. */
-static task_owner *owner_of(cw_tasks *tasks, cw_str name)
+static cw_task_owner *owner_of(cw_tasks *tasks, cw_str name)
 {
-    task_owner *o = cw_map_find(&tasks->owners, name);
+    cw_task_owner *o = cw_map_find(&tasks->owners, name);
     if (o)
         return o;
     o = malloc(sizeof *o + name.n);
     if (!o)
         return NULL;
     memcpy(o + 1, name.p, name.n);
-    *o = (task_owner){.name = cw_str_make((const char *)(o + 1), name.n)};
+    *o = (cw_task_owner){.name = cw_str_make((const char *)(o + 1), name.n)};
     if (cw_map_put(&tasks->owners, o->name, o, NULL)) {
         free(o);
         return NULL;
@@ -210,15 +175,15 @@ static task_owner *owner_of(cw_tasks *tasks, cw_str name)
 
 static bool is_room(const cw_tasks *tasks, const cw_config_tasks *limits, cw_str name, size_t n)
 {
-    const task_owner *o = cw_map_find(&tasks->owners, name);
+    const cw_task_owner *o = cw_map_find(&tasks->owners, name);
     return tasks->tasks.n < limits->max && tasks->used + n <= limits->max_size &&
            (o ? o->n : 0) < limits->max_per_caller &&
            (o ? o->used : 0) + n <= limits->max_size_per_caller;
 }
 
-static cw_code enter_table(cw_tasks *tasks, cw_task *t, cw_str name)
+cw_code cw_tasks_enter(cw_tasks *tasks, cw_task *t)
 {
-    task_owner *o = owner_of(tasks, name);
+    cw_task_owner *o = owner_of(tasks, t->owner_name);
     if (!o)
         return CW_NOMEM;
     if (cw_map_put(&tasks->tasks, cw_str_from(t->id), t, NULL)) {
@@ -234,6 +199,7 @@ static cw_code enter_table(cw_tasks *tasks, cw_task *t, cw_str name)
     o->n++;
     charge(t, used);
     cw_list_add(&tasks->all, &t->node);
+    cw_task_ref(t);
     return CW_OK;
 }
 
@@ -249,17 +215,39 @@ static void unlock(cw_task *t)
 
 /* ---- the beginning ---- */
 
-static void on_cancelled(cw_message *message)
+static void on_event(cw_message *message)
 {
-    cw_task *t = CW_CONTAINER(message, cw_task, cancel);
-    if (t->self)
-        t->on_cancel(t->self);
+    cw_task *t = CW_CONTAINER(message, cw_task, event);
+    lock(t);
+    unsigned events = t->events;
+    t->events = 0;
+    t->is_posted = false;
+    unlock(t);
+    /* Each function may leave the task. */
+    if (t->self && (events & CW_TASK_SAVED))
+        t->ops->on_saved(t->self);
+    if (t->self && (events & CW_TASK_CANCEL))
+        t->ops->on_cancel(t->self);
+    if (t->self && (events & CW_TASK_ENDED))
+        t->ops->on_end(t->self);
     cw_task_unref(t);
 }
 
 static void on_dropped(cw_message *message)
 {
-    cw_task_unref(CW_CONTAINER(message, cw_task, cancel));
+    cw_task_unref(CW_CONTAINER(message, cw_task, event));
+}
+
+void cw_task_post(cw_task *t, unsigned event)
+{
+    if (!t->loop)
+        return;
+    t->events |= event;
+    if (t->is_posted)
+        return;
+    t->is_posted = true;
+    cw_task_ref(t);
+    cw_loop_post(t->loop, &t->event);
 }
 
 static cw_str put_text(char **at, cw_str text)
@@ -280,22 +268,21 @@ static cw_code set_id(cw_task *t)
     return CW_OK;
 }
 
-/* NULL without memory. */
-static cw_task *new_task(cw_tasks *tasks, const cw_task_start *start, uint32_t ttl_ms)
+cw_task *cw_task_new(cw_tasks *tasks, const cw_task_start *start, int64_t created, int64_t until)
 {
-    size_t n = start->tool.n + start->method.n + start->caller.n;
+    size_t n = start->tool.n + start->method.n + start->caller.n + start->owner.n;
     cw_task *t = calloc(1, sizeof *t + n);
     if (!t)
         return NULL;
     char *at = (char *)(t + 1);
     t->table = tasks;
-    t->cancel = (cw_message){.fn = on_cancelled, .drop = on_dropped};
+    t->event = (cw_message){.fn = on_event, .drop = on_dropped};
     t->tool = put_text(&at, start->tool);
     t->method = put_text(&at, start->method);
     t->caller = put_text(&at, start->caller);
-    t->created = t->updated = cw_clock_wall_ms();
-    t->ttl_ms = ttl_ms;
-    t->until = t->created + ttl_ms;
+    t->owner_name = put_text(&at, start->owner);
+    t->created = t->updated = created;
+    t->until = until;
     t->used = sizeof *t + n + start->size;
     cw_list_init(&t->questions);
     atomic_init(&t->refs, 1);
@@ -306,16 +293,16 @@ static cw_task *new_task(cw_tasks *tasks, const cw_task_start *start, uint32_t t
 cw_code cw_tasks_add(cw_tasks *tasks, const cw_config_tasks *limits, const cw_task_start *start,
                      cw_task **ret)
 {
-    cw_task *t = new_task(tasks, start, limits->ttl_ms);
+    int64_t now = cw_clock_wall_ms();
+    cw_task *t = cw_task_new(tasks, start, now, now + limits->ttl_ms);
     cw_code rc = t ? set_id(t) : CW_NOMEM;
     if (!rc) {
         t->share = limits->max_size_per_caller;
         pthread_mutex_lock(&tasks->lock);
-        sweep(tasks, t->created);
-        rc = is_room(tasks, limits, start->owner, t->used) ? enter_table(tasks, t, start->owner)
-                                                           : CW_LIMIT;
-        if (!rc)
-            cw_task_ref(t);
+        sweep(tasks, now);
+        rc = is_room(tasks, limits, start->owner, t->used) ? cw_tasks_enter(tasks, t) : CW_LIMIT;
+        t->is_here = !rc;
+        tasks->n_running += !rc;
         pthread_mutex_unlock(&tasks->lock);
     }
     if (rc)
@@ -335,13 +322,13 @@ void cw_task_drop(cw_task *task)
     cw_task_unref(task); /* NOLINT: the table's reference was another */
 }
 
-bool cw_task_run(cw_task *task, cw_loop *loop, void (*on_cancel)(void *self), void *self)
+bool cw_task_run(cw_task *task, cw_loop *loop, const cw_task_ops *ops, void *self)
 {
     lock(task);
-    bool is_open = !is_over(task);
+    bool is_open = !cw_task_is_closed(task);
     if (is_open) {
         task->loop = loop;
-        task->on_cancel = on_cancel;
+        task->ops = ops;
         task->self = self;
     }
     unlock(task);
@@ -366,17 +353,18 @@ void cw_task_leave(cw_task *task)
 
 /* ---- finding ---- */
 
-cw_task *cw_tasks_find(cw_tasks *tasks, cw_str owner, cw_str id)
+cw_code cw_tasks_find(cw_tasks *tasks, cw_str owner, cw_str id, cw_task **ret)
 {
     int64_t now = cw_clock_wall_ms();
     pthread_mutex_lock(&tasks->lock);
     cw_task *t = cw_map_find(&tasks->tasks, id);
-    if (t && (t->until <= now || !cw_str_eq(t->owner->name, owner)))
+    if (t && (t->until <= now || !cw_str_eq(t->owner_name, owner)))
         t = NULL;
     if (t)
-        cw_task_ref(t);
+        *ret = cw_task_ref(t);
+    cw_code missing = tasks->is_loaded ? CW_NOTFOUND : CW_AGAIN;
     pthread_mutex_unlock(&tasks->lock);
-    return t;
+    return t ? CW_OK : missing;
 }
 
 cw_str cw_task_id(const cw_task *task)
@@ -425,7 +413,7 @@ static void touch(cw_task *t)
 void cw_task_set_message(cw_task *task, cw_str text)
 {
     lock(task);
-    if (!is_over(task)) {
+    if (!cw_task_is_closed(task)) {
         set_message(task, text);
         touch(task);
     }
@@ -458,7 +446,7 @@ cw_code cw_task_ask(cw_task *task, cw_str key, cw_str request)
     *q = (question){.key = put_text(&at, key)};
     q->request = put_text(&at, request);
     lock(task);
-    cw_code rc = is_over(task) ? CW_DONE : (fits(task, n) ? CW_OK : CW_LIMIT);
+    cw_code rc = cw_task_is_closed(task) ? CW_DONE : (fits(task, n) ? CW_OK : CW_LIMIT);
     if (!rc) {
         cw_list_add(&task->questions, &q->node);
         task->n_questions++;
@@ -513,14 +501,6 @@ void cw_task_answer_all(cw_task *task)
 
 /* ---- the end ---- */
 
-static void finish(cw_task *t, cw_task_status status, cw_str message)
-{
-    close_questions(t);
-    t->status = status;
-    set_message(t, message);
-    touch(t);
-}
-
 /* Keep a result or an error. Not enough room or memory for it: the reason. */
 static const char *keep(cw_task *t, cw_str payload)
 {
@@ -534,28 +514,52 @@ static const char *keep(cw_task *t, cw_str payload)
     return NULL;
 }
 
-bool cw_task_end(cw_task *task, cw_task_status status, cw_str message, cw_str payload)
+void cw_task_set_end(cw_task *t, cw_task_status status, cw_str message, cw_str payload,
+                     int64_t when)
 {
+    close_questions(t); /* their room is free */
+    t->status = CW_TASK_WORKING;
+    const char *problem = payload.n ? keep(t, payload) : NULL;
+    if (problem)
+        message = cw_str_from(problem);
+    message.n = cw_utf8_cut(message, CW_TASK_MESSAGE);
+    t->end_message = message.n ? cw_str_dup(message) : NULL;
+    t->end_status = problem ? CW_TASK_FAILED : status;
+    t->ended = when;
+    t->is_ending = true;
+}
+
+void cw_task_publish(cw_task *t)
+{
+    t->status = t->end_status;
+    set_message(t, cw_str_from(t->end_message ? t->end_message : ""));
+    t->updated = t->ended > t->updated ? t->ended : t->updated;
+    count_out(t);
+}
+
+cw_code cw_task_end(cw_task *task, cw_task_status status, cw_str message, cw_str payload)
+{
+    cw_code rc = CW_DONE;
     lock(task);
-    bool is_open = !is_over(task);
-    if (is_open) {
-        close_questions(task); /* their room is free */
-        const char *problem = keep(task, payload);
-        finish(task, problem ? CW_TASK_FAILED : status, problem ? cw_str_from(problem) : message);
+    if (!cw_task_is_closed(task)) {
+        cw_task_set_end(task, status, message, payload, cw_clock_wall_ms());
+        rc = cw_task_queue(task) ? CW_AGAIN : CW_OK;
+        if (!rc)
+            cw_task_publish(task);
     }
     unlock(task);
-    return is_open;
+    return rc;
 }
 
 static bool cancel(cw_task *t)
 {
-    if (is_over(t))
+    if (cw_task_is_closed(t))
         return false;
-    finish(t, CW_TASK_CANCELLED, CW_STR(""));
-    if (t->loop && !t->is_posted) {
-        t->is_posted = true;
-        cw_task_ref(t);
-        cw_loop_post(t->loop, &t->cancel);
+    cw_task_set_end(t, CW_TASK_CANCELLED, CW_STR(""), CW_STR(""), cw_clock_wall_ms());
+    cw_task_post(t, CW_TASK_CANCEL);
+    if (!cw_task_queue(t)) {
+        cw_task_publish(t);
+        cw_task_post(t, CW_TASK_ENDED);
     }
     return true;
 }
@@ -635,7 +639,8 @@ void cw_task_write(cw_task *task, uint32_t poll_ms, bool is_full, cw_buf *out)
     }
     add_date(out, "createdAt", task->created);
     add_date(out, "lastUpdatedAt", task->updated);
-    cw_buf_printf(out, ",\"ttlMs\":%u,\"pollIntervalMs\":%u", task->ttl_ms, poll_ms);
+    cw_buf_printf(out, ",\"ttlMs\":%lld,\"pollIntervalMs\":%u",
+                  (long long)(task->until - task->created), poll_ms);
     if (is_full)
         add_details(out, task);
     unlock(task);
@@ -656,7 +661,7 @@ bool cw_task_is_watched(const cw_task *task)
 static cw_task_info info_of(const cw_task *t)
 {
     return (cw_task_info){.id = cw_task_id(t),
-                          .owner = t->owner->name,
+                          .owner = t->owner_name,
                           .caller = t->caller,
                           .tool = t->tool,
                           .method = t->method,

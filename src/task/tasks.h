@@ -11,9 +11,15 @@
  * anonymous clients of one network; for any other owner it does not exist. A task that has ended
  * never changes again. Nothing that is alive gives way: a table that is full takes no further task.
  *
+ * With a store, each task has a row there (store/task.h). The row is written before a client learns of
+ * the task, and again before a client learns of its end. So a result that was reported survives the
+ * process. The next process reads the rows. A task whose process has ended fails. While the store
+ * is away, tasks are in memory alone, and are written when it is back.
+ *
  * Ownership: a task is reference counted; the table has one reference until its time is over.
- * Threads:   any; one lock. `on_cancel` is called on the loop of the task.
- * Limits:    cw_config_tasks; CW_TASK_MESSAGE bytes of a message.
+ * Threads:   any; one lock. The functions of cw_task_ops are called on the loop of the task.
+ * Limits:    cw_config_tasks; CW_TASK_MESSAGE bytes of a message; CW_TASKS_GROUP rows in one change of
+ *            the store.
  */
 #ifndef CW_TASK_TASKS_H
 #define CW_TASK_TASKS_H
@@ -21,9 +27,12 @@
 #include "base/buf.h"
 #include "config/config.h"
 #include "net/loop/loop.h"
+#include "store/store.h"
 
 #define CW_TASK_ID 67u /* two digits of the node, 64 random ones, and their end */
 #define CW_TASK_MESSAGE 512u
+#define CW_TASKS_GROUP 256u
+#define CW_TASKS_TICK_MS 1000u
 
 typedef enum cw_task_status {
     CW_TASK_WORKING,
@@ -37,8 +46,16 @@ typedef struct cw_tasks cw_tasks;
 typedef struct cw_task cw_task;
 
 CW_MUST_USE cw_code cw_tasks_new(cw_tasks **ret, cw_err *err);
-/* When no loop runs any more. NULL is fine. */
+/* When neither a loop nor the store runs any more. NULL is fine. */
 void cw_tasks_free(cw_tasks *tasks);
+
+/* Keep tasks in this store too, from now on, and read those that it has. */
+void cw_tasks_set_store(cw_tasks *tasks, cw_store *store);
+/* Each CW_TASKS_TICK_MS: write rows that could not be written, and look after tasks of other processes.
+ * Any thread. */
+void cw_tasks_tick(cw_tasks *tasks);
+/* Wait until all rows are written, for at most `ms`. */
+void cw_tasks_flush(cw_tasks *tasks, uint32_t ms);
 
 typedef struct cw_task_start {
     cw_str owner;  /* only this one finds it */
@@ -53,16 +70,25 @@ CW_MUST_USE cw_code cw_tasks_add(cw_tasks *tasks, const cw_config_tasks *limits,
                                  const cw_task_start *start, cw_task **ret);
 /* The call was not started: the task was never there. Takes the reference. */
 void cw_task_drop(cw_task *task);
-/* Its call runs on this loop from now on. `on_cancel` is called there once, unless cw_task_leave
- * comes first. False: it was cancelled already. */
-bool cw_task_run(cw_task *task, cw_loop *loop, void (*on_cancel)(void *self), void *self);
+typedef struct cw_task_ops {
+    void (*on_saved)(void *self);  /* cw_task_save */
+    void (*on_cancel)(void *self); /* its call must end; on_end follows */
+    void (*on_end)(void *self);    /* its end can be read */
+} cw_task_ops;
+
+/* Its call runs on this loop from now on. The functions are called there, until cw_task_leave. False:
+ * it was cancelled already. */
+bool cw_task_run(cw_task *task, cw_loop *loop, const cw_task_ops *ops, void *self);
+/* Write its row. CW_AGAIN: on_saved follows, also if that failed; CW_OK: there is no store. */
+CW_MUST_USE cw_code cw_task_save(cw_task *task);
 /* The index of that loop; UINT32_MAX: its call does not run. */
 uint32_t cw_task_loop(cw_task *task);
 /* Its call is over, or goes on without the table. On its loop. */
 void cw_task_leave(cw_task *task);
 
-/* A reference to the task of this id; NULL: there is none, or it is another owner's. */
-cw_task *cw_tasks_find(cw_tasks *tasks, cw_str owner, cw_str id);
+/* A reference to the task of this id. CW_NOTFOUND: there is none, or it is another owner's; CW_AGAIN:
+ * the tasks of the store could not be read yet. */
+CW_MUST_USE cw_code cw_tasks_find(cw_tasks *tasks, cw_str owner, cw_str id, cw_task **ret);
 cw_task *cw_task_ref(cw_task *task);
 /* NULL is fine. */
 void cw_task_unref(cw_task *task);
@@ -85,8 +111,10 @@ bool cw_task_answer(cw_task *task, cw_str key);
 /* Close all of them: the call has ended, or does not wait for answers any more. */
 void cw_task_answer_all(cw_task *task);
 /* End it: `payload` is the result (COMPLETED) or the error (FAILED), JSON. A result that is larger than its
- * owner's share, and one for which there is no memory, becomes an error. False: it had ended. */
-bool cw_task_end(cw_task *task, cw_task_status status, cw_str message, cw_str payload);
+ * owner's share, and one for which there is no memory, becomes an error. CW_OK: it can be read;
+ * CW_AGAIN: on_end follows; CW_DONE: it had ended, and on_end follows if its call still runs. */
+CW_MUST_USE cw_code cw_task_end(cw_task *task, cw_task_status status, cw_str message,
+                                cw_str payload);
 /* End it as cancelled, and cancel its call. False: it had ended. */
 bool cw_task_cancel(cw_task *task);
 

@@ -2,8 +2,7 @@
 // and whose it is. The conformance suite has the rest (tests/conformance).
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { createTaskSessionFromClient, resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
+import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import { basic, call, discover, startAccounts } from "./support/accounts.mjs";
 import {
     assertRpcError,
@@ -14,7 +13,6 @@ import {
     legacy,
     metaKey,
     modern,
-    modernVersion,
     rpc,
     startBridge,
     untilTool,
@@ -22,6 +20,16 @@ import {
 import { compilePlugin } from "./support/plugins.mjs";
 import { runCauseway, slowness } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
+import {
+    beginTask,
+    cancelTask,
+    getTask,
+    openTaskSession,
+    taskOf as newTask,
+    tasks,
+    untilStatus as untilTask,
+    withTasks,
+} from "./support/tasks.mjs";
 
 const source = `#include <causeway/plugin.h>
 #include <time.h>
@@ -81,8 +89,6 @@ CW_METHOD(asks, "jobs.asks");
 CW_TOOL(asks, .task = "always");
 `;
 
-const tasks = { extensions: { [metaKey("tasks")]: {} }, elicitation: {} };
-const withTasks = (more = {}) => ({ ...more, meta: { [metaKey("clientCapabilities")]: tasks } });
 const unknown = -32602;
 const undeclared = -32021;
 
@@ -100,33 +106,13 @@ let server;
 before(async () => (server = await startJobs()));
 after(() => server?.stop());
 
-const begin = (name, args = {}, options = {}, to = server) => callTool(to, name, args, withTasks(options));
-const get = (taskId, options = {}, to = server) => modern(to, "tasks/get", { taskId }, withTasks(options));
-const cancel = (taskId, options = {}, to = server) => modern(to, "tasks/cancel", { taskId }, withTasks(options));
+const begin = (name, args, options, to = server) => beginTask(to, name, args, options);
+const get = (taskId, options, to = server) => getTask(to, taskId, options);
+const cancel = (taskId, options, to = server) => cancelTask(to, taskId, options);
 const update = (taskId, inputResponses, options = {}, to = server) =>
     modern(to, "tasks/update", { taskId, inputResponses }, withTasks(options));
-
-// The id of a task that this call makes.
-async function taskOf(name, args, options, to) {
-    const { json, text } = await begin(name, args, options, to);
-    assert.equal(json.result?.resultType, "task", text);
-    return json.result.taskId;
-}
-
-async function untilStatus(taskId, status, options, to) {
-    let found;
-    await eventually(
-        async () => {
-            const { json, text } = await get(taskId, options, to);
-            assert.ok(json.result, text);
-            found = json.result;
-            return found.status === status;
-        },
-        `a task that is ${status}`,
-        10_000,
-    );
-    return found;
-}
+const taskOf = (name, args, options, to = server) => newTask(to, name, args, options);
+const untilStatus = (taskId, status, options, to = server) => untilTask(to, taskId, status, options);
 
 suite("a call becomes a task", { concurrency: true }, () => {
     const isTask = ({ json }) => json.result.resultType === "task";
@@ -293,30 +279,7 @@ suite("the methods of tasks", { concurrency: true }, () => {
 });
 
 suite("the client of the extension", { concurrency: true }, () => {
-    const clientCapabilities = { elicitation: { form: {} }, extensions: tasks.extensions };
-    const clientInfo = { name: "test", version: "1" };
-
-    // Its SDK leaves requests of the extension to the application.
-    async function dispatch({ method, params }, { signal } = {}) {
-        const { _meta, ...rest } = params;
-        const { json } = await modern(server, method, rest, { meta: _meta, fetch: { signal } });
-        return json.error ? { kind: "error", error: json.error } : { kind: "result", result: json.result };
-    }
-
-    async function openSession(onInputRequest) {
-        const client = new Client(clientInfo, {
-            versionNegotiation: { mode: "auto" },
-            capabilities: clientCapabilities,
-        });
-        await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`)));
-        const session = createTaskSessionFromClient(client, {
-            endpointId: "test",
-            rawDispatch: dispatch,
-            v2RequestFraming: { protocolVersion: modernVersion, clientInfo, clientCapabilities },
-            ...(onInputRequest ? { onInputRequest } : {}),
-        });
-        return { client, session };
-    }
+    const openSession = (onInputRequest) => openTaskSession(server, onInputRequest);
 
     async function using(onInputRequest, run) {
         const { client, session } = await openSession(onInputRequest);

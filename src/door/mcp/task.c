@@ -12,6 +12,9 @@
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
 #define NO_TASKS "This tool runs as a task only, and this client or server does not support tasks."
 #define NOTIFY_MS 1000u /* between notifications of progress */
+#define STOPPING "The server is stopping."
+#define STOPPING_ERROR "{\"code\":-32603,\"message\":\"" STOPPING "\"}"
+#define NOT_LOADED "The database with the tasks cannot be read at the moment."
 /* The id of the only message of a task's call. */
 #define OWN_ID CW_STR("0")
 
@@ -20,7 +23,8 @@ struct cw_mcp_task {
     cw_mcp_registry_entry link;
     cw_arena arena;
     cw_mcp_call call;
-    cw_task *record; /* a reference; NULL: it is being made */
+    cw_task *record;      /* a reference; NULL: it is being made */
+    cw_rpc_item *created; /* the request that waits for its id; NULL: answered */
     cw_str peer;
     cw_deadline over;
     cw_loop_hook hook;
@@ -79,12 +83,20 @@ static void notify(cw_mcp *door, cw_runtime_loop *rl, const cw_task *record)
 
 /* ---- the running part ---- */
 
-static void free_task(cw_mcp_task *t)
+/* Its call is over: neither its time nor an answer matters any more. */
+static void stop(cw_mcp_task *t)
 {
     cw_list_remove(&t->link.node);
     cw_mcp_elicit_drop(&t->call);
     cw_deadline_clear(&t->over);
+}
+
+static void free_task(cw_mcp_task *t)
+{
+    stop(t);
     cw_loop_remove_hook(&t->hook);
+    if (t->created)
+        t->created->on_gone = NULL;
     if (t->record)
         cw_task_leave(t->record);
     cw_task_unref(t->record);
@@ -92,12 +104,22 @@ static void free_task(cw_mcp_task *t)
     free(t);
 }
 
-/* End the record, and the running part with it. */
+/* The end of the record can be read. */
+static void on_ended(void *self)
+{
+    cw_mcp_task *t = self;
+    notify(t->call.door, t->call.rl, t->record);
+    free_task(t);
+}
+
+/* End the record, and the running part when that can be read. */
 static void finish(cw_mcp_task *t, cw_task_status status, cw_str message, cw_str payload)
 {
+    t->call.item->call = (cw_call_handle){0};
     if (cw_task_end(t->record, status, message, payload))
-        notify(t->call.door, t->call.rl, t->record);
-    free_task(t);
+        stop(t);
+    else
+        on_ended(t);
 }
 
 static void fail(cw_mcp_task *t, const char *text)
@@ -108,20 +130,14 @@ static void fail(cw_mcp_task *t, const char *text)
     finish(t, CW_TASK_FAILED, cw_str_from(text), cw_buf_str(&error));
 }
 
-static void cancel_call(cw_mcp_task *t)
-{
-    cw_call_handle handle = t->call.item->call;
-    t->call.item->call = (cw_call_handle){0};
-    cw_call_cancel(t->call.rl, handle);
-}
-
 /* The record is cancelled already. */
 static void on_cancelled(void *self)
 {
     cw_mcp_task *t = self;
-    cancel_call(t);
-    notify(t->call.door, t->call.rl, t->record);
-    free_task(t);
+    cw_call_handle handle = t->call.item->call;
+    t->call.item->call = (cw_call_handle){0};
+    cw_call_cancel(t->call.rl, handle);
+    stop(t);
 }
 
 void cw_mcp_task_on_over(cw_deadline *d)
@@ -133,15 +149,19 @@ void cw_mcp_task_on_over(cw_deadline *d)
         cw_loop_set_deadline(loop, &t->over, &cw_mcp_registry_of(t->call.door, loop)->task_ends);
         return;
     }
-    cancel_call(t);
+    on_cancelled(t);
     fail(t, "The time of the task is over.");
 }
 
+/* The store writes the end without the running part. */
 static void on_loop_end(cw_loop_hook *hook)
 {
     cw_mcp_task *t = CW_CONTAINER(hook, cw_mcp_task, hook);
+    cw_task *record = cw_task_ref(t->record);
     (void)cw_call_set_sink(t->call.rl, t->call.item->call, NULL);
-    fail(t, "The server is stopping.");
+    free_task(t);
+    (void)!cw_task_end(record, CW_TASK_FAILED, CW_STR(STOPPING), CW_STR(STOPPING_ERROR));
+    cw_task_unref(record);
 }
 
 /* ---- its responder ---- */
@@ -303,12 +323,45 @@ static void reply_created(cw_rpc_item *item, const cw_config *config, cw_task *r
     cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }
 
+/* The row of the task is written. */
+static void on_saved(void *self)
+{
+    cw_mcp_task *t = self;
+    cw_rpc_item *item = t->created;
+    if (!item)
+        return;
+    t->created = NULL;
+    item->on_gone = NULL;
+    reply_created(item, cw_runtime_config(t->call.rl), t->record);
+}
+
+/* The client has closed its connection before it got the id. */
+static void on_client_gone(cw_rpc_item *item)
+{
+    cw_mcp_task *t = item->self;
+    t->created = NULL;
+    (void)cw_task_cancel(t->record);
+}
+
+/* Answer the request, now or when the row of the task is written. */
+static void answer_created(cw_mcp_task *t, cw_rpc_item *item)
+{
+    if (!cw_task_save(t->record)) {
+        reply_created(item, cw_runtime_config(t->call.rl), t->record);
+        return;
+    }
+    t->created = item;
+    item->self = t;
+    item->on_gone = on_client_gone;
+}
+
 void cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
 {
+    static const cw_task_ops ops = {
+        .on_saved = on_saved, .on_cancel = on_cancelled, .on_end = on_ended};
     cw_rpc_item *item = call->item;
-    cw_runtime_loop *rl = call->rl;
     cw_mcp_task *t = new_task(call);
-    if (!t || !cw_call_set_sink(rl, item->call, &t->call.sink)) {
+    if (!t || !cw_call_set_sink(call->rl, item->call, &t->call.sink)) {
         if (t)
             free_task(t);
         cw_task_drop(record);
@@ -316,10 +369,13 @@ void cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
     }
     item->call = (cw_call_handle){0};
     enter(t, record);
-    if (!cw_task_run(record, t->responder.loop, on_cancelled, t))
-        on_cancelled(t); /* by an operator, a moment ago */
+    bool runs = cw_task_run(record, t->responder.loop, &ops, t);
     cw_mcp_call_close(call);
-    reply_created(item, cw_runtime_config(rl), record);
+    answer_created(t, item);
+    if (!runs) { /* an operator has cancelled it, a moment ago */
+        on_cancelled(t);
+        on_ended(t);
+    }
     cw_task_unref(record);
 }
 
@@ -440,24 +496,40 @@ static bool is_allowed(const cw_view *view, const cw_task *task)
            cw_view_verdict(view, entry) == CW_VERDICT_ALLOW;
 }
 
-/* A reference; NULL: unknown, or not the caller's, or not any more. */
-static cw_task *find_task(const cw_mcp_request *r, cw_str id)
+/* A reference. CW_NOTFOUND: unknown, or not the caller's, or not any more; CW_AGAIN: not known yet. */
+static cw_code find_task(const cw_mcp_request *r, cw_str id, cw_task **ret)
 {
     char name[CW_MCP_OWNER_MAX];
     cw_mcp_session_owner by;
     cw_mcp_session_owner_init(&by, r->view, r->responder);
     cw_str owner = cw_mcp_session_owner_name(&by, name);
-    cw_task *task = owner.p ? cw_tasks_find(cw_runtime_tasks(r->rl), owner, id) : NULL;
-    if (!task || is_allowed(r->view, task))
-        return task;
-    cw_task_unref(task);
-    return NULL;
+    cw_task *task = NULL;
+    cw_code rc =
+        owner.p ? cw_tasks_find(cw_runtime_tasks(r->rl), owner, id, &task) : (cw_code)CW_NOTFOUND;
+    if (!rc && !is_allowed(r->view, task)) {
+        cw_task_unref(task);
+        return CW_NOTFOUND;
+    }
+    if (!rc)
+        *ret = task;
+    return rc;
+}
+
+static void fail_unfound(const cw_mcp_request *r, cw_code rc, cw_str id)
+{
+    if (rc == CW_AGAIN) {
+        cw_door_fail(r->item, 503, CW_RPC_INTERNAL, NOT_LOADED);
+        return;
+    }
+    cw_mcp_audit_refusal(r, r->method, CW_STR("unknown task"), CW_VERDICT_HIDDEN);
+    cw_mcp_fail_unknown(r, "task", id);
 }
 
 /* The task that a request names. NULL: the request is answered. */
 static cw_task *named_task(const cw_mcp_request *r)
 {
     const cw_json *id = cw_json_get(r->params, CW_STR("taskId"));
+    cw_task *task = NULL;
     if (!cw_mcp_has_tasks(r)) {
         cw_mcp_fail_method(r);
         return NULL;
@@ -468,11 +540,9 @@ static cw_task *named_task(const cw_mcp_request *r)
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, "taskId must be a string");
         return NULL;
     }
-    cw_task *task = find_task(r, cw_json_text(id));
-    if (!task) {
-        cw_mcp_audit_refusal(r, r->method, CW_STR("unknown task"), CW_VERDICT_HIDDEN);
-        cw_mcp_fail_unknown(r, "task", cw_json_text(id));
-    }
+    cw_code rc = find_task(r, cw_json_text(id), &task);
+    if (rc)
+        fail_unfound(r, rc, cw_json_text(id));
     return task;
 }
 
@@ -658,8 +728,8 @@ void cw_mcp_update_task(const cw_mcp_request *r)
 bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, cw_mcp_task_watch *watch)
 {
     cw_mcp_registry *registry = cw_mcp_registry_of(r->door, r->responder->loop);
-    watch->task = cw_mcp_has_tasks(r) ? find_task(r, id) : NULL;
-    if (!watch->task)
+    watch->task = NULL;
+    if (!cw_mcp_has_tasks(r) || find_task(r, id, &watch->task))
         return false;
     cw_task_watch(watch->task, 1);
     cw_mcp_registry_add(registry->task_watches, &watch->link, cw_task_id(watch->task));

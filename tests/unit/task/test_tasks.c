@@ -29,6 +29,15 @@ static cw_task *task_of(const char *owner)
     return task;
 }
 
+/* A reference; NULL: not found. */
+static cw_task *find(const char *owner, cw_str id)
+{
+    cw_task *found = NULL;
+    cw_code rc = cw_tasks_find(table, cw_str_from(owner), id, &found);
+    assert_int_equal(rc, found ? CW_OK : CW_NOTFOUND);
+    return found;
+}
+
 static bool writes(cw_task *task, const char *part)
 {
     cw_buf b;
@@ -54,13 +63,13 @@ TEARDOWN(tear_down)
 TEST(a_task_is_found_by_its_owner_alone)
 {
     cw_task *task = task_of("+1");
-    cw_task *found = cw_tasks_find(table, CW_STR("+1"), cw_task_id(task));
+    cw_task *found = find("+1", cw_task_id(task));
     assert_ptr_equal(found, task);
     assert_str(cw_task_tool(found), "the.tool");
     assert_str(cw_task_method(found), "the.method");
     assert_int_equal(cw_task_id(found).n, CW_TASK_ID - 1);
-    assert_null(cw_tasks_find(table, CW_STR("-1"), cw_task_id(task)));
-    assert_null(cw_tasks_find(table, CW_STR("+1"), CW_STR("00")));
+    assert_null(find("-1", cw_task_id(task)));
+    assert_null(find("+1", CW_STR("00")));
     cw_task_unref(found);
     cw_task_unref(task);
 }
@@ -69,7 +78,7 @@ TEST(a_task_that_was_dropped_was_never_there)
 {
     cw_task *task = cw_task_ref(task_of("+1"));
     cw_task_drop(task);
-    assert_null(cw_tasks_find(table, CW_STR("+1"), cw_task_id(task)));
+    assert_null(find("+1", cw_task_id(task)));
     assert_false(writes(task, "\"completed\""));
     cw_task_unref(task);
 }
@@ -88,7 +97,7 @@ TEST(nothing_gives_way_to_a_new_task)
     limits.max_size = 100;
     assert_int_equal(add(&limits, "+3", &second), CW_LIMIT);
     /* An end makes no room: the result has to be read. */
-    assert_true(cw_task_end(first, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")));
+    assert_int_equal(cw_task_end(first, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_OK);
     limits = roomy;
     limits.max_per_caller = 1;
     assert_int_equal(add(&limits, "+1", &second), CW_LIMIT);
@@ -104,7 +113,7 @@ TEST(a_task_whose_time_is_over_is_gone)
     cw_config_tasks limits = roomy;
     limits.ttl_ms = 0;
     assert_int_equal(add(&limits, "+1", &task), CW_OK);
-    assert_null(cw_tasks_find(table, CW_STR("+1"), cw_task_id(task)));
+    assert_null(find("+1", cw_task_id(task)));
     limits.max = 1;
     cw_task *next;
     assert_int_equal(add(&limits, "+1", &next), CW_OK);
@@ -117,10 +126,11 @@ TEST(a_task_that_has_ended_does_not_change)
     cw_task *task = task_of("+1");
     cw_task_set_message(task, CW_STR("half"));
     assert_true(writes(task, "\"statusMessage\":\"half\""));
-    assert_true(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{\"content\":[]}")));
+    assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{\"content\":[]}")),
+                     CW_OK);
     assert_true(writes(task, "\"result\":{\"content\":[]}"));
     assert_false(writes(task, "statusMessage"));
-    assert_false(cw_task_end(task, CW_TASK_FAILED, CW_STR("no"), CW_STR("{}")));
+    assert_int_equal(cw_task_end(task, CW_TASK_FAILED, CW_STR("no"), CW_STR("{}")), CW_DONE);
     assert_false(cw_task_cancel(task));
     cw_task_set_message(task, CW_STR("late"));
     assert_int_equal(cw_task_ask(task, CW_STR("k"), CW_STR("{}")), CW_DONE);
@@ -161,7 +171,7 @@ TEST(what_exceeds_the_share_of_its_owner_is_not_kept)
     cw_task *task = task_of("+1");
     cw_str text = cw_str_make(large, sizeof large);
     assert_int_equal(cw_task_ask(task, CW_STR("k"), text), CW_LIMIT);
-    assert_true(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), text));
+    assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), text), CW_OK);
     assert_true(writes(task, "\"status\":\"failed\""));
     assert_true(writes(task, "\"error\":{\"code\":-32603,\"message\":\"The result is too large"));
     cw_task_unref(task);
@@ -205,7 +215,7 @@ static void live_once(void *ctx)
         cw_task_set_message(task, CW_STR("half"));
         rc = cw_task_ask(task, CW_STR("a"), CW_STR("{}"));
         assert_true(rc == CW_OK || rc == CW_NOMEM);
-        assert_true(cw_task_end(task, CW_TASK_COMPLETED, CW_STR("done"), CW_STR("{}")));
+        assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR("done"), CW_STR("{}")), CW_OK);
         cw_task_unref(task);
     }
     cw_tasks_free(table);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* task.h - rows of tasks (task/tasks.h), so that results survive the process that made them.
+ *
+ * A function here begins no change of its own: its user makes one change of several (cw_db_begin).
+ * Each row names the process that runs the task. That process promises to be alive until a time, and
+ * renews the promise.
+ *
+ * Ownership, threads, failures: as db.h says.
+ */
+#ifndef CW_STORE_TASK_H
+#define CW_STORE_TASK_H
+
+#include "store/db.h"
+
+typedef struct cw_db_task {
+    cw_str id, owner, caller, tool, method;
+    cw_str process;          /* that runs it, or ran it */
+    int64_t status;          /* task/tasks.h */
+    cw_str message, payload; /* of its end; empty: none */
+    int64_t created;         /* ms since 1970 */
+    int64_t ended;           /* likewise; 0: it runs */
+    int64_t expires, alive;  /* likewise: of the row, and of the process */
+} cw_db_task;
+
+typedef cw_code (*cw_db_task_fn)(const cw_db_task *task, void *ctx, cw_err *err);
+
+CW_MUST_USE cw_code cw_db_add_task(cw_db *db, const cw_db_task *task, cw_err *err);
+/* Write status, message, payload and ended of this id. CW_DONE: it had ended, or is gone. */
+CW_MUST_USE cw_code cw_db_end_task(cw_db *db, const cw_db_task *task, cw_err *err);
+/* Renew the promise of a process, for all tasks that it runs. */
+CW_MUST_USE cw_code cw_db_renew_tasks(cw_db *db, cw_str process, int64_t alive, cw_err *err);
+/* Remove those that have expired. */
+CW_MUST_USE cw_code cw_db_expire_tasks(cw_db *db, int64_t now, cw_err *err);
+/* Those that have not expired, oldest first. */
+CW_MUST_USE cw_code cw_db_each_task(cw_db *db, int64_t now, cw_db_task_fn fn, void *ctx,
+                                    cw_err *err);
+/* Call fn with the row of this id, if there is one. */
+CW_MUST_USE cw_code cw_db_find_task(cw_db *db, cw_str id, cw_db_task_fn fn, void *ctx, cw_err *err);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of tasks in a store: what one table has written, the next one reads. */
+#include "support/temp_db.h"
+
+#include "base/clock.h"
+#include "store/task.h"
+#include "support/assert_str.h"
+#include "support/oom.h"
+#include "support/patience.h"
+#include "task/tasks.h"
+
+#define ENDED_PROCESS "no boot/no namespace/1/1"
+
+static cw_err err;
+static const cw_config_tasks roomy = {.ttl_ms = 60000,
+                                      .max = 1000,
+                                      .max_per_caller = 1000,
+                                      .max_size = 1 << 24,
+                                      .max_size_per_caller = 1 << 20};
+
+static void on_status(void *ctx, const cw_err *problem)
+{
+    (void)ctx;
+    (void)problem;
+}
+
+static void on_change(void *ctx)
+{
+    (void)ctx;
+}
+
+typedef struct server {
+    cw_store *store;
+    cw_tasks *tasks;
+} server;
+
+static server start(bool may_create)
+{
+    server s = {0};
+    cw_store_opts opts = {
+        .db = {TEMP_DB, .may_create = may_create}, .on_status = on_status, .on_change = on_change};
+    assert_int_equal(cw_store_new(&opts, &s.store, &err), CW_OK);
+    assert_int_equal(cw_tasks_new(&s.tasks, &err), CW_OK);
+    cw_tasks_set_store(s.tasks, s.store);
+    cw_tasks_flush(s.tasks, 5000);
+    return s;
+}
+
+static void stop(server *s)
+{
+    cw_tasks_flush(s->tasks, 5000);
+    cw_store_free(s->store);
+    cw_tasks_free(s->tasks);
+}
+
+static cw_task *add(server *s)
+{
+    cw_task *task = NULL;
+    cw_task_start one = {.owner = CW_STR("+1"),
+                         .caller = CW_STR("alice"),
+                         .tool = CW_STR("the.tool"),
+                         .method = CW_STR("the.method")};
+    assert_int_equal(cw_tasks_add(s->tasks, &roomy, &one, &task), CW_OK);
+    assert_int_equal(cw_task_save(task), CW_OK); /* no loop is told */
+    return task;
+}
+
+static void write_state(server *s, cw_str id, cw_buf *out)
+{
+    cw_task *task = NULL;
+    cw_buf_clear(out);
+    assert_int_equal(cw_tasks_find(s->tasks, CW_STR("+1"), id, &task), CW_OK);
+    cw_task_write(task, 1000, /* is_full= */ true, out);
+    cw_task_unref(task);
+}
+
+static bool has_state(server *s, cw_str id, const char *part)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    cw_buf_init(&b, CW_BUF_MAX);
+    write_state(s, id, &b);
+    return str_has(cw_buf_str(&b), part);
+}
+
+static void until_state(server *s, cw_str id, const char *part)
+{
+    uint64_t end = cw_clock_ms() + patience(5000);
+    while (!has_state(s, id, part) && cw_clock_ms() < end) {
+        cw_tasks_tick(s->tasks);
+        usleep(5000);
+    }
+    assert_true(has_state(s, id, part));
+}
+
+TEST(the_end_of_a_task_is_read_by_the_next_table)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf before, after;
+    char id[CW_TASK_ID] = "";
+    cw_buf_init(&before, CW_BUF_MAX);
+    cw_buf_init(&after, CW_BUF_MAX);
+    server s = start(/* may_create= */ true);
+    cw_task *task = add(&s);
+    memcpy(id, cw_task_id(task).p, CW_TASK_ID - 1);
+    assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR("all"), CW_STR("{\"n\":1}")),
+                     CW_AGAIN);
+    cw_tasks_flush(s.tasks, 5000);
+    write_state(&s, cw_str_from(id), &before);
+    assert_true(str_has(cw_buf_str(&before), "\"result\":{\"n\":1}"));
+    cw_task_unref(task);
+    stop(&s);
+    s = start(/* may_create= */ false);
+    write_state(&s, cw_str_from(id), &after);
+    assert_true(cw_str_eq(cw_buf_str(&before), cw_buf_str(&after)));
+    stop(&s);
+}
+
+TEST(a_task_of_another_process_that_lives_works_until_its_end)
+{
+    server one = start(/* may_create= */ true);
+    cw_task *done = add(&one), *cancelled = add(&one);
+    cw_tasks_flush(one.tasks, 5000);
+    server two = start(/* may_create= */ false); /* as if it were another process */
+    assert_true(has_state(&two, cw_task_id(done), "\"working\""));
+    assert_int_equal(cw_task_end(done, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    until_state(&two, cw_task_id(done), "\"completed\"");
+    /* A cancel by the other process stays, whatever its own process writes. */
+    assert_int_equal(cw_tasks_cancel(two.tasks, cw_task_id(cancelled)), CW_OK);
+    until_state(&two, cw_task_id(cancelled), "\"cancelled\"");
+    assert_int_equal(cw_task_end(cancelled, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    stop(&two);
+    cw_tasks_flush(one.tasks, 5000);
+    two = start(/* may_create= */ false);
+    assert_true(has_state(&two, cw_task_id(cancelled), "\"cancelled\""));
+    cw_task_unref(done);
+    cw_task_unref(cancelled);
+    stop(&two);
+    stop(&one);
+}
+
+static void add_row(const char *id, const char *process, int64_t alive, int64_t status)
+{
+    cw_db *db = NULL;
+    int64_t now = cw_clock_wall_ms();
+    cw_db_opts opts = {TEMP_DB, .may_create = true};
+    cw_db_task row = {.id = cw_str_from(id),
+                      .owner = CW_STR("+1"),
+                      .caller = CW_STR("alice"),
+                      .tool = CW_STR("the.tool"),
+                      .method = CW_STR("the.method"),
+                      .process = cw_str_from(process),
+                      .status = status,
+                      .created = now,
+                      .ended = status ? now : 0,
+                      .expires = now + 60000,
+                      .alive = alive};
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
+    assert_int_equal(cw_db_begin(db, &err), CW_OK);
+    assert_int_equal(cw_db_end(db, cw_db_add_task(db, &row, &err), &err), CW_OK);
+    cw_db_close(db);
+}
+
+static void make_id(char id[CW_TASK_ID], char digit)
+{
+    memset(id, digit, CW_TASK_ID - 1);
+    id[CW_TASK_ID - 1] = '\0';
+}
+
+TEST(a_task_whose_process_is_gone_has_failed)
+{
+    char lost[CW_TASK_ID], far[CW_TASK_ID];
+    make_id(lost, 'a');
+    make_id(far, 'b');
+    add_row(lost, ENDED_PROCESS, cw_clock_wall_ms() - 1, CW_TASK_WORKING);
+    add_row(far, ENDED_PROCESS, cw_clock_wall_ms() + 60000, CW_TASK_WORKING);
+    server s = start(/* may_create= */ false);
+    assert_true(has_state(&s, cw_str_from(lost), "\"failed\""));
+    assert_true(has_state(&s, cw_str_from(lost), "The server has ended while the task ran."));
+    /* It has promised to be alive. */
+    assert_true(has_state(&s, cw_str_from(far), "\"working\""));
+    stop(&s);
+}
+
+TEST(a_row_that_makes_no_sense_is_left_out)
+{
+    char id[CW_TASK_ID];
+    cw_task *task;
+    make_id(id, 'c');
+    add_row("short", ENDED_PROCESS, 0, CW_TASK_FAILED);
+    add_row(id, ENDED_PROCESS, 0, CW_TASK_COMPLETED); /* without a result */
+    id[0] = 'd';
+    add_row(id, ENDED_PROCESS, 0, 77);
+    server s = start(/* may_create= */ false);
+    assert_int_equal(cw_tasks_find(s.tasks, CW_STR("+1"), cw_str_from(id), &task), CW_NOTFOUND);
+    id[0] = 'c';
+    assert_int_equal(cw_tasks_find(s.tasks, CW_STR("+1"), cw_str_from(id), &task), CW_NOTFOUND);
+    assert_int_equal(cw_tasks_find(s.tasks, CW_STR("+1"), CW_STR("short"), &task), CW_NOTFOUND);
+    stop(&s);
+}
+
+TEST(without_a_database_tasks_are_in_memory_and_unknown_ones_may_come)
+{
+    cw_task *other;
+    server s = start(/* may_create= */ false);
+    cw_task *task = add(&s);
+    assert_int_equal(cw_tasks_find(s.tasks, CW_STR("+1"), CW_STR("00"), &other), CW_AGAIN);
+    assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    until_state(&s, cw_task_id(task), "\"completed\"");
+    /* When the database is there, it is written. */
+    char id[CW_TASK_ID];
+    make_id(id, 'e');
+    add_row(id, ENDED_PROCESS, 0, CW_TASK_FAILED);
+    uint64_t end = cw_clock_ms() + patience(10000);
+    while (cw_tasks_find(s.tasks, CW_STR("+1"), cw_str_from(id), &other) && cw_clock_ms() < end) {
+        cw_tasks_tick(s.tasks);
+        usleep(20000);
+    }
+    cw_task_unref(other);
+    cw_tasks_flush(s.tasks, 5000);
+    server next = start(/* may_create= */ false);
+    assert_true(has_state(&next, cw_task_id(task), "\"completed\""));
+    stop(&next);
+    cw_task_unref(task);
+    stop(&s);
+}
+
+/* The thread of the store allocates too. What fails there is tried again. */
+static void read_once(void *ctx)
+{
+    server s = {0};
+    cw_task *task = NULL;
+    cw_store_opts opts = {.db = {TEMP_DB}, .on_status = on_status, .on_change = on_change};
+    if (!cw_store_new(&opts, &s.store, &err) && !cw_tasks_new(&s.tasks, &err)) {
+        cw_tasks_set_store(s.tasks, s.store);
+        cw_tasks_flush(s.tasks, 5000);
+        cw_tasks_tick(s.tasks);
+        cw_tasks_flush(s.tasks, 5000);
+        cw_code rc = cw_tasks_find(s.tasks, CW_STR("+1"), cw_str_from(ctx), &task);
+        assert_true(rc == CW_OK || (rc == CW_AGAIN && oom_was_hit()));
+        cw_task_unref(task);
+    }
+    cw_store_free(s.store);
+    cw_tasks_free(s.tasks);
+}
+
+TEST(reading_survives_every_failed_allocation)
+{
+    char id[CW_TASK_ID];
+    make_id(id, 'f');
+    add_row(id, ENDED_PROCESS, 0, CW_TASK_FAILED);
+    assert_true(oom_each(read_once, id) >= 3);
+    read_once(id);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
+    const struct CMUnitTest tests[] = {
+        T(the_end_of_a_task_is_read_by_the_next_table),
+        T(a_task_of_another_process_that_lives_works_until_its_end),
+        T(a_task_whose_process_is_gone_has_failed),
+        T(a_row_that_makes_no_sense_is_left_out),
+        T(without_a_database_tasks_are_in_memory_and_unknown_ones_may_come),
+        T(reading_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
