@@ -1,6 +1,7 @@
 // causeway init: a first configuration, by keys on a terminal and by options in a pipe.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import http from "node:http";
 import {
     chmodSync,
     chownSync,
@@ -280,16 +281,43 @@ test("questions are answered by keys on a terminal, and a wrong answer is asked 
     await tmux("send-keys", "Enter");
     await type("empty: none:", "");
     await type("(yes or no) [yes]:", "");
+    await type("Serve the console, pages for browsers (yes or no) [no]:", "yes");
     await eventually(async () => /ended: \d/.test(await screen()), "the end", patience(10_000));
     const text = await screen();
     assert.match(text, /ended: 0/, text);
     assert.match(text, /the account "kay"/);
+    assert.match(text, new RegExp(`http://console\\.localhost:${port}/console/`));
+    assert.match(text, /causeway account password kay --config /);
     await assertHealthy(folder);
     await serve(t, folder);
+    assert.equal(await statusAt("console.localhost", port, "/console/"), 200);
     assert.match(
         await inspect(snippetOf(text.replace(/ +$/gm, "")), "--method", "tools/list"),
         /examples__articles__list/,
     );
+});
+
+// Node resolves no names below localhost.
+const statusAt = (host, port, target) =>
+    new Promise((resolve, reject) => {
+        const options = { host: "127.0.0.1", port, path: target, headers: { Host: `${host}:${port}` }, agent: false };
+        http.get(options, (answer) => {
+            answer.resume();
+            resolve(answer.statusCode);
+        }).on("error", reject);
+    });
+
+test("--console serves the console for an operator, and needs a listener on loopback", { timeout }, async (t) => {
+    const folder = newFolder();
+    const port = await freePort();
+    await init(folder, "--listen", `127.0.0.1:${port}`, "--account", "ann", "--console");
+    await serve(t, folder);
+    assert.equal(await statusAt("console.localhost", port, "/console/"), 200);
+    const { stdout } = await runCauseway(["account", "list", "--json", "--config", configOf(folder)]);
+    assert.deepEqual(JSON.parse(stdout)[0].roles, ["operator"]);
+    const open = await runCauseway(["init", newFolder(), "--yes", "--listen", "0.0.0.0:0", "--console"]);
+    assert.equal(open.code, 2);
+    assert.match(open.stderr, /--console is for an address on loopback/);
 });
 
 // ---- a configuration that exists ----

@@ -95,14 +95,33 @@ static int take(const question *q, bool asks, cw_arena *arena)
                     : -1;
 }
 
-static int ask_examples(cw_init_answers *a)
+/* "yes" sets the flag of an option that was not given. */
+static int ask_flag(cw_init_answers *a, const char *option, const char *text, const char *fallback,
+                    bool *flag)
 {
     const char *answer = NULL;
-    const question q = {"--examples", "Load the example plugin to try the server (yes or no)",
-                        *a->service ? "no" : "yes", &answer, check_any};
-    int code = ask_one(&q, &a->arena);
-    a->examples = code < 0 && (answer[0] == 'y' || answer[0] == 'Y');
+    const question q = {option, text, fallback, &answer, check_any};
+    int code = *flag ? -1 : ask_one(&q, &a->arena);
+    if (answer)
+        *flag = answer[0] == 'y' || answer[0] == 'Y';
     return code;
+}
+
+static int ask_flags(cw_init_answers *a, bool may_have_console)
+{
+    int code = ask_flag(a, "--examples", "Load the example plugin to try the server (yes or no)",
+                        *a->service ? "no" : "yes", &a->examples);
+    if (code >= 0 || !may_have_console)
+        return code;
+    return ask_flag(a, "--console", "Serve the console, pages for browsers (yes or no)", "no",
+                    &a->console);
+}
+
+/* A listener for other machines needs a host name for the console, which an operator adds. */
+static bool is_loopback(const char *listen)
+{
+    cw_config_address address;
+    return !cw_names_parse_address(cw_str_from(listen), &address) && cw_names_is_loopback(&address);
 }
 
 static bool may_ask(const cw_init_answers *a)
@@ -144,5 +163,9 @@ int cw_init_ask(cw_init_answers *a)
     }
     if (!*a->certificate != !*a->key)
         return cw_cli_usage("--certificate and --key belong together");
-    return asks && !a->examples ? ask_examples(a) : -1;
+    bool may_have_console = is_loopback(a->listen);
+    if (a->console && !may_have_console)
+        return cw_cli_usage("--console is for an address on loopback; for others add console.host "
+                            "to the configuration");
+    return asks ? ask_flags(a, may_have_console) : -1;
 }

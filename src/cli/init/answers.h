@@ -15,6 +15,7 @@ typedef struct cw_init_answers {
     /* NULL: not given. After cw_init_ask each is set; "" is none. */
     const char *listen, *public_url, *certificate, *key, *account, *service, *secret_file;
     bool examples;     /* load the example plugin */
+    bool console;      /* serve the console */
     bool no_questions; /* --yes */
     bool json;         /* print JSON, and ask nothing */
 } cw_init_answers;

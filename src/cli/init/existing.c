@@ -22,7 +22,7 @@ const char *cw_init_installed_config(void)
 static int check_options(const cw_init_answers *a, const char *path)
 {
     if (a->listen || a->public_url || a->certificate || a->key || a->service || a->secret_file ||
-        a->examples)
+        a->examples || a->console)
         return cw_cli_usage("'%s' exists: change it with an editor, or name a directory for a new "
                             "configuration",
                             path);
@@ -69,9 +69,10 @@ static int print_result(const cw_cli_admin *admin, const cw_init_answers *a, cw_
 
 static int add_account(cw_cli_admin *admin, const cw_init_answers *a)
 {
+    static const char *const no_roles[] = {NULL};
     char token[CW_TOKEN_LEN + 1];
     cw_err err = {0};
-    if (cw_init_add_account(admin, a->account, NULL, token, &err))
+    if (cw_init_add_account(admin, a->account, no_roles, token, &err))
         return cw_cli_failure("%s", err.msg);
     cw_init_record_account(admin, a->account);
     int code = print_result(admin, a, cw_str_from(token));

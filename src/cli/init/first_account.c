@@ -10,7 +10,8 @@
 #define TARGET_MAX_BYTES 1024u
 
 typedef struct new_account {
-    const char *name, *role;
+    const char *name;
+    const char *const *roles; /* up to a NULL */
 } new_account;
 
 static void write_account(cw_json_writer *w, const void *ctx)
@@ -19,8 +20,8 @@ static void write_account(cw_json_writer *w, const void *ctx)
     cw_json_add_string_member(w, CW_STR("name"), cw_str_from(n->name));
     cw_json_add_key(w, CW_STR("roles"));
     cw_json_open_array(w);
-    if (n->role)
-        cw_json_add_string(w, cw_str_from(n->role));
+    for (const char *const *role = n->roles; *role; role++)
+        cw_json_add_string(w, cw_str_from(*role));
     cw_json_close(w);
 }
 
@@ -31,10 +32,10 @@ static void write_token(cw_json_writer *w, const void *ctx)
     cw_json_add_string_member(w, CW_STR("name"), CW_STR(TOKEN_NAME));
 }
 
-cw_code cw_init_add_account(cw_cli_admin *a, const char *account, const char *role,
+cw_code cw_init_add_account(cw_cli_admin *a, const char *account, const char *const *roles,
                             char token[CW_TOKEN_LEN + 1], cw_err *err)
 {
-    const new_account n = {account, role};
+    const new_account n = {account, roles};
     const cw_json *result = NULL;
     cw_code rc = cw_cli_admin_try(a, "causeway.accounts.add", write_account, &n, &result, err);
     if (!rc)

@@ -14,6 +14,7 @@
 #include "cli/init/client_entry.h"
 #include "cli/init/existing.h"
 #include "cli/init/first_account.h"
+#include "cli/lib/table.h"
 #include "config/syntax/quote.h"
 #include "server/examples.h"
 
@@ -72,6 +73,16 @@ static void add_hosts(cw_buf *out, const char *public_url)
     cw_buf_add(out, CW_STR("]\n"));
 }
 
+static void add_console(cw_buf *out, bool is_enabled)
+{
+    cw_buf_printf(out,
+                  "\n# Pages for browsers, at http://console.localhost:PORT/console/. A listener "
+                  "for other\n# machines also needs console.host.%s\n%sconsole:\n%s  enabled: "
+                  "true\n",
+                  is_enabled ? "" : " Remove the # to enable them.", is_enabled ? "" : "#",
+                  is_enabled ? "" : "#");
+}
+
 /* Tools of the example plugin need permissions of their own. */
 static void add_roles(cw_buf *out, bool examples)
 {
@@ -124,13 +135,10 @@ static cw_code write_config(first *f, cw_err *err)
         out, CW_STR("# Written by \"causeway init\". \"causeway config show\" prints all keys.\n"));
     add_listen(out, a);
     add_hosts(out, a->public_url);
-    cw_buf_add(out,
-               CW_STR("\nstore:\n  path: " DATABASE_FILE "\n"
-                      "audit:\n  path: " AUDIT_FILE "\n"
-                      "state:\n  directory: " STATE_FOLDER "\n"
-                      "\n# Pages for browsers, at http://console.localhost:PORT/console/. A "
-                      "listener for other\n# machines also needs console.host. Remove the # to "
-                      "enable them.\n#console:\n#  enabled: true\n"));
+    cw_buf_add(out, CW_STR("\nstore:\n  path: " DATABASE_FILE "\n"
+                           "audit:\n  path: " AUDIT_FILE "\n"
+                           "state:\n  directory: " STATE_FOLDER "\n"));
+    add_console(out, a->console);
     add_roles(out, a->examples);
     if (a->examples)
         rc = add_examples(out, err);
@@ -252,9 +260,14 @@ static cw_code make_account(first *f, cw_err *err)
     if (cw_cli_admin_open_alone(CONFIG_FILE, &a) >= 0)
         return cw_fail(err, CW_CONFIG, "the new configuration cannot be read");
     f->made_database = true;
-    /* The editor calls every tool of the example plugin. */
-    cw_code rc = cw_init_add_account(&a, f->answers.account, f->answers.examples ? "editor" : NULL,
-                                     f->token, err);
+    /* The editor calls every tool of the example plugin, the operator sees all of the console. */
+    const char *roles[3] = {NULL};
+    size_t n = 0;
+    if (f->answers.examples)
+        roles[n++] = "editor";
+    if (f->answers.console)
+        roles[n] = "operator";
+    cw_code rc = cw_init_add_account(&a, f->answers.account, roles, f->token, err);
     snprintf(line, sizeof line, "%s\n", f->token);
     if (!rc)
         rc = make_file(TOKEN_FILE, 0600, cw_str_from(line), err);
@@ -303,6 +316,20 @@ static void add_url(cw_buf *out, const cw_init_answers *a)
         cw_buf_printf(out, "%s://%s/mcp", *a->certificate ? "https" : "http", a->listen);
 }
 
+/* The account has a token only, and people log in with passwords. */
+static void add_console_steps(cw_buf *out, const first *f, const cw_init_made *made)
+{
+    const char *port = strrchr(f->answers.listen, ':');
+    cw_buf_printf(out,
+                  "\nFor the console, set a password, start the server, and open\n"
+                  "%s://" CW_CONSOLE_HOST "%s/console/:\n\n  causeway account password ",
+                  *f->answers.certificate ? "https" : "http", port ? port : "");
+    cw_cli_add_word(out, cw_str_from(made->account));
+    cw_buf_add(out, CW_STR(" --config "));
+    cw_cli_add_word(out, cw_str_from(made->config));
+    cw_buf_add_char(out, '\n');
+}
+
 static int print_next(const first *f, const cw_init_made *made)
 {
     cw_buf out;
@@ -316,6 +343,8 @@ static int print_next(const first *f, const cw_init_made *made)
                       f->import.n, f->import.config.name.p, f->import.overlay.p);
     cw_buf_add(&out, CW_STR("\nFor an MCP client:\n\n"));
     cw_init_add_client_entry(&out, made->url, made->token);
+    if (f->answers.console)
+        add_console_steps(&out, f, made);
     cw_init_add_next(&out, made, "serve");
     return cw_cli_print_buf(&out);
 }
@@ -380,6 +409,8 @@ int cw_cli_init(int argc, char **argv)
         {"secret-file", 0, CW_CLI_TEXT, &a->secret_file, "FILE",
          "send the secret in FILE to the service"},
         {"examples", 0, CW_CLI_FLAG, &a->examples, NULL, "load the example plugin"},
+        {"console", 0, CW_CLI_FLAG, &a->console, NULL,
+         "serve the console, and make the account an operator"},
         {"yes", 'y', CW_CLI_FLAG, &a->no_questions, NULL,
          "ask nothing; options that are missing have their\ndefaults"},
         {"json", 0, CW_CLI_FLAG, &a->json, NULL, "print JSON, and ask nothing"},

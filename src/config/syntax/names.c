@@ -174,6 +174,13 @@ bool cw_names_is_host(cw_str entry)
     return cw_str_is(entry, "*") || is_host_port(entry);
 }
 
+/* Names that lead to this machine only, and the addresses behind them. */
+bool cw_names_is_loopback(const cw_config_address *a)
+{
+    return a->unix_path.n || cw_str_is(a->host, "localhost") || cw_str_is(a->host, "::1") ||
+           cw_str_starts(a->host, CW_STR("127."));
+}
+
 bool cw_names_is_console_host(cw_str name)
 {
     for (size_t i = 0; i < name.n; i++) {

@@ -23,6 +23,8 @@
 /* Take "HOST:PORT", "[IPV6]:PORT" or "unix:PATH" apart; the parts borrow from `text` (without the
  * NUL that config.h promises). Returns NULL, or what is wrong in a few words, *ret untouched. */
 const char *cw_names_parse_address(cw_str text, cw_config_address *ret);
+/* Whether clients of other machines cannot reach it. */
+bool cw_names_is_loopback(const cw_config_address *a);
 
 /* "name", "name:port", "*.name", "[v6]", "[v6]:port" or "*". */
 bool cw_names_is_host(cw_str entry);
