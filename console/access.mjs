@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Pages of the security person: who may call what, the audit, and accounts, roles, tokens and sessions.
-import { change, missing, problem, rpc, rpcAll } from "./api.mjs";
-import { ask, button, code, copy, count, duration, el, grid, labelled, replace, select, span, status, table, tag, visible, when } from "./dom.mjs";
-import { filters, link, query, setQuery, toolLink, write } from "./main.mjs";
-import { outcomes, outcomeTag, showRecord } from "./traffic.mjs";
+import {change, missing, problem, rpc} from "./api.mjs";
+import {ask, button, code, copy, count, duration, el, grid, input, replace, select, span, status, table, tag, visible, when} from "./dom.mjs";
+import {filters, link, query, setQuery, toolLink, write} from "./frame.mjs";
+import {outcomes, outcomeTag, showRecord} from "./traffic.mjs";
 
 // ---- who may ----
 
@@ -24,16 +24,16 @@ const verdicts = {
 };
 
 function whyView(why, as, kind) {
-	const scopes = why.rules.filter((r) => !r.passes && /scope/.test(r.rule)).map((r) => `--scope ${r.what}`);
+	const scopes = why.rules.filter(r => !r.passes && /scope/.test(r.rule)).map(r => `--scope ${r.what}`);
 	const command = scopes.length && kind === "account" ? `causeway token create ${as} ${scopes.join(" ")}` : `causeway why ${why.tool} --${kind} ${as}`;
 	return el(
 		"div",
-		{ role: "status" },
+		{role: "status"},
 		el("h2", visible(why.tool), " for ", visible(as)),
 		el("p", el("strong", verdicts[why.call] ?? why.call), ` In lists it is ${why.list}.`),
 		el(
 			"ol",
-			why.rules.map((r) => el("li", tag(r.passes ? "yes" : "no", r.passes ? "good" : "bad"), ` ${r.rule} `, code(r.what))),
+			why.rules.map(r => el("li", tag(r.passes ? "yes" : "no", r.passes ? "good" : "bad"), ` ${r.rule} `, code(r.what))),
 		),
 		el("p.quiet", "Rates are not part of this. The same from a terminal:"),
 		el("pre", visible(command)),
@@ -42,23 +42,23 @@ function whyView(why, as, kind) {
 
 export async function who(node) {
 	const given = query();
-	const search = el("input", { type: "search", placeholder: "Filter tools", value: given.tool ?? "" });
-	const columns = el("input", { type: "search", placeholder: `Columns (at most ${columnsMax})` });
+	const search = input("search", {placeholder: "Filter tools", value: given.tool ?? ""});
+	const columns = input("search", {placeholder: `Columns (at most ${columnsMax})`});
 	const kinds = select(["role", "account"]);
 	const rows = select([["", "all tools"], "where they differ"]);
 	const place = el("div");
-	const why = el("section.panel", { hidden: true });
+	const why = el("section.panel", {hidden: true});
 	const more = button("Show more tools", () => ((size += pageSize), fill()));
 	let size = pageSize;
 	let data;
 	let loaded;
 
 	async function explain(tool, as) {
-		setQuery({ tool, as, kind: kinds.value });
+		setQuery({tool, as, kind: kinds.value});
 		why.hidden = false;
-		await rpc("causeway.access.why", { tool, [kinds.value]: as }).then(
-			(answer) => replace(why, whyView(answer, as, kinds.value)),
-			(error) => replace(why, problem(error, "The decision could not be explained.")),
+		await rpc("access.why", {tool, [kinds.value]: as}).then(
+			answer => replace(why, whyView(answer, as, kinds.value)),
+			error => replace(why, problem(error, "The decision could not be explained.")),
 		);
 	}
 
@@ -66,42 +66,42 @@ export async function who(node) {
 		const [text, look] = words[word] ?? [word, "quiet"];
 		const mark = word === "hidden" ? "–" : word;
 		const attributes = {
-			href: link("/who", { tool, as, kind: kinds.value }),
+			href: link("/who", {tool, as, kind: kinds.value}),
 			title: text,
 			"aria-label": `${mark} ${text}: ${tool} for ${as}`,
-			onclick: (event) => (event.preventDefault(), event.stopPropagation(), explain(tool, as)),
+			onclick: event => (event.preventDefault(), event.stopPropagation(), explain(tool, as)),
 		};
 		return el("td", el(`a.${look}`, attributes, mark));
 	}
 
+	const includes = (name, input) => name.toLowerCase().includes(input.value.toLowerCase());
+
 	function fill() {
-		const includes = (name, input) => name.toLowerCase().includes(input.value.toLowerCase());
-		const subjects = data.rows.filter((r) => includes(r.name, columns));
-		const cols = subjects.slice(0, columnsMax);
-		const matching = data.tools.map((name, i) => ({ name, cells: cols.map((c) => c.cells[i]) })).filter((r) => includes(r.name, search) && (!rows.value || new Set(r.cells).size > 1));
-		const body = matching.slice(0, size).map((r) =>
+		const cols = data.rows;
+		const matching = data.tools.map((name, i) => ({name, cells: cols.map(c => c.cells[i])})).filter(r => includes(r.name, search) && (!rows.value || new Set(r.cells).size > 1));
+		const body = matching.slice(0, size).map(r =>
 			el(
 				"tr",
-				el("th", { scope: "row" }, toolLink(r.name)),
+				el("th", {scope: "row"}, toolLink(r.name)),
 				r.cells.map((word, i) => cell(word, r.name, cols[i].name)),
 			),
 		);
 		more.hidden = matching.length <= size;
-		const caption = `yes: may call · asks: a login or scopes · –: hidden. ${cols.length} of ${subjects.length} columns`;
-		replace(place, grid(caption, [["Tool"], ...cols.map((c) => [visible(c.name)])], body, empty("tool")));
+		const caption = `yes: may call · asks: a login or scopes · –: hidden. ${cols.length} of ${data.total} columns`;
+		replace(place, grid(caption, [["Tool"], ...cols.map(c => [visible(c.name)])], body, empty("tool")));
 	}
 
 	const update = async () => {
-		if (loaded !== kinds.value) {
-			loaded = kinds.value;
+		const wanted = kinds.value + columns.value;
+		if (loaded !== wanted) {
+			loaded = wanted;
 			why.hidden = true;
-			data = await rpcAll("causeway.access.matrix", loaded === "account" ? { accounts: true } : {}, "rows");
+			data = await rpc("access.matrix", {accounts: kinds.value === "account", text: columns.value, limit: columnsMax});
 		}
 		fill();
 	};
-	const { empty } = filters({ q: search, columns, kind: kinds, different: rows }, update);
+	const {bar, empty} = filters({q: search, columns, kind: kinds, different: rows}, update, {q: "Filter tools", columns: "Filter columns", kind: "Columns", different: "Rows"});
 	await update();
-	const bar = el("div.bar", labelled("Filter tools", search, true), labelled("Filter columns", columns, true), labelled("Columns", kinds), labelled("Rows", rows));
 	write(node, "Who may", "", bar, why, el("section.panel", place, more));
 	if (given.tool && given.as) await explain(given.tool, given.as);
 }
@@ -115,57 +115,57 @@ const spans = [
 	["7d", "last week"],
 	["", "all"],
 ];
-const recordFilters = { caller: "caller", method: "tool", tool: "tool", outcome: "outcome", kind: "kind" };
+const recordFilters = {caller: "caller", method: "tool", tool: "tool", outcome: "outcome", kind: "kind"};
 
 export async function audit(node) {
 	const any = ["", "any"];
 	const inputs = {
 		since: select(spans, "1h"),
-		kind: select([any, "call", "refusal", "login", "change", "lost"]),
-		outcome: select([any, ...outcomes, "wrong", "clear_text", "forged", "logout"]),
-		caller: el("input", { type: "text", size: 12 }),
-		tool: el("input", { type: "text", size: 18 }),
-		q: el("input", { type: "search", placeholder: "Search the records found" }),
+		kind: select([any, ..."call refusal login consent grant change lost".split(" ")]),
+		outcome: select([any, ...outcomes, ..."wrong clear_text forged logout allowed denied issued refreshed revoked reused".split(" ")]),
+		caller: input("text", {size: 12}),
+		tool: input("text", {size: 18}),
+		q: input("search", {placeholder: "Search the records found"}),
 	};
-	const summary = el("p.quiet", { role: "status" });
+	const summary = el("p.quiet", {role: "status"});
 	const further = button("Search further", () => load(1000));
-	const save = el("a.button", { hidden: true, download: "audit.jsonl" }, "Save as JSONL");
+	const save = el("a.button", {hidden: true, download: "audit.jsonl"}, "Save as JSONL");
 	const place = el("div");
 	let file;
-	const show = (r) => showRecord("Audit record", r, "/audit", recordFilters);
+	const show = r => showRecord("Audit record", r, "/audit", recordFilters);
 	const rows = table({
 		caption: "Records, the newest first",
 		columns: [
-			["Time", (r) => button(when(Date.parse(r.time)), () => show(r), ".plain"), "fit"],
-			["Kind", (r) => r.kind, "fit"],
-			["Outcome", (r) => r.outcome && outcomeTag(r.outcome), "fit"],
-			["Caller", (r) => visible(r.caller ?? "")],
-			["Method", (r) => el("span.mono", visible(r.tool ?? r.method ?? ""))],
-			["Door", (r) => r.door ?? "", "fit"],
-			["Address", (r) => visible(r.address ?? ""), "fit"],
-			["Took", (r) => (r.us === undefined ? "" : duration(r.us)), "n"],
-			["Detail", (r) => el("div.text", visible(r.detail ?? ""))],
+			["Time", r => button(when(Date.parse(r.time)), () => show(r), ".plain"), "fit"],
+			["Kind", r => r.kind, "fit"],
+			["Outcome", r => r.outcome && outcomeTag(r.outcome), "fit"],
+			["Caller", r => visible(r.caller ?? "")],
+			["Method", r => el("span.mono", visible(r.tool ?? r.method ?? ""))],
+			["Door", r => r.door ?? "", "fit"],
+			["Address", r => visible(r.address ?? ""), "fit"],
+			["Took", r => (r.us === undefined ? "" : duration(r.us)), "n"],
+			["Detail", r => el("div.text", visible(r.detail ?? ""))],
 		],
 		empty: () => empty("record"),
 	});
 
 	function fill(records, hasMore) {
 		const oldest = records.at(-1);
-		const found = records.filter((r) => JSON.stringify(r).toLowerCase().includes(inputs.q.value.toLowerCase()));
+		const found = records.filter(r => JSON.stringify(r).toLowerCase().includes(inputs.q.value.toLowerCase()));
 		rows.fill(found);
 		replace(place, rows.node);
 		replace(summary, `${count(found.length)} found`, oldest && [", back to ", when(Date.parse(oldest.time))], hasMore && ", older ones were not searched");
 		close();
-		file = URL.createObjectURL(new Blob(found.map((r) => `${JSON.stringify(r)}\n`)));
+		file = URL.createObjectURL(new Blob(found.map(r => `${JSON.stringify(r)}\n`)));
 		save.href = file;
 		save.hidden = !found.length;
 	}
 
 	async function load(limit = 100) {
-		const { q, ...params } = values();
+		const {q, ...params} = values();
 		const used = Object.fromEntries(Object.entries(params).filter(([, v]) => v));
 		try {
-			const got = await rpc("causeway.audit.search", { ...used, limit });
+			const got = await rpc("audit.search", {...used, limit});
 			further.hidden = !got.more || limit > 100;
 			fill(got.records, got.more);
 		} catch (error) {
@@ -174,115 +174,113 @@ export async function audit(node) {
 		}
 	}
 	const close = () => file && URL.revokeObjectURL(file);
-	const { values, empty } = filters(inputs, () => load());
-	const labels = { since: "Time", q: "Search" };
-	const bar = Object.entries(inputs).map(([name, input]) => labelled(labels[name] ?? name[0].toUpperCase() + name.slice(1), input, name === "q"));
-	write(node, "Audit", save, el("div.bar", bar), el("section.panel", summary, place, further));
+	const {bar, values, empty} = filters(inputs, () => load(), {since: "Time", q: "Search"});
+	write(node, "Audit", save, bar, el("section.panel", summary, place, further));
 	await load();
-	return { close };
+	return {close};
 }
 
 // ---- accounts, roles, tokens, sessions ----
 
 const field = ([name, label, attributes = {}, help]) =>
-	el("div.field", el("label", { for: `new-${name}` }, label), el("input", { id: `new-${name}`, name, type: "text", autocomplete: "off", ...attributes }), help && el("p.help", help));
+	el("div.field", el("label", {for: `new-${name}`}, label), el("input", {id: `new-${name}`, name, type: "text", autocomplete: "off", ...attributes}), help && el("p.help", help));
 const split = (text, by) =>
 	text
 		.split(by)
-		.map((word) => word.trim())
+		.map(word => word.trim())
 		.filter(Boolean);
-const secret = { type: "password", autocomplete: "new-password" };
-const required = { required: true };
+const secret = {type: "password", autocomplete: "new-password"};
+const required = {required: true};
 const roleNames = ["roles", "Roles", {}, "Names with commas between them"];
 const day = 86400000;
-const expiry = (t) => (t.expires === null ? el("span.warn", "never !") : t.expires < Date.now() ? "expired" : `in ${span((t.expires - Date.now()) / 1000)}`);
-const isStored = (r) => !/config/.test(String(r.from));
+const expiry = t => (t.expires === null ? el("span.warn", "never !") : t.expires < Date.now() ? "expired" : `in ${span((t.expires - Date.now()) / 1000)}`);
+const isStored = r => !/config/.test(String(r.from));
 
 // Each section: the columns of its list, what can be added, and the actions of a row. `run` makes a change:
 // run(method, params, done). An action with a text asks before it is done: [label, text, method, params, done].
 const sections = {
 	accounts: {
 		caption: "Accounts",
-		key: (a) => a.name,
+		key: a => a.name,
 		columns: [
-			["Name", (a) => el("a", { href: link("/audit", { caller: a.name, since: "24h" }), title: "Its records" }, visible(a.name)), "head"],
-			["State", (a) => tag(a.state, a.state === "active" ? "good" : "warn"), "fit"],
-			["Roles", (a) => a.roles.map((r) => tag(r))],
-			["Password", (a) => (a.password ? "yes" : "no, tokens only"), "fit"],
-			["Created", (a) => when(a.created), "fit"],
+			["Name", a => el("a", {href: link("/audit", {caller: a.name, since: "24h"}), title: "Its records"}, visible(a.name)), "head"],
+			["State", a => tag(a.state, a.state === "active" ? "good" : "warn"), "fit"],
+			["Roles", a => a.roles.map(r => tag(r))],
+			["Password", a => (a.password ? "yes" : "no, tokens only"), "fit"],
+			["Created", a => when(a.created), "fit"],
 		],
 		add: {
 			label: "New account",
 			button: "Add",
 			fields: [["name", "Name", required], ["password", "Password", secret, "Without one the account logs in with tokens only"], roleNames],
-			make: (run, { name, password, roles }) => run("accounts.add", { name, password: password || null, roles: split(roles, ",") }, "Added."),
+			make: (run, {name, password, roles}) => run("accounts.add", {name, password: password || null, roles: split(roles, ",")}, "Added."),
 		},
-		forms: (a) => [
+		forms: a => [
 			{
 				label: "Roles",
 				button: "Save",
 				text: "Each role on this list is granted, each other one is taken away. Sessions of the account end.",
-				fields: [["roles", "Roles", { value: a.roles.join(", ") }, roleNames[3]]],
-				async make(run, { roles }) {
+				fields: [["roles", "Roles", {value: a.roles.join(", ")}, roleNames[3]]],
+				async make(run, {roles}) {
 					const wanted = split(roles, ",");
-					for (const role of wanted.filter((r) => !a.roles.includes(r))) if (!(await run("accounts.grant", { name: a.name, role }, "Granted."))) return;
-					for (const role of a.roles.filter((r) => !wanted.includes(r))) if (!(await run("accounts.revoke", { name: a.name, role }, "Taken away."))) return;
+					for (const role of wanted.filter(r => !a.roles.includes(r))) if (!(await run("accounts.grant", {name: a.name, role}, "Granted."))) return;
+					for (const role of a.roles.filter(r => !wanted.includes(r))) if (!(await run("accounts.revoke", {name: a.name, role}, "Taken away."))) return;
 				},
 			},
 			{
 				label: "Password",
 				button: "Set the password",
-				fields: [["password", "New password", { ...secret, ...required }]],
-				make: (run, { password }) => run("accounts.password", { name: a.name, password }, "The password was changed."),
+				fields: [["password", "New password", {...secret, ...required}]],
+				make: (run, {password}) => run("accounts.password", {name: a.name, password}, "The password was changed."),
 			},
 		],
-		actions: (a) => [
+		actions: a => [
 			a.state === "blocked"
-				? ["Unblock", "Its logins are accepted again.", "accounts.unblock", { name: a.name }, "Unblocked."]
-				: ["Block", "Its logins are rejected, and its sessions and streams end.", "accounts.block", { name: a.name }, "Blocked."],
-			["Remove", "The account and its tokens are removed. This cannot be undone.", "accounts.remove", { name: a.name }, "Removed."],
+				? ["Unblock", "Its logins are accepted again.", "accounts.unblock", {name: a.name}, "Unblocked."]
+				: ["Block", "Its logins are rejected, and its sessions and streams end.", "accounts.block", {name: a.name}, "Blocked."],
+			["Remove", "The account and its tokens are removed. This cannot be undone.", "accounts.remove", {name: a.name}, "Removed."],
 		],
 	},
 	roles: {
 		caption: "Roles and their permissions",
-		key: (r) => r.name + r.from,
+		key: r => r.name + r.from,
 		columns: [
-			["Role", (r) => visible(r.name), "head"],
-			["From", (r) => visible(r.from), "fit"],
+			["Role", r => visible(r.name), "head"],
+			["From", r => visible(r.from), "fit"],
 			[
 				"Permissions",
 				(r, confirm) =>
-					r.permissions.map((p) => {
-						const take = ["Take away", `Callers with the role ${r.name} lose it with their next request.`, "roles.deny", { role: r.name, permission: p }, "Taken away."];
-						return [tag(p), isStored(r) && el("button.plain", { "aria-label": `Take ${p} away from ${r.name}`, onclick: () => confirm(take, `“${p}”`) }, "×")];
+					r.permissions.map(p => {
+						const take = ["Take away", `Callers with the role ${r.name} lose it with their next request.`, "roles.deny", {role: r.name, permission: p}, "Taken away."];
+						return [tag(p), isStored(r) && el("button.plain", {"aria-label": `Take ${p} away from ${r.name}`, onclick: () => confirm(take, `“${p}”`)}, "×")];
 					}),
 			],
 		],
-		add: { label: "New role", button: "Add", fields: [["role", "Name", required]], make: (run, params) => run("roles.add", params, "Added.") },
-		forms: (r) =>
+		add: {label: "New role", button: "Add", fields: [["role", "Name", required]], make: (run, params) => run("roles.add", params, "Added.")},
+		forms: r =>
 			isStored(r)
 				? [
 						{
 							label: "Allow",
 							button: "Allow",
 							fields: [["permission", "Permission", required]],
-							make: (run, { permission }) => run("roles.allow", { role: r.name, permission }, "Allowed."),
+							make: (run, {permission}) => run("roles.allow", {role: r.name, permission}, "Allowed."),
 						},
 					]
 				: [],
-		actions: (r) => (isStored(r) ? [["Remove", "Accounts lose the permissions of this role.", "roles.remove", { role: r.name }, "Removed."]] : []),
+		actions: r => (isStored(r) ? [["Remove", "Accounts lose the permissions of this role.", "roles.remove", {role: r.name}, "Removed."]] : []),
 	},
 	tokens: {
 		caption: "API tokens",
-		key: (t) => t.id,
+		key: t => t.id,
 		columns: [
-			["Token", (t) => t.id, "head"],
-			["Account", (t) => visible(t.account)],
-			["Name", (t) => visible(t.name ?? "")],
-			["State", (t) => tag(t.state, t.state === "active" || t.state === "valid" ? "good" : "warn"), "fit"],
-			["Scopes", (t) => t.scopes.map((s) => tag(s))],
+			["Token", t => t.id, "head"],
+			["Account", t => visible(t.account)],
+			["Name", t => visible(t.name ?? "")],
+			["State", t => tag(t.state, t.state === "active" || t.state === "valid" ? "good" : "warn"), "fit"],
+			["Scopes", t => t.scopes.map(s => tag(s))],
 			["Expires", expiry, "fit"],
-			["Created", (t) => when(t.created), "fit"],
+			["Created", t => when(t.created), "fit"],
 		],
 		add: {
 			label: "New token",
@@ -291,10 +289,10 @@ const sections = {
 				["account", "Account", required],
 				["name", "Name", {}, "What it is for"],
 				["scopes", "Scopes", {}, "With spaces between them"],
-				["days", "Days until it expires", { inputmode: "numeric", value: "90" }, "Empty: it does not expire"],
+				["days", "Days until it expires", {inputmode: "numeric", value: "90"}, "Empty: it does not expire"],
 			],
-			async make(run, { account, name, scopes, days }) {
-				const params = { account, scopes: split(scopes, /[\s,]+/), ...(name ? { name } : {}), ...(Number(days) > 0 ? { lifetime: Math.round(days * day) } : {}) };
+			async make(run, {account, name, scopes, days}) {
+				const params = {account, scopes: split(scopes, /[\s,]+/), ...(name ? {name} : {}), ...(Number(days) > 0 ? {lifetime: Math.round(days * day)} : {})};
 				const made = await run("tokens.create", params, "Created.");
 				if (!made) return;
 				await ask("The new token", [
@@ -308,19 +306,19 @@ const sections = {
 				]);
 			},
 		},
-		actions: (t) => (t.revoked ? [] : [["Revoke", "Requests with it are rejected at once, and its streams end.", "tokens.revoke", { id: t.id }, "Revoked."]]),
+		actions: t => (t.revoked ? [] : [["Revoke", "Requests with it are rejected at once, and its streams end.", "tokens.revoke", {id: t.id}, "Revoked."]]),
 	},
 	sessions: {
 		caption: "Browser sessions",
-		key: (s) => s.id,
+		key: s => s.id,
 		columns: [
-			["Session", (s) => s.id, "head"],
-			["Account", (s) => visible(s.account)],
-			["Began", (s) => when(s.created), "fit"],
-			["Used", (s) => when(s.used), "fit"],
-			["Ends", (s) => when(s.expires), "fit"],
+			["Session", s => s.id, "head"],
+			["Account", s => visible(s.account)],
+			["Began", s => when(s.created), "fit"],
+			["Used", s => when(s.used), "fit"],
+			["Ends", s => when(s.expires), "fit"],
 		],
-		actions: (s) => [["End", "Its browser must log in again.", "sessions.end", { id: s.id }, "Ended."]],
+		actions: s => [["End", "Its browser must log in again.", "sessions.end", {id: s.id}, "Ended."]],
 	},
 };
 
@@ -333,7 +331,7 @@ export async function access(node, name = "accounts") {
 	async function run(method, params, done) {
 		replace(trouble);
 		try {
-			const result = await change(`causeway.${method}`, params);
+			const result = await change(`${method}`, params);
 			status(done);
 			await load();
 			return result;
@@ -352,19 +350,19 @@ export async function access(node, name = "accounts") {
 			if (data) await form.make(run, data);
 		});
 
-	const rowActions = (row) => {
+	const rowActions = row => {
 		const what = String(row.name ?? row.id);
-		const all = [...(section.forms?.(row) ?? []).map((form) => open(form, what)), ...section.actions(row).map((action) => button(`${action[0]}…`, () => confirm(action, what), ".danger"))];
-		return all.length ? all.flatMap((one) => [one, " "]) : el("span.quiet", row.revoked ? "revoked" : "in the configuration file");
+		const all = [...(section.forms?.(row) ?? []).map(form => open(form, what)), ...section.actions(row).map(action => button(`${action[0]}…`, () => confirm(action, what), ".danger"))];
+		return all.length ? all.flatMap(one => [one, " "]) : el("span.quiet", row.revoked ? "revoked" : "in the configuration file");
 	};
-	const columns = section.columns.map(([label, cell, kind]) => [label, (row) => cell(row, confirm), kind]);
-	const rows = table({ ...section, columns: [...columns, ["Actions", rowActions, "fit"]], empty: () => el("p", `No ${name}.`) });
+	const columns = section.columns.map(([label, cell, kind]) => [label, row => cell(row, confirm), kind]);
+	const rows = table({...section, columns: [...columns, ["Actions", rowActions, "fit"]], empty: () => el("p", `No ${name}.`)});
 
 	async function load() {
-		rows.fill((await rpc(`causeway.${name}.list`))[name]);
+		rows.fill((await rpc(`${name}.list`))[name]);
 	}
 
-	const tabs = Object.keys(sections).map((s) => el("a", { href: link(`/access/${s}`), "aria-current": s === name && "page" }, s[0].toUpperCase() + s.slice(1)));
+	const tabs = Object.keys(sections).map(s => el("a", {href: link(`/access/${s}`), "aria-current": s === name && "page"}, s[0].toUpperCase() + s.slice(1)));
 	await load();
-	write(node, `Access: ${name}`, "", el("nav.tabs", { "aria-label": "Access" }, tabs), trouble, el("div.bar", section.add && open(section.add)), el("section.panel", rows.node));
+	write(node, `Access: ${name}`, "", el("nav.tabs", {"aria-label": "Access"}, tabs), trouble, el("div.bar", section.add && open(section.add)), el("section.panel", rows.node));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Requests to this server: the session's proof, JSON-RPC, errors with advice, and the one live stream of this tab.
-import { ask, button, el, replace, visible, when } from "./dom.mjs";
-import { loose, parse, plain, write } from "./json.mjs";
+// Requests to this server: the session's proof, JSON-RPC, errors with advice, and MCP.
+import {ask, el, input, visible} from "./dom.mjs";
+import {loose, parse, plain, write} from "./json.mjs";
 
 const root = document.documentElement.dataset;
 // Everything before /console/-/HASH/api.mjs.
@@ -13,9 +13,11 @@ export const loginPath = prefix + root.login;
 
 let proof;
 let ids = 0;
+// When this tab last sent a request.
+export const lastUse = {at: 0};
 
 export const failure = (message, members) => Object.assign(new Error(message), members);
-export const missing = (text) => failure(text, { isMissing: true });
+export const missing = text => failure(text, {isMissing: true});
 
 export function goToLogin() {
 	location.assign(`${loginPath}?next=${encodeURIComponent(location.pathname + location.search)}`);
@@ -23,21 +25,22 @@ export function goToLogin() {
 }
 
 export async function fetchProof() {
-	const answer = await fetch(`${prefix}/session/token`, { cache: "no-store" });
+	const answer = await fetch(`${prefix}/session/token`, {cache: "no-store"});
 	if (answer.status === 401 || answer.status === 403) return goToLogin();
-	if (!answer.ok) throw failure("The session cannot be checked at the moment.", { status: answer.status });
+	if (!answer.ok) throw failure("The session cannot be checked at the moment.", {status: answer.status});
 	proof = await answer.text();
 	return proof;
 }
 
 // POST to a door of this server with the session, or with a token instead. A proof that has become stale is
 // fetched once again.
-async function post(path, body, headers = {}, { signal, token } = {}) {
-	const all = { "Content-Type": "application/json", ...headers };
+async function post(path, body, headers = {}, {signal, token} = {}) {
+	const all = {"Content-Type": "application/json", ...headers};
+	lastUse.at = Date.now();
 	for (let attempt = 0; ; attempt++) {
 		if (token) all.Authorization = `Bearer ${token}`;
 		else if (!isDemo) all["X-CSRF-Token"] = proof ?? (await fetchProof());
-		const answer = await fetch(path, { method: "POST", body, headers: all, signal, cache: "no-store", credentials: token ? "omit" : "same-origin" });
+		const answer = await fetch(path, {method: "POST", body, headers: all, signal, cache: "no-store", credentials: token ? "omit" : "same-origin"});
 		if (token || isDemo) return answer;
 		if (answer.status === 401 && !answer.headers.get("WWW-Authenticate")?.includes("scope")) return goToLogin();
 		if (answer.status !== 403 || attempt > 0 || !(await answer.clone().text()).includes("X-CSRF-Token")) return answer;
@@ -45,30 +48,20 @@ async function post(path, body, headers = {}, { signal, token } = {}) {
 	}
 }
 
-// One administration method: its result, or an error. isExact: numbers are objects that keep their text.
-export async function rpc(method, params = {}, { isExact = false } = {}) {
-	const answer = await post(`${prefix}/jsonrpc`, JSON.stringify({ jsonrpc: "2.0", id: ++ids, method, params }));
+// One administration method, without its prefix: its result, or an error. isExact: numbers are objects that keep their text.
+export async function rpc(method, params = {}, {isExact = false} = {}) {
+	const answer = await post(`${prefix}/jsonrpc`, JSON.stringify({jsonrpc: "2.0", id: ++ids, method: `causeway.${method}`, params}));
 	const text = await answer.text();
 	let message;
 	try {
 		message = isExact ? loose(parse(text)) : JSON.parse(text);
 	} catch {
-		throw failure(`The server answered with status ${answer.status}.`, { status: answer.status });
+		throw failure(`The server answered with status ${answer.status}.`, {status: answer.status});
 	}
-	const { error, result } = message;
+	const {error, result} = message;
 	if (!error) return result;
 	const detail = typeof error.data === "string" ? `${error.message}: ${error.data}` : error.message;
-	throw failure(detail, { code: Number(error.code), retry: Number(answer.headers.get("Retry-After")) });
-}
-
-// The members of all pages of a method that lists: `more` and `after` lead from one to the next.
-export async function rpcAll(method, params, member, nameOf = (item) => item.name) {
-	for (const all = [], next = { ...params }; ; ) {
-		const result = await rpc(method, next);
-		all.push(...result[member]);
-		if (!result.more) return { ...result, [member]: all };
-		next.after = nameOf(all.at(-1));
-	}
+	throw failure(detail, {code: Number(error.code), retry: Number(answer.headers.get("Retry-After"))});
 }
 
 // A method that needs a recent login: an old session asks for the password first.
@@ -85,15 +78,15 @@ export async function change(method, params) {
 // Ask for the password again, in place: the login form of this server, sent by the script. Nothing is
 // changed until it has succeeded.
 async function confirmAgain() {
-	const { name } = (await rpc("causeway.whoami")).caller;
+	const {name} = (await rpc("whoami")).caller;
 	for (let problem = ""; ; ) {
-		const password = el("input", { type: "password", name: "password", autocomplete: "current-password", required: true, id: "confirm" });
+		const password = input("password", {name: "password", autocomplete: "current-password", required: true, id: "confirm"});
 		const data = await ask(
 			"Confirm with your password",
 			[
 				el("p", "This change needs a recent login. Nothing was changed yet."),
-				problem && el("p.bad", { role: "alert" }, problem),
-				el("div.field", el("label", { for: "confirm" }, "Password of ", visible(name)), password),
+				problem && el("p.bad", {role: "alert"}, problem),
+				el("div.field", el("label", {for: "confirm"}, "Password of ", visible(name)), password),
 			],
 			"Confirm",
 		);
@@ -104,10 +97,10 @@ async function confirmAgain() {
 }
 
 async function logIn(name, password) {
-	const page = await fetch(`${loginPath}?again=1`, { cache: "no-store" });
+	const page = await fetch(`${loginPath}?again=1`, {cache: "no-store"});
 	const csrf = /name="csrf" value="([^"]+)"/.exec(await page.text())?.[1];
-	const body = new URLSearchParams({ name, password, csrf: csrf ?? "", next: `${consolePath}/` });
-	const answer = await fetch(loginPath, { method: "POST", body, redirect: "manual" });
+	const body = new URLSearchParams({name, password, csrf: csrf ?? "", next: `${consolePath}/`});
+	const answer = await fetch(loginPath, {method: "POST", body, redirect: "manual"});
 	proof = undefined;
 	if (answer.type === "opaqueredirect") return "";
 	if (answer.status === 429) return `Too many attempts. Wait ${answer.headers.get("Retry-After") ?? "some"} seconds.`;
@@ -125,7 +118,7 @@ export function problem(error, what = "This page could not be loaded.") {
 	const text = error.name === "TypeError" ? "The server cannot be reached." : error.message;
 	return el(
 		"div.notice",
-		{ role: "alert" },
+		{role: "alert"},
 		el("p", el("strong", what), " ", visible(text)),
 		advice[error.code] && el("p", advice[error.code]),
 		error.retry > 0 && el("p", `Try again in ${error.retry} s.`),
@@ -135,8 +128,8 @@ export function problem(error, what = "This page could not be loaded.") {
 // ---- MCP, as a modern client speaks it ----
 
 const version = "2026-07-28";
-const key = (name) => `io.modelcontextprotocol/${name}`;
-const isPlainHeader = (text) => /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?.*\?=$/.test(text);
+const key = name => `io.modelcontextprotocol/${name}`;
+const isPlainHeader = text => /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?.*\?=$/.test(text);
 
 function headerValue(value) {
 	const text = typeof value === "string" ? value : write(value);
@@ -156,14 +149,14 @@ function paramHeaders(schema, args, out = {}) {
 }
 
 // The body and headers of a request; `raw` members are JSON text.
-export function request(method, { name, raw = {}, args, schema } = {}) {
+export function request(method, {name, raw = {}, args, schema} = {}) {
 	const meta = {
 		[key("protocolVersion")]: version,
-		[key("clientInfo")]: { name: "causeway-console", version: "1" },
-		[key("clientCapabilities")]: { elicitation: { form: {} } },
+		[key("clientInfo")]: {name: "causeway-console", version: "1"},
+		[key("clientCapabilities")]: {elicitation: {form: {}}},
 	};
 	if (method === "tools/call") meta.progressToken = ++ids;
-	const members = Object.entries({ ...(name === undefined ? {} : { name: JSON.stringify(name) }), ...raw, _meta: JSON.stringify(meta) });
+	const members = Object.entries({...(name === undefined ? {} : {name: JSON.stringify(name)}), ...raw, _meta: JSON.stringify(meta)});
 	const params = members.map(([k, text]) => `${JSON.stringify(k)}:${text}`).join(",");
 	return {
 		body: `{"jsonrpc":"2.0","id":${++ids},"method":${JSON.stringify(method)},"params":{${params}}}`,
@@ -171,7 +164,7 @@ export function request(method, { name, raw = {}, args, schema } = {}) {
 			Accept: "application/json, text/event-stream",
 			"MCP-Protocol-Version": version,
 			"Mcp-Method": method,
-			...(name === undefined ? {} : { "Mcp-Name": headerValue(name) }),
+			...(name === undefined ? {} : {"Mcp-Name": headerValue(name)}),
 			...(args ? paramHeaders(schema, args) : {}),
 		},
 	};
@@ -181,20 +174,20 @@ export function request(method, { name, raw = {}, args, schema } = {}) {
 async function* events(body) {
 	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
 	for (let rest = ""; ; ) {
-		const { done, value } = await reader.read();
+		const {done, value} = await reader.read();
 		if (done) return;
 		const parts = (rest + value).split(/\r?\n\r?\n/);
 		rest = parts.pop();
 		for (const part of parts) {
-			const data = part.split(/\r?\n/).filter((line) => line.startsWith("data:"));
-			if (data.length) yield data.map((line) => line.slice(5).replace(/^ /, "")).join("\n");
+			const data = part.split(/\r?\n/).filter(line => line.startsWith("data:"));
+			if (data.length) yield data.map(line => line.slice(5).replace(/^ /, "")).join("\n");
 		}
 	}
 }
 
 // Send a request. The answer: { status, requestId, text, message } with exact numbers; `onMessage` gets those before it.
-export async function send({ body, headers }, { signal, token, onMessage } = {}) {
-	const answer = await post(mcpPath, body, headers, { signal, token });
+export async function send({body, headers}, {signal, token, onMessage} = {}) {
+	const answer = await post(mcpPath, body, headers, {signal, token});
 	const out = {
 		status: answer.status,
 		requestId: answer.headers.get("X-Request-Id"),
@@ -203,7 +196,7 @@ export async function send({ body, headers }, { signal, token, onMessage } = {})
 	if (answer.headers.get("Content-Type")?.startsWith("text/event-stream")) {
 		for await (const text of events(answer.body)) {
 			const message = parse(text);
-			if (message.has("id")) Object.assign(out, { text, message });
+			if (message.has("id")) Object.assign(out, {text, message});
 			else onMessage?.(plain(message));
 		}
 		if (!out.message) throw failure("The stream ended before the result.");
@@ -218,96 +211,22 @@ export async function send({ body, headers }, { signal, token, onMessage } = {})
 	return out;
 }
 
-// All tools that the caller sees.
-export async function listTools() {
-	for (let all = [], cursor; ; ) {
-		const { message } = await send(request("tools/list", { raw: cursor === undefined ? {} : { cursor: JSON.stringify(cursor) } }));
-		const { result, error } = loose(message);
-		if (error) throw failure(error.message, { code: Number(error.code) });
-		all = all.concat(result.tools);
-		cursor = result.nextCursor;
-		if (cursor === undefined) return all;
+// The tools that the caller sees, one page after another.
+export async function* toolPages() {
+	for (let raw = {}; ; ) {
+		const {result, error} = loose((await send(request("tools/list", {raw}))).message);
+		if (error) throw failure(error.message, {code: Number(error.code)});
+		yield result.tools;
+		if (result.nextCursor === undefined) return;
+		raw = {cursor: JSON.stringify(result.nextCursor)};
 	}
 }
 
-const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+const quote = text => `'${text.replaceAll("'", `'\\''`)}'`;
 
 // The same request for a shell. No credentials are in it.
-export function asCurl({ body, headers }) {
-	const all = { "Content-Type": "application/json", ...headers };
+export function asCurl({body, headers}) {
+	const all = {"Content-Type": "application/json", ...headers};
 	const lines = Object.entries(all).map(([name, value]) => `  -H ${quote(`${name}: ${value}`)} \\`);
 	return [`curl -sN ${quote(location.origin + mcpPath)} \\`, ...lines, `  -d ${quote(body)}`].join("\n");
-}
-
-// ---- live data ----
-
-// A browser has six connections to a server for all its tabs: some must be left for requests.
-const streamsMax = 4;
-
-// The one stream of this tab, for the page that is shown: `onCalls` gets calls as they end, selected by `wanted`,
-// and `onChange` is called when tools changed or the stream is open again. A hidden tab has no stream.
-export function live({ wanted = {}, onCalls, onChange }) {
-	const notifications = JSON.stringify({ toolsListChanged: true, "causeway/traffic": wanted });
-	const note = document.getElementById("live");
-	let stream;
-	let timer;
-	let wait = 1;
-	let lostAt;
-	const onMessage = ({ method, params }) => {
-		if (method === "notifications/causeway/traffic") return onCalls?.(params);
-		if (method === "notifications/tools/list_changed") return onChange();
-		if (lostAt) onChange();
-		lostAt = undefined;
-		wait = 1;
-		document.body.dataset.live = "yes";
-		return replace(note);
-	};
-	const lose = (error) => {
-		lostAt ??= Date.now();
-		document.body.dataset.live = "no";
-		const why = error && error.name !== "TypeError" ? `: ${error.message}` : "";
-		replace(note, el("strong.bad", "Not live since "), when(lostAt), visible(why), ". The numbers are old. ", button("Connect", open));
-		timer = setTimeout(open, wait * 1000);
-		wait = Math.min(30, wait * 2);
-	};
-	const close = () => {
-		clearTimeout(timer);
-		stream?.abort();
-		stream = undefined;
-	};
-	async function open() {
-		close();
-		const own = new AbortController();
-		stream = own;
-		let ended = failure("other tabs of this browser are live");
-		const listen = async (lock) => {
-			if (!lock) return false;
-			try {
-				const { message } = await send(request("subscriptions/listen", { raw: { notifications } }), { signal: own.signal, onMessage });
-				ended = plain(message).error;
-			} catch (error) {
-				ended = error;
-			}
-			return true;
-		};
-		for (let i = 0; i < streamsMax && stream === own; i++) {
-			if (await navigator.locks.request(`live-${i}`, { ifAvailable: true }, listen)) break;
-		}
-		if (stream === own) lose(ended);
-	}
-	const onVisible = () => {
-		if (!document.hidden) return open();
-		lostAt ??= Date.now();
-		return close();
-	};
-	document.addEventListener("visibilitychange", onVisible);
-	addEventListener("pagehide", close);
-	if (!document.hidden) open();
-	return () => {
-		document.removeEventListener("visibilitychange", onVisible);
-		removeEventListener("pagehide", close);
-		close();
-		replace(note);
-		delete document.body.dataset.live;
-	};
 }

@@ -4,7 +4,7 @@
 // Controls, bidirectional overrides, zero-width and tag characters: a reader must see them.
 const odd = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 const svg = "http://www.w3.org/2000/svg";
-const isNothing = (value) => value === undefined || value === null || value === false;
+const isNothing = value => value === undefined || value === null || value === false;
 
 // el("p.quiet", { id: "x", onclick: f }, "text", child, [children]); "svg:path" is an element of a picture.
 export function el(what, ...rest) {
@@ -40,7 +40,7 @@ export const replace = (node, ...children) => {
 };
 
 // The code points of a text that cannot be seen.
-export const invisible = (text) => String(text).match(odd) ?? [];
+export const invisible = text => String(text).match(odd) ?? [];
 
 // A text of others, with what cannot be seen spelt out.
 export function visible(text) {
@@ -56,38 +56,39 @@ export function visible(text) {
 	return out;
 }
 
-export const button = (label, onclick, kind = "") => el(`button${kind}`, { type: "button", onclick }, label);
-export const code = (text) => el("code", visible(text));
+export const button = (label, onclick, kind = "") => el(`button${kind}`, {type: "button", onclick}, label);
+export const input = (type, attributes) => el("input", {type, ...attributes});
+export const code = text => el("code", visible(text));
 export const panel = (title, ...content) => el("section.panel", el("h2", title), content);
 export const list = (items, make) =>
 	el(
 		"ul",
-		items.map((item) => el("li", make(item))),
+		items.map(item => el("li", make(item))),
 	);
 
 // A table that a narrow window scrolls. head: [[label, class]]; rows: <tr>, or none.
 export function grid(caption, head, rows, empty) {
-	const labels = head.map(([label, kind]) => el(`th${kind && kind !== "head" ? `.${kind}` : ""}`, { scope: "col" }, label));
-	const body = el("tbody", rows.length ? rows : el("tr", el("td.empty", { colspan: head.length }, empty)));
-	return el("div.wide", { tabindex: 0, role: "region", "aria-label": caption }, el("table", el("caption", caption), el("thead", el("tr", labels)), body));
+	const labels = head.map(([label, kind]) => el(`th${kind && kind !== "head" ? `.${kind}` : ""}`, {scope: "col"}, label));
+	const body = el("tbody", rows.length ? rows : el("tr", el("td.empty", {colspan: head.length}, empty)));
+	return el("div.wide", {tabindex: 0, role: "region", "aria-label": caption}, el("table", el("caption", caption), el("thead", el("tr", labels)), body));
 }
 
 // A table of records. columns: [label, cell(row), "head", "fit" or "n"]; rows keep their nodes by key.
-export function table({ caption, columns, key = () => undefined, empty, rows: initial }) {
+export function table({caption, columns, key = () => undefined, empty, rows: initial}) {
 	let known = new Map();
 	const node = el("div");
-	const make = (row) => {
-		const cells = columns.map(([, cell, kind]) => (kind === "head" ? el("th", { scope: "row" }, cell(row)) : el(`td${kind ? `.${kind}` : ""}`, cell(row))));
-		return el("tr", { "data-key": key(row) }, cells);
+	const make = row => {
+		const cells = columns.map(([, cell, kind]) => (kind === "head" ? el("th", {scope: "row"}, cell(row)) : el(`td${kind ? `.${kind}` : ""}`, cell(row))));
+		return el("tr", {"data-key": key(row)}, cells);
 	};
-	const fill = (rows) => {
+	const fill = rows => {
 		const next = new Map();
-		const made = rows.map((row) => {
+		const made = rows.map(row => {
 			const id = key(row);
 			const state = JSON.stringify(row);
 			const old = known.get(id);
 			const tr = id !== undefined && old?.state === state ? old.tr : make(row);
-			next.set(id, { state, tr });
+			next.set(id, {state, tr});
 			return tr;
 		});
 		known = next;
@@ -105,10 +106,10 @@ export function table({ caption, columns, key = () => undefined, empty, rows: in
 			);
 	};
 	if (initial) fill(initial);
-	return { node, fill };
+	return {node, fill};
 }
 
-export const facts = (pairs) => {
+export const facts = pairs => {
 	const known = pairs.filter(([, value]) => !isNothing(value) && value !== "" && value.length !== 0);
 	return el(
 		"dl.facts",
@@ -123,9 +124,9 @@ export const select = (pairs, chosen, attributes = {}) =>
 	el(
 		"select",
 		attributes,
-		pairs.map((p) => {
+		pairs.map(p => {
 			const [value, label] = Array.isArray(p) ? p : [p, visible(p)];
-			return el("option", { value, selected: value === chosen }, label);
+			return el("option", {value, selected: value === chosen}, label);
 		}),
 	);
 
@@ -138,29 +139,29 @@ export function status(text) {
 	status.timer = setTimeout(() => (node.textContent = ""), 4000);
 }
 
-export const copy = (text) =>
+export const copy = text =>
 	navigator.clipboard.writeText(text).then(
 		() => status("Copied."),
 		() => status("The browser did not allow to copy."),
 	);
 
-export const copyable = (text) => el("p.item", el("pre", text), el("button", { type: "button", onclick: () => copy(text), "aria-label": `Copy: ${text}` }, "Copy"));
+export const copyable = text => el("p.item", el("pre", text), el("button", {type: "button", onclick: () => copy(text), "aria-label": `Copy: ${text}`}, "Copy"));
 
 // A modal dialog: ask("Title", nodes, "Approve") resolves to the form's data, or to undefined.
 export function ask(title, content, label, kind = ".main") {
-	return new Promise((resolve) => {
-		const close = (data) => {
+	return new Promise(resolve => {
+		const close = data => {
 			dialog.close();
 			dialog.remove();
 			resolve(data);
 		};
-		const onsubmit = (event) => {
+		const onsubmit = event => {
 			event.preventDefault();
 			close(Object.fromEntries(new FormData(form)));
 		};
 		const form = el(
 			"form",
-			{ method: "dialog", onsubmit },
+			{method: "dialog", onsubmit},
 			content,
 			el(
 				"div.bar",
@@ -168,15 +169,15 @@ export function ask(title, content, label, kind = ".main") {
 				button(label ? "Cancel" : "Close", () => close()),
 			),
 		);
-		const dialog = el("dialog", { "aria-labelledby": "dialog-title", oncancel: () => close() }, el("h2", { id: "dialog-title" }, title), form);
+		const dialog = el("dialog", {"aria-labelledby": "dialog-title", oncancel: () => close()}, el("h2", {id: "dialog-title"}, title), form);
 		document.body.append(dialog);
 		dialog.showModal();
 	});
 }
 
 export function span(seconds) {
-	const units = { d: 86400, h: 3600, min: 60, s: 1 };
-	const unit = Object.keys(units).find((name) => seconds >= units[name]) ?? "s";
+	const units = {d: 86400, h: 3600, min: 60, s: 1};
+	const unit = Object.keys(units).find(name => seconds >= units[name]) ?? "s";
 	return `${Math.max(0, Math.floor(seconds / units[unit]))} ${unit}`;
 }
 
@@ -186,7 +187,7 @@ export function when(ms) {
 	const date = new Date(ms);
 	const isToday = date.toDateString() === new Date().toDateString();
 	const text = isToday ? date.toLocaleTimeString("en-GB") : date.toLocaleString("sv-SE").slice(0, 16);
-	return el("time", { datetime: date.toISOString(), title: date.toISOString() }, text);
+	return el("time", {datetime: date.toISOString(), title: date.toISOString()}, text);
 }
 
 export function duration(us) {
@@ -196,5 +197,5 @@ export function duration(us) {
 	return `${(us / 1e6).toFixed(1)} s`;
 }
 
-export const count = (n) => (isNothing(n) ? "–" : n.toLocaleString("en-US", { maximumFractionDigits: n < 10 ? 1 : 0 }));
+export const count = n => (isNothing(n) ? "–" : n.toLocaleString("en-US", {maximumFractionDigits: n < 10 ? 1 : 0}));
 export const percent = (part, all) => (all ? `${((100 * part) / all).toFixed(1)} %` : "–");

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Forms from JSON Schema: a schema as a tree of fields, what was typed into them as JSON text, and their inputs.
 //
-//     kind     typed input                JSON
-//     text     "Ada", or { empty: true }  string; "" is left out
-//     number   "1.10"                     the number as typed
-//     boolean  "true", "false", ""        boolean
-//     choice   index of a value, or ""    that value
-//     list     [inputs], or undefined     array
-//     group    { name: input }            object
-//     map      [[name, input]]            object
-//     union    { branch, input }          the object of that branch
-//     json     JSON text                  that text
-//
-// null is an explicit null. A value that no input stands for (decode returns undefined) is shown as JSON.
-import { button, el, select, visible } from "./dom.mjs";
-import { Num, numberPattern, parse, write } from "./json.mjs";
+// The input of a field is what was typed: text "Ada" or {empty: true}; number "1.10"; boolean "true", "false" or ""; choice the
+// index of a value or ""; list [inputs]; group {name: input}; map [[name, input]]; union {branch, input}; json a JSON text. ""
+// and undefined are left out, null is an explicit null. A value that no input stands for (decode returns undefined) is shown as JSON.
+import {button, el, input, select, visible} from "./dom.mjs";
+import {Num, numberPattern, parse, write} from "./json.mjs";
 
-const limits = { fields: 200, depth: 6, refs: 8 };
+const limits = {fields: 200, depth: 6, refs: 8};
 const annotations = new Set("title description default examples example deprecated readOnly writeOnly $comment $id $schema $anchor $defs definitions x-mcp-header format contentMediaType".split(" "));
 // Keywords that say more than fields can.
 const beyond = ["if", "not", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef", "patternProperties", "propertyNames", "unevaluatedProperties"];
-const isObject = (v) => v !== null && typeof v === "object" && !Array.isArray(v);
-const isPlainText = (schema) => typeof schema.format === "string" || typeof schema.pattern === "string" || schema.maxLength <= 100;
+const isObject = v => v !== null && typeof v === "object" && !Array.isArray(v);
+const isPlainText = schema => typeof schema.format === "string" || typeof schema.pattern === "string" || schema.maxLength <= 100;
 
-const unescapeName = (name) => name.replaceAll("~1", "/").replaceAll("~0", "~");
+const unescapeName = name => name.replaceAll("~1", "/").replaceAll("~0", "~");
 
 // The schema that a reference in the same document leads to.
 function lookUp(root, ref) {
@@ -36,13 +27,13 @@ function lookUp(root, ref) {
 
 // Two schemas as one, or undefined where they say different things.
 function merge(a, b) {
-	const out = { ...a };
+	const out = {...a};
 	for (const [name, value] of Object.entries(b)) {
 		if (name === "required" && Array.isArray(value)) out.required = [...new Set([...(out.required ?? []), ...value])];
 		else if (name === "properties" && isObject(value)) {
 			const own = out.properties ?? {};
-			if (Object.keys(value).some((key) => Object.hasOwn(own, key))) return;
-			out.properties = { ...own, ...value };
+			if (Object.keys(value).some(key => Object.hasOwn(own, key))) return;
+			out.properties = {...own, ...value};
 		} else if (!Object.hasOwn(out, name) || annotations.has(name)) out[name] ??= value;
 		else if (JSON.stringify(out[name]) !== JSON.stringify(value)) return;
 	}
@@ -59,7 +50,7 @@ class Builder {
 	resolve(schema, chain) {
 		let now = schema;
 		while (isObject(now) && (now.$ref !== undefined || now.allOf !== undefined)) {
-			const { $ref, allOf, ...rest } = now;
+			const {$ref, allOf, ...rest} = now;
 			const parts = [rest];
 			if ($ref !== undefined) {
 				if (chain.includes($ref) || chain.length >= limits.refs) return;
@@ -84,20 +75,20 @@ class Builder {
 			initial: resolved?.default,
 		};
 		this.count++;
-		const made = resolved && this.count <= limits.fields && at.depth <= limits.depth ? this.kind(resolved, { ...at, chain }) : undefined;
-		return { ...base, ...(made ?? { kind: "json" }) };
+		const made = resolved && this.count <= limits.fields && at.depth <= limits.depth ? this.kind(resolved, {...at, chain}) : undefined;
+		return {...base, ...(made ?? {kind: "json"})};
 	}
 
 	kind(schema, at) {
-		if (beyond.some((name) => schema[name] !== undefined)) return;
+		if (beyond.some(name => schema[name] !== undefined)) return;
 		if (schema.oneOf !== undefined || schema.anyOf !== undefined) return this.alternatives(schema, at);
-		if (schema.const !== undefined) return { kind: "choice", values: [schema.const] };
-		if (Array.isArray(schema.enum)) return { kind: "choice", values: schema.enum };
+		if (schema.const !== undefined) return {kind: "choice", values: [schema.const]};
+		if (Array.isArray(schema.enum)) return {kind: "choice", values: schema.enum};
 		if (Array.isArray(schema.type)) {
-			const types = schema.type.filter((type) => type !== "null");
+			const types = schema.type.filter(type => type !== "null");
 			if (types.length !== 1) return;
-			const made = this.kind({ ...schema, type: types[0] }, at);
-			return made && { ...made, isNullable: types.length < schema.type.length };
+			const made = this.kind({...schema, type: types[0]}, at);
+			return made && {...made, isNullable: types.length < schema.type.length};
 		}
 		return this.typed(schema, at);
 	}
@@ -106,81 +97,76 @@ class Builder {
 		const type = schema.type ?? (isObject(schema.properties) ? "object" : undefined);
 		if (type === "array") return this.list(schema, at);
 		if (type === "object") return this.object(schema, at);
-		if (type === "string") return { kind: "text", isLong: !isPlainText(schema) };
-		if (type === "integer" || type === "number") return { kind: "number", type };
-		if (type === "null") return { kind: "choice", values: [null] };
-		return type === "boolean" ? { kind: "boolean" } : undefined;
+		if (type === "string") return {kind: "text", isLong: !isPlainText(schema)};
+		if (type === "integer" || type === "number") return {kind: "number", type};
+		if (type === "null") return {kind: "choice", values: [null]};
+		return type === "boolean" ? {kind: "boolean"} : undefined;
 	}
 
 	list(schema, at) {
 		if (schema.prefixItems !== undefined || schema.contains !== undefined || !isObject(schema.items)) return;
-		const item = this.field(schema.items, { ...at, name: "", isRequired: true, depth: at.depth + 1 });
-		return { kind: "list", item };
+		const item = this.field(schema.items, {...at, name: "", isRequired: true, depth: at.depth + 1});
+		return {kind: "list", item};
 	}
 
 	object(schema, at) {
 		const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];
-		const inside = (name, isRequired) => ({ name, isRequired, depth: at.depth + 1, chain: at.chain });
+		const inside = (name, isRequired) => ({name, isRequired, depth: at.depth + 1, chain: at.chain});
 		if (names.length) {
 			const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-			return { kind: "group", fields: names.map((name) => this.field(schema.properties[name], inside(name, required.has(name)))) };
+			return {kind: "group", fields: names.map(name => this.field(schema.properties[name], inside(name, required.has(name))))};
 		}
-		if (schema.additionalProperties === false) return { kind: "group", fields: [] };
-		if (isObject(schema.additionalProperties)) return { kind: "map", item: this.field(schema.additionalProperties, inside("", true)) };
-		return at.depth === 0 && schema.additionalProperties === undefined ? { kind: "group", fields: [], isOpen: true } : undefined;
+		if (schema.additionalProperties === false) return {kind: "group", fields: []};
+		if (isObject(schema.additionalProperties)) return {kind: "map", item: this.field(schema.additionalProperties, inside("", true))};
+		return at.depth === 0 && schema.additionalProperties === undefined ? {kind: "group", fields: [], isOpen: true} : undefined;
 	}
 
 	alternatives(schema, at) {
-		const { oneOf, anyOf, ...rest } = schema;
+		const {oneOf, anyOf, ...rest} = schema;
 		const all = oneOf ?? anyOf;
-		const isAlone = Object.keys(rest).every((name) => annotations.has(name) || name === "type");
+		const isAlone = Object.keys(rest).every(name => annotations.has(name) || name === "type");
 		if (!Array.isArray(all) || (oneOf && anyOf) || !isAlone || !all.length) return;
-		const branches = all.map((branch) => this.resolve(branch, [...at.chain]));
+		const branches = all.map(branch => this.resolve(branch, [...at.chain]));
 		if (!branches.every(isObject)) return;
-		const constants = branches.map((b) => (b.const !== undefined ? [b.const] : Array.isArray(b.enum) ? b.enum : b.type === "null" ? [null] : undefined));
-		if (constants.every(Boolean)) return { kind: "choice", values: constants.flat(), labels: branches.flatMap((b, i) => constants[i].map(() => b.title)) };
-		const others = branches.filter((b) => b.type !== "null");
+		const constants = branches.map(b => (b.const !== undefined ? [b.const] : Array.isArray(b.enum) ? b.enum : b.type === "null" ? [null] : undefined));
+		if (constants.every(Boolean)) return {kind: "choice", values: constants.flat(), labels: branches.flatMap((b, i) => constants[i].map(() => b.title))};
+		const others = branches.filter(b => b.type !== "null");
 		if (others.length === 1 && branches.length === 2) {
 			const made = this.kind(others[0], at);
-			return made && { ...made, isNullable: true };
+			return made && {...made, isNullable: true};
 		}
 		return this.union(branches, at);
 	}
 
 	// Objects that a constant of one property tells apart.
 	union(branches, at) {
-		const key = Object.keys(branches[0].properties ?? {}).find((name) => branches.every((b) => isObject(b.properties) && b.properties[name]?.const !== undefined && b.required?.includes(name)));
-		const constants = new Set(branches.map((b) => JSON.stringify(b.properties?.[key]?.const)));
+		const key = Object.keys(branches[0].properties ?? {}).find(name => branches.every(b => isObject(b.properties) && b.properties[name]?.const !== undefined && b.required?.includes(name)));
+		const constants = new Set(branches.map(b => JSON.stringify(b.properties?.[key]?.const)));
 		if (key === undefined || constants.size < branches.length) return;
-		const made = branches.map((b) => ({
+		const made = branches.map(b => ({
 			label: String(b.title ?? write(b.properties[key].const)),
 			value: b.properties[key].const,
-			field: this.field(b, { ...at, isRequired: true, depth: at.depth + 1 }),
+			field: this.field(b, {...at, isRequired: true, depth: at.depth + 1}),
 		}));
-		return made.every((b) => b.field.kind === "group") ? { kind: "union", key, branches: made } : undefined;
+		return made.every(b => b.field.kind === "group") ? {kind: "union", key, branches: made} : undefined;
 	}
 }
 
 export function fieldOf(schema, name = "") {
-	return new Builder(schema).field(schema, { name, isRequired: true, depth: 0, chain: [] });
+	return new Builder(schema).field(schema, {name, isRequired: true, depth: 0, chain: []});
 }
 
 // ---- typed to JSON ----
 
 const encoders = {
-	text(field, input, at, out) {
-		if (isObject(input) && input.empty) return '""';
-		return input === "" ? missing(field, at, out) : JSON.stringify(input);
+	text: (_, input) => JSON.stringify(input.empty ? "" : input),
+	number(_, input, at, out) {
+		if (numberPattern.test(input.trim())) return input.trim();
+		out.push({pointer: at, message: "This is no number. Write it as in JSON: 12, -0.5 or 1e6."});
 	},
-	number(field, input, at, out) {
-		const typed = input.trim();
-		if (typed === "") return missing(field, at, out);
-		if (numberPattern.test(typed)) return typed;
-		out.push({ pointer: at, message: "This is no number. Write it as in JSON: 12, -0.5 or 1e6." });
-	},
-	boolean: (field, input, at, out) => (input === "" ? missing(field, at, out) : input),
-	choice: (field, input, at, out) => (input === "" ? missing(field, at, out) : write(field.values[input])),
-	list: (field, input, at, out) => `[${input.map((item, i) => encode({ ...field.item, isRequired: true }, item, `${at}/${i}`, out) ?? "null").join(",")}]`,
+	boolean: (_, input) => input,
+	choice: (field, input) => write(field.values[input]),
+	list: (field, input, at, out) => `[${input.map((item, i) => encode({...field.item, isRequired: true}, item, `${at}/${i}`, out) ?? "null").join(",")}]`,
 	group(field, input, at, out) {
 		const members = [];
 		for (const inner of field.fields) {
@@ -192,33 +178,33 @@ const encoders = {
 	map(field, input, at, out) {
 		const seen = new Set();
 		const members = input.map(([name, value]) => {
-			if (seen.has(name)) out.push({ pointer: at, message: `The name ${JSON.stringify(name)} stands twice.` });
+			if (seen.has(name)) out.push({pointer: at, message: `The name ${JSON.stringify(name)} stands twice.`});
 			seen.add(name);
 			return `${JSON.stringify(name)}:${encode(field.item, value, `${at}/${escapeName(name)}`, out) ?? "null"}`;
 		});
 		return `{${members.join(",")}}`;
 	},
 	union: (field, input, at, out) => (input.branch === "" ? missing(field, at, out) : encode(field.branches[input.branch].field, input.input, at, out)),
-	json(field, input, at, out) {
-		if (input.trim() === "") return missing(field, at, out);
+	json(_, input, at, out) {
 		try {
 			return write(parse(input));
 		} catch (error) {
-			out.push({ pointer: at, message: `This is no JSON: ${error.message}.` });
+			out.push({pointer: at, message: `This is no JSON: ${error.message}.`});
 		}
 	},
 };
 
-const escapeName = (name) => name.replaceAll("~", "~0").replaceAll("/", "~1");
+const escapeName = name => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
 function missing(field, at, out) {
-	if (field.isRequired) out.push({ pointer: at, message: "A value is required." });
+	if (field.isRequired) out.push({pointer: at, message: "A value is required."});
 }
 
 // The JSON text of an input; undefined: it is left out. Problems are added to `out`.
 export function encode(field, input, at = "", out = []) {
 	if (input === null) return "null";
-	if (input === undefined) return missing(field, at, out);
+	const text = typeof input === "string" && field.kind !== "text" ? input.trim() : input;
+	if (text === undefined || text === "") return missing(field, at, out);
 	return encoders[field.kind](field, input, at, out);
 }
 
@@ -227,25 +213,25 @@ export function encode(field, input, at = "", out = []) {
 const same = (a, b) => write(a) === write(b);
 
 const decoders = {
-	text: (field, value) => (typeof value !== "string" || value.includes("\r") || (!field.isLong && value.includes("\n")) ? undefined : value === "" ? { empty: true } : value),
+	text: (field, value) => (typeof value !== "string" || value.includes("\r") || (!field.isLong && value.includes("\n")) ? undefined : value === "" ? {empty: true} : value),
 	number: (field, value) => (value instanceof Num ? value.text : undefined),
 	boolean: (field, value) => (typeof value === "boolean" ? String(value) : undefined),
 	choice(field, value) {
-		const at = field.values.findIndex((v) => same(v, value));
+		const at = field.values.findIndex(v => same(v, value));
 		return at < 0 ? undefined : at;
 	},
 	list(field, value) {
-		const all = Array.isArray(value) ? value.map((v) => decode(field.item, v)) : [undefined];
+		const all = Array.isArray(value) ? value.map(v => decode(field.item, v)) : [undefined];
 		return all.includes(undefined) ? undefined : all;
 	},
 	group(field, value) {
 		if (!(value instanceof Map)) return;
 		const out = {};
 		for (const [name, v] of value) {
-			const inner = field.fields.find((f) => f.name === name);
+			const inner = field.fields.find(f => f.name === name);
 			const input = inner && decode(inner, v);
 			if (input === undefined) return;
-			Object.defineProperty(out, name, { value: input, enumerable: true });
+			Object.defineProperty(out, name, {value: input, enumerable: true});
 		}
 		return out;
 	},
@@ -255,9 +241,9 @@ const decoders = {
 		return all.some(([name, v]) => v === undefined || name.includes("\n") || name.includes("\r")) ? undefined : all;
 	},
 	union(field, value) {
-		const branch = value instanceof Map ? field.branches.findIndex((b) => same(b.value, value.get(field.key))) : -1;
+		const branch = value instanceof Map ? field.branches.findIndex(b => same(b.value, value.get(field.key))) : -1;
 		const input = branch < 0 ? undefined : decode(field.branches[branch].field, value);
-		return input === undefined ? undefined : { branch, input };
+		return input === undefined ? undefined : {branch, input};
 	},
 	json: (field, value) => write(value, "  "),
 };
@@ -284,7 +270,7 @@ const limitWords = {
 // What a field expects, in words.
 function describe(field) {
 	const s = isObject(field.schema) ? field.schema : {};
-	const type = { number: field.type, text: s.format ?? "text", list: "list", map: "names and values", json: "JSON" }[field.kind];
+	const type = {number: field.type, text: s.format ?? "text", list: "list", map: "names and values", json: "JSON"}[field.kind];
 	const told = Object.entries(limitWords).map(([name, text]) => s[name] !== undefined && `${text} ${s[name]}`);
 	return [type, ...told].filter(Boolean).join(", ");
 }
@@ -293,9 +279,9 @@ function describe(field) {
 
 let ids = 0;
 
-const box = (id) => el("input", { type: "checkbox", id });
-const hint = (field) => (field.initial === undefined ? undefined : `default ${write(field.initial)}`);
-const valueIn = (input) => ({ focus: input, set: (value) => (input.value = value ?? ""), read: () => input.value });
+const box = id => input("checkbox", {id});
+const hint = field => (field.initial === undefined ? undefined : `default ${write(field.initial)}`);
+const valueIn = input => ({focus: input, set: value => (input.value = value ?? ""), read: () => input.value});
 
 function label(value, title) {
 	const text = typeof value === "string" ? value : write(value);
@@ -311,93 +297,93 @@ function choices(field, labels, attributes) {
 // Each maker returns { node, focus, set(input), read(), fields or inside() }; `attributes` connect it with its label and help.
 const makers = {
 	text(field, attributes) {
-		const input = field.isLong ? el("textarea", { ...attributes, rows: 2 }) : el("input", { ...attributes, type: "text", placeholder: hint(field) });
+		const input = field.isLong ? el("textarea", {...attributes, rows: 2}) : el("input", {...attributes, type: "text", placeholder: hint(field)});
 		const empty = box();
 		empty.addEventListener("change", () => (input.disabled = empty.checked));
-		const set = (value) => {
+		const set = value => {
 			input.disabled = empty.checked = value?.empty === true;
 			input.value = typeof value === "string" ? value : "";
 		};
-		return { node: el("div", input, el("label.small", empty, "empty text")), focus: input, set, read: () => (empty.checked ? { empty: true } : input.value) };
+		return {node: el("div", input, el("label.small", empty, "empty text")), focus: input, set, read: () => (empty.checked ? {empty: true} : input.value)};
 	},
 	number(field, attributes) {
-		const node = el("input", { ...attributes, type: "text", inputmode: "decimal", autocomplete: "off", placeholder: hint(field) });
-		return { node, ...valueIn(node) };
+		const node = el("input", {...attributes, type: "text", inputmode: "decimal", autocomplete: "off", placeholder: hint(field)});
+		return {node, ...valueIn(node)};
 	},
-	boolean(_, { id, ...attributes }) {
-		const radios = ["", "true", "false"].map((value) => el("input", { type: "radio", name: id, value, checked: value === "" }));
+	boolean(_, {id, ...attributes}) {
+		const radios = ["", "true", "false"].map(value => input("radio", {name: id, value, checked: value === ""}));
 		const node = el(
 			"div.choices",
-			{ role: "radiogroup", "aria-labelledby": `${id}-label`, ...attributes },
-			radios.map((radio) => el("label", radio, radio.value || "left out")),
+			{role: "radiogroup", "aria-labelledby": `${id}-label`, ...attributes},
+			radios.map(radio => el("label", radio, radio.value || "left out")),
 		);
-		const set = (value) => radios.forEach((radio) => (radio.checked = radio.value === (value ?? "")));
-		return { node, focus: radios[0], set, read: () => radios.find((radio) => radio.checked)?.value ?? "" };
+		const set = value => radios.forEach(radio => (radio.checked = radio.value === (value ?? "")));
+		return {node, focus: radios[0], set, read: () => radios.find(radio => radio.checked)?.value ?? ""};
 	},
 	choice(field, attributes) {
 		const labels = field.values.map((value, i) => label(value, field.labels?.[i]));
 		const node = choices(field, labels, attributes);
-		return { node, ...valueIn(node) };
+		return {node, ...valueIn(node)};
 	},
 	list(field, attributes) {
 		return rows(field, attributes, "Add an entry", (inner, value) => {
 			inner.set(value);
-			return { node: inner.node, read: inner.read, focus: inner.focus };
+			return {node: inner.node, read: inner.read, focus: inner.focus};
 		});
 	},
 	map(field, attributes) {
 		return rows(field, attributes, "Add a name", (inner, value) => {
-			const key = el("input", { type: "text", "aria-label": "Name", value: value?.[0] ?? "" });
+			const key = input("text", {"aria-label": "Name", value: value?.[0] ?? ""});
 			inner.set(value?.[1]);
-			return { node: el("div", key, inner.node), read: () => [key.value, inner.read()], focus: key };
+			return {node: el("div", key, inner.node), read: () => [key.value, inner.read()], focus: key};
 		});
 	},
 	group(field) {
 		const fields = field.fields.map(build);
 		const node = el(
 			"div",
-			fields.map((f) => f.node),
+			fields.map(f => f.node),
 		);
-		const set = (value) => fields.forEach((f) => f.set(value?.[f.name]));
-		return { node, focus: fields[0]?.focus, set, read: () => Object.fromEntries(fields.map((f) => [f.name, f.read()])), fields };
+		const set = value => fields.forEach(f => f.set(value?.[f.name]));
+		return {node, focus: fields[0]?.focus, set, read: () => Object.fromEntries(fields.map(f => [f.name, f.read()])), fields};
 	},
 	union(field, attributes) {
 		const node = choices(
 			field,
-			field.branches.map((b) => b.label),
-			{ ...attributes, "aria-label": String(field.name || "kind") },
+			field.branches.map(b => b.label),
+			{...attributes, "aria-label": String(field.name || "kind")},
 		);
 		const place = el("div");
 		let inner;
-		const show = (value) => {
+		const show = value => {
 			const branch = field.branches[node.value];
-			inner = branch && makers.group({ fields: branch.field.fields.filter((f) => f.name !== field.key) });
+			inner = branch && makers.group({fields: branch.field.fields.filter(f => f.name !== field.key)});
 			inner?.set(value);
 			place.replaceChildren(...(inner ? [inner.node] : []));
 		};
 		node.addEventListener("change", () => show());
-		const set = (value) => {
+		const set = value => {
 			node.value = value?.branch ?? "";
 			show(value?.input);
 		};
-		const read = () => ({ branch: node.value, input: inner && { ...inner.read(), [field.key]: 0 } });
-		return { node: el("div", node, place), focus: node, set, read, inside: () => inner?.fields ?? [] };
+		const read = () => ({branch: node.value, input: inner && {...inner.read(), [field.key]: 0}});
+		return {node: el("div", node, place), focus: node, set, read, inside: () => inner?.fields ?? []};
 	},
 	json(field, attributes) {
-		const input = el("textarea", { ...attributes, spellcheck: "false", rows: 4 });
-		return { node: el("div", input, el("details", el("summary", "Schema"), el("pre", visible(write(field.schema ?? {}, "  "))))), ...valueIn(input) };
+		const input = el("textarea", {...attributes, spellcheck: "false", rows: 4});
+		return {node: el("div", input, el("details", el("summary", "Schema"), el("pre", visible(write(field.schema ?? {}, "  "))))), ...valueIn(input)};
 	},
 };
 
 // Entries that can be added and removed.
-function rows(field, { id }, more, make) {
+function rows(field, {id}, more, make) {
 	const place = el("div");
 	let entries = [];
-	const append = (value) => {
-		const inner = build({ ...field.item, name: "", isRequired: true, isEntry: true });
-		const entry = { ...make(inner, value), fields: inner.fields };
+	const append = value => {
+		const inner = build({...field.item, name: "", isRequired: true, isEntry: true});
+		const entry = {...make(inner, value), fields: inner.fields};
 		const drop = () => {
-			entries = entries.filter((e) => e !== entry);
+			entries = entries.filter(e => e !== entry);
 			row.remove();
 			another.focus();
 		};
@@ -406,17 +392,17 @@ function rows(field, { id }, more, make) {
 		place.append(row);
 		return entry;
 	};
-	const another = el("button", { type: "button", id, onclick: () => append().focus?.focus() }, more);
+	const another = el("button", {type: "button", id, onclick: () => append().focus?.focus()}, more);
 	const none = box();
-	const set = (value) => {
+	const set = value => {
 		place.replaceChildren();
 		entries = [];
 		none.checked = value?.length === 0;
-		value?.forEach((v) => append(v));
+		value?.forEach(v => append(v));
 	};
-	const read = () => (entries.length || none.checked || field.isRequired ? entries.map((e) => e.read()) : undefined);
+	const read = () => (entries.length || none.checked || field.isRequired ? entries.map(e => e.read()) : undefined);
 	const node = el("div", place, another, " ", !field.isRequired && el("label.small", none, "send it without entries"));
-	return { node, focus: another, set, read, inside: () => entries.map((e, at) => ({ ...e, at })) };
+	return {node, focus: another, set, read, inside: () => entries.map((e, at) => ({...e, at}))};
 }
 
 const wide = new Set(["group", "list", "map", "union"]);
@@ -426,18 +412,18 @@ function build(field) {
 	const id = `field-${++ids}`;
 	const isWide = wide.has(field.kind);
 	const help = [describe(field), field.help].filter(Boolean).join(". ");
-	const made = makers[field.kind](field, { id, "aria-describedby": help && !field.isEntry ? `${id}-help` : undefined });
-	const problem = el("p.problem", { id: `${id}-problem`, hidden: true });
+	const made = makers[field.kind](field, {id, "aria-describedby": help && !field.isEntry ? `${id}-help` : undefined});
+	const problem = el("p.problem", {id: `${id}-problem`, hidden: true});
 	const nothing = field.isNullable && box();
 	const present = field.kind === "group" && !field.isRequired && box();
 	const nullSwitch = nothing && el("label.small", nothing, "null");
 	const show = () => (made.node.hidden = present && !present.checked);
 	if (present) present.addEventListener("change", show);
 	show();
-	const name = [visible(field.name || field.title || "entry"), field.isRequired ? el("span.bad", { title: "required" }, " *") : el("span.quiet", " optional")];
-	const about = help && el("p.help", { id: `${id}-help` }, visible(help));
+	const name = [visible(field.name || field.title || "entry"), field.isRequired ? el("span.bad", {title: "required"}, " *") : el("span.quiet", " optional")];
+	const about = help && el("p.help", {id: `${id}-help`}, visible(help));
 	const body = [present && el("label.small", present, "fill in"), made.node, nullSwitch, about, problem];
-	const heading = () => (field.kind === "boolean" ? el("div.label", { id: `${id}-label` }, name) : el("label", { for: id }, name));
+	const heading = () => (field.kind === "boolean" ? el("div.label", {id: `${id}-label`}, name) : el("label", {for: id}, name));
 	const isPlainEntry = field.isEntry && !isWide;
 	if (isPlainEntry) made.focus.setAttribute("aria-label", "Entry");
 	const node = isWide ? el("fieldset", el("legend", name), body) : el("div.field", isPlainEntry ? [made.node, nullSwitch, problem] : [heading(), body]);
@@ -445,35 +431,35 @@ function build(field) {
 		if (nothing?.checked) return null;
 		return present && !present.checked ? undefined : made.read();
 	};
-	const set = (value) => {
+	const set = value => {
 		if (nothing) nothing.checked = value === null;
 		if (present) present.checked = value !== undefined && value !== null;
 		show();
 		made.set(value === null ? undefined : value);
 	};
-	const complain = (text) => {
+	const complain = text => {
 		problem.textContent = text;
 		problem.hidden = !text;
 		made.focus?.setAttribute("aria-invalid", String(Boolean(text)));
 		if (text) made.focus?.setAttribute("aria-describedby", problem.id);
 	};
-	return { node, read, set, complain, focus: made.focus, fields: made.fields, inside: made.inside, name: field.name };
+	return {node, read, set, complain, focus: made.focus, fields: made.fields, inside: made.inside, name: field.name};
 }
 
-const partsOf = (built) => built.fields ?? built.inside?.() ?? [];
+const partsOf = built => built.fields ?? built.inside?.() ?? [];
 
 // The built field at a JSON pointer, or the nearest one above it.
 function find(built, steps) {
 	if (!steps.length) return built;
 	const name = unescapeName(steps[0]);
-	const inner = partsOf(built).find((f) => f.name === name || String(f.at) === name);
+	const inner = partsOf(built).find(f => f.name === name || String(f.at) === name);
 	return inner?.complain || inner?.fields ? find(inner, steps.slice(1)) : built;
 }
 
 // The form of a root field.
 export function makeForm(field) {
-	const root = field.kind === "group" ? makers.group(field) : build({ ...field, name: "arguments" });
-	const clear = (built) => {
+	const root = field.kind === "group" ? makers.group(field) : build({...field, name: "arguments"});
+	const clear = built => {
 		built.complain?.("");
 		partsOf(built).forEach(clear);
 	};
@@ -490,7 +476,7 @@ export function makeForm(field) {
 			const out = [];
 			clear(root);
 			const text = encode(field, root.read(), "", out);
-			out.reverse().forEach((p) => complain(p.pointer, p.message));
+			out.reverse().forEach(p => complain(p.pointer, p.message));
 			return out.length ? undefined : (text ?? "{}");
 		},
 		// False: the fields cannot show this value.

@@ -1,84 +1,106 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The catalogue of tools, and one tool: its description, and a call of it through the MCP endpoint, as any client makes it.
-import { asCurl, isDemo, listTools, missing, problem, request, rpc, rpcAll, send } from "./api.mjs";
-import { button, code, copy, count, el, facts, labelled, panel, replace, select, status, table, tag, visible } from "./dom.mjs";
-import { fieldOf, makeForm } from "./form.mjs";
-import { Num, parse, plain, pretty, write as writeJson } from "./json.mjs";
-import { filters, link, may, query, sourceLink, toolLink, write } from "./main.mjs";
+import {asCurl, isDemo, missing, problem, request, rpc, send, toolPages} from "./api.mjs";
+import {add, button, code, copy, count, el, facts, input, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
+import {fieldOf, makeForm} from "./form.mjs";
+import {filters, link, may, query, sourceLink, toolLink, write} from "./frame.mjs";
+import {Num, parse, plain, pretty, write as writeJson} from "./json.mjs";
 
 const pageSize = 50;
 
-// { name, portable, title, text, source, input, output, shown, annotations, … } of a tool as MCP clients get it.
-const fromMcp = (t) => ({
-	name: t._meta?.["causeway/name"] ?? t.name,
-	portable: t.name,
-	title: t.title ?? t.annotations?.title,
-	text: t.description,
-	source: "",
-	input: t.inputSchema,
-	output: t.outputSchema,
-	shown: t,
-	annotations: t.annotations ?? {},
-});
+// A tool as MCP clients get it, or as the administration methods describe it: with both, `shown` is what clients get.
+function toolOf(t) {
+	const shown = t.tool ?? t;
+	const annotations = t.mark?.annotations ?? shown.annotations ?? {};
+	return {
+		...t,
+		name: t._meta?.["causeway/name"] ?? t.name,
+		portable: t.portableName ?? t.name,
+		title: t.mark?.title ?? shown.title ?? annotations.title,
+		input: t.input ?? shown.inputSchema,
+		output: t.output ?? shown.outputSchema,
+		shown,
+		annotations,
+	};
+}
 
-// The same as the administration methods describe it.
-const fromAdmin = (t) => ({
-	...t,
-	portable: t.portableName ?? t.name,
-	title: t.mark?.title ?? t.tool?.title,
-	text: t.description,
-	input: t.input ?? t.tool?.inputSchema,
-	shown: t.tool ?? {},
-	annotations: t.mark?.annotations ?? t.tool?.annotations ?? {},
-});
+const needsOf = t => [...(t.permissions ?? []).map(p => tag(p)), ...(t.scopes ?? []).map(s => tag(`scope ${s}`, "warn"))];
 
-const needsOf = (t) => [...(t.permissions ?? []).map((p) => tag(p)), ...(t.scopes ?? []).map((s) => tag(`scope ${s}`, "warn"))];
-
-function flags({ annotations }) {
-	const is = (name) => (annotations[`${name}Hint`] ?? annotations[name]) === true;
+function flags({annotations}) {
+	const is = name => (annotations[`${name}Hint`] ?? annotations[name]) === true;
 	if (is("readOnly")) return tag("read only", "good");
 	return is("destructive") && tag("destructive", "bad");
 }
 
+// The tools with all these words, the first `size` of them behind `after`: { tools, more, total }.
+const findAll = (words, source, after) => rpc("tools.list", {words, source, after, limit: pageSize}).then(found => ({...found, tools: found.tools.map(toolOf)}));
+
+// The same of the caller's own view, whose pages arrive one after another. `onMore` is called for each.
+async function findOwn(onMore) {
+	const all = [];
+	const pages = toolPages();
+	const read = async () => {
+		const {value, done} = await pages.next();
+		all.push(...(value ?? []).map(toolOf));
+		return !done;
+	};
+	const textOf = t => `${t.name} ${t.title ?? ""} ${t.description ?? ""}`.toLowerCase();
+	const rest = async () => {
+		while (await read()) onMore();
+	};
+	await read();
+	rest().catch(error => status(`Not all tools were loaded: ${error.message}`));
+	return (words, _, after) => {
+		const matching = all.filter(t => words.split(/\s+/).every(word => textOf(t).includes(word)));
+		const from = after ? matching.findIndex(t => t.name === after) + 1 : 0;
+		return {tools: matching.slice(from, from + pageSize), more: matching.length > from + pageSize, total: matching.length};
+	};
+}
+
 // All tools for callers who may view the traffic, else the caller's own view.
 export async function tools(node) {
-	const all = may("view traffic") ? (await rpcAll("causeway.tools.list", {}, "tools")).tools.map(fromAdmin) : (await listTools()).map(fromMcp);
-	const texts = new Map(all.map((t) => [t, `${t.name} ${t.title ?? ""} ${t.text ?? ""} ${t.source}`.toLowerCase()]));
-	const names = [...new Set(all.map((t) => t.source))].filter(Boolean).sort();
-	let size = pageSize;
-	const search = el("input", { type: "search", placeholder: "Search name, text, source  ( / )" });
+	const seesAll = may("view traffic");
+	const names = seesAll ? (await rpc("sources.list")).sources.filter(s => s.tools > 0).map(s => s.name) : [];
+	let all = [];
+	let visit = 0;
+	const search = input("search", {placeholder: "Search name, text, source  ( / )", maxlength: 200});
 	const from = select([["", "all sources"], ...names], "");
-	const summary = el("span.quiet", { role: "status" });
-	const more = button("Show more", () => ((size += pageSize), update()));
+	const summary = el("span.quiet", {role: "status"});
+	const more = button("Show more", () => update(true));
 	const found = table({
 		caption: "Tools",
-		key: (t) => t.name,
+		key: t => t.name,
 		columns: [
-			["Name", (t) => toolLink(t.name), "head"],
-			["Description", (t) => [t.title && el("strong", visible(t.title)), el("div.cut.quiet", visible(t.text ?? ""))]],
-			names.length && ["Source", (t) => sourceLink(t.source), "fit"],
+			["Name", t => toolLink(t.name), "head"],
+			["Description", t => [t.title && el("strong", visible(t.title)), el("div.cut.quiet", visible(t.description ?? ""))]],
+			seesAll && ["Source", t => sourceLink(t.source), "fit"],
 			["Kind", flags, "fit"],
-			names.length && ["Needs", needsOf],
+			seesAll && ["Needs", needsOf],
 		].filter(Boolean),
-		empty: () => (all.length ? empty("tool") : el("p", "No tools are visible. Mark methods with tool: true in the overlay of their source.")),
+		empty: () => (search.value || from.value ? empty("tool") : el("p", "No tools are visible. Mark methods with tool: true in the overlay of their source.")),
 	});
-	const update = () => {
-		const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-		const matching = all.filter((t) => (!from.value || t.source === from.value) && words.every((word) => texts.get(t).includes(word)));
-		found.fill(matching.slice(0, size));
-		more.hidden = matching.length <= size;
-		replace(summary, `${count(Math.min(size, matching.length))} of ${count(matching.length)}`);
-	};
-	const { empty } = filters({ q: search, source: from }, () => ((size = pageSize), update()));
-	write(node, "Tools", "", el("div.bar", labelled("Search", search, true), names.length > 0 && labelled("Source", from), summary), el("section.panel", found.node, more));
-	update();
+	const find = seesAll ? findAll : await findOwn(() => all.length < pageSize && update());
+	async function update(isMore) {
+		const own = ++visit;
+		const got = await find(search.value.trim().toLowerCase(), from.value, isMore ? all.at(-1).name : "");
+		if (own !== visit) return;
+		all = isMore ? all.concat(got.tools) : got.tools;
+		found.fill(all);
+		more.hidden = !got.more;
+		replace(summary, `${count(all.length)} of ${count(got.total)}`);
+	}
+	const {bar, empty} = filters(seesAll ? {q: search, source: from} : {q: search}, () => update(), {q: "Search"});
+	await update();
+	write(node, "Tools", "", add(bar, [summary]), el("section.panel", found.node, more));
 }
 
 async function load(name) {
-	if (may("view traffic")) return fromAdmin(await rpc("causeway.tools.describe", { name }, { isExact: true }));
-	const found = (await listTools()).map(fromMcp).find((t) => t.name === name || t.portable === name);
-	if (!found) throw missing("No tool of this name is visible to you.");
-	return found;
+	if (may("view traffic")) return toolOf(await rpc("tools.describe", {name}, {isExact: true}));
+	for await (const page of toolPages()) {
+		const found = page.map(toolOf).find(t => t.name === name || t.portable === name);
+		if (found) return found;
+	}
+	throw missing("No tool of this name is visible to you.");
 }
 
 // ---- values ----
@@ -98,13 +120,13 @@ function tree(value, name, depth = 0) {
 	const size = pairs.length;
 	const inner = pairs.slice(0, most).map(([k, v]) => tree(v, k, depth + 1));
 	const rest = size > most && el("li.quiet", `${size - most} more: see the wire view`);
-	return el(outer, el("details", { open: depth < 3 && size <= 50 }, el("summary", label, isList ? `[${size}]` : `{${size}}`), el("ul", inner, rest)));
+	return el(outer, el("details", {open: depth < 3 && size <= 50}, el("summary", label, isList ? `[${size}]` : `{${size}}`), el("ul", inner, rest)));
 }
 
 // Only addresses of the web are links, and they learn nothing about this page.
 function linkOf(text) {
 	if (text.length > 2000 || !/^https?:\/\/[!-~]+$/i.test(text) || !URL.canParse(text)) return;
-	return el("a", { href: new URL(text).href, target: "_blank", rel: "noopener noreferrer" }, text);
+	return el("a", {href: new URL(text).href, target: "_blank", rel: "noopener noreferrer"}, text);
 }
 
 const pictures = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -113,9 +135,9 @@ function block(content) {
 	if (content.type === "text") return el("pre", visible(content.text));
 	if (content.type === "image" && pictures.has(content.mimeType)) {
 		try {
-			const bytes = Uint8Array.from(atob(content.data), (c) => c.charCodeAt(0));
-			const address = URL.createObjectURL(new Blob([bytes], { type: content.mimeType }));
-			return el("img", { src: address, alt: "Picture of the result", onload: () => URL.revokeObjectURL(address) });
+			const bytes = Uint8Array.from(atob(content.data), c => c.charCodeAt(0));
+			const address = URL.createObjectURL(new Blob([bytes], {type: content.mimeType}));
+			return el("img", {src: address, alt: "Picture of the result", onload: () => URL.revokeObjectURL(address)});
 		} catch {
 			return el("p.bad", "A picture that cannot be decoded.");
 		}
@@ -124,7 +146,7 @@ function block(content) {
 	return el("pre", visible(writeJson(content, "  ")));
 }
 
-const json = (value) => el("pre", visible(writeJson(value, "  ")));
+const json = value => el("pre", visible(writeJson(value, "  ")));
 
 // Tabs over views. views: { name: node }; `mayLeave(next)` can refuse.
 function tabs(views, mayLeave = () => true) {
@@ -139,8 +161,8 @@ function tabs(views, mayLeave = () => true) {
 		});
 		place.replaceChildren(views[name]);
 	};
-	const onkeydown = (event) => {
-		const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+	const onkeydown = event => {
+		const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
 		if (!step) return;
 		const at = (names.indexOf(bar.dataset.view) + step + names.length) % names.length;
 		choose(names[at]);
@@ -148,16 +170,16 @@ function tabs(views, mayLeave = () => true) {
 	};
 	const bar = el(
 		"div.tabs",
-		{ role: "tablist", "aria-label": "Views", onkeydown },
-		names.map((name) => el("button", { type: "button", role: "tab", onclick: () => choose(name) }, name)),
+		{role: "tablist", "aria-label": "Views", onkeydown},
+		names.map(name => el("button", {type: "button", role: "tab", onclick: () => choose(name)}, name)),
 	);
 	choose(names[0], true);
-	return { node: el("div", bar, place), choose };
+	return {node: el("div", bar, place), choose};
 }
 
 // ---- one call and its result ----
 
-function outcomeOf({ error, result }) {
+function outcomeOf({error, result}) {
 	if (error) return ["error", "bad"];
 	if (result.isError) return ["failed", "bad"];
 	return result.resultType === "input_required" ? ["asks", "warn"] : ["ok", "good"];
@@ -165,12 +187,12 @@ function outcomeOf({ error, result }) {
 
 function resultView(answer, sent, took, onQuestion) {
 	const message = plain(answer.message);
-	const { result, error } = message;
+	const {result, error} = message;
 	const exact = answer.message.get("result");
 	const word = outcomeOf(message);
 	const line = el(
 		"p",
-		{ role: "status", "data-outcome": word[0] },
+		{role: "status", "data-outcome": word[0]},
 		tag(...word),
 		`${took} ms · ${new Blob([answer.text]).size} bytes · HTTP ${answer.status}`,
 		answer.requestId && [" · request ", code(answer.requestId)],
@@ -194,16 +216,16 @@ function resultView(answer, sent, took, onQuestion) {
 // The questions of a tool. `onAnswer` gets inputResponses as JSON text.
 function questions(exact, source, onAnswer) {
 	const asked = [...exact.get("inputRequests")].map(([key, value]) => {
-		const { method, params } = plain(value);
+		const {method, params} = plain(value);
 		const schema = method === "elicitation/create" && params.requestedSchema;
-		return { key, text: params?.message ?? method, form: schema ? makeForm(fieldOf(schema)) : undefined };
+		return {key, text: params?.message ?? method, form: schema ? makeForm(fieldOf(schema)) : undefined};
 	});
-	const nodes = asked.map(({ text, form }) =>
+	const nodes = asked.map(({text, form}) =>
 		el("fieldset", el("legend", visible(source ? `${source} asks` : "The tool asks")), el("p", visible(text)), form?.node ?? el("p.warn", "The console cannot answer this kind of question.")),
 	);
-	const answer = (action) => () => {
+	const answer = action => () => {
 		const responses = [];
-		for (const { key, form } of asked) {
+		for (const {key, form} of asked) {
 			const content = action === "accept" ? form?.read() : undefined;
 			if (action === "accept" && form && content === undefined) return;
 			responses.push(`${JSON.stringify(key)}:{"action":"${form ? action : "decline"}"${content === undefined ? "" : `,"content":${content}`}}`);
@@ -215,11 +237,11 @@ function questions(exact, source, onAnswer) {
 
 // The arguments in each view: a form, JSON text, and the tool as clients see it.
 function argumentsView(described) {
-	const form = makeForm(fieldOf(described.input ?? { type: "object" }));
-	const text = el("textarea.code", { spellcheck: "false", "aria-label": "Arguments as JSON" });
-	const warning = el("p.warn", { role: "status" });
+	const form = makeForm(fieldOf(described.input ?? {type: "object"}));
+	const text = el("textarea.code", {spellcheck: "false", "aria-label": "Arguments as JSON"});
+	const warning = el("p.warn", {role: "status"});
 	// Run with text that may be no JSON.
-	const tryJson = (use) => {
+	const tryJson = use => {
 		try {
 			return use();
 		} catch (error) {
@@ -233,7 +255,7 @@ function argumentsView(described) {
 		return isShown;
 	};
 	let isText = false;
-	const mayLeave = (next) => {
+	const mayLeave = next => {
 		replace(warning);
 		if (next === "Form" && isText && !showInForm()) return false;
 		if (next === "JSON" && !isText) text.value = pretty(form.read() ?? "{}");
@@ -268,16 +290,16 @@ function argumentsView(described) {
 function trial(described) {
 	const args = argumentsView(described);
 	const isDestructive = flags(described)?.textContent === "destructive";
-	const callButton = el("button.main", { type: "button", onclick: onCall, title: "Ctrl+Enter" }, "Call");
-	const cancel = el("button", { type: "button", hidden: true, onclick: () => running?.abort() }, "Cancel");
-	const progress = el("p", { hidden: true, role: "status" });
-	const result = el("div.result", { hidden: true });
-	const token = el("input", { type: "password", autocomplete: "off", placeholder: "optional", id: "token" });
+	const callButton = el("button.main", {type: "button", onclick: onCall, title: "Ctrl+Enter"}, "Call");
+	const cancel = el("button", {type: "button", hidden: true, onclick: () => running?.abort()}, "Cancel");
+	const progress = el("p", {hidden: true, role: "status"});
+	const result = el("div.result", {hidden: true});
+	const token = input("password", {autocomplete: "off", placeholder: "optional", id: "token"});
 	let running;
 	let isArmed = false;
 
-	const compose = (text, more = {}) => request("tools/call", { name: described.portable, raw: { arguments: text, ...more }, args: parse(text), schema: described.shown.inputSchema });
-	const arm = (armed) => {
+	const compose = (text, more = {}) => request("tools/call", {name: described.portable, raw: {arguments: text, ...more}, args: parse(text), schema: described.shown.inputSchema});
+	const arm = armed => {
 		isArmed = armed;
 		callButton.textContent = armed ? "Call: press again, this tool is destructive" : "Call";
 	};
@@ -299,17 +321,17 @@ function trial(described) {
 		cancel.hidden = progress.hidden = false;
 		replace(progress, "Running…");
 		try {
-			const answer = await send(sent, { signal: running.signal, token: token.value.trim() || undefined, onMessage });
+			const answer = await send(sent, {signal: running.signal, token: token.value.trim() || undefined, onMessage});
 			const took = Math.round(performance.now() - begun);
-			const state = (exact) => (exact.has("requestState") ? { requestState: writeJson(exact.get("requestState")) } : {});
-			const onQuestion = (exact) => questions(exact, described.source, (inputResponses) => call(text, { inputResponses, ...state(exact) }));
+			const state = exact => (exact.has("requestState") ? {requestState: writeJson(exact.get("requestState"))} : {});
+			const onQuestion = exact => questions(exact, described.source, inputResponses => call(text, {inputResponses, ...state(exact)}));
 			replace(result, el("h2", "Result"), resultView(answer, sent, took, onQuestion));
 			// "/nid: expected integer, got string" belongs to a field.
 			const told = plain(answer.message).result;
 			const found = told?.isError && /^(\/\S*): (.+)$/s.exec(told.content?.[0]?.text ?? "");
 			if (found) args.complain(found[1], found[2]);
 		} catch (error) {
-			const cancelled = () => el("p", { role: "status", "data-outcome": "cancelled" }, tag("cancelled", "warn"), "The call was cancelled. The tool may have done part of its work.");
+			const cancelled = () => el("p", {role: "status", "data-outcome": "cancelled"}, tag("cancelled", "warn"), "The call was cancelled. The tool may have done part of its work.");
 			replace(result, error.name === "AbortError" ? cancelled() : problem(error, "The call failed."));
 		}
 		running = undefined;
@@ -317,13 +339,13 @@ function trial(described) {
 		cancel.hidden = progress.hidden = true;
 	}
 
-	function onMessage({ method, params }) {
+	function onMessage({method, params}) {
 		if (method !== "notifications/progress") return;
-		const { progress: done, total, message } = params;
-		replace(progress, el("progress", { value: done, max: total, "aria-label": "Progress" }), ` ${done}${total === undefined ? "" : ` of ${total}`} `, message && visible(message));
+		const {progress: done, total, message} = params;
+		replace(progress, el("progress", {value: done, max: total, "aria-label": "Progress"}), ` ${done}${total === undefined ? "" : ` of ${total}`} `, message && visible(message));
 	}
 
-	const withArguments = (use) => () => {
+	const withArguments = use => () => {
 		const text = args.read();
 		if (text !== undefined) copy(use(text));
 	};
@@ -332,36 +354,36 @@ function trial(described) {
 		el("summary", "Call with a token"),
 		el(
 			"form.field",
-			{ onsubmit: (event) => (event.preventDefault(), onCall()) },
-			el("label", { for: "token" }, "Token"),
+			{onsubmit: event => (event.preventDefault(), onCall())},
+			el("label", {for: "token"}, "Token"),
 			token,
 			el("p.help", "A session has no scopes. The token stays in this tab and is not stored."),
 		),
 	);
-	const address = (text) => location.origin + location.pathname + link("", { args: text }).replace(/^[^?]*/, "");
+	const address = text => location.origin + location.pathname + link("", {args: text}).replace(/^[^?]*/, "");
 	const bar = el(
 		"div.bar",
 		callButton,
 		cancel,
 		button(
 			"Copy as curl",
-			withArguments((text) => asCurl(compose(text))),
+			withArguments(text => asCurl(compose(text))),
 		),
 		button("Copy link", withArguments(address)),
 	);
 	const preset = query().args;
 	if (preset) args.preset(preset);
-	return { node: panel("Try it", args.node, !isDemo && withToken, bar, progress, result), close: () => running?.abort(), onCall };
+	return {node: panel("Try it", args.node, !isDemo && withToken, bar, progress, result), close: () => running?.abort(), onCall};
 }
 
 export async function tool(node, name) {
 	const described = await load(name);
-	const { title, text, portable, source, input, output } = described;
+	const {title, description, portable, source, input, output} = described;
 	const needs = needsOf(described);
 	const tried = trial(described);
 	const about = panel(
 		"About",
-		el("p", visible(text ?? "")),
+		el("p", visible(description ?? "")),
 		facts([
 			["Name", code(name)],
 			["For models", portable !== name && code(portable)],
@@ -371,6 +393,6 @@ export async function tool(node, name) {
 		]),
 		el("details", el("summary", "Schemas"), el("h3", "Arguments"), json(input ?? {}), output && [el("h3", "Result"), json(output)]),
 	);
-	write(node, visible(title || name), may("administer access") && el("a", { href: link("/who", { tool: name }) }, "Who may call it"), el("div.split", about, tried.node));
+	write(node, visible(title || name), may("administer access") && el("a", {href: link("/who", {tool: name})}, "Who may call it"), el("div.split", about, tried.node));
 	return tried;
 }

@@ -213,7 +213,9 @@ typedef struct matrix {
     cw_admin_call *c;
     cw_admin_callers of;
     const cw_json *names; /* the wanted rows; NULL: all */
+    cw_str text;          /* in the names of the wanted rows */
     cw_str after;         /* rows behind this one */
+    size_t limit, total;  /* rows of the result, and all that are wanted */
     bool has_accounts;    /* rows are accounts, not roles */
     cw_account *rows;     /* roles have a name only */
     size_t n, cap;
@@ -224,7 +226,7 @@ typedef struct matrix {
 static bool is_wanted(const matrix *m, cw_str name)
 {
     if (!m->names)
-        return true;
+        return cw_str_icontains(name, m->text);
     for (const cw_json *n = cw_json_first(m->names); n; n = cw_json_next(n)) {
         if (cw_str_eq(cw_json_text(n), name))
             return true;
@@ -232,15 +234,18 @@ static bool is_wanted(const matrix *m, cw_str name)
     return false;
 }
 
-/* Add a row that is wanted, in order of names. CW_DONE: there are enough. */
+/* Add a row that is wanted, in order of names. */
 static cw_code add_row(matrix *m, const cw_account *row, cw_err *err)
 {
     cw_arena *arena = m->c->arena;
-    if (!is_wanted(m, row->name) || (m->after.n && cw_str_cmp(row->name, m->after) <= 0))
+    if (!is_wanted(m, row->name))
         return CW_OK;
-    if (m->n == ROWS_MAX) {
+    m->total++;
+    if (m->after.n && cw_str_cmp(row->name, m->after) <= 0)
+        return CW_OK;
+    if (m->n == m->limit) {
         m->has_more = true;
-        return CW_DONE;
+        return CW_OK;
     }
     if (m->n == m->cap) {
         size_t cap = m->cap ? 2 * m->cap : 64;
@@ -268,8 +273,7 @@ static cw_code collect_accounts(matrix *m, cw_err *err)
 {
     if (!m->c->db)
         return fail_store(m->c, err);
-    cw_code rc = cw_db_each_account(m->c->db, on_account, m, err);
-    return rc == CW_DONE ? CW_OK : rc;
+    return cw_db_each_account(m->c->db, on_account, m, err);
 }
 
 /* All roles that exist, sorted, each once. */
@@ -294,7 +298,7 @@ static cw_code collect_roles(matrix *m, cw_err *err)
     cw_code rc = list_roles(m, &all, err);
     for (size_t i = 0; i < all.n && !rc; i++)
         rc = add_row(m, &(cw_account){.name = all.items[i]}, err);
-    return rc == CW_DONE ? CW_OK : rc;
+    return rc;
 }
 
 /* Each name that was asked for must have a row. */
@@ -388,6 +392,7 @@ static cw_code write_matrix(matrix *m, cw_err *err)
     }
     cw_json_close(m->c->out);
     cw_json_add_bool_member(m->c->out, CW_STR("more"), m->has_more);
+    cw_json_add_i64_member(m->c->out, CW_STR("total"), (int64_t)m->total);
     return rc;
 }
 
@@ -395,7 +400,9 @@ static cw_code make_matrix(cw_admin_call *c, cw_err *err)
 {
     matrix m = {.c = c,
                 .names = cw_json_get(c->params, CW_STR("names")),
+                .text = cw_admin_text(c, "text"),
                 .after = cw_admin_text(c, "after"),
+                .limit = (size_t)cw_admin_number(c, "limit", ROWS_MAX),
                 .has_accounts = cw_admin_flag(c, "accounts")};
     if (!c->snapshot)
         return cw_fail(err, CW_NOTFOUND, "no catalogue has been published yet");
@@ -441,12 +448,16 @@ const cw_admin_method cw_admin_access_methods[] = {
                "\"schema\":" FLAG "},"
                "{\"name\":\"names\",\"description\":\"Names of the wanted rows\",\"schema\":{"
                "\"type\":\"array\",\"items\":" TEXT ",\"minItems\":1,\"maxItems\":100}},"
+               "{\"name\":\"text\",\"description\":\"Only rows with this text in their "
+               "names\",\"schema\":" TEXT "},"
+               "{\"name\":\"limit\",\"description\":\"Maximum number of rows; 1000 by "
+               "default\",\"schema\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}},"
                "{\"name\":\"after\",\"description\":\"Rows behind this name, when a result has "
                "more\",\"schema\":" TEXT "}]",
      .result = "{\"tools\":" TEXTS ",\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
                "\"properties\":{\"name\":" TEXT ",\"discover\":" FLAG ",\"call\":" FLAG
                ",\"cells\":" TEXTS "},\"required\":[\"name\",\"discover\",\"call\",\"cells\"]}},"
-               "\"more\":" FLAG "}",
+               "\"more\":" FLAG ",\"total\":{\"type\":\"integer\"}}",
      .place = CW_ADMIN_STORE,
      .run = make_matrix},
     {.name = NULL},

@@ -10,6 +10,7 @@
 #include "metrics/metrics.h"
 #include "metrics/names.h"
 #include "metrics/recent.h"
+#include "metrics/step.h"
 
 #define OUTCOMES 12u /* of CW_METRIC_CALLS */
 #define DOORS 8u
@@ -30,7 +31,8 @@ typedef struct sample {
 typedef struct history {
     sample *samples;
     uint32_t size;
-    uint32_t n; /* that were taken */
+    uint32_t n;    /* that were taken */
+    uint32_t most; /* samples of a result; 0: all */
     uint32_t step_ms;
 } history;
 
@@ -41,6 +43,7 @@ typedef struct tool_sums {
 
 struct cw_admin_stats {
     uv_timer_t timer;
+    const cw_admin_server *server;
     history fine, coarse;
     sample fine_samples[CW_STATS_SHORT], coarse_samples[CW_STATS_LONG];
     uint32_t n_loops;
@@ -134,6 +137,8 @@ static void sample_loops(cw_admin_stats *stats, sample *s)
     }
 }
 
+static void post_step(const cw_admin_stats *stats);
+
 static void on_timer(uv_timer_t *timer)
 {
     cw_admin_stats *stats = timer->data;
@@ -146,9 +151,11 @@ static void on_timer(uv_timer_t *timer)
     sample_loops(stats, s);
     if (stats->fine.n++ % LONG_STEPS == 0)
         stats->coarse.samples[stats->coarse.n++ % stats->coarse.size] = *s;
+    if (cw_metrics_step_is_watched())
+        post_step(stats);
 }
 
-cw_admin_stats *cw_admin_stats_start(cw_loop *loop)
+cw_admin_stats *cw_admin_stats_start(const cw_admin_server *server)
 {
     cw_admin_stats *stats = calloc(1, sizeof *stats);
     if (!stats)
@@ -158,7 +165,8 @@ cw_admin_stats *cw_admin_stats_start(cw_loop *loop)
     stats->coarse = (history){.samples = stats->coarse_samples,
                               .size = CW_STATS_LONG,
                               .step_ms = CW_STATS_STEP_MS * LONG_STEPS};
-    uv_timer_init(&loop->uv, &stats->timer);
+    stats->server = server;
+    uv_timer_init(&server->loop->uv, &stats->timer);
     stats->timer.data = stats;
     uv_timer_start(&stats->timer, on_timer, 0, CW_STATS_STEP_MS);
     return stats;
@@ -177,16 +185,21 @@ void cw_admin_stats_stop(cw_admin_stats *stats)
 
 /* ---- causeway.stats ---- */
 
+static uint32_t n_samples(const history *h)
+{
+    uint32_t most = h->most && h->most < h->size ? h->most : h->size;
+    return h->n < most ? h->n : most;
+}
+
 /* The samples of a history, the oldest first. */
 static const sample *sample_at(const history *h, uint32_t i)
 {
-    uint32_t first = h->n > h->size ? h->n - h->size : 0;
-    return &h->samples[(first + i) % h->size];
+    return &h->samples[(h->n - n_samples(h) + i) % h->size];
 }
 
 static uint32_t n_steps(const history *h)
 {
-    uint32_t n = h->n > h->size ? h->size : h->n;
+    uint32_t n = n_samples(h);
     return n ? n - 1 : 0;
 }
 
@@ -392,19 +405,16 @@ static void write_refusals(cw_json_writer *w, const cw_admin_stats *stats)
     cw_json_close(w);
 }
 
-static cw_code stats_now(cw_admin_call *c, cw_err *err)
+/* The members of a result about the steps of `h`. */
+static void write_stats(cw_json_writer *w, const cw_admin_stats *stats, const history *h)
 {
-    const cw_admin_stats *stats = c->server->stats;
-    cw_json_writer *w = c->out;
-    if (!stats)
-        return cw_fail(err, CW_CONFIG, "nothing is counted: set metrics.enabled");
-    bool is_day = cw_str_is(cw_admin_text(c, "range"), "24h");
-    const history *h = is_day ? &stats->coarse : &stats->fine;
+    const cw_admin_server *server = stats->server;
     int64_t running = 0;
     for (uint32_t i = 0; i < cw_metrics_slots(CW_METRICS_SOURCE); i++)
         running += count_running(i);
     cw_json_add_i64_member(w, CW_STR("step_s"), h->step_ms / 1000);
     cw_json_add_i64_member(w, CW_STR("from"), h->n ? sample_at(h, 0)->at_ms : 0);
+    cw_json_add_i64_member(w, CW_STR("until"), h->n ? sample_at(h, n_steps(h))->at_ms : 0);
     write_outcomes(w, h);
     write_durations(w, h, "p50_us", 0.5);
     write_durations(w, h, "p95_us", 0.95);
@@ -414,12 +424,49 @@ static cw_code stats_now(cw_admin_call *c, cw_err *err)
     write_tools(w, stats);
     cw_json_add_key(w, CW_STR("sources"));
     cw_json_open_array(w);
-    cw_sources_each(c->server->sources, on_source, &(source_writer){w, stats});
+    cw_sources_each(server->sources, on_source, &(source_writer){w, stats});
     cw_json_close(w);
     write_refusals(w, stats);
     cw_json_add_i64_member(w, CW_STR("running_now"), running);
-    cw_json_add_i64_member(w, CW_STR("max_calls"), c->config->limits.max_calls);
-    cw_json_add_i64_member(w, CW_STR("connections"), c->server->connections(c->server->ctx));
+    cw_json_add_i64_member(w, CW_STR("max_calls"), server->config->limits.max_calls);
+    cw_json_add_i64_member(w, CW_STR("connections"), server->connections(server->ctx));
+}
+
+/* The last steps of a history, and one at least: that has the rates of now. */
+static history last_of(const history *h, uint32_t ms)
+{
+    history last = *h;
+    last.most = ms < h->step_ms ? 2 : ms / h->step_ms + 1;
+    return last;
+}
+
+/* The last step has the form of the whole result, with one value in each array. */
+static void post_step(const cw_admin_stats *stats)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    cw_json_writer w;
+    cw_buf_init(&b, CW_METRICS_STEP_MAX);
+    history last = last_of(&stats->fine, 0);
+    if (!n_steps(&last))
+        return;
+    cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    write_stats(&w, stats, &last);
+    cw_json_close(&w);
+    if (!cw_json_writer_end(&w, NULL))
+        cw_metrics_step_post(cw_buf_str(&b));
+}
+
+static cw_code stats_now(cw_admin_call *c, cw_err *err)
+{
+    const cw_admin_stats *stats = c->server->stats;
+    if (!stats)
+        return cw_fail(err, CW_CONFIG, "nothing is counted: set metrics.enabled");
+    bool is_day = cw_str_is(cw_admin_text(c, "range"), "24h");
+    uint32_t history_ms = c->config->console.history_ms;
+    history h = last_of(is_day ? &stats->coarse : &stats->fine, history_ms);
+    write_stats(c->out, stats, &h);
+    cw_json_add_i64_member(c->out, CW_STR("history_s"), history_ms / 1000);
     return CW_OK;
 }
 
@@ -447,11 +494,12 @@ const cw_admin_method cw_admin_stats_methods[] = {
      .permission = CW_PERMISSION_VIEW_TRAFFIC,
      .params = "[{\"name\":\"range\",\"description\":\"15m by default\",\"schema\":{\"enum\":"
                "[\"15m\",\"24h\"]}}]",
-     .result = "{\"step_s\":" NUMBER ",\"from\":" NUMBER ",\"calls\":" OBJECT ",\"p50_us\":" NUMBERS
-               ",\"p95_us\":" NUMBERS ",\"p99_us\":" NUMBERS ",\"running\":" NUMBERS
-               ",\"idle\":{\"type\":\"array\",\"items\":" NUMBERS "},\"tools\":" OBJECTS
-               ",\"sources\":" OBJECTS ",\"refusals\":" OBJECT ",\"refusals_last_hour\":" OBJECT
-               ",\"running_now\":" NUMBER ",\"max_calls\":" NUMBER ",\"connections\":" NUMBER "}",
+     .result = "{\"step_s\":" NUMBER ",\"from\":" NUMBER ",\"until\":" NUMBER ",\"calls\":" OBJECT
+               ",\"p50_us\":" NUMBERS ",\"p95_us\":" NUMBERS ",\"p99_us\":" NUMBERS
+               ",\"running\":" NUMBERS ",\"idle\":{\"type\":\"array\",\"items\":" NUMBERS
+               "},\"tools\":" OBJECTS ",\"sources\":" OBJECTS ",\"refusals\":" OBJECT
+               ",\"refusals_last_hour\":" OBJECT ",\"running_now\":" NUMBER ",\"max_calls\":" NUMBER
+               ",\"connections\":" NUMBER ",\"history_s\":" NUMBER "}",
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_NEEDS_SERVER,
      .run = stats_now},

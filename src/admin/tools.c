@@ -166,15 +166,37 @@ cw_code cw_admin_find_visible(const cw_view *view, cw_str name, const cw_entry *
 
 typedef struct selection {
     const cw_view *view; /* NULL: every tool */
-    cw_str source, after;
+    cw_str source, words, after;
+    size_t limit;
     bool has_cost; /* wanted */
 } selection;
+
+static bool has_word(const cw_entry *entry, cw_str word)
+{
+    const cw_method *m = entry->method;
+    for (size_t i = 0; i < m->needs.n_permissions; i++) {
+        if (cw_str_icontains(m->needs.permissions[i], word))
+            return true;
+    }
+    return cw_str_icontains(entry->tool_name, word) || cw_str_icontains(m->source->name, word) ||
+           (m->mark && cw_str_icontains(m->mark->title, word)) || cw_str_icontains(m->usage, word);
+}
+
+/* Whether each word is somewhere in its name, texts, source or permissions. */
+static bool has_words(const cw_entry *entry, cw_str words)
+{
+    for (cw_str rest = words; rest.p;) {
+        if (!has_word(entry, cw_str_cut(rest, ' ', &rest)))
+            return false;
+    }
+    return true;
+}
 
 static bool is_wanted(const selection *s, const cw_entry *entry)
 {
     return (!s->source.n || cw_str_eq(entry->method->source->name, s->source)) &&
-           (!s->after.n || cw_str_cmp(entry->tool_name, s->after) > 0) &&
-           (!s->view || cw_view_verdict(s->view, entry) != CW_VERDICT_HIDDEN);
+           (!s->view || cw_view_verdict(s->view, entry) != CW_VERDICT_HIDDEN) &&
+           (!s->words.n || has_words(entry, s->words));
 }
 
 /* ---- what a list costs ---- */
@@ -246,7 +268,7 @@ static void write_cost(const cw_admin_call *c, const cw_entry *entry)
 
 static void write_list(cw_admin_call *c, const selection *s)
 {
-    size_t n, n_written = 0;
+    size_t n, n_written = 0, total = 0;
     bool has_more = false;
     const cw_entry *const *tools = cw_snapshot_tools(c->snapshot, &n);
     cw_json_add_key(c->out, CW_STR("tools"));
@@ -254,9 +276,12 @@ static void write_list(cw_admin_call *c, const selection *s)
     for (size_t i = 0; i < n && may_list(s->view); i++) {
         if (!is_wanted(s, tools[i]))
             continue;
-        has_more = n_written == PAGE || (n_written && c->out->out->n > LIST_BYTES);
+        total++;
+        if (has_more || (s->after.n && cw_str_cmp(tools[i]->tool_name, s->after) <= 0))
+            continue;
+        has_more = n_written == s->limit || (n_written && c->out->out->n > LIST_BYTES);
         if (has_more)
-            break;
+            continue;
         cw_json_open_object(c->out);
         write_entry(c->out, tools[i]);
         if (s->view)
@@ -268,6 +293,7 @@ static void write_list(cw_admin_call *c, const selection *s)
     }
     cw_json_close(c->out);
     cw_json_add_bool_member(c->out, CW_STR("more"), has_more);
+    write_number(c->out, "total", total);
 }
 
 static cw_code list(cw_admin_call *c, cw_err *err)
@@ -278,7 +304,9 @@ static cw_code list(cw_admin_call *c, cw_err *err)
         return rc;
     selection s = {.view = view,
                    .source = cw_admin_text(c, "source"),
+                   .words = cw_str_trim(cw_admin_text(c, "words")),
                    .after = cw_admin_text(c, "after"),
+                   .limit = (size_t)cw_admin_number(c, "limit", PAGE),
                    .has_cost = cw_json_is(cw_json_get(c->params, CW_STR("cost")), CW_JSON_TRUE)};
     if (view)
         write_caller(c->out, view);
@@ -396,15 +424,19 @@ const cw_admin_method cw_admin_tools_methods[] = {
      .permission = CW_PERMISSION_VIEW_TRAFFIC,
      .params =
          "[{\"name\":\"source\",\"description\":\"Only tools of this source\",\"schema\":" TEXT
-         "},{\"name\":\"after\",\"description\":\"Tools behind this name, when a result has "
-         "more\",\"schema\":" TEXT
+         "},{\"name\":\"words\",\"description\":\"Only tools that have each of these words in "
+         "their name, title, description, source or permissions\",\"schema\":{\"type\":\"string\","
+         "\"maxLength\":200}},{\"name\":\"after\",\"description\":\"Tools behind this name, when a "
+         "result has more\",\"schema\":" TEXT
+         "},{\"name\":\"limit\",\"description\":\"Maximum number of tools; 1000 by default\","
+         "\"schema\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}"
          "},{\"name\":\"cost\",\"description\":\"Add the size of each tool in lists of MCP "
          "clients, in bytes\",\"schema\":" FLAG "}," AS "]",
      .result =
          "{" CALLER
          ",\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{" ENTRY
          ",\"cost\":{\"type\":\"object\"}},\"required\":[\"name\",\"portableName\",\"source\","
-         "\"method\"]}},\"more\":" FLAG "}",
+         "\"method\"]}},\"more\":" FLAG ",\"total\":{\"type\":\"integer\"}}",
      .place = CW_ADMIN_STORE,
      .flags = CW_ADMIN_STORE_FOR_CALLER,
      .run = list},

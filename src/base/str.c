@@ -67,6 +67,15 @@ bool cw_str_ieq(cw_str a, cw_str b)
     return true;
 }
 
+bool cw_str_icontains(cw_str s, cw_str part)
+{
+    for (size_t i = 0; i + part.n <= s.n; i++) {
+        if (cw_str_ieq(cw_str_make(s.p + i, part.n), part))
+            return true;
+    }
+    return false;
+}
+
 int cw_str_cmp(cw_str a, cw_str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;

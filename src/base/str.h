@@ -53,6 +53,8 @@ CW_INLINE bool cw_str_is(cw_str a, const char *cstr)
 
 /* ASCII letters compared without case; every other byte exactly. */
 bool cw_str_ieq(cw_str a, cw_str b);
+/* Whether `part` is somewhere in `s`, compared in the same way. */
+bool cw_str_icontains(cw_str s, cw_str part);
 /* Byte order, the shorter first when one is a prefix of the other. */
 int cw_str_cmp(cw_str a, cw_str b);
 bool cw_str_starts(cw_str s, cw_str prefix);

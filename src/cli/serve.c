@@ -669,7 +669,7 @@ static cw_code start(service *sv, cw_err *err)
     sv->probe.tracer = sv->app.tracer;
     cw_server_probe_start(&sv->probe);
     if (sv->config->metrics.enabled)
-        sv->app.admin.stats = cw_admin_stats_start(&sv->main_loop);
+        sv->app.admin.stats = cw_admin_stats_start(&sv->app.admin);
     sv->started = true;
     return CW_OK;
 }
@@ -731,6 +731,10 @@ static int announce(const service *sv)
             continue;
         if (listeners[i].is_for_metrics) {
             cw_buf_printf(&text, "causeway: metrics on %s%s\n", scheme, address);
+            continue;
+        }
+        if (listeners[i].is_for_console) {
+            cw_buf_printf(&text, "causeway: console on %s%s\n", scheme, address);
             continue;
         }
         warn_clear_text(sv, &listeners[i]);

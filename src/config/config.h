@@ -224,10 +224,9 @@ typedef struct cw_config {
 
     struct {
         cw_str path; /* empty: nothing is recorded */
-        size_t rotate_size, queue;
+        size_t rotate_size, queue, arguments_size;
         uint32_t rotate_ms, files;
         bool arguments;
-        size_t arguments_size;
         cw_config_strings redact; /* JSON pointers */
     } audit;
 
@@ -324,7 +323,8 @@ typedef struct cw_config {
     struct {
         bool enabled;      /* pages for browsers are served; needs a store */
         cw_str path, host; /* of the pages; the host is their only name, without a port */
-        uint32_t idle_ms, lifetime_ms, confirm_ms; /* of sessions (config/session_limits.h) */
+        uint32_t history_ms, idle_ms, lifetime_ms, confirm_ms; /* charts; config/session_limits.h */
+        cw_config_listeners listen; /* may be empty: all have the pages */
     } console;
 
     cw_config_remotes sources;

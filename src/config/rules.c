@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "config/syntax/names.h"
 
 /* The value of a key in the file, or NULL when it has its default. `name` may be NULL. */
 static const cw_json *find(const cw_checker *c, const char *section, const char *name)
@@ -44,6 +45,15 @@ static cw_code report_same(cw_checker *c, const cw_place *list, const cw_json *v
 
 #define TLS_MISSING "a listener with tls needs tls.certificate and tls.key"
 
+static bool has_tls(const cw_config_listeners *listen)
+{
+    for (size_t i = 0; i < listen->n; i++) {
+        if (listen->items[i].tls)
+            return true;
+    }
+    return false;
+}
+
 static cw_code check_tls(cw_checker *c, const cw_config *config)
 {
     bool has_certificate = config->tls.certificate.n > 0;
@@ -56,10 +66,10 @@ static cw_code check_tls(cw_checker *c, const cw_config *config)
                         "missing; a key needs its certificate");
     if (has_key)
         return CW_OK;
-    for (size_t i = 0; i < config->metrics.listen.n; i++) {
-        if (config->metrics.listen.items[i].tls)
-            return complain(c, "metrics", "listen", NULL, TLS_MISSING);
-    }
+    if (has_tls(&config->metrics.listen))
+        return complain(c, "metrics", "listen", NULL, TLS_MISSING);
+    if (has_tls(&config->console.listen))
+        return complain(c, "console", "listen", NULL, TLS_MISSING);
     const cw_place root = {0};
     const cw_place list = {.up = &root, .name = CW_STR("listen")};
     for (size_t i = 0; i < config->listen.n; i++) {
@@ -154,17 +164,10 @@ static cw_code check_path(cw_checker *c, const cw_config *config)
     return CW_OK;
 }
 
-/* Names that lead to this machine only, and the addresses behind them. */
-static bool is_near(const cw_config_address *a)
-{
-    return a->unix_path.n || cw_str_is(a->host, "localhost") || cw_str_is(a->host, "::1") ||
-           cw_str_starts(a->host, CW_STR("127."));
-}
-
 static bool all_are_near(const cw_config_listeners *listen)
 {
     for (size_t i = 0; i < listen->n; i++) {
-        if (!is_near(&listen->items[i].address))
+        if (!cw_names_is_loopback(&listen->items[i].address))
             return false;
     }
     return true;
@@ -182,7 +185,8 @@ static cw_code check_console_host(cw_checker *c, const cw_config *config)
                             "%.*s is an entry of hosts: the console needs a name of its own",
                             CW_STR_ARG(host));
     }
-    if (cw_str_is(host, CW_CONSOLE_HOST) && !all_are_near(&config->listen))
+    const cw_config_listeners *own = &config->console.listen;
+    if (cw_str_is(host, CW_CONSOLE_HOST) && !all_are_near(own->n ? own : &config->listen))
         return complain(c, "console", "host", find(c, "console", NULL),
                         "missing; %s is for listeners on loopback", CW_CONSOLE_HOST);
     return CW_OK;

@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* main.c - a program of the build: writes files as a C table, plain and gzipped. Scripts and stylesheets
- * lose their comments and white space (squeeze.h).
+/* main.c - a program of the build: writes files as a C table, plain and gzipped. Modules become one script
+ * (join.h), and scripts and stylesheets lose their comments and white space (squeeze.h).
  *
- *     causeway-embed OUTPUT.c FILE...
+ *     causeway-embed OUTPUT.c SCRIPT FILE...
  *
- * The table is that of door/page/assets.h. Equal files give equal bytes: gzip's time is zero.
+ * SCRIPT is the name of the script of all modules. The table is that of door/page/assets.h. Equal files
+ * give equal bytes: gzip's time is zero. The last line of the output has the size of all gzipped files.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
+#include "embed/join.h"
 #include "embed/squeeze.h"
 
 #define FILE_MAX 262144u
 #define PACKED_MAX (FILE_MAX + 4096u)
 #define PER_LINE 24u
+#define FILES_MAX 64
 #define FNV_OFFSET UINT64_C(14695981039346656037)
 #define FNV_PRIME UINT64_C(1099511628211)
 
 static uint64_t hash = FNV_OFFSET;
+static size_t total; /* of the gzipped files */
 
 static const char *base_name(const char *path)
 {
@@ -92,36 +97,76 @@ static void write_bytes(FILE *out, const char *kind, int index, const unsigned c
     fprintf(out, "\n};\n");
 }
 
-static size_t squeeze(const char *name, char *text, size_t n)
+static bool ends(const char *name, const char *with)
 {
     const char *dot = strrchr(name, '.');
-    if (dot && strcmp(dot, ".mjs") == 0)
-        return cw_squeeze_script(text, n);
-    return dot && strcmp(dot, ".css") == 0 ? cw_squeeze_style(text, n) : n;
+    return dot && strcmp(dot, with) == 0;
 }
 
-static int write_file(FILE *out, const char *path, int index)
+static size_t squeeze(const char *name, char *text, size_t n)
 {
-    static unsigned char plain[FILE_MAX], packed[PACKED_MAX];
-    const char *name = base_name(path);
-    size_t n = squeeze(name, (char *)plain, read_file(path, plain));
+    if (ends(name, ".mjs"))
+        return cw_squeeze_script(text, n);
+    return ends(name, ".css") ? cw_squeeze_style(text, n) : n;
+}
+
+static int write_file(FILE *out, const char *name, unsigned char *plain, size_t size, int index)
+{
+    static unsigned char packed[PACKED_MAX];
+    size_t n = squeeze(name, (char *)plain, size);
     size_t n_packed = n ? pack(plain, n, packed) : 0;
     if (!n_packed)
-        return fail("cannot be read or squeezed, is empty, or is too large", path);
+        return fail("cannot be read, joined or squeezed, is empty, or is too large", name);
     if (!type_of(name))
-        return fail("has no known type", path);
+        return fail("has no known type", name);
     add_to_hash((const unsigned char *)name, strlen(name) + 1);
     add_to_hash(plain, n);
     write_bytes(out, "plain", index, plain, n);
     write_bytes(out, "gzip", index, packed, n_packed);
+    total += n_packed;
     return 0;
 }
 
-static void write_table(FILE *out, int n, char **paths)
+/* The modules as one script. */
+static int write_script(FILE *out, const char *name, int n, char **paths)
+{
+    static unsigned char module[FILE_MAX], joined[FILE_MAX];
+    size_t size = 0;
+    for (int i = 0; i < n; i++) {
+        if (!ends(paths[i], ".mjs"))
+            continue;
+        size_t read = read_file(paths[i], module);
+        if (!read)
+            return fail("cannot be read, is empty, or is too large", paths[i]);
+        size = cw_join_module(base_name(paths[i]), (char *)module, read, (char *)joined, size,
+                              sizeof joined);
+        if (!size)
+            return fail("has an import or export that cannot be joined", paths[i]);
+    }
+    return write_file(out, name, joined, size, 0);
+}
+
+/* names[0] is the script, and the others are files as they are. */
+static int write_files(FILE *out, int n, char **paths, const char **names, int *n_names)
+{
+    static unsigned char plain[FILE_MAX];
+    int status = write_script(out, names[0], n, paths);
+    *n_names = 1;
+    for (int i = 0; i < n && !status; i++) {
+        if (ends(paths[i], ".mjs"))
+            continue;
+        names[*n_names] = base_name(paths[i]);
+        status = write_file(out, names[*n_names], plain, read_file(paths[i], plain), *n_names);
+        ++*n_names;
+    }
+    return status;
+}
+
+static void write_table(FILE *out, int n, const char **names)
 {
     fprintf(out, "const cw_asset cw_assets[] = {\n");
     for (int i = 0; i < n; i++) {
-        const char *name = base_name(paths[i]);
+        const char *name = names[i];
         fprintf(out,
                 "    {CW_STR_INIT(\"%s\"), CW_STR_INIT(\"%s\"),\n"
                 "     {(const char *)plain_%d, sizeof plain_%d},\n"
@@ -134,16 +179,18 @@ static void write_table(FILE *out, int n, char **paths)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3)
-        return fail("expected an output and files", "arguments");
+    const char *names[FILES_MAX];
+    int n_names;
+    if (argc < 4 || argc > FILES_MAX)
+        return fail("expected an output, the name of a script, and files", "arguments");
     FILE *out = fopen(argv[1], "wb");
     if (!out)
         return fail("cannot be written", argv[1]);
     fprintf(out, "#include \"door/page/assets.h\"\n");
-    int status = 0;
-    for (int i = 2; i < argc && !status; i++)
-        status = write_file(out, argv[i], i - 2);
-    write_table(out, argc - 2, argv + 2);
+    names[0] = argv[2];
+    int status = write_files(out, argc - 3, argv + 3, names, &n_names);
+    write_table(out, n_names, names);
+    fprintf(out, "/* gzipped: %zu bytes */\n", total);
     if (fclose(out))
         status = fail("cannot be written", argv[1]);
     return status;

@@ -89,15 +89,15 @@ static cw_code open_configured(opening *o, cw_err *err)
     return rc;
 }
 
-/* The service manager has none of these. */
-static cw_code open_metrics(opening *o, cw_err *err)
+/* Listeners with routes of their own. The service manager has none of these. */
+static cw_code open_special(opening *o, const cw_config_listeners *listen,
+                            void (*set_routes)(cw_server *), cw_err *err)
 {
-    const cw_config_listeners *listen = &o->config->metrics.listen;
     cw_code rc = CW_OK;
-    for (size_t i = 0; i < listen->n && !rc && o->config->metrics.enabled; i++) {
+    for (size_t i = 0; i < listen->n && !rc; i++) {
         rc = open_one(o, &listen->items[i], err);
         if (!rc)
-            cw_server_set_for_metrics(o->server);
+            set_routes(o->server);
     }
     return rc;
 }
@@ -114,5 +114,9 @@ cw_code cw_app_open_listeners(cw_server *server, const cw_config *config, cw_han
         rc = open_inherited(&o, n, stored, n_inherited, err);
     else if (!rc)
         rc = cw_handed_n_inherited(handed) ? adopt_inherited(&o, err) : open_configured(&o, err);
-    return rc ? rc : open_metrics(&o, err);
+    if (!rc && config->console.enabled)
+        rc = open_special(&o, &config->console.listen, cw_server_set_for_console, err);
+    if (!rc && config->metrics.enabled)
+        rc = open_special(&o, &config->metrics.listen, cw_server_set_for_metrics, err);
+    return rc;
 }

@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "net/server/server.h"
 
-/* Open `listen` and `metrics.listen`. `handed` has the sockets of a predecessor; those that the
+/* Open `listen`, `console.listen` and `metrics.listen`. `handed` has the sockets of a predecessor; those that the
  * service manager has stored are added. CW_IO with the address, CW_CONFIG, CW_LIMIT, CW_NOMEM. */
 CW_MUST_USE cw_code cw_app_open_listeners(cw_server *server, const cw_config *config,
                                           cw_handed *handed, cw_err *err);

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { EventStream, permissions, startBridge } from "./support/mcp.mjs";
-import { startCauseway } from "./support/programs.mjs";
-import { exchange, request } from "./support/server.mjs";
+import { patience, startCauseway } from "./support/programs.mjs";
+import { eventually, exchange, request } from "./support/server.mjs";
 
 const roles = { anonymous: [...permissions, "view traffic"] };
 const listen = (server, notifications) => EventStream.open(server, "subscriptions/listen", { notifications });
@@ -17,6 +17,7 @@ const call = (server, method, params) =>
             JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
         ),
     );
+const rpc = async (server, method, params) => JSON.parse((await call(server, method, params)).text);
 const isTraffic = ({ method }) => method === "notifications/causeway/traffic";
 
 async function nextCalls(stream) {
@@ -69,6 +70,44 @@ suite("a subscription to calls", () => {
         all.close();
         some.close();
     });
+});
+
+const isStats = ({ method }) => method === "notifications/causeway/stats";
+const arrays = ["p50_us", "p95_us", "p99_us", "running"];
+
+test("a subscription to statistics gets each step once, and no calls if it wants none", async () => {
+    const server = await startBridge({ roles, plugins: ["echo"] });
+    const stream = await listen(server, { "causeway/traffic": { calls: false, stats: true } });
+    await stream.next();
+    const steps = [];
+    while (steps.length < 2) {
+        await call(server, "test.echo", { message: "hello" });
+        const message = await stream.next();
+        assert.ok(isStats(message), message.method);
+        steps.push(message.params.stats);
+    }
+    for (const step of steps) {
+        assert.equal(step.step_s, 5);
+        assert.ok(step.until > step.from);
+        for (const name of arrays) assert.equal(step[name].length, 1, name);
+        assert.equal(step.calls.ok.length, 1);
+        assert.ok(step.sources.some(({ name, state }) => name === "echo" && state === "ready"));
+    }
+    assert.equal(steps[1].from, steps[0].until, "no step is missing");
+    assert.equal(steps[0].calls.ok[0] + steps[1].calls.ok[0] > 0, true);
+    stream.close();
+    await server.stop();
+});
+
+test("console.history limits the steps of causeway.stats", async () => {
+    const server = await startBridge({ roles, plugins: ["echo"], config: { console: { history: 0 } } });
+    const stats = async () => (await rpc(server, "causeway.stats")).result;
+    await eventually(async () => (await stats()).running.length === 1, "a step", patience(15_000));
+    const first = await stats();
+    assert.equal(first.history_s, 0);
+    await eventually(async () => (await stats()).from > first.from, "the next step", patience(15_000));
+    assert.equal((await stats()).running.length, 1);
+    await server.stop();
 });
 
 test("callers without the permission get no calls", async () => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { cli, databasePath, longEnough } from "./support/accounts.mjs";
+import { freePort } from "./support/issuer.mjs";
 import { permissions, startBridge } from "./support/mcp.mjs";
 import { runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { exchange, get, request } from "./support/server.mjs";
@@ -77,14 +78,14 @@ suite("a server with a console", () => {
 
     test("has immutable files, gzipped for clients that accept it", async () => {
         const { text: body } = await exchange(server, get("/console/", { Host: hostOf(server) }));
-        const address = /src="([^"]+main\.mjs)"/.exec(body)[1];
+        const address = /src="([^"]+console\.mjs)"/.exec(body)[1];
         const plain = await exchange(server, get(address));
         assert.match(plain.headers.get("cache-control"), /immutable/);
         assert.match(plain.headers.get("content-type"), /^text\/javascript/);
         const answer = await fetch(server.url + address);
         assert.equal(answer.headers.get("content-encoding"), "gzip");
         assert.equal(await answer.text(), plain.body.toString("utf8"));
-        assert.equal((await exchange(server, get(address.replace("main.mjs", "index.html")))).status, 404);
+        assert.equal((await exchange(server, get(address.replace("console.mjs", "index.html")))).status, 404);
         assert.equal((await exchange(server, get(address.replace(/-\/\w+/, "-/0000000000000000")))).status, 404);
     });
 
@@ -221,4 +222,32 @@ suite("a server without a configuration", () => {
         assert.equal((await exchange(server, get("/"))).status, 200);
         await server.stop();
     });
+});
+
+test("console.listen: the other addresses have no pages for browsers, and no login", async () => {
+    const port = await freePort();
+    const server = await start({ console: { enabled: true, listen: `127.0.0.1:${port}` } });
+    assert.match(server.stdout, new RegExp(`console on http://127\\.0\\.0\\.1:${port}`));
+    const own = { url: `http://127.0.0.1:${port}`, port };
+    const status = async (at, path) => (await exchange(at, get(path, { Host: hostOf(at) }))).status;
+    for (const path of ["/console/", "/console/tools", "/login"]) {
+        assert.equal(await status(own, path), 200, path);
+        assert.equal(await status(server, path), 404, path);
+    }
+    assert.equal(await status(server, "/session/token"), 404);
+    const { cookie, proof } = await logIn(own);
+    const answer = await call(own, "causeway.whoami", { ...sameOrigin(own), Cookie: cookie, "X-CSRF-Token": proof });
+    assert.equal(JSON.parse(answer.text).result.caller.name, "alice");
+    await server.stop();
+});
+
+test("console.listen with the authorization server: its users log in where they are", async () => {
+    const port = await freePort();
+    const server = await start({
+        console: { enabled: true, listen: `127.0.0.1:${port}` },
+        access: { server: { enabled: true } },
+    });
+    assert.equal((await exchange(server, get("/login", { Host: hostOf(server) }))).status, 200);
+    assert.equal((await exchange(server, get("/console/", { Host: hostOf(server) }))).status, 404);
+    await server.stop();
 });

@@ -1,5 +1,6 @@
 // QEMU's monitor: a unix socket, a greeting, a prelude, commands with full schemas.
 import assert from "node:assert/strict";
+import { assertForms, methodsOf } from "../functional/support/forms.mjs";
 import {
     accepts,
     call,
@@ -13,6 +14,7 @@ import {
     socketPath,
     startRecipe,
     startService,
+    stateFile,
     testsOf,
     timed,
     toolsOf,
@@ -55,6 +57,13 @@ test("qemu: its commands are found with their types", async (t) => {
     ]);
     assert.equal(tools["vm1.query-status"].annotations.readOnlyHint, true);
     assert.deepEqual(tools["vm1.device_del"].inputSchema.required, ["id"]);
+});
+
+test("qemu: the console has a form for each command, and the validator accepts what it sends", async (t) => {
+    const bridge = await start(t, await startQemu());
+    const methods = methodsOf(stateFile(bridge, "vm1.description.json").openrpc, "QMP");
+    assert.ok(methods.length > 150, String(methods.length));
+    assert.equal(await assertForms(methods), methods.length);
 });
 
 test("qemu: calls and errors", async (t) => {

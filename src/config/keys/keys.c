@@ -12,6 +12,7 @@
 
 #define MAX_LISTENERS 16u /* CW_SERVER_MAX_LISTENERS of net */
 #define MAX_METRICS_LISTENERS 4u
+#define MAX_CONSOLE_LISTENERS 4u
 #define MAX_NAMES 1000u
 #define MAX_COMPONENTS 64u /* of base/log.h */
 #define MAX_LOOPS 64u
@@ -142,6 +143,7 @@ const cw_config cw_config_defaults = {
     .console = {.enabled = false,
                 .path = CW_STR_INIT("/console"),
                 .host = CW_STR_INIT(CW_CONSOLE_HOST),
+                .history_ms = DAY_MS,
                 .idle_ms = 15 * 60000,
                 .lifetime_ms = 8 * HOUR_MS,
                 .confirm_ms = 10 * 60000},
@@ -829,6 +831,13 @@ static const cw_key console_keys[] = {
      FIELD(console.host), .needs_restart = true, .is_valid = cw_names_is_console_host,
      .expected = "a host name without a port, such as \"console.example.org\"",
      .pattern = CW_NAMES_CONSOLE_HOST_PATTERN},
+    {"listen", &cw_type_items,
+     "Addresses of the console; the others then have no pages for browsers", FIELD(console.listen),
+     .needs_restart = true, .min = 0, .max = MAX_CONSOLE_LISTENERS, .children = listener_keys,
+     .item_size = sizeof(cw_config_listener), .item_defaults = &default_listener,
+     .shorthand = &listener_keys[0]},
+    {"history", &cw_type_duration, "How long the values of charts are kept; 0: none are",
+     FIELD(console.history_ms), .min = 0, .max = DAY_MS},
     {"path", &cw_type_text, "Path of the console", FIELD(console.path), .needs_restart = true,
      .is_valid = cw_names_is_path, .expected = "a path such as \"/console\"",
      .pattern = CW_NAMES_PATH_PATTERN},

@@ -7,7 +7,7 @@
  *
  * Sources report changes (call/runtime.h), and a new catalogue may change lists; then each subscriber
  * gets the changes of its own caller's view. A modern subscriber with the permission to view the traffic also
- * gets the calls of all callers, once a second: this is for the console.
+ * gets the calls of all callers, once a second, and each step of the statistics: this is for the console.
  */
 #include <stdio.h>
 
@@ -15,6 +15,7 @@
 #include "door/mcp/task.h"
 #include "json/write.h"
 #include "metrics/recent.h"
+#include "metrics/step.h"
 
 #define SUBSCRIPTION "\"_meta\":{\"" CW_MCP_META("subscriptionId") "\":"
 
@@ -30,6 +31,7 @@ typedef struct subscriber {
     cw_fair_group *watcher;        /* among those that get calls; NULL: it gets none */
     cw_deadline next_calls;        /* in cw_mcp_registry.watching */
     cw_recent_query calls;         /* that it gets */
+    uint64_t last_step;            /* of the statistics that it got */
     cw_rpc_item *item;             /* modern: the request that waits */
     const cw_mcp_session *session; /* legacy */
     /* The last view of an authenticated caller, or in a toolset; held by the arena. */
@@ -46,8 +48,9 @@ typedef struct subscriber {
     uint8_t missed; /* to be sent when the reader reads again */
     bool has_missed_uri;
     bool is_full;
-    bool holds_session; /* in the session store */
-    bool is_entered;    /* its URIs, in the interest of the runtime */
+    bool has_calls, has_steps; /* a watcher gets these */
+    bool holds_session;        /* in the session store */
+    bool is_entered;           /* its URIs, in the interest of the runtime */
 } subscriber;
 
 /* Lists that may change. */
@@ -61,6 +64,7 @@ typedef struct change_name {
 #define URIS_MAX 1000u /* resources of one subscription */
 #define CALLS_MAX 20u  /* sent at a time */
 #define TRAFFIC "causeway/traffic"
+#define STATS "causeway/stats"
 
 static const change_name changes[CHANGES] = {
     {CW_CHANGED_TOOLS, CW_STR_INIT("toolsListChanged"),
@@ -76,6 +80,9 @@ static void leave_place(subscriber *l)
     cw_fair_slots_leave(&l->door->streams, l->place);
     cw_fair_slots_leave(&l->door->watchers, l->watcher);
     l->place = l->watcher = NULL;
+    if (l->has_steps)
+        cw_metrics_step_unwatch();
+    l->has_steps = false;
 }
 
 /* The session store enters the subscriptions of legacy clients. */
@@ -418,13 +425,35 @@ static bool send_calls(subscriber *l)
     return is_there;
 }
 
-/* A slow reader, and one whose credentials are checked again, miss calls: their number is in the next
- * message. */
+/* The newest step of the statistics, once. False: disconnected. */
+static bool send_step(subscriber *l)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf step;
+    cw_buf b;
+    cw_json_writer w;
+    cw_buf_init(&step, CW_METRICS_STEP_MAX);
+    uint64_t number = cw_metrics_step_add(&step);
+    if (!number || number == l->last_step || step.code)
+        return true;
+    l->last_step = number;
+    cw_mcp_open_notification(&w, &b, CW_STR("notifications/" STATS));
+    cw_json_add_key(&w, CW_STR("stats"));
+    cw_json_add_span(&w, cw_buf_str(&step));
+    bool is_there = !end_notification(&w, l->item->id) && subscriber_send(l, &b);
+    cw_buf_done(&b);
+    return is_there;
+}
+
+/* A slow reader, and one whose credentials are checked again, miss calls and steps: the number of calls is in
+ * the next message. */
 void cw_mcp_on_traffic(cw_deadline *d)
 {
     subscriber *l = CW_CONTAINER(d, subscriber, next_calls);
     bool is_waiting = l->is_full || !cw_login_watch_is_current(&l->opened_by);
-    if (is_waiting || send_calls(l))
+    bool is_there = is_waiting || !l->has_calls || send_calls(l);
+    if (is_there && !is_waiting && l->has_steps && l->last_step != cw_metrics_step_last())
+        is_there = send_step(l);
+    if (is_there)
         wait_for_calls(l);
 }
 
@@ -435,7 +464,7 @@ static cw_str text_of(const cw_json *object, const char *name)
 }
 
 /* Calls of all callers, for those with the permission. `wanted` selects them: {"tool": …, "outcome": …,
- * "caller": …}; NULL: the client asks for none. CW_LIMIT. */
+ * "caller": …, "calls": false, "stats": true}; NULL: the client asks for none. CW_LIMIT. */
 static cw_code take_traffic(const cw_mcp_request *r, subscriber *l, const cw_json *wanted)
 {
     const cw_caller *caller = cw_view_caller(r->view);
@@ -447,9 +476,17 @@ static cw_code take_traffic(const cw_mcp_request *r, subscriber *l, const cw_jso
                                  .caller = text_of(wanted, "caller"),
                                  .outcome = text_of(wanted, "outcome")};
     cw_fair_key key = cw_caller_fair_key(caller, cw_responder_peer(r->responder));
-    return cw_fair_slots_enter(&r->door->watchers, &key,
-                               cw_runtime_config(r->rl)->limits.console_streams, /* each= */ 0,
-                               &l->watcher);
+    cw_code rc = cw_fair_slots_enter(&r->door->watchers, &key,
+                                     cw_runtime_config(r->rl)->limits.console_streams,
+                                     /* each= */ 0, &l->watcher);
+    if (rc)
+        return rc;
+    l->has_calls = !cw_json_is(cw_json_get(wanted, CW_STR("calls")), CW_JSON_FALSE);
+    l->has_steps = cw_json_is(cw_json_get(wanted, CW_STR("stats")), CW_JSON_TRUE);
+    l->last_step = cw_metrics_step_last();
+    if (l->has_steps)
+        cw_metrics_step_watch();
+    return CW_OK;
 }
 
 /* ---- the end ---- */

@@ -184,6 +184,21 @@ static void on_root(cw_http_req *req, void *self)
                                            .n_headers = 1});
 }
 
+/* Addresses of the console's own: the others have no pages for browsers. The pages of the authorization
+ * server are for people who come from clients, and they log in where they are. */
+static void set_listeners(cw_router *router, const cw_console *door, const cw_config *config)
+{
+    if (!config->console.listen.n)
+        return;
+    for (size_t i = 0; i < CW_CONSOLE_PAGES; i++)
+        cw_router_set_listeners(router, door->pages[i], CW_AT_CONSOLE);
+    if (config->access.server.enabled)
+        return;
+    cw_router_set_listeners(router, door->login_path, CW_AT_CONSOLE);
+    cw_router_set_listeners(router, "/logout", CW_AT_CONSOLE);
+    cw_router_set_listeners(router, "/session/token", CW_AT_CONSOLE);
+}
+
 cw_code cw_console_add_routes(cw_router *router, cw_console *door, cw_runtime *runtime,
                               const cw_config *config)
 {
@@ -205,5 +220,7 @@ cw_code cw_console_add_routes(cw_router *router, cw_console *door, cw_runtime *r
         snprintf(door->pages[i], sizeof door->pages[i], "%s%s", door->path, pages[i]);
         rc = cw_router_add(router, CW_HTTP_GET, door->pages[i], on_page, door);
     }
+    if (!rc)
+        set_listeners(router, door, config);
     return rc;
 }

@@ -28,7 +28,7 @@ typedef struct cw_console {
     char mcp_path[1024];
 } cw_console;
 
-/* `door` must outlive the router. */
+/* `door` must outlive the router. The routes of the login page are there already. */
 CW_MUST_USE cw_code cw_console_add_routes(cw_router *router, cw_console *door, cw_runtime *runtime,
                                           const cw_config *config);
 

@@ -45,6 +45,7 @@ typedef struct cw_listener {
     bool
         is_local; /* unix, for this user only: mode 0600, and peers are checked when they connect */
     bool is_for_metrics; /* GET /metrics alone is answered */
+    bool is_for_console; /* has the pages that the others then lack */
     bool inherited;
     bool has_file;  /* a unix socket's file, made by us and still ours to remove */
     bool owes_file; /* adopted: the file is ours when the server has started */

@@ -45,7 +45,7 @@ static cw_route *new_route(cw_router *r, const char *path)
     if (!route)
         return NULL;
     *route = split(path);
-    route->at = CW_AT_CLIENTS | CW_AT_LOCAL;
+    route->at = CW_AT_CLIENTS | CW_AT_LOCAL | CW_AT_CONSOLE;
     if (!route->variable && cw_map_put(&r->exact, route->prefix, route, NULL)) {
         free(route);
         return NULL;

@@ -35,6 +35,7 @@ typedef struct cw_route_protocol {
 #define CW_AT_CLIENTS 1u /* those of the configuration */
 #define CW_AT_LOCAL 2u   /* the local socket */
 #define CW_AT_METRICS 4u /* those of metrics alone */
+#define CW_AT_CONSOLE 8u /* those of the console */
 
 typedef struct cw_route {
     const char *path; /* as it was added; borrowed */
@@ -43,7 +44,7 @@ typedef struct cw_route {
     bool variable;
     uint32_t slot; /* in the metrics */
     bool is_open;  /* pages of every origin may ask for it */
-    uint8_t at;    /* CW_AT_*; at first clients and the local socket */
+    uint8_t at;    /* CW_AT_*; at first all but those of metrics */
     cw_http_handler handlers[CW_ROUTE_METHODS];
     void *selves[CW_ROUTE_METHODS];
     char allow[64];                    /* "GET, HEAD, OPTIONS" */

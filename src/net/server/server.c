@@ -360,6 +360,11 @@ void cw_server_set_for_metrics(cw_server *s)
     s->listeners[s->n_listeners - 1].is_for_metrics = true;
 }
 
+void cw_server_set_for_console(cw_server *s)
+{
+    s->listeners[s->n_listeners - 1].is_for_console = true;
+}
+
 const cw_listener *cw_server_listeners(const cw_server *s, size_t *ret_n)
 {
     *ret_n = s->n_listeners;
@@ -680,7 +685,7 @@ static void acceptor_on_pause_over(cw_deadline *d)
 static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_listener *l, int *fd,
                               cw_err *err)
 {
-    unsigned at = l->is_local ? CW_AT_LOCAL : CW_AT_CLIENTS;
+    unsigned at = l->is_local ? CW_AT_LOCAL : l->is_for_console ? CW_AT_CONSOLE : CW_AT_CLIENTS;
     *a = (cw_acceptor){.sl = sl, .tls = l->tls, .is_local = l->is_local};
     a->at = (uint8_t)(l->is_for_metrics ? CW_AT_METRICS : at);
     a->slot = slot_of(l);

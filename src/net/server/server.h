@@ -23,7 +23,8 @@
 #include "net/server/router.h"
 
 #define CW_SERVER_MAX_LOOPS 64u
-#define CW_SERVER_MAX_LISTENERS 21u /* those of the configuration and of metrics, the local one */
+#define CW_SERVER_MAX_LISTENERS                                                                    \
+    25u /* those of the configuration, console, metrics; the local one */
 /* Descriptors beside connections: listeners and loops, two for each worker of a plugin and one for
  * its file, and those to remote services. A number of a descriptor counts for all loops. */
 #define CW_SERVER_SPARE_FDS 4096u
@@ -83,6 +84,8 @@ CW_MUST_USE cw_code cw_server_inherit(cw_server *s, int fd, bool tls, cw_err *er
 CW_MUST_USE cw_code cw_server_adopt(cw_server *s, cw_handed_listener *from, bool tls, cw_err *err);
 /* The listener that was opened last knows routes for metrics alone (net/server/router.h). */
 void cw_server_set_for_metrics(cw_server *s);
+/* The same for the routes of the console, beside those of clients. */
+void cw_server_set_for_console(cw_server *s);
 /* The loops; they can be used after start. */
 unsigned cw_server_n_loops(const cw_server *s);
 cw_loop *cw_server_loop_at(cw_server *s, unsigned index);

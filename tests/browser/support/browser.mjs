@@ -73,6 +73,7 @@ export async function startConsole({ plugins = ["echo", "conformance"], config =
         },
     });
     server.cli = (...words) => cli(server.config, ...words);
+    server.database = database;
     return addOrigin(server);
 }
 

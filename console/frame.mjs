@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What pages share: the caller, addresses, filters, the heading, and the one live stream of this tab. The address is the state of a page.
+import {consolePath, failure, request, send} from "./api.mjs";
+import {button, el, labelled, replace, visible, when} from "./dom.mjs";
+import {plain} from "./json.mjs";
+
+// caller: whose session it is; refresh(): show the page anew.
+export const frame = {};
+export const may = permission => !permission || frame.caller.permissions.includes(permission);
+export const link = (path, query = {}) => {
+	const text = new URLSearchParams(Object.entries(query).filter(([, v]) => v !== undefined && v !== "")).toString();
+	return `${consolePath}${path}${text ? `?${text}` : ""}`;
+};
+const item = (folder, name) => link(`/${folder}/${encodeURIComponent(name)}`);
+export const toolLink = name => el("a.mono", {href: item("tools", name)}, visible(name));
+export const sourceLink = name => el("a", {href: item("sources", name)}, visible(name));
+export const query = () => Object.fromEntries(new URLSearchParams(location.search));
+
+// Put values into the address without a new entry of the history.
+export const setQuery = changes => history.replaceState(null, "", link(location.pathname.slice(consolePath.length), {...query(), ...changes}));
+
+// Inputs whose values are in the address, and a bar with them. `update` runs soon after a change.
+export function filters(inputs, update, labels = {}) {
+	const given = query();
+	const values = () => Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value]));
+	let timer;
+	const run = () => Promise.resolve(update()).catch(frame.refresh);
+	const changed = () => {
+		setQuery(values());
+		clearTimeout(timer);
+		timer = setTimeout(run, 100);
+	};
+	for (const [name, input] of Object.entries(inputs)) {
+		if (given[name] !== undefined) input.value = given[name];
+		input.addEventListener("input", changed);
+	}
+	const clear = button("Clear the filters", () => {
+		for (const input of Object.values(inputs)) input.value = "";
+		setQuery(values());
+		run();
+	});
+	const used = () =>
+		Object.entries(values())
+			.filter(([, value]) => value)
+			.map(([name, value]) => `${name}: ${value}`)
+			.join(", ");
+	const label = name => labels[name] ?? name[0].toUpperCase() + name.slice(1);
+	const bar = el(
+		"div.bar",
+		Object.entries(inputs).map(([name, input]) => labelled(label(name), input, input.type === "search")),
+	);
+	return {bar, values, empty: what => [el("p", `No ${what} for `, visible(used() || "these filters"), "."), clear]};
+}
+
+// The heading of a page and what is below it.
+export const write = (node, title, actions, ...content) => replace(node, el("div.title", el("h1", title), actions), content);
+
+// ---- live data ----
+
+// A browser has six connections to a server for all its tabs: some must be left for requests.
+const streamsMax = 4;
+
+// The one stream of this tab, for the page that is shown: `onCalls` gets calls as they end, `onStats` each step of the
+// statistics, and `load` is called when more has changed. A hidden tab has no stream, and a paused one neither.
+export function live({wanted = {}, onCalls, onStats, load}) {
+	const note = document.getElementById("live");
+	const {dataset} = document.body;
+	let chosen = wanted;
+	let stream;
+	let timer;
+	let wait = 1;
+	let lostAt;
+	let isPaused = false;
+	// An error of the server, and lost rights, are for the whole page. A lost connection comes back.
+	const run = (use, ...values) => Promise.resolve(use?.(...values)).catch(error => error.code && frame.refresh());
+	const onMessage = ({method, params}) => {
+		if (method === "notifications/causeway/traffic") return run(onCalls, params);
+		if (method === "notifications/causeway/stats") return run(onStats, params.stats);
+		if (method === "notifications/tools/list_changed") return run(load);
+		if (!params.notifications["causeway/traffic"]) return frame.refresh();
+		if (lostAt) run(load);
+		lostAt = undefined;
+		wait = 1;
+		dataset.live = "yes";
+		return replace(note);
+	};
+	const stop = (...text) => {
+		lostAt ??= Date.now();
+		dataset.live = "no";
+		replace(note, el("strong.bad", text[0], " since "), when(lostAt), text.slice(1));
+	};
+	const lose = error => {
+		const why = error && error.name !== "TypeError" ? `: ${error.message}` : "";
+		stop("Not live", visible(why), ". The numbers are old. ", button("Connect", open));
+		timer = setTimeout(open, wait * 1000);
+		wait = Math.min(30, wait * 2);
+	};
+	const close = () => {
+		clearTimeout(timer);
+		stream?.abort();
+		stream = undefined;
+	};
+	async function open() {
+		close();
+		const own = new AbortController();
+		stream = own;
+		const notifications = JSON.stringify({toolsListChanged: true, "causeway/traffic": {...chosen, calls: Boolean(onCalls), stats: true}});
+		let ended = failure("other tabs of this browser are live");
+		const listen = async lock => {
+			if (!lock) return false;
+			try {
+				const {message} = await send(request("subscriptions/listen", {raw: {notifications}}), {signal: own.signal, onMessage});
+				ended = plain(message).error;
+			} catch (error) {
+				ended = error;
+			}
+			return true;
+		};
+		for (let i = 0; i < streamsMax && stream === own; i++) {
+			if (await navigator.locks.request(`live-${i}`, {ifAvailable: true}, listen)) break;
+		}
+		if (stream === own) lose(ended);
+	}
+	const start = () => !document.hidden && !isPaused && open();
+	const onVisible = () => {
+		if (!document.hidden) return start();
+		lostAt ??= Date.now();
+		return close();
+	};
+	const pause = button("Pause", () => {
+		isPaused = !isPaused;
+		pause.textContent = isPaused ? "Go on" : "Pause";
+		if (!isPaused) return start();
+		close();
+		return stop("Paused", ". ");
+	});
+	document.addEventListener("visibilitychange", onVisible);
+	addEventListener("pagehide", close);
+	start();
+	return {
+		pause,
+		onPause: () => pause.click(),
+		select(next) {
+			chosen = next;
+			start();
+		},
+		close() {
+			document.removeEventListener("visibilitychange", onVisible);
+			removeEventListener("pagehide", close);
+			close();
+			replace(note);
+			delete dataset.live;
+		},
+	};
+}

@@ -1,0 +1,169 @@
+// What pages show when there is nothing to show, and when the server, the database, the session or a right is gone.
+import assert from "node:assert/strict";
+import { existsSync, renameSync } from "node:fs";
+import path from "node:path";
+import { suite } from "node:test";
+import { keepFolder } from "../functional/support/kept.mjs";
+import { freePort } from "../functional/support/issuer.mjs";
+import { startCauseway } from "../functional/support/programs.mjs";
+import { startService } from "../functional/support/service.mjs";
+import { assertAccessible, browserTests, logIn, openPage, ready, startConsole, visit } from "./support/browser.mjs";
+
+const test = browserTests();
+const text = (page, selector = "main") => page.locator(selector).textContent();
+
+suite("nothing to show", () => {
+    test("each page says why it is empty, and what to do", async () => {
+        const server = await startConsole({ plugins: [], config: { audit: {} } });
+        const page = await openPage(server, "/console/", { account: "alice" });
+        assert.match(await text(page), /No calls yet\. From a terminal:.*No sources\..*causeway import URL/s);
+        await visit(page, "/console/sources");
+        assert.match(await text(page), /No sources\..*causeway import URL/s);
+        await visit(page, "/console/tools");
+        assert.match(await text(page), /No tools are visible\. Mark methods with tool: true/);
+        await visit(page, "/console/calls");
+        assert.match(await text(page), /No calls yet\. From a terminal:/);
+        await visit(page, "/console/audit");
+        assert.match(await text(page), /No audit is written\. Set the key in the configuration:/);
+        await visit(page, "/console/access/tokens");
+        assert.match(await text(page), /No tokens\./);
+        for (const address of ["/console/sources/none", "/console/tools/none", "/console/access/none"]) {
+            await visit(page, address);
+            assert.match(await text(page, ".notice"), /No |no /, address);
+            await page.waitForSelector("button:text-is('Try again')");
+        }
+        await assertAccessible(page);
+        assert.deepEqual(page.noise, []);
+        await page.context().close();
+        await server.stop();
+    });
+
+    test("filters that find nothing are named, and one press clears them", async () => {
+        const server = await startConsole({ plugins: ["echo"] });
+        const page = await openPage(server, "/console/tools?q=zzz", { account: "alice" });
+        for (const address of ["/console/tools?q=zzz", "/console/sources?q=zzz", "/console/calls?tool=zzz"]) {
+            await visit(page, address);
+            assert.match(await text(page, ".empty"), /No \w+ for (q|tool): zzz\./, address);
+            await page.click("button:text-is('Clear the filters')");
+            await page.waitForFunction(() => !/zzz/.test(document.querySelector("main").textContent));
+            assert.doesNotMatch(page.url(), /zzz/);
+        }
+        await page.context().close();
+        await server.stop();
+    });
+});
+
+suite("something is gone", () => {
+    test("a server that restarts under an open page: it is not live, and then live again by itself", async () => {
+        const port = await freePort();
+        const listen = ["--listen", `127.0.0.1:${port}`];
+        const server = await startConsole({ args: listen, config: { timeouts: { drain: "1s", linger: 0 } } });
+        const page = await openPage(server, "/console/", { account: "alice" });
+        await page.waitForSelector("body[data-live=yes]");
+        await server.stop();
+        await page.waitForSelector("body[data-live=no]");
+        assert.match(await text(page, "#live"), /Not live since .*The numbers are old\./);
+        // What is asked for meanwhile is an error with a way on.
+        await page.click("#menu a:text-is('Sources')");
+        await page.waitForSelector(".notice");
+        assert.match(await text(page, ".notice"), /could not be loaded.*The server cannot be reached\./);
+        const again = await startCauseway({ args: [...listen, "--config", server.config] });
+        await page.click("button:text-is('Try again')");
+        await page.waitForSelector("body[data-live=yes]");
+        await page.waitForSelector("td:has-text('ready')");
+        await page.context().close();
+        await again.stop();
+    });
+
+    test("a session that ended leads to the login, and back to the same address", async () => {
+        const server = await startConsole();
+        const page = await openPage(server, "/console/tools?q=echo", { account: "alice" });
+        await visit(page, "/console/calls?outcome=failed");
+        await page.waitForSelector("body[data-live=yes]");
+        const [session] = JSON.parse(await server.cli("session", "list", "--json"));
+        await server.cli("session", "revoke", String(session.id));
+        await page.waitForURL(/\/login\?next=/);
+        await logIn(page, "alice");
+        assert.match(page.url(), /\/console\/calls\?outcome=failed/);
+        await page.context().close();
+        await server.stop();
+    });
+
+    test("lost rights: the page that is open says so, and the menu has what is left", async () => {
+        const server = await startConsole();
+        const page = await openPage(server, "/console/", { account: "alice" });
+        await page.waitForSelector("body[data-live=yes]");
+        await server.cli("account", "revoke", "alice", "operator");
+        // A change of roles ends the sessions of the account.
+        await page.waitForURL(/\/login\?next=/);
+        await logIn(page, "alice");
+        await page.waitForURL("**/console/tools");
+        assert.deepEqual(await page.locator("#menu a").allTextContents(), ["Tools", "About"]);
+        await page.context().close();
+        await server.stop();
+    });
+
+    test("a permission that the role lost: the page that is open says so", async () => {
+        const server = await startConsole();
+        await server.cli("role", "add", "watcher");
+        await server.cli("role", "allow", "watcher", "view traffic");
+        await server.cli("account", "grant", "bob", "watcher");
+        const page = await openPage(server, "/console/", { account: "bob" });
+        await page.waitForSelector("body[data-live=yes]");
+        await server.cli("role", "deny", "watcher", "view traffic");
+        await page.waitForFunction(() => document.querySelectorAll("#menu a").length === 2);
+        await page.waitForSelector("text=lacks its permission");
+        await page.context().close();
+        await server.stop();
+    });
+
+    test("a difference that changed meanwhile is not approved, and the new one is shown", async () => {
+        const service = await startService();
+        const lock = path.join(keepFolder(), "lock-states.json");
+        const source = { name: "shop", url: service.url, prefix: "shop.", methods: ["add"] };
+        const server = await startConsole({
+            config: { sources: [source], state: { lock }, timeouts: { drain: "1s" } },
+        });
+        await server.cli("source", "approve", "shop");
+        const add = service.document.methods.find(({ name }) => name === "add");
+        add.summary = "Adds two numbers, once";
+        const page = await openPage(server, "/console/sources/shop", { account: "alice" });
+        await page.waitForSelector("ins:has-text('once')");
+        add.summary = "Adds two numbers, twice";
+        await page.click("text=Approve the selected…");
+        await page.click("dialog button:text-is('Approve')");
+        await page.waitForSelector(".notice");
+        assert.match(await text(page, ".notice"), /Nothing was approved\..*changed meanwhile/s);
+        await page.waitForSelector("ins:has-text('twice')");
+        await page.click("text=Approve the selected…");
+        await page.click("dialog button:text-is('Approve')");
+        await page.waitForSelector("text=All tools match their approved definitions.");
+        await page.context().close();
+        await server.stop();
+    });
+
+    test("a database that is away: pages say so, nothing is changed, and all is well when it is back", async () => {
+        const server = await startConsole();
+        const sides = ["", "-wal", "-shm"];
+        const move = (from, to) => {
+            for (const side of sides) if (existsSync(from + side)) renameSync(from + side, to + side);
+        };
+        const page = await openPage(server, "/console/access/roles", { account: "alice" });
+        move(server.database, `${server.database}.away`);
+        await page.click("text=New role…");
+        await page.fill("#new-role", "night shift");
+        await page.click("dialog button:text-is('Add')");
+        await page.waitForSelector(".notice");
+        assert.match(await text(page, ".notice"), /Nothing was changed\./);
+        move(`${server.database}.away`, server.database);
+        await page.waitForFunction(async () => {
+            const { status } = await fetch("/session/token", { cache: "no-store" });
+            return status === 200;
+        });
+        await visit(page, "/console/access/roles");
+        await ready(page);
+        assert.doesNotMatch(await text(page), /night shift/);
+        await page.context().close();
+        await server.stop();
+    });
+});
