@@ -248,6 +248,26 @@ suite("a server with a console", () => {
         const [answer] = listener.requests;
         assert.match(answer.searchParams.get("code"), /^cwc_/);
         assert.equal(answer.searchParams.get("iss"), server.url, "the issuer as the client knows it");
+        // A page of another site opens the next request: the strict cookie is not lost on the way.
+        const second = requestQuery(client, { redirect_uri: listener.url, state: "again" });
+        const site = http.createServer((_, response) =>
+            response
+                .writeHead(200, { "Content-Type": "text/html" })
+                .end(
+                    `<title>site</title><a href="${server.url}/authorize?${second}">connect</a>`.replaceAll(
+                        "&",
+                        "&amp;",
+                    ),
+                ),
+        );
+        await new Promise((resolve) => site.listen(0, "127.0.0.1", resolve));
+        await page.goto(`http://127.0.0.1:${site.address().port}/`);
+        await page.click("a");
+        await page.waitForSelector("text=Who asks");
+        await page.click("button:text-is('Allow')");
+        await page.waitForURL(`${listener.url}?**`);
+        assert.equal(listener.requests.at(-1).searchParams.get("state"), "again");
+        site.close();
         await context.close();
         listener.stop();
         await server.stop();

@@ -297,13 +297,44 @@ static bool seal_request(asked *a, cw_str *ret)
     return path != NULL;
 }
 
+/* Whether the browser may have a session that it did not send: the cookie of the console is strict, and
+ * another site opened this page. */
+static bool may_lack_cookie(const cw_visit *v)
+{
+    return cw_runtime_console_host(v->rl).n && !cw_browser_session(v->req, v->rl).p &&
+           cw_str_is(cw_http_req_header(v->req, CW_STR("Sec-Fetch-Site")), "cross-site");
+}
+
+/* A page of ours that opens the same address again: then the browser sends the cookie, if it has one. */
+static void open_again(cw_visit *v, cw_str next)
+{
+    const cw_html_page page = {.status = 200, .heading = HEADING};
+    cw_str path = cw_html_path(v->req, v->rl, next.p);
+    cw_buf b;
+    if (!path.p) {
+        cw_html_fail_nomem(v->req);
+        return;
+    }
+    cw_html_open(&b, v->rl, &page);
+    cw_buf_add(&b, CW_STR("<meta http-equiv=\"refresh\" content=\"0; url="));
+    cw_html_add_text(&b, path);
+    cw_buf_add(&b, CW_STR("\"><p><a href=\""));
+    cw_html_add_text(&b, path);
+    cw_buf_add(&b, CW_STR("\">Continue</a></p>"));
+    cw_html_send(v->req, &page, &b);
+}
+
 /* The login comes before the client is looked up: strangers cannot make this server fetch a document. */
 static void with_session(cw_visit *v, const cw_login *login)
 {
     asked *a = from_visit(v);
     cw_str next;
     if (login->status != CW_LOGIN_OK) {
-        if (seal_request(a, &next))
+        if (!seal_request(a, &next))
+            return;
+        if (may_lack_cookie(v))
+            open_again(v, next);
+        else
             cw_visit_log_in(v, next);
         return;
     }
