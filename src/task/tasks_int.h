@@ -26,40 +26,41 @@ struct cw_task {
     cw_task_owner *owner; /* NULL: it is not in the table */
     atomic_uint refs;
     atomic_int n_watchers;
-    char id[CW_TASK_ID];
     cw_str tool, method, caller; /* behind it */
     cw_str owner_name;           /* likewise */
     int64_t created, until;
     size_t share; /* of its owner, in bytes */
     /* Under the lock. */
     cw_task_status status;
+    uint32_t n_questions;
+    cw_list questions;
     int64_t updated;
     char *message; /* NULL: none */
-    cw_list questions;
-    uint32_t n_questions;
     size_t used;
-    bool is_here;  /* counted in n_running */
     cw_loop *loop; /* NULL: its call does not run */
-    bool is_posted;
-    unsigned events;
     cw_message event;
     /* Its end, which can be read once it is written; constant since `is_ending`. */
-    bool is_ending;
-    cw_task_status end_status;
     int64_t ended;
     char *end_message;
     char *payload;
     size_t n_payload;
+    cw_task_status end_status;
+    unsigned events; /* under the lock */
     /* Of save.c, under the lock. */
     cw_list save_node; /* of `unsaved` or `writing` */
-    bool is_saving;    /* it has a row, or gets one */
-    bool is_told;      /* that it is saved */
     cw_task_row row, written;
     /* Of save.c, on the thread of the store: it runs in another process. */
     cw_list elsewhere_node;
     /* The loop's. */
     const cw_task_ops *ops;
     void *self;
+    /* Under the lock. */
+    bool is_here; /* counted in n_running */
+    bool is_posted;
+    bool is_ending;
+    bool is_saving; /* it has a row, or gets one */
+    bool is_told;   /* that it is saved */
+    char id[CW_TASK_ID];
 };
 
 struct cw_tasks {
