@@ -7,51 +7,16 @@ import { basic, bearer, call, cli, databasePath, discover } from "./support/acco
 import { close, foreign, startForger } from "./support/issuer.mjs";
 import { logIn, sameOrigin, session, sessionCookie } from "./support/login.mjs";
 import { doors, message, query, toolCall, toolsetDoors } from "./support/doors.mjs";
+import { allow, send, token } from "./support/oauth-server.mjs";
 import { both, extensions, legacyVersions, metaKey, modern, modernVersion, ownName, post } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { writeConfig } from "./support/programs.mjs";
 import { get, startExamples } from "./support/rest.mjs";
+import { ask, hasRun, judge, makeTools, pluginSource, sees } from "./support/rights-model.mjs";
 import { eventually, inParallel, pause } from "./support/server.mjs";
 import { startStdio } from "./support/stdio.mjs";
 
-// ---- the tools: what they ask of their callers ----
-
-const demands = [
-    {},
-    { level: "none", scopes: ["m:a"] },
-    { level: "optional", scopes: ["m:a"] },
-    { level: "optional" },
-    { level: "required" },
-    { level: "required", hide: true },
-    { scopes: ["m:a"] },
-    { scopes: ["m:a"], hide: true },
-    { level: "required", scopes: ["m:a", "m:b"] },
-    { level: "required", scopes: ["m:a", "m:b"], hide: true },
-];
-const tools = [[], ["p"], ["p", "q"]].flatMap((permissions, i) =>
-    demands.map((demand, j) => ({ name: `m.t${i}${j}`, permissions, scopes: [], ...demand })),
-);
-
-function source() {
-    const strings = (list) => `{${list.map((text) => JSON.stringify(text)).join(", ")}}`;
-    const methods = tools.map(({ name, permissions, scopes, level, hide }, i) => {
-        const parts = [`run_${i}`, '.annotations = CW_JSON({"readOnlyHint": true})', '.task = "always"'];
-        if (scopes.length > 0) {
-            parts.push(`.scopes = ${strings(scopes)}`);
-        }
-        if (level) {
-            parts.push(`.auth_level = "${level}"`);
-        }
-        if (hide) {
-            parts.push('.visibility = "hide"');
-        }
-        const needs = permissions.length > 0 ? `, .permissions = ${strings(permissions)}` : "";
-        return `static void run_${i}(cw_call *call) { cw_result_text(call, "${name} ran"); }
-CW_METHOD(run_${i}, "${name}"${needs});
-CW_TOOL(${parts.join(", ")});`;
-    });
-    return `#include <causeway/plugin.h>\nCW_PLUGIN("model", "1");\n${methods.join("\n")}\n`;
-}
+const tools = makeTools([[], ["p"], ["p", "q"]]);
 
 // ---- the callers ----
 
@@ -222,6 +187,42 @@ async function makeSessionCallers(model, server) {
     return Object.entries(callers).map(([name, caller]) => ({ name, scopes: [], ...caller }));
 }
 
+// Applications that "two" has allowed: one has the role "one" as its ceiling, the other one was revoked.
+const redirect_uri = "http://127.0.0.1:9/callback";
+const oauth = {
+    enabled: true,
+    clients: [
+        { id: "app", redirect_uris: [redirect_uri] },
+        { id: "bounded", redirect_uris: [redirect_uri], ceiling: ["one"] },
+    ],
+};
+
+async function makeGrantCallers(model, server) {
+    const { cookie } = await logIn(server, "two", "pw-two");
+    const most = [...model.roles.anonymous, ...model.roles.one];
+    const grant = async (client_id, scope) => {
+        const { code, verifier } = await allow(server, cookie, { client_id, redirect_uri, scope });
+        const fields = { grant_type: "authorization_code", code, code_verifier: verifier, client_id };
+        return (await token(server, fields)).json.access_token;
+    };
+    const holder = (access_token) => ({
+        owner: "two",
+        headers: bearer(access_token),
+        permissions: permissionsOf(model, "two"),
+        isKnown: true,
+        hasToken: true,
+    });
+    const ended = await grant("app", "m:a m:b");
+    await send(server, "/revoke", { token: ended, client_id: "app" });
+    const bounded = holder(await grant("bounded", "m:a m:b"));
+    bounded.permissions = bounded.permissions.filter((permission) => most.includes(permission));
+    const callers = {
+        "a grant with a ceiling, both scopes": { ...bounded, scopes: ["m:a", "m:b"] },
+        "a token of a grant that was revoked": { headers: bearer(ended), isWrong: true },
+    };
+    return Object.entries(callers).map(([name, caller]) => ({ name, scopes: [], ...caller }));
+}
+
 // ---- the model ----
 
 // Toolsets: one has all tools, one a third of them. Their addresses are doors of their own.
@@ -232,39 +233,6 @@ const addresses = [
     ...toolsetDoors("/mcp/x/some", isInSome),
     ...toolsetDoors("/mcp/x/some/readonly", isInSome),
 ];
-
-// What becomes of a call: "wrong", "forged", "login", "forbidden", "unknown", "scopes" or "ran".
-function judge(caller, tool, has = () => true) {
-    if (caller.isWrong) {
-        return "wrong";
-    }
-    if (caller.isForged) {
-        return "forged";
-    }
-    if (!caller.permissions.includes(call)) {
-        return caller.isKnown ? "forbidden" : "login";
-    }
-    return has(tool) && sees(caller, tool) ? ask(caller, tool) : "unknown";
-}
-
-const isRequired = ({ level, scopes }) => (level ? level === "required" : scopes.length > 0);
-
-function ask(caller, tool) {
-    if (!isRequired(tool)) {
-        return "ran";
-    }
-    if (!caller.isKnown || (tool.scopes.length > 0 && !caller.hasToken)) {
-        return "login";
-    }
-    return tool.scopes.every((scope) => caller.scopes.includes(scope)) ? "ran" : "scopes";
-}
-
-function sees(caller, tool) {
-    const isAllowed = tool.permissions.every((permission) => caller.permissions.includes(permission));
-    return isAllowed && !(tool.hide && ask(caller, tool) !== "ran");
-}
-
-const hasRun = (answer, { name }) => answer.text.includes(`${name} ran`);
 
 function compare(door, caller, tool, answer, verdict) {
     const what = `${door.name}, ${caller.name}, ${JSON.stringify(tool)}: ${answer.status} ${answer.text}`;
@@ -289,13 +257,18 @@ for (const model of [separate, inheriting]) {
             issuers = await startIssuers();
             const { roles, access } = model;
             callers = await makeCallers(model, writeConfig({ roles, store, access }), issuers);
-            const prepare = (folder) => compilePlugin(folder, "model", source());
-            const config = { store, toolsets, page_size: 1000, access: { ...access, issuers: issuers.config } };
+            const prepare = (folder) => compilePlugin(folder, "model", pluginSource(tools));
+            const config = {
+                store,
+                toolsets,
+                page_size: 1000,
+                access: { ...access, issuers: issuers.config, server: oauth },
+            };
             server = await startExamples({ prepare, roles, config });
             const isThere = async () =>
                 (await get(server, "/mcp/tools/list")).json?.tools.some(({ name }) => name === "m.t00");
             await eventually(isThere, "the tools");
-            callers.push(...(await makeSessionCallers(model, server)));
+            callers.push(...(await makeSessionCallers(model, server)), ...(await makeGrantCallers(model, server)));
             for (const door of [...doors, ...addresses]) {
                 for (const caller of callers) {
                     tools.forEach((tool) => cases.push({ door, caller, tool }));
