@@ -584,10 +584,28 @@ function traces({ off, few, many, rows }) {
     );
 }
 
+function oauth({ token, none, ratios, pairs, seconds, connections: held, ...more }) {
+    const { exchange, refresh, rounds, count: codes, atOnce } = more;
+    const row = (name, { cpuUs, perSecond }) => [name, cpuUs.toFixed(0), count(Math.round(perSecond))];
+    return blocks(
+        "## Authorization server",
+        paragraph(`
+            \`make bench ARGS="--only oauth"\`. The echo tool is called through \`/mcp\`, with an access token of the
+            built-in authorization server and without one, on the same server. CPU includes the plugin workers.
+            ${held} connections, ${pairs} pairs of ${seconds} s; the ratios are between ${range(ratios)}.`),
+        callRows({ "access token": token, "no token": none }),
+        paragraph(`
+            Codes are exchanged and refresh tokens used on ${atOnce} connections: ${codes} codes and
+            ${count(4 * codes)} refreshes in a round, medians of ${rounds} rounds. CPU is that of all threads of the
+            server. The database is in memory, and no password is hashed. On a disk each of them is one synced change.`),
+        table(["", "CPU, µs", "a second"], [row("code exchange", exchange), row("refresh", refresh)]),
+    );
+}
+
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, "mcp-source": mcpSource },
+    ...{ traces, "mcp-source": mcpSource, oauth },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

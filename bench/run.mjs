@@ -16,6 +16,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import * as auth from "./access/auth.mjs";
 import * as matrix from "./access/matrix.mjs";
+import * as oauth from "./access/oauth.mjs";
 import * as examples from "./bridge/examples.mjs";
 import * as forward from "./bridge/forward.mjs";
 import * as instructions from "./bridge/instructions.mjs";
@@ -45,7 +46,7 @@ import { mostBusy, writePage } from "./page.mjs";
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, "mcp-source": mcpSource },
+    ...{ traces, "mcp-source": mcpSource, oauth },
 };
 const { values: options } = parseArgs({
     options: {
