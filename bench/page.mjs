@@ -602,10 +602,30 @@ function oauth({ token, none, ratios, pairs, seconds, connections: held, ...more
     );
 }
 
+function tasks({ cost, memory }) {
+    return blocks(
+        "## Tasks",
+        paragraph(`
+            \`make bench ARGS="--only tasks"\`. A client creates a task of a service that answers at once, and reads its
+            result. The database is a SQLite file. Medians of ${cost.rounds} rounds with ${count(cost.n)} calls of each
+            kind, in turn, on 50 connections.`),
+        table(
+            ["", "CPU per call", "ratio"],
+            [
+                ["plain call", `${cost.plainUs.toFixed(1)} µs`, "1"],
+                ["task, created, finished and read once", `${cost.taskUs.toFixed(1)} µs`, cost.ratio.toFixed(2)],
+            ],
+        ),
+        paragraph(`
+            With ${count(memory.tasks)} tasks that wait for a service, resident memory grows by
+            ${count(memory.each)} bytes for each.`),
+    );
+}
+
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, "mcp-source": mcpSource, oauth },
+    ...{ traces, tasks, "mcp-source": mcpSource, oauth },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

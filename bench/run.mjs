@@ -24,6 +24,7 @@ import * as listen from "./bridge/listen.mjs";
 import * as mcp from "./bridge/mcp.mjs";
 import * as mcpSource from "./bridge/mcp-source.mjs";
 import * as plugin from "./bridge/plugin.mjs";
+import * as tasks from "./bridge/tasks.mjs";
 import * as traces from "./bridge/traces.mjs";
 import * as invoke from "./catalogue/invoke.mjs";
 import * as lists from "./catalogue/lists.mjs";
@@ -46,7 +47,7 @@ import { mostBusy, writePage } from "./page.mjs";
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, "mcp-source": mcpSource, oauth },
+    ...{ traces, tasks, "mcp-source": mcpSource, oauth },
 };
 const { values: options } = parseArgs({
     options: {

@@ -24,7 +24,7 @@ const meta = {
     "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-function mcpRequest(method, params) {
+export function mcpRequest(method, params) {
     return {
         headers: {
             "Content-Type": "application/json",
