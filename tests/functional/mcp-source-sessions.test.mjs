@@ -1,6 +1,7 @@
 // What an MCP server gets beside calls: _meta of clients, log levels, the ends of sessions; and the
 // questions that it takes back.
 import assert from "node:assert/strict";
+import path from "node:path";
 import { suite, test } from "node:test";
 import { basic, call, discover, startAccounts } from "./support/accounts.mjs";
 import {
@@ -17,7 +18,8 @@ import {
 } from "./support/mcp.mjs";
 import { startForger } from "./support/issuer.mjs";
 import { startScript } from "./support/mcp-script.mjs";
-import { closeIdleConnections } from "./support/programs.mjs";
+import { newFolder } from "./support/plugins.mjs";
+import { closeIdleConnections, runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually, soonEnded } from "./support/server.mjs";
 
 const sourceOf = (upstream, more = {}) => ({
@@ -205,6 +207,49 @@ suite("sessions with a legacy server", () => {
         await reloadBridge(server, { sources: [] });
         await eventually(() => upstream.known.size === 0, "the ends of both sessions");
         assert.equal(upstream.seen("DELETE").length, 2);
+    });
+
+    for (const words of [
+        ["source", "check"],
+        ["source", "diff"],
+        ["list"],
+        ["call", "s.echo"],
+        ["config", "check", "--cost"],
+    ]) {
+        test(`of \`causeway ${words.join(" ")}\` end with it`, async (t) => {
+            const upstream = await startScript({});
+            const state = { lock: path.join(newFolder("lock"), "causeway.lock") };
+            const config = writeConfig({
+                roles: { anonymous: [discover, call] },
+                sources: [sourceOf(upstream)],
+                ...(words.includes("diff") ? { state } : {}),
+            });
+            const { stdout, stderr } = await runCauseway([...words, "--config", config]);
+            const opened = upstream.seen("initialize").length;
+            assert.ok(opened > 0, stdout + stderr);
+            assert.equal(upstream.seen("DELETE").length, opened, stdout + stderr);
+            assert.equal(upstream.known.size, 0);
+        });
+    }
+
+    test("of `causeway import` end with it", async () => {
+        const upstream = await startScript({});
+        const folder = newFolder("import");
+        const { code, stderr } = await runCauseway(["import", upstream.url, "--preset", "mcp", "--name", "srv"], {
+            cwd: folder,
+        });
+        assert.equal(code, 0, stderr);
+        assert.ok(upstream.seen("initialize").length > 0);
+        assert.equal(upstream.known.size, 0);
+    });
+
+    test("that a server does not end keep a command for two seconds at most", async () => {
+        const upstream = await startScript({});
+        upstream.on.DELETE = () => {};
+        const config = writeConfig({ sources: [sourceOf(upstream)] });
+        const { code, stdout, stderr } = await runCauseway(["source", "check", "--config", config]);
+        assert.equal(code, 0, stdout + stderr);
+        assert.equal(upstream.seen("DELETE").length, 1);
     });
 
     test("end with DELETE when Causeway stops", async (t) => {

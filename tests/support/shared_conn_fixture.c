@@ -83,9 +83,11 @@ void shared_conn_on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
         snprintf(call->text, sizeof call->text, "%.*s", CW_STR_ARG(reply->answer->body));
 }
 
-static void on_announced(void *ctx)
+static void on_announced(void *ctx, unsigned lists)
 {
-    ((shared_conn_fixture *)ctx)->announced++;
+    shared_conn_fixture *f = ctx;
+    f->announced++;
+    f->lists |= lists;
 }
 
 cw_config_remote shared_conn_config(void)

@@ -40,6 +40,7 @@ typedef struct shared_conn_fixture {
     size_t n;
     bool ended; /* the client closed the connection */
     unsigned announced;
+    unsigned lists; /* that were announced */
 } shared_conn_fixture;
 
 /* A call and its outcome. */

@@ -11,6 +11,7 @@
 #include "cli/import/import.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
+#include "cli/lib/sessions.h"
 #include "config/keys/keys.h"
 #include "config/syntax/names.h"
 #include "config/syntax/quote.h"
@@ -288,6 +289,9 @@ static bool try_one(probe *t, const attempt *a)
         add_problem(t, cw_str_from(err.msg));
     else
         cw_cli_loop_wait(t->loop, &t->pending);
+    cw_cli_sessions sessions = {.loop = t->loop};
+    cw_cli_sessions_end(&sessions, t->shared);
+    cw_cli_sessions_wait(&sessions);
     cw_shared_conn_close(t->shared, /* loops_ended= */ false);
     cw_endpoint_unref(t->service);
     t->shared = NULL;

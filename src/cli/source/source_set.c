@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cli/lib/loop.h"
 #include "cli/lib/progress.h"
+#include "cli/lib/sessions.h"
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
 #include "server/own_files.h"
@@ -254,8 +255,17 @@ static void load(cw_source_set *all, cw_spawner *spawner, cw_source_set_mode mod
     uv_run(&all->loop->uv, UV_RUN_NOWAIT); /* closes it */
 }
 
+static void end_sessions(const cw_source_set *all)
+{
+    cw_cli_sessions sessions = {.loop = all->loop};
+    for (size_t i = 0; i < all->n; i++)
+        cw_cli_sessions_end(&sessions, all->items[i].shared);
+    cw_cli_sessions_wait(&sessions);
+}
+
 static void release(cw_source_set *all)
 {
+    end_sessions(all);
     for (size_t i = 0; i < all->n; i++) {
         cw_source_set_item *item = &all->items[i];
         cw_source_unref(item->source);

@@ -94,8 +94,23 @@ typedef struct tools_run {
     cw_cli_progress progress;
     int (*fn)(cw_tools *t, void *ctx);
     void *ctx;
-    int code; /* result of fn */
+    int code;        /* result of fn */
+    size_t flushing; /* 1: the end of the app is awaited */
 } tools_run;
+
+static void on_flushed(void *ctx)
+{
+    tools_run *r = ctx;
+    cw_cli_loop_finish(r->tools.loop, &r->flushing);
+}
+
+/* Send the last spans, and end the sessions with MCP servers. Both have time limits of their own. */
+static void flush(tools_run *r)
+{
+    r->flushing = 1;
+    cw_app_flush(&r->tools.app, on_flushed, r);
+    cw_cli_loop_wait(r->tools.loop, &r->flushing);
+}
 
 static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
 {
@@ -110,6 +125,7 @@ static cw_code run_on_loop(cw_loop *loop, void *ctx, cw_err *err)
         t->view = cw_view_ref(t->view);
         r->code = r->fn(t, r->ctx);
         cw_view_unref(t->view);
+        flush(r);
     }
     cw_app_close(&t->app);
     return rc;

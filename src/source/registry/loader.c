@@ -182,8 +182,10 @@ void cw_sources_check_health(cw_sources *s)
 #define OPEN_SHOWN 10u /* methods in one line */
 /* From an announcement of a service to asking it. */
 #define ANNOUNCED_MS 200u
-/* Between two discoveries because of announcements: a service may send them without end. */
+/* Between two discoveries because of announcements, after the first ones: a service may send them
+ * without end. */
 #define ANNOUNCED_GAP_MS 2000u
+#define ANNOUNCED_BURST_MS (4u * ANNOUNCED_GAP_MS)
 
 bool cw_file_id_read(const char *path, cw_file_id *ret)
 {
@@ -408,6 +410,15 @@ static void log_notes(const cw_registry_item *item, const cw_source *source)
                CW_KV("source", cw_str_from(item->name)));
 }
 
+/* A service has announced other lists, and describes itself as before. It may know more of the
+ * difference than its description shows, so that its clients are told. */
+static void pass_announcement(const cw_registry_item *item, unsigned lists)
+{
+    cw_change_sink *sink = item->all->opts.change;
+    if (sink && item->published)
+        sink->tell(sink, &(cw_change){.lists = lists, .source = item->published});
+}
+
 /* Takes the reference. One that was never published has no part open and is just freed. A service
  * that describes itself as before has the same source, and nothing is published. */
 static void succeeded(cw_registry_item *item, cw_source *source)
@@ -422,6 +433,9 @@ static void succeeded(cw_registry_item *item, cw_source *source)
     item->pause_ms = 0;
     if (!is_same)
         cw_sources_changed(item->all, is_change);
+    else if (item->announced)
+        pass_announcement(item, item->announced);
+    item->announced = 0;
 }
 
 static unsigned count_loads(const cw_sources *s)
@@ -540,16 +554,19 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
 }
 
 /* It says so itself; several announcements in a row are one. */
-static void on_announced(void *ctx)
+static void on_announced(void *ctx, unsigned lists)
 {
     cw_registry_item *item = ctx;
     uint64_t soon = cw_loop_now(item->all->opts.loop) + ANNOUNCED_MS;
-    if (item->announced_at && soon < item->announced_at + ANNOUNCED_GAP_MS)
-        soon = item->announced_at + ANNOUNCED_GAP_MS;
-    if (item->is_gone || item->is_refused || item->all->is_closing ||
-        (item->retry_at && item->retry_at < soon))
+    if (item->announced_at > soon + ANNOUNCED_BURST_MS)
+        soon = item->announced_at - ANNOUNCED_BURST_MS;
+    if (item->is_gone || item->is_refused || item->all->is_closing)
         return;
-    item->retry_at = item->announced_at = soon;
+    item->announced |= lists;
+    if (item->retry_at && item->retry_at < soon)
+        return;
+    item->retry_at = soon;
+    item->announced_at = (item->announced_at > soon ? item->announced_at : soon) + ANNOUNCED_GAP_MS;
     arm_retry(item->all);
 }
 

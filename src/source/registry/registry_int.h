@@ -49,7 +49,8 @@ typedef struct cw_registry_item {
     bool is_gone;
     uint32_t pause_ms;     /* before the next try, doubled each time */
     uint64_t retry_at;     /* on the loop's clock; 0: no try is due */
-    uint64_t announced_at; /* of the last try because of an announcement; 0: none */
+    uint64_t announced_at; /* when the pauses after earlier announcements are over */
+    unsigned announced; /* lists of the service (CW_CHANGED_…) that clients have to be told of */
     /* How a service is. */
     bool is_stale;        /* the last load failed: what was known before is used */
     bool is_refused;      /* the last load was, since our credentials are */

@@ -74,7 +74,7 @@ typedef struct cw_remote_opts {
     bool defines;            /* wants the definitions of what is exposed */
     bool accepts; /* the operator accepts a description that is poorer, or asks less of callers */
     /* The service has sent a notification that its methods have changed; while the connection lives. */
-    void (*announced)(void *ctx);
+    void (*announced)(void *ctx, unsigned lists);
     /* An MCP server has updated a resource that it is subscribed to; likewise. */
     void (*updated)(void *ctx, cw_str uri);
 } cw_remote_opts;

@@ -402,26 +402,37 @@ static void on_request(cw_shared_conn *shared, const cw_incoming *incoming)
         (void)!cw_channel_send(shared->channel, &all, 1);
 }
 
-bool cw_shared_conn_is_change(const cw_shared_conn *shared, cw_str method)
+/* A service that is no MCP server has tools only. */
+static unsigned lists_of(cw_str method)
+{
+    if (cw_str_is(method, "notifications/prompts/list_changed"))
+        return CW_CHANGED_PROMPTS;
+    if (cw_str_is(method, "notifications/resources/list_changed"))
+        return CW_CHANGED_RESOURCES;
+    return CW_CHANGED_TOOLS;
+}
+
+unsigned cw_shared_conn_changed_lists(const cw_shared_conn *shared, cw_str method)
 {
     const cw_config_strings *names = &shared->service->config.change_notifications;
     for (size_t i = 0; i < names->n; i++) {
         if (cw_str_eq(names->items[i], method))
-            return true;
+            return lists_of(method);
     }
-    return false;
+    return 0;
 }
 
-void cw_shared_conn_announce(cw_shared_conn *shared)
+void cw_shared_conn_announce(cw_shared_conn *shared, unsigned lists)
 {
     if (shared->opts.announced && !shared->is_closing)
-        shared->opts.announced(shared->opts.ctx);
+        shared->opts.announced(shared->opts.ctx, lists);
 }
 
 static void on_notice(cw_shared_conn *shared, cw_str method)
 {
-    if (cw_shared_conn_is_change(shared, method))
-        cw_shared_conn_announce(shared);
+    unsigned lists = cw_shared_conn_changed_lists(shared, method);
+    if (lists)
+        cw_shared_conn_announce(shared, lists);
 }
 
 static void log_invalid(cw_shared_conn *shared, const char *why, cw_str message)

@@ -24,6 +24,7 @@
 #ifndef CW_SOURCE_UPSTREAM_SHARED_CONN_H
 #define CW_SOURCE_UPSTREAM_SHARED_CONN_H
 
+#include "catalogue/change.h"
 #include "source/relay/sessions.h"
 #include "source/upstream/upstream.h"
 
@@ -31,8 +32,9 @@ typedef struct cw_shared_conn_opts {
     cw_loop *loop; /* the main one */
     cw_spawner *spawner;
     size_t answer_size;
-    /* The service has sent a notification that its methods have changed; on the main loop. May be NULL. */
-    void (*announced)(void *ctx);
+    /* The service has sent a notification that its methods have changed; on the main loop. `lists`:
+     * those that it named (CW_CHANGED_…); 0: it was away, and they may have changed. May be NULL. */
+    void (*announced)(void *ctx, unsigned lists);
     /* An MCP server has updated a resource that it is subscribed to; likewise, and several updates in a
      * row are one. */
     void (*updated)(void *ctx, cw_str uri);

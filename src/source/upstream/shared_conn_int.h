@@ -76,14 +76,15 @@ typedef struct cw_shared_conn_want {
 
 /* The streams of an MCP server over HTTP, on the main loop. */
 typedef struct cw_shared_conn_streams {
-    bool is_on;            /* never changed */
+    bool is_on;            /* it is an MCP server over HTTP; never changed */
+    bool is_following;     /* streams are opened: changes are wanted; never changed */
     cw_upstream *upstream; /* NULL: there was none yet */
     cw_list all;           /* the last one was wanted first */
     unsigned n;
     cw_list subscribing; /* requests of subscriptions to resources */
     cw_deadline_list pauses[CW_SHARED_CONN_PAUSES], openings, sweeps;
     cw_deadline sweep;
-    atomic_bool is_changed; /* `changed` is under way, with a reference */
+    atomic_uint changed_lists; /* not 0: `changed` is under way, with a reference */
     cw_message changed;
 } cw_shared_conn_streams;
 /* A resource whose updates are wanted. */
@@ -152,9 +153,10 @@ void cw_shared_conn_ready(cw_shared_conn *shared);
 /* It could not be opened, or the first messages were wrong. */
 void cw_shared_conn_give_up(cw_shared_conn *shared, cw_client_end end, const char *why);
 
-/* Whether a notification means that methods have changed; and call `announced`. */
-bool cw_shared_conn_is_change(const cw_shared_conn *shared, cw_str method);
-void cw_shared_conn_announce(cw_shared_conn *shared);
+/* The lists that have changed by a notification (CW_CHANGED_…); 0: it has another meaning. */
+unsigned cw_shared_conn_changed_lists(const cw_shared_conn *shared, cw_str method);
+/* Call `announced`. */
+void cw_shared_conn_announce(cw_shared_conn *shared, unsigned lists);
 
 /* ---- shared_conn_mcp.c: all of it does nothing where it is not an MCP server ---- */
 
@@ -203,7 +205,7 @@ void cw_shared_conn_streams_close(cw_shared_conn *shared, bool loops_ended);
 /* Send a want to the main loop, with its shared connection set; any thread. */
 void cw_shared_conn_streams_want(cw_shared_conn_want *want);
 void cw_shared_conn_want_free(cw_shared_conn_want *want);
-/* A call has received the notification that a list has changed; any thread. */
-void cw_shared_conn_streams_changed(cw_shared_conn *shared);
+/* A call has received the notification that lists have changed; any thread. */
+void cw_shared_conn_streams_changed(cw_shared_conn *shared, unsigned lists);
 
 #endif

@@ -113,7 +113,7 @@ static void announce_return(cw_shared_conn *shared)
     bool was_ready = shared->mcp.was_ready;
     shared->mcp.was_ready = true;
     if (was_ready)
-        cw_shared_conn_announce(shared);
+        cw_shared_conn_announce(shared, /* lists= */ 0);
 }
 
 static void end_handshake(cw_shared_conn *shared, cw_relay_era era)

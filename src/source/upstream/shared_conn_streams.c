@@ -237,9 +237,10 @@ static void on_request(stream *s, const cw_incoming *incoming, const cw_json *ro
 static void on_notification(stream *s, const cw_incoming *incoming, const cw_json *root)
 {
     const cw_json *token = cw_json_get(incoming->params, CW_STR("progressToken"));
+    unsigned lists = cw_shared_conn_changed_lists(s->shared, incoming->method);
     uint64_t id = 0;
-    if (cw_shared_conn_is_change(s->shared, incoming->method))
-        cw_shared_conn_announce(s->shared);
+    if (lists)
+        cw_shared_conn_announce(s->shared, lists);
     else if (cw_str_is(incoming->method, "notifications/resources/updated") && s->is_own)
         cw_shared_conn_resource_updated(s->shared, incoming->params);
     else if (cw_str_is(incoming->method, "notifications/cancelled"))
@@ -432,7 +433,7 @@ static void on_open(cw_upstream_req *req)
     s->was_lost = false;
     return_wants(s);
     if (was_lost && s->is_own)
-        cw_shared_conn_announce(s->shared);
+        cw_shared_conn_announce(s->shared, /* lists= */ 0);
     if (s->is_own)
         cw_shared_conn_resources_opened(s->shared);
 }
@@ -598,8 +599,7 @@ void cw_shared_conn_streams_want(cw_shared_conn_want *want)
 static void on_changed(cw_message *message)
 {
     cw_shared_conn *shared = CW_CONTAINER(message, cw_shared_conn, streams.changed);
-    atomic_store(&shared->streams.is_changed, false);
-    cw_shared_conn_announce(shared);
+    cw_shared_conn_announce(shared, atomic_exchange(&shared->streams.changed_lists, 0));
     cw_shared_conn_unref(shared);
 }
 
@@ -608,9 +608,9 @@ static void on_changed_dropped(cw_message *message)
     cw_shared_conn_unref(CW_CONTAINER(message, cw_shared_conn, streams.changed));
 }
 
-void cw_shared_conn_streams_changed(cw_shared_conn *shared)
+void cw_shared_conn_streams_changed(cw_shared_conn *shared, unsigned lists)
 {
-    if (!shared->streams.is_on || atomic_exchange(&shared->streams.is_changed, true))
+    if (!shared->streams.is_on || atomic_fetch_or(&shared->streams.changed_lists, lists))
         return;
     cw_shared_conn_ref(shared);
     cw_loop_post(shared->opts.loop, &shared->streams.changed);
@@ -641,9 +641,9 @@ void cw_shared_conn_streams_init(cw_shared_conn *shared)
     cw_loop *loop = shared->opts.loop;
     cw_list_init(&all->all);
     cw_list_init(&all->subscribing);
-    atomic_init(&all->is_changed, false);
-    all->is_on =
-        shared->mcp.is_on && shared->service->kind == CW_ENDPOINT_HTTP && shared->opts.announced;
+    atomic_init(&all->changed_lists, 0);
+    all->is_on = shared->mcp.is_on && shared->service->kind == CW_ENDPOINT_HTTP;
+    all->is_following = all->is_on && shared->opts.announced;
     if (!all->is_on)
         return;
     all->changed = (cw_message){.fn = on_changed, .drop = on_changed_dropped};

@@ -387,7 +387,7 @@ static bool wants_stream(const call *c)
 {
     const mcp_upstream *u = c->x.home;
     bool is_short = u->sessions->mode == CW_RELAY_MODE_CALL && c->outer->relay->caller.n;
-    return u->shared->streams.is_on && !is_short && !c->outer->relay->is_stream;
+    return u->shared->streams.is_following && !is_short && !c->outer->relay->is_stream;
 }
 
 static bool open_session(mcp_upstream *u, const call *c)
@@ -511,11 +511,12 @@ static bool take_change(exchange *x, const cw_json *message)
     cw_incoming incoming = {0};
     mcp_upstream *u = x->home;
     cw_dialect_classify(&u->base.service->protocol, message, &incoming);
-    bool is_change = incoming.kind == CW_INCOMING_NOTIFICATION &&
-                     cw_shared_conn_is_change(u->shared, incoming.method);
-    if (is_change)
-        cw_shared_conn_streams_changed(u->shared);
-    return is_change;
+    unsigned lists = incoming.kind == CW_INCOMING_NOTIFICATION
+                         ? cw_shared_conn_changed_lists(u->shared, incoming.method)
+                         : 0;
+    if (lists)
+        cw_shared_conn_streams_changed(u->shared, lists);
+    return lists;
 }
 
 static void on_call_message(exchange *x, const cw_json *message)
@@ -822,6 +823,8 @@ void cw_upstream_mcp_close_when_idle(cw_upstream *upstream)
         cw_upstream_close(upstream, NULL, NULL);
         return;
     }
+    CW_LIST_EACH (node, &u->posts)
+        CW_CONTAINER(exchange_at(node), posting, x)->on_end = NULL;
     u->closes_when_idle = true;
     u->idle.fn = on_idle;
     u->hook.on_end = on_loop_end;

@@ -20,6 +20,8 @@ typedef struct load {
     bool is_open;
     cw_plugin_loaded_fn on_plugin;
     cw_remote_loaded_fn on_remote;
+    void (*announced)(void *ctx, unsigned lists);
+    cw_source *before; /* the source that it would replace */
     void *ctx;
     char name[64];
 } load;
@@ -67,7 +69,8 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
 {
     (void)loop;
     void *job = NULL;
-    cw_code rc = begin((load){.on_remote = fn, .ctx = ctx}, opts->config->name, &job, err);
+    load l = {.on_remote = fn, .announced = opts->announced, .before = opts->before, .ctx = ctx};
+    cw_code rc = begin(l, opts->config->name, &job, err);
     *ret_job = job;
     return rc;
 }
@@ -325,14 +328,27 @@ static bool has(const char *id)
     return latest && cw_snapshot_find_method(latest, cw_str_from(id)) != NULL;
 }
 
+/* Announcements that go to clients: how many, and the last one. */
+static size_t n_told;
+static cw_change told;
+
+static void on_told(cw_change_sink *sink, const cw_change *change)
+{
+    (void)sink;
+    n_told++;
+    told = *change;
+}
+
 static void open_sources(void)
 {
+    static cw_change_sink sink = {.tell = on_told};
     const cw_sources_opts opts = {
         .loop = &loop,
         .n_loops = 2,
         .host = "host",
         .publish = on_publish,
         .settled = on_settled,
+        .change = &sink,
         .ctx = &loop,
     };
     assert_int_equal(cw_sources_new(&opts, &sources, NULL), CW_OK);
@@ -340,7 +356,7 @@ static void open_sources(void)
 
 SETUP(setup)
 {
-    n_loads = n_cancelled = n_published = n_retired = n_settled = 0;
+    n_loads = n_cancelled = n_published = n_retired = n_settled = n_told = 0;
     refuse_with = CW_OK;
     may_pass = false;
     latest = NULL;
@@ -731,6 +747,35 @@ TEST(a_service_does_not_take_what_another_has)
     assert_true(has("near.x") && has("near.y"));
 }
 
+/* The service announces lists, is asked, and describes itself as before. */
+static void announce_same(unsigned lists)
+{
+    size_t n = n_loads;
+    loads[0].announced(loads[0].ctx, lists);
+    run_until(&n_loads, n + 1, 4000);
+    loads[n].is_open = false;
+    cw_remote_loaded same = {.source = cw_source_ref(loads[n].before), .name = CW_STR("far")};
+    loads[n].on_remote(&same, loads[n].ctx);
+}
+
+TEST(announcements_of_the_same_lists_are_passed_on_and_slowed_down)
+{
+    configure(SERVICE("http://127.0.0.1:1/"));
+    end_load(0, "far.x", "");
+    run_until(&n_published, 1, 2000);
+    uint64_t begun = cw_loop_now(&loop);
+    loads[0].announced(loads[0].ctx, CW_CHANGED_PROMPTS);
+    announce_same(CW_CHANGED_TOOLS);
+    assert_int_equal(n_told, 1);
+    assert_int_equal(told.lists, CW_CHANGED_TOOLS | CW_CHANGED_PROMPTS);
+    assert_ptr_equal(told.source, owner_of("far.x"));
+    announce_same(0); /* it was away */
+    for (size_t i = 0; i < 4; i++)
+        announce_same(CW_CHANGED_TOOLS);
+    assert_int_equal(n_told, 5);
+    assert_true(cw_loop_now(&loop) - begun >= 2000);
+}
+
 TEST(services_are_not_asked_again_all_at_once)
 {
     enum { SERVICES = 8, HOUR = 3600 * 1000 };
@@ -939,6 +984,7 @@ int main(void)
         REGISTRY_TEST(a_service_configured_otherwise_goes_when_its_load_fails),
         REGISTRY_TEST(a_load_of_the_configuration_before_is_not_waited_for),
         REGISTRY_TEST(a_service_does_not_take_what_another_has),
+        REGISTRY_TEST(announcements_of_the_same_lists_are_passed_on_and_slowed_down),
         REGISTRY_TEST(services_are_not_asked_again_all_at_once),
         REGISTRY_TEST(a_service_that_is_not_configured_any_more_goes),
         REGISTRY_TEST(other_limits_load_all_plugins_anew),

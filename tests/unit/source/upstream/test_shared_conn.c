@@ -208,6 +208,7 @@ TEST(the_service_may_ask_tell_and_talk_nonsense)
     service_send(&l, "nonsense\n[]\n{}\n" REPLY(1));
     shared_conn_expect(&l, &s, CW_CLIENT_OK, "\"result\":1");
     assert_int_equal(l.announced, 1);
+    assert_int_equal(l.lists, CW_CHANGED_TOOLS);
     shared_conn_close(&l);
 }
 
