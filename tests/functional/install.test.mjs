@@ -39,6 +39,10 @@ const products = {
 };
 const address = "http://127.0.0.1:8080/mcp";
 
+// A configuration with a source whose secret is in the environment.
+const configWithSecret = () =>
+    writeConfig({ sources: [{ name: "api", url: "http://127.0.0.1:9/", secret: { environment: "API_KEY" } }] });
+
 // The text of a file with this entry in it: { stdio, http }, for a program that is started and for an address.
 function expected(client) {
     const { format, section, type } = products[client];
@@ -454,9 +458,12 @@ suite("install", { concurrency: true }, () => {
         test(`${client}: a file that cannot be edited is left unchanged`, async () => {
             const home = makeHome();
             home.write(client, text);
-            const { code, stderr } = await home.install(client, "--yes");
+            const { code, stdout, stderr } = await home.install(client, "--yes");
             assert.equal(code, 1);
             assert.match(stderr, /is left unchanged: /);
+            // The entry, to be added by hand.
+            assert.match(stdout, /^The entry, for a file that you edit yourself:\n/);
+            assert.equal(stdout.slice(stdout.indexOf("\n") + 1), (await home.install(client, "--print")).stdout);
             assert.equal(home.text(client), text);
             assert.equal(readdirSync(path.dirname(home.at(client))).length, 1);
         });
@@ -524,6 +531,79 @@ suite("install", { concurrency: true }, () => {
         assert.equal(undone.code, 0, undone.stderr);
     });
 
+    // What the entry has for the variable API_KEY that a configuration reads.
+    for (const [client, pattern] of [
+        ["claude-code", /"env": \{\s*"API_KEY": "\$\{API_KEY\}"\s*\}/],
+        ["codex", /^env_vars = \["API_KEY"\]$/m],
+        ["continue", /^ +env: \{"API_KEY": "\$\{\{ secrets\.API_KEY \}\}"\}$/m],
+        ["cursor", /"env": \{\s*"API_KEY": "\$\{env:API_KEY\}"\s*\}/],
+        ["gemini", /"env": \{\s*"API_KEY": "\$\{API_KEY\}"\s*\}/],
+        ["goose", /^ {4}env_keys: \["API_KEY"\]$/m],
+        ["opencode", /"environment": \{\s*"API_KEY": "\{env:API_KEY\}"\s*\}/],
+        ["qwen", /"env": \{\s*"API_KEY": "\$\{API_KEY\}"\s*\}/],
+        ["vscode", /"env": \{\s*"API_KEY": "\$\{env:API_KEY\}"\s*\}/],
+        ["windsurf", /"env": \{\s*"API_KEY": "\$\{env:API_KEY\}"\s*\}/],
+    ]) {
+        test(`${client}: the entry refers to the variable of a secret, and --undo takes it back`, async () => {
+            const home = makeHome({ API_KEY: "very-secret" });
+            const text = otherText(client);
+            home.write(client, text);
+            const { code, stdout, stderr } = await home.install(client, "--yes", "--config", configWithSecret());
+            assert.equal(code, 0, stderr);
+            assert.match(home.text(client), pattern);
+            assert.doesNotMatch(home.text(client) + stdout + stderr, /very-secret/);
+            assert.match(stderr, /reads the variable API_KEY: the client must have it in its environment/);
+            await installWell(home, client, "--undo");
+            assert.equal(home.text(client), text);
+        });
+    }
+
+    for (const client of ["claude-desktop", "lm-studio", "zed"]) {
+        test(`${client}: the value of a secret is copied on request, and never shown`, async () => {
+            const home = makeHome({ API_KEY: 'very-"secret' });
+            const config = configWithSecret();
+            const plain = await home.install(client, "--yes", "--config", config);
+            assert.equal(plain.code, 0, plain.stderr);
+            assert.match(plain.stderr, /reads the variable API_KEY: give --copy-env/);
+            assert.doesNotMatch(home.text(client), /very-/);
+            const copied = await home.install(client, "--yes", "--copy-env", "--config", config);
+            assert.equal(copied.code, 0, copied.stderr);
+            assert.equal(copied.stderr, "");
+            const entry = home.read(client)[products[client].section].causeway;
+            assert.deepEqual(entry.env, { API_KEY: 'very-"secret' });
+            assert.equal(statSync(home.at(client)).mode & 0o777, 0o600);
+            assert.match(copied.stdout, /"API_KEY": "\*{8}"/);
+            const undone = await installWell(home, client, "--undo");
+            assert.doesNotMatch(copied.stdout + undone, /very-/);
+            assert.deepEqual(readdirSync(path.dirname(home.at(client))), []);
+        });
+    }
+
+    test("--copy-env needs the variable and a configuration", async () => {
+        const home = makeHome();
+        for (const [words, pattern] of [
+            [["--config", configWithSecret()], /--copy-env: the variable API_KEY is not set/],
+            [["--url", address], /--copy-env needs a configuration/],
+        ]) {
+            const { code, stderr } = await home.install("zed", "--yes", "--copy-env", ...words);
+            assert.equal(code, 2, stderr);
+            assert.match(stderr, pattern);
+        }
+        assert.deepEqual(readdirSync(home.home), []);
+    });
+
+    test("--print without a client has the form that most clients read", async () => {
+        const home = makeHome();
+        const program = await home.install("--print");
+        assert.equal(program.code, 0, program.stderr);
+        const entry = { type: "stdio", command: binary, args: ["stdio"] };
+        assert.deepEqual(JSON.parse(program.stdout), { mcpServers: { causeway: entry } });
+        const { stdout } = await home.install("--print", "--url", address, "--token-env", "T");
+        const headers = { Authorization: "Bearer ${T}" };
+        assert.deepEqual(JSON.parse(stdout), { mcpServers: { causeway: { type: "http", url: address, headers } } });
+        assert.deepEqual(readdirSync(home.home), []);
+    });
+
     test("variables that the client must set are named once", async () => {
         const source = (name, more) => ({ name, url: "http://127.0.0.1:9/", ...more });
         const secret = { environment: "SHOP_TOKEN" };
@@ -535,7 +615,7 @@ suite("install", { concurrency: true }, () => {
         const named = stderr
             .trim()
             .split("\n")
-            .map((line) => line.match(/^warning: .*variable (\w+): the client must/)?.[1]);
+            .map((line) => line.match(/^warning: .*variable (\w+): the client must have it/)?.[1]);
         assert.deepEqual(named, ["SHOP_TOKEN", "SHOP_OAUTH"]);
     });
 

@@ -21,6 +21,8 @@
 #define NAME_MAX_BYTES 64u
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 #define MAX_ARGS 16u
+#define MAX_VARIABLES 64u
+#define MASK "********"
 #define BUSY_MS 2000u
 #define CONTEXT_LINES 2u
 #define ACCOUNT_MAX_BYTES 65536u
@@ -30,7 +32,11 @@
 typedef struct order {
     const char *name, *config, *plugin, *account, *token_file, *tool_names, *toolset, *url,
         *token_env;
-    bool is_all, is_print, is_dry, is_sure, is_undo;
+    bool is_all, is_print, is_dry, is_sure, is_undo, copies_env;
+    cw_config *loaded; /* the configuration; or NULL */
+    /* Variables that it reads, with their values where these are copied. */
+    cw_product_variable variables[MAX_VARIABLES];
+    size_t n_variables;
 } order;
 
 /* The change of one file. */
@@ -267,11 +273,14 @@ static cw_code make_entry(job *j, const cw_json **ret, cw_err *err)
     }
     if (rc)
         return rc;
+    bool has_env = !j->product->copies_env || j->order->copies_env;
     const cw_product_entry entry = {.name = j->order->name,
                                     .command = program,
                                     .url = url,
                                     .token = j->order->token_env,
-                                    .args = args.items};
+                                    .args = args.items,
+                                    .variables = j->order->variables,
+                                    .n_variables = has_env ? j->order->n_variables : 0};
     return cw_product_make_entry(j->product, &entry, &j->arena, ret, err);
 }
 
@@ -375,14 +384,72 @@ static cw_code prepare(job *j, cw_err *err)
 
 /* ---- confirmation and writing ---- */
 
-static int show(const job *j)
+/* Values of variables in the entry, as JSON without quotes: they are not shown. */
+typedef struct masked {
+    cw_str name;
+    cw_str values[MAX_VARIABLES];
+    size_t n;
+} masked;
+
+static void on_member(void *ctx, cw_str entry, const cw_str *path, size_t n, const cw_json *value)
+{
+    masked *m = ctx;
+    if (!cw_str_eq(entry, m->name) || n != 1 || !cw_str_is(path[0], "env") ||
+        !cw_json_is(value, CW_JSON_OBJECT))
+        return;
+    for (const cw_json *k = cw_json_first(value); k; k = cw_json_next_key(k)) {
+        cw_str text = cw_json_span(cw_json_value(k));
+        if (m->n < MAX_VARIABLES && text.n > 2 && text.p[0] == '"')
+            m->values[m->n++] = cw_str_make(text.p + 1, text.n - 2);
+    }
+}
+
+/* Append a text with the mask in place of the values. */
+static void add_masked(cw_buf *out, cw_str text, const masked *m)
+{
+    for (size_t at = 0; at < text.n;) {
+        size_t i = 0;
+        cw_str rest = cw_str_make(text.p + at, text.n - at);
+        while (i < m->n && !cw_str_starts(rest, m->values[i]))
+            i++;
+        if (i < m->n)
+            cw_buf_add(out, CW_STR(MASK));
+        else
+            cw_buf_add_char(out, text.p[at]);
+        at += i < m->n ? m->values[i].n : 1;
+    }
+}
+
+static void add_shown_diff(job *j, cw_buf *out)
+{
+    const cw_install_format *format = j->product->format;
+    cw_str old_text = cw_buf_str(&j->old_text), new_text = cw_buf_str(&j->new_text);
+    masked m = {.name = cw_str_from(j->order->name)};
+    cw_buf text;
+    if (!j->product->copies_env || !format->each) {
+        add_diff(out, old_text, new_text);
+        return;
+    }
+    if (old_text.n)
+        (void)!format->each(old_text, j->product->section, &j->arena, on_member, &m, NULL);
+    if (new_text.n)
+        (void)!format->each(new_text, j->product->section, &j->arena, on_member, &m, NULL);
+    cw_buf_init(&text, 2 * CW_INSTALL_MAX_BYTES);
+    add_diff(&text, old_text, new_text);
+    add_masked(out, cw_buf_str(&text), &m);
+    if (text.code)
+        out->code = text.code;
+    cw_buf_done(&text);
+}
+
+static int show(job *j)
 {
     cw_buf text;
     cw_buf_init(&text, 2 * CW_INSTALL_MAX_BYTES);
     cw_buf_printf(&text, "%s%s%s%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD), j->path,
                   cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN),
                   j->removes_file ? " (removed)" : (j->has_file ? "" : " (new)"));
-    add_diff(&text, cw_buf_str(&j->old_text), cw_buf_str(&j->new_text));
+    add_shown_diff(j, &text);
     return cw_cli_print_buf(&text);
 }
 
@@ -459,7 +526,7 @@ static int report_written(const job *j)
     return cw_cli_print_buf(&text);
 }
 
-static int finish(const job *j)
+static int finish(job *j)
 {
     const order *o = j->order;
     cw_err err = {0};
@@ -487,11 +554,23 @@ static int print(job *j)
     return cw_cli_print(cw_buf_str(&j->new_text));
 }
 
+/* A file that is not edited: print the entry, so that it can be added by hand. */
+static int print_instead(job *j, const cw_err *problem)
+{
+    int code = cw_cli_failure("%s", problem->msg);
+    if (problem->code == CW_NOMEM || j->order->is_undo)
+        return code;
+    cw_buf_clear(&j->new_text);
+    (void)cw_cli_print(CW_STR("The entry, for a file that you edit yourself:\n"));
+    (void)print(j);
+    return code;
+}
+
 static int change(job *j)
 {
     cw_err err = {0};
     if (prepare(j, &err))
-        return cw_cli_failure("%s", err.msg);
+        return print_instead(j, &err);
     if (!j->order->is_undo || j->has_entry)
         return finish(j);
     if (j->order->is_all)
@@ -499,8 +578,30 @@ static int change(job *j)
     return cw_cli_failure("'%s' has no entry \"%s\"", j->path, j->order->name);
 }
 
+/* A client starts this server with an environment of its own, not with that of the terminal. */
+static void warn_of_variables(const order *o, const cw_product *p)
+{
+    for (size_t i = 0; i < o->n_variables; i++) {
+        const char *name = o->variables[i].name;
+        if (p->copies_env && o->copies_env)
+            continue;
+        if (p->copies_env)
+            fprintf(
+                stderr,
+                "warning: the configuration reads the variable %s: give --copy-env to write its "
+                "value into the entry, or keep the secret in a file\n",
+                name);
+        else
+            fprintf(stderr,
+                    "warning: the configuration reads the variable %s: the client must have it in "
+                    "its environment (the entry refers to it), or the secret must be in a file\n",
+                    name);
+    }
+}
+
 static int run(const order *o, const cw_product *p)
 {
+    warn_of_variables(o, p);
     job j = {.order = o, .product = p};
     j.at = (cw_install_place){.section = p->section, .name = o->name, .is_list = p->is_list};
     cw_arena_init(&j.arena, 64 * CW_INSTALL_MAX_BYTES);
@@ -581,6 +682,8 @@ static int check_caller(const order *o)
         return cw_cli_usage("not an http:// or https:// address: %s", o->url);
     if (o->token_env && !o->url)
         return cw_cli_usage("--token-env needs --url");
+    if (o->copies_env && (o->url || o->plugin))
+        return cw_cli_usage("--copy-env needs a configuration: leave out --url and --plugin");
     if (o->token_env && (cw_is_digit(o->token_env[0]) || !o->token_env[0] ||
                          strspn(o->token_env, NAME_CHARACTERS) != strlen(o->token_env) ||
                          strchr(o->token_env, '-')))
@@ -628,26 +731,30 @@ static const char *variable_at(const cw_config *config, size_t i)
     return i % 2 ? source->oauth.client_secret_environment.p : source->secret.environment.p;
 }
 
-static bool was_before(const cw_config *config, size_t at)
+static bool is_listed(const order *o, const char *name)
 {
-    for (size_t i = 0; i < at; i++) {
-        if (strcmp(variable_at(config, i), variable_at(config, at)) == 0)
+    for (size_t i = 0; i < o->n_variables; i++) {
+        if (strcmp(o->variables[i].name, name) == 0)
             return true;
     }
     return false;
 }
 
-/* A client starts this server with an environment of its own, not with that of the terminal. */
-static void warn_of_variables(const cw_config *config)
+/* List the variables. Returns -1, or the exit code. */
+static int find_variables(order *o, const cw_config *config)
 {
     const char *name;
     for (size_t i = 0; (name = variable_at(config, i)); i++) {
-        if (name[0] && !was_before(config, i))
-            fprintf(stderr,
-                    "warning: the configuration reads the variable %s: the client must set it "
-                    "for this server (\"env\" of the entry), or the secret must be in a file\n",
-                    name);
+        if (!name[0] || is_listed(o, name))
+            continue;
+        const char *value = o->copies_env ? getenv(name) : NULL;
+        if (o->copies_env && !value)
+            return cw_cli_usage("--copy-env: the variable %s is not set", name);
+        if (o->n_variables == MAX_VARIABLES)
+            return cw_cli_usage("the configuration reads more than %u variables", MAX_VARIABLES);
+        o->variables[o->n_variables++] = (cw_product_variable){name, value};
     }
+    return -1;
 }
 
 /* Returns -1, or the exit code. */
@@ -673,7 +780,7 @@ static int check_account(const order *o, const cw_config *config)
 
 /* Reject options that stdio would reject, before anything is written. Returns -1, or the exit code.
  */
-static int check_config(const order *o)
+static int check_config(order *o)
 {
     cw_config *config = NULL;
     if (o->url || o->plugin || o->is_undo)
@@ -688,8 +795,8 @@ static int check_config(const order *o)
     if (code < 0 && o->toolset)
         code = cw_cli_check_toolset(config, o->toolset);
     if (code < 0 && config)
-        warn_of_variables(config);
-    cw_config_unref(config);
+        code = find_variables(o, config);
+    o->loaded = config;
     return code;
 }
 
@@ -712,7 +819,13 @@ int cw_cli_install(int argc, char **argv)
         {"token-env", 0, CW_CLI_TEXT, &o.token_env, "VARIABLE",
          "send the token in this environment variable of the\n"
          "client; needs --url"},
-        {"print", 0, CW_CLI_FLAG, &o.is_print, NULL, "print the entry; read and write no file"},
+        {"copy-env", 0, CW_CLI_FLAG, &o.copies_env, NULL,
+         "write the values of variables that the configuration\n"
+         "reads into the entry, for clients that cannot refer\n"
+         "to variables: claude-desktop, lm-studio, zed"},
+        {"print", 0, CW_CLI_FLAG, &o.is_print, NULL,
+         "print the entry; read and write no file. Without\n"
+         "CLIENT: in the form that most clients read"},
         {"dry-run", 'n', CW_CLI_FLAG, &o.is_dry, NULL, "print the change without writing it"},
         {"yes", 'y', CW_CLI_FLAG, &o.is_sure, NULL, "write without confirmation"},
         {"undo", 0, CW_CLI_FLAG, &o.is_undo, NULL, "remove the entry"},
@@ -732,12 +845,15 @@ int cw_cli_install(int argc, char **argv)
     if (name)
         o.name = name;
     const cw_product *p = args.n ? cw_product_find(args.items[0]) : NULL;
+    if (!args.n && o.is_print && !o.is_all)
+        p = &cw_product_other;
     if (!o.url && !o.plugin)
         o.config = cw_cli_config_path(o.config);
     code = check(&o, p, args.n);
     if (code < 0)
         code = check_config(&o);
-    if (code >= 0)
-        return code;
-    return p ? run(&o, p) : run_all(&o);
+    if (code < 0)
+        code = p ? run(&o, p) : run_all(&o);
+    cw_config_unref(o.loaded);
+    return code;
 }

@@ -21,6 +21,9 @@
 #define URL SHAPE({"url" : "@url"})
 #define TOKEN SHAPE({"headers" : {"Authorization" : "Bearer ${@token}"}})
 #define ENV_TOKEN SHAPE({"headers" : {"Authorization" : "Bearer ${env:@token}"}})
+#define ENV SHAPE({"env" : {"@variable" : "${@variable}"}})
+#define ENV_ENV SHAPE({"env" : {"@variable" : "${env:@variable}"}})
+#define ENV_COPY SHAPE({"env" : {"@variable" : "@value"}})
 
 const cw_product cw_products[] = {
     {
@@ -34,6 +37,7 @@ const cw_product cw_products[] = {
         .program = TYPED_PROGRAM,
         .address = SHAPE({"type" : "http", "url" : "@url"}),
         .token = TOKEN,
+        .env = ENV,
     },
     {
         .name = "claude-desktop",
@@ -44,6 +48,8 @@ const cw_product cw_products[] = {
         .format = &cw_install_json,
         .section = "mcpServers",
         .program = PROGRAM,
+        .env = ENV_COPY,
+        .copies_env = true,
     },
     {
         .name = "codex",
@@ -56,6 +62,7 @@ const cw_product cw_products[] = {
         .program = PROGRAM,
         .address = URL,
         .token = SHAPE({"bearer_token_env_var" : "@token"}),
+        .env = SHAPE({"env_vars" : ["@variable"]}),
     },
     {
         .name = "continue",
@@ -72,6 +79,7 @@ const cw_product cw_products[] = {
         .address = SHAPE({"name" : "@name", "type" : "streamable-http", "url" : "@url"}),
         .token = SHAPE(
             {"requestOptions" : {"headers" : {"Authorization" : "Bearer ${{ secrets.@token }}"}}}),
+        .env = SHAPE({"env" : {"@variable" : "${{ secrets.@variable }}"}}),
     },
     {
         .name = "cursor",
@@ -83,6 +91,7 @@ const cw_product cw_products[] = {
         .program = PROGRAM,
         .address = URL,
         .token = ENV_TOKEN,
+        .env = ENV_ENV,
     },
     {
         .name = "gemini",
@@ -96,6 +105,7 @@ const cw_product cw_products[] = {
         .program = PROGRAM,
         .address = SHAPE({"httpUrl" : "@url"}),
         .token = TOKEN,
+        .env = ENV,
     },
     {
         .name = "goose",
@@ -124,6 +134,7 @@ const cw_product cw_products[] = {
         }),
         .token =
             SHAPE({"env_keys" : ["@token"], "headers" : {"Authorization" : "Bearer ${@token}"}}),
+        .env = SHAPE({"env_keys" : ["@variable"]}),
     },
     {
         .name = "lm-studio",
@@ -136,6 +147,8 @@ const cw_product cw_products[] = {
         .section = "mcpServers",
         .program = PROGRAM,
         .address = URL,
+        .env = ENV_COPY,
+        .copies_env = true,
     },
     {
         .name = "opencode",
@@ -151,6 +164,7 @@ const cw_product cw_products[] = {
         .program = SHAPE({"type" : "local", "command" : [ "@command", "@args" ]}),
         .address = SHAPE({"type" : "remote", "url" : "@url"}),
         .token = SHAPE({"headers" : {"Authorization" : "Bearer {env:@token}"}}),
+        .env = SHAPE({"environment" : {"@variable" : "{env:@variable}"}}),
     },
     {
         .name = "qwen",
@@ -163,6 +177,7 @@ const cw_product cw_products[] = {
         .program = PROGRAM,
         .address = SHAPE({"httpUrl" : "@url"}),
         .token = TOKEN,
+        .env = ENV,
     },
     {
         .name = "vscode",
@@ -175,6 +190,7 @@ const cw_product cw_products[] = {
         .program = TYPED_PROGRAM,
         .address = SHAPE({"type" : "http", "url" : "@url"}),
         .token = ENV_TOKEN,
+        .env = ENV_ENV,
     },
     {
         .name = "windsurf",
@@ -186,6 +202,7 @@ const cw_product cw_products[] = {
         .program = PROGRAM,
         .address = SHAPE({"serverUrl" : "@url"}),
         .token = ENV_TOKEN,
+        .env = ENV_ENV,
     },
     {
         .name = "zed",
@@ -197,8 +214,22 @@ const cw_product cw_products[] = {
         .section = "context_servers",
         .program = PROGRAM,
         .address = URL,
+        .env = ENV_COPY,
+        .copies_env = true,
     },
     {0},
+};
+
+const cw_product cw_product_other = {
+    .name = "other",
+    .title = "Another client",
+    .format = &cw_install_json,
+    .section = "mcpServers",
+    .program = TYPED_PROGRAM,
+    .address = SHAPE({"type" : "http", "url" : "@url"}),
+    .token = TOKEN,
+    .env = ENV_COPY,
+    .copies_env = true,
 };
 
 const cw_product *cw_product_find(const char *name)
@@ -319,11 +350,13 @@ bool cw_product_is_there(const cw_product *p)
 /* Replaces the words of a shape. */
 typedef struct filler {
     const cw_product_entry *entry;
+    const cw_product_variable *variable; /* the one that is repeated now; or NULL */
     cw_json_writer w;
 } filler;
 
-static cw_str value_of(const cw_product_entry *entry, cw_str word)
+static cw_str value_of(const filler *f, cw_str word)
 {
+    const cw_product_entry *entry = f->entry;
     const struct {
         const char *word, *value;
     } words[] = {
@@ -331,6 +364,8 @@ static cw_str value_of(const cw_product_entry *entry, cw_str word)
         {"command", entry->command},
         {"url", entry->url},
         {"token", entry->token},
+        {"variable", f->variable ? f->variable->name : NULL},
+        {"value", f->variable ? f->variable->value : NULL},
     };
     for (size_t i = 0; i < CW_COUNT(words); i++) {
         if (cw_str_starts(word, cw_str_from(words[i].word)))
@@ -353,7 +388,7 @@ static void fill_string(filler *f, cw_str text)
     while (n < rest.n && rest.p[n] >= 'a' && rest.p[n] <= 'z')
         n++;
     cw_buf_add(&out, before);
-    cw_buf_add(&out, value_of(f->entry, rest));
+    cw_buf_add(&out, value_of(f, rest));
     cw_buf_add(&out, cw_str_make(rest.p + n, rest.n - n));
     if (out.code)
         f->w.code = out.code;
@@ -361,14 +396,36 @@ static void fill_string(filler *f, cw_str text)
     cw_buf_done(&out);
 }
 
+static void fill(filler *f, const cw_json *shape);
+
+/* A member whose name is the word for a variable, once for each. */
+static void fill_variables(filler *f, const cw_json *shape)
+{
+    for (size_t i = 0; i < f->entry->n_variables; i++) {
+        f->variable = &f->entry->variables[i];
+        cw_json_add_key(&f->w, cw_str_from(f->variable->name));
+        fill(f, shape);
+    }
+    f->variable = NULL;
+}
+
+static void fill_members(filler *f, const cw_json *shape)
+{
+    for (const cw_json *k = shape ? cw_json_first(shape) : NULL; k; k = cw_json_next_key(k)) {
+        if (cw_str_is(cw_json_text(k), "@variable")) {
+            fill_variables(f, cw_json_value(k));
+            continue;
+        }
+        cw_json_add_key(&f->w, cw_json_text(k));
+        fill(f, cw_json_value(k));
+    }
+}
+
 static void fill(filler *f, const cw_json *shape)
 {
     if (cw_json_is(shape, CW_JSON_OBJECT)) {
         cw_json_open_object(&f->w);
-        for (const cw_json *k = cw_json_first(shape); k; k = cw_json_next_key(k)) {
-            cw_json_add_key(&f->w, cw_json_text(k));
-            fill(f, cw_json_value(k));
-        }
+        fill_members(f, shape);
         cw_json_close(&f->w);
     } else if (cw_json_is(shape, CW_JSON_ARRAY)) {
         cw_json_open_array(&f->w);
@@ -378,18 +435,13 @@ static void fill(filler *f, const cw_json *shape)
     } else if (cw_json_is(shape, CW_JSON_STRING) && cw_str_is(cw_json_text(shape), "@args")) {
         for (const char *const *arg = f->entry->args; *arg; arg++)
             cw_json_add_string(&f->w, cw_str_from(*arg));
+    } else if (cw_json_is(shape, CW_JSON_STRING) && cw_str_is(cw_json_text(shape), "@variable")) {
+        for (size_t i = 0; i < f->entry->n_variables; i++)
+            cw_json_add_string(&f->w, cw_str_from(f->entry->variables[i].name));
     } else if (cw_json_is(shape, CW_JSON_STRING)) {
         fill_string(f, cw_json_text(shape));
     } else {
         cw_json_add_span(&f->w, cw_json_span(shape));
-    }
-}
-
-static void fill_members(filler *f, const cw_json *shape)
-{
-    for (const cw_json *k = shape ? cw_json_first(shape) : NULL; k; k = cw_json_next_key(k)) {
-        cw_json_add_key(&f->w, cw_json_text(k));
-        fill(f, cw_json_value(k));
     }
 }
 
@@ -406,19 +458,23 @@ static cw_code check_texts(const cw_product_entry *entry, cw_err *err)
         cw_utf8_is_valid(cw_str_from(entry->command)) && cw_utf8_is_valid(cw_str_from(entry->url));
     for (const char *const *arg = entry->args; *arg; arg++)
         is_valid = is_valid && cw_utf8_is_valid(cw_str_from(*arg));
-    return is_valid ? CW_OK : cw_fail(err, CW_PARAMS, "a path or an address is not UTF-8");
+    for (size_t i = 0; i < entry->n_variables; i++)
+        is_valid = is_valid && cw_utf8_is_valid(cw_str_from(entry->variables[i].value));
+    return is_valid ? CW_OK : cw_fail(err, CW_PARAMS, "a path, an address or a value is not UTF-8");
 }
 
 cw_code cw_product_make_entry(const cw_product *p, const cw_product_entry *entry, cw_arena *arena,
                               const cw_json **ret, cw_err *err)
 {
-    const cw_json *shape = NULL, *token = NULL;
+    const cw_json *shape = NULL, *token = NULL, *env = NULL;
     filler f = {.entry = entry};
     cw_code rc = check_texts(entry, err);
     if (!rc)
         rc = read_shape(entry->url ? p->address : p->program, arena, &shape, err);
     if (!rc)
         rc = read_shape(entry->token ? p->token : NULL, arena, &token, err);
+    if (!rc)
+        rc = read_shape(entry->n_variables ? p->env : NULL, arena, &env, err);
     if (rc)
         return rc;
     cw_buf text;
@@ -427,6 +483,7 @@ cw_code cw_product_make_entry(const cw_product *p, const cw_product_entry *entry
     cw_json_open_object(&f.w);
     fill_members(&f, shape);
     fill_members(&f, token);
+    fill_members(&f, env);
     cw_json_close(&f.w);
     rc = cw_json_writer_end(&f.w, err);
     cw_str copy = rc ? (cw_str){NULL, 0} : cw_arena_dup_str(arena, cw_buf_str(&text));

@@ -10,6 +10,8 @@
  *     "@args"     an item of a list: replaced by all arguments
  *     "@url"      address of a running server
  *     "@token"    name of the environment variable that holds a token
+ *     "@variable" a variable that the program reads: the member, or the item, is repeated for each
+ *     "@value"    its value
  *
  * Threads: main thread only.
  */
@@ -41,10 +43,18 @@ typedef struct cw_product {
     const char *program; /* shape of a server that the product starts */
     const char *address; /* of a running one; NULL: the product cannot use one */
     const char *token;   /* members for a token; NULL: it reads none from the environment */
+    const char *env;     /* members that give the program variables of the client's environment */
+    bool copies_env;     /* `env` has their values: the product cannot refer to variables */
     cw_product_base base;
     bool keeps_directory; /* the variable replaces only the home directory */
     bool is_list;         /* of the section: see cw_install_place */
 } cw_product;
+
+/* A variable that the program reads. */
+typedef struct cw_product_variable {
+    const char *name;
+    const char *value; /* of a product that copies it; or NULL */
+} cw_product_variable;
 
 /* Values of the words in a shape. */
 typedef struct cw_product_entry {
@@ -52,10 +62,14 @@ typedef struct cw_product_entry {
     const char *url;         /* NULL: start the program */
     const char *token;       /* or NULL */
     const char *const *args; /* ends with NULL */
+    const cw_product_variable *variables;
+    size_t n_variables;
 } cw_product_entry;
 
 /* All rows; the last one has no name. */
 extern const cw_product cw_products[];
+/* The form that most clients read, for one that has no row. It has no file. */
+extern const cw_product cw_product_other;
 
 /* NULL: no product has this name. */
 const cw_product *cw_product_find(const char *name);
