@@ -1,302 +1,139 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* search_index.c - an inverted index of the tools of a snapshot, and BM25. */
+/* search_index.c - an inverted index of the tools of a snapshot, and BM25 with fields. */
 #include "catalogue/search_index.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/ascii.h"
 #include "base/map.h"
 #include "catalogue/portable_name.h"
-#include "catalogue/related_words.h"
+#include "catalogue/search_words.h"
+#include "catalogue/thesaurus.h"
 
 #define K1 1.2f
-#define B 0.75f
 #define EXACT 1e6f
 #define PREFIX 1e5f
-#define RELATED 0.6f     /* of the score of a word, for one that means nearly the same */
-#define SIMILAR 0.5f     /* likewise, for one with nearly the same letters, or a part of it */
-#define INTENT 0.5f      /* likewise, for a verb that a word of a wish stands for */
-#define LINES_MAX 6u     /* of the thesaurus that have one word */
-#define MEMBERS_MAX 8u   /* words of a line */
-#define PART_MIN 4u      /* letters of a word that may be a part of another */
-#define SPELLING_MIN 5u  /* letters of a word that may be misspelt */
-#define COMMON_VERB 0.2f /* decides between tools that match equally well */
+/* Parts of the score of a word: */
+#define SAME 0.85f        /* one of the same meaning */
+#define NEAR 0.7f         /* one of nearly the same meaning */
+#define SIMILAR 0.6f      /* one with nearly the same letters */
+#define COMPOUND 0.5f     /* one that contains it, or that it contains */
+#define LIGHT 0.5f        /* a word that says little */
+#define BESIDE_OWN 0.8f   /* others, if tools have the word itself */
+#define FORM 0.2f         /* more, for a name with the word in this form */
+#define MATCHED 0.4f      /* how much the part of the words counts that a tool matches */
+#define INTENT 0.8f       /* a verb that a word of a wish stands for */
+#define INTENT_MAX 1.2f   /* of several such words */
+#define PLURAL 0.4f       /* "list", for things in the plural */
+#define COMMON_VERB 0.15f /* what most people want */
+#define LINES_MAX 16u     /* groups of the thesaurus that have one word */
+#define MEMBERS_MAX 16u   /* words of a group */
+#define INTENTS_MAX 8u    /* verbs that one word stands for */
+#define VERBS_MAX 64u     /* of all intents */
+#define PART_MIN 4u       /* letters of a word that may be a part of another */
+#define SPELLING_MIN 5u   /* letters of a word that may be misspelt */
+#define FORM_MARK "="     /* before a word of a name as it is, in the map of terms */
 
 typedef struct posting {
     uint32_t tool; /* index among the tools of the snapshot */
-    float weight;  /* of the word in it */
+    float weight;  /* of the word in it; when the index is made: what it scores */
 } posting;
 
 typedef struct term {
     posting *postings;
     uint32_t n, cap;
-    float rarity;
 } term;
 
-/* The lines of the thesaurus that have a word. */
+/* The groups of the thesaurus that have a word. */
 typedef struct thesaurus_word {
-    uint16_t lines[LINES_MAX];
+    uint16_t groups[LINES_MAX];
     unsigned n;
 } thesaurus_word;
 
-/* The verbs that a word of a wish stands for: lines of `intents`. */
+/* One group: those of its words that tools have. */
+typedef struct thesaurus_group {
+    const term *terms[MEMBERS_MAX];
+    unsigned n;
+    float part;
+} thesaurus_group;
+
+/* The verbs that a word of a wish stands for. */
 typedef struct intent_verbs {
-    unsigned char lines[LINES_MAX];
+    unsigned char verbs[INTENTS_MAX];
     unsigned n;
 } intent_verbs;
 
-/* One line: those of its words that tools have. */
-typedef struct thesaurus_line {
-    const term *terms[MEMBERS_MAX];
-    unsigned n;
-} thesaurus_line;
-
 struct cw_search_index {
     const cw_snapshot *snapshot;
-    cw_map related; /* word -> thesaurus_word */
-    thesaurus_line *lines;
-    cw_map words;   /* -> term */
-    cw_map aliases; /* of a stem -> the one that stands for it */
-    cw_map stops;   /* stems of stop words */
+    cw_map words;   /* stem -> term */
+    cw_map related; /* stem -> thesaurus_word */
+    cw_map stops;   /* words */
+    cw_map lights;  /* stems */
     cw_map intents; /* stem -> intent_verbs */
+    thesaurus_group *groups;
+    const term *verbs[VERBS_MAX]; /* of intents; NULL: no tool has it */
+    char verb_names[VERBS_MAX][CW_SEARCH_WORD];
+    unsigned n_verbs;
     cw_arena arena;
-    float *lengths; /* of each tool: weights of all its words; then the factor of BM25 */
     size_t n_tools;
 };
 
-/* ---- words ---- */
+/* ---- fields ---- */
 
-typedef struct splitter {
-    const cw_map *aliases; /* cw_search_index.aliases */
-    cw_str text;
-    size_t at;
-    char word[CW_SEARCH_WORD]; /* the stem of the last one */
-    size_t n;
-} splitter;
+enum { NAME, TITLE, USAGE, PARAM_NAMES, PARAM_TEXTS, TAGS, FIELDS };
 
-static bool is_upper(char c)
+/* The weight of a word, and how much it loses in a long text. */
+static const struct {
+    float weight, b;
+} fields[FIELDS] = {
+    [NAME] = {3, 0.3f},           [TITLE] = {2, 0.3f},          [USAGE] = {1, 0.5f},
+    [PARAM_NAMES] = {0.6f, 0.5f}, [PARAM_TEXTS] = {0.3f, 0.5f}, [TAGS] = {0.7f, 0.5f},
+};
+
+/* The i-th text of a field; .p is NULL behind the last one. */
+static cw_str text_at(const cw_entry *tool, unsigned field, size_t i)
 {
-    return c >= 'A' && c <= 'Z';
-}
-
-static char lower(char c)
-{
-    return is_upper(c) ? (char)(c | 0x20) : c;
-}
-
-/* Bytes of other scripts belong to words as they are. */
-static bool is_in_word(char c)
-{
-    return cw_is_alnum(c) || (unsigned char)c >= 0x80;
-}
-
-/* Whether a word ends between two characters of an identifier: getUser, HTTPServer. */
-static bool is_border(cw_str text, size_t i)
-{
-    char before = text.p[i - 1], c = text.p[i];
-    if (!is_upper(c))
-        return cw_is_digit(c) != cw_is_digit(before);
-    bool next_is_lower = i + 1 < text.n && cw_is_lower(text.p[i + 1]);
-    return !is_upper(before) || next_is_lower;
-}
-
-static bool ends(const char *word, size_t n, const char *ending, size_t keeps)
-{
-    size_t m = strlen(ending);
-    return n >= m + keeps && memcmp(word + n - m, ending, m) == 0;
-}
-
-/* Cut common endings off, so that forms of a word meet; what remains need not be a word. */
-static size_t stem(char *word, size_t n)
-{
-    static const struct {
-        const char *ending;
-        unsigned char keeps, cut;
-    } rules[] = {
-        {"ations", 3, 5}, {"ation", 3, 4}, {"ingly", 3, 5}, {"ings", 3, 4}, {"ies", 2, 2},
-        {"ied", 2, 2},    {"ing", 3, 3},   {"sses", 2, 2},  {"ers", 3, 3},  {"ed", 3, 2},
-        {"es", 3, 2},     {"er", 3, 2},    {"ly", 4, 2},    {"s", 3, 1},
-    };
-    if (ends(word, n, "ss", 1) || ends(word, n, "us", 2))
-        return n;
-    for (size_t i = 0; i < CW_COUNT(rules); i++) {
-        if (!ends(word, n, rules[i].ending, rules[i].keeps))
-            continue;
-        n -= rules[i].cut;
-        break;
+    const cw_method *m = tool->method;
+    const cw_str none = {NULL, 0};
+    switch (field) {
+    case NAME:
+        return i ? none : tool->tool_name;
+    case TITLE:
+        return i ? none : m->mark->title;
+    case USAGE:
+        return i ? none : m->usage;
+    case PARAM_NAMES:
+        return i < m->n_params ? m->params[i].name : none;
+    case PARAM_TEXTS:
+        return i < m->n_params ? m->params[i].description : none;
+    default:
+        return i < m->n_tags ? m->tags[i] : none;
     }
-    /* "stopped", "stopping" and "stop" meet, "delete" and "deleting", "query" and "queries". */
-    if (n > 3 && word[n - 1] == word[n - 2] && !strchr("aeiouls", word[n - 1]))
-        n--;
-    if (n > 3 && word[n - 1] == 'e')
-        n--;
-    if (n > 2 && word[n - 1] == 'y')
-        word[n - 1] = 'i';
-    return n;
 }
 
-/* The next word; .n is 0 at the end. */
-static cw_str next_word(splitter *s)
+static size_t count_words(const cw_entry *tool, unsigned field)
 {
     size_t n = 0;
-    while (s->at < s->text.n && !is_in_word(s->text.p[s->at]))
-        s->at++;
-    for (size_t first = s->at; s->at < s->text.n && is_in_word(s->text.p[s->at]); s->at++) {
-        if (s->at > first && is_border(s->text, s->at))
-            break;
-        if (n < CW_SEARCH_WORD)
-            s->word[n++] = lower(s->text.p[s->at]);
+    cw_str text;
+    for (size_t i = 0; (text = text_at(tool, field, i)).p; i++) {
+        cw_search_splitter s = cw_search_split(text);
+        while (cw_search_next(&s))
+            n++;
     }
-    if (!n)
-        return CW_STR("");
-    s->n = stem(s->word, n);
-    cw_str found = cw_str_make(s->word, s->n);
-    const char *alias = cw_map_find(s->aliases, found);
-    return alias ? cw_str_from(alias) : found;
-}
-
-static splitter split(const cw_search_index *x, cw_str text)
-{
-    size_t n = text.n < CW_SEARCH_MAX_TEXT ? text.n : CW_SEARCH_MAX_TEXT;
-    return (splitter){.aliases = &x->aliases, .text = cw_str_make(text.p, n)};
-}
-
-/* ---- verbs that people use for one another: the first of each line stands for all ---- */
-
-static const char *const synonyms[][16] = {
-    {"get", "fetch", "read", "retrieve", "show", "look", "view", "display", "see", "inspect"},
-    {"list", "enumerate", "browse", "overview"},
-    {"create", "add", "make", "new", "insert", "register", "open", "compose", "reserve"},
-    {"update", "change", "modify", "edit", "set", "adjust", "alter", "rewrite", "correct", "fix",
-     "replace", "amend", "revise", "rename"},
-    {"delete", "remove", "erase", "drop", "discard", "destroy", "purge", "cancel", "revoke"},
-    {"search", "find", "query", "lookup", "locate", "seek"},
-    {"send", "post", "submit", "deliver", "transmit"},
-    {"start", "run", "launch", "begin", "execute"},
-    {"stop", "end", "halt", "kill", "terminate", "abort"},
-    {"copy", "duplicate", "clone", "replicate"},
-    {"move", "transfer", "relocate", "migrate"},
-    {"enable", "activate"},
-    {"disable", "deactivate"},
-    {"approve", "accept", "confirm", "grant", "authorize"},
-    {"assign", "delegate", "allocate"},
-    {"share", "invite"},
-    {"restore", "recover", "undo", "reopen", "unarchive"},
-    {"count", "many", "tally"},
-    {"export", "download"},
-    {"import", "upload"},
-};
-
-/* Words of a wish that stand for a verb, though tools do not use them for it: the first one of a line
- * is the verb. Only in queries. */
-static const char *const intents[][16] = {
-    {"get", "what", "when", "where", "who", "whose", "tell", "know", "check", "much"},
-    {"list", "all", "every", "which", "everything", "these"},
-    {"create", "write", "record", "report", "file", "book", "order", "build", "put", "plan", "sign",
-     "ask", "save", "hire", "buy"},
-    {"update", "turn", "switch", "renew", "rename", "move", "wrong", "instead", "different",
-     "other", "block", "mark"},
-    {"delete", "rid", "away", "throw", "off", "gone", "never", "clear"},
-    {"search", "contain", "about", "called", "named", "mention"},
-    {"export", "csv", "spreadsheet", "excel", "save", "backup"},
-    {"import", "csv", "load", "bulk", "batch"},
-    {"archive", "away", "old", "past", "store", "keep"},
-    {"restore", "back", "return", "again", "mistake"},
-    {"duplicate", "another", "same", "again", "twice", "second"},
-    {"share", "access", "colleague", "together", "everybody", "others", "let", "allow"},
-    {"assign", "charge", "responsible", "hand", "owner", "someone", "take"},
-    {"approve", "yes", "allow", "okay", "permit", "release", "agree"},
-    {"history", "changed", "who", "past", "before", "earlier", "last"},
-    {"count", "number", "often", "total", "much"},
-};
-
-/* Words that say nothing about a tool; only in queries, where people write whole sentences. */
-static const char *const stop_words[] = {
-    "a",     "an",   "and",   "any",   "are",  "as",    "at",   "be",   "but",    "by",
-    "can",   "did",  "do",    "does",  "for",  "from",  "had",  "has",  "have",   "he",
-    "her",   "here", "his",   "how",   "i",    "if",    "in",   "into", "is",     "it",
-    "its",   "me",   "my",    "need",  "of",   "on",    "or",   "our",  "out",    "over",
-    "she",   "so",   "some",  "than",  "that", "the",   "them", "then", "they",   "this",
-    "those", "to",   "up",    "us",    "want", "was",   "we",   "were", "what",   "when",
-    "will",  "with", "where", "which", "who",  "would", "you",  "your", "please",
-};
-
-/* Add the stem of a verb; its value is that of the first of its line. False: out of memory. */
-static bool add_alias(cw_search_index *x, const char *verb, char **first)
-{
-    char *copy = cw_arena_dup(&x->arena, verb, strlen(verb));
-    if (!copy)
-        return false;
-    cw_str key = cw_str_make(copy, stem(copy, strlen(copy)));
-    copy[key.n] = 0;
-    if (!*first) {
-        *first = copy;
-        return true;
-    }
-    return !cw_map_put(&x->aliases, key, *first, NULL);
-}
-
-static bool add_aliases(cw_search_index *x)
-{
-    bool is_ok = true;
-    for (size_t i = 0; i < CW_COUNT(synonyms); i++) {
-        char *first = NULL;
-        for (size_t j = 0; j < CW_COUNT(synonyms[i]) && synonyms[i][j] && is_ok; j++)
-            is_ok = add_alias(x, synonyms[i][j], &first);
-    }
-    return is_ok;
-}
-
-static bool add_stops(cw_search_index *x)
-{
-    static char is_stop;
-    bool is_ok = true;
-    for (size_t i = 0; i < CW_COUNT(stop_words) && is_ok; i++) {
-        char *copy = cw_arena_dup(&x->arena, stop_words[i], strlen(stop_words[i]));
-        is_ok = copy &&
-                !cw_map_put(&x->stops, cw_str_make(copy, stem(copy, strlen(copy))), &is_stop, NULL);
-    }
-    return is_ok;
-}
-
-static bool add_intent(cw_search_index *x, const char *word, size_t line)
-{
-    char *copy = cw_arena_dup(&x->arena, word, strlen(word));
-    if (!copy)
-        return false;
-    cw_str key = cw_str_make(copy, stem(copy, strlen(copy)));
-    intent_verbs *v = cw_map_find(&x->intents, key);
-    if (!v) {
-        v = cw_arena_calloc(&x->arena, 1, sizeof *v);
-        if (!v || cw_map_put(&x->intents, key, v, NULL))
-            return false;
-    }
-    if (v->n < LINES_MAX)
-        v->lines[v->n++] = (unsigned char)line;
-    return true;
-}
-
-static bool add_intents(cw_search_index *x)
-{
-    bool is_ok = true;
-    for (size_t i = 0; i < CW_COUNT(intents); i++) {
-        for (size_t j = 1; j < CW_COUNT(intents[i]) && intents[i][j] && is_ok; j++)
-            is_ok = add_intent(x, intents[i][j], i);
-    }
-    return is_ok;
+    return n;
 }
 
 /* ---- building ---- */
 
-static term *find_term(cw_search_index *x, cw_str text)
+/* The value of a word in a map, made if it has none. NULL: out of memory. */
+static void *find_or_add(cw_search_index *x, cw_map *map, cw_str word, size_t size)
 {
-    term *w = cw_map_find(&x->words, text);
-    if (w)
-        return w;
-    cw_str copy = cw_arena_dup_str(&x->arena, text);
-    w = cw_arena_calloc(&x->arena, 1, sizeof *w);
-    return copy.p && w && !cw_map_put(&x->words, copy, w, NULL) ? w : NULL;
+    void *value = cw_map_find(map, word);
+    if (value)
+        return value;
+    cw_str copy = cw_arena_dup_str(&x->arena, word);
+    value = cw_arena_calloc(&x->arena, 1, size);
+    return copy.p && value && !cw_map_put(map, copy, value, NULL) ? value : NULL;
 }
 
 static bool grow(term *w)
@@ -310,107 +147,177 @@ static bool grow(term *w)
     return true;
 }
 
-/* Add the words of a text of the tool, which is the last one so far. False: out of memory. */
-static bool add_text(cw_search_index *x, uint32_t tool, cw_str text, float weight)
+/* Count a word of the tool, which is the last one so far. False: out of memory. */
+static bool add_word(cw_search_index *x, uint32_t tool, cw_str word, float weight)
 {
-    splitter s = split(x, text);
-    for (cw_str t = next_word(&s); t.n; t = next_word(&s)) {
-        term *w = find_term(x, t);
-        if (!w)
-            return false;
-        bool is_new = !w->n || w->postings[w->n - 1].tool != tool;
-        if (is_new && w->n == w->cap && !grow(w))
-            return false;
-        if (is_new)
-            w->postings[w->n++] = (posting){.tool = tool};
-        w->postings[w->n - 1].weight += weight;
-        x->lengths[tool] += weight;
-    }
+    term *w = find_or_add(x, &x->words, word, sizeof *w);
+    if (!w)
+        return false;
+    bool is_new = !w->n || w->postings[w->n - 1].tool != tool;
+    if (is_new && w->n == w->cap && !grow(w))
+        return false;
+    if (is_new)
+        w->postings[w->n++] = (posting){.tool = tool};
+    w->postings[w->n - 1].weight += weight;
     return true;
 }
 
-static bool add_tool(cw_search_index *x, uint32_t index, const cw_entry *tool)
+/* A word of a name as it is, for queries with the same form of it. */
+static cw_str form_key(cw_str word, char room[CW_SEARCH_WORD + 1])
 {
-    const cw_method *m = tool->method;
-    bool is_ok = add_text(x, index, tool->tool_name, 3) && add_text(x, index, m->mark->title, 2) &&
-                 add_text(x, index, m->usage, 1);
-    for (size_t i = 0; i < m->n_params && is_ok; i++)
-        is_ok = add_text(x, index, m->params[i].name, 1) &&
-                add_text(x, index, m->params[i].description, 0.5f);
-    for (size_t i = 0; i < m->n_tags && is_ok; i++)
-        is_ok = add_text(x, index, m->tags[i], 1);
+    room[0] = FORM_MARK[0];
+    memcpy(room + 1, word.p, word.n);
+    return cw_str_make(room, word.n + 1);
+}
+
+static bool add_field(cw_search_index *x, uint32_t index, const cw_entry *tool, unsigned field,
+                      float weight)
+{
+    char room[CW_SEARCH_WORD + 1];
+    bool is_ok = true;
+    cw_str text;
+    for (size_t i = 0; is_ok && (text = text_at(tool, field, i)).p; i++) {
+        cw_search_splitter s = cw_search_split(text);
+        while (is_ok && cw_search_next(&s)) {
+            is_ok = add_word(x, index, cw_search_stem(&s), weight);
+            if (is_ok && field == NAME)
+                is_ok = add_word(x, index, form_key(cw_search_word(&s), room), 1);
+        }
+    }
     return is_ok;
+}
+
+static bool add_tools(cw_search_index *x, const cw_entry *const *tools)
+{
+    bool is_ok = true;
+    for (unsigned f = 0; f < FIELDS && is_ok; f++) {
+        size_t sum = 0;
+        for (size_t i = 0; i < x->n_tools; i++)
+            sum += count_words(tools[i], f);
+        float average = sum ? (float)sum / (float)x->n_tools : 1, b = fields[f].b;
+        for (size_t i = 0; i < x->n_tools && is_ok; i++) {
+            float length = (float)count_words(tools[i], f) / average;
+            is_ok = add_field(x, (uint32_t)i, tools[i], f, fields[f].weight / (1 - b + b * length));
+        }
+    }
+    return is_ok;
+}
+
+static bool add_list(cw_search_index *x, cw_map *map, const char *const *words, bool is_stemmed)
+{
+    bool is_ok = true;
+    for (; *words && is_ok; words++) {
+        cw_search_splitter s = cw_search_split(cw_str_from(*words));
+        (void)cw_search_next(&s);
+        is_ok = find_or_add(x, map, is_stemmed ? cw_search_stem(&s) : cw_search_word(&s), 1);
+    }
+    return is_ok;
+}
+
+/* What each posting scores: the rarity of the word, and how much of the tool it is. */
+static void finish(const cw_search_index *x)
+{
+    size_t at = 0;
+    for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));) {
+        const term *w = e->value;
+        float rarity = logf(1.0f + ((float)(x->n_tools - w->n) + 0.5f) / ((float)w->n + 0.5f));
+        for (uint32_t i = 0; i < w->n; i++) {
+            float weight = w->postings[i].weight;
+            w->postings[i].weight = rarity * weight * (K1 + 1) / (weight + K1);
+        }
+    }
 }
 
 /* ---- the thesaurus ---- */
 
-static thesaurus_word *find_related(cw_search_index *x, cw_str text)
+static bool add_group(cw_search_index *x, uint16_t index, cw_str words, float part)
 {
-    thesaurus_word *t = cw_map_find(&x->related, text);
-    if (t)
-        return t;
-    cw_str copy = cw_arena_dup_str(&x->arena, text);
-    t = cw_arena_calloc(&x->arena, 1, sizeof *t);
-    return copy.p && t && !cw_map_put(&x->related, copy, t, NULL) ? t : NULL;
-}
-
-/* Verbs that stand for another have their own table, and would drag its whole line along. */
-static bool is_verb(const cw_search_index *x, cw_str word)
-{
-    bool is = false;
-    for (size_t i = 0; i < CW_COUNT(synonyms) && !is; i++) {
-        splitter s = split(x, cw_str_from(synonyms[i][0]));
-        is = cw_str_eq(next_word(&s), word);
-    }
-    return is;
-}
-
-static bool add_line(cw_search_index *x, uint16_t index)
-{
-    thesaurus_line *line = &x->lines[index];
-    splitter s = split(x, cw_str_from(cw_related_words[index]));
-    for (cw_str t = next_word(&s); t.n; t = next_word(&s)) {
-        if (is_verb(x, t))
-            continue;
-        thesaurus_word *r = find_related(x, t);
-        const term *w = cw_map_find(&x->words, t);
+    thesaurus_group *g = &x->groups[index];
+    cw_search_splitter s = cw_search_split(words);
+    g->part = part;
+    while (cw_search_next(&s)) {
+        thesaurus_word *r = find_or_add(x, &x->related, cw_search_stem(&s), sizeof *r);
+        const term *w = cw_map_find(&x->words, cw_search_stem(&s));
         if (!r)
             return false;
         if (r->n < LINES_MAX)
-            r->lines[r->n++] = index;
-        if (w && line->n < MEMBERS_MAX)
-            line->terms[line->n++] = w;
+            r->groups[r->n++] = index;
+        if (w && g->n < MEMBERS_MAX)
+            g->terms[g->n++] = w;
     }
     return true;
+}
+
+static bool add_groups(cw_search_index *x, const char *const *lines, float part, uint16_t *n)
+{
+    bool is_ok = true;
+    for (; *lines && is_ok; lines++) {
+        for (cw_str rest = cw_str_from(*lines); rest.p && is_ok;)
+            is_ok = add_group(x, (*n)++, cw_str_cut(rest, ';', &rest), part);
+    }
+    return is_ok;
+}
+
+static size_t count_groups(const char *const *lines)
+{
+    size_t n = 0;
+    for (; *lines; lines++) {
+        for (cw_str rest = cw_str_from(*lines); rest.p; n++)
+            (void)cw_str_cut(rest, ';', &rest);
+    }
+    return n;
+}
+
+/* The number of a verb; VERBS_MAX: there are too many. */
+static unsigned verb_number(cw_search_index *x, cw_str stem)
+{
+    unsigned i = 0;
+    while (i < x->n_verbs && !cw_str_is(stem, x->verb_names[i]))
+        i++;
+    if (i < x->n_verbs || i == VERBS_MAX || stem.n >= CW_SEARCH_WORD)
+        return i;
+    memcpy(x->verb_names[i], stem.p, stem.n);
+    x->verbs[i] = cw_map_find(&x->words, stem);
+    x->n_verbs++;
+    return i;
+}
+
+static bool add_intent(cw_search_index *x, cw_str words)
+{
+    cw_search_splitter s = cw_search_split(words);
+    (void)cw_search_next(&s);
+    unsigned verb = verb_number(x, cw_search_stem(&s));
+    while (verb < VERBS_MAX && cw_search_next(&s)) {
+        intent_verbs *v = find_or_add(x, &x->intents, cw_search_stem(&s), sizeof *v);
+        if (!v)
+            return false;
+        bool is_known = false;
+        for (unsigned i = 0; i < v->n && !is_known; i++)
+            is_known = v->verbs[i] == verb;
+        if (!is_known && v->n < INTENTS_MAX)
+            v->verbs[v->n++] = (unsigned char)verb;
+    }
+    return true;
+}
+
+static bool add_intents(cw_search_index *x)
+{
+    bool is_ok = true;
+    for (const char *const *line = cw_thesaurus_intents; *line && is_ok; line++) {
+        for (cw_str rest = cw_str_from(*line); rest.p && is_ok;)
+            is_ok = add_intent(x, cw_str_cut(rest, ';', &rest));
+    }
+    return is_ok;
 }
 
 /* After all tools: the words that they have are known. False: out of memory. */
 static bool add_thesaurus(cw_search_index *x)
 {
     uint16_t n = 0;
-    while (cw_related_words[n])
-        n++;
-    x->lines = cw_arena_calloc(&x->arena, n, sizeof *x->lines);
-    bool is_ok = x->lines != NULL;
-    for (uint16_t i = 0; i < n && is_ok; i++)
-        is_ok = add_line(x, i);
-    return is_ok;
-}
-
-/* The part of BM25 that depends on the tool alone. */
-static void finish(cw_search_index *x)
-{
-    float sum = 0;
-    for (size_t i = 0; i < x->n_tools; i++)
-        sum += x->lengths[i];
-    float average = x->n_tools && sum > 0 ? sum / (float)x->n_tools : 1;
-    for (size_t i = 0; i < x->n_tools; i++)
-        x->lengths[i] = K1 * (1 - B + B * x->lengths[i] / average);
-    size_t at = 0;
-    for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));) {
-        term *w = e->value;
-        w->rarity = logf(1.0f + ((float)(x->n_tools - w->n) + 0.5f) / ((float)w->n + 0.5f));
-    }
+    size_t count = count_groups(cw_thesaurus_same) + count_groups(cw_thesaurus_near);
+    x->groups = cw_arena_calloc(&x->arena, count, sizeof *x->groups);
+    return x->groups && add_groups(x, cw_thesaurus_same, SAME, &n) &&
+           add_groups(x, cw_thesaurus_near, NEAR, &n) && add_intents(x);
 }
 
 cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
@@ -421,16 +328,15 @@ cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
     const cw_entry *const *tools = cw_snapshot_tools(snapshot, &x->n_tools);
     x->snapshot = snapshot;
     cw_map_init(&x->words, UINT32_MAX);
-    cw_map_init(&x->aliases, UINT32_MAX);
-    cw_map_init(&x->stops, UINT32_MAX);
     cw_map_init(&x->related, UINT32_MAX);
+    cw_map_init(&x->stops, UINT32_MAX);
+    cw_map_init(&x->lights, UINT32_MAX);
     cw_map_init(&x->intents, UINT32_MAX);
     cw_arena_init(&x->arena, CW_ARENA_MAX);
-    x->lengths = calloc(x->n_tools + 1, sizeof *x->lengths);
-    bool is_ok = x->lengths && add_aliases(x) && add_stops(x) && add_intents(x);
-    for (size_t i = 0; i < x->n_tools && is_ok; i++)
-        is_ok = add_tool(x, (uint32_t)i, tools[i]);
-    if (!is_ok || !add_thesaurus(x)) {
+    bool is_ok = add_list(x, &x->stops, cw_search_stop_words, /* is_stemmed= */ false) &&
+                 add_list(x, &x->lights, cw_search_light_words, /* is_stemmed= */ true) &&
+                 add_tools(x, tools) && add_thesaurus(x);
+    if (!is_ok) {
         cw_search_index_free(x);
         return NULL;
     }
@@ -446,43 +352,51 @@ void cw_search_index_free(cw_search_index *x)
     for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));)
         free(((term *)e->value)->postings);
     cw_map_done(&x->words);
-    cw_map_done(&x->aliases);
-    cw_map_done(&x->stops);
     cw_map_done(&x->related);
+    cw_map_done(&x->stops);
+    cw_map_done(&x->lights);
     cw_map_done(&x->intents);
     cw_arena_done(&x->arena);
-    free(x->lengths);
     free(x);
 }
 
 /* ---- finding ---- */
 
-static void add_scores(const cw_search_index *x, const term *w, float part, float *scores)
+/* A search. The arrays have an element for each tool. */
+typedef struct search {
+    const cw_search_index *x;
+    float *scores;
+    float *matched; /* the weights of the words of the query that it has */
+    float *word;    /* its score for the present word of the query */
+    uint32_t *touched;
+    size_t n_touched; /* tools with a score for the present word */
+    float total;      /* the weights of all words that tools have */
+    const term *seen[2 * CW_SEARCH_MAX_WORDS];
+    size_t n_seen;
+    bool is_plural;
+    float verbs[VERBS_MAX];
+} search;
+
+static void score_term(search *s, const term *w, float part)
 {
     for (uint32_t i = 0; i < w->n; i++) {
         const posting *p = &w->postings[i];
-        scores[p->tool] +=
-            part * w->rarity * p->weight * (K1 + 1) / (p->weight + x->lengths[p->tool]);
+        float score = part * p->weight;
+        if (s->word[p->tool] <= 0)
+            s->touched[s->n_touched++] = p->tool;
+        if (s->word[p->tool] < score)
+            s->word[p->tool] = score;
     }
 }
 
-/* Words of the same lines of the thesaurus, each once. */
-static void score_related(const cw_search_index *x, cw_str word, const term *own, float *scores)
+/* Words of the same groups of the thesaurus. */
+static void score_related(search *s, cw_str stem, float part)
 {
-    const thesaurus_word *t = cw_map_find(&x->related, word);
-    const term *seen[LINES_MAX * MEMBERS_MAX];
-    size_t n = 0;
+    const thesaurus_word *t = cw_map_find(&s->x->related, stem);
     for (unsigned i = 0; t && i < t->n; i++) {
-        const thesaurus_line *line = &x->lines[t->lines[i]];
-        for (unsigned j = 0; j < line->n; j++) {
-            bool is_known = line->terms[j] == own;
-            for (size_t k = 0; k < n && !is_known; k++)
-                is_known = seen[k] == line->terms[j];
-            if (is_known)
-                continue;
-            seen[n++] = line->terms[j];
-            add_scores(x, line->terms[j], RELATED, scores);
-        }
+        const thesaurus_group *g = &s->x->groups[t->groups[i]];
+        for (unsigned j = 0; j < g->n; j++)
+            score_term(s, g->terms[j], part * g->part);
     }
 }
 
@@ -494,76 +408,156 @@ static bool is_part_of(cw_str part, cw_str whole)
 }
 
 /* A word that no tool has may be misspelt, or a part of a compound. */
-static void score_similar(const cw_search_index *x, cw_str word, float *scores)
+static void score_similar(search *s, cw_str stem)
 {
     size_t at = 0;
-    if (word.n < PART_MIN)
+    if (stem.n < PART_MIN)
         return;
-    for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));) {
-        bool may_be = word.n >= SPELLING_MIN && e->key.n + 1 >= word.n && e->key.n <= word.n + 1 &&
-                      e->key.p[0] == word.p[0];
-        if ((may_be && cw_str_distance_within(e->key, word, 1) <= 1) || is_part_of(word, e->key) ||
-            is_part_of(e->key, word))
-            add_scores(x, e->value, SIMILAR, scores);
+    for (const cw_map_entry *e; (e = cw_map_next(&s->x->words, &at));) {
+        bool may_be = stem.n >= SPELLING_MIN && e->key.n + 1 >= stem.n && e->key.n <= stem.n + 1 &&
+                      e->key.p[0] == stem.p[0];
+        if (e->key.p[0] == FORM_MARK[0])
+            continue;
+        if (may_be && cw_str_distance_within(e->key, stem, 1) <= 1)
+            score_term(s, e->value, SIMILAR);
+        else if (is_part_of(stem, e->key) || is_part_of(e->key, stem))
+            score_term(s, e->value, COMPOUND);
     }
 }
 
-/* The part of a verb for tools that match the query in another way. */
-static void prefer_verb(const cw_search_index *x, const char *verb, float part, float *scores)
+/* Add the scores of the present word to those of the tools. */
+static void end_word(search *s, cw_str word, float weight)
 {
-    splitter s = split(x, cw_str_from(verb));
-    const term *w = cw_map_find(&x->words, next_word(&s));
+    char room[CW_SEARCH_WORD + 1];
+    const term *form = cw_map_find(&s->x->words, form_key(word, room));
+    for (uint32_t i = 0; form && i < form->n; i++)
+        s->word[form->postings[i].tool] *= 1 + FORM;
+    for (size_t i = 0; i < s->n_touched; i++) {
+        uint32_t tool = s->touched[i];
+        s->scores[tool] += s->word[tool];
+        s->matched[tool] += weight;
+        s->word[tool] = 0;
+    }
+    if (s->n_touched)
+        s->total += weight;
+    s->n_touched = 0;
+}
+
+/* Whether this word was scored before. */
+static bool is_seen(search *s, const term *w)
+{
+    for (size_t i = 0; i < s->n_seen; i++) {
+        if (s->seen[i] == w)
+            return true;
+    }
+    if (s->n_seen < CW_COUNT(s->seen))
+        s->seen[s->n_seen++] = w;
+    return false;
+}
+
+static bool is_plural(cw_str word, cw_str stem)
+{
+    return word.n > PART_MIN - 1 && word.p[word.n - 1] == 's' && word.p[word.n - 2] != 's' &&
+           !cw_str_eq(word, stem);
+}
+
+static void score_word(search *s, const cw_search_splitter *at)
+{
+    cw_str stem = cw_search_stem(at), word = cw_search_word(at);
+    bool is_light = cw_map_find(&s->x->lights, stem) != NULL;
+    const term *own = cw_map_find(&s->x->words, stem);
+    if (own && is_seen(s, own))
+        return;
+    if (own)
+        score_term(s, own, is_light ? LIGHT : 1);
+    if (!is_light)
+        score_related(s, stem, own ? BESIDE_OWN : 1);
+    if (!is_light && !s->n_touched)
+        score_similar(s, stem);
+    if (!is_light && s->n_touched && is_plural(word, stem))
+        s->is_plural = true;
+    end_word(s, word, is_light ? LIGHT : 1);
+}
+
+/* Two words that tools write as one: "time sheet". */
+static void score_pair(search *s, cw_str first, cw_str second)
+{
+    char room[2 * CW_SEARCH_WORD];
+    memcpy(room, first.p, first.n);
+    memcpy(room + first.n, second.p, second.n);
+    cw_search_splitter pair = cw_search_split(cw_str_make(room, first.n + second.n));
+    const term *w = cw_search_next(&pair) ? cw_map_find(&s->x->words, cw_search_stem(&pair)) : NULL;
+    if (!w || is_seen(s, w))
+        return;
+    score_term(s, w, 1);
+    end_word(s, cw_search_word(&pair), 1);
+}
+
+static void note_intents(search *s, cw_str stem)
+{
+    const intent_verbs *v = cw_map_find(&s->x->intents, stem);
+    for (unsigned i = 0; v && i < v->n; i++)
+        s->verbs[v->verbs[i]] += INTENT / sqrtf((float)v->n);
+}
+
+/* False: the query has no word but stop words. */
+static bool score_words(search *s, cw_str query, bool skips)
+{
+    cw_search_splitter at = cw_search_split(query);
+    cw_search_splitter before = {.n_word = 0};
+    bool has_words = false, follows = false;
+    for (size_t n = 0; n < CW_SEARCH_MAX_WORDS && cw_search_next(&at); n++) {
+        bool is_stop = skips && cw_map_find(&s->x->stops, cw_search_word(&at));
+        if (skips)
+            note_intents(s, cw_search_stem(&at));
+        if (follows)
+            score_pair(s, cw_search_word(&before), cw_search_word(&at));
+        if (!is_stop)
+            score_word(s, &at);
+        has_words = has_words || !is_stop;
+        follows = !is_stop;
+        before = at;
+    }
+    return has_words;
+}
+
+/* Tools that match more of the words are better. */
+static void weigh_matches(search *s)
+{
+    for (size_t i = 0; i < s->x->n_tools && s->total > 0; i++)
+        s->scores[i] *= 1 - MATCHED + MATCHED * s->matched[i] / s->total;
+}
+
+/* The part of a verb for tools that match the query in another way. */
+static void prefer_verb(search *s, const term *w, float part)
+{
     for (uint32_t i = 0; w && i < w->n; i++) {
         const posting *p = &w->postings[i];
-        if (scores[p->tool] > 0)
-            scores[p->tool] +=
-                part * w->rarity * p->weight * (K1 + 1) / (p->weight + x->lengths[p->tool]);
+        if (s->scores[p->tool] > 0)
+            s->scores[p->tool] += part * p->weight;
     }
+}
+
+static const term *verb_term(const cw_search_index *x, const char *verb)
+{
+    cw_search_splitter at = cw_search_split(cw_str_from(verb));
+    return cw_search_next(&at) ? cw_map_find(&x->words, cw_search_stem(&at)) : NULL;
 }
 
 /* Among the things that can be done with what was found, those that the query may mean, and
  * those that most people want. */
-static void score_verbs(const cw_search_index *x, cw_str query, float *scores)
+static void score_verbs(search *s)
 {
     static const char *const common[] = {"get", "list", "create", "update", "search", "delete"};
-    splitter s = split(x, query);
-    for (cw_str t = next_word(&s); t.n; t = next_word(&s)) {
-        bool is_own = cw_map_find(&x->words, t) && !cw_map_find(&x->stops, t);
-        const intent_verbs *v = is_own ? NULL : cw_map_find(&x->intents, cw_str_make(s.word, s.n));
-        for (unsigned i = 0; v && i < v->n; i++)
-            prefer_verb(x, intents[v->lines[i]][0], INTENT, scores);
+    for (unsigned i = 0; i < s->x->n_verbs; i++) {
+        float part = s->verbs[i];
+        if (part > 0)
+            prefer_verb(s, s->x->verbs[i], part < INTENT_MAX ? part : INTENT_MAX);
     }
+    if (s->is_plural)
+        prefer_verb(s, verb_term(s->x, "list"), PLURAL);
     for (size_t i = 0; i < CW_COUNT(common); i++)
-        prefer_verb(x, common[i], COMMON_VERB, scores);
-}
-
-/* False: the query has no word but stop words. */
-static bool score_words(const cw_search_index *x, cw_str query, bool skips, float *scores)
-{
-    const term *seen[CW_SEARCH_MAX_WORDS];
-    size_t n = 0;
-    bool has_words = false;
-    splitter s = split(x, query);
-    for (cw_str t = next_word(&s); t.n && n < CW_SEARCH_MAX_WORDS; t = next_word(&s)) {
-        if (skips && cw_map_find(&x->stops, t))
-            continue;
-        has_words = true;
-        const term *w = cw_map_find(&x->words, t);
-        bool is_known = false;
-        for (size_t i = 0; w && i < n && !is_known; i++)
-            is_known = seen[i] == w;
-        if (is_known)
-            continue;
-        if (w) {
-            seen[n++] = w;
-            add_scores(x, w, 1, scores);
-        } else if (!cw_map_find(&x->related, t)) {
-            score_similar(x, t, scores);
-        }
-        score_related(x, t, w, scores);
-    }
-    score_verbs(x, query, scores);
-    return has_words;
+        prefer_verb(s, verb_term(s->x, common[i]), COMMON_VERB);
 }
 
 static float score_name(cw_str name, cw_str query)
@@ -612,33 +606,60 @@ static bool is_shown(const cw_view *view, const cw_entry *tool, bool only_callab
            (!only_callable || cw_view_verdict(view, tool) == CW_VERDICT_ALLOW);
 }
 
+/* False: out of memory. */
+static bool open_search(search *s, const cw_search_index *x)
+{
+    size_t n = x->n_tools + 1;
+    *s = (search){.x = x,
+                  .scores = calloc(n, sizeof *s->scores),
+                  .matched = calloc(n, sizeof *s->matched),
+                  .word = calloc(n, sizeof *s->word),
+                  .touched = calloc(n, sizeof *s->touched)};
+    return s->scores && s->matched && s->word && s->touched;
+}
+
+static void close_search(search *s)
+{
+    free(s->scores);
+    free(s->matched);
+    free(s->word);
+    free(s->touched);
+}
+
+static void score_all(search *s, cw_str query)
+{
+    if (!score_words(s, query, /* skips= */ true))
+        (void)score_words(s, query, /* skips= */ false);
+    weigh_matches(s);
+    score_verbs(s);
+    score_names(s->x, cw_str_trim(query), s->scores);
+}
+
 cw_code cw_search_index_find(const cw_view *view, cw_str query, bool only_callable,
                              const cw_entry **ret, size_t n, size_t *ret_n, size_t *ret_total)
 {
     size_t n_tools, found = 0;
     const cw_search_index *x = cw_snapshot_search_index(cw_view_snapshot(view));
     const cw_entry *const *tools = cw_snapshot_tools(x->snapshot, &n_tools);
-    float *scores = calloc(n_tools + 1, sizeof *scores);
     uint32_t *best = calloc(n + 1, sizeof *best);
+    search s;
     *ret_total = *ret_n = 0;
-    if (!scores || !best) {
-        free(scores);
+    if (!open_search(&s, x) || !best) {
+        close_search(&s);
         free(best);
         return CW_NOMEM;
     }
-    if (!score_words(x, query, /* skips= */ true, scores))
-        (void)score_words(x, query, /* skips= */ false, scores);
-    score_names(x, cw_str_trim(query), scores);
+    score_all(&s, query);
     for (size_t i = 0; i < n_tools; i++) {
-        if (scores[i] <= 0 || !is_shown(view, tools[i], only_callable))
+        if (s.scores[i] <= 0 || !is_shown(view, tools[i], only_callable))
             continue;
         *ret_total += 1;
-        insert(best, &found, n, scores, (uint32_t)i);
+        insert(best, &found, n, s.scores, (uint32_t)i);
     }
     for (size_t i = 0; i < found; i++)
         ret[i] = tools[best[i]];
     *ret_n = found;
-    free(scores);
+    close_search(&s);
     free(best);
     return CW_OK;
 }

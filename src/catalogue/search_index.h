@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* search_index.h - finds tools of a catalogue by words: BM25 over names, titles, texts and parameters.
  *
- *     tool ─► words: names weigh 3, titles 2, all else 1 ─► postings of each word
- *     query ─► words ─► scores ─► the best that the view shows
+ *     tool ─► stems of its fields, each with a weight ─► postings of each stem
+ *     query ─► words ─► stems, and those of nearly the same meaning ─► scores ─► the best that the view shows
  *
- * Identifiers are split ("getUserInfo", "user.get_info": get user info), letters are lower case, and
- * common endings are cut off ("lists", "listing": list). Verbs that people use for one another count as
- * one ("remove", "delete"), and words such as "the" in a query are skipped. Nouns of nearly the same
- * meaning count a part (related_words.h), and so do words with one wrong letter. Tools whose name is the query come first, then
- * those whose name begins with it.
+ * Identifiers are split, and forms of a word meet (search_words.h, word_stem.h). Words of the same
+ * meaning count a part (thesaurus.h); so do compounds, and words with one wrong letter. Of all these the
+ * best one counts for each word of the query. Verbs that the query may mean decide between tools that
+ * match otherwise. Tools whose name is the query come first, then those whose name begins with it.
  *
  * Ownership: belongs to its snapshot, and borrows from it.
  * Threads:   immutable; find on any thread.
- * Limits:    CW_SEARCH_MAX_WORDS words of a query; the words of the first CW_SEARCH_MAX_TEXT bytes of
- *            each text.
+ * Limits:    CW_SEARCH_MAX_WORDS words of a query, and the limits of search_words.h.
  */
 #ifndef CW_CATALOGUE_SEARCH_INDEX_H
 #define CW_CATALOGUE_SEARCH_INDEX_H
@@ -21,8 +19,6 @@
 #include "catalogue/view.h"
 
 #define CW_SEARCH_MAX_WORDS 64u
-#define CW_SEARCH_MAX_TEXT 4096u
-#define CW_SEARCH_WORD 32u /* bytes of a word; the rest of a longer one is dropped */
 
 /* NULL without memory. */
 cw_search_index *cw_search_index_new(const cw_snapshot *snapshot);

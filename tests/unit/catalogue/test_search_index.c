@@ -78,6 +78,21 @@ TEST(words_of_nearly_the_same_meaning_or_letters_find_tools)
     check("throw the bill away", "invoice.delete", 2);
     check("delete the invoyce", "invoice.delete", 2);
     check("throw the zebra away", NULL, 0);
+    check("the customer's bill, please", "invoice.list", 2);
+    check("in voice list", "invoice.list", 2); /* tools write it as one word */
+}
+
+TEST(words_that_say_little_lead_nowhere)
+{
+    /* "open" and "get" have the same meaning as many verbs, and no tool has them. */
+    check("get it back and put it there again", "getUserInfo", 1);
+    check("open", NULL, 0);
+}
+
+TEST(things_in_the_plural_are_listed)
+{
+    check("invoices", "invoice.list", 2);
+    check("my bills", "invoice.list", 2);
 }
 
 TEST(hidden_tools_are_not_found)
@@ -127,6 +142,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_parts_of_names_and_forms_find_tools),
         cmocka_unit_test(words_of_nearly_the_same_meaning_or_letters_find_tools),
+        cmocka_unit_test(words_that_say_little_lead_nowhere),
+        cmocka_unit_test(things_in_the_plural_are_listed),
         cmocka_unit_test(hidden_tools_are_not_found),
         cmocka_unit_test(a_failed_allocation_fails_the_build),
         cmocka_unit_test(a_short_text_is_the_first_sentence),
