@@ -1,9 +1,11 @@
 // MCP servers as sources: real servers behind a bridge, real clients in front of it. The matrix of
 // docs/mcp-sources.md (client era × server era) is the table of tests here.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
+import { promisify } from "node:util";
 import { Client } from "@modelcontextprotocol/client";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
@@ -21,6 +23,7 @@ import { eventually } from "./support/server.mjs";
 
 const node = process.execPath;
 const fixture = path.join(root, "tests/functional/support/mcp-server.mjs");
+const inspector = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
 const packaged = (name) => path.join(root, "node_modules/@modelcontextprotocol", name, "dist/index.js");
 
 const startServer = (mode) => startProgram(node, [fixture, mode], { name: `mcp-${mode}` });
@@ -153,6 +156,22 @@ suite("servers from npm", { concurrency: true }, () => {
         await callToolWell(server, "s.create_entities", { entities });
         const found = await callToolWell(server, "s.search_nodes", { query: "Ada" });
         assert.match(textOf(found), /writes programs/);
+    });
+
+    test("server-memory is used by the Inspector", async (t) => {
+        const environment = { MEMORY_FILE_PATH: path.join(keepFolder(), "no-memory.json") };
+        const server = await bridge(t, { command: [node, packaged("server-memory")], environment });
+        await untilTool(server, "s.read_graph");
+        const address = [`${server.url}/mcp`, "--transport", "http"];
+        const inspect = async (...words) =>
+            JSON.parse((await promisify(execFile)(node, [inspector, "--cli", ...address, ...words])).stdout);
+        const { tools } = await inspect("--method", "tools/list");
+        assert.ok(
+            tools.some(({ name }) => name === "s__read_graph"),
+            JSON.stringify(tools.map(({ name }) => name)),
+        );
+        const result = await inspect("--method", "tools/call", "--tool-name", "s__read_graph");
+        assert.deepEqual(result.structuredContent, { entities: [], relations: [] });
     });
 
     test("a Causeway behind a Causeway is a modern server", async (t) => {
