@@ -10,7 +10,7 @@ import { navigate, openConsent, pkce, requestQuery, sendDecision } from "./suppo
 import { freePort } from "./support/issuer.mjs";
 import { hiddenField, logIn } from "./support/login.mjs";
 import { token } from "./support/oauth-server.mjs";
-import { startCauseway } from "./support/programs.mjs";
+import { patience, startCauseway } from "./support/programs.mjs";
 import { eventually, makeCertificate } from "./support/server.mjs";
 
 const redirect = "http://127.0.0.1:51004/callback";
@@ -153,32 +153,33 @@ suite("a publisher", () => {
     test("AS18 T18 T33 one that hangs ends after five seconds, and holds up nobody else", async () => {
         requests.length = 0;
         const hung = [1, 2, 3].map((n) => `${base}/hang-${n}`);
-        hung.forEach((id) => answers.set(new URL(id).pathname, () => {}));
-        // What another person and programs see meanwhile.
-        const good = publish("prompt.json");
-        const others = async () => {
-            const begin = performance.now();
-            const { status } = await fetch(`${server.url}/.well-known/oauth-authorization-server`);
-            assert.equal(status, 200);
-            const page = await ask(server, alice, good);
-            assert.equal(page.status, 200, page.text);
-            return performance.now() - begin;
-        };
+        for (const id of hung) {
+            const { pathname } = new URL(id);
+            answers.set(pathname, (_request, response) => response.on("close", () => requests.push(`end ${pathname}`)));
+        }
         const begin = performance.now();
         const waiting = hung.slice(0, 2).map((id) => ask(server, bob, id));
-        await eventually(() => requests.length === 2, "two requests that hang");
-        // An account may not take all the places there are.
-        assert.equal((await ask(server, bob, hung[2])).status, 429);
-        const took = await others();
+        await eventually(() => requests.length >= 2, "two requests that hang");
+        // Another person and programs meanwhile.
+        const good = publish("prompt.json");
+        const others = performance.now();
+        assert.equal((await fetch(`${server.url}/.well-known/oauth-authorization-server`)).status, 200);
+        const page = await ask(server, alice, good);
+        assert.equal(page.status, 200, page.text);
+        const took = performance.now() - others;
+        assert.ok(took < patience(2_500), `others waited ${took} ms`);
+        // An account may not take all the places there are: its third request comes after the end of another one.
+        const third = await ask(server, bob, hung[2]);
+        const late = requests.indexOf("/hang-3");
+        assert.equal(third.status, late < 0 ? 429 : 400);
+        assert.ok(late < 0 || requests.slice(0, late).some((text) => text.startsWith("end ")), requests.join());
         const pages = await Promise.all(waiting);
-        const all = performance.now() - begin;
         assert.deepEqual(
             pages.map(({ status }) => status),
             [400, 400],
         );
+        const all = performance.now() - begin;
         assert.ok(all >= 4_900, `${all} ms`);
-        assert.ok(took < all / 2, `others waited ${took} of ${all} ms`);
-        assert.deepEqual(requests.slice(0, 3), ["/hang-1", "/hang-2", "/prompt.json"]);
     });
 });
 

@@ -35,7 +35,6 @@ before(async () => {
             access: {
                 server: {
                     enabled: true,
-                    access_token_lifetime: "1m",
                     clients: [
                         { id: "robot", secret_file, account: "alice", scopes: ["content:read"] },
                         { id: "open", redirect_uris: [`http://127.0.0.1:${conformancePort}/callback`] },
@@ -232,7 +231,7 @@ suite("mcp-remote 0.15.1", () => {
         const home = path.join(keepFolder(), name);
         mkdirSync(home, { recursive: true });
         const env = { HOME: home, MCP_REMOTE_CONFIG_DIR: home, ...noBrowser };
-        const all = [file, `${server.url}/mcp`, "--transport", "http-only", ...args];
+        const all = [file, `${server.url}/mcp`, "--transport", "http-only", "--auth-timeout", "600", ...args];
         const program = new Program(process.execPath, all, { name: "mcp-remote", env });
         const send = (message) => program.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
         program.ask = async (id, method, params = {}) => {
@@ -303,7 +302,7 @@ test("AS7 AS19 AS23 the Inspector 2.12.0 logs a person in, and uses what it has 
     const callback = `http://127.0.0.1:${await freePort()}/oauth/callback`;
     const inspect = (...more) => {
         const fixed = [launcher, "--cli", `${server.url}/mcp`, "--transport", "http", "--callback-url", callback];
-        const args = [...fixed, "--method", "tools/list", ...more];
+        const args = [...fixed, "--connect-timeout", "0", "--method", "tools/list", ...more];
         return new Program(process.execPath, args, { name: "inspector", env });
     };
     const first = inspect();
