@@ -7,6 +7,7 @@
 #include "admin/server.h"
 #include "admin/source.h"
 #include "base/clock.h"
+#include "call/running.h"
 #include "metrics/metrics.h"
 #include "metrics/names.h"
 #include "metrics/recent.h"
@@ -482,6 +483,65 @@ static cw_code recent(cw_admin_call *c, cw_err *err)
     return CW_OK;
 }
 
+/* ---- causeway.calls.running ---- */
+
+#define RUNNING_MAX 100u
+
+static void write_call(cw_json_writer *w, const cw_running_call *call, uint64_t now)
+{
+    char request[CW_IDS_HEX];
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("tool"), cw_str_make(call->tool, call->n_tool));
+    cw_json_add_string_member(w, CW_STR("source"), cw_str_make(call->source, call->n_source));
+    cw_json_add_string_member(w, CW_STR("caller"), cw_str_make(call->caller, call->n_caller));
+    cw_json_add_string_member(w, CW_STR("door"), cw_str_from(call->door));
+    cw_json_add_string_member(w, CW_STR("state"),
+                              call->is_waiting ? CW_STR("waiting") : CW_STR("running"));
+    if (call->begun_ns)
+        cw_json_add_i64_member(w, CW_STR("us"), (int64_t)((now - call->begun_ns) / 1000));
+    if (call->request) {
+        cw_ids_format_request(call->request, request);
+        cw_json_add_string_member(w, CW_STR("request_id"), cw_str_from(request));
+    }
+    cw_json_close(w);
+}
+
+/* The operation of a call that waits for its list. */
+typedef struct listing {
+    cw_admin_call *call;
+    const cw_admin_server *server;
+} listing;
+
+static void on_listed(const cw_running_list *list, void *ctx)
+{
+    listing l = *(const listing *)ctx;
+    uint64_t now = cw_clock_ns();
+    free(ctx);
+    if (!list || l.server->is_closed) /* the call has ended, and its memory is gone */
+        return;
+    cw_json_writer *w = l.call->out;
+    size_t n = list->n < RUNNING_MAX ? list->n : RUNNING_MAX;
+    cw_json_add_key(w, CW_STR("calls"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < n; i++)
+        write_call(w, &list->items[i], now);
+    cw_json_close(w);
+    cw_json_add_i64_member(w, CW_STR("left_out"), (int64_t)(list->n - n + list->left_out));
+    l.call->finish(l.call, CW_OK, NULL);
+}
+
+static cw_code running(cw_admin_call *c, cw_err *err)
+{
+    listing *l = malloc(sizeof *l);
+    if (!l)
+        return cw_fail_nomem(err);
+    *l = (listing){c, c->server};
+    cw_code rc = cw_runtime_list_calls(c->server->runtime, c->server->loop, on_listed, l, err);
+    if (rc)
+        free(l);
+    return rc ? rc : CW_AGAIN;
+}
+
 #define TEXT "{\"type\":\"string\"}"
 #define NUMBER "{\"type\":\"integer\"}"
 #define OBJECT "{\"type\":\"object\"}"
@@ -516,5 +576,13 @@ const cw_admin_method cw_admin_stats_methods[] = {
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_NEEDS_SERVER,
      .run = recent},
+    {.name = "causeway.calls.running",
+     .about = "Return the calls that run now, the oldest first, without arguments",
+     .permission = CW_PERMISSION_VIEW_TRAFFIC,
+     .params = "[]",
+     .result = "{\"calls\":" OBJECTS ",\"left_out\":" NUMBER "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_NEEDS_SERVER,
+     .run = running},
     {.name = NULL},
 };

@@ -30,10 +30,12 @@
 #define CW_IDS_RANDOM 2u
 
 typedef struct cw_ids {
-    uint64_t request; /* 0: none */
-    bool has_trace;   /* the members below are valid */
+    uint64_t request;    /* 0: none */
+    bool has_trace : 1;  /* flags, trace_id, span_id and tracestate are valid */
+    bool is_focused : 1; /* its lines are logged at every level (log.focus) */
     uint8_t flags;
-    uint8_t protocol, client; /* labels of metrics, and one; 0: not known */
+    uint8_t protocol, client;    /* labels of metrics, and one; 0: not known */
+    uint32_t login_us, queue_us; /* that it waited for its login, and in the queue of its source */
     unsigned char trace_id[CW_IDS_TRACE];
     unsigned char span_id[CW_IDS_SPAN]; /* of our own span, not of the one that called */
     cw_str tracestate;                  /* checked; empty: none. Lives as long as the ids */

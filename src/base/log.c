@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ids.h"
 #include "base/journal.h"
 #include "base/log_line.h"
 #include "base/thread.h"
@@ -37,6 +38,7 @@ static struct {
         char name[CW_LOG_COMPONENT_MAX + 1];
         atomic_int level;
     } slots[CW_LOG_COMPONENTS_MAX];
+    atomic_bool has_focus;
     atomic_int form; /* cw_log_form */
 } settings = {.level = CW_LOG_INFO, .highest = CW_LOG_INFO};
 
@@ -119,9 +121,9 @@ static bool is_listed(const override *list, size_t n, const char *component)
     return false;
 }
 
-static void install_levels(cw_log_level level, const override *list, size_t n)
+static void install_levels(cw_log_level level, const override *list, size_t n, bool has_focus)
 {
-    int highest = level;
+    int highest = has_focus ? CW_LOG_DEBUG : level;
     for (unsigned i = 0; i < settings.used; i++)
         if (!is_listed(list, n, settings.slots[i].name))
             atomic_store(&settings.slots[i].level, INHERIT);
@@ -136,6 +138,7 @@ static void install_levels(cw_log_level level, const override *list, size_t n)
             highest = list[i].level;
     }
     atomic_store(&settings.level, level);
+    atomic_store(&settings.has_focus, has_focus);
     atomic_store_explicit(&settings.scan, n > 0 ? settings.used : 0, memory_order_release);
     atomic_store(&settings.highest, highest);
 }
@@ -662,7 +665,7 @@ cw_code cw_log_configure(const cw_log_opts *opts, cw_err *err)
     if (is_journal)
         form = CW_LOG_FORM_JOURNAL;
     atomic_store(&settings.form, form);
-    install_levels(opts->level, list, n);
+    install_levels(opts->level, list, n, opts->has_focus);
     use_next(fd);
     return CW_OK;
 }
@@ -681,13 +684,22 @@ bool cw_log_level_parse(cw_str name, cw_log_level *ret)
     return true;
 }
 
+/* Whether the thread works on a request whose lines are all written. */
+static bool is_focused(void)
+{
+    if (CW_LIKELY(!atomic_load_explicit(&settings.has_focus, memory_order_relaxed)))
+        return false;
+    const cw_ids *ids = cw_ids_current();
+    return ids && ids->is_focused;
+}
+
 bool cw_log_on(cw_log_level level, const char *component)
 {
     /* Most calls end here: debug lines while the level is higher. */
     if ((int)level > atomic_load_explicit(&settings.highest, memory_order_relaxed) ||
         (int)level < 0)
         return false;
-    return (int)level <= level_of(component);
+    return (int)level <= level_of(component) || is_focused();
 }
 
 void cw_log_event(cw_log_level level, const char *component, const char *message,

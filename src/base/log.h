@@ -65,7 +65,7 @@ typedef enum cw_log_level {
 #define CW_LOG_COMPONENT_MAX 31u /* bytes of one name: a-z, 0-9, '-', '_' and '.' */
 
 typedef struct cw_log_field {
-    const char *key; /* NULL ends the list */
+    const char *key; /* NULL ends the list; empty: no field */
     cw_str text;     /* used when text.p is not NULL */
     int64_t number;
 } cw_log_field;
@@ -82,6 +82,8 @@ typedef struct cw_log_opts {
     cw_log_level level;
     /* "net=debug,access=off": levels of single components; NULL: none. */
     const char *levels;
+    /* Lines about requests whose ids are focused (ids.h) are written at every level. */
+    bool has_focus;
 } cw_log_opts;
 
 /* Check and install options; may be called again while running (reload), which also reopens `path`.

@@ -181,6 +181,8 @@ static bool put_field(log_line *l, const cw_log_field *f)
 {
     size_t before = l->n;
     cw_str key = cw_str_from(f->key);
+    if (!key.n)
+        return true;
     if (l->json) {
         put(l, ",", 1);
         put_quoted(l, key, CW_LOG_FIELD_MAX);
@@ -261,6 +263,8 @@ static void begin_member(log_line *l, const char *prefix, const char *name)
 static void put_member(log_line *l, const cw_log_field *f)
 {
     size_t before = l->n;
+    if (!f->key[0])
+        return;
     begin_member(l, "CAUSEWAY_", f->key);
     if (f->text.p)
         put_cut(l, f->text, CW_LOG_FIELD_MAX, /* quotes= */ false);

@@ -228,49 +228,6 @@ void cw_call_audit_read(cw_runtime_loop *rl, const cw_view *view, const char *do
     (void)cw_audit_add(cw_runtime_audit(rl), &r);
 }
 
-/* ---- spans ---- */
-
-static void span_begin(cw_exchange *ex, const cw_source *source)
-{
-    cw_source_call *call = &ex->call;
-    call->tracer = ex->rl->tracer;
-    call->ids = &ex->ids;
-    call->traceparent = CW_STR("");
-    ex->span.is_on = false;
-    if (CW_LIKELY(!source->ops->span || !ex->ids.has_trace || !cw_trace_is_on(call->tracer)))
-        return;
-    cw_span_begin_child(call->tracer, &ex->ids, call->begun_ns ? call->begun_ns : cw_clock_ns(),
-                        &ex->span);
-    cw_trace_parent_format(&ex->span.ids, ex->traceparent);
-    call->traceparent = cw_str_from(ex->traceparent);
-}
-
-/* `outcome` NULL: cancelled. */
-static void span_end(const cw_exchange *ex, const cw_outcome *outcome)
-{
-    if (CW_LIKELY(!ex->span.is_on))
-        return;
-    const cw_source *source = ex->active->source;
-    bool has_failed = outcome && outcome->kind == CW_OUTCOME_FAILED;
-    bool is_error = has_failed || (outcome && outcome->kind == CW_OUTCOME_ERROR);
-    if (!cw_span_is_kept(ex->call.tracer, &ex->span, has_failed))
-        return;
-    const cw_span_attr attrs[] = {
-        CW_SPAN_TEXT("causeway.source", source->name),
-        CW_SPAN_TEXT("causeway.method", ex->call.method->id),
-        CW_SPAN_TEXT("error.type", has_failed ? cw_str_from(cw_call_fault_name(outcome->fault))
-                                              : CW_STR("tool_error")),
-    };
-    cw_span_end(ex->call.tracer, &ex->span,
-                &(cw_span_report){.name = cw_str_from(source->ops->span),
-                                  .target = source->name,
-                                  .kind = CW_SPAN_INTERNAL,
-                                  .end_ns = ex->call.ended_ns ? ex->call.ended_ns : cw_clock_ns(),
-                                  .attrs = attrs,
-                                  .n_attrs = CW_COUNT(attrs) - (is_error ? 0 : 1),
-                                  .is_error = is_error});
-}
-
 /* ---- sources and time limits ---- */
 
 static void on_deadline(cw_deadline *d);
@@ -449,38 +406,18 @@ static cw_exchange *exchange_find(const cw_runtime_loop *rl, cw_call_handle hand
 
 /* ---- the end ---- */
 
-static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
-{
-    bool is_grave = outcome->fault == CW_FAULT_DIED || outcome->fault == CW_FAULT_PROTOCOL ||
-                    outcome->fault == CW_FAULT_NOMEM || outcome->fault == CW_FAULT_SCHEMA;
-    cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
-           CW_KV("source", ex->active->source->name), CW_KV("method", ex->call.method->id),
-           CW_KV("fault", cw_str_from(cw_call_fault_name(outcome->fault))),
-           CW_KV("message", outcome->message),
-           CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
-}
-
-/* Logs the part of a method's error that the caller does not see. */
-static void log_scrubbed(const cw_exchange *ex, const cw_outcome *outcome)
-{
-    cw_log(CW_LOG_WARN, "call", "error details withheld from the caller",
-           CW_KV("source", ex->active->source->name), CW_KV("method", ex->call.method->id),
-           CW_KV("detail", outcome->detail));
-}
-
 static void finish(cw_exchange *ex, const cw_outcome *outcome)
 {
     cw_sink *waiter = ex->waiter;
     ex->state = CW_EXCHANGE_FINISHING;
     give_up_place(ex); /* before done: the sink may call again */
     cw_deadline_clear(&ex->deadline);
-    if (outcome->kind == CW_OUTCOME_FAILED)
-        log_failure(ex, outcome);
-    else if (outcome->detail.n)
-        log_scrubbed(ex, outcome);
+    cw_call_log_problem(ex, outcome);
     cw_count_end(ex, outcome);
+    ex->ids.queue_us = (uint32_t)(ex->call.queue_ns / 1000);
     audit_end(ex, outcome);
-    span_end(ex, outcome);
+    cw_call_span_end(ex, outcome);
+    cw_call_log_end(ex, outcome);
     if (waiter)
         waiter->ops->done(waiter, outcome);
     cw_count_answered(ex);
@@ -494,7 +431,8 @@ static void exchange_cancel(cw_exchange *ex)
     source->ops->cancel(source, &ex->call);
     cw_count_end(ex, NULL);
     audit_end(ex, NULL);
-    span_end(ex, NULL);
+    cw_call_span_end(ex, NULL);
+    cw_call_log_end(ex, NULL);
     cw_ids_leave(outer);
     exchange_put(ex);
 }
@@ -690,10 +628,11 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
     ex->call.loop = rl->loop;
     ex->call.op = NULL;
     ex->call.is_waiting = false;
-    ex->call.left_queue = 0;
+    ex->call.left_queue = ex->call.queue_ns = 0;
+    ex->call.pid = 0;
     ex->n_asked = 0;
     *ret = (cw_call_handle){ex->slot, ex->generation};
-    span_begin(ex, source);
+    cw_call_span_begin(ex, source);
     cw_code rc = enter_limit(ex, fault, err);
     ex->latest_limit =
         cw_loop_now(rl->loop) + (uint64_t)(CW_SOURCE_RESTARTS - 1) * limit_of(ex)->ms;
@@ -903,6 +842,7 @@ static cw_code start(cw_runtime_loop *rl, const cw_call_request *request, cw_cal
     }
     keep_ids(ex);
     audit_begin(ex, request);
+    cw_call_log_begin(ex, request);
     cw_count_begin(ex, request);
     rc = exchange_start(ex, ret, &refusal->fault, &refusal->err);
     return rc ? fail_source(rc, request, refusal) : CW_OK;
@@ -911,6 +851,7 @@ static cw_code start(cw_runtime_loop *rl, const cw_call_request *request, cw_cal
 cw_code cw_call_start(cw_runtime_loop *rl, const cw_call_request *request, cw_call_handle *ret,
                       cw_call_error *refusal)
 {
+    cw_call_set_focus(rl, request);
     cw_code rc = start(rl, request, ret, refusal);
     if (CW_UNLIKELY(rc))
         cw_count_refusal(request, rc, refusal);

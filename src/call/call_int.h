@@ -82,8 +82,10 @@ struct cw_exchange {
     uint32_t n_asked;      /* questions that are open: the time limit does not run */
     uint64_t latest_limit; /* ms of the loop: progress restarts the limit until then */
     cw_call_audit record;
-    uint64_t entered_ns; /* count.c */
-    uint32_t door;       /* its label in the metrics */
+    uint64_t entered_ns;   /* count.c */
+    uint32_t door;         /* its label in the metrics */
+    const char *door_name; /* as in the audit */
+    bool is_logged;        /* the log has a line about its end */
     cw_limiter_slot place;
     cw_exchange *next_free;
 };
@@ -147,6 +149,28 @@ void cw_count_answered(const cw_exchange *ex);
 void cw_count_refusal(const cw_call_request *request, cw_code rc, const cw_call_error *refusal);
 /* No method was found. */
 void cw_count_unknown(const cw_refusal_record *refused);
+
+/* runtime.c: the parts of a runtime, by index. */
+unsigned cw_runtime_n_loops(const cw_runtime *runtime);
+cw_runtime_loop *cw_runtime_part(cw_runtime *runtime, unsigned index);
+
+/* count.c: whether it is a method of an operator who watches. */
+bool cw_call_is_watching(const cw_entry *entry);
+
+/* span.c */
+void cw_call_span_begin(cw_exchange *ex, const cw_source *source);
+/* `outcome` NULL: cancelled. */
+void cw_call_span_end(const cw_exchange *ex, const cw_outcome *outcome);
+
+/* call_log.c */
+/* Mark the ids of the current request if log.focus names the call. */
+void cw_call_set_focus(const cw_runtime_loop *rl, const cw_call_request *request);
+/* Its arguments are valid; the clock was not read yet. */
+void cw_call_log_begin(cw_exchange *ex, const cw_call_request *request);
+/* A failure, or a part of an error that the caller does not see. */
+void cw_call_log_problem(const cw_exchange *ex, const cw_outcome *outcome);
+/* It is over; `outcome` NULL: cancelled. */
+void cw_call_log_end(const cw_exchange *ex, const cw_outcome *outcome);
 
 /* wasted_work.c */
 /* cw_call_steps, or less for the network of an address, or for a source by its name, that has

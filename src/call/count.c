@@ -27,7 +27,7 @@ uint32_t cw_call_tool_slot(const cw_entry *entry)
 }
 
 /* The calls of an operator who watches would displace the others. */
-static bool is_watching(const cw_entry *entry)
+bool cw_call_is_watching(const cw_entry *entry)
 {
     return cw_str_starts(entry->method->id, CW_STR("causeway."));
 }
@@ -56,7 +56,7 @@ static uint32_t door_of(const char *door)
 void cw_count_begin(cw_exchange *ex, const cw_call_request *request)
 {
     ex->call.begun_ns = ex->call.ended_ns = 0;
-    if (!cw_metrics_is_on() && !ex->record.is_on)
+    if (!cw_metrics_is_on() && !ex->record.is_on && !ex->is_logged)
         return;
     uint64_t now = cw_clock_ns(), recent = cw_loop_recent_ns(ex->rl->loop);
     ex->call.begun_ns = now;
@@ -133,7 +133,7 @@ void cw_count_end(cw_exchange *ex, const cw_outcome *outcome)
     if (outcome && outcome->kind == CW_OUTCOME_FAILED && outcome->fault == CW_FAULT_SCHEMA)
         cw_metrics_count(CW_METRIC_SCHEMA_FAILURES, tool, CW_SIDE_RESULT, 0);
     cw_source_call_end_wait(&ex->call);
-    if (!is_watching(ex->entry))
+    if (!cw_call_is_watching(ex->entry))
         add_recent(ex->view, &ex->ids, name_of(ex->entry),
                    &(cw_recent_call){.at_ns = ex->call.ended_ns,
                                      .reason = reason_of(outcome),

@@ -43,6 +43,7 @@ struct cw_runtime {
     cw_str console_host;                      /* may be empty */
     cw_caller *guest;                         /* may be NULL */
     cw_tasks *tasks;                          /* may be NULL */
+    const cw_seal *seal;                      /* may be NULL */
     cw_limiter *limiter;
     unsigned n_loops;
     bool is_started;
@@ -471,6 +472,7 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
     b->console_host = opts->console_host;
     b->guest = opts->guest;
     b->tasks = opts->tasks;
+    b->seal = opts->seal;
     b->change.tell = on_change;
     cw_interest_init(&b->interest);
     for (unsigned i = 0; i < b->n_loops; i++) {
@@ -582,6 +584,16 @@ void cw_runtime_free(cw_runtime *b)
 
 /* ---- what doors see ---- */
 
+unsigned cw_runtime_n_loops(const cw_runtime *b)
+{
+    return b->n_loops;
+}
+
+cw_runtime_loop *cw_runtime_part(cw_runtime *b, unsigned index)
+{
+    return &b->loops[index];
+}
+
 cw_runtime_loop *cw_runtime_at(cw_runtime *b, const cw_loop *loop)
 {
     cw_runtime_loop *rl = &b->loops[loop->index];
@@ -630,6 +642,11 @@ cw_page_cache *cw_runtime_cache(cw_runtime_loop *rl)
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl)
 {
     return rl->runtime->audit;
+}
+
+const cw_seal *cw_runtime_seal(const cw_runtime_loop *rl)
+{
+    return rl->runtime->seal;
 }
 
 cw_trace_loop *cw_runtime_tracer(const cw_runtime_loop *rl)

@@ -17,6 +17,7 @@
 #define CW_CALL_RUNTIME_H
 
 #include "access/login/accounts.h"
+#include "access/seal.h"
 #include "audit/audit.h"
 #include "base/limits.h"
 #include "base/list.h"
@@ -56,6 +57,7 @@ typedef struct cw_runtime_opts {
     cw_str console_host; /* cw_runtime_console_host; borrowed; empty: no console */
     cw_caller *guest;    /* cw_runtime_guest; borrowed; NULL: none */
     cw_tasks *tasks;     /* borrowed; NULL: no call becomes a task */
+    const cw_seal *seal; /* borrowed; NULL: none */
 } cw_runtime_opts;
 
 CW_MUST_USE cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *err);
@@ -113,6 +115,7 @@ bool cw_runtime_is_anonymous(const cw_runtime_loop *rl, const cw_view *view);
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl);
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);
 cw_tasks *cw_runtime_tasks(const cw_runtime_loop *rl);
+const cw_seal *cw_runtime_seal(const cw_runtime_loop *rl);
 /* The part of this loop; NULL: no traces. */
 cw_trace_loop *cw_runtime_tracer(const cw_runtime_loop *rl);
 /* The cached pages of the current catalogue. */

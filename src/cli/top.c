@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* top.c - a live view of a running server on the terminal: sources, tools, last calls. */
+/* top.c - a live view of a running server on the terminal: sources, tools, running and last calls. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -234,6 +234,41 @@ static int add_tools(const view *v, cw_buf *out, const cw_json *stats, int max)
     return n;
 }
 
+/* The columns that running and last calls share. */
+static void end_call(const view *v, cw_buf *out, const cw_json *row, size_t start)
+{
+    cw_str caller = cw_cli_admin_text(row, "caller");
+    cw_buf_add_char(out, ' ');
+    add_column(out, cw_cli_admin_text(row, "door"), 7);
+    add_duration(out, cw_json_get(row, CW_STR("us")));
+    cw_buf_add_char(out, ' ');
+    add_column(out, caller.n ? caller : CW_STR("-"), 11);
+    end_line(v, out, start);
+}
+
+/* Calls that run now, the oldest first; without any there is no heading. Returns the lines. */
+static int add_running(const view *v, cw_buf *out, const cw_json *running, int max)
+{
+    size_t width = (size_t)v->columns - 50, start = out->n;
+    const cw_json *row = cw_cli_admin_items(cw_json_get(running, CW_STR("calls")));
+    int n = 1;
+    if (!row || max < 2)
+        return 0;
+    add_column(out, CW_STR("RUNNING CALLS"), width);
+    cw_buf_add(out, CW_STR(" SOURCE   STATE       DOOR    TIME      CALLER"));
+    end_line(v, out, start);
+    for (; row && n < max; row = cw_json_next(row), n++) {
+        start = out->n;
+        add_column(out, cw_cli_admin_text(row, "tool"), width);
+        cw_buf_add_char(out, ' ');
+        add_column(out, cw_cli_admin_text(row, "source"), 8);
+        cw_buf_add_char(out, ' ');
+        add_column(out, cw_cli_admin_text(row, "state"), 11);
+        end_call(v, out, row, start);
+    }
+    return n;
+}
+
 static void add_calls(const view *v, cw_buf *out, const cw_json *recent, int max)
 {
     size_t width = (size_t)v->columns - 50, start = out->n;
@@ -244,23 +279,18 @@ static void add_calls(const view *v, cw_buf *out, const cw_json *recent, int max
     const cw_json *row = cw_cli_admin_items(cw_json_get(recent, CW_STR("calls")));
     for (; row && n < max; row = cw_json_next(row), n++) {
         char date[CW_CLOCK_ISO_LEN + 1];
-        cw_str caller = cw_cli_admin_text(row, "caller");
         start = out->n;
         cw_clock_format_iso(cw_cli_admin_number(row, "at"), date);
         add_column(out, cw_cli_admin_text(row, "tool"), width);
         cw_buf_printf(out, " %.8s ", date + 11);
         add_column(out, cw_cli_admin_text(row, "outcome"), 11);
-        cw_buf_add_char(out, ' ');
-        add_column(out, cw_cli_admin_text(row, "door"), 7);
-        add_duration(out, cw_json_get(row, CW_STR("us")));
-        cw_buf_add_char(out, ' ');
-        add_column(out, caller.n ? caller : CW_STR("-"), 11);
-        end_line(v, out, start);
+        end_call(v, out, row, start);
     }
 }
 
 /* The lists share the rows that the head and the headings leave. */
-static void draw(const view *v, cw_buf *out, const cw_json *stats, const cw_json *recent)
+static void draw(const view *v, cw_buf *out, const cw_json *stats, const cw_json *running,
+                 const cw_json *recent)
 {
     int left = v->rows - 8; /* two lines of head, three headings, two empty lines, the last line */
     add_head(v, out, stats);
@@ -268,6 +298,7 @@ static void draw(const view *v, cw_buf *out, const cw_json *stats, const cw_json
     left -= add_sources(v, out, stats, left / 3);
     cw_buf_add_char(out, '\n');
     left -= add_tools(v, out, stats, left / 2);
+    left -= add_running(v, out, running, left / 2);
     add_calls(v, out, recent, left);
 }
 
@@ -280,10 +311,12 @@ static void add_limit(cw_json_writer *w, const void *ctx)
 /* -1, or the exit code of a problem that was reported. */
 static int look(view *v)
 {
-    const cw_json *stats, *recent;
+    const cw_json *stats, *running, *recent;
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     int code = cw_cli_admin_call(&v->admin, "causeway.stats", NULL, NULL, &stats);
+    if (code < 0)
+        code = cw_cli_admin_call(&v->admin, "causeway.calls.running", NULL, NULL, &running);
     if (code < 0)
         code = cw_cli_admin_call(&v->admin, "causeway.calls.recent", add_limit, NULL, &recent);
     if (code >= 0)
@@ -291,7 +324,7 @@ static int look(view *v)
     read_size(v);
     if (!v->is_once)
         cw_buf_add(&out, CW_STR(CLEAR));
-    draw(v, &out, stats, recent);
+    draw(v, &out, stats, running, recent);
     if (!v->is_once && out.n)
         out.n--; /* the last line break would scroll the screen */
     code = out.code ? cw_cli_failure("out of memory") : cw_cli_print(cw_buf_str(&out));
@@ -322,9 +355,10 @@ int cw_cli_top(int argc, char **argv)
     };
     const cw_cli_spec spec = {
         "top", "",
-        "Show the running server on the terminal: its sources, the busiest tools and the\n"
-        "last calls. Space looks again at once; q ends. It needs the permission\n"
-        "\"view traffic\", and metrics.enabled in the configuration of the server.",
+        "Show the running server on the terminal: its sources, the busiest tools, the\n"
+        "running calls and the last ones. Space looks again at once; q ends. It needs the\n"
+        "permission \"view traffic\", and metrics.enabled in the configuration of the\n"
+        "server.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     uint64_t seconds = 0;

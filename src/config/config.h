@@ -27,7 +27,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/log.h"
+#include "config/config_log.h"
 #include "config/config_server.h"
 #include "config/config_toolset.h"
 #include "config/config_traces.h"
@@ -59,22 +59,6 @@ typedef enum cw_config_tls_version {
     CW_CONFIG_TLS_1_2,
     CW_CONFIG_TLS_1_3,
 } cw_config_tls_version;
-
-typedef enum cw_config_log_format {
-    CW_CONFIG_LOG_TEXT,
-    CW_CONFIG_LOG_JSON,
-} cw_config_log_format;
-
-typedef struct cw_config_level {
-    cw_str component;
-    cw_log_level level;
-} cw_config_level;
-
-typedef struct cw_config_levels {
-    const cw_config_level *items; /* in the order of the file */
-    size_t n;
-    cw_str text; /* "net=debug,access=off", as cw_log_opts takes it; empty when there are none */
-} cw_config_levels;
 
 /* A role and its permissions; "anonymous" applies to callers without a login, "authenticated" to
  * those with one. */
@@ -212,13 +196,7 @@ typedef struct cw_config {
         uint32_t sse_keepalive_ms; /* 0: no keep-alive comments */
     } timeouts;
 
-    struct {
-        cw_log_level level;
-        cw_config_log_format format;
-        cw_str file; /* empty: standard error */
-        cw_config_levels levels;
-    } log;
-
+    cw_config_log log;
     bool access_log;
     cw_config_traces traces;
 
@@ -387,9 +365,9 @@ void cw_config_changed_keys(const cw_config *a, const cw_config *b, bool needs_r
 /* Add the effective configuration as one JSON value. Values that may hold secrets (headers,
  * environment, arguments of programs, params of init_calls, queries of URLs) are "***". CW_NOMEM. */
 CW_MUST_USE cw_code cw_config_write_masked(const cw_config *config, cw_json_writer *w, cw_err *err);
-/* The log options of a configuration; they borrow its texts. */
 /* The path or the URL of the database; empty: none. */
 cw_str cw_config_store(const cw_config *config);
+/* The log options of a configuration; they borrow its texts. */
 cw_log_opts cw_config_log_opts(const cw_config *config);
 /* Append the effective configuration as YAML with every key, its value and a comment; reading that
  * text gives an equal configuration. Errors are sticky in `out`. */

@@ -167,6 +167,7 @@ typedef struct cw_config_remote {
     cw_str handshake_header;   /* … has a header to be repeated; empty: none */
     cw_str replies; /* JSON object: method it may call -> result; "$params" gives them back */
     cw_config_strings change_notifications; /* its notifications that mean: methods have changed */
+    cw_str trace; /* "auto", "meta", "none": how the trace context of a call is sent */
 
     /* An MCP server. */
     cw_str protocol; /* "auto", "modern", "legacy" */

@@ -30,6 +30,9 @@ typedef struct cw_config_traces {
     bool failures;   /* failed calls are recorded, sampled or not */
     cw_config_trace_trust trust;
     uint32_t spans_per_second; /* 0: no limit */
+    bool http;                 /* the HTTP request of a message has a span of its own */
+    bool caller;               /* spans of messages have a pseudonym of their caller */
+    bool arguments;            /* spans of calls have arguments and result */
 } cw_config_traces;
 
 #endif

@@ -339,11 +339,13 @@ cw_str cw_config_store(const cw_config *config)
 cw_log_opts cw_config_log_opts(const cw_config *config)
 {
     bool is_text = config->log.format == CW_CONFIG_LOG_TEXT;
+    const cw_config_focus *focus = &config->log.focus;
     return (cw_log_opts){
         .journal = is_text ? cw_journal_of_stderr() : NULL,
         .json = config->log.format == CW_CONFIG_LOG_JSON,
         .path = config->log.file.n ? config->log.file.p : NULL,
         .level = config->log.level,
         .levels = config->log.levels.text.n ? config->log.levels.text.p : NULL,
+        .has_focus = focus->tools.n || focus->sources.n || focus->callers.n,
     };
 }

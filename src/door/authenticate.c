@@ -6,6 +6,7 @@
 
 #include "access/credentials.h"
 #include "access/scopes.h"
+#include "base/clock.h"
 #include "base/digits.h"
 #include "door/browser.h"
 #include "door/oauth_challenge.h"
@@ -122,7 +123,8 @@ typedef struct pending {
     const cw_auth_error_bodies *texts;
     cw_authenticated_fn fn;
     void *self;
-    cw_str session; /* .p is NULL: a header is shown */
+    cw_str session;    /* .p is NULL: a header is shown */
+    uint64_t begun_ns; /* 0: not measured */
 } pending;
 
 static void send_refusal(cw_http_req *req, const cw_auth_error_bodies *texts,
@@ -247,6 +249,8 @@ static void take(const pending *p, const cw_login *login)
     const cw_auth_error_bodies *texts = p->texts;
     cw_runtime_loop *rl = cw_runtime_at(p->runtime, cw_http_req_loop(req));
     cw_view *view = NULL;
+    if (CW_UNLIKELY(p->begun_ns))
+        cw_http_req_ids(req)->login_us = (uint32_t)((cw_clock_ns() - p->begun_ns) / 1000);
     if (login->status == CW_LOGIN_OK && is_elsewhere(req, rl, login->caller)) {
         audit_refused(req, rl, texts, "wrong", /* is_anonymous= */ false);
         reply_wrong(req, rl, texts, /* is_session= */ false);
@@ -363,6 +367,7 @@ void cw_authenticate(cw_http_req *req, cw_runtime *runtime, const cw_auth_error_
                      .self = self,
                      .texts = texts,
                      .session = session,
+                     .begun_ns = cw_trace_is_on(cw_runtime_tracer(rl)) ? cw_clock_ns() : 0,
                      .fn = fn};
     log_in(&asked, accounts, header);
 }

@@ -31,26 +31,35 @@ typedef enum cw_operation_kind {
     CW_OPERATION_JSONRPC,
 } cw_operation_kind;
 
+#define CW_OPERATION_DIGEST 17u /* hexadecimal digits of a digest, and a NUL */
+
 typedef struct cw_operation {
     cw_span span; /* off where traces are */
     uint64_t begun_ns;
     cw_operation_kind kind;
-    bool is_open;        /* begun, and not over */
-    bool is_measured;    /* in the metrics of MCP */
-    bool is_call;        /* tools/call, of a tool that was found */
-    bool is_tool_error;  /* the answer is a result that reports an error */
-    uint32_t method;     /* MCP: label of CW_METRIC_MCP_METHOD */
-    uint32_t tool;       /* is_call: slot of the tool */
-    const char *door;    /* as in the audit */
-    cw_str name;         /* of the tool or prompt in the catalogue; empty: none is known */
-    bool is_prompt;      /* what has the name */
-    cw_str source;       /* of the method that ran; empty: none */
-    cw_str uri;          /* of a resource; empty: none */
-    cw_str version;      /* of the MCP protocol; empty: not known */
-    const char *outcome; /* as in the audit; NULL: no call was made */
-    const char *fault;   /* of outcome "failed"; or NULL */
-    int64_t code;        /* of the error that is the answer; 0: none */
-    cw_str message;      /* of the error; empty: none */
+    bool is_open;       /* begun, and not over */
+    bool is_measured;   /* in the metrics of MCP */
+    bool is_call;       /* tools/call, of a tool that was found */
+    bool is_tool_error; /* the answer is a result that reports an error */
+    uint32_t method;    /* MCP: label of CW_METRIC_MCP_METHOD */
+    uint32_t tool;      /* is_call: slot of the tool */
+    const char *door;   /* as in the audit */
+    cw_str name;        /* of the tool or prompt in the catalogue; empty: none is known */
+    bool is_prompt;     /* what has the name */
+    cw_str source;      /* of the method that ran; empty: none */
+    cw_str uri;         /* of a resource; empty: none */
+    cw_str version;     /* of the MCP protocol; empty: not known */
+    char session[CW_OPERATION_DIGEST]; /* of a legacy client: a digest; empty: none */
+    char caller[CW_OPERATION_DIGEST];  /* a pseudonym; empty: none */
+    uint16_t port;                     /* of the client; 0: not known */
+    bool shows_values;                 /* arguments and result are attributes of the span */
+    const struct cw_json *arguments;   /* NULL: none */
+    cw_str result;                     /* without secrets; empty: none */
+    uint32_t queue_us;                 /* in the queue of its source */
+    const char *outcome;               /* as in the audit; NULL: no call was made */
+    const char *fault;                 /* of outcome "failed"; or NULL */
+    int64_t code;                      /* of the error that is the answer; 0: none */
+    cw_str message;                    /* of the error; empty: none */
 } cw_operation;
 
 /* The beginning of an operation. */
@@ -65,6 +74,11 @@ typedef struct cw_operation_start {
 void cw_operation_begin(struct cw_rpc_item *item, const cw_operation_start *start);
 /* The caller sees this tool or prompt, and called it. */
 void cw_operation_set_entry(struct cw_rpc_item *item, const cw_entry *entry, bool is_prompt);
+/* Its arguments, which live as long as the item; for its span, if traces.arguments is set. */
+void cw_operation_set_arguments(struct cw_rpc_item *item, const cw_entry *entry,
+                                const struct cw_json *arguments);
+/* The id of its MCP session. */
+void cw_operation_set_session(struct cw_rpc_item *item, cw_str id);
 /* A method ran to this end. */
 void cw_operation_set_outcome(struct cw_rpc_item *item, const cw_outcome *outcome);
 /* A call was refused: the code of cw_call_start, and its verdict where that is CW_DECLINED. */

@@ -718,7 +718,8 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
                                   .operator_root = b->operator_root,
                                   .console_host = app->console_host,
                                   .guest = b->guest,
-                                  .tasks = b->tasks};
+                                  .tasks = b->tasks,
+                                  .seal = &b->seal};
     return cw_runtime_new(&opts, &b->runtime, err);
 }
 

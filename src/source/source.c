@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "metrics/metrics.h"
 
 cw_source *cw_source_ref(cw_source *s)
@@ -40,6 +41,8 @@ void cw_source_call_wait(cw_source_call *call)
 {
     if (!call->is_waiting)
         count_waiting(call, 1);
+    if (!call->is_waiting)
+        call->queued_ns = cw_clock_ns();
     call->is_waiting = true;
 }
 
@@ -48,6 +51,7 @@ void cw_source_call_begin(cw_source_call *call)
     if (!call->is_waiting)
         return;
     count_waiting(call, -1);
+    call->queue_ns += cw_clock_ns() - call->queued_ns;
     call->left_queue = cw_loop_now(call->loop);
     call->is_waiting = false;
 }

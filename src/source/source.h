@@ -48,12 +48,15 @@ typedef struct cw_source_call {
     cw_sink *sink;
     cw_loop *loop;
     cw_trace_loop *tracer; /* or NULL */
-    const cw_ids *ids;     /* of the request; NULL: none. Lives as long as the call */
+    cw_ids *ids;           /* of the request; NULL: none. Lives as long as the call */
     cw_str traceparent;    /* of the span of this call, if ops->span is set; empty: none */
     bool is_waiting;       /* set by the source: it waits in a queue and has not begun */
     uint64_t left_queue;   /* set by the source: when it began, ms of the loop; 0: at once */
+    uint64_t queued_ns;    /* set by the source: when it began to wait */
+    uint64_t queue_ns;     /* likewise: how long it has waited */
     uint64_t begun_ns;     /* when start was called; 0: not measured */
     uint64_t ended_ns;     /* set by a source that reads the clock at the end; 0: not known */
+    int64_t pid;           /* set by a source that runs it in a process; 0: none */
     void *op;              /* the source's own */
 } cw_source_call;
 

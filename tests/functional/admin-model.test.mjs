@@ -24,6 +24,7 @@ const reading = {
     "causeway.status": { needs: traffic },
     "causeway.stats": { needs: traffic },
     "causeway.calls.recent": { needs: traffic },
+    "causeway.calls.running": { needs: traffic },
     "causeway.sources.list": { needs: traffic },
     "causeway.sources.diff": { needs: sources },
     "causeway.tools.list": { needs: traffic },

@@ -144,3 +144,51 @@ suite("top", () => {
         assert.match(stderr, /--interval: expected a number of seconds from 1 to 3600/);
     });
 });
+
+test("calls that run are on the screen, the oldest first", async (t) => {
+    const server = await startBridge({
+        config: {
+            roles: { anonymous: [...permissions, "view traffic"] },
+            admin: { socket: path.join(keepFolder(), "running.sock") },
+            plugins: { grace: "0s" },
+            timeouts: { drain: "0s" },
+        },
+    });
+    const running = async () => {
+        const { json, text } = await rpc(server, { method: "causeway.calls.running", id: 1 });
+        assert.ok(json.result, text);
+        return json.result.calls.filter(({ state }) => state === "running");
+    };
+    assert.deepEqual(await running(), []);
+    const first = callTool(server, "test.sleep", { ms: 600_000 });
+    await eventually(async () => (await running()).length === 1, "the first call");
+    const second = rpc(server, { method: "test.sleep", params: { ms: 600_000 }, id: 1 });
+    const ended = Promise.allSettled([first, second]);
+    await eventually(async () => (await running()).length === 2, "the second call");
+    const calls = await running();
+    assert.ok(calls[0].us >= calls[1].us && calls[1].us > 0);
+    const { us: _, request_id: id, ...call } = calls[0];
+    assert.deepEqual(call, { tool: "test.sleep", source: "echo", caller: "", door: "mcp", state: "running" });
+    assert.match(id, /^[0-9a-f]{16}$/);
+    tmux("new-session", "-d", "-x", "80", "-y", "24", "-s", "running", `${binary} top --config ${server.config}`);
+    t.after(() => {
+        try {
+            tmux("kill-server");
+        } catch {
+            // It has ended with its last window.
+        }
+    });
+    const screen = () => tmux("capture-pane", "-p", "-t", "running");
+    await eventually(() => /^RUNNING CALLS/m.test(screen()), "the running calls", patience(20_000));
+    const lines = screen().split("\n");
+    const heading = lines.findIndex((line) => line.startsWith("RUNNING CALLS"));
+    assert.match(lines[1], /^running 2 of \d+ calls, \d+ connections$/);
+    assert.match(lines[heading], /^RUNNING CALLS +SOURCE +STATE +DOOR +TIME +CALLER$/);
+    assert.match(lines[heading + 1], /^test\.sleep +echo +running +mcp +\S+s -$/);
+    assert.match(lines[heading + 2], /^test\.sleep +echo +running +jsonrpc +\S+s -$/);
+    assert.match(lines[heading + 3], /^LAST CALLS/);
+    assert.ok(lines.every((line) => line.length <= 80));
+    tmux("send-keys", "-t", "running", "q");
+    await server.stop();
+    await ended;
+});

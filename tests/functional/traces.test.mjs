@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { suite, test } from "node:test";
+import { bearer, startAccounts } from "./support/accounts.mjs";
 import { soon, startCollector } from "./support/collector.mjs";
 import { startProxy } from "./support/fault-proxy.mjs";
-import { legacy, modern, permissions, startBridge, untilTool } from "./support/mcp.mjs";
+import { initialize, legacy, legacyVersions, modern, permissions, startBridge, untilTool } from "./support/mcp.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -59,6 +61,8 @@ suite("spans", { concurrency: true }, () => {
         assert.equal(a["mcp.protocol.version"], "2026-07-28");
         assert.equal(a["network.transport"], "tcp");
         assert.equal(a["client.address"], "127.0.0.1");
+        assert.ok(a["client.port"] > 0);
+        assert.equal(a["mcp.session.id"], undefined);
         assert.equal(a["causeway.door"], "mcp");
         assert.equal(a["causeway.outcome"], "ok");
         assert.ok(a["jsonrpc.request.id"]);
@@ -109,6 +113,23 @@ suite("spans", { concurrency: true }, () => {
         const span = await collector.span(({ traceId }) => traceId === trace);
         assert.equal(span.name, "tools/list");
         assert.equal(span.traceState, "a=1");
+    });
+
+    test("of a legacy session have its version and a digest of its id", async (t) => {
+        const { collector, server } = await start(t);
+        const [version] = legacyVersions;
+        const opened = await initialize(server, version);
+        const session = opened.headers.get("mcp-session-id");
+        const headers = { "Mcp-Session-Id": session, "MCP-Protocol-Version": version };
+        await legacy(server, "tools/list", {}, { headers });
+        await legacy(server, "ping", {}, { headers });
+        const hasSession = ({ attributes: a }) => a["mcp.session.id"];
+        const list = await collector.span((span) => span.name === "tools/list" && hasSession(span));
+        const ping = await collector.span(({ name }) => name === "ping");
+        assert.match(list.attributes["mcp.session.id"], /^[0-9a-f]{16}$/);
+        assert.ok(!session.includes(list.attributes["mcp.session.id"]));
+        assert.equal(ping.attributes["mcp.session.id"], list.attributes["mcp.session.id"]);
+        assert.equal(list.attributes["mcp.protocol.version"], version);
     });
 
     test("of callers without a login begin a trace with a link, and are not sampled on their word", async (t) => {
@@ -223,9 +244,39 @@ suite("contexts that are sent on", { concurrency: true }, () => {
         assert.equal(context, `00-${trace}-${span.spanId}-01`);
         assert.equal(span.kind, 1);
         assert.equal(span.attributes["causeway.method"], "trace.context");
+        assert.ok(span.attributes["process.pid"] > 0);
         const silent = await ask({ meta: { traceparent: traceparent("00") } });
         assert.match(silent, new RegExp(`^00-${trace}-[0-9a-f]{16}-00$`));
         assert.notEqual(silent.slice(36, 52), parent);
+    });
+
+    test("go to params._meta of a service, or nowhere, as its source says", async (t) => {
+        const service = await startService();
+        const proxy = await startProxy(service);
+        const source = (name, trace) => ({
+            ...{ name, url: proxy.url, openrpc: writeOpenRpc(), prefix: `${name}.`, methods: ["*"], trace },
+        });
+        const sources = [source("meta", "meta"), source("none", "none")];
+        const { collector, server } = await start(t, {}, { plugins: [], config: { sources } });
+        await untilTool(server, "none.add");
+        const tracestate = 'vendor="a\\b",other=2';
+        const meta = { traceparent: traceparent(), tracestate };
+        const add = (name) => call(server, { name: `${name}.add`, arguments: { a: 1, b: 2 } }, { meta });
+        assert.equal((await add("meta")).json.result.structuredContent ?? 3, 3);
+        const attempt = await collector.span(({ name, kind }) => name === "meta.add" && kind === 3);
+        const sent = proxy.requests.find(({ message }) => message?.method === "add");
+        const expected = { traceparent: `00-${trace}-${attempt.spanId}-01`, tracestate };
+        assert.deepEqual(sent.message.params, { _meta: expected, a: 1, b: 2 });
+        assert.equal(sent.headers.traceparent, undefined);
+        await call(server, { name: "meta.secret", arguments: {} }, { meta });
+        const empty = proxy.requests.find(({ message }) => message?.method === "secret");
+        assert.equal(empty.message.params._meta.traceparent.slice(3, 35), trace);
+        proxy.requests.length = 0;
+        await add("none");
+        await collector.span(({ name, kind }) => name === "none.add" && kind === 3);
+        const [bare] = proxy.requests;
+        assert.deepEqual(bare.message.params, { a: 1, b: 2 });
+        assert.equal(bare.headers.traceparent, undefined);
     });
 
     test("are none without traces", async (t) => {
@@ -234,6 +285,103 @@ suite("contexts that are sent on", { concurrency: true }, () => {
         await untilTool(server, "trace.context");
         const { json } = await call(server, { name: "trace.context", arguments: {} });
         assert.equal(json.result.content[0].text, "none");
+    });
+});
+
+suite("spans that an operator asks for", { concurrency: true }, () => {
+    test("traces.http: a span of the request is the parent of its messages", async (t) => {
+        const { collector, server } = await start(t, { http: true });
+        await call(server, echo, { headers: { traceparent: traceparent() } });
+        const message = await collector.span(isCall);
+        const request = await collector.span(({ name, traceId }) => name === "POST /mcp" && traceId === trace);
+        assert.equal(request.parentSpanId, parent);
+        assert.equal(message.parentSpanId, request.spanId);
+        assert.equal(message.traceId, trace);
+        assert.equal(request.attributes["http.response.status_code"], 200);
+        assert.equal(request.attributes["http.route"], "/mcp");
+        assert.ok(request.startTimeUnixNano <= message.startTimeUnixNano);
+        assert.ok(request.endTimeUnixNano >= message.startTimeUnixNano);
+    });
+
+    test("traces.http: a message with a context of its own has a link to the request", async (t) => {
+        const { collector, server } = await start(t, { http: true });
+        await call(server, echo, { meta: { traceparent: traceparent() } });
+        const message = await collector.span(isCall);
+        assert.equal(message.traceId, trace);
+        assert.equal(message.parentSpanId, parent);
+        const [link] = message.links;
+        const request = await collector.span(({ spanId }) => spanId === link.spanId);
+        assert.equal(request.name, "POST /mcp");
+        assert.equal(request.traceId, link.traceId);
+        assert.notEqual(request.traceId, trace);
+    });
+
+    test("traces.http: the messages of a batch have one parent", async (t) => {
+        const { collector, server } = await start(t, { http: true });
+        const message = (id) => ({ jsonrpc: "2.0", id, method: "test.echo", params: { message: "x" } });
+        await fetch(`${server.url}/jsonrpc`, {
+            method: "POST",
+            headers: { "Content-Type": "application/json" },
+            body: JSON.stringify([message("a"), message("b")]),
+        });
+        const of = (id) => collector.span(({ attributes: a }) => a["jsonrpc.request.id"] === id);
+        const [a, b] = [await of("a"), await of("b")];
+        const request = await collector.span(({ name }) => name === "POST /jsonrpc");
+        assert.equal(a.parentSpanId, request.spanId);
+        assert.equal(b.parentSpanId, request.spanId);
+        assert.notEqual(a.spanId, b.spanId);
+    });
+
+    test("traces.caller: a pseudonym, the same for each call of a caller", async (t) => {
+        const collector = await startCollector();
+        t.after(() => collector.stop());
+        const server = await startAccounts({
+            config: { traces: { endpoint: collector.url, sample: 1, caller: true } },
+            env: { ...process.env, ...soon },
+        });
+        t.after(() => server.stop());
+        const { token } = await server.token("alice");
+        const other = await server.token("bob");
+        const list = async (id, headers) => {
+            await modern(server, "tools/list", {}, { headers: { ...headers, traceparent: traceparent("01", id) } });
+            const linked = ({ traceId, links }) => traceId === id || links.some((link) => link.traceId === id);
+            return (await collector.span(linked)).attributes;
+        };
+        const first = await list("1".repeat(32), bearer(token));
+        const second = await list("2".repeat(32), bearer(token));
+        assert.match(first["enduser.pseudo.id"], /^[0-9a-f]{16}$/);
+        assert.equal(second["enduser.pseudo.id"], first["enduser.pseudo.id"]);
+        assert.notEqual(
+            (await list("3".repeat(32), bearer(other.token)))["enduser.pseudo.id"],
+            first["enduser.pseudo.id"],
+        );
+        assert.equal((await list("4".repeat(32), {}))["enduser.pseudo.id"], undefined);
+        assert.ok(first["causeway.login_us"] > 0);
+        assert.ok(!JSON.stringify(collector.spans.map(({ attributes: a }) => a)).includes("alice"));
+    });
+
+    test("traces.arguments: arguments and results without what audit.redact names", async (t) => {
+        const config = { audit: { redact: ["/message"] } };
+        const { collector, server } = await start(t, { arguments: true }, { config });
+        await call(server, { name: "test.echo", arguments: { message: "a password" } });
+        const { attributes: a } = await collector.span(isCall);
+        assert.deepEqual(JSON.parse(a["gen_ai.tool.call.arguments"]), { message: "[redacted]" });
+        assert.ok(!JSON.stringify(a).includes("a password"), JSON.stringify(a));
+    });
+
+    test("traces.arguments: long values are cut, and the default is none", async (t) => {
+        const { collector, server } = await start(t, { arguments: true });
+        await call(server, { name: "test.echo", arguments: { message: "é".repeat(20_000) } });
+        const { attributes: a } = await collector.span(isCall);
+        assert.ok(a["gen_ai.tool.call.arguments"].startsWith('{"message":"éé'));
+        assert.ok(Buffer.byteLength(a["gen_ai.tool.call.arguments"]) <= 4096);
+        assert.ok(a["gen_ai.tool.call.result"].includes("éé"));
+        const silent = await start(t);
+        await call(silent.server);
+        const plain = (await silent.collector.span(isCall)).attributes;
+        assert.equal(plain["gen_ai.tool.call.arguments"], undefined);
+        assert.equal(plain["gen_ai.tool.call.result"], undefined);
+        assert.equal(plain["enduser.pseudo.id"], undefined);
     });
 });
 
@@ -345,6 +493,27 @@ suite("a collector", { concurrency: true }, () => {
         await eventually(line, "the line about rejected spans");
         assert.equal(line().spans, 1);
         assert.equal(calls(collector).length, 1);
+    });
+
+    test("on a dead port delays no call and no stop, and its spans are counted as dropped", async (t) => {
+        const server = await startBridge({
+            config: {
+                log: { format: "json" },
+                roles: { anonymous: [...permissions, "view metrics"] },
+                traces: { endpoint: "http://127.0.0.1:9/v1/traces", sample: 1, trust: "all" },
+            },
+            env: { ...process.env, ...soon, OTEL_BSP_EXPORT_TIMEOUT: "200", OTEL_BSP_MAX_QUEUE_SIZE: "8" },
+        });
+        t.after(() => server.stop());
+        for (let i = 0; i < 40; i++) {
+            assert.equal((await call(server)).status, 200);
+        }
+        const dropped = async (result) => (await scrape(server)).value("causeway_spans_total", { result });
+        await eventually(async () => (await dropped("failed")) > 0, "spans that could not be sent");
+        assert.equal(await dropped("sent"), 0);
+        const lines = linesOf(server).filter(({ message }) => message.startsWith("spans cannot be exported"));
+        assert.equal(lines.length, 1);
+        await server.stop();
     });
 
     test("that is slow or dead delays no call, and spans beyond the queue are dropped", async (t) => {

@@ -28,6 +28,7 @@
 #define MAX_ROLES 100u
 #define MAX_ISSUERS 16u /* CW_ISSUERS_MAX of access */
 #define MAX_AUDIENCES 64u
+#define MAX_FOCUS 32u
 #define MAX_TRACE_HEADERS 16u /* CW_TRACE_MAX_HEADERS of trace */
 #define KB 1024u
 #define MB (1024u * KB)
@@ -410,6 +411,25 @@ static const cw_key traces_keys[] = {
      FIELD(traces.trust), .choices = trace_trusts},
     {"spans_per_second", &cw_type_integer, "Recorded spans per second; 0: no limit",
      FIELD(traces.spans_per_second), .max = 1000000},
+    {"http", &cw_type_bool, "Record a span for the HTTP request of each message, too",
+     FIELD(traces.http)},
+    {"caller", &cw_type_bool, "Record a pseudonym of the caller, the same in all spans",
+     FIELD(traces.caller)},
+    {"arguments", &cw_type_bool,
+     "Record arguments and results of calls, without the values that audit.redact names",
+     FIELD(traces.arguments)},
+    {0},
+};
+
+#define FOCUS(field, what)                                                                         \
+    FIELD(log.focus.field), .max = MAX_FOCUS, .is_valid = cw_check_is_clean,                       \
+                            .expected = "the name of a " what, .pattern = CW_NAMES_CLEAN_PATTERN
+
+static const cw_key focus_keys[] = {
+    {"tools", &cw_type_strings, "Names of tools, or ids of methods", FOCUS(tools, "tool")},
+    {"sources", &cw_type_strings, "Names of plugins and services", FOCUS(sources, "source")},
+    {"callers", &cw_type_strings, "Names of callers; anonymous: all callers without a login",
+     FOCUS(callers, "caller")},
     {0},
 };
 
@@ -424,6 +444,10 @@ static const cw_key log_keys[] = {
      FIELD(log.levels), .max = MAX_COMPONENTS, .choices = log_levels,
      .is_valid = cw_names_is_component, .expected = "the name of a component such as \"net\"",
      .pattern = CW_NAMES_COMPONENT_PATTERN},
+    {"calls", &cw_type_bool, "Log one line for every call", FIELD(log.calls)},
+    {"callers", &cw_type_bool, "Such a line has the name of the caller", FIELD(log.callers)},
+    {"focus", &cw_type_section, "Calls that are logged at level debug, whatever the levels are",
+     .children = focus_keys},
     {0},
 };
 

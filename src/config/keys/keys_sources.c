@@ -63,6 +63,7 @@ const cw_config_remote cw_config_default_remote = {
     .greeting = NONE,
     .handshake_header = NONE,
     .replies = NONE,
+    .trace = NONE,
     .protocol = NONE,
     .session = NONE,
     .output = NONE,
@@ -454,6 +455,10 @@ const cw_key cw_sources_keys[] = {
      REMOTE(replies)},
     {"change_notifications", &cw_type_strings, "Its notifications of changed methods",
      REMOTE(change_notifications), .max = MAX_NAMES, METHOD},
+    {"trace", &cw_type_scalar,
+     "Where trace contexts are sent: auto (headers of HTTP, _meta of MCP), meta (params._meta) or "
+     "none; default auto",
+     REMOTE(trace), WORD("auto")},
     {"protocol", &cw_type_scalar,
      "Protocol era of an MCP server: auto asks the server; modern and legacy pin it; default auto",
      REMOTE(protocol), WORD("auto")},

@@ -219,8 +219,10 @@ static void run(const message *m)
         rc = find(m, /* may_wait= */ false, &found);
     }
     const cw_entry *entry = found.entry;
-    if (entry)
+    if (entry) {
         cw_operation_set_entry(m->item, entry, /* is_prompt= */ false);
+        cw_operation_set_arguments(m->item, entry, m->params);
+    }
     bool is_refused = entry && m->in->is_get && !may_run_by_get(entry);
     if (is_refused && !m->is_notification)
         refuse_get(m->item);

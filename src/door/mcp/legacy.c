@@ -575,6 +575,16 @@ bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret)
     return false;
 }
 
+/* The attributes of a span that the session has. */
+static void observe(const cw_mcp_request *r)
+{
+    const cw_mcp_session *session = r->session;
+    r->item->op.version = session->version;
+    if (session->is_named)
+        cw_operation_set_session(
+            r->item, cw_str_make((const char *)session->number, sizeof session->number));
+}
+
 void cw_mcp_run_legacy(const cw_mcp_request *r)
 {
     cw_mcp_session session = {.level = CW_LOG_OFF};
@@ -583,5 +593,6 @@ void cw_mcp_run_legacy(const cw_mcp_request *r)
     if (is_handshake ? !check_version(r, true) : !cw_mcp_enter_session(r, &session))
         return;
     with.session = &session;
+    observe(&with);
     cw_mcp_dispatch(&with);
 }

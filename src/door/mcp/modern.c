@@ -247,6 +247,7 @@ void cw_mcp_run_modern(const cw_mcp_request *r)
             memcpy(client.number, r->responder->session->number, CW_MCP_NUMBER);
         }
         with.session = &client;
+        r->item->op.version = client.version;
         cw_mcp_dispatch(&with);
     }
 }

@@ -832,10 +832,15 @@ void cw_conn_stop(cw_conn *c)
 static void store_peer(cw_conn *c, const cw_address *peer)
 {
     c->peer_family = (uint8_t)peer->sa.ss_family;
-    if (peer->sa.ss_family == AF_INET)
-        memcpy(c->peer, &((const struct sockaddr_in *)&peer->sa)->sin_addr, 4);
-    else if (peer->sa.ss_family == AF_INET6)
-        memcpy(c->peer, &((const struct sockaddr_in6 *)&peer->sa)->sin6_addr, 16);
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&peer->sa;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&peer->sa;
+    if (peer->sa.ss_family == AF_INET) {
+        memcpy(c->peer, &v4->sin_addr, 4);
+        c->peer_port = ntohs(v4->sin_port);
+    } else if (peer->sa.ss_family == AF_INET6) {
+        memcpy(c->peer, &v6->sin6_addr, 16);
+        c->peer_port = ntohs(v6->sin6_port);
+    }
 }
 
 void cw_conn_peer_address(const cw_conn *c, cw_address *ret)

@@ -62,6 +62,7 @@ cw_http_req *cw_request_new(cw_conn *c)
     req->route = NULL;
     req->bytes = NULL;
     req->listener = NULL;
+    req->data = NULL;
     req->status = 0;
     req->sent = 0;
     req->charged = 0;
@@ -759,6 +760,11 @@ cw_str cw_http_req_peer(const cw_http_req *req)
     return copy.p ? copy : CW_STR("");
 }
 
+uint16_t cw_http_req_peer_port(const cw_http_req *req)
+{
+    return is_proxied(req) ? 0 : req->c->peer_port;
+}
+
 bool cw_http_req_is_private(const cw_http_req *req)
 {
     cw_address peer;
@@ -791,6 +797,11 @@ cw_str cw_http_req_route(const cw_http_req *req)
     return has_own ? cw_str_from(req->route->path) : CW_STR("");
 }
 
+cw_str cw_http_req_pattern(const cw_http_req *req)
+{
+    return req->route ? cw_str_from(req->route->path) : CW_STR("");
+}
+
 bool cw_http_req_is_tls(const cw_http_req *req)
 {
     return req->c->tls != NULL;
@@ -799,6 +810,16 @@ bool cw_http_req_is_tls(const cw_http_req *req)
 cw_ids *cw_http_req_ids(cw_http_req *req)
 {
     return &req->ids;
+}
+
+void cw_http_req_set_data(cw_http_req *req, void *data)
+{
+    req->data = data;
+}
+
+void *cw_http_req_data(const cw_http_req *req)
+{
+    return req->data;
 }
 
 cw_loop *cw_http_req_loop(cw_http_req *req)

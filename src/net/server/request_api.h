@@ -47,6 +47,8 @@ cw_str cw_http_req_path(const cw_http_req *req);
 /* The path of its route: "/item/{name}"; empty: it was answered before it had one. At a path of
  * another protocol (cw_route_protocol) it is empty too. */
 cw_str cw_http_req_route(const cw_http_req *req);
+/* The same, also at a path of another protocol. */
+cw_str cw_http_req_pattern(const cw_http_req *req);
 /* Whether the connection has TLS. */
 bool cw_http_req_is_tls(const cw_http_req *req);
 /* The value of {name} in the route's path, or an empty string. */
@@ -64,6 +66,8 @@ cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at);
 cw_str cw_http_req_body(const cw_http_req *req);
 /* The client's address as text, without port: the peer's, or the one that a trusted proxy names. */
 cw_str cw_http_req_peer(const cw_http_req *req);
+/* The port of the client; 0: it is not known, as behind a proxy. */
+uint16_t cw_http_req_peer_port(const cw_http_req *req);
 /* The origin under which the client reaches this server ("https://example.org"): TLS and Host, or the
  * X-Forwarded fields of a trusted proxy. Empty without a host; .p is NULL without memory. *ret_known:
  * the host is spelt as in the configuration, so that few different origins are known. */
@@ -78,6 +82,9 @@ cw_loop *cw_http_req_loop(cw_http_req *req);
 /* Its ids. They are the current ones (base/ids.h) while its handler or its listener runs; a handler that
  * continues elsewhere enters them itself. A door that reads a trace adds it. */
 cw_ids *cw_http_req_ids(cw_http_req *req);
+/* A pointer of the door's own, into the arena; NULL until it is set. */
+void cw_http_req_set_data(cw_http_req *req, void *data);
+void *cw_http_req_data(const cw_http_req *req);
 /* Whether the server is stopping: it still answers, but long work should not start. */
 bool cw_http_req_is_stopping(const cw_http_req *req);
 

@@ -62,6 +62,7 @@ struct cw_conn {
     uint32_t window_ms; /* how long that window is */
     uint32_t queued;    /* bytes in the kernel's send queue when the write window began */
     uint32_t pipelined; /* requests in a row that were there before the answer to the one before */
+    uint16_t peer_port; /* 0: none */
     uint8_t peer_family;
     uint8_t listener; /* its slot in the metrics */
     uint8_t at;       /* the bit of its listener, CW_AT_* */
@@ -108,6 +109,7 @@ struct cw_http_req {
     const cw_route *route;
     cw_http_listener listener;
     void *listener_ctx;
+    void *data;    /* the door's */
     uint64_t sent; /* body bytes of the response, for the log */
     uint16_t status;
     uint8_t n_left;

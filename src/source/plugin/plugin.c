@@ -6,6 +6,7 @@
  * last call is over, or when the loop ends. Closing takes a while: workers have to exit. Meanwhile a
  * late call of an old snapshot gets a new scheduler.
  */
+#include "base/log.h"
 #include "metrics/metrics.h"
 #include "source/plugin/plugin_int.h"
 #include <stdlib.h>
@@ -200,6 +201,15 @@ static uint64_t began_ns(const cw_source_call *call)
     return is_new ? call->begun_ns : cw_clock_ns();
 }
 
+/* A call that has waited is not the one that the thread works on. */
+static void log_sent(const cw_worker *w, const cw_source_call *call)
+{
+    cw_ids *outer = cw_ids_enter(call->ids);
+    cw_log(CW_LOG_DEBUG, "plugin", "call sent to a process", CW_KV("plugin", w->plugin->base.name),
+           CW_KN("pid", w->child.pid));
+    cw_ids_leave(outer);
+}
+
 static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
 {
     cw_code rc = cw_plugin_send_call(w, w->last_id + 1, op->call);
@@ -207,6 +217,8 @@ static cw_code send_to(cw_worker *w, cw_plugin_op *op, bool quick)
         return rc;
     op->id = ++w->last_id;
     op->worker = w;
+    op->call->pid = w->child.pid;
+    log_sent(w, op->call);
     op->is_quick = quick;
     if (w->n_sent == 0)
         op->began_ns = began_ns(op->call);

@@ -214,6 +214,13 @@ static void end_span(const cw_remote *r, request *f, const cw_upstream_reply *re
     cw_remote_span_end(&f->span, r, r->base.methods[f->method].id, f->n_tries, reply, outcome);
 }
 
+/* `reply` NULL: it begins. */
+static void log_attempt(request *f, const cw_upstream_reply *reply)
+{
+    const cw_remote *r = f->part->remote;
+    cw_remote_span_log(&f->span, r, r->base.methods[f->method].id, f->n_tries, reply);
+}
+
 static void drop_request(request *f)
 {
     drop_ops(&f->ops);
@@ -418,6 +425,7 @@ static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
     cw_remote_loop_state *p = f->part;
     cw_remote *r = p->remote;
     uint32_t index = p->loop->index;
+    log_attempt(f, reply);
     if (f->tool->may_repeat && is_away(reply) && f->n_tries <= r->service->config.retries) {
         end_span(r, f, reply, NULL);
         cw_loop_set_deadline(p->loop, &f->retry, &p->retries);
@@ -464,16 +472,20 @@ static cw_code launch(request *f, cw_err *err)
     };
     f->n_tries++;
     cw_remote_span_begin(&f->span, &f->req);
+    log_attempt(f, NULL);
     const cw_protocol_opts *protocol = &p->remote->service->protocol;
     if (is_mcp(p->remote)) {
-        f->relay.traceparent = f->req.traceparent;
-        f->relay.tracestate = f->req.tracestate;
+        if (f->span.span.is_on && f->span.place != CW_TRACE_PLACE_NONE) {
+            f->relay.traceparent = cw_str_from(f->span.traceparent);
+            f->relay.tracestate = f->span.parent.tracestate;
+        }
         f->req.relay = &f->relay;
         f->req.on_message = on_message;
         f->req.n_body = 0;
         return cw_upstream_send(p->upstream, &f->req, err);
     }
-    cw_request_template_write(protocol, &f->tool->wire, f->req.id, f->params, f->room, f->body);
+    cw_request_template_write(protocol, &f->tool->wire, f->req.id,
+                              cw_remote_span_params(&f->span, f->params), f->room, f->body);
     if (f->tool->is_notice)
         cw_request_template_drop_id(protocol, f->body);
     return cw_upstream_send(p->upstream, &f->req, err);
@@ -711,8 +723,10 @@ static request *make_request(cw_remote_loop_state *p, const cw_source_call *call
     /* A call to an MCP server has a client that may be asked, and progress of its own. */
     bool is_shared = tool->reads && !is_mcp(p->remote);
     cw_str state = call->ids ? call->ids->tracestate : CW_STR("");
+    size_t kept = is_shared ? params.n + state.n : 0;
+    size_t room = cw_remote_span_room(p->remote, call, params, state);
     request *f =
-        is_shared ? malloc(sizeof *f + params.n + state.n) : cw_arena_alloc(call->arena, sizeof *f);
+        is_shared ? malloc(sizeof *f + kept + room) : cw_arena_alloc(call->arena, sizeof *f + room);
     if (!f)
         return NULL;
     *f = (request){.part = p,
@@ -724,7 +738,7 @@ static request *make_request(cw_remote_loop_state *p, const cw_source_call *call
         f->params.p = memcpy(f + 1, params.p, params.n);
     if (is_shared && state.n)
         state.p = memcpy((char *)(f + 1) + params.n, state.p, state.n);
-    cw_remote_span_init(&f->span, call, state);
+    cw_remote_span_init(&f->span, p->remote, call, state, room ? (char *)(f + 1) + kept : NULL);
     cw_list_init(&f->ops);
     return f;
 }

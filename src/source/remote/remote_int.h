@@ -142,15 +142,26 @@ CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *readin
 /* span.c: the span of one attempt to call the service, a child of the span of its call. */
 typedef struct cw_remote_span {
     cw_trace_loop *tracer;
-    cw_ids parent; /* the ids of the call */
-    cw_span span;  /* is_on: an attempt is under way */
+    cw_ids parent;        /* the ids of the call */
+    cw_trace_place place; /* of the context in the request */
+    cw_span span;         /* is_on: an attempt is under way */
+    char *room;           /* cw_remote_span_room; NULL: the params are sent as they are */
     char traceparent[CW_TRACE_PARENT_LEN + 1];
 } cw_remote_span;
 
-/* `tracestate` lives as long as the span; empty: none. */
-void cw_remote_span_init(cw_remote_span *s, const cw_source_call *call, cw_str tracestate);
+/* The bytes that params with a context in them need; 0: they have none. */
+size_t cw_remote_span_room(const cw_remote *r, const cw_source_call *call, cw_str params,
+                           cw_str tracestate);
+/* `tracestate` and `room` live as long as the span; empty, NULL: none. */
+void cw_remote_span_init(cw_remote_span *s, const cw_remote *r, const cw_source_call *call,
+                         cw_str tracestate, char *room);
+/* The params of the attempt that has begun: those of the call, or in the room with a context. */
+cw_str cw_remote_span_params(const cw_remote_span *s, cw_str params);
 /* An attempt begins; its context is sent with the request. */
 void cw_remote_span_begin(cw_remote_span *s, cw_upstream_req *req);
+/* A line of the log, with the ids of the call: an attempt begins (`reply` NULL), or has ended. */
+void cw_remote_span_log(cw_remote_span *s, const cw_remote *r, cw_str method, uint32_t n_tries,
+                        const cw_upstream_reply *reply);
 /* It is over. `reply` NULL: it was cancelled; `outcome` NULL: the reply was not read. */
 void cw_remote_span_end(cw_remote_span *s, const cw_remote *r, cw_str method, uint32_t n_tries,
                         const cw_upstream_reply *reply, const cw_outcome *outcome);

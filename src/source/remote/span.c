@@ -2,13 +2,72 @@
 /* span.c - the span of one attempt to call a service. */
 #include "base/clock.h"
 #include "base/digits.h"
+#include "base/log.h"
 #include "source/remote/remote_int.h"
 
-#define ATTRS_MAX 10u
+#define ATTRS_MAX 11u
 
-void cw_remote_span_init(cw_remote_span *s, const cw_source_call *call, cw_str tracestate)
+#define META "{\"_meta\":{\"traceparent\":\""
+#define STATE "\",\"tracestate\":\""
+
+/* A param of this name is the method's own. */
+static bool has_meta(cw_str params)
+{
+    static const char name[] = "\"_meta\"";
+    return params.n && memmem(params.p, params.n, name, sizeof name - 1);
+}
+
+size_t cw_remote_span_room(const cw_remote *r, const cw_source_call *call, cw_str params,
+                           cw_str tracestate)
+{
+    bool is_wanted = r->service->words.trace == CW_TRACE_PLACE_META && call->ids &&
+                     call->ids->has_trace && cw_trace_is_on(call->tracer);
+    bool is_object = params.n == 0 || params.p[0] == '{';
+    if (CW_LIKELY(!is_wanted) || cw_dialect_is_mcp(r->service->protocol.dialect) || !is_object ||
+        has_meta(params))
+        return 0;
+    return sizeof META + sizeof STATE + sizeof "\"},}" + CW_TRACE_PARENT_LEN + 2 * tracestate.n +
+           params.n;
+}
+
+static char *put(char *to, cw_str text)
+{
+    memcpy(to, text.p, text.n);
+    return to + text.n;
+}
+
+/* tracestate is printable ASCII. */
+static char *put_escaped(char *to, cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '"' || text.p[i] == '\\')
+            *to++ = '\\';
+        *to++ = text.p[i];
+    }
+    return to;
+}
+
+cw_str cw_remote_span_params(const cw_remote_span *s, cw_str params)
+{
+    if (CW_LIKELY(!s->room) || !s->span.is_on)
+        return params;
+    cw_str state = s->parent.tracestate;
+    cw_str members = params.n ? cw_str_trim(cw_str_make(params.p + 1, params.n - 1)) : CW_STR("}");
+    char *to = put(s->room, CW_STR(META));
+    to = put(to, cw_str_from(s->traceparent));
+    if (state.n)
+        to = put_escaped(put(to, CW_STR(STATE)), state);
+    to = put(to, members.p[0] == '}' ? CW_STR("\"}") : CW_STR("\"},"));
+    to = put(to, members);
+    return cw_str_make(s->room, (size_t)(to - s->room));
+}
+
+void cw_remote_span_init(cw_remote_span *s, const cw_remote *r, const cw_source_call *call,
+                         cw_str tracestate, char *room)
 {
     s->tracer = call->tracer;
+    s->place = r->service->words.trace;
+    s->room = room;
     s->parent = call->ids ? *call->ids : (cw_ids){0};
     s->parent.tracestate = tracestate;
     s->span.is_on = false;
@@ -20,6 +79,8 @@ void cw_remote_span_begin(cw_remote_span *s, cw_upstream_req *req)
         return;
     cw_span_begin_child(s->tracer, &s->parent, cw_clock_ns(), &s->span);
     cw_trace_parent_format(&s->span.ids, s->traceparent);
+    if (s->place != CW_TRACE_PLACE_AUTO)
+        return;
     req->traceparent = cw_str_from(s->traceparent);
     req->tracestate = s->parent.tracestate;
 }
@@ -56,6 +117,8 @@ static void record(const cw_remote_span *s, const cw_remote *r, cw_str method, u
     attrs[n++] = CW_SPAN_TEXT("rpc.system.name", CW_STR("jsonrpc"));
     attrs[n++] = CW_SPAN_TEXT("rpc.method", method);
     attrs[n++] = CW_SPAN_TEXT("causeway.source", r->base.name);
+    if (cw_str_is(r->service->config.dialect, "1.0"))
+        attrs[n++] = CW_SPAN_TEXT("jsonrpc.protocol.version", CW_STR("1.0"));
     if (url->host.n || url->unix_path.n)
         attrs[n++] = CW_SPAN_TEXT("server.address", url->host.n ? url->host : url->unix_path);
     if (url->port)
@@ -89,4 +152,22 @@ void cw_remote_span_end(cw_remote_span *s, const cw_remote *r, cw_str method, ui
     if (cw_span_is_kept(s->tracer, &s->span, type.n > 0))
         record(s, r, method, n_tries, reply, type, outcome);
     s->span.is_on = false;
+}
+
+void cw_remote_span_log(cw_remote_span *s, const cw_remote *r, cw_str method, uint32_t n_tries,
+                        const cw_upstream_reply *reply)
+{
+    cw_ids *outer = cw_ids_enter(&s->parent);
+    const cw_client_response *answer = reply ? reply->answer : NULL;
+    if (!reply)
+        cw_log(CW_LOG_DEBUG, "source", "request to the service", CW_KV("source", r->base.name),
+               CW_KV("method", method), CW_KN("try", n_tries));
+    else if (reply->end == CW_CLIENT_OK)
+        cw_log(CW_LOG_DEBUG, "source", "response of the service", CW_KV("source", r->base.name),
+               CW_KV("method", method), CW_KN("status", answer->status),
+               CW_KN("bytes", answer->body.n));
+    else
+        cw_log(CW_LOG_DEBUG, "source", "no response of the service", CW_KV("source", r->base.name),
+               CW_KV("method", method), CW_KV("why", cw_str_from(reply->why ? reply->why : "")));
+    cw_ids_leave(outer);
 }

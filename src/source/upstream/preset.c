@@ -80,6 +80,7 @@ static const cw_config_remote usual = {
     .empty_params = TEXT("omit"),
     .match_replies = TEXT("id"),
     .greeting = TEXT("no"),
+    .trace = TEXT("auto"),
     .secret = {.as = TEXT("bearer")},
     .describe = TEXT("auto"),
     .protocol = TEXT("auto"),
@@ -121,6 +122,7 @@ static void fill(cw_config_remote *to, const cw_config_remote *from)
     fill_text(&to->match_replies, from->match_replies);
     fill_text(&to->greeting, from->greeting);
     fill_text(&to->replies, from->replies);
+    fill_text(&to->trace, from->trace);
     fill_text(&to->secret.as, from->secret.as);
     fill_text(&to->secret.name, from->secret.name);
     fill_text(&to->secret.prefix, from->secret.prefix);
@@ -222,12 +224,19 @@ static cw_code read_others(const cw_config_remote *c, cw_preset_values *ret, cw_
                                     {0}};
     static const word verbs[] = {{"POST", 0}, {"GET", 1}, {"AUTO", 2}, {0}};
     static const word greetings[] = {{"no", 0}, {"yes", 1}, {0}};
-    int framing = CW_FRAMING_LINES, verb = 0, greets = 0;
+    static const word places[] = {{"auto", CW_TRACE_PLACE_AUTO},
+                                  {"meta", CW_TRACE_PLACE_META},
+                                  {"none", CW_TRACE_PLACE_NONE},
+                                  {0}};
+    int framing = CW_FRAMING_LINES, verb = 0, greets = 0, place = 0;
     cw_code rc = c->framing.n ? read_word("framing", framings, c->framing, &framing, err) : CW_OK;
     if (!rc)
         rc = read_word("http_method", verbs, c->http_method, &verb, err);
     if (!rc)
         rc = read_word("speaks_first", greetings, c->greeting, &greets, err);
+    if (!rc)
+        rc = read_word("trace", places, c->trace, &place, err);
+    ret->trace = (cw_trace_place)place;
     ret->framing = (cw_framing)framing;
     ret->gets = verb == 1;
     ret->gets_reads = verb == 2;
@@ -348,6 +357,19 @@ static cw_code check_mcp(const cw_config_remote *c, bool http, cw_err *err)
     return CW_OK;
 }
 
+/* A context in the params of a call. */
+static cw_code check_trace(const cw_config_remote *c, cw_err *err)
+{
+    if (!cw_str_is(c->trace, "meta") || cw_str_is(c->dialect, "mcp"))
+        return CW_OK;
+    if (cw_str_is(c->params, "positional"))
+        return cw_fail(err, CW_CONFIG, "trace: \"meta\" is for named params");
+    if (!cw_str_is(c->http_method, "POST"))
+        return cw_fail(err, CW_CONFIG,
+                       "trace: \"meta\" is for POST; equal calls by GET have equal URLs");
+    return CW_OK;
+}
+
 static cw_code check(const cw_config_remote *c, cw_err *err)
 {
     bool http = is_http(c), has_head = http || is_websocket(c);
@@ -372,7 +394,8 @@ static cw_code check(const cw_config_remote *c, cw_err *err)
     if (c->oauth.token_url.n && (c->secret.file.n || c->secret.environment.n) &&
         cw_str_is(c->secret.as, "bearer"))
         return cw_fail(err, CW_CONFIG, "oauth: there is a secret that goes to the same header");
-    return check_secret(c, has_head, err);
+    rc = check_trace(c, err);
+    return rc ? rc : check_secret(c, has_head, err);
 }
 
 cw_code cw_preset_apply(cw_config_remote *config, cw_preset_values *ret, cw_err *err)

@@ -29,12 +29,20 @@ const cw_config_remote *cw_preset_find(cw_str name);
 const char *cw_preset_names(void);
 
 /* The words of a configuration as values. */
+/* Where the trace context of a call is sent. */
+typedef enum cw_trace_place {
+    CW_TRACE_PLACE_AUTO, /* headers of HTTP, _meta of MCP; other services get none */
+    CW_TRACE_PLACE_META, /* params._meta */
+    CW_TRACE_PLACE_NONE,
+} cw_trace_place;
+
 typedef struct cw_preset_values {
     cw_protocol_opts protocol; /* without secrets */
     cw_framing framing;
     const cw_describer *describer; /* NULL: auto */
     bool gets;                     /* GET for everything */
     bool gets_reads;               /* GET for what is read only */
+    cw_trace_place trace;          /* of the context of a call */
     bool is_php;                   /* writes an object without members as [] */
     /* Of an MCP server. */
     cw_relay_era pinned; /* UNKNOWN: not */

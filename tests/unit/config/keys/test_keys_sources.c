@@ -477,6 +477,7 @@ static const struct {
     {"handshake.header", "X"},
     {"answers_to_service", "{}"},
     {"change_notifications", "[x]"},
+    {"trace", "none"},
     {"protocol", "modern"},
     {"session", "call"},
     {"output", "strict"},

@@ -86,6 +86,11 @@ TEST(every_word_has_its_meaning)
     c.http_method = CW_STR("GET");
     assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
     assert_true(words.gets && !words.gets_reads);
+    assert_int_equal(words.trace, CW_TRACE_PLACE_AUTO);
+    c.http_method = CW_STR("POST");
+    c.trace = CW_STR("meta");
+    assert_int_equal(cw_preset_apply(&c, &words, NULL), CW_OK);
+    assert_int_equal(words.trace, CW_TRACE_PLACE_META);
     static const struct {
         cw_str word;
         cw_framing framing;
@@ -128,6 +133,11 @@ TEST(what_is_wrong_is_named)
          "\"lines\"?"},
         {{.http_method = CW_STR("DELETE"), .url = address}, "http_method: there is no"},
         {{.greeting = CW_STR("perhaps"), .url = stream}, "speaks_first: there is no"},
+        {{.trace = CW_STR("body"), .url = address}, "trace: there is no \"body\"; there are auto"},
+        {{.trace = CW_STR("meta"), .params = CW_STR("positional"), .url = address},
+         "trace: \"meta\" is for named params"},
+        {{.trace = CW_STR("meta"), .http_method = CW_STR("GET"), .url = address},
+         "trace: \"meta\" is for POST"},
         {{.describe = CW_STR("koid"), .url = address},
          "discovery: there is no \"koid\"; did you "
          "mean \"kodi\"?"},
