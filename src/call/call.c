@@ -662,9 +662,7 @@ static cw_code decline(cw_verdict verdict, cw_call_error *refusal)
 
 static cw_code fail_source(cw_code rc, const cw_call_request *request, cw_call_error *refusal)
 {
-    const cw_method *method = request->entry->method;
-    cw_log(CW_LOG_WARN, "call", "call not started", CW_KV("source", method->source->name),
-           CW_KV("method", method->id), CW_KV("message", cw_str_from(refusal->err.msg)));
+    cw_call_log_unstarted(request->entry->method, refusal->err.msg);
     return rc == CW_NOMEM ? CW_NOMEM : CW_IO;
 }
 

@@ -169,6 +169,8 @@ void cw_call_set_focus(const cw_runtime_loop *rl, const cw_call_request *request
 void cw_call_log_begin(cw_exchange *ex, const cw_call_request *request);
 /* A failure, or a part of an error that the caller does not see. */
 void cw_call_log_problem(const cw_exchange *ex, const cw_outcome *outcome);
+/* Its source did not take it. */
+void cw_call_log_unstarted(const cw_method *method, const char *why);
 /* It is over; `outcome` NULL: cancelled. */
 void cw_call_log_end(const cw_exchange *ex, const cw_outcome *outcome);
 

@@ -42,23 +42,38 @@ void cw_call_set_focus(const cw_runtime_loop *rl, const cw_call_request *request
 
 /* ---- problems ---- */
 
+/* A source that fails causes a line for each call, so each source has its share of them. */
+static cw_log_kind failed_kind = CW_LOG_KIND(CW_LOG_WARN, "call", "call failed", "source");
+static cw_log_kind broken_kind = CW_LOG_KIND(CW_LOG_ERROR, "call", "call failed", "source");
+static cw_log_kind withheld_kind =
+    CW_LOG_KIND(CW_LOG_WARN, "call", "error details withheld from the caller", "source");
+static cw_log_kind unstarted_kind = CW_LOG_KIND(CW_LOG_WARN, "call", "call not started", "source");
+
 static void log_failure(const cw_exchange *ex, const cw_outcome *outcome)
 {
     bool is_grave = outcome->fault == CW_FAULT_DIED || outcome->fault == CW_FAULT_PROTOCOL ||
                     outcome->fault == CW_FAULT_NOMEM || outcome->fault == CW_FAULT_SCHEMA;
-    cw_log(is_grave ? CW_LOG_ERROR : CW_LOG_WARN, "call", "call failed",
-           CW_KV("source", ex->active->source->name), CW_KV("method", ex->call.method->id),
-           CW_KV("fault", cw_str_from(cw_call_fault_name(outcome->fault))),
-           CW_KV("message", outcome->message),
-           CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
+    cw_str source = ex->active->source->name;
+    cw_log_limited(is_grave ? &broken_kind : &failed_kind, source, CW_KV("source", source),
+                   CW_KV("method", ex->call.method->id),
+                   CW_KV("fault", cw_str_from(cw_call_fault_name(outcome->fault))),
+                   CW_KV("error", outcome->message),
+                   CW_KV("detail", outcome->detail.p ? outcome->detail : CW_STR("")));
 }
 
 /* Logs the part of a method's error that the caller does not see. */
 static void log_scrubbed(const cw_exchange *ex, const cw_outcome *outcome)
 {
-    cw_log(CW_LOG_WARN, "call", "error details withheld from the caller",
-           CW_KV("source", ex->active->source->name), CW_KV("method", ex->call.method->id),
-           CW_KV("detail", outcome->detail));
+    cw_str source = ex->active->source->name;
+    cw_log_limited(&withheld_kind, source, CW_KV("source", source),
+                   CW_KV("method", ex->call.method->id), CW_KV("detail", outcome->detail));
+}
+
+void cw_call_log_unstarted(const cw_method *method, const char *why)
+{
+    cw_str source = method->source->name;
+    cw_log_limited(&unstarted_kind, source, CW_KV("source", source), CW_KV("method", method->id),
+                   CW_KV("error", cw_str_from(why)));
 }
 
 void cw_call_log_problem(const cw_exchange *ex, const cw_outcome *outcome)

@@ -132,3 +132,31 @@ suite("log.focus", { concurrency: true }, () => {
         await eventually(() => steps(ofRequest(server, answer)).length === 3, "the steps");
     });
 });
+
+test("a source that is away has some lines and a count, not a line for each call", async (t) => {
+    const service = await startService();
+    const source = { name: "s", url: service.url, openrpc: writeOpenRpc(), prefix: "s.", methods: ["*"], retries: 0 };
+    const server = await start(t, {}, { plugins: [], config: { sources: [source] } });
+    await untilTool(server, "s.add");
+    await service.stop();
+    const perInterval = 30;
+    const began = Date.now();
+    const batch = Array.from({ length: 100 }, (_, id) => ({
+        ...{ jsonrpc: "2.0", id, method: "s.add", params: { a: 1, b: 2 } },
+    }));
+    await rpc(server, batch);
+    await rpc(server, batch);
+    const intervals = 1 + Math.floor((Date.now() - began) / 60_000);
+    await server.stop();
+    for (const message of ["call failed", "call not started"]) {
+        const all = linesOf(server).filter(({ message: text }) => text.startsWith(message));
+        const lines = all.filter(({ count }) => count === undefined);
+        assert.ok(lines.length <= perInterval * intervals, `${lines.length} lines: ${message}`);
+        assert.ok(all.every(({ source: name }) => name === "s"));
+    }
+    const failed = linesOf(server).filter(({ message: text }) => /^call (failed|not started)/.test(text));
+    assert.equal(
+        failed.reduce((sum, { count = 1 }) => sum + count, 0),
+        200,
+    );
+});

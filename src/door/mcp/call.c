@@ -444,9 +444,11 @@ static void observe(const cw_mcp_request *r, const cw_mcp_target *target)
 {
     cw_operation *op = &r->item->op;
     bool is_prompt = cw_str_is(r->method, "prompts/get");
-    if (target->ops->same == CW_FIND_SAME_TOOL || is_prompt)
+    bool is_tool = target->ops->same == CW_FIND_SAME_TOOL;
+    if (is_tool || is_prompt)
         cw_operation_set_entry(r->item, target->entry, is_prompt);
-    cw_operation_set_arguments(r->item, target->entry, target->params);
+    if (is_tool)
+        cw_operation_set_arguments(r->item, target->entry, target->params);
     op->uri = target->address;
     op->version = r->era->is_modern ? cw_json_text(r->meta.claim) : version_of(r);
 }

@@ -444,7 +444,7 @@ static void log_invalid(cw_shared_conn *shared, const char *why, cw_str message)
     hide(shared, cw_str_make(message.p, message.n < LOGGED_MAX ? message.n : LOGGED_MAX), begin);
     cw_log(CW_LOG_WARN, "source", "a message that makes no sense is ignored, as are others like it",
            CW_KV("source", shared->service->config.name), CW_KV("problem", cw_str_from(why)),
-           CW_KV("message", cw_str_from(begin)));
+           CW_KV("text", cw_str_from(begin)));
 }
 
 static void on_parsed(cw_shared_conn *shared, cw_parsed_message *message)

@@ -84,7 +84,7 @@ void cw_shared_conn_log_refusal(const cw_shared_conn *shared, cw_str uri, const 
     if (error)
         cw_log(CW_LOG_WARN, "source", "updates of a resource are not reported",
                CW_KV("source", shared->service->config.name), CW_KV("uri", uri),
-               CW_KV("message",
+               CW_KV("error",
                      cw_json_is(text, CW_JSON_STRING) ? cw_json_text(text) : CW_STR("an error")));
 }
 

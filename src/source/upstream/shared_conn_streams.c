@@ -298,7 +298,7 @@ static void log_failure(const subscribing *s, const cw_upstream_reply *reply)
     else if (reply->end != CW_CLIENT_OK || status >= 300)
         cw_log(CW_LOG_WARN, "source", "updates of a resource are not reported",
                CW_KV("source", s->shared->service->config.name), CW_KV("uri", s->uri),
-               CW_KV("message", cw_str_from(reply->end == CW_CLIENT_OK ? why : reply->why)));
+               CW_KV("error", cw_str_from(reply->end == CW_CLIENT_OK ? why : reply->why)));
     cw_arena_done(&arena);
 }
 
