@@ -8,10 +8,10 @@ import { after, before, suite, test } from "node:test";
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
 import { bearer, call, discover, startAccounts } from "./support/accounts.mjs";
-import { openConsent, sendDecision } from "./support/authorize.mjs";
+import { navigate, openConsent, sendDecision } from "./support/authorize.mjs";
 import { freePort } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { hiddenField, logIn } from "./support/login.mjs";
+import { hiddenField, logIn, sameOrigin } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { Program, root } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -37,6 +37,7 @@ before(async () => {
                     enabled: true,
                     clients: [
                         { id: "robot", secret_file, account: "alice", scopes: ["content:read"] },
+                        { id: "tv", device: true },
                         { id: "open", redirect_uris: [`http://127.0.0.1:${conformancePort}/callback`] },
                     ],
                 },
@@ -283,6 +284,25 @@ suite("mcp-remote 0.15.1", () => {
         await second.end();
         const fresh = JSON.parse(readFileSync(where, "utf8"));
         assert.notEqual(fresh.refresh_token, tokens.refresh_token);
+    });
+
+    test("AS31 shows a code without a browser, and goes on when a person has entered it elsewhere", async () => {
+        const program = start("tv", "--device-code", "--static-oauth-client-info", JSON.stringify({ client_id: "tv" }));
+        const initialized = program.initialize();
+        const shown = /enter the code:\s*([A-Z]{4}-[A-Z]{4})/;
+        await program.until(() => shown.test(program.stderr), "a code", 60_000);
+        const own = { Cookie: browser.cookie };
+        const send = (form) =>
+            navigate(server, "/device", { method: "POST", headers: { ...sameOrigin(server), ...own }, form });
+        const form = await navigate(server, "/device", { headers: own });
+        const [, user_code] = shown.exec(program.stderr);
+        const page = await send({ csrf: hiddenField(form.text, "csrf"), user_code });
+        assert.equal(page.status, 200, page.text);
+        const end = await send({ consent: hiddenField(page.text, "consent"), decision: "allow" });
+        assert.match(end.text, /The device is logged in/);
+        await initialized;
+        await assertTools(program, 1);
+        await program.end();
     });
 
     test("AS32 logs in as a client with an account of its own", async () => {
