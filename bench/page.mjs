@@ -633,10 +633,32 @@ function tasks({ cost, memory }) {
     );
 }
 
+function consolePages({ painted, heap, percent, seconds, times, rounds }) {
+    return blocks(
+        "## Console",
+        paragraph(`
+            \`make bench ARGS="--only console"\`. A server with 10,000 tools of 500 sources, and 1,000 calls of a
+            plugin's tool a second. Chromium loads each page without a cache: the time from the navigation to the frame with
+            the data of the page, the median and the longest of ${times}. The heap is that of a live page after
+            ${seconds} s and a garbage collection. \`make soak\` measures it after 10 minutes. The processor
+            time for a console is the difference with and without 20 streams of the page Calls, the median of
+            ${rounds}: ${percent.toFixed(2)} % of a core.`),
+        table(
+            ["page", "first useful paint", "longest", "heap"],
+            Object.entries(painted).map(([name, { median: ms, worst }]) => [
+                name,
+                `${Math.round(ms)} ms`,
+                `${Math.round(worst)} ms`,
+                heap[name] === undefined ? "" : `${heap[name].toFixed(1)} MB`,
+            ]),
+        ),
+    );
+}
+
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, tasks, "mcp-source": mcpSource, oauth },
+    ...{ traces, tasks, "mcp-source": mcpSource, oauth, console: consolePages },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

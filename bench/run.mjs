@@ -31,6 +31,7 @@ import * as lists from "./catalogue/lists.mjs";
 import * as catalogue from "./catalogue/memory.mjs";
 import * as portable from "./catalogue/portable.mjs";
 import * as toolsets from "./catalogue/toolsets.mjs";
+import * as console_ from "./console/console.mjs";
 import * as fairness from "./fairness/fairness.mjs";
 import * as idle from "./http/idle.mjs";
 import { pinning, root } from "./http/servers.mjs";
@@ -47,7 +48,7 @@ import { mostBusy, writePage } from "./page.mjs";
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, tasks, "mcp-source": mcpSource, oauth },
+    ...{ traces, tasks, "mcp-source": mcpSource, oauth, console: console_ },
 };
 const { values: options } = parseArgs({
     options: {

@@ -1,12 +1,14 @@
 // `make soak`: keeps the product and the test server busy for SOAK_SECONDS (600) with clients of
 // every kind, reloads the product every ten seconds, and watches memory and descriptors. Before that,
-// one caller begins and ends SOAK_SESSIONS (100,000) sessions of MCP.
+// one caller begins and ends SOAK_SESSIONS (100,000) sessions of MCP. At the end, pages of the console are
+// live for SOAK_CONSOLE_SECONDS (SOAK_SECONDS) in Chromium, where it is installed; 0 leaves them out.
 //
 // Fails when memory goes on growing after the warm-up, descriptors do not come back, a request that
 // should succeed does not, or a server does not stop cleanly. The samples stay in
 // build/bench/soak.json.
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import * as pages from "./console/console.mjs";
 import { visitAll } from "./http/mix.mjs";
 import { causeway, certificate, countFiles, cpuNs, folder, median } from "./http/servers.mjs";
 import { Process, root, rssBytes, sleep, startOurs } from "./http/servers.mjs";
@@ -14,6 +16,7 @@ import { runWrk } from "./http/throughput.mjs";
 
 const seconds = Number(process.env.SOAK_SECONDS ?? 600);
 const sessions = Number(process.env.SOAK_SESSIONS ?? 100_000);
+const consoleSeconds = Number(process.env.SOAK_CONSOLE_SECONDS ?? seconds);
 const sampleMs = Math.min(5000, seconds * 50);
 const reloadMs = Math.min(10_000, seconds * 100);
 // Half of a core: a quarter for each server.
@@ -179,6 +182,23 @@ async function endSessions(product) {
     console.log(`${sessions} sessions in ${Math.round((Date.now() - begin) / 1000)} s; ${failures.length} failures`);
 }
 
+// The console under load: a missed figure is a failure.
+async function watchConsole() {
+    if (!consoleSeconds || !pages.isPossible()) {
+        console.log("the console: left out");
+        return null;
+    }
+    const say = (text) => console.log(`   ${text}`);
+    const result = await pages.run({ quick: false, seconds: consoleSeconds, say });
+    for (const { name, target, shown, ok } of result.figures) {
+        console.log(`${name}: ${shown}`);
+        if (!ok) {
+            onFailure(`${name}: ${shown}, and the target is ${target}`);
+        }
+    }
+    return result;
+}
+
 async function main() {
     const product = await startProduct();
     await endSessions(product);
@@ -209,9 +229,10 @@ async function main() {
         await untilFilesBack(server, files[i]);
         await server.stop().catch((error) => onFailure(error.message));
     }
+    const live = await watchConsole();
     const file = path.join(root, "build", "bench", "soak.json");
     mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, JSON.stringify({ seconds, visits, requests, verdicts, samples, failures }, null, 1));
+    writeFileSync(file, JSON.stringify({ seconds, visits, requests, verdicts, live, samples, failures }, null, 1));
     console.log(failures.length > 0 ? `FAILED: ${failures.length} failures; ${file}` : `ok; ${file}`);
     process.exitCode = failures.length > 0 ? 1 : 0;
 }

@@ -462,15 +462,14 @@ const serverFacts = ({server, listen, config, restart}) =>
 export async function about(node) {
 	const state = may("view traffic") ? serverFacts(await rpc("status")) : el("p.quiet", "Your account may not view the traffic.");
 	const doors = {"MCP clients": location.origin + mcpPath, "JSON-RPC": address("/jsonrpc"), REST: address("/mcp/tools/list")};
-	const configuration = async () => {
-		const {config} = await rpc("config.show", {}, {isExact: true});
-		const note = el("p.quiet", "Values that may hold secrets are masked. The console never writes the file.");
-		return [logLevel(), panel("Configuration in force", note, el("details", el("summary", "Show it"), el("pre", visible(writeJson(config, "  ")))))];
-	};
+	const text = el("pre");
+	const show = async () => replace(text, visible(writeJson((await rpc("config.show", {}, {isExact: true})).config, "  ")));
+	const note = el("p.quiet", "Values that may hold secrets are masked. The console never writes the file.");
+	const configuration = () => [logLevel(), panel("Configuration in force", note, el("details", {ontoggle: show}, el("summary", "Show it"), text))];
 	const you = facts([
 		["Account", visible(frame.caller.name)],
 		["Permissions", list(frame.caller.permissions, visible)],
 	]);
 	const panels = [panel("Server", state), panel("Addresses for clients", facts(Object.entries(doors).map(([name, text]) => [name, code(text)]))), panel("You", you)];
-	write(node, "About", "", el("div.grid", panels), may("administer sources") && (await configuration()));
+	write(node, "About", "", el("div.grid", panels), may("administer sources") && configuration());
 }

@@ -16,9 +16,9 @@
 
 /* Slots of each kind, with that of `_OTHER`. */
 #define CW_METRICS_TOOLS 1001u
-#define CW_METRICS_SOURCES 257u
+#define CW_METRICS_SOURCES 513u
 #define CW_METRICS_ROUTES 129u
-#define CW_METRICS_LISTENERS 22u
+#define CW_METRICS_LISTENERS 26u
 #define CW_METRICS_ISSUERS 17u
 #define CW_METRICS_NAME_MAX 256u
 

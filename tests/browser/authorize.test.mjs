@@ -216,6 +216,7 @@ suite("the pages of the authorization server", () => {
         const listener = await startListener();
         const page = await open();
         await begin(page, listener);
+        await page.waitForSelector("#name:focus");
         await page.keyboard.type("alice");
         await page.keyboard.press("Tab");
         await page.keyboard.type(password);

@@ -120,6 +120,7 @@ suite("the author of a tool", () => {
 
     test("needs no mouse from the login to a result", async () => {
         const page = await openPage(server, "/console/");
+        await page.waitForSelector("#name:focus");
         await page.keyboard.type("alice");
         await page.keyboard.press("Tab");
         await page.keyboard.type(password);

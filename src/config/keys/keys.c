@@ -19,7 +19,7 @@
 #define MAX_HEAD 65535u /* of net/http/http1.h */
 #define MAX_CONNECTIONS 1000000u
 #define MAX_CALLS 1000000u
-#define MAX_SOURCES 100u
+#define MAX_SOURCES 500u
 #define MAX_CLIENTS 100u
 #define MAX_TOOLSETS 100u
 #define MAX_CLIENT_PATTERN 256u

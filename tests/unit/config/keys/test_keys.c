@@ -685,7 +685,7 @@ TEST(sources_methods_and_roles_have_ceilings)
         unsigned max;
     } cases[] = {
         {"sources: [", "{name: s%u, url: \"http://a\"},", "]",
-         "f:1:10: sources: expected at most 100 entries, got 101", 100},
+         "f:1:10: sources: expected at most 500 entries, got 501", 500},
         {"sources: {name: a, url: \"http://a\", methods: [", "m%u,", "]}",
          "f:1:46: sources.methods: expected at most 10000 entries, got 10001", 10000},
         {"sources: {name: a, url: \"http://a\", headers: {", "h%u: x,", "}}",
