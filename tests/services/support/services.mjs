@@ -198,7 +198,7 @@ export function assertClean(text) {
     assert.doesNotMatch(text, /Traceback|\.py\b|File \\?"|\/usr\/|\/home\/|\/var\//);
 }
 
-const stateFile = (bridge, name) => JSON.parse(readFileSync(path.join(bridge.state, name), "utf8"));
+export const stateFile = (bridge, name) => JSON.parse(readFileSync(path.join(bridge.state, name), "utf8"));
 
 export const statusOf = (bridge, source) => stateFile(bridge, `${source}.status.json`);
 
