@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 
 #define TOKEN_BYTES 32u
+#define JWT_BEGIN "eyJ" /* base64url of {" */
+#define JWT_MAX 16384u
 #define OPS crypto_pwhash_argon2id_OPSLIMIT_INTERACTIVE
 #define MEMORY crypto_pwhash_argon2id_MEMLIMIT_INTERACTIVE
 
@@ -140,6 +142,27 @@ bool cw_access_token_digest(const char *prefix, cw_str token, unsigned char out[
     return digest(prefix, CW_ACCESS_TOKEN_LEN, token, out);
 }
 
+/* Whether it can be a JWT: a header, claims and a signature. */
+static bool is_like_jwt(cw_str token)
+{
+    size_t dots = 0;
+    if (token.n > JWT_MAX || !cw_str_starts(token, CW_STR(JWT_BEGIN)))
+        return false;
+    for (size_t i = 0; i < token.n; i++)
+        dots += token.p[i] == '.';
+    return dots == 2;
+}
+
+bool cw_access_token_digest_any(cw_str token, unsigned char out[CW_DIGEST])
+{
+    if (cw_access_token_digest(CW_ACCESS_TOKEN_PREFIX, token, out))
+        return true;
+    if (!is_like_jwt(token))
+        return false;
+    crypto_hash_sha256(out, (const unsigned char *)token.p, token.n);
+    return true;
+}
+
 /* ---- headers ---- */
 
 /* The text behind "SCHEME ", in any case; .p is NULL for another scheme. */
@@ -205,7 +228,7 @@ bool cw_credentials_parse(cw_str header, cw_credentials *ret)
         return parse_basic(basic, ret);
     cw_str token = after_scheme(header, CW_STR("Bearer"));
     ret->kind = CW_CREDENTIALS_ACCESS_TOKEN;
-    if (token.p && cw_access_token_digest(CW_ACCESS_TOKEN_PREFIX, token, ret->token))
+    if (token.p && cw_access_token_digest_any(token, ret->token))
         return true;
     ret->kind = CW_CREDENTIALS_TOKEN;
     return token.p && cw_token_digest(token, ret->token);

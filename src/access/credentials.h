@@ -40,6 +40,9 @@ bool cw_token_digest(cw_str token, unsigned char out[CW_DIGEST]);
 CW_MUST_USE cw_code cw_access_token_make(const char *prefix, char out[CW_ACCESS_TOKEN_LEN + 1],
                                          cw_err *err);
 bool cw_access_token_digest(const char *prefix, cw_str token, unsigned char out[CW_DIGEST]);
+/* The same for an access token of the built-in authorization server, which may be a JWT: then the digest of
+ * its whole text. */
+bool cw_access_token_digest_any(cw_str token, unsigned char out[CW_DIGEST]);
 
 typedef enum cw_credentials_kind {
     CW_CREDENTIALS_PASSWORD,

@@ -212,6 +212,22 @@ void cw_arena_done(cw_arena *a)
     *a = (cw_arena){0};
 }
 
+static void wipe_blocks(cw_arena_block *b)
+{
+    for (; b; b = b->next) {
+        CW_ARENA_UNPOISON(block_data(b), b->size - HEAD);
+        explicit_bzero(block_data(b), b->size - HEAD);
+    }
+}
+
+void cw_arena_wipe(cw_arena *a)
+{
+    release_held(a);
+    wipe_blocks(a->large);
+    wipe_blocks(a->blocks);
+    cw_arena_done(a);
+}
+
 void *cw_arena_alloc_slow(cw_arena *a, size_t n)
 {
     if (n == 0)

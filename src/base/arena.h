@@ -79,6 +79,9 @@ void cw_arena_reset(cw_arena *a);
 void cw_arena_recycle(cw_arena *a);
 /* Release everything; the struct may be initialised again. A zeroed struct is fine. */
 void cw_arena_done(cw_arena *a);
+/* The same for an arena with secrets, whose memory is overwritten first. What cw_arena_resize has left
+ * behind is not. */
+void cw_arena_wipe(cw_arena *a);
 
 /* The part of cw_arena_alloc that does not fit the current block. */
 void *cw_arena_alloc_slow(cw_arena *a, size_t n);

@@ -109,6 +109,7 @@ static const cw_cli_command commands[] = {
     {"session", "list and end browser sessions", cw_cli_session},
     {"client", "register, list, remove and deny OAuth clients", cw_cli_client},
     {"grant", "list and end what people allowed OAuth clients", cw_cli_grant},
+    {"key", "list and rotate the keys that sign access tokens", cw_cli_key},
     {"scope", "list scopes", cw_cli_scope},
     {"task", "list, show and cancel tasks of MCP clients", cw_cli_task},
     {"store", "check, update, copy and back up the database", cw_cli_store},

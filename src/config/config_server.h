@@ -14,6 +14,16 @@ typedef enum cw_assertion_audience {
     CW_ASSERTION_FOR_TOKEN_ENDPOINT,
 } cw_assertion_audience;
 
+typedef enum cw_token_format {
+    CW_TOKEN_OPAQUE,
+    CW_TOKEN_JWT, /* RFC 9068 */
+} cw_token_format;
+
+typedef enum cw_signing_algorithm {
+    CW_SIGNING_ES256,
+    CW_SIGNING_RS256,
+} cw_signing_algorithm;
+
 /* An OAuth client that the operator registers. */
 typedef struct cw_config_oauth_client {
     cw_str id;   /* unique */
@@ -43,6 +53,8 @@ typedef struct cw_config_server {
     cw_str client_document_ca_file;          /* empty: the system's */
     bool client_document_allow_private;
     cw_config_strings redirect_uris; /* of other schemes than http and https, exactly */
+    cw_token_format token_format;
+    cw_signing_algorithm signing_algorithm; /* of new keys */
     uint32_t access_token_ms;
     size_t grant_idle_ms, grant_lifetime_ms;
     uint32_t refresh_grace_ms;

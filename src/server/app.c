@@ -493,6 +493,8 @@ static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *
         rc = draft_issuers(b, config, d, err);
     if (!rc && b->has_oauth)
         rc = cw_oauth_server_settings(config, &b->seal, &d->oauth, err);
+    if (!rc && d->oauth && d->oauth->is_jwt && !b->is_read_only)
+        rc = cw_oauth_server_check_keys(cw_accounts_store(b->accounts), d->oauth, err);
     if (!rc && b->documents)
         rc = cw_cimd_cache_configure(b->documents,
                                      config->access.server.client_document_allow_private,

@@ -2,11 +2,15 @@
 /* oauth_server.c - settings of the authorization server, with the secrets of clients from files. */
 #include "server/oauth_server.h"
 
+#include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
 
 #include "access/jwt/jwks.h"
+#include "access/oauth/keys.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 
 #define KEYS_MAX_BYTES ((size_t)8 << 20) /* of all clients */
 #define SECRET_MAX 1024u
@@ -111,6 +115,8 @@ cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
                            .n_ceiling = server->ceiling.n,
                            .is_dynamic = server->dynamic_registration,
                            .has_documents = server->client_documents,
+                           .is_jwt = server->token_format == CW_TOKEN_JWT,
+                           .signs_with_rsa = server->signing_algorithm == CW_SIGNING_RS256,
                            .access_ms = server->access_token_ms,
                            .idle_ms = (int64_t)server->grant_idle_ms,
                            .life_ms = (int64_t)server->grant_lifetime_ms,
@@ -135,4 +141,56 @@ cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
     cw_arena_done(&arena);
     free(clients);
     return rc;
+}
+
+/* ---- keys ---- */
+
+/* A question to the store's thread, and its answer. */
+typedef struct key_check {
+    cw_store_job job;
+    const cw_oauth_settings *settings;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_done;
+    cw_code rc;
+    cw_err err;
+} key_check;
+
+static cw_code run_check(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    key_check *k = CW_CONTAINER(job, key_check, job);
+    (void)err;
+    k->rc = cw_oauth_keys_prepare(db, k->settings, cw_clock_wall_ms(), &k->err);
+    /* The store logs its own failures; a sealed key is none. */
+    return k->rc == CW_CONFIG ? CW_OK : k->rc;
+}
+
+static void on_checked(cw_store_job *job, cw_code rc)
+{
+    key_check *k = CW_CONTAINER(job, key_check, job);
+    pthread_mutex_lock(&k->lock);
+    k->rc = rc ? rc : k->rc;
+    k->is_done = true;
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->lock);
+}
+
+cw_code cw_oauth_server_check_keys(cw_store *store, const cw_oauth_settings *settings, cw_err *err)
+{
+    key_check k = {.job = {.run = run_check, .done = on_checked}, .settings = settings};
+    pthread_mutex_init(&k.lock, NULL);
+    pthread_cond_init(&k.wake, NULL);
+    cw_code rc = cw_store_ask(store, &k.job);
+    pthread_mutex_lock(&k.lock);
+    while (!rc && !k.is_done)
+        pthread_cond_wait(&k.wake, &k.lock);
+    pthread_mutex_unlock(&k.lock);
+    pthread_cond_destroy(&k.wake);
+    pthread_mutex_destroy(&k.lock);
+    rc = rc ? rc : k.rc;
+    if (rc == CW_CONFIG)
+        return cw_fail(err, rc, "%s", k.err.msg);
+    if (rc)
+        cw_log_err(CW_LOG_WARN, "serve", "cannot read the keys of access tokens yet", &k.err);
+    return CW_OK;
 }

@@ -70,6 +70,11 @@ static const table tables[] = {
      " created, ended, expires, alive)"
      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
      "ttttttnttnnnn"},
+    {"oauth_key",
+     "SELECT id, alg, jwk, secret, state, created, since, ends FROM oauth_key ORDER BY id",
+     "INSERT INTO oauth_key (id, alg, jwk, secret, state, created, since, ends)"
+     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+     "ttttnnnn"},
 };
 
 #define IS_EMPTY                                                                                   \

@@ -576,6 +576,90 @@ cw_code cw_db_remove_oauth_device(cw_db *db, const unsigned char hash[CW_DB_HASH
     return cw_stmt_run(&q, err);
 }
 
+/* ---- keys ---- */
+
+#define KEYS "SELECT id, alg, jwk, secret, state, created, since, ends FROM oauth_key"
+#define NEWEST_KEYS " ORDER BY created DESC, id"
+
+static cw_db_oauth_key key_of(query *q)
+{
+    return (cw_db_oauth_key){
+        .id = cw_stmt_text(q, 0),
+        .alg = cw_stmt_text(q, 1),
+        .jwk = cw_stmt_text(q, 2),
+        .secret = cw_stmt_text(q, 3),
+        .state = (cw_db_oauth_key_state)cw_stmt_i64(q, 4),
+        .created = cw_stmt_i64(q, 5),
+        .since = cw_stmt_i64(q, 6),
+        .ends = cw_stmt_i64(q, 7),
+    };
+}
+
+cw_code cw_db_add_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db,
+                 "INSERT INTO oauth_key (id, alg, jwk, secret, state, created, since, ends)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    cw_stmt_bind_text(&q, 1, key->id);
+    cw_stmt_bind_text(&q, 2, key->alg);
+    cw_stmt_bind_text(&q, 3, key->jwk);
+    cw_stmt_bind_text(&q, 4, key->secret);
+    cw_stmt_bind_i64(&q, 5, key->state);
+    cw_stmt_bind_i64(&q, 6, key->created);
+    cw_stmt_bind_i64(&q, 7, key->since);
+    cw_stmt_bind_i64(&q, 8, key->ends);
+    return cw_stmt_run(&q, err);
+}
+
+cw_code cw_db_change_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "UPDATE oauth_key SET state = ?2, since = ?3, ends = ?4 WHERE id = ?1");
+    cw_stmt_bind_text(&q, 1, key->id);
+    cw_stmt_bind_i64(&q, 2, key->state);
+    cw_stmt_bind_i64(&q, 3, key->since);
+    cw_stmt_bind_i64(&q, 4, key->ends);
+    return cw_stmt_run(&q, err);
+}
+
+cw_code cw_db_find_oauth_key(cw_db *db, cw_db_oauth_key_state state, cw_arena *arena,
+                             cw_db_oauth_key **ret, cw_err *err)
+{
+    query q;
+    cw_db_oauth_key *found = NULL;
+    cw_stmt_open(&q, db, KEYS " WHERE state = ?1" NEWEST_KEYS " LIMIT 1");
+    cw_stmt_bind_i64(&q, 1, state);
+    if (cw_stmt_step(&q) && (found = cw_stmt_alloc(&q, arena, sizeof *found))) {
+        *found = key_of(&q);
+        cw_str *const texts[] = {&found->id, &found->alg, &found->jwk, &found->secret};
+        for (size_t i = 0; i < CW_COUNT(texts); i++)
+            *texts[i] = cw_stmt_dup_text(&q, arena, *texts[i]);
+    }
+    cw_code rc = cw_stmt_close(&q, err);
+    if (!rc)
+        *ret = found;
+    return rc;
+}
+
+cw_code cw_db_each_oauth_key(cw_db *db, cw_db_oauth_key_fn fn, void *ctx, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, KEYS NEWEST_KEYS);
+    while (cw_stmt_step(&q)) {
+        cw_err problem = {0};
+        cw_db_oauth_key key = key_of(&q);
+        cw_code rc = q.code ? CW_OK : fn(&key, ctx, &problem);
+        cw_stmt_fail(&q, rc, &problem);
+    }
+    return cw_stmt_close(&q, err);
+}
+
+cw_code cw_db_remove_ended_oauth_keys(cw_db *db, int64_t now, cw_err *err)
+{
+    return run_number(db, "DELETE FROM oauth_key WHERE ends <> 0 AND ends <= ?1", now, err);
+}
+
 /* ---- assertions ---- */
 
 cw_code cw_db_use_oauth_assertion(cw_db *db, const unsigned char hash[CW_DB_HASH], int64_t until,

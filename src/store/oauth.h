@@ -165,6 +165,35 @@ CW_MUST_USE cw_code cw_db_decide_oauth_device(cw_db *db, const unsigned char cod
 CW_MUST_USE cw_code cw_db_remove_oauth_device(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                               cw_err *err);
 
+/* A key that signs access tokens. */
+typedef enum cw_db_oauth_key_state {
+    CW_DB_KEY_NEXT,
+    CW_DB_KEY_CURRENT,
+    CW_DB_KEY_OLD,
+} cw_db_oauth_key_state;
+
+typedef struct cw_db_oauth_key {
+    cw_str id, alg;
+    cw_str jwk;    /* the public key */
+    cw_str secret; /* the private key, sealed */
+    cw_db_oauth_key_state state;
+    int64_t created; /* ms since 1970 */
+    int64_t since;   /* likewise: of its state */
+    int64_t ends;    /* likewise: it is published until then; 0: no end yet */
+} cw_db_oauth_key;
+
+typedef cw_code (*cw_db_oauth_key_fn)(const cw_db_oauth_key *key, void *ctx, cw_err *err);
+
+CW_MUST_USE cw_code cw_db_add_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err);
+/* Write its state, since and ends. */
+CW_MUST_USE cw_code cw_db_change_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err);
+/* The newest one in a state; *ret is NULL when there is none. */
+CW_MUST_USE cw_code cw_db_find_oauth_key(cw_db *db, cw_db_oauth_key_state state, cw_arena *arena,
+                                         cw_db_oauth_key **ret, cw_err *err);
+/* The newest first. */
+CW_MUST_USE cw_code cw_db_each_oauth_key(cw_db *db, cw_db_oauth_key_fn fn, void *ctx, cw_err *err);
+CW_MUST_USE cw_code cw_db_remove_ended_oauth_keys(cw_db *db, int64_t now, cw_err *err);
+
 /* An assertion of a client, by its digest, is used; those that could not come again are removed.
  * CW_DONE: it was used before. */
 CW_MUST_USE cw_code cw_db_use_oauth_assertion(cw_db *db, const unsigned char hash[CW_DB_HASH],

@@ -207,4 +207,16 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     "CREATE INDEX task_by_expiry ON task (expires);"
     "CREATE INDEX task_by_process ON task (process) WHERE ended = 0;"
     "UPDATE causeway_meta SET version = 5;",
+    "CREATE TABLE oauth_key ("
+    " id text COLLATE \"C\" PRIMARY KEY,"
+    " alg text COLLATE \"C\" NOT NULL,"
+    " jwk text COLLATE \"C\" NOT NULL,"
+    " secret text COLLATE \"C\" NOT NULL,"
+    " state bigint NOT NULL,"
+    " created bigint NOT NULL,"
+    " since bigint NOT NULL,"
+    " ends bigint NOT NULL DEFAULT 0"
+    ");"
+    "CREATE UNIQUE INDEX oauth_key_in_use ON oauth_key (state) WHERE state < 2;"
+    "UPDATE causeway_meta SET version = 6;",
 };

@@ -190,6 +190,19 @@ static const char *const versions[] = {
      "CREATE INDEX task_by_expiry ON task (expires);"
      "CREATE INDEX task_by_process ON task (process) WHERE ended = 0;"
      "PRAGMA user_version = 9;"),
+    ("CREATE TABLE oauth_key ("
+     " id TEXT PRIMARY KEY,"
+     " alg TEXT NOT NULL,"
+     " jwk TEXT NOT NULL,"
+     " secret TEXT NOT NULL,"
+     " state INTEGER NOT NULL,"
+     " created INTEGER NOT NULL,"
+     " since INTEGER NOT NULL,"
+     " ends INTEGER NOT NULL DEFAULT 0"
+     ") STRICT, WITHOUT ROWID;"
+     /* One key signs, and one is the next: also if two servers begin at once. */
+     "CREATE UNIQUE INDEX oauth_key_in_use ON oauth_key (state) WHERE state < 2;"
+     "PRAGMA user_version = 10;"),
 };
 
 /* "cway": whose file this is. */

@@ -25,6 +25,7 @@ const readingMethods = {
     "sessions.list": {},
     "clients.list": {},
     "grants.list": {},
+    "keys.list": {},
 };
 const changingMethods = {
     "accounts.add": { name: "somebody" },
@@ -45,6 +46,7 @@ const changingMethods = {
     "clients.remove": { id: "some-client" },
     "clients.deny": { id: "some-client" },
     "grants.revoke": { id: 1 },
+    "keys.rotate": { lost: true },
 };
 const allMethods = { ...readingMethods, ...changingMethods };
 

@@ -38,6 +38,7 @@ const reading = {
     "causeway.sessions.list": { needs: access },
     "causeway.clients.list": { needs: access },
     "causeway.grants.list": { needs: access },
+    "causeway.keys.list": { needs: access },
     "causeway.config.show": { needs: sources },
     "causeway.tasks.list": { needs: sources },
 };
@@ -62,6 +63,7 @@ const changing = {
     "causeway.clients.remove": { needs: access, params: { id: ghost } },
     "causeway.clients.deny": { needs: access, params: { id: "" } },
     "causeway.grants.revoke": { needs: access, params: { id: 999_999 } },
+    "causeway.keys.rotate": { needs: access, params: {} },
     "causeway.tasks.cancel": { needs: sources, params: { id: ghost } },
     "causeway.log.level": { needs: sources, params: { level: "info" } },
     "causeway.cache.invalidate": { needs: sources, params: { tag: "user.permissions" } },

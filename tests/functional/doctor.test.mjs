@@ -481,7 +481,7 @@ suite("database", () => {
         sql(database, "PRAGMA user_version=99");
         const newer = /made by a newer version/;
         assertFinding(await doctor(file), "database", "error", /accounts\.db$/, newer, /in store\.path, or restore/);
-        sql(database, "PRAGMA user_version=9; PRAGMA application_id=7");
+        sql(database, "PRAGMA user_version=10; PRAGMA application_id=7");
         const other = /belongs to another program/;
         assertFinding(await doctor(file), "database", "error", /accounts\.db$/, other, /in store\.path, or restore/);
     });
@@ -489,7 +489,7 @@ suite("database", () => {
     test("one of an older version is a note, and stays as it is", async () => {
         const { file, database } = await setUp();
         sql(database, "PRAGMA user_version=4");
-        const problem = /has version 4, this program uses version 9; rights are not checked/;
+        const problem = /has version 4, this program uses version 10; rights are not checked/;
         assertFinding(await doctor(file), "database", "note", /accounts\.db$/, problem, /^make a copy of the file/);
         assert.equal(sql(database, "PRAGMA user_version").toString(), "4\n");
     });

@@ -280,6 +280,7 @@ test("questions are answered by keys on a terminal, and a wrong answer is asked 
     await tmux("send-keys", "-l", "kay");
     await tmux("send-keys", "Enter");
     await type("empty: none:", "");
+    await type("(yes or no) [no]:", "");
     await type("(yes or no) [yes]:", "");
     await type("Serve the console, pages for browsers (yes or no) [no]:", "yes");
     await eventually(async () => /ended: \d/.test(await screen()), "the end", patience(10_000));
@@ -318,6 +319,24 @@ test("--console serves the console for an operator, and needs a listener on loop
     const open = await runCauseway(["init", newFolder(), "--yes", "--listen", "0.0.0.0:0", "--console"]);
     assert.equal(open.code, 2);
     assert.match(open.stderr, /--console is for an address on loopback/);
+});
+
+test("AS1: init offers the built-in authorization server", { timeout }, async (t) => {
+    const folder = newFolder();
+    const port = await freePort();
+    const text = await init(folder, "--listen", `127.0.0.1:${port}`, "--account", "ann", "--oauth");
+    assert.match(text, /causeway account password ann --config /);
+    assert.ok(text.includes(`http://127.0.0.1:${port}/mcp`));
+    await serve(t, folder);
+    const metadata = await fetch(`http://127.0.0.1:${port}/.well-known/oauth-authorization-server`);
+    assert.equal(metadata.status, 200);
+    assert.equal((await metadata.json()).issuer, `http://127.0.0.1:${port}`);
+    const outside = newFolder();
+    const words = ["init", outside, "--yes", "--oauth", "--listen", `0.0.0.0:${port}`];
+    const { code, stderr } = await runCauseway(words);
+    assert.notEqual(code, 0);
+    assert.match(stderr, /needs public_url/);
+    assert.equal(existsSync(outside), false);
 });
 
 // ---- a configuration that exists ----

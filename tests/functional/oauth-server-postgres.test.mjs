@@ -13,4 +13,5 @@ if (skipped) {
     await import("./oauth-races.test.mjs");
     await import("./oauth-assertion.test.mjs");
     await import("./oauth-device.test.mjs");
+    await import("./oauth-jwt.test.mjs");
 }

@@ -760,6 +760,20 @@ static cw_code find_in(const cw_issuer_set *set, cw_str token, cw_arena *arena,
     return check_jwt(ret, /* verifies= */ false, arena, err);
 }
 
+bool cw_issuers_name(cw_issuers *is, cw_str token)
+{
+    cw_arena arena;
+    cw_jwt jwt;
+    cw_issuer_set *set = current_set(is);
+    if (!set)
+        return false;
+    cw_arena_init(&arena, CW_JWT_MEMORY);
+    bool is_named = cw_jwt_parse(token, &arena, &jwt, NULL) || find_issuer(set, jwt.issuer);
+    cw_arena_done(&arena);
+    unref_set(set);
+    return is_named;
+}
+
 cw_code cw_issuers_find(cw_issuers *is, cw_str token, cw_arena *arena, cw_verified_token *ret,
                         cw_err *err)
 {

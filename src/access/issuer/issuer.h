@@ -92,6 +92,9 @@ typedef struct cw_verified_token {
 
 /* Whether it may be a bearer token of an issuer, by its characters and length. */
 bool cw_issuer_may_be_token(cw_str token);
+/* Whether a JWT names one of the issuers; true also for what is no JWT, and without memory. Nothing is
+ * verified. */
+bool cw_issuers_name(cw_issuers *is, cw_str token);
 /* Take a token apart, and find its issuer and a key: cheap enough for a loop. CW_OK: verify it, it
  * may still be made up. CW_INVALID: refused; CW_AGAIN: ask; CW_NOMEM or CW_LIMIT. The token must
  * live as long as *ret. */

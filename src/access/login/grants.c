@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "access/login/login_int.h"
+#include "access/oauth/keys.h"
 #include "base/clock.h"
 
 #define OP_MAX_BYTES ((size_t)4 << 20) /* all grants of an account */
@@ -26,9 +27,9 @@ typedef struct cw_oauth_op {
     cw_oauth_token_request request;
     cw_str token; /* to revoke */
     int64_t account, grant;
-    bool is_counted; /* failures count: */
-    unsigned char counter[CW_DIGEST];
-    bool is_guess; /* of a user code; wrong ones count: */
+    bool is_counted;                  /* failures count: */
+    unsigned char counter[CW_DIGEST]; /* find_token_grant: of the token */
+    bool is_guess;                    /* of a user code; wrong ones count: */
     cw_network network;
     cw_str address; /* of a device */
     cw_oauth_device_decision decision;
@@ -38,6 +39,7 @@ typedef struct cw_oauth_op {
     cw_oauth_tokens tokens;
     cw_device_codes codes;
     cw_device device;
+    cw_str keys;
     cw_oauth_grant *grants;
     size_t n_grants, cap;
 } cw_oauth_op;
@@ -53,7 +55,8 @@ static void free_op(cw_oauth_op *op)
     sodium_memzero(op->code_text, sizeof op->code_text);
     sodium_memzero(&op->tokens, sizeof op->tokens);
     sodium_memzero(&op->codes, sizeof op->codes);
-    cw_arena_done(&op->arena);
+    /* It has codes, secrets and tokens of clients. */
+    cw_arena_wipe(&op->arena);
     free(op);
 }
 
@@ -105,7 +108,8 @@ static void settle(cw_oauth_op *op)
                               .n_grants = op->n_grants,
                               .tokens = &op->tokens,
                               .codes = &op->codes,
-                              .device = &op->device};
+                              .device = &op->device,
+                              .keys = op->keys};
     cw_list_remove(&op->node);
     count_failure(op);
     count_guess(op);
@@ -377,6 +381,23 @@ cw_code cw_oauth_ask_revoke(cw_accounts *a, cw_loop *loop, const cw_oauth_token_
     return ask(op, request, peer, ret_wait_s, w);
 }
 
+/* ---- keys ---- */
+
+static cw_code run_keys(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    cw_code rc = op->settings->is_jwt ? cw_oauth_keys_publish(db, op->settings, cw_clock_wall_ms(),
+                                                              &op->arena, &op->keys, err)
+                                      : CW_NOTFOUND;
+    return answer(op, rc);
+}
+
+cw_code cw_oauth_ask_keys(cw_accounts *a, cw_loop *loop, cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_keys);
+    return op ? begin(op, w) : CW_NOMEM;
+}
+
 /* ---- devices ---- */
 
 static cw_code run_begin_device(cw_store_job *job, cw_db *db, cw_err *err)
@@ -509,6 +530,39 @@ cw_code cw_oauth_list_grants(cw_accounts *a, cw_loop *loop, int64_t account, cw_
     if (!op)
         return CW_NOMEM;
     op->account = account;
+    return begin(op, w);
+}
+
+static cw_code find_token_grant(cw_oauth_op *op, cw_db *db, cw_err *err)
+{
+    cw_db_oauth_token *token = NULL;
+    cw_account *account = NULL;
+    cw_db_oauth_grant *grant = NULL;
+    cw_code rc = cw_db_find_oauth_token(db, op->counter, &op->arena, &token, &account, err);
+    if (!rc && token)
+        rc = cw_db_find_oauth_grant(db, token->grant, &op->arena, &grant, err);
+    if (!rc)
+        rc = grant ? keep_grant(grant, op, err) : CW_NOTFOUND;
+    if (rc)
+        return rc;
+    op->client = (cw_oauth_client){.kind = CW_OAUTH_DOCUMENT, .id = grant->client};
+    rc = cw_oauth_client_find(db, op->settings, grant->client, &op->arena, &op->client, err);
+    return rc == CW_DECLINED ? CW_OK : rc;
+}
+
+static cw_code run_find_token_grant(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    return answer(op, find_token_grant(op, db, err));
+}
+
+cw_code cw_oauth_find_token_grant(cw_accounts *a, cw_loop *loop,
+                                  const unsigned char hash[CW_DIGEST], cw_oauth_waiter *w)
+{
+    cw_oauth_op *op = new_op(a, loop, run_find_token_grant);
+    if (!op)
+        return CW_NOMEM;
+    memcpy(op->counter, hash, CW_DIGEST);
     return begin(op, w);
 }
 

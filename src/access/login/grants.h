@@ -43,7 +43,7 @@ typedef struct cw_oauth_result {
      * the URL of a document, and not denied: fetch it). issue_code: CW_GONE (the session has ended).
      * end_grant: CW_NOTFOUND. begin_device: CW_LIMIT (too many devices wait). find_device,
      * decide_device: CW_NOTFOUND (no device waits under this code), CW_GONE (the session has ended).
-     * All: CW_IO, CW_TIMEOUT (no database), CW_NOMEM. */
+     * ask_keys: CW_NOTFOUND (tokens are not JWTs). All: CW_IO, CW_TIMEOUT (no database), CW_NOMEM. */
     cw_code rc;
     const cw_oauth_client *client; /* find_client */
     cw_str code;                   /* issue_code: "cwc_…" */
@@ -52,6 +52,7 @@ typedef struct cw_oauth_result {
     const cw_oauth_tokens *tokens; /* exchange, revoke; begin_device: only its error */
     const cw_device_codes *codes;  /* begin_device */
     const cw_device *device;       /* find_device */
+    cw_str keys;                   /* ask_keys: a JWK set */
 } cw_oauth_result;
 
 typedef struct cw_oauth_waiter {
@@ -92,6 +93,8 @@ CW_MUST_USE cw_code cw_oauth_ask_tokens(cw_accounts *a, cw_loop *loop,
 CW_MUST_USE cw_code cw_oauth_ask_revoke(cw_accounts *a, cw_loop *loop,
                                         const cw_oauth_token_request *request, cw_str token,
                                         cw_str peer, uint32_t *ret_wait_s, cw_oauth_waiter *w);
+/* The public keys of access tokens that are JWTs. */
+CW_MUST_USE cw_code cw_oauth_ask_keys(cw_accounts *a, cw_loop *loop, cw_oauth_waiter *w);
 /* The login of a device (access/oauth/device.h): first the device asks, then a person finds its request by
  * the user code and decides. CW_AGAIN as above: too many of this network have asked, or too many user
  * codes of this account or network were wrong. */
@@ -117,6 +120,11 @@ CW_MUST_USE cw_code cw_oauth_decide_device(cw_accounts *a, cw_loop *loop,
 /* The grants of an account. */
 CW_MUST_USE cw_code cw_oauth_list_grants(cw_accounts *a, cw_loop *loop, int64_t account,
                                          cw_oauth_waiter *w);
+/* The grant of an access token, by the SHA-256 of the token; result->client is its client as it is now.
+ * CW_NOTFOUND. */
+CW_MUST_USE cw_code cw_oauth_find_token_grant(cw_accounts *a, cw_loop *loop,
+                                              const unsigned char hash[CW_DIGEST],
+                                              cw_oauth_waiter *w);
 /* End a grant of this account. */
 CW_MUST_USE cw_code cw_oauth_end_grant(cw_accounts *a, cw_loop *loop, int64_t account, int64_t id,
                                        cw_oauth_waiter *w);

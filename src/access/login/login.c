@@ -825,6 +825,25 @@ static cw_login begin_token(cw_accounts_loop *al, cw_login_op *t, cw_login_waite
     return login_after(1);
 }
 
+/* A JWT of no issuer in the configuration may be one of the built-in authorization server: it is looked
+ * up. */
+static bool is_own_jwt(const cw_accounts *a, cw_str token)
+{
+    unsigned char unused[CW_DIGEST];
+    return cw_accounts_has_oauth(a) && cw_access_token_digest_any(token, unused) &&
+           !cw_issuers_name(a->issuers, token);
+}
+
+static cw_login login_with_jwt(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
+{
+    cw_credentials credentials = {.kind = CW_CREDENTIALS_ACCESS_TOKEN};
+    if (!cw_access_token_digest_any(token, credentials.token))
+        return (cw_login){.status = CW_LOGIN_WRONG};
+    cw_login login = login_with(al, &credentials, w);
+    cw_credentials_wipe(&credentials);
+    return login;
+}
+
 static cw_login start_token_login(cw_accounts_loop *al, cw_str token, cw_login_waiter *w)
 {
     const cw_login unavailable = {.status = CW_LOGIN_UNAVAILABLE};
@@ -843,6 +862,8 @@ static cw_login start_token_login(cw_accounts_loop *al, cw_str token, cw_login_w
     /* Not before: looking at every character of one that is known costs as much as its digest. */
     if (!cw_issuer_may_be_token(token))
         return (cw_login){.status = CW_LOGIN_WRONG};
+    if (is_own_jwt(al->accounts, token))
+        return login_with_jwt(al, token, w);
     cw_login_op *same = cw_login_op_find(al, key);
     if (same) {
         cw_login_op_wait(same, w);

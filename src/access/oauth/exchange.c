@@ -6,9 +6,13 @@
 
 #include "access/oauth/assertion.h"
 #include "access/oauth/dcr.h"
+#include "access/oauth/keys.h"
+#include "base/digits.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "json/write.h"
 
+#define CLAIMS_MAX 8192u
 #define VERIFIER_MIN 43u
 #define VERIFIER_MAX 128u
 #define CHALLENGE 43u /* characters: SHA-256 in base64url */
@@ -186,26 +190,81 @@ static cw_str narrow(const exchange *x, cw_str granted)
 
 /* ---- tokens ---- */
 
-static cw_code add_access_token(const exchange *x, int64_t grant, cw_str scopes, int64_t until,
+/* An opaque token, which means nothing to others. */
+static cw_code make_opaque(const exchange *x, cw_db_oauth_token *row, cw_err *err)
+{
+    char *text = cw_arena_alloc(x->arena, CW_ACCESS_TOKEN_LEN + 1);
+    if (!text)
+        return cw_arena_fail(x->arena, err);
+    cw_code rc = cw_access_token_make(CW_ACCESS_TOKEN_PREFIX, text, err);
+    if (!rc && !cw_access_token_digest(CW_ACCESS_TOKEN_PREFIX, cw_str_from(text), row->hash))
+        rc = cw_fail(err, CW_INTERNAL, "the new access token is malformed");
+    x->ret->access_token = cw_str_from(text);
+    return rc;
+}
+
+/* The audience of a token for the whole server is the issuer. */
+static void write_claims(cw_json_writer *w, const exchange *x, const cw_db_oauth_grant *grant,
+                         const cw_db_oauth_token *row, cw_str audience, cw_str id)
+{
+    char subject[CW_DIGITS_SIZE];
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("iss"), x->request->issuer);
+    cw_json_add_string_member(w, CW_STR("aud"), audience);
+    cw_json_add_string_member(w, CW_STR("sub"), cw_digits_i64(grant->account, subject));
+    cw_json_add_string_member(w, CW_STR("client_id"), grant->client);
+    cw_json_add_i64_member(w, CW_STR("iat"), x->now / 1000);
+    cw_json_add_i64_member(w, CW_STR("exp"), row->expires / 1000);
+    cw_json_add_string_member(w, CW_STR("jti"), id);
+    if (row->scopes.n)
+        cw_json_add_string_member(w, CW_STR("scope"), row->scopes);
+    cw_json_close(w);
+}
+
+/* A JWT (RFC 9068). Here it is looked up like any other token, by the digest of all of it: so revocation
+ * is instant. */
+static cw_code make_jwt(const exchange *x, const cw_db_oauth_grant *grant, cw_db_oauth_token *row,
+                        cw_err *err)
+{
+    char id[CW_ACCESS_TOKEN_LEN + 1];
+    CW_CLEANUP(cw_buf_done) cw_buf claims;
+    cw_json_writer w;
+    cw_buf_init(&claims, CLAIMS_MAX);
+    char *audience = cw_arena_printf(x->arena, "%.*s%.*s", CW_STR_ARG(x->request->issuer),
+                                     CW_STR_ARG(grant->resource));
+    if (!audience)
+        return cw_arena_fail(x->arena, err);
+    cw_code rc = cw_access_token_make("", id, err);
+    if (rc)
+        return rc;
+    cw_json_writer_init(&w, &claims, CW_JSON_COMPACT);
+    write_claims(&w, x, grant, row, cw_str_from(audience), cw_str_from(id));
+    rc = cw_json_writer_end(&w, err);
+    if (!rc)
+        rc = cw_oauth_keys_sign(x->db, x->settings, cw_buf_str(&claims), x->now, x->arena,
+                                &x->ret->access_token, err);
+    if (!rc && !cw_access_token_digest_any(x->ret->access_token, row->hash))
+        rc = cw_fail(err, CW_INTERNAL, "the new access token is malformed");
+    return rc;
+}
+
+static cw_code add_access_token(const exchange *x, const cw_db_oauth_grant *grant, cw_str scopes,
                                 cw_err *err)
 {
     cw_oauth_tokens *ret = x->ret;
     int64_t expires = x->now + x->settings->access_ms;
-    cw_db_oauth_token row = {.grant = grant,
+    cw_db_oauth_token row = {.grant = grant->id,
                              .scopes = scopes,
                              .created = x->now,
-                             .expires = expires < until ? expires : until};
+                             .expires = expires < grant->expires ? expires : grant->expires};
     if (!scopes.p)
         return cw_arena_fail(x->arena, err);
-    cw_code rc = cw_access_token_make(CW_ACCESS_TOKEN_PREFIX, ret->access_token, err);
-    if (!rc &&
-        !cw_access_token_digest(CW_ACCESS_TOKEN_PREFIX, cw_str_from(ret->access_token), row.hash))
-        rc = cw_fail(err, CW_INTERNAL, "the new access token is malformed");
+    cw_code rc = x->settings->is_jwt ? make_jwt(x, grant, &row, err) : make_opaque(x, &row, err);
     if (rc)
         return rc;
     ret->expires_ms = row.expires - x->now;
     ret->scope = scopes;
-    ret->grant = grant;
+    ret->grant = grant->id;
     return cw_db_add_oauth_token(x->db, &row, err);
 }
 
@@ -246,7 +305,7 @@ static cw_code add_tokens(const exchange *x, cw_db_oauth_grant *grant, bool may_
                           cw_err *err)
 {
     cw_code rc = may_refresh ? add_refresh_token(x, grant, err) : CW_OK;
-    return rc ? rc : add_access_token(x, grant->id, grant->scopes, grant->expires, err);
+    return rc ? rc : add_access_token(x, grant, grant->scopes, err);
 }
 
 cw_code cw_oauth_exchange_issue(const exchange *x, cw_db_oauth_grant *grant, bool may_refresh,
@@ -425,7 +484,7 @@ static cw_code refresh_with(exchange *x, cw_db_oauth_grant *grant, const cw_refr
     name_account(x, grant->account, grant->account_name);
     cw_refresh_format(&x->settings->seal, &next, x->ret->refresh_token);
     sodium_memzero(&next, sizeof next);
-    return add_access_token(x, grant->id, narrow(x, grant->scopes), grant->expires, err);
+    return add_access_token(x, grant, narrow(x, grant->scopes), err);
 }
 
 static cw_code refresh(exchange *x, cw_err *err)
@@ -488,12 +547,12 @@ static cw_code serve(exchange *x, const cw_account *account, cw_str scopes, cw_e
     if (found && x->now + x->settings->access_ms < found->expires && !has_ended(x, found)) {
         name_account(x, account->id, account->name);
         rc = cw_db_touch_oauth_grant(x->db, id, x->now, err);
-        return rc ? rc : add_access_token(x, id, narrow(x, scopes), found->expires, err);
+        return rc ? rc : add_access_token(x, found, narrow(x, scopes), err);
     }
     rc = cw_oauth_client_format(&x->client, x->arena, &grant.record, err);
     if (!rc)
         rc = add_grant(x, &grant, err);
-    return rc ? rc : add_access_token(x, grant.id, narrow(x, scopes), grant.expires, err);
+    return rc ? rc : add_access_token(x, &grant, narrow(x, scopes), err);
 }
 
 static cw_code serve_client(exchange *x, cw_err *err)
@@ -587,7 +646,7 @@ static cw_code run_revoke(exchange *x, cw_str token, cw_err *err)
         return rc;
     if (cw_refresh_parse(&x->settings->seal, token, &refresh_token))
         return revoke_grant(x, &refresh_token, err);
-    if (cw_access_token_digest(CW_ACCESS_TOKEN_PREFIX, token, hash))
+    if (cw_access_token_digest_any(token, hash))
         return revoke_access(x, hash, err);
     return CW_OK;
 }

@@ -66,7 +66,7 @@ typedef enum cw_oauth_event {
 typedef struct cw_oauth_tokens {
     cw_oauth_error error;
     const char *description; /* static */
-    char access_token[CW_ACCESS_TOKEN_LEN + 1];
+    cw_str access_token;
     char refresh_token[CW_REFRESH_LEN + 1]; /* empty: none */
     int64_t expires_ms;                     /* life of the access token */
     cw_str scope;

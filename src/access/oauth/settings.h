@@ -21,6 +21,8 @@ typedef struct cw_oauth_settings {
     size_t n_ceiling;
     bool is_dynamic;          /* clients may register themselves */
     bool has_documents;       /* clients may be described by a document */
+    bool is_jwt;              /* access tokens are JWTs (keys.h) */
+    bool signs_with_rsa;      /* new keys are for RS256, else for ES256 */
     int64_t access_ms;        /* life of an access token */
     int64_t idle_ms, life_ms; /* of a grant: without use, and at most */
     int64_t grace_ms;         /* for so long the previous refresh token gets the same successor */

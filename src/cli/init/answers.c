@@ -109,7 +109,12 @@ static int ask_flag(cw_init_answers *a, const char *option, const char *text, co
 
 static int ask_flags(cw_init_answers *a, bool may_have_console)
 {
-    int code = ask_flag(a, "--examples", "Load the example plugin to try the server (yes or no)",
+    int code = ask_flag(a, "--oauth",
+                        "Let clients such as Claude log people in with accounts of this server "
+                        "(yes or no)",
+                        "no", &a->oauth);
+    if (code < 0)
+        code = ask_flag(a, "--examples", "Load the example plugin to try the server (yes or no)",
                         *a->service ? "no" : "yes", &a->examples);
     if (code >= 0 || !may_have_console)
         return code;

@@ -16,6 +16,7 @@ typedef struct cw_init_answers {
     const char *listen, *public_url, *certificate, *key, *account, *service, *secret_file;
     bool examples;     /* load the example plugin */
     bool console;      /* serve the console */
+    bool oauth;        /* OAuth clients log people in with their accounts here */
     bool no_questions; /* --yes */
     bool json;         /* print JSON, and ask nothing */
 } cw_init_answers;

@@ -48,6 +48,15 @@ static void add_command(cw_buf *out, const char *command, const char *account, c
     cw_buf_add_char(out, '\n');
 }
 
+void cw_init_add_password_command(cw_buf *out, const cw_init_made *made)
+{
+    cw_buf_add(out, CW_STR("  causeway account password "));
+    cw_cli_add_word(out, cw_str_from(made->account));
+    cw_buf_add(out, CW_STR(" --config "));
+    cw_cli_add_word(out, cw_str_from(made->config));
+    cw_buf_add_char(out, '\n');
+}
+
 void cw_init_add_next(cw_buf *out, const cw_init_made *made, const char *start)
 {
     cw_buf_add(out, CW_STR("\nNext:\n"));

@@ -18,6 +18,8 @@ typedef struct cw_init_made {
     cw_str url, token;
 } cw_init_made;
 
+/* Append the command that gives the account a password. */
+void cw_init_add_password_command(cw_buf *out, const cw_init_made *made);
 /* Append the commands to run next, to copy into a shell. `start` is the one that starts the server or
  * shows its state: serve, status; NULL: systemd starts it. */
 void cw_init_add_next(cw_buf *out, const cw_init_made *made, const char *start);

@@ -139,6 +139,9 @@ static cw_code write_config(first *f, cw_err *err)
                            "audit:\n  path: " AUDIT_FILE "\n"
                            "state:\n  directory: " STATE_FOLDER "\n"));
     add_console(out, a->console);
+    if (a->oauth)
+        cw_buf_add(out, CW_STR("\n# OAuth clients log people in with their accounts here.\n"
+                               "access:\n  server:\n    enabled: true\n"));
     add_roles(out, a->examples);
     if (a->examples)
         rc = add_examples(out, err);
@@ -322,12 +325,18 @@ static void add_console_steps(cw_buf *out, const first *f, const cw_init_made *m
     const char *port = strrchr(f->answers.listen, ':');
     cw_buf_printf(out,
                   "\nFor the console, set a password, start the server, and open\n"
-                  "%s://" CW_CONSOLE_HOST "%s/console/:\n\n  causeway account password ",
+                  "%s://" CW_CONSOLE_HOST "%s/console/:\n\n",
                   *f->answers.certificate ? "https" : "http", port ? port : "");
-    cw_cli_add_word(out, cw_str_from(made->account));
-    cw_buf_add(out, CW_STR(" --config "));
-    cw_cli_add_word(out, cw_str_from(made->config));
-    cw_buf_add_char(out, '\n');
+    cw_init_add_password_command(out, made);
+}
+
+/* The client finds everything else by itself, and its user needs a password. */
+static void add_oauth_entry(cw_buf *out, const cw_init_made *made)
+{
+    cw_buf_printf(out,
+                  "  %.*s\n\nIt logs people in at this address. Give the account a password:\n",
+                  CW_STR_ARG(made->url));
+    cw_init_add_password_command(out, made);
 }
 
 static int print_next(const first *f, const cw_init_made *made)
@@ -342,7 +351,10 @@ static int print_next(const first *f, const cw_init_made *made)
                       "assistants may call.\n",
                       f->import.n, f->import.config.name.p, f->import.overlay.p);
     cw_buf_add(&out, CW_STR("\nFor an MCP client:\n\n"));
-    cw_init_add_client_entry(&out, made->url, made->token);
+    if (f->answers.oauth)
+        add_oauth_entry(&out, made);
+    else
+        cw_init_add_client_entry(&out, made->url, made->token);
     if (f->answers.console)
         add_console_steps(&out, f, made);
     cw_init_add_next(&out, made, "serve");
@@ -408,6 +420,8 @@ int cw_cli_init(int argc, char **argv)
         {"service", 's', CW_CLI_TEXT, &a->service, "URL", "a first service, detected as by import"},
         {"secret-file", 0, CW_CLI_TEXT, &a->secret_file, "FILE",
          "send the secret in FILE to the service"},
+        {"oauth", 0, CW_CLI_FLAG, &a->oauth, NULL,
+         "let OAuth clients such as Claude log people in with\naccounts of this server"},
         {"examples", 0, CW_CLI_FLAG, &a->examples, NULL, "load the example plugin"},
         {"console", 0, CW_CLI_FLAG, &a->console, NULL,
          "serve the console, and make the account an operator"},

@@ -181,6 +181,7 @@ int cw_cli_serve(int argc, char **argv);
 int cw_cli_server_json(int argc, char **argv);
 int cw_cli_client(int argc, char **argv);
 int cw_cli_grant(int argc, char **argv);
+int cw_cli_key(int argc, char **argv);
 int cw_cli_session(int argc, char **argv);
 int cw_cli_task(int argc, char **argv);
 int cw_cli_source(int argc, char **argv);

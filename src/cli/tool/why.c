@@ -3,6 +3,7 @@
  * the sources. */
 #include <unistd.h>
 
+#include "access/login/grants.h"
 #include "admin/access.h"
 #include "cli/lib/admin.h"
 #include "cli/lib/loop.h"
@@ -20,6 +21,10 @@ typedef struct question {
     cw_login_waiter waiter;
     cw_caller *caller; /* a reference; NULL: the method finds it */
     cw_login_status status;
+    /* Of an access token of the built-in authorization server: */
+    cw_oauth_waiter grant_waiter;
+    cw_oauth_settings *settings;
+    cw_buf grant; /* its grant, as JSON; empty: none */
     size_t pending;
 } question;
 
@@ -51,6 +56,31 @@ static void add_rule(cw_buf *out, const cw_json *rule)
     cw_buf_add_char(out, '\n');
 }
 
+/* The grant of the token, and the roles that bound it. */
+static void add_grant(cw_buf *out, const cw_json *grant)
+{
+    const cw_json *ceiling = cw_json_get(grant, CW_STR("ceiling"));
+    cw_str resource = cw_cli_admin_text(grant, "resource");
+    cw_buf_printf(out, "grant %lld of the client ", (long long)cw_cli_admin_number(grant, "id"));
+    cw_cli_add_text(out, cw_cli_admin_text(grant, "client"));
+    cw_buf_add(out, CW_STR(" ("));
+    cw_cli_add_text(out, cw_cli_admin_text(grant, "kind"));
+    cw_buf_add(out, CW_STR(")"));
+    if (resource.n) {
+        cw_buf_add(out, CW_STR(" for "));
+        cw_cli_add_text(out, resource);
+    }
+    cw_buf_add(out, CW_STR("; ceiling: "));
+    const cw_json *role = cw_cli_admin_items(ceiling);
+    if (!role)
+        cw_buf_add(out, CW_STR("all but administration"));
+    for (; role; role = cw_json_next(role)) {
+        cw_cli_add_text(out, cw_json_text(role));
+        cw_buf_add(out, cw_str_from(cw_json_next(role) ? ", " : ""));
+    }
+    cw_buf_add_char(out, '\n');
+}
+
 static void add_answer(cw_buf *out, const cw_json *result)
 {
     cw_cli_add_text(out, cw_cli_admin_text(result, "tool"));
@@ -61,6 +91,9 @@ static void add_answer(cw_buf *out, const cw_json *result)
     cw_buf_add(out, CW_STR(" (credentials: "));
     cw_cli_add_text(out, cw_cli_admin_text(result, "credentials"));
     cw_buf_add(out, CW_STR(")\n"));
+    const cw_json *grant = cw_json_get(result, CW_STR("grant"));
+    if (grant)
+        add_grant(out, grant);
     const cw_json *rules = cw_json_get(result, CW_STR("rules"));
     for (const cw_json *r = cw_cli_admin_items(rules); r; r = cw_json_next(r))
         add_rule(out, r);
@@ -127,6 +160,10 @@ static int explain(const question *q)
     cw_buf_init(&text, CW_ADMIN_RESULT_MAX);
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
     cw_json_open_object(&w);
+    if (q->grant.n) {
+        cw_json_add_key(&w, CW_STR("grant"));
+        cw_json_add_span(&w, cw_buf_str(&q->grant));
+    }
     cw_code rc =
         cw_admin_explain(q->tools->app.snapshot, q->caller, cw_str_from(q->tool), &w, &err);
     cw_json_close(&w);
@@ -187,6 +224,54 @@ static cw_code log_in(question *q, cw_err *err)
                                                : "the token cannot be checked at the moment");
 }
 
+/* ---- its grant ---- */
+
+static void write_grant(cw_json_writer *w, const cw_oauth_grant *grant,
+                        const cw_oauth_client *client, const cw_oauth_settings *settings)
+{
+    bool has_own = client->n_ceiling > 0;
+    const cw_str *roles = has_own ? client->ceiling : settings->ceiling;
+    size_t n = has_own ? client->n_ceiling : settings->n_ceiling;
+    cw_json_open_object(w);
+    cw_json_add_i64_member(w, CW_STR("id"), grant->id);
+    cw_json_add_string_member(w, CW_STR("client"), client->id);
+    cw_json_add_string_member(w, CW_STR("kind"), cw_oauth_client_kind_name(client->kind));
+    cw_json_add_string_member(w, CW_STR("resource"), grant->resource);
+    cw_json_add_key(w, CW_STR("ceiling"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < n; i++)
+        cw_json_add_string(w, roles[i]);
+    cw_json_close(w);
+    cw_json_close(w);
+}
+
+static void on_grant(cw_oauth_waiter *waiter, const cw_oauth_result *result)
+{
+    question *q = CW_CONTAINER(waiter, question, grant_waiter);
+    cw_json_writer w;
+    cw_json_writer_init(&w, &q->grant, CW_JSON_COMPACT);
+    if (!result->rc && result->n_grants)
+        write_grant(&w, &result->grants[0], result->client, q->settings);
+    (void)!cw_json_writer_end(&w, NULL);
+    cw_cli_loop_finish(q->tools->loop, &q->pending);
+}
+
+/* Without an answer the decision is explained all the same. */
+static void find_grant(question *q)
+{
+    cw_accounts *accounts = q->tools->app.accounts;
+    const cw_caller_credential *credential = cw_caller_credential_of(q->caller);
+    if (credential->kind != CW_CREDENTIAL_ACCESS_TOKEN)
+        return;
+    q->settings = cw_accounts_take_oauth(accounts);
+    q->grant_waiter.fn = on_grant;
+    q->pending = q->settings && !cw_oauth_find_token_grant(
+                                    accounts, q->tools->loop,
+                                    (const unsigned char *)credential->hash.p, &q->grant_waiter);
+    cw_cli_loop_wait(q->tools->loop, &q->pending);
+    cw_oauth_settings_unref(q->settings);
+}
+
 /* ---- the command ---- */
 
 static int answer_here(cw_tools *t, void *ctx)
@@ -199,7 +284,10 @@ static int answer_here(cw_tools *t, void *ctx)
         return ask(q);
     if (log_in(q, &err))
         return cw_cli_failure("%s", err.msg);
+    cw_buf_init(&q->grant, CW_ADMIN_RESULT_MAX);
+    find_grant(q);
     int code = explain(q);
+    cw_buf_done(&q->grant);
     cw_caller_unref(q->caller);
     return code;
 }

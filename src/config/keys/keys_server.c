@@ -39,6 +39,18 @@ static const cw_choice assertion_audiences[] = {
     {0},
 };
 
+static const cw_choice token_formats[] = {
+    {"opaque", CW_TOKEN_OPAQUE},
+    {"jwt", CW_TOKEN_JWT},
+    {0},
+};
+
+static const cw_choice signing_algorithms[] = {
+    {"ES256", CW_SIGNING_ES256},
+    {"RS256", CW_SIGNING_RS256},
+    {0},
+};
+
 static const cw_key client_keys[] = {
     {"id", &cw_type_text,
      "Its client_id: letters, digits, - and _; or the URL of its document, which is then not "
@@ -98,6 +110,11 @@ const cw_key cw_server_keys[] = {
     {"redirect_uris", &cw_type_strings,
      "Addresses with other schemes than http and https to which codes may be sent",
      FIELD(access.server.redirect_uris), .max = MAX_HOSTS, ADDRESS},
+    {"token_format", &cw_type_enum,
+     "Access tokens: opaque texts, or JWTs that other services can read (RFC 9068)",
+     FIELD(access.server.token_format), .choices = token_formats},
+    {"signing_algorithm", &cw_type_enum, "Algorithm of new keys for such JWTs",
+     FIELD(access.server.signing_algorithm), .choices = signing_algorithms},
     {"access_token_lifetime", &cw_type_duration, "Life of an access token",
      FIELD(access.server.access_token_ms), .min = MINUTE_MS, .max = DAY_MS},
     {"grant_idle", &cw_type_duration, "Time without use after which a grant ends",

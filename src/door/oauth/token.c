@@ -163,7 +163,6 @@ static bool read_assertion(exchange *x)
     }
     if (!r->client_id.p)
         r->client_id = cw_assertion_client(r->assertion, cw_http_req_arena(x->req));
-    r->issuer = cw_oauth_resource_base(x->req, x->rl, NULL);
     return true;
 }
 
@@ -254,7 +253,7 @@ static void send_tokens(const exchange *x, const cw_oauth_tokens *tokens)
     cw_buf_init(&out, CW_OAUTH_MAX_FORM);
     cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
-    cw_json_add_string_member(&w, CW_STR("access_token"), cw_str_from(tokens->access_token));
+    cw_json_add_string_member(&w, CW_STR("access_token"), tokens->access_token);
     cw_json_add_string_member(&w, CW_STR("token_type"), CW_STR("Bearer"));
     cw_json_add_i64_member(&w, CW_STR("expires_in"), tokens->expires_ms / 1000);
     if (tokens->refresh_token[0])
@@ -319,6 +318,7 @@ static exchange *begin(cw_http_req *req, cw_runtime *runtime)
     x->req = req;
     x->rl = cw_runtime_at(runtime, cw_http_req_loop(req));
     x->waiter.fn = on_result;
+    x->request.issuer = cw_oauth_resource_base(req, x->rl, NULL);
     return read_form(x) ? x : NULL;
 }
 
@@ -488,7 +488,6 @@ static void on_device(cw_http_req *req, void *self)
     if (!x || !choose_scopes(x))
         return;
     x->waiter.fn = on_codes;
-    x->request.issuer = cw_oauth_resource_base(req, x->rl, NULL);
     cw_code rc = cw_oauth_begin_device(cw_runtime_accounts(x->rl), cw_http_req_loop(req),
                                        &x->request, cw_http_req_peer(req), &wait_s, &x->waiter);
     wait_for(x, rc, wait_s);
@@ -599,14 +598,24 @@ static void write_metadata(cw_json_writer *w, cw_runtime_loop *rl, cw_str issuer
     cw_json_add_bool_member(w, CW_STR("authorization_response_iss_parameter_supported"), true);
     if (settings->has_documents)
         cw_json_add_bool_member(w, CW_STR("client_id_metadata_document_supported"), true);
+    if (settings->is_jwt)
+        add_url(w, "jwks_uri", issuer, CW_STR("/jwks"));
     cw_json_close(w);
 }
 
-static void on_metadata(cw_http_req *req, void *self)
+/* A document that is the same for all. */
+static void send_public(cw_http_req *req, cw_str body)
 {
     static const cw_http_header headers[] = {
         {CW_STR_INIT("Access-Control-Allow-Origin"), CW_STR_INIT("*")},
         {CW_STR_INIT("Cache-Control"), CW_STR_INIT("max-age=300")}};
+    cw_http_reply(
+        req, &(cw_http_response){
+                 .status = 200, .body = body, .headers = headers, .n_headers = CW_COUNT(headers)});
+}
+
+static void on_metadata(cw_http_req *req, void *self)
+{
     CW_CLEANUP(cw_buf_done) cw_buf out;
     cw_json_writer w;
     cw_runtime_loop *rl = cw_runtime_at(self, cw_http_req_loop(req));
@@ -621,12 +630,39 @@ static void on_metadata(cw_http_req *req, void *self)
     cw_str body =
         rc ? (cw_str){NULL, 0} : cw_arena_dup_str(cw_http_req_arena(req), cw_buf_str(&out));
     if (body.p)
-        cw_http_reply(req, &(cw_http_response){.status = 200,
-                                               .body = body,
-                                               .headers = headers,
-                                               .n_headers = CW_COUNT(headers)});
+        send_public(req, body);
     else
         cw_oauth_reply_later(req, 503, UNAVAILABLE_S);
+}
+
+/* ---- keys ---- */
+
+static void on_keys(cw_oauth_waiter *waiter, const cw_oauth_result *result)
+{
+    const exchange *x = CW_CONTAINER(waiter, exchange, waiter);
+    cw_http_req *req = x->req;
+    cw_str body =
+        result->rc ? (cw_str){NULL, 0} : cw_arena_dup_str(cw_http_req_arena(req), result->keys);
+    if (result->rc == CW_NOTFOUND)
+        cw_oauth_reply_error(req, 404, "not_found", "There is nothing at this address");
+    else if (body.p)
+        send_public(req, body);
+    else
+        cw_oauth_reply_later(req, 503, UNAVAILABLE_S);
+}
+
+static void on_jwks(cw_http_req *req, void *self)
+{
+    exchange *x = cw_arena_calloc(cw_http_req_arena(req), 1, sizeof *x);
+    if (!x) {
+        cw_oauth_reply_later(req, 503, UNAVAILABLE_S);
+        return;
+    }
+    x->req = req;
+    x->rl = cw_runtime_at(self, cw_http_req_loop(req));
+    x->waiter.fn = on_keys;
+    wait_for(x, cw_oauth_ask_keys(cw_runtime_accounts(x->rl), cw_http_req_loop(req), &x->waiter),
+             0);
 }
 
 static void on_absent(cw_http_req *req, void *self)
@@ -655,6 +691,8 @@ cw_code cw_oauth_token_add_routes(cw_router *router, cw_oauth_token_routes *rout
         rc = add(router, CW_HTTP_POST, "/revoke", on_revoke, runtime);
     if (!rc)
         rc = add(router, CW_HTTP_POST, "/device_authorization", on_device, runtime);
+    if (!rc)
+        rc = add(router, CW_HTTP_GET, "/jwks", on_jwks, runtime);
     if (!rc)
         rc = add(router, CW_HTTP_GET, METADATA, on_metadata, runtime);
     snprintf(routes->metadata, sizeof routes->metadata, METADATA "%.*s", CW_STR_ARG(base));

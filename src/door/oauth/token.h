@@ -4,6 +4,7 @@
  *     POST /token                                     a code or refresh token for an access token
  *     POST /revoke                                    the end of a token
  *     POST /device_authorization                      codes for a device without a browser
+ *     GET /jwks                                       public keys of tokens that are JWTs
  *     GET /.well-known/oauth-authorization-server     metadata (RFC 8414)
  *     GET /.well-known/openid-configuration           404: this is no OpenID provider
  *

@@ -60,6 +60,19 @@ TEST(a_zeroed_arena_can_be_done_and_gives_nothing)
     cw_arena_done(&a);
 }
 
+TEST(a_wiped_arena_has_released_everything)
+{
+    cw_arena a;
+    cw_arena_init(&a, 1 << 20);
+    for (size_t i = 0; i < 100; i++)
+        assert_non_null(cw_arena_dup(&a, "a secret", 8));
+    assert_non_null(cw_arena_alloc(&a, 200000));
+    cw_arena_wipe(&a);
+    assert_int_equal(a.used, 0);
+    assert_null(a.blocks);
+    assert_null(a.large);
+}
+
 TEST(ceiling_holds_for_small_and_large)
 {
     static const size_t sizes[] = {1, 16, 100, 300, 5000, 40000};
@@ -393,6 +406,7 @@ int main(void)
         cmocka_unit_test(memory_is_aligned_and_does_not_overlap),
         cmocka_unit_test(zero_bytes_give_a_valid_pointer),
         cmocka_unit_test(a_zeroed_arena_can_be_done_and_gives_nothing),
+        cmocka_unit_test(a_wiped_arena_has_released_everything),
         cmocka_unit_test(ceiling_holds_for_small_and_large),
         cmocka_unit_test(the_last_bytes_below_the_ceiling_can_be_used),
         cmocka_unit_test(blocks_double_up_to_the_largest_size),
