@@ -573,14 +573,18 @@ static void describe_server(service *sv)
     admin->ctx = sv;
 }
 
-/* The built-in authorization server. */
+/* The built-in authorization server, which a reload can turn off and on. */
 static cw_code add_oauth_routes(service *sv)
 {
     cw_runtime *runtime = sv->app.runtime;
+    cw_router_set_switch(&sv->router, &sv->app.has_oauth);
     cw_code rc = cw_authorize_add_routes(&sv->router, &sv->authorize, runtime, sv->app.documents);
     if (!rc)
         rc = cw_oauth_register_add_routes(&sv->router, &sv->registrations, runtime);
-    return rc ? rc : cw_oauth_token_add_routes(&sv->router, &sv->token_routes, runtime, sv->config);
+    if (!rc)
+        rc = cw_oauth_token_add_routes(&sv->router, &sv->token_routes, runtime, sv->config);
+    cw_router_set_switch(&sv->router, NULL);
+    return rc;
 }
 
 static cw_code add_routes(service *sv, cw_err *err)

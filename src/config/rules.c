@@ -350,6 +350,24 @@ static bool is_safe_url(cw_str url)
     return is_near || cw_str_starts(url, CW_STR("https://"));
 }
 
+/* Whether a path is one of the authorization server. */
+static bool is_server_path(cw_str path)
+{
+    static const char *const own[] = {"/authorize",
+                                      "/token",
+                                      "/revoke",
+                                      "/register",
+                                      "/jwks",
+                                      "/device",
+                                      "/device_authorization",
+                                      "/account/grants"};
+    for (size_t i = 0; i < CW_COUNT(own); i++) {
+        if (cw_str_is(path, own[i]))
+            return true;
+    }
+    return false;
+}
+
 static cw_code check_server(cw_checker *c, const cw_config *config)
 {
     const cw_config_server *server = &config->access.server;
@@ -369,6 +387,8 @@ static cw_code check_server(cw_checker *c, const cw_config *config)
         problem = "needs a public_url with https";
     else if (!config->public_url.n && !all_are_near(&config->listen))
         problem = "needs public_url: without it all listeners must be on loopback";
+    else if (is_server_path(config->mcp.path) || is_server_path(config->access.login.path))
+        problem = "needs the paths of its endpoints: change mcp.path or access.login.path";
     if (server->enabled && problem)
         return cw_check_problem(c, &enabled, v ? v : at, "%s", problem);
     return check_clients(c, &server->clients, &list,

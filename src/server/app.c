@@ -491,10 +491,13 @@ static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *
         rc = cw_audit_prepare(b->audit, &audit, &d->audit, err);
     if (!rc)
         rc = draft_issuers(b, config, d, err);
-    if (!rc && b->has_oauth)
+    if (!rc && b->documents)
         rc = cw_oauth_server_settings(config, &b->seal, &d->oauth, err);
-    if (!rc && d->oauth && d->oauth->is_jwt && !b->is_read_only)
-        rc = cw_oauth_server_check_keys(cw_accounts_store(b->accounts), d->oauth, err);
+    else if (!rc && config->access.server.enabled)
+        cw_log(CW_LOG_WARN, "config",
+               "access.server.enabled needs a restart: it was off at the start");
+    if (!rc && d->oauth && !b->is_read_only)
+        rc = cw_oauth_server_check_store(cw_accounts_store(b->accounts), d->oauth, err);
     if (!rc && b->documents)
         rc = cw_cimd_cache_configure(b->documents,
                                      config->access.server.client_document_allow_private,
@@ -525,6 +528,7 @@ static bool use_draft(cw_app *b, draft *d)
         cw_issuers_use(b->issuers, d->issuers);
     if (b->accounts)
         cw_accounts_set_oauth(b->accounts, d->oauth);
+    atomic_store(&b->has_oauth, d->oauth != NULL);
     d->translations = NULL;
     d->audit = NULL;
     d->issuers = NULL;
@@ -648,7 +652,6 @@ static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *co
         from.path = key;
     else if (opts->keeps_state)
         cw_log_err(CW_LOG_WARN, "serve", "the state of sessions ends with this process", &why);
-    b->has_oauth = b->accounts && config->access.server.enabled;
     cw_code rc = cw_seal_key_load(config, &from, &b->seal, err);
     if (!rc)
         rc = cw_mcp_new(b->runtime, b->n_loops, &b->seal, &b->mcp, err);

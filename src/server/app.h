@@ -43,7 +43,7 @@ typedef struct cw_app {
     cw_snapshot *snapshot;    /* the latest; NULL: none yet */
     cw_accounts *accounts;    /* NULL: no logins */
     cw_issuers *issuers;      /* NULL like accounts */
-    cw_cimd_cache *documents; /* of OAuth clients; NULL: no authorization server */
+    cw_cimd_cache *documents; /* of OAuth clients; NULL: none at start */
     cw_caller *anonymous;     /* by the configuration, and by the database as it was read last */
     cw_caller *configured;    /* by the configuration alone */
     cw_caller *operator_self, *operator_root; /* callers on the local socket */
@@ -64,15 +64,15 @@ typedef struct cw_app {
     uv_timer_t again;   /* asking a store again that was too busy */
     uv_timer_t loading; /* the end of waiting for sources, for calls of methods not there yet */
     unsigned n_loops;
-    cw_seal seal;      /* the key of the server */
-    bool is_quiet;     /* another process may be the server */
-    bool is_read_only; /* nothing is recorded */
-    bool is_dirty;     /* the state differs from the published one */
-    bool has_store;    /* with a database */
-    bool has_oauth;    /* with an authorization server: its routes exist */
-    bool has_read;     /* under the lock: `read` is new */
-    bool is_owner;     /* the anonymous caller has all permissions */
-    bool is_demo;      /* no configuration, and no logins */
+    cw_seal seal;          /* the key of the server */
+    bool is_quiet;         /* another process may be the server */
+    bool is_read_only;     /* nothing is recorded */
+    bool is_dirty;         /* the state differs from the published one */
+    bool has_store;        /* with a database */
+    atomic_bool has_oauth; /* the authorization server is on: its routes exist */
+    bool has_read;         /* under the lock: `read` is new */
+    bool is_owner;         /* the anonymous caller has all permissions */
+    bool is_demo;          /* no configuration, and no logins */
     bool is_open, is_waiting, is_settled, is_late, is_read;
 } cw_app;
 

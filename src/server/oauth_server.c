@@ -143,31 +143,36 @@ cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
     return rc;
 }
 
-/* ---- keys ---- */
+/* ---- the store ---- */
 
 /* A question to the store's thread, and its answer. */
-typedef struct key_check {
+typedef struct store_check {
     cw_store_job job;
     const cw_oauth_settings *settings;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool is_done;
+    int64_t behind_ms; /* the clock, behind the newest row */
     cw_code rc;
     cw_err err;
-} key_check;
+} store_check;
 
 static cw_code run_check(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    key_check *k = CW_CONTAINER(job, key_check, job);
+    store_check *k = CW_CONTAINER(job, store_check, job);
     (void)err;
-    k->rc = cw_oauth_keys_prepare(db, k->settings, cw_clock_wall_ms(), &k->err);
+    int64_t now = cw_clock_wall_ms(), newest = 0;
+    k->rc = cw_db_newest_oauth_row(db, &newest, &k->err);
+    k->behind_ms = newest - now;
+    if (!k->rc && k->settings->is_jwt)
+        k->rc = cw_oauth_keys_prepare(db, k->settings, now, &k->err);
     /* The store logs its own failures; a sealed key is none. */
     return k->rc == CW_CONFIG ? CW_OK : k->rc;
 }
 
 static void on_checked(cw_store_job *job, cw_code rc)
 {
-    key_check *k = CW_CONTAINER(job, key_check, job);
+    store_check *k = CW_CONTAINER(job, store_check, job);
     pthread_mutex_lock(&k->lock);
     k->rc = rc ? rc : k->rc;
     k->is_done = true;
@@ -175,9 +180,9 @@ static void on_checked(cw_store_job *job, cw_code rc)
     pthread_mutex_unlock(&k->lock);
 }
 
-cw_code cw_oauth_server_check_keys(cw_store *store, const cw_oauth_settings *settings, cw_err *err)
+cw_code cw_oauth_server_check_store(cw_store *store, const cw_oauth_settings *settings, cw_err *err)
 {
-    key_check k = {.job = {.run = run_check, .done = on_checked}, .settings = settings};
+    store_check k = {.job = {.run = run_check, .done = on_checked}, .settings = settings};
     pthread_mutex_init(&k.lock, NULL);
     pthread_cond_init(&k.wake, NULL);
     cw_code rc = cw_store_ask(store, &k.job);
@@ -191,6 +196,11 @@ cw_code cw_oauth_server_check_keys(cw_store *store, const cw_oauth_settings *set
     if (rc == CW_CONFIG)
         return cw_fail(err, rc, "%s", k.err.msg);
     if (rc)
-        cw_log_err(CW_LOG_WARN, "serve", "cannot read the keys of access tokens yet", &k.err);
+        cw_log_err(CW_LOG_WARN, "serve", "cannot read the tables of the authorization server yet",
+                   &k.err);
+    else if (k.behind_ms > 0)
+        cw_log(CW_LOG_WARN, "serve",
+               "the clock is behind the newest grant: tokens seem to come from the future",
+               CW_KN("behind_ms", k.behind_ms));
     return CW_OK;
 }

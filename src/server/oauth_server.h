@@ -14,10 +14,10 @@
  * of a client cannot be used. */
 CW_MUST_USE cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
                                              cw_oauth_settings **ret, cw_err *err);
-/* Make the keys of access tokens that are JWTs, if they are missing. Waits for the store. CW_CONFIG: the
- * keys in the database were sealed with another key of the server. Other failures are logged: the first
- * token tries again. */
-CW_MUST_USE cw_code cw_oauth_server_check_keys(cw_store *store, const cw_oauth_settings *settings,
-                                               cw_err *err);
+/* Check the tables: a clock that is behind their newest row is logged. If access tokens are JWTs, make the
+ * keys that are missing. Waits for the store. CW_CONFIG: the keys in the database were sealed with another
+ * key of the server. Other failures are logged: the first token tries again. */
+CW_MUST_USE cw_code cw_oauth_server_check_store(cw_store *store, const cw_oauth_settings *settings,
+                                                cw_err *err);
 
 #endif

@@ -448,6 +448,16 @@ cw_code cw_db_remove_oauth_token(cw_db *db, const unsigned char hash[CW_DB_HASH]
     return cw_stmt_run_change(&q, err);
 }
 
+cw_code cw_db_newest_oauth_row(cw_db *db, int64_t *ret, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db,
+                 "SELECT coalesce(max(created), 0) FROM (SELECT created FROM oauth_grant"
+                 " UNION ALL SELECT created FROM oauth_token) AS rows");
+    *ret = cw_stmt_step(&q) ? cw_stmt_i64(&q, 0) : 0;
+    return cw_stmt_close(&q, err);
+}
+
 /* ---- devices ---- */
 
 /* So long a device is told that its code has expired. */

@@ -132,6 +132,9 @@ CW_MUST_USE cw_code cw_db_find_oauth_token(cw_db *db, const unsigned char hash[C
 CW_MUST_USE cw_code cw_db_remove_oauth_token(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                              cw_err *err);
 
+/* When the newest grant or token was created, ms since 1970; 0: there is none. */
+CW_MUST_USE cw_code cw_db_newest_oauth_row(cw_db *db, int64_t *ret, cw_err *err);
+
 /* A device that waits for a person. */
 typedef struct cw_db_oauth_device {
     unsigned char hash[CW_DB_HASH]; /* of the device code */

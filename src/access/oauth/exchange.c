@@ -193,13 +193,10 @@ static cw_str narrow(const exchange *x, cw_str granted)
 /* An opaque token, which means nothing to others. */
 static cw_code make_opaque(const exchange *x, cw_db_oauth_token *row, cw_err *err)
 {
-    char *text = cw_arena_alloc(x->arena, CW_ACCESS_TOKEN_LEN + 1);
-    if (!text)
-        return cw_arena_fail(x->arena, err);
+    char *text = x->ret->access_token;
     cw_code rc = cw_access_token_make(CW_ACCESS_TOKEN_PREFIX, text, err);
     if (!rc && !cw_access_token_digest(CW_ACCESS_TOKEN_PREFIX, cw_str_from(text), row->hash))
         rc = cw_fail(err, CW_INTERNAL, "the new access token is malformed");
-    x->ret->access_token = cw_str_from(text);
     return rc;
 }
 
@@ -242,8 +239,8 @@ static cw_code make_jwt(const exchange *x, const cw_db_oauth_grant *grant, cw_db
     rc = cw_json_writer_end(&w, err);
     if (!rc)
         rc = cw_oauth_keys_sign(x->db, x->settings, cw_buf_str(&claims), x->now, x->arena,
-                                &x->ret->access_token, err);
-    if (!rc && !cw_access_token_digest_any(x->ret->access_token, row->hash))
+                                &x->ret->jwt, err);
+    if (!rc && !cw_access_token_digest_any(x->ret->jwt, row->hash))
         rc = cw_fail(err, CW_INTERNAL, "the new access token is malformed");
     return rc;
 }

@@ -65,10 +65,11 @@ typedef enum cw_oauth_event {
 
 typedef struct cw_oauth_tokens {
     cw_oauth_error error;
-    const char *description; /* static */
-    cw_str access_token;
-    char refresh_token[CW_REFRESH_LEN + 1]; /* empty: none */
-    int64_t expires_ms;                     /* life of the access token */
+    const char *description;                    /* static */
+    char access_token[CW_ACCESS_TOKEN_LEN + 1]; /* empty: */
+    cw_str jwt;                                 /* one of this kind, in place of it */
+    char refresh_token[CW_REFRESH_LEN + 1];     /* empty: none */
+    int64_t expires_ms;                         /* life of the access token */
     cw_str scope;
     /* For the audit: */
     cw_oauth_event event;

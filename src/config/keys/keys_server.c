@@ -85,7 +85,7 @@ static const cw_key client_keys[] = {
 const cw_key cw_server_keys[] = {
     {"enabled", &cw_type_bool,
      "This server issues tokens itself: OAuth clients log people in with their accounts here",
-     FIELD(access.server.enabled), .needs_restart = true},
+     FIELD(access.server.enabled)},
     {"clients", &cw_type_items, "OAuth clients that you register; causeway client add does so too",
      FIELD(access.server.clients), .min = 0, .max = MAX_CLIENTS, .children = client_keys,
      .item_size = sizeof(cw_config_oauth_client), .item_defaults = &default_oauth_client},

@@ -103,8 +103,10 @@ cw_code cw_oauth_register_add_routes(cw_router *router, cw_oauth_register *door,
     door->runtime = runtime;
     cw_per_minute_init(&door->rates, CW_OAUTH_REGISTER_PER_MINUTE);
     cw_code rc = cw_router_add(router, CW_HTTP_POST, CW_OAUTH_REGISTER_PATH, on_post, door);
-    if (!rc)
+    if (!rc) {
         cw_router_open(router, CW_OAUTH_REGISTER_PATH);
+        cw_router_set_errors(router, CW_OAUTH_REGISTER_PATH, cw_oauth_reply_write_error);
+    }
     return rc;
 }
 

@@ -3,6 +3,7 @@
 #include "door/oauth/reply.h"
 
 #include "base/digits.h"
+#include "json/write.h"
 
 #define OUT_OF_MEMORY                                                                              \
     "{\"error\":\"temporarily_unavailable\",\"error_description\":\"Out of memory\"}"
@@ -44,4 +45,18 @@ void cw_oauth_reply_later(cw_http_req *req, unsigned status, uint32_t seconds)
     char text[CW_DIGITS_SIZE];
     send_error(req, status, "temporarily_unavailable", "Try again later",
                (cw_http_header){CW_STR("Retry-After"), cw_digits_u64(seconds, text)});
+}
+
+void cw_oauth_reply_write_error(cw_buf *out, unsigned status, cw_str message)
+{
+    bool is_late = status == 429 || status >= 500;
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    cw_json_add_string_member(&w, CW_STR("error"),
+                              is_late ? CW_STR("temporarily_unavailable")
+                                      : CW_STR("invalid_request"));
+    cw_json_add_string_member(&w, CW_STR("error_description"), message);
+    cw_json_close(&w);
+    (void)!cw_json_writer_end(&w, NULL);
 }

@@ -253,7 +253,8 @@ static void send_tokens(const exchange *x, const cw_oauth_tokens *tokens)
     cw_buf_init(&out, CW_OAUTH_MAX_FORM);
     cw_json_writer_init(&w, &out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
-    cw_json_add_string_member(&w, CW_STR("access_token"), tokens->access_token);
+    cw_json_add_string_member(&w, CW_STR("access_token"),
+                              tokens->jwt.n ? tokens->jwt : cw_str_from(tokens->access_token));
     cw_json_add_string_member(&w, CW_STR("token_type"), CW_STR("Bearer"));
     cw_json_add_i64_member(&w, CW_STR("expires_in"), tokens->expires_ms / 1000);
     if (tokens->refresh_token[0])
@@ -679,6 +680,8 @@ static cw_code add(cw_router *router, cw_http_method method, const char *path,
     cw_code rc = cw_router_add(router, method, path, handler, runtime);
     if (!rc)
         cw_router_open(router, path);
+    if (!rc && method == CW_HTTP_POST)
+        cw_router_set_errors(router, path, cw_oauth_reply_write_error);
     return rc;
 }
 

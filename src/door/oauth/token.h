@@ -27,7 +27,7 @@ typedef struct cw_oauth_token_routes {
     char metadata[CW_HTTP_RESPONSE_HEAD]; /* with the path of the issuer */
 } cw_oauth_token_routes;
 
-/* Only for a configuration with access.server.enabled. */
+/* They answer only while access.server.enabled (cw_router_set_switch). */
 CW_MUST_USE cw_code cw_oauth_token_add_routes(cw_router *router, cw_oauth_token_routes *routes,
                                               cw_runtime *runtime, const cw_config *config);
 

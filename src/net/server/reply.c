@@ -308,6 +308,8 @@ static void reply_error(cw_http_req *req, const char *code, cw_str message, cw_s
     cw_buf_init(&buf, 4096);
     if (req->route && req->route->protocol)
         answer->type = req->route->protocol->write_error(&buf, answer->status, message, id);
+    else if (req->route && req->route->write_error)
+        req->route->write_error(&buf, answer->status, message);
     else
         write_error(&buf, code, message);
     cw_str body = buf.code ? (cw_str){NULL, 0} : cw_arena_dup_str(&req->arena, cw_buf_str(&buf));

@@ -350,7 +350,7 @@ static bool find_handler(cw_http_req *req)
         return false;
     }
     req->route = match_route(req);
-    if (!req->route || !(req->route->at & req->c->at)) {
+    if (!req->route || !(req->route->at & req->c->at) || !cw_route_is_on(req->route)) {
         req->route = NULL;
         refuse(req, 404, "not_found", "There is nothing at this path");
         return false;

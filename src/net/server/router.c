@@ -46,6 +46,7 @@ static cw_route *new_route(cw_router *r, const char *path)
         return NULL;
     *route = split(path);
     route->at = CW_AT_CLIENTS | CW_AT_LOCAL | CW_AT_CONSOLE;
+    route->is_on = r->is_on;
     if (!route->variable && cw_map_put(&r->exact, route->prefix, route, NULL)) {
         free(route);
         return NULL;
@@ -100,6 +101,18 @@ void cw_router_set_listeners(cw_router *r, const char *path, unsigned at)
     cw_route *route = find_same(r, path);
     if (route)
         route->at = (uint8_t)at;
+}
+
+void cw_router_set_switch(cw_router *r, const atomic_bool *is_on)
+{
+    r->is_on = is_on;
+}
+
+void cw_router_set_errors(cw_router *r, const char *path, cw_route_error write_error)
+{
+    cw_route *route = find_same(r, path);
+    if (route)
+        route->write_error = write_error;
 }
 
 void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *protocol,

@@ -12,6 +12,8 @@
 #ifndef CW_NET_SERVER_ROUTER_H
 #define CW_NET_SERVER_ROUTER_H
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "base/map.h"
 #include "net/server/request_api.h"
@@ -30,6 +32,10 @@ typedef struct cw_route_protocol {
      * not answered. */
     const char *(*allow)(cw_http_req *req, void *self);
 } cw_route_protocol;
+
+/* The body of an error that is found before the handler is asked, in place of the server's own form; it is
+ * JSON. Errors are sticky in `out`. */
+typedef void (*cw_route_error)(cw_buf *out, unsigned status, cw_str message);
 
 /* Listeners that know a route, as bits. */
 #define CW_AT_CLIENTS 1u /* those of the configuration */
@@ -50,12 +56,15 @@ typedef struct cw_route {
     char allow[64];                    /* "GET, HEAD, OPTIONS" */
     const cw_route_protocol *protocol; /* or NULL */
     void *protocol_self;
+    cw_route_error write_error; /* or NULL; not with a protocol */
+    const atomic_bool *is_on;   /* NULL: always; while false, there is nothing at the path */
 } cw_route;
 
 typedef struct cw_router {
     cw_map exact;
     cw_route *routes[CW_ROUTER_MAX];
     size_t n;
+    const atomic_bool *is_on; /* of routes that are added */
 } cw_router;
 
 void cw_router_init(cw_router *r);
@@ -68,6 +77,15 @@ CW_MUST_USE cw_code cw_router_add(cw_router *r, cw_http_method method, const cha
 void cw_router_open(cw_router *r, const char *path);
 /* Set the listeners that know a path that was added: the others answer 404. */
 void cw_router_set_listeners(cw_router *r, const char *path, unsigned at);
+/* Paths that are added from now on exist only while *is_on, which is borrowed; NULL: always. */
+void cw_router_set_switch(cw_router *r, const atomic_bool *is_on);
+/* Whether the path exists at the moment. */
+CW_INLINE bool cw_route_is_on(const cw_route *route)
+{
+    return !route->is_on || atomic_load_explicit(route->is_on, memory_order_acquire);
+}
+/* Set the form of errors of a path that was added. */
+void cw_router_set_errors(cw_router *r, const char *path, cw_route_error write_error);
 /* Set the protocol of a path that was added; it is borrowed. */
 void cw_router_set_protocol(cw_router *r, const char *path, const cw_route_protocol *protocol,
                             void *self);

@@ -102,6 +102,21 @@ TEST(the_same_method_and_path_twice_is_refused)
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/a", handler_a, NULL), CW_PARAMS);
 }
 
+TEST(a_path_with_a_switch_exists_while_it_is_on)
+{
+    atomic_bool is_on = false;
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/always", handler_a, NULL), CW_OK);
+    cw_router_set_switch(&router, &is_on);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/sometimes", handler_a, NULL), CW_OK);
+    cw_router_set_switch(&router, NULL);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/again", handler_a, NULL), CW_OK);
+    assert_true(cw_route_is_on(match("/always", "")));
+    assert_true(cw_route_is_on(match("/again", "")));
+    assert_false(cw_route_is_on(match("/sometimes", "")));
+    atomic_store(&is_on, true);
+    assert_true(cw_route_is_on(match("/sometimes", "")));
+}
+
 TEST(a_full_router_says_so)
 {
     static char paths[CW_ROUTER_MAX + 1][16];
@@ -140,6 +155,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_protocol_belongs_to_one_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_same_method_and_path_twice_is_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_path_with_a_switch_exists_while_it_is_on, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_full_router_says_so, set_up, tear_down),
         cmocka_unit_test(building_survives_every_failed_allocation),
