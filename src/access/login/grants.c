@@ -25,13 +25,11 @@ typedef struct cw_oauth_op {
     cw_str id; /* of a client */
     cw_oauth_code_request code;
     cw_oauth_token_request request;
-    cw_str token; /* to revoke */
     int64_t account, grant;
     bool is_counted;                  /* failures count: */
     unsigned char counter[CW_DIGEST]; /* find_token_grant: of the token */
     bool is_guess;                    /* of a user code; wrong ones count: */
     cw_network network;
-    cw_str address; /* of a device */
     cw_oauth_device_decision decision;
     /* the answer */
     cw_oauth_client client;
@@ -317,8 +315,8 @@ static cw_code run_tokens(cw_store_job *job, cw_db *db, cw_err *err)
 static cw_code run_revoke(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_oauth_op *op = of_job(job);
-    cw_code rc = cw_oauth_revoke(db, op->settings, &op->request, op->token, cw_clock_wall_ms(),
-                                 &op->arena, &op->tokens, err);
+    cw_code rc = cw_oauth_revoke(db, op->settings, &op->request, cw_clock_wall_ms(), &op->arena,
+                                 &op->tokens, err);
     note_end(op);
     return rc;
 }
@@ -326,11 +324,11 @@ static cw_code run_revoke(cw_store_job *job, cw_db *db, cw_err *err)
 static void copy_request(cw_oauth_op *op, const cw_oauth_token_request *from)
 {
     op->request = *from;
-    cw_str *const texts[] = {&op->request.client_id,    &op->request.client_secret,
-                             &op->request.code,         &op->request.code_verifier,
-                             &op->request.redirect_uri, &op->request.refresh_token,
-                             &op->request.scope,        &op->request.resource,
-                             &op->request.assertion,    &op->request.issuer};
+    cw_str *const texts[] = {
+        &op->request.client_id,     &op->request.client_secret, &op->request.code,
+        &op->request.code_verifier, &op->request.redirect_uri,  &op->request.refresh_token,
+        &op->request.scope,         &op->request.resource,      &op->request.assertion,
+        &op->request.issuer,        &op->request.token,         &op->request.address};
     for (size_t i = 0; i < CW_COUNT(texts); i++)
         *texts[i] = copy(op, *texts[i]);
 }
@@ -375,10 +373,9 @@ cw_code cw_oauth_ask_tokens(cw_accounts *a, cw_loop *loop, const cw_oauth_token_
 cw_code cw_oauth_ask_revoke(cw_accounts *a, cw_loop *loop, const cw_oauth_token_request *request,
                             cw_str token, cw_str peer, uint32_t *ret_wait_s, cw_oauth_waiter *w)
 {
-    cw_oauth_op *op = new_op(a, loop, run_revoke);
-    if (op)
-        op->token = copy(op, token);
-    return ask(op, request, peer, ret_wait_s, w);
+    cw_oauth_token_request all = *request;
+    all.token = token;
+    return ask(new_op(a, loop, run_revoke), &all, peer, ret_wait_s, w);
 }
 
 /* ---- keys ---- */
@@ -403,9 +400,10 @@ cw_code cw_oauth_ask_keys(cw_accounts *a, cw_loop *loop, cw_oauth_waiter *w)
 static cw_code run_begin_device(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_oauth_op *op = of_job(job);
-    return answer(op,
-                  cw_device_begin(db, op->settings, &op->request, op->address, cw_clock_wall_ms(),
-                                  &op->arena, &op->codes, &op->tokens, err));
+    cw_code rc = cw_device_begin(db, op->settings, &op->request, cw_clock_wall_ms(), &op->arena,
+                                 &op->codes, err);
+    op->tokens = op->codes.refusal;
+    return answer(op, rc);
 }
 
 cw_code cw_oauth_begin_device(cw_accounts *a, cw_loop *loop, const cw_oauth_token_request *request,
@@ -420,8 +418,9 @@ cw_code cw_oauth_begin_device(cw_accounts *a, cw_loop *loop, const cw_oauth_toke
         free_op(op);
         return CW_AGAIN;
     }
-    op->address = copy(op, peer);
-    return ask(op, request, peer, ret_wait_s, w);
+    cw_oauth_token_request all = *request;
+    all.address = peer;
+    return ask(op, &all, peer, ret_wait_s, w);
 }
 
 static cw_code run_find_device(cw_store_job *job, cw_db *db, cw_err *err)

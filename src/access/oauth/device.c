@@ -36,18 +36,15 @@ bool cw_device_read_code(cw_str text, char out[CW_DEVICE_USER_CODE + 1])
 /* Bytes beyond the last multiple of the number of letters are left out: all letters are as likely. */
 static cw_code make_user_code(char out[CW_DEVICE_USER_CODE + 1], cw_err *err)
 {
-    size_t n = 0;
-    while (n < CW_DEVICE_USER_CODE) {
-        unsigned char bytes[2 * CW_DEVICE_USER_CODE];
-        cw_code rc = cw_random_bytes(bytes, sizeof bytes, err);
+    for (size_t n = 0; n < CW_DEVICE_USER_CODE;) {
+        unsigned char byte;
+        cw_code rc = cw_random_bytes(&byte, 1, err);
         if (rc)
             return rc;
-        for (size_t i = 0; i < sizeof bytes && n < CW_DEVICE_USER_CODE; i++) {
-            if (bytes[i] < 256 / N_LETTERS * N_LETTERS)
-                out[n++] = letters[bytes[i] % N_LETTERS];
-        }
+        if (byte < 256 / N_LETTERS * N_LETTERS)
+            out[n++] = letters[byte % N_LETTERS];
     }
-    out[n] = '\0';
+    out[CW_DEVICE_USER_CODE] = '\0';
     return CW_OK;
 }
 
@@ -74,12 +71,12 @@ static cw_code add_row(const cw_oauth_exchange_op *x, cw_db_oauth_device *row, c
     return rc == CW_DONE ? CW_LIMIT : rc;
 }
 
-static cw_code run_begin(cw_oauth_exchange_op *x, cw_str address, cw_device_codes *ret, cw_err *err)
+static cw_code run_begin(cw_oauth_exchange_op *x, cw_device_codes *ret, cw_err *err)
 {
     const cw_oauth_token_request *r = x->request;
     cw_db_oauth_device row = {.resource = r->resource.p ? r->resource : CW_STR(""),
                               .scopes = r->scope.p ? r->scope : CW_STR(""),
-                              .address = address,
+                              .address = r->address,
                               .created = x->now,
                               .expires = x->now + CW_DEVICE_LIFE_MS,
                               .pause = CW_DEVICE_PAUSE_MS};
@@ -101,19 +98,18 @@ static cw_code run_begin(cw_oauth_exchange_op *x, cw_str address, cw_device_code
 }
 
 cw_code cw_device_begin(cw_db *db, const cw_oauth_settings *settings,
-                        const cw_oauth_token_request *request, cw_str address, int64_t now,
-                        cw_arena *arena, cw_device_codes *ret, cw_oauth_tokens *ret_error,
-                        cw_err *err)
+                        const cw_oauth_token_request *request, int64_t now, cw_arena *arena,
+                        cw_device_codes *ret, cw_err *err)
 {
     cw_oauth_exchange_op x = {.db = db,
                               .settings = settings,
                               .request = request,
                               .now = now,
                               .arena = arena,
-                              .ret = ret_error};
-    *ret_error = (cw_oauth_tokens){.grant = 0};
+                              .ret = &ret->refusal};
+    ret->refusal = (cw_oauth_tokens){.grant = 0};
     cw_code rc = cw_db_begin(db, err);
-    return rc ? rc : cw_db_end(db, run_begin(&x, address, ret, err), err);
+    return rc ? rc : cw_db_end(db, run_begin(&x, ret, err), err);
 }
 
 /* ---- polls of devices ---- */

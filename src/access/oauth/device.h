@@ -31,6 +31,8 @@
 typedef struct cw_device_codes {
     char device_code[CW_ACCESS_TOKEN_LEN + 1];
     char user_code[CW_DEVICE_USER_CODE + 1]; /* without hyphen */
+    cw_oauth_tokens
+        refusal; /* its error is set: the login is not allowed, and there are no codes */
 } cw_device_codes;
 
 /* A request that waits for a decision. */
@@ -44,12 +46,10 @@ typedef struct cw_device {
 /* The letters that a person entered, in any case, with or without hyphens and spaces. False: it is no
  * such code. */
 bool cw_device_read_code(cw_str text, char out[CW_DEVICE_USER_CODE + 1]);
-/* Begin a login: `request` has the client, scope and resource. ret_error->error is set if it is not
- * allowed. CW_LIMIT: too many wait. */
+/* Begin a login: `request` has the client, its address, scope and resource. CW_LIMIT: too many wait. */
 CW_MUST_USE cw_code cw_device_begin(cw_db *db, const cw_oauth_settings *settings,
-                                    const cw_oauth_token_request *request, cw_str address,
-                                    int64_t now, cw_arena *arena, cw_device_codes *ret,
-                                    cw_oauth_tokens *ret_error, cw_err *err);
+                                    const cw_oauth_token_request *request, int64_t now,
+                                    cw_arena *arena, cw_device_codes *ret, cw_err *err);
 /* The request of a user code. CW_NOTFOUND: there is none that waits. */
 CW_MUST_USE cw_code cw_device_find(cw_db *db, const cw_oauth_settings *settings, cw_str user_code,
                                    int64_t now, cw_arena *arena, cw_device *ret, cw_err *err);

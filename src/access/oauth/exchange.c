@@ -649,12 +649,12 @@ static cw_code run_revoke(exchange *x, cw_str token, cw_err *err)
 }
 
 cw_code cw_oauth_revoke(cw_db *db, const cw_oauth_settings *settings,
-                        const cw_oauth_token_request *request, cw_str token, int64_t now,
-                        cw_arena *arena, cw_oauth_tokens *ret, cw_err *err)
+                        const cw_oauth_token_request *request, int64_t now, cw_arena *arena,
+                        cw_oauth_tokens *ret, cw_err *err)
 {
     exchange x = {
         .db = db, .settings = settings, .request = request, .now = now, .arena = arena, .ret = ret};
     *ret = (cw_oauth_tokens){.grant = 0};
     cw_code rc = cw_db_begin(db, err);
-    return rc ? rc : cw_db_end(db, run_revoke(&x, token, err), err);
+    return rc ? rc : cw_db_end(db, run_revoke(&x, request->token, err), err);
 }

@@ -49,6 +49,8 @@ typedef struct cw_oauth_token_request {
     cw_str code;      /* or of a device (device.h) */
     cw_str code_verifier, redirect_uri;
     cw_str refresh_token;
+    cw_str token;   /* to revoke */
+    cw_str address; /* of a device that asks for codes */
     cw_str scope;
     cw_str resource;          /* the path behind the server's address */
     bool is_foreign_resource; /* it asked for one that is not here */
@@ -93,8 +95,7 @@ CW_MUST_USE cw_code cw_oauth_exchange(cw_db *db, const cw_oauth_settings *settin
 /* Revoke an access token, or the grant of a refresh token, that belongs to the client. Any other
  * token changes nothing and is no error; ret->error is INVALID_CLIENT or none. */
 CW_MUST_USE cw_code cw_oauth_revoke(cw_db *db, const cw_oauth_settings *settings,
-                                    const cw_oauth_token_request *request, cw_str token,
-                                    int64_t now, cw_arena *arena, cw_oauth_tokens *ret,
-                                    cw_err *err);
+                                    const cw_oauth_token_request *request, int64_t now,
+                                    cw_arena *arena, cw_oauth_tokens *ret, cw_err *err);
 
 #endif

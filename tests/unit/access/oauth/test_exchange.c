@@ -342,10 +342,9 @@ static cw_oauth_tokens take_back(const char *client, const char *token)
 {
     cw_oauth_tokens tokens;
     cw_arena arena;
-    cw_oauth_token_request r = {.client_id = cw_str_from(client)};
+    cw_oauth_token_request r = {.client_id = cw_str_from(client), .token = cw_str_from(token)};
     cw_arena_init(&arena, 1u << 16);
-    cw_code rc = cw_oauth_revoke(f.db, &f.settings, &r, cw_str_from(token), OAUTH_NOW, &arena,
-                                 &tokens, NULL);
+    cw_code rc = cw_oauth_revoke(f.db, &f.settings, &r, OAUTH_NOW, &arena, &tokens, NULL);
     assert_int_equal(rc, CW_OK);
     cw_arena_done(&arena);
     return tokens;
