@@ -356,8 +356,8 @@ TEST(every_allocation_may_fail)
         was_hit = oom_was_hit();
         oom_reset();
     }
-    assert_true(converse());
     door_fixture_configure(now, "mcp: {elicitation_timeout: 60s}");
+    assert_true(converse());
 }
 
 TEST(nothing_is_left_behind)
