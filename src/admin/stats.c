@@ -437,7 +437,7 @@ static void write_stats(cw_json_writer *w, const cw_admin_stats *stats, const hi
 static history last_of(const history *h, uint32_t ms)
 {
     history last = *h;
-    last.most = ms < h->step_ms ? 2 : ms / h->step_ms + 1;
+    last.most = h->step_ms && ms >= h->step_ms ? ms / h->step_ms + 1 : 2;
     return last;
 }
 

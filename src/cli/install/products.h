@@ -44,8 +44,8 @@ typedef struct cw_product {
     const char *address; /* of a running one; NULL: the product cannot use one */
     const char *token;   /* members for a token; NULL: it reads none from the environment */
     const char *env;     /* members that give the program variables of the client's environment */
-    bool copies_env;     /* `env` has their values: the product cannot refer to variables */
     cw_product_base base;
+    bool copies_env;      /* `env` has their values: the product cannot refer to variables */
     bool keeps_directory; /* the variable replaces only the home directory */
     bool is_list;         /* of the section: see cw_install_place */
 } cw_product;
