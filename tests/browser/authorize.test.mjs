@@ -7,6 +7,7 @@ import https from "node:https";
 import { after, before, suite } from "node:test";
 import { startAccounts } from "../functional/support/accounts.mjs";
 import { register, requestQuery } from "../functional/support/authorize.mjs";
+import { send, token } from "../functional/support/oauth-server.mjs";
 import { eventually, makeCertificate } from "../functional/support/server.mjs";
 import { assertAccessible, browser, browserTests, password, shoot, startConsole } from "./support/browser.mjs";
 
@@ -41,7 +42,8 @@ suite("the pages of the authorization server", () => {
     let server;
     let context;
     before(async () => {
-        server = await startAccounts({ config: { access: { server: { enabled: true } } } });
+        const clients = [{ id: "tv", name: "Television", device: true }];
+        server = await startAccounts({ config: { access: { server: { enabled: true, clients } } } });
         server.origin = server.url.replace("127.0.0.1", "localhost");
     });
     after(() => server?.stop());
@@ -193,6 +195,33 @@ suite("the pages of the authorization server", () => {
             await context.close();
         }
         listener.stop();
+    });
+
+    test("AS31 the pages for devices are accessible in both themes, and lead to a login", async () => {
+        const { json } = await send(server, "/device_authorization", { client_id: "tv" });
+        const page = await open({ javaScriptEnabled: true });
+        const look = async (name) => {
+            for (const colorScheme of ["light", "dark"]) {
+                await page.emulateMedia({ colorScheme });
+                await assertAccessible(page);
+                await shoot(page, `${name}-${colorScheme}`);
+            }
+        };
+        await page.goto(`${server.origin}/device`);
+        await logIn(page);
+        await page.waitForSelector("#user_code");
+        await look("device");
+        await page.fill("#user_code", json.user_code.toLowerCase());
+        await page.click("button:text-is('Continue')");
+        await page.waitForSelector("text=Who asks");
+        await look("device-consent");
+        await page.click("button:text-is('Allow')");
+        await page.waitForSelector("text=The device is logged in");
+        await look("device-end");
+        const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+        const answer = await token(server, { grant_type, device_code: json.device_code, client_id: "tv" });
+        assert.equal(answer.status, 200, answer.text);
+        await context.close();
     });
 
     test("T14 a client cannot put markup on the page", async () => {
