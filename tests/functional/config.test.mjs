@@ -48,8 +48,8 @@ test("the schema is a complete 2020-12 schema", () => {
 test("the keys that need a restart are those that the documents list", () => {
     const section = /## Reload and restart\n(.*?)\n## /s.exec(docs)[1];
     const listed = section.match(/^- .*$/gm).flatMap((line) => line.match(/`[a-z_.]+`/g));
-    // Only the first issuer needs one, and only without a database.
-    const conditional = ["`access.issuers`", "`store.path`"];
+    // Only the first issuer needs one, and only without a database. The authorization server needs one if it was off.
+    const conditional = ["`access.issuers`", "`access.server.enabled`", "`store.path`"];
     const fixed = leaves(schema).filter(([, sub]) => /needs a restart$/.test(sub.description));
     assert.deepEqual(
         [...new Set([...fixed.map(([key]) => `\`${key}\``), ...conditional])].sort(),
