@@ -260,7 +260,8 @@ static void replace_irregular(stem *s)
 
 size_t cw_word_stem(char *word, size_t n, size_t room)
 {
-    stem s = {.p = word, .n = n, .room = room};
+    stem s = {.n = n, .room = room};
+    s.p = word;
     if (!is_plain(&s))
         return n;
     replace_irregular(&s);
