@@ -92,12 +92,12 @@ typedef struct cw_method {
     bool is_secret;        /* its arguments are not recorded: they may hold a password */
     bool takes_any_params; /* its only param, "params", stands for whatever it takes */
     uint8_t n_audited;     /* so many of its first params are the detail of its audit records */
+    bool has_result_size;  /* the operator has set it */
     const cw_str *tags;    /* groups that it belongs to; for toolsets */
     size_t n_tags;
-    size_t result_size;   /* larger results are cut for MCP clients; 0: never */
-    bool has_result_size; /* the operator has set that */
-    uint32_t index;       /* in the source's list */
-    uint32_t call_ms;     /* time limit of a call; 0: the source's */
+    size_t result_size; /* larger results are cut for MCP clients; 0: never */
+    uint32_t index;     /* in the source's list */
+    uint32_t call_ms;   /* time limit of a call; 0: the source's */
     cw_source *source;
 } cw_method;
 

@@ -32,12 +32,12 @@ suite("ids of requests", () => {
         assert.notEqual(ids[0], ids[1]);
         const of = (id) => linesOf(server).filter((line) => line.request_id === id);
         for (const id of ids) {
-            await eventually(() => of(id).length === 2, "two lines of the request");
+            await eventually(() => of(id).length === 5, "five lines of the request");
             assert.deepEqual(
                 of(id)
                     .map(({ component }) => component)
                     .sort(),
-                ["access", "source"],
+                ["access", "call", "call", "plugin", "source"],
             );
             assert.equal(of(id).find(({ component }) => component === "source").text, "one line");
         }

@@ -67,17 +67,17 @@ typedef enum cw_oauth_event {
 
 typedef struct cw_oauth_tokens {
     cw_oauth_error error;
-    const char *description;                    /* static */
-    char access_token[CW_ACCESS_TOKEN_LEN + 1]; /* empty: */
-    cw_str jwt;                                 /* one of this kind, in place of it */
-    char refresh_token[CW_REFRESH_LEN + 1];     /* empty: none */
-    int64_t expires_ms;                         /* life of the access token */
+    cw_oauth_event event;    /* for the audit */
+    const char *description; /* static */
+    int64_t expires_ms;      /* life of the access token */
+    cw_str jwt;              /* in place of access_token, which is empty then */
     cw_str scope;
     /* For the audit: */
-    cw_oauth_event event;
-    bool has_ended_others; /* grants of the account, beyond their number */
     int64_t grant, account;
     cw_str account_name, client_id;
+    bool has_ended_others; /* grants of the account, beyond their number */
+    char access_token[CW_ACCESS_TOKEN_LEN + 1];
+    char refresh_token[CW_REFRESH_LEN + 1]; /* empty: none */
 } cw_oauth_tokens;
 
 /* The client with this id: of the configuration, registered by a command, or dynamic. CW_NOTFOUND:
