@@ -214,7 +214,7 @@ static bool add_list(cw_search_index *x, cw_map *map, const char *const *words, 
     return is_ok;
 }
 
-/* What each posting scores: the rarity of the word, and how much of the tool it is. */
+/* Set the score of each posting: the rarity of the word, and how much of the tool it is. */
 static void finish(const cw_search_index *x)
 {
     size_t at = 0;

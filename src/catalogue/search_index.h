@@ -5,8 +5,8 @@
  *     query ─► words ─► stems, and those of nearly the same meaning ─► scores ─► the best that the view shows
  *
  * Identifiers are split, and forms of a word meet (search_words.h, word_stem.h). Words of the same
- * meaning count a part (thesaurus.h); so do compounds, and words with one wrong letter. Of all these the
- * best one counts for each word of the query. Verbs that the query may mean decide between tools that
+ * meaning count a part (thesaurus.h); so do compounds, and words with one wrong letter. The best of
+ * these counts for each word of the query. Verbs that the query may mean decide between tools that
  * match otherwise. Tools whose name is the query come first, then those whose name begins with it.
  *
  * Ownership: belongs to its snapshot, and borrows from it.

@@ -150,7 +150,7 @@ suite("a publisher", () => {
         assert.deepEqual(requests, ["/chat.json"]);
     });
 
-    test("AS18 T18 T33 one that hangs ends after five seconds, and holds up nobody else", async () => {
+    test("AS18 T18 T33 one that hangs ends after five seconds, and holds up no other request", async () => {
         requests.length = 0;
         const hung = [1, 2, 3].map((n) => `${base}/hang-${n}`);
         for (const id of hung) {

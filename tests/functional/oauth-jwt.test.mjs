@@ -57,6 +57,25 @@ suite("access tokens that are JWTs", () => {
         }
     });
 
+    test("AS34: a network that asks for the keys again and again must wait, and tokens are issued meanwhile", async () => {
+        const own = await startServer();
+        try {
+            const { cookie: ownCookie } = await logIn(own, "alice", "s3cret");
+            const statuses = [];
+            for (let i = 0; i < 150; i += 1) {
+                const answer = await fetch(`${own.url}/jwks`);
+                statuses.push(answer.status);
+                if (answer.status === 429) assert.match(answer.headers.get("retry-after"), /^\d+$/);
+                await answer.text();
+            }
+            assert.deepEqual([...new Set(statuses)], [200, 429]);
+            assert.ok(statuses.indexOf(429) >= 120, `${statuses.indexOf(429)} answers`);
+            await grant(own, ownCookie, { resource: `${own.url}/mcp` });
+        } finally {
+            await own.stop();
+        }
+    });
+
     test("AS34: jose verifies a token with the published keys", async () => {
         const { access_token } = await grant(server, cookie, { resource: `${server.url}/mcp` });
         const { payload, protectedHeader } = await jwtVerify(

@@ -308,6 +308,7 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
         return cw_fail_nomem(err);
     pthread_mutex_init(&a->lock, NULL);
     cw_per_minute_init(&a->devices, CW_ACCOUNTS_DEVICES_PER_MINUTE);
+    cw_per_minute_init(&a->keys, CW_ACCOUNTS_KEYS_PER_MINUTE);
     atomic_init(&a->roles_generation, 0);
     atomic_init(&a->has_sessions, false);
     atomic_init(&a->has_oauth, false);
@@ -395,6 +396,7 @@ void cw_accounts_free(cw_accounts *a)
     cw_throttle_done(&a->user_codes);
     cw_network_throttle_done(&a->user_codes_made_up);
     cw_per_minute_done(&a->devices);
+    cw_per_minute_done(&a->keys);
     cw_recent_logins_done(&a->verified);
     cw_roles_unref(a->roles);
     cw_oauth_settings_unref(a->oauth);

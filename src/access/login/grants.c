@@ -389,10 +389,26 @@ static cw_code run_keys(cw_store_job *job, cw_db *db, cw_err *err)
     return answer(op, rc);
 }
 
-cw_code cw_oauth_ask_keys(cw_accounts *a, cw_loop *loop, cw_oauth_waiter *w)
+/* Set the network of the peer, and take one of its requests a minute. CW_AGAIN frees the op. */
+static cw_code take_turn(cw_oauth_op *op, cw_per_minute *rate, cw_str peer, uint32_t *ret_wait_s)
+{
+    cw_network_of(peer, &op->network);
+    *ret_wait_s = cw_per_minute_take(rate, op->network.keys[0], cw_clock_ms());
+    if (!*ret_wait_s)
+        return CW_OK;
+    free_op(op);
+    return CW_AGAIN;
+}
+
+/* Anyone may ask, and each time the database is read. */
+cw_code cw_oauth_ask_keys(cw_accounts *a, cw_loop *loop, cw_str peer, uint32_t *ret_wait_s,
+                          cw_oauth_waiter *w)
 {
     cw_oauth_op *op = new_op(a, loop, run_keys);
-    return op ? begin(op, w) : CW_NOMEM;
+    if (!op)
+        return CW_NOMEM;
+    cw_code rc = take_turn(op, &a->keys, peer, ret_wait_s);
+    return rc ? rc : begin(op, w);
 }
 
 /* ---- devices ---- */
@@ -412,12 +428,9 @@ cw_code cw_oauth_begin_device(cw_accounts *a, cw_loop *loop, const cw_oauth_toke
     cw_oauth_op *op = new_op(a, loop, run_begin_device);
     if (!op)
         return CW_NOMEM;
-    cw_network_of(peer, &op->network);
-    *ret_wait_s = cw_per_minute_take(&a->devices, op->network.keys[0], cw_clock_ms());
-    if (*ret_wait_s) {
-        free_op(op);
-        return CW_AGAIN;
-    }
+    cw_code rc = take_turn(op, &a->devices, peer, ret_wait_s);
+    if (rc)
+        return rc;
     cw_oauth_token_request all = *request;
     all.address = peer;
     return ask(op, &all, peer, ret_wait_s, w);

@@ -93,8 +93,9 @@ CW_MUST_USE cw_code cw_oauth_ask_tokens(cw_accounts *a, cw_loop *loop,
 CW_MUST_USE cw_code cw_oauth_ask_revoke(cw_accounts *a, cw_loop *loop,
                                         const cw_oauth_token_request *request, cw_str token,
                                         cw_str peer, uint32_t *ret_wait_s, cw_oauth_waiter *w);
-/* The public keys of access tokens that are JWTs. */
-CW_MUST_USE cw_code cw_oauth_ask_keys(cw_accounts *a, cw_loop *loop, cw_oauth_waiter *w);
+/* The public keys of access tokens that are JWTs. CW_AGAIN as above: this network has asked too often. */
+CW_MUST_USE cw_code cw_oauth_ask_keys(cw_accounts *a, cw_loop *loop, cw_str peer,
+                                      uint32_t *ret_wait_s, cw_oauth_waiter *w);
 /* The login of a device (access/oauth/device.h): first the device asks, then a person finds its request by
  * the user code and decides. CW_AGAIN as above: too many of this network have asked, or too many user
  * codes of this account or network were wrong. */

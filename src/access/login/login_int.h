@@ -141,6 +141,7 @@ struct cw_accounts {
     cw_throttle user_codes;     /* wrong ones, by account */
     cw_network_throttle user_codes_made_up;
     cw_per_minute devices; /* requests of devices, by network */
+    cw_per_minute keys;    /* requests for the public keys, likewise */
     atomic_bool has_sessions;
     atomic_uint_least64_t n_ended; /* sessions, by this server; others change the generation */
     atomic_uint_least64_t roles_generation;

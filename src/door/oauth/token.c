@@ -654,6 +654,7 @@ static void on_keys(cw_oauth_waiter *waiter, const cw_oauth_result *result)
 
 static void on_jwks(cw_http_req *req, void *self)
 {
+    uint32_t wait_s = 0;
     exchange *x = cw_arena_calloc(cw_http_req_arena(req), 1, sizeof *x);
     if (!x) {
         cw_oauth_reply_later(req, 503, UNAVAILABLE_S);
@@ -662,8 +663,9 @@ static void on_jwks(cw_http_req *req, void *self)
     x->req = req;
     x->rl = cw_runtime_at(self, cw_http_req_loop(req));
     x->waiter.fn = on_keys;
-    wait_for(x, cw_oauth_ask_keys(cw_runtime_accounts(x->rl), cw_http_req_loop(req), &x->waiter),
-             0);
+    cw_code rc = cw_oauth_ask_keys(cw_runtime_accounts(x->rl), cw_http_req_loop(req),
+                                   cw_http_req_peer(req), &wait_s, &x->waiter);
+    wait_for(x, rc, wait_s);
 }
 
 static void on_absent(cw_http_req *req, void *self)
