@@ -39,7 +39,7 @@ build: ## build everything; the program is build/causeway
 
 test: ## run the tests (SUITE=unit|integration|functional|browser|services|conformance|fuzz, FILE=..., TEST=..., SANITIZE=1|thread)
 	@scripts/deps.sh test $(filter services browser,$(SUITE))
-	@scripts/build.sh $(variant)
+	@scripts/build.sh $(variant) $(if $(filter %.test.mjs,$(FILE)),black-box,$(if $(TEST)$(FILE),build.ninja))
 	@scripts/node.sh scripts/test.mjs $(variant) --suite="$(SUITE)" --file="$(FILE)" --test="$(TEST)"
 
 screenshots: ## write pictures of the console into build/screenshots

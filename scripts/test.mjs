@@ -3,7 +3,7 @@
 //   scripts/node.sh scripts/test.mjs VARIANT [--suite NAME] [--file PATH] [--test NAME]
 //
 // A suite is a folder of tests/: the programs that Meson builds below it, and its *.test.mjs files.
-// The variant is built already. counts.mjs says what is counted.
+// The variant is built already, except for a single C test, which Meson builds. counts.mjs says what is counted.
 import { spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -64,7 +64,10 @@ function runMesonTests(names) {
     }
     const log = path.join(build, "meson-logs", "testlog.json");
     rmSync(log, { force: true });
-    const args = ["test", "-C", build, "--no-rebuild", "--print-errorlogs"];
+    const args = ["test", "-C", build, "--print-errorlogs"];
+    if (options.test === "" && options.file === "") {
+        args.push("--no-rebuild");
+    }
     const { status } = spawnSync("meson", [...args, "-t", String(slowness), ...names], {
         stdio: "inherit",
     });
