@@ -13,13 +13,11 @@
 #define RPC_INTERNAL (-32603)
 
 const cw_admin_method *const cw_admin_tables[] = {
-    cw_admin_access_methods,  cw_admin_accounts_methods,
-    cw_admin_audit_methods,   cw_admin_keys_methods,
-    cw_admin_oauth_methods,   cw_admin_roles_methods,
-    cw_admin_server_methods,  cw_admin_sessions_methods,
-    cw_admin_sources_methods, cw_admin_stats_methods,
-    cw_admin_tasks_methods,   cw_admin_tokens_methods,
-    cw_admin_tools_methods,   NULL,
+    cw_admin_access_methods,  cw_admin_accounts_methods, cw_admin_audit_methods,
+    cw_admin_keys_methods,    cw_admin_oauth_methods,    cw_admin_replicas_methods,
+    cw_admin_roles_methods,   cw_admin_server_methods,   cw_admin_sessions_methods,
+    cw_admin_sources_methods, cw_admin_stats_methods,    cw_admin_tasks_methods,
+    cw_admin_tokens_methods,  cw_admin_tools_methods,    NULL,
 };
 
 const cw_admin_method *cw_admin_find(cw_str name)

@@ -127,6 +127,7 @@ extern const cw_admin_method cw_admin_accounts_methods[];
 extern const cw_admin_method cw_admin_audit_methods[];
 extern const cw_admin_method cw_admin_keys_methods[];
 extern const cw_admin_method cw_admin_oauth_methods[];
+extern const cw_admin_method cw_admin_replicas_methods[];
 extern const cw_admin_method cw_admin_roles_methods[];
 extern const cw_admin_method cw_admin_server_methods[];
 extern const cw_admin_method cw_admin_sessions_methods[];

@@ -43,6 +43,7 @@ struct cw_runtime {
     cw_str console_host;                      /* may be empty */
     cw_caller *guest;                         /* may be NULL */
     cw_tasks *tasks;                          /* may be NULL */
+    cw_replicas *replicas;                    /* may be NULL */
     const cw_seal *seal;                      /* may be NULL */
     cw_limiter *limiter;
     unsigned n_loops;
@@ -472,6 +473,7 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
     b->console_host = opts->console_host;
     b->guest = opts->guest;
     b->tasks = opts->tasks;
+    b->replicas = opts->replicas;
     b->seal = opts->seal;
     b->change.tell = on_change;
     cw_interest_init(&b->interest);
@@ -627,6 +629,11 @@ cw_str cw_runtime_console_host(const cw_runtime_loop *rl)
 cw_caller *cw_runtime_guest(const cw_runtime_loop *rl)
 {
     return rl->runtime->guest;
+}
+
+uint32_t cw_runtime_replica(const cw_runtime_loop *rl)
+{
+    return rl->runtime->replicas ? cw_replicas_number(rl->runtime->replicas) : 0;
 }
 
 cw_tasks *cw_runtime_tasks(const cw_runtime_loop *rl)

@@ -28,6 +28,7 @@
 #include "catalogue/view.h"
 #include "config/config.h"
 #include "net/loop/loop.h"
+#include "replica/replicas.h"
 #include "source/source.h"
 #include "task/tasks.h"
 #include "trace/tracer.h"
@@ -54,10 +55,11 @@ typedef struct cw_runtime_opts {
     cw_audit *audit;                          /* borrowed; NULL: nothing is recorded */
     cw_tracer *tracer;                        /* borrowed; NULL: no traces */
     cw_caller *operator_self, *operator_root; /* cw_runtime_operator; borrowed; NULL: none */
-    cw_str console_host; /* cw_runtime_console_host; borrowed; empty: no console */
-    cw_caller *guest;    /* cw_runtime_guest; borrowed; NULL: none */
-    cw_tasks *tasks;     /* borrowed; NULL: no call becomes a task */
-    const cw_seal *seal; /* borrowed; NULL: none */
+    cw_str console_host;   /* cw_runtime_console_host; borrowed; empty: no console */
+    cw_caller *guest;      /* cw_runtime_guest; borrowed; NULL: none */
+    cw_tasks *tasks;       /* borrowed; NULL: no call becomes a task */
+    cw_replicas *replicas; /* borrowed; NULL: no other server shares the database */
+    const cw_seal *seal;   /* borrowed; NULL: none */
 } cw_runtime_opts;
 
 CW_MUST_USE cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *err);
@@ -115,6 +117,8 @@ bool cw_runtime_is_anonymous(const cw_runtime_loop *rl, const cw_view *view);
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl);
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);
 cw_tasks *cw_runtime_tasks(const cw_runtime_loop *rl);
+/* The number of this server among those of its database; 0: it has none, or none yet. */
+uint32_t cw_runtime_replica(const cw_runtime_loop *rl);
 const cw_seal *cw_runtime_seal(const cw_runtime_loop *rl);
 /* The part of this loop; NULL: no traces. */
 cw_trace_loop *cw_runtime_tracer(const cw_runtime_loop *rl);

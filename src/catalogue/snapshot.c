@@ -8,6 +8,8 @@
  */
 #include "catalogue/snapshot.h"
 
+#include <endian.h>
+#include <openssl/evp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -750,6 +752,48 @@ bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b)
     for (size_t i = 0; is_same && i < a->n_toolsets; i++)
         is_same = cw_toolset_same(&a->toolsets[i], &b->toolsets[i]);
     return is_same;
+}
+
+/* Its length keeps two texts from running together. */
+static void digest_text(EVP_MD_CTX *to, cw_str text)
+{
+    uint64_t n = htole64(text.n);
+    EVP_DigestUpdate(to, &n, sizeof n);
+    EVP_DigestUpdate(to, text.p, text.n);
+}
+
+static void digest_entry(EVP_MD_CTX *to, const cw_entry *e)
+{
+    const cw_method *m = e->method;
+    const unsigned char flags[] = {m->is_callable, m->n_params > 0};
+    const cw_str texts[] = {m->id, e->tool_name, e->exposed_json, m->usage, m->input, m->output};
+    for (size_t i = 0; i < CW_COUNT(texts); i++)
+        digest_text(to, texts[i]);
+    for (size_t i = 0; i < m->n_params; i++) {
+        digest_text(to, m->params[i].name);
+        digest_text(to, m->params[i].description);
+        digest_text(to, m->params[i].schema);
+    }
+    for (size_t i = 0; i < m->needs.n_permissions; i++)
+        digest_text(to, m->needs.permissions[i]);
+    for (size_t i = 0; i < m->needs.n_scopes; i++)
+        digest_text(to, m->needs.scopes[i]);
+    EVP_DigestUpdate(to, flags, sizeof flags);
+    EVP_DigestUpdate(to, &e->tool_hash, sizeof e->tool_hash);
+}
+
+void cw_snapshot_digest(const cw_snapshot *s, unsigned char out[CW_SNAPSHOT_DIGEST])
+{
+    EVP_MD_CTX *to = EVP_MD_CTX_new();
+    memset(out, 0, CW_SNAPSHOT_DIGEST);
+    if (!to || !EVP_DigestInit_ex(to, EVP_sha256(), NULL)) {
+        EVP_MD_CTX_free(to);
+        return;
+    }
+    for (size_t i = 0; i < s->n_entries; i++)
+        digest_entry(to, &s->entries[i]);
+    EVP_DigestFinal_ex(to, out, NULL);
+    EVP_MD_CTX_free(to);
 }
 
 const cw_entry *cw_snapshot_entries(const cw_snapshot *s, size_t *ret_n)

@@ -94,6 +94,9 @@ const cw_snapshot_problem *cw_snapshot_problems(const cw_snapshot *s, size_t *re
 /* Whether both offer the same to the same callers: methods, what lists show of them, their needs,
  * toolsets, and what was left out. */
 bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b);
+#define CW_SNAPSHOT_DIGEST 32u
+/* A digest of the same, which is equal in all processes that offer it. */
+void cw_snapshot_digest(const cw_snapshot *s, unsigned char out[CW_SNAPSHOT_DIGEST]);
 /* Sorted by method id. */
 const cw_entry *cw_snapshot_entries(const cw_snapshot *s, size_t *ret_n);
 /* Pointers to the entries that are tools, sorted by tool name. */

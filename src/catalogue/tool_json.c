@@ -7,7 +7,8 @@
  */
 #include "catalogue/tool_json.h"
 
-#include "base/map.h"
+#include <openssl/sha.h>
+
 #include "catalogue/param_headers.h"
 #include "catalogue/schema_bundle.h"
 #include "json/write.h"
@@ -368,6 +369,16 @@ static cw_code add_param_headers(cw_entry *entry, cw_arena *scratch, cw_err *err
     return rc == CW_NOMEM ? cw_fail_nomem(err) : CW_OK;
 }
 
+/* Equal in all processes, for cw_snapshot_digest. */
+static uint64_t hash_of(cw_str text)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    uint64_t hash;
+    SHA256((const unsigned char *)text.p, text.n, digest);
+    memcpy(&hash, digest, sizeof hash);
+    return hash;
+}
+
 cw_code cw_tool_json(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena scratch;
@@ -383,6 +394,6 @@ cw_code cw_tool_json(cw_entry *entry, cw_arena *arena, cw_buf *text, cw_err *err
     cw_tool_write(entry, CW_TOOL_ANY_OUTPUT, text);
     if (text->code)
         return cw_fail_nomem(err);
-    entry->tool_hash = cw_hash(cw_buf_str(text));
+    entry->tool_hash = hash_of(cw_buf_str(text));
     return CW_OK;
 }

@@ -9,6 +9,7 @@
 typedef struct question {
     cw_cli_target target;
     bool json;
+    bool all; /* of status */
     cw_cli_admin admin;
     const cw_json *result;
 } question;
@@ -100,18 +101,62 @@ static void print_status(cw_buf *out, const cw_json *result)
                   (long long)cw_cli_admin_number(sources, "plugins"));
 }
 
-int cw_cli_status(int argc, char **argv)
+static void add_difference(cw_buf *out, const cw_json *differs)
 {
+    const cw_json *first = cw_cli_admin_items(differs);
+    for (const cw_json *item = first; item; item = cw_json_next(item)) {
+        cw_buf_add(out, item == first ? CW_STR("another ") : CW_STR(", "));
+        cw_buf_add(out, cw_json_text(item));
+    }
+}
+
+static void print_replicas(cw_buf *out, const cw_json *result)
+{
+    static const cw_cli_column columns[] = {{"NAME", 24, false},   {"NODE", 16, false},
+                                            {"VERSION", 8, false}, {"STATE", 8, false},
+                                            {"SEEN", 24, false},   {"DIFFERENCES", 0, false}};
+    cw_cli_table t;
+    const cw_json *list = cw_json_get(result, CW_STR("replicas"));
+    cw_cli_table_open(&t, out, /* json= */ false, columns, CW_COUNT(columns));
+    for (const cw_json *r = cw_cli_admin_items(list); r; r = cw_json_next(r)) {
+        CW_CLEANUP(cw_buf_done) cw_buf differs;
+        cw_buf_init(&differs, CW_CLI_OUTPUT_MAX);
+        add_difference(&differs, cw_json_get(r, CW_STR("differs")));
+        cw_cli_table_add(&t, cw_cli_admin_text(r, "name"));
+        cw_cli_table_add(&t, cw_cli_admin_text(r, "node"));
+        cw_cli_table_add(&t, cw_cli_admin_text(r, "version"));
+        cw_cli_table_add(&t, cw_cli_admin_text(r, "state"));
+        cw_cli_table_add_date(&t, cw_cli_admin_number(r, "seen"), "-");
+        cw_cli_table_add(&t, differs.n ? cw_buf_str(&differs) : CW_STR(""));
+    }
+    cw_cli_table_close(&t);
+}
+
+static int parse_status(question *q, int argc, char **argv)
+{
+    const cw_cli_option options[] = {
+        CW_CLI_TARGET_OPTIONS(&q->target),
+        {"all", 0, CW_CLI_FLAG, &q->all, NULL, "list all servers that share the database"},
+        CW_CLI_JSON_OPTION(&q->json),
+        {0}};
     static const char about[] =
         "Print the state of the running server: version, addresses, connections, tools\n"
-        "and sources. The exit code is 1 if no server runs.";
+        "and sources. The exit code is 1 if no server runs. With --all, list the servers\n"
+        "that share the database, and whether they differ from the first one in version,\n"
+        "configuration or catalogue.";
+    const cw_cli_spec spec = {"status", "", about, options, 0};
+    return cw_cli_parse(&spec, argc, argv, NULL);
+}
+
+int cw_cli_status(int argc, char **argv)
+{
     question q = {0};
-    int code = parse(&q, "status", about, argc, argv);
+    int code = parse_status(&q, argc, argv);
     if (code < 0)
-        code = ask(&q, "causeway.status");
+        code = ask(&q, q.all ? "causeway.replicas.list" : "causeway.status");
     if (code >= 0)
         return code;
-    code = print_result(&q, print_status);
+    code = print_result(&q, q.all ? print_replicas : print_status);
     cw_cli_admin_close(&q.admin);
     return code;
 }

@@ -239,6 +239,7 @@ typedef struct cw_config {
         cw_str url, password_file; /* or one on a server; both empty: logins are off */
         uint32_t timeout_ms;       /* of the server */
         bool allow_insecure;       /* over the network without a certificate */
+        cw_str name;               /* of this server among those that share it; empty: its host */
     } store;
 
     struct {
@@ -358,6 +359,9 @@ void cw_config_unref(cw_config *config);
 
 /* Whether all keys of both have equal values. False also without memory. */
 bool cw_config_equal(const cw_config *a, const cw_config *b);
+/* Append all keys and values in which servers that share a database must not differ. Errors are sticky
+ * in `out`. */
+void cw_config_write_shared(const cw_config *config, cw_buf *out);
 /* Append the names of the keys whose values differ: those that only a restart changes, or the
  * others. "limits.token_cache_entries, mcp.path". Errors are sticky in `out`. */
 void cw_config_changed_keys(const cw_config *a, const cw_config *b, bool needs_restart,

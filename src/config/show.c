@@ -222,6 +222,28 @@ void cw_config_changed_keys(const cw_config *a, const cw_config *b, bool needs_r
     add_changed_keys(cw_config_root.children, CW_STR(""), a, b, needs_restart, out);
 }
 
+/* ---- what servers of one database have in common ---- */
+
+static void add_shared_keys(const cw_key *keys, const cw_config *config, cw_buf *out)
+{
+    for (const cw_key *key = keys; key->name; key++) {
+        /* Each machine has its own paths. */
+        if (key->is_local || key->type == &cw_type_path)
+            continue;
+        cw_buf_printf(out, "%s:", key->name);
+        if (key->type == &cw_type_section)
+            add_shared_keys(key->children, config, out);
+        else
+            write_value(key, config, out);
+        cw_buf_add_char(out, '\n');
+    }
+}
+
+void cw_config_write_shared(const cw_config *config, cw_buf *out)
+{
+    add_shared_keys(cw_config_root.children, config, out);
+}
+
 /* ---- masks ---- */
 
 #define MASK CW_STR("***")

@@ -19,6 +19,7 @@
 #include "server/own_files.h"
 #include "server/permissions.h"
 #include "server/plugin_host_path.h"
+#include "server/replica_row.h"
 #include "server/seal_key.h"
 #include "server/state_file.h"
 #include "server/trace_opts.h"
@@ -31,6 +32,7 @@
 #define RETRY_PAUSE_MS 100u
 #define FLUSH_MS 1000u        /* for the last spans */
 #define FLUSH_TASKS_MS 2000u  /* for the ends of tasks */
+#define LEAVE_MS 1000u        /* for the row of this server */
 #define END_SESSIONS_MS 2000u /* for the ends of sessions with MCP servers */
 
 /* ---- publishing ---- */
@@ -140,6 +142,7 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
     b->snapshot = snapshot;
     b->admin.snapshot = snapshot;
     b->is_dirty = true;
+    b->is_shown = false;
     if (b->is_owner)
         use_owner(b);
     if (!b->is_read_only)
@@ -599,6 +602,7 @@ cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
         cw_config_unref(old.config);
     }
     b->admin.config = b->settings.config;
+    b->is_shown = false;
     warn_of_programs(b, config);
     /* Roles and settings are in force from now on, also while sources are still loading. */
     if (!use_draft(b, &d))
@@ -704,6 +708,14 @@ static cw_code new_guest(const cw_config *config, cw_caller **ret, cw_err *err)
     return rc;
 }
 
+static cw_code open_replicas(cw_app *b, const cw_config *config, cw_err *err)
+{
+    const cw_replicas_opts opts = {.store = cw_accounts_store(b->accounts),
+                                   .is_file = !cw_db_is_server(cw_config_store(config).p),
+                                   .version = CW_VERSION};
+    return cw_replicas_new(&opts, &b->replicas, err);
+}
+
 static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *config, cw_err *err)
 {
     cw_code rc = new_operator(geteuid(), &b->operator_self, err);
@@ -713,6 +725,8 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
         rc = new_guest(config, &b->guest, err);
     if (!rc)
         rc = cw_tasks_new(&b->tasks, err);
+    if (!rc && b->has_store && app->keeps_state)
+        rc = open_replicas(b, config, err);
     if (rc)
         return rc;
     const cw_runtime_opts opts = {.n_loops = b->n_loops,
@@ -724,13 +738,19 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
                                   .console_host = app->console_host,
                                   .guest = b->guest,
                                   .tasks = b->tasks,
+                                  .replicas = b->replicas,
                                   .seal = &b->seal};
     return cw_runtime_new(&opts, &b->runtime, err);
 }
 
 static void on_task_timer(uv_timer_t *timer)
 {
-    cw_tasks_tick(CW_CONTAINER(timer, cw_app, task_timer)->tasks);
+    cw_app *b = CW_CONTAINER(timer, cw_app, task_timer);
+    cw_tasks_tick(b->tasks);
+    if (!b->is_shown && b->settings.config)
+        cw_replica_row_show(b->replicas, &b->admin, b->settings.config, b->snapshot);
+    b->is_shown = true;
+    cw_replicas_tick(b->replicas);
 }
 
 /* Before the first other job of the store: the tasks are known when the server starts. */
@@ -907,10 +927,13 @@ void cw_app_done(cw_app *b)
     close_audit(b);
     if (b->tasks)
         cw_tasks_flush(b->tasks, FLUSH_TASKS_MS);
+    if (b->replicas)
+        cw_replicas_leave(b->replicas, LEAVE_MS);
     cw_accounts_free(b->accounts); /* its threads end here: nothing comes from them any more */
     cw_issuers_free(b->issuers);
     cw_cimd_cache_free(b->documents);
     cw_tasks_free(b->tasks);
+    cw_replicas_free(b->replicas);
     cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */
     cw_snapshot_unref(b->snapshot);
     cw_caller_unref(b->anonymous);
@@ -929,6 +952,7 @@ void cw_app_done(cw_app *b)
     b->runtime = NULL;
     b->tracer = NULL;
     b->mcp = NULL;
+    b->replicas = NULL;
     b->snapshot = NULL;
     b->accounts = NULL;
     b->issuers = NULL;

@@ -21,6 +21,7 @@
 #include "door/mcp/mcp.h"
 #include "net/process/child.h"
 #include "net/server/server.h"
+#include "replica/replicas.h"
 #include "server/permissions.h"
 #include "source/registry/registry.h"
 
@@ -31,9 +32,10 @@ typedef struct cw_app {
     char *host;    /* path of causeway-plugin-host */
     cw_spawner *spawner;
     cw_runtime *runtime;
-    cw_mcp *mcp;     /* the door for MCP clients */
-    cw_tasks *tasks; /* of its clients */
-    cw_audit *audit; /* may be switched off */
+    cw_mcp *mcp;           /* the door for MCP clients */
+    cw_tasks *tasks;       /* of its clients */
+    cw_replicas *replicas; /* NULL: no database is shared */
+    cw_audit *audit;       /* may be switched off */
     cw_tracer *tracer;
     void (*on_flushed)(void *ctx); /* cw_app_flush */
     void *flushed_ctx;
@@ -73,6 +75,7 @@ typedef struct cw_app {
     bool has_read;         /* under the lock: `read` is new */
     bool is_owner;         /* the anonymous caller has all permissions */
     bool is_demo;          /* no configuration, and no logins */
+    bool is_shown;         /* the row in the database shows configuration and catalogue */
     bool is_open, is_waiting, is_settled, is_late, is_read;
 } cw_app;
 

@@ -2,6 +2,7 @@
 /* db.c - the rows of accounts, roles, tokens, sessions and keys. */
 #include "store/db.h"
 
+#include "base/clock.h"
 #include "store/stmt.h"
 
 typedef cw_db_query query;
@@ -55,6 +56,22 @@ bool cw_db_is_current(const cw_db *db)
 cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err)
 {
     return db->ops->data_version(db, ret, err);
+}
+
+cw_code cw_db_now(cw_db *db, int64_t *ret, cw_err *err)
+{
+    query q;
+    int64_t now = cw_clock_wall_ms();
+    if (db->ops->now) {
+        cw_stmt_open(&q, db, db->ops->now);
+        if (cw_stmt_step(&q))
+            now = cw_stmt_i64(&q, 0);
+        cw_code rc = cw_stmt_close(&q, err);
+        if (rc)
+            return rc;
+    }
+    *ret = now;
+    return CW_OK;
 }
 
 cw_code cw_db_begin(cw_db *db, cw_err *err)

@@ -10,6 +10,7 @@
  *        ├──< session                               oauth_client
  *        └──< oauth_code, oauth_grant ──< oauth_token   (store/oauth.h)
  *     task                                        (store/task.h)
+ *     replica                                     (store/replica.h)
  *
  * A role of an account need not be in the table of roles: the configuration may define it.
  * "anonymous" and "authenticated" always exist.
@@ -69,6 +70,9 @@ bool cw_db_is_current(const cw_db *db);
 /* A number that changes when another connection has changed the database. On a server changes of
  * this connection count too, but not the use of sessions. */
 CW_MUST_USE cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err);
+
+/* The time of the database, in ms since 1970: servers whose clocks differ agree on it. */
+CW_MUST_USE cw_code cw_db_now(cw_db *db, int64_t *ret, cw_err *err);
 
 /* Begin a change of several calls: no other process can write until its end. Only functions that say so
  * may be called between. */

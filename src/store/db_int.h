@@ -4,6 +4,7 @@
  *     db.c          the rows of each table: SQL that every back end understands
  *     oauth.c       likewise, of the built-in authorization server (oauth.h)
  *     task.c        likewise, of tasks (task.h)
+ *     replica.c     likewise, of the servers that use it (replica.h)
  *     stmt.c        statements (stmt.h)
  *     copy.c        all rows, from one database to another (copy.h)
  *     sqlite.c      a file
@@ -72,6 +73,8 @@ typedef struct cw_db_ops {
     int64_t (*n_changed)(cw_db_query *q);
     /* In every case. */
     void (*close_query)(cw_db_query *q);
+    /* Reads the clock of the server, in ms since 1970; NULL: its clock is ours. */
+    const char *now;
     /* Statements for copy.c, inside a change. Each list ends with NULL, or is NULL. */
     cw_db_counter counters[CW_DB_COUNTERS];
     const char *const *hold;       /* the change may take long */
@@ -109,7 +112,7 @@ CW_MUST_USE cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 6u
+#define CW_POSTGRES_VERSIONS 7u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

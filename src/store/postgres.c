@@ -404,6 +404,7 @@ static const cw_db_ops ops = {
     .column_i64 = column_i64,
     .n_changed = n_changed,
     .close_query = close_query,
+    .now = "SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint",
     .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session"), COUNTER("oauth_grant")},
     .hold = hold,
     .begin_load = begin_load,

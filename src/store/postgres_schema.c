@@ -219,4 +219,19 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     ");"
     "CREATE UNIQUE INDEX oauth_key_in_use ON oauth_key (state) WHERE state < 2;"
     "UPDATE causeway_meta SET version = 6;",
+    /* Servers that use the database: they give no reason to read rights again. */
+    "CREATE TABLE replica ("
+    " node text COLLATE \"C\" PRIMARY KEY,"
+    " number bigint NOT NULL,"
+    " name text COLLATE \"C\" NOT NULL,"
+    " process text COLLATE \"C\" NOT NULL,"
+    " version text COLLATE \"C\" NOT NULL,"
+    " config text COLLATE \"C\" NOT NULL,"
+    " catalogue text COLLATE \"C\" NOT NULL,"
+    " every bigint NOT NULL,"
+    " started bigint NOT NULL,"
+    " seen bigint NOT NULL"
+    ") WITH (fillfactor = 50);"
+    "CREATE UNIQUE INDEX replica_by_number ON replica (number) WHERE number > 0;"
+    "UPDATE causeway_meta SET version = 7;",
 };

@@ -203,6 +203,20 @@ static const char *const versions[] = {
      /* One key signs, and one is the next: also if two servers begin at once. */
      "CREATE UNIQUE INDEX oauth_key_in_use ON oauth_key (state) WHERE state < 2;"
      "PRAGMA user_version = 10;"),
+    ("CREATE TABLE replica ("
+     " node TEXT PRIMARY KEY,"
+     " number INTEGER NOT NULL,"
+     " name TEXT NOT NULL,"
+     " process TEXT NOT NULL,"
+     " version TEXT NOT NULL,"
+     " config TEXT NOT NULL,"
+     " catalogue TEXT NOT NULL,"
+     " every INTEGER NOT NULL,"
+     " started INTEGER NOT NULL,"
+     " seen INTEGER NOT NULL"
+     ") STRICT, WITHOUT ROWID;"
+     "CREATE UNIQUE INDEX replica_by_number ON replica (number) WHERE number > 0;"
+     "PRAGMA user_version = 11;"),
 };
 
 /* "cway": whose file this is. */

@@ -39,6 +39,7 @@ const reading = {
     "causeway.clients.list": { needs: access },
     "causeway.grants.list": { needs: access },
     "causeway.keys.list": { needs: access },
+    "causeway.replicas.list": { needs: traffic },
     "causeway.config.show": { needs: sources },
     "causeway.tasks.list": { needs: sources },
 };

@@ -59,6 +59,7 @@ struct cw_key {
     const cw_key *shorthand;   /* items: the child that a plain string stands for, or NULL */
     bool is_required;          /* child of an item: no default */
     bool needs_restart;        /* a reload does not change it; not for children of items */
+    bool is_local;             /* servers that share a database may differ in it */
     bool (*is_valid)(cw_str);  /* text, scalar; strings: each entry; pairs, mapped: each name */
     const char *expected;      /* the same: what it is, with an example */
     const char *pattern;       /* the same for the JSON Schema */

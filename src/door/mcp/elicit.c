@@ -18,12 +18,15 @@
 #define PURPOSE CW_STR("mcp request state")
 /* Ids of requests to clients: below 2^53, which every language reads exactly.
  *
- *     node 7 | loop 7 | random 39
+ *     replica 10 | loop 7 | random 36
  *
- * There is one node, 0. */
-#define ID_RANDOM_BITS 39u
+ * The number of the replica is 0 as long as it has none (replica/replicas.h). */
+#define ID_RANDOM_BITS 36u
 #define ID_LOOP_BITS 7u
 #define ID_LOOP_MAX ((1u << ID_LOOP_BITS) - 1)
+
+_Static_assert((UINT64_C(1) << (53 - ID_RANDOM_BITS - ID_LOOP_BITS)) > CW_REPLICAS_MAX,
+               "the number of a replica fits");
 
 typedef cw_mcp_elicit_kind elicit_kind;
 
@@ -399,10 +402,11 @@ static void on_stopping(cw_rpc_item *item)
         give_up(call, "The server is stopping.");
 }
 
-/* An id that names the loop, cannot be guessed, and is not that of another open question. */
-static cw_str make_id(cw_arena *arena, cw_mcp_registry *registry, uint32_t loop)
+/* An id that names replica and loop, cannot be guessed, and is not that of another open question. */
+static cw_str make_id(cw_arena *arena, cw_mcp_registry *registry, uint32_t replica, uint32_t loop)
 {
     const uint64_t mask = (UINT64_C(1) << ID_RANDOM_BITS) - 1;
+    const uint64_t place = (uint64_t)replica << ID_LOOP_BITS | loop;
     char *text = loop <= ID_LOOP_MAX ? cw_arena_alloc(arena, CW_DIGITS_SIZE) : NULL;
     uint64_t number;
     cw_str id;
@@ -410,7 +414,7 @@ static cw_str make_id(cw_arena *arena, cw_mcp_registry *registry, uint32_t loop)
     do {
         if (!text || cw_random_bytes(&number, sizeof number, &err))
             return (cw_str){NULL, 0};
-        id = cw_digits_u64((uint64_t)loop << ID_RANDOM_BITS | (number & mask), text);
+        id = cw_digits_u64(place << ID_RANDOM_BITS | (number & mask), text);
     } while (cw_mcp_registry_find(registry->asks, id, NULL));
     return id;
 }
@@ -468,7 +472,8 @@ static bool enter_question(cw_mcp_call *call, cw_mcp_elicitation *q, const cw_js
 {
     cw_responder *responder = call->responder;
     cw_mcp_registry *registry = cw_mcp_registry_of(call->door, responder->loop);
-    cw_str id = make_id(responder->arena, registry, responder->loop->index);
+    cw_str id =
+        make_id(responder->arena, registry, cw_runtime_replica(call->rl), responder->loop->index);
     *q = (cw_mcp_elicitation){.call = call};
     if (!make_outside_id(q->outside))
         return false;
@@ -841,14 +846,16 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
         take_answer(q, view, message);
 }
 
-/* The loop that an id names; false when it is none of ours. */
-static bool loop_of(const cw_json *id, int64_t *ret_number, uint32_t *ret_loop)
+/* The loop that an id names; false when it is none of this replica. */
+static bool loop_of(const cw_runtime_loop *rl, const cw_json *id, int64_t *ret_number,
+                    uint32_t *ret_loop)
 {
     if (!cw_json_is_integer(id) || !cw_json_to_i64(id, ret_number) || *ret_number < 0)
         return false;
-    uint64_t loop = (uint64_t)*ret_number >> ID_RANDOM_BITS;
-    *ret_loop = (uint32_t)loop;
-    return loop <= ID_LOOP_MAX;
+    uint64_t place = (uint64_t)*ret_number >> ID_RANDOM_BITS;
+    uint64_t replica = place >> ID_LOOP_BITS;
+    *ret_loop = (uint32_t)(place & ID_LOOP_MAX);
+    return replica == 0 || replica == cw_runtime_replica(rl);
 }
 
 void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
@@ -857,7 +864,7 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
     char digits[CW_DIGITS_SIZE];
     int64_t number;
     uint32_t loop;
-    if (!r->session->is_named || !id || !loop_of(id, &number, &loop))
+    if (!r->session->is_named || !id || !loop_of(r->rl, id, &number, &loop))
         return;
     cw_runtime_loop *rl = r->rl;
     cw_str name = cw_digits_u64((uint64_t)number, digits), text = cw_json_span(message);

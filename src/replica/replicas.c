@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* replicas.c - the row of this server: written, renewed, removed. */
+#include "replica/replicas.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "base/node.h"
+#include "base/process.h"
+#include "store/replica.h"
+
+#define EVERY_MS 5000
+#define EVERY_FILE_MS 60000
+_Static_assert(CW_REPLICAS_MAX == CW_DB_MAX_REPLICAS, "each may have a row");
+
+#define DIGITS (2 * CW_REPLICAS_DIGEST + 1)
+
+typedef struct texts {
+    char name[CW_DB_MAX_NAME + 1];
+    char config[DIGITS], catalogue[DIGITS];
+} texts;
+
+struct cw_replicas {
+    cw_replicas_opts opts;
+    char process[CW_PROCESS_ID];
+    atomic_uint number;
+    bool has_failed; /* the store's thread: the row could not be written */
+    pthread_mutex_t lock;
+    pthread_cond_t is_idle;
+    /* Under the lock. */
+    cw_store_job job;
+    texts shown;
+    uint64_t due;    /* of the next renewal */
+    bool is_asked;   /* the job waits or runs */
+    bool is_closed;  /* the store has ended */
+    bool is_leaving; /* the row is removed */
+};
+
+/* ---- on the store's thread ---- */
+
+static cw_code write_row(cw_replicas *r, cw_db *db, cw_err *err)
+{
+    int64_t number = 0;
+    pthread_mutex_lock(&r->lock);
+    const texts shown = r->shown;
+    bool is_leaving = r->is_leaving;
+    pthread_mutex_unlock(&r->lock);
+    if (is_leaving)
+        return cw_db_remove_replica(db, cw_str_from(cw_node_text()), err);
+    const cw_db_replica row = {.node = cw_str_from(cw_node_text()),
+                               .name = cw_str_from(shown.name),
+                               .process = cw_str_from(r->process),
+                               .version = cw_str_from(r->opts.version),
+                               .config = cw_str_from(shown.config),
+                               .catalogue = cw_str_from(shown.catalogue),
+                               .every = r->opts.is_file ? EVERY_FILE_MS : EVERY_MS};
+    cw_code rc = cw_db_renew_replica(db, &row, &number, err);
+    if (!rc)
+        atomic_store(&r->number, (unsigned)number);
+    return rc;
+}
+
+/* A database that can be read but not written serves logins: then only the row is missing. */
+static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_replicas *r = CW_CONTAINER(job, cw_replicas, job);
+    int64_t version;
+    cw_err problem = {0};
+    cw_code rc = write_row(r, db, &problem);
+    if (rc && !r->has_failed)
+        cw_log_err(CW_LOG_WARN, "replica", "the row of this server cannot be written", &problem);
+    r->has_failed = rc != CW_OK;
+    return rc ? cw_db_data_version(db, &version, err) : CW_OK;
+}
+
+static void done(cw_store_job *job, cw_code rc)
+{
+    cw_replicas *r = CW_CONTAINER(job, cw_replicas, job);
+    pthread_mutex_lock(&r->lock);
+    r->is_asked = false;
+    r->is_closed = rc == CW_GONE;
+    if (rc)
+        r->due = 0; /* with the next tick */
+    pthread_cond_broadcast(&r->is_idle);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- on the main thread ---- */
+
+cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err *err)
+{
+    pthread_condattr_t attr;
+    cw_replicas *r = calloc(1, sizeof *r);
+    if (!r)
+        return cw_fail_nomem(err);
+    r->opts = *opts;
+    r->job = (cw_store_job){.run = run, .done = done};
+    atomic_init(&r->number, 0);
+    cw_process_name(r->process);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->is_idle, &attr);
+    pthread_condattr_destroy(&attr);
+    *ret = r;
+    return CW_OK;
+}
+
+void cw_replicas_free(cw_replicas *replicas)
+{
+    if (!replicas)
+        return;
+    pthread_cond_destroy(&replicas->is_idle);
+    pthread_mutex_destroy(&replicas->lock);
+    free(replicas);
+}
+
+void cw_replicas_show(cw_replicas *replicas, const cw_replicas_shown *shown)
+{
+    texts fresh = {{0}};
+    memcpy(fresh.name, shown->name.p,
+           shown->name.n < CW_DB_MAX_NAME ? shown->name.n : CW_DB_MAX_NAME);
+    cw_hex_write(fresh.config, shown->config, sizeof shown->config);
+    cw_hex_write(fresh.catalogue, shown->catalogue, sizeof shown->catalogue);
+    pthread_mutex_lock(&replicas->lock);
+    if (memcmp(&fresh, &replicas->shown, sizeof fresh) != 0)
+        replicas->due = 0;
+    replicas->shown = fresh;
+    pthread_mutex_unlock(&replicas->lock);
+}
+
+/* With the lock. A store whose queue is full is asked with the next tick. */
+static void ask(cw_replicas *r)
+{
+    if (r->is_asked || r->is_closed)
+        return;
+    r->is_asked = !cw_store_ask(r->opts.store, &r->job);
+    if (r->is_asked)
+        r->due = cw_clock_ms() + (r->opts.is_file ? EVERY_FILE_MS : EVERY_MS);
+}
+
+void cw_replicas_tick(cw_replicas *replicas)
+{
+    pthread_mutex_lock(&replicas->lock);
+    if (cw_clock_ms() >= replicas->due && replicas->shown.name[0])
+        ask(replicas);
+    pthread_mutex_unlock(&replicas->lock);
+}
+
+void cw_replicas_leave(cw_replicas *replicas, uint32_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)ms * 1000000u;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    int rc = 0;
+    pthread_mutex_lock(&replicas->lock);
+    while (replicas->is_asked && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&replicas->is_idle, &replicas->lock, &until);
+    replicas->is_leaving = true;
+    if (replicas->shown.name[0])
+        ask(replicas);
+    while (replicas->is_asked && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&replicas->is_idle, &replicas->lock, &until);
+    pthread_mutex_unlock(&replicas->lock);
+}
+
+uint32_t cw_replicas_number(const cw_replicas *replicas)
+{
+    return atomic_load(&replicas->number);
+}
