@@ -183,8 +183,8 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
         const server = await startAccounts({ config: { store: { url } }, accounts: false });
         assert.equal(await statusOf(server, alice), 200);
         assert.equal(await statusOf(server, bearer(token)), 200);
-        assert.match(await server.cli("store", "check"), /version 6 of 6/);
-        assert.match(await server.cli("store", "migrate"), /version 6 of 6/);
+        assert.match(await server.cli("store", "check"), /version (\d+) of \1$/m);
+        assert.match(await server.cli("store", "migrate"), /version (\d+) of \1$/m);
         const file = path.join(keepFolder(), "backup.db");
         assert.match(await server.cli("store", "backup", file), copied);
         assert.equal(statSync(file).mode & 0o777, 0o600);
