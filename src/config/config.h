@@ -48,6 +48,7 @@ typedef struct cw_config_address {
 typedef struct cw_config_listener {
     cw_config_address address;
     bool tls;
+    bool proxy_protocol;
 } cw_config_listener;
 
 typedef struct cw_config_listeners {

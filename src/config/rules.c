@@ -45,13 +45,45 @@ static cw_code report_same(cw_checker *c, const cw_place *list, const cw_json *v
 
 #define TLS_MISSING "a listener with tls needs tls.certificate and tls.key"
 
-static bool has_tls(const cw_config_listeners *listen)
+static bool has_tls(const cw_config_listener *l)
+{
+    return l->tls;
+}
+
+static bool has_proxy_protocol(const cw_config_listener *l)
+{
+    return l->proxy_protocol;
+}
+
+static bool any_has(const cw_config_listeners *listen, bool (*has)(const cw_config_listener *))
 {
     for (size_t i = 0; i < listen->n; i++) {
-        if (listen->items[i].tls)
+        if (has(&listen->items[i]))
             return true;
     }
     return false;
+}
+
+/* Report the first listener that has something which another key must permit. */
+static cw_code check_no_listener(cw_checker *c, const cw_config *config,
+                                 bool (*has)(const cw_config_listener *), const char *problem)
+{
+    if (any_has(&config->metrics.listen, has))
+        return complain(c, "metrics", "listen", NULL, "%s", problem);
+    if (any_has(&config->console.listen, has))
+        return complain(c, "console", "listen", NULL, "%s", problem);
+    const cw_place root = {0};
+    const cw_place list = {.up = &root, .name = CW_STR("listen")};
+    for (size_t i = 0; i < config->listen.n; i++) {
+        if (!has(&config->listen.items[i]))
+            continue;
+        const cw_json *v = find(c, "listen", NULL);
+        const cw_place item = {.up = &list, .index = i};
+        bool is_list = cw_json_is(v, CW_JSON_ARRAY);
+        const cw_json *at = is_list ? cw_json_at(v, i) : v;
+        return cw_check_problem(c, is_list ? &item : &list, at, "%s", problem);
+    }
+    return CW_OK;
 }
 
 static cw_code check_tls(cw_checker *c, const cw_config *config)
@@ -66,22 +98,15 @@ static cw_code check_tls(cw_checker *c, const cw_config *config)
                         "missing; a key needs its certificate");
     if (has_key)
         return CW_OK;
-    if (has_tls(&config->metrics.listen))
-        return complain(c, "metrics", "listen", NULL, TLS_MISSING);
-    if (has_tls(&config->console.listen))
-        return complain(c, "console", "listen", NULL, TLS_MISSING);
-    const cw_place root = {0};
-    const cw_place list = {.up = &root, .name = CW_STR("listen")};
-    for (size_t i = 0; i < config->listen.n; i++) {
-        if (!config->listen.items[i].tls)
-            continue;
-        const cw_json *v = find(c, "listen", NULL);
-        const cw_place item = {.up = &list, .index = i};
-        bool is_list = cw_json_is(v, CW_JSON_ARRAY);
-        const cw_json *at = is_list ? cw_json_at(v, i) : v;
-        return cw_check_problem(c, is_list ? &item : &list, at, TLS_MISSING);
-    }
-    return CW_OK;
+    return check_no_listener(c, config, has_tls, TLS_MISSING);
+}
+
+static cw_code check_balancers(cw_checker *c, const cw_config *config)
+{
+    if (config->trusted_proxies.n)
+        return CW_OK;
+    return check_no_listener(c, config, has_proxy_protocol,
+                             "a listener with proxy_protocol needs trusted_proxies");
 }
 
 /* The same port of the same address twice cannot work; port 0 picks another each time. */
@@ -606,6 +631,8 @@ cw_code cw_rules_check(cw_checker *c, const cw_config *config)
     cw_code rc = check_listeners(c, config);
     if (!rc)
         rc = check_tls(c, config);
+    if (!rc)
+        rc = check_balancers(c, config);
     if (!rc)
         rc = check_limits(c, config);
     if (!rc)

@@ -10,6 +10,8 @@
 #include "base/utf8.h"
 
 #define LINE_MAX_BYTES 78u
+/* A longer word, such as a value in JSON, may not fit into a line. */
+#define LONG_WORD 40u
 
 /* ---- escapes ---- */
 
@@ -76,6 +78,19 @@ static bool is_name(cw_str word)
     return false;
 }
 
+/* A long word may be broken after its commas. */
+static void escape_word(cw_buf *out, cw_str word)
+{
+    const char *comma;
+    while (word.n > LONG_WORD && (comma = memchr(word.p, ',', word.n - 1)) != NULL) {
+        size_t n = (size_t)(comma - word.p) + 1;
+        cw_roff_escape(out, cw_str_make(word.p, n));
+        cw_buf_add(out, CW_STR("\\:"));
+        word = cw_str_make(word.p + n, word.n - n);
+    }
+    cw_roff_escape(out, word);
+}
+
 /* Add a word behind `*column` bytes of a line, or on a new line. */
 static void add_word(cw_buf *out, cw_str word, size_t *column)
 {
@@ -83,7 +98,7 @@ static void add_word(cw_buf *out, cw_str word, size_t *column)
     cw_buf_init(&escaped, LINE_MAX_BYTES * LINE_MAX_BYTES);
     if (is_name(word))
         cw_buf_add(&escaped, CW_STR("\\%"));
-    cw_roff_escape(&escaped, word);
+    escape_word(&escaped, word);
     if (*column && *column + 1 + escaped.n > LINE_MAX_BYTES) {
         cw_buf_add_char(out, '\n');
         *column = 0;

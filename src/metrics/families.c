@@ -87,7 +87,7 @@ static const char *const clients[] = {
 static const char *const answers[] = {"accept",  "decline", "cancel",
                                       "invalid", "timeout", "_OTHER"};
 static const char *const streams[] = {"call", "listen", "get"};
-static const char *const refused[] = {"total", "address", "memory", "user"};
+static const char *const refused[] = {"total", "address", "memory", "user", "proxy"};
 static const char *const rejected[] = {"head", "host", "origin", "body", "timeout", "memory"};
 static const char *const tls_versions[] = {"TLSv1.2", "TLSv1.3", "_OTHER"};
 static const char *const results[] = {"ok", "failed"};

@@ -137,6 +137,7 @@ typedef enum cw_metrics_refused {
     CW_REFUSED_ADDRESS,
     CW_REFUSED_MEMORY,
     CW_REFUSED_USER,
+    CW_REFUSED_PROXY,
 } cw_metrics_refused;
 typedef enum cw_metrics_rejected {
     CW_REJECTED_HEAD,

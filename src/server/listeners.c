@@ -8,22 +8,36 @@ typedef struct opening {
     cw_handed *handed;
 } opening;
 
-static bool has_tls(const cw_config_listeners *listen)
+/* Whether it matters which socket belongs to which entry. */
+static bool has_special(const cw_config_listeners *listen)
 {
     for (size_t i = 0; i < listen->n; i++) {
-        if (listen->items[i].tls)
+        if (listen->items[i].tls || listen->items[i].proxy_protocol)
             return true;
     }
     return false;
 }
 
-static cw_code check_tls_places(const cw_config_listeners *listen, size_t n_inherited, cw_err *err)
+static cw_code check_places(const cw_config_listeners *listen, size_t n_inherited, cw_err *err)
 {
-    if (n_inherited == listen->n || !has_tls(listen))
+    if (n_inherited == listen->n || !has_special(listen))
         return CW_OK;
-    return cw_fail(err, CW_CONFIG,
-                   "%zu sockets were inherited for %zu entries of listen: which have TLS?",
-                   n_inherited, listen->n);
+    return cw_fail(
+        err, CW_CONFIG,
+        "%zu sockets were inherited for %zu entries of listen: which have TLS or the PROXY "
+        "protocol?",
+        n_inherited, listen->n);
+}
+
+static cw_config_listener entry_at(const cw_config_listeners *listen, size_t place)
+{
+    return place < listen->n ? listen->items[place] : (cw_config_listener){0};
+}
+
+static void set_proxy(opening *o, const cw_config_listener *l, cw_code opened)
+{
+    if (!opened && l->proxy_protocol)
+        cw_server_set_proxy(o->server);
 }
 
 /* The sockets of the service manager count instead of the configured addresses. */
@@ -32,13 +46,13 @@ static cw_code open_inherited(opening *o, int n, const bool *stored, size_t n_in
 {
     const cw_config_listeners *listen = &o->config->listen;
     size_t place = 0;
-    cw_code rc = check_tls_places(listen, n_inherited, err);
+    cw_code rc = check_places(listen, n_inherited, err);
     for (int i = 0; i < n && !rc; i++) {
         if (stored[i])
             continue;
-        bool tls = place < listen->n && listen->items[place].tls;
-        place++;
-        rc = cw_server_inherit(o->server, CW_LISTENER_FIRST_FD + i, tls, err);
+        cw_config_listener l = entry_at(listen, place++);
+        rc = cw_server_inherit(o->server, CW_LISTENER_FIRST_FD + i, l.tls, err);
+        set_proxy(o, &l, rc);
     }
     return rc;
 }
@@ -48,13 +62,13 @@ static cw_code adopt_inherited(opening *o, cw_err *err)
 {
     const cw_config_listeners *listen = &o->config->listen;
     size_t place = 0;
-    cw_code rc = check_tls_places(listen, cw_handed_n_inherited(o->handed), err);
+    cw_code rc = check_places(listen, cw_handed_n_inherited(o->handed), err);
     for (size_t i = 0; i < o->handed->n && !rc; i++) {
         if (!o->handed->items[i].inherited)
             continue;
-        bool tls = place < listen->n && listen->items[place].tls;
-        place++;
-        rc = cw_server_adopt(o->server, &o->handed->items[i], tls, err);
+        cw_config_listener l = entry_at(listen, place++);
+        rc = cw_server_adopt(o->server, &o->handed->items[i], l.tls, err);
+        set_proxy(o, &l, rc);
     }
     return rc;
 }
@@ -76,8 +90,10 @@ static cw_code take_stored(opening *o, int n, const bool *stored, size_t *ret_in
 static cw_code open_one(opening *o, const cw_config_listener *l, cw_err *err)
 {
     cw_handed_listener *open = cw_handed_find(o->handed, l->address.text, /* is_local= */ false);
-    return open ? cw_server_adopt(o->server, open, l->tls, err)
-                : cw_server_listen(o->server, l->address.text, l->tls, err);
+    cw_code rc = open ? cw_server_adopt(o->server, open, l->tls, err)
+                      : cw_server_listen(o->server, l->address.text, l->tls, err);
+    set_proxy(o, l, rc);
+    return rc;
 }
 
 static cw_code open_configured(opening *o, cw_err *err)

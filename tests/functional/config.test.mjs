@@ -138,7 +138,7 @@ test("docs/configuration.md has a row with the right default for every key", () 
     const { mcp } = schema.properties;
     const client = Object.keys(mcp.properties.clients.anyOf[0].properties);
     const clients = client.map((key) => `mcp.clients[].${key}`);
-    const listen = ["listen[].address", "listen[].tls"];
+    const listen = ["listen[].address", "listen[].tls", "listen[].proxy_protocol"];
     const own = (section, name) =>
         Object.keys(schema.properties[section].properties[name].anyOf[0].properties).map(
             (key) => `${section}.${name}[].${key}`,

@@ -247,6 +247,9 @@ static const cw_key listener_keys[] = {
      AT(cw_config_listener, address), .is_required = true},
     {"tls", &cw_type_bool, "Use TLS on this address; needs tls.certificate and tls.key",
      AT(cw_config_listener, tls)},
+    {"proxy_protocol", &cw_type_bool,
+     "Accept connections of trusted_proxies only, each with a header of the PROXY protocol",
+     AT(cw_config_listener, proxy_protocol)},
     {0},
 };
 

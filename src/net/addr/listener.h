@@ -44,6 +44,7 @@ typedef struct cw_listener {
     bool tls;
     bool
         is_local; /* unix, for this user only: mode 0600, and peers are checked when they connect */
+    bool proxy;   /* each connection begins with a header of the PROXY protocol */
     bool is_for_metrics; /* GET /metrics alone is answered */
     bool is_for_console; /* has the pages that the others then lack */
     bool inherited;

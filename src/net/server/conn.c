@@ -4,7 +4,6 @@
 #include <linux/sockios.h>
 #include <malloc.h>
 #include <netinet/in.h>
-#include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -43,17 +42,6 @@ static const char nomem_answer[] =
     "Retry-After: 1\r\n"
     "Connection: close\r\n\r\n";
 
-/* Results of tls_read and tls_write beside a byte count; 0 is the peer's clean end. */
-#define TLS_WANT_READ (-1)
-#define TLS_WANT_WRITE (-2)
-#define TLS_FAILED (-3)
-
-static SSL *tls_new(SSL_CTX *context, int fd);
-static ssize_t tls_read(SSL *tls, void *p, size_t n);
-static ssize_t tls_write(SSL *tls, const struct iovec *iov, int n_iov);
-static void tls_goodbye(SSL *tls);
-static void tls_free(SSL *tls, bool clean);
-
 static bool takes_input(const cw_conn *c)
 {
     return c->state <= CONN_BODY;
@@ -70,7 +58,7 @@ static ssize_t from_tls(ssize_t n)
 {
     if (n >= 0)
         return n;
-    return n == TLS_FAILED ? CONN_IO_FAILED : CONN_IO_AGAIN;
+    return n == CONN_TLS_FAILED ? CONN_IO_FAILED : CONN_IO_AGAIN;
 }
 
 static ssize_t from_errno(void)
@@ -83,8 +71,8 @@ static ssize_t receive(cw_conn *c, char *p, size_t n)
     ssize_t got;
     /* Input after the last response is discarded, so it need not be decrypted. */
     if (c->tls && c->state != CONN_LINGER) {
-        got = tls_read(c->tls, p, n);
-        c->tls_write = got == TLS_WANT_WRITE;
+        got = cw_conn_tls_read(c->tls, p, n);
+        c->tls_write = got == CONN_TLS_WANT_WRITE;
         /* Asked only after bytes came: half a record counts as pending too. */
         c->tls_more = got > 0 && SSL_has_pending(c->tls);
         return from_tls(got);
@@ -99,8 +87,8 @@ ssize_t cw_conn_write(cw_conn *c, struct iovec *iov, int n_iov)
 {
     ssize_t sent;
     if (c->tls) {
-        sent = tls_write(c->tls, iov, n_iov);
-        c->tls_read = sent == TLS_WANT_READ;
+        sent = cw_conn_tls_write(c->tls, iov, n_iov);
+        c->tls_read = sent == CONN_TLS_WANT_READ;
         return sent == 0 ? CONN_IO_FAILED : from_tls(sent);
     }
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n_iov};
@@ -226,7 +214,7 @@ static void close_conn(cw_conn *c, bool clean)
     cw_deadline_clear(&c->deadline);
     dequeue(c);
     cw_buf_done(&c->in);
-    tls_free(c->tls, clean);
+    cw_conn_tls_free(c->tls, clean);
     c->tls = NULL;
     uv_close((uv_handle_t *)&c->poll, on_closed);
     close(c->fd);
@@ -263,7 +251,7 @@ static void finish(cw_conn *c)
         return;
     }
     if (c->tls)
-        tls_goodbye(c->tls);
+        cw_conn_tls_goodbye(c->tls);
     shutdown(c->fd, SHUT_WR);
     c->state = CONN_LINGER;
     cw_buf_release(&c->in);
@@ -284,6 +272,7 @@ static int events_for(const cw_conn *c)
         if (c->in.n)
             return 0;
         return UV_READABLE | UV_DISCONNECT | write;
+    case CONN_PROXY:
     case CONN_HEAD:
     case CONN_BODY:
         return UV_READABLE | UV_DISCONNECT | write;
@@ -316,6 +305,7 @@ static cw_deadline_list *list_for(const cw_conn *c)
             return c->fresh && sl->last.ms < sl->linger.ms ? &sl->linger : &sl->last;
         /* A TLS handshake is part of the first head's time. */
         return c->fresh ? &sl->header : &sl->idle;
+    case CONN_PROXY:
     case CONN_HEAD:
         return &sl->header;
     case CONN_BODY:
@@ -471,9 +461,20 @@ static void on_end(cw_conn *c, bool failed)
         close_conn(c, /* clean= */ true);
 }
 
+/* False when the header is incomplete, or the connection is closed. */
+static bool read_proxy_header(cw_conn *c)
+{
+    cw_code rc = cw_conn_read_proxy_header(c);
+    if (rc && rc != CW_AGAIN)
+        close_conn(c, /* clean= */ false);
+    return !rc;
+}
+
 /* Read once and take it. False when there is nothing more to read now. */
 static bool read_once(cw_conn *c)
 {
+    if (CW_UNLIKELY(c->state == CONN_PROXY) && !read_proxy_header(c))
+        return false;
     bool held = c->in.n > 0;
     char *p = held ? cw_buf_reserve(&c->in, READ_MORE) : c->sl->loop.scratch;
     if (!p) {
@@ -829,8 +830,10 @@ void cw_conn_stop(cw_conn *c)
 
 /* ---- the beginning ---- */
 
-static void store_peer(cw_conn *c, const cw_address *peer)
+void cw_conn_set_peer(cw_conn *c, const cw_address *peer)
 {
+    memset(c->peer, 0, sizeof c->peer);
+    c->peer_port = 0;
     c->peer_family = (uint8_t)peer->sa.ss_family;
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)&peer->sa;
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&peer->sa;
@@ -862,13 +865,13 @@ void cw_conn_peer_address(const cw_conn *c, cw_address *ret)
 static bool open_socket(cw_conn *c, bool tls)
 {
     if (tls) {
-        c->tls = tls_new(c->sl->settings->tls, c->fd);
+        c->tls = cw_conn_tls_new(c->sl->settings->tls, c->fd);
         if (!c->tls)
             return false;
     }
     if (uv_poll_init(&c->sl->loop.uv, &c->poll, c->fd) == 0)
         return true;
-    tls_free(c->tls, /* clean= */ false);
+    cw_conn_tls_free(c->tls, /* clean= */ false);
     return false;
 }
 
@@ -877,9 +880,9 @@ cw_conn *cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tl
 {
     cw_conn *c = calloc(1, sizeof *c);
     if (c) {
-        *c = (cw_conn){.sl = sl, .fd = fd, .counted = counted, .peer_key = key};
+        *c = (cw_conn){.sl = sl, .fd = fd, .state = CONN_IDLE, .counted = counted, .peer_key = key};
         cw_buf_init(&c->in, IN_MAX);
-        store_peer(c, peer);
+        cw_conn_set_peer(c, peer);
     }
     if (!c || !open_socket(c, tls)) {
         free(c);
@@ -900,83 +903,9 @@ cw_conn *cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tl
     return c;
 }
 
-/* ---- TLS ---- */
-
-/* The size of one record; a head and a small body are gathered into one record. */
-#define RECORD_MAX 16384
-
-static SSL *tls_new(SSL_CTX *context, int fd)
+void cw_conn_expect_proxy_header(cw_conn *c, const cw_address *peer)
 {
-    ERR_clear_error();
-    SSL *tls = SSL_new(context);
-    if (!tls)
-        return NULL;
-    if (SSL_set_fd(tls, fd) != 1) {
-        SSL_free(tls);
-        return NULL;
-    }
-    SSL_set_accept_state(tls);
-    return tls;
-}
-
-static ssize_t translate(SSL *tls, int rc)
-{
-    switch (SSL_get_error(tls, rc)) {
-    case SSL_ERROR_WANT_READ:
-        return TLS_WANT_READ;
-    case SSL_ERROR_WANT_WRITE:
-        return TLS_WANT_WRITE;
-    case SSL_ERROR_ZERO_RETURN:
-        return 0;
-    default:
-        ERR_clear_error();
-        return TLS_FAILED;
-    }
-}
-
-static ssize_t tls_read(SSL *tls, void *p, size_t n)
-{
-    size_t got;
-    ERR_clear_error();
-    int rc = SSL_read_ex(tls, p, n, &got);
-    return rc == 1 ? (ssize_t)got : translate(tls, rc);
-}
-
-static ssize_t tls_write(SSL *tls, const struct iovec *iov, int n_iov)
-{
-    char record[RECORD_MAX];
-    const void *p = iov[0].iov_base;
-    size_t n = iov[0].iov_len;
-    if (n_iov > 1 && n < sizeof record) {
-        n = 0;
-        for (int i = 0; i < n_iov && n < sizeof record; i++) {
-            size_t part = iov[i].iov_len;
-            if (part > sizeof record - n)
-                part = sizeof record - n;
-            memcpy(record + n, iov[i].iov_base, part);
-            n += part;
-        }
-        p = record;
-    }
-    size_t written;
-    ERR_clear_error();
-    int rc = SSL_write_ex(tls, p, n, &written);
-    return rc == 1 ? (ssize_t)written : translate(tls, rc);
-}
-
-static void tls_goodbye(SSL *tls)
-{
-    ERR_clear_error();
-    if (SSL_is_init_finished(tls))
-        SSL_shutdown(tls);
-    ERR_clear_error();
-}
-
-static void tls_free(SSL *tls, bool clean)
-{
-    if (!tls)
-        return;
-    if (clean)
-        tls_goodbye(tls);
-    SSL_free(tls);
+    c->state = CONN_PROXY;
+    c->ignores_forwarded = true;
+    c->is_far = peer->sa.ss_family != AF_UNIX && !cw_address_is_loopback(peer);
 }

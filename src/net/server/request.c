@@ -189,7 +189,7 @@ static bool is_proxied(const cw_http_req *req)
 {
     const cw_proxies *proxies = req->c->sl->settings->proxies;
     cw_address peer;
-    if (CW_LIKELY(!proxies))
+    if (CW_LIKELY(!proxies) || req->c->ignores_forwarded)
         return false;
     cw_conn_peer_address(req->c, &peer);
     return cw_proxies_has(proxies, &peer);
@@ -777,7 +777,7 @@ bool cw_http_req_is_private(const cw_http_req *req)
     if (proto.p)
         return !repeats && cw_str_ieq(proto, CW_STR("https"));
     cw_conn_peer_address(req->c, &peer);
-    return cw_address_is_loopback(&peer);
+    return !req->c->is_far && cw_address_is_loopback(&peer);
 }
 
 bool cw_http_req_local_uid(const cw_http_req *req, uid_t *ret_uid)

@@ -365,6 +365,11 @@ void cw_server_set_for_console(cw_server *s)
     s->listeners[s->n_listeners - 1].is_for_console = true;
 }
 
+void cw_server_set_proxy(cw_server *s)
+{
+    s->listeners[s->n_listeners - 1].proxy = true;
+}
+
 const cw_listener *cw_server_listeners(const cw_server *s, size_t *ret_n)
 {
     *ret_n = s->n_listeners;
@@ -556,23 +561,24 @@ static const char full_answer[] =
     "{\"error\":{\"code\":\"unavailable\","
     "\"message\":\"Too many connections, try later\"}}";
 
-/* Refuse without a connection object: what is full must not grow. */
-static void refuse(int fd, bool tls)
+void cw_server_refuse_full(int fd, bool tls, bool is_total)
 {
+    cw_metrics_count(CW_METRIC_CONNECTIONS_REFUSED,
+                     is_total ? CW_REFUSED_TOTAL : CW_REFUSED_ADDRESS, 0, 0);
+    cw_log(CW_LOG_DEBUG, "net", "connection refused: too many");
     if (!tls && send(fd, full_answer, sizeof full_answer - 1, MSG_NOSIGNAL) > 0)
         shutdown(fd, SHUT_WR);
-    close(fd);
 }
 
-static bool count_address(cw_server_loop *sl, const cw_address *peer, cw_addrkey *key,
-                          bool *ret_counted)
+bool cw_server_count_address(cw_server_loop *sl, const cw_address *peer, cw_addrkey *ret_key,
+                             bool *ret_counted)
 {
     uint32_t max = sl->settings->opts.per_address;
     *ret_counted = max > 0 || !cw_address_is_loopback(peer);
     if (!*ret_counted)
         return true;
-    *key = cw_addrcount_key(peer);
-    return !cw_addrcount_add(&sl->server->addresses, *key, max ? max : CW_HTTP_MAX_PER_ADDRESS);
+    *ret_key = cw_addrcount_key(peer);
+    return !cw_addrcount_add(&sl->server->addresses, *ret_key, max ? max : CW_HTTP_MAX_PER_ADDRESS);
 }
 
 /* On a local listener: this user and root. The mode of the file already keeps others away. What this
@@ -598,26 +604,44 @@ static bool may_connect(int fd, uid_t *ret_uid)
     return false;
 }
 
+static bool is_balancer(const cw_acceptor *a, const cw_address *peer)
+{
+    if (cw_proxies_has(a->sl->settings->proxies, peer))
+        return true;
+    cw_conn_refuse_proxy(peer, "the peer is not in trusted_proxies");
+    return false;
+}
+
+/* Whether the peer may use this listener at all. */
+static bool is_welcome(const cw_acceptor *a, int fd, const cw_address *peer, uid_t *ret_uid)
+{
+    if (a->proxy)
+        return is_balancer(a, peer);
+    if (!a->is_local || may_connect(fd, ret_uid))
+        return true;
+    cw_metrics_count(CW_METRIC_CONNECTIONS_REFUSED, CW_REFUSED_USER, 0, 0);
+    return false;
+}
+
+/* Refused without a connection object: what is full must not grow. A balancer is not counted: its
+ * header names the client that is. */
 static void admit(cw_acceptor *a, int fd, const cw_address *peer)
 {
     cw_server_loop *sl = a->sl;
     cw_server *server = sl->server;
     cw_addrkey key = {{0}};
-    bool counted;
+    bool counted = false;
     uid_t uid = 0;
-    if (a->is_local && !may_connect(fd, &uid)) {
-        cw_metrics_count(CW_METRIC_CONNECTIONS_REFUSED, CW_REFUSED_USER, 0, 0);
+    if (!is_welcome(a, fd, peer, &uid)) {
         close(fd);
         return;
     }
     uint32_t before = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
     bool is_full = !a->is_local && before >= sl->settings->opts.connections;
-    if (is_full || !count_address(sl, peer, &key, &counted)) {
+    if (is_full || (!a->proxy && !cw_server_count_address(sl, peer, &key, &counted))) {
         atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
-        cw_metrics_count(CW_METRIC_CONNECTIONS_REFUSED,
-                         is_full ? CW_REFUSED_TOTAL : CW_REFUSED_ADDRESS, 0, 0);
-        cw_log(CW_LOG_DEBUG, "net", "connection refused: too many");
-        refuse(fd, a->tls);
+        cw_server_refuse_full(fd, a->tls, is_full);
+        close(fd);
         return;
     }
     cw_conn *c = cw_conn_new(sl, fd, peer, a->tls, counted, key);
@@ -627,6 +651,8 @@ static void admit(cw_acceptor *a, int fd, const cw_address *peer)
     }
     c->listener = (uint8_t)a->slot;
     c->at = a->at;
+    if (a->proxy)
+        cw_conn_expect_proxy_header(c, peer);
     cw_metrics_count(CW_METRIC_CONNECTIONS, a->slot, 0, 0);
     cw_metrics_count(CW_METRIC_CONNECTIONS_TOTAL, a->slot, 0, 0);
     if (a->is_local) {
@@ -686,7 +712,7 @@ static cw_code acceptor_start(cw_acceptor *a, cw_server_loop *sl, const cw_liste
                               cw_err *err)
 {
     unsigned at = l->is_local ? CW_AT_LOCAL : l->is_for_console ? CW_AT_CONSOLE : CW_AT_CLIENTS;
-    *a = (cw_acceptor){.sl = sl, .tls = l->tls, .is_local = l->is_local};
+    *a = (cw_acceptor){.sl = sl, .tls = l->tls, .is_local = l->is_local, .proxy = l->proxy};
     a->at = (uint8_t)(l->is_for_metrics ? CW_AT_METRICS : at);
     a->slot = slot_of(l);
     a->fd = fd;

@@ -86,6 +86,9 @@ CW_MUST_USE cw_code cw_server_adopt(cw_server *s, cw_handed_listener *from, bool
 void cw_server_set_for_metrics(cw_server *s);
 /* The same for the routes of the console, beside those of clients. */
 void cw_server_set_for_console(cw_server *s);
+/* Connections to the listener that was opened last must come from cw_server_opts.proxies, and begin
+ * with the header of the PROXY protocol (net/addr/proxy_header.h). */
+void cw_server_set_proxy(cw_server *s);
 /* The loops; they can be used after start. */
 unsigned cw_server_n_loops(const cw_server *s);
 cw_loop *cw_server_loop_at(cw_server *s, unsigned index);

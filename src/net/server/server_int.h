@@ -2,7 +2,9 @@
 /* server_int.h - what the files of the server share: connection, request, loop state.
  *
  *     server.c   options, loops, accepting, start and stop
- *     conn.c     a connection: bytes in, turns, TLS, states, deadlines, the end
+ *     conn.c     a connection: bytes in, turns, states, deadlines, the end
+ *     conn_tls.c its bytes through TLS
+ *     conn_proxy.c the header of the PROXY protocol before them
  *     request.c  a request: slots, checks before routing, dispatch, the handler's view
  *     reply.c    a response: head, body, streams, bytes that wait to be sent
  *
@@ -11,7 +13,8 @@
  *     IDLE -> HEAD -> BODY -> RUN -> SEND -> IDLE        (or -> LINGER -> CLOSED)
  *                              \-> STREAM --/
  *
- * Only IDLE, HEAD and BODY take input. In the others bytes that were already
+ * A connection of a balancer with the PROXY protocol begins with PROXY instead of IDLE. Only PROXY,
+ * IDLE, HEAD and BODY take input. In the others bytes that were already
  * read wait in conn.in (less than one scratch buffer) and the rest waits in the
  * kernel; that the client leaves is still noticed, through EPOLLRDHUP. That alone
  * says only that nothing more will come: RUN asks the request what it means.
@@ -35,6 +38,7 @@ typedef struct cw_server_loop cw_server_loop;
 typedef struct cw_conn cw_conn;
 
 typedef enum cw_conn_state {
+    CONN_PROXY,  /* the header of the PROXY protocol is incomplete */
     CONN_IDLE,   /* no byte of a request yet */
     CONN_HEAD,   /* a part of a head */
     CONN_BODY,   /* head accepted, body incomplete */
@@ -69,15 +73,17 @@ struct cw_conn {
     uint8_t state;
     uint8_t events; /* what libuv polls for now */
     bool counted : 1;
-    bool is_local : 1;    /* on the local listener */
-    bool fresh : 1;       /* no byte of a first request yet */
-    bool taking : 1;      /* inside conn_take: do not enter again */
-    bool tls_write : 1;   /* TLS wants to write before it can read */
-    bool tls_read : 1;    /* TLS wants to read before it can write */
-    bool tls_more : 1;    /* TLS has read more than it gave us */
-    bool closing : 1;     /* answer with Connection: close */
-    bool client_done : 1; /* the client asked for the close: nothing more will come */
-    bool input_over : 1;  /* it has ended its side; the answer may still be wanted */
+    bool is_local : 1;          /* on the local listener */
+    bool fresh : 1;             /* no byte of a first request yet */
+    bool taking : 1;            /* inside conn_take: do not enter again */
+    bool tls_write : 1;         /* TLS wants to write before it can read */
+    bool tls_read : 1;          /* TLS wants to read before it can write */
+    bool tls_more : 1;          /* TLS has read more than it gave us */
+    bool closing : 1;           /* answer with Connection: close */
+    bool client_done : 1;       /* the client asked for the close: nothing more will come */
+    bool input_over : 1;        /* it has ended its side; the answer may still be wanted */
+    bool is_far : 1;            /* through a balancer on another machine */
+    bool ignores_forwarded : 1; /* its balancer passes the headers of clients through */
 };
 
 /* A body that is refused and read on, for the id in it. */
@@ -132,6 +138,7 @@ typedef struct cw_acceptor {
     int *fd; /* of the listener; -1 once it is closed */
     bool tls;
     bool is_local;
+    bool proxy; /* balancers send the header of the PROXY protocol */
     uint8_t at; /* CW_AT_* */
     bool open;
     uint32_t slot; /* of its listener, in the metrics */
@@ -225,6 +232,8 @@ void cw_conn_loop_done(cw_server_loop *sl);
 /* NULL: without memory; the socket is closed then. */
 cw_conn *cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tls, bool counted,
                      cw_addrkey key);
+/* A header of the PROXY protocol must come first; right after cw_conn_new. */
+void cw_conn_expect_proxy_header(cw_conn *c, const cw_address *peer);
 /* Bytes taken, or CONN_IO_*. */
 #define CONN_IO_AGAIN (-1)
 #define CONN_IO_FAILED (-2)
@@ -238,8 +247,30 @@ void cw_conn_lost(cw_conn *c);
 /* The client: the peer, or whom a trusted proxy speaks for. */
 void cw_req_client(const cw_http_req *req, cw_address *ret);
 void cw_conn_peer_address(const cw_conn *c, cw_address *ret);
+void cw_conn_set_peer(cw_conn *c, const cw_address *peer);
 /* The server stops: close after the next answer, or when none is asked for within the linger time. */
 void cw_conn_stop(cw_conn *c);
+
+/* conn_proxy.c */
+/* Read the header, and no byte after it. CW_OK: the state is CONN_IDLE. CW_AGAIN: it is incomplete.
+ * Otherwise the connection must be closed. */
+CW_MUST_USE cw_code cw_conn_read_proxy_header(cw_conn *c);
+/* Count and log a connection that is refused. `why` is a constant text. */
+void cw_conn_refuse_proxy(const cw_address *peer, const char *why);
+
+/* conn_tls.c */
+/* Results of reading and writing beside a byte count; 0 is the peer's clean end. */
+#define CONN_TLS_WANT_READ (-1)
+#define CONN_TLS_WANT_WRITE (-2)
+#define CONN_TLS_FAILED (-3)
+/* NULL: without memory. */
+SSL *cw_conn_tls_new(SSL_CTX *context, int fd);
+ssize_t cw_conn_tls_read(SSL *tls, void *p, size_t n);
+ssize_t cw_conn_tls_write(SSL *tls, const struct iovec *iov, int n_iov);
+/* Announce the end of what is sent. */
+void cw_conn_tls_goodbye(SSL *tls);
+/* `clean`: with a goodbye. NULL is fine. */
+void cw_conn_tls_free(SSL *tls, bool clean);
 
 /* request.c */
 cw_http_req *cw_request_new(cw_conn *c);
@@ -274,6 +305,12 @@ void cw_reply_log(cw_http_req *req, unsigned status);
 void cw_stream_ping(cw_http_req *req);
 
 /* server.c */
+/* Count a connection of an address. False: it has too many. *ret_counted: it must be removed from
+ * cw_server.addresses by *ret_key. */
+bool cw_server_count_address(cw_server_loop *sl, const cw_address *peer, cw_addrkey *ret_key,
+                             bool *ret_counted);
+/* Answer a connection that is one too many, of all or of its address. The caller closes it. */
+void cw_server_refuse_full(int fd, bool tls, bool is_total);
 /* A connection has ended; ends the loop when it was the last one of a stopping server. */
 void cw_server_check_end(cw_server_loop *sl);
 
