@@ -67,6 +67,7 @@ typedef struct service {
     cw_takeover *takeover;    /* NULL: no upgrade is under way */
     cw_admin_call *upgrading; /* the call that waits for it; NULL: a signal has begun it */
     int successor_link;       /* open while this process drains; -1: none */
+    uv_timer_t lame_duck;     /* until the server stops; .data is NULL: not used */
     uv_timer_t ends;          /* reads ended sessions of the predecessor; .data is NULL: not used */
     cw_successor successor;
     cw_server_probe probe;
@@ -439,12 +440,18 @@ static void close_signals(service *sv)
     }
 }
 
+static void close_timer(uv_timer_t *timer)
+{
+    if (timer->data && !uv_is_closing((uv_handle_t *)timer))
+        uv_close((uv_handle_t *)timer, NULL);
+}
+
 /* Everything that keeps the main loop running. Twice is fine. */
 static void end_main_loop(service *sv)
 {
     cw_takeover_close(sv->takeover);
-    if (sv->ends.data && !uv_is_closing((uv_handle_t *)&sv->ends))
-        uv_close((uv_handle_t *)&sv->ends, NULL);
+    close_timer(&sv->ends);
+    close_timer(&sv->lame_duck);
     cw_app_close(&sv->app);
     cw_notify_close(&sv->notify);
     close_signals(sv);
@@ -470,6 +477,37 @@ static void on_stopped(void *ctx)
     cw_loop_post(&sv->main_loop, &sv->end);
 }
 
+static void on_lame_duck_end(uv_timer_t *timer)
+{
+    service *sv = timer->data;
+    close_timer(timer);
+    cw_server_stop(sv->server, on_stopped, sv);
+}
+
+/* A balancer must learn of the stop before connections are refused. False: it needs no time. */
+static bool begin_lame_duck(service *sv)
+{
+    uint32_t ms = sv->config->timeouts.lame_duck_ms;
+    atomic_store(&sv->health.leaving, true);
+    if (ms == 0 || sv->stopping)
+        return false;
+    uv_timer_init(&sv->main_loop.uv, &sv->lame_duck);
+    sv->lame_duck.data = sv;
+    uv_timer_start(&sv->lame_duck, on_lame_duck_end, ms, 0);
+    return true;
+}
+
+/* The first signal finishes what runs, the second one ends everything. */
+static void stop(service *sv)
+{
+    bool waits = sv->started && begin_lame_duck(sv);
+    sv->stopping = true;
+    if (!sv->started || waits)
+        return;
+    close_timer(&sv->lame_duck);
+    cw_server_stop(sv->server, on_stopped, sv);
+}
+
 static void on_signal(uv_signal_t *handle, int signum)
 {
     service *sv = handle->data;
@@ -486,9 +524,7 @@ static void on_signal(uv_signal_t *handle, int signum)
     cw_notify_send(&sv->notify, "STOPPING=1\nSTATUS=finishing running requests");
     cw_log(CW_LOG_INFO, "serve", sv->stopping ? "stopping now" : "stopping",
            CW_KN("connections", cw_server_connections(sv->server)));
-    sv->stopping = true;
-    if (sv->started)
-        cw_server_stop(sv->server, on_stopped, sv);
+    stop(sv);
 }
 
 static cw_code watch_signals(service *sv, cw_err *err)
@@ -595,7 +631,8 @@ static cw_code add_routes(service *sv, cw_err *err)
                              .stale = &sources->stale,
                              .down = &sources->down,
                              .withheld = &sources->withheld,
-                             .plugins = &sources->plugins};
+                             .plugins = &sources->plugins,
+                             .store_away = &sv->app.store_away};
     cw_code rc = cw_health_add_routes(&sv->router, &sv->health);
     if (!rc)
         rc = cw_jsonrpc_add_routes(&sv->router, sv->app.runtime);

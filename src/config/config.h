@@ -191,8 +191,9 @@ typedef struct cw_config {
         uint32_t body_ms;
         uint32_t idle_ms;
         uint32_t write_ms;
-        uint32_t drain_ms;  /* 0: stop at once */
-        uint32_t linger_ms; /* 0: idle connections are closed at once */
+        uint32_t drain_ms;     /* 0: stop at once */
+        uint32_t linger_ms;    /* 0: idle connections are closed at once */
+        uint32_t lame_duck_ms; /* 0: a server stops at once */
         uint32_t upgrade_ms;
         uint32_t sse_keepalive_ms; /* 0: no keep-alive comments */
     } timeouts;

@@ -253,6 +253,7 @@ static void on_status(void *ctx, const cw_err *err)
     pthread_mutex_lock(&b->lock);
     b->store_error = err ? *err : (cw_err){0};
     pthread_mutex_unlock(&b->lock);
+    atomic_store(&b->store_away, err != NULL);
     if (err)
         cw_log_err(CW_LOG_ERROR, "store", "database unavailable: logins fail", err);
     else

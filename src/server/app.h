@@ -42,6 +42,7 @@ typedef struct cw_app {
     cw_admin_server admin; /* what administration methods see of this */
     cw_sources *sources;
     cw_sources_health health; /* of the services */
+    atomic_bool store_away;   /* the database cannot be used now */
     cw_snapshot *snapshot;    /* the latest; NULL: none yet */
     cw_accounts *accounts;    /* NULL: no logins */
     cw_issuers *issuers;      /* NULL like accounts */

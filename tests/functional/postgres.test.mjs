@@ -96,10 +96,15 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
             }
             assert.ok(performance.now() - again < patience(2_000), "the others do not wait");
             assert.equal((await rpc(server, { method: "test.nothing", id: 1 })).status, 400);
+            const ready = await fetch(`${server.url}/readyz`);
+            assert.deepEqual([ready.status, await ready.json()], [200, { status: "degraded", store: "away" }]);
+            const strict = await fetch(`${server.url}/readyz?store=1`);
+            assert.deepEqual([strict.status, await strict.json()], [503, { status: "unavailable", store: "away" }]);
         } finally {
             postgres.resume();
         }
         await untilStatus(server, stranger, 401);
+        assert.equal((await fetch(`${server.url}/readyz?store=1`)).status, 200);
         assert.equal(await statusOf(server, alice), 200);
         await server.untilLogged(/the database can be used again/);
         await server.stop();

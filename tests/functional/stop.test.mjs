@@ -113,6 +113,28 @@ suite("causeway", { concurrency: true }, () => {
         await assertEnds(server);
     });
 
+    test("accepts connections during timeouts.lame_duck, and is not ready", async () => {
+        const server = await startCauseway({ config: { timeouts: { lame_duck: `${1_000 * slowness}ms` } } });
+        const early = await Connection.open(server);
+        await early.assertAlive("/readyz");
+        const began = Date.now();
+        server.child.kill("SIGTERM");
+        await server.untilLogged(/stopping/);
+        const late = await Connection.open(server);
+        for (const c of [early, late]) {
+            await c.send(get("/readyz"));
+            assert.equal((await c.response()).status, 503);
+            await c.assertAlive("/healthz");
+        }
+        await assertEnds(server, { within: 8_000 });
+        assert.ok(Date.now() - began >= 1_000 * slowness - 20);
+        const other = await startCauseway({ config: { timeouts: { lame_duck: "1h" } } });
+        other.child.kill("SIGTERM");
+        await other.untilLogged(/stopping/);
+        other.child.kill("SIGTERM");
+        await assertEnds(other);
+    });
+
     test("does not wait for ever for a connection that sends nothing", async () => {
         const server = await startCauseway({ config: { timeouts: { linger: "2s" } } });
         const silent = await Connection.open(server);

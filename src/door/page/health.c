@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "door/query.h"
+
 static void answer(cw_http_req *req, unsigned status, cw_str body)
 {
     static const cw_http_header headers[] = {
@@ -27,10 +29,16 @@ static void healthz(cw_http_req *req, void *self)
                             : CW_STR("{\"status\":\"ok\"}"));
 }
 
+static bool asks_for_store(cw_http_req *req)
+{
+    cw_str value;
+    return cw_query_param(req, CW_STR("store"), &value) == CW_PARAM_ONCE && cw_str_is(value, "1");
+}
+
 static void readyz(cw_http_req *req, void *self)
 {
     const cw_health *health = self;
-    if (cw_http_req_is_stopping(req)) {
+    if (atomic_load(&health->leaving) || cw_http_req_is_stopping(req)) {
         answer(req, 503, CW_STR("{\"status\":\"stopping\"}"));
         return;
     }
@@ -38,11 +46,15 @@ static void readyz(cw_http_req *req, void *self)
     unsigned down = atomic_load(health->down), withheld = atomic_load(health->withheld);
     bool failing = is_failing(health);
     bool is_useless = down && ready + stale + atomic_load(health->plugins) == 0;
-    const char *status = is_useless ? "unavailable" : failing || withheld ? "degraded" : "ready";
+    bool is_away = atomic_load(health->store_away);
+    is_useless = is_useless || (is_away && asks_for_store(req));
+    const char *status = is_useless                       ? "unavailable"
+                         : failing || withheld || is_away ? "degraded"
+                                                          : "ready";
     char text[200];
-    size_t n = (size_t)snprintf(text, sizeof text, "{\"status\":\"%s\"%s%s", status,
-                                failing ? ",\"audit\":\"failing\"" : "",
-                                withheld ? ",\"lock\":\"unusable\"" : "");
+    size_t n = (size_t)snprintf(
+        text, sizeof text, "{\"status\":\"%s\"%s%s%s", status, is_away ? ",\"store\":\"away\"" : "",
+        failing ? ",\"audit\":\"failing\"" : "", withheld ? ",\"lock\":\"unusable\"" : "");
     if (ready + stale + down)
         n += (size_t)snprintf(text + n, sizeof text - n,
                               ",\"sources\":{\"ready\":%u,\"stale\":%u,\"down\":%u}", ready, stale,

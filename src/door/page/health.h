@@ -21,12 +21,17 @@ typedef struct cw_health {
      * the last that show no tool because the lock file is lost. */
     const atomic_uint *ready, *stale, *down, *withheld;
     const atomic_uint *plugins; /* plugins that are loaded */
+    const atomic_bool *store_away;
+    atomic_bool leaving; /* the server stops soon */
 } cw_health;
 
 /* An audit that cannot be written is reported by both: the status is "degraded", with 200, since
  * everything else works. /readyz counts the services, without their names. One that is down is no
  * reason to send no work here; where all are down and no plugin is loaded, the status is
- * "unavailable", with 503. A lost lock file makes it "degraded" at least. */
+ * "unavailable", with 503. A lost lock file makes it "degraded" at least.
+ *
+ * A database that is away is reported with 200: it is away from all servers, and none would be left.
+ * /readyz?store=1 returns 503 then. */
 CW_MUST_USE cw_code cw_health_add_routes(cw_router *router, cw_health *health);
 
 #endif
