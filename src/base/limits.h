@@ -107,6 +107,17 @@
 #define CW_REMOTE_RETRIES 1u
 #define CW_REMOTE_REFRESH_MS (10u * 60u * 1000u)
 
+/* Skills (sources[].skills in config). The first two are those that every host accepts. */
+#define CW_SKILL_MAX_FILES 512u
+#define CW_SKILL_MAX_BYTES (16u * 1024u * 1024u)
+#define CW_SKILL_MAX_DIRECTORIES 256u
+#define CW_SKILL_MAX_DEPTH 16u /* directories inside each other */
+#define CW_SKILL_MAX_PATH 1024u
+#define CW_SKILL_MAX_FRONTMATTER (64u * 1024u)
+#define CW_SKILL_MAX_DESCRIPTION 4096u
+#define CW_SKILLS_MAX 256u /* of one source */
+#define CW_SKILLS_MAX_BYTES (64u * 1024u * 1024u)
+
 /* Configuration files */
 #define CW_CONFIG_MAX_BYTES (1024u * 1024u)
 #define CW_CONFIG_MAX_DEPTH 32u

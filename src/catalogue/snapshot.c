@@ -19,6 +19,7 @@
 #include "catalogue/mcp_tool.h"
 #include "catalogue/portable_name.h"
 #include "catalogue/search_index.h"
+#include "catalogue/skills.h"
 #include "catalogue/tool_json.h"
 
 /* Entries by one of their texts: open addressing, never more than half full. A slot has the place
@@ -35,10 +36,13 @@ struct cw_snapshot {
     cw_source **sources;         /* referenced */
     cw_method_schemas **schemas; /* of each source; likewise */
     cw_str *names;               /* of each source */
+    cw_skills **skill_sets;      /* of each source; referenced; NULL: none */
     size_t n_sources;
     cw_entry *entries;
     cw_metrics_cached_slot *slots; /* of the entries */
     size_t n_entries;
+    cw_snapshot_skill *skills; /* of all sources */
+    size_t n_skills;
     const cw_entry **tools;
     size_t n_tools;
     const cw_entry **exposed[CW_EXPOSED_KINDS];
@@ -495,6 +499,8 @@ static cw_code add_offer(builder *b, size_t index)
         s->entries[i].schemas = s->schemas[s->n_sources];
     s->ops.ref(offer->source);
     s->names[s->n_sources] = name;
+    cw_skills *skills = b->opts.skills ? b->opts.skills[index] : NULL;
+    s->skill_sets[s->n_sources] = skills ? cw_skills_ref(skills) : NULL;
     s->sources[s->n_sources++] = offer->source;
     return CW_OK;
 }
@@ -620,6 +626,55 @@ static cw_code make_toolsets(builder *b)
     return CW_OK;
 }
 
+/* ---- skills ---- */
+
+static int compare_skills(const void *a, const void *b)
+{
+    return cw_str_cmp(((const cw_snapshot_skill *)a)->skill->root,
+                      ((const cw_snapshot_skill *)b)->skill->root);
+}
+
+/* The methods of a source that the snapshot has. */
+static const cw_offer *offer_of(const builder *b, const cw_source *source)
+{
+    size_t i = 0;
+    while (b->offers[i].source != source)
+        i++;
+    return &b->offers[i];
+}
+
+/* A plugin and a service may have one name, and then their skills one root: the first keeps it. */
+static bool has_namesake(const cw_snapshot *s, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (s->skill_sets[i] && cw_str_eq(s->names[i], s->names[index]))
+            return true;
+    }
+    return false;
+}
+
+static cw_code collect_skills(builder *b)
+{
+    cw_snapshot *s = b->s;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_sources; i++)
+        n += s->skill_sets[i] ? s->skill_sets[i]->n : 0;
+    s->skills = cw_arena_calloc(&s->arena, n + 1, sizeof *s->skills);
+    if (!s->skills)
+        return cw_fail_nomem(b->err);
+    for (size_t i = 0; i < s->n_sources; i++) {
+        const cw_skills *set = s->skill_sets[i];
+        if (!set || has_namesake(s, i))
+            continue;
+        const cw_offer *offer = offer_of(b, s->sources[i]);
+        for (size_t k = 0; k < set->n; k++)
+            s->skills[s->n_skills++] = (cw_snapshot_skill){
+                .skill = &set->items[k], .methods = offer->methods, .n_methods = offer->n_methods};
+    }
+    qsort(s->skills, s->n_skills, sizeof *s->skills, compare_skills);
+    return CW_OK;
+}
+
 static cw_code build(builder *b, size_t n)
 {
     cw_snapshot *s = b->s;
@@ -636,6 +691,7 @@ static cw_code build(builder *b, size_t n)
     s->sources = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_source *));
     s->schemas = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_method_schemas *));
     s->names = cw_arena_calloc(&s->arena, n + 1, sizeof *s->names);
+    s->skill_sets = cw_arena_calloc(&s->arena, n + 1, sizeof(cw_skills *));
     /* The methods that an offer has left out, how many more, and why the offer was dropped
      * nevertheless. */
     s->problems =
@@ -643,7 +699,7 @@ static cw_code build(builder *b, size_t n)
     if (table_init(&s->by_id, room, &s->arena) || table_init(&s->by_name, room, &s->arena))
         return cw_fail_nomem(b->err);
     if (!b->owners || !s->entries || !s->slots || !s->tools || !s->sources || !s->schemas ||
-        !s->names || !s->problems)
+        !s->names || !s->skill_sets || !s->problems)
         return cw_fail_nomem(b->err);
     for (size_t i = 0; i < n; i++) {
         cw_code rc = add_offer(b, i);
@@ -654,6 +710,8 @@ static cw_code build(builder *b, size_t n)
     cw_code rc = settle_shown(b);
     if (!rc)
         rc = classify(b);
+    if (!rc)
+        rc = collect_skills(b);
     return rc ? rc : make_toolsets(b);
 }
 
@@ -701,6 +759,7 @@ void cw_snapshot_unref(cw_snapshot *s)
         return;
     for (size_t i = 0; i < s->n_sources; i++) {
         cw_method_schemas_unref(s->schemas[i]);
+        cw_skills_unref(s->skill_sets[i]);
         s->ops.unref(s->sources[i]);
     }
     for (size_t i = 0; i < CW_EXPOSED_KINDS; i++)
@@ -748,6 +807,9 @@ bool cw_snapshot_same(const cw_snapshot *a, const cw_snapshot *b)
         is_same = cw_str_eq(a->problems[i].text, b->problems[i].text);
     for (size_t i = 0; is_same && i < a->n_entries; i++)
         is_same = entries_same(&a->entries[i], &b->entries[i]);
+    is_same = is_same && a->n_skills == b->n_skills;
+    for (size_t i = 0; is_same && i < a->n_skills; i++)
+        is_same = cw_str_eq(a->skills[i].skill->entry, b->skills[i].skill->entry);
     is_same = is_same && a->n_toolsets == b->n_toolsets;
     for (size_t i = 0; is_same && i < a->n_toolsets; i++)
         is_same = cw_toolset_same(&a->toolsets[i], &b->toolsets[i]);
@@ -815,6 +877,12 @@ const cw_toolset *cw_snapshot_find_toolset(const cw_snapshot *s, cw_str name, bo
             return &s->toolsets[i];
     }
     return NULL;
+}
+
+const cw_snapshot_skill *cw_snapshot_skills(const cw_snapshot *s, size_t *ret_n)
+{
+    *ret_n = s->n_skills;
+    return s->skills;
 }
 
 const cw_requirements *cw_snapshot_classes(const cw_snapshot *s, size_t *ret_n)

@@ -28,7 +28,9 @@
 typedef struct cw_snapshot cw_snapshot;
 typedef struct cw_portable_names cw_portable_names; /* portable_name.h */
 typedef struct cw_search_index cw_search_index;     /* search_index.h */
-struct cw_schema_portable;                          /* schema/rewrite/portable.h */
+typedef struct cw_skills cw_skills;                 /* skills.h */
+struct cw_skill;
+struct cw_schema_portable; /* schema/rewrite/portable.h */
 
 typedef struct cw_entry {
     const cw_method *method;
@@ -55,6 +57,13 @@ typedef struct cw_offer {
     cw_source *source; /* one reference is taken with ref */
 } cw_offer;
 
+/* A skill, and the methods of its source. */
+typedef struct cw_snapshot_skill {
+    const struct cw_skill *skill;
+    const cw_method *methods;
+    size_t n_methods;
+} cw_snapshot_skill;
+
 /* How a snapshot keeps the sources of its methods alive. */
 typedef struct cw_offer_ops {
     void (*ref)(cw_source *source);
@@ -73,6 +82,7 @@ typedef struct cw_snapshot_opts {
     cw_schema_policy policy;
     cw_snapshot *previous;     /* or NULL; its data of unchanged sources is reused */
     const bool *defers;        /* by offer: methods that others own are left out of it */
+    cw_skills *const *skills;  /* by offer: NULL, or a set that is referenced; NULL: none has any */
     bool has_portable_schemas; /* some client gets portable schemas */
     const cw_toolset_rule *toolsets;
     size_t n_toolsets;
@@ -116,6 +126,9 @@ const cw_toolset *cw_snapshot_find_toolset(const cw_snapshot *s, cw_str name, bo
 
 /* The index of its tools; NULL unless a toolset is searched. */
 const cw_search_index *cw_snapshot_search_index(const cw_snapshot *s);
+
+/* The skills of all sources, sorted by root. */
+const cw_snapshot_skill *cw_snapshot_skills(const cw_snapshot *s, size_t *ret_n);
 
 /* Other names for the tools, made when they are first wanted; NULL without memory. */
 const cw_portable_names *cw_snapshot_portable_names(const cw_snapshot *s);

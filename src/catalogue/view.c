@@ -6,6 +6,7 @@
 
 #include "catalogue/exposed.h"
 #include "catalogue/portable_name.h"
+#include "catalogue/skills.h"
 
 #define BLOCK 64u       /* entries that are counted together */
 #define MATCH_CHUNK 64u /* templates that are looked up at once */
@@ -427,13 +428,29 @@ static bool lists_equal(const cw_view *a, const cw_view *b, cw_view_list list)
     }
 }
 
+/* An entry has the digests of all files. */
+static bool skills_equal(const cw_view *a, const cw_view *b)
+{
+    const cw_skill *x = NULL, *y = NULL;
+    size_t n_x, n_y;
+    bool more;
+    do {
+        cw_view_skills_after(a, x ? x->root : CW_STR(""), &x, 1, &n_x, &more);
+        cw_view_skills_after(b, y ? y->root : CW_STR(""), &y, 1, &n_y, &more);
+        if (n_x != n_y || (n_x && !cw_str_eq(x->entry, y->entry)))
+            return false;
+    } while (n_x);
+    return true;
+}
+
 unsigned cw_view_changes(const cw_view *a, const cw_view *b)
 {
     bool same_form = !a->toolset || !b->toolset || cw_toolset_same_form(a->toolset, b->toolset);
     unsigned lists = same_form && lists_equal(a, b, CW_VIEW_TOOLS) ? 0 : CW_CHANGED_TOOLS;
     if (!lists_equal(a, b, CW_VIEW_PROMPTS))
         lists |= CW_CHANGED_PROMPTS;
-    if (!lists_equal(a, b, CW_VIEW_RESOURCES) || !lists_equal(a, b, CW_VIEW_TEMPLATES))
+    if (!lists_equal(a, b, CW_VIEW_RESOURCES) || !lists_equal(a, b, CW_VIEW_TEMPLATES) ||
+        !skills_equal(a, b))
         lists |= CW_CHANGED_RESOURCES;
     return lists;
 }

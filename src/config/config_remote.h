@@ -124,6 +124,7 @@ typedef struct cw_config_preludes {
  * An empty text, and UNSET, is what the preset says. */
 typedef struct cw_config_remote {
     cw_str name;   /* unique, [a-z0-9_-]+ */
+    cw_str skills; /* directory with its skills; empty: none */
     cw_str preset; /* a kind of service that is known; empty: none */
 
     /* The address: exactly one of `url` and `command` is set.

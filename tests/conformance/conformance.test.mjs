@@ -3,7 +3,7 @@
 // portable ones, which are the default. Nothing is expected to fail, but that portable schemas have
 // no $defs and no $anchor. A Causeway in front of another passes what the other passes.
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { keepFolder } from "../functional/support/kept.mjs";
@@ -48,6 +48,8 @@ async function start(form) {
     const config = path.join(folder, "causeway.yaml");
     mkdirSync(path.join(folder, "plugins"), { recursive: true });
     addPlugin(path.join(folder, "plugins"), "conformance");
+    const skills = path.join(folder, "plugins", "conformance.skills");
+    cpSync(path.join(import.meta.dirname, "skills"), skills, { recursive: true });
     const text = readFileSync(path.join(import.meta.dirname, "causeway.yaml"), "utf8");
     const exact = "  tool_names: exact\n  schemas: exact\n"; // the file ends with a part of mcp
     writeFileSync(config, form === "exact" ? `${text}${exact}` : text);
@@ -141,6 +143,18 @@ for (const [name, { args, counted, besides = 0, passed, schemas = 0 }] of Object
             const others = offered.filter(([one]) => one !== aboutSchemas).map(([, checks]) => checks);
             assert.equal(countPassed(others), passed - schemas);
         });
+    });
+}
+
+// Scenarios of an extension that no list of requirements has, and how many checks of each pass.
+const skills = { enumeration: 32, manifest: 6, directory: 7 };
+for (const [part, passed] of Object.entries(skills)) {
+    test(`the suite finds nothing wrong with skills: ${part}`, async () => {
+        const scenario = `sep-2640-skills-${part}`;
+        const { code, said, results } = await runSuite("exact", scenario, ["--scenario", scenario]);
+        assert.equal(code, 0, said);
+        assertPassed(scenario, results[scenario]);
+        assert.equal(countPassed([results[scenario]]), passed);
     });
 }
 

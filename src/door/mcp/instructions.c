@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* instructions.c - the text for the client's model about a server or toolset: the operator's, else one
- * that is made from the sources of the caller's tools, with the texts of MCP servers among them.
+ * that is made from the sources of the caller's tools, with their skills and the texts of MCP servers.
  */
 #include <stdlib.h>
 
 #include "base/utf8.h"
 #include "catalogue/portable_name.h"
+#include "catalogue/skills.h"
 #include "door/mcp/instructions.h"
 #include "door/mcp/mcp_int.h"
 
 #define CHUNK 64u
 #define EXAMPLES 3u
-#define SOURCES_MAX 256u /* that are counted one by one */
-#define ROOM_FOR_END 64u /* bytes, for the number of sources that are left out */
+#define SOURCES_MAX 256u       /* that are counted one by one */
+#define SKILL_DESCRIPTION 200u /* bytes */
+#define ROOM_FOR_END 64u       /* bytes, for the number of sources that are left out */
 
 typedef struct source_tools {
     const cw_source *source;
@@ -119,14 +121,38 @@ static void add_relayed(cw_buf *out, const summary *s)
     }
 }
 
+/* The skills that the caller sees, as far as there is room: models read them by their URIs. */
+static void add_skills(cw_buf *out, const cw_view *view)
+{
+    const cw_skill *skill = NULL;
+    size_t n, before = out->n;
+    bool has_more;
+    cw_view_skills_after(view, CW_STR(""), &skill, 1, &n, &has_more);
+    if (n)
+        cw_buf_add(out, CW_STR("\n\nSkills, read by resources/read:"));
+    while (n && !out->code) {
+        cw_buf_printf(out, "\n- %.*s: ", CW_STR_ARG(skill->uri));
+        cw_buf_add(out, cw_str_make(skill->description.p,
+                                    cw_utf8_cut(skill->description, SKILL_DESCRIPTION)));
+        if (out->n > CW_CONFIG_MAX_INSTRUCTIONS) {
+            out->n = before;
+            return;
+        }
+        before = out->n;
+        cw_view_skills_after(view, skill->root, &skill, 1, &n, &has_more);
+    }
+}
+
 static void summarize(cw_buf *out, const cw_mcp_request *r, bool with_texts)
 {
     summary s = {.r = r, .only_callable = cw_mcp_has_no_login(r->rl, r->responder)};
     count_tools(&s);
     if (s.n_tools)
         write_summary(out, &s);
-    if (s.n_tools && with_texts)
+    if (s.n_tools && with_texts) {
+        add_skills(out, r->view);
         add_relayed(out, &s);
+    }
 }
 
 void cw_mcp_add_summary(cw_buf *out, const cw_mcp_request *r)

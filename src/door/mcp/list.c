@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* list.c - lists of the catalogue, page by page, with sealed cursors. */
 #include "door/mcp/list.h"
+#include "catalogue/skills.h"
 #include "door/mcp/search.h"
 #include "door/negotiate.h"
 #include "metrics/metrics.h"
 
 #define PURPOSE CW_STR("mcp cursor")
+/* In place of a list in a cursor: of resources, behind the last one of the catalogue. */
+#define SKILLS ((cw_view_list)CW_VIEW_LISTS)
 #define CHUNK 64u    /* entries that are looked up at once */
 #define TRAILER 320u /* bytes behind a list */
 /* Pages of this size are sent from the cache: many clients that read slowly hold one copy. A
@@ -18,20 +21,21 @@ typedef struct page {
     cw_view *view;
     cw_mcp_reader reader;
     cw_str after;       /* the last name of the page before; empty: the first page */
+    bool in_skills;     /* `after` is the root of a skill; empty: before the first */
     bool only_callable; /* nothing that requires a login: there is none */
 } page;
 
 /* ---- cursors ---- */
 
 /* list u8 | name */
-static cw_str make_cursor(const page *p, cw_str last)
+static cw_str make_cursor(const page *p, cw_view_list list, cw_str last)
 {
     cw_arena *arena = p->r->responder->arena;
     cw_str cursor = {NULL, 0};
     char *plain = cw_arena_alloc(arena, 1 + last.n);
     if (!plain)
         return cursor;
-    plain[0] = (char)p->list->list;
+    plain[0] = (char)list;
     memcpy(plain + 1, last.p, last.n);
     if (cw_seal_close(&p->r->door->seal, PURPOSE, cw_str_make(plain, 1 + last.n), arena, &cursor,
                       NULL))
@@ -50,7 +54,9 @@ static bool read_cursor(page *p)
     if (cw_json_is(cursor, CW_JSON_STRING))
         rc = cw_seal_open(&p->r->door->seal, PURPOSE, cw_json_text(cursor), p->r->responder->arena,
                           &plain);
-    if (!rc && plain.n > 1 && (cw_view_list)plain.p[0] == p->list->list) {
+    cw_view_list list = !rc && plain.n ? (cw_view_list)plain.p[0] : CW_VIEW_METHODS;
+    p->in_skills = list == SKILLS && p->list->list == CW_VIEW_RESOURCES;
+    if (p->in_skills || (!rc && plain.n > 1 && list == p->list->list)) {
         p->after = cw_str_make(plain.p + 1, plain.n - 1);
         return true;
     }
@@ -80,6 +86,23 @@ static bool is_listed(const page *p, const cw_entry *entry)
     return has_own_name(p, entry);
 }
 
+/* The instructions of skills are resources too, behind the others. Returns whether some are left. */
+static bool write_skills(cw_buf *out, const page *p, size_t left, cw_str *last, char *separator)
+{
+    const cw_skill *skill;
+    size_t n;
+    bool has_more;
+    cw_view_skills_after(p->view, *last, &skill, left ? 1 : 0, &n, &has_more);
+    while (n && !out->code) {
+        cw_buf_add_char(out, *separator);
+        *separator = ',';
+        cw_buf_add(out, skill->resource);
+        *last = skill->root;
+        cw_view_skills_after(p->view, *last, &skill, --left ? 1 : 0, &n, &has_more);
+    }
+    return has_more;
+}
+
 /* "tools":[…],"nextCursor":"…" */
 static void write_page(cw_buf *out, void *ctx)
 {
@@ -88,15 +111,16 @@ static void write_page(cw_buf *out, void *ctx)
     uint32_t size = cw_runtime_config(p->r->rl)->mcp.page_size;
     cw_str last = p->after;
     size_t n, left = size ? size : CW_MCP_PAGE_SIZE;
-    bool has_more;
+    bool has_more = !p->in_skills;
     char separator = '[';
+    cw_view_list list = p->list->list;
     if (p->list->list == CW_VIEW_TOOLS && cw_mcp_is_search(p->view)) {
         cw_mcp_search_write_list(out, p->r);
         return;
     }
     cw_json_escape(out, p->list->member);
     cw_buf_add_char(out, ':');
-    do {
+    while (has_more && left && !out->code) {
         cw_view_after(p->view, p->list->list, last, entries, left < CHUNK ? left : CHUNK, &n,
                       &has_more);
         for (size_t i = 0; i < n && !out->code; i++) {
@@ -108,11 +132,16 @@ static void write_page(cw_buf *out, void *ctx)
             p->list->write(out, entries[i], &p->reader);
         }
         left -= n;
-    } while (has_more && left && !out->code);
+    }
+    if (!has_more && list == CW_VIEW_RESOURCES) {
+        last = p->in_skills ? last : CW_STR("");
+        list = SKILLS;
+        has_more = write_skills(out, p, left, &last, &separator);
+    }
     cw_buf_add(out, separator == '[' ? CW_STR("[]") : CW_STR("]"));
     if (!has_more)
         return;
-    cw_str cursor = make_cursor(p, last);
+    cw_str cursor = make_cursor(p, list, last);
     if (!cursor.p && !out->code)
         out->code = CW_NOMEM;
     cw_buf_add(out, CW_STR(",\"nextCursor\":"));
@@ -132,7 +161,7 @@ static cw_code get_page(page *p, cw_page **ret)
                          (char)('0' + p->reader.omits_output_schemas +
                                 2 * p->reader.has_short_descriptions +
                                 4 * p->reader.has_signatures),
-                         (char)('0' + p->only_callable)};
+                         (char)('0' + p->only_callable + 2 * p->in_skills)};
     cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
                              .view = p->view,
                              .language = p->reader.language ? cw_language_tag(p->reader.language)

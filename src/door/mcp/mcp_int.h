@@ -10,6 +10,7 @@
  *     call.c           a running method, from start to answer
  *     fit.c            results that are too large for a client
  *     kept_results.c   the store from which such a result is read in parts
+ *     skills.c         skills and their files
  *     search.c         find_tools: a search in place of a list
  *     elicit.c         questions to the client, in both eras (elicit_kind.c: their kinds)
  *     park.c           running calls whose modern client was asked
@@ -215,8 +216,7 @@ const char *cw_mcp_explain_no_login(const cw_runtime_loop *rl, const cw_responde
 /* Whether a challenge over HTTP would send the client to a login that does not exist. */
 bool cw_mcp_leads_nowhere(const cw_runtime_loop *rl, const cw_responder *responder,
                           cw_verdict verdict);
-/* As cw_door_refuse; a challenge that leads nowhere is an error with status 200, because many clients end their
- * connection for any other. */
+/* As cw_door_refuse; a challenge that leads nowhere has status 200: many clients end at any other. */
 void cw_mcp_refuse(cw_rpc_item *item, cw_verdict verdict, const cw_requirements *needs);
 /* Challenge an anonymous caller that sees nothing, if callers can log in: clients log in when their
  * first request is refused, and few of them later. True: the message is answered. */

@@ -6,6 +6,7 @@
 #include "door/mcp/instructions.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
+#include "door/mcp/skills.h"
 #include "door/mcp/task.h"
 #include "json/write.h"
 
@@ -44,6 +45,9 @@ static const cw_mcp_method methods[] = {
     {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
     {CW_STR_INIT("server/discover"), discover},
     {CW_STR_INIT("subscriptions/listen"), cw_mcp_subscriptions_listen},
+    {CW_STR_INIT("skills/list"), cw_mcp_list_skills},
+    {CW_STR_INIT("skills/get"), cw_mcp_get_skill},
+    {CW_STR_INIT("resources/directory/read"), cw_mcp_read_directory},
     {CW_STR_INIT("tasks/update"), cw_mcp_update_task},
     {CW_STR_INIT("tasks/cancel"), cw_mcp_cancel_task},
 };

@@ -10,6 +10,7 @@
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/relayed_result.h"
+#include "door/mcp/skills.h"
 
 /* Codes that the protocol reserves: a method's error must not use them. */
 #define RESERVED_LOW (-32099)
@@ -435,7 +436,7 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
     const cw_json *given = NULL;
     cw_call_found found;
     cw_str uri = wanted(r, CW_STR("uri"), "uri must be a string");
-    if (!uri.p || cw_mcp_read_kept(r, uri))
+    if (!uri.p || cw_mcp_read_kept(r, uri) || cw_mcp_read_skill_file(r, uri))
         return;
     cw_code rc = cw_mcp_find(r, (cw_call_lookup){.in = CW_FIND_RESOURCE, .name = uri}, &found);
     if (rc == CW_NOTFOUND) {

@@ -2,6 +2,7 @@
 /* wellknown.c - the capabilities of the server, and discovery documents: GET /.well-known/mcp.json, the server card below the endpoint, and the
  * entry of a registry.
  */
+#include "door/mcp/skills.h"
 #include "door/mcp/task.h"
 #include "door/rest/reply.h"
 #include "json/write.h"
@@ -99,10 +100,10 @@ static server_capabilities capabilities_of(cw_view *view, bool callable)
 {
     bool may_list = cw_view_discover_verdict(view) == CW_VERDICT_ALLOW;
     bool has_templates = may_list && sees(view, CW_VIEW_TEMPLATES, callable);
-    server_capabilities a = {.prompts = may_list && sees(view, CW_VIEW_PROMPTS, callable),
-                             .resources = has_templates ||
-                                          (may_list && sees(view, CW_VIEW_RESOURCES, callable)) ||
-                                          (may_list && any_cuts(view))};
+    server_capabilities a = {
+        .prompts = may_list && sees(view, CW_VIEW_PROMPTS, callable),
+        .resources = has_templates || (may_list && sees(view, CW_VIEW_RESOURCES, callable)) ||
+                     (may_list && any_cuts(view)) || (may_list && cw_view_has_skills(view))};
     a.completions = (a.prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
                     (has_templates && any_completes(view, CW_VIEW_TEMPLATES));
     return a;
@@ -116,6 +117,29 @@ static server_capabilities capabilities_for(const cw_mcp_request *r)
     if (may_log_in && !r->era->is_modern)
         return (server_capabilities){.prompts = true, .resources = true, .completions = true};
     return capabilities_of(r->view, has_no_login);
+}
+
+/* The extensions of the modern era; a list with a comma in front, or nothing. */
+static void add_extensions(cw_buf *out, const cw_mcp_request *r)
+{
+    bool may_list = cw_view_discover_verdict(r->view) == CW_VERDICT_ALLOW;
+    const struct {
+        bool has;
+        cw_str text;
+    } extensions[] = {
+        {cw_mcp_has_tasks(r), CW_STR("\"" CW_MCP_TASKS "\":{}")},
+        {r->era->is_modern && may_list && cw_view_has_skills(r->view),
+         CW_STR("\"" CW_MCP_SKILLS "\":{\"directoryRead\":true}")},
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < CW_COUNT(extensions); i++) {
+        if (!extensions[i].has)
+            continue;
+        cw_buf_add(out, n++ ? CW_STR(",") : CW_STR(",\"extensions\":{"));
+        cw_buf_add(out, extensions[i].text);
+    }
+    if (n)
+        cw_buf_add_char(out, '}');
 }
 
 void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
@@ -137,8 +161,7 @@ void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
                               : CW_STR(",\"resources\":{}"));
     if (a.completions)
         cw_buf_add(out, CW_STR(",\"completions\":{}"));
-    if (cw_mcp_has_tasks(r))
-        cw_buf_add(out, CW_STR(",\"extensions\":{\"" CW_MCP_TASKS "\":{}}"));
+    add_extensions(out, r);
     cw_buf_add_char(out, '}');
 }
 

@@ -183,6 +183,7 @@ static void scan_and_watch(cw_sources *s)
     cw_err err = {0};
     bool watched = watch(s, &err);
     bool looked = scan(s, &err);
+    cw_sources_look_at_skills(s);
     if (watched && looked) {
         if (f->is_reported)
             cw_log(CW_LOG_INFO, "sources", "the plugin folder is watched");
@@ -244,6 +245,7 @@ static void free_item(cw_registry_item *item)
         ;
     cw_source_unref(item->source);
     cw_source_unref(item->published);
+    cw_skills_unref(item->skills);
     /* The loops end before this does; else calls may still be under way. */
     if (item->all->is_closing)
         cw_shared_conn_close(item->shared, /* loops_ended= */ true);
@@ -326,6 +328,7 @@ typedef struct draft {
     cw_offer *offers;
     cw_registry_item **items; /* of the offers */
     bool *defers;             /* likewise: services do, plugins are taken whole or not at all */
+    cw_skills **skills;       /* likewise; borrowed */
     size_t n;
     cw_source **retired;
     size_t n_retired;
@@ -338,6 +341,7 @@ static void draft_done(draft *d)
     free(d->offers);
     free(d->items);
     free(d->defers);
+    free(d->skills);
     free(d->retired);
 }
 
@@ -367,6 +371,7 @@ static void offer(draft *d, cw_registry_item *item, bool defers)
 {
     d->items[d->n] = item;
     d->defers[d->n] = defers;
+    d->skills[d->n] = item->skills;
     d->offers[d->n++] = (cw_offer){item->source->name, item->source->methods,
                                    item->source->n_methods, item->source};
 }
@@ -447,6 +452,7 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
     cw_snapshot_opts opts = {.policy = cw_sources_policy(s->config),
                              .previous = s->last,
                              .defers = d->defers,
+                             .skills = d->skills,
                              .has_portable_schemas = has_portable_schemas(s->config),
                              .toolsets = toolset_rules(s->config, &arena),
                              .n_toolsets = s->config->toolsets.n};
@@ -507,8 +513,9 @@ static cw_code make_draft(cw_sources *s, draft *d, cw_err *err)
     d->offers = calloc(n, sizeof *d->offers);
     d->items = calloc(n, sizeof *d->items);
     d->defers = calloc(n, sizeof *d->defers);
+    d->skills = calloc(n, sizeof(cw_skills *));
     d->retired = calloc(n, sizeof *d->retired);
-    if (!d->offers || !d->items || !d->defers || !d->retired)
+    if (!d->offers || !d->items || !d->defers || !d->skills || !d->retired)
         return cw_fail_nomem(err);
     do {
         cw_code rc = build(s, d, err);
@@ -894,6 +901,7 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
     update_remotes(s);
     cw_sources_check_health(s);
     update_plugins(s, old);
+    cw_sources_look_at_skills(s);
     bool same_policy = old && config->schema.default_draft == old->schema.default_draft &&
                        config->schema.assert_formats == old->schema.assert_formats &&
                        same_toolsets(&config->toolsets, &old->toolsets);
@@ -943,12 +951,13 @@ cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *er
     uv_timer_init(uv, &s->publish);
     uv_timer_init(uv, &s->trim);
     uv_timer_init(uv, &s->health);
+    uv_timer_init(uv, &s->skills);
     uv_timer_init(uv, &s->folder.timer);
     uv_fs_event_init(uv, &s->folder.event);
     uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
                               (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
                               (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event,
-                              (uv_handle_t *)&s->wanted};
+                              (uv_handle_t *)&s->wanted,       (uv_handle_t *)&s->skills};
     for (size_t i = 0; i < CW_COUNT(handles); i++)
         handles[i]->data = s;
     s->open_handles = CW_COUNT(handles);
@@ -979,7 +988,7 @@ void cw_sources_free(cw_sources *s)
     uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
                               (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
                               (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event,
-                              (uv_handle_t *)&s->wanted};
+                              (uv_handle_t *)&s->wanted,       (uv_handle_t *)&s->skills};
     for (size_t i = 0; i < CW_COUNT(handles); i++)
         uv_close(handles[i], on_closed);
 }

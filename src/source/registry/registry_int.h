@@ -3,6 +3,7 @@
  *
  *     registry.c   the list, the plugin folder, publishing, configuration
  *     follow.c     resources whose updates clients want
+ *     skills.c     the skills of the sources
  *     loader.c     loading one item, one load at a time; retries; the state of the services
  *
  * An item is a plugin's file or a remote service of the configuration. Its
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "catalogue/skills.h"
 #include "source/registry/registry.h"
 
 #define CW_SOURCES_RETRY_MIN_MS 1000u
@@ -41,6 +43,8 @@ typedef struct cw_registry_item {
     cw_remote_job *remote_job;
     cw_list waiters;        /* cw_sources_waiter: for the end of the load */
     cw_shared_conn *shared; /* of a service that has one; retired when another takes its place */
+    cw_skills *skills;      /* NULL: none */
+    uint64_t skills_stamp;  /* of their directory when it was read; 0: never */
     bool again;             /* it changed while it was loaded */
     bool is_waiting;        /* to be loaded when others are through */
     bool tried;             /* at least once */
@@ -95,6 +99,7 @@ struct cw_sources {
     uv_timer_t retry;
     uv_timer_t publish;
     uv_timer_t trim;   /* give memory back, some time after a publish */
+    uv_timer_t skills; /* look at the directories of skills */
     uv_timer_t health; /* look how the services are */
     uv_async_t wanted; /* clients have subscribed to other resources */
     uint64_t build_ms; /* that the last snapshot took */
@@ -119,6 +124,11 @@ void cw_sources_check_settled(cw_sources *s);
 
 /* The sources are freed: do not call back. */
 void cw_sources_end_drop(cw_sources_end *end);
+
+/* ---- skills.c ---- */
+
+/* Look at the directories of skills now, and again and again if there are some. */
+void cw_sources_look_at_skills(cw_sources *s);
 
 /* ---- follow.c ---- */
 
