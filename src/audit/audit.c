@@ -236,7 +236,8 @@ static void add_ids(cw_json_writer *w, const packed_record *p)
 static void add_line(cw_buf *out, const char *packed, const cw_audit_rules *rules,
                      cw_arena *scratch)
 {
-    static const char *const kinds[] = {"call", "refusal", "login", "change", "consent", "grant"};
+    static const char *const kinds[] = {"call",    "refusal", "login", "change",
+                                        "consent", "grant",   "task"};
     cw_json_writer w;
     packed_record p;
     memcpy(&p, packed, sizeof p);
@@ -504,7 +505,8 @@ static bool has_work(const cw_audit *a)
 
 static lane *lane_of(cw_audit *a, const cw_audit_record *record)
 {
-    return &a->lanes[record->kind == CW_AUDIT_CALL ? CALLS : SECURITY];
+    bool is_call = record->kind == CW_AUDIT_CALL || record->kind == CW_AUDIT_TASK;
+    return &a->lanes[is_call ? CALLS : SECURITY];
 }
 
 /* With the lock held. False: the lane of the record is full. */

@@ -47,11 +47,12 @@ typedef struct cw_audit_opts {
 
 typedef enum cw_audit_kind {
     CW_AUDIT_CALL,
-    CW_AUDIT_REFUSAL, /* this one and those below are security records */
+    CW_AUDIT_REFUSAL, /* this one and those below, but for tasks, are security records */
     CW_AUDIT_LOGIN,
     CW_AUDIT_CHANGE,  /* by an administrator */
     CW_AUDIT_CONSENT, /* a person allowed an OAuth client, or did not */
     CW_AUDIT_GRANT,   /* of the built-in authorization server */
+    CW_AUDIT_TASK,    /* a call became a task, was answered, was cancelled or ended */
 } cw_audit_kind;
 
 /* Empty texts are left out of the line. */

@@ -2,11 +2,11 @@
 /* filter.c - compares records with wanted values. */
 #include "audit/filter.h"
 
-const char cw_audit_kinds[] = "call, refusal, login, change, consent, grant, lost";
+const char cw_audit_kinds[] = "call, refusal, login, change, consent, grant, task, lost";
 const char cw_audit_outcomes[] =
     "ok, error, failed, asks, cancelled, invalid, unavailable, hidden, login, scopes, forbidden, "
     "too_many, wrong, clear_text, forged, logout, allowed, denied, issued, refreshed, revoked, "
-    "reused";
+    "reused, created, answered, cancel, completed";
 
 bool cw_audit_is_word(const char *list, cw_str word)
 {

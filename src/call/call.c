@@ -24,6 +24,8 @@
 
 /* ---- audit ---- */
 
+#define TASK_ID_SHOWN 10u /* digits: enough to tell tasks apart; the rest stays secret */
+
 const char *cw_call_fault_name(cw_fault fault)
 {
     static const char *const names[] = {"none",     "unavailable",   "died",   "timeout",
@@ -225,6 +227,24 @@ void cw_call_audit_read(cw_runtime_loop *rl, const cw_view *view, const char *do
                          .method = method,
                          .detail = uri,
                          .address = peer};
+    (void)cw_audit_add(cw_runtime_audit(rl), &r);
+}
+
+void cw_call_audit_task(cw_runtime_loop *rl, const cw_task_record *record)
+{
+    const cw_caller *caller = cw_view_caller(record->view);
+    size_t n = record->id.n < TASK_ID_SHOWN ? record->id.n : TASK_ID_SHOWN;
+    bool is_other = !cw_str_eq(record->tool, record->method);
+    cw_audit_record r = {.kind = CW_AUDIT_TASK,
+                         .door = record->door,
+                         .is_anonymous = cw_caller_is_anonymous(caller),
+                         .outcome = record->outcome,
+                         .caller = cw_caller_name(caller),
+                         .caller_id = cw_caller_id(caller),
+                         .method = record->method,
+                         .tool = is_other ? record->tool : CW_STR(""),
+                         .detail = cw_str_make(record->id.p, n),
+                         .address = record->peer};
     (void)cw_audit_add(cw_runtime_audit(rl), &r);
 }
 

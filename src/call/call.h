@@ -115,6 +115,17 @@ const char *cw_call_verdict_name(cw_verdict verdict);
 /* Write to the audit that a caller has read a kept result of a method, or a part of it, at `uri`. */
 void cw_call_audit_read(cw_runtime_loop *rl, const cw_view *view, const char *door, cw_str peer,
                         cw_str method, cw_str uri);
+/* An event of a task: created, answered, cancelled, completed, failed. */
+typedef struct cw_task_record {
+    const cw_view *view;
+    const char *door;
+    const char *outcome; /* static */
+    cw_str peer;
+    cw_str tool, method;
+    cw_str id;
+} cw_task_record;
+/* Write it to the audit, with the beginning of the id: the whole id is a secret of its owner. */
+void cw_call_audit_task(cw_runtime_loop *rl, const cw_task_record *record);
 /* Write it to the log, and to the audit. */
 void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused);
 

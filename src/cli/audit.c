@@ -280,7 +280,7 @@ int cw_cli_audit(int argc, char **argv)
          "only this outcome: ok, error, failed, cancelled,\n"
          "invalid, hidden, login, scopes, too_many, wrong, ..."},
         {"kind", 0, CW_CLI_TEXT, &q.kind, "KIND",
-         "call, refusal, login, change, consent, grant or lost"},
+         "call, refusal, login, change, consent, grant, task or lost"},
         {"limit", 'n', CW_CLI_TEXT, &q.limit, "N",
          "only the newest N records, at most 1000; default:\n"
          "all, and 1000 with --server"},

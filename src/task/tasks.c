@@ -387,6 +387,14 @@ int64_t cw_task_until(const cw_task *task)
     return task->until;
 }
 
+cw_task_status cw_task_status_of(cw_task *t)
+{
+    lock(t);
+    cw_task_status status = t->status;
+    unlock(t);
+    return status;
+}
+
 /* ---- changes ---- */
 
 static void set_message(cw_task *t, cw_str text)

@@ -96,6 +96,7 @@ void cw_task_unref(cw_task *task);
 cw_str cw_task_id(const cw_task *task);
 cw_str cw_task_tool(const cw_task *task);
 cw_str cw_task_method(const cw_task *task);
+cw_task_status cw_task_status_of(cw_task *task);
 /* When its time is over: wall clock, ms. */
 int64_t cw_task_until(const cw_task *task);
 

@@ -1,6 +1,8 @@
 // Tasks (io.modelcontextprotocol/tasks): which calls become one, its states, its questions, its end,
 // and whose it is. The conformance suite has the rest (tests/conformance).
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import { basic, call, discover, startAccounts } from "./support/accounts.mjs";
@@ -17,6 +19,7 @@ import {
     startBridge,
     untilTool,
 } from "./support/mcp.mjs";
+import { keepFolder } from "./support/kept.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { runCauseway, slowness } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -103,7 +106,8 @@ async function startJobs(options = {}) {
 }
 
 let server;
-before(async () => (server = await startJobs()));
+const auditFile = path.join(keepFolder(), "audit.jsonl");
+before(async () => (server = await startJobs({ config: { audit: { path: auditFile } } })));
 after(() => server?.stop());
 
 const begin = (name, args, options, to = server) => beginTask(to, name, args, options);
@@ -200,6 +204,36 @@ suite("a task", { concurrency: true }, () => {
         } finally {
             await own.stop();
         }
+    });
+
+    test("is in the audit: its creation, its answers, its cancel and its end", async () => {
+        const accept = { action: "accept", content: { n: 1 } };
+        const taskId = await taskOf("jobs.asks");
+        const { inputRequests } = await untilStatus(taskId, "input_required");
+        await update(taskId, { [Object.keys(inputRequests)[0]]: accept });
+        await cancel(taskId);
+        await cancel(taskId);
+        const done = await taskOf("jobs.always");
+        await untilStatus(done, "completed");
+        const recorded = (id) =>
+            readFileSync(auditFile, "utf8")
+                .split("\n")
+                .filter((line) => line.includes('"kind":"task"'))
+                .map((line) => JSON.parse(line))
+                .filter(({ detail }) => detail === id.slice(0, 10));
+        await eventually(() => recorded(done).length === 2, "the records of a task", 10_000);
+        assert.deepEqual(
+            recorded(taskId).map(({ outcome }) => outcome),
+            ["created", "answered", "cancel", "cancelled"],
+        );
+        assert.deepEqual(
+            recorded(done).map(({ method, caller, door, outcome }) => [method, caller, door, outcome]),
+            [
+                ["jobs.always", "anonymous", "mcp", "created"],
+                ["jobs.always", "anonymous", "mcp", "completed"],
+            ],
+        );
+        assert.equal(readFileSync(auditFile, "utf8").includes(taskId), false);
     });
 
     test("goes on without the connection that began it", async () => {

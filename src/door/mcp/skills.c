@@ -222,6 +222,8 @@ bool cw_mcp_read_skill_file(const cw_mcp_request *r, cw_str uri)
         return false;
     if (!may_read(r))
         return true;
+    cw_call_audit_read(r->rl, r->view, cw_mcp_door_name(r->responder),
+                       cw_responder_peer(r->responder), r->method, node->uri);
     open_answer(&out);
     cw_buf_add(&out, CW_STR("\"contents\":[{\"uri\":"));
     cw_json_escape(&out, node->uri);

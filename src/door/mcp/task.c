@@ -46,6 +46,26 @@ static bool is_declared(const cw_mcp_request *r)
     return r->era->is_modern && (r->session->client_capabilities & CW_MCP_CAN_TASKS);
 }
 
+/* ---- the audit ---- */
+
+static void audit(cw_runtime_loop *rl, const cw_view *view, const cw_responder *responder,
+                  const cw_task *task, const char *outcome)
+{
+    cw_call_audit_task(rl, &(cw_task_record){.view = view,
+                                             .door = cw_mcp_door_name(responder),
+                                             .outcome = outcome,
+                                             .peer = cw_responder_peer(responder),
+                                             .tool = cw_task_tool(task),
+                                             .method = cw_task_method(task),
+                                             .id = cw_task_id(task)});
+}
+
+/* An event of the task that a running part has. */
+static void audit_running(const cw_mcp_task *t, const char *outcome)
+{
+    audit(t->call.rl, t->call.view, &t->responder, t->record, outcome);
+}
+
 /* ---- notifications ---- */
 
 /* The message to the loops. */
@@ -108,6 +128,7 @@ static void free_task(cw_mcp_task *t)
 static void on_ended(void *self)
 {
     cw_mcp_task *t = self;
+    audit_running(t, cw_task_status_name(cw_task_status_of(t->record)));
     notify(t->call.door, t->call.rl, t->record);
     free_task(t);
 }
@@ -159,6 +180,7 @@ static void on_loop_end(cw_loop_hook *hook)
     cw_mcp_task *t = CW_CONTAINER(hook, cw_mcp_task, hook);
     cw_task *record = cw_task_ref(t->record);
     (void)cw_call_set_sink(t->call.rl, t->call.item->call, NULL);
+    audit_running(t, cw_task_status_name(CW_TASK_FAILED));
     free_task(t);
     (void)!cw_task_end(record, CW_TASK_FAILED, CW_STR(STOPPING), CW_STR(STOPPING_ERROR));
     cw_task_unref(record);
@@ -370,6 +392,7 @@ void cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
     item->call = (cw_call_handle){0};
     enter(t, record);
     bool runs = cw_task_run(record, t->responder.loop, &ops, t);
+    audit_running(t, "created");
     cw_mcp_call_close(call);
     answer_created(t, item);
     if (!runs) { /* an operator has cancelled it, a moment ago */
@@ -579,7 +602,8 @@ void cw_mcp_cancel_task(const cw_mcp_request *r)
     cw_task *task = named_task(r);
     if (!task)
         return;
-    (void)cw_task_cancel(task);
+    if (cw_task_cancel(task))
+        audit(r->rl, r->view, r->responder, task, "cancel");
     cw_task_unref(task);
     acknowledge(r);
 }
@@ -710,8 +734,10 @@ static void update(const cw_mcp_request *r, cw_task *task)
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, err.msg);
     else if (rc)
         cw_door_fail_nomem(r->item);
-    else
-        acknowledge(r);
+    if (rc)
+        return;
+    audit(r->rl, r->view, r->responder, task, "answered");
+    acknowledge(r);
 }
 
 void cw_mcp_update_task(const cw_mcp_request *r)
