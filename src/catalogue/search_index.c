@@ -1,207 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* search_index.c - an inverted index of the tools of a snapshot, and BM25 with fields. */
+/* search_index.c - scores the tools of a snapshot for the words of a query. */
 #include "catalogue/search_index.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "catalogue/portable_name.h"
-#include "catalogue/search_words.h"
+#include "catalogue/search_related.h"
+#include "catalogue/search_terms.h"
+#include "catalogue/search_wishes.h"
 #include "catalogue/thesaurus.h"
 
-#define K1 1.2f
 #define EXACT 1e6f
 #define PREFIX 1e5f
 /* Parts of the score of a word: */
-#define SAME 0.85f        /* one of the same meaning */
-#define NEAR 0.7f         /* one of nearly the same meaning */
-#define SIMILAR 0.6f      /* one with nearly the same letters */
-#define COMPOUND 0.5f     /* one that contains it, or that it contains */
-#define LIGHT 0.5f        /* a word that says little */
-#define BESIDE_OWN 0.8f   /* others, if tools have the word itself */
-#define FORM 0.2f         /* more, for a name with the word in this form */
-#define MATCHED 0.4f      /* how much the part of the words counts that a tool matches */
-#define INTENT 0.8f       /* a verb that a word of a wish stands for */
-#define INTENT_MAX 1.2f   /* of several such words */
-#define PLURAL 0.4f       /* "list", for things in the plural */
-#define COMMON_VERB 0.15f /* what most people want */
-#define LINES_MAX 16u     /* groups of the thesaurus that have one word */
-#define MEMBERS_MAX 16u   /* words of a group */
-#define INTENTS_MAX 8u    /* verbs that one word stands for */
-#define VERBS_MAX 64u     /* of all intents */
-#define PART_MIN 4u       /* letters of a word that may be a part of another */
-#define SPELLING_MIN 5u   /* letters of a word that may be misspelt */
-#define FORM_MARK "="     /* before a word of a name as it is, in the map of terms */
-
-typedef struct posting {
-    uint32_t tool; /* index among the tools of the snapshot */
-    float weight;  /* of the word in it; when the index is made: what it scores */
-} posting;
-
-typedef struct term {
-    posting *postings;
-    uint32_t n, cap;
-} term;
-
-/* The groups of the thesaurus that have a word. */
-typedef struct thesaurus_word {
-    uint16_t groups[LINES_MAX];
-    unsigned n;
-} thesaurus_word;
-
-/* One group: those of its words that tools have. */
-typedef struct thesaurus_group {
-    const term *terms[MEMBERS_MAX];
-    unsigned n;
-    float part;
-} thesaurus_group;
-
-/* The verbs that a word of a wish stands for. */
-typedef struct intent_verbs {
-    unsigned char verbs[INTENTS_MAX];
-    unsigned n;
-} intent_verbs;
+#define SIMILAR 0.6f    /* one with nearly the same letters */
+#define COMPOUND 0.5f   /* one that contains it, or that it contains */
+#define LIGHT 0.5f      /* a word that says little */
+#define COMMAND 0.6f    /* a verb that comes first */
+#define BESIDE_OWN 0.7f /* others, if tools have the word itself */
+#define IN_PAIR 0.5f    /* one of two that mean something together */
+#define PAIR 0.5f       /* two words that follow each other in a name, beside their own scores */
+#define FORM 0.2f       /* more, for a name with the word in this form */
+#define MATCHED 0.4f    /* how much the part of the words counts that a tool matches */
+#define PART_MIN 4u     /* letters of a word that may be a part of another */
+#define SPELLING_MIN 5u /* letters of a word that may be misspelt */
 
 struct cw_search_index {
     const cw_snapshot *snapshot;
-    cw_map words;   /* stem -> term */
-    cw_map related; /* stem -> thesaurus_word */
-    cw_map stops;   /* words */
-    cw_map lights;  /* stems */
-    cw_map intents; /* stem -> intent_verbs */
-    thesaurus_group *groups;
-    const term *verbs[VERBS_MAX]; /* of intents; NULL: no tool has it */
-    char verb_names[VERBS_MAX][CW_SEARCH_WORD];
-    unsigned n_verbs;
+    cw_search_terms terms;
+    cw_search_related related;
+    cw_search_wishes wishes;
+    cw_map stops;  /* words */
+    cw_map lights; /* stems */
+    cw_map verbs;  /* stems of verbs in names of tools */
     cw_arena arena;
     size_t n_tools;
 };
 
-/* ---- fields ---- */
-
-enum { NAME, TITLE, USAGE, PARAM_NAMES, PARAM_TEXTS, TAGS, FIELDS };
-
-/* The weight of a word, and how much it loses in a long text. */
-static const struct {
-    float weight, b;
-} fields[FIELDS] = {
-    [NAME] = {3, 0.3f},           [TITLE] = {2, 0.3f},          [USAGE] = {1, 0.5f},
-    [PARAM_NAMES] = {0.6f, 0.5f}, [PARAM_TEXTS] = {0.3f, 0.5f}, [TAGS] = {0.7f, 0.5f},
-};
-
-/* The i-th text of a field; .p is NULL behind the last one. */
-static cw_str text_at(const cw_entry *tool, unsigned field, size_t i)
-{
-    const cw_method *m = tool->method;
-    const cw_str none = {NULL, 0};
-    switch (field) {
-    case NAME:
-        return i ? none : tool->tool_name;
-    case TITLE:
-        return i ? none : m->mark->title;
-    case USAGE:
-        return i ? none : m->usage;
-    case PARAM_NAMES:
-        return i < m->n_params ? m->params[i].name : none;
-    case PARAM_TEXTS:
-        return i < m->n_params ? m->params[i].description : none;
-    default:
-        return i < m->n_tags ? m->tags[i] : none;
-    }
-}
-
-static size_t count_words(const cw_entry *tool, unsigned field)
-{
-    size_t n = 0;
-    cw_str text;
-    for (size_t i = 0; (text = text_at(tool, field, i)).p; i++) {
-        cw_search_splitter s = cw_search_split(text);
-        while (cw_search_next(&s))
-            n++;
-    }
-    return n;
-}
-
 /* ---- building ---- */
-
-/* The value of a word in a map, made if it has none. NULL: out of memory. */
-static void *find_or_add(cw_search_index *x, cw_map *map, cw_str word, size_t size)
-{
-    void *value = cw_map_find(map, word);
-    if (value)
-        return value;
-    cw_str copy = cw_arena_dup_str(&x->arena, word);
-    value = cw_arena_calloc(&x->arena, 1, size);
-    return copy.p && value && !cw_map_put(map, copy, value, NULL) ? value : NULL;
-}
-
-static bool grow(term *w)
-{
-    uint32_t cap = w->cap ? w->cap * 2 : 4;
-    posting *postings = realloc(w->postings, cap * sizeof *postings);
-    if (!postings)
-        return false;
-    w->postings = postings;
-    w->cap = cap;
-    return true;
-}
-
-/* Count a word of the tool, which is the last one so far. False: out of memory. */
-static bool add_word(cw_search_index *x, uint32_t tool, cw_str word, float weight)
-{
-    term *w = find_or_add(x, &x->words, word, sizeof *w);
-    if (!w)
-        return false;
-    bool is_new = !w->n || w->postings[w->n - 1].tool != tool;
-    if (is_new && w->n == w->cap && !grow(w))
-        return false;
-    if (is_new)
-        w->postings[w->n++] = (posting){.tool = tool};
-    w->postings[w->n - 1].weight += weight;
-    return true;
-}
-
-/* A word of a name as it is, for queries with the same form of it. */
-static cw_str form_key(cw_str word, char room[CW_SEARCH_WORD + 1])
-{
-    room[0] = FORM_MARK[0];
-    memcpy(room + 1, word.p, word.n);
-    return cw_str_make(room, word.n + 1);
-}
-
-static bool add_field(cw_search_index *x, uint32_t index, const cw_entry *tool, unsigned field,
-                      float weight)
-{
-    char room[CW_SEARCH_WORD + 1];
-    bool is_ok = true;
-    cw_str text;
-    for (size_t i = 0; is_ok && (text = text_at(tool, field, i)).p; i++) {
-        cw_search_splitter s = cw_search_split(text);
-        while (is_ok && cw_search_next(&s)) {
-            is_ok = add_word(x, index, cw_search_stem(&s), weight);
-            if (is_ok && field == NAME)
-                is_ok = add_word(x, index, form_key(cw_search_word(&s), room), 1);
-        }
-    }
-    return is_ok;
-}
-
-static bool add_tools(cw_search_index *x, const cw_entry *const *tools)
-{
-    bool is_ok = true;
-    for (unsigned f = 0; f < FIELDS && is_ok; f++) {
-        size_t sum = 0;
-        for (size_t i = 0; i < x->n_tools; i++)
-            sum += count_words(tools[i], f);
-        float average = sum ? (float)sum / (float)x->n_tools : 1, b = fields[f].b;
-        for (size_t i = 0; i < x->n_tools && is_ok; i++) {
-            float length = (float)count_words(tools[i], f) / average;
-            is_ok = add_field(x, (uint32_t)i, tools[i], f, fields[f].weight / (1 - b + b * length));
-        }
-    }
-    return is_ok;
-}
 
 static bool add_list(cw_search_index *x, cw_map *map, const char *const *words, bool is_stemmed)
 {
@@ -209,115 +45,22 @@ static bool add_list(cw_search_index *x, cw_map *map, const char *const *words, 
     for (; *words && is_ok; words++) {
         cw_search_splitter s = cw_search_split(cw_str_from(*words));
         (void)cw_search_next(&s);
-        is_ok = find_or_add(x, map, is_stemmed ? cw_search_stem(&s) : cw_search_word(&s), 1);
+        cw_str key = is_stemmed ? cw_search_stem(&s) : cw_search_word(&s);
+        is_ok = cw_search_find_or_add(map, &x->arena, key, 1);
     }
     return is_ok;
 }
 
-/* Set the score of each posting: the rarity of the word, and how much of the tool it is. */
-static void finish(const cw_search_index *x)
-{
-    size_t at = 0;
-    for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));) {
-        const term *w = e->value;
-        float rarity = logf(1.0f + ((float)(x->n_tools - w->n) + 0.5f) / ((float)w->n + 0.5f));
-        for (uint32_t i = 0; i < w->n; i++) {
-            float weight = w->postings[i].weight;
-            w->postings[i].weight = rarity * weight * (K1 + 1) / (weight + K1);
-        }
-    }
-}
-
-/* ---- the thesaurus ---- */
-
-static bool add_group(cw_search_index *x, uint16_t index, cw_str words, float part)
-{
-    thesaurus_group *g = &x->groups[index];
-    cw_search_splitter s = cw_search_split(words);
-    g->part = part;
-    while (cw_search_next(&s)) {
-        thesaurus_word *r = find_or_add(x, &x->related, cw_search_stem(&s), sizeof *r);
-        const term *w = cw_map_find(&x->words, cw_search_stem(&s));
-        if (!r)
-            return false;
-        if (r->n < LINES_MAX)
-            r->groups[r->n++] = index;
-        if (w && g->n < MEMBERS_MAX)
-            g->terms[g->n++] = w;
-    }
-    return true;
-}
-
-static bool add_groups(cw_search_index *x, const char *const *lines, float part, uint16_t *n)
+static bool add_verbs(cw_search_index *x)
 {
     bool is_ok = true;
-    for (; *lines && is_ok; lines++) {
-        for (cw_str rest = cw_str_from(*lines); rest.p && is_ok;)
-            is_ok = add_group(x, (*n)++, cw_str_cut(rest, ';', &rest), part);
+    for (const char *const *line = cw_thesaurus_wishes; *line && is_ok; line++) {
+        cw_str rest;
+        cw_search_splitter s = cw_search_split(cw_str_cut(cw_str_from(*line), ':', &rest));
+        while (is_ok && cw_search_next(&s))
+            is_ok = cw_search_find_or_add(&x->verbs, &x->arena, cw_search_stem(&s), 1);
     }
     return is_ok;
-}
-
-static size_t count_groups(const char *const *lines)
-{
-    size_t n = 0;
-    for (; *lines; lines++) {
-        for (cw_str rest = cw_str_from(*lines); rest.p; n++)
-            (void)cw_str_cut(rest, ';', &rest);
-    }
-    return n;
-}
-
-/* The number of a verb; VERBS_MAX: there are too many. */
-static unsigned verb_number(cw_search_index *x, cw_str stem)
-{
-    unsigned i = 0;
-    while (i < x->n_verbs && !cw_str_is(stem, x->verb_names[i]))
-        i++;
-    if (i < x->n_verbs || i == VERBS_MAX || stem.n >= CW_SEARCH_WORD)
-        return i;
-    memcpy(x->verb_names[i], stem.p, stem.n);
-    x->verbs[i] = cw_map_find(&x->words, stem);
-    x->n_verbs++;
-    return i;
-}
-
-static bool add_intent(cw_search_index *x, cw_str words)
-{
-    cw_search_splitter s = cw_search_split(words);
-    (void)cw_search_next(&s);
-    unsigned verb = verb_number(x, cw_search_stem(&s));
-    while (verb < VERBS_MAX && cw_search_next(&s)) {
-        intent_verbs *v = find_or_add(x, &x->intents, cw_search_stem(&s), sizeof *v);
-        if (!v)
-            return false;
-        bool is_known = false;
-        for (unsigned i = 0; i < v->n && !is_known; i++)
-            is_known = v->verbs[i] == verb;
-        if (!is_known && v->n < INTENTS_MAX)
-            v->verbs[v->n++] = (unsigned char)verb;
-    }
-    return true;
-}
-
-static bool add_intents(cw_search_index *x)
-{
-    bool is_ok = true;
-    for (const char *const *line = cw_thesaurus_intents; *line && is_ok; line++) {
-        for (cw_str rest = cw_str_from(*line); rest.p && is_ok;)
-            is_ok = add_intent(x, cw_str_cut(rest, ';', &rest));
-    }
-    return is_ok;
-}
-
-/* After all tools: the words that they have are known. False: out of memory. */
-static bool add_thesaurus(cw_search_index *x)
-{
-    uint16_t n = 0;
-    size_t count = count_groups(cw_thesaurus_same) + count_groups(cw_thesaurus_near);
-    x->groups = cw_arena_calloc(&x->arena, count, sizeof *x->groups);
-    return x->groups && add_groups(x, cw_thesaurus_same, SAME, &n) &&
-           add_groups(x, cw_thesaurus_near, NEAR, &n) && add_intents(x);
 }
 
 cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
@@ -327,20 +70,22 @@ cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
         return NULL;
     const cw_entry *const *tools = cw_snapshot_tools(snapshot, &x->n_tools);
     x->snapshot = snapshot;
-    cw_map_init(&x->words, UINT32_MAX);
-    cw_map_init(&x->related, UINT32_MAX);
+    cw_arena_init(&x->arena, CW_ARENA_MAX);
+    cw_search_terms_init(&x->terms, &x->arena);
+    cw_search_related_init(&x->related, &x->arena);
+    cw_search_wishes_init(&x->wishes, &x->arena);
     cw_map_init(&x->stops, UINT32_MAX);
     cw_map_init(&x->lights, UINT32_MAX);
-    cw_map_init(&x->intents, UINT32_MAX);
-    cw_arena_init(&x->arena, CW_ARENA_MAX);
+    cw_map_init(&x->verbs, UINT32_MAX);
     bool is_ok = add_list(x, &x->stops, cw_search_stop_words, /* is_stemmed= */ false) &&
                  add_list(x, &x->lights, cw_search_light_words, /* is_stemmed= */ true) &&
-                 add_tools(x, tools) && add_thesaurus(x);
+                 add_verbs(x) && cw_search_terms_add(&x->terms, &x->verbs, tools, x->n_tools) &&
+                 cw_search_related_add(&x->related, &x->terms) &&
+                 cw_search_wishes_add(&x->wishes, &x->terms);
     if (!is_ok) {
         cw_search_index_free(x);
         return NULL;
     }
-    finish(x);
     return x;
 }
 
@@ -348,14 +93,12 @@ void cw_search_index_free(cw_search_index *x)
 {
     if (!x)
         return;
-    size_t at = 0;
-    for (const cw_map_entry *e; (e = cw_map_next(&x->words, &at));)
-        free(((term *)e->value)->postings);
-    cw_map_done(&x->words);
-    cw_map_done(&x->related);
+    cw_search_terms_done(&x->terms);
+    cw_search_related_done(&x->related);
+    cw_search_wishes_done(&x->wishes);
     cw_map_done(&x->stops);
     cw_map_done(&x->lights);
-    cw_map_done(&x->intents);
+    cw_map_done(&x->verbs);
     cw_arena_done(&x->arena);
     free(x);
 }
@@ -371,17 +114,19 @@ typedef struct search {
     uint32_t *touched;
     size_t n_touched; /* tools with a score for the present word */
     float total;      /* the weights of all words that tools have */
-    const term *seen[2 * CW_SEARCH_MAX_WORDS];
+    const cw_search_term *seen[2 * CW_SEARCH_MAX_WORDS];
     size_t n_seen;
     bool is_plural;
-    float verbs[VERBS_MAX];
+    cw_search_splitter words[CW_SEARCH_MAX_WORDS]; /* of the query */
+    bool is_stop[CW_SEARCH_MAX_WORDS], is_in_pair[CW_SEARCH_MAX_WORDS];
+    size_t n_words;
 } search;
 
-static void score_term(search *s, const term *w, float part)
+static void score_term(search *s, const cw_search_term *w, float part)
 {
-    for (uint32_t i = 0; i < w->n; i++) {
-        const posting *p = &w->postings[i];
-        float score = part * p->weight;
+    for (uint32_t i = 0; w && i < w->n; i++) {
+        const cw_search_posting *p = &w->postings[i];
+        float score = part * p->score;
         if (s->word[p->tool] <= 0)
             s->touched[s->n_touched++] = p->tool;
         if (s->word[p->tool] < score)
@@ -389,14 +134,12 @@ static void score_term(search *s, const term *w, float part)
     }
 }
 
-/* Words of the same groups of the thesaurus. */
-static void score_related(search *s, cw_str stem, float part)
+/* Terms that the thesaurus relates to a key. */
+static void score_related(search *s, cw_str key, float part)
 {
-    const thesaurus_word *t = cw_map_find(&s->x->related, stem);
-    for (unsigned i = 0; t && i < t->n; i++) {
-        const thesaurus_group *g = &s->x->groups[t->groups[i]];
-        for (unsigned j = 0; j < g->n; j++)
-            score_term(s, g->terms[j], part * g->part);
+    for (const cw_search_link *l = cw_search_related_find(&s->x->related, key); l; l = l->next) {
+        for (unsigned i = 0; i < l->n; i++)
+            score_term(s, l->terms[i], part * l->part);
     }
 }
 
@@ -413,10 +156,10 @@ static void score_similar(search *s, cw_str stem)
     size_t at = 0;
     if (stem.n < PART_MIN)
         return;
-    for (const cw_map_entry *e; (e = cw_map_next(&s->x->words, &at));) {
+    for (const cw_map_entry *e; (e = cw_map_next(&s->x->terms.map, &at));) {
         bool may_be = stem.n >= SPELLING_MIN && e->key.n + 1 >= stem.n && e->key.n <= stem.n + 1 &&
                       e->key.p[0] == stem.p[0];
-        if (e->key.p[0] == FORM_MARK[0])
+        if (!cw_search_is_word(e->key))
             continue;
         if (may_be && cw_str_distance_within(e->key, stem, 1) <= 1)
             score_term(s, e->value, SIMILAR);
@@ -425,13 +168,19 @@ static void score_similar(search *s, cw_str stem)
     }
 }
 
-/* Add the scores of the present word to those of the tools. */
-static void end_word(search *s, cw_str word, float weight)
+/* Names with the word as it is score more. */
+static void prefer_form(search *s, cw_str word)
 {
-    char room[CW_SEARCH_WORD + 1];
-    const term *form = cw_map_find(&s->x->words, form_key(word, room));
+    cw_search_key room;
+    const cw_search_term *form =
+        cw_search_terms_find(&s->x->terms, cw_search_marked(CW_SEARCH_FORM, word, &room));
     for (uint32_t i = 0; form && i < form->n; i++)
         s->word[form->postings[i].tool] *= 1 + FORM;
+}
+
+/* Add the scores of the present word to those of the tools. */
+static void end_word(search *s, float weight)
+{
     for (size_t i = 0; i < s->n_touched; i++) {
         uint32_t tool = s->touched[i];
         s->scores[tool] += s->word[tool];
@@ -443,8 +192,8 @@ static void end_word(search *s, cw_str word, float weight)
     s->n_touched = 0;
 }
 
-/* Whether this word was scored before. */
-static bool is_seen(search *s, const term *w)
+/* Whether this term was scored before. */
+static bool is_seen(search *s, const cw_search_term *w)
 {
     for (size_t i = 0; i < s->n_seen; i++) {
         if (s->seen[i] == w)
@@ -461,64 +210,110 @@ static bool is_plural(cw_str word, cw_str stem)
            !cw_str_eq(word, stem);
 }
 
-static void score_word(search *s, const cw_search_splitter *at)
+/* "Plan a walk": a word that comes first, and asks for something, is hardly the name of a thing. */
+static bool is_command(const search *s, size_t i)
 {
-    cw_str stem = cw_search_stem(at), word = cw_search_word(at);
+    return i + 1 < s->n_words && cw_search_is_wish(&s->x->wishes, s->words, i);
+}
+
+static void score_word(search *s, size_t i)
+{
+    cw_str stem = cw_search_stem(&s->words[i]), word = cw_search_word(&s->words[i]);
     bool is_light = cw_map_find(&s->x->lights, stem) != NULL;
-    const term *own = cw_map_find(&s->x->words, stem);
+    const cw_search_term *own = cw_search_terms_find(&s->x->terms, stem);
+    float part = s->is_in_pair[i] ? IN_PAIR : 1;
     if (own && is_seen(s, own))
         return;
-    if (own)
-        score_term(s, own, is_light ? LIGHT : 1);
+    score_term(s, own, is_light ? LIGHT : (is_command(s, i) ? COMMAND : part));
     if (!is_light)
-        score_related(s, stem, own ? BESIDE_OWN : 1);
+        score_related(s, stem, own ? part * BESIDE_OWN : part);
     if (!is_light && !s->n_touched)
         score_similar(s, stem);
     if (!is_light && s->n_touched && is_plural(word, stem))
         s->is_plural = true;
-    end_word(s, word, is_light ? LIGHT : 1);
+    prefer_form(s, word);
+    end_word(s, is_light ? LIGHT : 1);
 }
 
 /* Two words that tools write as one: "time sheet". */
-static void score_pair(search *s, cw_str first, cw_str second)
+static void score_as_one(search *s, size_t i, size_t j)
 {
     char room[2 * CW_SEARCH_WORD];
+    cw_str first = cw_search_word(&s->words[i]), second = cw_search_word(&s->words[j]);
     memcpy(room, first.p, first.n);
     memcpy(room + first.n, second.p, second.n);
-    cw_search_splitter pair = cw_search_split(cw_str_make(room, first.n + second.n));
-    const term *w = cw_search_next(&pair) ? cw_map_find(&s->x->words, cw_search_stem(&pair)) : NULL;
+    cw_search_splitter both = cw_search_split(cw_str_make(room, first.n + second.n));
+    const cw_search_term *w =
+        cw_search_next(&both) ? cw_search_terms_find(&s->x->terms, cw_search_stem(&both)) : NULL;
     if (!w || is_seen(s, w))
         return;
     score_term(s, w, 1);
-    end_word(s, cw_search_word(&pair), 1);
+    end_word(s, 1);
 }
 
-static void note_intents(search *s, cw_str stem)
+/* Two words that mean something together: in a name, or in the thesaurus. */
+static void score_pair(search *s, size_t i, size_t j)
 {
-    const intent_verbs *v = cw_map_find(&s->x->intents, stem);
-    for (unsigned i = 0; v && i < v->n; i++)
-        s->verbs[v->verbs[i]] += INTENT / sqrtf((float)v->n);
+    cw_search_key room;
+    cw_str key = cw_search_pair(cw_search_stem(&s->words[i]), cw_search_stem(&s->words[j]), &room);
+    const cw_search_term *own = cw_search_terms_find(&s->x->terms, key);
+    if (own && !is_seen(s, own)) {
+        score_term(s, own, PAIR);
+        end_word(s, 0);
+    }
+    score_related(s, key, 1);
+    if (!s->n_touched)
+        return;
+    end_word(s, 1);
+    s->is_in_pair[i] = s->is_in_pair[j] = true;
 }
 
-/* False: the query has no word but stop words. */
-static bool score_words(search *s, cw_str query, bool skips)
+/* The next word that is no stop word, at most one stop word further; n_words: none. */
+static size_t following(const search *s, size_t i)
+{
+    size_t j = i + 1;
+    if (j < s->n_words && s->is_stop[j])
+        j++;
+    return j < s->n_words && !s->is_stop[j] ? j : s->n_words;
+}
+
+static void score_pairs(search *s)
+{
+    for (size_t i = 0; i < s->n_words; i++) {
+        if (i + 1 < s->n_words)
+            score_pair(s, i, i + 1);
+        if (s->is_stop[i])
+            continue;
+        size_t j = following(s, i);
+        if (j < s->n_words && j > i + 1)
+            score_pair(s, i, j);
+        if (j == i + 1 && j < s->n_words)
+            score_as_one(s, i, j);
+    }
+}
+
+/* Without stop words, unless the query has no others. */
+static void read_words(search *s, cw_str query)
 {
     cw_search_splitter at = cw_search_split(query);
-    cw_search_splitter before = {.n_word = 0};
-    bool has_words = false, follows = false;
-    for (size_t n = 0; n < CW_SEARCH_MAX_WORDS && cw_search_next(&at); n++) {
-        bool is_stop = skips && cw_map_find(&s->x->stops, cw_search_word(&at));
-        if (skips)
-            note_intents(s, cw_search_stem(&at));
-        if (follows)
-            score_pair(s, cw_search_word(&before), cw_search_word(&at));
-        if (!is_stop)
-            score_word(s, &at);
+    bool has_words = false;
+    while (s->n_words < CW_SEARCH_MAX_WORDS && cw_search_next(&at)) {
+        bool is_stop = cw_map_find(&s->x->stops, cw_search_word(&at)) != NULL;
+        s->is_stop[s->n_words] = is_stop;
+        s->words[s->n_words++] = at;
         has_words = has_words || !is_stop;
-        follows = !is_stop;
-        before = at;
     }
-    return has_words;
+    for (size_t i = 0; i < s->n_words && !has_words; i++)
+        s->is_stop[i] = false;
+}
+
+static void score_words(search *s)
+{
+    score_pairs(s);
+    for (size_t i = 0; i < s->n_words; i++) {
+        if (!s->is_stop[i])
+            score_word(s, i);
+    }
 }
 
 /* Tools that match more of the words are better. */
@@ -528,36 +323,29 @@ static void weigh_matches(search *s)
         s->scores[i] *= 1 - MATCHED + MATCHED * s->matched[i] / s->total;
 }
 
-/* The part of a verb for tools that match the query in another way. */
-static void prefer_verb(search *s, const term *w, float part)
+/* A verb, for tools that match the query in another way. */
+static void prefer_verb(search *s, const cw_search_verb *verb, float part)
 {
-    for (uint32_t i = 0; w && i < w->n; i++) {
-        const posting *p = &w->postings[i];
-        if (s->scores[p->tool] > 0)
-            s->scores[p->tool] += part * p->weight;
+    for (unsigned i = 0; i < verb->n; i++)
+        score_term(s, verb->terms[i], part);
+    for (size_t i = 0; i < s->n_touched; i++) {
+        uint32_t tool = s->touched[i];
+        if (s->scores[tool] > 0)
+            s->scores[tool] += s->word[tool];
+        s->word[tool] = 0;
     }
+    s->n_touched = 0;
 }
 
-static const term *verb_term(const cw_search_index *x, const char *verb)
-{
-    cw_search_splitter at = cw_search_split(cw_str_from(verb));
-    return cw_search_next(&at) ? cw_map_find(&x->words, cw_search_stem(&at)) : NULL;
-}
-
-/* Among the things that can be done with what was found, those that the query may mean, and
- * those that most people want. */
+/* Among the things that can be done with what was found, those that the query may mean. */
 static void score_verbs(search *s)
 {
-    static const char *const common[] = {"get", "list", "create", "update", "search", "delete"};
-    for (unsigned i = 0; i < s->x->n_verbs; i++) {
-        float part = s->verbs[i];
-        if (part > 0)
-            prefer_verb(s, s->x->verbs[i], part < INTENT_MAX ? part : INTENT_MAX);
+    float parts[CW_SEARCH_MAX_VERBS];
+    cw_search_wishes_read(&s->x->wishes, s->words, s->n_words, s->is_plural, parts);
+    for (unsigned i = 0; i < s->x->wishes.n_verbs; i++) {
+        if (parts[i] > 0)
+            prefer_verb(s, &s->x->wishes.verbs[i], parts[i]);
     }
-    if (s->is_plural)
-        prefer_verb(s, verb_term(s->x, "list"), PLURAL);
-    for (size_t i = 0; i < CW_COUNT(common); i++)
-        prefer_verb(s, verb_term(s->x, common[i]), COMMON_VERB);
 }
 
 static float score_name(cw_str name, cw_str query)
@@ -628,8 +416,8 @@ static void close_search(search *s)
 
 static void score_all(search *s, cw_str query)
 {
-    if (!score_words(s, query, /* skips= */ true))
-        (void)score_words(s, query, /* skips= */ false);
+    read_words(s, query);
+    score_words(s);
     weigh_matches(s);
     score_verbs(s);
     score_names(s->x, cw_str_trim(query), s->scores);

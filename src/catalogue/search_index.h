@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* search_index.h - finds tools of a catalogue by words: BM25 over names, titles, texts and parameters.
  *
- *     tool ─► stems of its fields, each with a weight ─► postings of each stem
- *     query ─► words ─► stems, and those of nearly the same meaning ─► scores ─► the best that the view shows
+ *     tool ─► terms of its fields, each with a weight ─► postings of each term     (search_terms.h)
+ *     query ─► words ─► terms, and related ones ─► scores ─► the best that the view shows
  *
- * Identifiers are split, and forms of a word meet (search_words.h, word_stem.h). Words of the same
- * meaning count a part (thesaurus.h); so do compounds, and words with one wrong letter. The best of
- * these counts for each word of the query. Verbs that the query may mean decide between tools that
- * match otherwise. Tools whose name is the query come first, then those whose name begins with it.
+ * Identifiers are split, and forms of a word meet (search_words.h, word_stem.h). Words and pairs of words
+ * that the thesaurus relates to a term count a part (search_related.h); so do compounds, and words with
+ * one wrong letter. The best of these counts for each word of the query. Verbs that the query may mean
+ * decide between tools that match otherwise (search_wishes.h). Tools whose name is the query come first,
+ * then those whose name begins with it.
  *
  * Ownership: belongs to its snapshot, and borrows from it.
  * Threads:   immutable; find on any thread.

@@ -187,7 +187,9 @@ static bool is_border(cw_str text, size_t i)
     if (!is_upper(c))
         return cw_is_digit(c) != cw_is_digit(before);
     bool next_is_lower = i + 1 < text.n && cw_is_lower(text.p[i + 1]);
-    return !is_upper(before) || next_is_lower;
+    bool is_plural = next_is_lower && text.p[i + 1] == 's' &&
+                     (i + 2 == text.n || !cw_is_lower(text.p[i + 2])); /* URLs */
+    return !is_upper(before) || (next_is_lower && !is_plural);
 }
 
 /* The end of "customer's". */
@@ -220,4 +222,19 @@ bool cw_search_next(cw_search_splitter *s)
     memcpy(s->stem, s->word, n);
     s->n_stem = cw_word_stem(s->stem, n, CW_SEARCH_WORD);
     return n > 0;
+}
+
+cw_str cw_search_pair(cw_str first, cw_str second, cw_search_key *room)
+{
+    memcpy(room->text, first.p, first.n);
+    room->text[first.n] = ' ';
+    memcpy(room->text + first.n + 1, second.p, second.n);
+    return cw_str_make(room->text, first.n + 1 + second.n);
+}
+
+cw_str cw_search_marked(char mark, cw_str word, cw_search_key *room)
+{
+    room->text[0] = mark;
+    memcpy(room->text + 1, word.p, word.n);
+    return cw_str_make(room->text, word.n + 1);
 }

@@ -38,6 +38,15 @@ CW_INLINE cw_str cw_search_stem(const cw_search_splitter *s)
     return cw_str_make(s->stem, s->n_stem);
 }
 
+/* Room for a key that is made of words. Keys are valid as long as it. */
+typedef struct cw_search_key {
+    char text[2 * CW_SEARCH_WORD + 1];
+} cw_search_key;
+/* Two words with a blank between them. */
+cw_str cw_search_pair(cw_str first, cw_str second, cw_search_key *room);
+/* A word behind a mark, which no word has. */
+cw_str cw_search_marked(char mark, cw_str word, cw_search_key *room);
+
 /* Words that say nothing about a tool: "the". */
 extern const char *const cw_search_stop_words[];
 /* Words that say little: common verbs, directions, times. They have many meanings, so that words of

@@ -2,11 +2,12 @@
 /* thesaurus.h - English words that people use for the same things, for the search of tools.
  *
  *     same      words of one meaning: "picture image photo photograph"
- *     near      words that belong together: who looks for one may mean the other, "invoice owe bill"
- *     intents   words of a wish that stand for a verb, which is the first one: "delete rid throw away"
+ *     near      words of nearly one meaning: who looks for one may mean the other, "invoice bill owe"
+ *     topics    things, and words that make one think of them: "flight: plane airport pilot runway"
+ *     wishes    verbs in the names of tools, and words that ask for them: "archive retire: put away; no longer"
  *
  * It is written for the words of interfaces, offices, shops, networks and daily life. A word may be in
- * several groups.
+ * several groups. Two words with "_" between them mean something together: "power_cut".
  *
  * Ownership: static.
  * Threads:   any.
@@ -14,9 +15,12 @@
 #ifndef CW_CATALOGUE_THESAURUS_H
 #define CW_CATALOGUE_THESAURUS_H
 
-/* Lines of groups, with "; " between groups and blanks between words, and NULL at the end. */
+/* All lists end in NULL. Lines of groups, with "; " between groups and blanks between words. */
 extern const char *const cw_thesaurus_same[];
 extern const char *const cw_thesaurus_near[];
-extern const char *const cw_thesaurus_intents[];
+/* A line is one topic. */
+extern const char *const cw_thesaurus_topics[];
+/* A line has verbs of one meaning, and "; " between wishes (search_wishes.h). */
+extern const char *const cw_thesaurus_wishes[];
 
 #endif

@@ -88,14 +88,12 @@ static const char *const irregular[][2] = {
     {"slept", "sleep"},
     {"dealt", "deal"},
     {"heard", "hear"},
-    {"shot", "shoot"},
     {"won", "win"},
     {"hung", "hang"},
     {"caught", "catch"},
     {"brought", "bring"},
     {"fought", "fight"},
     {"sought", "seek"},
-    {"rose", "rise"},
     {"risen", "rise"},
     {"ate", "eat"},
     {"eaten", "eat"},
@@ -177,7 +175,7 @@ static void replace(stem *s, const char *const (*endings)[2], size_t n, unsigned
 
 static void cut_plural(stem *s)
 {
-    if (ends(s, "sses") || ends(s, "ies"))
+    if (ends(s, "sses") || (ends(s, "ies") && s->n > strlen("ties")))
         s->n -= 2;
     else if (ends(s, "s") && !ends(s, "ss") && !ends(s, "us"))
         s->n--;

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* search_wishes.c - finds the phrases of the thesaurus in a query. */
+#include "catalogue/search_wishes.h"
+
+#include <math.h>
+
+#include "catalogue/thesaurus.h"
+
+#define WORDS_MAX 4u /* of a wish */
+#define GAP 4u       /* so many words may be between two of a wish */
+#define WORD 0.8f    /* what one word says, if it stands for one verb alone */
+#define PHRASE 1.2f  /* what several words say */
+#define MOST 1.6f    /* what all of them say together */
+#define PLURAL 0.4f  /* what a thing in the plural says */
+#define COMMON 0.15f /* for what most people want */
+/* Marks in the lists: */
+#define IS_COMMON '+'
+#define IS_FIRST '^'
+#define IS_PLURAL "*s"
+
+typedef struct wish {
+    const struct wish *next; /* with the same first word */
+    cw_str more[WORDS_MAX - 1];
+    unsigned char n_more, verb;
+    bool is_first;
+} wish;
+
+typedef struct first_word {
+    const wish *wishes;
+    unsigned n_alone; /* verbs that the word stands for alone */
+} first_word;
+
+static bool add_wish(cw_search_wishes *w, cw_str words, unsigned char verb)
+{
+    cw_search_splitter s = cw_search_split(words);
+    wish *one = cw_arena_calloc(w->arena, 1, sizeof *one);
+    if (!one || !cw_search_next(&s))
+        return false;
+    first_word *first = cw_search_find_or_add(&w->map, w->arena, cw_search_stem(&s), sizeof *first);
+    if (!first)
+        return false;
+    *one = (wish){.next = first->wishes, .verb = verb, .is_first = words.p[0] == IS_FIRST};
+    while (one->n_more < WORDS_MAX - 1 && cw_search_next(&s)) {
+        cw_str copy = cw_arena_dup_str(w->arena, cw_search_stem(&s));
+        if (!copy.p)
+            return false;
+        one->more[one->n_more++] = copy;
+    }
+    first->wishes = one;
+    first->n_alone += !one->n_more;
+    return true;
+}
+
+static void find_verb(cw_str words, const cw_search_terms *terms, cw_search_verb *ret)
+{
+    cw_search_splitter s = cw_search_split(words);
+    while (ret->n < CW_SEARCH_MAX_SYNONYMS && cw_search_next(&s)) {
+        cw_search_key room;
+        const cw_search_term *term = cw_search_terms_find(
+            terms, cw_search_marked(CW_SEARCH_VERB, cw_search_stem(&s), &room));
+        if (term)
+            ret->terms[ret->n++] = term;
+    }
+}
+
+bool cw_search_wishes_add(cw_search_wishes *w, const cw_search_terms *terms)
+{
+    bool is_ok = true;
+    for (const char *const *line = cw_thesaurus_wishes; *line && is_ok; line++) {
+        cw_str rest, verb = cw_str_cut(cw_str_from(*line), ':', &rest);
+        cw_search_verb *v = &w->verbs[w->n_verbs];
+        if (w->n_verbs == CW_SEARCH_MAX_VERBS)
+            break;
+        find_verb(verb, terms, v);
+        if (!v->n)
+            continue; /* no tool does it */
+        v->is_common = verb.p[0] == IS_COMMON;
+        while (rest.p && is_ok) {
+            cw_str words = cw_str_trim(cw_str_cut(rest, ';', &rest));
+            if (cw_str_is(words, IS_PLURAL))
+                v->is_for_plurals = true;
+            else
+                is_ok = add_wish(w, words, (unsigned char)w->n_verbs);
+        }
+        w->n_verbs++;
+    }
+    return is_ok;
+}
+
+/* Whether a word comes first, or after a comma or the end of a sentence. */
+static bool is_first(const cw_search_splitter *words, size_t i)
+{
+    if (!i)
+        return true;
+    cw_str text = words[i].text;
+    size_t end = words[i - 1].at;
+    return end < text.n && memchr(",.;:!?-", text.p[end], 7) != NULL;
+}
+
+/* Whether the wish that begins with the i-th word is there. */
+static bool is_there(const wish *one, const cw_search_splitter *words, size_t n, size_t i)
+{
+    if (one->is_first && !is_first(words, i))
+        return false;
+    for (unsigned m = 0; m < one->n_more; m++) {
+        size_t last = i + 1 + GAP < n ? i + 1 + GAP : n - 1;
+        bool is_found = false;
+        while (!is_found && i < last)
+            is_found = cw_str_eq(cw_search_stem(&words[++i]), one->more[m]);
+        if (!is_found)
+            return false;
+    }
+    return true;
+}
+
+void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_splitter *words, size_t n,
+                           bool is_plural, float ret_parts[CW_SEARCH_MAX_VERBS])
+{
+    for (unsigned v = 0; v < CW_SEARCH_MAX_VERBS; v++)
+        ret_parts[v] = w->verbs[v].is_common ? COMMON : 0;
+    for (unsigned v = 0; is_plural && v < w->n_verbs; v++)
+        ret_parts[v] += w->verbs[v].is_for_plurals ? PLURAL : 0;
+    for (size_t i = 0; i < n; i++) {
+        const first_word *first = cw_map_find(&w->map, cw_search_stem(&words[i]));
+        for (const wish *one = first ? first->wishes : NULL; one; one = one->next) {
+            if (is_there(one, words, n, i))
+                ret_parts[one->verb] += one->n_more ? PHRASE : WORD / sqrtf((float)first->n_alone);
+        }
+    }
+    for (unsigned v = 0; v < CW_SEARCH_MAX_VERBS; v++)
+        ret_parts[v] = ret_parts[v] < MOST ? ret_parts[v] : MOST;
+}
+
+bool cw_search_is_wish(const cw_search_wishes *w, const cw_search_splitter *words, size_t i)
+{
+    const first_word *first = cw_map_find(&w->map, cw_search_stem(&words[i]));
+    return first && first->n_alone && is_first(words, i);
+}
+
+void cw_search_wishes_init(cw_search_wishes *w, cw_arena *arena)
+{
+    *w = (cw_search_wishes){.arena = arena};
+    cw_map_init(&w->map, UINT32_MAX);
+}
+
+void cw_search_wishes_done(cw_search_wishes *w)
+{
+    cw_map_done(&w->map);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* search_wishes.h - the verbs that the words of a query stand for.
+ *
+ *     cw_search_wishes_read(&wishes, words, n, parts);   "put the old invoice away": parts of "archive", ...
+ *
+ * A wish is a few words in this order, with others between them: "put ... away". Those with "^" come
+ * first in the query or after a comma. "*s" is a thing in the plural. A "+" before the verbs: most people
+ * want them.
+ *
+ * Ownership: the arena outlives it, and so do the terms.
+ * Threads:   immutable after cw_search_wishes_add: any thread then.
+ * Limits:    CW_SEARCH_MAX_VERBS verbs, with CW_SEARCH_MAX_SYNONYMS terms each.
+ */
+#ifndef CW_CATALOGUE_SEARCH_WISHES_H
+#define CW_CATALOGUE_SEARCH_WISHES_H
+
+#include "catalogue/search_terms.h"
+
+#define CW_SEARCH_MAX_VERBS 96u
+#define CW_SEARCH_MAX_SYNONYMS 12u
+
+/* A verb, and others of the same meaning, as tools have them. */
+typedef struct cw_search_verb {
+    const cw_search_term *terms[CW_SEARCH_MAX_SYNONYMS];
+    unsigned n;
+    bool is_common, is_for_plurals;
+} cw_search_verb;
+
+typedef struct cw_search_wishes {
+    cw_map map; /* first stem -> list of wishes */
+    cw_arena *arena;
+    cw_search_verb verbs[CW_SEARCH_MAX_VERBS];
+    unsigned n_verbs;
+} cw_search_wishes;
+
+void cw_search_wishes_init(cw_search_wishes *w, cw_arena *arena);
+void cw_search_wishes_done(cw_search_wishes *w);
+/* Once. False: out of memory. */
+CW_MUST_USE bool cw_search_wishes_add(cw_search_wishes *w, const cw_search_terms *terms);
+/* Set how much each verb is meant: 0, not at all. is_plural: the query names things in the plural. */
+void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_splitter *words, size_t n,
+                           bool is_plural, float ret_parts[CW_SEARCH_MAX_VERBS]);
+/* Whether the i-th word comes first, in the query or after a comma, and stands for a verb alone. */
+bool cw_search_is_wish(const cw_search_wishes *w, const cw_search_splitter *words, size_t i);
+
+#endif
