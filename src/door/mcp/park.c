@@ -32,6 +32,7 @@ typedef struct park {
     bool is_over;   /* the call ended before that request came */
     /* The request that waits. */
     bool has_waiter;
+    bool takes_reports; /* also while the answers of a request are handed over */
     uint32_t waiter_loop;
     char waiter[2 * ID_BYTES + 1];
 } park;
@@ -192,7 +193,7 @@ static void send_questions(park *p)
     head.kind = ASK;
     memcpy(head.from, p->id, sizeof head.from);
     head.from_loop = cw_runtime_loop_of(p->rl)->index;
-    p->has_waiter = false;
+    p->has_waiter = p->takes_reports = false;
     start_wait(p);
     if (asks.code)
         send_failure(p->rl, p->waiter_loop, &head);
@@ -231,7 +232,7 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
     head.kind = PROGRESS;
     head.progress = progress->progress;
     head.total = progress->total;
-    if (p->has_waiter)
+    if (p->takes_reports)
         send_parcel(p->rl, p->waiter_loop, &head, progress->message);
 }
 
@@ -241,7 +242,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     parcel head = parcel_to(p->door, p->waiter);
     head.kind = LOG;
     head.level = level;
-    if (p->has_waiter)
+    if (p->takes_reports)
         send_parcel(p->rl, p->waiter_loop, &head, message);
 }
 
@@ -408,6 +409,7 @@ static void on_answers(park *p, const parcel *head, cw_str text)
     p->waiter_loop = head->from_loop;
     memcpy(p->waiter, head->from, sizeof p->waiter);
     /* A call that ends with an answer frees a park with a waiter: there is none yet. */
+    p->takes_reports = true;
     answer_questions(p, answers);
     cw_arena_done(&arena);
     p->has_waiter = true;

@@ -28,7 +28,7 @@ static door_fixture *now = &shared;
  *     a  ask, and wait for the answer        p  report progress
  *     A  ask, and go on                      l  log a line
  *     w  take the last question back         h  wait without end
- *     r  return the answers
+ *     r  return the answers                  !  after a: go on inside the answer, not in a turn of its own
  */
 
 static struct {
@@ -82,7 +82,8 @@ static void follow_plan(void)
     }
 }
 
-/* It goes on in a turn of its own, as a service does that has received the answer. */
+/* It goes on in a turn of its own, as a service does that has received the answer, unless the plan says
+ * otherwise. */
 static void on_answer(cw_source *s, cw_source_call *call, uint32_t number, cw_str result,
                       cw_str problem)
 {
@@ -94,7 +95,12 @@ static void on_answer(cw_source *s, cw_source_call *call, uint32_t number, cw_st
     if (!plan.op || plan.op->call != call || number != plan.n_asked)
         return;
     plan.is_waiting = false;
-    cw_loop_defer(call->loop, &plan.op->later);
+    if (*plan.at != '!') {
+        cw_loop_defer(call->loop, &plan.op->later);
+        return;
+    }
+    plan.at++;
+    follow_plan();
 }
 
 static const cw_source_ops *fake_ops;
@@ -284,6 +290,24 @@ TEST(reports_reach_the_request_that_waits)
     assert_has(&got, "\"content\":{\"n\":1}");
 }
 
+TEST(reports_inside_an_answer_reach_the_request_that_brought_it)
+{
+    char sealed[4096];
+    http_response got;
+    start_parked("a!plr", sealed, sizeof sealed);
+    call("a!plr", sealed, ANSWER(1), &got);
+    assert_has(&got, "\"method\":\"notifications/progress\",\"params\":{\"progressToken\":5");
+    assert_has(&got, "half way");
+    assert_has(&got, "\"content\":{\"n\":1}");
+    start_parked("a!par", sealed, sizeof sealed);
+    call("a!par", sealed, ANSWER(1), &got);
+    assert_has(&got, "\"method\":\"notifications/progress\"");
+    assert_has(&got, "\"q2\":{\"method\":\"elicitation/create\"");
+    assert_true(take_state(&got, sealed, sizeof sealed));
+    call("a!par", sealed, ANSWER(2), &got);
+    assert_has(&got, "\"content\":{\"n\":2}");
+}
+
 TEST(a_client_that_leaves_cancels_the_parked_call)
 {
     char sealed[4096], body[8192];
@@ -399,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_call_that_ends_meanwhile_keeps_its_result),
         cmocka_unit_test(a_question_that_was_taken_back_needs_no_answer),
         cmocka_unit_test(reports_reach_the_request_that_waits),
+        cmocka_unit_test(reports_inside_an_answer_reach_the_request_that_brought_it),
         cmocka_unit_test(a_client_that_leaves_cancels_the_parked_call),
         cmocka_unit_test(a_parked_call_ends_with_its_time),
         cmocka_unit_test(a_parked_call_counts_as_one_that_runs),
