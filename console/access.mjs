@@ -48,10 +48,9 @@ export async function who(node) {
 	const rows = select([["", "all tools"], "where they differ"]);
 	const place = el("div");
 	const why = el("section.panel", {hidden: true});
-	const more = button("Show more tools", () => ((size += pageSize), fill()));
+	const more = button("Show more tools", () => ((size += pageSize), update()));
 	let size = pageSize;
-	let data;
-	let loaded;
+	let visit = 0;
 
 	async function explain(tool, as) {
 		setQuery({tool, as, kind: kinds.value});
@@ -74,33 +73,28 @@ export async function who(node) {
 		return el("td", el(`a.${look}`, attributes, mark));
 	}
 
-	const includes = (name, input) => name.toLowerCase().includes(input.value.toLowerCase());
-
-	function fill() {
-		const cols = data.rows;
-		const matching = data.tools.map((name, i) => ({name, cells: cols.map(c => c.cells[i])})).filter(r => includes(r.name, search) && (!rows.value || new Set(r.cells).size > 1));
-		const body = matching.slice(0, size).map(r =>
+	async function update() {
+		const own = ++visit;
+		const wanted = {accounts: kinds.value === "account", text: columns.value, limit: columnsMax, tool: search.value, different: rows.value !== "", tools_limit: size};
+		const {tools, tools_total, rows: cols, total} = await rpc("access.matrix", wanted);
+		if (own !== visit) return;
+		const body = tools.map((name, i) =>
 			el(
 				"tr",
-				el("th", {scope: "row"}, toolLink(r.name)),
-				r.cells.map((word, i) => cell(word, r.name, cols[i].name)),
+				el("th", {scope: "row"}, toolLink(name)),
+				cols.map(c => cell(c.cells[i], name, c.name)),
 			),
 		);
-		more.hidden = matching.length <= size;
-		const caption = `yes: may call · asks: a login or scopes · –: hidden. ${cols.length} of ${data.total} columns`;
+		more.hidden = tools_total <= size;
+		const caption = `yes: may call · asks: a login or scopes · –: hidden. ${count(tools.length)} of ${count(tools_total)} tools, ${cols.length} of ${count(total)} columns`;
 		replace(place, grid(caption, [["Tool"], ...cols.map(c => [visible(c.name)])], body, empty("tool")));
 	}
-
-	const update = async () => {
-		const wanted = kinds.value + columns.value;
-		if (loaded !== wanted) {
-			loaded = wanted;
-			why.hidden = true;
-			data = await rpc("access.matrix", {accounts: kinds.value === "account", text: columns.value, limit: columnsMax});
-		}
-		fill();
+	const onFilter = () => {
+		why.hidden = true;
+		size = pageSize;
+		return update();
 	};
-	const {bar, empty} = filters({q: search, columns, kind: kinds, different: rows}, update, {q: "Filter tools", columns: "Filter columns", kind: "Columns", different: "Rows"});
+	const {bar, empty} = filters({q: search, columns, kind: kinds, different: rows}, onFilter, {q: "Filter tools", columns: "Filter columns", kind: "Columns", different: "Rows"});
 	await update();
 	write(node, "Who may", "", bar, why, el("section.panel", place, more));
 	if (given.tool && given.as) await explain(given.tool, given.as);

@@ -73,17 +73,23 @@ export function grid(caption, head, rows, empty) {
 	return el("div.wide", {tabindex: 0, role: "region", "aria-label": caption}, el("table", el("caption", caption), el("thead", el("tr", labels)), body));
 }
 
-// A table of records. columns: [label, cell(row), "head", "fit" or "n"]; rows keep their nodes by key.
-export function table({caption, columns, key = () => undefined, empty, rows: initial}) {
+const pageSize = 50;
+
+// A table of records, the first of them at once. columns: [label, cell(row), "head", "fit" or "n"]; rows keep their nodes by key.
+export function table({caption, columns, key = () => undefined, empty, rows: initial, size = pageSize}) {
 	let known = new Map();
+	let all;
 	const node = el("div");
+	const more = button("Show more", () => ((size += pageSize), fill(all)));
 	const make = row => {
 		const cells = columns.map(([, cell, kind]) => (kind === "head" ? el("th", {scope: "row"}, cell(row)) : el(`td${kind ? `.${kind}` : ""}`, cell(row))));
 		return el("tr", {"data-key": key(row)}, cells);
 	};
 	const fill = rows => {
 		const next = new Map();
-		const made = rows.map(row => {
+		all = rows;
+		more.hidden = rows.length <= size;
+		const made = rows.slice(0, size).map(row => {
 			const id = key(row);
 			const state = JSON.stringify(row);
 			const old = known.get(id);
@@ -103,6 +109,7 @@ export function table({caption, columns, key = () => undefined, empty, rows: ini
 					made,
 					empty?.(),
 				),
+				more,
 			);
 	};
 	if (initial) fill(initial);
@@ -120,15 +127,9 @@ export const facts = pairs => {
 export const tag = (text, kind = "") => el(`span.tag${kind ? `.${kind}` : ""}`, visible(text));
 
 // A choice: values, or pairs of value and label.
-export const select = (pairs, chosen, attributes = {}) =>
-	el(
-		"select",
-		attributes,
-		pairs.map(p => {
-			const [value, label] = Array.isArray(p) ? p : [p, visible(p)];
-			return el("option", {value, selected: value === chosen}, label);
-		}),
-	);
+const option = (value, label, selected) => el("option", {value, selected}, label);
+export const options = (pairs, chosen) => pairs.map(p => (Array.isArray(p) ? option(...p, p[0] === chosen) : option(p, visible(p), p === chosen)));
+export const select = (pairs, chosen, attributes = {}) => el("select", attributes, options(pairs, chosen));
 
 export const labelled = (label, input, grow = false) => el(grow ? "label.grow" : "label", el(grow ? "span.only-read" : "span", label), input);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The catalogue of tools, and one tool: its description, and a call of it through the MCP endpoint, as any client makes it.
 import {asCurl, isDemo, missing, problem, request, rpc, send, toolPages} from "./api.mjs";
-import {add, button, code, copy, count, el, facts, input, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
+import {add, button, code, copy, count, el, facts, input, options, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
 import {fieldOf, makeForm} from "./form.mjs";
 import {filters, link, may, query, sourceLink, toolLink, write} from "./frame.mjs";
 import {Num, parse, plain, pretty, write as writeJson} from "./json.mjs";
@@ -60,16 +60,17 @@ async function findOwn(onMore) {
 // All tools for callers who may view the traffic, else the caller's own view.
 export async function tools(node) {
 	const seesAll = may("view traffic");
-	const names = seesAll ? (await rpc("sources.list")).sources.filter(s => s.tools > 0).map(s => s.name) : [];
 	let all = [];
 	let visit = 0;
 	const search = input("search", {placeholder: "Search name, text, source  ( / )", maxlength: 200});
-	const from = select([["", "all sources"], ...names], "");
+	const given = query().source;
+	const from = select([["", "all sources"], ...(given ? [given] : [])], "");
 	const summary = el("span.quiet", {role: "status"});
 	const more = button("Show more", () => update(true));
 	const found = table({
 		caption: "Tools",
 		key: t => t.name,
+		size: Infinity,
 		columns: [
 			["Name", t => toolLink(t.name), "head"],
 			["Description", t => [t.title && el("strong", visible(t.title)), el("div.cut.quiet", visible(t.description ?? ""))]],
@@ -91,6 +92,7 @@ export async function tools(node) {
 	}
 	const {bar, empty} = filters(seesAll ? {q: search, source: from} : {q: search}, () => update(), {q: "Search"});
 	await update();
+	if (seesAll) rpc("sources.list").then(({sources}) => from.append(...options(sources.filter(s => s.tools && s.name !== given).map(s => s.name))));
 	write(node, "Tools", "", add(bar, [summary]), el("section.panel", found.node, more));
 }
 

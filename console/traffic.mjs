@@ -423,7 +423,7 @@ export async function calls(node) {
 		rows.fill(all);
 		replace(summary);
 	};
-	onStats(await rpc("stats"));
+	rpc("stats").then(onStats, () => {});
 	await load();
 	feed = live({wanted: wanted(), onCalls, onStats, load});
 	write(node, "Calls", feed.pause, bar, el("section.panel.numbers", running, summary, rows.node));

@@ -221,6 +221,12 @@ typedef struct matrix {
     size_t n, cap;
     const char **cells; /* of the row that is written, by class */
     bool has_more;
+    cw_str tool; /* in the names of the wanted tools */
+    const char *
+        *first;    /* cells of the first row, if only tools are wanted about which rows differ */
+    bool *differs; /* by class; NULL: all classes are wanted */
+    const cw_entry **tools; /* the columns */
+    size_t n_tools, tools_limit, tools_total;
 } matrix;
 
 static bool is_wanted(const matrix *m, cw_str name)
@@ -328,72 +334,130 @@ static const char *cell_of(cw_verdict discover, cw_verdict call, cw_verdict own)
 }
 
 /* The gate is asked once for each class of requirements. */
-static void write_row(const matrix *m, cw_str name, const cw_caller *caller)
+static void fill_cells(const matrix *m, const cw_caller *caller, const char **cells)
 {
-    size_t n_classes, n_tools;
-    cw_json_writer *out = m->c->out;
+    size_t n_classes;
     const cw_requirements *classes = cw_snapshot_classes(m->c->snapshot, &n_classes);
-    const cw_entry *const *tools = cw_snapshot_tools(m->c->snapshot, &n_tools);
     cw_verdict discover = cw_gate_permission(caller, CW_PERMISSION_DISCOVER);
     cw_verdict call = cw_gate_permission(caller, CW_PERMISSION_CALL);
     for (size_t i = 0; i < n_classes; i++)
-        m->cells[i] = cell_of(discover, call, cw_gate_check(caller, &classes[i]));
+        cells[i] = cell_of(discover, call, cw_gate_check(caller, &classes[i]));
+}
+
+static void write_row(matrix *m, const cw_account *row, const cw_caller *caller)
+{
+    cw_json_writer *out = m->c->out;
+    fill_cells(m, caller, m->cells);
     cw_json_open_object(out);
-    cw_json_add_string_member(out, CW_STR("name"), name);
-    cw_json_add_bool_member(out, CW_STR("discover"), discover == CW_VERDICT_ALLOW);
-    cw_json_add_bool_member(out, CW_STR("call"), call == CW_VERDICT_ALLOW);
+    cw_json_add_string_member(out, CW_STR("name"), row->name);
+    cw_json_add_bool_member(out, CW_STR("discover"),
+                            cw_gate_permission(caller, CW_PERMISSION_DISCOVER) == CW_VERDICT_ALLOW);
+    cw_json_add_bool_member(out, CW_STR("call"),
+                            cw_gate_permission(caller, CW_PERMISSION_CALL) == CW_VERDICT_ALLOW);
     cw_json_add_key(out, CW_STR("cells"));
     cw_json_open_array(out);
-    for (size_t i = 0; i < n_tools; i++)
-        cw_json_add_string(out, cw_str_from(m->cells[tools[i]->class_index]));
+    for (size_t i = 0; i < m->n_tools; i++)
+        cw_json_add_string(out, cw_str_from(m->cells[m->tools[i]->class_index]));
     cw_json_close(out);
     cw_json_close(out);
 }
 
-static cw_code write_caller(matrix *m, const cw_account *row, cw_err *err)
+/* Mark the classes about which this row differs from the first one. */
+static void compare_row(matrix *m, const cw_account *row, const cw_caller *caller)
+{
+    size_t n_classes;
+    (void)cw_snapshot_classes(m->c->snapshot, &n_classes);
+    fill_cells(m, caller, row == m->rows ? m->first : m->cells);
+    for (size_t i = 0; i < n_classes && row != m->rows; i++)
+        m->differs[i] = m->differs[i] || strcmp(m->cells[i], m->first[i]) != 0;
+}
+
+static cw_code with_caller(matrix *m, const cw_account *row,
+                           void (*use)(matrix *m, const cw_account *row, const cw_caller *caller),
+                           cw_err *err)
 {
     cw_caller *caller = NULL;
     cw_code rc = m->has_accounts ? cw_admin_caller_of_account(&m->of, row, NULL, &caller, err)
                                  : cw_admin_caller_of_role(&m->of, row->name, &caller, err);
     if (!rc)
-        write_row(m, row->name, caller);
+        use(m, row, caller);
     cw_caller_unref(caller);
     return rc;
 }
 
-static void write_tools(const matrix *m)
+static cw_code compare_rows(matrix *m, size_t n_classes, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    m->first = cw_arena_calloc(m->c->arena, n_classes + 1, sizeof *m->first);
+    m->differs = cw_arena_calloc(m->c->arena, n_classes + 1, sizeof *m->differs);
+    if (!m->first || !m->differs)
+        return cw_arena_fail(m->c->arena, err);
+    for (size_t i = 0; i < m->n && !rc; i++)
+        rc = with_caller(m, &m->rows[i], compare_row, err);
+    return rc;
+}
+
+static cw_code pick_tools(matrix *m, cw_err *err)
 {
     size_t n;
     const cw_entry *const *tools = cw_snapshot_tools(m->c->snapshot, &n);
+    m->tools = cw_arena_calloc(m->c->arena, n + 1, sizeof *m->tools);
+    if (!m->tools)
+        return cw_arena_fail(m->c->arena, err);
+    for (size_t i = 0; i < n; i++) {
+        if (!cw_str_icontains(tools[i]->tool_name, m->tool) ||
+            (m->differs && !m->differs[tools[i]->class_index]))
+            continue;
+        if (m->tools_total++ < m->tools_limit)
+            m->tools[m->n_tools++] = tools[i];
+    }
+    return CW_OK;
+}
+
+static void write_tools(const matrix *m)
+{
+    cw_json_add_i64_member(m->c->out, CW_STR("tools_total"), (int64_t)m->tools_total);
     cw_json_add_key(m->c->out, CW_STR("tools"));
     cw_json_open_array(m->c->out);
-    for (size_t i = 0; i < n; i++)
-        cw_json_add_string(m->c->out, tools[i]->tool_name);
+    for (size_t i = 0; i < m->n_tools; i++)
+        cw_json_add_string(m->c->out, m->tools[i]->tool_name);
     cw_json_close(m->c->out);
 }
 
-static cw_code write_matrix(matrix *m, cw_err *err)
+static cw_code write_rows(matrix *m, cw_err *err)
 {
-    size_t n_classes;
-    (void)cw_snapshot_classes(m->c->snapshot, &n_classes);
-    m->cells = cw_arena_calloc(m->c->arena, n_classes + 1, sizeof *m->cells);
-    if (!m->cells)
-        return cw_arena_fail(m->c->arena, err);
-    write_tools(m);
+    cw_code rc = CW_OK;
     cw_json_add_key(m->c->out, CW_STR("rows"));
     cw_json_open_array(m->c->out);
-    cw_code rc = CW_OK;
     for (size_t i = 0; i < m->n && !rc; i++) {
         if (i && m->c->out->out->n > MATRIX_BYTES) {
             m->has_more = true;
             break;
         }
-        rc = write_caller(m, &m->rows[i], err);
+        rc = with_caller(m, &m->rows[i], write_row, err);
     }
     cw_json_close(m->c->out);
     cw_json_add_bool_member(m->c->out, CW_STR("more"), m->has_more);
     cw_json_add_i64_member(m->c->out, CW_STR("total"), (int64_t)m->total);
     return rc;
+}
+
+static cw_code write_matrix(matrix *m, cw_err *err)
+{
+    size_t n_classes;
+    cw_code rc = CW_OK;
+    (void)cw_snapshot_classes(m->c->snapshot, &n_classes);
+    m->cells = cw_arena_calloc(m->c->arena, n_classes + 1, sizeof *m->cells);
+    if (!m->cells)
+        return cw_arena_fail(m->c->arena, err);
+    if (cw_admin_flag(m->c, "different"))
+        rc = compare_rows(m, n_classes, err);
+    if (!rc)
+        rc = pick_tools(m, err);
+    if (rc)
+        return rc;
+    write_tools(m);
+    return write_rows(m, err);
 }
 
 static cw_code make_matrix(cw_admin_call *c, cw_err *err)
@@ -403,6 +467,8 @@ static cw_code make_matrix(cw_admin_call *c, cw_err *err)
                 .text = cw_admin_text(c, "text"),
                 .after = cw_admin_text(c, "after"),
                 .limit = (size_t)cw_admin_number(c, "limit", ROWS_MAX),
+                .tool = cw_admin_text(c, "tool"),
+                .tools_limit = (size_t)cw_admin_number(c, "tools_limit", INT32_MAX),
                 .has_accounts = cw_admin_flag(c, "accounts")};
     if (!c->snapshot)
         return cw_fail(err, CW_NOTFOUND, "no catalogue has been published yet");
@@ -453,8 +519,15 @@ const cw_admin_method cw_admin_access_methods[] = {
                "{\"name\":\"limit\",\"description\":\"Maximum number of rows; 1000 by "
                "default\",\"schema\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}},"
                "{\"name\":\"after\",\"description\":\"Rows behind this name, when a result has "
-               "more\",\"schema\":" TEXT "}]",
-     .result = "{\"tools\":" TEXTS ",\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+               "more\",\"schema\":" TEXT "},"
+               "{\"name\":\"tool\",\"description\":\"Only tools with this text in their "
+               "names\",\"schema\":" TEXT "},"
+               "{\"name\":\"different\",\"description\":\"Only tools about which the rows of "
+               "this result differ\",\"schema\":" FLAG "},"
+               "{\"name\":\"tools_limit\",\"description\":\"Maximum number of tools; all by "
+               "default\",\"schema\":{\"type\":\"integer\",\"minimum\":1}}]",
+     .result = "{\"tools\":" TEXTS ",\"tools_total\":{\"type\":\"integer\"},"
+               "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
                "\"properties\":{\"name\":" TEXT ",\"discover\":" FLAG ",\"call\":" FLAG
                ",\"cells\":" TEXTS "},\"required\":[\"name\",\"discover\",\"call\",\"cells\"]}},"
                "\"more\":" FLAG ",\"total\":{\"type\":\"integer\"}}",

@@ -171,6 +171,35 @@ suite("causeway.access.matrix", () => {
         }
     });
 
+    test("tools are selected by their names, by differences between the rows, and by number", async () => {
+        const all = await ask(server, "causeway.access.matrix");
+        const differ = (_, i) => new Set(all.rows.map(({ cells }) => cells[i])).size > 1;
+        for (const [params, isWanted] of [
+            [{ tool: "NODE" }, (name) => /node/i.test(name)],
+            [{ different: true }, differ],
+            [{ tool: "node", different: true }, (name, i) => /node/i.test(name) && differ(name, i)],
+            [{ names: ["viewer"], different: true }, () => false],
+        ]) {
+            const wanted = all.tools.filter(isWanted);
+            assert.ok(wanted.length < all.tools.length, JSON.stringify(params));
+            for (const tools_limit of [1, all.tools.length]) {
+                const { tools, tools_total, rows } = await ask(server, "causeway.access.matrix", {
+                    ...params,
+                    tools_limit,
+                });
+                assert.deepEqual(tools, wanted.slice(0, tools_limit));
+                assert.equal(tools_total, wanted.length);
+                for (const { name, cells } of rows) {
+                    const own = all.rows.find((row) => row.name === name).cells;
+                    assert.deepEqual(
+                        cells,
+                        tools.map((tool) => own[all.tools.indexOf(tool)]),
+                    );
+                }
+            }
+        }
+    });
+
     test("rows behind a name follow in order", async () => {
         const all = await ask(server, "causeway.access.matrix");
         const rest = await ask(server, "causeway.access.matrix", { after: "deaf" });

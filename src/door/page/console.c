@@ -70,6 +70,9 @@ static cw_str value_of(const cw_console *door, const cw_runtime_loop *rl, cw_str
         return cw_str_from(door->login_path);
     if (cw_str_is(name, "mcp"))
         return cw_str_from(door->mcp_path);
+    /* The proof of the session is fetched while the script is; the demo has no sessions. */
+    if (cw_str_is(name, "early"))
+        return cw_str_from(cw_runtime_guest(rl) ? "" : "preload");
     return cw_str_from(cw_runtime_guest(rl) ? "demo" : "login");
 }
 
