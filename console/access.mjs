@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pages of the security person: who may call what, the audit, and accounts, roles, tokens and sessions.
+// Pages of the security person: who may call what, the audit, accounts, roles, tokens and sessions.
 import {change, missing, problem, rpc} from "./api.mjs";
-import {ask, button, code, copy, count, duration, el, grid, input, replace, select, span, status, table, tag, visible, when} from "./dom.mjs";
+import {ask, button, code, copyable, count, duration, each, el, grid, input, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
 import {filters, link, query, setQuery, toolLink, write} from "./frame.mjs";
 import {outcomes, outcomeTag, showRecord} from "./traffic.mjs";
 
@@ -9,12 +9,7 @@ import {outcomes, outcomeTag, showRecord} from "./traffic.mjs";
 
 const pageSize = 50;
 const columnsMax = 20;
-const words = {
-	yes: ["may call", "good"],
-	asks: ["asks: a login or a token with more scopes", "warn"],
-	listed: ["listed, but may not call", "warn"],
-	hidden: ["hidden", "quiet"],
-};
+const words = {yes: ["may call", "good"], asks: ["asks: a login or a token with more scopes", "warn"], listed: ["listed, but may not call", "warn"], hidden: ["hidden", "quiet"]};
 const verdicts = {
 	allowed: "A call is allowed.",
 	login: "A call asks for a login.",
@@ -31,10 +26,7 @@ function whyView(why, as, kind) {
 		{role: "status"},
 		el("h2", visible(why.tool), " for ", visible(as)),
 		el("p", el("strong", verdicts[why.call] ?? why.call), ` In lists it is ${why.list}.`),
-		el(
-			"ol",
-			why.rules.map(r => el("li", tag(r.passes ? "yes" : "no", r.passes ? "good" : "bad"), ` ${r.rule} `, code(r.what))),
-		),
+		each("ol", why.rules, r => el("li", tag(r.passes ? "yes" : "no", r.passes ? "good" : "bad"), ` ${r.rule} `, code(r.what))),
 		el("p.quiet", "Rates are not part of this. The same from a terminal:"),
 		el("pre", visible(command)),
 	);
@@ -78,13 +70,7 @@ export async function who(node) {
 		const wanted = {accounts: kinds.value === "account", text: columns.value, limit: columnsMax, tool: search.value, different: rows.value !== "", tools_limit: size};
 		const {tools, tools_total, rows: cols, total} = await rpc("access.matrix", wanted);
 		if (own !== visit) return;
-		const body = tools.map((name, i) =>
-			el(
-				"tr",
-				el("th", {scope: "row"}, toolLink(name)),
-				cols.map(c => cell(c.cells[i], name, c.name)),
-			),
-		);
+		const body = tools.map((name, i) => row(toolLink(name), ...cols.map(c => cell(c.cells[i], name, c.name))));
 		more.hidden = tools_total <= size;
 		const caption = `yes: may call · asks: a login or scopes · –: hidden. ${count(tools.length)} of ${count(tools_total)} tools, ${cols.length} of ${count(total)} columns`;
 		replace(place, grid(caption, [["Tool"], ...cols.map(c => [visible(c.name)])], body, empty("tool")));
@@ -109,7 +95,6 @@ const spans = [
 	["7d", "last week"],
 	["", "all"],
 ];
-const recordFilters = {caller: "caller", method: "tool", tool: "tool", outcome: "outcome", kind: "kind"};
 
 export async function audit(node) {
 	const any = ["", "any"];
@@ -126,13 +111,13 @@ export async function audit(node) {
 	const save = el("a.button", {hidden: true, download: "audit.jsonl"}, "Save as JSONL");
 	const place = el("div");
 	let file;
-	const show = r => showRecord("Audit record", r, "/audit", recordFilters);
+	const show = r => showRecord("Audit record", r, "/audit");
 	const rows = table({
 		caption: "Records, the newest first",
 		columns: [
 			["Time", r => button(when(Date.parse(r.time)), () => show(r), ".plain"), "fit"],
 			["Kind", r => r.kind, "fit"],
-			["Outcome", r => r.outcome && outcomeTag(r.outcome), "fit"],
+			["Outcome", r => r.outcome && outcomeTag(r.outcome, "/audit"), "fit"],
 			["Caller", r => visible(r.caller ?? "")],
 			["Method", r => el("span.mono", visible(r.tool ?? r.method ?? ""))],
 			["Door", r => r.door ?? "", "fit"],
@@ -174,24 +159,39 @@ export async function audit(node) {
 	return {close};
 }
 
-// ---- accounts, roles, tokens, sessions ----
+// ---- access ----
 
 const field = ([name, label, attributes = {}, help]) =>
 	el("div.field", el("label", {for: `new-${name}`}, label), el("input", {id: `new-${name}`, name, type: "text", autocomplete: "off", ...attributes}), help && el("p.help", help));
-const split = (text, by) =>
-	text
-		.split(by)
-		.map(word => word.trim())
-		.filter(Boolean);
+const split = (text, by) => text.split(by).flatMap(word => word.trim() || []);
 const secret = {type: "password", autocomplete: "new-password"};
 const required = {required: true};
 const roleNames = ["roles", "Roles", {}, "Names with commas between them"];
-const day = 86400000;
 const expiry = t => (t.expires === null ? el("span.warn", "never !") : t.expires < Date.now() ? "expired" : `in ${span((t.expires - Date.now()) / 1000)}`);
 const isStored = r => !/config/.test(String(r.from));
 
-// Each section: the columns of its list, what can be added, and the actions of a row. `run` makes a change:
-// run(method, params, done). An action with a text asks before it is done: [label, text, method, params, done].
+const setRoles =
+	(name, own) =>
+	async (run, {roles}) => {
+		const wanted = split(roles, ",");
+		for (const role of wanted.filter(r => !own.includes(r))) if (!(await run("accounts.grant", {name, role}, "Granted."))) return;
+		for (const role of own.filter(r => !wanted.includes(r))) if (!(await run("accounts.revoke", {name, role}, "Taken away."))) return;
+	};
+
+function takeAway(role, permission, confirm) {
+	const take = ["Take away", `Callers with the role ${role} lose it with their next request.`, "roles.deny", {role, permission}, "Taken away."];
+	return el("button.plain", {"aria-label": `Take ${permission} away from ${role}`, onclick: () => confirm(take, `“${permission}”`)}, "×");
+}
+
+async function createToken(run, {account, name, scopes, days}) {
+	const params = {account, scopes: split(scopes, /[\s,]+/), ...(name ? {name} : {}), ...(days > 0 ? {lifetime: Math.round(days * 864e5)} : {})};
+	const made = await run("tokens.create", params, "Created.");
+	const unknown = made?.unknown_scopes?.join(", ");
+	if (made) await ask("The new token", [el("p", "It is shown once. The server stores only its hash."), copyable(made.token), unknown && el("p.warn", "Unknown scopes: ", visible(unknown))]);
+}
+
+// Each section: the columns of its list, the form that adds to it, forms and actions of a row. A form: [label, button,
+// fields, use(run, data), text]. An action: [label, text, method, params, done]. run(method, params, done) makes a change.
 const sections = {
 	accounts: {
 		caption: "Accounts",
@@ -203,36 +203,27 @@ const sections = {
 			["Password", a => (a.password ? "yes" : "no, tokens only"), "fit"],
 			["Created", a => when(a.created), "fit"],
 		],
-		add: {
-			label: "New account",
-			button: "Add",
-			fields: [["name", "Name", required], ["password", "Password", secret, "Without one the account logs in with tokens only"], roleNames],
-			make: (run, {name, password, roles}) => run("accounts.add", {name, password: password || null, roles: split(roles, ",")}, "Added."),
-		},
-		forms: a => [
-			{
-				label: "Roles",
-				button: "Save",
-				text: "Each role on this list is granted, each other one is taken away. Sessions of the account end.",
-				fields: [["roles", "Roles", {value: a.roles.join(", ")}, roleNames[3]]],
-				async make(run, {roles}) {
-					const wanted = split(roles, ",");
-					for (const role of wanted.filter(r => !a.roles.includes(r))) if (!(await run("accounts.grant", {name: a.name, role}, "Granted."))) return;
-					for (const role of a.roles.filter(r => !wanted.includes(r))) if (!(await run("accounts.revoke", {name: a.name, role}, "Taken away."))) return;
-				},
-			},
-			{
-				label: "Password",
-				button: "Set the password",
-				fields: [["password", "New password", {...secret, ...required}]],
-				make: (run, {password}) => run("accounts.password", {name: a.name, password}, "The password was changed."),
-			},
+		add: [
+			"New account",
+			"Add",
+			[["name", "Name", required], ["password", "Password", secret, "Without one the account logs in with tokens only"], roleNames],
+			(run, {name, password, roles}) => run("accounts.add", {name, password: password || null, roles: split(roles, ",")}, "Added."),
 		],
-		actions: a => [
-			a.state === "blocked"
-				? ["Unblock", "Its logins are accepted again.", "accounts.unblock", {name: a.name}, "Unblocked."]
-				: ["Block", "Its logins are rejected, and its sessions and streams end.", "accounts.block", {name: a.name}, "Blocked."],
-			["Remove", "The account and its tokens are removed. This cannot be undone.", "accounts.remove", {name: a.name}, "Removed."],
+		forms: ({name, roles}) => [
+			[
+				"Roles",
+				"Save",
+				[["roles", "Roles", {value: roles.join(", ")}, roleNames[3]]],
+				setRoles(name, roles),
+				"Each role on this list is granted, each other one is taken away. Sessions of the account end.",
+			],
+			["Password", "Set the password", [["password", "New password", {...secret, ...required}]], (run, {password}) => run("accounts.password", {name, password}, "The password was changed.")],
+		],
+		actions: ({name, state}) => [
+			state === "blocked"
+				? ["Unblock", "Its logins are accepted again.", "accounts.unblock", {name}, "Unblocked."]
+				: ["Block", "Its logins are rejected, and its sessions and streams end.", "accounts.block", {name}, "Blocked."],
+			["Remove", "The account and its tokens are removed. This cannot be undone.", "accounts.remove", {name}, "Removed."],
 		],
 	},
 	roles: {
@@ -241,27 +232,10 @@ const sections = {
 		columns: [
 			["Role", r => visible(r.name), "head"],
 			["From", r => visible(r.from), "fit"],
-			[
-				"Permissions",
-				(r, confirm) =>
-					r.permissions.map(p => {
-						const take = ["Take away", `Callers with the role ${r.name} lose it with their next request.`, "roles.deny", {role: r.name, permission: p}, "Taken away."];
-						return [tag(p), isStored(r) && el("button.plain", {"aria-label": `Take ${p} away from ${r.name}`, onclick: () => confirm(take, `“${p}”`)}, "×")];
-					}),
-			],
+			["Permissions", (r, confirm) => r.permissions.map(p => [tag(p), isStored(r) && takeAway(r.name, p, confirm)])],
 		],
-		add: {label: "New role", button: "Add", fields: [["role", "Name", required]], make: (run, params) => run("roles.add", params, "Added.")},
-		forms: r =>
-			isStored(r)
-				? [
-						{
-							label: "Allow",
-							button: "Allow",
-							fields: [["permission", "Permission", required]],
-							make: (run, {permission}) => run("roles.allow", {role: r.name, permission}, "Allowed."),
-						},
-					]
-				: [],
+		add: ["New role", "Add", [["role", "Name", required]], (run, params) => run("roles.add", params, "Added.")],
+		forms: r => (isStored(r) ? [["Allow", "Allow", [["permission", "Permission", required]], (run, {permission}) => run("roles.allow", {role: r.name, permission}, "Allowed.")]] : []),
 		actions: r => (isStored(r) ? [["Remove", "Accounts lose the permissions of this role.", "roles.remove", {role: r.name}, "Removed."]] : []),
 	},
 	tokens: {
@@ -271,35 +245,22 @@ const sections = {
 			["Token", t => t.id, "head"],
 			["Account", t => visible(t.account)],
 			["Name", t => visible(t.name ?? "")],
-			["State", t => tag(t.state, t.state === "active" || t.state === "valid" ? "good" : "warn"), "fit"],
+			["State", t => tag(t.state, t.state === "active" ? "good" : "warn"), "fit"],
 			["Scopes", t => t.scopes.map(s => tag(s))],
 			["Expires", expiry, "fit"],
 			["Created", t => when(t.created), "fit"],
 		],
-		add: {
-			label: "New token",
-			button: "Create",
-			fields: [
+		add: [
+			"New token",
+			"Create",
+			[
 				["account", "Account", required],
 				["name", "Name", {}, "What it is for"],
 				["scopes", "Scopes", {}, "With spaces between them"],
 				["days", "Days until it expires", {inputmode: "numeric", value: "90"}, "Empty: it does not expire"],
 			],
-			async make(run, {account, name, scopes, days}) {
-				const params = {account, scopes: split(scopes, /[\s,]+/), ...(name ? {name} : {}), ...(Number(days) > 0 ? {lifetime: Math.round(days * day)} : {})};
-				const made = await run("tokens.create", params, "Created.");
-				if (!made) return;
-				await ask("The new token", [
-					el("p", "It is shown once. The server stores only its hash."),
-					el(
-						"p.item",
-						el("code", made.token),
-						button("Copy", () => copy(made.token)),
-					),
-					made.unknown_scopes?.length > 0 && el("p.warn", "Unknown scopes: ", visible(made.unknown_scopes.join(", "))),
-				]);
-			},
-		},
+			createToken,
+		],
 		actions: t => (t.revoked ? [] : [["Revoke", "Requests with it are rejected at once, and its streams end.", "tokens.revoke", {id: t.id}, "Revoked."]]),
 	},
 	sessions: {
@@ -325,7 +286,7 @@ export async function access(node, name = "accounts") {
 	async function run(method, params, done) {
 		replace(trouble);
 		try {
-			const result = await change(`${method}`, params);
+			const result = await change(method, params);
 			status(done);
 			await load();
 			return result;
@@ -338,10 +299,10 @@ export async function access(node, name = "accounts") {
 		if (await ask(`${label} ${what}?`, el("p", text), label, ".danger")) await run(method, params, done);
 	}
 
-	const open = (form, what = "") =>
-		button(`${form.label}…`, async () => {
-			const data = await ask(`${form.label} ${what}`, [form.text && el("p", form.text), form.fields.map(field)], form.button);
-			if (data) await form.make(run, data);
+	const open = ([label, save, fields, use, text], what = "") =>
+		button(`${label}…`, async () => {
+			const data = await ask(`${label} ${what}`, [text && el("p", text), fields.map(field)], save);
+			if (data) await use(run, data);
 		});
 
 	const rowActions = row => {

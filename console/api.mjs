@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Requests to this server: the session's proof, JSON-RPC, errors with advice, and MCP.
-import {ask, el, input, visible} from "./dom.mjs";
+import {ask, each, el, input, visible} from "./dom.mjs";
 import {loose, parse, plain, write} from "./json.mjs";
 
 const root = document.documentElement.dataset;
@@ -32,8 +32,7 @@ export async function fetchProof() {
 	return proof;
 }
 
-// POST to a door of this server with the session, or with a token instead. A proof that has become stale is
-// fetched once again.
+// POST with the session, or with a token. A stale proof is fetched once again.
 async function post(path, body, headers = {}, {signal, token} = {}) {
 	const all = {"Content-Type": "application/json", ...headers};
 	lastUse.at = Date.now();
@@ -48,7 +47,7 @@ async function post(path, body, headers = {}, {signal, token} = {}) {
 	}
 }
 
-// One administration method, without its prefix: its result, or an error. isExact: numbers are objects that keep their text.
+// One administration method: its result, or an error. isExact: numbers keep their text.
 export async function rpc(method, params = {}, {isExact = false} = {}) {
 	const answer = await post(`${prefix}/jsonrpc`, JSON.stringify({jsonrpc: "2.0", id: ++ids, method: `causeway.${method}`, params}));
 	const text = await answer.text();
@@ -75,8 +74,7 @@ export async function change(method, params) {
 	}
 }
 
-// Ask for the password again, in place: the login form of this server, sent by the script. Nothing is
-// changed until it has succeeded.
+// Ask for the password again: the login form of this server, sent by the script.
 async function confirmAgain() {
 	const {name} = (await rpc("whoami")).caller;
 	for (let problem = ""; ; ) {
@@ -116,24 +114,18 @@ const advice = {
 // An error for a page: what happened, what was not done, what to do.
 export function problem(error, what = "This page could not be loaded.") {
 	const text = error.name === "TypeError" ? "The server cannot be reached." : error.message;
-	return el(
-		"div.notice",
-		{role: "alert"},
-		el("p", el("strong", what), " ", visible(text)),
-		advice[error.code] && el("p", advice[error.code]),
-		error.retry > 0 && el("p", `Try again in ${error.retry} s.`),
-	);
+	const more = [advice[error.code], error.retry > 0 && `Try again in ${error.retry} s.`].filter(Boolean);
+	return each("div.notice", [[el("strong", what), " ", visible(text)], ...more], line => el("p", line), {role: "alert"});
 }
 
 // ---- MCP, as a modern client speaks it ----
 
 const version = "2026-07-28";
 const key = name => `io.modelcontextprotocol/${name}`;
-const isPlainHeader = text => /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?.*\?=$/.test(text);
 
 function headerValue(value) {
 	const text = typeof value === "string" ? value : write(value);
-	if (isPlainHeader(text)) return text;
+	if (/^[!-~]([ -~]*[!-~])?$/.test(text) && !/^=\?.*\?=$/.test(text)) return text;
 	return `=?base64?${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}?=`;
 }
 
@@ -150,22 +142,20 @@ function paramHeaders(schema, args, out = {}) {
 
 // The body and headers of a request; `raw` members are JSON text.
 export function request(method, {name, raw = {}, args, schema} = {}) {
-	const meta = {
-		[key("protocolVersion")]: version,
-		[key("clientInfo")]: {name: "causeway-console", version: "1"},
-		[key("clientCapabilities")]: {elicitation: {form: {}}},
-	};
-	if (method === "tools/call") meta.progressToken = ++ids;
-	const members = Object.entries({...(name === undefined ? {} : {name: JSON.stringify(name)}), ...raw, _meta: JSON.stringify(meta)});
+	const meta = {[key("protocolVersion")]: version, [key("clientInfo")]: {name: "causeway-console", version: "1"}, [key("clientCapabilities")]: {elicitation: {form: {}}}};
+	const isCall = method === "tools/call";
+	const trace = isCall && crypto.randomUUID().replaceAll("-", "");
+	if (isCall) meta.progressToken = ++ids;
+	const members = Object.entries({...(isCall && {name: JSON.stringify(name)}), ...raw, _meta: JSON.stringify(meta)});
 	const params = members.map(([k, text]) => `${JSON.stringify(k)}:${text}`).join(",");
 	return {
+		trace,
 		body: `{"jsonrpc":"2.0","id":${++ids},"method":${JSON.stringify(method)},"params":{${params}}}`,
 		headers: {
 			Accept: "application/json, text/event-stream",
 			"MCP-Protocol-Version": version,
 			"Mcp-Method": method,
-			...(name === undefined ? {} : {"Mcp-Name": headerValue(name)}),
-			...(args ? paramHeaders(schema, args) : {}),
+			...(isCall && {"Mcp-Name": headerValue(name), traceparent: `00-${trace}-${trace.slice(16)}-01`, ...paramHeaders(schema, args)}),
 		},
 	};
 }
@@ -185,15 +175,12 @@ async function* events(body) {
 	}
 }
 
-// Send a request. The answer: { status, requestId, text, message } with exact numbers; `onMessage` gets those before it.
-export async function send({body, headers}, {signal, token, onMessage} = {}) {
+// Send a request. The answer has exact numbers; `onMessage` gets the messages before it.
+export async function send({body, headers, trace}, {signal, token, onMessage} = {}) {
 	const answer = await post(mcpPath, body, headers, {signal, token});
-	const out = {
-		status: answer.status,
-		requestId: answer.headers.get("X-Request-Id"),
-		challenge: answer.headers.get("WWW-Authenticate"),
-	};
-	if (answer.headers.get("Content-Type")?.startsWith("text/event-stream")) {
+	const header = name => answer.headers.get(name);
+	const out = {trace, status: answer.status, request: header("X-Request-Id"), challenge: header("WWW-Authenticate"), retry: header("Retry-After")};
+	if (header("Content-Type")?.startsWith("text/event-stream")) {
 		for await (const text of events(answer.body)) {
 			const message = parse(text);
 			if (message.has("id")) Object.assign(out, {text, message});

@@ -39,6 +39,13 @@ export const replace = (node, ...children) => {
 	return add(node, children);
 };
 
+// The same only if the state has changed: what has the focus keeps it.
+export function refill(node, state, make) {
+	const text = JSON.stringify(state);
+	if (node.shown !== text) replace(node, make(state));
+	node.shown = text;
+}
+
 // The code points of a text that cannot be seen.
 export const invisible = text => String(text).match(odd) ?? [];
 
@@ -60,11 +67,10 @@ export const button = (label, onclick, kind = "") => el(`button${kind}`, {type: 
 export const input = (type, attributes) => el("input", {type, ...attributes});
 export const code = text => el("code", visible(text));
 export const panel = (title, ...content) => el("section.panel", el("h2", title), content);
-export const list = (items, make) =>
-	el(
-		"ul",
-		items.map(item => el("li", make(item))),
-	);
+// An element with a child for each item.
+export const each = (what, items, make, attributes = {}) => el(what, attributes, [items.map(make)]);
+export const list = (items, make) => each("ul", items, item => el("li", make(item)));
+export const row = (head, ...cells) => el("tr", el("th", {scope: "row"}, head), cells);
 
 // A table that a narrow window scrolls. head: [[label, class]]; rows: <tr>, or none.
 export function grid(caption, head, rows, empty) {
@@ -75,16 +81,14 @@ export function grid(caption, head, rows, empty) {
 
 const pageSize = 50;
 
-// A table of records, the first of them at once. columns: [label, cell(row), "head", "fit" or "n"]; rows keep their nodes by key.
-export function table({caption, columns, key = () => undefined, empty, rows: initial, size = pageSize}) {
+// A table of records, `size` of them at first. columns: [label, cell(row), "head", "fit" or "n"]; rows keep their nodes by key.
+export function table({caption, columns, key = () => undefined, empty, size = pageSize}) {
 	let known = new Map();
 	let all;
 	const node = el("div");
+	const head = columns.map(([label, , kind]) => [label, kind]);
 	const more = button("Show more", () => ((size += pageSize), fill(all)));
-	const make = row => {
-		const cells = columns.map(([, cell, kind]) => (kind === "head" ? el("th", {scope: "row"}, cell(row)) : el(`td${kind ? `.${kind}` : ""}`, cell(row))));
-		return el("tr", {"data-key": key(row)}, cells);
-	};
+	const make = row => each("tr", columns, ([, cell, kind]) => (kind === "head" ? el("th", {scope: "row"}, cell(row)) : el(`td${kind ? `.${kind}` : ""}`, cell(row))));
 	const fill = rows => {
 		const next = new Map();
 		all = rows;
@@ -100,28 +104,14 @@ export function table({caption, columns, key = () => undefined, empty, rows: ini
 		known = next;
 		const body = node.querySelector("tbody");
 		if (made.length && body && !body.querySelector(".empty")) body.replaceChildren(...made);
-		else
-			replace(
-				node,
-				grid(
-					caption,
-					columns.map(([label, , kind]) => [label, kind]),
-					made,
-					empty?.(),
-				),
-				more,
-			);
+		else replace(node, grid(caption, head, made, empty()), more);
 	};
-	if (initial) fill(initial);
 	return {node, fill};
 }
 
 export const facts = pairs => {
 	const known = pairs.filter(([, value]) => !isNothing(value) && value !== "" && value.length !== 0);
-	return el(
-		"dl.facts",
-		known.map(([name, value]) => [el("dt", name), el("dd", value)]),
-	);
+	return each("dl.facts", known, ([name, value]) => [el("dt", name), el("dd", value)]);
 };
 
 export const tag = (text, kind = "") => el(`span.tag${kind ? `.${kind}` : ""}`, visible(text));
@@ -160,16 +150,8 @@ export function ask(title, content, label, kind = ".main") {
 			event.preventDefault();
 			close(Object.fromEntries(new FormData(form)));
 		};
-		const form = el(
-			"form",
-			{method: "dialog", onsubmit},
-			content,
-			el(
-				"div.bar",
-				label && el(`button${kind}`, label),
-				button(label ? "Cancel" : "Close", () => close()),
-			),
-		);
+		const leave = button(label ? "Cancel" : "Close", () => close());
+		const form = el("form", {method: "dialog", onsubmit}, content, el("div.bar", label && el(`button${kind}`, label), leave));
 		const dialog = el("dialog", {"aria-labelledby": "dialog-title", oncancel: () => close()}, el("h2", {id: "dialog-title"}, title), form);
 		document.body.append(dialog);
 		dialog.showModal();

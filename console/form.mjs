@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Forms from JSON Schema: a schema as a tree of fields, what was typed into them as JSON text, and their inputs.
+// Forms from JSON Schema: a schema as a tree of fields, their inputs, and what was typed as JSON text.
 //
-// The input of a field is what was typed: text "Ada" or {empty: true}; number "1.10"; boolean "true", "false" or ""; choice the
-// index of a value or ""; list [inputs]; group {name: input}; map [[name, input]]; union {branch, input}; json a JSON text. ""
-// and undefined are left out, null is an explicit null. A value that no input stands for (decode returns undefined) is shown as JSON.
-import {button, el, input, select, visible} from "./dom.mjs";
+// The input of a field: text "Ada" or {empty: true}; number "1.10"; boolean "true", "false" or ""; choice the index of a value
+// or ""; list [inputs]; group {name: input}; map [[name, input]]; union {branch, input}; json a text. "" and undefined are
+// left out, null is null. A value without an input (decode returns undefined) is shown as JSON.
+import {button, each, el, input, select, visible} from "./dom.mjs";
 import {Num, numberPattern, parse, write} from "./json.mjs";
 
 const limits = {fields: 200, depth: 6, refs: 8};
 const annotations = new Set("title description default examples example deprecated readOnly writeOnly $comment $id $schema $anchor $defs definitions x-mcp-header format contentMediaType".split(" "));
 // Keywords that say more than fields can.
-const beyond = ["if", "not", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef", "patternProperties", "propertyNames", "unevaluatedProperties"];
+const beyond = "if not dependentSchemas dependencies $dynamicRef $recursiveRef patternProperties propertyNames unevaluatedProperties".split(" ");
 const isObject = v => v !== null && typeof v === "object" && !Array.isArray(v);
-const isPlainText = schema => typeof schema.format === "string" || typeof schema.pattern === "string" || schema.maxLength <= 100;
+const isPlainText = schema => schema.format || schema.pattern || schema.maxLength <= 100;
 
 const unescapeName = name => name.replaceAll("~1", "/").replaceAll("~0", "~");
 
 // The schema that a reference in the same document leads to.
 function lookUp(root, ref) {
-	const step = (at, name) => (at && typeof at === "object" && Object.hasOwn(at, unescapeName(name)) ? at[unescapeName(name)] : undefined);
+	const step = (at, name) => (Object.hasOwn(Object(at), unescapeName(name)) ? at[unescapeName(name)] : undefined);
 	try {
 		const [start, ...names] = decodeURIComponent(ref).split("/");
 		return start === "#" ? names.reduce(step, root) : undefined;
@@ -40,121 +40,107 @@ function merge(a, b) {
 	return out;
 }
 
-class Builder {
-	constructor(root) {
-		this.root = root;
-		this.count = 0;
-	}
+// `at`: where a schema is. {name, isRequired, depth, chain: the references on the way here, root, used}.
 
-	// $ref and allOf resolved; undefined: a field cannot show it. `chain` has the references on the way here.
-	resolve(schema, chain) {
-		let now = schema;
-		while (isObject(now) && (now.$ref !== undefined || now.allOf !== undefined)) {
-			const {$ref, allOf, ...rest} = now;
-			const parts = [rest];
-			if ($ref !== undefined) {
-				if (chain.includes($ref) || chain.length >= limits.refs) return;
-				chain.push($ref);
-				parts.push(lookUp(this.root, $ref));
-			}
-			for (const part of allOf ?? []) parts.push(this.resolve(part, chain));
-			now = parts.reduce((a, b) => (isObject(a) && isObject(b) ? merge(a, b) : undefined));
+// $ref and allOf resolved; undefined: a field cannot show it.
+function resolve(schema, chain, root) {
+	let now = schema;
+	while (isObject(now) && ("$ref" in now || "allOf" in now)) {
+		const {$ref, allOf, ...rest} = now;
+		const parts = [rest];
+		if ($ref !== undefined) {
+			if (chain.includes($ref) || chain.length >= limits.refs) return;
+			chain.push($ref);
+			parts.push(lookUp(root, $ref));
 		}
-		return now;
+		for (const part of allOf ?? []) parts.push(resolve(part, chain, root));
+		now = parts.reduce((a, b) => (isObject(a) && isObject(b) ? merge(a, b) : undefined));
 	}
-
-	field(schema, at) {
-		const chain = [...at.chain];
-		const resolved = isObject(schema) ? this.resolve(schema, chain) : undefined;
-		const base = {
-			name: at.name,
-			isRequired: at.isRequired,
-			schema,
-			title: resolved?.title ?? schema?.title,
-			help: resolved?.description ?? schema?.description,
-			initial: resolved?.default,
-		};
-		this.count++;
-		const made = resolved && this.count <= limits.fields && at.depth <= limits.depth ? this.kind(resolved, {...at, chain}) : undefined;
-		return {...base, ...(made ?? {kind: "json"})};
-	}
-
-	kind(schema, at) {
-		if (beyond.some(name => schema[name] !== undefined)) return;
-		if (schema.oneOf !== undefined || schema.anyOf !== undefined) return this.alternatives(schema, at);
-		if (schema.const !== undefined) return {kind: "choice", values: [schema.const]};
-		if (Array.isArray(schema.enum)) return {kind: "choice", values: schema.enum};
-		if (Array.isArray(schema.type)) {
-			const types = schema.type.filter(type => type !== "null");
-			if (types.length !== 1) return;
-			const made = this.kind({...schema, type: types[0]}, at);
-			return made && {...made, isNullable: types.length < schema.type.length};
-		}
-		return this.typed(schema, at);
-	}
-
-	typed(schema, at) {
-		const type = schema.type ?? (isObject(schema.properties) ? "object" : undefined);
-		if (type === "array") return this.list(schema, at);
-		if (type === "object") return this.object(schema, at);
-		if (type === "string") return {kind: "text", isLong: !isPlainText(schema)};
-		if (type === "integer" || type === "number") return {kind: "number", type};
-		if (type === "null") return {kind: "choice", values: [null]};
-		return type === "boolean" ? {kind: "boolean"} : undefined;
-	}
-
-	list(schema, at) {
-		if (schema.prefixItems !== undefined || schema.contains !== undefined || !isObject(schema.items)) return;
-		const item = this.field(schema.items, {...at, name: "", isRequired: true, depth: at.depth + 1});
-		return {kind: "list", item};
-	}
-
-	object(schema, at) {
-		const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];
-		const inside = (name, isRequired) => ({name, isRequired, depth: at.depth + 1, chain: at.chain});
-		if (names.length) {
-			const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-			return {kind: "group", fields: names.map(name => this.field(schema.properties[name], inside(name, required.has(name))))};
-		}
-		if (schema.additionalProperties === false) return {kind: "group", fields: []};
-		if (isObject(schema.additionalProperties)) return {kind: "map", item: this.field(schema.additionalProperties, inside("", true))};
-		return at.depth === 0 && schema.additionalProperties === undefined ? {kind: "group", fields: [], isOpen: true} : undefined;
-	}
-
-	alternatives(schema, at) {
-		const {oneOf, anyOf, ...rest} = schema;
-		const all = oneOf ?? anyOf;
-		const isAlone = Object.keys(rest).every(name => annotations.has(name) || name === "type");
-		if (!Array.isArray(all) || (oneOf && anyOf) || !isAlone || !all.length) return;
-		const branches = all.map(branch => this.resolve(branch, [...at.chain]));
-		if (!branches.every(isObject)) return;
-		const constants = branches.map(b => (b.const !== undefined ? [b.const] : Array.isArray(b.enum) ? b.enum : b.type === "null" ? [null] : undefined));
-		if (constants.every(Boolean)) return {kind: "choice", values: constants.flat(), labels: branches.flatMap((b, i) => constants[i].map(() => b.title))};
-		const others = branches.filter(b => b.type !== "null");
-		if (others.length === 1 && branches.length === 2) {
-			const made = this.kind(others[0], at);
-			return made && {...made, isNullable: true};
-		}
-		return this.union(branches, at);
-	}
-
-	// Objects that a constant of one property tells apart.
-	union(branches, at) {
-		const key = Object.keys(branches[0].properties ?? {}).find(name => branches.every(b => isObject(b.properties) && b.properties[name]?.const !== undefined && b.required?.includes(name)));
-		const constants = new Set(branches.map(b => JSON.stringify(b.properties?.[key]?.const)));
-		if (key === undefined || constants.size < branches.length) return;
-		const made = branches.map(b => ({
-			label: String(b.title ?? write(b.properties[key].const)),
-			value: b.properties[key].const,
-			field: this.field(b, {...at, isRequired: true, depth: at.depth + 1}),
-		}));
-		return made.every(b => b.field.kind === "group") ? {kind: "union", key, branches: made} : undefined;
-	}
+	return now;
 }
 
-export function fieldOf(schema, name = "") {
-	return new Builder(schema).field(schema, {name, isRequired: true, depth: 0, chain: []});
+function field(schema, at) {
+	const chain = [...at.chain];
+	const resolved = isObject(schema) ? resolve(schema, chain, at.root) : undefined;
+	const {name, isRequired, depth} = at;
+	const {title, description: help, default: initial} = {...schema, ...resolved};
+	const made = ++at.used.fields <= limits.fields && depth <= limits.depth && resolved ? kind(resolved, {...at, chain}) : undefined;
+	return {name, isRequired, schema, title, help, initial, ...(made ?? {kind: "json"})};
 }
+
+function kind(schema, at) {
+	if (beyond.some(name => name in schema)) return;
+	if ("oneOf" in schema || "anyOf" in schema) return alternatives(schema, at);
+	if ("const" in schema) return {kind: "choice", values: [schema.const]};
+	if (Array.isArray(schema.enum)) return {kind: "choice", values: schema.enum};
+	if (Array.isArray(schema.type)) {
+		const types = schema.type.filter(type => type !== "null");
+		if (types.length !== 1) return;
+		const made = kind({...schema, type: types[0]}, at);
+		return made && {...made, isNullable: types.length < schema.type.length};
+	}
+	return typed(schema, at);
+}
+
+function typed(schema, at) {
+	const type = schema.type ?? (isObject(schema.properties) ? "object" : undefined);
+	if (type === "array") return list(schema, at);
+	if (type === "object") return object(schema, at);
+	if (type === "string") return {kind: "text", isLong: !isPlainText(schema)};
+	if (type === "integer" || type === "number") return {kind: "number", type};
+	if (type === "null") return {kind: "choice", values: [null]};
+	return type === "boolean" ? {kind: "boolean"} : undefined;
+}
+
+function list(schema, at) {
+	if ("prefixItems" in schema || "contains" in schema || !isObject(schema.items)) return;
+	const item = field(schema.items, {...at, name: "", isRequired: true, depth: at.depth + 1});
+	return {kind: "list", item};
+}
+
+function object(schema, at) {
+	const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];
+	const inside = (name, isRequired) => ({...at, name, isRequired, depth: at.depth + 1});
+	if (names.length) {
+		const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+		return {kind: "group", fields: names.map(name => field(schema.properties[name], inside(name, required.has(name))))};
+	}
+	if (schema.additionalProperties === false) return {kind: "group", fields: []};
+	if (isObject(schema.additionalProperties)) return {kind: "map", item: field(schema.additionalProperties, inside("", true))};
+	return at.depth === 0 && schema.additionalProperties === undefined ? {kind: "group", fields: [], isOpen: true} : undefined;
+}
+
+function alternatives(schema, at) {
+	const {oneOf, anyOf, ...rest} = schema;
+	const all = oneOf ?? anyOf;
+	const isAlone = Object.keys(rest).every(name => annotations.has(name) || name === "type");
+	if (!Array.isArray(all) || (oneOf && anyOf) || !isAlone || !all.length) return;
+	const branches = all.map(branch => resolve(branch, [...at.chain], at.root));
+	if (!branches.every(isObject)) return;
+	const constants = branches.map(b => ("const" in b ? [b.const] : Array.isArray(b.enum) ? b.enum : b.type === "null" ? [null] : undefined));
+	if (constants.every(Boolean)) return {kind: "choice", values: constants.flat(), labels: branches.flatMap((b, i) => constants[i].map(() => b.title))};
+	const others = branches.filter(b => b.type !== "null");
+	if (others.length === 1 && branches.length === 2) {
+		const made = kind(others[0], at);
+		return made && {...made, isNullable: true};
+	}
+	return union(branches, at);
+}
+
+// Objects that a constant of one property tells apart.
+function union(branches, at) {
+	const key = Object.keys(branches[0].properties ?? {}).find(name => branches.every(b => isObject(b.properties) && b.properties[name]?.const !== undefined && b.required?.includes(name)));
+	const constants = new Set(branches.map(b => JSON.stringify(b.properties?.[key]?.const)));
+	if (key === undefined || constants.size < branches.length) return;
+	const made = branches.map(b => ({
+		label: String(b.title ?? write(b.properties[key].const)),
+		value: b.properties[key].const,
+		field: field(b, {...at, isRequired: true, depth: at.depth + 1}),
+	}));
+	return made.every(b => b.field.kind === "group") ? {kind: "union", key, branches: made} : undefined;
+}
+
+export const fieldOf = (schema, name = "") => field(schema, {name, isRequired: true, depth: 0, chain: [], root: schema, used: {fields: 0}});
 
 // ---- typed to JSON ----
 
@@ -294,7 +280,7 @@ function choices(field, labels, attributes) {
 	return select([none, ...labels.map((text, i) => [String(i), text])], "", attributes);
 }
 
-// Each maker returns { node, focus, set(input), read(), fields or inside() }; `attributes` connect it with its label and help.
+// Each maker returns {node, focus, set(input), read(), fields or inside()}; `attributes` connect it with label and help.
 const makers = {
 	text(field, attributes) {
 		const input = field.isLong ? el("textarea", {...attributes, rows: 2}) : el("input", {...attributes, type: "text", placeholder: hint(field)});
@@ -312,11 +298,7 @@ const makers = {
 	},
 	boolean(_, {id, ...attributes}) {
 		const radios = ["", "true", "false"].map(value => input("radio", {name: id, value, checked: value === ""}));
-		const node = el(
-			"div.choices",
-			{role: "radiogroup", "aria-labelledby": `${id}-label`, ...attributes},
-			radios.map(radio => el("label", radio, radio.value || "left out")),
-		);
+		const node = each("div.choices", radios, radio => el("label", radio, radio.value || "left out"), {role: "radiogroup", "aria-labelledby": `${id}-label`, ...attributes});
 		const set = value => radios.forEach(radio => (radio.checked = radio.value === (value ?? "")));
 		return {node, focus: radios[0], set, read: () => radios.find(radio => radio.checked)?.value ?? ""};
 	},
@@ -340,10 +322,7 @@ const makers = {
 	},
 	group(field) {
 		const fields = field.fields.map(build);
-		const node = el(
-			"div",
-			fields.map(f => f.node),
-		);
+		const node = each("div", fields, f => f.node);
 		const set = value => fields.forEach(f => f.set(value?.[f.name]));
 		return {node, focus: fields[0]?.focus, set, read: () => Object.fromEntries(fields.map(f => [f.name, f.read()])), fields};
 	},

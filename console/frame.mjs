@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What pages share: the caller, addresses, filters, the heading, and the one live stream of this tab. The address is the state of a page.
+// What pages share: the caller, addresses, filters, the heading, and the live stream of this tab.
 import {consolePath, failure, request, send} from "./api.mjs";
-import {button, el, labelled, replace, visible, when} from "./dom.mjs";
+import {button, each, el, labelled, replace, visible, when} from "./dom.mjs";
 import {plain} from "./json.mjs";
 
 // caller: whose session it is; refresh(): show the page anew.
@@ -39,17 +39,10 @@ export function filters(inputs, update, labels = {}) {
 		setQuery(values());
 		run();
 	});
-	const used = () =>
-		Object.entries(values())
-			.filter(([, value]) => value)
-			.map(([name, value]) => `${name}: ${value}`)
-			.join(", ");
+	const used = () => Object.entries(values()).flatMap(([name, value]) => (value ? [`${name}: ${value}`] : []));
 	const label = name => labels[name] ?? name[0].toUpperCase() + name.slice(1);
-	const bar = el(
-		"div.bar",
-		Object.entries(inputs).map(([name, input]) => labelled(label(name), input, input.type === "search")),
-	);
-	return {bar, values, empty: what => [el("p", `No ${what} for `, visible(used() || "these filters"), "."), clear]};
+	const bar = each("div.bar", Object.entries(inputs), ([name, input]) => labelled(label(name), input, input.type === "search"));
+	return {bar, values, empty: what => [el("p", `No ${what} for `, visible(used().join(", ") || "these filters"), "."), clear]};
 }
 
 // The heading of a page and what is below it.
@@ -60,8 +53,8 @@ export const write = (node, title, actions, ...content) => replace(node, el("div
 // A browser has six connections to a server for all its tabs: some must be left for requests.
 const streamsMax = 4;
 
-// The one stream of this tab, for the page that is shown: `onCalls` gets calls as they end, `onStats` each step of the
-// statistics, and `load` is called when more has changed. A hidden tab has no stream, and a paused one neither.
+// The one stream of this tab: `onCalls` gets calls as they end, `onStats` each step of the statistics, and `load` is called
+// when more has changed. A tab that is hidden or paused has none.
 export function live({wanted = {}, onCalls, onStats, load}) {
 	const note = document.getElementById("live");
 	const {dataset} = document.body;

@@ -7,7 +7,7 @@ import {frame, link, may, write} from "./frame.mjs";
 import {tool, tools} from "./tools.mjs";
 import {about, calls, overview, source, sources} from "./traffic.mjs";
 
-// Each page: its address below the console, the function that renders it, the permission that its data needs.
+// The pages: address, functions that render them, the permission that their data needs.
 const pages = [
 	{path: "", label: "Overview", key: "o", render: overview, needs: "view traffic"},
 	{path: "/sources", label: "Sources", key: "s", render: sources, item: source, needs: "view traffic"},
@@ -76,21 +76,19 @@ async function show(isNew) {
 	document.body.dataset.ready = "yes";
 }
 
-// ---- the user ----
-
 async function logOut() {
 	await fetch(`${prefix}/logout`, {method: "POST", headers: {"X-CSRF-Token": await fetchProof()}, redirect: "manual"});
 	return goToLogin();
 }
 
 function writeUser() {
-	replace(byId("user"), button("Keys", showKeys, ".plain"), !isDemo && [el("span", visible(frame.caller.name)), button("Log out", logOut, ".plain")]);
+	replace(byId("user"), el("span.host", location.host), button("Keys", showKeys, ".plain"), !isDemo && [el("span", visible(frame.caller.name)), button("Log out", logOut, ".plain")]);
 	if (!isDemo) return;
-	const text = "A demo without a configuration: the example tools, open to this machine only. Nothing can be administered here. ";
-	byId("head").append(el("p.demo", text, el("span.quiet", "To run your own: causeway init.")));
+	const text = "This is a demo: a server without a configuration, with example tools, for this machine only. Your own begins with ";
+	byId("head").after(el("aside.demo", {"aria-label": "Demo"}, text, el("code", "causeway init"), "."));
 }
 
-// A session that is not used ends. The warning comes in time to go on; requests since then have extended it.
+// A session that is not used ends, after a warning; requests since then have extended it.
 function watchSession(ends) {
 	if (!ends) return;
 	const begun = Date.now();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The catalogue of tools, and one tool: its description, and a call of it through the MCP endpoint, as any client makes it.
+// The catalogue of tools, and one tool: its description, and calls of it as MCP clients make them.
 import {asCurl, isDemo, missing, problem, request, rpc, send, toolPages} from "./api.mjs";
-import {add, button, code, copy, count, el, facts, input, options, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
+import {add, button, code, copy, count, each, el, facts, input, options, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
 import {fieldOf, makeForm} from "./form.mjs";
 import {filters, link, may, query, sourceLink, toolLink, write} from "./frame.mjs";
 import {Num, parse, plain, pretty, write as writeJson} from "./json.mjs";
 
 const pageSize = 50;
 
-// A tool as MCP clients get it, or as the administration methods describe it: with both, `shown` is what clients get.
+// A tool as MCP clients get it, or as the administration methods describe it. `shown` is what clients get.
 function toolOf(t) {
 	const shown = t.tool ?? t;
 	const annotations = t.mark?.annotations ?? shown.annotations ?? {};
@@ -131,11 +131,11 @@ function linkOf(text) {
 	return el("a", {href: new URL(text).href, target: "_blank", rel: "noopener noreferrer"}, text);
 }
 
-const pictures = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const json = value => el("pre", visible(writeJson(value, "  ")));
 
 function block(content) {
 	if (content.type === "text") return el("pre", visible(content.text));
-	if (content.type === "image" && pictures.has(content.mimeType)) {
+	if (content.type === "image" && /^image\/(png|jpeg|gif|webp)$/.test(content.mimeType)) {
 		try {
 			const bytes = Uint8Array.from(atob(content.data), c => c.charCodeAt(0));
 			const address = URL.createObjectURL(new Blob([bytes], {type: content.mimeType}));
@@ -145,10 +145,8 @@ function block(content) {
 		}
 	}
 	if (content.type === "resource_link") return el("p", "Link: ", linkOf(String(content.uri)) ?? visible(content.uri));
-	return el("pre", visible(writeJson(content, "  ")));
+	return json(content);
 }
-
-const json = value => el("pre", visible(writeJson(value, "  ")));
 
 // Tabs over views. views: { name: node }; `mayLeave(next)` can refuse.
 function tabs(views, mayLeave = () => true) {
@@ -170,11 +168,8 @@ function tabs(views, mayLeave = () => true) {
 		choose(names[at]);
 		bar.children[names.indexOf(bar.dataset.view)].focus();
 	};
-	const bar = el(
-		"div.tabs",
-		{role: "tablist", "aria-label": "Views", onkeydown},
-		names.map(name => el("button", {type: "button", role: "tab", onclick: () => choose(name)}, name)),
-	);
+	const one = name => el("button", {type: "button", role: "tab", onclick: () => choose(name)}, name);
+	const bar = each("div.tabs", names, one, {role: "tablist", "aria-label": "Views", onkeydown});
 	choose(names[0], true);
 	return {node: el("div", bar, place), choose};
 }
@@ -192,24 +187,16 @@ function resultView(answer, sent, took, onQuestion) {
 	const {result, error} = message;
 	const exact = answer.message.get("result");
 	const word = outcomeOf(message);
-	const line = el(
-		"p",
-		{role: "status", "data-outcome": word[0]},
-		tag(...word),
-		`${took} ms · ${new Blob([answer.text]).size} bytes · HTTP ${answer.status}`,
-		answer.requestId && [" · request ", code(answer.requestId)],
-	);
+	const ids = ["request", "trace"].map(name => answer[name] && [` · ${name} `, code(answer[name])]);
+	const line = el("p", {role: "status", "data-outcome": word[0]}, tag(...word), `${took} ms · ${new Blob([answer.text]).size} bytes · HTTP ${answer.status}`, ids);
 	if (word[0] === "asks") return [line, onQuestion(exact)];
-	const views = {
-		Result: error
-			? el(
-					"div",
-					el("p.bad", visible(error.message)),
-					error.data !== undefined && tree(answer.message.get("error").get("data")),
-					answer.challenge && el("p.quiet", "Challenge: ", code(answer.challenge)),
-				)
-			: el("div", (result.content ?? []).map(block)),
-	};
+	const trouble = () => [
+		el("p.bad", visible(error.message)),
+		error.data !== undefined && tree(answer.message.get("error").get("data")),
+		answer.challenge && el("p.quiet", "Challenge: ", code(answer.challenge)),
+		answer.retry && el("p", `Try again in ${answer.retry} s.`),
+	];
+	const views = {Result: el("div", error ? trouble() : (result.content ?? []).map(block))};
 	if (exact instanceof Map && exact.has("structuredContent")) views.Structured = el("div.json", tree(exact.get("structuredContent")));
 	views.Wire = el("div", el("h3", "Request"), el("pre", visible(pretty(sent.body))), el("h3", "Response"), json(answer.message));
 	return [line, tabs(views).node];
@@ -222,9 +209,8 @@ function questions(exact, source, onAnswer) {
 		const schema = method === "elicitation/create" && params.requestedSchema;
 		return {key, text: params?.message ?? method, form: schema ? makeForm(fieldOf(schema)) : undefined};
 	});
-	const nodes = asked.map(({text, form}) =>
-		el("fieldset", el("legend", visible(source ? `${source} asks` : "The tool asks")), el("p", visible(text)), form?.node ?? el("p.warn", "The console cannot answer this kind of question.")),
-	);
+	const legend = `${source || "The tool"} asks`;
+	const nodes = asked.map(({text, form}) => el("fieldset", el("legend", visible(legend)), el("p", visible(text)), form?.node ?? el("p.warn", "The console cannot answer this kind of question.")));
 	const answer = action => () => {
 		const responses = [];
 		for (const {key, form} of asked) {
@@ -264,11 +250,7 @@ function argumentsView(described) {
 		isText = next === "JSON" || (isText && next !== "Form");
 		return true;
 	};
-	const views = {
-		Form: form.node,
-		JSON: el("div", el("p.quiet.small", "The arguments as JSON, sent as they are written here."), text),
-		"As clients see it": json(described.shown),
-	};
+	const views = {Form: form.node, JSON: el("div", el("p.quiet.small", "The arguments as JSON, sent as they are written here."), text), "As clients see it": json(described.shown)};
 	const all = tabs(views, mayLeave);
 	return {
 		node: el("div", all.node, warning),
@@ -351,28 +333,12 @@ function trial(described) {
 		const text = args.read();
 		if (text !== undefined) copy(use(text));
 	};
-	const withToken = el(
-		"details",
-		el("summary", "Call with a token"),
-		el(
-			"form.field",
-			{onsubmit: event => (event.preventDefault(), onCall())},
-			el("label", {for: "token"}, "Token"),
-			token,
-			el("p.help", "A session has no scopes. The token stays in this tab and is not stored."),
-		),
-	);
+	const onsubmit = event => (event.preventDefault(), onCall());
+	const help = el("p.help", "A session has no scopes. The token stays in this tab and is not stored.");
+	const withToken = el("details", el("summary", "Call with a token"), el("form.field", {onsubmit}, el("label", {for: "token"}, "Token"), token, help));
 	const address = text => location.origin + location.pathname + link("", {args: text}).replace(/^[^?]*/, "");
-	const bar = el(
-		"div.bar",
-		callButton,
-		cancel,
-		button(
-			"Copy as curl",
-			withArguments(text => asCurl(compose(text))),
-		),
-		button("Copy link", withArguments(address)),
-	);
+	const curl = text => asCurl(compose(text));
+	const bar = el("div.bar", callButton, cancel, button("Copy as curl", withArguments(curl)), button("Copy link", withArguments(address)));
 	const preset = query().args;
 	if (preset) args.preset(preset);
 	return {node: panel("Try it", args.node, !isDemo && withToken, bar, progress, result), close: () => running?.abort(), onCall};
@@ -395,6 +361,6 @@ export async function tool(node, name) {
 		]),
 		el("details", el("summary", "Schemas"), el("h3", "Arguments"), json(input ?? {}), output && [el("h3", "Result"), json(output)]),
 	);
-	write(node, visible(title || name), may("administer access") && el("a", {href: link("/who", {tool: name})}, "Who may call it"), el("div.split", about, tried.node));
+	write(node, visible(title || name), may("administer access") && el("a", {href: link("/who", {tool: name})}, "Who may call it"), el("div.grid.half", about, tried.node));
 	return tried;
 }

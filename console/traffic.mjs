@@ -1,26 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pages of the operator: the state of the server, its sources, its calls as they end, and the server itself.
+// Pages of the operator: the state of the server, its sources, its calls, and the server itself.
 import {change, isDemo, mcpPath, missing, prefix, problem, rpc} from "./api.mjs";
-import {ask, button, code, copyable, count, duration, el, facts, grid, input, invisible, labelled, list, panel, percent, replace, select, span, status, table, tag, visible, when} from "./dom.mjs";
+import {ask, button, code, copyable, count, duration, each, el, facts, grid, input, invisible} from "./dom.mjs";
+import {labelled, list, panel, percent, refill, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
 import {filters, frame, link, live, may, query, sourceLink, toolLink, write} from "./frame.mjs";
 import {write as writeJson} from "./json.mjs";
 
-const stateKinds = {ready: "good", down: "bad"};
-const stateTag = s => tag(s.state, stateKinds[s.state] ?? "warn");
-const quietOutcomes = ["asks", "cancelled", "logout"];
-export const outcomeTag = outcome => tag(outcome, outcome === "ok" ? "good" : quietOutcomes.includes(outcome) ? "" : "bad");
+const stateTag = s => tag(s.state, {ready: "good", down: "bad"}[s.state] ?? "warn");
+const outcomeLooks = {ok: "good", asks: "", cancelled: "", logout: ""};
+// The outcome of a record, as a link to those with the same.
+export const outcomeTag = (outcome, page) => el("a", {href: link(page, {...query(), outcome}), title: "Only these"}, tag(outcome, outcomeLooks[outcome] ?? "bad"));
 const failed = ["error", "failed", "unavailable"];
 const refused = ["invalid", "hidden", "login", "scopes", "forbidden", "too_many"];
 export const outcomes = ["ok", ...failed, "asks", "cancelled", ...refused];
 const looks = ["good", "warn", "bad"];
 
-const address = path => location.origin + prefix + path;
-const firstSteps = () =>
-	[
-		`curl ${location.origin}${mcpPath} --json '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`,
-		`curl ${address("/jsonrpc")} --json '{"jsonrpc":"2.0","id":1,"method":"examples.articles.list"}'`,
-		`curl ${address("/readyz")}`,
-	].map(copyable);
+const post = (path, method) => `${path} --json '{"jsonrpc":"2.0","id":1,"method":"${method}"}'`;
+const second = isDemo ? post("/jsonrpc", "examples.articles.list") : "/mcp/tools/list";
+const firstSteps = (origin = location.origin) => [post(mcpPath, "tools/list"), prefix + second, `${prefix}/readyz`].map(path => copyable(`curl ${origin}${path}`));
+
+// What a newcomer sees first: how to use the tools here, from a client, and from a terminal.
+function welcome(origin, tools) {
+	const mcp = origin + mcpPath;
+	return el(
+		"div.grid",
+		panel(
+			"Call a tool here",
+			el("p.quiet", "Each tool has a form. It is called as MCP clients do."),
+			list(tools, t => [toolLink(t.name), el("div.quiet", visible(t.description))]),
+		),
+		panel(
+			"Connect an MCP client",
+			el("p.quiet", "The address, and commands that add it to clients:"),
+			[mcp, `claude mcp add --transport http causeway ${mcp}`, "causeway install --all"].map(copyable),
+		),
+		panel("Try it in a terminal", firstSteps(origin)),
+	);
+}
 
 // ---- charts ----
 
@@ -28,39 +44,41 @@ const width = 400;
 const height = 110;
 
 // Lines over time as a picture, and the same as a table. series: [[name, values, class]]; null is a gap.
-function chart(title, {step_s, from}, series, format) {
-	const steps = Math.max(2, ...series.map(([, values]) => values.length));
-	const top = Math.max(1, ...series.flatMap(([, values]) => values));
-	const x = i => ((i / (steps - 1)) * width).toFixed(1);
-	const y = v => (height - (v / top) * (height - 6)).toFixed(1);
-	const path = values => values.map((v, i) => (v === null ? "" : `${(values[i - 1] ?? null) === null ? "M" : "L"}${x(i)} ${y(v)}`)).join("") || "M0 0";
-	const last = values => format(values.at(-1) ?? null);
-	const at = i => when(from + i * step_s * 1000);
-	const fold = el("details", {ontoggle: () => fold.children.length < 2 && fold.append(rows())}, el("summary", "As a table"));
-	const rows = () => {
-		const times = [...Array(steps).keys()].reverse().map(i =>
-			el(
-				"tr",
-				el("th", {scope: "row"}, at(i)),
-				series.map(([, values]) => el("td.n", format(values[i] ?? null))),
-			),
+function chart(title, format) {
+	const parts = el("div");
+	let rows;
+	const place = el("div");
+	const ontoggle = () => replace(place, fold.open && rows());
+	const fold = el("details", {ontoggle}, el("summary", "As a table"), place);
+	const fill = ({step_s, from}, series) => {
+		const steps = Math.max(2, ...series.map(([, values]) => values.length));
+		const most = Math.max(0, ...series.flatMap(([, values]) => values));
+		const x = i => ((i / (steps - 1)) * width).toFixed(1);
+		const y = v => (height - (v / (most || 1)) * (height - 6)).toFixed(1);
+		const path = values => values.map((v, i) => (v === null ? "" : (values[i - 1] ?? null) === null ? `M${x(i)} ${y(v)}h.1` : `L${x(i)} ${y(v)}`)).join("") || "M0 0";
+		const at = i => when(from + i * step_s * 1000);
+		const legend = series.map(([name, values, kind]) => el(`span.${kind}`, `${name} ${format(values.at(-1) ?? null)}`));
+		const [, whole, look] = series[0];
+		const area = whole.length > 1 && !whole.includes(null) && el(`svg:path.area.${look}`, {d: `${path(whole)}V${height}H0Z`});
+		const lines = series.map(([, values, kind]) => el(`svg:path.${kind}`, {d: path(values)}));
+		const label = `${title}: ${legend.map(node => node.textContent).join(", ")}`;
+		replace(
+			parts,
+			el("figcaption", el("h2", title), el("span.quiet", `at most ${format(most)}`)),
+			el("svg:svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, preserveAspectRatio: "none"}, area, lines),
+			el("p.axis.small", at(0), at(steps - 1)),
+			el("p.legend", legend),
 		);
-		return grid(title, [["Time"], ...series.map(([name]) => [name, "n"])], times);
+		const times = [...Array(steps).keys()].reverse();
+		rows = () =>
+			grid(
+				title,
+				[["Time"], ...series.map(([name]) => [name, "n"])],
+				times.map(i => row(at(i), ...series.map(([, values]) => el("td.n", format(values[i] ?? null))))),
+			);
+		ontoggle();
 	};
-	return el(
-		"figure.panel",
-		el("figcaption", el("h2", title), el("span.quiet", `at most ${format(top)}`)),
-		el(
-			"svg:svg",
-			{viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${series.map(([name, values]) => `${name} ${last(values)}`).join(", ")}`, preserveAspectRatio: "none"},
-			series.map(([, values, kind]) => el(`svg:path.${kind}`, {d: path(values)})),
-		),
-		el(
-			"p.legend",
-			series.map(([name, values, kind]) => el(`span.${kind}`, `${name} ${last(values)}`)),
-		),
-		fold,
-	);
+	return {node: el("figure.panel", parts, fold), fill};
 }
 
 const sum = (stats, names) => {
@@ -69,23 +87,27 @@ const sum = (stats, names) => {
 };
 const rate = n => (n === null ? "–" : `${count(n)}/s`);
 
-function charts(stats) {
-	const byOutcome = [
-		["ok", sum(stats, ["ok"]), "good"],
-		["failed", sum(stats, failed), "bad"],
-		["refused", sum(stats, refused), "warn"],
-	];
-	const durations = ["p50", "p95", "p99"].map((name, i) => [name, stats[`${name}_us`], looks[i]]);
-	const idle = stats.idle?.map((values, i) => [`loop ${i + 1}`, values, looks[i % 3]]);
-	return el(
-		"div.grid",
-		chart("Calls by outcome", stats, byOutcome, rate),
-		chart("Durations in the sources", stats, durations, duration),
-		idle?.length > 0 && chart("Idle by loop", stats, idle, n => (n === null ? "–" : `${count(n)} %`)),
-	);
+function charts() {
+	const byOutcome = chart("Calls by outcome", rate);
+	const durations = chart("Durations in the sources", duration);
+	const idle = chart("Idle by loop", n => (n === null ? "–" : `${count(n)} %`));
+	const fill = stats => {
+		byOutcome.fill(stats, [
+			["ok", sum(stats, ["ok"]), "good"],
+			["failed", sum(stats, failed), "bad"],
+			["refused", sum(stats, refused), "warn"],
+		]);
+		durations.fill(
+			stats,
+			["p50", "p95", "p99"].map((name, i) => [name, stats[`${name}_us`], looks[i]]),
+		);
+		idle.fill(
+			stats,
+			stats.idle.map((values, i) => [`loop ${i + 1}`, values, looks[i % 3]]),
+		);
+	};
+	return {node: el("div.grid", byOutcome.node, durations.node, idle.node), fill};
 }
-
-// ---- statistics ----
 
 const arraysOf = stats => [...Object.values(stats.calls), stats.p50_us, stats.p95_us, stats.p99_us, stats.running, ...stats.idle];
 
@@ -128,10 +150,7 @@ function figures(stats) {
 		["running", `${count(stats.running_now)} of ${count(stats.max_calls)}`],
 		["connections", count(stats.connections)],
 	];
-	return el(
-		"dl.figures",
-		pairs.map(([name, value]) => el("div", el("dt", name), el("dd", value))),
-	);
+	return each("dl.figures", pairs, ([name, value]) => el("div", el("dt", name), el("dd", value)));
 }
 
 // Each thing that an operator should look at, with the page that helps.
@@ -146,21 +165,23 @@ function needs(state, sources) {
 	return out;
 }
 
-const busiest = tools =>
+const needLink = ([text, page, kind]) => el(`a.${kind}`, {href: page}, visible(text));
+
+const busiest = () =>
 	table({
 		caption: "Rates of the last seconds, the rest since the start",
-		rows: tools,
+		key: t => t.name,
 		columns: [
 			["Tool", t => toolLink(t.name), "head"],
 			["Calls/s", t => count(t.per_s), "n"],
 			["Failed", t => percent(t.failed, t.calls), "n"],
 			["p95", t => duration(t.p95_us), "n"],
 		],
-		empty: () => [el("p", "No calls yet. From a terminal:"), firstSteps()],
-	}).node;
+		empty: () => "No calls yet.",
+	});
 
 function refusals(stats) {
-	const some = Object.entries(stats.refusals_last_hour ?? stats.refusals).filter(([, n]) => n > 0);
+	const some = Object.entries(stats.refusals_last_hour).filter(([, n]) => n > 0);
 	const page = outcome => (may("view audit") ? link("/audit", {outcome, since: "1h"}) : link("/calls", {outcome}));
 	if (!some.length) return el("p.good", "No call was refused.");
 	return list(some, ([outcome, n]) => el("a", {href: page(outcome)}, `${outcome}: ${count(n)}`));
@@ -176,40 +197,39 @@ function lead({server, sources, tools, methods}) {
 
 export async function overview(node) {
 	const range = select(["15m", "24h"], "15m");
-	const place = el("div");
+	const [top, trouble, now, needed, refusedNow, steps] = [1, 2, 3, 4, 5, 6].map(() => el("div"));
+	const drawn = charts();
+	const tools = busiest();
 	let stats;
 	let state;
 	let all;
 	const show = () => {
 		const wanted = needs(state, all);
-		const open = [...place.querySelectorAll("details")].map(d => d.open);
-		replace(
-			place,
-			lead(state),
-			stats.error ? problem(stats.error, "No traffic is counted.") : [el("section.panel.numbers", figures(stats.now ?? stats)), stats.history_s > 0 && charts(stats)],
-			el(
-				"div.grid",
-				panel("Needs you", wanted.length ? list(wanted, ([text, page, kind]) => el(`a.${kind}`, {href: page}, visible(text))) : el("p.good", "Nothing. All sources are ready.")),
-				!stats.error && [el("section.panel.numbers", el("h2", "Busiest tools"), busiest(stats.tools)), panel("Refusals", refusals(stats))],
-				panel(
-					"Sources",
-					all.length ? facts(all.slice(0, 12).map(s => [sourceLink(s.name), [stateTag(s), ` ${count(s.tools)} tools`]])) : noSources(),
-					all.length > 12 && el("a", {href: link("/sources")}, `all ${all.length}`),
-				),
-			),
-			isDemo && panel("From a terminal", firstSteps()),
-		);
-		place.querySelectorAll("details").forEach((d, i) => (d.open = open[i] ?? false));
+		const rest = wanted.length > 10 && el("a", {href: link("/sources", {only: "needs attention"})}, `all ${count(wanted.length)}`);
+		replace(top, lead(state));
+		refill(needed, [wanted, all.length], () => (wanted.length ? [list(wanted.slice(0, 10), needLink), rest] : all.length ? el("p.good", "Nothing. All sources are ready.") : noSources()));
+		replace(trouble, stats.error && problem(stats.error, "No traffic is counted."));
+		numbers.hidden = Boolean(stats.error);
+		drawn.node.hidden = !stats.history_s;
+		if (stats.error) return;
+		replace(now, figures(stats.now ?? stats));
+		if (stats.history_s) drawn.fill(stats);
+		tools.fill(stats.tools);
+		refill(refusedNow, stats.refusals_last_hour, () => refusals(stats));
+		refill(steps, !isDemo && !stats.tools.length, isEmpty => isEmpty && panel("No calls yet. From a terminal:", firstSteps()));
 	};
 	const load = async () => {
 		const counted = rpc("stats", {range: range.value}).catch(error => ({error}));
 		[stats, state, {sources: all}] = await Promise.all([counted, rpc("status"), rpc("sources.list")]);
 		show();
 	};
+	const numbers = el("section.panel.numbers", now);
 	filters({range}, load);
 	await load();
+	const examples = isDemo && (await rpc("tools.list", {limit: 5})).tools;
 	const feed = live({load, onStats: step => (stats.error || hasChanged(all, step) || !addStep(stats, step) ? load() : show())});
-	write(node, "Overview", [labelled("Range", range), feed.pause], place);
+	const below = el("div.grid", panel("Needs you", needed), el("section.panel.numbers", el("h2", "Busiest tools"), tools.node), panel("Refusals of the last hour", refusedNow));
+	write(node, "Overview", [labelled("Range", range), feed.pause], top, isDemo && welcome(`http://${state.listen[0]}`, examples), trouble, numbers, drawn.node, below, steps);
 	return feed;
 }
 
@@ -286,7 +306,7 @@ const stateFacts = s =>
 		["Problem", s.problem && el("span.bad", visible(s.problem))],
 	]);
 
-// The differences from the approved definitions, each with a box; `onApprove` gets those that are checked.
+// Differences from the approved definitions, each with a box; `onApprove` gets the checked ones.
 function differences(own, onApprove) {
 	const boxes = own.map(d => input("checkbox", {checked: d.change !== "gone" && !looksDestructive(d), "aria-label": `Approve ${d.method}`}));
 	const rows = own.map((d, i) =>
@@ -363,11 +383,11 @@ export async function source(node, name) {
 
 // ---- calls ----
 
-const most = 200;
-const callFilters = {tool: "tool", outcome: "outcome", caller: "caller"};
+const kept = 200;
+const filterOf = {caller: "caller", method: "tool", tool: "tool", outcome: "outcome", kind: "kind"};
 
 // A record with each value as a filter, and the command that finds it.
-export function showRecord(title, record, page, filterOf, more) {
+export function showRecord(title, record, page, more) {
 	const pairs = Object.entries(record).map(([name, value]) => {
 		const text = typeof value === "string" ? value : JSON.stringify(value);
 		const filter = filterOf[name];
@@ -380,7 +400,7 @@ export function showRecord(title, record, page, filterOf, more) {
 
 function showCall(call, all) {
 	const same = all.filter(c => call.trace_id && c.trace_id === call.trace_id && c !== call);
-	return showRecord("Call", call, "/calls", callFilters, same.length > 0 && [el("p", "Others of the same trace:"), list(same, c => [outcomeTag(c.outcome), toolLink(c.tool), ` ${duration(c.us)}`])]);
+	return showRecord("Call", call, "/calls", same.length > 0 && [el("p", "Others of the same trace:"), list(same, c => [outcomeTag(c.outcome, "/calls"), toolLink(c.tool), ` ${duration(c.us)}`])]);
 }
 
 export async function calls(node) {
@@ -396,7 +416,7 @@ export async function calls(node) {
 		key: c => c.seq,
 		columns: [
 			["Time", c => button(when(c.at), () => showCall(c, all), ".plain"), "fit"],
-			["Outcome", c => outcomeTag(c.outcome), "fit"],
+			["Outcome", c => outcomeTag(c.outcome, "/calls"), "fit"],
 			["Tool", c => c.tool && toolLink(c.tool), "head"],
 			["Caller", c => visible(c.caller || "anonymous")],
 			["Door", c => visible([c.door, c.version, c.client].filter(Boolean).join(" ")), "fit"],
@@ -410,7 +430,7 @@ export async function calls(node) {
 		all = fresh
 			.filter(c => c.seq > newest)
 			.concat(all)
-			.slice(0, most);
+			.slice(0, kept);
 		replace(summary, `${count(fresh.length)} of ${count(fresh.length + left_out)} calls of the last second are shown.`);
 		rows.fill(all);
 	};
@@ -461,15 +481,15 @@ const serverFacts = ({server, listen, config, restart}) =>
 
 export async function about(node) {
 	const state = may("view traffic") ? serverFacts(await rpc("status")) : el("p.quiet", "Your account may not view the traffic.");
-	const doors = {"MCP clients": location.origin + mcpPath, "JSON-RPC": address("/jsonrpc"), REST: address("/mcp/tools/list")};
+	const doors = {"MCP clients": mcpPath, "JSON-RPC": `${prefix}/jsonrpc`, REST: `${prefix}/mcp/tools/list`};
 	const text = el("pre");
 	const show = async () => replace(text, visible(writeJson((await rpc("config.show", {}, {isExact: true})).config, "  ")));
-	const note = el("p.quiet", "Values that may hold secrets are masked. The console never writes the file.");
-	const configuration = () => [logLevel(), panel("Configuration in force", note, el("details", {ontoggle: show}, el("summary", "Show it"), text))];
+	const note = "Values that may hold secrets are masked. The console never writes the file.";
+	const configuration = () => [logLevel(), panel("Configuration in force", el("p.quiet", note), el("details", {ontoggle: show}, el("summary", "Show it"), text))];
 	const you = facts([
 		["Account", visible(frame.caller.name)],
 		["Permissions", list(frame.caller.permissions, visible)],
 	]);
-	const panels = [panel("Server", state), panel("Addresses for clients", facts(Object.entries(doors).map(([name, text]) => [name, code(text)]))), panel("You", you)];
-	write(node, "About", "", el("div.grid", panels), may("administer sources") && configuration());
+	const addresses = facts(Object.entries(doors).map(([name, path]) => [name, code(location.origin + path)]));
+	write(node, "About", "", el("div.grid", panel("Server", state), panel("Addresses for clients", addresses), panel("You", you)), may("administer sources") && configuration());
 }

@@ -136,10 +136,10 @@ async function paints(server, browser, storageState, times, say) {
         for (let i = 0; i < times; i += 1) {
             runs.push(await paint(server, browser, storageState, address));
         }
-        const times = runs.map(({ ms }) => ms);
+        const paintsMs = runs.map(({ ms }) => ms);
         all[name] = {
-            median: median(times),
-            worst: Math.max(...times),
+            median: median(paintsMs),
+            worst: Math.max(...paintsMs),
             cpuMs: median(runs.map(({ cpuMs }) => cpuMs)),
         };
         const { median: half, worst, cpuMs } = all[name];

@@ -1,10 +1,12 @@
 // Every page of the console in both themes: it is accessible, it makes no noise, and it fits a narrow window.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, suite } from "node:test";
+import { promisify } from "node:util";
 import {
     assertAccessible,
     browserTests,
-    logIn,
+    colorRules,
     openPage,
     ready,
     shoot,
@@ -36,29 +38,80 @@ suite("the pages", () => {
     before(async () => (server = await startConsole()));
     after(() => server?.stop());
 
-    for (const colorScheme of ["light", "dark"]) {
-        test(`every page has no violation and no noise in the ${colorScheme} theme`, async () => {
-            const page = await openPage(server, "/console/", { colorScheme });
-            await assertAccessible(page);
-            await shoot(page, `login-${colorScheme}`);
-            await logIn(page, "alice");
-            for (const address of addresses) {
-                await visit(page, address);
-                assert.equal(await page.locator(".notice").count(), 0, address);
-                await assertAccessible(page);
-                await shoot(page, `${address.replaceAll(/\W+/g, "-").slice(1)}-${colorScheme}`);
-            }
-            assert.deepEqual(page.noise, []);
-            await page.context().close();
-        });
+    // The window of a screen of 1280 × 800 pixels at a zoom of 200 % and 400 %; the last is the narrowest that must do.
+    const windows = [
+        { width: 640, height: 400 },
+        { width: 320, height: 200 },
+    ];
+
+    async function assertFits(page) {
+        for (const size of windows) {
+            await page.setViewportSize(size);
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+            assert.ok(wide <= size.width, `${page.url()}: ${wide} pixels`);
+        }
+        await page.setViewportSize({ width: 1280, height: 800 });
     }
 
-    test("a window of 320 pixels shows every page without scrolling sideways", async () => {
-        const page = await openPage(server, "/console/", { account: "alice", viewport: { width: 320, height: 640 } });
+    // The other theme and the colours of the system change nothing but colours.
+    async function assertColors(page, name) {
+        await page.emulateMedia({ colorScheme: "dark" });
+        await assertAccessible(page, colorRules);
+        await shoot(page, `${name}-dark`);
+        await page.emulateMedia({ colorScheme: "light", forcedColors: "active" });
+        await shoot(page, `${name}-forced`);
+        await page.emulateMedia({ forcedColors: "none" });
+    }
+
+    test("the login page has no violation in any theme, and fits a narrow window", async () => {
+        const page = await openPage(server, "/console/");
+        await assertAccessible(page);
+        await shoot(page, "login-light");
+        await assertColors(page, "login");
+        await assertFits(page);
+        await page.context().close();
+    });
+
+    test("every page has no violation in any theme, makes no noise, and fits a window at 400 %", async () => {
+        const page = await openPage(server, "/console/about", { account: "alice" });
+        // Nothing comes from a cache, and every file counts.
+        const client = await page.context().newCDPSession(page);
+        const files = new Map();
+        client.on("Network.requestWillBeSent", ({ requestId, request }) => {
+            if (request.url.includes("/console/-/")) files.set(requestId, 0);
+        });
+        client.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
+            if (files.has(requestId)) files.set(requestId, encodedDataLength);
+        });
+        await client.send("Network.enable");
+        await client.send("Network.setCacheDisabled", { cacheDisabled: true });
         for (const address of addresses) {
+            files.clear();
             await visit(page, address);
-            const [inner, wide] = await page.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
-            assert.ok(wide <= inner, `${address}: ${wide} pixels`);
+            const bytes = [...files.values()].reduce((sum, size) => sum + size, 0);
+            assert.ok(bytes > 1000 && bytes <= 35 * 1024, `${address}: ${bytes} bytes`);
+            assert.equal(await page.locator(".notice").count(), 0, address);
+            await assertAccessible(page);
+            const name = address.replaceAll(/\W+/g, "-").slice(1);
+            await shoot(page, `${name}-light`);
+            await assertColors(page, name);
+            await assertFits(page);
+        }
+        assert.deepEqual(page.noise, []);
+        await page.context().close();
+    });
+
+    test("with the colours of the system, states and the current page are still told apart", async () => {
+        const page = await openPage(server, "/console/sources", { account: "alice", forcedColors: "active" });
+        for (const selector of [".tag", "#menu [aria-current]", "main button"]) {
+            const { width, style } = await page
+                .locator(selector)
+                .first()
+                .evaluate((node) => {
+                    const found = getComputedStyle(node);
+                    return { width: found.borderTopWidth, style: found.borderTopStyle };
+                });
+            assert.notEqual(`${width} ${style}`, "0px none", selector);
         }
         await page.context().close();
     });
@@ -83,29 +136,6 @@ suite("the pages", () => {
         assert.equal(await page.inputValue("input[type=search]"), "echo");
         await page.context().close();
     });
-
-    test("a page loads at most 35 KB", async () => {
-        const context = (await openPage(server, "/console/about", { account: "alice" })).context();
-        for (const address of addresses) {
-            // A cache of its own: nothing is there yet.
-            const fresh = await openPage(server, "/console/about", { storageState: await context.storageState() });
-            const client = await fresh.context().newCDPSession(fresh);
-            const files = new Map();
-            client.on("Network.requestWillBeSent", ({ requestId, request }) => {
-                if (request.url.includes("/console/-/")) files.set(requestId, 0);
-            });
-            client.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
-                if (files.has(requestId)) files.set(requestId, encodedDataLength);
-            });
-            await client.send("Network.enable");
-            await client.send("Network.setCacheDisabled", { cacheDisabled: true });
-            await visit(fresh, address);
-            const bytes = [...files.values()].reduce((sum, size) => sum + size, 0);
-            assert.ok(bytes > 1000 && bytes <= 35 * 1024, `${address}: ${bytes} bytes`);
-            await fresh.context().close();
-        }
-        await context.close();
-    });
 });
 
 suite("the demo", () => {
@@ -121,7 +151,17 @@ suite("the demo", () => {
         ]);
         await assertAccessible(page);
         await shoot(page, "demo");
-        await page.click("#menu a:text-is('Tools')");
+        const page320 = { width: 320, height: 640 };
+        await page.setViewportSize(page320);
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= page320.width);
+        await page.setViewportSize({ width: 1280, height: 800 });
+        // A newcomer finds a tool, a client and a terminal on the first page, and what is to be copied is true.
+        const commands = await page.locator(".item pre").allTextContents();
+        assert.equal(commands[0], `${server.url}/mcp`);
+        for (const line of commands.filter((text) => text.startsWith("curl "))) {
+            const { stdout } = await promisify(execFile)("sh", ["-c", `${line} --silent --fail`]);
+            assert.ok(JSON.parse(stdout), line);
+        }
         await page.click("a:has-text('toMarkdown')");
         await page.fill(".field:has(label:has-text('nid')) input", "2");
         await page.click("button:text-is('Call')");

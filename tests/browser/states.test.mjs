@@ -16,7 +16,7 @@ suite("nothing to show", () => {
     test("each page says why it is empty, and what to do", async () => {
         const server = await startConsole({ plugins: [], config: { audit: {} } });
         const page = await openPage(server, "/console/", { account: "alice" });
-        assert.match(await text(page), /No calls yet\. From a terminal:.*No sources\..*causeway import URL/s);
+        assert.match(await text(page), /No sources\..*causeway import URL.*No calls yet\. From a terminal:/s);
         await visit(page, "/console/sources");
         assert.match(await text(page), /No sources\..*causeway import URL/s);
         await visit(page, "/console/tools");

@@ -193,7 +193,7 @@ suite("the security person", () => {
         await page.fill("#new-account", "bob");
         await page.fill("#new-scopes", "content:read");
         await page.click("dialog button:text-is('Create')");
-        const token = await page.locator("dialog code").textContent();
+        const token = await page.locator("dialog pre").textContent();
         const answer = await fetch(`${server.url}/mcp/tools/list`, { headers: { Authorization: `Bearer ${token}` } });
         assert.equal(answer.status, 200);
         await page.click("dialog button:text-is('Close')");

@@ -94,8 +94,10 @@ const noNoise = ["Failed to load resource: the server responded with a status of
 const quickFingers = "Autofocus processing was blocked because a document already has a focused element";
 
 // A page in a context of its own. page.noise collects what must not happen: messages of the console (violations of
-// the CSP are among them), errors, dialogs, and requests to other origins.
+// the CSP are among them), errors, dialogs, and requests to other origins. An account logs in once for each server; later
+// pages have the cookie of its session.
 export async function openPage(server, address, { account, context, quiet = noNoise, ...options } = {}) {
+    server.sessions ??= new Map();
     const own =
         context ??
         (await (
@@ -103,6 +105,7 @@ export async function openPage(server, address, { account, context, quiet = noNo
         ).newContext({
             reducedMotion: "reduce",
             viewport: { width: 1280, height: 800 },
+            storageState: server.sessions.get(account),
             ...options,
         }));
     const page = await own.newPage();
@@ -124,8 +127,11 @@ export async function openPage(server, address, { account, context, quiet = noNo
         if (!url.startsWith(server.origin) && !url.startsWith("blob:")) page.noise.push(`foreign: ${url}`);
     });
     await page.goto(server.origin + address);
-    if (account) await logIn(page, account);
     await settled(page);
+    if (account && (await page.locator("body.login").count())) {
+        await logIn(page, account);
+        server.sessions.set(account, await own.storageState());
+    }
     return page;
 }
 
@@ -148,11 +154,12 @@ export async function visit(page, address) {
 }
 
 const axe = () => readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const everyRule = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+export const colorRules = ["color-contrast", "link-in-text-block"];
 
 // The script comes through the debugger, so that the page's CSP does not apply to it.
-export async function assertAccessible(page) {
-    await page.evaluate(axe());
+export async function assertAccessible(page, rules = everyRule) {
+    if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe());
     const { violations } = await page.evaluate((runOnly) => window.axe.run(document, { runOnly }), rules);
     const found = violations.map((v) => [v.id, v.nodes.map((n) => `${n.target}: ${n.failureSummary}`)]);
     assert.deepEqual(found, [], page.url());
