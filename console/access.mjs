@@ -75,11 +75,8 @@ export async function who(node) {
 		const caption = `yes: may call · asks: a login or scopes · –: hidden. ${count(tools.length)} of ${count(tools_total)} tools, ${cols.length} of ${count(total)} columns`;
 		replace(place, grid(caption, [["Tool"], ...cols.map(c => [visible(c.name)])], body, empty("tool")));
 	}
-	const onFilter = () => {
-		why.hidden = true;
-		size = pageSize;
-		return update();
-	};
+	const onFilter = () => ((size = pageSize), update());
+	kinds.addEventListener("input", () => (why.hidden = true));
 	const {bar, empty} = filters({q: search, columns, kind: kinds, different: rows}, onFilter, {q: "Filter tools", columns: "Filter columns", kind: "Columns", different: "Rows"});
 	await update();
 	write(node, "Who may", "", bar, why, el("section.panel", place, more));

@@ -104,8 +104,6 @@ function watchSession(ends) {
 	setTimeout(warn, Math.max(0, Math.min(ends - begun - 120_000, 2 ** 31 - 1)));
 }
 
-// ---- keys ----
-
 const hasKeys = () => localStorage.getItem("keys") !== "off";
 let afterG = false;
 
