@@ -601,11 +601,11 @@ static const char *orphans_mark(uint64_t n, char out[ORPHANS_MARK])
     return out;
 }
 
-static bool is_wanted(const search *s, cw_str variable)
+/* The value is the rest of the variable behind the prefix. */
+static bool is_wanted(const search *s, cw_str value)
 {
     uint64_t mark;
-    if (!cw_str_starts(variable, s->prefix) ||
-        !cw_str_to_u64(cw_str_make(variable.p + s->prefix.n, variable.n - s->prefix.n), &mark))
+    if (!cw_str_to_u64(value, &mark))
         return false;
     for (size_t i = 0; i < s->n; i++) {
         if (s->marks[i] == mark)
@@ -632,20 +632,25 @@ static cw_str read_environment(const search *s, const char *pid)
 
 static bool has_mark(const search *s, const char *pid)
 {
-    cw_str rest = read_environment(s, pid);
-    while (rest.p && rest.n) {
-        if (is_wanted(s, cw_str_cut(rest, '\0', &rest)))
+    cw_str all = read_environment(s, pid), rest = all;
+    const char *at;
+    while (rest.n && (at = memmem(rest.p, rest.n, s->prefix.p, s->prefix.n))) {
+        const char *value = at + s->prefix.n;
+        bool begins = at == all.p || at[-1] == '\0';
+        rest = cw_str_make(value, rest.n - (size_t)(value - rest.p));
+        cw_str behind;
+        if (begins && is_wanted(s, cw_str_cut(rest, '\0', &behind)))
             return true;
     }
     return false;
 }
 
-/* Whether a process was killed. Its descriptor comes first: a number that is used again meanwhile
- * is never hit. */
+/* Whether a process was killed. The mark is looked for again behind its descriptor: a number that is
+ * used again meanwhile is never hit. Nearly all processes are those of others, and need none. */
 static bool kill_marked(const search *s, const char *name)
 {
     uint64_t pid;
-    if (!cw_str_to_u64(cw_str_from(name), &pid) || pid == (uint64_t)getpid())
+    if (!cw_str_to_u64(cw_str_from(name), &pid) || pid == (uint64_t)getpid() || !has_mark(s, name))
         return false;
     int fd = pidfd_open((pid_t)pid, 0);
     bool killed = fd >= 0 && has_mark(s, name) && pidfd_send_signal(fd, SIGKILL, NULL, 0) == 0;
