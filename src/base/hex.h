@@ -13,6 +13,10 @@
 
 #include "base/attr.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 /* 0 to 15, whichever case a letter has; -1 when it is no digit. */
 CW_INLINE int cw_hex_value(char c)
 {
@@ -35,16 +39,33 @@ CW_INLINE void cw_hex_write_u32(char *out, uint32_t number)
     memcpy(out, &digits, sizeof digits);
 }
 
+/* The sixteen small digits of eight bytes. */
+CW_INLINE void cw_hex_write_8(char *out, const unsigned char bytes[8])
+{
+#if defined(__SSE2__)
+    const __m128i low = _mm_set1_epi8(15);
+    __m128i in = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
+    __m128i n =
+        _mm_unpacklo_epi8(_mm_and_si128(_mm_srli_epi16(in, 4), low), _mm_and_si128(in, low));
+    __m128i is_letter = _mm_cmpgt_epi8(n, _mm_set1_epi8(9));
+    n = _mm_add_epi8(n, _mm_and_si128(is_letter, _mm_set1_epi8(39)));
+    _mm_storeu_si128((__m128i *)(void *)out, _mm_add_epi8(n, _mm_set1_epi8('0')));
+#else
+    uint32_t words[2];
+    memcpy(words, bytes, sizeof words);
+    cw_hex_write_u32(out, be32toh(words[0]));
+    cw_hex_write_u32(out + 8, be32toh(words[1]));
+#endif
+}
+
 /* Two small digits for each byte, and a NUL: out has room for 2 * n + 1. */
 CW_INLINE void cw_hex_write(char *out, const unsigned char *bytes, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
     size_t i = 0;
-    for (; n - i >= sizeof(uint32_t); i += sizeof(uint32_t)) {
-        uint32_t word;
-        memcpy(&word, bytes + i, sizeof word);
-        cw_hex_write_u32(out, be32toh(word));
-        out += 2 * sizeof word;
+    for (; n - i >= 8; i += 8) {
+        cw_hex_write_8(out, bytes + i);
+        out += 16;
     }
     for (; i < n; i++) {
         *out++ = digits[bytes[i] >> 4];

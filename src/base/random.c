@@ -3,6 +3,7 @@
 #include "base/random.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/types.h>
 
@@ -47,12 +48,8 @@ static uint64_t rotate(uint64_t x, unsigned n)
     return x << n | x >> (64 - n);
 }
 
-uint64_t cw_random_u64(void)
+CW_INLINE uint64_t next(uint64_t s[4])
 {
-    static _Thread_local generator g;
-    if (CW_UNLIKELY(!g.is_seeded))
-        seed(&g);
-    uint64_t *s = g.s;
     uint64_t result = rotate(s[0] + s[3], 23) + s[0];
     uint64_t t = s[1] << 17;
     s[2] ^= s[0];
@@ -62,4 +59,26 @@ uint64_t cw_random_u64(void)
     s[2] ^= t;
     s[3] = rotate(s[3], 45);
     return result;
+}
+
+static _Thread_local generator mine;
+
+uint64_t cw_random_u64(void)
+{
+    generator *g = &mine;
+    if (CW_UNLIKELY(!g->is_seeded))
+        seed(g);
+    return next(g->s);
+}
+
+/* The state stays in registers. */
+void cw_random_fill(uint64_t *out, size_t n)
+{
+    generator *g = &mine;
+    if (CW_UNLIKELY(!g->is_seeded))
+        seed(g);
+    uint64_t s[4] = {g->s[0], g->s[1], g->s[2], g->s[3]};
+    for (size_t i = 0; i < n; i++)
+        out[i] = next(s);
+    memcpy(g->s, s, sizeof s);
 }

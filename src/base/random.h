@@ -16,5 +16,7 @@ CW_MUST_USE cw_code cw_random_bytes(void *p, size_t n, cw_err *err);
 /* A number for an id that must be unique and need not be secret. Each thread has a generator of its
  * own, seeded from getrandom(2). */
 uint64_t cw_random_u64(void);
+/* So many of them, which costs less than one at a time. */
+void cw_random_fill(uint64_t *out, size_t n);
 
 #endif

@@ -128,7 +128,7 @@ void cw_count_end(cw_exchange *ex, const cw_outcome *outcome)
     cw_metrics_count(CW_METRIC_SOURCE_ATTEMPTS, source, attempt_of(outcome), 0);
     cw_metrics_exemplar exemplar;
     cw_metrics_observe(CW_METRIC_SOURCE_CALL, source, 0, 0, ex->call.ended_ns - ex->call.begun_ns,
-                       cw_metrics_exemplar_of(ex->call.ids, &exemplar));
+                       cw_metrics_exemplar_of(ex->call.ids, ex->call.ended_ns, &exemplar));
     cw_metrics_count(CW_METRIC_CALLS, tool, ex->door, outcome_of(outcome));
     if (outcome && outcome->kind == CW_OUTCOME_FAILED && outcome->fault == CW_FAULT_SCHEMA)
         cw_metrics_count(CW_METRIC_SCHEMA_FAILURES, tool, CW_SIDE_RESULT, 0);

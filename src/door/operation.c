@@ -43,15 +43,23 @@ cw_str cw_operation_read_state(cw_http_req *req)
 bool cw_operation_read_parent(const cw_http_req *req, cw_trace_parent *ret)
 {
     bool repeats = false;
+    if (CW_LIKELY(!cw_http_req_has_traceparent(req)))
+        return false;
     cw_str value = cw_http_req_header_once(req, CW_STR("traceparent"), &repeats);
     return value.p && !repeats && cw_trace_parent_parse(value, ret);
 }
 
+/* Whether a message comes with a context at all. Most do not. */
+static bool has_contexts(const cw_operation_start *start, const cw_http_req *req)
+{
+    return start->traceparent || (req && cw_http_req_has_traceparent(req));
+}
+
 /* The context of params._meta counts before that of the headers. */
-static contexts read_contexts(const cw_operation_start *start, const cw_responder *responder)
+static contexts read_contexts(const cw_operation_start *start, const cw_responder *responder,
+                              cw_http_req *req)
 {
     contexts c = {.state = CW_STR("")};
-    cw_http_req *req = responder->session ? NULL : cw_responder_req(responder);
     cw_str parent = text_of(start->traceparent), state = text_of(start->tracestate);
     c.has_meta = parent.p && cw_trace_parent_parse(parent, &c.meta);
     c.has_header = req && cw_operation_read_parent(req, &c.header);
@@ -130,16 +138,12 @@ static void begin_below_http(cw_trace_loop *l, const cw_span *http, const contex
     ret->link = c->meta;
 }
 
-static void begin_span(cw_rpc_item *item, const cw_operation_start *start, cw_trace_loop *l)
+static CW_NOINLINE void begin_in_context(cw_rpc_item *item, const cw_operation_start *start,
+                                         cw_trace_loop *l, cw_http_req *req)
 {
-    const cw_responder *responder = item->batch->responder;
     const cw_rpc_batch_opts *opts = &item->batch->opts;
-    contexts c = read_contexts(start, responder);
-    cw_http_req *req = responder->session ? NULL : cw_responder_req(responder);
+    contexts c = read_contexts(start, item->batch->responder, req);
     bool is_trusted = cw_operation_is_trusted(opts->rl, opts->view, req);
-    item->op.port = req ? cw_http_req_peer_port(req) : 0;
-    if (cw_runtime_config(opts->rl)->traces.caller)
-        cw_operation_set_caller(item);
     bool has_http = req && cw_runtime_config(opts->rl)->traces.http;
     const cw_span *http = has_http ? http_span(l, req, &c, is_trusted) : NULL;
     if (http && http->is_on) {
@@ -155,6 +159,20 @@ static void begin_span(cw_rpc_item *item, const cw_operation_start *start, cw_tr
                             .other = differ ? &c.header : NULL,
                             .is_trusted = is_trusted};
     cw_span_begin(l, &in, item->op.begun_ns, &item->op.span);
+}
+
+static void begin_span(cw_rpc_item *item, const cw_operation_start *start, cw_trace_loop *l)
+{
+    const cw_responder *responder = item->batch->responder;
+    cw_http_req *req = responder->session ? NULL : cw_responder_req(responder);
+    const cw_config_traces *config = &cw_runtime_config(item->batch->opts.rl)->traces;
+    item->op.wants_values = config->arguments;
+    if (config->caller)
+        cw_operation_set_caller(item);
+    if (CW_UNLIKELY(config->http || has_contexts(start, req)))
+        begin_in_context(item, start, l, req);
+    else
+        cw_span_begin(l, NULL, item->op.begun_ns, &item->op.span);
 }
 
 /* ---- the operation ---- */
@@ -185,11 +203,16 @@ void cw_operation_set_entry(cw_rpc_item *item, const cw_entry *entry, bool is_pr
     cw_arena *arena = item->batch->responder->arena;
     if (CW_LIKELY(!op->span.is_on))
         return;
+    op->is_prompt = is_prompt;
+    /* The catalogue may be replaced before the answer, but slots keep their names. */
+    if (CW_LIKELY(op->is_call && op->tool))
+        op->source_slot = cw_source_slot(entry->method->source);
+    if (CW_LIKELY(op->source_slot))
+        return;
     bool is_rpc = op->kind == CW_OPERATION_JSONRPC;
     cw_str name = is_rpc || !entry->tool_name.n ? entry->method->id : entry->tool_name;
     cw_str source = entry->method->source->name;
-    op->is_prompt = is_prompt;
-    /* The catalogue may be replaced before the answer. Without memory it has no name. */
+    /* Without memory it has no name. */
     char *copy = cw_arena_alloc(arena, name.n + source.n);
     if (!copy)
         return;
@@ -202,8 +225,7 @@ void cw_operation_set_entry(cw_rpc_item *item, const cw_entry *entry, bool is_pr
 void cw_operation_set_arguments(cw_rpc_item *item, const cw_entry *entry, const cw_json *arguments)
 {
     cw_operation *op = &item->op;
-    if (CW_UNLIKELY(op->span.is_on) && cw_runtime_config(item->batch->opts.rl)->traces.arguments &&
-        !entry->method->is_secret) {
+    if (CW_UNLIKELY(op->wants_values) && !entry->method->is_secret) {
         op->shows_values = true;
         op->arguments = arguments;
     }
@@ -224,17 +246,26 @@ static void keep_result(cw_rpc_item *item, const cw_outcome *outcome)
     const cw_json *value = outcome->result;
     if (outcome->content && cw_json_is(value, CW_JSON_NULL))
         value = outcome->content;
-    if (outcome->kind == CW_OUTCOME_RESULT && value &&
-        cw_span_is_kept(cw_runtime_tracer(rl), &op->span, /* has_failed= */ false))
+    if (outcome->kind == CW_OUTCOME_RESULT && value)
         op->result = cw_call_redact(rl, value, CW_OPERATION_VALUE, item->batch->responder->arena);
 }
 
 void cw_operation_set_outcome(cw_rpc_item *item, const cw_outcome *outcome)
 {
-    static const char *const names[] = {"ok", "error", "failed", "asks"};
-    item->op.outcome = names[outcome->kind];
+    static const struct {
+        cw_str name;
+        cw_operation_failure failure;
+    } ends[] = {
+        [CW_OUTCOME_RESULT] = {CW_STR_INIT("ok"), CW_OPERATION_FINE},
+        [CW_OUTCOME_ERROR] = {CW_STR_INIT("error"), CW_OPERATION_REPORTED},
+        [CW_OUTCOME_FAILED] = {CW_STR_INIT("failed"), CW_OPERATION_FAILED},
+        [CW_OUTCOME_INPUT_REQUIRED] = {CW_STR_INIT("asks"), CW_OPERATION_FINE},
+    };
+    item->op.outcome = ends[outcome->kind].name;
+    item->op.failure = ends[outcome->kind].failure;
     item->op.fault = outcome->kind == CW_OUTCOME_FAILED ? cw_call_fault_name(outcome->fault) : NULL;
-    if (CW_LIKELY(!item->op.span.is_on))
+    if (CW_LIKELY(!cw_span_is_kept(cw_runtime_tracer(item->batch->opts.rl), &item->op.span,
+                                   item->op.failure == CW_OPERATION_FAILED)))
         return;
     const cw_ids *ids = cw_ids_current();
     item->op.queue_us = ids ? ids->queue_us : 0;
@@ -242,14 +273,26 @@ void cw_operation_set_outcome(cw_rpc_item *item, const cw_outcome *outcome)
         keep_result(item, outcome);
 }
 
+void cw_operation_set_hidden(cw_rpc_item *item)
+{
+    item->op.outcome = CW_STR("hidden");
+}
+
 void cw_operation_set_refused(cw_rpc_item *item, cw_code rc, cw_verdict verdict)
 {
-    if (rc == CW_DECLINED)
-        item->op.outcome = cw_call_verdict_name(verdict);
-    else if (rc == CW_LIMIT)
-        item->op.outcome = "too_many";
-    else
-        item->op.outcome = rc == CW_PARAMS ? "invalid" : "unavailable";
+    cw_operation *op = &item->op;
+    op->failure = CW_OPERATION_FINE;
+    if (rc == CW_DECLINED) {
+        op->outcome = cw_str_from(cw_call_verdict_name(verdict));
+    } else if (rc == CW_LIMIT) {
+        op->outcome = CW_STR("too_many");
+    } else if (rc == CW_PARAMS) {
+        op->outcome = CW_STR("invalid");
+        op->failure = CW_OPERATION_REPORTED;
+    } else {
+        op->outcome = CW_STR("unavailable");
+        op->failure = CW_OPERATION_FAILED;
+    }
 }
 
 void cw_operation_set_error(cw_rpc_item *item, int64_t code, cw_str message)
@@ -270,28 +313,30 @@ static uint32_t error_label(const cw_operation *op)
     return cw_metrics_value(CW_METRIC_MCP_METHOD, 1, cw_digits_i64(op->code, digits));
 }
 
-/* The end of a call has read the clock a moment ago. */
-static void observe(const cw_operation *op, const cw_loop *loop)
+/* The end of a call has read the clock a moment ago. Returns the time. */
+static uint64_t observe(const cw_operation *op, const cw_loop *loop)
 {
     uint64_t now = op->is_call ? cw_loop_recent_ns(loop) : cw_clock_ns();
     uint64_t ns = now > op->begun_ns ? now - op->begun_ns : 0;
     cw_metrics_exemplar exemplar;
     cw_metrics_observe(op->is_call ? CW_METRIC_MCP_TOOL : CW_METRIC_MCP_METHOD,
                        op->is_call ? op->tool : op->method, error_label(op), 0, ns,
-                       cw_metrics_exemplar_of(&op->span.ids, &exemplar));
+                       cw_metrics_exemplar_of(&op->span.ids, now, &exemplar));
+    return now;
 }
 
-static void end_span(cw_rpc_item *item, bool is_gone)
+static void end_span(cw_rpc_item *item, bool is_gone, uint64_t ended_ns)
 {
     cw_operation *op = &item->op;
     cw_trace_loop *l = item->batch->opts.rl ? cw_runtime_tracer(item->batch->opts.rl) : NULL;
-    bool has_failed = (op->code && !cw_operation_is_mistake(op->code)) ||
-                      (op->outcome && strcmp(op->outcome, "failed") == 0) ||
-                      (op->outcome && strcmp(op->outcome, "unavailable") == 0);
-    if (is_gone)
-        op->outcome = "cancelled";
-    if (cw_span_is_kept(l, &op->span, has_failed && !is_gone))
-        cw_operation_record(item, l, cw_clock_ns());
+    if (CW_UNLIKELY(is_gone)) {
+        op->outcome = CW_STR("cancelled");
+        op->failure = CW_OPERATION_FINE;
+    }
+    bool has_failed = !is_gone && (op->failure == CW_OPERATION_FAILED ||
+                                   (CW_UNLIKELY(op->code) && !cw_operation_is_mistake(op->code)));
+    if (cw_span_is_kept(l, &op->span, has_failed))
+        cw_operation_record(item, l, ended_ns ? ended_ns : cw_clock_ns());
 }
 
 void cw_operation_end(cw_rpc_item *item, cw_operation_last last)
@@ -300,8 +345,9 @@ void cw_operation_end(cw_rpc_item *item, cw_operation_last last)
     if (!op->is_open)
         return;
     op->is_open = false;
+    uint64_t ended_ns = 0;
     if (op->is_measured && last == CW_OPERATION_ANSWERED)
-        observe(op, item->batch->responder->loop);
+        ended_ns = observe(op, item->batch->responder->loop);
     if (CW_UNLIKELY(op->span.is_on))
-        end_span(item, last == CW_OPERATION_GONE);
+        end_span(item, last == CW_OPERATION_GONE, ended_ns);
 }

@@ -33,30 +33,39 @@ typedef enum cw_operation_kind {
 
 #define CW_OPERATION_DIGEST 17u /* hexadecimal digits of a digest, and a NUL */
 
+/* The end of a call. */
+typedef enum cw_operation_failure {
+    CW_OPERATION_FINE,
+    CW_OPERATION_REPORTED, /* an error for the caller: it is no failure of a service */
+    CW_OPERATION_FAILED,   /* spans of failures are kept */
+} cw_operation_failure;
+
 typedef struct cw_operation {
     cw_span span; /* off where traces are */
     uint64_t begun_ns;
     cw_operation_kind kind;
-    bool is_open;       /* begun, and not over */
-    bool is_measured;   /* in the metrics of MCP */
-    bool is_call;       /* tools/call, of a tool that was found */
-    bool is_tool_error; /* the answer is a result that reports an error */
-    uint32_t method;    /* MCP: label of CW_METRIC_MCP_METHOD */
-    uint32_t tool;      /* is_call: slot of the tool */
-    const char *door;   /* as in the audit */
-    cw_str name;        /* of the tool or prompt in the catalogue; empty: none is known */
-    bool is_prompt;     /* what has the name */
-    cw_str source;      /* of the method that ran; empty: none */
-    cw_str uri;         /* of a resource; empty: none */
-    cw_str version;     /* of the MCP protocol; empty: not known */
+    bool is_open;         /* begun, and not over */
+    bool is_measured;     /* in the metrics of MCP */
+    bool is_call;         /* tools/call, of a tool that was found */
+    bool is_tool_error;   /* the answer is a result that reports an error */
+    uint32_t method;      /* MCP: label of CW_METRIC_MCP_METHOD */
+    uint32_t tool;        /* is_call: slot of the tool */
+    uint32_t source_slot; /* 0: name and source are texts; else they are those of the two slots */
+    const char *door;     /* as in the audit */
+    cw_str name;          /* of the tool or prompt in the catalogue; empty: none is known */
+    bool is_prompt;       /* what has the name */
+    cw_str source;        /* of the method that ran; empty: none */
+    cw_str uri;           /* of a resource; empty: none */
+    cw_str version;       /* of the MCP protocol; empty: not known */
     char session[CW_OPERATION_DIGEST]; /* of a legacy client: a digest; empty: none */
     char caller[CW_OPERATION_DIGEST];  /* a pseudonym; empty: none */
-    uint16_t port;                     /* of the client; 0: not known */
+    bool wants_values;                 /* traces.arguments is set */
     bool shows_values;                 /* arguments and result are attributes of the span */
     const struct cw_json *arguments;   /* NULL: none */
     cw_str result;                     /* without secrets; empty: none */
     uint32_t queue_us;                 /* in the queue of its source */
-    const char *outcome;               /* as in the audit; NULL: no call was made */
+    cw_str outcome;                    /* as in the audit; empty: no call was made */
+    cw_operation_failure failure;      /* of that call */
     const char *fault;                 /* of outcome "failed"; or NULL */
     int64_t code;                      /* of the error that is the answer; 0: none */
     cw_str message;                    /* of the error; empty: none */
@@ -81,6 +90,8 @@ void cw_operation_set_arguments(struct cw_rpc_item *item, const cw_entry *entry,
 void cw_operation_set_session(struct cw_rpc_item *item, cw_str id);
 /* A method ran to this end. */
 void cw_operation_set_outcome(struct cw_rpc_item *item, const cw_outcome *outcome);
+/* The tool or prompt is not known, or hidden. */
+void cw_operation_set_hidden(struct cw_rpc_item *item);
 /* A call was refused: the code of cw_call_start, and its verdict where that is CW_DECLINED. */
 void cw_operation_set_refused(struct cw_rpc_item *item, cw_code rc, cw_verdict verdict);
 /* The answer is an error. */

@@ -14,29 +14,11 @@
 #include "door/rpc_batch.h"
 #include "door/rpc_message.h"
 #include "metrics/metrics.h"
+#include "metrics/names.h"
 
 #define ID_MAX 64u
 #define URI_MAX 256u
 #define MESSAGE_MAX 256u
-
-#define ATTRS_MAX 32u
-
-typedef struct attributes {
-    cw_span_attr items[ATTRS_MAX];
-    size_t n;
-} attributes;
-
-CW_INLINE void add(attributes *a, const char *key, cw_str text)
-{
-    if (text.n && a->n < ATTRS_MAX)
-        a->items[a->n++] = CW_SPAN_TEXT(key, text);
-}
-
-static void add_number(attributes *a, const char *key, int64_t number)
-{
-    if (a->n < ATTRS_MAX)
-        a->items[a->n++] = CW_SPAN_NUMBER(key, number);
-}
 
 static cw_str cut(cw_str text, size_t max)
 {
@@ -53,14 +35,9 @@ bool cw_operation_is_mistake(int64_t code)
 /* error.type: empty where the operation has not failed. */
 static cw_str error_type(const cw_operation *op, cw_str code)
 {
-    static const char *const failures[] = {"error", "invalid", "failed", "unavailable"};
-    if (op->code)
+    if (CW_UNLIKELY(op->code))
         return cw_operation_is_mistake(op->code) ? CW_STR("") : code;
-    for (size_t i = 0; op->outcome && i < CW_COUNT(failures); i++) {
-        if (strcmp(op->outcome, failures[i]) == 0)
-            return CW_STR("tool_error");
-    }
-    return CW_STR("");
+    return op->failure == CW_OPERATION_FINE ? CW_STR("") : CW_STR("tool_error");
 }
 
 void cw_operation_digest(cw_str text, char out[CW_OPERATION_DIGEST])
@@ -82,19 +59,33 @@ void cw_operation_set_caller(cw_rpc_item *item)
     cw_hex_write(item->op.caller, digest, CW_OPERATION_DIGEST / 2);
 }
 
-static void add_transport(attributes *a, const cw_operation *op, const cw_responder *responder)
+static void add_transport(cw_otlp_writer *w, const cw_responder *responder)
 {
     if (responder->session) {
-        add(a, "network.transport", CW_STR("pipe"));
+        cw_otlp_add_text(w, CW_STR("network.transport"), CW_STR("pipe"));
         return;
     }
     cw_str peer = cw_responder_peer(responder);
-    add(a, "network.transport", peer.n ? CW_STR("tcp") : CW_STR("unix"));
-    add(a, "network.protocol.name", CW_STR("http"));
-    add(a, "network.protocol.version", CW_STR("1.1"));
-    add(a, "client.address", peer);
-    if (op->port)
-        add_number(a, "client.port", op->port);
+    if (CW_LIKELY(peer.n))
+        cw_otlp_add_text(w, CW_STR("network.transport"), CW_STR("tcp"));
+    else
+        cw_otlp_add_text(w, CW_STR("network.transport"), CW_STR("unix"));
+    cw_otlp_add_text(w, CW_STR("network.protocol.name"), CW_STR("http"));
+    cw_otlp_add_text(w, CW_STR("network.protocol.version"), CW_STR("1.1"));
+    cw_otlp_add_text(w, CW_STR("client.address"), peer);
+    uint16_t port = cw_http_req_peer_port(cw_responder_req(responder));
+    if (port)
+        cw_otlp_add_number(w, CW_STR("client.port"), port);
+}
+
+static cw_str name_of(const cw_operation *op)
+{
+    return op->source_slot ? cw_metrics_slot_name(CW_METRICS_TOOL, op->tool) : op->name;
+}
+
+static cw_str source_of(const cw_operation *op)
+{
+    return op->source_slot ? cw_metrics_slot_name(CW_METRICS_SOURCE, op->source_slot) : op->source;
 }
 
 /* A name of a known list, or "_OTHER": no text of a client. */
@@ -105,21 +96,26 @@ static cw_str method_of(const cw_operation *op)
     return op->name.n ? op->name : CW_STR("_OTHER");
 }
 
-static void add_mcp(attributes *a, const cw_operation *op, cw_str method)
+static void add_mcp(cw_otlp_writer *w, const cw_operation *op, cw_str method, cw_str name)
 {
-    add(a, "mcp.method.name", method);
-    add(a, op->is_prompt ? "gen_ai.prompt.name" : "gen_ai.tool.name", op->name);
-    if (cw_str_is(method, "tools/call"))
-        add(a, "gen_ai.operation.name", CW_STR("execute_tool"));
-    add(a, "mcp.protocol.version", op->version);
-    add(a, "mcp.session.id", cw_str_from(op->session));
-    add(a, "mcp.resource.uri", cut(op->uri, URI_MAX));
+    cw_otlp_add_text(w, CW_STR("mcp.method.name"), method);
+    if (CW_UNLIKELY(op->is_prompt))
+        cw_otlp_add_text(w, CW_STR("gen_ai.prompt.name"), name);
+    else
+        cw_otlp_add_text(w, CW_STR("gen_ai.tool.name"), name);
+    if (cw_str_eq(method, CW_STR("tools/call")))
+        cw_otlp_add_text(w, CW_STR("gen_ai.operation.name"), CW_STR("execute_tool"));
+    cw_otlp_add_text(w, CW_STR("mcp.protocol.version"), op->version);
+    if (op->session[0])
+        cw_otlp_add_text(w, CW_STR("mcp.session.id"), cw_str_from(op->session));
+    if (op->uri.n)
+        cw_otlp_add_text(w, CW_STR("mcp.resource.uri"), cut(op->uri, URI_MAX));
 }
 
-static void add_jsonrpc(attributes *a, cw_str method)
+static void add_jsonrpc(cw_otlp_writer *w, cw_str method)
 {
-    add(a, "rpc.system.name", CW_STR("jsonrpc"));
-    add(a, "rpc.method", method);
+    cw_otlp_add_text(w, CW_STR("rpc.system.name"), CW_STR("jsonrpc"));
+    cw_otlp_add_text(w, CW_STR("rpc.method"), method);
 }
 
 /* An id that is a string stands without its quotes. */
@@ -134,53 +130,61 @@ static cw_str id_of(const cw_rpc_item *item)
 }
 
 /* Values that an operator asked for (traces.caller, traces.arguments). */
-static void add_values(attributes *a, const cw_rpc_item *item)
+static void add_values(cw_otlp_writer *w, const cw_rpc_item *item)
 {
     const cw_operation *op = &item->op;
-    add(a, "enduser.pseudo.id", cw_str_from(op->caller));
+    if (op->caller[0])
+        cw_otlp_add_text(w, CW_STR("enduser.pseudo.id"), cw_str_from(op->caller));
     if (op->arguments)
-        add(a, "gen_ai.tool.call.arguments",
-            cw_call_redact(item->batch->opts.rl, op->arguments, CW_OPERATION_VALUE,
-                           item->batch->responder->arena));
-    add(a, "gen_ai.tool.call.result", op->result);
+        cw_otlp_add_text(w, CW_STR("gen_ai.tool.call.arguments"),
+                         cw_call_redact(item->batch->opts.rl, op->arguments, CW_OPERATION_VALUE,
+                                        item->batch->responder->arena));
+    cw_otlp_add_text(w, CW_STR("gen_ai.tool.call.result"), op->result);
+}
+
+/* The call: its way in, and its end. */
+static void add_call(cw_otlp_writer *w, const cw_operation *op)
+{
+    cw_otlp_add_text(w, CW_STR("causeway.door"), cw_str_from(op->door));
+    cw_otlp_add_text(w, CW_STR("causeway.source"), source_of(op));
+    cw_otlp_add_text(w, CW_STR("causeway.outcome"), op->outcome);
+    if (op->fault)
+        cw_otlp_add_text(w, CW_STR("causeway.fault"), cw_str_from(op->fault));
+    if (op->queue_us)
+        cw_otlp_add_number(w, CW_STR("causeway.queue_us"), op->queue_us);
+    if (op->span.ids.login_us)
+        cw_otlp_add_number(w, CW_STR("causeway.login_us"), op->span.ids.login_us);
 }
 
 void cw_operation_record(const cw_rpc_item *item, cw_trace_loop *l, uint64_t now)
 {
     const cw_operation *op = &item->op;
     bool is_mcp = op->kind == CW_OPERATION_MCP;
-    cw_str method = method_of(op);
+    cw_str method = method_of(op), name = name_of(op);
     char digits[CW_DIGITS_SIZE];
     cw_str code = op->code ? cw_digits_i64(op->code, digits) : CW_STR("");
     cw_str type = error_type(op, code);
-    attributes a;
-    a.n = 0;
+    cw_otlp_writer *w = cw_span_open(
+        l, &op->span,
+        &(cw_span_report){.name = is_mcp || name.n ? method : CW_STR("jsonrpc"),
+                          .target = is_mcp ? name : CW_STR(""),
+                          .kind = CW_SPAN_SERVER,
+                          .end_ns = now,
+                          .is_error = type.n > 0,
+                          .message = type.n ? cut(op->message, MESSAGE_MAX) : CW_STR("")});
+    if (!w)
+        return;
     if (is_mcp)
-        add_mcp(&a, op, method);
+        add_mcp(w, op, method, name);
     else
-        add_jsonrpc(&a, method);
-    add(&a, "jsonrpc.request.id", id_of(item));
-    add_transport(&a, op, item->batch->responder);
-    add(&a, "rpc.response.status_code", code);
-    add(&a, "error.type", type);
-    add(&a, "causeway.door", cw_str_from(op->door));
-    add(&a, "causeway.source", op->source);
-    add(&a, "causeway.outcome", cw_str_from(op->outcome ? op->outcome : ""));
-    add(&a, "causeway.fault", cw_str_from(op->fault ? op->fault : ""));
-    if (op->queue_us)
-        add_number(&a, "causeway.queue_us", op->queue_us);
-    if (op->span.ids.login_us)
-        add_number(&a, "causeway.login_us", op->span.ids.login_us);
-    add_values(&a, item);
-    cw_span_end(l, &op->span,
-                &(cw_span_report){.name = is_mcp || op->name.n ? method : CW_STR("jsonrpc"),
-                                  .target = is_mcp ? op->name : CW_STR(""),
-                                  .kind = CW_SPAN_SERVER,
-                                  .end_ns = now,
-                                  .attrs = a.items,
-                                  .n_attrs = a.n,
-                                  .is_error = type.n > 0,
-                                  .message = type.n ? cut(op->message, MESSAGE_MAX) : CW_STR("")});
+        add_jsonrpc(w, method);
+    cw_otlp_add_text(w, CW_STR("jsonrpc.request.id"), id_of(item));
+    add_transport(w, item->batch->responder);
+    cw_otlp_add_text(w, CW_STR("rpc.response.status_code"), code);
+    cw_otlp_add_text(w, CW_STR("error.type"), type);
+    add_call(w, op);
+    add_values(w, item);
+    cw_span_close(l);
 }
 
 /* ---- HTTP requests ---- */
@@ -194,24 +198,24 @@ static void record_http(const cw_http_req *req, cw_trace_loop *l, const cw_span 
     cw_str method = cw_str_from(cw_http_method_name(cw_http_req_method(req)));
     cw_str route = cw_http_req_pattern(req);
     char digits[CW_DIGITS_SIZE];
-    attributes a;
-    a.n = 0;
-    add(&a, "http.request.method", method);
-    add(&a, "http.route", route);
-    add(&a, "url.path", cut(cw_http_req_path(req), URI_MAX));
-    add(&a, "url.scheme", cw_http_req_is_tls(req) ? CW_STR("https") : CW_STR("http"));
-    add_number(&a, "http.response.status_code", status);
-    add(&a, "client.address", cw_http_req_peer(req));
+    cw_otlp_writer *w = cw_span_open(l, span,
+                                     &(cw_span_report){.name = method,
+                                                       .target = route,
+                                                       .kind = CW_SPAN_SERVER,
+                                                       .end_ns = cw_clock_ns(),
+                                                       .is_error = is_error});
+    if (!w)
+        return;
+    cw_otlp_add_text(w, CW_STR("http.request.method"), method);
+    cw_otlp_add_text(w, CW_STR("http.route"), route);
+    cw_otlp_add_text(w, CW_STR("url.path"), cut(cw_http_req_path(req), URI_MAX));
+    cw_otlp_add_text(w, CW_STR("url.scheme"),
+                     cw_http_req_is_tls(req) ? CW_STR("https") : CW_STR("http"));
+    cw_otlp_add_number(w, CW_STR("http.response.status_code"), status);
+    cw_otlp_add_text(w, CW_STR("client.address"), cw_http_req_peer(req));
     if (is_error)
-        add(&a, "error.type", cw_digits_u64(status, digits));
-    cw_span_end(l, span,
-                &(cw_span_report){.name = method,
-                                  .target = route,
-                                  .kind = CW_SPAN_SERVER,
-                                  .end_ns = cw_clock_ns(),
-                                  .attrs = a.items,
-                                  .n_attrs = a.n,
-                                  .is_error = is_error});
+        cw_otlp_add_text(w, CW_STR("error.type"), cw_digits_u64(status, digits));
+    cw_span_close(l);
 }
 
 void cw_operation_on_response(cw_http_req *req, unsigned status, uint64_t begun_ns, void *runtime)

@@ -33,6 +33,7 @@ typedef struct layout {
     /* Rows, and cells within a row, from one value of a label to the next. */
     uint32_t row_steps[CW_FAMILY_LABELS], cell_steps[CW_FAMILY_LABELS];
     uint32_t n_bounds;
+    bool has_exemplars;
     /* The first bucket for durations with so many bits. */
     uint8_t first_bucket[VALUE_BITS + 1];
 } layout;
@@ -95,6 +96,7 @@ static void lay_out(void)
         l->first_row = n_rows_total;
         l->n_rows = cw_family_rows(f);
         l->row_cells = cw_family_series_cells(f) * cw_family_row_series(f);
+        l->has_exemplars = f->has_exemplars;
         lay_out_labels(l, f);
         if (f->buckets)
             lay_out_buckets(l, f->buckets);
@@ -240,15 +242,6 @@ void cw_metrics_set(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_
         atomic_store_explicit(cell, (uint64_t)value, memory_order_relaxed);
 }
 
-const cw_metrics_exemplar *cw_metrics_exemplar_of(const cw_ids *ids, cw_metrics_exemplar *out)
-{
-    if (!ids || !ids->has_trace || !(ids->flags & 1))
-        return NULL;
-    memcpy(out->trace_id, ids->trace_id, sizeof out->trace_id);
-    memcpy(out->span_id, ids->span_id, sizeof out->span_id);
-    return out;
-}
-
 static uint64_t word_of(const unsigned char *bytes)
 {
     uint64_t word;
@@ -260,12 +253,14 @@ static uint64_t word_of(const unsigned char *bytes)
  * sequence before the words; a fence would do it as well, but the thread sanitizer knows none. */
 static void keep_exemplar(cw_metrics_cell *at, uint64_t ns, const cw_metrics_exemplar *e)
 {
+    const cw_ids *ids = e->ids;
     uint64_t sequence = atomic_load_explicit(at, memory_order_relaxed);
     atomic_store_explicit(at, sequence + 1, memory_order_relaxed);
-    const uint64_t words[] = {ns, (uint64_t)cw_clock_wall_ms(), word_of(e->trace_id),
-                              word_of(e->trace_id + 8), word_of(e->span_id)};
-    for (size_t i = 0; i < CW_COUNT(words); i++)
-        atomic_store_explicit(&at[i + 1], words[i], memory_order_release);
+    atomic_store_explicit(at + 1, ns, memory_order_release);
+    atomic_store_explicit(at + 2, e->at_ns, memory_order_release);
+    atomic_store_explicit(at + 3, word_of(ids->trace_id), memory_order_release);
+    atomic_store_explicit(at + 4, word_of(ids->trace_id + 8), memory_order_release);
+    atomic_store_explicit(at + 5, word_of(ids->span_id), memory_order_release);
     atomic_store_explicit(at, sequence + 2, memory_order_release);
 }
 
@@ -277,7 +272,7 @@ CW_INLINE uint32_t bucket_of(const layout *l, uint64_t ns)
     return low;
 }
 
-/* The first observation of a thread, or of a series in it, or one with an exemplar. */
+/* The first observation of a thread, or of a series in it. */
 static CW_NOINLINE void observe_first(cw_metric metric, uint32_t a, uint32_t b, uint32_t c,
                                       uint64_t ns, const cw_metrics_exemplar *exemplar)
 {
@@ -288,7 +283,7 @@ static CW_NOINLINE void observe_first(cw_metric metric, uint32_t a, uint32_t b, 
         return;
     add_to(block, &cells[bucket_of(l, ns)], 1);
     add_to(block, &cells[l->n_bounds + 1], ns);
-    if (exemplar && cw_families[metric].has_exemplars && block != shared)
+    if (exemplar && l->has_exemplars && block != shared)
         keep_exemplar(&cells[l->n_bounds + 2], ns, exemplar);
 }
 
@@ -298,13 +293,15 @@ void cw_metrics_observe(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, ui
     if (CW_UNLIKELY(!atomic_load_explicit(&is_on, memory_order_relaxed)))
         return;
     const layout *l = &layouts[metric];
-    cw_metrics_cell *cells = CW_LIKELY(mine && !exemplar) ? find_known(mine, l, a, b, c) : NULL;
+    cw_metrics_cell *cells = CW_LIKELY(mine) ? find_known(mine, l, a, b, c) : NULL;
     if (CW_UNLIKELY(!cells)) {
         observe_first(metric, a, b, c, ns, exemplar);
         return;
     }
     add_own(&cells[bucket_of(l, ns)], 1);
     add_own(&cells[l->n_bounds + 1], ns);
+    if (exemplar && l->has_exemplars)
+        keep_exemplar(&cells[l->n_bounds + 2], ns, exemplar);
 }
 
 /* ---- sums ---- */

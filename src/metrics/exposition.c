@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hex.h"
 #include "metrics/families.h"
 #include "metrics/process.h"
@@ -19,6 +20,7 @@ typedef struct writer {
     uint64_t cells[ROW_CELLS_MAX];  /* of a row, summed */
     uint64_t newest[ROW_CELLS_MAX]; /* exemplars, at the places of their cells */
     cw_buf labels;                  /* of the series, without braces; cleared for each */
+    uint64_t wall_offset_ns;        /* from the monotonic clock to that since 1970 */
 } writer;
 
 /* ---- names and labels ---- */
@@ -148,7 +150,7 @@ static void add_hex(cw_buf *b, const uint64_t *words, size_t n)
 }
 
 /* words: ns, wall clock in ms, trace id, span id. */
-static void add_exemplar(cw_buf *b, const uint64_t *words)
+static void add_exemplar(cw_buf *b, const uint64_t *words, uint64_t wall_offset_ns)
 {
     cw_buf_add(b, CW_STR(" # {trace_id=\""));
     add_hex(b, words + 2, 2);
@@ -157,7 +159,7 @@ static void add_exemplar(cw_buf *b, const uint64_t *words)
     cw_buf_add(b, CW_STR("\"} "));
     add_number(b, words[0], UINT64_C(1000000000), false);
     cw_buf_add_char(b, ' ');
-    add_number(b, words[1], 1000, false);
+    add_number(b, (words[1] + wall_offset_ns) / 1000000, 1000, false);
 }
 
 static void add_histogram(writer *w, const uint64_t *cells, const uint64_t *exemplar)
@@ -172,7 +174,7 @@ static void add_histogram(writer *w, const uint64_t *cells, const uint64_t *exem
         bool is_here =
             exemplar && exemplar[1] && (i == buckets->n || exemplar[0] <= buckets->ns[i]);
         if (is_here && w->is_open)
-            add_exemplar(w->out, exemplar);
+            add_exemplar(w->out, exemplar, w->wall_offset_ns);
         if (is_here)
             exemplar = NULL;
         cw_buf_add_char(w->out, '\n');
@@ -317,7 +319,9 @@ static void add_family(writer *w, cw_metric metric)
 
 void cw_metrics_write(cw_metrics_form form, cw_buf *out)
 {
-    writer w = {.out = out, .is_open = form == CW_METRICS_OPENMETRICS};
+    writer w = {.out = out,
+                .is_open = form == CW_METRICS_OPENMETRICS,
+                .wall_offset_ns = (uint64_t)cw_clock_wall_ms() * 1000000 - cw_clock_ns()};
     cw_buf_init(&w.labels, LABELS_MAX);
     cw_metrics_set_process();
     cw_metrics_run_probes();

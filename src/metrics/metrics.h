@@ -183,11 +183,19 @@ bool cw_metrics_is_on(void);
 
 /* A trace to which an observation belongs. */
 typedef struct cw_metrics_exemplar {
-    unsigned char trace_id[16], span_id[8];
+    const cw_ids *ids; /* borrowed */
+    uint64_t at_ns;    /* of the monotonic clock */
 } cw_metrics_exemplar;
 
 /* The exemplar of a request whose trace is recorded; NULL: it is not, or there is no request. */
-const cw_metrics_exemplar *cw_metrics_exemplar_of(const cw_ids *ids, cw_metrics_exemplar *out);
+CW_INLINE const cw_metrics_exemplar *cw_metrics_exemplar_of(const cw_ids *ids, uint64_t at_ns,
+                                                            cw_metrics_exemplar *out)
+{
+    if (!ids || !ids->has_trace || !(ids->flags & CW_IDS_SAMPLED))
+        return NULL;
+    *out = (cw_metrics_exemplar){ids, at_ns};
+    return out;
+}
 /* Add to a counter or gauge; labels that the metric lacks are 0. */
 void cw_metrics_add(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_t n);
 CW_INLINE void cw_metrics_count(cw_metric metric, uint32_t a, uint32_t b, uint32_t c)

@@ -64,11 +64,8 @@ uint32_t cw_metrics_slot(cw_metrics_kind kind, cw_str name)
     return slot;
 }
 
-uint32_t cw_metrics_cached(cw_metrics_cached_slot *cached, cw_metrics_kind kind, cw_str name)
+uint32_t cw_metrics_cache(cw_metrics_cached_slot *cached, cw_metrics_kind kind, cw_str name)
 {
-    unsigned known = atomic_load_explicit(cached, memory_order_relaxed);
-    if (CW_LIKELY(known))
-        return known - 1;
     uint32_t slot = cw_metrics_slot(kind, name);
     atomic_store_explicit(cached, slot + 1, memory_order_relaxed);
     return slot;

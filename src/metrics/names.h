@@ -35,7 +35,13 @@ typedef enum cw_metrics_kind {
 uint32_t cw_metrics_slot(cw_metrics_kind kind, cw_str name);
 /* The same, stored beside the name: 0 is unknown, else the slot and one. */
 typedef atomic_uint cw_metrics_cached_slot;
-uint32_t cw_metrics_cached(cw_metrics_cached_slot *cached, cw_metrics_kind kind, cw_str name);
+uint32_t cw_metrics_cache(cw_metrics_cached_slot *cached, cw_metrics_kind kind, cw_str name);
+CW_INLINE uint32_t cw_metrics_cached(cw_metrics_cached_slot *cached, cw_metrics_kind kind,
+                                     cw_str name)
+{
+    unsigned known = atomic_load_explicit(cached, memory_order_relaxed);
+    return CW_LIKELY(known) ? known - 1 : cw_metrics_cache(cached, kind, name);
+}
 /* Limit the names of tools; those that have a slot keep it. */
 void cw_metrics_limit_tools(uint32_t max);
 /* The number of slots in use, `_OTHER` included, and the name of one. */

@@ -24,11 +24,6 @@ void cw_source_retire(cw_source *s)
     atomic_store(&s->retired, true);
 }
 
-uint32_t cw_source_slot(cw_source *s)
-{
-    return cw_metrics_cached(&s->slot, CW_METRICS_SOURCE, s->name);
-}
-
 static void count_waiting(const cw_source_call *call, int64_t n)
 {
     cw_source *source = call->method->source;

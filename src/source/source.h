@@ -110,7 +110,10 @@ CW_INLINE void cw_source_call_end_wait(cw_source_call *call)
 }
 
 /* Its slot in the metrics. */
-uint32_t cw_source_slot(cw_source *s);
+CW_INLINE uint32_t cw_source_slot(cw_source *s)
+{
+    return cw_metrics_cached(&s->slot, CW_METRICS_SOURCE, s->name);
+}
 cw_source *cw_source_ref(cw_source *s);
 /* NULL is fine. */
 void cw_source_unref(cw_source *s);

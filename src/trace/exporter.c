@@ -13,6 +13,7 @@
  * next buffers, and drop spans when these are full.
  */
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,9 +42,11 @@ typedef enum state {
 
 /* A buffer that was taken from a loop. */
 typedef struct taken {
-    cw_span_buffer buffer;
-    size_t at;     /* first byte that no request has */
-    size_t n_sent; /* bytes of the current request */
+    cw_span_buffer *buffer; /* NULL: none yet */
+    uint64_t n_taken;       /* spans that were ever taken from the loop */
+    uint32_t left;          /* spans that no request has */
+    size_t at;              /* the first byte of those */
+    size_t n_sent;          /* bytes of the current request */
 } taken;
 
 struct cw_trace_exporter {
@@ -81,7 +84,7 @@ static void free_exporter(cw_trace_exporter *e)
     cw_tracer *t = e->tracer;
     void (*fn)(cw_tracer *) = e->on_free;
     for (unsigned i = 0; e->taken && i < t->n_loops; i++)
-        free(e->taken[i].buffer.p);
+        free(e->taken[i].buffer);
     free(e->taken);
     free(e->pieces);
     free(e->identity);
@@ -148,16 +151,36 @@ void cw_trace_exporter_counts(const cw_trace_exporter *e, cw_trace_counts *ret)
 
 /* ---- spans of the loops ---- */
 
-/* Exchange the buffer of a loop for the empty one of the last request. */
-static void take_buffer(cw_trace_loop *l, taken *t)
+/* Spans of a loop that no request has. */
+static uint64_t n_waiting(const cw_trace_exporter *e, unsigned i)
 {
-    if (t->buffer.spans)
+    const taken *t = &e->taken[i];
+    uint64_t added = atomic_load_explicit(&e->tracer->loops[i].n_added, memory_order_acquire);
+    return added - t->n_taken + t->left;
+}
+
+/* Exchange the buffer of a loop for the empty one of the last request. While the loop writes a span
+ * it has the buffer, for less than a microsecond. */
+static void take_buffer(const cw_trace_exporter *e, unsigned i)
+{
+    taken *t = &e->taken[i];
+    cw_trace_loop *l = &e->tracer->loops[i];
+    cw_span_buffer *full = NULL;
+    if (t->left || n_waiting(e, i) == 0)
         return;
-    cw_span_buffer empty = {.p = t->buffer.p};
-    pthread_mutex_lock(&l->lock);
-    t->buffer = l->fill;
-    l->fill = empty;
-    pthread_mutex_unlock(&l->lock);
+    if (t->buffer) {
+        t->buffer->n = t->buffer->spans = 0;
+        t->buffer->wake_at = 1;
+    }
+    do {
+        full = atomic_load_explicit(&l->fill, memory_order_relaxed);
+        if (!full)
+            sched_yield();
+    } while (!full || !atomic_compare_exchange_weak_explicit(
+                          &l->fill, &full, t->buffer, memory_order_acq_rel, memory_order_relaxed));
+    t->buffer = full;
+    t->left = full->spans;
+    t->n_taken += full->spans;
     t->at = t->n_sent = 0;
 }
 
@@ -178,15 +201,17 @@ static uint32_t choose(taken *t, uint32_t most)
 {
     uint32_t n = 0;
     size_t end = t->at;
-    if (t->buffer.spans <= most) {
-        n = t->buffer.spans;
-        end = t->buffer.n;
+    if (t->left == 0)
+        return 0;
+    if (t->left <= most) {
+        n = t->left;
+        end = t->buffer->n;
     } else {
         for (; n < most; n++)
-            end += field_size(t->buffer.p + end);
+            end += field_size(t->buffer->bytes + end);
     }
     t->n_sent = end - t->at;
-    t->buffer.spans -= n;
+    t->left -= n;
     return n;
 }
 
@@ -197,7 +222,7 @@ static bool collect(cw_trace_exporter *e)
     uint32_t room = atomic_load(&t->batch);
     e->n_spans = 0;
     for (unsigned i = 0; i < t->n_loops; i++) {
-        take_buffer(&t->loops[i], &e->taken[i]);
+        take_buffer(e, i);
         uint32_t n = choose(&e->taken[i], room);
         room -= n;
         e->n_spans += n;
@@ -212,24 +237,21 @@ static void forget_spans(cw_trace_exporter *e)
         taken *t = &e->taken[i];
         t->at += t->n_sent;
         t->n_sent = 0;
-        if (t->buffer.spans == 0)
-            t->buffer.n = t->at = 0;
     }
+}
+
+static uint64_t count_waiting(const cw_trace_exporter *e)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < e->tracer->n_loops; i++)
+        n += n_waiting(e, i);
+    return n;
 }
 
 /* Whether a request should start before the delay is over. */
 static bool is_enough(const cw_trace_exporter *e)
 {
-    const cw_tracer *t = e->tracer;
-    uint64_t n = 0;
-    for (unsigned i = 0; i < t->n_loops; i++) {
-        cw_trace_loop *l = (cw_trace_loop *)(uintptr_t)&t->loops[i];
-        pthread_mutex_lock(&l->lock);
-        n += l->fill.spans;
-        pthread_mutex_unlock(&l->lock);
-        n += e->taken[i].buffer.spans;
-    }
-    return n >= atomic_load(&t->batch);
+    return count_waiting(e) >= atomic_load(&e->tracer->batch);
 }
 
 /* ---- a request ---- */
@@ -375,7 +397,7 @@ static bool write_body(cw_trace_exporter *e)
     for (unsigned i = 0; i < e->tracer->n_loops; i++) {
         const taken *t = &e->taken[i];
         if (t->n_sent)
-            e->pieces[n++] = cw_str_make(t->buffer.p + t->at, t->n_sent);
+            e->pieces[n++] = cw_str_make(t->buffer->bytes + t->at, t->n_sent);
         bytes += t->n_sent;
     }
     cw_buf_clear(&e->head);
@@ -412,19 +434,6 @@ static void on_delay(uv_timer_t *timer)
     start_request(timer->data);
 }
 
-static bool has_spans(const cw_trace_exporter *e)
-{
-    for (unsigned i = 0; i < e->tracer->n_loops; i++) {
-        cw_trace_loop *l = &e->tracer->loops[i];
-        pthread_mutex_lock(&l->lock);
-        bool any = l->fill.spans > 0;
-        pthread_mutex_unlock(&l->lock);
-        if (any || e->taken[i].buffer.spans)
-            return true;
-    }
-    return false;
-}
-
 void cw_trace_exporter_wake(cw_trace_exporter *e)
 {
     if (e->is_closing || e->state == SENDING || e->state == RETRYING || !e->client)
@@ -432,7 +441,7 @@ void cw_trace_exporter_wake(cw_trace_exporter *e)
     if (is_enough(e)) {
         uv_timer_stop(&e->timer);
         start_request(e);
-    } else if (e->state == IDLE && has_spans(e)) {
+    } else if (e->state == IDLE && count_waiting(e)) {
         e->state = DELAYED;
         uv_timer_start(&e->timer, on_delay, e->delay_ms, 0);
     }
@@ -446,7 +455,7 @@ static void on_flush_late(uv_timer_t *timer)
 void cw_trace_exporter_flush(cw_trace_exporter *e, uint32_t ms, void (*fn)(void *ctx), void *ctx)
 {
     bool is_busy = e->state == SENDING;
-    if (e->is_closing || !e->client || (!is_busy && !has_spans(e) && e->state != RETRYING)) {
+    if (e->is_closing || !e->client || (!is_busy && !count_waiting(e) && e->state != RETRYING)) {
         fn(ctx);
         return;
     }

@@ -223,7 +223,7 @@ static void read_exporter(cw_trace_export_opts *ret)
 /* ---- the resource ---- */
 
 typedef struct resource {
-    cw_span_attr attrs[RESOURCE_MAX];
+    cw_otlp_attr attrs[RESOURCE_MAX];
     size_t n;
 } resource;
 
@@ -235,7 +235,7 @@ static void set(resource *r, const char *key, cw_str value)
             return;
     }
     if (r->n < RESOURCE_MAX && value.n)
-        r->attrs[r->n++] = CW_SPAN_TEXT(key, value);
+        r->attrs[r->n++] = (cw_otlp_attr){.key = cw_str_from(key), .text = value};
 }
 
 /* Random, and the same for the life of this process. */
@@ -270,7 +270,7 @@ static cw_code read_resource(cw_arena *arena, cw_trace_export_opts *ret, cw_err 
     set(r, "service.instance.id", instance_id());
     set(r, "host.name", cw_str_from(kept ? kept : ""));
     if (r->n < RESOURCE_MAX)
-        r->attrs[r->n++] = CW_SPAN_NUMBER("process.pid", getpid());
+        r->attrs[r->n++] = (cw_otlp_attr){.key = CW_STR("process.pid"), .number = getpid()};
     ret->resource = r->attrs;
     ret->n_resource = r->n;
     return CW_OK;

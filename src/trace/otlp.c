@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* otlp.c - a writer of protobuf that goes backwards, and the fields of spans. */
+/* otlp.c - the fields of spans, and the heads of batches. */
 #include "trace/otlp.h"
 
 #include <endian.h>
@@ -14,267 +14,265 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 #define VARINT_MAX 10u
 #define ONE_BYTE_MAX 0x7Fu /* the largest varint of one byte */
-/* Bytes of key and text of an attribute whose lengths fit in one byte each. */
-#define SHORT_ATTR (ONE_BYTE_MAX - 6u)
 
-/* ---- writing backwards ---- */
+/* ---- numbers ---- */
 
-typedef struct writer {
-    char *room;
-    size_t at; /* the first byte that is written */
-    bool is_full;
-} writer;
-
-/* Make room for n more bytes; NULL: they do not fit. */
-CW_INLINE char *take(writer *w, size_t n)
-{
-    if (CW_UNLIKELY(w->is_full || n > w->at)) {
-        w->is_full = true;
-        return NULL;
-    }
-    w->at -= n;
-    return w->room + w->at;
-}
-
-CW_INLINE void put(writer *w, const void *p, size_t n)
-{
-    char *to = take(w, n);
-    if (to && n)
-        memcpy(to, p, n);
-}
-
-static size_t encode_varint(uint64_t value, unsigned char out[VARINT_MAX])
+static size_t encode_varint(uint64_t value, char *out)
 {
     size_t n = 0;
-    while (value >= 0x80) {
-        out[n++] = (unsigned char)(value | 0x80);
+    while (value > ONE_BYTE_MAX) {
+        out[n++] = (char)(value | 0x80);
         value >>= 7;
     }
-    out[n++] = (unsigned char)value;
+    out[n++] = (char)value;
     return n;
 }
 
-static CW_NOINLINE void put_long_varint(writer *w, uint64_t value)
+static size_t varint_size(uint64_t value)
 {
-    unsigned char bytes[VARINT_MAX];
-    put(w, bytes, encode_varint(value, bytes));
+    char bytes[VARINT_MAX];
+    return encode_varint(value, bytes);
 }
 
-CW_INLINE void put_varint(writer *w, uint64_t value)
+/* ---- fields, for which the caller has made room ---- */
+
+CW_INLINE char *put_tag(char *to, unsigned field, unsigned wire)
 {
-    if (CW_UNLIKELY(value > ONE_BYTE_MAX)) {
-        put_long_varint(w, value);
-        return;
+    unsigned tag = field << 3 | wire;
+    if (tag > ONE_BYTE_MAX) {
+        *to++ = (char)(tag | 0x80);
+        tag >>= 7;
     }
-    char *to = take(w, 1);
-    if (to)
-        *to = (char)value;
+    *to++ = (char)tag;
+    return to;
 }
 
-CW_INLINE void put_tag(writer *w, unsigned field, unsigned wire)
-{
-    put_varint(w, (uint64_t)field << 3 | wire);
-}
-
-static void put_number(writer *w, unsigned field, uint64_t value)
-{
-    put_varint(w, value);
-    put_tag(w, field, VARINT);
-}
-
-static void put_fixed32(writer *w, unsigned field, uint32_t value)
+CW_INLINE char *put_fixed32(char *to, unsigned field, uint32_t value)
 {
     uint32_t bytes = htole32(value);
-    put(w, &bytes, sizeof bytes);
-    put_tag(w, field, FIXED32);
+    to = put_tag(to, field, FIXED32);
+    memcpy(to, &bytes, sizeof bytes);
+    return to + sizeof bytes;
 }
 
-static void put_fixed64(writer *w, unsigned field, uint64_t value)
+CW_INLINE char *put_fixed64(char *to, unsigned field, uint64_t value)
 {
     uint64_t bytes = htole64(value);
-    put(w, &bytes, sizeof bytes);
-    put_tag(w, field, FIXED64);
+    to = put_tag(to, field, FIXED64);
+    memcpy(to, &bytes, sizeof bytes);
+    return to + sizeof bytes;
 }
 
-/* The length and tag of a message whose bytes begin at w->at and ended at `end`. */
-CW_INLINE void close_message(writer *w, unsigned field, size_t end)
+/* The tag and the length of a field with so many bytes. */
+CW_INLINE char *put_length(char *to, unsigned field, size_t n)
 {
-    put_varint(w, end - w->at);
-    put_tag(w, field, BYTES);
-}
-
-CW_INLINE void put_bytes(writer *w, unsigned field, const void *p, size_t n)
-{
-    size_t end = w->at;
-    put(w, p, n);
-    close_message(w, field, end);
-}
-
-static void put_text(writer *w, unsigned field, cw_str text)
-{
-    if (text.n)
-        put_bytes(w, field, text.p, text.n);
-}
-
-/* ---- fields ---- */
-
-enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE = 2, ANY_STRING = 1, ANY_INT = 3 };
-
-/* Nearly every attribute is a short text: each of its lengths is one byte, so it is written from its
- * front in one piece. */
-static void put_short_attr(writer *w, unsigned field, cw_str key, cw_str text)
-{
-    enum { HEAD = 4 }; /* tags and lengths before a key, and before a text */
-    char *to = take(w, 2 * HEAD + key.n + text.n);
-    if (!to)
-        return;
-    *to++ = (char)(field << 3 | BYTES);
-    *to++ = (char)(2 * HEAD - 2 + key.n + text.n);
-    *to++ = KEY_VALUE_KEY << 3 | BYTES;
-    *to++ = (char)key.n;
-    memcpy(to, key.p, key.n);
-    to += key.n;
-    *to++ = KEY_VALUE_VALUE << 3 | BYTES;
-    *to++ = (char)(2 + text.n);
-    *to++ = ANY_STRING << 3 | BYTES;
-    *to++ = (char)text.n;
-    if (text.n)
-        memcpy(to, text.p, text.n);
-}
-
-static void put_attr(writer *w, unsigned field, const cw_span_attr *attr)
-{
-    size_t end = w->at;
-    if (CW_LIKELY(attr->text.p && attr->key.n + attr->text.n <= SHORT_ATTR)) {
-        put_short_attr(w, field, attr->key, attr->text);
-        return;
+    to = put_tag(to, field, BYTES);
+    if (CW_LIKELY(n <= ONE_BYTE_MAX)) {
+        *to++ = (char)n;
+        return to;
     }
-    if (attr->text.p)
-        put_bytes(w, ANY_STRING, attr->text.p, attr->text.n);
-    else
-        put_number(w, ANY_INT, (uint64_t)attr->number);
-    close_message(w, KEY_VALUE_VALUE, end);
-    put_bytes(w, KEY_VALUE_KEY, attr->key.p, attr->key.n);
-    close_message(w, field, end);
+    return to + encode_varint(n, to);
 }
 
-static void put_attrs(writer *w, unsigned field, const cw_span_attr *attrs, size_t n)
+/* Bytes of a known number, which are few. */
+CW_INLINE char *put_bytes(char *to, unsigned field, const void *p, size_t n)
 {
-    for (size_t i = n; i-- > 0;) {
-        if (attrs[i].key.n)
-            put_attr(w, field, &attrs[i]);
-    }
+    to = put_length(to, field, n);
+    memcpy(to, p, n);
+    return to + n;
 }
 
-static void put_status(writer *w, const cw_otlp_span *span)
+static char *put_text(char *to, unsigned field, cw_str text)
+{
+    return put_bytes(to, field, text.p, text.n);
+}
+
+/* ---- a span ---- */
+
+#define SPAN_HEAD 3u /* its tag, and two bytes of its length */
+/* Bytes of all fields but the attributes, without the texts in them. */
+#define FIXED_PART 128u
+
+static CW_NOINLINE char *put_status(char *to, cw_str message)
 {
     enum { SPAN_STATUS = 15, STATUS_MESSAGE = 2, STATUS_CODE = 3 };
-    size_t end = w->at;
-    if (!span->is_error)
-        return;
-    put_number(w, STATUS_CODE, STATUS_ERROR);
-    put_text(w, STATUS_MESSAGE, span->message);
-    close_message(w, SPAN_STATUS, end);
+    size_t n = message.n ? 1 + varint_size(message.n) + message.n : 0;
+    to = put_length(to, SPAN_STATUS, n + 2);
+    if (message.n)
+        to = put_text(to, STATUS_MESSAGE, message);
+    to = put_tag(to, STATUS_CODE, VARINT);
+    *to++ = STATUS_ERROR;
+    return to;
 }
 
-static void put_link(writer *w, const cw_trace_parent *link)
+static CW_NOINLINE char *put_link(char *to, const cw_trace_parent *link)
 {
     enum { SPAN_LINK = 13, LINK_TRACE = 1, LINK_SPAN = 2, LINK_FLAGS = 6 };
-    size_t end = w->at;
-    if (!link)
-        return;
-    put_fixed32(w, LINK_FLAGS, link->flags | FLAG_REMOTE_KNOWN | FLAG_REMOTE);
-    put_bytes(w, LINK_SPAN, link->span_id, CW_IDS_SPAN);
-    put_bytes(w, LINK_TRACE, link->trace_id, CW_IDS_TRACE);
-    close_message(w, SPAN_LINK, end);
+    to = put_length(to, SPAN_LINK, 2 + CW_IDS_TRACE + 2 + CW_IDS_SPAN + 1 + sizeof(uint32_t));
+    to = put_bytes(to, LINK_TRACE, link->trace_id, CW_IDS_TRACE);
+    to = put_bytes(to, LINK_SPAN, link->span_id, CW_IDS_SPAN);
+    return put_fixed32(to, LINK_FLAGS, link->flags | FLAG_REMOTE_KNOWN | FLAG_REMOTE);
 }
 
-static void put_name(writer *w, cw_str name, cw_str target)
+CW_INLINE char *put_name(char *to, cw_str name, cw_str target)
 {
     enum { SPAN_NAME = 5 };
-    size_t end = w->at;
-    if (target.n) {
-        put(w, target.p, target.n);
-        put(w, " ", 1);
-    }
-    put(w, name.p, name.n);
-    close_message(w, SPAN_NAME, end);
+    if (!target.n)
+        return put_text(to, SPAN_NAME, name);
+    to = put_length(to, SPAN_NAME, name.n + 1 + target.n);
+    memcpy(to, name.p, name.n);
+    to += name.n;
+    *to++ = ' ';
+    memcpy(to, target.p, target.n);
+    return to + target.n;
 }
 
-static void put_span(writer *w, const cw_otlp_span *span)
+void cw_otlp_open(cw_otlp_writer *w, const cw_span *span, const cw_span_report *report,
+                  uint64_t wall_offset, char *room, size_t size)
 {
-    enum { TRACE = 1, ID = 2, STATE = 3, PARENT = 4, KIND = 6, START = 7, END = 8, ATTR = 9 };
-    enum { FLAGS = 16 };
-    const cw_ids *ids = span->ids;
-    unsigned remote = span->is_remote ? FLAG_REMOTE : 0;
-    put_fixed32(w, FLAGS, ids->flags | FLAG_REMOTE_KNOWN | remote);
-    put_status(w, span);
-    put_link(w, span->link);
-    put_attrs(w, ATTR, span->attrs, span->n_attrs);
-    put_fixed64(w, END, span->end_ns);
-    put_fixed64(w, START, span->start_ns);
-    put_number(w, KIND, span->kind);
-    put_name(w, span->name, span->target);
-    if (span->parent)
-        put_bytes(w, PARENT, span->parent, CW_IDS_SPAN);
-    put_text(w, STATE, ids->tracestate);
-    put_bytes(w, ID, ids->span_id, CW_IDS_SPAN);
-    put_bytes(w, TRACE, ids->trace_id, CW_IDS_TRACE);
+    enum { TRACE = 1, ID = 2, STATE = 3, PARENT = 4, KIND = 6, START = 7, END = 8, FLAGS = 16 };
+    const cw_ids *ids = &span->ids;
+    size_t texts = report->name.n + report->target.n + report->message.n + ids->tracestate.n;
+    size = size < CW_SPAN_MAX ? size : CW_SPAN_MAX;
+    w->room = room;
+    w->is_full = FIXED_PART > size || texts > size - FIXED_PART;
+    w->at = room + SPAN_HEAD;
+    w->end = w->is_full ? w->at : room + size;
+    if (CW_UNLIKELY(w->is_full))
+        return;
+    char *to = put_bytes(w->at, TRACE, ids->trace_id, CW_IDS_TRACE);
+    to = put_bytes(to, ID, ids->span_id, CW_IDS_SPAN);
+    if (ids->tracestate.n)
+        to = put_text(to, STATE, ids->tracestate);
+    if (span->has_parent)
+        to = put_bytes(to, PARENT, span->parent, CW_IDS_SPAN);
+    to = put_name(to, report->name, report->target);
+    to = put_tag(to, KIND, VARINT);
+    *to++ = (char)report->kind;
+    to = put_fixed64(to, START, span->begun_ns + wall_offset);
+    to = put_fixed64(to, END, report->end_ns + wall_offset);
+    if (span->has_link)
+        to = put_link(to, &span->link);
+    if (report->is_error)
+        to = put_status(to, report->message);
+    w->at = put_fixed32(to, FLAGS,
+                        ids->flags | FLAG_REMOTE_KNOWN | (span->is_remote ? FLAG_REMOTE : 0));
 }
 
-size_t cw_otlp_write_span(const cw_otlp_span *span, char *room, /* NOLINT: w fills it */
-                          size_t size)
+size_t cw_otlp_close(cw_otlp_writer *w)
 {
     enum { SCOPE_SPANS = 2 };
-    writer w = {.room = room, .at = size};
-    put_span(&w, span);
-    close_message(&w, SCOPE_SPANS, size);
-    return w.is_full ? 0 : size - w.at;
+    char *fields = w->room + SPAN_HEAD;
+    size_t n = (size_t)(w->at - fields);
+    if (w->is_full)
+        return 0;
+    put_tag(w->room, SCOPE_SPANS, BYTES);
+    size_t n_length = encode_varint(n, w->room + 1);
+    if (CW_UNLIKELY(n_length < SPAN_HEAD - 1))
+        memmove(fields - 1, fields, n);
+    return 1 + n_length + n;
+}
+
+/* ---- attributes ---- */
+
+/* The tag, length and key of an attribute whose value, a field of AnyValue, has so many bytes. NULL:
+ * it does not fit. */
+static char *open_attr(cw_otlp_writer *w, unsigned field, cw_str key, size_t value)
+{
+    size_t inner = 1 + varint_size(key.n) + key.n + 1 + varint_size(value) + value;
+    if (w->is_full || 1 + varint_size(inner) + inner > (size_t)(w->end - w->at)) {
+        w->is_full = true;
+        return NULL;
+    }
+    char *to = put_length(w->at, field, inner);
+    to = put_text(to, CW_OTLP_KEY, key);
+    return put_length(to, CW_OTLP_VALUE, value);
+}
+
+void cw_otlp_add_long_text(cw_otlp_writer *w, unsigned field, cw_str key, cw_str text)
+{
+    char *to = open_attr(w, field, key, 1 + varint_size(text.n) + text.n);
+    if (to)
+        w->at = put_text(to, CW_OTLP_STRING, text);
+}
+
+enum { ANY_INT = 3 };
+
+static CW_NOINLINE void put_long_number(cw_otlp_writer *w, unsigned field, cw_str key,
+                                        uint64_t number)
+{
+    char *to = open_attr(w, field, key, 1 + varint_size(number));
+    if (to)
+        w->at = put_tag(to, ANY_INT, VARINT) + encode_varint(number, to + 1);
+}
+
+/* As cw_otlp_put_text: each length of an attribute with a short key is one byte. */
+static void put_number(cw_otlp_writer *w, unsigned field, cw_str key, uint64_t number)
+{
+    enum { KEY_HEAD = 4, VALUE_HEAD = 3 };
+    size_t most = KEY_HEAD + key.n + VALUE_HEAD + VARINT_MAX;
+    if (CW_UNLIKELY(most > ONE_BYTE_MAX || most > (size_t)(w->end - w->at))) {
+        put_long_number(w, field, key, number);
+        return;
+    }
+    char *to = w->at, *value = to + KEY_HEAD + key.n;
+    size_t n = encode_varint(number, value + VALUE_HEAD);
+    to[0] = CW_OTLP_FIELD(field);
+    to[1] = (char)(KEY_HEAD - 2 + key.n + VALUE_HEAD + n);
+    to[2] = CW_OTLP_FIELD(CW_OTLP_KEY);
+    to[3] = (char)key.n;
+    memcpy(to + KEY_HEAD, key.p, key.n);
+    value[0] = CW_OTLP_FIELD(CW_OTLP_VALUE);
+    value[1] = (char)(1 + n);
+    value[2] = ANY_INT << 3 | VARINT;
+    w->at = value + VALUE_HEAD + n;
+}
+
+void cw_otlp_add_number(cw_otlp_writer *w, cw_str key, int64_t number)
+{
+    put_number(w, CW_OTLP_SPAN_ATTR, key, (uint64_t)number);
 }
 
 /* ---- batches ---- */
 
 #define HEAD_ROOM 16384u
 
-static void add_written(cw_buf *out, const writer *w)
+static void add_length(cw_buf *out, unsigned field, uint64_t n)
 {
-    if (w->is_full && !out->code)
-        out->code = CW_LIMIT;
-    cw_buf_add(out, cw_str_make(w->room + w->at, HEAD_ROOM - w->at));
+    char bytes[VARINT_MAX];
+    cw_buf_add_char(out, CW_OTLP_FIELD(field));
+    cw_buf_add(out, cw_str_make(bytes, encode_varint(n, bytes)));
 }
 
-void cw_otlp_add_resource(cw_buf *out, const cw_span_attr *attrs, size_t n)
+static void add_text(cw_buf *out, unsigned field, cw_str text)
+{
+    add_length(out, field, text.n);
+    cw_buf_add(out, text);
+}
+
+void cw_otlp_add_resource(cw_buf *out, const cw_otlp_attr *attrs, size_t n)
 {
     enum { RESOURCE = 1, RESOURCE_ATTR = 1 };
-    char room[HEAD_ROOM];
-    writer w = {.room = room, .at = sizeof room};
-    put_attrs(&w, RESOURCE_ATTR, attrs, n);
-    close_message(&w, RESOURCE, sizeof room);
-    add_written(out, &w);
+    CW_UNINIT char room[HEAD_ROOM];
+    cw_otlp_writer w = {.room = room, .at = room, .end = room + sizeof room};
+    for (size_t i = 0; i < n; i++) {
+        if (attrs[i].text.p)
+            cw_otlp_put_text(&w, RESOURCE_ATTR, attrs[i].key, attrs[i].text);
+        else
+            put_number(&w, RESOURCE_ATTR, attrs[i].key, (uint64_t)attrs[i].number);
+    }
+    if (w.is_full && !out->code)
+        out->code = CW_LIMIT;
+    add_text(out, RESOURCE, cw_str_make(room, (size_t)(w.at - room)));
 }
 
 void cw_otlp_add_scope(cw_buf *out, cw_str name, cw_str version)
 {
     enum { SCOPE = 1, SCOPE_NAME = 1, SCOPE_VERSION = 2 };
-    char room[HEAD_ROOM];
-    writer w = {.room = room, .at = sizeof room};
-    put_text(&w, SCOPE_VERSION, version);
-    put_text(&w, SCOPE_NAME, name);
-    close_message(&w, SCOPE, sizeof room);
-    add_written(out, &w);
-}
-
-static size_t varint_size(uint64_t value)
-{
-    unsigned char bytes[VARINT_MAX];
-    return encode_varint(value, bytes);
-}
-
-static void add_length(cw_buf *out, unsigned field, uint64_t n)
-{
-    unsigned char bytes[VARINT_MAX];
-    cw_buf_add_char(out, (char)(field << 3 | BYTES));
-    cw_buf_add(out, cw_str_make((const char *)bytes, encode_varint(n, bytes)));
+    add_length(out, SCOPE,
+               1 + varint_size(name.n) + name.n + 1 + varint_size(version.n) + version.n);
+    add_text(out, SCOPE_NAME, name);
+    add_text(out, SCOPE_VERSION, version);
 }
 
 void cw_otlp_add_head(cw_buf *out, cw_str resource, cw_str scope, uint64_t spans)

@@ -2,6 +2,7 @@
 /* tracer.c - sampling, ids, and the buffers of the loops. */
 #include "trace/tracer.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -27,10 +28,8 @@ cw_code cw_tracer_new(cw_loop *main_loop, unsigned n_loops, cw_tracer **ret, cw_
     t->main_loop = main_loop;
     t->n_loops = n_loops;
     t->on_spans.fn = on_spans;
-    for (unsigned i = 0; i < n_loops; i++) {
+    for (unsigned i = 0; i < n_loops; i++)
         t->loops[i].tracer = t;
-        pthread_mutex_init(&t->loops[i].lock, NULL);
-    }
     cw_code rc = cw_trace_exporter_new(t, &t->exporter, err);
     if (rc) {
         free(t);
@@ -77,10 +76,8 @@ void cw_tracer_close(cw_tracer *t)
 
 static void free_tracer(cw_tracer *t)
 {
-    for (unsigned i = 0; i < t->n_loops; i++) {
-        free(t->loops[i].fill.p);
-        pthread_mutex_destroy(&t->loops[i].lock);
-    }
+    for (unsigned i = 0; i < t->n_loops; i++)
+        free(atomic_load(&t->loops[i].fill));
     free(t);
 }
 
@@ -119,23 +116,27 @@ bool cw_trace_is_on(const cw_trace_loop *l)
 
 /* ---- the beginning of a span ---- */
 
-static void make_id(unsigned char *out, size_t n)
+static CW_NOINLINE void make_numbers(cw_trace_loop *l)
 {
-    for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
-        uint64_t number;
-        do
-            number = cw_random_u64();
-        while (number == 0);
-        memcpy(out + i, &number, sizeof number);
-    }
+    cw_random_fill(l->numbers, CW_TRACE_NUMBERS);
+    l->n_numbers = CW_TRACE_NUMBERS;
+}
+
+/* Eight bytes of an id. An id of zeros is invalid. */
+CW_INLINE void make_word(cw_trace_loop *l, unsigned char out[sizeof(uint64_t)])
+{
+    if (CW_UNLIKELY(l->n_numbers == 0))
+        make_numbers(l);
+    uint64_t number = l->numbers[--l->n_numbers];
+    number += number == 0;
+    memcpy(out, &number, sizeof number);
 }
 
 static uint64_t randomness_of(const unsigned char id[CW_IDS_TRACE])
 {
-    uint64_t r = 0;
-    for (size_t i = CW_IDS_TRACE - R_BITS / 8; i < CW_IDS_TRACE; i++)
-        r = r << 8 | id[i];
-    return r;
+    uint64_t last;
+    memcpy(&last, id + CW_IDS_TRACE - sizeof last, sizeof last);
+    return be64toh(last) & ((UINT64_C(1) << R_BITS) - 1);
 }
 
 static bool is_in_ratio(const cw_tracer *t, const unsigned char id[CW_IDS_TRACE])
@@ -169,17 +170,19 @@ static void continue_trace(const cw_trace_loop *l, const cw_trace_incoming *in, 
         s->link = *in->other;
 }
 
-static void begin_trace(const cw_trace_loop *l, const cw_trace_incoming *in, cw_span *s)
+/* `link` is a context that the trace does not continue; or NULL. */
+static void begin_trace(cw_trace_loop *l, const cw_trace_parent *link, cw_span *s)
 {
-    make_id(s->ids.trace_id, CW_IDS_TRACE);
+    make_word(l, s->ids.trace_id);
+    make_word(l, s->ids.trace_id + CW_IDS_TRACE / 2);
     s->ids.tracestate = CW_STR("");
     s->ids.flags = CW_IDS_RANDOM;
     if (mode_of(l) == CW_TRACE_ON && is_in_ratio(l->tracer, s->ids.trace_id))
         s->ids.flags |= CW_IDS_SAMPLED;
     s->has_parent = s->is_remote = false;
-    s->has_link = in->parent != NULL;
-    if (in->parent)
-        s->link = *in->parent;
+    s->has_link = link != NULL;
+    if (link)
+        s->link = *link;
 }
 
 void cw_span_begin(cw_trace_loop *l, const cw_trace_incoming *in, uint64_t now_ns, cw_span *ret)
@@ -188,11 +191,11 @@ void cw_span_begin(cw_trace_loop *l, const cw_trace_incoming *in, uint64_t now_n
     ret->begun_ns = now_ns;
     if (!ret->is_on)
         return;
-    if (in->parent && in->is_trusted)
+    if (in && in->parent && in->is_trusted)
         continue_trace(l, in, ret);
     else
-        begin_trace(l, in, ret);
-    make_id(ret->ids.span_id, CW_IDS_SPAN);
+        begin_trace(l, in ? in->parent : NULL, ret);
+    make_word(l, ret->ids.span_id);
     ret->ids.has_trace = true;
 }
 
@@ -206,17 +209,17 @@ void cw_span_begin_child(cw_trace_loop *l, const cw_ids *ids, uint64_t now_ns, c
     ret->has_parent = true;
     ret->is_remote = ret->has_link = false;
     memcpy(ret->parent, ids->span_id, CW_IDS_SPAN);
-    make_id(ret->ids.span_id, CW_IDS_SPAN);
+    make_word(l, ret->ids.span_id);
 }
 
 /* ---- the end of a span ---- */
 
-bool cw_span_is_kept(const cw_trace_loop *l, const cw_span *span, bool has_failed)
+bool cw_span_may_be_kept(const cw_trace_loop *l, const cw_span *span)
 {
     if (!span->is_on || mode_of(l) != CW_TRACE_ON)
         return false;
     return (span->ids.flags & CW_IDS_SAMPLED) ||
-           (has_failed && atomic_load_explicit(&l->tracer->keeps_failures, memory_order_relaxed));
+           atomic_load_explicit(&l->tracer->keeps_failures, memory_order_relaxed);
 }
 
 static void count(atomic_ullong *counter)
@@ -228,82 +231,93 @@ static void count(atomic_ullong *counter)
 static bool is_within_rate(cw_trace_loop *l, uint64_t now_ns)
 {
     unsigned rate = atomic_load_explicit(&l->tracer->rate, memory_order_relaxed);
-    if (now_ns / SECOND_NS != l->second) {
-        l->second = now_ns / SECOND_NS;
+    if (CW_LIKELY(rate == 0))
+        return true;
+    if ((int64_t)(now_ns - l->second_ns) >= (int64_t)SECOND_NS || !l->second_ns) {
+        l->second_ns = now_ns;
         l->in_second = 0;
     }
-    return rate == 0 || l->in_second++ < rate;
+    return l->in_second++ < rate;
 }
 
-/* The wall clock at a time of the monotonic one. It is read once a second. */
-static uint64_t wall_ns(cw_trace_loop *l, uint64_t now_ns, uint64_t at_ns)
+/* From the monotonic clock to the wall clock, which is read once a second. */
+static uint64_t wall_offset(cw_trace_loop *l, uint64_t now_ns)
 {
-    if (!l->wall_read_ns || now_ns - l->wall_read_ns > SECOND_NS) {
+    if (CW_UNLIKELY(!l->wall_read_ns || now_ns - l->wall_read_ns > SECOND_NS)) {
         struct timespec wall;
         clock_gettime(CLOCK_REALTIME, &wall);
         uint64_t wall_now = (uint64_t)wall.tv_sec * SECOND_NS + (uint64_t)wall.tv_nsec;
         l->wall_offset = wall_now - cw_clock_ns();
         l->wall_read_ns = now_ns;
     }
-    return at_ns + l->wall_offset;
+    return l->wall_offset;
 }
 
-typedef enum added {
-    ADDED,
-    ADDED_FIRST, /* the exporter sleeps */
-    ADDED_BATCH, /* enough for a request */
-    NO_ROOM,
-} added;
-
-/* With the lock held. */
-static added add(cw_trace_loop *l, const char *bytes, size_t n)
+/* The buffer of the loop. The main loop cannot take it before put_buffer. NULL: without memory. */
+static cw_span_buffer *take_buffer(cw_trace_loop *l)
 {
-    cw_span_buffer *b = &l->fill;
-    if (!b->p)
-        b->p = malloc(CW_TRACE_BUFFER);
-    unsigned queue = atomic_load_explicit(&l->tracer->queue, memory_order_relaxed);
-    if (!b->p || n > CW_TRACE_BUFFER - b->n || b->spans >= queue)
-        return NO_ROOM;
-    memcpy(b->p + b->n, bytes, n);
-    b->n += n;
-    b->spans++;
-    if (b->spans == 1)
-        return ADDED_FIRST;
-    return b->spans % atomic_load_explicit(&l->tracer->batch, memory_order_relaxed) ? ADDED
-                                                                                    : ADDED_BATCH;
+    cw_span_buffer *b = atomic_exchange_explicit(&l->fill, NULL, memory_order_acquire);
+    if (CW_LIKELY(b))
+        return b;
+    b = malloc(sizeof *b);
+    if (b) {
+        b->n = b->spans = 0;
+        b->wake_at = 1;
+    }
+    return b;
 }
 
-void cw_span_end(cw_trace_loop *l, const cw_span *span, const cw_span_report *report)
+static void put_buffer(cw_trace_loop *l, cw_span_buffer *b)
+{
+    atomic_store_explicit(&l->fill, b, memory_order_release);
+}
+
+static bool has_room(const cw_trace_loop *l, const cw_span_buffer *b)
+{
+    return b->n <= CW_TRACE_BUFFER - CW_SPAN_MAX &&
+           b->spans < atomic_load_explicit(&l->tracer->queue, memory_order_relaxed);
+}
+
+cw_otlp_writer *cw_span_open(cw_trace_loop *l, const cw_span *span, const cw_span_report *report)
 {
     if (!is_within_rate(l, report->end_ns)) {
         count(&l->limited);
-        return;
+        return NULL;
     }
-    cw_otlp_span out = {
-        .ids = &span->ids,
-        .parent = span->has_parent ? span->parent : NULL,
-        .is_remote = span->is_remote,
-        .link = span->has_link ? &span->link : NULL,
-        .name = report->name,
-        .target = report->target,
-        .kind = report->kind,
-        .start_ns = wall_ns(l, report->end_ns, span->begun_ns),
-        .end_ns = wall_ns(l, report->end_ns, report->end_ns),
-        .attrs = report->attrs,
-        .n_attrs = report->n_attrs,
-        .is_error = report->is_error,
-        .message = report->message,
-    };
-    size_t n = cw_otlp_write_span(&out, l->room, sizeof l->room);
-    if (n == 0) {
-        count(&l->large);
-        return;
-    }
-    pthread_mutex_lock(&l->lock);
-    added how = add(l, l->room + sizeof l->room - n, n);
-    pthread_mutex_unlock(&l->lock);
-    if (how == NO_ROOM)
+    cw_span_buffer *b = take_buffer(l);
+    if (!b || !has_room(l, b)) {
+        put_buffer(l, b);
         count(&l->full);
-    else if (how != ADDED)
+        return NULL;
+    }
+    l->writing = b;
+    cw_otlp_open(&l->writer, span, report, wall_offset(l, report->end_ns), b->bytes + b->n,
+                 CW_SPAN_MAX);
+    return &l->writer;
+}
+
+/* Whether the exporter sleeps, or has enough for a request. */
+static bool is_time_to_wake(const cw_trace_loop *l, cw_span_buffer *b)
+{
+    if (CW_LIKELY(b->spans != b->wake_at))
+        return false;
+    unsigned batch = atomic_load_explicit(&l->tracer->batch, memory_order_relaxed);
+    b->wake_at = b->spans < batch ? batch : b->spans + batch;
+    return true;
+}
+
+void cw_span_close(cw_trace_loop *l)
+{
+    cw_span_buffer *b = l->writing;
+    size_t n = cw_otlp_close(&l->writer);
+    b->n += n;
+    b->spans += n > 0;
+    bool wakes = n && is_time_to_wake(l, b);
+    uint64_t added = atomic_load_explicit(&l->n_added, memory_order_relaxed);
+    atomic_store_explicit(&l->n_added, added + (n > 0), memory_order_relaxed);
+    put_buffer(l, b);
+    if (!n)
+        count(&l->large);
+    if (wakes)
         cw_loop_notify(l->tracer->main_loop, &l->tracer->on_spans);
 }

@@ -7,12 +7,17 @@
  *     cw_span span;
  *     cw_span_begin(loop, &incoming, now, &span);
  *     …
+ *     cw_otlp_writer *w = NULL;
  *     if (cw_span_is_kept(loop, &span, has_failed))
- *         cw_span_end(loop, &span, &(cw_span_report){.name = …, .end_ns = …});
+ *         w = cw_span_open(loop, &span, &(cw_span_report){.name = …, .end_ns = …});
+ *     if (w) {
+ *         cw_otlp_add_text(w, CW_STR("rpc.method"), method);
+ *         cw_span_close(loop);
+ *     }
  *
- * Each loop writes finished spans into a buffer of its own. The main loop takes a full buffer by
- * exchanging it for an empty one, and sends it (exporter.c). A loop never waits for the collector: a
- * span that finds the buffer full is dropped and counted.
+ * Each loop writes finished spans into a buffer of its own. The main loop takes that buffer by
+ * exchanging it for an empty one, and sends it (exporter.c). A loop waits neither for the main loop
+ * nor for the collector: a span that finds the buffer full is dropped and counted.
  *
  * Ownership: the tracer owns the state of its loops; a report is borrowed.
  * Threads:   new, configure, flush, close and free on the main thread; a cw_trace_loop on its loop;
@@ -28,7 +33,6 @@
 #include "trace/otlp.h"
 
 #define CW_TRACE_BUFFER (1024u * 1024u)
-#define CW_SPAN_MAX 16384u
 #define CW_TRACE_MAX_HEADERS 16u
 
 typedef struct cw_tracer cw_tracer;
@@ -57,7 +61,7 @@ typedef struct cw_trace_export_opts {
     uint32_t delay_ms;                /* from the first span to its request */
     uint32_t batch;                   /* spans of one request */
     uint32_t queue;                   /* spans of one loop that wait */
-    const cw_span_attr *resource;     /* attributes of this process */
+    const cw_otlp_attr *resource;     /* attributes of this process */
     size_t n_resource;
 } cw_trace_export_opts;
 
@@ -99,16 +103,6 @@ cw_trace_loop *cw_tracer_loop(cw_tracer *t, unsigned index);
 /* Whether contexts are read at all; NULL is fine. */
 bool cw_trace_is_on(const cw_trace_loop *l);
 
-/* A span that has begun. */
-typedef struct cw_span {
-    cw_ids ids;
-    bool is_on; /* the members below are valid */
-    bool has_parent, is_remote, has_link;
-    unsigned char parent[CW_IDS_SPAN];
-    cw_trace_parent link;
-    uint64_t begun_ns; /* of the monotonic clock */
-} cw_span;
-
 /* The context of a request. */
 typedef struct cw_trace_incoming {
     const cw_trace_parent *parent; /* NULL: none */
@@ -117,24 +111,24 @@ typedef struct cw_trace_incoming {
     bool is_trusted;               /* the trace continues; else a new one links to it */
 } cw_trace_incoming;
 
-/* Begin the span of a request. ret->ids.request is left as it is. */
+/* Begin the span of a request; `in` NULL: it has no context. ret->ids.request is left as it is. */
 void cw_span_begin(cw_trace_loop *l, const cw_trace_incoming *in, uint64_t now_ns, cw_span *ret);
 /* Begin a span below the one with these ids. Without a trace in them the span is off. */
 void cw_span_begin_child(cw_trace_loop *l, const cw_ids *ids, uint64_t now_ns, cw_span *ret);
 
-typedef struct cw_span_report {
-    cw_str name, target;
-    cw_span_kind kind;
-    uint64_t end_ns; /* of the monotonic clock */
-    const cw_span_attr *attrs;
-    size_t n_attrs;
-    bool is_error;
-    cw_str message;
-} cw_span_report;
-
+/* Whether a span that is sampled, or has failed, is recorded. */
+bool cw_span_may_be_kept(const cw_trace_loop *l, const cw_span *span);
 /* Whether the span is recorded. NULL is fine for the loop. */
-bool cw_span_is_kept(const cw_trace_loop *l, const cw_span *span, bool has_failed);
-/* Record it. */
-void cw_span_end(cw_trace_loop *l, const cw_span *span, const cw_span_report *report);
+CW_INLINE bool cw_span_is_kept(const cw_trace_loop *l, const cw_span *span, bool has_failed)
+{
+    bool is_sampled = span->ids.flags & CW_IDS_SAMPLED;
+    return CW_UNLIKELY(is_sampled || has_failed) && cw_span_may_be_kept(l, span);
+}
+/* Begin to record it. The attributes are written before anything else is recorded. NULL: it is
+ * dropped, and counted. */
+CW_MUST_USE cw_otlp_writer *cw_span_open(cw_trace_loop *l, const cw_span *span,
+                                         const cw_span_report *report);
+/* All attributes are written. */
+void cw_span_close(cw_trace_loop *l);
 
 #endif

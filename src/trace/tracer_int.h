@@ -7,28 +7,35 @@
 #ifndef CW_TRACE_TRACER_INT_H
 #define CW_TRACE_TRACER_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "trace/tracer.h"
 
+/* Random numbers that are made at a time. */
+#define CW_TRACE_NUMBERS 64u
+
 /* Finished spans, one behind the other. */
 typedef struct cw_span_buffer {
-    char *p; /* CW_TRACE_BUFFER bytes, or NULL */
-    size_t n;
+    size_t n; /* bytes */
     uint32_t spans;
+    uint32_t wake_at; /* so many spans wake the exporter */
+    char bytes[CW_TRACE_BUFFER];
 } cw_span_buffer;
 
 struct cw_trace_loop {
     cw_tracer *tracer;
-    pthread_mutex_t lock; /* of `fill`; held for a copy or an exchange */
-    cw_span_buffer fill;
+    /* The buffer that the loop fills. NULL while it writes a span, and before the first one. */
+    _Atomic(cw_span_buffer *) fill;
+    atomic_ullong n_added; /* spans that were ever added to a buffer; written by the loop only */
     atomic_ullong full, limited, large;
     /* The loop's own. */
     uint64_t wall_offset, wall_read_ns; /* of the wall clock, and when it was read */
-    uint64_t second;                    /* of the limit */
+    uint64_t second_ns;                 /* the beginning of the second of the limit */
     uint32_t in_second;
-    char room[CW_SPAN_MAX];
+    uint32_t n_numbers; /* of those below that were not used */
+    uint64_t numbers[CW_TRACE_NUMBERS];
+    cw_span_buffer *writing; /* while a span is open */
+    cw_otlp_writer writer;
 };
 
 typedef struct cw_trace_exporter cw_trace_exporter;

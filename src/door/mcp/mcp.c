@@ -61,7 +61,7 @@ void cw_mcp_fail_unknown(const cw_mcp_request *r, const char *what, cw_str name)
     cw_buf text, data;
     cw_buf_init(&text, CW_BUF_MAX);
     cw_buf_init(&data, CW_BUF_MAX);
-    r->item->op.outcome = "hidden";
+    cw_operation_set_hidden(r->item);
     cw_buf_printf(&text, "Unknown %s: ", what);
     cw_buf_add(&text, cw_door_excerpt(name));
     cw_door_fail_with(r->item, 200, CW_RPC_PARAMS, &text, &data);

@@ -250,6 +250,9 @@ static cw_code take_field(cw_http1_head *h, const char *p)
         return CW_OK;
     case 10:
         return IS_LONG(name, "connection") ? take_connection(h, value) : CW_OK;
+    case 11:
+        h->has_traceparent |= IS_LONG(name, "traceparent");
+        return CW_OK;
     case 12:
         if (IS_LONG(name, "content-type"))
             return take_single(h, &h->content_type, index, "repeated Content-Type");

@@ -72,6 +72,7 @@ typedef struct cw_http1_head {
     bool has_length;
     bool keep_alive;      /* what the client's version and Connection say */
     bool expect_continue; /* 1.1 only */
+    bool has_traceparent; /* at least one such field */
     uint16_t method_at, method_len;
     uint16_t target_at, target_len;
     uint16_t host; /* index of the Host field, or CW_HTTP1_NONE (1.0 only) */

@@ -633,6 +633,11 @@ cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_re
     return value_of(req, cw_http1_find_once(&req->head, req->bytes, name, ret_repeats));
 }
 
+bool cw_http_req_has_traceparent(const cw_http_req *req)
+{
+    return req->head.has_traceparent;
+}
+
 cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at)
 {
     size_t i = cw_http1_find(&req->head, req->bytes, name, *at);

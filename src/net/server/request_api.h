@@ -61,6 +61,8 @@ cw_str cw_http_req_content_type(const cw_http_req *req);
 cw_str cw_http_req_authorization(const cw_http_req *req);
 /* The same, and whether more than one field has this name. */
 cw_str cw_http_req_header_once(const cw_http_req *req, cw_str name, bool *ret_repeats);
+/* Whether it has a header `traceparent`, known without a search. */
+bool cw_http_req_has_traceparent(const cw_http_req *req);
 /* The fields of this name one after another; begin with *at 0. .p is NULL behind the last. */
 cw_str cw_http_req_header_next(const cw_http_req *req, cw_str name, size_t *at);
 cw_str cw_http_req_body(const cw_http_req *req);

@@ -12,10 +12,33 @@
 #define NOTICE "{\"jsonrpc\":\"2.0\",\"method\":\"$/"
 #define STARTED NOTICE "started\"}"
 
+#define TRACE ",\"traceparent\":\""
+#define PROGRESS ",\"progress\":true"
+#define TAIL_MAX (sizeof TRACE + CW_TRACE_PARENT_LEN + sizeof PROGRESS + 2)
+
+/* The last members of a call, and its end, as one piece. */
+static cw_str write_tail(const cw_source_call *call, char out[TAIL_MAX])
+{
+    char *to = out;
+    if (call->traceparent.n) {
+        memcpy(to, TRACE, sizeof TRACE - 1);
+        memcpy(to + sizeof TRACE - 1, call->traceparent.p, CW_TRACE_PARENT_LEN);
+        to += sizeof TRACE - 1 + CW_TRACE_PARENT_LEN;
+        *to++ = '"';
+    }
+    if (call->wants_progress) {
+        memcpy(to, PROGRESS, sizeof PROGRESS - 1);
+        to += sizeof PROGRESS - 1;
+    }
+    *to++ = '}';
+    return cw_str_make(out, (size_t)(to - out));
+}
+
 cw_code cw_plugin_send_call(cw_worker *w, uint64_t id, const cw_source_call *call)
 {
     char number[CW_DIGITS_SIZE];
-    cw_str pieces[12];
+    CW_UNINIT char tail[TAIL_MAX];
+    CW_UNINIT cw_str pieces[10];
     size_t n = 0;
     pieces[n++] = CW_STR("{\"jsonrpc\":\"2.0\",\"id\":");
     pieces[n++] = cw_digits_u64(id, number);
@@ -25,14 +48,9 @@ cw_code cw_plugin_send_call(cw_worker *w, uint64_t id, const cw_source_call *cal
         pieces[n++] = CW_STR(",\"caller\":");
         pieces[n++] = cw_caller_json(call->caller);
     }
-    if (call->traceparent.n) {
-        pieces[n++] = CW_STR(",\"traceparent\":\"");
-        pieces[n++] = call->traceparent;
-        pieces[n++] = CW_STR("\"");
-    }
     if (call->extras.n)
         pieces[n++] = call->extras;
-    pieces[n++] = call->wants_progress ? CW_STR(",\"progress\":true}") : CW_STR("}");
+    pieces[n++] = write_tail(call, tail);
     return cw_frames_send(&w->frames, id, pieces, n);
 }
 

@@ -5,8 +5,6 @@
 #include "base/log.h"
 #include "source/remote/remote_int.h"
 
-#define ATTRS_MAX 11u
-
 #define META "{\"_meta\":{\"traceparent\":\""
 #define STATE "\",\"tracestate\":\""
 
@@ -81,7 +79,7 @@ void cw_remote_span_begin(cw_remote_span *s, cw_upstream_req *req)
     cw_trace_parent_format(&s->span.ids, s->traceparent);
     if (s->place != CW_TRACE_PLACE_AUTO)
         return;
-    req->traceparent = cw_str_from(s->traceparent);
+    req->traceparent = cw_str_make(s->traceparent, CW_TRACE_PARENT_LEN);
     req->tracestate = s->parent.tracestate;
 }
 
@@ -112,34 +110,31 @@ static void record(const cw_remote_span *s, const cw_remote *r, cw_str method, u
 {
     const cw_client_url *url = &r->service->url;
     char code[CW_DIGITS_SIZE];
-    cw_span_attr attrs[ATTRS_MAX];
-    size_t n = 0;
-    attrs[n++] = CW_SPAN_TEXT("rpc.system.name", CW_STR("jsonrpc"));
-    attrs[n++] = CW_SPAN_TEXT("rpc.method", method);
-    attrs[n++] = CW_SPAN_TEXT("causeway.source", r->base.name);
+    cw_otlp_writer *w = cw_span_open(s->tracer, &s->span,
+                                     &(cw_span_report){.name = method,
+                                                       .kind = CW_SPAN_CLIENT,
+                                                       .end_ns = cw_clock_ns(),
+                                                       .is_error = type.n > 0});
+    if (!w)
+        return;
+    cw_otlp_add_text(w, CW_STR("rpc.system.name"), CW_STR("jsonrpc"));
+    cw_otlp_add_text(w, CW_STR("rpc.method"), method);
+    cw_otlp_add_text(w, CW_STR("causeway.source"), r->base.name);
     if (cw_str_is(r->service->config.dialect, "1.0"))
-        attrs[n++] = CW_SPAN_TEXT("jsonrpc.protocol.version", CW_STR("1.0"));
-    if (url->host.n || url->unix_path.n)
-        attrs[n++] = CW_SPAN_TEXT("server.address", url->host.n ? url->host : url->unix_path);
+        cw_otlp_add_text(w, CW_STR("jsonrpc.protocol.version"), CW_STR("1.0"));
+    cw_otlp_add_text(w, CW_STR("server.address"), url->host.n ? url->host : url->unix_path);
     if (url->port)
-        attrs[n++] = CW_SPAN_NUMBER("server.port", url->port);
+        cw_otlp_add_number(w, CW_STR("server.port"), url->port);
     if (n_tries > 1)
-        attrs[n++] = CW_SPAN_NUMBER("http.request.resend_count", n_tries - 1);
+        cw_otlp_add_number(w, CW_STR("http.request.resend_count"), n_tries - 1);
     if (outcome && outcome->kind == CW_OUTCOME_ERROR)
-        attrs[n++] = CW_SPAN_TEXT("rpc.response.status_code", cw_digits_i64(outcome->code, code));
+        cw_otlp_add_text(w, CW_STR("rpc.response.status_code"), cw_digits_i64(outcome->code, code));
     if (reply && reply->answer && reply->answer->status)
-        attrs[n++] = CW_SPAN_NUMBER("http.response.status_code", reply->answer->status);
-    if (type.n)
-        attrs[n++] = CW_SPAN_TEXT("error.type", type);
+        cw_otlp_add_number(w, CW_STR("http.response.status_code"), reply->answer->status);
+    cw_otlp_add_text(w, CW_STR("error.type"), type);
     if (!reply)
-        attrs[n++] = CW_SPAN_TEXT("causeway.outcome", CW_STR("cancelled"));
-    cw_span_end(s->tracer, &s->span,
-                &(cw_span_report){.name = method,
-                                  .kind = CW_SPAN_CLIENT,
-                                  .end_ns = cw_clock_ns(),
-                                  .attrs = attrs,
-                                  .n_attrs = n,
-                                  .is_error = type.n > 0});
+        cw_otlp_add_text(w, CW_STR("causeway.outcome"), CW_STR("cancelled"));
+    cw_span_close(s->tracer);
 }
 
 void cw_remote_span_end(cw_remote_span *s, const cw_remote *r, cw_str method, uint32_t n_tries,

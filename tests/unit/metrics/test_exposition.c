@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "metrics/metrics.h"
 #include "metrics/names.h"
 #include "metrics/recent.h"
@@ -72,7 +73,8 @@ TEST(exposition_shows_a_gauge_that_one_thread_raises_and_another_lowers)
 
 TEST(exposition_writes_exemplars_in_openmetrics_only)
 {
-    const cw_metrics_exemplar e = {.trace_id = {0xab, [15] = 0x01}, .span_id = {0xcd}};
+    const cw_ids ids = {.trace_id = {0xab, [15] = 0x01}, .span_id = {0xcd}};
+    const cw_metrics_exemplar e = {&ids, cw_clock_ns()};
     uint32_t slot = cw_metrics_slot(CW_METRICS_SOURCE, CW_STR("traced"));
     cw_metrics_observe(CW_METRIC_SOURCE_CALL, slot, 0, 0, 4300000, &e);
     cw_buf text;

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace/otlp.h"
 
+#include <stdlib.h>
+
 #include "support/test.h"
 
-static cw_ids ids_of(void)
+static cw_span span_of(void)
 {
-    cw_ids ids = {.has_trace = true, .flags = CW_IDS_SAMPLED, .tracestate = CW_STR("")};
-    memset(ids.trace_id, 1, sizeof ids.trace_id);
-    memset(ids.span_id, 2, sizeof ids.span_id);
-    return ids;
+    cw_span span = {
+        .ids = {.has_trace = true, .flags = CW_IDS_SAMPLED, .tracestate = CW_STR("")},
+        .begun_ns = 1,
+    };
+    memset(span.ids.trace_id, 1, sizeof span.ids.trace_id);
+    memset(span.ids.span_id, 2, sizeof span.ids.span_id);
+    return span;
 }
 
 /* tests/functional/traces.test.mjs decodes whole spans with decoders of others. */
 TEST(a_small_span_has_these_bytes)
 {
-    cw_ids ids = ids_of();
-    cw_otlp_span span = {.ids = &ids, .name = CW_STR("a"), .kind = CW_SPAN_SERVER, .start_ns = 1};
-    char room[128];
+    cw_span span = span_of();
+    cw_span_report report = {.name = CW_STR("a"), .kind = CW_SPAN_SERVER};
+    cw_otlp_writer w;
+    char room[CW_SPAN_MAX];
     static const unsigned char expected[] = {
         0x12, 0x39,                                                       /* spans */
         0x0a, 0x10, 1,    1,    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* trace id */
@@ -27,29 +33,56 @@ TEST(a_small_span_has_these_bytes)
         0x41, 0,    0,    0,    0, 0, 0, 0, 0,                            /* end */
         0x85, 0x01, 0x01, 0x01, 0, 0,                                     /* flags */
     };
-    size_t n = cw_otlp_write_span(&span, room, sizeof room);
+    cw_otlp_open(&w, &span, &report, /* wall_offset= */ 0, room, sizeof room);
+    size_t n = cw_otlp_close(&w);
     assert_int_equal(n, sizeof expected);
-    assert_memory_equal(room + sizeof room - n, expected, n);
+    assert_memory_equal(room, expected, n);
+}
+
+/* Write a span with every kind of field. */
+static size_t write_full(char *room, size_t size, cw_str value)
+{
+    cw_span span = span_of();
+    span.ids.tracestate = CW_STR("vendor=1");
+    span.has_parent = span.has_link = true;
+    cw_otlp_writer w;
+    cw_otlp_open(&w, &span,
+                 &(cw_span_report){.name = CW_STR("name"),
+                                   .target = CW_STR("target"),
+                                   .kind = CW_SPAN_CLIENT,
+                                   .is_error = true,
+                                   .message = CW_STR("why")},
+                 /* wall_offset= */ 0, room, size);
+    cw_otlp_add_text(&w, CW_STR("key"), value);
+    cw_otlp_add_number(&w, CW_STR("n"), -1);
+    return cw_otlp_close(&w);
 }
 
 TEST(a_span_that_does_not_fit_is_not_written)
 {
-    cw_ids ids = ids_of();
-    const cw_span_attr attrs[] = {CW_SPAN_TEXT("key", CW_STR("value")), CW_SPAN_NUMBER("n", -1)};
-    cw_otlp_span span = {.ids = &ids,
-                         .name = CW_STR("name"),
-                         .target = CW_STR("target"),
-                         .kind = CW_SPAN_CLIENT,
-                         .attrs = attrs,
-                         .n_attrs = 2,
-                         .is_error = true,
-                         .message = CW_STR("why")};
-    char room[256];
-    size_t n = cw_otlp_write_span(&span, room, sizeof room);
-    assert_true(n > 0);
-    for (size_t size = 0; size < n; size++)
-        assert_int_equal(cw_otlp_write_span(&span, room, size), 0);
-    assert_int_equal(cw_otlp_write_span(&span, room, n), n);
+    static char value[CW_SPAN_MAX];
+    memset(value, 'v', sizeof value);
+    const size_t lengths[] = {1, 100, 118, 119, 127, 128, 300, sizeof value / 2};
+    for (size_t i = 0; i < CW_COUNT(lengths); i++) {
+        cw_str text = cw_str_make(value, lengths[i]);
+        char *room = malloc(CW_SPAN_MAX);
+        size_t n = write_full(room, CW_SPAN_MAX, text);
+        free(room);
+        assert_true(n > lengths[i]);
+        /* In a room of just this size, where a sanitizer finds every byte beyond its end. */
+        bool fits = false;
+        for (size_t size = 1; size < n + 32; size++) {
+            room = malloc(size);
+            size_t written = write_full(room, size, text);
+            free(room);
+            assert_true(written == 0 || (written == n && size >= n));
+            fits = written > 0;
+        }
+        assert_true(fits);
+    }
+    char *room = malloc(2 * CW_SPAN_MAX);
+    assert_int_equal(write_full(room, 2 * sizeof value, cw_str_make(value, sizeof value)), 0);
+    free(room);
 }
 
 TEST(the_lengths_of_a_head_are_those_of_its_parts)

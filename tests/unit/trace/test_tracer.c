@@ -20,21 +20,25 @@ static void on_flushed(void *ctx)
     *(bool *)ctx = true;
 }
 
+static void record_span(cw_trace_loop *l, const cw_span *span, cw_str name)
+{
+    cw_otlp_writer *w = NULL;
+    if (cw_span_is_kept(l, span, /* has_failed= */ false))
+        w = cw_span_open(
+            l, span,
+            &(cw_span_report){.name = name, .kind = CW_SPAN_SERVER, .end_ns = cw_clock_ns()});
+    if (!w)
+        return;
+    cw_otlp_add_text(w, CW_STR("key"), CW_STR("value"));
+    cw_span_close(l);
+}
+
 static void record_spans(cw_trace_loop *l, unsigned n)
 {
-    const cw_span_attr attrs[] = {CW_SPAN_TEXT("key", CW_STR("value"))};
     for (unsigned i = 0; i < n; i++) {
         cw_span span = {.is_on = false};
-        cw_span_begin(l, &(cw_trace_incoming){.tracestate = CW_STR("")}, cw_clock_ns(), &span);
-        if (cw_span_is_kept(l, &span, /* has_failed= */ false))
-            cw_span_end(l, &span,
-                        &(cw_span_report){.name = CW_STR("span"),
-                                          .target = CW_STR(""),
-                                          .kind = CW_SPAN_SERVER,
-                                          .end_ns = cw_clock_ns(),
-                                          .attrs = attrs,
-                                          .n_attrs = 1,
-                                          .message = CW_STR("")});
+        cw_span_begin(l, NULL, cw_clock_ns(), &span);
+        record_span(l, &span, CW_STR("span"));
     }
 }
 
@@ -145,13 +149,10 @@ TEST(spans_beyond_the_queue_the_rate_and_the_size_are_counted)
     assert_int_equal(n.full, 6);
     cw_span span = {.is_on = false};
     memset(large, 'x', sizeof large);
-    cw_span_begin(l, &(cw_trace_incoming){.tracestate = CW_STR("")}, cw_clock_ns(), &span);
-    cw_span_end(l, &span,
-                &(cw_span_report){.name = cw_str_make(large, sizeof large),
-                                  .target = CW_STR(""),
-                                  .kind = CW_SPAN_SERVER,
-                                  .end_ns = cw_clock_ns(),
-                                  .message = CW_STR("")});
+    cw_span_begin(l, NULL, cw_clock_ns(), &span);
+    opts.exporter.queue = 5;
+    assert_int_equal(cw_tracer_configure(t, &opts, &err), CW_OK);
+    record_span(l, &span, cw_str_make(large, sizeof large));
     cw_tracer_counts(t, &n);
     assert_int_equal(n.large, 1);
     opts.rate = 1;
