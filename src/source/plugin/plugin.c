@@ -552,6 +552,7 @@ static void on_answer(cw_worker *w, cw_plugin_op *op, cw_str body)
     cw_outcome outcome = {0};
     cw_code rc = CW_OK;
     if (op->call) {
+        op->call->pid = w->child.pid; /* the spawner may have told us meanwhile */
         rc = op == w->sent.next ? cw_plugin_read_response(body, op->call->arena, &outcome)
                                 : CW_PARSE;
         if (rc == CW_PARSE) {
