@@ -18,7 +18,7 @@ packages_of() {
     # A browser for tests of the console; without this group they are skipped.
     browser) echo chromium ;;
     # Real services that are tested against; without this group the installed ones are.
-    services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd postgresql pgbouncer haproxy ;;
+    services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd postgresql pgbouncer haproxy nginx-light ;;
     lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git mandoc groff-base ;;
     fuzz) packages_of run && echo clang libclang-rt-dev ;;
     coverage) packages_of test && echo gcovr ;;
