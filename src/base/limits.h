@@ -118,6 +118,33 @@
 #define CW_SKILLS_MAX 256u /* of one source */
 #define CW_SKILLS_MAX_BYTES (64u * 1024u * 1024u)
 
+/* Events (sources[].events, mcp.events in config) */
+#define CW_EVENT_MAX_TYPES 1000u            /* of one source */
+#define CW_EVENT_MAX_BYTES (64u * 1024u)    /* of the data of one event */
+#define CW_EVENT_MAX_ID 256u                /* bytes of an id of the source */
+#define CW_EVENT_KEPT_BYTES (1024u * 1024u) /* of the kept events of one type */
+#define CW_EVENT_KEEP 200u                  /* events of one type */
+#define CW_EVENT_MAX_KEPT 10000u
+#define CW_EVENT_KEEP_MS (3600u * 1000u)
+#define CW_EVENT_PER_MINUTE 600u /* of one type */
+#define CW_EVENT_MAX_PER_MINUTE 600000u
+#define CW_EVENT_UPDATE_MS 1000u      /* between two updates of a resource of events */
+#define CW_EVENT_BATCH 100u           /* events of one answer */
+#define CW_EVENT_ANSWER (48u * 1024u) /* bytes of data of one answer */
+#define CW_EVENT_MAX_WAIT_S 30u       /* of the tool that waits for events */
+#define CW_EVENT_MAX_WAITERS 1000u    /* calls of that tool that wait, on one loop */
+
+/* Streams of the events extension, and webhooks (mcp.events in config) */
+#define CW_EVENT_HEARTBEAT_MS 15000u
+#define CW_EVENT_POLL_MS 1000u /* how often clients are asked to poll */
+#define CW_WEBHOOK_TTL_MS (24u * 3600u * 1000u)
+#define CW_WEBHOOK_MAX 1000u
+#define CW_WEBHOOK_MAX_PER_CALLER 100u
+#define CW_WEBHOOK_CEILING 100000u
+#define CW_WEBHOOK_MAX_BODY (256u * 1024u)
+#define CW_WEBHOOK_TIMEOUT_MS 10000u
+#define CW_WEBHOOK_RUNNING 32u /* deliveries at the same time */
+
 /* Configuration files */
 #define CW_CONFIG_MAX_BYTES (1024u * 1024u)
 #define CW_CONFIG_MAX_DEPTH 32u

@@ -15,6 +15,8 @@ enum {
     CW_CHANGED_RESOURCES = 4,
     /* The same tools are shown in another form or language, to all callers. */
     CW_CHANGED_FORM = 8,
+    /* Events that clients may receive; it follows from the resources. */
+    CW_CHANGED_EVENTS = 16,
 };
 
 typedef struct cw_change {

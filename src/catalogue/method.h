@@ -73,6 +73,8 @@ typedef struct cw_exposed {
     bool is_relayed;
 } cw_exposed;
 
+struct cw_method_event; /* source/event/event_source.h */
+
 typedef struct cw_method {
     cw_str id;    /* unique in the catalogue */
     cw_str usage; /* may be empty */
@@ -82,8 +84,9 @@ typedef struct cw_method {
                       empty: they do */
     cw_str output; /* schema of the result; empty: none */
     cw_requirements needs;
-    const cw_mark *mark;       /* NULL: no tool */
-    const cw_exposed *exposed; /* NULL: neither resource nor prompt */
+    const cw_mark *mark;                 /* NULL: no tool */
+    const cw_exposed *exposed;           /* NULL: neither resource nor prompt */
+    const struct cw_method_event *event; /* a resource: its events; NULL: it has none */
     bool
         is_callable; /* on /jsonrpc without a mark: plugins' methods, and `expose_on_jsonrpc: true` */
     bool by_position;      /* the source takes its params as an array */

@@ -229,6 +229,7 @@ typedef struct cw_config {
         uint32_t idle_ms;
         size_t max_memory; /* 0: no limit */
         uint32_t max_open_files;
+        cw_config_strings events; /* PLUGIN.EVENT that are published; '*' any text */
     } plugins;
 
     struct {
@@ -286,6 +287,7 @@ typedef struct cw_config {
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
         cw_config_kept_results kept_results;
         cw_config_tasks tasks;
+        cw_config_mcp_events events;
         cw_str name; /* in registries: "org.example/tools" */
         cw_str title;
         cw_str description;  /* 1 to 100 characters */

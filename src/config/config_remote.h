@@ -119,6 +119,45 @@ typedef struct cw_config_preludes {
     size_t n;
 } cw_config_preludes;
 
+/* Rows of OVSDB that an event is about. */
+typedef enum cw_config_rows {
+    CW_CONFIG_ROWS_NONE, /* its data is the event, whole */
+    CW_CONFIG_ROWS_INSERTED,
+    CW_CONFIG_ROWS_MODIFIED,
+    CW_CONFIG_ROWS_DELETED,
+} cw_config_rows;
+
+/* An event of a service: a notification that clients may receive. Pointers lead into the whole message;
+ * empty ones, and 0, are those of the preset. */
+typedef struct cw_config_event {
+    cw_str name;               /* here; '*' and '?' choose events of the preset */
+    cw_str method;             /* of the notification; empty: the name */
+    cw_str description;        /* for clients */
+    cw_str data;               /* pointer to the part that clients get; empty: the params */
+    cw_str id;                 /* pointer to what tells a repetition; empty: none */
+    cw_str time;               /* pointer to a time; empty: that of the arrival */
+    cw_str schema;             /* JSON Schema of the data; empty: any value */
+    cw_config_pairs arguments; /* of filters: name -> pointer into the data */
+    struct {
+        cw_str method; /* called on each new connection; empty: none */
+        cw_str params; /* JSON, or empty */
+    } subscribe;
+    uint32_t keep;
+    uint32_t keep_ms;
+    uint32_t per_minute;
+    cw_config_strings permissions, scopes; /* both empty, level unset: as the read-only tools */
+    cw_config_auth level;
+    bool hidden_unless_met; /* visibility: hide */
+    /* Of presets only. */
+    bool has_whole;      /* the data is the whole message */
+    cw_config_rows rows; /* each changed row of the data is an event */
+} cw_config_event;
+
+typedef struct cw_config_events {
+    const cw_config_event *items;
+    size_t n;
+} cw_config_events;
+
 /* A JSON-RPC service. Words that name a dialect, a framing or a way to describe oneself are texts
  * here: what they mean is known to src/source alone, which checks them (source/upstream/preset.h).
  * An empty text, and UNSET, is what the preset says. */
@@ -199,6 +238,7 @@ typedef struct cw_config_remote {
     cw_str prefix;   /* put before its method ids here; may be empty */
     cw_config_overlays methods;
     cw_config_overlays exposed[CW_CONFIG_EXPOSED]; /* of an MCP server */
+    cw_config_events events;                       /* of a service behind a stream */
     uint32_t refresh_ms;                           /* ask again so often, 0: never */
     bool relays_instructions;                      /* of an MCP server: to our clients */
     bool warns_only; /* `on_change: warn`: a definition that differs from the lock is shown */

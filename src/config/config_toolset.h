@@ -47,6 +47,16 @@ typedef struct cw_config_tasks {
     size_t max_size, max_size_per_caller; /* bytes */
 } cw_config_tasks;
 
+/* The events extension. */
+typedef struct cw_config_mcp_events {
+    bool enabled;
+    cw_config_strings webhooks; /* hosts that may receive events; none: no webhooks */
+    bool allow_private;         /* their addresses may be private */
+    cw_str ca_file;             /* trusted by deliveries; empty: those of the system */
+    uint32_t webhook_ttl_ms;
+    uint32_t max_webhooks, max_webhooks_per_caller;
+} cw_config_mcp_events;
+
 typedef struct cw_config_toolsets {
     const cw_config_toolset *items;
     size_t n;

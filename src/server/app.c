@@ -717,6 +717,21 @@ static cw_code open_replicas(cw_app *b, const cw_config *config, cw_err *err)
     return cw_replicas_new(&opts, &b->replicas, err);
 }
 
+/* Events of a type have arrived: its resource has changed. */
+static void on_events(void *ctx, cw_str uri)
+{
+    cw_app *b = ctx;
+    cw_change_sink *sink = cw_runtime_changes(b->runtime);
+    sink->tell(sink, &(cw_change){.uri = uri});
+}
+
+static cw_code open_events(cw_app *b, cw_err *err)
+{
+    const cw_event_hub_opts opts = {
+        .main = b->loop, .n_loops = b->n_loops, .updated = on_events, .ctx = b};
+    return cw_event_hub_new(&opts, &b->events, err);
+}
+
 static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *config, cw_err *err)
 {
     cw_code rc = new_operator(geteuid(), &b->operator_self, err);
@@ -728,6 +743,8 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
         rc = cw_tasks_new(&b->tasks, err);
     if (!rc && b->has_store && app->keeps_state)
         rc = open_replicas(b, config, err);
+    if (!rc)
+        rc = open_events(b, err);
     if (rc)
         return rc;
     const cw_runtime_opts opts = {.n_loops = b->n_loops,
@@ -780,6 +797,8 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
         .loading = on_loading,
         .change = cw_runtime_changes(b->runtime),
         .interest = cw_runtime_interest(b->runtime),
+        .events = b->events,
+        .accounts = b->accounts,
         .health = &b->health,
         .permissions = list_permissions,
         .builtin = make_admin,
@@ -906,6 +925,7 @@ void cw_app_close(cw_app *b)
     b->is_open = false;
     /* Owners of messages are freed here, before the loop ends. */
     cw_loop_drop_messages(b->loop);
+    cw_event_hub_close(b->events);
     cw_sources_free(b->sources);
     b->sources = NULL;
     cw_admin_server_close(&b->admin);
@@ -937,6 +957,8 @@ void cw_app_done(cw_app *b)
     cw_replicas_free(b->replicas);
     cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */
     cw_snapshot_unref(b->snapshot);
+    cw_event_hub_free(b->events);
+    b->events = NULL;
     cw_caller_unref(b->anonymous);
     cw_caller_unref(b->configured);
     cw_caller_unref(b->read);

@@ -34,6 +34,7 @@ typedef struct cw_app {
     cw_runtime *runtime;
     cw_mcp *mcp;           /* the door for MCP clients */
     cw_tasks *tasks;       /* of its clients */
+    cw_event_hub *events;  /* of its sources */
     cw_replicas *replicas; /* NULL: no database is shared */
     cw_audit *audit;       /* may be switched off */
     cw_tracer *tracer;

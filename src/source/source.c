@@ -22,6 +22,8 @@ void cw_source_unref(cw_source *s)
 void cw_source_retire(cw_source *s)
 {
     atomic_store(&s->retired, true);
+    if (s->companion)
+        cw_source_retire(s->companion);
 }
 
 static void count_waiting(const cw_source_call *call, int64_t n)

@@ -38,8 +38,8 @@ typedef struct cw_source_call {
     /* The same, parsed: the value of each param of the method, NULL where it was not given; or NULL:
      * none was. Lives only while start runs. */
     const cw_json *const *arguments;
-    const cw_caller *caller; /* whose permissions were checked */
-    cw_str peer;             /* address that it came from, or empty; lives only while start runs */
+    cw_caller *caller; /* whose permissions were checked */
+    cw_str peer;       /* address that it came from, or empty; lives only while start runs */
     bool wants_progress;
     /* Further members of a plugin's request, each with a comma in front (docs/plugin-protocol.md):
      * ,"answers":{…},"state":"…"; lives as long as the call. */
@@ -79,7 +79,7 @@ typedef struct cw_source_ops {
     /* Close the part of this loop when the source is retired (or `now`) and nothing runs. With
      * `now` (the loop ends) running calls are dropped and their sinks are not called. */
     void (*sweep)(cw_source *s, cw_loop *loop, bool now);
-    /* Free the memory; no part is open any more. */
+    /* Free the memory, and the reference to the companion; no part is open any more. */
     void (*free)(cw_source *s);
 } cw_source_ops;
 
@@ -96,6 +96,7 @@ struct cw_source {
     size_t n_methods;
     cw_str instructions; /* of an MCP server, for models; empty: none */
     cw_metrics_cached_slot slot;
+    cw_source *companion;   /* has some of its methods; a reference, or NULL */
     cw_change_sink *change; /* receives notifications that belong to no call; or NULL */
 };
 
@@ -117,7 +118,8 @@ CW_INLINE uint32_t cw_source_slot(cw_source *s)
 cw_source *cw_source_ref(cw_source *s);
 /* NULL is fine. */
 void cw_source_unref(cw_source *s);
-/* No call will be started through a later snapshot; sweep every loop after this. */
+/* No call will be started through a later snapshot; sweep every loop after this. The same for its
+ * companion. */
 void cw_source_retire(cw_source *s);
 
 #endif

@@ -164,3 +164,24 @@ test("aria2: its last description is used while it is down", async (t) => {
     await startAria2(aria2.port);
     await eventually(() => works(again, "aria2.getVersion"), "it works", 10_000);
 });
+
+test("aria2: its notifications are events", async (t) => {
+    const aria2 = await startAria2();
+    const events = "events: {onDownloadStart: {}, onDownloadComplete: {}, onDownloadStop: {}}";
+    const changes = {
+        "http://127.0.0.1:6800": `ws://127.0.0.1:${aria2.port}`,
+        "secret:": `${events}\n    secret:`,
+    };
+    const client = await connect(t, await startRecipe(t, "aria2", changes, { env }));
+    const { cursor } = await call(client, "aria2.events");
+    const gid = await call(client, "aria2.addUri", { uris: [await startFiles(t)] });
+    const started = await call(client, "aria2.events", { since: cursor, wait: 30 });
+    const [event] = started.events;
+    assert.equal(event.name, "aria2.onDownloadStart");
+    assert.deepEqual(event.data, { gid });
+    const waiting = call(client, "aria2.events", { since: started.cursor, wait: 30, name: "aria2.onDownloadStop" });
+    await call(client, "aria2.remove", { gid });
+    assert.deepEqual((await waiting).events[0].data, { gid });
+    const { contents } = await client.readResource({ uri: "events://aria2/onDownloadStop" });
+    assert.deepEqual(JSON.parse(contents[0].text)[0].data, { gid });
+});

@@ -96,3 +96,17 @@ test("mopidy", async (t) => {
         await bridge.untilLogged(/Traceback/);
     });
 });
+
+test("mopidy: its events over WebSocket", async (t) => {
+    const mopidy = await startMopidy();
+    const bridge = await startRecipe(t, "mopidy", {
+        "http://127.0.0.1:6680/mopidy/rpc": `ws://127.0.0.1:${mopidy.port}/mopidy/ws`,
+        "preset: mopidy": 'preset: mopidy\n    events: {"volume_*": {}}',
+    });
+    const client = await connect(t, bridge);
+    const { cursor } = await call(client, "mopidy.events");
+    await call(client, "core.mixer.set_volume", { volume: 17 });
+    const { events } = await call(client, "mopidy.events", { since: cursor, wait: 30 });
+    assert.equal(events[0].name, "mopidy.volume_changed");
+    assert.equal(events[0].data.volume, 17);
+});

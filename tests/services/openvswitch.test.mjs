@@ -74,7 +74,8 @@ async function startOvsdb() {
     return Object.assign(server, { socket, log: () => readFileSync(file("log"), "utf8") });
 }
 
-const start = (t, server) => startRecipe(t, "openvswitch", { "/var/run/openvswitch/db.sock": server.socket });
+const start = (t, server, more = {}) =>
+    startRecipe(t, "openvswitch", { "/var/run/openvswitch/db.sock": server.socket, ...more });
 
 const select = (table, where = [], more = {}) => ({ query: { op: "select", table, where, ...more } });
 
@@ -145,4 +146,35 @@ test("ovsdb: its echo requests are answered", async (t) => {
     assert.doesNotMatch(server.log(), /no response to inactivity probe/);
     assert.doesNotMatch(bridge.stderr, /connection ended/);
     assert.ok((await call(client, "ovs.list_dbs")).includes("Open_vSwitch"));
+});
+
+test("ovsdb: changes of rows are events", async (t) => {
+    const server = await startOvsdb();
+    const bridge = await start(t, server, { "prefix: ovs.": 'prefix: ovs.\n    events: {"row.*": {}}' });
+    const client = await connect(t, bridge);
+    const { cursor } = await call(client, "ovs.events");
+    const change = (...operations) =>
+        execFileSync(
+            "ovsdb-client",
+            ["transact", `unix:${server.socket}`, JSON.stringify(["Open_vSwitch", ...operations])],
+            { stdio: "pipe" },
+        );
+    const where = [["name", "==", "br9"]];
+    change(insert("Bridge", { name: "br9", ports: 1 }, "new"));
+    change({ op: "update", table: "Bridge", where, row: { ports: 5 } });
+    change({ op: "delete", table: "Bridge", where });
+    const found = [];
+    for (let since = cursor; found.length < 3; ) {
+        const next = await call(client, "ovs.events", { since, wait: 30 });
+        found.push(...next.events);
+        since = next.cursor;
+    }
+    const names = found.map(({ name }) => name);
+    assert.deepEqual(names, ["ovs.row.insert", "ovs.row.modify", "ovs.row.delete"]);
+    const [inserted, modified, deleted] = found.map(({ data }) => data);
+    assert.equal(inserted.table, "Bridge");
+    assert.equal(inserted.new.name, "br9");
+    assert.equal(modified.old.ports, 1);
+    assert.equal(modified.new.ports, 5);
+    assert.equal(deleted.uuid, inserted.uuid);
 });

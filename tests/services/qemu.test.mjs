@@ -123,3 +123,22 @@ test("qemu: is gone, and comes back", async (t) => {
     process.kill(stopped.pid, "SIGCONT");
     await eventually(() => works(bridge, "vm1.query-status"), "it works once more", 20_000);
 });
+
+test("qemu: its events have the times of QEMU", async (t) => {
+    const events = { "timeout: 10s": 'timeout: 10s\n    events: {"*": {}, NIC_RX_FILTER_CHANGED: {}}' };
+    const client = await connect(t, await start(t, await startQemu(), events));
+    const { cursor } = await call(client, "vm1.events");
+    await call(client, "vm1.cont");
+    await call(client, "vm1.stop");
+    const seen = [];
+    for (let since = cursor; !seen.includes("vm1.STOP"); ) {
+        const next = await call(client, "vm1.events", { since, wait: 30 });
+        for (const { name, timestamp, data } of next.events) {
+            seen.push(name);
+            assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000);
+            assert.deepEqual(data, {});
+        }
+        since = next.cursor;
+    }
+    assert.deepEqual(seen, ["vm1.RESUME", "vm1.STOP"]);
+});

@@ -191,6 +191,10 @@ const cw_config cw_config_defaults = {
                       .max_per_caller = CW_TASK_MAX_PER_CALLER,
                       .max_size = CW_TASK_BYTES,
                       .max_size_per_caller = CW_TASK_CALLER_BYTES},
+            .events = {.ca_file = CW_STR_INIT(""),
+                       .webhook_ttl_ms = CW_WEBHOOK_TTL_MS,
+                       .max_webhooks = CW_WEBHOOK_MAX,
+                       .max_webhooks_per_caller = CW_WEBHOOK_MAX_PER_CALLER},
             .name = CW_STR_INIT("local.causeway/causeway"),
             .title = CW_STR_INIT("Causeway"),
             .description = CW_STR_INIT("JSON-RPC methods as MCP tools"),
@@ -614,6 +618,12 @@ static const cw_key task_keys[] = {
     {0},
 };
 
+static const cw_key mcp_event_keys[] = {
+    {"enabled", &cw_type_bool, "Offer events to clients that support them: events/list and others",
+     FIELD(mcp.events.enabled)},
+    {0},
+};
+
 static const cw_key mcp_keys[] = {
     {"path", &cw_type_text, "Path of the endpoint. Its server card is at /server-card below it",
      FIELD(mcp.path), .needs_restart = true, .is_valid = cw_names_is_path,
@@ -659,6 +669,7 @@ static const cw_key mcp_keys[] = {
      .children = kept_keys},
     {"tasks", &cw_type_section, "Calls of tools that outlive their requests",
      .children = task_keys},
+    {"events", &cw_type_section, "The events extension (a draft)", .children = mcp_event_keys},
     {"name", &cw_type_text,
      "Name of this server in its card and in registries: a domain of yours in reverse order, then "
      "/ and a name",

@@ -129,6 +129,14 @@ extern const cw_key cw_server_keys[];
 extern const cw_key cw_sources_keys[], cw_overlay_file_keys[];
 extern const cw_config_remote cw_config_default_remote;
 
+/* keys_events.c: likewise, of events of services. */
+extern const cw_key cw_event_keys[];
+extern const cw_config_event cw_config_default_event;
+bool cw_config_is_event_name(cw_str name);
+#define CW_EVENT_NAME_EXPECTED                                                                     \
+    "a name of letters, digits, '_', '-' and '.', or a pattern with * and ?"
+#define CW_EVENT_NAME_PATTERN "^[A-Za-z0-9_.*?-]{1,64}$"
+
 /* Add "type": "string", or ["string","null"], and so on. */
 void cw_key_add_type(cw_json_writer *w, const char *type, bool or_null);
 

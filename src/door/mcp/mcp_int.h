@@ -121,8 +121,8 @@ typedef struct cw_mcp_registry {
     cw_list streams[CW_MCP_BUCKETS];                        /* GET; by cw_mcp_number */
     cw_list parks[CW_MCP_BUCKETS], resumes[CW_MCP_BUCKETS]; /* park.h */
     cw_list tasks[CW_MCP_BUCKETS], task_watches[CW_MCP_BUCKETS]; /* task.h; by id */
-    /* For answers of clients, their next requests, calls that streams get, and tasks. */
-    cw_deadline_list waiting, parked, watching, graces, task_ends;
+    /* For answers of clients, their next requests, calls that streams get, tasks, and events. */
+    cw_deadline_list waiting, parked, watching, graces, task_ends, heartbeats;
     uint32_t n_waiting;    /* calls that wait */
     cw_deadline_list kept; /* of one deadline: large results are dropped after their time */
     cw_deadline kept_over;

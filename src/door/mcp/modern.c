@@ -3,6 +3,7 @@
  */
 #include "base/base64.h"
 #include "catalogue/param_headers.h"
+#include "door/mcp/events.h"
 #include "door/mcp/instructions.h"
 #include "door/mcp/list.h"
 #include "door/mcp/mcp_int.h"
@@ -50,6 +51,9 @@ static const cw_mcp_method methods[] = {
     {CW_STR_INIT("resources/directory/read"), cw_mcp_read_directory},
     {CW_STR_INIT("tasks/update"), cw_mcp_update_task},
     {CW_STR_INIT("tasks/cancel"), cw_mcp_cancel_task},
+    {CW_STR_INIT("events/list"), cw_mcp_list_events},
+    {CW_STR_INIT("events/poll"), cw_mcp_poll_events},
+    {CW_STR_INIT("events/stream"), cw_mcp_stream_events},
 };
 
 const cw_mcp_era cw_mcp_modern = {

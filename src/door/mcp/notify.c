@@ -60,7 +60,7 @@ typedef struct change_name {
     cw_str method;
 } change_name;
 
-#define CHANGES 3u
+#define CHANGES 4u
 #define URIS_MAX 1000u /* resources of one subscription */
 #define CALLS_MAX 20u  /* sent at a time */
 #define TRAFFIC "causeway/traffic"
@@ -73,7 +73,15 @@ static const change_name changes[CHANGES] = {
      CW_STR_INIT("notifications/prompts/list_changed")},
     {CW_CHANGED_RESOURCES, CW_STR_INIT("resourcesListChanged"),
      CW_STR_INIT("notifications/resources/list_changed")},
+    {CW_CHANGED_EVENTS, CW_STR_INIT("eventsListChanged"),
+     CW_STR_INIT("notifications/events/list_changed")},
 };
+
+/* Events are resources, so their list may change with that of the resources. */
+static unsigned with_events(unsigned lists)
+{
+    return lists & CW_CHANGED_RESOURCES ? lists | CW_CHANGED_EVENTS : lists;
+}
 
 static void leave_place(subscriber *l)
 {
@@ -330,9 +338,10 @@ static bool wants_uri(const subscriber *l, cw_str uri)
 /* The changed lists that the subscriber has asked for. */
 static unsigned lists_of(subscriber *l, const cw_change *change)
 {
-    unsigned lists = change->lists & l->wants;
-    return lists && change->source ? cw_view_lists_with_source(view_of(l), change->source, lists)
-                                   : lists;
+    unsigned lists = change->lists;
+    if (with_events(lists) & l->wants && change->source)
+        lists = cw_view_lists_with_source(view_of(l), change->source, lists);
+    return with_events(lists) & l->wants;
 }
 
 /* While credentials have to be checked again, changes wait for the result. */
@@ -387,7 +396,7 @@ static void on_change(cw_runtime_watch *watch, unsigned changed)
     if (l->view && !diff_view(l, &changed))
         end_changed(l);
     else if (is_ready(l))
-        (void)send_lists(l, (changed | form) & l->wants);
+        (void)send_lists(l, with_events(changed | form) & l->wants);
 }
 
 /* ---- calls ---- */
@@ -536,7 +545,7 @@ static unsigned lists_after(subscriber *l, cw_caller *now)
     cw_view *view = now ? cw_runtime_view_in(l->watch.rl, now, cw_view_toolset(l->view)) : NULL;
     if (!view || cw_view_discover_verdict(view) != CW_VERDICT_ALLOW)
         return 0;
-    return (cw_view_changes(l->view, view) | l->missed) & l->wants;
+    return with_events(cw_view_changes(l->view, view) | l->missed) & l->wants;
 }
 
 /* The last notifications of a stream. Those of a slow reader do not wait: a queue that is full is half
@@ -748,9 +757,12 @@ static cw_code take_tasks(const cw_mcp_request *r, subscriber *l, const cw_json 
     return CW_OK;
 }
 
-static void take_lists(subscriber *l, const cw_json *filter)
+static void take_lists(const cw_mcp_request *r, subscriber *l, const cw_json *filter)
 {
+    bool has_events = cw_runtime_config(r->rl)->mcp.events.enabled;
     for (size_t i = 0; i < CHANGES; i++) {
+        if (changes[i].list == CW_CHANGED_EVENTS && !has_events)
+            continue;
         if (cw_json_is(cw_json_get(filter, changes[i].name), CW_JSON_TRUE))
             l->wants |= (uint8_t)changes[i].list;
     }
@@ -831,7 +843,7 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
     if (!rc)
         rc = take_traffic(r, l, cw_json_get(filter, CW_STR(TRAFFIC)));
     if (!rc) {
-        take_lists(l, filter);
+        take_lists(r, l, filter);
         rc = write_acknowledgement(r, l, &b);
     }
     if (!rc)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "door/mcp/elicit.h"
+#include "door/mcp/events.h"
 #include "door/mcp/fit.h"
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
@@ -35,6 +36,8 @@ static void begin(cw_mcp *door, cw_mcp_registry *registry, cw_loop *loop)
     cw_loop_watch(loop, &registry->kept);
     cw_deadline_list_init(&registry->watching, TRAFFIC_MS, cw_mcp_on_traffic);
     cw_loop_watch(loop, &registry->watching);
+    cw_deadline_list_init(&registry->heartbeats, CW_EVENT_HEARTBEAT_MS, cw_mcp_on_heartbeat);
+    cw_loop_watch(loop, &registry->heartbeats);
     cw_deadline_list_init(&registry->graces, 0, cw_mcp_task_on_grace);
     cw_loop_watch(loop, &registry->graces);
     cw_deadline_list_init(&registry->task_ends, 0, cw_mcp_task_on_over);

@@ -2,6 +2,7 @@
 /* wellknown.c - the capabilities of the server, and discovery documents: GET /.well-known/mcp.json, the server card below the endpoint, and the
  * entry of a registry.
  */
+#include "door/mcp/events.h"
 #include "door/mcp/skills.h"
 #include "door/mcp/task.h"
 #include "door/rest/reply.h"
@@ -130,6 +131,7 @@ static void add_extensions(cw_buf *out, const cw_mcp_request *r)
         {cw_mcp_has_tasks(r), CW_STR("\"" CW_MCP_TASKS "\":{}")},
         {r->era->is_modern && may_list && cw_view_has_skills(r->view),
          CW_STR("\"" CW_MCP_SKILLS "\":{\"directoryRead\":true}")},
+        {cw_mcp_has_events(r), CW_STR("\"" CW_MCP_EVENTS "\":{\"listChanged\":true}")},
     };
     size_t n = 0;
     for (size_t i = 0; i < CW_COUNT(extensions); i++) {
@@ -161,6 +163,9 @@ void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
                               : CW_STR(",\"resources\":{}"));
     if (a.completions)
         cw_buf_add(out, CW_STR(",\"completions\":{}"));
+    /* Some clients of the draft look for events among the capabilities. */
+    if (cw_mcp_has_events(r))
+        cw_buf_add(out, CW_STR(",\"events\":{}"));
     add_extensions(out, r);
     cw_buf_add_char(out, '}');
 }

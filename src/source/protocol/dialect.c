@@ -52,9 +52,10 @@ struct cw_dialect {
 #define VERSION CW_STR_INIT("jsonrpc")
 
 static const cw_dialect dialects[] = {
+    /* Mopidy names its events so. */
     {.name = "2.0",
      .version = "2.0",
-     .names = NAMES("id", "result", "error", VERSION, "method", MEMBER_NONE, MEMBER_NONE),
+     .names = NAMES("id", "result", "error", VERSION, "method", CW_STR_INIT("event"), MEMBER_NONE),
      .params = "params",
      .errors = ERROR_OBJECT,
      .is_exclusive = true},
@@ -200,8 +201,8 @@ static bool is_text(const cw_json *v)
 static void classify_call(const cw_dialect *d, const cw_json *message, const member_values found,
                           cw_incoming *ret)
 {
-    const cw_json *event = found[MEMBER_EVENT];
-    ret->method = cw_json_text(is_text(event) ? event : found[MEMBER_METHOD]);
+    const cw_json *method = found[MEMBER_METHOD];
+    ret->method = cw_json_text(is_text(method) ? method : found[MEMBER_EVENT]);
     ret->params = cw_json_get(message, cw_str_from(d->params));
     ret->request_id = found[MEMBER_ID];
     ret->kind = is_null(ret->request_id) ? CW_INCOMING_NOTIFICATION : CW_INCOMING_REQUEST;

@@ -540,6 +540,7 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
         item->n_withheld = (uint32_t)loaded->n_withheld;
         item->is_stale = loaded->problem.n;
         succeeded(item, loaded->source);
+        cw_remote_start_events(item->source);
         if (item->is_stale) {
             cw_log(CW_LOG_WARN, "sources", "its last description is used",
                    CW_KV("source", cw_str_from(item->name)), CW_KV("problem", loaded->problem));
@@ -594,6 +595,8 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
         .is_quiet = s->opts.is_quiet,
         .lock = s->config->state.lock,
         .policy = cw_sources_policy(s->config),
+        .events = s->opts.events,
+        .accounts = s->opts.accounts,
         .announced = on_announced,
         .updated = cw_sources_on_updated,
     };

@@ -53,9 +53,11 @@ typedef struct cw_sources_opts {
     /* Whether some source was never tried: with each change, after the catalogue that goes with it.
      * May be NULL. */
     void (*loading)(bool is_loading, void *ctx);
-    cw_change_sink *change;    /* what sources tell of their own accord; may be NULL */
-    cw_interest *interest;     /* resources that clients are subscribed to; may be NULL */
-    cw_sources_health *health; /* to be kept up to date; may be NULL */
+    cw_change_sink *change;       /* what sources tell of their own accord; may be NULL */
+    cw_interest *interest;        /* resources that clients are subscribed to; may be NULL */
+    cw_event_hub *events;         /* for events of sources; may be NULL */
+    struct cw_accounts *accounts; /* of callers that wait for events; may be NULL */
+    cw_sources_health *health;    /* to be kept up to date; may be NULL */
     /* The permissions that roles have, for warnings; they live until the next call. False: not
      * known. May be NULL. */
     bool (*permissions)(const cw_config *config, const cw_str **ret, size_t *ret_n, void *ctx);

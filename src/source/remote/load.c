@@ -247,6 +247,8 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
     };
     digest_inputs(job, openrpc, is_partial, r);
     rc = cw_remote_read(r, &reading, doc);
+    if (!rc && (rc = cw_remote_add_events(r, &job->opts, &job->warnings, &err)))
+        cw_buf_add(&job->problems, cw_str_from(err.msg));
     if (rc)
         cw_remote_free(r);
     else

@@ -902,6 +902,8 @@ void cw_remote_free(cw_remote *r)
     if (r->shared)
         cw_shared_conn_release(r->shared);
     cw_shared_conn_unref(r->shared);
+    cw_source_unref(r->base.companion);
+    cw_event_intake_unref(r->intake);
     cw_remote_health_unref(r->health);
     cw_endpoint_unref(r->service);
     cw_map_done(&r->resources);

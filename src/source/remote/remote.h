@@ -71,7 +71,9 @@ typedef struct cw_remote_opts {
     bool is_quiet;           /* reads the folder, and writes nothing to it */
     cw_str lock;             /* file, or empty */
     cw_schema_policy policy; /* how schemas are read */
-    bool defines;            /* wants the definitions of what is exposed */
+    cw_event_hub *events;    /* borrowed; NULL: notifications are no events */
+    struct cw_accounts *accounts; /* likewise; NULL: there are no logins */
+    bool defines;                 /* wants the definitions of what is exposed */
     bool accepts; /* the operator accepts a description that is poorer, or asks less of callers */
     /* The service has sent a notification that its methods have changed; while the connection lives. */
     void (*announced)(void *ctx, unsigned lists);
@@ -127,6 +129,10 @@ void cw_remote_load_cancel(cw_remote_job *job, bool loops_ended);
 void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials);
 /* Whether a load should find out. */
 bool cw_remote_needs_recheck(const cw_source *s);
+
+/* Publish the notifications of a source as events, from now on. On the main loop; NULL, and a source of
+ * another kind, are fine. */
+void cw_remote_start_events(const cw_source *s);
 
 /* Whether a URI is a resource that a source exposes, or one of a template. False for NULL, and for a
  * source of another kind. */

@@ -68,6 +68,7 @@ typedef struct cw_remote {
     size_t n_definitions;
     cw_state_description problem; /* what it was made of, without the document; .kind.n 0: a file */
     cw_remote_health *health;     /* a reference */
+    cw_event_intake *intake;      /* a reference; NULL: it has no events */
     bool has_inputs;
     unsigned char inputs[CW_REMOTE_DIGEST]; /* of all that it was made of, but its configuration */
 } cw_remote;
@@ -138,6 +139,11 @@ typedef struct cw_remote_reading {
  * that is named and not there is a warning, where anything else that is named is there. */
 CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *reading,
                                    const cw_json *doc);
+
+/* remote_events.c: add the events that the configuration enables to the methods. An event without
+ * requirements has those of the read-only tools. */
+CW_MUST_USE cw_code cw_remote_add_events(cw_remote *r, const cw_remote_opts *opts, cw_buf *warnings,
+                                         cw_err *err);
 
 /* span.c: the span of one attempt to call the service, a child of the span of its call. */
 typedef struct cw_remote_span {

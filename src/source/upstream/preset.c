@@ -370,10 +370,26 @@ static cw_code check_trace(const cw_config_remote *c, cw_err *err)
     return CW_OK;
 }
 
+/* Notifications arrive on a connection that stays open. */
+static cw_code check_events(const cw_config_remote *c, bool http, cw_err *err)
+{
+    if (c->events.n == 0)
+        return CW_OK;
+    if (http)
+        return cw_fail(
+            err, CW_CONFIG,
+            "events: only for ws, wss, tcp, unix and command; HTTP has no notifications");
+    if (cw_str_is(c->dialect, "mcp"))
+        return cw_fail(err, CW_CONFIG, "events: not for MCP servers");
+    return CW_OK;
+}
+
 static cw_code check(const cw_config_remote *c, cw_err *err)
 {
     bool http = is_http(c), has_head = http || is_websocket(c);
     cw_code rc = check_mcp(c, http, err);
+    if (!rc)
+        rc = check_events(c, http, err);
     if (rc)
         return rc;
     if ((c->url.n != 0) == (c->command.n != 0))

@@ -184,6 +184,12 @@ static void disconnect(cw_shared_conn *shared, cw_client_end end, const char *wh
     fail_waiting(shared, end, why);
 }
 
+static void disconnect_silent(cw_shared_conn *shared)
+{
+    disconnect(shared, CW_CLIENT_LOST, "nothing came for too long");
+    cw_shared_conn_events_ended(shared, /* was_ready= */ true, /* is_refused= */ false);
+}
+
 static void pause_next(cw_shared_conn *shared)
 {
     uint64_t ms = (uint64_t)PAUSE_MIN_MS << (shared->failures < 6 ? shared->failures : 6);
@@ -210,6 +216,7 @@ void cw_shared_conn_give_up(cw_shared_conn *shared, cw_client_end end, const cha
     memcpy(shared->problem, problem, sizeof problem);
     pause_next(shared);
     disconnect(shared, end, problem);
+    cw_shared_conn_events_ended(shared, /* was_ready= */ false, end == CW_CLIENT_REFUSED);
 }
 
 static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
@@ -240,6 +247,7 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
                  : code == CW_INVALID ? CW_CLIENT_GARBAGE
                                       : CW_CLIENT_LOST,
                  problem);
+    cw_shared_conn_events_ended(shared, /* was_ready= */ true, /* is_refused= */ false);
     go_on(shared);
 }
 
@@ -313,6 +321,7 @@ void cw_shared_conn_ready(cw_shared_conn *shared)
     shared->state = CW_SHARED_CONN_READY;
     shared->failures = 0;
     shared->problem[0] = 0;
+    cw_shared_conn_events_ready(shared);
     flush(shared);
 }
 
@@ -364,6 +373,7 @@ static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *me
     cw_shared_conn_call *call = cw_shared_conn_find(shared, id);
     if (!call) { /* its time was up */
         cw_shared_conn_resources_answer(shared, id, message->root);
+        cw_shared_conn_events_answer(shared, id, message->root);
         return;
     }
     forget(shared, call);
@@ -468,6 +478,7 @@ static void on_parsed(cw_shared_conn *shared, cw_parsed_message *message)
         if (shared->mcp.is_on)
             cw_shared_conn_mcp_notice(shared, &incoming, message);
         on_notice(shared, incoming.method);
+        cw_shared_conn_events_notice(shared, incoming.method, message->root);
         return;
     case CW_INCOMING_GREETING:
         if (shared->state == CW_SHARED_CONN_WAITING)
@@ -571,6 +582,13 @@ static void begin(cw_shared_conn *shared)
     cw_upstream_login_start(&shared->login);
 }
 
+void cw_shared_conn_open(cw_shared_conn *shared)
+{
+    if (shared->state == CW_SHARED_CONN_CLOSED &&
+        cw_loop_now(shared->opts.loop) >= shared->retry_at)
+        begin(shared);
+}
+
 /* See to those who wait. */
 static void go_on(cw_shared_conn *shared)
 {
@@ -629,7 +647,7 @@ static void on_limit(cw_deadline *d)
         cw_list_remove(&call->node);
     finish(call, CW_CLIENT_SLOW, NULL, "no answer in time");
     if (was_sent && is_dead(shared, limit_ms))
-        disconnect(shared, CW_CLIENT_LOST, "nothing came for too long");
+        disconnect_silent(shared);
 }
 
 /* ---- the transport of one loop ---- */
@@ -737,7 +755,7 @@ static void take_back(cw_shared_conn *shared, uint64_t id)
     finish(call, CW_CLIENT_LOST, NULL, "it was cancelled");
     uint64_t silent = cw_loop_now(shared->opts.loop) - shared->received_at;
     if (cw_list_is_empty(&shared->pending) && silent >= shared->service->config.timeout_ms)
-        disconnect(shared, CW_CLIENT_LOST, "nothing came for too long");
+        disconnect_silent(shared);
 }
 
 static void on_post(cw_message *message)
@@ -841,6 +859,7 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
     cw_shared_conn_mcp_init(shared);
     cw_shared_conn_streams_init(shared);
     cw_shared_conn_resources_init(shared);
+    cw_shared_conn_events_init(shared);
     shared->unused = (cw_message){.fn = on_unused, .drop = on_unused_dropped};
     *ret = shared;
     return CW_OK;
@@ -917,6 +936,7 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     cw_shared_conn_mcp_done(shared);
     cw_shared_conn_streams_close(shared, loops_ended);
     cw_shared_conn_resources_done(shared);
+    cw_shared_conn_events_done(shared);
     cw_shared_conn_unref(shared);
 }
 
@@ -945,6 +965,7 @@ void cw_shared_conn_retire(cw_shared_conn *shared)
         return;
     shared->opts.announced = NULL;
     shared->opts.updated = NULL;
+    cw_shared_conn_set_events(shared, NULL);
     shared->hook.on_end = on_loop_end;
     cw_loop_add_hook(shared->opts.loop, &shared->hook);
     atomic_store(&shared->is_retired, true);

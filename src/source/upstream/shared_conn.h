@@ -26,6 +26,7 @@
 
 #include "catalogue/change.h"
 #include "source/relay/sessions.h"
+#include "source/upstream/event_intake.h"
 #include "source/upstream/upstream.h"
 
 typedef struct cw_shared_conn_opts {
@@ -63,6 +64,10 @@ bool cw_shared_conn_is_compatible(const cw_shared_conn *shared, const cw_endpoin
 /* The resources of an MCP server whose updates are wanted, all of them: sorted, and copied. On the main
  * loop. Without memory the set of before stays. */
 void cw_shared_conn_subscribe(cw_shared_conn *shared, const cw_str *uris, size_t n);
+/* Publish notifications as events (NULL: none), and keep the connection open from now on. After its end
+ * it is opened again with growing pauses, unless its credentials were rejected. On the main loop. Takes a
+ * reference. */
+void cw_shared_conn_set_events(cw_shared_conn *shared, cw_event_intake *intake);
 /* The name of the era of an MCP server, as it is known; NULL: it is none. Any thread. */
 const char *cw_shared_conn_protocol(const cw_shared_conn *shared);
 cw_relay_era cw_shared_conn_era(const cw_shared_conn *shared);

@@ -108,6 +108,17 @@ typedef struct cw_shared_conn_resources {
 #define CW_SHARED_CONN_LISTS                                                                       \
     "\"toolsListChanged\":true,\"promptsListChanged\":true,\"resourcesListChanged\":true"
 
+/* Events of the service, on the main loop. */
+typedef struct cw_shared_conn_events {
+    cw_event_intake *intake; /* a reference; NULL: none */
+    uint64_t first_id;       /* of the calls that subscribe to them, which follow each other */
+    uint64_t ready_at;       /* when the connection was ready last */
+    unsigned short_ones;     /* connections in a row that ended soon */
+    bool is_refused;         /* our credentials were rejected: it is not opened again by itself */
+    cw_deadline_list pauses;
+    cw_deadline pause;
+} cw_shared_conn_events;
+
 struct cw_shared_conn {
     atomic_uint refs;
     atomic_uint users;
@@ -133,6 +144,7 @@ struct cw_shared_conn {
     cw_shared_conn_mcp mcp;
     cw_shared_conn_streams streams;
     cw_shared_conn_resources resources;
+    cw_shared_conn_events events;
     cw_shared_conn_state state;
     bool has_old_token; /* the token of this opening is not a new one */
     bool is_closing;
@@ -152,6 +164,22 @@ cw_shared_conn_call *cw_shared_conn_only_pending(const cw_shared_conn *shared);
 void cw_shared_conn_ready(cw_shared_conn *shared);
 /* It could not be opened, or the first messages were wrong. */
 void cw_shared_conn_give_up(cw_shared_conn *shared, cw_client_end end, const char *why);
+
+/* Open it, if it is closed and no pause has to be made. */
+void cw_shared_conn_open(cw_shared_conn *shared);
+
+/* ---- shared_conn_events.c ---- */
+
+void cw_shared_conn_events_init(cw_shared_conn *shared);
+void cw_shared_conn_events_done(cw_shared_conn *shared);
+/* The connection can be used: subscribe. */
+void cw_shared_conn_events_ready(cw_shared_conn *shared);
+/* It has ended, or could not be opened. */
+void cw_shared_conn_events_ended(cw_shared_conn *shared, bool was_ready, bool is_refused);
+void cw_shared_conn_events_notice(cw_shared_conn *shared, cw_str method, const cw_json *message);
+/* A response that no call waits for: log that the service sends no events, if it is an error. */
+void cw_shared_conn_events_answer(const cw_shared_conn *shared, uint64_t id,
+                                  const cw_json *response);
 
 /* The lists that have changed by a notification (CW_CHANGED_…); 0: it has another meaning. */
 unsigned cw_shared_conn_changed_lists(const cw_shared_conn *shared, cw_str method);

@@ -72,6 +72,15 @@ class WebSocketService {
         }
     }
 
+    // A message that no call has asked for.
+    send(message) {
+        this.sockets.forEach((socket) => socket.write(frame(text, JSON.stringify(message))));
+    }
+
+    notify(method, params) {
+        this.send({ jsonrpc: "2.0", method, params });
+    }
+
     // All connections end, without a word.
     cut() {
         this.sockets.forEach((socket) => socket.destroy());

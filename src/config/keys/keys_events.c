@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* keys_events.c - the table of events of a service. */
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/limits.h"
+#include "config/keys/keys.h"
+#include "config/syntax/names.h"
+
+#define MAX_NAMES 1000u
+#define MAX_ARGUMENTS 16u
+#define MAX_NAME 64u
+#define DAY_MS (24u * 3600u * 1000u)
+#define NONE CW_STR_INIT("")
+
+const cw_config_event cw_config_default_event = {
+    .name = NONE,
+    .method = NONE,
+    .description = NONE,
+    .data = NONE,
+    .id = NONE,
+    .time = NONE,
+    .schema = NONE,
+    .subscribe = {.method = NONE, .params = NONE},
+    .keep = CW_EVENT_KEEP,
+    .keep_ms = CW_EVENT_KEEP_MS,
+    .per_minute = CW_EVENT_PER_MINUTE,
+    .level = CW_CONFIG_AUTH_UNSET,
+};
+
+/* The same characters as in the pattern. They need no encoding in a URI but the wildcards, which are in
+ * none. */
+bool cw_config_is_event_name(cw_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        if (!cw_is_alnum(name.p[i]) && !strchr("_.*?-", name.p[i]))
+            return false;
+    }
+    return name.n > 0 && name.n <= MAX_NAME;
+}
+
+#define EVENT(field)                                                                               \
+    .offset = offsetof(cw_config_event, field), .size = sizeof(((cw_config_event *)0)->field)
+#define POINTER                                                                                    \
+    .is_valid = cw_names_is_pointer, .expected = "a JSON pointer such as \"/params/gid\"",         \
+    .pattern = CW_NAMES_POINTER_PATTERN
+#define METHOD                                                                                     \
+    .is_valid = cw_check_is_clean, .expected = "the name of a method such as \"job.done\"",        \
+    .pattern = CW_NAMES_CLEAN_PATTERN
+
+static const cw_choice visibilities[] = {
+    {"challenge", false},
+    {"hide", true},
+    {0},
+};
+static const cw_choice levels[] = {
+    {"none", CW_CONFIG_AUTH_NONE},
+    {"optional", CW_CONFIG_AUTH_OPTIONAL},
+    {"required", CW_CONFIG_AUTH_REQUIRED},
+    {0},
+};
+
+static const cw_key argument_value = {.type = &cw_type_text, POINTER};
+
+static const cw_key subscribe_keys[] = {
+    {"method", &cw_type_text, "Method to call on each new connection; null is none",
+     EVENT(subscribe.method), METHOD},
+    {"params", &cw_type_json, "Its params; null is none", EVENT(subscribe.params)},
+    {0},
+};
+
+const cw_key cw_event_keys[] = {
+    {"method", &cw_type_text, "The notification; null is that of the preset, or the name",
+     EVENT(method), METHOD},
+    {"description", &cw_type_text, "Its description; null is that of the preset",
+     EVENT(description), .is_valid = cw_names_is_prose, .expected = CW_NAMES_PROSE_EXPECTED,
+     .pattern = CW_NAMES_PROSE_PATTERN},
+    {"data", &cw_type_text,
+     "The part of the message that clients receive; null is that of the preset, or its params",
+     EVENT(data), POINTER},
+    {"id", &cw_type_text,
+     "A part of the message that is equal in repetitions, which are dropped; null: no repetitions",
+     EVENT(id), POINTER},
+    {"time", &cw_type_text,
+     "A part of the message with a time: seconds or milliseconds since 1970; null is the time of "
+     "arrival",
+     EVENT(time), POINTER},
+    {"schema", &cw_type_mapping, "JSON Schema of the data; null accepts any value", EVENT(schema)},
+    {"arguments", &cw_type_pairs,
+     "Filters of subscribers: a mapping of names to JSON pointers into the data", EVENT(arguments),
+     .max = MAX_ARGUMENTS, .children = &argument_value, .is_valid = cw_config_is_event_name,
+     .expected = "a name such as \"gid\"", .pattern = CW_EVENT_NAME_PATTERN},
+    {"subscribe", &cw_type_section, .children = subscribe_keys,
+     .item_defaults = &cw_config_default_event, .help = "A call that makes the service send it"},
+    {"keep", &cw_type_integer, "Kept events; older ones are dropped", EVENT(keep), .min = 1,
+     .max = CW_EVENT_MAX_KEPT},
+    {"keep_time", &cw_type_duration, "How long events are kept", EVENT(keep_ms), .min = 1000,
+     .max = 7 * (uint64_t)DAY_MS},
+    {"per_minute", &cw_type_integer, "Events a minute; further ones are dropped", EVENT(per_minute),
+     .min = 1, .max = CW_EVENT_MAX_PER_MINUTE},
+    {"visibility", &cw_type_enum,
+     "Whether callers without its scopes see it, and get a challenge, or do not see it",
+     EVENT(hidden_unless_met), .choices = visibilities},
+    {"permissions", &cw_type_strings,
+     "Permissions that a caller needs; without permissions, scopes and auth_level: those of the "
+     "read-only tools of the source",
+     EVENT(permissions), .max = MAX_NAMES, .is_valid = cw_check_is_clean,
+     .expected = "a permission such as \"access content\"", .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"scopes", &cw_type_strings, "Scopes that a caller needs", EVENT(scopes), .max = MAX_NAMES,
+     .is_valid = cw_names_is_scope, .expected = CW_NAMES_SCOPE_EXPECTED,
+     .pattern = CW_NAMES_SCOPE_PATTERN},
+    {"auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",
+     EVENT(level), .choices = levels},
+    {0},
+};

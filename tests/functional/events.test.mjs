@@ -1,0 +1,230 @@
+// Events of services: notifications that the operator enables, as a tool and as resources.
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { sourceOf, startEvents } from "./support/events.mjs";
+import {
+    assertRpcError,
+    callTool,
+    callToolWell,
+    EventStream,
+    modern,
+    reloadBridge,
+    startBridge,
+    toolNames,
+    untilTool,
+} from "./support/mcp.mjs";
+import { runCauseway, writeConfig } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
+import { startWebSocket } from "./support/websocket.mjs";
+
+const listOf = (n) => Array.from({ length: n }, (_, i) => i);
+
+const start = (t, events, more = {}) => startEvents(t, events, { begin: startBridge, ...more });
+
+const read = async (server, args = {}) => (await callToolWell(server, "s.events", args)).structuredContent;
+const contentsOf = async (server, uri) => {
+    const { json } = await modern(server, "resources/read", { uri });
+    assert.ok(json.result, JSON.stringify(json));
+    return JSON.parse(json.result.contents[0].text);
+};
+const untilEvents = async (server, n, args) => {
+    let got;
+    await eventually(async () => (got = await read(server, args)).events.length >= n, `${n} events`);
+    return got;
+};
+
+const done = { method: "job.done", data: "/params/job", arguments: { id: "/id" } };
+
+suite("an event that is enabled", { concurrency: true }, () => {
+    test("is returned by the tool and by its resource, and others are not", async (t) => {
+        const { service, server } = await start(t, { done: { ...done, description: "A job is done" } });
+        service.notify("job.started", { job: { id: 1 } });
+        service.notify("job.done", { job: { id: 1, size: 5 }, internal: "not for clients" });
+        const { events, cursor, truncated } = await untilEvents(server, 1);
+        assert.equal(events.length, 1);
+        assert.equal(truncated, false);
+        const [event] = events;
+        assert.equal(event.name, "s.done");
+        assert.deepEqual(event.data, { id: 1, size: 5 });
+        assert.ok(Math.abs(Date.parse(event.timestamp) - Date.now()) < 60_000);
+        assert.deepEqual((await read(server, { since: cursor })).events, []);
+        const { json } = await modern(server, "resources/list");
+        const [resource] = json.result.resources;
+        assert.equal(resource.uri, "events://s/done");
+        assert.equal(resource.mimeType, "application/json");
+        assert.equal(resource.description, "A job is done");
+        assert.deepEqual(await contentsOf(server, resource.uri), events);
+        assert.ok(!(await toolNames(server)).includes("s.events.done"));
+    });
+
+    test("reaches a call that waits, on any loop, and a wait ends", async (t) => {
+        const { service, server } = await start(t, { done });
+        const { cursor } = await read(server);
+        const waiting = listOf(6).map(() => read(server, { since: cursor, wait: 30, name: "s.done" }));
+        const short = await read(server, { since: cursor, wait: 1 });
+        assert.deepEqual(short.events, []);
+        service.notify("job.done", { job: { id: 7 } });
+        for (const { events } of await Promise.all(waiting)) {
+            assert.deepEqual(
+                events.map(({ data }) => data),
+                [{ id: 7 }],
+            );
+        }
+    });
+
+    test("updates its resource at most once a second, for those who subscribe", async (t) => {
+        const { service, server } = await start(t, { done });
+        const params = { notifications: { resourceSubscriptions: ["events://s/done", "events://s/none"] } };
+        const stream = await EventStream.open(server, "subscriptions/listen", params, {});
+        const { params: honoured } = await stream.next();
+        assert.deepEqual(honoured.notifications.resourceSubscriptions, ["events://s/done"]);
+        const began = Date.now();
+        for (const id of listOf(50)) {
+            service.notify("job.done", { job: { id } });
+        }
+        for (const _ of listOf(2)) {
+            const update = await stream.next();
+            assert.equal(update.method, "notifications/resources/updated");
+            assert.equal(update.params.uri, "events://s/done");
+            service.notify("job.done", { job: { id: 99 } });
+        }
+        assert.ok(Date.now() - began >= 900, "the second update waits");
+        assert.equal((await contentsOf(server, "events://s/done")).length >= 50, true);
+    });
+
+    test("has its own id and time; a repetition is dropped", async (t) => {
+        const rule = { method: "n", id: "/params/no", time: "/params/at" };
+        const { service, server } = await start(t, { n: rule });
+        const at = Date.UTC(2026, 0, 2, 3, 4, 5) / 1000;
+        for (const no of [1, 2, 1, 2, 3]) {
+            service.notify("n", { no: `e${no}`, at });
+        }
+        const { events } = await untilEvents(server, 3);
+        assert.deepEqual(
+            events.map(({ eventId }) => eventId),
+            ["e1", "e2", "e3"],
+        );
+        assert.equal(events[0].timestamp, "2026-01-02T03:04:05.000Z");
+    });
+
+    test("is kept up to its count, and a gap is reported", async (t) => {
+        const { service, server } = await start(t, { n: { keep: 5 }, m: {} });
+        service.notify("m", { no: 0 });
+        const { cursor } = await untilEvents(server, 1);
+        for (const no of listOf(12)) {
+            service.notify("n", { no });
+        }
+        await untilEvents(server, 6);
+        const after = await read(server, { since: cursor });
+        assert.deepEqual(
+            after.events.map(({ data }) => data.no),
+            [7, 8, 9, 10, 11],
+        );
+        assert.equal(after.truncated, true);
+        assert.equal((await read(server, { since: after.cursor })).truncated, false);
+    });
+
+    test("beyond its rate is lost, and the gap is reported", async (t) => {
+        const { service, server } = await start(t, { n: { per_minute: 3 } });
+        const { cursor } = await read(server);
+        for (const no of listOf(10)) {
+            service.notify("n", { no });
+        }
+        const { events } = await untilEvents(server, 3, { since: cursor });
+        assert.equal(events.length, 3);
+        const next = await read(server, { since: events.at(-1).cursor });
+        assert.equal(next.truncated, true);
+        await eventually(() => /an event is dropped/.test(server.stderr), "a line of the log");
+    });
+
+    test("that is too large, or has a secret of the source, is lost", async (t) => {
+        const env = { EVENT_SECRET: "a-secret-of-this-source" };
+        const more = { secret: { as: "bearer", environment: "EVENT_SECRET" } };
+        const service = await startWebSocket();
+        const sources = [sourceOf(service, { n: {} }, more)];
+        const server = await startBridge({ plugins: [], env, config: { sources } });
+        t.after(() => server.stop());
+        await eventually(() => service.sockets.size === 1, "it is open");
+        service.notify("n", { text: "x".repeat(70_000) });
+        service.notify("n", { text: `token ${env.EVENT_SECRET}` });
+        service.notify("n", { text: "fine" });
+        const { events } = await untilEvents(server, 1);
+        assert.deepEqual(
+            events.map(({ data }) => data.text),
+            ["fine"],
+        );
+    });
+
+    test("survives a reload, and comes again after the connection was lost", async (t) => {
+        const { service, server } = await start(t, { done });
+        service.notify("job.done", { job: { id: 1 } });
+        const { cursor } = await untilEvents(server, 1);
+        await reloadBridge(server, { sources: [sourceOf(service, { done, more: {} })] });
+        await eventually(async () => {
+            const { json } = await modern(server, "resources/list");
+            return json.result.resources.length === 2;
+        }, "the other event is there");
+        assert.equal((await read(server)).events.length, 1);
+        service.cut();
+        await eventually(() => service.sockets.size === 1, "it is opened again");
+        await eventually(async () => {
+            service.notify("job.done", { job: { id: 2 } });
+            return (await read(server, { since: cursor })).events.length > 0;
+        }, "events arrive again");
+        const { truncated } = await read(server, { since: cursor });
+        assert.equal(truncated, true, "what came meanwhile is lost");
+        await reloadBridge(server, { sources: [sourceOf(service, {})] });
+        await untilTool(server, "s.events", false);
+    });
+});
+
+suite("who may receive an event", { concurrency: true }, () => {
+    test("is decided for each event; a hidden one is as unknown, byte for byte", async (t) => {
+        const events = { open: {}, closed: { permissions: ["read secrets"] } };
+        const { service, server } = await start(t, events);
+        service.notify("closed", { no: 1 });
+        service.notify("open", { no: 2 });
+        const all = await untilEvents(server, 1);
+        assert.deepEqual(
+            all.events.map(({ name }) => name),
+            ["s.open"],
+        );
+        const { json } = await modern(server, "resources/list");
+        assert.deepEqual(
+            json.result.resources.map(({ uri }) => uri),
+            ["events://s/open"],
+        );
+        const same = (answer, name) => answer.text.replaceAll(name, "NAME");
+        const hidden = await callTool(server, "s.events", { name: "s.closed" });
+        const unknown = await callTool(server, "s.events", { name: "s.nosuch" });
+        assert.equal(same(hidden, "s.closed"), same(unknown, "s.nosuch"));
+        assert.match(hidden.text, /Unknown event/);
+        const at = (name) => modern(server, "resources/read", { uri: `events://s/${name}` });
+        const unread = await at("closed");
+        assert.equal(same(unread, "closed"), same(await at("nosuch"), "nosuch"));
+        assertRpcError(unread, 200, -32602, 1);
+    });
+
+    test("follows from the read-only tools, if the event sets nothing", async (t) => {
+        const methods = [
+            { method: "add", read_only: true, permissions: ["read sums"] },
+            { method: "echo", permissions: ["write things"] },
+        ];
+        const roles = { anonymous: ["access mcp tool discovery", "use jsonrpc services", "write things"] };
+        const { server } = await start(t, { n: {} }, { roles, more: { methods } });
+        assert.ok((await toolNames(server)).includes("s.echo"));
+        assert.ok(!(await toolNames(server)).includes("s.events"));
+        await reloadBridge(server, { roles: { anonymous: [...roles.anonymous, "read sums"] } });
+        await untilTool(server, "s.events");
+    });
+});
+
+test("a configuration with events of HTTP or of a pattern that fits nothing is explained", async () => {
+    const check = async (source) => {
+        const { stdout, stderr } = await runCauseway(["config", "check", writeConfig({ sources: [source] })]);
+        return stdout + stderr;
+    };
+    const http = { name: "h", url: "http://127.0.0.1:1/rpc", methods: ["*"], events: { n: {} } };
+    assert.match(await check(http), /events: only for ws, wss, tcp, unix and command/);
+    assert.match(await check({ ...http, url: "ws://127.0.0.1:1/", events: { "a b": {} } }), /a name of letters/);
+});
