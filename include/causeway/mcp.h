@@ -22,6 +22,7 @@
 #define CW_PLUGIN_MAX_QUESTIONS 32 /* that one run of a method may leave open */
 #define CW_PLUGIN_MAX_STATE 16384  /* bytes of cw_state_set */
 #define CW_RESOURCE_MAX_URI 8192   /* bytes of cw_resource_updated */
+#define CW_EVENT_MAX_DATA 65536    /* bytes of cw_emit_event */
 
 /* ---- marks ---- */
 
@@ -224,5 +225,10 @@ CW_PLUGIN_EXPORT bool cw_client_wants_log(cw_call *call, cw_level level);
 CW_PLUGIN_EXPORT void cw_resource_updated(cw_call *call, const char *uri);
 /* A list has changed: "tools", "prompts" or "resources". */
 CW_PLUGIN_EXPORT void cw_lists_changed(cw_call *call, const char *list);
+/* Emit an event: a name of 1 to 48 letters, digits, '_', '-' and '.', and its data, JSON of at most
+ * CW_EVENT_MAX_DATA bytes. `id` is equal in repetitions, which are dropped; NULL: it is none. The
+ * operator publishes the event as PLUGIN.NAME (plugins.events); otherwise it is dropped. */
+CW_PLUGIN_EXPORT void cw_emit_event(cw_call *call, const char *name, const char *data,
+                                    const char *id);
 
 #endif

@@ -229,7 +229,7 @@ typedef struct cw_config {
         uint32_t idle_ms;
         size_t max_memory; /* 0: no limit */
         uint32_t max_open_files;
-        cw_config_strings events; /* PLUGIN.EVENT that are published; '*' any text */
+        cw_config_events events; /* that are published; named PLUGIN.EVENT */
     } plugins;
 
     struct {

@@ -94,22 +94,36 @@ void cw_config_overlay_free(cw_config_overlay_file *file)
     free(file);
 }
 
-static cw_code write_remote(const cw_config_remote *remote, cw_buf *out)
+static cw_code write_value(const cw_key *key, const void *field, cw_buf *out)
 {
     cw_json_writer w;
     cw_buf_init(out, ARENA_MAX_BYTES);
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
-    remote_root.type->write(&w, &remote_root, remote);
+    key->type->write(&w, key, field);
     return cw_json_writer_end(&w, NULL);
 }
 
 /* Through the table, so that no key can be forgotten. Without memory to know they differ: to do
  * something again is always right. */
-bool cw_config_remote_equal(const cw_config_remote *a, const cw_config_remote *b)
+static bool is_equal(const cw_key *key, const void *a, const void *b)
 {
     CW_CLEANUP(cw_buf_done) cw_buf one;
     CW_CLEANUP(cw_buf_done) cw_buf other;
-    cw_code rc = write_remote(a, &one);
-    cw_code rc_other = write_remote(b, &other);
+    cw_code rc = write_value(key, a, &one);
+    cw_code rc_other = write_value(key, b, &other);
     return !rc && !rc_other && cw_str_eq(cw_buf_str(&one), cw_buf_str(&other));
+}
+
+bool cw_config_remote_equal(const cw_config_remote *a, const cw_config_remote *b)
+{
+    return is_equal(&remote_root, a, b);
+}
+
+bool cw_config_events_equal(const cw_config_events *a, const cw_config_events *b)
+{
+    static const cw_key events = {.type = &cw_type_mapped,
+                                  .children = cw_plugin_event_keys,
+                                  .item_size = sizeof(cw_config_event),
+                                  .item_defaults = &cw_config_default_event};
+    return is_equal(&events, a, b);
 }

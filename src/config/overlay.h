@@ -31,5 +31,7 @@ void cw_config_overlay_free(cw_config_overlay_file *file);
 
 /* Whether two entries say the same, whatever line they stand on. */
 bool cw_config_remote_equal(const cw_config_remote *a, const cw_config_remote *b);
+/* The same for events of plugins. */
+bool cw_config_events_equal(const cw_config_events *a, const cw_config_events *b);
 
 #endif

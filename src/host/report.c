@@ -9,9 +9,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "host/call.h"
 #include "host/uri.h"
+
+#define EVENT_NAME_MAX 48u
 
 /* For log lines of no call. One process hosts one plugin. */
 static cw_wire *home;
@@ -176,4 +179,54 @@ void cw_lists_changed(cw_call *call, const char *list)
     else if (is_heard(call, "changed", list))
         announce(call, "{\"jsonrpc\":\"2.0\",\"method\":\"$/changed\",\"params\":{\"lists\":[",
                  list, "]}}");
+}
+
+static bool is_event_name(cw_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        if (!cw_is_alnum(name.p[i]) && !strchr("_-.", name.p[i]))
+            return false;
+    }
+    return name.n > 0 && name.n <= EVENT_NAME_MAX;
+}
+
+static bool is_json(cw_str text)
+{
+    const cw_json *root;
+    cw_arena arena;
+    cw_arena_init(&arena, 16 * CW_EVENT_MAX_DATA + 65536);
+    cw_code rc = cw_json_read(text, NULL, &arena, &root, NULL, NULL);
+    cw_arena_done(&arena);
+    return rc == CW_OK;
+}
+
+static void send_event(cw_call *call, cw_str name, cw_str data, const char *id)
+{
+    cw_wire *wire = call ? call->wire : home;
+    cw_buf *side = &wire->side;
+    size_t start = cw_wire_open_frame(side, call ? call->id : 0);
+    cw_buf_add(side, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/event\",\"params\":{\"name\":"));
+    cw_json_escape(side, name);
+    if (id) {
+        cw_buf_add(side, CW_STR(",\"id\":"));
+        cw_json_escape(side, cw_str_from(id));
+    }
+    cw_buf_add(side, CW_STR(",\"data\":"));
+    cw_buf_add(side, data);
+    cw_buf_add(side, CW_STR("}}"));
+    cw_wire_close_frame(side, start);
+    send_side(wire);
+}
+
+void cw_emit_event(cw_call *call, const char *name, const char *data, const char *id)
+{
+    cw_str text = cw_str_from(data ? data : "");
+    if (!name || !is_event_name(cw_str_from(name)))
+        refuse(call, "cw_emit_event: the name has 1 to 48 letters, digits, '_', '-' and '.'");
+    else if (text.n > CW_EVENT_MAX_DATA)
+        refuse(call, "cw_emit_event: the data has more than 65536 bytes");
+    else if (!is_json(text))
+        refuse(call, "cw_emit_event: the data is no JSON");
+    else if (is_heard(call, "event", name))
+        send_event(call, cw_str_from(name), text, id);
 }

@@ -108,6 +108,8 @@ test("docs/configuration.md has a row with the right default for every key", () 
         ...leaves(init_calls.anyOf[1], "sources[].init_calls[]."),
         ...leaves(method, "sources[].methods[]."),
         ...leaves(method.properties.params.additionalProperties, "sources[].methods[].params.PARAM."),
+        ...leaves(service.properties.events.additionalProperties, "sources[].events.EVENT."),
+        ...leaves(schema.properties.plugins.properties.events.additionalProperties, "plugins.events.EVENT."),
         ...["resources", "templates", "prompts"].flatMap((list) =>
             leaves(service.properties[list].anyOf[1], `sources[].${list}[].`),
         ),

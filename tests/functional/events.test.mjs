@@ -13,6 +13,7 @@ import {
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
+import { compilePlugin, newFolder } from "./support/plugins.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { startWebSocket } from "./support/websocket.mjs";
@@ -227,4 +228,53 @@ test("a configuration with events of HTTP or of a pattern that fits nothing is e
     const http = { name: "h", url: "http://127.0.0.1:1/rpc", methods: ["*"], events: { n: {} } };
     assert.match(await check(http), /events: only for ws, wss, tcp, unix and command/);
     assert.match(await check({ ...http, url: "ws://127.0.0.1:1/", events: { "a b": {} } }), /a name of letters/);
+});
+
+const emitter = `#include <causeway/plugin.h>
+CW_PLUGIN("emitter", "1");
+static void emit(cw_call *call)
+{
+    const char *name = cw_arg_text(call, "name", ""), *data = cw_arg_text(call, "data", "");
+    const char *id = cw_arg_text(call, "id", NULL);
+    cw_emit_event(call, name, data, id);
+    cw_result_text(call, "emitted");
+}
+CW_METHOD(emit, "emitter.emit", .usage = "Emits an event.",
+          .params = {{"name", .schema = CW_JSON({"type": "string"}), .required = true},
+                     {"data", .schema = CW_JSON({"type": "string"}), .required = true},
+                     {"id", .schema = CW_JSON({"type": "string"})}});
+CW_TOOL(emit, .title = "Emit");
+`;
+
+test("a plugin emits events, and the operator publishes some", async (t) => {
+    const folder = newFolder("emitter");
+    compilePlugin(folder, "emitter", emitter);
+    const events = { "emitter.tick": { arguments: { no: "/no" } } };
+    const server = await startBridge({ plugins: [], config: { plugins: { directory: folder, events } } });
+    t.after(() => server.stop());
+    await untilTool(server, "emitter.events");
+    const emit = (name, data, id) =>
+        callTool(server, "emitter.emit", { name, data, ...(id === undefined ? {} : { id }) });
+    await emit("tock", '{"no":0}');
+    await emit("tick", '{"no": 1}', "a");
+    await emit("tick", '{"no": 2}', "a");
+    await emit("tick", '{"no": 3}');
+    const { structuredContent: all } = await callToolWell(server, "emitter.events", {});
+    assert.deepEqual(
+        all.events.map(({ name, data }) => [name, data.no]),
+        [
+            ["emitter.tick", 1],
+            ["emitter.tick", 3],
+        ],
+    );
+    for (const [name, data, problem] of [
+        ["a b", "{}", /the name has 1 to 48/],
+        ["tick", "{", /the data is no JSON/],
+        ["tick", `"${"x".repeat(66_000)}"`, /more than 65536 bytes/],
+    ]) {
+        await emit(name, data);
+        await eventually(() => problem.test(server.stderr), `${problem} in the log`);
+    }
+    await reloadBridge(server, { plugins: { directory: folder } });
+    await untilTool(server, "emitter.events", false);
 });

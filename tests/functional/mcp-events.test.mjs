@@ -10,7 +10,12 @@ import { StdioClient } from "./support/stdio.mjs";
 
 const on = { mcp: { events: { enabled: true } } };
 const events = {
-    done: { method: "job.done", schema: { type: "object" }, arguments: { queue: "/queue" }, description: "A job is done" },
+    done: {
+        method: "job.done",
+        schema: { type: "object" },
+        arguments: { queue: "/queue" },
+        description: "A job is done",
+    },
     other: {},
 };
 const start = (t, more = {}) => startEvents(t, events, { begin: startBridge, config: on, ...more });

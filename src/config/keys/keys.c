@@ -506,6 +506,11 @@ static const cw_key plugins_keys[] = {
      FIELD(plugins.max_memory), .min = 0, .max = UINT64_C(1024) * GB},
     {"max_open_files", &cw_type_integer, "Open files of one process", FIELD(plugins.max_open_files),
      .min = 8, .max = 65536},
+    {"events", &cw_type_mapped, "Events of plugins that clients may receive, named PLUGIN.EVENT",
+     FIELD(plugins.events), .max = CW_EVENT_MAX_TYPES, .children = cw_plugin_event_keys,
+     .item_size = sizeof(cw_config_event), .item_defaults = &cw_config_default_event,
+     .is_valid = cw_config_is_event_name, .expected = "a name such as \"example.tick\"",
+     .pattern = CW_EVENT_NAME_PATTERN},
     {0},
 };
 

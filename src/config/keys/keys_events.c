@@ -69,12 +69,60 @@ static const cw_key subscribe_keys[] = {
     {0},
 };
 
+/* Keys of events of services and of plugins. */
+#define COMMON_KEYS                                                                                \
+    {"description",                                                                                \
+     &cw_type_text,                                                                                \
+     "Its description; null is that of the preset",                                                \
+     EVENT(description),                                                                           \
+     .is_valid = cw_names_is_prose,                                                                \
+     .expected = CW_NAMES_PROSE_EXPECTED,                                                          \
+     .pattern = CW_NAMES_PROSE_PATTERN},                                                           \
+        {"schema", &cw_type_mapping, "JSON Schema of the data; null accepts any value",            \
+         EVENT(schema)},                                                                           \
+        {"arguments",                                                                              \
+         &cw_type_pairs,                                                                           \
+         "Filters of subscribers: a mapping of names to JSON pointers into the data",              \
+         EVENT(arguments),                                                                         \
+         .max = MAX_ARGUMENTS,                                                                     \
+         .children = &argument_value,                                                              \
+         .is_valid = cw_config_is_event_name,                                                      \
+         .expected = "a name such as \"gid\"",                                                     \
+         .pattern = CW_EVENT_NAME_PATTERN},                                                        \
+        {"keep",      &cw_type_integer, "Kept events; older ones are dropped",                     \
+         EVENT(keep), .min = 1,         .max = CW_EVENT_MAX_KEPT},                                 \
+        {"keep_time",    &cw_type_duration, "How long events are kept",                            \
+         EVENT(keep_ms), .min = 1000,       .max = 7 * (uint64_t)DAY_MS},                          \
+        {"per_minute",      &cw_type_integer, "Events a minute; further ones are dropped",         \
+         EVENT(per_minute), .min = 1,         .max = CW_EVENT_MAX_PER_MINUTE},                     \
+        {"visibility", &cw_type_enum,                                                              \
+         "Whether callers without its scopes see it, and get a challenge, or do not see it",       \
+         EVENT(hidden_unless_met), .choices = visibilities},                                       \
+        {"permissions",                                                                            \
+         &cw_type_strings,                                                                         \
+         "Permissions that a caller needs; without permissions, scopes and auth_level: those of "  \
+         "the read-only tools of the source",                                                      \
+         EVENT(permissions),                                                                       \
+         .max = MAX_NAMES,                                                                         \
+         .is_valid = cw_check_is_clean,                                                            \
+         .expected = "a permission such as \"access content\"",                                    \
+         .pattern = CW_NAMES_CLEAN_PATTERN},                                                       \
+        {"scopes",                                                                                 \
+         &cw_type_strings,                                                                         \
+         "Scopes that a caller needs",                                                             \
+         EVENT(scopes),                                                                            \
+         .max = MAX_NAMES,                                                                         \
+         .is_valid = cw_names_is_scope,                                                            \
+         .expected = CW_NAMES_SCOPE_EXPECTED,                                                      \
+         .pattern = CW_NAMES_SCOPE_PATTERN},                                                       \
+    {                                                                                              \
+        "auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",     \
+            EVENT(level), .choices = levels                                                        \
+    }
+
 const cw_key cw_event_keys[] = {
     {"method", &cw_type_text, "The notification; null is that of the preset, or the name",
      EVENT(method), METHOD},
-    {"description", &cw_type_text, "Its description; null is that of the preset",
-     EVENT(description), .is_valid = cw_names_is_prose, .expected = CW_NAMES_PROSE_EXPECTED,
-     .pattern = CW_NAMES_PROSE_PATTERN},
     {"data", &cw_type_text,
      "The part of the message that clients receive; null is that of the preset, or its params",
      EVENT(data), POINTER},
@@ -85,31 +133,13 @@ const cw_key cw_event_keys[] = {
      "A part of the message with a time: seconds or milliseconds since 1970; null is the time of "
      "arrival",
      EVENT(time), POINTER},
-    {"schema", &cw_type_mapping, "JSON Schema of the data; null accepts any value", EVENT(schema)},
-    {"arguments", &cw_type_pairs,
-     "Filters of subscribers: a mapping of names to JSON pointers into the data", EVENT(arguments),
-     .max = MAX_ARGUMENTS, .children = &argument_value, .is_valid = cw_config_is_event_name,
-     .expected = "a name such as \"gid\"", .pattern = CW_EVENT_NAME_PATTERN},
     {"subscribe", &cw_type_section, .children = subscribe_keys,
      .item_defaults = &cw_config_default_event, .help = "A call that makes the service send it"},
-    {"keep", &cw_type_integer, "Kept events; older ones are dropped", EVENT(keep), .min = 1,
-     .max = CW_EVENT_MAX_KEPT},
-    {"keep_time", &cw_type_duration, "How long events are kept", EVENT(keep_ms), .min = 1000,
-     .max = 7 * (uint64_t)DAY_MS},
-    {"per_minute", &cw_type_integer, "Events a minute; further ones are dropped", EVENT(per_minute),
-     .min = 1, .max = CW_EVENT_MAX_PER_MINUTE},
-    {"visibility", &cw_type_enum,
-     "Whether callers without its scopes see it, and get a challenge, or do not see it",
-     EVENT(hidden_unless_met), .choices = visibilities},
-    {"permissions", &cw_type_strings,
-     "Permissions that a caller needs; without permissions, scopes and auth_level: those of the "
-     "read-only tools of the source",
-     EVENT(permissions), .max = MAX_NAMES, .is_valid = cw_check_is_clean,
-     .expected = "a permission such as \"access content\"", .pattern = CW_NAMES_CLEAN_PATTERN},
-    {"scopes", &cw_type_strings, "Scopes that a caller needs", EVENT(scopes), .max = MAX_NAMES,
-     .is_valid = cw_names_is_scope, .expected = CW_NAMES_SCOPE_EXPECTED,
-     .pattern = CW_NAMES_SCOPE_PATTERN},
-    {"auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",
-     EVENT(level), .choices = levels},
+    COMMON_KEYS,
+    {0},
+};
+
+const cw_key cw_plugin_event_keys[] = {
+    COMMON_KEYS,
     {0},
 };

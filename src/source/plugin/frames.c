@@ -248,6 +248,24 @@ static bool report_changed(const cw_plugin *p, const cw_json *params)
     return change.lists != 0;
 }
 
+/* An event that the operator does not publish is dropped. */
+static bool report_event(const cw_plugin *p, const cw_json *params)
+{
+    const cw_json *name = cw_json_get(params, CW_STR("name"));
+    const cw_json *id = cw_json_get(params, CW_STR("id"));
+    const cw_json *data = cw_json_get(params, CW_STR("data"));
+    if (!cw_json_is(name, CW_JSON_STRING) || !data || (id && !cw_json_is(id, CW_JSON_STRING)))
+        return false;
+    for (size_t i = 0; i < p->n_events; i++) {
+        if (!cw_str_eq(p->events[i].config.name, cw_json_text(name)))
+            continue;
+        cw_event_news news = {.id = id ? cw_json_text(id) : CW_STR(""), .data = cw_json_span(data)};
+        (void)!cw_event_publish(p->events[i].type, &news); /* a loss is a gap for readers */
+        break;
+    }
+    return true;
+}
+
 bool cw_plugin_read_change(const cw_plugin *p, cw_str name, const cw_json *params)
 {
     if (cw_str_is(name, "$/log"))
@@ -256,6 +274,8 @@ bool cw_plugin_read_change(const cw_plugin *p, cw_str name, const cw_json *param
         return report_updated(p, params);
     if (cw_str_is(name, "$/changed"))
         return report_changed(p, params);
+    if (cw_str_is(name, "$/event"))
+        return report_event(p, params);
     return false;
 }
 

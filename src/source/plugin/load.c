@@ -199,6 +199,8 @@ static cw_code new_plugin(const cw_plugin_opts *opts, cw_str name, cw_plugin **r
     p->base.call_ms = opts->call_ms;
     p->base.change = opts->change;
     p->opts = *opts;
+    p->config = opts->config ? cw_config_ref(opts->config) : NULL;
+    p->opts.config = NULL;
     p->file = -1;
     cw_arena_init(&p->arena, ARENA_FACTOR * opts->frame_size + 1024u * 1024u);
     cw_worker_breaker_init(&p->breaker, NULL, 0);
@@ -268,6 +270,62 @@ static cw_code read_methods(cw_plugin *p, cw_str body, cw_arena *scratch, cw_err
     return rc;
 }
 
+/* ---- events ---- */
+
+/* The part of PLUGIN.EVENT behind the dot, if it is the name of this plugin's; else empty. */
+static cw_str own_event(const cw_plugin *p, cw_str name)
+{
+    cw_str plugin = p->base.name;
+    bool is_own = name.n > plugin.n + 1 && name.p[plugin.n] == '.' && cw_str_starts(name, plugin);
+    return is_own ? cw_str_make(name.p + plugin.n + 1, name.n - plugin.n - 1) : CW_STR("");
+}
+
+static cw_code open_event(cw_plugin *p, const cw_config_event *published, cw_str name, cw_err *err)
+{
+    cw_event_rule *rule = &p->events[p->n_events];
+    cw_event_rules rules = {.keep = published->keep,
+                            .max_age = published->keep_ms,
+                            .per_minute = published->per_minute};
+    rule->config = *published;
+    rule->config.name = cw_arena_dup_str(&p->arena, name);
+    if (!rule->config.name.p)
+        return cw_arena_fail(&p->arena, err);
+    cw_code rc = cw_event_open(p->opts.events, p->base.name, name, &rules, &rule->type, err);
+    p->n_events += rc == CW_OK;
+    return rc;
+}
+
+static cw_code add_events(cw_plugin *p, cw_err *err)
+{
+    if (!p->opts.events || !p->config)
+        return CW_OK;
+    const cw_config_events *published = &p->config->plugins.events;
+    CW_CLEANUP(cw_buf_done) cw_buf warnings;
+    cw_buf_init(&warnings, PROBLEMS_MAX);
+    p->events = cw_arena_calloc(&p->arena, published->n, sizeof *p->events);
+    cw_code rc = p->events ? CW_OK : cw_arena_fail(&p->arena, err);
+    for (size_t i = 0; i < published->n && !rc; i++) {
+        cw_str name = own_event(p, published->items[i].name);
+        if (name.n)
+            rc = open_event(p, &published->items[i], name, err);
+    }
+    cw_event_list events = {.rules = p->events,
+                            .n = p->n_events,
+                            .n_loops = p->opts.n_loops,
+                            .accounts = p->opts.accounts};
+    if (!rc && p->n_events)
+        rc = cw_event_source_add(&p->base, &events, &p->arena, &warnings, err);
+    if (!rc && warnings.n)
+        cw_log(CW_LOG_WARN, "source", "events of a plugin are not published",
+               CW_KV("source", p->base.name), CW_KV("problem", cw_buf_str(&warnings)));
+    /* Only their names are needed from now on. */
+    for (size_t i = 0; i < p->n_events; i++)
+        p->events[i].config = (cw_config_event){.name = p->events[i].config.name};
+    cw_config_unref(p->config);
+    p->config = NULL;
+    return rc;
+}
+
 /* Take over what the plugin says of itself. */
 static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
 {
@@ -283,7 +341,8 @@ static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
         return cw_arena_fail(&p->arena, err);
     cw_worker_breaker_done(&p->breaker);
     cw_worker_breaker_init(&p->breaker, gates, n);
-    return make_heads(p, err);
+    rc = make_heads(p, err);
+    return rc ? rc : add_events(p, err);
 }
 
 /* ---- the job ---- */

@@ -34,6 +34,7 @@
 
 #include "catalogue/method_schemas.h"
 #include "net/process/child.h"
+#include "source/event/event_offers.h"
 #include "source/source.h"
 
 #define CW_PLUGIN_DEATHS 5u
@@ -61,6 +62,9 @@ typedef struct cw_plugin_opts {
     size_t frame_size;       /* largest frame either way */
     cw_change_sink *change;  /* what plugins tell of their own accord; may be NULL */
     cw_schema_policy policy; /* how schemas are read */
+    cw_event_hub *events;    /* borrowed; NULL: plugins have no events */
+    cw_config *config; /* has those that are published; a load takes a reference. May be NULL */
+    struct cw_accounts *accounts; /* borrowed; NULL: there are no logins */
 } cw_plugin_opts;
 
 /* The result of a load: `source` with one reference, or NULL and the reasons, for the log: each

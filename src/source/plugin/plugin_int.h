@@ -71,7 +71,10 @@ struct cw_plugin {
     cw_arena arena; /* name, arguments, environment, description, methods */
     int file;       /* sealed memory */
     const char *const *argv, *const *env;
-    const cw_str *heads; /* per method: ,"method":"a.b","params": */
+    const cw_str *heads;   /* per method: ,"method":"a.b","params": */
+    cw_config *config;     /* a reference until its events are known; else NULL */
+    cw_event_rule *events; /* that are published; their names are those of the plugin */
+    size_t n_events;
     cw_worker_breaker breaker;
     cw_child_output_log output;  /* of its workers */
     cw_plugin_scheduler **parts; /* by loop; each touched by its loop only */

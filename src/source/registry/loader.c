@@ -540,7 +540,6 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
         item->n_withheld = (uint32_t)loaded->n_withheld;
         item->is_stale = loaded->problem.n;
         succeeded(item, loaded->source);
-        cw_remote_start_events(item->source);
         if (item->is_stale) {
             cw_log(CW_LOG_WARN, "sources", "its last description is used",
                    CW_KV("source", cw_str_from(item->name)), CW_KV("problem", loaded->problem));

@@ -724,6 +724,9 @@ static cw_plugin_opts plugin_opts(const cw_sources *s, const cw_config *c)
         .frame_size = c->limits.max_result_size,
         .change = s->opts.change,
         .policy = cw_sources_policy(c),
+        .events = s->opts.events,
+        .config = s->config,
+        .accounts = s->opts.accounts,
     };
 }
 
@@ -732,7 +735,8 @@ static bool same_plugin_opts(const cw_plugin_opts *a, const cw_plugin_opts *b)
     return a->workers == b->workers && a->queue == b->queue && a->call_ms == b->call_ms &&
            a->grace_ms == b->grace_ms && a->load_ms == b->load_ms && a->idle_ms == b->idle_ms &&
            a->memory == b->memory && a->files == b->files && a->frame_size == b->frame_size &&
-           cw_str_eq(a->data, b->data);
+           cw_str_eq(a->data, b->data) &&
+           cw_config_events_equal(&a->config->plugins.events, &b->config->plugins.events);
 }
 
 static cw_registry_item *find_remote(cw_sources *s, cw_str name)

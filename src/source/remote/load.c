@@ -175,6 +175,7 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
     };
     if (rc && loaded.problem.n == 0)
         loaded.problem = cw_str_from(cw_code_text(rc));
+    cw_remote_start_events(source);
     job->shared = NULL; /* its reference goes with it */
     job->fn(&loaded, job->ctx);
     if (r && source != &r->base)

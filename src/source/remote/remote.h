@@ -130,10 +130,6 @@ void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credent
 /* Whether a load should find out. */
 bool cw_remote_needs_recheck(const cw_source *s);
 
-/* Publish the notifications of a source as events, from now on. On the main loop; NULL, and a source of
- * another kind, are fine. */
-void cw_remote_start_events(const cw_source *s);
-
 /* Whether a URI is a resource that a source exposes, or one of a template. False for NULL, and for a
  * source of another kind. */
 bool cw_remote_has_resource(const cw_source *s, cw_str uri);

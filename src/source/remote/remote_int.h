@@ -140,10 +140,12 @@ typedef struct cw_remote_reading {
 CW_MUST_USE cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *reading,
                                    const cw_json *doc);
 
-/* remote_events.c: add the events that the configuration enables to the methods. An event without
- * requirements has those of the read-only tools. */
+/* remote_events.c: add the events that the configuration enables to the methods. */
 CW_MUST_USE cw_code cw_remote_add_events(cw_remote *r, const cw_remote_opts *opts, cw_buf *warnings,
                                          cw_err *err);
+
+/* Publish notifications as events from now on. On the main loop; NULL is fine. */
+void cw_remote_start_events(const cw_source *s);
 
 /* span.c: the span of one attempt to call the service, a child of the span of its call. */
 typedef struct cw_remote_span {

@@ -15,17 +15,11 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "event/hub.h"
 #include "json/json.h"
+#include "source/event/event_offers.h"
 #include "source/upstream/endpoint.h"
 
 typedef struct cw_event_intake cw_event_intake;
-
-/* One event that is enabled. */
-typedef struct cw_event_rule {
-    cw_config_event config; /* with the values of the preset; `name` has no wildcards */
-    cw_event_type *type;    /* a reference */
-} cw_event_rule;
 
 /* A call that makes a service send notifications. */
 typedef struct cw_event_subscription {

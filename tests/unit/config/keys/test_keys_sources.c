@@ -501,6 +501,8 @@ static const struct {
     {"resources", "[m]"},
     {"templates", "[m]"},
     {"prompts", "[m]"},
+    {"events", "{m: {}}"},
+    {"skills", "/x"},
     {"relay_instructions", "true"},
     {"refresh", "1s"},
     {"on_change", "warn"},

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* event_offers.c - the events of a source among its methods, and who may receive them. */
+#include "source/event/event_offers.h"
+
+#include "source/event/event_source.h"
+
+#define SCRATCH_MAX (16u * 1024u * 1024u)
+
+/* ---- requirements ---- */
+
+static bool has_text(const cw_str *items, size_t n, cw_str text)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cw_str_eq(items[i], text))
+            return true;
+    }
+    return false;
+}
+
+static cw_code add_texts(const cw_str **list, size_t *n, const cw_str *more, size_t n_more,
+                         cw_arena *arena)
+{
+    cw_str *all = cw_arena_calloc(arena, *n + n_more, sizeof *all);
+    if (!all)
+        return CW_NOMEM;
+    if (*n)
+        memcpy(all, *list, *n * sizeof *all);
+    for (size_t i = 0; i < n_more; i++) {
+        if (!has_text(all, *n, more[i]))
+            all[(*n)++] = more[i];
+    }
+    *list = all;
+    return CW_OK;
+}
+
+/* Require also what another method requires. */
+static cw_code require(cw_requirements *needs, const cw_requirements *more, cw_arena *arena)
+{
+    cw_code rc = add_texts(&needs->permissions, &needs->n_permissions, more->permissions,
+                           more->n_permissions, arena);
+    if (!rc)
+        rc = add_texts(&needs->scopes, &needs->n_scopes, more->scopes, more->n_scopes, arena);
+    if (more->level > needs->level)
+        needs->level = more->level;
+    needs->hidden_unless_met = needs->hidden_unless_met || more->hidden_unless_met;
+    return rc;
+}
+
+/* Everything that the read-only tools require together; without such tools, all tools. False: it
+ * has no tool, and nothing is known. */
+static cw_code read_tool_needs(const cw_source *source, cw_arena *arena, cw_requirements *ret,
+                               bool *ret_is_known)
+{
+    cw_code rc = CW_OK;
+    bool has_reads = false;
+    *ret_is_known = false;
+    for (size_t i = 0; i < source->n_methods; i++)
+        has_reads = has_reads || (source->methods[i].mark && source->methods[i].mark->is_read_only);
+    for (size_t i = 0; i < source->n_methods && !rc; i++) {
+        const cw_method *m = &source->methods[i];
+        if (!m->mark || (has_reads && !m->mark->is_read_only))
+            continue;
+        rc = require(ret, &m->needs, arena);
+        *ret_is_known = true;
+    }
+    return rc;
+}
+
+static bool has_needs(const cw_config_event *e)
+{
+    return e->permissions.n || e->scopes.n || e->level != CW_CONFIG_AUTH_UNSET;
+}
+
+static cw_code own_needs(const cw_config_event *e, cw_arena *arena, cw_requirements *ret)
+{
+    cw_requirements own = {.permissions = e->permissions.items,
+                           .n_permissions = e->permissions.n,
+                           .scopes = e->scopes.items,
+                           .n_scopes = e->scopes.n,
+                           .hidden_unless_met = e->hidden_unless_met};
+    switch (e->level) {
+    case CW_CONFIG_AUTH_UNSET:
+        own.level = e->scopes.n ? CW_AUTH_REQUIRED : CW_AUTH_NONE;
+        break;
+    case CW_CONFIG_AUTH_NONE:
+        own.level = CW_AUTH_NONE;
+        break;
+    case CW_CONFIG_AUTH_OPTIONAL:
+        own.level = CW_AUTH_OPTIONAL;
+        break;
+    case CW_CONFIG_AUTH_REQUIRED:
+        own.level = CW_AUTH_REQUIRED;
+        break;
+    }
+    return require(ret, &own, arena);
+}
+
+/* Lists of permissions are sorted (access/gate.h); this one is ours. */
+static cw_code sort_permissions(cw_requirements *needs, cw_arena *arena)
+{
+    cw_str *all = cw_arena_calloc(arena, needs->n_permissions, sizeof *all);
+    if (!all)
+        return CW_NOMEM;
+    if (needs->n_permissions)
+        memcpy(all, needs->permissions, needs->n_permissions * sizeof *all);
+    needs->n_permissions = cw_requirements_sort(all, needs->n_permissions);
+    needs->permissions = all;
+    return CW_OK;
+}
+
+/* ---- events ---- */
+
+static cw_code make_offer(const cw_event_rule *rule, const cw_requirements *usual, cw_arena *arena,
+                          cw_event_offer *ret)
+{
+    const cw_config_pairs *pairs = &rule->config.arguments;
+    cw_event_filter *filters = cw_arena_calloc(arena, pairs->n, sizeof *filters);
+    if (!filters)
+        return CW_NOMEM;
+    for (size_t i = 0; i < pairs->n; i++)
+        filters[i] = (cw_event_filter){pairs->items[i].name, pairs->items[i].value};
+    *ret = (cw_event_offer){.event = {.type = rule->type,
+                                      .description = rule->config.description,
+                                      .schema = rule->config.schema,
+                                      .filters = filters,
+                                      .n_filters = pairs->n}};
+    cw_code rc = has_needs(&rule->config) ? own_needs(&rule->config, arena, &ret->needs)
+                                          : require(&ret->needs, usual, arena);
+    return rc ? rc : sort_permissions(&ret->needs, arena);
+}
+
+static cw_code make_offers(const cw_source *source, const cw_event_list *events, cw_arena *arena,
+                           cw_buf *warnings, cw_event_offer **ret, size_t *ret_n)
+{
+    size_t n_offers = 0;
+    bool is_known;
+    cw_requirements usual = {0};
+    cw_event_offer *offers = cw_arena_calloc(arena, events->n, sizeof *offers);
+    cw_code rc = offers ? read_tool_needs(source, arena, &usual, &is_known) : CW_NOMEM;
+    for (size_t i = 0; i < events->n && !rc; i++) {
+        const cw_event_rule *rule = &events->rules[i];
+        if (has_needs(&rule->config) || is_known)
+            rc = make_offer(rule, &usual, arena, &offers[n_offers++]);
+        else
+            cw_buf_printf(warnings,
+                          "%sevent '%.*s': the source has no tools, so set permissions, scopes or "
+                          "auth_level",
+                          warnings->n ? "\n" : "", CW_STR_ARG(rule->config.name));
+    }
+    *ret = offers;
+    *ret_n = n_offers;
+    return rc;
+}
+
+/* The methods of the companion behind those of the source. */
+static cw_code append_methods(cw_source *source, cw_arena *arena, cw_err *err)
+{
+    const cw_source *companion = source->companion;
+    size_t n = source->n_methods;
+    cw_method *all = cw_arena_calloc(arena, n + companion->n_methods, sizeof *all);
+    if (!all)
+        return cw_arena_fail(arena, err);
+    if (n)
+        memcpy(all, source->methods, n * sizeof *all);
+    memcpy(all + n, companion->methods, companion->n_methods * sizeof *all);
+    source->methods = all;
+    source->n_methods = n + companion->n_methods;
+    return CW_OK;
+}
+
+cw_code cw_event_source_add(cw_source *source, const cw_event_list *events, cw_arena *arena,
+                            cw_buf *warnings, cw_err *err)
+{
+    cw_event_offer *offers;
+    size_t n;
+    cw_arena scratch;
+    cw_arena_init(&scratch, SCRATCH_MAX);
+    cw_code rc = make_offers(source, events, &scratch, warnings, &offers, &n);
+    if (rc)
+        rc = cw_fail_nomem(err);
+    cw_event_source_opts opts = {.source = source->name,
+                                 .n_loops = events->n_loops,
+                                 .accounts = events->accounts,
+                                 .offers = offers,
+                                 .n = n};
+    if (!rc && n)
+        rc = cw_event_source_new(&opts, &source->companion, err);
+    cw_arena_done(&scratch);
+    return rc || !n ? rc : append_methods(source, arena, err);
+}
