@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "catalogue/portable_name.h"
 #include "catalogue/search_related.h"
 #include "catalogue/search_terms.h"
@@ -30,9 +31,10 @@ struct cw_search_index {
     cw_search_terms terms;
     cw_search_related related;
     cw_search_wishes wishes;
-    cw_map stops;  /* words */
-    cw_map lights; /* stems */
-    cw_map verbs;  /* stems of verbs in names of tools */
+    cw_map stops;   /* words */
+    cw_map lights;  /* stems */
+    cw_map verbs;   /* stems of verbs in names of tools */
+    cw_map persons; /* words */
     cw_arena arena;
     size_t n_tools;
 };
@@ -77,8 +79,10 @@ cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
     cw_map_init(&x->stops, UINT32_MAX);
     cw_map_init(&x->lights, UINT32_MAX);
     cw_map_init(&x->verbs, UINT32_MAX);
+    cw_map_init(&x->persons, UINT32_MAX);
     bool is_ok = add_list(x, &x->stops, cw_search_stop_words, /* is_stemmed= */ false) &&
                  add_list(x, &x->lights, cw_search_light_words, /* is_stemmed= */ true) &&
+                 add_list(x, &x->persons, cw_search_persons, /* is_stemmed= */ false) &&
                  add_verbs(x) && cw_search_terms_add(&x->terms, &x->verbs, tools, x->n_tools) &&
                  cw_search_related_add(&x->related, &x->terms) &&
                  cw_search_wishes_add(&x->wishes, &x->terms);
@@ -99,6 +103,7 @@ void cw_search_index_free(cw_search_index *x)
     cw_map_done(&x->stops);
     cw_map_done(&x->lights);
     cw_map_done(&x->verbs);
+    cw_map_done(&x->persons);
     cw_arena_done(&x->arena);
     free(x);
 }
@@ -116,10 +121,8 @@ typedef struct search {
     float total;      /* the weights of all words that tools have */
     const cw_search_term *seen[2 * CW_SEARCH_MAX_WORDS];
     size_t n_seen;
-    bool is_plural;
-    cw_search_splitter words[CW_SEARCH_MAX_WORDS]; /* of the query */
+    cw_search_query query;
     bool is_stop[CW_SEARCH_MAX_WORDS], is_in_pair[CW_SEARCH_MAX_WORDS];
-    size_t n_words;
 } search;
 
 static void score_term(search *s, const cw_search_term *w, float part)
@@ -213,12 +216,12 @@ static bool is_plural(cw_str word, cw_str stem)
 /* "Plan a walk": a word that comes first, and asks for something, is hardly the name of a thing. */
 static bool is_command(const search *s, size_t i)
 {
-    return i + 1 < s->n_words && cw_search_is_wish(&s->x->wishes, s->words, i);
+    return i + 1 < s->query.n && cw_search_is_wish(&s->x->wishes, &s->query, i);
 }
 
 static void score_word(search *s, size_t i)
 {
-    cw_str stem = cw_search_stem(&s->words[i]), word = cw_search_word(&s->words[i]);
+    cw_str stem = cw_search_stem(&s->query.words[i]), word = cw_search_word(&s->query.words[i]);
     bool is_light = cw_map_find(&s->x->lights, stem) != NULL;
     const cw_search_term *own = cw_search_terms_find(&s->x->terms, stem);
     float part = s->is_in_pair[i] ? IN_PAIR : 1;
@@ -230,7 +233,7 @@ static void score_word(search *s, size_t i)
     if (!is_light && !s->n_touched)
         score_similar(s, stem);
     if (!is_light && s->n_touched && is_plural(word, stem))
-        s->is_plural = true;
+        s->query.is_plural = true;
     prefer_form(s, word);
     end_word(s, is_light ? LIGHT : 1);
 }
@@ -239,7 +242,7 @@ static void score_word(search *s, size_t i)
 static void score_as_one(search *s, size_t i, size_t j)
 {
     char room[2 * CW_SEARCH_WORD];
-    cw_str first = cw_search_word(&s->words[i]), second = cw_search_word(&s->words[j]);
+    cw_str first = cw_search_word(&s->query.words[i]), second = cw_search_word(&s->query.words[j]);
     memcpy(room, first.p, first.n);
     memcpy(room + first.n, second.p, second.n);
     cw_search_splitter both = cw_search_split(cw_str_make(room, first.n + second.n));
@@ -255,7 +258,8 @@ static void score_as_one(search *s, size_t i, size_t j)
 static void score_pair(search *s, size_t i, size_t j)
 {
     cw_search_key room;
-    cw_str key = cw_search_pair(cw_search_stem(&s->words[i]), cw_search_stem(&s->words[j]), &room);
+    cw_str key = cw_search_pair(cw_search_stem(&s->query.words[i]),
+                                cw_search_stem(&s->query.words[j]), &room);
     const cw_search_term *own = cw_search_terms_find(&s->x->terms, key);
     if (own && !is_seen(s, own)) {
         score_term(s, own, PAIR);
@@ -268,28 +272,40 @@ static void score_pair(search *s, size_t i, size_t j)
     s->is_in_pair[i] = s->is_in_pair[j] = true;
 }
 
-/* The next word that is no stop word, at most one stop word further; n_words: none. */
+/* The next word that is no stop word, at most one stop word further; query.n: none. */
 static size_t following(const search *s, size_t i)
 {
     size_t j = i + 1;
-    if (j < s->n_words && s->is_stop[j])
+    if (j < s->query.n && s->is_stop[j])
         j++;
-    return j < s->n_words && !s->is_stop[j] ? j : s->n_words;
+    return j < s->query.n && !s->is_stop[j] ? j : s->query.n;
 }
 
 static void score_pairs(search *s)
 {
-    for (size_t i = 0; i < s->n_words; i++) {
-        if (i + 1 < s->n_words)
+    for (size_t i = 0; i < s->query.n; i++) {
+        if (i + 1 < s->query.n)
             score_pair(s, i, i + 1);
         if (s->is_stop[i])
             continue;
         size_t j = following(s, i);
-        if (j < s->n_words && j > i + 1)
+        if (j < s->query.n && j > i + 1)
             score_pair(s, i, j);
-        if (j == i + 1 && j < s->n_words)
+        if (j == i + 1 && j < s->query.n)
             score_as_one(s, i, j);
     }
+}
+
+/* "Anna": a word in small letters but for the first, which is no word that the search knows. */
+static bool is_name(const search *s, size_t i)
+{
+    const cw_search_splitter *w = &s->query.words[i];
+    cw_str stem = cw_search_stem(w);
+    char first = w->text.p[w->start], second = w->n_word > 1 ? w->text.p[w->start + 1] : 'A';
+    return first >= 'A' && first <= 'Z' && cw_is_lower(second) && !s->is_stop[i] &&
+           !cw_map_find(&s->x->lights, stem) && !cw_search_terms_find(&s->x->terms, stem) &&
+           !cw_search_related_find(&s->x->related, stem) &&
+           !cw_search_is_wish(&s->x->wishes, &s->query, i);
 }
 
 /* Without stop words, unless the query has no others. */
@@ -297,20 +313,23 @@ static void read_words(search *s, cw_str query)
 {
     cw_search_splitter at = cw_search_split(query);
     bool has_words = false;
-    while (s->n_words < CW_SEARCH_MAX_WORDS && cw_search_next(&at)) {
+    while (s->query.n < CW_SEARCH_MAX_WORDS && cw_search_next(&at)) {
         bool is_stop = cw_map_find(&s->x->stops, cw_search_word(&at)) != NULL;
-        s->is_stop[s->n_words] = is_stop;
-        s->words[s->n_words++] = at;
+        s->is_stop[s->query.n] = is_stop;
+        s->query.words[s->query.n++] = at;
         has_words = has_words || !is_stop;
     }
-    for (size_t i = 0; i < s->n_words && !has_words; i++)
+    for (size_t i = 0; i < s->query.n; i++)
+        s->query.is_person[i] =
+            cw_map_find(&s->x->persons, cw_search_word(&s->query.words[i])) || is_name(s, i);
+    for (size_t i = 0; i < s->query.n && !has_words; i++)
         s->is_stop[i] = false;
 }
 
 static void score_words(search *s)
 {
     score_pairs(s);
-    for (size_t i = 0; i < s->n_words; i++) {
+    for (size_t i = 0; i < s->query.n; i++) {
         if (!s->is_stop[i])
             score_word(s, i);
     }
@@ -341,7 +360,7 @@ static void prefer_verb(search *s, const cw_search_verb *verb, float part)
 static void score_verbs(search *s)
 {
     float parts[CW_SEARCH_MAX_VERBS];
-    cw_search_wishes_read(&s->x->wishes, s->words, s->n_words, s->is_plural, parts);
+    cw_search_wishes_read(&s->x->wishes, &s->query, parts);
     for (unsigned i = 0; i < s->x->wishes.n_verbs; i++) {
         if (parts[i] > 0)
             prefer_verb(s, &s->x->wishes.verbs[i], parts[i]);

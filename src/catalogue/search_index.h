@@ -12,14 +12,12 @@
  *
  * Ownership: belongs to its snapshot, and borrows from it.
  * Threads:   immutable; find on any thread.
- * Limits:    CW_SEARCH_MAX_WORDS words of a query, and the limits of search_words.h.
+ * Limits:    those of search_words.h and search_wishes.h.
  */
 #ifndef CW_CATALOGUE_SEARCH_INDEX_H
 #define CW_CATALOGUE_SEARCH_INDEX_H
 
 #include "catalogue/view.h"
-
-#define CW_SEARCH_MAX_WORDS 64u
 
 /* NULL without memory. */
 cw_search_index *cw_search_index_new(const cw_snapshot *snapshot);

@@ -6,7 +6,7 @@
 
 #define SAME 0.85f  /* words of the same meaning */
 #define NEAR 0.7f   /* words of nearly the same meaning */
-#define TOPIC 0.75f /* the word that others make one think of */
+#define TOPIC 0.8f  /* the word that others make one think of */
 #define DETAIL 0.5f /* those others, for that word */
 #define GROUP_MAX 64u
 

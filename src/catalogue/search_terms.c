@@ -112,7 +112,7 @@ static bool add_name(cw_search_terms *t, uint32_t index, cw_str name)
 static cw_str last_part(cw_str name)
 {
     size_t i = name.n;
-    while (i && !memchr("./:", name.p[i - 1], 3))
+    while (i && name.p[i - 1] != '.' && name.p[i - 1] != '/' && name.p[i - 1] != ':')
         i--;
     return cw_str_make(name.p + i, name.n - i);
 }

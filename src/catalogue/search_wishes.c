@@ -8,15 +8,18 @@
 
 #define WORDS_MAX 4u /* of a wish */
 #define GAP 4u       /* so many words may be between two of a wish */
-#define WORD 0.8f    /* what one word says, if it stands for one verb alone */
-#define PHRASE 1.2f  /* what several words say */
+#define WORD 0.7f    /* what one word says, if it stands for one verb alone */
+#define PHRASE 1.0f  /* what several words say */
 #define MOST 1.6f    /* what all of them say together */
 #define PLURAL 0.4f  /* what a thing in the plural says */
 #define COMMON 0.15f /* for what most people want */
+#define ASKED 0.5f   /* of verbs that change something, in a question */
 /* Marks in the lists: */
 #define IS_COMMON '+'
+#define IS_READING '?'
 #define IS_FIRST '^'
 #define IS_PLURAL "*s"
+#define PERSON "somebody"
 
 typedef struct wish {
     const struct wish *next; /* with the same first word */
@@ -65,7 +68,10 @@ static void find_verb(cw_str words, const cw_search_terms *terms, cw_search_verb
 
 bool cw_search_wishes_add(cw_search_wishes *w, const cw_search_terms *terms)
 {
-    bool is_ok = true;
+    cw_search_splitter person = cw_search_split(CW_STR(PERSON));
+    (void)cw_search_next(&person);
+    w->person = cw_arena_dup_str(w->arena, cw_search_stem(&person));
+    bool is_ok = w->person.p != NULL;
     for (const char *const *line = cw_thesaurus_wishes; *line && is_ok; line++) {
         cw_str rest, verb = cw_str_cut(cw_str_from(*line), ':', &rest);
         cw_search_verb *v = &w->verbs[w->n_verbs];
@@ -74,7 +80,8 @@ bool cw_search_wishes_add(cw_search_wishes *w, const cw_search_terms *terms)
         find_verb(verb, terms, v);
         if (!v->n)
             continue; /* no tool does it */
-        v->is_common = verb.p[0] == IS_COMMON;
+        v->is_common = memchr(verb.p, IS_COMMON, verb.n) != NULL;
+        v->is_reading = memchr(verb.p, IS_READING, verb.n) != NULL;
         while (rest.p && is_ok) {
             cw_str words = cw_str_trim(cw_str_cut(rest, ';', &rest));
             if (cw_str_is(words, IS_PLURAL))
@@ -94,47 +101,80 @@ static bool is_first(const cw_search_splitter *words, size_t i)
         return true;
     cw_str text = words[i].text;
     size_t end = words[i - 1].at;
-    return end < text.n && memchr(",.;:!?-", text.p[end], 7) != NULL;
+    return end < text.n && text.p[end] && strchr(",.;:!?-", text.p[end]);
+}
+
+static bool is_word(const cw_search_wishes *w, const cw_search_query *query, size_t i, cw_str stem)
+{
+    return cw_str_eq(cw_search_stem(&query->words[i]), stem) ||
+           (query->is_person[i] && cw_str_eq(w->person, stem));
 }
 
 /* Whether the wish that begins with the i-th word is there. */
-static bool is_there(const wish *one, const cw_search_splitter *words, size_t n, size_t i)
+static bool is_there(const cw_search_wishes *w, const wish *one, const cw_search_query *query,
+                     size_t i)
 {
-    if (one->is_first && !is_first(words, i))
+    if (one->is_first && !is_first(query->words, i))
         return false;
     for (unsigned m = 0; m < one->n_more; m++) {
-        size_t last = i + 1 + GAP < n ? i + 1 + GAP : n - 1;
+        size_t last = i + 1 + GAP < query->n ? i + 1 + GAP : query->n - 1;
         bool is_found = false;
         while (!is_found && i < last)
-            is_found = cw_str_eq(cw_search_stem(&words[++i]), one->more[m]);
+            is_found = is_word(w, query, ++i, one->more[m]);
         if (!is_found)
             return false;
     }
     return true;
 }
 
-void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_splitter *words, size_t n,
-                           bool is_plural, float ret_parts[CW_SEARCH_MAX_VERBS])
+/* Add what the wishes say that begin with the i-th word, which is `stem`. */
+static void read_wishes(const cw_search_wishes *w, const cw_search_query *query, size_t i,
+                        cw_str stem, float parts[CW_SEARCH_MAX_VERBS])
+{
+    const first_word *first = cw_map_find(&w->map, stem);
+    for (const wish *one = first ? first->wishes : NULL; one; one = one->next) {
+        if (is_there(w, one, query, i))
+            parts[one->verb] += one->n_more ? PHRASE : WORD / sqrtf((float)first->n_alone);
+    }
+}
+
+/* Whether it begins like a question, and has one sentence. */
+static bool is_question(const cw_search_query *query)
+{
+    static const char *const words[] = {"what", "which", "who",  "whose", "when",   "where", "how",
+                                        "why",  "is",    "are",  "was",   "were",   "do",    "does",
+                                        "did",  "has",   "have", "any",   "anybody"};
+    bool is = false;
+    for (size_t i = 0; i < CW_COUNT(words) && query->n && !is; i++)
+        is = cw_str_is(cw_search_word(&query->words[0]), words[i]);
+    for (size_t i = 1; i < query->n && is; i++)
+        is = !is_first(query->words, i);
+    return is;
+}
+
+void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_query *query,
+                           float ret_parts[CW_SEARCH_MAX_VERBS])
 {
     for (unsigned v = 0; v < CW_SEARCH_MAX_VERBS; v++)
         ret_parts[v] = w->verbs[v].is_common ? COMMON : 0;
-    for (unsigned v = 0; is_plural && v < w->n_verbs; v++)
+    for (unsigned v = 0; query->is_plural && v < w->n_verbs; v++)
         ret_parts[v] += w->verbs[v].is_for_plurals ? PLURAL : 0;
-    for (size_t i = 0; i < n; i++) {
-        const first_word *first = cw_map_find(&w->map, cw_search_stem(&words[i]));
-        for (const wish *one = first ? first->wishes : NULL; one; one = one->next) {
-            if (is_there(one, words, n, i))
-                ret_parts[one->verb] += one->n_more ? PHRASE : WORD / sqrtf((float)first->n_alone);
-        }
+    for (size_t i = 0; i < query->n; i++) {
+        read_wishes(w, query, i, cw_search_stem(&query->words[i]), ret_parts);
+        if (query->is_person[i])
+            read_wishes(w, query, i, w->person, ret_parts);
     }
-    for (unsigned v = 0; v < CW_SEARCH_MAX_VERBS; v++)
+    bool asks = is_question(query);
+    for (unsigned v = 0; v < CW_SEARCH_MAX_VERBS; v++) {
+        ret_parts[v] *= asks && !w->verbs[v].is_reading ? ASKED : 1;
         ret_parts[v] = ret_parts[v] < MOST ? ret_parts[v] : MOST;
+    }
 }
 
-bool cw_search_is_wish(const cw_search_wishes *w, const cw_search_splitter *words, size_t i)
+bool cw_search_is_wish(const cw_search_wishes *w, const cw_search_query *query, size_t i)
 {
-    const first_word *first = cw_map_find(&w->map, cw_search_stem(&words[i]));
-    return first && first->n_alone && is_first(words, i);
+    const first_word *first = cw_map_find(&w->map, cw_search_stem(&query->words[i]));
+    return first && first->n_alone && is_first(query->words, i);
 }
 
 void cw_search_wishes_init(cw_search_wishes *w, cw_arena *arena)

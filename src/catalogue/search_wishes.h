@@ -4,8 +4,9 @@
  *     cw_search_wishes_read(&wishes, words, n, parts);   "put the old invoice away": parts of "archive", ...
  *
  * A wish is a few words in this order, with others between them: "put ... away". Those with "^" come
- * first in the query or after a comma. "*s" is a thing in the plural. A "+" before the verbs: most people
- * want them.
+ * first in the query or after a comma. "somebody" stands for the name of a person. "*s" is a thing in
+ * the plural. A "+" before the verbs: most people want them. A "?": they change nothing, and a query that
+ * is a question prefers them.
  *
  * Ownership: the arena outlives it, and so do the terms.
  * Threads:   immutable after cw_search_wishes_add: any thread then.
@@ -16,6 +17,7 @@
 
 #include "catalogue/search_terms.h"
 
+#define CW_SEARCH_MAX_WORDS 64u /* of a query */
 #define CW_SEARCH_MAX_VERBS 96u
 #define CW_SEARCH_MAX_SYNONYMS 12u
 
@@ -23,7 +25,7 @@
 typedef struct cw_search_verb {
     const cw_search_term *terms[CW_SEARCH_MAX_SYNONYMS];
     unsigned n;
-    bool is_common, is_for_plurals;
+    bool is_common, is_reading, is_for_plurals;
 } cw_search_verb;
 
 typedef struct cw_search_wishes {
@@ -31,16 +33,25 @@ typedef struct cw_search_wishes {
     cw_arena *arena;
     cw_search_verb verbs[CW_SEARCH_MAX_VERBS];
     unsigned n_verbs;
+    cw_str person; /* the stem that stands for a name */
 } cw_search_wishes;
+
+/* A query. */
+typedef struct cw_search_query {
+    cw_search_splitter words[CW_SEARCH_MAX_WORDS];
+    bool is_person[CW_SEARCH_MAX_WORDS]; /* a name, or a word in the place of one */
+    size_t n;
+    bool is_plural; /* it names things in the plural */
+} cw_search_query;
 
 void cw_search_wishes_init(cw_search_wishes *w, cw_arena *arena);
 void cw_search_wishes_done(cw_search_wishes *w);
 /* Once. False: out of memory. */
 CW_MUST_USE bool cw_search_wishes_add(cw_search_wishes *w, const cw_search_terms *terms);
-/* Set how much each verb is meant: 0, not at all. is_plural: the query names things in the plural. */
-void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_splitter *words, size_t n,
-                           bool is_plural, float ret_parts[CW_SEARCH_MAX_VERBS]);
+/* Set how much each verb is meant: 0, not at all. */
+void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_query *query,
+                           float ret_parts[CW_SEARCH_MAX_VERBS]);
 /* Whether the i-th word comes first, in the query or after a comma, and stands for a verb alone. */
-bool cw_search_is_wish(const cw_search_wishes *w, const cw_search_splitter *words, size_t i);
+bool cw_search_is_wish(const cw_search_wishes *w, const cw_search_query *query, size_t i);
 
 #endif

@@ -164,6 +164,19 @@ const char *const cw_search_light_words[] = {
     NULL,
 };
 
+const char *const cw_search_persons[] = {
+    "he",         "him",     "she",       "her",        "them",       "they",     "somebody",
+    "someone",    "anybody", "anyone",    "everybody",  "everyone",   "nobody",   "others",
+    "person",     "people",  "man",       "woman",      "guy",        "lady",     "boss",
+    "manager",    "chief",   "director",  "colleague",  "coworker",   "team",     "crew",
+    "employee",   "staff",   "assistant", "secretary",  "partner",    "friend",   "neighbour",
+    "neighbor",   "wife",    "husband",   "mother",     "father",     "mum",      "mom",
+    "dad",        "parents", "brother",   "sister",     "son",        "daughter", "family",
+    "kids",       "doctor",  "nurse",     "lawyer",     "teacher",    "student",  "editor",
+    "accountant", "auditor", "expert",    "specialist", "supervisor", "intern",   "agent",
+    "officer",    "guest",   "visitor",   "public",     "client",     "customer", NULL,
+};
+
 static bool is_upper(char c)
 {
     return c >= 'A' && c <= 'Z';
@@ -211,8 +224,9 @@ bool cw_search_next(cw_search_splitter *s)
     size_t n = 0;
     while (s->at < s->text.n && !is_in_word(s->text.p[s->at]))
         s->at++;
-    for (size_t first = s->at; s->at < s->text.n && is_in_word(s->text.p[s->at]); s->at++) {
-        if (s->at > first && is_border(s->text, s->at))
+    s->start = s->at;
+    for (; s->at < s->text.n && is_in_word(s->text.p[s->at]); s->at++) {
+        if (s->at > s->start && is_border(s->text, s->at))
             break;
         if (n < CW_SEARCH_WORD)
             s->word[n++] = lower(s->text.p[s->at]);

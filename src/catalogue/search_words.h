@@ -21,7 +21,7 @@
 
 typedef struct cw_search_splitter {
     cw_str text;
-    size_t at;
+    size_t start, at; /* of the word, and behind it */
     char word[CW_SEARCH_WORD], stem[CW_SEARCH_WORD];
     size_t n_word, n_stem;
 } cw_search_splitter;
@@ -50,7 +50,9 @@ cw_str cw_search_marked(char mark, cw_str word, cw_search_key *room);
 /* Words that say nothing about a tool: "the". */
 extern const char *const cw_search_stop_words[];
 /* Words that say little: common verbs, directions, times. They have many meanings, so that words of
- * nearly the same meaning would lead anywhere. Both lists have NULL at the end. */
+ * nearly the same meaning would lead anywhere. All lists have NULL at the end. */
 extern const char *const cw_search_light_words[];
+/* Words that stand where the name of a person might: "her", "colleague". */
+extern const char *const cw_search_persons[];
 
 #endif

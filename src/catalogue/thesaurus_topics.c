@@ -45,7 +45,7 @@ const char *const cw_thesaurus_topics[] = {
     "environment: staging production test dev",
     "secret credential: password key token vault api_key",
     "certificate: tls ssl https expired expiry lock browser padlock x509 cert signed authority "
-    "encrypt encrypted browser_warning",
+    "encrypt encrypted browser_warning expires renew",
     "key: ssh public private pair pgp door",
     "firmware: flash update version device bootloader chip",
     "device: gadget hardware serial phone tablet laptop sensor appliance",
@@ -105,7 +105,7 @@ const char *const cw_thesaurus_topics[] = {
     "url link: web address website click href",
     "sitemap: google crawler pages search_engine index structure website",
     "cookie: consent banner gdpr tracking privacy popup accept notice",
-    "website page site: web html visitor homepage online browser",
+    "website page site: web html visitor homepage online browser wiki text documentation",
     "landing page: campaign visitors homepage conversion welcome promo ad_click",
     "form: field fill submission contact submit input filled questionnaire entry questions answers",
     "form_entry: submission filled contact_form sent_in submitted answers filled_in responses",
@@ -131,13 +131,13 @@ const char *const cw_thesaurus_topics[] = {
     "search: index results query ranking",
     /* devices and the home */
     "sensor: measure temperature probe humidity detector thermometer motion value measured "
-    "pressure reading measures device gauge",
+    "pressure reading measures device gauge hot cold broken",
     "gateway: hub bridge devices connect base_station internet uplink",
     "alarm rule: trigger notify above threshold warn condition siren raise too_hot goes_off",
     "threshold: limit maximum above below exceed level too_high too_low upper lower boundary "
-    "minimum",
+    "minimum exceeds degrees percent",
     "calibration: adjust accuracy exact precise reference measure_correctly drift offset zero "
-    "inaccurate off_by",
+    "inaccurate off_by accurate wrong_values",
     "reading: value measured measurement temperature degree meter latest data_point",
     "site_map: building floor plan installed location layout facility floor_plan",
     "firmware image: flash software update version device new_software",
@@ -182,14 +182,15 @@ const char *const cw_thesaurus_topics[] = {
     "page article: wiki text write knowledge documentation document handbook",
     "wiki: knowledge page article documentation intranet",
     "template: standard sample form blank boilerplate pattern letterhead layout skeleton prefilled "
-    "standard_form preset",
+    "standard_form preset letter",
     "comment: remark opinion said feedback note reply margin below",
-    "bookmark: favourite saved remember link later read_later pinned marked saved_link pin",
+    "bookmark: favourite saved remember link later read_later pinned marked saved_link pin "
+    "interesting",
     "glossary entry term: definition word meaning jargon abbreviation acronym explain vocabulary "
     "stands_for lexicon",
     "translation: language german french spanish english version foreign multilingual localized "
-    "italian translated rendered localised",
-    "attachment: file enclosed attached paperclip pdf appendix upload appended added",
+    "italian translated rendered localised chinese wording",
+    "attachment: file enclosed attached paperclip pdf appendix upload appended added files",
     "document: paper write pdf word contract file",
     "spreadsheet: excel cells rows table column formula sheet",
     "presentation: slides talk powerpoint deck",
@@ -238,7 +239,7 @@ const char *const cw_thesaurus_topics[] = {
     "milestone: goal date project reached release due",
     "goal: target achieve reach",
     "sprint: agile iteration weeks backlog scrum",
-    "timesheet: hours worked time overtime working_hours clock_in logged working_time clocked",
+    "timesheet: hours worked time overtime working_hours clock_in logged working_time clocked late",
     "schedule timetable: time plan period hour",
     "shift: work duty night weekend morning evening rota early late roster agents working_hours "
     "on_duty night_work working_time early_turn",
@@ -249,7 +250,8 @@ const char *const cw_thesaurus_topics[] = {
     /* people at work */
     "employee staff: worker colleague works hired person coworker working job personnel workforce "
     "joined newcomer payroll team company starter staff_member boss intern apprentice trainee "
-    "secretary engineer clerk hire workmate subordinate",
+    "secretary engineer clerk hire workmate subordinate retired resigned quit promoted fired "
+    "started leaves salary desk office contract career",
     "applicant candidate: applied cv resume interview job interviewed applying hire skill "
     "experience jobseeker contender aspirant interviewee hopeful",
     "job_opening vacancy position: hiring job open_position recruit wanted career hire looking_for "
@@ -276,25 +278,27 @@ const char *const cw_thesaurus_topics[] = {
     "lead prospect: interested potential new_business enquiry might_buy inquiry sales",
     "opportunity deal: sale sell prospect chance won lost pipeline quote business negotiate",
     "territory: region area sales district turf patch sales_area",
-    "campaign: marketing advertising promotion ads mailing launch adverts push",
+    "campaign: marketing advertising promotion ads mailing launch adverts push season",
     "sales_call: phone talked prospect pitch rang customer_visit phoned spoke_with talked_to",
     "ticket: support request problem issue complaint broken helpdesk customer not_working fare "
     "travel train seat enquiry case trouble",
-    "macro: automated shortcut steps click recorded automation canned recorded_steps automatic",
+    "macro: automated shortcut steps click recorded automation canned recorded_steps automatic "
+    "clicks",
     "escalation: urgent manager boss serious higher angry level_two second_level critical furious "
     "management higher_up bring_up over_my superior",
     "service_level sla: response_time promised guarantee uptime agreed target how_fast",
     "satisfaction survey: happy feedback stars customers_think questionnaire opinion content",
     "canned_reply: standard_answer template prepared boilerplate stock_answer prewritten "
-    "standard_reply stock_phrase ready_made prepared_answer",
+    "standard_reply stock_phrase ready_made prepared_answer standard answer text",
     "complaint: unhappy angry grievance annoyed upset furious dissatisfied moan grumble",
     "feedback: opinion customers",
     "agent: support person handles",
     "knowledge_base: articles",
     /* money */
-    "invoice: bill owe billed pay due amount billing unpaid charged owed demand_for amount_due",
+    "invoice: bill owe billed pay due amount billing unpaid charged owed demand_for amount_due "
+    "paid",
     "refund: money_back paid_back reimburse return give_back overpaid reimbursement pay_back repay "
-    "compensate",
+    "compensate returned unhappy",
     "credit_note: refund cancel_invoice correction money_back credited credit_memo compensation "
     "goodwill",
     "price price_list: cost expensive cheap charge euro dollar amount rates pricing costs how_much "
@@ -304,23 +308,23 @@ const char *const cw_thesaurus_topics[] = {
     "monthly_payments pay_in_parts pay_later spread",
     "dunning_letter dunning: reminder overdue unpaid late_payment not_paid payment_reminder "
     "second_notice owes owe",
-    "coupon: discount voucher code promo percent_off cheaper promotion rebate deal offer",
+    "coupon: discount voucher code promo percent_off cheaper promotion rebate deal offer percent",
     "account: balance money bank savings iban login deposit funds money_in current",
     "transfer: pay money wire iban payment remit recipient sent send_money pay_to money_to euros "
-    "dollars",
+    "dollars paid sum owe",
     "standing_order: monthly regular automatic rent recurring every_month repeating regularly "
     "automatically repeat",
     "card: credit debit plastic pin visa stolen wallet mastercard atm credit_card debit_card chip "
     "task board",
     "loan: borrow mortgage debt owe interest repay credit lend bank money_borrowed borrowed "
-    "lending owe_the instalments lender",
+    "lending owe_the instalments lender house",
     "statement: account month bank transactions movements bookings balance overview_of "
     "monthly_summary",
     "mandate: direct_debit sepa authorise withdraw collect_money permission_to authorisation "
-    "collect permission",
+    "collect permission debit",
     "exchange_rate: dollar euro currency convert foreign pound yen worth swiss franc conversion",
     "currency: euro dollar pound yen money",
-    "payment: pay paid money transaction transfer card cash",
+    "payment: pay paid money transaction transfer card cash due sum",
     "transaction: payment booked money transfer hash gas sent wei nonce pending mempool confirmed",
     "budget: spend money plan limit afford funds",
     "balance: account money left",
@@ -331,7 +335,7 @@ const char *const cw_thesaurus_topics[] = {
     "stock share: nasdaq market price ticker",
     "fee: charge cost pay bill",
     "donation: money gift charity donate collect contribute generous collection offering pledge "
-    "raised",
+    "raised gave collected",
     "wallet: money coins crypto keys seed mnemonic address balance",
     "debt: owe loan pay",
     "pension: retire",
@@ -343,7 +347,8 @@ const char *const cw_thesaurus_topics[] = {
     "cart basket: bought buy checkout trolley shopping items put_in about_to",
     "wish_list wishlist: birthday gift would_like dream save_for someday christmas",
     "gift_card: voucher present birthday credit_card",
-    "return_label: send_back return parcel sticker give_back print ship_back returning",
+    "return_label: send_back return parcel sticker give_back print ship_back returning unwanted "
+    "wrong_size too_small too_big",
     "size_chart: fit large medium measurements which_size clothes too_small centimetres xl",
     "bundle: together package combined several kit combo combination",
     "product_review: stars opinion buyer rating customers_say wrote feedback customer_says buyers",
@@ -366,7 +371,7 @@ const char *const cw_thesaurus_topics[] = {
     "requisition",
     "delivery_slip delivery_note: arrived goods came received delivered paper signed consignment",
     "serial_number: device unique code unit identification engraved stamped unit_number "
-    "device_number unique_number",
+    "device_number unique_number number",
     "shelf: rack aisle bin place storage stored compartment board",
     "inventory: stock goods items count",
     "parcel package: box delivery sent courier tracking shipment post arrived where_is",
@@ -376,9 +381,9 @@ const char *const cw_thesaurus_topics[] = {
     "letter_carrier",
     "sorting_bin: letters postcode compartment sorted pigeonhole sort_letters",
     "address_change: moved moving new_home new_address relocate house_move move_house relocation "
-    "new_flat moving_house",
+    "new_flat moving_house flat house",
     "registered_letter: signed proof_of certified recorded confirmation important_letter "
-    "signed_for proof_of_delivery",
+    "signed_for proof_of_delivery important legally",
     "pickup_point: collect parcel locker fetch shop_where collection fetch_parcel drop_off",
     "shipment: sent parcel container freight tracking",
     "tracking: parcel arrived",
@@ -387,7 +392,7 @@ const char *const cw_thesaurus_topics[] = {
     "booking reservation: flight hotel trip ticket reserve table seat journey plane reserved "
     "holiday room",
     "itinerary: trip plan travel journey route stops schedule day_by day_plan travelling "
-    "travel_plan trip_plan",
+    "travel_plan trip_plan days sights arrive leg",
     "hotel_room hotel: night sleep bed stay overnight double accommodation lodging suite",
     "boarding_pass: flight gate seat plane airport check_in board checkin fly flight_ticket "
     "board_plane",
@@ -395,7 +400,8 @@ const char *const cw_thesaurus_topics[] = {
     "seating",
     "visa_form visa: entry country passport embassy border immigration permit travel_to",
     "rental_car: hire_car rent drive car hertz hire wheels rent_a hired vehicle",
-    "mileage_log mileage: kilometres driven miles distance drove odometer car trips",
+    "mileage_log mileage: kilometres driven miles distance drove odometer car trips drive far trip "
+    "business_trip",
     "flight: plane fly airport airline takeoff landing pilot runway departure",
     "airport: flight plane terminal gate",
     "luggage baggage: suitcase bag lost check_in",
@@ -409,10 +415,12 @@ const char *const cw_thesaurus_topics[] = {
     "map: route directions place",
     /* vehicles */
     "truck lorry: drive load freight haul wheels vehicle heavy",
-    "driver: drives wheel licence trucker behind_the chauffeur motorist cabbie device hardware",
+    "driver: drives wheel licence trucker behind_the chauffeur motorist cabbie device hardware "
+    "drove behind tired",
     "fuel_card: petrol diesel gas_station fill_up tank gasoline refuel pump gas_card "
     "filling_station",
-    "tachograph tachograph_file: driving_time rest_time hours_at driving_hours break recorder",
+    "tachograph tachograph_file: driving_time rest_time hours_at driving_hours break recorder "
+    "driving drove hours rest",
     "trailer: tow hitch pull_behind hanger semi load hitched semitrailer",
     "toll toll_record toll_road: motorway highway road_charge paid_for autobahn turnpike",
     "damage_report damage: scratch dent accident bump crash broken mirror collision hit scratched "
@@ -430,9 +438,9 @@ const char *const cw_thesaurus_topics[] = {
     /* ports, ships, air and rail */
     "vessel ship: boat sail captain sea cargo freighter tanker ferry arriving",
     "berth: dock moor ship place quay pier moored jetty anchor mooring",
-    "container: box cargo ship freight steel shipping steel_box freight_box",
+    "container: box cargo ship freight steel shipping steel_box freight_box number",
     "customs customs_entry: duty border goods declare import_duty declaration",
-    "crane: lift load heavy unload hoist lifting",
+    "crane: lift load heavy unload hoist lifting lifts",
     "pilot pilot_order: guide ship harbour bring_in navigates steer",
     "cargo_manifest cargo manifest: load freight goods aboard on_board list_of carrying",
     "tide tide_table: water sea ebb flood_tide moon",
@@ -442,7 +450,8 @@ const char *const cw_thesaurus_topics[] = {
     "aircraft plane: fly airline jet",
     /* health */
     "patient: sick ill hospital person_in treated lying symptoms case admitted sufferer "
-    "sick_person invalid man_in woman_in outpatient",
+    "sick_person invalid man_in woman_in outpatient pain fever operation surgery recovering bed "
+    "healed unconscious pregnant",
     "prescription: medicine pill drug tablet pharmacy doctor medication antibiotics pills tablets "
     "ointment drops painkiller antibiotic syrup dose refill",
     "lab_result: blood test values sample urine findings cholesterol tested analysis sugar count "
@@ -465,16 +474,17 @@ const char *const cw_thesaurus_topics[] = {
     "nurse: care ward hospital",
     "therapy: treatment session",
     "injury: hurt knee broken pain sprained injured leg ankle torn limping arm shoulder muscle "
-    "bone sprain fracture bruise wound limp concussion",
+    "bone sprain fracture bruise wound limp concussion tore broke",
     "dentist: tooth teeth",
     /* school and science */
     "course: learn class study subject teach taught offered lecture seminar programme",
-    "lesson: class teach hour teacher period learn unit teaching",
-    "exam: test written questions final midterm examination paper fail quiz finals",
+    "lesson: class teach hour teacher period learn unit teaching taught",
+    "exam: test written questions final midterm examination paper fail quiz finals graded",
     "grade mark: exam score pupil report_card",
     "enrolment enrollment: sign_up register student join_course admission newcomer register_for",
-    "classroom: room school desk blackboard chairs teach_in where_lesson pupils_sit",
-    "homework: exercise pupils at_home essay worksheet task study assignment",
+    "classroom: room school desk blackboard chairs teach_in where_lesson pupils_sit sits seats "
+    "projector",
+    "homework: exercise pupils at_home essay worksheet task study assignment pages",
     "timetable: lesson hour when_is period schedule weekday plan_of hours which_lesson",
     "student pupil: school learn class child",
     "teacher: school lesson class",
@@ -495,10 +505,11 @@ const char *const cw_thesaurus_topics[] = {
     /* law, government and city */
     "court_case case: lawsuit sue judge trial suing sued dispute legal_fight versus verdict "
     "proceedings",
-    "hearing: judge court appear date_in session trial testify witness trial_date",
+    "hearing: judge court appear date_in session trial testify witness trial_date appears",
     "deadline: court due last_day time_limit expires file_by expiry cutoff",
     "client_file file: documents folder case matter dossier papers",
-    "filing: submit court brief petition motion hand_in lodged papers submission pleading",
+    "filing: submit court brief petition motion hand_in lodged papers submission pleading "
+    "submitted",
     "evidence evidence_item exhibit: proof photo knife weapon show_court prove fingerprint",
     "power_of attorney: sign_for behalf on_my act_for represent authorise_someone",
     "fee_note fee: lawyer bill charge honorarium legal_costs",
@@ -506,7 +517,7 @@ const char *const cw_thesaurus_topics[] = {
     "street_light lamp: dark lantern bulb broken street night lamppost",
     "waste_pickup waste: garbage bin trash rubbish collected recycling bins dustbin refuse emptied",
     "tree: oak branch plant cut_down leaves trunk felled wood linden birch maple lime chestnut "
-    "roots",
+    "roots cut sick",
     "bus_stop: wait line shelter timetable passengers bus_halt bus wait_for tram",
     "noise_complaint noise: loud neighbours music party barking construction night racket decibel "
     "quiet",
@@ -526,18 +537,18 @@ const char *const cw_thesaurus_topics[] = {
     "picture_source who_shot image_rights",
     "correction: error printed misprint mistake fix erratum apologise false retract typo",
     "embargo: not_publish hold_back secret_until release_time wait confidential silence not_before "
-    "release_date sealed secret under_wraps",
-    "byline: author writer who_wrote journalist reporter name_above written_by",
+    "release_date sealed secret under_wraps not_yet",
+    "byline: author writer who_wrote journalist reporter name_above written_by name",
     "edition: issue newspaper printed morning today's paper weekend printing copy",
     "reader_letter: letter_to editor reader opinion wrote_in complains subscriber letter_to_editor "
-    "complaint_from write_in feedback_from",
+    "complaint_from write_in feedback_from wrote",
     "news: headline press report",
     "journalist: reporter press write",
     "magazine: issue read subscription",
     "source: informant quote said",
     /* games and sports */
     "player: user gamer nickname nick character avatar level plays playing account athlete "
-    "opponent competitor member playback pause track",
+    "opponent competitor member playback pause track cheats banned skill",
     "match: game round play fight duel opponent won teams score battle",
     "leaderboard: best top points ranking rank first_place high_score score winner leading "
     "champions highscore winners",
@@ -548,12 +559,12 @@ const char *const cw_thesaurus_topics[] = {
     "quest: mission task dragon adventure dungeon objective reward challenge",
     "ban: cheater cheating kick block exclude banned blocked hacker suspended expelled lockout",
     "fixture: match game play_against plays date_of next_game opponent kickoff home_game "
-    "next_match meeting",
+    "next_match meeting against",
     "referee: whistle judge official umpire red_card yellow_card game_official arbiter",
     "training_plan training: exercise workout practice coach practise run sessions drills",
     "league_table league: rank standings position points leader promoted relegated",
     "season_pass: ticket all_games year stadium subscription holder every_home annual_ticket "
-    "season_ticket yearly",
+    "season_ticket yearly games",
     "stadium_seat stadium: row stand block where_sit arena seating tribune",
     "doping_test doping: drugs urine steroids clean sample athlete banned_substance",
     "team club: players coach squad members",
@@ -564,34 +575,35 @@ const char *const cw_thesaurus_topics[] = {
     "game: play fun",
     /* culture and church */
     "exhibit: painting object vase sculpture piece artwork on_display statue artefact picture coin "
-    "mummy showpiece",
+    "mummy showpiece display",
     "loan_agreement: lend borrowed museum lent borrow other_museum on_loan lending",
     "guided_tour: group visitors show_round guide school_class walk_through tourists show_around "
     "walk sightseeing",
     "audio_guide: headphones listen explanation recorded_tour commentary narration headset",
     "restoration: repair damaged cleaning restore old_painting conserve fix_up varnish conservator "
-    "cracked refurbish renovate",
+    "cracked refurbish renovate cleaned repaired",
     "catalogue_card: index entry description inventory_number record_of index_card record "
-    "inventory",
+    "inventory card described",
     "ticket_price: entrance admission how_much adults children entry cost entrance_fee cost_to "
     "get_in concession",
     "donor: sponsor gave patron benefactor giver gives money supporter philanthropist backer",
     "museum: art exhibition paintings history",
     "choir_rehearsal choir rehearsal: sing singers practise voices sopranos singing practice song",
-    "baptism: baby christening font godfather christen child_is water godparents",
+    "baptism: baby christening font godfather christen child_is water godparents christened",
     "room_booking: hall reserve_room meeting parish use_the party need_hall book_hall venue "
     "reserve meeting_room",
-    "volunteer: helper unpaid helping hand lend_a offers_to helping_hand good_soul",
+    "volunteer: helper unpaid helping hand lend_a offers_to helping_hand good_soul helps helped "
+    "free_time spare_time",
     "sermon: preach priest pastor speech pulpit preached homily",
     "hymn: song sing church_song verse organ sung melody chorale psalm",
-    "candle: light wax burn flame lit memory wick light_a",
+    "candle: light wax burn flame lit memory wick light_a burns",
     "church: service mass priest pray",
     "wedding: bride marry groom",
     "funeral: died burial grave",
     "theatre: play stage actor",
     "gallery: paintings art",
     /* farm, forest, wine and food */
-    "field: acre hectare land crop meadow acreage plot pasture column attribute",
+    "field: acre hectare land crop meadow acreage plot pasture column attribute wheat grows",
     "harvest: yield wheat crop reap tons brought_in corn gathered potatoes apples grain reaped hay "
     "picked",
     "tractor: machine plough drive farm_machine engine farm_vehicle",
@@ -600,14 +612,14 @@ const char *const cw_thesaurus_topics[] = {
     "herd: cows cattle sheep animals livestock goats flock calves pigs",
     "milk_tank milk: litres dairy cow cold cooled",
     "weather_alert weather: storm rain hail frost wind warning thunderstorm snow heat",
-    "stand: trees wood forest pines grove woodland spruce forest_section",
+    "stand: trees wood forest pines grove woodland spruce forest_section wooded woods area",
     "timber_lot timber: wood logs trunks sell_wood lumber stack cubic planks",
     "hunting_licence hunting: deer shoot hunter rifle boar game gun",
-    "trail: path hike walk footpath hikers route walking walkway track",
+    "trail: path hike walk footpath hikers route walking walkway track walkers",
     "fire_watch: smoke burn forest_fire lookout dry tower flames wildfire burning",
-    "seedling: young_tree plant sapling nursery small_tree planted young_plant",
+    "seedling: young_tree plant sapling nursery small_tree planted young_plant young",
     "bark_beetle trap: insect pest bug pheromone infestation catch spruce vermin",
-    "logging_road: truck forest_track timber path dirt_road gravel lane",
+    "logging_road: truck forest_track timber path dirt_road gravel lane forest trucks",
     "vineyard: grapes vines slope grow wine hill hillside winegrower",
     "barrel: oak cask wood age keg drum",
     "vintage: year wine grapes good_year harvest_year year_of old_wine grape_harvest",
@@ -628,15 +640,15 @@ const char *const cw_thesaurus_topics[] = {
     /* radio */
     "jingle: tune melody station_sound short_music signature earworm ditty sound_logo",
     "playout: on_air broadcast play automation airs sequence running_order broadcast_automation "
-    "airing",
-    "listener_call: phone_in caller rang audience called_in hotline on_air on_the",
-    "transmitter: antenna tower frequency mast signal broadcast megahertz",
+    "airing air",
+    "listener_call: phone_in caller rang audience called_in hotline on_air on_the called phoned",
+    "transmitter: antenna tower frequency mast signal broadcast megahertz hill",
     "news_block: headlines bulletin hourly newscast top_of full_hour",
     "traffic_report: jam congestion accident motorway roads queue traffic_jam tailback roadworks "
     "delays",
     "request_show: wish song listeners_want dedicate play_my wishes wish_for favourite_song "
     "dedication",
-    "audio_clip: sound recording snippet mp3 soundbite quote sample",
+    "audio_clip: sound recording snippet mp3 soundbite quote sample cut",
     "radio: listen station broadcast frequency",
     /* energy */
     "meter: electricity consumption reading kwh counter gas used usage power gas_meter "
@@ -644,9 +656,10 @@ const char *const cw_thesaurus_topics[] = {
     "tariff: price kwh rate plan electricity_price contract night_rate price_per kilowatt "
     "cheaper_electricity cost_of",
     "outage: power_cut blackout no_electricity dark power_down lights_out without_power "
-    "power_failure no_power electricity_gone electricity_off current_failure brownout",
+    "power_failure no_power electricity_gone electricity_off current_failure brownout power "
+    "electricity cut",
     "solar_panel solar: roof sun photovoltaic sunshine cells",
-    "charging_point: electric_car plug ev charge wallbox station charge_my fill_battery",
+    "charging_point: electric_car plug ev charge wallbox station charge_my fill_battery electric",
     "grid_segment grid: network line high_voltage power_line cables pylons",
     "peak_load peak: maximum busiest demand highest consumption evening",
     "heat_pump: heating warm radiator boiler warmth warm_water furnace",
@@ -655,16 +668,16 @@ const char *const cw_thesaurus_topics[] = {
     "battery: charge empty power percent",
     /* rescue */
     "mission: rescue emergency alarm fire_engine operation deployed call_out incident deployment "
-    "alarm_call",
+    "alarm_call rescued",
     "vehicle_crew crew: team ambulance who_rides staff on_board fire_engine rides",
     "hydrant: water fire hose connect street fire_hose water_supply tap",
-    "siren: wail alarm loud howl warning sound horn warning_sound",
+    "siren: wail alarm loud howl warning sound horn warning_sound howls",
     "first_responder responder: paramedic first_aid arrives rescuer medic ambulance_man "
-    "firefighter",
+    "firefighter accident scene",
     "equipment_check equipment: gear ready hoses complete tested inspect kit oxygen",
     "radio_call: transmission over_radio walkie spoke message channel walkie_talkie over_and "
     "message_over",
-    "helipad: helicopter land landing chopper roof landing_site touch_down",
+    "helipad: helicopter land landing chopper roof landing_site touch_down lands",
     "ambulance: hospital emergency rescue sick",
     "fire: burn flame smoke",
     "emergency: urgent danger",
@@ -683,9 +696,11 @@ const char *const cw_thesaurus_topics[] = {
     "quality inspection: check defect",
     "repair: broken fix mend",
     /* persons */
-    "person people: man woman guy lady folks wife husband mother father neighbour individual",
+    "person people: man woman guy lady folks wife husband mother father neighbour individual tall "
+    "young named",
     "family: wife husband kids children parents grandma grandpa brother sister aunt uncle cousin",
-    "customer: shopper regular patron caller walk_in clientele buyer visitor",
+    "customer: shopper regular patron caller walk_in clientele buyer visitor complains buys bought "
+    "loyal orders",
     "supplier: manufacturer producer wholesaler importer dealer farmer baker craftsman plumber "
     "electrician",
     "contractor: plumber electrician painter carpenter craftsman builder freelancer",
@@ -706,8 +721,9 @@ const char *const cw_thesaurus_topics[] = {
     "product item: clothes shoes shirt trousers skirt coat hat socks gloves bag watch ring lamp "
     "sofa bed desk mattress carpet bicycle camera headphones console kettle toaster vacuum perfume "
     "toy doll",
-    "product: stuff article ware commodity model",
-    "size_chart size: medium large tight loose waist shoe_size fit fits",
+    "product: stuff article ware commodity model shoes price shop",
+    "size_chart size: medium large tight loose waist shoe_size fit fits clothing measurements "
+    "inches centimetre chest",
     "drink: coffee tea beer wine juice water soda",
     "menu: dish starter dessert",
     "bag luggage: suitcase backpack trunk handbag rucksack",
@@ -715,94 +731,103 @@ const char *const cw_thesaurus_topics[] = {
     "furniture: sofa chair table cupboard wardrobe",
     /* money in daily life */
     "dunning_letter: overdue unpaid arrears late_payer not_paid reminder final_notice debtor "
-    "pay_up",
-    "fee_note: lawyer_bill charges legal_fees costs hours_billed honorarium",
+    "pay_up owes",
+    "fee_note: lawyer_bill charges legal_fees costs hours_billed honorarium charged bill hours",
     "salary: wage pay earn income raise",
     /* home, city and weather */
     "street_light: lamp lantern lamppost dark bulb unlit lighting",
     "waste_pickup: garbage bin trash rubbish refuse recycling dustman dustbin",
-    "noise_complaint: loud noisy racket din party drill barking sleepless hammering lawnmower",
-    "permit: licence allowed building construction planning authorisation may_build extension",
+    "noise_complaint: loud noisy racket din party drill barking sleepless hammering lawnmower "
+    "neighbours",
+    "permit: licence allowed building construction planning authorisation may_build extension "
+    "build balcony fence shed",
     "parking_zone: park parked car_park space residents meter kerb",
     "weather_alert: storm hail frost thunder heatwave hurricane flood gale snow warning",
     "solar_panel: roof sun photovoltaic sunlight",
-    "grid_segment: power_line cable high_voltage pylon network mains",
-    "peak_load: highest_demand maximum spike busiest peak_hour",
+    "grid_segment: power_line cable high_voltage pylon network mains line",
+    "peak_load: highest_demand maximum spike busiest peak_hour highest",
     "equipment_check: gear inspect kit hoses masks ready complete",
-    "vehicle_crew: ambulance fire_engine fire_truck who_rides manned",
+    "vehicle_crew: ambulance fire_engine fire_truck who_rides manned team",
     /* work with hands and in nature */
     "irrigation_plan: water sprinkler dry drought hose",
-    "seed_lot: sowing seeds grain sown germination",
-    "milk_tank: dairy litres cooling churn",
+    "seed_lot: sowing seeds grain sown germination wheat",
+    "milk_tank: dairy litres cooling churn cooler",
     "timber_lot: logs wood trunks lumber planks felled",
-    "hunting_licence: hunter shoot deer boar rifle",
-    "bark_beetle: pest insect bug infestation vermin",
-    "tasting_note: flavour aroma taste palate nose bouquet hint_of fruity dry sweet",
-    "cork_batch: stopper closure plug tainted",
-    "label_design: bottle_front artwork sticker graphic look_of",
-    "cellar_climate: humidity damp cool basement too_warm",
+    "hunting_licence: hunter shoot deer boar rifle hunt",
+    "bark_beetle: pest insect bug infestation vermin insects",
+    "tasting_note: flavour aroma taste palate nose bouquet hint_of fruity dry sweet smells tastes "
+    "flavours",
+    "cork_batch: stopper closure plug tainted stoppers",
+    "label_design: bottle_front artwork sticker graphic look_of bottle",
+    "cellar_climate: humidity damp cool basement too_warm warm",
     /* culture */
     "choir_rehearsal: sing singers practise soprano tenor voices",
     "podcast_episode podcast: listen instalment talk",
     "subtitle: words_on translation deaf spoken text_on dialogue language text",
     "live_stream: broadcast live on_air watch_live streaming",
-    "training_plan: exercise workout drill practice schedule fitness regimen",
-    "league_table: standings ranking position places points",
-    "stadium_seat: row stand arena place_in grandstand",
-    "doping_test: drug steroids urine_sample clean cheating substances",
+    "training_plan: exercise workout drill practice schedule fitness regimen exercises run",
+    "league_table: standings ranking position places points second",
+    "stadium_seat: row stand arena place_in grandstand block",
+    "doping_test: drug steroids urine_sample clean cheating substances drugs",
     /* offices, schools, laboratories and courts */
-    "court_case: lawsuit sue trial legal_battle litigation proceedings dispute",
-    "client_file: dossier case_folder papers records documents",
+    "court_case: lawsuit sue trial legal_battle litigation proceedings dispute sues judge",
+    "client_file: dossier case_folder papers records documents folder",
     "evidence_item: proof exhibit weapon fingerprint photo clue",
-    "power_of: authorise_to act_for behalf represent proxy",
-    "grade: mark score result report",
-    "enrolment: sign_up register admission join registration",
-    "sample: specimen tube vial swab probe piece",
-    "reagent: chemical acid solvent solution substance",
+    "power_of: authorise_to act_for behalf represent proxy acts signs",
+    "grade: mark score result report points",
+    "enrolment: sign_up register admission join registration signed joined participants",
+    "sample: specimen tube vial swab probe piece blood drop",
+    "reagent: chemical acid solvent solution substance bottle empty",
     "freezer_box: frozen cold minus ice deep_freeze",
     "vacation_request: holiday days_off time_off break weeks_off",
     "job_opening: vacancy position hiring post career wanted recruit",
     "contract: agreement terms clause deal signed solidity bytecode call deploy abi",
-    "glossary_entry: term definition jargon meaning abbreviation",
+    "glossary_entry: term definition jargon meaning abbreviation means stands",
     "folder: directory binder drawer where_files",
     "service_level: promise response_time guarantee agreed_time sla",
-    "lead: prospect potential_customer interested enquiry contact opportunity",
-    "opportunity: deal potential_sale chance prospect",
+    "lead: prospect potential_customer interested enquiry contact opportunity fair",
+    "opportunity: deal potential_sale chance prospect won lost negotiation",
     /* goods on their way */
     "stock_count: stocktaking inventory counted quantity_on",
     "delivery_slip: arrived goods_received receipt consignment_note docket",
-    "parcel: package box packet delivery",
+    "parcel: package box packet delivery sent arrived lost delivered heavy",
     "truck: lorry hauler rig semi",
     "tachograph: driving_time rest_period driving_hours",
     "toll_record: motorway_fee road_toll highway turnpike",
-    "damage_report: scratch dent crash accident bump broken collision bent scrape",
-    "vessel: ship boat freighter tanker ferry yacht",
+    "damage_report: scratch dent crash accident bump broken collision bent scrape hit broke "
+    "scratched bumped ruined",
+    "vessel: ship boat freighter tanker ferry yacht arrives",
     "customs_entry: duty declare border clearance declaration",
-    "pilot_order: navigator guide_ship harbour_guide",
-    "cargo_manifest: load_list freight goods_aboard loaded",
-    "tide_table: high_water low_water ebb flood",
-    "booking: reservation reserve flight trip tickets holiday",
+    "pilot_order: navigator guide_ship harbour_guide guide",
+    "cargo_manifest: load_list freight goods_aboard loaded aboard",
+    "tide_table: high_water low_water ebb flood water",
+    "booking: reservation reserve flight trip tickets holiday reserved dates arrival departure "
+    "night conference confirm stay",
     "hotel_room: stay night accommodation bed lodging",
     "visa_form: entry_permit embassy immigration border consulate",
     "mileage_log: kilometres miles driven distance odometer",
     "cart: basket trolley shopping checkout",
     "wish_list: would_like dream birthday",
     /* nets and machines */
-    "firewall_rule firewall: block allow port traffic packets internet access blocked",
-    "subnet: network ip_range address_space lan segment",
-    "dns_record dns: host_name domain_name www resolve nameserver",
-    "vpn_tunnel vpn: remote_access home_office encrypted_connection secure_link",
-    "load_balancer: distribute spread traffic backends requests",
-    "switch_port: cable socket ethernet plug network_socket",
-    "deployment: release rollout ship go_live version new_version",
-    "incident: outage breakdown crash disaster failure trouble emergency",
-    "runbook: instructions procedure emergency_plan how_do what_to playbook guide",
+    "firewall_rule firewall: block allow port traffic packets internet access blocked incoming "
+    "outgoing",
+    "subnet: network ip_range address_space lan segment addresses range",
+    "dns_record dns: host_name domain_name www resolve nameserver points name resolves",
+    "vpn_tunnel vpn: remote_access home_office encrypted_connection secure_link connection "
+    "encrypted office",
+    "load_balancer: distribute spread traffic backends requests distributor",
+    "switch_port: cable socket ethernet plug network_socket plugged",
+    "deployment: release rollout ship go_live version new_version live shipped released rolled "
+    "pushed",
+    "incident: outage breakdown crash disaster failure trouble emergency broken slow crashed",
+    "runbook: instructions procedure emergency_plan how_do what_to playbook guide steps what_do "
+    "full failed",
     "maintenance_window: downtime planned_outage service_break works offline",
-    "feature_flag: toggle switch_on rollout beta gradually",
-    "backup_job backup: safety_copy copy_of nightly tape saved",
-    "node_pool: workers machines autoscale capacity",
+    "feature_flag: toggle switch_on rollout beta gradually turned_on enabled half_the",
+    "backup_job backup: safety_copy copy_of nightly tape saved night copied",
+    "node_pool: workers machines autoscale capacity worker nodes group",
     "firmware_image: software_update flash device_software new_version",
-    "alarm_rule: alert_when notify_when goes_off warn trigger",
+    "alarm_rule: alert_when notify_when goes_off warn trigger ring degrees",
     "cookie_banner: consent privacy tracking gdpr popup",
     "landing_page: campaign_page homepage promo welcome_page",
     "shortlink: short_url tiny_link shortened qr short_link",
@@ -941,5 +966,11 @@ const char *const cw_thesaurus_topics[] = {
     "drive: files cloud storage",
     "record: row entry",
     "view: filter list",
+    /* persons and their lives */
+    "employee customer contact: surname lastname married divorced maiden birthday telephone email "
+    "address nickname",
+    "employee applicant: cv degree certificate skills",
+    /* what people do with things */
+    "satisfaction_survey: happy answers stars asked",
     NULL,
 };

@@ -30,6 +30,8 @@ static const cw_method methods[] = {
 
 static const cw_method others[] = {
     {.id = CW_STR_INIT("peakLoad.archive"), .usage = CW_STR_INIT("Keeps it."), .mark = &plain},
+    {.id = CW_STR_INIT("peakLoad.assign"), .usage = CW_STR_INIT("Gives it."), .mark = &plain},
+    {.id = CW_STR_INIT("peakLoad.create"), .usage = CW_STR_INIT("Makes it."), .mark = &plain},
     {.id = CW_STR_INIT("peakLoad.get"), .usage = CW_STR_INIT("Returns it."), .mark = &plain},
     {.id = CW_STR_INIT("gift.card"), .usage = CW_STR_INIT("Removes a thing."), .mark = &plain},
     {.id = CW_STR_INIT("gift.ribbon"), .usage = CW_STR_INIT("Ties a thing."), .mark = &plain},
@@ -127,6 +129,19 @@ TEST(phrases_of_a_wish_choose_the_verb)
     check_others("put it there: the peak load", "peakLoad.get");
 }
 
+TEST(names_of_persons_are_part_of_phrases)
+{
+    check_others("Zora should do the peak load", "peakLoad.assign");
+    check_others("the peak load: send Zora", "peakLoad.assign");
+    check_others("the peak load: put her there", "peakLoad.assign");
+}
+
+TEST(a_question_prefers_verbs_that_change_nothing)
+{
+    check_others("write a new peak load", "peakLoad.create");
+    check_others("what do you write into a new peak load", "peakLoad.get");
+}
+
 TEST(the_verb_of_a_name_without_one_is_in_its_text)
 {
     check_others("get rid of the gift", "gift.card");
@@ -195,6 +210,8 @@ int main(void)
         cmocka_unit_test(words_that_say_little_lead_nowhere),
         cmocka_unit_test(things_in_the_plural_are_listed),
         cmocka_unit_test(phrases_of_a_wish_choose_the_verb),
+        cmocka_unit_test(names_of_persons_are_part_of_phrases),
+        cmocka_unit_test(a_question_prefers_verbs_that_change_nothing),
         cmocka_unit_test(the_verb_of_a_name_without_one_is_in_its_text),
         cmocka_unit_test(two_words_can_mean_something_together),
         cmocka_unit_test(a_plural_in_capitals_is_one_word),
