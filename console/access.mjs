@@ -279,7 +279,6 @@ export async function access(node, name = "accounts") {
 	if (!Object.hasOwn(sections, name)) throw missing("No such section.");
 	const trouble = el("div");
 
-	// Make a change, tell the outcome, and show the list again.
 	async function run(method, params, done) {
 		replace(trouble);
 		try {

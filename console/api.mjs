@@ -13,7 +13,6 @@ export const loginPath = prefix + root.login;
 
 let proof;
 let ids = 0;
-// When this tab last sent a request.
 export const lastUse = {at: 0};
 
 export const failure = (message, members) => Object.assign(new Error(message), members);
@@ -160,7 +159,6 @@ export function request(method, {name, raw = {}, args, schema} = {}) {
 	};
 }
 
-// The events of a stream, one data text after another.
 async function* events(body) {
 	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
 	for (let rest = ""; ; ) {
@@ -198,7 +196,6 @@ export async function send({body, headers, trace}, {signal, token, onMessage} = 
 	return out;
 }
 
-// The tools that the caller sees, one page after another.
 export async function* toolPages() {
 	for (let raw = {}; ; ) {
 		const {result, error} = loose((await send(request("tools/list", {raw}))).message);

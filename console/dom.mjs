@@ -46,7 +46,6 @@ export function refill(node, state, make) {
 	node.shown = text;
 }
 
-// The code points of a text that cannot be seen.
 export const invisible = text => String(text).match(odd) ?? [];
 
 // A text of others, with what cannot be seen spelt out.
@@ -67,7 +66,6 @@ export const button = (label, onclick, kind = "") => el(`button${kind}`, {type: 
 export const input = (type, attributes) => el("input", {type, ...attributes});
 export const code = text => el("code", visible(text));
 export const panel = (title, ...content) => el("section.panel", el("h2", title), content);
-// An element with a child for each item.
 export const each = (what, items, make, attributes = {}) => el(what, attributes, [items.map(make)]);
 export const list = (items, make) => each("ul", items, item => el("li", make(item)));
 export const row = (head, ...cells) => el("tr", el("th", {scope: "row"}, head), cells);

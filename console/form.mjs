@@ -253,7 +253,6 @@ const limitWords = {
 	maxItems: "maximum entries",
 };
 
-// What a field expects, in words.
 function describe(field) {
 	const s = isObject(field.schema) ? field.schema : {};
 	const type = {number: field.type, text: s.format ?? "text", list: "list", map: "names and values", json: "JSON"}[field.kind];
@@ -354,7 +353,6 @@ const makers = {
 	},
 };
 
-// Entries that can be added and removed.
 function rows(field, {id}, more, make) {
 	const place = el("div");
 	let entries = [];
@@ -435,7 +433,6 @@ function find(built, steps) {
 	return inner?.complain || inner?.fields ? find(inner, steps.slice(1)) : built;
 }
 
-// The form of a root field.
 export function makeForm(field) {
 	const root = field.kind === "group" ? makers.group(field) : build({...field, name: "arguments"});
 	const clear = built => {

@@ -45,7 +45,6 @@ export function filters(inputs, update, labels = {}) {
 	return {bar, values, empty: what => [el("p", `No ${what} for `, visible(used().join(", ") || "these filters"), "."), clear]};
 }
 
-// The heading of a page and what is below it.
 export const write = (node, title, actions, ...content) => replace(node, el("div.title", el("h1", title), actions), content);
 
 // ---- live data ----

@@ -3,7 +3,6 @@
 
 export const numberPattern = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$/;
 
-// A number as its text.
 export class Num {
 	constructor(text) {
 		this.text = text;

@@ -57,7 +57,6 @@ async function findOwn(onMore) {
 	};
 }
 
-// All tools for callers who may view the traffic, else the caller's own view.
 export async function tools(node) {
 	const seesAll = may("view traffic");
 	let all = [];
@@ -109,7 +108,6 @@ async function load(name) {
 
 const most = 500;
 
-// A folding view of a value of json.mjs.
 function tree(value, name, depth = 0) {
 	const label = name === undefined ? "" : el("span.k", visible(name), ": ");
 	const isList = Array.isArray(value);
@@ -270,7 +268,6 @@ function argumentsView(described) {
 	};
 }
 
-// The part of the page that calls the tool.
 function trial(described) {
 	const args = argumentsView(described);
 	const isDestructive = flags(described)?.textContent === "destructive";

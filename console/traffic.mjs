@@ -8,7 +8,6 @@ import {write as writeJson} from "./json.mjs";
 
 const stateTag = s => tag(s.state, {ready: "good", down: "bad"}[s.state] ?? "warn");
 const outcomeLooks = {ok: "good", asks: "", cancelled: "", logout: ""};
-// The outcome of a record, as a link to those with the same.
 export const outcomeTag = (outcome, page) => el("a", {href: link(page, {...query(), outcome}), title: "Only these"}, tag(outcome, outcomeLooks[outcome] ?? "bad"));
 const failed = ["error", "failed", "unavailable"];
 const refused = ["invalid", "hidden", "login", "scopes", "forbidden", "too_many"];
@@ -130,7 +129,6 @@ function addStep(stats, step) {
 	return true;
 }
 
-// Whether a source has another state than in the list.
 const hasChanged = (sources, step) => {
 	const states = new Map(sources.map(s => [s.name, s.state]));
 	return step.sources.some(s => states.has(s.name) && states.get(s.name) !== s.state);
@@ -161,6 +159,9 @@ function needs(state, sources) {
 		if (s.withheld) out.push([`${s.withheld} ${s.withheld === 1 ? "tool" : "tools"} of ${s.name} withheld until approved`, page, "warn"]);
 		if (s.problem) out.push([`${s.name}: ${s.problem}`, page, s.state === "down" ? "bad" : "warn"]);
 	}
+	const left = state.certificate_ends - Date.now();
+	if (state.audit === "failing") out.push(["The audit cannot be written", link("/audit"), "bad"]);
+	if (state.certificate_ends && left < 30 * 864e5) out.push([left > 0 ? `The certificate ends in ${span(left / 1000)}` : "The certificate has ended", link("/about"), "bad"]);
 	if (state.restart.length) out.push([`Changed keys wait for a restart: ${state.restart.join(", ")}`, link("/about"), "warn"]);
 	return out;
 }
@@ -183,16 +184,18 @@ const busiest = () =>
 function refusals(stats) {
 	const some = Object.entries(stats.refusals_last_hour).filter(([, n]) => n > 0);
 	const page = outcome => (may("view audit") ? link("/audit", {outcome, since: "1h"}) : link("/calls", {outcome}));
-	if (!some.length) return el("p.good", "No call was refused.");
-	return list(some, ([outcome, n]) => el("a", {href: page(outcome)}, `${outcome}: ${count(n)}`));
+	return some.length ? list(some, ([outcome, n]) => el("a", {href: page(outcome)}, `${outcome}: ${count(n)}`)) : el("p.good", "No call was refused.");
 }
 
-function lead({server, sources, tools, methods}) {
+const failuresOf = ({sources}) => sources.flatMap(({name, failures}) => Object.entries(failures).map(([why, n]) => [n, why, name]));
+const failures = all => list(all.sort((a, b) => b[0] - a[0]).slice(0, 10), ([n, why, name]) => [`${why}: ${count(n)} `, sourceLink(name)]);
+
+function lead({server, sources, tools, methods, audit}) {
 	const states = Object.entries(sources).filter(([, n]) => n);
 	const word = sources.down || sources.stale ? el("strong.warn", "Serving, with problems") : el("strong.good", "Serving");
 	const text = states.map(([name, n]) => `${n} ${n === 1 ? name.replace(/s$/, "") : name}`).join(", ") || "no sources";
 	const up = server.started ? ` · up ${span((Date.now() - server.started) / 1000)}` : "";
-	return el("p.lead", word, ` ${count(tools)} tools of ${count(methods)} methods · ${text}${up} · version ${server.version}`);
+	return el("p.lead", word, ` ${count(tools)} tools of ${count(methods)} methods · ${text} · audit ${audit}${up} · version ${server.version}`);
 }
 
 export async function overview(node) {
@@ -215,7 +218,8 @@ export async function overview(node) {
 		replace(now, figures(stats.now ?? stats));
 		if (stats.history_s) drawn.fill(stats);
 		tools.fill(stats.tools);
-		refill(refusedNow, stats.refusals_last_hour, () => refusals(stats));
+		const broken = failuresOf(stats);
+		refill(refusedNow, [stats.refusals_last_hour, broken], () => [refusals(stats), broken.length > 0 && [el("h3", "Failures in sources since the start"), failures(broken)]]);
 		refill(steps, !isDemo && !stats.tools.length, isEmpty => isEmpty && panel("No calls yet. From a terminal:", firstSteps()));
 	};
 	const load = async () => {

@@ -9,6 +9,7 @@
 
 #include "admin/admin.h"
 #include "admin/stats.h"
+#include "audit/audit.h"
 #include "call/runtime.h"
 #include "net/server/server.h"
 #include "source/registry/registry.h"
@@ -34,7 +35,8 @@ struct cw_admin_server {
     cw_accounts *accounts; /* NULL: no logins */
     cw_sources *sources;
     cw_tasks *tasks;
-    cw_spawner *spawner; /* of child programs; NULL: none */
+    const cw_audit *audit; /* NULL: none */
+    cw_spawner *spawner;   /* of child programs; NULL: none */
     const cw_sources_health *health;
     cw_config *config;
     const cw_config *at_start;          /* in force since the start; NULL: no server */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "catalogue/page_cache.h"
 #include "config/session_limits.h"
+#include "net/server/tls.h"
 
 /* ---- status ---- */
 
@@ -39,6 +40,20 @@ static cw_code write_restart(const cw_admin_call *c, cw_err *err)
     return CW_OK;
 }
 
+/* Whether records reach the audit, and how long the certificate of the listeners is valid. */
+static void write_upkeep(const cw_admin_call *c)
+{
+    const char *audit = cw_audit_is_failing(c->server->audit) ? "failing" : "ok";
+    cw_str certificate = c->config->tls.certificate;
+    cw_tls_validity validity = {0};
+    /* A file that cannot be read has no date: the certificate in use is in memory. */
+    if (certificate.n && cw_tls_file_validity(certificate.p, &validity, NULL))
+        validity.until = 0;
+    cw_json_add_string_member(c->out, CW_STR("audit"),
+                              cw_str_from(c->config->audit.path.n ? audit : "off"));
+    cw_admin_add_date_member(c->out, "certificate_ends", validity.until);
+}
+
 static cw_code status(cw_admin_call *c, cw_err *err)
 {
     const cw_admin_server *s = c->server;
@@ -56,6 +71,7 @@ static cw_code status(cw_admin_call *c, cw_err *err)
     cw_json_add_i64_member(c->out, CW_STR("tools"), (int64_t)n_tools);
     cw_json_add_i64_member(c->out, CW_STR("methods"), (int64_t)n_methods);
     write_sources(c->out, s->health);
+    write_upkeep(c);
     return write_restart(c, err);
 }
 
@@ -183,7 +199,9 @@ const cw_admin_method cw_admin_server_methods[] = {
      .params = "[]",
      .result =
          "{\"config\":" TEXT ",\"listen\":" TEXTS ",\"connections\":" NUMBER ",\"tools\":" NUMBER
-         ",\"methods\":" NUMBER ",\"sources\":{\"type\":\"object\"},\"restart\":" TEXTS "}",
+         ",\"methods\":" NUMBER ",\"sources\":{\"type\":\"object\"},\"audit\":{\"enum\":[\"off\","
+         "\"ok\",\"failing\"]},\"certificate_ends\":{\"type\":[\"integer\",\"null\"]},"
+         "\"restart\":" TEXTS "}",
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_NEEDS_SERVER,
      .run = status},

@@ -350,6 +350,19 @@ typedef struct source_writer {
     const cw_admin_stats *stats;
 } source_writer;
 
+/* Why calls of a source failed, since the start. */
+static void write_failures(cw_json_writer *w, uint32_t slot)
+{
+    cw_json_add_key(w, CW_STR("failures"));
+    cw_json_open_object(w);
+    for (uint32_t i = CW_ATTEMPT_TIMEOUT; i <= CW_ATTEMPT_QUEUE_FULL; i++) {
+        int64_t n = cw_metrics_read(CW_METRIC_SOURCE_ATTEMPTS, slot, i, 0);
+        if (n)
+            cw_json_add_i64_member(w, cw_metrics_value_text(CW_METRIC_SOURCE_ATTEMPTS, 1, i), n);
+    }
+    cw_json_close(w);
+}
+
 static void on_source(const cw_source_report *report, void *ctx)
 {
     const source_writer *of = ctx;
@@ -366,6 +379,7 @@ static void on_source(const cw_source_report *report, void *ctx)
     cw_json_add_i64_member(of->w, CW_STR("queue"),
                            cw_metrics_read(CW_METRIC_SOURCE_QUEUE, slot, 0, 0) +
                                cw_metrics_read(CW_METRIC_PLUGIN_QUEUE, slot, 0, 0));
+    write_failures(of->w, slot);
     cw_json_close(of->w);
 }
 

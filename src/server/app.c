@@ -812,6 +812,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
     b->admin.accounts = b->accounts;
     b->admin.sources = b->sources;
     b->admin.tasks = b->tasks;
+    b->admin.audit = b->audit;
     b->admin.spawner = b->spawner;
     b->admin.health = &b->health;
     b->admin.config_path = opts->config_path;

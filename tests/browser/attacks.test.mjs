@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import { once } from "node:events";
-import { suite } from "node:test";
+import { after, before, suite } from "node:test";
 import { startService } from "../functional/support/service.mjs";
 import { browserTests, openPage, ready, startConsole, visit } from "./support/browser.mjs";
 
@@ -115,8 +115,11 @@ suite("a hostile service", () => {
 });
 
 suite("other servers and pages", () => {
+    let server;
+    before(async () => (server = await startConsole()));
+    after(() => server?.stop());
+
     test("two servers in one browser do not get each other's cookies", async () => {
-        const first = await startConsole();
         const seen = [];
         const spy = http.createServer((request, response) => {
             seen.push(request.headers.cookie ?? "");
@@ -124,7 +127,7 @@ suite("other servers and pages", () => {
         });
         spy.listen(0, "127.0.0.1");
         await once(spy, "listening");
-        const page = await openPage(first, "/console/", { account: "alice" });
+        const page = await openPage(server, "/console/", { account: "alice" });
         for (const name of ["127.0.0.1", "localhost", "other.localhost"]) {
             const other = await page.context().newPage();
             await other.goto(`http://${name}:${spy.address().port}/`);
@@ -133,11 +136,9 @@ suite("other servers and pages", () => {
         assert.deepEqual([...new Set(seen)], [""]);
         await page.context().close();
         spy.close();
-        await first.stop();
     });
 
     test("forms, scripts, pictures and frames of another port change nothing", async () => {
-        const server = await startConsole();
         const message = JSON.stringify({
             jsonrpc: "2.0",
             id: 1,
@@ -187,11 +188,9 @@ suite("other servers and pages", () => {
         await page.context().close();
         attacker.close();
         attacker.closeAllConnections();
-        await server.stop();
     });
 
     test("seven tabs load: four of them hold a stream, and the others report that they are not live", async () => {
-        const server = await startConsole();
         const page = await openPage(server, "/console/", { account: "alice" });
         for (let i = 0; i < 6; i++) await openPage(server, "/console/", { context: page.context() });
         const pages = page.context().pages();
@@ -202,6 +201,5 @@ suite("other servers and pages", () => {
         const text = await Promise.all(pages.map((one) => one.locator("#live").textContent()));
         assert.equal(text.filter((line) => /Not live since .*other tabs/.test(line)).length, 3);
         await page.context().close();
-        await server.stop();
     });
 });

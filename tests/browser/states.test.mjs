@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, renameSync } from "node:fs";
 import path from "node:path";
-import { suite } from "node:test";
+import { after, before, suite } from "node:test";
 import { keepFolder } from "../functional/support/kept.mjs";
 import { freePort } from "../functional/support/issuer.mjs";
 import { startCauseway } from "../functional/support/programs.mjs";
@@ -37,20 +37,6 @@ suite("nothing to show", () => {
         await page.context().close();
         await server.stop();
     });
-
-    test("filters that find nothing are named, and one press clears them", async () => {
-        const server = await startConsole({ plugins: ["echo"] });
-        const page = await openPage(server, "/console/tools?q=zzz", { account: "alice" });
-        for (const address of ["/console/tools?q=zzz", "/console/sources?q=zzz", "/console/calls?tool=zzz"]) {
-            await visit(page, address);
-            assert.match(await text(page, ".empty"), /No \w+ for (q|tool): zzz\./, address);
-            await page.click("button:text-is('Clear the filters')");
-            await page.waitForFunction(() => !/zzz/.test(document.querySelector("main").textContent));
-            assert.doesNotMatch(page.url(), /zzz/);
-        }
-        await page.context().close();
-        await server.stop();
-    });
 });
 
 suite("something is gone", () => {
@@ -75,44 +61,24 @@ suite("something is gone", () => {
         await again.stop();
     });
 
-    test("a session that ended leads to the login, and back to the same address", async () => {
-        const server = await startConsole();
-        const page = await openPage(server, "/console/tools?q=echo", { account: "alice" });
-        await visit(page, "/console/calls?outcome=failed");
-        await page.waitForSelector("body[data-live=yes]");
-        const [session] = JSON.parse(await server.cli("session", "list", "--json"));
-        await server.cli("session", "revoke", String(session.id));
-        await page.waitForURL(/\/login\?next=/);
-        await logIn(page, "alice");
-        assert.match(page.url(), /\/console\/calls\?outcome=failed/);
-        await page.context().close();
-        await server.stop();
-    });
-
-    test("lost rights: the page that is open says so, and the menu has what is left", async () => {
-        const server = await startConsole();
-        const page = await openPage(server, "/console/", { account: "alice" });
-        await page.waitForSelector("body[data-live=yes]");
-        await server.cli("account", "revoke", "alice", "operator");
-        // A change of roles ends the sessions of the account.
-        await page.waitForURL(/\/login\?next=/);
-        await logIn(page, "alice");
-        await page.waitForURL("**/console/tools");
-        assert.deepEqual(await page.locator("#menu a").allTextContents(), ["Tools", "About"]);
-        await page.context().close();
-        await server.stop();
-    });
-
-    test("a permission that the role lost: the page that is open says so", async () => {
-        const server = await startConsole();
-        await server.cli("role", "add", "watcher");
-        await server.cli("role", "allow", "watcher", "view traffic");
-        await server.cli("account", "grant", "bob", "watcher");
-        const page = await openPage(server, "/console/", { account: "bob" });
-        await page.waitForSelector("body[data-live=yes]");
-        await server.cli("role", "deny", "watcher", "view traffic");
-        await page.waitForFunction(() => document.querySelectorAll("#menu a").length === 2);
-        await page.waitForSelector("text=lacks its permission");
+    test("a rate that is exceeded: pages and calls say so, and when to try again", async () => {
+        const tools = ["causeway.tokens.list", "test.echo"].map((name) => ({ name, rate: "1/h" }));
+        const server = await startConsole({ plugins: ["echo"], config: { limits: { tools } } });
+        const page = await openPage(server, "/console/access/tokens", { account: "alice" });
+        assert.equal(await page.locator(".notice").count(), 0);
+        await visit(page, "/console/access/tokens");
+        assert.match(await text(page, ".notice"), /could not be loaded\. Too many calls.*Try again in \d+ s\./s);
+        await visit(page, "/console/tools/test.echo");
+        await page.fill(".field textarea", "hello");
+        for (const outcome of ["ok", "failed"]) {
+            await page.click("button:text-is('Call')");
+            await page.waitForSelector(`[data-outcome=${outcome}]`);
+        }
+        assert.match(await text(page, ".result"), /Too many calls of test\.echo: try again in \d+ s/);
+        assert.deepEqual(
+            page.noise.filter((line) => !/status of 429/.test(line)),
+            [],
+        );
         await page.context().close();
         await server.stop();
     });
@@ -141,29 +107,86 @@ suite("something is gone", () => {
         await page.context().close();
         await server.stop();
     });
+});
+
+suite("one server", () => {
+    let server;
+    before(async () => (server = await startConsole()));
+    after(() => server?.stop());
+
+    test("filters that find nothing are named, and one press clears them", async () => {
+        const page = await openPage(server, "/console/tools?q=zzz", { account: "alice" });
+        for (const address of ["/console/tools?q=zzz", "/console/sources?q=zzz", "/console/calls?tool=zzz"]) {
+            await visit(page, address);
+            assert.match(await text(page, ".empty"), /No \w+ for (q|tool): zzz\./, address);
+            await page.click("button:text-is('Clear the filters')");
+            await page.waitForFunction(() => !/zzz/.test(document.querySelector("main").textContent));
+            assert.doesNotMatch(page.url(), /zzz/);
+        }
+        await page.context().close();
+    });
+
+    test("a session that ended leads to the login, and back to the same address", async () => {
+        const page = await openPage(server, "/console/tools?q=echo", { account: "alice" });
+        await visit(page, "/console/calls?outcome=failed");
+        await page.waitForSelector("body[data-live=yes]");
+        const [session] = JSON.parse(await server.cli("session", "list", "--json"));
+        await server.cli("session", "revoke", String(session.id));
+        await page.waitForURL(/\/login\?next=/);
+        await logIn(page, "alice");
+        assert.match(page.url(), /\/console\/calls\?outcome=failed/);
+        await page.context().close();
+    });
+
+    test("a permission that the role lost: the page that is open says so", async () => {
+        await server.cli("role", "add", "watcher");
+        await server.cli("role", "allow", "watcher", "view traffic");
+        await server.cli("account", "grant", "bob", "watcher");
+        const page = await openPage(server, "/console/", { account: "bob" });
+        await page.waitForSelector("body[data-live=yes]");
+        await server.cli("role", "deny", "watcher", "view traffic");
+        await page.waitForFunction(() => document.querySelectorAll("#menu a").length === 2);
+        await page.waitForSelector("text=lacks its permission");
+        await page.context().close();
+    });
+
+    test("lost rights: the page that is open says so, and the menu has what is left", async () => {
+        const page = await openPage(server, "/console/", { account: "alice" });
+        await page.waitForSelector("body[data-live=yes]");
+        await server.cli("account", "revoke", "alice", "operator");
+        // A change of roles ends the sessions of the account.
+        await page.waitForURL(/\/login\?next=/);
+        await logIn(page, "alice");
+        await page.waitForURL("**/console/tools");
+        assert.deepEqual(await page.locator("#menu a").allTextContents(), ["Tools", "About"]);
+        await server.cli("account", "grant", "alice", "operator");
+        await page.context().close();
+    });
 
     test("a database that is away: pages say so, nothing is changed, and all is well when it is back", async () => {
-        const server = await startConsole();
         const sides = ["", "-wal", "-shm"];
         const move = (from, to) => {
             for (const side of sides) if (existsSync(from + side)) renameSync(from + side, to + side);
         };
         const page = await openPage(server, "/console/access/roles", { account: "alice" });
+        // The server looks for its database once a second.
+        const isAway = (wanted) =>
+            page.waitForFunction(
+                async (away) => ((await fetch("/session/token", { cache: "no-store" })).status !== 200) === away,
+                wanted,
+            );
         move(server.database, `${server.database}.away`);
+        await isAway(true);
         await page.click("text=New role…");
         await page.fill("#new-role", "night shift");
         await page.click("dialog button:text-is('Add')");
         await page.waitForSelector(".notice");
         assert.match(await text(page, ".notice"), /Nothing was changed\./);
         move(`${server.database}.away`, server.database);
-        await page.waitForFunction(async () => {
-            const { status } = await fetch("/session/token", { cache: "no-store" });
-            return status === 200;
-        });
+        await isAway(false);
         await visit(page, "/console/access/roles");
         await ready(page);
         assert.doesNotMatch(await text(page), /night shift/);
         await page.context().close();
-        await server.stop();
     });
 });

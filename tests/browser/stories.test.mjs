@@ -151,8 +151,11 @@ suite("the author of a tool", () => {
 });
 
 suite("the security person", () => {
+    let server;
+    before(async () => (server = await startConsole()));
+    after(() => server?.stop());
+
     test("goes from the matrix to a decision, to the audit, and revokes a token whose stream then ends", async () => {
-        const server = await startConsole();
         const made = JSON.parse(await server.cli("token", "create", "--json", "bob"));
         const headers = { Authorization: `Bearer ${made.token}` };
         const stream = await EventStream.open(
@@ -183,11 +186,9 @@ suite("the security person", () => {
         await stream.ended;
         assert.deepEqual(page.noise, []);
         await page.context().close();
-        await server.stop();
     });
 
     test("creates a token, which is shown once", async () => {
-        const server = await startConsole();
         const page = await openPage(server, "/console/access/tokens", { account: "alice" });
         await page.click("text=New token…");
         await page.fill("#new-account", "bob");
@@ -200,6 +201,5 @@ suite("the security person", () => {
         await visit(page, "/console/access/tokens");
         assert.doesNotMatch(await page.content(), new RegExp(token));
         await page.context().close();
-        await server.stop();
     });
 });

@@ -1,12 +1,15 @@
 // causeway top in a terminal of 80 by 24, and the methods that it uses.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
+import { freePort } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { callTool, permissions, rpc, startBridge } from "./support/mcp.mjs";
 import { binary, patience, runCauseway } from "./support/programs.mjs";
-import { eventually } from "./support/server.mjs";
+import { eventually, makeCertificate } from "./support/server.mjs";
 
 const socket = `causeway-top-${process.pid}`;
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -83,6 +86,7 @@ suite("top", () => {
         const echo = stats.sources.find(({ name }) => name === "echo");
         assert.equal(echo.state, "ready");
         assert.ok(echo.calls >= 6);
+        assert.deepEqual(echo.failures, {});
         assert.equal(stats.refusals.hidden, 1);
         assert.equal(stats.refusals_last_hour.hidden, 1);
         assert.ok(stats.idle.length >= 1);
@@ -191,4 +195,33 @@ test("calls that run are on the screen, the oldest first", async (t) => {
     tmux("send-keys", "-t", "running", "q");
     await server.stop();
     await ended;
+});
+
+test("the audit, the certificate and the reasons of failures are reported", async () => {
+    const tls = makeCertificate("top");
+    const method = { name: "find", params: [], result: { name: "found", schema: {} } };
+    const openrpc = path.join(keepFolder(), "top-openrpc.json");
+    const info = { title: "ledger", version: "1" };
+    writeFileSync(openrpc, JSON.stringify({ openrpc: "1.3.2", info, methods: [method] }));
+    const url = `http://127.0.0.1:${await freePort()}/rpc`;
+    const folder = path.join(keepFolder(), "top-audit");
+    mkdirSync(folder);
+    const server = await startBridge({
+        config: {
+            roles: { anonymous: [...permissions, "view traffic"] },
+            tls,
+            audit: { path: path.join(folder, "audit.jsonl") },
+            sources: [{ name: "ledger", url, openrpc, prefix: "ledger.", methods: ["find"] }],
+        },
+    });
+    const ask = async (name) => (await rpc(server, { method: name, params: {}, id: 1 })).json.result;
+    assert.equal((await ask("causeway.status")).audit, "ok");
+    renameSync(folder, `${folder}.gone`);
+    await callTool(server, "ledger.find", {});
+    const { failures } = (await ask("causeway.stats")).sources.find(({ name }) => name === "ledger");
+    assert.deepEqual(failures, { connect: 1 });
+    await eventually(async () => (await ask("causeway.status")).audit === "failing", "a record that fails");
+    const { validTo } = new X509Certificate(readFileSync(tls.certificate));
+    assert.equal((await ask("causeway.status")).certificate_ends, Date.parse(validTo));
+    await server.stop();
 });
