@@ -25,6 +25,7 @@
 #define MATCHED 0.4f    /* how much the part of the words counts that a tool matches */
 #define PART_MIN 4u     /* letters of a word that may be a part of another */
 #define SPELLING_MIN 5u /* letters of a word that may be misspelt */
+#define UNKNOWN_MAX 8u  /* words that all terms are compared with, which takes long */
 
 struct cw_search_index {
     const cw_snapshot *snapshot;
@@ -121,6 +122,7 @@ typedef struct search {
     float total;      /* the weights of all words that tools have */
     const cw_search_term *seen[2 * CW_SEARCH_MAX_WORDS];
     size_t n_seen;
+    unsigned n_unknown; /* words that no tool has */
     cw_search_query query;
     bool is_stop[CW_SEARCH_MAX_WORDS], is_in_pair[CW_SEARCH_MAX_WORDS];
 } search;
@@ -157,7 +159,7 @@ static bool is_part_of(cw_str part, cw_str whole)
 static void score_similar(search *s, cw_str stem)
 {
     size_t at = 0;
-    if (stem.n < PART_MIN)
+    if (stem.n < PART_MIN || s->n_unknown++ >= UNKNOWN_MAX)
         return;
     for (const cw_map_entry *e; (e = cw_map_next(&s->x->terms.map, &at));) {
         bool may_be = stem.n >= SPELLING_MIN && e->key.n + 1 >= stem.n && e->key.n <= stem.n + 1 &&

@@ -107,6 +107,12 @@ TEST(words_of_nearly_the_same_meaning_or_letters_find_tools)
     check("in voice list", "invoice.list", 2); /* tools write it as one word */
 }
 
+TEST(many_unknown_words_are_not_compared_with_all_terms)
+{
+    check("qqaaaa qqbbbb qqcccc qqdddd qqeeee qqffff qqgggg invoyce", NULL, 2);
+    check("qqaaaa qqbbbb qqcccc qqdddd qqeeee qqffff qqgggg qqhhhh invoyce", NULL, 0);
+}
+
 TEST(words_that_say_little_lead_nowhere)
 {
     /* "open" and "get" have the same meaning as many verbs, and no tool has them. */
@@ -207,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_parts_of_names_and_forms_find_tools),
         cmocka_unit_test(words_of_nearly_the_same_meaning_or_letters_find_tools),
+        cmocka_unit_test(many_unknown_words_are_not_compared_with_all_terms),
         cmocka_unit_test(words_that_say_little_lead_nowhere),
         cmocka_unit_test(things_in_the_plural_are_listed),
         cmocka_unit_test(phrases_of_a_wish_choose_the_verb),
