@@ -144,7 +144,11 @@ struct cw_plugin_tool {
     /* Whether its calls are tasks, of clients that support them: "never"; "auto" (the default), if
      * a call takes long; "always"; "required", and other MCP clients cannot call it. */
     const char *task;
-    const void *reserved[2];
+    /* Its view, which hosts show with its results: the URI of a resource ui://… of this plugin, or
+     * "ui://causeway/data.html"; or a JSON object, CW_JSON({"resourceUri": "ui://…", "visibility":
+     * ["app"], "csp": {…}, "permissions": {…}, "prefersBorder": true}). */
+    const char *ui;
+    const void *reserved[1];
 };
 
 /* A resource, prompt or completion; causeway/mcp.h has them. */

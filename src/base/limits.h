@@ -145,6 +145,10 @@
 #define CW_WEBHOOK_TIMEOUT_MS 10000u
 #define CW_WEBHOOK_RUNNING 32u /* deliveries at the same time */
 
+/* Views of tools (sources[].methods[].ui_file in config) */
+#define CW_UI_MAX_BYTES (1024u * 1024u)
+#define CW_UI_MAX_ORIGINS 32u /* of one list */
+
 /* Configuration files */
 #define CW_CONFIG_MAX_BYTES (1024u * 1024u)
 #define CW_CONFIG_MAX_DEPTH 32u

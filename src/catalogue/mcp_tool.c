@@ -5,6 +5,7 @@
 #include "catalogue/param_headers.h"
 #include "catalogue/short_text.h"
 #include "catalogue/signature.h"
+#include "catalogue/ui.h"
 #include "json/write.h"
 
 #define META_ANNOTATIONS "causeway/annotations"
@@ -333,8 +334,11 @@ static void add_meta(shaper *s, const cw_json *meta)
         cw_buf_add(s->out, cw_buf_str(&s->rest));
         cw_buf_add_char(s->out, '}');
     }
-    for (const cw_json *k = meta ? cw_json_first(meta) : NULL; k; k = cw_json_next_key(k))
-        add_member(s->out, first, cw_json_text(k), cw_json_span(cw_json_value(k)));
+    if (s->tool->hides_ui)
+        cw_ui_add_meta_without(s->out, first, meta);
+    else
+        for (const cw_json *k = meta ? cw_json_first(meta) : NULL; k; k = cw_json_next_key(k))
+            add_member(s->out, first, cw_json_text(k), cw_json_span(cw_json_value(k)));
     if (s->out->n == first)
         s->out->n = begin; /* nothing in it */
     else
@@ -364,8 +368,8 @@ static bool is_plain(const shaper *s)
     cw_str text = cw_buf_str(&s->plain);
     bool has_mirrors = !s->tool->is_mirrored && cw_param_headers_may_be_in(text);
     return !s->tool->method->mark->annotations.n && !has_mirrors && !is_renamed(s) && !is_text(s) &&
-           !s->portable && !s->shape->omits_output_schemas && !s->shape->has_short_descriptions &&
-           !s->shape->has_signatures;
+           !s->portable && !s->tool->hides_ui && !s->shape->omits_output_schemas &&
+           !s->shape->has_short_descriptions && !s->shape->has_signatures;
 }
 
 void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape)

@@ -42,6 +42,14 @@ static inline cw_str cw_task_mark_name(cw_task_mark mark)
     return names[mark];
 }
 
+/* A view of a tool: an HTML document that a host shows with a result (ui.h). */
+typedef struct cw_ui {
+    cw_str uri;        /* "ui://…" */
+    cw_str visibility; /* a JSON array; empty: the default */
+    cw_str meta;       /* of the resource: a JSON object; empty: none */
+    cw_str html;       /* empty: it is a resource of the source, or the built-in one */
+} cw_ui;
+
 /* The mark that makes a method a tool. */
 typedef struct cw_mark {
     cw_str title;       /* empty: none */
@@ -51,6 +59,7 @@ typedef struct cw_mark {
                          */
     bool is_idempotent; /* likewise idempotentHint */
     cw_task_mark task;
+    const cw_ui *ui; /* NULL: no view. Its URI is also in `more` */
 } cw_mark;
 
 /* The other MCP primitives that a method can be. */

@@ -21,6 +21,7 @@
 #include "catalogue/search_index.h"
 #include "catalogue/skills.h"
 #include "catalogue/tool_json.h"
+#include "catalogue/ui.h"
 
 /* Entries by one of their texts: open addressing, never more than half full. A slot has the place
  * of an entry, from 1 on; 0 is an empty one. */
@@ -41,6 +42,8 @@ struct cw_snapshot {
     cw_entry *entries;
     cw_metrics_cached_slot *slots; /* of the entries */
     size_t n_entries;
+    const cw_entry **uis;
+    size_t n_uis;
     cw_snapshot_skill *skills; /* of all sources */
     size_t n_skills;
     const cw_entry **tools;
@@ -626,6 +629,41 @@ static cw_code make_toolsets(builder *b)
     return CW_OK;
 }
 
+/* ---- views of tools ---- */
+
+static int compare_uis(const void *a, const void *b)
+{
+    const cw_entry *x = *(const cw_entry *const *)a, *y = *(const cw_entry *const *)b;
+    return cw_str_cmp(x->method->mark->ui->uri, y->method->mark->ui->uri);
+}
+
+static bool has_view(const cw_entry *entry)
+{
+    return entry->tool_name.n && entry->method->mark->ui;
+}
+
+/* When all resources are known. */
+static cw_code collect_uis(builder *b)
+{
+    cw_snapshot *s = b->s;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_entries; i++)
+        n += has_view(&s->entries[i]);
+    s->uis = cw_arena_calloc(&s->arena, n + 1, sizeof(const cw_entry *));
+    if (!s->uis)
+        return cw_fail_nomem(b->err);
+    for (size_t i = 0; i < s->n_entries; i++) {
+        cw_entry *entry = &s->entries[i];
+        if (!has_view(entry))
+            continue;
+        entry->hides_ui = !cw_ui_is_offered(s, entry);
+        if (!entry->hides_ui)
+            s->uis[s->n_uis++] = entry;
+    }
+    qsort(s->uis, s->n_uis, sizeof(const cw_entry *), compare_uis);
+    return CW_OK;
+}
+
 /* ---- skills ---- */
 
 static int compare_skills(const void *a, const void *b)
@@ -710,6 +748,8 @@ static cw_code build(builder *b, size_t n)
     cw_code rc = settle_shown(b);
     if (!rc)
         rc = classify(b);
+    if (!rc)
+        rc = collect_uis(b);
     if (!rc)
         rc = collect_skills(b);
     return rc ? rc : make_toolsets(b);
@@ -877,6 +917,12 @@ const cw_toolset *cw_snapshot_find_toolset(const cw_snapshot *s, cw_str name, bo
             return &s->toolsets[i];
     }
     return NULL;
+}
+
+const cw_entry *const *cw_snapshot_uis(const cw_snapshot *s, size_t *ret_n)
+{
+    *ret_n = s->n_uis;
+    return s->uis;
 }
 
 const cw_snapshot_skill *cw_snapshot_skills(const cw_snapshot *s, size_t *ret_n)

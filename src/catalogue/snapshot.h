@@ -44,6 +44,7 @@ typedef struct cw_entry {
     bool is_mirrored;    /* clients repeat some of its arguments in headers (param_headers.h) */
     /* inputSchema as clients with portable schemas see it. NULL: as it is, or they were not wanted. */
     const struct cw_schema_portable *portable;
+    bool hides_ui;                /* its view is not offered by its source: clients do not see it */
     bool has_renames;             /* it shows some properties under other names */
     cw_method_schemas *schemas;   /* of the source; lives as long as the snapshot */
     cw_metrics_cached_slot *slot; /* of its name in the metrics */
@@ -129,6 +130,9 @@ const cw_search_index *cw_snapshot_search_index(const cw_snapshot *s);
 
 /* The skills of all sources, sorted by root. */
 const cw_snapshot_skill *cw_snapshot_skills(const cw_snapshot *s, size_t *ret_n);
+
+/* Tools with a view that is offered, sorted by its URI. */
+const cw_entry *const *cw_snapshot_uis(const cw_snapshot *s, size_t *ret_n);
 
 /* Other names for the tools, made when they are first wanted; NULL without memory. */
 const cw_portable_names *cw_snapshot_portable_names(const cw_snapshot *s);

@@ -80,6 +80,8 @@ typedef struct cw_config_overlay {
     size_t result_size;  /* larger ones are given in parts; 0: never; NO_SIZE: not set */
     uint32_t timeout_ms; /* 0: the source's */
     cw_config_task task; /* UNSET: auto */
+    cw_str ui;           /* a JSON object about its view, as text; empty: none */
+    cw_str ui_file;      /* HTML document of its view; empty: none */
     bool null_is_absent; /* as mcp.null_is_absent; false: its nulls have a meaning */
     bool read_only;      /* changes nothing: may be sent again, merged with others, kept */
     uint32_t cache_ms;   /* how long a result is kept; 0: not at all */

@@ -4,8 +4,11 @@
  *
  *     causeway-embed OUTPUT.c SCRIPT FILE...
  *
+ *     causeway-embed OUTPUT.c =SYMBOL FILE
+ *
  * SCRIPT is the name of the script of all modules. The table is that of door/page/assets.h. Equal files
- * give equal bytes: gzip's time is zero. The last line of the output has the size of all gzipped files.
+ * give equal bytes: gzip's time is zero. The last line of the output has the size of all gzipped files. With
+ * =SYMBOL the output has one text, as it is.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -177,6 +180,19 @@ static void write_table(FILE *out, int n, const char **names)
     fprintf(out, "const char cw_assets_hash[] = \"%016" PRIx64 "\";\n", hash);
 }
 
+/* One file as a cw_str. */
+static int write_text(FILE *out, const char *symbol, const char *path)
+{
+    static unsigned char plain[FILE_MAX];
+    size_t n = read_file(path, plain);
+    if (!n)
+        return fail("cannot be read, is empty, or is too large", path);
+    fprintf(out, "#include \"base/str.h\"\nextern const cw_str %s;\n", symbol);
+    write_bytes(out, "plain", 0, plain, n);
+    fprintf(out, "const cw_str %s = {(const char *)plain_0, sizeof plain_0};\n", symbol);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *names[FILES_MAX];
@@ -186,11 +202,16 @@ int main(int argc, char **argv)
     FILE *out = fopen(argv[1], "wb");
     if (!out)
         return fail("cannot be written", argv[1]);
-    fprintf(out, "#include \"door/page/assets.h\"\n");
-    names[0] = argv[2];
-    int status = write_files(out, argc - 3, argv + 3, names, &n_names);
-    write_table(out, n_names, names);
-    fprintf(out, "/* gzipped: %zu bytes */\n", total);
+    int status;
+    if (argv[2][0] == '=') {
+        status = write_text(out, argv[2] + 1, argv[3]);
+    } else {
+        fprintf(out, "#include \"door/page/assets.h\"\n");
+        names[0] = argv[2];
+        status = write_files(out, argc - 3, argv + 3, names, &n_names);
+        write_table(out, n_names, names);
+        fprintf(out, "/* gzipped: %zu bytes */\n", total);
+    }
     if (fclose(out))
         status = fail("cannot be written", argv[1]);
     return status;

@@ -139,6 +139,18 @@ static void check_task(const cw_check_place *at, const char *task)
         cw_check_problem(at, "task", "must be \"never\", \"auto\", \"always\" or \"required\"");
 }
 
+/* A URI, or an object: the server checks the members. */
+static void check_ui(const cw_check_place *at, cw_hosted_method *m)
+{
+    const char *ui = m->tool->ui;
+    if (!ui)
+        return;
+    if (ui[0] == '{')
+        m->ui = cw_check_object(at, "ui", ui);
+    else if (strncmp(ui, "ui://", 5) != 0)
+        cw_check_problem(at, "ui", "must be a URI ui://… or a JSON object");
+}
+
 static void check_tool(const cw_check_place *at, cw_hosted_method *m)
 {
     static const char *const reserved[] = {"list", "describe", "invoke"};
@@ -153,6 +165,7 @@ static void check_tool(const cw_check_place *at, cw_hosted_method *m)
         cw_check_level(at, "auth_level", cw_str_from(m->tool->auth_level));
     cw_check_visibility(at, m->tool->visibility);
     check_task(at, m->tool->task);
+    check_ui(at, m);
 }
 
 /* Methods or tools by their functions: a plugin may have thousands of both. */

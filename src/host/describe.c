@@ -27,6 +27,14 @@ static void add_members(cw_json_writer *w, const cw_json *object)
     }
 }
 
+static void add_members_of(cw_json_writer *w, cw_str name, const cw_json *object)
+{
+    cw_json_add_key(w, name);
+    cw_json_open_object(w);
+    add_members(w, object);
+    cw_json_close(w);
+}
+
 static void add_param(cw_json_writer *w, const cw_hosted_param *p)
 {
     cw_json_open_object(w);
@@ -71,6 +79,10 @@ static void add_tool(cw_json_writer *w, const cw_hosted_method *m)
     }
     add_text(w, CW_STR("visibility"), auth.visibility);
     add_text(w, CW_STR("task"), m->tool->task);
+    if (m->ui)
+        add_members_of(w, CW_STR("ui"), m->ui);
+    else
+        add_text(w, CW_STR("ui"), m->tool->ui);
     cw_json_close(w);
 }
 

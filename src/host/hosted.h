@@ -34,6 +34,7 @@ typedef struct cw_hosted_method {
     const cw_json *output;      /* or NULL */
     const cw_json *input;       /* or NULL */
     const cw_json *annotations; /* of the tool, or NULL */
+    const cw_json *ui;          /* of the tool: an object; NULL: a URI, or none */
     /* At most one of them. */
     const cw_plugin_resource *resource;
     const cw_plugin_prompt *prompt;

@@ -220,7 +220,7 @@ test("skills of a service are seen by those who see one of its tools", async (t)
     const methods = [{ name: "echo", summary: "Echo", params: [] }];
     const openrpc = writeOpenRpc({ openrpc: "1.3.2", info: { title: "x", version: "1" }, methods });
     const source = { name: "svc", url: service.url, openrpc, skills: folder };
-    const guarded = [{ method: "echo", permissions: ["see it"], visibility: "hide" }];
+    const guarded = [{ method: "echo", permissions: ["see it"] }];
     const open = await startBridge({ plugins: [], config: { sources: [{ ...source, methods: ["echo"] }] } });
     t.after(() => open.stop());
     await untilTool(open, "echo");
@@ -228,6 +228,7 @@ test("skills of a service are seen by those who see one of its tools", async (t)
     const closed = await startBridge({ config: { sources: [{ ...source, methods: guarded }] } });
     t.after(() => closed.stop());
     await closed.until(() => /skills read source="svc"/.test(closed.stderr));
+    await closed.until(() => /catalogue published .*sources=2/.test(closed.stderr));
     assert.deepEqual(await skillsOf(closed), []);
     const { json } = await modern(closed, "server/discover");
     assert.equal(json.result.capabilities.extensions[extension], undefined);

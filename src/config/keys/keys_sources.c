@@ -36,6 +36,8 @@ static const cw_config_overlay default_overlay = {
     .title = NONE,
     .description = NONE,
     .annotations = NONE,
+    .ui = NONE,
+    .ui_file = NONE,
     .level = CW_CONFIG_AUTH_UNSET,
     .result = NONE,
     .result_size = CW_CONFIG_NO_SIZE,
@@ -230,6 +232,12 @@ static const cw_key overlay_keys[] = {
      "Whether its calls are tasks, if the client supports them: never; auto, if a call takes long; "
      "always; required, also from clients that do not; null is auto",
      OVERLAY(task), .choices = task_marks},
+    {"ui", &cw_type_object,
+     "View that hosts show with its results: resourceUri, visibility, csp, permissions, "
+     "prefersBorder",
+     OVERLAY(ui)},
+    {"ui_file", &cw_type_path, "HTML file with its view, instead of ui.resourceUri",
+     OVERLAY(ui_file)},
     {"null_is_absent", &cw_type_bool,
      "Drop null from its optional arguments if their schema rejects it (mcp.null_is_absent)",
      OVERLAY(null_is_absent)},

@@ -10,7 +10,7 @@
  *     call.c           a running method, from start to answer
  *     fit.c            results that are too large for a client
  *     kept_results.c   the store from which such a result is read in parts
- *     skills.c         skills and their files
+ *     skills.c         skills; static_resource.c: their files, and views of tools
  *     search.c         find_tools: a search in place of a list
  *     elicit.c         questions to the client, in both eras (elicit_kind.c: their kinds)
  *     park.c           running calls whose modern client was asked
@@ -207,8 +207,7 @@ void cw_mcp_dispatch(const cw_mcp_request *r);
 void cw_mcp_fail_method(const cw_mcp_request *r);
 /* Whether the caller may call, or (`discovers`) list, anything; else the message is answered. */
 bool cw_mcp_may(const cw_mcp_request *r, bool discovers);
-/* Whether this server has no logins. Lists then omit tools that require one. A client on
- * standard input and output has the rights that the server was started with. */
+/* Whether this server has no logins: lists omit tools that require one. True on standard input. */
 bool cw_mcp_has_no_login(const cw_runtime_loop *rl, const cw_responder *responder);
 /* A sentence for a call that requires a login, if has_no_login: a challenge would lead nowhere, and a
  * model can read a result. Static; NULL: callers can log in. */
@@ -346,6 +345,7 @@ struct cw_mcp_target {
     cw_str address;                         /* of a resource: its URI */
     cw_str extras;                          /* cw_source_call.extras */
     cw_str version; /* of the protocol; set by cw_mcp_start; empty: modern */
+    cw_str ui_meta; /* of a resource that is a view: an object; empty: none */
     bool is_completion;
     bool has_structured_text; /* of a tool: a text is structured content too */
 };

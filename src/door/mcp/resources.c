@@ -11,6 +11,7 @@
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/relayed_result.h"
 #include "door/mcp/skills.h"
+#include "door/mcp/static_resource.h"
 
 /* Codes that the protocol reserves: a method's error must not use them. */
 #define RESERVED_LOW (-32099)
@@ -214,15 +215,20 @@ static void write_prompt(cw_buf *out, const cw_mcp_era *era, const cw_mcp_target
 /* ---- resources ---- */
 
 /* A block that has no address of its own: text, or bytes. */
-static void add_content(cw_buf *out, cw_str uri, cw_str mime_type, bool is_blob,
+static void add_content(cw_buf *out, const cw_mcp_target *target, cw_str mime_type, bool is_blob,
                         const cw_json *value)
 {
     cw_buf_add(out, CW_STR("{\"uri\":"));
-    cw_json_escape(out, uri);
+    cw_json_escape(out, target->address);
     cw_buf_add(out, CW_STR(",\"mimeType\":"));
     cw_json_escape(out, mime_type);
     cw_buf_add(out, is_blob ? CW_STR(",\"blob\":") : CW_STR(",\"text\":"));
     cw_mcp_add_text(out, value);
+    if (target->ui_meta.n) {
+        cw_buf_add(out, CW_STR(",\"_meta\":{\"ui\":"));
+        cw_buf_add(out, target->ui_meta);
+        cw_buf_add_char(out, '}');
+    }
     cw_buf_add_char(out, '}');
 }
 
@@ -237,13 +243,13 @@ static void add_block(cw_buf *out, const cw_mcp_target *target, cw_str mime_type
     if (cw_json_is(resource, CW_JSON_OBJECT))
         cw_buf_add(out, cw_json_span(resource));
     else if (data)
-        add_content(out, target->address, own ? cw_json_text(own) : mime_type, true, data);
+        add_content(out, target, own ? cw_json_text(own) : mime_type, true, data);
     else if (text)
-        add_content(out, target->address, mime_type, false, text);
+        add_content(out, target, mime_type, false, text);
     else if (link)
-        add_content(out, target->address, CW_STR("text/uri-list"), false, link);
+        add_content(out, target, CW_STR("text/uri-list"), false, link);
     else /* of a kind that is not known here: as it is */
-        add_content(out, target->address, CW_STR("application/json"), false, block);
+        add_content(out, target, CW_STR("application/json"), false, block);
 }
 
 static void add_contents(cw_buf *out, const cw_mcp_target *target, const cw_outcome *outcome)
@@ -256,7 +262,7 @@ static void add_contents(cw_buf *out, const cw_mcp_target *target, const cw_outc
         mime_type = cw_json_text(type);
     if (!outcome->content) {
         cw_buf_add_char(out, '[');
-        add_content(out, target->address, mime_type, false, outcome->result);
+        add_content(out, target, mime_type, false, outcome->result);
         cw_buf_add_char(out, ']');
         return;
     }
@@ -436,7 +442,8 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
     const cw_json *given = NULL;
     cw_call_found found;
     cw_str uri = wanted(r, CW_STR("uri"), "uri must be a string");
-    if (!uri.p || cw_mcp_read_kept(r, uri) || cw_mcp_read_skill_file(r, uri))
+    if (!uri.p || cw_mcp_read_kept(r, uri) || cw_mcp_read_skill_file(r, uri) ||
+        cw_mcp_read_ui(r, uri))
         return;
     cw_code rc = cw_mcp_find(r, (cw_call_lookup){.in = CW_FIND_RESOURCE, .name = uri}, &found);
     if (rc == CW_NOTFOUND) {
@@ -449,7 +456,12 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
         cw_door_fail_nomem(r->item);
         return;
     }
-    start(r, &(cw_mcp_target){.ops = &ops, .entry = found.entry, .name = uri, .address = uri},
+    start(r,
+          &(cw_mcp_target){.ops = &ops,
+                           .entry = found.entry,
+                           .name = uri,
+                           .address = uri,
+                           .ui_meta = cw_mcp_ui_meta(r->view, uri)},
           given);
 }
 

@@ -2,8 +2,7 @@
 /* skills.c - skills/list, skills/get, resources/directory/read, and the files of skills. */
 #include "door/mcp/skills.h"
 
-#include "base/base64.h"
-#include "door/mcp/list.h"
+#include "door/mcp/static_resource.h"
 
 #define PURPOSE CW_STR("mcp skills cursor")
 #define CHUNK 16u /* skills that are looked up at once */
@@ -20,13 +19,8 @@ static void open_answer(cw_buf *out)
 
 static void send_answer(const cw_mcp_request *r, cw_buf *out, bool is_cacheable)
 {
-    if (is_cacheable && r->era->is_modern) {
-        cw_buf_add(out, CW_STR(",\"ttlMs\":"));
-        cw_buf_add_i64(out, cw_runtime_settings_of(r->rl)->list_ttl_ms);
-        cw_buf_add(out, CW_STR(",\"cacheScope\":\""));
-        cw_buf_add(out, cw_mcp_scope(r, /* reads_same= */ true));
-        cw_buf_add_char(out, '"');
-    }
+    if (is_cacheable)
+        cw_mcp_add_lifetime(out, r);
     cw_buf_add(out, r->era->is_modern ? CW_STR("," CW_MCP_RESULT_META "}") : CW_STR("}"));
     cw_rpc_close(out, r->item->id);
     cw_rpc_item_reply(r->item, 200, out, CW_STR(""));
@@ -42,24 +36,11 @@ static void fail_uri(const cw_mcp_request *r, const char *problem, cw_str uri)
     cw_door_fail_with(r->item, 200, CW_RPC_PARAMS, &text, &data);
 }
 
-/* Whether the caller may read now: the general permission, and the rate of lists. False: the message
- * is answered. */
-static bool may_read(const cw_mcp_request *r)
-{
-    cw_call_error refusal = {0};
-    if (!cw_mcp_may(r, /* discovers= */ true))
-        return false;
-    if (!cw_call_may_list(r->rl, r->view, cw_responder_peer(r->responder), &refusal))
-        return true;
-    cw_door_fail_rate_limited(r->item, &refusal);
-    return false;
-}
-
 /* params.uri; .p is NULL when the message is answered. */
 static cw_str take_uri(const cw_mcp_request *r)
 {
     const cw_json *uri = cw_mcp_string(r->params, CW_STR("uri"));
-    if (!may_read(r))
+    if (!cw_mcp_may_read(r))
         return (cw_str){NULL, 0};
     if (uri)
         return cw_json_text(uri);
@@ -112,7 +93,7 @@ void cw_mcp_list_skills(const cw_mcp_request *r)
 {
     cw_buf out;
     cw_str root, last = CW_STR(""), cursor = {NULL, 0};
-    if (!may_read(r) || !read_cursor(r, &root))
+    if (!cw_mcp_may_read(r) || !read_cursor(r, &root))
         return;
     open_answer(&out);
     cw_buf_add(&out, CW_STR("\"skills\":["));
@@ -204,37 +185,15 @@ void cw_mcp_read_directory(const cw_mcp_request *r)
 
 /* ---- resources/read ---- */
 
-static void add_base64(cw_buf *out, cw_str bytes)
-{
-    cw_buf_add_char(out, '"');
-    char *to = cw_buf_reserve(out, CW_BASE64_TEXT(bytes.n));
-    if (to)
-        cw_buf_commit(out, cw_base64_encode(bytes, to));
-    cw_buf_add_char(out, '"');
-}
-
 bool cw_mcp_read_skill_file(const cw_mcp_request *r, cw_str uri)
 {
-    cw_buf out;
     const cw_skill *skill;
     const cw_skill_node *node;
     if (!cw_view_find_skill_node(r->view, uri, &skill, &node) || !node || node->is_directory)
         return false;
-    if (!may_read(r))
-        return true;
-    cw_call_audit_read(r->rl, r->view, cw_mcp_door_name(r->responder),
-                       cw_responder_peer(r->responder), r->method, node->uri);
-    open_answer(&out);
-    cw_buf_add(&out, CW_STR("\"contents\":[{\"uri\":"));
-    cw_json_escape(&out, node->uri);
-    cw_buf_add(&out, CW_STR(",\"mimeType\":"));
-    cw_json_escape(&out, node->mime_type);
-    cw_buf_add(&out, node->is_text ? CW_STR(",\"text\":") : CW_STR(",\"blob\":"));
-    if (node->is_text)
-        cw_json_escape(&out, node->bytes);
-    else
-        add_base64(&out, node->bytes);
-    cw_buf_add(&out, CW_STR("}]"));
-    send_answer(r, &out, /* is_cacheable= */ true);
+    cw_mcp_reply_static(r, &(cw_mcp_static_resource){.uri = node->uri,
+                                                     .mime_type = node->mime_type,
+                                                     .bytes = node->bytes,
+                                                     .is_text = node->is_text});
     return true;
 }

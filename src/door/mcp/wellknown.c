@@ -2,8 +2,10 @@
 /* wellknown.c - the capabilities of the server, and discovery documents: GET /.well-known/mcp.json, the server card below the endpoint, and the
  * entry of a registry.
  */
+#include "catalogue/ui.h"
 #include "door/mcp/events.h"
 #include "door/mcp/skills.h"
+#include "door/mcp/static_resource.h"
 #include "door/mcp/task.h"
 #include "door/rest/reply.h"
 #include "json/write.h"
@@ -104,7 +106,8 @@ static server_capabilities capabilities_of(cw_view *view, bool callable)
     server_capabilities a = {
         .prompts = may_list && sees(view, CW_VIEW_PROMPTS, callable),
         .resources = has_templates || (may_list && sees(view, CW_VIEW_RESOURCES, callable)) ||
-                     (may_list && any_cuts(view)) || (may_list && cw_view_has_skills(view))};
+                     (may_list && any_cuts(view)) ||
+                     (may_list && (cw_view_has_skills(view) || cw_view_has_ui(view)))};
     a.completions = (a.prompts && any_completes(view, CW_VIEW_PROMPTS)) ||
                     (has_templates && any_completes(view, CW_VIEW_TEMPLATES));
     return a;
@@ -120,7 +123,7 @@ static server_capabilities capabilities_for(const cw_mcp_request *r)
     return capabilities_of(r->view, has_no_login);
 }
 
-/* The extensions of the modern era; a list with a comma in front, or nothing. */
+/* The extensions that the client can use; a member with a comma in front, or nothing. */
 static void add_extensions(cw_buf *out, const cw_mcp_request *r)
 {
     bool may_list = cw_view_discover_verdict(r->view) == CW_VERDICT_ALLOW;
@@ -132,6 +135,7 @@ static void add_extensions(cw_buf *out, const cw_mcp_request *r)
         {r->era->is_modern && may_list && cw_view_has_skills(r->view),
          CW_STR("\"" CW_MCP_SKILLS "\":{\"directoryRead\":true}")},
         {cw_mcp_has_events(r), CW_STR("\"" CW_MCP_EVENTS "\":{\"listChanged\":true}")},
+        {may_list && cw_view_has_ui(r->view), CW_STR("\"" CW_MCP_UI "\":{}")},
     };
     size_t n = 0;
     for (size_t i = 0; i < CW_COUNT(extensions); i++) {

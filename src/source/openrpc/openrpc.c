@@ -11,6 +11,7 @@
 #include "access/scopes.h"
 #include "base/map.h"
 #include "catalogue/exposed.h"
+#include "catalogue/ui.h"
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
 #include "source/openrpc/openrpc_int.h"
@@ -294,12 +295,14 @@ static cw_code read_task(const cw_json *v, cw_mark *mark, cw_err *err)
 static cw_code read_mark(const cw_json *v, cw_arena *arena, cw_mark *mark, cw_requirements *needs,
                          cw_err *err)
 {
-    static const char *const known[] = {"title", "annotations", "visibility", "task", NULL};
+    static const char *const known[] = {"title", "annotations", "visibility", "task", "ui", NULL};
     cw_code rc = check_members(v, known, err);
     if (!rc)
         rc = read_text(v, CW_STR("title"), &mark->title, err);
     if (!rc)
         rc = read_task(v, mark, err);
+    if (!rc)
+        rc = cw_ui_read_mark(cw_json_get(v, CW_STR("ui")), arena, mark, err);
     if (rc)
         return rc;
     mark->title = cw_arena_dup_str(arena, mark->title);
@@ -587,7 +590,9 @@ static cw_code keep_mark(reader *r, const cw_mark **mark, cw_err *err)
     *copy = **mark;
     *mark = copy;
     cw_code rc = keep(r, &copy->title, err);
-    return rc ? rc : keep(r, &copy->annotations, err);
+    if (!rc)
+        rc = keep(r, &copy->annotations, err);
+    return rc || !copy->ui ? rc : cw_ui_copy(copy, r->arena, err);
 }
 
 static cw_code keep_shown(reader *r, const cw_exposed **exposed, cw_err *err)

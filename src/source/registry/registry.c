@@ -777,6 +777,8 @@ static void update_remote(cw_registry_item *item, const cw_config_remote *fresh)
     cw_file_id file_id = {0};
     bool has_secret = fresh->secret.file.n || fresh->oauth.client_secret_file.n;
     bool has_others = has_secret || fresh->overlay.n || item->all->config->state.lock.n;
+    for (size_t i = 0; i < fresh->methods.n; i++)
+        has_others = has_others || fresh->methods.items[i].ui_file.n;
     bool same_document = fresh->openrpc.n && !has_others &&
                          cw_file_id_read(fresh->openrpc.p, &file_id) &&
                          is_same_file(&file_id, &item->file_id);

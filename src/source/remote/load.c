@@ -103,6 +103,24 @@ static void add_to_digest(unsigned char digest[CW_REMOTE_DIGEST], cw_str text)
     SHA256(both, sizeof both, digest);
 }
 
+/* The documents of views. A file of several methods counts once. */
+static bool digest_views(const cw_config_overlays *methods, unsigned char ret[CW_REMOTE_DIGEST])
+{
+    cw_str last = CW_STR("");
+    for (size_t i = 0; i < methods->n; i++) {
+        cw_str file = methods->items[i].ui_file;
+        CW_CLEANUP(cw_buf_done) cw_buf text;
+        cw_buf_init(&text, FILE_MAX);
+        if (!file.n || cw_str_eq(file, last))
+            continue;
+        if (cw_file_read(file.p, CW_FILE_PLAIN, &text, NULL))
+            return false;
+        add_to_digest(ret, cw_buf_str(&text));
+        last = file;
+    }
+    return true;
+}
+
 /* Before the files are read for use: a file that changes in between differs at the next load. */
 static bool digest_files(const cw_remote_opts *opts, unsigned char ret[CW_REMOTE_DIGEST])
 {
@@ -118,7 +136,7 @@ static bool digest_files(const cw_remote_opts *opts, unsigned char ret[CW_REMOTE
             return false;
         add_to_digest(ret, cw_buf_str(&text));
     }
-    return true;
+    return digest_views(&c->methods, ret);
 }
 
 static void digest_inputs(const cw_remote_job *job, cw_str openrpc, bool is_partial, cw_remote *r)
@@ -512,6 +530,10 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
     cw_code rc = cw_endpoint_new(config, job->opts.owner, &job->service, err);
     if (!rc && config->overlay.n)
         rc = cw_config_overlay_read(config->overlay.p, &job->overlay, NULL, err);
+    if (!rc && job->overlay) {
+        cw_config_overlay_lists more = cw_config_overlay_lists_of(job->overlay);
+        job->has_files = digest_views(&more.methods, job->files) && job->has_files;
+    }
     if (!rc)
         rc = read_lock(job, err);
     if (!rc)

@@ -8,7 +8,9 @@
  * values (title, annotations, scopes) apply unless the operator sets others. They can require more
  * of callers. They never expose a method, and never allow a call to be repeated.
  */
+#include "base/file.h"
 #include "base/map.h"
+#include "base/percent.h"
 #include "catalogue/method_schemas.h"
 #include "catalogue/portable_name.h"
 #include "json/write.h"
@@ -17,6 +19,7 @@
 #include "source/remote/relayed.h"
 #include "source/remote/remote_int.h"
 #include "source/remote/required_access.h"
+#include "source/remote/views.h"
 
 #define NEAR 8u            /* edits, for "did you mean" */
 #define WITHHELD_TOLD 200u /* differences from the lock that have a line each */
@@ -235,8 +238,9 @@ typedef struct reading {
     cw_method *offer;
     cw_remote_tool *tools;
     size_t n;
-    size_t n_told;           /* differences from the lock */
-    size_t n_unfit;          /* resources and prompts that cannot be shown; the first has a line */
+    size_t n_told;  /* differences from the lock */
+    size_t n_unfit; /* resources and prompts that cannot be shown; the first has a line */
+    cw_remote_views views;
     bool omits_more;         /* the method that is being made is shown without icons and _meta */
     size_t n_met, n_missing; /* entries that expose something, and that name what is not there */
     cw_remote_definition *definitions; /* NULL where they are not wanted */
@@ -618,6 +622,8 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
         m->mark = NULL; /* only what it asks of callers was wanted */
     else if (rc == CW_OK && o->tool)
         rc = add_more(x, described, m, err);
+    if (rc == CW_OK && m->mark)
+        rc = cw_remote_add_view(&x->views, x->remote, o, m, err);
     if (rc == CW_OK)
         rc = cw_remote_check_hidden(m, err);
     if (rc == CW_OK)
@@ -912,7 +918,7 @@ static cw_code index_resources(cw_remote *r, const cw_method *methods, size_t n)
 
 cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_json *doc)
 {
-    reading x = {.remote = r, .given = given, .doc = doc};
+    reading x = {.remote = r, .given = given, .doc = doc, .views = {.warnings = given->warnings}};
     cw_openrpc_opts opts = {.source = &r->base,
                             .relays = cw_dialect_is_mcp(r->service->protocol.dialect),
                             .warnings = given->warnings};
