@@ -221,7 +221,8 @@ suite("a task", { concurrency: true }, () => {
                 .filter((line) => line.includes('"kind":"task"'))
                 .map((line) => JSON.parse(line))
                 .filter(({ detail }) => detail === id.slice(0, 10));
-        await eventually(() => recorded(done).length === 2, "the records of a task", 10_000);
+        const isWhole = () => recorded(done).length === 2 && recorded(taskId).length === 4;
+        await eventually(isWhole, "the records of both tasks", 10_000);
         assert.deepEqual(
             recorded(taskId).map(({ outcome }) => outcome),
             ["created", "answered", "cancel", "cancelled"],
