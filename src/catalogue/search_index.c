@@ -344,6 +344,17 @@ static void weigh_matches(search *s)
         s->scores[i] *= 1 - MATCHED + MATCHED * s->matched[i] / s->total;
 }
 
+/* Whether a name is one word: it is the verb, and nothing else in it can match. */
+static bool is_lone(const search *s, uint32_t tool)
+{
+    size_t n;
+    cw_str name = cw_snapshot_tools(s->x->snapshot, &n)[tool]->tool_name;
+    size_t i = 0;
+    while (i < name.n && cw_is_lower(name.p[i]))
+        i++;
+    return i == name.n;
+}
+
 /* A verb, for tools that match the query in another way. */
 static void prefer_verb(search *s, const cw_search_verb *verb, float part)
 {
@@ -351,7 +362,7 @@ static void prefer_verb(search *s, const cw_search_verb *verb, float part)
         score_term(s, verb->terms[i], part);
     for (size_t i = 0; i < s->n_touched; i++) {
         uint32_t tool = s->touched[i];
-        if (s->scores[tool] > 0)
+        if (s->scores[tool] > 0 || is_lone(s, tool))
             s->scores[tool] += s->word[tool];
         s->word[tool] = 0;
     }

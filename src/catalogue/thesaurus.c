@@ -51,6 +51,16 @@ const char *const cw_thesaurus_same[] = {
     "visit stop; arrive come; depart leave go; wait queue; wake awake; sleep rest",
     "call phone ring dial; meet meeting; talk speak chat; vote ballot; win victory",
     "score goal point",
+    /* computers, by other names */
+    "machine system computer guest vm virtual_machine; disk drive block blockdev block_device",
+    "shutdown powerdown poweroff power_off shut_down; reboot reset restart; cdrom cd dvd disc tray",
+    "network net netdev network_card nic; processor cpu vcpu core; memory ram mem; screen display "
+    "vnc",
+    "screenshot screendump screen_shot screen_capture; keyboard key keys; filesystem fs; folder "
+    "dir",
+    "continue cont; wait sleep; kill terminate quit; ls list; mv move; cp copy; cat read; grep "
+    "search",
+    "stdout output; stdin input; log journal syslog; cron timer; sudo root admin; daemon service",
     /* abbreviations */
     "configuration config cfg conf; delete del rm; directory dir; document doc docs",
     "information info; message msg; number num no; parameter param arg; password passwd pwd",

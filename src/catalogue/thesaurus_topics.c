@@ -863,6 +863,11 @@ const char *const cw_thesaurus_topics[] = {
     "coverage: tested lines",
     "environment_variable variable: env setting",
     /* virtual machines and storage */
+    "eject: cd dvd disc tray usb safely",
+    "input: mouse keyboard click pointer cursor type",
+    "key: press ctrl alt shift keyboard shortcut hotkey",
+    "qom object: property device",
+    "export: nbd nfs network_drive",
     "migration migrate: live host relocate",
     "snapshot: freeze state rollback point_in",
     "balloon: memory shrink",

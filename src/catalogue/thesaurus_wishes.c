@@ -6,7 +6,8 @@
 
 const char *const cw_thesaurus_wishes[] = {
     /* reading */
-    "+?get fetch read retrieve show describe load view lookup info: what is; what was; what does; "
+    "+?get fetch read retrieve show describe load view lookup info query: what is; what was; what "
+    "does; "
     "what are; what do; when is; when does; when will; when did; where is; where does; who is; who "
     "was; whose; how is; how big; how old; how far; how high; how fast; how long; how much; how "
     "does; tell me; know about; ^is; ^are; ^did; ^does; ^has; ^was; ^will; details; detail; "
@@ -17,7 +18,8 @@ const char *const cw_thesaurus_wishes[] = {
     "how heavy; what state; what exactly; show me the; i want to see; let me see; give me the; i "
     "would like to see; can i see; what does it; how does it; what do we know; tell me about; data "
     "of; record of; is it; when does it; open the",
-    "+?list enumerate browse all index: *s; all; every; each; which; ^which; what are; what have; "
+    "+?list enumerate browse all index query: *s; all; every; each; which; ^which; what are; what "
+    "have; "
     "what were; show all; everything; any; these; available; exist; all of; who are; where may; "
     "where can; where do; what can; where are; waiting; outstanding; upcoming; pending; names of; "
     "overview; give overview; full list; complete list; today; this week; this month; this year; "
@@ -50,7 +52,8 @@ const char *const cw_thesaurus_wishes[] = {
     "last; change over; how has; went through; past events; everything that happened; backstory; "
     "how did change; how have; who was the last; last time; what became; what was before; what did "
     "before; all changes; earlier versions; previous values; course",
-    "?status state health progress: going; state; progress; how far; is up; is down; is running; "
+    "?status state health progress query: going; state; progress; how far; is up; is down; is "
+    "running; "
     "still; running; healthy; alive; works; state of; how goes; where stand; ready yet; already; "
     "done yet; succeed; fail; working",
     "?summary summarize overview digest: short; brief; overview; in short; sum up; gist; in a "
@@ -163,7 +166,7 @@ const char *const cw_thesaurus_wishes[] = {
     "prematurely; not over; takes place; still going; restart; come back; back on; back to life; "
     "in use again; we do need",
     "open reopen: reopen; again; unlock; open up; let in",
-    "resume continue unpause: carry on; go on; continue; pick up; where left off",
+    "resume continue unpause cont: carry on; go on; continue; pick up; where left off",
     /* people */
     "share grant invite publish send: give access; let see; should see; need to see; can see; may "
     "see; want to see; send to; pass on; pass to; pass along; show to; forward; team; others; make "
@@ -219,14 +222,16 @@ const char *const cw_thesaurus_wishes[] = {
     /* machines */
     "start launch run begin boot execute: launch; go; turn on; switch on; boot; fire up; run; kick "
     "off; power on; get going; bring up; spin up",
-    "stop halt terminate kill shutdown end quit: end; halt; turn off; switch off; shut down; bring "
+    "stop halt terminate kill shutdown powerdown poweroff end quit pause: end; halt; turn off; "
+    "switch off; shut down; bring "
     "down; power off; kill; no longer run; cease; quit",
     "restart reboot reload reset: reboot; again; turn off and on; bounce; fresh start; relaunch; "
     "reset; power cycle",
     "enable activate: turn on; switch on; on; activate; allow; let; make possible",
     "disable deactivate: turn off; switch off; off; deactivate; forbid; no longer allow; prevent; "
     "suppress",
-    "pause suspend hold freeze: hold; suspend; wait; freeze; for a while; take a break; interrupt",
+    "pause suspend hold freeze stop: hold; suspend; wait; freeze; for a while; take a break; "
+    "interrupt",
     "install setup deploy: set up; put on; add to; deploy; get onto",
     "uninstall remove: take off; get rid; remove from",
     "upgrade update: newer; latest; newest; bring up to date; new version; update",

@@ -36,6 +36,7 @@ static const cw_method others[] = {
     {.id = CW_STR_INIT("gift.card"), .usage = CW_STR_INIT("Removes a thing."), .mark = &plain},
     {.id = CW_STR_INIT("gift.ribbon"), .usage = CW_STR_INIT("Ties a thing."), .mark = &plain},
     {.id = CW_STR_INIT("outage"), .usage = CW_STR_INIT("Measures darkness."), .mark = &plain},
+    {.id = CW_STR_INIT("quit"), .usage = CW_STR_INIT("Ends it."), .mark = &plain},
     {.id = CW_STR_INIT("URLs"), .usage = CW_STR_INIT("Reads them."), .mark = &plain},
 };
 
@@ -154,6 +155,12 @@ TEST(the_verb_of_a_name_without_one_is_in_its_text)
     check_others("tie the gift", "gift.ribbon");
 }
 
+TEST(a_name_that_is_a_verb_is_found_by_its_phrases)
+{
+    check_others("turn off the zebra", "quit");
+    check_others("switch it off", "quit");
+}
+
 TEST(two_words_can_mean_something_together)
 {
     check_others("power cut", "outage");
@@ -220,6 +227,7 @@ int main(void)
         cmocka_unit_test(names_of_persons_are_part_of_phrases),
         cmocka_unit_test(a_question_prefers_verbs_that_change_nothing),
         cmocka_unit_test(the_verb_of_a_name_without_one_is_in_its_text),
+        cmocka_unit_test(a_name_that_is_a_verb_is_found_by_its_phrases),
         cmocka_unit_test(two_words_can_mean_something_together),
         cmocka_unit_test(a_plural_in_capitals_is_one_word),
         cmocka_unit_test(hidden_tools_are_not_found),
