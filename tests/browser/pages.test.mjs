@@ -167,6 +167,8 @@ suite("the demo", () => {
         await page.click("button:text-is('Call')");
         await page.waitForSelector("[data-outcome=ok]");
         assert.match(await page.locator(".result").textContent(), /tide table/);
+        // The pointer is on the button.
+        await assertAccessible(page, colorRules);
         await shoot(page, "demo-tool");
         assert.deepEqual(page.noise, []);
         await page.context().close();
