@@ -47,7 +47,7 @@ async function shoot(browser, origin, colorScheme) {
         await page.goto(origin + address);
         await page.waitForSelector("body[data-ready=yes]");
     };
-    const save = (name) => page.screenshot({ path: path.join(folder, `${name}-${colorScheme}.png`) });
+    const save = (name) => page.screenshot({ path: path.join(folder, `${name}-${colorScheme}.png`), fullPage: true });
     await open("/console/");
     await makeTraffic(page, origin);
     await open("/console/");
