@@ -651,7 +651,8 @@ function consolePages({ painted, heap, percent, seconds, times, rounds }) {
             \`make bench ARGS="--only console"\`. A server with 10,000 tools of 500 sources, and 1,000 calls of a
             plugin's tool a second. Chromium loads each page without a cache: the time from the navigation to the frame with
             the data of the page, the median and the longest of ${times}, and the processor time of the page's
-            main thread until then, which other programs on the machine do not lengthen. The heap is that of a live page after
+            main thread until then, which other programs on the machine do not lengthen. The login page of the same
+            server has no script, and shows what the browser takes for any page. The heap is that of a live page after
             ${seconds} s and a garbage collection. \`make soak\` measures it after 10 minutes. The processor
             time for a console is the difference with and without 20 streams of the page Calls, the median of
             ${rounds}: ${percent.toFixed(2)} % of a core.`),
