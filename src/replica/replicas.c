@@ -123,7 +123,7 @@ void cw_replicas_free(cw_replicas *replicas)
 
 void cw_replicas_show(cw_replicas *replicas, const cw_replicas_shown *shown)
 {
-    texts fresh = {{0}};
+    texts fresh = {.name = ""};
     memcpy(fresh.name, shown->name.p,
            shown->name.n < CW_DB_MAX_NAME ? shown->name.n : CW_DB_MAX_NAME);
     cw_hex_write(fresh.config, shown->config, sizeof shown->config);
