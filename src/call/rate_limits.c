@@ -19,13 +19,6 @@
 
 /* ---- buckets and meters ----
  *
- * A bucket is one number: the time at which it will be full again. Taking a token adds the interval
- * between two tokens to that time. A bucket is empty if its time is further ahead than a burst. It
- * needs one compare-and-swap, no lock and no timer.
- *
- *     now ───────────────● full again        empty when that is more than
- *         interval × taken                   burst × interval ahead
- *
  * `buckets` is for names that clients choose (callers, addresses): a table of fixed size. If a set
  * is full, a new name takes over the bucket that is nearest to full, with its level. So invented
  * names do not get full buckets.
@@ -34,8 +27,7 @@
  * running calls.
  */
 
-/* Zeroed at first. `now` is the monotonic clock. */
-typedef atomic_uint_fast64_t bucket;
+typedef cw_bucket bucket;
 
 typedef struct bucket_entry {
     atomic_uint_fast64_t key; /* 0: free */
@@ -65,29 +57,6 @@ static cw_rate rate_make(uint32_t n, uint64_t period_ms, uint32_t burst)
     if (interval == 0)
         interval = 1;
     return (cw_rate){.interval_ns = interval, .depth_ns = interval * (burst ? burst - 1 : 0)};
-}
-
-/* 0: a token was taken; else the ns until one is available. */
-static uint64_t bucket_take(bucket *b, cw_rate rate, uint64_t now)
-{
-    if (rate.interval_ns == 0)
-        return 0;
-    uint64_t full = atomic_load_explicit(b, memory_order_relaxed), next;
-    do {
-        uint64_t from = full > now ? full : now;
-        if (from - now > rate.depth_ns)
-            return from - now - rate.depth_ns;
-        next = from + rate.interval_ns;
-    } while (!atomic_compare_exchange_weak_explicit(b, &full, next, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    return 0;
-}
-
-/* Return a token that was not used. */
-static void bucket_give(bucket *b, cw_rate rate)
-{
-    if (rate.interval_ns)
-        atomic_fetch_sub_explicit(b, rate.interval_ns, memory_order_relaxed);
 }
 
 /* ---- names that clients choose ---- */
@@ -120,7 +89,7 @@ static bool is_of_key(const void *e, const void *key)
 /* The bucket that is nearest to full is replaced first. */
 static uint64_t full_at(const void *e)
 {
-    return atomic_load_explicit(&((const bucket_entry *)e)->bucket, memory_order_relaxed);
+    return atomic_load_explicit(&((const bucket_entry *)e)->bucket.full, memory_order_relaxed);
 }
 
 static const cw_assoc bucket_table = {sizeof(bucket_entry), CW_BUCKETS_MAX, 8, is_of_key, full_at};
@@ -136,6 +105,7 @@ static bucket *buckets_find(buckets *t, cw_str name)
      * is the oldest of its set. */
     e = cw_assoc_victim(&bucket_table, t->entries, key);
     atomic_store_explicit(&e->key, key, memory_order_relaxed);
+    cw_bucket_reset_share(&e->bucket);
     return &e->bucket;
 }
 
@@ -225,6 +195,7 @@ static const cw_config_limited *find_limited(const cw_config_limiteds *list, cw_
 /* ---- counting ---- */
 
 struct cw_limiter {
+    cw_bucket_share *share; /* NULL: not shared */
     bucket global;
     buckets addresses, callers, lists;
     meters tools, sources;
@@ -267,6 +238,11 @@ cw_code cw_limiter_new(cw_limiter **ret, cw_err *err)
     return CW_OK;
 }
 
+void cw_limiter_set_share(cw_limiter *l, cw_bucket_share *share)
+{
+    l->share = share;
+}
+
 void cw_limiter_leave(cw_limiter_slot *place)
 {
     if (place->tool)
@@ -284,14 +260,16 @@ typedef struct tokens {
         bucket *bucket;
         cw_rate rate;
         const char *whose; /* for the text; NULL: the method's */
+        cw_str name;
         cw_metrics_limit limit;
     } items[4];
     size_t n;
 } tokens;
 
-static void add_token(tokens *t, bucket *from, cw_rate rate, const char *whose,
+static void add_token(tokens *t, bucket *from, cw_str name, cw_rate rate, const char *whose,
                       cw_metrics_limit limit)
 {
+    t->items[t->n].name = name;
     t->items[t->n].bucket = from;
     t->items[t->n].limit = limit;
     t->items[t->n].rate = rate;
@@ -313,20 +291,37 @@ static uint32_t seconds_of(uint64_t ns)
     return seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
 }
 
+/* The same name on all servers. */
+static void report_one(cw_limiter *l, const tokens *t, size_t i, uint64_t now)
+{
+    cw_bucket_report(l->share, t->items[i].bucket, t->items[i].rate,
+                     (char)('a' + (int)t->items[i].limit), t->items[i].name, now);
+}
+
+static void report(cw_limiter *l, const tokens *t, uint64_t now)
+{
+    for (size_t i = 0; i < t->n; i++)
+        report_one(l, t, i, now);
+}
+
 /* All of them, or none. */
-static cw_code take_tokens(const tokens *t, cw_str name, uint64_t now, uint32_t *ret_retry_s,
-                           cw_err *err)
+static cw_code take_tokens(cw_limiter *l, const tokens *t, cw_str name, uint64_t now,
+                           uint32_t *ret_retry_s, cw_err *err)
 {
     for (size_t i = 0; i < t->n; i++) {
-        uint64_t wait = bucket_take(t->items[i].bucket, t->items[i].rate, now);
+        uint64_t wait = cw_bucket_take(l->share, t->items[i].bucket, t->items[i].rate, now);
         if (wait == 0)
             continue;
+        if (CW_UNLIKELY(l->share != NULL))
+            report_one(l, t, i, now);
         for (size_t j = 0; j < i; j++)
-            bucket_give(t->items[j].bucket, t->items[j].rate);
+            cw_bucket_give(l->share, t->items[j].bucket, t->items[j].rate);
         *ret_retry_s = seconds_of(wait);
         cw_metrics_count(CW_METRIC_RATE_LIMITED, t->items[i].limit, 0, 0);
         return refuse(t->items[i].whose, name, *ret_retry_s, err);
     }
+    if (CW_UNLIKELY(l->share != NULL))
+        report(l, t, now);
     return CW_OK;
 }
 
@@ -429,15 +424,17 @@ cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
     if (rc)
         return rc;
     if (c.tool)
-        add_token(&t, &c.tool->bucket, c.rate, NULL, CW_LIMITED_TOOL);
+        add_token(&t, &c.tool->bucket, c.method->id, c.rate, NULL, CW_LIMITED_TOOL);
     if (limits->caller.interval_ns && !cw_caller_is_anonymous(caller))
-        add_token(&t, buckets_find(&l->callers, cw_caller_id(caller)), limits->caller,
-                  "by this caller", CW_LIMITED_CALLER);
-    if (limits->address.interval_ns && request->peer.n)
-        add_token(&t, buckets_find(&l->addresses, cw_network_text(request->peer, 0, network)),
-                  limits->address, "from this address", CW_LIMITED_ADDRESS);
-    add_token(&t, &l->global, limits->global, "to this server", CW_LIMITED_GLOBAL);
-    rc = take_tokens(&t, c.method->id, now, ret_retry_s, err);
+        add_token(&t, buckets_find(&l->callers, cw_caller_id(caller)), cw_caller_id(caller),
+                  limits->caller, "by this caller", CW_LIMITED_CALLER);
+    if (limits->address.interval_ns && request->peer.n) {
+        cw_str address = cw_network_text(request->peer, 0, network);
+        add_token(&t, buckets_find(&l->addresses, address), address, limits->address,
+                  "from this address", CW_LIMITED_ADDRESS);
+    }
+    add_token(&t, &l->global, CW_STR(""), limits->global, "to this server", CW_LIMITED_GLOBAL);
+    rc = take_tokens(l, &t, c.method->id, now, ret_retry_s, err);
     if (rc)
         cw_limiter_leave(ret);
     return rc;
@@ -449,7 +446,9 @@ cw_code cw_limiter_may_list(cw_limiter *l, const cw_rate_limits *limits, const c
     char network[CW_NETWORK_TEXT];
     bool is_anonymous = cw_caller_is_anonymous(caller);
     cw_str name = is_anonymous ? cw_network_text(peer, 0, network) : cw_caller_id(caller);
-    uint64_t wait = bucket_take(buckets_find(&l->lists, name), limits->lists, now);
+    bucket *b = buckets_find(&l->lists, name);
+    uint64_t wait = cw_bucket_take(l->share, b, limits->lists, now);
+    cw_bucket_report(l->share, b, limits->lists, 'a' + CW_LIMITED_LISTS, name, now);
     if (!wait)
         return CW_OK;
     *ret_retry_s = seconds_of(wait);

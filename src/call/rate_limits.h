@@ -7,6 +7,9 @@
  * Calls that run without a client (notifications, and calls whose client disconnected) have slots of
  * their own: a total, a number for each caller, and fair shares (base/fair.h).
  *
+ * Servers that share a PostgreSQL database share these rates. Limits of running calls are those of one
+ * server.
+ *
  * Threads: any; atomics, and a lock for calls without a client.
  * Limits:  CW_BUCKETS_MAX callers or addresses; another one takes over a bucket of the others.
  *          CW_METERS_MAX tools or sources; those beyond have no limits.
@@ -16,6 +19,7 @@
 
 #include "access/caller.h"
 #include "base/fair.h"
+#include "call/bucket.h"
 #include "config/config.h"
 
 #define CW_BUCKETS_MAX 16384u
@@ -23,12 +27,6 @@
 
 struct cw_call_request;
 struct cw_meter;
-
-/* A token bucket for each name. All zero: no limit. */
-typedef struct cw_rate {
-    uint64_t interval_ns; /* between two tokens */
-    uint64_t depth_ns;    /* how far ahead a bucket may be: (burst - 1) intervals */
-} cw_rate;
 
 /* All zero: none. */
 typedef struct cw_rate_limits {
@@ -48,6 +46,8 @@ typedef struct cw_limiter cw_limiter;
 CW_MUST_USE cw_code cw_limiter_new(cw_limiter **ret, cw_err *err);
 /* NULL is fine. */
 void cw_limiter_free(cw_limiter *l);
+/* Count together with other servers (call/bucket.h); before the loops start. Borrowed. */
+void cw_limiter_set_share(cw_limiter *l, cw_bucket_share *share);
 
 /* The slots that a running call occupies. All zero: none. */
 typedef struct cw_limiter_slot {

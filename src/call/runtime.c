@@ -493,6 +493,11 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
     return CW_OK;
 }
 
+cw_limiter *cw_runtime_limiter(cw_runtime *b)
+{
+    return b->limiter;
+}
+
 void cw_runtime_attach(cw_runtime *b, cw_loop *const *loops)
 {
     for (unsigned i = 0; i < b->n_loops; i++)

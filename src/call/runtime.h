@@ -63,6 +63,8 @@ typedef struct cw_runtime_opts {
 } cw_runtime_opts;
 
 CW_MUST_USE cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *err);
+/* The limits of all loops. */
+cw_limiter *cw_runtime_limiter(cw_runtime *b);
 /* Set the loops, before they start; `loops` has n_loops pointers. */
 void cw_runtime_attach(cw_runtime *b, cw_loop *const *loops);
 /* Replace the state on all loops. Takes over the reference to `snapshot`; takes its own of the

@@ -758,7 +758,11 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
                                   .tasks = b->tasks,
                                   .replicas = b->replicas,
                                   .seal = &b->seal};
-    return cw_runtime_new(&opts, &b->runtime, err);
+    rc = cw_runtime_new(&opts, &b->runtime, err);
+    if (!rc && b->replicas && cw_db_is_server(cw_config_store(config).p))
+        rc = cw_shared_rates_new(b->loop, &b->rates_timer, cw_accounts_store(b->accounts),
+                                 cw_runtime_limiter(b->runtime), &b->rates, err);
+    return rc;
 }
 
 static void on_task_timer(uv_timer_t *timer)
@@ -769,6 +773,7 @@ static void on_task_timer(uv_timer_t *timer)
         cw_replica_row_show(b->replicas, &b->admin, b->settings.config, b->snapshot);
     b->is_shown = true;
     cw_replicas_tick(b->replicas);
+    cw_shared_rates_tick(b->rates);
 }
 
 /* Before the first other job of the store: the tasks are known when the server starts. */
@@ -844,6 +849,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     uv_timer_init(uv, &b->loading);
     uv_timer_init(uv, &b->token_timer);
     uv_timer_init(uv, &b->task_timer);
+    uv_timer_init(uv, &b->rates_timer);
     b->timer.data = b->again.data = b->loading.data = b;
     b->is_open = true;
     rc = cw_spawner_new(&b->spawner, err);
@@ -938,6 +944,8 @@ void cw_app_close(cw_app *b)
     uv_close((uv_handle_t *)&b->loading, NULL);
     uv_close((uv_handle_t *)&b->token_timer, NULL);
     uv_close((uv_handle_t *)&b->task_timer, NULL);
+    uv_close((uv_handle_t *)&b->rates_timer, NULL);
+    cw_shared_rates_close(b->rates);
     cw_login_cancel(&b->token_login);
 }
 
@@ -956,6 +964,8 @@ void cw_app_done(cw_app *b)
     cw_cimd_cache_free(b->documents);
     cw_tasks_free(b->tasks);
     cw_replicas_free(b->replicas);
+    cw_shared_rates_free(b->rates);
+    b->rates = NULL;
     cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */
     cw_snapshot_unref(b->snapshot);
     cw_event_hub_free(b->events);

@@ -4,6 +4,7 @@
  *     db.c          the rows of each table: SQL that every back end understands
  *     oauth.c       likewise, of the built-in authorization server (oauth.h)
  *     task.c        likewise, of tasks (task.h)
+ *     bucket.c      levels of rates (bucket.h); PostgreSQL only
  *     replica.c     likewise, of the servers that use it (replica.h)
  *     stmt.c        statements (stmt.h)
  *     copy.c        all rows, from one database to another (copy.h)
@@ -112,7 +113,7 @@ CW_MUST_USE cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 7u
+#define CW_POSTGRES_VERSIONS 8u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

@@ -234,4 +234,10 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     ") WITH (fillfactor = 50);"
     "CREATE UNIQUE INDEX replica_by_number ON replica (number) WHERE number > 0;"
     "UPDATE causeway_meta SET version = 7;",
+    /* Levels of rates that servers share. Losing them after a crash costs one burst. */
+    "CREATE UNLOGGED TABLE bucket ("
+    " name text COLLATE \"C\" PRIMARY KEY,"
+    " tat bigint NOT NULL" /* full again, in ns since 1970 */
+    ") WITH (fillfactor = 50);"
+    "UPDATE causeway_meta SET version = 8;",
 };

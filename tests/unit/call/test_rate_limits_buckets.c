@@ -12,57 +12,57 @@
 
 TEST(a_burst_is_let_through_and_then_one_each_interval)
 {
-    bucket b = 0;
+    bucket b = {0};
     cw_rate rate = rate_make(2, 1000, 3);
     uint64_t now = 1000 * S;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(bucket_take(&b, rate, now), 0);
-    assert_int_equal(bucket_take(&b, rate, now), S / 2);
-    assert_int_equal(bucket_take(&b, rate, now + S / 4), S / 4);
-    assert_int_equal(bucket_take(&b, rate, now + S / 2), 0);
-    assert_int_equal(bucket_take(&b, rate, now + S / 2), S / 2);
+        assert_int_equal(cw_bucket_take(NULL, &b, rate, now), 0);
+    assert_int_equal(cw_bucket_take(NULL, &b, rate, now), S / 2);
+    assert_int_equal(cw_bucket_take(NULL, &b, rate, now + S / 4), S / 4);
+    assert_int_equal(cw_bucket_take(NULL, &b, rate, now + S / 2), 0);
+    assert_int_equal(cw_bucket_take(NULL, &b, rate, now + S / 2), S / 2);
     /* A long pause fills it up to the burst, and no further. */
     now += 100 * S;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(bucket_take(&b, rate, now), 0);
-    assert_int_not_equal(bucket_take(&b, rate, now), 0);
+        assert_int_equal(cw_bucket_take(NULL, &b, rate, now), 0);
+    assert_int_not_equal(cw_bucket_take(NULL, &b, rate, now), 0);
 }
 
 TEST(over_a_long_time_the_rate_holds_exactly)
 {
-    bucket b = 0;
+    bucket b = {0};
     cw_rate rate = rate_make(600, 60000, 5);
     uint64_t now = S, taken = 0;
     for (int i = 0; i < 100000; i++, now += S / 1000)
-        taken += bucket_take(&b, rate, now) == 0;
+        taken += cw_bucket_take(NULL, &b, rate, now) == 0;
     assert_in_range(taken, 1000, 1005);
 }
 
 TEST(no_rate_is_no_limit)
 {
-    bucket b = 0;
+    bucket b = {0};
     cw_rate none = rate_make(0, 1000, 7);
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(bucket_take(&b, none, S), 0);
-    bucket_give(&b, none);
-    assert_int_equal(b, 0);
+        assert_int_equal(cw_bucket_take(NULL, &b, none, S), 0);
+    cw_bucket_give(NULL, &b, none);
+    assert_int_equal(b.full, 0);
 }
 
 TEST(a_token_that_is_given_back_can_be_taken_again)
 {
-    bucket b = 0;
+    bucket b = {0};
     cw_rate rate = rate_make(1, 3600000, 1);
-    assert_int_equal(bucket_take(&b, rate, S), 0);
-    assert_int_equal(bucket_take(&b, rate, S), 3600 * S);
-    bucket_give(&b, rate);
-    assert_int_equal(bucket_take(&b, rate, S), 0);
+    assert_int_equal(cw_bucket_take(NULL, &b, rate, S), 0);
+    assert_int_equal(cw_bucket_take(NULL, &b, rate, S), 3600 * S);
+    cw_bucket_give(NULL, &b, rate);
+    assert_int_equal(cw_bucket_take(NULL, &b, rate, S), 0);
 }
 
 TEST(the_largest_rates_do_not_overflow)
 {
-    bucket b = 0;
+    bucket b = {0};
     cw_rate rate = rate_make(1, 3600000, 999999);
-    assert_int_equal(bucket_take(&b, rate, 1000000 * S), 0);
+    assert_int_equal(cw_bucket_take(NULL, &b, rate, 1000000 * S), 0);
     rate = rate_make(999999, 1, 999999);
     assert_int_equal(rate.interval_ns, 1);
 }
@@ -81,7 +81,7 @@ static void *take_many(void *arg)
     contest *c = arg;
     cw_rate rate = rate_make(1, 3600000, 1000);
     for (int i = 0; i < TRIES; i++) {
-        if (bucket_take(&c->bucket, rate, S) == 0)
+        if (cw_bucket_take(NULL, &c->bucket, rate, S) == 0)
             atomic_fetch_add(&c->taken, 1);
     }
     return NULL;
@@ -151,7 +151,7 @@ TEST(threat_A7_made_up_names_win_no_fresh_buckets)
     assert_int_equal(buckets_init(&t, NULL), CW_OK);
     for (unsigned i = 0; i < 4 * CW_BUCKETS_MAX; i++) {
         int n = snprintf(name, sizeof name, "2001:db8:0:%x::", i);
-        taken += bucket_take(buckets_find(&t, cw_str_make(name, (size_t)n)), rate, S) == 0;
+        taken += cw_bucket_take(NULL, buckets_find(&t, cw_str_make(name, (size_t)n)), rate, S) == 0;
     }
     assert_in_range(taken, CW_BUCKETS_MAX * 9 / 10, CW_BUCKETS_MAX);
     buckets_done(&t);

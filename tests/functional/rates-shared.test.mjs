@@ -1,0 +1,95 @@
+// Rates of servers that share a database: together they let through the limit and one call each at most.
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { callTool, startBridge } from "./support/mcp.mjs";
+import { skipped, startPostgres } from "./support/postgres.mjs";
+import { eventually, pause } from "./support/server.mjs";
+
+suite("servers that share a database", { skip: skipped, timeout: 300_000 }, () => {
+    let postgres;
+    const servers = [];
+    before(async () => (postgres = await startPostgres()));
+    after(async () => {
+        await Promise.all(servers.map((server) => server.stop()));
+        await postgres?.stop();
+    });
+
+    const call = async (server) =>
+        (await callTool(server, "test__echo", { message: "x" })).json?.result?.isError !== true;
+    const start = async (n, tool) => {
+        const config = { store: { url: postgres.newDatabase() }, limits: { rates: { tool } } };
+        const all = await Promise.all(Array.from({ length: n }, () => startBridge({ config })));
+        servers.push(...all);
+        const name = /\/(db\d+)/.exec(config.store.url)[1];
+        await eventually(() => postgres.run("SELECT count(*) FROM replica", name) === String(n), "rows of all servers");
+        return all;
+    };
+
+    test("keep a rate together: the limit, and one more call for each at most", async () => {
+        const all = await start(3, "24/h burst 24");
+        let passed = 0;
+        const refusals = [0, 0, 0];
+        await eventually(
+            async () => {
+                await Promise.all(
+                    all.map(async (server, i) => {
+                        if (await call(server)) {
+                            passed += 1;
+                            refusals[i] = 0;
+                        } else {
+                            refusals[i] += 1;
+                        }
+                    }),
+                );
+                await pause(20);
+                return refusals.every((n) => n > 20);
+            },
+            "an empty bucket",
+            20_000,
+        );
+        assert.ok(passed >= 24 && passed <= 24 + 3, `${passed} calls`);
+    });
+
+    test("give a client of one server the whole rate, and the others notice", async () => {
+        const all = await start(2, "12/h burst 12");
+        let passed = 0;
+        let refused = 0;
+        await eventually(
+            async () => {
+                (await call(all[0])) ? (passed += 1) : (refused += 1);
+                await pause(20);
+                return refused > 40;
+            },
+            "an empty bucket",
+            20_000,
+        );
+        assert.ok(passed >= 12 && passed <= 14, `${passed} calls`);
+        const late = [await call(all[1]), await call(all[1]), await call(all[1])];
+        assert.ok(late.filter(Boolean).length <= 1, String(late));
+    });
+
+    test("have shares of it while the database is away", async () => {
+        const all = await start(2, "20/h burst 20");
+        await eventually(() => call(all[0]), "a first call");
+        postgres.pause();
+        try {
+            // The first report has to fail before the server knows.
+            let passed = 0;
+            let refused = 0;
+            await eventually(
+                async () => {
+                    (await call(all[0])) ? (passed += 1) : (refused += 1);
+                    await pause(20);
+                    return passed > 6 && refused > 200;
+                },
+                "a share",
+                30_000,
+            );
+            // Half of the rate, and what was leased before.
+            assert.ok(passed <= 15, `${passed} calls`);
+        } finally {
+            postgres.resume();
+        }
+        await eventually(() => call(all[0]), "the rest of the rate", 20_000);
+    });
+});
