@@ -105,6 +105,8 @@
 #define CW_REMOTE_MAX_CONNECTIONS 64u /* per loop */
 #define CW_REMOTE_MAX_QUEUE 1024u     /* calls that wait, likewise */
 #define CW_REMOTE_RETRIES 1u
+#define CW_JOB_INTERVAL_MS 1000u
+#define CW_JOB_MIN_INTERVAL_MS 100u
 #define CW_REMOTE_REFRESH_MS (10u * 60u * 1000u)
 
 /* Skills (sources[].skills in config). The first two are those that every host accepts. */

@@ -525,7 +525,7 @@ void cw_exchange_pool_done(cw_runtime_loop *rl)
 
 static void start_limit(cw_exchange *ex)
 {
-    if (limit_of(ex)->ms)
+    if (limit_of(ex)->ms && !ex->call.is_followed)
         cw_loop_set_deadline(ex->rl->loop, &ex->deadline, &limit_of(ex)->list);
 }
 
@@ -579,6 +579,22 @@ static void on_withdraw(cw_sink *sink, uint32_t number)
         start_limit(ex);
     if (ex->waiter && ex->waiter->ops->withdraw)
         ex->waiter->ops->withdraw(ex->waiter, number);
+}
+
+/* A call that only follows a job has no time limit, once its client does not wait for it. */
+static cw_code on_become_task(cw_sink *sink)
+{
+    cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
+    const cw_runtime_loop *rl = ex->rl;
+    const cw_call_handle handle = {ex->slot, ex->generation};
+    if (ex->state != CW_EXCHANGE_RUNNING || !ex->waiter || !ex->waiter->ops->become_task)
+        return CW_DECLINED;
+    cw_code rc = ex->waiter->ops->become_task(ex->waiter);
+    if (exchange_find(rl, handle) != ex)
+        return CW_DONE;
+    if (!rc && ex->call.is_followed)
+        cw_deadline_clear(&ex->deadline);
+    return rc;
 }
 
 /* Check what the source returned, and finish. */
@@ -639,7 +655,8 @@ static cw_code enter_limit(cw_exchange *ex, cw_fault *fault, cw_err *err)
 
 static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fault, cw_err *err)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask, on_withdraw};
+    static const cw_sink_ops ops = {on_progress, on_log,      on_done,
+                                    on_ask,      on_withdraw, on_become_task};
     cw_runtime_loop *rl = ex->rl;
     cw_source *source = ex->active->source;
     ex->sink.ops = &ops;
@@ -650,6 +667,7 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
     ex->call.is_waiting = false;
     ex->call.left_queue = ex->call.queue_ns = 0;
     ex->call.pid = 0;
+    ex->call.is_followed = ex->call.keeps_job = false;
     ex->n_asked = 0;
     *ret = (cw_call_handle){ex->slot, ex->generation};
     cw_call_span_begin(ex, source);
@@ -888,6 +906,14 @@ void cw_call_cancel(cw_runtime_loop *rl, cw_call_handle handle)
         ex->was_cancelled = true;
     else
         exchange_cancel(ex);
+}
+
+void cw_call_abandon(cw_runtime_loop *rl, cw_call_handle handle)
+{
+    cw_exchange *ex = exchange_find(rl, handle);
+    if (ex)
+        ex->call.keeps_job = true;
+    cw_call_cancel(rl, handle);
 }
 
 void cw_call_answer(cw_runtime_loop *rl, cw_call_handle handle, uint32_t number, cw_str result,

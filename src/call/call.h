@@ -75,6 +75,8 @@ CW_MUST_USE cw_code cw_call_start(cw_runtime_loop *rl, const cw_call_request *re
                                   cw_call_handle *ret, cw_call_error *refusal);
 /* Cancel the call, down to the plugin or the remote service. The sink is not called any more. */
 void cw_call_cancel(cw_runtime_loop *rl, cw_call_handle handle);
+/* The same, but a job of a service that the call only follows goes on. */
+void cw_call_abandon(cw_runtime_loop *rl, cw_call_handle handle);
 /* The client disconnected. The call continues if one more call without a client is allowed
  * (call/rate_limits.h); otherwise it is cancelled. `peer` is the address of the client. */
 void cw_call_detach(cw_runtime_loop *rl, cw_call_handle handle, cw_str peer);

@@ -160,6 +160,46 @@ typedef struct cw_config_events {
     size_t n;
 } cw_config_events;
 
+/* A method that a job needs. In its params, "$job" is the id of the job. */
+typedef struct cw_config_job_call {
+    cw_str method; /* empty: none */
+    cw_str params; /* JSON, or empty: none */
+} cw_config_job_call;
+
+/* A notification of the service about a job. */
+typedef struct cw_config_job_notice {
+    cw_str method;
+    cw_str id;    /* JSON Pointer to the id of the job in its params */
+    bool ends;    /* the job is over: the params are its result */
+    cw_str error; /* JSON Pointer to the reason of a failure; empty: none */
+} cw_config_job_notice;
+
+typedef struct cw_config_job_notices {
+    const cw_config_job_notice *items;
+    size_t n;
+} cw_config_job_notices;
+
+/* Methods that begin a job and return at once, and how the job is followed to its end. */
+typedef struct cw_config_job {
+    cw_config_strings methods; /* as cw_config_overlay.method */
+    cw_str id;                 /* JSON Pointer to the id in the result */
+    cw_str id_param;           /* JSON Pointer to the id in the params; empty: the result has it */
+    cw_config_job_call poll, result, cancel, dismiss;
+    cw_str item;   /* JSON Pointer to the id in each item of the list that `poll` returns; empty: it
+                      returns one job */
+    cw_str status; /* JSON Pointers into the job, from here on */
+    cw_config_strings done, failed; /* values of the status */
+    cw_str error;                   /* empty: none */
+    cw_config_strings progress;     /* two pointers: how much is done, and how much there is */
+    uint32_t interval_ms;
+    cw_config_job_notices notifications;
+} cw_config_job;
+
+typedef struct cw_config_jobs {
+    const cw_config_job *items;
+    size_t n;
+} cw_config_jobs;
+
 /* A JSON-RPC service. Words that name a dialect, a framing or a way to describe oneself are texts
  * here: what they mean is known to src/source alone, which checks them (source/upstream/preset.h).
  * An empty text, and UNSET, is what the preset says. */
@@ -241,8 +281,9 @@ typedef struct cw_config_remote {
     cw_config_overlays methods;
     cw_config_overlays exposed[CW_CONFIG_EXPOSED]; /* of an MCP server */
     cw_config_events events;                       /* of a service behind a stream */
-    uint32_t refresh_ms;                           /* ask again so often, 0: never */
-    bool relays_instructions;                      /* of an MCP server: to our clients */
+    cw_config_jobs jobs;
+    uint32_t refresh_ms;      /* ask again so often, 0: never */
+    bool relays_instructions; /* of an MCP server: to our clients */
     bool warns_only; /* `on_change: warn`: a definition that differs from the lock is shown */
 
     /* Limits. */

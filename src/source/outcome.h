@@ -56,7 +56,7 @@ typedef struct cw_outcome {
     bool is_unchecked;           /* RESULT: it is not compared with its schema */
     const struct cw_json *asks;  /* ASKS: {key: {"method":…,"params":{…}}} */
     cw_str state;                /* ASKS: what it wants back with the answers; may be empty */
-    int64_t code;                /* ERROR: JSON-RPC error code */
+    int64_t code;                /* ERROR: JSON-RPC error code; FAILED: likewise, or 0 */
     const struct cw_json *data;  /* ERROR: or NULL */
     cw_fault fault;              /* FAILED */
     cw_str message;              /* ERROR: the method's; FAILED: fit for the caller's eyes */
@@ -79,6 +79,9 @@ typedef struct cw_sink_ops {
     void (*ask)(cw_sink *sink, const cw_question *question);
     /* The source no longer waits for the answer to this question. */
     void (*withdraw)(cw_sink *sink, uint32_t number);
+    /* The call goes on for long: make it a task now. CW_OK: it is one; CW_DECLINED: it is not, and
+     * goes on as it is; CW_DONE: it was cancelled, and is gone. */
+    cw_code (*become_task)(cw_sink *sink);
 } cw_sink_ops;
 
 /* Embedded in whatever implements it. */

@@ -101,11 +101,14 @@ test("words of sources that are not known are reported with the line of their so
 test("docs/configuration.md has a row with the right default for every key", () => {
     const rows = new Map([...docs.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, key, rest]) => [key, rest]));
     const service = schema.properties.sources.anyOf[0];
-    const { methods, init_calls } = service.properties;
+    const { methods, init_calls, jobs } = service.properties;
+    const job = jobs.anyOf[0];
     const method = methods.anyOf[1];
     const sources = [
         ...leaves(service, "sources[]."),
         ...leaves(init_calls.anyOf[1], "sources[].init_calls[]."),
+        ...leaves(job, "sources[].jobs[]."),
+        ...leaves(job.properties.notifications.anyOf[0], "sources[].jobs[].notifications[]."),
         ...leaves(method, "sources[].methods[]."),
         ...leaves(method.properties.params.additionalProperties, "sources[].methods[].params.PARAM."),
         ...leaves(service.properties.events.additionalProperties, "sources[].events.EVENT."),

@@ -1,6 +1,8 @@
 // aria2: params by position, the secret as the first of them, over HTTP and over WebSocket.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
+import { beginTask, cancelTask, getTask, openTaskSession, taskOf, untilStatus } from "../functional/support/tasks.mjs";
+import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import {
     accepts,
     call,
@@ -184,4 +186,103 @@ test("aria2: its notifications are events", async (t) => {
     assert.deepEqual((await waiting).events[0].data, { gid });
     const { contents } = await client.readResource({ uri: "events://aria2/onDownloadStop" });
     assert.deepEqual(JSON.parse(contents[0].text)[0].data, { gid });
+});
+
+// A file of 200 bytes whose second half is sent when the test says so.
+async function startHalves(t) {
+    const waiting = [];
+    const server = createServer((request, response) => {
+        if (request.url === "/missing") {
+            response.writeHead(404).end();
+            return;
+        }
+        response.writeHead(200, { "Content-Length": 200 });
+        response.write("x".repeat(100));
+        waiting.push(response);
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => {
+        server.closeAllConnections();
+        server.close();
+    });
+    const url = (name) => `http://127.0.0.1:${server.address().port}/${name}`;
+    return { url, finish: () => waiting.splice(0).forEach((response) => response.end("y".repeat(100))) };
+}
+
+// A rule of the operator's own.
+const ownJobs = `jobs:
+      - methods: [aria2.add*]
+        poll: {method: aria2.tellStatus, params: ["$job"]}
+        status: /status
+        done: [complete]
+        failed: [error, removed]
+        interval: 100ms
+    secret:`;
+
+for (const scheme of ["http", "ws"]) {
+    test(`aria2: a download is a task, over ${scheme}`, async (t) => {
+        const aria2 = await startAria2();
+        const url = { "http://127.0.0.1:6800": `${scheme}://127.0.0.1:${aria2.port}` };
+        const bridge = await startRecipe(t, "aria2", url, { env });
+        const files = await startHalves(t);
+        const client = await connect(t, bridge);
+
+        // The library of the extension, from the begin to the result.
+        const { client: own, session } = await openTaskSession(bridge);
+        t.after(() => own.close());
+        const execution = await session.callTool("aria2.addUri", { uris: [files.url("one")] });
+        const taskId = await taskOf(bridge, "aria2.addUri", { uris: [files.url("two")] });
+        await eventually(async () => {
+            const { json } = await getTask(bridge, taskId);
+            return json.result.status === "working" && /^active \(\d+ of 200\)$/.test(json.result.statusMessage);
+        }, "its progress is the status message");
+        files.finish();
+        const done = await untilStatus(bridge, taskId, "completed");
+        const status = done.result.structuredContent;
+        assert.equal(status.status, "complete");
+        assert.equal(status.completedLength, "200");
+        assert.match(status.files[0].path, /two$/);
+        const { outcome } = await execution.settle();
+        assert.equal(resultFromTaskOutcome(outcome).structuredContent.status, "complete");
+
+        // Cancel goes down to aria2.
+        const third = await taskOf(bridge, "aria2.addUri", { uris: [files.url("three")] });
+        const active = () => call(client, "aria2.tellActive", { keys: ["gid"] });
+        await eventually(async () => (await active()).length === 1, "the download runs");
+        await cancelTask(bridge, third);
+        await untilStatus(bridge, third, "cancelled");
+        await eventually(async () => (await active()).length === 0, "aria2 has removed it");
+
+        // A failed download is a result with an error; a call that aria2 refuses is no task.
+        const missing = await taskOf(bridge, "aria2.addUri", { uris: [files.url("missing")] });
+        const failed = await untilStatus(bridge, missing, "completed");
+        assert.equal(failed.result.isError, true);
+        assert.match(failed.result.content[0].text, /The job has failed: .*(not found|404)/i);
+        const { json } = await beginTask(bridge, "aria2.tellStatus", { gid: "0123456789abcdef" });
+        assert.equal(json.result.resultType, "complete");
+
+        // Other clients get the number.
+        assert.match(await call(client, "aria2.addUri", { uris: [files.url("four")] }), /^[0-9a-f]{16}$/);
+    });
+}
+
+test("aria2: the task of a download fails when aria2 dies", async (t) => {
+    const aria2 = await startAria2();
+    const files = await startHalves(t);
+    const bridge = await startRecipe(t, "aria2", { ...addresses(aria2.port), "secret:": ownJobs }, { env });
+    const taskId = await taskOf(bridge, "aria2.addUri", { uris: [files.url("one")] });
+    await aria2.end("SIGKILL");
+    await eventually(async () => (await getTask(bridge, taskId)).json.result.status === "failed", "it fails", 60_000);
+    const { error, statusMessage } = (await getTask(bridge, taskId)).json.result;
+    assert.match(error.message, /'aria2' cannot be asked about the job any more, which may still run/);
+    assert.match(statusMessage, /cannot be asked/);
+});
+
+test("aria2: a method with the rule never is no task", async (t) => {
+    const aria2 = await startAria2();
+    const files = await startHalves(t);
+    const never = { "title: Download a file": "title: Download a file\n        task: never" };
+    const bridge = await startRecipe(t, "aria2", { ...addresses(aria2.port), ...never }, { env });
+    const { json } = await beginTask(bridge, "aria2.addUri", { uris: [files.url("one")] });
+    assert.match(json.result.content[0].text, /[0-9a-f]{16}/);
 });

@@ -1,6 +1,7 @@
 // QEMU's monitor: a unix socket, a greeting, a prelude, commands with full schemas.
 import assert from "node:assert/strict";
 import { assertForms, methodsOf } from "../functional/support/forms.mjs";
+import { cancelTask, getTask, taskOf, untilStatus } from "../functional/support/tasks.mjs";
 import {
     accepts,
     call,
@@ -24,12 +25,12 @@ import {
 const test = testsOf({ "qemu-system-x86_64": "qemu-system-x86" });
 
 // A machine without anything in it, which never runs.
-async function startQemu(socket = socketPath(makeFolder("qemu"))) {
+async function startQemu(socket = socketPath(makeFolder("qemu")), more = []) {
     const machine = ["-machine", "none", "-S", "-display", "none", "-nodefaults"];
     const disk = ["-blockdev", "null-co,node-name=empty,size=1048576"];
     const monitor = ["-qmp", `unix:${socket},server=on,wait=off`];
     const ready = () => accepts(socket);
-    const qemu = await startService("qemu-system-x86_64", [...machine, ...disk, ...monitor], { ready });
+    const qemu = await startService("qemu-system-x86_64", [...machine, ...disk, ...more, ...monitor], { ready });
     return Object.assign(qemu, { socket });
 }
 
@@ -141,4 +142,76 @@ test("qemu: its events have the times of QEMU", async (t) => {
         since = next.cursor;
     }
     assert.deepEqual(seen, ["vm1.RESUME", "vm1.STOP"]);
+});
+
+// Disks that are copied slowly, and commands that begin such copies.
+const disks = [
+    "-blockdev",
+    "null-co,node-name=from,size=67108864,read-zeroes=on",
+    "-blockdev",
+    "null-co,node-name=to,size=67108864",
+];
+const withJobs = {
+    "methods:": "methods:\n      - blockdev-backup\n      - blockdev-create\n      - query-jobs\n      - job-resume",
+};
+
+test("qemu: a job is a task", async (t) => {
+    const bridge = await start(t, await startQemu(undefined, disks), withJobs);
+    const client = await connect(t, bridge);
+    const backup = { device: "from", target: "to", sync: "full" };
+
+    // The job ends before it is asked about, and is not listed then: its last event has the end.
+    const first = await taskOf(bridge, "vm1.blockdev-backup", { ...backup, "job-id": "first" });
+    const done = await untilStatus(bridge, first, "completed");
+    assert.equal(done.result.isError ?? false, false);
+    const { device, type, len, offset } = done.result.structuredContent;
+    assert.deepEqual(
+        { device, type, len, offset },
+        { device: "first", type: "backup", len: 67108864, offset: 67108864 },
+    );
+
+    // A slow one has progress, and is cancelled in QEMU.
+    const slow = { ...backup, "job-id": "slow", speed: 1048576 };
+    const second = await taskOf(bridge, "vm1.blockdev-backup", slow);
+    await eventually(async () => {
+        const { json } = await getTask(bridge, second);
+        return /^running \(\d+ of 67108864\)$/.test(json.result.statusMessage ?? "");
+    }, "its progress is the status message");
+    await cancelTask(bridge, second);
+    await untilStatus(bridge, second, "cancelled");
+    await eventually(async () => (await call(client, "vm1.query-jobs")).length === 0, "QEMU has no job", 10_000);
+
+    // One that fails stays in the list of QEMU until it is dismissed.
+    const third = await taskOf(bridge, "vm1.blockdev-create", {
+        "job-id": "third",
+        options: { driver: "file", filename: "/nonexistent/disk", size: 1048576 },
+    });
+    const failed = await untilStatus(bridge, third, "completed");
+    assert.equal(failed.result.isError, true);
+    assert.match(failed.result.content[0].text, /The job has failed: .*(No such file|Could not create)/);
+    await eventually(async () => (await call(client, "vm1.query-jobs")).length === 0, "it is dismissed", 10_000);
+
+    // Other clients get what QEMU returns.
+    assert.deepEqual(await call(client, "vm1.blockdev-backup", { ...backup, "job-id": "plain" }), {});
+});
+
+test("qemu: the task of a job fails when QEMU dies", async (t) => {
+    const qemu = await startQemu(undefined, disks);
+    const rule = `jobs:
+      - methods: [blockdev-backup]
+        id_param: /job-id
+        poll: {method: query-jobs}
+        item: /id
+        status: /status
+        done: [concluded]
+        error: /error
+        interval: 100ms
+    methods:
+      - blockdev-backup`;
+    const bridge = await start(t, qemu, { "methods:": rule });
+    const slow = { device: "from", target: "to", sync: "full", "job-id": "slow", speed: 1048576 };
+    const taskId = await taskOf(bridge, "vm1.blockdev-backup", slow);
+    await qemu.end("SIGKILL");
+    await eventually(async () => (await getTask(bridge, taskId)).json.result.status === "failed", "it fails", 30_000);
+    assert.match((await getTask(bridge, taskId)).json.result.error.message, /'vm1' cannot be asked about the job/);
 });

@@ -44,6 +44,20 @@ static const cw_config_overlay default_overlay = {
     .output = NONE,
 };
 
+static const cw_config_job_notice default_job_notice = {.method = NONE, .id = NONE, .error = NONE};
+static const cw_config_job default_job = {
+    .id = NONE,
+    .id_param = NONE,
+    .poll = {.method = NONE, .params = NONE},
+    .result = {.method = NONE, .params = NONE},
+    .cancel = {.method = NONE, .params = NONE},
+    .dismiss = {.method = NONE, .params = NONE},
+    .item = NONE,
+    .status = NONE,
+    .error = NONE,
+    .interval_ms = CW_JOB_INTERVAL_MS,
+};
+
 static const cw_config_init_call default_prelude = {.method = NONE, .params = NONE};
 
 const cw_config_remote cw_config_default_remote = {
@@ -257,6 +271,73 @@ static const cw_key prelude_keys[] = {
     {"params", &cw_type_json, "Its params; null is none", AT(cw_config_init_call, params)},
     {"notify", &cw_type_bool, "Send it as a notification, without a response",
      AT(cw_config_init_call, notify)},
+    {0},
+};
+
+#define JOB(field) AT(cw_config_job, field)
+#define JOB_CALL_KEYS(name)                                                                        \
+    static const cw_key name##_keys[] = {                                                          \
+        {"method", &cw_type_text, "Method to call; null is none", JOB(name.method), METHOD},       \
+        {"params", &cw_type_json, "Its params; \"$job\" is the id of the job; null is none",       \
+         JOB(name.params)},                                                                        \
+        {0},                                                                                       \
+    }
+#define JOB_CALL(keys, text)                                                                       \
+    &cw_type_section, .help = (text), .children = (keys), .item_defaults = &default_job
+#define POINTER                                                                                    \
+    .is_valid = cw_names_is_pointer, .expected = "a JSON pointer such as \"/items\"",              \
+    .pattern = CW_NAMES_POINTER_PATTERN
+
+JOB_CALL_KEYS(poll);
+JOB_CALL_KEYS(result);
+JOB_CALL_KEYS(cancel);
+JOB_CALL_KEYS(dismiss);
+
+static const cw_key job_notice_keys[] = {
+    {"method", &cw_type_text, "Method of the notification", AT(cw_config_job_notice, method),
+     .is_required = true, METHOD},
+    {"id", &cw_type_text, "Where its params have the id of the job", AT(cw_config_job_notice, id),
+     POINTER},
+    {"ends", &cw_type_bool, "It is the end of the job, and its params are the result",
+     AT(cw_config_job_notice, ends)},
+    {"error", &cw_type_text,
+     "Where its params have the reason if the job has failed; null: nowhere",
+     AT(cw_config_job_notice, error), POINTER},
+    {0},
+};
+
+static const cw_key job_keys[] = {
+    {"methods", &cw_type_strings, "Methods that begin such a job; * and ? are wildcards",
+     JOB(methods), .max = MAX_NAMES, METHOD},
+    {"id", &cw_type_text, "Where their result has the id of the job; null: it is the id", JOB(id),
+     POINTER},
+    {"id_param", &cw_type_text,
+     "Where their params have the id of the job; null: the result has it", JOB(id_param), POINTER},
+    {"poll", JOB_CALL(poll_keys, "How the state of the job is read")},
+    {"item", &cw_type_text,
+     "Where each item of the list that poll returns has its id; null: poll returns one job",
+     JOB(item), POINTER},
+    {"status", &cw_type_text, "Where the job has its status", JOB(status), POINTER},
+    {"done", &cw_type_strings, "Values of the status of a job that has ended", JOB(done),
+     .max = MAX_PAIRS, LINE},
+    {"failed", &cw_type_strings, "Values of the status of a job that has failed", JOB(failed),
+     .max = MAX_PAIRS, LINE},
+    {"error", &cw_type_text,
+     "Where a job has the reason for its failure; one that has ended with a reason has failed",
+     JOB(error), POINTER},
+    {"progress", &cw_type_strings,
+     "Where the job has the amount that is done, and the amount that there is", JOB(progress),
+     .max = 2, POINTER},
+    {"result",
+     JOB_CALL(result_keys, "How the result of a job that is done is read, if not by poll")},
+    {"cancel", JOB_CALL(cancel_keys, "How the job is cancelled")},
+    {"dismiss", JOB_CALL(dismiss_keys, "How the service learns that a job that has ended is read")},
+    {"interval", &cw_type_duration,
+     "Time between two polls, rounded up to 1, 2 or 5 times a power of ten", JOB(interval_ms),
+     .min = CW_JOB_MIN_INTERVAL_MS, .max = 60 * 1000},
+    {"notifications", &cw_type_items, "Notifications of the service about its jobs",
+     JOB(notifications), .min = 0, .max = MAX_PAIRS, .children = job_notice_keys,
+     .item_size = sizeof(cw_config_job_notice), .item_defaults = &default_job_notice},
     {0},
 };
 
@@ -511,6 +592,11 @@ const cw_key cw_sources_keys[] = {
      .item_size = sizeof(cw_config_event), .item_defaults = &cw_config_default_event,
      .is_valid = cw_config_is_event_name, .expected = CW_EVENT_NAME_EXPECTED,
      .pattern = CW_EVENT_NAME_PATTERN},
+    {"jobs", &cw_type_items,
+     "Methods that begin a job and return its id, and how it is followed; [] is the value of the "
+     "preset",
+     REMOTE(jobs), .min = 0, .max = MAX_PAIRS, .children = job_keys,
+     .item_size = sizeof(cw_config_job), .item_defaults = &default_job},
     {"relay_instructions", &cw_type_bool,
      "Append the instructions of an MCP server to those that callers of its tools get",
      REMOTE(relays_instructions)},

@@ -77,13 +77,13 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
     cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
     cw_buf b;
     cw_json_writer w;
-    if (!isfinite(progress->progress) || progress->progress <= call->reached)
+    if (call->task) { /* its text may change without its number */
+        cw_mcp_task_progress(call->task, progress);
+        return;
+    }
+    if (!call->token.n || !isfinite(progress->progress) || progress->progress <= call->reached)
         return;
     call->reached = progress->progress;
-    if (call->task)
-        cw_mcp_task_progress(call->task, progress);
-    if (!call->token.n)
-        return;
     cw_mcp_open_notification(&w, &b, CW_STR("notifications/progress"));
     cw_json_add_key(&w, CW_STR("progressToken"));
     cw_json_add_span(&w, call->token);
@@ -135,9 +135,10 @@ static bool needs_capability(const cw_mcp_call *call, const cw_outcome *outcome)
 static void fail_task(cw_mcp_call *call, const cw_outcome *outcome)
 {
     cw_mcp_call_close(call);
-    cw_door_reply_error(
-        call->item,
-        &(cw_door_error){.status = 200, .code = CW_RPC_INTERNAL, .message = outcome->message});
+    cw_door_reply_error(call->item,
+                        &(cw_door_error){.status = 200,
+                                         .code = outcome->code ? outcome->code : CW_RPC_INTERNAL,
+                                         .message = outcome->message});
 }
 
 static void on_done(cw_sink *sink, const cw_outcome *outcome)
@@ -188,6 +189,15 @@ static void on_ask(cw_sink *sink, const cw_question *question)
 static void on_withdraw(cw_sink *sink, uint32_t number)
 {
     cw_mcp_elicit_take_back(CW_CONTAINER(sink, cw_mcp_call, sink), number);
+}
+
+static cw_code on_become_task(cw_sink *sink)
+{
+    cw_mcp_call *call = CW_CONTAINER(sink, cw_mcp_call, sink);
+    if (call->task)
+        return CW_OK;
+    cw_task *record = call->task_mark > CW_TASK_MARK_NEVER ? cw_mcp_task_reserve(call) : NULL;
+    return record && cw_mcp_task_begin(call, record) ? CW_OK : CW_DECLINED;
 }
 
 static void on_gone(cw_rpc_item *item)
@@ -349,7 +359,7 @@ static void begin_task(cw_mcp_call *call, cw_task *record)
 {
     cw_loop *loop = call->responder->loop;
     if (record) {
-        cw_mcp_task_begin(call, record);
+        (void)cw_mcp_task_begin(call, record);
     } else if (call->task_mark == CW_TASK_MARK_AUTO) {
         cw_mcp_registry *registry = cw_mcp_registry_of(call->door, loop);
         uint64_t ms = cw_runtime_config(call->rl)->mcp.tasks.grace_ms;
@@ -455,7 +465,8 @@ static void observe(const cw_mcp_request *r, const cw_mcp_target *target)
 
 void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask, on_withdraw};
+    static const cw_sink_ops ops = {on_progress, on_log,      on_done,
+                                    on_ask,      on_withdraw, on_become_task};
     cw_log_level level = CW_LOG_OFF;
     cw_str token;
     /* The gate is checked before problems of the request are reported. */

@@ -296,7 +296,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
 
 static park *new_park(cw_mcp_call *call)
 {
-    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask, on_withdraw};
+    static const cw_sink_ops ops = {on_progress, on_log, on_done, on_ask, on_withdraw, NULL};
     cw_mcp_registry *registry = cw_mcp_registry_of(call->door, call->responder->loop);
     bool is_full = registry->n_waiting >= cw_runtime_settings_of(call->rl)->calls;
     park *p = is_full ? NULL : calloc(1, sizeof *p);

@@ -15,6 +15,8 @@
 #define STOPPING "The server is stopping."
 #define STOPPING_ERROR "{\"code\":-32603,\"message\":\"" STOPPING "\"}"
 #define NOT_LOADED "The database with the tasks cannot be read at the moment."
+#define NUMBER_MAX 32u
+#define EXACT 1e15 /* larger numbers are rounded */
 /* The id of the only message of a task's call. */
 #define OWN_ID CW_STR("0")
 
@@ -170,7 +172,10 @@ void cw_mcp_task_on_over(cw_deadline *d)
         cw_loop_set_deadline(loop, &t->over, &cw_mcp_registry_of(t->call.door, loop)->task_ends);
         return;
     }
-    on_cancelled(t);
+    /* A job of the service is not the task's: it goes on. */
+    cw_call_handle handle = t->call.item->call;
+    t->call.item->call = (cw_call_handle){0};
+    cw_call_abandon(t->call.rl, handle);
     fail(t, "The time of the task is over.");
 }
 
@@ -377,7 +382,7 @@ static void answer_created(cw_mcp_task *t, cw_rpc_item *item)
     item->on_gone = on_client_gone;
 }
 
-void cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
+bool cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
 {
     static const cw_task_ops ops = {
         .on_saved = on_saved, .on_cancel = on_cancelled, .on_end = on_ended};
@@ -387,7 +392,7 @@ void cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
         if (t)
             free_task(t);
         cw_task_drop(record);
-        return;
+        return false;
     }
     item->call = (cw_call_handle){0};
     enter(t, record);
@@ -400,6 +405,7 @@ void cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
         on_ended(t);
     }
     cw_task_unref(record);
+    return true;
 }
 
 cw_task *cw_mcp_task_reserve(const cw_mcp_call *call)
@@ -427,7 +433,7 @@ void cw_mcp_task_on_grace(cw_deadline *d)
     cw_mcp_call *call = CW_CONTAINER(d, cw_mcp_call, grace);
     cw_task *record = cw_mcp_task_reserve(call);
     if (record)
-        cw_mcp_task_begin(call, record);
+        (void)cw_mcp_task_begin(call, record);
 }
 
 cw_task_mark cw_mcp_task_mark(const cw_mcp_request *r, const cw_mcp_target *target)
@@ -441,17 +447,29 @@ cw_task_mark cw_mcp_task_mark(const cw_mcp_request *r, const cw_mcp_target *targ
 
 /* ---- reports of the call ---- */
 
+/* A count of bytes is written with all its digits. */
+static void write_number(double v, char out[NUMBER_MAX])
+{
+    bool is_count = isfinite(v) && v == floor(v) && fabs(v) < EXACT;
+    snprintf(out, NUMBER_MAX, is_count ? "%.0f" : "%g", v);
+}
+
 void cw_mcp_task_progress(cw_mcp_task *t, const cw_progress *progress)
 {
-    char text[CW_TASK_MESSAGE];
+    char text[CW_TASK_MESSAGE], reached[NUMBER_MAX], total[NUMBER_MAX];
     int n = (int)cw_door_excerpt(progress->message).n;
-    if (isfinite(progress->total) && progress->total > 0)
-        snprintf(text, sizeof text, "%.*s%s%g of %g%s", n, n ? progress->message.p : "",
-                 n ? " (" : "", progress->progress, progress->total, n ? ")" : "");
+    bool is_known = isfinite(progress->progress);
+    write_number(progress->progress, reached);
+    write_number(progress->total, total);
+    if (is_known && isfinite(progress->total) && progress->total > 0)
+        snprintf(text, sizeof text, "%.*s%s%s of %s%s", n, n ? progress->message.p : "",
+                 n ? " (" : "", reached, total, n ? ")" : "");
     else if (n)
         snprintf(text, sizeof text, "%.*s", n, progress->message.p);
+    else if (is_known)
+        snprintf(text, sizeof text, "%s", reached);
     else
-        snprintf(text, sizeof text, "%g", progress->progress);
+        return;
     cw_task_set_message(t->record, cw_str_from(text));
     uint64_t now = cw_loop_now(t->responder.loop);
     if (now - t->notified < NOTIFY_MS)
@@ -602,8 +620,10 @@ void cw_mcp_cancel_task(const cw_mcp_request *r)
     cw_task *task = named_task(r);
     if (!task)
         return;
-    if (cw_task_cancel(task))
+    /* Before its end, which another loop may write. */
+    if (cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED)
         audit(r->rl, r->view, r->responder, task, "cancel");
+    (void)cw_task_cancel(task);
     cw_task_unref(task);
     acknowledge(r);
 }

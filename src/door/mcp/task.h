@@ -41,9 +41,9 @@ cw_task_mark cw_mcp_task_mark(const cw_mcp_request *r, const cw_mcp_target *targ
 bool cw_mcp_task_check_required(const cw_mcp_request *r, const cw_entry *entry);
 /* A place for the call in the table: a reference; NULL: there is none. */
 cw_task *cw_mcp_task_reserve(const cw_mcp_call *call);
-/* Make the running call a task, and answer its request. Takes the reference. Without memory it stays
- * as it is. */
-void cw_mcp_task_begin(cw_mcp_call *call, cw_task *record);
+/* Make the running call a task, and answer its request. Takes the reference. False: without memory it
+ * stays as it is. */
+bool cw_mcp_task_begin(cw_mcp_call *call, cw_task *record);
 /* The time of grace of a call, and the time of a task, are over; for the registry. */
 void cw_mcp_task_on_grace(cw_deadline *d);
 void cw_mcp_task_on_over(cw_deadline *d);

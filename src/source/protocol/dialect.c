@@ -203,7 +203,7 @@ static void classify_call(const cw_dialect *d, const cw_json *message, const mem
 {
     const cw_json *method = found[MEMBER_METHOD];
     ret->method = cw_json_text(is_text(method) ? method : found[MEMBER_EVENT]);
-    ret->params = cw_json_get(message, cw_str_from(d->params));
+    ret->params = cw_json_get(message, is_text(method) ? cw_str_from(d->params) : CW_STR("data"));
     ret->request_id = found[MEMBER_ID];
     ret->kind = is_null(ret->request_id) ? CW_INCOMING_NOTIFICATION : CW_INCOMING_REQUEST;
 }

@@ -72,7 +72,7 @@ unsigned cw_relay_question(cw_str method, const cw_json *params)
 }
 
 /* {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}} */
-static void add_capabilities(cw_buf *out, unsigned has)
+static void add_capabilities(cw_buf *out, unsigned has, bool takes_tasks)
 {
     const char *comma = "";
     cw_buf_add_char(out, '{');
@@ -87,8 +87,12 @@ static void add_capabilities(cw_buf *out, unsigned has)
                       has & CW_RELAY_SAMPLING_TOOLS ? "\"tools\":{}" : "");
         comma = ",";
     }
-    if (has & CW_RELAY_ROOTS)
+    if (has & CW_RELAY_ROOTS) {
         cw_buf_printf(out, "%s\"roots\":{}", comma);
+        comma = ",";
+    }
+    if (takes_tasks)
+        cw_buf_printf(out, "%s\"extensions\":{\"" CW_RELAY_META "tasks\":{}}", comma);
     cw_buf_add_char(out, '}');
 }
 
@@ -162,12 +166,12 @@ static void open_request(cw_buf *out, cw_str method, uint64_t id)
     cw_buf_add(out, CW_STR("\",\"params\":{"));
 }
 
-static void add_modern_meta(cw_buf *out, unsigned capabilities, cw_str log_level)
+static void add_modern_meta(cw_buf *out, unsigned capabilities, bool takes_tasks, cw_str log_level)
 {
     cw_buf_add(out, CW_STR("\"" CW_RELAY_META "protocolVersion\":\"" CW_RELAY_MODERN_VERSION
                            "\",\"" CW_RELAY_META "clientInfo\":" CLIENT ",\"" CW_RELAY_META
                            "clientCapabilities\":"));
-    add_capabilities(out, capabilities);
+    add_capabilities(out, capabilities, takes_tasks);
     if (log_level.n)
         cw_buf_printf(out, ",\"" CW_RELAY_META "logLevel\":\"%.*s\"", CW_STR_ARG(log_level));
 }
@@ -184,7 +188,7 @@ static void add_meta(cw_buf *out, const cw_relay_request *r, bool is_modern, uin
 {
     size_t start = out->n;
     if (is_modern)
-        add_modern_meta(out, r->capabilities, r->log_level);
+        add_modern_meta(out, r->capabilities, r->takes_tasks, r->log_level);
     if (r->wants_progress) {
         add_key(out, start, "progressToken");
         cw_buf_add_u64(out, id);
@@ -236,7 +240,7 @@ void cw_relay_write_initialize(cw_buf *out, unsigned capabilities, uint64_t id)
     open_request(out, CW_STR("initialize"), id);
     cw_buf_add(out,
                CW_STR("\"protocolVersion\":\"" CW_RELAY_LEGACY_VERSION "\",\"capabilities\":"));
-    add_capabilities(out, capabilities);
+    add_capabilities(out, capabilities, /* takes_tasks= */ false);
     cw_buf_add(out, CW_STR(",\"clientInfo\":" CLIENT "}}"));
 }
 
@@ -244,7 +248,7 @@ void cw_relay_write_discover(cw_buf *out, unsigned capabilities, uint64_t id)
 {
     open_request(out, CW_STR("server/discover"), id);
     cw_buf_add(out, CW_STR("\"_meta\":{"));
-    add_modern_meta(out, capabilities, CW_STR(""));
+    add_modern_meta(out, capabilities, /* takes_tasks= */ false, CW_STR(""));
     cw_buf_add(out, CW_STR("}}}"));
 }
 

@@ -71,6 +71,7 @@ typedef struct cw_relay_request {
     size_t n_headers;
     unsigned capabilities; /* CW_RELAY_… that the client has and the source may use */
     bool wants_progress;   /* the token is the id of the request */
+    bool takes_tasks;      /* a modern server may answer with a task */
     bool is_stream;        /* what a server sends of its own accord: of a legacy one by GET */
     const struct cw_relay_ticket *ticket; /* the session that it is sent in; NULL: its caller's */
 } cw_relay_request;

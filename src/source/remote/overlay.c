@@ -508,12 +508,19 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
     if (!rc)
         rc = cw_endpoint_call_path(x->remote->service, m->id, arena, &tool->path, err);
     bool is_mcp = cw_dialect_is_mcp(protocol->dialect);
+    if (!rc && !reads && !tool->is_notice)
+        rc = cw_job_rule_make(x->remote->service, m->id, arena, &tool->job, err);
     m->has_result_size = o->result_size != CW_CONFIG_NO_SIZE;
     m->result_size = m->has_result_size ? o->result_size : is_mcp ? 0 : CW_MCP_RESULT_SIZE;
     if (!rc && is_mcp)
         rc = cw_relayed_target_make(m, arena, &tool->target, err);
     tool->has_headers = is_mcp && !m->exposed && cw_relayed_has_headers(m);
-    return rc ? rc : cw_param_map_make(protocol, o, m, arena, &tool->map, err);
+    if (!rc)
+        rc = cw_param_map_make(protocol, o, m, arena, &tool->map, err);
+    /* It has two results: the id of the job, and that of the job. */
+    if (tool->job && o->output.n == 0)
+        m->output = CW_STR("");
+    return rc;
 }
 
 /* ---- schemas ---- */

@@ -167,6 +167,7 @@ cw_code cw_relayed_request(const cw_endpoint *service, const cw_relayed_target *
         .log_level = level_of(cw_json_get(extras, CW_STR("log"))),
         .capabilities = *ret_completes ? 0 : can & service->words.questions,
         .wants_progress = call->wants_progress,
+        .takes_tasks = target->kind == CW_RELAYED_TOOL && !*ret_completes,
     };
     bool has_span = call->ids && call->ids->has_trace && cw_trace_is_on(call->tracer);
     rc = write_meta(cw_json_get(extras, CW_STR("meta")), has_span, call->arena, &ret->meta, err);

@@ -19,7 +19,7 @@
 #include "access/fair_key.h"
 #include "catalogue/exposed.h"
 #include "metrics/metrics.h"
-#include "source/remote/relayed.h"
+#include "source/remote/relayed_task.h"
 #include "source/remote/remote_int.h"
 
 #define RETRY_MS 100u
@@ -39,6 +39,8 @@ typedef struct op {
     unsigned asks;        /* CW_RELAY_…: questions that an MCP server may ask its client */
     bool completes;       /* an MCP server is asked for values of an argument */
     cw_relayed_questions questions;
+    cw_follower *follower; /* of its job, after the response; NULL: none */
+    uint64_t since;        /* notifications about jobs before it began */
     /* A result that was kept: told at the end of this turn. */
     cw_deferred later;
     cw_str kept;
@@ -70,22 +72,6 @@ struct request {
     bool is_over;           /* those who wait are being told */
 };
 
-struct cw_remote_loop_state {
-    cw_remote *remote; /* one reference */
-    cw_loop *loop;
-    cw_upstream *upstream;
-    cw_loop_hook hook;
-    cw_list running; /* requests that are under way */
-    uint32_t n_running;
-    cw_fair_queue waiting;
-    cw_list lost; /* requests displaced by those of other callers; their calls are to be failed */
-    cw_deferred pump;
-    uint64_t last_owner, others_until; /* ms; 0: all calls were of one caller so far */
-    cw_list later;                     /* ops with a kept result */
-    cw_result_cache kept;
-    cw_deadline_list retries;
-};
-
 static cw_remote *remote_of(cw_source *s)
 {
     return CW_CONTAINER(s, cw_remote, base);
@@ -109,70 +95,6 @@ static request *request_of(cw_fair_item *item)
 static bool is_running(const request *f)
 {
     return f->started != 0;
-}
-
-/* ---- health ---- */
-
-cw_remote_health *cw_remote_health_new(void)
-{
-    cw_remote_health *h = calloc(1, sizeof *h);
-    if (h)
-        atomic_init(&h->refs, 1);
-    return h;
-}
-
-cw_remote_health *cw_remote_health_ref(cw_remote_health *h)
-{
-    atomic_fetch_add(&h->refs, 1);
-    return h;
-}
-
-void cw_remote_health_unref(cw_remote_health *h)
-{
-    if (h && atomic_fetch_sub(&h->refs, 1) == 1)
-        free(h);
-}
-
-static void on_failure(cw_remote_health *h, bool trial, uint64_t now)
-{
-    static const cw_breaker_rule rule = {.failures = CW_REMOTE_FAILURES,
-                                         .pause_min_ms = CW_REMOTE_PAUSE_MIN_MS,
-                                         .pause_max_ms = CW_REMOTE_PAUSE_MAX_MS};
-    cw_breaker_failure(&h->breaker, &rule, trial, now);
-}
-
-static void on_refused(cw_remote_health *h, uint64_t now, bool has_load)
-{
-    uint64_t last = atomic_load(&h->doubted_at);
-    atomic_store(&h->call_refused, true);
-    if (!has_load) {
-        if (atomic_fetch_add(&h->refusals, 1) + 1 >= CW_REMOTE_REFUSALS)
-            atomic_store(&h->refused_until, now + CW_REMOTE_REFUSED_MS);
-        return;
-    }
-    if (atomic_load(&h->load_refused) || (last && now - last < CW_REMOTE_RECHECK_MS))
-        return;
-    atomic_store(&h->doubted_at, now ? now : 1);
-    atomic_store(&h->is_doubted, true);
-}
-
-static void on_accepted(cw_remote_health *h)
-{
-    /* Read first: every call comes by here. */
-    if (atomic_load_explicit(&h->call_refused, memory_order_relaxed)) {
-        atomic_store(&h->call_refused, false);
-        atomic_store(&h->refusals, 0);
-        atomic_store(&h->refused_until, 0);
-    }
-}
-
-static bool is_refused(const cw_remote_health *h, uint64_t now)
-{
-    if (CW_LIKELY(!atomic_load_explicit(&h->call_refused, memory_order_relaxed)))
-        return false;
-    bool is_doubted =
-        atomic_load(&h->is_doubted) && now - atomic_load(&h->doubted_at) < CW_REMOTE_SETTLE_MS;
-    return is_doubted || atomic_load(&h->load_refused) || now < atomic_load(&h->refused_until);
 }
 
 /* ---- parts ---- */
@@ -248,6 +170,7 @@ static void close_part(cw_remote_loop_state *p)
         drop_request(request_of(item));
     drop_requests(&p->running);
     drop_requests(&p->lost);
+    cw_followers_free(p->followers);
     cw_fair_done(&p->waiting);
     cw_loop_cancel_deferred(&p->pump);
     drop_ops(&p->later);
@@ -256,11 +179,11 @@ static void close_part(cw_remote_loop_state *p)
     cw_upstream_close(p->upstream, on_part_closed, p);
 }
 
-static void close_if_over(cw_remote_loop_state *p)
+void cw_remote_close_if_over(cw_remote_loop_state *p)
 {
     if (atomic_load(&p->remote->base.retired) && cw_list_is_empty(&p->running) &&
         cw_list_is_empty(&p->lost) && cw_fair_count(&p->waiting) == 0 &&
-        cw_list_is_empty(&p->later))
+        cw_list_is_empty(&p->later) && !cw_followers_is_busy(p->followers))
         close_part(p);
 }
 
@@ -321,6 +244,73 @@ static bool is_mcp(const cw_remote *r)
     return cw_dialect_is_mcp(r->service->protocol.dialect);
 }
 
+/* ---- jobs ---- */
+
+/* The response has begun a job of the service, or a task of an MCP server. */
+static bool is_begun(const cw_remote *r, const request *f, const op *o, const cw_outcome *outcome,
+                     cw_follow_start *ret)
+{
+    const cw_remote_tool *tool = f->tool;
+    *ret = (cw_follow_start){.call = o->call, .since = o->since};
+    if (outcome->kind != CW_OUTCOME_RESULT)
+        return false;
+    if (is_mcp(r) && f->relay.takes_tasks) {
+        ret->ops = &cw_relayed_task_ops;
+        return cw_relayed_is_task(outcome->result, ret);
+    }
+    if (!tool->job)
+        return false;
+    ret->ops = &cw_job_ops;
+    ret->rule = tool->job;
+    ret->poll_ms = cw_job_interval(tool->job);
+    ret->key = cw_job_id(tool->job, outcome->result, f->params, o->call->arena);
+    return ret->key.p != NULL;
+}
+
+/* Follow a job, for a client that gets a task. CW_DECLINED: the response is the result; CW_DONE: the
+ * call is over. Without tasks a task of an MCP server is followed, too. */
+static cw_code follow(cw_remote_loop_state *p, const request *f, op *o, cw_follow_start *start)
+{
+    cw_source_call *call = o->call;
+    const cw_remote *r = p->remote;
+    bool is_job = start->rule != NULL;
+    call->is_followed = true;
+    cw_code rc = call->sink->ops->become_task ? call->sink->ops->become_task(call->sink)
+                                              : (cw_code)CW_DECLINED;
+    if (rc == CW_DONE)
+        return rc;
+    call->is_followed = !rc;
+    if (rc && is_job)
+        return CW_DECLINED;
+    if (!is_job) {
+        start->self = cw_relayed_task_new(&f->tool->target, &f->relay, r->service->words.is_strict);
+        if (!start->self)
+            return CW_NOMEM;
+    }
+    return cw_follow(p, start, &o->follower);
+}
+
+/* What could not be followed is a failure of a call that is a task already. */
+static bool begin_follow(cw_remote_loop_state *p, const request *f, op *o, cw_outcome *outcome)
+{
+    cw_follow_start start;
+    if (CW_LIKELY(!f->tool->job && !f->relay.takes_tasks) ||
+        !is_begun(p->remote, f, o, outcome, &start))
+        return false;
+    cw_code rc = follow(p, f, o, &start);
+    if (rc == CW_DECLINED)
+        return false;
+    if (!rc || rc == CW_DONE)
+        return true;
+    cw_relayed_task_free(start.self);
+    fail_nomem(outcome);
+    if (rc == CW_LIMIT)
+        *outcome = (cw_outcome){.kind = CW_OUTCOME_FAILED,
+                                .fault = CW_FAULT_FULL,
+                                .message = CW_STR("Too many jobs are followed.")};
+    return false;
+}
+
 static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op *o, uint64_t id,
                         const cw_upstream_reply *reply, cw_outcome *ret)
 {
@@ -331,9 +321,10 @@ static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op
     }
     cw_dialect_parse_response(&r->service->protocol, r->base.name, id, reply, call->arena, ret);
     if (is_mcp(r)) {
+        cw_follow_start unused;
         if (o->completes)
             cw_relayed_completion(call->arena, ret);
-        else if (ret->kind == CW_OUTCOME_RESULT)
+        else if (ret->kind == CW_OUTCOME_RESULT && !cw_relayed_is_task(ret->result, &unused))
             cw_relayed_result(&tool->target, r->service->words.is_strict, o->asks, ret);
         return;
     }
@@ -349,38 +340,6 @@ static bool is_away(const cw_upstream_reply *reply)
     unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
     return reply->end == CW_CLIENT_CONNECT || reply->end == CW_CLIENT_LOST || status == 502 ||
            status == 503 || status == 504;
-}
-
-static void report_to_breaker(cw_remote *r, const request *f, cw_client_end end)
-{
-    if (end == CW_CLIENT_CONNECT || end == CW_CLIENT_SLOW)
-        on_failure(r->health, f->trial, cw_loop_now(f->part->loop));
-    else if (end == CW_CLIENT_LOST || end == CW_CLIENT_NOMEM || end == CW_CLIENT_REFUSED)
-        cw_breaker_neutral(&r->health->breaker, f->trial);
-    else
-        cw_breaker_success(&r->health->breaker, f->trial);
-}
-
-static void record_credentials(cw_remote *r, const request *f, const cw_upstream_reply *reply)
-{
-    unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
-    bool is_denied = status == 401 || status == 403 || reply->end == CW_CLIENT_REFUSED;
-    bool has_load = r->service->config.openrpc.n == 0;
-    if (!r->service->protocol.has_credentials)
-        return;
-    /* With a file, a 403 is more likely about one method than about our login. */
-    if (is_denied && (has_load || status != 403))
-        on_refused(r->health, cw_loop_now(f->part->loop), has_load);
-    else if (!is_denied && reply->end == CW_CLIENT_OK)
-        on_accepted(r->health);
-}
-
-static void report_not_begun(cw_remote *r, cw_code why, bool trial, uint64_t now)
-{
-    if (why == CW_IO)
-        on_failure(r->health, trial, now);
-    else
-        cw_breaker_neutral(&r->health->breaker, trial);
 }
 
 static void keep(const request *f, const cw_client_response *answer)
@@ -412,7 +371,8 @@ static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
         if (is_kept && o->node.next == &f->ops)
             keep(f, reply->answer);
         cw_list_remove(&o->node);
-        call->sink->ops->done(call->sink, &outcome);
+        if (!begin_follow(f->part, f, o, &outcome))
+            call->sink->ops->done(call->sink, &outcome);
         more = is_shared && !cw_list_is_empty(&f->ops);
     }
     if (is_shared)
@@ -431,14 +391,13 @@ static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
         cw_loop_set_deadline(p->loop, &f->retry, &p->retries);
         return;
     }
-    report_to_breaker(r, f, reply->end);
-    record_credentials(r, f, reply);
+    cw_remote_record_end(r, cw_loop_now(p->loop), f->trial, reply);
     leave_part(f);
     cw_source_ref(&r->base);
     finish(r, f, reply);
     /* A call that was told may have ended the part: it is looked up again. */
     if (r->parts[index])
-        close_if_over(r->parts[index]);
+        cw_remote_close_if_over(r->parts[index]);
     cw_source_unref(&r->base);
 }
 
@@ -630,7 +589,7 @@ static request *next_end(cw_remote_loop_state *p, cw_code *ret_why)
         cw_err err = {0};
         cw_fair_take(&p->waiting, &f->place);
         /* Each attempt with credentials that are refused may lock the account. */
-        bool is_denied = is_refused(p->remote->health, cw_loop_now(p->loop));
+        bool is_denied = cw_remote_is_refused(p->remote->health, cw_loop_now(p->loop));
         *ret_why = is_denied ? CW_INVALID : depart(f, &err);
         if (*ret_why)
             return f;
@@ -651,13 +610,13 @@ static void on_pump(cw_deferred *later)
     while ((p = r->parts[index]) && (f = next_end(p, &why))) {
         cw_fault fault;
         cw_err err;
-        report_not_begun(r, why, f->trial, now);
+        cw_remote_record_not_begun(r, why, f->trial, now);
         cw_code rc = refuse(r, why, &fault, &err);
         (void)rc;
         fail(f, fault, cw_str_from(err.msg));
     }
     if (p)
-        close_if_over(p);
+        cw_remote_close_if_over(p);
     cw_source_unref(&r->base);
 }
 
@@ -694,7 +653,7 @@ static void on_cached(cw_deferred *later)
     cw_outcome outcome;
     parse_reply(p->remote, &p->remote->tools[call->method->index], o, o->kept_id, &reply, &outcome);
     cw_list_remove(&o->node);
-    close_if_over(p);
+    cw_remote_close_if_over(p);
     call->sink->ops->done(call->sink, &outcome);
 }
 
@@ -749,6 +708,8 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
     request *f = make_request(p, call, params);
     if (!f)
         return cw_fail_nomem(err);
+    if (f->tool->job && p->remote->shared)
+        o->since = cw_job_news_now(cw_shared_conn_news(p->remote->shared));
     if (is_mcp(p->remote)) {
         cw_code failed = cw_relayed_request(p->remote->service, &f->tool->target, call, params,
                                             &f->relay, &o->completes, err);
@@ -808,17 +769,17 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_
                      (tool->reads && join(p, call, params, o));
     if (is_served)
         return CW_OK;
-    if (is_refused(r->health, cw_loop_now(call->loop))) {
-        close_if_over(p);
+    if (cw_remote_is_refused(r->health, cw_loop_now(call->loop))) {
+        cw_remote_close_if_over(p);
         return CW_INVALID;
     }
     if (!cw_breaker_allow(&r->health->breaker, cw_loop_now(call->loop), trial)) {
-        close_if_over(p);
+        cw_remote_close_if_over(p);
         return CW_DECLINED;
     }
     rc = begin_request(p, call, params, o, *trial, err);
     if (rc)
-        close_if_over(p);
+        cw_remote_close_if_over(p);
     return rc;
 }
 
@@ -840,7 +801,7 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
         return cw_fail(err, CW_IO, "The service '%.*s' is not available at the moment.",
                        CW_STR_ARG(r->base.name));
     }
-    report_not_begun(r, rc, trial, cw_loop_now(call->loop));
+    cw_remote_record_not_begun(r, rc, trial, cw_loop_now(call->loop));
     return refuse(r, rc, fault, err);
 }
 
@@ -848,6 +809,12 @@ static void cancel(cw_source *s, cw_source_call *call)
 {
     cw_remote *r = remote_of(s);
     op *o = call->op;
+    if (o->follower) {
+        cw_remote_loop_state *part = r->parts[call->loop->index];
+        cw_follow_cancel(o->follower, call->keeps_job);
+        cw_remote_close_if_over(part);
+        return;
+    }
     if (!cw_list_is_in(&o->node))
         return;
     request *f = o->request;
@@ -855,7 +822,7 @@ static void cancel(cw_source *s, cw_source_call *call)
     cw_list_remove(&o->node);
     cw_loop_cancel_deferred(&o->later);
     if (!f) {
-        close_if_over(p);
+        cw_remote_close_if_over(p);
         return;
     }
     if (f->is_over || !cw_list_is_empty(&f->ops))
@@ -864,11 +831,11 @@ static void cancel(cw_source *s, cw_source_call *call)
     uint64_t now = cw_loop_now(call->loop), ms = is_running(f) ? now - f->started : 0;
     uint32_t limit = call->method->call_ms ? call->method->call_ms : s->call_ms;
     if (is_running(f) && ms + ms / 8 >= limit) {
-        on_failure(r->health, f->trial, now);
+        cw_remote_health_failed(r->health, f->trial, now);
         f->trial = false;
     }
     drop_request(f);
-    close_if_over(p);
+    cw_remote_close_if_over(p);
 }
 
 static void answer(cw_source *s, cw_source_call *call, uint32_t number, cw_str result,
@@ -879,7 +846,9 @@ static void answer(cw_source *s, cw_source_call *call, uint32_t number, cw_str r
     CW_CLEANUP(cw_buf_done) cw_buf reply;
     (void)s;
     cw_buf_init(&reply, REPLY_MAX);
-    if (f && cw_relayed_answer(&o->questions, number, result, problem, &reply) && !reply.code)
+    if (o->follower)
+        cw_follow_answer(o->follower, number, result, problem);
+    else if (f && cw_relayed_answer(&o->questions, number, result, problem, &reply) && !reply.code)
         cw_upstream_post(f->part->upstream, &f->req, cw_buf_str(&reply));
 }
 
@@ -892,7 +861,7 @@ static void sweep(cw_source *s, cw_loop *loop, bool now)
     if (now)
         close_part(p);
     else
-        close_if_over(p);
+        cw_remote_close_if_over(p);
 }
 
 void cw_remote_free(cw_remote *r)
@@ -922,28 +891,6 @@ const cw_remote *cw_remote_of(const cw_source *s)
     return s && s->ops == &cw_remote_ops ? (const cw_remote *)(const void *)s : NULL;
 }
 
-void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials)
-{
-    const cw_remote *r = cw_remote_of(s);
-    if (!r)
-        return;
-    cw_remote_health *h = r->health;
-    atomic_store(&h->is_doubted, false);
-    if (credentials == CW_REMOTE_CREDENTIALS_UNKNOWN)
-        return;
-    atomic_store(&h->load_refused, credentials == CW_REMOTE_CREDENTIALS_REFUSED);
-    if (credentials != CW_REMOTE_CREDENTIALS_NEW)
-        return;
-    atomic_store(&h->doubted_at, 0);
-    on_accepted(h);
-}
-
-bool cw_remote_needs_recheck(const cw_source *s)
-{
-    const cw_remote *r = cw_remote_of(s);
-    return r && atomic_load(&r->health->is_doubted);
-}
-
 bool cw_remote_has_resource(const cw_source *s, cw_str uri)
 {
     const cw_remote *r = cw_remote_of(s);
@@ -956,16 +903,6 @@ bool cw_remote_has_resource(const cw_source *s, cw_str uri)
             return true;
     }
     return false;
-}
-
-const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)
-{
-    const cw_remote *r = cw_remote_of(s);
-    if (r && is_refused(r->health, now_ms))
-        return "it refuses our credentials";
-    return r && cw_breaker_is_paused(&r->health->breaker, now_ms)
-               ? "it could not be reached several times in a row"
-               : NULL;
 }
 
 const cw_source_ops cw_remote_ops = {

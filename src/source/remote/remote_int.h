@@ -3,9 +3,12 @@
 #ifndef CW_SOURCE_REMOTE_REMOTE_INT_H
 #define CW_SOURCE_REMOTE_REMOTE_INT_H
 
+#include "base/fair.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "source/breaker.h"
+#include "source/remote/follow.h"
+#include "source/remote/job.h"
 #include "source/remote/lock.h"
 #include "source/remote/mapping.h"
 #include "source/remote/relayed.h"
@@ -33,6 +36,11 @@ cw_remote_health *cw_remote_health_ref(cw_remote_health *h);
 /* NULL is fine. */
 void cw_remote_health_unref(cw_remote_health *h);
 
+/* A call did not reach it, or had no answer in its time. */
+void cw_remote_health_failed(cw_remote_health *h, bool trial, uint64_t now);
+/* Whether it refuses our credentials. */
+bool cw_remote_is_refused(const cw_remote_health *h, uint64_t now);
+
 typedef struct cw_remote_loop_state cw_remote_loop_state;
 
 /* A method, by its index. */
@@ -40,6 +48,7 @@ typedef struct cw_remote_tool {
     cw_request_template wire;
     cw_str path;              /* of its calls; empty: the service's */
     cw_relayed_target target; /* of an MCP server */
+    const cw_job_rule *job;   /* of the job that it begins; NULL: none */
     const cw_param_map *map;  /* NULL: arguments and results stay what they are */
     bool may_repeat;          /* sending it twice does no harm */
     bool reads;               /* changes nothing: equal calls are merged */
@@ -79,6 +88,13 @@ extern const cw_source_ops cw_remote_ops;
 /* NULL: it is none. */
 const cw_remote *cw_remote_of(const cw_source *s);
 void cw_remote_free(cw_remote *r);
+/* Close a part if the source is retired and nothing runs. */
+void cw_remote_close_if_over(cw_remote_loop_state *part);
+/* Whether the service may be asked now: our credentials, the breaker. *ret_trial as cw_breaker_allow. */
+bool cw_remote_may_ask(cw_remote *r, uint64_t now, bool *ret_trial);
+/* A request of its own has ended, or was not begun for this reason. */
+void cw_remote_record_end(cw_remote *r, uint64_t now, bool trial, const cw_upstream_reply *reply);
+void cw_remote_record_not_begun(cw_remote *r, cw_code why, bool trial, uint64_t now);
 
 /* ---- result_cache.c: results of one loop that are good for a while ---- */
 
@@ -108,6 +124,24 @@ const cw_result_cache_entry *cw_result_cache_find(cw_result_cache *k, uint32_t m
 /* Keep a copy; without memory, or where it is too large, nothing is kept. */
 void cw_result_cache_add(cw_result_cache *k, const cw_result_cache_entry *head, cw_str params,
                          cw_str body);
+
+/* The part of one loop. */
+struct cw_remote_loop_state {
+    cw_remote *remote; /* one reference */
+    cw_loop *loop;
+    cw_upstream *upstream;
+    cw_loop_hook hook;
+    cw_list running; /* requests that are under way */
+    uint32_t n_running;
+    cw_fair_queue waiting;
+    cw_list lost; /* requests displaced by those of other callers; their calls are to be failed */
+    cw_deferred pump;
+    uint64_t last_owner, others_until; /* ms; 0: all calls were of one caller so far */
+    cw_list later;                     /* ops with a kept result */
+    cw_result_cache kept;
+    cw_followers *followers; /* NULL: there was none yet */
+    cw_deadline_list retries;
+};
 
 /* php_result.c: have {} in a result where its schema declares an object and the service, written in
  * PHP, has []. *result is replaced where that is so, by a copy in the arena. CW_NOMEM. */

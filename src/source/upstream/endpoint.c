@@ -532,14 +532,31 @@ static bool same_strings(const cw_config_strings *a, const cw_config_strings *b)
     return same;
 }
 
+/* Whether both have the same notifications about jobs. */
+static bool same_job_notices(const cw_config_jobs *a, const cw_config_jobs *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; i < a->n && same; i++) {
+        const cw_config_job_notices *x = &a->items[i].notifications,
+                                    *y = &b->items[i].notifications;
+        same = x->n == y->n;
+        for (size_t k = 0; k < x->n && same; k++)
+            same = cw_str_eq(x->items[k].method, y->items[k].method) &&
+                   cw_str_eq(x->items[k].id, y->items[k].id) &&
+                   cw_str_eq(x->items[k].error, y->items[k].error) &&
+                   x->items[k].ends == y->items[k].ends;
+    }
+    return same;
+}
+
 /* Whether a shared connection behaves the same for both, with the same limits. */
 static bool same_behaviour(const cw_config_remote *a, const cw_config_remote *b)
 {
     return a->queue == b->queue && a->connections == b->connections &&
            cw_str_eq(a->replies, b->replies) && cw_str_eq(a->greeting, b->greeting) &&
            same_strings(&a->change_notifications, &b->change_notifications) &&
-           cw_str_eq(a->protocol, b->protocol) && cw_str_eq(a->session, b->session) &&
-           same_strings(&a->questions, &b->questions) &&
+           same_job_notices(&a->jobs, &b->jobs) && cw_str_eq(a->protocol, b->protocol) &&
+           cw_str_eq(a->session, b->session) && same_strings(&a->questions, &b->questions) &&
            same_preludes(&a->init_calls, &b->init_calls);
 }
 

@@ -24,11 +24,88 @@ static const cw_str mcp_changes[] = {
     TEXT("notifications/resources/list_changed"),
 };
 
+#define TEXTS(list)                                                                                \
+    {                                                                                              \
+        (list), CW_COUNT(list)                                                                     \
+    }
+
+static const cw_str aria2_starters[] = {TEXT("aria2.addUri"), TEXT("aria2.addTorrent")};
+static const cw_str aria2_done[] = {TEXT("complete")};
+static const cw_str aria2_failed[] = {TEXT("error"), TEXT("removed")};
+static const cw_str aria2_progress[] = {TEXT("/completedLength"), TEXT("/totalLength")};
+static const cw_config_job_notice aria2_notices[] = {
+    {.method = TEXT("aria2.onDownloadComplete"), .id = TEXT("/0/gid"), .error = TEXT("")},
+    {.method = TEXT("aria2.onDownloadError"), .id = TEXT("/0/gid"), .error = TEXT("")},
+    {.method = TEXT("aria2.onDownloadStop"), .id = TEXT("/0/gid"), .error = TEXT("")},
+    {.method = TEXT("aria2.onDownloadPause"), .id = TEXT("/0/gid"), .error = TEXT("")},
+    {.method = TEXT("aria2.onDownloadStart"), .id = TEXT("/0/gid"), .error = TEXT("")},
+};
+/* The list of files may be long: it is read at the end only. */
+static const cw_config_job aria2_jobs[] = {
+    {.methods = TEXTS(aria2_starters),
+     .id = TEXT(""),
+     .id_param = TEXT(""),
+     .poll = {TEXT("aria2.tellStatus"),
+              TEXT(
+                  "[\"$job\",[\"gid\",\"status\",\"totalLength\",\"completedLength\",\"errorCode\","
+                  "\"errorMessage\"]]")},
+     .result = {TEXT("aria2.tellStatus"),
+                TEXT("[\"$job\",[\"gid\",\"status\",\"totalLength\",\"completedLength\",\"dir\","
+                     "\"files\",\"followedBy\"]]")},
+     .cancel = {TEXT("aria2.forceRemove"), TEXT("[\"$job\"]")},
+     .dismiss = {TEXT(""), TEXT("")},
+     .item = TEXT(""),
+     .status = TEXT("/status"),
+     .done = TEXTS(aria2_done),
+     .failed = TEXTS(aria2_failed),
+     .error = TEXT("/errorMessage"),
+     .progress = TEXTS(aria2_progress),
+     .interval_ms = CW_JOB_INTERVAL_MS,
+     .notifications = TEXTS(aria2_notices)},
+};
+
+static const cw_str qmp_starters[] = {
+    TEXT("blockdev-backup"), TEXT("drive-backup"),    TEXT("block-commit"),
+    TEXT("block-stream"),    TEXT("blockdev-create"), TEXT("snapshot-save"),
+    TEXT("snapshot-load"),   TEXT("snapshot-delete"), TEXT("x-blockdev-amend"),
+};
+static const cw_str qmp_done[] = {TEXT("concluded")};
+static const cw_str qmp_progress[] = {TEXT("/current-progress"), TEXT("/total-progress")};
+/* A block job that ends is not listed any more: its last event has its end. */
+static const cw_config_job_notice qmp_notices[] = {
+    {.method = TEXT("JOB_STATUS_CHANGE"), .id = TEXT("/id"), .error = TEXT("")},
+    {.method = TEXT("BLOCK_JOB_COMPLETED"),
+     .id = TEXT("/device"),
+     .ends = true,
+     .error = TEXT("/error")},
+    {.method = TEXT("BLOCK_JOB_CANCELLED"),
+     .id = TEXT("/device"),
+     .ends = true,
+     .error = TEXT("/type")},
+};
+static const cw_config_job qmp_jobs[] = {
+    {.methods = TEXTS(qmp_starters),
+     .id = TEXT(""),
+     .id_param = TEXT("/job-id"),
+     .poll = {TEXT("query-jobs"), TEXT("")},
+     .result = {TEXT(""), TEXT("")},
+     .cancel = {TEXT("job-cancel"), TEXT("{\"id\":\"$job\"}")},
+     .dismiss = {TEXT("job-dismiss"), TEXT("{\"id\":\"$job\"}")},
+     .item = TEXT("/id"),
+     .status = TEXT("/status"),
+     .done = TEXTS(qmp_done),
+     .error = TEXT("/error"),
+     .progress = TEXTS(qmp_progress),
+     .interval_ms = CW_JOB_INTERVAL_MS,
+     .notifications = TEXTS(qmp_notices)},
+};
+
 /* Members that a row leaves out are those of `usual`. `name` is that of the preset. */
 static const cw_config_remote presets[] = {
     {.name = TEXT("aria2"),
      .params = TEXT("positional"),
      .secret = {.as = TEXT("first_param"), .prefix = TEXT("token:")},
+     .jobs = TEXTS(aria2_jobs),
      .describe = TEXT("system")},
     {.name = TEXT("bitcoin"), .secret = {.as = TEXT("basic")}, .describe = TEXT("auto")},
     {.name = TEXT("core-lightning"), .framing = TEXT("json"), .describe = TEXT("help")},
@@ -61,6 +138,7 @@ static const cw_config_remote presets[] = {
      .framing = TEXT("lines"),
      .greeting = TEXT("yes"),
      .init_calls = {qmp_prelude, CW_COUNT(qmp_prelude)},
+     .jobs = TEXTS(qmp_jobs),
      .describe = TEXT("qmp")},
     {.name = TEXT("spdk"), .framing = TEXT("json"), .describe = TEXT("spdk")},
     {.name = TEXT("transmission"),
@@ -137,6 +215,8 @@ static void fill(cw_config_remote *to, const cw_config_remote *from)
         to->init_calls = from->init_calls;
     if (to->change_notifications.n == 0)
         to->change_notifications = from->change_notifications;
+    if (to->jobs.n == 0)
+        to->jobs = from->jobs;
 }
 
 /* ---- words ---- */
@@ -384,12 +464,33 @@ static cw_code check_events(const cw_config_remote *c, bool http, cw_err *err)
     return CW_OK;
 }
 
+static cw_code check_jobs(const cw_config_jobs *jobs, bool is_mcp, cw_err *err)
+{
+    if (jobs->n && is_mcp)
+        return cw_fail(err, CW_CONFIG, "jobs: an MCP server has tasks instead");
+    for (size_t i = 0; i < jobs->n; i++) {
+        const cw_config_job *job = &jobs->items[i];
+        const char *missing = job->methods.n == 0       ? "methods"
+                              : job->poll.method.n == 0 ? "poll.method"
+                              : job->status.n == 0      ? "status"
+                              : job->done.n == 0        ? "done"
+                                                        : NULL;
+        if (missing)
+            return cw_fail(err, CW_CONFIG, "jobs[%zu].%s: missing", i, missing);
+        if (job->progress.n == 1)
+            return cw_fail(err, CW_CONFIG, "jobs[%zu].progress: two pointers are needed", i);
+    }
+    return CW_OK;
+}
+
 static cw_code check(const cw_config_remote *c, cw_err *err)
 {
     bool http = is_http(c), has_head = http || is_websocket(c);
     cw_code rc = check_mcp(c, http, err);
     if (!rc)
         rc = check_events(c, http, err);
+    if (!rc)
+        rc = check_jobs(&c->jobs, cw_str_is(c->dialect, "mcp"), err);
     if (rc)
         return rc;
     if ((c->url.n != 0) == (c->command.n != 0))

@@ -438,9 +438,16 @@ void cw_shared_conn_announce(cw_shared_conn *shared, unsigned lists)
         shared->opts.announced(shared->opts.ctx, lists);
 }
 
-static void on_notice(cw_shared_conn *shared, cw_str method)
+cw_job_news *cw_shared_conn_news(const cw_shared_conn *shared)
+{
+    return shared->news;
+}
+
+static void on_notice(cw_shared_conn *shared, cw_str method, const cw_json *params)
 {
     unsigned lists = cw_shared_conn_changed_lists(shared, method);
+    if (shared->news)
+        cw_job_news_add(shared->news, &shared->service->config.jobs, method, params);
     if (lists)
         cw_shared_conn_announce(shared, lists);
 }
@@ -477,7 +484,7 @@ static void on_parsed(cw_shared_conn *shared, cw_parsed_message *message)
     case CW_INCOMING_NOTIFICATION:
         if (shared->mcp.is_on)
             cw_shared_conn_mcp_notice(shared, &incoming, message);
-        on_notice(shared, incoming.method);
+        on_notice(shared, incoming.method, incoming.params);
         cw_shared_conn_events_notice(shared, incoming.method, message->root);
         return;
     case CW_INCOMING_GREETING:
@@ -840,8 +847,12 @@ cw_code cw_shared_conn_new(cw_endpoint *s, const cw_shared_conn_opts *opts, cw_s
                            cw_err *err)
 {
     cw_shared_conn *shared = calloc(1, sizeof *shared);
-    if (!shared)
+    cw_job_news *news = shared && s->config.jobs.n ? cw_job_news_new() : NULL;
+    if (!shared || (s->config.jobs.n && !news)) {
+        free(shared);
         return cw_fail_nomem(err);
+    }
+    shared->news = news;
     atomic_init(&shared->refs, 1);
     atomic_init(&shared->users, 0);
     atomic_init(&shared->is_retired, false);
@@ -876,6 +887,7 @@ void cw_shared_conn_unref(cw_shared_conn *shared)
     if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
         return;
     cw_relay_sessions_done(&shared->sessions);
+    cw_job_news_unref(shared->news);
     cw_endpoint_unref(shared->service); /* NOLINT: a message holds a reference of its own */
     cw_upstream_login_free(&shared->login);
     pthread_mutex_destroy(&shared->lock);

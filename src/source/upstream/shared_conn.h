@@ -27,6 +27,7 @@
 #include "catalogue/change.h"
 #include "source/relay/sessions.h"
 #include "source/upstream/event_intake.h"
+#include "source/upstream/job_news.h"
 #include "source/upstream/upstream.h"
 
 typedef struct cw_shared_conn_opts {
@@ -73,6 +74,8 @@ const char *cw_shared_conn_protocol(const cw_shared_conn *shared);
 cw_relay_era cw_shared_conn_era(const cw_shared_conn *shared);
 /* What an MCP server has told of itself. Any thread. */
 cw_relay_server cw_shared_conn_server(cw_shared_conn *shared, cw_arena *arena);
+/* The notifications about jobs; NULL: there are none. Lives as long as the connection. Any thread. */
+cw_job_news *cw_shared_conn_news(const cw_shared_conn *shared);
 /* Why it is not open, for logs; empty: it is, or it was never opened. */
 cw_str cw_shared_conn_problem(const cw_shared_conn *shared);
 

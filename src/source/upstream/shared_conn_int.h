@@ -127,6 +127,7 @@ struct cw_shared_conn {
     cw_endpoint *service;   /* a reference */
     cw_shared_conn_opts opts;
     _Atomic uint64_t last_id;
+    cw_job_news *news;          /* of a service with jobs; or NULL */
     cw_relay_sessions sessions; /* of an MCP server: its era, and over HTTP our sessions */
     pthread_mutex_t lock;
     cw_list all; /* under the lock: every call, on any loop */

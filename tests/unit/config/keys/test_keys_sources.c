@@ -429,6 +429,10 @@ TEST(every_field_has_a_key)
     const cw_key *init_calls = find(cw_sources_keys, "init_calls");
     assert_covers(init_calls->children, init_calls->item_defaults, sizeof(cw_config_init_call), 0,
                   0);
+    const cw_key *jobs = find(cw_sources_keys, "jobs");
+    assert_covers(jobs->children, jobs->item_defaults, sizeof(cw_config_job), 0, 0);
+    const cw_key *notices = find(jobs->children, "notifications");
+    assert_covers(notices->children, notices->item_defaults, sizeof(cw_config_job_notice), 0, 0);
 }
 
 /* ---- comparisons ---- */
@@ -502,6 +506,7 @@ static const struct {
     {"templates", "[m]"},
     {"prompts", "[m]"},
     {"events", "{m: {}}"},
+    {"jobs", "[{id: /a}]"},
     {"skills", "/x"},
     {"relay_instructions", "true"},
     {"refresh", "1s"},

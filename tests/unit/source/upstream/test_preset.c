@@ -113,6 +113,17 @@ static const cw_config_pair header[] = {{CW_STR_INIT("X"), CW_STR_INIT("y")}};
 
 TEST(what_is_wrong_is_named)
 {
+    static const cw_str names[] = {CW_STR_INIT("m")};
+    static const cw_config_job no_methods = {0};
+    static const cw_config_job no_poll = {.methods = {names, 1}};
+    static const cw_config_job no_status = {.methods = {names, 1}, .poll.method = CW_STR_INIT("p")};
+    static const cw_config_job no_done = {
+        .methods = {names, 1}, .poll.method = CW_STR_INIT("p"), .status = CW_STR_INIT("/s")};
+    static const cw_config_job half = {.methods = {names, 1},
+                                       .poll.method = CW_STR_INIT("p"),
+                                       .status = CW_STR_INIT("/s"),
+                                       .done = {names, 1},
+                                       .progress = {names, 1}};
     const struct {
         cw_config_remote config;
         const char *part;
@@ -142,6 +153,12 @@ TEST(what_is_wrong_is_named)
          "discovery: there is no \"koid\"; did you "
          "mean \"kodi\"?"},
         {{.secret.as = CW_STR("cookie"), .url = address}, "secret.as: there is no"},
+        {{.url = address, .jobs = {&no_methods, 1}}, "jobs[0].methods: missing"},
+        {{.url = address, .jobs = {&no_poll, 1}}, "jobs[0].poll.method: missing"},
+        {{.url = address, .jobs = {&no_status, 1}}, "jobs[0].status: missing"},
+        {{.url = address, .jobs = {&no_done, 1}}, "jobs[0].done: missing"},
+        {{.url = address, .jobs = {&half, 1}}, "jobs[0].progress: two pointers"},
+        {{.url = address, .dialect = CW_STR("mcp"), .jobs = {&half, 1}}, "has tasks instead"},
         {{.url = CW_STR("")}, "exactly one of url and command"},
         {{.url = address, .command = {program, 1}}, "exactly one of url and command"},
         {{.url = stream, .http_method = CW_STR("GET")}, "http_method: only for HTTP"},

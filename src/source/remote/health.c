@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* health.c - whether a service is called at all: its breaker, and our credentials there. */
+#include <stdlib.h>
+
+#include "source/remote/remote_int.h"
+
+cw_remote_health *cw_remote_health_new(void)
+{
+    cw_remote_health *h = calloc(1, sizeof *h);
+    if (h)
+        atomic_init(&h->refs, 1);
+    return h;
+}
+
+cw_remote_health *cw_remote_health_ref(cw_remote_health *h)
+{
+    atomic_fetch_add(&h->refs, 1);
+    return h;
+}
+
+void cw_remote_health_unref(cw_remote_health *h)
+{
+    if (h && atomic_fetch_sub(&h->refs, 1) == 1)
+        free(h);
+}
+
+void cw_remote_health_failed(cw_remote_health *h, bool trial, uint64_t now)
+{
+    static const cw_breaker_rule rule = {.failures = CW_REMOTE_FAILURES,
+                                         .pause_min_ms = CW_REMOTE_PAUSE_MIN_MS,
+                                         .pause_max_ms = CW_REMOTE_PAUSE_MAX_MS};
+    cw_breaker_failure(&h->breaker, &rule, trial, now);
+}
+
+static void on_refused(cw_remote_health *h, uint64_t now, bool has_load)
+{
+    uint64_t last = atomic_load(&h->doubted_at);
+    atomic_store(&h->call_refused, true);
+    if (!has_load) {
+        if (atomic_fetch_add(&h->refusals, 1) + 1 >= CW_REMOTE_REFUSALS)
+            atomic_store(&h->refused_until, now + CW_REMOTE_REFUSED_MS);
+        return;
+    }
+    if (atomic_load(&h->load_refused) || (last && now - last < CW_REMOTE_RECHECK_MS))
+        return;
+    atomic_store(&h->doubted_at, now ? now : 1);
+    atomic_store(&h->is_doubted, true);
+}
+
+static void on_accepted(cw_remote_health *h)
+{
+    /* Read first: every call comes by here. */
+    if (atomic_load_explicit(&h->call_refused, memory_order_relaxed)) {
+        atomic_store(&h->call_refused, false);
+        atomic_store(&h->refusals, 0);
+        atomic_store(&h->refused_until, 0);
+    }
+}
+
+bool cw_remote_is_refused(const cw_remote_health *h, uint64_t now)
+{
+    if (CW_LIKELY(!atomic_load_explicit(&h->call_refused, memory_order_relaxed)))
+        return false;
+    bool is_doubted =
+        atomic_load(&h->is_doubted) && now - atomic_load(&h->doubted_at) < CW_REMOTE_SETTLE_MS;
+    return is_doubted || atomic_load(&h->load_refused) || now < atomic_load(&h->refused_until);
+}
+
+static void report_to_breaker(cw_remote *r, uint64_t now, bool trial, cw_client_end end)
+{
+    if (end == CW_CLIENT_CONNECT || end == CW_CLIENT_SLOW)
+        cw_remote_health_failed(r->health, trial, now);
+    else if (end == CW_CLIENT_LOST || end == CW_CLIENT_NOMEM || end == CW_CLIENT_REFUSED)
+        cw_breaker_neutral(&r->health->breaker, trial);
+    else
+        cw_breaker_success(&r->health->breaker, trial);
+}
+
+static void record_credentials(cw_remote *r, uint64_t now, const cw_upstream_reply *reply)
+{
+    unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
+    bool is_denied = status == 401 || status == 403 || reply->end == CW_CLIENT_REFUSED;
+    bool has_load = r->service->config.openrpc.n == 0;
+    if (!r->service->protocol.has_credentials)
+        return;
+    /* With a file, a 403 is more likely about one method than about our login. */
+    if (is_denied && (has_load || status != 403))
+        on_refused(r->health, now, has_load);
+    else if (!is_denied && reply->end == CW_CLIENT_OK)
+        on_accepted(r->health);
+}
+
+void cw_remote_record_end(cw_remote *r, uint64_t now, bool trial, const cw_upstream_reply *reply)
+{
+    report_to_breaker(r, now, trial, reply->end);
+    record_credentials(r, now, reply);
+}
+
+bool cw_remote_may_ask(cw_remote *r, uint64_t now, bool *ret_trial)
+{
+    return !cw_remote_is_refused(r->health, now) &&
+           cw_breaker_allow(&r->health->breaker, now, ret_trial);
+}
+
+void cw_remote_record_not_begun(cw_remote *r, cw_code why, bool trial, uint64_t now)
+{
+    if (why == CW_IO)
+        cw_remote_health_failed(r->health, trial, now);
+    else
+        cw_breaker_neutral(&r->health->breaker, trial);
+}
+
+void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credentials)
+{
+    const cw_remote *r = cw_remote_of(s);
+    if (!r)
+        return;
+    cw_remote_health *h = r->health;
+    atomic_store(&h->is_doubted, false);
+    if (credentials == CW_REMOTE_CREDENTIALS_UNKNOWN)
+        return;
+    atomic_store(&h->load_refused, credentials == CW_REMOTE_CREDENTIALS_REFUSED);
+    if (credentials != CW_REMOTE_CREDENTIALS_NEW)
+        return;
+    atomic_store(&h->doubted_at, 0);
+    on_accepted(h);
+}
+
+bool cw_remote_needs_recheck(const cw_source *s)
+{
+    const cw_remote *r = cw_remote_of(s);
+    return r && atomic_load(&r->health->is_doubted);
+}
+
+const char *cw_remote_trouble(const cw_source *s, uint64_t now_ms)
+{
+    const cw_remote *r = cw_remote_of(s);
+    if (r && cw_remote_is_refused(r->health, now_ms))
+        return "it refuses our credentials";
+    return r && cw_breaker_is_paused(&r->health->breaker, now_ms)
+               ? "it could not be reached several times in a row"
+               : NULL;
+}
