@@ -221,6 +221,8 @@ suite("contexts that are sent on", { concurrency: true }, () => {
         assert.equal(attempt.parentSpanId, own.spanId);
         assert.equal(attempt.attributes["rpc.system.name"], "jsonrpc");
         assert.equal(attempt.attributes["server.address"], "127.0.0.1");
+        assert.equal(attempt.attributes["network.peer.address"], "127.0.0.1");
+        assert.equal(attempt.attributes["network.peer.port"], attempt.attributes["server.port"]);
         assert.equal(attempt.attributes["http.response.status_code"], 200);
         const { headers } = proxy.requests.find(({ message }) => message?.method === "add");
         assert.equal(headers.traceparent, `00-${trace}-${attempt.spanId}-01`);

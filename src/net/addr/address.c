@@ -99,14 +99,23 @@ void cw_address_format_host(const cw_address *a, char *out, size_t n)
         snprintf(out, n, "unix");
 }
 
+uint16_t cw_address_port(const cw_address *a)
+{
+    if (a->sa.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&a->sa)->sin_port);
+    if (a->sa.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&a->sa)->sin6_port);
+    return 0;
+}
+
 void cw_address_format(const cw_address *a, char *out, size_t n)
 {
     char host[INET6_ADDRSTRLEN + 1];
     cw_address_format_host(a, host, sizeof host);
     if (a->sa.ss_family == AF_INET)
-        snprintf(out, n, "%s:%u", host, ntohs(((const struct sockaddr_in *)&a->sa)->sin_port));
+        snprintf(out, n, "%s:%u", host, cw_address_port(a));
     else if (a->sa.ss_family == AF_INET6)
-        snprintf(out, n, "[%s]:%u", host, ntohs(((const struct sockaddr_in6 *)&a->sa)->sin6_port));
+        snprintf(out, n, "[%s]:%u", host, cw_address_port(a));
     else
         snprintf(out, n, "unix:%s", ((const struct sockaddr_un *)&a->sa)->sun_path);
 }

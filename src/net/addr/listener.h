@@ -37,6 +37,8 @@ CW_MUST_USE cw_code cw_address_parse(cw_str text, cw_address *ret, cw_err *err);
 void cw_address_format(const cw_address *a, char *out, size_t n);
 /* A peer's address without its port: what logs and limits use. */
 void cw_address_format_host(const cw_address *a, char *out, size_t n);
+/* 0: it has none. */
+uint16_t cw_address_port(const cw_address *a);
 bool cw_address_is_loopback(const cw_address *a);
 
 typedef struct cw_listener {

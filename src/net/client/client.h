@@ -36,6 +36,7 @@
 #define CW_NET_CLIENT_CLIENT_H
 
 #include "base/buf.h"
+#include "net/addr/listener.h"
 #include "net/curl/tls_client.h"
 #include "net/http/http1.h"
 #include "net/loop/loop.h"
@@ -90,6 +91,7 @@ typedef struct cw_client_response {
     cw_str cookies; /* "a=1; b=2" of all Set-Cookie, as they are to be sent back: without those with
                        Max-Age=0, of one name the last, up to CW_CLIENT_WANTED_MAX bytes (what has no
                        room is left out); only where "Set-Cookie" is among the wanted */
+    const struct cw_client_conn *conn; /* cw_client_peer; NULL: no connection of a client */
     bool *is_spoiled; /* on_done sets it where this is no answer to the request: what comes behind
                          it is none either, and the connection is closed. NULL: there is none */
 } cw_client_response;
@@ -133,6 +135,9 @@ CW_MUST_USE cw_code cw_client_new(cw_loop *loop, const cw_client_opts *opts, cw_
  * many wait; CW_IO: the server cannot be reached, known at once; CW_PARAMS: a header or path that
  * would break the request; CW_NOMEM) or the request is cancelled. */
 CW_MUST_USE cw_code cw_client_send(cw_client *c, cw_client_req *req, cw_err *err);
+/* The address at the other end of the connection that an answer came over, which may be a proxy's.
+ * False: it is not known. While on_done runs. */
+bool cw_client_peer(const cw_client_response *answer, cw_address *ret);
 /* on_done will not be called. Nothing happens when it was already. */
 void cw_client_cancel(cw_client *c, cw_client_req *req);
 /* Drop what runs without a call of on_done, close the connections, then call on_closed(ctx), which

@@ -54,6 +54,7 @@ static void complete(cw_client_conn *l, cw_str body, bool more)
     cw_client_response answer = {.status = l->head.code,
                                  .type = {l->type, l->type_len},
                                  .body = body,
+                                 .conn = l,
                                  .is_spoiled = &is_spoiled};
     if (c->opts.n_wanted)
         load_headers(l, &answer);
@@ -71,6 +72,13 @@ static void complete(cw_client_conn *l, cw_str body, bool more)
             keep(l);
     }
     cw_client_leave(c);
+}
+
+bool cw_client_peer(const cw_client_response *answer, cw_address *ret)
+{
+    ret->len = sizeof ret->sa;
+    return answer->conn &&
+           getpeername(answer->conn->fd, (struct sockaddr *)&ret->sa, &ret->len) == 0;
 }
 
 static void fail_too_large(cw_client_conn *l)

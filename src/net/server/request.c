@@ -658,15 +658,6 @@ static bool allows_host(const cw_http_req *req, cw_str host)
     return cw_host_is_valid(host) && cw_hostlist_allows_host(req->c->sl->settings->hosts, host);
 }
 
-static uint16_t port_of(const cw_address *a)
-{
-    if (a->sa.ss_family == AF_INET)
-        return ntohs(((const struct sockaddr_in *)&a->sa)->sin_port);
-    if (a->sa.ss_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)&a->sa)->sin6_port);
-    return 0;
-}
-
 /* Whether this host is spelt as in the configuration, without a port or with one that we listen on:
  * one of few (cw_hostlist_has_spelling). */
 static bool is_own_host(const cw_http_req *req, cw_str host)
@@ -674,7 +665,7 @@ static bool is_own_host(const cw_http_req *req, cw_str host)
     uint16_t ports[CW_SERVER_MAX_LISTENERS];
     const cw_server *s = req->c->sl->server;
     for (size_t i = 0; i < s->n_listeners; i++)
-        ports[i] = port_of(&s->listeners[i].address);
+        ports[i] = cw_address_port(&s->listeners[i].address);
     return cw_hostlist_has_spelling(req->c->sl->settings->hosts, host, ports, s->n_listeners);
 }
 

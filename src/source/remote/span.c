@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* span.c - the span of one attempt to call a service. */
+#include <netinet/in.h>
+#include <sys/un.h>
+
 #include "base/clock.h"
 #include "base/digits.h"
 #include "base/log.h"
@@ -105,6 +108,23 @@ static cw_str error_type(const cw_upstream_reply *reply, const cw_outcome *outco
     return outcome && outcome->kind == CW_OUTCOME_FAILED ? CW_STR("protocol") : CW_STR("");
 }
 
+/* The other end of the connection that the answer came over. */
+static void add_peer(cw_otlp_writer *w, const cw_client_response *answer)
+{
+    cw_address peer = {.len = 0};
+    char host[INET6_ADDRSTRLEN];
+    if (!answer || !cw_client_peer(answer, &peer))
+        return;
+    if (peer.sa.ss_family == AF_UNIX) {
+        const char *path = ((const struct sockaddr_un *)&peer.sa)->sun_path;
+        cw_otlp_add_text(w, CW_STR("network.peer.address"), cw_str_from(path));
+        return;
+    }
+    cw_address_format_host(&peer, host, sizeof host);
+    cw_otlp_add_text(w, CW_STR("network.peer.address"), cw_str_from(host));
+    cw_otlp_add_number(w, CW_STR("network.peer.port"), cw_address_port(&peer));
+}
+
 static void record(const cw_remote_span *s, const cw_remote *r, cw_str method, uint32_t n_tries,
                    const cw_upstream_reply *reply, cw_str type, const cw_outcome *outcome)
 {
@@ -125,6 +145,7 @@ static void record(const cw_remote_span *s, const cw_remote *r, cw_str method, u
     cw_otlp_add_text(w, CW_STR("server.address"), url->host.n ? url->host : url->unix_path);
     if (url->port)
         cw_otlp_add_number(w, CW_STR("server.port"), url->port);
+    add_peer(w, reply ? reply->answer : NULL);
     if (n_tries > 1)
         cw_otlp_add_number(w, CW_STR("http.request.resend_count"), n_tries - 1);
     if (outcome && outcome->kind == CW_OUTCOME_ERROR)
