@@ -124,12 +124,14 @@ void cw_count_end(cw_exchange *ex, const cw_outcome *outcome)
         ex->call.ended_ns = cw_clock_ns();
     cw_loop_set_recent(ex->rl->loop, ex->call.ended_ns);
     uint32_t source = cw_source_slot(ex->active->source), tool = cw_call_tool_slot(ex->entry);
-    cw_metrics_add(CW_METRIC_RUNNING, source, 0, 0, -1);
-    cw_metrics_count(CW_METRIC_SOURCE_ATTEMPTS, source, attempt_of(outcome), 0);
     cw_metrics_exemplar exemplar;
-    cw_metrics_observe(CW_METRIC_SOURCE_CALL, source, 0, 0, ex->call.ended_ns - ex->call.begun_ns,
-                       cw_metrics_exemplar_of(ex->call.ids, ex->call.ended_ns, &exemplar));
-    cw_metrics_count(CW_METRIC_CALLS, tool, ex->door, outcome_of(outcome));
+    cw_metrics_end_call(&(cw_metrics_call){.source = source,
+                                           .tool = tool,
+                                           .door = ex->door,
+                                           .attempt = attempt_of(outcome),
+                                           .outcome = outcome_of(outcome),
+                                           .ns = ex->call.ended_ns - ex->call.begun_ns},
+                        cw_metrics_exemplar_of(ex->call.ids, ex->call.ended_ns, &exemplar));
     if (outcome && outcome->kind == CW_OUTCOME_FAILED && outcome->fault == CW_FAULT_SCHEMA)
         cw_metrics_count(CW_METRIC_SCHEMA_FAILURES, tool, CW_SIDE_RESULT, 0);
     cw_source_call_end_wait(&ex->call);

@@ -222,15 +222,20 @@ static CW_NOINLINE void add_first(cw_metric metric, uint32_t a, uint32_t b, uint
         add_to(block, cell, (uint64_t)n);
 }
 
-void cw_metrics_add(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_t n)
+CW_INLINE void add_in(cw_metrics_block *block, cw_metric metric, uint32_t a, uint32_t b, uint32_t c,
+                      int64_t n)
 {
-    if (CW_UNLIKELY(!atomic_load_explicit(&is_on, memory_order_relaxed)))
-        return;
-    cw_metrics_cell *cell = CW_LIKELY(mine) ? find_known(mine, &layouts[metric], a, b, c) : NULL;
+    cw_metrics_cell *cell = CW_LIKELY(block) ? find_known(block, &layouts[metric], a, b, c) : NULL;
     if (CW_LIKELY(cell))
         add_own(cell, (uint64_t)n);
     else
         add_first(metric, a, b, c, n);
+}
+
+void cw_metrics_add(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_t n)
+{
+    if (CW_LIKELY(atomic_load_explicit(&is_on, memory_order_relaxed)))
+        add_in(mine, metric, a, b, c, n);
 }
 
 void cw_metrics_set(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_t value)
@@ -287,21 +292,38 @@ static CW_NOINLINE void observe_first(cw_metric metric, uint32_t a, uint32_t b, 
         keep_exemplar(&cells[l->n_bounds + 2], ns, exemplar);
 }
 
-void cw_metrics_observe(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, uint64_t ns,
-                        const cw_metrics_exemplar *exemplar)
+CW_INLINE void observe_in(cw_metrics_block *block, cw_metric metric, uint32_t a, uint32_t b,
+                          uint32_t c, uint64_t ns, const cw_metrics_exemplar *exemplar)
 {
-    if (CW_UNLIKELY(!atomic_load_explicit(&is_on, memory_order_relaxed)))
-        return;
     const layout *l = &layouts[metric];
-    cw_metrics_cell *cells = CW_LIKELY(mine) ? find_known(mine, l, a, b, c) : NULL;
+    cw_metrics_cell *cells = CW_LIKELY(block) ? find_known(block, l, a, b, c) : NULL;
     if (CW_UNLIKELY(!cells)) {
         observe_first(metric, a, b, c, ns, exemplar);
         return;
     }
     add_own(&cells[bucket_of(l, ns)], 1);
     add_own(&cells[l->n_bounds + 1], ns);
-    if (exemplar && l->has_exemplars)
+    if (CW_UNLIKELY(exemplar) && l->has_exemplars)
         keep_exemplar(&cells[l->n_bounds + 2], ns, exemplar);
+}
+
+void cw_metrics_observe(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, uint64_t ns,
+                        const cw_metrics_exemplar *exemplar)
+{
+    if (CW_LIKELY(atomic_load_explicit(&is_on, memory_order_relaxed)))
+        observe_in(mine, metric, a, b, c, ns, exemplar);
+}
+
+/* All counts at once: the block is found once, and the places of the metrics are constants. */
+void cw_metrics_end_call(const cw_metrics_call *call, const cw_metrics_exemplar *exemplar)
+{
+    cw_metrics_block *block = mine;
+    if (CW_UNLIKELY(!atomic_load_explicit(&is_on, memory_order_relaxed)))
+        return;
+    add_in(block, CW_METRIC_RUNNING, call->source, 0, 0, -1);
+    add_in(block, CW_METRIC_SOURCE_ATTEMPTS, call->source, call->attempt, 0, 1);
+    observe_in(block, CW_METRIC_SOURCE_CALL, call->source, 0, 0, call->ns, exemplar);
+    add_in(block, CW_METRIC_CALLS, call->tool, call->door, call->outcome, 1);
 }
 
 /* ---- sums ---- */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "metrics/keep.h"
+
 /* ---- values of labels ---- */
 
 static const char *const mcp_methods[] = {
@@ -548,15 +550,27 @@ uint32_t cw_family_rows(const cw_family *f)
     return count(f, 0, f->n_row_labels);
 }
 
+/* Most texts are the same as the last time. */
 uint32_t cw_metrics_value(cw_metric metric, unsigned label, cw_str text)
 {
+    CW_METRICS_THREAD_LOCAL struct {
+        uint8_t value, length; /* 0: none */
+    } last[CW_METRIC_N];       /* of the first label */
     const cw_label *l = &cw_families[metric].labels[label];
     if (!text.n)
         return l->n - 1;
+    if (CW_LIKELY(label == 0 && text.n == last[metric].length &&
+                  memcmp(l->values[last[metric].value], text.p, text.n) == 0))
+        return last[metric].value;
     for (uint32_t i = 0; i < l->n - 1; i++) {
         const char *value = l->values[i];
-        if (value[0] == text.p[0] && strncmp(value, text.p, text.n) == 0 && value[text.n] == '\0')
-            return i;
+        if (value[0] != text.p[0] || strncmp(value, text.p, text.n) != 0 || value[text.n] != '\0')
+            continue;
+        if (label == 0 && text.n <= UINT8_MAX) {
+            last[metric].value = (uint8_t)i;
+            last[metric].length = (uint8_t)text.n;
+        }
+        return i;
     }
     return l->n - 1;
 }

@@ -209,6 +209,18 @@ void cw_metrics_set(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, int64_
 void cw_metrics_observe(cw_metric metric, uint32_t a, uint32_t b, uint32_t c, uint64_t ns,
                         const cw_metrics_exemplar *exemplar);
 
+/* A call that a source has ended. */
+typedef struct cw_metrics_call {
+    uint32_t source, tool; /* slots */
+    uint32_t door;         /* label of CW_METRIC_OVERHEAD */
+    cw_metrics_attempt attempt;
+    cw_metrics_outcome outcome;
+    uint64_t ns; /* in its source */
+} cw_metrics_call;
+
+/* Count it: CW_METRIC_SOURCE_CALL, _SOURCE_ATTEMPTS and _CALLS; it is no longer _RUNNING. */
+void cw_metrics_end_call(const cw_metrics_call *call, const cw_metrics_exemplar *exemplar);
+
 /* Called on the thread of a scrape, before it reads: sets gauges that are read, not counted.
  * Embedded in its owner, which removes it. */
 typedef struct cw_metrics_probe {

@@ -65,7 +65,7 @@ static ring *take_ring(void)
 
 static uint8_t copy(char *to, size_t room, cw_str text)
 {
-    size_t n = cw_utf8_cut(text, room);
+    size_t n = CW_LIKELY(text.n <= room) ? text.n : cw_utf8_cut(text, room);
     if (n)
         memcpy(to, text.p, n);
     return (uint8_t)n;
