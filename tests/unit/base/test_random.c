@@ -61,9 +61,22 @@ TEST(a_refusal_of_the_kernel_is_an_error)
     assert_non_null(strstr(err.msg, "getrandom"));
 }
 
+TEST(numbers_of_one_thread_do_not_repeat)
+{
+    uint64_t numbers[64];
+    cw_random_fill(numbers, 32);
+    for (size_t i = 32; i < 64; i++)
+        numbers[i] = cw_random_u64();
+    for (size_t i = 0; i < 64; i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_true(numbers[i] != numbers[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_one_thread_do_not_repeat),
         cmocka_unit_test(bytes_fill_all_of_the_buffer_and_no_more),
         cmocka_unit_test(zero_bytes_are_fine),
         cmocka_unit_test(an_interrupted_call_is_made_again),
