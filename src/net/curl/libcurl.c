@@ -6,44 +6,35 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/library.h"
+
 #define LIBRARY "libcurl.so.4"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cw_curl curl;
-static const char *problem; /* NULL: it can be used */
-
-/* A pointer to data cannot be cast to one to a function; its bytes are the same. */
-static void find(void *library, const char *symbol, void *function, size_t size)
-{
-    void *found = dlsym(library, symbol);
-    if (!found)
-        problem = LIBRARY " lacks a function";
-    else
-        memcpy(function, &found, size);
-}
+static cw_err problem; /* code CW_OK: it can be used */
 
 static void load(void)
 {
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        problem = LIBRARY " cannot be loaded";
-        return;
-    }
-#define CW_X(name, symbol) find(library, #symbol, &curl.name, sizeof curl.name);
-    CW_CURL_FUNCTIONS(CW_X)
+#define CW_X(name, symbol) {#symbol, &curl.name},
+    static const cw_library_symbol symbols[] = {CW_CURL_FUNCTIONS(CW_X)};
 #undef CW_X
+    void *library;
+    problem.code = cw_library_load(LIBRARY, symbols, CW_COUNT(symbols), &library, &problem);
+    if (problem.code)
+        return;
     /* Found among what the library itself needs. */
     void *shutdown = dlsym(library, "SSL_get_shutdown");
     memcpy(&curl.ssl_get_shutdown, &shutdown, sizeof shutdown);
-    if (!problem && curl.global_init(CURL_GLOBAL_DEFAULT))
-        problem = LIBRARY " cannot be used";
+    if (curl.global_init(CURL_GLOBAL_DEFAULT))
+        problem.code = cw_fail(&problem, CW_IO, LIBRARY " cannot be used");
 }
 
 cw_code cw_curl_load(const cw_curl **ret, cw_err *err)
 {
     pthread_once(&once, load);
-    if (problem)
-        return cw_fail(err, CW_IO, "%s", problem);
+    if (problem.code)
+        return cw_fail(err, problem.code, "%s", problem.msg);
     *ret = &curl;
     return CW_OK;
 }
