@@ -22,6 +22,7 @@
 #include "base/hex.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/node.h"
 #include "base/thread.h"
 #include "base/utf8.h"
 #include "json/write.h"
@@ -232,6 +233,14 @@ static void add_ids(cw_json_writer *w, const packed_record *p)
         cw_json_add_string_member(w, CW_STR("trace_id"), cw_str_from(trace));
 }
 
+/* Records of several servers can be searched together, and a missing number is a lost record. */
+static void add_place(cw_json_writer *w, uint64_t number)
+{
+    cw_json_add_string_member(w, CW_STR("node"), cw_str_from(cw_node_text()));
+    if (number)
+        cw_json_add_i64_member(w, CW_STR("seq"), (int64_t)number);
+}
+
 /* Append the line of a record. `scratch` is reset. Errors are sticky in `out`. */
 static void add_line(cw_buf *out, const char *packed, const cw_audit_rules *rules,
                      cw_arena *scratch)
@@ -259,6 +268,7 @@ static void add_line(cw_buf *out, const char *packed, const cw_audit_rules *rule
         cw_json_add_i64_member(&w, CW_STR("us"), (int64_t)p.us);
     add_count(&w, &p);
     add_ids(&w, &p);
+    add_place(&w, p.number);
     add_hash(&w, &p);
     bool is_cut = p.is_cut;
     cw_arena_reset(scratch);
@@ -280,6 +290,7 @@ static void add_lost(cw_buf *out, int64_t when, uint64_t security, uint64_t call
     open_line(&w, out, when, "lost");
     cw_json_add_i64_member(&w, CW_STR("security"), (int64_t)security);
     cw_json_add_i64_member(&w, CW_STR("calls"), (int64_t)calls);
+    add_place(&w, /* number= */ 0);
     close_object(&w);
     cw_buf_add_char(out, '\n');
 }
@@ -514,9 +525,11 @@ static bool enqueue(cw_audit *a, const cw_audit_record *record, size_t arguments
 {
     size_t n = packed_size(record, arguments);
     lane *l = lane_of(a, record);
+    /* A lost record has a number too: it is missing in the file. */
+    uint64_t number = ++a->number;
     if (n > l->room - l->n_fill - l->held)
         return false;
-    pack(record, arguments, a->number++, l->fill + l->n_fill);
+    pack(record, arguments, number, l->fill + l->n_fill);
     l->n_fill += n;
     return true;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* audit: prints the records of calls, refusals, logins and changes. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "admin/audit_search.h"
 #include "audit/reader.h"
+#include "base/node.h"
 #include "cli/lib/admin.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
@@ -13,9 +15,20 @@
 #define OUTPUT_PIECE 65536u
 #define LIMIT_MAX 1000u /* of causeway.audit.search */
 
+#define MAX_FILES 64u /* and nodes whose missing records are counted */
+#define MAX_ROTATED 100u
+
+/* The records of one process. Two lanes write them nearly in order. */
+typedef struct node_count {
+    char node[CW_NODE_TEXT];
+    int64_t first, last, n;
+} node_count;
+
 typedef struct show {
     cw_audit_filter filter;
     bool json;
+    node_count nodes[MAX_FILES];
+    size_t n_nodes;
     cw_arena arena;
     cw_buf out;
     uint64_t n_damaged;
@@ -80,6 +93,46 @@ static int flush(show *s)
     return code;
 }
 
+/* ---- missing records ---- */
+
+static node_count *find_node(show *s, cw_str node)
+{
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        if (cw_str_is(node, s->nodes[i].node))
+            return &s->nodes[i];
+    }
+    if (s->n_nodes == MAX_FILES || node.n >= CW_NODE_TEXT)
+        return NULL;
+    node_count *c = &s->nodes[s->n_nodes++];
+    memcpy(c->node, node.p, node.n);
+    c->first = INT64_MAX;
+    return c;
+}
+
+static void count_record(show *s, const cw_json *record)
+{
+    int64_t seq;
+    cw_str node = text_of(record, "node");
+    const cw_json *number = cw_json_get(record, CW_STR("seq"));
+    node_count *c = node.n && number && cw_json_to_i64(number, &seq) ? find_node(s, node) : NULL;
+    if (!c)
+        return;
+    c->n++;
+    c->first = seq < c->first ? seq : c->first;
+    c->last = seq > c->last ? seq : c->last;
+}
+
+static void report_missing(const show *s)
+{
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const node_count *c = &s->nodes[i];
+        int64_t missing = c->last - c->first + 1 - c->n;
+        if (missing > 0)
+            fprintf(stderr, "causeway: records of node %s that are missing: %lld\n", c->node,
+                    (long long)missing);
+    }
+}
+
 static void take_line(show *s, cw_str line)
 {
     const cw_json *record;
@@ -89,6 +142,7 @@ static void take_line(show *s, cw_str line)
         s->n_damaged++;
         return;
     }
+    count_record(s, record);
     if (!cw_audit_filter_matches(&s->filter, record))
         return;
     if (!s->json) {
@@ -97,6 +151,14 @@ static void take_line(show *s, cw_str line)
     }
     cw_buf_add(&s->out, line);
     cw_buf_add_char(&s->out, '\n');
+}
+
+static void report_problems(const show *s)
+{
+    if (s->n_damaged)
+        fprintf(stderr, "causeway: damaged lines left out: %llu\n",
+                (unsigned long long)s->n_damaged);
+    report_missing(s);
 }
 
 static int print_all(show *s, cw_audit_reader *r, bool follow)
@@ -124,9 +186,90 @@ static int print_all(show *s, cw_audit_reader *r, bool follow)
         take_line(s, cw_audit_reader_rest(r));
         code = code == CW_EXIT_OK ? flush(s) : code;
     }
-    if (s->n_damaged + r->n_damaged)
-        fprintf(stderr, "causeway: damaged lines left out: %llu\n",
-                (unsigned long long)(s->n_damaged + r->n_damaged));
+    s->n_damaged += r->n_damaged;
+    report_problems(s);
+    return code;
+}
+
+/* ---- several files ---- */
+
+typedef struct input {
+    cw_audit_reader reader;
+    cw_str line; /* the next one; .p is NULL at the end */
+    char time[CW_CLOCK_ISO_LEN + 1];
+} input;
+
+static cw_code next_line(show *s, input *in, cw_err *err)
+{
+    const cw_json *record = NULL;
+    cw_code rc = cw_audit_reader_next(&in->reader, &in->line, err);
+    in->time[0] = 0;
+    if (rc) {
+        in->line = (cw_str){NULL, 0};
+        return rc == CW_DONE ? CW_OK : rc;
+    }
+    cw_arena_reset(&s->arena);
+    if (cw_json_read(in->line, NULL, &s->arena, &record, NULL, NULL) ||
+        !cw_json_is(record, CW_JSON_OBJECT))
+        return CW_OK; /* counted as damaged when its turn comes, which is now */
+    cw_str time = text_of(record, "time");
+    size_t n = time.n < sizeof in->time ? time.n : sizeof in->time - 1;
+    memcpy(in->time, time.p, n);
+    in->time[n] = 0;
+    return CW_OK;
+}
+
+static input *oldest(input *all, size_t n)
+{
+    input *found = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].line.p && (!found || strcmp(all[i].time, found->time) < 0))
+            found = &all[i];
+    }
+    return found;
+}
+
+/* The lines of all files by their time. */
+static int merge(show *s, input *all, size_t n)
+{
+    cw_err err = {0};
+    cw_code rc = CW_OK;
+    int code = CW_EXIT_OK;
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = next_line(s, &all[i], &err);
+    for (input *in; !rc && code == CW_EXIT_OK && (in = oldest(all, n)) != NULL;) {
+        take_line(s, in->line);
+        if (s->out.n >= OUTPUT_PIECE)
+            code = flush(s);
+        rc = next_line(s, in, &err);
+    }
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    if (code == CW_EXIT_OK)
+        code = flush(s);
+    for (size_t i = 0; i < n; i++)
+        s->n_damaged += all[i].reader.n_damaged;
+    report_problems(s);
+    return code;
+}
+
+static int print_files(show *s, const cw_cli_args *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        if (!cw_audit_is_readable(files->items[i]))
+            return cw_cli_failure("'%s' cannot be read", files->items[i]);
+    }
+    input *all = calloc(files->n, sizeof *all);
+    if (!all)
+        return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
+    cw_arena_init(&s->arena, (size_t)20 * CW_AUDIT_LINE_MAX);
+    for (size_t i = 0; i < files->n; i++)
+        cw_audit_reader_init(&all[i].reader, files->items[i], MAX_ROTATED);
+    int code = merge(s, all, files->n);
+    for (size_t i = 0; i < files->n; i++)
+        cw_audit_reader_done(&all[i].reader);
+    cw_arena_done(&s->arena);
+    free(all);
     return code;
 }
 
@@ -287,19 +430,23 @@ int cw_cli_audit(int argc, char **argv)
         {0},
     };
     const cw_cli_spec spec = {
-        "audit", "",
+        "audit", "[FILE...]",
         "Print the records of calls, refusals, logins and changes, oldest first, from\n"
-        "the file named by audit.path and its rotated files.",
-        options, 0};
-    int code = cw_cli_parse(&spec, argc, argv, NULL);
+        "the file named by audit.path and its rotated files. With FILEs, those of\n"
+        "several servers are printed together.",
+        options, MAX_FILES};
+    cw_cli_args files = {0};
+    int code = cw_cli_parse(&spec, argc, argv, &files);
     if (code < 0)
         code = check_query(&q, follow, &s.filter);
     if (code >= 0)
         return code;
     if (follow && target.server)
         return cw_cli_usage("--follow cannot be combined with --server");
+    if (files.n && (follow || target.server || q.limit))
+        return cw_cli_usage("FILE cannot be combined with --follow, --server or --limit");
     cw_buf_init(&s.out, OUTPUT_PIECE + 8 * CW_AUDIT_LINE_MAX);
-    code = print_audit(&s, &target, &q, follow);
+    code = files.n ? print_files(&s, &files) : print_audit(&s, &target, &q, follow);
     cw_buf_done(&s.out);
     return code;
 }

@@ -7,6 +7,7 @@ import {
     mkdirSync,
     readdirSync,
     readFileSync,
+    writeFileSync,
     renameSync,
     rmSync,
     statSync,
@@ -119,7 +120,7 @@ suite("threat-D11: every decision has one record", () => {
         const hash = execFileSync("b2sum", ["-l", "256"], { input: '{"message":"x"}' });
         for (const [door, work] of doors) {
             const [record] = await recorded(server, 1, work);
-            const { time, us, request_id, ...rest } = record;
+            const { time, us, request_id, node, seq, ...rest } = record;
             assert.deepEqual(rest, {
                 kind: "call",
                 door,
@@ -133,7 +134,15 @@ suite("threat-D11: every decision has one record", () => {
             assert.ok(Math.abs(Date.parse(time) - Date.now()) < 10_000);
             assert.ok(us > 0 && us < 10_000_000);
             assert.match(request_id, /^[0-9a-f]{16}$/);
+            assert.match(node, /^[0-9a-f]{16}$/);
+            assert.ok(seq > 0);
         }
+        const all = recordsOf(server.audit);
+        assert.equal(new Set(all.map(({ node }) => node)).size, 1);
+        assert.deepEqual(
+            all.map(({ seq }) => seq),
+            all.map((_, i) => i + 1),
+        );
     });
 
     test("each message of a batch", async () => {
@@ -676,4 +685,39 @@ test("threat-D11: a password that was not even tried, since others could listen,
         { kind, outcome, caller, address, detail },
         { kind: "login", outcome: "clear_text", caller: "alice", address: "203.0.113.7", detail: "password" },
     );
+});
+
+test("the records of several servers are printed together, and missing ones are counted", async () => {
+    const servers = [await startAudited(), await startAudited()];
+    for (let i = 0; i < 6; i += 1) {
+        await rpc(servers[i % 2], { method: "test.caller", id: 1 }, alice);
+    }
+    for (const server of servers) {
+        await server.stop();
+    }
+    const files = servers.map((server) => server.audit);
+    const print = (...args) => runCauseway(["audit", "--json", ...args]);
+    const { code, stdout, stderr } = await print(...files);
+    assert.deepEqual([code, stderr], [0, ""]);
+    const all = stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+    assert.equal(all.length, files.flatMap(recordsOf).length);
+    assert.equal(new Set(all.map(({ node }) => node)).size, 2);
+    const times = all.map(({ time }) => time);
+    assert.deepEqual(times, times.toSorted());
+    const calls = (await print("--kind", "call", ...files)).stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+    assert.equal(calls.length, 6);
+    const nodes = calls.map(({ node }) => node);
+    assert.deepEqual([nodes[0] !== nodes[1], nodes[0] === nodes[2]], [true, true]);
+    const lines = readFileSync(files[0], "utf8").split("\n");
+    writeFileSync(files[0], lines.toSpliced(1, 1).join("\n"));
+    const { node } = JSON.parse(lines[0]);
+    assert.equal((await print(...files)).stderr, `causeway: records of node ${node} that are missing: 1\n`);
+    assert.equal((await print("--follow", ...files)).code, 2);
+    assert.equal((await print("/no/such/file")).code, 1);
 });
