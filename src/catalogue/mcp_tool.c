@@ -358,8 +358,17 @@ static void write_shaped(shaper *s)
     for (const cw_json *k = cw_json_first(tool); k; k = cw_json_next_key(k))
         add_field(s, tool, k);
     add_title(s, tool);
+    /* Never "required": clients without tasks could not call it. */
+    if (s->shape->has_task_support && s->tool->method->mark->task != CW_TASK_MARK_NEVER)
+        cw_buf_add(s->out, CW_STR(",\"execution\":{\"taskSupport\":\"optional\"}"));
     add_meta(s, cw_json_get(tool, CW_STR("_meta")));
     cw_buf_add_char(s->out, '}');
+}
+
+/* Whether its calls may be tasks, for a client that reads it here. */
+static bool has_task_support(const shaper *s)
+{
+    return s->shape->has_task_support && s->tool->method->mark->task != CW_TASK_MARK_NEVER;
 }
 
 /* Whether the MCP form differs from the written one. */
@@ -367,9 +376,10 @@ static bool is_plain(const shaper *s)
 {
     cw_str text = cw_buf_str(&s->plain);
     bool has_mirrors = !s->tool->is_mirrored && cw_param_headers_may_be_in(text);
-    return !s->tool->method->mark->annotations.n && !has_mirrors && !is_renamed(s) && !is_text(s) &&
-           !s->portable && !s->tool->hides_ui && !s->shape->omits_output_schemas &&
-           !s->shape->has_short_descriptions && !s->shape->has_signatures;
+    return !s->tool->method->mark->annotations.n && !has_mirrors && !has_task_support(s) &&
+           !is_renamed(s) && !is_text(s) && !s->portable && !s->tool->hides_ui &&
+           !s->shape->omits_output_schemas && !s->shape->has_short_descriptions &&
+           !s->shape->has_signatures;
 }
 
 void cw_tool_write_mcp(cw_buf *out, const cw_entry *tool, const cw_tool_mcp_opts *shape)

@@ -36,6 +36,7 @@ typedef struct cw_tool_mcp_opts {
     bool omits_output_schemas;   /* lean lists: no outputSchema */
     bool has_short_descriptions; /* and first sentences (short_text.h) */
     bool has_signatures;         /* and signatures in place of input schemas (signature.h) */
+    bool has_task_support;       /* execution.taskSupport, as version 2025-11-25 has it */
     cw_schema_draft draft;       /* of schemas without $schema */
 } cw_tool_mcp_opts;
 

@@ -40,6 +40,7 @@ typedef struct cw_config_kept_results {
 /* Tasks of MCP clients (task/tasks.h). */
 typedef struct cw_config_tasks {
     bool enabled;
+    bool legacy;       /* also those of protocol version 2025-11-25 */
     uint32_t grace_ms; /* a call that takes longer becomes one */
     uint32_t ttl_ms;   /* from its creation on */
     uint32_t poll_ms;  /* between two readings of a client */

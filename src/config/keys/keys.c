@@ -603,6 +603,8 @@ static const cw_key kept_keys[] = {
 static const cw_key task_keys[] = {
     {"enabled", &cw_type_bool, "Offer tasks to clients that support them",
      FIELD(mcp.tasks.enabled)},
+    {"legacy", &cw_type_bool, "Offer tasks also to clients of protocol version 2025-11-25",
+     FIELD(mcp.tasks.legacy)},
     {"grace", &cw_type_duration,
      "A call that takes longer becomes a task; a tool can have another rule",
      FIELD(mcp.tasks.grace_ms), .min = 0, .max = DAY_MS},

@@ -497,6 +497,9 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
     call->session.level = level;
     observe(r, target);
     call->task_mark = cw_mcp_task_mark(r, target);
+    /* A task of an older version has no way to ask. */
+    if (!r->era->is_modern && call->task_mark > CW_TASK_MARK_NEVER)
+        call->session.client_capabilities = 0;
     call->target.version = r->era->is_modern ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;

@@ -4,7 +4,7 @@
  */
 #include "base/random.h"
 #include "door/mcp/instructions.h"
-#include "door/mcp/mcp_int.h"
+#include "door/mcp/task_legacy.h"
 
 #define PURPOSE CW_STR("mcp session")
 #define PROFILE_SHIFT 24u
@@ -434,11 +434,11 @@ static void initialize(const cw_mcp_request *r)
     cw_buf_add(&b, CW_STR("{\"protocolVersion\":\""));
     cw_buf_add(&b, version);
     cw_buf_add(&b, CW_STR("\",\"capabilities\":"));
-    cw_mcp_add_capabilities(&b, r);
-    cw_buf_add(&b, CW_STR(",\"serverInfo\":" CW_MCP_SERVER));
-    cw_mcp_session client = {.profile = profile};
+    cw_mcp_session client = {.profile = profile, .version = version};
     cw_mcp_request with = *r;
     with.session = &client;
+    cw_mcp_add_capabilities(&b, &with);
+    cw_buf_add(&b, CW_STR(",\"serverInfo\":" CW_MCP_SERVER));
     cw_mcp_add_instructions(&b, &with);
     cw_buf_add_char(&b, '}');
     cw_rpc_close(&b, r->item->id);
@@ -488,6 +488,9 @@ static const cw_mcp_method methods[] = {
     {CW_STR_INIT("resources/list"), cw_mcp_list_resources},
     {CW_STR_INIT("resources/templates/list"), cw_mcp_list_templates},
     {CW_STR_INIT("prompts/list"), cw_mcp_list_prompts},
+    {CW_STR_INIT("tasks/get"), cw_mcp_get_legacy_task},
+    {CW_STR_INIT("tasks/result"), cw_mcp_await_legacy_task},
+    {CW_STR_INIT("tasks/cancel"), cw_mcp_cancel_legacy_task},
     {CW_STR_INIT("ping"), ping},
     {CW_STR_INIT("resources/subscribe"), subscribe_resource},
     {CW_STR_INIT("resources/unsubscribe"), unsubscribe_resource},

@@ -3,6 +3,7 @@
 #include "door/mcp/list.h"
 #include "catalogue/skills.h"
 #include "door/mcp/search.h"
+#include "door/mcp/task_legacy.h"
 #include "door/negotiate.h"
 #include "metrics/metrics.h"
 
@@ -160,7 +161,7 @@ static cw_code get_page(page *p, cw_page **ret)
                          (char)(p->r->session->profile & CW_MCP_PORTABLE),
                          (char)('0' + p->reader.omits_output_schemas +
                                 2 * p->reader.has_short_descriptions +
-                                4 * p->reader.has_signatures),
+                                4 * p->reader.has_signatures + 8 * p->reader.has_task_support),
                          (char)('0' + p->only_callable + 2 * p->in_skills)};
     cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
                              .view = p->view,
@@ -282,6 +283,7 @@ cw_mcp_reader cw_mcp_reader_of(const cw_mcp_request *r)
                                is_lean(profile, CW_MCP_OWN_DESCRIPTIONS, CW_MCP_SHORT_DESCRIPTIONS,
                                        toolset && toolset->has_short_descriptions),
                            .has_signatures = toolset && toolset->has_signatures,
+                           .has_task_support = cw_mcp_has_legacy_tasks(r),
                            .draft = config->schema.default_draft};
 }
 

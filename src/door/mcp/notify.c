@@ -241,6 +241,54 @@ static bool notify_task(subscriber *l, cw_mcp_task_watch *watch)
     return is_there;
 }
 
+/* How a message for the stream of a session travels to all loops: the name of a tool and the message
+ * follow. */
+typedef struct session_message {
+    cw_mcp *door;
+    unsigned char number[CW_MCP_NUMBER];
+    size_t n_tool;
+} session_message;
+
+static bool may_call(subscriber *l, cw_str tool)
+{
+    const cw_view *view = view_of(l);
+    const cw_entry *entry = cw_view_find_tool(view, tool);
+    return entry && cw_view_verdict(view, entry) == CW_VERDICT_ALLOW &&
+           cw_login_watch_is_current(&l->opened_by);
+}
+
+static void on_session_message(cw_runtime_loop *rl, cw_str bytes)
+{
+    session_message m;
+    memcpy(&m, bytes.p, sizeof m);
+    cw_mcp_registry *registry = cw_mcp_registry_of(m.door, cw_runtime_loop_of(rl));
+    cw_str key = cw_str_make((const char *)m.number, CW_MCP_NUMBER);
+    cw_str tool = cw_str_make(bytes.p + sizeof m, m.n_tool);
+    cw_str text = cw_str_make(tool.p + tool.n, bytes.n - sizeof m - m.n_tool);
+    cw_mcp_registry_entry *link = cw_mcp_registry_find(registry->streams, key, NULL);
+    subscriber *l = link ? CW_CONTAINER(link, subscriber, link) : NULL;
+    /* A stream that is full loses it: the client polls, too. */
+    if (l && !l->is_full && may_call(l, tool))
+        (void)cw_responder_send(l->responder, CW_SEND_MESSAGE, text);
+}
+
+void cw_mcp_notify_session(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
+                           cw_str tool, cw_str message)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    session_message m;
+    memset(&m, 0, sizeof m);
+    m.door = door;
+    m.n_tool = tool.n;
+    memcpy(m.number, session->number, CW_MCP_NUMBER);
+    cw_buf_init(&b, CW_BUF_MAX);
+    cw_buf_add_bytes(&b, &m, sizeof m);
+    cw_buf_add(&b, tool);
+    cw_buf_add(&b, message);
+    if (!b.code)
+        cw_runtime_broadcast(rl, on_session_message, cw_buf_str(&b));
+}
+
 static void on_task(cw_mcp_task_watch *watch)
 {
     (void)notify_task(watch->self, watch);

@@ -8,9 +8,11 @@
 
 #include "base/clock.h"
 #include "door/mcp/elicit_kind.h"
+#include "door/mcp/task_legacy.h"
 
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
 #define NO_TASKS "This tool runs as a task only, and this client or server does not support tasks."
+#define NEVER_A_TASK "This tool does not run as a task."
 #define NOTIFY_MS 1000u /* between notifications of progress */
 #define STOPPING "The server is stopping."
 #define STOPPING_ERROR "{\"code\":-32603,\"message\":\"" STOPPING "\"}"
@@ -62,6 +64,11 @@ static void audit(cw_runtime_loop *rl, const cw_view *view, const cw_responder *
                                              .id = cw_task_id(task)});
 }
 
+void cw_mcp_task_audit(const cw_mcp_request *r, const cw_task *task, const char *outcome)
+{
+    audit(r->rl, r->view, r->responder, task, outcome);
+}
+
 /* An event of the task that a running part has. */
 static void audit_running(const cw_mcp_task *t, const char *outcome)
 {
@@ -103,6 +110,14 @@ static void notify(cw_mcp *door, cw_runtime_loop *rl, const cw_task *record)
     cw_runtime_broadcast(rl, on_change, cw_str_make((const char *)&c, sizeof c));
 }
 
+/* A change of a running task, for the subscribers of both eras. */
+static void notify_all(cw_mcp_task *t)
+{
+    notify(t->call.door, t->call.rl, t->record);
+    if (!t->call.era->is_modern)
+        cw_mcp_notify_legacy_task(t->call.door, t->call.rl, &t->call.session, t->record);
+}
+
 /* ---- the running part ---- */
 
 /* Its call is over: neither its time nor an answer matters any more. */
@@ -131,7 +146,7 @@ static void on_ended(void *self)
 {
     cw_mcp_task *t = self;
     audit_running(t, cw_task_status_name(cw_task_status_of(t->record)));
-    notify(t->call.door, t->call.rl, t->record);
+    notify_all(t);
     free_task(t);
 }
 
@@ -338,9 +353,15 @@ static void enter(cw_mcp_task *t, cw_task *record)
 }
 
 /* The answer of the request that became a task. */
-static void reply_created(cw_rpc_item *item, const cw_config *config, cw_task *record)
+static void reply_created(const cw_mcp_task *t, cw_rpc_item *item)
 {
+    const cw_config *config = cw_runtime_config(t->call.rl);
+    cw_task *record = t->record;
     cw_buf b;
+    if (!t->call.era->is_modern) {
+        cw_mcp_reply_legacy_created(item, config, record);
+        return;
+    }
     cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"resultType\":\"task\","));
@@ -359,7 +380,7 @@ static void on_saved(void *self)
         return;
     t->created = NULL;
     item->on_gone = NULL;
-    reply_created(item, cw_runtime_config(t->call.rl), t->record);
+    reply_created(t, item);
 }
 
 /* The client has closed its connection before it got the id. */
@@ -374,7 +395,7 @@ static void on_client_gone(cw_rpc_item *item)
 static void answer_created(cw_mcp_task *t, cw_rpc_item *item)
 {
     if (!cw_task_save(t->record)) {
-        reply_created(item, cw_runtime_config(t->call.rl), t->record);
+        reply_created(t, item);
         return;
     }
     t->created = item;
@@ -440,6 +461,8 @@ cw_task_mark cw_mcp_task_mark(const cw_mcp_request *r, const cw_mcp_target *targ
 {
     const cw_mark *mark = target->entry->method->mark;
     bool is_tool = target->ops->same == CW_FIND_SAME_TOOL && mark && !target->is_completion;
+    if (is_tool && cw_mcp_wants_legacy_task(r) && mark->task != CW_TASK_MARK_NEVER)
+        return CW_TASK_MARK_REQUIRED; /* the client expects a task, whatever the rule */
     if (!is_tool || !is_declared(r) || !has_tasks(r->rl) || r->item->batch->opts.is_batch)
         return CW_TASK_MARK_NEVER;
     return mark->task ? mark->task : CW_TASK_MARK_AUTO;
@@ -475,14 +498,14 @@ void cw_mcp_task_progress(cw_mcp_task *t, const cw_progress *progress)
     if (now - t->notified < NOTIFY_MS)
         return;
     t->notified = now;
-    notify(t->call.door, t->call.rl, t->record);
+    notify_all(t);
 }
 
 bool cw_mcp_task_ask(cw_mcp_task *t, cw_str key, const cw_json *request)
 {
     if (cw_task_ask(t->record, key, cw_json_span(request)))
         return false;
-    notify(t->call.door, t->call.rl, t->record);
+    notify_all(t);
     return true;
 }
 
@@ -515,8 +538,15 @@ bool cw_mcp_task_check_declared(const cw_mcp_request *r)
 bool cw_mcp_task_check_required(const cw_mcp_request *r, const cw_entry *entry)
 {
     const cw_mark *mark = entry->method->mark;
+    if (CW_UNLIKELY(mark && mark->task == CW_TASK_MARK_NEVER && cw_mcp_wants_legacy_task(r))) {
+        cw_door_reply_error(r->item, &(cw_door_error){.status = 200,
+                                                      .code = CW_RPC_METHOD,
+                                                      .message = CW_STR(NEVER_A_TASK)});
+        return false;
+    }
     if (CW_LIKELY(!mark || mark->task != CW_TASK_MARK_REQUIRED) ||
-        (is_declared(r) && has_tasks(r->rl)) || cw_view_verdict(r->view, entry) != CW_VERDICT_ALLOW)
+        (is_declared(r) && has_tasks(r->rl)) || cw_mcp_wants_legacy_task(r) ||
+        cw_view_verdict(r->view, entry) != CW_VERDICT_ALLOW)
         return true;
     if (cw_mcp_has_tasks(r)) {
         fail_undeclared(r->item);
@@ -528,8 +558,7 @@ bool cw_mcp_task_check_required(const cw_mcp_request *r, const cw_entry *entry)
     return false;
 }
 
-/* Whether the caller may still call the tool of a task. */
-static bool is_allowed(const cw_view *view, const cw_task *task)
+bool cw_mcp_task_is_allowed(const cw_view *view, const cw_task *task)
 {
     const cw_entry *entry = cw_view_find_tool(view, cw_task_tool(task));
     return entry && cw_str_eq(entry->method->id, cw_task_method(task)) &&
@@ -547,7 +576,7 @@ static cw_code find_task(const cw_mcp_request *r, cw_str id, cw_task **ret)
     cw_task *task = NULL;
     cw_code rc =
         owner.p ? cw_tasks_find(cw_runtime_tasks(r->rl), owner, id, &task) : (cw_code)CW_NOTFOUND;
-    if (!rc && !is_allowed(r->view, task)) {
+    if (!rc && !cw_mcp_task_is_allowed(r->view, task)) {
         cw_task_unref(task);
         return CW_NOTFOUND;
     }
@@ -566,16 +595,16 @@ static void fail_unfound(const cw_mcp_request *r, cw_code rc, cw_str id)
     cw_mcp_fail_unknown(r, "task", id);
 }
 
-/* The task that a request names. NULL: the request is answered. */
-static cw_task *named_task(const cw_mcp_request *r)
+cw_task *cw_mcp_task_named(const cw_mcp_request *r)
 {
     const cw_json *id = cw_json_get(r->params, CW_STR("taskId"));
     cw_task *task = NULL;
-    if (!cw_mcp_has_tasks(r)) {
+    if (!cw_mcp_has_tasks(r) && !cw_mcp_has_legacy_tasks(r)) {
         cw_mcp_fail_method(r);
         return NULL;
     }
-    if (!cw_mcp_may(r, /* discovers= */ false) || !cw_mcp_task_check_declared(r))
+    if (!cw_mcp_may(r, /* discovers= */ false) ||
+        (r->era->is_modern && !cw_mcp_task_check_declared(r)))
         return NULL;
     if (!cw_json_is(id, CW_JSON_STRING)) {
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, "taskId must be a string");
@@ -601,7 +630,7 @@ static void acknowledge(const cw_mcp_request *r)
 
 void cw_mcp_get_task(const cw_mcp_request *r)
 {
-    cw_task *task = named_task(r);
+    cw_task *task = cw_mcp_task_named(r);
     if (!task)
         return;
     cw_buf b;
@@ -617,12 +646,12 @@ void cw_mcp_get_task(const cw_mcp_request *r)
 
 void cw_mcp_cancel_task(const cw_mcp_request *r)
 {
-    cw_task *task = named_task(r);
+    cw_task *task = cw_mcp_task_named(r);
     if (!task)
         return;
     /* Before its end, which another loop may write. */
     if (cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED)
-        audit(r->rl, r->view, r->responder, task, "cancel");
+        cw_mcp_task_audit(r, task, "cancel");
     (void)cw_task_cancel(task);
     cw_task_unref(task);
     acknowledge(r);
@@ -756,13 +785,13 @@ static void update(const cw_mcp_request *r, cw_task *task)
         cw_door_fail_nomem(r->item);
     if (rc)
         return;
-    audit(r->rl, r->view, r->responder, task, "answered");
+    cw_mcp_task_audit(r, task, "answered");
     acknowledge(r);
 }
 
 void cw_mcp_update_task(const cw_mcp_request *r)
 {
-    cw_task *task = named_task(r);
+    cw_task *task = cw_mcp_task_named(r);
     if (!task)
         return;
     update(r, task);
@@ -771,14 +800,21 @@ void cw_mcp_update_task(const cw_mcp_request *r)
 
 /* ---- subscriptions ---- */
 
-bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, cw_mcp_task_watch *watch)
+void cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *task, cw_mcp_task_watch *watch)
 {
     cw_mcp_registry *registry = cw_mcp_registry_of(r->door, r->responder->loop);
+    watch->task = task;
+    cw_task_watch(task, 1);
+    cw_mcp_registry_add(registry->task_watches, &watch->link, cw_task_id(task));
+}
+
+bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, cw_mcp_task_watch *watch)
+{
+    cw_task *task = NULL;
     watch->task = NULL;
-    if (!cw_mcp_has_tasks(r) || find_task(r, id, &watch->task))
+    if (!cw_mcp_has_tasks(r) || find_task(r, id, &task))
         return false;
-    cw_task_watch(watch->task, 1);
-    cw_mcp_registry_add(registry->task_watches, &watch->link, cw_task_id(watch->task));
+    cw_mcp_task_watch_enter(r, task, watch);
     return true;
 }
 
@@ -795,7 +831,7 @@ void cw_mcp_task_watch_remove(cw_mcp_task_watch *watch)
 bool cw_mcp_task_watch_write(const cw_mcp_task_watch *watch, const cw_config *config,
                              const cw_view *view, cw_buf *out)
 {
-    if (!is_allowed(view, watch->task))
+    if (!cw_mcp_task_is_allowed(view, watch->task))
         return false;
     cw_task_write(watch->task, config->mcp.tasks.poll_ms, /* is_full= */ true, out);
     return true;

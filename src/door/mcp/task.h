@@ -54,6 +54,13 @@ bool cw_mcp_task_ask(cw_mcp_task *task, cw_str key, const cw_json *request);
 /* It waits for no answer any more. */
 void cw_mcp_task_withdraw(cw_mcp_task *task);
 
+/* The task that a request names: a reference. NULL: the request is answered. */
+cw_task *cw_mcp_task_named(const cw_mcp_request *r);
+/* Whether the caller may still call the tool of a task. */
+bool cw_mcp_task_is_allowed(const cw_view *view, const cw_task *task);
+/* Write an event of a task to the audit. */
+void cw_mcp_task_audit(const cw_mcp_request *r, const cw_task *task, const char *outcome);
+
 /* ---- methods ---- */
 
 void cw_mcp_get_task(const cw_mcp_request *r);
@@ -75,10 +82,16 @@ typedef struct cw_mcp_task_watch {
 bool cw_mcp_task_check_declared(const cw_mcp_request *r);
 /* The caller's task of this id. False: there is none. */
 bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, cw_mcp_task_watch *watch);
+/* The same for a task that is known; takes the reference. */
+void cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *task, cw_mcp_task_watch *watch);
 /* Twice is fine. */
 void cw_mcp_task_watch_remove(cw_mcp_task_watch *watch);
 /* Append what tasks/get would return now, without braces. False: the caller may not see it. */
 bool cw_mcp_task_watch_write(const cw_mcp_task_watch *watch, const cw_config *config,
                              const cw_view *view, cw_buf *out);
+
+/* notify.c: send a message to the stream of a legacy session, if its caller may call this tool. */
+void cw_mcp_notify_session(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
+                           cw_str tool, cw_str message);
 
 #endif

@@ -6,7 +6,7 @@
 #include "door/mcp/events.h"
 #include "door/mcp/skills.h"
 #include "door/mcp/static_resource.h"
-#include "door/mcp/task.h"
+#include "door/mcp/task_legacy.h"
 #include "door/rest/reply.h"
 #include "json/write.h"
 
@@ -170,6 +170,9 @@ void cw_mcp_add_capabilities(cw_buf *out, const cw_mcp_request *r)
     /* Some clients of the draft look for events among the capabilities. */
     if (cw_mcp_has_events(r))
         cw_buf_add(out, CW_STR(",\"events\":{}"));
+    if (cw_mcp_has_legacy_tasks(r))
+        cw_buf_add(out, CW_STR(",\"tasks\":{\"cancel\":{},"
+                               "\"requests\":{\"tools\":{\"call\":{}}}}"));
     add_extensions(out, r);
     cw_buf_add_char(out, '}');
 }
