@@ -260,8 +260,6 @@ function describe(field) {
 	return [type, ...told].filter(Boolean).join(", ");
 }
 
-// ---- inputs ----
-
 let ids = 0;
 
 const box = id => input("checkbox", {id});

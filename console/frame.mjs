@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What pages share: the caller, addresses, filters, the heading, and the live stream of this tab.
 import {consolePath, failure, request, send} from "./api.mjs";
-import {button, each, el, labelled, replace, visible, when} from "./dom.mjs";
+import {button, each, el, labelled, replace, tag, visible, when} from "./dom.mjs";
 import {plain} from "./json.mjs";
 
 // caller: whose session it is; refresh(): show the page anew.
@@ -14,6 +14,7 @@ export const link = (path, query = {}) => {
 const item = (folder, name) => link(`/${folder}/${encodeURIComponent(name)}`);
 export const toolLink = name => el("a.mono", {href: item("tools", name)}, visible(name));
 export const sourceLink = name => el("a", {href: item("sources", name)}, visible(name));
+export const badge = (text, kind, path, query) => el("a", {href: link(path, query), title: "Only these"}, tag(text, kind));
 export const query = () => Object.fromEntries(new URLSearchParams(location.search));
 
 // Put values into the address without a new entry of the history.
@@ -46,8 +47,6 @@ export function filters(inputs, update, labels = {}) {
 }
 
 export const write = (node, title, actions, ...content) => replace(node, el("div.title", el("h1", title), actions), content);
-
-// ---- live data ----
 
 // A browser has six connections to a server for all its tabs: some must be left for requests.
 const streamsMax = 4;

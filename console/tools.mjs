@@ -3,7 +3,7 @@
 import {asCurl, isDemo, missing, problem, request, rpc, send, toolPages} from "./api.mjs";
 import {add, button, code, copy, count, each, el, facts, input, options, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
 import {fieldOf, makeForm} from "./form.mjs";
-import {filters, link, may, query, sourceLink, toolLink, write} from "./frame.mjs";
+import {badge, filters, link, may, query, sourceLink, toolLink, write} from "./frame.mjs";
 import {Num, parse, plain, pretty, write as writeJson} from "./json.mjs";
 
 const pageSize = 50;
@@ -24,7 +24,7 @@ function toolOf(t) {
 	};
 }
 
-const needsOf = t => [...(t.permissions ?? []).map(p => tag(p)), ...(t.scopes ?? []).map(s => tag(`scope ${s}`, "warn"))];
+const needsOf = ({permissions = [], scopes = []}) => [...permissions.map(q => badge(q, "", "/tools", {q})), ...scopes.map(s => tag(`scope ${s}`, "warn"))];
 
 function flags({annotations}) {
 	const is = name => (annotations[`${name}Hint`] ?? annotations[name]) === true;
@@ -103,8 +103,6 @@ async function load(name) {
 	}
 	throw missing("No tool of this name is visible to you.");
 }
-
-// ---- values ----
 
 const most = 500;
 
@@ -221,7 +219,6 @@ function questions(exact, source, onAnswer) {
 	return el("div", nodes, el("div.bar", button("Answer", answer("accept"), ".main"), button("Decline", answer("decline")), button("Cancel the question", answer("cancel"))));
 }
 
-// The arguments in each view: a form, JSON text, and the tool as clients see it.
 function argumentsView(described) {
 	const form = makeForm(fieldOf(described.input ?? {type: "object"}));
 	const text = el("textarea.code", {spellcheck: "false", "aria-label": "Arguments as JSON"});

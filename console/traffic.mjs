@@ -3,12 +3,12 @@
 import {change, isDemo, mcpPath, missing, prefix, problem, rpc} from "./api.mjs";
 import {ask, button, code, copyable, count, duration, each, el, facts, grid, input, invisible} from "./dom.mjs";
 import {labelled, list, panel, percent, refill, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
-import {filters, frame, link, live, may, query, sourceLink, toolLink, write} from "./frame.mjs";
+import {badge, filters, frame, link, live, may, query, sourceLink, toolLink, write} from "./frame.mjs";
 import {write as writeJson} from "./json.mjs";
 
-const stateTag = s => tag(s.state, {ready: "good", down: "bad"}[s.state] ?? "warn");
+const stateTag = ({state}) => badge(state, {ready: "good", down: "bad"}[state] ?? "warn", "/sources", {q: state});
 const outcomeLooks = {ok: "good", asks: "", cancelled: "", logout: ""};
-export const outcomeTag = (outcome, page) => el("a", {href: link(page, {...query(), outcome}), title: "Only these"}, tag(outcome, outcomeLooks[outcome] ?? "bad"));
+export const outcomeTag = (outcome, page) => badge(outcome, outcomeLooks[outcome] ?? "bad", page, {...query(), outcome});
 const failed = ["error", "failed", "unavailable"];
 const refused = ["invalid", "hidden", "login", "scopes", "forbidden", "too_many"];
 export const outcomes = ["ok", ...failed, "asks", "cancelled", ...refused];
@@ -36,8 +36,6 @@ function welcome(origin, tools) {
 		panel("Try it in a terminal", firstSteps(origin)),
 	);
 }
-
-// ---- charts ----
 
 const width = 400;
 const height = 110;
@@ -245,12 +243,12 @@ const needsAttention = s => s.state !== "ready" || s.withheld > 0 || Boolean(s.p
 export async function sources(node) {
 	let all;
 	let numbers;
-	const search = input("search", {placeholder: "Filter by name or problem"});
+	const search = input("search", {placeholder: "Filter by name, state or problem"});
 	const only = select([["", "all"], "needs attention"]);
 	const update = () => {
 		const text = search.value.toLowerCase();
 		const byName = new Map(numbers.map(s => [s.name, s]));
-		const wanted = all.filter(s => `${s.name} ${s.problem ?? ""}`.toLowerCase().includes(text) && (!only.value || needsAttention(s)));
+		const wanted = all.filter(s => `${s.name} ${s.state} ${s.problem ?? ""}`.toLowerCase().includes(text) && (!only.value || needsAttention(s)));
 		found.fill(wanted.map(s => ({...byName.get(s.name), ...s})));
 	};
 	const {bar, empty} = filters({q: search, only}, update, {q: "Filter", only: "Show"});

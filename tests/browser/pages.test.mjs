@@ -167,6 +167,13 @@ suite("the demo", () => {
         await page.click("button:text-is('Call')");
         await page.waitForSelector("[data-outcome=ok]");
         assert.match(await page.locator(".result").textContent(), /tide table/);
+        // The copied command makes the same call.
+        await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+        await page.click("button:text-is('Copy as curl')");
+        await page.waitForFunction(() => /^Copied/.test(document.getElementById("status").textContent));
+        const copied = await page.evaluate(() => navigator.clipboard.readText());
+        assert.match((await promisify(execFile)("sh", ["-c", copied])).stdout, /tide table/);
+        await page.hover("button:text-is('Call')");
         // The pointer is on the button.
         await assertAccessible(page, colorRules);
         await shoot(page, "demo-tool");
