@@ -447,7 +447,7 @@ function toolsets({ sources, lean, hits, queryMs, questions, searched }) {
         paragraph(`
             ${questions} questions (bench/catalogue/questions.json) for tools of a generated catalogue of
             ${count(searched)}, with sixteen tools for each thing. Half are made from the tools' own texts. The other
-            half are wishes of a user, in other words than the name and the description of the tool where English has
+            half are requests of a user, in other words than the name and the description of the tool where English has
             them. The table has the part whose tool is among the first results. The goal is 95 % among the first 8. A
             query among 10,000 tools takes ${queryMs.toFixed(2)} ms of CPU, with its HTTP request.`),
         table(
@@ -463,11 +463,11 @@ function toolsets({ sources, lean, hits, queryMs, questions, searched }) {
         paragraph(`
             The phrases, the topics and the weights of the search were made after the misses among the paraphrased
             questions had been read, and with the subjects of this catalogue in mind. So the line of the paraphrased
-            questions is too good. The held-out lines show what other wishes can expect: the goal is missed for them.
+            questions is too good. The held-out lines show what other requests can expect: the goal is missed for them.
             Nothing was changed because of them:`),
-        `- The 100 held-out wishes (held-out-questions.json) have another author than the thesaurus of today. They were not read, and
+        `- The 100 held-out requests (held-out-questions.json) have another author than the thesaurus of today. They were not read, and
   were measured four times: 76.0 %, 78.0 %, and twice the line above.
-- The 80 later wishes (later-questions.json) are for tools that were drawn at random, and were written last. Their
+- The 80 later requests (later-questions.json) are for tools that were drawn at random, and were written last. Their
   misses were read after the first measurement, the later ones had the same result. 80 others, at 82.5 % first, had been read
   and used before.`,
         paragraph(`

@@ -105,7 +105,7 @@ async function measureDeltaChat(say) {
 
 const read = (name) => JSON.parse(readFileSync(path.join(root, "bench", "catalogue", name), "utf8"));
 const questions = read("questions.json");
-// Wishes that nothing was changed for: the first were written before the thesaurus of the search, the others after it.
+// Requests that nothing was changed for: the first were written before the thesaurus of the search, the others after it.
 const heldOut = read("held-out-questions.json").map((one) => ({ ...one, heldOut: "first" }));
 const later = read("later-questions.json").map((one) => ({ ...one, heldOut: "later" }));
 

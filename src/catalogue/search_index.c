@@ -6,9 +6,9 @@
 
 #include "base/ascii.h"
 #include "catalogue/portable_name.h"
+#include "catalogue/search_intents.h"
 #include "catalogue/search_related.h"
 #include "catalogue/search_terms.h"
-#include "catalogue/search_wishes.h"
 #include "catalogue/thesaurus.h"
 
 #define EXACT 1e6f
@@ -31,7 +31,7 @@ struct cw_search_index {
     const cw_snapshot *snapshot;
     cw_search_terms terms;
     cw_search_related related;
-    cw_search_wishes wishes;
+    cw_search_intents intents;
     cw_map stops;   /* words */
     cw_map lights;  /* stems */
     cw_map verbs;   /* stems of verbs in names of tools */
@@ -57,7 +57,7 @@ static bool add_list(cw_search_index *x, cw_map *map, const char *const *words, 
 static bool add_verbs(cw_search_index *x)
 {
     bool is_ok = true;
-    for (const char *const *line = cw_thesaurus_wishes; *line && is_ok; line++) {
+    for (const char *const *line = cw_thesaurus_intents; *line && is_ok; line++) {
         cw_str rest;
         cw_search_splitter s = cw_search_split(cw_str_cut(cw_str_from(*line), ':', &rest));
         while (is_ok && cw_search_next(&s))
@@ -76,7 +76,7 @@ cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
     cw_arena_init(&x->arena, CW_ARENA_MAX);
     cw_search_terms_init(&x->terms, &x->arena);
     cw_search_related_init(&x->related, &x->arena);
-    cw_search_wishes_init(&x->wishes, &x->arena);
+    cw_search_intents_init(&x->intents, &x->arena);
     cw_map_init(&x->stops, UINT32_MAX);
     cw_map_init(&x->lights, UINT32_MAX);
     cw_map_init(&x->verbs, UINT32_MAX);
@@ -86,7 +86,7 @@ cw_search_index *cw_search_index_new(const cw_snapshot *snapshot)
                  add_list(x, &x->persons, cw_search_persons, /* is_stemmed= */ false) &&
                  add_verbs(x) && cw_search_terms_add(&x->terms, &x->verbs, tools, x->n_tools) &&
                  cw_search_related_add(&x->related, &x->terms) &&
-                 cw_search_wishes_add(&x->wishes, &x->terms);
+                 cw_search_intents_add(&x->intents, &x->terms);
     if (!is_ok) {
         cw_search_index_free(x);
         return NULL;
@@ -100,7 +100,7 @@ void cw_search_index_free(cw_search_index *x)
         return;
     cw_search_terms_done(&x->terms);
     cw_search_related_done(&x->related);
-    cw_search_wishes_done(&x->wishes);
+    cw_search_intents_done(&x->intents);
     cw_map_done(&x->stops);
     cw_map_done(&x->lights);
     cw_map_done(&x->verbs);
@@ -218,7 +218,7 @@ static bool is_plural(cw_str word, cw_str stem)
 /* "Plan a walk": a word that comes first, and asks for something, is hardly the name of a thing. */
 static bool is_command(const search *s, size_t i)
 {
-    return i + 1 < s->query.n && cw_search_is_wish(&s->x->wishes, &s->query, i);
+    return i + 1 < s->query.n && cw_search_is_intent(&s->x->intents, &s->query, i);
 }
 
 static void score_word(search *s, size_t i)
@@ -307,7 +307,7 @@ static bool is_name(const search *s, size_t i)
     return first >= 'A' && first <= 'Z' && cw_is_lower(second) && !s->is_stop[i] &&
            !cw_map_find(&s->x->lights, stem) && !cw_search_terms_find(&s->x->terms, stem) &&
            !cw_search_related_find(&s->x->related, stem) &&
-           !cw_search_is_wish(&s->x->wishes, &s->query, i);
+           !cw_search_is_intent(&s->x->intents, &s->query, i);
 }
 
 /* Without stop words, unless the query has no others. */
@@ -373,10 +373,10 @@ static void prefer_verb(search *s, const cw_search_verb *verb, float part)
 static void score_verbs(search *s)
 {
     float parts[CW_SEARCH_MAX_VERBS];
-    cw_search_wishes_read(&s->x->wishes, &s->query, parts);
-    for (unsigned i = 0; i < s->x->wishes.n_verbs; i++) {
+    cw_search_intents_read(&s->x->intents, &s->query, parts);
+    for (unsigned i = 0; i < s->x->intents.n_verbs; i++) {
         if (parts[i] > 0)
-            prefer_verb(s, &s->x->wishes.verbs[i], parts[i]);
+            prefer_verb(s, &s->x->intents.verbs[i], parts[i]);
     }
 }
 

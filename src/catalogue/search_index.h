@@ -7,12 +7,12 @@
  * Identifiers are split, and forms of a word meet (search_words.h, word_stem.h). Words and pairs of words
  * that the thesaurus relates to a term count a part (search_related.h); so do compounds, and words with
  * one wrong letter. The best of these counts for each word of the query. Verbs that the query may mean
- * decide between tools that match otherwise (search_wishes.h). Tools whose name is the query come first,
+ * decide between tools that match otherwise (search_intents.h). Tools whose name is the query come first,
  * then those whose name begins with it.
  *
  * Ownership: belongs to its snapshot, and borrows from it.
  * Threads:   immutable; find on any thread.
- * Limits:    those of search_words.h and search_wishes.h.
+ * Limits:    those of search_words.h and search_intents.h.
  */
 #ifndef CW_CATALOGUE_SEARCH_INDEX_H
 #define CW_CATALOGUE_SEARCH_INDEX_H

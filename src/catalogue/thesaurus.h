@@ -4,7 +4,7 @@
  *     same      words of one meaning: "picture image photo photograph"
  *     near      words of nearly one meaning: who looks for one may mean the other, "invoice bill owe"
  *     topics    things, and words that make one think of them: "flight: plane airport pilot runway"
- *     wishes    verbs in the names of tools, and words that ask for them: "archive retire: put away; no longer"
+ *     intents    verbs in the names of tools, and words that ask for them: "archive retire: put away; no longer"
  *
  * It is written for the words of interfaces, offices, shops, networks and daily life. A word may be in
  * several groups. Two words with "_" between them mean something together: "power_cut".
@@ -20,7 +20,7 @@ extern const char *const cw_thesaurus_same[];
 extern const char *const cw_thesaurus_near[];
 /* A line is one topic. */
 extern const char *const cw_thesaurus_topics[];
-/* A line has verbs of one meaning, and "; " between wishes (search_wishes.h). */
-extern const char *const cw_thesaurus_wishes[];
+/* A line has verbs of one meaning, and "; " between intents (search_intents.h). */
+extern const char *const cw_thesaurus_intents[];
 
 #endif

@@ -127,7 +127,7 @@ TEST(things_in_the_plural_are_listed)
     check("my bills", "invoice.list", 2);
 }
 
-TEST(phrases_of_a_wish_choose_the_verb)
+TEST(phrases_of_a_query_choose_the_verb)
 {
     check_others("put the peak load aside", "peakLoad.archive");
     check_others("what is the peak load", "peakLoad.get");
@@ -223,7 +223,7 @@ int main(void)
         cmocka_unit_test(many_unknown_words_are_not_compared_with_all_terms),
         cmocka_unit_test(words_that_say_little_lead_nowhere),
         cmocka_unit_test(things_in_the_plural_are_listed),
-        cmocka_unit_test(phrases_of_a_wish_choose_the_verb),
+        cmocka_unit_test(phrases_of_a_query_choose_the_verb),
         cmocka_unit_test(names_of_persons_are_part_of_phrases),
         cmocka_unit_test(a_question_prefers_verbs_that_change_nothing),
         cmocka_unit_test(the_verb_of_a_name_without_one_is_in_its_text),

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* search_wishes.h - the verbs that the words of a query stand for.
+/* search_intents.h - the verbs that the words of a query stand for.
  *
- *     cw_search_wishes_read(&wishes, words, n, parts);   "put the old invoice away": parts of "archive", ...
+ *     cw_search_intents_read(&intents, words, n, parts);   "put the old invoice away": parts of "archive", ...
  *
- * A wish is a few words in this order, with others between them: "put ... away". Those with "^" come
+ * An intent is a few words in this order, with others between them: "put ... away". Those with "^" come
  * first in the query or after a comma. "somebody" stands for the name of a person. "*s" is a thing in
  * the plural. A "+" before the verbs: most people want them. A "?": they change nothing, and a query that
  * is a question prefers them.
  *
  * Ownership: the arena outlives it, and so do the terms.
- * Threads:   immutable after cw_search_wishes_add: any thread then.
+ * Threads:   immutable after cw_search_intents_add: any thread then.
  * Limits:    CW_SEARCH_MAX_VERBS verbs, with CW_SEARCH_MAX_SYNONYMS terms each.
  */
-#ifndef CW_CATALOGUE_SEARCH_WISHES_H
-#define CW_CATALOGUE_SEARCH_WISHES_H
+#ifndef CW_CATALOGUE_SEARCH_INTENTS_H
+#define CW_CATALOGUE_SEARCH_INTENTS_H
 
 #include "catalogue/search_terms.h"
 
@@ -28,13 +28,13 @@ typedef struct cw_search_verb {
     bool is_common, is_reading, is_for_plurals;
 } cw_search_verb;
 
-typedef struct cw_search_wishes {
-    cw_map map; /* first stem -> list of wishes */
+typedef struct cw_search_intents {
+    cw_map map; /* first stem -> list of intents */
     cw_arena *arena;
     cw_search_verb verbs[CW_SEARCH_MAX_VERBS];
     unsigned n_verbs;
     cw_str person; /* the stem that stands for a name */
-} cw_search_wishes;
+} cw_search_intents;
 
 /* A query. */
 typedef struct cw_search_query {
@@ -44,14 +44,14 @@ typedef struct cw_search_query {
     bool is_plural; /* it names things in the plural */
 } cw_search_query;
 
-void cw_search_wishes_init(cw_search_wishes *w, cw_arena *arena);
-void cw_search_wishes_done(cw_search_wishes *w);
+void cw_search_intents_init(cw_search_intents *w, cw_arena *arena);
+void cw_search_intents_done(cw_search_intents *w);
 /* Once. False: out of memory. */
-CW_MUST_USE bool cw_search_wishes_add(cw_search_wishes *w, const cw_search_terms *terms);
+CW_MUST_USE bool cw_search_intents_add(cw_search_intents *w, const cw_search_terms *terms);
 /* Set how much each verb is meant: 0, not at all. */
-void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_query *query,
-                           float ret_parts[CW_SEARCH_MAX_VERBS]);
+void cw_search_intents_read(const cw_search_intents *w, const cw_search_query *query,
+                            float ret_parts[CW_SEARCH_MAX_VERBS]);
 /* Whether the i-th word comes first, in the query or after a comma, and stands for a verb alone. */
-bool cw_search_is_wish(const cw_search_wishes *w, const cw_search_query *query, size_t i);
+bool cw_search_is_intent(const cw_search_intents *w, const cw_search_query *query, size_t i);
 
 #endif

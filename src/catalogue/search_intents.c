@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* search_wishes.c - finds the phrases of the thesaurus in a query. */
-#include "catalogue/search_wishes.h"
+/* search_intents.c - finds the phrases of the thesaurus in a query. */
+#include "catalogue/search_intents.h"
 
 #include <math.h>
 
 #include "catalogue/thesaurus.h"
 
-#define WORDS_MAX 4u /* of a wish */
-#define GAP 4u       /* so many words may be between two of a wish */
+#define WORDS_MAX 4u /* of an intent */
+#define GAP 4u       /* so many words may be between two of an intent */
 #define WORD 0.7f    /* what one word says, if it stands for one verb alone */
 #define PHRASE 1.0f  /* what several words say */
 #define MOST 1.6f    /* what all of them say together */
@@ -21,35 +21,35 @@
 #define IS_PLURAL "*s"
 #define PERSON "somebody"
 
-typedef struct wish {
-    const struct wish *next; /* with the same first word */
+typedef struct intent {
+    const struct intent *next; /* with the same first word */
     cw_str more[WORDS_MAX - 1];
     unsigned char n_more, verb;
     bool is_first;
-} wish;
+} intent;
 
 typedef struct first_word {
-    const wish *wishes;
+    const intent *intents;
     unsigned n_alone; /* verbs that the word stands for alone */
 } first_word;
 
-static bool add_wish(cw_search_wishes *w, cw_str words, unsigned char verb)
+static bool add_intent(cw_search_intents *w, cw_str words, unsigned char verb)
 {
     cw_search_splitter s = cw_search_split(words);
-    wish *one = cw_arena_calloc(w->arena, 1, sizeof *one);
+    intent *one = cw_arena_calloc(w->arena, 1, sizeof *one);
     if (!one || !cw_search_next(&s))
         return false;
     first_word *first = cw_search_find_or_add(&w->map, w->arena, cw_search_stem(&s), sizeof *first);
     if (!first)
         return false;
-    *one = (wish){.next = first->wishes, .verb = verb, .is_first = words.p[0] == IS_FIRST};
+    *one = (intent){.next = first->intents, .verb = verb, .is_first = words.p[0] == IS_FIRST};
     while (one->n_more < WORDS_MAX - 1 && cw_search_next(&s)) {
         cw_str copy = cw_arena_dup_str(w->arena, cw_search_stem(&s));
         if (!copy.p)
             return false;
         one->more[one->n_more++] = copy;
     }
-    first->wishes = one;
+    first->intents = one;
     first->n_alone += !one->n_more;
     return true;
 }
@@ -66,13 +66,13 @@ static void find_verb(cw_str words, const cw_search_terms *terms, cw_search_verb
     }
 }
 
-bool cw_search_wishes_add(cw_search_wishes *w, const cw_search_terms *terms)
+bool cw_search_intents_add(cw_search_intents *w, const cw_search_terms *terms)
 {
     cw_search_splitter person = cw_search_split(CW_STR(PERSON));
     (void)cw_search_next(&person);
     w->person = cw_arena_dup_str(w->arena, cw_search_stem(&person));
     bool is_ok = w->person.p != NULL;
-    for (const char *const *line = cw_thesaurus_wishes; *line && is_ok; line++) {
+    for (const char *const *line = cw_thesaurus_intents; *line && is_ok; line++) {
         cw_str rest, verb = cw_str_cut(cw_str_from(*line), ':', &rest);
         cw_search_verb *v = &w->verbs[w->n_verbs];
         if (w->n_verbs == CW_SEARCH_MAX_VERBS)
@@ -87,7 +87,7 @@ bool cw_search_wishes_add(cw_search_wishes *w, const cw_search_terms *terms)
             if (cw_str_is(words, IS_PLURAL))
                 v->is_for_plurals = true;
             else
-                is_ok = add_wish(w, words, (unsigned char)w->n_verbs);
+                is_ok = add_intent(w, words, (unsigned char)w->n_verbs);
         }
         w->n_verbs++;
     }
@@ -104,14 +104,14 @@ static bool is_first(const cw_search_splitter *words, size_t i)
     return end < text.n && text.p[end] && strchr(",.;:!?-", text.p[end]);
 }
 
-static bool is_word(const cw_search_wishes *w, const cw_search_query *query, size_t i, cw_str stem)
+static bool is_word(const cw_search_intents *w, const cw_search_query *query, size_t i, cw_str stem)
 {
     return cw_str_eq(cw_search_stem(&query->words[i]), stem) ||
            (query->is_person[i] && cw_str_eq(w->person, stem));
 }
 
-/* Whether the wish that begins with the i-th word is there. */
-static bool is_there(const cw_search_wishes *w, const wish *one, const cw_search_query *query,
+/* Whether the intent that begins with the i-th word is there. */
+static bool is_there(const cw_search_intents *w, const intent *one, const cw_search_query *query,
                      size_t i)
 {
     if (one->is_first && !is_first(query->words, i))
@@ -127,12 +127,12 @@ static bool is_there(const cw_search_wishes *w, const wish *one, const cw_search
     return true;
 }
 
-/* Add what the wishes say that begin with the i-th word, which is `stem`. */
-static void read_wishes(const cw_search_wishes *w, const cw_search_query *query, size_t i,
-                        cw_str stem, float parts[CW_SEARCH_MAX_VERBS])
+/* Add what the intents say that begin with the i-th word, which is `stem`. */
+static void read_intents(const cw_search_intents *w, const cw_search_query *query, size_t i,
+                         cw_str stem, float parts[CW_SEARCH_MAX_VERBS])
 {
     const first_word *first = cw_map_find(&w->map, stem);
-    for (const wish *one = first ? first->wishes : NULL; one; one = one->next) {
+    for (const intent *one = first ? first->intents : NULL; one; one = one->next) {
         if (is_there(w, one, query, i))
             parts[one->verb] += one->n_more ? PHRASE : WORD / sqrtf((float)first->n_alone);
     }
@@ -152,17 +152,17 @@ static bool is_question(const cw_search_query *query)
     return is;
 }
 
-void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_query *query,
-                           float ret_parts[CW_SEARCH_MAX_VERBS])
+void cw_search_intents_read(const cw_search_intents *w, const cw_search_query *query,
+                            float ret_parts[CW_SEARCH_MAX_VERBS])
 {
     for (unsigned v = 0; v < CW_SEARCH_MAX_VERBS; v++)
         ret_parts[v] = w->verbs[v].is_common ? COMMON : 0;
     for (unsigned v = 0; query->is_plural && v < w->n_verbs; v++)
         ret_parts[v] += w->verbs[v].is_for_plurals ? PLURAL : 0;
     for (size_t i = 0; i < query->n; i++) {
-        read_wishes(w, query, i, cw_search_stem(&query->words[i]), ret_parts);
+        read_intents(w, query, i, cw_search_stem(&query->words[i]), ret_parts);
         if (query->is_person[i])
-            read_wishes(w, query, i, w->person, ret_parts);
+            read_intents(w, query, i, w->person, ret_parts);
     }
     bool asks = is_question(query);
     for (unsigned v = 0; v < CW_SEARCH_MAX_VERBS; v++) {
@@ -171,19 +171,19 @@ void cw_search_wishes_read(const cw_search_wishes *w, const cw_search_query *que
     }
 }
 
-bool cw_search_is_wish(const cw_search_wishes *w, const cw_search_query *query, size_t i)
+bool cw_search_is_intent(const cw_search_intents *w, const cw_search_query *query, size_t i)
 {
     const first_word *first = cw_map_find(&w->map, cw_search_stem(&query->words[i]));
     return first && first->n_alone && is_first(query->words, i);
 }
 
-void cw_search_wishes_init(cw_search_wishes *w, cw_arena *arena)
+void cw_search_intents_init(cw_search_intents *w, cw_arena *arena)
 {
-    *w = (cw_search_wishes){.arena = arena};
+    *w = (cw_search_intents){.arena = arena};
     cw_map_init(&w->map, UINT32_MAX);
 }
 
-void cw_search_wishes_done(cw_search_wishes *w)
+void cw_search_intents_done(cw_search_intents *w)
 {
     cw_map_done(&w->map);
 }

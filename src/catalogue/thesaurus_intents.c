@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* thesaurus_wishes.c - how people ask for what tools do. */
+/* thesaurus_intents.c - how people ask for what tools do. */
 #include "catalogue/thesaurus.h"
 
 #include <stddef.h>
 
-const char *const cw_thesaurus_wishes[] = {
+const char *const cw_thesaurus_intents[] = {
     /* reading */
     "+?get fetch read retrieve show describe load view lookup info query: what is; what was; what "
     "does; "
