@@ -54,30 +54,30 @@ const char *const cw_thesaurus_same[] = {
     /* computers, by other names */
     "machine system computer guest vm virtual_machine; disk drive block blockdev block_device",
     "shutdown powerdown poweroff power_off shut_down; reboot reset restart; cdrom cd dvd disc tray",
-    "network net netdev network_card nic; processor cpu vcpu core; memory ram mem; screen display "
-    "vnc",
-    "screenshot screendump screen_shot screen_capture; keyboard key keys; filesystem fs; folder "
-    "dir",
-    "continue cont; wait sleep; kill terminate quit; ls list; mv move; cp copy; cat read; grep "
-    "search",
+    "network net netdev network_card nic; processor cpu vcpu core; memory ram mem",
+    "screen display vnc",
+    "screenshot screendump screen_shot screen_capture; keyboard key keys; filesystem fs",
+    "folder dir",
+    "continue cont; wait sleep; kill terminate quit; ls list; mv move; cp copy; cat read",
+    "grep search",
     "stdout output; stdin input; log journal syslog; cron timer; sudo root admin; daemon service",
     /* abbreviations */
     "configuration config cfg conf; delete del rm; directory dir; document doc docs",
     "information info; message msg; number num no; parameter param arg; password passwd pwd",
-    "temporary temp tmp; temperature temp; repository repo; specification spec; statistics stats "
-    "stat",
+    "temporary temp tmp; temperature temp; repository repo; specification spec",
+    "statistics stats stat",
     "synchronize sync; application app; administrator admin; advertisement ad; environment env",
     "reference ref; request req; response resp; previous prev; maximum max; minimum min",
     "average avg; average mean; development dev; production prod; database db; kubernetes k8s",
     "virtual_machine vm; operating_system os; artificial_intelligence ai; graphics_card gpu",
     "address addr; account acct; amount amt; attribute attr; authentication auth authenticate",
     "buffer buf; command cmd; connection conn; context ctx; destination dest dst; source src",
-    "device dev; error err; execute exec; function func fn; identifier id; image img; initialize "
-    "init",
+    "device dev; error err; execute exec; function func fn; identifier id; image img",
+    "initialize init",
     "interface iface nic; language lang; library lib; memory mem; object obj; package pkg",
     "picture pic; position pos; process proc; quantity qty; record rec; service svc; session sess",
-    "string str; subscription sub; table tbl; transaction tx txn; user usr; utility util; value "
-    "val",
+    "string str; subscription sub; table tbl; transaction tx txn; user usr; utility util",
+    "value val",
     "variable var; version ver; window win; description desc; certificate cert; organization org",
     "department dept; laboratory lab; telephone phone tel; television tv; refrigerator fridge",
     "advertisement advert; examination exam; photograph photo; veterinarian vet; gymnasium gym",

@@ -4,7 +4,7 @@
  *     same      words of one meaning: "picture image photo photograph"
  *     near      words of nearly one meaning: who looks for one may mean the other, "invoice bill owe"
  *     topics    things, and words that make one think of them: "flight: plane airport pilot runway"
- *     intents    verbs in the names of tools, and words that ask for them: "archive retire: put away; no longer"
+ *     intents   verbs in the names of tools, and words that ask for them: "archive retire: put away; no longer"
  *
  * It is written for the words of interfaces, offices, shops, networks and daily life. A word may be in
  * several groups. Two words with "_" between them mean something together: "power_cut".

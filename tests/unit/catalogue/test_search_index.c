@@ -2,6 +2,7 @@
 #include "catalogue/search_index.h"
 
 #include "catalogue/short_text.h"
+#include "catalogue/thesaurus.h"
 #include "support/json_fixture.h"
 #include "support/oom.h"
 
@@ -215,6 +216,19 @@ TEST(a_short_text_is_the_first_sentence)
     check_short("Version 1.2 is it ", "Version 1.2 is it");
 }
 
+/* Two lines without a comma between them are one line with two colons. */
+TEST(every_line_of_the_thesaurus_has_one_colon)
+{
+    const char *const *tables[] = {cw_thesaurus_topics, cw_thesaurus_intents};
+    for (size_t t = 0; t < CW_COUNT(tables); t++) {
+        for (const char *const *line = tables[t]; *line; line++) {
+            const char *colon = strchr(*line, ':');
+            if (!colon || strchr(colon + 1, ':'))
+                fail_msg("%s", *line);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +238,7 @@ int main(void)
         cmocka_unit_test(words_that_say_little_lead_nowhere),
         cmocka_unit_test(things_in_the_plural_are_listed),
         cmocka_unit_test(phrases_of_a_query_choose_the_verb),
+        cmocka_unit_test(every_line_of_the_thesaurus_has_one_colon),
         cmocka_unit_test(names_of_persons_are_part_of_phrases),
         cmocka_unit_test(a_question_prefers_verbs_that_change_nothing),
         cmocka_unit_test(the_verb_of_a_name_without_one_is_in_its_text),
