@@ -201,3 +201,38 @@ test("a view with a mistake is refused with the member", async (t) => {
     }
     assertRpcError(await modern(server, "resources/read", { uri: builtin }), 200, -32602, 1);
 });
+
+test("views of MCP servers pass with their own resources, and with no others", async (t) => {
+    const fixture = path.join(root, "tests/functional/support/mcp-app-server.mjs");
+    const uri = "ui://shop/cart.html";
+    const source = (name, more) => ({
+        name,
+        prefix: `${name}.`,
+        dialect: "mcp",
+        command: [process.execPath, fixture, name],
+        methods: ["*"],
+        ...more,
+    });
+    const sources = [
+        source("open", { resources: ["ui://*"] }),
+        source("closed", {}),
+        source("late", { resources: ["*"] }),
+    ];
+    const server = await startBridge({ plugins: [], config: { sources } });
+    t.after(() => server.stop());
+    for (const { name } of sources) await untilTool(server, `${name}.cart`);
+    const own = (await toolOf(server, "open.cart"))._meta;
+    assert.deepEqual(own.ui, { resourceUri: uri, visibility: ["model", "app"] });
+    assert.equal(own["ui/resourceUri"], uri);
+    const [content] = (await read(server, uri)).result.contents;
+    assert.equal(content.mimeType, type);
+    assert.match(content.text, /^<!doctype html><p>open<\/p>$/);
+    assert.deepEqual(content._meta.ui.csp, { connectDomains: ["https://shop.example.org"] });
+    // One exposes no resource, the other's address belongs to the first.
+    for (const name of ["closed", "late"]) {
+        const { _meta } = await toolOf(server, `${name}.cart`);
+        assert.deepEqual(_meta.ui, { visibility: ["model", "app"] }, name);
+        assert.equal(_meta["ui/resourceUri"], undefined, name);
+        assert.equal(_meta["example.org/kept"], 1, name);
+    }
+});
