@@ -219,6 +219,19 @@ CW_PLUGIN_EXPORT bool cw_client_can(cw_call *call, const char *capability);
 /* Whether the client would be shown log lines of this level. */
 CW_PLUGIN_EXPORT bool cw_client_wants_log(cw_call *call, cw_level level);
 
+/* ---- tasks ----
+ *
+ * A call that takes long is a task for a client that supports tasks (docs/tasks.md). Questions are asked
+ * as above: they wait in the task.
+ */
+
+/* Make the call a task now. Without tasks (cw_client_can(call, "tasks")), or without room for one more,
+ * the call goes on as it is. The method goes on in both cases. */
+CW_PLUGIN_EXPORT void cw_task_begin(cw_call *call);
+/* The text that the client reads as the status of the task. Cut at 512 bytes. No effect if the call is
+ * no task. */
+CW_PLUGIN_EXPORT CW_PLUGIN_PRINTF(2, 3) void cw_task_status(cw_call *call, const char *fmt, ...);
+
 /* ---- announcements ---- `call` may be NULL. */
 
 /* Announce that the resource at this address has changed. */

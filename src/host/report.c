@@ -15,6 +15,7 @@
 #include "host/uri.h"
 
 #define EVENT_NAME_MAX 48u
+#define STATUS_MAX 512u
 
 /* For log lines of no call. One process hosts one plugin. */
 static cw_wire *home;
@@ -134,6 +135,34 @@ void cw_call_progress(cw_call *call, double progress, double total, const char *
     cw_buf_add_char(side, '}');
     cw_wire_close_frame(side, start);
     send_side(call->wire);
+}
+
+void cw_task_begin(cw_call *call)
+{
+    (void)cw_call_cancelled(call);
+    if (!cw_client_can(call, "tasks") || call->wire->fd < 0)
+        return;
+    cw_buf *side = &call->wire->side;
+    size_t start = cw_wire_open_frame(side, call->id);
+    cw_buf_add(side, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/task\",\"params\":{}}"));
+    cw_wire_close_frame(side, start);
+    send_side(call->wire);
+}
+
+void cw_task_status(cw_call *call, const char *fmt, ...)
+{
+    char text[STATUS_MAX + 8]; /* to see whether the cut splits a character */
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    (void)cw_call_cancelled(call);
+    if (n < 0 || !cw_client_can(call, "tasks"))
+        return;
+    text[cw_utf8_cut(cw_str_from(text), STATUS_MAX)] = '\0';
+    if (is_heard(call, "status", text))
+        announce(call, "{\"jsonrpc\":\"2.0\",\"method\":\"$/task\",\"params\":{\"message\":", text,
+                 "}}");
 }
 
 bool cw_call_cancelled(cw_call *call)

@@ -61,6 +61,29 @@ JOB(required, "required");
 static void unmarked(cw_call *call) { run(call); }
 CW_METHOD(unmarked, "jobs.unmarked", PARAMS);
 CW_TOOL(unmarked);
+static void late(cw_call *call)
+{
+    wait_ms(call, 20);
+    if (cw_arg_has(call, "ms"))
+        cw_task_begin(call);
+    cw_task_status(call, "%s", "after\\na while");
+    run(call);
+}
+CW_METHOD(late, "jobs.late", PARAMS);
+CW_TOOL(late, .task = "auto");
+static void quiet(cw_call *call)
+{
+    cw_task_begin(call);
+    cw_task_begin(call);
+    cw_task_status(call, "file %d of %d", 3, 7);
+    wait_ms(call, cw_arg_int(call, "ms", 0));
+    cw_result_format(call, "quiet");
+}
+CW_METHOD(quiet, "jobs.quiet", PARAMS);
+CW_TOOL(quiet);
+static void never_late(cw_call *call) { cw_task_begin(call); run(call); }
+CW_METHOD(never_late, "jobs.never_late", PARAMS);
+CW_TOOL(never_late, .task = "never");
 static void secret(cw_call *call) { run(call); }
 CW_METHOD(secret, "jobs.secret", PARAMS, .permissions = {"access content"});
 CW_TOOL(secret, .task = "always");
@@ -128,6 +151,19 @@ suite("a call becomes a task", { concurrency: true }, () => {
         assert.ok(isTask(await begin("jobs.required")));
         assert.equal(textOf(await begin("jobs.unmarked", { ms: 0 })), "done");
         assert.ok(isTask(await begin("jobs.unmarked", { ms: 2000 })));
+    });
+
+    test("when its method says so, with the status that it sets", async () => {
+        const { json } = await begin("jobs.quiet", { ms: 20_000 });
+        assert.equal(json.result.resultType, "task", "before the time of grace is over");
+        const { taskId } = json.result;
+        const isSaid = async () => (await get(taskId)).json.result.statusMessage === "file 3 of 7";
+        await eventually(isSaid, "its status");
+        await cancel(taskId);
+        assert.equal(textOf(await begin("jobs.late", {})), "done");
+        assert.ok(isTask(await begin("jobs.late", { ms: 2000 })));
+        assert.equal(textOf(await begin("jobs.never_late", { text: "plain" })), "plain");
+        assert.equal(textOf(await callTool(server, "jobs.quiet", {})), "quiet");
     });
 
     test("only for a client that declares tasks", async () => {

@@ -96,7 +96,7 @@ test("the page's configuration and requests work", async () => {
     assert.equal(answers[0].result, "Hello, Ada!");
     const names = answers[1].result.tools.map(({ name }) => name);
     // words.shout needs a login, and the page configures none.
-    assert.deepEqual(names.sort(), ["hello__greet", "notes__drop", "notes__list", "words__count"]);
+    assert.deepEqual(names.sort(), ["archive__run", "hello__greet", "notes__drop", "notes__list", "words__count"]);
     assert.equal(answers[2].result.content[0].text, "Hello, Ada!");
     // Each command as it is printed, in the folder of the configuration.
     const commands = [...page.matchAll(/^causeway (plugin (disable|enable) .*)$/gm)];

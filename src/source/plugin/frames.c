@@ -189,6 +189,21 @@ static bool report_progress(const cw_source_call *call, const cw_json *params)
     return true;
 }
 
+/* The call becomes a task, or has another text as one. It may be gone afterwards. */
+static void report_task(const cw_source_call *call, const cw_json *params)
+{
+    const cw_json *message = cw_json_get(params, CW_STR("message"));
+    cw_progress progress = {.progress = (double)NAN, .total = (double)NAN};
+    if (!call)
+        return;
+    if (cw_json_is(message, CW_JSON_STRING)) {
+        progress.message = cw_json_text(message);
+        call->sink->ops->progress(call->sink, &progress);
+    } else if (call->sink->ops->become_task) {
+        (void)call->sink->ops->become_task(call->sink);
+    }
+}
+
 /* The call gives its line to its sink. Without one (`call` is NULL: cancelled, or none at all) the
  * line is for the log alone. */
 static bool report_log(const cw_plugin *p, const cw_source_call *call, cw_str method,
@@ -297,5 +312,9 @@ cw_code cw_plugin_read_notification(const cw_plugin *p, cw_str body, const cw_so
         return report_progress(call, params) ? CW_OK : CW_PARSE;
     if (cw_str_is(name, "$/log"))
         return report_log(p, call, method, params) ? CW_OK : CW_PARSE;
+    if (cw_str_is(name, "$/task")) {
+        report_task(call, params);
+        return CW_OK;
+    }
     return cw_plugin_read_change(p, name, params) ? CW_OK : CW_PARSE;
 }
