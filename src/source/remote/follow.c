@@ -292,15 +292,14 @@ static void take_result(cw_follower *f, const cw_outcome *outcome, cw_arena *are
 {
     cw_follow_state state = {.progress = {.progress = (double)NAN, .total = (double)NAN}};
     f->failures = f->errors = 0;
-    if (f->step == CW_FOLLOW_UPDATE) {
+    cw_follow_step step = f->step;
+    f->is_told = true;
+    f->ops->judge(f, step, outcome, arena, &state);
+    f->is_told = false;
+    if (step == CW_FOLLOW_UPDATE) {
         f->step = CW_FOLLOW_POLL;
         wait_at(f, 0);
-        return;
-    }
-    f->is_told = true;
-    f->ops->judge(f, f->step, outcome, arena, &state);
-    f->is_told = false;
-    if (f->call)
+    } else if (f->call)
         conclude(f, &state);
     else
         leave(f, CW_FOLLOW_CANCEL, !f->keeps_job);
@@ -412,8 +411,11 @@ static void send_step(cw_follower *f)
     cw_remote_record_not_begun(part->remote, rc, trial, cw_loop_now(part->loop));
     if (q)
         free_probe(q);
-    miss(f,
-         rc == CW_NOMEM ? CW_STR("there is not enough memory.") : CW_STR("it cannot be reached."));
+    if (rc == CW_LIMIT) /* calls wait there, too: the service is busy, and not away */
+        wait_at(f, f->base + 1u);
+    else
+        miss(f,
+             cw_str_from(rc == CW_NOMEM ? "there is not enough memory." : "it cannot be reached."));
 }
 
 /* Calls need connections too. */

@@ -14,6 +14,7 @@
 typedef enum question_state {
     ASKED,    /* the client has it */
     ANSWERED, /* the answer is to be sent */
+    SENDING,  /* it is under way */
     SENT,
 } question_state;
 
@@ -115,13 +116,13 @@ static void add_answers(cw_relayed_task *task, cw_buf *out)
     cw_buf_add(out, CW_STR(",\"inputResponses\":"));
     CW_LIST_EACH (node, &task->questions) {
         question *q = question_at(node);
-        if (q->state != ANSWERED)
+        if (q->state != ANSWERED && q->state != SENDING)
             continue;
         cw_buf_add_char(out, separator);
         cw_json_escape(out, cw_str_make(q->key, q->n_key));
         cw_buf_add_char(out, ':');
         cw_buf_add(out, cw_str_from(q->answer));
-        q->state = SENT;
+        q->state = SENDING;
         separator = ',';
     }
     cw_buf_add(out, separator == '{' ? CW_STR("{}") : CW_STR("}"));
@@ -182,7 +183,7 @@ static bool may_ask(const cw_relayed_task *task, const cw_json *request)
 /* False: it cannot be asked. */
 static bool ask(cw_follower *f, cw_relayed_task *task, cw_str key, const cw_json *request)
 {
-    if (task->n >= CW_RELAYED_QUESTIONS || !may_ask(task, request))
+    if (task->n >= CW_RELAYED_QUESTIONS || key.n > CW_FOLLOW_KEY || !may_ask(task, request))
         return false;
     question *q = calloc(1, sizeof *q);
     char *copy = q ? cw_str_dup(key) : NULL;
@@ -274,6 +275,16 @@ static void take_error(const cw_json *task, cw_arena *arena, cw_follow_state *re
     fail(ret, number, message.p ? message : CW_STR("The task has failed at the server."));
 }
 
+/* The server has the answers that were under way. */
+static void mark_sent(cw_relayed_task *task)
+{
+    CW_LIST_EACH (node, &task->questions) {
+        question *q = question_at(node);
+        if (q->state == SENDING)
+            q->state = SENT;
+    }
+}
+
 static void judge(cw_follower *f, cw_follow_step step, const cw_outcome *polled, cw_arena *arena,
                   cw_follow_state *ret)
 {
@@ -281,7 +292,10 @@ static void judge(cw_follower *f, cw_follow_step step, const cw_outcome *polled,
     const cw_json *state = polled->result;
     const cw_json *status = text_in(state, "status"), *message = text_in(state, "statusMessage");
     cw_str name = status ? cw_json_text(status) : CW_STR("");
-    (void)step;
+    if (step == CW_FOLLOW_UPDATE) {
+        mark_sent(task);
+        return;
+    }
     if (task->problem[0]) {
         fail(ret, 0, cw_str_from(task->problem));
         ret->cancels = true;

@@ -269,10 +269,10 @@ static bool is_begun(const cw_remote *r, const request *f, const op *o, const cw
 
 /* Follow a job, for a client that gets a task. CW_DECLINED: the response is the result; CW_DONE: the
  * call is over. Without tasks a task of an MCP server is followed, too. */
-static cw_code follow(cw_remote_loop_state *p, const request *f, op *o, cw_follow_start *start)
+static cw_code follow(cw_remote *r, const request *f, op *o, cw_follow_start *start)
 {
     cw_source_call *call = o->call;
-    const cw_remote *r = p->remote;
+    cw_err unused;
     bool is_job = start->rule != NULL;
     call->is_followed = true;
     cw_code rc = call->sink->ops->become_task ? call->sink->ops->become_task(call->sink)
@@ -287,17 +287,19 @@ static cw_code follow(cw_remote_loop_state *p, const request *f, op *o, cw_follo
         if (!start->self)
             return CW_NOMEM;
     }
-    return cw_follow(p, start, &o->follower);
+    /* The client was told, which may have ended the part. */
+    cw_remote_loop_state *p = r->parts[call->loop->index];
+    rc = p ? CW_OK : open_part(r, call->loop, &p, &unused);
+    return rc ? rc : cw_follow(p, start, &o->follower);
 }
 
 /* What could not be followed is a failure of a call that is a task already. */
-static bool begin_follow(cw_remote_loop_state *p, const request *f, op *o, cw_outcome *outcome)
+static bool begin_follow(cw_remote *r, const request *f, op *o, cw_outcome *outcome)
 {
     cw_follow_start start;
-    if (CW_LIKELY(!f->tool->job && !f->relay.takes_tasks) ||
-        !is_begun(p->remote, f, o, outcome, &start))
+    if (CW_LIKELY(!f->tool->job && !f->relay.takes_tasks) || !is_begun(r, f, o, outcome, &start))
         return false;
-    cw_code rc = follow(p, f, o, &start);
+    cw_code rc = follow(r, f, o, &start);
     if (rc == CW_DECLINED)
         return false;
     if (!rc || rc == CW_DONE)
@@ -371,7 +373,7 @@ static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
         if (is_kept && o->node.next == &f->ops)
             keep(f, reply->answer);
         cw_list_remove(&o->node);
-        if (!begin_follow(f->part, f, o, &outcome))
+        if (!begin_follow(r, f, o, &outcome))
             call->sink->ops->done(call->sink, &outcome);
         more = is_shared && !cw_list_is_empty(&f->ops);
     }
