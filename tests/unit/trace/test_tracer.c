@@ -2,6 +2,8 @@
 /* test_tracer.c - spans from their begin to a collector, with every allocation failing in turn. */
 #include "trace/tracer.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -163,6 +165,48 @@ TEST(spans_beyond_the_queue_the_rate_and_the_size_are_counted)
     cw_tracer_free(t);
 }
 
+#define MANY 20000u
+
+typedef struct writing {
+    cw_trace_loop *loop;
+    atomic_bool is_over;
+} writing;
+
+static void *write_many(void *arg)
+{
+    writing *w = arg;
+    record_spans(w->loop, MANY);
+    atomic_store(&w->is_over, true);
+    return NULL;
+}
+
+/* The buffers change hands while their loop, another thread, writes. */
+TEST(spans_that_are_written_while_others_are_taken_are_all_counted)
+{
+    char url[64];
+    fake_server collector;
+    cw_tracer *t;
+    cw_err err = {0};
+    cw_trace_counts n;
+    pthread_t thread;
+    bool is_flushed = false;
+    fake_server_start(&collector, SCRIPTS(accept_all), 1);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/traces", collector.port);
+    assert_int_equal(cw_tracer_new(&fixture.loop, 1, &t, &err), CW_OK);
+    assert_int_equal(configure(t, url, /* is_gzip= */ false, &err), CW_OK);
+    writing w = {.loop = cw_tracer_loop(t, 0)};
+    assert_int_equal(pthread_create(&thread, NULL, write_many, &w), 0);
+    client_run_until(&fixture, atomic_load(&w.is_over));
+    pthread_join(thread, NULL);
+    cw_tracer_flush(t, CLIENT_WAIT_MS, on_flushed, &is_flushed);
+    client_run_until(&fixture, is_flushed);
+    cw_tracer_counts(t, &n);
+    assert_int_equal(n.sent + n.full, MANY);
+    assert_true(n.sent >= CW_TRACE_BATCH);
+    cw_tracer_free(t);
+    fake_server_stop(&collector);
+}
+
 SETUP(start)
 {
     client_fixture_init(&fixture);
@@ -185,6 +229,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(compressed_spans_survive_every_failed_allocation, start,
                                         stop),
         cmocka_unit_test(options_survive_every_failed_allocation),
+        cmocka_unit_test_setup_teardown(
+            spans_that_are_written_while_others_are_taken_are_all_counted, start, stop),
         cmocka_unit_test_setup_teardown(spans_beyond_the_queue_the_rate_and_the_size_are_counted,
                                         start, stop),
     };
