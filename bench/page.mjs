@@ -645,6 +645,16 @@ function tasks({ cost, memory }) {
     );
 }
 
+function events({ subscribers, rounds, ms, worst }) {
+    return blocks(
+        "## Events",
+        paragraph(`
+            \`make bench ARGS="--only events"\`. A service sends a notification over a WebSocket, and
+            ${count(subscribers)} clients of \`events/stream\` in one process receive it as an event. From the notification
+            to the last client it takes ${ms.toFixed(1)} ms (median of ${rounds} events; ${worst.toFixed(1)} ms at worst).`),
+    );
+}
+
 function consolePages({ painted, heap, percent, seconds, times, rounds }) {
     return blocks(
         "## Console",
@@ -673,7 +683,7 @@ function consolePages({ painted, heap, percent, seconds, times, rounds }) {
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, tasks, "mcp-source": mcpSource, oauth, console: consolePages },
+    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: consolePages },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

@@ -24,6 +24,7 @@ import * as listen from "./bridge/listen.mjs";
 import * as mcp from "./bridge/mcp.mjs";
 import * as mcpSource from "./bridge/mcp-source.mjs";
 import * as plugin from "./bridge/plugin.mjs";
+import * as events from "./bridge/events.mjs";
 import * as tasks from "./bridge/tasks.mjs";
 import * as traces from "./bridge/traces.mjs";
 import * as invoke from "./catalogue/invoke.mjs";
@@ -48,7 +49,7 @@ import { mostBusy, writePage } from "./page.mjs";
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, tasks, "mcp-source": mcpSource, oauth, console: console_ },
+    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: console_ },
 };
 const { values: options } = parseArgs({
     options: {

@@ -1,46 +1,16 @@
 // What a task costs: processor time of creating one, finishing it and reading its result once, next to
 // a plain call of the same method, with a database that keeps the tasks; and the memory of ten thousand
 // tasks that run in a service.
-import http from "node:http";
 import path from "node:path";
-import { cut, frame, handshakeResponse, opcodes } from "../../tests/functional/support/frames.mjs";
 import { cpuNs, folder, median, rssBytes, sleep } from "../http/servers.mjs";
 import { callOf, message, mcpRequest, startBridge } from "./bridge.mjs";
 import { echoSource } from "./forward.mjs";
+import { startWebSocketService } from "./websocket.mjs";
 
 const most = { ratio: 6, bytes: 8192 };
 const extension = { "io.modelcontextprotocol/tasks": {} };
 const limits = { max: 100_000, max_per_caller: 100_000, max_size: "1GB", max_size_per_caller: "1GB" };
 const atOnce = 50;
-
-// A service over a WebSocket. A call whose message is `hold` gets no answer.
-async function startService() {
-    const hold = "hold";
-    const server = http.createServer().on("upgrade", (request, socket) => {
-        let rest = Buffer.alloc(0);
-        socket.setNoDelay().on("error", () => {});
-        socket.write(handshakeResponse(request));
-        socket.on("data", (bytes) => {
-            const { frames, rest: behind } = cut(Buffer.concat([rest, bytes]));
-            rest = behind;
-            for (const { opcode, data } of frames) {
-                if (opcode === opcodes.ping) socket.write(frame(opcodes.pong, data));
-                if (opcode === opcodes.close) socket.end(frame(opcodes.close, data.subarray(0, 2)));
-                if (opcode !== opcodes.text) continue;
-                const { id, params } = JSON.parse(data);
-                if (params.message !== hold) {
-                    socket.write(frame(opcodes.text, JSON.stringify({ jsonrpc: "2.0", id, result: params })));
-                }
-            }
-        });
-    });
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const stop = () => {
-        server.closeAllConnections();
-        server.close();
-    };
-    return { hold, stop, url: `ws://127.0.0.1:${server.address().port}/rpc` };
-}
 
 async function start(service, name) {
     const source = { ...echoSource(service.url), timeout: "10m", connections: 10_000 };
@@ -148,7 +118,7 @@ async function measureMemory(service, { quick, say }) {
 }
 
 export async function run(options) {
-    const service = await startService();
+    const service = await startWebSocketService();
     const cost = await measureCost(service, options);
     const memory = await measureMemory(service, options);
     service.stop();

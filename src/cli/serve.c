@@ -704,6 +704,7 @@ static cw_code start(service *sv, cw_err *err)
     if (rc)
         return rc;
     cw_runtime_started(sv->app.runtime);
+    cw_mcp_start_webhooks(sv->app.mcp, cw_server_loop_at(sv->server, 0));
     sv->probe.main_loop = &sv->main_loop;
     sv->probe.server = sv->server;
     sv->probe.audit = sv->app.audit;

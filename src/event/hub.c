@@ -279,6 +279,7 @@ void cw_event_read(cw_event_type *type, uint64_t after, size_t max, cw_event_bat
     while (i < type->n && ret->n < max)
         ret->items[ret->n++] = cw_event_ref(event_at(type, i++));
     ret->is_truncated = after && after < type->lost;
+    ret->lost = type->lost;
     ret->has_more = i < type->n;
     uint64_t last = atomic_load(&type->last);
     if (type->lost > last)

@@ -99,7 +99,8 @@ typedef struct cw_event_batch {
     cw_event *items[CW_EVENT_BATCH]; /* references */
     size_t n;
     uint64_t cursor;   /* continues behind them */
-    bool is_truncated; /* some between `after` and the first one are lost */
+    uint64_t lost;     /* the last one that the type has lost; 0: none */
+    bool is_truncated; /* some between `after` and the first one, or behind it, are lost */
     bool has_more;
 } cw_event_batch;
 

@@ -75,6 +75,8 @@ static const table tables[] = {
      "INSERT INTO oauth_key (id, alg, jwk, secret, state, created, since, ends)"
      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
      "ttttnnnn"},
+    {"webhook", "SELECT id, owner, state, expires FROM webhook ORDER BY id",
+     "INSERT INTO webhook (id, owner, state, expires) VALUES (?1, ?2, ?3, ?4)", "tttn"},
 };
 
 #define IS_EMPTY                                                                                   \

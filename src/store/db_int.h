@@ -113,7 +113,7 @@ CW_MUST_USE cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 8u
+#define CW_POSTGRES_VERSIONS 9u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

@@ -240,4 +240,13 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     " tat bigint NOT NULL" /* full again, in ns since 1970 */
     ") WITH (fillfactor = 50);"
     "UPDATE causeway_meta SET version = 8;",
+    /* Subscriptions to events give no server a reason to read rights again. */
+    "CREATE TABLE webhook ("
+    " id text COLLATE \"C\" PRIMARY KEY,"
+    " owner text COLLATE \"C\" NOT NULL,"
+    " state text COLLATE \"C\" NOT NULL,"
+    " expires bigint NOT NULL"
+    ");"
+    "CREATE INDEX webhook_by_expiry ON webhook (expires);"
+    "UPDATE causeway_meta SET version = 9;",
 };

@@ -217,6 +217,14 @@ static const char *const versions[] = {
      ") STRICT, WITHOUT ROWID;"
      "CREATE UNIQUE INDEX replica_by_number ON replica (number) WHERE number > 0;"
      "PRAGMA user_version = 11;"),
+    ("CREATE TABLE webhook ("
+     " id TEXT PRIMARY KEY,"
+     " owner TEXT NOT NULL,"
+     " state TEXT NOT NULL,"
+     " expires INTEGER NOT NULL"
+     ") STRICT, WITHOUT ROWID;"
+     "CREATE INDEX webhook_by_expiry ON webhook (expires);"
+     "PRAGMA user_version = 12;"),
 };
 
 /* "cway": whose file this is. */

@@ -625,12 +625,6 @@ static const cw_key task_keys[] = {
     {0},
 };
 
-static const cw_key mcp_event_keys[] = {
-    {"enabled", &cw_type_bool, "Offer events to clients that support them: events/list and others",
-     FIELD(mcp.events.enabled)},
-    {0},
-};
-
 static const cw_key mcp_keys[] = {
     {"path", &cw_type_text, "Path of the endpoint. Its server card is at /server-card below it",
      FIELD(mcp.path), .needs_restart = true, .is_valid = cw_names_is_path,
@@ -676,7 +670,7 @@ static const cw_key mcp_keys[] = {
      .children = kept_keys},
     {"tasks", &cw_type_section, "Calls of tools that outlive their requests",
      .children = task_keys},
-    {"events", &cw_type_section, "The events extension (a draft)", .children = mcp_event_keys},
+    {"events", &cw_type_section, "The events extension (a draft)", .children = cw_mcp_event_keys},
     {"name", &cw_type_text,
      "Name of this server in its card and in registries: a domain of yours in reverse order, then "
      "/ and a name",

@@ -129,8 +129,8 @@ extern const cw_key cw_server_keys[];
 extern const cw_key cw_sources_keys[], cw_overlay_file_keys[];
 extern const cw_config_remote cw_config_default_remote;
 
-/* keys_events.c: likewise, of events of services. */
-extern const cw_key cw_event_keys[], cw_plugin_event_keys[];
+/* keys_events.c: likewise, of events. */
+extern const cw_key cw_event_keys[], cw_plugin_event_keys[], cw_mcp_event_keys[];
 extern const cw_config_event cw_config_default_event;
 bool cw_config_is_event_name(cw_str name);
 #define CW_EVENT_NAME_EXPECTED                                                                     \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* keys_events.c - the table of events of a service. */
+/* keys_events.c - the tables of events: of services, of plugins, and of the extension. */
 #include <string.h>
 
 #include "base/ascii.h"
@@ -141,5 +141,31 @@ const cw_key cw_event_keys[] = {
 
 const cw_key cw_plugin_event_keys[] = {
     COMMON_KEYS,
+    {0},
+};
+
+/* ---- the events extension ---- */
+
+#define FIELD(field) .offset = offsetof(cw_config, field), .size = sizeof(((cw_config *)0)->field)
+
+const cw_key cw_mcp_event_keys[] = {
+    {"enabled", &cw_type_bool, "Offer events to clients that support them: events/list and others",
+     FIELD(mcp.events.enabled)},
+    {"webhooks", &cw_type_strings, "Hosts to which events may be delivered; [] is none",
+     FIELD(mcp.events.webhooks), .max = MAX_NAMES, .is_valid = cw_names_is_host,
+     .expected = "a host such as \"hooks.example.org\" or \"*.example.org\"",
+     .pattern = CW_NAMES_CLEAN_PATTERN},
+    {"webhook_allow_private", &cw_type_bool,
+     "Allow private and loopback addresses of these hosts, and http:// for them",
+     FIELD(mcp.events.allow_private)},
+    {"webhook_ca_file", &cw_type_path,
+     "PEM file with the CA certificates that deliveries trust; null: those of the system",
+     FIELD(mcp.events.ca_file)},
+    {"webhook_ttl", &cw_type_duration, "Maximum time until a client must refresh a subscription",
+     FIELD(mcp.events.webhook_ttl_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+    {"max_webhooks", &cw_type_integer, "Subscriptions of all callers together",
+     FIELD(mcp.events.max_webhooks), .min = 1, .max = CW_WEBHOOK_CEILING},
+    {"max_webhooks_per_caller", &cw_type_integer, "Subscriptions of one account",
+     FIELD(mcp.events.max_webhooks_per_caller), .min = 1, .max = CW_WEBHOOK_CEILING},
     {0},
 };

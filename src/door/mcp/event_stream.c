@@ -28,9 +28,9 @@ typedef struct stream {
     cw_str name;
     const cw_json *arguments;
     int64_t oldest;
-    uint64_t after; /* the last event that was sent, or left out */
+    uint64_t after;    /* the last event that was sent, or left out */
+    uint64_t gap_seen; /* the last lost event that was reported */
     bool is_full;
-    bool is_gap_known; /* the gap at its begin was reported */
     bool has_left;
 } stream;
 
@@ -192,8 +192,8 @@ static void deliver(stream *s)
         const cw_method_event *of = entry->method->event;
         watch_type(s, of->type);
         cw_event_read(of->type, s->after, CW_EVENT_BATCH, &batch);
-        bool is_gap = batch.is_truncated && !s->is_gap_known;
-        s->is_gap_known = false;
+        bool is_gap = batch.is_truncated && batch.lost > s->gap_seen;
+        s->gap_seen = batch.lost;
         bool is_there = !is_gap || send_active(s, /* is_truncated= */ true);
         is_there = is_there && send_batch(s, of, &batch, &n);
         goes_on = is_there && n == batch.n && batch.has_more;
@@ -390,8 +390,8 @@ static void begin(const cw_mcp_request *r, stream *s, const cw_mcp_event_query *
     cw_event_batch batch;
     cw_event_read(type, s->after, 1, &batch);
     bool is_truncated = q->is_old || batch.is_truncated;
+    s->gap_seen = batch.lost;
     cw_event_batch_done(&batch);
-    s->is_gap_known = true;
     if (send_active(s, is_truncated))
         deliver(s);
 }

@@ -36,6 +36,8 @@ void cw_mcp_reread_ends(cw_mcp *door);
  * thread; `states` may be NULL or anything. */
 void cw_mcp_write_sessions(cw_mcp *door, cw_json_writer *w);
 void cw_mcp_read_sessions(cw_mcp *door, const cw_json *states);
+/* Deliver events to webhooks, on this loop, from now on (webhooks.h). */
+void cw_mcp_start_webhooks(cw_mcp *door, cw_loop *loop);
 /* After the loops have ended. NULL is fine. */
 void cw_mcp_free(cw_mcp *door);
 

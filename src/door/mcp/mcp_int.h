@@ -28,7 +28,6 @@
  */
 #ifndef CW_DOOR_MCP_MCP_INT_H
 #define CW_DOOR_MCP_MCP_INT_H
-
 #include <stdatomic.h>
 
 #include "access/login/login_watch.h"
@@ -142,6 +141,7 @@ struct cw_mcp {
     cw_mcp_session_store sessions;
     cw_mcp_kept_results kept;
     cw_fair_slots streams, watchers; /* subscribers on all loops; those of them that get calls */
+    struct cw_mcp_webhooks *webhooks;
     unsigned n_loops;
     cw_mcp_registry registries[];
 };

@@ -9,6 +9,7 @@
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/skills.h"
 #include "door/mcp/task.h"
+#include "door/mcp/webhooks.h"
 #include "json/write.h"
 
 #define VERSION "2026-07-28"
@@ -54,6 +55,8 @@ static const cw_mcp_method methods[] = {
     {CW_STR_INIT("events/list"), cw_mcp_list_events},
     {CW_STR_INIT("events/poll"), cw_mcp_poll_events},
     {CW_STR_INIT("events/stream"), cw_mcp_stream_events},
+    {CW_STR_INIT("events/subscribe"), cw_mcp_subscribe_event},
+    {CW_STR_INIT("events/unsubscribe"), cw_mcp_unsubscribe_event},
 };
 
 const cw_mcp_era cw_mcp_modern = {

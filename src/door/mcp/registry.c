@@ -12,6 +12,7 @@
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
 #include "door/mcp/task.h"
+#include "door/mcp/webhooks.h"
 
 #define TRAFFIC_MS 1000u /* between messages with calls */
 
@@ -257,8 +258,12 @@ cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, c
     cw_mcp_kept_init(&door->kept);
     cw_fair_slots_init(&door->streams);
     cw_fair_slots_init(&door->watchers);
-    *ret = door;
-    return CW_OK;
+    cw_code rc = cw_mcp_webhooks_new(door, &door->webhooks, err);
+    if (rc)
+        cw_mcp_free(door);
+    else
+        *ret = door;
+    return rc;
 }
 
 cw_code cw_mcp_keep_ends(cw_mcp *door, int fd, cw_err *err)
@@ -295,5 +300,6 @@ void cw_mcp_free(cw_mcp *door)
     cw_mcp_kept_done(&door->kept);
     cw_fair_slots_done(&door->streams);
     cw_fair_slots_done(&door->watchers);
+    cw_mcp_webhooks_free(door->webhooks);
     free(door);
 }

@@ -326,6 +326,8 @@ static CURLcode set_request(running *r, const cw_fetch *f)
         code = add_header(r, "User-Agent: ", CW_STR("Causeway/" CW_VERSION));
     if (!code && f->authorization.n)
         code = add_header(r, "Authorization: ", f->authorization);
+    for (size_t i = 0; i < f->n_headers && !code; i++)
+        code = add_header(r, "", f->headers[i]);
     if (!code && f->form.p) {
         curl->easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE, (long)f->form.n);
         code = set_text(r, CURLOPT_COPYPOSTFIELDS, f->form);

@@ -49,11 +49,13 @@ typedef struct cw_fetch_response {
 struct cw_fetch {
     cw_str url;
     bool allow_private;
-    const char *ca_file;  /* PEM with the authorities to trust; NULL: those of the system */
-    cw_str form;          /* .p is NULL: GET; else POST of this form */
-    cw_str authorization; /* value of the header, or empty */
-    size_t max_bytes;     /* 0: CW_FETCH_MAX_BYTES */
-    uint32_t timeout_ms;  /* for everything; 0: CW_FETCH_TIMEOUT_MS */
+    const char *ca_file; /* PEM with the authorities to trust; NULL: those of the system */
+    cw_str form; /* .p is NULL: GET; else POST of this body, a form unless a header differs */
+    cw_str authorization;  /* value of the header, or empty */
+    const cw_str *headers; /* more of them: whole lines, "Name: value" */
+    size_t n_headers;
+    size_t max_bytes;    /* 0: CW_FETCH_MAX_BYTES */
+    uint32_t timeout_ms; /* for everything; 0: CW_FETCH_TIMEOUT_MS */
     /* Once. `answer` is NULL when there is none; then `why` is a text for logs. May start others,
      * and may close the fetcher. */
     void (*on_done)(cw_fetch *f, const cw_fetch_response *answer, const char *why);

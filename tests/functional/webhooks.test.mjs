@@ -1,0 +1,190 @@
+// Webhooks: signed deliveries of events to a receiver that checks them with another implementation.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { suite, test } from "node:test";
+import { assertRpcError, modern, reloadBridge, startBridge } from "./support/mcp.mjs";
+import { patience } from "./support/programs.mjs";
+import { eventually } from "./support/server.mjs";
+import { newSecret, Receiver, startWebhooks } from "./support/webhooks.mjs";
+
+suite("a webhook", { concurrency: true }, () => {
+    test("is verified, then gets events that another implementation accepts", async (t) => {
+        const { receiver, service, client, subscription } = await startWebhooks(t);
+        const secret = newSecret();
+        receiver.secrets = [secret];
+        const list = await client.list();
+        assert.deepEqual(list[0].delivery, ["poll", "push", "webhook"]);
+        const params = subscription("s.done", { secret, arguments: { queue: "a" } });
+        const first = await client.ask("events/subscribe", params);
+        assert.ok(Date.parse(first.refreshBefore) > Date.now());
+        assert.equal(first.truncated, false);
+        await receiver.until("verification");
+        service.notify("done", { no: 1, queue: "a" });
+        service.notify("done", { no: 2, queue: "b" });
+        service.notify("done", { no: 3, queue: "a" });
+        await receiver.until("event", 2);
+        const [one, two] = receiver.of("event");
+        assert.deepEqual([one.body.data.no, two.body.data.no], [1, 3]);
+        assert.equal(one.headers["webhook-id"], one.body.eventId);
+        assert.equal(one.headers["x-mcp-subscription-id"], first.id);
+        assert.equal(one.headers["content-type"], "application/json");
+        assert.equal(one.body.name, "s.done");
+        // A refresh is the same subscription; with another secret both sign.
+        const other = newSecret();
+        const again = await client.ask("events/subscribe", {
+            ...params,
+            delivery: { ...params.delivery, secret: other },
+        });
+        assert.equal(again.id, first.id);
+        receiver.secrets = [secret, other];
+        service.notify("done", { no: 4, queue: "a" });
+        const fourth = await receiver.until("event", 3);
+        assert.equal(fourth.body.data.no, 4);
+        assert.equal(fourth.headers["webhook-signature"].split(" ").length, 2);
+        assert.equal(receiver.of("verification").length, 1);
+        // The end, twice.
+        const { name, arguments: args } = params;
+        const end = { name, arguments: args, delivery: { url: receiver.url } };
+        await client.ask("events/unsubscribe", end);
+        await client.ask("events/unsubscribe", end);
+        service.notify("done", { no: 5, queue: "a" });
+        const { events: kept } = await client.collect("s.done", first.cursor, 5);
+        assert.equal(kept.at(-1).data.no, 5);
+        assert.equal(receiver.of("event").length, 3);
+    });
+
+    test("is delivered again after a failure, and never after 410 and 413", async (t) => {
+        const { receiver, service, client, subscription } = await startWebhooks(t);
+        let failures = 1;
+        receiver.answers = ({ data }) => {
+            if (data?.no === 1 && failures > 0) {
+                failures -= 1;
+                return 503;
+            }
+            return { 2: 413, 3: 301, 4: 410 }[data?.no] ?? 200;
+        };
+        await client.ask("events/subscribe", subscription("s.done"));
+        await receiver.until("verification");
+        for (const no of [1, 2, 4, 5]) {
+            service.notify("done", { no });
+        }
+        await eventually(() => receiver.of("event").some(({ body }) => body.data.no === 4), "410", patience(10_000));
+        const seen = receiver.of("event");
+        assert.deepEqual(
+            seen.map(({ body }) => body.data.no),
+            [1, 1, 2, 4],
+        );
+        const [early, late] = seen.map(({ headers }) => headers);
+        assert.equal(early["webhook-id"], late["webhook-id"]);
+        assert.notEqual(early["webhook-timestamp"], late["webhook-timestamp"]);
+    });
+
+    test("without the echo of its challenge gets nothing", async (t) => {
+        const { receiver, service, client, subscription } = await startWebhooks(t);
+        receiver.echoes = false;
+        await client.ask("events/subscribe", subscription("s.done"));
+        service.notify("done", { no: 1 });
+        await receiver.until("verification", 2);
+        assert.equal(receiver.of("event").length, 0);
+    });
+
+    test("ends when its caller loses the right, and when its token is revoked", async (t) => {
+        const { receiver, service, server, token, client, subscription } = await startWebhooks(t);
+        await client.ask("events/subscribe", subscription("s.closed"));
+        await client.ask("events/subscribe", subscription("s.done"));
+        await receiver.until("verification");
+        service.notify("closed", { no: 1 });
+        await receiver.until("event");
+        await server.cli("account", "revoke", "alice", "editor");
+        service.notify("closed", { no: 2 });
+        const first = await receiver.until("terminated");
+        assert.equal(first.body.error.code, -32011);
+        assert.equal(receiver.of("event").length, 1);
+        service.notify("done", { no: 3 });
+        await receiver.until("event", 2);
+        await server.cli("token", "revoke", String(token.id));
+        await receiver.until("terminated", 2);
+        service.notify("done", { no: 4 });
+        await eventually(async () => {
+            const { json } = await modern(server, "tools/call", { name: "s.events", arguments: { name: "s.done" } });
+            return json.result.structuredContent.events.length === 2;
+        }, "the event has arrived");
+        assert.equal(receiver.of("event").length, 2);
+    });
+});
+
+suite("a webhook is refused", { concurrency: true }, () => {
+    test("to the anonymous caller, and where it is not configured", async (t) => {
+        const { server, client, subscription } = await startWebhooks(t, { webhooks: [] });
+        assertRpcError(await client.request("events/subscribe", subscription("s.done")), 200, -32014, 1);
+        const anonymous = await modern(server, "events/subscribe", subscription("s.done"));
+        assert.equal(anonymous.status, 401);
+        const plain = await startBridge({ plugins: [] });
+        t.after(() => plain.stop());
+        assertRpcError(await modern(plain, "events/subscribe", subscription("s.done")), 404, -32601, 1);
+    });
+
+    test("for a wrong URL, host, secret, mode or event", async (t) => {
+        const { client, subscription } = await startWebhooks(t);
+        const ask = (params) => client.request("events/subscribe", params);
+        for (const url of [
+            "ftp://127.0.0.1/",
+            "http://10.0.0.1/",
+            "https://evil.example/",
+            "http://127.0.0.1@evil.example/",
+        ]) {
+            assertRpcError(await ask(subscription("s.done", { url })), 200, -32015, 1);
+        }
+        for (const secret of ["whsec_c2hvcnQ=", "secret", `whsec_${randomBytes(65).toString("base64")}`]) {
+            assertRpcError(await ask(subscription("s.done", { secret })), 200, -32602, 1);
+        }
+        const { delivery, ...rest } = subscription("s.done");
+        assertRpcError(await ask({ ...rest, delivery: { ...delivery, mode: "email" } }), 200, -32014, 1);
+        assertRpcError(await ask(subscription("s.done", { ttlMs: -1 })), 200, -32602, 1);
+        const hidden = await ask(subscription("s.nosuch"));
+        assertRpcError(hidden, 200, -32011, 1);
+    });
+
+    test("at the connection: a private address behind an allowed name, in every form", async (t) => {
+        // localhost is a name that leads to this machine, as a rebound one would.
+        const hosts = ["localhost", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"];
+        const { receiver, service, server, client, subscription } = await startWebhooks(t, {
+            webhooks: hosts,
+            webhook_allow_private: false,
+        });
+        const { port } = new URL(receiver.url);
+        for (const host of hosts) {
+            const url = `https://${host}:${port}/hook`;
+            await client.ask("events/subscribe", subscription("s.done", { url }));
+        }
+        const plain = await client.request("events/subscribe", subscription("s.done"));
+        assertRpcError(plain, 200, -32015, 1);
+        service.notify("done", { no: 1 });
+        const refused = () => server.stderr.match(/a webhook receiver cannot be reached.*(private|never)/g) ?? [];
+        await eventually(() => refused().length >= hosts.length, "each is refused");
+        assert.equal(receiver.got.length, 0);
+    });
+
+    test("by a redirect: it is not followed", async (t) => {
+        const { receiver, service, client, subscription } = await startWebhooks(t);
+        const other = await new Receiver().start(t);
+        await client.ask("events/subscribe", subscription("s.done"));
+        await receiver.until("verification");
+        receiver.answers = () => 307;
+        service.notify("done", { no: 1 });
+        await receiver.until("event", 2);
+        assert.equal(other.got.length, 0);
+    });
+
+    test("when its host is taken off the list", async (t) => {
+        const { receiver, service, server, client, subscription } = await startWebhooks(t);
+        await client.ask("events/subscribe", subscription("s.done"));
+        service.notify("done", { no: 0 });
+        await receiver.until("event");
+        const mcp = { events: { enabled: true, webhooks: ["hooks.example.org"], webhook_allow_private: true } };
+        await reloadBridge(server, { mcp });
+        service.notify("done", { no: 1 });
+        await receiver.until("terminated");
+        assert.equal(receiver.of("event").length, 1);
+    });
+});
