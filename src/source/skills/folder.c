@@ -64,7 +64,7 @@ static cw_code visit(DIR *dir, const char *name, cw_str path, unsigned depth, en
         memcpy(text, path.p, path.n);
     if (path.n)
         text[path.n] = '/';
-    memcpy(text + base, name, n);
+    memcpy(text + base, name, n + 1);
     entry e = {.directory = dirfd(dir), .name = name, .depth = depth};
     e.path = cw_str_make(text, base + n);
     if (fstatat(e.directory, name, &e.st, AT_SYMLINK_NOFOLLOW) == 0)

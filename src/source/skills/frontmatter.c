@@ -78,7 +78,7 @@ static char char_at(front_writer *f, cw_yaml_pos pos)
         size_t n = cw_utf8_len(line.p, line.n);
         line = cw_str_make(line.p + n, line.n - n);
     }
-    return line.n ? line.p[0] : '\0';
+    return line.p && line.n ? line.p[0] : '\0';
 }
 
 static bool is_plain(front_writer *f, const cw_json *v)
