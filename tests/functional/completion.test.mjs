@@ -96,7 +96,7 @@ test("options that were given are not offered again, unless they may be repeated
     for (const option of ["--json", "--limit", "--kind"]) assert.ok(!audit.includes(option), option);
     assert.ok(audit.includes("--tool"));
     assert.ok((await wordsOf(["token", "create", "--scope", "profile", "--sc"])).includes("--scope"));
-    assert.deepEqual(await wordsOf(["audit", "--", "--"]), [], "behind -- there are no options");
+    assert.deepEqual(await wordsOf(["status", "--", "--"]), [], "behind -- there are no options");
 });
 
 test("the program accepts each fixed value that it completes", { timeout }, async () => {
