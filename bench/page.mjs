@@ -680,10 +680,38 @@ function consolePages({ painted, heap, percent, seconds, times, rounds }) {
     );
 }
 
+function scale({ count: held, each, kernel, begin, ping, perChange, tls, calls }) {
+    const micro = (n) => `${n.toFixed(1)} µs`;
+    return blocks(
+        "## Costs of scale",
+        paragraph(`
+            \`make bench ARGS="--only scale"\`. ${count(held)} \`subscriptions/listen\` streams on one loop, with a keep-alive
+            each second. CPU is that of the server; times and memory are those of this run. The kernel's objects of one
+            connection are its slab sizes, without buffers. [scaling.md](scaling.md) uses these figures.`),
+        table(
+            ["", "cost"],
+            [
+                ["memory of an open stream", kb(each)],
+                ...(kernel ? [["objects of the kernel for its connection", kb(kernel)]] : []),
+                ["CPU to open it", micro(begin)],
+                ["CPU of a keep-alive comment", micro(ping)],
+                ["CPU of a change that reaches it", micro(perChange)],
+                ["CPU of a new TLS connection with one request", micro(tls)],
+                ...(calls
+                    ? [
+                          ["CPU of a call behind HAProxy, one server", micro(calls.one)],
+                          ["the same, two servers together", `${micro(calls.two)}, ${calls.ratio.toFixed(2)} ×`],
+                      ]
+                    : []),
+            ],
+        ),
+    );
+}
+
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: consolePages },
+    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: consolePages, scale },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

@@ -42,6 +42,7 @@ import * as start from "./http/start.mjs";
 import * as throughput from "./http/throughput.mjs";
 import * as json from "./json.mjs";
 import * as metrics from "./metrics/metrics.mjs";
+import * as scale from "./scale/scale.mjs";
 import * as schema from "./schema/bench.mjs";
 import * as upgrade from "./upgrade/upgrade.mjs";
 import { mostBusy, writePage } from "./page.mjs";
@@ -49,7 +50,7 @@ import { mostBusy, writePage } from "./page.mjs";
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: console_ },
+    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: console_, scale },
 };
 const { values: options } = parseArgs({
     options: {

@@ -72,8 +72,15 @@ class Postgres {
             : `postgresql://causeway@/${database}?host=${this.directory}&port=${this.port}${parameters}`;
     }
 
-    async start() {
-        const settings = [`port=${this.port}`, `unix_socket_directories=${this.directory}`, "shared_buffers=16MB"];
+    // `more`: further settings, such as "ssl=on".
+    async start(more = this.settings ?? []) {
+        this.settings = more;
+        const settings = [
+            `port=${this.port}`,
+            `unix_socket_directories=${this.directory}`,
+            "shared_buffers=16MB",
+            ...more,
+        ];
         const args = settings.flatMap((setting) => ["-c", setting]);
         this.child = start(this.directory, path.join(bin, "postgres"), ["-D", this.data, ...args]);
         await eventually(() => this.isReady(), "PostgreSQL", 30_000);
@@ -141,6 +148,31 @@ class Postgres {
         this.child.kill("SIGINT");
         await this.child.exited;
     }
+}
+
+// A standby of `primary`, which follows it. promote() makes it the primary.
+export async function startStandby(primary, more = []) {
+    const directory = newDirectory();
+    const standby = new Postgres(directory, await freePort());
+    const options = ["-D", standby.data, "-R", "-X", "stream", "-c", "fast", "-d", primary.url("postgres")];
+    const [file, args] = commandOf(path.join(bin, "pg_basebackup"), options);
+    execFileSync(file, args, { cwd: directory, stdio: "ignore" });
+    await standby.start(more);
+    standby.promote = () => standby.run("SELECT pg_promote()");
+    return standby;
+}
+
+// A certificate for `name`, with its key, in files that the database server can read.
+export function makeServerCertificate(postgres, name) {
+    const [certificate, key] = ["crt", "key"].map((end) => path.join(postgres.directory, `${name}.${end}`));
+    const what = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2".split(" ");
+    const names = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`];
+    execFileSync("openssl", [...what, ...names, "-keyout", key, "-out", certificate], { stdio: "pipe" });
+    chmodSync(key, 0o600);
+    if (isRoot) {
+        execFileSync("chown", ["postgres:", key]);
+    }
+    return { certificate, key };
 }
 
 export async function startPostgres() {
