@@ -141,16 +141,15 @@ const char *cw_webhook_url_problem(const cw_config *config, cw_str url)
 {
     const cw_config_mcp_events *e = &config->mcp.events;
     bool is_https = cw_str_starts(url, CW_STR("https://"));
-    cw_str rest = url, host;
     if (url.n > CW_FETCH_MAX_URL)
         return "the URL is too long";
     if (!is_https && !(e->allow_private && cw_str_starts(url, CW_STR("http://"))))
         return "the URL must be an https:// URL";
-    rest = cw_str_make(url.p + (is_https ? 8 : 7), url.n - (is_https ? 8 : 7));
+    cw_str rest = cw_str_make(url.p + (is_https ? 8 : 7), url.n - (is_https ? 8 : 7));
     size_t n = 0;
     while (n < rest.n && !strchr("/?#", rest.p[n]))
         n++;
-    host = cw_str_make(rest.p, n);
+    cw_str host = cw_str_make(rest.p, n);
     if (!cw_host_is_valid(host))
         return "the URL has no valid host";
     cw_hostlist *list = NULL;
