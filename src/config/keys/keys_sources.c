@@ -275,6 +275,7 @@ static const cw_key prelude_keys[] = {
 };
 
 #define JOB(field) AT(cw_config_job, field)
+/* NOLINTBEGIN(bugprone-macro-parentheses): the argument names a member. */
 #define JOB_CALL_KEYS(name)                                                                        \
     static const cw_key name##_keys[] = {                                                          \
         {"method", &cw_type_text, "Method to call; null is none", JOB(name.method), METHOD},       \
@@ -282,6 +283,7 @@ static const cw_key prelude_keys[] = {
          JOB(name.params)},                                                                        \
         {0},                                                                                       \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define JOB_CALL(keys, text)                                                                       \
     &cw_type_section, .help = (text), .children = (keys), .item_defaults = &default_job
 #define POINTER                                                                                    \
