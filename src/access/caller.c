@@ -21,6 +21,7 @@ struct cw_caller {
     atomic_uint refs;
     cw_arena arena;
     cw_str id;
+    int64_t account;
     cw_str name;
     cw_str language;
     list permissions;
@@ -142,6 +143,10 @@ static cw_code fill(cw_caller *caller, const cw_caller_opts *opts, cw_err *err)
         rc = copy_list(caller, opts->permissions, opts->n_permissions, &caller->permissions, err);
     if (!rc)
         rc = copy_list(caller, opts->scopes, opts->n_scopes, &caller->scopes, err);
+    uint64_t account;
+    /* Ids of other callers are no numbers. */
+    if (cw_str_to_u64(opts->id, &account) && account <= INT64_MAX)
+        caller->account = (int64_t)account;
     return rc ? rc : serialise(caller, err);
 }
 
@@ -202,6 +207,11 @@ void cw_caller_unref(cw_caller *caller)
     cw_trust_unref(caller->credential.key);
     cw_arena_done(&caller->arena);
     free(caller);
+}
+
+int64_t cw_caller_account(const cw_caller *caller)
+{
+    return caller->account;
 }
 
 cw_str cw_caller_id(const cw_caller *caller)

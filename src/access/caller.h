@@ -94,6 +94,8 @@ bool cw_caller_is_anonymous(const cw_caller *caller);
 /* Whether a challenge would be useless: the server has no logins. */
 bool cw_caller_cannot_log_in(const cw_caller *caller);
 cw_str cw_caller_id(const cw_caller *caller);
+/* The number of its account; 0: it is none of the database. */
+int64_t cw_caller_account(const cw_caller *caller);
 cw_str cw_caller_name(const cw_caller *caller);
 /* The language of the account, or CW_CALLER_DEFAULT_LANGUAGE. */
 cw_str cw_caller_language(const cw_caller *caller);

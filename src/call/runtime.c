@@ -236,6 +236,13 @@ void cw_runtime_send(cw_runtime_loop *from, uint32_t index, cw_caller *caller, c
         post(rl, caller, fn, bytes);
 }
 
+void cw_runtime_post(cw_runtime *runtime, uint32_t index, cw_runtime_fn fn, cw_str bytes)
+{
+    cw_runtime_loop *rl = loop_at(runtime, index);
+    if (rl)
+        post(rl, NULL, fn, bytes);
+}
+
 void cw_runtime_broadcast(cw_runtime_loop *from, cw_runtime_fn fn, cw_str bytes)
 {
     for (uint32_t i = 0; loop_at(from->runtime, i); i++)
@@ -636,9 +643,9 @@ cw_caller *cw_runtime_guest(const cw_runtime_loop *rl)
     return rl->runtime->guest;
 }
 
-uint32_t cw_runtime_replica(const cw_runtime_loop *rl)
+cw_replicas *cw_runtime_replicas(const cw_runtime_loop *rl)
 {
-    return rl->runtime->replicas ? cw_replicas_number(rl->runtime->replicas) : 0;
+    return rl->runtime->replicas;
 }
 
 cw_tasks *cw_runtime_tasks(const cw_runtime_loop *rl)

@@ -83,6 +83,8 @@ cw_interest *cw_runtime_interest(cw_runtime *b);
 /* Call fn on every loop with a copy of the bytes: on this loop now, on the others soon. Used for
  * answers and cancels, which can arrive on any loop. A loop that cannot be reached is logged. */
 typedef void (*cw_runtime_fn)(cw_runtime_loop *rl, cw_str bytes);
+/* The same from the main thread, to one loop. One that does not exist is ignored. */
+void cw_runtime_post(cw_runtime *runtime, uint32_t index, cw_runtime_fn fn, cw_str bytes);
 void cw_runtime_broadcast(cw_runtime_loop *from, cw_runtime_fn fn, cw_str bytes);
 /* The same for one loop, by its index; an unknown index is ignored. The caller (NULL: none) is kept
  * until fn has returned: its address may be among the bytes. */
@@ -119,8 +121,8 @@ bool cw_runtime_is_anonymous(const cw_runtime_loop *rl, const cw_view *view);
 cw_accounts *cw_runtime_accounts(const cw_runtime_loop *rl);
 cw_audit *cw_runtime_audit(const cw_runtime_loop *rl);
 cw_tasks *cw_runtime_tasks(const cw_runtime_loop *rl);
-/* The number of this server among those of its database; 0: it has none, or none yet. */
-uint32_t cw_runtime_replica(const cw_runtime_loop *rl);
+/* NULL: no other server shares the database. */
+cw_replicas *cw_runtime_replicas(const cw_runtime_loop *rl);
 const cw_seal *cw_runtime_seal(const cw_runtime_loop *rl);
 /* The part of this loop; NULL: no traces. */
 cw_trace_loop *cw_runtime_tracer(const cw_runtime_loop *rl);

@@ -101,6 +101,39 @@ static int run_migrate(int argc, char **argv)
     return code < 0 ? run_with(config_path, migrate) : code;
 }
 
+/* ---- restored ---- */
+
+static int begin_epoch(const cw_config *config, cw_db_opts *opts)
+{
+    cw_err err = {0};
+    cw_db *db = NULL;
+    cw_code rc = config->store.path.n ? cw_cli_become_owner(config->store.path.p, &err) : CW_OK;
+    if (!rc)
+        rc = cw_db_open(opts, &db, &err);
+    if (!rc)
+        rc = cw_db_begin_epoch(db, &err);
+    cw_db_close(db);
+    if (rc)
+        return cw_cli_failure("%s", err.msg);
+    return cw_cli_print(
+        CW_STR("all servers verify all callers again; tokens that were revoked after the "
+               "backup are valid again: revoke them once more\n"));
+}
+
+static int run_restored(int argc, char **argv)
+{
+    const char *config_path = NULL;
+    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config_path), {0}};
+    const cw_cli_spec spec = {
+        "store restored", "",
+        "Mark the database as restored from a backup, while servers run: they read all\n"
+        "rights again within a second. Tokens that were revoked after the backup are\n"
+        "valid again: the audit names them (causeway audit --kind change).",
+        options, 0};
+    int code = cw_cli_parse(&spec, argc, argv, NULL);
+    return code < 0 ? run_with(config_path, begin_epoch) : code;
+}
+
 /* ---- copies ---- */
 
 static int print_copied(const char *to, const cw_db_copied *n)
@@ -209,6 +242,7 @@ static const cw_cli_command commands[] = {
     {"migrate", "create or update the tables", run_migrate},
     {"copy", "copy the database to another, empty one", run_copy},
     {"backup", "write a copy to a new SQLite file", run_backup},
+    {"restored", "make servers verify all callers again after a restore", run_restored},
     {0},
 };
 

@@ -242,6 +242,7 @@ typedef struct cw_config {
         cw_str url, password_file; /* or one on a server; both empty: logins are off */
         uint32_t timeout_ms;       /* of the server */
         bool allow_insecure;       /* over the network without a certificate */
+        cw_str listen_url;         /* for notifications; empty: url; "off": none */
         cw_str name;               /* of this server among those that share it; empty: its host */
     } store;
 

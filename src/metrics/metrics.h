@@ -77,6 +77,7 @@ typedef enum cw_metric {
     CW_METRIC_STORE_UP,
     CW_METRIC_STORE_QUEUE,
     CW_METRIC_STORE_JOB,
+    CW_METRIC_LETTERS,
     CW_METRIC_AUDIT_RECORDS, /* kind */
     CW_METRIC_AUDIT_LOST,    /* lane */
     CW_METRIC_AUDIT_FAILING,

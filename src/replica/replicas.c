@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* replicas.c - the row of this server: written, renewed, removed. */
-#include "replica/replicas.h"
-
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -12,43 +8,54 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "base/node.h"
-#include "base/process.h"
+#include "replica/replicas_int.h"
+#include "store/letter.h"
 #include "store/replica.h"
 
 #define EVERY_MS 5000
 #define EVERY_FILE_MS 60000
 _Static_assert(CW_REPLICAS_MAX == CW_DB_MAX_REPLICAS, "each may have a row");
 
-#define DIGITS (2 * CW_REPLICAS_DIGEST + 1)
-
-typedef struct texts {
-    char name[CW_DB_MAX_NAME + 1];
-    char config[DIGITS], catalogue[DIGITS];
-} texts;
-
-struct cw_replicas {
-    cw_replicas_opts opts;
-    char process[CW_PROCESS_ID];
-    atomic_uint number;
-    bool has_failed; /* the store's thread: the row could not be written */
-    pthread_mutex_t lock;
-    pthread_cond_t is_idle;
-    /* Under the lock. */
-    cw_store_job job;
-    texts shown;
-    uint64_t due;    /* of the next renewal */
-    bool is_asked;   /* the job waits or runs */
-    bool is_closed;  /* the store has ended */
-    bool is_leaving; /* the row is removed */
-};
-
 /* ---- on the store's thread ---- */
+
+static cw_code count_other(const cw_db_replica *replica, void *ctx, cw_err *err)
+{
+    unsigned *n = ctx;
+    (void)err;
+    if (!cw_str_is(replica->node, cw_node_text()) && !cw_db_replica_is_lost(replica))
+        ++*n;
+    return CW_OK;
+}
+
+/* Which servers there are, and what they have sent. */
+static cw_code read_all(cw_replicas *r, cw_db *db, cw_err *err)
+{
+    unsigned n = 0;
+    cw_code rc = cw_db_each_replica(db, count_other, &n, err);
+    if (rc)
+        return rc;
+    if (atomic_exchange(&r->n_others, n) != n)
+        cw_log(CW_LOG_INFO, "replica", "the number of servers of this database has changed",
+               CW_KN("others", n));
+    return atomic_load(&r->is_started) ? cw_letters_receive(r, db, err) : CW_OK;
+}
+
+void cw_replicas_read_news(cw_replicas *replicas, cw_db *db, bool is_new)
+{
+    cw_err err = {0};
+    if (!atomic_load(&replicas->is_started))
+        return; /* the first renewal reads it all */
+    if (is_new)
+        replicas->last = 0; /* a database that was restored counts anew */
+    if (read_all(replicas, db, &err))
+        cw_log_err(CW_LOG_DEBUG, "replica", "news are read later", &err);
+}
 
 static cw_code write_row(cw_replicas *r, cw_db *db, cw_err *err)
 {
     int64_t number = 0;
     pthread_mutex_lock(&r->lock);
-    const texts shown = r->shown;
+    const cw_replicas_texts shown = r->shown;
     bool is_leaving = r->is_leaving;
     pthread_mutex_unlock(&r->lock);
     if (is_leaving)
@@ -61,9 +68,13 @@ static cw_code write_row(cw_replicas *r, cw_db *db, cw_err *err)
                                .catalogue = cw_str_from(shown.catalogue),
                                .every = r->opts.is_file ? EVERY_FILE_MS : EVERY_MS};
     cw_code rc = cw_db_renew_replica(db, &row, &number, err);
+    if (rc)
+        return rc;
+    atomic_store(&r->number, (unsigned)number);
+    rc = cw_db_forget_changes(db, err);
     if (!rc)
-        atomic_store(&r->number, (unsigned)number);
-    return rc;
+        rc = cw_db_expire_letters(db, err);
+    return rc ? rc : read_all(r, db, err);
 }
 
 /* A database that can be read but not written serves logins: then only the row is missing. */
@@ -84,7 +95,7 @@ static void done(cw_store_job *job, cw_code rc)
     cw_replicas *r = CW_CONTAINER(job, cw_replicas, job);
     pthread_mutex_lock(&r->lock);
     r->is_asked = false;
-    r->is_closed = rc == CW_GONE;
+    r->is_closed = r->is_closed || rc == CW_GONE;
     if (rc)
         r->due = 0; /* with the next tick */
     pthread_cond_broadcast(&r->is_idle);
@@ -102,6 +113,7 @@ cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err 
     r->opts = *opts;
     r->job = (cw_store_job){.run = run, .done = done};
     atomic_init(&r->number, 0);
+    cw_letters_init(r);
     cw_process_name(r->process);
     pthread_mutex_init(&r->lock, NULL);
     pthread_condattr_init(&attr);
@@ -112,10 +124,16 @@ cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err 
     return CW_OK;
 }
 
+void cw_replicas_set_store(cw_replicas *replicas, cw_store *store)
+{
+    replicas->store = store;
+}
+
 void cw_replicas_free(cw_replicas *replicas)
 {
     if (!replicas)
         return;
+    cw_letters_done(replicas);
     pthread_cond_destroy(&replicas->is_idle);
     pthread_mutex_destroy(&replicas->lock);
     free(replicas);
@@ -123,7 +141,8 @@ void cw_replicas_free(cw_replicas *replicas)
 
 void cw_replicas_show(cw_replicas *replicas, const cw_replicas_shown *shown)
 {
-    texts fresh = {.name = ""};
+    cw_replicas_texts fresh;
+    memset(&fresh, 0, sizeof fresh);
     memcpy(fresh.name, shown->name.p,
            shown->name.n < CW_DB_MAX_NAME ? shown->name.n : CW_DB_MAX_NAME);
     cw_hex_write(fresh.config, shown->config, sizeof shown->config);
@@ -140,7 +159,7 @@ static void ask(cw_replicas *r)
 {
     if (r->is_asked || r->is_closed)
         return;
-    r->is_asked = !cw_store_ask(r->opts.store, &r->job);
+    r->is_asked = !cw_store_ask(r->store, &r->job);
     if (r->is_asked)
         r->due = cw_clock_ms() + (r->opts.is_file ? EVERY_FILE_MS : EVERY_MS);
 }
@@ -175,4 +194,17 @@ void cw_replicas_leave(cw_replicas *replicas, uint32_t ms)
 uint32_t cw_replicas_number(const cw_replicas *replicas)
 {
     return atomic_load(&replicas->number);
+}
+
+bool cw_replicas_has_others(const cw_replicas *replicas)
+{
+    return atomic_load(&replicas->n_others) > 0;
+}
+
+void cw_replicas_start(cw_replicas *replicas)
+{
+    pthread_mutex_lock(&replicas->lock);
+    replicas->due = 0;
+    pthread_mutex_unlock(&replicas->lock);
+    atomic_store(&replicas->is_started, true);
 }

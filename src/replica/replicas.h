@@ -5,15 +5,27 @@
  * row shows operators which servers run, and whether they have the same configuration and the same
  * catalogue. It also gives the server a short number, for ids that have no room for the id of the node.
  *
- *     cw_replicas_new ─► tick: row written, number known ─► tick … ─► cw_replicas_leave
+ *     cw_replicas_new ─► cw_replicas_start ─► tick: row written, number known ─► … ─► cw_replicas_leave
  *
- * Ownership: borrows the store, which ends before cw_replicas_free.
- * Threads:   cw_replicas_number from any, the others on the main one.
- * Limits:    CW_REPLICAS_MAX servers have a number.
+ * Servers send each other letters through the database: what arrived at one and belongs to another. The
+ * body is sealed with the key that all of them have, so no port and no further secret is needed.
+ *
+ *     loop ── cw_replicas_send ──► [outbox] ──► row in `letter` ··► [inbox] ──► on_letter, main thread
+ *
+ * A letter arrives once, or not at all: a server that has ended takes none. Letters are for what a load
+ * balancer did not route, and for what all servers must know.
+ *
+ * Ownership: borrows the store, which ends before cw_replicas_free. Letters are copied.
+ * Threads:   cw_replicas_number, _has_others and _send from any, _read_news on the store's, the others on the
+ *            main one.
+ * Limits:    CW_REPLICAS_MAX servers have a number; CW_LETTER_MAX bytes of a letter; CW_LETTERS_MAX letters
+ *            and CW_LETTERS_BYTES bytes wait to be sent, and to be received.
  */
 #ifndef CW_REPLICA_REPLICAS_H
 #define CW_REPLICA_REPLICAS_H
 
+#include "access/seal.h"
+#include "net/loop/loop.h"
 #include "store/store.h"
 
 #define CW_REPLICAS_TICK_MS 1000u
@@ -22,8 +34,26 @@
 
 typedef struct cw_replicas cw_replicas;
 
+#define CW_LETTER_MAX ((size_t)1 << 20)
+#define CW_LETTERS_MAX 1024u
+#define CW_LETTERS_BYTES ((size_t)16 << 20)
+#define CW_LETTER_ALL 0u /* servers */
+#define CW_LETTER_ALL_LOOPS UINT16_MAX
+
+typedef struct cw_letter {
+    uint32_t to;        /* the number of a server; CW_LETTER_ALL: all others */
+    uint16_t loop;      /* of that server */
+    uint16_t kind;      /* the receiver knows what it means */
+    cw_str credentials; /* the Authorization header of the caller; empty: none */
+    cw_str bytes;
+} cw_letter;
+
 typedef struct cw_replicas_opts {
-    cw_store *store;
+    cw_loop *loop;       /* the main one */
+    const cw_seal *seal; /* used from cw_replicas_start on */
+    /* On the main thread; the letter lives until it returns. */
+    void (*on_letter)(const cw_letter *letter, void *ctx);
+    void *ctx;
     /* Renewals of a row in a file write to the disk, and the processes of one machine see each other:
      * one a minute is enough. */
     bool is_file;
@@ -31,6 +61,8 @@ typedef struct cw_replicas_opts {
 } cw_replicas_opts;
 
 CW_MUST_USE cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err *err);
+/* Before all other functions; borrowed. */
+void cw_replicas_set_store(cw_replicas *replicas, cw_store *store);
 /* NULL is fine. */
 void cw_replicas_free(cw_replicas *replicas);
 
@@ -41,6 +73,15 @@ typedef struct cw_replicas_shown {
 } cw_replicas_shown;
 
 void cw_replicas_show(cw_replicas *replicas, const cw_replicas_shown *shown);
+/* The server can receive letters from now on. */
+void cw_replicas_start(cw_replicas *replicas);
+/* cw_store_opts.on_news. */
+void cw_replicas_read_news(cw_replicas *replicas, cw_db *db, bool is_new);
+/* Whether other servers run, as far as this one knows. */
+bool cw_replicas_has_others(const cw_replicas *replicas);
+/* Send a letter. `until` (wall clock, ms) is 0 for most. Otherwise all servers get it, also those that
+ * start before that time. CW_LIMIT: it is too large, or too many wait; CW_NOMEM. */
+CW_MUST_USE cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t until);
 /* Each CW_REPLICAS_TICK_MS. */
 void cw_replicas_tick(cw_replicas *replicas);
 /* Remove the row: the server ends. Waits for at most `ms`. */

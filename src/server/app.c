@@ -371,23 +371,55 @@ static void on_change(void *ctx)
     cw_loop_notify(b->loop, &b->on_store_changed);
 }
 
-static cw_code open_accounts(cw_app *b, const cw_config *config, cw_err *err)
+static void on_news(void *ctx, cw_db *db, bool is_new)
+{
+    cw_app *b = ctx;
+    if (b->replicas)
+        cw_replicas_read_news(b->replicas, db, is_new);
+}
+
+static void on_letter(const cw_letter *letter, void *ctx)
+{
+    cw_app *b = ctx;
+    if (b->is_open)
+        cw_mcp_take_letter(b->mcp, letter);
+}
+
+/* Before the store, whose thread uses it. */
+static cw_code open_replicas(cw_app *b, const cw_config *config, cw_err *err)
+{
+    const cw_replicas_opts opts = {.loop = b->loop,
+                                   .seal = &b->seal,
+                                   .on_letter = on_letter,
+                                   .ctx = b,
+                                   .is_file = !cw_db_is_server(cw_config_store(config).p),
+                                   .version = CW_VERSION};
+    return cw_replicas_new(&opts, &b->replicas, err);
+}
+
+static cw_code open_accounts(cw_app *b, const cw_config *config, bool keeps_state, cw_err *err)
 {
     cw_accounts_opts opts = {.db = cw_database_opts(config, 0),
                              .n_loops = b->n_loops,
                              .tokens = config->limits.token_cache_entries,
                              .on_status = on_status,
                              .on_change = on_change,
-                             .ctx = b};
+                             .on_news = on_news,
+                             .ctx = b,
+                             .listen_url = config->store.listen_url.p};
     opts.db.may_create = !b->is_quiet;
     b->has_store = cw_config_store(config).n > 0;
     if (!b->has_store && !config->access.issuers.n)
         return CW_OK;
     cw_code rc = cw_issuers_new(b->loop, &b->issuers, err);
+    if (!rc && b->has_store && keeps_state)
+        rc = open_replicas(b, config, err);
     if (!rc)
         rc = cw_accounts_new(&opts, &b->accounts, err);
     if (rc)
         return rc;
+    if (b->replicas)
+        cw_replicas_set_store(b->replicas, cw_accounts_store(b->accounts));
     cw_accounts_set_issuers(b->accounts, b->issuers);
     return CW_OK;
 }
@@ -709,14 +741,6 @@ static cw_code new_guest(const cw_config *config, cw_caller **ret, cw_err *err)
     return rc;
 }
 
-static cw_code open_replicas(cw_app *b, const cw_config *config, cw_err *err)
-{
-    const cw_replicas_opts opts = {.store = cw_accounts_store(b->accounts),
-                                   .is_file = !cw_db_is_server(cw_config_store(config).p),
-                                   .version = CW_VERSION};
-    return cw_replicas_new(&opts, &b->replicas, err);
-}
-
 /* Events of a type have arrived: its resource has changed. */
 static void on_events(void *ctx, cw_str uri)
 {
@@ -741,8 +765,6 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
         rc = new_guest(config, &b->guest, err);
     if (!rc)
         rc = cw_tasks_new(&b->tasks, err);
-    if (!rc && b->has_store && app->keeps_state)
-        rc = open_replicas(b, config, err);
     if (!rc)
         rc = open_events(b, err);
     if (rc)
@@ -858,7 +880,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     if (!rc)
         rc = cw_audit_new(on_audit_status, NULL, &b->audit, err);
     if (!rc)
-        rc = open_accounts(b, config, err);
+        rc = open_accounts(b, config, opts->keeps_state, err);
     if (!rc)
         rc = open_runtime(b, opts, config, err);
     if (!rc && b->has_store && opts->keeps_state)
@@ -910,6 +932,8 @@ void cw_app_attach(cw_app *b, cw_server *server)
     for (unsigned i = 0; i < b->n_loops; i++)
         loops[i] = cw_server_loop_at(server, i);
     cw_runtime_attach(b->runtime, loops);
+    if (b->replicas)
+        cw_replicas_start(b->replicas);
 }
 
 static void on_spans_sent(void *ctx)

@@ -7,6 +7,8 @@
 
 typedef cw_db_query query;
 
+#define CHANGES_KEPT 10000
+
 /* One statement with a name; CW_DONE: it changed nothing. */
 static cw_code change_named(cw_db *db, const char *sql, cw_str name, cw_err *err)
 {
@@ -56,6 +58,80 @@ bool cw_db_is_current(const cw_db *db)
 cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err)
 {
     return db->ops->data_version(db, ret, err);
+}
+
+static cw_code read_generation(cw_db *db, cw_db_reading *ret, cw_err *err)
+{
+    query q;
+    cw_db_reading now = {0};
+    cw_stmt_open(&q, db, "SELECT n, epoch FROM generation");
+    if (cw_stmt_step(&q))
+        now = (cw_db_reading){cw_stmt_i64(&q, 0), cw_stmt_i64(&q, 1)};
+    cw_code rc = cw_stmt_close(&q, err);
+    if (!rc)
+        *ret = now;
+    return rc;
+}
+
+/* Numbers without a gap: each change has its row. */
+static cw_code read_accounts(cw_db *db, int64_t after, int64_t until, int64_t *accounts,
+                             bool *ret_is_whole, cw_err *err)
+{
+    query q;
+    int64_t n = 0;
+    cw_stmt_open(&q, db, "SELECT account FROM change WHERE n > ?1 AND n <= ?2 ORDER BY n");
+    cw_stmt_bind_i64(&q, 1, after);
+    cw_stmt_bind_i64(&q, 2, until);
+    while (n < until - after && cw_stmt_step(&q))
+        accounts[n++] = cw_stmt_i64(&q, 0);
+    *ret_is_whole = n == until - after;
+    return cw_stmt_close(&q, err);
+}
+
+cw_code cw_db_read_changes(cw_db *db, cw_db_reading *at, cw_db_changed_fn fn, void *ctx,
+                           cw_err *err)
+{
+    int64_t accounts[CW_DB_MAX_CHANGES];
+    cw_db_reading now;
+    bool is_whole = false;
+    cw_code rc = read_generation(db, &now, err);
+    if (!rc && now.n == at->n && now.epoch == at->epoch)
+        return CW_DONE;
+    if (!rc && now.epoch == at->epoch && now.n > at->n && now.n - at->n <= CW_DB_MAX_CHANGES)
+        rc = read_accounts(db, at->n, now.n, accounts, &is_whole, err);
+    if (rc)
+        return rc;
+    for (int64_t i = 0; is_whole && i < now.n - at->n; i++)
+        fn(accounts[i], ctx);
+    if (!is_whole)
+        fn(0, ctx);
+    *at = now;
+    return CW_OK;
+}
+
+cw_code cw_db_forget_changes(cw_db *db, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "DELETE FROM change WHERE n <= (SELECT n - ?1 FROM generation)");
+    cw_stmt_bind_i64(&q, 1, CHANGES_KEPT);
+    return cw_stmt_run(&q, err);
+}
+
+cw_code cw_db_notify(cw_db *db, cw_err *err)
+{
+    query q;
+    if (!db->ops->notify)
+        return CW_OK;
+    cw_stmt_open(&q, db, db->ops->notify);
+    return cw_stmt_run(&q, err);
+}
+
+cw_code cw_db_begin_epoch(cw_db *db, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, db->ops->new_epoch);
+    cw_code rc = cw_stmt_commit_change(&q, err);
+    return rc == CW_DONE || !rc ? cw_db_notify(db, err) : rc;
 }
 
 cw_code cw_db_now(cw_db *db, int64_t *ret, cw_err *err)

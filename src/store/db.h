@@ -10,7 +10,7 @@
  *        ├──< session                               oauth_client
  *        └──< oauth_code, oauth_grant ──< oauth_token   (store/oauth.h)
  *     task                                        (store/task.h)
- *     replica                                     (store/replica.h)
+ *     replica, letter                             (store/replica.h, store/letter.h)
  *
  * A role of an account need not be in the table of roles: the configuration may define it.
  * "anonymous" and "authenticated" always exist.
@@ -68,8 +68,26 @@ void cw_db_close(cw_db *db);
  * server that went away fails the next call instead. */
 bool cw_db_is_current(const cw_db *db);
 /* A number that changes when another connection has changed the database. On a server changes of
- * this connection count too, but not the use of sessions. */
+ * this connection count too, but only those of rights, and letters. */
 CW_MUST_USE cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err);
+
+/* How far the changes of rights were read. */
+typedef struct cw_db_reading {
+    int64_t n, epoch;
+} cw_db_reading;
+
+/* The rights of the account have changed, or those of everybody (0). */
+typedef void (*cw_db_changed_fn)(int64_t account, void *ctx);
+
+/* Read on from `at`, which all zero is not a place: then everybody has changed, as in a database that
+ * was restored or copied, and after more than CW_DB_MAX_CHANGES changes. CW_DONE: nothing has changed. */
+#define CW_DB_MAX_CHANGES 256u
+CW_MUST_USE cw_code cw_db_read_changes(cw_db *db, cw_db_reading *at, cw_db_changed_fn fn, void *ctx,
+                                       cw_err *err);
+/* Forget changes that every server has read long ago. */
+CW_MUST_USE cw_code cw_db_forget_changes(cw_db *db, cw_err *err);
+/* The database was restored: all servers verify all callers again. */
+CW_MUST_USE cw_code cw_db_begin_epoch(cw_db *db, cw_err *err);
 
 /* The time of the database, in ms since 1970: servers whose clocks differ agree on it. */
 CW_MUST_USE cw_code cw_db_now(cw_db *db, int64_t *ret, cw_err *err);

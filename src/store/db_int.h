@@ -5,11 +5,13 @@
  *     oauth.c       likewise, of the built-in authorization server (oauth.h)
  *     task.c        likewise, of tasks (task.h)
  *     bucket.c      levels of rates (bucket.h); PostgreSQL only
+ *     letter.c      likewise, of letters between servers (letter.h)
  *     replica.c     likewise, of the servers that use it (replica.h)
  *     stmt.c        statements (stmt.h)
  *     copy.c        all rows, from one database to another (copy.h)
  *     sqlite.c      a file
- *     postgres.c    a PostgreSQL server (postgres_url.c: how to reach it, postgres_schema.c: tables)
+ *     postgres.c    a PostgreSQL server (postgres_url.c: how to reach it, postgres_schema.c: tables,
+ *                   postgres_listen.c: notifications)
  *
  * Values are ?1, ?2, ... in the SQL. A back end keeps the first failure of a query in it, and does
  * nothing more for a query that has one.
@@ -76,11 +78,13 @@ typedef struct cw_db_ops {
     void (*close_query)(cw_db_query *q);
     /* Reads the clock of the server, in ms since 1970; NULL: its clock is ours. */
     const char *now;
+    const char *notify; /* wakes servers that listen; NULL: none can */
     /* Statements for copy.c, inside a change. Each list ends with NULL, or is NULL. */
     cw_db_counter counters[CW_DB_COUNTERS];
     const char *const *hold;       /* the change may take long */
     const char *const *begin_load; /* likewise, and nothing reacts to the rows that are added */
     const char *const *end_load;
+    const char *new_epoch; /* the database counts as another one from now on */
 } cw_db_ops;
 
 /* The first member of each back end's own. */
@@ -90,6 +94,9 @@ struct cw_db {
 
 /* db.c */
 #define CW_DB_ACCOUNT_COLUMNS "a.id, a.name, a.password, a.language, a.created, a.blocked"
+
+/* Wake servers that listen. */
+CW_MUST_USE cw_code cw_db_notify(cw_db *db, cw_err *err);
 
 /* A row that belongs to an account, and is found by its hash. */
 typedef struct cw_db_owned {
@@ -110,10 +117,17 @@ CW_MUST_USE cw_code cw_sqlite_check(const cw_db_opts *opts, cw_db_health *ret, c
 /* postgres.c */
 CW_MUST_USE cw_code cw_postgres_check_opts(const cw_db_opts *opts, cw_err *err);
 CW_MUST_USE cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
+/* Without a look at the tables. */
+CW_MUST_USE cw_code cw_postgres_connect(const cw_db_opts *opts, cw_db **ret, cw_err *err);
+/* Wait for notifications, for at most `ms` or until `wake` can be read, and call fn with the payload of
+ * each. */
+CW_MUST_USE cw_code cw_postgres_wait(cw_db *db, int wake, int ms,
+                                     void (*fn)(const char *payload, void *ctx), void *ctx,
+                                     cw_err *err);
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 9u
+#define CW_POSTGRES_VERSIONS 11u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

@@ -355,13 +355,17 @@ static cw_code read_numbers(cw_db *db, const char *sql, int64_t ret[2], cw_err *
     return q.code;
 }
 
-/* The epoch is random: equal sums of two databases do not happen. */
+/* The epoch is random, and the factor large: equal sums do not happen. */
 static cw_code data_version(cw_db *db, int64_t *ret, cw_err *err)
 {
     int64_t row[2];
-    cw_code rc = read_numbers(db, "SELECT n, epoch FROM generation", row, err);
+    cw_code rc = read_numbers(db,
+                              "SELECT n # epoch, (SELECT coalesce(max(id), 0) FROM letter)"
+                              " + (SELECT count(*) FROM replica) * (1::bigint << 40)"
+                              " FROM generation",
+                              row, err);
     if (!rc)
-        *ret = (int64_t)((uint64_t)row[0] + (uint64_t)row[1]);
+        *ret = (int64_t)((uint64_t)row[0] + (uint64_t)row[1] * UINT64_C(0x9e3779b97f4a7c15));
     return rc;
 }
 
@@ -382,12 +386,12 @@ static cw_code data_version(cw_db *db, int64_t *ret, cw_err *err)
         "ALTER TABLE oauth_client " state " TRIGGER USER"
 #define HOLD "SET LOCAL idle_in_transaction_session_timeout = 0"
 
+#define NEW_EPOCH                                                                                  \
+    "UPDATE generation SET n = n + 1, epoch = hashtextextended(gen_random_uuid()::text, 0)"
+
 static const char *const hold[] = {HOLD, NULL};
 static const char *const begin_load[] = {HOLD, TRIGGERS("DISABLE"), NULL};
-static const char *const end_load[] = {
-    TRIGGERS("ENABLE"),
-    "UPDATE generation SET n = n + 1, epoch = hashtextextended(gen_random_uuid()::text, 0)",
-    "NOTIFY causeway", NULL};
+static const char *const end_load[] = {TRIGGERS("ENABLE"), NEW_EPOCH, "NOTIFY causeway", NULL};
 
 static const cw_db_ops ops = {
     .close = close_db,
@@ -404,11 +408,13 @@ static const cw_db_ops ops = {
     .column_i64 = column_i64,
     .n_changed = n_changed,
     .close_query = close_query,
+    .notify = "NOTIFY causeway",
     .now = "SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint",
     .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session"), COUNTER("oauth_grant")},
     .hold = hold,
     .begin_load = begin_load,
     .end_load = end_load,
+    .new_epoch = NEW_EPOCH,
 };
 
 /* ---- versions ---- */
@@ -530,6 +536,33 @@ cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err *err)
     else
         *ret = &db->db;
     return rc;
+}
+
+cw_code cw_postgres_connect(const cw_db_opts *opts, cw_db **ret, cw_err *err)
+{
+    postgres_db *db = NULL;
+    cw_code rc = connect_new(opts, &db, err);
+    if (!rc)
+        *ret = &db->db;
+    return rc;
+}
+
+cw_code cw_postgres_wait(cw_db *of, int wake, int ms, void (*fn)(const char *payload, void *ctx),
+                         void *ctx, cw_err *err)
+{
+    postgres_db *db = own(of);
+    struct pollfd fds[] = {{.fd = db->pq->socket(db->conn), .events = POLLIN},
+                           {.fd = wake, .events = POLLIN}};
+    int n = poll(fds, 2, ms);
+    if (n < 0 && errno != EINTR)
+        return cw_fail_errno(err, errno, "database '%s'", db->name);
+    if (!db->pq->consume_input(db->conn))
+        return fail_connection(db, err);
+    for (PGnotify *note; (note = db->pq->notifies(db->conn));) {
+        fn(note->extra, ctx);
+        db->pq->freemem(note);
+    }
+    return CW_OK;
 }
 
 cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err)

@@ -24,6 +24,18 @@ typedef struct sqlite_db {
     char path[];
 } sqlite_db;
 
+#define NOTE(table, event, condition, who)                                                         \
+    "CREATE TRIGGER change_" table "_" event " AFTER " event " ON " table " " condition            \
+    " BEGIN UPDATE generation SET n = n + 1;"                                                      \
+    " INSERT INTO change (n, account) SELECT n, " who " FROM generation; END;"
+#define NOTE_CHANGES(table, who_new, who_old)                                                      \
+    NOTE(table, "INSERT", "", who_new)                                                             \
+    NOTE(table, "UPDATE", "", who_new) NOTE(table, "DELETE", "", who_old)
+#define SCOPE_OWNER(row) "coalesce((SELECT account FROM token WHERE id = " row ".token), 0)"
+#define GRANT_OWNER "coalesce((SELECT account FROM oauth_grant WHERE id = old.given_by), 0)"
+/* Rows that had expired gave no rights. */
+#define IF_ALIVE "WHEN old.expires > CAST(strftime('%s', 'now') AS INTEGER) * 1000"
+
 /* Each text takes the database from its index to the next version, and records that at its end. Never
  * edit one; add one. */
 static const char *const versions[] = {
@@ -225,6 +237,31 @@ static const char *const versions[] = {
      ") STRICT, WITHOUT ROWID;"
      "CREATE INDEX webhook_by_expiry ON webhook (expires);"
      "PRAGMA user_version = 12;"),
+    /* Changes of rights are counted, by account; 0 stands for everybody. The use of a session is none. */
+    ("CREATE TABLE generation ("
+     " one INTEGER PRIMARY KEY CHECK (one = 1),"
+     " n INTEGER NOT NULL,"
+     " epoch INTEGER NOT NULL" /* of this database: a restored or copied one gets another */
+     ") STRICT;"
+     "INSERT INTO generation (one, n, epoch) VALUES (1, 1, random());"
+     "CREATE TABLE change (n INTEGER PRIMARY KEY, account INTEGER NOT NULL) STRICT;" NOTE_CHANGES(
+         "account", "new.id", "old.id") NOTE_CHANGES("role", "0",
+                                                     "0") NOTE_CHANGES("role_permission", "0", "0")
+         NOTE_CHANGES("account_role", "new.account", "old.account") "PRAGMA user_version = 13;"),
+    (NOTE_CHANGES("token", "new.account",
+                  "old.account") NOTE_CHANGES("token_scope", SCOPE_OWNER("new"), SCOPE_OWNER("old"))
+         NOTE_CHANGES("oauth_client", "0", "0") NOTE("session", "DELETE", "", "old.account")
+             NOTE("oauth_grant", "DELETE", IF_ALIVE, "old.account")
+                 NOTE("oauth_token", "DELETE", IF_ALIVE, GRANT_OWNER) "PRAGMA user_version = 14;"),
+    ("CREATE TABLE letter ("
+     " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+     " to_node TEXT NOT NULL,"
+     " body BLOB NOT NULL,"
+     " until INTEGER NOT NULL"
+     ") STRICT;"
+     "CREATE INDEX letter_by_node ON letter (to_node, id);"
+     "CREATE INDEX letter_by_end ON letter (until);"
+     "PRAGMA user_version = 15;"),
 };
 
 /* "cway": whose file this is. */
@@ -483,6 +520,10 @@ static void close_query(cw_db_query *q)
             "INSERT INTO sqlite_sequence (name, seq) VALUES ('" table "', ?1)"                     \
     }
 
+#define NEW_EPOCH "UPDATE generation SET n = n + 1, epoch = random()"
+
+static const char *const end_load[] = {"DELETE FROM change", NEW_EPOCH, NULL};
+
 static const cw_db_ops ops = {
     .close = close_db,
     .is_current = is_current,
@@ -499,6 +540,8 @@ static const cw_db_ops ops = {
     .n_changed = n_changed,
     .close_query = close_query,
     .counters = {COUNTER("account"), COUNTER("token"), COUNTER("session"), COUNTER("oauth_grant")},
+    .end_load = end_load,
+    .new_epoch = NEW_EPOCH,
 };
 
 static cw_code create(const char *path, cw_err *err)

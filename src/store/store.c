@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "metrics/metrics.h"
+#include "store/postgres_listen.h"
 
 /* How long a reader waits for a lock; with a write-ahead log it rarely has to. */
 #define BUSY_MS 500u
@@ -23,9 +24,12 @@ typedef struct opening {
     bool is_done; /* under the lock of the store; the rest is the thread's until then */
     cw_db *db;
     int64_t data_version;
+    cw_db_reading reading;
     cw_code rc;
     cw_err err;
 } opening;
+
+#define SLOTS 4096u
 
 struct cw_store {
     cw_store_opts opts;
@@ -36,10 +40,16 @@ struct cw_store {
     cw_store_job *first, **end;
     uint32_t n_jobs;
     bool is_ending;
+    bool is_hinted;                 /* another program may have changed something */
+    cw_postgres_listener *listener; /* NULL: none */
     atomic_uint_least64_t generation;
+    /* The generation of the last change of everybody, and of the accounts that share a slot. */
+    atomic_uint_least64_t everybody;
+    atomic_uint_least64_t accounts[SLOTS];
     /* the thread's own */
     cw_db *db;
     int64_t data_version;
+    cw_db_reading reading;
     uint64_t next_poll;
     uint64_t next_try; /* to open, while there is no database */
     uint64_t pause;
@@ -69,10 +79,31 @@ static void set_up(cw_store *s)
     s->opts.on_status(s->opts.ctx, NULL);
 }
 
-static void change(cw_store *s)
+/* Before the generation grows: no reader takes the old rights for those of the new generation. */
+static void on_changed(int64_t account, void *ctx)
+{
+    cw_store *s = ctx;
+    uint64_t next = atomic_load(&s->generation) + 1;
+    atomic_store(account ? &s->accounts[(uint64_t)account % SLOTS] : &s->everybody, next);
+}
+
+static void grow(cw_store *s)
 {
     atomic_fetch_add(&s->generation, 1);
     s->opts.on_change(s->opts.ctx);
+}
+
+static void change_all(cw_store *s)
+{
+    on_changed(0, s);
+    grow(s);
+}
+
+/* A connection that was lost is found by the next poll. */
+static void read_news(cw_store *s, bool is_new)
+{
+    if (s->opts.on_news)
+        s->opts.on_news(s->opts.ctx, s->db, is_new);
 }
 
 static void close_db(cw_store *s)
@@ -92,12 +123,28 @@ static void take_failure(cw_store *s, cw_code rc, const cw_err *err)
         close_db(s);
 }
 
+static void ignore_changed(int64_t account, void *ctx)
+{
+    (void)account;
+    (void)ctx;
+}
+
+/* Where reading of changes begins: everybody has changed before. */
+static cw_code read_place(cw_db *db, cw_db_reading *ret, cw_err *err)
+{
+    *ret = (cw_db_reading){0};
+    cw_code rc = cw_db_read_changes(db, ret, ignore_changed, NULL, err);
+    return rc == CW_DONE ? CW_OK : rc;
+}
+
 static void run_opening(const cw_db_opts *opts, opening *o)
 {
     o->db = NULL;
     o->rc = cw_db_open(opts, &o->db, &o->err);
     if (!o->rc)
         o->rc = cw_db_data_version(o->db, &o->data_version, &o->err);
+    if (!o->rc)
+        o->rc = read_place(o->db, &o->reading, &o->err);
     if (o->rc) {
         cw_db_close(o->db);
         o->db = NULL;
@@ -128,9 +175,11 @@ static void take_opened(cw_store *s)
         return;
     }
     s->data_version = o->data_version;
+    s->reading = o->reading;
     s->pause = PAUSE_MIN_MS;
     set_up(s);
-    change(s);
+    change_all(s);
+    read_news(s, /* is_new= */ true);
 }
 
 /* The end of the thread, which has done its work or does it soon. */
@@ -184,16 +233,54 @@ static void poll_db(cw_store *s)
     set_up(s);
     if (version == s->data_version)
         return;
+    rc = cw_db_read_changes(s->db, &s->reading, on_changed, s, &err);
+    if (rc && rc != CW_DONE) {
+        take_failure(s, rc, &err);
+        return;
+    }
     s->data_version = version;
-    change(s);
+    if (!rc)
+        grow(s);
+    read_news(s, /* is_new= */ false);
+}
+
+/* A job of ours has changed rights, or tried to. */
+static void take_own_change(cw_store *s)
+{
+    cw_err err = {0};
+    cw_code rc = s->db ? cw_db_read_changes(s->db, &s->reading, on_changed, s, &err) : CW_IO;
+    if (rc && rc != CW_DONE)
+        on_changed(0, s);
+    grow(s);
+}
+
+static bool take_hint(cw_store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool is_hinted = s->is_hinted;
+    s->is_hinted = false;
+    pthread_mutex_unlock(&s->lock);
+    return is_hinted;
+}
+
+/* On the thread of the listener. */
+static void on_hint(void *ctx)
+{
+    cw_store *s = ctx;
+    pthread_mutex_lock(&s->lock);
+    s->is_hinted = true;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* Open the database, or check for changes, if that is due. */
 static void poll_after(cw_store *s)
 {
     uint64_t now = cw_clock_ms();
-    if (s->db && now >= s->next_poll) {
-        s->next_poll = now + CW_STORE_POLL_MS;
+    bool is_hinted = take_hint(s);
+    if (s->db && (is_hinted || now >= s->next_poll)) {
+        bool is_listening = cw_postgres_listener_is_alive(s->listener);
+        s->next_poll = now + (is_listening ? CW_STORE_LISTENING_POLL_MS : CW_STORE_POLL_MS);
         poll_db(s);
     }
     if (s->opening.is_running && has_opened(s)) {
@@ -219,7 +306,7 @@ static void run_job(cw_store *s, cw_store_job *job)
     else if (rc == CW_OK)
         set_up(s);
     if (job->is_change)
-        change(s);
+        take_own_change(s);
     job->done(job, rc);
 }
 
@@ -241,7 +328,7 @@ static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_ending)
     until.tv_nsec = (long)(ns % 1000000000u);
     pthread_mutex_lock(&s->lock);
     int rc = 0;
-    while (!has_job(s) && !s->is_ending && !s->opening.is_done && rc != ETIMEDOUT)
+    while (!has_job(s) && !s->is_ending && !s->opening.is_done && !s->is_hinted && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&s->wake, &s->lock, &until);
     cw_store_job *job = has_job(s) ? s->first : NULL;
     if (job) {
@@ -287,6 +374,19 @@ static void free_store(cw_store *s)
     free(s);
 }
 
+/* Notifications of a database server come on a connection of their own. */
+static cw_code start_listening(cw_store *s, cw_err *err)
+{
+    cw_db_opts opts = s->opts.db;
+    const char *way = s->opts.listen_url;
+    bool is_off = way && strcmp(way, CW_STORE_LISTEN_OFF) == 0;
+    if (is_off || !cw_db_is_server(s->where))
+        return CW_OK;
+    if (way && *way)
+        opts.where = way;
+    return cw_postgres_listener_new(&opts, on_hint, s, &s->listener, err);
+}
+
 cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
 {
     pthread_condattr_t attr;
@@ -309,13 +409,20 @@ cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
     s->pause = PAUSE_MIN_MS;
     s->down_code = CW_IO;
     atomic_init(&s->generation, 1);
+    atomic_init(&s->everybody, 1);
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->wake, &attr);
     pthread_condattr_destroy(&attr);
+    cw_code code = start_listening(s, err);
+    if (code) {
+        free_store(s);
+        return code;
+    }
     int rc = cw_thread_start(&s->thread, run_thread, s);
     if (rc) {
+        cw_postgres_listener_free(s->listener);
         free_store(s);
         return cw_fail_errno(err, rc, "start the store's thread");
     }
@@ -332,6 +439,7 @@ void cw_store_free(cw_store *s)
     pthread_cond_signal(&s->wake);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
+    cw_postgres_listener_free(s->listener);
     free_store(s);
 }
 
@@ -355,4 +463,10 @@ cw_code cw_store_ask(cw_store *s, cw_store_job *job)
 uint64_t cw_store_generation(const cw_store *s)
 {
     return atomic_load(&s->generation);
+}
+
+bool cw_store_is_current(const cw_store *s, int64_t account, uint64_t generation)
+{
+    return atomic_load(&s->everybody) <= generation &&
+           (!account || atomic_load(&s->accounts[(uint64_t)account % SLOTS]) <= generation);
 }

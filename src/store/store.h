@@ -7,7 +7,7 @@
  *
  *     loop ── cw_store_ask(job) ──► [queue] ──► job->run(db) ── job->done ──► post to the loop
  *                                      │
- *                     every 250 ms: has another process changed the database? ──► generation + 1
+ *                     every 250 ms: has another process changed rights? ──► generation + 1
  *
  * The database may be locked, missing, damaged or full at any time, also at the start. Jobs then fail
  * with CW_IO or CW_TIMEOUT. The store tries again with growing pauses, and continues when it can. It
@@ -25,6 +25,8 @@
 
 #define CW_STORE_MAX_JOBS 1024u
 #define CW_STORE_POLL_MS 250u
+#define CW_STORE_LISTENING_POLL_MS 1000u /* while notifications arrive */
+#define CW_STORE_LISTEN_OFF "off"
 
 typedef struct cw_store cw_store;
 
@@ -40,11 +42,17 @@ typedef struct cw_store_job {
 
 typedef struct cw_store_opts {
     cw_db_opts db; /* its texts are copied; may_create counts at the start of the store */
+    /* The URL for notifications of a database server; NULL or empty: that of `db`;
+     * CW_STORE_LISTEN_OFF: none. Borrowed until cw_store_new returns. */
+    const char *listen_url;
     /* On the store's thread, once for each change. `err`: the database cannot be used; NULL: it can be
      * used again. */
     void (*on_status)(void *ctx, const cw_err *err);
     /* On the store's thread: the generation has grown. */
     void (*on_change)(void *ctx);
+    /* On the store's thread: another program has written, or (`is_new`) the database was opened. NULL:
+     * nothing to do. */
+    void (*on_news)(void *ctx, cw_db *db, bool is_new);
     void *ctx;
 } cw_store_opts;
 
@@ -54,8 +62,11 @@ CW_MUST_USE cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_e
 void cw_store_free(cw_store *store);
 /* Queue a job. CW_LIMIT when too many wait: done is not called then. */
 CW_MUST_USE cw_code cw_store_ask(cw_store *store, cw_store_job *job);
-/* Grows with each change of the database by another process, and with each job that is a change. Read it before asking: a result is valid
- * while the generation stays the same. */
+/* Grows with each change of rights by another process, and with each job that is a change. Read it
+ * before asking: a result about an account is valid while cw_store_is_current says so. */
 uint64_t cw_store_generation(const cw_store *store);
+/* Whether the rights of this account, of none with 0, are those of that generation. Changes of other
+ * accounts rarely count: those that share a slot. */
+bool cw_store_is_current(const cw_store *store, int64_t account, uint64_t generation);
 
 #endif

@@ -1,18 +1,59 @@
 // Several servers on one database: what they share, and how an operator sees them.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { cli, databasePath, startAccounts } from "./support/accounts.mjs";
-import { skipped, startPostgres } from "./support/postgres.mjs";
-import { eventually } from "./support/server.mjs";
+import { basic, bearer, cli, databasePath, startAccounts } from "./support/accounts.mjs";
+import { both, EventStream, initialize, legacy, post } from "./support/mcp.mjs";
+import { poolerSkipped, skipped, startPooler, startPostgres } from "./support/postgres.mjs";
+import { patience } from "./support/programs.mjs";
+import { eventually, pause } from "./support/server.mjs";
+
+const plugins = ["echo", "conformance"];
+const alice = basic("alice", "s3cret");
+const bob = basic("bob", "b0b");
+const second = () => patience(1_000);
 
 async function startReplicas(store, configs) {
-    const first = await startAccounts({ config: { ...configs[0], store: { ...store, ...configs[0].store } } });
+    const first = await startAccounts({ plugins, config: { ...configs[0], store: { ...store, ...configs[0].store } } });
     const others = configs
         .slice(1)
         .map((config) =>
-            startAccounts({ config: { ...config, store: { ...store, ...config.store } }, accounts: false }),
+            startAccounts({ plugins, config: { ...config, store: { ...store, ...config.store } }, accounts: false }),
         );
     return [first, ...(await Promise.all(others))];
+}
+
+// Two replicas that know of each other, and have numbers.
+async function startPair(store) {
+    const pair = await startReplicas(store, [{ store: { name: "a" } }, { store: { name: "b" } }]);
+    await Promise.all(pair.map((server) => server.untilLogged(/number of servers .*others=1/, patience(5_000))));
+    return pair;
+}
+
+const capabilities = { elicitation: { form: {} } };
+
+async function openSession(server, headers = {}) {
+    const params = { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "test", version: "1" } };
+    const answer = await legacy(server, "initialize", params, { headers });
+    assert.equal(answer.status, 200, answer.text);
+    return { ...headers, "Mcp-Session-Id": answer.headers.get("mcp-session-id") };
+}
+
+const send = (server, session, message) =>
+    post(server, "/mcp", { jsonrpc: "2.0", ...message }, { ...both, ...session });
+
+const callFor = (server, session, name, args, id) =>
+    EventStream.of(server, {
+        method: "POST",
+        body: JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: args } }),
+        headers: { "Content-Type": "application/json", ...both, ...session },
+    });
+
+const accepted = (name) => ({ result: { action: "accept", content: { username: name, email: "e@example.org" } } });
+
+async function isWithin(ms, work) {
+    const begin = performance.now();
+    await work();
+    assert.ok(performance.now() - begin < ms, `${performance.now() - begin} ms`);
 }
 
 const replicasOf = async (server) => JSON.parse(await server.cli("status", "--all", "--json")).replicas;
@@ -23,7 +64,112 @@ async function untilReplicas(server, test, what) {
     return found;
 }
 
-function suiteOf(engine, newStore) {
+function sharingOf(engine, newStore, restore) {
+    suite(`two servers with one ${engine}`, () => {
+        let a, b, shared;
+        before(async () => ([a, b] = await startPair((shared = newStore()))));
+        after(() => Promise.all([a, b].map((server) => server?.stop())));
+
+        test("take the answer to a question at either of them, with the rights of its sender", async () => {
+            for (const headers of [{}, alice]) {
+                const session = await openSession(a, headers);
+                const stream = await callFor(a, session, "test_elicitation", { message: "Who?" }, 7);
+                const question = await stream.next();
+                assert.equal(question.method, "elicitation/create");
+                assert.ok(Number.isSafeInteger(question.id));
+                // Somebody else's answer, and one without rights, changes nothing.
+                const other = await openSession(b, headers === alice ? bob : alice);
+                assert.equal((await send(b, other, { id: question.id, ...accepted("eve") })).status, 202);
+                assert.equal((await send(b, session, { id: question.id, ...accepted("ada") })).status, 202);
+                const [last, ...more] = await stream.rest();
+                assert.deepEqual(more, []);
+                assert.match(last.result.content[0].text, /ada/);
+                // It is answered: another one is too late, and an id of no server is unknown.
+                assert.equal((await send(b, session, { id: question.id, ...accepted("late") })).status, 202);
+                assert.equal((await send(b, session, { id: 1023 * 2 ** 43, ...accepted("nobody") })).status, 202);
+            }
+        });
+
+        test("end a session for both, also for one that starts later", async () => {
+            const session = await openSession(a, alice);
+            const stream = await EventStream.get(b, session);
+            assert.equal((await legacy(b, "ping", undefined, { headers: session })).status, 200);
+            const running = legacy(
+                b,
+                "tools/call",
+                { name: "test.sleep", arguments: { ms: 60_000 } },
+                { headers: session },
+            );
+            assert.equal((await fetch(`${a.url}/mcp`, { method: "DELETE", headers: session })).status, 204);
+            const isGone = async () => (await legacy(b, "ping", undefined, { headers: session })).status === 404;
+            await isWithin(second(), () => eventually(isGone, "the end at the other server"));
+            await stream.rest();
+            await running;
+            const later = await startAccounts({ plugins, config: { store: shared }, accounts: false });
+            const isGoneThere = async () =>
+                (await legacy(later, "ping", undefined, { headers: session })).status === 404;
+            await eventually(isGoneThere, "the end at a server that started later");
+            await later.stop();
+        });
+
+        test("cancel a call that the other one runs", async () => {
+            const session = await openSession(a, alice);
+            const running = callFor(a, session, "test.sleep", { ms: 60_000 }, 9);
+            let isDone = false;
+            const ended = running.then((stream) => stream.rest(60_000)).then(() => (isDone = true));
+            await isWithin(patience(10_000), async () => {
+                while (!isDone) {
+                    await send(b, session, { method: "notifications/cancelled", params: { requestId: 9 } });
+                    await pause(50);
+                }
+                await ended;
+            });
+        });
+
+        test("keep one stream of a session: a second one at the other server closes the first", async () => {
+            const session = await openSession(a, alice);
+            const first = await EventStream.get(a, session);
+            const next = await EventStream.get(b, session);
+            await isWithin(second(), () => first.rest());
+            assert.equal(next.ended, false);
+            next.close();
+        });
+
+        test("verify all callers again when the database was restored", { skip: engine === "file" }, async () => {
+            const { token } = await a.token("alice");
+            const statusOf = async (server) => (await initialize(server, "2025-11-25", bearer(token))).status;
+            assert.deepEqual([await statusOf(a), await statusOf(b)], [200, 200]);
+            // As a restore does: rows are others, and nothing has noted that.
+            restore("SET session_replication_role = replica; DELETE FROM token", shared.url);
+            await a.cli("store", "restored");
+            const areRefused = async () => (await statusOf(a)) === 401 && (await statusOf(b)) === 401;
+            await isWithin(second(), () => eventually(areRefused, "401 everywhere"));
+        });
+
+        test("verify only the callers of an account that has changed", async () => {
+            const { token } = await a.token("alice");
+            const streams = await Promise.all(
+                [a, b].map((server) => openSession(server, bob).then((session) => EventStream.get(server, session))),
+            );
+            const mine = await EventStream.get(b, await openSession(b, bearer(token)));
+            const [{ id }] = JSON.parse(await a.cli("token", "list", "alice", "--json")).slice(-1);
+            await a.cli("token", "revoke", String(id));
+            await isWithin(second(), () => mine.rest());
+            const isRefused = async (server) => (await initialize(server, "2025-11-25", bearer(token))).status === 401;
+            await isWithin(second(), () =>
+                Promise.all([a, b].map((server) => eventually(() => isRefused(server), "401"))),
+            );
+            for (const stream of streams) {
+                assert.equal(stream.ended, false);
+                stream.close();
+            }
+        });
+    });
+}
+
+function suiteOf(engine, newStore, restore) {
+    sharingOf(engine, newStore, restore);
+
     test(`servers with one ${engine} see each other, and what differs`, async () => {
         const store = newStore();
         const named = (name, more = {}) => ({ store: { name }, ...more });
@@ -70,5 +216,19 @@ suite("replicas on one PostgreSQL", { skip: skipped, timeout: 600_000 }, () => {
     let postgres;
     before(async () => (postgres = await startPostgres()));
     after(() => postgres?.stop());
-    suiteOf("database server", () => ({ url: postgres.newDatabase() }));
+    const restore = (sql, url) => postgres.run(sql, /\/(db\d+)\?/.exec(url)[1]);
+    suiteOf("database server", () => ({ url: postgres.newDatabase() }), restore);
+
+    test("a server behind a pooler says that notifications do not arrive", { skip: poolerSkipped }, async () => {
+        const url = postgres.newDatabase();
+        const pooler = await startPooler(postgres);
+        const server = await startAccounts({ config: { store: { url: pooler.url(/\/(db\d+)\?/.exec(url)[1]) } } });
+        await server.untilLogged(/notifications of the database do not arrive/, patience(15_000));
+        await server.stop();
+        await pooler.stop();
+        const quiet = await startAccounts({ config: { store: { url, listen_url: "off" } }, accounts: false });
+        const listeners = () => postgres.run("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
+        assert.equal(listeners(), "0");
+        await quiet.stop();
+    });
 });

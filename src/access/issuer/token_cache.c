@@ -103,9 +103,11 @@ static uint32_t find(const cw_token_cache *c, const unsigned char key[CW_DIGEST]
     return i;
 }
 
-static bool is_good(const entry *e, const cw_cache_time *now)
+static bool is_good(const cw_token_cache *c, const entry *e, const cw_cache_time *now)
 {
-    return e->rights == now->rights && now->now_ms < e->until_ms && now->wall_ms < e->expires_ms;
+    bool is_current = c->opts.is_current ? c->opts.is_current(e->value, e->rights, c->opts.ctx)
+                                         : e->rights == now->rights;
+    return is_current && now->now_ms < e->until_ms && now->wall_ms < e->expires_ms;
 }
 
 /* ---- refusals: the one that ends first is replaced ---- */
@@ -199,7 +201,7 @@ cw_token_found cw_token_cache_find(cw_token_cache *c, const unsigned char key[CW
                                    const cw_cache_time *now, void **ret)
 {
     uint32_t i = find(c, key);
-    if (i && is_good(&c->entries[i], now)) {
+    if (i && is_good(c, &c->entries[i], now)) {
         unlink_use(c, i);
         link_newest(c, i);
         *ret = c->entries[i].value;

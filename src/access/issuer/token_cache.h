@@ -40,6 +40,9 @@ typedef struct cw_token_cache_opts {
     uint32_t max_age_ms;   /* 0: CW_TOKEN_CACHE_AGE_MS */
     uint32_t refused_ms;   /* 0: CW_TOKEN_CACHE_REFUSED_MS */
     void (*unref)(void *); /* gives back a value; never NULL */
+    /* Whether the rights of a value are still those of `rights`. NULL: while the number is the same. */
+    bool (*is_current)(const void *value, uint64_t rights, void *ctx);
+    void *ctx; /* of is_current */
 } cw_token_cache_opts;
 
 /* When, and with which rights and keys. */

@@ -338,7 +338,9 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
     cw_store_opts store = {.db = opts->db,
                            .on_status = opts->on_status,
                            .on_change = opts->on_change,
-                           .ctx = opts->ctx};
+                           .on_news = opts->on_news,
+                           .ctx = opts->ctx,
+                           .listen_url = opts->listen_url};
     if (!rc && has_store)
         rc = cw_store_new(&store, &a->store, err);
     if (rc) {
@@ -488,10 +490,20 @@ cw_code cw_accounts_hash(cw_accounts *a, cw_hash_job *job)
     return cw_hash_pool_ask(a->workers, job);
 }
 
+/* Roles of the configuration in the upper bits, the database in the lower ones. */
+#define STORE_BITS 40u
+
 uint64_t cw_accounts_generation(const cw_accounts *a)
 {
-    uint64_t generation = atomic_load(&a->roles_generation);
+    uint64_t generation = atomic_load(&a->roles_generation) << STORE_BITS;
     if (a->store)
-        generation += cw_store_generation(a->store);
+        generation |= cw_store_generation(a->store);
     return generation;
+}
+
+bool cw_accounts_is_current(const cw_accounts *a, int64_t account, uint64_t generation)
+{
+    return generation >> STORE_BITS == atomic_load(&a->roles_generation) &&
+           (!a->store ||
+            cw_store_is_current(a->store, account, generation & ((UINT64_C(1) << STORE_BITS) - 1)));
 }

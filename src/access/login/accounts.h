@@ -69,7 +69,9 @@ typedef struct cw_accounts_opts {
     /* As in store.h, on the store's thread. */
     void (*on_status)(void *ctx, const cw_err *err);
     void (*on_change)(void *ctx);
+    void (*on_news)(void *ctx, cw_db *db, bool is_new);
     void *ctx;
+    const char *listen_url;
 } cw_accounts_opts;
 
 CW_MUST_USE cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err *err);

@@ -47,7 +47,7 @@ static cw_login_cache_entry *cache_find(cw_accounts_loop *al, const unsigned cha
 
 static bool cache_is_good(const cw_accounts_loop *al, const cw_login_cache_entry *r)
 {
-    return r->generation == cw_accounts_generation(al->accounts) &&
+    return cw_accounts_is_current(al->accounts, r->account, r->generation) &&
            cw_loop_now(al->loop) < r->until && (r->expires == 0 || cw_clock_wall_ms() < r->expires);
 }
 
@@ -67,6 +67,7 @@ static void cache_add(cw_accounts_loop *al, const cw_login_op *t)
     memcpy(r->proof, t->proof, sizeof r->proof);
     r->caller = cw_caller_ref(t->caller);
     r->generation = t->generation;
+    r->account = cw_caller_account(t->caller);
     r->until = cw_loop_now(al->loop) + CW_ACCOUNTS_REMEMBER_MS;
     r->expires = t->expires;
     r->ended = t->ended;
@@ -744,9 +745,17 @@ static void unref_caller(void *caller)
     cw_caller_unref(caller);
 }
 
+static bool is_caller_current(const void *caller, uint64_t rights, void *ctx)
+{
+    return cw_accounts_is_current(ctx, cw_caller_account(caller), rights);
+}
+
 static bool has_token_cache(cw_accounts_loop *al)
 {
-    cw_token_cache_opts opts = {.max_entries = al->accounts->tokens, .unref = unref_caller};
+    cw_token_cache_opts opts = {.max_entries = al->accounts->tokens,
+                                .unref = unref_caller,
+                                .is_current = is_caller_current,
+                                .ctx = al->accounts};
     return al->tokens || !cw_token_cache_new(&opts, &al->tokens, NULL);
 }
 

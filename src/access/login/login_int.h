@@ -34,6 +34,7 @@ typedef struct cw_login_cache_entry {
     unsigned char proof[CW_DIGEST]; /* of the password's hash, which these credentials satisfied */
     cw_caller *caller;              /* NULL: free */
     uint64_t generation;
+    int64_t account; /* of the caller */
     uint64_t until;  /* of the loop's clock */
     int64_t expires; /* of the token, wall clock; 0: never */
     uint64_t ended;  /* of a session: how many had been ended */
@@ -187,6 +188,8 @@ void cw_login_loop_done(cw_accounts_loop *al);
 /* accounts.c */
 /* Grows with each change of the database and of the configured roles. */
 uint64_t cw_accounts_generation(const cw_accounts *a);
+/* Whether the rights of an account, of none with 0, have not changed since that generation. */
+bool cw_accounts_is_current(const cw_accounts *a, int64_t account, uint64_t generation);
 
 /* session.c: on the store's thread */
 /* The caller of a session; *ret stays NULL when it has ended. */

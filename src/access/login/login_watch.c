@@ -18,17 +18,19 @@ static cw_credential_kind kind_of(const cw_login_watch *w)
     return cw_caller_credential_of(w->caller)->kind;
 }
 
-/* Grows with each change that may concern this kind of credentials. */
-static uint64_t changes_of(const cw_login_watch *w)
+/* What may have changed credentials of this kind until now. */
+static cw_login_watch_time time_of(const cw_login_watch *w)
 {
     const cw_accounts *a = w->al->accounts;
     uint64_t ended = kind_of(w) == CW_CREDENTIAL_SESSION ? atomic_load(&a->n_ended) : 0;
-    return cw_accounts_generation(a) + ended;
+    return (cw_login_watch_time){cw_accounts_generation(a), ended};
 }
 
 static bool is_current(const cw_login_watch *w)
 {
-    return w->confirmed == changes_of(w) && cw_caller_is_trusted(w->caller);
+    const cw_accounts *a = w->al->accounts;
+    return cw_accounts_is_current(a, cw_caller_account(w->caller), w->confirmed.generation) &&
+           w->confirmed.ended == time_of(w).ended && cw_caller_is_trusted(w->caller);
 }
 
 /* ---- collecting ---- */
@@ -54,7 +56,7 @@ static void collect_due(cw_login_watches *all)
     CW_LIST_EACH (node, &all->ring) {
         cw_login_watch *w = watch_of(node);
         bool is_due = w->is_new || !is_current(w) || now >= w->until;
-        w->checking = changes_of(w);
+        w->checking = time_of(w);
         w->place = is_due ? place_of(all, w->caller) : 0;
     }
 }
@@ -279,7 +281,7 @@ void cw_login_watch_add(cw_accounts *a, cw_loop *loop, cw_caller *caller, cw_log
         return; /* cannot be: the caller was authenticated here */
     w->al = al;
     w->caller = cw_caller_ref(caller);
-    w->confirmed = changes_of(w);
+    w->confirmed = time_of(w);
     w->until = INT64_MAX;
     w->is_new = true; /* the credentials may have ended since */
     w->place = 0;

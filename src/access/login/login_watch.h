@@ -25,6 +25,11 @@
 
 #define CW_LOGIN_RECHECK 128u
 
+/* Changes so far: of rights, and sessions that this server has ended. */
+typedef struct cw_login_watch_time {
+    uint64_t generation, ended;
+} cw_login_watch_time;
+
 typedef struct cw_login_watch {
     cw_list node; /* in no list: not added */
     struct cw_accounts_loop *al;
@@ -32,11 +37,11 @@ typedef struct cw_login_watch {
     /* For on_ended: the caller with its new rights, borrowed until it returns; NULL: the credentials
      * are gone. */
     cw_caller *now;
-    uint64_t confirmed; /* the changes that the last successful check covered */
-    uint64_t checking;  /* the changes that the running check covers */
-    int64_t until;      /* when a session ends unless it is used, wall clock */
-    size_t place;       /* index + 1 of the caller in the running check; 0: none */
-    bool is_new;        /* not checked yet */
+    cw_login_watch_time confirmed; /* the changes that the last successful check covered */
+    cw_login_watch_time checking;  /* the changes that the running check covers */
+    int64_t until;                 /* when a session ends unless it is used, wall clock */
+    size_t place;                  /* index + 1 of the caller in the running check; 0: none */
+    bool is_new;                   /* not checked yet */
     /* Set by the owner before add: */
     bool only_session;                              /* watch sessions only, and only their end */
     void (*on_ended)(struct cw_login_watch *w);     /* it is removed before the call */

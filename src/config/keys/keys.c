@@ -537,6 +537,12 @@ static const cw_key store_keys[] = {
     {"allow_insecure", &cw_type_bool,
      "Also use a database server on another machine that does not prove its name by a certificate",
      FIELD(store.allow_insecure), .needs_restart = true},
+    {"listen_url", &cw_type_text,
+     "URL for notifications of the database server, if url leads to a pooler that drops them; off: "
+     "changes are found by polling. null is url",
+     FIELD(store.listen_url), .is_valid = cw_check_is_clean,
+     .expected = "a URL such as \"postgresql://causeway@db.example/causeway\", or off",
+     .pattern = "^(postgres(ql)?://|off$)", .needs_restart = true},
     {"name", &cw_type_text,
      "Name of this server among those that share the database; null is the name of its host and "
      "its "

@@ -12,20 +12,18 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "door/mcp/letter.h"
 #include "door/mcp/park.h"
 #include "door/mcp/task.h"
 
 #define PURPOSE CW_STR("mcp request state")
 /* Ids of requests to clients: below 2^53, which every language reads exactly.
  *
- *     replica 10 | loop 7 | random 36
- *
- * The number of the replica is 0 as long as it has none (replica/replicas.h). */
+ *     place 17 | random 36        (letter.h)
+ */
 #define ID_RANDOM_BITS 36u
-#define ID_LOOP_BITS 7u
-#define ID_LOOP_MAX ((1u << ID_LOOP_BITS) - 1)
 
-_Static_assert((UINT64_C(1) << (53 - ID_RANDOM_BITS - ID_LOOP_BITS)) > CW_REPLICAS_MAX,
+_Static_assert((UINT64_C(1) << (53 - ID_RANDOM_BITS - CW_MCP_PLACE_LOOP_BITS)) > CW_REPLICAS_MAX,
                "the number of a replica fits");
 
 typedef cw_mcp_elicit_kind elicit_kind;
@@ -139,7 +137,7 @@ static void write_state(cw_json_writer *w, const cw_mcp_call *call, const cw_out
     }
     if (call->park.n) {
         cw_json_add_string_member(w, CW_STR("park"), call->park);
-        cw_json_add_i64_member(w, CW_STR("loop"), call->park_loop);
+        cw_json_add_i64_member(w, CW_STR("loop"), call->park_place);
     }
     cw_json_add_key(w, CW_STR("asks"));
     write_asks(w, outcome->asks);
@@ -245,7 +243,7 @@ static bool resume_park(cw_mcp_call *call, const cw_json *state)
     const cw_json *loop = cw_json_get(state, CW_STR("loop"));
     uint64_t index = 0;
     if (!cw_json_is(park, CW_JSON_STRING) || !loop || !cw_json_to_u64(loop, &index) ||
-        index >= call->door->n_loops)
+        index > UINT32_MAX)
         return false;
     if (cw_view_verdict(call->view, call->target.entry) != CW_VERDICT_ALLOW)
         return false;
@@ -402,12 +400,11 @@ static void on_stopping(cw_rpc_item *item)
         give_up(call, "The server is stopping.");
 }
 
-/* An id that names replica and loop, cannot be guessed, and is not that of another open question. */
-static cw_str make_id(cw_arena *arena, cw_mcp_registry *registry, uint32_t replica, uint32_t loop)
+/* An id that names the place, cannot be guessed, and is not that of another open question. */
+static cw_str make_id(cw_arena *arena, cw_mcp_registry *registry, uint64_t place)
 {
     const uint64_t mask = (UINT64_C(1) << ID_RANDOM_BITS) - 1;
-    const uint64_t place = (uint64_t)replica << ID_LOOP_BITS | loop;
-    char *text = loop <= ID_LOOP_MAX ? cw_arena_alloc(arena, CW_DIGITS_SIZE) : NULL;
+    char *text = cw_arena_alloc(arena, CW_DIGITS_SIZE);
     uint64_t number;
     cw_str id;
     cw_err err;
@@ -472,8 +469,7 @@ static bool enter_question(cw_mcp_call *call, cw_mcp_elicitation *q, const cw_js
 {
     cw_responder *responder = call->responder;
     cw_mcp_registry *registry = cw_mcp_registry_of(call->door, responder->loop);
-    cw_str id =
-        make_id(responder->arena, registry, cw_runtime_replica(call->rl), responder->loop->index);
+    cw_str id = make_id(responder->arena, registry, cw_mcp_place_of(call->rl));
     *q = (cw_mcp_elicitation){.call = call};
     if (!make_outside_id(q->outside))
         return false;
@@ -822,10 +818,8 @@ static bool is_number(const cw_mcp_call *call, const unsigned char number[CW_MCP
     return memcmp(call->session.number, number, CW_MCP_NUMBER) == 0;
 }
 
-static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
+static void take_parcel(cw_runtime_loop *rl, parcel p, cw_str bytes)
 {
-    parcel p;
-    memcpy(&p, bytes.p, sizeof p);
     cw_str id = cw_str_make(bytes.p + sizeof p, p.n_id);
     cw_str text = cw_str_make(id.p + id.n, bytes.n - sizeof p - p.n_id);
     cw_mcp_registry *registry = cw_mcp_registry_of(p.door, cw_runtime_loop_of(rl));
@@ -846,16 +840,49 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
         take_answer(q, view, message);
 }
 
-/* The loop that an id names; false when it is none of this replica. */
-static bool loop_of(const cw_runtime_loop *rl, const cw_json *id, int64_t *ret_number,
-                    uint32_t *ret_loop)
+static void on_answer(cw_runtime_loop *rl, cw_str bytes)
 {
-    if (!cw_json_is_integer(id) || !cw_json_to_i64(id, ret_number) || *ret_number < 0)
+    parcel p;
+    memcpy(&p, bytes.p, sizeof p);
+    take_parcel(rl, p, bytes);
+}
+
+/* Addresses in it are those of the process that has sent it. */
+void cw_mcp_take_answer(cw_runtime_loop *rl, cw_str bytes, cw_caller *caller)
+{
+    parcel p;
+    if (bytes.n < sizeof p)
+        return;
+    memcpy(&p, bytes.p, sizeof p);
+    p.caller = caller;
+    if (p.n_id <= bytes.n - sizeof p)
+        take_parcel(rl, p, bytes);
+}
+
+/* The place that an id names. */
+static bool place_of(const cw_json *id, int64_t *ret_number, uint32_t *ret_place)
+{
+    if (!cw_json_is_integer(id) || !cw_json_to_i64(id, ret_number) || *ret_number < 0 ||
+        *ret_number >> 53)
         return false;
-    uint64_t place = (uint64_t)*ret_number >> ID_RANDOM_BITS;
-    uint64_t replica = place >> ID_LOOP_BITS;
-    *ret_loop = (uint32_t)(place & ID_LOOP_MAX);
-    return replica == 0 || replica == cw_runtime_replica(rl);
+    *ret_place = (uint32_t)((uint64_t)*ret_number >> ID_RANDOM_BITS);
+    return true;
+}
+
+static void send_answer(const cw_mcp_request *r, uint32_t place, cw_caller *caller, cw_str bytes)
+{
+    uint32_t loop;
+    bool is_here = cw_mcp_place_is_here(r->rl, place, &loop);
+    cw_mcp_count_answer(/* is_letter= */ !is_here);
+    if (is_here) {
+        cw_runtime_send(r->rl, loop, caller, on_answer, bytes);
+        return;
+    }
+    const cw_http_req *req = cw_responder_req(r->responder);
+    cw_str header = req && caller ? cw_http_req_authorization(req) : CW_STR("");
+    /* A caller without such a header has logged in otherwise, and cannot be identified elsewhere. */
+    if (!caller || header.n)
+        cw_mcp_send_away(r->rl, place, CW_MCP_LETTER_ANSWER, header, bytes);
 }
 
 void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
@@ -863,13 +890,16 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
     const cw_json *id = cw_json_get(message, CW_STR("id"));
     char digits[CW_DIGITS_SIZE];
     int64_t number;
-    uint32_t loop;
-    if (!r->session->is_named || !id || !loop_of(r->rl, id, &number, &loop))
+    uint32_t place;
+    if (!r->session->is_named || !id || !place_of(id, &number, &place))
         return;
     cw_runtime_loop *rl = r->rl;
     cw_str name = cw_digits_u64((uint64_t)number, digits), text = cw_json_span(message);
     const cw_view *view = r->view;
-    parcel p = {.door = r->door, .n_id = name.n};
+    parcel p;
+    memset(&p, 0, sizeof p); /* also what lies between the members: it is copied as bytes */
+    p.door = r->door;
+    p.n_id = name.n;
     if (!cw_runtime_is_anonymous(rl, view) && !cw_caller_is_anonymous(cw_view_caller(view)))
         p.caller = cw_view_caller(view);
     memcpy(p.number, r->session->number, CW_MCP_NUMBER);
@@ -881,7 +911,7 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
     cw_buf_add(&b, name);
     cw_buf_add(&b, text);
     if (!b.code)
-        cw_runtime_send(rl, loop, p.caller, on_parcel, cw_buf_str(&b));
+        send_answer(r, place, p.caller, cw_buf_str(&b));
     cw_buf_done(&b);
 }
 

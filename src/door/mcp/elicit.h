@@ -76,8 +76,8 @@ struct cw_mcp_call {
     size_t n_asked; /* that are open */
     /* A modern client's request: the park that it made, or continues (park.h). */
     cw_mcp_registry_entry resumed;
-    cw_str park; /* empty: none */
-    uint32_t park_loop;
+    cw_str park;         /* empty: none */
+    uint32_t park_place; /* letter.h */
     /* Whether it may become a task, when, and the task that it is (task.h). */
     cw_task_mark task_mark;
     cw_deadline grace;

@@ -4,6 +4,7 @@
  */
 #include "base/random.h"
 #include "door/mcp/instructions.h"
+#include "door/mcp/letter.h"
 #include "door/mcp/task_legacy.h"
 
 #define PURPOSE CW_STR("mcp session")
@@ -299,6 +300,50 @@ static void open_stream(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
     }
 }
 
+/* The message to other replicas; the name of the owner follows. */
+typedef struct session_end {
+    cw_mcp *door;
+    unsigned char number[CW_MCP_NUMBER];
+    int64_t expires;
+    bool is_anonymous;
+} session_end;
+
+static void send_end(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session_owner *owner,
+                     const cw_mcp_session *session, const unsigned char number[CW_MCP_NUMBER])
+{
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    session_end e;
+    memset(&e, 0, sizeof e); /* also what lies between the members: it is copied as bytes */
+    e.door = door;
+    memcpy(e.number, number, CW_MCP_NUMBER);
+    e.expires = session->expires;
+    e.is_anonymous = owner->is_anonymous;
+    cw_buf_init(&b, CW_LETTER_MAX);
+    cw_buf_add_bytes(&b, &e, sizeof e);
+    cw_buf_add(&b, owner->owner);
+    if (!b.code)
+        cw_mcp_send_lasting(rl, CW_MCP_LETTER_END, cw_buf_str(&b), session->expires);
+}
+
+/* A session was ended at another replica. */
+void cw_mcp_on_end(cw_runtime_loop *rl, cw_str bytes)
+{
+    session_end e;
+    if (bytes.n < sizeof e)
+        return;
+    memcpy(&e, bytes.p, sizeof e);
+    cw_mcp_session session = {.expires = e.expires};
+    cw_mcp_session_owner owner = {.owner = cw_str_make(bytes.p + sizeof e, bytes.n - sizeof e),
+                                  .is_anonymous = e.is_anonymous,
+                                  .now = cw_clock_wall_ms()};
+    memcpy(session.number, e.number, CW_MCP_NUMBER);
+    if (e.expires <= owner.now)
+        return;
+    if (cw_mcp_session_store_end(&e.door->sessions, &owner, &session))
+        cw_log(CW_LOG_WARN, "mcp", "out of memory: a session that was ended elsewhere goes on");
+    cw_mcp_close_all(e.door, rl, e.number);
+}
+
 static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, void *self)
 {
     cw_responder *responder = cw_responder_of(req);
@@ -323,8 +368,11 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
         return;
     }
     cw_mcp_close_all(door, rl, session->number);
-    if (session->has_joined)
+    send_end(door, rl, &owner, session, session->number);
+    if (session->has_joined) {
         cw_mcp_close_all(door, rl, session->opened);
+        send_end(door, rl, &owner, session, session->opened);
+    }
     cw_responder_reply_http(req, &(cw_response){.status = 204, .body = CW_STR("")});
 }
 

@@ -40,6 +40,8 @@ void cw_mcp_read_sessions(cw_mcp *door, const cw_json *states);
 void cw_mcp_start_webhooks(cw_mcp *door, cw_loop *loop);
 /* After the loops have ended. NULL is fine. */
 void cw_mcp_free(cw_mcp *door);
+/* A letter of another server (replica/replicas.h). Main thread, while the loops run. */
+void cw_mcp_take_letter(cw_mcp *door, const cw_letter *letter);
 
 /* Process one message, or a batch, of the caller with this view. */
 void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, cw_view *view,

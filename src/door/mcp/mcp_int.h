@@ -101,12 +101,12 @@ struct cw_mcp_session {
     cw_str version;               /* of the protocol; empty: not known */
 };
 typedef struct cw_mcp_session cw_mcp_session;
-
 /* A running call, question or stream, found by a key; embedded in its owner. */
 typedef struct cw_mcp_registry_entry {
     cw_list node; /* cw_list_remove(&entry->node) removes it */
     cw_str key;   /* lives as long as the owner */
     uint64_t hash;
+    int64_t since; /* of the stream of a session: when it was opened, wall clock in ms */
     void (*cancel)(struct cw_mcp_registry_entry *link); /* by the client */
 } cw_mcp_registry_entry;
 
@@ -242,9 +242,9 @@ extern const cw_auth_error_bodies cw_mcp_auth_error_bodies;
 /* The registry of the current loop. */
 cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop);
 void cw_mcp_registry_add(cw_list *buckets, cw_mcp_registry_entry *link, cw_str key);
-/* End the streams of the caller's session on all loops but (when it is not NULL) this one. */
+/* End the streams of the caller's session but this one, on all loops and replicas. */
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
-                          const cw_mcp_registry_entry *but);
+                          cw_mcp_registry_entry *but);
 /* End the streams of this number, and cancel its calls and their questions, on all loops. */
 void cw_mcp_close_all(cw_mcp *door, cw_runtime_loop *rl, const unsigned char number[CW_MCP_NUMBER]);
 /* Watch the credentials of the view's caller. */

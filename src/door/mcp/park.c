@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "base/random.h"
+#include "door/mcp/letter.h"
 
 #define ID_BYTES 16u
 #define TEXT_MAX (64u * 1024u * 1024u)
@@ -33,7 +34,7 @@ typedef struct park {
     /* The request that waits. */
     bool has_waiter;
     bool takes_reports; /* also while the answers of a request are handed over */
-    uint32_t waiter_loop;
+    uint32_t waiter_place;
     char waiter[2 * ID_BYTES + 1];
 } park;
 
@@ -43,7 +44,7 @@ typedef struct parcel {
     enum { TO_PARK, CANCEL_PARK, RESULT, PROGRESS, LOG, ASK, LOST } kind;
     char to[2 * ID_BYTES + 1];   /* a park, or a request that waits */
     char from[2 * ID_BYTES + 1]; /* TO_PARK: the request; ASK: the park */
-    uint32_t from_loop;
+    uint32_t from_place;
     /* RESULT, PROGRESS, LOG: parts of what was reported; the text has the rest. */
     cw_outcome_kind outcome;
     cw_fault fault;
@@ -62,41 +63,37 @@ static bool make_id(char id[2 * ID_BYTES + 1])
     return true;
 }
 
-static void on_parcel(cw_runtime_loop *rl, cw_str bytes);
-
 /* A parcel without a text needs no memory, unless another loop gets it. */
-static void send_head(cw_runtime_loop *rl, uint32_t loop, const parcel *head)
+static void send_head(cw_runtime_loop *rl, uint32_t place, const parcel *head)
 {
-    cw_runtime_send(rl, loop, NULL, on_parcel, cw_str_make((const char *)head, sizeof *head));
+    (void)cw_mcp_send(rl, place, CW_MCP_LETTER_PARK, cw_str_make((const char *)head, sizeof *head));
 }
 
 /* There is no memory for what would end the wait of a request: it ends without. */
-static void send_failure(cw_runtime_loop *rl, uint32_t loop, const parcel *head)
+static void send_failure(cw_runtime_loop *rl, uint32_t place, const parcel *head)
 {
     parcel lost = *head;
     lost.kind = LOST;
     if (head->kind == TO_PARK) {
         memcpy(lost.to, head->from, sizeof lost.to);
-        loop = head->from_loop;
+        place = head->from_place;
     }
     if (head->kind == RESULT || head->kind == ASK || head->kind == TO_PARK)
-        send_head(rl, loop, &lost);
+        send_head(rl, place, &lost);
 }
 
-static void send_parcel(cw_runtime_loop *rl, uint32_t loop, const parcel *head, cw_str text)
+static void send_parcel(cw_runtime_loop *rl, uint32_t place, const parcel *head, cw_str text)
 {
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_buf_init(&b, TEXT_MAX + sizeof *head);
     if (text.n == 0) {
-        send_head(rl, loop, head);
+        send_head(rl, place, head);
         return;
     }
     cw_buf_add_bytes(&b, head, sizeof *head);
     cw_buf_add(&b, text);
-    if (b.code)
-        send_failure(rl, loop, head);
-    else
-        cw_runtime_send(rl, loop, NULL, on_parcel, cw_buf_str(&b));
+    if (b.code || !cw_mcp_send(rl, place, CW_MCP_LETTER_PARK, cw_buf_str(&b)))
+        send_failure(rl, place, head);
 }
 
 static parcel parcel_to(const cw_mcp *door, const char *to)
@@ -192,13 +189,13 @@ static void send_questions(park *p)
     parcel head = parcel_to(p->door, p->waiter);
     head.kind = ASK;
     memcpy(head.from, p->id, sizeof head.from);
-    head.from_loop = cw_runtime_loop_of(p->rl)->index;
+    head.from_place = cw_mcp_place_of(p->rl);
     p->has_waiter = p->takes_reports = false;
     start_wait(p);
     if (asks.code)
-        send_failure(p->rl, p->waiter_loop, &head);
+        send_failure(p->rl, p->waiter_place, &head);
     else
-        send_parcel(p->rl, p->waiter_loop, &head, cw_buf_str(&asks));
+        send_parcel(p->rl, p->waiter_place, &head, cw_buf_str(&asks));
 }
 
 static void on_ask(cw_sink *sink, const cw_question *question)
@@ -233,7 +230,7 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
     head.progress = progress->progress;
     head.total = progress->total;
     if (p->takes_reports)
-        send_parcel(p->rl, p->waiter_loop, &head, progress->message);
+        send_parcel(p->rl, p->waiter_place, &head, progress->message);
 }
 
 static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
@@ -243,7 +240,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     head.kind = LOG;
     head.level = level;
     if (p->takes_reports)
-        send_parcel(p->rl, p->waiter_loop, &head, message);
+        send_parcel(p->rl, p->waiter_place, &head, message);
 }
 
 static void add_member(cw_json_writer *w, const char *name, const cw_json *value)
@@ -282,7 +279,7 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     if (text.code)
         head.kind = LOST;
     if (p->has_waiter) {
-        send_parcel(p->rl, p->waiter_loop, &head, text.code ? CW_STR("") : cw_buf_str(&text));
+        send_parcel(p->rl, p->waiter_place, &head, text.code ? CW_STR("") : cw_buf_str(&text));
         free_park(p);
         return;
     }
@@ -318,12 +315,12 @@ static park *new_park(cw_mcp_call *call)
 }
 
 /* Answer the request with the questions; the sealed state names the park. */
-static bool reply_asks(cw_mcp_call *call, cw_str park_id, uint32_t loop, cw_str asks)
+static bool reply_asks(cw_mcp_call *call, cw_str park_id, uint32_t place, cw_str asks)
 {
     cw_outcome outcome = {.kind = CW_OUTCOME_INPUT_REQUIRED};
     cw_arena *arena = call->responder->arena;
     call->park = cw_arena_dup_str(arena, park_id);
-    call->park_loop = loop;
+    call->park_place = place;
     cw_str copy = cw_arena_dup_str(arena, asks);
     if (!call->park.p || !copy.p || cw_json_read(copy, NULL, arena, &outcome.asks, NULL, NULL))
         return false;
@@ -349,7 +346,7 @@ bool cw_mcp_park(cw_mcp_call *call, const cw_question *question)
     cw_call_handle handle = call->item->call;
     call->item->call = (cw_call_handle){0};
     if (!asks.code &&
-        reply_asks(call, cw_str_from(p->id), call->responder->loop->index, cw_buf_str(&asks)))
+        reply_asks(call, cw_str_from(p->id), cw_mcp_place_of(p->rl), cw_buf_str(&asks)))
         return true;
     /* Without memory: the call is the request's again. */
     call->item->call = handle;
@@ -392,7 +389,7 @@ static void send_lost(cw_runtime_loop *rl, const parcel *request)
 {
     parcel head = parcel_to(request->door, request->from);
     head.kind = LOST;
-    send_parcel(rl, request->from_loop, &head, CW_STR(""));
+    send_parcel(rl, request->from_place, &head, CW_STR(""));
 }
 
 static void on_answers(park *p, const parcel *head, cw_str text)
@@ -406,7 +403,7 @@ static void on_answers(park *p, const parcel *head, cw_str text)
         return;
     }
     cw_deadline_clear(&p->wait);
-    p->waiter_loop = head->from_loop;
+    p->waiter_place = head->from_place;
     memcpy(p->waiter, head->from, sizeof p->waiter);
     /* A call that ends with an answer frees a park with a waiter: there is none yet. */
     p->takes_reports = true;
@@ -417,7 +414,7 @@ static void on_answers(park *p, const parcel *head, cw_str text)
         parcel kept;
         memcpy(&kept, p->outcome.p, sizeof kept);
         memcpy(kept.to, p->waiter, sizeof kept.to);
-        send_parcel(p->rl, p->waiter_loop, &kept,
+        send_parcel(p->rl, p->waiter_place, &kept,
                     cw_str_make(p->outcome.p + sizeof kept, p->outcome.n - sizeof kept));
         free_park(p);
     } else if (p->is_over) {
@@ -473,14 +470,17 @@ static void on_report(cw_mcp_call *call, const parcel *head, cw_str text)
         take_outcome(call, head, text);
     else if (head->kind == LOST)
         cw_mcp_call_fail(call, gone);
-    else if (!reply_asks(call, cw_str_from(head->from), head->from_loop, text))
+    else if (!reply_asks(call, cw_str_from(head->from), head->from_place, text))
         cw_mcp_call_fail(call, "There is not enough memory for the question.");
 }
 
-static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
+void cw_mcp_on_park(cw_runtime_loop *rl, cw_str bytes)
 {
     parcel head;
+    if (bytes.n < sizeof head)
+        return;
     memcpy(&head, bytes.p, sizeof head);
+    head.to[sizeof head.to - 1] = head.from[sizeof head.from - 1] = '\0';
     cw_str text = cw_str_make(bytes.p + sizeof head, bytes.n - sizeof head);
     cw_mcp_registry *registry = cw_mcp_registry_of(head.door, cw_runtime_loop_of(rl));
     bool is_for_park = head.kind == TO_PARK || head.kind == CANCEL_PARK;
@@ -498,7 +498,7 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
         end_park(CW_CONTAINER(link, park, link));
 }
 
-void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t loop, cw_str answers)
+void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t place, cw_str answers)
 {
     char own[2 * ID_BYTES + 1];
     cw_str key = make_id(own) ? cw_arena_dup_str(call->responder->arena, cw_str_from(own))
@@ -514,10 +514,10 @@ void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t loop, cw_str answ
     parcel head = parcel_to(call->door, to);
     head.kind = TO_PARK;
     memcpy(head.from, own, sizeof head.from);
-    head.from_loop = call->responder->loop->index;
+    head.from_place = cw_mcp_place_of(call->rl);
     call->park = id;
-    call->park_loop = loop;
-    send_parcel(call->rl, loop, &head, answers);
+    call->park_place = place;
+    send_parcel(call->rl, place, &head, answers);
 }
 
 void cw_mcp_park_leave(cw_mcp_call *call)
@@ -529,5 +529,5 @@ void cw_mcp_park_leave(cw_mcp_call *call)
     memcpy(to, call->park.p, 2 * (size_t)ID_BYTES);
     parcel head = parcel_to(call->door, to);
     head.kind = CANCEL_PARK;
-    send_parcel(call->rl, call->park_loop, &head, CW_STR(""));
+    send_parcel(call->rl, call->park_place, &head, CW_STR(""));
 }

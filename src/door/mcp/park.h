@@ -9,7 +9,8 @@
  *     loop A: result, progress, question ─► message to B ─► the request is answered
  *
  * Nothing runs twice. The sealed state names caller, method and arguments (elicit.c), so a park is
- * found only by the request that continues it. A park lives in one process.
+ * found only by the request that continues it. A park lives in one process; the request may arrive at
+ * another replica, and then letters replace the messages.
  *
  * Ownership: a park is on the heap, and ends with its call, its time limit or its loop. A request
  *            that waits lives in its responder's arena.
@@ -24,9 +25,9 @@
 /* The running call asks its modern client: park it, and answer the request. False: it cannot be
  * parked. */
 bool cw_mcp_park(cw_mcp_call *call, const cw_question *question);
-/* The request brings answers (a JSON object, by question) to the park of this id on a loop. It is
- * answered later. */
-void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t loop, cw_str answers);
+/* The request brings answers (a JSON object, by question) to the park of this id at a place
+ * (letter.h). It is answered later. */
+void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t place, cw_str answers);
 /* The time of a parked call is up; for the registry. */
 void cw_mcp_park_on_late(cw_deadline *d);
 /* The call that waits for a park ends: the parked call is cancelled. Fine for one that does not. */

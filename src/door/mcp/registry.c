@@ -6,10 +6,12 @@
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/node.h"
 #include "door/mcp/elicit.h"
 #include "door/mcp/events.h"
 #include "door/mcp/fit.h"
-#include "door/mcp/mcp_int.h"
+#include "door/mcp/letter.h"
 #include "door/mcp/park.h"
 #include "door/mcp/task.h"
 #include "door/mcp/webhooks.h"
@@ -110,7 +112,7 @@ cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_aren
 }
 
 /* The door's address, then the key. */
-static void on_cancel(cw_runtime_loop *rl, cw_str bytes)
+void cw_mcp_on_cancel(cw_runtime_loop *rl, cw_str bytes)
 {
     cw_mcp *door;
     memcpy(&door, bytes.p, sizeof door);
@@ -135,11 +137,11 @@ void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
     memcpy(bytes, &r->door, sizeof r->door);
     memcpy(bytes + sizeof r->door, key.p, key.n);
     cw_str message = cw_str_make(bytes, sizeof r->door + key.n);
-    cw_runtime_broadcast(r->rl, on_cancel, message);
+    cw_mcp_send_all(r->rl, CW_MCP_LETTER_CANCEL, message);
     if (!r->session->has_joined)
         return;
     memcpy(bytes + sizeof r->door, r->session->opened, CW_MCP_NUMBER);
-    cw_runtime_broadcast(r->rl, on_cancel, message);
+    cw_mcp_send_all(r->rl, CW_MCP_LETTER_CANCEL, message);
 }
 
 bool cw_mcp_call_rekey(cw_list *buckets, cw_mcp_registry_entry *link,
@@ -208,31 +210,47 @@ void cw_mcp_close_all(cw_mcp *door, cw_runtime_loop *rl, const unsigned char num
 /* The message to the loops. */
 typedef struct closing {
     cw_mcp *door;
-    const cw_mcp_registry_entry *but;
+    const cw_mcp_registry_entry *but; /* an address of this process: */
+    int64_t since;                    /* older streams are closed */
+    char node[CW_NODE_TEXT];
     unsigned char number[CW_MCP_NUMBER];
 } closing;
 
-static void on_closing(cw_runtime_loop *rl, cw_str bytes)
+static bool is_own(const char node[CW_NODE_TEXT])
+{
+    return memcmp(node, cw_node_text(), CW_NODE_TEXT) == 0;
+}
+
+void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes)
 {
     closing c;
+    if (bytes.n < sizeof c)
+        return;
     memcpy(&c, bytes.p, sizeof c);
     cw_list *streams = cw_mcp_registry_of(c.door, cw_runtime_loop_of(rl))->streams;
     cw_str key = cw_str_make((const char *)c.number, CW_MCP_NUMBER);
     cw_mcp_registry_entry *link = cw_mcp_registry_find(streams, key, NULL);
     while (link) {
         cw_mcp_registry_entry *next = cw_mcp_registry_find(streams, key, link);
-        if (link != c.but)
+        /* A letter may come late: the stream that it closes was opened before. */
+        if (is_own(c.node) ? link != c.but : link->since < c.since)
             link->cancel(link);
         link = next;
     }
 }
 
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
-                          const cw_mcp_registry_entry *but)
+                          cw_mcp_registry_entry *but)
 {
-    closing c = {.door = door, .but = but};
+    closing c;
+    but->since = cw_clock_wall_ms();
+    memset(&c, 0, sizeof c); /* also what lies between the members: it is copied as bytes */
+    c.door = door;
+    c.but = but;
+    c.since = but->since;
+    memcpy(c.node, cw_node_text(), sizeof c.node);
     memcpy(c.number, session->number, CW_MCP_NUMBER);
-    cw_runtime_broadcast(rl, on_closing, cw_str_make((const char *)&c, sizeof c));
+    cw_mcp_send_all(rl, CW_MCP_LETTER_CLOSING, cw_str_make((const char *)&c, sizeof c));
 }
 
 void cw_mcp_watch_login(cw_runtime_loop *rl, const cw_view *view, cw_login_watch *watch)

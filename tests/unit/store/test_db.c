@@ -256,21 +256,24 @@ TEST(an_enumeration_ends_with_the_code_of_its_callback)
 }
 
 /* A database of the first version is brought up to date with what is in it. */
+#define DROP_NOTES(table)                                                                          \
+    "DROP TRIGGER change_" table "_INSERT; DROP TRIGGER change_" table                             \
+    "_UPDATE; DROP TRIGGER change_" table "_DELETE;"
+
 TEST(an_older_database_is_brought_up_to_date)
 {
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TABLE webhook; DROP TABLE replica; DROP TABLE oauth_key; DROP TABLE task; DROP "
-            "TABLE oauth_device; "
-            "DROP TABLE "
-            "oauth_assertion; DROP TRIGGER "
-            "oauth_device_of_account; DROP TABLE oauth_token; DROP TABLE oauth_grant;"
-            "DROP TABLE oauth_code;"
+    run_sql("DROP TABLE webhook; DROP TABLE letter; DROP TABLE generation; DROP TABLE change; DROP TABLE replica;"
+            "DROP TABLE oauth_key; DROP TABLE task; DROP TABLE oauth_device;"
+            "DROP TABLE oauth_assertion; DROP TRIGGER oauth_device_of_account;");
+    run_sql("DROP TABLE oauth_token; DROP TABLE oauth_grant; DROP TABLE oauth_code;"
             "DROP TABLE oauth_client; DROP TRIGGER oauth_of_account;"
-            "DROP TABLE secret; DROP TABLE session;"
-            "DROP TRIGGER session_of_account; DROP TRIGGER session_of_new_role;"
-            "DROP TRIGGER session_of_old_role; PRAGMA user_version = 1");
+            "DROP TABLE secret; DROP TABLE session; DROP TRIGGER session_of_account;"
+            "DROP TRIGGER session_of_new_role; DROP TRIGGER session_of_old_role;");
+    run_sql(DROP_NOTES("account") DROP_NOTES("role") DROP_NOTES("role_permission") DROP_NOTES(
+        "account_role") DROP_NOTES("token") DROP_NOTES("token_scope") "PRAGMA user_version = 1");
     db = open_db();
     char roles[200] = "";
     assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("editor"), true, &err), CW_OK);
