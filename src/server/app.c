@@ -2,7 +2,6 @@
 /* app.c - the parts of a running server: publishing, accounts, configuration, start and end. */
 #include "server/app.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/log.h"
 #include "call/catalogue_wait.h"
 #include "config/session_limits.h"
+#include "server/app_callers.h"
 #include "server/audit_opts.h"
 #include "server/database.h"
 #include "server/issuers.h"
@@ -699,48 +699,6 @@ static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *co
     return rc;
 }
 
-/* The caller of a user of this machine on the local socket: administration, nothing else. */
-static cw_code new_operator(uid_t uid, cw_caller **ret, cw_err *err)
-{
-    static const cw_str permissions[] = {
-        CW_STR_INIT("access mcp tool discovery"),      CW_STR_INIT("use jsonrpc services"),
-        CW_STR_INIT(CW_PERMISSION_VIEW_TRAFFIC),       CW_STR_INIT(CW_PERMISSION_VIEW_AUDIT),
-        CW_STR_INIT(CW_PERMISSION_VIEW_ARGUMENTS),     CW_STR_INIT(CW_PERMISSION_ADMINISTER_ACCESS),
-        CW_STR_INIT(CW_PERMISSION_ADMINISTER_SOURCES), CW_STR_INIT("view metrics"),
-        CW_STR_INIT(CW_PERMISSION_USE_CONSOLE),
-    };
-    char id[32];
-    const struct passwd *user = getpwuid(uid);
-    snprintf(id, sizeof id, "uid:%u", (unsigned)uid);
-    cw_caller_opts opts = {.id = cw_str_from(id),
-                           .name = cw_str_from(user ? user->pw_name : id),
-                           .permissions = permissions,
-                           .n_permissions = CW_COUNT(permissions)};
-    return cw_caller_new(&opts, ret, err);
-}
-
-/* The user of the console of a demo: the anonymous caller, who sees the traffic as well. */
-static cw_code new_guest(const cw_config *config, cw_caller **ret, cw_err *err)
-{
-    static const cw_str added[] = {CW_STR_INIT(CW_PERMISSION_VIEW_TRAFFIC),
-                                   CW_STR_INIT(CW_PERMISSION_USE_CONSOLE)};
-    const cw_config_strings *own = NULL;
-    for (size_t i = 0; i < config->roles.n; i++) {
-        if (cw_str_is(config->roles.items[i].name, CW_ROLE_ANONYMOUS))
-            own = &config->roles.items[i].permissions;
-    }
-    size_t n = own ? own->n : 0;
-    cw_str *all = calloc(n + CW_COUNT(added), sizeof *all);
-    if (!all)
-        return cw_fail_nomem(err);
-    if (own)
-        add_texts(all, 0, own->items, n);
-    add_texts(all, n, added, CW_COUNT(added));
-    cw_code rc = cw_caller_new_confined(all, n + CW_COUNT(added), ret, err);
-    free(all);
-    return rc;
-}
-
 /* Events of a type have arrived: its resource has changed. */
 static void on_events(void *ctx, cw_str uri)
 {
@@ -758,11 +716,11 @@ static cw_code open_events(cw_app *b, cw_err *err)
 
 static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *config, cw_err *err)
 {
-    cw_code rc = new_operator(geteuid(), &b->operator_self, err);
+    cw_code rc = cw_app_new_operator(geteuid(), &b->operator_self, err);
     if (!rc)
-        rc = new_operator(0, &b->operator_root, err);
+        rc = cw_app_new_operator(0, &b->operator_root, err);
     if (!rc && b->is_demo && app->console_host.n)
-        rc = new_guest(config, &b->guest, err);
+        rc = cw_app_new_guest(config, &b->guest, err);
     if (!rc)
         rc = cw_tasks_new(&b->tasks, err);
     if (!rc)

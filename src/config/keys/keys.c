@@ -538,15 +538,10 @@ static const cw_key store_keys[] = {
      "Also use a database server on another machine that does not prove its name by a certificate",
      FIELD(store.allow_insecure), .needs_restart = true},
     {"listen_url", &cw_type_text,
-     "URL for notifications of the database server, if url leads to a pooler that drops them; off: "
-     "changes are found by polling. null is url",
-     FIELD(store.listen_url), .is_valid = cw_check_is_clean,
-     .expected = "a URL such as \"postgresql://causeway@db.example/causeway\", or off",
+     "URL for notifications, if url leads to a pooler; off: polling alone; null is url",
+     FIELD(store.listen_url), .is_valid = cw_check_is_clean, .expected = "a URL, or off",
      .pattern = "^(postgres(ql)?://|off$)", .needs_restart = true},
-    {"name", &cw_type_text,
-     "Name of this server among those that share the database; null is the name of its host and "
-     "its "
-     "first address",
+    {"name", &cw_type_text, "Name among the servers of the database; null: its host and address",
      FIELD(store.name), .is_valid = cw_check_is_clean, .expected = "a name such as \"east-1\"",
      .pattern = CW_NAMES_CLEAN_PATTERN},
     {0},
