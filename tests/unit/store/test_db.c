@@ -265,7 +265,8 @@ TEST(an_older_database_is_brought_up_to_date)
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TABLE webhook; DROP TABLE letter; DROP TABLE generation; DROP TABLE change; DROP TABLE replica;"
+    run_sql("DROP TABLE webhook; DROP TABLE letter; DROP TABLE generation; DROP TABLE change; DROP "
+            "TABLE replica;"
             "DROP TABLE oauth_key; DROP TABLE task; DROP TABLE oauth_device;"
             "DROP TABLE oauth_assertion; DROP TRIGGER oauth_device_of_account;");
     run_sql("DROP TABLE oauth_token; DROP TABLE oauth_grant; DROP TABLE oauth_code;"
