@@ -147,12 +147,12 @@ typedef struct cw_config_event {
     uint32_t keep;
     uint32_t keep_ms;
     uint32_t per_minute;
-    cw_config_strings permissions, scopes; /* both empty, level unset: as the read-only tools */
     cw_config_auth level;
-    bool hidden_unless_met; /* visibility: hide */
+    cw_config_strings permissions, scopes; /* both empty, level unset: as the read-only tools */
     /* Of presets only. */
-    bool has_whole;      /* the data is the whole message */
-    cw_config_rows rows; /* each changed row of the data is an event */
+    cw_config_rows rows;    /* each changed row of the data is an event */
+    bool has_whole;         /* the data is the whole message */
+    bool hidden_unless_met; /* visibility: hide */
 } cw_config_event;
 
 typedef struct cw_config_events {

@@ -303,7 +303,9 @@ static cw_code add_events(cw_plugin *p, cw_err *err)
     CW_CLEANUP(cw_buf_done) cw_buf warnings;
     cw_buf_init(&warnings, PROBLEMS_MAX);
     p->events = cw_arena_calloc(&p->arena, published->n, sizeof *p->events);
-    cw_code rc = p->events ? CW_OK : cw_arena_fail(&p->arena, err);
+    if (!p->events)
+        return cw_arena_fail(&p->arena, err);
+    cw_code rc = CW_OK;
     for (size_t i = 0; i < published->n && !rc; i++) {
         cw_str name = own_event(p, published->items[i].name);
         if (name.n)

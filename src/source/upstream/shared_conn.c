@@ -887,8 +887,8 @@ void cw_shared_conn_unref(cw_shared_conn *shared)
     if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
         return;
     cw_relay_sessions_done(&shared->sessions);
-    cw_job_news_unref(shared->news);
-    cw_endpoint_unref(shared->service); /* NOLINT: a message holds a reference of its own */
+    cw_job_news_unref(shared->news); /* NOLINT: a message holds a reference of its own */
+    cw_endpoint_unref(shared->service);
     cw_upstream_login_free(&shared->login);
     pthread_mutex_destroy(&shared->lock);
     free(shared);

@@ -26,7 +26,7 @@ static void *make_value(size_t n)
 
 static void start(size_t entries, size_t bytes)
 {
-    const cw_token_cache_opts opts = {entries, bytes, 10000, 1000, give_back};
+    const cw_token_cache_opts opts = {entries, bytes, 10000, 1000, give_back, NULL, NULL};
     assert_int_equal(cw_token_cache_new(&opts, &cache, NULL), CW_OK);
 }
 
