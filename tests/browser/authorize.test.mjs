@@ -9,7 +9,15 @@ import { startAccounts } from "../functional/support/accounts.mjs";
 import { register, requestQuery } from "../functional/support/authorize.mjs";
 import { send, token } from "../functional/support/oauth-server.mjs";
 import { eventually, makeCertificate } from "../functional/support/server.mjs";
-import { assertAccessible, browser, browserTests, password, shoot, startConsole } from "./support/browser.mjs";
+import {
+    assertAccessible,
+    browser,
+    browserTests,
+    password,
+    quickFingers,
+    shoot,
+    startConsole,
+} from "./support/browser.mjs";
 
 const test = browserTests();
 
@@ -52,7 +60,7 @@ suite("the pages of the authorization server", () => {
         context = await (await browser()).newContext({ javaScriptEnabled: false, ...options });
         const page = await context.newPage();
         page.noise = [];
-        page.on("console", (m) => page.noise.push(m.text()));
+        page.on("console", (m) => m.text().startsWith(quickFingers) || page.noise.push(m.text()));
         page.on("pageerror", (error) => page.noise.push(String(error)));
         return page;
     };

@@ -148,23 +148,31 @@ static const cw_str *read_names(const cw_json *object, cw_str name, cw_arena *ar
     return items;
 }
 
-static cw_str read_hash(cw_str hex, cw_arena *arena)
+/* False: it is no text of hexadecimal digits, or there is no memory. */
+static bool read_hash(cw_str hex, cw_arena *arena, cw_str *ret)
 {
     char *out = cw_arena_alloc(arena, hex.n / 2 + 1);
-    for (size_t i = 0; out && i + 1 < hex.n; i += 2)
-        out[i / 2] = (char)(cw_hex_value(hex.p[i]) << 4 | cw_hex_value(hex.p[i + 1]));
-    return cw_str_make(out, out ? hex.n / 2 : 0);
+    for (size_t i = 0; out && i + 1 < hex.n; i += 2) {
+        int high = cw_hex_value(hex.p[i]), low = cw_hex_value(hex.p[i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i / 2] = (char)(high << 4 | low);
+    }
+    *ret = cw_str_make(out, hex.n / 2);
+    return out != NULL;
 }
 
 cw_code cw_webhook_caller_read(cw_str text, cw_arena *arena, cw_caller **ret, cw_err *err)
 {
     const cw_json *root;
     int64_t kind = 0, expires = 0;
+    cw_str hash;
     cw_code rc = cw_json_read(text, NULL, arena, &root, NULL, err);
     if (rc)
         return rc;
     const cw_json *k = cw_json_get(root, CW_STR("kind")), *e = cw_json_get(root, CW_STR("expires"));
-    if (!k || !e || !cw_json_to_i64(k, &kind) || !cw_json_to_i64(e, &expires))
+    if (!k || !e || !cw_json_to_i64(k, &kind) || !cw_json_to_i64(e, &expires) ||
+        !read_hash(text_of(root, CW_STR("hash")), arena, &hash))
         return cw_fail(err, CW_PARSE, "the caller of a subscription cannot be read");
     cw_caller_opts opts = {
         .id = text_of(root, CW_STR("id")),
@@ -172,7 +180,7 @@ cw_code cw_webhook_caller_read(cw_str text, cw_arena *arena, cw_caller **ret, cw
         .has_token = cw_json_is(cw_json_get(root, CW_STR("token")), CW_JSON_TRUE),
         .expires = expires,
         .credential = {.kind = (cw_credential_kind)kind,
-                       .hash = read_hash(text_of(root, CW_STR("hash")), arena),
+                       .hash = hash,
                        .resource = text_of(root, CW_STR("resource"))},
     };
     opts.scopes = read_names(root, CW_STR("scopes"), arena, &opts.n_scopes);

@@ -91,7 +91,7 @@ function addOrigin(server) {
 const noNoise = ["Failed to load resource: the server responded with a status of 403"];
 
 // A test may type before the browser has moved the focus to the first field.
-const quickFingers = "Autofocus processing was blocked because a document already has a focused element";
+export const quickFingers = "Autofocus processing was blocked because a document already has a focused element";
 
 // A page in a context of its own. page.noise collects what must not happen: messages of the console (violations of
 // the CSP are among them), errors, dialogs, and requests to other origins. An account logs in once for each server; later

@@ -534,6 +534,8 @@ static const struct {
     {"methods[].max_result_size", "1"},
     {"methods[].timeout", "1s"},
     {"methods[].task", "always"},
+    {"methods[].ui", "{resourceUri: ui://causeway/data.html}"},
+    {"methods[].ui_file", "x"},
     {"methods[].null_is_absent", "false"},
     {"methods[].read_only", "true"},
     {"methods[].cache", "1s"},

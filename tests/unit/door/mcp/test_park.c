@@ -369,8 +369,10 @@ static bool converse(void)
 
 TEST(every_allocation_may_fail)
 {
+    uint32_t calls = now->settings.calls;
     assert_true(converse());
-    /* A call whose client could not be asked in full is parked until then. */
+    /* A call whose client could not be asked in full is parked until then. All of them may be at once. */
+    now->settings.calls = 3000;
     door_fixture_configure(now, "mcp: {elicitation_timeout: 1s}");
     bool was_hit = true;
     for (size_t n = 1; was_hit; n++) {
@@ -382,6 +384,8 @@ TEST(every_allocation_may_fail)
     }
     door_fixture_configure(now, "mcp: {elicitation_timeout: 60s}");
     assert_true(converse());
+    now->settings.calls = calls;
+    door_fixture_publish(now, 0);
 }
 
 TEST(nothing_is_left_behind)
