@@ -21,6 +21,10 @@ import {
 
 const test = browserTests();
 
+// A failed test leaves its listeners behind: they must not keep the file from ending.
+const listeners = new Set();
+after(() => listeners.forEach((listener) => listener.stop()));
+
 // A program that waits for the answer on loopback; `then` is where it sends the browser next. With a certificate it is a
 // site of the web.
 async function startListener(then, certificate) {
@@ -43,7 +47,9 @@ async function startListener(then, certificate) {
     await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
     const { port } = listener.address();
     const url = `${certificate ? "https" : "http"}://127.0.0.1:${port}/callback`;
-    return { requests, url, port, stop: () => listener.closeAllConnections() ?? listener.close() };
+    const started = { requests, url, port, stop: () => listener.closeAllConnections() ?? listener.close() };
+    listeners.add(started);
+    return started;
 }
 
 suite("the pages of the authorization server", () => {

@@ -427,14 +427,13 @@ const injections = [
 
 test("threat-D9: SQL in names, passwords, tokens and arguments is only text", async () => {
     const server = await startAccounts();
-    const dump = () => execFileSync("sqlite3", [server.database, ".dump"], { encoding: "utf8" });
     const { token } = await server.token("alice");
     const works = async () => {
         const { json } = await rpc(server, message("test.caller"), bearer(token));
         return json.result?.name === "alice";
     };
     await eventually(works, "the plugin");
-    const before = dump();
+    const before = server.dump();
     for (const [i, text] of injections.entries()) {
         const credentials = [basic(text, "x"), bearer(Buffer.from(text).toString("base64url")), bearer(`cw_${text}`)];
         for (const headers of i < 5 ? credentials : credentials.slice(1)) {
@@ -448,7 +447,7 @@ test("threat-D9: SQL in names, passwords, tokens and arguments is only text", as
         const named = await rpc(server, message(text), bearer(token));
         assert.equal(named.status, 400, named.text);
     }
-    assert.equal(dump(), before);
+    assert.equal(server.dump(), before);
     assert.ok(await works());
     // Names that may be given are kept as they are, and found again.
     const odd = "bob'; DROP TABLE account; --";
@@ -458,7 +457,7 @@ test("threat-D9: SQL in names, passwords, tokens and arguments is only text", as
     assert.ok((await server.cli("account", "show", odd)).includes(odd));
     const answer = await rpc(server, message("test.caller"), basic(odd, "pw"));
     assert.equal(answer.json.result?.name, odd, answer.text);
-    assert.match(dump(), /CREATE TABLE account/);
+    assert.match(server.dump(), /CREATE TABLE account/);
     await server.stop();
 });
 

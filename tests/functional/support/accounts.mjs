@@ -4,6 +4,7 @@
 //     await server.cli("account", "add", "bob", { input: "s3cret" });
 //     await rpc(server, { method: "test.caller", id: 1 }, basic("bob", "s3cret"));
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { keepFolder } from "./kept.mjs";
@@ -73,6 +74,9 @@ export async function startAccounts({ config = {}, accounts = true, ...options }
     const server = await startBridge({ ...options, roles: all.roles, config: all });
     server.database = store.path;
     server.databaseFiles = () => filesOf(store);
+    // Everything in the database file as SQL, without the row that each server writes of itself from time to time.
+    server.dump = () =>
+        execFileSync("sqlite3", [store.path, ".dump"], { encoding: "utf8" }).replace(/^INSERT INTO replica .*\n/gm, "");
     server.cli = (...words) => cli(server.config, ...words);
     server.token = async (...words) => JSON.parse(await server.cli("token", "create", "--json", ...words));
     return server;
