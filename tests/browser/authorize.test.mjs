@@ -36,7 +36,7 @@ async function startListener(then, certificate) {
     const { createServer } = certificate ? https : http;
     const listener = createServer(files ?? {}, (request, response) => {
         if (request.url.startsWith("/favicon")) {
-            response.writeHead(404).end();
+            response.writeHead(204).end();
             return;
         }
         const { referer } = request.headers;
