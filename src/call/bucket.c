@@ -266,7 +266,7 @@ void cw_bucket_share_settle(cw_bucket_share *s, const cw_bucket_use *use, uint64
     subtract(&b->debt, use->debt);
     atomic_fetch_add(&b->refund, missing);
     atomic_fetch_add(&b->credit, use->lease - missing);
-    /* What is leased and not used, or was not there, is returned with a further report. */
+    /* A lease that was not used, or was not granted, is returned with a further report. */
     if (use->lease || use->idle || atomic_load(&b->debt))
         queue_again(s, use);
     else

@@ -127,7 +127,7 @@ static bool is_verb(const cw_map *verbs, const cw_search_splitter *s)
     return s->n_stem && cw_map_find(verbs, cw_search_stem(s));
 }
 
-/* Where verbs stand: at the ends of names, else first in texts. */
+/* The verbs of a tool: those at the ends of its name, else the first one of its text. */
 static bool add_verbs(cw_search_terms *t, uint32_t index, const cw_entry *tool, const cw_map *verbs)
 {
     cw_search_splitter first = cw_search_split(last_part(tool->tool_name));

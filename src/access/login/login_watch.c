@@ -18,7 +18,7 @@ static cw_credential_kind kind_of(const cw_login_watch *w)
     return cw_caller_credential_of(w->caller)->kind;
 }
 
-/* What may have changed credentials of this kind until now. */
+/* The counts of all changes that can end credentials of this kind. */
 static cw_login_watch_time time_of(const cw_login_watch *w)
 {
     const cw_accounts *a = w->al->accounts;
