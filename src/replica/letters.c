@@ -56,10 +56,17 @@ static waiting *waiting_at(cw_list *node)
     return CW_CONTAINER(node, waiting, node);
 }
 
+/* It has credentials. */
+static void free_waiting(waiting *w)
+{
+    explicit_bzero(w->bytes, w->n);
+    free(w);
+}
+
 static void drop_all(cw_list *list)
 {
     for (cw_list *node; (node = cw_list_take_first(list));)
-        free(waiting_at(node));
+        free_waiting(waiting_at(node));
 }
 
 /* ---- sending ---- */
@@ -92,7 +99,7 @@ static cw_code run_mail(cw_store_job *job, cw_db *db, cw_err *err)
     pthread_mutex_unlock(&r->lock);
     for (cw_list *node; !rc && (node = cw_list_take_first(&letters));) {
         rc = write_letter(r, db, waiting_at(node), err);
-        free(waiting_at(node));
+        free_waiting(waiting_at(node));
     }
     drop_all(&letters);
     return rc;
@@ -113,7 +120,7 @@ static void done_mail(cw_store_job *job, cw_code rc)
     pthread_mutex_lock(&r->lock);
     r->is_mailing = false;
     r->is_closed = r->is_closed || rc == CW_GONE;
-    /* Letters do not wait for a database that is away: nobody waits for them so long. */
+    /* Letters do not wait for a database that is away: no client waits for them that long. */
     if (rc)
         take_all(&r->outbox, &lost);
     ask_mail(r);
@@ -156,7 +163,7 @@ cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t
     ask_mail(replicas);
     pthread_mutex_unlock(&replicas->lock);
     if (!is_queued)
-        free(w);
+        free_waiting(w);
     return is_queued ? CW_OK : CW_LIMIT;
 }
 
@@ -176,7 +183,7 @@ static bool is_ours(const cw_replicas *r, cw_str plain)
 /* A letter that cannot be opened was sealed with another key, or was changed. */
 static cw_code on_body(cw_str body, void *ctx, cw_err *err)
 {
-    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    CW_CLEANUP(cw_arena_wipe) cw_arena arena;
     cw_replicas *r = ctx;
     cw_str plain;
     (void)err;
@@ -197,7 +204,7 @@ static cw_code on_body(cw_str body, void *ctx, cw_err *err)
     if (is_queued)
         cw_loop_notify(r->opts.loop, &r->inform);
     else
-        free(w);
+        free_waiting(w);
     return CW_OK;
 }
 
@@ -230,7 +237,7 @@ static void on_inform(cw_message *message)
     pthread_mutex_unlock(&r->lock);
     for (cw_list *node; (node = cw_list_take_first(&letters));) {
         deliver(r, waiting_at(node));
-        free(waiting_at(node));
+        free_waiting(waiting_at(node));
     }
 }
 
