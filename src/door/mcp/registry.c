@@ -221,6 +221,14 @@ static bool is_own(const char node[CW_NODE_TEXT])
     return memcmp(node, cw_node_text(), CW_NODE_TEXT) == 0;
 }
 
+/* A letter may come late: the stream that it closes was opened before. Of two that were opened in the
+ * same millisecond, both servers choose the same one. */
+static bool is_older(int64_t since, const closing *c)
+{
+    return since < c->since ||
+           (since == c->since && memcmp(cw_node_text(), c->node, CW_NODE_TEXT) < 0);
+}
+
 void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes)
 {
     closing c;
@@ -232,8 +240,7 @@ void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes)
     cw_mcp_registry_entry *link = cw_mcp_registry_find(streams, key, NULL);
     while (link) {
         cw_mcp_registry_entry *next = cw_mcp_registry_find(streams, key, link);
-        /* A letter may come late: the stream that it closes was opened before. */
-        if (is_own(c.node) ? link != c.but : link->since < c.since)
+        if (is_own(c.node) ? link != c.but : is_older(link->since, &c))
             link->cancel(link);
         link = next;
     }
