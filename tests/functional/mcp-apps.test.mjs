@@ -6,7 +6,17 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
-import { assertRpcError, initialize, legacy, metaKey, modern, startBridge, toolOf, untilTool } from "./support/mcp.mjs";
+import {
+    assertRpcError,
+    initialize,
+    legacy,
+    metaKey,
+    modern,
+    reloadBridge,
+    startBridge,
+    toolOf,
+    untilTool,
+} from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { root, slowness } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -213,14 +223,13 @@ test("views of MCP servers pass with their own resources, and with no others", a
         methods: ["*"],
         ...more,
     });
-    const sources = [
-        source("open", { resources: ["ui://*"] }),
-        source("closed", {}),
-        source("late", { resources: ["*"] }),
-    ];
+    const sources = [source("open", { resources: ["ui://*"] }), source("closed", {})];
     const server = await startBridge({ plugins: [], config: { sources } });
     t.after(() => server.stop());
     for (const { name } of sources) await untilTool(server, `${name}.cart`);
+    // The one that publishes an address first owns it.
+    await reloadBridge(server, { sources: [...sources, source("late", { resources: ["*"] })] });
+    await untilTool(server, "late.cart");
     const own = (await toolOf(server, "open.cart"))._meta;
     assert.deepEqual(own.ui, { resourceUri: uri, visibility: ["model", "app"] });
     assert.equal(own["ui/resourceUri"], uri);
