@@ -24,7 +24,7 @@ packages_of() {
     coverage) packages_of test && echo gcovr ;;
     bench)
         packages_of run && packages_of npm
-        echo nginx-light wrk libcjson-dev libjansson-dev valgrind openssl curl
+        echo nginx-light haproxy wrk libcjson-dev libjansson-dev valgrind openssl curl
         ;;
     fresh) echo debootstrap git curl systemd-container ;;
     deb) packages_of run && echo build-essential dpkg-dev debhelper fakeroot lintian systemd git ;;

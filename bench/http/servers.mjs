@@ -146,7 +146,7 @@ export async function startOurs(options = {}) {
     return server;
 }
 
-async function freePort() {
+export async function freePort() {
     const server = net.createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => server.on("listening", resolve));
     const { port } = server.address();

@@ -3,9 +3,8 @@
 import { once } from "node:events";
 import { copyFileSync, existsSync, readFileSync, renameSync } from "node:fs";
 import https from "node:https";
-import net from "node:net";
 import path from "node:path";
-import { build, certificate, cpuNs, median, Process, program, pssBytes, sleep } from "../http/servers.mjs";
+import { Process, build, certificate, cpuNs, freePort, median, program, pssBytes, sleep } from "../http/servers.mjs";
 import { callFile, listenFile, load, pluginFolder, startBridge, write } from "../bridge/bridge.mjs";
 
 const echo = path.join(build, "bench", "bridge", "echo.so");
@@ -101,14 +100,6 @@ async function tlsConnections(count) {
 }
 
 // ---- a balancer ----
-
-async function freePort() {
-    const server = net.createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => server.on("listening", resolve));
-    const { port } = server.address();
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-}
 
 async function startBalancer(servers) {
     const port = await freePort();

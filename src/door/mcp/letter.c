@@ -111,6 +111,7 @@ static void free_login(answer_login *l)
 {
     cw_login_cancel(&l->waiter);
     cw_loop_remove_hook(&l->hook);
+    explicit_bzero(l->texts, l->n_credentials);
     free(l);
 }
 
