@@ -15,8 +15,9 @@
 typedef struct delivery {
     cw_runtime_loop *rl;
     cw_runtime_state *state;
-    cw_view *view; /* until the loop takes it */
-    cw_message message;
+    cw_view *view;  /* until the loop takes it */
+    unsigned lists; /* of the anonymous caller that have changed on this loop */
+    cw_message message, notice;
 } delivery;
 
 struct cw_runtime_state {
@@ -26,8 +27,9 @@ struct cw_runtime_state {
     cw_caller *anonymous;
     cw_runtime_settings settings;
     bool has_logins;
-    atomic_uint holds;  /* loops that have it or will have it */
-    atomic_uint sweeps; /* loops that have not swept yet */
+    atomic_uint holds;    /* loops that have it or will have it, and their notices */
+    atomic_uint sweeps;   /* loops that have not swept yet */
+    atomic_uint installs; /* loops that do not have it yet */
     cw_source **retired;
     size_t n_retired;
     delivery deliveries[];
@@ -356,6 +358,7 @@ static cw_runtime_state *make_state(cw_runtime *b, cw_source *const *retired, si
     state->n_retired = n_retired;
     atomic_init(&state->holds, b->n_loops);
     atomic_init(&state->sweeps, b->n_loops);
+    atomic_init(&state->installs, b->n_loops);
     return state;
 }
 
@@ -399,6 +402,20 @@ static bool shows_otherwise(const cw_runtime_state *a, const cw_runtime_state *b
            x->mcp.tool_names != y->mcp.tool_names || x->mcp.schemas != y->mcp.schemas;
 }
 
+static void on_notice(cw_message *message)
+{
+    delivery *d = CW_CONTAINER(message, delivery, notice);
+    notify_watches(d->rl, NULL, d->lists);
+    unhold(d->state);
+}
+
+/* Clients that are notified ask again, maybe on another loop: all loops have the state before. */
+static void post_notices(cw_runtime_state *state)
+{
+    for (unsigned i = 0; i < state->runtime->n_loops; i++)
+        cw_loop_post(state->deliveries[i].rl->loop, &state->deliveries[i].notice);
+}
+
 static void on_delivery(cw_message *message)
 {
     delivery *d = CW_CONTAINER(message, delivery, message);
@@ -422,7 +439,9 @@ static void on_delivery(cw_message *message)
     renew_cache(rl, old_state);
     sweep_retired(rl, rl->state);
     unhold(old_state);
-    notify_watches(rl, NULL, lists);
+    d->lists = lists;
+    if (atomic_fetch_sub(&rl->state->installs, 1) == 1)
+        post_notices(rl->state);
 }
 
 /* Everything that calls left on this loop is freed now; the loop cannot end before. */
@@ -456,6 +475,7 @@ static void install_now(cw_runtime_state *state)
 
 static void post_all(cw_runtime_state *state)
 {
+    atomic_fetch_add(&state->holds, state->runtime->n_loops); /* for the notices */
     for (unsigned i = 0; i < state->runtime->n_loops; i++)
         cw_loop_post(state->deliveries[i].rl->loop, &state->deliveries[i].message);
 }
@@ -530,7 +550,8 @@ cw_code cw_runtime_publish(cw_runtime *b, cw_snapshot *snapshot, cw_caller *anon
         cw_config_ref(settings->config);
     for (unsigned i = 0; i < b->n_loops && !rc; i++) {
         delivery *d = &state->deliveries[i];
-        *d = (delivery){.rl = &b->loops[i], .state = state, .message.fn = on_delivery};
+        *d = (delivery){
+            .rl = &b->loops[i], .state = state, .message.fn = on_delivery, .notice.fn = on_notice};
         rc = cw_view_new(snapshot, anonymous, &d->view, err);
     }
     if (rc) {

@@ -135,7 +135,8 @@ const cw_config *cw_runtime_config(const cw_runtime_loop *rl);
 bool cw_runtime_has_logins(const cw_runtime_loop *rl);
 
 /* Called when lists of the anonymous caller have changed (CW_CHANGE_…), or (is_always) whenever any
- * list may have. Embedded in its owner, which must remove it. on_change may remove it. */
+ * list may have. All loops have the new state by then. Embedded in its owner, which must remove it.
+ * on_change may remove it. */
 typedef struct cw_runtime_watch {
     cw_list node; /* cw_list_remove(&w->node) removes the watch */
     cw_runtime_loop *rl;

@@ -232,9 +232,11 @@ suite("a listener", { concurrency: true }, () => {
         const id = "i".repeat(10_000);
         const notifications = { toolsListChanged: true, resourceSubscriptions: uris };
         const { body, headers } = modernParts("subscriptions/listen", { notifications }, { id, headers: alice });
-        c.socket.pause();
         const all = { "Content-Type": "application/json", ...headers };
         await c.send(request("POST", "/mcp", all, JSON.stringify(body)));
+        // The login of a busy machine takes longer than all that follows.
+        await c.until(() => c.buffer.includes("acknowledged"), "the subscription", 20_000);
+        c.socket.pause();
         await inParallel(Array.from({ length: 800 }), 20, () => touch(server));
         await revoke(server);
         await pause(100);

@@ -365,6 +365,69 @@ TEST(states_reach_all_loops_in_their_threads)
     cw_caller_unref(caller);
 }
 
+static void publish_to_two(cw_runtime *b, cw_caller *caller, uint32_t n_methods)
+{
+    cw_snapshot *snapshot;
+    fake_source *f = smaller(NULL);
+    f->base.n_methods = n_methods;
+    assert_int_equal(fake_source_snapshot(f, &snapshot, &err), CW_OK);
+    assert_int_equal(
+        cw_runtime_publish(b, snapshot, caller, &(cw_runtime_settings){.calls = 1}, NULL, 0, &err),
+        CW_OK);
+    cw_source_unref(&f->base);
+}
+
+static void turn_until(const cw_loop *only, const watcher *w, unsigned n)
+{
+    for (int i = 0; i < 8 && w->n < n; i++) {
+        for (int k = 0; k < 2; k++) {
+            if (!only || only == &threaded[k])
+                uv_run(&threaded[k].uv, UV_RUN_NOWAIT);
+        }
+    }
+}
+
+/* A client that is notified may ask another loop. */
+TEST(watchers_are_told_once_all_loops_have_the_state)
+{
+    cw_loop *both[] = {&threaded[0], &threaded[1]};
+    watcher w = {.watch = {.on_change = on_change}};
+    cw_runtime *b;
+    cw_caller *caller;
+    size_t before = oom_live();
+    assert_int_equal(fake_caller(true, true, &caller, &err), CW_OK);
+    assert_int_equal(cw_runtime_new(&(cw_runtime_opts){.n_loops = 2}, &b, &err), CW_OK);
+    cw_runtime_attach(b, both);
+    for (uint32_t n = 0; n < 2; n++) {
+        assert_int_equal(cw_loop_init(&threaded[n], 64, &err), CW_OK);
+        threaded[n].index = n;
+    }
+    publish_to_two(b, caller, 3);
+    cw_runtime_started(b);
+    cw_runtime_watch_add(cw_runtime_at(b, &threaded[0]), &w.watch);
+    publish_to_two(b, caller, 2);
+    turn_until(&threaded[0], &w, 1);
+    assert_int_equal(w.n, 0);
+    turn_until(NULL, &w, 1);
+    assert_int_equal(w.n, 1);
+    /* The next state arrives before the notices of this one. */
+    publish_to_two(b, caller, 3);
+    turn_until(&threaded[0], &w, 2);
+    publish_to_two(b, caller, 2);
+    turn_until(&threaded[1], &w, 2);
+    turn_until(NULL, &w, 3);
+    assert_int_equal(w.n, 3);
+    cw_list_remove(&w.watch.node);
+    for (int n = 0; n < 2; n++) {
+        cw_loop_end(&threaded[n]);
+        cw_loop_run(&threaded[n]);
+        cw_loop_done(&threaded[n]);
+    }
+    cw_runtime_free(b);
+    cw_caller_unref(caller);
+    assert_int_equal(oom_live(), before);
+}
+
 /* A loop that ends does not read all its mail. */
 TEST(what_nobody_reads_any_more_is_freed)
 {
@@ -395,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_state_that_no_loop_took_is_freed),
         cmocka_unit_test(publish_survives_every_failed_allocation),
         cmocka_unit_test(states_reach_all_loops_in_their_threads),
+        cmocka_unit_test(watchers_are_told_once_all_loops_have_the_state),
         cmocka_unit_test(what_nobody_reads_any_more_is_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
