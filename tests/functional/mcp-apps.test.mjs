@@ -2,7 +2,7 @@
 // view, and the checks of all of them.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
@@ -18,7 +18,7 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
-import { root, slowness } from "./support/programs.mjs";
+import { root, runCauseway, slowness } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -244,4 +244,71 @@ test("views of MCP servers pass with their own resources, and with no others", a
         assert.equal(_meta["ui/resourceUri"], undefined, name);
         assert.equal(_meta["example.org/kept"], 1, name);
     }
+});
+
+suite("a view of an MCP server", () => {
+    const fixture = path.join(root, "tests/functional/support/mcp-app-server.mjs");
+    const uri = "ui://shop/cart.html";
+    const page = "ui://shop/pages/1";
+
+    async function locked(t, more) {
+        const folder = mkdtempSync(path.join(keepFolder(), "lock-"));
+        const file = path.join(mkdtempSync(path.join(keepFolder(), "text-")), "text"); // a program cannot read the folder of the lock
+        const source = {
+            name: "shop",
+            dialect: "mcp",
+            command: [process.execPath, fixture, "first", file],
+            methods: ["*"],
+            resources: ["ui://*"],
+            templates: ["ui://*"],
+            ...more,
+        };
+        const lock = path.join(folder, "lock.json");
+        const config = { sources: [source], state: { directory: path.join(folder, "kept"), lock } };
+        const server = await startBridge({ plugins: [], config });
+        t.after(() => server.stop());
+        const cli = (...args) => runCauseway([...args, "--config", server.config]);
+        const approve = async (...names) => {
+            assert.equal((await cli("source", "approve", ...names)).code, 0);
+            await cli("source", "refresh", "shop");
+        };
+        await approve("shop");
+        await untilTool(server, "cart");
+        return { server, file, lock, cli, approve };
+    }
+    const shown = async (server) => (await uiOf(server, "cart")).resourceUri;
+
+    test("is passed on as it was approved, and withheld when it changes", async (t) => {
+        const { server, file, lock, cli, approve } = await locked(t);
+        await eventually(async () => (await shown(server)) === uri, "the view");
+        const entry = JSON.parse(readFileSync(lock, "utf8")).sources.shop[`resource:${uri}`];
+        assert.match(entry.definition.view, /^[0-9a-f]{64}$/);
+        assert.match((await read(server, uri)).result.contents[0].text, /<p>first</);
+        // The document of a template is not known before it is read.
+        assert.match((await read(server, page)).error.message, /not the one that the operator approved/);
+
+        // Another document at the address, and the server has not been described again.
+        writeFileSync(file, "second");
+        const { error } = await read(server, uri);
+        assert.match(error.message, /not the one that the operator approved/);
+        writeFileSync(file, "first");
+        assert.match((await read(server, uri)).result.contents[0].text, /<p>first</);
+
+        writeFileSync(file, "second");
+        await cli("source", "refresh", "shop");
+        await eventually(async () => (await shown(server)) === undefined, "the view is withheld");
+        assert.equal((await read(server, uri)).error.code, -32602);
+        assert.match((await cli("source", "diff")).stdout, /cart\.html[\s\S]*view/);
+        await approve("shop", `resource:${uri}`);
+        await eventually(async () => (await shown(server)) === uri, "the view is approved");
+        assert.match((await read(server, uri)).result.contents[0].text, /<p>second</);
+    });
+
+    test("changes with a warning if the source only warns", async (t) => {
+        const { server, file } = await locked(t, { on_change: "warn" });
+        await eventually(async () => (await shown(server)) === uri, "the view");
+        writeFileSync(file, "second");
+        assert.match((await read(server, uri)).result.contents[0].text, /<p>second</);
+        assert.match((await read(server, page)).result.contents[0].text, /<p>second</);
+    });
 });

@@ -25,6 +25,7 @@
  *     "x-mcp-tool": {"title":…, "annotations":{readOnlyHint, destructiveHint, …, "auth":{…}}}
  *     "x-mcp-more": {"icons":[…], "_meta":{…}}      of a tool of an MCP server
  *     "x-mcp-resource", "x-mcp-resource-template", "x-mcp-prompt"   it is no tool but one of these
+ *     "x-mcp-view": "…"                             of a resource ui://…: its hash, view_hash.h; empty: unread
  *     "x-instructions": "…"                         of the document: what an MCP server tells models
  *     "x-access":   {"permissions":[…]}             never taken as permission to show anything
  *     "x-notification": true                        sent without an id, so without an answer
@@ -48,6 +49,7 @@
 #define CW_DESCRIBE_QUESTIONS 20000u
 #define CW_DESCRIBE_PAGES 1000u
 #define CW_DESCRIBE_METHODS 10000u /* of an MCP server; a document has no more (openrpc.h) */
+#define CW_DESCRIBE_VIEWS 200u     /* of an MCP server, that are read for their hashes */
 #define CW_DESCRIBE_DOCUMENT_MAX (16u * 1024u * 1024u)
 
 typedef struct cw_describe_ctx cw_describe_ctx;
@@ -90,6 +92,8 @@ typedef struct cw_describe_ops {
     /* The end, exactly one of them, and not from within begin. */
     void (*done)(cw_describe_ctx *d, cw_str openrpc);
     void (*fail)(cw_describe_ctx *d, cw_code rc, const char *why);
+    /* Read a resource of an MCP server, as `query` asks. NULL: views are not read. */
+    cw_code (*read)(cw_describe_ctx *d, cw_str uri, unsigned tag, cw_err *err);
 } cw_describe_ops;
 
 typedef struct cw_describer {

@@ -13,9 +13,10 @@
 
 #include "base/map.h"
 #include "source/describe/mcp_exposed.h"
+#include "source/describe/view_hash.h"
 
-/* The order in which they are asked for; the tag of a question. */
-enum { TOOLS, PROMPTS, RESOURCES, TEMPLATES, LISTS, DISCOVER };
+/* The order in which they are asked for; the tag of a question. Each view has a tag from VIEWS on. */
+enum { TOOLS, PROMPTS, RESOURCES, TEMPLATES, LISTS, DISCOVER, VIEWS };
 
 static const struct list {
     const char *method, *member;
@@ -27,6 +28,13 @@ static const struct list {
     {"resources/templates/list", "resourceTemplates", CW_DESCRIBE_EXPOSED_TEMPLATES},
 };
 
+/* A resource that is code for hosts: it is written when its hash is known. */
+typedef struct view {
+    const cw_json *entry;
+    cw_str id;
+    char hash[CW_DESCRIBE_VIEW_HASH + 1]; /* empty: it cannot be read */
+} view;
+
 typedef struct listing {
     cw_openrpc_writer doc;
     cw_map cursors, names; /* that came: no page is asked for twice, no tool taken twice */
@@ -37,6 +45,8 @@ typedef struct listing {
     cw_err left;       /* why the first of them was */
     bool is_full;      /* no more of this list is taken */
     cw_describe_server server;
+    view *views;
+    uint32_t n_views, n_unread; /* that have no answer yet */
 } listing;
 
 static cw_code ask(cw_describe_ctx *d, unsigned list, cw_str cursor, cw_err *err)
@@ -231,6 +241,23 @@ static void leave_out(listing *l, const cw_err *why)
         l->left = *why;
 }
 
+/* Whether the entry waits for its hash. */
+static bool keep_view(cw_describe_ctx *d, unsigned list, const cw_json *v, cw_str id)
+{
+    listing *l = d->state;
+    if (list != RESOURCES || !d->ops->read || !cw_describe_is_view(cw_describe_text(v, "uri")) ||
+        l->n_views == CW_DESCRIBE_VIEWS)
+        return false;
+    if (!l->views)
+        l->views = cw_arena_calloc(d->arena, CW_DESCRIBE_VIEWS, sizeof *l->views);
+    if (!l->views) {
+        l->doc.text.code = CW_NOMEM;
+        return false;
+    }
+    l->views[l->n_views++] = (view){.entry = v, .id = id};
+    return true;
+}
+
 static void take_entry(cw_describe_ctx *d, unsigned list, const cw_json *v)
 {
     listing *l = d->state;
@@ -259,8 +286,8 @@ static void take_entry(cw_describe_ctx *d, unsigned list, const cw_json *v)
     l->n_all++;
     if (list == TOOLS)
         write_tool(l, v, id);
-    else
-        cw_describe_exposed_write(&l->doc, list - PROMPTS, v, id, &l->schema);
+    else if (!keep_view(d, list, v, id))
+        cw_describe_exposed_write(&l->doc, list - PROMPTS, v, id, /* view= */ NULL, &l->schema);
 }
 
 /* ---- the lists ---- */
@@ -313,6 +340,54 @@ static void finish(cw_describe_ctx *d)
     cw_openrpc_writer_finish(&l->doc, d);
 }
 
+/* ---- views ---- */
+
+static void finish_views(cw_describe_ctx *d)
+{
+    listing *l = d->state;
+    for (size_t i = 0; i < l->n_views; i++)
+        cw_describe_exposed_write(&l->doc, CW_DESCRIBE_EXPOSED_RESOURCE, l->views[i].entry,
+                                  l->views[i].id, l->views[i].hash, &l->schema);
+    finish(d);
+}
+
+static void read_views(cw_describe_ctx *d)
+{
+    listing *l = d->state;
+    cw_err err = {0};
+    l->n_unread = l->n_views;
+    for (uint32_t i = 0; i < l->n_views; i++) {
+        cw_str uri = cw_describe_text(l->views[i].entry, "uri");
+        cw_code rc = d->ops->read(d, uri, VIEWS + i, &err);
+        if (rc) {
+            d->ops->fail(d, rc, err.msg);
+            return;
+        }
+    }
+    if (!l->n_views)
+        finish(d);
+}
+
+/* A view that cannot be read has no hash, which no document has. */
+static void on_view(cw_describe_ctx *d, view *v, const cw_outcome *outcome)
+{
+    listing *l = d->state;
+    cw_err text;
+    cw_code rc = outcome->kind == CW_OUTCOME_RESULT
+                     ? cw_describe_view_hash(outcome->result, v->hash)
+                     : CW_PARAMS;
+    if (rc == CW_NOMEM)
+        l->doc.text.code = rc;
+    if (rc) {
+        v->hash[0] = 0;
+        cw_fail(&text, rc, "the view '%.*s' cannot be read: %.*s",
+                CW_STR_ARG(cw_describe_text(v->entry, "uri")), CW_STR_ARG(outcome->message));
+        d->ops->warn(d, text.msg);
+    }
+    if (--l->n_unread == 0)
+        finish_views(d);
+}
+
 static bool has_list(const cw_describe_server *s, unsigned list)
 {
     return list == TOOLS || (list == PROMPTS ? s->has_prompts : s->has_resources);
@@ -326,7 +401,7 @@ static void ask_next(cw_describe_ctx *d, unsigned list)
     while (list < LISTS && !has_list(&l->server, list))
         list++;
     if (list == LISTS) {
-        finish(d);
+        read_views(d);
         return;
     }
     cw_code rc = ask(d, list, CW_STR(""), &err);
@@ -426,6 +501,10 @@ static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome
     bool is_error = outcome->kind == CW_OUTCOME_ERROR;
     if (tag == DISCOVER) {
         on_discovered(d, outcome);
+        return;
+    }
+    if (tag >= VIEWS) {
+        on_view(d, &((listing *)d->state)->views[tag - VIEWS], outcome);
         return;
     }
     if (outcome->kind == CW_OUTCOME_RESULT) {

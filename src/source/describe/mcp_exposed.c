@@ -267,7 +267,7 @@ static void write_params(cw_openrpc_writer *doc, cw_describe_exposed_kind kind,
 }
 
 void cw_describe_exposed_write(cw_openrpc_writer *doc, cw_describe_exposed_kind kind,
-                               const cw_json *entry, cw_str id, cw_buf *room)
+                               const cw_json *entry, cw_str id, const char *view, cw_buf *room)
 {
     cw_json_writer w;
     cw_openrpc_writer_method(doc, id, cw_describe_text(entry, "description"));
@@ -293,5 +293,7 @@ void cw_describe_exposed_write(cw_openrpc_writer *doc, cw_describe_exposed_kind 
         doc->text.code = room->code;
     else
         cw_openrpc_writer_member(doc, kinds[kind].member, cw_buf_str(room));
+    if (view)
+        cw_json_add_string_member(&doc->w, CW_STR("x-mcp-view"), cw_str_from(view));
     cw_openrpc_writer_close_method(doc);
 }

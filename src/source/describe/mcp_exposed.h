@@ -34,9 +34,10 @@ typedef enum cw_describe_exposed_kind {
 /* The id of an entry of a list; its text is undefined where err has a reason. */
 cw_str cw_describe_exposed_id(cw_describe_exposed_kind kind, const cw_json *entry, cw_arena *arena,
                               cw_err *err);
-/* Write the entry as a method; `room` is used in between. */
+/* Write the entry as a method; `room` is used in between. `view`: the hash of a view; NULL: it is
+ * none. */
 void cw_describe_exposed_write(cw_openrpc_writer *doc, cw_describe_exposed_kind kind,
-                               const cw_json *entry, cw_str id, cw_buf *room);
+                               const cw_json *entry, cw_str id, const char *view, cw_buf *room);
 /* Append {"icons":…,"_meta":…} of a tool. False: it has neither. */
 bool cw_describe_exposed_more(const cw_json *tool, cw_buf *out);
 

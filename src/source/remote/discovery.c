@@ -299,6 +299,24 @@ static cw_code query(cw_describe_ctx *d, cw_str method, cw_str params, unsigned 
     return CW_OK;
 }
 
+/* The params are {"uri":…}; a modern server gets the address in a header, too. */
+static cw_code read_resource(cw_describe_ctx *d, cw_str uri, unsigned tag, cw_err *err)
+{
+    cw_discovery *job = discovery_of(d);
+    CW_CLEANUP(cw_buf_done) cw_buf params;
+    cw_buf_init(&params, CW_DESCRIBE_DOCUMENT_MAX);
+    cw_buf_add(&params, CW_STR("{\"uri\":"));
+    cw_json_escape(&params, uri);
+    cw_buf_add_char(&params, '}');
+    if (params.code)
+        return cw_fail_nomem(err);
+    question **end = job->last;
+    cw_code rc = query(d, CW_STR("resources/read"), cw_buf_str(&params), tag, err);
+    if (!rc)
+        (*end)->relay.name = uri;
+    return rc;
+}
+
 /* The path of a URL with the same origin, or the path itself; empty: neither. */
 static cw_str path_of(const cw_discovery *job, cw_str where)
 {
@@ -466,10 +484,16 @@ static uint32_t limit_of(const cw_endpoint *s)
     return is_slow && s->config.timeout_ms < SLOW_START_MS ? SLOW_START_MS : s->config.timeout_ms;
 }
 
+void cw_discovery_read_views(cw_discovery *job)
+{
+    static const cw_describe_ops with_views = {query, get, server, warn, done, fail, read_resource};
+    job->d.ops = &with_views;
+}
+
 static cw_code start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
                      const cw_describer *only, bool is_file, cw_discovery **ret, cw_err *err)
 {
-    static const cw_describe_ops ops = {query, get, server, warn, done, fail};
+    static const cw_describe_ops ops = {query, get, server, warn, done, fail, NULL};
     cw_discovery *job = calloc(1, sizeof *job);
     if (!job)
         return cw_fail_nomem(err);

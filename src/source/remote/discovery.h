@@ -47,6 +47,9 @@ CW_MUST_USE cw_code cw_discovery_start(cw_loop *loop, cw_endpoint *s, cw_shared_
 CW_MUST_USE cw_code cw_discovery_probe(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
                                        cw_discovery_fn fn, void *ctx, cw_discovery **ret,
                                        cw_err *err);
+/* Read the views of an MCP server too, so that the description has their hashes. Call it right after
+ * the start. */
+void cw_discovery_read_views(cw_discovery *job);
 /* The number of responses so far, of any kind, to show progress. */
 unsigned cw_discovery_responses(const cw_discovery *job);
 /* fn will not be called. NULL is fine. */

@@ -542,9 +542,12 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
         rc = find_health(job, err);
     if (!rc)
         rc = find_shared(job, err);
-    return rc ? rc
-              : cw_discovery_start(job->loop, job->service, job->shared, on_discovered, job,
-                                   &job->discovery, err);
+    if (!rc)
+        rc = cw_discovery_start(job->loop, job->service, job->shared, on_discovered, job,
+                                &job->discovery, err);
+    if (!rc && (job->opts.lock.n || job->opts.defines))
+        cw_discovery_read_views(job->discovery);
+    return rc;
 }
 
 cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_loaded_fn fn, void *ctx,

@@ -175,6 +175,9 @@ static void define(const cw_method *m, const cw_json *described, bool with_more,
         add_param(&w, &m->params[i], &scratch);
     cw_json_close(&w);
     add_text(&w, "usage", m->usage);
+    const cw_json *view = cw_json_get(described, CW_STR("x-mcp-view"));
+    if (cw_json_is(view, CW_JSON_STRING))
+        cw_json_add_string_member(&w, CW_STR("view"), cw_json_text(view));
     cw_json_close(&w);
     /* Half a definition must not look like one. */
     cw_code rc = cw_json_writer_end(&w, NULL);

@@ -17,7 +17,8 @@
  * Resources, templates and prompts of an MCP server have entries too, with their entry in the list of
  * the server as `exposed`, but for its size and the time of the last change. So have the instructions
  * of a server that are relayed. `more` has icons and _meta of a tool; where the file has an entry
- * without it that is right otherwise, the tool is shown without them.
+ * without it that is right otherwise, the tool is shown without them. `view` has the hash of a resource
+ * ui://… (source/describe/view_hash.h): its document is code that runs in hosts.
  *
  * A tool that the file does not have is withheld. If a configured file does not exist or cannot be
  * read, every tool is withheld: only `causeway source approve` makes the file.

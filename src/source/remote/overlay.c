@@ -492,6 +492,17 @@ static cw_code read_tags(reading *x, const cw_config_overlay *o, cw_method *m, c
     return m->tags ? CW_OK : nomem(x, err);
 }
 
+/* The hash of the definition is approved, so the hash in it is. */
+static cw_code lock_view(const cw_json *described, cw_arena *arena, cw_relayed_target *ret,
+                         cw_err *err)
+{
+    const cw_json *view = cw_json_get(described, CW_STR("x-mcp-view"));
+    cw_str hash = cw_json_is(view, CW_JSON_STRING) ? cw_json_text(view) : CW_STR("");
+    ret->has_lock = true;
+    ret->view = cw_arena_dup_str(arena, hash);
+    return ret->view.p ? CW_OK : cw_arena_fail(arena, err);
+}
+
 static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *described,
                          cw_method *m, cw_remote_tool *tool, cw_err *err)
 {
@@ -514,6 +525,8 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
     m->result_size = m->has_result_size ? o->result_size : is_mcp ? 0 : CW_MCP_RESULT_SIZE;
     if (!rc && is_mcp)
         rc = cw_relayed_target_make(m, arena, &tool->target, err);
+    if (!rc && is_mcp && x->given->lock && !x->given->config->warns_only)
+        rc = lock_view(described, arena, &tool->target, err);
     tool->has_headers = is_mcp && !m->exposed && cw_relayed_has_headers(m);
     if (!rc)
         rc = cw_param_map_make(protocol, o, m, arena, &tool->map, err);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "json/write.h"
+#include "source/describe/view_hash.h"
 
 #define TOOL_ERROR (-32000) /* for callers that are no MCP clients */
 #define LOG_MAX 65536u
@@ -380,15 +381,28 @@ static void make_result(const char *member, cw_outcome *outcome)
     outcome->is_unchecked = true;
 }
 
-void cw_relayed_result(const cw_relayed_target *target, bool is_strict, unsigned asks,
+/* The document may have changed since its server was described. Those of a template are not known
+ * before they are read, so none of them is approved. */
+static void check_view(const cw_relayed_target *t, cw_str uri, cw_outcome *outcome)
+{
+    char hash[CW_DESCRIBE_VIEW_HASH + 1];
+    if (!t->has_lock || !cw_describe_is_view(uri) || outcome->kind != CW_OUTCOME_RESULT)
+        return;
+    if (cw_describe_view_hash(outcome->result, hash) || !cw_str_is(t->view, hash))
+        fail(outcome, "The view is not the one that the operator approved.");
+}
+
+void cw_relayed_result(const cw_relayed_target *target, cw_str uri, bool is_strict, unsigned asks,
                        cw_outcome *outcome)
 {
-    if (is_type(outcome->result, "input_required"))
+    if (is_type(outcome->result, "input_required")) {
         make_questions(outcome->result, asks, outcome);
-    else if (target->kind == CW_RELAYED_TOOL)
+    } else if (target->kind == CW_RELAYED_TOOL) {
         make_tool_result(is_strict, outcome);
-    else
+    } else {
         make_result(target->kind == CW_RELAYED_PROMPT ? "messages" : "contents", outcome);
+        check_view(target, uri, outcome);
+    }
 }
 
 void cw_relayed_completion(cw_arena *arena, cw_outcome *outcome)

@@ -33,6 +33,9 @@ typedef struct cw_relayed_target {
     cw_relayed_kind kind;
     cw_str name; /* or URI, or template of URIs */
     cw_str head; /* the beginning of its params: "name":"add","arguments": */
+    /* A lock is in force: a view is passed on with this hash only (source/describe/view_hash.h). */
+    bool has_lock;
+    cw_str view; /* empty: with none */
 } cw_relayed_target;
 
 /* Of a method as the server describes it; its texts are copied. */
@@ -63,9 +66,9 @@ void cw_relayed_receive(cw_source_call *call, unsigned asks, cw_relayed_question
 bool cw_relayed_answer(cw_relayed_questions *questions, uint32_t number, cw_str result,
                        cw_str problem, cw_buf *reply);
 
-/* The outcome of a call whose response has this result, in the place of it. `asks`: what the client
- * was said to be able to answer. */
-void cw_relayed_result(const cw_relayed_target *target, bool is_strict, unsigned asks,
+/* The outcome of a call whose response has this result, in the place of it. `uri`: the address
+ * that was read. `asks`: what the client was said to be able to answer. */
+void cw_relayed_result(const cw_relayed_target *target, cw_str uri, bool is_strict, unsigned asks,
                        cw_outcome *outcome);
 /* Likewise of a request for values; a server that does not complete has none. */
 void cw_relayed_completion(cw_arena *arena, cw_outcome *outcome);

@@ -303,7 +303,7 @@ static void judge(cw_follower *f, cw_follow_step step, const cw_outcome *polled,
         ret->has_ended = true;
         ret->outcome =
             (cw_outcome){.kind = CW_OUTCOME_RESULT, .result = cw_json_get(state, CW_STR("result"))};
-        cw_relayed_result(task->target, task->is_strict, /* asks= */ 0, &ret->outcome);
+        cw_relayed_result(task->target, CW_STR(""), task->is_strict, /* asks= */ 0, &ret->outcome);
     } else if (cw_str_is(name, "failed")) {
         take_error(state, arena, ret);
     } else if (cw_str_is(name, "cancelled")) {

@@ -327,7 +327,8 @@ static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op
         if (o->completes)
             cw_relayed_completion(call->arena, ret);
         else if (ret->kind == CW_OUTCOME_RESULT && !cw_relayed_is_task(ret->result, &unused))
-            cw_relayed_result(&tool->target, r->service->words.is_strict, o->asks, ret);
+            cw_relayed_result(&tool->target, o->request->relay.name, r->service->words.is_strict,
+                              o->asks, ret);
         return;
     }
     if (tool->map && ret->kind == CW_OUTCOME_RESULT)
@@ -717,6 +718,8 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
                                             &f->relay, &o->completes, err);
         if (!failed && f->tool->has_headers)
             failed = cw_relayed_headers(call, params, &f->relay, err);
+        if (failed && f->is_shared)
+            free(f);
         if (failed)
             return failed;
         o->asks = f->relay.capabilities;

@@ -27,6 +27,8 @@ typedef struct job {
     char warned[8][400];
     char why[400];
     cw_str openrpc;
+    char views[4][64]; /* that were asked for */
+    unsigned view_tags[4], n_views;
 } job;
 
 static job *job_of(cw_describe_ctx *d)
@@ -74,8 +76,25 @@ static void fail_job(cw_describe_ctx *d, cw_code rc, const char *why)
     job_of(d)->n_ends++;
 }
 
+/* Several are asked at once; each is answered before the next step. */
+static cw_code read_view(cw_describe_ctx *d, cw_str uri, unsigned tag, cw_err *err)
+{
+    job *j = job_of(d);
+    (void)err;
+    assert_true(j->n_views < CW_COUNT(j->views));
+    snprintf(j->views[j->n_views], sizeof j->views[0], "%.*s", CW_STR_ARG(uri));
+    j->view_tags[j->n_views++] = tag;
+    return CW_OK;
+}
+
 static const cw_describe_ops ops = {
     .query = query, .server = server, .warn = warn, .done = done, .fail = fail_job};
+static const cw_describe_ops with_views = {.query = query,
+                                           .server = server,
+                                           .warn = warn,
+                                           .done = done,
+                                           .fail = fail_job,
+                                           .read = read_view};
 
 static void answer(job *j)
 {
@@ -95,7 +114,18 @@ static void answer(job *j)
     cw_describe_mcp.incoming(&j->d, j->tag, &o);
 }
 
-static void run(job *j, const page *pages, size_t n)
+static void answer_views(job *j)
+{
+    unsigned n = j->n_views;
+    for (unsigned i = 0; i < n && !j->n_ends; i++) {
+        snprintf(j->asked, sizeof j->asked, "%s", j->views[i]);
+        j->cursor[0] = 0;
+        j->tag = j->view_tags[i];
+        answer(j);
+    }
+}
+
+static void run_with(job *j, const page *pages, size_t n, const cw_describe_ops *with)
 {
     cw_err err = {0};
     *j = (job){.pages = pages,
@@ -105,13 +135,19 @@ static void run(job *j, const page *pages, size_t n)
                           .has_resources = true,
                           .instructions = CW_STR("Be kind.")}};
     cw_arena_init(&j->arena, 256u << 20);
-    j->d = (cw_describe_ctx){.arena = &j->arena, .service = CW_STR("s"), .ops = &ops};
+    j->d = (cw_describe_ctx){.arena = &j->arena, .service = CW_STR("s"), .ops = with};
     cw_code rc = cw_describe_mcp.begin(&j->d, &err);
     if (rc)
         fail_job(&j->d, rc, err.msg);
     while (!j->n_ends && j->is_asked)
         answer(j);
+    answer_views(j);
     assert_int_equal(j->n_ends, 1);
+}
+
+static void run(job *j, const page *pages, size_t n)
+{
+    run_with(j, pages, n, &ops);
 }
 
 typedef struct methods {
@@ -318,6 +354,51 @@ TEST(texts_that_are_too_large_leave_the_tools)
     cw_arena_done(&j.arena);
 }
 
+#define VIEWS "{\"resources\":[{\"uri\":\"ui://s/a\"},{\"uri\":\"u://b\"},{\"uri\":\"ui://s/c\"}]}"
+#define VIEW(meta)                                                                                 \
+    "{\"contents\":[{\"uri\":\"ui://s/a\",\"text\":\"<!doctype html>\",\"_meta\":" meta "}]}"
+
+static void hash_of(const page *pages, size_t n, const char *id, char ret[80])
+{
+    job j;
+    const cw_json *doc = NULL;
+    run_with(&j, pages, n, &with_views);
+    assert_int_equal(j.n_views, 2);
+    read_back(&j, &doc);
+    const cw_json *all = cw_json_get(doc, CW_STR("methods"));
+    snprintf(ret, 80, "absent");
+    for (const cw_json *m = cw_json_first(all); m; m = cw_json_next(m)) {
+        const cw_json *view = cw_json_get(m, CW_STR("x-mcp-view"));
+        if (view && cw_str_is(cw_describe_text(m, "name"), id))
+            snprintf(ret, 80, "%.*s", CW_STR_ARG(cw_json_text(view)));
+    }
+    cw_arena_done(&j.arena);
+}
+
+TEST(views_have_the_hash_of_all_that_a_host_acts_on)
+{
+    static const char *const results[] = {
+        VIEW("{\"ui\":{\"domain\":\"a\",\"prefersBorder\":true}}"),
+        VIEW("{\"at\":1, \"ui\":{\"prefersBorder\":true,\"domain\":\"a\"}}"), /* the same */
+        VIEW("{\"ui\":{\"domain\":\"b\",\"prefersBorder\":true}}"),
+    };
+    char hashes[3][80], other[80];
+    for (size_t i = 0; i < CW_COUNT(results); i++) {
+        const page pages[] = {{"tools/list", NULL, "{\"tools\":[" TOOL "]}"},
+                              {"resources/list", NULL, VIEWS},
+                              {"ui://s/a", NULL, results[i]}};
+        hash_of(pages, CW_COUNT(pages), "resource:ui://s/a", hashes[i]);
+        assert_int_equal(strlen(hashes[i]), 64);
+        /* One that cannot be read has none, and no other resource has one. */
+        hash_of(pages, CW_COUNT(pages), "resource:ui://s/c", other);
+        assert_string_equal(other, "");
+        hash_of(pages, CW_COUNT(pages), "resource:u://b", other);
+        assert_string_equal(other, "absent");
+    }
+    assert_string_equal(hashes[0], hashes[1]);
+    assert_string_not_equal(hashes[0], hashes[2]);
+}
+
 static void describe_once(void *ctx)
 {
     static const page pages[] = {
@@ -325,10 +406,12 @@ static void describe_once(void *ctx)
         {"prompts/list", NULL, "{\"prompts\":[{\"name\":\"p\",\"arguments\":[{\"name\":\"a\"}]}]}"},
         {"resources/templates/list", NULL,
          "{\"resourceTemplates\":[{\"uriTemplate\":\"u://{a}\"}]}"},
+        {"resources/list", NULL, VIEWS},
+        {"ui://s/a", NULL, VIEW("{}")},
     };
     (void)ctx;
     job j;
-    run(&j, pages, CW_COUNT(pages));
+    run_with(&j, pages, CW_COUNT(pages), &with_views);
     /* An entry that there was no memory for is left out with a warning; else it fails as a whole. */
     assert_true(j.why[0] || j.openrpc.n);
     cw_arena_done(&j.arena);
@@ -347,6 +430,7 @@ int main(void)
         cmocka_unit_test(entries_and_members_of_other_types_are_left_out),
         cmocka_unit_test(lists_without_end_have_one),
         cmocka_unit_test(texts_that_are_too_large_leave_the_tools),
+        cmocka_unit_test(views_have_the_hash_of_all_that_a_host_acts_on),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
