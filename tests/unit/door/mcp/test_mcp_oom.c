@@ -140,8 +140,7 @@ static void set_level_once(void *ctx)
     cw_err err;
     cw_seal seal = {0};
     cw_mcp_session session = {.is_named = true, .number = {1}};
-    (void)ctx;
-    if (cw_mcp_new(NULL, 1, &seal, &door, &err))
+    if (cw_mcp_new(ctx, 1, &seal, &door, &err))
         return;
     cw_mcp_session_owner alice = {.owner = CW_STR("1")};
     cw_code rc = cw_mcp_session_store_set_level(&door->sessions, &alice, &session, CW_LOG_INFO);
@@ -152,7 +151,10 @@ static void set_level_once(void *ctx)
 
 TEST(a_level_that_cannot_be_kept_is_not_taken)
 {
-    assert_true(oom_each(set_level_once, NULL) >= 3);
+    cw_runtime *runtime;
+    assert_int_equal(cw_runtime_new(&(cw_runtime_opts){.n_loops = 1}, &runtime, NULL), CW_OK);
+    assert_true(oom_each(set_level_once, runtime) >= 3);
+    cw_runtime_free(runtime);
 }
 
 int main(void)
