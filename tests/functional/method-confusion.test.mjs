@@ -12,7 +12,18 @@ import { both, extensions, legacyVersions, metaKey, modern, modernVersion, ownNa
 import { compilePlugin } from "./support/plugins.mjs";
 import { writeConfig } from "./support/programs.mjs";
 import { get, startExamples } from "./support/rest.mjs";
-import { ask, hasRun, judge, makeTools, pluginSource, sees } from "./support/rights-model.mjs";
+import { EventsClient } from "./support/events.mjs";
+import {
+    ask,
+    eventOf,
+    eventSettings,
+    eventSource,
+    hasRun,
+    judge,
+    makeTools,
+    pluginSource,
+    sees,
+} from "./support/rights-model.mjs";
 import { eventually, inParallel, pause } from "./support/server.mjs";
 import { startStdio } from "./support/stdio.mjs";
 
@@ -257,11 +268,13 @@ for (const model of [separate, inheriting]) {
             issuers = await startIssuers();
             const { roles, access } = model;
             callers = await makeCallers(model, writeConfig({ roles, store, access }), issuers);
-            const prepare = (folder) => compilePlugin(folder, "model", pluginSource(tools));
+            const prepare = (folder) => compilePlugin(folder, "model", pluginSource(tools) + eventSource(tools));
             const config = {
                 store,
                 toolsets,
                 page_size: 1000,
+                plugins: { events: eventSettings(tools) },
+                mcp: { page_size: 1000, events: { enabled: true, webhooks: ["hooks.example"] } },
                 access: { ...access, issuers: issuers.config, server: oauth },
             };
             server = await startExamples({ prepare, roles, config });
@@ -369,6 +382,71 @@ for (const model of [separate, inheriting]) {
                 }
             });
         });
+
+        // An event has the demands of a tool: the tool of its source, its resource and the extension agree.
+        test("threat-C1: every event, way to read it and caller: no case differs", async () => {
+            const door = doors.find(({ name }) => name === "/mcp, 2026-07-28");
+            const able = callers.find((one) => tools.every((tool) => judge(one, tool) === "ran"));
+            const { cursor } = await new EventsClient(server, able.headers).poll(eventOf(tools[0]), null);
+            const emitted = await post(server, "/jsonrpc", message("m.emit"));
+            assert.match(emitted.text, /"emitted"/);
+            const ask = async (method, params, name, { headers }) => {
+                const answer = await modern(server, method, params, { headers });
+                const bytes = `${answer.status} ${answer.text}`
+                    .replaceAll(name, "NAME")
+                    .replaceAll(name.replace(".", "/"), "NAME");
+                return { ...answer, bytes };
+            };
+            const delivery = { mode: "webhook", url: "https://hooks.example/x", secret: `whsec_${"A".repeat(43)}=` };
+            const ways = [
+                ["events/poll", (name) => ({ name, cursor })],
+                ["events/stream", (name) => ({ name, cursor })],
+                ["events/subscribe", (name) => ({ name, cursor: null, delivery })],
+                ["resources/read", (name) => ({ uri: `events://${name.replace(".", "/")}` })],
+                ["tools/call", (name) => ({ name: "model.events", arguments: { name, since: cursor } })],
+            ];
+            const isRefused = (way, verdict) => way !== "tools/call" || !["login", "scopes"].includes(verdict);
+            await inParallel(callers, 8, async (caller) => {
+                const unknown = new Map();
+                for (const [way, params] of ways) {
+                    unknown.set(way, (await ask(way, params("model.none"), "model.none", caller)).bytes);
+                }
+                for (const tool of tools) {
+                    const name = eventOf(tool);
+                    const verdict = judge(caller, tool);
+                    for (const [way, params] of ways) {
+                        const what = `${way}, ${caller.name}, ${verdict}, ${JSON.stringify(tool)}`;
+                        // A stream and a subscription have tests of their own; here they must not begin.
+                        if (verdict === "ran" && ["events/stream", "events/subscribe"].includes(way)) {
+                            continue;
+                        }
+                        const answer = await ask(way, params(name), name, caller);
+                        const hasEvent = answer.text.includes(`event of ${tool.name}`);
+                        assert.equal(hasEvent, verdict === "ran", `${what}: ${answer.bytes}`);
+                        if (verdict === "unknown" || !isRefused(way, verdict)) {
+                            assert.equal(answer.bytes, unknown.get(way), what);
+                        } else {
+                            assert.equal(answer.status, door.answers[verdict][0], `${what}: ${answer.bytes}`);
+                        }
+                    }
+                }
+                await compareLists(caller);
+            });
+        });
+
+        // The list of events, and the tool without a name.
+        async function compareLists(caller) {
+            const { headers } = caller;
+            const isShown = !caller.isWrong && !caller.isForged && caller.permissions.includes(discover);
+            const listed = await modern(server, "events/list", {}, { headers });
+            const seen = listed.json?.result?.events.map(({ name }) => name) ?? [];
+            const expected = isShown ? tools.filter((tool) => sees(caller, tool)).map(eventOf) : [];
+            assert.deepEqual(seen, expected, `${caller.name}: ${listed.text}`);
+            const { json } = await modern(server, "tools/call", { name: "model.events", arguments: {} }, { headers });
+            const got = json?.result?.structuredContent.events.map(({ name }) => name) ?? [];
+            const received = tools.filter((tool) => judge(caller, tool) === "ran").map(eventOf);
+            assert.deepEqual(new Set(got), new Set(received), caller.name);
+        }
 
         test("a wrong password is refused by every door before anything else", async () => {
             // Each of another account: failures of one are soon too many.

@@ -74,7 +74,11 @@ export async function startExamples(options = {}) {
     execFileSync("sqlite3", ["-bail", database], { input: `${content}${sql}` });
     plugins.forEach((name) => addPlugin(folder, name));
     await prepare(folder);
-    const all = { roles: roles ?? { anonymous: permissions }, ...config, plugins: { directory: folder } };
+    const all = {
+        roles: roles ?? { anonymous: permissions },
+        ...config,
+        plugins: { ...config.plugins, directory: folder },
+    };
     const configFile = writeConfig(all);
     const server = await startCauseway({ args: ["--config", configFile] });
     Object.assign(server, { plugins: folder, config: configFile, settings: all });

@@ -48,6 +48,24 @@ CW_TOOL(${parts.join(", ")});`;
     return `#include <causeway/plugin.h>\nCW_PLUGIN("model", "1");\n${methods.join("\n")}\n`;
 }
 
+// Events with the demands of the tools, and a tool without demands that emits all of them.
+export const eventOf = ({ name }) => name.replace("m.t", "model.e");
+export const eventSettings = (tools) =>
+    Object.fromEntries(
+        tools.map(({ name, permissions, scopes, level = scopes.length > 0 ? "required" : "none", hide }) => [
+            eventOf({ name }),
+            { permissions, scopes, auth_level: level, visibility: hide ? "hide" : "challenge" },
+        ]),
+    );
+export const eventSource = (tools) => `static void emit_all(cw_call *call)
+{
+${tools.map((tool) => `    cw_emit_event(call, "${eventOf(tool).slice(6)}", "\\"event of ${tool.name}\\"", NULL);`).join("\n")}
+    cw_result_text(call, "emitted");
+}
+CW_METHOD(emit_all, "m.emit");
+CW_TOOL(emit_all, .annotations = CW_JSON({"readOnlyHint": true}));
+`;
+
 // ---- the model ----
 
 // What becomes of a call: "wrong", "forged", "login", "forbidden", "unknown", "scopes" or "ran".
