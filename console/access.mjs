@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Pages of the security person: who may call what, the audit, accounts, roles, tokens and sessions.
-import {change, missing, problem, rpc} from "./api.mjs";
-import {ask, button, code, copyable, count, duration, each, el, grid, input, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
-import {filters, link, query, setQuery, toolLink, write} from "./frame.mjs";
+import {attempt, change, missing, problem, rpc} from "./api.mjs";
+import {ask, button, code, copyable, count, duration, each, el, grid, input, pageSize, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
+import {anchor, filled, filters, link, query, setQuery, toolLink, write} from "./frame.mjs";
 import {outcomes, outcomeTag, showRecord} from "./traffic.mjs";
 
 // ---- who may ----
 
-const pageSize = 50;
 const columnsMax = 20;
 const words = {yes: ["may call", "good"], asks: ["asks: a login or a token with more scopes", "warn"], listed: ["listed, but may not call", "warn"], hidden: ["hidden", "quiet"]};
 const verdicts = {
@@ -47,10 +46,7 @@ export async function who(node) {
 	async function explain(tool, as) {
 		setQuery({tool, as, kind: kinds.value});
 		why.hidden = false;
-		await rpc("access.why", {tool, [kinds.value]: as}).then(
-			answer => replace(why, whyView(answer, as, kinds.value)),
-			error => replace(why, problem(error, "The decision could not be explained.")),
-		);
+		await attempt(why, "The decision could not be explained.", async () => replace(why, whyView(await rpc("access.why", {tool, [kinds.value]: as}), as, kinds.value)));
 	}
 
 	function cell(word, tool, as) {
@@ -139,9 +135,8 @@ export async function audit(node) {
 
 	async function load(limit = 100) {
 		const {q, ...params} = values();
-		const used = Object.fromEntries(Object.entries(params).filter(([, v]) => v));
 		try {
-			const got = await rpc("audit.search", {...used, limit});
+			const got = await rpc("audit.search", {...filled(params), limit});
 			further.hidden = !got.more || limit > 100;
 			fill(got.records, got.more);
 		} catch (error) {
@@ -165,6 +160,10 @@ const secret = {type: "password", autocomplete: "new-password"};
 const required = {required: true};
 const roleNames = ["roles", "Roles", {}, "Names with commas between them"];
 const expiry = t => (t.expires === null ? el("span.warn", "never !") : t.expires < Date.now() ? "expired" : `in ${span((t.expires - Date.now()) / 1000)}`);
+const lastUse = t => {
+	const isIdle = Date.now() - (t.used ?? t.created) > 90 * 864e5;
+	return el(isIdle ? "span.warn" : "span", when(t.used), t.used_from && [", ", visible(t.used_from)], isIdle && ", not in 90 days !");
+};
 const isStored = r => !/config/.test(String(r.from));
 
 const setRoles =
@@ -181,7 +180,7 @@ function takeAway(role, permission, confirm) {
 }
 
 async function createToken(run, {account, name, scopes, days}) {
-	const params = {account, scopes: split(scopes, /[\s,]+/), ...(name ? {name} : {}), ...(days > 0 ? {lifetime: Math.round(days * 864e5)} : {})};
+	const params = filled({account, scopes: split(scopes, /[\s,]+/), name, lifetime: days > 0 ? Math.round(days * 864e5) : ""});
 	const made = await run("tokens.create", params, "Created.");
 	const unknown = made?.unknown_scopes?.join(", ");
 	if (made) await ask("The new token", [el("p", "It is shown once. The server stores only its hash."), copyable(made.token), unknown && el("p.warn", "Unknown scopes: ", visible(unknown))]);
@@ -194,7 +193,7 @@ const sections = {
 		caption: "Accounts",
 		key: a => a.name,
 		columns: [
-			["Name", a => el("a", {href: link("/audit", {caller: a.name, since: "24h"}), title: "Its records"}, visible(a.name)), "head"],
+			["Name", a => anchor(visible(a.name), "/audit", {caller: a.name, since: "24h"}, {title: "Its records"}), "head"],
 			["State", a => tag(a.state, a.state === "active" ? "good" : "warn"), "fit"],
 			["Roles", a => a.roles.map(r => tag(r))],
 			["Password", a => (a.password ? "yes" : "no, tokens only"), "fit"],
@@ -244,8 +243,9 @@ const sections = {
 			["Name", t => visible(t.name ?? "")],
 			["State", t => tag(t.state, t.state === "active" ? "good" : "warn"), "fit"],
 			["Scopes", t => t.scopes.map(s => tag(s))],
-			["Expires", expiry, "fit"],
 			["Created", t => when(t.created), "fit"],
+			["Expires", expiry, "fit"],
+			["Last used", lastUse],
 		],
 		add: [
 			"New token",
@@ -279,17 +279,13 @@ export async function access(node, name = "accounts") {
 	if (!Object.hasOwn(sections, name)) throw missing("No such section.");
 	const trouble = el("div");
 
-	async function run(method, params, done) {
-		replace(trouble);
-		try {
+	const run = (method, params, done) =>
+		attempt(trouble, "Nothing was changed.", async () => {
 			const result = await change(method, params);
 			status(done);
 			await load();
 			return result;
-		} catch (error) {
-			replace(trouble, problem(error, "Nothing was changed."));
-		}
-	}
+		});
 
 	async function confirm([label, text, method, params, done], what) {
 		if (await ask(`${label} ${what}?`, el("p", text), label, ".danger")) await run(method, params, done);
@@ -313,7 +309,7 @@ export async function access(node, name = "accounts") {
 		rows.fill((await rpc(`${name}.list`))[name]);
 	}
 
-	const tabs = Object.keys(sections).map(s => el("a", {href: link(`/access/${s}`), "aria-current": s === name && "page"}, s[0].toUpperCase() + s.slice(1)));
+	const tabs = Object.keys(sections).map(s => anchor(s[0].toUpperCase() + s.slice(1), `/access/${s}`, {}, {"aria-current": s === name && "page"}));
 	await load();
 	write(node, `Access: ${name}`, "", el("nav.tabs", {"aria-label": "Access"}, tabs), trouble, el("div.bar", section.add && open(section.add)), el("section.panel", rows.node));
 }

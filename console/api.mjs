@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Requests to this server: the session's proof, JSON-RPC, errors with advice, and MCP.
-import {ask, each, el, input, visible} from "./dom.mjs";
+import {ask, each, el, input, replace, visible} from "./dom.mjs";
 import {loose, parse, plain, write} from "./json.mjs";
 
 const root = document.documentElement.dataset;
@@ -115,6 +115,16 @@ export function problem(error, what = "This page could not be loaded.") {
 	const text = error.name === "TypeError" ? "The server cannot be reached." : error.message;
 	const more = [advice[error.code], error.retry > 0 && `Try again in ${error.retry} s.`].filter(Boolean);
 	return each("div.notice", [[el("strong", what), " ", visible(text)], ...more], line => el("p", line), {role: "alert"});
+}
+
+// Run it; an error is shown in `place`.
+export async function attempt(place, what, run) {
+	try {
+		replace(place);
+		return await run();
+	} catch (error) {
+		replace(place, problem(error, what));
+	}
 }
 
 // ---- MCP, as a modern client speaks it ----

@@ -62,10 +62,11 @@ export function visible(text) {
 	return out;
 }
 
-export const button = (label, onclick, kind = "") => el(`button${kind}`, {type: "button", onclick}, label);
+export const button = (label, onclick, kind = "", attributes = {}) => el(`button${kind}`, {type: "button", onclick, ...attributes}, label);
 export const input = (type, attributes) => el("input", {type, ...attributes});
 export const code = text => el("code", visible(text));
 export const panel = (title, ...content) => el("section.panel", el("h2", title), content);
+export const fold = (label, ...content) => el("details", el("summary", label), content);
 export const each = (what, items, make, attributes = {}) => el(what, attributes, [items.map(make)]);
 export const list = (items, make) => each("ul", items, item => el("li", make(item)));
 export const row = (head, ...cells) => el("tr", el("th", {scope: "row"}, head), cells);
@@ -77,7 +78,7 @@ export function grid(caption, head, rows, empty) {
 	return el("div.wide", {tabindex: 0, role: "region", "aria-label": caption}, el("table", el("caption", caption), el("thead", el("tr", labels)), body));
 }
 
-const pageSize = 50;
+export const pageSize = 50;
 
 // A table of records, `size` of them at first. columns: [label, cell(row), "head", "fit" or "n"]; rows keep their nodes by key.
 export function table({caption, columns, key = () => undefined, empty, size = pageSize}) {
@@ -134,7 +135,12 @@ export const copy = text =>
 		() => status("The browser did not allow to copy."),
 	);
 
-export const copyable = text => el("p.item", el("pre", text), el("button", {type: "button", onclick: () => copy(text), "aria-label": `Copy: ${text}`}, "Copy"));
+export const copyable = text =>
+	el(
+		"p.item",
+		el("pre", text),
+		button("Copy", () => copy(text), "", {"aria-label": `Copy: ${text}`}),
+	);
 
 // A modal dialog: ask("Title", nodes, "Approve") resolves to the form's data, or to undefined.
 export function ask(title, content, label, kind = ".main") {

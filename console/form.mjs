@@ -4,7 +4,7 @@
 // The input of a field: text "Ada" or {empty: true}; number "1.10"; boolean "true", "false" or ""; choice the index of a value
 // or ""; list [inputs]; group {name: input}; map [[name, input]]; union {branch, input}; json a text. "" and undefined are
 // left out, null is null. A value without an input (decode returns undefined) is shown as JSON.
-import {button, each, el, input, select, visible} from "./dom.mjs";
+import {button, each, el, fold, input, select, visible} from "./dom.mjs";
 import {Num, numberPattern, parse, write} from "./json.mjs";
 
 const limits = {fields: 200, depth: 6, refs: 8};
@@ -304,19 +304,13 @@ const makers = {
 		const node = choices(field, labels, attributes);
 		return {node, ...valueIn(node)};
 	},
-	list(field, attributes) {
-		return rows(field, attributes, "Add an entry", (inner, value) => {
-			inner.set(value);
-			return {node: inner.node, read: inner.read, focus: inner.focus};
-		});
-	},
-	map(field, attributes) {
-		return rows(field, attributes, "Add a name", (inner, value) => {
+	list: (field, attributes) => rows(field, attributes, "Add an entry", (inner, value) => (inner.set(value), inner)),
+	map: (field, attributes) =>
+		rows(field, attributes, "Add a name", (inner, value) => {
 			const key = input("text", {"aria-label": "Name", value: value?.[0] ?? ""});
 			inner.set(value?.[1]);
-			return {node: el("div", key, inner.node), read: () => [key.value, inner.read()], focus: key};
-		});
-	},
+			return {...inner, node: el("div", key, inner.node), read: () => [key.value, inner.read()], focus: key};
+		}),
 	group(field) {
 		const fields = field.fields.map(build);
 		const node = each("div", fields, f => f.node);
@@ -347,7 +341,7 @@ const makers = {
 	},
 	json(field, attributes) {
 		const input = el("textarea", {...attributes, spellcheck: "false", rows: 4});
-		return {node: el("div", input, el("details", el("summary", "Schema"), el("pre", visible(write(field.schema ?? {}, "  "))))), ...valueIn(input)};
+		return {node: el("div", input, fold("Schema", el("pre", visible(write(field.schema ?? {}, "  "))))), ...valueIn(input)};
 	},
 };
 
@@ -355,8 +349,7 @@ function rows(field, {id}, more, make) {
 	const place = el("div");
 	let entries = [];
 	const append = value => {
-		const inner = build({...field.item, name: "", isRequired: true, isEntry: true});
-		const entry = {...make(inner, value), fields: inner.fields};
+		const entry = make(build({...field.item, name: "", isRequired: true, isEntry: true}), value);
 		const drop = () => {
 			entries = entries.filter(e => e !== entry);
 			row.remove();
@@ -367,7 +360,7 @@ function rows(field, {id}, more, make) {
 		place.append(row);
 		return entry;
 	};
-	const another = el("button", {type: "button", id, onclick: () => append().focus?.focus()}, more);
+	const another = button(more, () => append().focus?.focus(), "", {id});
 	const none = box();
 	const set = value => {
 		place.replaceChildren();

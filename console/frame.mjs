@@ -7,14 +7,17 @@ import {plain} from "./json.mjs";
 // caller: whose session it is; refresh(): show the page anew.
 export const frame = {};
 export const may = permission => !permission || frame.caller.permissions.includes(permission);
+export const filled = values => Object.fromEntries(Object.entries(values).filter(([, v]) => v !== undefined && v !== ""));
 export const link = (path, query = {}) => {
-	const text = new URLSearchParams(Object.entries(query).filter(([, v]) => v !== undefined && v !== "")).toString();
+	const text = new URLSearchParams(filled(query)).toString();
 	return `${consolePath}${path}${text ? `?${text}` : ""}`;
 };
-const item = (folder, name) => link(`/${folder}/${encodeURIComponent(name)}`);
-export const toolLink = name => el("a.mono", {href: item("tools", name)}, visible(name));
-export const sourceLink = name => el("a", {href: item("sources", name)}, visible(name));
-export const badge = (text, kind, path, query) => el("a", {href: link(path, query), title: "Only these"}, tag(text, kind));
+export const anchor = (label, path, query, attributes) => el("a", {href: link(path, query), ...attributes}, label);
+export const filterLink = (label, path, query) => anchor(label, path, query, {title: "Only these"});
+export const badge = (text, kind, path, query) => filterLink(tag(text, kind), path, query);
+const item = (folder, name) => anchor(visible(name), `/${folder}/${encodeURIComponent(name)}`);
+export const toolLink = name => el("span.mono", item("tools", name));
+export const sourceLink = name => item("sources", name);
 export const query = () => Object.fromEntries(new URLSearchParams(location.search));
 
 // Put values into the address without a new entry of the history.

@@ -3,7 +3,7 @@
 import {access, audit, who} from "./access.mjs";
 import {consolePath, fetchProof, goToLogin, isDemo, lastUse, loginPath, missing, prefix, problem, rpc} from "./api.mjs";
 import {ask, button, el, facts, input, replace, status, visible, when} from "./dom.mjs";
-import {frame, link, may, write} from "./frame.mjs";
+import {anchor, frame, link, may, write} from "./frame.mjs";
 import {tool, tools} from "./tools.mjs";
 import {about, calls, overview, source, sources} from "./traffic.mjs";
 
@@ -39,7 +39,7 @@ function find() {
 const shown = () => pages.filter(p => may(p.needs));
 
 function writeMenu(page) {
-	const links = shown().map(p => el("a", {href: link(p.path || "/"), "aria-current": p === page && "page"}, p.label));
+	const links = shown().map(p => anchor(p.label, p.path || "/", {}, {"aria-current": p === page && "page"}));
 	replace(byId("menu"), links);
 }
 
@@ -117,8 +117,7 @@ function showKeys() {
 		["?", "this list"],
 		...shown().map(p => [`g ${p.key}`, p.label]),
 	];
-	const toggle = input("checkbox", {checked: hasKeys(), id: "keys-on"});
-	toggle.addEventListener("change", () => localStorage.setItem("keys", toggle.checked ? "on" : "off"));
+	const toggle = input("checkbox", {checked: hasKeys(), id: "keys-on", onchange: () => localStorage.setItem("keys", toggle.checked ? "on" : "off")});
 	return ask("Keys", [facts(rows.map(([key, text]) => [el("kbd", key), text])), el("p", el("label", {for: "keys-on"}, toggle, "Use these keys"))]);
 }
 

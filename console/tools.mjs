@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The catalogue of tools, and one tool: its description, and calls of it as MCP clients make them.
 import {asCurl, isDemo, missing, problem, request, rpc, send, toolPages} from "./api.mjs";
-import {add, button, code, copy, count, each, el, facts, input, options, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
+import {add, button, code, copy, count, each, el, facts, fold, input, options, pageSize, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
 import {fieldOf, makeForm} from "./form.mjs";
-import {badge, filters, link, may, query, sourceLink, toolLink, write} from "./frame.mjs";
+import {anchor, badge, filters, link, may, query, sourceLink, toolLink, write} from "./frame.mjs";
 import {Num, parse, plain, pretty, write as writeJson} from "./json.mjs";
-
-const pageSize = 50;
 
 // A tool as MCP clients get it, or as the administration methods describe it. `shown` is what clients get.
 function toolOf(t) {
@@ -164,7 +162,7 @@ function tabs(views, mayLeave = () => true) {
 		choose(names[at]);
 		bar.children[names.indexOf(bar.dataset.view)].focus();
 	};
-	const one = name => el("button", {type: "button", role: "tab", onclick: () => choose(name)}, name);
+	const one = name => button(name, () => choose(name), "", {role: "tab"});
 	const bar = each("div.tabs", names, one, {role: "tablist", "aria-label": "Views", onkeydown});
 	choose(names[0], true);
 	return {node: el("div", bar, place), choose};
@@ -268,8 +266,8 @@ function argumentsView(described) {
 function trial(described) {
 	const args = argumentsView(described);
 	const isDestructive = flags(described)?.textContent === "destructive";
-	const callButton = el("button.main", {type: "button", onclick: onCall, title: "Ctrl+Enter"}, "Call");
-	const cancel = el("button", {type: "button", hidden: true, onclick: () => running?.abort()}, "Cancel");
+	const callButton = button("Call", onCall, ".main", {title: "Ctrl+Enter"});
+	const cancel = button("Cancel", () => running?.abort(), "", {hidden: true});
 	const progress = el("p", {hidden: true, role: "status"});
 	const result = el("div.result", {hidden: true});
 	const token = input("password", {autocomplete: "off", placeholder: "optional", id: "token"});
@@ -329,7 +327,7 @@ function trial(described) {
 	};
 	const onsubmit = event => (event.preventDefault(), onCall());
 	const help = el("p.help", "A session has no scopes. The token stays in this tab and is not stored.");
-	const withToken = el("details", el("summary", "Call with a token"), el("form.field", {onsubmit}, el("label", {for: "token"}, "Token"), token, help));
+	const withToken = fold("Call with a token", el("form.field", {onsubmit}, el("label", {for: "token"}, "Token"), token, help));
 	const address = text => location.origin + location.pathname + link("", {args: text}).replace(/^[^?]*/, "");
 	const curl = text => asCurl(compose(text));
 	const bar = el("div.bar", callButton, cancel, button("Copy as curl", withArguments(curl)), button("Copy link", withArguments(address)));
@@ -353,8 +351,8 @@ export async function tool(node, name) {
 			["Kind", flags(described)],
 			["Needs", needs.length ? needs : "no permission of its own"],
 		]),
-		el("details", el("summary", "Schemas"), el("h3", "Arguments"), json(input ?? {}), output && [el("h3", "Result"), json(output)]),
+		fold("Schemas", el("h3", "Arguments"), json(input ?? {}), output && [el("h3", "Result"), json(output)]),
 	);
-	write(node, visible(title || name), may("administer access") && el("a", {href: link("/who", {tool: name})}, "Who may call it"), el("div.grid.half", about, tried.node));
+	write(node, visible(title || name), may("administer access") && anchor("Who may call it", "/who", {tool: name}), el("div.grid.half", about, tried.node));
 	return tried;
 }

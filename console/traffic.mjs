@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Pages of the operator: the state of the server, its sources, its calls, and the server itself.
-import {change, isDemo, mcpPath, missing, prefix, problem, rpc} from "./api.mjs";
+import {attempt, change, isDemo, mcpPath, missing, prefix, problem, rpc} from "./api.mjs";
 import {ask, button, code, copyable, count, duration, each, el, facts, grid, input, invisible} from "./dom.mjs";
 import {labelled, list, panel, percent, refill, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
-import {badge, filters, frame, link, live, may, query, sourceLink, toolLink, write} from "./frame.mjs";
+import {anchor, badge, filled, filterLink, filters, frame, link, live, may, query, sourceLink, toolLink, write} from "./frame.mjs";
 import {write as writeJson} from "./json.mjs";
 
 const stateTag = ({state}) => badge(state, {ready: "good", down: "bad"}[state] ?? "warn", "/sources", {q: state});
@@ -181,8 +181,8 @@ const busiest = () =>
 
 function refusals(stats) {
 	const some = Object.entries(stats.refusals_last_hour).filter(([, n]) => n > 0);
-	const page = outcome => (may("view audit") ? link("/audit", {outcome, since: "1h"}) : link("/calls", {outcome}));
-	return some.length ? list(some, ([outcome, n]) => el("a", {href: page(outcome)}, `${outcome}: ${count(n)}`)) : el("p.good", "No call was refused.");
+	const page = may("view audit") ? "/audit" : "/calls";
+	return some.length ? list(some, ([outcome, n]) => anchor(`${outcome}: ${count(n)}`, page, {outcome, since: "1h"})) : el("p.good", "No call was refused.");
 }
 
 const failuresOf = ({sources}) => sources.flatMap(({name, failures}) => Object.entries(failures).map(([why, n]) => [n, why, name]));
@@ -206,7 +206,7 @@ export async function overview(node) {
 	let all;
 	const show = () => {
 		const wanted = needs(state, all);
-		const rest = wanted.length > 10 && el("a", {href: link("/sources", {only: "needs attention"})}, `all ${count(wanted.length)}`);
+		const rest = wanted.length > 10 && anchor(`all ${count(wanted.length)}`, "/sources", {only: "needs attention"});
 		replace(top, lead(state));
 		refill(needed, [wanted, all.length], () => (wanted.length ? [list(wanted.slice(0, 10), needLink), rest] : all.length ? el("p.good", "Nothing. All sources are ready.") : noSources()));
 		replace(trouble, stats.error && problem(stats.error, "No traffic is counted."));
@@ -302,7 +302,7 @@ const stateFacts = s =>
 	facts([
 		["State", [stateTag(s), s.since && [" since ", when(s.since)]]],
 		["Kind", s.kind],
-		["Tools", el("a", {href: link("/tools", {source: s.name})}, `${count(s.tools)} tools of ${count(s.methods)} methods`)],
+		["Tools", anchor(`${count(s.tools)} tools of ${count(s.methods)} methods`, "/tools", {source: s.name})],
 		["Withheld", s.withheld ? el("strong.warn", `${s.withheld}, until approved`) : "none"],
 		["Described", when(s.refreshed)],
 		["Problem", s.problem && el("span.bad", visible(s.problem))],
@@ -335,7 +335,7 @@ export async function source(node, name) {
 	async function onRefresh() {
 		refresh.disabled = true;
 		status("Discovery runs.");
-		await rpc("sources.refresh", {names: [name]}).then(load, error => replace(place, problem(error, "The source was not refreshed.")));
+		await attempt(place, "The source was not refreshed.", () => rpc("sources.refresh", {names: [name]}).then(load));
 		refresh.disabled = false;
 	}
 
@@ -393,7 +393,7 @@ export function showRecord(title, record, page, more) {
 	const pairs = Object.entries(record).map(([name, value]) => {
 		const text = typeof value === "string" ? value : JSON.stringify(value);
 		const filter = filterOf[name];
-		return [name, filter ? el("a", {href: link(page, {since: query().since, [filter]: text}), title: "Only these"}, visible(text)) : visible(text)];
+		return [name, filter ? filterLink(visible(text), page, {since: query().since, [filter]: text}) : visible(text)];
 	});
 	const words = ["caller", "kind", "outcome"].filter(name => record[name]).map(name => ` --${name} ${record[name]}`);
 	const tool = record.tool ?? record.method;
@@ -407,12 +407,12 @@ function showCall(call, all) {
 
 export async function calls(node) {
 	const inputs = {tool: input("search", {placeholder: "Tool  ( / )"}), outcome: select([["", "any"], ...outcomes]), caller: input("text", {size: 12})};
-	const wanted = () => Object.fromEntries(Object.entries(inputs).flatMap(([name, {value}]) => (value ? [[name, value]] : [])));
+	const wanted = () => filled(values());
 	const summary = el("p.quiet");
 	const running = el("div");
 	let all = [];
 	let feed;
-	const {bar, empty} = filters(inputs, () => load().then(() => feed.select(wanted())));
+	const {bar, values, empty} = filters(inputs, () => load().then(() => feed.select(wanted())));
 	const rows = table({
 		caption: "Calls, the newest first",
 		key: c => c.seq,
@@ -458,15 +458,11 @@ function logLevel() {
 	const level = select(["error", "warn", "info", "debug", "off"], "info");
 	const components = input("text", {placeholder: "net=debug,access=off"});
 	const trouble = el("div");
-	const set = async () => {
-		replace(trouble);
-		try {
-			const got = await change("log.level", {level: level.value, ...(components.value ? {components: components.value} : {})});
+	const set = () =>
+		attempt(trouble, "The level was not changed.", async () => {
+			const got = await change("log.level", filled({level: level.value, components: components.value}));
 			status(`The log has the level ${got.level} now.`);
-		} catch (error) {
-			replace(trouble, problem(error, "The level was not changed."));
-		}
-	};
+		});
 	const bar = el("div.bar", labelled("Level", level), labelled("Components", components), button("Set the level", set));
 	return panel("Log level", el("p.quiet", "In force until the next reload or restart."), trouble, bar);
 }

@@ -32,6 +32,8 @@ static cw_code write_token(const cw_token *token, void *ctx, cw_err *err)
     cw_admin_add_date_member(w, "created", token->created);
     cw_admin_add_date_member(w, "expires", token->expires);
     cw_admin_add_date_member(w, "revoked", token->revoked);
+    cw_admin_add_date_member(w, "used", token->used);
+    cw_json_add_string_member(w, CW_STR("used_from"), token->used_from);
     cw_json_add_key(w, CW_STR("scopes"));
     cw_json_open_array(w);
     cw_code rc = cw_db_each_scope_of(l->c->db, token->id, cw_admin_add_text, w, err);
@@ -160,7 +162,7 @@ const cw_admin_method cw_admin_tokens_methods[] = {
          "}]",
      .result = "{\"tokens\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":["
                "\"id\",\"account\",\"name\",\"state\",\"created\",\"expires\",\"revoked\","
-               "\"scopes\"]}}}",
+               "\"used\",\"used_from\",\"scopes\"]}}}",
      .place = CW_ADMIN_STORE,
      .flags = CW_ADMIN_NEEDS_STORE,
      .run = list},

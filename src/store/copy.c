@@ -77,6 +77,8 @@ static const table tables[] = {
      "ttttnnnn"},
     {"webhook", "SELECT id, owner, state, expires FROM webhook ORDER BY id",
      "INSERT INTO webhook (id, owner, state, expires) VALUES (?1, ?2, ?3, ?4)", "tttn"},
+    {"token_use", "SELECT token, used, address FROM token_use ORDER BY token",
+     "INSERT INTO token_use (token, used, address) VALUES (?1, ?2, ?3)", "nnt"},
 };
 
 #define IS_EMPTY                                                                                   \

@@ -451,9 +451,13 @@ cw_code cw_db_each_permission(cw_db *db, cw_str role, cw_db_text_fn fn, void *ct
 
 /* ---- tokens ---- */
 
-/* The columns of a token with its account's name. */
-#define TOKEN_COLUMNS "t.id, t.account, a.name, t.name, t.hash, t.created, t.expires, t.revoked"
-#define TOKEN_N_COLUMNS 8
+/* The columns of a token with its account's name and its last use, and their tables. */
+#define TOKEN_COLUMNS                                                                              \
+    "t.id, t.account, a.name, t.name, t.hash, t.created, t.expires, t.revoked,"                    \
+    " coalesce(u.used, 0), coalesce(u.address, '')"
+#define TOKEN_N_COLUMNS 10
+#define TOKEN_TABLES                                                                               \
+    " FROM token t JOIN account a ON a.id = t.account LEFT JOIN token_use u ON u.token = t.id"
 
 static cw_token token_of(query *q)
 {
@@ -465,6 +469,8 @@ static cw_token token_of(query *q)
         .created = cw_stmt_i64(q, 5),
         .expires = cw_stmt_i64(q, 6),
         .revoked = cw_stmt_i64(q, 7),
+        .used = cw_stmt_i64(q, 8),
+        .used_from = cw_stmt_text(q, 9),
     };
     (void)cw_stmt_hash(q, 4, token.hash);
     return token;
@@ -522,16 +528,16 @@ static void *copy_token(query *q, cw_arena *arena)
     *copy = token_of(q);
     copy->account_name = cw_stmt_dup_text(q, arena, copy->account_name);
     copy->name = cw_stmt_dup_text(q, arena, copy->name);
+    copy->used_from = cw_stmt_dup_text(q, arena, copy->used_from);
     return copy;
 }
 
 cw_code cw_db_find_token(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_arena *arena,
                          cw_token **ret, cw_account **ret_account, cw_err *err)
 {
-    static const cw_db_owned what = {
-        "SELECT " TOKEN_COLUMNS ", " CW_DB_ACCOUNT_COLUMNS
-        " FROM token t JOIN account a ON a.id = t.account WHERE t.hash = ?1",
-        TOKEN_N_COLUMNS, copy_token};
+    static const cw_db_owned what = {"SELECT " TOKEN_COLUMNS ", " CW_DB_ACCOUNT_COLUMNS TOKEN_TABLES
+                                     " WHERE t.hash = ?1",
+                                     TOKEN_N_COLUMNS, copy_token};
     void *found = NULL;
     cw_code rc = cw_db_find_owned(db, &what, hash, arena, ret_account, &found, err);
     if (!rc)
@@ -543,8 +549,7 @@ cw_code cw_db_each_token(cw_db *db, int64_t account, cw_db_token_fn fn, void *ct
 {
     query q;
     cw_stmt_open(&q, db,
-                 "SELECT " TOKEN_COLUMNS " FROM token t JOIN account a ON a.id = t.account"
-                 " WHERE ?1 IN (0, t.account) ORDER BY t.id");
+                 "SELECT " TOKEN_COLUMNS TOKEN_TABLES " WHERE ?1 IN (0, t.account) ORDER BY t.id");
     cw_stmt_bind_i64(&q, 1, account);
     while (cw_stmt_step(&q)) {
         cw_err problem = {0};
@@ -587,6 +592,30 @@ cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err)
 {
     cw_code rc = cw_db_begin(db, err);
     return rc ? rc : cw_db_end(db, set_revoked(db, id, when, err), err);
+}
+
+static cw_code add_token_uses(cw_db *db, const cw_token_use *uses, size_t n, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db,
+                 "INSERT INTO token_use (token, used, address)"
+                 " SELECT t.id, ?2, ?3 FROM token t WHERE t.id = ?1"
+                 " ON CONFLICT (token) DO UPDATE SET used = excluded.used,"
+                 " address = excluded.address WHERE excluded.used > token_use.used");
+    for (size_t i = 0; i < n; i++) {
+        cw_stmt_bind_i64(&q, 1, uses[i].token);
+        cw_stmt_bind_i64(&q, 2, uses[i].used);
+        cw_stmt_bind_text(&q, 3, cw_str_from(uses[i].address));
+        (void)cw_stmt_step(&q);
+        cw_stmt_reset(&q);
+    }
+    return cw_stmt_close(&q, err);
+}
+
+cw_code cw_db_add_token_uses(cw_db *db, const cw_token_use *uses, size_t n, cw_err *err)
+{
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, add_token_uses(db, uses, n, err), err);
 }
 
 /* ---- sessions ---- */

@@ -30,7 +30,8 @@
 #include "base/arena.h"
 
 #define CW_DB_MAX_NAME 128u
-#define CW_DB_HASH 32u /* bytes of a token's SHA-256 */
+#define CW_DB_MAX_ADDRESS 48u /* of a client, with the NUL; longer ones are cut */
+#define CW_DB_HASH 32u        /* bytes of a token's SHA-256 */
 
 typedef struct cw_db cw_db;
 
@@ -155,10 +156,19 @@ typedef struct cw_token {
     cw_str account_name;
     cw_str name; /* a label */
     unsigned char hash[CW_DB_HASH];
-    int64_t created; /* ms since 1970 */
-    int64_t expires; /* likewise; 0: never */
-    int64_t revoked; /* likewise; 0: not */
+    int64_t created;  /* ms since 1970 */
+    int64_t expires;  /* likewise; 0: never */
+    int64_t revoked;  /* likewise; 0: not */
+    int64_t used;     /* likewise: the last recorded use; 0: none */
+    cw_str used_from; /* the address of that client */
 } cw_token;
+
+/* A use of a token. */
+typedef struct cw_token_use {
+    int64_t token;
+    int64_t used; /* ms since 1970 */
+    char address[CW_DB_MAX_ADDRESS];
+} cw_token_use;
 
 typedef cw_code (*cw_db_token_fn)(const cw_token *token, void *ctx, cw_err *err);
 
@@ -175,6 +185,10 @@ CW_MUST_USE cw_code cw_db_each_scope_of(cw_db *db, int64_t token, cw_db_text_fn 
                                         cw_err *err);
 /* CW_DONE: it was revoked already. */
 CW_MUST_USE cw_code cw_db_revoke_token(cw_db *db, int64_t id, int64_t when, cw_err *err);
+/* Record uses, in one change. Those of tokens that are gone, and earlier ones than recorded, are
+ * ignored. Sort them by token: servers then lock the rows in one order. */
+CW_MUST_USE cw_code cw_db_add_token_uses(cw_db *db, const cw_token_use *uses, size_t n,
+                                         cw_err *err);
 
 /* ---- sessions of browsers ---- */
 

@@ -303,4 +303,11 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     "CREATE INDEX letter_by_node ON letter (to_node, id);"
     "CREATE INDEX letter_by_end ON letter (until);"
     "UPDATE causeway_meta SET version = 11;",
+    /* Beside the tokens: a use is written often, and is no change of rights. */
+    "CREATE TABLE token_use ("
+    " token bigint PRIMARY KEY REFERENCES token ON DELETE CASCADE,"
+    " used bigint NOT NULL,"
+    " address text COLLATE \"C\" NOT NULL"
+    ") WITH (fillfactor = 50);"
+    "UPDATE causeway_meta SET version = 12;",
 };

@@ -262,6 +262,13 @@ static const char *const versions[] = {
      "CREATE INDEX letter_by_node ON letter (to_node, id);"
      "CREATE INDEX letter_by_end ON letter (until);"
      "PRAGMA user_version = 15;"),
+    /* Beside the tokens: a use is written often, and is no change of rights. */
+    ("CREATE TABLE token_use ("
+     " token INTEGER PRIMARY KEY REFERENCES token ON DELETE CASCADE,"
+     " used INTEGER NOT NULL,"
+     " address TEXT NOT NULL"
+     ") STRICT;"
+     "PRAGMA user_version = 16;"),
 };
 
 /* "cway": whose file this is. */

@@ -106,6 +106,12 @@ static void read_news(cw_store *s, bool is_new)
         s->opts.on_news(s->opts.ctx, s->db, is_new);
 }
 
+static void write_late(cw_store *s, bool is_end)
+{
+    if (s->db && s->opts.on_poll)
+        s->opts.on_poll(s->opts.poll_ctx, s->db, is_end);
+}
+
 static void close_db(cw_store *s)
 {
     cw_db_close(s->db);
@@ -282,6 +288,7 @@ static void poll_after(cw_store *s)
         bool is_listening = cw_postgres_listener_is_alive(s->listener);
         s->next_poll = now + (is_listening ? CW_STORE_LISTENING_POLL_MS : CW_STORE_POLL_MS);
         poll_db(s);
+        write_late(s, /* is_end= */ false);
     }
     if (s->opening.is_running && has_opened(s)) {
         join_opening(s);
@@ -361,6 +368,7 @@ static void *run_thread(void *arg)
         join_opening(s);
         cw_db_close(s->opening.db);
     }
+    write_late(s, /* is_end= */ true);
     cw_db_close(s->db);
     return NULL;
 }

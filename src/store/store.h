@@ -54,6 +54,10 @@ typedef struct cw_store_opts {
      * nothing to do. */
     void (*on_news)(void *ctx, cw_db *db, bool is_new);
     void *ctx;
+    /* On the store's thread: after each check for changes, and once more (`is_end`) before the thread
+     * ends. For what is written later than it happens. NULL: nothing to do. */
+    void (*on_poll)(void *poll_ctx, cw_db *db, bool is_end);
+    void *poll_ctx;
 } cw_store_opts;
 
 /* Start the thread, which opens the database. */

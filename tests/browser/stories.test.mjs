@@ -4,6 +4,7 @@ import path from "node:path";
 import { after, before, suite } from "node:test";
 import { keepFolder } from "../functional/support/kept.mjs";
 import { EventStream } from "../functional/support/mcp.mjs";
+import { eventually } from "../functional/support/server.mjs";
 import { startService } from "../functional/support/service.mjs";
 import { browserTests, openPage, password, ready, shoot, startConsole, visit } from "./support/browser.mjs";
 
@@ -198,7 +199,10 @@ suite("the security person", () => {
         const answer = await fetch(`${server.url}/mcp/tools/list`, { headers: { Authorization: `Bearer ${token}` } });
         assert.equal(answer.status, 200);
         await page.click("dialog button:text-is('Close')");
-        await visit(page, "/console/access/tokens");
+        await eventually(async () => {
+            await visit(page, "/console/access/tokens");
+            return /, 127\.0\.0\.1/.test(await page.locator("tr:has-text('bob') td:nth-child(8)").last().textContent());
+        }, "the last use is shown");
         assert.doesNotMatch(await page.content(), new RegExp(token));
         await page.context().close();
     });

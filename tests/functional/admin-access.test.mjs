@@ -9,7 +9,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { logIn, session } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { runCauseway } from "./support/programs.mjs";
-import { pause } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 
 const admin = "administer access";
 const password = "c4nary-password";
@@ -160,6 +160,8 @@ suite("with the permission", () => {
             state: "active",
             expires: created + lifetime,
             revoked: null,
+            used: null,
+            used_from: "",
             scopes: ["content:read", "odd"],
         });
         // On several connections, so that more than one loop has it in its cache.
@@ -169,6 +171,27 @@ suite("with the permission", () => {
         assert.deepEqual(new Set(await useIt()), new Set([401]));
         assert.equal((await done("tokens.revoke", { id: made.id })).changed, false);
         assert.equal((await done("tokens.list", { account: "alice" })).tokens.at(-1).state, "revoked");
+    });
+
+    test("the last use of a token is listed, with its address, and is written once a minute", async () => {
+        const make = (name) => done("tokens.create", { account: "alice", name });
+        const [made, other] = [await make("used"), await make("other")];
+        const find = async ({ id }) => (await done("tokens.list", {})).tokens.find((token) => token.id === id);
+        const useOf = (token) => eventually(async () => (await find(token)).used, "a use is recorded");
+        const begin = Date.now();
+        assert.equal(await statusOf(bearer(made.token)), 200);
+        const used = await useOf(made);
+        assert.ok(used >= begin && used <= Date.now());
+        assert.equal((await find(made)).used_from, "127.0.0.1");
+        // A change of rights has all loops read the token again.
+        await done("roles.add", { role: "unrelated" });
+        await Promise.all(Array.from({ length: 8 }, () => statusOf(bearer(made.token))));
+        assert.equal(await statusOf(bearer(other.token)), 200);
+        await useOf(other);
+        assert.equal((await find(made)).used, used);
+        const minute = new Date(used).toISOString().slice(0, 16);
+        const line = new RegExp(`^ *${made.id} +alice +used +active +never +${minute}`, "m");
+        assert.match(await server.cli("token", "list", "alice"), line);
     });
 
     test("a session is listed and ended", async () => {

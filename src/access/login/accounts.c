@@ -298,6 +298,12 @@ static void init_loop(cw_accounts *a, cw_accounts_loop *al)
     pthread_mutex_init(&al->lock, NULL);
 }
 
+static void write_uses(void *ctx, cw_db *db, bool is_end)
+{
+    cw_accounts *a = ctx;
+    cw_token_uses_write(&a->uses, db, is_end);
+}
+
 cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err *err)
 {
     cw_code rc = cw_secret_init(err);
@@ -340,6 +346,8 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
                            .on_change = opts->on_change,
                            .on_news = opts->on_news,
                            .ctx = opts->ctx,
+                           .on_poll = write_uses,
+                           .poll_ctx = a,
                            .listen_url = opts->listen_url};
     if (!rc && has_store)
         rc = cw_store_new(&store, &a->store, err);

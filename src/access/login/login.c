@@ -107,9 +107,11 @@ cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, 
         t->al = al;
         cw_list_init(&t->waiters);
         t->credentials = *credentials;
-        if (w)
-            networks_of(w, &t->work.network);
         cw_arena_init(&t->arena, ATTEMPT_MAX_BYTES);
+        if (w) {
+            networks_of(w, &t->work.network);
+            t->peer = cw_arena_dup_str(&t->arena, w->peer(w));
+        }
     }
     cw_credentials_wipe(credentials);
     return t;
@@ -395,13 +397,15 @@ static void reread_account(cw_login_op *t)
 /* ---- tokens of this server ---- */
 
 cw_code cw_login_read_token(cw_accounts *a, cw_db *db, const unsigned char digest[CW_DIGEST],
-                            cw_arena *arena, cw_caller **ret, cw_err *err)
+                            cw_arena *arena, cw_token **ret_token, cw_caller **ret, cw_err *err)
 {
     cw_token *token;
     cw_account *account;
     cw_code rc = cw_db_find_token(db, digest, arena, &token, &account, err);
     if (rc || !token)
         return rc;
+    if (ret_token)
+        *ret_token = token;
     bool is_good = cw_secret_equal(token->hash, digest) && !token->revoked &&
                    (token->expires == 0 || cw_clock_wall_ms() < token->expires) &&
                    !account->is_blocked;
@@ -438,9 +442,14 @@ cw_code cw_login_read_access_token(cw_accounts *a, cw_db *db, const unsigned cha
 static cw_code find_token(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_login_op *t = of_job(job);
-    bool is_access = t->credentials.kind == CW_CREDENTIALS_ACCESS_TOKEN;
-    cw_code rc = (is_access ? cw_login_read_access_token : cw_login_read_token)(
-        t->accounts, db, t->credentials.token, &t->arena, &t->caller, err);
+    const unsigned char *digest = t->credentials.token;
+    cw_token *token = NULL;
+    cw_code rc =
+        t->credentials.kind == CW_CREDENTIALS_ACCESS_TOKEN
+            ? cw_login_read_access_token(t->accounts, db, digest, &t->arena, &t->caller, err)
+            : cw_login_read_token(t->accounts, db, digest, &t->arena, &token, &t->caller, err);
+    if (token && t->caller)
+        cw_token_uses_note(&t->accounts->uses, db, token, t->peer);
     t->expires = t->caller ? cw_caller_expires(t->caller) : 0;
     return rc;
 }

@@ -4,6 +4,7 @@
  *     accounts.c     begin, settings and end; the permissions of callers
  *     login.c        logins on their way through cache, store and pool (recent_logins.h: all loops)
  *     session.c      sessions of browsers
+ *     token_uses.c   the last use of each API token
  *     grants.c       operations of the built-in authorization server
  *     login_watch.c  streams that end with the credentials of their caller
  */
@@ -20,6 +21,7 @@
 #include "access/login/login_watch.h"
 #include "access/login/recent_logins.h"
 #include "access/login/session.h"
+#include "access/login/token_uses.h"
 #include "access/oauth/exchange.h"
 #include "access/oauth/per_minute.h"
 #include "access/throttle.h"
@@ -78,6 +80,7 @@ struct cw_login_op {
     /* the result */
     cw_arena arena;
     cw_account *account; /* NULL: none, or blocked */
+    cw_str peer;         /* the address of the first client that waits; may be empty */
     int64_t expires;     /* of a token; of a session: when it has to be read again; wall clock */
     cw_login_status status;
     uint32_t retry_s;
@@ -143,6 +146,7 @@ struct cw_accounts {
     cw_network_throttle user_codes_made_up;
     cw_per_minute devices; /* requests of devices, by network */
     cw_per_minute keys;    /* requests for the public keys, likewise */
+    cw_token_uses uses;    /* the store's thread's */
     atomic_bool has_sessions;
     atomic_uint_least64_t n_ended; /* sessions, by this server; others change the generation */
     atomic_uint_least64_t roles_generation;
@@ -152,16 +156,16 @@ struct cw_accounts {
 };
 
 /* login.c */
-/* NULL without memory. Credentials are taken over and wiped. `w` gives only its network; NULL: no
+/* NULL without memory. Credentials are taken over and wiped. `w` gives only its address; NULL: no
  * client waits. */
 cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w);
 /* Let it verify its credentials: a password by store, pool and store; a token by the store. */
 void cw_login_op_set_job(cw_login_op *t);
 /* On the store's thread: the caller of a token of this server; *ret stays NULL when the token is
- * not valid. */
+ * not valid. *ret_token may be set in any case; ret_token may be NULL. */
 CW_MUST_USE cw_code cw_login_read_token(cw_accounts *a, cw_db *db,
                                         const unsigned char digest[CW_DIGEST], cw_arena *arena,
-                                        cw_caller **ret, cw_err *err);
+                                        cw_token **ret_token, cw_caller **ret, cw_err *err);
 /* The same for an access token of the built-in authorization server. */
 CW_MUST_USE cw_code cw_login_read_access_token(cw_accounts *a, cw_db *db,
                                                const unsigned char digest[CW_DIGEST],

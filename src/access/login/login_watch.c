@@ -110,7 +110,7 @@ static cw_code reread(cw_accounts *a, cw_db *db, cw_login_recheck *r, cw_arena *
     case CW_CREDENTIAL_PASSWORD:
         return reread_password(a, db, r->caller, arena, ret, err);
     case CW_CREDENTIAL_TOKEN:
-        return cw_login_read_token(a, db, hash, arena, ret, err);
+        return cw_login_read_token(a, db, hash, arena, NULL, ret, err);
     case CW_CREDENTIAL_ACCESS_TOKEN:
         return cw_login_read_access_token(a, db, hash, arena, ret, err);
     case CW_CREDENTIAL_SESSION:

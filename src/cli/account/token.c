@@ -170,14 +170,15 @@ static void add_row(cw_cli_table *t, const cw_json *token)
     cw_cli_table_add(t, cw_cli_admin_text(token, "name"));
     cw_cli_table_add(t, cw_cli_admin_text(token, "state"));
     cw_cli_table_add_date(t, cw_cli_admin_number(token, "expires"), "never");
+    cw_cli_table_add_date(t, cw_cli_admin_number(token, "used"), "never");
     cw_cli_rights_add_texts(t, cw_json_get(token, CW_STR("scopes")));
 }
 
 static void print_list(cw_cli_rights *a, const cw_json *result)
 {
-    static const cw_cli_column columns[] = {{"ID", 5, true},        {"ACCOUNT", 20, false},
-                                            {"NAME", 20, false},    {"STATE", 7, false},
-                                            {"EXPIRES", 24, false}, {"SCOPES", 0, false}};
+    static const cw_cli_column columns[] = {
+        {"ID", 5, true},        {"ACCOUNT", 20, false}, {"NAME", 20, false}, {"STATE", 7, false},
+        {"EXPIRES", 24, false}, {"USED", 24, false},    {"SCOPES", 0, false}};
     cw_cli_rights_print_list(a, cw_json_get(result, CW_STR("tokens")), columns, CW_COUNT(columns),
                              add_row);
 }

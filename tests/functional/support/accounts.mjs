@@ -74,9 +74,13 @@ export async function startAccounts({ config = {}, accounts = true, ...options }
     const server = await startBridge({ ...options, roles: all.roles, config: all });
     server.database = store.path;
     server.databaseFiles = () => filesOf(store);
-    // Everything in the database file as SQL, without the row that each server writes of itself from time to time.
+    // Everything in the database file as SQL, without the rows that a server writes from time to time: of itself, and
+    // of used tokens.
     server.dump = () =>
-        execFileSync("sqlite3", [store.path, ".dump"], { encoding: "utf8" }).replace(/^INSERT INTO replica .*\n/gm, "");
+        execFileSync("sqlite3", [store.path, ".dump"], { encoding: "utf8" }).replace(
+            /^INSERT INTO (replica|token_use) .*\n/gm,
+            "",
+        );
     server.cli = (...words) => cli(server.config, ...words);
     server.token = async (...words) => JSON.parse(await server.cli("token", "create", "--json", ...words));
     return server;

@@ -238,6 +238,51 @@ TEST(tokens_belong_to_accounts_and_go_with_them)
     cw_db_close(db);
 }
 
+static void count_change(int64_t account, void *ctx)
+{
+    (void)account;
+    ++*(int *)ctx;
+}
+
+static void assert_last_use(cw_db *db, const cw_token *token, int64_t used, const char *from)
+{
+    cw_arena arena;
+    cw_token *found;
+    cw_account *owner;
+    cw_arena_init(&arena, 65536);
+    assert_int_equal(cw_db_find_token(db, token->hash, &arena, &found, &owner, &err), CW_OK);
+    assert_int_equal(found->used, used);
+    assert_true(cw_str_is(found->used_from, from));
+    cw_arena_done(&arena);
+}
+
+TEST(the_last_use_of_a_token_is_kept_and_is_no_change_of_rights)
+{
+    int n = 0;
+    int64_t id = 0;
+    cw_db_reading reading = {0};
+    cw_db *db = open_db();
+    cw_token token = {.account = add_account(db, "alice"), .name = CW_STR("ci")};
+    assert_int_equal(cw_db_add_token(db, &token, NULL, 0, &id, &err), CW_OK);
+    assert_last_use(db, &token, 0, "");
+    (void)!cw_db_read_changes(db, &reading, count_change, &n, &err);
+    n = 0;
+    const cw_token_use uses[] = {
+        {.token = id, .used = 2000, .address = "192.0.2.7"},
+        {.token = id, .used = 1000, .address = "192.0.2.8"},
+        {.token = id + 1000, .used = 3000, .address = "192.0.2.9"}, /* no such token */
+    };
+    assert_int_equal(cw_db_add_token_uses(db, uses, CW_COUNT(uses), &err), CW_OK);
+    assert_last_use(db, &token, 2000, "192.0.2.7");
+    const cw_token_use later = {.token = id, .used = 4000, .address = "2001:db8::1"};
+    assert_int_equal(cw_db_add_token_uses(db, &later, 1, &err), CW_OK);
+    assert_last_use(db, &token, 4000, "2001:db8::1");
+    assert_int_equal(cw_db_read_changes(db, &reading, count_change, &n, &err), CW_DONE);
+    assert_int_equal(n, 0);
+    assert_int_equal(cw_db_remove_account(db, CW_STR("alice"), &err), CW_OK);
+    cw_db_close(db);
+}
+
 static cw_code stop(cw_str text, void *ctx, cw_err *e)
 {
     (void)text;
@@ -265,7 +310,8 @@ TEST(an_older_database_is_brought_up_to_date)
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TABLE webhook; DROP TABLE letter; DROP TABLE generation; DROP TABLE change; DROP "
+    run_sql("DROP TABLE token_use; DROP TABLE webhook; DROP TABLE letter; DROP TABLE generation; "
+            "DROP TABLE change; DROP "
             "TABLE replica;"
             "DROP TABLE oauth_key; DROP TABLE task; DROP TABLE oauth_device;"
             "DROP TABLE oauth_assertion; DROP TRIGGER oauth_device_of_account;");
@@ -632,6 +678,7 @@ int main(void)
         T(permissions_come_from_all_roles_of_an_account),
         T(the_built_in_roles_stay),
         T(tokens_belong_to_accounts_and_go_with_them),
+        T(the_last_use_of_a_token_is_kept_and_is_no_change_of_rights),
         T(an_enumeration_ends_with_the_code_of_its_callback),
         T(a_key_is_made_once_and_shared),
         T(changes_of_others_are_seen),
