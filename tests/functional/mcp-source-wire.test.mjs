@@ -55,6 +55,14 @@ suite("a modern server", { concurrency: true }, () => {
         assert.ok(!("mcp-session-id" in headers));
     });
 
+    test("is not asked again for a result that is kept", async (t) => {
+        const methods = [{ method: "echo", read_only: true, cache: "1h" }];
+        const { upstream, server } = await scripted(t, { era: "modern" }, { methods }, { config: { loops: 1 } });
+        const first = await callToolWell(server, "s.echo", {});
+        assert.deepEqual((await callToolWell(server, "s.echo", {})).content, first.content);
+        assert.equal(upstream.seen("tools/call").length, 1);
+    });
+
     test("that needs a capability of the client is understood", async (t) => {
         const { upstream, server } = await scripted(t, { era: "modern" });
         const data = { requiredCapabilities: { sampling: {} } };

@@ -507,7 +507,9 @@ cw_code cw_follow(cw_remote_loop_state *part, const cw_follow_start *start, cw_f
     if (!part->followers)
         part->followers = followers_new(part);
     cw_followers *all = part->followers;
-    if (all && (all->n >= CW_FOLLOW_MAX || start->key.n > CW_FOLLOW_KEY))
+    if (start->key.n > CW_FOLLOW_KEY)
+        return CW_PARAMS;
+    if (all && all->n >= CW_FOLLOW_MAX)
         return CW_LIMIT;
     cw_follower *f = all ? calloc(1, sizeof *f + start->key.n) : NULL;
     if (!f)

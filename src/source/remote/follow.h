@@ -87,7 +87,8 @@ typedef struct cw_follow_start {
     cw_source_call *call;
 } cw_follow_start;
 
-/* Follow a job from now on. CW_LIMIT: too many; CW_NOMEM. */
+/* Follow a job from now on. CW_LIMIT: too many; CW_PARAMS: its id is too long;
+ * CW_NOMEM. */
 CW_MUST_USE cw_code cw_follow(struct cw_remote_loop_state *part, const cw_follow_start *start,
                               cw_follower **ret);
 /* Its call is over: nothing is reported any more. The job is cancelled, unless it is kept. */

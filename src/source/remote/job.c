@@ -79,6 +79,11 @@ cw_code cw_job_rule_make(const cw_endpoint *service, cw_str method, cw_arena *ar
     return rc;
 }
 
+bool cw_job_can_cancel(const cw_job_rule *rule)
+{
+    return rule->calls[CW_FOLLOW_CANCEL].method.n > 0;
+}
+
 uint32_t cw_job_interval(const cw_job_rule *rule)
 {
     return rule->config->interval_ms;

@@ -19,6 +19,8 @@ CW_MUST_USE cw_code cw_job_rule_make(const cw_endpoint *service, cw_str method, 
                                      const cw_job_rule **ret, cw_err *err);
 /* The id of the job that a call has begun: JSON, in the arena; .p is NULL: it is not known. */
 cw_str cw_job_id(const cw_job_rule *rule, const cw_json *result, cw_str params, cw_arena *arena);
+/* Whether the service can end such a job. */
+bool cw_job_can_cancel(const cw_job_rule *rule);
 uint32_t cw_job_interval(const cw_job_rule *rule);
 /* The rule of a follower is a cw_job_rule. */
 extern const cw_follow_ops cw_job_ops;

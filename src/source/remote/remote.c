@@ -68,7 +68,9 @@ struct request {
     char room[CW_REQUEST_TEMPLATE_ROOM];
     cw_relay_request relay; /* of an MCP server */
     bool trial;             /* of the breaker */
-    bool is_shared;         /* has memory of its own, with the params behind it; others may join */
+    bool is_shared;         /* has memory of its own, with the params behind it; others may join, if
+                               the tool only reads */
+    bool is_left;           /* its call is over; the job that it begins is to be cancelled */
     bool is_over;           /* those who wait are being told */
 };
 
@@ -175,6 +177,7 @@ static void close_part(cw_remote_loop_state *p)
     cw_loop_cancel_deferred(&p->pump);
     drop_ops(&p->later);
     cw_loop_unwatch(p->loop, &p->retries);
+    cw_loop_unwatch(p->loop, &p->left);
     cw_result_cache_done(&p->kept);
     cw_upstream_close(p->upstream, on_part_closed, p);
 }
@@ -193,6 +196,7 @@ static void on_loop_end(cw_loop_hook *hook)
 }
 
 static void on_retry(cw_deadline *d);
+static void on_left(cw_deadline *d);
 static void on_pump(cw_deferred *later);
 
 static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_loop_state **ret, cw_err *err)
@@ -216,6 +220,8 @@ static cw_code open_part(cw_remote *r, cw_loop *loop, cw_remote_loop_state **ret
     cw_result_cache_init(&p->kept);
     cw_deadline_list_init(&p->retries, RETRY_MS, on_retry);
     cw_loop_watch(loop, &p->retries);
+    cw_deadline_list_init(&p->left, r->service->config.timeout_ms, on_left);
+    cw_loop_watch(loop, &p->left);
     p->hook.on_end = on_loop_end;
     cw_loop_add_hook(loop, &p->hook);
     r->parts[loop->index] = *ret = p;
@@ -310,6 +316,11 @@ static bool begin_follow(cw_remote *r, const request *f, op *o, cw_outcome *outc
         *outcome = (cw_outcome){.kind = CW_OUTCOME_FAILED,
                                 .fault = CW_FAULT_FULL,
                                 .message = CW_STR("Too many jobs are followed.")};
+    if (rc == CW_PARAMS)
+        *outcome =
+            (cw_outcome){.kind = CW_OUTCOME_FAILED,
+                         .fault = CW_FAULT_PROTOCOL,
+                         .message = CW_STR("The server returned a task whose id is too long.")};
     return false;
 }
 
@@ -326,9 +337,11 @@ static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op
         cw_follow_start unused;
         if (o->completes)
             cw_relayed_completion(call->arena, ret);
-        else if (ret->kind == CW_OUTCOME_RESULT && !cw_relayed_is_task(ret->result, &unused))
-            cw_relayed_result(&tool->target, o->request->relay.name, r->service->words.is_strict,
-                              o->asks, ret);
+        else if (ret->kind == CW_OUTCOME_RESULT && !cw_relayed_is_task(ret->result, &unused)) {
+            /* One that was kept has no request. */
+            cw_str uri = o->request ? o->request->relay.name : tool->target.name;
+            cw_relayed_result(&tool->target, uri, r->service->words.is_strict, o->asks, ret);
+        }
         return;
     }
     if (tool->map && ret->kind == CW_OUTCOME_RESULT)
@@ -382,6 +395,37 @@ static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
         free(f);
 }
 
+/* The response to a call that is over has the id of its job. */
+static void cancel_job(cw_remote *r, request *f, const cw_upstream_reply *reply)
+{
+    cw_outcome outcome;
+    cw_follower *follower;
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_arena_init(&arena, CW_ARENA_MAX);
+    cw_dialect_parse_response(&r->service->protocol, r->base.name, f->req.id, reply, &arena,
+                              &outcome);
+    end_span(r, f, reply, &outcome);
+    cw_str key = outcome.kind == CW_OUTCOME_RESULT
+                     ? cw_job_id(f->tool->job, outcome.result, f->params, &arena)
+                     : (cw_str){NULL, 0};
+    const cw_follow_start start = {.ops = &cw_job_ops, .rule = f->tool->job, .key = key};
+    if (key.p && !cw_follow(f->part, &start, &follower))
+        cw_follow_cancel(follower, /* keeps_job= */ false);
+    else if (key.p)
+        cw_log(CW_LOG_WARN, "source", "a job could not be cancelled or dismissed",
+               CW_KV("source", r->base.name),
+               CW_KV("problem", CW_STR("too many jobs, or no memory")));
+    free(f);
+}
+
+static void on_left(cw_deadline *d)
+{
+    request *f = CW_CONTAINER(d, request, retry);
+    cw_remote_loop_state *p = f->part;
+    drop_request(f);
+    cw_remote_close_if_over(p);
+}
+
 static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
 {
     request *f = req->ctx;
@@ -389,7 +433,9 @@ static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
     cw_remote *r = p->remote;
     uint32_t index = p->loop->index;
     log_attempt(f, reply);
-    if (f->tool->may_repeat && is_away(reply) && f->n_tries <= r->service->config.retries) {
+    cw_deadline_clear(&f->retry);
+    if (f->tool->may_repeat && !f->is_left && is_away(reply) &&
+        f->n_tries <= r->service->config.retries) {
         end_span(r, f, reply, NULL);
         cw_loop_set_deadline(p->loop, &f->retry, &p->retries);
         return;
@@ -397,7 +443,10 @@ static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
     cw_remote_record_end(r, cw_loop_now(p->loop), f->trial, reply);
     leave_part(f);
     cw_source_ref(&r->base);
-    finish(r, f, reply);
+    if (f->is_left)
+        cancel_job(r, f, reply);
+    else
+        finish(r, f, reply);
     /* A call that was told may have ended the part: it is looked up again. */
     if (r->parts[index])
         cw_remote_close_if_over(r->parts[index]);
@@ -679,11 +728,17 @@ static bool use_cached(cw_remote_loop_state *p, const cw_source_call *call, cw_s
     return true;
 }
 
+/* Whether a job of the tool can be ended at the service. */
+static bool has_cancel(const cw_remote *r, const cw_remote_tool *tool)
+{
+    return tool->job && !is_mcp(r) && cw_job_can_cancel(tool->job);
+}
+
 static request *make_request(cw_remote_loop_state *p, const cw_source_call *call, cw_str params)
 {
     const cw_remote_tool *tool = &p->remote->tools[call->method->index];
     /* A call to an MCP server has a client that may be asked, and progress of its own. */
-    bool is_shared = tool->reads && !is_mcp(p->remote);
+    bool is_shared = (tool->reads && !is_mcp(p->remote)) || has_cancel(p->remote, tool);
     cw_str state = call->ids ? call->ids->tracestate : CW_STR("");
     size_t kept = is_shared ? params.n + state.n : 0;
     size_t room = cw_remote_span_room(p->remote, call, params, state);
@@ -838,6 +893,11 @@ static void cancel(cw_source *s, cw_source_call *call)
     if (is_running(f) && ms + ms / 8 >= limit) {
         cw_remote_health_failed(r->health, f->trial, now);
         f->trial = false;
+    }
+    if (is_running(f) && has_cancel(r, f->tool) && !call->keeps_job) {
+        f->is_left = true;
+        cw_loop_set_deadline(p->loop, &f->retry, &p->left);
+        return;
     }
     drop_request(f);
     cw_remote_close_if_over(p);

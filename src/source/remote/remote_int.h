@@ -141,6 +141,7 @@ struct cw_remote_loop_state {
     cw_result_cache kept;
     cw_followers *followers; /* NULL: there was none yet */
     cw_deadline_list retries;
+    cw_deadline_list left; /* requests whose calls are over; their jobs are to be cancelled */
 };
 
 /* php_result.c: have {} in a result where its schema declares an object and the service, written in
