@@ -112,6 +112,14 @@ static void on_cancel(cw_source *s, cw_source_call *call)
     fake_ops->cancel(s, call);
 }
 
+/* Another call may get the memory of the last one. */
+static void on_sweep(cw_source *s, cw_loop *loop, bool is_end)
+{
+    if (is_end)
+        plan.op = NULL;
+    fake_ops->sweep(s, loop, is_end);
+}
+
 static bool act(fake_op *op)
 {
     const cw_json *params;
@@ -139,6 +147,7 @@ static void open_door(void)
     ops = *fake_ops;
     ops.answer = on_answer;
     ops.cancel = on_cancel;
+    ops.sweep = on_sweep;
     now->source->base.ops = &ops;
     now->source->on_act = act;
 }
