@@ -250,6 +250,16 @@ cw_code cw_admin_texts(const cw_admin_call *c, const char *name, cw_str **ret, s
     return CW_OK;
 }
 
+bool cw_admin_is_named(const cw_json *names, cw_str name)
+{
+    bool is_all = !names || !cw_json_count(names);
+    for (const cw_json *n = is_all ? NULL : cw_json_first(names); n; n = cw_json_next(n)) {
+        if (cw_str_eq(cw_json_text(n), name))
+            return true;
+    }
+    return is_all;
+}
+
 cw_code cw_admin_check_name(const char *what, cw_str name, cw_err *err)
 {
     char excerpt[CW_EXCERPT_SIZE];

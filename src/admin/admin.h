@@ -177,6 +177,8 @@ bool cw_admin_flag(const cw_admin_call *c, const char *name);
 /* The strings of an array among the params, in the arena; *ret_n is their number. CW_NOMEM. */
 CW_MUST_USE cw_code cw_admin_texts(const cw_admin_call *c, const char *name, cw_str **ret,
                                    size_t *ret_n, cw_err *err);
+/* Whether an array of strings has this name; NULL and an empty one have all. */
+bool cw_admin_is_named(const cw_json *names, cw_str name);
 /* Whether this is the name of a `what` ("role"): 1 to CW_DB_MAX_NAME bytes without control
  * characters. Else CW_PARAMS. */
 CW_MUST_USE cw_code cw_admin_check_name(const char *what, cw_str name, cw_err *err);

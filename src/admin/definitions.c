@@ -104,16 +104,6 @@ static void start(load *l, size_t i, cw_spawner *spawner)
     }
 }
 
-static bool is_wanted(const cw_json *names, cw_str name)
-{
-    bool is_all = !names || !cw_json_count(names);
-    for (const cw_json *n = is_all ? NULL : cw_json_first(names); n; n = cw_json_next(n)) {
-        if (cw_str_eq(cw_json_text(n), name))
-            return true;
-    }
-    return is_all;
-}
-
 static cw_code select_sources(load *l, const cw_json *names, cw_err *err)
 {
     const cw_config_remotes *sources = &l->config->sources;
@@ -122,7 +112,7 @@ static cw_code select_sources(load *l, const cw_json *names, cw_err *err)
     if (!l->all || !l->items)
         return cw_arena_fail(&l->arena, err);
     for (size_t i = 0; i < sources->n; i++) {
-        if (!is_wanted(names, sources->items[i].name))
+        if (!cw_admin_is_named(names, sources->items[i].name))
             continue;
         l->items[l->n].load = l;
         l->all[l->n++].config = &sources->items[i];

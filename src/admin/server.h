@@ -34,6 +34,7 @@ struct cw_admin_server {
     cw_runtime *runtime;
     cw_accounts *accounts; /* NULL: no logins */
     cw_sources *sources;
+    struct cw_approvals *approvals; /* of the database */
     cw_tasks *tasks;
     const cw_audit *audit; /* NULL: none */
     cw_spawner *spawner;   /* of child programs; NULL: none */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sources.c - methods about plugins and services. */
+#include <stdlib.h>
+
+#include "admin/approvals.h"
 #include "admin/definitions.h"
+#include "base/clock.h"
 #include "source/remote/lock_approve.h"
 #include "source/remote/lock_diff.h"
 
@@ -28,6 +32,9 @@ static void write_report(const cw_source_report *r, void *ctx)
     cw_json_add_i64_member(w, CW_STR("tools"), r->tools);
     cw_json_add_i64_member(w, CW_STR("methods"), r->methods);
     cw_json_add_i64_member(w, CW_STR("withheld"), r->withheld);
+    write_date(w, "approved_at", r->approved_ms);
+    if (r->approved_by.n)
+        cw_json_add_string_member(w, CW_STR("approved_by"), r->approved_by);
     if (r->protocol) {
         cw_json_add_string_member(w, CW_STR("protocol"), cw_str_from(r->protocol));
         cw_json_add_i64_member(w, CW_STR("resources"), r->exposed[CW_EXPOSED_RESOURCE]);
@@ -129,17 +136,27 @@ static cw_code refresh(cw_admin_call *c, cw_err *err)
 
 /* ---- diff ---- */
 
-/* The differences as JSON, with the lock file that they were found with. */
+/* The differences as JSON, with the lock that they were found with. */
 typedef struct review {
     cw_lock *lock;
+    int64_t version; /* of a lock in the database */
     cw_buf differences;
     char etag[CW_LOCK_HASH + 1]; /* of the differences */
 } review;
 
 static void review_done(review *r)
 {
-    cw_lock_free(r->lock);
+    cw_lock_unref(r->lock);
     cw_buf_done(&r->differences);
+}
+
+/* *ret is NULL if nothing was ever approved. */
+static cw_code read_lock(const cw_admin_call *c, cw_lock **ret, int64_t *ret_version, cw_err *err)
+{
+    if (!c->config->state.approvals_in_store)
+        return cw_lock_read(c->config->state.lock.p, ret, err);
+    cw_code rc = cw_approvals_get(c->server->approvals, ret, ret_version, err);
+    return rc == CW_NOTFOUND ? CW_OK : rc;
 }
 
 static cw_code compare(const cw_admin_call *c, const cw_admin_definitions *all, size_t n, review *r,
@@ -147,7 +164,7 @@ static cw_code compare(const cw_admin_call *c, const cw_admin_definitions *all, 
 {
     cw_json_writer w;
     cw_buf_init(&r->differences, CW_ADMIN_RESULT_MAX);
-    cw_code rc = cw_lock_read(c->config->state.lock.p, &r->lock, err);
+    cw_code rc = read_lock(c, &r->lock, &r->version, err);
     if (rc)
         return rc;
     cw_json_writer_init(&w, &r->differences, CW_JSON_COMPACT);
@@ -195,12 +212,14 @@ static void on_diff(cw_admin_call *c, const cw_admin_definitions *all, size_t n)
     c->finish(c, rc, &err);
 }
 
+#define NO_APPROVALS                                                                               \
+    "definitions need no approval: set state.lock, or \"approvals: store\", in the configuration"
+
 /* Read definitions; `fn` ends the call. */
 static cw_code load(cw_admin_call *c, cw_admin_definitions_fn fn, cw_err *err)
 {
-    if (!c->config->state.lock.n)
-        return cw_fail(err, CW_CONFIG,
-                       "there is no lock file: set state.lock in the configuration");
+    if (!cw_config_needs_approvals(c->config))
+        return cw_fail(err, CW_CONFIG, NO_APPROVALS);
     cw_code rc = check_names(c, cw_json_get(c->params, CW_STR("names")), err);
     if (!rc)
         rc = cw_admin_definitions_load(c, fn, err);
@@ -210,6 +229,53 @@ static cw_code load(cw_admin_call *c, cw_admin_definitions_fn fn, cw_err *err)
 static cw_code diff(cw_admin_call *c, cw_err *err)
 {
     return load(c, on_diff, err);
+}
+
+/* ---- approvals ---- */
+
+typedef struct listing {
+    cw_json_writer *out;
+    const cw_lock *lock;
+    cw_str source;
+} listing;
+
+static cw_code write_approved(cw_str method, void *ctx)
+{
+    const listing *l = ctx;
+    cw_lock_stamp stamp = cw_lock_stamp_of(l->lock, l->source, method);
+    cw_json_open_object(l->out);
+    cw_json_add_string_member(l->out, CW_STR("source"), l->source);
+    cw_json_add_string_member(l->out, CW_STR("method"), method);
+    write_date(l->out, "approved_at", stamp.at);
+    cw_json_add_string_member(l->out, CW_STR("approved_by"), stamp.by);
+    cw_json_close(l->out);
+    return CW_OK;
+}
+
+static cw_code approvals(cw_admin_call *c, cw_err *err)
+{
+    const cw_json *names = cw_json_get(c->params, CW_STR("names"));
+    listing l = {.out = c->out};
+    cw_lock *lock = NULL;
+    int64_t version = 0;
+    if (!cw_config_needs_approvals(c->config))
+        return cw_fail(err, CW_CONFIG, NO_APPROVALS);
+    cw_code rc = check_names(c, names, err);
+    if (!rc)
+        rc = read_lock(c, &lock, &version, err);
+    if (rc)
+        return rc;
+    l.lock = lock;
+    cw_json_add_key(c->out, CW_STR("approvals"));
+    cw_json_open_array(c->out);
+    for (size_t i = 0; i < c->config->sources.n && !rc; i++) {
+        l.source = c->config->sources.items[i].name;
+        if (cw_admin_is_named(names, l.source))
+            rc = cw_lock_each(lock, l.source, write_approved, &l);
+    }
+    cw_json_close(c->out);
+    cw_lock_unref(lock);
+    return rc;
 }
 
 /* ---- approve ---- */
@@ -242,8 +308,8 @@ static cw_code check_methods(const cw_admin_call *c, const cw_admin_definitions 
     return cw_lock_check_methods(offers, n, names && cw_json_count(names), methods, n_methods, err);
 }
 
-static cw_code write_approval(cw_admin_call *c, const review *r, const cw_admin_definitions *all,
-                              size_t n, cw_lock_approval *a, cw_err *err)
+static cw_code collect(cw_admin_call *c, const review *r, const cw_admin_definitions *all, size_t n,
+                       cw_lock_approval *a, cw_err *err)
 {
     const cw_str *methods = NULL;
     size_t n_methods = 0;
@@ -253,6 +319,7 @@ static cw_code write_approval(cw_admin_call *c, const review *r, const cw_admin_
     if (rc)
         return rc;
     cw_lock_approval_init(a, r->lock, methods, n_methods, c->out);
+    a->stamp = (cw_lock_stamp){.at = cw_clock_wall_ms(), .by = c->actor};
     cw_json_add_key(c->out, CW_STR("approved"));
     cw_json_open_array(c->out);
     for (size_t i = 0; i < n && !rc; i++) {
@@ -260,13 +327,12 @@ static cw_code write_approval(cw_admin_call *c, const review *r, const cw_admin_
             rc = cw_lock_approve(a, all[i].config->name, all[i].items, all[i].n);
     }
     cw_json_close(c->out);
-    if (rc)
-        return cw_fail(err, rc, "%s", cw_code_text(rc));
-    return cw_lock_approval_write(a, c->config->state.lock.p, err);
+    write_problems(c->out, all, n);
+    return rc ? cw_fail(err, rc, "%s", cw_code_text(rc)) : CW_OK;
 }
 
 /* The sources use the new definitions before the call ends. */
-static cw_code refresh_approved(cw_admin_call *c, const cw_lock_approval *a, cw_err *err)
+static cw_code refresh_approved(cw_admin_call *c, const cw_str *names, size_t n, cw_err *err)
 {
     refreshing *all = cw_arena_alloc(c->arena, sizeof *all);
     if (!all)
@@ -275,12 +341,77 @@ static cw_code refresh_approved(cw_admin_call *c, const cw_lock_approval *a, cw_
     cw_json_add_key(c->out, CW_STR("sources"));
     cw_json_open_array(c->out);
     cw_code rc = CW_OK;
-    for (size_t i = 0; i < a->n_replaced && !rc; i++)
-        rc = refresh_one(all, a->replaced[i], err);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = refresh_one(all, names[i], err);
     if (all->n_waiting)
         return CW_AGAIN;
     cw_json_close(c->out);
     return rc;
+}
+
+/* An approval on its way to the database. */
+typedef struct saving {
+    cw_approvals_change change;
+    const cw_admin_server *server;
+    cw_admin_call *c;  /* lives while the server is not closed */
+    cw_config *config; /* a reference, for the names */
+    size_t n;
+    cw_str names[];
+} saving;
+
+static void free_saving(saving *s)
+{
+    cw_config_unref(s->config);
+    free(s);
+}
+
+static void on_saved(cw_approvals_change *change, cw_code rc, const cw_err *err)
+{
+    saving *s = CW_CONTAINER(change, saving, change);
+    cw_err problem = *err;
+    if (!s->server->is_closed) {
+        if (!rc)
+            rc = refresh_approved(s->c, s->names, s->n, &problem);
+        if (rc != CW_AGAIN)
+            s->c->finish(s->c, rc, &problem);
+    }
+    free_saving(s);
+}
+
+static void on_unsaved(cw_approvals_change *change)
+{
+    free_saving(CW_CONTAINER(change, saving, change));
+}
+
+static cw_code save_in_store(cw_admin_call *c, const review *r, const cw_lock_approval *a,
+                             cw_err *err)
+{
+    saving *s = calloc(1, sizeof *s + a->n_replaced * sizeof s->names[0]);
+    if (!s)
+        return cw_fail_nomem(err);
+    s->change.done = on_saved;
+    s->change.drop = on_unsaved;
+    s->server = c->server;
+    s->c = c;
+    s->config = cw_config_ref(c->server->config);
+    s->n = a->n_replaced;
+    for (size_t i = 0; i < s->n; i++)
+        s->names[i] = a->replaced[i];
+    cw_lock_change what = cw_lock_approval_change(a);
+    what.replaced = s->names;
+    cw_code rc =
+        cw_approvals_start(c->server->approvals, r->lock, r->version, &what, &s->change, err);
+    if (rc)
+        free_saving(s);
+    return rc ? rc : CW_AGAIN;
+}
+
+static cw_code save(cw_admin_call *c, const review *r, const cw_lock_approval *a, cw_err *err)
+{
+    if (c->config->state.approvals_in_store && a->n_replaced)
+        return save_in_store(c, r, a, err);
+    cw_code rc = cw_lock_approval_write(a, c->config->state.lock.p, err);
+    return rc ? rc : refresh_approved(c, a->replaced, a->n_replaced, err);
 }
 
 static void on_approve(cw_admin_call *c, const cw_admin_definitions *all, size_t n)
@@ -292,11 +423,9 @@ static void on_approve(cw_admin_call *c, const cw_admin_definitions *all, size_t
     if (!rc)
         rc = cw_lock_check_etag(cw_admin_text(c, "etag"), r.etag, &err);
     if (!rc)
-        rc = write_approval(c, &r, all, n, &a, &err);
+        rc = collect(c, &r, all, n, &a, &err);
     if (!rc)
-        write_problems(c->out, all, n);
-    if (!rc)
-        rc = refresh_approved(c, &a, &err);
+        rc = save(c, &r, &a, &err);
     cw_lock_approval_done(&a);
     review_done(&r);
     if (rc != CW_AGAIN)
@@ -342,6 +471,15 @@ const cw_admin_method cw_admin_sources_methods[] = {
      .place = CW_ADMIN_MAIN,
      .flags = CW_ADMIN_NEEDS_SERVER,
      .run = diff},
+    {.name = "causeway.sources.approvals",
+     .about =
+         "List the approved methods of services, with the time and the author of each approval",
+     .permission = CW_PERMISSION_ADMINISTER_SOURCES,
+     .params = "[" NAMES "]",
+     .result = "{\"approvals\":" OBJECTS "}",
+     .place = CW_ADMIN_MAIN,
+     .flags = CW_ADMIN_NEEDS_SERVER,
+     .run = approvals},
     {.name = "causeway.sources.approve",
      .about = "Approve the definitions of tools that causeway.sources.diff has shown",
      .permission = CW_PERMISSION_ADMINISTER_SOURCES,

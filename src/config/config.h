@@ -264,7 +264,8 @@ typedef struct cw_config {
 
     struct {
         cw_str directory; /* descriptions of services that survive restarts; empty: none do */
-        cw_str lock;      /* file with the approved definitions of tools; empty: none is checked */
+        cw_str lock;      /* file with the approved definitions of tools; empty: none */
+        bool approvals_in_store; /* `approvals: store`: they are in the database */
     } state;
 
     struct {
@@ -376,6 +377,8 @@ void cw_config_changed_keys(const cw_config *a, const cw_config *b, bool needs_r
 CW_MUST_USE cw_code cw_config_write_masked(const cw_config *config, cw_json_writer *w, cw_err *err);
 /* The path or the URL of the database; empty: none. */
 cw_str cw_config_store(const cw_config *config);
+/* Whether definitions of tools must be approved, in a file or in the database. */
+bool cw_config_needs_approvals(const cw_config *config);
 /* The log options of a configuration; they borrow its texts. */
 cw_log_opts cw_config_log_opts(const cw_config *config);
 /* Append the effective configuration as YAML with every key, its value and a comment; reading that

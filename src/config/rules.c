@@ -245,6 +245,18 @@ static cw_code check_store(cw_checker *c, const cw_config *config)
     return CW_OK;
 }
 
+static cw_code check_approvals(cw_checker *c, const cw_config *config)
+{
+    if (!config->state.approvals_in_store)
+        return CW_OK;
+    if (!cw_config_store(config).n)
+        return complain(c, "state", "approvals", NULL, "needs store.path or store.url");
+    if (config->state.lock.n)
+        return complain(c, "state", "lock", NULL,
+                        "is not used with \"approvals: store\": remove one of them");
+    return CW_OK;
+}
+
 static cw_code check_console(cw_checker *c, const cw_config *config)
 {
     if (!config->console.enabled)
@@ -641,6 +653,8 @@ cw_code cw_rules_check(cw_checker *c, const cw_config *config)
         rc = check_path(c, config);
     if (!rc)
         rc = check_store(c, config);
+    if (!rc)
+        rc = check_approvals(c, config);
     if (!rc)
         rc = check_console(c, config);
     if (!rc)

@@ -358,6 +358,11 @@ cw_str cw_config_store(const cw_config *config)
     return config->store.url.n ? config->store.url : config->store.path;
 }
 
+bool cw_config_needs_approvals(const cw_config *config)
+{
+    return config->state.lock.n || config->state.approvals_in_store;
+}
+
 cw_log_opts cw_config_log_opts(const cw_config *config)
 {
     bool is_text = config->log.format == CW_CONFIG_LOG_TEXT;

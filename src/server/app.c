@@ -11,6 +11,7 @@
 #include "call/catalogue_wait.h"
 #include "config/session_limits.h"
 #include "server/app_callers.h"
+#include "server/app_shared.h"
 #include "server/audit_opts.h"
 #include "server/database.h"
 #include "server/issuers.h"
@@ -371,32 +372,6 @@ static void on_change(void *ctx)
     cw_loop_notify(b->loop, &b->on_store_changed);
 }
 
-static void on_news(void *ctx, cw_db *db, bool is_new)
-{
-    cw_app *b = ctx;
-    if (b->replicas)
-        cw_replicas_read_news(b->replicas, db, is_new);
-}
-
-static void on_letter(const cw_letter *letter, void *ctx)
-{
-    cw_app *b = ctx;
-    if (b->is_open)
-        cw_mcp_take_letter(b->mcp, letter);
-}
-
-/* Before the store, whose thread uses it. */
-static cw_code open_replicas(cw_app *b, const cw_config *config, cw_err *err)
-{
-    const cw_replicas_opts opts = {.loop = b->loop,
-                                   .seal = &b->seal,
-                                   .on_letter = on_letter,
-                                   .ctx = b,
-                                   .is_file = !cw_db_is_server(cw_config_store(config).p),
-                                   .version = CW_VERSION};
-    return cw_replicas_new(&opts, &b->replicas, err);
-}
-
 static cw_code open_accounts(cw_app *b, const cw_config *config, bool keeps_state, cw_err *err)
 {
     cw_accounts_opts opts = {.db = cw_database_opts(config, 0),
@@ -404,7 +379,7 @@ static cw_code open_accounts(cw_app *b, const cw_config *config, bool keeps_stat
                              .tokens = config->limits.token_cache_entries,
                              .on_status = on_status,
                              .on_change = on_change,
-                             .on_news = on_news,
+                             .on_news = cw_app_on_news,
                              .ctx = b,
                              .listen_url = config->store.listen_url.p};
     opts.db.may_create = !b->is_quiet;
@@ -413,7 +388,7 @@ static cw_code open_accounts(cw_app *b, const cw_config *config, bool keeps_stat
         return CW_OK;
     cw_code rc = cw_issuers_new(b->loop, &b->issuers, err);
     if (!rc && b->has_store && keeps_state)
-        rc = open_replicas(b, config, err);
+        rc = cw_app_open_replicas(b, config, err);
     if (!rc)
         rc = cw_accounts_new(&opts, &b->accounts, err);
     if (rc)
@@ -623,6 +598,7 @@ cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
     use_settings(b, config, d.translations);
     if (!b->anonymous)
         set_anonymous(b, d.configured); /* sources may publish at once */
+    cw_app_use_approvals(b, config);
     rc = cw_sources_configure(b->sources, config, err);
     if (rc) {
         b->settings = old;
@@ -796,6 +772,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
     b->admin.runtime = b->runtime;
     b->admin.accounts = b->accounts;
     b->admin.sources = b->sources;
+    b->admin.approvals = b->approvals;
     b->admin.tasks = b->tasks;
     b->admin.audit = b->audit;
     b->admin.spawner = b->spawner;
@@ -837,6 +814,8 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
         rc = cw_tracer_new(b->loop, b->n_loops, &b->tracer, err);
     if (!rc)
         rc = cw_audit_new(on_audit_status, NULL, &b->audit, err);
+    if (!rc)
+        rc = cw_approvals_new(b->loop, cw_app_on_approvals, b, &b->approvals, err);
     if (!rc)
         rc = open_accounts(b, config, opts->keeps_state, err);
     if (!rc)
@@ -946,6 +925,8 @@ void cw_app_done(cw_app *b)
     cw_cimd_cache_free(b->documents);
     cw_tasks_free(b->tasks);
     cw_replicas_free(b->replicas);
+    cw_approvals_free(b->approvals);
+    b->approvals = NULL;
     cw_shared_rates_free(b->rates);
     b->rates = NULL;
     cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */

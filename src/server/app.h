@@ -16,6 +16,7 @@
 
 #include "access/oauth/cimd_cache.h"
 #include "access/seal.h"
+#include "admin/approvals.h"
 #include "admin/source.h"
 #include "call/runtime.h"
 #include "door/mcp/mcp.h"
@@ -45,6 +46,7 @@ typedef struct cw_app {
     void *flushed_ctx;
     cw_admin_server admin; /* what administration methods see of this */
     cw_sources *sources;
+    cw_approvals *approvals;  /* of the database */
     cw_sources_health health; /* of the services */
     atomic_bool store_away;   /* the database cannot be used now */
     cw_snapshot *snapshot;    /* the latest; NULL: none yet */

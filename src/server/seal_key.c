@@ -2,7 +2,6 @@
 /* seal_key.c - the seal key from a secret, the database, a file of the server, or random bytes. */
 #include "server/seal_key.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -15,59 +14,31 @@
 
 _Static_assert(CW_SEAL_KEY == CW_DB_KEY, "a key fits its column");
 
-/* A job of the store, on the stack of the waiting thread. */
 typedef struct key_request {
-    cw_store_job job;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
     unsigned char key[CW_SEAL_KEY]; /* ours to offer, then the one that counts */
-    bool is_there, is_done;
+    bool is_there;
     cw_err err;
 } key_request;
 
 /* A database that can be read but not written is of use for all else: that is no failure of it. */
-static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
+static cw_code read_or_offer(cw_db *db, void *ctx, cw_err *err)
 {
-    key_request *a = CW_CONTAINER(job, key_request, job);
+    key_request *a = ctx;
     unsigned char key[CW_SEAL_KEY];
     cw_code rc = cw_db_find_key(db, KEY_NAME, key, &a->is_there, err);
     if (!rc && !a->is_there && !cw_db_offer_key(db, KEY_NAME, a->key, &a->err))
         rc = cw_db_find_key(db, KEY_NAME, key, &a->is_there, err);
     if (!rc && a->is_there)
         memcpy(a->key, key, sizeof key);
-    if (rc)
-        a->err = *err;
     return rc;
-}
-
-static void on_done(cw_store_job *job, cw_code rc)
-{
-    key_request *a = CW_CONTAINER(job, key_request, job);
-    pthread_mutex_lock(&a->lock);
-    if (rc && !a->err.msg[0])
-        cw_fail(&a->err, rc, "%s", cw_code_text(rc));
-    a->is_there = a->is_there && !rc;
-    a->is_done = true;
-    pthread_cond_signal(&a->wake);
-    pthread_mutex_unlock(&a->lock);
 }
 
 static void use_store(cw_store *store, cw_seal *seal)
 {
-    key_request a = {.job = {.run = run, .done = on_done}};
+    key_request a = {.is_there = false};
     memcpy(a.key, seal->key, sizeof a.key);
-    pthread_mutex_init(&a.lock, NULL);
-    pthread_cond_init(&a.wake, NULL);
-    cw_code rc = cw_store_ask(store, &a.job);
-    if (rc)
-        cw_fail(&a.err, rc, "%s", cw_code_text(rc));
-    pthread_mutex_lock(&a.lock);
-    while (!rc && !a.is_done)
-        pthread_cond_wait(&a.wake, &a.lock);
-    pthread_mutex_unlock(&a.lock);
-    pthread_cond_destroy(&a.wake);
-    pthread_mutex_destroy(&a.lock);
-    if (a.is_there)
+    cw_code rc = cw_store_call(store, read_or_offer, &a, &a.err);
+    if (!rc && a.is_there)
         memcpy(seal->key, a.key, sizeof a.key);
     else
         cw_log_err(CW_LOG_WARN, "serve",

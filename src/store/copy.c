@@ -79,11 +79,13 @@ static const table tables[] = {
      "INSERT INTO webhook (id, owner, state, expires) VALUES (?1, ?2, ?3, ?4)", "tttn"},
     {"token_use", "SELECT token, used, address FROM token_use ORDER BY token",
      "INSERT INTO token_use (token, used, address) VALUES (?1, ?2, ?3)", "nnt"},
+    {"approval", "SELECT source, entries, n FROM approval ORDER BY source",
+     "INSERT INTO approval (source, entries, n) VALUES (?1, ?2, ?3)", "ttn"},
 };
 
 #define IS_EMPTY                                                                                   \
     "SELECT count(*) FROM (SELECT 1 FROM account UNION ALL SELECT 1 FROM role_permission"          \
-    " UNION ALL SELECT 1 FROM secret"                                                              \
+    " UNION ALL SELECT 1 FROM secret UNION ALL SELECT 1 FROM approval"                             \
     " UNION ALL SELECT 1 FROM role WHERE name NOT IN ('anonymous', 'authenticated')) AS found"
 
 /* ---- queries ---- */

@@ -10,6 +10,7 @@
  *        ├──< session                               oauth_client
  *        └──< oauth_code, oauth_grant ──< oauth_token   (store/oauth.h)
  *     task                                        (store/task.h)
+ *     approval                                    (store/approval.h)
  *     replica, letter                             (store/replica.h, store/letter.h)
  *
  * A role of an account need not be in the table of roles: the configuration may define it.
@@ -69,7 +70,7 @@ void cw_db_close(cw_db *db);
  * server that went away fails the next call instead. */
 bool cw_db_is_current(const cw_db *db);
 /* A number that changes when another connection has changed the database. On a server changes of
- * this connection count too, but only those of rights, and letters. */
+ * this connection count too, but only those of rights, letters and approvals. */
 CW_MUST_USE cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err);
 
 /* How far the changes of rights were read. */

@@ -5,6 +5,7 @@
  *     oauth.c       likewise, of the built-in authorization server (oauth.h)
  *     task.c        likewise, of tasks (task.h)
  *     bucket.c      levels of rates (bucket.h); PostgreSQL only
+ *     approval.c    likewise, of approved definitions (approval.h)
  *     letter.c      likewise, of letters between servers (letter.h)
  *     replica.c     likewise, of the servers that use it (replica.h)
  *     stmt.c        statements (stmt.h)
@@ -127,7 +128,7 @@ CW_MUST_USE cw_code cw_postgres_wait(cw_db *db, int wake, int ms,
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 12u
+#define CW_POSTGRES_VERSIONS 13u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

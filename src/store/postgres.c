@@ -355,15 +355,17 @@ static cw_code read_numbers(cw_db *db, const char *sql, int64_t ret[2], cw_err *
     return q.code;
 }
 
-/* The epoch is random, and the factor large: equal sums do not happen. */
+/* The epoch is random, and the factor large: equal sums do not happen. Approvals have bits of their own. */
 static cw_code data_version(cw_db *db, int64_t *ret, cw_err *err)
 {
     int64_t row[2];
-    cw_code rc = read_numbers(db,
-                              "SELECT n # epoch, (SELECT coalesce(max(id), 0) FROM letter)"
-                              " + (SELECT count(*) FROM replica) * (1::bigint << 40)"
-                              " FROM generation",
-                              row, err);
+    cw_code rc =
+        read_numbers(db,
+                     "SELECT n # epoch # ((SELECT coalesce(max(a.n), 0) FROM approval a) << 40),"
+                     " (SELECT coalesce(max(id), 0) FROM letter)"
+                     " + (SELECT count(*) FROM replica) * (1::bigint << 40)"
+                     " FROM generation",
+                     row, err);
     if (!rc)
         *ret = (int64_t)((uint64_t)row[0] + (uint64_t)row[1] * UINT64_C(0x9e3779b97f4a7c15));
     return rc;

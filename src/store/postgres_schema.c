@@ -310,4 +310,11 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     " address text COLLATE \"C\" NOT NULL"
     ") WITH (fillfactor = 50);"
     "UPDATE causeway_meta SET version = 12;",
+    /* Approved definitions of tools give no server a reason to read rights again. */
+    "CREATE TABLE approval ("
+    " source text COLLATE \"C\" PRIMARY KEY,"
+    " entries text COLLATE \"C\" NOT NULL,"
+    " n bigint NOT NULL" /* of the change that wrote the row */
+    ");"
+    "UPDATE causeway_meta SET version = 13;",
 };

@@ -269,6 +269,12 @@ static const char *const versions[] = {
      " address TEXT NOT NULL"
      ") STRICT;"
      "PRAGMA user_version = 16;"),
+    ("CREATE TABLE approval ("
+     " source TEXT PRIMARY KEY,"
+     " entries TEXT NOT NULL,"
+     " n INTEGER NOT NULL" /* of the change that wrote the row */
+     ") STRICT, WITHOUT ROWID;"
+     "PRAGMA user_version = 17;"),
 };
 
 /* "cway": whose file this is. */

@@ -468,6 +468,58 @@ cw_code cw_store_ask(cw_store *s, cw_store_job *job)
     return rc;
 }
 
+/* ---- jobs that a thread waits for ---- */
+
+typedef struct awaited {
+    cw_store_job job;
+    cw_store_fn fn;
+    void *ctx;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_done;
+    cw_code rc;
+    cw_err err;
+} awaited;
+
+static cw_code run_awaited(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    awaited *a = CW_CONTAINER(job, awaited, job);
+    cw_code rc = a->fn(db, a->ctx, &a->err);
+    if (rc && err)
+        *err = a->err;
+    return rc;
+}
+
+static void on_awaited(cw_store_job *job, cw_code rc)
+{
+    awaited *a = CW_CONTAINER(job, awaited, job);
+    pthread_mutex_lock(&a->lock);
+    a->rc = rc;
+    a->is_done = true;
+    pthread_cond_signal(&a->wake);
+    pthread_mutex_unlock(&a->lock);
+}
+
+cw_code cw_store_call(cw_store *store, cw_store_fn fn, void *ctx, cw_err *err)
+{
+    awaited a = {.job = {.run = run_awaited, .done = on_awaited}, .fn = fn, .ctx = ctx};
+    pthread_mutex_init(&a.lock, NULL);
+    pthread_cond_init(&a.wake, NULL);
+    cw_code rc = cw_store_ask(store, &a.job);
+    pthread_mutex_lock(&a.lock);
+    while (!rc && !a.is_done)
+        pthread_cond_wait(&a.wake, &a.lock);
+    pthread_mutex_unlock(&a.lock);
+    pthread_cond_destroy(&a.wake);
+    pthread_mutex_destroy(&a.lock);
+    rc = rc ? rc : a.rc;
+    if (rc && err && a.err.msg[0])
+        *err = a.err;
+    else if (rc)
+        cw_fail(err, rc, "%s", cw_code_text(rc));
+    return rc;
+}
+
 uint64_t cw_store_generation(const cw_store *s)
 {
     return atomic_load(&s->generation);

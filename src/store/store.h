@@ -66,6 +66,10 @@ CW_MUST_USE cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_e
 void cw_store_free(cw_store *store);
 /* Queue a job. CW_LIMIT when too many wait: done is not called then. */
 CW_MUST_USE cw_code cw_store_ask(cw_store *store, cw_store_job *job);
+/* Run a function with the database and wait for its end, on any other thread than the store's. Returns
+ * its result, or what a job gets that cannot run. The store responds soon in every state. */
+typedef cw_code (*cw_store_fn)(cw_db *db, void *ctx, cw_err *err);
+CW_MUST_USE cw_code cw_store_call(cw_store *store, cw_store_fn fn, void *ctx, cw_err *err);
 /* Grows with each change of rights by another process, and with each job that is a change. Read it
  * before asking: a result about an account is valid while cw_store_is_current says so. */
 uint64_t cw_store_generation(const cw_store *store);

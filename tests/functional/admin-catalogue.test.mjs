@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { basic, call, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { addPlugin, callTool, modern, ownName, pluginFile, rpc, untilTool } from "./support/mcp.mjs";
-import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { patience, runCauseway, slowness, writeConfig } from "./support/programs.mjs";
 import { startMany, toolName } from "./support/rest.mjs";
 import { deadPort, startService } from "./support/service.mjs";
 import { eventually, processorMs } from "./support/server.mjs";
@@ -666,10 +666,20 @@ suite("causeway.sources.diff and approve", () => {
         assert.deepEqual(await tools(server), ["shop.add", "shop.echo"]);
         const third = await ask(server, "causeway.sources.diff");
         assert.deepEqual(third.differences, []);
+        const { approvals } = await ask(server, "causeway.sources.approvals");
+        const [stamp] = approvals;
+        assert.ok(stamp.approved_at <= Date.now() && stamp.approved_at > Date.now() - patience(60_000));
+        assert.deepEqual(approvals, [
+            { ...stamp, source: "shop", method: "add" },
+            { ...stamp, source: "shop", method: "echo" },
+        ]);
+        const [row] = (await ask(server, "causeway.sources.list")).sources.filter(({ name }) => name === "shop");
+        assert.deepEqual([row.approved_at, row.approved_by], [stamp.approved_at, stamp.approved_by]);
         usage(service, "echo", "Returns another text");
         const changed = await ask(server, "causeway.sources.diff", { names: ["shop"] });
         assert.deepEqual(changed.differences, [
             {
+                ...stamp,
                 source: "shop",
                 method: "echo",
                 change: "changed",

@@ -41,6 +41,7 @@ const reading = {
     "causeway.keys.list": { needs: access },
     "causeway.replicas.list": { needs: traffic },
     "causeway.config.show": { needs: sources },
+    "causeway.sources.approvals": { needs: sources },
     "causeway.tasks.list": { needs: sources },
 };
 const changing = {

@@ -116,11 +116,17 @@ static void check_lock(cw_doctor *d)
     cw_str path = d->config->state.lock;
     cw_lock *lock = NULL;
     cw_err err = {0};
+    d->has_lock = d->config->state.approvals_in_store; /* it is checked with the sources */
     if (!path.n || !d->config->sources.n)
         return;
+    if (d->config->store.url.n)
+        cw_doctor_add(
+            d, CW_DOCTOR_WARNING, path.p,
+            "set \"approvals: store\" in place of state.lock, and approve the definitions",
+            "approvals are in a file of this machine: other replicas do not have them");
     cw_code rc = cw_lock_read(path.p, &lock, &err);
     d->has_lock = lock != NULL;
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
     if (rc)
         cw_doctor_add(d, CW_DOCTOR_ERROR, path.p,
                       "make the file readable for this user, or restore it from a backup",

@@ -9,6 +9,15 @@
 #include "cli/lib/cli.h"
 #include "server/audit_opts.h"
 
+void cw_cli_user(char ret[CW_CLI_USER])
+{
+    const struct passwd *user = getpwuid(getuid());
+    if (user && user->pw_name[0])
+        snprintf(ret, CW_CLI_USER, "%s", user->pw_name);
+    else
+        snprintf(ret, CW_CLI_USER, "uid:%u", (unsigned)getuid());
+}
+
 void cw_cli_record(const cw_config *config, const char *what, cw_str target, bool is_done)
 {
     cw_err err = {0};

@@ -8,6 +8,10 @@
 
 #include "config/config.h"
 
+#define CW_CLI_USER 256u
+
+/* The name of the user who runs the command; "uid:N" without one. */
+void cw_cli_user(char ret[CW_CLI_USER]);
 /* Record what an administrator has done with a command: what ("account add"), to whom or what, and
  * whether it was done. The caller is the user who runs the command. If the record cannot be
  * written, an error is printed. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source approve: write the definitions of tools, as the services give them, to the lock file.
+/* source approve: write the definitions of tools, as the services give them, to the lock file
+ * or the database.
  *
  * Without the name of a tool, a source that is named (or all) is approved as a whole. With one,
  * exactly the named tools are approved, of the named sources or of any; the other tools stay as
  * they were approved, or not approved.
  */
+#include "base/clock.h"
 #include "cli/lib/audit_record.h"
 #include "cli/source/source_set.h"
 #include "config/syntax/quote.h"
-#include "source/remote/lock_approve.h"
 
 typedef struct approving {
     bool json;
@@ -148,7 +149,9 @@ static int print(const cw_json *approved, bool json, const cw_source_set *all, c
         return cw_cli_print_buf(&out);
     }
     cw_buf_add(&out, CW_STR("approved"));
-    if (all->config)
+    if (all->config && all->config->state.approvals_in_store)
+        cw_buf_add(&out, CW_STR(" in the database"));
+    else if (all->config)
         cw_buf_printf(&out, " in %s", all->config->state.lock.p);
     if (by) {
         cw_buf_add(&out, CW_STR(" by "));
@@ -172,6 +175,9 @@ static int approve_all(cw_source_set *all, void *ctx)
     cw_json_writer_init(&a->w, &a->text, CW_JSON_COMPACT);
     cw_json_open_array(&a->w);
     cw_lock_approval_init(&a->approval, a->lock, a->tools, a->n_tools, &a->w);
+    char user[CW_CLI_USER];
+    cw_cli_user(user);
+    a->approval.stamp = (cw_lock_stamp){.at = cw_clock_wall_ms(), .by = cw_str_from(user)};
     cw_code rc = collect(a, all, &is_whole);
     cw_json_close(&a->w);
     if (rc)
@@ -179,7 +185,7 @@ static int approve_all(cw_source_set *all, void *ctx)
     if (!rc)
         rc = cw_json_writer_end(&a->w, &err);
     if (!rc && a->approval.n_replaced) {
-        rc = cw_lock_approval_write(&a->approval, all->config->state.lock.p, &err);
+        rc = cw_source_set_save(all, &a->approval, &err);
         record(a, all, rc == CW_OK);
     }
     if (!rc)
@@ -210,7 +216,7 @@ static int approve_alone(cw_source_set *all, const cw_str *tools)
     cw_lock_approval_done(&a.approval);
     cw_buf_done(&a.text);
     cw_arena_done(&a.arena);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
     return code;
 }
 
@@ -302,12 +308,12 @@ int cw_cli_source_approve(int argc, char **argv)
     static const cw_source_command command = {
         .name = "source approve",
         .args = "[SOURCE...] [METHOD...]",
-        .about =
-            "Approve the current definitions of the tools of all sources, or of the named\n"
-            "ones. If methods are named, approve exactly these, in the named sources or in\n"
-            "any. The lock file (state.lock) records them. Run \"causeway source diff\" first,\n"
-            "and name the etag that it printed: if something has changed since, nothing is\n"
-            "approved.",
+        .about = "Approve the current definitions of the tools of all sources, or of the named\n"
+                 "ones. If methods are named, approve exactly these, in the named sources or in\n"
+                 "any. The lock file (state.lock) or the database (state.approvals) records them. "
+                 "Run \"causeway source diff\" first,\n"
+                 "and name the etag that it printed: if something has changed since, nothing is\n"
+                 "approved.",
         .has_json = true,
         .has_etag = true,
         .has_server = true,

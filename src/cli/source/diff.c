@@ -127,7 +127,7 @@ static int diff_alone(cw_source_set *all)
     code = cw_source_set_run(all, CW_SOURCE_SET_DEFINE, print_differences, &c);
     cw_arena_done(&c.arena);
     cw_buf_done(&c.text);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
     return code;
 }
 

@@ -19,6 +19,8 @@ typedef struct row {
     bool is_known;
     cw_str protocol;                       /* of an MCP server; else empty */
     int64_t resources, templates, prompts; /* likewise */
+    int64_t approved_ms;                   /* the latest approval; 0: not known */
+    cw_str approved_by;
 } row;
 
 static bool is_running(int64_t pid)
@@ -47,6 +49,8 @@ static row row_of_server(const cw_json *result, const cw_config_remote *config)
             .pid = cw_cli_admin_number(cw_json_get(result, CW_STR("server")), "pid"),
             .problem = cw_cli_admin_text(s, "problem"),
         };
+        r.approved_ms = cw_cli_admin_number(s, "approved_at");
+        r.approved_by = cw_cli_admin_text(s, "approved_by");
         r.protocol = cw_cli_admin_text(s, "protocol");
         r.resources = cw_cli_admin_number(s, "resources");
         r.templates = cw_cli_admin_number(s, "templates");
@@ -83,6 +87,10 @@ static void write_json(cw_json_writer *w, const row *r)
         cw_json_add_i64_member(w, CW_STR("tools"), s->tools);
         cw_json_add_i64_member(w, CW_STR("methods"), s->methods);
         cw_json_add_i64_member(w, CW_STR("withheld"), s->withheld);
+        if (r->approved_ms)
+            cw_cli_add_date_member(w, CW_STR("approved_at"), r->approved_ms);
+        if (r->approved_by.n)
+            cw_json_add_string_member(w, CW_STR("approved_by"), r->approved_by);
         if (r->protocol.n) {
             cw_json_add_string_member(w, CW_STR("protocol"), r->protocol);
             cw_json_add_i64_member(w, CW_STR("resources"), r->resources);

@@ -223,6 +223,9 @@ static void begin(cw_source_set_item *item, cw_spawner *spawner, cw_source_set_m
         .policy = cw_sources_policy(config),
         .state = accepts ? config->state.directory : CW_STR(""),
         .lock = mode == CW_SOURCE_SET_DEFINE ? CW_STR("") : config->state.lock,
+        .approvals = item->all->approvals.lock || item->all->approvals.problem.n
+                         ? &item->all->approvals
+                         : NULL,
         .defines = mode == CW_SOURCE_SET_DEFINE,
         .accepts = accepts,
     };
@@ -314,10 +317,14 @@ int cw_source_set_run(cw_source_set *all, cw_source_set_mode mode,
                       int (*fn)(cw_source_set *all, void *ctx), void *ctx)
 {
     set_run r = {.all = all, .mode = mode, .fn = fn, .ctx = ctx};
-    cw_err err = {0};
+    cw_err err = {0}, why = {0};
     const cw_log_opts log = {.level = all->is_silent ? CW_LOG_OFF : CW_LOG_ERROR};
     (void)!cw_log_configure(&log, NULL);
+    if (mode != CW_SOURCE_SET_DEFINE && all->config->state.approvals_in_store)
+        cw_source_set_read_approvals(all, &why);
     cw_code rc = cw_cli_loop_run(run_on_loop, free_spawner, &r, &err);
+    cw_lock_unref(all->approvals.lock);
+    all->approvals = (cw_remote_approvals){0};
     return rc ? cw_cli_failure("%s", err.msg) : r.code;
 }
 
@@ -335,16 +342,7 @@ void cw_source_set_report(const cw_source_set_item *item)
     }
 }
 
-/* ---- the lock file ---- */
-
-int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret)
-{
-    cw_err err = {0};
-    if (all->config->state.lock.n == 0)
-        return cw_cli_usage("there is no lock file: set state.lock in the configuration");
-    cw_code rc = cw_lock_read(all->config->state.lock.p, ret, &err);
-    return rc ? cw_cli_failure("%s", err.msg) : -1;
-}
+/* ---- the lock ---- */
 
 cw_code cw_source_set_compare(const cw_source_set *all, const cw_lock *lock, cw_buf *out,
                               char ret_etag[CW_LOCK_HASH + 1], cw_err *err)

@@ -17,7 +17,7 @@
 #include "cli/lib/admin.h"
 #include "cli/lib/table.h"
 #include "source/remote/discovery.h"
-#include "source/remote/lock.h"
+#include "source/remote/lock_approve.h"
 #include "source/remote/remote.h"
 
 typedef struct cw_source_set_item {
@@ -56,6 +56,8 @@ typedef struct cw_source_set {
     size_t n_named;   /* sources that are named */
     char **methods;   /* other names, if the command takes them */
     size_t n_methods;
+    cw_remote_approvals approvals; /* while sources are loaded, of the database; else empty */
+    int64_t version;               /* of approvals in the database that were read */
 } cw_source_set;
 
 /* A command for services: --config, perhaps --server and --json, and names. */
@@ -92,9 +94,20 @@ CW_MUST_USE cw_code cw_source_set_fill(cw_source_set *all);
 CW_MUST_USE cw_code cw_source_set_test(cw_source_set *all);
 /* Report that a source could not be loaded, each line of its problem on one. */
 void cw_source_set_report(const cw_source_set_item *item);
-/* The lock file of the configuration, *ret NULL where there is none yet. Returns -1, or reports why
- * not and returns the exit code. */
-int cw_source_set_read_lock(const cw_source_set *all, cw_lock **ret);
+
+/* ---- source_lock.c ---- */
+
+/* The lock of the configuration, a file or in the database; *ret is NULL if nothing was ever approved.
+ * Returns -1, or reports why not and returns the exit code. */
+int cw_source_set_read_lock(cw_source_set *all, cw_lock **ret);
+/* Set all->approvals by the database; `why` has the text of a problem. */
+void cw_source_set_read_approvals(cw_source_set *all, cw_err *why);
+/* Write an approval of what cw_source_set_read_lock has read. Fails as cw_lock_write and
+ * cw_approvals_write. */
+CW_MUST_USE cw_code cw_source_set_save(const cw_source_set *all, const cw_lock_approval *approval,
+                                       cw_err *err);
+
+/* ---- source_set.c ---- */
 
 /* Compare those that are loaded with the lock file: an array of differences (lock_diff.h) in `out`,
  * and its hash. CW_NOMEM, CW_LIMIT, CW_PARSE: a definition cannot be read. */

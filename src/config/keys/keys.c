@@ -236,6 +236,8 @@ static const cw_choice drafts[] = {
     {0},
 };
 
+static const cw_choice approvals[] = {{"file", false}, {"store", true}, {0}};
+
 static const cw_choice unknown_arguments[] = {
     {"reject", false},
     {"ignore", true},
@@ -836,6 +838,11 @@ static const cw_key state_keys[] = {
      "File with the approved definitions of tools; null: no check. While it does not exist or "
      "cannot be read, every tool of sources is withheld",
      FIELD(state.lock)},
+    {"approvals", &cw_type_enum,
+     "Place of the approved definitions of tools: the file of lock, or the database, which all "
+     "replicas share. With store, every tool of sources is withheld until its definition is "
+     "approved",
+     FIELD(state.approvals_in_store), .choices = approvals},
     {0},
 };
 

@@ -3,13 +3,17 @@
 #include "config/keys/reading_methods.h"
 
 static const char *const reading[] = {
-    "causeway.access.matrix", "causeway.access.why",     "causeway.accounts.list",
-    "causeway.audit.search",  "causeway.calls.recent",   "causeway.calls.running",
-    "causeway.clients.list",  "causeway.config.show",    "causeway.grants.list",
-    "causeway.keys.list",     "causeway.replicas.list",  "causeway.roles.list",
-    "causeway.sessions.list", "causeway.sources.diff",   "causeway.sources.list",
-    "causeway.stats",         "causeway.status",         "causeway.tasks.list",
-    "causeway.tokens.list",   "causeway.tools.describe", "causeway.tools.list",
+    "causeway.access.matrix",  "causeway.access.why",
+    "causeway.accounts.list",  "causeway.audit.search",
+    "causeway.calls.recent",   "causeway.calls.running",
+    "causeway.clients.list",   "causeway.config.show",
+    "causeway.grants.list",    "causeway.keys.list",
+    "causeway.replicas.list",  "causeway.roles.list",
+    "causeway.sessions.list",  "causeway.sources.approvals",
+    "causeway.sources.diff",   "causeway.sources.list",
+    "causeway.stats",          "causeway.status",
+    "causeway.tasks.list",     "causeway.tokens.list",
+    "causeway.tools.describe", "causeway.tools.list",
     "causeway.whoami",
 };
 

@@ -77,13 +77,45 @@ static void add_zeros(const cw_registry_item *item)
     cw_metrics_add(item->path ? CW_METRIC_PLUGIN_EXITS : CW_METRIC_RESULTS, slot, 0, 0, 0);
 }
 
+static void count_exposed(const cw_source *source, uint32_t ret[CW_EXPOSED_KINDS])
+{
+    for (size_t i = 0; source && i < source->n_methods; i++) {
+        if (source->methods[i].exposed)
+            ret[source->methods[i].exposed->kind]++;
+    }
+}
+
+static void write_report(const cw_registry_item *item, cw_source_report *ret)
+{
+    *ret = (cw_source_report){.name = cw_str_from(item->name),
+                              .is_plugin = item->path != NULL,
+                              .state = item->state,
+                              .since_ms = item->since_ms,
+                              .refreshed_ms = item->refreshed_ms,
+                              .tools = count_tools(item->source),
+                              .methods = item->n_found,
+                              .withheld = item->n_withheld,
+                              .approved_ms = item->approved_ms,
+                              .approved_by = cw_str_from(item->approved_by),
+                              .problem = cw_str_from(item->problem)};
+    if (item->path) {
+        ret->state = item->source ? "ready" : (item->tried ? "down" : "loading");
+        ret->methods = item->source ? (uint32_t)item->source->n_methods : 0;
+    }
+    if (!ret->state)
+        ret->state = "loading";
+    count_exposed(item->source, ret->exposed);
+    if (item->shared)
+        ret->protocol = cw_shared_conn_protocol(item->shared);
+}
+
 /* One that is gone is in no state. */
 static void set_metrics(const cw_registry_item *item)
 {
     static const char *const states[] = {"ready", "stale", "down", "broken", "withheld", "loading"};
     cw_source_report report;
     uint32_t slot = slot_of(item);
-    cw_sources_report(item, &report);
+    write_report(item, &report);
     for (uint32_t i = 0; i < CW_COUNT(states); i++)
         cw_metrics_set(CW_METRIC_SOURCE_STATE, slot, i, 0,
                        !item->is_gone && strcmp(states[i], report.state) == 0);
@@ -256,34 +288,16 @@ static void retry_later(cw_registry_item *item)
 
 /* ---- reports ---- */
 
-static void count_exposed(const cw_source *source, uint32_t ret[CW_EXPOSED_KINDS])
+void cw_sources_each(const cw_sources *s, void (*fn)(const cw_source_report *report, void *ctx),
+                     void *ctx)
 {
-    for (size_t i = 0; source && i < source->n_methods; i++) {
-        if (source->methods[i].exposed)
-            ret[source->methods[i].exposed->kind]++;
+    for (const cw_registry_item *item = s->items; item; item = item->next) {
+        cw_source_report report;
+        if (item->is_gone)
+            continue;
+        write_report(item, &report);
+        fn(&report, ctx);
     }
-}
-
-void cw_sources_report(const cw_registry_item *item, cw_source_report *ret)
-{
-    *ret = (cw_source_report){.name = cw_str_from(item->name),
-                              .is_plugin = item->path != NULL,
-                              .state = item->state,
-                              .since_ms = item->since_ms,
-                              .refreshed_ms = item->refreshed_ms,
-                              .tools = count_tools(item->source),
-                              .methods = item->n_found,
-                              .withheld = item->n_withheld,
-                              .problem = cw_str_from(item->problem)};
-    if (item->path) {
-        ret->state = item->source ? "ready" : (item->tried ? "down" : "loading");
-        ret->methods = item->source ? (uint32_t)item->source->n_methods : 0;
-    }
-    if (!ret->state)
-        ret->state = "loading";
-    count_exposed(item->source, ret->exposed);
-    if (item->shared)
-        ret->protocol = cw_shared_conn_protocol(item->shared);
 }
 
 void cw_sources_call_waiters(cw_sources *s)
@@ -292,7 +306,7 @@ void cw_sources_call_waiters(cw_sources *s)
         cw_source_report report;
         if (item->plugin_job || item->remote_job || item->again || cw_list_is_empty(&item->waiters))
             continue;
-        cw_sources_report(item, &report);
+        write_report(item, &report);
         for (cw_list *node; (node = cw_list_take_first(&item->waiters));) {
             cw_sources_waiter *w = CW_CONTAINER(node, cw_sources_waiter, node);
             w->fn(w, &report);
@@ -515,6 +529,13 @@ static void check_lock(cw_registry_item *item, const cw_remote_loaded *loaded)
     item->must_replace = item->must_replace || (!loaded->source && item->source);
 }
 
+static void take_stamp(cw_registry_item *item, const cw_remote_loaded *loaded)
+{
+    free(item->approved_by);
+    item->approved_by = loaded->approved_by.n ? cw_str_dup(loaded->approved_by) : NULL;
+    item->approved_ms = loaded->approved_at;
+}
+
 /* The one that matters most, for people. */
 static cw_str other_lines(const cw_remote_loaded *loaded)
 {
@@ -530,6 +551,7 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
     take_shared(item, loaded->shared);
     log_warnings(item, loaded->warnings);
     check_lock(item, loaded);
+    take_stamp(item, loaded);
     item->is_refused = loaded->credentials == CW_REMOTE_CREDENTIALS_REFUSED;
     cw_remote_set_credentials(item->source, loaded->credentials);
     if (!loaded->source) {
@@ -582,6 +604,10 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
     if (item->path)
         return cw_plugin_load(s->opts.loop, &s->plugin_opts, cw_str_from(item->name), item->path,
                               on_plugin, item, &item->plugin_job, err);
+    const cw_remote_approvals approvals = {
+        .lock = s->approved,
+        .problem = s->unapproved ? cw_str_from(s->unapproved)
+                                 : CW_STR("the approved definitions are not read yet")};
     cw_remote_opts opts = {
         .config = item->remote,
         .owner = s->config,
@@ -593,6 +619,7 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
         .state = s->config->state.directory,
         .is_quiet = s->opts.is_quiet,
         .lock = s->config->state.lock,
+        .approvals = s->config->state.approvals_in_store ? &approvals : NULL,
         .policy = cw_sources_policy(s->config),
         .events = s->opts.events,
         .accounts = s->opts.accounts,

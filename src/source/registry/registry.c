@@ -254,6 +254,7 @@ static void free_item(cw_registry_item *item)
     free(item->name);
     free(item->path);
     free(item->problem);
+    free(item->approved_by);
     free(item);
 }
 
@@ -776,7 +777,8 @@ static void update_remote(cw_registry_item *item, const cw_config_remote *fresh)
     bool same = item->remote && cw_config_remote_equal(item->remote, fresh);
     cw_file_id file_id = {0};
     bool has_secret = fresh->secret.file.n || fresh->oauth.client_secret_file.n;
-    bool has_others = has_secret || fresh->overlay.n || item->all->config->state.lock.n;
+    bool has_others =
+        has_secret || fresh->overlay.n || cw_config_needs_approvals(item->all->config);
     for (size_t i = 0; i < fresh->methods.n; i++)
         has_others = has_others || fresh->methods.items[i].ui_file.n;
     bool same_document = fresh->openrpc.n && !has_others &&
@@ -837,18 +839,6 @@ bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w)
     if (w && !item->remote_job)
         cw_sources_changed(s, /* is_change= */ false);
     return true;
-}
-
-void cw_sources_each(const cw_sources *s, void (*fn)(const cw_source_report *report, void *ctx),
-                     void *ctx)
-{
-    for (const cw_registry_item *item = s->items; item; item = item->next) {
-        cw_source_report report;
-        if (item->is_gone)
-            continue;
-        cw_sources_report(item, &report);
-        fn(&report, ctx);
-    }
 }
 
 void cw_sources_rebuild(cw_sources *s)
@@ -991,6 +981,7 @@ void cw_sources_free(cw_sources *s)
     cw_source_unref(s->builtin.published);
     cw_snapshot_unref(s->last);
     cw_config_unref(s->config);
+    cw_sources_free_approvals(s);
     uv_handle_t *handles[] = {(uv_handle_t *)&s->retry,        (uv_handle_t *)&s->publish,
                               (uv_handle_t *)&s->trim,         (uv_handle_t *)&s->health,
                               (uv_handle_t *)&s->folder.timer, (uv_handle_t *)&s->folder.event,

@@ -91,6 +91,8 @@ typedef struct cw_source_report {
     const char *state;              /* "ready", "stale", "down", "broken", "withheld", "loading" */
     int64_t since_ms, refreshed_ms; /* since 1970; 0: never */
     uint32_t tools, methods, withheld;
+    int64_t approved_ms; /* of the latest approval of a definition, since 1970; 0: not known */
+    cw_str approved_by;  /* empty: not known */
     uint32_t exposed[CW_EXPOSED_KINDS]; /* resources, templates and prompts that clients see */
     cw_str problem;                     /* may have several lines; empty: none */
     const char *protocol; /* of an MCP server: "modern", "legacy", "unknown"; else NULL */
@@ -106,6 +108,10 @@ typedef struct cw_sources_waiter {
  * later, when the load has ended and its result is published; it is not called any more after
  * cw_sources_free. */
 bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w);
+/* Use these approved definitions of the database, and load the services again whose own differ. `lock`
+ * may be NULL: every tool is withheld, and `problem` is the reason. A reference is taken. Used while the
+ * configuration has `approvals: store`. CW_NOMEM. */
+CW_MUST_USE cw_code cw_sources_set_approvals(cw_sources *s, struct cw_lock *lock, cw_str problem);
 /* Report on every source: plugins by name, then services in the order of the configuration. */
 void cw_sources_each(const cw_sources *s, void (*fn)(const cw_source_report *report, void *ctx),
                      void *ctx);

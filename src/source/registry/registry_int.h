@@ -64,6 +64,8 @@ typedef struct cw_registry_item {
     int64_t since_ms;     /* of that, since 1970 */
     int64_t refreshed_ms; /* when it was last asked */
     uint32_t n_found, n_withheld;
+    int64_t approved_ms; /* the latest approval; 0: not known */
+    char *approved_by;   /* NULL: not known */
 } cw_registry_item;
 
 /* The plugin folder. */
@@ -91,6 +93,8 @@ struct cw_sources {
     cw_sources_opts opts;
     cw_sources_end end;
     cw_config *config;
+    struct cw_lock *approved; /* of the database; NULL: `unapproved` is the reason */
+    char *unapproved;
     cw_plugin_opts plugin_opts;
     cw_registry_item builtin; /* has neither path nor remote; its source may be NULL */
     cw_registry_item *items;
@@ -120,6 +124,10 @@ void cw_sources_changed(cw_sources *s, bool is_change);
 /* Call opts.settled when every item was tried. */
 void cw_sources_check_settled(cw_sources *s);
 
+/* ---- approvals.c ---- */
+
+void cw_sources_free_approvals(cw_sources *s);
+
 /* ---- sessions_end.c ---- */
 
 /* The sources are freed: do not call back. */
@@ -141,7 +149,6 @@ void cw_sources_on_updated(void *ctx, cw_str uri);
 
 /* Call the waiters of sources that are not being loaded. */
 void cw_sources_call_waiters(cw_sources *s);
-void cw_sources_report(const cw_registry_item *item, cw_source_report *ret);
 
 /* Load, or load once more when the load that runs has ended. */
 void cw_sources_load(cw_registry_item *item);

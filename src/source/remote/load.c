@@ -65,7 +65,7 @@ static void free_job(cw_remote_job *job, bool loops_ended)
     cw_remote_health_unref(job->health);
     cw_endpoint_unref(job->service);
     cw_config_overlay_free(job->overlay);
-    cw_lock_free(job->lock);
+    cw_lock_unref(job->lock);
     cw_arena_done(&job->scratch);
     cw_arena_done(&job->known);
     cw_buf_done(&job->damaged);
@@ -136,6 +136,8 @@ static bool digest_files(const cw_remote_opts *opts, unsigned char ret[CW_REMOTE
             return false;
         add_to_digest(ret, cw_buf_str(&text));
     }
+    if (opts->approvals)
+        add_to_digest(ret, cw_lock_entries(opts->approvals->lock, c->name));
     return digest_views(&c->methods, ret);
 }
 
@@ -175,6 +177,7 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
     hide_secrets(job, &job->warnings);
     hide_secrets(job, &job->missing);
     hide_secrets(job, &job->widened);
+    const cw_lock_stamp approved = cw_lock_latest(job->lock, job->service->config.name);
     cw_remote_loaded loaded = {
         .source = source,
         .shared = job->shared,
@@ -188,6 +191,8 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
         .widened = cw_buf_str(&job->widened),
         .credentials = job->credentials,
         .lock = cw_buf_str(&job->lost),
+        .approved_at = approved.at,
+        .approved_by = approved.by,
         .definitions = r ? r->definitions : NULL,
         .n_definitions = r ? r->n_definitions : 0,
     };
@@ -507,6 +512,14 @@ static cw_code find_shared(cw_remote_job *job, cw_err *err)
 static cw_code read_lock(cw_remote_job *job, cw_err *err)
 {
     const char *path = job->opts.lock.p;
+    const cw_remote_approvals *given = job->opts.approvals;
+    job->opts.approvals = NULL; /* borrowed until now */
+    if (given) {
+        job->lock = cw_lock_ref(given->lock);
+        if (!job->lock)
+            cw_buf_printf(&job->lost, "%.*s; every tool is withheld", CW_STR_ARG(given->problem));
+        return job->lost.code ? cw_fail_nomem(err) : CW_OK;
+    }
     cw_code rc = job->opts.lock.n ? cw_lock_read(path, &job->lock, err) : CW_OK;
     if (rc == CW_NOMEM || !job->opts.lock.n || job->lock)
         return rc;

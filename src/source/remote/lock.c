@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <openssl/sha.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,7 @@
 #include "json/write.h"
 
 struct cw_lock {
+    atomic_uint refs;
     cw_arena arena;
     const cw_json *sources; /* an object */
 };
@@ -232,16 +234,16 @@ static cw_code parse(cw_lock *lock, cw_str text, cw_err *err)
     return CW_OK;
 }
 
-/* On success *ret has a copy of it. */
-static cw_code make(cw_str text, cw_lock **ret, cw_err *err)
+cw_code cw_lock_parse(cw_str text, cw_lock **ret, cw_err *err)
 {
     cw_lock *lock = calloc(1, sizeof *lock);
     if (!lock)
         return cw_fail_nomem(err);
+    atomic_init(&lock->refs, 1);
     cw_arena_init(&lock->arena, (size_t)16 * CW_LOCK_MAX_BYTES);
     cw_code rc = parse(lock, text, err);
     if (rc)
-        cw_lock_free(lock);
+        cw_lock_unref(lock);
     else
         *ret = lock;
     return rc;
@@ -258,13 +260,20 @@ cw_code cw_lock_read(const char *path, cw_lock **ret, cw_err *err)
     cw_code rc = cw_file_read(path, CW_FILE_PLAIN, &text, err);
     if (rc)
         return rc;
-    rc = make(cw_buf_str(&text), ret, err);
+    rc = cw_lock_parse(cw_buf_str(&text), ret, err);
     return rc ? cw_wrap(err, rc, "lock '%s'", path) : CW_OK;
 }
 
-void cw_lock_free(cw_lock *lock)
+cw_lock *cw_lock_ref(cw_lock *lock)
 {
-    if (!lock)
+    if (lock)
+        atomic_fetch_add_explicit(&lock->refs, 1, memory_order_relaxed);
+    return lock;
+}
+
+void cw_lock_unref(cw_lock *lock)
+{
+    if (!lock || atomic_fetch_sub_explicit(&lock->refs, 1, memory_order_acq_rel) != 1)
         return;
     cw_arena_done(&lock->arena);
     free(lock);
@@ -283,6 +292,52 @@ cw_lock_verdict cw_lock_check(const cw_lock *lock, cw_str source, cw_str method,
         return CW_LOCK_NEW;
     cw_lock_hash(definition, now);
     return cw_str_is(cw_json_text(hash), now) ? CW_LOCK_SAME : CW_LOCK_CHANGED;
+}
+
+/* ---- when and by whom ---- */
+
+static cw_lock_stamp read_stamp(const cw_json *entry)
+{
+    const cw_json *at = cw_json_get(entry, CW_STR("approved_at"));
+    const cw_json *by = cw_json_get(entry, CW_STR("approved_by"));
+    uint64_t ms = 0;
+    if (!at || !cw_json_to_u64(at, &ms) || ms > INT64_MAX)
+        ms = 0;
+    return (cw_lock_stamp){.at = (int64_t)ms,
+                           .by = cw_json_is(by, CW_JSON_STRING) ? cw_json_text(by) : CW_STR("")};
+}
+
+void cw_lock_add_stamp(cw_json_writer *w, cw_lock_stamp stamp)
+{
+    if (stamp.at)
+        cw_json_add_i64_member(w, CW_STR("approved_at"), stamp.at);
+    if (stamp.by.n)
+        cw_json_add_string_member(w, CW_STR("approved_by"), stamp.by);
+}
+
+cw_lock_stamp cw_lock_stamp_of(const cw_lock *lock, cw_str source, cw_str method)
+{
+    return read_stamp(lock ? cw_json_get(cw_json_get(lock->sources, source), method) : NULL);
+}
+
+cw_lock_stamp cw_lock_latest(const cw_lock *lock, cw_str source)
+{
+    const cw_json *tools = lock ? cw_json_get(lock->sources, source) : NULL;
+    cw_lock_stamp latest = {.by = CW_STR("")};
+    if (!cw_json_is(tools, CW_JSON_OBJECT))
+        return latest;
+    for (const cw_json *k = cw_json_first(tools); k; k = cw_json_next_key(k)) {
+        cw_lock_stamp stamp = read_stamp(cw_json_value(k));
+        if (stamp.at > latest.at)
+            latest = stamp;
+    }
+    return latest;
+}
+
+cw_str cw_lock_entries(const cw_lock *lock, cw_str source)
+{
+    const cw_json *tools = lock ? cw_json_get(lock->sources, source) : NULL;
+    return tools ? cw_json_span(tools) : CW_STR("");
 }
 
 cw_code cw_lock_each(const cw_lock *lock, cw_str source, cw_lock_fn fn, void *ctx)
@@ -307,7 +362,8 @@ static bool is_among(cw_str name, const cw_str *names, size_t n)
     return false;
 }
 
-static void add_entry(cw_json_writer *w, const cw_lock_entry *e, const cw_lock *old)
+static void add_entry(cw_json_writer *w, const cw_lock_entry *e, const cw_lock_stamp *stamp,
+                      const cw_lock *old)
 {
     char hash[CW_LOCK_HASH + 1];
     if (e->definition.n == 0) {
@@ -325,45 +381,59 @@ static void add_entry(cw_json_writer *w, const cw_lock_entry *e, const cw_lock *
     cw_json_add_string_member(w, CW_STR("sha256"), cw_str_from(hash));
     cw_json_add_key(w, CW_STR("definition"));
     cw_json_add_span(w, e->definition);
+    cw_lock_add_stamp(w, *stamp);
     cw_json_close(w);
 }
 
-cw_code cw_lock_write(const char *path, const cw_lock *old, const cw_str *replaced,
-                      size_t n_replaced, const cw_lock_entry *entries, size_t n, cw_err *err)
+static void add_sources(cw_json_writer *w, const cw_lock *old, const cw_lock_change *change)
 {
-    CW_CLEANUP(cw_buf_done) cw_buf out;
-    cw_buf_init(&out, CW_LOCK_MAX_BYTES);
+    const cw_json *kept = old ? cw_json_first(old->sources) : NULL;
+    for (const cw_json *k = kept; k; k = cw_json_next_key(k)) {
+        if (is_among(cw_json_text(k), change->replaced, change->n_replaced))
+            continue;
+        cw_json_add_key(w, cw_json_text(k));
+        cw_json_add_value(w, cw_json_value(k));
+    }
+    for (size_t i = 0; i < change->n_replaced; i++) {
+        cw_json_add_key(w, change->replaced[i]);
+        cw_json_open_object(w);
+        for (size_t j = 0; j < change->n; j++) {
+            if (cw_str_eq(change->entries[j].source, change->replaced[i]))
+                add_entry(w, &change->entries[j], &change->stamp, old);
+        }
+        cw_json_close(w);
+    }
+}
+
+cw_code cw_lock_apply(const cw_lock *old, const cw_lock_change *change, cw_buf *text, cw_lock **ret,
+                      cw_err *err)
+{
     cw_json_writer w;
-    cw_json_writer_init(&w, &out, CW_JSON_INDENT);
+    cw_json_writer_init(&w, text, CW_JSON_INDENT);
     cw_json_open_object(&w);
     cw_json_add_key(&w, CW_STR("version"));
     cw_json_add_u64(&w, 1);
     cw_json_add_key(&w, CW_STR("sources"));
     cw_json_open_object(&w);
-    const cw_json *kept = old ? cw_json_first(old->sources) : NULL;
-    for (const cw_json *k = kept; k; k = cw_json_next_key(k)) {
-        if (is_among(cw_json_text(k), replaced, n_replaced))
-            continue;
-        cw_json_add_key(&w, cw_json_text(k));
-        cw_json_add_value(&w, cw_json_value(k));
-    }
-    for (size_t i = 0; i < n_replaced; i++) {
-        cw_json_add_key(&w, replaced[i]);
-        cw_json_open_object(&w);
-        for (size_t j = 0; j < n; j++) {
-            if (cw_str_eq(entries[j].source, replaced[i]))
-                add_entry(&w, &entries[j], old);
-        }
-        cw_json_close(&w);
-    }
+    add_sources(&w, old, change);
     cw_json_close(&w);
     cw_json_close(&w);
-    cw_buf_add_char(&out, '\n');
+    cw_buf_add_char(text, '\n');
     cw_code rc = cw_json_writer_end(&w, err);
-    /* A file that cannot be read withholds the tools of every source: better the old one. */
+    if (rc)
+        return rc;
+    rc = cw_lock_parse(cw_buf_str(text), ret, err);
+    return rc ? cw_wrap(err, rc, "the lock could not be read again") : CW_OK;
+}
+
+/* A file that cannot be read withholds the tools of every source: better the old one. */
+cw_code cw_lock_write(const char *path, const cw_lock *old, const cw_lock_change *change,
+                      cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_lock *again = NULL;
-    if (!rc)
-        rc = cw_wrap(err, make(cw_buf_str(&out), &again, err), "the lock could not be read again");
-    cw_lock_free(again);
-    return rc ? rc : cw_file_replace(path, cw_buf_str(&out), 0644, CW_FILE_REPLACE_SYNC, err);
+    cw_buf_init(&text, CW_LOCK_MAX_BYTES);
+    cw_code rc = cw_lock_apply(old, change, &text, &again, err);
+    cw_lock_unref(again);
+    return rc ? rc : cw_file_replace(path, cw_buf_str(&text), 0644, CW_FILE_REPLACE_SYNC, err);
 }

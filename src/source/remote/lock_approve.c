@@ -141,8 +141,9 @@ static cw_code approve_method(cw_lock_approval *a, const cw_remote_definition *d
         a->lock ? cw_lock_check(a->lock, a->source, d->method, d->definition, NULL) : CW_LOCK_NEW;
     if (!is_meant(a, d->method))
         return verdict == CW_LOCK_NEW ? CW_OK : add(a, d->method, CW_STR(""));
-    if (verdict != CW_LOCK_SAME)
-        write_change(a, d->method, verdict == CW_LOCK_NEW ? "new" : "changed");
+    if (verdict == CW_LOCK_SAME) /* approved as it is, at its time */
+        return add(a, d->method, CW_STR(""));
+    write_change(a, d->method, verdict == CW_LOCK_NEW ? "new" : "changed");
     return add(a, d->method, d->definition);
 }
 
@@ -169,9 +170,17 @@ cw_code cw_lock_approve(cw_lock_approval *a, cw_str source, const cw_remote_defi
     return rc ? rc : cw_lock_each(a->lock, source, on_approved, a);
 }
 
+cw_lock_change cw_lock_approval_change(const cw_lock_approval *a)
+{
+    return (cw_lock_change){.replaced = a->replaced,
+                            .n_replaced = a->n_replaced,
+                            .entries = a->entries,
+                            .n = a->n,
+                            .stamp = a->stamp};
+}
+
 cw_code cw_lock_approval_write(const cw_lock_approval *a, const char *path, cw_err *err)
 {
-    if (!a->n_replaced)
-        return CW_OK;
-    return cw_lock_write(path, a->lock, a->replaced, a->n_replaced, a->entries, a->n, err);
+    const cw_lock_change change = cw_lock_approval_change(a);
+    return a->n_replaced ? cw_lock_write(path, a->lock, &change, err) : CW_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lock_approve.h - collects the definitions that an operator approves, and writes the lock file.
+/* lock_approve.h - collects the definitions that an operator approves, for the lock file or the database.
  *
  *     cw_lock_approval a;
  *     cw_lock_approval_init(&a, lock, methods, n_methods, &w);
@@ -25,9 +25,10 @@
 typedef struct cw_lock_approval {
     const cw_lock *lock; /* as it is; NULL: none yet */
     const cw_str *methods;
-    size_t n_methods;  /* 0: all */
-    cw_json_writer *w; /* an open array */
-    size_t n_accepted; /* objects that were written */
+    size_t n_methods;    /* 0: all */
+    cw_lock_stamp stamp; /* of what is new or changed; may be set after init */
+    cw_json_writer *w;   /* an open array */
+    size_t n_accepted;   /* objects that were written */
     cw_lock_entry *entries;
     size_t n, cap;
     cw_str *replaced; /* sources */
@@ -65,6 +66,8 @@ CW_MUST_USE cw_code cw_lock_check_etag(cw_str seen, const char *etag, cw_err *er
  * new, changed or gone. A source without any of the named methods stays as it is. CW_NOMEM. */
 CW_MUST_USE cw_code cw_lock_approve(cw_lock_approval *a, cw_str source,
                                     const cw_remote_definition *definitions, size_t n);
+/* What the approval changes in the lock. Borrows. */
+cw_lock_change cw_lock_approval_change(const cw_lock_approval *a);
 /* Write the file, unless no source was approved. Fails as cw_lock_write. */
 CW_MUST_USE cw_code cw_lock_approval_write(const cw_lock_approval *a, const char *path,
                                            cw_err *err);

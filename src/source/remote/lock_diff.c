@@ -96,6 +96,7 @@ static void open_tool(differing *d, cw_str method, const char *change)
     cw_json_add_string_member(d->w, CW_STR("source"), d->source);
     cw_json_add_string_member(d->w, CW_STR("method"), method);
     cw_json_add_string_member(d->w, CW_STR("change"), cw_str_from(change));
+    cw_lock_add_stamp(d->w, cw_lock_stamp_of(d->lock, d->source, method));
     cw_json_add_key(d->w, CW_STR("differences"));
     cw_json_open_array(d->w);
 }

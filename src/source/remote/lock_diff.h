@@ -4,6 +4,7 @@
  *     {"source":"shop","method":"add","change":"changed","differences":[
  *         {"pointer":"/usage","old":"Adds two numbers","new":"Adds two numbers, or texts"}]}
  *
+ * A method that was approved once has `approved_at` and `approved_by`, if the lock has them.
  * `change` is "new" (never approved), "changed" or "gone" (approved, but not there any more).
  *
  * Ownership: borrows.

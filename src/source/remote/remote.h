@@ -59,21 +59,28 @@
 #define CW_REMOTE_RECHECK_MS (15u * 60u * 1000u) /* between two loads because of refused calls */
 #define CW_REMOTE_SETTLE_MS 30000u               /* calls wait no longer for such a load */
 
+/* Approved definitions that were read already, from the database. */
+typedef struct cw_remote_approvals {
+    struct cw_lock *lock; /* a reference is taken; NULL: every tool is withheld */
+    cw_str problem;       /* why, without a lock */
+} cw_remote_approvals;
+
 typedef struct cw_remote_opts {
     const cw_config_remote *config;
     cw_config *owner; /* of the entry; a reference is taken */
     unsigned n_loops;
     size_t answer_size; /* largest answer */
     cw_spawner *spawner;
-    cw_shared_conn *shared;  /* of the source before, used where it leads to the same; or NULL */
-    cw_source *before;       /* that this one takes the place of, or NULL; a reference is taken */
-    cw_str state;            /* folder, or empty */
-    bool is_quiet;           /* reads the folder, and writes nothing to it */
-    cw_str lock;             /* file, or empty */
-    cw_schema_policy policy; /* how schemas are read */
-    cw_event_hub *events;    /* borrowed; NULL: notifications are no events */
-    struct cw_accounts *accounts; /* likewise; NULL: there are no logins */
-    bool defines;                 /* wants the definitions of what is exposed */
+    cw_shared_conn *shared; /* of the source before, used where it leads to the same; or NULL */
+    cw_source *before;      /* that this one takes the place of, or NULL; a reference is taken */
+    cw_str state;           /* folder, or empty */
+    bool is_quiet;          /* reads the folder, and writes nothing to it */
+    cw_str lock;            /* file, or empty */
+    const cw_remote_approvals *approvals; /* instead of a file; borrowed for the call; NULL: none */
+    cw_schema_policy policy;              /* how schemas are read */
+    cw_event_hub *events;                 /* borrowed; NULL: notifications are no events */
+    struct cw_accounts *accounts;         /* likewise; NULL: there are no logins */
+    bool defines;                         /* wants the definitions of what is exposed */
     bool accepts; /* the operator accepts a description that is poorer, or asks less of callers */
     /* The service has sent a notification that its methods have changed; while the connection lives. */
     void (*announced)(void *ctx, unsigned lists);
@@ -107,7 +114,9 @@ typedef struct cw_remote_loaded {
     cw_str notice;  /* something about the description that the operator must know, or empty */
     cw_str widened; /* with `accepts`: lines about what was accepted */
     cw_remote_credentials credentials;
-    cw_str lock; /* why the lock file withholds every tool, also without a source; else empty */
+    cw_str lock;         /* why the lock withholds every tool, also without a source; else empty */
+    int64_t approved_at; /* of the latest approval, ms since 1970; 0: not known */
+    cw_str approved_by;  /* empty: not known */
     const cw_remote_definition *definitions; /* where they are wanted; live as long as the source */
     size_t n_definitions;
 } cw_remote_loaded;

@@ -192,6 +192,17 @@ static cw_str names_of(const cw_lock *lock, const char *source, cw_buf *out)
 
 static const cw_str shop = CW_STR_INIT("shop"), site = CW_STR_INIT("site");
 
+static cw_code write_lock(const cw_lock *old, const cw_str *replaced, size_t n_replaced,
+                          const cw_lock_entry *entries, size_t n, cw_err *err)
+{
+    const cw_lock_change change = {.replaced = replaced,
+                                   .n_replaced = n_replaced,
+                                   .entries = entries,
+                                   .n = n,
+                                   .stamp = {.at = 1763399000000, .by = CW_STR("alice")}};
+    return cw_lock_write(path, old, &change, err);
+}
+
 static void write_two_sources(void)
 {
     const cw_str both[] = {shop, site};
@@ -200,7 +211,7 @@ static void write_two_sources(void)
         {site, CW_STR("read"), CW_STR("{\"id\":\"read\"}")},
         {shop, CW_STR("sell"), CW_STR("{\"id\":\"sell\"}")},
     };
-    assert_int_equal(cw_lock_write(path, NULL, both, 2, entries, 3, NULL), CW_OK);
+    assert_int_equal(write_lock(NULL, both, 2, entries, 3, NULL), CW_OK);
 }
 
 TEST(tools_are_the_same_new_or_changed)
@@ -221,7 +232,7 @@ TEST(tools_are_the_same_new_or_changed)
     assert_str(old, "");
     assert_int_equal(cw_lock_check(lock, CW_STR("x"), CW_STR("buy"), CW_STR("{}"), &old),
                      CW_LOCK_NEW);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
 }
 
 TEST(one_source_is_replaced_and_others_stay)
@@ -235,8 +246,8 @@ TEST(one_source_is_replaced_and_others_stay)
         {shop, CW_STR("rent"), CW_STR("{\"id\":\"rent\"}")},
         {shop, CW_STR("lend"), CW_STR("")}, /* it never was */
     };
-    assert_int_equal(cw_lock_write(path, old, &shop, 1, entries, 3, NULL), CW_OK);
-    cw_lock_free(old);
+    assert_int_equal(write_lock(old, &shop, 1, entries, 3, NULL), CW_OK);
+    cw_lock_unref(old);
     cw_lock *lock = read_lock();
     assert_str(names_of(lock, "shop", &names), "sell,rent,");
     assert_str(names_of(lock, "site", &names), "read,");
@@ -246,7 +257,32 @@ TEST(one_source_is_replaced_and_others_stay)
                      CW_LOCK_SAME);
     assert_int_equal(cw_lock_check(lock, site, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), NULL),
                      CW_LOCK_SAME);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
+}
+
+TEST(an_approval_has_its_time_and_its_author)
+{
+    temp_dir_write("lock", "{\"version\":1,\"sources\":{\"shop\":{\"old\":{\"sha256\":\"x\"},"
+                           "\"odd\":{\"sha256\":\"x\",\"approved_at\":-5,\"approved_by\":7}}}}");
+    cw_lock *old = read_lock();
+    assert_int_equal(cw_lock_stamp_of(old, shop, CW_STR("old")).at, 0);
+    assert_int_equal(cw_lock_stamp_of(old, shop, CW_STR("odd")).at, 0);
+    assert_str(cw_lock_stamp_of(old, shop, CW_STR("odd")).by, "");
+    assert_str(cw_lock_latest(old, shop).by, "");
+    assert_str(cw_lock_entries(old, site), "");
+    const cw_lock_entry entries[] = {
+        {shop, CW_STR("old"), CW_STR("")}, /* as it was */
+        {shop, CW_STR("buy"), CW_STR("{\"id\":\"buy\"}")},
+    };
+    assert_int_equal(write_lock(old, &shop, 1, entries, 2, NULL), CW_OK);
+    cw_lock_unref(old);
+    cw_lock *lock = read_lock();
+    assert_int_equal(cw_lock_stamp_of(lock, shop, CW_STR("old")).at, 0);
+    assert_int_equal(cw_lock_stamp_of(lock, shop, CW_STR("buy")).at, 1763399000000);
+    assert_str(cw_lock_stamp_of(lock, shop, CW_STR("buy")).by, "alice");
+    assert_int_equal(cw_lock_latest(lock, shop).at, 1763399000000);
+    assert_int_equal(cw_lock_latest(NULL, shop).at, 0);
+    cw_lock_unref(lock);
 }
 
 static cw_code refuse(cw_str method, void *ctx)
@@ -263,7 +299,7 @@ TEST(whoever_is_told_of_tools_can_stop)
     cw_lock *lock = read_lock();
     assert_int_equal(cw_lock_each(lock, shop, refuse, &calls), CW_DECLINED);
     assert_int_equal(calls, 1);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
 }
 
 TEST(no_file_is_no_lock_and_no_lock_file_is_told)
@@ -299,9 +335,9 @@ TEST(no_file_is_no_lock_and_no_lock_file_is_told)
     assert_int_equal(cw_lock_check(lock, shop, CW_STR("a"), CW_STR("{}"), NULL), CW_LOCK_NEW);
     assert_int_equal(cw_lock_check(lock, shop, CW_STR("b"), CW_STR("{}"), NULL), CW_LOCK_NEW);
     assert_int_equal(cw_lock_check(lock, site, CW_STR("a"), CW_STR("{}"), NULL), CW_LOCK_NEW);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
     assert_int_equal(cw_lock_read(temp_dir, &lock, &err), CW_IO);
-    cw_lock_free(NULL);
+    cw_lock_unref(NULL);
 }
 
 /* A description may be 64 levels deep, and is deeper in the file. */
@@ -319,11 +355,11 @@ TEST(a_deep_definition_is_read_again)
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, 10000);
     const cw_lock_entry entry = {shop, CW_STR("deep"), define(&m, &text)};
-    assert_int_equal(cw_lock_write(path, NULL, &shop, 1, &entry, 1, NULL), CW_OK);
+    assert_int_equal(write_lock(NULL, &shop, 1, &entry, 1, NULL), CW_OK);
     cw_lock *lock = read_lock();
     assert_int_equal(cw_lock_check(lock, shop, CW_STR("deep"), entry.definition, NULL),
                      CW_LOCK_SAME);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
 }
 
 TEST(what_could_not_be_read_again_is_not_written)
@@ -332,13 +368,13 @@ TEST(what_could_not_be_read_again_is_not_written)
     cw_err err = {0};
     write_two_sources();
     cw_lock *old = read_lock();
-    assert_int_equal(cw_lock_write(path, old, &site, 1, &entry, 1, &err), CW_PARSE);
+    assert_int_equal(write_lock(old, &site, 1, &entry, 1, &err), CW_PARSE);
     assert_non_null(strstr(err.msg, "could not be read again"));
-    cw_lock_free(old);
+    cw_lock_unref(old);
     cw_lock *lock = read_lock();
     assert_int_equal(cw_lock_check(lock, site, CW_STR("read"), CW_STR("{\"id\":\"read\"}"), NULL),
                      CW_LOCK_SAME);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
 }
 
 /* ---- without memory ---- */
@@ -360,9 +396,9 @@ static void read_and_write_once(void *ctx)
     const cw_lock_entry entry = {shop, CW_STR("buy"), CW_STR("{}")};
     cw_code rc = cw_lock_read(path, &lock, NULL);
     if (!rc)
-        rc = cw_lock_write(path, lock, &shop, 1, &entry, 1, NULL);
+        rc = write_lock(lock, &shop, 1, &entry, 1, NULL);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
 }
 
 TEST(every_failed_allocation_is_survived)
@@ -389,6 +425,7 @@ int main(void)
         cmocka_unit_test(hashes_are_those_of_sha256),
         cmocka_unit_test(tools_are_the_same_new_or_changed),
         cmocka_unit_test(one_source_is_replaced_and_others_stay),
+        cmocka_unit_test(an_approval_has_its_time_and_its_author),
         cmocka_unit_test(whoever_is_told_of_tools_can_stop),
         cmocka_unit_test(no_file_is_no_lock_and_no_lock_file_is_told),
         cmocka_unit_test(every_failed_allocation_is_survived),

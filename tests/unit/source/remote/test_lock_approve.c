@@ -56,7 +56,7 @@ static cw_code approve(const cw_remote_definition *items, size_t n, const cw_str
     if (!rc)
         rc = cw_lock_approval_write(&a, path, &err);
     cw_lock_approval_done(&a);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
     return rc;
 }
 
@@ -76,7 +76,7 @@ static cw_lock_verdict check(const cw_remote_definition *d)
     assert_int_equal(cw_lock_read(path, &lock, NULL), CW_OK);
     cw_lock_verdict verdict =
         lock ? cw_lock_check(lock, CW_STR("shop"), d->method, d->definition, NULL) : CW_LOCK_NEW;
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
     return verdict;
 }
 

@@ -31,8 +31,9 @@ static cw_lock *make_lock(void)
     const char *path = temp_dir_path("lock");
     for (size_t i = 0; i < CW_COUNT(approved); i++)
         entries[i] = (cw_lock_entry){source, approved[i].method, approved[i].definition};
-    assert_int_equal(cw_lock_write(path, NULL, &source, 1, entries, CW_COUNT(entries), &err),
-                     CW_OK);
+    const cw_lock_change change = {
+        .replaced = &source, .n_replaced = 1, .entries = entries, .n = CW_COUNT(entries)};
+    assert_int_equal(cw_lock_write(path, NULL, &change, &err), CW_OK);
     assert_int_equal(cw_lock_read(path, &lock, &err), CW_OK);
     unlink(path);
     return lock;
@@ -75,7 +76,7 @@ TEST(each_member_that_differs_has_its_pointer)
     cw_lock *lock = make_lock();
     assert_diff(lock, "shop", now, CW_COUNT(now), DIFFERENCES);
     assert_diff(lock, "shop", approved, CW_COUNT(approved), "[]");
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
 }
 
 TEST(without_an_approval_every_tool_is_new)
@@ -87,7 +88,7 @@ TEST(without_an_approval_every_tool_is_new)
     assert_diff(lock, "other", &now[1], 1, expected);
     assert_diff(NULL, "other", &now[1], 1, expected);
     assert_diff(NULL, "other", NULL, 0, "[]");
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
 }
 
 TEST(a_definition_that_is_no_json_is_an_error)
@@ -113,7 +114,7 @@ TEST(every_failed_allocation_is_an_error)
 {
     cw_lock *lock = make_lock();
     assert_true(oom_each(diff_once, lock) >= 4);
-    cw_lock_free(lock);
+    cw_lock_unref(lock);
 }
 
 #define lock_test(f) cmocka_unit_test_setup_teardown(f, temp_dir_setup, temp_dir_teardown)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* app_shared.c - news of the database: letters and approvals. */
+#include "server/app_shared.h"
+
+#include "base/log.h"
+
+void cw_app_on_news(void *ctx, cw_db *db, bool is_new)
+{
+    cw_app *b = ctx;
+    if (b->replicas)
+        cw_replicas_read_news(b->replicas, db, is_new);
+    cw_approvals_read_news(b->approvals, db);
+}
+
+void cw_app_on_approvals(void *ctx)
+{
+    cw_app *b = ctx;
+    cw_lock *lock = NULL;
+    int64_t version;
+    cw_err why = {0};
+    if (!b->is_open)
+        return;
+    cw_code rc = cw_approvals_get(b->approvals, &lock, &version, &why);
+    if (cw_sources_set_approvals(b->sources, lock, cw_str_from(rc ? why.msg : "")))
+        cw_log(CW_LOG_ERROR, "sources", "new approvals are not used: out of memory");
+    cw_lock_unref(lock);
+}
+
+void cw_app_use_approvals(cw_app *b, const cw_config *config)
+{
+    cw_approvals_use(b->approvals, b->has_store ? cw_accounts_store(b->accounts) : NULL,
+                     config->state.approvals_in_store);
+    if (config->state.approvals_in_store)
+        cw_app_on_approvals(b);
+}
+
+static void on_letter(const cw_letter *letter, void *ctx)
+{
+    cw_app *b = ctx;
+    if (b->is_open)
+        cw_mcp_take_letter(b->mcp, letter);
+}
+
+cw_code cw_app_open_replicas(cw_app *b, const cw_config *config, cw_err *err)
+{
+    const cw_replicas_opts opts = {.loop = b->loop,
+                                   .seal = &b->seal,
+                                   .on_letter = on_letter,
+                                   .ctx = b,
+                                   .is_file = !cw_db_is_server(cw_config_store(config).p),
+                                   .version = CW_VERSION};
+    return cw_replicas_new(&opts, &b->replicas, err);
+}
