@@ -16,17 +16,14 @@
 #include "base/thread.h"
 #include "store/stmt.h"
 
-#define PROBE_MS 30000u /* between two notifications to itself */
-#define FIRST_MS 5000u  /* until the first one has arrived */
-#define SILENT_MS 60000u
+#define FIRST_MS 5000u /* until the first notification to itself has arrived */
+#define WAIT_MS 1000u
 #define PAUSE_MIN_MS 500u
 #define PAUSE_MAX_MS 60000u
 
 struct cw_postgres_listener {
-    cw_db_opts opts;
+    cw_postgres_listener_opts opts;
     char *where, *password_file;
-    void (*on_hint)(void *ctx);
-    void *ctx;
     pthread_t thread;
     int wake[2];
     atomic_bool is_alive, is_ending;
@@ -65,25 +62,32 @@ static void on_notification(const char *payload, void *ctx)
         l->heard = cw_clock_ms();
     /* What changed before this listener was there is read now. */
     if (is_own || !*payload)
-        l->on_hint(l->ctx);
+        l->opts.on_hint(l->opts.ctx);
+}
+
+/* The time of a notification is later than that of the wait for it. */
+static bool is_silent(const cw_postgres_listener *l, uint64_t began)
+{
+    uint64_t now = cw_clock_ms();
+    return l->heard ? now - l->heard > 2 * (uint64_t)l->opts.probe_ms : now - began > FIRST_MS;
 }
 
 /* Until the connection is lost, or notifications to itself do not arrive. */
 static cw_code listen_on(cw_postgres_listener *l, cw_db *db, cw_err *err)
 {
     uint64_t began = cw_clock_ms(), probed = 0;
+    int wait_ms = (int)(l->opts.probe_ms < WAIT_MS ? l->opts.probe_ms : WAIT_MS);
     l->heard = 0;
     cw_code rc = begin(db, err);
     while (!rc && !atomic_load(&l->is_ending)) {
         uint64_t now = cw_clock_ms();
-        if (!probed || now - probed >= PROBE_MS) {
+        if (!probed || now - probed >= l->opts.probe_ms) {
             rc = probe(db, err);
             probed = now;
         }
         if (!rc)
-            rc = cw_postgres_wait(db, l->wake[0], 1000, on_notification, l, err);
-        uint64_t silent = now - (l->heard ? l->heard : began);
-        if (!rc && now > began && silent > (l->heard ? SILENT_MS : FIRST_MS))
+            rc = cw_postgres_wait(db, l->wake[0], wait_ms, on_notification, l, err);
+        if (!rc && is_silent(l, began))
             rc = cw_fail(err, CW_TIMEOUT, "a notification to itself does not arrive");
     }
     return rc;
@@ -115,7 +119,7 @@ static void *run(void *arg)
     while (!atomic_load(&l->is_ending)) {
         cw_db *db = NULL;
         cw_err err = {0};
-        cw_code rc = cw_postgres_connect(&l->opts, &db, &err);
+        cw_code rc = cw_postgres_connect(&l->opts.db, &db, &err);
         if (!rc)
             rc = listen_on(l, db, &err);
         bool was_alive = atomic_exchange(&l->is_alive, false);
@@ -140,22 +144,20 @@ static void free_listener(cw_postgres_listener *l)
     free(l);
 }
 
-cw_code cw_postgres_listener_new(const cw_db_opts *opts, void (*on_hint)(void *ctx), void *ctx,
-                                 cw_postgres_listener **ret, cw_err *err)
+cw_code cw_postgres_listener_new(const cw_postgres_listener_opts *opts, cw_postgres_listener **ret,
+                                 cw_err *err)
 {
     cw_postgres_listener *l = calloc(1, sizeof *l);
     if (!l)
         return cw_fail_nomem(err);
     l->wake[0] = l->wake[1] = -1;
     l->opts = *opts;
-    l->where = strdup(opts->where);
-    l->password_file = opts->password_file ? strdup(opts->password_file) : NULL;
-    l->on_hint = on_hint;
-    l->ctx = ctx;
-    l->opts.where = l->where;
-    l->opts.password_file = l->password_file;
+    l->where = strdup(opts->db.where);
+    l->password_file = opts->db.password_file ? strdup(opts->db.password_file) : NULL;
+    l->opts.db.where = l->where;
+    l->opts.db.password_file = l->password_file;
     int rc = ENOMEM;
-    if (l->where && (l->password_file || !opts->password_file))
+    if (l->where && (l->password_file || !opts->db.password_file))
         rc = pipe2(l->wake, O_CLOEXEC) ? errno : cw_thread_start(&l->thread, run, l);
     if (rc) {
         free_listener(l);

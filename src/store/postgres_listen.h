@@ -19,8 +19,18 @@
 
 typedef struct cw_postgres_listener cw_postgres_listener;
 
-CW_MUST_USE cw_code cw_postgres_listener_new(const cw_db_opts *opts, void (*on_hint)(void *ctx),
-                                             void *ctx, cw_postgres_listener **ret, cw_err *err);
+#define CW_POSTGRES_PROBE_MS 30000u
+
+typedef struct cw_postgres_listener_opts {
+    cw_db_opts db;
+    uint32_t
+        probe_ms; /* between notifications to itself; after twice that in silence it connects again */
+    void (*on_hint)(void *ctx);
+    void *ctx;
+} cw_postgres_listener_opts;
+
+CW_MUST_USE cw_code cw_postgres_listener_new(const cw_postgres_listener_opts *opts,
+                                             cw_postgres_listener **ret, cw_err *err);
 /* Ends the thread. NULL is fine. */
 void cw_postgres_listener_free(cw_postgres_listener *listener);
 /* Whether notifications arrive. NULL: no. */

@@ -385,14 +385,15 @@ static void free_store(cw_store *s)
 /* Notifications of a database server come on a connection of their own. */
 static cw_code start_listening(cw_store *s, cw_err *err)
 {
-    cw_db_opts opts = s->opts.db;
+    cw_postgres_listener_opts opts = {
+        .db = s->opts.db, .probe_ms = CW_POSTGRES_PROBE_MS, .on_hint = on_hint, .ctx = s};
     const char *way = s->opts.listen_url;
     bool is_off = way && strcmp(way, CW_STORE_LISTEN_OFF) == 0;
     if (is_off || !cw_db_is_server(s->where))
         return CW_OK;
     if (way && *way)
-        opts.where = way;
-    return cw_postgres_listener_new(&opts, on_hint, s, &s->listener, err);
+        opts.db.where = way;
+    return cw_postgres_listener_new(&opts, &s->listener, err);
 }
 
 cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
