@@ -38,5 +38,7 @@ cw_code cw_sealed_fields_open(const cw_seal *seal, cw_str purpose, cw_str text, 
         fields[i] = cw_str_cut(rest, '\0', &rest);
     }
     int64_t age = cw_clock_wall_ms() - (int64_t)at;
-    return rest.p ? CW_PARSE : age < 0 || age > age_ms ? CW_TIMEOUT : CW_OK;
+    if (rest.p)
+        return CW_PARSE;
+    return age < -CW_SEALED_FIELDS_SKEW_MS || age > age_ms ? CW_TIMEOUT : CW_OK;
 }
