@@ -8,6 +8,8 @@ ARGS ?=
 SUITE ?=
 FILE ?=
 TEST ?=
+# One scenario of `make chaos`: the name of a file in tests/chaos.
+ONLY ?=
 # SANITIZE=1 (address and undefined behaviour) or SANITIZE=thread.
 SANITIZE ?=
 FUZZ_SECONDS ?= 60
@@ -18,7 +20,7 @@ export FUZZ_SECONDS
 
 variant := $(if $(filter thread,$(SANITIZE)),tsan,$(if $(SANITIZE),asan,release))
 
-.PHONY: help run build test screenshots clients bench bench-check lint format coverage fuzz soak fresh deb oci clean install uninstall
+.PHONY: help run build test screenshots clients chaos bench bench-check lint format coverage fuzz soak fresh deb oci clean install uninstall
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -51,6 +53,11 @@ clients: ## run SDKs and agent frameworks of others, and write the table in docs
 	@scripts/deps.sh test
 	@scripts/build.sh release
 	@scripts/node.sh tests/clients/run.mjs $(ARGS)
+
+chaos: ## kill, pause, cut off and restore replicas and their PostgreSQL (ONLY=kills|failover|partition|...)
+	@scripts/deps.sh test chaos
+	@scripts/build.sh $(variant) black-box
+	@scripts/node.sh scripts/test.mjs $(variant) --suite=chaos --file="$(if $(ONLY),tests/chaos/$(ONLY).test.mjs)"
 
 bench: ## measure Causeway and its peers in one run
 	@scripts/deps.sh bench

@@ -19,6 +19,8 @@ packages_of() {
     browser) echo chromium ;;
     # Real services that are tested against; without this group the installed ones are.
     services) echo aria2 mopidy qemu-system-x86 openvswitch-common transmission-daemon clangd postgresql pgbouncer haproxy nginx-light ;;
+    # Databases and balancers that `make chaos` disturbs.
+    chaos) echo postgresql libfaketime ;;
     lint) packages_of test && echo clang clang-format clang-tidy codespell shellcheck git mandoc groff-base ;;
     fuzz) packages_of run && echo clang libclang-rt-dev ;;
     coverage) packages_of test && echo gcovr ;;

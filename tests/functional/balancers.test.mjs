@@ -186,8 +186,7 @@ suite("replicas", { skip: skipped, timeout: 300_000 }, () => {
             const [victim, ...others] = replicas;
             const failed = await underLoad(balancer, async () => {
                 await eventually(() => victim.requests() > 2, "requests at the victim");
-                victim.program.child.kill("SIGKILL");
-                await victim.program.exited;
+                await victim.kill();
                 const before = served(others);
                 await eventually(() => grown(before, served(others)).length === 2, "requests at the others");
                 await pause(500);

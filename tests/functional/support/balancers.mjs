@@ -30,9 +30,10 @@ export class Replica {
         this.config = writeConfig(config);
     }
 
-    async start() {
+    // `env`: further variables of the process.
+    async start(env) {
         const args = ["serve", ...mayDump, "--config", this.config];
-        this.program = await startProgram(binary, args, { name: "replica" });
+        this.program = await startProgram(binary, args, { name: "replica", env });
         this.url = this.program.url;
         return this;
     }
@@ -45,13 +46,20 @@ export class Replica {
     stop() {
         return this.program.stop();
     }
+
+    async kill() {
+        this.program.child.kill("SIGKILL");
+        await this.program.exited;
+    }
 }
 
-export async function startReplicas(n, more = {}) {
-    const folder = makePluginFolder(["echo"]);
+// `more` is put over the configuration: an object, or a function of the number of the replica.
+export async function startReplicas(n, more = {}, plugins = ["echo"]) {
+    const folder = makePluginFolder(plugins);
     const replicas = [];
     for (let i = 0; i < n; i += 1) {
         const port = await freePort();
+        const own = typeof more === "function" ? await more(i) : more;
         const config = {
             listen: [`127.0.0.1:${port}`],
             hosts: ["localhost"],
@@ -60,7 +68,7 @@ export async function startReplicas(n, more = {}) {
             roles: { anonymous: permissions },
             plugins: { directory: folder },
             loops: 1,
-            ...more,
+            ...own,
         };
         replicas.push(await new Replica(port, config).start());
     }
