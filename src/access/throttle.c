@@ -74,6 +74,11 @@ uint64_t cw_throttle_wait(cw_throttle *t, cw_str who, uint64_t now)
     return left;
 }
 
+static uint32_t sum_of(uint64_t a, uint64_t b)
+{
+    return a > UINT32_MAX || b > UINT32_MAX - a ? UINT32_MAX : (uint32_t)(a + b);
+}
+
 void cw_throttle_fail(cw_throttle *t, cw_str who, uint64_t now)
 {
     uint64_t hash = cw_hash(who);
@@ -82,9 +87,9 @@ void cw_throttle_fail(cw_throttle *t, cw_str who, uint64_t now)
     if (!e)
         e = make_room(t, hash);
     if (e->failed_at + CW_THROTTLE_FORGET_MS <= now)
-        e->failures = 0;
-    if (e->failures < UINT32_MAX)
-        e->failures++;
+        e->failures = e->unshared = 0;
+    e->failures = sum_of(e->failures, 1);
+    e->unshared = sum_of(e->unshared, 1);
     e->failed_at = now;
     pthread_mutex_unlock(&t->lock);
 }
@@ -94,7 +99,44 @@ void cw_throttle_forget(cw_throttle *t, cw_str who)
     pthread_mutex_lock(&t->lock);
     cw_throttle_entry *e = find(t, cw_hash(who));
     if (e)
-        e->failures = 0;
+        e->failures = e->unshared = 0;
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- shared with other servers ---- */
+
+uint32_t cw_throttle_take(cw_throttle *t, cw_str who)
+{
+    pthread_mutex_lock(&t->lock);
+    cw_throttle_entry *e = find(t, cw_hash(who));
+    uint32_t n = e ? e->unshared : 0;
+    if (e)
+        e->unshared = 0;
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
+void cw_throttle_give_back(cw_throttle *t, cw_str who, uint32_t n)
+{
+    pthread_mutex_lock(&t->lock);
+    cw_throttle_entry *e = find(t, cw_hash(who));
+    if (e)
+        e->unshared = sum_of(e->unshared, n);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void cw_throttle_set(cw_throttle *t, cw_str who, uint64_t n, uint64_t age, uint64_t now)
+{
+    uint64_t hash = cw_hash(who);
+    uint64_t failed_at = age < now ? now - age : 0;
+    pthread_mutex_lock(&t->lock);
+    cw_throttle_entry *e = find(t, hash);
+    if (!e && n)
+        e = make_room(t, hash);
+    if (e) {
+        e->failures = sum_of(n, e->unshared);
+        e->failed_at = e->unshared && e->failed_at > failed_at ? e->failed_at : failed_at;
+    }
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -133,8 +175,7 @@ static void read_one(cw_throttle *t, const cw_json *failure)
     cw_throttle_entry *e = find(t, hash);
     if (!e)
         e = make_room(t, hash);
-    uint64_t sum = failures + e->failures;
-    e->failures = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+    e->failures = sum_of(failures, e->failures);
     e->failed_at = failed_at > e->failed_at ? failed_at : e->failed_at;
 }
 
@@ -170,7 +211,7 @@ void cw_network_throttle_done(cw_network_throttle *t)
         cw_throttle_done(&t->levels[i]);
 }
 
-static cw_str name_of(const cw_network *network, unsigned level)
+cw_str cw_network_throttle_name(const cw_network *network, unsigned level)
 {
     return cw_str_make((const char *)&network->keys[level], sizeof network->keys[level]);
 }
@@ -180,7 +221,7 @@ uint64_t cw_network_throttle_wait(cw_network_throttle *t, const cw_network *netw
 {
     uint64_t longest = 0;
     for (unsigned i = 0; i < (only_narrowest ? 1 : CW_NETWORK_LEVELS); i++) {
-        uint64_t wait = cw_throttle_wait(&t->levels[i], name_of(network, i), now);
+        uint64_t wait = cw_throttle_wait(&t->levels[i], cw_network_throttle_name(network, i), now);
         longest = wait > longest ? wait : longest;
     }
     return longest;
@@ -189,7 +230,7 @@ uint64_t cw_network_throttle_wait(cw_network_throttle *t, const cw_network *netw
 void cw_network_throttle_fail(cw_network_throttle *t, const cw_network *network, uint64_t now)
 {
     for (unsigned i = 0; i < CW_NETWORK_LEVELS; i++)
-        cw_throttle_fail(&t->levels[i], name_of(network, i), now);
+        cw_throttle_fail(&t->levels[i], cw_network_throttle_name(network, i), now);
 }
 
 void cw_network_throttle_write(cw_network_throttle *t, cw_json_writer *w, uint64_t now)

@@ -7,6 +7,10 @@
  * The table has a fixed size. In a full set the entry with the oldest failure is replaced. A seeded
  * hash selects the set, so a client cannot choose the entry that it replaces.
  *
+ * Servers that share a database count together (login/failures.h). Then the table is a copy of what
+ * the database counts, and it holds what the database does not have yet: failures go on counting here
+ * while the database is away.
+ *
  * Threads: any; one lock. Only for the slow path of a login.
  * Limits:  CW_THROTTLE_ENTRIES names or addresses.
  */
@@ -28,6 +32,7 @@ typedef struct cw_throttle_entry {
     uint64_t hash;
     uint64_t failed_at;
     uint32_t failures; /* 0: free */
+    uint32_t unshared; /* of these, the ones that the database does not have */
 } cw_throttle_entry;
 
 typedef struct cw_throttle {
@@ -43,6 +48,13 @@ void cw_throttle_done(cw_throttle *t);
 uint64_t cw_throttle_wait(cw_throttle *t, cw_str who, uint64_t now);
 void cw_throttle_fail(cw_throttle *t, cw_str who, uint64_t now);
 void cw_throttle_forget(cw_throttle *t, cw_str who);
+
+/* Take the failures that the database does not have; cw_throttle_set or _give_back comes next. */
+uint32_t cw_throttle_take(cw_throttle *t, cw_str who);
+/* The database could not be written. */
+void cw_throttle_give_back(cw_throttle *t, cw_str who, uint32_t n);
+/* The database counts `n` failures, the last `age` ms ago. Failures that it does not have are added. */
+void cw_throttle_set(cw_throttle *t, cw_str who, uint64_t n, uint64_t age, uint64_t now);
 
 /* Add an array of the failures that count, for a process that takes over and has the same seed of
  * hashes (base/map.h) and the same clock. */
@@ -67,6 +79,8 @@ void cw_network_throttle_done(cw_network_throttle *t);
 uint64_t cw_network_throttle_wait(cw_network_throttle *t, const cw_network *network,
                                   bool only_narrowest, uint64_t now);
 void cw_network_throttle_fail(cw_network_throttle *t, const cw_network *network, uint64_t now);
+/* The name of a network in the throttle of a level; it points into `network`. */
+cw_str cw_network_throttle_name(const cw_network *network, unsigned level);
 /* An array of the arrays of all levels. */
 void cw_network_throttle_write(cw_network_throttle *t, cw_json_writer *w, uint64_t now);
 void cw_network_throttle_read(cw_network_throttle *t, const cw_json *levels);

@@ -12,6 +12,7 @@
  *     task                                        (store/task.h)
  *     approval                                    (store/approval.h)
  *     replica, letter                             (store/replica.h, store/letter.h)
+ *     failure                                     (store/failure.h)
  *
  * A role of an account need not be in the table of roles: the configuration may define it.
  * "anonymous" and "authenticated" always exist.

@@ -6,6 +6,7 @@
  *     task.c        likewise, of tasks (task.h)
  *     bucket.c      levels of rates (bucket.h); PostgreSQL only
  *     approval.c    likewise, of approved definitions (approval.h)
+ *     failure.c     likewise, of failed logins (failure.h)
  *     letter.c      likewise, of letters between servers (letter.h)
  *     replica.c     likewise, of the servers that use it (replica.h)
  *     stmt.c        statements (stmt.h)
@@ -128,7 +129,7 @@ CW_MUST_USE cw_code cw_postgres_wait(cw_db *db, int wake, int ms,
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 13u
+#define CW_POSTGRES_VERSIONS 14u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

@@ -317,4 +317,21 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     " n bigint NOT NULL" /* of the change that wrote the row */
     ");"
     "UPDATE causeway_meta SET version = 13;",
+    /* Losing the failures after a crash costs a few guesses. They give no reason to read rights again. */
+    "CREATE UNLOGGED TABLE failure ("
+    " who text COLLATE \"C\" PRIMARY KEY,"
+    " n bigint NOT NULL,"
+    " at bigint NOT NULL," /* of the last one, in ms since 1970 */
+    " until bigint NOT NULL"
+    ") WITH (fillfactor = 50);"
+    "CREATE FUNCTION causeway_forget_failures() RETURNS trigger LANGUAGE plpgsql AS $$"
+    " BEGIN IF tg_op = 'DELETE' THEN DELETE FROM failure"
+    " WHERE who > 'pair:' || old.name || ':' AND who < 'pair:' || old.name || ';';"
+    " ELSE DELETE FROM failure WHERE who = 'account:' || new.name;"
+    " UPDATE failure SET n = 0"
+    " WHERE who > 'pair:' || new.name || ':' AND who < 'pair:' || new.name || ';'; END IF;"
+    " RETURN NULL; END $$;"
+    "CREATE TRIGGER failure_of_account AFTER UPDATE OF password, blocked OR DELETE ON account"
+    " FOR EACH ROW EXECUTE FUNCTION causeway_forget_failures();"
+    "UPDATE causeway_meta SET version = 14;",
 };

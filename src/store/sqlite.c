@@ -275,6 +275,21 @@ static const char *const versions[] = {
      " n INTEGER NOT NULL" /* of the change that wrote the row */
      ") STRICT, WITHOUT ROWID;"
      "PRAGMA user_version = 17;"),
+    ("CREATE TABLE failure ("
+     " who TEXT PRIMARY KEY,"
+     " n INTEGER NOT NULL,"
+     " at INTEGER NOT NULL,"
+     " until INTEGER NOT NULL"
+     ") STRICT, WITHOUT ROWID;"
+     /* An account that the operator has changed may log in at once. ';' comes after ':'. */
+     "CREATE TRIGGER failure_of_account AFTER UPDATE OF password, blocked ON account BEGIN"
+     " DELETE FROM failure WHERE who = 'account:' || new.name;"
+     " UPDATE failure SET n = 0"
+     " WHERE who > 'pair:' || new.name || ':' AND who < 'pair:' || new.name || ';'; END;"
+     "CREATE TRIGGER failure_of_old_account AFTER DELETE ON account BEGIN"
+     " DELETE FROM failure"
+     " WHERE who > 'pair:' || old.name || ':' AND who < 'pair:' || old.name || ';'; END;"
+     "PRAGMA user_version = 18;"),
 };
 
 /* "cway": whose file this is. */

@@ -30,6 +30,8 @@ typedef struct cw_oauth_op {
     unsigned char counter[CW_DIGEST]; /* find_token_grant: of the token */
     bool is_guess;                    /* of a user code; wrong ones count: */
     cw_network network;
+    cw_str address;
+    cw_code (*run)(cw_store_job *job, cw_db *db, cw_err *err); /* of one that counts */
     cw_oauth_device_decision decision;
     /* the answer */
     cw_oauth_client client;
@@ -40,11 +42,17 @@ typedef struct cw_oauth_op {
     cw_str keys;
     cw_oauth_grant *grants;
     size_t n_grants, cap;
+    uint32_t wait_s;
 } cw_oauth_op;
 
 static cw_oauth_op *of_job(cw_store_job *job)
 {
     return CW_CONTAINER(job, cw_oauth_op, job);
+}
+
+static uint32_t seconds_of(uint64_t ms)
+{
+    return (uint32_t)((ms + 999) / 1000);
 }
 
 static void free_op(cw_oauth_op *op)
@@ -66,34 +74,98 @@ void cw_grant_ops_done(cw_accounts_loop *al)
 
 /* ---- the way there and back ---- */
 
-/* Failures of a client in its network delay its next requests. */
-static void count_failure(const cw_oauth_op *op)
-{
-    cw_accounts *a = op->al->accounts;
-    cw_str counter = cw_str_make((const char *)op->counter, sizeof op->counter);
-    bool has_failed =
-        op->tokens.error == CW_OAUTH_INVALID_CLIENT || op->tokens.error == CW_OAUTH_INVALID_GRANT;
-    if (op->rc || !op->is_counted)
-        return;
-    if (has_failed)
-        cw_throttle_fail(&a->token_requests, counter, cw_clock_ms());
-    else if (!op->tokens.error)
-        cw_throttle_forget(&a->token_requests, counter);
-}
-
 static cw_str account_key(const cw_oauth_op *op)
 {
     return cw_str_make((const char *)&op->account, sizeof op->account);
 }
 
-/* A right code clears nothing: someone could enter those of their own devices between two guesses. */
-static void count_guess(const cw_oauth_op *op)
+static cw_str client_key(const cw_oauth_op *op)
+{
+    return cw_str_make((const char *)op->counter, sizeof op->counter);
+}
+
+static cw_str text_of(const char *text)
+{
+    return text ? cw_str_from(text) : CW_STR("");
+}
+
+/* The counters of a client in its network, or of guesses of a user code. */
+static cw_code collect_counters(cw_oauth_op *op, cw_failure_counters *ret, cw_err *err)
 {
     cw_accounts *a = op->al->accounts;
-    if (!op->is_guess || op->rc != CW_NOTFOUND)
-        return;
-    cw_throttle_fail(&a->user_codes, account_key(op), cw_clock_ms());
-    cw_network_throttle_fail(&a->user_codes_made_up, &op->network, cw_clock_ms());
+    char hex[2 * CW_DIGEST + 1];
+    ret->n = 1;
+    if (op->is_guess) {
+        ret->items[0] = (cw_failure_counter){&a->user_codes, account_key(op), CW_STR("")};
+        ret->items[0].who =
+            text_of(cw_arena_printf(&op->arena, "code-account:%lld", (long long)op->account));
+        cw_failures_of_networks(&a->user_codes_made_up, &op->network, "code", op->address,
+                                &op->arena, ret);
+    } else {
+        sodium_bin2hex(hex, sizeof hex, op->counter, sizeof op->counter);
+        ret->items[0] = (cw_failure_counter){&a->token_requests, client_key(op), CW_STR("")};
+        ret->items[0].who = text_of(cw_arena_printf(&op->arena, "client:%s", hex));
+    }
+    return op->arena.failed ? cw_arena_fail(&op->arena, err) : CW_OK;
+}
+
+static uint64_t wait_of(const cw_failure_counters *counters)
+{
+    uint64_t longest = 0, now = cw_clock_ms();
+    for (size_t i = 0; i < counters->n; i++) {
+        const cw_failure_counter *c = &counters->items[i];
+        uint64_t wait = cw_throttle_wait(c->throttle, c->name, now);
+        longest = wait > longest ? wait : longest;
+    }
+    return longest;
+}
+
+/* Whether it failed, so that the next ones are delayed. A right user code clears nothing: someone could
+ * enter those of their own devices between two guesses. */
+static bool count_failure(const cw_oauth_op *op)
+{
+    cw_accounts *a = op->al->accounts;
+    uint64_t now = cw_clock_ms();
+    bool has_failed = op->is_guess ? op->rc == CW_NOTFOUND
+                                   : !op->rc && (op->tokens.error == CW_OAUTH_INVALID_CLIENT ||
+                                                 op->tokens.error == CW_OAUTH_INVALID_GRANT);
+    if (has_failed && op->is_guess) {
+        cw_throttle_fail(&a->user_codes, account_key(op), now);
+        cw_network_throttle_fail(&a->user_codes_made_up, &op->network, now);
+    } else if (has_failed) {
+        cw_throttle_fail(&a->token_requests, client_key(op), now);
+    }
+    return has_failed;
+}
+
+/* The request, between the counters of all servers (failures.h). */
+static cw_code run_counted(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_oauth_op *op = of_job(job);
+    cw_accounts *a = op->al->accounts;
+    cw_failure_counters counters;
+    cw_db_failures rows[CW_DB_FAILURE_COUNTERS];
+    cw_code rc = collect_counters(op, &counters, err);
+    if (!rc)
+        rc = cw_failures_sync(a, &counters, db, rows, err);
+    if (rc)
+        return rc;
+    uint64_t wait = wait_of(&counters);
+    if (wait) {
+        op->wait_s = seconds_of(wait);
+        op->rc = CW_AGAIN;
+        return CW_OK;
+    }
+    rc = op->run(job, db, err);
+    if (rc)
+        return rc;
+    if (count_failure(op)) {
+        (void)!cw_failures_sync(a, &counters, db, rows, NULL);
+    } else if (op->is_counted && !op->rc && !op->tokens.error && rows[0].left_ms) {
+        cw_throttle_forget(&a->token_requests, client_key(op));
+        (void)!cw_db_forget_failures(db, rows[0].who, NULL);
+    }
+    return CW_OK;
 }
 
 static void settle(cw_oauth_op *op)
@@ -107,10 +179,9 @@ static void settle(cw_oauth_op *op)
                               .tokens = &op->tokens,
                               .codes = &op->codes,
                               .device = &op->device,
-                              .keys = op->keys};
+                              .keys = op->keys,
+                              .wait_s = op->wait_s};
     cw_list_remove(&op->node);
-    count_failure(op);
-    count_guess(op);
     if (w) {
         w->op = NULL;
         w->fn(w, &result);
@@ -167,6 +238,10 @@ static cw_code begin(cw_oauth_op *op, cw_oauth_waiter *w)
     if (op->arena.failed) {
         free_op(op);
         return CW_NOMEM;
+    }
+    if (op->is_counted || op->is_guess) {
+        op->run = op->job.run;
+        op->job.run = run_counted;
     }
     op->waiter = w;
     w->op = op;
@@ -333,15 +408,15 @@ static void copy_request(cw_oauth_op *op, const cw_oauth_token_request *from)
         *texts[i] = copy(op, *texts[i]);
 }
 
-/* The counter of a client in its network, whose key has a fixed size. */
+/* The counter of a client in its network has a fixed size, and is the same on all servers. */
 static void counter_of(cw_str client, cw_str peer, unsigned char out[CW_DIGEST])
 {
     crypto_generichash_state state;
-    cw_network network;
-    cw_network_of(peer, &network);
+    char text[CW_NETWORK_TEXT];
+    cw_str network = cw_network_text(peer, 0, text);
     crypto_generichash_init(&state, NULL, 0, CW_DIGEST);
-    crypto_generichash_update(&state, (const unsigned char *)&network.keys[0],
-                              sizeof network.keys[0]);
+    crypto_generichash_update(&state, (const unsigned char *)network.p, network.n);
+    crypto_generichash_update(&state, (const unsigned char *)"\n", 1);
     crypto_generichash_update(&state, (const unsigned char *)client.p, client.n);
     crypto_generichash_final(&state, out, CW_DIGEST);
 }
@@ -353,10 +428,11 @@ static cw_code ask(cw_oauth_op *op, const cw_oauth_token_request *request, cw_st
         return CW_NOMEM;
     counter_of(request->client_id, peer, op->counter);
     op->is_counted = true;
-    cw_str counter = cw_str_make((const char *)op->counter, sizeof op->counter);
-    uint64_t wait = cw_throttle_wait(&op->al->accounts->token_requests, counter, cw_clock_ms());
-    if (wait) {
-        *ret_wait_s = (uint32_t)((wait + 999) / 1000);
+    uint64_t wait =
+        cw_throttle_wait(&op->al->accounts->token_requests, client_key(op), cw_clock_ms());
+    cw_network_of(peer, &op->network);
+    if (wait && !cw_failures_may_read(op->al->accounts, &op->network)) {
+        *ret_wait_s = seconds_of(wait);
         free_op(op);
         return CW_AGAIN;
     }
@@ -457,11 +533,12 @@ cw_code cw_oauth_find_device(cw_accounts *a, cw_loop *loop, cw_str user_code, in
                                              /* only_narrowest= */ false, cw_clock_ms());
     wait = by_account > wait ? by_account : wait;
     if (wait) {
-        *ret_wait_s = (uint32_t)((wait + 999) / 1000);
+        *ret_wait_s = seconds_of(wait);
         free_op(op);
         return CW_AGAIN;
     }
     op->id = copy(op, user_code);
+    op->address = copy(op, peer);
     return begin(op, w);
 }
 

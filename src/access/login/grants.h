@@ -43,7 +43,8 @@ typedef struct cw_oauth_result {
      * the URL of a document, and not denied: fetch it). issue_code: CW_GONE (the session has ended).
      * end_grant: CW_NOTFOUND. begin_device: CW_LIMIT (too many devices wait). find_device,
      * decide_device: CW_NOTFOUND (no device waits under this code), CW_GONE (the session has ended).
-     * ask_keys: CW_NOTFOUND (tokens are not JWTs). All: CW_IO, CW_TIMEOUT (no database), CW_NOMEM. */
+     * ask_keys: CW_NOTFOUND (tokens are not JWTs). Those with ret_wait_s: CW_AGAIN (failures on
+     * another server delay it). All: CW_IO, CW_TIMEOUT (no database), CW_NOMEM. */
     cw_code rc;
     const cw_oauth_client *client; /* find_client */
     cw_str code;                   /* issue_code: "cwc_…" */
@@ -53,6 +54,7 @@ typedef struct cw_oauth_result {
     const cw_device_codes *codes;  /* begin_device */
     const cw_device *device;       /* find_device */
     cw_str keys;                   /* ask_keys: a JWK set */
+    uint32_t wait_s;               /* CW_AGAIN: the delay */
 } cw_oauth_result;
 
 typedef struct cw_oauth_waiter {

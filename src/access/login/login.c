@@ -99,6 +99,16 @@ static void networks_of(cw_login_waiter *w, cw_network *ret)
     cw_network_of(w->peer(w), ret);
 }
 
+static void free_op(cw_login_op *t)
+{
+    cw_credentials_wipe(&t->credentials);
+    memset(t->session, 0, sizeof t->session);
+    cw_caller_unref(t->caller);
+    cw_verified_token_done(&t->issued);
+    cw_arena_done(&t->arena);
+    free(t);
+}
+
 cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, cw_login_waiter *w)
 {
     cw_login_op *t = calloc(1, sizeof *t);
@@ -114,17 +124,11 @@ cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, 
         }
     }
     cw_credentials_wipe(credentials);
+    if (t && t->arena.failed) {
+        free_op(t);
+        return NULL;
+    }
     return t;
-}
-
-static void free_op(cw_login_op *t)
-{
-    cw_credentials_wipe(&t->credentials);
-    memset(t->session, 0, sizeof t->session);
-    cw_caller_unref(t->caller);
-    cw_verified_token_done(&t->issued);
-    cw_arena_done(&t->arena);
-    free(t);
 }
 
 void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w)
@@ -239,61 +243,45 @@ static cw_str name_of(const cw_login_op *t)
     return cw_str_make(t->credentials.name, t->credentials.n_name);
 }
 
-/* ---- waiting after failures ---- */
-
-/* An account with a network that it logged in from has a counter of its own, so that others'
- * wrong guesses do not lock it out there. */
-#define PAIR_MAX (CW_DB_MAX_NAME + 1 + sizeof(uint64_t))
-
-static cw_str counter_of(cw_accounts *a, cw_str account, const cw_network *network, bool *is_known,
-                         char pair[PAIR_MAX])
-{
-    *is_known = cw_recent_logins_has_network(&a->verified, account, network, cw_clock_ms());
-    if (!*is_known)
-        return account;
-    size_t n = account.n;
-    memcpy(pair, account.p, n);
-    pair[n++] = ':'; /* no name of an account has one */
-    memcpy(pair + n, &network->keys[0], sizeof(uint64_t));
-    return cw_str_make(pair, n + sizeof(uint64_t));
-}
-
-static uint64_t wait_ms(cw_accounts *a, cw_str account, const cw_network *network)
-{
-    bool is_known;
-    char pair[PAIR_MAX];
-    uint64_t now = cw_clock_ms();
-    cw_str counter = counter_of(a, account, network, &is_known, pair);
-    uint64_t of_account = cw_throttle_wait(&a->by_account, counter, now);
-    uint64_t of_network = cw_network_throttle_wait(&a->guesses, network, is_known, now);
-    return of_account > of_network ? of_account : of_network;
-}
-
 /* ---- passwords ---- */
 
 static void reread_account(cw_login_op *t);
 
+static cw_code write_failure(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    (void)err;
+    cw_failures_write_shared(of_job(job), db);
+    return CW_OK;
+}
+
+static void on_failure_written(cw_store_job *job, cw_code rc)
+{
+    (void)rc; /* without the database it counts here */
+    cw_login_op_finish(of_job(job), CW_LOGIN_WRONG);
+}
+
+/* The answer waits until all servers know. */
 static void fail_login(cw_login_op *t)
 {
-    cw_accounts *a = t->accounts;
-    bool is_known;
-    char pair[PAIR_MAX];
-    uint64_t now = cw_clock_ms();
-    cw_throttle_fail(&a->by_account, counter_of(a, name_of(t), &t->work.network, &is_known, pair),
-                     now);
-    cw_network_throttle_fail(&a->guesses, &t->work.network, now);
-    cw_login_op_finish(t, CW_LOGIN_WRONG);
+    cw_failures_add(t);
+    t->job.run = write_failure;
+    t->job.done = on_failure_written;
+    if (cw_store_ask(t->accounts->store, &t->job))
+        cw_login_op_finish(t, CW_LOGIN_WRONG);
 }
 
 static void pass_login(cw_login_op *t)
 {
-    cw_accounts *a = t->accounts;
-    bool is_known;
-    char pair[PAIR_MAX];
-    cw_throttle_forget(&a->by_account,
-                       counter_of(a, name_of(t), &t->work.network, &is_known, pair));
+    cw_failures_clear(t);
     t->has_proof = true;
+    t->is_passed = true;
     reread_account(t);
+}
+
+static void delay_login(cw_login_op *t, uint64_t wait)
+{
+    t->retry_s = login_after(wait).retry_s;
+    cw_login_op_finish(t, CW_LOGIN_TOO_MANY);
 }
 
 /* Another loop has verified the same credentials meanwhile. */
@@ -317,12 +305,12 @@ static void verify_password(cw_hash_job *work, cw_hash_job_outcome fate)
         pass_login(t);
         return;
     }
-    /* Failures of jobs before this one count. */
-    uint64_t wait =
-        fate == CW_HASH_JOB_REJECTED ? 1 : wait_ms(t->accounts, name_of(t), &t->work.network);
+    /* Failures of jobs before this one count, also on other servers. */
+    uint64_t wait = fate == CW_HASH_JOB_REJECTED
+                        ? 1
+                        : cw_failures_wait(t->accounts, name_of(t), &t->work.network);
     if (wait) {
-        t->retry_s = login_after(wait).retry_s;
-        cw_login_op_finish(t, CW_LOGIN_TOO_MANY);
+        delay_login(t, wait);
         return;
     }
     cw_str password = cw_str_make(t->credentials.password, t->credentials.n_password);
@@ -338,11 +326,13 @@ static void verify_password(cw_hash_job *work, cw_hash_job_outcome fate)
 }
 
 /* From now on these credentials are known on all loops, and this account in this network. */
-static void record_success(cw_login_op *t)
+static void record_success(cw_login_op *t, cw_db *db)
 {
     cw_recent_logins *v = &t->accounts->verified;
     if (t->kind == CW_LOGIN_OP_LOGIN)
         cw_recent_logins_add(v, t->key, t->proof);
+    if (t->is_passed)
+        cw_failures_clear_shared(t, db);
     cw_recent_logins_add_network(v, name_of(t), &t->work.network, cw_clock_ms());
 }
 
@@ -364,8 +354,8 @@ static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
     bool is_proved = t->has_proof && t->account && cw_secret_equal(proof, t->proof);
     memcpy(t->proof, proof, sizeof proof);
     if (!is_proved)
-        return CW_OK;
-    record_success(t);
+        return cw_failures_read_shared(t, db, err);
+    record_success(t, db);
     cw_account_login login = {.account = t->account, .verified_hash = proof};
     rc = cw_permissions_of_account(t->accounts, db, &login, &t->caller, err);
     return rc || t->kind != CW_LOGIN_OP_OPEN ? rc : cw_session_make(t, db, err);
@@ -379,10 +369,8 @@ static void on_account(cw_store_job *job, cw_code rc)
         return;
     }
     t->work.run = verify_password;
-    if (cw_hash_pool_ask(t->accounts->workers, &t->work)) {
-        t->retry_s = 1;
-        cw_login_op_finish(t, CW_LOGIN_TOO_MANY);
-    }
+    if (cw_hash_pool_ask(t->accounts->workers, &t->work))
+        delay_login(t, 1);
 }
 
 /* Read it again. */
@@ -499,7 +487,7 @@ cw_login cw_login_op_throttled(cw_accounts *a, const cw_credentials *c, cw_login
     if (c->kind != CW_CREDENTIALS_PASSWORD)
         return login_after(0);
     networks_of(w, &network);
-    return login_after(wait_ms(a, cw_str_make(c->name, c->n_name), &network));
+    return login_after(cw_failures_wait_or_read(a, cw_str_make(c->name, c->n_name), &network));
 }
 
 cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w)

@@ -3,6 +3,7 @@
  *
  *     accounts.c     begin, settings and end; the permissions of callers
  *     login.c        logins on their way through cache, store and pool (recent_logins.h: all loops)
+ *     failures.c     delays after failures, on all servers
  *     session.c      sessions of browsers
  *     token_uses.c   the last use of each API token
  *     grants.c       operations of the built-in authorization server
@@ -16,6 +17,7 @@
 #include "access/credentials.h"
 #include "access/issuer/token_cache.h"
 #include "access/login/accounts.h"
+#include "access/login/failures.h"
 #include "access/login/grants.h"
 #include "access/login/hash_pool.h"
 #include "access/login/login_watch.h"
@@ -64,7 +66,9 @@ struct cw_login_op {
     unsigned char key[CW_DIGEST];
     unsigned char proof[CW_DIGEST]; /* earlier, from memory; then the new one */
     bool has_proof;
+    bool is_passed; /* the password was verified for this login */
     cw_credentials credentials;
+    cw_failures_read shared;
     char hash[CW_PASSWORD_HASH]; /* of the account; empty: none */
     bool is_issued;              /* by an issuer: */
     bool is_opaque;              /* needs introspection */
@@ -135,6 +139,9 @@ struct cw_accounts {
     cw_recent_logins verified;
     cw_throttle by_account;      /* an account, or an account and a network it logged in from */
     cw_network_throttle guesses; /* wrong passwords */
+    uint64_t failures_trimmed;   /* when; of the store's thread */
+    /* When the database was read for a delayed login, by network. */
+    atomic_uint_least64_t failures_read[CW_FAILURES_SLOTS];
     cw_network_throttle tokens_made_up; /* unknown opaque tokens, wrong signatures */
     pthread_mutex_t lock;               /* of roles and rules */
     cw_roles *roles;

@@ -274,7 +274,9 @@ static void send_tokens(const exchange *x, const cw_oauth_tokens *tokens)
 static bool send_failure(const exchange *x, const cw_oauth_result *result)
 {
     const cw_oauth_tokens *tokens = result->tokens;
-    if (result->rc)
+    if (result->rc == CW_AGAIN)
+        cw_oauth_reply_later(x->req, 429, result->wait_s);
+    else if (result->rc)
         cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
     else if (tokens->error == CW_OAUTH_INVALID_CLIENT)
         send_invalid_client(x, tokens);

@@ -104,6 +104,10 @@ static void on_device(cw_oauth_waiter *waiter, const cw_oauth_result *result)
         show_field(v, WRONG_CODE, 0);
         return;
     }
+    if (result->rc == CW_AGAIN) {
+        show_field(v, TOO_MANY, result->wait_s);
+        return;
+    }
     if (result->rc) {
         cw_visit_refuse(v, 503, UNAVAILABLE);
         return;

@@ -57,6 +57,34 @@ TEST(success_and_time_forget)
     assert_int_equal(cw_throttle_wait(&t, bob, 1000000 + CW_THROTTLE_FORGET_MS), 0);
 }
 
+TEST(failures_of_other_servers_count)
+{
+    cw_throttle_set(&t, alice, 3, 400, 1000000);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000000), 600);
+    cw_throttle_set(&t, alice, 0, 0, 1000000);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000000), 0);
+    cw_throttle_set(&t, alice, UINT64_MAX, UINT64_MAX, 1000);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000), CW_THROTTLE_LONGEST_MS - 1000);
+}
+
+TEST(failures_that_the_database_does_not_have_are_kept)
+{
+    cw_throttle_fail(&t, alice, 1000000);
+    cw_throttle_fail(&t, alice, 1000000);
+    assert_int_equal(cw_throttle_take(&t, alice), 2);
+    assert_int_equal(cw_throttle_take(&t, alice), 0);
+    /* One more while the database counts the two. */
+    cw_throttle_fail(&t, alice, 1000500);
+    cw_throttle_set(&t, alice, 2, 0, 1000600);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000600), 1000);
+    assert_int_equal(cw_throttle_take(&t, alice), 1);
+    cw_throttle_give_back(&t, alice, 1);
+    cw_throttle_set(&t, alice, 0, 0, 1000600);
+    assert_int_equal(cw_throttle_take(&t, alice), 1);
+    cw_throttle_give_back(&t, bob, 1);
+    assert_int_equal(cw_throttle_take(&t, bob), 0);
+}
+
 TEST(very_many_names_do_not_grow_it)
 {
     char name[32];
@@ -157,6 +185,8 @@ int main(void)
         T(some_failures_are_free),
         T(each_further_one_doubles_the_wait_up_to_a_minute),
         T(success_and_time_forget),
+        T(failures_of_other_servers_count),
+        T(failures_that_the_database_does_not_have_are_kept),
         T(very_many_names_do_not_grow_it),
         T(failures_go_to_a_successor_and_add_up),
         T(nonsense_of_a_predecessor_is_ignored),

@@ -310,6 +310,8 @@ TEST(an_older_database_is_brought_up_to_date)
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
+    run_sql("DROP TRIGGER failure_of_account; DROP TRIGGER failure_of_old_account;"
+            "DROP TABLE failure;");
     run_sql("DROP TABLE approval; DROP TABLE token_use; DROP TABLE webhook; DROP TABLE letter; "
             "DROP TABLE generation; "
             "DROP TABLE change; DROP "

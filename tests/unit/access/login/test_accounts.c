@@ -6,6 +6,7 @@
 
 #include "access/login/login_int.h"
 #include "base/clock.h"
+#include "store/stmt.h"
 #include "support/oom.h"
 
 /* The test is the loop: it runs it in turns while it waits. */
@@ -395,10 +396,27 @@ TEST(tokens_have_scopes_expire_and_are_revoked)
     assert_int_equal(try(header), CW_LOGIN_WRONG);
 }
 
+/* Delayed logins do not read the database, whose clock goes on. */
+static void stop_reads(void)
+{
+    for (size_t i = 0; i < CW_FAILURES_SLOTS; i++)
+        atomic_store(&accounts->failures_read[i], UINT64_MAX / 2);
+}
+
+/* The same time passes in the database. */
+static void age_failures(int64_t ms)
+{
+    cw_db_query q;
+    cw_stmt_open(&q, db, "UPDATE failure SET at = at - ?1");
+    cw_stmt_bind_i64(&q, 1, ms);
+    assert_int_equal(cw_stmt_run(&q, &err), CW_OK);
+}
+
 TEST(failures_of_one_account_must_wait)
 {
     assert_int_equal(try(basic("alice", "s3cret")), CW_LOGIN_OK);
     stop_clock();
+    stop_reads();
     for (unsigned i = 0; i < CW_ACCOUNTS_FREE_FAILURES; i++)
         assert_int_equal(try(basic("alice", "guess")), CW_LOGIN_WRONG);
     attempt a = {0};
@@ -413,11 +431,32 @@ TEST(failures_of_one_account_must_wait)
     begin(&a, basic("alice", "guess"));
     assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
     atomic_fetch_add(&stopped_ms, 1);
+    age_failures(CW_THROTTLE_FIRST_MS);
     assert_int_equal(try(basic("alice", "other guess")), CW_LOGIN_WRONG);
     a = (attempt){0};
     begin(&a, basic("alice", "guess"));
     assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
     assert_int_equal(a.login.retry_s, 2);
+}
+
+TEST(a_delayed_login_reads_the_failures_of_other_servers_once_a_second)
+{
+    attempt a;
+    for (unsigned i = 0; i < 2 * CW_ACCOUNTS_FREE_FAILURES + 5; i++)
+        cw_throttle_fail(&accounts->by_account, CW_STR("alice"), cw_clock_ms());
+    /* The database has none of these. */
+    assert_int_equal(cw_throttle_take(&accounts->by_account, CW_STR("alice")),
+                     2 * CW_ACCOUNTS_FREE_FAILURES + 5);
+    a = (attempt){.peer = "10.8.8.8"};
+    begin(&a, basic("alice", "s3cret"));
+    finish(&a);
+    assert_int_equal(a.login.status, CW_LOGIN_OK);
+    for (unsigned i = 0; i < 2 * CW_ACCOUNTS_FREE_FAILURES + 5; i++)
+        cw_throttle_fail(&accounts->by_account, CW_STR("alice"), cw_clock_ms());
+    stop_reads();
+    a = (attempt){.peer = "10.9.9.9"};
+    begin(&a, basic("alice", "guess"));
+    assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
 }
 
 /* Log in on a loop. Whether the password was hashed for it. */
@@ -472,6 +511,7 @@ TEST(a_network_that_logged_in_is_not_locked_out_by_others)
     assert_int_equal(cw_db_set_password(db, CW_STR("alice"), cw_str_from(hash), &err), CW_OK);
     wait_for_change(seen);
     stop_clock();
+    stop_reads();
     a = (attempt){.peer = "10.8.8.8"};
     begin(&a, basic("alice", "n3w-s3cret"));
     assert_int_equal(a.login.status, CW_LOGIN_TOO_MANY);
@@ -780,6 +820,7 @@ int main(void)
         T(every_spelling_of_a_header_is_one_login),
         T(success_on_one_loop_counts_on_all),
         T(a_network_that_logged_in_is_not_locked_out_by_others),
+        T(a_delayed_login_reads_the_failures_of_other_servers_once_a_second),
         T(guesses_at_once_count_before_they_are_hashed),
         T(equal_credentials_wait_for_one_answer),
         T(a_change_counts_for_those_who_wait_for_the_pool),

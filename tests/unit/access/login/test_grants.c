@@ -85,6 +85,7 @@ typedef struct asked {
     cw_oauth_waiter waiter;
     unsigned calls;
     cw_code rc;
+    uint32_t wait_s;
     char name[32], code[CW_ACCESS_TOKEN_LEN + 1];
     cw_oauth_tokens tokens; /* without its texts */
     size_t n_grants;
@@ -96,6 +97,7 @@ static void on_result(cw_oauth_waiter *w, const cw_oauth_result *result)
     asked *a = CW_CONTAINER(w, asked, waiter);
     a->calls++;
     a->rc = result->rc;
+    a->wait_s = result->wait_s;
     a->tokens = *result->tokens;
     a->n_grants = result->n_grants;
     a->first_grant = result->n_grants ? result->grants[0].id : 0;
@@ -244,11 +246,14 @@ static cw_code guess(const char *peer, uint32_t *ret_wait_s)
     cw_oauth_token_request r = serve();
     r.client_secret = CW_STR("wrong");
     cw_code rc = cw_oauth_ask_tokens(accounts, &loop, &r, cw_str_from(peer), ret_wait_s, &a.waiter);
-    if (!rc) {
-        finish(&a, rc);
+    if (rc)
+        return rc;
+    finish(&a, rc);
+    if (a.rc == CW_AGAIN)
+        *ret_wait_s = a.wait_s;
+    else
         assert_int_equal(a.tokens.error, CW_OAUTH_INVALID_CLIENT);
-    }
-    return rc;
+    return a.rc;
 }
 
 TEST(AS30_failures_of_a_client_count_in_its_network_until_a_success)
