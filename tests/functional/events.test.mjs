@@ -230,6 +230,27 @@ test("a configuration with events of HTTP or of a pattern that fits nothing is e
     assert.match(await check({ ...http, url: "ws://127.0.0.1:1/", events: { "a b": {} } }), /a name of letters/);
 });
 
+test("data that does not match the schema of its event is dropped, and the readers learn of the gap", async (t) => {
+    const number = { type: "object", properties: { no: { type: "integer" } }, required: ["no"] };
+    const events = { n: { schema: number }, wrong: { schema: { type: "nothing" } } };
+    const { service, server } = await startEvents(t, events, { begin: startBridge });
+    await untilTool(server, "s.events");
+    await eventually(() => /wrong.*left out.*schema/s.test(server.stderr), "a schema that is none is in the log");
+    const read = async (args) => (await callToolWell(server, "s.events", args)).structuredContent;
+    const { cursor } = await read({});
+    service.notify("n", { no: "one" });
+    service.notify("n", { no: 2 });
+    const found = await read({ since: cursor, wait: 10 });
+    const later = found.events.length > 0 ? found : await read({ since: found.cursor, wait: 10 });
+    assert.deepEqual(
+        later.events.map(({ data }) => data),
+        [{ no: 2 }],
+    );
+    assert.ok(found.truncated);
+    assert.match(server.stderr, /does not match its schema/);
+    assert.match((await callTool(server, "s.events", { name: "s.wrong" })).text, /Unknown event/);
+});
+
 const emitter = `#include <causeway/plugin.h>
 CW_PLUGIN("emitter", "1");
 static void emit(cw_call *call)

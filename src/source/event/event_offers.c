@@ -108,6 +108,56 @@ static cw_code sort_permissions(cw_requirements *needs, cw_arena *arena)
     return CW_OK;
 }
 
+/* ---- rules ---- */
+
+cw_code cw_event_source_open_rule(cw_event_hub *hub, cw_str source, cw_str name,
+                                  const cw_config_event *config, cw_event_rule *ret, cw_err *err)
+{
+    const cw_event_rules rules = {
+        .keep = config->keep, .max_age = config->keep_ms, .per_minute = config->per_minute};
+    cw_event_rule rule = {.config = *config};
+    rule.config.name = name;
+    cw_code rc =
+        config->schema.n ? cw_schema_compile_text(config->schema, NULL, &rule.schema, err) : CW_OK;
+    if (rc)
+        return rc == CW_NOMEM ? rc : cw_wrap(err, CW_PARAMS, "schema");
+    rc = cw_event_open(hub, source, name, &rules, &rule.type, err);
+    if (rc)
+        cw_schema_unref(rule.schema);
+    else
+        *ret = rule;
+    return rc;
+}
+
+void cw_event_source_close_rule(cw_event_rule *rule)
+{
+    cw_event_type_unref(rule->type);
+    cw_schema_unref(rule->schema);
+    rule->type = NULL;
+    rule->schema = NULL;
+}
+
+static cw_code check_data(const cw_event_rule *rule, cw_str text, const cw_json *data)
+{
+    const cw_json_opts opts = {.max_bytes = text.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
+    CW_CLEANUP(cw_arena_done) cw_arena scratch;
+    cw_arena_init(&scratch, SCRATCH_MAX);
+    if (!data && cw_json_read(text, &opts, &scratch, &data, NULL, NULL))
+        return CW_NOMEM;
+    cw_code rc = cw_schema_validate(rule->schema, data, NULL);
+    return rc && rc != CW_NOMEM ? (cw_code)CW_PARAMS : rc;
+}
+
+cw_code cw_event_source_publish(const cw_event_rule *rule, const cw_event_news *news,
+                                const cw_json *data)
+{
+    cw_code rc = rule->schema ? check_data(rule, news->data, data) : CW_OK;
+    if (!rc)
+        return cw_event_publish(rule->type, news);
+    cw_event_gap(rule->type);
+    return rc;
+}
+
 /* ---- events ---- */
 
 static cw_code make_offer(const cw_event_rule *rule, const cw_requirements *usual, cw_arena *arena,

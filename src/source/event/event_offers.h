@@ -12,13 +12,28 @@
 #include "base/buf.h"
 #include "config/config.h"
 #include "event/hub.h"
+#include "schema/schema.h"
 #include "source/source.h"
 
 /* One event that is enabled. */
 typedef struct cw_event_rule {
     cw_config_event config; /* with the values of the preset; `name` has no wildcards */
     cw_event_type *type;    /* a reference of its owner */
+    cw_schema *schema;      /* of its data, likewise; NULL: any */
+    atomic_bool was_noted;  /* by its owner: that data was dropped */
 } cw_event_rule;
+
+/* Open an event of this source. `ret->config` is a copy of `config`, with this name. CW_PARAMS: its schema
+ * is none; CW_NOMEM. */
+CW_MUST_USE cw_code cw_event_source_open_rule(cw_event_hub *hub, cw_str source, cw_str name,
+                                              const cw_config_event *config, cw_event_rule *ret,
+                                              cw_err *err);
+/* Drop its references. */
+void cw_event_source_close_rule(cw_event_rule *rule);
+/* As cw_event_publish. CW_PARAMS: the data does not match its schema, so it is lost; readers learn of the
+ * gap. `data` is that of the news; NULL: it is read. Any thread. */
+CW_MUST_USE cw_code cw_event_source_publish(const cw_event_rule *rule, const cw_event_news *news,
+                                            const cw_json *data);
 
 typedef struct cw_event_list {
     const cw_event_rule *rules;

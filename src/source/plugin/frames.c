@@ -275,7 +275,11 @@ static bool report_event(const cw_plugin *p, const cw_json *params)
         if (!cw_str_eq(p->events[i].config.name, cw_json_text(name)))
             continue;
         cw_event_news news = {.id = id ? cw_json_text(id) : CW_STR(""), .data = cw_json_span(data)};
-        (void)!cw_event_publish(p->events[i].type, &news); /* a loss is a gap for readers */
+        cw_code rc = cw_event_source_publish(&p->events[i], &news, data);
+        if (rc == CW_PARAMS && !atomic_exchange(&p->events[i].was_noted, true))
+            cw_log(CW_LOG_WARN, "source", "an event is dropped, as are others like it",
+                   CW_KV("source", p->base.name), CW_KV("event", cw_json_text(name)),
+                   CW_KV("problem", CW_STR("its data does not match its schema")));
         break;
     }
     return true;

@@ -280,19 +280,21 @@ static cw_str own_event(const cw_plugin *p, cw_str name)
     return is_own ? cw_str_make(name.p + plugin.n + 1, name.n - plugin.n - 1) : CW_STR("");
 }
 
-static cw_code open_event(cw_plugin *p, const cw_config_event *published, cw_str name, cw_err *err)
+/* An event whose schema is none is left out: its data could not be checked. */
+static cw_code open_event(cw_plugin *p, const cw_config_event *published, cw_str name,
+                          cw_buf *warnings, cw_err *err)
 {
-    cw_event_rule *rule = &p->events[p->n_events];
-    cw_event_rules rules = {.keep = published->keep,
-                            .max_age = published->keep_ms,
-                            .per_minute = published->per_minute};
-    rule->config = *published;
-    rule->config.name = cw_arena_dup_str(&p->arena, name);
-    if (!rule->config.name.p)
+    cw_str copy = cw_arena_dup_str(&p->arena, name);
+    if (!copy.p)
         return cw_arena_fail(&p->arena, err);
-    cw_code rc = cw_event_open(p->opts.events, p->base.name, name, &rules, &rule->type, err);
+    cw_code rc = cw_event_source_open_rule(p->opts.events, p->base.name, copy, published,
+                                           &p->events[p->n_events], err);
     p->n_events += rc == CW_OK;
-    return rc;
+    if (rc != CW_PARAMS)
+        return rc;
+    cw_buf_printf(warnings, "%sevent '%.*s': %s", warnings->n ? "\n" : "", CW_STR_ARG(name),
+                  err ? err->msg : "");
+    return CW_OK;
 }
 
 static cw_code add_events(cw_plugin *p, cw_err *err)
@@ -309,7 +311,7 @@ static cw_code add_events(cw_plugin *p, cw_err *err)
     for (size_t i = 0; i < published->n && !rc; i++) {
         cw_str name = own_event(p, published->items[i].name);
         if (name.n)
-            rc = open_event(p, &published->items[i], name, err);
+            rc = open_event(p, &published->items[i], name, &warnings, err);
     }
     cw_event_list events = {.rules = p->events,
                             .n = p->n_events,

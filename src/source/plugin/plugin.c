@@ -886,7 +886,7 @@ static void free_plugin(cw_source *s)
     cw_worker_breaker_done(&p->breaker);
     cw_child_output_log_done(&p->output);
     for (size_t i = 0; i < p->n_events; i++)
-        cw_event_type_unref(p->events[i].type);
+        cw_event_source_close_rule(&p->events[i]);
     cw_source_unref(p->base.companion);
     cw_config_unref(p->config);
     if (p->file >= 0)

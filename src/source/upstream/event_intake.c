@@ -53,17 +53,19 @@ static void add_subscription(cw_event_intake *intake, const cw_config_event *e)
         (cw_event_subscription){e->subscribe.method, e->subscribe.params};
 }
 
+/* An event whose schema is none is left out: its data could not be checked. */
 static cw_code add_rule(cw_event_intake *intake, cw_event_hub *hub, const cw_config_event *e,
-                        cw_err *err)
+                        cw_buf *warnings, cw_err *err)
 {
-    cw_event_rules rules = {.keep = e->keep, .max_age = e->keep_ms, .per_minute = e->per_minute};
     cw_event_rule *rule = &intake->rules[intake->n];
     if (is_there(intake, e->name) || intake->n == CW_EVENT_MAX_TYPES)
         return CW_OK;
-    cw_code rc = cw_event_open(hub, intake->source, e->name, &rules, &rule->type, err);
+    cw_code rc = cw_event_source_open_rule(hub, intake->source, e->name, e, rule, err);
+    if (rc == CW_PARAMS)
+        cw_buf_printf(warnings, "%sevents: '%.*s' is left out: %s", warnings->n ? "\n" : "",
+                      CW_STR_ARG(e->name), err ? err->msg : "");
     if (rc)
-        return rc;
-    rule->config = *e;
+        return rc == CW_PARAMS ? CW_OK : rc;
     if (e->method.n == 0)
         rule->config.method = rule->config.name;
     add_subscription(intake, &rule->config);
@@ -82,11 +84,11 @@ static cw_code add_entry(cw_event_intake *intake, cw_event_hub *hub, const cw_co
         if (!cw_str_matches(own->name, rows[i].name, CW_STR_ANY_BYTE))
             continue;
         cw_config_event all = cw_preset_event_merge(own, &rows[i]);
-        rc = add_rule(intake, hub, &all, err);
+        rc = add_rule(intake, hub, &all, warnings, err);
         n_found++;
     }
     if (!rc && n_found == 0 && !is_pattern(own->name))
-        return add_rule(intake, hub, own, err);
+        return add_rule(intake, hub, own, warnings, err);
     if (!rc && n_found == 0)
         cw_buf_printf(warnings, "%sevents: '%.*s' fits none of the preset", warnings->n ? "\n" : "",
                       CW_STR_ARG(own->name));
@@ -151,7 +153,7 @@ void cw_event_intake_unref(cw_event_intake *intake)
     if (!intake || atomic_fetch_sub(&intake->refs, 1) != 1)
         return;
     for (size_t i = 0; i < intake->n; i++)
-        cw_event_type_unref(intake->rules[i].type);
+        cw_event_source_close_rule(&intake->rules[i]);
     cw_arena_done(&intake->arena);
     cw_endpoint_unref(intake->service);
     free(intake);
@@ -200,16 +202,19 @@ static void note_loss(cw_event_intake *intake, const cw_event_rule *rule, const 
            CW_KV("problem", cw_str_from(why)));
 }
 
+/* `from`: the part of the message that the data is made of; `data` is it, or NULL. */
 static void publish(cw_event_intake *intake, const cw_event_rule *rule, cw_event_news news,
-                    const cw_json *data)
+                    const cw_json *from, const cw_json *data)
 {
-    if (!cw_sanitize_has_no_secret(&intake->service->secrets, data)) {
+    if (!cw_sanitize_has_no_secret(&intake->service->secrets, from)) {
         note_loss(intake, rule, "it contains a secret of the source");
         cw_event_gap(rule->type);
         return;
     }
-    cw_code rc = cw_event_publish(rule->type, &news);
-    if (rc == CW_LIMIT)
+    cw_code rc = cw_event_source_publish(rule, &news, data);
+    if (rc == CW_PARAMS)
+        note_loss(intake, rule, "its data does not match its schema");
+    else if (rc == CW_LIMIT)
         note_loss(intake, rule, "there are too many, or it is too large");
     else if (rc == CW_NOMEM)
         note_loss(intake, rule, "there is not enough memory");
@@ -246,7 +251,7 @@ static void publish_row(cw_event_intake *intake, const cw_event_rule *rule, cw_s
     if (cw_json_writer_end(&w, NULL))
         cw_event_gap(rule->type);
     else
-        publish(intake, rule, (cw_event_news){.data = cw_buf_str(&text)}, row);
+        publish(intake, rule, (cw_event_news){.data = cw_buf_str(&text)}, row, NULL);
 }
 
 static void publish_rows(cw_event_intake *intake, const cw_event_rule *rule, const cw_json *tables)
@@ -290,7 +295,7 @@ static void receive(cw_event_intake *intake, const cw_event_rule *rule, const cw
             (cw_event_news){.id = id ? cw_json_text(id) : CW_STR(""),
                             .time = read_time(time),
                             .data = cw_buf_str(&text)},
-            data ? data : message);
+            data ? data : message, data);
 }
 
 void cw_event_intake_receive(cw_event_intake *intake, cw_str method, const cw_json *message)

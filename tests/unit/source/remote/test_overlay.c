@@ -289,6 +289,27 @@ TEST(only_the_lists_of_their_kind_expose_resources_and_prompts)
     client_fixture_done(&b);
 }
 
+TEST(every_failed_allocation_is_survived_with_views)
+{
+    char file[128];
+    write_openrpc(REMOTE_OPENRPC);
+    temp_dir_write("view.html", "<!doctype html><p>view</p>");
+    snprintf(file, sizeof file, "%s/view.html", temp_dir);
+    const cw_config_overlay items[] = {
+        {.method = CW_STR("echo"),
+         .tool = true,
+         .ui_file = cw_str_from(file),
+         .ui = CW_STR("{\"prefersBorder\":true,\"permissions\":{\"camera\":{}}}")},
+        {.method = CW_STR("add"), .tool = true, .ui_file = cw_str_from(file)},
+        {.method = CW_STR("wipe"),
+         .tool = true,
+         .ui = CW_STR("{\"resourceUri\":\"ui://causeway/data.html\"}")},
+    };
+    cw_config_remote config =
+        remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, CW_COUNT(items));
+    assert_true(oom_each(load_once, &config) > 10);
+}
+
 TEST(every_failed_allocation_is_survived_with_resources)
 {
     write_openrpc(MCP_OPENRPC);
@@ -312,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
         cmocka_unit_test(a_protection_that_the_service_misspells_keeps_the_tool_out),
         cmocka_unit_test(only_the_lists_of_their_kind_expose_resources_and_prompts),
+        cmocka_unit_test(every_failed_allocation_is_survived_with_views),
         cmocka_unit_test(every_failed_allocation_is_survived_with_resources),
     };
     return cmocka_run_group_tests(tests, remote_fixture_setup, remote_fixture_teardown);
