@@ -13,12 +13,16 @@
 /* Sealed and as text, with its head. */
 _Static_assert(CW_LETTER_MAX * 3 / 2 < CW_DB_LETTER, "a letter fits into its row");
 
-/* In front of the texts. Programs of other versions have other forms: the version is compared. */
+/* In front of the texts. The form comes first: programs of other versions may have another head. */
 typedef struct letter_head {
-    char version[24];
+    uint32_t form;
     uint32_t to, n_credentials;
     uint16_t loop, kind;
 } letter_head;
+
+/* Keys and versions of other servers: each of their letters could be a line. */
+static cw_log_kind ignored =
+    CW_LOG_KIND(CW_LOG_WARN, "replica", "a letter of another server is ignored", "reason");
 
 typedef struct waiting {
     cw_list node;
@@ -29,9 +33,9 @@ typedef struct waiting {
 
 /* ---- queues, with the lock ---- */
 
-static bool has_room(const cw_letter_queue *q, size_t n)
+static bool has_room(const cw_letter_queue *q, uint32_t max, size_t n)
 {
-    return q->n < CW_LETTERS_MAX && q->bytes + n <= CW_LETTERS_BYTES;
+    return q->n < max && q->bytes + n <= CW_LETTERS_BYTES;
 }
 
 static void enqueue(cw_letter_queue *q, waiting *w)
@@ -144,8 +148,7 @@ cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t
     if (!w)
         return n <= CW_LETTER_MAX ? CW_NOMEM : CW_LIMIT;
     memset(&head, 0, sizeof head);
-    size_t n_version = strnlen(replicas->opts.version, sizeof head.version - 1);
-    memcpy(head.version, replicas->opts.version, n_version);
+    head.form = CW_LETTER_FORM;
     head.to = letter->to;
     head.loop = letter->loop;
     head.kind = letter->kind;
@@ -157,7 +160,7 @@ cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t
         memcpy(w->bytes + sizeof head + letter->credentials.n, letter->bytes.p, letter->bytes.n);
     w->until = until;
     pthread_mutex_lock(&replicas->lock);
-    bool is_queued = has_room(&replicas->outbox, n);
+    bool is_queued = has_room(&replicas->outbox, CW_LETTERS_MAX, n);
     if (is_queued)
         enqueue(&replicas->outbox, w);
     ask_mail(replicas);
@@ -169,35 +172,44 @@ cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t
 
 /* ---- receiving ---- */
 
-static bool is_ours(const cw_replicas *r, cw_str plain)
+/* Why the letter is not for this server; NULL: it is. */
+static const char *reason_against(const cw_replicas *r, cw_str plain)
 {
-    letter_head head;
-    if (plain.n < sizeof head)
-        return false;
+    letter_head head = {0};
+    memcpy(&head.form, plain.p, plain.n < sizeof head.form ? plain.n : sizeof head.form);
+    if (head.form != CW_LETTER_FORM || plain.n < sizeof head)
+        return "another version";
     memcpy(&head, plain.p, sizeof head);
-    return strncmp(head.version, r->opts.version, sizeof head.version - 1) == 0 &&
-           (head.to == CW_LETTER_ALL || head.to == atomic_load(&r->number)) &&
-           head.n_credentials <= plain.n - sizeof head;
+    bool is_to_us = head.to == CW_LETTER_ALL || head.to == atomic_load(&r->number);
+    return is_to_us && head.n_credentials <= plain.n - sizeof head ? NULL : "another receiver";
 }
 
 /* A letter that cannot be opened was sealed with another key, or was changed. */
-static cw_code on_body(cw_str body, void *ctx, cw_err *err)
+static const char *open_body(const cw_replicas *r, cw_str body, cw_arena *arena, cw_str *ret)
+{
+    cw_code rc = cw_seal_open(r->opts.seal, PURPOSE, body, arena, ret);
+    if (rc)
+        return rc == CW_NOMEM ? "out of memory" : "another key";
+    return reason_against(r, *ret);
+}
+
+/* Put it into the inbox, unless that has `max` letters. */
+static void take_body(cw_replicas *r, cw_str body, uint32_t max)
 {
     CW_CLEANUP(cw_arena_wipe) cw_arena arena;
-    cw_replicas *r = ctx;
     cw_str plain;
-    (void)err;
     cw_arena_init(&arena, 4 * CW_DB_LETTER);
-    if (cw_seal_open(r->opts.seal, PURPOSE, body, &arena, &plain) || !is_ours(r, plain)) {
-        cw_log(CW_LOG_WARN, "replica", "a letter of another key or version is ignored");
-        return CW_OK;
+    const char *reason = open_body(r, body, &arena, &plain);
+    if (reason) {
+        cw_log_limited(&ignored, cw_str_from(reason), CW_KV("reason", cw_str_from(reason)));
+        return;
     }
     waiting *w = new_waiting(plain.n);
     if (!w)
-        return CW_OK; /* as if it had been lost on the way */
+        return; /* as if it had been lost on the way */
     memcpy(w->bytes, plain.p, plain.n);
     pthread_mutex_lock(&r->lock);
-    bool is_queued = has_room(&r->inbox, w->n);
+    bool is_queued = has_room(&r->inbox, max, w->n);
     if (is_queued)
         enqueue(&r->inbox, w);
     pthread_mutex_unlock(&r->lock);
@@ -205,13 +217,27 @@ static cw_code on_body(cw_str body, void *ctx, cw_err *err)
         cw_loop_notify(r->opts.loop, &r->inform);
     else
         free_waiting(w);
+}
+
+static cw_code on_body(cw_str body, void *ctx, cw_err *err)
+{
+    (void)err;
+    take_body(ctx, body, CW_LETTERS_MAX);
+    return CW_OK;
+}
+
+/* A server that starts reads all that are kept. They are small. */
+static cw_code on_lasting(cw_str body, void *ctx, cw_err *err)
+{
+    (void)err;
+    take_body(ctx, body, CW_LETTERS_MAX + CW_DB_LASTING_LETTERS);
     return CW_OK;
 }
 
 cw_code cw_letters_receive(cw_replicas *r, cw_db *db, cw_err *err)
 {
     cw_code rc = cw_db_take_letters(db, cw_str_from(cw_node_text()), on_body, r, err);
-    return rc ? rc : cw_db_read_letters(db, &r->last, on_body, r, err);
+    return rc ? rc : cw_db_read_letters(db, &r->last, on_lasting, r, err);
 }
 
 static void deliver(const cw_replicas *r, const waiting *w)

@@ -19,7 +19,7 @@
  * Threads:   cw_replicas_number, _has_others and _send from any, _read_news on the store's, the others on the
  *            main one.
  * Limits:    CW_REPLICAS_MAX servers have a number; CW_LETTER_MAX bytes of a letter; CW_LETTERS_MAX letters
- *            and CW_LETTERS_BYTES bytes wait to be sent, and to be received.
+ *            and CW_LETTERS_BYTES bytes wait to be sent, and to be received, lasting ones not counted.
  */
 #ifndef CW_REPLICA_REPLICAS_H
 #define CW_REPLICA_REPLICAS_H
@@ -34,6 +34,9 @@
 
 typedef struct cw_replicas cw_replicas;
 
+/* Increase it with each change of a message that becomes a letter (door/mcp/letter.h), or of its head.
+ * Servers ignore letters of another form, so replicas of two versions with the same form work together. */
+#define CW_LETTER_FORM 1u
 #define CW_LETTER_MAX ((size_t)1 << 20)
 #define CW_LETTERS_MAX 1024u
 #define CW_LETTERS_BYTES ((size_t)16 << 20)
@@ -57,7 +60,7 @@ typedef struct cw_replicas_opts {
     /* Renewals of a row in a file write to the disk, and the processes of one machine see each other:
      * one a minute is enough. */
     bool is_file;
-    const char *version; /* of the program; a constant */
+    const char *version; /* of the program, for the row; a constant */
 } cw_replicas_opts;
 
 CW_MUST_USE cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err *err);

@@ -13,7 +13,8 @@ suite("lists", { skip: skipped, timeout: 1_800_000 }, () => {
     let postgres, trio, carol;
     before(async () => {
         postgres = await startPostgres();
-        const more = { mcp: { page_size: 7 }, page_size: 5 };
+        // One address, as behind a balancer: documents have links.
+        const more = { public_url: "http://127.0.0.1:9", mcp: { page_size: 7 }, page_size: 5 };
         trio = await startTrio(postgres.newDatabase(), { more });
         await trio.cli("role", "add", "reader");
         await trio.cli("account", "add", "carol", "--role", "reader", { input: "c4rol" });

@@ -7,7 +7,8 @@
  *
  *     place: replica 10 bits | loop 7 bits       replica 0: this process
  *
- * Every message begins with the address of the door, which the receiver replaces by its own.
+ * Every message begins with the address of the door, which the receiver replaces by its own. A change of a
+ * message increases CW_LETTER_FORM: replicas of another form do not understand it.
  *
  * Threads: the loop, but cw_mcp_take_letter on the main one.
  * Limits:  CW_LETTER_MAX bytes; a longer message to another replica is lost.

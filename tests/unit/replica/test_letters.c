@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* test_letters.c - letters between servers: queues, bounds, and letters that are not for this one. */
+#include "replica/letters.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include <sqlite3.h>
+
+#include "base/clock.h"
+#include "store/replica.h"
+#include "support/oom.h"
+#include "support/patience.h"
+#include "support/temp_db.h"
+
+#define OTHER CW_STR("00000000000other")
+
+static cw_err err;
+static cw_loop loop;
+static cw_seal seal;
+static cw_store *store;
+static cw_replicas *replicas;
+static cw_db *db; /* of the other server */
+static int64_t other;
+
+static unsigned n_letters;
+static cw_letter last;
+static char last_credentials[64], last_bytes[64];
+
+static void keep(char out[64], cw_str text)
+{
+    snprintf(out, 64, "%.*s", CW_STR_ARG(text));
+}
+
+static void on_letter(const cw_letter *letter, void *ctx)
+{
+    (void)ctx;
+    n_letters++;
+    last = *letter;
+    keep(last_credentials, letter->credentials);
+    keep(last_bytes, letter->bytes);
+}
+
+static void on_status(void *ctx, const cw_err *problem)
+{
+    (void)ctx;
+    (void)problem;
+}
+
+static void on_change(void *ctx)
+{
+    (void)ctx;
+}
+
+static bool has_number(void)
+{
+    return cw_replicas_number(replicas) > 0;
+}
+
+static void wait_until(bool (*check)(void))
+{
+    uint64_t end = cw_clock_ms() + patience(10000);
+    while (!check() && cw_clock_ms() < end) {
+        uv_run(&loop.uv, UV_RUN_NOWAIT);
+        usleep(500);
+    }
+    assert_true(check());
+}
+
+static void add_other(void)
+{
+    cw_db_opts opts = {TEMP_DB, .busy_ms = 2000};
+    cw_db_replica row = {.node = OTHER,
+                         .name = CW_STR("other"),
+                         .process = CW_STR("p"),
+                         .version = CW_STR("9.9.9"),
+                         .every = 60000};
+    assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
+    assert_int_equal(cw_db_renew_replica(db, &row, &other, &err), CW_OK);
+}
+
+SETUP(start)
+{
+    cw_replicas_opts opts = {
+        .loop = &loop, .seal = &seal, .on_letter = on_letter, .is_file = true, .version = "1.2.3"};
+    cw_store_opts store_opts = {
+        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_change};
+    cw_replicas_shown shown = {.name = CW_STR("this")};
+    n_letters = 0;
+    if (temp_db_setup(state) || cw_loop_init(&loop, 64, &err) || cw_seal_init(&seal, &err) ||
+        cw_replicas_new(&opts, &replicas, &err) || cw_store_new(&store_opts, &store, &err))
+        return -1;
+    cw_replicas_set_store(replicas, store);
+    cw_replicas_show(replicas, &shown);
+    cw_replicas_start(replicas);
+    cw_replicas_tick(replicas);
+    wait_until(has_number);
+    add_other();
+    return 0;
+}
+
+TEARDOWN(stop)
+{
+    cw_db_close(db);
+    cw_store_free(store);
+    cw_loop_end(&loop);
+    cw_loop_run(&loop);
+    cw_loop_done(&loop);
+    cw_replicas_free(replicas);
+    return temp_db_teardown(state);
+}
+
+/* ---- receiving ---- */
+
+static letter_head head_to_us(void)
+{
+    letter_head head;
+    memset(&head, 0, sizeof head);
+    head.form = CW_LETTER_FORM;
+    head.to = cw_replicas_number(replicas);
+    head.loop = 3;
+    head.kind = 4;
+    head.n_credentials = 5;
+    return head;
+}
+
+/* As the other server sends it. */
+static void post_sealed(const cw_seal *with, const void *bytes, size_t n)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_str body;
+    int64_t sent = 0;
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(cw_seal_close(with, PURPOSE, cw_str_make(bytes, n), &arena, &body, &err),
+                     CW_OK);
+    assert_int_equal(cw_db_send_letter(db, OTHER, cw_replicas_number(replicas), body, &sent, &err),
+                     CW_OK);
+    assert_int_equal(sent, 1);
+}
+
+static void post_head(letter_head head)
+{
+    char bytes[sizeof head + 9];
+    memcpy(bytes, &head, sizeof head);
+    memcpy(bytes + sizeof head, "Basicbody", 9);
+    post_sealed(&seal, bytes, sizeof bytes);
+}
+
+static void receive(void)
+{
+    cw_replicas_read_news(replicas, db, /* is_new= */ false);
+    for (int i = 0; i < 5; i++)
+        uv_run(&loop.uv, UV_RUN_NOWAIT);
+}
+
+TEST(a_letter_is_delivered_on_the_main_loop)
+{
+    post_head(head_to_us());
+    receive();
+    assert_int_equal(n_letters, 1);
+    assert_int_equal(last.loop, 3);
+    assert_int_equal(last.kind, 4);
+    assert_string_equal(last_credentials, "Basic");
+    assert_string_equal(last_bytes, "body");
+    receive();
+    assert_int_equal(n_letters, 1);
+}
+
+TEST(letters_of_another_key_form_or_receiver_are_ignored)
+{
+    cw_seal foreign;
+    letter_head head = head_to_us();
+    assert_int_equal(cw_seal_init(&foreign, &err), CW_OK);
+    post_sealed(&foreign, &head, sizeof head);
+    head.form = CW_LETTER_FORM + 1;
+    post_head(head);
+    head = head_to_us();
+    head.to = (uint32_t)other;
+    post_head(head);
+    head = head_to_us();
+    head.n_credentials = 10; /* one more than follow */
+    post_head(head);
+    head = head_to_us();
+    post_sealed(&seal, &head, sizeof head - 1);
+    post_sealed(&seal, "", 0);
+    post_sealed(&seal, "x", 1);
+    receive();
+    assert_int_equal(n_letters, 0);
+    /* Those that follow arrive. */
+    post_head(head_to_us());
+    receive();
+    assert_int_equal(n_letters, 1);
+}
+
+TEST(more_letters_than_the_inbox_holds_are_lost_and_later_ones_arrive)
+{
+    letter_head head = head_to_us();
+    for (unsigned i = 0; i < 2; i++) {
+        CW_CLEANUP(cw_arena_done) cw_arena arena;
+        cw_str body;
+        cw_arena_init(&arena, 1 << 20);
+        head.n_credentials = 0;
+        assert_int_equal(cw_seal_close(&seal, PURPOSE,
+                                       cw_str_make((const char *)&head, sizeof head), &arena, &body,
+                                       &err),
+                         CW_OK);
+        for (unsigned n = 0; n < CW_LETTERS_MAX + 10; n++)
+            assert_int_equal(on_body(body, replicas, &err), CW_OK);
+        for (int turns = 0; turns < 5; turns++)
+            uv_run(&loop.uv, UV_RUN_NOWAIT);
+        assert_int_equal(n_letters, (i + 1) * CW_LETTERS_MAX);
+    }
+}
+
+/* As many ends of sessions as the database keeps. */
+TEST(all_lasting_letters_reach_a_server_that_starts)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    sqlite3 *raw;
+    cw_str body;
+    letter_head head = head_to_us();
+    head.to = CW_LETTER_ALL;
+    head.n_credentials = 0;
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(cw_seal_close(&seal, PURPOSE, cw_str_make((const char *)&head, sizeof head),
+                                   &arena, &body, &err),
+                     CW_OK);
+    assert_int_equal(cw_db_keep_letter(db, body, INT64_C(9000000000000), &err), CW_OK);
+    assert_int_equal(sqlite3_open(temp_db_path, &raw), SQLITE_OK);
+    static const char more[] =
+        "WITH RECURSIVE c(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n < 32768)"
+        " INSERT INTO letter (to_node, body, until) SELECT to_node, body, until FROM letter, c";
+    assert_int_equal(sqlite3_exec(raw, more, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(raw);
+    receive();
+    assert_int_equal(n_letters, CW_DB_LASTING_LETTERS);
+    receive();
+    assert_int_equal(n_letters, CW_DB_LASTING_LETTERS);
+}
+
+/* ---- sending ---- */
+
+static unsigned n_written;
+
+static cw_code count_row(cw_str body, void *ctx, cw_err *e)
+{
+    CW_CLEANUP(cw_arena_wipe) cw_arena arena;
+    cw_str plain;
+    (void)ctx;
+    (void)e;
+    cw_arena_init(&arena, 4 * CW_DB_LETTER);
+    assert_int_equal(cw_seal_open(&seal, PURPOSE, body, &arena, &plain), CW_OK);
+    keep(last_bytes, cw_str_make(plain.p + sizeof(letter_head), plain.n - sizeof(letter_head)));
+    n_written++;
+    return CW_OK;
+}
+
+static unsigned n_expected;
+
+static bool are_written(void)
+{
+    assert_int_equal(cw_db_take_letters(db, OTHER, count_row, NULL, &err), CW_OK);
+    return n_written >= n_expected;
+}
+
+static void assert_written(unsigned n)
+{
+    n_expected = n;
+    wait_until(are_written);
+    assert_int_equal(n_written, n);
+    n_written = 0;
+}
+
+TEST(a_letter_to_a_number_and_to_all_becomes_a_row_that_is_sealed)
+{
+    const cw_letter to_one = {
+        .to = (uint32_t)other, .credentials = CW_STR("a"), .bytes = CW_STR("bc")};
+    const cw_letter to_all = {.to = CW_LETTER_ALL, .bytes = CW_STR("d")};
+    const cw_letter to_nobody = {.to = 1000, .bytes = CW_STR("e")};
+    n_written = 0;
+    assert_int_equal(cw_replicas_send(replicas, &to_nobody, 0), CW_OK);
+    assert_int_equal(cw_replicas_send(replicas, &to_one, 0), CW_OK);
+    assert_written(1);
+    assert_string_equal(last_bytes, "abc");
+    assert_int_equal(cw_replicas_send(replicas, &to_all, 0), CW_OK);
+    assert_written(1);
+    assert_string_equal(last_bytes, "d");
+}
+
+/* ---- a store that is busy ---- */
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool is_held;
+
+static cw_code wait_at_gate(cw_store_job *job, cw_db *of, cw_err *e)
+{
+    (void)job;
+    (void)of;
+    (void)e;
+    atomic_store(&is_held, true);
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    return CW_OK;
+}
+
+static void on_gate_done(cw_store_job *job, cw_code rc)
+{
+    (void)job;
+    (void)rc;
+}
+
+static cw_store_job gate_job = {.run = wait_at_gate, .done = on_gate_done};
+
+static void hold_store(void)
+{
+    atomic_store(&is_held, false);
+    pthread_mutex_lock(&gate);
+    assert_int_equal(cw_store_ask(store, &gate_job), CW_OK);
+    while (!atomic_load(&is_held))
+        usleep(200);
+}
+
+TEST(a_letter_that_is_too_large_is_refused)
+{
+    char *bytes = calloc(1, CW_LETTER_MAX);
+    cw_letter letter = {.to = (uint32_t)other, .bytes = cw_str_make(bytes, CW_LETTER_MAX)};
+    n_written = 0;
+    assert_int_equal(cw_replicas_send(replicas, &letter, 0), CW_LIMIT);
+    letter.bytes.n = CW_LETTER_MAX - sizeof(letter_head);
+    assert_int_equal(cw_replicas_send(replicas, &letter, 0), CW_OK);
+    assert_written(1);
+    letter.credentials = CW_STR("x");
+    assert_int_equal(cw_replicas_send(replicas, &letter, 0), CW_LIMIT);
+    free(bytes);
+}
+
+TEST(more_letters_or_bytes_than_may_wait_are_refused)
+{
+    char *bytes = calloc(1, CW_LETTER_MAX);
+    cw_letter small = {.to = 1000, .bytes = CW_STR("x")};
+    cw_letter large = {.to = 1000,
+                       .bytes = cw_str_make(bytes, CW_LETTER_MAX - sizeof(letter_head))};
+    hold_store();
+    for (unsigned i = 0; i < CW_LETTERS_MAX; i++)
+        assert_int_equal(cw_replicas_send(replicas, &small, 0), CW_OK);
+    assert_int_equal(cw_replicas_send(replicas, &small, 0), CW_LIMIT);
+    pthread_mutex_unlock(&gate);
+    /* The store takes them all. */
+    small.to = (uint32_t)other;
+    n_written = 0;
+    while (cw_replicas_send(replicas, &small, 0) == CW_LIMIT)
+        usleep(500);
+    assert_written(1);
+    hold_store();
+    for (unsigned i = 0; i < CW_LETTERS_BYTES / CW_LETTER_MAX; i++)
+        assert_int_equal(cw_replicas_send(replicas, &large, 0), CW_OK);
+    assert_int_equal(cw_replicas_send(replicas, &small, 0), CW_LIMIT);
+    pthread_mutex_unlock(&gate);
+    free(bytes);
+}
+
+/* ---- failed allocations ---- */
+
+static void send_once(void *ctx)
+{
+    const cw_letter letter = {.to = CW_LETTER_ALL, .bytes = CW_STR("x")};
+    (void)ctx;
+    cw_code rc = cw_replicas_send(replicas, &letter, 0);
+    assert_true(rc == CW_OK || (rc == CW_NOMEM && oom_was_hit()));
+    /* The store's thread frees it. */
+    pthread_mutex_lock(&replicas->lock);
+    while (replicas->is_mailing) {
+        pthread_mutex_unlock(&replicas->lock);
+        usleep(200);
+        pthread_mutex_lock(&replicas->lock);
+    }
+    pthread_mutex_unlock(&replicas->lock);
+}
+
+static void receive_once(void *ctx)
+{
+    const cw_str *body = ctx;
+    assert_int_equal(on_body(*body, replicas, &err), CW_OK);
+    for (int turns = 0; turns < 3; turns++)
+        uv_run(&loop.uv, UV_RUN_NOWAIT);
+}
+
+TEST(letters_survive_every_failed_allocation)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_str body;
+    letter_head head = head_to_us();
+    head.n_credentials = 0;
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(cw_seal_close(&seal, PURPOSE, cw_str_make((const char *)&head, sizeof head),
+                                   &arena, &body, &err),
+                     CW_OK);
+    assert_true(oom_each(send_once, NULL) >= 1);
+    assert_true(oom_each(receive_once, &body) >= 1);
+    n_letters = 0;
+    receive_once(&body);
+    assert_int_equal(n_letters, 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        T(a_letter_is_delivered_on_the_main_loop),
+        T(letters_of_another_key_form_or_receiver_are_ignored),
+        T(more_letters_than_the_inbox_holds_are_lost_and_later_ones_arrive),
+        T(all_lasting_letters_reach_a_server_that_starts),
+        T(a_letter_to_a_number_and_to_all_becomes_a_row_that_is_sealed),
+        T(a_letter_that_is_too_large_is_refused),
+        T(more_letters_or_bytes_than_may_wait_are_refused),
+        T(letters_survive_every_failed_allocation),
+    };
+    return cmocka_run_group_tests_name("letters", tests, NULL, NULL);
+}
