@@ -2,7 +2,7 @@
 // Pages of the security person: who may call what, the audit, accounts, roles, tokens and sessions.
 import {attempt, change, missing, problem, rpc} from "./api.mjs";
 import {ask, button, code, copyable, count, duration, each, el, grid, input, pageSize, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
-import {anchor, filled, filters, link, query, setQuery, toolLink, write} from "./frame.mjs";
+import {anchor, filled, filters, link, query, setQuery, toolLink, writePage} from "./frame.mjs";
 import {outcomes, outcomeTag, showRecord} from "./traffic.mjs";
 
 // ---- who may ----
@@ -75,7 +75,7 @@ export async function who(node) {
 	kinds.addEventListener("input", () => (why.hidden = true));
 	const {bar, empty} = filters({q: search, columns, kind: kinds, different: rows}, onFilter, {q: "Filter tools", columns: "Filter columns", kind: "Columns", different: "Rows"});
 	await update();
-	write(node, "Who may", "", bar, why, el("section.panel", place, more));
+	writePage(node, "Who may", "", bar, why, el("section.panel", place, more));
 	if (given.tool && given.as) await explain(given.tool, given.as);
 }
 
@@ -101,9 +101,9 @@ export async function audit(node) {
 	};
 	const summary = el("p.quiet", {role: "status"});
 	const further = button("Search further", () => load(1000));
-	const save = el("a.button", {hidden: true, download: "audit.jsonl"}, "Save as JSONL");
+	const save = button("Save as JSONL", onSave, "", {hidden: true});
 	const place = el("div");
-	let file;
+	let found = [];
 	const show = r => showRecord("Audit record", r, "/audit");
 	const rows = table({
 		caption: "Records, the newest first",
@@ -111,25 +111,28 @@ export async function audit(node) {
 			["Time", r => button(when(Date.parse(r.time)), () => show(r), ".plain"), "fit"],
 			["Kind", r => r.kind, "fit"],
 			["Outcome", r => r.outcome && outcomeTag(r.outcome, "/audit"), "fit"],
-			["Caller", r => visible(r.caller ?? "")],
-			["Method", r => el("span.mono", visible(r.tool ?? r.method ?? ""))],
-			["Door", r => r.door ?? "", "fit"],
-			["Address", r => visible(r.address ?? ""), "fit"],
-			["Took", r => (r.us === undefined ? "" : duration(r.us)), "n"],
-			["Detail", r => el("div.text", visible(r.detail ?? ""))],
+			["Caller", r => visible(r.caller)],
+			["Method", r => el("span.mono", visible(r.tool ?? r.method))],
+			["Door", r => r.door, "fit"],
+			["Address", r => visible(r.address), "fit"],
+			["Took", r => duration(r.us), "n"],
+			["Detail", r => el("div.text", visible(r.detail))],
 		],
 		empty: () => empty("record"),
 	});
 
+	function onSave() {
+		const file = URL.createObjectURL(new Blob(found.map(r => `${JSON.stringify(r)}\n`)));
+		el("a", {href: file, download: "audit.jsonl"}).click();
+		URL.revokeObjectURL(file);
+	}
+
 	function fill(records, hasMore) {
 		const oldest = records.at(-1);
-		const found = records.filter(r => JSON.stringify(r).toLowerCase().includes(inputs.q.value.toLowerCase()));
+		found = records.filter(r => JSON.stringify(r).toLowerCase().includes(inputs.q.value.toLowerCase()));
 		rows.fill(found);
 		replace(place, rows.node);
 		replace(summary, `${count(found.length)} found`, oldest && [", back to ", when(Date.parse(oldest.time))], hasMore && ", older ones were not searched");
-		close();
-		file = URL.createObjectURL(new Blob(found.map(r => `${JSON.stringify(r)}\n`)));
-		save.href = file;
 		save.hidden = !found.length;
 	}
 
@@ -144,11 +147,9 @@ export async function audit(node) {
 			replace(place, /audit\.path/.test(error.message) ? off() : problem(error, "The audit could not be searched."));
 		}
 	}
-	const close = () => file && URL.revokeObjectURL(file);
-	const {bar, values, empty} = filters(inputs, () => load(), {since: "Time", q: "Search"});
-	write(node, "Audit", save, bar, el("section.panel", summary, place, further));
+	const {bar, values, empty} = filters(inputs, () => load(), {since: "Time"});
+	writePage(node, "Audit", save, bar, el("section.panel", summary, place, further));
 	await load();
-	return {close};
 }
 
 // ---- access ----
@@ -176,7 +177,7 @@ const setRoles =
 
 function takeAway(role, permission, confirm) {
 	const take = ["Take away", `Callers with the role ${role} lose it with their next request.`, "roles.deny", {role, permission}, "Taken away."];
-	return el("button.plain", {"aria-label": `Take ${permission} away from ${role}`, onclick: () => confirm(take, `“${permission}”`)}, "×");
+	return button("×", () => confirm(take, `“${permission}”`), ".plain", {"aria-label": `Take ${permission} away from ${role}`});
 }
 
 async function createToken(run, {account, name, scopes, days}) {
@@ -240,7 +241,7 @@ const sections = {
 		columns: [
 			["Token", t => t.id, "head"],
 			["Account", t => visible(t.account)],
-			["Name", t => visible(t.name ?? "")],
+			["Name", t => visible(t.name)],
 			["State", t => tag(t.state, t.state === "active" ? "good" : "warn"), "fit"],
 			["Scopes", t => t.scopes.map(s => tag(s))],
 			["Created", t => when(t.created), "fit"],
@@ -311,5 +312,5 @@ export async function access(node, name = "accounts") {
 
 	const tabs = Object.keys(sections).map(s => anchor(s[0].toUpperCase() + s.slice(1), `/access/${s}`, {}, {"aria-current": s === name && "page"}));
 	await load();
-	write(node, `Access: ${name}`, "", el("nav.tabs", {"aria-label": "Access"}, tabs), trouble, el("div.bar", section.add && open(section.add)), el("section.panel", rows.node));
+	writePage(node, `Access: ${name}`, "", el("nav.tabs", {"aria-label": "Access"}, tabs), trouble, el("div.bar", section.add && open(section.add)), el("section.panel", rows.node));
 }

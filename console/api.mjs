@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Requests to this server: the session's proof, JSON-RPC, errors with advice, and MCP.
 import {ask, each, el, input, replace, visible} from "./dom.mjs";
-import {loose, parse, plain, write} from "./json.mjs";
+import {loose, parse, plain, textOf} from "./json.mjs";
 
 const root = document.documentElement.dataset;
 // Everything before /console/-/HASH/api.mjs.
@@ -19,6 +19,7 @@ export const failure = (message, members) => Object.assign(new Error(message), m
 export const missing = text => failure(text, {isMissing: true});
 
 export function goToLogin() {
+	localStorage.removeItem("caller");
 	location.assign(`${loginPath}?next=${encodeURIComponent(location.pathname + location.search)}`);
 	return new Promise(() => {});
 }
@@ -27,9 +28,13 @@ export async function fetchProof() {
 	const answer = await fetch(`${prefix}/session/token`);
 	if (answer.status === 401 || answer.status === 403) return goToLogin();
 	if (!answer.ok) throw failure("The session cannot be checked at the moment.", {status: answer.status});
-	proof = await answer.text();
-	return proof;
+	return answer.text();
 }
+
+const forget = error => {
+	proof = undefined;
+	throw error;
+};
 
 // POST with the session, or with a token. A stale proof is fetched once again.
 async function post(path, body, headers = {}, {signal, token} = {}) {
@@ -37,7 +42,7 @@ async function post(path, body, headers = {}, {signal, token} = {}) {
 	lastUse.at = Date.now();
 	for (let attempt = 0; ; attempt++) {
 		if (token) all.Authorization = `Bearer ${token}`;
-		else if (!isDemo) all["X-CSRF-Token"] = proof ?? (await fetchProof());
+		else if (!isDemo) all["X-CSRF-Token"] = await (proof ??= fetchProof().catch(forget));
 		const answer = await fetch(path, {method: "POST", body, headers: all, signal, cache: "no-store", credentials: token ? "omit" : "same-origin"});
 		if (token || isDemo) return answer;
 		if (answer.status === 401 && !answer.headers.get("WWW-Authenticate")?.includes("scope")) return goToLogin();
@@ -133,7 +138,7 @@ const version = "2026-07-28";
 const key = name => `io.modelcontextprotocol/${name}`;
 
 function headerValue(value) {
-	const text = typeof value === "string" ? value : write(value);
+	const text = textOf(value);
 	if (/^[!-~]([ -~]*[!-~])?$/.test(text) && !/^=\?.*\?=$/.test(text)) return text;
 	return `=?base64?${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}?=`;
 }

@@ -2,7 +2,7 @@
 // Elements from data. Texts of services, clients and plugins only ever become text nodes.
 
 // Controls, bidirectional overrides, zero-width and tag characters: a reader must see them.
-const odd = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+const odd = /((?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/gu;
 const svg = "http://www.w3.org/2000/svg";
 const isNothing = value => value === undefined || value === null || value === false;
 
@@ -48,19 +48,9 @@ export function refill(node, state, make) {
 
 export const invisible = text => String(text).match(odd) ?? [];
 
+const spell = (part, i) => (i % 2 ? el("span.odd", `U+${part.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`) : part);
 // A text of others, with what cannot be seen spelt out.
-export function visible(text) {
-	const out = el("bdi");
-	const all = String(text ?? "");
-	let at = 0;
-	for (const found of all.matchAll(odd)) {
-		const code = found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-		out.append(all.slice(at, found.index), el("span.odd", `U+${code}`));
-		at = found.index + found[0].length;
-	}
-	out.append(all.slice(at));
-	return out;
-}
+export const visible = text => el("bdi", Array.from(String(text ?? "").split(odd), spell));
 
 export const button = (label, onclick, kind = "", attributes = {}) => el(`button${kind}`, {type: "button", onclick, ...attributes}, label);
 export const input = (type, attributes) => el("input", {type, ...attributes});
@@ -122,8 +112,10 @@ export const select = (pairs, chosen, attributes = {}) => el("select", attribute
 
 export const labelled = (label, input, grow = false) => el(grow ? "label.grow" : "label", el(grow ? "span.only-read" : "span", label), input);
 
+export const byId = id => document.getElementById(id);
+
 export function status(text) {
-	const node = document.getElementById("status");
+	const node = byId("status");
 	node.textContent = text;
 	clearTimeout(status.timer);
 	status.timer = setTimeout(() => (node.textContent = ""), 4000);

@@ -5,7 +5,7 @@
 // or ""; list [inputs]; group {name: input}; map [[name, input]]; union {branch, input}; json a text. "" and undefined are
 // left out, null is null. A value without an input (decode returns undefined) is shown as JSON.
 import {button, each, el, fold, input, select, visible} from "./dom.mjs";
-import {Num, numberPattern, parse, write} from "./json.mjs";
+import {Num, numberPattern, parse, textOf, write} from "./json.mjs";
 
 const limits = {fields: 200, depth: 6, refs: 8};
 const annotations = new Set("title description default examples example deprecated readOnly writeOnly $comment $id $schema $anchor $defs definitions x-mcp-header format contentMediaType".split(" "));
@@ -199,7 +199,7 @@ export function encode(field, input, at = "", out = []) {
 const same = (a, b) => write(a) === write(b);
 
 const decoders = {
-	text: (field, value) => (typeof value !== "string" || value.includes("\r") || (!field.isLong && value.includes("\n")) ? undefined : value === "" ? {empty: true} : value),
+	text: (field, value) => (typeof value !== "string" || (field.isLong ? /\r/ : /[\r\n]/).test(value) ? undefined : value === "" ? {empty: true} : value),
 	number: (field, value) => (value instanceof Num ? value.text : undefined),
 	boolean: (field, value) => (typeof value === "boolean" ? String(value) : undefined),
 	choice(field, value) {
@@ -224,7 +224,7 @@ const decoders = {
 	map(field, value) {
 		if (!(value instanceof Map)) return;
 		const all = [...value].map(([name, v]) => [name, decode(field.item, v)]);
-		return all.some(([name, v]) => v === undefined || name.includes("\n") || name.includes("\r")) ? undefined : all;
+		return all.some(([name, v]) => v === undefined || /[\r\n]/.test(name)) ? undefined : all;
 	},
 	union(field, value) {
 		const branch = value instanceof Map ? field.branches.findIndex(b => same(b.value, value.get(field.key))) : -1;
@@ -254,7 +254,7 @@ const limitWords = {
 };
 
 function describe(field) {
-	const s = isObject(field.schema) ? field.schema : {};
+	const s = Object(field.schema);
 	const type = {number: field.type, text: s.format ?? "text", list: "list", map: "names and values", json: "JSON"}[field.kind];
 	const told = Object.entries(limitWords).map(([name, text]) => s[name] !== undefined && `${text} ${s[name]}`);
 	return [type, ...told].filter(Boolean).join(", ");
@@ -262,12 +262,12 @@ function describe(field) {
 
 let ids = 0;
 
-const box = id => input("checkbox", {id});
+const box = attributes => input("checkbox", attributes);
 const hint = field => (field.initial === undefined ? undefined : `default ${write(field.initial)}`);
 const valueIn = input => ({focus: input, set: value => (input.value = value ?? ""), read: () => input.value});
 
 function label(value, title) {
-	const text = typeof value === "string" ? value : write(value);
+	const text = textOf(value);
 	return visible(title ? `${title} (${text})` : text || "(empty text)");
 }
 
@@ -281,8 +281,7 @@ function choices(field, labels, attributes) {
 const makers = {
 	text(field, attributes) {
 		const input = field.isLong ? el("textarea", {...attributes, rows: 2}) : el("input", {...attributes, type: "text", placeholder: hint(field)});
-		const empty = box();
-		empty.addEventListener("change", () => (input.disabled = empty.checked));
+		const empty = box({onchange: () => (input.disabled = empty.checked)});
 		const set = value => {
 			input.disabled = empty.checked = value?.empty === true;
 			input.value = typeof value === "string" ? value : "";
@@ -321,7 +320,7 @@ const makers = {
 		const node = choices(
 			field,
 			field.branches.map(b => b.label),
-			{...attributes, "aria-label": String(field.name || "kind")},
+			{...attributes, "aria-label": String(field.name || "kind"), onchange: () => show()},
 		);
 		const place = el("div");
 		let inner;
@@ -331,7 +330,6 @@ const makers = {
 			inner?.set(value);
 			place.replaceChildren(...(inner ? [inner.node] : []));
 		};
-		node.addEventListener("change", () => show());
 		const set = value => {
 			node.value = value?.branch ?? "";
 			show(value?.input);
@@ -383,10 +381,9 @@ function build(field) {
 	const made = makers[field.kind](field, {id, "aria-describedby": help && !field.isEntry ? `${id}-help` : undefined});
 	const problem = el("p.problem", {id: `${id}-problem`, hidden: true});
 	const nothing = field.isNullable && box();
-	const present = field.kind === "group" && !field.isRequired && box();
+	const present = field.kind === "group" && !field.isRequired && box({onchange: () => show()});
 	const nullSwitch = nothing && el("label.small", nothing, "null");
 	const show = () => (made.node.hidden = present && !present.checked);
-	if (present) present.addEventListener("change", show);
 	show();
 	const name = [visible(field.name || field.title || "entry"), field.isRequired ? el("span.bad", {title: "required"}, " *") : el("span.quiet", " optional")];
 	const about = help && el("p.help", {id: `${id}-help`}, visible(help));

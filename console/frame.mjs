@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What pages share: the caller, addresses, filters, the heading, and the live stream of this tab.
 import {consolePath, failure, request, send} from "./api.mjs";
-import {button, each, el, labelled, replace, tag, visible, when} from "./dom.mjs";
+import {button, byId, each, el, labelled, replace, tag, visible, when} from "./dom.mjs";
 import {plain} from "./json.mjs";
 
 // caller: whose session it is; refresh(): show the page anew.
@@ -44,12 +44,12 @@ export function filters(inputs, update, labels = {}) {
 		run();
 	});
 	const used = () => Object.entries(values()).flatMap(([name, value]) => (value ? [`${name}: ${value}`] : []));
-	const label = name => labels[name] ?? name[0].toUpperCase() + name.slice(1);
+	const label = name => ({q: "Search", ...labels})[name] ?? name[0].toUpperCase() + name.slice(1);
 	const bar = each("div.bar", Object.entries(inputs), ([name, input]) => labelled(label(name), input, input.type === "search"));
 	return {bar, values, empty: what => [el("p", `No ${what} for `, visible(used().join(", ") || "these filters"), "."), clear]};
 }
 
-export const write = (node, title, actions, ...content) => replace(node, el("div.title", el("h1", title), actions), content);
+export const writePage = (node, title, actions, ...content) => replace(node, el("div.title", el("h1", title), actions), content);
 
 // A browser has six connections to a server for all its tabs: some must be left for requests.
 const streamsMax = 4;
@@ -57,7 +57,7 @@ const streamsMax = 4;
 // The one stream of this tab: `onCalls` gets calls as they end, `onStats` each step of the statistics, and `load` is called
 // when more has changed. A tab that is hidden or paused has none.
 export function live({wanted = {}, onCalls, onStats, load}) {
-	const note = document.getElementById("live");
+	const note = byId("live");
 	const {dataset} = document.body;
 	let chosen = wanted;
 	let stream;
@@ -130,7 +130,8 @@ export function live({wanted = {}, onCalls, onStats, load}) {
 	});
 	document.addEventListener("visibilitychange", onVisible);
 	addEventListener("pagehide", close);
-	start();
+	// The first paint does not wait for the stream.
+	timer = setTimeout(start, 50);
 	return {
 		pause,
 		onPause: () => pause.click(),

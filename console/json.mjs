@@ -7,9 +7,6 @@ export class Num {
 	constructor(text) {
 		this.text = text;
 	}
-	valueOf() {
-		return Number(this.text);
-	}
 	toString() {
 		return this.text;
 	}
@@ -99,6 +96,8 @@ export function write(value, indent = "", at = "") {
 	return members.length ? `{${open}${members.join(glue)}${end}}` : "{}";
 }
 
+// A text as it is, other values as JSON.
+export const textOf = value => (typeof value === "string" ? value : write(value));
 export const pretty = text => write(parse(text), "  ");
 
 function convert(value, number) {

@@ -2,8 +2,8 @@
 // The menu, the pages, keys, and the session.
 import {access, audit, who} from "./access.mjs";
 import {consolePath, fetchProof, goToLogin, isDemo, lastUse, loginPath, missing, prefix, problem, rpc} from "./api.mjs";
-import {ask, button, el, facts, input, replace, status, visible, when} from "./dom.mjs";
-import {anchor, frame, link, may, write} from "./frame.mjs";
+import {ask, button, byId, el, facts, input, replace, status, visible, when} from "./dom.mjs";
+import {anchor, frame, link, may, writePage} from "./frame.mjs";
 import {tool, tools} from "./tools.mjs";
 import {about, calls, overview, source, sources} from "./traffic.mjs";
 
@@ -20,7 +20,6 @@ const pages = [
 ];
 
 const unknown = -32601;
-const byId = id => document.getElementById(id);
 const main = byId("main");
 let current;
 let visits = 0;
@@ -63,7 +62,7 @@ async function show(isNew) {
 		if (error.code === unknown && !(await learnCaller())) return;
 		writeMenu(page);
 		const again = button("Try again", () => show(false));
-		write(node, error.isMissing ? "Not found" : page.label, "", problem(error), again);
+		writePage(node, error.isMissing ? "Not found" : page.label, "", problem(error), again);
 	}
 	replace(main, node);
 	const heading = node.querySelector("h1");
@@ -164,26 +163,32 @@ async function learnCaller() {
 	try {
 		const result = await rpc("whoami");
 		frame.caller = result.caller;
+		localStorage.setItem("caller", JSON.stringify(result.caller));
 		return result;
 	} catch (error) {
+		visits++;
 		const text = error.code === unknown ? "It needs the permission “use console”." : "";
-		write(main, "Causeway console", "", problem(error, `The console cannot be used with this account. ${text}`), el("p", el("a", {href: loginPath}, "Log in with another account")));
+		writePage(main, "Causeway console", "", problem(error, `The console cannot be used with this account. ${text}`), el("p", el("a", {href: loginPath}, "Log in with another account")));
 		document.body.dataset.ready = "yes";
 		return false;
 	}
 }
 
 async function start() {
+	// Rights as they were last, so that the page need not wait for them.
+	const before = localStorage.getItem("caller");
+	frame.caller = JSON.parse(before);
+	frame.refresh = () => show(false);
+	if (before) show(false);
 	const result = await learnCaller();
 	if (!result) return;
 	watchSession(result.session_ends);
 	writeUser();
-	frame.refresh = () => show(false);
 	addEventListener("popstate", () => show(true));
 	addEventListener("keydown", onKey);
 	addEventListener("unhandledrejection", ({reason}) => status(reason.message));
 	addEventListener("click", onClick);
-	await show(false);
+	if (localStorage.getItem("caller") !== before) await show(false);
 }
 
 start();

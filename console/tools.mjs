@@ -3,8 +3,8 @@
 import {asCurl, isDemo, missing, problem, request, rpc, send, toolPages} from "./api.mjs";
 import {add, button, code, copy, count, each, el, facts, fold, input, options, pageSize, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
 import {fieldOf, makeForm} from "./form.mjs";
-import {anchor, badge, filters, link, may, query, sourceLink, toolLink, write} from "./frame.mjs";
-import {Num, parse, plain, pretty, write as writeJson} from "./json.mjs";
+import {anchor, badge, filters, link, may, query, sourceLink, toolLink, writePage} from "./frame.mjs";
+import {parse, plain, pretty, textOf, write} from "./json.mjs";
 
 // A tool as MCP clients get it, or as the administration methods describe it. `shown` is what clients get.
 function toolOf(t) {
@@ -42,14 +42,14 @@ async function findOwn(onMore) {
 		all.push(...(value ?? []).map(toolOf));
 		return !done;
 	};
-	const textOf = t => `${t.name} ${t.title ?? ""} ${t.description ?? ""}`.toLowerCase();
+	const wordsOf = t => `${t.name} ${t.title ?? ""} ${t.description ?? ""}`.toLowerCase();
 	const rest = async () => {
 		while (await read()) onMore();
 	};
 	await read();
 	rest().catch(error => status(`Not all tools were loaded: ${error.message}`));
 	return (words, _, after) => {
-		const matching = all.filter(t => words.split(/\s+/).every(word => textOf(t).includes(word)));
+		const matching = all.filter(t => words.split(/\s+/).every(word => wordsOf(t).includes(word)));
 		const from = after ? matching.findIndex(t => t.name === after) + 1 : 0;
 		return {tools: matching.slice(from, from + pageSize), more: matching.length > from + pageSize, total: matching.length};
 	};
@@ -70,7 +70,7 @@ export async function tools(node) {
 		size: Infinity,
 		columns: [
 			["Name", t => toolLink(t.name), "head"],
-			["Description", t => [t.title && el("strong", visible(t.title)), el("div.cut.quiet", visible(t.description ?? ""))]],
+			["Description", t => [t.title && el("strong", visible(t.title)), el("div.cut.quiet", visible(t.description))]],
 			seesAll && ["Source", t => sourceLink(t.source), "fit"],
 			["Kind", flags, "fit"],
 			seesAll && ["Needs", needsOf],
@@ -87,10 +87,10 @@ export async function tools(node) {
 		more.hidden = !got.more;
 		replace(summary, `${count(all.length)} of ${count(got.total)}`);
 	}
-	const {bar, empty} = filters(seesAll ? {q: search, source: from} : {q: search}, () => update(), {q: "Search"});
+	const {bar, empty} = filters(seesAll ? {q: search, source: from} : {q: search}, () => update());
 	await update();
 	if (seesAll) rpc("sources.list").then(({sources}) => from.append(...options(sources.filter(s => s.tools && s.name !== given).map(s => s.name))));
-	write(node, "Tools", "", add(bar, [summary]), el("section.panel", found.node, more));
+	writePage(node, "Tools", "", add(bar, [summary]), el("section.panel", found.node, more));
 }
 
 async function load(name) {
@@ -109,7 +109,7 @@ function tree(value, name, depth = 0) {
 	const isList = Array.isArray(value);
 	const outer = depth ? "li" : "div";
 	if (!isList && !(value instanceof Map)) {
-		const text = value instanceof Num ? value.text : typeof value === "string" ? value : writeJson(value);
+		const text = textOf(value);
 		return el(outer, label, el("span.s", linkOf(text) ?? visible(text)));
 	}
 	const pairs = isList ? value.map((v, i) => [String(i), v]) : [...value];
@@ -125,7 +125,7 @@ function linkOf(text) {
 	return el("a", {href: new URL(text).href, target: "_blank", rel: "noopener noreferrer"}, text);
 }
 
-const json = value => el("pre", visible(writeJson(value, "  ")));
+const json = value => el("pre", visible(write(value, "  ")));
 
 function block(content) {
 	if (content.type === "text") return el("pre", visible(content.text));
@@ -248,7 +248,7 @@ function argumentsView(described) {
 	return {
 		node: el("div", all.node, warning),
 		// The JSON text; undefined: it has problems, which are shown.
-		read: () => (isText ? tryJson(() => writeJson(parse(text.value || "{}"))) : form.read()),
+		read: () => (isText ? tryJson(() => write(parse(text.value || "{}"))) : form.read()),
 		complain: (pointer, message) => !isText && form.complain(pointer, message),
 		preset(args) {
 			try {
@@ -299,7 +299,7 @@ function trial(described) {
 		try {
 			const answer = await send(sent, {signal: running.signal, token: token.value.trim() || undefined, onMessage});
 			const took = Math.round(performance.now() - begun);
-			const state = exact => (exact.has("requestState") ? {requestState: writeJson(exact.get("requestState"))} : {});
+			const state = exact => (exact.has("requestState") ? {requestState: write(exact.get("requestState"))} : {});
 			const onQuestion = exact => questions(exact, described.source, inputResponses => call(text, {inputResponses, ...state(exact)}));
 			replace(result, el("h2", "Result"), resultView(answer, sent, took, onQuestion));
 			// "/nid: expected integer, got string" belongs to a field.
@@ -343,7 +343,7 @@ export async function tool(node, name) {
 	const tried = trial(described);
 	const about = panel(
 		"About",
-		el("p", visible(description ?? "")),
+		el("p", visible(description)),
 		facts([
 			["Name", code(name)],
 			["For models", portable !== name && code(portable)],
@@ -353,6 +353,6 @@ export async function tool(node, name) {
 		]),
 		fold("Schemas", el("h3", "Arguments"), json(input ?? {}), output && [el("h3", "Result"), json(output)]),
 	);
-	write(node, visible(title || name), may("administer access") && anchor("Who may call it", "/who", {tool: name}), el("div.grid.half", about, tried.node));
+	writePage(node, visible(title || name), may("administer access") && anchor("Who may call it", "/who", {tool: name}), el("div.grid.half", about, tried.node));
 	return tried;
 }

@@ -3,8 +3,8 @@
 import {attempt, change, isDemo, mcpPath, missing, prefix, problem, rpc} from "./api.mjs";
 import {ask, button, code, copyable, count, duration, each, el, facts, grid, input, invisible} from "./dom.mjs";
 import {labelled, list, panel, percent, refill, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
-import {anchor, badge, filled, filterLink, filters, frame, link, live, may, query, sourceLink, toolLink, write} from "./frame.mjs";
-import {write as writeJson} from "./json.mjs";
+import {anchor, badge, filled, filterLink, filters, frame, live, may, query, sourceLink, toolLink, writePage} from "./frame.mjs";
+import {textOf, write} from "./json.mjs";
 
 const stateTag = ({state}) => badge(state, {ready: "good", down: "bad"}[state] ?? "warn", "/sources", {q: state});
 const outcomeLooks = {ok: "good", asks: "", cancelled: "", logout: ""};
@@ -129,7 +129,7 @@ function addStep(stats, step) {
 
 const hasChanged = (sources, step) => {
 	const states = new Map(sources.map(s => [s.name, s.state]));
-	return step.sources.some(s => states.has(s.name) && states.get(s.name) !== s.state);
+	return step.sources.some(s => (states.get(s.name) ?? s.state) !== s.state);
 };
 
 // ---- overview ----
@@ -153,18 +153,18 @@ function figures(stats) {
 function needs(state, sources) {
 	const out = [];
 	for (const s of sources) {
-		const page = link(`/sources/${encodeURIComponent(s.name)}`);
+		const page = `/sources/${encodeURIComponent(s.name)}`;
 		if (s.withheld) out.push([`${s.withheld} ${s.withheld === 1 ? "tool" : "tools"} of ${s.name} withheld until approved`, page, "warn"]);
 		if (s.problem) out.push([`${s.name}: ${s.problem}`, page, s.state === "down" ? "bad" : "warn"]);
 	}
 	const left = state.certificate_ends - Date.now();
-	if (state.audit === "failing") out.push(["The audit cannot be written", link("/audit"), "bad"]);
-	if (state.certificate_ends && left < 30 * 864e5) out.push([left > 0 ? `The certificate ends in ${span(left / 1000)}` : "The certificate has ended", link("/about"), "bad"]);
-	if (state.restart.length) out.push([`Changed keys wait for a restart: ${state.restart.join(", ")}`, link("/about"), "warn"]);
+	if (state.audit === "failing") out.push(["The audit cannot be written", "/audit", "bad"]);
+	if (state.certificate_ends && left < 30 * 864e5) out.push([left > 0 ? `The certificate ends in ${span(left / 1000)}` : "The certificate has ended", "/about", "bad"]);
+	if (state.restart.length) out.push([`Changed keys wait for a restart: ${state.restart.join(", ")}`, "/about", "warn"]);
 	return out;
 }
 
-const needLink = ([text, page, kind]) => el(`a.${kind}`, {href: page}, visible(text));
+const needLink = ([text, page, kind]) => anchor(visible(text), page, {}, {class: kind});
 
 const busiest = () =>
 	table({
@@ -231,19 +231,19 @@ export async function overview(node) {
 	const examples = isDemo && (await rpc("tools.list", {limit: 5})).tools;
 	const feed = live({load, onStats: step => (stats.error || hasChanged(all, step) || !addStep(stats, step) ? load() : show())});
 	const below = el("div.grid", panel("Needs you", needed), el("section.panel.numbers", el("h2", "Busiest tools"), tools.node), panel("Refusals of the last hour", refusedNow));
-	write(node, "Overview", [labelled("Range", range), feed.pause], top, isDemo && welcome(`http://${state.listen[0]}`, examples), trouble, numbers, drawn.node, below, steps);
+	writePage(node, "Overview", [labelled("Range", range), feed.pause], top, isDemo && welcome(`http://${state.listen[0]}`, examples), trouble, numbers, drawn.node, below, steps);
 	return feed;
 }
 
 // ---- sources ----
 
 const noSources = () => [el("p", "No sources. Plugins are read from plugins.directory; a JSON-RPC service is added by:"), el("pre", "causeway import URL")];
-const needsAttention = s => s.state !== "ready" || s.withheld > 0 || Boolean(s.problem);
+const needsAttention = s => s.state !== "ready" || s.withheld > 0 || s.problem;
 
 export async function sources(node) {
 	let all;
 	let numbers;
-	const search = input("search", {placeholder: "Filter by name, state or problem"});
+	const search = input("search", {placeholder: "Name, state or problem"});
 	const only = select([["", "all"], "needs attention"]);
 	const update = () => {
 		const text = search.value.toLowerCase();
@@ -251,7 +251,7 @@ export async function sources(node) {
 		const wanted = all.filter(s => `${s.name} ${s.state} ${s.problem ?? ""}`.toLowerCase().includes(text) && (!only.value || needsAttention(s)));
 		found.fill(wanted.map(s => ({...byName.get(s.name), ...s})));
 	};
-	const {bar, empty} = filters({q: search, only}, update, {q: "Filter", only: "Show"});
+	const {bar, empty} = filters({q: search, only}, update, {only: "Show"});
 	const found = table({
 		caption: "Sources of methods",
 		key: s => s.name,
@@ -266,7 +266,7 @@ export async function sources(node) {
 			["p95", s => duration(s.p95_us), "n"],
 			["Queue", s => count(s.queue), "n"],
 			["Described", s => when(s.refreshed), "fit"],
-			["Problem", s => el("div.text", visible(s.problem ?? ""))],
+			["Problem", s => el("div.text", visible(s.problem))],
 		],
 		empty: () => (all?.length ? empty("source") : noSources()),
 	});
@@ -277,11 +277,11 @@ export async function sources(node) {
 	};
 	await load();
 	const feed = live({load, onStats: step => (hasChanged(all, step) ? load() : ((numbers = step.sources), update()))});
-	write(node, "Sources", feed.pause, bar, el("section.panel.numbers", found.node));
+	writePage(node, "Sources", feed.pause, bar, el("section.panel.numbers", found.node));
 	return feed;
 }
 
-const valueText = value => ((value ?? null) === null ? "nothing" : typeof value === "string" ? value : writeJson(value));
+const valueText = value => ((value ?? null) === null ? "nothing" : textOf(value));
 const looksDestructive = d => /(^|[._/-])(delete|remove|drop|wipe|purge|destroy|truncate|reset|shutdown|kill)/i.test(d.method);
 const changeKinds = {new: "warn", gone: ""};
 
@@ -298,6 +298,7 @@ function changeNode(d) {
 	);
 }
 
+const approval = ({approved_at, approved_by}) => approved_at && [when(approved_at), approved_by && [" by ", visible(approved_by)]];
 const stateFacts = s =>
 	facts([
 		["State", [stateTag(s), s.since && [" since ", when(s.since)]]],
@@ -305,6 +306,7 @@ const stateFacts = s =>
 		["Tools", anchor(`${count(s.tools)} tools of ${count(s.methods)} methods`, "/tools", {source: s.name})],
 		["Withheld", s.withheld ? el("strong.warn", `${s.withheld}, until approved`) : "none"],
 		["Described", when(s.refreshed)],
+		["Approved", approval(s)],
 		["Problem", s.problem && el("span.bad", visible(s.problem))],
 	]);
 
@@ -315,9 +317,9 @@ function differences(own, onApprove) {
 		el(
 			"tr",
 			el("td.fit", boxes[i]),
-			el("th", {scope: "row"}, visible(d.method)),
+			el("th", {scope: "row"}, visible(d.method), el("div.quiet.small", approval(d))),
 			el("td.fit", tag(d.change, changeKinds[d.change] ?? "bad"), looksDestructive(d) && tag("destructive by its name", "bad")),
-			el("td", (d.differences ?? []).map(changeNode)),
+			el("td", d.differences?.map(changeNode)),
 		),
 	);
 	return [
@@ -367,7 +369,7 @@ export async function source(node, name) {
 
 	async function approve(chosen, etag) {
 		if (!chosen.length) return status("Select what to approve.");
-		const all = list(chosen, d => [el("strong", visible(d.method)), ` ${d.change}`, (d.differences ?? []).map(changeNode)]);
+		const all = list(chosen, d => [el("strong", visible(d.method)), ` ${d.change}`, d.differences?.map(changeNode)]);
 		if (!(await ask(`Approve ${chosen.length} of ${name}?`, [el("p", "Callers with their permissions can use these tools at once, as described here."), all], "Approve"))) return;
 		try {
 			await change("sources.approve", {names: [name], etag, methods: chosen.map(d => d.method)});
@@ -380,7 +382,7 @@ export async function source(node, name) {
 	}
 
 	const found = await load();
-	write(node, visible(name), mayChange && refresh, el("section.panel", state), mayChange && found.kind !== "plugin" && panel("Definitions", place));
+	writePage(node, visible(name), mayChange && refresh, el("section.panel", state), mayChange && found.kind !== "plugin" && panel("Definitions", place));
 }
 
 // ---- calls ----
@@ -391,7 +393,7 @@ const filterOf = {caller: "caller", method: "tool", tool: "tool", outcome: "outc
 // A record with each value as a filter, and the command that finds it.
 export function showRecord(title, record, page, more) {
 	const pairs = Object.entries(record).map(([name, value]) => {
-		const text = typeof value === "string" ? value : JSON.stringify(value);
+		const text = textOf(value);
 		const filter = filterOf[name];
 		return [name, filter ? filterLink(visible(text), page, {since: query().since, [filter]: text}) : visible(text)];
 	});
@@ -423,7 +425,7 @@ export async function calls(node) {
 			["Caller", c => visible(c.caller || "anonymous")],
 			["Door", c => visible([c.door, c.version, c.client].filter(Boolean).join(" ")), "fit"],
 			["Took", c => duration(c.us), "n"],
-			["Reason", c => visible(c.reason ?? "")],
+			["Reason", c => visible(c.reason)],
 		],
 		empty: () => (Object.keys(wanted()).length ? empty("call") : [el("p", "No calls yet. From a terminal:"), firstSteps()]),
 	});
@@ -448,7 +450,7 @@ export async function calls(node) {
 	rpc("stats").then(onStats, () => {});
 	await load();
 	feed = live({wanted: wanted(), onCalls, onStats, load});
-	write(node, "Calls", feed.pause, bar, el("section.panel.numbers", running, summary, rows.node));
+	writePage(node, "Calls", feed.pause, bar, el("section.panel.numbers", running, summary, rows.node));
 	return feed;
 }
 
@@ -481,7 +483,7 @@ export async function about(node) {
 	const state = may("view traffic") ? serverFacts(await rpc("status")) : el("p.quiet", "Your account may not view the traffic.");
 	const doors = {"MCP clients": mcpPath, "JSON-RPC": `${prefix}/jsonrpc`, REST: `${prefix}/mcp/tools/list`};
 	const text = el("pre");
-	const show = async () => replace(text, visible(writeJson((await rpc("config.show", {}, {isExact: true})).config, "  ")));
+	const show = async () => replace(text, visible(write((await rpc("config.show", {}, {isExact: true})).config, "  ")));
 	const note = "Values that may hold secrets are masked. The console never writes the file.";
 	const configuration = () => [logLevel(), panel("Configuration in force", el("p.quiet", note), el("details", {ontoggle: show}, el("summary", "Show it"), text))];
 	const you = facts([
@@ -489,5 +491,5 @@ export async function about(node) {
 		["Permissions", list(frame.caller.permissions, visible)],
 	]);
 	const addresses = facts(Object.entries(doors).map(([name, path]) => [name, code(location.origin + path)]));
-	write(node, "About", "", el("div.grid", panel("Server", state), panel("Addresses for clients", addresses), panel("You", you)), may("administer sources") && configuration());
+	writePage(node, "About", "", el("div.grid", panel("Server", state), panel("Addresses for clients", addresses), panel("You", you)), may("administer sources") && configuration());
 }

@@ -134,19 +134,19 @@ static int write_file(FILE *out, const char *name, unsigned char *plain, size_t 
 static int write_script(FILE *out, const char *name, int n, char **paths)
 {
     static unsigned char module[FILE_MAX], joined[FILE_MAX];
-    size_t size = 0;
+    cw_joined all = {.out = (char *)joined, .room = sizeof joined};
     for (int i = 0; i < n; i++) {
         if (!ends(paths[i], ".mjs"))
             continue;
         size_t read = read_file(paths[i], module);
         if (!read)
             return fail("cannot be read, is empty, or is too large", paths[i]);
-        size = cw_join_module(base_name(paths[i]), (char *)module, read, (char *)joined, size,
-                              sizeof joined);
-        if (!size)
-            return fail("has an import or export that cannot be joined", paths[i]);
+        if (!cw_join_module(&all, (char *)module, read))
+            return fail(
+                "has an import or export that cannot be joined, or a name of another module",
+                paths[i]);
     }
-    return write_file(out, name, joined, size, 0);
+    return write_file(out, name, joined, all.n, 0);
 }
 
 /* names[0] is the script, and the others are files as they are. */

@@ -164,7 +164,7 @@ static bool step_style(squeezer *s)
     }
     while (is_space(peek(s, 0)))
         s->from++;
-    if (!strchr("{};:,", last(s)) && !strchr("{};,", peek(s, 0)))
+    if (!strchr("{};:,>", last(s)) && !strchr("{};,>", peek(s, 0)))
         s->text[s->to++] = ' ';
     return true;
 }

@@ -163,6 +163,33 @@ suite("one server", () => {
         await page.context().close();
     });
 
+    test("a page does not wait for the rights that it has from the last visit, and follows those of now", async () => {
+        const page = await openPage(server, "/console/sources", { account: "alice" });
+        page.noise.length = 0; // the session of a test before may have ended
+        let release;
+        const held = new Promise((resolve) => (release = resolve));
+        await page.route("**/jsonrpc", async (route) => {
+            if (route.request().postData().includes("causeway.whoami")) await held;
+            await route.continue();
+        });
+        await visit(page, "/console/sources");
+        await page.waitForSelector("td:has-text('plugin')");
+        assert.equal(await page.locator("text=Log out").count(), 0);
+        release();
+        await page.waitForSelector("text=Log out");
+        await page.evaluate(() => localStorage.setItem("caller", '{"name":"eve","permissions":[]}'));
+        await visit(page, "/console/sources");
+        await page.waitForSelector("h1:text-is('Sources')");
+        assert.equal(await page.locator("#menu a").count(), 8);
+        assert.match(await text(page, "#user"), /alice/);
+        assert.deepEqual(page.noise, []);
+        await page.click("text=Log out");
+        await page.waitForSelector("#password");
+        assert.equal(await page.evaluate(() => localStorage.getItem("caller")), null);
+        server.sessions.delete("alice");
+        await page.context().close();
+    });
+
     test("a database that is away: pages say so, nothing is changed, and all is well when it is back", async () => {
         const sides = ["", "-wal", "-shm"];
         const move = (from, to) => {

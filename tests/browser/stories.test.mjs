@@ -1,5 +1,6 @@
 // Whole stories in a real browser: of the operator, of the author of a tool, and of the security person.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite } from "node:test";
 import { keepFolder } from "../functional/support/kept.mjs";
@@ -37,6 +38,7 @@ suite("the operator", () => {
         await page.click("text=Approve the selected…");
         await page.click("dialog button:text-is('Approve')");
         await page.waitForSelector("text=All tools match their approved definitions.");
+        await page.waitForSelector("dt:text-is('Approved') + dd:has-text(' by alice')");
         assert.match(await server.cli("source", "list"), /shop/);
         assert.deepEqual(page.noise, []);
         await page.context().close();
@@ -179,6 +181,10 @@ suite("the security person", () => {
         await page.click("tbody button >> nth=0");
         await page.waitForSelector("dialog >> text=causeway audit");
         await page.keyboard.press("Escape");
+        const [file] = await Promise.all([page.waitForEvent("download"), page.click("text=Save as JSONL")]);
+        assert.equal(file.suggestedFilename(), "audit.jsonl");
+        const [first] = readFileSync(await file.path(), "utf8").split("\n");
+        assert.equal(JSON.parse(first).kind, "login");
         await page.click("#menu a:text-is('Access')");
         await page.click(".tabs a:text-is('Tokens')");
         await page.click("button:text-is('Revoke…')");

@@ -8,29 +8,36 @@
 
 static char out[4096];
 
-static const char *join(const char *name, const char *text)
+/* A module behind the one that exports `taken`; empty if it cannot be joined. */
+static const char *join(const char *text)
 {
-    size_t n = cw_join_module(name, text, strlen(text), out, 0, sizeof out - 1);
-    out[n] = 0;
-    return out;
+    static const char first[] = "export const taken = 1;\n";
+    static cw_joined joined;
+    joined = (cw_joined){.out = out, .room = sizeof out - 1};
+    assert_true(cw_join_module(&joined, first, strlen(first)));
+    size_t begin = joined.n;
+    out[cw_join_module(&joined, text, strlen(text)) ? joined.n : begin] = 0;
+    return out + begin;
 }
 
-TEST(a_module_becomes_a_function_that_returns_its_exports)
+TEST(a_module_becomes_a_function_whose_exports_the_next_ones_see)
 {
-    assert_string_equal(join("a-b.mjs", "export const x = 1;\nexport async function* f(y) {\n}\n"),
-                        "const a_b_mjs = (() => {\nconst x = 1;\nasync function* f(y) {\n}\n"
+    assert_string_equal(join("export const x = 1;\nexport async function* f(y) {\n}\n"),
+                        "const { x, f, } = (() => {\nconst x = 1;\nasync function* f(y) {\n}\n"
                         "return { x, f, };\n})();\n");
-    assert_string_equal(join("m.mjs", "import {el, write as put} from \"./dom.mjs\";\nput(el);\n"),
-                        "const m_mjs = (() => {\nconst {el, write: put}=dom_mjs;\nput(el);\n"
+    assert_string_equal(join("import {el, write as put} from \"./dom.mjs\";\nput(el);\n"),
+                        "const { } = (() => {\nconst put = write;\nput(el);\n"
                         "return { };\n})();\n");
 }
 
-TEST(imports_and_exports_of_other_forms_and_a_lack_of_room_are_refused)
+TEST(imports_and_exports_of_other_forms_taken_names_and_a_lack_of_room_are_refused)
 {
-    assert_string_equal(join("m.mjs", "import x from \"./dom.mjs\";\n"), "");
-    assert_string_equal(join("m.mjs", "import {x} from \"elsewhere\";\n"), "");
-    assert_string_equal(join("m.mjs", "export default 1;\n"), "");
-    assert_int_equal(cw_join_module("m.mjs", "x", 1, out, 0, 10), 0);
+    cw_joined narrow = {.out = out, .room = 10};
+    assert_string_equal(join("import x from \"./dom.mjs\";\n"), "");
+    assert_string_equal(join("import {x} from \"elsewhere\";\n"), "");
+    assert_string_equal(join("export default 1;\n"), "");
+    assert_string_equal(join("export function taken() {}\n"), "");
+    assert_false(cw_join_module(&narrow, "x", 1));
 }
 
 static const char *squeeze(const char *text, bool is_style)
@@ -65,8 +72,9 @@ TEST(a_stylesheet_loses_comments_and_spaces_but_nothing_of_its_texts)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_module_becomes_a_function_that_returns_its_exports),
-        cmocka_unit_test(imports_and_exports_of_other_forms_and_a_lack_of_room_are_refused),
+        cmocka_unit_test(a_module_becomes_a_function_whose_exports_the_next_ones_see),
+        cmocka_unit_test(
+            imports_and_exports_of_other_forms_taken_names_and_a_lack_of_room_are_refused),
         cmocka_unit_test(a_script_loses_comments_and_spaces_but_nothing_of_its_texts),
         cmocka_unit_test(a_stylesheet_loses_comments_and_spaces_but_nothing_of_its_texts),
     };
