@@ -372,4 +372,28 @@ suite("a server that stops", { concurrency: true }, () => {
         assert.deepEqual(await stream.rest(), []);
         await stopped;
     });
+
+    test("spreads the ends of many streams, so that their clients do not come back at one moment", async () => {
+        const streams = 300;
+        const own = await startBridge({ plugins: ["echo"], config: { loops: 1 } });
+        const params = { notifications: { toolsListChanged: true } };
+        const open = await Promise.all(
+            Array.from({ length: streams }, () => EventStream.open(own, "subscriptions/listen", params)),
+        );
+        await Promise.all(open.map((stream) => stream.next()));
+        await own.stop();
+        for (const stream of open) {
+            const [last] = await stream.rest();
+            assert.ok(last.result, "each one ends with its result");
+        }
+        // By the clock of the server: one a millisecond, in groups.
+        const ends = own.stderr
+            .split("\n")
+            .filter((line) => /request peer=.* target="\/mcp" status=200 .* us=\d+/.test(line))
+            .slice(-streams)
+            .map((line) => Date.parse(line.slice(0, line.indexOf(" "))));
+        assert.equal(ends.length, streams);
+        const took = ends.at(-1) - ends[0];
+        assert.ok(took >= streams / 2, `all ended within ${took} ms`);
+    });
 });

@@ -812,7 +812,7 @@ void cw_conn_loop_done(cw_server_loop *sl)
 
 void cw_conn_stop(cw_conn *c)
 {
-    c->closing = true;
+    c->closing = c->is_told = true;
     cw_loop_set_recent(&c->sl->loop, cw_clock_ns());
     if (c->state == CONN_IDLE && c->in.n == 0)
         read_input(c); /* a request may have come since we last looked */

@@ -15,6 +15,7 @@
 #include "net/server/server_int.h"
 
 #define ACCEPT_PAUSE_MS 100u
+#define SPREAD_MS 10u /* between two groups of streams that end */
 
 /* ---- settings ---- */
 
@@ -137,6 +138,7 @@ void cw_server_check_end(cw_server_loop *sl)
         return;
     sl->ended = true;
     cw_deadline_clear(&sl->drain_end);
+    cw_deadline_clear(&sl->next_group);
     cw_deadline_clear(&sl->trim_at);
     cw_loop_end(&sl->loop);
     cw_server *s = sl->server;
@@ -156,8 +158,42 @@ static void stop_listening(cw_server_loop *sl)
     }
 }
 
+/* Stop the next group of streams. */
+static void stop_group(cw_server_loop *sl)
+{
+    uint32_t left = sl->group;
+    CW_LIST_EACH_SAFE (node, &sl->conns) {
+        cw_conn *c = CW_CONTAINER(node, cw_conn, node);
+        if (c->is_told)
+            continue;
+        if (left-- == 0) {
+            cw_loop_set_deadline(&sl->loop, &sl->next_group, &sl->spread);
+            return;
+        }
+        cw_conn_stop(c);
+    }
+}
+
+static void on_next_group(cw_deadline *d)
+{
+    cw_server_loop *sl = CW_CONTAINER(d, cw_server_loop, next_group);
+    stop_group(sl);
+    cw_server_check_end(sl);
+}
+
+/* Streams that end at one moment come back at one moment. So their ends are spread: one a millisecond, and
+ * all within half of the drain time. */
+static void stop_streams(cw_server_loop *sl, uint32_t n)
+{
+    uint32_t most = sl->settings->opts.drain_ms / 2;
+    uint32_t groups = (n < most ? n : most) / SPREAD_MS;
+    sl->group = groups ? (n + groups - 1) / groups : n;
+    stop_group(sl);
+}
+
 static void stop_once(cw_server_loop *sl)
 {
+    uint32_t n_streams = 0;
     if (sl->stopping) {
         close_all(sl);
         return;
@@ -165,8 +201,14 @@ static void stop_once(cw_server_loop *sl)
     stop_listening(sl);
     sl->stopping = true;
     cw_loop_set_deadline(&sl->loop, &sl->drain_end, &sl->drain);
-    CW_LIST_EACH_SAFE (node, &sl->conns)
-        cw_conn_stop(CW_CONTAINER(node, cw_conn, node));
+    CW_LIST_EACH_SAFE (node, &sl->conns) {
+        cw_conn *c = CW_CONTAINER(node, cw_conn, node);
+        if (c->state == CONN_STREAM)
+            n_streams++;
+        else
+            cw_conn_stop(c);
+    }
+    stop_streams(sl, n_streams);
     cw_server_check_end(sl);
 }
 
@@ -182,6 +224,8 @@ static void init_lists(cw_server_loop *sl)
 {
     cw_deadline_list_init(&sl->pause, ACCEPT_PAUSE_MS, acceptor_on_pause_over);
     cw_deadline_list_init(&sl->drain, 0, on_drain_end);
+    cw_deadline_list_init(&sl->spread, SPREAD_MS, on_next_group);
+    cw_loop_watch(&sl->loop, &sl->spread);
     cw_loop_watch(&sl->loop, &sl->pause);
     cw_loop_watch(&sl->loop, &sl->drain);
 }

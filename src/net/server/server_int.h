@@ -84,6 +84,7 @@ struct cw_conn {
     bool input_over : 1;        /* it has ended its side; the answer may still be wanted */
     bool is_far : 1;            /* through a balancer on another machine */
     bool ignores_forwarded : 1; /* its balancer passes the headers of clients through */
+    bool is_told : 1;           /* that the server stops */
 };
 
 /* A body that is refused and read on, for the id in it. */
@@ -196,6 +197,9 @@ struct cw_server_loop {
     cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain, trim;
     cw_deadline_list last; /* for the last request of an idle connection, when the server stops */
     cw_deadline drain_end;
+    cw_deadline_list spread; /* when the server stops, streams end in groups */
+    cw_deadline next_group;
+    uint32_t group;
     cw_deadline trim_at;          /* set after a burst of connections */
     uint32_t n_conns, most_conns; /* now, and since memory was last given back */
     cw_run_queue ready;
