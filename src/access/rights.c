@@ -52,10 +52,43 @@ cw_code cw_rights_add_authenticated(cw_rights *r, cw_err *err)
     return cw_rights_add_role(r, cw_str_from(CW_ROLE_ANONYMOUS), err);
 }
 
+/* Call fn with each item of a list (store/db.h). */
+static cw_code each_of(cw_str list, cw_db_text_fn fn, cw_rights *r, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    while (list.n && !rc) {
+        cw_str item = cw_str_cut(list, CW_DB_SEPARATOR, &list);
+        rc = fn(item, r, err);
+    }
+    return rc;
+}
+
+/* The database was read with the account. */
+static cw_code add_read(cw_rights *r, const cw_db_rights *rights, cw_err *err)
+{
+    cw_code rc = each_of(rights->permissions, cw_rights_add_text, r, err);
+    if (!rc)
+        rc = each_of(rights->roles, add_configured, r, err);
+    if (!rc)
+        rc = add_configured(cw_str_from(CW_ROLE_AUTHENTICATED), r, err);
+    if (rc || !cw_roles_inherit_anonymous(r->roles))
+        return rc;
+    rc = each_of(rights->anonymous, cw_rights_add_text, r, err);
+    return rc ? rc : add_configured(cw_str_from(CW_ROLE_ANONYMOUS), r, err);
+}
+
 cw_code cw_rights_add_account(cw_rights *r, const cw_account *account, cw_err *err)
 {
+    if (account->rights)
+        return add_read(r, account->rights, err);
     cw_code rc = cw_db_each_permission_of(r->db, account->id, cw_rights_add_text, r, err);
     if (!rc)
         rc = cw_db_each_role_of(r->db, account->id, add_configured, r, err);
     return rc ? rc : cw_rights_add_authenticated(r, err);
+}
+
+cw_code cw_rights_add_scopes(cw_rights *r, const cw_token *token, cw_err *err)
+{
+    return token->scopes.p ? each_of(token->scopes, cw_rights_add_text, r, err)
+                           : cw_db_each_scope_of(r->db, token->id, cw_rights_add_text, r, err);
 }

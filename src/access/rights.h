@@ -34,7 +34,10 @@ CW_MUST_USE cw_code cw_rights_add_role(cw_rights *r, cw_str name, cw_err *err);
 /* Add the permissions of every caller who has logged in. A login takes no permission away, unless
  * access.authenticated_only_own is set. */
 CW_MUST_USE cw_code cw_rights_add_authenticated(cw_rights *r, cw_err *err);
-/* Add the permissions of an account: of its roles, and of every caller who has logged in. */
+/* Add the permissions of an account: of its roles, and of every caller who has logged in.
+ * Rights that were read with the account are not read again. */
 CW_MUST_USE cw_code cw_rights_add_account(cw_rights *r, const cw_account *account, cw_err *err);
+/* Add the scopes of a token. */
+CW_MUST_USE cw_code cw_rights_add_scopes(cw_rights *r, const cw_token *token, cw_err *err);
 
 #endif

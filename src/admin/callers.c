@@ -67,10 +67,10 @@ cw_code cw_admin_caller_of_account(const cw_admin_callers *of, const cw_account 
     char id[CW_DIGITS_SIZE];
     cw_arena_init(&arena, COLLECT_MAX_BYTES);
     cw_rights rights = {.arena = &arena, .db = of->c->db, .roles = of->roles};
-    cw_rights scopes = {.arena = &arena};
+    cw_rights scopes = {.arena = &arena, .db = of->c->db};
     cw_code rc = cw_rights_add_account(&rights, account, err);
     if (!rc && token)
-        rc = cw_db_each_scope_of(of->c->db, token->id, cw_rights_add_text, &scopes, err);
+        rc = cw_rights_add_scopes(&scopes, token, err);
     cw_caller_opts opts = {.id = cw_digits_i64(account->id, id),
                            .name = account->name,
                            .language = account->language,

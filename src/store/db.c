@@ -174,15 +174,30 @@ static cw_account account_of(query *q, int column)
     };
 }
 
+#define ACCOUNT_N_COLUMNS 6
+
+static void bind_separator(query *q)
+{
+    static const char separator = CW_DB_SEPARATOR;
+    cw_stmt_bind_text(q, 2, cw_str_make(&separator, 1));
+}
+
+/* From the columns of CW_DB_ACCOUNT_AND_RIGHTS. */
 static cw_account *copy_account(query *q, int column, cw_arena *arena)
 {
     cw_account *copy = cw_stmt_alloc(q, arena, sizeof *copy);
-    if (!copy)
+    cw_db_rights *rights = copy ? cw_stmt_alloc(q, arena, sizeof *rights) : NULL;
+    if (!rights)
         return NULL;
     *copy = account_of(q, column);
     copy->name = cw_stmt_dup_text(q, arena, copy->name);
     copy->password = cw_stmt_dup_text(q, arena, copy->password);
     copy->language = cw_stmt_dup_text(q, arena, copy->language);
+    column += ACCOUNT_N_COLUMNS;
+    rights->roles = cw_stmt_dup_text(q, arena, cw_stmt_text(q, column));
+    rights->permissions = cw_stmt_dup_text(q, arena, cw_stmt_text(q, column + 1));
+    rights->anonymous = cw_stmt_dup_text(q, arena, cw_stmt_text(q, column + 2));
+    copy->rights = rights;
     return copy;
 }
 
@@ -194,6 +209,7 @@ cw_code cw_db_find_owned(cw_db *db, const cw_db_owned *what, const unsigned char
     cw_account *account = NULL;
     cw_stmt_open(&q, db, what->sql);
     cw_stmt_bind_hash(&q, 1, hash);
+    bind_separator(&q);
     if (cw_stmt_step(&q)) {
         row = what->copy(&q, arena);
         account = copy_account(&q, what->n_columns, arena);
@@ -258,8 +274,9 @@ cw_code cw_db_find_account(cw_db *db, cw_str name, cw_arena *arena, cw_account *
 {
     query q;
     cw_account *found = NULL;
-    cw_stmt_open(&q, db, "SELECT " CW_DB_ACCOUNT_COLUMNS " FROM account a WHERE a.name = ?1");
+    cw_stmt_open(&q, db, "SELECT " CW_DB_ACCOUNT_AND_RIGHTS " FROM account a WHERE a.name = ?1");
     cw_stmt_bind_text(&q, 1, name);
+    bind_separator(&q);
     if (cw_stmt_step(&q))
         found = copy_account(&q, 0, arena);
     cw_code rc = cw_stmt_close(&q, err);
@@ -529,15 +546,18 @@ static void *copy_token(query *q, cw_arena *arena)
     copy->account_name = cw_stmt_dup_text(q, arena, copy->account_name);
     copy->name = cw_stmt_dup_text(q, arena, copy->name);
     copy->used_from = cw_stmt_dup_text(q, arena, copy->used_from);
+    copy->scopes = cw_stmt_dup_text(q, arena, cw_stmt_text(q, TOKEN_N_COLUMNS));
     return copy;
 }
 
 cw_code cw_db_find_token(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_arena *arena,
                          cw_token **ret, cw_account **ret_account, cw_err *err)
 {
-    static const cw_db_owned what = {"SELECT " TOKEN_COLUMNS ", " CW_DB_ACCOUNT_COLUMNS TOKEN_TABLES
-                                     " WHERE t.hash = ?1",
-                                     TOKEN_N_COLUMNS, copy_token};
+    static const cw_db_owned what = {
+        "SELECT " TOKEN_COLUMNS ", (SELECT " CW_DB_LIST(
+            "scope") " FROM token_scope WHERE token = t.id), " CW_DB_ACCOUNT_AND_RIGHTS TOKEN_TABLES
+                     " WHERE t.hash = ?1",
+        TOKEN_N_COLUMNS + 1, copy_token};
     void *found = NULL;
     cw_code rc = cw_db_find_owned(db, &what, hash, arena, ret_account, &found, err);
     if (!rc)
@@ -720,7 +740,7 @@ cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_a
                            cw_session **ret, cw_account **ret_account, cw_err *err)
 {
     static const cw_db_owned what = {
-        "SELECT " SESSION_COLUMNS ", " CW_DB_ACCOUNT_COLUMNS
+        "SELECT " SESSION_COLUMNS ", " CW_DB_ACCOUNT_AND_RIGHTS
         " FROM session s JOIN account a ON a.id = s.account WHERE s.hash = ?1",
         SESSION_N_COLUMNS, copy_session};
     void *found = NULL;

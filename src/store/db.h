@@ -106,6 +106,14 @@ typedef cw_code (*cw_db_text_fn)(cw_str text, void *ctx, cw_err *err);
 
 /* ---- accounts ---- */
 
+/* Rights of an account, each list in one text: its items end with CW_DB_SEPARATOR, but for the last. */
+#define CW_DB_SEPARATOR '\n'
+typedef struct cw_db_rights {
+    cw_str roles;       /* that were granted */
+    cw_str permissions; /* of these roles and of "authenticated", in this database */
+    cw_str anonymous;   /* permissions of the role "anonymous", likewise */
+} cw_db_rights;
+
 typedef struct cw_account {
     int64_t id; /* from 1 on, never used again */
     cw_str name;
@@ -113,6 +121,7 @@ typedef struct cw_account {
     cw_str language; /* empty: none chosen */
     int64_t created; /* ms since 1970 */
     bool is_blocked;
+    const cw_db_rights *rights; /* read by the same statement; NULL: not read */
 } cw_account;
 
 typedef cw_code (*cw_db_account_fn)(const cw_account *account, void *ctx, cw_err *err);
@@ -120,7 +129,7 @@ typedef cw_code (*cw_db_account_fn)(const cw_account *account, void *ctx, cw_err
 /* With these roles. */
 CW_MUST_USE cw_code cw_db_add_account(cw_db *db, const cw_account *account, const cw_str *roles,
                                       size_t n_roles, int64_t *ret_id, cw_err *err);
-/* *ret is NULL when there is none. */
+/* With its rights, in one statement. *ret is NULL when there is none. */
 CW_MUST_USE cw_code cw_db_find_account(cw_db *db, cw_str name, cw_arena *arena, cw_account **ret,
                                        cw_err *err);
 /* By name. */
@@ -158,6 +167,7 @@ typedef struct cw_token {
     cw_str account_name;
     cw_str name; /* a label */
     unsigned char hash[CW_DB_HASH];
+    cw_str scopes;    /* as in cw_db_rights; .p is NULL: not read */
     int64_t created;  /* ms since 1970 */
     int64_t expires;  /* likewise; 0: never */
     int64_t revoked;  /* likewise; 0: not */
@@ -176,7 +186,8 @@ typedef cw_code (*cw_db_token_fn)(const cw_token *token, void *ctx, cw_err *err)
 
 CW_MUST_USE cw_code cw_db_add_token(cw_db *db, const cw_token *token, const cw_str *scopes,
                                     size_t n_scopes, int64_t *ret_id, cw_err *err);
-/* The token and its account; both NULL when there is none. */
+/* The token with its scopes, and its account with its rights, in one statement; both NULL when there is
+ * none. */
 CW_MUST_USE cw_code cw_db_find_token(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                      cw_arena *arena, cw_token **ret, cw_account **ret_account,
                                      cw_err *err);
@@ -218,7 +229,7 @@ typedef struct cw_session_rules {
 CW_MUST_USE cw_code cw_db_add_session(cw_db *db, const cw_session *session, cw_str password,
                                       const cw_session_rules *rules, const unsigned char *replaced,
                                       cw_err *err);
-/* The session and its account; both NULL when there is none. */
+/* The session, and its account with its rights, in one statement; both NULL when there is none. */
 CW_MUST_USE cw_code cw_db_find_session(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                        cw_arena *arena, cw_session **ret, cw_account **ret_account,
                                        cw_err *err);

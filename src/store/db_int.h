@@ -96,13 +96,26 @@ struct cw_db {
 
 /* db.c */
 #define CW_DB_ACCOUNT_COLUMNS "a.id, a.name, a.password, a.language, a.created, a.blocked"
+/* Lists in one text; ?2 is the separator, which no item has. */
+#define CW_DB_LIST(column) "group_concat(replace(" column ", ?2, ' '), ?2)"
+/* An account `a` with its rights: one statement is one round trip, and one state of the database. */
+#define CW_DB_ACCOUNT_AND_RIGHTS                                                                   \
+    CW_DB_ACCOUNT_COLUMNS                                                                          \
+    ", (SELECT " CW_DB_LIST(                                                                       \
+        "role") " FROM account_role WHERE account = a.id),"                                        \
+                " (SELECT " CW_DB_LIST(                                                            \
+                    "permission") " FROM role_permission WHERE role = 'authenticated'"             \
+                                  " OR role IN (SELECT role FROM account_role WHERE account = "    \
+                                  "a.id)),"                                                        \
+                                  " (SELECT " CW_DB_LIST("permission") " FROM role_permission "    \
+                                                                       "WHERE role = 'anonymous')"
 
 /* Wake servers that listen. */
 CW_MUST_USE cw_code cw_db_notify(cw_db *db, cw_err *err);
 
 /* A row that belongs to an account, and is found by its hash. */
 typedef struct cw_db_owned {
-    const char *sql; /* selects its n_columns columns and then CW_DB_ACCOUNT_COLUMNS, by ?1 */
+    const char *sql; /* selects its n_columns columns and CW_DB_ACCOUNT_AND_RIGHTS, by ?1 */
     int n_columns;
     void *(*copy)(cw_db_query *q, cw_arena *arena);
 } cw_db_owned;

@@ -429,7 +429,7 @@ cw_code cw_db_find_oauth_token(cw_db *db, const unsigned char hash[CW_DB_HASH], 
 {
     static const cw_db_owned what = {
         "SELECT t.hash, t.given_by, t.scopes, t.created, t.expires, g.client, g.record,"
-        " g.resource, " CW_DB_ACCOUNT_COLUMNS " FROM oauth_token t"
+        " g.resource, " CW_DB_ACCOUNT_AND_RIGHTS " FROM oauth_token t"
         " JOIN oauth_grant g ON g.id = t.given_by JOIN account a ON a.id = g.account"
         " WHERE t.hash = ?1",
         8, copy_token};

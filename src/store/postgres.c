@@ -220,13 +220,22 @@ static void bind(cw_db_query *q, int at, const cw_db_value *value)
         q->n_values = at;
 }
 
-/* PostgreSQL writes $1 for ?1. No text of ours has a question mark elsewhere. */
-static void to_dollars(const char *sql, char out[MAX_SQL])
+/* PostgreSQL writes $1 for ?1, and string_agg for group_concat. No text of ours has either elsewhere. */
+static void translate(const char *sql, char out[MAX_SQL])
 {
-    size_t i = 0;
-    for (; sql[i] && i < MAX_SQL - 1; i++)
-        out[i] = sql[i] == '?' ? '$' : sql[i];
-    out[i] = '\0';
+    static const char theirs[] = "group_concat(", ours[] = "string_agg(";
+    size_t n = 0;
+    while (*sql && n < MAX_SQL - sizeof ours) {
+        if (*sql == 'g' && strncmp(sql, theirs, sizeof theirs - 1) == 0) {
+            memcpy(out + n, ours, sizeof ours - 1);
+            n += sizeof ours - 1;
+            sql += sizeof theirs - 1;
+        } else {
+            out[n++] = *sql == '?' ? '$' : *sql;
+            sql++;
+        }
+    }
+    out[n] = '\0';
 }
 
 typedef struct sent_values {
@@ -268,7 +277,7 @@ static void run_query(cw_db_query *q)
     char sql[MAX_SQL];
     sent_values v = {0};
     PGresult *result = NULL;
-    to_dollars(q->sql, sql);
+    translate(q->sql, sql);
     for (int i = 0; i < q->n_values; i++)
         set_value(&v, i, &q->values[i]);
     int is_sent = db->pq->send_query_params(db->conn, sql, q->n_values, v.types, v.texts, v.lengths,

@@ -9,7 +9,6 @@
 #include "access/rights.h"
 #include "base/digits.h"
 
-#define READING_MAX_BYTES ((size_t)1 << 20)
 #define COLLECT_MAX_BYTES ((size_t)64 << 20)
 
 /* ---- permissions: roles in the database and in the configuration ---- */
@@ -70,10 +69,11 @@ cw_code cw_permissions_of_account(cw_accounts *a, cw_db *db, const cw_account_lo
     const cw_account *account = login->account;
     cw_roles *roles = take_roles(a);
     cw_arena_init(&arena, COLLECT_MAX_BYTES);
-    cw_rights permissions = {.arena = &arena, .db = db, .roles = roles}, scopes = {.arena = &arena};
+    cw_rights permissions = {.arena = &arena, .db = db, .roles = roles};
+    cw_rights scopes = {.arena = &arena, .db = db};
     cw_code rc = cw_rights_add_account(&permissions, account, err);
     if (!rc && login->token)
-        rc = cw_db_each_scope_of(db, login->token->id, cw_rights_add_text, &scopes, err);
+        rc = cw_rights_add_scopes(&scopes, login->token, err);
     if (!rc && login->granted)
         rc = bound_by_grant(login->granted, &permissions, &scopes, err);
     cw_roles_unref(roles);
@@ -244,7 +244,7 @@ static cw_code read_account(cw_store_job *job, cw_db *db, cw_err *err)
     reading *r = CW_CONTAINER(job, reading, job);
     cw_account *account;
     CW_CLEANUP(cw_arena_done) cw_arena arena;
-    cw_arena_init(&arena, READING_MAX_BYTES);
+    cw_arena_init(&arena, COLLECT_MAX_BYTES);
     cw_code rc = cw_db_find_account(db, r->name, &arena, &account, err);
     if (rc || !account || account->is_blocked)
         return rc;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define ATTEMPT_MAX_BYTES 65536u
+#define ATTEMPT_MAX_BYTES ((size_t)64 << 20) /* all rights of an account */
 /* Parsed three times at most: on the loop, and before and after the issuer was asked. */
 #define ISSUED_MAX_BYTES (3 * CW_JWT_MEMORY + 65536u)
 /* A caller in memory beside its texts, for the ceiling of the cache. */

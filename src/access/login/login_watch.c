@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 #define TICK_MS 250u
-#define REREAD_MAX_BYTES 65536u
+#define REREAD_MAX_BYTES ((size_t)64 << 20) /* all rights of an account */
 
 static cw_login_watch *watch_of(cw_list *node)
 {
