@@ -481,16 +481,6 @@ static bool write_batch(cw_audit *a)
     return !choose(a);
 }
 
-static struct timespec in_ms(uint64_t ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    uint64_t ns = (uint64_t)t.tv_nsec + ms * 1000000;
-    t.tv_sec += (time_t)(ns / 1000000000);
-    t.tv_nsec = (long)(ns % 1000000000);
-    return t;
-}
-
 /* With the lock held: whether records wait. */
 static bool has_records(const cw_audit *a)
 {
@@ -583,7 +573,7 @@ static void wait_for_record(cw_audit *a)
     if (!has_sums(a)) {
         pthread_cond_wait(&a->wake, &a->lock);
     } else if (a->sums.due_ms > now) {
-        struct timespec due = in_ms(a->sums.due_ms - now);
+        struct timespec due = cw_thread_deadline(a->sums.due_ms - now);
         pthread_cond_timedwait(&a->wake, &a->lock, &due);
     }
 }
@@ -592,10 +582,10 @@ static void wait_for_record(cw_audit *a)
 static void wait_for_work(cw_audit *a)
 {
     bool is_late = atomic_load(&a->is_failing) || has_loss(a);
-    struct timespec until = in_ms(is_late ? RETRY_MS : BATCH_MS);
+    struct timespec until = cw_thread_deadline(is_late ? RETRY_MS : BATCH_MS);
     while (!is_late && !has_work(a) && !a->next && !a->is_stopping) {
         wait_for_record(a);
-        until = in_ms(BATCH_MS);
+        until = cw_thread_deadline(BATCH_MS);
     }
     while (!a->is_stopping && !a->next &&
            pthread_cond_timedwait(&a->wake, &a->lock, &until) != ETIMEDOUT)
@@ -697,17 +687,13 @@ static void free_lanes(cw_audit *a)
 
 cw_code cw_audit_new(cw_audit_status_fn on_status, void *ctx, cw_audit **ret, cw_err *err)
 {
-    pthread_condattr_t attr;
     cw_audit *a = sodium_init() < 0 ? NULL : calloc(1, sizeof *a);
     if (!a)
         return cw_fail_nomem(err);
     a->on_status = on_status;
     a->ctx = ctx;
     pthread_mutex_init(&a->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    cw_thread_cond_init(&a->wake);
     cw_buf_init(&a->lines, PIECE_MAX);
     cw_arena_init(&a->scratch, SCRATCH_MAX);
     *ret = a;

@@ -406,19 +406,6 @@ static size_t format_left_out(char to[CW_LOG_LINE_MAX], const left_out *l)
 
 /* ---- the writer thread ---- */
 
-static struct timespec in_ms(uint64_t ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
-}
-
 /* With the lock held: sleep until there is something to do. */
 static void wait_for_work(void)
 {
@@ -431,7 +418,7 @@ static void wait_for_work(void)
             pthread_cond_wait(&w.wake, &w.lock);
             continue;
         }
-        struct timespec until = in_ms(due > now ? due - now : 0);
+        struct timespec until = cw_thread_deadline(due > now ? due - now : 0);
         if (due <= now || pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
             return;
     }
@@ -461,7 +448,7 @@ static void queue_left_out(void)
 /* With the lock held. */
 static void collect_lines(void)
 {
-    struct timespec until = in_ms(BATCH_MS);
+    struct timespec until = cw_thread_deadline(BATCH_MS);
     while (w.fill_n > 0 && w.fill_n < BATCH_BYTES)
         if (pthread_cond_timedwait(&w.wake, &w.lock, &until) == ETIMEDOUT)
             return;
@@ -532,12 +519,8 @@ static void *writer_main(void *arg)
 
 static void init_conds(void)
 {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w.wake, &attr);
-    pthread_cond_init(&w.ended, &attr);
-    pthread_condattr_destroy(&attr);
+    cw_thread_cond_init(&w.wake);
+    cw_thread_cond_init(&w.ended);
 }
 
 /* With the lock held and in state IDLE. */
@@ -595,7 +578,7 @@ void cw_log_stop(void)
     pthread_cond_signal(&w.wake);
     /* The thread gives up by itself at stop_by, except within a write that the kernel holds on to:
      * a dead disk. Then the process ends without it. */
-    struct timespec until = in_ms(PATIENCE_MS + 4 * POLL_MS);
+    struct timespec until = cw_thread_deadline(PATIENCE_MS + 4 * POLL_MS);
     int rc = 0;
     while (w.state == STOPPING && rc == 0)
         rc = pthread_cond_timedwait(&w.ended, &w.lock, &until);

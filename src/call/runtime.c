@@ -4,9 +4,11 @@
  */
 #include "call/runtime.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/assoc.h"
+#include "base/thread.h"
 #include "call/call_int.h"
 #include "net/server/server.h"
 
@@ -36,7 +38,9 @@ struct cw_runtime_state {
 };
 
 struct cw_runtime {
-    pthread_mutex_t lock; /* of the list of states */
+    pthread_mutex_t lock; /* of the list of states and n_installing */
+    pthread_cond_t is_installed;
+    unsigned n_installing; /* states that some loop does not have yet */
     cw_runtime_state *states;
     cw_accounts *accounts;                    /* may be NULL */
     cw_audit *audit;                          /* may be NULL */
@@ -412,7 +416,12 @@ static void on_notice(cw_message *message)
 /* Clients that are notified ask again, maybe on another loop: all loops have the state before. */
 static void post_notices(cw_runtime_state *state)
 {
-    for (unsigned i = 0; i < state->runtime->n_loops; i++)
+    cw_runtime *b = state->runtime;
+    pthread_mutex_lock(&b->lock);
+    if (--b->n_installing == 0)
+        pthread_cond_broadcast(&b->is_installed);
+    pthread_mutex_unlock(&b->lock);
+    for (unsigned i = 0; i < b->n_loops; i++)
         cw_loop_post(state->deliveries[i].rl->loop, &state->deliveries[i].notice);
 }
 
@@ -475,8 +484,12 @@ static void install_now(cw_runtime_state *state)
 
 static void post_all(cw_runtime_state *state)
 {
-    atomic_fetch_add(&state->holds, state->runtime->n_loops); /* for the notices */
-    for (unsigned i = 0; i < state->runtime->n_loops; i++)
+    cw_runtime *b = state->runtime;
+    atomic_fetch_add(&state->holds, b->n_loops); /* for the notices */
+    pthread_mutex_lock(&b->lock);
+    b->n_installing++;
+    pthread_mutex_unlock(&b->lock);
+    for (unsigned i = 0; i < b->n_loops; i++)
         cw_loop_post(state->deliveries[i].rl->loop, &state->deliveries[i].message);
 }
 
@@ -491,6 +504,7 @@ cw_code cw_runtime_new(const cw_runtime_opts *opts, cw_runtime **ret, cw_err *er
         return rc;
     }
     pthread_mutex_init(&b->lock, NULL);
+    cw_thread_cond_init(&b->is_installed);
     b->n_loops = opts->n_loops;
     b->accounts = opts->accounts;
     b->audit = opts->audit;
@@ -579,6 +593,18 @@ void cw_runtime_invalidate(cw_runtime *b, unsigned tags)
     }
 }
 
+bool cw_runtime_wait(cw_runtime *b, uint32_t ms)
+{
+    struct timespec until = cw_thread_deadline(ms);
+    int rc = 0;
+    pthread_mutex_lock(&b->lock);
+    while (b->n_installing && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&b->is_installed, &b->lock, &until);
+    bool is_installed = b->n_installing == 0;
+    pthread_mutex_unlock(&b->lock);
+    return is_installed;
+}
+
 cw_interest *cw_runtime_interest(cw_runtime *b)
 {
     return &b->interest;
@@ -613,6 +639,7 @@ void cw_runtime_free(cw_runtime *b)
     }
     cw_limiter_free(b->limiter);
     cw_interest_done(&b->interest);
+    pthread_cond_destroy(&b->is_installed);
     pthread_mutex_destroy(&b->lock);
     free(b);
 }

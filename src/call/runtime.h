@@ -72,6 +72,8 @@ void cw_runtime_attach(cw_runtime *b, cw_loop *const *loops);
 CW_MUST_USE cw_code cw_runtime_publish(cw_runtime *b, cw_snapshot *snapshot, cw_caller *anonymous,
                                        const cw_runtime_settings *settings,
                                        cw_source *const *retired, size_t n_retired, cw_err *err);
+/* Wait until all loops have what was published, at most `ms`. False: some loop is too busy. */
+bool cw_runtime_wait(cw_runtime *b, uint32_t ms);
 /* Drop the cached pages with one of these tags (catalogue/page_cache.h) on all loops. A publish
  * does so itself: all pages for another catalogue or other settings, otherwise those that depend on
  * permissions. */

@@ -42,6 +42,7 @@
 #define SETTLE_SUCCESSOR_MS 10000u
 #define COMPLAINTS_MAX 4096u
 #define ENDS_MS 250u
+#define RELOAD_WAIT_MS 1000u /* for loops that are busy */
 
 typedef struct service {
     const char *config_path, *tool_names;
@@ -275,6 +276,8 @@ static cw_code reload(service *sv, cw_json_writer *out)
             write_changes(out, sv, fresh);
         cw_config_unref(sv->config);
         sv->config = fresh;
+        /* An operator who reads this line may expect the new settings. */
+        (void)cw_runtime_wait(sv->app.runtime, RELOAD_WAIT_MS);
         cw_log(CW_LOG_INFO, "config", "configuration read again");
     }
     cw_config_problems_done(&problems);

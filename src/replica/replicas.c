@@ -2,12 +2,12 @@
 /* replicas.c - the row of this server: written, renewed, removed. */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/log.h"
 #include "base/node.h"
+#include "base/thread.h"
 #include "replica/replicas_int.h"
 #include "store/letter.h"
 #include "store/replica.h"
@@ -106,7 +106,6 @@ static void done(cw_store_job *job, cw_code rc)
 
 cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err *err)
 {
-    pthread_condattr_t attr;
     cw_replicas *r = calloc(1, sizeof *r);
     if (!r)
         return cw_fail_nomem(err);
@@ -116,10 +115,7 @@ cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err 
     cw_letters_init(r);
     cw_process_name(r->process);
     pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->is_idle, &attr);
-    pthread_condattr_destroy(&attr);
+    cw_thread_cond_init(&r->is_idle);
     *ret = r;
     return CW_OK;
 }
@@ -174,11 +170,7 @@ void cw_replicas_tick(cw_replicas *replicas)
 
 void cw_replicas_leave(cw_replicas *replicas, uint32_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)ms * 1000000u;
-    until.tv_sec += (time_t)(ns / 1000000000u);
-    until.tv_nsec = (long)(ns % 1000000000u);
+    struct timespec until = cw_thread_deadline(ms);
     int rc = 0;
     pthread_mutex_lock(&replicas->lock);
     while (replicas->is_asked && rc != ETIMEDOUT)

@@ -328,11 +328,7 @@ static bool has_job(const cw_store *s)
 /* The next job; NULL: none came before the next check for changes. */
 static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_ending)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)CW_STORE_POLL_MS * 1000000u;
-    until.tv_sec += (time_t)(ns / 1000000000u);
-    until.tv_nsec = (long)(ns % 1000000000u);
+    struct timespec until = cw_thread_deadline(CW_STORE_POLL_MS);
     pthread_mutex_lock(&s->lock);
     int rc = 0;
     while (!has_job(s) && !s->is_ending && !s->opening.is_done && !s->is_hinted && rc != ETIMEDOUT)
@@ -398,7 +394,6 @@ static cw_code start_listening(cw_store *s, cw_err *err)
 
 cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
 {
-    pthread_condattr_t attr;
     cw_store *s = calloc(1, sizeof *s);
     if (!s)
         return cw_fail_nomem(err);
@@ -420,10 +415,7 @@ cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
     atomic_init(&s->generation, 1);
     atomic_init(&s->everybody, 1);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    cw_thread_cond_init(&s->wake);
     cw_code code = start_listening(s, err);
     if (code) {
         free_store(s);

@@ -5,11 +5,11 @@
  * next. The list `unsaved` is under the lock; `writing` and `elsewhere` belong to the store's thread.
  */
 #include <errno.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "store/task.h"
 #include "task/tasks_int.h"
 
@@ -285,11 +285,7 @@ static void done(cw_store_job *job, cw_code rc)
 
 void cw_tasks_init_store(cw_tasks *tasks)
 {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&tasks->is_idle, &attr);
-    pthread_condattr_destroy(&attr);
+    cw_thread_cond_init(&tasks->is_idle);
     cw_list_init(&tasks->unsaved);
     cw_list_init(&tasks->writing);
     cw_list_init(&tasks->elsewhere);
@@ -332,11 +328,7 @@ void cw_tasks_tick(cw_tasks *tasks)
 
 void cw_tasks_flush(cw_tasks *tasks, uint32_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)ms * 1000000u;
-    until.tv_sec += (time_t)(ns / 1000000000u);
-    until.tv_nsec = (long)(ns % 1000000000u);
+    struct timespec until = cw_thread_deadline(ms);
     pthread_mutex_lock(&tasks->lock);
     if (!cw_list_is_empty(&tasks->unsaved))
         ask(tasks);

@@ -477,11 +477,12 @@ static bool choose_scopes(exchange *x)
     }
     free(known.items);
     x->request.scope = cw_rpc_batch_keep(cw_http_req_arena(x->req), &out);
-    if (!x->request.scope.p)
+    bool is_kept = x->request.scope.p != NULL, is_good = is_kept && (!has_asked || has_any);
+    if (!is_kept)
         cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
-    else if (has_asked && !has_any)
+    else if (!is_good)
         cw_oauth_reply_error(x->req, 400, "invalid_scope", "None of the scopes exists");
-    return x->request.scope.p && (!has_asked || has_any);
+    return is_good; /* a reply ends the memory of x */
 }
 
 static void on_device(cw_http_req *req, void *self)

@@ -408,8 +408,10 @@ TEST(watchers_are_told_once_all_loops_have_the_state)
     publish_to_two(b, caller, 2);
     turn_until(&threaded[0], &w, 1);
     assert_int_equal(w.n, 0);
+    assert_false(cw_runtime_wait(b, 1));
     turn_until(NULL, &w, 1);
     assert_int_equal(w.n, 1);
+    assert_true(cw_runtime_wait(b, 1));
     /* The next state arrives before the notices of this one. */
     publish_to_two(b, caller, 3);
     turn_until(&threaded[0], &w, 2);
