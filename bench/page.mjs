@@ -708,10 +708,33 @@ function scale({ count: held, each, kernel, begin, ping, perChange, tls, calls }
     );
 }
 
+function stores({ cached, ratio, lookup, lookupRatio, rounds, each }) {
+    const micro = (n) => `${n.toFixed(1)} µs`;
+    return blocks(
+        "## Database server and file",
+        paragraph(`
+            \`make bench ARGS="--only stores"\`. Two servers with equal rows, one on PostgreSQL and one on an SQLite file, take
+            turns. CPU is that of causeway. A cached caller uses one token, in ${cached.pairs} pairs. A lookup is a call with
+            a token that was not used before, without the cost of the cached call: ${rounds} rounds of ${count(each)} tokens.`),
+        table(
+            ["", "SQLite", "PostgreSQL", "ratio"],
+            [
+                [
+                    "call of a cached caller",
+                    micro(cached.file.cpuUs),
+                    micro(cached.server.cpuUs),
+                    `${ratio.toFixed(2)} ×`,
+                ],
+                ["lookup of a token", micro(lookup.file), micro(lookup.server), `${lookupRatio.toFixed(2)} ×`],
+            ],
+        ),
+    );
+}
+
 const sections = {
     ...{ http, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: consolePages, scale },
+    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: consolePages, scale, stores },
 };
 // Above this part of the machine used by others, figures are only preliminary.
 export const mostBusy = 0.1;

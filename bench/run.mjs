@@ -17,6 +17,7 @@ import { parseArgs } from "node:util";
 import * as auth from "./access/auth.mjs";
 import * as matrix from "./access/matrix.mjs";
 import * as oauth from "./access/oauth.mjs";
+import * as stores from "./access/stores.mjs";
 import * as examples from "./bridge/examples.mjs";
 import * as forward from "./bridge/forward.mjs";
 import * as instructions from "./bridge/instructions.mjs";
@@ -50,7 +51,7 @@ import { mostBusy, writePage } from "./page.mjs";
 const parts = {
     ...{ http: throughput, json, schema, idle, slow, readers, start, plugin, forward, mcp, listen, examples },
     ...{ auth, lists, invoke, instructions, catalogue, portable, toolsets, matrix, metrics, fairness, upgrade },
-    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: console_, scale },
+    ...{ traces, tasks, events, "mcp-source": mcpSource, oauth, console: console_, scale, stores },
 };
 const { values: options } = parseArgs({
     options: {
