@@ -71,6 +71,8 @@ typedef enum cw_admin_place {
 #define CW_ADMIN_STORE_FOR_CALLER 64u
 /* For the pages of the console: a server without a console does not have it. */
 #define CW_ADMIN_CONSOLE 128u
+/* CW_ADMIN_STORE: it also runs while the database cannot be used, without it. */
+#define CW_ADMIN_STORE_OPTIONAL 256u
 #define CW_ADMIN_NO_SERVER "no server runs with this configuration"
 
 typedef struct cw_admin_server cw_admin_server; /* admin/server.h */
@@ -84,6 +86,7 @@ struct cw_admin_call {
     cw_snapshot *snapshot;   /* the catalogue; NULL: none was published */
     cw_db *db;               /* CW_ADMIN_STORE: the database; NULL: none is configured */
     cw_admin_server *server; /* CW_ADMIN_MAIN; NULL: no server runs here */
+    struct cw_tasks *tasks;  /* of the server; NULL: none runs here */
     cw_str actor;            /* name of the caller */
     cw_str caller;           /* cw_caller_json of the caller */
     int64_t logged_in;       /* cw_caller_logged_in */

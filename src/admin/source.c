@@ -178,7 +178,9 @@ static void on_store_done(cw_store_job *job, cw_code rc)
 {
     operation *op = CW_CONTAINER(job, operation, job);
     op->c.db = NULL;
-    if (!op->c.out)
+    if (!op->c.out && rc != CW_GONE && (op->c.method->flags & CW_ADMIN_STORE_OPTIONAL))
+        end(op, run(op));
+    else if (!op->c.out)
         fail(op, rc, "the database cannot be used at the moment");
     else
         end(op, rc);
@@ -210,11 +212,6 @@ static void on_finish(cw_admin_call *c, cw_code rc, const cw_err *err)
 
 static void run_main(operation *op)
 {
-    bool needs_server = op->c.method->flags & CW_ADMIN_NEEDS_SERVER;
-    if (needs_server && !op->source->server->connections) {
-        fail(op, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
-        return;
-    }
     op->c.server = op->source->server;
     op->c.finish = on_finish;
     /* Before the call, which may finish within it. */
@@ -278,6 +275,11 @@ static void on_main(cw_message *message)
     op->c.config = op->config;
     op->c.snapshot = op->snapshot;
     op->c.has_no_logins = server->has_no_logins;
+    op->c.tasks = server->tasks;
+    if ((op->c.method->flags & CW_ADMIN_NEEDS_SERVER) && !server->connections) {
+        fail(op, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
+        return;
+    }
     switch (op->c.method->place) {
     case CW_ADMIN_MAIN:
         run_main(op);
@@ -371,9 +373,10 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
     op->c.arena = &op->arena;
     op->home = home_of(source->server, call->loop);
     op->call = call;
-    op->job = (cw_store_job){.run = on_store_run,
-                             .done = on_store_done,
-                             .is_change = op->c.method->flags & CW_ADMIN_CHANGES};
+    /* A method that can do without the database changes no rights there. */
+    unsigned kind = op->c.method->flags & (CW_ADMIN_CHANGES | CW_ADMIN_STORE_OPTIONAL);
+    op->job = (cw_store_job){
+        .run = on_store_run, .done = on_store_done, .is_change = kind == CW_ADMIN_CHANGES};
     op->hash = (cw_hash_job){.run = on_hash};
     op->message = (cw_message){.fn = on_main, .drop = drop_main};
     cw_code rc = begin(op, call, err);

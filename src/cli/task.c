@@ -8,16 +8,15 @@ static void add_row(cw_cli_table *t, const cw_json *task)
     cw_cli_table_add(t, cw_cli_admin_text(task, "status"));
     cw_cli_table_add(t, cw_cli_admin_text(task, "tool"));
     cw_cli_table_add(t, cw_cli_admin_text(task, "caller"));
+    cw_cli_table_add(t, cw_cli_admin_text(task, "node"));
     cw_cli_table_add_date(t, cw_cli_admin_number(task, "created"), "-");
 }
 
 static void print_list(cw_cli_rights *a, const cw_json *result)
 {
-    static const cw_cli_column columns[] = {{"ID", 66, false},
-                                            {"STATUS", 14, false},
-                                            {"TOOL", 24, false},
-                                            {"CALLER", 20, false},
-                                            {"CREATED", 24, false}};
+    static const cw_cli_column columns[] = {{"ID", 68, false},   {"STATUS", 14, false},
+                                            {"TOOL", 24, false}, {"CALLER", 20, false},
+                                            {"NODE", 16, false}, {"CREATED", 24, false}};
     cw_cli_rights_print_list(a, cw_json_get(result, CW_STR("tasks")), columns, CW_COUNT(columns),
                              add_row);
 }
@@ -83,9 +82,9 @@ int cw_cli_task(int argc, char **argv)
     };
     static const cw_cli_group group = {
         "causeway task",
-        "Manage tasks: calls of MCP clients that outlive their requests. The server that runs "
-        "with\n"
-        "this configuration has them.",
+        "Manage tasks: calls of MCP clients that outlive their requests. A server must run with "
+        "this\n"
+        "configuration. It also shows the tasks of other servers that share its database.",
         "\"causeway help task COMMAND\" explains a command.",
         commands,
     };

@@ -114,6 +114,8 @@ cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err 
     atomic_init(&r->number, 0);
     cw_letters_init(r);
     cw_process_name(r->process);
+    if (!r->process[0]) /* the same as in the rows of tasks */
+        memcpy(r->process, cw_node_text(), CW_NODE_TEXT);
     pthread_mutex_init(&r->lock, NULL);
     cw_thread_cond_init(&r->is_idle);
     *ret = r;

@@ -668,6 +668,8 @@ static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *co
     cw_code rc = cw_seal_key_load(config, &from, &b->seal, err);
     if (!rc)
         rc = cw_mcp_new(b->runtime, b->n_loops, &b->seal, &b->mcp, err);
+    if (!rc)
+        cw_mcp_follow_tasks(b->mcp, b->tasks, b->replicas, b->loop);
     if (!rc && has_files)
         keep_ends(b->mcp, ends);
     if (!rc && config->access.server.enabled && b->accounts)
@@ -724,7 +726,7 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
 static void on_task_timer(uv_timer_t *timer)
 {
     cw_app *b = CW_CONTAINER(timer, cw_app, task_timer);
-    cw_tasks_tick(b->tasks);
+    cw_tasks_tick(b->tasks, cw_replicas_number(b->replicas), cw_replicas_has_others(b->replicas));
     if (!b->is_shown && b->settings.config)
         cw_replica_row_show(b->replicas, &b->admin, b->settings.config, b->snapshot);
     b->is_shown = true;
@@ -733,9 +735,9 @@ static void on_task_timer(uv_timer_t *timer)
 }
 
 /* Before the first other job of the store: the tasks are known when the server starts. */
-static void keep_tasks(cw_app *b)
+static void keep_tasks(cw_app *b, const cw_config *config)
 {
-    cw_tasks_set_store(b->tasks, cw_accounts_store(b->accounts));
+    cw_tasks_set_store(b->tasks, cw_accounts_store(b->accounts), &config->mcp.tasks);
     uv_timer_start(&b->task_timer, on_task_timer, CW_TASKS_TICK_MS, CW_TASKS_TICK_MS);
 }
 
@@ -821,7 +823,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     if (!rc)
         rc = open_runtime(b, opts, config, err);
     if (!rc && b->has_store && opts->keeps_state)
-        keep_tasks(b);
+        keep_tasks(b, config);
     if (!rc)
         rc = make_door(b, opts, config, err);
     if (!rc)

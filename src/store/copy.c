@@ -65,11 +65,11 @@ static const table tables[] = {
      "bbtttttnnnnnn"},
     {"task",
      "SELECT id, owner, caller, tool, method, process, status, message, payload, created, ended,"
-     " expires, alive FROM task ORDER BY id",
+     " expires, alive, node, updated FROM task ORDER BY id",
      "INSERT INTO task (id, owner, caller, tool, method, process, status, message, payload,"
-     " created, ended, expires, alive)"
-     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-     "ttttttnttnnnn"},
+     " created, ended, expires, alive, node, updated)"
+     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+     "ttttttnttnnnntn"},
     {"oauth_key",
      "SELECT id, alg, jwk, secret, state, created, since, ends FROM oauth_key ORDER BY id",
      "INSERT INTO oauth_key (id, alg, jwk, secret, state, created, since, ends)"

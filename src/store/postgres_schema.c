@@ -334,4 +334,8 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     "CREATE TRIGGER failure_of_account AFTER UPDATE OF password, blocked OR DELETE ON account"
     " FOR EACH ROW EXECUTE FUNCTION causeway_forget_failures();"
     "UPDATE causeway_meta SET version = 14;",
+    /* The server that runs a task, and the state that another server shows of it. */
+    "ALTER TABLE task ADD COLUMN node text COLLATE \"C\" NOT NULL DEFAULT '';"
+    "ALTER TABLE task ADD COLUMN updated bigint NOT NULL DEFAULT 0;"
+    "UPDATE causeway_meta SET version = 15;",
 };

@@ -290,6 +290,10 @@ static const char *const versions[] = {
      " DELETE FROM failure"
      " WHERE who > 'pair:' || old.name || ':' AND who < 'pair:' || old.name || ';'; END;"
      "PRAGMA user_version = 18;"),
+    /* The server that runs a task, and the state that another server shows of it. */
+    ("ALTER TABLE task ADD COLUMN node TEXT NOT NULL DEFAULT '';"
+     "ALTER TABLE task ADD COLUMN updated INTEGER NOT NULL DEFAULT 0;"
+     "PRAGMA user_version = 19;"),
 };
 
 /* "cway": whose file this is. */

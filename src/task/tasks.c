@@ -9,9 +9,9 @@
 #include "json/write.h"
 #include "task/tasks_int.h"
 
-/* There is one node. */
-#define NODE 0u
-#define RANDOM_BYTES ((CW_TASK_ID - 1) / 2 - 1)
+#define NUMBER_BYTES 2u
+#define RANDOM_BYTES ((CW_TASK_ID - 1) / 2 - NUMBER_BYTES)
+#define QUESTIONS_MAX ((size_t)16 << 20) /* in memory, of one task, when its row is read */
 #define TOO_LARGE "The result is too large to be kept."
 #define NO_MEMORY "There is not enough memory to keep the result."
 
@@ -38,7 +38,9 @@ cw_code cw_tasks_new(cw_tasks **ret, cw_err *err)
     cw_map_init(&t->tasks, MAP_MAX);
     cw_map_init(&t->owners, MAP_MAX);
     cw_list_init(&t->all);
+    atomic_init(&t->number, 0);
     cw_tasks_init_store(t);
+    cw_tasks_init_lookups(t);
     *ret = t;
     return CW_OK;
 }
@@ -147,6 +149,7 @@ void cw_tasks_free(cw_tasks *tasks)
 {
     if (!tasks)
         return;
+    cw_tasks_done_lookups(tasks);
     cw_tasks_done_store(tasks);
     sweep(tasks, INT64_MAX);
     cw_map_done(&tasks->tasks);
@@ -173,9 +176,9 @@ static cw_task_owner *owner_of(cw_tasks *tasks, cw_str name)
     return o;
 }
 
-static bool is_room(const cw_tasks *tasks, const cw_config_tasks *limits, cw_str name, size_t n)
+bool cw_tasks_has_room(const cw_tasks *tasks, const cw_config_tasks *limits, cw_str owner, size_t n)
 {
-    const cw_task_owner *o = cw_map_find(&tasks->owners, name);
+    const cw_task_owner *o = cw_map_find(&tasks->owners, owner);
     return tasks->tasks.n < limits->max && tasks->used + n <= limits->max_size &&
            (o ? o->n : 0) < limits->max_per_caller &&
            (o ? o->used : 0) + n <= limits->max_size_per_caller;
@@ -261,11 +264,25 @@ static cw_str put_text(char **at, cw_str text)
 
 static cw_code set_id(cw_task *t)
 {
-    unsigned char bytes[RANDOM_BYTES + 1] = {NODE};
-    if (cw_random_bytes(bytes + 1, RANDOM_BYTES, NULL))
+    unsigned number = atomic_load(&t->table->number);
+    unsigned char bytes[NUMBER_BYTES + RANDOM_BYTES] = {(unsigned char)(number >> 8),
+                                                        (unsigned char)number};
+    if (cw_random_bytes(bytes + NUMBER_BYTES, RANDOM_BYTES, NULL))
         return CW_IO;
     cw_hex_write(t->id, bytes, sizeof bytes);
     return CW_OK;
+}
+
+uint32_t cw_task_server(cw_str id)
+{
+    uint32_t number = 0;
+    for (size_t i = 0; i < 2 * (size_t)NUMBER_BYTES && id.n == CW_TASK_ID - 1; i++) {
+        int digit = cw_hex_value(id.p[i]);
+        if (digit < 0)
+            return 0;
+        number = number << 4 | (uint32_t)digit;
+    }
+    return number;
 }
 
 cw_task *cw_task_new(cw_tasks *tasks, const cw_task_start *start, int64_t created, int64_t until)
@@ -300,7 +317,8 @@ cw_code cw_tasks_add(cw_tasks *tasks, const cw_config_tasks *limits, const cw_ta
         t->share = limits->max_size_per_caller;
         pthread_mutex_lock(&tasks->lock);
         sweep(tasks, now);
-        rc = is_room(tasks, limits, start->owner, t->used) ? cw_tasks_enter(tasks, t) : CW_LIMIT;
+        rc = cw_tasks_has_room(tasks, limits, start->owner, t->used) ? cw_tasks_enter(tasks, t)
+                                                                     : CW_LIMIT;
         t->is_here = !rc;
         tasks->n_running += !rc;
         pthread_mutex_unlock(&tasks->lock);
@@ -362,14 +380,18 @@ cw_code cw_tasks_find(cw_tasks *tasks, cw_str owner, cw_str id, cw_task **ret)
         t = NULL;
     if (t)
         *ret = cw_task_ref(t);
-    cw_code missing = tasks->is_loaded ? CW_NOTFOUND : CW_AGAIN;
     pthread_mutex_unlock(&tasks->lock);
-    return t ? CW_OK : missing;
+    return t ? CW_OK : CW_NOTFOUND;
 }
 
 cw_str cw_task_id(const cw_task *task)
 {
-    return cw_str_make(task->id, CW_TASK_ID - 1);
+    return cw_str_from(task->id);
+}
+
+bool cw_task_is_elsewhere(const cw_task *task)
+{
+    return task->is_elsewhere;
 }
 
 cw_str cw_task_tool(const cw_task *task)
@@ -424,6 +446,7 @@ void cw_task_set_message(cw_task *task, cw_str text)
     if (!cw_task_is_closed(task)) {
         set_message(task, text);
         touch(task);
+        cw_task_note(task, CW_TASK_CHANGED);
     }
     unlock(task);
 }
@@ -461,6 +484,7 @@ cw_code cw_task_ask(cw_task *task, cw_str key, cw_str request)
         charge(task, n);
         task->status = CW_TASK_INPUT_REQUIRED;
         touch(task);
+        cw_task_note(task, CW_TASK_CHANGED_MUCH);
     }
     unlock(task);
     if (rc)
@@ -483,6 +507,7 @@ static void work_again(cw_task *t)
     if (t->status == CW_TASK_INPUT_REQUIRED && !t->n_questions)
         t->status = CW_TASK_WORKING;
     touch(t);
+    cw_task_note(t, CW_TASK_CHANGED_MUCH);
 }
 
 bool cw_task_answer(cw_task *task, cw_str key)
@@ -507,6 +532,50 @@ void cw_task_answer_all(cw_task *task)
     unlock(task);
 }
 
+/* ---- the state of a row ---- */
+
+static void add_question(cw_task *t, const cw_json *key)
+{
+    cw_str name = cw_json_text(key), request = cw_json_span(cw_json_value(key));
+    question *q = malloc(sizeof *q + name.n + request.n);
+    if (!q)
+        return; /* the next reading has it */
+    char *at = (char *)(q + 1);
+    *q = (question){.key = put_text(&at, name)};
+    q->request = put_text(&at, request);
+    cw_list_add(&t->questions, &q->node);
+    t->n_questions++;
+    charge(t, sizeof *q + name.n + request.n);
+}
+
+static void take_questions(cw_task *t, cw_str text)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    const cw_json *questions = NULL;
+    const cw_json_opts opts = {.max_bytes = text.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
+    cw_arena_init(&arena, QUESTIONS_MAX);
+    close_questions(t);
+    if (text.n && cw_json_read(text, &opts, &arena, &questions, NULL, NULL))
+        return;
+    for (const cw_json *k = cw_json_is(questions, CW_JSON_OBJECT) ? cw_json_first(questions) : NULL;
+         k; k = cw_json_next_key(k))
+        add_question(t, k);
+}
+
+bool cw_task_take_state(cw_task *t, const cw_db_task *row)
+{
+    cw_task_status status =
+        row->status == CW_TASK_INPUT_REQUIRED ? CW_TASK_INPUT_REQUIRED : CW_TASK_WORKING;
+    if (cw_task_is_closed(t) || row->updated < t->updated ||
+        (row->updated == t->updated && status == t->status))
+        return false;
+    t->status = status;
+    t->updated = row->updated;
+    set_message(t, row->message);
+    take_questions(t, row->payload);
+    return true;
+}
+
 /* ---- the end ---- */
 
 /* Keep a result or an error. Not enough room or memory for it: the reason. */
@@ -522,9 +591,20 @@ static const char *keep(cw_task *t, cw_str payload)
     return NULL;
 }
 
+/* Of an end that gives way to another. */
+static void drop_end(cw_task *t)
+{
+    refund(t, t->n_payload);
+    free(t->payload);
+    free(t->end_message);
+    t->payload = t->end_message = NULL;
+    t->n_payload = 0;
+}
+
 void cw_task_set_end(cw_task *t, cw_task_status status, cw_str message, cw_str payload,
                      int64_t when)
 {
+    drop_end(t);
     close_questions(t); /* their room is free */
     t->status = CW_TASK_WORKING;
     const char *problem = payload.n ? keep(t, payload) : NULL;
@@ -589,10 +669,9 @@ static void add_date(cw_buf *out, const char *name, int64_t ms)
     cw_buf_printf(out, ",\"%s\":\"%s\"", name, text);
 }
 
-static void add_questions(cw_buf *out, const cw_task *t)
+void cw_task_write_questions(const cw_task *t, cw_buf *out)
 {
     char separator = '{';
-    cw_buf_add(out, CW_STR(",\"inputRequests\":"));
     CW_LIST_EACH (node, &t->questions) {
         const question *q = CW_CONTAINER(node, question, node);
         cw_buf_add_char(out, separator);
@@ -624,7 +703,8 @@ static void add_details(cw_buf *out, const cw_task *t)
     case CW_TASK_CANCELLED:
         break;
     case CW_TASK_INPUT_REQUIRED:
-        add_questions(out, t);
+        cw_buf_add(out, CW_STR(",\"inputRequests\":"));
+        cw_task_write_questions(t, out);
         break;
     case CW_TASK_COMPLETED:
         cw_buf_add(out, CW_STR(",\"result\":"));
@@ -682,13 +762,15 @@ static cw_task_info info_of(const cw_task *t)
                           .n_questions = t->n_questions};
 }
 
-void cw_tasks_each(cw_tasks *tasks, cw_tasks_fn fn, void *ctx)
+void cw_tasks_each(cw_tasks *tasks, bool without_row, cw_tasks_fn fn, void *ctx)
 {
     pthread_mutex_lock(&tasks->lock);
     sweep(tasks, cw_clock_wall_ms());
     CW_LIST_EACH (node, &tasks->all) {
-        cw_task_info info = info_of(CW_CONTAINER(node, cw_task, node));
-        fn(&info, ctx);
+        const cw_task *t = CW_CONTAINER(node, cw_task, node);
+        cw_task_info info = info_of(t);
+        if (!without_row || t->row == CW_TASK_NO_ROW)
+            fn(&info, ctx);
     }
     pthread_mutex_unlock(&tasks->lock);
 }
@@ -706,7 +788,8 @@ bool cw_tasks_show(cw_tasks *tasks, cw_str id, cw_tasks_fn fn, void *ctx)
     return t != NULL;
 }
 
-cw_code cw_tasks_cancel(cw_tasks *tasks, cw_str id)
+/* Of this server. */
+static cw_code cancel_here(cw_tasks *tasks, cw_str id)
 {
     pthread_mutex_lock(&tasks->lock);
     sweep(tasks, cw_clock_wall_ms());
@@ -716,4 +799,10 @@ cw_code cw_tasks_cancel(cw_tasks *tasks, cw_str id)
         rc = CW_DONE;
     pthread_mutex_unlock(&tasks->lock);
     return rc;
+}
+
+cw_code cw_tasks_cancel(cw_tasks *tasks, cw_str id, cw_db *db, cw_err *err)
+{
+    cw_code rc = cancel_here(tasks, id);
+    return rc == CW_NOTFOUND && db ? cw_tasks_cancel_row(tasks, id, db, err) : rc;
 }

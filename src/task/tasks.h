@@ -7,19 +7,27 @@
  *     cw_tasks_add ─► working ◄─► input_required
  *                        └──────────┴──► completed, failed, cancelled ─► (its time is over) gone
  *
- * An id is the number of a node and 256 random bits as hexadecimal digits. A task belongs to an owner, an account or the
- * anonymous clients of one network; for any other owner it does not exist. A task that has ended
- * never changes again. Nothing that is alive gives way: a table that is full takes no further task.
+ * An id is the number of a server and 256 random bits as hexadecimal digits. A task belongs to an owner,
+ * an account or the anonymous clients of one network; for any other owner it does not exist. A task that
+ * has ended never changes again. Nothing that is alive gives way: a table that is full takes no further
+ * task.
  *
  * With a store, each task has a row there (store/task.h). The row is written before a client learns of
  * the task, and again before a client learns of its end. So a result that was reported survives the
  * process. The next process reads the rows. A task whose process has ended fails. While the store
  * is away, tasks are in memory alone, and are written when it is back.
  *
+ * Several servers may share the store. The table has the tasks of this one. cw_tasks_look_up reads the
+ * row of any other, into a task that is in no table. While other servers run, rows also have the state
+ * and the questions of running tasks. The row decides: each server ends a task by a change that succeeds
+ * once, and the server that runs it takes over an end that it finds there. So any server cancels a task,
+ * and any server ends those of a server that was lost.
+ *
  * Ownership: a task is reference counted; the table has one reference until its time is over.
  * Threads:   any; one lock. The functions of cw_task_ops are called on the loop of the task.
  * Limits:    cw_config_tasks; CW_TASK_MESSAGE bytes of a message; CW_TASKS_GROUP rows in one change of
- *            the store.
+ *            the store; CW_TASKS_LOOKUPS rows that are looked up at a time, CW_TASKS_LOOKUPS_SHARE of them
+ *            for one owner; CW_TASKS_FOLLOWED tasks of other servers that are followed.
  */
 #ifndef CW_TASK_TASKS_H
 #define CW_TASK_TASKS_H
@@ -29,9 +37,12 @@
 #include "net/loop/loop.h"
 #include "store/store.h"
 
-#define CW_TASK_ID 67u /* two digits of the node, 64 random ones, and their end */
+#define CW_TASK_ID 69u /* four digits of the server, 64 random ones, and their end */
 #define CW_TASK_MESSAGE 512u
 #define CW_TASKS_GROUP 256u
+#define CW_TASKS_LOOKUPS 1024u
+#define CW_TASKS_LOOKUPS_SHARE 256u
+#define CW_TASKS_FOLLOWED 1024u
 #define CW_TASKS_TICK_MS 1000u
 
 typedef enum cw_task_status {
@@ -49,11 +60,22 @@ CW_MUST_USE cw_code cw_tasks_new(cw_tasks **ret, cw_err *err);
 /* When neither a loop nor the store runs any more. NULL is fine. */
 void cw_tasks_free(cw_tasks *tasks);
 
-/* Keep tasks in this store too, from now on, and read those that it has. */
-void cw_tasks_set_store(cw_tasks *tasks, cw_store *store);
-/* Each CW_TASKS_TICK_MS: write rows that could not be written, and look after tasks of other processes.
- * Any thread. */
-void cw_tasks_tick(cw_tasks *tasks);
+/* Keep tasks in this store too, from now on, and read those that it has, as far as the limits allow. */
+void cw_tasks_set_store(cw_tasks *tasks, cw_store *store, const cw_config_tasks *limits);
+
+/* For tasks of other servers. Its functions are called on this loop. */
+typedef struct cw_tasks_listener {
+    cw_loop *loop;
+    void (*on_change)(void *ctx, cw_str id); /* one that is followed has changed */
+    void (*on_cancel)(void *ctx, cw_str id); /* this server has cancelled it: its call must end */
+    void *ctx;
+} cw_tasks_listener;
+
+/* Before the first task. Copied. */
+void cw_tasks_set_listener(cw_tasks *tasks, const cw_tasks_listener *listener);
+/* Each CW_TASKS_TICK_MS: write rows that could not be written, and look after tasks of other servers.
+ * `number` is that of this server, 0: it has none. Any thread. */
+void cw_tasks_tick(cw_tasks *tasks, uint32_t number, bool has_others);
 /* Wait until all rows are written, for at most `ms`. */
 void cw_tasks_flush(cw_tasks *tasks, uint32_t ms);
 
@@ -86,9 +108,39 @@ uint32_t cw_task_loop(cw_task *task);
 /* Its call is over, or goes on without the table. On its loop. */
 void cw_task_leave(cw_task *task);
 
-/* A reference to the task of this id. CW_NOTFOUND: there is none, or it is another owner's; CW_AGAIN:
- * the tasks of the store could not be read yet. */
+/* A reference to the task of this id in the table. CW_NOTFOUND: there is none, or it is another
+ * owner's. */
 CW_MUST_USE cw_code cw_tasks_find(cw_tasks *tasks, cw_str owner, cw_str id, cw_task **ret);
+
+/* `task` is NULL if there is an error: CW_NOTFOUND: there is none, or it is another owner's; CW_IO,
+ * CW_TIMEOUT: the store cannot be read; CW_NOMEM. `has_changed`: the lookup has cancelled it. */
+typedef void (*cw_task_found_fn)(void *ctx, cw_code rc, cw_task *task, bool has_changed);
+
+typedef struct cw_task_query {
+    cw_str owner, id;
+    cw_loop *loop; /* the current one */
+    cw_task_found_fn fn;
+    void *ctx;
+    bool cancels; /* and end it in its row, unless it has ended */
+} cw_task_query;
+
+typedef struct cw_task_lookup cw_task_lookup;
+/* Read the row of a task that the table does not have. CW_OK: fn is called on the loop, later, unless
+ * the loop ends; CW_NOTFOUND: no row can have this id, or there is no store; CW_LIMIT: too many wait;
+ * CW_NOMEM. */
+CW_MUST_USE cw_code cw_tasks_look_up(cw_tasks *tasks, const cw_task_query *query,
+                                     cw_task_lookup **ret);
+/* fn is not called any more. On its loop. */
+void cw_task_lookup_leave(cw_task_lookup *lookup);
+/* Whether another server runs it, or ran it: it was looked up. */
+bool cw_task_is_elsewhere(const cw_task *task);
+/* The number of the server in its id; 0: not known. */
+uint32_t cw_task_server(cw_str id);
+/* Read the row of such a task with each tick, while it is watched. CW_LIMIT: too many are followed. */
+CW_MUST_USE cw_code cw_task_follow(cw_task *task);
+/* Another server has ended this task: compare it with its row. */
+void cw_tasks_check(cw_tasks *tasks, cw_str id);
+
 cw_task *cw_task_ref(cw_task *task);
 /* NULL is fine. */
 void cw_task_unref(cw_task *task);
@@ -137,12 +189,14 @@ typedef struct cw_task_info {
 } cw_task_info;
 
 typedef void (*cw_tasks_fn)(const cw_task_info *info, void *ctx);
-/* Each task, oldest first, with the lock: `fn` calls no function of this header. */
-void cw_tasks_each(cw_tasks *tasks, cw_tasks_fn fn, void *ctx);
-/* The same for the one of this id, whoever owns it. False: there is none. */
+/* Each task of the table, oldest first, with the lock: `fn` calls no function of this header.
+ * `without_row`: only those that are not in the store. */
+void cw_tasks_each(cw_tasks *tasks, bool without_row, cw_tasks_fn fn, void *ctx);
+/* The same for the one of this id, whoever owns it. False: the table does not have it. */
 bool cw_tasks_show(cw_tasks *tasks, cw_str id, cw_tasks_fn fn, void *ctx);
-/* cw_task_cancel by its id, whoever owns it. CW_NOTFOUND; CW_DONE: it had ended. */
-CW_MUST_USE cw_code cw_tasks_cancel(cw_tasks *tasks, cw_str id);
+/* cw_task_cancel by its id, whoever owns it and whichever server runs it. On the store's thread, or
+ * with `db` NULL, which means: of this server. CW_NOTFOUND; CW_DONE: it had ended; CW_IO, CW_TIMEOUT. */
+CW_MUST_USE cw_code cw_tasks_cancel(cw_tasks *tasks, cw_str id, cw_db *db, cw_err *err);
 /* "working", "input_required", … */
 const char *cw_task_status_name(cw_task_status status);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tasks_int.h - the parts of a task and of the table, for tasks.c (states) and save.c (rows). */
+/* tasks_int.h - the parts of a task and of the table, for tasks.c (states), save.c (rows that are written)
+ * and lookup.c (rows of other servers). */
 #ifndef CW_TASK_TASKS_INT_H
 #define CW_TASK_TASKS_INT_H
 
 #include "base/list.h"
 #include "base/map.h"
 #include "base/process.h"
+#include "store/task.h"
 #include "task/tasks.h"
 
 typedef struct cw_task_owner {
@@ -16,6 +18,12 @@ typedef struct cw_task_owner {
 
 /* Events that the loop of a task has not been told. */
 enum { CW_TASK_SAVED = 1, CW_TASK_CANCEL = 2, CW_TASK_ENDED = 4 };
+
+/* Whether the row of a running task has its state. */
+typedef enum cw_task_change { CW_TASK_SAME, CW_TASK_CHANGED, CW_TASK_CHANGED_MUCH } cw_task_change;
+
+/* The listener must be told. */
+enum { CW_TASK_TELL_CHANGE = 1, CW_TASK_TELL_CANCEL = 2 };
 
 /* The row of a task. */
 typedef enum cw_task_row { CW_TASK_NO_ROW, CW_TASK_ROW, CW_TASK_ROW_ENDED } cw_task_row;
@@ -47,10 +55,14 @@ struct cw_task {
     cw_task_status end_status;
     unsigned events; /* under the lock */
     /* Of save.c, under the lock. */
-    cw_list save_node; /* of `unsaved` or `writing` */
+    cw_list save_node; /* of `unsaved`, `later` or `writing` */
     cw_task_row row, written;
-    /* Of save.c, on the thread of the store: it runs in another process. */
-    cw_list elsewhere_node;
+    cw_task_change changed;
+    /* Of lookup.c, under the lock. */
+    cw_list check_node;  /* of `unchecked` or `checking` */
+    cw_list follow_node; /* of `followed` */
+    cw_list tell_node;   /* of `untold` */
+    unsigned tells;
     /* The loop's. */
     const cw_task_ops *ops;
     void *self;
@@ -58,8 +70,10 @@ struct cw_task {
     bool is_here; /* counted in n_running */
     bool is_posted;
     bool is_ending;
-    bool is_saving; /* it has a row, or gets one */
-    bool is_told;   /* that it is saved */
+    bool is_saving;    /* it has a row, or gets one */
+    bool is_told;      /* that it is saved */
+    bool is_later;     /* save_node is in `later` */
+    bool is_elsewhere; /* constant */
     char id[CW_TASK_ID];
 };
 
@@ -76,13 +90,25 @@ struct cw_tasks {
     bool is_asked;  /* the job waits or runs */
     bool is_closed; /* the store has ended */
     bool is_loaded;
+    bool has_others; /* other servers run */
+    bool is_shared;  /* they do, or did */
     cw_list unsaved;
+    cw_list later; /* those that are written with the next tick */
     pthread_cond_t is_idle;
-    /* Of save.c, on the thread of the store. */
-    cw_list writing, elsewhere;
-    int64_t renew_at, expire_at;
+    /* Of lookup.c, under the lock. */
+    cw_list unchecked, followed, untold, lookups;
+    uint32_t n_followed, n_lookups;
+    cw_store_job look;
+    bool is_looking; /* that job waits or runs */
+    cw_message inform;
+    cw_tasks_listener listener; /* constant; .loop is NULL: none */
+    atomic_uint number;         /* of this server */
+    /* On the thread of the store. */
+    cw_list writing, checking, found;
+    cw_config_tasks limits;
+    int64_t renew_at, expire_at, judge_at, judged;
+    int64_t ahead; /* the clock of the database, of ours */
     char process[CW_PROCESS_ID];
-    atomic_bool has_elsewhere;
 };
 
 /* tasks.c, with the lock */
@@ -91,15 +117,22 @@ struct cw_tasks {
 cw_task *cw_task_new(cw_tasks *tasks, const cw_task_start *start, int64_t created, int64_t until);
 /* The table takes a reference. */
 CW_MUST_USE cw_code cw_tasks_enter(cw_tasks *tasks, cw_task *t);
+/* Whether limits and shares allow another task of so many bytes. */
+bool cw_tasks_has_room(const cw_tasks *tasks, const cw_config_tasks *limits, cw_str owner,
+                       size_t n);
 /* Whether it has ended, or will have when that is written. */
 bool cw_task_is_closed(const cw_task *t);
-/* Set its end, once. It can be read after cw_task_publish. */
+/* Set its end, in place of one that could not be written. It can be read after cw_task_publish. */
 void cw_task_set_end(cw_task *t, cw_task_status status, cw_str message, cw_str payload,
                      int64_t when);
 /* Its end can be read from now on. */
 void cw_task_publish(cw_task *t);
 /* Tell the loop of its call. */
 void cw_task_post(cw_task *t, unsigned event);
+/* Append its open questions as an object. */
+void cw_task_write_questions(const cw_task *t, cw_buf *out);
+/* Take the state of its row, while another server runs it. False: nothing has changed. */
+bool cw_task_take_state(cw_task *t, const cw_db_task *row);
 
 /* save.c */
 
@@ -107,5 +140,27 @@ void cw_tasks_init_store(cw_tasks *tasks);
 void cw_tasks_done_store(cw_tasks *tasks);
 /* Have the row of a task written, with the lock. False: there is no store. */
 bool cw_task_queue(cw_task *t);
+/* Its state has changed while it runs. With the lock. */
+void cw_task_note(cw_task *t, cw_task_change how);
+/* Run the job, with the lock. */
+void cw_tasks_ask(cw_tasks *tasks);
+
+/* lookup.c */
+
+void cw_tasks_init_lookups(cw_tasks *tasks);
+void cw_tasks_done_lookups(cw_tasks *tasks);
+bool cw_task_row_is_sound(const cw_db_task *row);
+/* Take the end of its row. With the lock. */
+void cw_task_adopt(cw_task *t, const cw_db_task *row);
+/* Another server has ended it: take that end. On the store's thread. */
+CW_MUST_USE cw_code cw_task_adopt_row(cw_task *t, cw_db *db, cw_err *err);
+/* Have its row compared, with the lock. */
+void cw_task_queue_check(cw_task *t);
+/* Cancel a task of another server, as an operator. On the store's thread. */
+CW_MUST_USE cw_code cw_tasks_cancel_row(cw_tasks *tasks, cw_str id, cw_db *db, cw_err *err);
+/* Compare those that wait with their rows. On the store's thread. */
+CW_MUST_USE cw_code cw_tasks_compare(cw_tasks *tasks, cw_db *db, cw_err *err);
+/* The tasks that are watched are due again. True: some are. With the lock. */
+bool cw_tasks_refresh(cw_tasks *tasks);
 
 #endif

@@ -141,7 +141,7 @@ suite("tasks of 2025-11-25", () => {
         const session = await openSession(server);
         const wrong = (method, taskId) => session.ask(method, { taskId });
         for (const method of ["tasks/get", "tasks/result", "tasks/cancel"]) {
-            assertRpcError(await wrong(method, "0".repeat(66)), 200, -32602, 1);
+            assertRpcError(await wrong(method, "0".repeat(68)), 200, -32602, 1);
             assertRpcError(await wrong(method, 7), 200, -32602, 1);
         }
         assertRpcError(await begin(session, "jobs.never"), 200, -32601, 1);

@@ -192,7 +192,7 @@ suite("a task", { concurrency: true }, () => {
     test("has an id of 256 random bits, times, and a life", async () => {
         const { json } = await begin("jobs.always", { ms: 100 });
         const { taskId, status, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = json.result;
-        assert.match(taskId, /^[0-9a-f]{66}$/);
+        assert.match(taskId, /^[0-9a-f]{68}$/);
         assert.equal(status, "working");
         assert.equal(new Date(createdAt).toISOString(), createdAt);
         assert.ok(lastUpdatedAt >= createdAt);
@@ -427,7 +427,7 @@ test("an operator lists, reads and cancels the tasks of all callers", async () =
     assert.match((await run("cancel", taskId)).stdout, /is cancelled/);
     assert.equal((await get(taskId)).json.result.status, "cancelled");
     assert.match((await run("cancel", taskId)).stdout, /already/);
-    const none = await run("show", "0".repeat(66));
+    const none = await run("show", "0".repeat(68));
     assert.notEqual(none.code, 0);
     assert.match(none.stderr, /no task has this id/);
 });
@@ -444,7 +444,7 @@ test("a task of one caller does not exist for another", async () => {
         }, "a task");
         const taskId = await taskOf("jobs.asks", {}, alice, own);
         await untilStatus(taskId, "input_required", alice, own);
-        const nothing = "0".repeat(66);
+        const nothing = "0".repeat(68);
         const bytes = async (method, id, as) => {
             const { status, text } = await modern(own, method, { taskId: id, inputResponses: {} }, withTasks(as));
             return `${status} ${text.replaceAll(id, "ID")}`;

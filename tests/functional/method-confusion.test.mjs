@@ -360,13 +360,13 @@ for (const model of [separate, inheriting]) {
             await inParallel(tasks, 8, async (task) => {
                 const { json } = await ask("tools/call", { name: task.tool.name, arguments: {} }, task.by);
                 task.id = json.result.taskId;
-                assert.match(task.id, /^[0-9a-f]{66}$/, JSON.stringify(json));
+                assert.match(task.id, /^[0-9a-f]{68}$/, JSON.stringify(json));
             });
             const methods = ["tasks/get", "tasks/update", "tasks/cancel"];
             const unknown = new Map();
             await inParallel(callers, 8, async (caller) => {
                 for (const method of methods) {
-                    const params = { taskId: "0".repeat(66), inputResponses: {} };
+                    const params = { taskId: "0".repeat(68), inputResponses: {} };
                     unknown.set(`${method} ${caller.name}`, (await ask(method, params, caller)).bytes);
                 }
             });

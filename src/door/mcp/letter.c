@@ -10,10 +10,16 @@ static void on_anonymous_answer(cw_runtime_loop *rl, cw_str bytes)
     cw_mcp_take_answer(rl, bytes, NULL);
 }
 
+static void on_anonymous_inputs(cw_runtime_loop *rl, cw_str bytes)
+{
+    cw_mcp_take_inputs(rl, bytes, NULL);
+}
+
 static const cw_runtime_fn receivers[CW_MCP_LETTERS] = {
     [CW_MCP_LETTER_ANSWER] = on_anonymous_answer, [CW_MCP_LETTER_PARK] = cw_mcp_on_park,
     [CW_MCP_LETTER_CANCEL] = cw_mcp_on_cancel,    [CW_MCP_LETTER_CLOSING] = cw_mcp_on_closing,
-    [CW_MCP_LETTER_END] = cw_mcp_on_end,
+    [CW_MCP_LETTER_END] = cw_mcp_on_end,          [CW_MCP_LETTER_TASK] = cw_mcp_on_task_ended,
+    [CW_MCP_LETTER_INPUTS] = on_anonymous_inputs,
 };
 
 /* ---- sending ---- */
@@ -103,6 +109,7 @@ typedef struct answer_login {
     cw_login_waiter waiter;
     cw_loop_hook hook;
     cw_runtime_loop *rl;
+    uint16_t kind;
     size_t n_credentials, n;
     char texts[];
 } answer_login;
@@ -124,9 +131,11 @@ static void on_loop_end(cw_loop_hook *hook)
 static void on_login(cw_login_waiter *w, const cw_login *login)
 {
     answer_login *l = CW_CONTAINER(w, answer_login, waiter);
-    if (login->status == CW_LOGIN_OK)
-        cw_mcp_take_answer(l->rl, cw_str_make(l->texts + l->n_credentials, l->n - l->n_credentials),
-                           login->caller);
+    cw_str bytes = cw_str_make(l->texts + l->n_credentials, l->n - l->n_credentials);
+    if (login->status == CW_LOGIN_OK && l->kind == CW_MCP_LETTER_INPUTS)
+        cw_mcp_take_inputs(l->rl, bytes, login->caller);
+    else if (login->status == CW_LOGIN_OK)
+        cw_mcp_take_answer(l->rl, bytes, login->caller);
     free_login(l);
 }
 
@@ -136,25 +145,31 @@ static cw_str no_peer(cw_login_waiter *w)
     return CW_STR("");
 }
 
-/* The size of the credentials, they, and the message. */
+/* In front of the credentials and the message. */
+typedef struct answer_head {
+    size_t n_credentials;
+    uint16_t kind;
+} answer_head;
+
 static void on_answer_with(cw_runtime_loop *rl, cw_str bytes)
 {
-    size_t n_credentials;
+    answer_head head;
     cw_accounts *accounts = cw_runtime_accounts(rl);
-    memcpy(&n_credentials, bytes.p, sizeof n_credentials);
-    cw_str texts = cw_str_make(bytes.p + sizeof n_credentials, bytes.n - sizeof n_credentials);
+    memcpy(&head, bytes.p, sizeof head);
+    cw_str texts = cw_str_make(bytes.p + sizeof head, bytes.n - sizeof head);
     answer_login *l = accounts ? calloc(1, sizeof *l + texts.n) : NULL;
     if (!l)
         return;
     l->waiter = (cw_login_waiter){.peer = no_peer, .fn = on_login};
     l->hook.on_end = on_loop_end;
     l->rl = rl;
-    l->n_credentials = n_credentials;
+    l->kind = head.kind;
+    l->n_credentials = head.n_credentials;
     l->n = texts.n;
     memcpy(l->texts, texts.p, texts.n);
     cw_loop_add_hook(cw_runtime_loop_of(rl), &l->hook);
     cw_login login = cw_accounts_login(accounts, cw_runtime_loop_of(rl),
-                                       cw_str_make(l->texts, n_credentials), &l->waiter);
+                                       cw_str_make(l->texts, l->n_credentials), &l->waiter);
     if (login.status != CW_LOGIN_PENDING)
         on_login(&l->waiter, &login);
 }
@@ -174,13 +189,17 @@ static void post(const cw_mcp *door, uint16_t loop, cw_runtime_fn fn, cw_str byt
 void cw_mcp_take_letter(cw_mcp *door, const cw_letter *letter)
 {
     CW_CLEANUP(cw_buf_done) cw_buf b;
-    size_t n = letter->credentials.n;
-    bool is_answer_with = letter->kind == CW_MCP_LETTER_ANSWER && n > 0;
+    answer_head head;
+    bool is_answer = letter->kind == CW_MCP_LETTER_ANSWER || letter->kind == CW_MCP_LETTER_INPUTS;
+    bool is_answer_with = is_answer && letter->credentials.n > 0;
     cw_buf_init(&b, 2 * CW_LETTER_MAX);
     if (letter->kind >= CW_MCP_LETTERS || letter->bytes.n < sizeof door)
         return;
     if (is_answer_with) {
-        cw_buf_add_bytes(&b, &n, sizeof n);
+        memset(&head, 0, sizeof head);
+        head.n_credentials = letter->credentials.n;
+        head.kind = letter->kind;
+        cw_buf_add_bytes(&b, &head, sizeof head);
         cw_buf_add(&b, letter->credentials);
     }
     /* The address of the door in front is that of the sender's. */

@@ -28,6 +28,8 @@ typedef enum cw_mcp_letter_kind {
     CW_MCP_LETTER_CANCEL,  /* a call: registry.c */
     CW_MCP_LETTER_CLOSING, /* streams of a session: registry.c */
     CW_MCP_LETTER_END,     /* of a session: legacy.c */
+    CW_MCP_LETTER_TASK,    /* the row of a task has its end: task_away.c */
+    CW_MCP_LETTER_INPUTS,  /* answers to questions of a task: task_away.c */
     CW_MCP_LETTERS,
 } cw_mcp_letter_kind;
 
@@ -53,7 +55,9 @@ void cw_mcp_on_park(cw_runtime_loop *rl, cw_str bytes);
 void cw_mcp_on_cancel(cw_runtime_loop *rl, cw_str bytes);
 void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes);
 void cw_mcp_on_end(cw_runtime_loop *rl, cw_str bytes);
+void cw_mcp_on_task_ended(cw_runtime_loop *rl, cw_str bytes);
 /* An answer from another replica, whose caller has logged in here; NULL: the anonymous one. */
 void cw_mcp_take_answer(cw_runtime_loop *rl, cw_str bytes, cw_caller *caller);
+void cw_mcp_take_inputs(cw_runtime_loop *rl, cw_str bytes, cw_caller *caller);
 
 #endif

@@ -38,6 +38,9 @@ void cw_mcp_write_sessions(cw_mcp *door, cw_json_writer *w);
 void cw_mcp_read_sessions(cw_mcp *door, const cw_json *states);
 /* Deliver events to webhooks, on this loop, from now on (webhooks.h). */
 void cw_mcp_start_webhooks(cw_mcp *door, cw_loop *loop);
+/* Notify clients of changes of tasks that other servers run (task_away.h). `loop` is the main one;
+ * `replicas` may be NULL. Before the loops start. */
+void cw_mcp_follow_tasks(cw_mcp *door, cw_tasks *tasks, cw_replicas *replicas, cw_loop *loop);
 /* After the loops have ended. NULL is fine. */
 void cw_mcp_free(cw_mcp *door);
 /* A letter of another server (replica/replicas.h). Main thread, while the loops run. */

@@ -142,6 +142,7 @@ struct cw_mcp {
     cw_mcp_kept_results kept;
     cw_fair_slots streams, watchers; /* subscribers on all loops; those of them that get calls */
     struct cw_mcp_webhooks *webhooks;
+    cw_replicas *replicas; /* NULL: none */
     unsigned n_loops;
     cw_mcp_registry registries[];
 };
@@ -366,7 +367,6 @@ void cw_mcp_get_prompt(const cw_mcp_request *r);
 void cw_mcp_read_resource(const cw_mcp_request *r);
 /* The caller sees no resource at this URI. */
 void cw_mcp_fail_resource(const cw_mcp_request *r, cw_str uri);
-
 /* A block of content for clients: without its role. */
 void cw_mcp_add_block(cw_buf *out, const cw_mcp_target *target, const cw_json *block);
 /* A result as one JSON string: a string as itself, anything else as JSON. */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "access/fair_key.h"
-#include "door/mcp/task.h"
+#include "door/mcp/task_away.h"
 #include "json/write.h"
 #include "metrics/recent.h"
 #include "metrics/step.h"
@@ -787,7 +787,8 @@ static cw_code take_uris(const cw_mcp_request *r, subscriber *l, const cw_json *
 }
 
 /* The caller's tasks among the first that it named. */
-static cw_code take_tasks(const cw_mcp_request *r, subscriber *l, const cw_json *named)
+static cw_code take_tasks(const cw_mcp_request *r, subscriber *l, const cw_json *named,
+                          const cw_mcp_tasks_found *found)
 {
     uint32_t n = cw_json_is(named, CW_JSON_ARRAY) ? cw_json_count(named) : 0;
     if (n > CW_MCP_TASK_WATCHES)
@@ -799,7 +800,8 @@ static cw_code take_tasks(const cw_mcp_request *r, subscriber *l, const cw_json 
     for (uint32_t i = 0; i < n; i++, v = cw_json_next(v)) {
         cw_mcp_task_watch *watch = &l->tasks[l->n_tasks];
         *watch = (cw_mcp_task_watch){.on_change = on_task, .self = l, .is_late = true};
-        if (cw_json_is(v, CW_JSON_STRING) && cw_mcp_task_watch_add(r, cw_json_text(v), watch))
+        if (cw_json_is(v, CW_JSON_STRING) &&
+            cw_mcp_task_watch_add(r, cw_json_text(v), found, watch))
             l->n_tasks++;
     }
     return CW_OK;
@@ -878,8 +880,9 @@ static void refuse_subscription(const cw_mcp_request *r, cw_code rc)
         cw_door_fail_nomem(r->item);
 }
 
-static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
+static void open_subscription(const cw_mcp_request *r, const cw_mcp_tasks_found *found)
 {
+    const cw_json *filter = cw_json_get(r->params, CW_STR("notifications"));
     subscriber *l;
     cw_buf b;
     cw_buf_init(&b, CW_BUF_MAX);
@@ -887,7 +890,7 @@ static void open_subscription(const cw_mcp_request *r, const cw_json *filter)
     if (!rc)
         rc = take_uris(r, l, cw_json_get(filter, CW_STR("resourceSubscriptions")));
     if (!rc)
-        rc = take_tasks(r, l, cw_json_get(filter, CW_STR("taskIds")));
+        rc = take_tasks(r, l, cw_json_get(filter, CW_STR("taskIds")), found);
     if (!rc)
         rc = take_traffic(r, l, cw_json_get(filter, CW_STR(TRAFFIC)));
     if (!rc) {
@@ -921,5 +924,5 @@ void cw_mcp_subscriptions_listen(const cw_mcp_request *r)
     else if (!r->responder->can_stream)
         cw_door_fail(r->item, 406, CW_RPC_INVALID, "Accept must allow text/event-stream");
     else
-        open_subscription(r, filter);
+        cw_mcp_tasks_gather(r, cw_json_get(filter, CW_STR("taskIds")), open_subscription);
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "door/mcp/elicit_kind.h"
+#include "door/mcp/task_away.h"
 #include "door/mcp/task_legacy.h"
 
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
@@ -16,7 +17,8 @@
 #define NOTIFY_MS 1000u /* between notifications of progress */
 #define STOPPING "The server is stopping."
 #define STOPPING_ERROR "{\"code\":-32603,\"message\":\"" STOPPING "\"}"
-#define NOT_LOADED "The database with the tasks cannot be read at the moment."
+#define NOT_READ "The database with the tasks cannot be read at the moment."
+#define TOO_MANY "Too many requests wait for the database with the tasks."
 #define NUMBER_MAX 32u
 #define EXACT 1e15 /* larger numbers are rounded */
 /* The id of the only message of a task's call. */
@@ -83,7 +85,7 @@ typedef struct change {
     char id[CW_TASK_ID];
 } change;
 
-static void on_change(cw_runtime_loop *rl, cw_str bytes)
+void cw_mcp_task_on_change(cw_runtime_loop *rl, cw_str bytes)
 {
     change c;
     memcpy(&c, bytes.p, sizeof c);
@@ -106,8 +108,8 @@ static void notify(cw_mcp *door, cw_runtime_loop *rl, const cw_task *record)
         return;
     memset(&c, 0, sizeof c);
     c.door = door;
-    memcpy(c.id, cw_task_id(record).p, CW_TASK_ID - 1);
-    cw_runtime_broadcast(rl, on_change, cw_str_make((const char *)&c, sizeof c));
+    memcpy(c.id, cw_task_id(record).p, cw_task_id(record).n);
+    cw_runtime_broadcast(rl, cw_mcp_task_on_change, cw_str_make((const char *)&c, sizeof c));
 }
 
 /* A change of a running task, for the subscribers of both eras. */
@@ -432,10 +434,8 @@ bool cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
 cw_task *cw_mcp_task_reserve(const cw_mcp_call *call)
 {
     char name[CW_MCP_OWNER_MAX];
-    cw_mcp_session_owner by;
-    cw_mcp_session_owner_init(&by, call->view, call->responder);
     const cw_entry *entry = call->target.entry;
-    cw_task_start start = {.owner = cw_mcp_session_owner_name(&by, name),
+    cw_task_start start = {.owner = cw_mcp_task_owner(call->view, call->responder, name),
                            .caller = cw_caller_name(cw_view_caller(call->view)),
                            .tool = entry->tool_name,
                            .method = entry->method->id,
@@ -566,13 +566,20 @@ bool cw_mcp_task_is_allowed(const cw_view *view, const cw_task *task)
            cw_view_verdict(view, entry) == CW_VERDICT_ALLOW;
 }
 
-/* A reference. CW_NOTFOUND: unknown, or not the caller's, or not any more; CW_AGAIN: not known yet. */
+cw_str cw_mcp_task_owner(const cw_view *view, const cw_responder *responder,
+                         char out[CW_MCP_OWNER_MAX])
+{
+    cw_mcp_session_owner by;
+    cw_mcp_session_owner_init(&by, view, responder);
+    return cw_mcp_session_owner_name(&by, out);
+}
+
+/* A reference to a task of this server. CW_NOTFOUND: unknown here, or not the caller's, or not any
+ * more. */
 static cw_code find_task(const cw_mcp_request *r, cw_str id, cw_task **ret)
 {
     char name[CW_MCP_OWNER_MAX];
-    cw_mcp_session_owner by;
-    cw_mcp_session_owner_init(&by, r->view, r->responder);
-    cw_str owner = cw_mcp_session_owner_name(&by, name);
+    cw_str owner = cw_mcp_task_owner(r->view, r->responder, name);
     cw_task *task = NULL;
     cw_code rc =
         owner.p ? cw_tasks_find(cw_runtime_tasks(r->rl), owner, id, &task) : (cw_code)CW_NOTFOUND;
@@ -585,40 +592,52 @@ static cw_code find_task(const cw_mcp_request *r, cw_str id, cw_task **ret)
     return rc;
 }
 
-static void fail_unfound(const cw_mcp_request *r, cw_code rc, cw_str id)
+bool cw_mcp_task_is_here(const cw_mcp_request *r, cw_str id)
 {
-    if (rc == CW_AGAIN) {
-        cw_door_fail(r->item, 503, CW_RPC_INTERNAL, NOT_LOADED);
-        return;
-    }
-    cw_mcp_audit_refusal(r, r->method, CW_STR("unknown task"), CW_VERDICT_HIDDEN);
-    cw_mcp_fail_unknown(r, "task", id);
+    cw_task *task = NULL;
+    bool is_here = !find_task(r, id, &task);
+    cw_task_unref(task);
+    return is_here;
 }
 
-cw_task *cw_mcp_task_named(const cw_mcp_request *r)
+void cw_mcp_task_fail_unfound(const cw_mcp_request *r, cw_code rc, cw_str id)
+{
+    if (rc == CW_NOMEM) {
+        cw_door_fail_nomem(r->item);
+    } else if (rc != CW_NOTFOUND) {
+        cw_door_fail(r->item, 503, CW_RPC_INTERNAL, rc == CW_LIMIT ? TOO_MANY : NOT_READ);
+    } else {
+        cw_mcp_audit_refusal(r, r->method, CW_STR("unknown task"), CW_VERDICT_HIDDEN);
+        cw_mcp_fail_unknown(r, "task", id);
+    }
+}
+
+/* A task that is not found, another caller's, and one that the caller may not use any more take the same
+ * way to the same answer, also while the database is away. */
+void cw_mcp_with_task(const cw_mcp_request *r, cw_mcp_task_fn fn)
 {
     const cw_json *id = cw_json_get(r->params, CW_STR("taskId"));
     cw_task *task = NULL;
     if (!cw_mcp_has_tasks(r) && !cw_mcp_has_legacy_tasks(r)) {
         cw_mcp_fail_method(r);
-        return NULL;
+        return;
     }
     if (!cw_mcp_may(r, /* discovers= */ false) ||
         (r->era->is_modern && !cw_mcp_task_check_declared(r)))
-        return NULL;
+        return;
     if (!cw_json_is(id, CW_JSON_STRING)) {
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, "taskId must be a string");
-        return NULL;
+    } else if (find_task(r, cw_json_text(id), &task)) {
+        cw_mcp_task_look_up(r, cw_json_text(id), /* cancels= */ false, fn);
+    } else {
+        fn(r, task, /* has_changed= */ false);
+        cw_task_unref(task);
     }
-    cw_code rc = find_task(r, cw_json_text(id), &task);
-    if (rc)
-        fail_unfound(r, rc, cw_json_text(id));
-    return task;
 }
 
 /* ---- methods ---- */
 
-static void acknowledge(const cw_mcp_request *r)
+void cw_mcp_task_acknowledge(const cw_mcp_request *r)
 {
     cw_buf b;
     cw_buf_init(&b, CW_BUF_MAX);
@@ -628,33 +647,50 @@ static void acknowledge(const cw_mcp_request *r)
     cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
 }
 
-void cw_mcp_get_task(const cw_mcp_request *r)
+static void get(const cw_mcp_request *r, cw_task *task, bool has_changed)
 {
-    cw_task *task = cw_mcp_task_named(r);
-    if (!task)
-        return;
     cw_buf b;
+    (void)has_changed;
     cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_buf_add_char(&b, '{');
     cw_task_write(task, cw_runtime_config(r->rl)->mcp.tasks.poll_ms, /* is_full= */ true, &b);
     cw_buf_add(&b, CW_STR("," CW_MCP_RESULT_META "}"));
     cw_rpc_close(&b, r->item->id);
-    cw_task_unref(task);
     cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
+}
+
+void cw_mcp_get_task(const cw_mcp_request *r)
+{
+    cw_mcp_with_task(r, get);
+}
+
+static void on_cancelled_away(const cw_mcp_request *r, cw_task *task, bool has_changed)
+{
+    if (has_changed)
+        cw_mcp_task_audit(r, task, "cancel");
+    cw_mcp_task_acknowledge(r);
+}
+
+static void cancel(const cw_mcp_request *r, cw_task *task, bool has_changed)
+{
+    bool is_running = cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED;
+    (void)has_changed;
+    if (is_running && cw_task_is_elsewhere(task)) {
+        cw_mcp_task_look_up(r, cw_task_id(task), /* cancels= */ true, on_cancelled_away);
+        return;
+    }
+    /* Before its end, which another loop may write. */
+    if (is_running)
+        cw_mcp_task_audit(r, task, "cancel");
+    if (!cw_task_is_elsewhere(task))
+        (void)cw_task_cancel(task);
+    cw_mcp_task_acknowledge(r);
 }
 
 void cw_mcp_cancel_task(const cw_mcp_request *r)
 {
-    cw_task *task = cw_mcp_task_named(r);
-    if (!task)
-        return;
-    /* Before its end, which another loop may write. */
-    if (cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED)
-        cw_mcp_task_audit(r, task, "cancel");
-    (void)cw_task_cancel(task);
-    cw_task_unref(task);
-    acknowledge(r);
+    cw_mcp_with_task(r, cancel);
 }
 
 /* ---- answers ---- */
@@ -710,10 +746,9 @@ static void on_parcel(cw_runtime_loop *rl, cw_str bytes)
     cw_arena_done(&arena);
 }
 
-/* Check the answer to a question, if it is open. */
-static cw_code check_answer(const cw_mcp_request *r, cw_task *task, const cw_json *key, cw_err *err)
+cw_code cw_mcp_task_check_answer(cw_runtime_loop *rl, cw_arena *arena, cw_task *task,
+                                 const cw_json *key, cw_err *err)
 {
-    cw_arena *arena = r->responder->arena;
     const cw_json *question;
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, CW_BUF_MAX);
@@ -724,7 +759,7 @@ static cw_code check_answer(const cw_mcp_request *r, cw_task *task, const cw_jso
     if (!kept.p || cw_json_read(kept, NULL, arena, &question, NULL, NULL))
         return cw_fail_nomem(err);
     const cw_mcp_elicit_kind *kind = cw_mcp_elicit_kind_of(question);
-    return cw_mcp_elicit_check(r->rl, kind, cw_mcp_elicit_form(question), cw_json_value(key), arena,
+    return cw_mcp_elicit_check(rl, kind, cw_mcp_elicit_form(question), cw_json_value(key), arena,
                                err);
 }
 
@@ -741,17 +776,16 @@ static void close_answered(cw_task *task, const cw_json *responses, cw_json_writ
     cw_json_close(w);
 }
 
-static cw_code send_answers(const cw_mcp_request *r, cw_task *task, const cw_json *responses)
+cw_code cw_mcp_task_deliver(cw_mcp *door, cw_runtime_loop *rl, cw_caller *caller, cw_task *task,
+                            const cw_json *responses)
 {
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_json_writer w;
     parcel p;
     memset(&p, 0, sizeof p);
-    p.door = r->door;
-    if (!cw_runtime_is_anonymous(r->rl, r->view) &&
-        !cw_caller_is_anonymous(cw_view_caller(r->view)))
-        p.caller = cw_view_caller(r->view);
-    memcpy(p.id, cw_task_id(task).p, CW_TASK_ID - 1);
+    p.door = door;
+    p.caller = caller;
+    memcpy(p.id, cw_task_id(task).p, cw_task_id(task).n);
     cw_buf_init(&b, CW_BUF_MAX);
     cw_buf_add_bytes(&b, &p, sizeof p);
     /* Before the questions are closed: no answer may be lost for want of memory. */
@@ -762,23 +796,38 @@ static cw_code send_answers(const cw_mcp_request *r, cw_task *task, const cw_jso
     close_answered(task, responses, &w);
     cw_code rc = cw_json_writer_end(&w, NULL);
     if (!rc)
-        cw_runtime_send(r->rl, cw_task_loop(task), p.caller, on_parcel, cw_buf_str(&b));
+        cw_runtime_send(rl, cw_task_loop(task), p.caller, on_parcel, cw_buf_str(&b));
     return rc;
 }
 
-static void update(const cw_mcp_request *r, cw_task *task)
+/* The answers to a task of this server. */
+static cw_code deliver(const cw_mcp_request *r, cw_task *task, const cw_json *responses)
+{
+    cw_caller *caller = NULL;
+    if (!cw_runtime_is_anonymous(r->rl, r->view) &&
+        !cw_caller_is_anonymous(cw_view_caller(r->view)))
+        caller = cw_view_caller(r->view);
+    return cw_mcp_task_deliver(r->door, r->rl, caller, task, responses);
+}
+
+static void update(const cw_mcp_request *r, cw_task *task, bool has_changed)
 {
     const cw_json *responses = r->members.responses;
     cw_err err = {0};
     cw_code rc = CW_OK;
+    (void)has_changed;
     if (!cw_json_is(responses, CW_JSON_OBJECT)) {
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, "inputResponses must be an object");
         return;
     }
     for (const cw_json *k = cw_json_first(responses); k && !rc; k = cw_json_next_key(k))
-        rc = check_answer(r, task, k, &err);
+        rc = cw_mcp_task_check_answer(r->rl, r->responder->arena, task, k, &err);
+    if (!rc && cw_task_is_elsewhere(task)) {
+        cw_mcp_task_send_inputs(r, task, responses);
+        return;
+    }
     if (!rc)
-        rc = send_answers(r, task, responses);
+        rc = deliver(r, task, responses);
     if (rc == CW_PARAMS)
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, err.msg);
     else if (rc)
@@ -786,16 +835,12 @@ static void update(const cw_mcp_request *r, cw_task *task)
     if (rc)
         return;
     cw_mcp_task_audit(r, task, "answered");
-    acknowledge(r);
+    cw_mcp_task_acknowledge(r);
 }
 
 void cw_mcp_update_task(const cw_mcp_request *r)
 {
-    cw_task *task = cw_mcp_task_named(r);
-    if (!task)
-        return;
-    update(r, task);
-    cw_task_unref(task);
+    cw_mcp_with_task(r, update);
 }
 
 /* ---- subscriptions ---- */
@@ -808,13 +853,33 @@ void cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *task, cw_mcp_task
     cw_mcp_registry_add(registry->task_watches, &watch->link, cw_task_id(task));
 }
 
-bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, cw_mcp_task_watch *watch)
+/* A reference to one of the tasks that were read for the request; NULL: it is not among them. */
+static cw_task *find_away(const cw_mcp_request *r, cw_str id, const cw_mcp_tasks_found *found)
+{
+    for (uint32_t i = 0; i < found->n; i++) {
+        cw_task *task = found->tasks[i];
+        if (cw_str_eq(cw_task_id(task), id))
+            return cw_mcp_task_is_allowed(r->view, task) ? cw_task_ref(task) : NULL;
+    }
+    return NULL;
+}
+
+bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, const cw_mcp_tasks_found *found,
+                           cw_mcp_task_watch *watch)
 {
     cw_task *task = NULL;
     watch->task = NULL;
-    if (!cw_mcp_has_tasks(r) || find_task(r, id, &task))
+    if (!cw_mcp_has_tasks(r))
+        return false;
+    if (find_task(r, id, &task))
+        task = find_away(r, id, found);
+    if (!task)
         return false;
     cw_mcp_task_watch_enter(r, task, watch);
+    if (cw_task_follow(task)) {
+        cw_mcp_task_watch_remove(watch);
+        return false;
+    }
     return true;
 }
 

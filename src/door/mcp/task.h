@@ -12,7 +12,8 @@
  *     tasks/update, tasks/cancel ─► message to the loop of the task
  *
  * Every use checks that the caller owns the task and may still call its tool. A task that fails one
- * of the checks is answered like an unknown one.
+ * of the checks is answered like an unknown one. A task of another server is read from its row
+ * (task_away.h).
  *
  * Ownership: the running part of a task is on the heap, and ends with its call, its time or its loop.
  * Threads:   the running part belongs to the loop of its call; the record is shared.
@@ -54,8 +55,11 @@ bool cw_mcp_task_ask(cw_mcp_task *task, cw_str key, const cw_json *request);
 /* It waits for no answer any more. */
 void cw_mcp_task_withdraw(cw_mcp_task *task);
 
-/* The task that a request names: a reference. NULL: the request is answered. */
-cw_task *cw_mcp_task_named(const cw_mcp_request *r);
+/* `task` is borrowed. `has_changed`: a cancel at another server succeeded. */
+typedef void (*cw_mcp_task_fn)(const cw_mcp_request *r, cw_task *task, bool has_changed);
+/* Call fn with the task that a request names, now or when its row was read; otherwise the request is
+ * answered. The request may be a copy. */
+void cw_mcp_with_task(const cw_mcp_request *r, cw_mcp_task_fn fn);
 /* Whether the caller may still call the tool of a task. */
 bool cw_mcp_task_is_allowed(const cw_view *view, const cw_task *task);
 /* Write an event of a task to the audit. */
@@ -80,8 +84,11 @@ typedef struct cw_mcp_task_watch {
 
 /* Whether the request may name tasks. False: it is answered. */
 bool cw_mcp_task_check_declared(const cw_mcp_request *r);
-/* The caller's task of this id. False: there is none. */
-bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, cw_mcp_task_watch *watch);
+struct cw_mcp_tasks_found; /* task_away.h */
+/* The caller's task of this id, of this server or among those that were found. False: there is none, or
+ * too many tasks of other servers are followed. */
+bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id,
+                           const struct cw_mcp_tasks_found *found, cw_mcp_task_watch *watch);
 /* The same for a task that is known; takes the reference. */
 void cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *task, cw_mcp_task_watch *watch);
 /* Twice is fine. */

@@ -2,9 +2,12 @@
 /* task_legacy.c - the methods and messages of the tasks of 2025-11-25. */
 #include "door/mcp/task_legacy.h"
 
+#include "door/mcp/task_away.h"
+
 #define RELATED CW_MCP_META("related-task")
 #define ENDED "The task has ended already."
 #define CANCELLED "The task was cancelled."
+#define TOO_MANY "Too many tasks of other servers are awaited."
 
 /* ---- who has them ---- */
 
@@ -87,7 +90,7 @@ static void write_task(cw_buf *out, const cw_json *state)
     }
 }
 
-static void reply_task(const cw_mcp_request *r, const cw_json *state)
+static void reply_task(cw_rpc_item *item, const cw_json *state)
 {
     cw_buf b;
     cw_buf_init(&b, CW_BUF_MAX);
@@ -95,8 +98,8 @@ static void reply_task(const cw_mcp_request *r, const cw_json *state)
     cw_buf_add_char(&b, '{');
     write_task(&b, state);
     cw_buf_add_char(&b, '}');
-    cw_rpc_close(&b, r->item->id);
-    cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));
+    cw_rpc_close(&b, item->id);
+    cw_rpc_item_reply(item, 200, &b, CW_STR(""));
 }
 
 void cw_mcp_reply_legacy_created(cw_rpc_item *item, const cw_config *config, cw_task *record)
@@ -138,7 +141,7 @@ void cw_mcp_notify_legacy_task(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_s
         cw_mcp_notify_session(door, rl, session, cw_task_tool(record), cw_buf_str(&b));
 }
 
-/* ---- tasks/get, tasks/cancel ---- */
+/* ---- tasks/get ---- */
 
 /* The state of the task that a request names. NULL: the request is answered. */
 static const cw_json *named_state(const cw_mcp_request *r, cw_task *task)
@@ -149,34 +152,20 @@ static const cw_json *named_state(const cw_mcp_request *r, cw_task *task)
     return state;
 }
 
+static void get(const cw_mcp_request *r, cw_task *task, bool has_changed)
+{
+    const cw_json *state = named_state(r, task);
+    (void)has_changed;
+    if (state)
+        reply_task(r->item, state);
+}
+
 void cw_mcp_get_legacy_task(const cw_mcp_request *r)
 {
-    cw_task *task = cw_mcp_task_named(r);
-    const cw_json *state = task ? named_state(r, task) : NULL;
-    if (state)
-        reply_task(r, state);
-    cw_task_unref(task);
+    cw_mcp_with_task(r, get);
 }
 
-void cw_mcp_cancel_legacy_task(const cw_mcp_request *r)
-{
-    cw_task *task = cw_mcp_task_named(r);
-    if (!task)
-        return;
-    const cw_json *state = NULL;
-    /* Before its end, which another loop may write. */
-    if (cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED)
-        cw_mcp_task_audit(r, task, "cancel");
-    if (cw_task_cancel(task))
-        state = named_state(r, task);
-    else
-        cw_door_fail(r->item, 200, CW_RPC_PARAMS, ENDED);
-    if (state)
-        reply_task(r, state);
-    cw_task_unref(task);
-}
-
-/* ---- tasks/result ---- */
+/* ---- tasks/result, tasks/cancel ---- */
 
 /* A request that waits for the end of a task; in the arena of its responder. */
 typedef struct waiter {
@@ -184,6 +173,7 @@ typedef struct waiter {
     cw_rpc_item *item;
     cw_runtime_loop *rl;
     cw_view *view; /* of the request; a reference, held by the arena */
+    void (*reply)(cw_rpc_item *item, const cw_json *state);
     bool is_anonymous;
 } waiter;
 
@@ -271,7 +261,7 @@ static void look(waiter *w)
     else if (!may_read)
         cw_door_fail(item, 200, CW_RPC_PARAMS, "Unknown task");
     else
-        reply_end(item, state);
+        w->reply(item, state);
 }
 
 static void on_change(cw_mcp_task_watch *watch)
@@ -295,24 +285,71 @@ static void unref_view(void *view)
     cw_view_unref(view);
 }
 
-void cw_mcp_await_legacy_task(const cw_mcp_request *r)
+/* Answer the request when the task has ended. */
+static void await(const cw_mcp_request *r, cw_task *task,
+                  void (*reply)(cw_rpc_item *item, const cw_json *state))
 {
-    cw_task *task = cw_mcp_task_named(r);
-    if (!task)
-        return;
     waiter *w = cw_arena_calloc(r->responder->arena, 1, sizeof *w);
     if (!w || cw_arena_hold(r->responder->arena, cw_view_ref(r->view), unref_view)) {
-        cw_task_unref(task);
         cw_door_fail_nomem(r->item);
         return;
     }
-    *w = (waiter){.item = r->item, .rl = r->rl, .view = r->view};
+    *w = (waiter){.item = r->item, .rl = r->rl, .view = r->view, .reply = reply};
     w->is_anonymous = cw_runtime_is_anonymous(r->rl, r->view);
     w->watch.on_change = on_change;
     w->watch.self = w;
-    cw_mcp_task_watch_enter(r, task, &w->watch);
+    cw_mcp_task_watch_enter(r, cw_task_ref(task), &w->watch);
+    if (cw_task_follow(task)) {
+        cw_mcp_task_watch_remove(&w->watch);
+        cw_door_fail(r->item, 503, CW_RPC_INTERNAL, TOO_MANY);
+        return;
+    }
     r->item->self = w;
     r->item->on_gone = on_gone;
     r->item->on_stopping = on_stopping;
     look(w); /* it may have ended before it was watched */
+}
+
+static void await_end(const cw_mcp_request *r, cw_task *task, bool has_changed)
+{
+    (void)has_changed;
+    await(r, task, reply_end);
+}
+
+void cw_mcp_await_legacy_task(const cw_mcp_request *r)
+{
+    cw_mcp_with_task(r, await_end);
+}
+
+static void on_cancelled_away(const cw_mcp_request *r, cw_task *task, bool has_changed)
+{
+    if (!has_changed) {
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, ENDED);
+        return;
+    }
+    cw_mcp_task_audit(r, task, "cancel");
+    get(r, task, has_changed);
+}
+
+/* The answer shows the end, which can be read when its row is written. */
+static void cancel(const cw_mcp_request *r, cw_task *task, bool has_changed)
+{
+    bool is_running = cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED;
+    (void)has_changed;
+    if (is_running && cw_task_is_elsewhere(task)) {
+        cw_mcp_task_look_up(r, cw_task_id(task), /* cancels= */ true, on_cancelled_away);
+        return;
+    }
+    /* Before its end, which another loop may write. */
+    if (is_running)
+        cw_mcp_task_audit(r, task, "cancel");
+    if (is_running && cw_task_cancel(task))
+        await(r, task, reply_task);
+    else
+        cw_door_fail(r->item, 200, CW_RPC_PARAMS, ENDED);
+}
+
+void cw_mcp_cancel_legacy_task(const cw_mcp_request *r)
+{
+    cw_mcp_with_task(r, cancel);
 }

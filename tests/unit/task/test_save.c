@@ -2,7 +2,10 @@
 /* Rows of tasks in a store: what one table has written, the next one reads. */
 #include "support/temp_db.h"
 
+#include <stdatomic.h>
+
 #include "base/clock.h"
+#include "base/list.h"
 #include "store/task.h"
 #include "support/assert_str.h"
 #include "support/oom.h"
@@ -10,6 +13,7 @@
 #include "task/tasks.h"
 
 #define ENDED_PROCESS "no boot/no namespace/1/1"
+#define OTHER_PROCESS "no boot/no namespace/2/1"
 
 static cw_err err;
 static const cw_config_tasks roomy = {.ttl_ms = 60000,
@@ -34,16 +38,26 @@ typedef struct server {
     cw_tasks *tasks;
 } server;
 
-static server start(bool may_create)
+static server start_with(bool may_create, const cw_config_tasks *limits)
 {
     server s = {0};
     cw_store_opts opts = {
         .db = {TEMP_DB, .may_create = may_create}, .on_status = on_status, .on_change = on_change};
     assert_int_equal(cw_store_new(&opts, &s.store, &err), CW_OK);
     assert_int_equal(cw_tasks_new(&s.tasks, &err), CW_OK);
-    cw_tasks_set_store(s.tasks, s.store);
+    cw_tasks_set_store(s.tasks, s.store, limits);
     cw_tasks_flush(s.tasks, 5000);
     return s;
+}
+
+static server start(bool may_create)
+{
+    return start_with(may_create, &roomy);
+}
+
+static void tick(server *s, bool has_others)
+{
+    cw_tasks_tick(s->tasks, /* number= */ 7, has_others);
 }
 
 static void stop(server *s)
@@ -65,11 +79,46 @@ static cw_task *add(server *s)
     return task;
 }
 
+typedef struct found {
+    cw_loop loop;
+    cw_code rc;
+    cw_task *task; /* a reference */
+    bool has_changed;
+} found;
+
+static void on_found(void *ctx, cw_code rc, cw_task *task, bool has_changed)
+{
+    found *f = ctx;
+    f->rc = rc;
+    f->task = task ? cw_task_ref(task) : NULL;
+    f->has_changed = has_changed;
+    cw_loop_end(&f->loop);
+}
+
+/* A reference; NULL: f->rc says why. */
+static cw_task *look_up(server *s, cw_str owner, cw_str id, bool cancels, found *f)
+{
+    cw_task_lookup *lookup = NULL;
+    memset(f, 0, sizeof *f);
+    assert_int_equal(cw_loop_init(&f->loop, 1024, &err), CW_OK);
+    const cw_task_query query = {
+        .owner = owner, .id = id, .loop = &f->loop, .fn = on_found, .ctx = f, .cancels = cancels};
+    f->rc = cw_tasks_look_up(s->tasks, &query, &lookup);
+    if (f->rc)
+        cw_loop_end(&f->loop);
+    cw_loop_run(&f->loop);
+    cw_loop_done(&f->loop);
+    return f->task;
+}
+
 static void write_state(server *s, cw_str id, cw_buf *out)
 {
+    found f;
     cw_task *task = NULL;
     cw_buf_clear(out);
-    assert_int_equal(cw_tasks_find(s->tasks, CW_STR("+1"), id, &task), CW_OK);
+    if (cw_tasks_find(s->tasks, CW_STR("+1"), id, &task))
+        task = look_up(s, CW_STR("+1"), id, /* cancels= */ false, &f);
+    assert_non_null(task);
     cw_task_write(task, 1000, /* is_full= */ true, out);
     cw_task_unref(task);
 }
@@ -86,7 +135,7 @@ static void until_state(server *s, cw_str id, const char *part)
 {
     uint64_t end = cw_clock_ms() + patience(5000);
     while (!has_state(s, id, part) && cw_clock_ms() < end) {
-        cw_tasks_tick(s->tasks);
+        tick(s, /* has_others= */ true);
         usleep(5000);
     }
     assert_true(has_state(s, id, part));
@@ -114,25 +163,61 @@ TEST(the_end_of_a_task_is_read_by_the_next_table)
     stop(&s);
 }
 
-TEST(a_task_of_another_process_that_lives_works_until_its_end)
+TEST(a_task_of_another_server_is_read_from_its_row)
 {
     server one = start(/* may_create= */ true);
-    cw_task *done = add(&one), *cancelled = add(&one);
+    cw_task *task = add(&one);
     cw_tasks_flush(one.tasks, 5000);
     server two = start(/* may_create= */ false); /* as if it were another process */
-    assert_true(has_state(&two, cw_task_id(done), "\"working\""));
-    assert_int_equal(cw_task_end(done, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
-    until_state(&two, cw_task_id(done), "\"completed\"");
-    /* A cancel by the other process stays, whatever its own process writes. */
-    assert_int_equal(cw_tasks_cancel(two.tasks, cw_task_id(cancelled)), CW_OK);
-    until_state(&two, cw_task_id(cancelled), "\"cancelled\"");
-    assert_int_equal(cw_task_end(cancelled, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    assert_true(has_state(&two, cw_task_id(task), "\"working\""));
+    /* Its state, its questions and its end, while there are other servers. */
+    tick(&one, /* has_others= */ true);
+    cw_task_set_message(task, CW_STR("half"));
+    tick(&one, /* has_others= */ true);
+    until_state(&two, cw_task_id(task), "\"statusMessage\":\"half\"");
+    assert_int_equal(cw_task_ask(task, CW_STR("k"), CW_STR("{\"method\":\"m\"}")), CW_OK);
+    until_state(&two, cw_task_id(task), "\"inputRequests\":{\"k\":{\"method\":\"m\"}}");
+    assert_true(cw_task_answer(task, CW_STR("k")));
+    until_state(&two, cw_task_id(task), "\"working\"");
+    assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    until_state(&two, cw_task_id(task), "\"completed\"");
+    cw_task_unref(task);
     stop(&two);
+    stop(&one);
+}
+
+TEST(a_cancel_at_another_server_stays_and_the_call_ends)
+{
+    found f;
+    server one = start(/* may_create= */ true);
+    cw_task *cancelled = add(&one), *late = add(&one), *done = add(&one);
     cw_tasks_flush(one.tasks, 5000);
-    two = start(/* may_create= */ false);
-    assert_true(has_state(&two, cw_task_id(cancelled), "\"cancelled\""));
-    cw_task_unref(done);
+    server two = start(/* may_create= */ false);
+    assert_null(look_up(&two, CW_STR("+2"), cw_task_id(cancelled), /* cancels= */ true, &f));
+    assert_int_equal(f.rc, CW_NOTFOUND);
+    assert_int_equal(cw_task_status_of(cancelled), CW_TASK_WORKING);
+    cw_task *seen = look_up(&two, CW_STR("+1"), cw_task_id(cancelled), /* cancels= */ true, &f);
+    assert_true(f.has_changed && cw_task_is_elsewhere(seen));
+    assert_int_equal(cw_task_status_of(seen), CW_TASK_CANCELLED);
+    cw_task_unref(seen);
+    /* A hint: its server reads the row. */
+    cw_tasks_check(one.tasks, cw_task_id(cancelled));
+    cw_tasks_flush(one.tasks, 5000);
+    assert_int_equal(cw_task_status_of(cancelled), CW_TASK_CANCELLED);
+    /* The hint was lost: its server finds the end when it writes its own. */
+    cw_task_unref(look_up(&two, CW_STR("+1"), cw_task_id(late), /* cancels= */ true, &f));
+    assert_int_equal(cw_task_end(late, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    cw_tasks_flush(one.tasks, 5000);
+    assert_int_equal(cw_task_status_of(late), CW_TASK_CANCELLED);
+    /* One that has ended is not cancelled. */
+    assert_int_equal(cw_task_end(done, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    cw_tasks_flush(one.tasks, 5000);
+    cw_task_unref(look_up(&two, CW_STR("+1"), cw_task_id(done), /* cancels= */ true, &f));
+    assert_false(f.has_changed);
+    assert_true(has_state(&two, cw_task_id(done), "\"completed\""));
     cw_task_unref(cancelled);
+    cw_task_unref(late);
+    cw_task_unref(done);
     stop(&two);
     stop(&one);
 }
@@ -171,12 +256,91 @@ TEST(a_task_whose_process_is_gone_has_failed)
     make_id(lost, 'a');
     make_id(far, 'b');
     add_row(lost, ENDED_PROCESS, cw_clock_wall_ms() - 1, CW_TASK_WORKING);
-    add_row(far, ENDED_PROCESS, cw_clock_wall_ms() + 60000, CW_TASK_WORKING);
+    add_row(far, OTHER_PROCESS, cw_clock_wall_ms() + 60000, CW_TASK_WORKING);
     server s = start(/* may_create= */ false);
     assert_true(has_state(&s, cw_str_from(lost), "\"failed\""));
     assert_true(has_state(&s, cw_str_from(lost), "The server has ended while the task ran."));
     /* It has promised to be alive. */
     assert_true(has_state(&s, cw_str_from(far), "\"working\""));
+    stop(&s);
+}
+
+TEST(rows_for_which_there_is_no_room_are_looked_up)
+{
+    char id[CW_TASK_ID];
+    cw_task *task;
+    const cw_config_tasks none = {.max = 0};
+    make_id(id, 'a');
+    add_row(id, ENDED_PROCESS, 0, CW_TASK_FAILED);
+    server s = start(/* may_create= */ false);
+    assert_int_equal(cw_tasks_find(s.tasks, CW_STR("+1"), cw_str_from(id), &task), CW_OK);
+    cw_task_unref(task);
+    stop(&s);
+    s = start_with(/* may_create= */ false, &none);
+    assert_int_equal(cw_tasks_find(s.tasks, CW_STR("+1"), cw_str_from(id), &task), CW_NOTFOUND);
+    assert_true(has_state(&s, cw_str_from(id), "\"failed\""));
+    stop(&s);
+}
+
+/* A job that keeps the store's thread until it is told to end. */
+typedef struct blocker {
+    cw_store_job job;
+    atomic_bool is_running, may_end, is_done;
+} blocker;
+
+static cw_code run_blocker(cw_store_job *job, cw_db *db, cw_err *problem)
+{
+    blocker *b = CW_CONTAINER(job, blocker, job);
+    (void)db;
+    (void)problem;
+    atomic_store(&b->is_running, true);
+    while (!atomic_load(&b->may_end))
+        usleep(1000);
+    return CW_OK;
+}
+
+static void done_blocker(cw_store_job *job, cw_code rc)
+{
+    (void)rc;
+    atomic_store(&CW_CONTAINER(job, blocker, job)->is_done, true);
+}
+
+static void until_set(atomic_bool *flag)
+{
+    while (!atomic_load(flag))
+        usleep(1000);
+}
+
+TEST(lookups_have_a_ceiling_for_each_owner_and_in_all)
+{
+    blocker b = {.job = {.run = run_blocker, .done = done_blocker}};
+    cw_loop loop;
+    cw_task_lookup *lookup;
+    char id[CW_TASK_ID], owner[16];
+    make_id(id, 'a');
+    server s = start(/* may_create= */ true);
+    assert_int_equal(cw_loop_init(&loop, 1024, &err), CW_OK);
+    cw_task_query query = {.owner = CW_STR("+1"), .id = CW_STR("short"), .loop = &loop};
+    assert_int_equal(cw_tasks_look_up(s.tasks, &query, &lookup), CW_NOTFOUND);
+    query.id = cw_str_from(id);
+    assert_int_equal(cw_store_ask(s.store, &b.job), CW_OK);
+    until_set(&b.is_running);
+    for (unsigned i = 0; i < CW_TASKS_LOOKUPS_SHARE; i++)
+        assert_int_equal(cw_tasks_look_up(s.tasks, &query, &lookup), CW_OK);
+    assert_int_equal(cw_tasks_look_up(s.tasks, &query, &lookup), CW_LIMIT);
+    for (unsigned i = CW_TASKS_LOOKUPS_SHARE; i < CW_TASKS_LOOKUPS; i++) {
+        snprintf(owner, sizeof owner, "+%u", i);
+        query.owner = cw_str_from(owner);
+        assert_int_equal(cw_tasks_look_up(s.tasks, &query, &lookup), CW_OK);
+    }
+    query.owner = CW_STR("+2");
+    assert_int_equal(cw_tasks_look_up(s.tasks, &query, &lookup), CW_LIMIT);
+    /* The loop ends while they wait. */
+    cw_loop_end(&loop);
+    cw_loop_run(&loop);
+    cw_loop_done(&loop);
+    atomic_store(&b.may_end, true);
+    until_set(&b.is_done);
     stop(&s);
 }
 
@@ -199,10 +363,14 @@ TEST(a_row_that_makes_no_sense_is_left_out)
 
 TEST(without_a_database_tasks_are_in_memory_and_unknown_ones_may_come)
 {
+    found f;
     cw_task *other;
+    char missing[CW_TASK_ID];
+    make_id(missing, '0');
     server s = start(/* may_create= */ false);
     cw_task *task = add(&s);
-    assert_int_equal(cw_tasks_find(s.tasks, CW_STR("+1"), CW_STR("00"), &other), CW_AGAIN);
+    assert_null(look_up(&s, CW_STR("+1"), cw_str_from(missing), /* cancels= */ false, &f));
+    assert_true(f.rc != CW_OK && f.rc != CW_NOTFOUND);
     assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
     until_state(&s, cw_task_id(task), "\"completed\"");
     /* When the database is there, it is written. */
@@ -211,7 +379,7 @@ TEST(without_a_database_tasks_are_in_memory_and_unknown_ones_may_come)
     add_row(id, ENDED_PROCESS, 0, CW_TASK_FAILED);
     uint64_t end = cw_clock_ms() + patience(10000);
     while (cw_tasks_find(s.tasks, CW_STR("+1"), cw_str_from(id), &other) && cw_clock_ms() < end) {
-        cw_tasks_tick(s.tasks);
+        tick(&s, /* has_others= */ false);
         usleep(20000);
     }
     cw_task_unref(other);
@@ -230,12 +398,12 @@ static void read_once(void *ctx)
     cw_task *task = NULL;
     cw_store_opts opts = {.db = {TEMP_DB}, .on_status = on_status, .on_change = on_change};
     if (!cw_store_new(&opts, &s.store, &err) && !cw_tasks_new(&s.tasks, &err)) {
-        cw_tasks_set_store(s.tasks, s.store);
+        cw_tasks_set_store(s.tasks, s.store, &roomy);
         cw_tasks_flush(s.tasks, 5000);
-        cw_tasks_tick(s.tasks);
+        tick(&s, /* has_others= */ false);
         cw_tasks_flush(s.tasks, 5000);
         cw_code rc = cw_tasks_find(s.tasks, CW_STR("+1"), cw_str_from(ctx), &task);
-        assert_true(rc == CW_OK || (rc == CW_AGAIN && oom_was_hit()));
+        assert_true(rc == CW_OK || (rc == CW_NOTFOUND && oom_was_hit()));
         cw_task_unref(task);
     }
     cw_store_free(s.store);
@@ -256,8 +424,11 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
     const struct CMUnitTest tests[] = {
         T(the_end_of_a_task_is_read_by_the_next_table),
-        T(a_task_of_another_process_that_lives_works_until_its_end),
+        T(a_task_of_another_server_is_read_from_its_row),
+        T(a_cancel_at_another_server_stays_and_the_call_ends),
         T(a_task_whose_process_is_gone_has_failed),
+        T(rows_for_which_there_is_no_room_are_looked_up),
+        T(lookups_have_a_ceiling_for_each_owner_and_in_all),
         T(a_row_that_makes_no_sense_is_left_out),
         T(without_a_database_tasks_are_in_memory_and_unknown_ones_may_come),
         T(reading_survives_every_failed_allocation),

@@ -188,14 +188,14 @@ TEST(an_operator_sees_and_cancels_all)
 {
     cw_task *one = task_of("+1"), *two = task_of("+2");
     unsigned n = 0;
-    cw_tasks_each(table, count, &n);
+    cw_tasks_each(table, /* without_row= */ false, count, &n);
     assert_int_equal(n, 2);
     assert_true(cw_tasks_show(table, cw_task_id(one), count, &n));
     assert_false(cw_tasks_show(table, CW_STR("00"), count, &n));
     assert_int_equal(n, 3);
-    assert_int_equal(cw_tasks_cancel(table, cw_task_id(two)), CW_OK);
-    assert_int_equal(cw_tasks_cancel(table, cw_task_id(two)), CW_DONE);
-    assert_int_equal(cw_tasks_cancel(table, CW_STR("00")), CW_NOTFOUND);
+    assert_int_equal(cw_tasks_cancel(table, cw_task_id(two), NULL, NULL), CW_OK);
+    assert_int_equal(cw_tasks_cancel(table, cw_task_id(two), NULL, NULL), CW_DONE);
+    assert_int_equal(cw_tasks_cancel(table, CW_STR("00"), NULL, NULL), CW_NOTFOUND);
     assert_true(writes(two, "\"status\":\"cancelled\""));
     assert_string_equal(cw_task_status_name(CW_TASK_CANCELLED), "cancelled");
     cw_task_unref(one);
