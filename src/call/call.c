@@ -509,6 +509,18 @@ void cw_exchange_end_all(cw_runtime_loop *rl)
     cw_active_sources_tidy(rl);
 }
 
+void cw_exchange_set_anonymous(cw_runtime_loop *rl, cw_caller *anonymous)
+{
+    for (uint32_t i = 0; i < rl->n_slots; i++) {
+        cw_exchange *ex = rl->slots[i];
+        if (ex->state != CW_EXCHANGE_RUNNING || !cw_caller_is_anonymous(ex->call.caller))
+            continue;
+        cw_source *source = ex->call.method->source;
+        if (source->ops->set_caller)
+            source->ops->set_caller(source, &ex->call, anonymous);
+    }
+}
+
 void cw_exchange_pool_done(cw_runtime_loop *rl)
 {
     for (uint32_t i = 0; i < rl->n_slots; i++) {

@@ -134,6 +134,9 @@ struct cw_runtime_loop {
 /* The loop ends: end every exchange and forget every source. The sources have dropped their calls
  * already. */
 void cw_exchange_end_all(cw_runtime_loop *rl);
+/* The rights of the anonymous caller have changed: running calls are judged again, if their source does
+ * that. */
+void cw_exchange_set_anonymous(cw_runtime_loop *rl, cw_caller *anonymous);
 void cw_exchange_pool_done(cw_runtime_loop *rl);
 
 /* count.c */

@@ -446,6 +446,8 @@ static void on_delivery(cw_message *message)
     if (old_state->snapshot != rl->state->snapshot)
         drop_views(rl);
     renew_cache(rl, old_state);
+    if (old_state->anonymous != rl->state->anonymous)
+        cw_exchange_set_anonymous(rl, rl->state->anonymous);
     sweep_retired(rl, rl->state);
     unhold(old_state);
     d->lists = lists;

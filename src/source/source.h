@@ -78,6 +78,9 @@ typedef struct cw_source_ops {
      * `problem` says why. NULL: the source does not ask while it runs. */
     void (*answer)(cw_source *s, cw_source_call *call, uint32_t number, cw_str result,
                    cw_str problem);
+    /* The anonymous caller has other rights from now on: those of `caller`. NULL: the rights that a
+     * call began with count. Never calls the sink. */
+    void (*set_caller)(cw_source *s, cw_source_call *call, cw_caller *caller);
     /* Close the part of this loop when the source is retired (or `now`) and nothing runs. With
      * `now` (the loop ends) running calls are dropped and their sinks are not called. */
     void (*sweep)(cw_source *s, cw_loop *loop, bool now);

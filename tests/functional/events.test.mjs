@@ -1,6 +1,7 @@
 // Events of services: notifications that the operator enables, as a tool and as resources.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { call, discover } from "./support/accounts.mjs";
 import { sourceOf, startEvents } from "./support/events.mjs";
 import {
     assertRpcError,
@@ -16,6 +17,7 @@ import {
 import { compilePlugin, newFolder } from "./support/plugins.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { startWebSocket } from "./support/websocket.mjs";
 
 const listOf = (n) => Array.from({ length: n }, (_, i) => i);
@@ -249,6 +251,20 @@ test("data that does not match the schema of its event is dropped, and the reade
     assert.ok(found.truncated);
     await eventually(() => /does not match its schema/.test(server.stderr), "the loss is in the log");
     assert.match((await callTool(server, "s.events", { name: "s.wrong" })).text, /Unknown event/);
+});
+
+test("a call that waits without credentials has the rights of the moment", async (t) => {
+    const roles = (more) => ({ anonymous: [discover, call, "view metrics", ...more] });
+    const events = { secret: { permissions: ["see it"] } };
+    const { service, server } = await startEvents(t, events, { begin: startBridge, roles: roles(["see it"]) });
+    await untilTool(server, "s.events");
+    const wait = callToolWell(server, "s.events", { wait: 5 });
+    const running = async () => (await scrape(server)).value("causeway_calls_running", { source: "s" });
+    await eventually(async () => (await running()) === 1, "the call waits");
+    await reloadBridge(server, { roles: roles([]) });
+    await untilTool(server, "s.events", false);
+    service.notify("secret", { no: 1 });
+    assert.deepEqual((await wait).structuredContent.events, []);
 });
 
 const emitter = `#include <causeway/plugin.h>

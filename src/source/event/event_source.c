@@ -185,6 +185,7 @@ static bool is_wanted(const op *o, size_t i)
 {
     const event_source *s = o->part->source;
     return (o->name.n == 0 || cw_str_eq(o->name, s->events[i].name)) &&
+           cw_gate_permission(o->caller, CW_PERMISSION_CALL) == CW_VERDICT_ALLOW &&
            cw_gate_check(o->caller, &s->needs[i]) == CW_VERDICT_ALLOW;
 }
 
@@ -480,6 +481,16 @@ static void cancel(cw_source *source, cw_source_call *call)
     call->op = NULL;
 }
 
+static void set_caller(cw_source *source, cw_source_call *call, cw_caller *caller)
+{
+    op *o = call->op;
+    (void)source;
+    if (!o || !o->caller)
+        return;
+    cw_caller_unref(o->caller);
+    o->caller = cw_caller_ref(caller);
+}
+
 static void free_source(cw_source *source)
 {
     event_source *s = of_source(source);
@@ -692,8 +703,12 @@ static cw_code copy_offers(event_source *s, const cw_event_source_opts *opts, cw
 
 cw_code cw_event_source_new(const cw_event_source_opts *opts, cw_source **ret, cw_err *err)
 {
-    static const cw_source_ops ops = {
-        .name = "events", .start = start, .cancel = cancel, .sweep = sweep, .free = free_source};
+    static const cw_source_ops ops = {.name = "events",
+                                      .start = start,
+                                      .cancel = cancel,
+                                      .set_caller = set_caller,
+                                      .sweep = sweep,
+                                      .free = free_source};
     event_source *s = calloc(1, sizeof *s + opts->n_loops * sizeof s->parts[0]);
     if (!s)
         return cw_fail_nomem(err);

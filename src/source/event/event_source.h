@@ -7,7 +7,8 @@
  * It is the companion of the source whose events it has, with the same name (source.h). Each event
  * has requirements of its own. The tool returns only those that its caller may receive, and an event
  * that the caller may not receive is unknown to it. While it waits, it watches the credentials of its
- * caller, and judges them again before it returns events.
+ * caller, and judges them again before it returns events. The rights of an anonymous caller follow the
+ * configuration (cw_source_ops.set_caller).
  *
  * Ownership: reference counted; holds references to the types. Texts are copied.
  * Threads:   new on the main thread; calls on any loop.
