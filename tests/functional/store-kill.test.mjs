@@ -76,7 +76,8 @@ test(`${cycles} kills lose nothing that was acknowledged`, { timeout: 600_000 },
     const { config, database, cli } = server;
     const all = { accounts: [], roles: [], tokens: [] };
     const starts = [];
-    for (let cycle = 0; cycle < cycles; cycle += 1) {
+    // A busy machine needs more of them: a kill may come before the first write.
+    for (let cycle = 0; cycle < cycles || all.accounts.length < cycles / 2; cycle += 1) {
         const writer = startWriter(config, cycle);
         await pause((20 + Math.random() * 180) * slowness);
         server.child.kill("SIGKILL");
@@ -102,7 +103,6 @@ test(`${cycles} kills lose nothing that was acknowledged`, { timeout: 600_000 },
         all.roles.filter((name) => !roles.has(name)),
         [],
     );
-    assert.ok(all.accounts.length >= cycles / 2, `${all.accounts.length} accounts were made`);
     for (const token of all.tokens) {
         const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
         assert.equal(status, 200);
