@@ -143,7 +143,7 @@ export async function audit(node) {
 			further.hidden = !got.more || limit > 100;
 			fill(got.records, got.more);
 		} catch (error) {
-			const off = () => el("div.empty", el("p", "No audit is written. Set the key in the configuration:"), el("pre", "audit:\n  path: /var/lib/causeway/audit.jsonl"));
+			const off = () => el("div.empty", el("p", "No audit is written. Set the key:"), el("pre", "audit:\n  path: /var/lib/causeway/audit.jsonl"));
 			replace(place, /audit\.path/.test(error.message) ? off() : problem(error, "The audit could not be searched."));
 		}
 	}

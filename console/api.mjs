@@ -26,7 +26,7 @@ export function goToLogin() {
 
 export async function fetchProof() {
 	const answer = await fetch(`${prefix}/session/token`);
-	if (answer.status === 401 || answer.status === 403) return goToLogin();
+	if ([401, 403].includes(answer.status)) return goToLogin();
 	if (!answer.ok) throw failure("The session cannot be checked at the moment.", {status: answer.status});
 	return answer.text();
 }

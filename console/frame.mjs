@@ -35,7 +35,7 @@ export function filters(inputs, update, labels = {}) {
 		timer = setTimeout(run, 100);
 	};
 	for (const [name, input] of Object.entries(inputs)) {
-		if (given[name] !== undefined) input.value = given[name];
+		input.value = given[name] ?? input.value;
 		input.addEventListener("input", changed);
 	}
 	const clear = button("Clear the filters", () => {

@@ -3,7 +3,7 @@
 import {asCurl, isDemo, missing, problem, request, rpc, send, toolPages} from "./api.mjs";
 import {add, button, code, copy, count, each, el, facts, fold, input, options, pageSize, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
 import {fieldOf, makeForm} from "./form.mjs";
-import {anchor, badge, filters, link, may, query, sourceLink, toolLink, writePage} from "./frame.mjs";
+import {anchor, badge, filters, may, query, sourceLink, toolLink, writePage} from "./frame.mjs";
 import {parse, plain, pretty, textOf, write} from "./json.mjs";
 
 // A tool as MCP clients get it, or as the administration methods describe it. `shown` is what clients get.
@@ -328,7 +328,7 @@ function trial(described) {
 	const onsubmit = event => (event.preventDefault(), onCall());
 	const help = el("p.help", "A session has no scopes. The token stays in this tab and is not stored.");
 	const withToken = fold("Call with a token", el("form.field", {onsubmit}, el("label", {for: "token"}, "Token"), token, help));
-	const address = text => location.origin + location.pathname + link("", {args: text}).replace(/^[^?]*/, "");
+	const address = text => `${location.origin}${location.pathname}?${new URLSearchParams({args: text})}`;
 	const curl = text => asCurl(compose(text));
 	const bar = el("div.bar", callButton, cancel, button("Copy as curl", withArguments(curl)), button("Copy link", withArguments(address)));
 	const preset = query().args;

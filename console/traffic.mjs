@@ -26,7 +26,7 @@ function welcome(origin, tools) {
 		panel(
 			"Call a tool here",
 			el("p.quiet", "Each tool has a form. It is called as MCP clients do."),
-			list(tools, t => [toolLink(t.name), el("div.quiet", visible(t.description))]),
+			list(tools.slice(0, 5), t => [toolLink(t.name), el("div.quiet", visible(t.description))]),
 		),
 		panel(
 			"Connect an MCP client",
@@ -82,12 +82,12 @@ const sum = (stats, names) => {
 	const rows = names.map(name => stats.calls[name] ?? []);
 	return (stats.calls.ok ?? []).map((_, i) => rows.reduce((n, row) => n + row[i], 0) / stats.step_s);
 };
-const rate = n => (n === null ? "–" : `${count(n)}/s`);
+const unit = text => n => count(n) + (n === null ? "" : text);
 
 function charts() {
-	const byOutcome = chart("Calls by outcome", rate);
+	const byOutcome = chart("Calls by outcome", unit("/s"));
 	const durations = chart("Durations in the sources", duration);
-	const idle = chart("Idle by loop", n => (n === null ? "–" : `${count(n)} %`));
+	const idle = chart("Idle by loop", unit(" %"));
 	const fill = stats => {
 		byOutcome.fill(stats, [
 			["ok", sum(stats, ["ok"]), "good"],
@@ -228,7 +228,7 @@ export async function overview(node) {
 	const numbers = el("section.panel.numbers", now);
 	filters({range}, load);
 	await load();
-	const examples = isDemo && (await rpc("tools.list", {limit: 5})).tools;
+	const examples = isDemo && (await rpc("tools.list", {role: "anonymous"})).tools.filter(t => t.call === "allowed");
 	const feed = live({load, onStats: step => (stats.error || hasChanged(all, step) || !addStep(stats, step) ? load() : show())});
 	const below = el("div.grid", panel("Needs you", needed), el("section.panel.numbers", el("h2", "Busiest tools"), tools.node), panel("Refusals of the last hour", refusedNow));
 	writePage(node, "Overview", [labelled("Range", range), feed.pause], top, isDemo && welcome(`http://${state.listen[0]}`, examples), trouble, numbers, drawn.node, below, steps);
@@ -303,7 +303,7 @@ const stateFacts = s =>
 	facts([
 		["State", [stateTag(s), s.since && [" since ", when(s.since)]]],
 		["Kind", s.kind],
-		["Tools", anchor(`${count(s.tools)} tools of ${count(s.methods)} methods`, "/tools", {source: s.name})],
+		["Tools", anchor(`${count(s.tools)} of ${count(s.methods)} methods`, "/tools", {source: s.name})],
 		["Withheld", s.withheld ? el("strong.warn", `${s.withheld}, until approved`) : "none"],
 		["Described", when(s.refreshed)],
 		["Approved", approval(s)],
@@ -317,8 +317,8 @@ function differences(own, onApprove) {
 		el(
 			"tr",
 			el("td.fit", boxes[i]),
-			el("th", {scope: "row"}, visible(d.method), el("div.quiet.small", approval(d))),
-			el("td.fit", tag(d.change, changeKinds[d.change] ?? "bad"), looksDestructive(d) && tag("destructive by its name", "bad")),
+			el("th", {scope: "row"}, visible(d.method)),
+			el("td.fit", tag(d.change, changeKinds[d.change] ?? "bad"), looksDestructive(d) && tag("destructive by its name", "bad"), d.approved_at && el("div.quiet.small", "approved ", approval(d))),
 			el("td", d.differences?.map(changeNode)),
 		),
 	);
@@ -431,10 +431,7 @@ export async function calls(node) {
 	});
 	const onCalls = ({calls: fresh, left_out}) => {
 		const newest = all[0]?.seq ?? 0;
-		all = fresh
-			.filter(c => c.seq > newest)
-			.concat(all)
-			.slice(0, kept);
+		all = [...fresh.filter(c => c.seq > newest), ...all].slice(0, kept);
 		replace(summary, `${count(fresh.length)} of ${count(fresh.length + left_out)} calls of the last second are shown.`);
 		rows.fill(all);
 	};

@@ -162,6 +162,9 @@ suite("the demo", () => {
             const { stdout } = await promisify(execFile)("sh", ["-c", `${line} --silent --fail`]);
             assert.ok(JSON.parse(stdout), line);
         }
+        // Each tool of the first page can be called: others are hidden from anonymous callers.
+        const offered = await page.locator(".panel:has-text('Call a tool here') li a").allTextContents();
+        assert.deepEqual(offered, ["examples.article.toMarkdown", "examples.articles.list"]);
         await page.click("a:has-text('toMarkdown')");
         await page.fill(".field:has(label:has-text('nid')) input", "2");
         await page.click("button:text-is('Call')");

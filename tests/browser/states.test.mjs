@@ -24,7 +24,7 @@ suite("nothing to show", () => {
         await visit(page, "/console/calls");
         assert.match(await text(page), /No calls yet\. From a terminal:/);
         await visit(page, "/console/audit");
-        assert.match(await text(page), /No audit is written\. Set the key in the configuration:/);
+        assert.match(await text(page), /No audit is written\. Set the key:/);
         await visit(page, "/console/access/tokens");
         assert.match(await text(page), /No tokens\./);
         for (const address of ["/console/sources/none", "/console/tools/none", "/console/access/none"]) {
