@@ -22,9 +22,13 @@ cw_code cw_db_add_task(cw_db *db, const cw_db_task *task, cw_err *err)
     const cw_str texts[] = {task->id,   task->owner,  task->caller,
                             task->tool, task->method, task->process};
     query q;
+    /* A connection that was lost in a commit may have left the row: it is added once more. */
     cw_stmt_open(&q, db,
                  "INSERT INTO task (" COLUMNS ")"
-                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+                 " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
+                 " message = excluded.message, payload = excluded.payload,"
+                 " ended = excluded.ended, alive = excluded.alive WHERE task.ended = 0");
     for (int i = 0; i < (int)CW_COUNT(texts); i++)
         cw_stmt_bind_text(&q, i + 1, texts[i]);
     cw_stmt_bind_i64(&q, 7, task->status);

@@ -32,6 +32,7 @@ typedef struct cw_db_task {
 
 typedef cw_code (*cw_db_task_fn)(const cw_db_task *task, void *ctx, cw_err *err);
 
+/* Add a row. One of this id that has not ended is written again. */
 CW_MUST_USE cw_code cw_db_add_task(cw_db *db, const cw_db_task *task, cw_err *err);
 /* Write status, message, payload and ended of this id. CW_DONE: it had ended, or is gone. */
 CW_MUST_USE cw_code cw_db_end_task(cw_db *db, const cw_db_task *task, cw_err *err);

@@ -4,11 +4,18 @@ import { bearer } from "./accounts.mjs";
 import { startTrio, statusOf } from "./chaos.mjs";
 import { startPostgres } from "./postgres.mjs";
 import { slowness } from "./programs.mjs";
-import { pause } from "./server.mjs";
+import { eventually, pause } from "./server.mjs";
 
 async function killPrimary(postgres) {
     await postgres.kill();
     await postgres.start();
+}
+
+// Tasks that are accepted while the database is away are in memory alone, and are written when it is back.
+async function untilWritten(postgres, database, tasks) {
+    const ids = tasks.map(({ id }) => `'${id}'`).join();
+    const count = () => Number(postgres.run(`SELECT count(*) FROM task WHERE id IN (${ids})`, database));
+    await eventually(() => tasks.length === 0 || count() === tasks.length, "the rows of the tasks", 10_000);
 }
 
 async function killReplica(trio, replica) {
@@ -17,7 +24,7 @@ async function killReplica(trio, replica) {
 }
 
 // One kill, two of three times of a replica. A token that all replicas know is revoked during the writes.
-async function killOnce(trio, postgres, n, total) {
+async function killOnce(trio, { postgres, database }, n, total) {
     const { token, id } = await trio.newToken();
     for (const replica of trio.replicas) {
         assert.equal(await statusOf(replica, bearer(token)), 200);
@@ -32,6 +39,9 @@ async function killOnce(trio, postgres, n, total) {
         await writers.stop();
     }
     await trio.untilBack();
+    if (n % 3 === 2) {
+        await untilWritten(postgres, database, writers.written.tasks);
+    }
     let took = 0;
     if (await revoking) {
         took = await trio.untilRefused(token);
@@ -44,12 +54,14 @@ async function killOnce(trio, postgres, n, total) {
 
 export async function killAtRandom(kills) {
     const postgres = await startPostgres();
-    const trio = await startTrio(postgres.newDatabase());
+    const url = postgres.newDatabase();
+    const database = /\/(db\d+)/.exec(url)[1];
+    const trio = await startTrio(url);
     const total = { accounts: [], roles: [], tokens: [], revoked: [], tasks: [] };
     let longest = 0;
     try {
         for (let n = 0; n < kills; n += 1) {
-            longest = Math.max(longest, await killOnce(trio, postgres, n, total));
+            longest = Math.max(longest, await killOnce(trio, { postgres, database }, n, total));
         }
         await trio.checkWritten(total);
         const counts = Object.entries(total).map(([kind, { length }]) => `${length} ${kind}`);
