@@ -48,7 +48,7 @@ typedef struct texts {
     " (SELECT who FROM failure WHERE until > " now                                                 \
     " ORDER BY at DESC LIMIT 1000000000 OFFSET " MAX_ROWS ")"
 
-static void open(cw_db_query *q, cw_db *db, const texts *sql)
+static void open_for(cw_db_query *q, cw_db *db, const texts *sql)
 {
     cw_stmt_open(q, db, db->ops->now ? sql->server : sql->file);
 }
@@ -70,7 +70,7 @@ cw_code cw_db_read_failures(cw_db *db, cw_db_failures *counters, size_t n, cw_er
 {
     static const texts sql = TEXTS(READ);
     cw_db_query q;
-    open(&q, db, &sql);
+    open_for(&q, db, &sql);
     for (size_t i = 0; i < CW_DB_FAILURE_COUNTERS; i++)
         cw_stmt_bind_optional(&q, (int)i + 1, i < n ? counters[i].who : CW_STR(""));
     for (size_t i = 0; i < n; i++)
@@ -84,7 +84,7 @@ cw_code cw_db_add_failures(cw_db *db, cw_db_failures *counters, size_t n, cw_err
 {
     static const texts sql = TEXTS(ADD);
     cw_db_query q;
-    open(&q, db, &sql);
+    open_for(&q, db, &sql);
     for (size_t i = 0; i < CW_DB_FAILURE_COUNTERS; i++) {
         bool is_counted = i < n && counters[i].n > 0;
         cw_stmt_bind_optional(&q, (int)(2 * i) + 1, is_counted ? counters[i].who : CW_STR(""));
@@ -108,7 +108,7 @@ cw_code cw_db_know_network(cw_db *db, cw_str who, cw_err *err)
     static const texts sql = TEXTS(KNOW);
     cw_db_query q;
     _Static_assert(CW_DB_KNOWN_NETWORK_MS == INT64_C(2592000000), "as in the text");
-    open(&q, db, &sql);
+    open_for(&q, db, &sql);
     cw_stmt_bind_text(&q, 1, who);
     return cw_stmt_run(&q, err);
 }
@@ -117,6 +117,6 @@ cw_code cw_db_trim_failures(cw_db *db, cw_err *err)
 {
     static const texts sql = TEXTS(TRIM);
     cw_db_query q;
-    open(&q, db, &sql);
+    open_for(&q, db, &sql);
     return cw_stmt_run(&q, err);
 }
