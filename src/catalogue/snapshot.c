@@ -340,31 +340,6 @@ static cw_str source_name(const cw_snapshot *s, const cw_entry *entry)
     return s->names[i];
 }
 
-static bool offers_still(const cw_offer *offer, const cw_method *method)
-{
-    size_t hint = method->index;
-    if (hint < offer->n_methods && cw_str_eq(offer->methods[hint].id, method->id))
-        return true;
-    for (size_t i = 0; i < offer->n_methods; i++) {
-        if (cw_str_eq(offer->methods[i].id, method->id))
-            return true;
-    }
-    return false;
-}
-
-/* Whether an entry of the previous catalogue will be that of a later offer again. */
-static bool is_kept(const builder *b, size_t index, const cw_entry *entry)
-{
-    if (!entry)
-        return false;
-    cw_str owner = source_name(b->opts.previous, entry);
-    for (size_t i = index + 1; i < b->n_offers; i++) {
-        if (cw_str_eq(b->offers[i].name, owner))
-            return offers_still(&b->offers[i], entry->method);
-    }
-    return false;
-}
-
 /* The entry of `s` that owns a name of the method, checked one after the other. */
 static const cw_entry *find_rival(const cw_snapshot *s, const cw_method *method, cw_str tool_name,
                                   unsigned what)
@@ -378,22 +353,15 @@ static const cw_entry *find_rival(const cw_snapshot *s, const cw_method *method,
                : NULL;
 }
 
-/* The owner of the name and its entry. False: the name is free. */
+/* The owner of the name, an earlier offer, and its entry. False: the name is free. What was published
+ * before does not count, so that servers agree in whatever order their sources come. */
 static bool is_taken(const builder *b, const cw_method *method, cw_str name, size_t index,
                      cw_str *ret_owner, const cw_entry **ret)
 {
-    const cw_snapshot *old = b->opts.previous;
     for (unsigned what = 0; what < 3; what++) {
-        const cw_entry *now = find_rival(b->s, method, name, what);
-        const cw_entry *before = old ? find_rival(old, method, name, what) : NULL;
-        bool is_own = now && b->owners[now - b->s->entries] == index;
-        *ret = now ? now : before;
-        if (now && !is_own) {
-            *ret_owner = owner_of(b, now);
-            return true;
-        }
-        if (!now && is_kept(b, index, before)) {
-            *ret_owner = source_name(old, before);
+        *ret = find_rival(b->s, method, name, what);
+        if (*ret && b->owners[*ret - b->s->entries] != index) {
+            *ret_owner = owner_of(b, *ret);
             return true;
         }
     }

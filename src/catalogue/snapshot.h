@@ -92,9 +92,8 @@ typedef struct cw_snapshot_opts {
 /* Build from all offers, in order. An offer with a problem (an id or tool name of an earlier one,
  * or a schema that is invalid or cannot be published) is left out as a whole and named in the
  * snapshot's problems. An offer that defers loses only the methods whose id, tool name or address
- * belongs to an earlier offer, or belonged to a later one in the previous snapshot and is still
- * offered: a published name keeps its owner. CW_SNAPSHOT_MAX_PARTIAL of them are named, the others
- * counted. `opts` may be NULL. Fails with CW_NOMEM only. */
+ * belongs to an earlier offer: the order of the offers alone decides, not that of their arrival.
+ * CW_SNAPSHOT_MAX_PARTIAL of them are named, the others counted. `opts` may be NULL. Fails with CW_NOMEM only. */
 CW_MUST_USE cw_code cw_snapshot_build(const cw_offer *offers, size_t n, const cw_offer_ops *ops,
                                       const cw_snapshot_opts *opts, cw_snapshot **ret, cw_err *err);
 cw_snapshot *cw_snapshot_ref(cw_snapshot *s);

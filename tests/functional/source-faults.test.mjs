@@ -9,6 +9,7 @@ import {
     assertToolError,
     callTool,
     callToolWell,
+    modern,
     reloadBridge,
     startBridge,
     timed,
@@ -404,21 +405,38 @@ suite("two services with one name", { concurrency: true }, () => {
         ];
     }
 
-    test("threat-D4: keep what each had first", async (t) => {
+    // The list as bytes, on both doors, with its ETag.
+    async function listOf(server) {
+        const { headers, text } = await get(server, "/mcp/tools/list");
+        return [(await modern(server, "tools/list")).text, text, headers.etag];
+    }
+
+    test("threat-D4: the first of the configuration has it, whichever came first", async (t) => {
         const [taker, owner] = [await startService(), await startService()];
-        taker.document.methods = [{ ...openRpc().methods[0], name: "a.first" }];
-        const server = await start([a(taker), b(owner)]);
-        t.after(() => server.stop());
-        await untilTool(server, "b.add");
-        await untilTool(server, "a.first");
         take(taker);
-        await reloadBridge(server);
-        await untilTool(server, "a.own");
-        await server.untilLogged(/methods are left out source="a" problem="method 'b\.add': also offered by 'b'"/);
-        assert.deepEqual((await toolNames(server)).sort(), ["a.own", "b.add", "b.echo"]);
-        await callToolWell(server, "b.add", numbers);
-        assert.equal(owner.calls.at(-1).method, "add");
-        assert.ok(!taker.calls.some(({ method }) => method === "b.add"));
+        taker.results = { "b.add": 42 };
+        const server = await start([b(owner), a(taker)]);
+        t.after(() => server.stop());
+        owner.mode = "an error page";
+        const late = await start([b(owner), a(taker)]);
+        t.after(() => late.stop());
+        await untilTool(late, "b.add");
+        await callToolWell(late, "b.add", numbers);
+        assert.equal(taker.calls.at(-1).method, "b.add", "while the first is away");
+        owner.mode = null;
+        await reloadBridge(late);
+        for (const each of [server, late]) {
+            await untilTool(each, "b.echo");
+            await each.untilLogged(/methods are left out source="a" problem="method 'b\.add': also offered by 'b'"/);
+            await callToolWell(each, "b.add", numbers);
+            assert.equal(owner.calls.at(-1).method, "add");
+        }
+        assert.deepEqual(await listOf(late), await listOf(server));
+        // The other order of the configuration, by a reload, has another owner.
+        await reloadBridge(late, { sources: [a(taker), b(owner)] });
+        await late.untilLogged(/methods are left out source="b" problem="method 'b\.add': also offered by 'a'"/);
+        await callToolWell(late, "b.add", numbers);
+        assert.equal(taker.calls.at(-1).method, "b.add");
     });
 
     test("lose no other method when they start together", async (t) => {

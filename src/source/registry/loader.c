@@ -677,6 +677,15 @@ void cw_sources_reload(cw_registry_item *item)
     cw_sources_load(item);
 }
 
+/* Those that fail or refuse our credentials have their own pauses. */
+void cw_sources_ask_again(cw_sources *s)
+{
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        if (item->remote && item->source && !item->is_gone && !item->is_refused && !item->is_stale)
+            cw_sources_load(item);
+    }
+}
+
 void cw_sources_cancel_load(cw_registry_item *item)
 {
     bool was_loading = item->plugin_job;

@@ -812,6 +812,8 @@ static void update_remotes(cw_sources *s)
         if (!item->path && !item->is_seen && !item->is_gone)
             drop_item(s, item);
     }
+    if (cw_sources_order(s))
+        cw_sources_changed(s, /* is_change= */ true);
 }
 
 static void update_plugins(cw_sources *s, const cw_config *old)

@@ -9,8 +9,8 @@
  * version of it runs, that one stays. A remote service that does not answer is
  * tried again with growing pauses, one that does is asked again now and then
  * (`refresh`, some earlier and some later), and at once when it says that its
- * methods have changed. Methods that another source already has are left
- * out of a service, one by one, and logged.
+ * methods have changed. Methods that a plugin, or a service before it in the
+ * configuration, has too are left out of a service, one by one, and logged.
  *
  * Threads: the main loop's thread.
  */
@@ -108,6 +108,8 @@ typedef struct cw_sources_waiter {
  * later, when the load has ended and its result is published; it is not called any more after
  * cw_sources_free. */
 bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w);
+/* Ask the services that can be used once more, as when their `refresh` is due. */
+void cw_sources_ask_again(cw_sources *s);
 /* Use these approved definitions of the database, and load the services again whose own differ. `lock`
  * may be NULL: every tool is withheld, and `problem` is the reason. A reference is taken. Used while the
  * configuration has `approvals: store`. CW_NOMEM. */

@@ -128,6 +128,11 @@ void cw_sources_check_settled(cw_sources *s);
 
 void cw_sources_free_approvals(cw_sources *s);
 
+/* ---- order.c ---- */
+
+/* Put the services into the order of the configuration. Returns whether it was another one. */
+bool cw_sources_order(cw_sources *s);
+
 /* ---- sessions_end.c ---- */
 
 /* The sources are freed: do not call back. */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* order.c - services in the order of the configuration, which decides who owns a name. */
+#include "source/registry/registry_int.h"
+
+/* The place of a service of this name, from `at` on; NULL: there is none. */
+static cw_registry_item **find_place(cw_registry_item **at, cw_str name)
+{
+    for (; *at; at = &(*at)->next) {
+        if (!(*at)->is_gone && cw_str_is(name, (*at)->name))
+            return at;
+    }
+    return NULL;
+}
+
+bool cw_sources_order(cw_sources *s)
+{
+    bool is_changed = false;
+    cw_registry_item **at = &s->items;
+    while (*at && (*at)->path)
+        at = &(*at)->next;
+    for (size_t i = 0; i < s->config->sources.n; i++) {
+        cw_registry_item **place = find_place(at, s->config->sources.items[i].name);
+        if (!place)
+            continue;
+        cw_registry_item *item = *place;
+        if (place != at) {
+            *place = item->next;
+            item->next = *at;
+            *at = item;
+            is_changed = true;
+        }
+        at = &item->next;
+    }
+    return is_changed;
+}
