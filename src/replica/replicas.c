@@ -18,25 +18,38 @@ _Static_assert(CW_REPLICAS_MAX == CW_DB_MAX_REPLICAS, "each may have a row");
 
 /* ---- on the store's thread ---- */
 
-static cw_code count_other(const cw_db_replica *replica, void *ctx, cw_err *err)
+typedef struct others {
+    cw_replicas *r;
+    unsigned n;
+    uint64_t differing; /* cw_replicas_compare */
+} others;
+
+static cw_code take_other(const cw_db_replica *replica, void *ctx, cw_err *err)
 {
-    unsigned *n = ctx;
+    others *all = ctx;
     (void)err;
-    if (!cw_str_is(replica->node, cw_node_text()) && !cw_db_replica_is_lost(replica))
-        ++*n;
+    if (cw_str_is(replica->node, cw_node_text()) || cw_db_replica_is_lost(replica))
+        return CW_OK;
+    all->n++;
+    pthread_mutex_lock(&all->r->lock);
+    cw_replicas_compare(all->r, replica, &all->differing);
+    pthread_mutex_unlock(&all->r->lock);
     return CW_OK;
 }
 
 /* Which servers there are, and what they have sent. */
 static cw_code read_all(cw_replicas *r, cw_db *db, cw_err *err)
 {
-    unsigned n = 0;
-    cw_code rc = cw_db_each_replica(db, count_other, &n, err);
+    others all = {.r = r};
+    cw_code rc = cw_db_each_replica(db, take_other, &all, err);
     if (rc)
         return rc;
-    if (atomic_exchange(&r->n_others, n) != n)
+    pthread_mutex_lock(&r->lock);
+    cw_replicas_compared(r, all.differing, cw_clock_ms());
+    pthread_mutex_unlock(&r->lock);
+    if (atomic_exchange(&r->n_others, all.n) != all.n)
         cw_log(CW_LOG_INFO, "replica", "the number of servers of this database has changed",
-               CW_KN("others", n));
+               CW_KN("others", all.n));
     return atomic_load(&r->is_started) ? cw_letters_receive(r, db, err) : CW_OK;
 }
 
@@ -148,6 +161,8 @@ void cw_replicas_show(cw_replicas *replicas, const cw_replicas_shown *shown)
     pthread_mutex_lock(&replicas->lock);
     if (memcmp(&fresh, &replicas->shown, sizeof fresh) != 0)
         replicas->due = 0;
+    if (strcmp(fresh.catalogue, replicas->shown.catalogue) != 0)
+        replicas->difference.changed_at = cw_clock_ms();
     replicas->shown = fresh;
     pthread_mutex_unlock(&replicas->lock);
 }
@@ -167,7 +182,10 @@ void cw_replicas_tick(cw_replicas *replicas)
     pthread_mutex_lock(&replicas->lock);
     if (cw_clock_ms() >= replicas->due && replicas->shown.name[0])
         ask(replicas);
+    bool must_ask = cw_replicas_must_ask(replicas, cw_clock_ms());
     pthread_mutex_unlock(&replicas->lock);
+    if (must_ask)
+        replicas->opts.on_difference(replicas->opts.ctx);
 }
 
 void cw_replicas_leave(cw_replicas *replicas, uint32_t ms)

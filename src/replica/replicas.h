@@ -12,6 +12,12 @@
  *
  *     loop ── cw_replicas_send ──► [outbox] ──► row in `letter` ··► [inbox] ──► on_letter, main thread
  *
+ * Servers with one configuration and one version should have one catalogue. A server that sees another
+ * catalogue at another one asks its services again, once for each change and after growing pauses:
+ * whichever has an old description learns of the new one.
+ *
+ *     other digest ──► CW_REPLICAS_WAIT_MS and a random part ──► on_difference ──► pause, doubled
+ *
  * A letter arrives once, or not at all: a server that has ended takes none. Letters are for what a load
  * balancer did not route, and for what all servers must know.
  *
@@ -37,6 +43,11 @@ typedef struct cw_replicas cw_replicas;
 /* Increase it with each change of a message that becomes a letter (door/mcp/letter.h), or of its head.
  * Servers ignore letters of another form, so replicas of two versions with the same form work together. */
 #define CW_LETTER_FORM 1u
+#define CW_REPLICAS_WAIT_MS 500u     /* before services are asked, and so much again by chance */
+#define CW_REPLICAS_CHANGED_MS 3000u /* the same of a server whose own catalogue has just changed */
+#define CW_REPLICAS_PAUSE_MS 5000u   /* between two times, doubled each time */
+#define CW_REPLICAS_PAUSE_MAX_MS 300000u
+
 #define CW_LETTER_MAX ((size_t)1 << 20)
 #define CW_LETTERS_MAX 1024u
 #define CW_LETTERS_BYTES ((size_t)16 << 20)
@@ -56,6 +67,8 @@ typedef struct cw_replicas_opts {
     const cw_seal *seal; /* used from cw_replicas_start on */
     /* On the main thread; the letter lives until it returns. */
     void (*on_letter)(const cw_letter *letter, void *ctx);
+    /* On the main thread: another server has another catalogue, so ask the services again. */
+    void (*on_difference)(void *ctx);
     void *ctx;
     /* Renewals of a row in a file write to the disk, and the processes of one machine see each other:
      * one a minute is enough. */

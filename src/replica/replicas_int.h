@@ -24,6 +24,15 @@ typedef struct cw_letter_queue {
     size_t bytes;
 } cw_letter_queue;
 
+/* Catalogues of others that differ from ours, under the lock. */
+typedef struct cw_replicas_difference {
+    uint64_t others;     /* a hash of them; 0: none differs */
+    uint64_t changed_at; /* of our own catalogue */
+    uint64_t ask_at;     /* when services are asked; 0: never */
+    uint64_t asked_at;   /* the last time; 0: never */
+    uint64_t pause_ms;   /* until the next time */
+} cw_replicas_difference;
+
 struct cw_replicas {
     cw_replicas_opts opts;
     cw_store *store;
@@ -36,6 +45,7 @@ struct cw_replicas {
     /* Under the lock. */
     cw_store_job job;
     cw_replicas_texts shown;
+    cw_replicas_difference difference;
     uint64_t due;    /* of the next renewal */
     bool is_asked;   /* the job waits or runs */
     bool is_closed;  /* the store has ended */
@@ -48,6 +58,15 @@ struct cw_replicas {
     int64_t last;      /* lasting letter that was read */
     cw_message inform; /* to the main loop: letters are in the inbox */
 };
+
+/* difference.c: all with the lock */
+typedef struct cw_db_replica cw_db_replica;
+/* Add a row of another server to a hash of the differing ones, which begins with 0. */
+void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other, uint64_t *hash);
+/* All rows were compared, at this time. */
+void cw_replicas_compared(cw_replicas *r, uint64_t hash, uint64_t now);
+/* Whether services have to be asked at this time. */
+bool cw_replicas_must_ask(cw_replicas *r, uint64_t now);
 
 /* letters.c */
 void cw_letters_init(cw_replicas *r);

@@ -41,11 +41,22 @@ static void on_letter(const cw_letter *letter, void *ctx)
         cw_mcp_take_letter(b->mcp, letter);
 }
 
+static void on_difference(void *ctx)
+{
+    cw_app *b = ctx;
+    if (!b->is_open)
+        return;
+    cw_log(CW_LOG_INFO, "replica",
+           "another server has another catalogue: services are asked again");
+    cw_sources_ask_again(b->sources);
+}
+
 cw_code cw_app_open_replicas(cw_app *b, const cw_config *config, cw_err *err)
 {
     const cw_replicas_opts opts = {.loop = b->loop,
                                    .seal = &b->seal,
                                    .on_letter = on_letter,
+                                   .on_difference = on_difference,
                                    .ctx = b,
                                    .is_file = !cw_db_is_server(cw_config_store(config).p),
                                    .version = CW_VERSION};

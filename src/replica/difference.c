@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* difference.c - when services are asked again because another server has another catalogue. */
+#include "base/random.h"
+#include "replica/replicas_int.h"
+#include "store/replica.h"
+
+#define FNV_START UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
+static void add(uint64_t *hash, cw_str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        *hash = (*hash ^ (unsigned char)text.p[i]) * FNV_PRIME;
+}
+
+/* A server shows zeros until it has a catalogue. */
+static bool has_catalogue(cw_str digest)
+{
+    for (size_t i = 0; i < digest.n; i++) {
+        if (digest.p[i] != '0')
+            return true;
+    }
+    return false;
+}
+
+/* Other versions, and other configurations, have other catalogues for good. */
+void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other, uint64_t *hash)
+{
+    bool is_like = cw_str_is(other->version, r->opts.version) &&
+                   cw_str_is(other->config, r->shown.config) && has_catalogue(other->catalogue) &&
+                   has_catalogue(cw_str_from(r->shown.catalogue));
+    if (!is_like || cw_str_is(other->catalogue, r->shown.catalogue))
+        return;
+    if (!*hash)
+        *hash = FNV_START;
+    add(hash, other->node);
+    add(hash, other->catalogue);
+}
+
+static uint64_t by_chance(uint64_t ms)
+{
+    return cw_random_u64() % (ms + 1);
+}
+
+/* The server with the newer catalogue waits longer: the others follow it, and then none differs. */
+void cw_replicas_compared(cw_replicas *r, uint64_t hash, uint64_t now)
+{
+    cw_replicas_difference *d = &r->difference;
+    if (!hash) {
+        *d = (cw_replicas_difference){.changed_at = d->changed_at};
+        return;
+    }
+    if (hash == d->others)
+        return;
+    bool is_newer = d->changed_at && now - d->changed_at < CW_REPLICAS_CHANGED_MS;
+    uint64_t wait = is_newer ? CW_REPLICAS_CHANGED_MS : CW_REPLICAS_WAIT_MS;
+    d->others = hash;
+    d->ask_at = now + wait + by_chance(CW_REPLICAS_WAIT_MS);
+    if (d->asked_at && d->ask_at < d->asked_at + d->pause_ms)
+        d->ask_at = d->asked_at + d->pause_ms + by_chance(d->pause_ms / 4);
+}
+
+bool cw_replicas_must_ask(cw_replicas *r, uint64_t now)
+{
+    cw_replicas_difference *d = &r->difference;
+    if (!d->ask_at || now < d->ask_at)
+        return false;
+    d->ask_at = 0;
+    d->asked_at = now;
+    d->pause_ms = d->pause_ms ? 2 * d->pause_ms : CW_REPLICAS_PAUSE_MS;
+    if (d->pause_ms > CW_REPLICAS_PAUSE_MAX_MS)
+        d->pause_ms = CW_REPLICAS_PAUSE_MAX_MS;
+    return true;
+}
