@@ -25,6 +25,9 @@ typedef struct cw_change {
     /* The source of the lists: a subscriber learns nothing of a source that it does not see.
      * Compared, never dereferenced. NULL: no source, sent to all. */
     const void *source;
+    /* The name of the source, if perhaps only this server learns of the change. Other servers of the
+     * database are told then (server/shared_changes.h). Empty: they learn of it by themselves. */
+    cw_str from;
 } cw_change;
 
 /* Embedded in its owner. The change lives for the call only. */

@@ -681,8 +681,8 @@ static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *co
 static void on_events(void *ctx, cw_str uri)
 {
     cw_app *b = ctx;
-    cw_change_sink *sink = cw_runtime_changes(b->runtime);
-    sink->tell(sink, &(cw_change){.uri = uri});
+    cw_change_sink *sink = cw_app_changes(b);
+    sink->tell(sink, &(cw_change){.uri = uri, .from = CW_STR("events")});
 }
 
 static cw_code open_events(cw_app *b, cw_err *err)
@@ -717,6 +717,8 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
                                   .replicas = b->replicas,
                                   .seal = &b->seal};
     rc = cw_runtime_new(&opts, &b->runtime, err);
+    if (!rc && b->replicas)
+        rc = cw_app_share_changes(b, err);
     if (!rc && b->replicas && cw_db_is_server(cw_config_store(config).p))
         rc = cw_shared_rates_new(b->loop, &b->rates_timer, cw_accounts_store(b->accounts),
                                  cw_runtime_limiter(b->runtime), &b->rates, err);
@@ -731,6 +733,7 @@ static void on_task_timer(uv_timer_t *timer)
         cw_replica_row_show(b->replicas, &b->admin, b->settings.config, b->snapshot);
     b->is_shown = true;
     cw_replicas_tick(b->replicas);
+    cw_shared_changes_tick(b->changes, b->sources);
     cw_shared_rates_tick(b->rates);
 }
 
@@ -758,7 +761,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
         .publish = on_snapshot,
         .settled = on_settled,
         .loading = on_loading,
-        .change = cw_runtime_changes(b->runtime),
+        .change = cw_app_changes(b),
         .interest = cw_runtime_interest(b->runtime),
         .events = b->events,
         .accounts = b->accounts,
@@ -927,6 +930,8 @@ void cw_app_done(cw_app *b)
     cw_cimd_cache_free(b->documents);
     cw_tasks_free(b->tasks);
     cw_replicas_free(b->replicas);
+    cw_shared_changes_free(b->changes);
+    b->changes = NULL;
     cw_approvals_free(b->approvals);
     b->approvals = NULL;
     cw_shared_rates_free(b->rates);

@@ -24,6 +24,7 @@
 #include "net/server/server.h"
 #include "replica/replicas.h"
 #include "server/permissions.h"
+#include "server/shared_changes.h"
 #include "server/shared_rates.h"
 #include "source/registry/registry.h"
 
@@ -34,11 +35,12 @@ typedef struct cw_app {
     char *host;    /* path of causeway-plugin-host */
     cw_spawner *spawner;
     cw_runtime *runtime;
-    cw_mcp *mcp;            /* the door for MCP clients */
-    cw_tasks *tasks;        /* of its clients */
-    cw_event_hub *events;   /* of its sources */
-    cw_replicas *replicas;  /* NULL: no database is shared */
-    cw_shared_rates *rates; /* NULL: no server of databases is used */
+    cw_mcp *mcp;                /* the door for MCP clients */
+    cw_tasks *tasks;            /* of its clients */
+    cw_event_hub *events;       /* of its sources */
+    cw_replicas *replicas;      /* NULL: no database is shared */
+    cw_shared_changes *changes; /* NULL like replicas */
+    cw_shared_rates *rates;     /* NULL: no server of databases is used */
     uv_timer_t rates_timer;
     cw_audit *audit; /* may be switched off */
     cw_tracer *tracer;

@@ -37,8 +37,22 @@ void cw_app_use_approvals(cw_app *b, const cw_config *config)
 static void on_letter(const cw_letter *letter, void *ctx)
 {
     cw_app *b = ctx;
-    if (b->is_open)
+    if (b->is_open && letter->kind == CW_SHARED_CHANGES_LETTER)
+        cw_shared_changes_receive(b->changes, letter->bytes, b->sources);
+    else if (b->is_open)
         cw_mcp_take_letter(b->mcp, letter);
+}
+
+cw_change_sink *cw_app_changes(cw_app *b)
+{
+    return b->changes ? cw_shared_changes_sink(b->changes) : cw_runtime_changes(b->runtime);
+}
+
+cw_code cw_app_share_changes(cw_app *b, cw_err *err)
+{
+    const cw_shared_changes_opts opts = {
+        .loop = b->loop, .here = cw_runtime_changes(b->runtime), .replicas = b->replicas};
+    return cw_shared_changes_new(&opts, &b->changes, err);
 }
 
 static void on_difference(void *ctx)

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, cli, databasePath, startAccounts } from "./support/accounts.mjs";
-import { both, EventStream, initialize, legacy, post } from "./support/mcp.mjs";
+import { both, callToolWell, EventStream, initialize, legacy, post } from "./support/mcp.mjs";
 import { poolerSkipped, skipped, startPooler, startPostgres } from "./support/postgres.mjs";
 import { patience } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
@@ -133,6 +133,32 @@ function sharingOf(engine, newStore, restore) {
             await isWithin(second(), () => first.rest());
             assert.equal(next.ended, false);
             next.close();
+        });
+
+        test("tell their subscribers of changes that only the other one learned of", async () => {
+            const resource = "test://watched-resource";
+            const notifications = { promptsListChanged: true, resourceSubscriptions: [resource] };
+            const stream = await EventStream.open(b, "subscriptions/listen", { notifications }, { headers: alice });
+            assert.equal((await stream.next()).method, "notifications/subscriptions/acknowledged");
+            const session = await openSession(b, alice);
+            const older = await EventStream.get(b, session);
+            await legacy(b, "resources/subscribe", { uri: resource }, { headers: session });
+            await isWithin(second(), async () => {
+                await callToolWell(a, "test_trigger_resource_update", {}, { headers: alice });
+                for (const each of [stream, older]) {
+                    const { method, params } = await each.next();
+                    assert.deepEqual([method, params.uri], ["notifications/resources/updated", resource]);
+                }
+            });
+            await callToolWell(a, "test_trigger_prompt_change", {}, { headers: alice });
+            assert.equal((await stream.next()).method, "notifications/prompts/list_changed");
+            // Many within a second are few, and the last one arrives.
+            for (let i = 0; i < 20; i++) {
+                await callToolWell(a, "test_trigger_resource_update", {}, { headers: alice });
+            }
+            assert.equal((await stream.next()).params.uri, resource);
+            stream.close();
+            older.close();
         });
 
         test("verify all callers again when the database was restored", { skip: engine === "file" }, async () => {

@@ -234,7 +234,8 @@ static bool report_updated(const cw_plugin *p, const cw_json *params)
     if (!cw_json_is(uri, CW_JSON_STRING) || cw_json_text(uri).n > CW_RESOURCE_MAX_URI)
         return false;
     if (p->base.change)
-        p->base.change->tell(p->base.change, &(cw_change){.uri = cw_json_text(uri)});
+        p->base.change->tell(p->base.change,
+                             &(cw_change){.uri = cw_json_text(uri), .from = p->base.name});
     return true;
 }
 
@@ -249,7 +250,7 @@ static bool report_changed(const cw_plugin *p, const cw_json *params)
         {CW_STR_INIT("resources"), CW_CHANGED_RESOURCES},
     };
     const cw_json *names = cw_json_get(params, CW_STR("lists"));
-    cw_change change = {.source = &p->base};
+    cw_change change = {.source = &p->base, .from = p->base.name};
     if (!cw_json_is(names, CW_JSON_ARRAY))
         return false;
     for (const cw_json *v = cw_json_first(names); v; v = cw_json_next(v)) {

@@ -12,6 +12,15 @@ static cw_registry_item **find_place(cw_registry_item **at, cw_str name)
     return NULL;
 }
 
+const void *cw_sources_find(const cw_sources *s, cw_str name)
+{
+    for (const cw_registry_item *item = s ? s->items : NULL; item; item = item->next) {
+        if (!item->is_gone && cw_str_is(name, item->name))
+            return item->published;
+    }
+    return NULL;
+}
+
 bool cw_sources_order(cw_sources *s)
 {
     bool is_changed = false;
