@@ -184,7 +184,7 @@ void cw_replicas_tick(cw_replicas *replicas)
         ask(replicas);
     bool must_ask = cw_replicas_must_ask(replicas, cw_clock_ms());
     pthread_mutex_unlock(&replicas->lock);
-    if (must_ask)
+    if (must_ask && replicas->opts.on_difference)
         replicas->opts.on_difference(replicas->opts.ctx);
 }
 

@@ -43,6 +43,7 @@ typedef struct cw_replicas cw_replicas;
 /* Increase it with each change of a message that becomes a letter (door/mcp/letter.h), or of its head.
  * Servers ignore letters of another form, so replicas of two versions with the same form work together. */
 #define CW_LETTER_FORM 1u
+
 #define CW_REPLICAS_WAIT_MS 500u     /* before services are asked, and so much again by chance */
 #define CW_REPLICAS_CHANGED_MS 3000u /* the same of a server whose own catalogue has just changed */
 #define CW_REPLICAS_PAUSE_MS 5000u   /* between two times, doubled each time */
@@ -67,7 +68,7 @@ typedef struct cw_replicas_opts {
     const cw_seal *seal; /* used from cw_replicas_start on */
     /* On the main thread; the letter lives until it returns. */
     void (*on_letter)(const cw_letter *letter, void *ctx);
-    /* On the main thread: another server has another catalogue, so ask the services again. */
+    /* On the main thread: another server has another catalogue, so ask the services again. May be NULL. */
     void (*on_difference)(void *ctx);
     void *ctx;
     /* Renewals of a row in a file write to the disk, and the processes of one machine see each other:
