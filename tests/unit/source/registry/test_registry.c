@@ -726,25 +726,25 @@ static cw_source *owner_of(const char *id)
     return entry ? entry->method->source : NULL;
 }
 
-TEST(a_service_does_not_take_what_another_has)
+TEST(a_service_does_not_take_what_one_before_it_has)
 {
     configure("sources: [{name: far, url: \"http://127.0.0.1:1/\"}, "
               "{name: near, url: \"http://127.0.0.1:2/\"}]\n");
     end_load(0, "far.x", "");
     end_load(1, "near.x", "");
     run_for(20);
-    cw_source *near = owner_of("near.x");
-    assert_true(has("far.x") && near);
-    assert_true(cw_sources_refresh(sources, CW_STR("far"), NULL));
-    end_load(2, "near.x", "");
-    run_for(20);
-    assert_false(has("far.x")); /* it does not offer that any more */
-    assert_ptr_equal(owner_of("near.x"), near);
-    /* What nobody else wants any more can be had. */
+    cw_source *far = owner_of("far.x");
+    assert_true(far && has("near.x"));
     assert_true(cw_sources_refresh(sources, CW_STR("near"), NULL));
-    end_load(3, "near.y", "");
+    end_load(2, "far.x", "");
     run_for(20);
-    assert_true(has("near.x") && has("near.y"));
+    assert_false(has("near.x")); /* it does not offer that any more */
+    assert_ptr_equal(owner_of("far.x"), far);
+    /* What the one before does not want any more can be had. */
+    assert_true(cw_sources_refresh(sources, CW_STR("far"), NULL));
+    end_load(3, "far.y", "");
+    run_for(20);
+    assert_true(has("far.x") && has("far.y"));
 }
 
 /* The service announces lists, is asked, and describes itself as before. */
@@ -983,7 +983,7 @@ int main(void)
         REGISTRY_TEST(an_unchanged_service_is_asked_again_by_a_reload_and_kept_when_it_fails),
         REGISTRY_TEST(a_service_configured_otherwise_goes_when_its_load_fails),
         REGISTRY_TEST(a_load_of_the_configuration_before_is_not_waited_for),
-        REGISTRY_TEST(a_service_does_not_take_what_another_has),
+        REGISTRY_TEST(a_service_does_not_take_what_one_before_it_has),
         REGISTRY_TEST(announcements_of_the_same_lists_are_passed_on_and_slowed_down),
         REGISTRY_TEST(services_are_not_asked_again_all_at_once),
         REGISTRY_TEST(a_service_that_is_not_configured_any_more_goes),
