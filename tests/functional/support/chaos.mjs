@@ -138,7 +138,7 @@ class Trio {
         }
         const { json } = await beginTask(replica, "shop.echo", { message: name }, { headers: this.alice });
         if (json?.result?.taskId) {
-            written.tasks.push({ id: json.result.taskId, name, replica });
+            written.tasks.push({ id: json.result.taskId, name });
         }
     }
 
@@ -159,12 +159,12 @@ class Trio {
             );
             await inParallel(tokens, 8, async (token) => assert.equal(await statusOf(replica, bearer(token)), 200));
             await inParallel(revoked, 8, async (token) => assert.equal(await statusOf(replica, bearer(token)), 401));
+            await inParallel(tasks, 8, (task) => this.checkTask(replica, task));
         }
-        await inParallel(tasks, 8, (task) => this.checkTask(task));
     }
 
     // It has ended with its own result, or has failed with its replica.
-    async checkTask({ id, name, replica }) {
+    async checkTask(replica, { id, name }) {
         const look = async () => {
             const { json, text } = await getTask(replica, id, { headers: this.alice });
             assert.ok(json?.result, `the task of ${name}: ${text}`);
