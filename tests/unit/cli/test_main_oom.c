@@ -123,6 +123,18 @@ typedef struct expected {
     char text[TEXT_MAX]; /* of the file, afterwards */
 } expected;
 
+/* Each run approves at its own time. */
+static void hide_times(char *text)
+{
+    static const char name[] = "\"approved_at\":";
+    for (char *at = text; (at = strstr(at, name));) {
+        at += strlen(name);
+        at += strspn(at, " ");
+        for (; *at >= '0' && *at <= '9'; at++)
+            *at = '1';
+    }
+}
+
 static void prepare(const expected *e)
 {
     if (e->file && e->old)
@@ -150,6 +162,7 @@ static void run_once(void *ctx)
     if (!e->file)
         return;
     bool is_there = read_text(e->file, text);
+    hide_times(text);
     bool is_new = is_there && strcmp(text, e->text) == 0;
     bool is_old = e->old ? is_there && strcmp(text, e->old) == 0 : !is_there;
     assert_true(is_whole ? is_new : is_new || is_old);
@@ -161,6 +174,7 @@ static void assert_survives(expected *e)
     run_command(e->command, e->words, &e->good);
     if (e->file)
         assert_true(read_text(e->file, e->text));
+    hide_times(e->text);
     assert_true(oom_each(run_once, e) > 20);
     if (e->file)
         unlink(e->file);
@@ -178,6 +192,7 @@ static void approve_before(void)
                 (const char *const[]){"approve", "--config", "config.yaml", NULL}, &r);
     assert_int_equal(r.code, CW_EXIT_OK);
     assert_true(read_text("lock", approved));
+    hide_times(approved);
     write_text("doc.json", after);
 }
 
