@@ -82,9 +82,9 @@ int cw_cli_task(int argc, char **argv)
     };
     static const cw_cli_group group = {
         "causeway task",
-        "Manage tasks: calls of MCP clients that outlive their requests. A server must run with "
-        "this\n"
-        "configuration. It also shows the tasks of other servers that share its database.",
+        "Manage tasks: calls of MCP clients that outlive their requests. A server must\n"
+        "run with this configuration. It also shows the tasks of other servers that\n"
+        "share its database.",
         "\"causeway help task COMMAND\" explains a command.",
         commands,
     };

@@ -202,9 +202,9 @@ bool cw_tasks_refresh(cw_tasks *tasks)
 
 /* ---- looking up: the store's thread ---- */
 
-static void unref_lookup(cw_task_lookup *l)
+static void unref_lookup(cw_task_lookup *l, unsigned n)
 {
-    if (atomic_fetch_sub(&l->refs, 1) != 1)
+    if (atomic_fetch_sub(&l->refs, n) != n)
         return;
     cw_task_unref(l->task);
     free(l);
@@ -303,7 +303,7 @@ static void answer(cw_task_lookup *l)
     if (l->loop)
         cw_loop_post(l->loop, &l->message);
     else
-        unref_lookup(l);
+        unref_lookup(l, 1);
 }
 
 static void ask_to_look(cw_tasks *tasks)
@@ -379,14 +379,13 @@ static void on_answer(cw_message *message)
     cw_loop_remove_hook(&l->hook);
     if (l->fn)
         l->fn(l->ctx, l->task ? CW_OK : l->code, l->task, l->has_changed);
-    unref_lookup(l);
-    unref_lookup(l);
+    unref_lookup(l, 2); /* those of the message and the hook */
 }
 
 /* The loop ends; its hook follows. */
 static void on_dropped(cw_message *message)
 {
-    unref_lookup(CW_CONTAINER(message, cw_task_lookup, message));
+    unref_lookup(CW_CONTAINER(message, cw_task_lookup, message), 1);
 }
 
 static void on_loop_end(cw_loop_hook *hook)
@@ -396,7 +395,7 @@ static void on_loop_end(cw_loop_hook *hook)
     pthread_mutex_lock(&tasks->lock);
     l->loop = NULL;
     pthread_mutex_unlock(&tasks->lock);
-    unref_lookup(l);
+    unref_lookup(l, 1);
 }
 
 static cw_task_lookup *new_lookup(cw_tasks *tasks, const cw_task_query *query)
