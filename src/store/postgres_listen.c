@@ -47,6 +47,17 @@ static cw_code probe(cw_db *db, cw_err *err)
     return cw_stmt_run(&q, err);
 }
 
+/* From another connection: a pooler passes on what a client sends to itself, and nothing else. */
+static cw_code probe_apart(const cw_postgres_listener *l, cw_err *err)
+{
+    cw_db *db = NULL;
+    cw_code rc = cw_postgres_connect(&l->opts.db, &db, err);
+    if (!rc)
+        rc = probe(db, err);
+    cw_db_close(db);
+    return rc;
+}
+
 /* A payload names the listener that has sent it to itself. */
 static void on_notification(const char *payload, void *ctx)
 {
@@ -82,7 +93,7 @@ static cw_code listen_on(cw_postgres_listener *l, cw_db *db, cw_err *err)
     while (!rc && !atomic_load(&l->is_ending)) {
         uint64_t now = cw_clock_ms();
         if (!probed || now - probed >= l->opts.probe_ms) {
-            rc = probe(db, err);
+            rc = probed ? probe(db, err) : probe_apart(l, err);
             probed = now;
         }
         if (!rc)

@@ -2,8 +2,9 @@
 /* postgres_listen.h - notifications of a PostgreSQL server, which save waiting for the next poll.
  *
  * A thread with a connection of its own listens to the channel "causeway". A notification is a hint: the
- * store reads what has changed, and polls in any case. Poolers accept LISTEN and drop notifications. So the
- * thread notifies itself, with its node as the payload, and counts as listening only while that arrives.
+ * store reads what has changed, and polls in any case. Poolers accept LISTEN and drop notifications of
+ * others. So the thread notifies itself, with its node as the payload, first from another connection. It
+ * counts as listening only while that arrives.
  *
  *     connect ─► LISTEN ─► NOTIFY itself ─► received: is listening ─► hint … every 30 s: NOTIFY itself
  *        ▲                                             │ not received for 60 s, connection lost

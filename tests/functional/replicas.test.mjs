@@ -245,13 +245,13 @@ suite("replicas on one PostgreSQL", { skip: skipped, timeout: 600_000 }, () => {
     const restore = (sql, url) => postgres.run(sql, /\/(db\d+)\?/.exec(url)[1]);
     suiteOf("database server", () => ({ url: postgres.newDatabase() }), restore);
 
-    test("a server behind a pooler says that notifications do not arrive", { skip: poolerSkipped }, async () => {
+    test("a server behind a pooler says that notifications do not arrive", { skip: poolerSkipped }, async (t) => {
         const url = postgres.newDatabase();
         const pooler = await startPooler(postgres);
+        t.after(() => pooler.stop());
         const server = await startAccounts({ config: { store: { url: pooler.url(/\/(db\d+)\?/.exec(url)[1]) } } });
+        t.after(() => server.stop());
         await server.untilLogged(/notifications of the database do not arrive/, patience(15_000));
-        await server.stop();
-        await pooler.stop();
         const quiet = await startAccounts({ config: { store: { url, listen_url: "off" } }, accounts: false });
         const listeners = () => postgres.run("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
         assert.equal(listeners(), "0");

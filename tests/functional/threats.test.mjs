@@ -433,7 +433,9 @@ test("threat-D9: SQL in names, passwords, tokens and arguments is only text", as
         return json.result?.name === "alice";
     };
     await eventually(works, "the plugin");
-    const before = server.dump();
+    // The names that were tried are counted, as text.
+    const dump = () => server.dump().replace(/^INSERT INTO failure VALUES\('(?:[^']|'')*',\d+,\d+,\d+\);\n/gm, "");
+    const before = dump();
     for (const [i, text] of injections.entries()) {
         const credentials = [basic(text, "x"), bearer(Buffer.from(text).toString("base64url")), bearer(`cw_${text}`)];
         for (const headers of i < 5 ? credentials : credentials.slice(1)) {
@@ -447,7 +449,7 @@ test("threat-D9: SQL in names, passwords, tokens and arguments is only text", as
         const named = await rpc(server, message(text), bearer(token));
         assert.equal(named.status, 400, named.text);
     }
-    assert.equal(server.dump(), before);
+    assert.equal(dump(), before);
     assert.ok(await works());
     // Names that may be given are kept as they are, and found again.
     const odd = "bob'; DROP TABLE account; --";

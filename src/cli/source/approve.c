@@ -310,10 +310,9 @@ int cw_cli_source_approve(int argc, char **argv)
         .args = "[SOURCE...] [METHOD...]",
         .about = "Approve the current definitions of the tools of all sources, or of the named\n"
                  "ones. If methods are named, approve exactly these, in the named sources or in\n"
-                 "any. The lock file (state.lock) or the database (state.approvals) records them. "
-                 "Run \"causeway source diff\" first,\n"
-                 "and name the etag that it printed: if something has changed since, nothing is\n"
-                 "approved.",
+                 "any. The lock file (state.lock) or the database (state.approvals) records\n"
+                 "them. Run \"causeway source diff\" first, and name the etag that it printed: if\n"
+                 "something has changed since, nothing is approved.",
         .has_json = true,
         .has_etag = true,
         .has_server = true,
