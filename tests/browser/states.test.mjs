@@ -196,21 +196,16 @@ suite("one server", () => {
             for (const side of sides) if (existsSync(from + side)) renameSync(from + side, to + side);
         };
         const page = await openPage(server, "/console/access/roles", { account: "alice" });
-        // The server looks for its database once a second.
-        const isAway = (wanted) =>
-            page.waitForFunction(
-                async (away) => ((await fetch("/session/token", { cache: "no-store" })).status !== 200) === away,
-                wanted,
-            );
         move(server.database, `${server.database}.away`);
-        await isAway(true);
+        // The server looks for its database once a second.
+        await server.untilLogged(/database unavailable/);
         await page.click("text=New role…");
         await page.fill("#new-role", "night shift");
         await page.click("dialog button:text-is('Add')");
         await page.waitForSelector(".notice");
         assert.match(await text(page, ".notice"), /Nothing was changed\./);
         move(`${server.database}.away`, server.database);
-        await isAway(false);
+        await server.untilLogged(/the database can be used again/);
         await visit(page, "/console/access/roles");
         await ready(page);
         assert.doesNotMatch(await text(page), /night shift/);
