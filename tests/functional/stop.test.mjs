@@ -1,6 +1,7 @@
 // Stopping: what runs is finished, what idles is closed, nobody new is taken, and it ends in time.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { databasePath } from "./support/accounts.mjs";
 import { patience, slowness, startCauseway } from "./support/programs.mjs";
 import {
     Connection,
@@ -51,6 +52,16 @@ suite("causeway", { concurrency: true }, () => {
             assert.match(server.stderr, /serve: stopped/);
         });
     }
+
+    test("ends with 0 while its database is still being read", async () => {
+        // Side by side, so that the threads of a server do not run at the same time.
+        for (let round = 0; round < 4; round += 1) {
+            const start = () => startCauseway({ config: { store: { path: databasePath() } } });
+            const servers = await Promise.all(Array.from({ length: 8 }, start));
+            servers.forEach((server) => server.child.kill("SIGTERM"));
+            await Promise.all(servers.map((server) => assertEnds(server, { within: 5_000 })));
+        }
+    });
 
     test("answers the next request of idle connections, and closes them after it", async () => {
         const server = await startCauseway();

@@ -61,6 +61,7 @@
     100u /* invalid ones of one network: unknown, or with a wrong signature */
 
 typedef struct cw_accounts cw_accounts;
+typedef struct cw_accounts_loop cw_accounts_loop;
 
 typedef struct cw_accounts_opts {
     cw_db_opts db; /* as in store.h; `where` is NULL or empty: none, only issuers */
@@ -102,6 +103,10 @@ void cw_accounts_write_failures(cw_accounts *a, cw_json_writer *w);
 void cw_accounts_read_failures(cw_accounts *a, const cw_json *failures);
 /* The store, for other jobs; it lives as long. NULL: no database. */
 cw_store *cw_accounts_store(cw_accounts *a);
+/* The part of this loop, on the loop; NULL without memory. It lives as long as the accounts. */
+cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
+/* For jobs of the store, on its thread: post to the loop, or drop the message if the loop has ended. */
+void cw_accounts_post(cw_accounts_loop *to, cw_message *message);
 /* Hash a new password where those of logins are verified. All such jobs are one more network among
  * those that take turns. CW_LIMIT: too many wait, and `run` is not called.
  * Needs a database. */

@@ -197,14 +197,9 @@ static void on_message(cw_message *message)
 static void on_done(cw_store_job *job, cw_code rc)
 {
     cw_oauth_op *op = of_job(job);
-    cw_accounts_loop *al = op->al;
     op->rc = rc ? rc : op->rc;
     op->message.fn = on_message;
-    /* Under the lock: a loop that has ended may be gone. */
-    pthread_mutex_lock(&al->lock);
-    if (!al->is_ended)
-        cw_loop_post(al->loop, &op->message);
-    pthread_mutex_unlock(&al->lock);
+    cw_accounts_post(op->al, &op->message);
 }
 
 void cw_oauth_cancel(cw_oauth_waiter *w)

@@ -183,16 +183,24 @@ static void on_done(cw_message *message)
     settle(t->al, t);
 }
 
+void cw_accounts_post(cw_accounts_loop *to, cw_message *message)
+{
+    /* Under the lock: a loop that has ended may be gone. */
+    pthread_mutex_lock(&to->lock);
+    bool is_ended = to->is_ended;
+    if (!is_ended)
+        cw_loop_post(to->loop, message);
+    pthread_mutex_unlock(&to->lock);
+    if (is_ended && message->drop)
+        message->drop(message);
+}
+
 void cw_login_op_finish(cw_login_op *t, cw_login_status status)
 {
     cw_accounts_loop *al = t->al;
     t->status = status;
     t->message.fn = on_done;
-    /* Under the lock: a loop that has ended may be gone. */
-    pthread_mutex_lock(&al->lock);
-    if (!al->is_ended)
-        cw_loop_post(al->loop, &t->message);
-    pthread_mutex_unlock(&al->lock);
+    cw_accounts_post(al, &t->message);
 }
 
 /* The connections have cancelled their waiters. Running operations end in cw_accounts_free. */

@@ -30,7 +30,6 @@
 #include "net/addr/network.h"
 
 typedef struct cw_login_op cw_login_op;
-typedef struct cw_accounts_loop cw_accounts_loop;
 
 /* Verified credentials. */
 typedef struct cw_login_cache_entry {
@@ -183,8 +182,6 @@ void cw_login_op_finish(cw_login_op *t, cw_login_status status);
 cw_login_op *cw_login_op_find(cw_accounts_loop *al, const unsigned char key[CW_DIGEST]);
 void cw_login_op_wait(cw_login_op *t, cw_login_waiter *w);
 
-/* The state of this loop; NULL without memory. */
-cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
 /* Start it, with a waiter. If the store is too busy, it is freed, and UNAVAILABLE is returned. */
 cw_login cw_login_op_begin(cw_login_op *t, cw_login_waiter *w);
 /* Whether failures delay these credentials: TOO_MANY, or PENDING if not. */

@@ -18,7 +18,7 @@ typedef struct op {
     cw_store_job job;
     cw_message message;
     cw_arena arena;
-    cw_loop *loop;
+    cw_accounts_loop *home;
     cw_runtime_loop *rl;
     cw_mcp_webhooks *all;
     cw_rpc_item *item; /* NULL: the client is gone */
@@ -102,7 +102,7 @@ static void on_done(cw_store_job *job, cw_code rc)
     op *o = CW_CONTAINER(job, op, job);
     o->rc = rc;
     o->message = (cw_message){.fn = on_home, .drop = free_op};
-    cw_loop_post(o->loop, &o->message);
+    cw_accounts_post(o->home, &o->message);
 }
 
 static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
@@ -156,11 +156,12 @@ static bool check_caller(const cw_mcp_request *r)
 
 static op *op_new(const cw_mcp_request *r)
 {
-    op *o = calloc(1, sizeof *o);
+    cw_accounts_loop *home = cw_accounts_at(cw_runtime_accounts(r->rl), r->responder->loop);
+    op *o = home ? calloc(1, sizeof *o) : NULL;
     if (!o)
         return NULL;
     cw_arena_init(&o->arena, ARENA_MAX);
-    o->loop = r->responder->loop;
+    o->home = home;
     o->rl = r->rl;
     o->all = r->door->webhooks;
     return o;

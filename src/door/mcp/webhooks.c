@@ -674,6 +674,7 @@ void cw_webhooks_tell(cw_runtime_loop *from, cw_mcp_webhooks *all, const char id
 typedef struct load_job {
     cw_store_job job;
     cw_message message;
+    cw_accounts_loop *home;
     cw_mcp_webhooks *all;
     cw_arena arena;
     cw_db_webhook *rows;
@@ -733,17 +734,19 @@ static void on_loaded(cw_store_job *job, cw_code rc)
     if (rc)
         j->n = 0;
     j->message = (cw_message){.fn = on_rows, .drop = free_load};
-    cw_loop_post(j->all->loop, &j->message);
+    cw_accounts_post(j->home, &j->message);
 }
 
 static void load(cw_mcp_webhooks *all)
 {
     cw_accounts *accounts = cw_runtime_accounts(all->rl);
     cw_store *store = accounts ? cw_accounts_store(accounts) : NULL;
-    load_job *j = store ? calloc(1, sizeof *j) : NULL;
+    cw_accounts_loop *home = store ? cw_accounts_at(accounts, all->loop) : NULL;
+    load_job *j = home ? calloc(1, sizeof *j) : NULL;
     if (!j)
         return;
     j->all = all;
+    j->home = home;
     j->job = (cw_store_job){.run = run_load, .done = on_loaded};
     cw_arena_init(&j->arena, CW_ARENA_MAX);
     if (cw_store_ask(store, &j->job))
