@@ -183,8 +183,9 @@ suite("a webhook is refused", { concurrency: true }, () => {
         await receiver.until("event");
         const mcp = { events: { enabled: true, webhooks: ["hooks.example.org"], webhook_allow_private: true } };
         await reloadBridge(server, { mcp });
-        service.notify("done", { no: 1 });
         await receiver.until("terminated");
+        service.notify("done", { no: 1 });
+        await client.list();
         assert.equal(receiver.of("event").length, 1);
     });
 });

@@ -82,8 +82,16 @@ class Postgres {
             ...more,
         ];
         const args = settings.flatMap((setting) => ["-c", setting]);
-        this.child = start(this.directory, path.join(bin, "postgres"), ["-D", this.data, ...args]);
-        await eventually(() => this.isReady(), "PostgreSQL", 30_000);
+        const run = () => start(this.directory, path.join(bin, "postgres"), ["-D", this.data, ...args]);
+        this.child = run();
+        // While it was away, its port may have been another's for a moment.
+        const isThere = () => {
+            if (this.child.exitCode !== null) {
+                this.child = run();
+            }
+            return this.isReady();
+        };
+        await eventually(isThere, "PostgreSQL", 30_000);
     }
 
     isReady() {
