@@ -353,8 +353,8 @@ static const cw_entry *find_rival(const cw_snapshot *s, const cw_method *method,
                : NULL;
 }
 
-/* The owner of the name, an earlier offer, and its entry. False: the name is free. What was published
- * before does not count, so that servers agree in whatever order their sources come. */
+/* The owner of the name, an earlier offer, and its entry. False: the name is free. Earlier
+ * catalogues do not count, so that servers agree in whatever order their sources come. */
 static bool is_taken(const builder *b, const cw_method *method, cw_str name, size_t index,
                      cw_str *ret_owner, const cw_entry **ret)
 {

@@ -591,7 +591,7 @@ static const char *keep(cw_task *t, cw_str payload)
     return NULL;
 }
 
-/* Of an end that gives way to another. */
+/* Drops an end that gives way to another. */
 static void drop_end(cw_task *t)
 {
     refund(t, t->n_payload);
@@ -788,7 +788,7 @@ bool cw_tasks_show(cw_tasks *tasks, cw_str id, cw_tasks_fn fn, void *ctx)
     return t != NULL;
 }
 
-/* Of this server. */
+/* Cancels a task of this server. */
 static cw_code cancel_here(cw_tasks *tasks, cw_str id)
 {
     pthread_mutex_lock(&tasks->lock);

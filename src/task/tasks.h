@@ -192,9 +192,9 @@ typedef void (*cw_tasks_fn)(const cw_task_info *info, void *ctx);
 /* Each task of the table, oldest first, with the lock: `fn` calls no function of this header.
  * `without_row`: only those that are not in the store. */
 void cw_tasks_each(cw_tasks *tasks, bool without_row, cw_tasks_fn fn, void *ctx);
-/* The same for the one of this id, whoever owns it. False: the table does not have it. */
+/* The same for the one of this id, of any owner. False: the table does not have it. */
 bool cw_tasks_show(cw_tasks *tasks, cw_str id, cw_tasks_fn fn, void *ctx);
-/* cw_task_cancel by its id, whoever owns it and whichever server runs it. On the store's thread, or
+/* cw_task_cancel by its id, for any owner and any server that runs it. On the store's thread, or
  * with `db` NULL, which means: of this server. CW_NOTFOUND; CW_DONE: it had ended; CW_IO, CW_TIMEOUT. */
 CW_MUST_USE cw_code cw_tasks_cancel(cw_tasks *tasks, cw_str id, cw_db *db, cw_err *err);
 /* "working", "input_required", … */

@@ -43,7 +43,7 @@ typedef struct cw_failure_counters {
     size_t n;
 } cw_failure_counters;
 
-/* What the database had before the password was verified. */
+/* The counters of the database before the password was verified. */
 typedef struct cw_failures_read {
     bool is_read, has_account, has_pair_failures;
     int64_t known_ms; /* the account is known in this network for so long; 0: it is not */

@@ -221,7 +221,7 @@ static bool is_own(const char node[CW_NODE_TEXT])
     return memcmp(node, cw_node_text(), CW_NODE_TEXT) == 0;
 }
 
-/* A letter may come late: the stream that it closes was opened before. Of two that were opened in the
+/* A letter may come late: the stream that it closes was opened before. If both were opened in the
  * same millisecond, both servers choose the same one. */
 static bool is_older(int64_t since, const closing *c)
 {

@@ -66,7 +66,7 @@ CW_MUST_USE cw_code cw_lock_check_etag(cw_str seen, const char *etag, cw_err *er
  * new, changed or gone. A source without any of the named methods stays as it is. CW_NOMEM. */
 CW_MUST_USE cw_code cw_lock_approve(cw_lock_approval *a, cw_str source,
                                     const cw_remote_definition *definitions, size_t n);
-/* What the approval changes in the lock. Borrows. */
+/* The change that the approval makes to the lock. Borrows. */
 cw_lock_change cw_lock_approval_change(const cw_lock_approval *a);
 /* Write the file, unless no source was approved. Fails as cw_lock_write. */
 CW_MUST_USE cw_code cw_lock_approval_write(const cw_lock_approval *a, const char *path,
