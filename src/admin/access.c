@@ -4,7 +4,7 @@
 
 #include "access/rights.h"
 #include "admin/callers.h"
-#include "catalogue/portable_name.h"
+#include "catalogue/tool/portable_name.h"
 #include "source/source.h"
 
 #define ROWS_MAX 1000u                         /* of one matrix */

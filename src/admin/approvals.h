@@ -19,7 +19,7 @@
 #define CW_ADMIN_APPROVALS_H
 
 #include "net/loop/loop.h"
-#include "source/remote/lock.h"
+#include "source/remote/lock/lock.h"
 #include "store/approval.h"
 #include "store/store.h"
 

@@ -5,8 +5,8 @@
 #include "admin/approvals.h"
 #include "admin/definitions.h"
 #include "base/clock.h"
-#include "source/remote/lock_approve.h"
-#include "source/remote/lock_diff.h"
+#include "source/remote/lock/lock_approve.h"
+#include "source/remote/lock/lock_diff.h"
 
 /* ---- list ---- */
 

@@ -2,9 +2,9 @@
 /* tools.c - methods about the catalogue: every tool with its requirements. */
 #include "admin/access.h"
 #include "base/utf8.h"
-#include "catalogue/mcp_tool.h"
-#include "catalogue/portable_name.h"
-#include "catalogue/tool_json.h"
+#include "catalogue/tool/mcp_tool.h"
+#include "catalogue/tool/portable_name.h"
+#include "catalogue/tool/tool_json.h"
 #include "config/syntax/quote.h"
 #include "source/source.h"
 

@@ -3,8 +3,8 @@
 #include "catalogue/lint.h"
 
 #include "access/scopes.h"
-#include "catalogue/mcp_tool.h"
-#include "catalogue/param_headers.h"
+#include "catalogue/tool/mcp_tool.h"
+#include "catalogue/tool/param_headers.h"
 #include "catalogue/schema_bundle.h"
 #include "schema/rewrite/draft_diff.h"
 

@@ -16,11 +16,11 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "catalogue/exposed.h"
-#include "catalogue/mcp_tool.h"
-#include "catalogue/portable_name.h"
-#include "catalogue/search_index.h"
+#include "catalogue/tool/mcp_tool.h"
+#include "catalogue/tool/portable_name.h"
+#include "catalogue/search/search_index.h"
 #include "catalogue/skills.h"
-#include "catalogue/tool_json.h"
+#include "catalogue/tool/tool_json.h"
 #include "catalogue/ui.h"
 
 /* Entries by one of their texts: open addressing, never more than half full. A slot has the place

@@ -2,7 +2,7 @@
 /* translate.c - methods and tools with translated texts. */
 #include "catalogue/translate.h"
 
-#include "catalogue/tool_json.h"
+#include "catalogue/tool/tool_json.h"
 
 /* ---- the texts ---- */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "catalogue/exposed.h"
-#include "catalogue/portable_name.h"
+#include "catalogue/tool/portable_name.h"
 #include "catalogue/skills.h"
 
 #define BLOCK 64u       /* entries that are counted together */

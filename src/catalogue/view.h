@@ -10,7 +10,7 @@
 #define CW_CATALOGUE_VIEW_H
 
 #include "catalogue/change.h"
-#include "catalogue/tool_json.h"
+#include "catalogue/tool/tool_json.h"
 
 typedef struct cw_view cw_view;
 

@@ -29,12 +29,12 @@
 #include "metrics/names.h"
 #include "server/app.h"
 #include "server/app_state.h"
-#include "server/examples.h"
+#include "server/files/examples.h"
 #include "server/listeners.h"
-#include "server/local_socket.h"
-#include "server/notify.h"
+#include "server/files/local_socket.h"
+#include "server/upgrade/notify.h"
 #include "server/probe.h"
-#include "server/takeover.h"
+#include "server/upgrade/takeover.h"
 
 /* For this long the start waits for sources, so that the first client finds the tools. A process
  * that takes over has more time: the old one serves meanwhile. */

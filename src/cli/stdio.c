@@ -16,7 +16,7 @@
 #include "door/mcp/stdio.h"
 #include "json/write.h"
 #include "server/app.h"
-#include "server/examples.h"
+#include "server/files/examples.h"
 
 /* For this long messages wait for sources, so that the first list is whole. `initialize` too: its
  * answer, which clients ask for once, says whether there are prompts and resources. */

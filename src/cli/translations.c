@@ -13,8 +13,8 @@
 #include "cli/lib/progress.h"
 #include "cli/plugin/plugin.h"
 #include "net/process/child.h"
-#include "server/own_files.h"
-#include "server/plugin_host_path.h"
+#include "server/files/own_files.h"
+#include "server/files/plugin_host_path.h"
 #include "source/registry/registry.h"
 
 #define SETTLE_MS 10000u

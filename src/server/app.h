@@ -23,7 +23,7 @@
 #include "net/process/child.h"
 #include "net/server/server.h"
 #include "replica/replicas.h"
-#include "server/permissions.h"
+#include "server/options/permissions.h"
 #include "server/shared_changes.h"
 #include "server/shared_rates.h"
 #include "source/registry/registry.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "metrics/metrics.h"
-#include "store/postgres_listen.h"
+#include "store/postgres/postgres_listen.h"
 
 /* How long a reader waits for a lock; with a write-ahead log it rarely has to. */
 #define BUSY_MS 500u

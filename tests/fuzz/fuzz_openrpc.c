@@ -9,7 +9,7 @@
  */
 #include "fuzz.h"
 
-#include "catalogue/tool_json.h"
+#include "catalogue/tool/tool_json.h"
 #include "source/openrpc/openrpc.h"
 
 #define ARENA_MAX ((size_t)256 << 20)

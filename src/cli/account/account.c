@@ -2,7 +2,7 @@
 /* account: adds, changes and removes accounts. */
 #include "access/gate.h"
 #include "cli/account/rights.h"
-#include "server/name_list.h"
+#include "server/options/name_list.h"
 
 /* The password of a new or changed account: none, or from a file, terminal or pipe. */
 typedef struct password_options {

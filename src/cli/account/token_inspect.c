@@ -14,8 +14,8 @@
 #include "cli/lib/progress.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
-#include "server/database.h"
-#include "server/issuers.h"
+#include "server/options/database.h"
+#include "server/options/issuers.h"
 
 #define INPUT_MAX_BYTES (2u * CW_JWS_MAX_BYTES)
 #define OUTPUT_MAX_BYTES (1024u * 1024u)

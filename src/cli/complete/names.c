@@ -11,8 +11,8 @@
 #include "access/scopes.h"
 #include "cli/lib/admin.h"
 #include "cli/plugin/plugin.h"
-#include "server/name_list.h"
-#include "server/permissions.h"
+#include "server/options/name_list.h"
+#include "server/options/permissions.h"
 #include "store/db.h"
 
 #define NAMES_MAX ((size_t)16 << 20)

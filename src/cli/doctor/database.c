@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
-#include "server/database.h"
+#include "server/options/database.h"
 #include "store/db.h"
 
 #define BUSY_MS 5000u

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
-#include "source/remote/lock.h"
+#include "source/remote/lock/lock.h"
 
 /* Another user, who could change the file. Root checks the set-up of a service's user. */
 static bool is_foreign(const struct stat *st)

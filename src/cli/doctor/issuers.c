@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* issuers.c - doctor: metadata and keys of issuers, and their clocks. */
-#include "server/issuers.h"
+#include "server/options/issuers.h"
 #include "base/log.h"
 #include "cli/doctor/doctor.h"
 #include "cli/lib/loop.h"

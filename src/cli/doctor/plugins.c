@@ -5,7 +5,7 @@
 
 #include "cli/doctor/doctor.h"
 #include "cli/plugin/plugin.h"
-#include "server/plugin_host_path.h"
+#include "server/files/plugin_host_path.h"
 
 static void add_problems(cw_doctor *d, const char *path, cw_str problems)
 {

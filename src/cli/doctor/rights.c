@@ -10,7 +10,7 @@
 #include "cli/tool/cost.h"
 #include "cli/tool/tools.h"
 #include "config/syntax/quote.h"
-#include "server/database.h"
+#include "server/options/database.h"
 #include "store/db.h"
 
 #define EXAMPLES 3u

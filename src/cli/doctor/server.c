@@ -10,7 +10,7 @@
 #include "cli/lib/loop.h"
 #include "config/syntax/quote.h"
 #include "net/client/client.h"
-#include "server/local_socket.h"
+#include "server/files/local_socket.h"
 
 #define HEALTH_MAX 65536u
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "cli/doctor/doctor.h"
 #include "net/server/server.h"
-#include "server/own_files.h"
+#include "server/files/own_files.h"
 
 #define OWN_FILES 512u
 #define SYNCHRONISE                                                                                \

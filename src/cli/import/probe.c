@@ -16,7 +16,7 @@
 #include "config/syntax/names.h"
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
-#include "server/own_files.h"
+#include "server/files/own_files.h"
 
 #define TRY_MS 10000u /* for one answer, while nothing is known */
 #define CONNECT_MS 5000u

@@ -16,7 +16,7 @@
 #include "cli/init/first_account.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
-#include "server/examples.h"
+#include "server/files/examples.h"
 
 #define CONFIG_FILE "causeway.yaml"
 #define DATABASE_FILE "causeway.db"

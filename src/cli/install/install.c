@@ -12,7 +12,7 @@
 #include "cli/install/products.h"
 #include "cli/plugin/plugin.h"
 #include "config/toolset_path.h"
-#include "server/database.h"
+#include "server/options/database.h"
 #include "store/db.h"
 
 #define DEFAULT_NAME "causeway"

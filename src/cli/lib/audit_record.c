@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/lib/cli.h"
-#include "server/audit_opts.h"
+#include "server/options/audit_opts.h"
 
 void cw_cli_user(char ret[CW_CLI_USER])
 {

@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalogue/tool_json.h"
+#include "catalogue/tool/tool_json.h"
 #include "cli/lib/table.h"
 #include "cli/plugin/plugin.h"
 #include "config/syntax/quote.h"
-#include "server/plugin_host_path.h"
+#include "server/files/plugin_host_path.h"
 
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)
 #define LABEL_WIDTH 13

@@ -10,9 +10,9 @@
 
 #include "cli/plugin/plugin.h"
 #include "config/syntax/quote.h"
-#include "server/own_path.h"
+#include "server/files/own_path.h"
 #include "server/paths.h"
-#include "server/plugin_host_path.h"
+#include "server/files/plugin_host_path.h"
 
 #define NAME_MAX_BYTES 64u
 #define PATH_BYTES 4096u

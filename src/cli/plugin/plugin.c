@@ -13,7 +13,7 @@
 #include "cli/lib/table.h"
 #include "cli/plugin/plugin.h"
 #include "config/syntax/quote.h"
-#include "server/plugin_host_path.h"
+#include "server/files/plugin_host_path.h"
 
 #define PATH_BYTES 4096u
 #define OUTPUT_MAX_BYTES (64u * 1024u * 1024u)

@@ -3,7 +3,7 @@
 #include "admin/approvals.h"
 #include "cli/lib/owner.h"
 #include "cli/source/source_set.h"
-#include "server/database.h"
+#include "server/options/database.h"
 
 #define BUSY_MS 5000u
 

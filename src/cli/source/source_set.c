@@ -11,9 +11,9 @@
 #include "cli/lib/sessions.h"
 #include "config/syntax/quote.h"
 #include "net/process/child.h"
-#include "server/own_files.h"
+#include "server/files/own_files.h"
 #include "source/registry/registry.h"
-#include "source/remote/lock_diff.h"
+#include "source/remote/lock/lock_diff.h"
 
 #define NEAR 3u /* edits, for "did you mean" */
 

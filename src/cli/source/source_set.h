@@ -17,7 +17,7 @@
 #include "cli/lib/admin.h"
 #include "cli/lib/table.h"
 #include "source/remote/discovery.h"
-#include "source/remote/lock_approve.h"
+#include "source/remote/lock/lock_approve.h"
 #include "source/remote/remote.h"
 
 typedef struct cw_source_set_item {

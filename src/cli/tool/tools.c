@@ -8,7 +8,7 @@
 #include "cli/lib/progress.h"
 #include "cli/lib/table.h"
 #include "config/syntax/quote.h"
-#include "server/examples.h"
+#include "server/files/examples.h"
 
 #define SETTLE_MS 10000u
 

@@ -7,10 +7,10 @@
 #include <math.h>
 
 #include "door/mcp/elicit.h"
-#include "door/mcp/fit.h"
+#include "door/mcp/feature/fit.h"
 #include "door/mcp/mcp_int.h"
 #include "door/mcp/park.h"
-#include "door/mcp/task.h"
+#include "door/mcp/task/task.h"
 #include "json/write.h"
 #include "metrics/metrics.h"
 

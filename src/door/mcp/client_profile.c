@@ -4,7 +4,7 @@
  *
  * The name only decides how names and schemas are written: every client sees the same tools.
  */
-#include "door/mcp/task.h"
+#include "door/mcp/task/task.h"
 
 /* `bit` if the form is portable, and `own` if the client has one of its own. */
 static unsigned bits_of(cw_config_form form, unsigned bit, unsigned own)

@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "door/mcp/letter.h"
 #include "door/mcp/park.h"
-#include "door/mcp/task.h"
+#include "door/mcp/task/task.h"
 
 #define PURPOSE CW_STR("mcp request state")
 /* Ids of requests to clients: below 2^53, which every language reads exactly.

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "catalogue/portable_name.h"
+#include "catalogue/tool/portable_name.h"
 #include "catalogue/skills.h"
 #include "door/mcp/instructions.h"
 #include "door/mcp/mcp_int.h"

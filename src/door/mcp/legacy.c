@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "door/mcp/instructions.h"
 #include "door/mcp/letter.h"
-#include "door/mcp/task_legacy.h"
+#include "door/mcp/task/task_legacy.h"
 
 #define PURPOSE CW_STR("mcp session")
 #define PROFILE_SHIFT 24u

@@ -34,7 +34,7 @@
 #include "base/list.h"
 #include "call/find.h"
 #include "door/error.h"
-#include "door/mcp/kept_results.h"
+#include "door/mcp/feature/kept_results.h"
 #include "door/mcp/mcp.h"
 #include "door/mcp/session_store.h"
 #include "door/mcp/stream_expiry.h"

@@ -2,14 +2,14 @@
 /* modern.c - the stateless era: envelope, headers that repeat the body, and the table of methods.
  */
 #include "base/base64.h"
-#include "catalogue/param_headers.h"
-#include "door/mcp/events.h"
+#include "catalogue/tool/param_headers.h"
+#include "door/mcp/event/events.h"
 #include "door/mcp/instructions.h"
-#include "door/mcp/list.h"
+#include "door/mcp/feature/list.h"
 #include "door/mcp/mcp_int.h"
-#include "door/mcp/skills.h"
-#include "door/mcp/task.h"
-#include "door/mcp/webhooks.h"
+#include "door/mcp/feature/skills.h"
+#include "door/mcp/task/task.h"
+#include "door/mcp/event/webhooks.h"
 #include "json/write.h"
 
 #define VERSION "2026-07-28"

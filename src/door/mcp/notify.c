@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "access/fair_key.h"
-#include "door/mcp/task_away.h"
+#include "door/mcp/task/task_away.h"
 #include "json/write.h"
 #include "metrics/recent.h"
 #include "metrics/step.h"

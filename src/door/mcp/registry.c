@@ -9,12 +9,12 @@
 #include "base/clock.h"
 #include "base/node.h"
 #include "door/mcp/elicit.h"
-#include "door/mcp/events.h"
-#include "door/mcp/fit.h"
+#include "door/mcp/event/events.h"
+#include "door/mcp/feature/fit.h"
 #include "door/mcp/letter.h"
 #include "door/mcp/park.h"
-#include "door/mcp/task.h"
-#include "door/mcp/webhooks.h"
+#include "door/mcp/task/task.h"
+#include "door/mcp/event/webhooks.h"
 
 #define TRAFFIC_MS 1000u /* between messages with calls */
 

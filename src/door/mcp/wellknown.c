@@ -3,10 +3,10 @@
  * entry of a registry.
  */
 #include "catalogue/ui.h"
-#include "door/mcp/events.h"
-#include "door/mcp/skills.h"
-#include "door/mcp/static_resource.h"
-#include "door/mcp/task_legacy.h"
+#include "door/mcp/event/events.h"
+#include "door/mcp/feature/skills.h"
+#include "door/mcp/feature/static_resource.h"
+#include "door/mcp/task/task_legacy.h"
 #include "door/rest/reply.h"
 #include "json/write.h"
 

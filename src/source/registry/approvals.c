@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "source/registry/registry_int.h"
-#include "source/remote/lock.h"
+#include "source/remote/lock/lock.h"
 
 void cw_sources_free_approvals(cw_sources *s)
 {

@@ -19,7 +19,7 @@
 #include "access/fair_key.h"
 #include "catalogue/exposed.h"
 #include "metrics/metrics.h"
-#include "source/remote/relayed_task.h"
+#include "source/remote/mcp/relayed_task.h"
 #include "source/remote/remote_int.h"
 
 #define RETRY_MS 100u

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "catalogue/tool_json.h"
+#include "catalogue/tool/tool_json.h"
 #include "support/oom.h"
 
 static int refs_of[2];

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "catalogue/tool_json.h"
+#include "catalogue/tool/tool_json.h"
 #include "support/oom.h"
 
 /* A source is whatever counts its references. */
