@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Pages of the security person: who may call what, the audit, accounts, roles, tokens and sessions.
 import {attempt, change, missing, problem, rpc} from "./api.mjs";
-import {ask, button, code, copyable, count, duration, each, el, grid, input, pageSize, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
+import {ask, button, code, copyable, count, duration, each, el, grid, input, offer, pageSize, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
 import {anchor, filled, filters, link, query, setQuery, toolLink, writePage} from "./frame.mjs";
 import {outcomes, outcomeTag, showRecord} from "./traffic.mjs";
 
@@ -44,21 +44,22 @@ export async function who(node) {
 	let visit = 0;
 
 	async function explain(tool, as) {
-		setQuery({tool, as, kind: kinds.value});
+		const kind = kinds.value;
+		setQuery({tool, as, kind});
 		why.hidden = false;
-		await attempt(why, "The decision could not be explained.", async () => replace(why, whyView(await rpc("access.why", {tool, [kinds.value]: as}), as, kinds.value)));
+		await attempt(why, "The decision could not be explained.", async () => replace(why, whyView(await rpc("access.why", {tool, [kind]: as}), as, kind)));
 	}
 
 	function cell(word, tool, as) {
 		const [text, look] = words[word] ?? [word, "quiet"];
 		const mark = word === "hidden" ? "–" : word;
-		const attributes = {
+		const attrs = {
 			href: link("/who", {tool, as, kind: kinds.value}),
 			title: text,
 			"aria-label": `${mark} ${text}: ${tool} for ${as}`,
 			onclick: event => (event.preventDefault(), event.stopPropagation(), explain(tool, as)),
 		};
-		return el("td", el(`a.${look}`, attributes, mark));
+		return el("td", el(`a.${look}`, attrs, mark));
 	}
 
 	async function update() {
@@ -93,28 +94,31 @@ export async function audit(node) {
 	const any = ["", "any"];
 	const inputs = {
 		since: select(spans, "1h"),
-		kind: select([any, ..."call refusal login consent grant change lost".split(" ")]),
-		outcome: select([any, ...outcomes, ..."wrong clear_text forged logout allowed denied issued refreshed revoked reused".split(" ")]),
-		caller: input("text", {size: 12}),
-		tool: input("text", {size: 18}),
+		kind: select([any, ..."call refusal login consent grant task change lost".split(" ")]),
+		outcome: select([any, ...outcomes, ..."wrong clear_text forged logout allowed denied issued refreshed revoked reused created answered cancel completed".split(" ")]),
+		caller: input("text", {size: 12, list: "callers"}),
+		tool: input("text", {size: 18, list: "tools"}),
 		q: input("search", {placeholder: "Search the records found"}),
 	};
 	const summary = el("p.quiet", {role: "status"});
-	const further = button("Search further", () => load(1000));
+	const further = button("Search further", () => load(next));
+	const [callers, tools] = ["callers", "tools"].map(id => el("datalist", {id}));
 	const save = button("Save as JSONL", onSave, "", {hidden: true});
 	const place = el("div");
-	let found = [];
+	let all;
+	let found;
+	let next;
 	const show = r => showRecord("Audit record", r, "/audit");
 	const rows = table({
 		caption: "Records, the newest first",
 		columns: [
 			["Time", r => button(when(Date.parse(r.time)), () => show(r), ".plain"), "fit"],
-			["Kind", r => r.kind, "fit"],
+			["Kind", "kind", "fit"],
 			["Outcome", r => r.outcome && outcomeTag(r.outcome, "/audit"), "fit"],
-			["Caller", r => visible(r.caller)],
+			["Caller", "caller"],
 			["Method", r => el("span.mono", visible(r.tool ?? r.method))],
-			["Door", r => r.door, "fit"],
-			["Address", r => visible(r.address), "fit"],
+			["Door", "door", "fit"],
+			["Address", "address", "fit"],
 			["Took", r => duration(r.us), "n"],
 			["Detail", r => el("div.text", visible(r.detail))],
 		],
@@ -127,75 +131,81 @@ export async function audit(node) {
 		URL.revokeObjectURL(file);
 	}
 
-	function fill(records, hasMore) {
-		const oldest = records.at(-1);
-		found = records.filter(r => JSON.stringify(r).toLowerCase().includes(inputs.q.value.toLowerCase()));
+	function fill(searchedTo) {
+		found = all.filter(r => JSON.stringify(r).toLowerCase().includes(inputs.q.value.toLowerCase()));
 		rows.fill(found);
 		replace(place, rows.node);
-		replace(summary, `${count(found.length)} found`, oldest && [", back to ", when(Date.parse(oldest.time))], hasMore && ", older ones were not searched");
+		replace(summary, `${count(found.length)} found`, searchedTo && [", searched back to ", when(Date.parse(searchedTo))]);
 		save.hidden = !found.length;
+		further.hidden = !next;
+		offer(callers, all, r => r.caller);
+		offer(tools, all, r => r.tool ?? r.method);
 	}
 
-	async function load(limit = 100) {
+	// With a cursor, earlier results stay.
+	async function load(cursor) {
 		const {q, ...params} = values();
 		try {
-			const got = await rpc("audit.search", {...filled(params), limit});
-			further.hidden = !got.more || limit > 100;
-			fill(got.records, got.more);
+			const got = await rpc("audit.search", filled({...params, cursor}));
+			all = cursor ? all.concat(got.records) : got.records;
+			next = got.next;
+			fill(got.searched_to);
 		} catch (error) {
 			const off = () => el("div.empty", el("p", "No audit is written. Set the key:"), el("pre", "audit:\n  path: /var/lib/causeway/audit.jsonl"));
 			replace(place, /audit\.path/.test(error.message) ? off() : problem(error, "The audit could not be searched."));
 		}
 	}
 	const {bar, values, empty} = filters(inputs, () => load(), {since: "Time"});
-	writePage(node, "Audit", save, bar, el("section.panel", summary, place, further));
+	writePage(node, "Audit", save, bar, callers, tools, el("section.panel", summary, place, further));
 	await load();
 }
 
 // ---- access ----
 
-const field = ([name, label, attributes = {}, help]) =>
-	el("div.field", el("label", {for: `new-${name}`}, label), el("input", {id: `new-${name}`, name, type: "text", autocomplete: "off", ...attributes}), help && el("p.help", help));
+const field = ([name, label, attrs = {}, help]) =>
+	el("div.field", el("label", {for: `new-${name}`}, label), el("input", {id: `new-${name}`, name, type: "text", autocomplete: "off", ...attrs}), help && el("p.help", help));
 const split = (text, by) => text.split(by).flatMap(word => word.trim() || []);
 const secret = {type: "password", autocomplete: "new-password"};
 const required = {required: true};
+const stateColumn = ["State", ({state}) => tag(state, state === "active" ? "good" : "warn"), "fit"];
 const roleNames = ["roles", "Roles", {}, "Names with commas between them"];
 const expiry = t => (t.expires === null ? el("span.warn", "never !") : t.expires < Date.now() ? "expired" : `in ${span((t.expires - Date.now()) / 1000)}`);
 const lastUse = t => {
 	const isIdle = Date.now() - (t.used ?? t.created) > 90 * 864e5;
 	return el(isIdle ? "span.warn" : "span", when(t.used), t.used_from && [", ", visible(t.used_from)], isIdle && ", not in 90 days !");
 };
-const isStored = r => !/config/.test(String(r.from));
+const yaml = ({name, permissions}) => `roles:\n  ${JSON.stringify(name)}: ${JSON.stringify(permissions)}`;
+const isStored = r => !/config/.test(r.from);
 
 const setRoles =
 	(name, own) =>
 	async (run, {roles}) => {
 		const wanted = split(roles, ",");
-		for (const role of wanted.filter(r => !own.includes(r))) if (!(await run("accounts.grant", {name, role}, "Granted."))) return;
-		for (const role of own.filter(r => !wanted.includes(r))) if (!(await run("accounts.revoke", {name, role}, "Taken away."))) return;
+		for (const role of wanted.filter(r => !own.includes(r))) if (!(await run("accounts.grant", {name, role}))) return;
+		for (const role of own.filter(r => !wanted.includes(r))) if (!(await run("accounts.revoke", {name, role}))) return;
 	};
 
 function takeAway(role, permission, confirm) {
-	const take = ["Take away", `Callers with the role ${role} lose it with their next request.`, "roles.deny", {role, permission}, "Taken away."];
+	const take = ["Take away", `Callers with the role ${role} lose it with their next request.`, "roles.deny", {role, permission}];
 	return button("×", () => confirm(take, `“${permission}”`), ".plain", {"aria-label": `Take ${permission} away from ${role}`});
 }
 
 async function createToken(run, {account, name, scopes, days}) {
 	const params = filled({account, scopes: split(scopes, /[\s,]+/), name, lifetime: days > 0 ? Math.round(days * 864e5) : ""});
-	const made = await run("tokens.create", params, "Created.");
+	const made = await run("tokens.create", params);
 	const unknown = made?.unknown_scopes?.join(", ");
 	if (made) await ask("The new token", [el("p", "It is shown once. The server stores only its hash."), copyable(made.token), unknown && el("p.warn", "Unknown scopes: ", visible(unknown))]);
 }
 
 // Each section: the columns of its list, the form that adds to it, forms and actions of a row. A form: [label, button,
-// fields, use(run, data), text]. An action: [label, text, method, params, done]. run(method, params, done) makes a change.
+// fields, use(run, data), text]. An action: [label, text, method, params]. run(method, params) makes a change.
 const sections = {
 	accounts: {
 		caption: "Accounts",
-		key: a => a.name,
+		key: "name",
 		columns: [
 			["Name", a => anchor(visible(a.name), "/audit", {caller: a.name, since: "24h"}, {title: "Its records"}), "head"],
-			["State", a => tag(a.state, a.state === "active" ? "good" : "warn"), "fit"],
+			stateColumn,
 			["Roles", a => a.roles.map(r => tag(r))],
 			["Password", a => (a.password ? "yes" : "no, tokens only"), "fit"],
 			["Created", a => when(a.created), "fit"],
@@ -204,7 +214,7 @@ const sections = {
 			"New account",
 			"Add",
 			[["name", "Name", required], ["password", "Password", secret, "Without one the account logs in with tokens only"], roleNames],
-			(run, {name, password, roles}) => run("accounts.add", {name, password: password || null, roles: split(roles, ",")}, "Added."),
+			(run, {name, password, roles}) => run("accounts.add", {name, password: password || null, roles: split(roles, ",")}),
 		],
 		forms: ({name, roles}) => [
 			[
@@ -214,35 +224,35 @@ const sections = {
 				setRoles(name, roles),
 				"Each role on this list is granted, each other one is taken away. Sessions of the account end.",
 			],
-			["Password", "Set the password", [["password", "New password", {...secret, ...required}]], (run, {password}) => run("accounts.password", {name, password}, "The password was changed.")],
+			["Password", "Set the password", [["password", "New password", {...secret, ...required}]], (run, {password}) => run("accounts.password", {name, password})],
 		],
 		actions: ({name, state}) => [
 			state === "blocked"
-				? ["Unblock", "Its logins are accepted again.", "accounts.unblock", {name}, "Unblocked."]
-				: ["Block", "Its logins are rejected, and its sessions and streams end.", "accounts.block", {name}, "Blocked."],
-			["Remove", "The account and its tokens are removed. This cannot be undone.", "accounts.remove", {name}, "Removed."],
+				? ["Unblock", "Its logins are accepted again.", "accounts.unblock", {name}]
+				: ["Block", "Its logins are rejected, and its sessions and streams end.", "accounts.block", {name}],
+			["Remove", "The account and its tokens are removed. This cannot be undone.", "accounts.remove", {name}],
 		],
 	},
 	roles: {
 		caption: "Roles and their permissions",
-		key: r => r.name + r.from,
+		key: "name",
 		columns: [
-			["Role", r => visible(r.name), "head"],
-			["From", r => visible(r.from), "fit"],
+			["Role", "name", "head"],
+			["From", "from", "fit"],
 			["Permissions", (r, confirm) => r.permissions.map(p => [tag(p), isStored(r) && takeAway(r.name, p, confirm)])],
 		],
-		add: ["New role", "Add", [["role", "Name", required]], (run, params) => run("roles.add", params, "Added.")],
-		forms: r => (isStored(r) ? [["Allow", "Allow", [["permission", "Permission", required]], (run, {permission}) => run("roles.allow", {role: r.name, permission}, "Allowed.")]] : []),
-		actions: r => (isStored(r) ? [["Remove", "Accounts lose the permissions of this role.", "roles.remove", {role: r.name}, "Removed."]] : []),
+		add: ["New role", "Add", [["role", "Name", required]], (run, params) => run("roles.add", params)],
+		forms: r => (isStored(r) ? [["Allow", "Allow", [["permission", "Permission", required]], (run, {permission}) => run("roles.allow", {role: r.name, permission})]] : []),
+		actions: r => (isStored(r) ? [["Remove", "Accounts lose the permissions of this role.", "roles.remove", {role: r.name}]] : []),
 	},
 	tokens: {
 		caption: "API tokens",
-		key: t => t.id,
+		key: "id",
 		columns: [
-			["Token", t => t.id, "head"],
-			["Account", t => visible(t.account)],
-			["Name", t => visible(t.name)],
-			["State", t => tag(t.state, t.state === "active" ? "good" : "warn"), "fit"],
+			["Token", "id", "head"],
+			["Account", "account"],
+			["Name", "name"],
+			stateColumn,
 			["Scopes", t => t.scopes.map(s => tag(s))],
 			["Created", t => when(t.created), "fit"],
 			["Expires", expiry, "fit"],
@@ -259,19 +269,19 @@ const sections = {
 			],
 			createToken,
 		],
-		actions: t => (t.revoked ? [] : [["Revoke", "Requests with it are rejected at once, and its streams end.", "tokens.revoke", {id: t.id}, "Revoked."]]),
+		actions: t => (t.revoked ? [] : [["Revoke", "Requests with it are rejected at once, and its streams end.", "tokens.revoke", {id: t.id}]]),
 	},
 	sessions: {
 		caption: "Browser sessions",
-		key: s => s.id,
+		key: "id",
 		columns: [
-			["Session", s => s.id, "head"],
-			["Account", s => visible(s.account)],
+			["Session", "id", "head"],
+			["Account", "account"],
 			["Began", s => when(s.created), "fit"],
 			["Used", s => when(s.used), "fit"],
 			["Ends", s => when(s.expires), "fit"],
 		],
-		actions: s => [["End", "Its browser must log in again.", "sessions.end", {id: s.id}, "Ended."]],
+		actions: s => [["End", "Its browser must log in again.", "sessions.end", {id: s.id}]],
 	},
 };
 
@@ -280,16 +290,16 @@ export async function access(node, name = "accounts") {
 	if (!Object.hasOwn(sections, name)) throw missing("No such section.");
 	const trouble = el("div");
 
-	const run = (method, params, done) =>
+	const run = (method, params) =>
 		attempt(trouble, "Nothing was changed.", async () => {
 			const result = await change(method, params);
-			status(done);
+			status("Done.");
 			await load();
 			return result;
 		});
 
-	async function confirm([label, text, method, params, done], what) {
-		if (await ask(`${label} ${what}?`, el("p", text), label, ".danger")) await run(method, params, done);
+	async function confirm([label, text, method, params], what) {
+		if (await ask(`${label} ${what}?`, el("p", text), label, ".danger")) await run(method, params);
 	}
 
 	const open = ([label, save, fields, use, text], what = "") =>
@@ -299,12 +309,14 @@ export async function access(node, name = "accounts") {
 		});
 
 	const rowActions = row => {
-		const what = String(row.name ?? row.id);
+		const what = row.name ?? row.id;
 		const all = [...(section.forms?.(row) ?? []).map(form => open(form, what)), ...section.actions(row).map(action => button(`${action[0]}…`, () => confirm(action, what), ".danger"))];
-		return all.length ? all.flatMap(one => [one, " "]) : el("span.quiet", row.revoked ? "revoked" : "in the configuration file");
+		if (row.revoked) return "";
+		return all.length
+			? all.flatMap(one => [one, " "])
+			: button("To paste…", () => ask(`${what} is in the configuration file`, [el("p", "The console does not edit it. Change this there:"), copyable(yaml(row))]));
 	};
-	const columns = section.columns.map(([label, cell, kind]) => [label, row => cell(row, confirm), kind]);
-	const rows = table({...section, columns: [...columns, ["Actions", rowActions, "fit"]], empty: () => el("p", `No ${name}.`)});
+	const rows = table({...section, context: confirm, columns: [...section.columns, ["Actions", rowActions, "fit"]], empty: () => el("p", `No ${name}.`)});
 
 	async function load() {
 		rows.fill((await rpc(`${name}.list`))[name]);

@@ -12,6 +12,7 @@ export const consolePath = prefix + root.console;
 export const loginPath = prefix + root.login;
 
 let proof;
+let login;
 let ids = 0;
 export const lastUse = {at: 0};
 
@@ -24,9 +25,16 @@ export function goToLogin() {
 	return new Promise(() => {});
 }
 
+// Whether a login has replaced the session of a request.
+async function isReplaced(before) {
+	await login;
+	return login !== before;
+}
+
 export async function fetchProof() {
+	const before = login;
 	const answer = await fetch(`${prefix}/session/token`);
-	if ([401, 403].includes(answer.status)) return goToLogin();
+	if ([401, 403].includes(answer.status)) return (await isReplaced(before)) ? fetchProof() : goToLogin();
 	if (!answer.ok) throw failure("The session cannot be checked at the moment.", {status: answer.status});
 	return answer.text();
 }
@@ -41,12 +49,15 @@ async function post(path, body, headers = {}, {signal, token} = {}) {
 	const all = {"Content-Type": "application/json", ...headers};
 	lastUse.at = Date.now();
 	for (let attempt = 0; ; attempt++) {
+		await login;
+		const before = login;
 		if (token) all.Authorization = `Bearer ${token}`;
 		else if (!isDemo) all["X-CSRF-Token"] = await (proof ??= fetchProof().catch(forget));
 		const answer = await fetch(path, {method: "POST", body, headers: all, signal, cache: "no-store", credentials: token ? "omit" : "same-origin"});
 		if (token || isDemo) return answer;
-		if (answer.status === 401 && !answer.headers.get("WWW-Authenticate")?.includes("scope")) return goToLogin();
-		if (answer.status !== 403 || attempt > 0 || !(await answer.clone().text()).includes("X-CSRF-Token")) return answer;
+		const isOver = answer.status === 401 && !answer.headers.get("WWW-Authenticate")?.includes("scope");
+		if (isOver && (attempt > 0 || !(await isReplaced(before)))) return goToLogin();
+		if (!isOver && (answer.status !== 403 || attempt > 0 || !(await answer.clone().text()).includes("X-CSRF-Token"))) return answer;
 		proof = undefined;
 	}
 }
@@ -78,20 +89,17 @@ export async function change(method, params) {
 	}
 }
 
-// Ask for the password again: the login form of this server, sent by the script.
+// Ask for the password again, and send the login form.
 async function confirmAgain() {
 	const {name} = (await rpc("whoami")).caller;
 	for (let problem = ""; ; ) {
 		const password = input("password", {name: "password", autocomplete: "current-password", required: true, id: "confirm"});
-		const data = await ask(
-			"Confirm with your password",
-			[
-				el("p", "This change needs a recent login. Nothing was changed yet."),
-				problem && el("p.bad", {role: "alert"}, problem),
-				el("div.field", el("label", {for: "confirm"}, "Password of ", visible(name)), password),
-			],
-			"Confirm",
-		);
+		const content = [
+			el("p", "This change needs a recent login. Nothing was changed yet."),
+			problem && el("p.bad", {role: "alert"}, problem),
+			el("div.field", el("label", {for: "confirm"}, "Password of ", visible(name)), password),
+		];
+		const data = await ask("Confirm with your password", content, "Confirm");
 		if (!data) throw failure("Nothing was changed: the password was not confirmed.");
 		problem = await logIn(name, data.password);
 		if (!problem) return;
@@ -102,7 +110,9 @@ async function logIn(name, password) {
 	const page = await fetch(`${loginPath}?again=1`, {cache: "no-store"});
 	const csrf = /name="csrf" value="([^"]+)"/.exec(await page.text())?.[1];
 	const body = new URLSearchParams({name, password, csrf: csrf ?? "", next: `${consolePath}/`});
-	const answer = await fetch(loginPath, {method: "POST", body, redirect: "manual"});
+	const sent = fetch(loginPath, {method: "POST", body, redirect: "manual"});
+	login = sent.catch(() => {});
+	const answer = await sent;
 	proof = undefined;
 	if (answer.type === "opaqueredirect") return "";
 	if (answer.status === 429) return `Too many attempts. Wait ${answer.headers.get("Retry-After") ?? "some"} seconds.`;
@@ -115,7 +125,7 @@ const advice = {
 	"-32013": "The database or a file cannot be used. Nothing was changed.",
 };
 
-// An error for a page: what happened, what was not done, what to do.
+// An error for a page, with advice.
 export function problem(error, what = "This page could not be loaded.") {
 	const text = error.name === "TypeError" ? "The server cannot be reached." : error.message;
 	const more = [advice[error.code], error.retry > 0 && `Try again in ${error.retry} s.`].filter(Boolean);

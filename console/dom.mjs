@@ -10,7 +10,7 @@ const isNothing = value => value === undefined || value === null || value === fa
 export function el(what, ...rest) {
 	const [name, ...classes] = what.split(".");
 	const node = name.startsWith("svg:") ? document.createElementNS(svg, name.slice(4)) : document.createElement(name);
-	if (classes.length) node.setAttribute("class", classes.join(" "));
+	if (classes[0]) node.setAttribute("class", classes.join(" ").trim());
 	const first = rest[0];
 	if (first && typeof first === "object" && !Array.isArray(first) && !(first instanceof Node)) {
 		set(node, rest.shift());
@@ -18,8 +18,8 @@ export function el(what, ...rest) {
 	return add(node, rest);
 }
 
-function set(node, attributes) {
-	for (const [name, value] of Object.entries(attributes)) {
+function set(node, attrs) {
+	for (const [name, value] of Object.entries(attrs)) {
 		if (isNothing(value)) continue;
 		if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
 		else if (name === "value" || name === "checked" || name === "selected") node[name] = value;
@@ -34,10 +34,7 @@ export function add(node, children) {
 	return node;
 }
 
-export const replace = (node, ...children) => {
-	node.replaceChildren();
-	return add(node, children);
-};
+export const replace = (node, ...children) => (node.replaceChildren(), add(node, children));
 
 // The same only if the state has changed: what has the focus keeps it.
 export function refill(node, state, make) {
@@ -52,38 +49,40 @@ const spell = (part, i) => (i % 2 ? el("span.odd", `U+${part.codePointAt(0).toSt
 // A text of others, with what cannot be seen spelt out.
 export const visible = text => el("bdi", Array.from(String(text ?? "").split(odd), spell));
 
-export const button = (label, onclick, kind = "", attributes = {}) => el(`button${kind}`, {type: "button", onclick, ...attributes}, label);
-export const input = (type, attributes) => el("input", {type, ...attributes});
+export const button = (label, onclick, kind = "", attrs = {}) => el(`button${kind}`, {type: "button", onclick, ...attrs}, label);
+export const input = (type, attrs) => el("input", {type, ...attrs});
 export const code = text => el("code", visible(text));
 export const panel = (title, ...content) => el("section.panel", el("h2", title), content);
 export const fold = (label, ...content) => el("details", el("summary", label), content);
-export const each = (what, items, make, attributes = {}) => el(what, attributes, [items.map(make)]);
+export const each = (what, items, make, attrs = {}) => el(what, attrs, [items.map(make)]);
 export const list = (items, make) => each("ul", items, item => el("li", make(item)));
 export const row = (head, ...cells) => el("tr", el("th", {scope: "row"}, head), cells);
 
 // A table that a narrow window scrolls. head: [[label, class]]; rows: <tr>, or none.
 export function grid(caption, head, rows, empty) {
-	const labels = head.map(([label, kind]) => el(`th${kind && kind !== "head" ? `.${kind}` : ""}`, {scope: "col"}, label));
+	const labels = head.map(([label, kind]) => el(kind === "n" ? "th.n" : "th", {scope: "col"}, label));
 	const body = el("tbody", rows.length ? rows : el("tr", el("td.empty", {colspan: head.length}, empty)));
 	return el("div.wide", {tabindex: 0, role: "region", "aria-label": caption}, el("table", el("caption", caption), el("thead", el("tr", labels)), body));
 }
 
 export const pageSize = 50;
 
-// A table of records, `size` of them at first. columns: [label, cell(row), "head", "fit" or "n"]; rows keep their nodes by key.
-export function table({caption, columns, key = () => undefined, empty, size = pageSize}) {
+// A table of records, `size` of them at first. columns: [label, cell(row, context) or a member, "head", "fit" or "n"];
+// rows keep their nodes by the member `key`.
+export function table({caption, columns, key, empty, size = pageSize, context}) {
 	let known = new Map();
 	let all;
 	const node = el("div");
 	const head = columns.map(([label, , kind]) => [label, kind]);
 	const more = button("Show more", () => ((size += pageSize), fill(all)));
-	const make = row => each("tr", columns, ([, cell, kind]) => (kind === "head" ? el("th", {scope: "row"}, cell(row)) : el(`td${kind ? `.${kind}` : ""}`, cell(row))));
+	const content = (row, cell) => (typeof cell === "string" ? visible(row[cell]) : cell(row, context));
+	const make = row => each("tr", columns, ([, cell, kind = ""]) => (kind === "head" ? el("th", {scope: "row"}, content(row, cell)) : el(`td.${kind}`, content(row, cell))));
 	const fill = rows => {
 		const next = new Map();
 		all = rows;
 		more.hidden = rows.length <= size;
 		const made = rows.slice(0, size).map(row => {
-			const id = key(row);
+			const id = row[key];
 			const state = JSON.stringify(row);
 			const old = known.get(id);
 			const tr = id !== undefined && old?.state === state ? old.tr : make(row);
@@ -99,16 +98,22 @@ export function table({caption, columns, key = () => undefined, empty, size = pa
 }
 
 export const facts = pairs => {
-	const known = pairs.filter(([, value]) => !isNothing(value) && value !== "" && value.length !== 0);
+	const known = pairs.filter(([, value]) => !isNothing(value) && value.length !== 0);
 	return each("dl.facts", known, ([name, value]) => [el("dt", name), el("dd", value)]);
 };
 
-export const tag = (text, kind = "") => el(`span.tag${kind ? `.${kind}` : ""}`, visible(text));
+export const tag = (text, kind = "") => el(`span.tag.${kind}`, visible(text));
 
 // A choice: values, or pairs of value and label.
 const option = (value, label, selected) => el("option", {value, selected}, label);
-export const options = (pairs, chosen) => pairs.map(p => (Array.isArray(p) ? option(...p, p[0] === chosen) : option(p, visible(p), p === chosen)));
-export const select = (pairs, chosen, attributes = {}) => el("select", attributes, options(pairs, chosen));
+const options = (pairs, chosen) => pairs.map(p => (Array.isArray(p) ? option(...p, p[0] === chosen) : option(p, visible(p), p === chosen)));
+export const select = (pairs, chosen, attrs = {}) => el("select", attrs, options(pairs, chosen));
+// Add the values of rows to a choice, or to a list of suggestions.
+export const offer = (node, rows, pick) => {
+	const known = Array.from(node.options, o => o.value);
+	const fresh = new Set(rows.map(pick).filter(value => value && !known.includes(value)));
+	node.append(...options([...fresh].sort()));
+};
 
 export const labelled = (label, input, grow = false) => el(grow ? "label.grow" : "label", el(grow ? "span.only-read" : "span", label), input);
 
@@ -161,12 +166,12 @@ export function span(seconds) {
 }
 
 // A date in ms since 1970 as time of day, or with its day; the title has all of it.
-export function when(ms) {
+export function when(ms, isExact) {
 	if (isNothing(ms)) return "never";
 	const date = new Date(ms);
 	const isToday = date.toDateString() === new Date().toDateString();
 	const text = isToday ? date.toLocaleTimeString("en-GB") : date.toLocaleString("sv-SE").slice(0, 16);
-	return el("time", {datetime: date.toISOString(), title: date.toISOString()}, text);
+	return el("time", {datetime: date.toISOString(), title: date.toISOString()}, text, isExact && `.${String(ms % 1000).padStart(3, 0)}`);
 }
 
 export function duration(us) {

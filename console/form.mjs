@@ -12,7 +12,6 @@ const annotations = new Set("title description default examples example deprecat
 // Keywords that say more than fields can.
 const beyond = "if not dependentSchemas dependencies $dynamicRef $recursiveRef patternProperties propertyNames unevaluatedProperties".split(" ");
 const isObject = v => v !== null && typeof v === "object" && !Array.isArray(v);
-const isPlainText = schema => schema.format || schema.pattern || schema.maxLength <= 100;
 
 const unescapeName = name => name.replaceAll("~1", "/").replaceAll("~0", "~");
 
@@ -86,7 +85,7 @@ function typed(schema, at) {
 	const type = schema.type ?? (isObject(schema.properties) ? "object" : undefined);
 	if (type === "array") return list(schema, at);
 	if (type === "object") return object(schema, at);
-	if (type === "string") return {kind: "text", isLong: !isPlainText(schema)};
+	if (type === "string") return {kind: "text", isLong: !(schema.format || schema.pattern || schema.maxLength <= 100)};
 	if (type === "integer" || type === "number") return {kind: "number", type};
 	if (type === "null") return {kind: "choice", values: [null]};
 	return type === "boolean" ? {kind: "boolean"} : undefined;
@@ -147,7 +146,7 @@ export const fieldOf = (schema, name = "") => field(schema, {name, isRequired: t
 const encoders = {
 	text: (_, input) => JSON.stringify(input.empty ? "" : input),
 	number(_, input, at, out) {
-		if (numberPattern.test(input.trim())) return input.trim();
+		if (numberPattern.test(input)) return input;
 		out.push({pointer: at, message: "This is no number. Write it as in JSON: 12, -0.5 or 1e6."});
 	},
 	boolean: (_, input) => input,
@@ -191,7 +190,7 @@ export function encode(field, input, at = "", out = []) {
 	if (input === null) return "null";
 	const text = typeof input === "string" && field.kind !== "text" ? input.trim() : input;
 	if (text === undefined || text === "") return missing(field, at, out);
-	return encoders[field.kind](field, input, at, out);
+	return encoders[field.kind](field, text, at, out);
 }
 
 // ---- JSON to typed ----
@@ -200,8 +199,8 @@ const same = (a, b) => write(a) === write(b);
 
 const decoders = {
 	text: (field, value) => (typeof value !== "string" || (field.isLong ? /\r/ : /[\r\n]/).test(value) ? undefined : value === "" ? {empty: true} : value),
-	number: (field, value) => (value instanceof Num ? value.text : undefined),
-	boolean: (field, value) => (typeof value === "boolean" ? String(value) : undefined),
+	number: (_, value) => (value instanceof Num ? value.text : undefined),
+	boolean: (_, value) => (typeof value === "boolean" ? String(value) : undefined),
 	choice(field, value) {
 		const at = field.values.findIndex(v => same(v, value));
 		return at < 0 ? undefined : at;
@@ -231,7 +230,7 @@ const decoders = {
 		const input = branch < 0 ? undefined : decode(field.branches[branch].field, value);
 		return input === undefined ? undefined : {branch, input};
 	},
-	json: (field, value) => write(value, "  "),
+	json: (_, value) => write(value, "  "),
 };
 
 // The input that stands for a value of json.mjs; undefined: none does.
@@ -262,7 +261,7 @@ function describe(field) {
 
 let ids = 0;
 
-const box = attributes => input("checkbox", attributes);
+const box = attrs => input("checkbox", attrs);
 const hint = field => (field.initial === undefined ? undefined : `default ${write(field.initial)}`);
 const valueIn = input => ({focus: input, set: value => (input.value = value ?? ""), read: () => input.value});
 
@@ -271,16 +270,14 @@ function label(value, title) {
 	return visible(title ? `${title} (${text})` : text || "(empty text)");
 }
 
+const none = field => ["", field.isRequired ? "choose" : "left out"];
 // A choice by index; "" is none.
-function choices(field, labels, attributes) {
-	const none = ["", field.isRequired ? "choose" : "left out"];
-	return select([none, ...labels.map((text, i) => [String(i), text])], "", attributes);
-}
+const choices = (field, labels, attrs) => select([none(field), ...labels.map((text, i) => [String(i), text])], "", attrs);
 
-// Each maker returns {node, focus, set(input), read(), fields or inside()}; `attributes` connect it with label and help.
+// Each maker returns {node, focus, set(input), read(), fields or inside()}; `attrs` connect it with label and help.
 const makers = {
-	text(field, attributes) {
-		const input = field.isLong ? el("textarea", {...attributes, rows: 2}) : el("input", {...attributes, type: "text", placeholder: hint(field)});
+	text(field, attrs) {
+		const input = field.isLong ? el("textarea", {...attrs, rows: 2}) : el("input", {...attrs, type: "text", placeholder: hint(field)});
 		const empty = box({onchange: () => (input.disabled = empty.checked)});
 		const set = value => {
 			input.disabled = empty.checked = value?.empty === true;
@@ -288,24 +285,22 @@ const makers = {
 		};
 		return {node: el("div", input, el("label.small", empty, "empty text")), focus: input, set, read: () => (empty.checked ? {empty: true} : input.value)};
 	},
-	number(field, attributes) {
-		const node = el("input", {...attributes, type: "text", inputmode: "decimal", autocomplete: "off", placeholder: hint(field)});
+	number(field, attrs) {
+		const node = el("input", {...attrs, type: "text", inputmode: "decimal", autocomplete: "off", placeholder: hint(field)});
 		return {node, ...valueIn(node)};
 	},
-	boolean(_, {id, ...attributes}) {
-		const radios = ["", "true", "false"].map(value => input("radio", {name: id, value, checked: value === ""}));
-		const node = each("div.choices", radios, radio => el("label", radio, radio.value || "left out"), {role: "radiogroup", "aria-labelledby": `${id}-label`, ...attributes});
-		const set = value => radios.forEach(radio => (radio.checked = radio.value === (value ?? "")));
-		return {node, focus: radios[0], set, read: () => radios.find(radio => radio.checked)?.value ?? ""};
+	boolean(field, attrs) {
+		const node = select([none(field), "true", "false"], "", attrs);
+		return {node, ...valueIn(node)};
 	},
-	choice(field, attributes) {
+	choice(field, attrs) {
 		const labels = field.values.map((value, i) => label(value, field.labels?.[i]));
-		const node = choices(field, labels, attributes);
+		const node = choices(field, labels, attrs);
 		return {node, ...valueIn(node)};
 	},
-	list: (field, attributes) => rows(field, attributes, "Add an entry", (inner, value) => (inner.set(value), inner)),
-	map: (field, attributes) =>
-		rows(field, attributes, "Add a name", (inner, value) => {
+	list: (field, attrs) => rows(field, attrs, "Add an entry", (inner, value) => (inner.set(value), inner)),
+	map: (field, attrs) =>
+		rows(field, attrs, "Add a name", (inner, value) => {
 			const key = input("text", {"aria-label": "Name", value: value?.[0] ?? ""});
 			inner.set(value?.[1]);
 			return {...inner, node: el("div", key, inner.node), read: () => [key.value, inner.read()], focus: key};
@@ -316,11 +311,11 @@ const makers = {
 		const set = value => fields.forEach(f => f.set(value?.[f.name]));
 		return {node, focus: fields[0]?.focus, set, read: () => Object.fromEntries(fields.map(f => [f.name, f.read()])), fields};
 	},
-	union(field, attributes) {
+	union(field, attrs) {
 		const node = choices(
 			field,
 			field.branches.map(b => b.label),
-			{...attributes, "aria-label": String(field.name || "kind"), onchange: () => show()},
+			{...attrs, "aria-label": String(field.name || "kind"), onchange: () => show()},
 		);
 		const place = el("div");
 		let inner;
@@ -337,8 +332,8 @@ const makers = {
 		const read = () => ({branch: node.value, input: inner && {...inner.read(), [field.key]: 0}});
 		return {node: el("div", node, place), focus: node, set, read, inside: () => inner?.fields ?? []};
 	},
-	json(field, attributes) {
-		const input = el("textarea", {...attributes, spellcheck: "false", rows: 4});
+	json(field, attrs) {
+		const input = el("textarea", {...attrs, spellcheck: "false", rows: 4});
 		return {node: el("div", input, fold("Schema", el("pre", visible(write(field.schema ?? {}, "  "))))), ...valueIn(input)};
 	},
 };
@@ -371,12 +366,10 @@ function rows(field, {id}, more, make) {
 	return {node, focus: another, set, read, inside: () => entries.map((e, at) => ({...e, at}))};
 }
 
-const wide = new Set(["group", "list", "map", "union"]);
-
 // One field with its label, help, null switch and place for a problem.
 function build(field) {
 	const id = `field-${++ids}`;
-	const isWide = wide.has(field.kind);
+	const isWide = ["group", "list", "map", "union"].includes(field.kind);
 	const help = [describe(field), field.help].filter(Boolean).join(". ");
 	const made = makers[field.kind](field, {id, "aria-describedby": help && !field.isEntry ? `${id}-help` : undefined});
 	const problem = el("p.problem", {id: `${id}-problem`, hidden: true});
@@ -388,10 +381,9 @@ function build(field) {
 	const name = [visible(field.name || field.title || "entry"), field.isRequired ? el("span.bad", {title: "required"}, " *") : el("span.quiet", " optional")];
 	const about = help && el("p.help", {id: `${id}-help`}, visible(help));
 	const body = [present && el("label.small", present, "fill in"), made.node, nullSwitch, about, problem];
-	const heading = () => (field.kind === "boolean" ? el("div.label", {id: `${id}-label`}, name) : el("label", {for: id}, name));
 	const isPlainEntry = field.isEntry && !isWide;
 	if (isPlainEntry) made.focus.setAttribute("aria-label", "Entry");
-	const node = isWide ? el("fieldset", el("legend", name), body) : el("div.field", isPlainEntry ? [made.node, nullSwitch, problem] : [heading(), body]);
+	const node = isWide ? el("fieldset", el("legend", name), body) : el("div.field", isPlainEntry ? [made.node, nullSwitch, problem] : [el("label", {for: id}, name), body]);
 	const read = () => {
 		if (nothing?.checked) return null;
 		return present && !present.checked ? undefined : made.read();

@@ -4,7 +4,7 @@ import {consolePath, failure, request, send} from "./api.mjs";
 import {button, byId, each, el, labelled, replace, tag, visible, when} from "./dom.mjs";
 import {plain} from "./json.mjs";
 
-// caller: whose session it is; refresh(): show the page anew.
+// caller: whose session it is; refresh(): show the page anew; keys(): the list of them.
 export const frame = {};
 export const may = permission => !permission || frame.caller.permissions.includes(permission);
 export const filled = values => Object.fromEntries(Object.entries(values).filter(([, v]) => v !== undefined && v !== ""));
@@ -12,7 +12,7 @@ export const link = (path, query = {}) => {
 	const text = new URLSearchParams(filled(query)).toString();
 	return `${consolePath}${path}${text ? `?${text}` : ""}`;
 };
-export const anchor = (label, path, query, attributes) => el("a", {href: link(path, query), ...attributes}, label);
+export const anchor = (label, path, query, attrs) => el("a", {href: link(path, query), ...attrs}, label);
 export const filterLink = (label, path, query) => anchor(label, path, query, {title: "Only these"});
 export const badge = (text, kind, path, query) => filterLink(tag(text, kind), path, query);
 const item = (folder, name) => anchor(visible(name), `/${folder}/${encodeURIComponent(name)}`);
@@ -26,7 +26,8 @@ export const setQuery = changes => history.replaceState(null, "", link(location.
 // Inputs whose values are in the address, and a bar with them. `update` runs soon after a change.
 export function filters(inputs, update, labels = {}) {
 	const given = query();
-	const values = () => Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value]));
+	const all = Object.entries(inputs);
+	const values = () => Object.fromEntries(all.map(([name, input]) => [name, input.value]));
 	let timer;
 	const run = () => Promise.resolve(update()).catch(frame.refresh);
 	const changed = () => {
@@ -34,30 +35,31 @@ export function filters(inputs, update, labels = {}) {
 		clearTimeout(timer);
 		timer = setTimeout(run, 100);
 	};
-	for (const [name, input] of Object.entries(inputs)) {
+	for (const [name, input] of all) {
 		input.value = given[name] ?? input.value;
 		input.addEventListener("input", changed);
 	}
 	const clear = button("Clear the filters", () => {
-		for (const input of Object.values(inputs)) input.value = "";
+		for (const [, input] of all) input.value = "";
 		setQuery(values());
 		run();
 	});
 	const used = () => Object.entries(values()).flatMap(([name, value]) => (value ? [`${name}: ${value}`] : []));
 	const label = name => ({q: "Search", ...labels})[name] ?? name[0].toUpperCase() + name.slice(1);
-	const bar = each("div.bar", Object.entries(inputs), ([name, input]) => labelled(label(name), input, input.type === "search"));
+	const bar = each("div.bar", all, ([name, input]) => labelled(label(name), input, input.type === "search"));
 	return {bar, values, empty: what => [el("p", `No ${what} for `, visible(used().join(", ") || "these filters"), "."), clear]};
 }
 
 export const writePage = (node, title, actions, ...content) => replace(node, el("div.title", el("h1", title), actions), content);
 
-// A browser has six connections to a server for all its tabs: some must be left for requests.
+// A browser has six connections for all tabs: some are left for requests.
 const streamsMax = 4;
 
 // The one stream of this tab: `onCalls` gets calls as they end, `onStats` each step of the statistics, and `load` is called
 // when more has changed. A tab that is hidden or paused has none.
 export function live({wanted = {}, onCalls, onStats, load}) {
 	const note = byId("live");
+	const light = el("span");
 	const {dataset} = document.body;
 	let chosen = wanted;
 	let stream;
@@ -66,7 +68,7 @@ export function live({wanted = {}, onCalls, onStats, load}) {
 	let lostAt;
 	let isPaused = false;
 	// An error of the server, and lost rights, are for the whole page. A lost connection comes back.
-	const run = (use, ...values) => Promise.resolve(use?.(...values)).catch(error => error.code && frame.refresh());
+	const run = (use, value) => Promise.resolve(use?.(value)).catch(error => error.code && frame.refresh());
 	const onMessage = ({method, params}) => {
 		if (method === "notifications/causeway/traffic") return run(onCalls, params);
 		if (method === "notifications/causeway/stats") return run(onStats, params.stats);
@@ -76,11 +78,13 @@ export function live({wanted = {}, onCalls, onStats, load}) {
 		lostAt = undefined;
 		wait = 1;
 		dataset.live = "yes";
+		replace(light, tag("● live", "good"));
 		return replace(note);
 	};
 	const stop = (...text) => {
 		lostAt ??= Date.now();
 		dataset.live = "no";
+		replace(light, tag(text[0].toLowerCase(), "warn"));
 		replace(note, el("strong.bad", text[0], " since "), when(lostAt), text.slice(1));
 	};
 	const lose = error => {
@@ -133,7 +137,7 @@ export function live({wanted = {}, onCalls, onStats, load}) {
 	// The first paint does not wait for the stream.
 	timer = setTimeout(start, 50);
 	return {
-		pause,
+		controls: [light, pause],
 		onPause: () => pause.click(),
 		select(next) {
 			chosen = next;

@@ -109,6 +109,6 @@ function convert(value, number) {
 	return out;
 }
 
-// Plain objects and numbers, for code that reads single members; `loose` keeps exact numbers.
+// Plain objects and numbers; `loose` keeps exact numbers.
 export const plain = value => convert(value, Number);
 export const loose = value => convert(value, number => number);

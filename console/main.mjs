@@ -12,7 +12,7 @@ const pages = [
 	{path: "", label: "Overview", key: "o", render: overview, needs: "view traffic"},
 	{path: "/sources", label: "Sources", key: "s", render: sources, item: source, needs: "view traffic"},
 	{path: "/tools", label: "Tools", key: "t", render: tools, item: tool},
-	{path: "/who", label: "Who may", key: "w", render: who, needs: "administer access"},
+	{path: "/who", label: "Who may", key: "w", render: who, needs: "view audit"},
 	{path: "/calls", label: "Calls", key: "c", render: calls, needs: "view traffic"},
 	{path: "/audit", label: "Audit", key: "a", render: audit, needs: "view audit"},
 	{path: "/access", label: "Access", key: "x", render: access, item: access, needs: "administer access"},
@@ -21,6 +21,7 @@ const pages = [
 
 const unknown = -32601;
 const main = byId("main");
+const {dataset} = document.body;
 let current;
 let visits = 0;
 
@@ -45,7 +46,7 @@ function writeMenu(page) {
 async function show(isNew) {
 	const visit = ++visits;
 	const {page, name} = find();
-	document.body.dataset.ready = "no";
+	dataset.ready = "no";
 	current?.close?.();
 	current = undefined;
 	if (page?.path === "" && !may(page.needs)) return go(link("/tools"));
@@ -72,7 +73,7 @@ async function show(isNew) {
 		heading.focus({preventScroll: true});
 		scrollTo(0, 0);
 	}
-	document.body.dataset.ready = "yes";
+	dataset.ready = "yes";
 }
 
 async function logOut() {
@@ -100,13 +101,13 @@ function watchSession(ends) {
 		if (lastUse.at > begun) return extend();
 		replace(byId("notices"), el("div.notice.soft", el("p", "Your session ends at ", when(ends), ". "), button("Continue the session", extend)));
 	};
-	setTimeout(warn, Math.max(0, Math.min(ends - begun - 120_000, 2 ** 31 - 1)));
+	setTimeout(warn, Math.min(ends - begun - 120_000, 2 ** 31 - 1));
 }
 
 const hasKeys = () => localStorage.getItem("keys") !== "off";
 let afterG = false;
 
-function showKeys() {
+function keys() {
 	const rows = [
 		["/", "search"],
 		["j, k, Enter", "next row, previous row, open it"],
@@ -116,9 +117,11 @@ function showKeys() {
 		["?", "this list"],
 		...shown().map(p => [`g ${p.key}`, p.label]),
 	];
-	const toggle = input("checkbox", {checked: hasKeys(), id: "keys-on", onchange: () => localStorage.setItem("keys", toggle.checked ? "on" : "off")});
-	return ask("Keys", [facts(rows.map(([key, text]) => [el("kbd", key), text])), el("p", el("label", {for: "keys-on"}, toggle, "Use these keys"))]);
+	const toggle = input("checkbox", {checked: hasKeys(), onchange: () => localStorage.setItem("keys", toggle.checked ? "on" : "off")});
+	return [facts(rows.map(([key, text]) => [el("kbd", key), text])), el("p", el("label", toggle, "Use these keys"))];
 }
+
+const showKeys = () => ask("Keys", keys());
 
 function moveRow(step) {
 	const links = [...main.querySelectorAll("tbody tr")].map(tr => tr.querySelector("a, button")).filter(Boolean);
@@ -150,10 +153,9 @@ function onKey(event) {
 // Links to pages of the console load nothing anew.
 function onClick(event) {
 	const anchor = event.target.closest("a[href]");
-	const isOurs = anchor && anchor.origin === location.origin && (anchor.pathname === consolePath || anchor.pathname.startsWith(`${consolePath}/`));
+	const isOurs = anchor && anchor.origin === location.origin && `${anchor.pathname}/`.startsWith(`${consolePath}/`);
 	if (!isOurs || event.button || event.ctrlKey || event.metaKey || event.shiftKey || anchor.target || anchor.hash) return;
 	event.preventDefault();
-	document.querySelector("dialog")?.close();
 	document.querySelector("dialog")?.remove();
 	go(anchor.href);
 }
@@ -169,16 +171,16 @@ async function learnCaller() {
 		visits++;
 		const text = error.code === unknown ? "It needs the permission “use console”." : "";
 		writePage(main, "Causeway console", "", problem(error, `The console cannot be used with this account. ${text}`), el("p", el("a", {href: loginPath}, "Log in with another account")));
-		document.body.dataset.ready = "yes";
+		dataset.ready = "yes";
 		return false;
 	}
 }
 
 async function start() {
-	// Rights as they were last, so that the page need not wait for them.
+	// The rights of the last visit: the page does not wait.
 	const before = localStorage.getItem("caller");
 	frame.caller = JSON.parse(before);
-	frame.refresh = () => show(false);
+	Object.assign(frame, {keys, refresh: () => show(false)});
 	if (before) show(false);
 	const result = await learnCaller();
 	if (!result) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The catalogue of tools, and one tool: its description, and calls of it as MCP clients make them.
+// The catalogue of tools, and one tool: its description, and calls of it.
 import {asCurl, isDemo, missing, problem, request, rpc, send, toolPages} from "./api.mjs";
-import {add, button, code, copy, count, each, el, facts, fold, input, options, pageSize, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
+import {add, button, code, copy, count, each, el, facts, fold, input, offer, pageSize, panel, replace, select, status, table, tag, visible} from "./dom.mjs";
 import {fieldOf, makeForm} from "./form.mjs";
 import {anchor, badge, filters, may, query, sourceLink, toolLink, writePage} from "./frame.mjs";
 import {parse, plain, pretty, textOf, write} from "./json.mjs";
@@ -16,13 +16,12 @@ function toolOf(t) {
 		portable: t.portableName ?? t.name,
 		title: t.mark?.title ?? shown.title ?? annotations.title,
 		input: t.input ?? shown.inputSchema,
-		output: t.output ?? shown.outputSchema,
 		shown,
 		annotations,
 	};
 }
 
-const needsOf = ({permissions = [], scopes = []}) => [...permissions.map(q => badge(q, "", "/tools", {q})), ...scopes.map(s => tag(`scope ${s}`, "warn"))];
+const needsOf = ({permissions = [], scopes = []}) => [...permissions.map(needs => badge(needs, "", "/tools", {needs})), ...scopes.map(s => tag(`scope ${s}`, "warn"))];
 
 function flags({annotations}) {
 	const is = name => (annotations[`${name}Hint`] ?? annotations[name]) === true;
@@ -31,15 +30,15 @@ function flags({annotations}) {
 }
 
 // The tools with all these words, the first `size` of them behind `after`: { tools, more, total }.
-const findAll = (words, source, after) => rpc("tools.list", {words, source, after, limit: pageSize}).then(found => ({...found, tools: found.tools.map(toolOf)}));
+const findAll = (words, chosen, after) => rpc("tools.list", {words, ...chosen, after, limit: pageSize}).then(found => ({...found, tools: found.tools.map(toolOf)}));
 
-// The same of the caller's own view, whose pages arrive one after another. `onMore` is called for each.
+// The same in the caller's own view; `onMore` is called for each page.
 async function findOwn(onMore) {
 	const all = [];
 	const pages = toolPages();
 	const read = async () => {
-		const {value, done} = await pages.next();
-		all.push(...(value ?? []).map(toolOf));
+		const {value = [], done} = await pages.next();
+		all.push(...value.map(toolOf));
 		return !done;
 	};
 	const wordsOf = t => `${t.name} ${t.title ?? ""} ${t.description ?? ""}`.toLowerCase();
@@ -60,13 +59,15 @@ export async function tools(node) {
 	let all = [];
 	let visit = 0;
 	const search = input("search", {placeholder: "Search name, text, source  ( / )", maxlength: 200});
-	const given = query().source;
-	const from = select([["", "all sources"], ...(given ? [given] : [])], "");
+	const given = query();
+	// A choice whose values arrive later than that of the address.
+	const choice = name => select([["", "all"], ...(given[name] ? [given[name]] : [])]);
+	const choices = seesAll ? {source: choice("source"), needs: choice("needs")} : {};
 	const summary = el("span.quiet", {role: "status"});
 	const more = button("Show more", () => update(true));
 	const found = table({
 		caption: "Tools",
-		key: t => t.name,
+		key: "name",
 		size: Infinity,
 		columns: [
 			["Name", t => toolLink(t.name), "head"],
@@ -75,21 +76,25 @@ export async function tools(node) {
 			["Kind", flags, "fit"],
 			seesAll && ["Needs", needsOf],
 		].filter(Boolean),
-		empty: () => (search.value || from.value ? empty("tool") : el("p", "No tools are visible. Mark methods with tool: true in the overlay of their source.")),
+		empty: () => (Object.values(values()).some(Boolean) ? empty("tool") : el("p", "No tools are visible. Mark methods with tool: true in the overlay of their source.")),
 	});
 	const find = seesAll ? findAll : await findOwn(() => all.length < pageSize && update());
 	async function update(isMore) {
 		const own = ++visit;
-		const got = await find(search.value.trim().toLowerCase(), from.value, isMore ? all.at(-1).name : "");
+		const {q, ...chosen} = values();
+		const got = await find(q.trim().toLowerCase(), chosen, isMore ? all.at(-1).name : "");
 		if (own !== visit) return;
 		all = isMore ? all.concat(got.tools) : got.tools;
 		found.fill(all);
 		more.hidden = !got.more;
 		replace(summary, `${count(all.length)} of ${count(got.total)}`);
 	}
-	const {bar, empty} = filters(seesAll ? {q: search, source: from} : {q: search}, () => update());
+	const {bar, values, empty} = filters({q: search, ...choices}, () => update());
 	await update();
-	if (seesAll) rpc("sources.list").then(({sources}) => from.append(...options(sources.filter(s => s.tools && s.name !== given).map(s => s.name))));
+	if (seesAll) {
+		rpc("sources.list").then(({sources}) => offer(choices.source, sources, s => s.tools && s.name));
+		rpc("tools.list", {permissions: true, limit: 1}).then(({permissions}) => offer(choices.needs, permissions, String));
+	}
 	writePage(node, "Tools", "", add(bar, [summary]), el("section.panel", found.node, more));
 }
 
@@ -119,7 +124,7 @@ function tree(value, name, depth = 0) {
 	return el(outer, el("details", {open: depth < 3 && size <= 50}, el("summary", label, isList ? `[${size}]` : `{${size}}`), el("ul", inner, rest)));
 }
 
-// Only addresses of the web are links, and they learn nothing about this page.
+// Only addresses of the web are links, without a referrer.
 function linkOf(text) {
 	if (text.length > 2000 || !/^https?:\/\/[!-~]+$/i.test(text) || !URL.canParse(text)) return;
 	return el("a", {href: new URL(text).href, target: "_blank", rel: "noopener noreferrer"}, text);
@@ -338,7 +343,7 @@ function trial(described) {
 
 export async function tool(node, name) {
 	const described = await load(name);
-	const {title, description, portable, source, input, output} = described;
+	const {title, description, portable, source} = described;
 	const needs = needsOf(described);
 	const tried = trial(described);
 	const about = panel(
@@ -351,8 +356,7 @@ export async function tool(node, name) {
 			["Kind", flags(described)],
 			["Needs", needs.length ? needs : "no permission of its own"],
 		]),
-		fold("Schemas", el("h3", "Arguments"), json(input ?? {}), output && [el("h3", "Result"), json(output)]),
 	);
-	writePage(node, visible(title || name), may("administer access") && anchor("Who may call it", "/who", {tool: name}), el("div.grid.half", about, tried.node));
+	writePage(node, visible(title || name), may("view audit") && anchor("Who may call it", "/who", {tool: name}), el("div.grid.half", about, tried.node));
 	return tried;
 }

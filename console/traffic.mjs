@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pages of the operator: the state of the server, its sources, its calls, and the server itself.
+// Pages of the operator: the server, its sources and its calls.
 import {attempt, change, isDemo, mcpPath, missing, prefix, problem, rpc} from "./api.mjs";
 import {ask, button, code, copyable, count, duration, each, el, facts, grid, input, invisible} from "./dom.mjs";
 import {labelled, list, panel, percent, refill, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
 import {anchor, badge, filled, filterLink, filters, frame, live, may, query, sourceLink, toolLink, writePage} from "./frame.mjs";
 import {textOf, write} from "./json.mjs";
 
-const stateTag = ({state}) => badge(state, {ready: "good", down: "bad"}[state] ?? "warn", "/sources", {q: state});
+const stateTag = ({state, since}) => [badge(state, {ready: "good", down: "bad"}[state] ?? "warn", "/sources", {q: state}), since && [" since ", when(since)]];
 const outcomeLooks = {ok: "good", asks: "", cancelled: "", logout: ""};
 export const outcomeTag = (outcome, page) => badge(outcome, outcomeLooks[outcome] ?? "bad", page, {...query(), outcome});
 const failed = ["error", "failed", "unavailable"];
@@ -18,7 +18,7 @@ const post = (path, method) => `${path} --json '{"jsonrpc":"2.0","id":1,"method"
 const second = isDemo ? post("/jsonrpc", "examples.articles.list") : "/mcp/tools/list";
 const firstSteps = (origin = location.origin) => [post(mcpPath, "tools/list"), prefix + second, `${prefix}/readyz`].map(path => copyable(`curl ${origin}${path}`));
 
-// What a newcomer sees first: how to use the tools here, from a client, and from a terminal.
+// First steps: here, in a client, in a terminal.
 function welcome(origin, tools) {
 	const mcp = origin + mcpPath;
 	return el(
@@ -67,12 +67,9 @@ function chart(title, format) {
 			el("p.legend", legend),
 		);
 		const times = [...Array(steps).keys()].reverse();
-		rows = () =>
-			grid(
-				title,
-				[["Time"], ...series.map(([name]) => [name, "n"])],
-				times.map(i => row(at(i), ...series.map(([, values]) => el("td.n", format(values[i] ?? null))))),
-			);
+		const head = [["Time"], ...series.map(([name]) => [name, "n"])];
+		const line = i => row(at(i), ...series.map(([, values]) => el("td.n", format(values[i] ?? null))));
+		rows = () => grid(title, head, times.map(line));
 		ontoggle();
 	};
 	return {node: el("figure.panel", parts, fold), fill};
@@ -94,21 +91,17 @@ function charts() {
 			["failed", sum(stats, failed), "bad"],
 			["refused", sum(stats, refused), "warn"],
 		]);
-		durations.fill(
-			stats,
-			["p50", "p95", "p99"].map((name, i) => [name, stats[`${name}_us`], looks[i]]),
-		);
-		idle.fill(
-			stats,
-			stats.idle.map((values, i) => [`loop ${i + 1}`, values, looks[i % 3]]),
-		);
+		const quantile = (name, i) => [name, stats[`${name}_us`], looks[i]];
+		durations.fill(stats, ["p50", "p95", "p99"].map(quantile));
+		const loop = (values, i) => [`loop ${i + 1}`, values, looks[i % 3]];
+		idle.fill(stats, stats.idle.map(loop));
 	};
 	return {node: el("div.grid", byOutcome.node, durations.node, idle.node), fill};
 }
 
 const arraysOf = stats => [...Object.values(stats.calls), stats.p50_us, stats.p95_us, stats.p99_us, stats.running, ...stats.idle];
 
-// Add a step of the stream, which has one value in each array. False: steps between them are missing.
+// Add a step of the stream, with one value in each array. False: steps are missing.
 function addStep(stats, step) {
 	const {calls, p50_us, p95_us, p99_us, running, idle, from, until, step_s, ...now} = step;
 	const ms = stats.step_s * 1000;
@@ -149,7 +142,7 @@ function figures(stats) {
 	return each("dl.figures", pairs, ([name, value]) => el("div", el("dt", name), el("dd", value)));
 }
 
-// Each thing that an operator should look at, with the page that helps.
+// Problems, each with the page that helps.
 function needs(state, sources) {
 	const out = [];
 	for (const s of sources) {
@@ -166,16 +159,17 @@ function needs(state, sources) {
 
 const needLink = ([text, page, kind]) => anchor(visible(text), page, {}, {class: kind});
 
+// Columns of tools and sources.
+const rates = [
+	["Calls/s", r => count(r.per_s), "n"],
+	["Failed", r => percent(r.failed, r.calls), "n"],
+	["p95", r => duration(r.p95_us), "n"],
+];
 const busiest = () =>
 	table({
 		caption: "Rates of the last seconds, the rest since the start",
-		key: t => t.name,
-		columns: [
-			["Tool", t => toolLink(t.name), "head"],
-			["Calls/s", t => count(t.per_s), "n"],
-			["Failed", t => percent(t.failed, t.calls), "n"],
-			["p95", t => duration(t.p95_us), "n"],
-		],
+		key: "name",
+		columns: [["Tool", t => toolLink(t.name), "head"], ...rates],
 		empty: () => "No calls yet.",
 	});
 
@@ -231,7 +225,7 @@ export async function overview(node) {
 	const examples = isDemo && (await rpc("tools.list", {role: "anonymous"})).tools.filter(t => t.call === "allowed");
 	const feed = live({load, onStats: step => (stats.error || hasChanged(all, step) || !addStep(stats, step) ? load() : show())});
 	const below = el("div.grid", panel("Needs you", needed), el("section.panel.numbers", el("h2", "Busiest tools"), tools.node), panel("Refusals of the last hour", refusedNow));
-	writePage(node, "Overview", [labelled("Range", range), feed.pause], top, isDemo && welcome(`http://${state.listen[0]}`, examples), trouble, numbers, drawn.node, below, steps);
+	writePage(node, "Overview", [labelled("Range", range), feed.controls], top, isDemo && welcome(`http://${state.listen[0]}`, examples), trouble, numbers, drawn.node, below, steps);
 	return feed;
 }
 
@@ -254,16 +248,14 @@ export async function sources(node) {
 	const {bar, empty} = filters({q: search, only}, update, {only: "Show"});
 	const found = table({
 		caption: "Sources of methods",
-		key: s => s.name,
+		key: "name",
 		columns: [
 			["Name", s => sourceLink(s.name), "head"],
 			["State", stateTag, "fit"],
-			["Kind", s => s.kind, "fit"],
+			["Kind", "kind", "fit"],
 			["Tools", s => count(s.tools), "n"],
 			["Withheld", s => (s.withheld ? el("strong.warn", count(s.withheld)) : "0"), "n"],
-			["Calls/s", s => count(s.per_s), "n"],
-			["Failed", s => percent(s.failed, s.calls), "n"],
-			["p95", s => duration(s.p95_us), "n"],
+			...rates,
 			["Queue", s => count(s.queue), "n"],
 			["Described", s => when(s.refreshed), "fit"],
 			["Problem", s => el("div.text", visible(s.problem))],
@@ -277,7 +269,7 @@ export async function sources(node) {
 	};
 	await load();
 	const feed = live({load, onStats: step => (hasChanged(all, step) ? load() : ((numbers = step.sources), update()))});
-	writePage(node, "Sources", feed.pause, bar, el("section.panel.numbers", found.node));
+	writePage(node, "Sources", feed.controls, bar, el("section.panel.numbers", found.node));
 	return feed;
 }
 
@@ -287,21 +279,14 @@ const changeKinds = {new: "warn", gone: ""};
 
 function changeNode(d) {
 	const hidden = invisible(valueText(d.new)).length;
-	return el(
-		"div",
-		code(d.pointer),
-		" ",
-		d.old !== undefined && el("del", visible(valueText(d.old))),
-		" ",
-		d.new !== undefined && el("ins", visible(valueText(d.new))),
-		hidden > 0 && el("strong.bad", ` ${hidden} invisible`),
-	);
+	const side = (what, value) => value !== undefined && [" ", el(what, visible(valueText(value)))];
+	return el("div", code(d.pointer), side("del", d.old), side("ins", d.new), hidden > 0 && el("strong.bad", ` ${hidden} invisible`));
 }
 
 const approval = ({approved_at, approved_by}) => approved_at && [when(approved_at), approved_by && [" by ", visible(approved_by)]];
 const stateFacts = s =>
 	facts([
-		["State", [stateTag(s), s.since && [" since ", when(s.since)]]],
+		["State", stateTag(s)],
 		["Kind", s.kind],
 		["Tools", anchor(`${count(s.tools)} of ${count(s.methods)} methods`, "/tools", {source: s.name})],
 		["Withheld", s.withheld ? el("strong.warn", `${s.withheld}, until approved`) : "none"],
@@ -359,11 +344,8 @@ export async function source(node, name) {
 				own.length ? differences(own, chosen => approve(chosen, etag)) : el("p.good", "All tools match their approved definitions."),
 			);
 		} catch (error) {
-			const isOff = /state\.lock/.test(error.message);
-			replace(
-				place,
-				isOff ? el("p.quiet", "No definitions are checked. Set state.lock to withhold changed tools until they are approved.") : problem(error, "The definitions could not be compared."),
-			);
+			const off = () => el("p.quiet", "No definitions are checked. Set state.lock to withhold changed tools until they are approved.");
+			replace(place, /state\.lock/.test(error.message) ? off() : problem(error, "The definitions could not be compared."));
 		}
 	}
 
@@ -390,12 +372,12 @@ export async function source(node, name) {
 const kept = 200;
 const filterOf = {caller: "caller", method: "tool", tool: "tool", outcome: "outcome", kind: "kind"};
 
-// A record with each value as a filter, and the command that finds it.
+// A record: each value is a filter, or searched for in the audit; the command that finds it.
 export function showRecord(title, record, page, more) {
 	const pairs = Object.entries(record).map(([name, value]) => {
 		const text = textOf(value);
-		const filter = filterOf[name];
-		return [name, filter ? filterLink(visible(text), page, {since: query().since, [filter]: text}) : visible(text)];
+		const filter = filterOf[name] ?? (may("view audit") && "q");
+		return [name, filter ? filterLink(visible(text), filter === "q" ? "/audit" : page, {since: query().since, [filter]: text}) : visible(text)];
 	});
 	const words = ["caller", "kind", "outcome"].filter(name => record[name]).map(name => ` --${name} ${record[name]}`);
 	const tool = record.tool ?? record.method;
@@ -413,41 +395,52 @@ export async function calls(node) {
 	const summary = el("p.quiet");
 	const running = el("div");
 	let all = [];
+	let counted = 0;
 	let feed;
 	const {bar, values, empty} = filters(inputs, () => load().then(() => feed.select(wanted())));
 	const rows = table({
 		caption: "Calls, the newest first",
-		key: c => c.seq,
+		key: "seq",
 		columns: [
-			["Time", c => button(when(c.at), () => showCall(c, all), ".plain"), "fit"],
+			["Time", c => button(when(c.at, true), () => showCall(c, all), ".plain"), "fit"],
 			["Outcome", c => outcomeTag(c.outcome, "/calls"), "fit"],
 			["Tool", c => c.tool && toolLink(c.tool), "head"],
 			["Caller", c => visible(c.caller || "anonymous")],
 			["Door", c => visible([c.door, c.version, c.client].filter(Boolean).join(" ")), "fit"],
 			["Took", c => duration(c.us), "n"],
-			["Reason", c => visible(c.reason)],
+			["Reason", "reason"],
 		],
 		empty: () => (Object.keys(wanted()).length ? empty("call") : [el("p", "No calls yet. From a terminal:"), firstSteps()]),
 	});
+	const showRate = (shown, ended) => replace(summary, `${count(shown)} a second of ${count(ended)}`);
 	const onCalls = ({calls: fresh, left_out}) => {
 		const newest = all[0]?.seq ?? 0;
 		all = [...fresh.filter(c => c.seq > newest), ...all].slice(0, kept);
-		replace(summary, `${count(fresh.length)} of ${count(fresh.length + left_out)} calls of the last second are shown.`);
+		counted = Date.now();
+		showRate(fresh.length, fresh.length + left_out);
 		rows.fill(all);
 	};
 	const onStats = stats => {
+		// A second without calls has no message.
+		if (Date.now() - counted > 2000) showRate(0, 0);
 		const busy = stats.sources.filter(s => s.running > 0);
-		replace(running, el("p", `${count(stats.running_now)} of ${count(stats.max_calls)} calls run now`, busy.length ? [": ", busy.map(s => [sourceLink(s.name), ` ${count(s.running)} `])] : "."));
+		replace(
+			running,
+			el(
+				"p",
+				`${count(stats.running_now)} of ${count(stats.max_calls)} calls run now`,
+				busy.map(s => [" · ", sourceLink(s.name), ` ${count(s.running)}`]),
+			),
+		);
 	};
 	const load = async () => {
 		all = (await rpc("calls.recent", wanted())).calls;
 		rows.fill(all);
-		replace(summary);
 	};
 	rpc("stats").then(onStats, () => {});
 	await load();
 	feed = live({wanted: wanted(), onCalls, onStats, load});
-	writePage(node, "Calls", feed.pause, bar, el("section.panel.numbers", running, summary, rows.node));
+	writePage(node, "Calls", feed.controls, bar, el("section.panel.numbers", running, summary, rows.node));
 	return feed;
 }
 
@@ -456,14 +449,15 @@ export async function calls(node) {
 function logLevel() {
 	const level = select(["error", "warn", "info", "debug", "off"], "info");
 	const components = input("text", {placeholder: "net=debug,access=off"});
+	const seconds = input("text", {inputmode: "numeric", size: 6});
 	const trouble = el("div");
 	const set = () =>
 		attempt(trouble, "The level was not changed.", async () => {
-			const got = await change("log.level", filled({level: level.value, components: components.value}));
+			const got = await change("log.level", filled({level: level.value, components: components.value, for_s: seconds.value && Number(seconds.value)}));
 			status(`The log has the level ${got.level} now.`);
 		});
-	const bar = el("div.bar", labelled("Level", level), labelled("Components", components), button("Set the level", set));
-	return panel("Log level", el("p.quiet", "In force until the next reload or restart."), trouble, bar);
+	const bar = el("div.bar", labelled("Level", level), labelled("Components", components), labelled("Seconds", seconds), button("Set the level", set));
+	return panel("Log level", el("p.quiet", "Without seconds: until the next reload or restart."), trouble, bar);
 }
 
 const serverFacts = ({server, listen, config, restart}) =>
@@ -488,5 +482,6 @@ export async function about(node) {
 		["Permissions", list(frame.caller.permissions, visible)],
 	]);
 	const addresses = facts(Object.entries(doors).map(([name, path]) => [name, code(location.origin + path)]));
-	writePage(node, "About", "", el("div.grid", panel("Server", state), panel("Addresses for clients", addresses), panel("You", you)), may("administer sources") && configuration());
+	const panels = el("div.grid", panel("Server", state), panel("Addresses for clients", addresses), panel("You", you), panel("Keys", frame.keys()));
+	writePage(node, "About", "", panels, may("administer sources") && configuration());
 }

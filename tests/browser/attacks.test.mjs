@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import { once } from "node:events";
+import path from "node:path";
 import { after, before, suite } from "node:test";
+import { keepFolder } from "../functional/support/kept.mjs";
 import { startService } from "../functional/support/service.mjs";
 import { browserTests, openPage, ready, startConsole, visit } from "./support/browser.mjs";
 
@@ -72,7 +74,9 @@ suite("a hostile service", () => {
         const service = await startService();
         hostile(service);
         const source = { name: "shop", url: service.url, prefix: "shop.", methods: [{ method: "add", tool: true }] };
-        const server = await startConsole({ config: { sources: [source], timeouts: { drain: "1s" } } });
+        const state = { lock: path.join(keepFolder(), "lock-hostile.json") };
+        const server = await startConsole({ config: { sources: [source], state, timeouts: { drain: "1s" } } });
+        await server.cli("source", "approve", "shop");
         const page = await openPage(server, "/console/", { account: "alice" });
         for (const address of [
             "/console/",
@@ -108,6 +112,19 @@ suite("a hostile service", () => {
         });
         await visit(page, "/console/audit?since=");
         await page.waitForSelector("td:has-text('refusal')");
+        await page.click("tr:has-text('refusal') button");
+        await page.waitForSelector("dialog dd:has-text('alert(1)')");
+        await visit(page, "/console/calls");
+        await page.click("tbody button >> nth=0");
+        await page.waitForSelector("dialog");
+        // Both sides of a difference, and a plugin's question.
+        service.document.methods.find(({ name }) => name === "add").description = `${all} again`;
+        await visit(page, "/console/sources/shop");
+        await page.waitForSelector("ins:has-text('alert(1)')");
+        await visit(page, "/console/tools/test_elicitation");
+        await page.fill(".field:has(label:has-text('message')) textarea", all);
+        await page.click("button:text-is('Call')");
+        await page.waitForSelector(".result fieldset:has-text('alert(1)')");
         assert.deepEqual(page.noise, []);
         await page.context().close();
         await server.stop();
@@ -158,7 +175,7 @@ suite("other servers and pages", () => {
                 fetch("${server.origin}/jsonrpc", { method: "POST", credentials, mode: "no-cors", body: ${JSON.stringify(message)} }).catch(() => {}).finally(() => (document.title += "."));
             </script>`;
         const attacker = http.createServer((_, response) => response.end(attack));
-        attacker.listen(0, "127.0.0.1");
+        attacker.listen(0, "127.0.0.1").unref(); // a test that fails ends all the same
         await once(attacker, "listening");
         const page = await openPage(server, "/console/", { account: "alice" });
         // Another port of the same name is the same site: its requests carry the cookie.
@@ -178,13 +195,7 @@ suite("other servers and pages", () => {
         await visit(page, "/console/access/roles");
         await ready(page);
         assert.doesNotMatch(await page.locator("main").textContent(), /planted/);
-        assert.equal(
-            await page
-                .locator("#user")
-                .textContent()
-                .then((text) => text.includes("alice")),
-            true,
-        );
+        await page.waitForSelector("#user:has-text('alice')"); // the page does not wait for it
         await page.context().close();
         attacker.close();
         attacker.closeAllConnections();

@@ -134,6 +134,66 @@ suite("the pages", () => {
         await page.waitForURL("**/console/tools?q=echo");
         await ready(page);
         assert.equal(await page.inputValue("input[type=search]"), "echo");
+        // The choices are those of the catalogue, and a permission in the table is one of them.
+        await visit(page, "/console/tools");
+        await page.click("td a:has-text('access content') >> nth=0");
+        await page.waitForURL("**/console/tools?needs=access+content");
+        await ready(page);
+        assert.equal(await page.inputValue("label:has-text('Needs') select"), "access content");
+        const needs = await page.locator("tbody tr td:last-child").allTextContents();
+        assert.ok(needs.length > 0 && needs.every((text) => text.includes("access content")), needs.join());
+        await page.selectOption("label:has-text('Source') select", "conformance");
+        await page.waitForSelector("text=No tool for source: conformance, needs: access content.");
+        await page.context().close();
+    });
+
+    const rpc = (method) =>
+        fetch(`${server.url}/jsonrpc`, {
+            method: "POST",
+            body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} }),
+            headers: { "Content-Type": "application/json" },
+        });
+
+    test("calls are live, with their rate; keys pause them, and open one with its values as filters", async () => {
+        const page = await openPage(server, "/console/calls", { account: "alice" });
+        await page.waitForSelector(".title .tag.good:has-text('live')");
+        await page.waitForSelector("p:text-is('0 a second of 0')");
+        await Promise.all(Array.from({ length: 30 }, () => rpc("unknown.method")));
+        await page.waitForFunction(() =>
+            /^[1-9]\d* a second of [1-9]\d*$/m.test(document.querySelector("main p.quiet").textContent),
+        );
+        assert.match(await page.locator("tbody time").first().textContent(), /^\d\d:\d\d:\d\d\.\d{3}$/);
+        await page.keyboard.press(" ");
+        await page.waitForSelector(".title .tag.warn:has-text('paused')");
+        assert.equal(await page.evaluate(() => document.body.dataset.live), "no");
+        await page.keyboard.press("j");
+        await page.keyboard.press("j");
+        await page.keyboard.press("k");
+        await page.keyboard.press("Enter");
+        const link = page.locator("dialog dt:text-is('request_id') + dd a");
+        assert.match(await link.getAttribute("href"), /\/console\/audit\?q=/);
+        await page.keyboard.press("Escape");
+        assert.equal(await page.locator("dialog").count(), 0);
+        assert.ok(await page.evaluate(() => document.activeElement === document.querySelector("tbody tr button")));
+        await page.evaluate(() => document.activeElement.blur());
+        await page.keyboard.press(" ");
+        await page.waitForSelector(".title .tag.good:has-text('live')");
+        await page.keyboard.press("?");
+        await page.click("dialog label:has-text('Use these keys')");
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("g");
+        await page.keyboard.press("s");
+        assert.match(page.url(), /\/console\/calls$/);
+        await page.click("#menu a:text-is('About')");
+        await page.click("main label:has-text('Use these keys')");
+        await page.fill("label:has-text('Seconds') input", "1");
+        await page.click("text=Set the level");
+        await page.waitForSelector("#status:has-text('The log has the level info now.')");
+        await page.evaluate(() => document.activeElement.blur());
+        await page.keyboard.press("g");
+        await page.keyboard.press("s");
+        await page.waitForSelector("h1:text-is('Sources')");
+        assert.deepEqual(page.noise, []);
         await page.context().close();
     });
 });

@@ -16,6 +16,17 @@ async function call(page) {
     await page.click("button:text-is('Call')");
 }
 
+// Add a role when the login is not recent any more: the page asks for the password.
+async function addRole(server) {
+    const page = await openPage(server, "/console/access/roles", { account: "alice" });
+    await page.waitForFunction((begun) => Date.now() > begun + 1500, await page.evaluate(() => Date.now()));
+    await page.click("text=New role…");
+    await page.fill("#new-role", "night shift");
+    await page.click("dialog button:text-is('Add')");
+    await page.waitForSelector("#confirm");
+    return page;
+}
+
 suite("the operator", () => {
     test("sees that a source changed, reads the difference, and approves it", async () => {
         const service = await startService();
@@ -29,6 +40,8 @@ suite("the operator", () => {
         const page = await openPage(server, "/console/sources/shop", { account: "alice" });
         await page.click("button:text-is('Refresh')");
         await page.waitForSelector("text=1, until approved");
+        await page.click("#menu a:text-is('Sources')");
+        await page.waitForSelector("tr:has-text('shop') td:has-text(' since ')");
         // Overview, needs you, and from there to the difference.
         await page.click("#menu a:text-is('Overview')");
         await page.click("text=1 tool of shop withheld");
@@ -47,19 +60,47 @@ suite("the operator", () => {
     });
 
     test("confirms the password when the login is not recent, and only then the change is made", async () => {
-        const server = await startConsole({ config: { console: { enabled: true, session: { confirm: "1s" } } } });
-        const page = await openPage(server, "/console/access/roles", { account: "alice" });
-        await page.waitForFunction((begun) => Date.now() > begun + 1500, await page.evaluate(() => Date.now()));
-        await page.click("text=New role…");
-        await page.fill("#new-role", "night shift");
-        await page.click("dialog button:text-is('Add')");
-        await page.waitForSelector("#confirm");
+        const server = await startConsole({
+            config: { console: { enabled: true, session: { confirm: "1s", idle: "140s" } } },
+        });
+        const page = await addRole(server);
         await page.fill("#confirm", "wrong-password");
         await page.click("dialog button:text-is('Confirm')");
         await page.waitForSelector("text=The password is wrong.");
         await page.fill("#confirm", password);
         await page.click("dialog button:text-is('Confirm')");
         await page.waitForSelector("tbody >> text=night shift");
+        // A session that is not used ends in two minutes: the page warns, and a press extends it.
+        await page.click("text=Continue the session");
+        await page.waitForFunction(() => !document.getElementById("notices").textContent);
+        // The configuration file is edited by hand.
+        await page.click("tr:has-text('operator') >> text=To paste…");
+        assert.match(await page.locator("dialog pre").textContent(), /^roles:\n {2}"operator": \["/);
+        await page.context().close();
+        await server.stop();
+    });
+
+    test("stays on the page if a request is answered after the login that replaced its session", async () => {
+        const server = await startConsole({
+            config: { console: { enabled: true, session: { confirm: "1s", idle: "146s" } } },
+        });
+        const page = await addRole(server);
+        // The page extends the old session meanwhile, and the answer comes when the new session is there.
+        const loggedIn = page.waitForRequest((r) => r.postData()?.includes("causeway.roles.add"));
+        await page.route(
+            "**/jsonrpc",
+            async (route) => {
+                await loggedIn;
+                await route.fulfill({ status: 401, headers: { "WWW-Authenticate": "Bearer" }, body: "{}" });
+            },
+            { times: 1 },
+        );
+        await page.waitForRequest("**/jsonrpc");
+        await page.fill("#confirm", password);
+        await page.click("dialog button:text-is('Confirm')");
+        await page.waitForSelector("tbody >> text=night shift");
+        await page.waitForSelector("text=Continue the session"); // 7.75 s after it was extended
+        assert.equal(new URL(page.url()).pathname, "/console/access/roles");
         await page.context().close();
         await server.stop();
     });
@@ -178,6 +219,10 @@ suite("the security person", () => {
         await page.selectOption("select >> nth=1", "login");
         await page.waitForURL("**kind=login**");
         await page.waitForSelector("td:has-text('alice')");
+        assert.match(await page.locator("main [role=status]").textContent(), /^\d+ found, searched back to \d\d:/);
+        assert.ok((await page.locator("#callers option").count()) > 0, "the callers can be chosen");
+        await page.fill("label:has-text('Caller') input", "alice");
+        await page.waitForURL("**caller=alice**");
         await page.click("tbody button >> nth=0");
         await page.waitForSelector("dialog >> text=causeway audit");
         await page.keyboard.press("Escape");
