@@ -39,10 +39,10 @@ typedef struct cw_caller cw_caller;
 
 /* The credentials that named a caller. */
 typedef enum cw_credential_kind {
-    CW_CREDENTIAL_NONE,     /* the anonymous caller, or a caller that the operator names */
-    CW_CREDENTIAL_PASSWORD, /* hash: keyed digest of the stored hash that the password matched */
-    CW_CREDENTIAL_TOKEN,    /* hash: SHA-256 of a token of this server */
-    CW_CREDENTIAL_SESSION,  /* hash: SHA-256 of the secret of a browser session */
+    CW_CREDENTIAL_NONE,         /* the anonymous caller, or a caller that the operator names */
+    CW_CREDENTIAL_PASSWORD,     /* hash: cw_password_id of the stored hash that it matched */
+    CW_CREDENTIAL_TOKEN,        /* hash: SHA-256 of a token of this server */
+    CW_CREDENTIAL_SESSION,      /* hash: SHA-256 of the secret of a browser session */
     CW_CREDENTIAL_ACCESS_TOKEN, /* hash: SHA-256 of a token of the built-in authorization server */
     CW_CREDENTIAL_ISSUED_ACCOUNT, /* a token of an issuer, for an account */
     CW_CREDENTIAL_ISSUED_CLAIMS,  /* a token of an issuer, with rights by its claims */
@@ -110,6 +110,8 @@ bool cw_caller_has_scope(const cw_caller *caller, cw_str scope);
 const cw_str *cw_caller_scopes(const cw_caller *caller, size_t *ret_n);
 /* The end of its token or session, wall clock in ms; 0: none, or no end. */
 int64_t cw_caller_expires(const cw_caller *caller);
+/* The use of a browser session is recorded so often in the time after which an unused one ends. */
+#define CW_SESSION_TOUCHES 8
 /* The begin of its browser session, wall clock in ms; 0: it has none. */
 int64_t cw_caller_logged_in(const cw_caller *caller);
 const cw_caller_credential *cw_caller_credential_of(const cw_caller *caller);

@@ -283,6 +283,16 @@ void cw_secret_digest(cw_str bytes, unsigned char out[CW_DIGEST])
                        sizeof digest_key);
 }
 
+void cw_password_id(cw_str stored, unsigned char out[CW_DIGEST])
+{
+    static const char purpose[] = "causeway password";
+    crypto_hash_sha256_state id;
+    crypto_hash_sha256_init(&id);
+    crypto_hash_sha256_update(&id, (const unsigned char *)purpose, sizeof purpose);
+    crypto_hash_sha256_update(&id, (const unsigned char *)stored.p, stored.n);
+    crypto_hash_sha256_final(&id, out);
+}
+
 bool cw_secret_equal(const unsigned char a[CW_DIGEST], const unsigned char b[CW_DIGEST])
 {
     return sodium_memcmp(a, b, CW_DIGEST) == 0;

@@ -77,6 +77,11 @@ void cw_credentials_wipe(cw_credentials *c);
  * characters and colons, not "anonymous". */
 bool cw_account_name_is_valid(cw_str name);
 
+/* Identifies a password by its stored hash, in every process and in stored states. A new password has
+ * another one, also if it is the same text: the hash has a random salt, which the digest does not
+ * reveal. */
+void cw_password_id(cw_str stored, unsigned char out[CW_DIGEST]);
+
 /* A keyed digest for tables in memory, so that they hold no secrets. Each process has its own key.
  */
 void cw_secret_digest(cw_str bytes, unsigned char out[CW_DIGEST]);

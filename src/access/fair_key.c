@@ -18,10 +18,15 @@ cw_str cw_caller_fair_name(const cw_caller *caller, cw_str peer)
     return is_anonymous(caller) ? peer : cw_caller_id(caller);
 }
 
+cw_fair_key cw_account_fair_key(cw_str id)
+{
+    uint64_t hash = cw_hash(id) ^ ACCOUNT;
+    return (cw_fair_key){{hash, hash, hash}};
+}
+
 cw_fair_key cw_caller_fair_key(const cw_caller *caller, cw_str peer)
 {
     if (is_anonymous(caller))
         return cw_network_fair_key(peer);
-    uint64_t hash = cw_hash(cw_caller_id(caller)) ^ ACCOUNT;
-    return (cw_fair_key){{hash, hash, hash}};
+    return cw_account_fair_key(cw_caller_id(caller));
 }

@@ -15,6 +15,8 @@
 /* NULL: the caller is not known yet, and counts as anonymous. `peer` is the address of the request
  * as text; empty: none, which counts as one network. */
 cw_fair_key cw_caller_fair_key(const cw_caller *caller, cw_str peer);
+/* The key of an account by the id of its callers (cw_caller_id). */
+cw_fair_key cw_account_fair_key(cw_str id);
 /* The same as a text, cheaply, without the networks: two that differ may be one caller. */
 cw_str cw_caller_fair_name(const cw_caller *caller, cw_str peer);
 

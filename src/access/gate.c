@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/sort.h"
 
 static const char *const level_names[] = {
     [CW_AUTH_NONE] = "none",
@@ -32,16 +33,11 @@ static uint64_t hash_list(uint64_t h, const cw_str *items, size_t n)
     return h * UINT64_C(0xD6E8FEB86659FD93) + n;
 }
 
-static int compare(const void *a, const void *b)
-{
-    return cw_str_cmp(*(const cw_str *)a, *(const cw_str *)b);
-}
-
 size_t cw_requirements_sort(cw_str *items, size_t n)
 {
     if (n == 0)
         return 0;
-    qsort(items, n, sizeof *items, compare);
+    qsort(items, n, sizeof *items, cw_sort_texts);
     size_t kept = 1;
     for (size_t i = 1; i < n; i++) {
         if (!cw_str_eq(items[i], items[kept - 1]))

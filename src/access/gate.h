@@ -38,12 +38,12 @@ typedef enum cw_verdict {
     CW_VERDICT_NEEDS_SCOPES, /* listed; a call needs a token with more scopes */
 } cw_verdict;
 
-/* A general permission (discover, call): ALLOW, LOGIN for the anonymous, else FORBIDDEN. */
+/* A general permission (discover, call): ALLOW, NEEDS_LOGIN for the anonymous, else FORBIDDEN. */
 cw_verdict cw_gate_permission(const cw_caller *caller, cw_str permission);
 /* Whether this method exists for the caller, and may be called: HIDDEN when one of its permissions
- * is missing. With the level REQUIRED: LOGIN for the anonymous, and for an account without a token
- * when there are scopes (a password never satisfies them); SCOPES when the token lacks one; where
- * needs->hides, and for a caller who cannot log in, both are HIDDEN. Else ALLOW. */
+ * is missing. With the level REQUIRED: NEEDS_LOGIN for the anonymous, and for an account without a token
+ * if it has scopes (a password never satisfies them); NEEDS_SCOPES when the token lacks one. With
+ * hidden_unless_met, and for a caller who cannot log in, both are HIDDEN. Else ALLOW. */
 cw_verdict cw_gate_check(const cw_caller *caller, const cw_requirements *needs);
 
 /* Called for each rule, in order, by the code that decides. */

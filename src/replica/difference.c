@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* difference.c - when services are asked again because another server has another catalogue. */
+/* difference.c - catalogues of other servers: when services are asked again because one differs, and when
+ * subscribers are notified again because one has changed. */
 #include "base/map.h"
 #include "base/random.h"
 #include "replica/replicas_int.h"
@@ -16,15 +17,19 @@ static bool has_catalogue(cw_str digest)
 }
 
 /* Other versions, and other configurations, have other catalogues for good. */
-void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other, uint64_t *hash)
+void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other,
+                         cw_replicas_catalogues *found)
 {
     bool is_like = cw_str_is(other->version, r->opts.version) &&
                    cw_str_is(other->config, r->shown.config) && has_catalogue(other->catalogue) &&
                    has_catalogue(cw_str_from(r->shown.catalogue));
-    if (!is_like || cw_str_is(other->catalogue, r->shown.catalogue))
+    if (!is_like)
         return;
-    /* A sum, since rows come in any order; 0 is kept for no difference. */
-    *hash = (*hash + (cw_hash(other->node) ^ 3 * cw_hash(other->catalogue))) | 1;
+    /* Sums, since rows come in any order; 0 is kept for none. */
+    uint64_t hash = (cw_hash(other->node) ^ 3 * cw_hash(other->catalogue)) | 1;
+    found->all += hash;
+    if (!cw_str_is(other->catalogue, r->shown.catalogue))
+        found->differing += hash;
 }
 
 static uint64_t by_chance(uint64_t ms)
@@ -32,12 +37,24 @@ static uint64_t by_chance(uint64_t ms)
     return cw_random_u64() % (ms + 1);
 }
 
-/* The server with the newer catalogue waits longer: the others follow it, and then none differs. */
-void cw_replicas_compared(cw_replicas *r, uint64_t hash, uint64_t now)
+/* A client that was notified here may have asked another server that still had its old list. */
+static void take_all(cw_replicas *r, uint64_t all)
 {
     cw_replicas_difference *d = &r->difference;
+    d->must_repeat = d->must_repeat || all != d->all;
+    d->all = all;
+}
+
+/* The server with the newer catalogue waits longer: the others follow it, and then none differs. */
+void cw_replicas_compared(cw_replicas *r, const cw_replicas_catalogues *found, uint64_t now)
+{
+    cw_replicas_difference *d = &r->difference;
+    uint64_t hash = found->differing;
+    take_all(r, found->all);
+    atomic_store(&r->is_settled, !hash);
     if (!hash) {
-        *d = (cw_replicas_difference){.changed_at = d->changed_at};
+        *d = (cw_replicas_difference){
+            .changed_at = d->changed_at, .all = d->all, .must_repeat = d->must_repeat};
         return;
     }
     if (hash == d->others)
@@ -61,4 +78,11 @@ bool cw_replicas_must_ask(cw_replicas *r, uint64_t now)
     if (d->pause_ms > CW_REPLICAS_PAUSE_MAX_MS)
         d->pause_ms = CW_REPLICAS_PAUSE_MAX_MS;
     return true;
+}
+
+bool cw_replicas_must_repeat(cw_replicas *r)
+{
+    bool must = r->difference.must_repeat;
+    r->difference.must_repeat = false;
+    return must;
 }

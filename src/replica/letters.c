@@ -10,6 +10,10 @@
 #include "store/letter.h"
 
 #define PURPOSE CW_STR("letter")
+/* Bytes: a letter takes one unit of the outbox, and one more for each of these. */
+#define UNIT (CW_LETTERS_BYTES / CW_LETTERS_MAX)
+/* Letters, and lasting ones, that one job of the store writes: others wait for the store, too. */
+#define MAIL_MAX 32u
 /* Sealed and as text, with its head. */
 _Static_assert(CW_LETTER_MAX * 3 / 2 < CW_DB_LETTER, "a letter fits into its row");
 
@@ -23,37 +27,20 @@ typedef struct letter_head {
 /* Keys and versions of other servers: each of their letters could be a line. */
 static cw_log_kind ignored =
     CW_LOG_KIND(CW_LOG_WARN, "replica", "a letter of another server is ignored", "reason");
+/* Each end of a session could be a line while the database is away. */
+static cw_log_kind dropped = CW_LOG_KIND(
+    CW_LOG_WARN, "replica",
+    "too many letters to all servers wait for the database: the oldest are lost", "reason");
 
 typedef struct waiting {
-    cw_list node;
+    cw_list node;      /* of the inbox, of the lasting, or of a list of those that are written */
+    cw_fair_item turn; /* in the outbox */
+    cw_fair_group *room;
+    size_t n_units; /* of the outbox */
     int64_t until;
     size_t n;
     char bytes[]; /* head, credentials, bytes */
 } waiting;
-
-/* ---- queues, with the lock ---- */
-
-static bool has_room(const cw_letter_queue *q, uint32_t max, size_t n)
-{
-    return q->n < max && q->bytes + n <= CW_LETTERS_BYTES;
-}
-
-static void enqueue(cw_letter_queue *q, waiting *w)
-{
-    cw_list_add(&q->list, &w->node);
-    q->n++;
-    q->bytes += w->n;
-}
-
-/* All of them, in a list of the caller. */
-static void take_all(cw_letter_queue *q, cw_list *to)
-{
-    cw_list_init(to);
-    for (cw_list *node; (node = cw_list_take_first(&q->list));)
-        cw_list_add(to, node);
-    q->n = 0;
-    q->bytes = 0;
-}
 
 static waiting *waiting_at(cw_list *node)
 {
@@ -65,6 +52,93 @@ static void free_waiting(waiting *w)
 {
     explicit_bzero(w->bytes, w->n);
     free(w);
+}
+
+/* ---- queues, with the lock ---- */
+
+static void give_room(cw_replicas *r, waiting *w)
+{
+    for (; w->n_units; w->n_units--)
+        cw_fair_slots_leave(&r->outbox.room, w->room);
+}
+
+/* Take room in the outbox. CW_LIMIT: the share of the caller is used up; CW_NOMEM. */
+static cw_code take_room(cw_replicas *r, waiting *w, const cw_fair_key *by)
+{
+    size_t n = 1 + w->n / UNIT;
+    cw_code rc = CW_OK;
+    while (!rc && w->n_units < n) {
+        cw_fair_group *room;
+        rc = cw_fair_slots_enter(&r->outbox.room, by, CW_LETTERS_MAX, /* each= */ 0, &room);
+        if (!rc) {
+            w->room = room;
+            w->n_units++;
+        }
+    }
+    if (rc)
+        give_room(r, w);
+    return rc;
+}
+
+static cw_code enter_outbox(cw_replicas *r, waiting *w, const cw_fair_key *by)
+{
+    cw_fair_item *lost;
+    cw_code rc = take_room(r, w, by);
+    if (rc)
+        return rc;
+    rc = cw_fair_push(&r->outbox.queue, &w->turn, by, UINT32_MAX, &lost);
+    if (rc)
+        give_room(r, w);
+    return rc;
+}
+
+/* Some of the outbox, in turn, in a list of the caller. */
+static void take_some(cw_replicas *r, cw_list *to, uint32_t max)
+{
+    cw_list_init(to);
+    for (cw_fair_item *item; max && (item = cw_fair_first(&r->outbox.queue)); max--) {
+        waiting *w = CW_CONTAINER(item, waiting, turn);
+        cw_fair_take(&r->outbox.queue, item);
+        give_room(r, w);
+        cw_list_add(to, &w->node);
+    }
+}
+
+static bool has_room(const cw_letter_queue *q, uint32_t max, size_t n)
+{
+    return q->n < max && q->bytes + n <= CW_LETTERS_BYTES;
+}
+
+static bool has_lasting_room(const cw_letter_queue *q, size_t n)
+{
+    return q->n < CW_LETTERS_LASTING && q->bytes + n <= CW_LETTERS_LASTING_BYTES;
+}
+
+static void enqueue(cw_letter_queue *q, waiting *w)
+{
+    cw_list_add(&q->list, &w->node);
+    q->n++;
+    q->bytes += w->n;
+}
+
+static waiting *dequeue(cw_letter_queue *q)
+{
+    cw_list *node = cw_list_take_first(&q->list);
+    if (!node)
+        return NULL;
+    q->n--;
+    q->bytes -= waiting_at(node)->n;
+    return waiting_at(node);
+}
+
+/* All of them, in a list of the caller. */
+static void take_all(cw_letter_queue *q, cw_list *to)
+{
+    cw_list_init(to);
+    for (cw_list *node; (node = cw_list_take_first(&q->list));)
+        cw_list_add(to, node);
+    q->n = 0;
+    q->bytes = 0;
 }
 
 static void drop_all(cw_list *list)
@@ -87,19 +161,19 @@ static cw_code write_letter(cw_replicas *r, cw_db *db, const waiting *w, cw_err 
         cw_seal_close(r->opts.seal, PURPOSE, cw_str_make(w->bytes, w->n), &arena, &sealed, err);
     if (rc)
         return rc;
-    cw_metrics_count(CW_METRIC_LETTERS, 0, 0, 0);
-    if (w->until)
-        return cw_db_keep_letter(db, sealed, w->until, err);
-    return cw_db_send_letter(db, cw_str_from(cw_node_text()), head.to, sealed, &n, err);
+    rc = w->until ? cw_db_keep_letter(db, sealed, w->until, err)
+                  : cw_db_send_letter(db, cw_str_from(cw_node_text()), head.to, sealed, &n, err);
+    if (!rc)
+        cw_metrics_count(CW_METRIC_LETTERS, 0, 0, 0);
+    return rc;
 }
 
-static cw_code run_mail(cw_store_job *job, cw_db *db, cw_err *err)
+static cw_code send_outbox(cw_replicas *r, cw_db *db, cw_err *err)
 {
-    cw_replicas *r = CW_CONTAINER(job, cw_replicas, mail);
     cw_list letters;
     cw_code rc = CW_OK;
     pthread_mutex_lock(&r->lock);
-    take_all(&r->outbox, &letters);
+    take_some(r, &letters, MAIL_MAX);
     pthread_mutex_unlock(&r->lock);
     for (cw_list *node; !rc && (node = cw_list_take_first(&letters));) {
         rc = write_letter(r, db, waiting_at(node), err);
@@ -109,11 +183,85 @@ static cw_code run_mail(cw_store_job *job, cw_db *db, cw_err *err)
     return rc;
 }
 
+/* The database may take it later. A commit whose outcome is unknown may send a letter twice: the second
+ * one changes nothing. */
+static bool is_passing(cw_code rc)
+{
+    return rc == CW_IO || rc == CW_TIMEOUT || rc == CW_NOTFOUND || rc == CW_NOMEM;
+}
+
+/* Put it back as the oldest, unless the bounds leave no room. */
+static void put_back(cw_replicas *r, waiting *w)
+{
+    pthread_mutex_lock(&r->lock);
+    bool has_place = has_lasting_room(&r->lasting, w->n);
+    if (has_place) {
+        cw_list_add_first(&r->lasting.list, &w->node);
+        r->lasting.n++;
+        r->lasting.bytes += w->n;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (!has_place) {
+        cw_log_limited(&dropped, CW_STR("bounds"), CW_KV("reason", CW_STR("bounds")));
+        free_waiting(w);
+    }
+}
+
+static waiting *next_lasting(cw_replicas *r)
+{
+    pthread_mutex_lock(&r->lock);
+    waiting *w = dequeue(&r->lasting);
+    pthread_mutex_unlock(&r->lock);
+    return w;
+}
+
+/* One at a time: those that are not sent stay in their order. Logins wait meanwhile, so the rest of a
+ * long outage is left to further jobs. */
+static cw_code send_lasting(cw_replicas *r, cw_db *db, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    for (unsigned i = 0; i < MAIL_MAX && !rc; i++) {
+        waiting *w = next_lasting(r);
+        if (!w)
+            break;
+        if (w->until > cw_clock_wall_ms())
+            rc = write_letter(r, db, w, err);
+        if (is_passing(rc))
+            put_back(r, w);
+        else
+            free_waiting(w);
+    }
+    return rc;
+}
+
+/* First those that a client waits for. */
+static cw_code run_mail(cw_store_job *job, cw_db *db, cw_err *err)
+{
+    cw_replicas *r = CW_CONTAINER(job, cw_replicas, mail);
+    cw_code rc = send_outbox(r, db, err);
+    return rc ? rc : send_lasting(r, db, err);
+}
+
 /* With the lock. */
 static void ask_mail(cw_replicas *r)
 {
-    if (!r->is_mailing && !r->is_closed && r->outbox.n)
+    bool has_mail = cw_fair_count(&r->outbox.queue) || r->lasting.n;
+    if (!r->is_mailing && !r->is_closed && has_mail)
         r->is_mailing = !cw_store_ask(r->store, &r->mail);
+}
+
+void cw_letters_retry(cw_replicas *r)
+{
+    ask_mail(r);
+}
+
+static void log_mail(bool is_waiting, uint32_t n)
+{
+    if (is_waiting)
+        cw_log(CW_LOG_WARN, "replica", "the database is away: letters to all servers wait for it",
+               CW_KN("n", n));
+    else
+        cw_log(CW_LOG_INFO, "replica", "letters to all servers that waited are sent");
 }
 
 static void done_mail(cw_store_job *job, cw_code rc)
@@ -124,12 +272,20 @@ static void done_mail(cw_store_job *job, cw_code rc)
     pthread_mutex_lock(&r->lock);
     r->is_mailing = false;
     r->is_closed = r->is_closed || rc == CW_GONE;
-    /* Letters do not wait for a database that is away: no client waits for them that long. */
+    uint32_t n = r->lasting.n;
+    bool was_waiting = r->is_waiting;
+    /* Letters do not wait for a database that is away: no client waits for them that long. An end of a
+     * session counts until the session would end by itself, so it waits for the next tick. */
     if (rc)
-        take_all(&r->outbox, &lost);
-    ask_mail(r);
+        take_some(r, &lost, UINT32_MAX);
+    else
+        ask_mail(r);
+    r->is_waiting = n && (rc || was_waiting);
+    bool is_waiting = r->is_waiting;
     pthread_mutex_unlock(&r->lock);
     drop_all(&lost);
+    if (is_waiting != was_waiting && rc != CW_GONE)
+        log_mail(is_waiting, n);
 }
 
 static waiting *new_waiting(size_t n)
@@ -138,6 +294,38 @@ static waiting *new_waiting(size_t n)
     if (w)
         *w = (waiting){.n = n};
     return w;
+}
+
+static cw_code send_soon(cw_replicas *r, waiting *w, const cw_fair_key *by)
+{
+    pthread_mutex_lock(&r->lock);
+    cw_code rc = enter_outbox(r, w, by);
+    ask_mail(r);
+    pthread_mutex_unlock(&r->lock);
+    if (rc)
+        free_waiting(w);
+    return rc;
+}
+
+/* The oldest give way: their sessions end by themselves first. */
+static cw_code send_later(cw_replicas *r, waiting *w)
+{
+    cw_list old;
+    cw_list_init(&old);
+    pthread_mutex_lock(&r->lock);
+    while (!has_lasting_room(&r->lasting, w->n)) {
+        waiting *oldest = dequeue(&r->lasting);
+        if (!oldest)
+            break;
+        cw_list_add(&old, &oldest->node);
+    }
+    enqueue(&r->lasting, w);
+    ask_mail(r);
+    pthread_mutex_unlock(&r->lock);
+    if (!cw_list_is_empty(&old))
+        cw_log_limited(&dropped, CW_STR("bounds"), CW_KV("reason", CW_STR("bounds")));
+    drop_all(&old);
+    return CW_OK;
 }
 
 cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t until)
@@ -159,15 +347,7 @@ cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t
     if (letter->bytes.n)
         memcpy(w->bytes + sizeof head + letter->credentials.n, letter->bytes.p, letter->bytes.n);
     w->until = until;
-    pthread_mutex_lock(&replicas->lock);
-    bool is_queued = has_room(&replicas->outbox, CW_LETTERS_MAX, n);
-    if (is_queued)
-        enqueue(&replicas->outbox, w);
-    ask_mail(replicas);
-    pthread_mutex_unlock(&replicas->lock);
-    if (!is_queued)
-        free_waiting(w);
-    return is_queued ? CW_OK : CW_LIMIT;
+    return until ? send_later(replicas, w) : send_soon(replicas, w, &letter->by);
 }
 
 /* ---- receiving ---- */
@@ -271,7 +451,9 @@ static void on_inform(cw_message *message)
 
 void cw_letters_init(cw_replicas *r)
 {
-    cw_list_init(&r->outbox.list);
+    cw_fair_init(&r->outbox.queue);
+    cw_fair_slots_init(&r->outbox.room);
+    cw_list_init(&r->lasting.list);
     cw_list_init(&r->inbox.list);
     r->mail = (cw_store_job){.run = run_mail, .done = done_mail};
     r->inform.fn = on_inform;
@@ -279,6 +461,11 @@ void cw_letters_init(cw_replicas *r)
 
 void cw_letters_done(cw_replicas *r)
 {
-    drop_all(&r->outbox.list);
+    cw_list letters;
+    take_some(r, &letters, UINT32_MAX);
+    drop_all(&letters);
+    drop_all(&r->lasting.list);
     drop_all(&r->inbox.list);
+    cw_fair_done(&r->outbox.queue);
+    cw_fair_slots_done(&r->outbox.room);
 }

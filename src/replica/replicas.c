@@ -21,7 +21,7 @@ _Static_assert(CW_REPLICAS_MAX == CW_DB_MAX_REPLICAS, "each may have a row");
 typedef struct others {
     cw_replicas *r;
     unsigned n;
-    uint64_t differing; /* cw_replicas_compare */
+    cw_replicas_catalogues catalogues;
 } others;
 
 static cw_code take_other(const cw_db_replica *replica, void *ctx, cw_err *err)
@@ -32,7 +32,7 @@ static cw_code take_other(const cw_db_replica *replica, void *ctx, cw_err *err)
         return CW_OK;
     all->n++;
     pthread_mutex_lock(&all->r->lock);
-    cw_replicas_compare(all->r, replica, &all->differing);
+    cw_replicas_compare(all->r, replica, &all->catalogues);
     pthread_mutex_unlock(&all->r->lock);
     return CW_OK;
 }
@@ -45,7 +45,7 @@ static cw_code read_all(cw_replicas *r, cw_db *db, cw_err *err)
     if (rc)
         return rc;
     pthread_mutex_lock(&r->lock);
-    cw_replicas_compared(r, all.differing, cw_clock_ms());
+    cw_replicas_compared(r, &all.catalogues, cw_clock_ms());
     pthread_mutex_unlock(&r->lock);
     if (atomic_exchange(&r->n_others, all.n) != all.n)
         cw_log(CW_LOG_INFO, "replica", "the number of servers of this database has changed",
@@ -125,6 +125,7 @@ cw_code cw_replicas_new(const cw_replicas_opts *opts, cw_replicas **ret, cw_err 
     r->opts = *opts;
     r->job = (cw_store_job){.run = run, .done = done};
     atomic_init(&r->number, 0);
+    atomic_init(&r->is_settled, true);
     cw_letters_init(r);
     cw_process_name(r->process);
     if (!r->process[0]) /* the same as in the rows of tasks */
@@ -161,8 +162,11 @@ void cw_replicas_show(cw_replicas *replicas, const cw_replicas_shown *shown)
     pthread_mutex_lock(&replicas->lock);
     if (memcmp(&fresh, &replicas->shown, sizeof fresh) != 0)
         replicas->due = 0;
-    if (strcmp(fresh.catalogue, replicas->shown.catalogue) != 0)
+    if (strcmp(fresh.catalogue, replicas->shown.catalogue) != 0) {
         replicas->difference.changed_at = cw_clock_ms();
+        /* Until the rows of the others are read. */
+        atomic_store(&replicas->is_settled, !cw_replicas_has_others(replicas));
+    }
     replicas->shown = fresh;
     pthread_mutex_unlock(&replicas->lock);
 }
@@ -182,10 +186,14 @@ void cw_replicas_tick(cw_replicas *replicas)
     pthread_mutex_lock(&replicas->lock);
     if (cw_clock_ms() >= replicas->due && replicas->shown.name[0])
         ask(replicas);
+    cw_letters_retry(replicas);
     bool must_ask = cw_replicas_must_ask(replicas, cw_clock_ms());
+    bool must_repeat = cw_replicas_must_repeat(replicas);
     pthread_mutex_unlock(&replicas->lock);
     if (must_ask && replicas->opts.on_difference)
         replicas->opts.on_difference(replicas->opts.ctx);
+    if (must_repeat && replicas->opts.on_catalogue)
+        replicas->opts.on_catalogue(replicas->opts.ctx);
 }
 
 void cw_replicas_leave(cw_replicas *replicas, uint32_t ms)
@@ -211,6 +219,11 @@ uint32_t cw_replicas_number(const cw_replicas *replicas)
 bool cw_replicas_has_others(const cw_replicas *replicas)
 {
     return atomic_load(&replicas->n_others) > 0;
+}
+
+bool cw_replicas_is_settled(const cw_replicas *replicas)
+{
+    return atomic_load(&replicas->is_settled);
 }
 
 void cw_replicas_start(cw_replicas *replicas)

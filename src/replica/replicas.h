@@ -18,14 +18,20 @@
  *
  *     other digest ──► CW_REPLICAS_WAIT_MS and a random part ──► on_difference ──► pause, doubled
  *
+ * A client that was notified of a change here may read its list at a server that has not changed yet. So
+ * each change of another server is reported too (on_catalogue), and the client is notified again.
+ *
  * A letter arrives once, or not at all: a server that has ended takes none. Letters are for what a load
- * balancer did not route, and for what all servers must know.
+ * balancer did not route, and for what all servers must know. Callers take turns in the outbox, and one
+ * of them has at most half of it.
  *
  * Ownership: borrows the store, which ends before cw_replicas_free. Letters are copied.
- * Threads:   cw_replicas_number, _has_others and _send from any, _read_news on the store's, the others on the
+ * Threads:   cw_replicas_number, _has_others, _is_settled and _send from any, _read_news on the store's, the others on the
  *            main one.
  * Limits:    CW_REPLICAS_MAX servers have a number; CW_LETTER_MAX bytes of a letter; CW_LETTERS_MAX letters
  *            and CW_LETTERS_BYTES bytes wait to be sent, and to be received, lasting ones not counted.
+ *            Lasting letters wait until the database is back: at most CW_LETTERS_LASTING of them with
+ *            CW_LETTERS_LASTING_BYTES; the oldest are dropped, with a warning.
  */
 #ifndef CW_REPLICA_REPLICAS_H
 #define CW_REPLICA_REPLICAS_H
@@ -52,6 +58,8 @@ typedef struct cw_replicas cw_replicas;
 #define CW_LETTER_MAX ((size_t)1 << 20)
 #define CW_LETTERS_MAX 1024u
 #define CW_LETTERS_BYTES ((size_t)16 << 20)
+#define CW_LETTERS_LASTING 8192u
+#define CW_LETTERS_LASTING_BYTES ((size_t)4 << 20)
 #define CW_LETTER_ALL 0u /* servers */
 #define CW_LETTER_ALL_LOOPS UINT16_MAX
 
@@ -61,6 +69,7 @@ typedef struct cw_letter {
     uint16_t kind;      /* the receiver knows what it means */
     cw_str credentials; /* the Authorization header of the caller; empty: none */
     cw_str bytes;
+    cw_fair_key by; /* the caller that causes it; all zero: the server itself */
 } cw_letter;
 
 typedef struct cw_replicas_opts {
@@ -70,6 +79,9 @@ typedef struct cw_replicas_opts {
     void (*on_letter)(const cw_letter *letter, void *ctx);
     /* On the main thread: another server has another catalogue, so ask the services again. May be NULL. */
     void (*on_difference)(void *ctx);
+    /* On the main thread, at most once in a tick: another server shows another catalogue than before, so
+     * lists that clients have read there may be old. May be NULL. */
+    void (*on_catalogue)(void *ctx);
     void *ctx;
     /* Renewals of a row in a file write to the disk, and the processes of one machine see each other:
      * one a minute is enough. */
@@ -96,8 +108,11 @@ void cw_replicas_start(cw_replicas *replicas);
 void cw_replicas_read_news(cw_replicas *replicas, cw_db *db, bool is_new);
 /* Whether other servers run, as far as this one knows. */
 bool cw_replicas_has_others(const cw_replicas *replicas);
+/* Whether no other server with the same configuration is known to have another catalogue. */
+bool cw_replicas_is_settled(const cw_replicas *replicas);
 /* Send a letter. `until` (wall clock, ms) is 0 for most. Otherwise all servers get it, also those that
- * start before that time. CW_LIMIT: it is too large, or too many wait; CW_NOMEM. */
+ * start before that time; it waits for a database that is away. CW_LIMIT: it is too large, or too many
+ * wait; CW_NOMEM. */
 CW_MUST_USE cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t until);
 /* Each CW_REPLICAS_TICK_MS. */
 void cw_replicas_tick(cw_replicas *replicas);

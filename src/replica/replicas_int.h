@@ -17,20 +17,33 @@ typedef struct cw_replicas_texts {
     char config[CW_REPLICAS_DIGITS], catalogue[CW_REPLICAS_DIGITS];
 } cw_replicas_texts;
 
-/* Letters that wait, under the lock. */
+/* Letters that wait to be sent, under the lock: callers take turns. */
+typedef struct cw_letter_outbox {
+    cw_fair_queue queue;
+    cw_fair_slots room; /* in units */
+} cw_letter_outbox;
+
+/* Letters that were received, or lasting ones, under the lock. */
 typedef struct cw_letter_queue {
     cw_list list;
     uint32_t n;
     size_t bytes;
 } cw_letter_queue;
 
-/* Catalogues of others that differ from ours, under the lock. */
+/* Hashes of the catalogues of other servers with the same configuration and version; 0: none. */
+typedef struct cw_replicas_catalogues {
+    uint64_t all, differing; /* from ours */
+} cw_replicas_catalogues;
+
+/* Catalogues of others, under the lock. */
 typedef struct cw_replicas_difference {
-    uint64_t others;     /* a hash of them; 0: none differs */
+    uint64_t all;        /* cw_replicas_catalogues.all */
+    uint64_t others;     /* a hash of those that differ from ours; 0: none */
     uint64_t changed_at; /* of our own catalogue */
     uint64_t ask_at;     /* when services are asked; 0: never */
     uint64_t asked_at;   /* the last time; 0: never */
     uint64_t pause_ms;   /* until the next time */
+    bool must_repeat;    /* one has changed, and subscribers here are not notified again yet */
 } cw_replicas_difference;
 
 struct cw_replicas {
@@ -40,6 +53,7 @@ struct cw_replicas {
     atomic_uint number;
     atomic_uint n_others;
     atomic_bool is_started;
+    atomic_bool is_settled; /* no catalogue is known to differ */
     pthread_mutex_t lock;
     pthread_cond_t is_idle;
     /* Under the lock. */
@@ -50,7 +64,10 @@ struct cw_replicas {
     bool is_asked;   /* the job waits or runs */
     bool is_closed;  /* the store has ended */
     bool is_leaving; /* the row is removed */
-    cw_letter_queue outbox, inbox;
+    cw_letter_outbox outbox;
+    cw_letter_queue inbox;
+    cw_letter_queue lasting; /* to be sent, also after the database was away */
+    bool is_waiting;         /* it was away when they were sent: logged once */
     cw_store_job mail;
     bool is_mailing; /* that job waits or runs */
     /* The store's thread. */
@@ -61,16 +78,21 @@ struct cw_replicas {
 
 /* difference.c: all with the lock */
 typedef struct cw_db_replica cw_db_replica;
-/* Add a row of another server to a hash of the differing ones, which begins with 0. */
-void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other, uint64_t *hash);
+/* Add a row of another server to the hashes, which begin with 0. */
+void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other,
+                         cw_replicas_catalogues *found);
 /* All rows were compared, at this time. */
-void cw_replicas_compared(cw_replicas *r, uint64_t hash, uint64_t now);
+void cw_replicas_compared(cw_replicas *r, const cw_replicas_catalogues *found, uint64_t now);
 /* Whether services have to be asked at this time. */
 bool cw_replicas_must_ask(cw_replicas *r, uint64_t now);
+/* Whether subscribers have to be notified again, once. */
+bool cw_replicas_must_repeat(cw_replicas *r);
 
 /* letters.c */
 void cw_letters_init(cw_replicas *r);
 void cw_letters_done(cw_replicas *r);
+/* Send the lasting letters that wait. With the lock. */
+void cw_letters_retry(cw_replicas *r);
 /* Read what is for this server. On the store's thread. */
 CW_MUST_USE cw_code cw_letters_receive(cw_replicas *r, cw_db *db, cw_err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* approval.h - rows with the definitions of tools that operators have approved.
  *
- * Each source has one row: an object of JSON that source/remote/lock.h reads and writes. A row has the
+ * Each source has one row: an object of JSON that source/remote/lock/lock.h reads and writes. A row has the
  * number of the change that wrote it. The largest one is the version of all rows. Rows are never removed,
  * so a database without rows is one in which nothing was ever approved.
  *

@@ -792,27 +792,3 @@ cw_code cw_db_end_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_er
     open_end_session(&q, db, hash);
     return cw_stmt_commit_change(&q, err);
 }
-
-/* ---- keys ---- */
-
-_Static_assert(CW_DB_KEY == CW_DB_HASH, "keys are bound like hashes");
-
-cw_code cw_db_find_key(cw_db *db, cw_str name, unsigned char ret[CW_DB_KEY], bool *ret_is_there,
-                       cw_err *err)
-{
-    query q;
-    cw_stmt_open(&q, db, "SELECT value FROM secret WHERE name = ?1");
-    cw_stmt_bind_text(&q, 1, name);
-    *ret_is_there = cw_stmt_step(&q) && cw_stmt_hash(&q, 0, ret);
-    return cw_stmt_close(&q, err);
-}
-
-cw_code cw_db_offer_key(cw_db *db, cw_str name, const unsigned char key[CW_DB_KEY], cw_err *err)
-{
-    query q;
-    cw_stmt_open(&q, db,
-                 "INSERT INTO secret (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING");
-    cw_stmt_bind_text(&q, 1, name);
-    cw_stmt_bind_hash(&q, 2, key);
-    return cw_stmt_run(&q, err);
-}

@@ -6,7 +6,7 @@
  * (SQLite), or several programs share one on a server (PostgreSQL).
  *
  *     account ──< account_role >── role ──< role_permission
- *        ├──< token ──< token_scope                 secret
+ *        ├──< token ──< token_scope                 secret (store/seal_key.h)
  *        ├──< session                               oauth_client
  *        └──< oauth_code, oauth_grant ──< oauth_token   (store/oauth.h)
  *     task                                        (store/task.h)
@@ -71,7 +71,8 @@ void cw_db_close(cw_db *db);
  * server that went away fails the next call instead. */
 bool cw_db_is_current(const cw_db *db);
 /* A number that changes when another connection has changed the database. On a server changes of
- * this connection count too, but only those of rights, letters and approvals. */
+ * this connection count too, but only those of rights, letters, approvals and
+ * keys of the seal. */
 CW_MUST_USE cw_code cw_db_data_version(cw_db *db, int64_t *ret, cw_err *err);
 
 /* How far the changes of rights were read. */
@@ -242,16 +243,5 @@ CW_MUST_USE cw_code cw_db_each_session(cw_db *db, int64_t account, cw_db_session
 CW_MUST_USE cw_code cw_db_remove_session(cw_db *db, int64_t id, cw_err *err);
 /* CW_DONE: there was none. */
 CW_MUST_USE cw_code cw_db_end_session(cw_db *db, const unsigned char hash[CW_DB_HASH], cw_err *err);
-
-/* ---- keys shared by all servers of the database ---- */
-
-#define CW_DB_KEY 32u
-
-/* The key of this name; *ret_is_there is false when there is none. */
-CW_MUST_USE cw_code cw_db_find_key(cw_db *db, cw_str name, unsigned char ret[CW_DB_KEY],
-                                   bool *ret_is_there, cw_err *err);
-/* Store this key, unless one of this name exists. */
-CW_MUST_USE cw_code cw_db_offer_key(cw_db *db, cw_str name, const unsigned char key[CW_DB_KEY],
-                                    cw_err *err);
 
 #endif

@@ -12,8 +12,7 @@
  *     stmt.c        statements (stmt.h)
  *     copy.c        all rows, from one database to another (copy.h)
  *     sqlite.c      a file
- *     postgres.c    a PostgreSQL server (postgres_url.c: how to reach it, postgres_schema.c: tables,
- *                   postgres_listen.c: notifications)
+ *     postgres/     a PostgreSQL server: its address, tables, statements and notifications
  *
  * Values are ?1, ?2, ... in the SQL. A back end keeps the first failure of a query in it, and does
  * nothing more for a query that has one.
@@ -129,7 +128,7 @@ CW_MUST_USE cw_code cw_db_find_owned(cw_db *db, const cw_db_owned *what,
 CW_MUST_USE cw_code cw_sqlite_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
 CW_MUST_USE cw_code cw_sqlite_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
-/* postgres.c */
+/* postgres/postgres.c */
 CW_MUST_USE cw_code cw_postgres_check_opts(const cw_db_opts *opts, cw_err *err);
 CW_MUST_USE cw_code cw_postgres_open(const cw_db_opts *opts, cw_db **ret, cw_err *err);
 /* Without a look at the tables. */
@@ -141,8 +140,8 @@ CW_MUST_USE cw_code cw_postgres_wait(cw_db *db, int wake, int ms,
                                      cw_err *err);
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
-/* postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 15u
+/* postgres/postgres_schema.c: the text with index v takes the tables from version v to the next one */
+#define CW_POSTGRES_VERSIONS 16u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

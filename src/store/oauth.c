@@ -622,6 +622,15 @@ cw_code cw_db_add_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err)
     return cw_stmt_run(&q, err);
 }
 
+cw_code cw_db_reseal_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "UPDATE oauth_key SET secret = ?2 WHERE id = ?1");
+    cw_stmt_bind_text(&q, 1, key->id);
+    cw_stmt_bind_text(&q, 2, key->secret);
+    return cw_stmt_run(&q, err);
+}
+
 cw_code cw_db_change_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err)
 {
     query q;

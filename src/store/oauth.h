@@ -188,6 +188,8 @@ typedef struct cw_db_oauth_key {
 typedef cw_code (*cw_db_oauth_key_fn)(const cw_db_oauth_key *key, void *ctx, cw_err *err);
 
 CW_MUST_USE cw_code cw_db_add_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err);
+/* Within a change: write its secret alone. */
+CW_MUST_USE cw_code cw_db_reseal_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err);
 /* Write its state, since and ends. */
 CW_MUST_USE cw_code cw_db_change_oauth_key(cw_db *db, const cw_db_oauth_key *key, cw_err *err);
 /* The newest one in a state; *ret is NULL when there is none. */

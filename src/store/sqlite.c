@@ -294,6 +294,10 @@ static const char *const versions[] = {
     ("ALTER TABLE task ADD COLUMN node TEXT NOT NULL DEFAULT '';"
      "ALTER TABLE task ADD COLUMN updated INTEGER NOT NULL DEFAULT 0;"
      "PRAGMA user_version = 19;"),
+    /* The clock of the database, in ms: a key is known to all servers before it seals. */
+    ("ALTER TABLE secret ADD COLUMN created INTEGER NOT NULL DEFAULT 0;"
+     "ALTER TABLE secret ADD COLUMN begins INTEGER NOT NULL DEFAULT 0;"
+     "PRAGMA user_version = 20;"),
 };
 
 /* "cway": whose file this is. */

@@ -37,8 +37,8 @@ struct cw_store {
     pthread_t thread;
     pthread_mutex_t lock; /* of the queue */
     pthread_cond_t wake;
-    cw_store_job *first, **end;
-    uint32_t n_jobs;
+    cw_fair_queue queue;
+    cw_list rejected; /* jobs that have lost their place to others */
     bool is_ending;
     bool is_hinted;                 /* another program may have changed something */
     cw_postgres_listener *listener; /* NULL: none */
@@ -53,6 +53,7 @@ struct cw_store {
     uint64_t next_poll;
     uint64_t next_try; /* to open, while there is no database */
     uint64_t pause;
+    bool has_unread_news;
     bool is_down;
     cw_code down_code;
     opening opening;
@@ -102,8 +103,7 @@ static void change_all(cw_store *s)
 /* A connection that was lost is found by the next poll. */
 static void read_news(cw_store *s, bool is_new)
 {
-    if (s->opts.on_news)
-        s->opts.on_news(s->opts.ctx, s->db, is_new);
+    s->has_unread_news = s->opts.on_news && !s->opts.on_news(s->opts.ctx, s->db, is_new);
 }
 
 static void write_late(cw_store *s, bool is_end)
@@ -237,8 +237,11 @@ static void poll_db(cw_store *s)
         return;
     }
     set_up(s);
-    if (version == s->data_version)
+    if (version == s->data_version) {
+        if (s->has_unread_news)
+            read_news(s, /* is_new= */ false);
         return;
+    }
     rc = cw_db_read_changes(s->db, &s->reading, on_changed, s, &err);
     if (rc && rc != CW_DONE) {
         take_failure(s, rc, &err);
@@ -322,25 +325,38 @@ static void run_job(cw_store *s, cw_store_job *job)
 /* Until the first attempt to open has ended, jobs wait for it. */
 static bool has_job(const cw_store *s)
 {
-    return s->first && (s->db || s->is_down || s->is_ending);
+    return cw_fair_count(&s->queue) && (s->db || s->is_down || s->is_ending);
+}
+
+static cw_store_job *take_rejected(cw_store *s)
+{
+    cw_list *node = cw_list_take_first(&s->rejected);
+    return node ? CW_CONTAINER(node, cw_store_job, turn.node) : NULL;
+}
+
+static cw_store_job *take_job(cw_store *s)
+{
+    cw_fair_item *item = has_job(s) ? cw_fair_first(&s->queue) : NULL;
+    if (!item)
+        return NULL;
+    cw_fair_take(&s->queue, item);
+    cw_metrics_add(CW_METRIC_STORE_QUEUE, 0, 0, 0, -1);
+    return CW_CONTAINER(item, cw_store_job, turn);
 }
 
 /* The next job; NULL: none came before the next check for changes. */
-static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_ending)
+static cw_store_job *wait_for_job(cw_store *s, bool *ret_is_rejected, bool *ret_is_ending)
 {
     struct timespec until = cw_thread_deadline(CW_STORE_POLL_MS);
     pthread_mutex_lock(&s->lock);
     int rc = 0;
-    while (!has_job(s) && !s->is_ending && !s->opening.is_done && !s->is_hinted && rc != ETIMEDOUT)
+    while (!has_job(s) && cw_list_is_empty(&s->rejected) && !s->is_ending && !s->opening.is_done &&
+           !s->is_hinted && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&s->wake, &s->lock, &until);
-    cw_store_job *job = has_job(s) ? s->first : NULL;
-    if (job) {
-        s->first = job->next;
-        if (!s->first)
-            s->end = &s->first;
-        s->n_jobs--;
-        cw_metrics_add(CW_METRIC_STORE_QUEUE, 0, 0, 0, -1);
-    }
+    cw_store_job *job = take_rejected(s);
+    *ret_is_rejected = job != NULL;
+    if (!job)
+        job = take_job(s);
     *ret_is_ending = s->is_ending;
     pthread_mutex_unlock(&s->lock);
     return job;
@@ -350,11 +366,13 @@ static void *run_thread(void *arg)
 {
     cw_store *s = arg;
     for (;;) {
-        bool is_ending;
+        bool is_rejected, is_ending;
         poll_after(s);
-        cw_store_job *job = wait_for_job(s, &is_ending);
+        cw_store_job *job = wait_for_job(s, &is_rejected, &is_ending);
         if (job && is_ending)
             job->done(job, CW_GONE);
+        else if (job && is_rejected)
+            job->done(job, CW_TIMEOUT);
         else if (job)
             run_job(s, job);
         else if (is_ending)
@@ -371,6 +389,7 @@ static void *run_thread(void *arg)
 
 static void free_store(cw_store *s)
 {
+    cw_fair_done(&s->queue);
     pthread_cond_destroy(&s->wake);
     pthread_mutex_destroy(&s->lock);
     free(s->where);
@@ -409,7 +428,8 @@ cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
     s->opts.db.where = s->where;
     s->opts.db.password_file = s->password_file;
     s->opts.db.busy_ms = BUSY_MS;
-    s->end = &s->first;
+    cw_fair_init(&s->queue);
+    cw_list_init(&s->rejected);
     s->pause = PAUSE_MIN_MS;
     s->down_code = CW_IO;
     atomic_init(&s->generation, 1);
@@ -447,16 +467,16 @@ void cw_store_free(cw_store *s)
 cw_code cw_store_ask(cw_store *s, cw_store_job *job)
 {
     cw_code rc = CW_LIMIT;
+    cw_fair_item *lost = NULL;
     pthread_mutex_lock(&s->lock);
-    if (s->n_jobs < CW_STORE_MAX_JOBS && !s->is_ending) {
-        job->next = NULL;
-        *s->end = job;
-        s->end = &job->next;
-        s->n_jobs++;
+    if (!s->is_ending)
+        rc = cw_fair_push(&s->queue, &job->turn, &job->by, CW_STORE_MAX_JOBS, &lost);
+    if (lost)
+        cw_list_add(&s->rejected, &lost->node);
+    else if (!rc)
         cw_metrics_count(CW_METRIC_STORE_QUEUE, 0, 0, 0);
-        rc = CW_OK;
+    if (!rc)
         pthread_cond_signal(&s->wake);
-    }
     pthread_mutex_unlock(&s->lock);
     return rc;
 }

@@ -9,6 +9,9 @@
  *                                      │
  *                     every 250 ms: has another process changed rights? ──► generation + 1
  *
+ * Callers take turns in the queue (base/fair.h), and the server itself is one of them. So a job waits for
+ * those of its own caller before it, and for one round of others.
+ *
  * The database may be locked, missing, damaged or full at any time, also at the start. Jobs then fail
  * with CW_IO or CW_TIMEOUT. The store tries again with growing pauses, and continues when it can. It
  * creates the file at its start only: a database that was removed must be restored, not replaced by
@@ -21,6 +24,7 @@
 #ifndef CW_STORE_STORE_H
 #define CW_STORE_STORE_H
 
+#include "base/fair.h"
 #include "store/db.h"
 
 #define CW_STORE_MAX_JOBS 1024u
@@ -31,11 +35,13 @@
 typedef struct cw_store cw_store;
 
 typedef struct cw_store_job {
-    struct cw_store_job *next; /* the store's */
+    cw_fair_item turn; /* the store's */
+    cw_fair_key by;    /* the caller that causes it; all zero: the server itself */
     /* Not called without a database. */
     cw_code (*run)(struct cw_store_job *job, cw_db *db, cw_err *err);
     /* Exactly once. `rc` is what run returned, or CW_IO, CW_TIMEOUT or CW_NOTFOUND when there is no
-     * database, or CW_GONE when the store ends. */
+     * database, or CW_TIMEOUT when the queue was full and another caller had fewer jobs in it, or
+     * CW_GONE when the store ends. */
     void (*done)(struct cw_store_job *job, cw_code rc);
     bool is_change; /* run changes rights: the generation grows before done is called */
 } cw_store_job;
@@ -50,9 +56,9 @@ typedef struct cw_store_opts {
     void (*on_status)(void *ctx, const cw_err *err);
     /* On the store's thread: the generation has grown. */
     void (*on_change)(void *ctx);
-    /* On the store's thread: another program has written, or (`is_new`) the database was opened. NULL:
-     * nothing to do. */
-    void (*on_news)(void *ctx, cw_db *db, bool is_new);
+    /* On the store's thread: another program has written, or (`is_new`) the database was opened. False:
+     * something could not be read, and the next poll calls it again. NULL: nothing to do. */
+    bool (*on_news)(void *ctx, cw_db *db, bool is_new);
     void *ctx;
     /* On the store's thread: after each check for changes, and once more (`is_end`) before the thread
      * ends. For what is written later than it happens. NULL: nothing to do. */
@@ -64,7 +70,8 @@ typedef struct cw_store_opts {
 CW_MUST_USE cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err);
 /* End the thread; jobs that wait are done with CW_GONE. NULL is fine. */
 void cw_store_free(cw_store *store);
-/* Queue a job. CW_LIMIT when too many wait: done is not called then. */
+/* Queue a job behind those of the same caller. CW_LIMIT when too many wait, CW_NOMEM: done is not called
+ * then. */
 CW_MUST_USE cw_code cw_store_ask(cw_store *store, cw_store_job *job);
 /* Run a function with the database and wait for its end, on any other thread than the store's. Returns
  * its result, or what a job gets that cannot run. The store responds soon in every state. */

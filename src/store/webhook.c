@@ -68,6 +68,15 @@ cw_code cw_db_remove_webhook(cw_db *db, cw_str id, int64_t now, cw_err *err)
     return rc ? rc : cw_db_end(db, remove_row(db, id, now, err), err);
 }
 
+cw_code cw_db_reseal_webhook(cw_db *db, cw_str id, cw_str state, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "UPDATE webhook SET state = ?2 WHERE id = ?1");
+    cw_stmt_bind_text(&q, 1, id);
+    cw_stmt_bind_text(&q, 2, state);
+    return cw_stmt_run(&q, err);
+}
+
 cw_code cw_db_each_webhook(cw_db *db, int64_t now, cw_db_webhook_fn fn, void *ctx, cw_err *err)
 {
     query q;

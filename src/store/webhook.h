@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* webhook.h - rows of webhook subscriptions (door/mcp/webhooks.h), which survive a restart.
+/* webhook.h - rows of webhook subscriptions (door/mcp/event/webhooks.h), which survive a restart.
  *
  * Ownership, threads, failures: as db.h says.
  */
@@ -25,6 +25,8 @@ CW_MUST_USE cw_code cw_db_put_webhook(cw_db *db, const cw_db_webhook *row, int64
                                       const cw_db_webhook_limits *limits, cw_err *err);
 /* Remove the row of this id, if there is one, and those that have expired. */
 CW_MUST_USE cw_code cw_db_remove_webhook(cw_db *db, cw_str id, int64_t now, cw_err *err);
+/* Within a change: replace the state of the row of this id, which means the same. */
+CW_MUST_USE cw_code cw_db_reseal_webhook(cw_db *db, cw_str id, cw_str state, cw_err *err);
 /* Those that have not expired. */
 CW_MUST_USE cw_code cw_db_each_webhook(cw_db *db, int64_t now, cw_db_webhook_fn fn, void *ctx,
                                        cw_err *err);

@@ -36,7 +36,7 @@ void door_fixture_configure(door_fixture *d, const char *text)
 }
 
 static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, bool may_call,
-                       cw_accounts *accounts)
+                       const cw_runtime_opts *opts)
 {
     *d = (door_fixture){
         .settings = {.calls = 100, .list_ttl_ms = 60000, .config = config_of(CONFIG)}};
@@ -46,23 +46,23 @@ static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, boo
     assert_int_equal(fake_caller(may_discover, may_call, &d->caller, &err), CW_OK);
     cw_router_init(&d->router);
     assert_int_equal(cw_server_new(&d->router, 1, &d->server, &err), CW_OK);
-    const cw_runtime_opts runtime = {.n_loops = 1, .accounts = accounts};
+    cw_runtime_opts runtime = *opts;
+    runtime.n_loops = 1;
     assert_int_equal(cw_runtime_new(&runtime, &d->runtime, &err), CW_OK);
     cw_loop *loops[] = {cw_server_loop_at(d->server, 0)};
     cw_runtime_attach(d->runtime, loops);
     door_fixture_publish(d, 0);
     assert_int_equal(cw_jsonrpc_add_routes(&d->router, d->runtime), CW_OK);
-    cw_seal seal;
-    assert_int_equal(cw_seal_init(&seal, &err), CW_OK);
-    assert_int_equal(cw_mcp_new(d->runtime, 1, &seal, &d->mcp, &err), CW_OK);
+    assert_int_equal(cw_seal_init(&d->seal, &err), CW_OK);
+    assert_int_equal(cw_mcp_new(d->runtime, 1, &d->seal, &d->mcp, &err), CW_OK);
     assert_int_equal(cw_mcp_add_routes(&d->router, d->mcp, CW_STR("/mcp")), CW_OK);
     assert_int_equal(cw_rest_add_routes(&d->router, d->runtime), CW_OK);
     assert_int_equal(cw_login_page_add_routes(&d->router, &d->login, d->runtime, CW_STR("/login")),
                      CW_OK);
     assert_int_equal(cw_server_listen(d->server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);
-    cw_server_opts opts = CW_SERVER_DEFAULTS;
-    opts.drain_ms = 300;
-    assert_int_equal(cw_server_configure(d->server, &opts, &err), CW_OK);
+    cw_server_opts server = CW_SERVER_DEFAULTS;
+    server.drain_ms = 300;
+    assert_int_equal(cw_server_configure(d->server, &server, &err), CW_OK);
     assert_int_equal(cw_server_start(d->server, &err), CW_OK);
     cw_runtime_started(d->runtime);
     size_t n;
@@ -71,12 +71,17 @@ static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, boo
 
 void door_fixture_open(door_fixture *d, uint32_t call_ms, bool may_discover, bool may_call)
 {
-    open_doors(d, call_ms, may_discover, may_call, NULL);
+    open_doors(d, call_ms, may_discover, may_call, &(cw_runtime_opts){0});
 }
 
 void door_fixture_open_accounts(door_fixture *d, uint32_t call_ms, cw_accounts *accounts)
 {
-    open_doors(d, call_ms, true, true, accounts);
+    door_fixture_open_with(d, call_ms, &(cw_runtime_opts){.accounts = accounts});
+}
+
+void door_fixture_open_with(door_fixture *d, uint32_t call_ms, const cw_runtime_opts *opts)
+{
+    open_doors(d, call_ms, true, true, opts);
 }
 
 void door_fixture_close(door_fixture *d)
@@ -176,7 +181,7 @@ void door_fixture_get(const door_fixture *d, const char *path, const char *heade
 
 void door_fixture_wait(const atomic_uint *count, unsigned value)
 {
-    for (int i = 0; i < 2000 && atomic_load(count) != value; i++)
+    for (int i = 0; i < 30000 && atomic_load(count) != value; i++)
         usleep(1000);
     assert_int_equal(atomic_load(count), value);
 }

@@ -24,6 +24,7 @@ typedef struct door_fixture {
     cw_server *server;
     cw_runtime *runtime;
     cw_mcp *mcp;
+    cw_seal seal;
     cw_login_pages login;
     cw_address address;
     fake_source *source;
@@ -35,6 +36,8 @@ typedef struct door_fixture {
 void door_fixture_open(door_fixture *d, uint32_t call_ms, bool may_discover, bool may_call);
 /* The same with accounts, borrowed until after door_fixture_close. */
 void door_fixture_open_accounts(door_fixture *d, uint32_t call_ms, cw_accounts *accounts);
+/* The same with other parts of the runtime too: accounts, tasks. They are borrowed likewise. */
+void door_fixture_open_with(door_fixture *d, uint32_t call_ms, const cw_runtime_opts *opts);
 void door_fixture_close(door_fixture *d);
 /* Publish another configuration. */
 void door_fixture_configure(door_fixture *d, const char *text);

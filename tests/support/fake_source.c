@@ -303,6 +303,7 @@ static void release(cw_source *s)
     if (f->freed)
         atomic_fetch_add(f->freed, 1);
     pthread_mutex_destroy(&f->lock);
+    cw_source_unref(f->base.companion);
     cw_arena_done(&f->arena);
     free(f);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* oauth_fixture.c - rows of an authorization server, made and read. */
 #include "support/oauth_fixture.h"
+#include "support/seal_fixture.h"
 
 #include <sodium.h>
 
@@ -37,6 +38,7 @@ static cw_oauth_client client(const char *id)
 
 void oauth_fixture_open(oauth_fixture *f)
 {
+    cw_seal_done(&f->seal); /* of the test before */
     *f = (oauth_fixture){.clients = {client("app"), client("other"), client("robot")}};
     cw_oauth_client *robot = &f->clients[2];
     robot->has_secret = true;
@@ -53,7 +55,8 @@ void oauth_fixture_open(oauth_fixture *f)
                                       .life_ms = (int64_t)90 * DAY_MS,
                                       .grace_ms = 60000,
                                       .grants = 5};
-    cw_seal_init_from(&f->settings.seal, CW_STR("the key of a server in a test"));
+    seal_fixture_init(&f->seal, CW_STR("the key of a server in a test"));
+    f->settings.seal = &f->seal;
     assert_int_equal(cw_secret_init(NULL), CW_OK);
     oauth_fixture_reopen(f);
     add_account(f);

@@ -25,9 +25,11 @@ typedef struct oauth_fixture {
     cw_db *db;
     int64_t account; /* alice */
     cw_oauth_client clients[3];
+    cw_seal seal;               /* of the settings */
     cw_oauth_settings settings; /* 30 minutes; 14 and 90 days; 60 seconds; 5 grants */
 } oauth_fixture;
 
+/* A fixture that is all zero, or was used before. Its seal stays until then: it may be reopened. */
 void oauth_fixture_open(oauth_fixture *f);
 /* Only open the database again, which exists. */
 void oauth_fixture_reopen(oauth_fixture *f);

@@ -2,6 +2,8 @@
 /* runtime_fixture.c - one loop, one runtime, one fake source, and calls to it. */
 #include "support/runtime_fixture.h"
 
+#include "support/patience.h"
+
 #include "support/test.h"
 
 runtime_fixture fixture;
@@ -110,10 +112,10 @@ void runtime_fixture_turn(unsigned n)
 
 void runtime_fixture_until(const unsigned *count, unsigned least)
 {
-    uint64_t end = cw_clock_ms() + 2000;
+    uint64_t end = cw_clock_ms() + patience(2000);
     while (*count < least) {
         if (cw_clock_ms() > end)
-            fail_msg("nothing happened for two seconds");
+            fail_msg("nothing happened in time");
         uv_run(&fixture.loop.uv, UV_RUN_NOWAIT);
     }
 }

@@ -2,6 +2,7 @@
 /* temp_db.c - the path of a database in a temporary directory. */
 #include "support/temp_db.h"
 
+#include <sqlite3.h>
 #include <sys/wait.h>
 
 char temp_db_path[96];
@@ -11,7 +12,7 @@ bool temp_db_is_server(void)
     return getenv("CAUSEWAY_TEST_POSTGRES") != NULL;
 }
 
-void temp_db_run(const char *sql)
+static void run_on_server(const char *sql)
 {
     int status = 0;
     pid_t child = fork();
@@ -25,11 +26,23 @@ void temp_db_run(const char *sql)
     assert_int_equal(status, 0);
 }
 
+void temp_db_run(const char *sql)
+{
+    sqlite3 *raw;
+    if (temp_db_is_server()) {
+        run_on_server(sql);
+        return;
+    }
+    assert_int_equal(sqlite3_open(temp_db_path, &raw), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(raw);
+}
+
 static int set_up_server(void)
 {
     snprintf(temp_db_path, sizeof temp_db_path, "%s", getenv("CAUSEWAY_TEST_POSTGRES"));
-    temp_db_run("SET client_min_messages = error; DROP SCHEMA IF EXISTS public CASCADE;"
-                "CREATE SCHEMA public");
+    run_on_server("SET client_min_messages = error; DROP SCHEMA IF EXISTS public CASCADE;"
+                  "CREATE SCHEMA public");
     return 0;
 }
 

@@ -19,7 +19,7 @@ extern char temp_db_path[96];
 
 /* Whether the database is on a server. */
 bool temp_db_is_server(void);
-/* Run a statement on the server, as another program would. */
+/* Run statements on the database, as another program would. */
 void temp_db_run(const char *sql);
 
 int temp_db_setup(void **state);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "access/issuer/issuer_int.h"
+#include "access/trust_id.h"
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -89,6 +90,38 @@ static bool copy_opts(cw_issuer *issuer, const cw_issuer_opts *opts)
            copy_texts(issuer, &o->rules.roles, o->rules.n_roles) && copy_grants(issuer);
 }
 
+static void add_texts(crypto_hash_sha256_state *id, const cw_str *texts, size_t n)
+{
+    cw_trust_id_add_number(id, n);
+    for (size_t i = 0; i < n; i++)
+        cw_trust_id_add(id, texts[i]);
+}
+
+/* Issuers with equal options have the same trust id. NULL without memory. */
+static cw_trust *new_trust(const cw_issuer_opts *o)
+{
+    crypto_hash_sha256_state state;
+    unsigned char id[CW_TRUST_ID];
+    const cw_str texts[] = {o->rules.issuer, o->jwks_uri,      o->account,      o->introspection,
+                            o->client_id,    o->client_secret, o->token_prefix, o->ca_file};
+    const uint64_t numbers[] = {o->rules.names_account, o->rules.algs, o->rules.leeway_s,
+                                o->rules.allow_missing_typ, o->allow_private};
+    crypto_hash_sha256_init(&state);
+    add_texts(&state, texts, CW_COUNT(texts));
+    for (size_t i = 0; i < CW_COUNT(numbers); i++)
+        cw_trust_id_add_number(&state, numbers[i]);
+    add_texts(&state, o->rules.audiences, o->rules.n_audiences);
+    add_texts(&state, o->rules.roles, o->rules.n_roles);
+    cw_trust_id_add_number(&state, o->n_grants);
+    for (size_t i = 0; i < o->n_grants; i++) {
+        cw_trust_id_add(&state, o->grants[i].scope);
+        add_texts(&state, o->grants[i].permissions, o->grants[i].n_permissions);
+    }
+    crypto_hash_sha256_final(&state, id);
+    sodium_memzero(&state, sizeof state); /* it may have some of the secret */
+    return cw_trust_new(id);
+}
+
 static cw_issuer *new_issuer(cw_issuers *is, const cw_issuer_opts *opts)
 {
     cw_issuer *issuer = calloc(1, sizeof *issuer);
@@ -100,7 +133,7 @@ static cw_issuer *new_issuer(cw_issuers *is, const cw_issuer_opts *opts)
     pthread_mutex_init(&issuer->lock, NULL);
     cw_arena_init(&issuer->arena, ISSUER_MAX_BYTES);
     issuer->all = is;
-    issuer->trust = cw_trust_new();
+    issuer->trust = new_trust(opts);
     if (issuer->trust && copy_opts(issuer, opts))
         return issuer;
     cw_issuer_unref(issuer);
@@ -171,48 +204,11 @@ static void begin(cw_issuers *is, cw_issuer *issuer)
     cw_issuer_refresh(issuer);
 }
 
-static bool same_texts(const cw_str *a, size_t n_a, const cw_str *b, size_t n_b)
-{
-    bool is_same = n_a == n_b;
-    for (size_t i = 0; i < n_a && is_same; i++)
-        is_same = cw_str_eq(a[i], b[i]);
-    return is_same;
-}
-
-static bool same_rules(const cw_jwt_rules *a, const cw_jwt_rules *b)
-{
-    return cw_str_eq(a->issuer, b->issuer) && a->names_account == b->names_account &&
-           same_texts(a->audiences, a->n_audiences, b->audiences, b->n_audiences) &&
-           same_texts(a->roles, a->n_roles, b->roles, b->n_roles) && a->algs == b->algs &&
-           a->leeway_s == b->leeway_s && a->allow_missing_typ == b->allow_missing_typ;
-}
-
-static bool same_grants(const cw_issuer_opts *a, const cw_issuer_opts *b)
-{
-    bool is_same = a->n_grants == b->n_grants;
-    for (size_t i = 0; i < a->n_grants && is_same; i++) {
-        const cw_issuer_grant *x = &a->grants[i], *y = &b->grants[i];
-        is_same = cw_str_eq(x->scope, y->scope) &&
-                  same_texts(x->permissions, x->n_permissions, y->permissions, y->n_permissions);
-    }
-    return is_same;
-}
-
-static bool same_issuer(const cw_issuer_opts *a, const cw_issuer_opts *b)
-{
-    return same_rules(&a->rules, &b->rules) && same_grants(a, b) &&
-           cw_str_eq(a->jwks_uri, b->jwks_uri) && cw_str_eq(a->account, b->account) &&
-           cw_str_eq(a->introspection, b->introspection) && cw_str_eq(a->client_id, b->client_id) &&
-           cw_str_eq(a->client_secret, b->client_secret) &&
-           cw_str_eq(a->token_prefix, b->token_prefix) && cw_str_eq(a->ca_file, b->ca_file) &&
-           a->allow_private == b->allow_private;
-}
-
-/* An equal issuer of the set, or NULL. */
-static cw_issuer *find_same(const cw_issuer_set *set, const cw_issuer *issuer)
+/* The issuer of the set whose trust has this id, or NULL. */
+static cw_issuer *find_trusted(const cw_issuer_set *set, const unsigned char id[CW_TRUST_ID])
 {
     for (size_t i = 0; set && i < set->n; i++) {
-        if (same_issuer(&set->items[i]->opts, &issuer->opts))
+        if (cw_trust_has_id(set->items[i]->trust, id))
             return set->items[i];
     }
     return NULL;
@@ -231,7 +227,7 @@ cw_code cw_issuers_prepare(cw_issuers *is, const cw_issuer_opts *items, size_t n
 /* An equal issuer stays, with its keys and what its tokens opened. */
 static void keep_or_prepare(cw_issuer **item, const cw_issuer_set *old)
 {
-    cw_issuer *same = find_same(old, *item);
+    cw_issuer *same = find_trusted(old, (*item)->trust->id);
     if (!same) {
         take_keys(*item, old);
         return;
@@ -257,7 +253,7 @@ void cw_issuers_use(cw_issuers *is, cw_issuer_set *fresh)
     atomic_store(&is->has_any, n > 0);
     atomic_fetch_add(&is->generation, 1);
     for (size_t i = 0; old && i < old->n; i++) {
-        if (find_same(fresh, old->items[i]))
+        if (find_trusted(fresh, old->items[i]->trust->id))
             continue;
         cw_trust_withdraw(old->items[i]->trust);
         cw_issuer_retire(old->items[i]);
@@ -704,6 +700,32 @@ cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name)
     cw_jwks *keys = issuer ? keys_of(issuer) : NULL;
     unref_set(set);
     return keys;
+}
+
+static cw_code find_key_trust(cw_issuer *issuer, const unsigned char id[CW_TRUST_ID],
+                              cw_trust **ret)
+{
+    cw_jwks *keys = keys_of(issuer);
+    if (!keys)
+        return CW_AGAIN;
+    *ret = cw_jwks_find_trust(keys, id);
+    cw_jwks_unref(keys);
+    return *ret ? CW_OK : CW_NOTFOUND;
+}
+
+cw_code cw_issuers_find_trust(cw_issuers *is, const unsigned char issuer[CW_TRUST_ID],
+                              const unsigned char *key, cw_trust **ret_issuer, cw_trust **ret_key)
+{
+    cw_issuer_set *set = current_set(is);
+    cw_issuer *found = find_trusted(set, issuer);
+    *ret_key = NULL;
+    cw_code rc = CW_NOTFOUND;
+    if (found)
+        rc = key ? find_key_trust(found, key, ret_key) : CW_OK;
+    if (!rc)
+        *ret_issuer = cw_trust_ref(found->trust);
+    unref_set(set);
+    return rc;
 }
 
 bool cw_issuers_report(cw_issuers *is, cw_str name, cw_issuer_report *ret)

@@ -114,6 +114,13 @@ const cw_issuer_opts *cw_issuer_opts_of(const cw_issuer *issuer);
 /* A reference to the keys of the issuer with this name, or NULL: there are none (yet). */
 cw_jwks *cw_issuers_keys(cw_issuers *is, cw_str name);
 
+/* References to the trusts of a stored caller, by their ids; `key` is NULL for an opaque token.
+ * CW_NOTFOUND: no issuer has these options, or it does not publish the key. CW_AGAIN: its keys are not
+ * known yet; the generation grows with them. */
+CW_MUST_USE cw_code cw_issuers_find_trust(cw_issuers *is, const unsigned char issuer[CW_TRUST_ID],
+                                          const unsigned char *key, cw_trust **ret_issuer,
+                                          cw_trust **ret_key);
+
 /* The result of the last fetch of metadata and keys. */
 typedef struct cw_issuer_report {
     bool is_busy;        /* a fetch is running */

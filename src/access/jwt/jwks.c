@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "access/trust_id.h"
+
 typedef struct jwk {
     cw_str kid; /* .p is NULL without one */
     unsigned algs;
@@ -339,6 +341,29 @@ static bool is_known(const cw_jwks *set, const jwk *key)
     return false;
 }
 
+/* Equal keys with the same key id and algorithms have the same trust id. CW_NOMEM. */
+static cw_code add_trust(const cw_json *source, cw_arena *scratch, jwk *key)
+{
+    /* The algorithms imply type and curve. */
+    const cw_str numbers[] = {CW_STR("n"), CW_STR("e"), CW_STR("x"), CW_STR("y")};
+    crypto_hash_sha256_state state;
+    unsigned char id[CW_TRUST_ID];
+    crypto_hash_sha256_init(&state);
+    cw_trust_id_add_number(&state, key->kid.p != NULL);
+    cw_trust_id_add(&state, key->kid);
+    cw_trust_id_add_number(&state, key->algs);
+    for (size_t i = 0; i < CW_COUNT(numbers); i++) {
+        cw_str number = CW_STR("");
+        cw_code rc = read_bytes(source, numbers[i], scratch, &number);
+        if (rc && rc != CW_PARSE)
+            return rc;
+        cw_trust_id_add(&state, rc ? CW_STR("") : number);
+    }
+    crypto_hash_sha256_final(&state, id);
+    key->trust = cw_trust_new(id);
+    return key->trust ? CW_OK : CW_NOMEM;
+}
+
 static cw_code add_key(cw_jwks *set, size_t index, const cw_json *source, unsigned allowed,
                        cw_arena *scratch)
 {
@@ -353,10 +378,8 @@ static cw_code add_key(cw_jwks *set, size_t index, const cw_json *source, unsign
         key.kid = cw_arena_dup_str(&set->arena, key.kid);
         rc = key.kid.p ? CW_OK : CW_NOMEM;
     }
-    if (rc == CW_OK) {
-        key.trust = cw_trust_new();
-        rc = key.trust ? CW_OK : CW_NOMEM;
-    }
+    if (rc == CW_OK)
+        rc = add_trust(source, scratch, &key);
     if (rc == CW_OK) {
         set->keys[set->n++] = key;
         return CW_OK;
@@ -624,28 +647,27 @@ cw_trust *cw_jwks_trust(const cw_jwks *set, const cw_jws *jws)
     return key ? cw_trust_ref(key->trust) : NULL;
 }
 
-static bool same_key(const jwk *a, const jwk *b)
-{
-    bool same_id = a->kid.p && b->kid.p ? cw_str_eq(a->kid, b->kid) : a->kid.p == b->kid.p;
-    bool is_same = same_id && a->algs == b->algs && EVP_PKEY_eq(a->key, b->key) == 1;
-    ERR_clear_error();
-    return is_same;
-}
-
-static jwk *find_same(cw_jwks *set, const jwk *key)
+/* The first key with this trust, which is the one that verifies tokens; or NULL. */
+static jwk *find_trusted(const cw_jwks *set, const unsigned char id[CW_TRUST_ID])
 {
     for (size_t i = 0; set && i < set->n; i++) {
-        if (same_key(&set->keys[i], key))
+        if (cw_trust_has_id(set->keys[i].trust, id))
             return &set->keys[i];
     }
     return NULL;
+}
+
+cw_trust *cw_jwks_find_trust(const cw_jwks *set, const unsigned char id[CW_TRUST_ID])
+{
+    const jwk *key = find_trusted(set, id);
+    return key ? cw_trust_ref(key->trust) : NULL;
 }
 
 void cw_jwks_succeed(cw_jwks *fresh, const cw_jwks *old)
 {
     /* Backwards: of equal keys the first verifies tokens, so its trust must be the one that stays. */
     for (size_t i = old ? old->n : 0; i-- > 0;) {
-        jwk *same = find_same(fresh, &old->keys[i]);
+        jwk *same = find_trusted(fresh, old->keys[i].trust->id);
         cw_trust_withdraw(same ? same->trust : old->keys[i].trust);
         if (!same)
             continue;

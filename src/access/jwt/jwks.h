@@ -61,6 +61,8 @@ CW_MUST_USE cw_code cw_jwks_has_key(const cw_jwks *set, const cw_jws *jws, cw_to
 CW_MUST_USE cw_code cw_jwks_verify(const cw_jwks *set, const cw_jws *jws, cw_token_reason *reason);
 /* A reference to the trust of the key that fits; NULL: no key fits. */
 cw_trust *cw_jwks_trust(const cw_jwks *set, const cw_jws *jws);
+/* A reference to the trust with this id; NULL: no key of the set has it. */
+cw_trust *cw_jwks_find_trust(const cw_jwks *set, const unsigned char id[CW_TRUST_ID]);
 /* Replace `old` by `fresh`, before other threads use `fresh`: equal keys keep their trust, and the
  * trust of the other old keys is withdrawn. NULL is fine for both: a set without keys. */
 void cw_jwks_succeed(cw_jwks *fresh, const cw_jwks *old);

@@ -482,6 +482,18 @@ bool cw_accounts_has_issuers(const cw_accounts *a)
     return cw_issuers_any(a->issuers);
 }
 
+cw_code cw_accounts_find_trust(cw_accounts *a, const unsigned char issuer[CW_TRUST_ID],
+                               const unsigned char *key, cw_trust **ret_issuer, cw_trust **ret_key)
+{
+    return a->issuers ? cw_issuers_find_trust(a->issuers, issuer, key, ret_issuer, ret_key)
+                      : CW_NOTFOUND;
+}
+
+uint64_t cw_accounts_issuer_generation(const cw_accounts *a)
+{
+    return a->issuers ? cw_issuers_generation(a->issuers) : 0;
+}
+
 bool cw_accounts_has_logins(const cw_accounts *a)
 {
     return a && (a->store || cw_accounts_has_issuers(a));

@@ -70,7 +70,7 @@ typedef struct cw_accounts_opts {
     /* As in store.h, on the store's thread. */
     void (*on_status)(void *ctx, const cw_err *err);
     void (*on_change)(void *ctx);
-    void (*on_news)(void *ctx, cw_db *db, bool is_new);
+    bool (*on_news)(void *ctx, cw_db *db, bool is_new);
     void *ctx;
     const char *listen_url;
 } cw_accounts_opts;
@@ -84,6 +84,11 @@ void cw_accounts_set_roles(cw_accounts *a, cw_roles *roles);
 void cw_accounts_set_issuers(cw_accounts *a, cw_issuers *issuers);
 /* Whether tokens of any issuer are accepted now. */
 bool cw_accounts_has_issuers(const cw_accounts *a);
+/* As of cw_issuers_find_trust and cw_issuers_generation, on any thread; without issuers CW_NOTFOUND and 0. */
+CW_MUST_USE cw_code cw_accounts_find_trust(cw_accounts *a, const unsigned char issuer[CW_TRUST_ID],
+                                           const unsigned char *key, cw_trust **ret_issuer,
+                                           cw_trust **ret_key);
+uint64_t cw_accounts_issuer_generation(const cw_accounts *a);
 /* Whether callers can log in now: with an account of the database, or with a token of an issuer. NULL
  * has neither. */
 bool cw_accounts_has_logins(const cw_accounts *a);
@@ -105,7 +110,7 @@ void cw_accounts_read_failures(cw_accounts *a, const cw_json *failures);
 cw_store *cw_accounts_store(cw_accounts *a);
 /* The part of this loop, on the loop; NULL without memory. It lives as long as the accounts. */
 cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
-/* For jobs of the store, on its thread: post to the loop, or drop the message if the loop has ended. */
+/* On any thread, for jobs of the store: post to the loop, or drop the message if the loop has ended. */
 void cw_accounts_post(cw_accounts_loop *to, cw_message *message);
 /* Hash a new password where those of logins are verified. All such jobs are one more network among
  * those that take turns. CW_LIMIT: too many wait, and `run` is not called.

@@ -239,6 +239,7 @@ static cw_code begin(cw_oauth_op *op, cw_oauth_waiter *w)
         op->job.run = run_counted;
     }
     op->waiter = w;
+    op->job.by = w->by;
     w->op = op;
     cw_list_add(&op->al->grant_ops, &op->node);
     cw_code rc = cw_store_ask(op->al->accounts->store, &op->job);

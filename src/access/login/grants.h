@@ -59,6 +59,7 @@ typedef struct cw_oauth_result {
 
 typedef struct cw_oauth_waiter {
     struct cw_oauth_op *op; /* NULL: does not wait */
+    cw_fair_key by;         /* whose turn with the database it takes; all zero: the server's */
     void (*fn)(struct cw_oauth_waiter *w, const cw_oauth_result *result);
 } cw_oauth_waiter;
 

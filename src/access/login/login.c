@@ -120,6 +120,7 @@ cw_login_op *cw_login_op_new(cw_accounts_loop *al, cw_credentials *credentials, 
         cw_arena_init(&t->arena, ATTEMPT_MAX_BYTES);
         if (w) {
             networks_of(w, &t->work.network);
+            t->job.by = cw_network_key(&t->work.network);
             t->peer = cw_arena_dup_str(&t->arena, w->peer(w));
         }
     }
@@ -358,7 +359,7 @@ static cw_code find_account(cw_store_job *job, cw_db *db, cw_err *err)
         memcpy(t->hash, t->account->password.p, t->account->password.n);
     if (t->account && t->account->is_blocked)
         t->account = NULL;
-    cw_secret_digest(cw_str_from(t->hash), proof);
+    cw_password_id(cw_str_from(t->hash), proof);
     bool is_proved = t->has_proof && t->account && cw_secret_equal(proof, t->proof);
     memcpy(t->proof, proof, sizeof proof);
     if (!is_proved)
@@ -798,6 +799,7 @@ static cw_login_op *new_token_op(cw_accounts_loop *al, cw_str token,
     t->keys = cw_issuers_generation(al->accounts->issuers);
     memcpy(t->key, key, CW_DIGEST);
     t->work.network = *network;
+    t->job.by = cw_network_key(network);
     cw_arena_init(&t->arena, ISSUED_MAX_BYTES);
     t->check.token = cw_arena_dup_str(&t->arena, token);
     if (t->check.token.p)

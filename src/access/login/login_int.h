@@ -220,7 +220,7 @@ typedef struct cw_account_login {
     const cw_account *account;
     const cw_token *token;
     const cw_session *session;
-    const unsigned char *verified_hash; /* keyed digest of the stored hash of the password */
+    const unsigned char *verified_hash; /* cw_password_id of the stored hash */
     const struct cw_granted_login *granted;
 } cw_account_login;
 

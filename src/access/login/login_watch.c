@@ -80,7 +80,7 @@ static cw_code reread_password(cw_accounts *a, cw_db *db, const cw_caller *befor
     cw_code rc = cw_db_find_account(db, cw_caller_name(before), arena, &account, err);
     if (rc || !account || account->is_blocked)
         return rc;
-    cw_secret_digest(account->password, hash);
+    cw_password_id(account->password, hash);
     cw_account_login login = {.account = account, .verified_hash = hash};
     return cw_permissions_of_account(a, db, &login, ret, err);
 }

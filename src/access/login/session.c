@@ -9,8 +9,6 @@
 #include "base/random.h"
 
 #define SECRET_BYTES 32u
-/* Use is written down so often in the time without use after which a session ends. */
-#define TOUCHES 8
 #define PROOF_PREFIX CW_STR("causeway session proof\n")
 
 static cw_login_op *of_job(cw_store_job *job)
@@ -149,13 +147,13 @@ static cw_code find_session(cw_store_job *job, cw_db *db, cw_err *err)
     if (rc || !t->caller)
         return rc;
     int64_t now = cw_clock_wall_ms(), idle = (int64_t)rules.idle_ms;
-    if (now - session.used >= idle / TOUCHES || now < session.used) {
+    if (now - session.used >= idle / CW_SESSION_TOUCHES || now < session.used) {
         /* Without it the session ends early, which is better than an error. */
         (void)!cw_db_touch_session(db, session.id, now, NULL);
         session.used = now;
     }
     /* Read again when its use has to be recorded the next time. */
-    int64_t next = session.used + idle / TOUCHES;
+    int64_t next = session.used + idle / CW_SESSION_TOUCHES;
     int64_t end = session.created + (int64_t)rules.lifetime_ms;
     t->expires = next < end ? next : end;
     return CW_OK;

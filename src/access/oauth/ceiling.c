@@ -6,11 +6,7 @@
 
 #include "access/caller.h"
 #include "access/gate.h"
-
-static int compare(const void *a, const void *b)
-{
-    return cw_str_cmp(*(const cw_str *)a, *(const cw_str *)b);
-}
+#include "base/sort.h"
 
 static bool is_administration(cw_str permission)
 {
@@ -40,7 +36,7 @@ cw_code cw_oauth_ceiling_apply(cw_rights *rights, const cw_oauth_settings *setti
     for (size_t i = 0; i < rights->n && !rc; i++) {
         cw_str permission = rights->items[i];
         bool may = n_roles ? ceiling.n && bsearch(&permission, ceiling.items, ceiling.n,
-                                                  sizeof *ceiling.items, compare)
+                                                  sizeof *ceiling.items, cw_sort_texts)
                            : !is_administration(permission);
         if (may)
             rights->items[kept++] = permission;

@@ -16,6 +16,7 @@
 #define CW_ACCESS_OAUTH_CLIENT_H
 
 #include "access/credentials.h"
+#include "access/seal.h"
 #include "base/arena.h"
 
 #define CW_OAUTH_MAX_REDIRECTS 10u
@@ -37,6 +38,8 @@ typedef struct cw_oauth_client {
     size_t n_redirect_uris;
     bool has_secret; /* it authenticates with a secret, by Basic or in the form; else not at all */
     unsigned char secret[CW_DIGEST]; /* SHA-256 of the secret; not part of a snapshot */
+    const cw_seal_key
+        *key;    /* DYNAMIC: that has sealed its id, of the seal; not part of a snapshot */
     cw_str jwks; /* REGISTERED: public keys that verify its assertions (assertion.h); empty:
                              none; not part of a snapshot */
     bool is_for_endpoint;  /* their audience is the token endpoint, not the issuer */

@@ -31,9 +31,10 @@ static cw_code make_id(const cw_seal *seal, cw_oauth_client *client, cw_arena *a
         cw_buf_add_char(&plain, '\0');
         cw_buf_add(&plain, client->redirect_uris[i]);
     }
+    client->key = cw_seal_get_current(seal);
     cw_code rc = plain.code == CW_LIMIT ? CW_PARAMS : plain.code;
     if (!rc)
-        rc = cw_seal_close_same(seal, PURPOSE, cw_buf_str(&plain), arena, &text, err);
+        rc = cw_seal_close_same(client->key, PURPOSE, cw_buf_str(&plain), arena, &text, err);
     cw_buf_done(&plain);
     if (!rc && text.n + sizeof CW_OAUTH_DYNAMIC_PREFIX > CW_OAUTH_MAX_ID)
         rc = CW_PARAMS;
@@ -46,19 +47,19 @@ static cw_code make_id(const cw_seal *seal, cw_oauth_client *client, cw_arena *a
     return id ? CW_OK : cw_arena_fail(arena, err);
 }
 
-void cw_dcr_secret(const cw_seal *seal, cw_str id, char out[CW_DCR_SECRET + 1])
+void cw_dcr_secret(const cw_oauth_client *client, char out[CW_DCR_SECRET + 1])
 {
     unsigned char digest[CW_SEAL_DIGEST];
-    cw_seal_derive(seal, PURPOSE_SECRET, id, digest);
+    cw_seal_derive(client->key, PURPOSE_SECRET, client->id, digest);
     sodium_bin2base64(out, CW_DCR_SECRET + 1, digest, sizeof digest,
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     sodium_memzero(digest, sizeof digest);
 }
 
-static void hash_secret(const cw_seal *seal, cw_oauth_client *client)
+static void hash_secret(cw_oauth_client *client)
 {
     char secret[CW_DCR_SECRET + 1];
-    cw_dcr_secret(seal, client->id, secret);
+    cw_dcr_secret(client, secret);
     crypto_hash_sha256(client->secret, (const unsigned char *)secret, CW_DCR_SECRET);
     sodium_memzero(secret, sizeof secret);
 }
@@ -69,14 +70,16 @@ cw_code cw_dcr_open(const cw_seal *seal, cw_str id, cw_arena *arena, cw_oauth_cl
     cw_str plain, rest;
     if (id.n > CW_OAUTH_MAX_ID || !cw_str_starts(id, prefix))
         return CW_NOTFOUND;
-    cw_code rc =
-        cw_seal_open(seal, PURPOSE, cw_str_make(id.p + prefix.n, id.n - prefix.n), arena, &plain);
+    const cw_seal_key *key = NULL;
+    cw_code rc = cw_seal_open_with(seal, PURPOSE, cw_str_make(id.p + prefix.n, id.n - prefix.n),
+                                   arena, &plain, &key);
     if (rc || plain.n == 0)
         return rc == CW_NOMEM || rc == CW_LIMIT ? CW_NOMEM : CW_NOTFOUND;
     cw_str *uris = cw_arena_calloc(arena, CW_REDIRECT_LIST, sizeof *uris);
     *ret = (cw_oauth_client){.kind = CW_OAUTH_DYNAMIC,
                              .id = cw_arena_dup_str(arena, id),
                              .has_secret = plain.p[0] == CONFIDENTIAL,
+                             .key = key,
                              .may_refresh = true};
     if (!uris || !ret->id.p)
         return CW_NOMEM;
@@ -85,7 +88,7 @@ cw_code cw_dcr_open(const cw_seal *seal, cw_str id, cw_arena *arena, cw_oauth_cl
         uris[ret->n_redirect_uris++] = cw_str_cut(rest, '\0', &rest);
     ret->redirect_uris = uris;
     if (ret->has_secret)
-        hash_secret(seal, ret);
+        hash_secret(ret);
     return CW_OK;
 }
 
@@ -140,6 +143,6 @@ cw_code cw_dcr_register(const cw_seal *seal, cw_str body, const cw_redirect_rule
     ret->name = cw_registration_name(metadata, arena);
     rc = ret->name.p ? make_id(seal, ret, arena, err) : cw_arena_fail(arena, err);
     if (!rc && ret->has_secret)
-        hash_secret(seal, ret);
+        hash_secret(ret);
     return rc;
 }

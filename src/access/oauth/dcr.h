@@ -31,7 +31,7 @@ CW_MUST_USE cw_code cw_dcr_register(const cw_seal *seal, cw_str body,
 /* The client of an id. CW_NOTFOUND: this server did not make it; CW_NOMEM. */
 CW_MUST_USE cw_code cw_dcr_open(const cw_seal *seal, cw_str id, cw_arena *arena,
                                 cw_oauth_client *ret);
-/* The secret of a client with has_secret, and a NUL. */
-void cw_dcr_secret(const cw_seal *seal, cw_str id, char out[CW_DCR_SECRET + 1]);
+/* The secret of a client with has_secret, and a NUL. It follows from the key that has sealed the id. */
+void cw_dcr_secret(const cw_oauth_client *client, char out[CW_DCR_SECRET + 1]);
 
 #endif

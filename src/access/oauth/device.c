@@ -49,10 +49,10 @@ static cw_code make_user_code(char out[CW_DEVICE_USER_CODE + 1], cw_err *err)
 }
 
 /* Keyed: all user codes could be tried on a plain digest. */
-static void digest_user_code(const cw_seal *seal, cw_str code, unsigned char out[CW_DIGEST])
+static void digest_user_code(const cw_seal_key *key, cw_str code, unsigned char out[CW_DIGEST])
 {
     _Static_assert(CW_SEAL_DIGEST == CW_DIGEST, "a digest is one");
-    cw_seal_derive(seal, PURPOSE, code, out);
+    cw_seal_derive(key, PURPOSE, code, out);
 }
 
 /* ---- requests of devices ---- */
@@ -65,7 +65,8 @@ static cw_code add_row(const cw_oauth_exchange_op *x, cw_db_oauth_device *row, c
         rc = make_user_code(ret->user_code, err);
         if (rc)
             return rc;
-        digest_user_code(&x->settings->seal, cw_str_from(ret->user_code), row->code);
+        digest_user_code(cw_seal_get_current(x->settings->seal), cw_str_from(ret->user_code),
+                         row->code);
         rc = cw_db_add_oauth_device(x->db, row, CW_DEVICE_MAX, err);
     }
     return rc == CW_DONE ? CW_LIMIT : rc;
@@ -165,15 +166,22 @@ cw_code cw_device_poll(cw_oauth_exchange_op *x, cw_err *err)
     return row->account ? redeem(x, row, err) : delay(x, row, err);
 }
 
-/* ---- people ---- */
+/* ---- people ----
+ *
+ * A row does not say which key has made the digest of its user code: each is tried, the newest first. */
 
 cw_code cw_device_find(cw_db *db, const cw_oauth_settings *settings, cw_str user_code, int64_t now,
                        cw_arena *arena, cw_device *ret, cw_err *err)
 {
     unsigned char code[CW_DIGEST];
+    size_t n_keys;
+    const cw_seal_key *keys = cw_seal_get_keys(settings->seal, &n_keys);
     cw_db_oauth_device *row = NULL;
-    digest_user_code(&settings->seal, user_code, code);
-    cw_code rc = cw_db_find_oauth_device_by_code(db, code, arena, &row, err);
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < n_keys && !row && !rc; i++) {
+        digest_user_code(&keys[i], user_code, code);
+        rc = cw_db_find_oauth_device_by_code(db, code, arena, &row, err);
+    }
     if (rc)
         return rc;
     if (!row || row->account || row->is_denied || now >= row->expires)
@@ -193,7 +201,12 @@ cw_code cw_device_decide(cw_db *db, const cw_oauth_settings *settings, cw_str us
                          int64_t account, cw_str scopes, int64_t now, cw_err *err)
 {
     unsigned char code[CW_DIGEST];
-    digest_user_code(&settings->seal, user_code, code);
-    cw_code rc = cw_db_decide_oauth_device(db, code, account, scopes, now, err);
+    size_t n_keys;
+    const cw_seal_key *keys = cw_seal_get_keys(settings->seal, &n_keys);
+    cw_code rc = CW_DONE;
+    for (size_t i = 0; i < n_keys && rc == CW_DONE; i++) {
+        digest_user_code(&keys[i], user_code, code);
+        rc = cw_db_decide_oauth_device(db, code, account, scopes, now, err);
+    }
     return rc == CW_DONE ? CW_NOTFOUND : rc;
 }

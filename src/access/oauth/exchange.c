@@ -67,7 +67,7 @@ cw_code cw_oauth_client_find(cw_db *db, const cw_oauth_settings *settings, cw_st
         return CW_OK;
     }
     if (cw_str_starts(id, CW_STR(CW_OAUTH_DYNAMIC_PREFIX)))
-        return settings->is_dynamic ? cw_dcr_open(&settings->seal, id, arena, ret) : CW_NOTFOUND;
+        return settings->is_dynamic ? cw_dcr_open(settings->seal, id, arena, ret) : CW_NOTFOUND;
     bool is_document =
         settings->has_documents && cw_str_starts(id, CW_STR(CW_OAUTH_DOCUMENT_PREFIX));
     return is_document ? CW_DECLINED : CW_NOTFOUND;
@@ -292,7 +292,7 @@ static cw_code add_refresh_token(const exchange *x, cw_db_oauth_grant *grant, cw
     grant->generation = token.generation;
     grant->has_secret = true;
     cw_refresh_digest(&token, grant->secret);
-    cw_refresh_format(&x->settings->seal, &token, x->ret->refresh_token);
+    cw_refresh_format(x->settings->seal, &token, x->ret->refresh_token);
     sodium_memzero(&token, sizeof token);
     return cw_db_rotate_oauth_grant(x->db, grant, err);
 }
@@ -460,7 +460,7 @@ static bool has_ended(const exchange *x, const cw_db_oauth_grant *grant)
 static cw_code refresh_with(exchange *x, cw_db_oauth_grant *grant, const cw_refresh_token *token,
                             cw_err *err)
 {
-    cw_refresh_token next = cw_refresh_next(&x->settings->seal, token);
+    cw_refresh_token next = cw_refresh_next(x->settings->seal, token);
     cw_code rc = CW_OK;
     switch (state_of(x, grant, token, &next)) {
     case REFRESH_CURRENT:
@@ -479,7 +479,7 @@ static cw_code refresh_with(exchange *x, cw_db_oauth_grant *grant, const cw_refr
         return rc;
     x->ret->event = CW_OAUTH_REFRESHED;
     name_account(x, grant->account, grant->account_name);
-    cw_refresh_format(&x->settings->seal, &next, x->ret->refresh_token);
+    cw_refresh_format(x->settings->seal, &next, x->ret->refresh_token);
     sodium_memzero(&next, sizeof next);
     return add_access_token(x, grant, narrow(x, grant->scopes), err);
 }
@@ -489,7 +489,7 @@ static cw_code refresh(exchange *x, cw_err *err)
     const cw_oauth_token_request *r = x->request;
     cw_refresh_token token;
     cw_db_oauth_grant *grant = NULL;
-    if (!cw_refresh_parse(&x->settings->seal, r->refresh_token, &token))
+    if (!cw_refresh_parse(x->settings->seal, r->refresh_token, &token))
         return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_GRANT, BAD_REFRESH);
     cw_code rc = cw_db_find_oauth_grant(x->db, token.grant, x->arena, &grant, err);
     if (rc)
@@ -641,7 +641,7 @@ static cw_code run_revoke(exchange *x, cw_str token, cw_err *err)
     cw_code rc = cw_oauth_exchange_authenticate(x, err);
     if (rc || x->ret->error)
         return rc;
-    if (cw_refresh_parse(&x->settings->seal, token, &refresh_token))
+    if (cw_refresh_parse(x->settings->seal, token, &refresh_token))
         return revoke_grant(x, &refresh_token, err);
     if (cw_access_token_digest_any(token, hash))
         return revoke_access(x, hash, err);

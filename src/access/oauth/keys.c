@@ -3,10 +3,10 @@
 #include "access/oauth/keys.h"
 
 #include "access/jwt/signing_key.h"
+#include "access/seal_rows.h"
 #include "base/buf.h"
 #include "base/log.h"
 
-#define PURPOSE CW_STR("signing key")
 #define TYP "at+jwt"
 #define MEMORY ((size_t)1 << 20)
 #define SET_MAX 65536u
@@ -22,7 +22,8 @@ static cw_code make(cw_db *db, const cw_oauth_settings *settings, cw_db_oauth_ke
     cw_code rc = cw_signing_key_make(settings->signs_with_rsa ? CW_JOSE_RS256 : CW_JOSE_ES256,
                                      arena, &key, err);
     if (!rc)
-        rc = cw_seal_close(&settings->seal, PURPOSE, key.secret, arena, &row.secret, err);
+        rc =
+            cw_seal_close(settings->seal, CW_SEAL_SIGNING_KEY, key.secret, arena, &row.secret, err);
     if (rc)
         return rc;
     row.id = key.id;
@@ -56,7 +57,7 @@ static cw_code open_key(const cw_oauth_settings *settings, const cw_db_oauth_key
     *ret = (cw_signing_key){.id = row->id, .jwk = row->jwk};
     cw_code rc = cw_jose_alg_parse(row->alg, &ret->alg) ? CW_OK : CW_PARSE;
     if (!rc)
-        rc = cw_seal_open(&settings->seal, PURPOSE, row->secret, arena, &ret->secret);
+        rc = cw_seal_open(settings->seal, CW_SEAL_SIGNING_KEY, row->secret, arena, &ret->secret);
     if (rc == CW_PARSE)
         return cw_fail(err, CW_CONFIG,
                        "the key for access tokens was sealed with another secret: restore "
@@ -83,8 +84,13 @@ cw_code cw_oauth_keys_prepare(cw_db *db, const cw_oauth_settings *settings, int6
     cw_signing_key key;
     cw_arena_init(&arena, MEMORY);
     cw_code rc = cw_db_begin(db, err);
-    if (!rc)
-        rc = cw_db_end(db, find_current(db, settings, now, &arena, &key, err), err);
+    if (!rc) {
+        rc = find_current(db, settings, now, &arena, &key, err);
+        /* mcp.secret_file may have changed, and the old secret is not known for ever. */
+        if (!rc)
+            rc = cw_seal_renew_signing_keys(db, settings->seal, &arena, err);
+        rc = cw_db_end(db, rc, err);
+    }
     cw_arena_wipe(&arena);
     return rc;
 }

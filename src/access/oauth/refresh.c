@@ -12,18 +12,18 @@
 #define HEAD (GRANT + GENERATION)
 
 /* One key for each use, made of the server's key. */
-static void key_for(const cw_seal *seal, const char *use,
+static void key_for(const cw_seal_key *key, const char *use,
                     unsigned char out[crypto_auth_hmacsha256_KEYBYTES])
 {
     crypto_generichash(out, crypto_auth_hmacsha256_KEYBYTES, (const unsigned char *)use,
-                       strlen(use), seal->key, sizeof seal->key);
+                       strlen(use), key->bytes, sizeof key->bytes);
 }
 
-static void hmac(const cw_seal *seal, const char *use, const unsigned char *bytes, size_t n,
+static void hmac(const cw_seal_key *from, const char *use, const unsigned char *bytes, size_t n,
                  unsigned char out[crypto_auth_hmacsha256_BYTES])
 {
     unsigned char key[crypto_auth_hmacsha256_KEYBYTES];
-    key_for(seal, use, key);
+    key_for(from, use, key);
     crypto_auth_hmacsha256(out, bytes, n, key);
     sodium_memzero(key, sizeof key);
 }
@@ -49,10 +49,10 @@ static void write_body(const cw_refresh_token *token, unsigned char out[BODY])
     memcpy(out + HEAD, token->secret, CW_REFRESH_SECRET);
 }
 
-static void tag_of(const cw_seal *seal, const unsigned char body[BODY],
+static void tag_of(const cw_seal_key *key, const unsigned char body[BODY],
                    unsigned char out[crypto_auth_hmacsha256_BYTES])
 {
-    hmac(seal, "causeway refresh tag", body, BODY, out);
+    hmac(key, "causeway refresh tag", body, BODY, out);
 }
 
 void cw_refresh_format(const cw_seal *seal, const cw_refresh_token *token,
@@ -60,7 +60,7 @@ void cw_refresh_format(const cw_seal *seal, const cw_refresh_token *token,
 {
     unsigned char bytes[BODY + TAG], tag[crypto_auth_hmacsha256_BYTES];
     write_body(token, bytes);
-    tag_of(seal, bytes, tag);
+    tag_of(cw_seal_get_current(seal), bytes, tag);
     memcpy(bytes + BODY, tag, TAG);
     size_t n = (size_t)snprintf(out, CW_REFRESH_LEN + 1, "%s", CW_REFRESH_PREFIX);
     sodium_bin2base64(out + n, CW_REFRESH_LEN + 1 - n, bytes, sizeof bytes,
@@ -68,9 +68,23 @@ void cw_refresh_format(const cw_seal *seal, const cw_refresh_token *token,
     sodium_memzero(bytes, sizeof bytes);
 }
 
+/* The key that has made the tag. NULL: none of the seal. */
+static const cw_seal_key *find_key(const cw_seal *seal, const unsigned char bytes[BODY + TAG])
+{
+    unsigned char tag[crypto_auth_hmacsha256_BYTES];
+    size_t n;
+    const cw_seal_key *keys = cw_seal_get_keys(seal, &n);
+    for (size_t i = 0; i < n; i++) {
+        tag_of(&keys[i], bytes, tag);
+        if (!sodium_memcmp(tag, bytes + BODY, TAG))
+            return &keys[i];
+    }
+    return NULL;
+}
+
 bool cw_refresh_parse(const cw_seal *seal, cw_str text, cw_refresh_token *ret)
 {
-    unsigned char bytes[BODY + TAG], tag[crypto_auth_hmacsha256_BYTES];
+    unsigned char bytes[BODY + TAG];
     cw_str prefix = cw_str_from(CW_REFRESH_PREFIX);
     size_t n = 0;
     if (text.n != CW_REFRESH_LEN || !cw_str_starts(text, prefix) ||
@@ -78,8 +92,8 @@ bool cw_refresh_parse(const cw_seal *seal, cw_str text, cw_refresh_token *ret)
                           sodium_base64_VARIANT_URLSAFE_NO_PADDING) ||
         n != sizeof bytes)
         return false;
-    tag_of(seal, bytes, tag);
-    if (sodium_memcmp(tag, bytes + BODY, TAG))
+    ret->key = find_key(seal, bytes);
+    if (!ret->key)
         return false;
     ret->grant = (int64_t)read_number(bytes, GRANT);
     ret->generation = (uint32_t)read_number(bytes + GRANT, GENERATION);
@@ -95,7 +109,8 @@ cw_refresh_token cw_refresh_next(const cw_seal *seal, const cw_refresh_token *to
     unsigned char body[BODY];
     next.generation++;
     write_body(&next, body);
-    hmac(seal, "causeway refresh secret", body, sizeof body, next.secret);
+    hmac(token->key ? token->key : cw_seal_get_current(seal), "causeway refresh secret", body,
+         sizeof body, next.secret);
     sodium_memzero(body, sizeof body);
     return next;
 }

@@ -3,7 +3,7 @@
  *
  *     "cwr_" base64url( grant 8 | generation 4 | secret 32 | tag 8 )
  *
- *     secret(n + 1) = HMAC(K, grant | n + 1 | secret(n))          tag = MAC of the rest
+ *     secret(n + 1) = HMAC(K, grant | n + 1 | secret(n))          tag = MAC of the rest, with the same K
  *
  * The database has the generation and the SHA-256 of the current secret, and no list of older tokens.
  * A token of the generation before gets the same successor for a short time: two processes that
@@ -26,6 +26,8 @@ typedef struct cw_refresh_token {
     int64_t grant;
     uint32_t generation;
     unsigned char secret[CW_REFRESH_SECRET];
+    const cw_seal_key
+        *key; /* that has made its tag, of the seal; NULL: it was not read from a text */
 } cw_refresh_token;
 
 /* The text, with a NUL. */
@@ -33,7 +35,8 @@ void cw_refresh_format(const cw_seal *seal, const cw_refresh_token *token,
                        char out[CW_REFRESH_LEN + 1]);
 /* False: not a token that this server made. */
 bool cw_refresh_parse(const cw_seal *seal, cw_str text, cw_refresh_token *ret);
-/* The next generation. */
+/* The next generation, which follows from the token and the key of its tag: so a repeated token gets the
+ * same successor after a rotation of keys. The text of the next one gets its tag from the current key. */
 cw_refresh_token cw_refresh_next(const cw_seal *seal, const cw_refresh_token *token);
 /* The digest that is stored. */
 void cw_refresh_digest(const cw_refresh_token *token, unsigned char out[CW_DIGEST]);

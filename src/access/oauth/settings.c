@@ -85,7 +85,6 @@ void cw_oauth_settings_unref(cw_oauth_settings *s)
     if (!s || atomic_fetch_sub(&own(s)->refs, 1) != 1)
         return;
     counted *c = own(s);
-    explicit_bzero(&c->settings.seal, sizeof c->settings.seal);
     cw_arena_done(&c->arena);
     free(c);
 }

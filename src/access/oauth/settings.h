@@ -14,7 +14,7 @@
 #include "access/seal.h"
 
 typedef struct cw_oauth_settings {
-    cw_seal seal; /* of dynamic clients, sealed requests and refresh tokens: the server's own */
+    const cw_seal *seal; /* of dynamic clients, sealed requests and refresh tokens; borrowed */
     const cw_oauth_client *clients; /* of the configuration */
     size_t n_clients;
     const cw_str *ceiling; /* roles that bound grants; none: all but administration */

@@ -372,8 +372,9 @@ static cw_code data_version(cw_db *db, int64_t *ret, cw_err *err)
         read_numbers(db,
                      "SELECT n # epoch # ((SELECT coalesce(max(a.n), 0) FROM approval a) << 40),"
                      " (SELECT coalesce(max(id), 0) FROM letter)"
-                     " + (SELECT coalesce(sum(hashtext(node || catalogue)), 0)::bigint"
-                     " FROM replica) * (1::bigint << 20)"
+                     " + ((SELECT coalesce(sum(hashtext(node || catalogue)), 0)::bigint"
+                     " FROM replica) + (SELECT coalesce(sum(hashtext(name)), 0)::bigint"
+                     " FROM secret)) * (1::bigint << 20)"
                      " FROM generation",
                      row, err);
     if (!rc)

@@ -338,4 +338,8 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     "ALTER TABLE task ADD COLUMN node text COLLATE \"C\" NOT NULL DEFAULT '';"
     "ALTER TABLE task ADD COLUMN updated bigint NOT NULL DEFAULT 0;"
     "UPDATE causeway_meta SET version = 15;",
+    /* The clock of the database, in ms: a key is known to all servers before it seals. */
+    "ALTER TABLE secret ADD COLUMN created bigint NOT NULL DEFAULT 0;"
+    "ALTER TABLE secret ADD COLUMN begins bigint NOT NULL DEFAULT 0;"
+    "UPDATE causeway_meta SET version = 16;",
 };

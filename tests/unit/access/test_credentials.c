@@ -189,6 +189,26 @@ TEST(a_tag_differs_with_every_byte_and_with_the_length)
     }
 }
 
+/* Stored states have it: the same in every process and every build. */
+TEST(the_id_of_a_password_is_that_of_its_stored_hash)
+{
+    static const unsigned char known[CW_DIGEST] = {0x31, 0x01, 0x72, 0x56, 0x25, 0x56, 0xe9, 0x7a,
+                                                   0x5c, 0x23, 0xbf, 0xe7, 0x3e, 0xae, 0x78, 0x9f,
+                                                   0xa7, 0x7d, 0x35, 0xe0, 0xe7, 0xc8, 0x17, 0xdf,
+                                                   0x92, 0x7b, 0xf1, 0xbd, 0x52, 0x47, 0x85, 0x42};
+    unsigned char x[CW_DIGEST], y[CW_DIGEST];
+    char hash[CW_PASSWORD_HASH], again[CW_PASSWORD_HASH];
+    cw_password_id(CW_STR("$argon2id$x"), x);
+    assert_memory_equal(x, known, CW_DIGEST);
+    assert_int_equal(cw_password_hash(CW_STR("s3cret"), hash, NULL), CW_OK);
+    assert_int_equal(cw_password_hash(CW_STR("s3cret"), again, NULL), CW_OK);
+    cw_password_id(cw_str_from(hash), x);
+    cw_password_id(cw_str_from(again), y);
+    assert_memory_not_equal(x, y, CW_DIGEST);
+    cw_password_id(cw_str_from(hash), y);
+    assert_memory_equal(x, y, CW_DIGEST);
+}
+
 int main(void)
 {
     if (cw_secret_init(NULL))
@@ -196,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_password_is_its_own_only),
         cmocka_unit_test(a_tag_differs_with_every_byte_and_with_the_length),
+        cmocka_unit_test(the_id_of_a_password_is_that_of_its_stored_hash),
         cmocka_unit_test(no_password_is_nobodys),
         cmocka_unit_test(hashes_of_others_are_understood),
         cmocka_unit_test(without_memory_nobody_knows),

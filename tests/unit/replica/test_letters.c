@@ -2,8 +2,6 @@
 /* test_letters.c - letters between servers: queues, bounds, and letters that are not for this one. */
 #include "replica/letters.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include <sqlite3.h>
-
 #include "base/clock.h"
 #include "store/replica.h"
 #include "support/oom.h"
@@ -213,7 +211,6 @@ TEST(more_letters_than_the_inbox_holds_are_lost_and_later_ones_arrive)
 TEST(all_lasting_letters_reach_a_server_that_starts)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
-    sqlite3 *raw;
     cw_str body;
     letter_head head = head_to_us();
     head.to = CW_LETTER_ALL;
@@ -223,12 +220,9 @@ TEST(all_lasting_letters_reach_a_server_that_starts)
                                    &arena, &body, &err),
                      CW_OK);
     assert_int_equal(cw_db_keep_letter(db, body, INT64_C(9000000000000), &err), CW_OK);
-    assert_int_equal(sqlite3_open(temp_db_path, &raw), SQLITE_OK);
-    static const char more[] =
+    temp_db_run(
         "WITH RECURSIVE c(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n < 32768)"
-        " INSERT INTO letter (to_node, body, until) SELECT to_node, body, until FROM letter, c";
-    assert_int_equal(sqlite3_exec(raw, more, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(raw);
+        " INSERT INTO letter (to_node, body, until) SELECT to_node, body, until FROM letter, c");
     receive();
     assert_int_equal(n_letters, CW_DB_LASTING_LETTERS);
     receive();
@@ -237,7 +231,7 @@ TEST(all_lasting_letters_reach_a_server_that_starts)
 
 /* ---- sending ---- */
 
-static unsigned n_written;
+static unsigned n_written, one_at;
 
 static cw_code count_row(cw_str body, void *ctx, cw_err *e)
 {
@@ -249,6 +243,8 @@ static cw_code count_row(cw_str body, void *ctx, cw_err *e)
     assert_int_equal(cw_seal_open(&seal, PURPOSE, body, &arena, &plain), CW_OK);
     keep(last_bytes, cw_str_make(plain.p + sizeof(letter_head), plain.n - sizeof(letter_head)));
     n_written++;
+    if (strcmp(last_bytes, "one") == 0)
+        one_at = n_written;
     return CW_OK;
 }
 
@@ -338,7 +334,7 @@ TEST(more_letters_or_bytes_than_may_wait_are_refused)
     cw_letter large = {.to = 1000,
                        .bytes = cw_str_make(bytes, CW_LETTER_MAX - sizeof(letter_head))};
     hold_store();
-    for (unsigned i = 0; i < CW_LETTERS_MAX; i++)
+    for (unsigned i = 0; i < CW_LETTERS_MAX / 2; i++)
         assert_int_equal(cw_replicas_send(replicas, &small, 0), CW_OK);
     assert_int_equal(cw_replicas_send(replicas, &small, 0), CW_LIMIT);
     pthread_mutex_unlock(&gate);
@@ -349,9 +345,146 @@ TEST(more_letters_or_bytes_than_may_wait_are_refused)
         usleep(500);
     assert_written(1);
     hold_store();
-    for (unsigned i = 0; i < CW_LETTERS_BYTES / CW_LETTER_MAX; i++)
+    for (unsigned i = 1; i < CW_LETTERS_BYTES / CW_LETTER_MAX / 2; i++)
         assert_int_equal(cw_replicas_send(replicas, &large, 0), CW_OK);
-    assert_int_equal(cw_replicas_send(replicas, &small, 0), CW_LIMIT);
+    assert_int_equal(cw_replicas_send(replicas, &large, 0), CW_LIMIT);
+    pthread_mutex_unlock(&gate);
+    free(bytes);
+}
+
+TEST(callers_take_turns_and_one_leaves_room_to_others)
+{
+    char *bytes = calloc(1, CW_LETTER_MAX);
+    const cw_fair_key many = {{1, 1, 1}}, few = {{2, 2, 2}};
+    cw_letter large = {.to = 1000, .by = many, .bytes = cw_str_make(bytes, CW_LETTER_MAX / 2)};
+    cw_letter small = {.to = (uint32_t)other, .by = many, .bytes = CW_STR("many")};
+    const cw_letter one = {.to = (uint32_t)other, .by = few, .bytes = CW_STR("one")};
+    n_written = one_at = 0;
+    hold_store();
+    while (cw_replicas_send(replicas, &large, 0) == CW_OK)
+        ;
+    while (cw_replicas_send(replicas, &small, 0) == CW_OK)
+        ;
+    assert_int_equal(cw_replicas_send(replicas, &one, 0), CW_OK);
+    pthread_mutex_unlock(&gate);
+    n_expected = 2;
+    wait_until(are_written);
+    assert_int_equal(one_at, 1);
+    free(bytes);
+}
+
+/* ---- lasting letters ---- */
+
+#define LATER INT64_C(9000000000000)
+
+static bool is_quiet(void)
+{
+    pthread_mutex_lock(&replicas->lock);
+    bool is_mailing = replicas->is_mailing;
+    pthread_mutex_unlock(&replicas->lock);
+    return !is_mailing;
+}
+
+static unsigned n_waiting(void)
+{
+    pthread_mutex_lock(&replicas->lock);
+    unsigned n = replicas->lasting.n;
+    pthread_mutex_unlock(&replicas->lock);
+    return n;
+}
+
+static int64_t n_read; /* the last one */
+
+static bool are_kept(void)
+{
+    assert_int_equal(cw_db_read_letters(db, &n_read, count_row, NULL, &err), CW_OK);
+    return n_written >= n_expected;
+}
+
+static void assert_kept(unsigned n)
+{
+    n_expected = n;
+    wait_until(are_kept);
+    assert_int_equal(n_written, n);
+    n_written = 0;
+}
+
+static void send_lasting_text(cw_str text, int64_t until)
+{
+    const cw_letter letter = {.to = CW_LETTER_ALL, .bytes = text};
+    assert_int_equal(cw_replicas_send(replicas, &letter, until), CW_OK);
+}
+
+/* Another process holds the database: it cannot be written. */
+TEST(lasting_letters_wait_for_a_database_that_cannot_be_written)
+{
+    const cw_letter short_lived = {.to = CW_LETTER_ALL, .bytes = CW_STR("lost")};
+    n_written = 0;
+    n_read = 0;
+    assert_int_equal(cw_db_begin(db, &err), CW_OK);
+    send_lasting_text(CW_STR("first"), LATER);
+    wait_until(is_quiet);
+    send_lasting_text(CW_STR("over"), cw_clock_wall_ms() + 1);
+    send_lasting_text(CW_STR("second"), LATER);
+    assert_int_equal(cw_replicas_send(replicas, &short_lived, 0), CW_OK);
+    wait_until(is_quiet);
+    assert_int_equal(n_waiting(), 3);
+    /* Until a tick nothing is tried: a database that is away is not asked again and again. */
+    assert_int_equal(cw_db_end(db, CW_OK, &err), CW_OK);
+    usleep(5000);
+    assert_int_equal(n_waiting(), 3);
+    cw_replicas_tick(replicas);
+    assert_kept(2);
+    assert_string_equal(last_bytes, "second");
+    wait_until(is_quiet);
+    assert_int_equal(n_waiting(), 0);
+    assert_int_equal(cw_db_take_letters(db, OTHER, count_row, NULL, &err), CW_OK);
+    assert_int_equal(n_written, 0);
+}
+
+TEST(more_lasting_letters_than_one_job_sends_all_arrive)
+{
+    n_written = 0;
+    n_read = 0;
+    hold_store();
+    for (unsigned i = 0; i < 2 * MAIL_MAX + 1; i++)
+        send_lasting_text(CW_STR("x"), LATER);
+    pthread_mutex_unlock(&gate);
+    assert_kept(2 * MAIL_MAX + 1);
+}
+
+static void drop_lasting(void)
+{
+    cw_list all;
+    pthread_mutex_lock(&replicas->lock);
+    take_all(&replicas->lasting, &all);
+    pthread_mutex_unlock(&replicas->lock);
+    drop_all(&all);
+}
+
+TEST(the_oldest_lasting_letters_give_way)
+{
+    char text[16];
+    char *bytes = calloc(1, CW_LETTER_MAX);
+    size_t n_large = CW_LETTER_MAX - sizeof(letter_head);
+    hold_store();
+    for (unsigned i = 0; i < CW_LETTERS_LASTING + 3; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        send_lasting_text(cw_str_from(text), LATER);
+    }
+    assert_int_equal(n_waiting(), CW_LETTERS_LASTING);
+    const waiting *oldest = waiting_at(replicas->lasting.list.next);
+    assert_int_equal(oldest->bytes[sizeof(letter_head)], '3');
+    drop_lasting();
+    for (unsigned i = 0; i < CW_LETTERS_LASTING_BYTES / CW_LETTER_MAX + 1; i++) {
+        bytes[0] = (char)('a' + i);
+        send_lasting_text(cw_str_make(bytes, n_large), LATER);
+    }
+    assert_int_equal(n_waiting(), CW_LETTERS_LASTING_BYTES / CW_LETTER_MAX);
+    oldest = waiting_at(replicas->lasting.list.next);
+    assert_int_equal(oldest->bytes[sizeof(letter_head)], 'b');
+    assert_true(replicas->lasting.bytes <= CW_LETTERS_LASTING_BYTES);
+    drop_lasting();
     pthread_mutex_unlock(&gate);
     free(bytes);
 }
@@ -392,6 +525,7 @@ TEST(letters_survive_every_failed_allocation)
     assert_int_equal(cw_seal_close(&seal, PURPOSE, cw_str_make((const char *)&head, sizeof head),
                                    &arena, &body, &err),
                      CW_OK);
+    send_once(NULL); /* the groups of the outbox stay */
     assert_true(oom_each(send_once, NULL) >= 1);
     assert_true(oom_each(receive_once, &body) >= 1);
     n_letters = 0;
@@ -410,6 +544,10 @@ int main(void)
         T(a_letter_to_a_number_and_to_all_becomes_a_row_that_is_sealed),
         T(a_letter_that_is_too_large_is_refused),
         T(more_letters_or_bytes_than_may_wait_are_refused),
+        T(callers_take_turns_and_one_leaves_room_to_others),
+        T(lasting_letters_wait_for_a_database_that_cannot_be_written),
+        T(more_lasting_letters_than_one_job_sends_all_arrive),
+        T(the_oldest_lasting_letters_give_way),
         T(letters_survive_every_failed_allocation),
     };
     return cmocka_run_group_tests_name("letters", tests, NULL, NULL);

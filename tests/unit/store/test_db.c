@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "store/db.h"
+#include "store/seal_key.h"
 #include "store/task.h"
 #include "support/oom.h"
 
@@ -38,18 +39,6 @@ static cw_code join(cw_str text, void *ctx, cw_err *e)
     (void)e;
     snprintf(out + strlen(out), 200 - strlen(out), "%.*s|", CW_STR_ARG(text));
     return CW_OK;
-}
-
-static void run_sql(const char *sql)
-{
-    sqlite3 *raw;
-    if (temp_db_is_server()) {
-        temp_db_run(sql);
-        return;
-    }
-    assert_int_equal(sqlite3_open(temp_db_path, &raw), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(raw);
 }
 
 /* ---- what it does ---- */
@@ -121,10 +110,10 @@ TEST(an_account_comes_with_all_its_roles_or_not_at_all)
     assert_int_equal(cw_db_each_role_of(db, id, join, joined, &err), CW_OK);
     assert_string_equal(joined, "a|b|");
     if (temp_db_is_server())
-        run_sql("ALTER TABLE account_role ADD CHECK (role <> 'b') NOT VALID");
+        temp_db_run("ALTER TABLE account_role ADD CHECK (role <> 'b') NOT VALID");
     else
-        run_sql("CREATE TRIGGER t BEFORE INSERT ON account_role WHEN NEW.role = 'b'"
-                " BEGIN SELECT RAISE(ABORT, 'no'); END");
+        temp_db_run("CREATE TRIGGER t BEFORE INSERT ON account_role WHEN NEW.role = 'b'"
+                    " BEGIN SELECT RAISE(ABORT, 'no'); END");
     assert_int_equal(cw_db_add_account(db, &carol, roles, 3, &id, &err), CW_PARAMS);
     assert_int_equal(cw_db_find_account(db, CW_STR("carol"), &arena, &found, &err), CW_OK);
     assert_null(found);
@@ -347,19 +336,19 @@ TEST(an_older_database_is_brought_up_to_date)
     cw_db *db = open_db();
     int64_t id = add_account(db, "alice");
     cw_db_close(db);
-    run_sql("DROP TRIGGER failure_of_account; DROP TRIGGER failure_of_old_account;"
-            "DROP TABLE failure;");
-    run_sql("DROP TABLE approval; DROP TABLE token_use; DROP TABLE webhook; DROP TABLE letter; "
-            "DROP TABLE generation; "
-            "DROP TABLE change; DROP "
-            "TABLE replica;"
-            "DROP TABLE oauth_key; DROP TABLE task; DROP TABLE oauth_device;"
-            "DROP TABLE oauth_assertion; DROP TRIGGER oauth_device_of_account;");
-    run_sql("DROP TABLE oauth_token; DROP TABLE oauth_grant; DROP TABLE oauth_code;"
-            "DROP TABLE oauth_client; DROP TRIGGER oauth_of_account;"
-            "DROP TABLE secret; DROP TABLE session; DROP TRIGGER session_of_account;"
-            "DROP TRIGGER session_of_new_role; DROP TRIGGER session_of_old_role;");
-    run_sql(DROP_NOTES("account") DROP_NOTES("role") DROP_NOTES("role_permission") DROP_NOTES(
+    temp_db_run("DROP TRIGGER failure_of_account; DROP TRIGGER failure_of_old_account;"
+                "DROP TABLE failure;");
+    temp_db_run("DROP TABLE approval; DROP TABLE token_use; DROP TABLE webhook; DROP TABLE letter; "
+                "DROP TABLE generation; "
+                "DROP TABLE change; DROP "
+                "TABLE replica;"
+                "DROP TABLE oauth_key; DROP TABLE task; DROP TABLE oauth_device;"
+                "DROP TABLE oauth_assertion; DROP TRIGGER oauth_device_of_account;");
+    temp_db_run("DROP TABLE oauth_token; DROP TABLE oauth_grant; DROP TABLE oauth_code;"
+                "DROP TABLE oauth_client; DROP TRIGGER oauth_of_account;"
+                "DROP TABLE secret; DROP TABLE session; DROP TRIGGER session_of_account;"
+                "DROP TRIGGER session_of_new_role; DROP TRIGGER session_of_old_role;");
+    temp_db_run(DROP_NOTES("account") DROP_NOTES("role") DROP_NOTES("role_permission") DROP_NOTES(
         "account_role") DROP_NOTES("token") DROP_NOTES("token_scope") "PRAGMA user_version = 1");
     db = open_db();
     char roles[200] = "";
@@ -383,30 +372,64 @@ TEST(changes_of_others_are_seen)
     cw_db_close(other);
 }
 
-TEST(a_key_is_made_once_and_shared)
+static cw_db_seal_key seal_key(int64_t number, unsigned char byte)
 {
-    unsigned char ours[CW_DB_KEY], theirs[CW_DB_KEY], got[CW_DB_KEY];
-    bool is_there = true;
-    memset(ours, 1, sizeof ours);
-    memset(theirs, 2, sizeof theirs);
+    cw_db_seal_key key = {.number = number, .created = number * 100, .begins = number * 1000};
+    memset(key.key, byte, sizeof key.key);
+    return key;
+}
+
+TEST(the_first_key_of_the_seal_is_made_once_and_shared)
+{
+    const cw_db_seal_key ours = seal_key(1, 1), theirs = seal_key(1, 2);
+    cw_db_seal_key got[CW_DB_SEAL_KEYS];
+    size_t n = 9;
     cw_db *db = open_db(), *other = open_db();
-    assert_int_equal(cw_db_find_key(db, CW_STR("seal"), got, &is_there, &err), CW_OK);
-    assert_false(is_there);
-    assert_int_equal(cw_db_offer_key(other, CW_STR("seal"), theirs, &err), CW_OK);
-    assert_int_equal(cw_db_offer_key(db, CW_STR("seal"), ours, &err), CW_OK);
-    assert_int_equal(cw_db_find_key(db, CW_STR("seal"), got, &is_there, &err), CW_OK);
-    assert_true(is_there);
-    assert_memory_equal(got, theirs, sizeof got);
-    /* Another name is another key. */
-    assert_int_equal(cw_db_find_key(db, CW_STR("x"), got, &is_there, &err), CW_OK);
-    assert_false(is_there);
+    assert_int_equal(cw_db_read_seal_keys(db, got, &n, &err), CW_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(cw_db_add_seal_key(other, &theirs, &err), CW_OK);
+    assert_int_equal(cw_db_add_seal_key(db, &ours, &err), CW_OK);
+    assert_int_equal(cw_db_read_seal_keys(db, got, &n, &err), CW_OK);
+    assert_int_equal(n, 1);
+    assert_memory_equal(&got[0], &theirs, sizeof theirs);
     cw_db_close(other);
     cw_db_close(db);
-    /* One that somebody has damaged is none. */
-    run_sql("UPDATE secret SET value = substr(value, 1, 1)");
+    /* A row that was damaged is no key. */
+    temp_db_run("UPDATE secret SET value = substr(value, 1, 1)");
     db = open_db();
-    assert_int_equal(cw_db_find_key(db, CW_STR("seal"), got, &is_there, &err), CW_OK);
-    assert_false(is_there);
+    assert_int_equal(cw_db_read_seal_keys(db, got, &n, &err), CW_OK);
+    assert_int_equal(n, 0);
+    cw_db_close(db);
+}
+
+TEST(the_newest_keys_of_the_seal_are_read_and_others_see_them)
+{
+    cw_db_seal_key got[CW_DB_SEAL_KEYS];
+    size_t n;
+    int64_t before, after;
+    cw_db *db = open_db(), *other = open_db();
+    /* 10 comes after 9. */
+    for (int64_t i = 1; i <= 11; i++) {
+        const cw_db_seal_key key = seal_key(i, (unsigned char)i);
+        assert_int_equal(cw_db_data_version(other, &before, &err), CW_OK);
+        assert_int_equal(cw_db_begin(db, &err), CW_OK);
+        assert_int_equal(cw_db_add_seal_key(db, &key, &err), CW_OK);
+        assert_int_equal(cw_db_end(db, cw_db_remove_seal_keys(db, i - 3, &err), &err), CW_OK);
+        assert_int_equal(cw_db_data_version(other, &after, &err), CW_OK);
+        assert_int_not_equal(before, after);
+        assert_int_equal(cw_db_read_seal_keys(other, got, &n, &err), CW_OK);
+        assert_int_equal(n, i < 3 ? i : 3);
+        assert_memory_equal(&got[0], &key, sizeof key);
+        assert_int_equal(got[n - 1].number, i < 3 ? 1 : i - 2);
+    }
+    cw_db_close(other);
+    cw_db_close(db);
+    temp_db_run("DELETE FROM secret WHERE name = 'seal/11' OR name = 'seal/10'");
+    temp_db_run("UPDATE secret SET name = 'seal/x' WHERE name = 'seal/9'");
+    db = open_db();
+    assert_int_equal(cw_db_read_seal_keys(db, got, &n, &err), CW_OK);
+    assert_int_equal(n, 1); /* 8 was kept for this; the other name is none */
+    assert_int_equal(got[0].number, 8);
     cw_db_close(db);
 }
 
@@ -428,17 +451,17 @@ TEST(a_file_of_somebody_else_is_left_alone)
 {
     cw_db *db = NULL;
     cw_db_opts opts = {TEMP_DB, .busy_ms = 50};
-    run_sql("CREATE TABLE theirs (x)");
+    temp_db_run("CREATE TABLE theirs (x)");
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
     assert_non_null(strstr(err.msg, "belongs to another program"));
-    run_sql("INSERT INTO theirs VALUES (1)");
+    temp_db_run("INSERT INTO theirs VALUES (1)");
 }
 
 TEST(a_newer_database_is_refused)
 {
     cw_db *db = open_db();
     cw_db_close(db);
-    run_sql("PRAGMA user_version = 1000");
+    temp_db_run("PRAGMA user_version = 1000");
     cw_db_opts opts = {TEMP_DB, .busy_ms = 50};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_IO);
     assert_non_null(strstr(err.msg, "newer version"));
@@ -500,14 +523,14 @@ TEST(a_check_finds_version_and_damage_and_changes_nothing)
     assert_int_equal(check(&health), CW_OK);
     assert_int_equal(health.version, health.newest);
     assert_string_equal(health.damage, "");
-    run_sql("PRAGMA user_version = 1");
+    temp_db_run("PRAGMA user_version = 1");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(check(&health), CW_OK);
         assert_int_equal(health.version, 1);
     }
-    run_sql("PRAGMA user_version = 1000");
+    temp_db_run("PRAGMA user_version = 1000");
     assert_int_equal(check(&health), CW_IO);
-    run_sql("PRAGMA user_version = 1; PRAGMA journal_mode = DELETE");
+    temp_db_run("PRAGMA user_version = 1; PRAGMA journal_mode = DELETE");
     assert_int_equal(truncate(temp_db_path, 8192), 0);
     assert_int_equal(check(&health), CW_OK);
     assert_string_not_equal(health.damage, "");
@@ -521,9 +544,9 @@ TEST(the_header_shows_whether_a_database_is_up_to_date)
     assert_true(cw_db_is_up_to_date(temp_db_path));
     snprintf(beside, sizeof beside, "%s-wal", temp_db_path);
     assert_int_equal(access(beside, F_OK), -1);
-    run_sql("PRAGMA user_version = 1");
+    temp_db_run("PRAGMA user_version = 1");
     assert_false(cw_db_is_up_to_date(temp_db_path));
-    run_sql("PRAGMA user_version = 1000");
+    temp_db_run("PRAGMA user_version = 1000");
     assert_false(cw_db_is_up_to_date(temp_db_path));
     assert_int_equal(truncate(temp_db_path, 20), 0);
     assert_false(cw_db_is_up_to_date(temp_db_path));
@@ -684,7 +707,7 @@ TEST(a_failed_allocation_inside_undoes_the_change)
     bool was_hit = true;
     for (int n = 1; was_hit && n < 5000; n++) {
         db = open_db();
-        run_sql("DELETE FROM token; DELETE FROM account WHERE name = 'bob'");
+        temp_db_run("DELETE FROM token; DELETE FROM account WHERE name = 'bob'");
         fail_in = n;
         cw_code rc = change_all(db);
         was_hit = fail_in == 0;
@@ -721,7 +744,8 @@ int main(void)
         T(the_last_use_of_a_token_is_kept_and_is_no_change_of_rights),
         T(a_task_that_is_added_again_is_one_row_and_its_end_stays),
         T(an_enumeration_ends_with_the_code_of_its_callback),
-        T(a_key_is_made_once_and_shared),
+        T(the_first_key_of_the_seal_is_made_once_and_shared),
+        T(the_newest_keys_of_the_seal_are_read_and_others_see_them),
         T(changes_of_others_are_seen),
     };
     const struct CMUnitTest of_a_file[] = {

@@ -2,7 +2,6 @@
 /* test_letter.c - rows that one server leaves for others, and the changes that all of them read. */
 #include "store/letter.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -20,18 +19,6 @@ static cw_db *open_db(void)
     cw_db_opts opts = {TEMP_DB, .may_create = true, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
     return db;
-}
-
-static void run_sql(const char *sql)
-{
-    sqlite3 *raw;
-    if (temp_db_is_server()) {
-        temp_db_run(sql);
-        return;
-    }
-    assert_int_equal(sqlite3_open(temp_db_path, &raw), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(raw);
 }
 
 /* A server, and the number that it gets. */
@@ -123,7 +110,7 @@ TEST(a_number_that_no_running_server_has_gets_none)
     int64_t a = add_server(db, "a"), b = add_server(db, "b");
     assert_int_equal(send_letter(db, "a", 1000, "nobody"), 0);
     assert_int_equal(send_letter(db, "a", a, "self"), 0);
-    run_sql("UPDATE replica SET seen = 1 WHERE node = 'b'");
+    temp_db_run("UPDATE replica SET seen = 1 WHERE node = 'b'");
     assert_int_equal(send_letter(db, "a", b, "lost"), 0);
     assert_int_equal(send_letter(db, "a", 0, "lost"), 0);
     cw_db_close(db);
@@ -135,7 +122,7 @@ TEST(a_server_with_too_many_letters_gets_no_further_one)
     cw_db *db = open_db();
     (void)add_server(db, "a");
     int64_t b = add_server(db, "b");
-    run_sql(
+    temp_db_run(
         temp_db_is_server()
             ? "INSERT INTO letter (to_node, body, until)"
               " SELECT 'b', 'x'::bytea, 9000000000000 FROM generate_series(1, 999)"
@@ -161,7 +148,7 @@ TEST(a_letter_that_is_not_taken_is_removed_after_its_time)
     assert_int_equal(send_letter(db, "a", b, "old"), 1);
     char sql[128];
     snprintf(sql, sizeof sql, "UPDATE letter SET until = until - %d", CW_DB_LETTER_MS);
-    run_sql(sql);
+    temp_db_run(sql);
     assert_int_equal(cw_db_expire_letters(db, &err), CW_OK);
     assert_taken(db, "b", "");
     cw_db_close(db);
@@ -214,7 +201,7 @@ TEST(the_oldest_lasting_letters_give_way)
     int64_t at = 0;
     cw_db *db = open_db();
     assert_int_equal(cw_db_keep_letter(db, CW_STR("the oldest"), LATER, &err), CW_OK);
-    run_sql(
+    temp_db_run(
         temp_db_is_server()
             ? "INSERT INTO letter (to_node, body, until)"
               " SELECT '', 'x'::bytea, 9000000000000 FROM generate_series(1, 32767)"
@@ -284,11 +271,11 @@ TEST(a_database_that_was_restored_is_a_change_of_all)
     assert_int_equal(read_changes(db, &at, out), CW_OK);
     assert_string_equal(out, "0|");
     /* An older copy: fewer changes, in the same epoch. */
-    run_sql("UPDATE generation SET n = n - 1");
+    temp_db_run("UPDATE generation SET n = n - 1");
     assert_int_equal(read_changes(db, &at, out), CW_OK);
     assert_string_equal(out, "0|");
     /* More changes than rows: one was forgotten. */
-    run_sql("UPDATE generation SET n = n + 3");
+    temp_db_run("UPDATE generation SET n = n + 3");
     assert_int_equal(read_changes(db, &at, out), CW_OK);
     assert_string_equal(out, "0|");
     cw_db_close(db);

@@ -5,6 +5,7 @@
 #include "access/issuer/issuer.h"
 
 #include "access/credentials.h"
+#include "access/issuer/issuer_int.h"
 #include "support/client_fixture.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: "
@@ -316,6 +317,93 @@ TEST(bearer_tokens_have_few_characters)
     assert_false(cw_issuer_may_be_token(CW_STR("a\0b")));
 }
 
+/* The result, without the references. */
+static cw_code find_trust(rig *r, const unsigned char *issuer, const unsigned char *key)
+{
+    cw_trust *by_issuer = NULL, *by_key = NULL;
+    cw_code rc = cw_issuers_find_trust(r->issuers, issuer, key, &by_issuer, &by_key);
+    assert_int_equal(by_issuer != NULL, rc == CW_OK);
+    assert_int_equal(by_key != NULL, rc == CW_OK && key);
+    cw_trust_unref(by_issuer);
+    cw_trust_unref(by_key);
+    return rc;
+}
+
+TEST(a_stored_trust_waits_for_the_keys_and_ends_with_its_key)
+{
+    static const char key[] = "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"kid\":\"k\","
+                              "\"x\":\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}]}";
+    const cw_jws jws = {.alg = CW_JOSE_EDDSA, .kid = CW_STR("k")};
+    rig r;
+    cw_jwks *keys, *expected;
+    rig_open(&r, "");
+    snprintf(r.keys, sizeof r.keys, OK_HEAD "%zu\r\n\r\n%s", sizeof key - 1, key);
+    assert_int_equal(cw_jwks_parse(cw_str_from(key), CW_JOSE_ALL, &expected, NULL), CW_OK);
+    cw_trust *trust = cw_jwks_trust(expected, &jws);
+    configure(&r);
+    const unsigned char *id = r.issuers->set->items[0]->trust->id;
+    assert_int_equal(find_trust(&r, id, trust->id), CW_AGAIN);
+    assert_int_equal(find_trust(&r, id, NULL), CW_OK); /* opaque */
+    assert_int_equal(find_trust(&r, trust->id, trust->id), CW_NOTFOUND);
+    client_run_until(&r.b, (keys = cw_issuers_keys(r.issuers, r.opts.rules.issuer)));
+    assert_int_equal(find_trust(&r, id, trust->id), CW_OK);
+    assert_int_equal(find_trust(&r, id, id), CW_NOTFOUND);
+    cw_jwks_unref(keys);
+    cw_trust_unref(trust);
+    cw_jwks_unref(expected);
+    rig_close(&r);
+}
+
+TEST(a_stored_trust_ends_with_any_other_option_of_its_issuer)
+{
+    const cw_str two[] = {CW_STR("a"), CW_STR("b")}, one[] = {CW_STR("ab")};
+    const cw_issuer_grant grants[] = {{CW_STR("s"), two, 2}, {CW_STR("s"), one, 1}};
+    const cw_issuer_opts base = {.rules = {.issuer = CW_STR("http://127.0.0.1:1"),
+                                           .audiences = two,
+                                           .n_audiences = 2,
+                                           .algs = CW_JOSE_ALL},
+                                 .grants = grants,
+                                 .n_grants = 1};
+    cw_issuer_opts others[18];
+    for (size_t i = 0; i < CW_COUNT(others); i++)
+        others[i] = base;
+    others[0].rules.issuer = CW_STR("http://127.0.0.1:2");
+    others[1].rules.n_audiences = 1;
+    others[2].rules.audiences = one;
+    others[2].rules.n_audiences = 1;
+    others[3].rules.roles = two;
+    others[3].rules.n_roles = 2;
+    others[4].rules.algs = CW_JOSE_RS256;
+    others[5].rules.leeway_s = 1;
+    others[6].rules.allow_missing_typ = true;
+    others[7].rules.names_account = true;
+    others[8].jwks_uri = CW_STR("x");
+    others[9].account = CW_STR("x");
+    others[10].introspection = CW_STR("x");
+    others[11].client_id = CW_STR("x");
+    others[12].client_secret = CW_STR("x");
+    others[13].token_prefix = CW_STR("x");
+    others[14].ca_file = CW_STR("x");
+    others[15].allow_private = true;
+    others[16].n_grants = 0;
+    others[17].grants = &grants[1];
+    rig r;
+    rig_open(&r, "");
+    r.opts = base;
+    configure(&r);
+    unsigned char id[CW_TRUST_ID];
+    memcpy(id, r.issuers->set->items[0]->trust->id, sizeof id);
+    for (size_t i = 0; i < CW_COUNT(others); i++) {
+        assert_int_equal(use_issuer(r.issuers, &others[i]), CW_OK);
+        assert_int_equal(find_trust(&r, id, NULL), CW_NOTFOUND);
+    }
+    assert_int_equal(use_issuer(r.issuers, &base), CW_OK);
+    assert_int_equal(find_trust(&r, id, NULL), CW_OK);
+    cw_issuers_use(r.issuers, NULL);
+    assert_int_equal(find_trust(&r, id, NULL), CW_NOTFOUND);
+    rig_close(&r);
+}
+
 static void configure_once(void *ctx)
 {
     rig *r = ctx;
@@ -356,6 +444,8 @@ int main(void)
         cmocka_unit_test(keys_that_may_not_be_kept_are_not_fetched_without_end),
         cmocka_unit_test(so_many_may_ask_at_once),
         cmocka_unit_test(bearer_tokens_have_few_characters),
+        cmocka_unit_test(a_stored_trust_waits_for_the_keys_and_ends_with_its_key),
+        cmocka_unit_test(a_stored_trust_ends_with_any_other_option_of_its_issuer),
         cmocka_unit_test(fetching_keys_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -342,6 +342,33 @@ TEST(the_trust_of_a_key_ends_with_the_key)
     cw_jwks_unref(next);
 }
 
+TEST(a_trust_is_found_in_another_set_by_its_key_its_key_id_and_its_algorithms)
+{
+    token_signer renamed = signers[2];
+    cw_str text = token_signer_key_set(signers, 3, "", &arena);
+    renamed.kid = "es3";
+    cw_jwks *old = parse(text, CW_JOSE_ALL);
+    cw_jwks *sets[] = {
+        parse(text, CW_JOSE_ALL),
+        parse(text, CW_JOSE_ALL & ~(unsigned)CW_JOSE_PS256),
+        parse(token_signer_key_set(&renamed, 1, "", &arena), CW_JOSE_ALL),
+    };
+    static const bool has_rsa[] = {true, false, false}, has_ec[] = {true, true, false};
+    cw_trust *rsa = trust_in(old, 0, "RS256", "rs"), *ec = trust_in(old, 2, "ES256", "es2");
+    for (size_t i = 0; i < CW_COUNT(sets); i++) {
+        cw_trust *found_rsa = cw_jwks_find_trust(sets[i], rsa->id);
+        cw_trust *found_ec = cw_jwks_find_trust(sets[i], ec->id);
+        assert_int_equal(found_rsa != NULL, has_rsa[i]);
+        assert_int_equal(found_ec != NULL, has_ec[i]);
+        cw_trust_unref(found_rsa);
+        cw_trust_unref(found_ec);
+        cw_jwks_unref(sets[i]);
+    }
+    cw_trust_unref(rsa);
+    cw_trust_unref(ec);
+    cw_jwks_unref(old);
+}
+
 TEST(another_key_with_the_same_id_does_not_take_over_its_trust)
 {
     token_signer other;
@@ -665,6 +692,7 @@ int main(void)
         T(without_a_key_id_one_key_is_tried),
         cmocka_unit_test(a_key_is_found_without_checking_a_signature),
         T(the_trust_of_a_key_ends_with_the_key),
+        T(a_trust_is_found_in_another_set_by_its_key_its_key_id_and_its_algorithms),
         T(another_key_with_the_same_id_does_not_take_over_its_trust),
         T(purpose_and_algorithm_of_a_key_are_kept_to),
         T(rsa_keys_have_a_size_and_an_odd_exponent),

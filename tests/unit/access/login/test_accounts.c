@@ -128,7 +128,7 @@ SETUP(setup)
     add_account("alice", "s3cret");
     if (cw_accounts_new(&opts, &accounts, &err))
         return -1;
-    for (int i = 0; i < 5000 && !atomic_load(&changes); i++)
+    for (int i = 0; i < 30000 && !atomic_load(&changes); i++)
         usleep(1000); /* until the database is open */
     return atomic_load(&changes) ? 0 : -1;
 }
@@ -228,7 +228,7 @@ static bool is_remembered(const char *header)
 
 static void wait_for_change(int seen)
 {
-    for (int i = 0; i < 5000 && atomic_load(&changes) <= seen; i++)
+    for (int i = 0; i < 30000 && atomic_load(&changes) <= seen; i++)
         turn();
     assert_true(atomic_load(&changes) > seen);
 }

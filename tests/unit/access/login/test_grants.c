@@ -64,7 +64,7 @@ SETUP(setup)
     if (cw_accounts_new(&opts, &accounts, &err))
         return -1;
     set_oauth();
-    for (int i = 0; i < 5000 && !atomic_load(&changes); i++)
+    for (int i = 0; i < 30000 && !atomic_load(&changes); i++)
         usleep(1000); /* until the database is open */
     return atomic_load(&changes) ? 0 : -1;
 }
@@ -344,7 +344,7 @@ TEST(every_failed_allocation_is_reported)
     cw_oauth_token_request r = serve();
     int seen = atomic_load(&changes);
     assert_int_equal(cw_db_add_oauth_client(f.db, &made, &err), CW_OK);
-    for (int i = 0; i < 5000 && atomic_load(&changes) == seen; i++)
+    for (int i = 0; i < 30000 && atomic_load(&changes) == seen; i++)
         usleep(1000); /* the store allocates no more by itself */
     (void)ask_tokens(&r);
     fail_each(ask_find);

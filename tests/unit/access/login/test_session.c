@@ -54,7 +54,7 @@ SETUP(setup)
     if (cw_accounts_new(&opts, &accounts, &err))
         return -1;
     cw_accounts_set_sessions(accounts, &hour);
-    for (int i = 0; i < 5000 && !atomic_load(&changes); i++)
+    for (int i = 0; i < 30000 && !atomic_load(&changes); i++)
         usleep(1000); /* until the database is open */
     return atomic_load(&changes) ? 0 : -1;
 }
@@ -215,7 +215,7 @@ TEST(threat_C13_what_others_change_is_seen)
     assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
     int seen = atomic_load(&changes);
     assert_int_equal(cw_db_grant(db, CW_STR("alice"), CW_STR("editor"), true, &err), CW_OK);
-    for (int i = 0; i < 5000 && atomic_load(&changes) <= seen; i++)
+    for (int i = 0; i < 30000 && atomic_load(&changes) <= seen; i++)
         turn();
     assert_int_equal(resume(&w, v.session), CW_LOGIN_WRONG);
 }

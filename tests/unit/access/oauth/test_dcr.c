@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "access/oauth/dcr.h"
 #include "support/oom.h"
+#include "support/seal_fixture.h"
 #include "support/test.h"
 
 static const cw_redirect_rules rules = {0};
@@ -52,7 +53,7 @@ TEST(AS19_an_id_of_another_server_or_a_changed_one_is_unknown)
     cw_oauth_client opened;
     cw_oauth_client made = must_register("{\"redirect_uris\":[\"https://a.example/cb\"]}");
     char *changed = cw_arena_dup(&arena, made.id.p, made.id.n);
-    cw_seal_init_from(&other, CW_STR("another"));
+    seal_fixture_init(&other, CW_STR("another"));
     assert_int_equal(cw_dcr_open(&other, made.id, &arena, &opened), CW_NOTFOUND);
     assert_int_equal(cw_dcr_open(&seal, CW_STR("dcr."), &arena, &opened), CW_NOTFOUND);
     assert_int_equal(cw_dcr_open(&seal, CW_STR("app"), &arena, &opened), CW_NOTFOUND);
@@ -63,6 +64,33 @@ TEST(AS19_an_id_of_another_server_or_a_changed_one_is_unknown)
                          CW_NOTFOUND);
         changed[i] = kept;
     }
+}
+
+TEST(a_client_and_its_secret_survive_two_rotations)
+{
+    cw_seal *own = cw_arena_calloc(&arena, 1, sizeof *own);
+    cw_oauth_client made, opened, fresh;
+    const char *error;
+    const cw_str body = CW_STR("{\"redirect_uris\":[\"https://a.example/cb\"]}");
+    char secret[CW_DCR_SECRET + 1], again[CW_DCR_SECRET + 1];
+    assert_int_equal(cw_seal_init(own, &err), CW_OK);
+    assert_int_equal(cw_dcr_register(own, body, &rules, &arena, &made, &error, &err), CW_OK);
+    cw_dcr_secret(&made, secret);
+    for (unsigned i = 0; i < 2; i++) {
+        seal_fixture_rotate(own);
+        assert_int_equal(cw_dcr_open(own, made.id, &arena, &opened), CW_OK);
+        assert_memory_equal(opened.secret, made.secret, CW_DIGEST);
+        cw_dcr_secret(&opened, again);
+        assert_string_equal(again, secret);
+        /* The same registration gets an id of the new key, and another secret. */
+        assert_int_equal(cw_dcr_register(own, body, &rules, &arena, &fresh, &error, &err), CW_OK);
+        assert_false(cw_str_eq(fresh.id, made.id));
+        assert_memory_not_equal(fresh.secret, made.secret, CW_DIGEST);
+    }
+    seal_fixture_rotate(own);
+    assert_int_equal(cw_dcr_open(own, made.id, &arena, &opened), CW_NOTFOUND);
+    assert_int_equal(cw_dcr_open(own, fresh.id, &arena, &opened), CW_OK);
+    cw_seal_done(own);
 }
 
 static void register_once(void *ctx)
@@ -91,6 +119,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(AS19_an_id_holds_the_whole_registration, begin, end),
         cmocka_unit_test_setup_teardown(AS19_an_id_of_another_server_or_a_changed_one_is_unknown,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(a_client_and_its_secret_survive_two_rotations, begin, end),
         cmocka_unit_test(registering_survives_failed_allocations),
     };
     if (cw_seal_init(&seal, &err))

@@ -4,6 +4,7 @@
 #include "store/stmt.h"
 #include "support/oauth_fixture.h"
 #include "support/oom.h"
+#include "support/seal_fixture.h"
 
 static char code[CW_DEVICE_USER_CODE + 1];
 static oauth_fixture f;
@@ -144,6 +145,21 @@ TEST(AS31_a_client_that_is_not_registered_for_it_gets_no_codes)
     assert_int_equal(count_devices(), 0);
 }
 
+TEST(a_login_that_began_before_a_rotation_goes_on)
+{
+    cw_device_codes codes, late;
+    assert_int_equal(begin("app", &codes), CW_OK);
+    assert_int_equal(begin("app", &late), CW_OK);
+    seal_fixture_rotate(&f.seal);
+    seal_fixture_rotate(&f.seal);
+    assert_int_equal(find(&codes), CW_OK);
+    assert_int_equal(decide(&codes, f.account), CW_OK);
+    assert_int_equal(poll_at(&codes, OAUTH_NOW), CW_OAUTH_NO_ERROR);
+    seal_fixture_rotate(&f.seal);
+    assert_int_equal(find(&late), CW_NOTFOUND);
+    assert_int_equal(decide(&late, f.account), CW_NOTFOUND);
+}
+
 /* ---- failed allocations ---- */
 
 typedef enum step { BEGIN, FIND, DECIDE, POLL } step;
@@ -197,6 +213,7 @@ int main(void)
         T(AS31_a_device_that_polls_early_waits_longer_and_gets_tokens_once),
         T(AS31_a_denied_or_expired_login_gives_no_token),
         T(AS31_a_client_that_is_not_registered_for_it_gets_no_codes),
+        T(a_login_that_began_before_a_rotation_goes_on),
         T(a_failed_allocation_loses_no_login_of_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "access/oauth/dcr.h"
 #include "support/oauth_fixture.h"
 #include "support/oom.h"
+#include "support/seal_fixture.h"
 
 #define DAY_MS ((int64_t)86400000)
 
@@ -156,6 +157,26 @@ TEST(AS23_T25_the_token_before_gets_the_same_successor_within_the_grace)
     refused(oauth_fixture_refresh(second.refresh_token), OAUTH_NOW + 70000, CW_OAUTH_INVALID_GRANT);
 }
 
+TEST(AS23_a_repeated_token_gets_the_same_successor_after_a_rotation_of_keys)
+{
+    cw_refresh_token one, two;
+    cw_oauth_tokens first = allow();
+    cw_oauth_tokens second = refresh(&first, OAUTH_NOW + 1000);
+    seal_fixture_rotate(&f.seal);
+    cw_oauth_tokens again = refresh(&first, OAUTH_NOW + 2000);
+    assert_int_equal(again.error, CW_OAUTH_NO_ERROR);
+    assert_true(cw_refresh_parse(&f.seal, cw_str_from(second.refresh_token), &one));
+    assert_true(cw_refresh_parse(&f.seal, cw_str_from(again.refresh_token), &two));
+    assert_memory_equal(one.secret, two.secret, sizeof one.secret);
+    /* Both texts are the current token. Its successor survives the key of the first one. */
+    cw_oauth_tokens third = refresh(&second, OAUTH_NOW + 3000);
+    assert_int_equal(third.error, CW_OAUTH_NO_ERROR);
+    seal_fixture_rotate(&f.seal);
+    seal_fixture_rotate(&f.seal);
+    assert_int_equal(refresh(&third, OAUTH_NOW + 4000).error, CW_OAUTH_NO_ERROR);
+    refused(oauth_fixture_refresh(second.refresh_token), OAUTH_NOW + 5000, CW_OAUTH_INVALID_GRANT);
+}
+
 TEST(AS23_without_a_grace_every_second_use_ends_the_grant)
 {
     f.settings.grace_ms = 0;
@@ -172,17 +193,17 @@ TEST(AS23_T25_a_token_two_generations_old_ends_the_grant_and_a_forged_one_does_n
     char forged[CW_REFRESH_LEN + 1];
     cw_refresh_token made_up = {.grant = first.grant, .generation = 1}, ahead;
     cw_seal other;
-    cw_seal_init_from(&other, CW_STR("another server"));
+    seal_fixture_init(&other, CW_STR("another server"));
     cw_refresh_format(&other, &made_up, forged);
     refused(oauth_fixture_refresh(forged), OAUTH_NOW, CW_OAUTH_INVALID_GRANT);
     refused(oauth_fixture_refresh("cwr_"), OAUTH_NOW, CW_OAUTH_INVALID_GRANT);
     /* With a right tag, but of this and of a later generation: not one that was ever given. */
-    assert_true(cw_refresh_parse(&f.settings.seal, cw_str_from(third.refresh_token), &ahead));
+    assert_true(cw_refresh_parse(f.settings.seal, cw_str_from(third.refresh_token), &ahead));
     ahead.secret[0] ^= 1;
-    cw_refresh_format(&f.settings.seal, &ahead, forged);
+    cw_refresh_format(f.settings.seal, &ahead, forged);
     refused(oauth_fixture_refresh(forged), OAUTH_NOW, CW_OAUTH_INVALID_GRANT);
     ahead.generation += 5;
-    cw_refresh_format(&f.settings.seal, &ahead, forged);
+    cw_refresh_format(f.settings.seal, &ahead, forged);
     refused(oauth_fixture_refresh(forged), OAUTH_NOW, CW_OAUTH_INVALID_GRANT);
     assert_int_equal(refresh(&first, OAUTH_NOW).event, CW_OAUTH_REUSED);
     refused(oauth_fixture_refresh(third.refresh_token), OAUTH_NOW, CW_OAUTH_INVALID_GRANT);
@@ -417,6 +438,7 @@ int main(void)
         T(AS10_T6_a_replay_with_everything_right_ends_the_grant_and_another_changes_nothing),
         T(AS27_an_access_token_lives_as_its_settings_say_but_not_longer_than_its_grant),
         T(AS23_T25_the_token_before_gets_the_same_successor_within_the_grace),
+        T(AS23_a_repeated_token_gets_the_same_successor_after_a_rotation_of_keys),
         T(AS23_without_a_grace_every_second_use_ends_the_grant),
         T(AS23_T25_a_token_two_generations_old_ends_the_grant_and_a_forged_one_does_not),
         T(AS24_T26_no_failed_check_uses_up_a_refresh_token),

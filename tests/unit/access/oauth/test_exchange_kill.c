@@ -168,9 +168,9 @@ static void go_on(const char *token, int64_t now)
 {
     cw_refresh_token given, next;
     char expected[CW_REFRESH_LEN + 1];
-    assert_true(cw_refresh_parse(&f.settings.seal, cw_str_from(token), &given));
-    next = cw_refresh_next(&f.settings.seal, &given);
-    cw_refresh_format(&f.settings.seal, &next, expected);
+    assert_true(cw_refresh_parse(f.settings.seal, cw_str_from(token), &given));
+    next = cw_refresh_next(f.settings.seal, &given);
+    cw_refresh_format(f.settings.seal, &next, expected);
     cw_oauth_tokens again = ask(oauth_fixture_refresh(token), now);
     assert_int_equal(again.error, CW_OAUTH_NO_ERROR);
     assert_string_equal(again.refresh_token, expected);

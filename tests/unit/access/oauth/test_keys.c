@@ -4,6 +4,7 @@
 #include "json/json.h"
 #include "support/oauth_fixture.h"
 #include "support/oom.h"
+#include "support/seal_fixture.h"
 
 #define CLAIMS CW_STR("{\"sub\":\"alice\"}")
 
@@ -78,7 +79,7 @@ TEST(a_key_that_another_server_sealed_cannot_sign_until_it_is_replaced)
     cw_str id, jwt;
     cw_err err = {0};
     assert_int_equal(cw_oauth_keys_prepare(f.db, &f.settings, OAUTH_NOW, NULL), CW_OK);
-    cw_seal_init_from(&f.settings.seal, CW_STR("the key of another server"));
+    seal_fixture_init(&f.seal, CW_STR("the key of another server"));
     assert_int_equal(cw_oauth_keys_prepare(f.db, &f.settings, OAUTH_NOW, &err), CW_CONFIG);
     assert_non_null(strstr(err.msg, "causeway key rotate --lost"));
     assert_int_equal(sign(OAUTH_NOW, &arena, &jwt), CW_CONFIG);
@@ -87,6 +88,21 @@ TEST(a_key_that_another_server_sealed_cannot_sign_until_it_is_replaced)
     assert_int_equal(sign(OAUTH_NOW, &arena, &jwt), CW_OK);
     /* Tokens of the lost keys are verified until they expire. */
     assert_int_equal(count_published(OAUTH_NOW), 4);
+}
+
+/* The next key may wait for long: a preparation seals both again. */
+TEST(keys_survive_the_secret_that_sealed_them)
+{
+    cw_str id, jwt;
+    assert_int_equal(cw_oauth_keys_prepare(f.db, &f.settings, OAUTH_NOW, NULL), CW_OK);
+    for (unsigned i = 0; i < 5; i++) {
+        seal_fixture_rotate(&f.seal);
+        assert_int_equal(cw_oauth_keys_prepare(f.db, &f.settings, OAUTH_NOW, NULL), CW_OK);
+    }
+    assert_int_equal(sign(OAUTH_NOW, &arena, &jwt), CW_OK);
+    assert_int_equal(rotate(OAUTH_NOW, true, false, &id), CW_OK);
+    assert_int_equal(sign(OAUTH_NOW, &arena, &jwt), CW_OK);
+    assert_int_equal(count_published(OAUTH_NOW), 3);
 }
 
 typedef enum step { PREPARE, PUBLISH, SIGN, ROTATE } step;
@@ -133,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_next_key_is_published_a_day_before_it_signs),
         T(a_key_that_another_server_sealed_cannot_sign_until_it_is_replaced),
+        T(keys_survive_the_secret_that_sealed_them),
         T(a_failed_allocation_makes_and_retires_no_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

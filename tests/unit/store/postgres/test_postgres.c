@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "store/copy.h"
+#include "store/seal_key.h"
 #include "store/store.h"
 #include "support/patience.h"
 
@@ -219,7 +220,7 @@ static void remove_file(const char *name)
 static void fill(cw_db *db)
 {
     static const cw_str roles[] = {CW_STR_INIT("editor")};
-    unsigned char key[CW_DB_KEY] = {7};
+    const cw_db_seal_key key = {.number = 2, .key = {7}, .created = 1, .begins = 3};
     int64_t id = 0, unused;
     cw_account a = {.name = CW_STR("alice"), .password = CW_STR("hash"), .created = 5};
     cw_account b = {.name = CW_STR("b\xc3\xa4r"), .language = CW_STR("de"), .is_blocked = true};
@@ -234,7 +235,7 @@ static void fill(cw_db *db)
     assert_int_equal(cw_db_add_token(db, &token, roles, 1, &unused, &err), CW_OK);
     cw_session s = {.account = id, .created = 5, .hash = {1}};
     assert_int_equal(cw_db_add_session(db, &s, CW_STR("hash"), &rules, NULL, &err), CW_OK);
-    assert_int_equal(cw_db_offer_key(db, CW_STR("seal"), key, &err), CW_OK);
+    assert_int_equal(cw_db_add_seal_key(db, &key, &err), CW_OK);
 }
 
 TEST(a_copy_to_a_server_and_back_has_the_same_rows_and_numbers)
