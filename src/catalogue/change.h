@@ -17,6 +17,11 @@ enum {
     CW_CHANGED_FORM = 8,
     /* Events that clients may receive; it follows from the resources. */
     CW_CHANGED_EVENTS = 16,
+    /* Lists that the subscriber was notified of since the last such change: clients may have read them at
+     * a server that still had the old ones. */
+    CW_CHANGED_AGAIN = 32,
+    /* With that: all servers have the same lists now. */
+    CW_CHANGED_SETTLED = 64,
 };
 
 typedef struct cw_change {

@@ -363,7 +363,7 @@ static void write_arguments(cw_json_writer *w, const cw_method *method)
     cw_json_close(w);
 }
 
-/* What an MCP server lists is complete (source/describe/mcp.c, source/remote/exposure.c). */
+/* What an MCP server lists is complete (source/describe/mcp.c, source/remote/mcp/exposure.c). */
 static cw_code write_relayed(const cw_exposed *exposed, cw_arena *arena, cw_str *ret, cw_err *err)
 {
     *ret = cw_arena_dup_str(arena, cw_json_span(exposed->json));

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
+
 typedef struct wanted {
     size_t n; /* subscriptions */
     size_t length;
@@ -82,11 +84,6 @@ void cw_interest_listen(cw_interest *i, void (*changed)(void *ctx), void *ctx)
     pthread_mutex_unlock(&i->lock);
 }
 
-static int compare(const void *a, const void *b)
-{
-    return cw_str_cmp(*(const cw_str *)a, *(const cw_str *)b);
-}
-
 cw_code cw_interest_list(cw_interest *i, cw_arena *arena, cw_str **ret, size_t *ret_n)
 {
     cw_code rc = CW_OK;
@@ -103,7 +100,7 @@ cw_code cw_interest_list(cw_interest *i, cw_arena *arena, cw_str **ret, size_t *
     pthread_mutex_unlock(&i->lock);
     if (rc)
         return rc;
-    qsort(uris, n, sizeof *uris, compare);
+    qsort(uris, n, sizeof *uris, cw_sort_texts);
     *ret = uris;
     *ret_n = n;
     return CW_OK;

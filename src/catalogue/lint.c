@@ -3,9 +3,9 @@
 #include "catalogue/lint.h"
 
 #include "access/scopes.h"
+#include "catalogue/schema_bundle.h"
 #include "catalogue/tool/mcp_tool.h"
 #include "catalogue/tool/param_headers.h"
-#include "catalogue/schema_bundle.h"
 #include "schema/rewrite/draft_diff.h"
 
 typedef struct review {
@@ -181,7 +181,7 @@ static cw_code lint_schema(review *r, cw_str text, cw_schema_draft published)
     return rc;
 }
 
-/* The $schema of inputSchema: the first one of a parameter (catalogue/tool_json.h). */
+/* The $schema of inputSchema: the first one of a parameter (catalogue/tool/tool_json.h). */
 static cw_code find_published(review *r, const cw_method *m, cw_schema_draft *ret)
 {
     const cw_json *dialect = NULL;

@@ -4,7 +4,7 @@
  * None of them prevents loading: unknown scopes and annotations, which are often typing errors,
  * permissions that no role has, schemas that clients may interpret differently
  * (schema/rewrite/draft_diff.h), schemas that cannot be made portable (schema/rewrite/portable.h),
- * and invalid declarations of headers (param_headers.h). They are logged
+ * and invalid declarations of headers (catalogue/tool/param_headers.h). They are logged
  * when a source is loaded; `plugin check` prints them for the plugin's author.
  *
  * Ownership: a note lives as long as the call of fn.

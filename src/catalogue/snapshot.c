@@ -16,10 +16,10 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "catalogue/exposed.h"
-#include "catalogue/tool/mcp_tool.h"
-#include "catalogue/tool/portable_name.h"
 #include "catalogue/search/search_index.h"
 #include "catalogue/skills.h"
+#include "catalogue/tool/mcp_tool.h"
+#include "catalogue/tool/portable_name.h"
 #include "catalogue/tool/tool_json.h"
 #include "catalogue/ui.h"
 

@@ -26,8 +26,8 @@
 #define CW_TOOL_NAME_MAX 128u
 
 typedef struct cw_snapshot cw_snapshot;
-typedef struct cw_portable_names cw_portable_names; /* portable_name.h */
-typedef struct cw_search_index cw_search_index;     /* search_index.h */
+typedef struct cw_portable_names cw_portable_names; /* catalogue/tool/portable_name.h */
+typedef struct cw_search_index cw_search_index;     /* catalogue/search/search_index.h */
 typedef struct cw_skills cw_skills;                 /* skills.h */
 struct cw_skill;
 struct cw_schema_portable; /* schema/rewrite/portable.h */
@@ -36,7 +36,7 @@ typedef struct cw_entry {
     const cw_method *method;
     uint32_t class_index;
     cw_str tool_name;    /* empty: no tool */
-    uint64_t tool_hash;  /* of the tool as it is written (tool_json.h) */
+    uint64_t tool_hash;  /* of the tool as it is written (catalogue/tool/tool_json.h) */
     cw_str exposed_json; /* the resource, template or prompt as clients see it; empty: none */
     bool returns_text;   /* its declared result is a string */
     bool wraps_output;   /* clients that want outputSchema to be of type object get it wrapped as

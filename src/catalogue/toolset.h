@@ -33,7 +33,7 @@ typedef struct cw_toolset_rule {
     cw_toolset_names tags;
     bool read_only;
     bool omits_output_schemas, has_short_descriptions, has_signatures; /* in its lists */
-    bool is_search; /* clients search it: the snapshot has an index (search_index.h) */
+    bool is_search; /* clients search it: the snapshot has an index (search/search_index.h) */
 } cw_toolset_rule;
 
 typedef struct cw_toolset {

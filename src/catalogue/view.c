@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "catalogue/exposed.h"
-#include "catalogue/tool/portable_name.h"
 #include "catalogue/skills.h"
+#include "catalogue/tool/portable_name.h"
 
 #define BLOCK 64u       /* entries that are counted together */
 #define MATCH_CHUNK 64u /* templates that are looked up at once */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/random.h"
+#include "metrics/names.h"
 
 #define BOOT_HEX 16u
 #define NUMBER_HEX 16u
@@ -26,7 +27,8 @@ struct cw_event_loop {
 };
 
 struct cw_event_type {
-    cw_list node; /* under the lock of the hub */
+    cw_metrics_cached_slot slot; /* of the source */
+    cw_list node;                /* under the lock of the hub */
     cw_event_hub *hub;
     unsigned refs;            /* likewise */
     cw_str source, name, uri; /* behind it */
@@ -231,6 +233,37 @@ static void ring_bells(cw_event_hub *hub, cw_event_type *type)
     pthread_mutex_unlock(&hub->lock);
 }
 
+static uint32_t slot_of(cw_event_type *type)
+{
+    return cw_metrics_cached(&type->slot, CW_METRICS_SOURCE, type->source);
+}
+
+static void count_dropped(cw_event_type *type, cw_metrics_event_drop reason)
+{
+    cw_metrics_count(CW_METRIC_EVENTS_DROPPED, slot_of(type), reason, 0);
+}
+
+static void count_published(cw_event_type *type, cw_code rc)
+{
+    if (!rc)
+        cw_metrics_count(CW_METRIC_EVENTS_PUBLISHED, slot_of(type), 0, 0);
+    else
+        count_dropped(type, rc == CW_DECLINED ? CW_EVENT_DROP_REPEATED
+                            : rc == CW_LIMIT  ? CW_EVENT_DROP_LIMIT
+                                              : CW_EVENT_DROP_MEMORY);
+}
+
+void cw_event_count_delivered(cw_event_type *type, cw_metrics_event_mode mode, size_t n)
+{
+    if (n)
+        cw_metrics_add(CW_METRIC_EVENTS_DELIVERED, slot_of(type), mode, 0, (int64_t)n);
+}
+
+static void count_subscriber(const cw_event_watch *w, int64_t n)
+{
+    cw_metrics_add(CW_METRIC_EVENT_SUBSCRIBERS, slot_of(w->type), w->mode, 0, n);
+}
+
 cw_code cw_event_publish(cw_event_type *type, const cw_event_news *news)
 {
     cw_code rc = CW_OK;
@@ -252,6 +285,7 @@ cw_code cw_event_publish(cw_event_type *type, const cw_event_news *news)
         type->lost = number;
     }
     pthread_mutex_unlock(&type->lock);
+    count_published(type, rc);
     if (event)
         ring_bells(type->hub, type);
     return rc;
@@ -262,6 +296,12 @@ void cw_event_gap(cw_event_type *type)
     pthread_mutex_lock(&type->lock);
     type->lost = next_number(type->hub);
     pthread_mutex_unlock(&type->lock);
+}
+
+void cw_event_drop(cw_event_type *type, cw_metrics_event_drop reason)
+{
+    count_dropped(type, reason);
+    cw_event_gap(type);
 }
 
 void cw_event_read(cw_event_type *type, uint64_t after, size_t max, cw_event_batch *ret)
@@ -342,6 +382,7 @@ void cw_event_watch_add(cw_event_type *type, cw_loop *loop, uint64_t after, cw_e
     w->seen = after;
     cw_list_add(&home->watches, &w->node);
     atomic_fetch_add(&home->n, 1);
+    count_subscriber(w, 1);
     /* An event may have arrived between the owner's read and this. */
     if (atomic_load(&type->last) > after)
         cw_loop_notify(loop, &home->bell);
@@ -353,6 +394,7 @@ void cw_event_watch_remove(cw_event_watch *w)
         return;
     cw_list_remove(&w->node);
     atomic_fetch_sub(&w->home->n, 1);
+    count_subscriber(w, -1);
     cw_event_type_unref(w->type);
     w->type = NULL;
 }

@@ -31,6 +31,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/str.h"
+#include "metrics/metrics.h"
 #include "net/loop/loop.h"
 
 typedef struct cw_event_hub cw_event_hub;
@@ -93,6 +94,10 @@ CW_MUST_USE cw_code cw_event_publish(cw_event_type *type, const cw_event_news *n
 
 /* Events may be missing from here on: readers learn of the gap. */
 void cw_event_gap(cw_event_type *type);
+/* An event that is not published is lost: count it, and readers learn of the gap. */
+void cw_event_drop(cw_event_type *type, cw_metrics_event_drop reason);
+/* Count events that a client has received. */
+void cw_event_count_delivered(cw_event_type *type, cw_metrics_event_mode mode, size_t n);
 
 /* Some events, in order. */
 typedef struct cw_event_batch {
@@ -126,6 +131,7 @@ typedef struct cw_event_watch {
     cw_list node; /* in no list: not added */
     struct cw_event_loop *home;
     cw_event_type *type;                       /* a reference */
+    cw_metrics_event_mode mode;                /* the owner's, set before add */
     uint64_t seen;                             /* the last number that it was told of */
     void (*on_news)(struct cw_event_watch *w); /* may remove this and other watches */
 } cw_event_watch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* translations.h - the languages that there are, and their texts.
+/* translations.h - the available languages, and their texts.
  *
  * Read from the .mo files of a folder, in the layouts that gettext's tools make:
  *

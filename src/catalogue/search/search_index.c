@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #include "base/ascii.h"
-#include "catalogue/tool/portable_name.h"
 #include "catalogue/search/search_intents.h"
 #include "catalogue/search/search_related.h"
 #include "catalogue/search/search_terms.h"
 #include "catalogue/search/thesaurus.h"
+#include "catalogue/tool/portable_name.h"
 
 #define EXACT 1e6f
 #define PREFIX 1e5f

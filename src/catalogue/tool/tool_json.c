@@ -9,8 +9,8 @@
 
 #include <openssl/sha.h>
 
-#include "catalogue/tool/param_headers.h"
 #include "catalogue/schema_bundle.h"
+#include "catalogue/tool/param_headers.h"
 #include "json/write.h"
 
 /* FastMCP's client takes the result out of the wrapper where a schema has this member. */
@@ -359,7 +359,7 @@ static cw_code check_output(cw_entry *entry, cw_arena *scratch, cw_err *err)
     return CW_OK;
 }
 
-/* Invalid declarations are ignored; lint.h reports them. */
+/* Invalid declarations are ignored; catalogue/lint.h reports them. */
 static cw_code add_param_headers(cw_entry *entry, cw_arena *scratch, cw_err *err)
 {
     const cw_param_headers *mirrors;

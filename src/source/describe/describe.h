@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* describe.h - how services tell what they offer: one table of ways.
+/* describe.h - descriptions of services: the table of describers.
  *
  * Each way asks the service a few questions and makes one OpenRPC document of the
  * answers, whatever the service speaks; from there on all services are alike

@@ -154,7 +154,7 @@ cw_code cw_event_source_publish(const cw_event_rule *rule, const cw_event_news *
     cw_code rc = rule->schema ? check_data(rule, news->data, data) : CW_OK;
     if (!rc)
         return cw_event_publish(rule->type, news);
-    cw_event_gap(rule->type);
+    cw_event_drop(rule->type, rc == CW_NOMEM ? CW_EVENT_DROP_MEMORY : CW_EVENT_DROP_SCHEMA);
     return rc;
 }
 

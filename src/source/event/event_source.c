@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "access/fair_key.h"
 #include "event/occurrence.h"
 
 #define ARENA_MAX (16u * 1024u * 1024u)
@@ -31,7 +32,7 @@ struct part {
     cw_loop *loop;
     cw_loop_hook hook;
     cw_list ops;
-    uint32_t n_waiting;
+    cw_fair_slots waiting; /* places of calls that wait */
     cw_deadline_list ticks;
 };
 
@@ -51,7 +52,7 @@ typedef struct op {
     cw_outcome outcome;
     uint64_t after, until; /* `until`: of the loop, ms */
     bool is_old;           /* the cursor was one of another process */
-    bool is_waiting;       /* counted in its part */
+    cw_fair_group *place;  /* among those that wait; NULL: it does not */
     cw_str name;           /* the only event that is wanted; empty: all */
     op_watch *watches;
     size_t n_watches;
@@ -77,7 +78,8 @@ static void op_done(op *o)
     cw_loop_cancel_deferred(&o->later);
     cw_login_watch_remove(&o->login);
     cw_list_remove(&o->node);
-    o->part->n_waiting -= o->is_waiting;
+    cw_fair_slots_leave(&o->part->waiting, o->place);
+    o->place = NULL;
     cw_caller_unref(o->caller);
     o->caller = NULL;
 }
@@ -87,10 +89,14 @@ static void on_later(cw_deferred *later)
     op *o = CW_CONTAINER(later, op, later);
     cw_source_call *call = o->call;
     cw_outcome outcome = o->outcome;
-    part *p = o->part;
+    cw_source *source = &o->part->source->base;
+    cw_loop *loop = o->part->loop;
     op_done(o);
+    /* The answer may be the last one of a loop that ends: then the part is gone. */
+    cw_source_ref(source);
     call->sink->ops->done(call->sink, &outcome);
-    sweep(&p->source->base, p->loop, /* now= */ false);
+    sweep(source, loop, /* now= */ false);
+    cw_source_unref(source);
 }
 
 static void end(op *o)
@@ -229,11 +235,14 @@ static void fit(found *f, bool wants_newest)
     }
 }
 
-static void add_events(cw_json_writer *w, const cw_event_hub *hub, const found *f)
+static void add_events(cw_json_writer *w, const cw_event_hub *hub, const found *f,
+                       cw_metrics_event_mode mode)
 {
     cw_json_open_array(w);
-    for (size_t i = 0; i < f->n; i++)
+    for (size_t i = 0; i < f->n; i++) {
         cw_event_add(w, hub, f->of[i]->name, f->items[i]);
+        cw_event_count_delivered(f->of[i]->type, mode, 1);
+    }
     cw_json_close(w);
 }
 
@@ -249,7 +258,7 @@ static void end_with(op *o, found *f)
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
     cw_json_open_object(&w);
     cw_json_add_key(&w, CW_STR("events"));
-    add_events(&w, s->hub, f);
+    add_events(&w, s->hub, f, CW_EVENT_MODE_TOOL);
     cw_json_add_string_member(&w, CW_STR("cursor"), cw_str_from(cursor));
     cw_json_add_bool_member(&w, CW_STR("truncated"), f->is_truncated);
     cw_json_add_bool_member(&w, CW_STR("hasMore"), f->has_more);
@@ -328,6 +337,7 @@ static bool watch_events(op *o)
             continue;
         w->owner = o;
         w->watch.on_news = on_news;
+        w->watch.mode = CW_EVENT_MODE_TOOL;
         cw_event_watch_add(s->events[i].type, o->part->loop, o->after, &w->watch);
         o->n_watches++;
     }
@@ -338,8 +348,6 @@ static void wait_for_events(op *o, uint64_t wait_ms)
 {
     part *p = o->part;
     o->until = cw_loop_now(p->loop) + wait_ms;
-    o->is_waiting = true;
-    p->n_waiting++;
     o->login.on_ended = on_login_ended;
     o->login.on_confirmed = on_confirmed;
     if (p->source->accounts)
@@ -359,6 +367,7 @@ static void on_loop_end(cw_loop_hook *hook)
     for (cw_list *node; (node = cw_list_take_first(&p->ops));)
         op_done(CW_CONTAINER(node, op, node));
     cw_loop_unwatch(p->loop, &p->ticks);
+    cw_fair_slots_done(&p->waiting);
     s->parts[p->loop->index] = NULL;
     free(p);
     cw_source_unref(&s->base);
@@ -374,6 +383,7 @@ static part *part_of(event_source *s, cw_loop *loop)
     p->loop = loop;
     p->hook.on_end = on_loop_end;
     cw_list_init(&p->ops);
+    cw_fair_slots_init(&p->waiting);
     cw_deadline_list_init(&p->ticks, TICK_MS, on_tick);
     cw_loop_watch(loop, &p->ticks);
     cw_loop_add_hook(loop, &p->hook);
@@ -405,29 +415,42 @@ static bool is_known(const op *o)
     return false;
 }
 
+/* Which events are wanted: `name` is in the arena of the call. False: the call ends. */
+static bool set_query(op *o, cw_str name, cw_str since)
+{
+    o->name = name;
+    if (!name.p)
+        end_nomem(o);
+    else if (name.n && !is_known(o))
+        end_params(o, "Unknown event: ", name);
+    else if (since.n && !cw_event_cursor_parse(o->part->source->hub, since, &o->after, &o->is_old))
+        end_params(o, "since is no cursor: ", since);
+    else
+        return true;
+    return false;
+}
+
+/* Whether it may wait: callers have a share each of the places. */
+static bool take_place(op *o)
+{
+    const cw_fair_key key = cw_caller_fair_key(o->call->caller, o->call->peer);
+    return !cw_fair_slots_enter(&o->part->waiting, &key, CW_EVENT_MAX_WAITERS, /* each= */ 0,
+                                &o->place);
+}
+
 /* The tool: {name?, since?, wait?}. Their types are checked already. */
 static void start_tool(op *o)
 {
     const event_source *s = o->part->source;
     const cw_json *const *given = o->call->arguments;
     uint64_t wait = 0;
-    cw_str since = given ? text_of(given[1]) : CW_STR("");
+    cw_str name = given ? text_of(given[0]) : CW_STR("");
     if (given && cw_json_is(given[2], CW_JSON_NUMBER))
         (void)cw_json_to_u64(given[2], &wait);
-    o->name = given ? text_of(given[0]) : CW_STR("");
-    if (o->name.n && !is_known(o)) {
-        end_params(o, "Unknown event: ", o->name);
+    if (!set_query(o, cw_arena_dup_str(o->call->arena, name),
+                   given ? text_of(given[1]) : CW_STR("")))
         return;
-    }
-    if (o->name.n && !(o->name = cw_arena_dup_str(o->call->arena, o->name)).p) {
-        end_nomem(o);
-        return;
-    }
-    if (since.n && !cw_event_cursor_parse(s->hub, since, &o->after, &o->is_old)) {
-        end_params(o, "since is no cursor: ", since);
-        return;
-    }
-    bool waits = wait && o->part->n_waiting < CW_EVENT_MAX_WAITERS;
+    bool waits = wait && take_place(o);
     if (try_to_end(o, !waits))
         return;
     if (o->after == 0)
@@ -447,10 +470,21 @@ static void start_resource(op *o, size_t i)
     cw_json_writer w;
     cw_buf_init(&text, CW_BUF_MAX);
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
-    add_events(&w, s->hub, &f);
+    add_events(&w, s->hub, &f, CW_EVENT_MODE_RESOURCE);
     (void)cw_json_writer_end(&w, NULL);
     found_done(&f);
     end_result(o, &text);
+}
+
+/* The template: {name, since}; the name is that of the URI, without the source. */
+static void start_template(op *o)
+{
+    const cw_json *const *given = o->call->arguments;
+    char *name =
+        cw_arena_printf(o->call->arena, "%.*s.%.*s", CW_STR_ARG(o->part->source->base.name),
+                        CW_STR_ARG(text_of(given[0])));
+    if (set_query(o, name ? cw_str_from(name) : (cw_str){NULL, 0}, text_of(given[1])))
+        (void)try_to_end(o, /* is_over= */ true);
 }
 
 static cw_code start(cw_source *source, cw_source_call *call, cw_fault *fault, cw_err *err)
@@ -468,8 +502,10 @@ static cw_code start(cw_source *source, cw_source_call *call, cw_fault *fault, c
     call->op = o;
     if (call->method->index == 0)
         start_tool(o);
-    else
+    else if (call->method->index <= of_source(source)->n)
         start_resource(o, call->method->index - 1);
+    else
+        start_template(o);
     return CW_OK;
 }
 
@@ -525,6 +561,17 @@ static const cw_param tool_params[] = {
     {.name = CW_STR_INIT("wait"),
      .description = CW_STR_INIT("Seconds to wait for an event, if none has occurred; maximum 30"),
      .schema = CW_STR_INIT("{\"type\":\"integer\",\"minimum\":0,\"maximum\":30}")},
+};
+
+static const cw_param template_params[] = {
+    {.name = CW_STR_INIT("name"),
+     .description = CW_STR_INIT("The event"),
+     .schema = CW_STR_INIT("{\"type\":\"string\"}"),
+     .is_required = true},
+    {.name = CW_STR_INIT("since"),
+     .description = CW_STR_INIT("A cursor: only events behind it"),
+     .schema = CW_STR_INIT("{\"type\":\"string\"}"),
+     .is_required = true},
 };
 
 static const cw_mark tool_mark = {
@@ -591,8 +638,9 @@ static cw_code make_tool(event_source *s, cw_method *m, cw_err *err)
     return CW_OK;
 }
 
-static cw_code make_exposed(event_source *s, const cw_method_event *e, const cw_exposed **ret,
-                            cw_err *err)
+/* `member` is uri or uriTemplate; `address` lives as long as the source. */
+static cw_code make_exposed(event_source *s, cw_exposed_kind kind, cw_str member, cw_str address,
+                            cw_str name, const cw_exposed **ret, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_json_writer w;
@@ -600,16 +648,16 @@ static cw_code make_exposed(event_source *s, const cw_method_event *e, const cw_
     cw_buf_init(&text, CW_BUF_MAX);
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
     cw_json_open_object(&w);
-    cw_json_add_string_member(&w, CW_STR("uri"), cw_event_type_uri(e->type));
-    cw_json_add_string_member(&w, CW_STR("name"), e->name);
+    cw_json_add_string_member(&w, member, address);
+    cw_json_add_string_member(&w, CW_STR("name"), name);
     cw_json_add_string_member(&w, CW_STR("mimeType"), CW_STR("application/json"));
     cw_json_close(&w);
     cw_code rc = cw_json_writer_end(&w, err);
     cw_str copy = rc ? (cw_str){NULL, 0} : cw_arena_dup_str(&s->arena, cw_buf_str(&text));
     if (rc || !x || !copy.p)
         return rc ? rc : cw_arena_fail(&s->arena, err);
-    x->kind = CW_EXPOSED_RESOURCE;
-    x->address = cw_event_type_uri(e->type);
+    x->kind = kind;
+    x->address = address;
     *ret = x;
     return cw_json_read(copy, NULL, &s->arena, &x->json, NULL, err);
 }
@@ -626,23 +674,45 @@ static cw_code make_resource(event_source *s, size_t i, cw_method *m, cw_err *er
     m->needs = s->needs[i];
     m->event = e;
     m->index = (uint32_t)i + 1;
-    return make_exposed(s, e, &m->exposed, err);
+    return make_exposed(s, CW_EXPOSED_RESOURCE, CW_STR("uri"), cw_event_type_uri(e->type), e->name,
+                        &m->exposed, err);
+}
+
+/* A caller that may call the tool may read it. */
+static cw_code make_template(event_source *s, const cw_requirements *needs, cw_method *m,
+                             cw_err *err)
+{
+    char *id = cw_arena_printf(&s->arena, "%.*s.events.since", CW_STR_ARG(s->base.name));
+    char *address =
+        cw_arena_printf(&s->arena, "events://%.*s/{name}?since={since}", CW_STR_ARG(s->base.name));
+    if (!id || !address)
+        return cw_arena_fail(&s->arena, err);
+    m->id = cw_str_from(id);
+    m->usage = CW_STR("The events of this name behind a cursor");
+    m->params = template_params;
+    m->n_params = CW_COUNT(template_params);
+    m->needs = *needs;
+    m->index = (uint32_t)s->n + 1;
+    return make_exposed(s, CW_EXPOSED_TEMPLATE, CW_STR("uriTemplate"), cw_str_from(address), m->id,
+                        &m->exposed, err);
 }
 
 static cw_code make_methods(event_source *s, cw_err *err)
 {
-    cw_method *methods = cw_arena_calloc(&s->arena, s->n + 1, sizeof *methods);
+    cw_method *methods = cw_arena_calloc(&s->arena, s->n + 2, sizeof *methods);
     if (!methods)
         return cw_arena_fail(&s->arena, err);
-    for (size_t i = 0; i <= s->n; i++) {
+    for (size_t i = 0; i < s->n + 2; i++) {
         methods[i].source = &s->base;
         methods[i].usage = methods[i].input = methods[i].output = CW_STR("");
     }
     cw_code rc = make_tool(s, &methods[0], err);
     for (size_t i = 0; i < s->n && !rc; i++)
         rc = make_resource(s, i, &methods[i + 1], err);
+    if (!rc)
+        rc = make_template(s, &methods[0].needs, &methods[s->n + 1], err);
     s->base.methods = methods;
-    s->base.n_methods = s->n + 1;
+    s->base.n_methods = s->n + 2;
     return rc;
 }
 

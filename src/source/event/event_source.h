@@ -3,6 +3,7 @@
  *
  *     SOURCE.events        tool {name?, since?, wait?}: events behind a cursor, or the next ones
  *     events://SOURCE/NAME resource: the events that are kept
+ *     events://SOURCE/{name}?since={since}   template: what the tool returns, without a wait
  *
  * It is the companion of the source whose events it has, with the same name (source.h). Each event
  * has requirements of its own. The tool returns only those that its caller may receive, and an event
@@ -13,7 +14,8 @@
  * Ownership: reference counted; holds references to the types. Texts are copied.
  * Threads:   new on the main thread; calls on any loop.
  * Limits:    CW_EVENT_BATCH events, about CW_EVENT_ANSWER bytes of one answer;
- *            CW_EVENT_MAX_WAITERS calls that wait on a loop, further ones return at once.
+ *            CW_EVENT_MAX_WAITERS calls that wait on a loop, at most half of them of one caller. Further
+ *            ones return at once.
  */
 #ifndef CW_SOURCE_EVENT_EVENT_SOURCE_H
 #define CW_SOURCE_EVENT_EVENT_SOURCE_H

@@ -10,6 +10,7 @@
 
 #include "access/scopes.h"
 #include "base/map.h"
+#include "base/sort.h"
 #include "catalogue/exposed.h"
 #include "catalogue/ui.h"
 #include "json/write.h"
@@ -90,11 +91,6 @@ static cw_code read_list(const cw_json *list, bool (*is_valid)(cw_str), const ch
     return CW_OK;
 }
 
-static int compare(const void *a, const void *b)
-{
-    return cw_str_cmp(*(const cw_str *)a, *(const cw_str *)b);
-}
-
 /* Drop what stands twice and leave the rest in its order, in which a challenge names it. A
  * sorted copy is used: the list may be long, and it is foreign. */
 static cw_code drop_doubles(cw_str *items, size_t *n, cw_arena *arena, cw_err *err)
@@ -108,7 +104,7 @@ static cw_code drop_doubles(cw_str *items, size_t *n, cw_arena *arena, cw_err *e
     size_t n_sorted = cw_requirements_sort(sorted, *n);
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++) {
-        const cw_str *at = bsearch(&items[i], sorted, n_sorted, sizeof *sorted, compare);
+        const cw_str *at = bsearch(&items[i], sorted, n_sorted, sizeof *sorted, cw_sort_texts);
         if (!at || is_there[at - sorted])
             continue;
         is_there[at - sorted] = true;

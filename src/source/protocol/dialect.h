@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* dialect.h - how a service wants to be spoken to: the one table of JSON-RPC dialects.
+/* dialect.h - the JSON-RPC dialects of services, as one table.
  *
  *     name          request, and below it the answer
  *     2.0           {"jsonrpc":"2.0","id":7,"method":M,"params":P}

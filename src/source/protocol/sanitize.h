@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sanitize.h - what of a service's error a caller may see; the rule is in source/remote/remote.h.
+/* sanitize.h - the parts of a service's error that a caller may see; the rule is in source/remote/remote.h.
  *
  * Threads: no state.
  */

@@ -671,13 +671,19 @@ void cw_sources_changed(cw_sources *s, bool is_change)
         uv_timer_start(&s->publish, on_publish, pause, 0);
 }
 
-static bool has_untried(const cw_sources *s)
+/* With `is_plugin`, services do not count. */
+static bool has_untried(const cw_sources *s, bool is_plugin)
 {
     for (const cw_registry_item *item = s->items; item; item = item->next) {
-        if (!item->tried && !item->is_gone)
+        if (!item->tried && !item->is_gone && (item->path || !is_plugin))
             return true;
     }
     return false;
+}
+
+bool cw_sources_is_loading_plugins(const cw_sources *s)
+{
+    return has_untried(s, /* is_plugin= */ true);
 }
 
 static void set_loading(cw_sources *s, bool is_loading)
@@ -693,7 +699,7 @@ void cw_sources_check_settled(cw_sources *s)
 {
     if (s->is_closing)
         return;
-    bool is_loading = has_untried(s);
+    bool is_loading = has_untried(s, /* is_plugin= */ false);
     bool is_end = !is_loading && (s->is_loading || !s->is_settled);
     /* The catalogue comes first: the callback relies on it. */
     if (is_end && s->is_dirty)

@@ -110,6 +110,8 @@ typedef struct cw_sources_waiter {
 bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w);
 /* What cw_change.source is for a source of this name; NULL: none is published. `s` may be NULL. */
 const void *cw_sources_find(const cw_sources *s, cw_str name);
+/* Whether a plugin has not been tried yet. */
+bool cw_sources_is_loading_plugins(const cw_sources *s);
 /* Ask the services that can be used once more, as when their `refresh` is due. */
 void cw_sources_ask_again(cw_sources *s);
 /* Use these approved definitions of the database, and load the services again whose own differ. `lock`

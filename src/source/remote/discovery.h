@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* discovery.h - have a service describe itself: runs a describer (source/describe/describe.h) over
- * a way (source/upstream/upstream.h).
+/* discovery.h - reads the description of a service: runs a describer (source/describe/describe.h) over
+ * an upstream (source/upstream/upstream.h).
  *
  *     file       OpenRPC or a manifest, read at once
  *     service    the describer of its configuration; for `auto` one quick question after another

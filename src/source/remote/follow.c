@@ -322,7 +322,7 @@ static void take(cw_follower *f, const cw_outcome *outcome, cw_arena *arena)
     }
 }
 
-/* Who was told may have ended the part: it is looked up again. */
+/* A callback may have ended the part, so it is looked up again. */
 static void settle(cw_remote *r, uint32_t index)
 {
     cw_remote_loop_state *part = r->parts[index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* follow.h - calls whose result comes later: a job of a service (job.h), a task of an MCP server
- * (relayed_task.h). The service is asked again and again, until the job ends.
+ * (source/remote/mcp/relayed_task.h). The service is asked again and again, until the job ends.
  *
  *     response of the call ─► follower ─► wait ─► (queue) ─► poll ─┬─ works ─► progress, wait
  *                                          ▲                       ├─ ended ─► result ─► done

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/fnv.h"
 #include "base/utf8.h"
 #include "json/write.h"
 
@@ -310,13 +311,11 @@ cw_code cw_param_map_make(const cw_protocol_opts *protocol, const cw_config_over
 #define WORD "next-"
 #define CHARACTER_MAX 4u
 
-/* FNV-1a, to see whether the result is still the same. It is no defence against an attacker. */
+/* Shows whether a result is still the same, also to another server. It is no defence against an
+ * attacker. */
 static uint64_t hash_of(cw_str text)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < text.n; i++)
-        h = (h ^ (uint8_t)text.p[i]) * UINT64_C(0x100000001b3);
-    return h;
+    return cw_fnv1a(CW_FNV1A_START, text);
 }
 
 static bool parse_continuation(cw_str text, cw_continuation *ret)

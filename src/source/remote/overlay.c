@@ -224,7 +224,7 @@ static cw_code make_mark(cw_remote *r, const cw_config_overlay *o, const cw_json
 }
 
 typedef struct reading {
-    size_t list; /* of the overlay, that is being applied: exposure.h */
+    size_t list; /* of the overlay, that is being applied: source/remote/mcp/exposure.h */
     cw_remote *remote;
     const cw_remote_reading *given;
     const cw_json *doc;

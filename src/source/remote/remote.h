@@ -6,7 +6,7 @@
  *     discovery.h    its description, as an OpenRPC document
  *     overlay     in config and in a file of its own: which methods are tools, which may be called
  *                 at all, and how they look: nothing by default
- *     lock.h      definitions that the operator has approved
+ *     lock/lock.h definitions that the operator has approved
  *     source/upstream/upstream.h       calls, with mapping.h before and behind
  *
  * If the service cannot be asked, or its description requires less of callers than before

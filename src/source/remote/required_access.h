@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* required_access.h - what a service has asked of callers, so that it cannot silently ask for less.
+/* required_access.h - the access that a service has required, so that it cannot silently require less.
  *
  * A description may lose what protects a tool: its scopes and level, or the whole list that has
  * them, where the service answers a richer question no longer and a poorer one still. So each new
@@ -11,6 +11,9 @@
  *
  * Methods that a description no longer has stay in it, within CW_REQUIRED_ACCESS_MAX: a tool that
  * goes and comes back asks for the same.
+ *
+ * Ownership: borrows.
+ * Threads:   no state.
  */
 #ifndef CW_SOURCE_REMOTE_REQUIRED_ACCESS_H
 #define CW_SOURCE_REMOTE_REQUIRED_ACCESS_H

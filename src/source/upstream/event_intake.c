@@ -202,13 +202,22 @@ static void note_loss(cw_event_intake *intake, const cw_event_rule *rule, const 
            CW_KV("problem", cw_str_from(why)));
 }
 
+/* Also in what is not of the data: the id, and names of tables and rows. */
+static bool has_secret(const cw_event_intake *intake, const cw_event_news *news,
+                       const cw_json *from)
+{
+    const cw_secrets *secrets = &intake->service->secrets;
+    return !cw_sanitize_has_no_secret(secrets, from) || cw_secrets_are_in(secrets, news->id) ||
+           cw_secrets_are_in(secrets, news->data);
+}
+
 /* `from`: the part of the message that the data is made of; `data` is it, or NULL. */
 static void publish(cw_event_intake *intake, const cw_event_rule *rule, cw_event_news news,
                     const cw_json *from, const cw_json *data)
 {
-    if (!cw_sanitize_has_no_secret(&intake->service->secrets, from)) {
+    if (has_secret(intake, &news, from)) {
         note_loss(intake, rule, "it contains a secret of the source");
-        cw_event_gap(rule->type);
+        cw_event_drop(rule->type, CW_EVENT_DROP_SECRET);
         return;
     }
     cw_code rc = cw_event_source_publish(rule, &news, data);
@@ -249,7 +258,7 @@ static void publish_row(cw_event_intake *intake, const cw_event_rule *rule, cw_s
     }
     cw_json_close(&w);
     if (cw_json_writer_end(&w, NULL))
-        cw_event_gap(rule->type);
+        cw_event_drop(rule->type, CW_EVENT_DROP_MEMORY);
     else
         publish(intake, rule, (cw_event_news){.data = cw_buf_str(&text)}, row, NULL);
 }
@@ -288,7 +297,7 @@ static void receive(cw_event_intake *intake, const cw_event_rule *rule, const cw
     else
         cw_buf_add(&text, CW_STR("{}"));
     if (text.code) {
-        cw_event_gap(rule->type);
+        cw_event_drop(rule->type, CW_EVENT_DROP_MEMORY);
         return;
     }
     publish(intake, rule,

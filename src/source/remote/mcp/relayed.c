@@ -60,7 +60,7 @@ static cw_str level_of(const cw_json *level)
     return cw_str_is(name, "warn") ? CW_STR("warning") : name;
 }
 
-/* The keys of _meta that the client sent for the server. Where this call has a span of its own, the
+/* The keys of _meta that the client sent for the server. If this call has a span of its own, the
  * server gets that instead of the client's. */
 static cw_code write_meta(const cw_json *meta, bool has_span, cw_arena *arena, cw_str *ret,
                           cw_err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "catalogue/search/search_index.h"
 
-#include "catalogue/tool/short_text.h"
 #include "catalogue/search/thesaurus.h"
+#include "catalogue/tool/short_text.h"
 #include "support/json_fixture.h"
 #include "support/oom.h"
 

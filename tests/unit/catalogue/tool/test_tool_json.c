@@ -185,6 +185,30 @@ TEST(empty_annotations_are_none)
     assert_tool(f, HEAD NO_INPUT "}");
 }
 
+TEST(the_size_of_results_is_the_operators)
+{
+    static const char more[] = "{\"_meta\":{\"anthropic/maxResultSizeChars\":7,\"x\":1}}";
+    static const struct {
+        bool is_set;
+        size_t size;
+        const char *meta;
+    } cases[] = {
+        {false, 100, "{\"anthropic/maxResultSizeChars\":7,\"x\":1}"},
+        {true, 100, "{\"anthropic/maxResultSizeChars\":100,\"x\":1}"},
+        {true, 600000, "{\"anthropic/maxResultSizeChars\":500000,\"x\":1}"},
+        {true, 0, "{\"anthropic/maxResultSizeChars\":7,\"x\":1}"}, /* no limit of ours */
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        char expected[256];
+        fixture *f = new_fixture();
+        f->mark.more = compact(&f->arena, more);
+        f->method.has_result_size = cases[i].is_set;
+        f->method.result_size = cases[i].size;
+        snprintf(expected, sizeof expected, HEAD NO_INPUT ",\"_meta\":%s}", cases[i].meta);
+        assert_tool(f, expected);
+    }
+}
+
 /* check-39: the level that follows from scopes is for the gate; the listing has what was written.
  */
 TEST(the_effective_level_is_not_written_back)
@@ -432,6 +456,7 @@ int main(void)
         cmocka_unit_test(references_of_a_param_lead_into_its_property),
         cmocka_unit_test(an_empty_title_is_none),
         cmocka_unit_test(empty_annotations_are_none),
+        cmocka_unit_test(the_size_of_results_is_the_operators),
         cmocka_unit_test(the_effective_level_is_not_written_back),
         cmocka_unit_test(a_method_that_says_nothing_is_described_by_its_title_or_id),
         cmocka_unit_test(text_is_escaped),
