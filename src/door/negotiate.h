@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* negotiate.h - content negotiation: encoding, ETag, event stream, language. */
+/* negotiate.h - content negotiation: encoding, ETag, event stream, language.
+ *
+ * Ownership: borrows; a language belongs to its translations.
+ * Threads:   no state.
+ * Limits:    CW_NEGOTIATE_RANGES members of Accept-Language.
+ */
 #ifndef CW_DOOR_NEGOTIATE_H
 #define CW_DOOR_NEGOTIATE_H
 

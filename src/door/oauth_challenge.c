@@ -7,6 +7,7 @@
 #include "access/gate.h"
 #include "access/scopes.h"
 #include "base/ascii.h"
+#include "base/sort.h"
 #include "config/toolset_path.h"
 
 bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl)
@@ -116,10 +117,12 @@ bool cw_oauth_resource_covers(const cw_config *config, cw_str resource, cw_str p
 
 /* ---- scopes ---- */
 
+#define OFFLINE "offline_access"
+
 static bool is_shown(cw_str scope)
 {
     /* How long a login lasts is between the client and its authorization server. */
-    return cw_scope_is_token(scope) && !cw_str_is(scope, "offline_access");
+    return cw_scope_is_token(scope) && !cw_str_is(scope, OFFLINE);
 }
 
 /* The scopes of all tools, or of the tools that the anonymous caller sees; a tool without
@@ -149,4 +152,39 @@ cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list)
     }
     list->n = cw_requirements_sort(list->items, list->n);
     return CW_OK;
+}
+
+/* A request may repeat a scope as often as its size allows, so `is_taken` marks those that were found. */
+static cw_code choose(const cw_oauth_scope_list *known, cw_str asked, bool *is_taken,
+                      cw_oauth_asked_scopes *ret)
+{
+    bool is_any = false;
+    while (asked.n) {
+        cw_str scope = cw_str_cut(asked, ' ', &asked);
+        const cw_str *found =
+            bsearch(&scope, known->items, known->n, sizeof *known->items, cw_sort_texts);
+        is_any = is_any || scope.n;
+        if (cw_str_is(scope, OFFLINE))
+            ret->is_offline = true;
+        if (!found || is_taken[found - known->items])
+            continue;
+        is_taken[found - known->items] = true;
+        ret->items[ret->n++] = scope;
+    }
+    return !is_any || ret->n || ret->is_offline ? CW_OK : CW_NOTFOUND;
+}
+
+cw_code cw_oauth_resource_choose_scopes(cw_runtime_loop *rl, cw_str asked, cw_arena *arena,
+                                        cw_oauth_asked_scopes *ret)
+{
+    cw_oauth_scope_list known;
+    if (cw_oauth_resource_scopes(rl, &known))
+        return CW_NOMEM;
+    bool *is_taken = cw_arena_calloc(arena, known.n + 1, sizeof *is_taken);
+    *ret =
+        (cw_oauth_asked_scopes){.items = cw_arena_calloc(arena, known.n + 1, sizeof *ret->items)};
+    cw_code rc =
+        is_taken && ret->items ? choose(&known, asked, is_taken, ret) : cw_arena_code(arena);
+    free(known.items);
+    return rc;
 }

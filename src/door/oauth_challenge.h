@@ -24,6 +24,17 @@ typedef struct cw_oauth_scope_list {
 bool cw_oauth_resource_has_issuers(const cw_runtime_loop *rl);
 /* The scopes that are worth having, sorted. CW_NOMEM. */
 CW_MUST_USE cw_code cw_oauth_resource_scopes(cw_runtime_loop *rl, cw_oauth_scope_list *list);
+/* The part of a requested scope that exists. */
+typedef struct cw_oauth_asked_scopes {
+    cw_str *items; /* in the order of the request, each once; the texts are those of the request */
+    size_t n;
+    bool is_offline; /* offline_access was asked for; it is not among the items */
+} cw_oauth_asked_scopes;
+
+/* Find the scopes of `asked`, which are separated by spaces; the items are in the arena. CW_NOTFOUND: it
+ * asks for others only; CW_LIMIT, CW_NOMEM. */
+CW_MUST_USE cw_code cw_oauth_resource_choose_scopes(cw_runtime_loop *rl, cw_str asked,
+                                                    cw_arena *arena, cw_oauth_asked_scopes *ret);
 /* The base URL of the server, without a final slash; empty for an HTTP/1.0 client without Host. .p
  * is NULL without memory. *ret_known (may be NULL): whether it is one of the few that the
  * configuration determines; clients can make up any other. */

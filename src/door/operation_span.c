@@ -55,7 +55,8 @@ void cw_operation_set_caller(cw_rpc_item *item)
     unsigned char digest[CW_SEAL_DIGEST];
     if (!seal || !caller || cw_caller_is_anonymous(caller))
         return;
-    cw_seal_derive(seal, CW_STR("traces.caller"), cw_caller_id(caller), digest);
+    cw_seal_derive(cw_seal_get_current(seal), CW_STR("traces.caller"), cw_caller_id(caller),
+                   digest);
     cw_hex_write(item->op.caller, digest, CW_OPERATION_DIGEST / 2);
 }
 

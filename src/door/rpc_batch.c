@@ -36,14 +36,27 @@ static void on_gone(cw_rpc_batch *batch)
     }
 }
 
+/* An item that answers may be the last one: the batch is gone then. */
+static void on_stopping(cw_rpc_batch *batch)
+{
+    bool is_batch = batch->opts.is_batch;
+    batch->is_starting = is_batch; /* nothing is sent before all items know */
+    for (uint32_t i = 0, n = batch->opts.n; i < n; i++) {
+        if (batch->items[i].on_stopping)
+            batch->items[i].on_stopping(&batch->items[i]);
+    }
+    if (is_batch)
+        cw_rpc_batch_finish(batch);
+}
+
 static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
 {
     cw_rpc_batch *batch = ctx;
     (void)responder;
     if (event == CW_RESPONDER_GONE)
         on_gone(batch);
-    else if (event == CW_RESPONDER_STOPPING && !batch->opts.is_batch && batch->items->on_stopping)
-        batch->items->on_stopping(batch->items);
+    else if (event == CW_RESPONDER_STOPPING)
+        on_stopping(batch);
 }
 
 cw_rpc_batch *cw_rpc_batch_new(cw_responder *responder, const cw_rpc_batch_opts *opts)

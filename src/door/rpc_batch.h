@@ -37,7 +37,7 @@ typedef struct cw_rpc_item {
     cw_str shared;       /* likewise: held by the arena, sent at `shared_at` of the answer */
     size_t shared_at;
     void (*on_gone)(struct cw_rpc_item *item);     /* or NULL; then the call is left as well */
-    void (*on_stopping)(struct cw_rpc_item *item); /* or NULL: it may answer; single ones only */
+    void (*on_stopping)(struct cw_rpc_item *item); /* or NULL: it may answer */
     void *self;                                    /* owner's, of the two above */
     cw_operation op;
 } cw_rpc_item;

@@ -70,11 +70,12 @@ static void enqueue_changed(cw_task *t)
 /* Only other servers read the state of a running task from its row. */
 void cw_task_note(cw_task *t, cw_task_change how)
 {
-    if (!t->is_saving || t->is_elsewhere || cw_task_is_closed(t))
+    if (t->is_elsewhere || cw_task_is_closed(t))
         return;
+    /* Also before it is saved: its first row has no state. */
     if (t->changed < how)
         t->changed = how;
-    if (!t->table->has_others || t->table->is_closed)
+    if (!t->is_saving || !t->table->has_others || t->table->is_closed)
         return;
     enqueue_changed(t);
     if (how == CW_TASK_CHANGED_MUCH)
@@ -129,7 +130,7 @@ static cw_code enter_row(cw_tasks *tasks, const cw_db_task *row)
     if (!t)
         return CW_NOMEM;
     memcpy(t->id, row->id.p, row->id.n);
-    t->share = SIZE_MAX;
+    t->share = t->total = SIZE_MAX;
     t->is_saving = true;
     t->row = CW_TASK_ROW;
     cw_code rc = cw_tasks_enter(tasks, t);

@@ -38,6 +38,7 @@ cw_code cw_tasks_new(cw_tasks **ret, cw_err *err)
     cw_map_init(&t->tasks, MAP_MAX);
     cw_map_init(&t->owners, MAP_MAX);
     cw_list_init(&t->all);
+    cw_fair_slots_init(&t->places);
     atomic_init(&t->number, 0);
     cw_tasks_init_store(t);
     cw_tasks_init_lookups(t);
@@ -59,6 +60,8 @@ static void charge(cw_task *t, size_t n)
         return;
     t->owner->used += n;
     t->table->used += n;
+    if (t->is_anonymous)
+        t->table->anonymous_used += n;
 }
 
 static void refund(cw_task *t, size_t n)
@@ -68,6 +71,8 @@ static void refund(cw_task *t, size_t n)
         return;
     t->owner->used -= n;
     t->table->used -= n;
+    if (t->is_anonymous)
+        t->table->anonymous_used -= n;
 }
 
 /* Of a question that is in no list. */
@@ -126,6 +131,10 @@ static void leave_table(cw_tasks *tasks, cw_task *t)
     (void)cw_map_remove(&tasks->tasks, cw_str_from(t->id));
     tasks->used -= t->used;
     o->used -= t->used;
+    if (t->is_anonymous)
+        tasks->anonymous_used -= t->used;
+    cw_fair_slots_leave(&tasks->places, t->place);
+    t->place = NULL;
     t->owner = NULL;
     if (--o->n == 0) {
         (void)cw_map_remove(&tasks->owners, o->name);
@@ -154,6 +163,7 @@ void cw_tasks_free(cw_tasks *tasks)
     sweep(tasks, INT64_MAX);
     cw_map_done(&tasks->tasks);
     cw_map_done(&tasks->owners);
+    cw_fair_slots_done(&tasks->places);
     pthread_mutex_destroy(&tasks->lock);
     free(tasks);
 }
@@ -182,6 +192,21 @@ bool cw_tasks_has_room(const cw_tasks *tasks, const cw_config_tasks *limits, cw_
     return tasks->tasks.n < limits->max && tasks->used + n <= limits->max_size &&
            (o ? o->n : 0) < limits->max_per_caller &&
            (o ? o->used : 0) + n <= limits->max_size_per_caller;
+}
+
+/* Whether anonymous callers leave half of the memory to others. */
+static bool fits_half(const cw_task *t, size_t n)
+{
+    return !t->is_anonymous || t->table->anonymous_used + n <= t->total / 2;
+}
+
+/* Take a place. CW_LIMIT; CW_NOMEM. */
+static cw_code take_place(cw_task *t, const cw_config_tasks *limits, const cw_task_start *start)
+{
+    cw_tasks *tasks = t->table;
+    if (!cw_tasks_has_room(tasks, limits, start->owner, t->used) || !fits_half(t, t->used))
+        return CW_LIMIT;
+    return cw_fair_slots_enter(&tasks->places, &start->by, limits->max, /* each= */ 0, &t->place);
 }
 
 cw_code cw_tasks_enter(cw_tasks *tasks, cw_task *t)
@@ -315,10 +340,13 @@ cw_code cw_tasks_add(cw_tasks *tasks, const cw_config_tasks *limits, const cw_ta
     cw_code rc = t ? set_id(t) : CW_NOMEM;
     if (!rc) {
         t->share = limits->max_size_per_caller;
+        t->total = limits->max_size;
+        t->is_anonymous = start->is_anonymous;
         pthread_mutex_lock(&tasks->lock);
         sweep(tasks, now);
-        rc = cw_tasks_has_room(tasks, limits, start->owner, t->used) ? cw_tasks_enter(tasks, t)
-                                                                     : CW_LIMIT;
+        rc = take_place(t, limits, start);
+        if (!rc && (rc = cw_tasks_enter(tasks, t)) != CW_OK)
+            cw_fair_slots_leave(&tasks->places, t->place);
         t->is_here = !rc;
         tasks->n_running += !rc;
         pthread_mutex_unlock(&tasks->lock);
@@ -436,8 +464,8 @@ static void set_message(cw_task *t, cw_str text)
 static void touch(cw_task *t)
 {
     int64_t now = cw_clock_wall_ms();
-    if (now > t->updated)
-        t->updated = now;
+    /* Other servers tell states apart by this time, and two may be in one millisecond. */
+    t->updated = now > t->updated ? now : t->updated + 1;
 }
 
 void cw_task_set_message(cw_task *task, cw_str text)
@@ -461,10 +489,11 @@ static question *find_question(const cw_task *t, cw_str key)
     return NULL;
 }
 
-/* Whether its owner's share has room for so much more. */
-static bool fits(const cw_task *t, size_t n)
+/* Whether it may use so much more. */
+static bool may_use(const cw_task *t, size_t n)
 {
-    return !t->owner || t->owner->used + n <= t->share;
+    return !t->owner ||
+           (t->owner->used + n <= t->share && t->table->used + n <= t->total && fits_half(t, n));
 }
 
 cw_code cw_task_ask(cw_task *task, cw_str key, cw_str request)
@@ -477,7 +506,7 @@ cw_code cw_task_ask(cw_task *task, cw_str key, cw_str request)
     *q = (question){.key = put_text(&at, key)};
     q->request = put_text(&at, request);
     lock(task);
-    cw_code rc = cw_task_is_closed(task) ? CW_DONE : (fits(task, n) ? CW_OK : CW_LIMIT);
+    cw_code rc = cw_task_is_closed(task) ? CW_DONE : (may_use(task, n) ? CW_OK : CW_LIMIT);
     if (!rc) {
         cw_list_add(&task->questions, &q->node);
         task->n_questions++;
@@ -581,7 +610,7 @@ bool cw_task_take_state(cw_task *t, const cw_db_task *row)
 /* Keep a result or an error. Not enough room or memory for it: the reason. */
 static const char *keep(cw_task *t, cw_str payload)
 {
-    if (!fits(t, payload.n))
+    if (!may_use(t, payload.n))
         return TOO_LARGE;
     t->payload = cw_str_dup(payload);
     if (!t->payload)

@@ -83,10 +83,13 @@ typedef struct cw_task_start {
     cw_str owner;  /* only this one finds it */
     cw_str caller; /* its name, for operators */
     cw_str tool, method;
-    size_t size; /* bytes that are kept for its call */
+    size_t size;       /* bytes that are kept for its call */
+    cw_fair_key by;    /* its share of the places (access/fair_key.h) */
+    bool is_anonymous; /* those of anonymous callers have at most half of the memory */
 } cw_task_start;
 
-/* Add a task. *ret is a reference. CW_LIMIT: there are too many, of this owner or in all; CW_NOMEM;
+/* Add a task. *ret is a reference. CW_LIMIT: there are too many, of this owner, of its network or in
+ * all; CW_NOMEM;
  * CW_IO: no random numbers. */
 CW_MUST_USE cw_code cw_tasks_add(cw_tasks *tasks, const cw_config_tasks *limits,
                                  const cw_task_start *start, cw_task **ret);

@@ -37,7 +37,10 @@ struct cw_task {
     cw_str tool, method, caller; /* behind it */
     cw_str owner_name;           /* likewise */
     int64_t created, until;
-    size_t share; /* of its owner, in bytes */
+    size_t share;         /* of its owner, in bytes */
+    size_t total;         /* of all, likewise */
+    cw_fair_group *place; /* NULL: none, because a server before this one began it */
+    bool is_anonymous;
     /* Under the lock. */
     cw_task_status status;
     uint32_t n_questions;
@@ -82,8 +85,10 @@ struct cw_tasks {
     cw_map tasks;  /* id -> task */
     cw_map owners; /* name -> owner */
     cw_list all;
+    cw_fair_slots places; /* of callers and their networks */
     size_t used;
-    uint32_t n_running; /* here */
+    size_t anonymous_used; /* of that, for anonymous callers */
+    uint32_t n_running;    /* here */
     /* Of save.c, under the lock. */
     cw_store *store; /* NULL: none */
     cw_store_job job;

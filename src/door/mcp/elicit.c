@@ -156,7 +156,7 @@ static cw_str seal_state(const cw_mcp_call *call, const cw_outcome *outcome)
     if (digest_params(call, params)) {
         write_state(&w, call, outcome, params);
         if (!cw_json_writer_end(&w, NULL) &&
-            cw_seal_close(&call->door->seal, PURPOSE, cw_buf_str(&b), call->responder->arena, &ret,
+            cw_seal_close(call->door->seal, PURPOSE, cw_buf_str(&b), call->responder->arena, &ret,
                           &err))
             ret = (cw_str){NULL, 0};
     }
@@ -198,7 +198,7 @@ static const cw_json *open_state(const cw_mcp_request *r, const cw_mcp_call *cal
     cw_str plain;
     const cw_json *state;
     int64_t until = 0;
-    if (cw_seal_open(&r->door->seal, PURPOSE, text, r->responder->arena, &plain) ||
+    if (cw_seal_open(r->door->seal, PURPOSE, text, r->responder->arena, &plain) ||
         cw_json_read(plain, NULL, r->responder->arena, &state, NULL, NULL) ||
         !digest_params(call, params))
         return NULL;
@@ -272,6 +272,7 @@ bool cw_mcp_elicit_resume(const cw_mcp_request *r, cw_mcp_call *call)
     call->n_rounds = (unsigned)rounds;
     if (call->answers.p)
         return !resume_park(call, state);
+    cw_mcp_call_close(call);
     cw_door_fail_nomem(r->item);
     return false;
 }
@@ -882,7 +883,7 @@ static void send_answer(const cw_mcp_request *r, uint32_t place, cw_caller *call
     cw_str header = req && caller ? cw_http_req_authorization(req) : CW_STR("");
     /* A caller without such a header has logged in otherwise, and cannot be identified elsewhere. */
     if (!caller || header.n)
-        cw_mcp_send_away(r->rl, place, CW_MCP_LETTER_ANSWER, header, bytes);
+        cw_mcp_send_away(r, place, CW_MCP_LETTER_ANSWER, header, bytes);
 }
 
 void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)

@@ -78,7 +78,7 @@ struct cw_mcp_call {
     cw_mcp_registry_entry resumed;
     cw_str park;         /* empty: none */
     uint32_t park_place; /* letter.h */
-    /* Whether it may become a task, when, and the task that it is (task.h). */
+    /* Whether it may become a task, when, and the task that it is (door/mcp/task/task.h). */
     cw_task_mark task_mark;
     cw_deadline grace;
     struct cw_mcp_task *task; /* NULL: none */

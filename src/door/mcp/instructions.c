@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "catalogue/tool/portable_name.h"
 #include "catalogue/skills.h"
+#include "catalogue/tool/portable_name.h"
 #include "door/mcp/instructions.h"
 #include "door/mcp/mcp_int.h"
 

@@ -2,6 +2,7 @@
 /* legacy.c - the versions of the protocol with a handshake: sessions, their streams (GET), their end
  * (DELETE), subscriptions to resources, and the table of methods.
  */
+#include "access/fair_key.h"
 #include "base/random.h"
 #include "door/mcp/instructions.h"
 #include "door/mcp/letter.h"
@@ -106,7 +107,7 @@ static cw_str make_session(const cw_mcp_request *r, cw_str version, unsigned cli
     memcpy(p + FIXED, version.p, version.n);
     memcpy(p + FIXED + version.n, caller.p, caller.n);
     cw_str plain = cw_str_make(p, FIXED + version.n + caller.n);
-    if (cw_seal_close(&r->door->seal, PURPOSE, plain, r->responder->arena, &name, &err))
+    if (cw_seal_close(r->door->seal, PURPOSE, plain, r->responder->arena, &name, &err))
         return (cw_str){NULL, 0};
     return name;
 }
@@ -147,7 +148,7 @@ bool cw_mcp_session_open(cw_mcp *door, cw_responder *responder, cw_runtime_loop 
         return true;
     uint64_t expiry;
     uint32_t bits;
-    if (cw_seal_open(&door->seal, PURPOSE, cw_str_trim(name), responder->arena, &plain) ||
+    if (cw_seal_open(door->seal, PURPOSE, cw_str_trim(name), responder->arena, &plain) ||
         plain.n < FIXED || plain.n - FIXED < (unsigned char)plain.p[FIXED - 1])
         return false;
     size_t n_version = (unsigned char)plain.p[FIXED - 1];
@@ -308,8 +309,9 @@ typedef struct session_end {
     bool is_anonymous;
 } session_end;
 
-static void send_end(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session_owner *owner,
-                     const cw_mcp_session *session, const unsigned char number[CW_MCP_NUMBER])
+static void send_end(cw_mcp *door, cw_runtime_loop *rl, const cw_fair_key *by,
+                     const cw_mcp_session_owner *owner, const cw_mcp_session *session,
+                     const unsigned char number[CW_MCP_NUMBER])
 {
     CW_CLEANUP(cw_buf_done) cw_buf b;
     session_end e;
@@ -322,7 +324,7 @@ static void send_end(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session_own
     cw_buf_add_bytes(&b, &e, sizeof e);
     cw_buf_add(&b, owner->owner);
     if (!b.code)
-        cw_mcp_send_lasting(rl, CW_MCP_LETTER_END, cw_buf_str(&b), session->expires);
+        cw_mcp_send_lasting(rl, CW_MCP_LETTER_END, by, cw_buf_str(&b), session->expires);
 }
 
 /* A session was ended at another replica. */
@@ -367,11 +369,12 @@ static void end_session(cw_http_req *req, cw_runtime_loop *rl, cw_view *view, vo
         cw_door_fail_to(responder, &cw_door_mcp, no_id, 500, CW_RPC_INTERNAL, "out of memory");
         return;
     }
+    cw_fair_key by = cw_caller_fair_key(cw_view_caller(view), cw_responder_peer(responder));
     cw_mcp_close_all(door, rl, session->number);
-    send_end(door, rl, &owner, session, session->number);
+    send_end(door, rl, &by, &owner, session, session->number);
     if (session->has_joined) {
         cw_mcp_close_all(door, rl, session->opened);
-        send_end(door, rl, &owner, session, session->opened);
+        send_end(door, rl, &by, &owner, session, session->opened);
     }
     cw_responder_reply_http(req, &(cw_response){.status = 204, .body = CW_STR("")});
 }

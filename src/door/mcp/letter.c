@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "access/fair_key.h"
+
 static void on_anonymous_answer(cw_runtime_loop *rl, cw_str bytes)
 {
     cw_mcp_take_answer(rl, bytes, NULL);
@@ -39,22 +41,31 @@ bool cw_mcp_place_is_here(const cw_runtime_loop *rl, uint32_t place, uint32_t *r
     return number == 0 || (replicas && number == cw_replicas_number(replicas));
 }
 
-void cw_mcp_send_away(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
-                      cw_str credentials, cw_str bytes)
+static void send_away(const cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
+                      const cw_fair_key *by, cw_str credentials, cw_str bytes)
 {
     cw_replicas *replicas = cw_runtime_replicas(rl);
     const cw_letter letter = {.to = place >> CW_MCP_PLACE_LOOP_BITS,
                               .loop = (uint16_t)(place & CW_MCP_PLACE_LOOP_MAX),
                               .kind = (uint16_t)kind,
                               .credentials = credentials,
-                              .bytes = bytes};
+                              .bytes = bytes,
+                              .by = *by};
     cw_code rc = replicas ? cw_replicas_send(replicas, &letter, /* until= */ 0) : CW_NOTFOUND;
     if (rc && rc != CW_NOTFOUND)
         cw_log(CW_LOG_WARN, "replica", "a letter to another server is lost",
                CW_KV("reason", cw_str_from(cw_code_text(rc))));
 }
 
-bool cw_mcp_send(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind, cw_str bytes)
+void cw_mcp_send_away(const cw_mcp_request *r, uint32_t place, cw_mcp_letter_kind kind,
+                      cw_str credentials, cw_str bytes)
+{
+    cw_fair_key by = cw_caller_fair_key(cw_view_caller(r->view), cw_responder_peer(r->responder));
+    send_away(r->rl, place, kind, &by, credentials, bytes);
+}
+
+bool cw_mcp_send(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
+                 const cw_fair_key *by, cw_str bytes)
 {
     uint32_t loop;
     if (cw_mcp_place_is_here(rl, place, &loop)) {
@@ -63,25 +74,30 @@ bool cw_mcp_send(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind, c
     }
     bool fits = bytes.n + 1024 <= CW_LETTER_MAX;
     if (fits)
-        cw_mcp_send_away(rl, place, kind, CW_STR(""), bytes);
+        send_away(rl, place, kind, by, CW_STR(""), bytes);
     return fits;
 }
 
-void cw_mcp_send_all(cw_runtime_loop *rl, cw_mcp_letter_kind kind, cw_str bytes)
+void cw_mcp_send_all(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair_key *by,
+                     cw_str bytes)
 {
     cw_replicas *replicas = cw_runtime_replicas(rl);
-    const cw_letter letter = {
-        .to = CW_LETTER_ALL, .loop = CW_LETTER_ALL_LOOPS, .kind = (uint16_t)kind, .bytes = bytes};
+    const cw_letter letter = {.to = CW_LETTER_ALL,
+                              .loop = CW_LETTER_ALL_LOOPS,
+                              .kind = (uint16_t)kind,
+                              .bytes = bytes,
+                              .by = *by};
     cw_runtime_broadcast(rl, receivers[kind], bytes);
     if (replicas && cw_replicas_has_others(replicas))
         (void)!cw_replicas_send(replicas, &letter, /* until= */ 0);
 }
 
-void cw_mcp_send_lasting(cw_runtime_loop *rl, cw_mcp_letter_kind kind, cw_str bytes, int64_t until)
+void cw_mcp_send_lasting(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair_key *by,
+                         cw_str bytes, int64_t until)
 {
     cw_replicas *replicas = cw_runtime_replicas(rl);
     const cw_letter letter = {
-        .to = CW_LETTER_ALL, .loop = 0, .kind = (uint16_t)kind, .bytes = bytes};
+        .to = CW_LETTER_ALL, .loop = 0, .kind = (uint16_t)kind, .bytes = bytes, .by = *by};
     if (replicas)
         (void)!cw_replicas_send(replicas, &letter, until);
 }

@@ -7,6 +7,8 @@
  *
  *     place: replica 10 bits | loop 7 bits       replica 0: this process
  *
+ * A letter names the caller that causes it: callers take turns, and have a share each (base/fair.h).
+ *
  * Every message begins with the address of the door, which the receiver replaces by its own. A change of a
  * message increases CW_LETTER_FORM: replicas of another form do not understand it.
  *
@@ -28,8 +30,8 @@ typedef enum cw_mcp_letter_kind {
     CW_MCP_LETTER_CANCEL,  /* a call: registry.c */
     CW_MCP_LETTER_CLOSING, /* streams of a session: registry.c */
     CW_MCP_LETTER_END,     /* of a session: legacy.c */
-    CW_MCP_LETTER_TASK,    /* the row of a task has its end: task_away.c */
-    CW_MCP_LETTER_INPUTS,  /* answers to questions of a task: task_away.c */
+    CW_MCP_LETTER_TASK,    /* the row of a task has its end: door/mcp/task/task_away.c */
+    CW_MCP_LETTER_INPUTS,  /* answers to questions of a task: door/mcp/task/task_away.c */
     CW_MCP_LETTERS,
 } cw_mcp_letter_kind;
 
@@ -37,14 +39,17 @@ uint32_t cw_mcp_place_of(const cw_runtime_loop *rl);
 /* Whether it is a loop of this process; *ret_loop is its index. */
 bool cw_mcp_place_is_here(const cw_runtime_loop *rl, uint32_t place, uint32_t *ret_loop);
 /* Send to a place. False: the message is lost, and the receiver is elsewhere. */
-bool cw_mcp_send(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind, cw_str bytes);
-/* Send to a place of another replica, which identifies the caller by these credentials. */
-void cw_mcp_send_away(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
+bool cw_mcp_send(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
+                 const cw_fair_key *by, cw_str bytes);
+/* Send to a place of another replica, which identifies the caller of the request by these credentials. */
+void cw_mcp_send_away(const cw_mcp_request *r, uint32_t place, cw_mcp_letter_kind kind,
                       cw_str credentials, cw_str bytes);
 /* Send to all loops of this process, and of all other replicas. */
-void cw_mcp_send_all(cw_runtime_loop *rl, cw_mcp_letter_kind kind, cw_str bytes);
+void cw_mcp_send_all(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair_key *by,
+                     cw_str bytes);
 /* Send to one loop of each other replica, also of those that start until then (wall clock, ms). */
-void cw_mcp_send_lasting(cw_runtime_loop *rl, cw_mcp_letter_kind kind, cw_str bytes, int64_t until);
+void cw_mcp_send_lasting(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair_key *by,
+                         cw_str bytes, int64_t until);
 
 /* Count an answer of a client. If more than 1 % go by letter, the load balancer is not sticky: that is
  * logged once. */

@@ -22,7 +22,7 @@
 
 typedef struct cw_mcp cw_mcp;
 
-/* The seal is copied. */
+/* The seal is borrowed. */
 CW_MUST_USE cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal,
                                cw_mcp **ret, cw_err *err);
 /* Read the ends of sessions from a file, and write later ones to it. Before the loops start. Takes
@@ -36,7 +36,7 @@ void cw_mcp_reread_ends(cw_mcp *door);
  * thread; `states` may be NULL or anything. */
 void cw_mcp_write_sessions(cw_mcp *door, cw_json_writer *w);
 void cw_mcp_read_sessions(cw_mcp *door, const cw_json *states);
-/* Deliver events to webhooks, on this loop, from now on (webhooks.h). */
+/* Deliver events to webhooks, on this loop, from now on (door/mcp/event/webhooks.h). */
 void cw_mcp_start_webhooks(cw_mcp *door, cw_loop *loop);
 /* Notify clients of changes of tasks that other servers run (task_away.h). `loop` is the main one;
  * `replicas` may be NULL. Before the loops start. */

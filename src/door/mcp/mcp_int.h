@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mcp_int.h - types and functions that the files of the MCP door share.
  *
- *     mcp.c            which era a message belongs to
- *     modern.c         2026-07-28: envelope, headers, methods
- *     legacy.c         2024-11-05 to 2025-11-25: handshake, sessions, streams, methods
- *     tools.c          tools/list, tools/call
- *     resources.c      prompts and resources: lists, prompts/get, resources/read, completion/complete
- *     list.c           lists, page by page
- *     call.c           a running method, from start to answer
- *     fit.c            results that are too large for a client
- *     kept_results.c   the store from which such a result is read in parts
- *     skills.c         skills; static_resource.c: their files, and views of tools
- *     search.c         find_tools: a search in place of a list
- *     elicit.c         questions to the client, in both eras (elicit_kind.c: their kinds)
- *     park.c           running calls whose modern client was asked
- *     task.c           calls that outlive their requests
- *     registry.c       the running calls and streams of a loop, by key
- *     notify.c         change notifications: subscriptions/listen, GET, standard output
- *     stream_expiry.c  streams that end with the credentials that opened them
- *     session_store.c  the state of sessions that the process keeps
- *     client_profile.c the client: its capabilities, adjustments for some
- *     instructions.c   the text for models about the server
- *     wellknown.c      the capabilities of the server, the server card
- *     stdio.c          one client on standard input and output
+ *     mcp.c                  which era a message belongs to
+ *     modern.c               2026-07-28: envelope, headers, methods
+ *     legacy.c               2024-11-05 to 2025-11-25: handshake, sessions, streams, methods
+ *     feature/tools.c        tools/list, tools/call
+ *     feature/resources.c    prompts and resources: their lists, reading, completion/complete
+ *     feature/list.c         lists, page by page
+ *     call.c                 a running method, from start to answer
+ *     feature/fit.c          results that are too large for a client
+ *     feature/kept_results.c the store from which such a result is read in parts
+ *     feature/skills.c       skills; feature/static_resource.c: their files, and views of tools
+ *     feature/search.c       find_tools: a search in place of a list
+ *     elicit.c               questions to the client, in both eras (elicit_kind.c: their kinds)
+ *     park.c                 running calls whose modern client was asked
+ *     task/task.c            calls that outlive their requests
+ *     registry.c             the running calls and streams of a loop, by key
+ *     notify.c               change notifications: subscriptions/listen, GET, standard output
+ *     stream_expiry.c        streams that end with the credentials that opened them
+ *     session_store.c        the state of sessions that the process keeps
+ *     client_profile.c       the client: its capabilities, adjustments for some
+ *     instructions.c         the text for models about the server
+ *     wellknown.c            the capabilities of the server, the server card
+ *     stdio.c                one client on standard input and output
  *
  * Differences between the eras are members of cw_mcp_era.
  */
@@ -119,7 +119,7 @@ typedef struct cw_mcp_registry {
     cw_list asks[CW_MCP_BUCKETS];                           /* by the id of the question */
     cw_list streams[CW_MCP_BUCKETS];                        /* GET; by cw_mcp_number */
     cw_list parks[CW_MCP_BUCKETS], resumes[CW_MCP_BUCKETS]; /* park.h */
-    cw_list tasks[CW_MCP_BUCKETS], task_watches[CW_MCP_BUCKETS]; /* task.h; by id */
+    cw_list tasks[CW_MCP_BUCKETS], task_watches[CW_MCP_BUCKETS]; /* task/task.h; by id */
     /* For answers of clients, their next requests, calls that streams get, tasks, and events. */
     cw_deadline_list waiting, parked, watching, graces, task_ends, heartbeats;
     uint32_t n_waiting;    /* calls that wait */
@@ -137,10 +137,10 @@ struct cw_mcp {
     char slash_path[CW_MCP_PATH_MAX + 2]; /* the same with a slash, which many people add */
     char card_path[CW_MCP_PATH_MAX + 16]; /* of the server card */
     char toolset_paths[CW_MCP_TOOLSET_PATHS][CW_MCP_PATH_MAX + 32];
-    cw_seal seal;
+    const cw_seal *seal;
     cw_mcp_session_store sessions;
     cw_mcp_kept_results kept;
-    cw_fair_slots streams, watchers; /* subscribers on all loops; those of them that get calls */
+    cw_fair_slots streams, watchers, parked; /* subscribers; those that get calls; room (park.h) */
     struct cw_mcp_webhooks *webhooks;
     cw_replicas *replicas; /* NULL: none */
     unsigned n_loops;
@@ -196,7 +196,7 @@ struct cw_mcp_era {
     bool is_modern;
     bool wants_objects; /* structuredContent other than an object becomes {"result": …} */
     bool detaches;      /* calls continue when the client disconnects */
-    bool has_mirrors;   /* arguments are repeated in headers (catalogue/param_headers.h) */
+    bool has_mirrors;   /* arguments are repeated in headers (catalogue/tool/param_headers.h) */
 };
 
 extern const cw_mcp_era cw_mcp_modern, cw_mcp_legacy;
@@ -245,7 +245,7 @@ cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop);
 void cw_mcp_registry_add(cw_list *buckets, cw_mcp_registry_entry *link, cw_str key);
 /* End the streams of the caller's session but this one, on all loops and replicas. */
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
-                          cw_mcp_registry_entry *but);
+                          const cw_fair_key *by, cw_mcp_registry_entry *but);
 /* End the streams of this number, and cancel its calls and their questions, on all loops. */
 void cw_mcp_close_all(cw_mcp *door, cw_runtime_loop *rl, const unsigned char number[CW_MCP_NUMBER]);
 /* Watch the credentials of the view's caller. */
@@ -312,7 +312,7 @@ bool cw_mcp_contradicts(const cw_responder *responder, const cw_mcp_session *ses
  * is answered, with 400, or with 404 for an unknown session. */
 bool cw_mcp_enter_session(const cw_mcp_request *r, cw_mcp_session *ret);
 
-/* tools.c */
+/* feature/tools.c */
 void cw_mcp_list_tools(const cw_mcp_request *r);
 void cw_mcp_call_tool(const cw_mcp_request *r);
 
@@ -359,7 +359,7 @@ void cw_mcp_open_notification(cw_json_writer *w, cw_buf *b, cw_str method);
 void cw_mcp_send_notification(cw_responder *responder, cw_send_class kind, cw_json_writer *w,
                               cw_buf *b);
 
-/* resources.c */
+/* feature/resources.c */
 void cw_mcp_list_prompts(const cw_mcp_request *r);
 void cw_mcp_list_resources(const cw_mcp_request *r);
 void cw_mcp_list_templates(const cw_mcp_request *r);

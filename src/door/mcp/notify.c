@@ -46,6 +46,7 @@ typedef struct subscriber {
     size_t late_at; /* sent up to here */
     uint8_t wants;  /* CW_CHANGE_… */
     uint8_t missed; /* to be sent when the reader reads again */
+    uint8_t told;   /* lists that are sent again when another server has changed */
     bool has_missed_uri;
     bool is_full;
     bool has_calls, has_steps; /* a watcher gets these */
@@ -178,6 +179,7 @@ static bool notify(subscriber *l, cw_str method, cw_str uri)
 
 static bool notify_lists(subscriber *l, unsigned changed)
 {
+    l->told |= (uint8_t)changed;
     for (size_t i = 0; i < CHANGES; i++) {
         if (!(changed & changes[i].list))
             continue;
@@ -386,7 +388,7 @@ static bool wants_uri(const subscriber *l, cw_str uri)
 /* The changed lists that the subscriber has asked for. */
 static unsigned lists_of(subscriber *l, const cw_change *change)
 {
-    unsigned lists = change->lists;
+    unsigned lists = change->lists & CW_CHANGED_AGAIN ? l->told : change->lists;
     if (with_events(lists) & l->wants && change->source)
         lists = cw_view_lists_with_source(view_of(l), change->source, lists);
     return with_events(lists) & l->wants;
@@ -406,6 +408,8 @@ static void on_change_event(cw_runtime_watch *watch, const cw_change *change)
     subscriber *l = CW_CONTAINER(watch, subscriber, watch);
     if (!is_ready(l) || !is_authorized(l) || !send_lists(l, lists_of(l, change)))
         return;
+    if (change->lists & CW_CHANGED_SETTLED)
+        l->told = 0;
     if (!change->uri.n || !wants_uri(l, change->uri))
         return;
     if (l->is_full || !cw_login_watch_is_current(&l->opened_by))
@@ -702,6 +706,10 @@ static cw_code subscriber_new(cw_mcp *door, cw_responder *responder, cw_runtime_
 
 static void subscriber_enter(subscriber *l, cw_runtime_loop *rl)
 {
+    const cw_replicas *replicas = cw_runtime_replicas(rl);
+    /* It may read old lists at another server without a notification. */
+    if (replicas && !cw_replicas_is_settled(replicas))
+        l->told = l->wants;
     l->responder->on_event = on_event;
     l->responder->ctx = l;
     cw_runtime_watch_add(rl, &l->watch);
@@ -732,7 +740,8 @@ cw_code cw_mcp_subscribe_session(cw_mcp *door, cw_responder *responder, cw_runti
     /* A message goes to one stream only: a newer one takes the place of those that are open. */
     cw_mcp_registry_add(cw_mcp_registry_of(door, responder->loop)->streams, &l->link,
                         cw_mcp_number(session));
-    cw_mcp_close_streams(door, rl, session, &l->link);
+    cw_fair_key by = cw_caller_fair_key(cw_view_caller(view), cw_responder_peer(responder));
+    cw_mcp_close_streams(door, rl, session, &by, &l->link);
     return CW_OK;
 }
 
@@ -800,7 +809,7 @@ static cw_code take_tasks(const cw_mcp_request *r, subscriber *l, const cw_json 
     for (uint32_t i = 0; i < n; i++, v = cw_json_next(v)) {
         cw_mcp_task_watch *watch = &l->tasks[l->n_tasks];
         *watch = (cw_mcp_task_watch){.on_change = on_task, .self = l, .is_late = true};
-        if (cw_json_is(v, CW_JSON_STRING) &&
+        if (cw_json_is(v, CW_JSON_STRING) && !cw_mcp_task_is_repeated(named, v) &&
             cw_mcp_task_watch_add(r, cw_json_text(v), found, watch))
             l->n_tasks++;
     }

@@ -4,12 +4,15 @@
 
 #include <stdlib.h>
 
+#include "access/fair_key.h"
 #include "base/hex.h"
 #include "base/random.h"
 #include "door/mcp/letter.h"
 
 #define ID_BYTES 16u
 #define TEXT_MAX (64u * 1024u * 1024u)
+#define UNIT 16384u /* bytes that wait are counted in these */
+#define UNITS (CW_MCP_PARKED_BYTES / UNIT)
 
 /* A question that is open: the text of the server's request. */
 typedef struct park_question {
@@ -29,6 +32,9 @@ typedef struct park {
     cw_list questions;     /* that no answer has come for */
     cw_deadline wait;
     cw_loop_hook hook;
+    cw_fair_key by;      /* whose share it uses */
+    cw_fair_group *room; /* units of door->parked; NULL: none */
+    size_t n_units;
     cw_buf outcome; /* a message for the request that comes next; empty: there was no memory */
     bool is_over;   /* the call ended before that request came */
     /* The request that waits. */
@@ -53,6 +59,11 @@ typedef struct parcel {
     cw_log_level level;
 } parcel;
 
+static cw_fair_key key_of(const cw_mcp_call *call)
+{
+    return cw_caller_fair_key(cw_view_caller(call->view), cw_responder_peer(call->responder));
+}
+
 static bool make_id(char id[2 * ID_BYTES + 1])
 {
     unsigned char bytes[ID_BYTES];
@@ -64,13 +75,16 @@ static bool make_id(char id[2 * ID_BYTES + 1])
 }
 
 /* A parcel without a text needs no memory, unless another loop gets it. */
-static void send_head(cw_runtime_loop *rl, uint32_t place, const parcel *head)
+static void send_head(cw_runtime_loop *rl, uint32_t place, const cw_fair_key *by,
+                      const parcel *head)
 {
-    (void)cw_mcp_send(rl, place, CW_MCP_LETTER_PARK, cw_str_make((const char *)head, sizeof *head));
+    (void)cw_mcp_send(rl, place, CW_MCP_LETTER_PARK, by,
+                      cw_str_make((const char *)head, sizeof *head));
 }
 
 /* There is no memory for what would end the wait of a request: it ends without. */
-static void send_failure(cw_runtime_loop *rl, uint32_t place, const parcel *head)
+static void send_failure(cw_runtime_loop *rl, uint32_t place, const cw_fair_key *by,
+                         const parcel *head)
 {
     parcel lost = *head;
     lost.kind = LOST;
@@ -79,21 +93,22 @@ static void send_failure(cw_runtime_loop *rl, uint32_t place, const parcel *head
         place = head->from_place;
     }
     if (head->kind == RESULT || head->kind == ASK || head->kind == TO_PARK)
-        send_head(rl, place, &lost);
+        send_head(rl, place, by, &lost);
 }
 
-static void send_parcel(cw_runtime_loop *rl, uint32_t place, const parcel *head, cw_str text)
+static void send_parcel(cw_runtime_loop *rl, uint32_t place, const cw_fair_key *by,
+                        const parcel *head, cw_str text)
 {
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_buf_init(&b, TEXT_MAX + sizeof *head);
     if (text.n == 0) {
-        send_head(rl, place, head);
+        send_head(rl, place, by, head);
         return;
     }
     cw_buf_add_bytes(&b, head, sizeof *head);
     cw_buf_add(&b, text);
-    if (b.code || !cw_mcp_send(rl, place, CW_MCP_LETTER_PARK, cw_buf_str(&b)))
-        send_failure(rl, place, head);
+    if (b.code || !cw_mcp_send(rl, place, CW_MCP_LETTER_PARK, by, cw_buf_str(&b)))
+        send_failure(rl, place, by, head);
 }
 
 static parcel parcel_to(const cw_mcp *door, const char *to)
@@ -107,10 +122,42 @@ static parcel parcel_to(const cw_mcp *door, const char *to)
 
 /* ---- parks ---- */
 
+static void give_room(park *p, size_t n)
+{
+    for (; n; n--, p->n_units--)
+        cw_fair_slots_leave(&p->door->parked, p->room);
+}
+
+/* Take units for what waits for the client. False: the share of the caller is used up. */
+static bool take_room(park *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++, p->n_units++) {
+        cw_fair_group *room;
+        if (cw_fair_slots_enter(&p->door->parked, &p->by, UNITS, /* each= */ 0, &room)) {
+            give_room(p, i);
+            return false;
+        }
+        p->room = room;
+    }
+    return true;
+}
+
+/* Usual questions are small, and count as parks only. */
+static size_t units_of(const park_question *q)
+{
+    return q->n / UNIT;
+}
+
+static void free_question(park *p, park_question *q)
+{
+    give_room(p, units_of(q));
+    free(q);
+}
+
 static void forget_questions(park *p)
 {
     for (cw_list *node; (node = cw_list_take_first(&p->questions));)
-        free(CW_CONTAINER(node, park_question, node));
+        free_question(p, CW_CONTAINER(node, park_question, node));
 }
 
 static void free_park(park *p)
@@ -119,6 +166,7 @@ static void free_park(park *p)
     cw_deadline_clear(&p->wait);
     cw_loop_remove_hook(&p->hook);
     forget_questions(p);
+    give_room(p, p->n_units);
     cw_mcp_registry_of(p->door, cw_runtime_loop_of(p->rl))->n_waiting--;
     cw_buf_done(&p->outcome);
     free(p);
@@ -160,6 +208,10 @@ static bool add_question(park *p, const cw_question *question)
         return false;
     *q = (park_question){.number = question->number, .n = text.n};
     memcpy(q->text, text.p, text.n);
+    if (!take_room(p, units_of(q))) {
+        free(q);
+        return false;
+    }
     cw_list_add(&p->questions, &q->node);
     return true;
 }
@@ -193,9 +245,9 @@ static void send_questions(park *p)
     p->has_waiter = p->takes_reports = false;
     start_wait(p);
     if (asks.code)
-        send_failure(p->rl, p->waiter_place, &head);
+        send_failure(p->rl, p->waiter_place, &p->by, &head);
     else
-        send_parcel(p->rl, p->waiter_place, &head, cw_buf_str(&asks));
+        send_parcel(p->rl, p->waiter_place, &p->by, &head, cw_buf_str(&asks));
 }
 
 static void on_ask(cw_sink *sink, const cw_question *question)
@@ -211,13 +263,13 @@ static void on_ask(cw_sink *sink, const cw_question *question)
 /* The client has the question already, and no request is open: its answer will be ignored. */
 static void on_withdraw(cw_sink *sink, uint32_t number)
 {
-    const park *p = CW_CONTAINER(sink, park, sink);
+    park *p = CW_CONTAINER(sink, park, sink);
     CW_LIST_EACH_SAFE (node, &p->questions) {
         park_question *q = CW_CONTAINER(node, park_question, node);
         if (q->number != number)
             continue;
         cw_list_remove(&q->node);
-        free(q);
+        free_question(p, q);
         return;
     }
 }
@@ -230,7 +282,7 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
     head.progress = progress->progress;
     head.total = progress->total;
     if (p->takes_reports)
-        send_parcel(p->rl, p->waiter_place, &head, progress->message);
+        send_parcel(p->rl, p->waiter_place, &p->by, &head, progress->message);
 }
 
 static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
@@ -240,7 +292,7 @@ static void on_log(cw_sink *sink, cw_log_level level, cw_str message)
     head.kind = LOG;
     head.level = level;
     if (p->takes_reports)
-        send_parcel(p->rl, p->waiter_place, &head, message);
+        send_parcel(p->rl, p->waiter_place, &p->by, &head, message);
 }
 
 static void add_member(cw_json_writer *w, const char *name, const cw_json *value)
@@ -279,12 +331,18 @@ static void on_done(cw_sink *sink, const cw_outcome *outcome)
     if (text.code)
         head.kind = LOST;
     if (p->has_waiter) {
-        send_parcel(p->rl, p->waiter_place, &head, text.code ? CW_STR("") : cw_buf_str(&text));
+        send_parcel(p->rl, p->waiter_place, &p->by, &head,
+                    text.code ? CW_STR("") : cw_buf_str(&text));
         free_park(p);
         return;
     }
     p->handle = (cw_call_handle){0};
     forget_questions(p);
+    /* While answers are handed over, the outcome leaves at once. */
+    if (!p->takes_reports && !take_room(p, 1 + text.n / UNIT)) {
+        free_park(p);
+        return;
+    }
     cw_buf_add_bytes(&p->outcome, &head, sizeof head);
     if (!text.code)
         cw_buf_add(&p->outcome, cw_buf_str(&text));
@@ -305,6 +363,7 @@ static park *new_park(cw_mcp_call *call)
     p->door = call->door;
     p->rl = call->rl;
     p->handle = call->item->call;
+    p->by = key_of(call);
     p->hook.on_end = on_loop_end;
     cw_list_init(&p->questions);
     cw_buf_init(&p->outcome, TEXT_MAX + sizeof(parcel));
@@ -380,16 +439,16 @@ static void answer_questions(park *p, const cw_json *answers)
     while ((q = find_answered(p, answers, &answer))) {
         uint32_t number = q->number;
         cw_list_remove(&q->node);
-        free(q);
+        free_question(p, q);
         cw_call_answer(p->rl, p->handle, number, cw_json_span(answer), CW_STR(""));
     }
 }
 
-static void send_lost(cw_runtime_loop *rl, const parcel *request)
+static void send_lost(cw_runtime_loop *rl, const cw_fair_key *by, const parcel *request)
 {
     parcel head = parcel_to(request->door, request->from);
     head.kind = LOST;
-    send_parcel(rl, request->from_place, &head, CW_STR(""));
+    send_parcel(rl, request->from_place, by, &head, CW_STR(""));
 }
 
 static void on_answers(park *p, const parcel *head, cw_str text)
@@ -398,7 +457,7 @@ static void on_answers(park *p, const parcel *head, cw_str text)
     const cw_json *answers = NULL;
     cw_arena_init(&arena, (size_t)16 * TEXT_MAX);
     if (p->has_waiter || cw_json_read(text, NULL, &arena, &answers, NULL, NULL)) {
-        send_lost(p->rl, head);
+        send_lost(p->rl, &p->by, head);
         cw_arena_done(&arena);
         return;
     }
@@ -414,11 +473,11 @@ static void on_answers(park *p, const parcel *head, cw_str text)
         parcel kept;
         memcpy(&kept, p->outcome.p, sizeof kept);
         memcpy(kept.to, p->waiter, sizeof kept.to);
-        send_parcel(p->rl, p->waiter_place, &kept,
+        send_parcel(p->rl, p->waiter_place, &p->by, &kept,
                     cw_str_make(p->outcome.p + sizeof kept, p->outcome.n - sizeof kept));
         free_park(p);
     } else if (p->is_over) {
-        send_lost(p->rl, head);
+        send_lost(p->rl, &p->by, head);
         free_park(p);
     } else if (!cw_list_is_empty(&p->questions)) {
         send_questions(p);
@@ -486,8 +545,11 @@ void cw_mcp_on_park(cw_runtime_loop *rl, cw_str bytes)
     bool is_for_park = head.kind == TO_PARK || head.kind == CANCEL_PARK;
     cw_mcp_registry_entry *link = cw_mcp_registry_find(
         is_for_park ? registry->parks : registry->resumes, cw_str_from(head.to), NULL);
-    if (!link && head.kind == TO_PARK)
-        send_lost(rl, &head);
+    if (!link && head.kind == TO_PARK) {
+        /* Its caller is known to the sender only. */
+        const cw_fair_key stranger = cw_caller_fair_key(NULL, CW_STR(""));
+        send_lost(rl, &stranger, &head);
+    }
     if (!link)
         return;
     if (!is_for_park)
@@ -507,6 +569,11 @@ void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t place, cw_str ans
         cw_mcp_call_fail(call, gone);
         return;
     }
+    /* No exchange of its own holds the view: the catalogue may change while it waits. */
+    if (!cw_mcp_call_hold_view(call)) {
+        cw_mcp_call_fail(call, "There is not enough memory for the answer.");
+        return;
+    }
     cw_mcp_registry *registry = cw_mcp_registry_of(call->door, call->responder->loop);
     cw_mcp_registry_add(registry->resumes, &call->resumed, key);
     char to[2 * ID_BYTES + 1] = {0};
@@ -517,7 +584,8 @@ void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t place, cw_str ans
     head.from_place = cw_mcp_place_of(call->rl);
     call->park = id;
     call->park_place = place;
-    send_parcel(call->rl, place, &head, answers);
+    const cw_fair_key by = key_of(call);
+    send_parcel(call->rl, place, &by, &head, answers);
 }
 
 void cw_mcp_park_leave(cw_mcp_call *call)
@@ -529,5 +597,6 @@ void cw_mcp_park_leave(cw_mcp_call *call)
     memcpy(to, call->park.p, 2 * (size_t)ID_BYTES);
     parcel head = parcel_to(call->door, to);
     head.kind = CANCEL_PARK;
-    send_parcel(call->rl, call->park_place, &head, CW_STR(""));
+    const cw_fair_key by = key_of(call);
+    send_parcel(call->rl, call->park_place, &by, &head, CW_STR(""));
 }

@@ -16,11 +16,15 @@
  *            that waits lives in its responder's arena.
  * Threads:   each loop has its own parks; loops exchange messages.
  * Limits:    parks count as calls that wait for clients; mcp.elicitation_timeout for each question.
+ *            CW_MCP_PARKED_BYTES of large questions and of outcomes wait, at most half of them for one
+ *            caller. An outcome that has no room is lost, and the client may call again.
  */
 #ifndef CW_DOOR_MCP_PARK_H
 #define CW_DOOR_MCP_PARK_H
 
 #include "door/mcp/elicit.h"
+
+#define CW_MCP_PARKED_BYTES (64u * 1024u * 1024u)
 
 /* The running call asks its modern client: park it, and answer the request. False: it cannot be
  * parked. */

@@ -6,17 +6,19 @@
  */
 #include <stdlib.h>
 
+#include "access/fair_key.h"
 #include "base/clock.h"
 #include "base/node.h"
 #include "door/mcp/elicit.h"
 #include "door/mcp/event/events.h"
+#include "door/mcp/event/webhooks.h"
 #include "door/mcp/feature/fit.h"
 #include "door/mcp/letter.h"
 #include "door/mcp/park.h"
 #include "door/mcp/task/task.h"
-#include "door/mcp/event/webhooks.h"
 
 #define TRAFFIC_MS 1000u /* between messages with calls */
+#define LONG_ID 64u      /* bytes; a cancel of a longer one is sent as a digest */
 
 static void begin(cw_mcp *door, cw_mcp_registry *registry, cw_loop *loop)
 {
@@ -84,6 +86,12 @@ cw_mcp_registry_entry *cw_mcp_registry_find(cw_list *buckets, cw_str key,
 
 static cw_str make_key(const cw_mcp_session *session, char kind, cw_str id, cw_arena *arena)
 {
+    unsigned char digest[CW_SEAL_DIGEST];
+    if (id.n > LONG_ID) {
+        cw_seal_digest(id, digest);
+        id = cw_str_make((const char *)digest, sizeof digest);
+        kind = kind == 's' ? 'S' : 'N';
+    }
     size_t n = CW_MCP_NUMBER + 1 + id.n;
     char *p = cw_arena_alloc(arena, n);
     if (!p)
@@ -95,7 +103,8 @@ static cw_str make_key(const cw_mcp_session *session, char kind, cw_str id, cw_a
     return cw_str_make(p, n);
 }
 
-/* The session's number, then the id: a text, an integer, or a number that is none of C. */
+/* The session's number, then the id: a text, an integer, or a number that is none of C; a digest of a
+ * long one. */
 cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena)
 {
     int64_t number;
@@ -137,11 +146,12 @@ void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
     memcpy(bytes, &r->door, sizeof r->door);
     memcpy(bytes + sizeof r->door, key.p, key.n);
     cw_str message = cw_str_make(bytes, sizeof r->door + key.n);
-    cw_mcp_send_all(r->rl, CW_MCP_LETTER_CANCEL, message);
+    cw_fair_key by = cw_caller_fair_key(cw_view_caller(r->view), cw_responder_peer(r->responder));
+    cw_mcp_send_all(r->rl, CW_MCP_LETTER_CANCEL, &by, message);
     if (!r->session->has_joined)
         return;
     memcpy(bytes + sizeof r->door, r->session->opened, CW_MCP_NUMBER);
-    cw_mcp_send_all(r->rl, CW_MCP_LETTER_CANCEL, message);
+    cw_mcp_send_all(r->rl, CW_MCP_LETTER_CANCEL, &by, message);
 }
 
 bool cw_mcp_call_rekey(cw_list *buckets, cw_mcp_registry_entry *link,
@@ -247,7 +257,7 @@ void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes)
 }
 
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
-                          cw_mcp_registry_entry *but)
+                          const cw_fair_key *by, cw_mcp_registry_entry *but)
 {
     closing c;
     but->since = cw_clock_wall_ms();
@@ -257,7 +267,7 @@ void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_sessio
     c.since = but->since;
     memcpy(c.node, cw_node_text(), sizeof c.node);
     memcpy(c.number, session->number, CW_MCP_NUMBER);
-    cw_mcp_send_all(rl, CW_MCP_LETTER_CLOSING, cw_str_make((const char *)&c, sizeof c));
+    cw_mcp_send_all(rl, CW_MCP_LETTER_CLOSING, by, cw_str_make((const char *)&c, sizeof c));
 }
 
 void cw_mcp_watch_login(cw_runtime_loop *rl, const cw_view *view, cw_login_watch *watch)
@@ -276,13 +286,14 @@ cw_code cw_mcp_new(cw_runtime *runtime, unsigned n_loops, const cw_seal *seal, c
     if (!door)
         return cw_fail_nomem(err);
     door->runtime = runtime;
-    door->seal = *seal;
+    door->seal = seal;
     door->n_loops = n_loops;
     cw_mcp_session_store_init(&door->sessions);
     door->sessions.interest = cw_runtime_interest(runtime);
     cw_mcp_kept_init(&door->kept);
     cw_fair_slots_init(&door->streams);
     cw_fair_slots_init(&door->watchers);
+    cw_fair_slots_init(&door->parked);
     cw_code rc = cw_mcp_webhooks_new(door, &door->webhooks, err);
     if (rc)
         cw_mcp_free(door);
@@ -325,6 +336,7 @@ void cw_mcp_free(cw_mcp *door)
     cw_mcp_kept_done(&door->kept);
     cw_fair_slots_done(&door->streams);
     cw_fair_slots_done(&door->watchers);
+    cw_fair_slots_done(&door->parked);
     cw_mcp_webhooks_free(door->webhooks);
     free(door);
 }

@@ -46,8 +46,11 @@ struct cw_stdio {
     cw_json_id_scan scan; /* of a line that is too long */
     bool is_scanning;
     uv_timer_t timer;   /* to the end */
+    uint64_t opened_at; /* monotonic, ms */
+    uint64_t end_ms;    /* from the last line to the end */
     unsigned n_closing; /* handles and lines that are not closed yet */
     bool is_going, is_stopping, is_closed;
+    bool has_looked;  /* the loop has polled since the time was up */
     bool has_no_more; /* every line was taken */
     bool is_notified; /* opts.on_end */
 };
@@ -386,9 +389,39 @@ static void leave_ports(cw_stdio *s)
     }
 }
 
+static void on_time_up(uv_timer_t *timer);
+
+/* Nothing is begun any more; what runs may end within `ms`. */
+static void wind_down(cw_stdio *s, uint64_t ms)
+{
+    s->has_looked = false;
+    uv_update_time(&s->opts.loop->uv);
+    uv_timer_start(&s->timer, on_time_up, ms, 0);
+}
+
+/* A loop runs its timers before it polls. If the process has not run for a while, lines and results
+ * may be there that came in time: they are taken first. */
+static bool looks_once_more(cw_stdio *s)
+{
+    bool has_lines = !s->has_no_more && !cw_lines_is_paused(&s->lines);
+    bool is_first = !s->has_looked;
+    s->has_looked = true;
+    if (has_lines || is_first)
+        uv_timer_start(&s->timer, on_time_up, 1, 0);
+    return has_lines || is_first;
+}
+
 static void on_time_up(uv_timer_t *timer)
 {
     cw_stdio *s = timer->data;
+    bool is_early = !s->is_going && !s->has_no_more;
+    if (is_early && s->opts.on_overdue) {
+        uv_timer_start(&s->timer, on_time_up, CW_STDIO_OVERDUE_MS, 0);
+        s->opts.on_overdue(s->opts.ctx);
+        return;
+    }
+    if (looks_once_more(s))
+        return;
     leave_ports(s);
     s->has_no_more = true;
     if (cw_lines_has_queue(&s->lines))
@@ -397,20 +430,14 @@ static void on_time_up(uv_timer_t *timer)
         end_soon(s);
 }
 
-/* Nothing is begun any more; what runs may end within `ms`. */
-static void wind_down(cw_stdio *s, uint64_t ms)
-{
-    uv_update_time(&s->opts.loop->uv);
-    uv_timer_start(&s->timer, on_time_up, ms, 0);
-}
-
 static void on_last(cw_lines *l)
 {
     cw_stdio *s = CW_CONTAINER(l, cw_stdio, lines);
     if (s->is_stopping)
         return;
     s->is_stopping = true;
-    wind_down(s, cw_lines_is_file(l) ? s->opts.file_ms : CW_STDIO_END_MS);
+    s->end_ms = cw_lines_is_file(l) ? s->opts.file_ms : CW_STDIO_END_MS;
+    wind_down(s, s->end_ms);
 }
 
 static void on_lines_end(cw_lines *l, cw_code why)
@@ -422,6 +449,7 @@ static void on_lines_end(cw_lines *l, cw_code why)
         end_soon(s);
         return;
     }
+    wind_down(s, s->end_ms); /* the last call has as long as the others */
     notify_responders(s, CW_RESPONDER_STOPPING);
     check_end(s);
 }
@@ -480,6 +508,11 @@ void cw_stdio_go(cw_stdio *s)
     if (s->is_stopping && s->has_no_more)
         return;
     s->is_going = true;
+    if (s->is_stopping) {
+        uint64_t loading_ms = cw_clock_ms() - s->opened_at;
+        s->end_ms = loading_ms > s->end_ms ? loading_ms : s->end_ms;
+        wind_down(s, s->end_ms);
+    }
     /* Without it the client has to ask, as it would without this server's word for it. */
     cw_view *view = view_of(s, rl);
     s->change = view ? take_port(s) : NULL;
@@ -499,6 +532,7 @@ cw_code cw_stdio_new(const cw_stdio_opts *opts, cw_stdio **ret, cw_err *err)
     if (!s)
         return cw_fail_nomem(err);
     s->opts = *opts;
+    s->opened_at = cw_clock_ms();
     cw_list_init(&s->open);
     cw_list_init(&s->pool);
     s->session = (cw_mcp_session){.is_named = true, .level = CW_LOG_OFF, .version = CW_STR("")};

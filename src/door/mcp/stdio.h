@@ -5,8 +5,10 @@
  *
  * The caller is the runtime's anonymous caller, which the command line selects. Calls run at the same
  * time and are answered in the order in which they end. While the client does not read, its input is not
- * read either. After it has closed our input, calls may finish within CW_STDIO_END_MS and are cancelled
- * then. Input from a file is answered completely, since no client has left.
+ * read either. After it has closed our input, all lines are taken. Calls may then finish within
+ * CW_STDIO_END_MS, and are cancelled after that. If the input has ended before cw_stdio_go, calls have as
+ * long as loading took: each may start a worker, which loads the same again. Input from a file is
+ * answered completely, since no client has left.
  *
  * Ownership: borrows door and runtime, which must outlive it.
  * Threads:   one loop, which is the runtime's.
@@ -17,8 +19,10 @@
 
 #include "door/mcp/mcp.h"
 
-/* From the end of the input to the end of all. */
+/* From the last line of the input to the end of all. Time in which the loop could not run is extra. */
 #define CW_STDIO_END_MS 600u
+/* Between two calls of on_overdue. */
+#define CW_STDIO_OVERDUE_MS 50u
 /* For the client to read what is left, after that. */
 #define CW_STDIO_FLUSH_MS 200u
 
@@ -35,6 +39,9 @@ typedef struct cw_stdio_opts {
     size_t queue_size;         /* that may wait for a slow reader, before it is listened to again */
     uint32_t calls;            /* messages that are worked on at once; the next ones wait */
     uint32_t file_ms;          /* how long the calls of a file may take after its end */
+    /* The input has ended CW_STDIO_END_MS ago, and cw_stdio_go was not called. Called again until it
+     * is. May be NULL. */
+    void (*on_overdue)(void *ctx);
     /* Nothing is left to do. Close it. Once. */
     void (*on_end)(void *ctx);
     void *ctx;

@@ -23,7 +23,7 @@ static void add_list(cw_json_writer *w, cw_str name, const cw_str *items, size_t
 }
 
 /* The registration as it is in force, which need not be the one that was asked for. */
-static void write_client(cw_buf *out, const cw_seal *seal, const cw_oauth_client *client)
+static void write_client(cw_buf *out, const cw_oauth_client *client)
 {
     static const cw_str grants[] = {CW_STR_INIT("authorization_code"),
                                     CW_STR_INIT("refresh_token")};
@@ -35,7 +35,7 @@ static void write_client(cw_buf *out, const cw_seal *seal, const cw_oauth_client
     cw_json_add_string_member(&w, CW_STR("client_id"), client->id);
     cw_json_add_i64_member(&w, CW_STR("client_id_issued_at"), cw_clock_wall_ms() / 1000);
     if (client->has_secret) {
-        cw_dcr_secret(seal, client->id, secret);
+        cw_dcr_secret(client, secret);
         cw_json_add_string_member(&w, CW_STR("client_secret"), cw_str_from(secret));
         cw_json_add_i64_member(&w, CW_STR("client_secret_expires_at"), 0);
     }
@@ -59,7 +59,7 @@ static void register_client(cw_http_req *req, const cw_oauth_settings *settings,
     cw_err err = {0};
     const char *error;
     cw_buf b;
-    cw_code rc = cw_dcr_register(&settings->seal, cw_http_req_body(req), rules,
+    cw_code rc = cw_dcr_register(settings->seal, cw_http_req_body(req), rules,
                                  cw_http_req_arena(req), &client, &error, &err);
     if (rc == CW_PARAMS) {
         cw_oauth_reply_error(req, 400, error, err.msg);
@@ -67,7 +67,7 @@ static void register_client(cw_http_req *req, const cw_oauth_settings *settings,
     }
     cw_buf_init(&b, RESPONSE_MAX);
     if (!rc)
-        write_client(&b, &settings->seal, &client);
+        write_client(&b, &client);
     cw_str body = cw_rpc_batch_keep(cw_http_req_arena(req), &b);
     if (rc || !body.p)
         cw_oauth_reply_later(req, 503, 1);

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 
 #include "access/credentials.h"
+#include "access/fair_key.h"
 #include "access/login/grants.h"
 #include "access/oauth/assertion.h"
 #include "base/digits.h"
+#include "door/error.h"
 #include "door/oauth/reply.h"
 #include "door/oauth_challenge.h"
 #include "door/rpc_batch.h"
@@ -228,6 +230,35 @@ static void audit(const exchange *x, const cw_oauth_tokens *tokens)
                                          .detail = tokens->client_id});
 }
 
+/* A client that could not prove who it is, or what it was granted. */
+static void audit_failure(const exchange *x, const char *outcome, const char *detail)
+{
+    cw_audit *log = cw_runtime_audit(x->rl);
+    if (cw_audit_is_on(log))
+        cw_audit_add(log, &(cw_audit_record){.kind = CW_AUDIT_LOGIN,
+                                             .door = "oauth",
+                                             .outcome = outcome,
+                                             .is_anonymous = true,
+                                             .caller = cw_door_excerpt(x->request.client_id),
+                                             .address = cw_http_req_peer(x->req),
+                                             .detail = cw_str_from(detail)});
+}
+
+/* A failure that ends a grant has a record of its own, of the grant. */
+static void audit_result(const exchange *x, const cw_oauth_result *result)
+{
+    cw_oauth_error error = result->rc ? CW_OAUTH_NO_ERROR : result->tokens->error;
+    if (result->rc == CW_AGAIN)
+        audit_failure(x, "too_many", "client");
+    else if (result->rc)
+        audit_failure(x, "unavailable", "client");
+    else if (result->tokens->event == CW_OAUTH_NO_EVENT &&
+             (error == CW_OAUTH_INVALID_CLIENT || error == CW_OAUTH_INVALID_GRANT))
+        audit_failure(x, "wrong", errors[error].name);
+    else
+        audit(x, result->tokens);
+}
+
 static void send_invalid_client(const exchange *x, const cw_oauth_tokens *tokens)
 {
     char *body = cw_arena_printf(cw_http_req_arena(x->req),
@@ -290,8 +321,7 @@ static void on_result(cw_oauth_waiter *waiter, const cw_oauth_result *result)
 {
     exchange x = *CW_CONTAINER(waiter, exchange, waiter);
     const cw_oauth_tokens *tokens = result->tokens;
-    if (!result->rc)
-        audit(&x, tokens);
+    audit_result(&x, result);
     if (send_failure(&x, result))
         return;
     if (x.is_revoke)
@@ -321,8 +351,16 @@ static exchange *begin(cw_http_req *req, cw_runtime *runtime)
     x->req = req;
     x->rl = cw_runtime_at(runtime, cw_http_req_loop(req));
     x->waiter.fn = on_result;
+    x->waiter.by = cw_caller_fair_key(NULL, cw_http_req_peer(req));
     x->request.issuer = cw_oauth_resource_base(req, x->rl, NULL);
     return read_form(x) ? x : NULL;
+}
+
+static void reply_throttled(const exchange *x, uint32_t wait_s)
+{
+    if (x->request.client_id.p)
+        audit_failure(x, "too_many", "client");
+    cw_oauth_reply_later(x->req, 429, wait_s);
 }
 
 static void wait_for(exchange *x, cw_code rc, uint32_t wait_s)
@@ -330,7 +368,7 @@ static void wait_for(exchange *x, cw_code rc, uint32_t wait_s)
     if (!rc)
         cw_http_listen(x->req, on_event, x);
     else if (rc == CW_AGAIN)
-        cw_oauth_reply_later(x->req, 429, wait_s);
+        reply_throttled(x, wait_s);
     else
         cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
 }
@@ -437,6 +475,7 @@ static void on_codes(cw_oauth_waiter *waiter, const cw_oauth_result *result)
     exchange x = *CW_CONTAINER(waiter, exchange, waiter);
     cw_json_writer w;
     cw_buf out;
+    audit_result(&x, result);
     if (send_failure(&x, result))
         return;
     cw_buf_init(&out, CW_OAUTH_MAX_FORM);
@@ -454,35 +493,24 @@ static void on_codes(cw_oauth_waiter *waiter, const cw_oauth_result *result)
  * answered. */
 static bool choose_scopes(exchange *x)
 {
-    cw_oauth_scope_list known;
-    cw_str rest = x->request.scope;
-    bool has_asked = false, has_any = false;
+    cw_oauth_asked_scopes asked = {0};
+    cw_arena *arena = cw_http_req_arena(x->req);
     cw_buf out;
-    if (cw_oauth_resource_scopes(x->rl, &known)) {
+    cw_code rc = cw_oauth_resource_choose_scopes(x->rl, x->request.scope, arena, &asked);
+    cw_buf_init(&out, CW_OAUTH_MAX_FORM);
+    for (size_t i = 0; i < asked.n && !rc; i++)
+        cw_buf_printf(&out, "%s%.*s", out.n ? " " : "", CW_STR_ARG(asked.items[i]));
+    cw_str scope = cw_rpc_batch_keep(arena, &out);
+    if (rc == CW_NOTFOUND) {
+        cw_oauth_reply_error(x->req, 400, "invalid_scope", "None of the scopes exists");
+        return false;
+    }
+    if (rc || !scope.p) {
         cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
         return false;
     }
-    cw_buf_init(&out, CW_OAUTH_MAX_FORM);
-    while (rest.n) {
-        cw_str scope = cw_str_cut(rest, ' ', &rest);
-        bool is_known = cw_str_is(scope, "offline_access");
-        for (size_t i = 0; i < known.n; i++) {
-            if (!cw_str_eq(known.items[i], scope))
-                continue;
-            is_known = true;
-            cw_buf_printf(&out, "%s%.*s", out.n ? " " : "", CW_STR_ARG(scope));
-        }
-        has_asked = has_asked || scope.n;
-        has_any = has_any || is_known;
-    }
-    free(known.items);
-    x->request.scope = cw_rpc_batch_keep(cw_http_req_arena(x->req), &out);
-    bool is_kept = x->request.scope.p != NULL, is_good = is_kept && (!has_asked || has_any);
-    if (!is_kept)
-        cw_oauth_reply_later(x->req, 503, UNAVAILABLE_S);
-    else if (!is_good)
-        cw_oauth_reply_error(x->req, 400, "invalid_scope", "None of the scopes exists");
-    return is_good; /* a reply ends the memory of x */
+    x->request.scope = scope;
+    return true;
 }
 
 static void on_device(cw_http_req *req, void *self)
@@ -666,6 +694,7 @@ static void on_jwks(cw_http_req *req, void *self)
     x->req = req;
     x->rl = cw_runtime_at(self, cw_http_req_loop(req));
     x->waiter.fn = on_keys;
+    x->waiter.by = cw_caller_fair_key(NULL, cw_http_req_peer(req));
     cw_code rc = cw_oauth_ask_keys(cw_runtime_accounts(x->rl), cw_http_req_loop(req),
                                    cw_http_req_peer(req), &wait_s, &x->waiter);
     wait_for(x, rc, wait_s);

@@ -2,8 +2,6 @@
 /* authorize.c - the authorization endpoint: requests, and the decisions of people. */
 #include "door/page/authorize.h"
 
-#include <stdlib.h>
-
 #include "access/oauth/cimd.h"
 #include "base/percent.h"
 #include "door/browser.h"
@@ -17,7 +15,6 @@
 
 #define HEADING "Allow access"
 #define LOCATION_MAX 8000u
-#define OFFLINE "offline_access"
 
 #define UNAVAILABLE "This is not possible at the moment. Please try again."
 #define NO_NAVIGATION "This page must be opened in a browser window of its own."
@@ -123,41 +120,23 @@ static void show_error(asked *a, cw_str error, cw_str description)
 
 /* ---- scopes and tools ---- */
 
-static bool has_text(const cw_str *items, size_t n, cw_str text)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (cw_str_eq(items[i], text))
-            return true;
-    }
-    return false;
-}
-
 /* The scopes that the client asks for and that exist. False: it asks for others only, or there is no
  * memory; it is answered. */
 static bool choose_scopes(asked *a, cw_consent *consent)
 {
-    cw_oauth_scope_list known;
-    cw_str rest = a->request.scope;
-    bool is_any = false;
-    if (cw_oauth_resource_scopes(a->visit.rl, &known)) {
+    cw_oauth_asked_scopes asked_for;
+    cw_code rc = cw_oauth_resource_choose_scopes(a->visit.rl, a->request.scope,
+                                                 cw_http_req_arena(a->visit.req), &asked_for);
+    if (rc == CW_NOTFOUND)
+        show_error(a, CW_STR("invalid_scope"), CW_STR("none of the scopes exists"));
+    else if (rc)
         cw_html_fail_nomem(a->visit.req);
+    if (rc)
         return false;
-    }
-    while (rest.n) {
-        cw_str scope = cw_str_cut(rest, ' ', &rest);
-        is_any = is_any || scope.n;
-        if (cw_str_is(scope, OFFLINE))
-            consent->is_offline = true;
-        else if (has_text(known.items, known.n, scope) &&
-                 !has_text(consent->scopes, consent->n_scopes, scope) &&
-                 consent->n_scopes < CW_CONSENT_MAX_SCOPES)
-            consent->scopes[consent->n_scopes++] = scope;
-    }
-    free(known.items);
-    if (!is_any || consent->n_scopes || consent->is_offline)
-        return true;
-    show_error(a, CW_STR("invalid_scope"), CW_STR("none of the scopes exists"));
-    return false;
+    consent->is_offline = asked_for.is_offline;
+    for (size_t i = 0; i < asked_for.n && i < CW_CONSENT_MAX_SCOPES; i++)
+        consent->scopes[consent->n_scopes++] = asked_for.items[i];
+    return true;
 }
 
 /* ---- the client is known ---- */

@@ -35,7 +35,7 @@ cw_code cw_authorize_request_seal(const cw_authorize_request *request,
     list_fields(&copy, places);
     for (size_t i = 0; i < N_FIELDS; i++)
         fields[i] = *places[i];
-    cw_code rc = cw_sealed_fields_close(&settings->seal, PURPOSE, fields, N_FIELDS, arena, ret);
+    cw_code rc = cw_sealed_fields_close(settings->seal, PURPOSE, fields, N_FIELDS, arena, ret);
     return rc ? rc : ret->n > CW_AUTHORIZE_MAX_SEALED ? CW_LIMIT : CW_OK;
 }
 
@@ -43,7 +43,7 @@ static const char *open_sealed(const cw_oauth_settings *settings, cw_str text, c
                                cw_authorize_request *ret)
 {
     cw_str *places[N_FIELDS], fields[N_FIELDS];
-    cw_code rc = cw_sealed_fields_open(&settings->seal, PURPOSE, text, CW_AUTHORIZE_LIFETIME_MS,
+    cw_code rc = cw_sealed_fields_open(settings->seal, PURPOSE, text, CW_AUTHORIZE_LIFETIME_MS,
                                        arena, fields, N_FIELDS);
     if (rc)
         return rc == CW_NOMEM ? NO_MEMORY : rc == CW_TIMEOUT ? EXPIRED : UNREADABLE;

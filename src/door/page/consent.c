@@ -72,7 +72,7 @@ static cw_code seal_form(const cw_visit *v, const cw_consent *consent, cw_str *r
     if (!rc)
         rc = cw_oauth_client_format(&consent->client, arena, &fields[CLIENT], NULL);
     if (!rc)
-        rc = cw_sealed_fields_close(&v->settings->seal, PURPOSE, fields, N_FIELDS, arena, ret);
+        rc = cw_sealed_fields_close(v->settings->seal, PURPOSE, fields, N_FIELDS, arena, ret);
     cw_buf_done(&scopes);
     return rc;
 }
@@ -83,7 +83,7 @@ static cw_code open_form(cw_visit *v, cw_str form, cw_consent *ret)
     char digest[2 * CW_SEAL_DIGEST + 1];
     cw_str fields[N_FIELDS];
     cw_arena *arena = cw_http_req_arena(v->req);
-    cw_code rc = cw_sealed_fields_open(&v->settings->seal, PURPOSE, form, CW_AUTHORIZE_LIFETIME_MS,
+    cw_code rc = cw_sealed_fields_open(v->settings->seal, PURPOSE, form, CW_AUTHORIZE_LIFETIME_MS,
                                        arena, fields, N_FIELDS);
     if (rc)
         return rc;

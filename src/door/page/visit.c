@@ -2,6 +2,7 @@
 /* visit.c - sessions and waits of the pages of the authorization server. */
 #include "door/page/visit.h"
 
+#include "access/fair_key.h"
 #include "base/percent.h"
 #include "door/browser.h"
 #include "door/page/html.h"
@@ -85,6 +86,7 @@ bool cw_visit_begin(cw_visit *v, cw_http_req *req, cw_runtime *runtime, const ch
         return false;
     }
     *v = (cw_visit){.login = {.peer = peer_of, .fn = on_login},
+                    .grants = {.by = cw_caller_fair_key(NULL, cw_http_req_peer(req))},
                     .req = req,
                     .rl = rl,
                     .settings = settings,

@@ -36,7 +36,7 @@ struct cw_visit {
 };
 
 /* Whether the request may be for such a page: the authorization server is on, and the connection is private.
- * False: it is answered. A host at which nobody can log in is for the caller to check. */
+ * False: it is answered. Whether logins exist at this host is for the caller to check. */
 bool cw_visit_begin(cw_visit *v, cw_http_req *req, cw_runtime *runtime, const char *heading);
 /* Find the account of the session, then call `then`, now or later, with the login; its caller is borrowed
  * for the callback. Without a session the status is CW_LOGIN_WRONG. Not for CW_LOGIN_TOO_MANY and

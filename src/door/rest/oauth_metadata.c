@@ -24,7 +24,7 @@ static void write_issuers(cw_json_writer *w, const about *a)
     cw_json_open_array(w);
     /* Some clients use the first entry only. */
     if (cw_accounts_has_oauth(cw_runtime_accounts(a->rl)))
-        cw_json_add_string(w, a->base);
+        cw_rest_add_url_item(w, a->base, CW_STR(""));
     for (size_t i = 0; i < config->access.issuers.n; i++)
         cw_json_add_string(w, config->access.issuers.items[i].issuer);
     cw_json_close(w);

@@ -33,7 +33,7 @@ bool cw_rest_set_base(cw_http_req *req, cw_runtime_loop *rl, cw_rest_document *d
     return doc->base.p;
 }
 
-void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
+void cw_rest_add_url_item(cw_json_writer *w, cw_str base, cw_str path)
 {
     cw_buf url;
     cw_buf_init(&url, CW_BUF_MAX);
@@ -41,12 +41,17 @@ void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
     cw_buf_add(&url, path);
     if (url.code && !w->out->code)
         w->out->code = url.code;
-    cw_json_add_key(w, name);
     size_t at = w->out->n;
     cw_json_add_string(w, cw_buf_str(&url));
     if (is_mark(base) && w->out->n > at + 1)
         w->out->p[at + 1] = MARK; /* behind the quote; the writer would escape it */
     cw_buf_done(&url);
+}
+
+void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path)
+{
+    cw_json_add_key(w, name);
+    cw_rest_add_url_item(w, base, path);
 }
 
 /* ---- the answer ---- */

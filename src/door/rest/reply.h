@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* reply.h - errors and cached documents of the REST door. */
+/* reply.h - errors and cached documents of the REST door.
+ *
+ * Ownership: a document is borrowed until the call returns.
+ * Threads:   the loop of the request.
+ */
 #ifndef CW_DOOR_REST_REPLY_H
 #define CW_DOOR_REST_REPLY_H
 
@@ -31,6 +35,8 @@ typedef struct cw_rest_document {
 bool cw_rest_set_base(cw_http_req *req, cw_runtime_loop *rl, cw_rest_document *doc);
 /* A member "name":"<base><path>"; `base` is a document's key.base. */
 void cw_rest_add_url(cw_json_writer *w, cw_str name, cw_str base, cw_str path);
+/* The same as the first item of an array. */
+void cw_rest_add_url_item(cw_json_writer *w, cw_str base, cw_str path);
 /* Find or write it and answer: 200 or 304, gzip or not. */
 void cw_rest_send(cw_http_req *req, cw_runtime_loop *rl, const cw_rest_document *doc);
 

@@ -61,19 +61,21 @@ static void run_again(cw_rpc_item *item, void *ctx)
     a->fn(a->req, item->batch->opts.rl, item->batch->opts.view, NULL);
 }
 
+/* False: look again without waiting. Each wait has a batch of its own, which does not know that an
+ * earlier one was ended by the stop. */
 static bool wait_catalogue(cw_http_req *req, cw_runtime_loop *rl, cw_view *view,
                            cw_authenticated_fn fn)
 {
-    if (!cw_runtime_settings_of(rl)->is_loading)
+    if (cw_http_req_is_stopping(req))
         return false;
     cw_rpc_batch_opts opts = {
         .rl = rl, .view = view, .n = 1, .none_status = 204, .form = &cw_door_rest};
-    awaiting *a = cw_arena_alloc(cw_http_req_arena(req), sizeof *a);
-    cw_rpc_batch *batch = a ? cw_rpc_batch_of(req, &opts) : NULL;
-    if (!batch)
-        return a != NULL; /* then it was answered */
-    *a = (awaiting){req, fn};
-    return cw_rpc_item_wait_catalogue(&batch->items[0], run_again, a);
+    cw_rpc_batch *batch = cw_rpc_batch_of(req, &opts);
+    awaiting *a = batch ? cw_arena_alloc(cw_http_req_arena(req), sizeof *a) : NULL;
+    if (a)
+        *a = (awaiting){req, fn};
+    /* Without a batch it was answered. */
+    return !batch || cw_rpc_item_wait_catalogue(&batch->items[0], run_again, a);
 }
 
 static cw_str peer_of(const void *req)

@@ -351,7 +351,7 @@ TEST(states_reach_all_loops_in_their_threads)
             cw_runtime_started(b);
         }
     }
-    for (int tries = 0; tries < 2000 && atomic_load(&freed) < 49; tries++)
+    for (int tries = 0; tries < 30000 && atomic_load(&freed) < 49; tries++)
         usleep(1000);
     assert_int_equal(atomic_load(&freed), 49);
     for (int n = 0; n < 2; n++) {

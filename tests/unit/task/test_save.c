@@ -10,7 +10,7 @@
 #include "support/assert_str.h"
 #include "support/oom.h"
 #include "support/patience.h"
-#include "task/tasks.h"
+#include "task/tasks_int.h"
 
 #define ENDED_PROCESS "no boot/no namespace/1/1"
 #define OTHER_PROCESS "no boot/no namespace/2/1"
@@ -175,12 +175,35 @@ TEST(a_task_of_another_server_is_read_from_its_row)
     cw_task_set_message(task, CW_STR("half"));
     tick(&one, /* has_others= */ true);
     until_state(&two, cw_task_id(task), "\"statusMessage\":\"half\"");
+    /* Two states of one millisecond have different times, here by a clock that stands still. */
+    int64_t ahead = task->updated = cw_clock_wall_ms() + 60000;
+    cw_task_set_message(task, CW_STR("most"));
+    assert_true(task->updated > ahead);
     assert_int_equal(cw_task_ask(task, CW_STR("k"), CW_STR("{\"method\":\"m\"}")), CW_OK);
     until_state(&two, cw_task_id(task), "\"inputRequests\":{\"k\":{\"method\":\"m\"}}");
     assert_true(cw_task_answer(task, CW_STR("k")));
     until_state(&two, cw_task_id(task), "\"working\"");
     assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
     until_state(&two, cw_task_id(task), "\"completed\"");
+    cw_task_unref(task);
+    stop(&two);
+    stop(&one);
+}
+
+TEST(a_message_from_before_the_row_is_read_by_another_server)
+{
+    cw_task *task = NULL;
+    cw_task_start first = {.owner = CW_STR("+1"), .tool = CW_STR("t"), .method = CW_STR("m")};
+    server one = start(/* may_create= */ true);
+    tick(&one, /* has_others= */ true);
+    assert_int_equal(cw_tasks_add(one.tasks, &roomy, &first, &task), CW_OK);
+    cw_task_set_message(task, CW_STR("early"));
+    assert_int_equal(cw_task_save(task), CW_OK);
+    cw_tasks_flush(one.tasks, 5000);
+    tick(&one, /* has_others= */ true);
+    cw_tasks_flush(one.tasks, 5000);
+    server two = start(/* may_create= */ false);
+    assert_true(has_state(&two, cw_task_id(task), "\"statusMessage\":\"early\""));
     cw_task_unref(task);
     stop(&two);
     stop(&one);
@@ -222,11 +245,10 @@ TEST(a_cancel_at_another_server_stays_and_the_call_ends)
     stop(&one);
 }
 
-static void add_row(const char *id, const char *process, int64_t alive, int64_t status)
+static cw_code insert_row(cw_db *db, const char *id, const char *process, int64_t alive,
+                          int64_t status)
 {
-    cw_db *db = NULL;
     int64_t now = cw_clock_wall_ms();
-    cw_db_opts opts = {TEMP_DB, .may_create = true};
     cw_db_task row = {.id = cw_str_from(id),
                       .owner = CW_STR("+1"),
                       .caller = CW_STR("alice"),
@@ -238,9 +260,22 @@ static void add_row(const char *id, const char *process, int64_t alive, int64_t 
                       .ended = status ? now : 0,
                       .expires = now + 60000,
                       .alive = alive};
+    return cw_db_add_task(db, &row, &err);
+}
+
+static cw_db *open_db(void)
+{
+    cw_db *db = NULL;
+    cw_db_opts opts = {TEMP_DB, .may_create = true, .busy_ms = 2000};
     assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
     assert_int_equal(cw_db_begin(db, &err), CW_OK);
-    assert_int_equal(cw_db_end(db, cw_db_add_task(db, &row, &err), &err), CW_OK);
+    return db;
+}
+
+static void add_row(const char *id, const char *process, int64_t alive, int64_t status)
+{
+    cw_db *db = open_db();
+    assert_int_equal(cw_db_end(db, insert_row(db, id, process, alive, status), &err), CW_OK);
     cw_db_close(db);
 }
 
@@ -262,6 +297,88 @@ TEST(a_task_whose_process_is_gone_has_failed)
     assert_true(has_state(&s, cw_str_from(lost), "The server has ended while the task ran."));
     /* It has promised to be alive. */
     assert_true(has_state(&s, cw_str_from(far), "\"working\""));
+    stop(&s);
+}
+
+/* As another server does with the tasks of one that it takes for lost. */
+static void fail_row(cw_str id)
+{
+    cw_db *db = open_db();
+    const cw_db_task end = {.id = id,
+                            .status = CW_TASK_FAILED,
+                            .message = CW_STR("lost"),
+                            .payload = CW_STR("{\"code\":-32603,\"message\":\"lost\"}"),
+                            .ended = cw_clock_wall_ms()};
+    assert_int_equal(cw_db_end(db, cw_db_end_task(db, &end, &err), &err), CW_OK);
+    cw_db_close(db);
+}
+
+/* The last look at all tasks was so long ago. The thread of the store is idle. */
+static void look_again_after(server *s, int64_t ms)
+{
+    s->tasks->judge_at = 0;
+    s->tasks->judged = cw_clock_wall_ms() - ms;
+    tick(s, /* has_others= */ true);
+    cw_tasks_flush(s->tasks, 5000);
+    tick(s, /* has_others= */ true);
+    cw_tasks_flush(s->tasks, 5000);
+}
+
+TEST(a_server_past_its_lease_takes_over_the_ends_that_others_have_written)
+{
+    server s = start(/* may_create= */ true);
+    cw_task *lost = add(&s), *running = add(&s);
+    cw_tasks_flush(s.tasks, 5000);
+    look_again_after(&s, 5000);
+    fail_row(cw_task_id(lost));
+    /* A server that has renewed its row in time does not read all its rows again. */
+    look_again_after(&s, 5000);
+    assert_int_equal(cw_task_status_of(lost), CW_TASK_WORKING);
+    look_again_after(&s, 11000);
+    assert_int_equal(cw_task_status_of(lost), CW_TASK_FAILED);
+    assert_int_equal(cw_task_status_of(running), CW_TASK_WORKING);
+    /* The end of its call comes too late. */
+    assert_int_equal(cw_task_end(lost, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_DONE);
+    assert_true(has_state(&s, cw_task_id(lost), "\"failed\""));
+    cw_task_unref(lost);
+    cw_task_unref(running);
+    stop(&s);
+}
+
+static void number_id(char id[CW_TASK_ID], unsigned n)
+{
+    char digits[8];
+    make_id(id, 'a');
+    snprintf(digits, sizeof digits, "%05u", n);
+    memcpy(id + 20, digits, 5);
+}
+
+TEST(followed_tasks_have_a_ceiling)
+{
+    found f;
+    char id[CW_TASK_ID];
+    cw_task *followed[CW_TASKS_FOLLOWED + 1];
+    int64_t alive = cw_clock_wall_ms() + 60000;
+    cw_db *db = open_db();
+    for (unsigned i = 0; i <= CW_TASKS_FOLLOWED; i++) {
+        number_id(id, i);
+        assert_int_equal(insert_row(db, id, OTHER_PROCESS, alive, CW_TASK_WORKING), CW_OK);
+    }
+    assert_int_equal(cw_db_end(db, CW_OK, &err), CW_OK);
+    cw_db_close(db);
+    server s = start(/* may_create= */ false);
+    for (unsigned i = 0; i <= CW_TASKS_FOLLOWED; i++) {
+        number_id(id, i);
+        followed[i] = look_up(&s, CW_STR("+1"), cw_str_from(id), /* cancels= */ false, &f);
+        assert_non_null(followed[i]);
+        assert_int_equal(cw_task_follow(followed[i]), i < CW_TASKS_FOLLOWED ? CW_OK : CW_LIMIT);
+    }
+    assert_int_equal(cw_task_follow(followed[0]), CW_OK); /* as before */
+    /* Those that no client watches any more make room. */
+    tick(&s, /* has_others= */ true);
+    assert_int_equal(cw_task_follow(followed[CW_TASKS_FOLLOWED]), CW_OK);
+    for (unsigned i = 0; i <= CW_TASKS_FOLLOWED; i++)
+        cw_task_unref(followed[i]);
     stop(&s);
 }
 
@@ -425,8 +542,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_end_of_a_task_is_read_by_the_next_table),
         T(a_task_of_another_server_is_read_from_its_row),
+        T(a_message_from_before_the_row_is_read_by_another_server),
         T(a_cancel_at_another_server_stays_and_the_call_ends),
         T(a_task_whose_process_is_gone_has_failed),
+        T(a_server_past_its_lease_takes_over_the_ends_that_others_have_written),
+        T(followed_tasks_have_a_ceiling),
         T(rows_for_which_there_is_no_room_are_looked_up),
         T(lookups_have_a_ceiling_for_each_owner_and_in_all),
         T(a_row_that_makes_no_sense_is_left_out),

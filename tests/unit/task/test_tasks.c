@@ -2,6 +2,7 @@
 /* The table of tasks: owners, limits, states, questions, and each allocation failing in turn. */
 #include "task/tasks.h"
 
+#include "base/map.h"
 #include "support/assert_str.h"
 #include "support/oom.h"
 
@@ -12,9 +13,22 @@ static const cw_config_tasks roomy = {.ttl_ms = 60000,
                                       .max_size = 1 << 20,
                                       .max_size_per_caller = 1 << 16};
 
+/* A task of an anonymous caller in a network of this /48. */
+static cw_code add_anonymous(const cw_config_tasks *limits, const char *owner, uint64_t network,
+                             cw_task **ret)
+{
+    cw_task_start start = {
+        .owner = cw_str_from(owner),
+        .tool = CW_STR("the.tool"),
+        .is_anonymous = true,
+        .by = {{network, cw_hash(cw_str_from(owner)), cw_hash(cw_str_from(owner))}}};
+    return cw_tasks_add(table, limits, &start, ret);
+}
+
 static cw_code add(const cw_config_tasks *limits, const char *owner, cw_task **ret)
 {
     cw_task_start start = {.owner = cw_str_from(owner),
+                           .by = {{1, 1, cw_hash(cw_str_from(owner))}},
                            .caller = CW_STR("somebody"),
                            .tool = CW_STR("the.tool"),
                            .method = CW_STR("the.method"),
@@ -177,6 +191,57 @@ TEST(what_exceeds_the_share_of_its_owner_is_not_kept)
     cw_task_unref(task);
 }
 
+TEST(one_network_has_no_more_than_half_of_the_places)
+{
+    enum { MAX = 40 };
+    cw_config_tasks limits = roomy;
+    cw_task *tasks[MAX + 1];
+    unsigned n = 0;
+    limits.max = MAX;
+    /* Each address has one task, and all are of one /48. */
+    for (unsigned i = 0; i < MAX; i++) {
+        char owner[16];
+        snprintf(owner, sizeof owner, "-%u", i);
+        if (!add_anonymous(&limits, owner, 48, &tasks[n]))
+            n++;
+    }
+    assert_int_equal(n, MAX / 2);
+    assert_int_equal(add(&limits, "+1", &tasks[n]), CW_OK);
+    n++;
+    /* An end in the table leaves the place. */
+    cw_task_drop(tasks[0]);
+    assert_int_equal(add_anonymous(&limits, "-x", 48, &tasks[0]), CW_OK);
+    for (unsigned i = 0; i < n; i++)
+        cw_task_unref(tasks[i]);
+}
+
+TEST(results_have_a_ceiling_in_all_of_which_anonymous_callers_have_half)
+{
+    static char large[1 << 15];
+    cw_config_tasks limits = roomy;
+    cw_task *first, *second, *own, *late;
+    cw_str text = cw_str_make(large, sizeof large);
+    memset(large, ' ', sizeof large);
+    large[0] = '1';
+    limits.max_size = 3 * sizeof large;
+    assert_int_equal(add_anonymous(&limits, "-1", 1, &first), CW_OK);
+    assert_int_equal(add_anonymous(&limits, "-2", 2, &second), CW_OK);
+    assert_int_equal(add(&limits, "+1", &own), CW_OK);
+    assert_int_equal(add(&limits, "+2", &late), CW_OK);
+    assert_int_equal(cw_task_end(first, CW_TASK_COMPLETED, CW_STR(""), text), CW_OK);
+    assert_int_equal(cw_task_end(second, CW_TASK_COMPLETED, CW_STR(""), text), CW_OK);
+    assert_int_equal(cw_task_end(own, CW_TASK_COMPLETED, CW_STR(""), text), CW_OK);
+    assert_int_equal(cw_task_end(late, CW_TASK_COMPLETED, CW_STR(""), text), CW_OK);
+    assert_true(writes(first, "\"status\":\"completed\""));
+    assert_true(writes(second, "The result is too large"));
+    assert_true(writes(own, "\"status\":\"completed\""));
+    assert_true(writes(late, "The result is too large"));
+    cw_task_unref(first);
+    cw_task_unref(second);
+    cw_task_unref(own);
+    cw_task_unref(late);
+}
+
 static void count(const cw_task_info *info, void *ctx)
 {
     unsigned *n = ctx;
@@ -238,6 +303,10 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_exceeds_the_share_of_its_owner_is_not_kept, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(one_network_has_no_more_than_half_of_the_places, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            results_have_a_ceiling_in_all_of_which_anonymous_callers_have_half, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_operator_sees_and_cancels_all, set_up, tear_down),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -100,6 +100,7 @@ static bool send_event(stream *s, const cw_method_event *of, const cw_event *eve
     cw_buf b;
     cw_mcp_open_notification(&w, &b, CW_STR(NOTIFY "event"));
     cw_event_add_members(&w, cw_event_type_hub(of->type), of->name, event);
+    cw_event_count_delivered(of->type, CW_EVENT_MODE_PUSH, 1);
     return send_message(s, &w, &b);
 }
 
@@ -167,10 +168,14 @@ static bool send_batch(stream *s, const cw_method_event *of, const cw_event_batc
     *ret_n = 0;
     for (size_t i = 0; i < batch->n && !s->is_full; i++) {
         const cw_event *event = batch->items[i];
-        bool fits = event->arrived >= s->oldest && cw_mcp_event_matches(of, s->arguments, event);
+        bool is_match = false;
+        cw_code rc = event->arrived < s->oldest
+                         ? CW_OK
+                         : cw_mcp_event_match(of, s->arguments, event, &is_match);
         s->after = event->number;
         *ret_n += 1;
-        if (fits && !send_event(s, of, event))
+        /* Without memory it may be lost. */
+        if (rc ? !send_active(s, /* is_truncated= */ true) : is_match && !send_event(s, of, event))
             return false;
     }
     return true;
@@ -345,6 +350,7 @@ static cw_code stream_new(const cw_mcp_request *r, const cw_mcp_event_query *q, 
     s->watch.rl = r->rl;
     s->link.cancel = on_cancel;
     s->events.on_news = on_news;
+    s->events.mode = CW_EVENT_MODE_PUSH;
     s->door = r->door;
     s->responder = r->responder;
     s->item = r->item;

@@ -270,40 +270,44 @@ bool cw_mcp_event_query_read(const cw_mcp_request *r, cw_mcp_event_query *ret)
     return true;
 }
 
-bool cw_mcp_event_matches(const cw_method_event *of, const cw_json *arguments,
-                          const cw_event *event)
+cw_code cw_mcp_event_match(const cw_method_event *of, const cw_json *arguments,
+                           const cw_event *event, bool *ret)
 {
     const cw_json *data;
     bool is_match = true;
+    *ret = true;
     if (!arguments || cw_json_count(arguments) == 0)
-        return true;
-    cw_arena scratch;
+        return CW_OK;
+    CW_CLEANUP(cw_arena_done) cw_arena scratch;
     cw_arena_init(&scratch, SCRATCH_MAX);
-    if (cw_json_read(event->data, NULL, &scratch, &data, NULL, NULL))
-        is_match = false;
-    for (const cw_json *k = is_match ? cw_json_first(arguments) : NULL; k && is_match;
+    cw_code rc = cw_json_read(event->data, NULL, &scratch, &data, NULL, NULL);
+    for (const cw_json *k = rc ? NULL : cw_json_first(arguments); k && is_match;
          k = cw_json_next_key(k)) {
         const cw_event_filter *filter = find_filter(of, cw_json_text(k));
         const cw_json *v = filter ? cw_json_pointer(data, filter->pointer) : NULL;
         is_match = v && cw_json_equal(v, cw_json_value(k));
     }
-    cw_arena_done(&scratch);
-    return is_match;
+    *ret = !rc && is_match;
+    return rc == CW_NOMEM ? rc : (cw_code)CW_OK;
 }
 
 /* ---- events/poll ---- */
 
-/* The events that fit; *ret_is_cut: some are too old for the client. */
+/* The events that fit; *ret_is_cut: some are too old for the client, or could not be compared. */
 static void add_events(cw_json_writer *w, const cw_mcp_event_query *q, const cw_event_batch *batch,
                        bool *ret_is_cut)
 {
     const cw_method_event *e = q->entry->method->event;
     cw_json_open_array(w);
     for (size_t i = 0; i < batch->n; i++) {
-        if (batch->items[i]->arrived < q->oldest)
+        bool is_match;
+        if (batch->items[i]->arrived < q->oldest ||
+            cw_mcp_event_match(e, q->arguments, batch->items[i], &is_match))
             *ret_is_cut = true;
-        else if (cw_mcp_event_matches(e, q->arguments, batch->items[i]))
+        else if (is_match) {
             cw_event_add(w, cw_event_type_hub(e->type), e->name, batch->items[i]);
+            cw_event_count_delivered(e->type, CW_EVENT_MODE_POLL, 1);
+        }
     }
     cw_json_close(w);
 }

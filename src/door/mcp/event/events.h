@@ -53,8 +53,8 @@ typedef struct cw_mcp_event_query {
 bool cw_mcp_event_query_read(const cw_mcp_request *r, cw_mcp_event_query *ret);
 /* The event of this name that the caller may receive now; NULL: none. */
 const cw_entry *cw_mcp_event_find(const cw_view *view, cw_str name);
-/* Whether an event has the values of the arguments. */
-bool cw_mcp_event_matches(const cw_method_event *of, const cw_json *arguments,
-                          const cw_event *event);
+/* Whether an event has the values of the arguments. CW_NOMEM: not known. */
+CW_MUST_USE cw_code cw_mcp_event_match(const cw_method_event *of, const cw_json *arguments,
+                                       const cw_event *event, bool *ret);
 
 #endif

@@ -6,9 +6,12 @@
  */
 #include <stdlib.h>
 
+#include "access/fair_key.h"
 #include "door/mcp/event/events.h"
 #include "door/mcp/event/webhooks.h"
 #include "json/write.h"
+#include "net/curl/fetch.h"
+#include "net/http/hostcheck.h"
 #include "store/webhook.h"
 
 #define ARENA_MAX (1024u * 1024u)
@@ -19,14 +22,13 @@ typedef struct op {
     cw_message message;
     cw_arena arena;
     cw_accounts_loop *home;
-    cw_runtime_loop *rl;
     cw_mcp_webhooks *all;
     cw_rpc_item *item; /* NULL: the client is gone */
     char id[CW_WEBHOOK_ID];
     cw_db_webhook row; /* `state` empty: it is removed */
     cw_db_webhook_limits limits;
-    uint64_t after;
-    char cursor[CW_EVENT_CURSOR];
+    cw_webhook_change change;
+    const cw_event_hub *hub;
     bool is_truncated;
     cw_code rc;
 } op;
@@ -57,22 +59,56 @@ static void fail(cw_rpc_item *item, unsigned status, int64_t code, const char *t
     cw_door_fail_with(item, status, code, &message, &data);
 }
 
+/* A time, or null. */
+static void add_time(cw_json_writer *w, cw_str name, int64_t ms)
+{
+    char text[CW_CLOCK_ISO_LEN + 1];
+    cw_clock_format_iso(ms, text);
+    cw_json_add_key(w, name);
+    if (ms)
+        cw_json_add_string(w, cw_str_from(text));
+    else
+        cw_json_add_null(w);
+}
+
+static void add_status(cw_json_writer *w, const cw_webhook_status *status)
+{
+    cw_json_add_key(w, CW_STR("deliveryStatus"));
+    cw_json_open_object(w);
+    cw_json_add_bool_member(w, CW_STR("active"), status->is_active);
+    add_time(w, CW_STR("lastDeliveryAt"), status->delivered);
+    cw_json_add_key(w, CW_STR("lastError"));
+    if (status->error)
+        cw_json_add_string(w, cw_str_from(status->error));
+    else
+        cw_json_add_null(w);
+    if (status->failed_since)
+        add_time(w, CW_STR("failedSince"), status->failed_since);
+    cw_json_close(w);
+}
+
+static void add_subscription(cw_json_writer *w, const op *o)
+{
+    char cursor[CW_EVENT_CURSOR];
+    cw_event_cursor_write(o->hub, o->change.after, cursor);
+    cw_json_add_string_member(w, CW_STR("id"), cw_str_from(o->id));
+    add_time(w, CW_STR("refreshBefore"), o->row.expires);
+    cw_json_add_string_member(w, CW_STR("cursor"), cw_str_from(cursor));
+    cw_json_add_bool_member(w, CW_STR("truncated"), o->is_truncated);
+    if (o->change.is_refresh)
+        add_status(w, &o->change.status);
+}
+
 static void reply(const op *o)
 {
-    char expires[CW_CLOCK_ISO_LEN + 1];
     cw_json_writer w;
     cw_buf b;
     cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_json_writer_init(&w, &b, CW_JSON_COMPACT);
     cw_json_open_object(&w);
-    if (o->row.state.n) {
-        cw_clock_format_iso(o->row.expires, expires);
-        cw_json_add_string_member(&w, CW_STR("id"), cw_str_from(o->id));
-        cw_json_add_string_member(&w, CW_STR("refreshBefore"), cw_str_from(expires));
-        cw_json_add_string_member(&w, CW_STR("cursor"), cw_str_from(o->cursor));
-        cw_json_add_bool_member(&w, CW_STR("truncated"), o->is_truncated);
-    }
+    if (o->row.state.n)
+        add_subscription(&w, o);
     cw_json_add_string_member(&w, CW_STR("resultType"), CW_STR("complete"));
     cw_json_add_key(&w, CW_STR("_meta"));
     cw_json_add_span(&w, CW_STR("{" CW_MCP_SERVER_META "}"));
@@ -84,8 +120,6 @@ static void reply(const op *o)
 static void on_home(cw_message *message)
 {
     op *o = CW_CONTAINER(message, op, message);
-    if (!o->rc)
-        cw_webhooks_tell(o->rl, o->all, o->id, o->row.state, o->row.expires, o->after);
     if (!o->item) /* the row stays */
         ;
     else if (!o->rc)
@@ -97,12 +131,29 @@ static void on_home(cw_message *message)
     free_op(message);
 }
 
+/* ---- the way back: store, loop that delivers, loop of the request ---- */
+
+static void go_home(cw_message *message)
+{
+    op *o = CW_CONTAINER(message, op, message);
+    o->message = (cw_message){.fn = on_home, .drop = free_op};
+    cw_accounts_post(o->home, &o->message);
+}
+
+static void on_deliverer(cw_message *message)
+{
+    op *o = CW_CONTAINER(message, op, message);
+    cw_webhooks_apply(o->all, &o->change);
+    go_home(message);
+}
+
 static void on_done(cw_store_job *job, cw_code rc)
 {
     op *o = CW_CONTAINER(job, op, job);
     o->rc = rc;
-    o->message = (cw_message){.fn = on_home, .drop = free_op};
-    cw_accounts_post(o->home, &o->message);
+    o->message = (cw_message){.fn = on_deliverer, .drop = go_home};
+    if (rc || !cw_webhooks_post(o->all, &o->message))
+        go_home(&o->message);
 }
 
 static void on_event(cw_responder *responder, cw_responder_event event, void *ctx)
@@ -117,7 +168,13 @@ static void on_event(cw_responder *responder, cw_responder_event event, void *ct
 static void begin(const cw_mcp_request *r, op *o)
 {
     cw_accounts *accounts = cw_runtime_accounts(r->rl);
-    o->job = (cw_store_job){.run = run, .done = on_done};
+    const cw_caller *caller = cw_view_caller(r->view);
+    o->job = (cw_store_job){.run = run,
+                            .done = on_done,
+                            .by = cw_caller_fair_key(caller, cw_responder_peer(r->responder))};
+    o->change.id = o->id;
+    o->change.sealed = o->row.state;
+    o->change.expires = o->row.expires;
     o->item = r->item;
     r->responder->on_event = on_event;
     r->responder->ctx = o;
@@ -126,6 +183,43 @@ static void begin(const cw_mcp_request *r, op *o)
     r->responder->on_event = NULL;
     free_op(&o->message);
     fail(r->item, 503, CW_RPC_INTERNAL, "Too many operations wait for the database; try again");
+}
+
+/* ---- hosts ---- */
+
+static cw_code check_host(const cw_config_mcp_events *e, cw_str host, const char **ret_problem)
+{
+    cw_hostlist *list = NULL;
+    cw_code rc = cw_hostlist_new(e->webhooks.items, e->webhooks.n, NULL, 0, &list, NULL);
+    if (rc == CW_NOMEM)
+        return rc;
+    if (rc || e->webhooks.n == 0)
+        *ret_problem = "the server delivers to no host";
+    else if (!cw_hostlist_allows_host(list, host))
+        *ret_problem = "the server does not deliver to this host";
+    cw_hostlist_free(list);
+    return CW_OK;
+}
+
+cw_code cw_webhook_check_url(const cw_config *config, cw_str url, const char **ret_problem)
+{
+    const cw_config_mcp_events *e = &config->mcp.events;
+    bool is_https = cw_str_starts(url, CW_STR("https://"));
+    bool has_scheme = is_https || (e->allow_private && cw_str_starts(url, CW_STR("http://")));
+    *ret_problem = url.n > CW_FETCH_MAX_URL ? "the URL is too long"
+                   : has_scheme             ? NULL
+                                            : "the URL must be an https:// URL";
+    if (*ret_problem)
+        return CW_OK;
+    cw_str rest = cw_str_make(url.p + (is_https ? 8 : 7), url.n - (is_https ? 8 : 7));
+    size_t n = 0;
+    while (n < rest.n && !strchr("/?#", rest.p[n]))
+        n++;
+    cw_str host = cw_str_make(rest.p, n);
+    if (cw_host_is_valid(host))
+        return check_host(e, host, ret_problem);
+    *ret_problem = "the URL has no valid host";
+    return CW_OK;
 }
 
 /* ---- the request ---- */
@@ -143,6 +237,9 @@ static bool check_caller(const cw_mcp_request *r)
     if (!cw_mcp_may(r, /* discovers= */ false))
         return false;
     if (cw_caller_is_anonymous(caller)) {
+        const cw_json *name = cw_mcp_string(r->params, CW_STR("name"));
+        cw_mcp_audit_refusal(r, name ? cw_json_text(name) : CW_STR(""), CW_STR(""),
+                             CW_VERDICT_NEEDS_LOGIN);
         cw_mcp_refuse(r->item, CW_VERDICT_NEEDS_LOGIN, NULL);
         return false;
     }
@@ -162,7 +259,6 @@ static op *op_new(const cw_mcp_request *r)
         return NULL;
     cw_arena_init(&o->arena, ARENA_MAX);
     o->home = home;
-    o->rl = r->rl;
     o->all = r->door->webhooks;
     return o;
 }
@@ -195,8 +291,11 @@ static cw_str read_url(const cw_mcp_request *r, bool is_checked)
         fail(r->item, 200, CW_RPC_PARAMS, "delivery.url must be a string");
         return none;
     }
-    const char *problem =
-        is_checked ? cw_webhook_url_problem(cw_runtime_config(r->rl), cw_json_text(url)) : NULL;
+    const char *problem = NULL;
+    if (is_checked && cw_webhook_check_url(cw_runtime_config(r->rl), cw_json_text(url), &problem)) {
+        cw_door_fail_nomem(r->item);
+        return none;
+    }
     if (!problem)
         return cw_json_text(url);
     fail(r->item, 200, CW_MCP_EVENT_CALLBACK, problem);
@@ -239,18 +338,15 @@ static cw_code fill_op(const cw_mcp_request *r, const cw_mcp_event_query *q, cw_
                        cw_str secret, op *o)
 {
     const cw_config_mcp_events *config = &cw_runtime_config(r->rl)->mcp.events;
-    const cw_event_hub *hub = cw_event_type_hub(q->entry->method->event->type);
     cw_webhook_state state = {.secret = secret, .old_secret = CW_STR("")};
     cw_code rc = fill_key(r, url, q->entry->method->event->name, q->arguments, &o->arena, &state);
     state.caller = cw_webhook_caller_write(cw_view_caller(r->view), &o->arena);
-    if (rc || !state.caller.p)
+    if (rc || !state.caller.p || cw_webhook_id(&state, o->id))
         return CW_NOMEM;
-    cw_webhook_id(&state, o->id);
     o->row.id = cw_str_from(o->id);
     o->row.owner = state.owner;
     o->limits = (cw_db_webhook_limits){config->max_webhooks, config->max_webhooks_per_caller};
-    cw_event_cursor_write(hub, o->after, o->cursor);
-    return cw_webhook_seal(&state, &r->door->seal, &o->arena, &o->row.state, NULL);
+    return cw_webhook_seal(&state, r->door->seal, &o->arena, &o->row.state, NULL);
 }
 
 /* Whether events behind the cursor are lost. */
@@ -281,7 +377,10 @@ void cw_mcp_subscribe_event(const cw_mcp_request *r)
     }
     o->row.expires = expires;
     o->is_truncated = q.cursor.p && is_cut(&q);
-    o->after = q.cursor.p ? q.after : cw_event_now(cw_event_type_hub(q.entry->method->event->type));
+    cw_event_hub *hub = cw_event_type_hub(q.entry->method->event->type);
+    o->hub = hub;
+    o->change.has_cursor = q.cursor.p != NULL;
+    o->change.after = q.cursor.p ? q.after : cw_event_now(hub);
     if (fill_op(r, &q, url, cw_str_make(secret, n_secret), o)) {
         free_op(&o->message);
         cw_door_fail_nomem(r->item);
@@ -297,8 +396,13 @@ void cw_mcp_unsubscribe_event(const cw_mcp_request *r)
 {
     const cw_json *name = cw_mcp_string(r->params, CW_STR("name"));
     const cw_json *arguments = cw_json_get(r->params, CW_STR("arguments"));
+    cw_call_error refusal;
     if (!check_caller(r))
         return;
+    if (cw_call_may_list(r->rl, r->view, cw_responder_peer(r->responder), &refusal)) {
+        cw_door_fail_rate_limited(r->item, &refusal);
+        return;
+    }
     if (!name || (arguments && !cw_json_is(arguments, CW_JSON_OBJECT))) {
         fail(r->item, 200, CW_RPC_PARAMS, "name must be a string, and arguments an object");
         return;
@@ -308,13 +412,13 @@ void cw_mcp_unsubscribe_event(const cw_mcp_request *r)
         return;
     cw_webhook_state state = {0};
     op *o = op_new(r);
-    if (!o || fill_key(r, url, cw_json_text(name), arguments, &o->arena, &state)) {
+    if (!o || fill_key(r, url, cw_json_text(name), arguments, &o->arena, &state) ||
+        cw_webhook_id(&state, o->id)) {
         if (o)
             free_op(&o->message);
         cw_door_fail_nomem(r->item);
         return;
     }
-    cw_webhook_id(&state, o->id);
     o->row = (cw_db_webhook){.id = cw_str_from(o->id), .owner = state.owner, .state = CW_STR("")};
     begin(r, o);
 }

@@ -2,20 +2,21 @@
 /* webhook_state.c - the sealed state of a subscription, and signatures. */
 #include "door/mcp/event/webhook_state.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdio.h>
 
+#include "access/seal_rows.h"
 #include "base/base64.h"
 #include "base/hex.h"
 #include "json/write.h"
 
-#define PURPOSE CW_STR("webhook")
 #define DIGEST 32u
 #define HASH_MAX 64u
-#define NAMES_MAX 1000u
+#define ANSWER_MEMORY (1024u * 1024u)
 
-void cw_webhook_id(const cw_webhook_state *state, char out[CW_WEBHOOK_ID])
+cw_code cw_webhook_id(const cw_webhook_state *state, char out[CW_WEBHOOK_ID])
 {
     CW_CLEANUP(cw_buf_done) cw_buf key;
     unsigned char digest[CW_SEAL_DIGEST];
@@ -26,8 +27,11 @@ void cw_webhook_id(const cw_webhook_state *state, char out[CW_WEBHOOK_ID])
         cw_buf_add_char(&key, ':');
         cw_buf_add(&key, parts[i]);
     }
+    if (key.code)
+        return key.code;
     cw_seal_digest(cw_buf_str(&key), digest);
     cw_hex_write(out, digest, sizeof digest);
+    return CW_OK;
 }
 
 static void add_bytes(cw_json_writer *w, cw_str name, cw_str bytes)
@@ -55,7 +59,7 @@ cw_code cw_webhook_seal(const cw_webhook_state *state, const cw_seal *seal, cw_a
     cw_json_add_bool_member(&w, CW_STR("verified"), state->is_verified);
     cw_json_close(&w);
     cw_code rc = cw_json_writer_end(&w, err);
-    return rc ? rc : cw_seal_close(seal, PURPOSE, cw_buf_str(&text), arena, ret, err);
+    return rc ? rc : cw_seal_close(seal, CW_SEAL_WEBHOOK, cw_buf_str(&text), arena, ret, err);
 }
 
 static cw_str text_of(const cw_json *object, cw_str name)
@@ -64,21 +68,25 @@ static cw_str text_of(const cw_json *object, cw_str name)
     return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
 }
 
-/* .p is NULL: no memory, or no base64. */
-static cw_str bytes_of(const cw_json *object, cw_str name, cw_arena *arena)
+/* CW_PARSE: it is no base64; CW_NOMEM. */
+static cw_code read_bytes(const cw_json *object, cw_str name, cw_arena *arena, cw_str *ret)
 {
     cw_str text = text_of(object, name);
     size_t n;
     char *out = cw_arena_alloc(arena, CW_BASE64_BYTES(text.n) + 1);
-    bool is_read = out && cw_base64_decode(text, CW_BASE64_PADDED, out, &n);
-    return is_read ? cw_str_make(out, n) : (cw_str){NULL, 0};
+    if (!out)
+        return CW_NOMEM;
+    if (!cw_base64_decode(text, CW_BASE64_PADDED, out, &n))
+        return CW_PARSE;
+    *ret = cw_str_make(out, n);
+    return CW_OK;
 }
 
 cw_code cw_webhook_open(const cw_seal *seal, cw_str sealed, cw_arena *arena, cw_webhook_state *ret)
 {
     cw_str plain;
     const cw_json *root;
-    cw_code rc = cw_seal_open(seal, PURPOSE, sealed, arena, &plain);
+    cw_code rc = cw_seal_open(seal, CW_SEAL_WEBHOOK, sealed, arena, &plain);
     if (!rc)
         rc = cw_json_read(plain, NULL, arena, &root, NULL, NULL);
     if (rc)
@@ -88,12 +96,11 @@ cw_code cw_webhook_open(const cw_seal *seal, cw_str sealed, cw_arena *arena, cw_
         .url = text_of(root, CW_STR("url")),
         .name = text_of(root, CW_STR("name")),
         .arguments = text_of(root, CW_STR("arguments")),
-        .secret = bytes_of(root, CW_STR("secret"), arena),
-        .old_secret = bytes_of(root, CW_STR("old_secret"), arena),
         .caller = text_of(root, CW_STR("caller")),
         .is_verified = cw_json_is(cw_json_get(root, CW_STR("verified")), CW_JSON_TRUE),
     };
-    return ret->secret.p && ret->old_secret.p ? CW_OK : CW_PARSE;
+    rc = read_bytes(root, CW_STR("secret"), arena, &ret->secret);
+    return rc ? rc : read_bytes(root, CW_STR("old_secret"), arena, &ret->old_secret);
 }
 
 /* ---- callers ---- */
@@ -105,6 +112,15 @@ static void add_names(cw_json_writer *w, cw_str name, const cw_str *items, size_
     for (size_t i = 0; i < n; i++)
         cw_json_add_string(w, items[i]);
     cw_json_close(w);
+}
+
+static void add_trust(cw_json_writer *w, cw_str name, const cw_trust *trust)
+{
+    char text[2 * CW_TRUST_ID + 1];
+    if (!trust)
+        return;
+    cw_hex_write(text, trust->id, CW_TRUST_ID);
+    cw_json_add_string_member(w, name, cw_str_from(text));
 }
 
 cw_str cw_webhook_caller_write(const cw_caller *caller, cw_arena *arena)
@@ -127,6 +143,8 @@ cw_str cw_webhook_caller_write(const cw_caller *caller, cw_arena *arena)
     cw_json_add_string_member(&w, CW_STR("resource"), c->resource);
     cw_json_add_bool_member(&w, CW_STR("token"), cw_caller_has_token(caller));
     cw_json_add_i64_member(&w, CW_STR("expires"), cw_caller_expires(caller));
+    add_trust(&w, CW_STR("issuer"), c->issuer);
+    add_trust(&w, CW_STR("key"), c->key);
     add_names(&w, CW_STR("scopes"), scopes, n_scopes);
     add_names(&w, CW_STR("roles"), c->roles, c->n_roles);
     add_names(&w, CW_STR("granted"), c->granted, c->n_granted);
@@ -136,58 +154,103 @@ cw_str cw_webhook_caller_write(const cw_caller *caller, cw_arena *arena)
     return cw_arena_dup_str(arena, cw_buf_str(&text));
 }
 
-static const cw_str *read_names(const cw_json *object, cw_str name, cw_arena *arena, size_t *ret_n)
+/* CW_PARSE: it is no list of texts, or it is too long; CW_NOMEM. */
+static cw_code read_names(const cw_json *object, cw_str name, cw_arena *arena, const cw_str **ret,
+                          size_t *ret_n)
 {
     const cw_json *list = cw_json_get(object, name);
-    uint32_t n = cw_json_is(list, CW_JSON_ARRAY) ? cw_json_count(list) : 0;
-    cw_str *items = cw_arena_calloc(arena, n < NAMES_MAX ? n : NAMES_MAX, sizeof *items);
-    *ret_n = 0;
-    for (const cw_json *v = n ? cw_json_first(list) : NULL; v && items && *ret_n < NAMES_MAX;
-         v = cw_json_next(v))
-        items[(*ret_n)++] = cw_json_text(v);
-    return items;
+    if (!cw_json_is(list, CW_JSON_ARRAY) || cw_json_count(list) > CW_CALLER_MAX_PERMISSIONS)
+        return CW_PARSE;
+    cw_str *items = cw_arena_calloc(arena, cw_json_count(list), sizeof *items);
+    size_t n = 0;
+    if (!items)
+        return CW_NOMEM;
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v)) {
+        if (!cw_json_is(v, CW_JSON_STRING))
+            return CW_PARSE;
+        items[n++] = cw_json_text(v);
+    }
+    *ret = items;
+    *ret_n = n;
+    return CW_OK;
 }
 
-/* False: it is no text of hexadecimal digits, or there is no memory. */
-static bool read_hash(cw_str hex, cw_arena *arena, cw_str *ret)
+/* CW_PARSE: it is no text of hexadecimal digits; CW_NOMEM. */
+static cw_code read_hash(cw_str hex, cw_arena *arena, cw_str *ret)
 {
     char *out = cw_arena_alloc(arena, hex.n / 2 + 1);
-    for (size_t i = 0; out && i + 1 < hex.n; i += 2) {
+    if (!out)
+        return CW_NOMEM;
+    for (size_t i = 0; i + 1 < hex.n; i += 2) {
         int high = cw_hex_value(hex.p[i]), low = cw_hex_value(hex.p[i + 1]);
         if (high < 0 || low < 0)
-            return false;
+            return CW_PARSE;
         out[i / 2] = (char)(high << 4 | low);
     }
     *ret = cw_str_make(out, hex.n / 2);
-    return out != NULL;
+    return CW_OK;
 }
 
-cw_code cw_webhook_caller_read(cw_str text, cw_arena *arena, cw_caller **ret, cw_err *err)
+static bool read_number(const cw_json *object, cw_str name, int64_t *ret)
 {
-    const cw_json *root;
-    int64_t kind = 0, expires = 0;
-    cw_str hash;
-    cw_code rc = cw_json_read(text, NULL, arena, &root, NULL, err);
+    const cw_json *v = cw_json_get(object, name);
+    return v && cw_json_to_i64(v, ret);
+}
+
+static cw_code read_credential(const cw_json *root, cw_arena *arena, cw_caller_credential *ret)
+{
+    int64_t kind;
+    if (!read_number(root, CW_STR("kind"), &kind))
+        return CW_PARSE;
+    *ret = (cw_caller_credential){.kind = (cw_credential_kind)kind,
+                                  .resource = text_of(root, CW_STR("resource"))};
+    cw_code rc = read_hash(text_of(root, CW_STR("hash")), arena, &ret->hash);
+    if (!rc)
+        rc = read_names(root, CW_STR("roles"), arena, &ret->roles, &ret->n_roles);
+    return rc ? rc : read_names(root, CW_STR("granted"), arena, &ret->granted, &ret->n_granted);
+}
+
+/* Set references to the trusts of a token of an issuer. A row without their ids is not trusted. */
+static cw_code find_trust(const cw_json *root, cw_accounts *accounts, cw_arena *arena,
+                          cw_caller_credential *ret)
+{
+    cw_str issuer, key;
+    if (ret->kind != CW_CREDENTIAL_ISSUED_ACCOUNT && ret->kind != CW_CREDENTIAL_ISSUED_CLAIMS)
+        return CW_OK;
+    cw_code rc = read_hash(text_of(root, CW_STR("issuer")), arena, &issuer);
+    if (!rc)
+        rc = read_hash(text_of(root, CW_STR("key")), arena, &key);
     if (rc)
         return rc;
-    const cw_json *k = cw_json_get(root, CW_STR("kind")), *e = cw_json_get(root, CW_STR("expires"));
-    if (!k || !e || !cw_json_to_i64(k, &kind) || !cw_json_to_i64(e, &expires) ||
-        !read_hash(text_of(root, CW_STR("hash")), arena, &hash))
-        return cw_fail(err, CW_PARSE, "the caller of a subscription cannot be read");
-    cw_caller_opts opts = {
-        .id = text_of(root, CW_STR("id")),
-        .name = text_of(root, CW_STR("name")),
-        .has_token = cw_json_is(cw_json_get(root, CW_STR("token")), CW_JSON_TRUE),
-        .expires = expires,
-        .credential = {.kind = (cw_credential_kind)kind,
-                       .hash = hash,
-                       .resource = text_of(root, CW_STR("resource"))},
-    };
-    opts.scopes = read_names(root, CW_STR("scopes"), arena, &opts.n_scopes);
-    opts.credential.roles = read_names(root, CW_STR("roles"), arena, &opts.credential.n_roles);
-    opts.credential.granted =
-        read_names(root, CW_STR("granted"), arena, &opts.credential.n_granted);
-    return cw_caller_new(&opts, ret, err);
+    if (issuer.n != CW_TRUST_ID || (key.n && key.n != CW_TRUST_ID))
+        return CW_NOTFOUND;
+    return cw_accounts_find_trust(accounts, (const unsigned char *)issuer.p,
+                                  key.n ? (const unsigned char *)key.p : NULL, &ret->issuer,
+                                  &ret->key);
+}
+
+cw_code cw_webhook_caller_read(cw_str text, cw_accounts *accounts, cw_arena *arena, cw_caller **ret)
+{
+    const cw_json *root;
+    cw_caller_opts opts = {0};
+    cw_code rc = cw_json_read(text, NULL, arena, &root, NULL, NULL);
+    if (rc)
+        return rc;
+    opts.id = text_of(root, CW_STR("id"));
+    opts.name = text_of(root, CW_STR("name"));
+    opts.has_token = cw_json_is(cw_json_get(root, CW_STR("token")), CW_JSON_TRUE);
+    rc = read_number(root, CW_STR("expires"), &opts.expires) ? CW_OK : (cw_code)CW_PARSE;
+    if (!rc)
+        rc = read_names(root, CW_STR("scopes"), arena, &opts.scopes, &opts.n_scopes);
+    if (!rc)
+        rc = read_credential(root, arena, &opts.credential);
+    if (!rc)
+        rc = find_trust(root, accounts, arena, &opts.credential);
+    if (!rc)
+        rc = cw_caller_new(&opts, ret, NULL);
+    cw_trust_unref(opts.credential.issuer);
+    cw_trust_unref(opts.credential.key);
+    return rc;
 }
 
 /* ---- signatures ---- */
@@ -205,6 +268,17 @@ bool cw_webhook_secret_read(cw_str text, char out[CW_WEBHOOK_SECRET_MAX], size_t
     memcpy(out, bytes, n);
     *ret_n = n;
     return true;
+}
+
+bool cw_webhook_is_echo(cw_str answer, cw_str challenge)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    const cw_json *root;
+    cw_arena_init(&arena, ANSWER_MEMORY);
+    if (cw_json_read(answer, NULL, &arena, &root, NULL, NULL))
+        return false;
+    cw_str text = text_of(root, CW_STR("challenge"));
+    return text.n == challenge.n && CRYPTO_memcmp(text.p, challenge.p, text.n) == 0;
 }
 
 bool cw_webhook_sign(cw_str secret, cw_str id, int64_t seconds, cw_str body,

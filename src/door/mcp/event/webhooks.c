@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* webhooks.c - the subscriptions of the process, and their deliveries.
  *
- *     rights known? ─► verified? ─no─► challenge ─► gap? ─► next event ─► POST ─┬─ 2xx: go on
- *          ▲                                                                    ├─ 410: the end
- *          └──────────────────── after a pause, five times ◄────────────────────┴─ other: again
+ *     queue ─► rights known? ─► verified? ─no─► challenge ─► gap? ─► next event ─► POST ─┬─ 2xx: go on
+ *       ▲                                                                                ├─ 410, 413: dropped
+ *       └────────────────────── after a pause, five times ◄──────────────────────────────┴─ other: again
+ *
+ * Callers take turns in the queue, and each delivery ends with another turn. So a receiver that is slow
+ * delays the deliveries of its own caller only.
  */
 #include "door/mcp/event/webhooks.h"
 
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "access/fair_key.h"
 #include "base/hex.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "door/mcp/event/events.h"
 #include "event/occurrence.h"
 #include "net/curl/fetch.h"
-#include "net/http/hostcheck.h"
 #include "store/webhook.h"
 
 #define TICK_MS 1000u
@@ -26,6 +28,8 @@
 #define MESSAGE_ID (CW_EVENT_MAX_ID + 1)
 #define HEADERS 5u
 #define ANSWER_MAX 4096u
+/* Subscriptions that are looked at in one turn of the loop: each may have events to compare. */
+#define STEPS_PER_TURN 32u
 
 static const uint32_t pauses_ms[] = {1000, 5000, 30000, 120000, 600000};
 #define RETRIES CW_COUNT(pauses_ms)
@@ -33,15 +37,18 @@ static const uint32_t pauses_ms[] = {1000, 5000, 30000, 120000, 600000};
 typedef enum message_kind { KIND_CHALLENGE, KIND_GAP, KIND_EVENT, KIND_TERMINATED } message_kind;
 
 typedef struct webhook {
-    cw_list node;  /* of all */
-    cw_list ready; /* of those that wait for a free place */
+    cw_list node;         /* of all */
+    cw_fair_item turn;    /* in the queue */
+    cw_fair_group *place; /* while a message is sent */
     cw_mcp_webhooks *all;
     cw_arena arena; /* texts of the state */
     cw_webhook_state state;
     const cw_json *arguments;
     char id[CW_WEBHOOK_ID];
     int64_t expires;
-    cw_caller *caller; /* NULL: its rights are not known yet */
+    cw_caller *caller;     /* NULL: its rights are not known yet */
+    cw_caller *subscriber; /* as it was stored: without rights */
+    bool is_waiting;       /* for the keys of the issuer of its token, or for memory */
     cw_login_watch login;
     cw_event_watch events;
     uint64_t after;
@@ -57,6 +64,7 @@ typedef struct webhook {
     unsigned n_failures;
     cw_deadline retry;
     cw_fetch fetch;
+    cw_webhook_status status;
 } webhook;
 
 struct cw_mcp_webhooks {
@@ -66,14 +74,22 @@ struct cw_mcp_webhooks {
     cw_runtime_loop *rl; /* NULL: it does not deliver */
     cw_loop_hook hook;
     cw_runtime_watch watch;
-    cw_list all, ready;
-    unsigned n_running;
+    cw_list all;
+    cw_fair_queue queue;    /* of those that have something to do */
+    cw_fair_slots places;   /* of messages that are sent */
+    cw_fair_group *offered; /* the place of the subscription that has its turn */
+    cw_deferred turns;
     cw_fetcher *fetcher;
     cw_deadline_list pauses[RETRIES], ticks;
     cw_deadline tick;
+    _Atomic(cw_accounts_loop *) home; /* of the loop; NULL: it has not begun */
+    uint64_t issuer_generation;       /* that waiting ones have seen; UINT64_MAX: none */
+    bool is_loading;                  /* rows are being read */
+    bool is_behind;                   /* some row could not be read, or applied */
 };
 
 static void proceed(webhook *w);
+static void enqueue(webhook *w);
 static void remove_webhook(webhook *w, bool is_stored);
 
 /* ---- the store ---- */
@@ -116,7 +132,7 @@ static void store_row(const webhook *w, cw_str sealed)
     memcpy(j->text + n_id, owner.p, owner.n);
     if (sealed.n)
         memcpy(j->text + n_id + owner.n, sealed.p, sealed.n);
-    j->job = (cw_store_job){.run = run_row, .done = free_row};
+    j->job = (cw_store_job){.run = run_row, .done = free_row, .by = cw_account_fair_key(owner)};
     j->row = (cw_db_webhook){.id = cw_str_make(j->text, n_id),
                              .owner = cw_str_make(j->text + n_id, owner.n),
                              .state = cw_str_make(j->text + n_id + owner.n, sealed.n),
@@ -130,45 +146,28 @@ static void store_state(const webhook *w)
     cw_arena arena;
     cw_str sealed;
     cw_arena_init(&arena, ARENA_MAX);
-    if (!cw_webhook_seal(&w->state, &w->all->door->seal, &arena, &sealed, NULL))
+    if (!cw_webhook_seal(&w->state, w->all->door->seal, &arena, &sealed, NULL))
         store_row(w, sealed);
     cw_arena_done(&arena);
 }
 
-/* ---- hosts ---- */
-
-const char *cw_webhook_url_problem(const cw_config *config, cw_str url)
-{
-    const cw_config_mcp_events *e = &config->mcp.events;
-    bool is_https = cw_str_starts(url, CW_STR("https://"));
-    if (url.n > CW_FETCH_MAX_URL)
-        return "the URL is too long";
-    if (!is_https && !(e->allow_private && cw_str_starts(url, CW_STR("http://"))))
-        return "the URL must be an https:// URL";
-    cw_str rest = cw_str_make(url.p + (is_https ? 8 : 7), url.n - (is_https ? 8 : 7));
-    size_t n = 0;
-    while (n < rest.n && !strchr("/?#", rest.p[n]))
-        n++;
-    cw_str host = cw_str_make(rest.p, n);
-    if (!cw_host_is_valid(host))
-        return "the URL has no valid host";
-    cw_hostlist *list = NULL;
-    if (e->webhooks.n == 0 ||
-        cw_hostlist_new(e->webhooks.items, e->webhooks.n, NULL, 0, &list, NULL))
-        return "the server delivers to no host";
-    bool is_allowed = cw_hostlist_allows_host(list, host);
-    cw_hostlist_free(list);
-    return is_allowed ? NULL : "the server does not deliver to this host";
-}
-
 /* ---- sending ---- */
 
-static void start_ready(cw_mcp_webhooks *all)
+/* Others may have waited for it. */
+static void leave_place(webhook *w)
 {
-    while (all->n_running < CW_WEBHOOK_RUNNING && !cw_list_is_empty(&all->ready)) {
-        cw_list *node = cw_list_take_first(&all->ready);
-        proceed(CW_CONTAINER(node, webhook, ready));
-    }
+    cw_fair_slots_leave(&w->all->places, w->place);
+    w->place = NULL;
+    if (cw_fair_count(&w->all->queue))
+        cw_loop_defer_next(w->all->loop, &w->all->turns);
+}
+
+static void cancel_message(webhook *w)
+{
+    if (!w->fetch.internal)
+        return;
+    cw_fetch_cancel(&w->fetch);
+    leave_place(w);
 }
 
 static void drop_message(webhook *w)
@@ -199,25 +198,11 @@ static bool give_up(webhook *w)
     return true;
 }
 
-/* {"challenge": the same}. */
-static bool is_echo(const webhook *w, cw_str body)
-{
-    const cw_json *root;
-    cw_arena arena;
-    cw_arena_init(&arena, ARENA_MAX);
-    bool is_same = false;
-    if (!cw_json_read(body, NULL, &arena, &root, NULL, NULL)) {
-        const cw_json *v = cw_json_get(root, CW_STR("challenge"));
-        cw_str text = cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
-        is_same = text.n == CHALLENGE - 1 && CRYPTO_memcmp(text.p, w->challenge, text.n) == 0;
-    }
-    cw_arena_done(&arena);
-    return is_same;
-}
-
 /* False: the subscription has ended. */
 static bool take_success(webhook *w)
 {
+    w->status.error = NULL;
+    w->status.failed_since = 0;
     switch (w->kind) {
     case KIND_CHALLENGE:
         w->state.is_verified = true;
@@ -228,6 +213,9 @@ static bool take_success(webhook *w)
         break;
     case KIND_EVENT:
         w->after = w->number;
+        w->status.delivered = cw_clock_wall_ms();
+        if (w->events.type)
+            cw_event_count_delivered(w->events.type, CW_EVENT_MODE_WEBHOOK, 1);
         break;
     case KIND_TERMINATED:
         remove_webhook(w, /* is_stored= */ true);
@@ -237,19 +225,37 @@ static bool take_success(webhook *w)
     return true;
 }
 
+/* The category of a failure, in the words of the draft: nothing else of the receiver is passed on. */
+static const char *error_of(const webhook *w, const cw_fetch_response *answer)
+{
+    static const char *const failures[] = {[CW_FETCH_UNREACHABLE] = "connection_refused",
+                                           [CW_FETCH_TIMEOUT] = "timeout",
+                                           [CW_FETCH_TLS] = "tls_error"};
+    if (!answer)
+        return failures[w->fetch.failure];
+    if (answer->status < 300)
+        return "challenge_failed";
+    return answer->status < 500 ? "http_4xx" : "http_5xx";
+}
+
+static void note_failure(webhook *w, const cw_fetch_response *answer)
+{
+    w->status.error = error_of(w, answer);
+    if (!w->status.failed_since)
+        w->status.failed_since = cw_clock_wall_ms();
+}
+
 /* False: the subscription has ended. */
 static bool take_answer(webhook *w, const cw_fetch_response *answer)
 {
     unsigned status = answer ? answer->status : 0;
     bool is_accepted =
-        status >= 200 && status < 300 && (w->kind != KIND_CHALLENGE || is_echo(w, answer->body));
+        status >= 200 && status < 300 &&
+        (w->kind != KIND_CHALLENGE || cw_webhook_is_echo(answer->body, cw_str_from(w->challenge)));
     if (is_accepted || w->kind == KIND_TERMINATED)
         return take_success(w);
-    if (status == 410) {
-        remove_webhook(w, /* is_stored= */ true);
-        return false;
-    }
-    if (status == 413 || w->n_failures == RETRIES)
+    note_failure(w, answer);
+    if (status == 410 || status == 413 || w->n_failures == RETRIES)
         return give_up(w);
     cw_loop_set_deadline(w->all->loop, &w->retry, &w->all->pauses[w->n_failures++]);
     return true;
@@ -258,23 +264,26 @@ static bool take_answer(webhook *w, const cw_fetch_response *answer)
 static void on_done(cw_fetch *f, const cw_fetch_response *answer, const char *why)
 {
     webhook *w = CW_CONTAINER(f, webhook, fetch);
-    cw_mcp_webhooks *all = w->all;
-    all->n_running--;
+    leave_place(w);
     if (!answer)
         cw_log(CW_LOG_INFO, "events", "a webhook receiver cannot be reached",
                CW_KV("event", w->state.name), CW_KV("problem", cw_str_from(why)));
     if (take_answer(w, answer))
         proceed(w);
-    start_ready(all);
 }
 
-/* A message that cannot be made, or a request that cannot start, is tried again. */
+static void try_later(webhook *w)
+{
+    cw_loop_set_deadline(w->all->loop, &w->retry, &w->all->pauses[0]);
+}
+
+/* A request that cannot start is tried again. */
 static void fail_now(webhook *w)
 {
     if (w->kind != KIND_TERMINATED && w->n_failures < RETRIES)
         cw_loop_set_deadline(w->all->loop, &w->retry, &w->all->pauses[w->n_failures++]);
-    else
-        (void)give_up(w);
+    else if (give_up(w))
+        try_later(w);
 }
 
 static bool has_fetcher(cw_mcp_webhooks *all)
@@ -282,7 +291,7 @@ static bool has_fetcher(cw_mcp_webhooks *all)
     return all->fetcher || !cw_fetcher_new(all->loop, &all->fetcher, NULL);
 }
 
-/* Each attempt has a time and signatures of its own. */
+/* Each attempt has a time and signatures of its own. It takes the place that is offered. */
 static void post_message(webhook *w)
 {
     const cw_config_mcp_events *config = &cw_runtime_config(w->all->rl)->mcp.events;
@@ -308,10 +317,12 @@ static void post_message(webhook *w)
                           .max_bytes = ANSWER_MAX,
                           .timeout_ms = CW_WEBHOOK_TIMEOUT_MS,
                           .on_done = on_done};
-    if (!is_signed || !has_fetcher(w->all) || cw_fetcher_start(w->all->fetcher, &w->fetch, NULL))
+    if (!is_signed || !has_fetcher(w->all) || cw_fetcher_start(w->all->fetcher, &w->fetch, NULL)) {
         fail_now(w);
-    else
-        w->all->n_running++;
+        return;
+    }
+    w->place = w->all->offered;
+    w->all->offered = NULL;
 }
 
 /* ---- messages ---- */
@@ -331,16 +342,27 @@ static void open_body(webhook *w, cw_json_writer *out, message_kind kind, const 
     cw_json_add_string_member(out, CW_STR("type"), cw_str_from(type));
 }
 
-/* A body that cannot be written is given up at once: it would not be shorter later. */
-static void close_body(webhook *w, cw_json_writer *out)
+/* A body that is too long is given up at once: it would not be shorter later. False: nothing can be
+ * sent now. */
+static bool close_body(webhook *w, cw_json_writer *out)
 {
     cw_json_close(out);
-    if (cw_json_writer_end(out, NULL)) {
-        if (give_up(w))
-            proceed(w);
-        return;
+    cw_code rc = cw_json_writer_end(out, NULL);
+    if (!rc)
+        return true;
+    if (rc == CW_NOMEM && w->kind != KIND_TERMINATED) {
+        drop_message(w);
+        try_later(w);
+    } else if (give_up(w)) {
+        proceed(w);
     }
-    post_message(w);
+    return false;
+}
+
+static void close_and_post(webhook *w, cw_json_writer *out)
+{
+    if (close_body(w, out))
+        post_message(w);
 }
 
 static void send_challenge(webhook *w)
@@ -348,13 +370,13 @@ static void send_challenge(webhook *w)
     unsigned char bytes[(CHALLENGE - 1) / 2];
     cw_json_writer out;
     if (cw_random_bytes(bytes, sizeof bytes, NULL)) {
-        fail_now(w);
+        try_later(w);
         return;
     }
     cw_hex_write(w->challenge, bytes, sizeof bytes);
     open_body(w, &out, KIND_CHALLENGE, "verification");
     cw_json_add_string_member(&out, CW_STR("challenge"), cw_str_from(w->challenge));
-    close_body(w, &out);
+    close_and_post(w, &out);
 }
 
 static void send_gap(webhook *w, const cw_event_hub *hub)
@@ -364,16 +386,14 @@ static void send_gap(webhook *w, const cw_event_hub *hub)
     cw_event_cursor_write(hub, w->after, cursor);
     open_body(w, &out, KIND_GAP, "gap");
     cw_json_add_string_member(&out, CW_STR("cursor"), cw_str_from(cursor));
-    close_body(w, &out);
+    close_and_post(w, &out);
 }
 
-static void send_terminated(webhook *w)
+/* A change may end all subscriptions at once: the last message waits for its turn, too. */
+static void terminate(webhook *w)
 {
     cw_json_writer out;
-    if (w->fetch.internal) {
-        cw_fetch_cancel(&w->fetch);
-        w->all->n_running--;
-    }
+    cancel_message(w);
     cw_deadline_clear(&w->retry);
     drop_message(w);
     cw_event_watch_remove(&w->events);
@@ -388,7 +408,8 @@ static void send_terminated(webhook *w)
     cw_json_add_i64_member(&out, CW_STR("code"), CW_MCP_EVENT_NOT_FOUND);
     cw_json_add_string_member(&out, CW_STR("message"), CW_STR("Event not found"));
     cw_json_close(&out);
-    close_body(w, &out);
+    if (close_body(w, &out))
+        enqueue(w);
 }
 
 static void send_event(webhook *w, const cw_method_event *of, const cw_event *event)
@@ -403,7 +424,20 @@ static void send_event(webhook *w, const cw_method_event *of, const cw_event *ev
     }
     open_body(w, &out, KIND_EVENT, NULL);
     cw_event_add_members(&out, cw_event_type_hub(of->type), of->name, event);
-    close_body(w, &out);
+    close_and_post(w, &out);
+}
+
+/* The first event of the batch that fits; batch->n: none. CW_NOMEM: not known. */
+static cw_code find_match(const webhook *w, const cw_method_event *of, const cw_event_batch *batch,
+                          size_t *ret)
+{
+    bool is_match = false;
+    for (*ret = 0; *ret < batch->n; *ret += 1) {
+        cw_code rc = cw_mcp_event_match(of, w->arguments, batch->items[*ret], &is_match);
+        if (rc || is_match)
+            return rc;
+    }
+    return CW_OK;
 }
 
 /* The next event that fits, or a gap. */
@@ -415,9 +449,13 @@ static void send_next(webhook *w, const cw_method_event *of)
         cw_event_read(of->type, w->after, CW_EVENT_BATCH, &batch);
         bool is_gap = batch.is_truncated && batch.lost > w->gap_seen;
         w->gap_seen = batch.lost;
-        while (!is_gap && i < batch.n && !cw_mcp_event_matches(of, w->arguments, batch.items[i]))
-            i++;
+        if (!is_gap && find_match(w, of, &batch, &i)) {
+            cw_event_batch_done(&batch);
+            try_later(w);
+            return;
+        }
         has_more = !is_gap && i == batch.n && batch.has_more;
+        w->has_gap = is_gap;
         if (is_gap) /* what is kept follows it */
             w->after = batch.n ? batch.items[0]->number - 1 : batch.cursor;
         else if (i == batch.n)
@@ -442,39 +480,116 @@ static void watch_type(webhook *w, cw_event_type *type)
     cw_event_watch_add(type, w->all->loop, w->after, &w->events);
 }
 
-/* What it may receive now; NULL: nothing, and it ends. */
-static const cw_entry *judge(webhook *w)
+/* Find its event with the rights of now; *ret is NULL: it has none, and ends. CW_NOMEM: not known. */
+static cw_code judge(webhook *w, const cw_entry **ret)
 {
     cw_mcp_webhooks *all = w->all;
     const cw_config *config = cw_runtime_config(all->rl);
+    const char *problem;
     cw_view *view = cw_runtime_view(all->rl, w->caller);
-    bool is_on = config->mcp.events.enabled && !cw_webhook_url_problem(config, w->state.url);
-    return view && is_on ? cw_mcp_event_find(view, w->state.name) : NULL;
+    if (!view || cw_webhook_check_url(config, w->state.url, &problem))
+        return CW_NOMEM;
+    bool is_on = config->mcp.events.enabled && !problem;
+    *ret = is_on ? cw_mcp_event_find(view, w->state.name) : NULL;
+    return CW_OK;
 }
 
-static void proceed(webhook *w)
+/* Without memory it is tried again. */
+static void enqueue(webhook *w)
 {
     cw_mcp_webhooks *all = w->all;
-    bool is_busy = w->fetch.internal || w->retry.list || w->kind == KIND_TERMINATED ||
-                   cw_list_is_in(&w->ready);
-    if (is_busy || !w->caller || !cw_login_watch_is_current(&w->login))
-        return; /* an end of one of these calls it again */
-    const cw_entry *entry = judge(w);
-    if (!entry) {
-        send_terminated(w);
+    cw_fair_item *lost;
+    const cw_fair_key key = cw_account_fair_key(w->state.owner);
+    if (cw_list_is_in(&w->turn.node))
         return;
-    }
-    watch_type(w, entry->method->event->type);
-    if (all->n_running >= CW_WEBHOOK_RUNNING)
-        cw_list_add(&all->ready, &w->ready);
-    else if (w->has_message)
+    if (cw_fair_push(&all->queue, &w->turn, &key, UINT32_MAX, &lost))
+        try_later(w);
+    else
+        cw_loop_defer_next(all->loop, &all->turns);
+}
+
+/* Whether its caller and its login are known; the end of their check calls proceed again. */
+static bool is_judged(webhook *w)
+{
+    return w->caller && cw_login_watch_is_current(&w->login);
+}
+
+/* Only its last message is left. */
+static bool is_terminated(const webhook *w)
+{
+    return w->kind == KIND_TERMINATED && w->has_message;
+}
+
+/* There may be something to do. */
+static void proceed(webhook *w)
+{
+    if (w->fetch.internal || w->retry.list)
+        return; /* an end of one of these calls it again */
+    if (is_terminated(w) || is_judged(w))
+        enqueue(w);
+}
+
+static void send_something(webhook *w, const cw_method_event *of)
+{
+    watch_type(w, of->type);
+    if (w->has_message)
         post_message(w);
     else if (!w->state.is_verified)
         send_challenge(w);
     else if (w->has_gap)
-        send_gap(w, cw_event_type_hub(entry->method->event->type));
+        send_gap(w, cw_event_type_hub(of->type));
     else
-        send_next(w, entry->method->event);
+        send_next(w, of);
+}
+
+/* It has its turn, and a place. */
+static void take_turn(webhook *w)
+{
+    const cw_entry *entry;
+    if (is_terminated(w))
+        post_message(w);
+    else if (!is_judged(w))
+        return;
+    else if (judge(w, &entry))
+        try_later(w);
+    else if (entry)
+        send_something(w, entry->method->event);
+    else
+        terminate(w);
+}
+
+/* The first subscription in turn whose caller may have one more place, which is then offered. */
+static webhook *next_in_turn(cw_mcp_webhooks *all)
+{
+    for (cw_fair_item *next, *item = cw_fair_first(&all->queue); item; item = next) {
+        webhook *w = CW_CONTAINER(item, webhook, turn);
+        const cw_fair_key key = cw_account_fair_key(w->state.owner);
+        cw_code rc = cw_fair_slots_enter(&all->places, &key, CW_WEBHOOK_RUNNING,
+                                         CW_WEBHOOK_RUNNING_PER_CALLER, &all->offered);
+        if (!rc) {
+            cw_fair_take(&all->queue, item);
+            return w;
+        }
+        next = cw_fair_next_caller(&all->queue, item);
+        if (rc == CW_NOMEM) {
+            cw_fair_remove(&all->queue, item);
+            try_later(w);
+        }
+    }
+    return NULL;
+}
+
+static void on_turns(cw_deferred *later)
+{
+    cw_mcp_webhooks *all = CW_CONTAINER(later, cw_mcp_webhooks, turns);
+    webhook *w = NULL;
+    for (unsigned i = 0; i < STEPS_PER_TURN && (w = next_in_turn(all)); i++) {
+        take_turn(w); /* may have freed it */
+        cw_fair_slots_leave(&all->places, all->offered);
+        all->offered = NULL;
+    }
+    if (w)
+        cw_loop_defer_next(all->loop, &all->turns);
 }
 
 static void on_news(cw_event_watch *events)
@@ -499,17 +614,22 @@ static void on_login_confirmed(cw_login_watch *login)
     proceed(w);
 }
 
-/* The first check always ends here: the caller of a row has no rights until they are read. Later, a
- * password that was changed ends the subscriptions that it made. */
+/* Whether the account has another password than the one that made the subscription. */
+static bool has_other_password(const webhook *w, const cw_caller *now)
+{
+    const cw_caller_credential *made_by = cw_caller_credential_of(w->subscriber);
+    return made_by->kind == CW_CREDENTIAL_PASSWORD &&
+           !cw_str_eq(made_by->hash, cw_caller_credential_of(now)->hash);
+}
+
+/* The first check always ends here: the caller of a row has no rights until they are read. A password
+ * that was changed ends the subscriptions that it made, also if no server ran meanwhile. */
 static void on_login_ended(cw_login_watch *login)
 {
     webhook *w = CW_CONTAINER(login, webhook, login);
     cw_caller *now = login->now;
-    const cw_caller_credential *old = w->caller ? cw_caller_credential_of(w->caller) : NULL;
-    bool is_other = now && old && old->kind == CW_CREDENTIAL_PASSWORD &&
-                    !cw_str_eq(old->hash, cw_caller_credential_of(now)->hash);
-    if (!now || is_other) {
-        send_terminated(w);
+    if (!now || has_other_password(w, now) || !cw_caller_is_trusted(now)) {
+        terminate(w);
         return;
     }
     cw_caller_unref(w->caller);
@@ -522,6 +642,26 @@ static void watch_login(webhook *w, cw_caller *caller)
 {
     w->login = (cw_login_watch){.on_ended = on_login_ended, .on_confirmed = on_login_confirmed};
     cw_login_watch_add(cw_runtime_accounts(w->all->rl), w->all->loop, caller, &w->login);
+}
+
+/* Begin to watch its login; on_tick tries again if it waits. May free it. */
+static void begin(webhook *w)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_caller *caller;
+    cw_arena_init(&arena, ARENA_MAX);
+    cw_code rc =
+        cw_webhook_caller_read(w->state.caller, cw_runtime_accounts(w->all->rl), &arena, &caller);
+    w->is_waiting = rc == CW_AGAIN || rc == CW_NOMEM;
+    if (rc == CW_NOMEM)
+        w->all->issuer_generation = UINT64_MAX;
+    if (!rc) {
+        cw_caller_unref(w->subscriber);
+        w->subscriber = caller;
+        watch_login(w, caller);
+    } else if (!w->is_waiting) {
+        terminate(w);
+    }
 }
 
 /* ---- the table ---- */
@@ -540,16 +680,15 @@ static void remove_webhook(webhook *w, bool is_stored)
 {
     if (is_stored)
         store_row(w, CW_STR(""));
-    if (w->fetch.internal) {
-        cw_fetch_cancel(&w->fetch);
-        w->all->n_running--;
-    }
+    cancel_message(w);
     cw_deadline_clear(&w->retry);
     cw_event_watch_remove(&w->events);
     cw_login_watch_remove(&w->login);
     cw_list_remove(&w->node);
-    cw_list_remove(&w->ready);
+    if (cw_list_is_in(&w->turn.node))
+        cw_fair_remove(&w->all->queue, &w->turn);
     cw_caller_unref(w->caller);
+    cw_caller_unref(w->subscriber);
     cw_buf_done(&w->body);
     cw_arena_wipe(&w->arena);
     free(w);
@@ -567,28 +706,33 @@ static bool is_verified_elsewhere(const cw_mcp_webhooks *all, const cw_webhook_s
     return false;
 }
 
-static webhook *webhook_new(cw_mcp_webhooks *all, const char *id, cw_str sealed)
+/* CW_PARSE: another server has sealed it; CW_NOMEM. */
+static cw_code webhook_new(cw_mcp_webhooks *all, const char *id, cw_str sealed, webhook **ret)
 {
     webhook *w = calloc(1, sizeof *w);
     if (!w)
-        return NULL;
+        return CW_NOMEM;
     w->all = all;
     memcpy(w->id, id, CW_WEBHOOK_ID - 1);
     w->events.on_news = on_news;
+    w->events.mode = CW_EVENT_MODE_WEBHOOK;
     cw_buf_init(&w->body, CW_WEBHOOK_MAX_BODY);
     cw_arena_init(&w->arena, ARENA_MAX);
-    cw_code rc = cw_webhook_open(&all->door->seal, sealed, &w->arena, &w->state);
+    cw_code rc = cw_webhook_open(all->door->seal, sealed, &w->arena, &w->state);
     if (!rc)
         rc = cw_json_read(w->state.arguments, NULL, &w->arena, &w->arguments, NULL, NULL);
-    if (!rc)
-        return w;
+    if (!rc) {
+        *ret = w;
+        return CW_OK;
+    }
     cw_arena_wipe(&w->arena);
     free(w);
-    return NULL;
+    return rc;
 }
 
-/* A refresh: what is known of the old one stays, and with another secret both sign. */
-static void take_over(webhook *w, webhook *old)
+/* A refresh: what is known of the old one stays, and with another secret both sign. Events that it waits
+ * to send are sent by the new one. */
+static void take_over(webhook *w, webhook *old, bool has_cursor)
 {
     bool has_other = !cw_str_eq(old->state.secret, w->state.secret);
     cw_str kept = has_other ? old->state.secret : old->state.old_secret;
@@ -596,76 +740,57 @@ static void take_over(webhook *w, webhook *old)
     if (!w->state.old_secret.p)
         w->state.old_secret = CW_STR("");
     w->state.is_verified = old->state.is_verified;
-    if (!w->after)
+    if (old->after && (!has_cursor || w->after < old->after))
         w->after = old->after;
+    w->gap_seen = old->gap_seen;
     w->has_gap = old->has_gap;
+    w->status = old->status;
     remove_webhook(old, /* is_stored= */ false);
     if (w->state.old_secret.n || w->state.is_verified)
         store_state(w);
 }
 
-static void put(cw_mcp_webhooks *all, const char *id, cw_str sealed, int64_t expires,
-                uint64_t after, bool has_gap)
+/* CW_PARSE, CW_NOMEM. */
+static cw_code put(cw_mcp_webhooks *all, cw_webhook_change *change, bool has_gap)
 {
-    webhook *old = find(all, id);
-    webhook *w = webhook_new(all, id, sealed);
-    cw_caller *caller = NULL;
-    if (!w)
-        return;
-    w->expires = expires;
-    w->after = after;
+    webhook *old = find(all, change->id), *w;
+    cw_code rc = webhook_new(all, change->id, change->sealed, &w);
+    if (rc)
+        return rc;
+    w->expires = change->expires;
+    w->after = change->after;
     w->has_gap = has_gap;
-    if (cw_webhook_caller_read(w->state.caller, &w->arena, &caller, NULL)) {
-        cw_arena_wipe(&w->arena);
-        free(w);
-        return;
-    }
     if (old)
-        take_over(w, old);
+        take_over(w, old, change->has_cursor);
     else if (is_verified_elsewhere(all, &w->state))
         w->state.is_verified = true;
     cw_list_add(&all->all, &w->node);
-    watch_login(w, caller);
-    cw_caller_unref(caller);
+    change->is_refresh = old != NULL;
+    change->after = w->after;
+    change->status = w->status;
+    change->status.is_active = w->state.is_verified;
+    begin(w);
+    return CW_OK;
 }
 
-/* ---- messages of other loops ---- */
-
-typedef struct told {
-    cw_mcp_webhooks *all;
-    int64_t expires;
-    uint64_t after;
-    char id[CW_WEBHOOK_ID];
-} told;
-
-static void on_told(cw_runtime_loop *rl, cw_str bytes)
+void cw_webhooks_apply(cw_mcp_webhooks *all, cw_webhook_change *change)
 {
-    told t;
-    (void)rl;
-    memcpy(&t, bytes.p, sizeof t);
-    cw_str sealed = cw_str_make(bytes.p + sizeof t, bytes.n - sizeof t);
-    if (!t.all->rl) /* it has not begun, and will load the row */
-        return;
-    if (sealed.n) {
-        put(t.all, t.id, sealed, t.expires, t.after, /* has_gap= */ false);
+    if (change->sealed.n) {
+        if (put(all, change, /* has_gap= */ false) == CW_NOMEM)
+            all->is_behind = true;
         return;
     }
-    webhook *w = find(t.all, t.id);
+    webhook *w = find(all, change->id);
     if (w)
         remove_webhook(w, /* is_stored= */ false);
 }
 
-void cw_webhooks_tell(cw_runtime_loop *from, cw_mcp_webhooks *all, const char id[CW_WEBHOOK_ID],
-                      cw_str sealed, int64_t expires, uint64_t after)
+bool cw_webhooks_post(cw_mcp_webhooks *all, cw_message *message)
 {
-    CW_CLEANUP(cw_buf_done) cw_buf bytes;
-    told t = {.all = all, .expires = expires, .after = after};
-    memcpy(t.id, id, CW_WEBHOOK_ID);
-    cw_buf_init(&bytes, CW_BUF_MAX);
-    cw_buf_add_bytes(&bytes, &t, sizeof t);
-    cw_buf_add(&bytes, sealed);
-    if (!bytes.code)
-        cw_runtime_send(from, 0, NULL, on_told, cw_buf_str(&bytes));
+    cw_accounts_loop *home = atomic_load(&all->home);
+    if (home)
+        cw_accounts_post(home, message);
+    return home;
 }
 
 /* ---- the begin ---- */
@@ -679,6 +804,7 @@ typedef struct load_job {
     cw_arena arena;
     cw_db_webhook *rows;
     size_t n, room;
+    cw_code rc;
 } load_job;
 
 static cw_code add_row(const cw_db_webhook *row, void *ctx, cw_err *err)
@@ -717,51 +843,80 @@ static void free_load(cw_message *message)
 }
 
 /* The events of the time in between are lost. */
+static cw_code put_row(cw_mcp_webhooks *all, const cw_db_webhook *row)
+{
+    cw_webhook_change change = {.id = row->id.p, .sealed = row->state, .expires = row->expires};
+    if (row->id.n != CW_WEBHOOK_ID - 1 || find(all, row->id.p))
+        return CW_OK;
+    return put(all, &change, /* has_gap= */ true);
+}
+
 static void on_rows(cw_message *message)
 {
     load_job *j = CW_CONTAINER(message, load_job, message);
+    cw_mcp_webhooks *all = j->all;
+    all->is_loading = false;
+    all->is_behind = j->rc != CW_OK;
     for (size_t i = 0; i < j->n; i++) {
-        if (j->rows[i].id.n == CW_WEBHOOK_ID - 1 && !find(j->all, j->rows[i].id.p))
-            put(j->all, j->rows[i].id.p, j->rows[i].state, j->rows[i].expires, 0,
-                /* has_gap= */ true);
+        if (put_row(all, &j->rows[i]) == CW_NOMEM)
+            all->is_behind = true;
     }
     free_load(message);
 }
 
+/* Those that were read before a failure are fine. */
 static void on_loaded(cw_store_job *job, cw_code rc)
 {
     load_job *j = CW_CONTAINER(job, load_job, job);
-    if (rc)
-        j->n = 0;
+    j->rc = rc;
     j->message = (cw_message){.fn = on_rows, .drop = free_load};
     cw_accounts_post(j->home, &j->message);
+}
+
+/* CW_NOMEM, or the store has too much to do. */
+static cw_code load_from(cw_mcp_webhooks *all, cw_accounts *accounts)
+{
+    cw_accounts_loop *home = cw_accounts_at(accounts, all->loop);
+    load_job *j = home ? calloc(1, sizeof *j) : NULL;
+    if (!j)
+        return CW_NOMEM;
+    atomic_store(&all->home, home);
+    j->all = all;
+    j->home = home;
+    j->job = (cw_store_job){.run = run_load, .done = on_loaded};
+    cw_arena_init(&j->arena, CW_ARENA_MAX);
+    cw_code rc = cw_store_ask(cw_accounts_store(accounts), &j->job);
+    if (rc)
+        free_load(&j->message);
+    return rc;
 }
 
 static void load(cw_mcp_webhooks *all)
 {
     cw_accounts *accounts = cw_runtime_accounts(all->rl);
-    cw_store *store = accounts ? cw_accounts_store(accounts) : NULL;
-    cw_accounts_loop *home = store ? cw_accounts_at(accounts, all->loop) : NULL;
-    load_job *j = home ? calloc(1, sizeof *j) : NULL;
-    if (!j)
+    if (all->is_loading || !accounts || !cw_accounts_store(accounts))
         return;
-    j->all = all;
-    j->home = home;
-    j->job = (cw_store_job){.run = run_load, .done = on_loaded};
-    cw_arena_init(&j->arena, CW_ARENA_MAX);
-    if (cw_store_ask(store, &j->job))
-        free_load(&j->message);
+    all->is_loading = load_from(all, accounts) == CW_OK;
+    all->is_behind = !all->is_loading;
 }
 
 static void on_tick(cw_deadline *d)
 {
     cw_mcp_webhooks *all = CW_CONTAINER(d, cw_mcp_webhooks, tick);
+    cw_accounts *accounts = cw_runtime_accounts(all->rl);
+    uint64_t generation = accounts ? cw_accounts_issuer_generation(accounts) : 0;
+    bool has_changed = generation != all->issuer_generation;
     int64_t now = cw_clock_wall_ms();
+    all->issuer_generation = generation;
     CW_LIST_EACH_SAFE (node, &all->all) {
         webhook *w = CW_CONTAINER(node, webhook, node);
         if (w->expires <= now)
             remove_webhook(w, /* is_stored= */ true);
+        else if (w->is_waiting && has_changed)
+            begin(w);
     }
+    if (all->is_behind)
+        load(all);
     cw_loop_set_deadline(all->loop, &all->tick, &all->ticks);
 }
 
@@ -783,6 +938,7 @@ static void on_loop_end(cw_loop_hook *hook)
     CW_LIST_EACH_SAFE (node, &all->all)
         remove_webhook(CW_CONTAINER(node, webhook, node), /* is_stored= */ false);
     cw_deadline_clear(&all->tick);
+    cw_loop_cancel_deferred(&all->turns);
     cw_list_remove(&all->watch.node);
     cw_fetcher_close(all->fetcher);
     all->fetcher = NULL;
@@ -823,12 +979,18 @@ cw_code cw_mcp_webhooks_new(cw_mcp *door, cw_mcp_webhooks **ret, cw_err *err)
         return cw_fail_nomem(err);
     all->door = door;
     cw_list_init(&all->all);
-    cw_list_init(&all->ready);
+    cw_fair_init(&all->queue);
+    cw_fair_slots_init(&all->places);
+    all->turns.fn = on_turns;
     *ret = all;
     return CW_OK;
 }
 
 void cw_mcp_webhooks_free(cw_mcp_webhooks *all)
 {
+    if (!all)
+        return;
+    cw_fair_done(&all->queue);
+    cw_fair_slots_done(&all->places);
     free(all);
 }

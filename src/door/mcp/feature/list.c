@@ -8,6 +8,7 @@
 #include "metrics/metrics.h"
 
 #define PURPOSE CW_STR("mcp cursor")
+#define PAGE_KIND 8u /* characters */
 /* In place of a list in a cursor: of resources, behind the last one of the catalogue. */
 #define SKILLS ((cw_view_list)CW_VIEW_LISTS)
 #define CHUNK 64u    /* entries that are looked up at once */
@@ -38,7 +39,7 @@ static cw_str make_cursor(const page *p, cw_view_list list, cw_str last)
         return cursor;
     plain[0] = (char)list;
     memcpy(plain + 1, last.p, last.n);
-    if (cw_seal_close(&p->r->door->seal, PURPOSE, cw_str_make(plain, 1 + last.n), arena, &cursor,
+    if (cw_seal_close(p->r->door->seal, PURPOSE, cw_str_make(plain, 1 + last.n), arena, &cursor,
                       NULL))
         return (cw_str){NULL, 0};
     return cursor;
@@ -53,7 +54,7 @@ static bool read_cursor(page *p)
         return true;
     cw_code rc = CW_PARSE;
     if (cw_json_is(cursor, CW_JSON_STRING))
-        rc = cw_seal_open(&p->r->door->seal, PURPOSE, cw_json_text(cursor), p->r->responder->arena,
+        rc = cw_seal_open(p->r->door->seal, PURPOSE, cw_json_text(cursor), p->r->responder->arena,
                           &plain);
     cw_view_list list = !rc && plain.n ? (cw_view_list)plain.p[0] : CW_VIEW_METHODS;
     p->in_skills = list == SKILLS && p->list->list == CW_VIEW_RESOURCES;
@@ -152,17 +153,20 @@ static void write_page(cw_buf *out, void *ctx)
 /* Clients that read the same form and language share a page. */
 static cw_code get_page(page *p, cw_page **ret)
 {
+    /* A page has a cursor, which must not outlive the key that sealed it: each key has pages of its own. */
+    const cw_seal_key *key_of_cursor = cw_seal_get_current(p->r->door->seal);
     /* One character for each, all small numbers: this is made for every request. */
-    const char kind[] = {'m',
-                         'c',
-                         'p',
-                         (char)('0' + p->list->list),
-                         (char)('0' + p->reader.form),
-                         (char)(p->r->session->profile & CW_MCP_PORTABLE),
-                         (char)('0' + p->reader.omits_output_schemas +
-                                2 * p->reader.has_short_descriptions +
-                                4 * p->reader.has_signatures + 8 * p->reader.has_task_support),
-                         (char)('0' + p->only_callable + 2 * p->in_skills)};
+    char kind[PAGE_KIND + sizeof key_of_cursor] = {
+        'm',
+        'c',
+        'p',
+        (char)('0' + p->list->list),
+        (char)('0' + p->reader.form),
+        (char)(p->r->session->profile & CW_MCP_PORTABLE),
+        (char)('0' + p->reader.omits_output_schemas + 2 * p->reader.has_short_descriptions +
+               4 * p->reader.has_signatures + 8 * p->reader.has_task_support),
+        (char)('0' + p->only_callable + 2 * p->in_skills)};
+    memcpy(kind + PAGE_KIND, &key_of_cursor, sizeof key_of_cursor);
     cw_page_cache_key key = {.kind = cw_str_make(kind, sizeof kind),
                              .view = p->view,
                              .language = p->reader.language ? cw_language_tag(p->reader.language)

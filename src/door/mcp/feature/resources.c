@@ -8,10 +8,10 @@
 #include "catalogue/exposed.h"
 #include "door/mcp/feature/fit.h"
 #include "door/mcp/feature/list.h"
-#include "door/mcp/mcp_int.h"
 #include "door/mcp/feature/relayed_result.h"
 #include "door/mcp/feature/skills.h"
 #include "door/mcp/feature/static_resource.h"
+#include "door/mcp/mcp_int.h"
 
 /* Codes that the protocol reserves: a method's error must not use them. */
 #define RESERVED_LOW (-32099)

@@ -7,8 +7,8 @@
 #include "door/mcp/feature/search.h"
 #include "catalogue/search/search_index.h"
 #include "catalogue/tool/short_text.h"
-#include "door/mcp/instructions.h"
 #include "door/mcp/feature/list.h"
+#include "door/mcp/instructions.h"
 #include "door/mcp/mcp_int.h"
 
 #define QUERY_MAX 1024u

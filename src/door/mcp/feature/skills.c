@@ -59,7 +59,7 @@ static bool read_cursor(const cw_mcp_request *r, cw_str *ret)
         return true;
     cw_code rc = CW_PARSE;
     if (cw_json_is(cursor, CW_JSON_STRING))
-        rc = cw_seal_open(&r->door->seal, PURPOSE, cw_json_text(cursor), r->responder->arena, ret);
+        rc = cw_seal_open(r->door->seal, PURPOSE, cw_json_text(cursor), r->responder->arena, ret);
     if (rc == CW_NOMEM)
         cw_door_fail_nomem(r->item);
     else if (rc)
@@ -100,7 +100,7 @@ void cw_mcp_list_skills(const cw_mcp_request *r)
     bool has_more = write_skills(&out, r, root, &last);
     cw_buf_add_char(&out, ']');
     if (has_more &&
-        cw_seal_close(&r->door->seal, PURPOSE, last, r->responder->arena, &cursor, NULL)) {
+        cw_seal_close(r->door->seal, PURPOSE, last, r->responder->arena, &cursor, NULL)) {
         cw_buf_done(&out);
         cw_door_fail_nomem(r->item);
         return;

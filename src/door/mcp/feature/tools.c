@@ -7,9 +7,9 @@
  */
 #include "call/arguments.h"
 #include "door/mcp/feature/list.h"
-#include "door/mcp/mcp_int.h"
 #include "door/mcp/feature/relayed_result.h"
 #include "door/mcp/feature/search.h"
+#include "door/mcp/mcp_int.h"
 #include "door/mcp/task/task.h"
 #include "json/write.h"
 

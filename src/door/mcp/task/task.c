@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "access/fair_key.h"
 #include "base/clock.h"
 #include "door/mcp/elicit_kind.h"
 #include "door/mcp/task/task_away.h"
@@ -435,8 +436,11 @@ cw_task *cw_mcp_task_reserve(const cw_mcp_call *call)
 {
     char name[CW_MCP_OWNER_MAX];
     const cw_entry *entry = call->target.entry;
+    const cw_caller *caller = cw_view_caller(call->view);
     cw_task_start start = {.owner = cw_mcp_task_owner(call->view, call->responder, name),
-                           .caller = cw_caller_name(cw_view_caller(call->view)),
+                           .by = cw_caller_fair_key(caller, cw_responder_peer(call->responder)),
+                           .is_anonymous = cw_caller_is_anonymous(caller),
+                           .caller = cw_caller_name(caller),
                            .tool = entry->tool_name,
                            .method = entry->method->id,
                            .size = sizeof(cw_mcp_task)};
@@ -665,6 +669,27 @@ void cw_mcp_get_task(const cw_mcp_request *r)
     cw_mcp_with_task(r, get);
 }
 
+void cw_mcp_task_cancel(const cw_mcp_request *r, cw_task *task, cw_mcp_task_fn here,
+                        cw_mcp_task_fn away)
+{
+    bool is_running = cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED;
+    if (is_running && cw_task_is_elsewhere(task)) {
+        cw_mcp_task_look_up(r, cw_task_id(task), /* cancels= */ true, away);
+        return;
+    }
+    /* Before its end, which another loop may write. */
+    if (is_running)
+        cw_mcp_task_audit(r, task, "cancel");
+    here(r, task, is_running && cw_task_cancel(task));
+}
+
+static void on_cancelled_here(const cw_mcp_request *r, cw_task *task, bool has_changed)
+{
+    (void)task;
+    (void)has_changed;
+    cw_mcp_task_acknowledge(r);
+}
+
 static void on_cancelled_away(const cw_mcp_request *r, cw_task *task, bool has_changed)
 {
     if (has_changed)
@@ -674,18 +699,8 @@ static void on_cancelled_away(const cw_mcp_request *r, cw_task *task, bool has_c
 
 static void cancel(const cw_mcp_request *r, cw_task *task, bool has_changed)
 {
-    bool is_running = cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED;
     (void)has_changed;
-    if (is_running && cw_task_is_elsewhere(task)) {
-        cw_mcp_task_look_up(r, cw_task_id(task), /* cancels= */ true, on_cancelled_away);
-        return;
-    }
-    /* Before its end, which another loop may write. */
-    if (is_running)
-        cw_mcp_task_audit(r, task, "cancel");
-    if (!cw_task_is_elsewhere(task))
-        (void)cw_task_cancel(task);
-    cw_mcp_task_acknowledge(r);
+    cw_mcp_task_cancel(r, task, on_cancelled_here, on_cancelled_away);
 }
 
 void cw_mcp_cancel_task(const cw_mcp_request *r)

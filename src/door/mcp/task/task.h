@@ -70,6 +70,11 @@ void cw_mcp_task_audit(const cw_mcp_request *r, const cw_task *task, const char 
 void cw_mcp_get_task(const cw_mcp_request *r);
 void cw_mcp_update_task(const cw_mcp_request *r);
 void cw_mcp_cancel_task(const cw_mcp_request *r);
+/* Cancel a task for tasks/cancel of either era, with a record of the audit. A task of another server is
+ * cancelled there, and `away` answers the request; otherwise `here` does. Their `has_changed`: the task has
+ * been cancelled, and had not ended before. */
+void cw_mcp_task_cancel(const cw_mcp_request *r, cw_task *task, cw_mcp_task_fn here,
+                        cw_mcp_task_fn away);
 
 /* ---- subscriptions ---- */
 

@@ -171,12 +171,23 @@ static void gather_one(gathering *g, cw_str id)
     }
 }
 
+bool cw_mcp_task_is_repeated(const cw_json *ids, const cw_json *at)
+{
+    for (const cw_json *v = cw_json_first(ids); v != at; v = cw_json_next(v)) {
+        if (cw_json_is(v, CW_JSON_STRING) && cw_str_eq(cw_json_text(v), cw_json_text(at)))
+            return true;
+    }
+    return false;
+}
+
+/* Each reading has a copy of its row, so that no row is read twice. */
 static void gather_all(gathering *g, const cw_json *ids)
 {
     uint32_t i = 0;
     for (const cw_json *v = cw_json_first(ids); i < cw_json_count(ids) && i < CW_MCP_TASK_WATCHES;
          v = cw_json_next(v), i++) {
-        if (cw_json_is(v, CW_JSON_STRING) && !cw_mcp_task_is_here(&g->request.r, cw_json_text(v)))
+        if (cw_json_is(v, CW_JSON_STRING) && !cw_mcp_task_is_repeated(ids, v) &&
+            !cw_mcp_task_is_here(&g->request.r, cw_json_text(v)))
             gather_one(g, cw_json_text(v));
     }
 }
@@ -247,7 +258,7 @@ void cw_mcp_task_send_inputs(const cw_mcp_request *r, const cw_task *task, const
         cw_door_fail_nomem(r->item);
     } else {
         uint32_t place = cw_task_server(cw_task_id(task)) << CW_MCP_PLACE_LOOP_BITS;
-        cw_mcp_send_away(r->rl, place, CW_MCP_LETTER_INPUTS, header, cw_buf_str(&b));
+        cw_mcp_send_away(r, place, CW_MCP_LETTER_INPUTS, header, cw_buf_str(&b));
         cw_mcp_task_audit(r, task, "answered");
         cw_mcp_task_acknowledge(r);
     }

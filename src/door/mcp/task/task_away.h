@@ -26,6 +26,8 @@ typedef struct cw_mcp_tasks_found {
 } cw_mcp_tasks_found;
 
 typedef void (*cw_mcp_tasks_fn)(const cw_mcp_request *r, const cw_mcp_tasks_found *found);
+/* Whether a text of an array of ids is also before this place. */
+bool cw_mcp_task_is_repeated(const cw_json *ids, const cw_json *at);
 /* Read the rows of the tasks in an array of ids that this server does not have, and call fn, now or
  * later. A row that cannot be read is not found. */
 void cw_mcp_tasks_gather(const cw_mcp_request *r, const cw_json *ids, cw_mcp_tasks_fn fn);

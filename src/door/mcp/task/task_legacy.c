@@ -332,21 +332,18 @@ static void on_cancelled_away(const cw_mcp_request *r, cw_task *task, bool has_c
 }
 
 /* The answer shows the end, which can be read when its row is written. */
-static void cancel(const cw_mcp_request *r, cw_task *task, bool has_changed)
+static void on_cancelled_here(const cw_mcp_request *r, cw_task *task, bool has_changed)
 {
-    bool is_running = cw_task_status_of(task) <= CW_TASK_INPUT_REQUIRED;
-    (void)has_changed;
-    if (is_running && cw_task_is_elsewhere(task)) {
-        cw_mcp_task_look_up(r, cw_task_id(task), /* cancels= */ true, on_cancelled_away);
-        return;
-    }
-    /* Before its end, which another loop may write. */
-    if (is_running)
-        cw_mcp_task_audit(r, task, "cancel");
-    if (is_running && cw_task_cancel(task))
+    if (has_changed)
         await(r, task, reply_task);
     else
         cw_door_fail(r->item, 200, CW_RPC_PARAMS, ENDED);
+}
+
+static void cancel(const cw_mcp_request *r, cw_task *task, bool has_changed)
+{
+    (void)has_changed;
+    cw_mcp_task_cancel(r, task, on_cancelled_here, on_cancelled_away);
 }
 
 void cw_mcp_cancel_legacy_task(const cw_mcp_request *r)
