@@ -490,7 +490,7 @@ static cw_code make_matrix(cw_admin_call *c, cw_err *err)
 const cw_admin_method cw_admin_access_methods[] = {
     {.name = "causeway.access.why",
      .about = "Explain whether a caller can see and call a tool: each rule of the gate",
-     .permission = CW_PERMISSION_ADMINISTER_ACCESS,
+     .permission = CW_PERMISSION_VIEW_AUDIT,
      .params = "[{\"name\":\"tool\",\"required\":true,\"description\":\"Name of a tool or method\","
                "\"schema\":" TEXT "},"
                "{\"name\":\"account\",\"description\":\"The caller: an account with its password\","
@@ -509,7 +509,7 @@ const cw_admin_method cw_admin_access_methods[] = {
      .run = why},
     {.name = "causeway.access.matrix",
      .about = "Return for roles, or accounts, and all tools: yes, asks, listed or hidden",
-     .permission = CW_PERMISSION_ADMINISTER_ACCESS,
+     .permission = CW_PERMISSION_VIEW_AUDIT,
      .params = "[{\"name\":\"accounts\",\"description\":\"Rows are accounts instead of roles\","
                "\"schema\":" FLAG "},"
                "{\"name\":\"names\",\"description\":\"Names of the wanted rows\",\"schema\":{"

@@ -83,20 +83,21 @@ struct cw_admin_call {
     const cw_admin_method *method;
     const cw_json *params; /* an object that matches the method's schemas */
     const cw_config *config;
-    cw_snapshot *snapshot;   /* the catalogue; NULL: none was published */
-    cw_db *db;               /* CW_ADMIN_STORE: the database; NULL: none is configured */
-    cw_admin_server *server; /* CW_ADMIN_MAIN; NULL: no server runs here */
-    struct cw_tasks *tasks;  /* of the server; NULL: none runs here */
-    cw_str actor;            /* name of the caller */
-    cw_str caller;           /* cw_caller_json of the caller */
-    int64_t logged_in;       /* cw_caller_logged_in */
-    int64_t session_ends;    /* cw_caller_expires */
-    bool sees_arguments;     /* the caller has the permission "view arguments" */
-    bool sees_access;        /* the caller has the permission "administer access" */
-    bool has_no_logins;      /* the server offers no login: it runs without a configuration */
-    cw_json_writer *out;     /* an open object: the function adds the members of the result */
-    cw_arena *arena;         /* until the call ends */
-    void *prepared;          /* set by the method's `prepare`, in the arena */
+    cw_snapshot *snapshot;      /* the catalogue; NULL: none was published */
+    cw_db *db;                  /* CW_ADMIN_STORE: the database; NULL: none is configured */
+    cw_admin_server *server;    /* CW_ADMIN_MAIN; NULL: no server runs here */
+    struct cw_tasks *tasks;     /* of the server; NULL: none runs here */
+    struct cw_seal_keys *seals; /* likewise */
+    cw_str actor;               /* name of the caller */
+    cw_str caller;              /* cw_caller_json of the caller */
+    int64_t logged_in;          /* cw_caller_logged_in */
+    int64_t session_ends;       /* cw_caller_expires */
+    bool sees_arguments;        /* the caller has the permission "view arguments" */
+    bool sees_access;           /* the caller has the permission "administer access" */
+    bool has_no_logins;         /* the server offers no login: it runs without a configuration */
+    cw_json_writer *out;        /* an open object: the function adds the members of the result */
+    cw_arena *arena;            /* until the call ends */
+    void *prepared;             /* set by the method's `prepare`, in the arena */
     /* CW_ADMIN_MAIN: ends a call whose function returned CW_AGAIN, once, later and on the same
      * thread. */
     void (*finish)(cw_admin_call *c, cw_code rc, const cw_err *err);

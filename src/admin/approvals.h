@@ -2,7 +2,7 @@
 /* approvals.h - approved definitions of tools in the database, which all servers of it share.
  *
  * With `approvals: store` the definitions that operators have approved are rows of the database
- * (store/approval.h) instead of a file of one machine. Their form is that of source/remote/lock.h. A
+ * (store/approval.h) instead of a file of one machine. Their form is that of source/remote/lock/lock.h. A
  * server holds what it has read last. An approval by any program is read within a second:
  *
  *     approve ──► rows + 1 ··► cw_approvals_read_news (store's thread) ──► on_change (main thread)

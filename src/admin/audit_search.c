@@ -2,6 +2,9 @@
 /* audit_search.c - the method that finds records of the audit. */
 #include "admin/audit_search.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "admin/admin.h"
 #include "audit/search.h"
 #include "audit/timestamp.h"
@@ -54,6 +57,33 @@ static cw_code read_filter(const cw_admin_call *c, cw_audit_filter *ret, cw_err 
     return rc ? rc : check_word("outcome", ret->outcome, cw_audit_outcomes, err);
 }
 
+#define PLACE_NUMBERS 3u
+#define PLACE_SIZE 72u /* three numbers of 64 bits, and hyphens */
+
+static bool parse_place(cw_str text, cw_audit_place *ret)
+{
+    uint64_t numbers[PLACE_NUMBERS];
+    cw_str rest = text;
+    for (size_t i = 0; i < CW_COUNT(numbers); i++) {
+        if (!rest.p || !cw_str_to_u64(cw_str_cut(rest, '-', &rest), &numbers[i]))
+            return false;
+    }
+    *ret = (cw_audit_place){numbers[0], numbers[1], numbers[2]};
+    return !rest.p && ret->inode;
+}
+
+static void write_place(cw_json_writer *w, const cw_audit_place *place)
+{
+    char text[PLACE_SIZE];
+    cw_json_add_key(w, CW_STR("next"));
+    snprintf(text, sizeof text, "%" PRIu64 "-%" PRIu64 "-%" PRIu64, place->inode, place->file,
+             place->offset);
+    if (place->inode)
+        cw_json_add_string(w, cw_str_from(text));
+    else
+        cw_json_add_null(w);
+}
+
 typedef struct found {
     cw_admin_call *c;
     int64_t n, limit;
@@ -99,12 +129,18 @@ static cw_code search(cw_admin_call *c, cw_err *err)
     cw_code rc = read_filter(c, &s.filter, err);
     if (rc)
         return rc;
+    cw_str cursor = cw_admin_text(c, "cursor");
+    if (cursor.n && !parse_place(cursor, &s.from))
+        return cw_fail(err, CW_PARAMS, "cursor: expected the member next of a result");
     cw_json_add_key(c->out, CW_STR("records"));
     cw_json_open_array(c->out);
     rc = cw_audit_search_run(&s, err);
     cw_json_close(c->out);
     cw_json_add_bool_member(c->out, CW_STR("more"), f.has_more || s.is_late);
     cw_json_add_i64_member(c->out, CW_STR("damaged"), (int64_t)s.n_damaged);
+    if (s.oldest[0])
+        cw_json_add_string_member(c->out, CW_STR("searched_to"), cw_str_from(s.oldest));
+    write_place(c->out, &s.end);
     return rc;
 }
 
@@ -121,10 +157,13 @@ const cw_admin_method cw_admin_audit_methods[] = {
          "{\"name\":\"tool\",\"description\":\"Name of a tool or method\",\"schema\":" TEXT
          "},{\"name\":\"outcome\",\"schema\":" TEXT "},"
          "{\"name\":\"kind\",\"schema\":" TEXT "},"
+         "{\"name\":\"cursor\",\"description\":\"Go on where a search ended: its "
+         "next\",\"schema\":" TEXT "},"
          "{\"name\":\"limit\",\"description\":\"Maximum number of records; 100 by default\","
          "\"schema\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}}]",
      .result = "{\"records\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-               "\"more\":{\"type\":\"boolean\"},\"damaged\":{\"type\":\"integer\"}}",
+               "\"more\":{\"type\":\"boolean\"},\"damaged\":{\"type\":\"integer\"},"
+               "\"searched_to\":" TEXT ",\"next\":{\"type\":[\"string\",\"null\"]}}",
      .place = CW_ADMIN_FILES,
      .run = search},
     {.name = NULL},

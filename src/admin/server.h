@@ -29,6 +29,8 @@ struct cw_admin_server {
     cw_admin_loop loops[CW_SERVER_MAX_LOOPS];
     cw_list loads;         /* on the main loop: definitions.h */
     cw_list operations;    /* on the main loop: those that finish later */
+    cw_fair_queue files;   /* on the main loop: those that wait for a thread */
+    unsigned n_files;      /* those that have one */
     cw_admin_stats *stats; /* NULL: nothing is counted */
     uv_timer_t log_timer;  /* ends a level of the log; .data is NULL: not used */
     cw_runtime *runtime;
@@ -36,6 +38,7 @@ struct cw_admin_server {
     cw_sources *sources;
     struct cw_approvals *approvals; /* of the database */
     cw_tasks *tasks;
+    struct cw_seal_keys *seals;
     const cw_audit *audit; /* NULL: none */
     cw_spawner *spawner;   /* of child programs; NULL: none */
     const cw_sources_health *health;

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "access/caller.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "catalogue/page_cache.h"
 #include "config/session_limits.h"
@@ -75,13 +77,21 @@ static cw_code status(cw_admin_call *c, cw_err *err)
     return write_restart(c, err);
 }
 
+/* When the session ends if this call is its last use, which may not have been recorded. */
+static int64_t session_end(const cw_admin_call *c)
+{
+    int64_t idle = cw_config_sessions(c->config).idle_ms;
+    int64_t unused = cw_clock_wall_ms() + idle - idle / CW_SESSION_TOUCHES;
+    return c->logged_in && unused < c->session_ends ? unused : c->session_ends;
+}
+
 static cw_code whoami(cw_admin_call *c, cw_err *err)
 {
     int64_t recent = c->logged_in ? c->logged_in + cw_config_sessions(c->config).confirm_ms : 0;
     (void)err;
     cw_json_add_key(c->out, CW_STR("caller"));
     cw_json_add_span(c->out, c->caller);
-    cw_admin_add_date_member(c->out, "session_ends", c->session_ends);
+    cw_admin_add_date_member(c->out, "session_ends", session_end(c));
     cw_admin_add_date_member(c->out, "recent_until", recent);
     return CW_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "access/fair_key.h"
 #include "admin/definitions.h"
 #include "base/clock.h"
 #include "config/session_limits.h"
@@ -11,6 +12,9 @@
 
 #define DESCRIPTION_MAX ((size_t)4 << 20)
 #define TOO_MANY_HASHES "too many passwords wait to be hashed; try again"
+/* The threads of the pool have other work, too: names of hosts, and the metrics. */
+#define FILES_MAX 2u
+#define FILES_WAITING 256u
 
 typedef struct admin_source {
     cw_source base;
@@ -31,6 +35,8 @@ typedef struct operation {
     cw_store *store;
     cw_store_job job;
     uv_work_t work;
+    cw_fair_item turn; /* in server->files */
+    cw_fair_key by;
     cw_list node;    /* in server->operations */
     cw_list waiting; /* in home->running, while `call` is set */
     cw_config *config;
@@ -192,13 +198,57 @@ static void on_work(uv_work_t *work)
     op->rc = run(op);
 }
 
+static void start_files(cw_admin_server *server);
+
 static void on_work_done(uv_work_t *work, int status)
 {
     operation *op = CW_CONTAINER(work, operation, work);
+    cw_admin_server *server = op->source->server;
     if (status)
         fail(op, CW_GONE, "the server is stopping");
     else
         end(op, op->rc);
+    server->n_files--;
+    if (!server->is_closed)
+        start_files(server);
+}
+
+static bool is_cancelled(operation *op)
+{
+    pthread_mutex_lock(&op->home->calls);
+    bool has_call = op->call;
+    pthread_mutex_unlock(&op->home->calls);
+    return !has_call;
+}
+
+/* Those that wait, in turn. */
+static void start_files(cw_admin_server *server)
+{
+    cw_fair_item *item;
+    while (server->n_files < FILES_MAX && (item = cw_fair_first(&server->files))) {
+        operation *op = CW_CONTAINER(item, operation, turn);
+        cw_fair_take(&server->files, item);
+        if (is_cancelled(op))
+            fail(op, CW_GONE, "no client waits for the result");
+        else if (uv_queue_work(&server->loop->uv, &op->work, on_work, on_work_done))
+            fail(op, CW_IO, "no thread is available");
+        else
+            server->n_files++;
+    }
+}
+
+static void run_files(operation *op)
+{
+    static const char too_many[] = "too many operations wait for files; try again";
+    cw_admin_server *server = op->source->server;
+    cw_fair_item *lost = NULL;
+    if (cw_fair_push(&server->files, &op->turn, &op->by, FILES_WAITING, &lost)) {
+        fail(op, CW_LIMIT, too_many);
+        return;
+    }
+    if (lost)
+        fail(CW_CONTAINER(lost, operation, turn), CW_LIMIT, too_many);
+    start_files(server);
 }
 
 static void on_finish(cw_admin_call *c, cw_code rc, const cw_err *err)
@@ -276,6 +326,7 @@ static void on_main(cw_message *message)
     op->c.snapshot = op->snapshot;
     op->c.has_no_logins = server->has_no_logins;
     op->c.tasks = server->tasks;
+    op->c.seals = server->seals;
     if ((op->c.method->flags & CW_ADMIN_NEEDS_SERVER) && !server->connections) {
         fail(op, CW_NOTFOUND, CW_ADMIN_NO_SERVER);
         return;
@@ -288,8 +339,7 @@ static void on_main(cw_message *message)
         run_store(op);
         return;
     case CW_ADMIN_FILES:
-        if (uv_queue_work(&server->loop->uv, &op->work, on_work, on_work_done))
-            fail(op, CW_IO, "no thread is available");
+        run_files(op);
         return;
     }
 }
@@ -373,6 +423,7 @@ static cw_code start(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err
     op->c.arena = &op->arena;
     op->home = home_of(source->server, call->loop);
     op->call = call;
+    op->by = cw_caller_fair_key(call->caller, call->peer);
     /* A method that can do without the database changes no rights there. */
     unsigned kind = op->c.method->flags & (CW_ADMIN_CHANGES | CW_ADMIN_STORE_OPTIONAL);
     op->job = (cw_store_job){
@@ -491,6 +542,7 @@ void cw_admin_server_init(cw_admin_server *server, cw_loop *loop)
     server->started = cw_clock_wall_ms();
     cw_list_init(&server->operations);
     cw_list_init(&server->loads);
+    cw_fair_init(&server->files);
     for (size_t i = 0; i < CW_COUNT(server->loops); i++) {
         pthread_mutex_init(&server->loops[i].calls, NULL);
         pthread_mutex_init(&server->loops[i].lock, NULL);
@@ -508,4 +560,9 @@ void cw_admin_server_close(cw_admin_server *server)
     server->log_timer.data = NULL;
     for (cw_list *node; (node = cw_list_take_first(&server->operations));)
         fail(CW_CONTAINER(node, operation, node), CW_GONE, "the server is stopping");
+    for (cw_fair_item *item; (item = cw_fair_first(&server->files));) {
+        cw_fair_take(&server->files, item);
+        fail(CW_CONTAINER(item, operation, turn), CW_GONE, "the server is stopping");
+    }
+    cw_fair_done(&server->files);
 }

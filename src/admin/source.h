@@ -3,7 +3,7 @@
  *
  *     loop of the call ── post ──► main loop ──► CW_ADMIN_MAIN: run
  *            ▲                         ├──────► CW_ADMIN_STORE: [hash pool, prepare], store's thread, run
- *            │                         └──────► CW_ADMIN_FILES: thread pool, run
+ *            │                         └──────► CW_ADMIN_FILES: thread pool, run in turn
  *            └───────────── post ─────────────────────┘
  *
  * An operation owns copies of all it needs, so a call that is cancelled leaves nothing behind that

@@ -11,6 +11,7 @@
 #define PAGE 1000u                           /* tools of one list */
 #define LIST_BYTES (CW_ADMIN_RESULT_MAX / 2) /* further tools are left for another call */
 #define NEAR 3u                              /* edits, for "did you mean" */
+#define PERMISSIONS_MAX 200u                 /* of those to choose from */
 
 static cw_code fail_snapshot(cw_err *err)
 {
@@ -166,7 +167,7 @@ cw_code cw_admin_find_visible(const cw_view *view, cw_str name, const cw_entry *
 
 typedef struct selection {
     const cw_view *view; /* NULL: every tool */
-    cw_str source, words, after;
+    cw_str source, words, needs, after;
     size_t limit;
     bool has_cost; /* wanted */
 } selection;
@@ -192,9 +193,20 @@ static bool has_words(const cw_entry *entry, cw_str words)
     return true;
 }
 
+static bool has_text(const cw_str *items, size_t n, cw_str text)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cw_str_eq(items[i], text))
+            return true;
+    }
+    return false;
+}
+
 static bool is_wanted(const selection *s, const cw_entry *entry)
 {
+    const cw_requirements *needs = &entry->method->needs;
     return (!s->source.n || cw_str_eq(entry->method->source->name, s->source)) &&
+           (!s->needs.n || has_text(needs->permissions, needs->n_permissions, s->needs)) &&
            (!s->view || cw_view_verdict(s->view, entry) != CW_VERDICT_HIDDEN) &&
            (!s->words.n || has_words(entry, s->words));
 }
@@ -266,6 +278,22 @@ static void write_cost(const cw_admin_call *c, const cw_entry *entry)
     cw_json_close(c->out);
 }
 
+/* The permissions that tools need, for a reader that chooses one of them. */
+static void write_permissions(cw_admin_call *c)
+{
+    cw_str found[PERMISSIONS_MAX];
+    size_t n_found = 0, n;
+    const cw_entry *const *tools = cw_snapshot_tools(c->snapshot, &n);
+    for (size_t i = 0; i < n; i++) {
+        const cw_requirements *needs = &tools[i]->method->needs;
+        for (size_t k = 0; k < needs->n_permissions && n_found < CW_COUNT(found); k++) {
+            if (!has_text(found, n_found, needs->permissions[k]))
+                found[n_found++] = needs->permissions[k];
+        }
+    }
+    write_texts(c->out, "permissions", found, n_found);
+}
+
 static void write_list(cw_admin_call *c, const selection *s)
 {
     size_t n, n_written = 0, total = 0;
@@ -305,12 +333,15 @@ static cw_code list(cw_admin_call *c, cw_err *err)
     selection s = {.view = view,
                    .source = cw_admin_text(c, "source"),
                    .words = cw_str_trim(cw_admin_text(c, "words")),
+                   .needs = cw_admin_text(c, "needs"),
                    .after = cw_admin_text(c, "after"),
                    .limit = (size_t)cw_admin_number(c, "limit", PAGE),
-                   .has_cost = cw_json_is(cw_json_get(c->params, CW_STR("cost")), CW_JSON_TRUE)};
+                   .has_cost = cw_admin_flag(c, "cost")};
     if (view)
         write_caller(c->out, view);
     write_list(c, &s);
+    if (!view && cw_admin_flag(c, "permissions"))
+        write_permissions(c);
     cw_view_unref(view);
     return CW_OK;
 }
@@ -426,7 +457,11 @@ const cw_admin_method cw_admin_tools_methods[] = {
          "[{\"name\":\"source\",\"description\":\"Only tools of this source\",\"schema\":" TEXT
          "},{\"name\":\"words\",\"description\":\"Only tools that have each of these words in "
          "their name, title, description, source or permissions\",\"schema\":{\"type\":\"string\","
-         "\"maxLength\":200}},{\"name\":\"after\",\"description\":\"Tools behind this name, when a "
+         "\"maxLength\":200}},{\"name\":\"needs\",\"description\":\"Only tools that need this "
+         "permission\",\"schema\":" TEXT "},{\"name\":\"permissions\",\"description\":\"Add the "
+         "permissions that tools need; a maximum of 200, and not for a named "
+         "caller\",\"schema\":" FLAG
+         "},{\"name\":\"after\",\"description\":\"Tools behind this name, when a "
          "result has more\",\"schema\":" TEXT
          "},{\"name\":\"limit\",\"description\":\"Maximum number of tools; 1000 by default\","
          "\"schema\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}"
@@ -436,7 +471,8 @@ const cw_admin_method cw_admin_tools_methods[] = {
          "{" CALLER
          ",\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{" ENTRY
          ",\"cost\":{\"type\":\"object\"}},\"required\":[\"name\",\"portableName\",\"source\","
-         "\"method\"]}},\"more\":" FLAG ",\"total\":{\"type\":\"integer\"}}",
+         "\"method\"]}},\"more\":" FLAG ",\"total\":{\"type\":\"integer\"},\"permissions\":" TEXTS
+         "}",
      .place = CW_ADMIN_STORE,
      .flags = CW_ADMIN_STORE_FOR_CALLER,
      .run = list},

@@ -27,7 +27,20 @@ typedef struct backwards {
     char *text; /* of PIECE + CW_AUDIT_LINE_MAX bytes */
     size_t n;
     bool is_skipping; /* the end of `text` belongs to a line that is too long */
+    bool has_begun;   /* the place to begin at was found */
 } backwards;
+
+/* Records of several threads are not quite in the order of their times. */
+static void set_oldest(cw_audit_search *s, const cw_json *record)
+{
+    const cw_json *time = cw_json_get(record, CW_STR("time"));
+    if (!cw_json_is(time, CW_JSON_STRING) || cw_json_text(time).n >= sizeof s->oldest)
+        return;
+    char text[sizeof s->oldest];
+    snprintf(text, sizeof text, "%.*s", CW_STR_ARG(cw_json_text(time)));
+    if (!s->oldest[0] || strcmp(text, s->oldest) < 0)
+        memcpy(s->oldest, text, sizeof text);
+}
 
 static cw_code take_line(backwards *b, cw_str line, cw_err *err)
 {
@@ -45,7 +58,10 @@ static cw_code take_line(backwards *b, cw_str line, cw_err *err)
         s->n_damaged++;
         return CW_OK;
     }
-    return cw_audit_filter_matches(&s->filter, record) ? s->fn(record, s->ctx, err) : CW_OK;
+    rc = cw_audit_filter_matches(&s->filter, record) ? s->fn(record, s->ctx, err) : CW_OK;
+    if (!rc)
+        set_oldest(s, record);
+    return rc;
 }
 
 /* Search the lines whose begin has been read, the last one first. */
@@ -61,7 +77,8 @@ static cw_code take_lines(backwards *b, cw_err *err)
             b->is_skipping = false;
         else
             rc = take_line(b, cw_str_make(b->text + from, b->n - from), err);
-        b->n = end ? (size_t)(end - b->text) : 0;
+        if (!rc)
+            b->n = end ? (size_t)(end - b->text) : 0;
     }
     return rc;
 }
@@ -143,9 +160,21 @@ static bool is_too_old(const cw_audit_filter *f, const struct stat *st)
     return strcmp(changed, f->since) < 0;
 }
 
+/* The end of what is searched in a file; 0: the search begins in an older one. */
+static off_t end_of(backwards *b, unsigned index, const struct stat *st)
+{
+    const cw_audit_place *from = &b->search->from;
+    if (b->has_begun)
+        return st->st_size;
+    if (st->st_ino != from->inode || index < from->file || from->offset > (uint64_t)st->st_size)
+        return 0;
+    b->has_begun = true;
+    return (off_t)from->offset;
+}
+
 static cw_code search_files(backwards *b, file_id *ids, cw_err *err)
 {
-    const cw_audit_search *s = b->search;
+    cw_audit_search *s = b->search;
     unsigned files = s->files < FILES_MAX ? s->files : FILES_MAX;
     size_t n = 0;
     cw_code rc =
@@ -156,7 +185,9 @@ static cw_code search_files(backwards *b, file_id *ids, cw_err *err)
         if (b->fd < 0)
             continue;
         if (!is_known(ids, n, &st) && !is_too_old(&s->filter, &st))
-            rc = search_file(b, st.st_size, err);
+            rc = search_file(b, end_of(b, i, &st), err);
+        if (rc == CW_DONE || s->is_late)
+            s->end = (cw_audit_place){st.st_ino, i, (uint64_t)b->at + b->n};
         ids[n++] = (file_id){st.st_dev, st.st_ino};
         close(b->fd);
     }
@@ -165,8 +196,11 @@ static cw_code search_files(backwards *b, file_id *ids, cw_err *err)
 
 cw_code cw_audit_search_run(cw_audit_search *s, cw_err *err)
 {
-    backwards b = {.search = s, .until = cw_clock_ms() + CW_AUDIT_SEARCH_MS};
+    backwards b = {
+        .search = s, .until = cw_clock_ms() + CW_AUDIT_SEARCH_MS, .has_begun = !s->from.inode};
     s->is_late = false;
+    s->end = (cw_audit_place){0};
+    s->oldest[0] = '\0';
     s->n_damaged = 0;
     b.text = malloc(2 * PIECE + CW_AUDIT_LINE_MAX);
     file_id *ids = calloc(FILES_MAX + 1, sizeof *ids);

@@ -146,6 +146,7 @@
 #define CW_WEBHOOK_MAX_BODY (256u * 1024u)
 #define CW_WEBHOOK_TIMEOUT_MS 10000u
 #define CW_WEBHOOK_RUNNING 32u /* deliveries at the same time */
+#define CW_WEBHOOK_RUNNING_PER_CALLER 4u
 
 /* Views of tools (sources[].methods[].ui_file in config) */
 #define CW_UI_MAX_BYTES (1024u * 1024u)

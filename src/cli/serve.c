@@ -30,10 +30,10 @@
 #include "server/app.h"
 #include "server/app_state.h"
 #include "server/files/examples.h"
-#include "server/listeners.h"
 #include "server/files/local_socket.h"
-#include "server/upgrade/notify.h"
+#include "server/listeners.h"
 #include "server/probe.h"
+#include "server/upgrade/notify.h"
 #include "server/upgrade/takeover.h"
 
 /* For this long the start waits for sources, so that the first client finds the tools. A process
@@ -42,7 +42,7 @@
 #define SETTLE_SUCCESSOR_MS 10000u
 #define COMPLAINTS_MAX 4096u
 #define ENDS_MS 250u
-#define RELOAD_WAIT_MS 1000u /* for loops that are busy */
+#define RELOAD_WAIT_MS 1000u /* for a database that is slow, and for loops that are busy */
 
 typedef struct service {
     const char *config_path, *tool_names;
@@ -277,6 +277,7 @@ static cw_code reload(service *sv, cw_json_writer *out)
         cw_config_unref(sv->config);
         sv->config = fresh;
         /* An operator who reads this line may expect the new settings. */
+        (void)cw_app_wait_roles(&sv->app, RELOAD_WAIT_MS);
         (void)cw_runtime_wait(sv->app.runtime, RELOAD_WAIT_MS);
         cw_log(CW_LOG_INFO, "config", "configuration read again");
     }

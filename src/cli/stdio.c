@@ -35,6 +35,7 @@ typedef struct program {
     uv_signal_t signals[3];
     size_t pending; /* 1 until the end */
     bool is_over;
+    bool is_hurried; /* messages do not wait for sources any longer */
 } program;
 
 /* ---- the token ---- */
@@ -128,7 +129,7 @@ static void end(program *p)
 {
     if (p->is_over)
         return;
-    p->is_over = true;
+    p->is_over = p->is_hurried = true;
     cw_stdio_close(p->door);
     cw_app_close(&p->app);
     close_signals(p);
@@ -145,6 +146,14 @@ static void on_end(void *ctx)
 {
     program *p = ctx;
     cw_app_flush(&p->app, on_flushed, p);
+}
+
+/* The client has left, or what came through a pipe is complete. Services may never respond. Plugins are
+ * waited for: without them, their calls would have no result. */
+static void on_overdue(void *ctx)
+{
+    program *p = ctx;
+    p->is_hurried = p->is_hurried || !cw_sources_is_loading_plugins(p->app.sources);
 }
 
 static void on_signal(uv_signal_t *handle, int signum)
@@ -196,6 +205,7 @@ static cw_code open_door(program *p, cw_err *err)
         .calls = config->limits.max_calls < config->plugins.queue ? config->limits.max_calls
                                                                   : config->plugins.queue,
         .file_ms = longest_call(config),
+        .on_overdue = on_overdue,
         .on_end = on_end,
         .ctx = p,
     };
@@ -254,7 +264,7 @@ static cw_code prepare(program *p, cw_err *err)
         return rc;
     if (!p->config_path && !p->plugin)
         cw_examples_announce(p->config);
-    cw_app_wait(&p->app, SETTLE_MS, &p->is_over);
+    cw_app_wait(&p->app, SETTLE_MS, &p->is_hurried);
     return check_ready(p, err);
 }
 

@@ -283,7 +283,8 @@ typedef struct cw_config {
         cw_log_level log_level;          /* of lines for legacy clients that have set none */
         uint32_t page_size;              /* entries on one page of a list */
         cw_str secret_file; /* seals what clients carry for us; empty: kept in the store */
-        cw_config_form tool_names, schemas; /* catalogue/portable_name.h */
+        cw_config_strings old_secret_files; /* open it too */
+        cw_config_form tool_names, schemas; /* catalogue/tool/portable_name.h */
         bool structured_text;               /* texts are structured content too */
         bool null_is_absent;                /* of an optional argument, whose schema rejects null */
         cw_config_clients clients; /* for whom it is otherwise; the first that fits counts */
@@ -301,7 +302,7 @@ typedef struct cw_config {
 
     struct {
         bool enabled;             /* the methods of the source `causeway` exist, and its socket */
-        cw_str socket;            /* path; empty: one is chosen (server/local_socket.h) */
+        cw_str socket;            /* path; empty: one is chosen (server/files/local_socket.h) */
         cw_config_strings tools;  /* reading methods that are tools */
         uint32_t recent_login_ms; /* a browser session that changes access is younger */
     } admin;

@@ -30,7 +30,7 @@ typedef struct cw_config_toolset {
     bool is_search; /* its list has a search in place of its tools */
 } cw_config_toolset;
 
-/* Large results that are kept for their callers (door/mcp/kept_results.h). */
+/* Large results that are kept for their callers (door/mcp/feature/kept_results.h). */
 typedef struct cw_config_kept_results {
     uint32_t ttl_ms;       /* 0: none is kept */
     size_t max_size;       /* of all callers together */

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/fnv.h"
 #include "embed/join.h"
 #include "embed/squeeze.h"
 
@@ -24,10 +25,8 @@
 #define PACKED_MAX (FILE_MAX + 4096u)
 #define PER_LINE 24u
 #define FILES_MAX 64
-#define FNV_OFFSET UINT64_C(14695981039346656037)
-#define FNV_PRIME UINT64_C(1099511628211)
 
-static uint64_t hash = FNV_OFFSET;
+static uint64_t hash = CW_FNV1A_START;
 static size_t total; /* of the gzipped files */
 
 static const char *base_name(const char *path)
@@ -56,8 +55,7 @@ static const char *type_of(const char *name)
 
 static void add_to_hash(const unsigned char *bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ bytes[i]) * FNV_PRIME;
+    hash = cw_fnv1a(hash, cw_str_make((const char *)bytes, n));
 }
 
 static int fail(const char *what, const char *name)

@@ -2,6 +2,7 @@
 /* check_marks.c - assigns resources, prompts and completions to their methods. */
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "host/check_int.h"
 #include "host/uri.h"
 
@@ -290,11 +291,6 @@ static cw_str key_of(const cw_hosted_method *m, cw_mark_kind kind)
     return (cw_str){0};
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    return cw_str_cmp(*(const cw_str *)a, *(const cw_str *)b);
-}
-
 static void check_twice(cw_check_place at, cw_mark_kind kind, cw_str *keys)
 {
     size_t n = 0;
@@ -303,7 +299,7 @@ static void check_twice(cw_check_place at, cw_mark_kind kind, cw_str *keys)
         if (key.n > 0)
             keys[n++] = key;
     }
-    qsort(keys, n, sizeof(keys[0]), compare_keys);
+    qsort(keys, n, sizeof(keys[0]), cw_sort_texts);
     for (size_t i = 1; i < n; i++) {
         bool is_first = i < 2 || !cw_str_eq(keys[i], keys[i - 2]);
         if (!is_first || !cw_str_eq(keys[i], keys[i - 1]))

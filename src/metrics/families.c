@@ -99,6 +99,8 @@ static const char *const attempts[] = {
 };
 static const char *const offers[] = {"offered", "withheld"};
 static const char *const origins[] = {"called", "merged", "kept"};
+static const char *const drops[] = {"repeated", "limit", "schema", "secret", "memory"};
+static const char *const modes[] = {"tool", "resource", "poll", "push", "webhook"};
 static const char *const exits[] = {"idle", "crash", "killed", "memory"};
 static const char *const lookups[] = {"hit", "miss"};
 static const char *const credentials[] = {"password", "token", "session", "_OTHER"};
@@ -383,6 +385,32 @@ const cw_family cw_families[CW_METRIC_N] = {
                            .labels = {SOURCE("source"), LIST("how", origins)},
                            .n_row_labels = 1,
                            ALL_ZEROS},
+    [CW_METRIC_EVENTS_PUBLISHED] = {.name = "causeway_events_published_total",
+                                    .help = "Events of a source that were kept for readers.",
+                                    COUNTER,
+                                    .labels = {SOURCE("source")},
+                                    .n_row_labels = 1,
+                                    ALL_ZEROS},
+    [CW_METRIC_EVENTS_DROPPED] = {.name = "causeway_events_dropped_total",
+                                  .help = "Events of a source that were dropped, by reason.",
+                                  COUNTER,
+                                  .labels = {SOURCE("source"), LIST("reason", drops)},
+                                  .n_row_labels = 1,
+                                  ALL_ZEROS},
+    [CW_METRIC_EVENTS_DELIVERED] = {.name = "causeway_events_delivered_total",
+                                    .help = "Events that clients received, by the way they read "
+                                            "them. Each client counts.",
+                                    COUNTER,
+                                    .labels = {SOURCE("source"), LIST("mode", modes)},
+                                    .n_row_labels = 1,
+                                    ALL_ZEROS},
+    [CW_METRIC_EVENT_SUBSCRIBERS] = {.name = "causeway_event_subscribers",
+                                     .help = "Open subscriptions to events: waiting tool calls, "
+                                             "streams and webhooks, for each event.",
+                                     GAUGE,
+                                     .labels = {SOURCE("source"), LIST("mode", modes)},
+                                     .n_row_labels = 1,
+                                     ALL_ZEROS},
     [CW_METRIC_PLUGIN_WORKERS] = {.name = "causeway_plugin_workers",
                                   .help = "Processes of a plugin.",
                                   GAUGE,

@@ -4,6 +4,8 @@
  * The cells of a metric are in rows. A row belongs to one name (or one route and method); a thread
  * allocates it at the first count. The other labels are indices within the row. A metric without
  * names has one row.
+ *
+ * Threads: the table is constant; any thread may read cells (cells.c has the rules of writing).
  */
 #ifndef CW_METRICS_FAMILIES_H
 #define CW_METRICS_FAMILIES_H

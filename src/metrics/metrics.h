@@ -65,6 +65,10 @@ typedef enum cw_metric {
     CW_METRIC_SOURCE_REFRESHED,     /* source */
     CW_METRIC_SOURCE_TOOLS,         /* source, state */
     CW_METRIC_RESULTS,              /* source, origin */
+    CW_METRIC_EVENTS_PUBLISHED,     /* source */
+    CW_METRIC_EVENTS_DROPPED,       /* source, reason */
+    CW_METRIC_EVENTS_DELIVERED,     /* source, mode */
+    CW_METRIC_EVENT_SUBSCRIBERS,    /* source, mode */
     CW_METRIC_PLUGIN_WORKERS,       /* plugin */
     CW_METRIC_PLUGIN_QUEUE,         /* plugin */
     CW_METRIC_PLUGIN_MEMORY,        /* plugin */
@@ -162,6 +166,20 @@ typedef enum cw_metrics_origin {
     CW_RESULT_MERGED,
     CW_RESULT_KEPT,
 } cw_metrics_origin;
+typedef enum cw_metrics_event_drop {
+    CW_EVENT_DROP_REPEATED,
+    CW_EVENT_DROP_LIMIT,
+    CW_EVENT_DROP_SCHEMA,
+    CW_EVENT_DROP_SECRET,
+    CW_EVENT_DROP_MEMORY,
+} cw_metrics_event_drop;
+typedef enum cw_metrics_event_mode {
+    CW_EVENT_MODE_TOOL,
+    CW_EVENT_MODE_RESOURCE,
+    CW_EVENT_MODE_POLL,
+    CW_EVENT_MODE_PUSH,
+    CW_EVENT_MODE_WEBHOOK,
+} cw_metrics_event_mode;
 typedef enum cw_metrics_exit {
     CW_EXIT_IDLE,
     CW_EXIT_CRASH,

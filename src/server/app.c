@@ -10,27 +10,27 @@
 #include "base/log.h"
 #include "call/catalogue_wait.h"
 #include "config/session_limits.h"
+#include "server/app_anonymous.h"
 #include "server/app_callers.h"
 #include "server/app_shared.h"
+#include "server/files/own_files.h"
+#include "server/files/plugin_host_path.h"
+#include "server/files/seal_key.h"
+#include "server/files/state_file.h"
 #include "server/options/audit_opts.h"
 #include "server/options/database.h"
 #include "server/options/issuers.h"
 #include "server/options/name_checks.h"
 #include "server/options/oauth_server.h"
-#include "server/files/own_files.h"
 #include "server/options/permissions.h"
-#include "server/files/plugin_host_path.h"
-#include "server/replica_row.h"
-#include "server/files/seal_key.h"
-#include "server/files/state_file.h"
 #include "server/options/trace_opts.h"
+#include "server/replica_row.h"
 #include "source/upstream/package.h"
 #include "task/tasks.h"
 
 /* How long a client may cache a list. Clients with a subscription are notified of changes. */
 #define LIST_TTL_MS 5000u
 #define PUBLISH_PAUSE_MS 1000u
-#define RETRY_PAUSE_MS 100u
 #define FLUSH_MS 1000u        /* for the last spans */
 #define FLUSH_TASKS_MS 2000u  /* for the ends of tasks */
 #define LEAVE_MS 1000u        /* for the row of this server */
@@ -60,20 +60,14 @@ static void publish(cw_app *b, cw_source *const *retired, size_t n_retired)
         uv_timer_start(&b->timer, on_publish_again, PUBLISH_PAUSE_MS, 0);
 }
 
-static void on_publish_again(uv_timer_t *timer)
+void cw_app_publish(cw_app *b)
 {
-    publish(timer->data, NULL, 0);
+    publish(b, NULL, 0);
 }
 
-/* A caller with the same rights changes nothing. */
-static void set_anonymous(cw_app *b, cw_caller *caller)
+static void on_publish_again(uv_timer_t *timer)
 {
-    cw_caller *old = b->anonymous;
-    if (cw_caller_equal(old, caller))
-        return;
-    b->anonymous = cw_caller_ref(caller);
-    b->is_dirty = true;
-    cw_caller_unref(old);
+    cw_app_publish(timer->data);
 }
 
 static void set_loading(cw_app *b, bool is_loading)
@@ -131,7 +125,7 @@ static void use_owner(cw_app *b)
         cw_log_err(CW_LOG_ERROR, "serve", "the local caller keeps its old permissions", &err);
         return;
     }
-    set_anonymous(b, owner);
+    cw_app_set_anonymous(b, owner);
     cw_caller_unref(owner);
 }
 
@@ -198,7 +192,7 @@ static void on_loading_late(uv_timer_t *timer)
 {
     cw_app *b = timer->data;
     set_loading(b, false);
-    publish(b, NULL, 0);
+    cw_app_publish(b);
 }
 
 static void on_loading(bool is_loading, void *ctx)
@@ -209,7 +203,7 @@ static void on_loading(bool is_loading, void *ctx)
     else
         uv_timer_stop(&b->loading);
     set_loading(b, is_loading);
-    publish(b, NULL, 0);
+    cw_app_publish(b);
 }
 
 /* ---- the audit ---- */
@@ -261,124 +255,13 @@ static void on_status(void *ctx, const cw_err *err)
         cw_log(CW_LOG_INFO, "store", "the database can be used again");
 }
 
-/* Callers who have logged in are checked on their loops (login_watch.h). */
-static void on_anonymous(cw_message *message)
-{
-    cw_app *b = CW_CONTAINER(message, cw_app, on_anonymous);
-    pthread_mutex_lock(&b->lock);
-    cw_caller *caller = b->read;
-    bool is_new = b->has_read;
-    b->read = NULL;
-    b->has_read = false;
-    pthread_mutex_unlock(&b->lock);
-    if (!is_new)
-        return;
-    set_anonymous(b, caller ? caller : b->configured);
-    cw_caller_unref(caller);
-    b->is_read = true;
-    publish(b, NULL, 0);
-}
-
-static void on_read(cw_caller *caller, void *ctx)
-{
-    cw_app *b = ctx;
-    pthread_mutex_lock(&b->lock);
-    cw_caller_unref(b->read);
-    b->read = caller ? cw_caller_ref(caller) : NULL;
-    b->has_read = true;
-    pthread_mutex_unlock(&b->lock);
-    cw_loop_notify(b->loop, &b->on_anonymous);
-}
-
-static void on_retry(uv_timer_t *timer);
-
-/* ---- a token that stands for the anonymous ---- */
-
-/* While a token cannot be checked, the last answer counts. */
-static void on_token(cw_login_waiter *w, const cw_login *login)
-{
-    cw_app *b = CW_CONTAINER(w, cw_app, token_login);
-    bool is_checked = login->status == CW_LOGIN_OK || login->status == CW_LOGIN_WRONG;
-    b->is_read = true;
-    if (!is_checked)
-        return;
-    if (login->status == CW_LOGIN_WRONG && !cw_caller_equal(b->anonymous, b->configured))
-        cw_log(CW_LOG_WARN, "access", "the token of this program is rejected");
-    set_anonymous(b, login->caller ? login->caller : b->configured);
-    publish(b, NULL, 0);
-}
-
-static cw_str no_peer(cw_login_waiter *w)
-{
-    (void)w;
-    return CW_STR("");
-}
-
-static void check_token(cw_app *b)
-{
-    if (cw_list_is_in(&b->token_login.node))
-        return;
-    b->token_login = (cw_login_waiter){.peer = no_peer, .fn = on_token};
-    cw_login login = cw_accounts_login(b->accounts, b->loop, b->token, &b->token_login);
-    if (login.status != CW_LOGIN_PENDING)
-        on_token(&b->token_login, &login);
-}
-
-static void on_token_timer(uv_timer_t *timer)
-{
-    cw_app *b = CW_CONTAINER(timer, cw_app, token_timer);
-    if (b->is_open)
-        check_token(b);
-}
-
-static cw_code read_caller(cw_app *b)
-{
-    if (b->token.p) {
-        check_token(b);
-        return CW_OK;
-    }
-    return b->account ? cw_accounts_read_account(b->accounts, cw_str_from(b->account), on_read, b)
-                      : cw_accounts_read_anonymous(b->accounts, on_read, b);
-}
-
-/* Read the rights of the anonymous caller. False: not now, but later. */
-static bool read_store(cw_app *b)
-{
-    cw_err err = {0};
-    cw_code rc = read_caller(b);
-    if (!rc)
-        return true;
-    cw_fail(&err, rc, "%s", cw_code_text(rc));
-    cw_log_err(CW_LOG_WARN, "serve", "a change of the database is read later", &err);
-    uv_timer_start(&b->again, on_retry, RETRY_PAUSE_MS, 0);
-    return false;
-}
-
-static void on_retry(uv_timer_t *timer)
-{
-    (void)read_store(timer->data);
-}
-
-static void on_store_changed(cw_message *message)
-{
-    cw_app *b = CW_CONTAINER(message, cw_app, on_store_changed);
-    if (b->has_store && b->is_open)
-        (void)read_store(b);
-}
-
-static void on_change(void *ctx)
-{
-    cw_app *b = ctx;
-    cw_loop_notify(b->loop, &b->on_store_changed);
-}
-
 static cw_code open_accounts(cw_app *b, const cw_config *config, bool keeps_state, cw_err *err)
 {
     cw_accounts_opts opts = {.db = cw_database_opts(config, 0),
                              .n_loops = b->n_loops,
                              .tokens = config->limits.token_cache_entries,
                              .on_status = on_status,
-                             .on_change = on_change,
+                             .on_change = cw_app_on_store_change,
                              .on_news = cw_app_on_news,
                              .ctx = b,
                              .listen_url = config->store.listen_url.p};
@@ -409,23 +292,6 @@ static void use_sessions(cw_app *b, const cw_config *config)
         rules.per_account = 0;
     if (b->accounts)
         cw_accounts_set_sessions(b->accounts, &rules);
-}
-
-/* Use the roles of a configuration. With a database the anonymous role is read again, and until
- * then it stays as it is. True: on_anonymous follows, and publishes. */
-static bool use_roles(cw_app *b, cw_caller *configured, cw_roles *roles)
-{
-    cw_caller_unref(b->configured);
-    b->configured = cw_caller_ref(configured);
-    if (b->accounts)
-        cw_accounts_set_roles(b->accounts, roles);
-    if (b->has_store)
-        return read_store(b) && !b->token.p;
-    if (b->token.p && b->accounts)
-        check_token(b);
-    else if (!b->is_owner || !b->snapshot)
-        set_anonymous(b, configured);
-    return false;
 }
 
 /* ---- configuration ---- */
@@ -502,8 +368,10 @@ static cw_code make_draft(cw_app *b, const cw_config *config, draft *d, cw_err *
         rc = cw_audit_prepare(b->audit, &audit, &d->audit, err);
     if (!rc)
         rc = draft_issuers(b, config, d, err);
+    if (!rc)
+        rc = cw_seal_key_reload(config, &b->seals, err);
     if (!rc && b->documents)
-        rc = cw_oauth_server_settings(config, &b->seal, &d->oauth, err);
+        rc = cw_oauth_server_settings(config, &b->seals.oauth, &d->oauth, err);
     else if (!rc && config->access.server.enabled)
         cw_log(CW_LOG_WARN, "config",
                "access.server.enabled needs a restart: it was off at the start");
@@ -544,7 +412,7 @@ static bool use_draft(cw_app *b, draft *d)
     d->audit = NULL;
     d->issuers = NULL;
     use_sessions(b, b->settings.config);
-    return use_roles(b, d->configured, d->roles);
+    return cw_app_use_roles(b, d->configured, d->roles);
 }
 
 /* Settings of a configuration that differs from the one in force. An equal one keeps the settings
@@ -583,26 +451,38 @@ static void warn_of_programs(const cw_app *b, const cw_config *config)
                "programs can read the files of this server: the kernel has no Landlock");
 }
 
+/* A configuration that is not used leaves the secrets of the old one. They live as long as the seal. */
+static void keep_secrets(cw_app *b, const cw_seal_key *keys, size_t n)
+{
+    cw_err err = {0};
+    if (b->seals.is_in_files && cw_seal_keys_set(&b->seals, keys, n, &err))
+        cw_log_err(CW_LOG_WARN, "config", "the new secrets of mcp.secret_file stay in use", &err);
+}
+
 cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
 {
     draft d = {0};
     cw_runtime_settings old = b->settings;
+    size_t n_keys;
+    const cw_seal_key *keys = cw_seal_get_keys(&b->seals.server, &n_keys);
     cw_code rc = make_draft(b, config, &d, err);
     if (!rc)
         rc = cw_own_files_hide(b->spawner, config, err);
     if (rc) {
+        keep_secrets(b, keys, n_keys);
         drop_draft(&d);
         return rc;
     }
     bool was_dirty = b->is_dirty;
     use_settings(b, config, d.translations);
     if (!b->anonymous)
-        set_anonymous(b, d.configured); /* sources may publish at once */
+        cw_app_set_anonymous(b, d.configured); /* sources may publish at once */
     cw_app_use_approvals(b, config);
     rc = cw_sources_configure(b->sources, config, err);
     if (rc) {
         b->settings = old;
         b->is_dirty = was_dirty;
+        keep_secrets(b, keys, n_keys);
         drop_draft(&d);
         return rc;
     }
@@ -615,7 +495,7 @@ cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
     warn_of_programs(b, config);
     /* Roles and settings are in force from now on, also while sources are still loading. */
     if (!use_draft(b, &d))
-        publish(b, NULL, 0);
+        cw_app_publish(b);
     drop_draft(&d);
     return CW_OK;
 }
@@ -665,9 +545,9 @@ static cw_code make_door(cw_app *b, const cw_app_opts *opts, const cw_config *co
         from.path = key;
     else if (opts->keeps_state)
         cw_log_err(CW_LOG_WARN, "serve", "the state of sessions ends with this process", &why);
-    cw_code rc = cw_seal_key_load(config, &from, &b->seal, err);
+    cw_code rc = cw_seal_key_load(config, &from, &b->seals, err);
     if (!rc)
-        rc = cw_mcp_new(b->runtime, b->n_loops, &b->seal, &b->mcp, err);
+        rc = cw_mcp_new(b->runtime, b->n_loops, &b->seals.server, &b->mcp, err);
     if (!rc)
         cw_mcp_follow_tasks(b->mcp, b->tasks, b->replicas, b->loop);
     if (!rc && has_files)
@@ -715,7 +595,7 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
                                   .guest = b->guest,
                                   .tasks = b->tasks,
                                   .replicas = b->replicas,
-                                  .seal = &b->seal};
+                                  .seal = &b->seals.server};
     rc = cw_runtime_new(&opts, &b->runtime, err);
     if (!rc && b->replicas)
         rc = cw_app_share_changes(b, err);
@@ -779,6 +659,7 @@ static cw_code open_sources(cw_app *b, const cw_app_opts *opts, cw_err *err)
     b->admin.sources = b->sources;
     b->admin.approvals = b->approvals;
     b->admin.tasks = b->tasks;
+    b->admin.seals = &b->seals;
     b->admin.audit = b->audit;
     b->admin.spawner = b->spawner;
     b->admin.health = &b->health;
@@ -797,13 +678,14 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
                   .is_demo = opts->is_demo,
                   .is_quiet = opts->is_quiet || opts->is_read_only,
                   .is_read_only = opts->is_read_only};
-    b->on_anonymous.fn = on_anonymous;
-    b->on_store_changed.fn = on_store_changed;
+    cw_app_init_anonymous(b);
     pthread_mutex_init(&b->lock, NULL);
     cw_admin_server_init(&b->admin, b->loop);
     b->admin.has_no_logins = b->is_demo;
     b->admin.has_console = opts->console_host.n > 0;
-    cw_code rc = cw_plugin_host_find(config, config->plugins.directory.n > 0, &b->host, err);
+    cw_code rc = cw_seal_keys_init(&b->seals, err);
+    if (!rc)
+        rc = cw_plugin_host_find(config, config->plugins.directory.n > 0, &b->host, err);
     if (rc)
         return rc;
     uv_timer_init(uv, &b->timer);
@@ -832,7 +714,7 @@ cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_config *config,
     if (!rc)
         rc = open_sources(b, opts, err);
     if (!rc && b->token.p)
-        uv_timer_start(&b->token_timer, on_token_timer, CW_APP_TOKEN_MS, CW_APP_TOKEN_MS);
+        cw_app_start_token_timer(b);
     return rc;
 }
 
@@ -937,6 +819,7 @@ void cw_app_done(cw_app *b)
     cw_shared_rates_free(b->rates);
     b->rates = NULL;
     cw_mcp_free(b->mcp); /* last: on standard input the main loop has its deadlines in a list */
+    cw_seal_keys_done(&b->seals);
     cw_snapshot_unref(b->snapshot);
     cw_event_hub_free(b->events);
     b->events = NULL;
@@ -949,6 +832,7 @@ void cw_app_done(cw_app *b)
     cw_translations_unref(b->translations);
     cw_config_unref(b->settings.config);
     pthread_mutex_destroy(&b->lock);
+    pthread_cond_destroy(&b->has_no_readings);
     cw_spawner_free(b->spawner);
     cw_arena_done(&b->permissions.arena);
     free(b->host);

@@ -15,7 +15,7 @@
 #define CW_SERVER_APP_H
 
 #include "access/oauth/cimd_cache.h"
-#include "access/seal.h"
+#include "access/seal_keys.h"
 #include "admin/approvals.h"
 #include "admin/source.h"
 #include "call/runtime.h"
@@ -61,7 +61,9 @@ typedef struct cw_app {
     cw_caller *guest;                         /* of the console of a demo; NULL: none */
     pthread_mutex_t lock;                     /* of what the store's thread leaves here: */
     cw_caller *read;    /* the anonymous caller, with has_read; NULL: there is no database */
+    int n_readings;     /* that the store's thread has yet to do */
     cw_err store_error; /* why the database cannot be used; CW_OK: it can */
+    pthread_cond_t has_no_readings;
     cw_message on_anonymous, on_store_changed; /* to the main loop */
     const char *account;                       /* stands for the anonymous; NULL: none does */
     cw_str token;                  /* an Authorization header, likewise; .p is NULL without one */
@@ -75,12 +77,13 @@ typedef struct cw_app {
     uv_timer_t again;   /* asking a store again that was too busy */
     uv_timer_t loading; /* the end of waiting for sources, for calls of methods not there yet */
     unsigned n_loops;
-    cw_seal seal;          /* the key of the server */
+    cw_seal_keys seals;    /* others borrow its seals */
     bool is_quiet;         /* another process may be the server */
     bool is_read_only;     /* nothing is recorded */
     bool is_dirty;         /* the state differs from the published one */
     bool has_store;        /* with a database */
     atomic_bool has_oauth; /* the authorization server is on: its routes exist */
+    bool has_late_keys;    /* the store's thread: keys of the seal could not be read */
     bool has_read;         /* under the lock: `read` is new */
     bool is_owner;         /* the anonymous caller has all permissions */
     bool is_demo;          /* no configuration, and no logins */
@@ -117,6 +120,9 @@ CW_MUST_USE cw_code cw_app_open(cw_app *b, const cw_app_opts *opts, const cw_con
                                 cw_err *err);
 /* Use a configuration: the first time, and again for a reload. On failure the old one stays. */
 CW_MUST_USE cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err);
+/* After cw_app_configure: wait until the rights of the anonymous caller that follow from the roles of the
+ * database are published, at most `ms`. False: they are published later. */
+bool cw_app_wait_roles(cw_app *b, uint32_t ms);
 /* Run the main loop until every source and the database were tried once, for at most `ms`, or until
  * *stop. */
 void cw_app_wait(cw_app *b, uint64_t ms, const bool *stop);

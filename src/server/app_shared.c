@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* app_shared.c - news of the database: letters and approvals. */
+/* app_shared.c - news of the database: letters, approvals and keys of the seal. */
 #include "server/app_shared.h"
 
 #include "base/log.h"
 
-void cw_app_on_news(void *ctx, cw_db *db, bool is_new)
+/* A key that a server does not know in time costs sessions, so it is read again after a failure. A
+ * database without keys (CW_NOTFOUND) was reported at the start. */
+static bool read_keys(cw_app *b, cw_db *db)
+{
+    cw_err err = {0};
+    cw_code rc = cw_seal_keys_read(&b->seals, db, &err);
+    bool is_late = rc && rc != CW_NOTFOUND;
+    if (is_late && !b->has_late_keys)
+        cw_log_err(CW_LOG_WARN, "serve", "the keys of the seal are read later", &err);
+    b->has_late_keys = is_late;
+    return !is_late;
+}
+
+bool cw_app_on_news(void *ctx, cw_db *db, bool is_new)
 {
     cw_app *b = ctx;
     if (b->replicas)
         cw_replicas_read_news(b->replicas, db, is_new);
     cw_approvals_read_news(b->approvals, db);
+    return read_keys(b, db);
 }
 
 void cw_app_on_approvals(void *ctx)
@@ -65,12 +79,23 @@ static void on_difference(void *ctx)
     cw_sources_ask_again(b->sources);
 }
 
+static void on_catalogue(void *ctx)
+{
+    cw_app *b = ctx;
+    if (!b->is_open || !b->runtime)
+        return;
+    cw_change_sink *sink = cw_runtime_changes(b->runtime);
+    unsigned settled = cw_replicas_is_settled(b->replicas) ? CW_CHANGED_SETTLED : 0;
+    sink->tell(sink, &(cw_change){.lists = CW_CHANGED_AGAIN | settled});
+}
+
 cw_code cw_app_open_replicas(cw_app *b, const cw_config *config, cw_err *err)
 {
     const cw_replicas_opts opts = {.loop = b->loop,
-                                   .seal = &b->seal,
+                                   .seal = &b->seals.server,
                                    .on_letter = on_letter,
                                    .on_difference = on_difference,
+                                   .on_catalogue = on_catalogue,
                                    .ctx = b,
                                    .is_file = !cw_db_is_server(cw_config_store(config).p),
                                    .version = CW_VERSION};

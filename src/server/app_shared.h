@@ -12,7 +12,7 @@
 /* Make b->replicas, before the store, whose thread uses it. */
 CW_MUST_USE cw_code cw_app_open_replicas(cw_app *b, const cw_config *config, cw_err *err);
 /* For cw_store_opts.on_news; `ctx` is the cw_app. */
-void cw_app_on_news(void *ctx, cw_db *db, bool is_new);
+bool cw_app_on_news(void *ctx, cw_db *db, bool is_new);
 /* Make b->changes, with the runtime. */
 CW_MUST_USE cw_code cw_app_share_changes(cw_app *b, cw_err *err);
 /* For changes that sources report: here, and to other servers if there are some. Any thread may use it. */

@@ -12,6 +12,8 @@
 
 #define REPORT_MS 50u
 #define COUNT_TICKS 5u
+/* Servers that start together do not see each other at once: a young one counts more often. */
+#define YOUNG_TICKS 2u
 #define FORGET_COUNTS 12u
 /* A name, a number and five signs each. */
 #define JSON_MAX (CW_BUCKET_QUEUE * (CW_BUCKET_NAME + 32u) + 2u)
@@ -30,10 +32,12 @@ struct cw_shared_rates {
     cw_code rc;
     int64_t servers; /* 0: not counted */
     unsigned ticks, counts;
-    bool is_running, counts_now, forgets_now, is_closed;
+    bool must_count, must_forget; /* with the next job */
+    bool counts_now, forgets_now; /* of the job that runs */
+    bool is_running, is_closed;
 };
 
-static void start(cw_shared_rates *r);
+static void start(cw_shared_rates *r, bool is_tick);
 
 /* ---- the job, on the store's thread ---- */
 
@@ -110,7 +114,7 @@ static void take_answers(cw_shared_rates *r)
 
 static void on_timer(uv_timer_t *timer)
 {
-    start(timer->data);
+    start(timer->data, /* is_tick= */ false);
 }
 
 static void schedule(cw_shared_rates *r)
@@ -142,31 +146,40 @@ static void wake(void *ctx)
     cw_loop_notify(r->loop, &r->wake);
 }
 
-static void start(cw_shared_rates *r)
+static void start(cw_shared_rates *r, bool is_tick)
 {
     if (r->is_closed || r->is_running)
         return;
     r->n = cw_bucket_share_collect(r->share, r->uses, CW_BUCKET_QUEUE);
+    r->counts_now = r->must_count && (r->n || is_tick || r->ticks <= YOUNG_TICKS);
     if (!r->n && !r->counts_now)
         return;
+    r->forgets_now = r->must_forget;
+    r->must_forget = false;
     for (size_t i = 0; i < r->n; i++)
         r->ahead[i] = -1;
     write_json(r);
-    r->rc = r->json.code;
     r->is_running = true;
-    if (r->rc || (r->rc = cw_store_ask(r->store, &r->job)) != CW_OK)
-        cw_loop_post(r->loop, &r->done);
+    cw_code rc = r->json.code;
+    if (!rc)
+        rc = cw_store_ask(r->store, &r->job);
+    if (!rc)
+        return; /* the job has it until on_done */
+    r->rc = rc;
+    cw_loop_post(r->loop, &r->done);
 }
 
 void cw_shared_rates_tick(cw_shared_rates *r)
 {
     if (!r || r->is_closed || r->is_running)
         return;
-    r->counts_now = r->ticks++ % COUNT_TICKS == 0;
-    r->forgets_now = r->counts_now && ++r->counts % FORGET_COUNTS == 0;
-    if (r->counts_now)
-        start(r);
-    r->counts_now = r->is_running && r->counts_now;
+    bool is_due = r->ticks % COUNT_TICKS == 0;
+    r->must_count = is_due || r->ticks < YOUNG_TICKS;
+    r->ticks++;
+    if (is_due && ++r->counts % FORGET_COUNTS == 0)
+        r->must_forget = true;
+    if (r->must_count)
+        start(r, /* is_tick= */ true);
 }
 
 cw_code cw_shared_rates_new(cw_loop *loop, uv_timer_t *timer, cw_store *store, cw_limiter *limiter,

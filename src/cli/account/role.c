@@ -7,9 +7,9 @@
 #include "access/gate.h"
 #include "cli/account/rights.h"
 #include "cli/plugin/plugin.h"
+#include "server/files/plugin_host_path.h"
 #include "server/options/name_list.h"
 #include "server/options/permissions.h"
-#include "server/files/plugin_host_path.h"
 
 #define PATH_BYTES 4096u
 

@@ -147,6 +147,8 @@ void cw_doctor_check_files(cw_doctor *d)
     check_trusted(d, c->tls.certificate);
     check_secret(d, c->tls.key);
     check_secret(d, c->mcp.secret_file);
+    for (size_t i = 0; i < c->mcp.old_secret_files.n; i++)
+        check_secret(d, c->mcp.old_secret_files.items[i]);
     check_secret(d, c->store.password_file);
     for (size_t i = 0; i < c->access.issuers.n; i++) {
         check_secret(d, c->access.issuers.items[i].client_secret_file);

@@ -40,7 +40,9 @@ typedef struct layout {
     size_t section_begin, section_end, key_end;
     size_t value_begin, value_end; /* of an empty section: the null or the brackets */
     size_t entry_begin, entry_end;
-    size_t n_others; /* other entries of the section */
+    size_t n_others;         /* other entries of the section */
+    size_t n_members;        /* of the root */
+    bool has_start, has_end; /* the document has "---", "..." */
 } layout;
 
 /* Marks count characters. Successive marks are close to each other, in either direction. */
@@ -166,6 +168,18 @@ static cw_code next_of_type(layout *l, yaml_event_type_t type, cw_code otherwise
     bool is_it = e.y.type == type;
     yaml_event_delete(&e.y);
     return is_it ? CW_OK : cw_fail(l->err, otherwise, "%s", what);
+}
+
+static cw_code read_document_end(layout *l)
+{
+    event e;
+    cw_code rc = next(l, &e);
+    if (rc)
+        return rc;
+    bool is_it = e.y.type == YAML_DOCUMENT_END_EVENT;
+    l->has_end = is_it && !e.y.data.document_end.implicit;
+    yaml_event_delete(&e.y);
+    return is_it ? CW_OK : cw_fail(l->err, CW_PARSE, "the document does not end");
 }
 
 /* Read the rest of a node that begins with this event. */
@@ -374,6 +388,7 @@ static cw_code read_section(layout *l, const event *key, size_t n_others)
 
 static cw_code read_root_member(layout *l, const event *key, size_t n_others)
 {
+    l->n_members++;
     if (!l->root_indent.p)
         l->root_indent = indent_at(l, key->begin, false);
     if (cw_str_is(text_of(&key->y), "<<"))
@@ -428,7 +443,7 @@ static cw_code read_document(layout *l, size_t start)
         rc = read_root(l);
     size_t n_others = others_length(l);
     if (!rc)
-        rc = next_of_type(l, YAML_DOCUMENT_END_EVENT, CW_PARSE, "the document does not end");
+        rc = read_document_end(l);
     if (!rc)
         rc = next_of_type(l, YAML_STREAM_END_EVENT, CW_PARAMS, "it has several documents");
     drop_others(l, n_others);
@@ -444,6 +459,7 @@ static cw_code read_stream(layout *l)
     if (rc)
         return rc;
     bool has_document = e.y.type == YAML_DOCUMENT_START_EVENT;
+    l->has_start = has_document && !e.y.data.document_start.implicit;
     yaml_event_delete(&e.y);
     drop_others(l, 0);
     l->root_end = l->text.n;
@@ -609,6 +625,9 @@ static cw_code remove_entry(cw_str text, const cw_install_place *at, bool drops_
     cw_code rc = parse(text, at, &l, err);
     if (rc)
         return rc;
+    /* "..." ends a document. Without "---" or a member in front of it, there would be none. */
+    if (l.n_members == 1 && l.has_end && !l.has_start)
+        drops_section = false;
     if (l.n_others == 0 && !drops_section)
         add_brackets(&e, &l);
     cw_install_copy_to(&e, l.n_others == 0 && drops_section ? l.section_begin : l.entry_begin);

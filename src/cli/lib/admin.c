@@ -17,8 +17,8 @@
 #include "config/syntax/quote.h"
 #include "net/addr/connect.h"
 #include "net/client/client.h"
-#include "server/options/database.h"
 #include "server/files/local_socket.h"
+#include "server/options/database.h"
 
 #define TOKEN_MAX 65536u
 #define TIMEOUT_MS 75000u    /* longer than a server waits for services */

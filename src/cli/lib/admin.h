@@ -2,7 +2,7 @@
 /* admin.h - administration methods for commands: on a server, or without one.
  *
  *     --server URL            the server at this URL, with a token
- *     else a running server   through its socket (server/local_socket.h)
+ *     else a running server   through its socket (server/files/local_socket.h)
  *     else alone              the functions of src/admin on the database and the files
  *
  *     cw_cli_admin a;

@@ -18,8 +18,8 @@
 #include "net/addr/listener.h"
 #include "net/server/tls.h"
 #include "schema/schema.h"
-#include "server/options/database.h"
 #include "server/files/plugin_host_path.h"
+#include "server/options/database.h"
 #include "source/describe/describe.h"
 #include "source/upstream/endpoint.h"
 #include "source/upstream/package.h"
@@ -138,6 +138,17 @@ static cw_code check_seal(const checking *x)
     if (path.n == 0 || !read_secret(path.p, SEAL_MIN, &err))
         return CW_OK;
     return report(x, "mcp", "secret_file", err.msg, "write 32 random bytes or more into it");
+}
+
+static cw_code check_old_seals(const checking *x)
+{
+    cw_err err = {0};
+    const cw_config_strings *files = &x->config->mcp.old_secret_files;
+    for (size_t i = 0; i < files->n; i++) {
+        if (read_secret(files->items[i].p, SEAL_MIN, &err))
+            return report(x, "mcp", "old_secret_files", err.msg, "remove it from the list");
+    }
+    return CW_OK;
 }
 
 static cw_code check_issuer(const checking *x, const cw_place *item, const cw_config_issuer *issuer)
@@ -540,6 +551,8 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
     cw_code rc = check_tls(&x);
     if (!rc)
         rc = check_seal(&x);
+    if (!rc)
+        rc = check_old_seals(&x);
     if (!rc)
         rc = check_issuers(&x);
     if (!rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* progress.h - a line on a terminal that says what is going on, for work that takes long.
+/* progress.h - a line on a terminal that shows the progress of long work.
  *
  * It is shown when the work has taken PROGRESS_AFTER_MS and standard error is a terminal that is not
  * dumb; else nothing is. Before anything else is printed it must be stopped, which takes it away.

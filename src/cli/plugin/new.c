@@ -11,8 +11,8 @@
 #include "cli/plugin/plugin.h"
 #include "config/syntax/quote.h"
 #include "server/files/own_path.h"
-#include "server/paths.h"
 #include "server/files/plugin_host_path.h"
+#include "server/paths.h"
 
 #define NAME_MAX_BYTES 64u
 #define PATH_BYTES 4096u

@@ -6,15 +6,14 @@
 
 #include "cli/lib/cli.h"
 #include "cli/lib/owner.h"
+#include "cli/store/store.h"
 #include "server/options/database.h"
 
-#define BUSY_MS 5000u
 #define TIMEOUT_MS 60000u /* of one statement over all rows */
 
 /* ---- the database of the configuration ---- */
 
-/* -1: there is one. */
-static int load(const char *option, cw_config **ret)
+int cw_cli_store_load(const char *option, cw_config **ret)
 {
     int code = cw_cli_load_config(option, ret);
     if (code >= 0 || cw_config_store(*ret).n)
@@ -65,10 +64,10 @@ static int migrate(const cw_config *config, cw_db_opts *opts)
 static int run_with(const char *config_path, int (*run)(const cw_config *, cw_db_opts *))
 {
     cw_config *config;
-    int code = load(config_path, &config);
+    int code = cw_cli_store_load(config_path, &config);
     if (code >= 0)
         return code;
-    cw_db_opts opts = cw_database_opts(config, BUSY_MS);
+    cw_db_opts opts = cw_database_opts(config, CW_CLI_STORE_BUSY_MS);
     code = run(config, &opts);
     cw_config_unref(config);
     return code;
@@ -101,39 +100,6 @@ static int run_migrate(int argc, char **argv)
     return code < 0 ? run_with(config_path, migrate) : code;
 }
 
-/* ---- restored ---- */
-
-static int begin_epoch(const cw_config *config, cw_db_opts *opts)
-{
-    cw_err err = {0};
-    cw_db *db = NULL;
-    cw_code rc = config->store.path.n ? cw_cli_become_owner(config->store.path.p, &err) : CW_OK;
-    if (!rc)
-        rc = cw_db_open(opts, &db, &err);
-    if (!rc)
-        rc = cw_db_begin_epoch(db, &err);
-    cw_db_close(db);
-    if (rc)
-        return cw_cli_failure("%s", err.msg);
-    return cw_cli_print(
-        CW_STR("all servers verify all callers again; tokens that were revoked after the "
-               "backup are valid again: revoke them once more\n"));
-}
-
-static int run_restored(int argc, char **argv)
-{
-    const char *config_path = NULL;
-    const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&config_path), {0}};
-    const cw_cli_spec spec = {
-        "store restored", "",
-        "Mark the database as restored from a backup, while servers run: they read all\n"
-        "rights again within a second. Tokens that were revoked after the backup are\n"
-        "valid again: the audit names them (causeway audit --kind change).",
-        options, 0};
-    int code = cw_cli_parse(&spec, argc, argv, NULL);
-    return code < 0 ? run_with(config_path, begin_epoch) : code;
-}
-
 /* ---- copies ---- */
 
 static int print_copied(const char *to, const cw_db_copied *n)
@@ -155,13 +121,13 @@ static cw_code open_both(const cw_db_opts *from, const cw_db_opts *to, cw_db **r
 
 static int copy(const cw_config *config, cw_db_opts *to)
 {
-    cw_db_opts from = cw_database_opts(config, BUSY_MS);
+    cw_db_opts from = cw_database_opts(config, CW_CLI_STORE_BUSY_MS);
     cw_db *source = NULL, *target = NULL;
     cw_db_copied n = {0};
     cw_err err = {0};
     from.timeout_ms = TIMEOUT_MS;
     to->may_create = true;
-    to->busy_ms = BUSY_MS;
+    to->busy_ms = CW_CLI_STORE_BUSY_MS;
     to->timeout_ms = TIMEOUT_MS;
     cw_code rc = open_both(&from, to, &source, &target, &err);
     if (!rc)
@@ -198,7 +164,7 @@ static int run_copy(int argc, char **argv)
     if (code < 0 && !to)
         return cw_cli_usage("usage: causeway store copy --to DATABASE");
     if (code < 0)
-        code = load(config_path, &config);
+        code = cw_cli_store_load(config_path, &config);
     if (code >= 0)
         return code;
     cw_db_opts opts = {.where = to, .password_file = password_file, .allow_insecure = is_insecure};
@@ -226,7 +192,7 @@ static int run_backup(int argc, char **argv)
         return cw_cli_usage("usage: causeway store backup FILE");
     if (access(args.items[0], F_OK) == 0)
         return cw_cli_failure("'%s' exists already", args.items[0]);
-    code = load(config_path, &config);
+    code = cw_cli_store_load(config_path, &config);
     if (code >= 0)
         return code;
     cw_db_opts opts = {.where = args.items[0]};
@@ -242,7 +208,8 @@ static const cw_cli_command commands[] = {
     {"migrate", "create or update the tables", run_migrate},
     {"copy", "copy the database to another, empty one", run_copy},
     {"backup", "write a copy to a new SQLite file", run_backup},
-    {"restored", "make servers verify all callers again after a restore", run_restored},
+    {"restored", "verify all callers again after a restore; list revived tokens",
+     cw_cli_store_restored},
     {0},
 };
 

@@ -8,12 +8,12 @@
 #include "base/langtag.h"
 #include "base/limits.h"
 #include "config/keys/reading_methods.h"
-#include "config/syntax/names.h"
+#include "config/keys/rows.h"
 
 #define MAX_LISTENERS 16u /* CW_SERVER_MAX_LISTENERS of net */
 #define MAX_METRICS_LISTENERS 4u
 #define MAX_CONSOLE_LISTENERS 4u
-#define MAX_NAMES 1000u
+#define MAX_OLD_SECRETS 3u /* CW_SEAL_MAX_KEYS of access, without secret_file */
 #define MAX_COMPONENTS 64u /* of base/log.h */
 #define MAX_LOOPS 64u
 #define MAX_HEAD 65535u /* of net/http/http1.h */
@@ -34,7 +34,6 @@
 #define MB (1024u * KB)
 #define GB (1024u * MB)
 #define HOUR_MS (3600u * 1000u)
-#define DAY_MS (24u * HOUR_MS)
 
 /* ---- defaults ---- */
 
@@ -144,7 +143,7 @@ const cw_config cw_config_defaults = {
     .console = {.enabled = false,
                 .path = CW_STR_INIT("/console"),
                 .host = CW_STR_INIT(CW_CONSOLE_HOST),
-                .history_ms = DAY_MS,
+                .history_ms = CW_KEY_DAY_MS,
                 .idle_ms = 15 * 60000,
                 .lifetime_ms = 8 * HOUR_MS,
                 .confirm_ms = 10 * 60000},
@@ -160,8 +159,8 @@ const cw_config cw_config_defaults = {
                           .client_document_ca_file = CW_STR_INIT(""),
                           .redirect_uris = {default_redirects, CW_COUNT(default_redirects)},
                           .access_token_ms = 30 * 60000,
-                          .grant_idle_ms = 14 * (size_t)DAY_MS,
-                          .grant_lifetime_ms = 90 * (size_t)DAY_MS,
+                          .grant_idle_ms = 14 * (size_t)CW_KEY_DAY_MS,
+                          .grant_lifetime_ms = 90 * (size_t)CW_KEY_DAY_MS,
                           .refresh_grace_ms = 60000,
                           .grants = 200}},
     .schema = {.default_draft = CW_SCHEMA_2020_12, .assert_formats = true},
@@ -206,9 +205,7 @@ const cw_config cw_config_defaults = {
 
 /* ---- the table ---- */
 
-#define AT(struct_type, field)                                                                     \
-    .offset = offsetof(struct_type, field), .size = sizeof(((struct_type *)0)->field)
-#define FIELD(field) AT(cw_config, field)
+#define FIELD(field) CW_KEY_AT(cw_config, field)
 
 static const cw_choice tls_versions[] = {
     {"1.2", CW_CONFIG_TLS_1_2},
@@ -245,17 +242,17 @@ static const cw_choice unknown_arguments[] = {
 };
 
 #define PERMISSIONS                                                                                \
-    .max = MAX_NAMES, .is_valid = cw_check_is_clean,                                               \
+    .max = CW_KEY_MAX_NAMES, .is_valid = cw_check_is_clean,                                        \
     .expected = "a permission such as \"access content\"", .pattern = CW_NAMES_CLEAN_PATTERN
 
 static const cw_key listener_keys[] = {
     {"address", &cw_type_address, "HOST:PORT, [IPV6]:PORT or unix:PATH; port 0 selects a free one",
-     AT(cw_config_listener, address), .is_required = true},
+     CW_KEY_AT(cw_config_listener, address), .is_required = true},
     {"tls", &cw_type_bool, "Use TLS on this address; needs tls.certificate and tls.key",
-     AT(cw_config_listener, tls)},
+     CW_KEY_AT(cw_config_listener, tls)},
     {"proxy_protocol", &cw_type_bool,
      "Accept connections of trusted_proxies only, each with a header of the PROXY protocol",
-     AT(cw_config_listener, proxy_protocol)},
+     CW_KEY_AT(cw_config_listener, proxy_protocol)},
     {0},
 };
 
@@ -358,12 +355,12 @@ static const cw_key timeouts_keys[] = {
     {"body", &cw_type_duration, "Maximum time between parts of a body", FIELD(timeouts.body_ms),
      .min = 1, .max = HOUR_MS},
     {"idle", &cw_type_duration, "Maximum wait for the next request on an open connection",
-     FIELD(timeouts.idle_ms), .min = 1, .max = DAY_MS},
+     FIELD(timeouts.idle_ms), .min = 1, .max = CW_KEY_DAY_MS},
     {"write", &cw_type_duration, "Maximum wait for a client to read more of a response",
      FIELD(timeouts.write_ms), .min = 1, .max = HOUR_MS},
     {"drain", &cw_type_duration,
      "Maximum time for running requests to finish when the server stops", FIELD(timeouts.drain_ms),
-     .min = 0, .max = DAY_MS},
+     .min = 0, .max = CW_KEY_DAY_MS},
     {"linger", &cw_type_duration,
      "How long a server that stops waits for the next request on an idle connection",
      FIELD(timeouts.linger_ms), .min = 0, .max = HOUR_MS},
@@ -497,13 +494,13 @@ static const cw_key plugins_keys[] = {
      "Calls of one plugin that wait for a process, for each event loop; rejected beyond",
      FIELD(plugins.queue), .min = 1, .max = MAX_CALLS},
     {"timeout", &cw_type_duration, "Maximum duration of a call; it is cancelled beyond",
-     FIELD(plugins.timeout_ms), .min = 1, .max = DAY_MS},
+     FIELD(plugins.timeout_ms), .min = 1, .max = CW_KEY_DAY_MS},
     {"grace", &cw_type_duration, "Time for a cancelled call to end before its process is killed",
      FIELD(plugins.grace_ms), .min = 0, .max = HOUR_MS},
     {"load_timeout", &cw_type_duration, "Maximum time for a plugin to load and describe itself",
      FIELD(plugins.load_ms), .min = 1, .max = HOUR_MS},
     {"idle_timeout", &cw_type_duration, "Idle time after which a process is ended; 0 is never",
-     FIELD(plugins.idle_ms), .min = 0, .max = DAY_MS},
+     FIELD(plugins.idle_ms), .min = 0, .max = CW_KEY_DAY_MS},
     {"max_memory", &cw_type_size, "Address space of one process; 0 is no limit",
      FIELD(plugins.max_memory), .min = 0, .max = UINT64_C(1024) * GB},
     {"max_open_files", &cw_type_integer, "Open files of one process", FIELD(plugins.max_open_files),
@@ -575,26 +572,26 @@ static bool is_client_pattern(cw_str text)
 static const cw_key client_keys[] = {
     {"name", &cw_type_text,
      "Name that the client sends (clientInfo.name); * matches any text, case is ignored",
-     AT(cw_config_client, name), .is_required = true, .is_valid = is_client_pattern,
+     CW_KEY_AT(cw_config_client, name), .is_required = true, .is_valid = is_client_pattern,
      .expected = "a line of 1 to 256 bytes", .pattern = CW_NAMES_LINE_PATTERN},
     {"tool_names", &cw_type_option, "Names of tools for this client; null is mcp.tool_names",
-     AT(cw_config_client, tool_names), .choices = cw_config_forms},
+     CW_KEY_AT(cw_config_client, tool_names), .choices = cw_config_forms},
     {"schemas", &cw_type_option, "Input schemas for this client; null is mcp.schemas",
-     AT(cw_config_client, schemas), .choices = cw_config_forms},
+     CW_KEY_AT(cw_config_client, schemas), .choices = cw_config_forms},
     {"output_schemas", &cw_type_option,
      "Output schemas in lists for this client: full, or none; null is that of the toolset",
-     AT(cw_config_client, output_schemas), .choices = cw_config_output_details},
+     CW_KEY_AT(cw_config_client, output_schemas), .choices = cw_config_output_details},
     {"descriptions", &cw_type_option,
      "Descriptions in lists for this client: full, or short, their first sentence; null is that of "
      "the toolset",
-     AT(cw_config_client, descriptions), .choices = cw_config_text_details},
+     CW_KEY_AT(cw_config_client, descriptions), .choices = cw_config_text_details},
     {0},
 };
 
 static const cw_key kept_keys[] = {
     {"ttl", &cw_type_duration,
      "How long the caller of a tool can read a result that was cut; 0 is not at all",
-     FIELD(mcp.kept_results.ttl_ms), .min = 0, .max = DAY_MS},
+     FIELD(mcp.kept_results.ttl_ms), .min = 0, .max = CW_KEY_DAY_MS},
     {"max_size", &cw_type_size, "Bytes of such results of all callers together",
      FIELD(mcp.kept_results.max_size), .min = 0, .max = INT64_C(64) * GB},
     {"max_size_per_caller", &cw_type_size,
@@ -610,9 +607,9 @@ static const cw_key task_keys[] = {
      FIELD(mcp.tasks.legacy)},
     {"grace", &cw_type_duration,
      "A call that takes longer becomes a task; a tool can have another rule",
-     FIELD(mcp.tasks.grace_ms), .min = 0, .max = DAY_MS},
+     FIELD(mcp.tasks.grace_ms), .min = 0, .max = CW_KEY_DAY_MS},
     {"ttl", &cw_type_duration, "How long a task can be read, from its creation on",
-     FIELD(mcp.tasks.ttl_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+     FIELD(mcp.tasks.ttl_ms), .min = 1000, .max = 30 * (uint64_t)CW_KEY_DAY_MS},
     {"poll_interval", &cw_type_duration, "How often clients are asked to read a task",
      FIELD(mcp.tasks.poll_ms), .min = 10, .max = HOUR_MS},
     {"max", &cw_type_integer, "Tasks of all callers together, ended ones included",
@@ -635,10 +632,10 @@ static const cw_key mcp_keys[] = {
     {"legacy_sessions", &cw_type_bool,
      "Create sessions for clients of protocol versions before 2026", FIELD(mcp.legacy_sessions)},
     {"session_lifetime", &cw_type_duration, "Lifetime of a session", FIELD(mcp.session_ms),
-     .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+     .min = 1000, .max = 30 * (uint64_t)CW_KEY_DAY_MS},
     {"elicitation_timeout", &cw_type_duration,
      "Maximum time for a client to answer an elicitation of a method",
-     FIELD(mcp.elicitation_timeout_ms), .min = 1000, .max = DAY_MS},
+     FIELD(mcp.elicitation_timeout_ms), .min = 1000, .max = CW_KEY_DAY_MS},
     {"log_level", &cw_type_enum,
      "Least important level of the log lines of methods that clients of protocol versions before "
      "2026 get until they send logging/setLevel",
@@ -649,6 +646,11 @@ static const cw_key mcp_keys[] = {
      "File with the secret, at least 32 bytes, that seals what clients carry: sessions, cursors, "
      "the state of an elicitation. null: a secret in the store, or a new one at each start",
      FIELD(mcp.secret_file)},
+    {"old_secret_files", &cw_type_paths,
+     "Files with former secrets of secret_file, and with the next one before it is used. They open "
+     "what clients carry, and seal nothing",
+     FIELD(mcp.old_secret_files), .max = MAX_OLD_SECRETS, .is_valid = cw_check_is_clean,
+     .expected = "a path such as \"/etc/causeway/old.secret\"", .pattern = CW_NAMES_CLEAN_PATTERN},
     {"tool_names", &cw_type_enum,
      "Names of tools for clients: portable names have at most 48 letters, digits, _ and -, which "
      "every model API accepts; exact names are those of the methods",
@@ -718,53 +720,53 @@ static const cw_key scope_keys[] = {
 
 static const cw_key issuer_keys[] = {
     {"issuer", &cw_type_text, "Its identifier, exactly as in its tokens and its metadata",
-     AT(cw_config_issuer, issuer), .is_required = true, ISSUER_URL},
+     CW_KEY_AT(cw_config_issuer, issuer), .is_required = true, ISSUER_URL},
     {"audience", &cw_type_strings,
      "Accepted audiences of its tokens; [] is public_url, and public_url with mcp.path",
-     AT(cw_config_issuer, audience), .max = MAX_AUDIENCES, .is_valid = cw_check_is_clean,
+     CW_KEY_AT(cw_config_issuer, audience), .max = MAX_AUDIENCES, .is_valid = cw_check_is_clean,
      .expected = "an audience such as \"https://example.org/mcp\"",
      .pattern = CW_NAMES_CLEAN_PATTERN},
     {"jwks_uri", &cw_type_text, "URL of its keys; null is the value in its metadata",
-     AT(cw_config_issuer, jwks_uri), ISSUER_URL},
+     CW_KEY_AT(cw_config_issuer, jwks_uri), ISSUER_URL},
     {"algorithms", &cw_type_strings,
      "Accepted signature algorithms: RS256, PS256, ES256, ES384, EdDSA",
-     AT(cw_config_issuer, algorithms), .min = 1, .max = CW_COUNT(default_algorithms),
+     CW_KEY_AT(cw_config_issuer, algorithms), .min = 1, .max = CW_COUNT(default_algorithms),
      .is_valid = is_algorithm, .expected = "RS256, PS256, ES256, ES384 or EdDSA",
      .pattern = "^(RS256|PS256|ES256|ES384|EdDSA)$"},
     {"account_claim", &cw_type_text,
      "Claim with the name of the account for which a token acts, such as /preferred_username; "
      "null: only the claims count",
-     AT(cw_config_issuer, account), POINTER},
+     CW_KEY_AT(cw_config_issuer, account), POINTER},
     {"roles", &cw_type_strings, "Claims with names of roles, such as /realm_access/roles",
-     AT(cw_config_issuer, roles), .max = MAX_ROLES, POINTER},
+     CW_KEY_AT(cw_config_issuer, roles), .max = MAX_ROLES, POINTER},
     {"scopes", &cw_type_roles, "Permissions that scopes of a token grant",
-     AT(cw_config_issuer, scopes), .max = MAX_NAMES, .children = scope_keys,
+     CW_KEY_AT(cw_config_issuer, scopes), .max = CW_KEY_MAX_NAMES, .children = scope_keys,
      .is_valid = cw_check_is_clean, .expected = "the name of a role",
      .pattern = CW_NAMES_CLEAN_PATTERN},
     {"introspection_endpoint", &cw_type_text,
      "URL for introspection of opaque tokens; null is the value in its metadata",
-     AT(cw_config_issuer, introspection), ISSUER_URL},
+     CW_KEY_AT(cw_config_issuer, introspection), ISSUER_URL},
     {"client_id", &cw_type_text, "Client id for introspection; null: opaque tokens are rejected",
-     AT(cw_config_issuer, client_id), .is_valid = cw_check_is_clean,
+     CW_KEY_AT(cw_config_issuer, client_id), .is_valid = cw_check_is_clean,
      .expected = CW_NAMES_LINE_EXPECTED, .pattern = CW_NAMES_LINE_PATTERN},
     {"client_secret_file", &cw_type_path, "File whose first line is the client secret",
-     AT(cw_config_issuer, client_secret_file)},
+     CW_KEY_AT(cw_config_issuer, client_secret_file)},
     {"token_prefix", &cw_type_text,
      "Prefix of its opaque tokens; null: all opaque tokens are its own. If several issuers have a "
      "client_id, each needs a prefix",
-     AT(cw_config_issuer, token_prefix), .is_valid = cw_names_is_word,
+     CW_KEY_AT(cw_config_issuer, token_prefix), .is_valid = cw_names_is_word,
      .expected = "a few letters and digits such as \"acme_\"", .pattern = CW_NAMES_WORD_PATTERN},
     {"ca_file", &cw_type_path,
      "PEM file with the CA certificates trusted for this issuer; null: those of the system",
-     AT(cw_config_issuer, ca_file)},
-    {"leeway", &cw_type_duration, "Accepted clock difference", AT(cw_config_issuer, leeway_ms),
-     .min = 0, .max = 300000},
+     CW_KEY_AT(cw_config_issuer, ca_file)},
+    {"leeway", &cw_type_duration, "Accepted clock difference",
+     CW_KEY_AT(cw_config_issuer, leeway_ms), .min = 0, .max = 300000},
     {"allow_missing_typ", &cw_type_bool,
      "Accept JWTs without the type of an access token (typ: at+jwt, RFC 9068)",
-     AT(cw_config_issuer, allow_missing_typ)},
+     CW_KEY_AT(cw_config_issuer, allow_missing_typ)},
     {"allow_private", &cw_type_bool,
      "The issuer may be on this machine or in a private network, also without TLS",
-     AT(cw_config_issuer, allow_private)},
+     CW_KEY_AT(cw_config_issuer, allow_private)},
     {0},
 };
 
@@ -781,10 +783,10 @@ static const cw_key login_keys[] = {
      .needs_restart = true, .is_valid = cw_names_is_path, .expected = "a path such as \"/login\"",
      .pattern = CW_NAMES_PATH_PATTERN},
     {"idle", &cw_type_duration, "Time without activity after which a session ends",
-     FIELD(access.login.idle_ms), .min = 1000, .max = 7 * (uint64_t)DAY_MS},
+     FIELD(access.login.idle_ms), .min = 1000, .max = 7 * (uint64_t)CW_KEY_DAY_MS},
     {"lifetime", &cw_type_duration,
      "Time after the login at which a session ends, with or without activity",
-     FIELD(access.login.lifetime_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+     FIELD(access.login.lifetime_ms), .min = 1000, .max = 30 * (uint64_t)CW_KEY_DAY_MS},
     {"sessions", &cw_type_integer, "Sessions of one account; a further login ends the oldest",
      FIELD(access.login.sessions), .min = 1, .max = 1000},
     {0},
@@ -803,8 +805,7 @@ static const cw_key access_keys[] = {
     {"scopes", &cw_type_scopes,
      "Scopes of your own tools, with or without a label; causeway scope list shows them with the "
      "built-in ones. A tool with a scope that is not on that list is loaded with a warning",
-     FIELD(access.scopes), .max = MAX_NAMES, .is_valid = cw_names_is_scope,
-     .expected = CW_NAMES_SCOPE_EXPECTED, .pattern = CW_NAMES_SCOPE_PATTERN},
+     FIELD(access.scopes), .max = CW_KEY_MAX_NAMES, CW_KEY_SCOPE},
     {"advertised_scopes", &cw_type_enum,
      "Scopes in the metadata for OAuth clients: of all tools, or of tools that every caller can "
      "see",
@@ -856,26 +857,26 @@ static const cw_key admin_keys[] = {
      "directory of the user",
      FIELD(admin.socket), .needs_restart = true, .is_local = true},
     {"tools", &cw_type_strings, "Administration methods that are tools; only methods that read",
-     FIELD(admin.tools), .min = 0, .max = MAX_NAMES, .is_valid = cw_config_is_reading_method,
+     FIELD(admin.tools), .min = 0, .max = CW_KEY_MAX_NAMES, .is_valid = cw_config_is_reading_method,
      .expected = "a method that reads, such as \"causeway.status\"; methods that change something "
                  "cannot be tools",
      .pattern = CW_CONFIG_READING_METHOD_PATTERN},
     {"recent_login", &cw_type_duration,
      "Maximum age of a browser session that creates credentials, changes access or approves "
      "definitions",
-     FIELD(admin.recent_login_ms), .min = 1000, .max = DAY_MS},
+     FIELD(admin.recent_login_ms), .min = 1000, .max = CW_KEY_DAY_MS},
     {0},
 };
 
 static const cw_key console_session_keys[] = {
     {"idle", &cw_type_duration, "Time without activity after which a session ends",
-     FIELD(console.idle_ms), .min = 1000, .max = 7 * (uint64_t)DAY_MS},
+     FIELD(console.idle_ms), .min = 1000, .max = 7 * (uint64_t)CW_KEY_DAY_MS},
     {"lifetime", &cw_type_duration,
      "Time after the login at which a session ends, with or without activity",
-     FIELD(console.lifetime_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+     FIELD(console.lifetime_ms), .min = 1000, .max = 30 * (uint64_t)CW_KEY_DAY_MS},
     {"confirm", &cw_type_duration,
      "Time after the login at which changes of access and approvals ask for the password again",
-     FIELD(console.confirm_ms), .min = 1000, .max = DAY_MS},
+     FIELD(console.confirm_ms), .min = 1000, .max = CW_KEY_DAY_MS},
     {0},
 };
 
@@ -893,7 +894,7 @@ static const cw_key console_keys[] = {
      .children = listener_keys, .item_size = sizeof(cw_config_listener),
      .item_defaults = &default_listener, .shorthand = &listener_keys[0]},
     {"history", &cw_type_duration, "How long the values of charts are kept; 0: none are",
-     FIELD(console.history_ms), .min = 0, .max = DAY_MS},
+     FIELD(console.history_ms), .min = 0, .max = CW_KEY_DAY_MS},
     {"path", &cw_type_text, "Path of the console", FIELD(console.path), .needs_restart = true,
      .is_valid = cw_names_is_path, .expected = "a path such as \"/console\"",
      .pattern = CW_NAMES_PATH_PATTERN},
@@ -918,18 +919,18 @@ static const cw_key top_keys[] = {
      .children = tls_keys, .is_local = true},
     {"hosts", &cw_type_strings,
      "Accepted values of the Host header: name, name:port, *.name, or * for all", FIELD(hosts),
-     .min = 1, .max = MAX_NAMES, .is_valid = cw_names_is_host,
+     .min = 1, .max = CW_KEY_MAX_NAMES, .is_valid = cw_names_is_host,
      .expected = "a host such as \"example.org\", \"example.org:8080\", \"*.example.org\" or "
                  "\"[::1]\"",
      .pattern = CW_NAMES_HOST_PATTERN},
     {"origins", &cw_type_strings,
      "Origins of web pages that may call, in addition to pages of the server itself",
-     FIELD(origins), .min = 0, .max = MAX_NAMES, .is_valid = cw_names_is_origin,
+     FIELD(origins), .min = 0, .max = CW_KEY_MAX_NAMES, .is_valid = cw_names_is_origin,
      .expected = "an origin such as \"https://example.org\" or \"http://localhost:3000\"",
      .pattern = CW_NAMES_ORIGIN_PATTERN},
     {"trusted_proxies", &cw_type_strings,
      "Proxies whose X-Forwarded headers are accepted: addresses, networks, or unix",
-     FIELD(trusted_proxies), .min = 0, .max = MAX_NAMES, .is_valid = cw_names_is_network,
+     FIELD(trusted_proxies), .min = 0, .max = CW_KEY_MAX_NAMES, .is_valid = cw_names_is_network,
      .expected = "an address or network such as \"10.0.0.0/8\", or \"unix\"",
      .pattern = CW_NAMES_NETWORK_PATTERN},
     {"limits", &cw_type_section, "Limits; requests beyond them are rejected",

@@ -4,13 +4,10 @@
 
 #include "base/ascii.h"
 #include "base/limits.h"
-#include "config/keys/keys.h"
-#include "config/syntax/names.h"
+#include "config/keys/rows.h"
 
-#define MAX_NAMES 1000u
 #define MAX_ARGUMENTS 16u
 #define MAX_NAME 64u
-#define DAY_MS (24u * 3600u * 1000u)
 #define NONE CW_STR_INIT("")
 
 const cw_config_event cw_config_default_event = {
@@ -39,26 +36,9 @@ bool cw_config_is_event_name(cw_str name)
     return name.n > 0 && name.n <= MAX_NAME;
 }
 
-#define EVENT(field)                                                                               \
-    .offset = offsetof(cw_config_event, field), .size = sizeof(((cw_config_event *)0)->field)
-#define POINTER                                                                                    \
-    .is_valid = cw_names_is_pointer, .expected = "a JSON pointer such as \"/params/gid\"",         \
-    .pattern = CW_NAMES_POINTER_PATTERN
-#define METHOD                                                                                     \
-    .is_valid = cw_check_is_clean, .expected = "the name of a method such as \"job.done\"",        \
-    .pattern = CW_NAMES_CLEAN_PATTERN
-
-static const cw_choice visibilities[] = {
-    {"challenge", false},
-    {"hide", true},
-    {0},
-};
-static const cw_choice levels[] = {
-    {"none", CW_CONFIG_AUTH_NONE},
-    {"optional", CW_CONFIG_AUTH_OPTIONAL},
-    {"required", CW_CONFIG_AUTH_REQUIRED},
-    {0},
-};
+#define EVENT(field) CW_KEY_AT(cw_config_event, field)
+#define POINTER CW_KEY_POINTER("/params/gid")
+#define METHOD CW_KEY_CLEAN("the name of a method such as \"job.done\"")
 
 static const cw_key argument_value = {.type = &cw_type_text, POINTER};
 
@@ -71,13 +51,8 @@ static const cw_key subscribe_keys[] = {
 
 /* Keys of events of services and of plugins. */
 #define COMMON_KEYS                                                                                \
-    {"description",                                                                                \
-     &cw_type_text,                                                                                \
-     "Its description; null is that of the preset",                                                \
-     EVENT(description),                                                                           \
-     .is_valid = cw_names_is_prose,                                                                \
-     .expected = CW_NAMES_PROSE_EXPECTED,                                                          \
-     .pattern = CW_NAMES_PROSE_PATTERN},                                                           \
+    {"description", &cw_type_text, "Its description; null is that of the preset",                  \
+     EVENT(description), CW_KEY_PROSE},                                                            \
         {"schema", &cw_type_mapping, "JSON Schema of the data; null accepts any value",            \
          EVENT(schema)},                                                                           \
         {"arguments",                                                                              \
@@ -92,32 +67,24 @@ static const cw_key subscribe_keys[] = {
         {"keep",      &cw_type_integer, "Kept events; older ones are dropped",                     \
          EVENT(keep), .min = 1,         .max = CW_EVENT_MAX_KEPT},                                 \
         {"keep_time",    &cw_type_duration, "How long events are kept",                            \
-         EVENT(keep_ms), .min = 1000,       .max = 7 * (uint64_t)DAY_MS},                          \
+         EVENT(keep_ms), .min = 1000,       .max = 7 * (uint64_t)CW_KEY_DAY_MS},                   \
         {"per_minute",      &cw_type_integer, "Events a minute; further ones are dropped",         \
          EVENT(per_minute), .min = 1,         .max = CW_EVENT_MAX_PER_MINUTE},                     \
         {"visibility", &cw_type_enum,                                                              \
          "Whether callers without its scopes see it, and get a challenge, or do not see it",       \
-         EVENT(hidden_unless_met), .choices = visibilities},                                       \
+         EVENT(hidden_unless_met), .choices = cw_config_visibilities},                             \
         {"permissions",                                                                            \
          &cw_type_strings,                                                                         \
          "Permissions that a caller needs; without permissions, scopes and auth_level: those of "  \
          "the read-only tools of the source",                                                      \
          EVENT(permissions),                                                                       \
-         .max = MAX_NAMES,                                                                         \
-         .is_valid = cw_check_is_clean,                                                            \
-         .expected = "a permission such as \"access content\"",                                    \
-         .pattern = CW_NAMES_CLEAN_PATTERN},                                                       \
-        {"scopes",                                                                                 \
-         &cw_type_strings,                                                                         \
-         "Scopes that a caller needs",                                                             \
-         EVENT(scopes),                                                                            \
-         .max = MAX_NAMES,                                                                         \
-         .is_valid = cw_names_is_scope,                                                            \
-         .expected = CW_NAMES_SCOPE_EXPECTED,                                                      \
-         .pattern = CW_NAMES_SCOPE_PATTERN},                                                       \
+         .max = CW_KEY_MAX_NAMES,                                                                  \
+         CW_KEY_PERMISSION},                                                                       \
+        {"scopes",      &cw_type_strings,        "Scopes that a caller needs",                     \
+         EVENT(scopes), .max = CW_KEY_MAX_NAMES, CW_KEY_SCOPE},                                    \
     {                                                                                              \
         "auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",     \
-            EVENT(level), .choices = levels                                                        \
+            EVENT(level), .choices = cw_config_auth_levels                                         \
     }
 
 const cw_key cw_event_keys[] = {
@@ -146,13 +113,13 @@ const cw_key cw_plugin_event_keys[] = {
 
 /* ---- the events extension ---- */
 
-#define FIELD(field) .offset = offsetof(cw_config, field), .size = sizeof(((cw_config *)0)->field)
+#define FIELD(field) CW_KEY_AT(cw_config, field)
 
 const cw_key cw_mcp_event_keys[] = {
     {"enabled", &cw_type_bool, "Offer events to clients that support them: events/list and others",
      FIELD(mcp.events.enabled)},
     {"webhooks", &cw_type_strings, "Hosts to which events may be delivered; [] is none",
-     FIELD(mcp.events.webhooks), .max = MAX_NAMES, .is_valid = cw_names_is_host,
+     FIELD(mcp.events.webhooks), .max = CW_KEY_MAX_NAMES, .is_valid = cw_names_is_host,
      .expected = "a host such as \"hooks.example.org\" or \"*.example.org\"",
      .pattern = CW_NAMES_CLEAN_PATTERN},
     {"webhook_allow_private", &cw_type_bool,
@@ -162,7 +129,7 @@ const cw_key cw_mcp_event_keys[] = {
      "PEM file with the CA certificates that deliveries trust; null: those of the system",
      FIELD(mcp.events.ca_file)},
     {"webhook_ttl", &cw_type_duration, "Maximum time until a client must refresh a subscription",
-     FIELD(mcp.events.webhook_ttl_ms), .min = 1000, .max = 30 * (uint64_t)DAY_MS},
+     FIELD(mcp.events.webhook_ttl_ms), .min = 1000, .max = 30 * (uint64_t)CW_KEY_DAY_MS},
     {"max_webhooks", &cw_type_integer, "Subscriptions of all callers together",
      FIELD(mcp.events.max_webhooks), .min = 1, .max = CW_WEBHOOK_CEILING},
     {"max_webhooks_per_caller", &cw_type_integer, "Subscriptions of one account",

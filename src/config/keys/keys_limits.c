@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* keys_limits.c - the tables of rates, of limits for single tools and sources, and of the audit. */
 #include "base/limits.h"
-#include "config/keys/keys.h"
-#include "config/syntax/names.h"
+#include "config/keys/rows.h"
 
 #define MAX_CALLS 1000000u
 #define MAX_POINTERS 100u
@@ -10,12 +9,9 @@
 #define KB 1024u
 #define MB (1024u * KB)
 #define GB (1024u * MB)
-#define DAY_MS (24u * 3600u * 1000u)
 #define POINTER_PATTERN "^(/([^~/]|~[01])*)+$"
 
-#define AT(struct_type, field)                                                                     \
-    .offset = offsetof(struct_type, field), .size = sizeof(((struct_type *)0)->field)
-#define FIELD(field) AT(cw_config, field)
+#define FIELD(field) CW_KEY_AT(cw_config, field)
 
 const cw_config_limited cw_config_default_limited = {.name = CW_STR_INIT("")};
 
@@ -45,22 +41,22 @@ const cw_key cw_rates_keys[] = {
 };
 
 const cw_key cw_limited_tool_keys[] = {
-    {"name", &cw_type_text, "Name of the tool or method", AT(cw_config_limited, name),
+    {"name", &cw_type_text, "Name of the tool or method", CW_KEY_AT(cw_config_limited, name),
      .is_required = true, .is_valid = cw_check_is_clean,
      .expected = "the name of a tool such as \"user.get\"", .pattern = CW_NAMES_CLEAN_PATTERN},
     {"rate", &cw_type_rate, "Rate of its calls; null is limits.rates.tool",
-     AT(cw_config_limited, rate)},
+     CW_KEY_AT(cw_config_limited, rate)},
     {"calls", &cw_type_integer, "Its calls running at once; 0 is limits.calls_per_tool",
-     AT(cw_config_limited, calls), .min = 0, .max = MAX_CALLS},
+     CW_KEY_AT(cw_config_limited, calls), .min = 0, .max = MAX_CALLS},
     {0},
 };
 
 const cw_key cw_limited_source_keys[] = {
     {"name", &cw_type_text, "Name of the plugin, or of the entry in sources",
-     AT(cw_config_limited, name), .is_required = true, .is_valid = cw_check_is_clean,
+     CW_KEY_AT(cw_config_limited, name), .is_required = true, .is_valid = cw_check_is_clean,
      .expected = "the name of a source such as \"billing\"", .pattern = CW_NAMES_CLEAN_PATTERN},
     {"calls", &cw_type_integer, "Its calls running at once; 0 is limits.calls_per_source",
-     AT(cw_config_limited, calls), .min = 0, .max = MAX_CALLS},
+     CW_KEY_AT(cw_config_limited, calls), .min = 0, .max = MAX_CALLS},
     {0},
 };
 
@@ -70,7 +66,7 @@ const cw_key cw_audit_keys[] = {
     {"rotate_size", &cw_type_size, "Size at which the file is rotated; 0 is never",
      FIELD(audit.rotate_size), .min = 0, .max = UINT64_C(1024) * GB},
     {"rotate_age", &cw_type_duration, "Age at which the file is rotated; 0 is never",
-     FIELD(audit.rotate_ms), .min = 0, .max = UINT64_C(45) * DAY_MS},
+     FIELD(audit.rotate_ms), .min = 0, .max = UINT64_C(45) * CW_KEY_DAY_MS},
     {"files", &cw_type_integer, "Number of rotated files to keep", FIELD(audit.files), .min = 1,
      .max = MAX_FILES},
     {"queue", &cw_type_size, "Records of calls that wait to be written", FIELD(audit.queue),

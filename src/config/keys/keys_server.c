@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* keys_server.c - the tables of the built-in authorization server. */
-#include "config/keys/keys.h"
-#include "config/syntax/names.h"
+#include "config/keys/rows.h"
 
 #define MAX_CLIENTS 100u
 #define MAX_ADDRESSES 10u
 #define MAX_ROLES 100u
 #define MAX_HOSTS 100u
 #define MINUTE_MS 60000u
-#define DAY_MS (24u * 3600u * 1000u)
 
-#define AT(struct_type, field)                                                                     \
-    .offset = offsetof(struct_type, field), .size = sizeof(((struct_type *)0)->field)
-#define FIELD(field) AT(cw_config, field)
-#define CLIENT(field) AT(cw_config_oauth_client, field)
-#define LINE                                                                                       \
-    .is_valid = cw_check_is_clean, .expected = CW_NAMES_LINE_EXPECTED,                             \
-    .pattern = CW_NAMES_LINE_PATTERN
+#define FIELD(field) CW_KEY_AT(cw_config, field)
+#define CLIENT(field) CW_KEY_AT(cw_config_oauth_client, field)
 #define ROLES                                                                                      \
     .max = MAX_ROLES, .is_valid = cw_check_is_clean, .expected = "the name of a role",             \
     .pattern = CW_NAMES_CLEAN_PATTERN
@@ -55,8 +48,8 @@ static const cw_key client_keys[] = {
     {"id", &cw_type_text,
      "Its client_id: letters, digits, - and _; or the URL of its document, which is then not "
      "fetched",
-     CLIENT(id), .is_required = true, LINE},
-    {"name", &cw_type_text, "Its name for people; null is its id", CLIENT(name), LINE},
+     CLIENT(id), .is_required = true, CW_KEY_LINE},
+    {"name", &cw_type_text, "Its name for people; null is its id", CLIENT(name), CW_KEY_LINE},
     {"redirect_uris", &cw_type_strings, "Addresses to which codes may be sent",
      CLIENT(redirect_uris), .max = MAX_ADDRESSES, ADDRESS},
     {"secret_file", &cw_type_path, "File whose first line is its secret; null: it has none",
@@ -72,10 +65,9 @@ static const cw_key client_keys[] = {
      CLIENT(ceiling), ROLES},
     {"account", &cw_type_text,
      "Account for which it acts with the grant client_credentials; null: not offered",
-     CLIENT(account), LINE},
+     CLIENT(account), CW_KEY_LINE},
     {"scopes", &cw_type_strings, "Scopes of its tokens for that account", CLIENT(scopes),
-     .max = MAX_ROLES, .is_valid = cw_names_is_scope, .expected = CW_NAMES_SCOPE_EXPECTED,
-     .pattern = CW_NAMES_SCOPE_PATTERN},
+     .max = MAX_ROLES, CW_KEY_SCOPE},
     {"device", &cw_type_bool,
      "It may log people in with a code that they enter in a browser of their own (RFC 8628)",
      CLIENT(device)},
@@ -116,11 +108,12 @@ const cw_key cw_server_keys[] = {
     {"signing_algorithm", &cw_type_enum, "Algorithm of new keys for such JWTs",
      FIELD(access.server.signing_algorithm), .choices = signing_algorithms},
     {"access_token_lifetime", &cw_type_duration, "Life of an access token",
-     FIELD(access.server.access_token_ms), .min = MINUTE_MS, .max = DAY_MS},
+     FIELD(access.server.access_token_ms), .min = MINUTE_MS, .max = CW_KEY_DAY_MS},
     {"grant_idle", &cw_type_duration, "Time without use after which a grant ends",
-     FIELD(access.server.grant_idle_ms), .min = MINUTE_MS, .max = 366 * (uint64_t)DAY_MS},
+     FIELD(access.server.grant_idle_ms), .min = MINUTE_MS, .max = 366 * (uint64_t)CW_KEY_DAY_MS},
     {"grant_lifetime", &cw_type_duration, "Time after which a grant ends in any case",
-     FIELD(access.server.grant_lifetime_ms), .min = MINUTE_MS, .max = 366 * (uint64_t)DAY_MS},
+     FIELD(access.server.grant_lifetime_ms), .min = MINUTE_MS,
+     .max = 366 * (uint64_t)CW_KEY_DAY_MS},
     {"refresh_grace", &cw_type_duration,
      "For so long a refresh token that was just used gets the same successor again; 0: never",
      FIELD(access.server.refresh_grace_ms), .min = 0, .max = 10 * MINUTE_MS},

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* keys_sources.c - the table of services: addresses, protocols, methods. */
 #include "base/limits.h"
-#include "config/keys/keys.h"
-#include "config/syntax/names.h"
+#include "config/keys/rows.h"
 
 #define MAX_METHODS 10000u /* of one source, as source/openrpc/openrpc.h */
 #define MAX_PARAMS 1000u
 #define MAX_ARGUMENTS 256u
 #define MAX_PAIRS 100u
 #define MAX_PRELUDE 32u
-#define MAX_NAMES 1000u
 #define MAX_PATHS 256u
 #define GB (1024u * 1024u * 1024u)
 #define HOUR_MS (3600u * 1000u)
-#define DAY_MS (24u * HOUR_MS)
 
 #define NONE CW_STR_INIT("")
 
@@ -105,21 +102,12 @@ const cw_config_remote cw_config_default_remote = {
 
 /* ---- the table ---- */
 
-#define AT(struct_type, field)                                                                     \
-    .offset = offsetof(struct_type, field), .size = sizeof(((struct_type *)0)->field)
-#define REMOTE(field) AT(cw_config_remote, field)
-#define OVERLAY(field) AT(cw_config_overlay, field)
-#define PARAM(field) AT(cw_config_param, field)
+#define REMOTE(field) CW_KEY_AT(cw_config_remote, field)
+#define OVERLAY(field) CW_KEY_AT(cw_config_overlay, field)
+#define PARAM(field) CW_KEY_AT(cw_config_param, field)
 
-#define LINE                                                                                       \
-    .is_valid = cw_check_is_clean, .expected = CW_NAMES_LINE_EXPECTED,                             \
-    .pattern = CW_NAMES_LINE_PATTERN
-#define PROSE                                                                                      \
-    .is_valid = cw_names_is_prose, .expected = CW_NAMES_PROSE_EXPECTED,                            \
-    .pattern = CW_NAMES_PROSE_PATTERN
-#define METHOD                                                                                     \
-    .is_valid = cw_check_is_clean, .expected = "the name of a method such as \"user.get\"",        \
-    .pattern = CW_NAMES_CLEAN_PATTERN
+#define POINTER CW_KEY_POINTER("/items")
+#define METHOD CW_KEY_CLEAN("the name of a method such as \"user.get\"")
 /* src/source knows the accepted values. */
 #define WORD(example)                                                                              \
     .is_valid = cw_names_is_word, .expected = "a word such as \"" example "\"",                    \
@@ -128,7 +116,7 @@ const cw_config_remote cw_config_default_remote = {
     .is_valid = cw_names_is_variable, .expected = "the name of a variable such as \"API_TOKEN\"",  \
     .pattern = CW_NAMES_VARIABLE_PATTERN
 
-static const cw_choice visibilities[] = {
+const cw_choice cw_config_visibilities[] = {
     {"challenge", false},
     {"hide", true},
     {0},
@@ -140,7 +128,7 @@ static const cw_choice task_marks[] = {
     {"required", CW_CONFIG_TASK_REQUIRED},
     {0},
 };
-static const cw_choice levels[] = {
+const cw_choice cw_config_auth_levels[] = {
     {"none", CW_CONFIG_AUTH_NONE},
     {"optional", CW_CONFIG_AUTH_OPTIONAL},
     {"required", CW_CONFIG_AUTH_REQUIRED},
@@ -153,9 +141,9 @@ static const cw_choice changes[] = {
 };
 
 static const cw_key param_keys[] = {
-    {"rename", &cw_type_text, "Its name in Causeway; null is the same", PARAM(rename), LINE},
+    {"rename", &cw_type_text, "Its name in Causeway; null is the same", PARAM(rename), CW_KEY_LINE},
     {"description", &cw_type_text, "Its description; null is that of the service",
-     PARAM(description), PROSE},
+     PARAM(description), CW_KEY_PROSE},
     {"schema", &cw_type_mapping,
      "Its JSON Schema; {} accepts any value; null is that of the service", PARAM(schema)},
     {"value", &cw_type_json, "Value sent with every call, and hidden from clients; null is none",
@@ -175,37 +163,34 @@ static const cw_key param_keys[] = {
         "visibility", &cw_type_enum,                                                               \
             "Response to callers without its scopes: a challenge, or the same as for an unknown "  \
             "tool",                                                                                \
-            OVERLAY(hidden_unless_met), .choices = visibilities                                    \
+            OVERLAY(hidden_unless_met), .choices = cw_config_visibilities                          \
     }
 #define TAGS_KEY                                                                                   \
     {                                                                                              \
         "tags", &cw_type_strings, "Tags for toolsets; none: those of the service", OVERLAY(tags),  \
-            .max = MAX_NAMES, .is_valid = cw_check_is_clean,                                       \
+            .max = CW_KEY_MAX_NAMES, .is_valid = cw_check_is_clean,                                \
             .expected = "a tag such as \"accounts\"", .pattern = CW_NAMES_CLEAN_PATTERN            \
     }
 #define PERMISSIONS_KEY                                                                            \
     {                                                                                              \
         "permissions", &cw_type_strings,                                                           \
             "Permissions that a caller needs to see and call it; all of them",                     \
-            OVERLAY(permissions), .max = MAX_NAMES, .is_valid = cw_check_is_clean,                 \
-                                  .expected = "a permission such as \"access content\"",           \
-                                  .pattern = CW_NAMES_CLEAN_PATTERN                                \
+            OVERLAY(permissions), .max = CW_KEY_MAX_NAMES, CW_KEY_PERMISSION                       \
     }
 #define SCOPES_KEY(help_text)                                                                      \
     {                                                                                              \
-        "scopes", &cw_type_strings, help_text, OVERLAY(scopes),                                    \
-            .max = MAX_NAMES, .is_valid = cw_names_is_scope, .expected = CW_NAMES_SCOPE_EXPECTED,  \
-            .pattern = CW_NAMES_SCOPE_PATTERN                                                      \
+        "scopes", &cw_type_strings, help_text, OVERLAY(scopes), .max = CW_KEY_MAX_NAMES,           \
+                                                                CW_KEY_SCOPE                       \
     }
 #define LEVEL_KEY                                                                                  \
     {                                                                                              \
         "auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",     \
-            OVERLAY(level), .choices = levels                                                      \
+            OVERLAY(level), .choices = cw_config_auth_levels                                       \
     }
 #define TIMEOUT_KEY                                                                                \
     {                                                                                              \
         "timeout", &cw_type_duration, "Maximum duration of a call; 0 is that of the source",       \
-            OVERLAY(timeout_ms), .min = 0, .max = DAY_MS                                           \
+            OVERLAY(timeout_ms), .min = 0, .max = CW_KEY_DAY_MS                                    \
     }
 
 static const cw_key overlay_keys[] = {
@@ -213,13 +198,13 @@ static const cw_key overlay_keys[] = {
      OVERLAY(method), .is_required = true, METHOD},
     {"name", &cw_type_text,
      "Its name in Causeway; null is the prefix of the source and its name in the service",
-     OVERLAY(name), LINE},
+     OVERLAY(name), CW_KEY_LINE},
     {"tool", &cw_type_bool, "Expose it as a tool", OVERLAY(tool)},
     {"expose_on_jsonrpc", &cw_type_bool,
      "Allow calls on /jsonrpc if it is not a tool (tools always allow them)", OVERLAY(rpc)},
-    {"title", &cw_type_text, "Title of the tool", OVERLAY(title), LINE},
+    {"title", &cw_type_text, "Title of the tool", OVERLAY(title), CW_KEY_LINE},
     {"description", &cw_type_text, "Description of the tool; null is that of the service",
-     OVERLAY(description), PROSE},
+     OVERLAY(description), CW_KEY_PROSE},
     {"annotations", &cw_type_object, "Annotations of the tool for clients, including auth",
      OVERLAY(annotations)},
     VISIBILITY_KEY,
@@ -236,8 +221,7 @@ static const cw_key overlay_keys[] = {
      .pattern = CW_NAMES_CLEAN_PATTERN},
     {"result_pointer", &cw_type_text,
      "The part of its results that is returned; null is the whole result", OVERLAY(result),
-     .is_valid = cw_names_is_pointer, .expected = "a JSON pointer such as \"/items\"",
-     .pattern = CW_NAMES_POINTER_PATTERN},
+     POINTER},
     {"max_result_size", &cw_type_size_option,
      "Larger results are returned in parts; 0 is no limit; null: 64KB for MCP clients only",
      OVERLAY(result_size), .min = 0, .max = GB},
@@ -259,22 +243,22 @@ static const cw_key overlay_keys[] = {
      "It changes nothing: a call may be repeated, merged with an equal one, and its result cached",
      OVERLAY(read_only)},
     {"cache", &cw_type_duration, "How long its results are cached; 0 is not at all",
-     OVERLAY(cache_ms), .min = 0, .max = DAY_MS},
+     OVERLAY(cache_ms), .min = 0, .max = CW_KEY_DAY_MS},
     {"output", &cw_type_mapping,
      "JSON Schema of its results, or of their part; null is that of the service", OVERLAY(output)},
     {0},
 };
 
 static const cw_key prelude_keys[] = {
-    {"method", &cw_type_text, "Method to call", AT(cw_config_init_call, method),
+    {"method", &cw_type_text, "Method to call", CW_KEY_AT(cw_config_init_call, method),
      .is_required = true, METHOD},
-    {"params", &cw_type_json, "Its params; null is none", AT(cw_config_init_call, params)},
+    {"params", &cw_type_json, "Its params; null is none", CW_KEY_AT(cw_config_init_call, params)},
     {"notify", &cw_type_bool, "Send it as a notification, without a response",
-     AT(cw_config_init_call, notify)},
+     CW_KEY_AT(cw_config_init_call, notify)},
     {0},
 };
 
-#define JOB(field) AT(cw_config_job, field)
+#define JOB(field) CW_KEY_AT(cw_config_job, field)
 /* NOLINTBEGIN(bugprone-macro-parentheses): the argument names a member. */
 #define JOB_CALL_KEYS(name)                                                                        \
     static const cw_key name##_keys[] = {                                                          \
@@ -286,9 +270,6 @@ static const cw_key prelude_keys[] = {
 /* NOLINTEND(bugprone-macro-parentheses) */
 #define JOB_CALL(keys, text)                                                                       \
     &cw_type_section, .help = (text), .children = (keys), .item_defaults = &default_job
-#define POINTER                                                                                    \
-    .is_valid = cw_names_is_pointer, .expected = "a JSON pointer such as \"/items\"",              \
-    .pattern = CW_NAMES_POINTER_PATTERN
 
 JOB_CALL_KEYS(poll);
 JOB_CALL_KEYS(result);
@@ -296,21 +277,21 @@ JOB_CALL_KEYS(cancel);
 JOB_CALL_KEYS(dismiss);
 
 static const cw_key job_notice_keys[] = {
-    {"method", &cw_type_text, "Method of the notification", AT(cw_config_job_notice, method),
+    {"method", &cw_type_text, "Method of the notification", CW_KEY_AT(cw_config_job_notice, method),
      .is_required = true, METHOD},
-    {"id", &cw_type_text, "Where its params have the id of the job", AT(cw_config_job_notice, id),
-     POINTER},
+    {"id", &cw_type_text, "Where its params have the id of the job",
+     CW_KEY_AT(cw_config_job_notice, id), POINTER},
     {"ends", &cw_type_bool, "It is the end of the job, and its params are the result",
-     AT(cw_config_job_notice, ends)},
+     CW_KEY_AT(cw_config_job_notice, ends)},
     {"error", &cw_type_text,
      "Where its params have the reason if the job has failed; null: nowhere",
-     AT(cw_config_job_notice, error), POINTER},
+     CW_KEY_AT(cw_config_job_notice, error), POINTER},
     {0},
 };
 
 static const cw_key job_keys[] = {
     {"methods", &cw_type_strings, "Methods that begin such a job; * and ? are wildcards",
-     JOB(methods), .max = MAX_NAMES, METHOD},
+     JOB(methods), .max = CW_KEY_MAX_NAMES, METHOD},
     {"id", &cw_type_text, "Where their result has the id of the job; null: it is the id", JOB(id),
      POINTER},
     {"id_param", &cw_type_text,
@@ -321,9 +302,9 @@ static const cw_key job_keys[] = {
      JOB(item), POINTER},
     {"status", &cw_type_text, "Where the job has its status", JOB(status), POINTER},
     {"done", &cw_type_strings, "Values of the status of a job that has ended", JOB(done),
-     .max = MAX_PAIRS, LINE},
+     .max = MAX_PAIRS, CW_KEY_LINE},
     {"failed", &cw_type_strings, "Values of the status of a job that has failed", JOB(failed),
-     .max = MAX_PAIRS, LINE},
+     .max = MAX_PAIRS, CW_KEY_LINE},
     {"error", &cw_type_text,
      "Where a job has the reason for its failure; one that has ended with a reason has failed",
      JOB(error), POINTER},
@@ -343,8 +324,8 @@ static const cw_key job_keys[] = {
     {0},
 };
 
-static const cw_key variable_value = {.type = &cw_type_scalar, PROSE};
-static const cw_key header_value = {.type = &cw_type_scalar, LINE};
+static const cw_key variable_value = {.type = &cw_type_scalar, CW_KEY_PROSE};
+static const cw_key header_value = {.type = &cw_type_scalar, CW_KEY_LINE};
 static const cw_key file_value = {.type = &cw_type_path};
 
 /* Sections in an item: their offsets count from the item. */
@@ -360,7 +341,7 @@ static const cw_key tls_keys[] = {
     {"key", &cw_type_path, "PEM file with the private key of that certificate", REMOTE(tls.key)},
     {"server_name", &cw_type_text,
      "Expected name in the server's certificate; null is the host of the URL",
-     REMOTE(tls.server_name), LINE},
+     REMOTE(tls.server_name), CW_KEY_LINE},
     {0},
 };
 
@@ -400,9 +381,9 @@ static const cw_key secret_keys[] = {
      "Place of the secret: bearer, basic (the secret is NAME:PASSWORD), header, first_param (of "
      "positional params) or param (of named ones); null is the value of the preset, or bearer",
      REMOTE(secret.as), WORD("bearer")},
-    {"name", &cw_type_text, "Name of the header or member", REMOTE(secret.name), LINE},
+    {"name", &cw_type_text, "Name of the header or member", REMOTE(secret.name), CW_KEY_LINE},
     {"prefix", &cw_type_text, "Text before the secret, such as token:", REMOTE(secret.prefix),
-     LINE},
+     CW_KEY_LINE},
     {"file", &cw_type_path, "File with the secret", REMOTE(secret.file)},
     {"environment", &cw_type_text, "Environment variable with the secret, instead of file",
      REMOTE(secret.environment), VARIABLE},
@@ -414,14 +395,15 @@ static const cw_key oauth_keys[] = {
      REMOTE(oauth.token_url), .is_valid = cw_names_is_issuer,
      .expected = "a URL such as \"https://login.example.org/token\"",
      .pattern = CW_NAMES_ISSUER_PATTERN},
-    {"client_id", &cw_type_text, "Client id", REMOTE(oauth.client_id), LINE},
+    {"client_id", &cw_type_text, "Client id", REMOTE(oauth.client_id), CW_KEY_LINE},
     {"client_secret_file", &cw_type_path, "File with the client secret",
      REMOTE(oauth.client_secret_file)},
     {"client_secret_environment", &cw_type_text,
      "Environment variable with the client secret, instead of the file",
      REMOTE(oauth.client_secret_environment), VARIABLE},
-    {"scope", &cw_type_text, "Requested scopes, separated by spaces", REMOTE(oauth.scope), LINE},
-    {"audience", &cw_type_text, "Requested audience", REMOTE(oauth.audience), LINE},
+    {"scope", &cw_type_text, "Requested scopes, separated by spaces", REMOTE(oauth.scope),
+     CW_KEY_LINE},
+    {"audience", &cw_type_text, "Requested audience", REMOTE(oauth.audience), CW_KEY_LINE},
     {0},
 };
 
@@ -430,9 +412,10 @@ static const cw_key oauth_keys[] = {
 #define EXPOSED_SCOPES "Scopes that a caller needs"
 #define EXPOSED_KEYS                                                                               \
     {"expose", &cw_type_bool, "Expose it", OVERLAY(tool)},                                         \
-        {"title", &cw_type_text, "Its title; null is that of the server", OVERLAY(title), LINE},   \
+        {"title", &cw_type_text, "Its title; null is that of the server", OVERLAY(title),          \
+         CW_KEY_LINE},                                                                             \
         {"description", &cw_type_text, "Its description; null is that of the server",              \
-         OVERLAY(description), PROSE},                                                             \
+         OVERLAY(description), CW_KEY_PROSE},                                                      \
         VISIBILITY_KEY, TAGS_KEY, PERMISSIONS_KEY, SCOPES_KEY(EXPOSED_SCOPES), LEVEL_KEY,          \
         TIMEOUT_KEY,                                                                               \
     {                                                                                              \
@@ -462,7 +445,7 @@ static const cw_key prompt_keys[] = {
      .expected = "the name of a prompt such as \"review\"", .pattern = CW_NAMES_CLEAN_PATTERN},
     {"name", &cw_type_text,
      "Its name in Causeway; null is the prefix of the source and its name in the server",
-     OVERLAY(name), LINE},
+     OVERLAY(name), CW_KEY_LINE},
     EXPOSED_KEYS,
 };
 
@@ -546,7 +529,7 @@ const cw_key cw_sources_keys[] = {
      "call nothing",
      REMOTE(replies)},
     {"change_notifications", &cw_type_strings, "Its notifications of changed methods",
-     REMOTE(change_notifications), .max = MAX_NAMES, METHOD},
+     REMOTE(change_notifications), .max = CW_KEY_MAX_NAMES, METHOD},
     {"trace", &cw_type_scalar,
      "Where trace contexts are sent: auto (headers of HTTP, _meta of MCP), meta (params._meta) or "
      "none; default auto",
@@ -578,7 +561,7 @@ const cw_key cw_sources_keys[] = {
      REMOTE(overlay)},
     {"prefix", &cw_type_text,
      "Prefix of its method names in Causeway, so that two services do not clash", REMOTE(prefix),
-     LINE},
+     CW_KEY_LINE},
     {"methods", &cw_type_items, "Exposed methods; a name alone is a tool with default settings",
      REMOTE(methods), LIST(overlay_keys)},
     {"resources", &cw_type_items, "Exposed resources of an MCP server; a text is a URI",
@@ -606,17 +589,17 @@ const cw_key cw_sources_keys[] = {
      "Directory with skills, instructions for models that callers of its tools can read",
      REMOTE(skills)},
     {"refresh", &cw_type_duration, "Interval between discoveries; 0 is never", REMOTE(refresh_ms),
-     .min = 0, .max = 30 * (uint64_t)DAY_MS},
+     .min = 0, .max = 30 * (uint64_t)CW_KEY_DAY_MS},
     {"on_change", &cw_type_enum,
      "Whether a tool that differs from state.lock is withheld, or only causes a warning",
      REMOTE(warns_only), .choices = changes},
     {"timeout", &cw_type_duration, "Maximum duration of a call", REMOTE(timeout_ms), .min = 1,
-     .max = DAY_MS},
+     .max = CW_KEY_DAY_MS},
     {"connect_timeout", &cw_type_duration, "Maximum time to connect", REMOTE(connect_ms), .min = 1,
      .max = HOUR_MS},
     {"first_byte_timeout", &cw_type_duration,
      "Maximum wait for the start of a response; 0 is the timeout of the call",
-     REMOTE(first_byte_ms), .min = 0, .max = DAY_MS},
+     REMOTE(first_byte_ms), .min = 0, .max = CW_KEY_DAY_MS},
     {"connections", &cw_type_integer,
      "Pending calls for each event loop; over HTTP each has a connection", REMOTE(connections),
      .min = 1, .max = 10000},
@@ -628,7 +611,7 @@ const cw_key cw_sources_keys[] = {
     {0},
 };
 
-#define LISTS(field) AT(cw_config_overlay_lists, field)
+#define LISTS(field) CW_KEY_AT(cw_config_overlay_lists, field)
 
 const cw_key cw_overlay_file_keys[] = {
     {"methods", &cw_type_items, "Settings of its methods", LISTS(methods), LIST(overlay_keys)},

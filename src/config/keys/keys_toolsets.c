@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* keys_toolsets.c - the table of a toolset. */
 #include "base/utf8.h"
-#include "config/keys/keys.h"
-#include "config/syntax/names.h"
+#include "config/keys/rows.h"
 
 #define MAX_ENTRIES 1000u
 
-#define AT(field)                                                                                  \
-    .offset = offsetof(cw_config_toolset, field), .size = sizeof(((cw_config_toolset *)0)->field)
+#define TOOLSET(field) CW_KEY_AT(cw_config_toolset, field)
 #define PATTERNS                                                                                   \
     .max = MAX_ENTRIES, .is_valid = cw_check_is_clean,                                             \
     .expected = "a name or a pattern such as \"user.*\"", .pattern = CW_NAMES_CLEAN_PATTERN
@@ -45,40 +43,40 @@ bool cw_config_is_instructions(cw_str text)
 }
 
 const cw_key cw_toolset_keys[] = {
-    {"title", &cw_type_text, "Display name of the toolset", AT(title),
+    {"title", &cw_type_text, "Display name of the toolset", TOOLSET(title),
      .is_valid = cw_check_is_clean, .expected = CW_NAMES_LINE_EXPECTED,
      .pattern = CW_NAMES_LINE_PATTERN},
     {"instructions", &cw_type_text,
      "What the toolset is for, for the model of the client; maximum 2000 characters. null: made "
      "from its sources",
-     AT(instructions), CW_KEY_INSTRUCTIONS},
+     TOOLSET(instructions), CW_KEY_INSTRUCTIONS},
     {"sources", &cw_type_strings, "Plugins and services all of whose tools belong to it",
-     AT(sources), .max = MAX_ENTRIES, .is_valid = cw_check_is_clean,
+     TOOLSET(sources), .max = MAX_ENTRIES, .is_valid = cw_check_is_clean,
      .expected = "the name of a source such as \"billing\"", .pattern = CW_NAMES_CLEAN_PATTERN},
     {"tools", &cw_type_strings,
-     "Names of tools or methods that belong to it; * matches any text, ? one character", AT(tools),
-     PATTERNS},
-    {"tags", &cw_type_strings, "Tags of methods that belong to it", AT(tags), .max = MAX_ENTRIES,
-     .is_valid = cw_check_is_clean, .expected = "a tag such as \"accounts\"",
+     "Names of tools or methods that belong to it; * matches any text, ? one character",
+     TOOLSET(tools), PATTERNS},
+    {"tags", &cw_type_strings, "Tags of methods that belong to it", TOOLSET(tags),
+     .max = MAX_ENTRIES, .is_valid = cw_check_is_clean, .expected = "a tag such as \"accounts\"",
      .pattern = CW_NAMES_CLEAN_PATTERN},
     {"exclude", &cw_type_strings,
      "Names of tools or methods that do not belong to it, whatever the other keys say; patterns "
      "as in tools",
-     AT(exclude), PATTERNS},
-    {"read_only", &cw_type_bool, "Only tools that are marked as read-only", AT(read_only)},
+     TOOLSET(exclude), PATTERNS},
+    {"read_only", &cw_type_bool, "Only tools that are marked as read-only", TOOLSET(read_only)},
     {"output_schemas", &cw_type_option,
      "Output schemas in lists: full, or none; null is full, or what mcp.clients sets",
-     AT(output_schemas), .choices = cw_config_output_details},
+     TOOLSET(output_schemas), .choices = cw_config_output_details},
     {"descriptions", &cw_type_option,
      "Descriptions in lists: full, or short, their first sentence; null is full, or what "
      "mcp.clients sets",
-     AT(descriptions), .choices = cw_config_text_details},
+     TOOLSET(descriptions), .choices = cw_config_text_details},
     {"input_schemas", &cw_type_option,
      "Input schemas in lists: full, or signature, one line in the description; null is full",
-     AT(input_schemas), .choices = input_details},
+     TOOLSET(input_schemas), .choices = input_details},
     {"mode", &cw_type_enum,
      "list: the list has its tools; search: it has find_tools and call_tool, which find and call "
      "them",
-     AT(is_search), .choices = modes},
+     TOOLSET(is_search), .choices = modes},
     {0},
 };

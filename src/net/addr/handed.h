@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* handed.h - listening sockets that another process has handed over, by address.
  *
- * A predecessor passes them (server/takeover.h), or the service manager has stored them. Several
+ * A predecessor passes them (server/upgrade/takeover.h), or the service manager has stored them. Several
  * sockets of one address share its connections (SO_REUSEPORT). None may be closed before another
  * process polls it: the connections that wait in its queue would be reset.
  *

@@ -49,6 +49,11 @@ void cw_network_of(cw_str address, cw_network *ret)
         ret->keys[i] = cw_hash(cw_network_text(address, i, text));
 }
 
+cw_fair_key cw_network_key(const cw_network *network)
+{
+    return (cw_fair_key){{network->keys[2], network->keys[1], network->keys[0]}};
+}
+
 cw_fair_key cw_network_fair_key(cw_str address)
 {
     CW_UNINIT char text[CW_NETWORK_TEXT];

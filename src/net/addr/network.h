@@ -29,6 +29,7 @@ typedef struct cw_network {
 } cw_network;
 
 void cw_network_of(cw_str address, cw_network *ret);
+cw_fair_key cw_network_key(const cw_network *network);
 /* The place of an address among those who share something: its networks. */
 cw_fair_key cw_network_fair_key(cw_str address);
 

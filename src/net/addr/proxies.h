@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* proxies.h - whose word about the client is taken.
+/* proxies.h - the proxies whose headers about the client are trusted.
  *
  * A proxy in front of us says in X-Forwarded-For, -Proto and -Host whom it speaks for.
  * Any client can send these headers, so they count only from peers that are listed.

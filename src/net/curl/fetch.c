@@ -266,6 +266,21 @@ static const char *why_failed(const running *r, CURLcode code)
     return r->problem[0] ? r->problem : r->fetcher->cl.curl->easy_strerror(code);
 }
 
+static cw_fetch_failure failure_of(CURLcode code)
+{
+    switch (code) {
+    case CURLE_OPERATION_TIMEDOUT:
+        return CW_FETCH_TIMEOUT;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CIPHER:
+        return CW_FETCH_TLS;
+    default:
+        return CW_FETCH_UNREACHABLE;
+    }
+}
+
 static void finish(void *self, CURLcode code)
 {
     running *r = self;
@@ -275,6 +290,7 @@ static void finish(void *self, CURLcode code)
     r->answer.status = (unsigned)status;
     r->answer.body = cw_buf_str(&r->body);
     f->internal = NULL;
+    f->failure = failure_of(code);
     r->fetch = NULL; /* on_done may free it */
     take_out(r);     /* and may close the fetcher, with all that run */
     if (code == CURLE_OK)

@@ -46,6 +46,13 @@ typedef struct cw_fetch_response {
     int64_t date_ms;    /* of Date, ms since 1970; 0: none */
 } cw_fetch_response;
 
+/* Why there is no answer. */
+typedef enum cw_fetch_failure {
+    CW_FETCH_UNREACHABLE, /* also: the address is refused, or the answer is too large */
+    CW_FETCH_TIMEOUT,
+    CW_FETCH_TLS,
+} cw_fetch_failure;
+
 struct cw_fetch {
     cw_str url;
     bool allow_private;
@@ -59,7 +66,8 @@ struct cw_fetch {
     /* Once. `answer` is NULL when there is none; then `why` is a text for logs. May start others,
      * and may close the fetcher. */
     void (*on_done)(cw_fetch *f, const cw_fetch_response *answer, const char *why);
-    void *internal; /* the fetcher's; NULL: does not run */
+    cw_fetch_failure failure; /* set before on_done without an answer */
+    void *internal;           /* the fetcher's; NULL: does not run */
 };
 
 /* CW_IO when libcurl is not there. */

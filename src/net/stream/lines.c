@@ -430,6 +430,11 @@ void cw_lines_pause(cw_lines *l, bool is_paused)
     watch_input(l);
 }
 
+bool cw_lines_is_paused(const cw_lines *l)
+{
+    return l->is_paused;
+}
+
 bool cw_lines_is_file(const cw_lines *l)
 {
     return l->in.is_plain;

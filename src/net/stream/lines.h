@@ -96,6 +96,7 @@ bool cw_lines_is_full(const cw_lines *l);
 bool cw_lines_has_queue(const cw_lines *l);
 /* Hand out no more lines, or again. Input meanwhile waits, up to one line's limit. */
 void cw_lines_pause(cw_lines *l, bool is_paused);
+bool cw_lines_is_paused(const cw_lines *l);
 /* Whether lines come from a file, which always has data or an end. */
 bool cw_lines_is_file(const cw_lines *l);
 /* No callback but on_left and on_closed comes after this. */

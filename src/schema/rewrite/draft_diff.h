@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* draft_diff.h - where a draft-07 schema says something else to those who read it as 2020-12.
+/* draft_diff.h - the places where a draft-07 schema has another meaning in 2020-12.
  *
  * Schemas are published as they were written. A client that knows 2020-12 only, or
  * does not look at $schema, reads some of draft-07's keywords otherwise, or not at

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/ascii.h"
+#include "base/fnv.h"
 #include "schema/rewrite/portable_int.h"
 
 #define MAX_SCHEMAS 8u   /* of one property; the rest is dropped, or accepts anything */
@@ -338,15 +339,6 @@ static void read_group(merger *m, const group *g)
 
 /* ---- names ---- */
 
-/* FNV-1a: the same in every process. */
-static uint64_t hash_name(cw_str name, uint64_t try)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ try;
-    for (size_t i = 0; i < name.n; i++)
-        h = (h ^ (unsigned char)name.p[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 /* The name with '_' for each run of other characters, from its first letter or digit on: Python
  * clients make attributes of properties, and refuse a leading '_'. From the second try on, with a
  * hash. */
@@ -362,8 +354,9 @@ static cw_str spell_name(cw_str name, uint64_t try, char room[CW_PORTABLE_PROPER
     if (try && n == 0)
         room[n++] = 'p';
     if (try)
-        n += (size_t)snprintf(room + n, DIGEST + 2, "_%010llx",
-                              (unsigned long long)(hash_name(name, try) & 0xffffffffffu));
+        n += (size_t)snprintf(
+            room + n, DIGEST + 2, "_%010llx",
+            (unsigned long long)(cw_fnv1a(CW_FNV1A_START ^ try, name) & 0xffffffffffu));
     return cw_str_make(room, n);
 }
 

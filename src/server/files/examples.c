@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "json/write.h"
 #include "server/files/own_path.h"
-#include "server/paths.h"
 #include "server/files/plugin_host_path.h"
 #include "server/files/state_file.h"
+#include "server/paths.h"
 
 #define PATH_BYTES 4096u
 #define BUILT_BELOW "/plugins" /* the folder of the program, in a build tree */

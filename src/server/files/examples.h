@@ -3,6 +3,8 @@
  *
  * Every caller that reaches the server may use them. The default of `listen` is loopback, so these are
  * callers on this machine. Configuration files do not get these defaults.
+ *
+ * Threads: main thread only.
  */
 #ifndef CW_SERVER_FILES_EXAMPLES_H
 #define CW_SERVER_FILES_EXAMPLES_H

@@ -91,6 +91,8 @@ static void add_all(lister *l, const cw_config *c)
     add(l, c->store.password_file);
     add(l, c->tls.key);
     add(l, c->mcp.secret_file);
+    for (size_t i = 0; i < c->mcp.old_secret_files.n; i++)
+        add(l, c->mcp.old_secret_files.items[i]);
     add(l, c->state.lock);
     add(l, c->state.directory);
     add(l, c->audit.path);

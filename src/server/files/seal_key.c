@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* seal_key.c - the seal key from a secret, the database, a file of the server, or random bytes. */
+/* seal_key.c - the keys of the seals from secrets, the database, a file of the server, or random bytes. */
 #include "server/files/seal_key.h"
 
 #include <unistd.h>
@@ -10,42 +10,29 @@
 
 #define SECRET_MIN 32u
 #define SECRET_MAX 65536u
-#define KEY_NAME CW_STR("seal")
 
-_Static_assert(CW_SEAL_KEY == CW_DB_KEY, "a key fits its column");
+/* ---- the database ---- */
 
-typedef struct key_request {
-    unsigned char key[CW_SEAL_KEY]; /* ours to offer, then the one that counts */
-    bool is_there;
-    cw_err err;
-} key_request;
-
-/* A database that can be read but not written is of use for all else: that is no failure of it. */
-static cw_code read_or_offer(cw_db *db, void *ctx, cw_err *err)
+static cw_code read_rows(cw_db *db, void *ctx, cw_err *err)
 {
-    key_request *a = ctx;
-    unsigned char key[CW_SEAL_KEY];
-    cw_code rc = cw_db_find_key(db, KEY_NAME, key, &a->is_there, err);
-    if (!rc && !a->is_there && !cw_db_offer_key(db, KEY_NAME, a->key, &a->err))
-        rc = cw_db_find_key(db, KEY_NAME, key, &a->is_there, err);
-    if (!rc && a->is_there)
-        memcpy(a->key, key, sizeof key);
-    return rc;
+    return cw_seal_keys_read(ctx, db, err);
 }
 
-static void use_store(cw_store *store, cw_seal *seal)
+/* Rows that cannot be read now are read as soon as they can (cw_store_opts.on_news). */
+static void use_store(cw_store *store, cw_seal_keys *keys)
 {
-    key_request a = {.is_there = false};
-    memcpy(a.key, seal->key, sizeof a.key);
-    cw_code rc = cw_store_call(store, read_or_offer, &a, &a.err);
-    if (!rc && a.is_there)
-        memcpy(seal->key, a.key, sizeof a.key);
-    else
-        cw_log_err(CW_LOG_WARN, "serve",
-                   "sessions of clients end with this process: the database has no key", &a.err);
+    cw_err err = {0};
+    atomic_store(&keys->is_in_store, true);
+    if (!cw_store_call(store, read_rows, keys, &err))
+        return;
+    atomic_store(&keys->has_used_own, true);
+    cw_log_err(CW_LOG_WARN, "serve",
+               "sessions of clients end with this process: the database has no key", &err);
 }
 
-static cw_code use_file(const char *path, cw_seal *seal, cw_err *err)
+/* ---- files ---- */
+
+static cw_code read_secret(const char *path, cw_seal_key *ret, cw_err *err)
 {
     cw_buf secret;
     cw_buf_init(&secret, SECRET_MAX);
@@ -53,9 +40,26 @@ static cw_code use_file(const char *path, cw_seal *seal, cw_err *err)
     if (!rc && secret.n < SECRET_MIN)
         rc = cw_fail(err, CW_PARAMS, "'%s' has fewer than %u bytes", path, SECRET_MIN);
     if (!rc)
-        cw_seal_init_from(seal, cw_buf_str(&secret));
+        *ret = cw_seal_make_key(cw_buf_str(&secret));
+    if (secret.p)
+        explicit_bzero(secret.p, secret.n);
     cw_buf_done(&secret);
-    return cw_wrap(err, rc, "mcp.secret_file");
+    return rc;
+}
+
+static cw_code use_files(const cw_config *config, cw_seal_keys *keys, cw_err *err)
+{
+    const cw_config_strings *old = &config->mcp.old_secret_files;
+    cw_seal_key list[CW_SEAL_MAX_KEYS];
+    size_t n = 1;
+    cw_code rc =
+        cw_wrap(err, read_secret(config->mcp.secret_file.p, &list[0], err), "mcp.secret_file");
+    for (size_t i = 0; i < old->n && n < CW_SEAL_MAX_KEYS && !rc; i++)
+        rc = cw_wrap(err, read_secret(old->items[i].p, &list[n++], err), "mcp.old_secret_files");
+    if (!rc)
+        rc = cw_seal_keys_set(keys, list, n, err);
+    explicit_bzero(list, sizeof list);
+    return rc;
 }
 
 static cw_code read_key(const char *path, unsigned char key[CW_SEAL_KEY], cw_err *err)
@@ -71,34 +75,49 @@ static cw_code read_key(const char *path, unsigned char key[CW_SEAL_KEY], cw_err
 }
 
 /* The key that is there counts; ours only if none is. */
-static void use_own_file(const char *path, cw_seal *seal)
+static cw_code read_or_make_key(const char *path, const cw_seal_keys *keys, cw_seal_key *ret,
+                                cw_err *err)
 {
-    unsigned char key[CW_SEAL_KEY];
+    cw_code rc = read_key(path, ret->bytes, err);
+    if (rc != CW_NOTFOUND)
+        return rc;
+    cw_str own = cw_str_make((const char *)keys->own.bytes, CW_SEAL_KEY);
+    rc = cw_state_file_make(path, own, err);
+    return rc ? rc : read_key(path, ret->bytes, err);
+}
+
+static void use_own_file(const char *path, cw_seal_keys *keys)
+{
+    cw_seal_key key = {.seals_from = 0};
     cw_err err = {0};
-    cw_code rc = read_key(path, key, &err);
-    if (rc == CW_NOTFOUND) {
-        rc = cw_state_file_make(path, cw_str_make((const char *)seal->key, CW_SEAL_KEY), &err);
-        if (!rc)
-            rc = read_key(path, key, &err);
-    }
+    cw_code rc = read_or_make_key(path, keys, &key, &err);
     if (!rc)
-        memcpy(seal->key, key, sizeof key);
-    else
+        rc = cw_seal_keys_set(keys, &key, 1, &err);
+    explicit_bzero(&key, sizeof key);
+    if (rc)
         cw_log_err(CW_LOG_WARN, "serve",
                    "sessions of clients end with this process: its key cannot be kept", &err);
 }
 
-cw_code cw_seal_key_load(const cw_config *config, const cw_seal_key_opts *opts, cw_seal *ret,
+cw_code cw_seal_key_load(const cw_config *config, const cw_seal_key_opts *opts, cw_seal_keys *keys,
                          cw_err *err)
 {
-    cw_code rc = cw_seal_init(ret, err);
-    if (rc)
-        return rc;
-    if (config->mcp.secret_file.n)
-        return use_file(config->mcp.secret_file.p, ret, err);
+    keys->is_in_files = config->mcp.secret_file.n > 0;
+    if (keys->is_in_files)
+        return use_files(config, keys, err);
     if (opts->store)
-        use_store(opts->store, ret);
+        use_store(opts->store, keys);
     else if (opts->path)
-        use_own_file(opts->path, ret);
+        use_own_file(opts->path, keys);
     return CW_OK;
+}
+
+cw_code cw_seal_key_reload(const cw_config *config, cw_seal_keys *keys, cw_err *err)
+{
+    bool is_in_files = config->mcp.secret_file.n > 0;
+    if (is_in_files != keys->is_in_files)
+        cw_log(CW_LOG_WARN, "config",
+               is_in_files ? "mcp.secret_file needs a restart: none was set at the start"
+                           : "mcp.secret_file needs a restart: it was set at the start");
+    return is_in_files && keys->is_in_files ? use_files(config, keys, err) : CW_OK;
 }

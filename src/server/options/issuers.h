@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* issuers.h - the issuers of a configuration, as access/issuer/issuer.h takes them. */
+/* issuers.h - the issuers of a configuration, as access/issuer/issuer.h takes them.
+ *
+ * Ownership: the list borrows from the configuration, and owns the secrets that it has read.
+ * Threads:   main thread only.
+ */
 #ifndef CW_SERVER_OPTIONS_ISSUERS_H
 #define CW_SERVER_OPTIONS_ISSUERS_H
 

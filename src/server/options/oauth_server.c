@@ -15,7 +15,6 @@
 #define KEYS_MAX_BYTES ((size_t)8 << 20) /* of all clients */
 #define SECRET_MAX 1024u
 #define SECRET_MIN 16u
-#define PURPOSE "causeway oauth\n"
 
 /* The SHA-256 of the first line of a file. */
 static cw_code hash_secret(cw_str path, unsigned char out[CW_DIGEST], cw_err *err)
@@ -96,21 +95,12 @@ static cw_code fill_client(const cw_config_oauth_client *from, cw_arena *arena, 
     return rc ? rc : read_keys(from, arena, to, err);
 }
 
-/* A key of its own: text that one part of the server sealed means nothing to another. */
-static void derive(const cw_seal *seal, cw_seal *ret)
-{
-    unsigned char bytes[sizeof PURPOSE - 1 + CW_SEAL_KEY];
-    memcpy(bytes, PURPOSE, sizeof PURPOSE - 1);
-    memcpy(bytes + sizeof PURPOSE - 1, seal->key, CW_SEAL_KEY);
-    cw_seal_init_from(ret, cw_str_make((const char *)bytes, sizeof bytes));
-    sodium_memzero(bytes, sizeof bytes);
-}
-
 cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
                                  cw_oauth_settings **ret, cw_err *err)
 {
     const cw_config_server *server = &config->access.server;
-    cw_oauth_settings s = {.n_clients = server->clients.n,
+    cw_oauth_settings s = {.seal = seal,
+                           .n_clients = server->clients.n,
                            .ceiling = server->ceiling.items,
                            .n_ceiling = server->ceiling.n,
                            .is_dynamic = server->dynamic_registration,
@@ -134,10 +124,8 @@ cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
     for (size_t i = 0; i < server->clients.n && !rc; i++)
         rc = fill_client(&server->clients.items[i], &arena, &clients[i], err);
     s.clients = clients;
-    derive(seal, &s.seal);
     if (!rc)
         rc = cw_oauth_settings_new(&s, ret, err);
-    sodium_memzero(&s.seal, sizeof s.seal);
     cw_arena_done(&arena);
     free(clients);
     return rc;

@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "store/store.h"
 
-/* *ret is NULL when it is off. `seal` is the key of the server. CW_CONFIG, CW_IO: the secret or the keys
+/* *ret is NULL when it is off. `seal` is that of the authorization server (access/seal_keys.h), borrowed. CW_CONFIG, CW_IO: the secret or the keys
  * of a client cannot be used. */
 CW_MUST_USE cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
                                              cw_oauth_settings **ret, cw_err *err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* trace_opts.h - the trace options of a configuration. */
+/* trace_opts.h - the trace options of a configuration.
+ *
+ * Threads: main thread only.
+ */
 #ifndef CW_SERVER_OPTIONS_TRACE_OPTS_H
 #define CW_SERVER_OPTIONS_TRACE_OPTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* packet.h - messages between a server and its successor (server/takeover.h): JSON objects on a
+/* packet.h - messages between a server and its successor (server/upgrade/takeover.h): JSON objects on a
  * SOCK_SEQPACKET socket, which may carry descriptors.
  *
  *     {"type":"hello","protocol":1,"version":"0.1.0"}

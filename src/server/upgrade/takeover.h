@@ -19,7 +19,7 @@
  *
  * Ownership: borrows what its options name.
  * Threads:   the main one.
- * Limits:    server/packet.h; one take-over at a time.
+ * Limits:    server/upgrade/packet.h; one take-over at a time.
  */
 #ifndef CW_SERVER_UPGRADE_TAKEOVER_H
 #define CW_SERVER_UPGRADE_TAKEOVER_H
