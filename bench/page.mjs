@@ -687,7 +687,9 @@ function scale({ count: held, each, kernel, begin, ping, perChange, tls, calls }
         paragraph(`
             \`make bench ARGS="--only scale"\`. ${count(held)} \`subscriptions/listen\` streams on one loop, with a keep-alive
             each second. CPU is that of the server; times and memory are those of this run. The kernel's objects of one
-            connection are its slab sizes, without buffers. [scaling.md](scaling.md) uses these figures.`),
+            connection are its slab sizes, without buffers. The replicas share one PostgreSQL, the clients 32 connections.
+            Two replicas that share the work of one find fewer requests in each turn of a loop, so a call costs more.
+            [scaling.md](scaling.md) uses these figures.`),
         table(
             ["", "cost"],
             [
@@ -699,8 +701,16 @@ function scale({ count: held, each, kernel, begin, ping, perChange, tls, calls }
                 ["CPU of a new TLS connection with one request", micro(tls)],
                 ...(calls
                     ? [
-                          ["CPU of a call behind HAProxy, one server", micro(calls.one)],
-                          ["the same, two servers together", `${micro(calls.two)}, ${calls.ratio.toFixed(2)} ×`],
+                          [
+                              `CPU of a call behind HAProxy, one replica, ${count(calls.rate)} a second`,
+                              micro(calls.one),
+                          ],
+                          [
+                              "the same with two replicas and twice the rate",
+                              `${micro(calls.two)}, ${calls.ratio.toFixed(2)} ×`,
+                          ],
+                          ["as many as the machine can do, one replica", micro(calls.oneFull)],
+                          ["the same calls, two replicas", `${micro(calls.twoFull)}, ${calls.fullRatio.toFixed(2)} ×`],
                       ]
                     : []),
             ],

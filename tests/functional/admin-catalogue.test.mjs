@@ -6,11 +6,12 @@ import { after, before, suite, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { basic, call, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { addPlugin, callTool, modern, ownName, pluginFile, rpc, untilTool } from "./support/mcp.mjs";
+import { addPlugin, callTool, modern, ownName, pluginFile, post, rpc, untilTool } from "./support/mcp.mjs";
 import { patience, runCauseway, slowness, writeConfig } from "./support/programs.mjs";
-import { startMany, toolName } from "./support/rest.mjs";
-import { deadPort, startService } from "./support/service.mjs";
-import { eventually, processorMs } from "./support/server.mjs";
+import { get, startMany, toolName } from "./support/rest.mjs";
+import { startService } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
+import { eventually, pause, processorMs } from "./support/server.mjs";
 
 const general = [discover, call];
 const admin = "administer access";
@@ -301,7 +302,7 @@ suite("causeway.access.why", () => {
         const { code, stdout } = await runCauseway(words, { env: { CAUSEWAY_TOKEN: token } });
         assert.equal(code, 0);
         assert.match(stdout, /^test\.echo of echo, asked for by alice/);
-        const { token: weak } = await server.token("victor");
+        const { token: weak } = await server.token("alice");
         const refused = await runCauseway(words, { env: { CAUSEWAY_TOKEN: weak } });
         assert.equal(refused.code, 1);
         assert.match(refused.stderr, /offers no method causeway\.access\.why to this caller/);
@@ -343,6 +344,16 @@ suite("causeway.tools", () => {
         assert.deepEqual(
             some.tools,
             tools.filter(({ source }) => source === "hidden"),
+        );
+        const needs = "access content";
+        const content = await ask(server, "causeway.tools.list", { needs, permissions: true });
+        assert.deepEqual(
+            content.tools,
+            tools.filter(({ permissions }) => permissions.includes(needs)),
+        );
+        assert.deepEqual(
+            content.permissions.toSorted(),
+            [...new Set(tools.flatMap(({ permissions }) => permissions))].sort(),
         );
         const later = await ask(server, "causeway.tools.list", { after: "test.log" });
         assert.deepEqual(later.tools, tools.slice(all.indexOf("test.log") + 1));
@@ -462,7 +473,7 @@ suite("causeway.tools", () => {
         });
         assert.equal(refused.code, 2);
         assert.match(refused.stderr, /permission 'administer access'/);
-        const gone = await runCauseway(["list", "--server", `http://127.0.0.1:${await deadPort()}`, ...far.slice(2)]);
+        const gone = await runCauseway(["list", "--server", `http://127.0.0.1:${await freePort()}`, ...far.slice(2)]);
         assert.deepEqual([gone.code, gone.stdout], [1, ""]);
     });
 
@@ -550,6 +561,32 @@ suite("causeway.audit.search", () => {
         assert.equal((await ask(server, "causeway.audit.search", { ...params, limit: 5 })).more, true);
     });
 
+    test("a cursor goes on where a search ended, across rotated files", async () => {
+        const params = { tool: "test.echo", kind: "call", limit: 3 };
+        const all = (await records("--tool", "test.echo", "--kind", "call")).reverse();
+        const found = [];
+        let page = await ask(server, "causeway.audit.search", params);
+        while (page.next) {
+            // Records of other kinds may have been read after the last one that was found.
+            assert.ok(page.searched_to <= page.records.at(-1).time, page.searched_to);
+            found.push(...page.records);
+            page = await ask(server, "causeway.audit.search", { ...params, cursor: page.next });
+        }
+        assert.deepEqual([...found, ...page.records], all);
+        assert.equal(page.more, false);
+        for (const cursor of ["x", "1-2", "0-0-0", "1-0-5-6"]) {
+            const answer = await rpc(
+                server,
+                { method: "causeway.audit.search", params: { cursor }, id: 1 },
+                server.olga,
+            );
+            assert.match(answer.json.error.data ?? answer.json.error.message, /cursor: expected the member next/);
+        }
+        // A file that is gone: so are the older ones.
+        const gone = await ask(server, "causeway.audit.search", { ...params, cursor: "1-0-10" });
+        assert.deepEqual([gone.records, gone.next], [[], null]);
+    });
+
     test("filters as the command does", async () => {
         for (const [params, words] of [
             [{ caller: "alice" }, ["--caller", "alice"]],
@@ -567,6 +604,38 @@ suite("causeway.audit.search", () => {
             const answer = await rpc(server, { method: "causeway.audit.search", params, id: 1 }, server.olga);
             assert.equal(answer.json.error.code, -32602, JSON.stringify(params));
         }
+    });
+
+    test("many searches leave threads to other work, and callers take turns", async (t) => {
+        const large = path.join(keepFolder(), "large.audit");
+        const record = { time: "2026-11-17T00:00:00.000Z", kind: "call", caller: "nobody", detail: "x".repeat(300) };
+        writeFileSync(large, `${JSON.stringify(record)}\n`.repeat(100_000), { mode: 0o600 });
+        const more = { ...roles, viewer: [...roles.viewer, "view metrics"] };
+        const other = await startOperated({ roles: more, audit: { path: large } });
+        t.after(() => other.stop());
+        const timed = async (work) => {
+            const begin = performance.now();
+            return [await work, performance.now() - begin];
+        };
+        const search = (id) => ({ jsonrpc: "2.0", id, method: "causeway.audit.search", params: { caller: "eve" } });
+        const many = timed(
+            post(
+                other,
+                "/jsonrpc",
+                Array.from({ length: 40 }, (_, i) => search(i + 1)),
+                other.olga,
+            ),
+        );
+        await pause(100);
+        const [metrics, metricsMs] = await timed(get(other, "/metrics", other.victor));
+        const [one, oneMs] = await timed(post(other, "/jsonrpc", search(1), other.victor));
+        const [answers, ms] = await many;
+        assert.deepEqual([metrics.status, one.status, answers.status], [200, 200, 200]);
+        assert.ok(
+            answers.json.every(({ result }) => result.records.length === 0),
+            answers.text,
+        );
+        assert.ok(metricsMs < ms / 2 && oneMs < ms / 2, `${metricsMs} and ${oneMs} of ${ms} ms`);
     });
 
     test("arguments and their hashes need a permission of their own", async () => {
@@ -699,7 +768,7 @@ suite("causeway.sources.diff and approve", () => {
     });
 
     test("services out of reach are named, and unknown ones are errors", async (t) => {
-        const { server } = await startLocked(t, { url: `http://127.0.0.1:${await deadPort()}/rpc` });
+        const { server } = await startLocked(t, { url: `http://127.0.0.1:${await freePort()}/rpc` });
         const { differences, problems, etag } = await ask(server, "causeway.sources.diff");
         assert.deepEqual(differences, []);
         assert.equal(problems[0].source, "shop");
@@ -809,8 +878,8 @@ suite("permissions and marks", () => {
         "causeway.tools.describe": { name: "test.echo" },
     };
     const needs = {
-        "causeway.access.matrix": admin,
-        "causeway.access.why": admin,
+        "causeway.access.matrix": "view audit",
+        "causeway.access.why": "view audit",
         "causeway.audit.search": "view audit",
         "causeway.sources.diff": "administer sources",
     };
@@ -880,7 +949,7 @@ test("a matrix of 1,000 tools and 50 roles takes less than 100 ms of processor t
         ]),
     );
     const server = await startMany(methods, {
-        roles: { anonymous: [...general, admin, "use 0"], authenticated: [], ...many },
+        roles: { anonymous: [...general, "view audit", "use 0"], authenticated: [], ...many },
     });
     t.after(() => server.stop());
     const first = await ask(server, "causeway.access.matrix", {}, {});

@@ -7,7 +7,7 @@ import { after, before, suite, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { startAccounts } from "./support/accounts.mjs";
 import { navigate, openConsent, pkce, requestQuery, sendDecision } from "./support/authorize.mjs";
-import { freePort } from "./support/issuer.mjs";
+import { freePort } from "./support/ports.mjs";
 import { hiddenField, logIn } from "./support/login.mjs";
 import { token } from "./support/oauth-server.mjs";
 import { patience, startCauseway } from "./support/programs.mjs";

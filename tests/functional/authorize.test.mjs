@@ -1,5 +1,6 @@
 // The authorization endpoint, registrations, and the pages of the built-in authorization server.
 import assert from "node:assert/strict";
+import { networkInterfaces } from "node:os";
 import { after, before, suite, test } from "node:test";
 import { cli, startAccounts } from "./support/accounts.mjs";
 import {
@@ -14,7 +15,12 @@ import {
     sendDecision,
 } from "./support/authorize.mjs";
 import { cookiesOf, hiddenField, logIn, openForm, sameOrigin, sendForm, visit } from "./support/login.mjs";
+import { oneReplica } from "./support/programs.mjs";
 import { Connection, request } from "./support/server.mjs";
+
+const address = Object.values(networkInterfaces())
+    .flat()
+    .find(({ internal, family }) => !internal && family === "IPv4")?.address;
 
 const start = (server = {}, more = {}) =>
     startAccounts({ config: { access: { server: { enabled: true, ...server } }, ...more } });
@@ -507,7 +513,26 @@ suite("limits and switches", () => {
         }
     });
 
-    test("AS30 a network may register 60 clients in a minute", async () => {
+    test("a page that needs a session comes over encrypted connections, or to this computer", {
+        skip: !address,
+    }, async (t) => {
+        const server = await startAccounts({
+            config: { hosts: ["*"], public_url: "https://example.org", access: { server: { enabled: true } } },
+            args: ["--listen", "0.0.0.0:0"],
+        });
+        t.after(() => server.stop());
+        const near = { url: `http://127.0.0.1:${server.port}` };
+        const outside = { url: `http://${address}:${server.port}` };
+        const query = requestQuery(await register(near));
+        for (const path of ["/account/grants", "/device", `/authorize?${query}`]) {
+            assert.equal((await navigate(near, path)).status, 303, path);
+            const answer = await navigate(outside, path);
+            assert.deepEqual([answer.status, answer.headers.get("location")], [403, null], path);
+            assert.match(answer.text, /needs an encrypted connection/);
+        }
+    });
+
+    test("AS30 a network may register 60 clients in a minute", { skip: oneReplica }, async () => {
         const server = await start();
         const answers = [];
         for (let i = 0; i < 61; i++) answers.push(await postRegistration(server, { redirect_uris: [callback] }));

@@ -8,7 +8,8 @@ import { call, cli, databasePath, discover } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { makePluginFolder, permissions } from "./support/mcp.mjs";
 import { binary, runCauseway, writeConfig } from "./support/programs.mjs";
-import { deadPort, startService } from "./support/service.mjs";
+import { startService } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 import { onTerminal } from "./support/terminal.mjs";
 
 const methods = ["add", "echo", "fail", "wait"];
@@ -124,7 +125,7 @@ suite("call", { concurrency: true }, () => {
     });
 
     test("says that a service is not there", async () => {
-        const url = `http://127.0.0.1:${await deadPort()}/`;
+        const url = `http://127.0.0.1:${await freePort()}/`;
         const config = configure({ sources: [shop({ url }), shop({ name: "other", prefix: "o." })] });
         const dead = await run(config, "call", "shop.add", "-a", "a=1", "-a", "b=2");
         assert.equal(dead.code, 1);

@@ -7,7 +7,7 @@ import http from "node:http";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
-import { freePort } from "./support/issuer.mjs";
+import { freePort } from "./support/ports.mjs";
 import { keepFolder, newSocketPath } from "./support/kept.mjs";
 import { binary, patience, root, runCauseway, slowness, startProgram } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";

@@ -22,7 +22,8 @@ import { startForger } from "./support/issuer.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { addPlugin } from "./support/mcp.mjs";
 import { binary, Program, patience, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
-import { deadPort, startService, writeOpenRpc } from "./support/service.mjs";
+import { shopOf, startService, writeOpenRpc } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { onTerminal } from "./support/terminal.mjs";
 import { startWebSocket } from "./support/websocket.mjs";
@@ -137,13 +138,8 @@ before(() => {
 });
 
 const issuerOf = (url) => ({ issuer: url, audience: ["https://tools.example"], allow_private: true });
-const sourceOf = (service, more = {}) => ({
-    name: "shop",
-    url: service.url,
-    refresh: "0s",
-    methods: [{ method: "add", permissions: ["access content"] }],
-    ...more,
-});
+const sourceOf = (service, more = {}) =>
+    shopOf(service, { methods: [{ method: "add", permissions: ["access content"] }], ...more });
 
 // ---- healthy ----
 
@@ -356,7 +352,8 @@ suite("files", () => {
         execFileSync("chown", ["-R", String(nobody), folder]);
         const user = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
         const program = [...user, binary];
-        const env = { HOME: folder };
+        // A program that counts its lines writes the counters where this user may write.
+        const env = { HOME: folder, GCOV_PREFIX: path.join(folder, "counters") };
         const reads = `test -x '${binary}' && test -r '${file}'`;
         if (spawnSync(user[0], [...user.slice(1), "sh", "-c", reads]).status !== 0) {
             t.skip("another user cannot reach the files of this test");
@@ -528,7 +525,7 @@ suite("clock and system", () => {
 
 suite("sources", () => {
     test("a service that does not answer", async () => {
-        const url = `http://127.0.0.1:${await deadPort()}/`;
+        const url = `http://127.0.0.1:${await freePort()}/`;
         const { file } = await setUp({ sources: [sourceOf({ url })] });
         const remedy = /^start the service, .*"causeway source check shop"/;
         assertFinding(await doctor(file), "sources", "error", /^shop$/, /refused/, remedy, ["rights"]);
@@ -606,7 +603,7 @@ suite("issuers", () => {
     };
 
     test("one that does not answer, and one whose metadata is of another", async () => {
-        const url = `http://127.0.0.1:${await deadPort()}`;
+        const url = `http://127.0.0.1:${await freePort()}`;
         const remedy = /^check the URL in access\.issuers/;
         assertFinding(await check({ url }), "issuers", "error", new RegExp(url), /well-known.*: /, remedy);
         const issuer = await startForger();
@@ -731,7 +728,7 @@ suite("rights", () => {
 
     test("sources that are not loaded are named, and nothing is concluded from their absence", async () => {
         const roles = { authenticated: [discover, call], editor: ["access content", "access contents"] };
-        const dead = sourceOf({ url: `http://127.0.0.1:${await deadPort()}/` }, { name: "dead" });
+        const dead = sourceOf({ url: `http://127.0.0.1:${await freePort()}/` }, { name: "dead" });
         const { file, at, config } = await setUp({ sources: [sourceOf(await startService()), dead], roles });
         const plugins = { directory: at("plugins") };
         writeFileSync(file, JSON.stringify({ ...config, plugins }));
@@ -864,7 +861,7 @@ suite("the running server", () => {
         await cli(file, "reload");
         assert.deepEqual(await doctor(file), []);
         // A service that the server cannot load, in a configuration that is read again.
-        const dead = sourceOf({ url: `http://127.0.0.1:${await deadPort()}/` }, { name: "dead" });
+        const dead = sourceOf({ url: `http://127.0.0.1:${await freePort()}/` }, { name: "dead" });
         writeFileSync(file, JSON.stringify({ ...config, sources: [...config.sources, dead] }));
         await cli(file, "reload");
         await server.untilLogged(/dead/);
@@ -877,7 +874,7 @@ suite("the running server", () => {
 
 suite("a server over the network", () => {
     test("one that does not answer, and one that rejects the token", async () => {
-        const dead = `http://127.0.0.1:${await deadPort()}`;
+        const dead = `http://127.0.0.1:${await freePort()}`;
         const remedy = /^check the URL, that the server runs, and that the token's account has/;
         assertFinding(await over(dead), "server", "error", new RegExp(dead), /refused/, remedy);
         const { url } = await startServer();

@@ -5,7 +5,8 @@ import path from "node:path";
 import { suite, test } from "node:test";
 import { basic, bearer, databasePath } from "./support/accounts.mjs";
 import { manyTools, phpJson, siteRoot, startSite } from "./support/drupal.mjs";
-import { freePort, startForger } from "./support/issuer.mjs";
+import { startForger } from "./support/issuer.mjs";
+import { freePort } from "./support/ports.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import {
     assertRpcError,

@@ -1,5 +1,6 @@
 // Events of services: notifications that the operator enables, as a tool and as resources.
 import assert from "node:assert/strict";
+import http from "node:http";
 import { suite, test } from "node:test";
 import { call, discover } from "./support/accounts.mjs";
 import { sourceOf, startEvents } from "./support/events.mjs";
@@ -58,6 +59,22 @@ suite("an event that is enabled", { concurrency: true }, () => {
         assert.equal(resource.description, "A job is done");
         assert.deepEqual(await contentsOf(server, resource.uri), events);
         assert.ok(!(await toolNames(server)).includes("s.events.done"));
+        const { json: templates } = await modern(server, "resources/templates/list");
+        assert.deepEqual(
+            templates.result.resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+            ["events://s/{name}?since={since}"],
+        );
+        assert.deepEqual((await contentsOf(server, `events://s/done?since=${cursor}`)).events, []);
+        service.notify("job.done", { job: { id: 2 } });
+        await untilEvents(server, 2);
+        const since = await contentsOf(server, `events://s/done?since=${cursor}`);
+        assert.deepEqual(
+            since.events.map(({ data }) => data.id),
+            [2],
+        );
+        assert.deepEqual([since.truncated, since.hasMore], [false, false]);
+        const wrong = await modern(server, "resources/read", { uri: "events://s/done?since=x" });
+        assertRpcError(wrong, 200, -32602, 1);
     });
 
     test("reaches a call that waits, on any loop, and a wait ends", async (t) => {
@@ -73,6 +90,33 @@ suite("an event that is enabled", { concurrency: true }, () => {
                 [{ id: 7 }],
             );
         }
+    });
+
+    test("is waited for while another caller waits as often as it can", async (t) => {
+        const { server } = await start(t, { done }, { config: { loops: 1 } });
+        const { cursor } = await read(server);
+        const wait = (seconds, id) => ({
+            ...{ jsonrpc: "2.0", id, method: "s.events" },
+            params: { since: cursor, wait: seconds },
+        });
+        const fromAnother = (body) =>
+            new Promise((resolve) => {
+                const headers = { "Content-Type": "application/json" };
+                const place = { host: "127.0.0.1", port: server.port, localAddress: "127.0.0.2", agent: false };
+                const sent = http.request({ ...place, method: "POST", path: "/jsonrpc", headers }, (answer) =>
+                    answer.resume().on("end", resolve),
+                );
+                sent.on("error", resolve).end(JSON.stringify(body));
+            });
+        const timed = async (work) => {
+            const begin = performance.now();
+            await work;
+            return performance.now() - begin;
+        };
+        listOf(11).forEach(() => void fromAnother(listOf(100).map((id) => wait(30, id))));
+        const isRefused = async () => (await timed(fromAnother(wait(3, 1)))) < 2_500;
+        await eventually(isRefused, "the last place of the other caller");
+        assert.ok((await timed(read(server, { since: cursor, wait: 1 }))) > 800);
     });
 
     test("updates its resource at most once a second, for those who subscribe", async (t) => {
@@ -144,17 +188,18 @@ suite("an event that is enabled", { concurrency: true }, () => {
         const env = { EVENT_SECRET: "a-secret-of-this-source" };
         const more = { secret: { as: "bearer", environment: "EVENT_SECRET" } };
         const service = await startWebSocket();
-        const sources = [sourceOf(service, { n: {} }, more)];
+        const sources = [sourceOf(service, { n: { data: "/params/data", id: "/params/id" } }, more)];
         const server = await startBridge({ plugins: [], env, config: { sources } });
         t.after(() => server.stop());
         await eventually(() => service.sockets.size === 1, "it is open");
-        service.notify("n", { text: "x".repeat(70_000) });
-        service.notify("n", { text: `token ${env.EVENT_SECRET}` });
-        service.notify("n", { text: "fine" });
+        service.notify("n", { data: { text: "x".repeat(70_000) } });
+        service.notify("n", { data: { text: `token ${env.EVENT_SECRET}` } });
+        service.notify("n", { id: `id ${env.EVENT_SECRET}`, data: { text: "with a secret in its id" } });
+        service.notify("n", { id: "one", data: { text: "fine" } });
         const { events } = await untilEvents(server, 1);
         assert.deepEqual(
-            events.map(({ data }) => data.text),
-            ["fine"],
+            events.map(({ data, eventId }) => [data.text, eventId]),
+            [["fine", "one"]],
         );
     });
 
@@ -202,10 +247,12 @@ suite("who may receive an event", { concurrency: true }, () => {
         const unknown = await callTool(server, "s.events", { name: "s.nosuch" });
         assert.equal(same(hidden, "s.closed"), same(unknown, "s.nosuch"));
         assert.match(hidden.text, /Unknown event/);
-        const at = (name) => modern(server, "resources/read", { uri: `events://s/${name}` });
-        const unread = await at("closed");
-        assert.equal(same(unread, "closed"), same(await at("nosuch"), "nosuch"));
-        assertRpcError(unread, 200, -32602, 1);
+        const at = (uri) => modern(server, "resources/read", { uri: `events://s/${uri}` });
+        for (const query of ["", `?since=${all.cursor}`]) {
+            const unread = await at(`closed${query}`);
+            assert.equal(same(unread, "closed"), same(await at(`nosuch${query}`), "nosuch"));
+            assertRpcError(unread, 200, -32602, 1);
+        }
     });
 
     test("follows from the read-only tools, if the event sets nothing", async (t) => {

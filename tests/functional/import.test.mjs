@@ -8,7 +8,8 @@ import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { callToolWell, permissions, toolNames } from "./support/mcp.mjs";
 import { runCauseway, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
-import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 import { onTerminal } from "./support/terminal.mjs";
 
 let folders = 0;
@@ -439,7 +440,7 @@ suite("what is imported", { concurrency: true }, () => {
 
     test("is called by its own name in messages", async () => {
         const folder = makeFolder();
-        const place = `127.0.0.1:${await deadPort()}`;
+        const place = `127.0.0.1:${await freePort()}`;
         for (const [words, name] of [
             [[place], place],
             [[`http://${place}/rpc`], place],
@@ -489,7 +490,7 @@ suite("what is imported", { concurrency: true }, () => {
 
     test("is not there: it says that alone", async () => {
         const folder = makeFolder();
-        const dead = await deadPort();
+        const dead = await freePort();
         const none = "http://127.0.0.1:1/";
         for (const [words, pattern] of [
             [[`http://127.0.0.1:${dead}/`], /Connection refused/],

@@ -21,7 +21,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { keepFolder } from "./support/kept.mjs";
 import { binary, patience, root, runCauseway, slowness, startProgram, withoutLeakCheck } from "./support/programs.mjs";
-import { freePort } from "./support/issuer.mjs";
+import { freePort } from "./support/ports.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService } from "./support/service.mjs";
 

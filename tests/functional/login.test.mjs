@@ -31,7 +31,17 @@ import {
     rpc,
     startBridge,
 } from "./support/mcp.mjs";
-import { runCauseway, patience, slowness, writeConfig } from "./support/programs.mjs";
+import {
+    noDatabase,
+    oneReplica,
+    patience,
+    replicaCount,
+    runCauseway,
+    slowness,
+    writeConfig,
+} from "./support/programs.mjs";
+import { startScript } from "./support/mcp-script.mjs";
+import { readAudit } from "./support/round-robin.mjs";
 import { rawExchange } from "./support/raw.mjs";
 import { post, send } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
@@ -279,7 +289,7 @@ test("threat-C9, threat-D11: forged forms count as failed logins of their networ
     const guess = await sendForm(server, { ...form, name: "alice", password: "wrong" });
     assert.equal(guess.status, 429);
     await server.stop();
-    const records = readFileSync(audit, "utf8")
+    const records = readAudit(audit)
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line));
@@ -524,6 +534,9 @@ suite("the end of a session", () => {
         assert.equal(answer.status, 303);
         assert.equal(answer.headers.get("location"), "/login");
         assert.equal(cookiesOf(answer.headers)[sessionCookie].value, "");
+        if (replicaCount > 1) {
+            await ends(headers, "the end at all servers");
+        }
         for (let i = 0; i < 10; i += 1) {
             assert.equal(await statusOf(server, headers), 401);
         }
@@ -716,6 +729,39 @@ suite("what a session has opened", { concurrency: true }, () => {
         assert.ok(kept.every((stream) => !stream.ended));
     });
 
+    test("threat-C13: ends also if it is a request that continues a call after a question", async (t) => {
+        const upstream = await startScript();
+        upstream.on["tools/call"] = ({ response }) => {
+            const params = { message: "?", requestedSchema: { type: "object", properties: {} } };
+            const question = { jsonrpc: "2.0", id: 1, method: "elicitation/create", params };
+            response.writeHead(200, { "Content-Type": "text/event-stream" });
+            response.write(`data: ${JSON.stringify(question)}\n\n`);
+        };
+        const sources = [{ name: "srv", dialect: "mcp", prefix: "s.", methods: ["*"], url: upstream.url }];
+        const server = await start(t, { sources });
+        const alice = await logIn(server, "alice", "s3cret");
+        const meta = { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } } };
+        const ask = (more) =>
+            modern(
+                server,
+                "tools/call",
+                { name: "s.echo", arguments: {}, ...more },
+                { headers: session(server, alice), meta },
+            );
+        let asked;
+        await eventually(
+            async () => (asked = (await ask()).json.result)?.resultType === "input_required",
+            "the question",
+        );
+        const [key] = Object.keys(asked.inputRequests);
+        const inputResponses = { [key]: { action: "accept", content: {} } };
+        const waiting = ask({ inputResponses, requestState: asked.requestState });
+        await eventually(() => upstream.answerTo(1), "the answer");
+        const { cookie, csrf } = alice;
+        assert.equal((await sendForm(server, { path: "/logout", cookie, csrf })).status, 303);
+        assert.equal((await waiting).json.result.content[0].text, isOver);
+    });
+
     test("threat-C13: ends when it is revoked, or its account changes", async (t) => {
         const server = await start(t);
         const revoke = async () => {
@@ -821,7 +867,7 @@ suite("how long a session lasts", () => {
     });
 });
 
-test("threat-D11: logins, failures, forgeries and logouts have records", async () => {
+test("threat-D11: logins, failures, forgeries and logouts have records", { skip: oneReplica }, async () => {
     const audit = path.join(keepFolder(), "login-audit.jsonl");
     const server = await startAccounts({ config: { loops: 1, audit: { path: audit } } });
     const form = await openForm(server);
@@ -831,7 +877,7 @@ test("threat-D11: logins, failures, forgeries and logouts have records", async (
     await rpc(server, caller, { Cookie: alice.cookie });
     await sendForm(server, { path: "/logout", cookie: alice.cookie, csrf: alice.csrf });
     await server.stop();
-    const records = readFileSync(audit, "utf8")
+    const records = readAudit(audit)
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line));
@@ -850,7 +896,7 @@ test("threat-D11: logins, failures, forgeries and logouts have records", async (
 });
 
 suite("where people can log in", () => {
-    test("nowhere without a database", async () => {
+    test("nowhere without a database", { skip: noDatabase }, async () => {
         const server = await startBridge({});
         assert.equal((await visit(server, "/login")).status, 404);
         assert.equal((await visit(server, "/session/token")).status, 404);

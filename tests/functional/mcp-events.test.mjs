@@ -4,6 +4,7 @@ import { suite, test } from "node:test";
 import { bearer, call, discover, startAccounts } from "./support/accounts.mjs";
 import { EventsClient, sourceOf, startEvents } from "./support/events.mjs";
 import { assertRpcError, envelope, EventStream, metaKey, modern, reloadBridge, startBridge } from "./support/mcp.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { patience, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { StdioClient } from "./support/stdio.mjs";
@@ -54,6 +55,35 @@ suite("the events extension", { concurrency: true }, () => {
             },
             payloadSchema: { type: "object" },
         });
+    });
+
+    test("is counted by the metrics", async (t) => {
+        const roles = { anonymous: [discover, call, "view metrics"] };
+        const { service, server } = await start(t, { config: { ...on, roles } });
+        const client = new EventsClient(server);
+        const { cursor } = await client.poll("s.done", null);
+        const stream = await client.stream("s.done");
+        assert.equal((await stream.message()).kind, "active");
+        const value = async (name, labels) => (await scrape(server)).value(name, { source: "s", ...labels });
+        assert.equal(await value("causeway_event_subscribers", { mode: "push" }), 1);
+        service.notify("job.done", { no: 1 });
+        assert.equal((await stream.message()).kind, "event");
+        service.notify("job.done", ["not an object"]);
+        await client.collect("s.done", cursor, 1);
+        await modern(server, "resources/read", { uri: "events://s/done" });
+        await eventually(
+            async () => (await value("causeway_events_dropped_total", { reason: "schema" })) === 1,
+            "the drop is counted",
+        );
+        assert.equal(await value("causeway_events_published_total"), 1);
+        for (const mode of ["poll", "push", "resource"]) {
+            assert.equal(await value("causeway_events_delivered_total", { mode }), 1, mode);
+        }
+        stream.close();
+        await eventually(
+            async () => (await value("causeway_event_subscribers", { mode: "push" })) === 0,
+            "the stream has ended",
+        );
     });
 
     test("polls from now on, then behind the cursor, with filters and limits", async (t) => {

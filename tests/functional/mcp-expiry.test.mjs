@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
-import { close, freePort, startForger } from "./support/issuer.mjs";
+import { close, startForger } from "./support/issuer.mjs";
+import { freePort } from "./support/ports.mjs";
 import { EventStream, initialize, metaKey, startBridge } from "./support/mcp.mjs";
 import { patience, slowness } from "./support/programs.mjs";
 

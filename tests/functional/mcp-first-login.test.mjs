@@ -19,7 +19,7 @@ import {
 } from "./support/mcp.mjs";
 import { get, invoke } from "./support/rest.mjs";
 import { pause } from "./support/server.mjs";
-import { deadPort } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 
 const version = "2025-11-25";
 const alice = basic("alice", "s3cret");
@@ -134,7 +134,7 @@ suite("where no login exists", { concurrency: true }, () => {
     });
 
     test("a reload that takes or brings the only issuer sends list_changed to anonymous callers", async (t) => {
-        const issuers = [{ issuer: `http://127.0.0.1:${await deadPort()}`, allow_private: true }];
+        const issuers = [{ issuer: `http://127.0.0.1:${await freePort()}`, allow_private: true }];
         const public_url = "http://127.0.0.1";
         const server = await startBridge({ config: { public_url, access: { issuers } } });
         t.after(() => server.stop());

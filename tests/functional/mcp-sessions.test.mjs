@@ -15,7 +15,7 @@ import {
     post,
     startBridge,
 } from "./support/mcp.mjs";
-import { slowness } from "./support/programs.mjs";
+import { oneProcess, oneReplica, slowness } from "./support/programs.mjs";
 import { Connection, inParallel, pause, request, residentKb } from "./support/server.mjs";
 
 async function start(t, config = {}) {
@@ -109,7 +109,9 @@ suite("a session", { concurrency: true }, () => {
         );
     });
 
-    test("is still known after a restart when there is a database, and by another server of it", async (t) => {
+    test("is still known after a restart when there is a database, and by another server of it", {
+        skip: oneProcess,
+    }, async (t) => {
         const config = { store: { path: databasePath() } };
         const first = await start(t, config);
         const session = await openSession(first);
@@ -124,7 +126,9 @@ suite("a session", { concurrency: true }, () => {
     });
 });
 
-test("a database that somebody has locked costs nothing but sessions after a restart", async (t) => {
+test("a database that somebody has locked costs nothing but sessions after a restart", {
+    skip: oneProcess,
+}, async (t) => {
     const path = databasePath();
     await (await startBridge({ config: { store: { path } } })).stop();
     const locker = spawn("sqlite3", ["-batch", path], { stdio: ["pipe", "pipe", "inherit"] });
@@ -138,7 +142,9 @@ test("a database that somebody has locked costs nothing but sessions after a res
     await server.untilLogged(/sessions of clients end with this process/);
 });
 
-test("threat-A7: one caller begins and ends more sessions than are remembered of it, and none fails", async (t) => {
+test("threat-A7: one caller begins and ends more sessions than are remembered of it, and none fails", {
+    skip: oneReplica,
+}, async (t) => {
     const server = await start(t, { loops: 2 });
     const first = await openSession(server);
     const end = async (session) => (await fetch(`${server.url}/mcp`, { method: "DELETE", headers: session })).status;
@@ -211,7 +217,7 @@ suite("messages in a session", { concurrency: true }, () => {
         );
     });
 
-    test("bad input ends cleanly: nesting, size, half requests", async (t) => {
+    test("bad input ends cleanly: nesting, size, half requests", { skip: oneProcess }, async (t) => {
         const server = await start(t, { limits: { body_size: "64MB" } });
         const session = await openSession(server);
         const headers = { ...both, ...session };

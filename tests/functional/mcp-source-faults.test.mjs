@@ -8,12 +8,14 @@ import {
     callToolWell,
     modern,
     ownName,
+    permissions,
     startBridge,
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
 import { echoTool, startScript } from "./support/mcp-script.mjs";
 import { keepFolder } from "./support/kept.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { patience } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
@@ -204,6 +206,100 @@ suite("a session", { concurrency: true }, () => {
             const { json } = await modern(server, "tools/call", params, { meta });
             assert.equal(textOf(json.result), `${name}: ${name}`);
         }
+    });
+});
+
+// Writes questions and results of calls as events, when the test wants them.
+function scriptQuestions(upstream) {
+    const running = [];
+    let last = 0;
+    upstream.on["tools/call"] = ({ message, response }) => {
+        const send = (more) => response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...more })}\n\n`);
+        response.writeHead(200, { "Content-Type": "text/event-stream" });
+        const ask = () => {
+            last += 1;
+            const params = { message: "?", requestedSchema: { type: "object", properties: {} } };
+            send({ id: last, method: "elicitation/create", params });
+            return last;
+        };
+        const end = (text) => {
+            send({ id: message.id, result: { content: [{ type: "text", text }] } });
+            response.end();
+        };
+        running.push({ ask, end, asked: ask() });
+    };
+    return running;
+}
+
+suite("a call that has asked its client", () => {
+    const meta = { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } } };
+    const begin = async (server) => {
+        const { json, text } = await callTool(server, "bad.echo", {}, { meta });
+        assert.equal(json.result.resultType, "input_required", text);
+        return json.result;
+    };
+    // On a connection of its own, so that any loop may get it.
+    const resume = (server, { inputRequests, requestState }) => {
+        const [key] = Object.keys(inputRequests);
+        const inputResponses = { [key]: { action: "accept", content: {} } };
+        const params = { name: "bad.echo", arguments: {}, inputResponses, requestState };
+        return modern(server, "tools/call", params, { meta, headers: { Connection: "close" } });
+    };
+
+    test("goes on for the request that waits after the catalogue has changed, on any loop", async (t) => {
+        const bad = await startScript();
+        const running = scriptQuestions(bad);
+        const sources = [source("bad", bad, { timeout: "60s" })];
+        const server = await startBridge({ plugins: [], config: { loops: 4, sources } });
+        t.after(() => server.stop());
+        await untilTool(server, "bad.echo");
+        for (let round = 0; round < 8; round += 1) {
+            const waiting = resume(server, await begin(server));
+            const call = running[round];
+            await eventually(() => bad.answerTo(call.asked), "the answer");
+            bad.tools = [echoTool(), echoTool(`other${round}`)];
+            bad.push({ method: "notifications/tools/list_changed" });
+            await untilTool(server, `bad.other${round}`);
+            call.ask();
+            const again = await waiting;
+            assert.equal(again.json.result.resultType, "input_required", again.text);
+            const last = resume(server, again.json.result);
+            await eventually(() => bad.answerTo(call.asked + 1), "the second answer");
+            bad.tools = [echoTool()];
+            bad.push({ method: "notifications/tools/list_changed" });
+            await untilTool(server, `bad.other${round}`, false);
+            call.end(`round ${round}`);
+            assert.equal(textOf((await last).json.result), `round ${round}`);
+        }
+    });
+
+    test("and ends without the answer holds a share of memory for its client, and no more", async (t) => {
+        const bad = await startScript();
+        const running = scriptQuestions(bad);
+        const server = await startBridge({
+            plugins: [],
+            roles: { anonymous: [...permissions, "view metrics"] },
+            config: { sources: [source("bad", bad, { timeout: "60s" })] },
+        });
+        t.after(() => server.stop());
+        await untilTool(server, "bad.echo");
+        const asked = [];
+        for (let n = 0; n < 16; n += 1) {
+            asked.push(await begin(server));
+            running[n].end("x".repeat(4 << 20));
+        }
+        const left = async () => (await scrape(server)).value("causeway_calls_running");
+        await eventually(async () => (await left()) === 0, "the end of the calls");
+        const texts = [];
+        for (const one of asked) texts.push((await resume(server, one)).text);
+        const kept = texts.filter((text) => /xxxx/.test(text)).length;
+        const lost = texts.filter((text) => /The call that asked is over/.test(text)).length;
+        assert.ok(kept >= 4 && kept <= 8, `${kept} of 16`);
+        assert.equal(kept + lost, 16);
+        // Room that a client has taken is free again.
+        const last = await begin(server);
+        running[16].end("again");
+        assert.match((await resume(server, last)).text, /again/);
     });
 });
 

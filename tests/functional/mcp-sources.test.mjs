@@ -18,6 +18,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { keepFolder } from "./support/kept.mjs";
 import { assertToolError, callTool, callToolWell, startBridge, toolNames, toolOf, untilTool } from "./support/mcp.mjs";
+import { freePort } from "./support/ports.mjs";
 import { Program, root, runCauseway, startProgram } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
@@ -184,15 +185,6 @@ suite("servers from npm", { concurrency: true }, () => {
         assert.equal((await listSources(server))[0].protocol, "modern");
     });
 });
-
-async function freePort() {
-    const { createServer } = await import("node:net");
-    const socket = createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => socket.once("listening", resolve));
-    const { port } = socket.address();
-    await new Promise((resolve) => socket.close(resolve));
-    return port;
-}
 
 // ---- eras ----
 

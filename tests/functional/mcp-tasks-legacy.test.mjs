@@ -16,6 +16,7 @@ import { assertRpcError, initialize, legacy, modern, ownName, startBridge, until
 import { compilePlugin } from "./support/plugins.mjs";
 import { eventually } from "./support/server.mjs";
 import { taskOf, untilStatus } from "./support/tasks.mjs";
+import { oneReplica } from "./support/programs.mjs";
 
 const source = `#include <causeway/plugin.h>
 #include <time.h>
@@ -98,6 +99,7 @@ suite("tasks of 2025-11-25", () => {
         const session = await openSession(server);
         const { json } = await begin(session, "jobs.often", { ms: 300 });
         const { task } = json.result;
+        delete task.statusMessage; // its first progress may come before the response
         assert.deepEqual(Object.keys(task).sort(), [
             "createdAt",
             "lastUpdatedAt",
@@ -155,7 +157,7 @@ suite("tasks of 2025-11-25", () => {
         assert.match((await session.ask("tasks/result", { taskId })).json.result.content[0].text, /no question/);
     });
 
-    test("work with the SDK 1.32.2, which gets notifications", async () => {
+    test("work with the SDK 1.32.2, which gets notifications", { skip: oneReplica }, async () => {
         const client = new Client({ name: "old", version: "1" }, { capabilities: { tasks: {} } });
         const told = [];
         client.setNotificationHandler(TaskStatusNotificationSchema, ({ params }) => told.push(params.status));

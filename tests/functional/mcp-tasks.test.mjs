@@ -1,7 +1,6 @@
 // Tasks (io.modelcontextprotocol/tasks): which calls become one, its states, its questions, its end,
 // and whose it is. The conformance suite has the rest (tests/conformance).
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
@@ -21,7 +20,8 @@ import {
 } from "./support/mcp.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
-import { runCauseway, slowness } from "./support/programs.mjs";
+import { oneReplica, runCauseway } from "./support/programs.mjs";
+import { readAudit } from "./support/round-robin.mjs";
 import { eventually } from "./support/server.mjs";
 import {
     beginTask,
@@ -252,7 +252,7 @@ suite("a task", { concurrency: true }, () => {
         const done = await taskOf("jobs.always");
         await untilStatus(done, "completed");
         const recorded = (id) =>
-            readFileSync(auditFile, "utf8")
+            readAudit(auditFile)
                 .split("\n")
                 .filter((line) => line.includes('"kind":"task"'))
                 .map((line) => JSON.parse(line))
@@ -273,7 +273,7 @@ suite("a task", { concurrency: true }, () => {
                 ["jobs.always", "anonymous", "mcp", "completed"],
             ],
         );
-        assert.equal(readFileSync(auditFile, "utf8").includes(taskId), false);
+        assert.equal(readAudit(auditFile).includes(taskId), false);
     });
 
     test("goes on without the connection that began it", async () => {
@@ -313,7 +313,7 @@ suite("a task", { concurrency: true }, () => {
     test("is announced to those who listen to it", async () => {
         const taskId = await taskOf("jobs.asks");
         await untilStatus(taskId, "input_required");
-        const named = { notifications: { taskIds: [taskId, "00".repeat(33), 5] } };
+        const named = { notifications: { taskIds: [taskId, "00".repeat(33), 5, taskId] } };
         const stream = await EventStream.open(server, "subscriptions/listen", named, withTasks());
         const acknowledged = await stream.next();
         assert.deepEqual(acknowledged.params.notifications, { taskIds: [taskId] });
@@ -421,6 +421,10 @@ test("an operator lists, reads and cancels the tasks of all callers", async () =
     const { stdout } = await run("list", "--json");
     const listed = JSON.parse(stdout).find(({ id }) => id === taskId);
     assert.deepEqual([listed.status, listed.tool, listed.method], ["working", "jobs.always", "jobs.always"]);
+    const table = (await run("list")).stdout.split("\n").map((row) => row.trim().split(/\s{2,}/));
+    assert.deepEqual(table[0], ["ID", "STATUS", "TOOL", "CALLER", "NODE", "CREATED"]);
+    const row = table.find(([id]) => id === taskId);
+    assert.deepEqual(row.slice(1), ["working", "jobs.always", listed.caller, listed.node, listed.created]);
     const shown = await run("show", taskId);
     assert.equal(JSON.parse(shown.stdout).id, taskId);
     assert.doesNotMatch(stdout + shown.stdout, /hush/);
@@ -472,7 +476,7 @@ test("a task of one caller does not exist for another", async () => {
 });
 
 suite("a full table", { concurrency: true }, () => {
-    test("runs what may be plain, and refuses what may not", async () => {
+    test("runs what may be plain, and refuses what may not", { skip: oneReplica }, async () => {
         const own = await startJobs({ tasks: { max_per_caller: 2 } });
         try {
             const kept = [await taskOf("jobs.always", {}, {}, own), await taskOf("jobs.always", {}, {}, own)];
@@ -522,7 +526,7 @@ test("a server that stops does not wait for its tasks", async () => {
     assert.equal(new Set(ids).size, 4);
     const begun = performance.now();
     await own.stop();
-    assert.ok(performance.now() - begun < 10_000 * slowness, "it waited");
+    assert.ok(performance.now() - begun < 24_000, "it waited");
 });
 
 test("tasks can be turned off", async () => {

@@ -9,7 +9,8 @@ import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { call, discover } from "./support/accounts.mjs";
-import { authorize, close, freePort, startProvider } from "./support/issuer.mjs";
+import { authorize, close, startProvider } from "./support/issuer.mjs";
+import { freePort } from "./support/ports.mjs";
 import { startBridge } from "./support/mcp.mjs";
 import { root, slowness } from "./support/programs.mjs";
 

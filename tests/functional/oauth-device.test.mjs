@@ -9,6 +9,7 @@ import { hiddenField, logIn, sameOrigin, visit } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { send, token } from "./support/oauth-server.mjs";
 import { patience } from "./support/programs.mjs";
+import { readAudit } from "./support/round-robin.mjs";
 import { eventually } from "./support/server.mjs";
 
 const redirect_uri = "http://127.0.0.1:9/callback";
@@ -117,6 +118,13 @@ suite("devices", () => {
         assert.equal((await post(server, cookie, { consent, decision: "allow" })).status, 400);
     });
 
+    test("AS31: a scope that a device names twice is on the page once", async () => {
+        const { json } = await ask(server, { scope: Array(200).fill("content:read").join(" ") });
+        const page = await enter(server, cookie, json.user_code);
+        assert.equal(page.status, 200, page.text);
+        assert.equal(page.text.split('value="content:read"').length - 1, 1);
+    });
+
     test("AS31: a denied device hears of it", async () => {
         const { json } = await ask(server);
         const end = await decide(server, cookie, json.user_code, "deny");
@@ -185,7 +193,7 @@ suite("devices", () => {
         const { json } = await ask(server);
         await decide(server, cookie, json.user_code, "allow");
         await poll(server, json.device_code);
-        const records = () => readFileSync(server.auditFile, "utf8");
+        const records = () => readAudit(server.auditFile);
         await eventually(
             () => /"kind":"consent".*"door":"device".*"outcome":"allowed"/.test(records()),
             "a record",

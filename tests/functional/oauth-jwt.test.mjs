@@ -10,7 +10,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { logIn } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { allow, send, token } from "./support/oauth-server.mjs";
-import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
+import { oneReplica, patience, runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const redirect_uri = "http://127.0.0.1:9/callback";
@@ -32,7 +32,8 @@ async function grant(server, cookie, query = {}) {
 
 const caller = (server, accessToken) => rpc(server, { method: "test.caller", id: 1 }, bearer(accessToken));
 const keySet = async (server) => (await fetch(`${server.url}/jwks`)).json();
-const keysOf = async (server) => JSON.parse(await server.cli("key", "list", "--json"));
+const keysOf = async (server) =>
+    JSON.parse(await server.cli("key", "list", "--json")).filter(({ use }) => use === "sign");
 
 suite("access tokens that are JWTs", () => {
     let server;
@@ -57,7 +58,9 @@ suite("access tokens that are JWTs", () => {
         }
     });
 
-    test("AS34: a network that asks for the keys again and again must wait, and tokens are issued meanwhile", async () => {
+    test("AS34: a network that asks for the keys again and again must wait, and tokens are issued meanwhile", {
+        skip: oneReplica,
+    }, async () => {
         const own = await startServer();
         try {
             const { cookie: ownCookie } = await logIn(own, "alice", "s3cret");

@@ -9,7 +9,7 @@ import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
 import { bearer, call, discover, startAccounts } from "./support/accounts.mjs";
 import { navigate, openConsent, sendDecision } from "./support/authorize.mjs";
-import { freePort } from "./support/issuer.mjs";
+import { freePort } from "./support/ports.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { hiddenField, logIn, sameOrigin } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";

@@ -1,7 +1,7 @@
 // The built-in authorization server, from its token endpoint inwards: codes, refresh tokens, access
 // tokens, their ends and their limits.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import * as client1 from "@modelcontextprotocol/sdk/client/auth.js";
@@ -12,6 +12,7 @@ import { hiddenField, logIn, sameOrigin, visit } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { allow, send, token } from "./support/oauth-server.mjs";
 import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
+import { readAudit } from "./support/round-robin.mjs";
 import { eventually } from "./support/server.mjs";
 
 const redirect_uri = "http://127.0.0.1:9/callback";
@@ -25,8 +26,7 @@ const roles = {
     reader: ["access content"],
 };
 
-async function startServer(more = {}) {
-    const folder = keepFolder();
+async function startServer(more = {}, folder = keepFolder()) {
     const server = await startAccounts({
         config: {
             roles,
@@ -102,6 +102,14 @@ suite("the built-in authorization server", () => {
         const json = await answer.json();
         assert.equal(json.authorization_servers[0], server.url);
         assert.equal(json.scopes_supported?.includes("offline_access") ?? false, false);
+    });
+
+    test("AS5: behind another address, the metadata has that one everywhere", async () => {
+        const headers = { Host: "localhost:4711" };
+        const { status, text } = await navigate(server, "/.well-known/oauth-protected-resource/mcp", { headers });
+        assert.equal(status, 200, text);
+        const { resource, authorization_servers } = JSON.parse(text);
+        assert.deepEqual([resource, authorization_servers], ["http://localhost:4711/mcp", ["http://localhost:4711"]]);
     });
 
     test("AS10: a code becomes an access token of the account, with a refresh token", async () => {
@@ -313,7 +321,7 @@ suite("the built-in authorization server", () => {
         const given = await allow(server, cookie, app);
         const first = (await exchange(server, given)).json;
         const second = (await refresh(server, first.refresh_token)).json;
-        const records = () => readFileSync(server.auditFile, "utf8");
+        const records = () => readAudit(server.auditFile);
         await eventually(() => /"kind":"grant".*"outcome":"refreshed"/.test(records()), "a record");
         assert.match(records(), /"kind":"grant".*"outcome":"issued"/);
         assert.match(records(), /"kind":"grant".*"outcome":"reused"/);
@@ -338,7 +346,7 @@ suite("the built-in authorization server", () => {
         assert.equal(answer.status, 303, answer.text);
         isError(await refresh(server, refresh_token), 400, "invalid_grant");
         await eventually(async () => !(await isGood(server, access_token)), "the end of the token");
-        const records = () => readFileSync(server.auditFile, "utf8");
+        const records = () => readAudit(server.auditFile);
         await eventually(() => /"kind":"grant".*"door":"account".*"outcome":"revoked"/.test(records()), "a record");
     });
 
@@ -517,4 +525,27 @@ test("AS32: a client with an account of its own gets tokens without a person", a
     assert.equal((await ask(`${secret}x`)).status, 401);
     await ask(secret);
     assert.equal(JSON.parse(await server.cli("grant", "list", "--json")).length, 1);
+});
+
+// Of its own: failures of a network beyond a rate become one record a minute.
+test("AS29: a client that proves neither itself nor its grant is in the audit", async (t) => {
+    const folder = path.join(keepFolder(), "failures");
+    mkdirSync(folder);
+    const server = await startServer({}, folder);
+    t.after(() => server.stop());
+    isError(await refresh(server, "cwr_x", { client_id: "stranger", client_secret: "gue55ed" }), 401, "invalid_client");
+    isError(await refresh(server, "cwr_x", { client_id: "other" }), 400, "invalid_grant");
+    const text = () => readAudit(server.auditFile);
+    const failures = () =>
+        text()
+            .split("\n")
+            .filter((line) => line.includes('"door":"oauth"'))
+            .map((line) => JSON.parse(line))
+            .map(({ kind, caller, outcome, detail, address }) => [kind, caller, outcome, detail, address]);
+    await eventually(() => failures().length === 2, "two records");
+    assert.deepEqual(failures(), [
+        ["login", "stranger", "wrong", "invalid_client", "127.0.0.1"],
+        ["login", "other", "wrong", "invalid_grant", "127.0.0.1"],
+    ]);
+    assert.equal(text().includes("gue55ed"), false);
 });

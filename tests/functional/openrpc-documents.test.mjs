@@ -6,7 +6,7 @@ import path from "node:path";
 import { suite, test } from "node:test";
 import { modern, startBridge } from "./support/mcp.mjs";
 import { get } from "./support/rest.mjs";
-import { deadPort } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 
 const folder = path.join(process.env.CAUSEWAY_TEST_DATA ?? "", "openrpc");
 const has = process.env.CAUSEWAY_TEST_DATA !== undefined && existsSync(folder);
@@ -22,7 +22,7 @@ suite("documents of OpenRPC", { skip, concurrency: true }, () => {
         test(`describes a source: ${file}`, async (t) => {
             const openrpc = path.join(folder, file);
             const { methods } = JSON.parse(readFileSync(openrpc, "utf8"));
-            const url = `http://127.0.0.1:${await deadPort()}/rpc`;
+            const url = `http://127.0.0.1:${await freePort()}/rpc`;
             const source = { name: "doc", url, openrpc, methods: ["*"] };
             const server = await startBridge({ plugins: [], config: { sources: [source] } });
             t.after(() => server.stop());
@@ -49,7 +49,7 @@ suite("documents of OpenRPC", { skip, concurrency: true }, () => {
     }
 
     test("describe sources of one server, with prefixes", async (t) => {
-        const url = `http://127.0.0.1:${await deadPort()}/rpc`;
+        const url = `http://127.0.0.1:${await freePort()}/rpc`;
         const sources = files.map((file, i) => ({
             name: `doc${i}`,
             url,

@@ -160,7 +160,7 @@ __attribute__((constructor)) static void now(void) { if (fork() == 0) { sleep(60
 RUN(a) CW_METHOD(a, "parent.a");`,
         );
         assert.equal((await check(file)).code, 0);
-        assert.ok(performance.now() - started < 8000);
+        assert.ok(performance.now() - started < 50_000, "it waited for the child");
     });
 });
 

@@ -11,7 +11,8 @@ import { assertToolError, callTool, callToolWell, metaKey, modern, permissions, 
 import { buildFolder } from "./support/programs.mjs";
 import { draft07, makeMethod, makePortable, makeValue, randomFrom } from "./support/schema-samples.mjs";
 import { eventually } from "./support/server.mjs";
-import { deadPort, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 
 const options = { strict: false, validateFormats: false, logger: false, inlineRefs: false, validateSchema: false };
 const exactClient = { meta: { [metaKey("clientInfo")]: { name: "exact", version: "1" } } };
@@ -50,7 +51,7 @@ async function startWith(methods) {
     const document = { openrpc: "1.3.2", info: { title: "t", version: "1" }, methods };
     const source = {
         name: "samples",
-        url: `http://127.0.0.1:${await deadPort()}/rpc`,
+        url: `http://127.0.0.1:${await freePort()}/rpc`,
         openrpc: writeOpenRpc(document),
         methods: ["*"],
     };

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { after, suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
+import { cookiesOf, openForm, sendForm, sessionCookie, visit } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
 import { makeServerCertificate, skipped, startPostgres, startStandby } from "./support/postgres.mjs";
-import { eventually } from "./support/server.mjs";
+import { Connection, eventually, pause, request } from "./support/server.mjs";
 
 const caller = { method: "test.caller", id: 1 };
 const statusOf = async (server, headers) => (await rpc(server, caller, headers)).status;
@@ -80,6 +81,36 @@ suite("PostgreSQL in trouble", { skip: skipped, timeout: 300_000 }, () => {
             assert.equal(await statusOf(server, bearer(token)), 200);
         }
         assert.equal((await server.token("alice")).token.length > 0, true, "changes work");
+        await server.stop();
+    });
+
+    test("a page that needs a session is 503 while it is away, and a browser may leave meanwhile", async () => {
+        const postgres = await startPostgres();
+        running.push(postgres);
+        const store = { url: postgres.newDatabase(), timeout: "2s" };
+        const server = await startAccounts({ config: { loops: 1, store, access: { server: { enabled: true } } } });
+        // A session that no loop remembers yet.
+        const { next, ...form } = await openForm(server);
+        const entered = await sendForm(server, { ...form, next, name: "alice", password: "s3cret" });
+        const headers = { Cookie: `${sessionCookie}=${cookiesOf(entered.headers)[sessionCookie].value}` };
+        postgres.pause();
+        try {
+            const leaving = await Connection.open(server);
+            await leaving.send(request("GET", "/account/grants", headers));
+            await pause(200);
+            leaving.socket.resetAndDestroy();
+            const answer = await visit(server, "/account/grants", { headers });
+            assert.equal(answer.status, 503, answer.text);
+            assert.match(answer.text, /This is not possible at the moment/);
+            assert.equal(answer.headers.get("retry-after"), "1");
+        } finally {
+            postgres.resume();
+        }
+        await eventually(
+            async () => (await visit(server, "/account/grants", { headers })).status === 200,
+            "the page",
+            10_000,
+        );
         await server.stop();
     });
 

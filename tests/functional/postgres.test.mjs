@@ -178,6 +178,14 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
         const plain = await startAccounts();
         const { token } = await plain.token("alice");
         await plain.stop();
+        const columns = "id, owner, caller, tool, method, process, status, message, payload, created, ended, expires";
+        const task = "'t', '+1', 'alice', 'tool', 'm', 'p', 2, 'all', '{}', 5, 6, 9000000000000";
+        const sqlite = (database, sql) => execFileSync("sqlite3", [database, sql], { encoding: "utf8" }).trim();
+        sqlite(
+            plain.database,
+            `INSERT INTO task (${columns}, alive, node, updated) VALUES (${task}, 7, 'the node', 8)`,
+        );
+        const taskOf = `SELECT ${columns}, alive, node, updated FROM task`;
         const name = /\/(db\d+)/.exec(postgres.newDatabase())[1];
         const url = postgres.url(name);
         const copied = /copied 2 accounts, 2 roles, 1 tokens, 0 sessions/;
@@ -185,6 +193,8 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
         const again = await runCauseway(["store", "copy", "--to", url, "--config", plain.config]);
         assert.equal(again.code, 1);
         assert.match(again.stderr, /not empty/);
+        assert.equal(postgres.run(taskOf, name), sqlite(plain.database, taskOf));
+        assert.match(postgres.run(taskOf, name), /\|the node\|8$/);
         const server = await startAccounts({ config: { store: { url } }, accounts: false });
         assert.equal(await statusOf(server, alice), 200);
         assert.equal(await statusOf(server, bearer(token)), 200);
@@ -193,6 +203,7 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
         const file = path.join(keepFolder(), "backup.db");
         assert.match(await server.cli("store", "backup", file), copied);
         assert.equal(statSync(file).mode & 0o777, 0o600);
+        assert.equal(sqlite(file, taskOf), sqlite(plain.database, taskOf));
         const twice = await runCauseway(["store", "backup", file, "--config", server.config]);
         assert.match(twice.stderr, /exists already/);
         await server.stop();

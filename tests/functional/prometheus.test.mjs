@@ -8,6 +8,7 @@ import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { callTool, legacy, modern, rpc } from "./support/mcp.mjs";
+import { freePort } from "./support/ports.mjs";
 import { patience, root } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
@@ -30,14 +31,6 @@ async function startPlainProxy(target) {
     });
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     return server;
-}
-
-async function freePort() {
-    const server = http.createServer();
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address();
-    await new Promise((resolve) => server.close(resolve));
-    return port;
 }
 
 async function startPrometheus(targets, tokenFile) {

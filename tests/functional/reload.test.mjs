@@ -3,12 +3,13 @@ import assert from "node:assert/strict";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
+import { databasePath } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { slowness, startCauseway } from "./support/programs.mjs";
 import { Connection, eventually, exchange, get, makeCertificate, pause } from "./support/server.mjs";
 import { startHostile } from "./support/hostile-plugin.mjs";
-import { addPlugin, callToolWell, untilTool, workersOf } from "./support/mcp.mjs";
-import { startService } from "./support/service.mjs";
+import { addPlugin, callToolWell, permissions, toolNames, untilTool, workersOf } from "./support/mcp.mjs";
+import { shopOf, startService } from "./support/service.mjs";
 
 const reloaded = /configuration read again/g;
 const refused = /configuration refused, the old one stays/g;
@@ -54,6 +55,34 @@ suite("a changed configuration", { concurrency: true }, () => {
         assert.equal(await ask(health()), 421);
         assert.equal(await ask(health({ Host: "a.example", Origin: "https://b.example" })), 403);
         assert.equal(await ask(many(50)), 431);
+        await server.stop();
+    });
+
+    test("is logged when its roles are in force, also with those of a database", async () => {
+        const service = await startService();
+        const methods = [{ method: "add", permissions: ["buy things"] }, "echo"];
+        const store = { path: databasePath() };
+        const configOf = (...more) => ({
+            roles: { anonymous: [...permissions, ...more] },
+            sources: [shopOf(service, { methods })],
+            store,
+            log: { levels: { serve: "debug" } },
+        });
+        const server = await start(configOf());
+        await untilTool(server, "echo");
+        let nInForce = 0;
+        for (let i = 0; i < 6; i++) {
+            const isAllowed = i % 2 === 0;
+            const from = server.stderr.length;
+            await server.change(isAllowed ? configOf("buy things") : configOf());
+            // A database that needs more than a second is not waited for.
+            if (/state published.*configuration read again/s.test(server.stderr.slice(from))) {
+                assert.deepEqual(await toolNames(server), isAllowed ? ["add", "echo"] : ["echo"]);
+                nInForce += 1;
+            }
+            await untilTool(server, "add", isAllowed);
+        }
+        assert.notEqual(nInForce, 0, server.stderr);
         await server.stop();
     });
 

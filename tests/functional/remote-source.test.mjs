@@ -21,7 +21,8 @@ import {
 import { patience } from "./support/programs.mjs";
 import { assertRestError, invoke } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
-import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 
 const timeout = patience(500);
 
@@ -246,7 +247,7 @@ suite("a service described by a file", { concurrency: true }, () => {
     });
 
     test("may be down when the server starts", async (t) => {
-        const url = `http://127.0.0.1:${await deadPort()}/rpc`;
+        const url = `http://127.0.0.1:${await freePort()}/rpc`;
         const server = await start(t, { url });
         const { value, ms } = await timed(() => callTool(server, "shop.add", { a: 1, b: 2 }));
         assertToolError(value);

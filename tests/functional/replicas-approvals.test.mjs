@@ -8,7 +8,7 @@ import { permissions, toolNames, untilTool } from "./support/mcp.mjs";
 import { skipped, startPostgres } from "./support/postgres.mjs";
 import { patience, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
-import { startService } from "./support/service.mjs";
+import { shopOf, startService } from "./support/service.mjs";
 
 let sockets = 0;
 
@@ -16,7 +16,7 @@ const configOf = (service, store, name) =>
     writeConfig({
         roles: { anonymous: permissions },
         state: { approvals: "store" },
-        sources: [{ name: "shop", url: service.url, refresh: "0s", methods: ["add", "echo"] }],
+        sources: [shopOf(service)],
         store: { ...store, name },
         admin: { socket: path.join(keepFolder(), `${(sockets += 1)}.sock`) }, // else it is beside the file of both
     });

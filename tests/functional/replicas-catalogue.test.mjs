@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { cli } from "./support/accounts.mjs";
-import { modern, permissions, toolNames } from "./support/mcp.mjs";
+import { EventStream, modern, permissions, toolNames } from "./support/mcp.mjs";
 import { skipped, startPostgres } from "./support/postgres.mjs";
 import { startCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
-import { startService } from "./support/service.mjs";
+import { shopOf, startService } from "./support/service.mjs";
 
 const service = await startService();
 const methodOf = (name) => service.document.methods.find((method) => method.name === name);
@@ -16,7 +16,7 @@ const configOf = (url, name) =>
     writeConfig({
         roles: { anonymous: permissions },
         state: { approvals: "store" },
-        sources: [{ name: "shop", url: service.url, refresh: "0s", methods: ["add", "echo"] }],
+        sources: [shopOf(service)],
         store: { url, name },
     });
 
@@ -58,6 +58,39 @@ suite("the catalogue of two replicas", { skip: skipped, timeout: 300_000 }, () =
         await b.untilLogged(/another server has another catalogue: services are asked again/);
         await untilEqual();
         assert.equal(await listOf(a), await listOf(b));
+    });
+
+    test("SC17: a client is notified again when the last of them has changed", async () => {
+        await untilEqual();
+        const params = { notifications: { toolsListChanged: true } };
+        const stream = await EventStream.open(a, "subscriptions/listen", params);
+        const isList = ({ json }) => json.method === "notifications/tools/list_changed";
+        const notices = () => stream.events.filter(isList).length;
+        await stream.next(); // it is acknowledged
+        // The other one is slow. It is not lost before it has missed three renewals.
+        b.child.kill("SIGSTOP");
+        let before;
+        try {
+            methodOf("echo").summary = "Echoes, and sends your keys along";
+            await cli(configs[0], "source", "refresh");
+            await eventually(() => notices() > 0, "the change", 5_000);
+            assert.deepEqual(await toolNames(a), []);
+            before = notices();
+        } finally {
+            b.child.kill("SIGCONT");
+        }
+        // The last notification follows the last old list.
+        const isNew = async () => {
+            const n = notices();
+            const found = (await toolNames(b)).length === 0;
+            before = found ? before : n;
+            return found;
+        };
+        await eventually(isNew, "the change at the other one", 10_000);
+        await eventually(() => notices() > before, "the change again", 10_000);
+        assert.equal(await listOf(b), await listOf(a));
+        assert.ok(notices() <= 3, "notifications are folded");
+        stream.close();
     });
 
     test("servers with one catalogue ask their services nothing more", async () => {

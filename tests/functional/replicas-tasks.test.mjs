@@ -8,7 +8,7 @@ import { assertRpcError, EventStream, legacy, modern, untilTool } from "./suppor
 import { compilePlugin, newFolder } from "./support/plugins.mjs";
 import { skipped, startPostgres } from "./support/postgres.mjs";
 import { binary, patience, startProgram } from "./support/programs.mjs";
-import { eventually } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 import { cancelTask, getTask, taskOf, untilStatus, withTasks } from "./support/tasks.mjs";
 
@@ -203,7 +203,7 @@ function sharingOf(newStore) {
 
     test("is announced to a subscriber of the other one", async () => {
         const taskId = await taskOf(a, "jobs.asks", {}, alice);
-        const named = { notifications: { taskIds: [taskId, "0".repeat(68)] } };
+        const named = { notifications: { taskIds: [taskId, taskId, "0".repeat(68), taskId] } };
         const stream = await EventStream.open(b, "subscriptions/listen", named, withTasks(alice));
         assert.deepEqual((await stream.next()).params.notifications, { taskIds: [taskId] });
         const until = async (status) => {
@@ -307,4 +307,26 @@ suite("a task whose server is killed", { concurrency: true, timeout: 300_000 }, 
     test("fails within 30 s if the others cannot see the process", { skip: skipped || !canHide }, () =>
         testDistantTakeover(onServer()),
     );
+});
+
+suite("a task while the database is away", { skip: skipped, timeout: 300_000 }, () => {
+    test("shows its end when that is written, the same one at all servers", async () => {
+        const own = await startPostgres();
+        const [a, b] = await startServers({ url: own.newDatabase(), timeout: "1s" }, 2);
+        const open = service.open;
+        const taskId = await taskOf(a, "shop.wait", { ms: 2_000 });
+        await eventually(async () => (await stateOf(b, taskId))?.status === "working", "the task at both");
+        await own.kill();
+        await eventually(() => service.open === open, "the end of the call", 10_000);
+        // Another server may have ended it meanwhile, as far as this one knows.
+        for (let i = 0; i < 20; i += 1) {
+            assert.equal((await stateOf(a, taskId)).status, "working");
+            await pause(20);
+        }
+        await own.start();
+        const seen = [await untilStatus(a, taskId, "completed"), await untilStatus(b, taskId, "completed")];
+        assert.deepEqual(seen[1], seen[0]);
+        await Promise.all([a, b].map((server) => server.stop()));
+        await own.stop();
+    });
 });

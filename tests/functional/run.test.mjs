@@ -5,17 +5,10 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { freePort } from "./support/ports.mjs";
 import { buildFolder, Program, root } from "./support/programs.mjs";
 
 const run = promisify(execFile);
-
-async function freePort() {
-    const probe = createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => probe.once("listening", resolve));
-    const { port } = probe.address();
-    await new Promise((resolve) => probe.close(resolve));
-    return port;
-}
 
 const runScript = (port) =>
     new Program(path.join(root, "scripts", "run.sh"), ["--listen", `127.0.0.1:${port}`], {

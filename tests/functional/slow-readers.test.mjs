@@ -131,10 +131,8 @@ test("the memory of a crowd is given back within a minute", { skip: keepsMemory,
     await crowd(100);
     const before = residentKb(server.pid);
     const most = await crowd(4000);
-    const began = Date.now();
     const limit = before + (most - before) / 3;
     await eventually(() => residentKb(server.pid) < limit, `less than ${limit} KB, after ${most} KB`, 60_000);
-    assert.ok(Date.now() - began < 60_000);
     assert.equal((await exchange(server, get("/item/alive"))).text, "alive");
     await server.stop();
 });

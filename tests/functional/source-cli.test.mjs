@@ -9,7 +9,8 @@ import { keepFolder } from "./support/kept.mjs";
 import { callToolWell, permissions, toolNames, untilTool } from "./support/mcp.mjs";
 import { runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
-import { deadPort, startService, writeOpenRpc } from "./support/service.mjs";
+import { shopOf, startService, writeOpenRpc } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 
 let folders = 0;
 
@@ -27,7 +28,7 @@ function configure(service, { methods = ["add", "echo"], more = {}, locked = fal
     const config = {
         roles: { anonymous: permissions },
         state: { directory: path.join(folder, "kept"), ...(locked ? { lock } : {}), ...rest.state },
-        sources: [{ name: "shop", url: service.url, refresh: "0s", methods, ...more }],
+        sources: [shopOf(service, { methods, ...more })],
         ...(store ? { store: { path: databasePath() } } : {}),
     };
     return { file: writeConfig(config), folder, lock };
@@ -481,7 +482,7 @@ suite("the services", { concurrency: true }, () => {
         const [{ ok, problems }] = JSON.parse(stdout);
         assert.equal(ok, false);
         assert.match(problems[0], /'ad': the service has no such method; did you mean 'add'\?/);
-        const dead = configure({ url: `http://127.0.0.1:${await deadPort()}/` });
+        const dead = configure({ url: `http://127.0.0.1:${await freePort()}/` });
         assert.equal((await run(dead.file, "check")).code, 1);
         assert.ok(!existsSync(path.join(good.folder, "kept")), "nothing is kept of a check");
     });

@@ -19,7 +19,8 @@ import {
 import { patience, slowness } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually, makeCertificate, pause, peakKb, residentKb } from "./support/server.mjs";
-import { deadPort, modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { modes, openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 
 // Sanitizers keep what was freed.
 const isSanitized = slowness > 1;
@@ -152,11 +153,11 @@ suite("a service that cannot be reached", () => {
         ...Object.fromEntries(
             Object.keys(tlsFaults).map((kind) => [kind, async () => (await startBrokenTls(kind)).url]),
         ),
-        "a port where nobody listens": async () => `http://127.0.0.1:${await deadPort()}/rpc`,
+        "a port where nobody listens": async () => `http://127.0.0.1:${await freePort()}/rpc`,
         "a name that nobody has": () => "http://nobody.invalid/rpc",
         "a name that nobody has, over https": () => "https://nobody.invalid/rpc",
         "a socket that is not there": () => "unix:/nonexistent/socket:/rpc",
-        "a stream where nobody listens": async () => `tcp://127.0.0.1:${await deadPort()}`,
+        "a stream where nobody listens": async () => `tcp://127.0.0.1:${await freePort()}`,
     };
     for (const [kind, urlOf] of Object.entries(cases)) {
         test(`fails alone, and in its time: ${kind}`, async (t) => {
@@ -456,7 +457,7 @@ suite("two services with one name", { concurrency: true }, () => {
 suite("sources next to a dead one", () => {
     test("are there, and it is counted", async (t) => {
         const service = await startService();
-        const dead = sourceOf("dead", `http://127.0.0.1:${await deadPort()}/rpc`, { openrpc: undefined });
+        const dead = sourceOf("dead", `http://127.0.0.1:${await freePort()}/rpc`, { openrpc: undefined });
         const { value: server, ms } = await timed(() => start([dead, sourceOf("well", service.url)]));
         t.after(() => server.stop());
         assert.ok(ms < patience(3000), `${ms} ms to start`);

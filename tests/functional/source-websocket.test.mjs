@@ -9,7 +9,8 @@ import { keepFolder } from "./support/kept.mjs";
 import { assertToolError, callTool, callToolWell, startBridge, timed } from "./support/mcp.mjs";
 import { patience } from "./support/programs.mjs";
 import { eventually, makeCertificate } from "./support/server.mjs";
-import { deadPort, writeOpenRpc } from "./support/service.mjs";
+import { writeOpenRpc } from "./support/service.mjs";
+import { freePort } from "./support/ports.mjs";
 import { startWebSocket } from "./support/websocket.mjs";
 
 const numbers = { a: 40, b: 2 };
@@ -155,7 +156,7 @@ suite("TLS of a WebSocket", { concurrency: true }, () => {
     });
 
     test("has the same limits: nobody there, nobody who answers", async (t) => {
-        const port = await deadPort();
+        const port = await freePort();
         const refused = await start(t, { url: `wss://127.0.0.1:${port}/` }, { tls: trust });
         assertToolError(await callTool(refused, "s.add", numbers), /cannot be reached/);
         await untilLogged(refused, /connect to 127\.0\.0\.1:\d+: Connection refused/);

@@ -143,15 +143,18 @@ suite("cancelling", { concurrency: true }, () => {
         ["modern", envelope()],
     ]) {
         test(`a ${era} call while it runs: nothing is answered, and the plugin hears of it`, async () => {
-            const client = startStdio();
-            const params = { name: "test.sleep", arguments: { ms: 20_000 }, _meta: meta };
-            const id = client.begin("tools/call", params);
-            await eventually(() => workersOf(client).length === 1, "the worker");
-            await pause(100);
+            // The one worker would be busy for 20 s, and a killed one would have another process id.
+            const plugins = { directory: makePluginFolder(["echo"]), workers: 1 };
+            const config = writeConfig({ roles: { anonymous: permissions }, plugins });
+            const client = startStdio({ args: ["--config", config] });
+            const id = client.begin("tools/call", {
+                name: "test.progress",
+                arguments: { steps: 4_000, ms: 5 },
+                _meta: { ...meta, progressToken: 1 },
+            });
+            await client.until(({ method }) => method === "notifications/progress", "its progress");
             const workers = workersOf(client);
             client.notify("notifications/cancelled", { requestId: id, _meta: meta });
-            await pause(300 * slowness);
-            // The worker is free again: it would be busy for 20 s otherwise, and another one started.
             const { result } = await client.ask("tools/call", {
                 name: "test.sleep",
                 arguments: { ms: 1 },
@@ -367,6 +370,14 @@ suite("bad input", { concurrency: true }, () => {
         assert.equal(client.messages[0].error.code, -32700);
     });
 
+    test("half a line at the end is answered however long loading takes", async () => {
+        const { stdout, code } = await runCauseway(["stdio", "--plugin", pluginFile("slow")], {
+            input: '{"jsonrpc":"2.0","id":1,"meth',
+        });
+        assert.equal(code, 0);
+        assert.equal(JSON.parse(stdout).error.code, -32700);
+    });
+
     test("line breaks inside a result never break a line", async () => {
         const client = startStdio();
         const message = "one\ntwo\r\nthree\u2028";
@@ -456,6 +467,7 @@ suite("the end", { concurrency: true }, () => {
         await pause(500 * slowness);
         assert.equal(one.program.stdout, "");
         assertWithin((await one.end()).ms, 1_000, "the end");
+        assert.equal(one.messages.length, 1, "what needs no source is answered");
         const begin = performance.now();
         await other.program.stop();
         assertWithin(performance.now() - begin, 1_000, "the end");
@@ -469,6 +481,15 @@ suite("the end", { concurrency: true }, () => {
         });
         assert.equal(code, 0);
         assert.equal(JSON.parse(stdout).id, 1);
+    });
+
+    test("of a pipe lets the calls of a plugin be answered that takes long to load", async () => {
+        const params = { name: "slow.echo", arguments: { message: "x" } };
+        const { stdout, code } = await runCauseway(["stdio", "--plugin", pluginFile("slow")], {
+            input: line({ id: 1, method: "tools/call", params }),
+        });
+        assert.equal(code, 0);
+        assert.equal(JSON.parse(stdout).result.content[0].text, "x");
     });
 
     test("of a file comes after all its answers", async () => {

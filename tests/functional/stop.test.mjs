@@ -1,5 +1,7 @@
 // Stopping: what runs is finished, what idles is closed, nobody new is taken, and it ends in time.
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import net from "node:net";
 import { suite, test } from "node:test";
 import { databasePath } from "./support/accounts.mjs";
 import { patience, slowness, startCauseway } from "./support/programs.mjs";
@@ -16,7 +18,8 @@ import {
 import { newSocketPath } from "./support/kept.mjs";
 import { existsSync } from "node:fs";
 import { startHostile } from "./support/hostile-plugin.mjs";
-import { toolRequest } from "./support/mcp.mjs";
+import { assertRpcError, callTool, rpc, startBridge, toolRequest } from "./support/mcp.mjs";
+import { assertRestError, invoke, post } from "./support/rest.mjs";
 
 // Wait for the end and check that it was clean; returns how long it took.
 async function assertEnds(server, { within = 1_500, from = Date.now() } = {}) {
@@ -144,6 +147,41 @@ suite("causeway", { concurrency: true }, () => {
         await other.untilLogged(/stopping/);
         other.child.kill("SIGTERM");
         await assertEnds(other);
+    });
+
+    test("answers calls that wait for a source, at every door", async (t) => {
+        const silent = net.createServer(() => {}).listen(0, "127.0.0.1");
+        await once(silent, "listening");
+        t.after(() => silent.close());
+        const url = `http://127.0.0.1:${silent.address().port}/`;
+        const sources = [{ name: "slow", url, discovery: "openrpc", timeout: "60s" }];
+        const server = await startBridge({ plugins: [], config: { sources } });
+        const message = (id) => ({ jsonrpc: "2.0", method: "x", id });
+        const calls = [
+            callTool(server, "x", {}),
+            invoke(server, "x", {}),
+            post(server, "/mcp/tools/x", message(9)),
+            rpc(server, message(3)),
+            rpc(server, [message(1), message(2)]),
+        ];
+        let answered = 0;
+        for (const call of calls) call.then(() => (answered += 1));
+        await pause(200);
+        assert.equal(answered, 0);
+        const from = Date.now();
+        server.child.kill("SIGTERM");
+        const [tool, rest, address, one, batch] = await Promise.all(calls);
+        assert.ok(Date.now() - from < patience(1_500), "none waits until the loading ends");
+        assertRpcError(tool, 200, -32602, 1);
+        assertRestError(rest, 404, "tool_not_found");
+        assert.deepEqual([address.status, address.json.error.code], [404, -32601]);
+        assert.deepEqual([one.json.id, one.json.error.code], [3, -32601]);
+        const codes = batch.json.map(({ id, error }) => [id, error.code]);
+        assert.deepEqual(
+            codes,
+            [1, 2].map((id) => [id, -32601]),
+        );
+        await assertEnds(server, { within: 4_000 });
     });
 
     test("does not wait for ever for a connection that sends nothing", async () => {
@@ -353,14 +391,17 @@ test("a draining server leaves the unix socket of its successor alone", async ()
     const start = () => startTestServer({ listen: ["127.0.0.1:0", `unix:${socket}`] });
     const old = await start();
     const c = await Connection.open({ path: socket });
-    await c.send(get(`/later?${800 * slowness}`));
-    await pause(100 * slowness);
+    await c.assertAlive();
+    // It drains until the last byte of this has come.
+    const text = request("POST", "/echo", {}, "body");
+    await c.send(text.slice(0, -1));
     old.child.kill("SIGTERM");
-    await pause(100 * slowness);
+    await assertRefusesNewOnes(old);
     const successor = await start();
     assert.equal((await exchange({ path: socket }, get("/item/new"))).text, "new");
     assert.equal(old.child.exitCode, null, "it still drains");
-    assert.equal((await c.response()).text, '{"later":true}');
+    await c.send(text.slice(-1));
+    assert.equal((await c.response()).status, 200);
     assert.equal((await soonEnded(old)).code, 0);
     assert.ok(existsSync(socket));
     assert.equal((await exchange({ path: socket }, get("/item/still"))).text, "still");
@@ -384,9 +425,9 @@ test("signals in the last phase of a stop do not kill", async () => {
 test("a stream that begins after the order to stop hears of it", async () => {
     const server = await startTestServer({ drain_ms: 60_000 });
     const fresh = await Connection.open(server);
-    await pause(50);
+    await fresh.assertAlive();
     server.child.kill("SIGTERM");
-    await pause(200 * slowness);
+    await assertRefusesNewOnes(server);
     await fresh.send(get("/events"));
     const { status, complete } = await fresh.response();
     assert.equal(status, 200);
@@ -397,6 +438,7 @@ test("a stream that begins after the order to stop hears of it", async () => {
 test("the last answer of a call is sent before the end", async (t) => {
     const server = await startHostile(t);
     const client = await Connection.open(server);
+    await client.assertAlive("/healthz");
     await client.send(toolRequest("hostile.nap", { ms: 400 }, { lines: "Connection: close\r\n" }));
     await pause(150);
     const stopped = server.stop();

@@ -5,7 +5,7 @@ import { X509Certificate } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
-import { freePort } from "./support/issuer.mjs";
+import { freePort } from "./support/ports.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { callTool, permissions, rpc, startBridge } from "./support/mcp.mjs";
 import { binary, patience, runCauseway } from "./support/programs.mjs";

@@ -237,7 +237,9 @@ suite("an upgrade", { concurrency: true }, () => {
         }
         assert.equal(status, 429);
         await upgrade(server);
-        assert.equal((await guess()).status, 429);
+        // On a busy machine the delay may be over by now: then one more failure begins the next.
+        const statuses = [(await guess()).status, (await guess()).status];
+        assert.ok(statuses.includes(429), statuses.join());
     });
 
     test("is done by causeway upgrade, which prints both processes", async (t) => {

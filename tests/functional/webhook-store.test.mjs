@@ -1,10 +1,14 @@
 // Subscriptions of webhooks in the store: they survive a restart, expire, and have ceilings.
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import { suite, test } from "node:test";
-import { assertRpcError } from "./support/mcp.mjs";
+import { basic, bearer } from "./support/accounts.mjs";
+import { EventsClient } from "./support/events.mjs";
+import { startForger } from "./support/issuer.mjs";
+import { assertRpcError, reloadBridge } from "./support/mcp.mjs";
 import { closeIdleConnections, startCauseway } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
-import { startWebhooks } from "./support/webhooks.mjs";
+import { Receiver, startWebhooks } from "./support/webhooks.mjs";
 
 suite("a subscription", { concurrency: true }, () => {
     test("survives a restart, with a gap", async (t) => {
@@ -40,5 +44,139 @@ suite("a subscription", { concurrency: true }, () => {
         const { body } = await receiver.until("event");
         assert.equal(body.data.no, 2);
         assert.equal(receiver.of("event").length, 1);
+    });
+});
+
+suite("a subscription by a token of an issuer", { concurrency: true }, () => {
+    const audience = "https://tools.example/mcp";
+
+    // A server with so many issuers. Each has a subscription with a receiver of its own that got an event.
+    async function startIssued(t, n) {
+        const all = [];
+        for (let i = 0; i < n; i += 1) {
+            const forger = await startForger({ audience });
+            const entry = { issuer: forger.url, audience, allow_private: true };
+            all.push({ forger, entry, receiver: await new Receiver().start(t) });
+        }
+        all[0].entry.account_claim = "/sub";
+        const access = { issuers: all.map(({ entry }) => entry) };
+        const { service, server, subscription } = await startWebhooks(t, {}, { access });
+        for (const { forger, receiver } of all) {
+            const client = new EventsClient(server, bearer(await forger.sign({ sub: "alice" })));
+            await client.ask("events/subscribe", subscription("s.done", { url: receiver.url }));
+            await receiver.until("verification");
+        }
+        service.notify("done", { no: 1 });
+        await Promise.all(all.map(({ receiver }) => receiver.until("event")));
+        return { all, service, server };
+    }
+
+    test("ends when its key is withdrawn, or its issuer is configured otherwise or removed", async (t) => {
+        const { all, service, server } = await startIssued(t, 4);
+        const [stays, rotated, changed, removed] = all;
+        await rotated.forger.rotate("key-2");
+        const issuers = [stays.entry, rotated.entry, { ...changed.entry, leeway: "2m" }];
+        await reloadBridge(server, { access: { issuers } });
+        for (const { receiver } of [rotated, changed, removed]) {
+            const { body } = await receiver.until("terminated");
+            assert.equal(body.error.code, -32011);
+        }
+        service.notify("done", { no: 2 });
+        const { body } = await stays.receiver.until("event", 2);
+        assert.equal(body.data.no, 2);
+        assert.deepEqual(
+            all.map(({ receiver }) => receiver.of("event").length),
+            [2, 1, 1, 1],
+        );
+    });
+
+    test("ends after a restart if that happened meanwhile, and waits for the keys of its issuer", async (t) => {
+        const { all, service, server } = await startIssued(t, 5);
+        const [waits, stays, rotated, changed, removed] = all;
+        const { length } = service.handshakes;
+        await server.stop();
+        closeIdleConnections();
+        await rotated.forger.rotate("key-2");
+        const { "/jwks": keys } = waits.forger.paths;
+        waits.forger.seen.length = 0;
+        delete waits.forger.paths["/jwks"];
+        const issuers = [waits.entry, stays.entry, rotated.entry, { ...changed.entry, leeway: "2m" }];
+        const config = JSON.parse(readFileSync(server.config, "utf8"));
+        writeFileSync(server.config, JSON.stringify({ ...config, access: { issuers } }));
+        const again = await startCauseway({ args: ["--config", server.config] });
+        t.after(() => again.stop());
+        await Promise.all([rotated, changed, removed].map(({ receiver }) => receiver.until("terminated")));
+        await stays.receiver.until("gap");
+        await eventually(() => service.handshakes.length > length, "it is connected again");
+        service.notify("done", { no: 2 });
+        assert.equal((await stays.receiver.until("event", 2)).body.data.no, 2);
+        await eventually(() => waits.forger.seen.includes("/jwks"), "its keys were asked for");
+        assert.deepEqual(
+            waits.receiver.got.map(({ type }) => type),
+            ["verification", "event"],
+        );
+        waits.forger.paths["/jwks"] = keys;
+        await waits.receiver.until("gap");
+        service.notify("done", { no: 3 });
+        assert.equal((await waits.receiver.until("event", 2)).body.data.no, 3);
+        for (const { receiver } of [rotated, changed, removed]) {
+            assert.deepEqual(
+                receiver.got.map(({ type }) => type),
+                ["verification", "event", "terminated"],
+            );
+        }
+    });
+});
+
+suite("a subscription by a password", { concurrency: true }, () => {
+    // One subscription of alice and one of bob, whose receivers got an event; the server is stopped.
+    async function startWithPasswords(t) {
+        const { service, server, subscription } = await startWebhooks(t);
+        const receivers = {};
+        for (const [name, password] of [
+            ["alice", "s3cret"],
+            ["bob", "b0b"],
+        ]) {
+            const receiver = await new Receiver().start(t);
+            const client = new EventsClient(server, basic(name, password));
+            await client.ask("events/subscribe", subscription("s.done", { url: receiver.url }));
+            await receiver.until("verification");
+            receivers[name] = receiver;
+        }
+        service.notify("done", { no: 1 });
+        await Promise.all(Object.values(receivers).map((receiver) => receiver.until("event")));
+        const { length } = service.handshakes;
+        await server.stop();
+        closeIdleConnections();
+        const restart = async () => {
+            const again = await startCauseway({ args: ["--config", server.config] });
+            t.after(() => again.stop());
+            await eventually(() => service.handshakes.length > length, "it is connected again");
+        };
+        return { ...receivers, service, server, restart };
+    }
+
+    const typesOf = (receiver) => receiver.got.map(({ type }) => type);
+
+    test("ends at the restart if the password was changed while no server ran", async (t) => {
+        const { alice, bob, service, server, restart } = await startWithPasswords(t);
+        // The same text is a new password too: the operator has set it.
+        await server.cli("account", "password", "alice", { input: "s3cret" });
+        await restart();
+        await Promise.all([bob.until("gap"), alice.until("terminated")]);
+        service.notify("done", { no: 2 });
+        assert.equal((await bob.until("event", 2)).body.data.no, 2);
+        assert.deepEqual(typesOf(alice), ["verification", "event", "terminated"]);
+    });
+
+    test("ends at the restart if its account was removed and added again", async (t) => {
+        const { alice, bob, service, server, restart } = await startWithPasswords(t);
+        await server.cli("account", "remove", "alice");
+        await server.cli("account", "add", "alice", "--role", "editor", { input: "s3cret" });
+        await restart();
+        await Promise.all([bob.until("gap"), alice.until("terminated")]);
+        service.notify("done", { no: 2 });
+        assert.equal((await bob.until("event", 2)).body.data.no, 2);
+        assert.deepEqual(typesOf(alice), ["verification", "event", "terminated"]);
     });
 });

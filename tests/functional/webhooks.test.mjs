@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { suite, test } from "node:test";
+import { bearer } from "./support/accounts.mjs";
+import { EventsClient } from "./support/events.mjs";
 import { assertRpcError, modern, reloadBridge, startBridge } from "./support/mcp.mjs";
 import { patience } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -18,6 +20,7 @@ suite("a webhook", { concurrency: true }, () => {
         const first = await client.ask("events/subscribe", params);
         assert.ok(Date.parse(first.refreshBefore) > Date.now());
         assert.equal(first.truncated, false);
+        assert.equal(first.deliveryStatus, undefined);
         await receiver.until("verification");
         service.notify("done", { no: 1, queue: "a" });
         service.notify("done", { no: 2, queue: "b" });
@@ -36,6 +39,9 @@ suite("a webhook", { concurrency: true }, () => {
             delivery: { ...params.delivery, secret: other },
         });
         assert.equal(again.id, first.id);
+        const { lastDeliveryAt, ...status } = again.deliveryStatus;
+        assert.deepEqual(status, { active: true, lastError: null });
+        assert.ok(Math.abs(Date.parse(lastDeliveryAt) - Date.now()) < patience(10_000));
         receiver.secrets = [secret, other];
         service.notify("done", { no: 4, queue: "a" });
         const fourth = await receiver.until("event", 3);
@@ -53,6 +59,40 @@ suite("a webhook", { concurrency: true }, () => {
         assert.equal(receiver.of("event").length, 3);
     });
 
+    test("is refreshed without a loss, and the answer has the category of the last failure", async (t) => {
+        const { receiver, service, client, subscription } = await startWebhooks(t);
+        const params = subscription("s.done");
+        const refresh = async () => (await client.ask("events/subscribe", params)).deliveryStatus;
+        const error = (category) => async () => (await refresh()).lastError === category;
+        receiver.echoes = false;
+        await client.ask("events/subscribe", params);
+        await eventually(error("challenge_failed"), "no echo");
+        assert.equal((await refresh()).active, false);
+        receiver.echoes = true;
+        await eventually(async () => (await refresh()).active, "the receiver is verified");
+        for (const [status, category] of [
+            [503, "http_5xx"],
+            [403, "http_4xx"],
+        ]) {
+            receiver.answers = () => status;
+            service.notify("done", { no: status });
+            await eventually(error(category), category);
+            const { active, lastDeliveryAt, failedSince } = await refresh();
+            assert.equal(active, true);
+            assert.equal(lastDeliveryAt === null, status === 503);
+            assert.ok(Date.parse(failedSince) <= Date.now());
+            // The event that waits for its next attempt is sent after a refresh.
+            receiver.answers = () => 200;
+            await refresh();
+            await eventually(error(null), "it is delivered");
+            assert.equal(receiver.of("event").at(-1).body.data.no, status);
+        }
+        receiver.server.closeAllConnections();
+        receiver.server.close();
+        service.notify("done", { no: 1 });
+        await eventually(error("connection_refused"), "nobody listens");
+    });
+
     test("is delivered again after a failure, and never after 410 and 413", async (t) => {
         const { receiver, service, client, subscription } = await startWebhooks(t);
         let failures = 1;
@@ -68,11 +108,11 @@ suite("a webhook", { concurrency: true }, () => {
         for (const no of [1, 2, 4, 5]) {
             service.notify("done", { no });
         }
-        await eventually(() => receiver.of("event").some(({ body }) => body.data.no === 4), "410", patience(10_000));
+        await eventually(() => receiver.of("event").some(({ body }) => body.data.no === 5), "5", patience(10_000));
         const seen = receiver.of("event");
         assert.deepEqual(
             seen.map(({ body }) => body.data.no),
-            [1, 1, 2, 4],
+            [1, 1, 2, 4, 5],
         );
         const [early, late] = seen.map(({ headers }) => headers);
         assert.equal(early["webhook-id"], late["webhook-id"]);
@@ -113,12 +153,76 @@ suite("a webhook", { concurrency: true }, () => {
     });
 });
 
+suite("deliveries", { concurrency: true }, () => {
+    const each = 4; // of one caller at once
+
+    // Responses wait for `release`; `most` is how many did at the same time.
+    function hold(receiver) {
+        const held = { now: 0, most: 0 };
+        const gate = new Promise((resolve) => (held.release = resolve));
+        receiver.answers = async () => {
+            held.now += 1;
+            held.most = Math.max(held.most, held.now);
+            await gate;
+            held.now -= 1;
+            return 200;
+        };
+        return held;
+    }
+
+    test("of one caller do not hold up those of another", async (t) => {
+        const { receiver, service, server, client, subscription } = await startWebhooks(t);
+        const healthy = await new Receiver().start(t);
+        const bob = new EventsClient(server, bearer((await server.token("bob")).token));
+        const held = hold(receiver);
+        for (let i = 0; i < 40; i += 1) {
+            await client.ask("events/subscribe", subscription("s.done", { arguments: { queue: `${i}` } }));
+        }
+        await receiver.until("verification", each);
+        await bob.ask("events/subscribe", subscription("s.done", { url: healthy.url }));
+        await healthy.until("verification");
+        service.notify("done", { no: 1 });
+        await healthy.until("event");
+        assert.equal(held.most, each);
+        held.release();
+        await receiver.until("verification", 40);
+    });
+
+    test("are as few at once when all subscriptions end", async (t) => {
+        const { receiver, service, server, client, subscription } = await startWebhooks(t);
+        for (let i = 0; i < 20; i += 1) {
+            await client.ask("events/subscribe", subscription("s.done", { url: `${receiver.url}?${i}` }));
+        }
+        service.notify("done", { no: 1 });
+        await receiver.until("event", 20); // all are verified
+        const held = hold(receiver);
+        const mcp = { events: { enabled: true, webhooks: ["hooks.example.org"], webhook_allow_private: true } };
+        await reloadBridge(server, { mcp });
+        await receiver.until("terminated", each);
+        await client.list();
+        assert.equal(held.most, each);
+        held.release();
+        await receiver.until("terminated", 20);
+    });
+});
+
+test("the end of a subscription counts against the rate, as its begin does", async (t) => {
+    const { server, client, subscription } = await startWebhooks(t);
+    await reloadBridge(server, { limits: { rates: { lists: "1/h burst 3" } } });
+    const statuses = [];
+    for (const method of ["subscribe", "unsubscribe", "unsubscribe", "unsubscribe", "subscribe"]) {
+        statuses.push((await client.request(`events/${method}`, subscription("s.done"))).status);
+    }
+    assert.deepEqual(statuses, [200, 200, 200, 429, 429]);
+});
+
 suite("a webhook is refused", { concurrency: true }, () => {
     test("to the anonymous caller, and where it is not configured", async (t) => {
         const { server, client, subscription } = await startWebhooks(t, { webhooks: [] });
         assertRpcError(await client.request("events/subscribe", subscription("s.done")), 200, -32014, 1);
         const anonymous = await modern(server, "events/subscribe", subscription("s.done"));
         assert.equal(anonymous.status, 401);
+        await eventually(() => /call refused.*s\.done/.test(server.stderr), "its refusal in the log");
         const plain = await startBridge({ plugins: [] });
         t.after(() => plain.stop());
         assertRpcError(await modern(plain, "events/subscribe", subscription("s.done")), 404, -32601, 1);

@@ -38,12 +38,13 @@ static bool is_refusal(cw_code rc)
     return rc == CW_PARSE || rc == CW_PARAMS || rc == CW_LIMIT;
 }
 
-/* Whether all bytes of `part` but white space are in `whole`, in their order. */
-static bool has_all(cw_str whole, cw_str part)
+/* Whether all bytes of `part` but white space and those in `ignored` are in `whole`, in their
+ * order. */
+static bool has_all(cw_str whole, cw_str part, const char *ignored)
 {
     size_t i = 0;
     for (size_t at = 0; at < part.n; at++) {
-        if (cw_is_space(part.p[at]))
+        if (cw_is_space(part.p[at]) || (part.p[at] && strchr(ignored, part.p[at])))
             continue;
         while (i < whole.n && whole.p[i] != part.p[at])
             i++;
@@ -61,7 +62,9 @@ static void check_removal(const target *t, cw_str text, cw_arena *arena)
     cw_code rc = cw_install_remove(t->format, text, &t->at, true, arena, &out, NULL);
     CHECK(rc == CW_OK);
     CHECK(t->format->find(cw_buf_str(&out), &t->at, arena, NULL, &found, NULL) == CW_OK);
-    CHECK(!found.entry.p && has_all(text, cw_buf_str(&out)));
+    /* YAML keeps an empty section in front of "..." in brackets. */
+    bool has_brackets = found.has_section && t->format == &cw_install_yaml;
+    CHECK(!found.entry.p && has_all(text, cw_buf_str(&out), has_brackets ? "{}[]" : ""));
     cw_buf_done(&out);
 }
 
@@ -77,7 +80,7 @@ static void check_put(const target *t, cw_str text, cw_arena *arena)
     if (!rc) {
         cw_str made = cw_buf_str(&out);
         CHECK(before.entry.p || before.has_section || cw_install_is_blank(text) ||
-              has_all(made, text));
+              has_all(made, text, ""));
         CHECK(cw_install_is_from(t->format, made, text, &t->at, arena));
         CHECK(!cw_install_put(t->format, made, &t->at, read_value(arena), arena, &again, NULL));
         CHECK(cw_str_eq(made, cw_buf_str(&again)));

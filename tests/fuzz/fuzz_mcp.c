@@ -135,7 +135,7 @@ static void set_up(void)
     static bool is_up;
     cw_snapshot *snapshot;
     cw_caller *caller;
-    cw_seal seal;
+    static cw_seal seal;
     cw_err err;
     if (is_up)
         return;
@@ -159,7 +159,7 @@ static void set_up(void)
     CHECK(!cw_config_load(&source_of_config, &settings.config, &problems, &err));
     cw_config_problems_done(&problems);
     CHECK(!cw_runtime_publish(world.runtime, snapshot, caller, &settings, NULL, 0, &err));
-    cw_seal_init_from(&seal, CW_STR("the same in every run, so that it can be replayed"));
+    seal.first.n = 1; /* the same in every run, so that it can be replayed */
     CHECK(!cw_mcp_new(world.runtime, 1, &seal, &world.door, &err));
 }
 

@@ -34,7 +34,7 @@ static void set_up(void)
     cw_config_problems problems;
     cw_snapshot *snapshot;
     cw_caller *caller;
-    cw_seal seal;
+    static cw_seal seal;
     cw_err err;
     signal(SIGPIPE, SIG_IGN);
     cw_config_problems_init(&problems);

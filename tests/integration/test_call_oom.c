@@ -113,7 +113,7 @@ TEST(nothing_is_left_behind)
     assert_int_equal(oom_live(), before);
 }
 
-/* A list so long that responses send it from the cache (door/mcp/list.c). */
+/* A list so long that responses send it from the cache (door/mcp/feature/list.c). */
 #define LONG_LIST 40000u
 static const scenario long_list = {"/mcp", JSON, RPC "\"method\":\"tools/list\",\"id\":1}"};
 

@@ -153,7 +153,7 @@ static void open_all(void)
     assert_int_equal(cw_accounts_new(&opts, &accounts, &err), CW_OK);
     set_roles();
     cw_accounts_set_sessions(accounts, &rules);
-    for (int i = 0; i < 5000 && !atomic_load(&changes); i++)
+    for (int i = 0; i < 30000 && !atomic_load(&changes); i++)
         usleep(1000);
     assert_true(atomic_load(&changes) > 0);
     door_fixture_open_accounts(&d, 60000, accounts);

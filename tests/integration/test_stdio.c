@@ -28,7 +28,7 @@
 static cw_mcp *door;
 static cw_stdio *client;
 static int to_us = -1, from_us = -1;
-static unsigned n_ended;
+static unsigned n_ended, n_overdue;
 static char *read_bytes; /* all that was read, with a NUL behind it */
 static size_t n_read;
 
@@ -38,6 +38,12 @@ static void on_end(void *ctx)
     n_ended++;
 }
 
+static void on_overdue(void *ctx)
+{
+    (void)ctx;
+    n_overdue++;
+}
+
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
@@ -45,11 +51,12 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static cw_code begin(cw_err *err)
+/* It takes no messages yet. */
+static cw_code prepare(cw_err *err)
 {
     int in[2], out[2];
-    cw_seal seal;
-    n_ended = 0;
+    static cw_seal seal;
+    n_ended = n_overdue = 0;
     n_read = 0;
     client = NULL;
     door = NULL;
@@ -74,15 +81,22 @@ static cw_code begin(cw_err *err)
                           .queue_size = QUEUE_SIZE,
                           .calls = 4,
                           .file_ms = 1000,
+                          .on_overdue = on_overdue,
                           .on_end = on_end};
     if (!rc)
         rc = cw_stdio_new(&opts, &client, err);
-    if (!rc) {
+    if (!rc)
         runtime_fixture_turn(3); /* the publish above */
-        cw_stdio_go(client);
-    }
     close(in[0]);
     close(out[1]);
+    return rc;
+}
+
+static cw_code begin(cw_err *err)
+{
+    cw_code rc = prepare(err);
+    if (!rc)
+        cw_stdio_go(client);
     return rc;
 }
 
@@ -101,6 +115,13 @@ SETUP(set_up)
     cw_err err;
     read_bytes = calloc(1, 4 << 20);
     return read_bytes ? (int)begin(&err) : 1;
+}
+
+SETUP(set_up_loading)
+{
+    cw_err err;
+    read_bytes = calloc(1, 4 << 20);
+    return read_bytes ? (int)prepare(&err) : 1;
 }
 
 TEARDOWN(tear_down)
@@ -227,6 +248,55 @@ TEST(the_end_of_the_input_waits_a_little_for_what_runs)
     assert_true(has("\"id\":1}\n"));
 }
 
+static void stand_still(unsigned ms)
+{
+    uint64_t end = cw_clock_ms() + ms;
+    while (cw_clock_ms() < end)
+        usleep(1000);
+}
+
+static void on_late_result(cw_message *message)
+{
+    (void)message;
+    fake_op_result(fake_source_newest(fixture.source), "{}");
+}
+
+TEST(a_result_that_came_in_time_is_sent_by_a_process_that_did_not_run)
+{
+    static cw_message result = {.fn = on_late_result};
+    come(CALL("1", "hold"));
+    close_fd(&to_us);
+    runtime_fixture_turn(10);
+    cw_loop_post(&fixture.loop, &result);
+    stand_still(CW_STDIO_END_MS + 50);
+    runtime_fixture_until(&n_ended, 1);
+    assert_true(has("\"id\":1}\n"));
+}
+
+TEST(lines_of_an_input_that_has_ended_wait_for_the_catalogue)
+{
+    come(CALL("1", "hold") "half a line");
+    close_fd(&to_us);
+    runtime_fixture_until(&n_overdue, 2);
+    assert_int_equal(n_ended, 0);
+    cw_stdio_go(client);
+    /* Also if it does not run for a while, and the time is up before it has taken the lines. */
+    stand_still(2 * CW_STDIO_END_MS);
+    until("-32700");
+    fake_op_result(fake_source_newest(fixture.source), "{}");
+    runtime_fixture_until(&n_ended, 1);
+    assert_true(has("\"id\":1}\n"));
+}
+
+TEST(a_stop_does_not_wait_for_the_catalogue)
+{
+    come(PING("1"));
+    cw_stdio_stop(client);
+    runtime_fixture_turn(5);
+    assert_int_equal(n_ended, 1);
+    assert_int_equal(n_overdue, 0);
+}
+
 TEST(what_runs_for_too_long_is_left)
 {
     uint64_t began = cw_clock_ms();
@@ -305,6 +375,7 @@ TEST(talking_survives_every_failed_allocation)
 }
 
 #define STDIO_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define LOADING_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_loading, tear_down)
 
 int main(void)
 {
@@ -316,6 +387,9 @@ int main(void)
         STDIO_TEST(a_slow_reader_gets_the_newest_progress_and_every_answer),
         STDIO_TEST(nobody_who_does_not_read_is_listened_to),
         STDIO_TEST(the_end_of_the_input_waits_a_little_for_what_runs),
+        STDIO_TEST(a_result_that_came_in_time_is_sent_by_a_process_that_did_not_run),
+        LOADING_TEST(lines_of_an_input_that_has_ended_wait_for_the_catalogue),
+        LOADING_TEST(a_stop_does_not_wait_for_the_catalogue),
         STDIO_TEST(what_runs_for_too_long_is_left),
         STDIO_TEST(a_second_stop_does_not_wait),
         STDIO_TEST(a_reader_that_is_gone_ends_it),

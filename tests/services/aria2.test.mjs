@@ -8,7 +8,7 @@ import {
     call,
     callFails,
     connect,
-    deadPort,
+    freePort,
     described,
     eventually,
     makeFolder,
@@ -27,7 +27,7 @@ const secret = "the-secret-of-this-test";
 const env = { ARIA2_SECRET: secret };
 
 async function startAria2(port = undefined) {
-    const own = port ?? (await deadPort());
+    const own = port ?? (await freePort());
     const folder = makeFolder("downloads");
     const rpc = ["--enable-rpc", `--rpc-listen-port=${own}`, `--rpc-secret=${secret}`];
     const quiet = ["--no-conf", "--quiet", "--enable-dht=false", `--dir=${folder}`];

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { permissions } from "../functional/support/mcp.mjs";
 import { runCauseway, writeConfig } from "../functional/support/programs.mjs";
-import { accepts, deadPort, makeFolder, socketPath, startService, testsOf } from "./support/services.mjs";
+import { accepts, freePort, makeFolder, socketPath, startService, testsOf } from "./support/services.mjs";
 
 // Import, look at what was found, and load the entry: { stdout, methods }.
 async function importWell(words, { preset, methods, env = {} }) {
@@ -28,7 +28,7 @@ async function importWell(words, { preset, methods, env = {} }) {
 }
 
 testsOf({ aria2c: "aria2" })("aria2 is known by its methods", async () => {
-    const port = await deadPort();
+    const port = await freePort();
     const args = ["--enable-rpc", `--rpc-listen-port=${port}`, "--rpc-secret=s3cret", "--no-conf"];
     await startService("aria2c", args, { ready: () => accepts(port) });
     const env = { ARIA2_SECRET: "s3cret" };
@@ -80,7 +80,7 @@ testsOf({ clangd: "clangd" })("clangd is known as a language server", async () =
 });
 
 testsOf({ "transmission-daemon": "transmission-daemon" })("Transmission is known", async () => {
-    const port = await deadPort();
+    const port = await freePort();
     const folder = makeFolder("transmission");
     const args = ["--foreground", "--config-dir", folder, "--port", String(port), "--no-auth"];
     await startService("transmission-daemon", args, { ready: () => accepts(port) });

@@ -8,7 +8,7 @@ import {
     call,
     callFails,
     connect,
-    deadPort,
+    freePort,
     described,
     makeFolder,
     rpc,
@@ -22,7 +22,7 @@ const test = testsOf({ mopidy: "mopidy" });
 
 // Everything it writes lies in a folder of the test; nothing of the machine's own is read.
 async function startMopidy() {
-    const port = await deadPort();
+    const port = await freePort();
     const folder = makeFolder("mopidy");
     const config = path.join(folder, "mopidy.conf");
     const home = { HOME: folder, XDG_CONFIG_HOME: folder, XDG_CACHE_HOME: folder, XDG_DATA_HOME: folder };

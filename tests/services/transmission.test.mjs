@@ -7,7 +7,7 @@ import {
     call,
     callFails,
     connect,
-    deadPort,
+    freePort,
     described,
     eventually,
     makeFolder,
@@ -23,7 +23,7 @@ const login = "somebody:the-password-of-this-test";
 const downloads = "/var/lib/transmission-daemon/downloads";
 
 async function startTransmission() {
-    const port = await deadPort();
+    const port = await freePort();
     const folder = makeFolder("transmission");
     const [name, password] = login.split(":");
     const settings = {
@@ -32,7 +32,7 @@ async function startTransmission() {
         "rpc-authentication-required": true,
         "rpc-username": name,
         "rpc-password": password,
-        "peer-port": await deadPort(),
+        "peer-port": await freePort(),
         "bind-address-ipv4": "127.0.0.1",
         "bind-address-ipv6": "::1",
         "dht-enabled": false,

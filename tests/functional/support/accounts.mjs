@@ -9,7 +9,8 @@ import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { keepFolder } from "./kept.mjs";
 import { startBridge } from "./mcp.mjs";
-import { runCauseway, writeConfig } from "./programs.mjs";
+import { replicaCount, runCauseway, writeConfig } from "./programs.mjs";
+import { sharedServer } from "./round-robin.mjs";
 
 export const discover = "access mcp tool discovery";
 export const call = "use jsonrpc services";
@@ -28,7 +29,10 @@ export function useServer(server) {
     databaseServer = server;
 }
 
-function newStore() {
+async function newStore() {
+    if (replicaCount > 1 && !databaseServer) {
+        useServer(await sharedServer());
+    }
     return databaseServer ? { url: databaseServer.newDatabase() } : { path: databasePath() };
 }
 
@@ -64,7 +68,7 @@ export async function cli(config, ...words) {
 }
 
 export async function startAccounts({ config = {}, accounts = true, ...options } = {}) {
-    const store = config.store ?? newStore();
+    const store = config.store ?? (await newStore());
     const all = { roles, ...config, store };
     if (accounts) {
         const file = writeConfig({ roles: all.roles, store });
@@ -74,13 +78,17 @@ export async function startAccounts({ config = {}, accounts = true, ...options }
     const server = await startBridge({ ...options, roles: all.roles, config: all });
     server.database = store.path;
     server.databaseFiles = () => filesOf(store);
-    // Everything in the database file as SQL, without the rows that a server writes from time to time: of itself, and
-    // of used tokens.
+    // Everything in the database as SQL, without the rows that a server writes from time to time: of itself, and of
+    // used tokens. pg_dump writes a random word.
     server.dump = () =>
-        execFileSync("sqlite3", [store.path, ".dump"], { encoding: "utf8" }).replace(
-            /^INSERT INTO (replica|token_use) .*\n/gm,
-            "",
-        );
+        store.url
+            ? databaseServer
+                  .dump(store.url)
+                  .replace(/^COPY \S*\b(replica|token_use) [\s\S]*?^\\\.\n|^\\(un)?restrict .*\n/gm, "")
+            : execFileSync("sqlite3", [store.path, ".dump"], { encoding: "utf8" }).replace(
+                  /^INSERT INTO (replica|token_use) .*\n/gm,
+                  "",
+              );
     server.cli = (...words) => cli(server.config, ...words);
     server.token = async (...words) => JSON.parse(await server.cli("token", "create", "--json", ...words));
     return server;
@@ -91,3 +99,14 @@ export const basic = (name, password) => ({
 });
 
 export const bearer = (token) => ({ Authorization: `Bearer ${token}` });
+
+// A token that expires soon, and was good before. A busy machine may need longer than its time to use it once.
+export async function shortToken(make, isGood) {
+    for (let seconds = 1; seconds < 120; seconds *= 2) {
+        const made = await make("--expires", `${seconds}s`);
+        if (await isGood(made.token)) {
+            return made;
+        }
+    }
+    throw new Error("no token could be used before it expired");
+}

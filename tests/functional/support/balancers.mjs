@@ -8,7 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { keepFolder } from "./kept.mjs";
 import { makePluginFolder, permissions } from "./mcp.mjs";
-import { freePort } from "./postgres.mjs";
+import { freePort } from "./ports.mjs";
 import { binary, mayDump, root, slowness, startProgram, writeConfig } from "./programs.mjs";
 import { eventually, makeCertificate } from "./server.mjs";
 

@@ -9,6 +9,7 @@
 // front of the module is a page of HTML. `site.seen` has every request.
 import http from "node:http";
 import { after } from "node:test";
+import { freePort } from "./ports.mjs";
 
 export const siteRoot = "/var/www/example.org/web";
 
@@ -336,8 +337,8 @@ class Site {
     async start() {
         this.http = http.createServer((request, response) => this.on(request, response));
         this.http.keepAliveTimeout = 600_000;
-        await new Promise((resolve) => this.http.listen(this.port ?? 0, "127.0.0.1", resolve));
-        this.port = this.http.address().port;
+        this.port ??= await freePort();
+        await new Promise((resolve) => this.http.listen(this.port, "127.0.0.1", resolve));
         this.origin = `http://127.0.0.1:${this.port}`;
         this.url = `${this.origin}/jsonrpc`;
         return this;

@@ -12,6 +12,7 @@ import http from "node:http";
 import https from "node:https";
 import net from "node:net";
 import { after } from "node:test";
+import { freePort } from "./ports.mjs";
 
 const giga = 1024 * 1024 * 1024;
 const later = (ms, work) => setTimeout(work, ms).unref();
@@ -137,8 +138,8 @@ class FaultProxy {
     async start() {
         this.server = this.make();
         this.server.on("connection", (socket) => this.sockets.add(socket.on("error", () => {})));
+        this.port ||= await freePort(); // it may start again there
         await new Promise((resolve) => this.server.listen(this.port, "127.0.0.1", resolve));
-        this.port = this.server.address().port;
         const scheme = this.framing ? "tcp" : this.tls ? "https" : "http";
         this.url = `${scheme}://127.0.0.1:${this.port}${this.framing ? "" : "/rpc"}`;
         return this;

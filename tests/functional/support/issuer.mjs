@@ -7,7 +7,6 @@
 //     const token = await forger.sign({ sub: "x" }, { typ: "at+jwt" });
 import { createHash, randomBytes } from "node:crypto";
 import http from "node:http";
-import net from "node:net";
 import { after } from "node:test";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { errors, Provider } from "oidc-provider";
@@ -30,15 +29,6 @@ export async function close(server) {
     running.delete(server);
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-}
-
-// A port that nobody listens on at the moment.
-export async function freePort() {
-    const server = net.createServer();
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address();
-    await new Promise((resolve) => server.close(resolve));
-    return port;
 }
 
 // ---- keys ----
@@ -272,7 +262,7 @@ export async function startForger({ audience, alg = "ES256" } = {}) {
         client_id: "app",
         jti: randomBytes(8).toString("hex"),
         iat: now(),
-        exp: now() + 300,
+        exp: now() + 3_600,
         scope: "content:read content:write",
         ...changes,
     });

@@ -6,6 +6,7 @@
 //     upstream.push({ method: … })      to all streams that are open, or that of { session }
 import http from "node:http";
 import { after } from "node:test";
+import { freePort } from "./ports.mjs";
 
 const modernVersion = "2026-07-28";
 
@@ -126,9 +127,10 @@ class Script {
     }
 }
 
-// `listen` is what net.Server.listen takes: a port, or { path } for a socket.
-export async function startScript(options = {}, listen = { port: 0, host: "127.0.0.1" }) {
+// `socket` is what net.Server.listen takes; without it the script has a port, and may start again there.
+export async function startScript(options = {}, socket = null) {
     const script = new Script(options);
+    const listen = socket ?? { port: await freePort(), host: "127.0.0.1" };
     await new Promise((resolve) => script.http.listen(listen, resolve));
     const { port } = script.http.address();
     script.url = listen.path ? `unix:${listen.path}:/mcp` : `http://127.0.0.1:${port}/mcp`;

@@ -8,7 +8,8 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFi
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
-import { buildFolder, patience, startCauseway, writeConfig } from "./programs.mjs";
+import { buildFolder, patience, replicaCount, startCauseway, writeConfig } from "./programs.mjs";
+import { newSharedStore, startReplicated } from "./round-robin.mjs";
 import { eventually, request } from "./server.mjs";
 
 export const modernVersion = "2026-07-28";
@@ -44,16 +45,20 @@ export function addPlugin(folder, name, as = name) {
 }
 
 // Start with `plugins` and wait until their tools are there. `config` is put over the default one,
-// and `config.plugins` over its plugins.
+// and `config.plugins` over its plugins. With CAUSEWAY_TEST_REPLICAS, so many servers of one database take turns.
 export async function startBridge({ plugins = ["echo"], config = {}, roles, ...options } = {}) {
     const folder = makePluginFolder(plugins);
+    const isReplicated = replicaCount > 1;
     const file = writeConfig({
         roles: roles ?? { anonymous: permissions },
+        ...(isReplicated ? { store: await newSharedStore() } : {}),
         ...config,
         plugins: { directory: folder, ...config.plugins },
     });
     const { args = [], ...rest } = options;
-    const server = await startCauseway({ ...rest, args: [...args, "--config", file] });
+    const server = isReplicated
+        ? await startReplicated({ ...rest, args, file })
+        : await startCauseway({ ...rest, args: [...args, "--config", file] });
     server.plugins = folder;
     server.config = file;
     if (roles === undefined) {
@@ -77,7 +82,7 @@ export async function reloadBridge(server, more = {}) {
     const config = JSON.parse(readFileSync(server.config, "utf8"));
     writeFileSync(server.config, JSON.stringify({ ...config, ...more }));
     server.child.kill("SIGHUP");
-    await server.until(() => count() > before, "a reload");
+    await server.until(() => count() >= before + replicaCount, "a reload");
 }
 
 // The tool's own name. Lists on /mcp have portable ones.

@@ -8,9 +8,9 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import net from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { freePort } from "./ports.mjs";
 import { eventually } from "./server.mjs";
 
 const versions = "/usr/lib/postgresql";
@@ -35,14 +35,6 @@ function start(directory, file, args) {
     const child = spawn(...commandOf(file, args), { cwd: directory, stdio: "ignore" });
     child.exited = new Promise((resolve) => child.on("close", resolve));
     return child;
-}
-
-export async function freePort() {
-    const server = net.createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => server.on("listening", resolve));
-    const { port } = server.address();
-    await new Promise((resolve) => server.close(resolve));
-    return port;
 }
 
 function newDirectory() {

@@ -25,6 +25,14 @@ export const slowness = Number(process.env.CAUSEWAY_TEST_SLOWNESS ?? 1);
 // For programs that change their user: then the kernel keeps the sanitizer's check for leaks from reading them.
 export const withoutLeakCheck = { ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ""}:detect_leaks=0` };
 
+// How many servers answer the requests of a test in turn (round-robin.mjs). 1: one server, without a front.
+export const replicaCount = Number(process.env.CAUSEWAY_TEST_REPLICAS ?? 1);
+// For the option `skip`, where servers take turns: tests about the files, the signals or the memory of one process;
+// about state that only the server has that got a request (docs/replicas.md); about a server without a database.
+export const oneProcess = replicaCount > 1 && "is about one process";
+export const oneReplica = replicaCount > 1 && "is about what each server counts or remembers for itself";
+export const noDatabase = replicaCount > 1 && "is about a server without a database";
+
 // How many programs share a core: the average of the last minute, or those that can run right now.
 // An idle machine is 1.
 function busyness() {

@@ -11,7 +11,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
-import { buildFolder, patience, startProgram } from "./programs.mjs";
+import { buildFolder, patience, replicaCount, startProgram } from "./programs.mjs";
 import { connect, splitResponses } from "./raw.mjs";
 
 export const testServer = path.join(buildFolder, "tests", "integration", "testserver");
@@ -30,16 +30,17 @@ export async function startTestServer(options = {}) {
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Wait until `check()` gives something true, and return that.
+// Wait until `check()` gives something true, and return that. Where servers take turns, each of them has to.
 export async function eventually(check, what, timeoutMs = 5_000) {
     const deadline = Date.now() + patience(timeoutMs);
-    for (;;) {
+    for (let inARow = 0; ; ) {
         const found = await check();
-        if (found) {
+        inARow = found ? inARow + 1 : 0;
+        if (inARow >= replicaCount) {
             return found;
         }
         assert.ok(Date.now() < deadline, `not in time: ${what}`);
-        await pause(5);
+        await pause(found ? 0 : 5);
     }
 }
 

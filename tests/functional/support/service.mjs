@@ -2,11 +2,11 @@
 // misbehave: `service.mode` is the name of one of `modes`, or null.
 import http from "node:http";
 import https from "node:https";
-import net from "node:net";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
+import { freePort } from "./ports.mjs";
 
 const text = { type: "string" };
 const number = { type: "integer" };
@@ -66,6 +66,15 @@ export function writeOpenRpc(document = openRpc()) {
     writeFileSync(file, JSON.stringify(document));
     return file;
 }
+
+// The entry of a source with two of the methods, whose description is read at the start and on request only.
+export const shopOf = (service, more = {}) => ({
+    name: "shop",
+    url: service.url,
+    refresh: "0s",
+    methods: ["add", "echo"],
+    ...more,
+});
 
 export async function answerTo({ jsonrpc, id, method, params = {} }, service) {
     service.calls.push({ method, params });
@@ -146,8 +155,8 @@ export class Service {
         this.http = this.tls ? https.createServer(this.tls, on) : http.createServer(on);
         this.http.on("tlsClientError", () => {});
         this.http.keepAliveTimeout = 600_000;
+        this.port ||= await freePort(); // it may start again there
         await new Promise((resolve) => this.http.listen(this.port, "127.0.0.1", resolve));
-        this.port = this.http.address().port;
         this.url = `${this.tls ? "https" : "http"}://127.0.0.1:${this.port}/rpc`;
         return this;
     }
@@ -189,13 +198,4 @@ export async function startService(options) {
     const service = await new Service(options).start();
     after(() => service.stop());
     return service;
-}
-
-// A port on which nobody listens.
-export async function deadPort() {
-    const server = net.createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => server.on("listening", resolve));
-    const { port } = server.address();
-    await new Promise((resolve) => server.close(resolve));
-    return port;
 }

@@ -10,7 +10,7 @@ const events = { done: { arguments: { queue: "/queue" } }, closed: { permissions
 const roles = { anonymous: [discover, call], authenticated: [discover, call], editor: ["read secrets"] };
 export const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
-// What a receiver gets: { type, body, headers }. `answers` decides the status by the body.
+// What a receiver gets: { type, body, headers }. `answers` decides the status by the body, at once or later.
 export class Receiver {
     constructor() {
         this.got = [];
@@ -41,7 +41,7 @@ export class Receiver {
         }
         const body = JSON.parse(text);
         this.got.push({ body, headers: request.headers, type: body.type ?? "event" });
-        const status = this.answers(body);
+        const status = await this.answers(body);
         response.writeHead(status, { "Content-Type": "application/json", Location: "http://127.0.0.1:1/" });
         const isChallenge = body.type === "verification" && this.echoes;
         response.end(isChallenge ? JSON.stringify({ challenge: body.challenge }) : "{}");
@@ -57,10 +57,11 @@ export class Receiver {
     }
 }
 
-export async function startWebhooks(t, more = {}) {
+// `more` is put over the settings of events, `settings` over the others.
+export async function startWebhooks(t, more = {}, settings = {}) {
     const receiver = await new Receiver().start(t);
     const on = { enabled: true, webhooks: ["127.0.0.1"], webhook_allow_private: true, ...more };
-    const config = { roles, mcp: { events: on } };
+    const config = { roles, mcp: { events: on }, ...settings };
     const { service, server } = await startEvents(t, events, { begin: startAccounts, config });
     const token = await server.token("alice");
     const client = new EventsClient(server, bearer(token.token));

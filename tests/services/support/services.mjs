@@ -16,9 +16,9 @@ import { keepFolder } from "../../functional/support/kept.mjs";
 import { callTool, ownName } from "../../functional/support/mcp.mjs";
 import { patience, Program, root, slowness, startCauseway } from "../../functional/support/programs.mjs";
 import { eventually } from "../../functional/support/server.mjs";
-import { deadPort } from "../../functional/support/service.mjs";
+import { freePort } from "../../functional/support/ports.mjs";
 
-export { deadPort, eventually, patience, slowness };
+export { freePort, eventually, patience, slowness };
 export { rpc, timed } from "../../functional/support/mcp.mjs";
 export { pause } from "../../functional/support/server.mjs";
 

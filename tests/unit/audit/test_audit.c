@@ -377,7 +377,7 @@ TEST(a_count_is_written_when_it_is_due)
     pthread_cond_signal(&a->wake);
     pthread_mutex_unlock(&a->lock);
     unsigned n = 0;
-    for (int i = 0; i < 500 && n < 61; i++) {
+    for (int i = 0; i < 3000 && n < 61; i++) {
         usleep(10000);
         n = read_lines(path, lines, 200);
     }
@@ -398,7 +398,7 @@ static void limit_files(rlim_t bytes)
 
 static void wait_for(const atomic_int *count)
 {
-    for (int i = 0; i < 500 && atomic_load(count) == 0; i++)
+    for (int i = 0; i < 3000 && atomic_load(count) == 0; i++)
         usleep(10000);
     assert_int_not_equal(atomic_load(count), 0);
 }
@@ -539,7 +539,7 @@ TEST(a_file_that_was_moved_away_is_made_again)
     r.kind = CW_AUDIT_CHANGE;
     cw_audit_add(a, &r);
     struct stat st = {0};
-    for (int i = 0; i < 500 && st.st_size == 0; i++) {
+    for (int i = 0; i < 3000 && st.st_size == 0; i++) {
         usleep(10000);
         assert_int_equal(stat(path, &st), 0);
     }
@@ -633,7 +633,7 @@ TEST(what_a_dead_disk_has_not_taken_is_counted)
     atomic_store(&disk_hangs, true);
     cw_audit_record r = call_of("x");
     cw_audit_add(a, &r);
-    for (int i = 0; i < 500 && !atomic_load(&n_hanging); i++)
+    for (int i = 0; i < 3000 && !atomic_load(&n_hanging); i++)
         usleep(10000);
     assert_int_equal(atomic_load(&n_hanging), 1);
     r.kind = CW_AUDIT_REFUSAL;
@@ -642,7 +642,7 @@ TEST(what_a_dead_disk_has_not_taken_is_counted)
     /* Whether the first got there, nobody knows. */
     assert_int_equal(cw_audit_free(a), 3);
     atomic_store(&disk_hangs, false);
-    for (int i = 0; i < 500 && atomic_load(&n_hanging); i++)
+    for (int i = 0; i < 3000 && atomic_load(&n_hanging); i++)
         usleep(10000);
     usleep(50000); /* it ends by itself */
 }
@@ -656,13 +656,13 @@ TEST(a_count_that_a_dead_disk_has_not_taken_is_lost_as_many)
     flood.is_anonymous = true;
     atomic_store(&disk_hangs, true);
     cw_audit_add(a, &flood);
-    for (int i = 0; i < 500 && !atomic_load(&n_hanging); i++)
+    for (int i = 0; i < 3000 && !atomic_load(&n_hanging); i++)
         usleep(10000);
     for (int i = 0; i < 1000; i++)
         cw_audit_add(a, &flood);
     assert_in_range(cw_audit_free(a), 1000, 1001);
     atomic_store(&disk_hangs, false);
-    for (int i = 0; i < 500 && atomic_load(&n_hanging); i++)
+    for (int i = 0; i < 3000 && atomic_load(&n_hanging); i++)
         usleep(10000);
     usleep(50000); /* it ends by itself */
 }
@@ -733,7 +733,7 @@ TEST(a_file_that_cannot_be_moved_is_reported_and_nothing_is_lost)
     /* Records that are written together would be one attempt to rotate. */
     for (unsigned i = 1; i <= 4; i++) {
         cw_audit_add(a, &r);
-        for (int j = 0; j < 500 && count_lines(path) + count_lines(aside) < i; j++)
+        for (int j = 0; j < 3000 && count_lines(path) + count_lines(aside) < i; j++)
             usleep(10000);
     }
     assert_int_equal(cw_audit_free(a), 0);

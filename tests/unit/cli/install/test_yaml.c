@@ -74,6 +74,8 @@ TEST(removing_takes_the_lines_of_the_entry)
     assert_removed(&goose, "a: 1\nextensions:\n" OURS "b: 1\n", true, "a: 1\nb: 1\n");
     assert_removed(&cn, "mcpServers:\n" ITEM, false, "mcpServers: []\n");
     assert_removed(&cn, "mcpServers:\n" ITEM, true, "");
+    assert_removed(&cn, "---\nmcpServers:\n" ITEM "...\n", true, "---\n...\n");
+    assert_removed(&cn, "mcpServers: # c\n" ITEM "...\n", true, "mcpServers: [] # c\n...\n");
 }
 
 TEST(adding_and_removing_gives_the_same_bytes)
