@@ -26,7 +26,7 @@ packages_of() {
     coverage) packages_of test && echo gcovr ;;
     bench)
         packages_of run && packages_of npm
-        echo nginx-light haproxy wrk libcjson-dev libjansson-dev valgrind openssl curl
+        echo nginx-light haproxy postgresql wrk libcjson-dev libjansson-dev valgrind openssl curl
         ;;
     fresh) echo debootstrap git curl systemd-container ;;
     deb) packages_of run && echo build-essential dpkg-dev debhelper fakeroot lintian systemd git ;;

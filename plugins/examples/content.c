@@ -48,7 +48,7 @@ static void fail(cw_call *call)
     is_bad = true;
 }
 
-/* After a failure: start anew with the next call. What was not committed is undone. */
+/* After a failure: start anew with the next call. Changes that were not committed are undone. */
 static void close_if_bad(void)
 {
     if (!is_bad || in_use > 0)
@@ -62,7 +62,7 @@ static void close_if_bad(void)
     is_bad = false;
 }
 
-/* 0: nobody has filled it yet; -1: it cannot be read. */
+/* 0: no process has filled it yet; -1: it cannot be read. */
 static int read_version(void)
 {
     sqlite3_stmt *statement = NULL;
@@ -74,7 +74,7 @@ static int read_version(void)
     return version;
 }
 
-/* Whoever comes second finds it filled when it is his turn, and changes nothing. */
+/* A second process waits for its turn, finds the database filled, and changes nothing. */
 static bool fill(void)
 {
     if (sqlite3_exec(content, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)

@@ -133,7 +133,7 @@ static void article_to_markdown(cw_call *call)
         else
             put_markdown(call, content_text(rows, 0), content_text(rows, 1));
     } else if (!cw_call_has_failed(call)) {
-        /* Missing, not published or of another type: nobody learns which. */
+        /* Missing, not published or of another type: the answer does not tell which. */
         REFUSE(call, "Node %lld not found or not an article", (long long)nid);
     }
     content_end(rows);
@@ -169,7 +169,7 @@ static const char *title_problem(const char *title)
     return characters > TITLE_MAX ? "a title has at most 255 characters" : NULL;
 }
 
-/* Whoever hears the number can rely on it: the statement writes everything or nothing, and has
+/* A client that gets the number can rely on it: the statement writes everything or nothing, and has
  * written it when it reports its end. */
 static void add_node(cw_call *call, const char *type, const char *title)
 {

@@ -101,7 +101,7 @@ bool html_is_block(const char *name)
     return is_one_of(name, blocks);
 }
 
-/* What is in these is no HTML: it ends with the first end tag, whatever stands before it. */
+/* Their contents are no HTML, and end with the first end tag, whatever stands before it. */
 static const char *end_of_raw(const html_tag *tag)
 {
     size_t n = strlen(tag->name);
@@ -212,7 +212,7 @@ char *html_attribute(const html_tag *tag, const char *name)
 
 /* ---- addresses ---- */
 
-/* Whoever clicks on one of these runs what somebody wrote. */
+/* A click on one of these runs a script of the author. */
 static bool is_script(const char *url)
 {
     static const char *const schemes[] = {"javascript:", "vbscript:", "data:"};

@@ -97,8 +97,8 @@ static bool is_written(const writer *w, writer_mark mark)
     return false;
 }
 
-/* Before any text: end marks, begin the line, begin marks. Of marks that overlap the later one is
- * ended with the earlier one and begun again. */
+/* Before any text: end marks, begin the line, begin marks. If marks overlap, the later one
+ * ends with the earlier one and begins again. */
 static void settle(writer *w)
 {
     int keep = 0;

@@ -1,6 +1,6 @@
 // Checks the #include lines of src/ against the table in layers.txt, and the table itself for cycles.
 // A folder may include its own headers, those of the folders above it, and those of the folders in
-// its row. Headers are included by their path from src/; x_int.h only from its own folder.
+// its row. Headers are included by their path from src/; x_int.h only from its own folder and those below.
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 
@@ -69,7 +69,7 @@ function checkInclude(table, file, { line, target }) {
         return;
     } else if (!isAbove(used, folder) && !table.get(folder).has(used)) {
         report(`${folder} may not use ${used} (${TABLE})`);
-    } else if (target.endsWith("_int.h")) {
+    } else if (target.endsWith("_int.h") && !isAbove(used, folder)) {
         report(`"${target}" is private to ${used}`);
     }
 }
