@@ -37,6 +37,12 @@ const untilEvents = async (server, n, args) => {
     return got;
 };
 
+// Until so many calls wait; the server lets anonymous callers view its metrics.
+const untilRunning = async (server, n) => {
+    const running = async () => (await scrape(server)).value("causeway_calls_running", { source: "s" });
+    await eventually(async () => (await running()) === n, `${n} calls wait`);
+};
+
 const done = { method: "job.done", data: "/params/job", arguments: { id: "/id" } };
 
 suite("an event that is enabled", { concurrency: true }, () => {
@@ -117,6 +123,18 @@ suite("an event that is enabled", { concurrency: true }, () => {
         const isRefused = async () => (await timed(fromAnother(wait(3, 1)))) < 2_500;
         await eventually(isRefused, "the last place of the other caller");
         assert.ok((await timed(read(server, { since: cursor, wait: 1 }))) > 800);
+    });
+
+    test("is not waited for by a server that stops", async (t) => {
+        const roles = { anonymous: [discover, call, "view metrics"] };
+        const { server } = await start(t, { done }, { roles });
+        const { cursor } = await read(server);
+        const waiting = listOf(4).map(() => read(server, { since: cursor, wait: 30 }));
+        await untilRunning(server, 4);
+        server.child.kill("SIGTERM");
+        for (const result of await Promise.all(waiting)) {
+            assert.deepEqual(result, { events: [], cursor, truncated: false, hasMore: false });
+        }
     });
 
     test("updates its resource at most once a second, for those who subscribe", async (t) => {
@@ -306,8 +324,7 @@ test("a call that waits without credentials has the rights of the moment", async
     const { service, server } = await startEvents(t, events, { begin: startBridge, roles: roles(["see it"]) });
     await untilTool(server, "s.events");
     const wait = callToolWell(server, "s.events", { wait: 5 });
-    const running = async () => (await scrape(server)).value("causeway_calls_running", { source: "s" });
-    await eventually(async () => (await running()) === 1, "the call waits");
+    await untilRunning(server, 1);
     await reloadBridge(server, { roles: roles([]) });
     await untilTool(server, "s.events", false);
     service.notify("secret", { no: 1 });

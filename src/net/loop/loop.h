@@ -107,6 +107,7 @@ typedef struct cw_loop {
     uint64_t started_ns;          /* of its thread */
     uint32_t turns;               /* counts the loop's turns */
     uint32_t index;               /* of this loop among its server's; 0 for the main thread's */
+    bool is_stopping;             /* its server finishes what runs: do not wait for more */
     uint32_t label;               /* of this loop in the metrics */
     _Atomic uint64_t short_turns; /* turns of 0 ms, for the metrics */
     char *scratch;                /* CW_LOOP_SCRATCH bytes, free for use within one callback */

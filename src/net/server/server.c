@@ -199,7 +199,7 @@ static void stop_once(cw_server_loop *sl)
         return;
     }
     stop_listening(sl);
-    sl->stopping = true;
+    sl->stopping = sl->loop.is_stopping = true;
     cw_loop_set_deadline(&sl->loop, &sl->drain_end, &sl->drain);
     CW_LIST_EACH_SAFE (node, &sl->conns) {
         cw_conn *c = CW_CONTAINER(node, cw_conn, node);

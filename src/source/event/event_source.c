@@ -281,12 +281,18 @@ static bool try_to_end(op *o, bool is_over)
     return is_end;
 }
 
+/* A server that stops does not wait for events: the client goes on with the cursor at the next one. */
+static bool is_over(const op *o)
+{
+    return cw_loop_now(o->part->loop) >= o->until || o->part->loop->is_stopping;
+}
+
 /* The rights of the caller must be as they were: a check that runs ends with one of the callbacks. */
 static void look(op *o)
 {
     if (cw_loop_is_deferred(&o->later) || !cw_login_watch_is_current(&o->login))
         return;
-    (void)try_to_end(o, cw_loop_now(o->part->loop) >= o->until);
+    (void)try_to_end(o, is_over(o));
 }
 
 static void on_news(cw_event_watch *w)
@@ -297,7 +303,7 @@ static void on_news(cw_event_watch *w)
 static void on_tick(cw_deadline *d)
 {
     op *o = CW_CONTAINER(d, op, tick);
-    if (cw_loop_now(o->part->loop) >= o->until)
+    if (is_over(o))
         look(o);
     if (!cw_loop_is_deferred(&o->later))
         cw_loop_set_deadline(o->part->loop, &o->tick, &o->part->ticks);
