@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pages of the security person: who may call what, the audit, accounts, roles, tokens and sessions.
+// Pages of the security person: who may call what, audit, accounts, roles, tokens, sessions.
 import {attempt, change, missing, problem, rpc} from "./api.mjs";
 import {ask, button, code, copyable, count, duration, each, el, grid, input, offer, pageSize, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
 import {anchor, filled, filters, link, query, setQuery, toolLink, writePage} from "./frame.mjs";
@@ -108,6 +108,7 @@ export async function audit(node) {
 	let all;
 	let found;
 	let next;
+	let visit = 0;
 	const show = r => showRecord("Audit record", r, "/audit");
 	const rows = table({
 		caption: "Records, the newest first",
@@ -145,8 +146,10 @@ export async function audit(node) {
 	// With a cursor, earlier results stay.
 	async function load(cursor) {
 		const {q, ...params} = values();
+		const own = ++visit;
 		try {
 			const got = await rpc("audit.search", filled({...params, cursor}));
+			if (own !== visit) return;
 			all = cursor ? all.concat(got.records) : got.records;
 			next = got.next;
 			fill(got.searched_to);

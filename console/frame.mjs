@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What pages share: the caller, addresses, filters, the heading, and the live stream of this tab.
+// Shared by pages: caller, addresses, filters, heading, and the live stream of this tab.
 import {consolePath, failure, request, send} from "./api.mjs";
 import {button, byId, each, el, labelled, replace, tag, visible, when} from "./dom.mjs";
 import {plain} from "./json.mjs";
@@ -52,7 +52,7 @@ export function filters(inputs, update, labels = {}) {
 
 export const writePage = (node, title, actions, ...content) => replace(node, el("div.title", el("h1", title), actions), content);
 
-// A browser has six connections for all tabs: some are left for requests.
+// Browsers have six connections: some are left for requests.
 const streamsMax = 4;
 
 // The one stream of this tab: `onCalls` gets calls as they end, `onStats` each step of the statistics, and `load` is called
@@ -67,7 +67,7 @@ export function live({wanted = {}, onCalls, onStats, load}) {
 	let wait = 1;
 	let lostAt;
 	let isPaused = false;
-	// An error of the server, and lost rights, are for the whole page. A lost connection comes back.
+	// Server errors and lost rights concern the whole page. A lost connection comes back.
 	const run = (use, value) => Promise.resolve(use?.(value)).catch(error => error.code && frame.refresh());
 	const onMessage = ({method, params}) => {
 		if (method === "notifications/causeway/traffic") return run(onCalls, params);

@@ -372,7 +372,7 @@ export async function source(node, name) {
 const kept = 200;
 const filterOf = {caller: "caller", method: "tool", tool: "tool", outcome: "outcome", kind: "kind"};
 
-// A record: each value is a filter, or searched for in the audit; the command that finds it.
+// A record: its values as filters or searches, and the command that finds it.
 export function showRecord(title, record, page, more) {
 	const pairs = Object.entries(record).map(([name, value]) => {
 		const text = textOf(value);

@@ -163,6 +163,33 @@ suite("one server", () => {
         await page.context().close();
     });
 
+    test("an answer that comes late does not replace that of a newer search", async () => {
+        const page = await openPage(server, "/console/audit", { account: "alice" });
+        const isOld = (request) => request.postData()?.includes('"kind":"login"');
+        let release;
+        let arrive;
+        const held = new Promise((resolve) => (release = resolve));
+        const arrived = new Promise((resolve) => (arrive = resolve));
+        await page.route("**/jsonrpc", async (route) => {
+            if (isOld(route.request())) {
+                arrive();
+                await held;
+            }
+            await route.continue();
+        });
+        const late = page.waitForResponse((answer) => isOld(answer.request()));
+        await page.selectOption("select >> nth=1", "login");
+        await arrived;
+        await page.selectOption("select >> nth=1", "consent");
+        await page.waitForSelector("main [role=status]:text-matches('^0 found')");
+        release();
+        const { result } = await (await late).json();
+        assert.ok(result.records.length > 0, "the old search has found records");
+        await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
+        assert.match(await text(page, "main [role=status]"), /^0 found/);
+        await page.context().close();
+    });
+
     test("a page does not wait for the rights that it has from the last visit, and follows those of now", async () => {
         const page = await openPage(server, "/console/sources", { account: "alice" });
         page.noise.length = 0; // the session of a test before may have ended

@@ -218,6 +218,10 @@ suite("the security person", () => {
         await page.waitForSelector("h1:text-is('Audit')");
         await page.selectOption("select >> nth=1", "login");
         await page.waitForURL("**kind=login**");
+        // The rows of the search before it are still there at first.
+        await page.waitForFunction(() =>
+            Array.from(document.querySelectorAll("tbody td:nth-child(2)")).every((td) => td.textContent === "login"),
+        );
         await page.waitForSelector("td:has-text('alice')");
         assert.match(await page.locator("main [role=status]").textContent(), /^\d+ found, searched back to \d\d:/);
         assert.ok((await page.locator("#callers option").count()) > 0, "the callers can be chosen");
