@@ -20,7 +20,7 @@ import { eventually, inParallel, openFiles, pause } from "./support/server.mjs";
 import { startHostile } from "./support/hostile-plugin.mjs";
 
 const times = 100;
-const timeout = Math.min(patience(300), 3_000 * slowness);
+const timeout = Math.min(patience(300), 5_000 * slowness);
 const grace = Math.min(patience(100), 1_000 * slowness);
 // More than hang or die at once, so that healthy calls of the same plugin find one. On a busy machine
 // the successor of one that was killed takes seconds to start.

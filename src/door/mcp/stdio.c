@@ -509,8 +509,7 @@ void cw_stdio_go(cw_stdio *s)
         return;
     s->is_going = true;
     if (s->is_stopping) {
-        uint64_t loading_ms = cw_clock_ms() - s->opened_at;
-        s->end_ms = loading_ms > s->end_ms ? loading_ms : s->end_ms;
+        s->end_ms += 2 * (cw_clock_ms() - s->opened_at);
         wind_down(s, s->end_ms);
     }
     /* Without it the client has to ask, as it would without this server's word for it. */

@@ -6,9 +6,9 @@
  * The caller is the runtime's anonymous caller, which the command line selects. Calls run at the same
  * time and are answered in the order in which they end. While the client does not read, its input is not
  * read either. After it has closed our input, all lines are taken. Calls may then finish within
- * CW_STDIO_END_MS, and are cancelled after that. If the input has ended before cw_stdio_go, calls have as
- * long as loading took: each may start a worker, which loads the same again. Input from a file is
- * answered completely, since no client has left.
+ * CW_STDIO_END_MS, and are cancelled after that. If the input has ended before cw_stdio_go, calls have
+ * twice the time of loading in addition: each may start a worker, which loads the same again, and takes
+ * longer on a busy machine. Input from a file is answered completely, since no client has left.
  *
  * Ownership: borrows door and runtime, which must outlive it.
  * Threads:   one loop, which is the runtime's.
