@@ -138,6 +138,8 @@ suite("the stream of a legacy server", { concurrency: true }, () => {
         );
         assert.equal(first.json.result.resultType, "input_required", first.text);
         const [[key, asked]] = Object.entries(first.json.result.inputRequests);
+        // Only what the specification names: the id is that of the service.
+        assert.deepEqual(Object.keys(asked), ["method", "params"]);
         assert.equal(asked.method, "elicitation/create");
         const answers = {
             inputResponses: { [key]: { action: "decline" } },

@@ -60,6 +60,19 @@ cw_str cw_mcp_elicit_form(const cw_json *question)
     return has_form ? cw_json_span(form) : CW_STR("");
 }
 
+void cw_mcp_elicit_write(cw_json_writer *w, const cw_json *question)
+{
+    const cw_json *params = cw_json_get(question, CW_STR("params"));
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("method"),
+                              cw_json_text(cw_json_get(question, CW_STR("method"))));
+    if (params) {
+        cw_json_add_key(w, CW_STR("params"));
+        cw_json_add_span(w, cw_json_span(params));
+    }
+    cw_json_close(w);
+}
+
 void cw_mcp_elicit_count(cw_str outcome)
 {
     cw_metrics_count(CW_METRIC_QUESTIONS, cw_metrics_value(CW_METRIC_QUESTIONS, 0, outcome), 0, 0);

@@ -10,6 +10,7 @@
 #define CW_DOOR_MCP_ELICIT_KIND_H
 
 #include "door/mcp/mcp_int.h"
+#include "json/write.h"
 
 typedef struct cw_mcp_elicit_kind {
     cw_str method;
@@ -26,6 +27,9 @@ bool cw_mcp_elicit_is_url(const cw_json *question);
 cw_str cw_mcp_elicit_form(const cw_json *question);
 /* The capability that the client needs for this question. */
 unsigned cw_mcp_elicit_ability(const cw_mcp_elicit_kind *kind, const cw_json *question);
+/* Write a question as an input request, {"method":…,"params":…}. A service may have sent more, as its own
+ * id. */
+void cw_mcp_elicit_write(cw_json_writer *w, const cw_json *question);
 /* Check an answer, and count it. CW_PARAMS, CW_NOMEM. */
 CW_MUST_USE cw_code cw_mcp_elicit_check(cw_runtime_loop *rl, const cw_mcp_elicit_kind *kind,
                                         cw_str form, const cw_json *answer, cw_arena *arena,

@@ -7,6 +7,7 @@
 #include "access/fair_key.h"
 #include "base/hex.h"
 #include "base/random.h"
+#include "door/mcp/elicit_kind.h"
 #include "door/mcp/letter.h"
 
 #define ID_BYTES 16u
@@ -14,7 +15,7 @@
 #define UNIT 16384u /* bytes that wait are counted in these */
 #define UNITS (CW_MCP_PARKED_BYTES / UNIT)
 
-/* A question that is open: the text of the server's request. */
+/* A question that is open: the text of its input request. */
 typedef struct park_question {
     cw_list node;
     uint32_t number;
@@ -202,8 +203,12 @@ static void start_wait(park *p)
 
 static bool add_question(park *p, const cw_question *question)
 {
-    cw_str text = cw_json_span(question->request);
-    park_question *q = malloc(sizeof *q + text.n);
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_json_writer w;
+    cw_buf_init(&text, TEXT_MAX);
+    cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
+    cw_mcp_elicit_write(&w, question->request);
+    park_question *q = cw_json_writer_end(&w, NULL) ? NULL : malloc(sizeof *q + text.n);
     if (!q)
         return false;
     *q = (park_question){.number = question->number, .n = text.n};

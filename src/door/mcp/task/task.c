@@ -507,7 +507,12 @@ void cw_mcp_task_progress(cw_mcp_task *t, const cw_progress *progress)
 
 bool cw_mcp_task_ask(cw_mcp_task *t, cw_str key, const cw_json *request)
 {
-    if (cw_task_ask(t->record, key, cw_json_span(request)))
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_json_writer w;
+    cw_buf_init(&text, CW_BUF_MAX);
+    cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
+    cw_mcp_elicit_write(&w, request);
+    if (cw_json_writer_end(&w, NULL) || cw_task_ask(t->record, key, cw_buf_str(&text)))
         return false;
     notify_all(t);
     return true;
