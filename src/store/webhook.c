@@ -68,6 +68,38 @@ cw_code cw_db_remove_webhook(cw_db *db, cw_str id, int64_t now, cw_err *err)
     return rc ? rc : cw_db_end(db, remove_row(db, id, now, err), err);
 }
 
+static cw_code remove_as(cw_db *db, cw_str id, int64_t expires, int64_t now, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "DELETE FROM webhook WHERE (id = ?1 AND expires = ?2) OR expires <= ?3");
+    cw_stmt_bind_text(&q, 1, id);
+    cw_stmt_bind_i64(&q, 2, expires);
+    cw_stmt_bind_i64(&q, 3, now);
+    return cw_stmt_run(&q, err);
+}
+
+cw_code cw_db_remove_webhook_as(cw_db *db, cw_str id, int64_t expires, int64_t now, cw_err *err)
+{
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, remove_as(db, id, expires, now, err), err);
+}
+
+static cw_code update_row(cw_db *db, const cw_db_webhook *row, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "UPDATE webhook SET state = ?2 WHERE id = ?1 AND expires = ?3");
+    cw_stmt_bind_text(&q, 1, row->id);
+    cw_stmt_bind_text(&q, 2, row->state);
+    cw_stmt_bind_i64(&q, 3, row->expires);
+    return cw_stmt_run(&q, err);
+}
+
+cw_code cw_db_update_webhook(cw_db *db, const cw_db_webhook *row, cw_err *err)
+{
+    cw_code rc = cw_db_begin(db, err);
+    return rc ? rc : cw_db_end(db, update_row(db, row, err), err);
+}
+
 cw_code cw_db_reseal_webhook(cw_db *db, cw_str id, cw_str state, cw_err *err)
 {
     query q;

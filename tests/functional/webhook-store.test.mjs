@@ -47,6 +47,59 @@ suite("a subscription", { concurrency: true }, () => {
     });
 });
 
+suite("the row of a subscription that two servers have", { concurrency: true }, () => {
+    // A second server with the same store, and its client.
+    async function startSecond(t, { server, token }) {
+        const other = await startCauseway({ args: ["--config", server.config] });
+        t.after(() => other.stop());
+        const client = new EventsClient(other, bearer(token.token));
+        await eventually(async () => (await client.list()).length === 2, "alice sees both events there");
+        return { other, client };
+    }
+
+    // Both end, and the next server reads the rows.
+    async function restart(t, servers) {
+        for (const server of servers) await server.stop();
+        closeIdleConnections();
+        const again = await startCauseway({ args: ["--config", servers[0].config] });
+        t.after(() => again.stop());
+    }
+
+    test("stays removed when a verification at the other one ends later", async (t) => {
+        const all = await startWebhooks(t);
+        const { receiver, server, client, subscription } = all;
+        let release;
+        const held = new Promise((resolve) => (release = resolve));
+        receiver.answers = () => held.then(() => 200);
+        await client.ask("events/subscribe", subscription("s.done"));
+        await receiver.until("verification");
+        const second = await startSecond(t, all);
+        const end = { name: "s.done", arguments: {}, delivery: { url: receiver.url } };
+        await second.client.ask("events/unsubscribe", end);
+        release();
+        const stays = await new Receiver().start(t);
+        await client.ask("events/subscribe", subscription("s.done", { url: stays.url }));
+        await stays.until("verification");
+        await restart(t, [server, second.other]);
+        await stays.until("gap");
+        assert.equal(receiver.of("gap").length, 0, "it is not there any more");
+    });
+
+    test("stays when it expires at the one that has not seen its refresh", async (t) => {
+        const all = await startWebhooks(t);
+        const { receiver, server, client, subscription } = all;
+        const params = subscription("s.done", { ttlMs: 3000 });
+        const { refreshBefore } = await client.ask("events/subscribe", params);
+        await receiver.until("verification");
+        const second = await startSecond(t, all);
+        await second.client.ask("events/subscribe", { ...params, ttlMs: 3_600_000 });
+        await eventually(() => Date.now() > Date.parse(refreshBefore) + 2000, "it has expired");
+        const { length } = receiver.of("gap");
+        await restart(t, [server, second.other]);
+        await receiver.until("gap", length + 1);
+    });
+});
+
 suite("a subscription by a token of an issuer", { concurrency: true }, () => {
     const audience = "https://tools.example/mcp";
 

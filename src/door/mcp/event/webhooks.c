@@ -94,7 +94,8 @@ static void remove_webhook(webhook *w, bool is_stored);
 
 /* ---- the store ---- */
 
-/* A change of a row, on its way. */
+/* A change of a row, on its way. A row that a request has removed or refreshed meanwhile stays as it is;
+ * another server may have answered that request. */
 typedef struct row_job {
     cw_store_job job;
     cw_db_webhook row; /* `state` empty: remove it */
@@ -104,10 +105,9 @@ typedef struct row_job {
 static cw_code run_row(cw_store_job *job, cw_db *db, cw_err *err)
 {
     const row_job *j = CW_CONTAINER(job, row_job, job);
-    const cw_db_webhook_limits none = {INT64_MAX, INT64_MAX};
-    int64_t now = cw_clock_wall_ms();
-    return j->row.state.n ? cw_db_put_webhook(db, &j->row, now, &none, err)
-                          : cw_db_remove_webhook(db, j->row.id, now, err);
+    return j->row.state.n
+               ? cw_db_update_webhook(db, &j->row, err)
+               : cw_db_remove_webhook_as(db, j->row.id, j->row.expires, cw_clock_wall_ms(), err);
 }
 
 static void free_row(cw_store_job *job, cw_code rc)
@@ -123,19 +123,17 @@ static void store_row(const webhook *w, cw_str sealed)
 {
     cw_accounts *accounts = cw_runtime_accounts(w->all->rl);
     cw_store *store = accounts ? cw_accounts_store(accounts) : NULL;
-    cw_str owner = w->state.owner;
     size_t n_id = CW_WEBHOOK_ID - 1;
-    row_job *j = store ? malloc(sizeof *j + n_id + owner.n + sealed.n) : NULL;
+    row_job *j = store ? malloc(sizeof *j + n_id + sealed.n) : NULL;
     if (!j)
         return;
     memcpy(j->text, w->id, n_id);
-    memcpy(j->text + n_id, owner.p, owner.n);
     if (sealed.n)
-        memcpy(j->text + n_id + owner.n, sealed.p, sealed.n);
-    j->job = (cw_store_job){.run = run_row, .done = free_row, .by = cw_account_fair_key(owner)};
+        memcpy(j->text + n_id, sealed.p, sealed.n);
+    j->job =
+        (cw_store_job){.run = run_row, .done = free_row, .by = cw_account_fair_key(w->state.owner)};
     j->row = (cw_db_webhook){.id = cw_str_make(j->text, n_id),
-                             .owner = cw_str_make(j->text + n_id, owner.n),
-                             .state = cw_str_make(j->text + n_id + owner.n, sealed.n),
+                             .state = cw_str_make(j->text + n_id, sealed.n),
                              .expires = w->expires};
     if (cw_store_ask(store, &j->job))
         free(j);
