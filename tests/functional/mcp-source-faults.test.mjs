@@ -6,6 +6,7 @@ import {
     assertToolError,
     callTool,
     callToolWell,
+    envelope,
     modern,
     ownName,
     permissions,
@@ -16,8 +17,9 @@ import {
 import { echoTool, startScript } from "./support/mcp-script.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { scrape } from "./support/metrics.mjs";
-import { patience } from "./support/programs.mjs";
+import { patience, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
+import { startStdio } from "./support/stdio.mjs";
 
 const textOf = (result) => result.content[0].text;
 const source = (name, upstream, more = {}) => ({
@@ -271,6 +273,29 @@ suite("a call that has asked its client", () => {
             call.end(`round ${round}`);
             assert.equal(textOf((await last).json.result), `round ${round}`);
         }
+    });
+
+    test("is cancelled by the client on lines whose next request waits for it", async (t) => {
+        const bad = await startScript();
+        const running = scriptQuestions(bad);
+        const config = { roles: { anonymous: permissions }, sources: [source("bad", bad, { timeout: "60s" })] };
+        const client = startStdio({ args: ["--config", writeConfig(config)] });
+        t.after(() => client.end());
+        const tools = async () => (await client.modern("tools/list")).result.tools.map(ownName);
+        await eventually(async () => (await tools()).includes("bad.echo"), "the tool");
+        const call = { name: "bad.echo", arguments: {}, _meta: envelope(meta) };
+        const { result, error } = await client.ask("tools/call", call);
+        assert.equal(result?.resultType, "input_required", JSON.stringify(error ?? result));
+        const [key] = Object.keys(result.inputRequests);
+        const inputResponses = { [key]: { action: "accept", content: {} } };
+        const id = client.begin("tools/call", { ...call, inputResponses, requestState: result.requestState });
+        await eventually(() => bad.answerTo(running[0].asked), "the answer");
+        client.notify("notifications/cancelled", { requestId: id, _meta: envelope() });
+        await eventually(() => bad.seen("notifications/cancelled").length === 1, "the cancel");
+        assert.equal(
+            client.messages.some((one) => one.id === id),
+            false,
+        );
     });
 
     test("and ends without the answer holds a share of memory for its client, and no more", async (t) => {

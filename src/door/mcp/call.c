@@ -503,18 +503,18 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
     call->target.version = r->era->is_modern ? CW_STR("") : version_of(r);
     r->item->self = call;
     r->item->on_gone = on_gone;
-    /* Before a parked call may go on: that is watched, too. */
+    /* Before a parked call may go on: that is watched, and can be cancelled, too. */
     if (may_stream) {
         call->called_by.only_session = true;
         call->called_by.on_ended = on_session_end;
         cw_mcp_watch_login(r->rl, call->view, &call->called_by);
     }
-    if (r->era->is_modern && !problem && !cw_mcp_elicit_resume(r, call))
-        return;
     if (!enter(call, r)) {
         cw_mcp_call_close(call);
         cw_door_fail_nomem(r->item);
         return;
     }
+    if (r->era->is_modern && !problem && !cw_mcp_elicit_resume(r, call))
+        return;
     cw_mcp_call_run(call);
 }
