@@ -172,6 +172,14 @@ suite("an event that is enabled", { concurrency: true }, () => {
         assert.equal(events[0].timestamp, "2026-01-02T03:04:05.000Z");
     });
 
+    test("may have the name of a part of a template", async (t) => {
+        const { service, server } = await start(t, { since: {} });
+        await untilTool(server, "s.events");
+        service.notify("since", { no: 1 });
+        assert.equal((await untilEvents(server, 1)).events[0].data.no, 1);
+        assert.equal((await contentsOf(server, "events://s/since")).length, 1);
+    });
+
     test("is kept up to its count, and a gap is reported", async (t) => {
         const { service, server } = await start(t, { n: { keep: 5 }, m: {} });
         service.notify("m", { no: 0 });

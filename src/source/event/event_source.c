@@ -684,11 +684,11 @@ static cw_code make_resource(event_source *s, size_t i, cw_method *m, cw_err *er
                         &m->exposed, err);
 }
 
-/* A caller that may call the tool may read it. */
+/* A caller that may call the tool may read it. No event has such a name, so the id is that of no resource. */
 static cw_code make_template(event_source *s, const cw_requirements *needs, cw_method *m,
                              cw_err *err)
 {
-    char *id = cw_arena_printf(&s->arena, "%.*s.events.since", CW_STR_ARG(s->base.name));
+    char *id = cw_arena_printf(&s->arena, "%.*s.events/since", CW_STR_ARG(s->base.name));
     char *address =
         cw_arena_printf(&s->arena, "events://%.*s/{name}?since={since}", CW_STR_ARG(s->base.name));
     if (!id || !address)
