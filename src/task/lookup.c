@@ -108,7 +108,7 @@ static void take_row(cw_task *t, const cw_db_task *row)
         cw_task_adopt(t, row);
     else if (t->is_elsewhere)
         has_changed = cw_task_take_state(t, row);
-    if (has_changed && t->is_elsewhere)
+    if (has_changed && t->is_elsewhere && cw_task_is_watched(t))
         tell(t, CW_TASK_TELL_CHANGE);
 }
 
@@ -166,37 +166,83 @@ void cw_tasks_check(cw_tasks *tasks, cw_str id)
     pthread_mutex_unlock(&tasks->lock);
 }
 
+/* ---- copies, with the lock ---- */
+
+/* All who use a task of another server have the same copy of its row: a result may be large, and the row
+ * of a task that is followed is read with each tick. */
+static cw_code add_copy(cw_tasks *tasks, cw_task *t)
+{
+    if (cw_map_put(&tasks->copied, cw_task_id(t), t, NULL))
+        return CW_NOMEM;
+    cw_list_add(&tasks->copies, &cw_task_ref(t)->copy_node);
+    return CW_OK;
+}
+
+static void drop_copy(cw_task *t)
+{
+    cw_list_remove(&t->copy_node);
+    (void)cw_map_remove(&t->table->copied, cw_task_id(t));
+    cw_task_unref(t);
+}
+
+/* Only this list has a reference: then a lookup alone could hand out another, with the lock. */
+static void drop_copies(cw_tasks *tasks)
+{
+    CW_LIST_EACH_SAFE (node, &tasks->copies) {
+        cw_task *t = CW_CONTAINER(node, cw_task, copy_node);
+        if (atomic_load(&t->refs) == 1)
+            drop_copy(t);
+    }
+}
+
+/* The copy that the others have; NULL: there is none, or it had no memory for the end of the row. */
+static cw_task *find_copy(cw_tasks *tasks, const cw_db_task *row)
+{
+    cw_task *t = cw_map_find(&tasks->copied, row->id);
+    if (t && cw_task_is_closed(t) && row->payload.n && !t->payload) {
+        drop_copy(t);
+        return NULL;
+    }
+    return t;
+}
+
 /* ---- following ---- */
 
-cw_code cw_task_follow(cw_task *task)
+cw_code cw_task_follow(cw_task *task, const cw_fair_key *by)
 {
     cw_tasks *tasks = task->table;
     cw_code rc = CW_OK;
     pthread_mutex_lock(&tasks->lock);
     bool must_follow = task->is_elsewhere && task->status < CW_TASK_COMPLETED &&
                        !cw_list_is_in(&task->follow_node);
-    if (must_follow && tasks->n_followed >= CW_TASKS_FOLLOWED) {
-        rc = CW_LIMIT;
-    } else if (must_follow) {
+    if (must_follow)
+        rc = cw_fair_slots_enter(&tasks->followers, by, CW_TASKS_FOLLOWED, /* each= */ 0,
+                                 &task->follower);
+    if (must_follow && !rc)
         cw_list_add(&tasks->followed, &cw_task_ref(task)->follow_node);
-        tasks->n_followed++;
-    }
     pthread_mutex_unlock(&tasks->lock);
     return rc;
+}
+
+/* With the lock. */
+static void stop_following(cw_task *t)
+{
+    cw_list_remove(&t->follow_node);
+    cw_fair_slots_leave(&t->table->followers, t->follower);
+    t->follower = NULL;
+    cw_task_unref(t);
 }
 
 bool cw_tasks_refresh(cw_tasks *tasks)
 {
     CW_LIST_EACH_SAFE (node, &tasks->followed) {
         cw_task *t = CW_CONTAINER(node, cw_task, follow_node);
-        if (cw_task_is_watched(t) && t->status < CW_TASK_COMPLETED) {
+        if (cw_task_is_watched(t) && t->status < CW_TASK_COMPLETED)
             cw_task_queue_check(t);
-            continue;
-        }
-        cw_list_remove(node);
-        tasks->n_followed--;
-        cw_task_unref(t);
+        else
+            stop_following(t);
     }
+    drop_copies(tasks);
     return !cw_list_is_empty(&tasks->unchecked);
 }
 
@@ -210,8 +256,8 @@ static void unref_lookup(cw_task_lookup *l, unsigned n)
     free(l);
 }
 
-/* A task that is in no table; NULL without memory. */
-static cw_task *task_of(cw_tasks *tasks, const cw_db_task *row)
+/* A copy that others do not have yet; NULL without memory. With the lock. */
+static cw_task *new_copy(cw_tasks *tasks, const cw_db_task *row)
 {
     const cw_task_start start = {
         .owner = row->owner, .caller = row->caller, .tool = row->tool, .method = row->method};
@@ -221,11 +267,20 @@ static cw_task *task_of(cw_tasks *tasks, const cw_db_task *row)
     memcpy(t->id, row->id.p, row->id.n);
     t->is_elsewhere = true;
     t->row = CW_TASK_ROW;
+    if (!add_copy(tasks, t))
+        return t;
+    cw_task_unref(t);
+    return NULL;
+}
+
+/* A reference to a copy that has the state of the row; NULL without memory. */
+static cw_task *task_of(cw_tasks *tasks, const cw_db_task *row)
+{
     pthread_mutex_lock(&tasks->lock);
-    if (row->ended)
-        cw_task_adopt(t, row);
-    else
-        (void)cw_task_take_state(t, row);
+    cw_task *t = find_copy(tasks, row);
+    t = t ? cw_task_ref(t) : new_copy(tasks, row);
+    if (t)
+        take_row(t, row);
     pthread_mutex_unlock(&tasks->lock);
     return t;
 }
@@ -260,7 +315,7 @@ static cw_code find(cw_task_lookup *l, cw_db *db, cw_err *err)
 static cw_code look(cw_task_lookup *l, cw_db *db, cw_err *err)
 {
     cw_code rc = find(l, db, err);
-    if (rc || !l->cancels || !l->task || l->task->status >= CW_TASK_COMPLETED)
+    if (rc || !l->cancels || !l->task || cw_task_status_of(l->task) >= CW_TASK_COMPLETED)
         return rc;
     rc = cancel_row(db, l->id, err);
     if (rc && rc != CW_DONE)
@@ -476,6 +531,9 @@ void cw_task_lookup_leave(cw_task_lookup *lookup)
 
 void cw_tasks_init_lookups(cw_tasks *tasks)
 {
+    cw_map_init(&tasks->copied, CW_TASKS_MAP);
+    cw_list_init(&tasks->copies);
+    cw_fair_slots_init(&tasks->followers);
     cw_list_init(&tasks->unchecked);
     cw_list_init(&tasks->checking);
     cw_list_init(&tasks->followed);
@@ -492,8 +550,12 @@ void cw_tasks_done_lookups(cw_tasks *tasks)
         cw_task_unref(CW_CONTAINER(node, cw_task, check_node));
     for (cw_list *node; (node = cw_list_take_first(&tasks->checking));)
         cw_task_unref(CW_CONTAINER(node, cw_task, check_node));
-    for (cw_list *node; (node = cw_list_take_first(&tasks->followed));)
-        cw_task_unref(CW_CONTAINER(node, cw_task, follow_node));
+    CW_LIST_EACH_SAFE (node, &tasks->followed)
+        stop_following(CW_CONTAINER(node, cw_task, follow_node));
     for (cw_list *node; (node = cw_list_take_first(&tasks->untold));)
         cw_task_unref(CW_CONTAINER(node, cw_task, tell_node));
+    CW_LIST_EACH_SAFE (node, &tasks->copies)
+        drop_copy(CW_CONTAINER(node, cw_task, copy_node));
+    cw_map_done(&tasks->copied);
+    cw_fair_slots_done(&tasks->followers);
 }

@@ -20,8 +20,6 @@ typedef struct question {
     cw_str key, request; /* behind it */
 } question;
 
-#define MAP_MAX ((size_t)1 << 24)
-
 const char *cw_task_status_name(cw_task_status status)
 {
     static const char *const names[] = {"working", "input_required", "completed", "failed",
@@ -35,8 +33,8 @@ cw_code cw_tasks_new(cw_tasks **ret, cw_err *err)
     if (!t)
         return cw_fail_nomem(err);
     pthread_mutex_init(&t->lock, NULL);
-    cw_map_init(&t->tasks, MAP_MAX);
-    cw_map_init(&t->owners, MAP_MAX);
+    cw_map_init(&t->tasks, CW_TASKS_MAP);
+    cw_map_init(&t->owners, CW_TASKS_MAP);
     cw_list_init(&t->all);
     cw_fair_slots_init(&t->places);
     atomic_init(&t->number, 0);

@@ -18,7 +18,7 @@
  * is away, tasks are in memory alone, and are written when it is back.
  *
  * Several servers may share the store. The table has the tasks of this one. cw_tasks_look_up reads the
- * row of any other, into a task that is in no table. While other servers run, rows also have the state
+ * row of any other, into a copy that all who use it share. While other servers run, rows also have the state
  * and the questions of running tasks. The row decides: each server ends a task by a change that succeeds
  * once, and the server that runs it takes over an end that it finds there. So any server cancels a task,
  * and any server ends those of a server that was lost.
@@ -27,7 +27,8 @@
  * Threads:   any; one lock. The functions of cw_task_ops are called on the loop of the task.
  * Limits:    cw_config_tasks; CW_TASK_MESSAGE bytes of a message; CW_TASKS_GROUP rows in one change of
  *            the store; CW_TASKS_LOOKUPS rows that are looked up at a time, CW_TASKS_LOOKUPS_SHARE of them
- *            for one owner; CW_TASKS_FOLLOWED tasks of other servers that are followed.
+ *            for one owner; CW_TASKS_FOLLOWED tasks of other servers that are followed, at most half of
+ *            them for one caller.
  */
 #ifndef CW_TASK_TASKS_H
 #define CW_TASK_TASKS_H
@@ -139,8 +140,9 @@ void cw_task_lookup_leave(cw_task_lookup *lookup);
 bool cw_task_is_elsewhere(const cw_task *task);
 /* The number of the server in its id; 0: not known. */
 uint32_t cw_task_server(cw_str id);
-/* Read the row of such a task with each tick, while it is watched. CW_LIMIT: too many are followed. */
-CW_MUST_USE cw_code cw_task_follow(cw_task *task);
+/* Read the row of such a task with each tick, while it is watched. `by` is the caller whose share it takes
+ * (access/fair_key.h). CW_LIMIT: too many are followed; CW_NOMEM. */
+CW_MUST_USE cw_code cw_task_follow(cw_task *task, const cw_fair_key *by);
 /* Another server has ended this task: compare it with its row. */
 void cw_tasks_check(cw_tasks *tasks, cw_str id);
 

@@ -10,6 +10,8 @@
 #include "store/task.h"
 #include "task/tasks.h"
 
+#define CW_TASKS_MAP ((size_t)1 << 24) /* entries */
+
 typedef struct cw_task_owner {
     cw_str name;
     uint32_t n;
@@ -62,9 +64,11 @@ struct cw_task {
     cw_task_row row, written;
     cw_task_change changed;
     /* Of lookup.c, under the lock. */
-    cw_list check_node;  /* of `unchecked` or `checking` */
-    cw_list follow_node; /* of `followed` */
-    cw_list tell_node;   /* of `untold` */
+    cw_list copy_node;       /* of `copies` */
+    cw_list check_node;      /* of `unchecked` or `checking` */
+    cw_list follow_node;     /* of `followed` */
+    cw_fair_group *follower; /* its place there */
+    cw_list tell_node;       /* of `untold` */
     unsigned tells;
     /* The loop's. */
     const cw_task_ops *ops;
@@ -101,8 +105,11 @@ struct cw_tasks {
     cw_list later; /* those that are written with the next tick */
     pthread_cond_t is_idle;
     /* Of lookup.c, under the lock. */
+    cw_map copied;  /* id -> task of another server */
+    cw_list copies; /* those tasks; references */
     cw_list unchecked, followed, untold, lookups;
-    uint32_t n_followed, n_lookups;
+    cw_fair_slots followers; /* places of `followed` */
+    uint32_t n_lookups;
     cw_store_job look;
     bool is_looking; /* that job waits or runs */
     cw_message inform;

@@ -353,33 +353,68 @@ static void number_id(char id[CW_TASK_ID], unsigned n)
     memcpy(id + 20, digits, 5);
 }
 
-TEST(followed_tasks_have_a_ceiling)
+TEST(followed_tasks_have_a_ceiling_and_callers_have_shares)
 {
+    enum { SHARE = CW_TASKS_FOLLOWED / 2 };
+    const cw_fair_key by = {{1, 2, 3}}, other = {{4, 5, 6}};
     found f;
     char id[CW_TASK_ID];
-    cw_task *followed[CW_TASKS_FOLLOWED + 1];
+    cw_task *followed[SHARE + 1];
     int64_t alive = cw_clock_wall_ms() + 60000;
     cw_db *db = open_db();
-    for (unsigned i = 0; i <= CW_TASKS_FOLLOWED; i++) {
+    for (unsigned i = 0; i <= SHARE; i++) {
         number_id(id, i);
         assert_int_equal(insert_row(db, id, OTHER_PROCESS, alive, CW_TASK_WORKING), CW_OK);
     }
     assert_int_equal(cw_db_end(db, CW_OK, &err), CW_OK);
     cw_db_close(db);
     server s = start(/* may_create= */ false);
-    for (unsigned i = 0; i <= CW_TASKS_FOLLOWED; i++) {
+    for (unsigned i = 0; i <= SHARE; i++) {
         number_id(id, i);
         followed[i] = look_up(&s, CW_STR("+1"), cw_str_from(id), /* cancels= */ false, &f);
         assert_non_null(followed[i]);
-        assert_int_equal(cw_task_follow(followed[i]), i < CW_TASKS_FOLLOWED ? CW_OK : CW_LIMIT);
+        assert_int_equal(cw_task_follow(followed[i], &by), i < SHARE ? CW_OK : CW_LIMIT);
     }
-    assert_int_equal(cw_task_follow(followed[0]), CW_OK); /* as before */
+    assert_int_equal(cw_task_follow(followed[0], &by), CW_OK); /* as before */
+    assert_int_equal(cw_task_follow(followed[SHARE], &other), CW_OK);
     /* Those that no client watches any more make room. */
     tick(&s, /* has_others= */ true);
-    assert_int_equal(cw_task_follow(followed[CW_TASKS_FOLLOWED]), CW_OK);
-    for (unsigned i = 0; i <= CW_TASKS_FOLLOWED; i++)
+    assert_int_equal(cw_task_follow(followed[SHARE], &by), CW_OK);
+    for (unsigned i = 0; i <= SHARE; i++)
         cw_task_unref(followed[i]);
     stop(&s);
+}
+
+TEST(all_who_use_a_task_of_another_server_share_one_copy)
+{
+    found f;
+    server one = start(/* may_create= */ true);
+    cw_task *task = add(&one);
+    cw_tasks_flush(one.tasks, 5000);
+    server two = start(/* may_create= */ false);
+    cw_task *a = look_up(&two, CW_STR("+1"), cw_task_id(task), /* cancels= */ false, &f);
+    cw_task *b = look_up(&two, CW_STR("+1"), cw_task_id(task), /* cancels= */ false, &f);
+    assert_non_null(a);
+    assert_ptr_equal(a, b);
+    cw_task_unref(b);
+    assert_null(look_up(&two, CW_STR("+2"), cw_task_id(task), /* cancels= */ false, &f));
+    /* A reading brings all of them up to date. */
+    assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    cw_tasks_flush(one.tasks, 5000);
+    b = look_up(&two, CW_STR("+1"), cw_task_id(task), /* cancels= */ false, &f);
+    assert_ptr_equal(a, b);
+    assert_int_equal(cw_task_status_of(a), CW_TASK_COMPLETED);
+    cw_task_unref(b);
+    /* It is there as long as it is used. */
+    tick(&two, /* has_others= */ true);
+    assert_int_equal(two.tasks->copied.n, 1);
+    cw_task_unref(a);
+    tick(&two, /* has_others= */ true);
+    assert_int_equal(two.tasks->copied.n, 0);
+    assert_true(has_state(&two, cw_task_id(task), "\"completed\""));
+    cw_task_unref(task);
+    stop(&two);
+    stop(&one);
 }
 
 TEST(rows_for_which_there_is_no_room_are_looked_up)
@@ -546,7 +581,8 @@ int main(void)
         T(a_cancel_at_another_server_stays_and_the_call_ends),
         T(a_task_whose_process_is_gone_has_failed),
         T(a_server_past_its_lease_takes_over_the_ends_that_others_have_written),
-        T(followed_tasks_have_a_ceiling),
+        T(followed_tasks_have_a_ceiling_and_callers_have_shares),
+        T(all_who_use_a_task_of_another_server_share_one_copy),
         T(rows_for_which_there_is_no_room_are_looked_up),
         T(lookups_have_a_ceiling_for_each_owner_and_in_all),
         T(a_row_that_makes_no_sense_is_left_out),

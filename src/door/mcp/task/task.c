@@ -865,12 +865,19 @@ void cw_mcp_update_task(const cw_mcp_request *r)
 
 /* ---- subscriptions ---- */
 
-void cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *task, cw_mcp_task_watch *watch)
+cw_code cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *task, cw_mcp_task_watch *watch)
 {
+    const cw_fair_key by =
+        cw_caller_fair_key(cw_view_caller(r->view), cw_responder_peer(r->responder));
     cw_mcp_registry *registry = cw_mcp_registry_of(r->door, r->responder->loop);
     watch->task = task;
+    /* First, so that it stays followed. */
     cw_task_watch(task, 1);
     cw_mcp_registry_add(registry->task_watches, &watch->link, cw_task_id(task));
+    cw_code rc = cw_task_follow(task, &by);
+    if (rc)
+        cw_mcp_task_watch_remove(watch);
+    return rc;
 }
 
 /* A reference to one of the tasks that were read for the request; NULL: it is not among them. */
@@ -895,12 +902,7 @@ bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id, const cw_mcp_task
         task = find_away(r, id, found);
     if (!task)
         return false;
-    cw_mcp_task_watch_enter(r, task, watch);
-    if (cw_task_follow(task)) {
-        cw_mcp_task_watch_remove(watch);
-        return false;
-    }
-    return true;
+    return !cw_mcp_task_watch_enter(r, task, watch);
 }
 
 void cw_mcp_task_watch_remove(cw_mcp_task_watch *watch)

@@ -94,8 +94,9 @@ struct cw_mcp_tasks_found; /* task_away.h */
  * too many tasks of other servers are followed. */
 bool cw_mcp_task_watch_add(const cw_mcp_request *r, cw_str id,
                            const struct cw_mcp_tasks_found *found, cw_mcp_task_watch *watch);
-/* The same for a task that is known; takes the reference. */
-void cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *task, cw_mcp_task_watch *watch);
+/* The same for a task that is known; takes the reference. CW_LIMIT; CW_NOMEM. */
+CW_MUST_USE cw_code cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *task,
+                                            cw_mcp_task_watch *watch);
 /* Twice is fine. */
 void cw_mcp_task_watch_remove(cw_mcp_task_watch *watch);
 /* Append what tasks/get would return now, without braces. False: the caller may not see it. */

@@ -180,7 +180,6 @@ bool cw_mcp_task_is_repeated(const cw_json *ids, const cw_json *at)
     return false;
 }
 
-/* Each reading has a copy of its row, so that no row is read twice. */
 static void gather_all(gathering *g, const cw_json *ids)
 {
     uint32_t i = 0;

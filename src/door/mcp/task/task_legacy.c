@@ -298,9 +298,7 @@ static void await(const cw_mcp_request *r, cw_task *task,
     w->is_anonymous = cw_runtime_is_anonymous(r->rl, r->view);
     w->watch.on_change = on_change;
     w->watch.self = w;
-    cw_mcp_task_watch_enter(r, cw_task_ref(task), &w->watch);
-    if (cw_task_follow(task)) {
-        cw_mcp_task_watch_remove(&w->watch);
+    if (cw_mcp_task_watch_enter(r, cw_task_ref(task), &w->watch)) {
         cw_door_fail(r->item, 503, CW_RPC_INTERNAL, TOO_MANY);
         return;
     }
