@@ -86,44 +86,80 @@ static void shake_hands(shared_conn_fixture *l, const char *initialize, const ch
     service_expect(l, CW_RELAY_INITIALIZED);
 }
 
-static void open_legacy(shared_conn_fixture *l, tool_call *first)
+static void begin_legacy(shared_conn_fixture *l, tool_call *first)
 {
-    open_mcp(l, "legacy");
     call_tool(l->upstream, first, "");
     shake_hands(l, "\"id\":2,\"method\":\"initialize\"", INITIALIZED(2, ""));
     service_expect(l, TOOL(1));
+}
+
+/* A server, and calls of its tool. */
+static struct {
+    shared_conn_fixture conn;
+    union {
+        tool_call calls[5];
+        struct {
+            tool_call a, b;
+        };
+    };
+} f;
+
+static int open_fixture(const char *protocol)
+{
+    memset(&f, 0, sizeof f);
+    open_mcp(&f.conn, protocol);
+    return 0;
+}
+
+static int setup_auto(void **state)
+{
+    (void)state;
+    return open_fixture("auto");
+}
+
+static int setup_legacy(void **state)
+{
+    (void)state;
+    return open_fixture("legacy");
+}
+
+/* The first call runs. */
+static int setup_call(void **state)
+{
+    int rc = setup_legacy(state);
+    begin_legacy(&f.conn, &f.a);
+    return rc;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    shared_conn_close(&f.conn);
+    return 0;
 }
 
 /* ---- the handshake ---- */
 
 TEST(a_server_without_an_answer_to_the_era_is_asked_as_a_legacy_one)
 {
-    shared_conn_fixture l;
-    tool_call t = {0};
-    open_mcp(&l, "auto");
-    cw_loop_set_duration(&l.client.loop, &l.conn->mcp.asking, 20);
-    call_tool(l.upstream, &t, "");
-    expect_part(&l, "\"id\":2,\"method\":\"server/discover\"");
-    shake_hands(&l, "\"id\":3,\"method\":\"initialize\"", INITIALIZED(3, ""));
-    service_expect(&l, TOOL(1));
-    assert_string_equal(cw_shared_conn_protocol(l.conn), "legacy");
-    shared_conn_close(&l);
+    cw_loop_set_duration(&f.conn.client.loop, &f.conn.conn->mcp.asking, 20);
+    call_tool(f.conn.upstream, &f.a, "");
+    expect_part(&f.conn, "\"id\":2,\"method\":\"server/discover\"");
+    shake_hands(&f.conn, "\"id\":3,\"method\":\"initialize\"", INITIALIZED(3, ""));
+    service_expect(&f.conn, TOOL(1));
+    assert_string_equal(cw_shared_conn_protocol(f.conn.conn), "legacy");
 }
 
 TEST(a_late_answer_to_the_era_counts_still)
 {
-    shared_conn_fixture l;
-    tool_call t = {0};
-    open_mcp(&l, "auto");
-    cw_loop_set_duration(&l.client.loop, &l.conn->mcp.asking, 20);
-    call_tool(l.upstream, &t, "");
-    expect_part(&l, "\"id\":2,\"method\":\"server/discover\"");
-    expect_part(&l, "\"id\":3,\"method\":\"initialize\"");
-    service_send(&l, DISCOVERED(2));
-    expect_part(&l, "\"method\":\"subscriptions/listen\"");
-    expect_part(&l, "\"id\":1,\"method\":\"tools/call\"");
-    assert_string_equal(cw_shared_conn_protocol(l.conn), "modern");
-    shared_conn_close(&l);
+    cw_loop_set_duration(&f.conn.client.loop, &f.conn.conn->mcp.asking, 20);
+    call_tool(f.conn.upstream, &f.a, "");
+    expect_part(&f.conn, "\"id\":2,\"method\":\"server/discover\"");
+    expect_part(&f.conn, "\"id\":3,\"method\":\"initialize\"");
+    service_send(&f.conn, DISCOVERED(2));
+    expect_part(&f.conn, "\"method\":\"subscriptions/listen\"");
+    expect_part(&f.conn, "\"id\":1,\"method\":\"tools/call\"");
+    assert_string_equal(cw_shared_conn_protocol(f.conn.conn), "modern");
 }
 
 TEST(a_server_that_refuses_initialize_is_given_up)
@@ -152,163 +188,127 @@ TEST(a_server_that_refuses_initialize_is_given_up)
 
 TEST(a_server_that_answers_nothing_is_given_up)
 {
-    shared_conn_fixture l;
-    tool_call t = {0};
-    open_mcp(&l, "legacy");
-    cw_loop_set_duration(&l.client.loop, &l.conn->mcp.starting, 30);
-    call_tool(l.upstream, &t, "");
-    expect_part(&l, "\"method\":\"initialize\"");
-    shared_conn_expect(&l, &t.call, CW_CLIENT_SLOW, "no answer to the handshake");
-    client_run_until(&l.client, !service_next_line(&l) && l.ended);
-    shared_conn_close(&l);
+    cw_loop_set_duration(&f.conn.client.loop, &f.conn.conn->mcp.starting, 30);
+    call_tool(f.conn.upstream, &f.a, "");
+    expect_part(&f.conn, "\"method\":\"initialize\"");
+    shared_conn_expect(&f.conn, &f.a.call, CW_CLIENT_SLOW, "no answer to the handshake");
+    client_run_until(&f.conn.client, !service_next_line(&f.conn) && f.conn.ended);
 }
 
 TEST(a_server_that_is_back_may_have_other_methods)
 {
-    shared_conn_fixture l;
-    tool_call a = {0}, b = {0};
-    open_legacy(&l, &a);
-    assert_int_equal(l.announced, 0);
-    service_hang_up(&l);
-    shared_conn_expect(&l, &a.call, CW_CLIENT_LOST, "");
-    call_tool(l.upstream, &b, "");
-    shake_hands(&l, "\"id\":4,\"method\":\"initialize\"", INITIALIZED(4, ""));
-    service_expect(&l, TOOL(3));
-    assert_int_equal(l.announced, 1);
-    assert_int_equal(l.lists, 0); /* any of them */
-    shared_conn_close(&l);
+    assert_int_equal(f.conn.announced, 0);
+    service_hang_up(&f.conn);
+    shared_conn_expect(&f.conn, &f.a.call, CW_CLIENT_LOST, "");
+    call_tool(f.conn.upstream, &f.b, "");
+    shake_hands(&f.conn, "\"id\":4,\"method\":\"initialize\"", INITIALIZED(4, ""));
+    service_expect(&f.conn, TOOL(3));
+    assert_int_equal(f.conn.announced, 1);
+    assert_int_equal(f.conn.lists, 0); /* any of them */
 }
 
 /* ---- levels of log lines ---- */
 
 TEST(a_level_is_set_when_it_rises_and_again_on_a_new_connection)
 {
-    shared_conn_fixture l;
-    tool_call t[5] = {0};
-    open_mcp(&l, "legacy");
-    call_tool(l.upstream, &t[0], "warning");
-    shake_hands(&l, "\"id\":2,\"method\":\"initialize\"", INITIALIZED(2, "\"logging\":{}"));
-    service_expect(&l, LEVEL(3, "warning"));
-    service_expect(&l, TOOL(1));
-    call_tool(l.upstream, &t[1], "warning");
-    service_expect(&l, TOOL(4));
-    call_tool(l.upstream, &t[2], "error");
-    service_expect(&l, TOOL(5));
-    call_tool(l.upstream, &t[3], "debug");
-    service_expect(&l, LEVEL(7, "debug"));
-    service_expect(&l, TOOL(6));
-    service_hang_up(&l);
-    shared_conn_expect(&l, &t[3].call, CW_CLIENT_LOST, "");
-    call_tool(l.upstream, &t[4], "error");
-    shake_hands(&l, "\"id\":9,\"method\":\"initialize\"", INITIALIZED(9, "\"logging\":{}"));
-    service_expect(&l, LEVEL(10, "error"));
-    service_expect(&l, TOOL(8));
-    shared_conn_close(&l);
+    call_tool(f.conn.upstream, &f.calls[0], "warning");
+    shake_hands(&f.conn, "\"id\":2,\"method\":\"initialize\"", INITIALIZED(2, "\"logging\":{}"));
+    service_expect(&f.conn, LEVEL(3, "warning"));
+    service_expect(&f.conn, TOOL(1));
+    call_tool(f.conn.upstream, &f.calls[1], "warning");
+    service_expect(&f.conn, TOOL(4));
+    call_tool(f.conn.upstream, &f.calls[2], "error");
+    service_expect(&f.conn, TOOL(5));
+    call_tool(f.conn.upstream, &f.calls[3], "debug");
+    service_expect(&f.conn, LEVEL(7, "debug"));
+    service_expect(&f.conn, TOOL(6));
+    service_hang_up(&f.conn);
+    shared_conn_expect(&f.conn, &f.calls[3].call, CW_CLIENT_LOST, "");
+    call_tool(f.conn.upstream, &f.calls[4], "error");
+    shake_hands(&f.conn, "\"id\":9,\"method\":\"initialize\"", INITIALIZED(9, "\"logging\":{}"));
+    service_expect(&f.conn, LEVEL(10, "error"));
+    service_expect(&f.conn, TOOL(8));
 }
 
 TEST(a_server_without_log_lines_gets_no_level)
 {
-    shared_conn_fixture l;
-    tool_call t = {0};
-    open_mcp(&l, "legacy");
-    call_tool(l.upstream, &t, "debug");
-    shake_hands(&l, "\"id\":2,\"method\":\"initialize\"", INITIALIZED(2, "\"tools\":{}"));
-    service_expect(&l, TOOL(1));
-    shared_conn_close(&l);
+    call_tool(f.conn.upstream, &f.a, "debug");
+    shake_hands(&f.conn, "\"id\":2,\"method\":\"initialize\"", INITIALIZED(2, "\"tools\":{}"));
+    service_expect(&f.conn, TOOL(1));
 }
 
 /* ---- messages of the server ---- */
 
 TEST(progress_reaches_the_call_of_its_token)
 {
-    shared_conn_fixture l;
-    tool_call a = {0}, b = {0};
-    open_legacy(&l, &a);
-    call_tool(l.upstream, &b, "");
-    service_expect(&l, TOOL(3));
-    service_send(&l, PROGRESS(99) PROGRESS("x") PROGRESS(3) PROGRESS(3) PROGRESS(1));
-    client_run_until(&l.client, a.n_messages);
-    assert_int_equal(a.n_messages, 1);
-    assert_string_equal(a.last, PROGRESS(1));
-    assert_int_equal(b.n_messages, 2);
-    assert_string_equal(b.last, PROGRESS(3));
-    service_send(&l, REPLY(3) PROGRESS(3) REPLY(1)); /* one that is over gets none */
-    shared_conn_expect(&l, &a.call, CW_CLIENT_OK, "\"result\":1");
-    shared_conn_expect(&l, &b.call, CW_CLIENT_OK, "\"result\":3");
-    assert_int_equal(b.n_messages, 2);
-    shared_conn_close(&l);
+    call_tool(f.conn.upstream, &f.b, "");
+    service_expect(&f.conn, TOOL(3));
+    service_send(&f.conn, PROGRESS(99) PROGRESS("x") PROGRESS(3) PROGRESS(3) PROGRESS(1));
+    client_run_until(&f.conn.client, f.a.n_messages);
+    assert_int_equal(f.a.n_messages, 1);
+    assert_string_equal(f.a.last, PROGRESS(1));
+    assert_int_equal(f.b.n_messages, 2);
+    assert_string_equal(f.b.last, PROGRESS(3));
+    service_send(&f.conn, REPLY(3) PROGRESS(3) REPLY(1)); /* one that is over gets none */
+    shared_conn_expect(&f.conn, &f.a.call, CW_CLIENT_OK, "\"result\":1");
+    shared_conn_expect(&f.conn, &f.b.call, CW_CLIENT_OK, "\"result\":3");
+    assert_int_equal(f.b.n_messages, 2);
 }
 
 TEST(a_log_line_belongs_to_the_only_call)
 {
-    shared_conn_fixture l;
-    tool_call a = {0}, b = {0};
-    open_legacy(&l, &a);
-    service_send(&l, LOG_LINE);
-    client_run_until(&l.client, a.n_messages == 1);
-    assert_string_equal(a.last, LOG_LINE);
-    call_tool(l.upstream, &b, "");
-    service_expect(&l, TOOL(3));
-    service_send(&l, LOG_LINE REPLY(3));
-    shared_conn_expect(&l, &b.call, CW_CLIENT_OK, "\"result\":3");
-    assert_int_equal(a.n_messages + b.n_messages, 1);
-    shared_conn_close(&l);
+    service_send(&f.conn, LOG_LINE);
+    client_run_until(&f.conn.client, f.a.n_messages == 1);
+    assert_string_equal(f.a.last, LOG_LINE);
+    call_tool(f.conn.upstream, &f.b, "");
+    service_expect(&f.conn, TOOL(3));
+    service_send(&f.conn, LOG_LINE REPLY(3));
+    shared_conn_expect(&f.conn, &f.b.call, CW_CLIENT_OK, "\"result\":3");
+    assert_int_equal(f.a.n_messages + f.b.n_messages, 1);
 }
 
 TEST(a_call_that_was_cancelled_gets_no_messages)
 {
-    shared_conn_fixture l;
-    tool_call a = {0};
-    open_legacy(&l, &a);
-    service_send(&l, PROGRESS(1));
-    cw_upstream_cancel(l.upstream, &a.call.req);
-    expect_part(&l, "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1,");
-    client_run_for(&l.client, 10);
-    assert_int_equal(a.n_messages, 0);
-    assert_int_equal(a.call.calls, 0);
-    assert_int_equal(atomic_load(&l.conn->mcp.n_events), 0);
-    shared_conn_close(&l);
+    service_send(&f.conn, PROGRESS(1));
+    cw_upstream_cancel(f.conn.upstream, &f.a.call.req);
+    expect_part(&f.conn, "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1,");
+    client_run_for(&f.conn.client, 10);
+    assert_int_equal(f.a.n_messages, 0);
+    assert_int_equal(f.a.call.calls, 0);
+    assert_int_equal(atomic_load(&f.conn.conn->mcp.n_events), 0);
 }
 
 TEST(the_server_may_ping_and_must_not_ask_for_everything)
 {
-    shared_conn_fixture l;
-    tool_call a = {0};
-    open_legacy(&l, &a);
-    service_send(&l, RPC "\"id\":\"p\",\"method\":\"ping\"}\n");
-    service_expect(&l, RPC "\"id\":\"p\",\"result\":{}}");
-    service_send(&l, RPC "\"id\":8,\"method\":\"tools/list\"}\n");
-    service_expect(&l,
+    service_send(&f.conn, RPC "\"id\":\"p\",\"method\":\"ping\"}\n");
+    service_expect(&f.conn, RPC "\"id\":\"p\",\"result\":{}}");
+    service_send(&f.conn, RPC "\"id\":8,\"method\":\"tools/list\"}\n");
+    service_expect(&f.conn,
                    RPC "\"id\":8,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}");
-    assert_int_equal(a.n_messages, 0);
-    shared_conn_close(&l);
+    assert_int_equal(f.a.n_messages, 0);
 }
 
 TEST(a_question_is_that_of_the_only_call)
 {
-    shared_conn_fixture l;
-    tool_call a = {0}, b = {0};
-    open_legacy(&l, &a);
-    service_send(&l, QUESTION);
-    client_run_until(&l.client, a.n_messages == 1);
-    assert_string_equal(a.last, QUESTION);
-    cw_upstream_post(l.upstream, &a.call.req, CW_STR(RPC "\"id\":\"q\",\"result\":{}}"));
-    service_expect(&l, RPC "\"id\":\"q\",\"result\":{}}");
-    call_tool(l.upstream, &b, "");
-    service_expect(&l, TOOL(3));
-    service_send(&l, QUESTION);
-    service_expect(&l, NOT_KNOWN);
-    service_send(&l, TAKEN_BACK); /* each knows its own questions */
-    client_run_until(&l.client, a.n_messages == 2 && b.n_messages == 1);
-    assert_string_equal(a.last, TAKEN_BACK);
-    assert_string_equal(b.last, TAKEN_BACK);
-    service_send(&l, REPLY(1) REPLY(3));
-    shared_conn_expect(&l, &a.call, CW_CLIENT_OK, "result");
-    shared_conn_expect(&l, &b.call, CW_CLIENT_OK, "result");
-    service_send(&l, TAKEN_BACK QUESTION); /* of no call at all */
-    service_expect(&l, NOT_KNOWN);
-    assert_int_equal(a.n_messages + b.n_messages, 3);
-    shared_conn_close(&l);
+    service_send(&f.conn, QUESTION);
+    client_run_until(&f.conn.client, f.a.n_messages == 1);
+    assert_string_equal(f.a.last, QUESTION);
+    cw_upstream_post(f.conn.upstream, &f.a.call.req, CW_STR(RPC "\"id\":\"q\",\"result\":{}}"));
+    service_expect(&f.conn, RPC "\"id\":\"q\",\"result\":{}}");
+    call_tool(f.conn.upstream, &f.b, "");
+    service_expect(&f.conn, TOOL(3));
+    service_send(&f.conn, QUESTION);
+    service_expect(&f.conn, NOT_KNOWN);
+    service_send(&f.conn, TAKEN_BACK); /* each knows its own questions */
+    client_run_until(&f.conn.client, f.a.n_messages == 2 && f.b.n_messages == 1);
+    assert_string_equal(f.a.last, TAKEN_BACK);
+    assert_string_equal(f.b.last, TAKEN_BACK);
+    service_send(&f.conn, REPLY(1) REPLY(3));
+    shared_conn_expect(&f.conn, &f.a.call, CW_CLIENT_OK, "result");
+    shared_conn_expect(&f.conn, &f.b.call, CW_CLIENT_OK, "result");
+    service_send(&f.conn, TAKEN_BACK QUESTION); /* of no call at all */
+    service_expect(&f.conn, NOT_KNOWN);
+    assert_int_equal(f.a.n_messages + f.b.n_messages, 3);
 }
 
 /* ---- a loop that is behind ---- */
@@ -326,7 +326,6 @@ static void send_many(shared_conn_fixture *l, unsigned n)
 static void open_second_loop(shared_conn_fixture *l, client_fixture *other, cw_upstream **ret,
                              tool_call *t)
 {
-    open_mcp(l, "legacy");
     client_fixture_init(other);
     assert_int_equal(
         cw_upstream_open(l->endpoint, l->conn, &other->loop, SHARED_CONN_BODY_MAX, ret, NULL),
@@ -338,23 +337,20 @@ static void open_second_loop(shared_conn_fixture *l, client_fixture *other, cw_u
 
 TEST(messages_on_their_way_have_a_ceiling)
 {
-    shared_conn_fixture l;
     client_fixture other;
     cw_upstream *upstream = NULL;
-    tool_call t = {0};
-    open_second_loop(&l, &other, &upstream, &t);
-    send_many(&l, EVENTS_MAX + 10);
-    service_expect(&l, NOT_KNOWN); /* a question that cannot be passed on is refused */
-    assert_int_equal(atomic_load(&l.conn->mcp.n_events), EVENTS_MAX);
-    client_run_until(&other, t.n_messages == EVENTS_MAX);
-    assert_int_equal(atomic_load(&l.conn->mcp.n_events), 0);
-    service_send(&l, PROGRESS(1) REPLY(1));
-    client_run_until(&l.client, (client_fixture_turn(&other), t.call.calls));
-    assert_int_equal(t.n_messages, EVENTS_MAX + 1);
-    assert_int_equal(t.call.end, CW_CLIENT_OK);
+    open_second_loop(&f.conn, &other, &upstream, &f.a);
+    send_many(&f.conn, EVENTS_MAX + 10);
+    service_expect(&f.conn, NOT_KNOWN); /* a question that cannot be passed on is refused */
+    assert_int_equal(atomic_load(&f.conn.conn->mcp.n_events), EVENTS_MAX);
+    client_run_until(&other, f.a.n_messages == EVENTS_MAX);
+    assert_int_equal(atomic_load(&f.conn.conn->mcp.n_events), 0);
+    service_send(&f.conn, PROGRESS(1) REPLY(1));
+    client_run_until(&f.conn.client, (client_fixture_turn(&other), f.a.call.calls));
+    assert_int_equal(f.a.n_messages, EVENTS_MAX + 1);
+    assert_int_equal(f.a.call.end, CW_CLIENT_OK);
     cw_upstream_close(upstream, NULL, NULL);
     client_fixture_done(&other);
-    shared_conn_close(&l);
 }
 
 /* ---- failed allocations ---- */
@@ -411,31 +407,29 @@ static void call_once(void *ctx)
 
 TEST(every_failed_allocation_is_survived)
 {
-    shared_conn_fixture l;
-    server s = {.l = &l};
-    open_mcp(&l, "legacy");
+    server s = {.l = &f.conn};
     assert_true(oom_each(call_once, &s) >= 10);
     assert_true(s.n_done >= 2); /* without a level or a message it is a call still */
-    shared_conn_close(&l);
 }
 
 int main(void)
 {
+#define T(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_without_an_answer_to_the_era_is_asked_as_a_legacy_one),
-        cmocka_unit_test(a_late_answer_to_the_era_counts_still),
+        T(a_server_without_an_answer_to_the_era_is_asked_as_a_legacy_one, setup_auto),
+        T(a_late_answer_to_the_era_counts_still, setup_auto),
         cmocka_unit_test(a_server_that_refuses_initialize_is_given_up),
-        cmocka_unit_test(a_server_that_answers_nothing_is_given_up),
-        cmocka_unit_test(a_server_that_is_back_may_have_other_methods),
-        cmocka_unit_test(a_level_is_set_when_it_rises_and_again_on_a_new_connection),
-        cmocka_unit_test(a_server_without_log_lines_gets_no_level),
-        cmocka_unit_test(progress_reaches_the_call_of_its_token),
-        cmocka_unit_test(a_log_line_belongs_to_the_only_call),
-        cmocka_unit_test(a_call_that_was_cancelled_gets_no_messages),
-        cmocka_unit_test(the_server_may_ping_and_must_not_ask_for_everything),
-        cmocka_unit_test(a_question_is_that_of_the_only_call),
-        cmocka_unit_test(messages_on_their_way_have_a_ceiling),
-        cmocka_unit_test(every_failed_allocation_is_survived),
+        T(a_server_that_answers_nothing_is_given_up, setup_legacy),
+        T(a_server_that_is_back_may_have_other_methods, setup_call),
+        T(a_level_is_set_when_it_rises_and_again_on_a_new_connection, setup_legacy),
+        T(a_server_without_log_lines_gets_no_level, setup_legacy),
+        T(progress_reaches_the_call_of_its_token, setup_call),
+        T(a_log_line_belongs_to_the_only_call, setup_call),
+        T(a_call_that_was_cancelled_gets_no_messages, setup_call),
+        T(the_server_may_ping_and_must_not_ask_for_everything, setup_call),
+        T(a_question_is_that_of_the_only_call, setup_call),
+        T(messages_on_their_way_have_a_ceiling, setup_legacy),
+        T(every_failed_allocation_is_survived, setup_legacy),
     };
     return cmocka_run_group_tests(tests, service_path_setup, NULL);
 }
