@@ -164,21 +164,6 @@ static cw_str seal_state(const cw_mcp_call *call, const cw_outcome *outcome)
     return ret;
 }
 
-static void add_input_requests(cw_buf *out, const cw_json *asks)
-{
-    cw_json_writer w;
-    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
-    cw_json_open_object(&w);
-    for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
-        cw_json_add_key(&w, cw_json_text(k));
-        cw_mcp_elicit_write(&w, cw_json_value(k));
-    }
-    cw_json_close(&w);
-    cw_code rc = cw_json_writer_end(&w, NULL);
-    if (rc && !out->code)
-        out->code = rc;
-}
-
 void cw_mcp_elicit_reply_input(cw_mcp_call *call, const cw_outcome *outcome)
 {
     cw_rpc_item *item = call->item;
@@ -191,7 +176,7 @@ void cw_mcp_elicit_reply_input(cw_mcp_call *call, const cw_outcome *outcome)
     cw_buf_init(&b, CW_BUF_MAX);
     cw_rpc_open_result(&b);
     cw_buf_add(&b, CW_STR("{\"resultType\":\"input_required\",\"inputRequests\":"));
-    add_input_requests(&b, outcome->asks);
+    cw_mcp_elicit_add_all(&b, outcome->asks);
     cw_buf_add(&b, CW_STR(",\"requestState\":\""));
     cw_buf_add(&b, state);
     cw_buf_add(&b, CW_STR("\",\"_meta\":{\"" CW_MCP_META("serverInfo") "\":" CW_MCP_SERVER "}}"));

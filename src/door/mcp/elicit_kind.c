@@ -73,6 +73,21 @@ void cw_mcp_elicit_write(cw_json_writer *w, const cw_json *question)
     cw_json_close(w);
 }
 
+void cw_mcp_elicit_add_all(cw_buf *out, const cw_json *asks)
+{
+    cw_json_writer w;
+    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
+    cw_json_open_object(&w);
+    for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
+        cw_json_add_key(&w, cw_json_text(k));
+        cw_mcp_elicit_write(&w, cw_json_value(k));
+    }
+    cw_json_close(&w);
+    cw_code rc = cw_json_writer_end(&w, NULL);
+    if (rc && !out->code)
+        out->code = rc;
+}
+
 void cw_mcp_elicit_count(cw_str outcome)
 {
     cw_metrics_count(CW_METRIC_QUESTIONS, cw_metrics_value(CW_METRIC_QUESTIONS, 0, outcome), 0, 0);

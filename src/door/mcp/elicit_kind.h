@@ -30,6 +30,8 @@ unsigned cw_mcp_elicit_ability(const cw_mcp_elicit_kind *kind, const cw_json *qu
 /* Write a question as an input request, {"method":…,"params":…}. A service may have sent more, as its own
  * id. */
 void cw_mcp_elicit_write(cw_json_writer *w, const cw_json *question);
+/* Append an object of questions so. */
+void cw_mcp_elicit_add_all(cw_buf *out, const cw_json *asks);
 /* Check an answer, and count it. CW_PARAMS, CW_NOMEM. */
 CW_MUST_USE cw_code cw_mcp_elicit_check(cw_runtime_loop *rl, const cw_mcp_elicit_kind *kind,
                                         cw_str form, const cw_json *answer, cw_arena *arena,
