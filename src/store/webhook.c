@@ -125,3 +125,16 @@ cw_code cw_db_each_webhook(cw_db *db, int64_t now, cw_db_webhook_fn fn, void *ct
     }
     return cw_stmt_close(&q, err);
 }
+
+cw_code cw_db_each_webhook_id(cw_db *db, int64_t now, cw_db_webhook_fn fn, void *ctx, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, "SELECT id FROM webhook WHERE expires > ?1");
+    cw_stmt_bind_i64(&q, 1, now);
+    while (cw_stmt_step(&q)) {
+        cw_err problem = {0};
+        cw_db_webhook row = {.id = cw_stmt_text(&q, 0), .state = CW_STR("")};
+        cw_stmt_fail(&q, q.code ? CW_OK : fn(&row, ctx, &problem), &problem);
+    }
+    return cw_stmt_close(&q, err);
+}

@@ -33,8 +33,10 @@ CW_MUST_USE cw_code cw_db_remove_webhook_as(cw_db *db, cw_str id, int64_t expire
                                             cw_err *err);
 /* Within a change: replace the state of the row of this id, which means the same. */
 CW_MUST_USE cw_code cw_db_reseal_webhook(cw_db *db, cw_str id, cw_str state, cw_err *err);
-/* Those that have not expired. */
+/* Those that have not expired; cw_db_each_webhook_id gives their ids alone. */
 CW_MUST_USE cw_code cw_db_each_webhook(cw_db *db, int64_t now, cw_db_webhook_fn fn, void *ctx,
                                        cw_err *err);
+CW_MUST_USE cw_code cw_db_each_webhook_id(cw_db *db, int64_t now, cw_db_webhook_fn fn, void *ctx,
+                                          cw_err *err);
 
 #endif

@@ -16,13 +16,16 @@
 #include "access/fair_key.h"
 #include "base/hex.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/random.h"
 #include "door/mcp/event/events.h"
+#include "door/mcp/event/webhook_rows.h"
 #include "event/occurrence.h"
 #include "net/curl/fetch.h"
-#include "store/webhook.h"
 
 #define TICK_MS 1000u
+#define CHECK_MS 5000u /* between comparisons with the rows, while there are other servers */
+#define WEBHOOKS_MAX (1u << 20)
 #define ARENA_MAX (1024u * 1024u)
 #define CHALLENGE 33u
 #define MESSAGE_ID (CW_EVENT_MAX_ID + 1)
@@ -46,6 +49,7 @@ typedef struct webhook {
     const cw_json *arguments;
     char id[CW_WEBHOOK_ID];
     int64_t expires;
+    bool is_listed;        /* while it is compared with the rows */
     cw_caller *caller;     /* NULL: its rights are not known yet */
     cw_caller *subscriber; /* as it was stored: without rights */
     bool is_waiting;       /* for the keys of the issuer of its token, or for memory */
@@ -75,6 +79,7 @@ struct cw_mcp_webhooks {
     cw_loop_hook hook;
     cw_runtime_watch watch;
     cw_list all;
+    cw_map by_id;
     cw_fair_queue queue;    /* of those that have something to do */
     cw_fair_slots places;   /* of messages that are sent */
     cw_fair_group *offered; /* the place of the subscription that has its turn */
@@ -86,6 +91,7 @@ struct cw_mcp_webhooks {
     uint64_t issuer_generation;       /* that waiting ones have seen; UINT64_MAX: none */
     bool is_loading;                  /* rows are being read */
     bool is_behind;                   /* some row could not be read, or applied */
+    uint64_t checked;                 /* when it was last compared with the rows, ms of the loop */
 };
 
 static void proceed(webhook *w);
@@ -94,49 +100,15 @@ static void remove_webhook(webhook *w, bool is_stored);
 
 /* ---- the store ---- */
 
-/* A change of a row, on its way. A row that a request has removed or refreshed meanwhile stays as it is;
- * another server may have answered that request. */
-typedef struct row_job {
-    cw_store_job job;
-    cw_db_webhook row; /* `state` empty: remove it */
-    char text[];
-} row_job;
-
-static cw_code run_row(cw_store_job *job, cw_db *db, cw_err *err)
-{
-    const row_job *j = CW_CONTAINER(job, row_job, job);
-    return j->row.state.n
-               ? cw_db_update_webhook(db, &j->row, err)
-               : cw_db_remove_webhook_as(db, j->row.id, j->row.expires, cw_clock_wall_ms(), err);
-}
-
-static void free_row(cw_store_job *job, cw_code rc)
-{
-    if (rc && rc != CW_GONE)
-        cw_log(CW_LOG_WARN, "events", "a webhook subscription could not be stored",
-               CW_KV("problem", cw_str_from(cw_code_text(rc))));
-    free(CW_CONTAINER(job, row_job, job));
-}
-
-/* Without memory, or if the store is too busy, the row stays as it is: it expires. */
 static void store_row(const webhook *w, cw_str sealed)
 {
     cw_accounts *accounts = cw_runtime_accounts(w->all->rl);
     cw_store *store = accounts ? cw_accounts_store(accounts) : NULL;
-    size_t n_id = CW_WEBHOOK_ID - 1;
-    row_job *j = store ? malloc(sizeof *j + n_id + sealed.n) : NULL;
-    if (!j)
-        return;
-    memcpy(j->text, w->id, n_id);
-    if (sealed.n)
-        memcpy(j->text + n_id, sealed.p, sealed.n);
-    j->job =
-        (cw_store_job){.run = run_row, .done = free_row, .by = cw_account_fair_key(w->state.owner)};
-    j->row = (cw_db_webhook){.id = cw_str_make(j->text, n_id),
-                             .state = cw_str_make(j->text + n_id, sealed.n),
-                             .expires = w->expires};
-    if (cw_store_ask(store, &j->job))
-        free(j);
+    if (store)
+        cw_webhook_rows_change(store, &(cw_db_webhook){.id = cw_str_make(w->id, CW_WEBHOOK_ID - 1),
+                                                       .owner = w->state.owner,
+                                                       .state = sealed,
+                                                       .expires = w->expires});
 }
 
 static void store_state(const webhook *w)
@@ -664,14 +636,21 @@ static void begin(webhook *w)
 
 /* ---- the table ---- */
 
+static cw_str id_of(const char *id)
+{
+    return cw_str_make(id, CW_WEBHOOK_ID - 1);
+}
+
 static webhook *find(const cw_mcp_webhooks *all, const char *id)
 {
-    CW_LIST_EACH (node, &all->all) {
-        webhook *w = CW_CONTAINER(node, webhook, node);
-        if (memcmp(w->id, id, CW_WEBHOOK_ID - 1) == 0)
-            return w;
-    }
-    return NULL;
+    return cw_map_find(&all->by_id, id_of(id));
+}
+
+/* A refresh has taken its place in the map already. */
+static void leave_map(const webhook *w)
+{
+    if (find(w->all, w->id) == w)
+        (void)cw_map_remove(&w->all->by_id, id_of(w->id));
 }
 
 static void remove_webhook(webhook *w, bool is_stored)
@@ -683,6 +662,7 @@ static void remove_webhook(webhook *w, bool is_stored)
     cw_event_watch_remove(&w->events);
     cw_login_watch_remove(&w->login);
     cw_list_remove(&w->node);
+    leave_map(w);
     if (cw_list_is_in(&w->turn.node))
         cw_fair_remove(&w->all->queue, &w->turn);
     cw_caller_unref(w->caller);
@@ -704,7 +684,7 @@ static bool is_verified_elsewhere(const cw_mcp_webhooks *all, const cw_webhook_s
     return false;
 }
 
-/* CW_PARSE: another server has sealed it; CW_NOMEM. */
+/* It is in the map, in place of an old one. CW_PARSE: another server has sealed it; CW_NOMEM. */
 static cw_code webhook_new(cw_mcp_webhooks *all, const char *id, cw_str sealed, webhook **ret)
 {
     webhook *w = calloc(1, sizeof *w);
@@ -719,6 +699,8 @@ static cw_code webhook_new(cw_mcp_webhooks *all, const char *id, cw_str sealed, 
     cw_code rc = cw_webhook_open(all->door->seal, sealed, &w->arena, &w->state);
     if (!rc)
         rc = cw_json_read(w->state.arguments, NULL, &w->arena, &w->arguments, NULL, NULL);
+    if (!rc && cw_map_put(&all->by_id, id_of(w->id), w, NULL))
+        rc = CW_NOMEM;
     if (!rc) {
         *ret = w;
         return CW_OK;
@@ -760,7 +742,7 @@ static cw_code put(cw_mcp_webhooks *all, cw_webhook_change *change, bool has_gap
     w->has_gap = has_gap;
     if (old)
         take_over(w, old, change->has_cursor);
-    else if (is_verified_elsewhere(all, &w->state))
+    else if (!w->state.is_verified && is_verified_elsewhere(all, &w->state))
         w->state.is_verified = true;
     cw_list_add(&all->all, &w->node);
     change->is_refresh = old != NULL;
@@ -793,53 +775,6 @@ bool cw_webhooks_post(cw_mcp_webhooks *all, cw_message *message)
 
 /* ---- the begin ---- */
 
-/* The rows of before, on their way to the loop. */
-typedef struct load_job {
-    cw_store_job job;
-    cw_message message;
-    cw_accounts_loop *home;
-    cw_mcp_webhooks *all;
-    cw_arena arena;
-    cw_db_webhook *rows;
-    size_t n, room;
-    cw_code rc;
-} load_job;
-
-static cw_code add_row(const cw_db_webhook *row, void *ctx, cw_err *err)
-{
-    load_job *j = ctx;
-    if (j->n == j->room) {
-        size_t room = j->room ? 2 * j->room : 64;
-        cw_db_webhook *rows =
-            cw_arena_resize(&j->arena, j->rows, j->room * sizeof *rows, room * sizeof *rows);
-        if (!rows)
-            return cw_fail_nomem(err);
-        j->rows = rows;
-        j->room = room;
-    }
-    cw_db_webhook *copy = &j->rows[j->n];
-    *copy = (cw_db_webhook){.id = cw_arena_dup_str(&j->arena, row->id),
-                            .state = cw_arena_dup_str(&j->arena, row->state),
-                            .expires = row->expires};
-    if (!copy->id.p || !copy->state.p)
-        return cw_fail_nomem(err);
-    j->n++;
-    return CW_OK;
-}
-
-static cw_code run_load(cw_store_job *job, cw_db *db, cw_err *err)
-{
-    load_job *j = CW_CONTAINER(job, load_job, job);
-    return cw_db_each_webhook(db, cw_clock_wall_ms(), add_row, j, err);
-}
-
-static void free_load(cw_message *message)
-{
-    load_job *j = CW_CONTAINER(message, load_job, message);
-    cw_arena_done(&j->arena);
-    free(j);
-}
-
 /* The events of the time in between are lost. */
 static cw_code put_row(cw_mcp_webhooks *all, const cw_db_webhook *row)
 {
@@ -849,53 +784,71 @@ static cw_code put_row(cw_mcp_webhooks *all, const cw_db_webhook *row)
     return put(all, &change, /* has_gap= */ true);
 }
 
-static void on_rows(cw_message *message)
+/* Those that were read before a failure are fine. */
+static void on_rows(void *ctx, const cw_webhook_rows *rows)
 {
-    load_job *j = CW_CONTAINER(message, load_job, message);
-    cw_mcp_webhooks *all = j->all;
+    cw_mcp_webhooks *all = ctx;
     all->is_loading = false;
-    all->is_behind = j->rc != CW_OK;
-    for (size_t i = 0; i < j->n; i++) {
-        if (put_row(all, &j->rows[i]) == CW_NOMEM)
+    all->is_behind = rows->rc != CW_OK;
+    for (size_t i = 0; i < rows->n; i++) {
+        if (put_row(all, &rows->items[i]) == CW_NOMEM)
             all->is_behind = true;
     }
-    free_load(message);
 }
 
-/* Those that were read before a failure are fine. */
-static void on_loaded(cw_store_job *job, cw_code rc)
+/* End those that a client has ended at another server. */
+static void on_ids(void *ctx, const cw_webhook_rows *rows)
 {
-    load_job *j = CW_CONTAINER(job, load_job, job);
-    j->rc = rc;
-    j->message = (cw_message){.fn = on_rows, .drop = free_load};
-    cw_accounts_post(j->home, &j->message);
+    cw_mcp_webhooks *all = ctx;
+    all->is_loading = false;
+    if (rows->rc)
+        return;
+    CW_LIST_EACH (node, &all->all)
+        CW_CONTAINER(node, webhook, node)->is_listed = false;
+    for (size_t i = 0; i < rows->n; i++) {
+        webhook *w = cw_map_find(&all->by_id, rows->items[i].id);
+        if (w)
+            w->is_listed = true;
+    }
+    CW_LIST_EACH_SAFE (node, &all->all) {
+        webhook *w = CW_CONTAINER(node, webhook, node);
+        if (!w->is_listed)
+            remove_webhook(w, /* is_stored= */ false);
+    }
 }
 
-/* CW_NOMEM, or the store has too much to do. */
-static cw_code load_from(cw_mcp_webhooks *all, cw_accounts *accounts)
+/* CW_NOMEM; CW_NOTFOUND: there is no store; CW_LIMIT: it has too much to do. */
+static cw_code read_rows(cw_mcp_webhooks *all, bool only_ids)
 {
-    cw_accounts_loop *home = cw_accounts_at(accounts, all->loop);
-    load_job *j = home ? calloc(1, sizeof *j) : NULL;
-    if (!j)
-        return CW_NOMEM;
+    cw_accounts *accounts = cw_runtime_accounts(all->rl);
+    cw_store *store = accounts ? cw_accounts_store(accounts) : NULL;
+    cw_accounts_loop *home = store ? cw_accounts_at(accounts, all->loop) : NULL;
+    if (!home)
+        return store ? CW_NOMEM : CW_NOTFOUND;
     atomic_store(&all->home, home);
-    j->all = all;
-    j->home = home;
-    j->job = (cw_store_job){.run = run_load, .done = on_loaded};
-    cw_arena_init(&j->arena, CW_ARENA_MAX);
-    cw_code rc = cw_store_ask(cw_accounts_store(accounts), &j->job);
-    if (rc)
-        free_load(&j->message);
-    return rc;
+    return cw_webhook_rows_read(store, home, only_ids, only_ids ? on_ids : on_rows, all);
 }
 
 static void load(cw_mcp_webhooks *all)
 {
-    cw_accounts *accounts = cw_runtime_accounts(all->rl);
-    if (all->is_loading || !accounts || !cw_accounts_store(accounts))
+    if (all->is_loading)
         return;
-    all->is_loading = load_from(all, accounts) == CW_OK;
-    all->is_behind = !all->is_loading;
+    cw_code rc = read_rows(all, /* only_ids= */ false);
+    all->is_loading = !rc;
+    all->is_behind = rc && rc != CW_NOTFOUND;
+}
+
+/* A comparison that cannot be made now is made with the next tick. */
+static void check_rows(cw_mcp_webhooks *all)
+{
+    const cw_replicas *replicas = cw_runtime_replicas(all->rl);
+    uint64_t now = cw_loop_now(all->loop);
+    bool is_due = replicas && cw_replicas_has_others(replicas) && now - all->checked >= CHECK_MS;
+    if (!is_due || all->is_loading || cw_list_is_empty(&all->all))
+        return;
+    all->is_loading = !read_rows(all, /* only_ids= */ true);
+    if (all->is_loading)
+        all->checked = now;
 }
 
 static void on_tick(cw_deadline *d)
@@ -915,6 +868,7 @@ static void on_tick(cw_deadline *d)
     }
     if (all->is_behind)
         load(all);
+    check_rows(all);
     cw_loop_set_deadline(all->loop, &all->tick, &all->ticks);
 }
 
@@ -977,6 +931,7 @@ cw_code cw_mcp_webhooks_new(cw_mcp *door, cw_mcp_webhooks **ret, cw_err *err)
         return cw_fail_nomem(err);
     all->door = door;
     cw_list_init(&all->all);
+    cw_map_init(&all->by_id, WEBHOOKS_MAX);
     cw_fair_init(&all->queue);
     cw_fair_slots_init(&all->places);
     all->turns.fn = on_turns;
@@ -988,6 +943,7 @@ void cw_mcp_webhooks_free(cw_mcp_webhooks *all)
 {
     if (!all)
         return;
+    cw_map_done(&all->by_id);
     cw_fair_done(&all->queue);
     cw_fair_slots_done(&all->places);
     free(all);

@@ -7,8 +7,9 @@
  *     first loop: subscription ────────────────────────────────
  *                      └─ challenge ─► receiver ─ event, event, … ─► receiver
  *
- * A change that the loop cannot apply for want of memory is found when it reads the rows again, a second
- * later.
+ * A new subscription that the loop cannot apply for want of memory is found when it reads the rows again, a
+ * second later. While there are other servers, it also compares its subscriptions with the rows, since a
+ * client may end one at any of them.
  *
  * All deliveries run on one loop, off the path of requests, and one at a time for each subscription.
  * Callers take turns, and each has a few at once.
