@@ -131,6 +131,7 @@ static cw_code enter_row(cw_tasks *tasks, const cw_db_task *row)
         return CW_NOMEM;
     memcpy(t->id, row->id.p, row->id.n);
     t->share = t->total = SIZE_MAX;
+    t->is_anonymous = cw_str_starts(row->owner, CW_STR(CW_TASK_ANONYMOUS));
     t->is_saving = true;
     t->row = CW_TASK_ROW;
     cw_code rc = cw_tasks_enter(tasks, t);

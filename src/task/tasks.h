@@ -40,6 +40,7 @@
 
 #define CW_TASK_ID 69u /* four digits of the server, 64 random ones, and their end */
 #define CW_TASK_MESSAGE 512u
+#define CW_TASK_ANONYMOUS "-" /* begins the name of an owner that is a network */
 #define CW_TASKS_GROUP 256u
 #define CW_TASKS_LOOKUPS 1024u
 #define CW_TASKS_LOOKUPS_SHARE 256u

@@ -163,6 +163,38 @@ TEST(the_end_of_a_task_is_read_by_the_next_table)
     stop(&s);
 }
 
+/* A task of the anonymous clients of a network that needs so many bytes. */
+static cw_code add_anonymous(server *s, const cw_config_tasks *limits, size_t size, cw_task **ret)
+{
+    cw_task_start one = {.owner = CW_STR("-192.0.2.1"),
+                         .tool = CW_STR("the.tool"),
+                         .method = CW_STR("the.method"),
+                         .size = size,
+                         .is_anonymous = true};
+    return cw_tasks_add(s->tasks, limits, &one, ret);
+}
+
+TEST(anonymous_callers_have_half_of_the_memory_after_a_restart)
+{
+    static char result[40000];
+    cw_config_tasks limits = roomy;
+    cw_task *task = NULL;
+    limits.max_size = limits.max_size_per_caller = 100000;
+    memset(result, '1', sizeof result);
+    server s = start_with(/* may_create= */ true, &limits);
+    assert_int_equal(add_anonymous(&s, &limits, 0, &task), CW_OK);
+    assert_int_equal(cw_task_save(task), CW_OK);
+    assert_int_equal(
+        cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), cw_str_make(result, sizeof result)),
+        CW_AGAIN);
+    cw_task_unref(task);
+    stop(&s);
+    s = start_with(/* may_create= */ false, &limits);
+    assert_int_equal(s.tasks->tasks.n, 1);
+    assert_int_equal(add_anonymous(&s, &limits, 20000, &task), CW_LIMIT);
+    stop(&s);
+}
+
 TEST(a_task_of_another_server_is_read_from_its_row)
 {
     server one = start(/* may_create= */ true);
@@ -576,6 +608,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, temp_db_setup, temp_db_teardown)
     const struct CMUnitTest tests[] = {
         T(the_end_of_a_task_is_read_by_the_next_table),
+        T(anonymous_callers_have_half_of_the_memory_after_a_restart),
         T(a_task_of_another_server_is_read_from_its_row),
         T(a_message_from_before_the_row_is_read_by_another_server),
         T(a_cancel_at_another_server_stays_and_the_call_ends),

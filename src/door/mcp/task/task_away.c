@@ -268,7 +268,7 @@ void cw_mcp_task_send_inputs(const cw_mcp_request *r, const cw_task *task, const
 static cw_str owner_of(const cw_caller *caller, cw_str sent, char out[CW_MCP_OWNER_MAX])
 {
     if (!caller || cw_caller_is_anonymous(caller))
-        return cw_str_starts(sent, CW_STR("-")) ? sent : (cw_str){NULL, 0};
+        return cw_str_starts(sent, CW_STR(CW_TASK_ANONYMOUS)) ? sent : (cw_str){NULL, 0};
     const cw_mcp_session_owner by = {.owner = cw_caller_id(caller)};
     return cw_mcp_session_owner_name(&by, out);
 }
