@@ -6,7 +6,7 @@ import { bearer } from "./support/accounts.mjs";
 import { EventsClient } from "./support/events.mjs";
 import { assertRpcError, modern, reloadBridge, startBridge } from "./support/mcp.mjs";
 import { patience } from "./support/programs.mjs";
-import { eventually } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 import { newSecret, Receiver, startWebhooks } from "./support/webhooks.mjs";
 
 suite("a webhook", { concurrency: true }, () => {
@@ -91,6 +91,19 @@ suite("a webhook", { concurrency: true }, () => {
         receiver.server.close();
         service.notify("done", { no: 1 });
         await eventually(error("connection_refused"), "nobody listens");
+    });
+
+    test("gets no events that are older than its client wants", async (t) => {
+        const { receiver, service, client, subscription } = await startWebhooks(t);
+        const { cursor } = await client.poll("s.done", null);
+        service.notify("done", { no: 1 });
+        await client.collect("s.done", cursor, 1);
+        await pause(1200);
+        const params = subscription("s.done", { cursor, maxAgeMs: 1000 });
+        assert.equal((await client.ask("events/subscribe", params)).truncated, true);
+        service.notify("done", { no: 2 });
+        await receiver.until("event");
+        assert.equal(receiver.of("event")[0].body.data.no, 2);
     });
 
     test("is delivered again after a failure, and never after 410 and 413", async (t) => {

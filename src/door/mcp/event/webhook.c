@@ -349,13 +349,22 @@ static cw_code fill_op(const cw_mcp_request *r, const cw_mcp_event_query *q, cw_
     return cw_webhook_seal(&state, r->door->seal, &o->arena, &o->row.state, NULL);
 }
 
-/* Whether events behind the cursor are lost. */
-static bool is_cut(const cw_mcp_event_query *q)
+/* Where deliveries begin. True: events behind the cursor are lost, or too old for the client. */
+static bool skip_old(const cw_mcp_event_query *q, uint64_t *ret)
 {
-    cw_event_batch batch;
-    cw_event_read(q->entry->method->event->type, q->after, 1, &batch);
-    cw_event_batch_done(&batch);
-    return q->is_old || batch.is_truncated;
+    bool is_cut = q->is_old, has_more = true;
+    *ret = q->after;
+    while (has_more) {
+        cw_event_batch batch;
+        size_t i = 0;
+        cw_event_read(q->entry->method->event->type, *ret, CW_EVENT_BATCH, &batch);
+        for (; i < batch.n && batch.items[i]->arrived < q->oldest; i++)
+            *ret = batch.items[i]->number;
+        is_cut = is_cut || batch.is_truncated || i > 0;
+        has_more = i == batch.n && batch.has_more;
+        cw_event_batch_done(&batch);
+    }
+    return is_cut;
 }
 
 void cw_mcp_subscribe_event(const cw_mcp_request *r)
@@ -376,11 +385,13 @@ void cw_mcp_subscribe_event(const cw_mcp_request *r)
         return;
     }
     o->row.expires = expires;
-    o->is_truncated = q.cursor.p && is_cut(&q);
     cw_event_hub *hub = cw_event_type_hub(q.entry->method->event->type);
     o->hub = hub;
     o->change.has_cursor = q.cursor.p != NULL;
-    o->change.after = q.cursor.p ? q.after : cw_event_now(hub);
+    if (q.cursor.p)
+        o->is_truncated = skip_old(&q, &o->change.after);
+    else
+        o->change.after = cw_event_now(hub);
     if (fill_op(r, &q, url, cw_str_make(secret, n_secret), o)) {
         free_op(&o->message);
         cw_door_fail_nomem(r->item);
