@@ -85,6 +85,22 @@ static void ring_of_rows(const cw_db_seal_key *rows, size_t n, int64_t now, cw_s
     }
 }
 
+/* With the lock: add the own key of the process, if it opens texts. It leaves as the rows of its time do, so
+ * three rotations end every text. A row with its bytes ends it at once: that row stands for it. */
+static void add_own(cw_seal_keys *keys, const cw_db_seal_key *rows, size_t n_rows,
+                    cw_seal_key *list, size_t *n)
+{
+    bool is_row = false;
+    for (size_t i = 0; i < n_rows; i++)
+        is_row = is_row || memcmp(rows[i].key, keys->own.bytes, CW_SEAL_KEY) == 0;
+    if (!keys->own_until)
+        keys->own_until = rows[0].number + (int64_t)CW_DB_SEAL_KEYS;
+    if (is_row || rows[0].number >= keys->own_until)
+        atomic_store(&keys->has_used_own, false);
+    else
+        list[(*n)++] = keys->own;
+}
+
 /* A database that cannot be written is of use for all else: that is no failure of it. */
 static cw_code read_or_offer(cw_db *db, const cw_seal_key *own, cw_db_seal_key *ret, size_t *ret_n,
                              cw_err *err)
@@ -119,10 +135,8 @@ cw_code cw_seal_keys_read(cw_seal_keys *keys, cw_db *db, cw_err *err)
         return rc;
     ring_of_rows(rows, n, now, list);
     pthread_mutex_lock(&keys->lock);
-    /* An own key that became a row is there already. */
-    if (atomic_load(&keys->has_used_own) &&
-        memcmp(list[n - 1].bytes, keys->own.bytes, CW_SEAL_KEY) != 0)
-        list[n++] = keys->own;
+    if (atomic_load(&keys->has_used_own))
+        add_own(keys, rows, n, list, &n);
     rc = set(keys, list, n, err);
     pthread_mutex_unlock(&keys->lock);
     sodium_memzero(rows, sizeof rows);
@@ -177,17 +191,18 @@ static cw_code rotate(cw_db *db, const cw_seal_keys_rotation *r, cw_db_seal_key 
 {
     cw_db_seal_key rows[CW_DB_SEAL_KEYS];
     size_t n = 0;
-    int64_t now = 0;
+    int64_t now = 0, newest = 0;
     cw_code rc = cw_db_read_seal_keys(db, rows, &n, err);
+    if (!rc)
+        rc = cw_db_find_newest_seal_key(db, &newest, err);
     if (!rc)
         rc = cw_db_now(db, &now, err);
     if (!rc)
         rc = check(rows, n, r, now, err);
     if (!rc && n)
         rc = renew_rows(db, rows, n, now, err);
-    *ret = (cw_db_seal_key){.number = n ? rows[0].number + 1 : 1,
-                            .created = now,
-                            .begins = n ? now + CW_SEAL_KEYS_WAIT_MS : now};
+    *ret = (cw_db_seal_key){
+        .number = newest + 1, .created = now, .begins = n ? now + CW_SEAL_KEYS_WAIT_MS : now};
     sodium_memzero(rows, sizeof rows);
     if (!rc)
         rc = cw_random_bytes(ret->key, CW_DB_KEY, err);

@@ -15,7 +15,8 @@
  *
  * Ownership: the seals live as long as this; others borrow them.
  * Threads:   cw_seal_keys_read and _rotate on the thread of a database, _set on any. The seals as seal.h says.
- * Limits:    CW_DB_SEAL_KEYS keys of the database, and one of the process if it started without them.
+ * Limits:    CW_DB_SEAL_KEYS keys of the database, and one of the process if it started without them, for as
+ *            many rotations.
  */
 #ifndef CW_ACCESS_SEAL_KEYS_H
 #define CW_ACCESS_SEAL_KEYS_H
@@ -36,6 +37,7 @@ typedef struct cw_seal_keys {
     bool is_in_files;         /* those of mcp.secret_file count: set before other threads start */
     cw_seal_key own;          /* of this process; constant */
     atomic_bool has_used_own; /* texts may have been sealed with it: it opens them also later */
+    int64_t own_until; /* under the lock: the number of the row that ends this; 0: not known */
 } cw_seal_keys;
 
 /* With a key for this process alone. In every case cw_seal_keys_done ends it. */

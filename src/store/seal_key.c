@@ -26,16 +26,29 @@ static int64_t number_of(cw_str name)
     return number;
 }
 
-/* A longer name has a higher number: numbers have no leading zeros. A row that was damaged is no key. */
+/* A longer name has a higher number: numbers have no leading zeros. */
+#define ROWS                                                                                       \
+    " FROM secret WHERE name = '" FIRST "' OR name LIKE '" FIRST "/%'"                             \
+    " ORDER BY length(name) DESC, name DESC"
+
+cw_code cw_db_find_newest_seal_key(cw_db *db, int64_t *ret, cw_err *err)
+{
+    query q;
+    int64_t newest = 0;
+    cw_stmt_open(&q, db, "SELECT name" ROWS);
+    while (!newest && cw_stmt_step(&q))
+        newest = number_of(cw_stmt_text(&q, 0));
+    *ret = newest;
+    return cw_stmt_close(&q, err);
+}
+
+/* A row that was damaged is no key. */
 cw_code cw_db_read_seal_keys(cw_db *db, cw_db_seal_key ret[CW_DB_SEAL_KEYS], size_t *ret_n,
                              cw_err *err)
 {
     query q;
     size_t n = 0;
-    cw_stmt_open(&q, db,
-                 "SELECT name, value, created, begins FROM secret"
-                 " WHERE name = '" FIRST "' OR name LIKE '" FIRST "/%'"
-                 " ORDER BY length(name) DESC, name DESC");
+    cw_stmt_open(&q, db, "SELECT name, value, created, begins" ROWS);
     while (cw_stmt_step(&q)) {
         cw_db_seal_key key = {.number = number_of(cw_stmt_text(&q, 0)),
                               .created = cw_stmt_i64(&q, 2),

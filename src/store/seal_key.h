@@ -25,6 +25,8 @@ typedef struct cw_db_seal_key {
 /* The newest keys, the newest first. */
 CW_MUST_USE cw_code cw_db_read_seal_keys(cw_db *db, cw_db_seal_key ret[CW_DB_SEAL_KEYS],
                                          size_t *ret_n, cw_err *err);
+/* The highest number of a row, also of one that was damaged; 0: none. */
+CW_MUST_USE cw_code cw_db_find_newest_seal_key(cw_db *db, int64_t *ret, cw_err *err);
 /* Add a key, unless one of this number exists. It may be called within a change. */
 CW_MUST_USE cw_code cw_db_add_seal_key(cw_db *db, const cw_db_seal_key *key, cw_err *err);
 /* Within a change: remove the keys with lower numbers, and let all servers read the rows soon. */

@@ -191,6 +191,41 @@ TEST(a_database_without_a_server_gets_its_first_key)
     assert_true(opens(&b.server, close_text(&a.server)));
 }
 
+/* Rotations after a theft: the key of a process must not open for longer than a row. */
+TEST(the_own_key_of_a_process_leaves_with_the_keys_of_its_time)
+{
+    atomic_store(&a.has_used_own, true);
+    atomic_store(&b.has_used_own, true);
+    cw_str of_row = close_text(&a.server), of_process = close_text(&b.server);
+    read_both();
+    for (unsigned i = 0; i < CW_DB_SEAL_KEYS; i++) {
+        assert_true(opens(&a.server, of_row));
+        assert_true(opens(&b.server, of_process));
+        assert_int_equal(rotate(true), CW_OK);
+        let_begin();
+        read_both();
+    }
+    assert_false(opens(&b.server, of_row));
+    assert_false(opens(&a.server, of_row));
+    assert_false(opens(&b.server, of_process));
+    read_both();
+    assert_false(opens(&a.server, of_row));
+}
+
+TEST(a_rotation_replaces_a_row_that_was_damaged)
+{
+    read_both();
+    assert_int_equal(rotate(true), CW_OK);
+    let_begin();
+    temp_db_run("UPDATE secret SET value = substr(value, 1, 5) WHERE name = 'seal/2'");
+    assert_int_equal(count_rows(), 1);
+    assert_int_equal(rotate(true), CW_OK);
+    assert_int_equal(count_rows(), 2);
+    temp_db_run("UPDATE secret SET value = substr(value, 1, 5)");
+    assert_int_equal(rotate(true), CW_OK);
+    assert_int_equal(count_rows(), 1);
+}
+
 /* ---- sealed rows ---- */
 
 static void add_rows(void)
@@ -299,6 +334,8 @@ int main(void)
         T(the_three_newest_keys_open_and_older_ones_are_removed),
         T(a_rotation_waits_for_the_last_one_and_for_sessions),
         T(a_database_without_a_server_gets_its_first_key),
+        T(the_own_key_of_a_process_leaves_with_the_keys_of_its_time),
+        T(a_rotation_replaces_a_row_that_was_damaged),
         T(rows_of_the_database_survive_any_number_of_rotations),
         T(a_failed_allocation_rotates_nothing),
     };
