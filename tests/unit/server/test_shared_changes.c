@@ -2,22 +2,14 @@
 /* test_shared_changes.c - changes that go to other servers by letter, and changes from there. */
 #include "server/shared_changes.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include <unistd.h>
-
 #include "store/letter.h"
-#include "store/replica.h"
-#include "support/patience.h"
+#include "support/replica_fixture.h"
 #include "support/temp_db.h"
 
-#define OTHER CW_STR("00000000000other")
 #define FILE_SOURCE CW_STR("files")
 
 static cw_err err;
-static cw_loop loop;
-static cw_seal seal;
-static cw_store *store;
-static cw_replicas *replicas;
-static cw_db *db; /* of the other server */
+static replica_fixture servers;
 static cw_shared_changes *changes;
 
 /* The changes that subscribers here learn of. */
@@ -41,82 +33,28 @@ static void on_letter(const cw_letter *letter, void *ctx)
     (void)ctx;
 }
 
-static void on_status(void *ctx, const cw_err *problem)
-{
-    (void)ctx;
-    (void)problem;
-}
-
-static void on_other_change(void *ctx)
-{
-    (void)ctx;
-}
-
-static bool has_others(void)
-{
-    return cw_replicas_has_others(replicas);
-}
-
-static void wait_until(bool (*check)(void))
-{
-    uint64_t end = cw_clock_ms() + patience(10000);
-    while (!check() && cw_clock_ms() < end) {
-        uv_run(&loop.uv, UV_RUN_NOWAIT);
-        usleep(500);
-    }
-    assert_true(check());
-}
-
-static void add_other(void)
-{
-    int64_t number = 0;
-    cw_db_opts opts = {TEMP_DB, .may_create = true, .busy_ms = 2000};
-    cw_db_replica row = {.node = OTHER,
-                         .name = CW_STR("other"),
-                         .process = CW_STR("p"),
-                         .version = CW_STR("9.9.9"),
-                         .every = 60000};
-    assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
-    assert_int_equal(cw_db_renew_replica(db, &row, &number, &err), CW_OK);
-}
-
 SETUP(start)
 {
-    cw_replicas_opts opts = {
-        .loop = &loop, .seal = &seal, .on_letter = on_letter, .is_file = true, .version = "1.2.3"};
-    cw_store_opts store_opts = {
-        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_other_change};
-    cw_replicas_shown shown = {.name = CW_STR("this")};
     n_told = 0;
-    if (temp_db_setup(state) || cw_loop_init(&loop, 64, &err) || cw_seal_init(&seal, &err) ||
-        cw_replicas_new(&opts, &replicas, &err))
+    if (temp_db_setup(state))
         return -1;
-    add_other();
-    if (cw_store_new(&store_opts, &store, &err))
-        return -1;
-    cw_replicas_set_store(replicas, store);
-    cw_replicas_show(replicas, &shown);
-    cw_replicas_start(replicas);
-    const cw_shared_changes_opts own = {.loop = &loop, .here = &here, .replicas = replicas};
+    replica_fixture_open(&servers, on_letter);
+    const cw_shared_changes_opts own = {
+        .loop = &servers.loop, .here = &here, .replicas = servers.replicas};
     return cw_shared_changes_new(&own, &changes, &err) ? -1 : 0;
 }
 
 /* From now on letters are sent. */
 static void join(void)
 {
-    cw_replicas_tick(replicas);
-    wait_until(has_others);
+    replica_fixture_join(&servers);
 }
 
 TEARDOWN(stop)
 {
-    cw_db_close(db);
-    cw_store_free(store);
-    cw_loop_end(&loop);
-    cw_loop_run(&loop);
+    replica_fixture_stop(&servers);
     cw_shared_changes_free(changes);
-    cw_loop_done(&loop);
-    cw_replicas_free(replicas);
+    replica_fixture_close(&servers);
     return temp_db_teardown(state);
 }
 
@@ -139,7 +77,7 @@ static cw_code take_row(cw_str body, void *ctx, cw_err *e)
     (void)ctx;
     (void)e;
     cw_arena_init(&arena, 4 * CW_DB_LETTER);
-    assert_int_equal(cw_seal_open(&seal, CW_STR("letter"), body, &arena, &plain), CW_OK);
+    assert_int_equal(cw_seal_open(&servers.seal, CW_STR("letter"), body, &arena, &plain), CW_OK);
     n_letters++;
     /* Behind the head of a letter, which replica/letters.c knows: the rest are our records. */
     size_t head = 16;
@@ -151,7 +89,8 @@ static cw_code take_row(cw_str body, void *ctx, cw_err *e)
 
 static bool has_letter(void)
 {
-    assert_int_equal(cw_db_take_letters(db, OTHER, take_row, NULL, &err), CW_OK);
+    assert_int_equal(cw_db_take_letters(servers.db, REPLICA_FIXTURE_OTHER, take_row, NULL, &err),
+                     CW_OK);
     return n_letters > 0;
 }
 
@@ -171,7 +110,7 @@ static size_t count_records(void)
 static size_t records_of_next_letter(void)
 {
     n_letters = 0;
-    wait_until(has_letter);
+    replica_fixture_wait_until(&servers, has_letter);
     return count_records();
 }
 

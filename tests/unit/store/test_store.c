@@ -1,30 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "support/temp_db.h"
+#include "support/store_fixture.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
-#include <stdatomic.h>
 
 #include "base/clock.h"
-#include "store/store.h"
 #include "support/oom.h"
 #include "support/patience.h"
 
 static cw_err err;
-static atomic_int downs, ups, changes;
-
-static void on_status(void *ctx, const cw_err *problem)
-{
-    (void)ctx;
-    atomic_fetch_add(problem ? &downs : &ups, 1);
-}
-
-static void on_change(void *ctx)
-{
-    (void)ctx;
-    atomic_fetch_add(&changes, 1);
-}
-
 typedef struct asked {
     cw_store_job job;
     atomic_int done; /* 0: not yet, else code + 1 */
@@ -53,44 +37,16 @@ static void on_done(cw_store_job *job, cw_code rc)
     atomic_store(&CW_CONTAINER(job, asked, job)->done, (int)rc + 1);
 }
 
-static cw_store *start(void)
-{
-    cw_store *s = NULL;
-    cw_store_opts opts = {
-        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_change};
-    atomic_store(&downs, 0);
-    atomic_store(&ups, 0);
-    atomic_store(&changes, 0);
-    assert_int_equal(cw_store_new(&opts, &s, &err), CW_OK);
-    return s;
-}
-
-static int ask(cw_store *s)
-{
-    asked a = {.job = {.run = run_count, .done = on_done}};
-    assert_int_equal(cw_store_ask(s, &a.job), CW_OK);
-    while (!atomic_load(&a.done))
-        usleep(500);
-    return atomic_load(&a.done) - 1;
-}
-
 /* Ask until the answer is this one, for at most five seconds. */
 static void ask_until(cw_store *s, cw_code rc)
 {
     uint64_t end = cw_clock_ms() + 5000;
-    int got = ask(s);
+    int got = store_fixture_ask(s);
     while (got != (int)rc && cw_clock_ms() < end) {
         usleep(20000);
-        got = ask(s);
+        got = store_fixture_ask(s);
     }
     assert_int_equal(got, rc);
-}
-
-static void wait_for(const atomic_int *count, int value)
-{
-    for (int i = 0; i < 30000 && atomic_load(count) < value; i++)
-        usleep(1000);
-    assert_true(atomic_load(count) >= value);
 }
 
 static atomic_int news, n_failing;
@@ -107,14 +63,12 @@ static bool on_news(void *ctx, cw_db *db, bool is_new)
 TEST(news_that_could_not_be_read_are_read_again)
 {
     cw_store *s = NULL;
-    cw_store_opts opts = {.db = {TEMP_DB, .may_create = true},
-                          .on_status = on_status,
-                          .on_change = on_change,
-                          .on_news = on_news};
+    cw_store_opts opts = store_fixture_opts();
+    opts.on_news = on_news;
     atomic_store(&news, 0);
     atomic_store(&n_failing, 2);
     assert_int_equal(cw_store_new(&opts, &s, &err), CW_OK);
-    wait_for(&news, 3);
+    store_fixture_wait_for(&news, 3);
     usleep(3 * CW_STORE_POLL_MS * 1000);
     assert_int_equal(atomic_load(&news), 3);
     cw_store_free(s);
@@ -122,25 +76,25 @@ TEST(news_that_could_not_be_read_are_read_again)
 
 TEST(it_makes_the_database_when_it_starts)
 {
-    cw_store *s = start();
-    assert_int_equal(ask(s), CW_OK);
+    cw_store *s = store_fixture_start();
+    assert_int_equal(store_fixture_ask(s), CW_OK);
     assert_int_equal(access(temp_db_path, F_OK), 0);
-    assert_int_equal(atomic_load(&downs), 0);
+    assert_int_equal(atomic_load(&store_downs), 0);
     cw_store_free(s);
 }
 
 TEST(a_change_of_somebody_else_raises_the_generation)
 {
     cw_db *other;
-    cw_store *s = start();
-    assert_int_equal(ask(s), CW_OK);
+    cw_store *s = store_fixture_start();
+    assert_int_equal(store_fixture_ask(s), CW_OK);
     uint64_t before = cw_store_generation(s);
-    int seen = atomic_load(&changes);
+    int seen = atomic_load(&store_changes);
     cw_db_opts opts = {TEMP_DB, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &other, &err), CW_OK);
     assert_int_equal(cw_db_add_role(other, CW_STR("x"), &err), CW_OK);
     uint64_t asked_at = cw_clock_ms();
-    wait_for(&changes, seen + 1);
+    store_fixture_wait_for(&store_changes, seen + 1);
     assert_true(cw_clock_ms() - asked_at < patience(1000));
     assert_true(cw_store_generation(s) > before);
     cw_db_close(other);
@@ -150,19 +104,19 @@ TEST(a_change_of_somebody_else_raises_the_generation)
 TEST(a_database_that_vanishes_is_missed_and_not_made_anew)
 {
     char away[128];
-    cw_store *s = start();
-    assert_int_equal(ask(s), CW_OK);
+    cw_store *s = store_fixture_start();
+    assert_int_equal(store_fixture_ask(s), CW_OK);
     uint64_t before = cw_store_generation(s);
     snprintf(away, sizeof away, "%s.away", temp_db_path);
     assert_int_equal(rename(temp_db_path, away), 0);
     ask_until(s, CW_NOTFOUND);
     usleep(600000);
-    assert_int_equal(ask(s), CW_NOTFOUND);
+    assert_int_equal(store_fixture_ask(s), CW_NOTFOUND);
     assert_int_not_equal(access(temp_db_path, F_OK), 0);
-    assert_int_equal(atomic_load(&downs), 1);
+    assert_int_equal(atomic_load(&store_downs), 1);
     assert_int_equal(rename(away, temp_db_path), 0);
     ask_until(s, CW_OK);
-    assert_int_equal(atomic_load(&ups), 1);
+    assert_int_equal(atomic_load(&store_ups), 1);
     assert_true(cw_store_generation(s) > before);
     cw_store_free(s);
 }
@@ -173,24 +127,24 @@ TEST(a_broken_database_heals)
     for (int i = 0; i < 1000; i++)
         fputs("this is no database", f);
     fclose(f);
-    cw_store *s = start();
+    cw_store *s = store_fixture_start();
     ask_until(s, CW_IO);
-    assert_int_equal(atomic_load(&downs), 1);
+    assert_int_equal(atomic_load(&store_downs), 1);
     assert_int_equal(unlink(temp_db_path), 0);
     cw_db *made;
     cw_db_opts opts = {TEMP_DB, .may_create = true, .busy_ms = 1000};
     assert_int_equal(cw_db_open(&opts, &made, &err), CW_OK);
     cw_db_close(made);
     ask_until(s, CW_OK);
-    assert_int_equal(atomic_load(&downs), 1);
-    assert_int_equal(atomic_load(&ups), 1);
+    assert_int_equal(atomic_load(&store_downs), 1);
+    assert_int_equal(atomic_load(&store_ups), 1);
     cw_store_free(s);
 }
 
 TEST(a_locked_database_is_waited_for)
 {
-    cw_store *s = start();
-    assert_int_equal(ask(s), CW_OK);
+    cw_store *s = store_fixture_start();
+    assert_int_equal(store_fixture_ask(s), CW_OK);
     cw_store_free(s);
     sqlite3 *other;
     assert_int_equal(sqlite3_open(temp_db_path, &other), SQLITE_OK);
@@ -199,12 +153,12 @@ TEST(a_locked_database_is_waited_for)
                                   "INSERT INTO role (name) VALUES ('x')",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
-    s = start();
+    s = store_fixture_start();
     ask_until(s, CW_TIMEOUT);
-    assert_int_equal(atomic_load(&downs), 1);
+    assert_int_equal(atomic_load(&store_downs), 1);
     sqlite3_close(other);
     ask_until(s, CW_OK);
-    assert_int_equal(atomic_load(&ups), 1);
+    assert_int_equal(atomic_load(&store_ups), 1);
     cw_store_free(s);
 }
 
@@ -212,8 +166,8 @@ TEST(a_locked_database_is_waited_for)
 static cw_store *start_busy(asked *first, pthread_mutex_t *gate)
 {
     *first = (asked){.job = {.run = run_count, .done = on_done}, .gate = gate};
-    cw_store *s = start();
-    assert_int_equal(ask(s), CW_OK);
+    cw_store *s = store_fixture_start();
+    assert_int_equal(store_fixture_ask(s), CW_OK);
     pthread_mutex_lock(gate);
     atomic_store(&places, 0);
     assert_int_equal(cw_store_ask(s, &first->job), CW_OK);
@@ -242,7 +196,7 @@ TEST(callers_take_turns)
     assert_int_equal(cw_store_ask(s, &other.job), CW_OK);
     assert_int_equal(cw_store_ask(s, &own.job), CW_OK);
     pthread_mutex_unlock(&gate);
-    wait_for(&many[JOBS - 1].done, 1);
+    store_fixture_wait_for(&many[JOBS - 1].done, 1);
     assert_int_equal(atomic_load(&many[0].place), 2);
     assert_int_equal(atomic_load(&other.place), 3);
     assert_int_equal(atomic_load(&own.place), 4);
@@ -263,8 +217,8 @@ TEST(a_full_queue_has_a_place_for_another_caller)
     }
     assert_int_equal(cw_store_ask(s, &other.job), CW_OK);
     pthread_mutex_unlock(&gate);
-    wait_for(&other.done, 1);
-    wait_for(&many[CW_COUNT(many) - 2].done, 1);
+    store_fixture_wait_for(&other.done, 1);
+    store_fixture_wait_for(&many[CW_COUNT(many) - 2].done, 1);
     assert_int_equal(atomic_load(&other.done), CW_OK + 1);
     assert_int_equal(atomic_load(&many[0].done), CW_OK + 1);
     /* The newest job of the caller with the most is answered, too. */
@@ -296,8 +250,7 @@ static void begin_once(void *ctx)
 {
     cw_store *s = NULL;
     (void)ctx;
-    cw_store_opts opts = {
-        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_change};
+    cw_store_opts opts = store_fixture_opts();
     cw_code rc = cw_store_new(&opts, &s, &err);
     assert_true(rc == CW_OK || rc == CW_NOMEM);
     asked a = job_of(0);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* test_postgres.c - the database on a server: several connections at once, and lost ones. Runs with
  * with-postgres.sh alone. */
-#include "support/temp_db.h"
+#include "support/store_fixture.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/clock.h"
 #include "store/copy.h"
 #include "store/seal_key.h"
-#include "store/store.h"
 #include "support/patience.h"
 
 #define OPENERS 8
@@ -277,84 +275,26 @@ TEST(a_copy_to_a_server_and_back_has_the_same_rows_and_numbers)
 
 /* ---- the store ---- */
 
-static atomic_int downs, ups, changes;
-
-static void on_status(void *ctx, const cw_err *problem)
-{
-    (void)ctx;
-    atomic_fetch_add(problem ? &downs : &ups, 1);
-}
-
-static void on_change(void *ctx)
-{
-    (void)ctx;
-    atomic_fetch_add(&changes, 1);
-}
-
-typedef struct asked {
-    cw_store_job job;
-    atomic_int done; /* 0: not yet, else code + 1 */
-} asked;
-
-static cw_code run_job(cw_store_job *job, cw_db *db, cw_err *e)
-{
-    bool has_it;
-    (void)job;
-    return cw_db_has_role(db, CW_STR("anonymous"), &has_it, e);
-}
-
-static void on_done(cw_store_job *job, cw_code rc)
-{
-    atomic_store(&CW_CONTAINER(job, asked, job)->done, (int)rc + 1);
-}
-
-static cw_code ask(cw_store *s)
-{
-    asked a = {.job = {.run = run_job, .done = on_done}};
-    assert_int_equal(cw_store_ask(s, &a.job), CW_OK);
-    while (!atomic_load(&a.done))
-        usleep(500);
-    return (cw_code)(atomic_load(&a.done) - 1);
-}
-
-static cw_store *start(void)
-{
-    cw_store *s = NULL;
-    cw_store_opts opts = {
-        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_change};
-    atomic_store(&downs, 0);
-    atomic_store(&ups, 0);
-    assert_int_equal(cw_store_new(&opts, &s, &err), CW_OK);
-    return s;
-}
-
-static void wait_for(const atomic_int *count, int value)
-{
-    for (int i = 0; i < 20000 && atomic_load(count) < value; i++)
-        usleep(1000);
-    assert_true(atomic_load(count) >= value);
-}
-
 TEST(the_first_job_waits_for_the_connection)
 {
-    cw_store *s = start();
-    assert_int_equal(ask(s), CW_OK);
-    assert_int_equal(atomic_load(&downs), 0);
+    cw_store *s = store_fixture_start();
+    assert_int_equal(store_fixture_ask(s), CW_OK);
+    assert_int_equal(atomic_load(&store_downs), 0);
     cw_store_free(s);
 }
 
 TEST(a_change_of_another_program_raises_the_generation_within_a_second)
 {
-    cw_store *s = start();
-    assert_int_equal(ask(s), CW_OK);
+    cw_store *s = store_fixture_start();
+    assert_int_equal(store_fixture_ask(s), CW_OK);
     cw_db *other = open_db();
     for (int i = 0; i < 3; i++) {
         char name[] = {'r', (char)('0' + i), '\0'};
-        int seen = atomic_load(&changes);
+        int seen = atomic_load(&store_changes);
         uint64_t before = cw_store_generation(s);
         assert_int_equal(cw_db_add_role(other, cw_str_from(name), &err), CW_OK);
         uint64_t began = cw_clock_ms();
-        wait_for(&changes, seen + 1);
+        store_fixture_wait_for(&store_changes, seen + 1);
         assert_true(cw_clock_ms() - began < patience(1000));
         assert_true(cw_store_generation(s) > before);
     }
@@ -364,14 +304,14 @@ TEST(a_change_of_another_program_raises_the_generation_within_a_second)
 
 TEST(a_lost_connection_is_made_again_and_everything_counts_as_changed)
 {
-    cw_store *s = start();
-    assert_int_equal(ask(s), CW_OK);
+    cw_store *s = store_fixture_start();
+    assert_int_equal(store_fixture_ask(s), CW_OK);
     uint64_t before = cw_store_generation(s);
     temp_db_run("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
                 " WHERE application_name = 'causeway'");
-    wait_for(&downs, 1);
-    wait_for(&ups, 1);
-    assert_int_equal(ask(s), CW_OK);
+    store_fixture_wait_for(&store_downs, 1);
+    store_fixture_wait_for(&store_ups, 1);
+    assert_int_equal(store_fixture_ask(s), CW_OK);
     assert_true(cw_store_generation(s) > before);
     cw_store_free(s);
 }
