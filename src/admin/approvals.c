@@ -156,7 +156,8 @@ static cw_code read_all(cw_db *db, void *ctx, cw_err *err)
     int64_t version = 0;
     cw_code rc = cw_approvals_read(db, &lock, &version, err);
     hold(ctx, rc, lock, version, err);
-    return rc == CW_IO || rc == CW_TIMEOUT ? rc : CW_OK; /* others are no failure of the database */
+    /* Others are no failure of the database, and stay until the rows change. */
+    return rc == CW_IO || rc == CW_TIMEOUT || rc == CW_NOMEM ? rc : CW_OK;
 }
 
 void cw_approvals_use(cw_approvals *a, cw_store *store, bool is_used)
@@ -175,12 +176,12 @@ void cw_approvals_use(cw_approvals *a, cw_store *store, bool is_used)
         hold(a, rc, NULL, 0, &err);
 }
 
-void cw_approvals_read_news(cw_approvals *a, cw_db *db)
+bool cw_approvals_read_news(cw_approvals *a, cw_db *db)
 {
     cw_err err = {0};
     int64_t version = 0;
     if (!atomic_load(&a->is_used))
-        return;
+        return true;
     cw_code rc = cw_db_approval_version(db, &version, &err);
     pthread_mutex_lock(&a->lock);
     bool is_same = a->is_read && a->version == version;
@@ -191,6 +192,7 @@ void cw_approvals_read_news(cw_approvals *a, cw_db *db)
         cw_log_err(CW_LOG_DEBUG, "sources", "approved definitions are read later", &err);
     else if (!is_same)
         cw_loop_notify(a->loop, &a->message);
+    return !rc;
 }
 
 cw_code cw_approvals_get(cw_approvals *a, cw_lock **ret, int64_t *ret_version, cw_err *why)
@@ -220,7 +222,7 @@ static cw_code run_change(cw_store_job *job, cw_db *db, cw_err *err)
     cw_approvals_change *c = CW_CONTAINER(job, cw_approvals_change, job);
     cw_code rc = cw_db_set_approvals(db, c->version, c->rows, c->n, &c->err);
     if (!rc || rc == CW_INVALID)
-        cw_approvals_read_news(c->all, db);
+        (void)cw_approvals_read_news(c->all, db);
     if (rc)
         *err = c->err;
     return rc;

@@ -47,7 +47,7 @@ void cw_approvals_free(cw_approvals *a);
  * NULL: then no rows can be read. */
 void cw_approvals_use(cw_approvals *a, cw_store *store, bool is_used);
 /* For cw_store_opts.on_news. */
-void cw_approvals_read_news(cw_approvals *a, cw_db *db);
+bool cw_approvals_read_news(cw_approvals *a, cw_db *db);
 /* The rows that were read last: a reference, or NULL with the reason. CW_NOTFOUND: nothing was ever approved. */
 CW_MUST_USE cw_code cw_approvals_get(cw_approvals *a, cw_lock **ret, int64_t *ret_version,
                                      cw_err *why);

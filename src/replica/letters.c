@@ -10,8 +10,7 @@
 #include "store/letter.h"
 
 #define PURPOSE CW_STR("letter")
-/* Bytes: a letter takes one unit of the outbox, and one more for each of these. */
-#define UNIT (CW_LETTERS_BYTES / CW_LETTERS_MAX)
+#define SHARE_PURPOSE CW_STR("share of letters")
 /* Letters, and lasting ones, that one job of the store writes: others wait for the store, too. */
 #define MAIL_MAX 32u
 /* Sealed and as text, with its head. */
@@ -28,16 +27,18 @@ typedef struct letter_head {
 static cw_log_kind ignored =
     CW_LOG_KIND(CW_LOG_WARN, "replica", "a letter of another server is ignored", "reason");
 /* Each end of a session could be a line while the database is away. */
-static cw_log_kind dropped = CW_LOG_KIND(
-    CW_LOG_WARN, "replica",
-    "too many letters to all servers wait for the database: the oldest are lost", "reason");
+static cw_log_kind dropped =
+    CW_LOG_KIND(CW_LOG_WARN, "replica",
+                "too many letters to all servers wait for the database: some are lost", "reason");
 
 typedef struct waiting {
-    cw_list node;      /* of the inbox, of the lasting, or of a list of those that are written */
-    cw_fair_item turn; /* in the outbox */
+    cw_list node;      /* of the inbox, or of a list of those that are written */
+    cw_fair_item turn; /* in its outbox */
     cw_fair_group *room;
-    size_t n_units; /* of the outbox */
-    int64_t until;
+    size_t n_units; /* of that outbox */
+    cw_fair_key by;
+    int64_t until; /* 0: it does not last */
+    int64_t share; /* of the rows of lasting letters */
     size_t n;
     char bytes[]; /* head, credentials, bytes */
 } waiting;
@@ -56,52 +57,60 @@ static void free_waiting(waiting *w)
 
 /* ---- queues, with the lock ---- */
 
-static void give_room(cw_replicas *r, waiting *w)
+static void give_room(cw_letter_outbox *box, waiting *w)
 {
     for (; w->n_units; w->n_units--)
-        cw_fair_slots_leave(&r->outbox.room, w->room);
+        cw_fair_slots_leave(&box->room, w->room);
 }
 
-/* Take room in the outbox. CW_LIMIT: the share of the caller is used up; CW_NOMEM. */
-static cw_code take_room(cw_replicas *r, waiting *w, const cw_fair_key *by)
+/* Take room in an outbox. CW_LIMIT: the share of the caller is used up; CW_NOMEM. */
+static cw_code take_room(cw_letter_outbox *box, waiting *w)
 {
-    size_t n = 1 + w->n / UNIT;
+    size_t n = 1 + w->n / box->unit;
     cw_code rc = CW_OK;
     while (!rc && w->n_units < n) {
         cw_fair_group *room;
-        rc = cw_fair_slots_enter(&r->outbox.room, by, CW_LETTERS_MAX, /* each= */ 0, &room);
+        rc = cw_fair_slots_enter(&box->room, &w->by, box->max, /* each= */ 0, &room);
         if (!rc) {
             w->room = room;
             w->n_units++;
         }
     }
     if (rc)
-        give_room(r, w);
+        give_room(box, w);
     return rc;
 }
 
-static cw_code enter_outbox(cw_replicas *r, waiting *w, const cw_fair_key *by)
+static cw_code enter_outbox(cw_letter_outbox *box, waiting *w)
 {
     cw_fair_item *lost;
-    cw_code rc = take_room(r, w, by);
+    cw_code rc = take_room(box, w);
     if (rc)
         return rc;
-    rc = cw_fair_push(&r->outbox.queue, &w->turn, by, UINT32_MAX, &lost);
+    rc = cw_fair_push(&box->queue, &w->turn, &w->by, UINT32_MAX, &lost);
     if (rc)
-        give_room(r, w);
+        give_room(box, w);
     return rc;
 }
 
-/* Some of the outbox, in turn, in a list of the caller. */
-static void take_some(cw_replicas *r, cw_list *to, uint32_t max)
+/* The letter whose turn it is; NULL: none. */
+static waiting *take_next(cw_letter_outbox *box)
+{
+    cw_fair_item *item = cw_fair_first(&box->queue);
+    if (!item)
+        return NULL;
+    waiting *w = CW_CONTAINER(item, waiting, turn);
+    cw_fair_take(&box->queue, item);
+    give_room(box, w);
+    return w;
+}
+
+/* Some of an outbox, in turn, in a list of the caller. */
+static void take_some(cw_letter_outbox *box, cw_list *to, uint32_t max)
 {
     cw_list_init(to);
-    for (cw_fair_item *item; max && (item = cw_fair_first(&r->outbox.queue)); max--) {
-        waiting *w = CW_CONTAINER(item, waiting, turn);
-        cw_fair_take(&r->outbox.queue, item);
-        give_room(r, w);
+    for (waiting *w; max && (w = take_next(box)); max--)
         cw_list_add(to, &w->node);
-    }
 }
 
 static bool has_room(const cw_letter_queue *q, uint32_t max, size_t n)
@@ -109,26 +118,11 @@ static bool has_room(const cw_letter_queue *q, uint32_t max, size_t n)
     return q->n < max && q->bytes + n <= CW_LETTERS_BYTES;
 }
 
-static bool has_lasting_room(const cw_letter_queue *q, size_t n)
-{
-    return q->n < CW_LETTERS_LASTING && q->bytes + n <= CW_LETTERS_LASTING_BYTES;
-}
-
 static void enqueue(cw_letter_queue *q, waiting *w)
 {
     cw_list_add(&q->list, &w->node);
     q->n++;
     q->bytes += w->n;
-}
-
-static waiting *dequeue(cw_letter_queue *q)
-{
-    cw_list *node = cw_list_take_first(&q->list);
-    if (!node)
-        return NULL;
-    q->n--;
-    q->bytes -= waiting_at(node)->n;
-    return waiting_at(node);
 }
 
 /* All of them, in a list of the caller. */
@@ -161,7 +155,8 @@ static cw_code write_letter(cw_replicas *r, cw_db *db, const waiting *w, cw_err 
         cw_seal_close(r->opts.seal, PURPOSE, cw_str_make(w->bytes, w->n), &arena, &sealed, err);
     if (rc)
         return rc;
-    rc = w->until ? cw_db_keep_letter(db, sealed, w->until, err)
+    const cw_db_lasting lasting = {.body = sealed, .until = w->until, .share = w->share};
+    rc = w->until ? cw_db_keep_letter(db, &lasting, err)
                   : cw_db_send_letter(db, cw_str_from(cw_node_text()), head.to, sealed, &n, err);
     if (!rc)
         cw_metrics_count(CW_METRIC_LETTERS, 0, 0, 0);
@@ -173,7 +168,7 @@ static cw_code send_outbox(cw_replicas *r, cw_db *db, cw_err *err)
     cw_list letters;
     cw_code rc = CW_OK;
     pthread_mutex_lock(&r->lock);
-    take_some(r, &letters, MAIL_MAX);
+    take_some(&r->outbox, &letters, MAIL_MAX);
     pthread_mutex_unlock(&r->lock);
     for (cw_list *node; !rc && (node = cw_list_take_first(&letters));) {
         rc = write_letter(r, db, waiting_at(node), err);
@@ -190,33 +185,34 @@ static bool is_passing(cw_code rc)
     return rc == CW_IO || rc == CW_TIMEOUT || rc == CW_NOTFOUND || rc == CW_NOMEM;
 }
 
-/* Put it back as the oldest, unless the bounds leave no room. */
+static void log_dropped(cw_code rc)
+{
+    cw_str reason = cw_str_from(cw_code_text(rc));
+    cw_log_limited(&dropped, reason, CW_KV("reason", reason));
+}
+
+/* Put it back, unless others have taken its room meanwhile. */
 static void put_back(cw_replicas *r, waiting *w)
 {
     pthread_mutex_lock(&r->lock);
-    bool has_place = has_lasting_room(&r->lasting, w->n);
-    if (has_place) {
-        cw_list_add_first(&r->lasting.list, &w->node);
-        r->lasting.n++;
-        r->lasting.bytes += w->n;
-    }
+    cw_code rc = enter_outbox(&r->lasting, w);
     pthread_mutex_unlock(&r->lock);
-    if (!has_place) {
-        cw_log_limited(&dropped, CW_STR("bounds"), CW_KV("reason", CW_STR("bounds")));
-        free_waiting(w);
-    }
+    if (!rc)
+        return;
+    log_dropped(rc);
+    free_waiting(w);
 }
 
 static waiting *next_lasting(cw_replicas *r)
 {
     pthread_mutex_lock(&r->lock);
-    waiting *w = dequeue(&r->lasting);
+    waiting *w = take_next(&r->lasting);
     pthread_mutex_unlock(&r->lock);
     return w;
 }
 
-/* One at a time: those that are not sent stay in their order. Logins wait meanwhile, so the rest of a
- * long outage is left to further jobs. */
+/* One at a time: those that are not sent stay. Logins wait meanwhile, so the rest of a long outage is left
+ * to further jobs. */
 static cw_code send_lasting(cw_replicas *r, cw_db *db, cw_err *err)
 {
     cw_code rc = CW_OK;
@@ -226,10 +222,13 @@ static cw_code send_lasting(cw_replicas *r, cw_db *db, cw_err *err)
             break;
         if (w->until > cw_clock_wall_ms())
             rc = write_letter(r, db, w, err);
-        if (is_passing(rc))
+        if (is_passing(rc)) {
             put_back(r, w);
-        else
-            free_waiting(w);
+            break;
+        }
+        if (rc)
+            log_dropped(rc);
+        free_waiting(w);
     }
     return rc;
 }
@@ -242,10 +241,15 @@ static cw_code run_mail(cw_store_job *job, cw_db *db, cw_err *err)
     return rc ? rc : send_lasting(r, db, err);
 }
 
+uint32_t cw_letters_count_lasting(const cw_replicas *r)
+{
+    return cw_fair_count(&r->lasting.queue);
+}
+
 /* With the lock. */
 static void ask_mail(cw_replicas *r)
 {
-    bool has_mail = cw_fair_count(&r->outbox.queue) || r->lasting.n;
+    bool has_mail = cw_fair_count(&r->outbox.queue) || cw_letters_count_lasting(r);
     if (!r->is_mailing && !r->is_closed && has_mail)
         r->is_mailing = !cw_store_ask(r->store, &r->mail);
 }
@@ -272,16 +276,17 @@ static void done_mail(cw_store_job *job, cw_code rc)
     pthread_mutex_lock(&r->lock);
     r->is_mailing = false;
     r->is_closed = r->is_closed || rc == CW_GONE;
-    uint32_t n = r->lasting.n;
+    uint32_t n = cw_letters_count_lasting(r);
     bool was_waiting = r->is_waiting;
     /* Letters do not wait for a database that is away: no client waits for them that long. An end of a
      * session counts until the session would end by itself, so it waits for the next tick. */
     if (rc)
-        take_some(r, &lost, UINT32_MAX);
+        take_some(&r->outbox, &lost, UINT32_MAX);
     else
         ask_mail(r);
     r->is_waiting = n && (rc || was_waiting);
     bool is_waiting = r->is_waiting;
+    pthread_cond_broadcast(&r->is_idle);
     pthread_mutex_unlock(&r->lock);
     drop_all(&lost);
     if (is_waiting != was_waiting && rc != CW_GONE)
@@ -296,36 +301,31 @@ static waiting *new_waiting(size_t n)
     return w;
 }
 
-static cw_code send_soon(cw_replicas *r, waiting *w, const cw_fair_key *by)
+static cw_code send_from(cw_replicas *r, cw_letter_outbox *box, waiting *w)
 {
     pthread_mutex_lock(&r->lock);
-    cw_code rc = enter_outbox(r, w, by);
+    cw_code rc = enter_outbox(box, w);
     ask_mail(r);
     pthread_mutex_unlock(&r->lock);
+    if (rc && w->until)
+        log_dropped(rc);
     if (rc)
         free_waiting(w);
     return rc;
 }
 
-/* The oldest give way: their sessions end by themselves first. */
-static cw_code send_later(cw_replicas *r, waiting *w)
+/* A digest that all servers with the key have, so that a caller has one share at all of them. It does not show
+ * the name to the database. Never 0, which is the server's. */
+static int64_t share_of(const cw_replicas *r, const cw_letter *letter)
 {
-    cw_list old;
-    cw_list_init(&old);
-    pthread_mutex_lock(&r->lock);
-    while (!has_lasting_room(&r->lasting, w->n)) {
-        waiting *oldest = dequeue(&r->lasting);
-        if (!oldest)
-            break;
-        cw_list_add(&old, &oldest->node);
-    }
-    enqueue(&r->lasting, w);
-    ask_mail(r);
-    pthread_mutex_unlock(&r->lock);
-    if (!cw_list_is_empty(&old))
-        cw_log_limited(&dropped, CW_STR("bounds"), CW_KV("reason", CW_STR("bounds")));
-    drop_all(&old);
-    return CW_OK;
+    unsigned char digest[CW_SEAL_DIGEST];
+    int64_t share;
+    if (!letter->owner.n)
+        return 0;
+    cw_seal_derive(cw_seal_get_current(r->opts.seal), SHARE_PURPOSE, letter->owner, digest);
+    memcpy(&share, digest, sizeof share);
+    share = (share & INT64_MAX) | 1;
+    return letter->is_anonymous ? -share : share;
 }
 
 cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t until)
@@ -346,8 +346,12 @@ cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t
         memcpy(w->bytes + sizeof head, letter->credentials.p, letter->credentials.n);
     if (letter->bytes.n)
         memcpy(w->bytes + sizeof head + letter->credentials.n, letter->bytes.p, letter->bytes.n);
+    w->by = letter->by;
     w->until = until;
-    return until ? send_later(replicas, w) : send_soon(replicas, w, &letter->by);
+    if (!until)
+        return send_from(replicas, &replicas->outbox, w);
+    w->share = share_of(replicas, letter);
+    return send_from(replicas, &replicas->lasting, w);
 }
 
 /* ---- receiving ---- */
@@ -373,8 +377,8 @@ static const char *open_body(const cw_replicas *r, cw_str body, cw_arena *arena,
     return reason_against(r, *ret);
 }
 
-/* Put it into the inbox, unless that has `max` letters. */
-static void take_body(cw_replicas *r, cw_str body, uint32_t max)
+/* Put it into the inbox, if it is for this server. CW_LIMIT: that has `max` letters, or no room for its bytes; CW_NOMEM. */
+static cw_code take_body(cw_replicas *r, cw_str body, uint32_t max)
 {
     CW_CLEANUP(cw_arena_wipe) cw_arena arena;
     cw_str plain;
@@ -382,11 +386,11 @@ static void take_body(cw_replicas *r, cw_str body, uint32_t max)
     const char *reason = open_body(r, body, &arena, &plain);
     if (reason) {
         cw_log_limited(&ignored, cw_str_from(reason), CW_KV("reason", cw_str_from(reason)));
-        return;
+        return cw_arena_code(&arena) == CW_NOMEM ? CW_NOMEM : CW_OK;
     }
     waiting *w = new_waiting(plain.n);
     if (!w)
-        return; /* as if it had been lost on the way */
+        return CW_NOMEM;
     memcpy(w->bytes, plain.p, plain.n);
     pthread_mutex_lock(&r->lock);
     bool is_queued = has_room(&r->inbox, max, w->n);
@@ -397,27 +401,45 @@ static void take_body(cw_replicas *r, cw_str body, uint32_t max)
         cw_loop_notify(r->opts.loop, &r->inform);
     else
         free_waiting(w);
+    return is_queued ? CW_OK : CW_LIMIT;
 }
 
+/* One without room is as if it had been lost on the way. */
 static cw_code on_body(cw_str body, void *ctx, cw_err *err)
 {
     (void)err;
-    take_body(ctx, body, CW_LETTERS_MAX);
+    (void)!take_body(ctx, body, CW_LETTERS_MAX);
     return CW_OK;
 }
 
-/* A server that starts reads all that are kept. They are small. */
+/* A server that starts reads all that are kept. None may be lost: it would let a session live that has
+ * ended. So one without room ends the reading, and the next one begins with it. */
 static cw_code on_lasting(cw_str body, void *ctx, cw_err *err)
 {
-    (void)err;
-    take_body(ctx, body, CW_LETTERS_MAX + CW_DB_LASTING_LETTERS);
-    return CW_OK;
+    cw_replicas *r = ctx;
+    cw_code rc = take_body(r, body, CW_LETTERS_MAX + CW_DB_LASTING_LETTERS);
+    r->has_unread = rc != CW_OK;
+    return rc ? cw_fail(err, rc, "%s", cw_code_text(rc)) : CW_OK;
+}
+
+/* Keys that this server did not have before may open letters that it has ignored. */
+static void begin_again_with_new_keys(cw_replicas *r)
+{
+    size_t n;
+    const cw_seal_key *keys = cw_seal_get_keys(r->opts.seal, &n);
+    if (r->opened_with != keys)
+        r->last = 0;
+    r->opened_with = keys;
 }
 
 cw_code cw_letters_receive(cw_replicas *r, cw_db *db, cw_err *err)
 {
-    cw_code rc = cw_db_take_letters(db, cw_str_from(cw_node_text()), on_body, r, err);
-    return rc ? rc : cw_db_read_letters(db, &r->last, on_lasting, r, err);
+    begin_again_with_new_keys(r);
+    r->has_unread = false;
+    cw_code rc = cw_db_read_letters(db, &r->last, on_lasting, r, err);
+    if (rc && !r->has_unread)
+        return rc;
+    return cw_db_take_letters(db, cw_str_from(cw_node_text()), on_body, r, err);
 }
 
 static void deliver(const cw_replicas *r, const waiting *w)
@@ -449,11 +471,27 @@ static void on_inform(cw_message *message)
 
 /* ---- both ---- */
 
+static void init_outbox(cw_letter_outbox *box, uint32_t max, size_t bytes)
+{
+    cw_fair_init(&box->queue);
+    cw_fair_slots_init(&box->room);
+    box->max = max;
+    box->unit = bytes / max;
+}
+
+static void end_outbox(cw_letter_outbox *box)
+{
+    cw_list letters;
+    take_some(box, &letters, UINT32_MAX);
+    drop_all(&letters);
+    cw_fair_done(&box->queue);
+    cw_fair_slots_done(&box->room);
+}
+
 void cw_letters_init(cw_replicas *r)
 {
-    cw_fair_init(&r->outbox.queue);
-    cw_fair_slots_init(&r->outbox.room);
-    cw_list_init(&r->lasting.list);
+    init_outbox(&r->outbox, CW_LETTERS_MAX, CW_LETTERS_BYTES);
+    init_outbox(&r->lasting, CW_LETTERS_LASTING, CW_LETTERS_LASTING_BYTES);
     cw_list_init(&r->inbox.list);
     r->mail = (cw_store_job){.run = run_mail, .done = done_mail};
     r->inform.fn = on_inform;
@@ -461,11 +499,7 @@ void cw_letters_init(cw_replicas *r)
 
 void cw_letters_done(cw_replicas *r)
 {
-    cw_list letters;
-    take_some(r, &letters, UINT32_MAX);
-    drop_all(&letters);
-    drop_all(&r->lasting.list);
+    end_outbox(&r->outbox);
+    end_outbox(&r->lasting);
     drop_all(&r->inbox.list);
-    cw_fair_done(&r->outbox.queue);
-    cw_fair_slots_done(&r->outbox.room);
 }

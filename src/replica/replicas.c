@@ -53,15 +53,17 @@ static cw_code read_all(cw_replicas *r, cw_db *db, cw_err *err)
     return atomic_load(&r->is_started) ? cw_letters_receive(r, db, err) : CW_OK;
 }
 
-void cw_replicas_read_news(cw_replicas *replicas, cw_db *db, bool is_new)
+bool cw_replicas_read_news(cw_replicas *replicas, cw_db *db, bool is_new)
 {
     cw_err err = {0};
     if (!atomic_load(&replicas->is_started))
-        return; /* the first renewal reads it all */
+        return true; /* the first renewal reads it all */
     if (is_new)
         replicas->last = 0; /* a database that was restored counts anew */
-    if (read_all(replicas, db, &err))
+    cw_code rc = read_all(replicas, db, &err);
+    if (rc)
         cw_log_err(CW_LOG_DEBUG, "replica", "news are read later", &err);
+    return !rc && !replicas->has_unread;
 }
 
 static cw_code write_row(cw_replicas *r, cw_db *db, cw_err *err)
@@ -109,7 +111,7 @@ static void done(cw_store_job *job, cw_code rc)
     pthread_mutex_lock(&r->lock);
     r->is_asked = false;
     r->is_closed = r->is_closed || rc == CW_GONE;
-    if (rc)
+    if (rc || r->has_unread)
         r->due = 0; /* with the next tick */
     pthread_cond_broadcast(&r->is_idle);
     pthread_mutex_unlock(&r->lock);
@@ -196,19 +198,31 @@ void cw_replicas_tick(cw_replicas *replicas)
         replicas->opts.on_catalogue(replicas->opts.ctx);
 }
 
+/* With the lock. False: not before that time. */
+static bool wait_for_jobs(cw_replicas *r, const struct timespec *until)
+{
+    int rc = 0;
+    while ((r->is_asked || r->is_mailing) && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&r->is_idle, &r->lock, until);
+    return !r->is_asked && !r->is_mailing;
+}
+
 void cw_replicas_leave(cw_replicas *replicas, uint32_t ms)
 {
     struct timespec until = cw_thread_deadline(ms);
-    int rc = 0;
     pthread_mutex_lock(&replicas->lock);
-    while (replicas->is_asked && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&replicas->is_idle, &replicas->lock, &until);
+    cw_letters_retry(replicas);
+    bool is_idle = wait_for_jobs(replicas, &until);
     replicas->is_leaving = true;
     if (replicas->shown.name[0])
         ask(replicas);
-    while (replicas->is_asked && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&replicas->is_idle, &replicas->lock, &until);
+    if (is_idle)
+        (void)wait_for_jobs(replicas, &until);
+    uint32_t n = cw_letters_count_lasting(replicas);
     pthread_mutex_unlock(&replicas->lock);
+    if (n)
+        cw_log(CW_LOG_WARN, "replica", "letters to all servers are lost: the database is away",
+               CW_KN("n", n));
 }
 
 uint32_t cw_replicas_number(const cw_replicas *replicas)

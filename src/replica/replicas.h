@@ -31,7 +31,7 @@
  * Limits:    CW_REPLICAS_MAX servers have a number; CW_LETTER_MAX bytes of a letter; CW_LETTERS_MAX letters
  *            and CW_LETTERS_BYTES bytes wait to be sent, and to be received, lasting ones not counted.
  *            Lasting letters wait until the database is back: at most CW_LETTERS_LASTING of them with
- *            CW_LETTERS_LASTING_BYTES; the oldest are dropped, with a warning.
+ *            CW_LETTERS_LASTING_BYTES, and one caller has at most half. More are lost, with a warning.
  */
 #ifndef CW_REPLICA_REPLICAS_H
 #define CW_REPLICA_REPLICAS_H
@@ -70,6 +70,9 @@ typedef struct cw_letter {
     cw_str credentials; /* the Authorization header of the caller; empty: none */
     cw_str bytes;
     cw_fair_key by; /* the caller that causes it; all zero: the server itself */
+    /* Of a lasting letter: the same caller by name, which all servers know it by. Empty: the server. */
+    cw_str owner;
+    bool is_anonymous; /* the owner is a network */
 } cw_letter;
 
 typedef struct cw_replicas_opts {
@@ -104,8 +107,8 @@ typedef struct cw_replicas_shown {
 void cw_replicas_show(cw_replicas *replicas, const cw_replicas_shown *shown);
 /* The server can receive letters from now on. */
 void cw_replicas_start(cw_replicas *replicas);
-/* cw_store_opts.on_news. */
-void cw_replicas_read_news(cw_replicas *replicas, cw_db *db, bool is_new);
+/* cw_store_opts.on_news: after the keys of the seal, which open letters. */
+bool cw_replicas_read_news(cw_replicas *replicas, cw_db *db, bool is_new);
 /* Whether other servers run, as far as this one knows. */
 bool cw_replicas_has_others(const cw_replicas *replicas);
 /* Whether no other server with the same configuration is known to have another catalogue. */
@@ -116,7 +119,7 @@ bool cw_replicas_is_settled(const cw_replicas *replicas);
 CW_MUST_USE cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t until);
 /* Each CW_REPLICAS_TICK_MS. */
 void cw_replicas_tick(cw_replicas *replicas);
-/* Remove the row: the server ends. Waits for at most `ms`. */
+/* Send the lasting letters that wait, and remove the row: the server ends. Waits for at most `ms`. */
 void cw_replicas_leave(cw_replicas *replicas, uint32_t ms);
 /* The number of this server; 0: it has none, or none yet. */
 uint32_t cw_replicas_number(const cw_replicas *replicas);

@@ -20,10 +20,12 @@ typedef struct cw_replicas_texts {
 /* Letters that wait to be sent, under the lock: callers take turns. */
 typedef struct cw_letter_outbox {
     cw_fair_queue queue;
-    cw_fair_slots room; /* in units */
+    cw_fair_slots room; /* in units: each letter takes one, and one more for each `unit` bytes */
+    uint32_t max;       /* units */
+    size_t unit;
 } cw_letter_outbox;
 
-/* Letters that were received, or lasting ones, under the lock. */
+/* Letters that were received, under the lock. */
 typedef struct cw_letter_queue {
     cw_list list;
     uint32_t n;
@@ -65,14 +67,16 @@ struct cw_replicas {
     bool is_closed;  /* the store has ended */
     bool is_leaving; /* the row is removed */
     cw_letter_outbox outbox;
+    cw_letter_outbox lasting; /* to be sent, also after the database was away */
     cw_letter_queue inbox;
-    cw_letter_queue lasting; /* to be sent, also after the database was away */
-    bool is_waiting;         /* it was away when they were sent: logged once */
+    bool is_waiting; /* it was away when they were sent: logged once */
     cw_store_job mail;
     bool is_mailing; /* that job waits or runs */
     /* The store's thread. */
-    bool has_failed;   /* the row could not be written */
-    int64_t last;      /* lasting letter that was read */
+    bool has_failed; /* the row could not be written */
+    int64_t last;    /* lasting letter that was read, with these keys of the seal: */
+    const cw_seal_key *opened_with;
+    bool has_unread;   /* the inbox had no room for a lasting letter */
     cw_message inform; /* to the main loop: letters are in the inbox */
 };
 
@@ -93,7 +97,9 @@ void cw_letters_init(cw_replicas *r);
 void cw_letters_done(cw_replicas *r);
 /* Send the lasting letters that wait. With the lock. */
 void cw_letters_retry(cw_replicas *r);
-/* Read what is for this server. On the store's thread. */
+/* How many lasting letters wait. With the lock. */
+uint32_t cw_letters_count_lasting(const cw_replicas *r);
+/* Read what is for this server. On the store's thread. has_unread: call it again soon. */
 CW_MUST_USE cw_code cw_letters_receive(cw_replicas *r, cw_db *db, cw_err *err);
 
 #endif

@@ -17,13 +17,14 @@ static bool read_keys(cw_app *b, cw_db *db)
     return !is_late;
 }
 
+/* Keys come first: they open letters. */
 bool cw_app_on_news(void *ctx, cw_db *db, bool is_new)
 {
     cw_app *b = ctx;
-    if (b->replicas)
-        cw_replicas_read_news(b->replicas, db, is_new);
-    cw_approvals_read_news(b->approvals, db);
-    return read_keys(b, db);
+    bool has_keys = read_keys(b, db);
+    bool has_letters = !b->replicas || cw_replicas_read_news(b->replicas, db, is_new);
+    bool has_approvals = cw_approvals_read_news(b->approvals, db);
+    return has_keys && has_letters && has_approvals;
 }
 
 void cw_app_on_approvals(void *ctx)

@@ -141,7 +141,7 @@ CW_MUST_USE cw_code cw_postgres_wait(cw_db *db, int wake, int ms,
 CW_MUST_USE cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err);
 
 /* postgres/postgres_schema.c: the text with index v takes the tables from version v to the next one */
-#define CW_POSTGRES_VERSIONS 16u
+#define CW_POSTGRES_VERSIONS 17u
 extern const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS];
 
 #endif

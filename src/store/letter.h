@@ -7,7 +7,8 @@
  *
  * Ownership, threads, failures: as db.h says.
  * Limits:    CW_DB_LETTER bytes of a body, CW_DB_LETTERS for one server, CW_DB_LASTING_LETTERS in all. A
- *            letter that is not taken is removed after CW_DB_LETTER_MS.
+ *            letter that is not taken is removed after CW_DB_LETTER_MS. Callers share the lasting letters:
+ *            the one with the most loses its oldest, and the anonymous ones together have half.
  */
 #ifndef CW_STORE_LETTER_H
 #define CW_STORE_LETTER_H
@@ -25,12 +26,19 @@ typedef cw_code (*cw_db_letter_fn)(cw_str body, void *ctx, cw_err *err);
  * server has, and a server with too many letters, gets none. *ret_n is how many were added. */
 CW_MUST_USE cw_code cw_db_send_letter(cw_db *db, cw_str from, int64_t to, cw_str body,
                                       int64_t *ret_n, cw_err *err);
-/* Add a lasting letter, until this time. */
-CW_MUST_USE cw_code cw_db_keep_letter(cw_db *db, cw_str body, int64_t until, cw_err *err);
+typedef struct cw_db_lasting {
+    cw_str body;
+    int64_t until; /* ms since 1970 */
+    int64_t
+        share; /* the caller, for all servers the same; 0: the server; below 0: an anonymous one */
+} cw_db_lasting;
+
+/* Add a lasting letter, until its time. */
+CW_MUST_USE cw_code cw_db_keep_letter(cw_db *db, const cw_db_lasting *letter, cw_err *err);
 /* Take the letters to this node, oldest first. */
 CW_MUST_USE cw_code cw_db_take_letters(cw_db *db, cw_str node, cw_db_letter_fn fn, void *ctx,
                                        cw_err *err);
-/* Read the lasting letters after number *at, and set it. */
+/* Read the lasting letters after number *at, and set it: also on failure, to the last one that fn took. */
 CW_MUST_USE cw_code cw_db_read_letters(cw_db *db, int64_t *at, cw_db_letter_fn fn, void *ctx,
                                        cw_err *err);
 /* Remove those whose time is over. */

@@ -298,6 +298,9 @@ static const char *const versions[] = {
     ("ALTER TABLE secret ADD COLUMN created INTEGER NOT NULL DEFAULT 0;"
      "ALTER TABLE secret ADD COLUMN begins INTEGER NOT NULL DEFAULT 0;"
      "PRAGMA user_version = 20;"),
+    /* Callers share the lasting letters. */
+    ("ALTER TABLE letter ADD COLUMN share INTEGER NOT NULL DEFAULT 0;"
+     "PRAGMA user_version = 21;"),
 };
 
 /* "cway": whose file this is. */

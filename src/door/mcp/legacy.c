@@ -323,8 +323,15 @@ static void send_end(cw_mcp *door, cw_runtime_loop *rl, const cw_fair_key *by,
     cw_buf_init(&b, CW_LETTER_MAX);
     cw_buf_add_bytes(&b, &e, sizeof e);
     cw_buf_add(&b, owner->owner);
+    const cw_letter letter = {.to = CW_LETTER_ALL,
+                              .loop = 0,
+                              .kind = CW_MCP_LETTER_END,
+                              .bytes = cw_buf_str(&b),
+                              .by = *by,
+                              .owner = owner->owner,
+                              .is_anonymous = owner->is_anonymous};
     if (!b.code)
-        cw_mcp_send_lasting(rl, CW_MCP_LETTER_END, by, cw_buf_str(&b), session->expires);
+        cw_mcp_send_lasting(rl, &letter, session->expires);
 }
 
 /* A session was ended at another replica. */

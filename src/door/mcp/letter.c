@@ -92,14 +92,11 @@ void cw_mcp_send_all(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair
         (void)!cw_replicas_send(replicas, &letter, /* until= */ 0);
 }
 
-void cw_mcp_send_lasting(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair_key *by,
-                         cw_str bytes, int64_t until)
+void cw_mcp_send_lasting(cw_runtime_loop *rl, const cw_letter *letter, int64_t until)
 {
     cw_replicas *replicas = cw_runtime_replicas(rl);
-    const cw_letter letter = {
-        .to = CW_LETTER_ALL, .loop = 0, .kind = (uint16_t)kind, .bytes = bytes, .by = *by};
     if (replicas)
-        (void)!cw_replicas_send(replicas, &letter, until);
+        (void)!cw_replicas_send(replicas, letter, until);
 }
 
 #define FEW_ANSWERS 100u

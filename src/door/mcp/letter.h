@@ -47,9 +47,8 @@ void cw_mcp_send_away(const cw_mcp_request *r, uint32_t place, cw_mcp_letter_kin
 /* Send to all loops of this process, and of all other replicas. */
 void cw_mcp_send_all(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair_key *by,
                      cw_str bytes);
-/* Send to one loop of each other replica, also of those that start until then (wall clock, ms). */
-void cw_mcp_send_lasting(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair_key *by,
-                         cw_str bytes, int64_t until);
+/* Send a letter to all other replicas, also to those that start until then (wall clock, ms). */
+void cw_mcp_send_lasting(cw_runtime_loop *rl, const cw_letter *letter, int64_t until);
 
 /* Count an answer of a client. If more than 1 % go by letter, the load balancer is not sticky: that is
  * logged once. */

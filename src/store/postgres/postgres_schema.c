@@ -342,4 +342,7 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     "ALTER TABLE secret ADD COLUMN created bigint NOT NULL DEFAULT 0;"
     "ALTER TABLE secret ADD COLUMN begins bigint NOT NULL DEFAULT 0;"
     "UPDATE causeway_meta SET version = 16;",
+    /* Callers share the lasting letters. */
+    "ALTER TABLE letter ADD COLUMN share bigint NOT NULL DEFAULT 0;"
+    "UPDATE causeway_meta SET version = 17;",
 };

@@ -3,20 +3,14 @@
 #include "replica/letters.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "base/clock.h"
-#include "store/replica.h"
 #include "support/oom.h"
-#include "support/patience.h"
+#include "support/replica_fixture.h"
 #include "support/temp_db.h"
 
-#define OTHER CW_STR("00000000000other")
-
 static cw_err err;
-static cw_loop loop;
-static cw_seal seal;
-static cw_store *store;
-static cw_replicas *replicas;
-static cw_db *db; /* of the other server */
-static int64_t other;
+static replica_fixture servers;
+static cw_replicas *replicas; /* of this server */
+static cw_db *db;             /* of the other server */
 
 static unsigned n_letters;
 static cw_letter last;
@@ -36,73 +30,28 @@ static void on_letter(const cw_letter *letter, void *ctx)
     keep(last_bytes, letter->bytes);
 }
 
-static void on_status(void *ctx, const cw_err *problem)
-{
-    (void)ctx;
-    (void)problem;
-}
-
-static void on_change(void *ctx)
-{
-    (void)ctx;
-}
-
-static bool has_number(void)
-{
-    return cw_replicas_number(replicas) > 0;
-}
-
-static void wait_until(bool (*check)(void))
-{
-    uint64_t end = cw_clock_ms() + patience(10000);
-    while (!check() && cw_clock_ms() < end) {
-        uv_run(&loop.uv, UV_RUN_NOWAIT);
-        usleep(500);
-    }
-    assert_true(check());
-}
-
-static void add_other(void)
-{
-    cw_db_opts opts = {TEMP_DB, .busy_ms = 2000};
-    cw_db_replica row = {.node = OTHER,
-                         .name = CW_STR("other"),
-                         .process = CW_STR("p"),
-                         .version = CW_STR("9.9.9"),
-                         .every = 60000};
-    assert_int_equal(cw_db_open(&opts, &db, &err), CW_OK);
-    assert_int_equal(cw_db_renew_replica(db, &row, &other, &err), CW_OK);
-}
-
 SETUP(start)
 {
-    cw_replicas_opts opts = {
-        .loop = &loop, .seal = &seal, .on_letter = on_letter, .is_file = true, .version = "1.2.3"};
-    cw_store_opts store_opts = {
-        .db = {TEMP_DB, .may_create = true}, .on_status = on_status, .on_change = on_change};
-    cw_replicas_shown shown = {.name = CW_STR("this")};
     n_letters = 0;
-    if (temp_db_setup(state) || cw_loop_init(&loop, 64, &err) || cw_seal_init(&seal, &err) ||
-        cw_replicas_new(&opts, &replicas, &err) || cw_store_new(&store_opts, &store, &err))
+    if (temp_db_setup(state))
         return -1;
-    cw_replicas_set_store(replicas, store);
-    cw_replicas_show(replicas, &shown);
-    cw_replicas_start(replicas);
-    cw_replicas_tick(replicas);
-    wait_until(has_number);
-    add_other();
+    replica_fixture_open(&servers, on_letter);
+    replica_fixture_join(&servers);
+    replicas = servers.replicas;
+    db = servers.db;
     return 0;
 }
 
 TEARDOWN(stop)
 {
-    cw_db_close(db);
-    cw_store_free(store);
-    cw_loop_end(&loop);
-    cw_loop_run(&loop);
-    cw_loop_done(&loop);
-    cw_replicas_free(replicas);
+    replica_fixture_stop(&servers);
+    replica_fixture_close(&servers);
     return temp_db_teardown(state);
+}
+
+static void wait_until(bool (*check)(void))
+{
+    replica_fixture_wait_until(&servers, check);
 }
 
 /* ---- receiving ---- */
@@ -128,7 +77,8 @@ static void post_sealed(const cw_seal *with, const void *bytes, size_t n)
     cw_arena_init(&arena, 1 << 20);
     assert_int_equal(cw_seal_close(with, PURPOSE, cw_str_make(bytes, n), &arena, &body, &err),
                      CW_OK);
-    assert_int_equal(cw_db_send_letter(db, OTHER, cw_replicas_number(replicas), body, &sent, &err),
+    assert_int_equal(cw_db_send_letter(db, REPLICA_FIXTURE_OTHER, cw_replicas_number(replicas),
+                                       body, &sent, &err),
                      CW_OK);
     assert_int_equal(sent, 1);
 }
@@ -138,14 +88,14 @@ static void post_head(letter_head head)
     char bytes[sizeof head + 9];
     memcpy(bytes, &head, sizeof head);
     memcpy(bytes + sizeof head, "Basicbody", 9);
-    post_sealed(&seal, bytes, sizeof bytes);
+    post_sealed(&servers.seal, bytes, sizeof bytes);
 }
 
 static void receive(void)
 {
-    cw_replicas_read_news(replicas, db, /* is_new= */ false);
+    (void)cw_replicas_read_news(replicas, db, /* is_new= */ false);
     for (int i = 0; i < 5; i++)
-        uv_run(&loop.uv, UV_RUN_NOWAIT);
+        uv_run(&servers.loop.uv, UV_RUN_NOWAIT);
 }
 
 TEST(a_letter_is_delivered_on_the_main_loop)
@@ -170,15 +120,15 @@ TEST(letters_of_another_key_form_or_receiver_are_ignored)
     head.form = CW_LETTER_FORM + 1;
     post_head(head);
     head = head_to_us();
-    head.to = (uint32_t)other;
+    head.to = (uint32_t)servers.other;
     post_head(head);
     head = head_to_us();
     head.n_credentials = 10; /* one more than follow */
     post_head(head);
     head = head_to_us();
-    post_sealed(&seal, &head, sizeof head - 1);
-    post_sealed(&seal, "", 0);
-    post_sealed(&seal, "x", 1);
+    post_sealed(&servers.seal, &head, sizeof head - 1);
+    post_sealed(&servers.seal, "", 0);
+    post_sealed(&servers.seal, "x", 1);
     receive();
     assert_int_equal(n_letters, 0);
     /* Those that follow arrive. */
@@ -195,14 +145,14 @@ TEST(more_letters_than_the_inbox_holds_are_lost_and_later_ones_arrive)
         cw_str body;
         cw_arena_init(&arena, 1 << 20);
         head.n_credentials = 0;
-        assert_int_equal(cw_seal_close(&seal, PURPOSE,
+        assert_int_equal(cw_seal_close(&servers.seal, PURPOSE,
                                        cw_str_make((const char *)&head, sizeof head), &arena, &body,
                                        &err),
                          CW_OK);
         for (unsigned n = 0; n < CW_LETTERS_MAX + 10; n++)
             assert_int_equal(on_body(body, replicas, &err), CW_OK);
         for (int turns = 0; turns < 5; turns++)
-            uv_run(&loop.uv, UV_RUN_NOWAIT);
+            uv_run(&servers.loop.uv, UV_RUN_NOWAIT);
         assert_int_equal(n_letters, (i + 1) * CW_LETTERS_MAX);
     }
 }
@@ -216,10 +166,12 @@ TEST(all_lasting_letters_reach_a_server_that_starts)
     head.to = CW_LETTER_ALL;
     head.n_credentials = 0;
     cw_arena_init(&arena, 1 << 20);
-    assert_int_equal(cw_seal_close(&seal, PURPOSE, cw_str_make((const char *)&head, sizeof head),
-                                   &arena, &body, &err),
+    assert_int_equal(cw_seal_close(&servers.seal, PURPOSE,
+                                   cw_str_make((const char *)&head, sizeof head), &arena, &body,
+                                   &err),
                      CW_OK);
-    assert_int_equal(cw_db_keep_letter(db, body, INT64_C(9000000000000), &err), CW_OK);
+    const cw_db_lasting letter = {.body = body, .until = INT64_C(9000000000000)};
+    assert_int_equal(cw_db_keep_letter(db, &letter, &err), CW_OK);
     temp_db_run(
         "WITH RECURSIVE c(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n < 32768)"
         " INSERT INTO letter (to_node, body, until) SELECT to_node, body, until FROM letter, c");
@@ -227,6 +179,68 @@ TEST(all_lasting_letters_reach_a_server_that_starts)
     assert_int_equal(n_letters, CW_DB_LASTING_LETTERS);
     receive();
     assert_int_equal(n_letters, CW_DB_LASTING_LETTERS);
+}
+
+static void keep_sealed(const cw_seal *with)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_str body;
+    letter_head head = head_to_us();
+    head.to = CW_LETTER_ALL;
+    head.n_credentials = 0;
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(cw_seal_close(with, PURPOSE, cw_str_make((const char *)&head, sizeof head),
+                                   &arena, &body, &err),
+                     CW_OK);
+    const cw_db_lasting letter = {.body = body, .until = INT64_C(9000000000000)};
+    assert_int_equal(cw_db_keep_letter(db, &letter, &err), CW_OK);
+}
+
+/* A server that starts without its database has other keys until it is back. */
+TEST(lasting_letters_that_no_key_opened_are_read_again_with_new_keys)
+{
+    cw_seal foreign;
+    size_t n;
+    assert_int_equal(cw_seal_init(&foreign, &err), CW_OK);
+    keep_sealed(&foreign);
+    receive();
+    receive();
+    assert_int_equal(n_letters, 0);
+    assert_int_equal(cw_seal_set_keys(&servers.seal, cw_seal_get_keys(&foreign, &n), 1, &err),
+                     CW_OK);
+    receive();
+    assert_int_equal(n_letters, 1);
+    receive();
+    assert_int_equal(n_letters, 1);
+}
+
+static void fill_inbox(void)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_str body;
+    letter_head head = head_to_us();
+    char *bytes = calloc(1, CW_LETTER_MAX);
+    head.n_credentials = 0;
+    memcpy(bytes, &head, sizeof head);
+    cw_arena_init(&arena, 4 * CW_DB_LETTER);
+    assert_int_equal(cw_seal_close(&servers.seal, PURPOSE, cw_str_make(bytes, CW_LETTER_MAX),
+                                   &arena, &body, &err),
+                     CW_OK);
+    for (unsigned i = 0; i < CW_LETTERS_BYTES / CW_LETTER_MAX; i++)
+        assert_int_equal(on_body(body, replicas, &err), CW_OK);
+    free(bytes);
+}
+
+TEST(a_full_inbox_delays_lasting_letters_and_loses_none)
+{
+    keep_sealed(&servers.seal);
+    fill_inbox();
+    receive(); /* reads, and then the loop empties the inbox */
+    n_letters = 0;
+    receive();
+    assert_int_equal(n_letters, 1);
+    receive();
+    assert_int_equal(n_letters, 1);
 }
 
 /* ---- sending ---- */
@@ -240,7 +254,7 @@ static cw_code count_row(cw_str body, void *ctx, cw_err *e)
     (void)ctx;
     (void)e;
     cw_arena_init(&arena, 4 * CW_DB_LETTER);
-    assert_int_equal(cw_seal_open(&seal, PURPOSE, body, &arena, &plain), CW_OK);
+    assert_int_equal(cw_seal_open(&servers.seal, PURPOSE, body, &arena, &plain), CW_OK);
     keep(last_bytes, cw_str_make(plain.p + sizeof(letter_head), plain.n - sizeof(letter_head)));
     n_written++;
     if (strcmp(last_bytes, "one") == 0)
@@ -252,7 +266,7 @@ static unsigned n_expected;
 
 static bool are_written(void)
 {
-    assert_int_equal(cw_db_take_letters(db, OTHER, count_row, NULL, &err), CW_OK);
+    assert_int_equal(cw_db_take_letters(db, REPLICA_FIXTURE_OTHER, count_row, NULL, &err), CW_OK);
     return n_written >= n_expected;
 }
 
@@ -267,7 +281,7 @@ static void assert_written(unsigned n)
 TEST(a_letter_to_a_number_and_to_all_becomes_a_row_that_is_sealed)
 {
     const cw_letter to_one = {
-        .to = (uint32_t)other, .credentials = CW_STR("a"), .bytes = CW_STR("bc")};
+        .to = (uint32_t)servers.other, .credentials = CW_STR("a"), .bytes = CW_STR("bc")};
     const cw_letter to_all = {.to = CW_LETTER_ALL, .bytes = CW_STR("d")};
     const cw_letter to_nobody = {.to = 1000, .bytes = CW_STR("e")};
     n_written = 0;
@@ -308,7 +322,7 @@ static void hold_store(void)
 {
     atomic_store(&is_held, false);
     pthread_mutex_lock(&gate);
-    assert_int_equal(cw_store_ask(store, &gate_job), CW_OK);
+    assert_int_equal(cw_store_ask(servers.store, &gate_job), CW_OK);
     while (!atomic_load(&is_held))
         usleep(200);
 }
@@ -316,7 +330,7 @@ static void hold_store(void)
 TEST(a_letter_that_is_too_large_is_refused)
 {
     char *bytes = calloc(1, CW_LETTER_MAX);
-    cw_letter letter = {.to = (uint32_t)other, .bytes = cw_str_make(bytes, CW_LETTER_MAX)};
+    cw_letter letter = {.to = (uint32_t)servers.other, .bytes = cw_str_make(bytes, CW_LETTER_MAX)};
     n_written = 0;
     assert_int_equal(cw_replicas_send(replicas, &letter, 0), CW_LIMIT);
     letter.bytes.n = CW_LETTER_MAX - sizeof(letter_head);
@@ -339,7 +353,7 @@ TEST(more_letters_or_bytes_than_may_wait_are_refused)
     assert_int_equal(cw_replicas_send(replicas, &small, 0), CW_LIMIT);
     pthread_mutex_unlock(&gate);
     /* The store takes them all. */
-    small.to = (uint32_t)other;
+    small.to = (uint32_t)servers.other;
     n_written = 0;
     while (cw_replicas_send(replicas, &small, 0) == CW_LIMIT)
         usleep(500);
@@ -357,8 +371,8 @@ TEST(callers_take_turns_and_one_leaves_room_to_others)
     char *bytes = calloc(1, CW_LETTER_MAX);
     const cw_fair_key many = {{1, 1, 1}}, few = {{2, 2, 2}};
     cw_letter large = {.to = 1000, .by = many, .bytes = cw_str_make(bytes, CW_LETTER_MAX / 2)};
-    cw_letter small = {.to = (uint32_t)other, .by = many, .bytes = CW_STR("many")};
-    const cw_letter one = {.to = (uint32_t)other, .by = few, .bytes = CW_STR("one")};
+    cw_letter small = {.to = (uint32_t)servers.other, .by = many, .bytes = CW_STR("many")};
+    const cw_letter one = {.to = (uint32_t)servers.other, .by = few, .bytes = CW_STR("one")};
     n_written = one_at = 0;
     hold_store();
     while (cw_replicas_send(replicas, &large, 0) == CW_OK)
@@ -388,7 +402,7 @@ static bool is_quiet(void)
 static unsigned n_waiting(void)
 {
     pthread_mutex_lock(&replicas->lock);
-    unsigned n = replicas->lasting.n;
+    unsigned n = cw_letters_count_lasting(replicas);
     pthread_mutex_unlock(&replicas->lock);
     return n;
 }
@@ -438,7 +452,7 @@ TEST(lasting_letters_wait_for_a_database_that_cannot_be_written)
     assert_string_equal(last_bytes, "second");
     wait_until(is_quiet);
     assert_int_equal(n_waiting(), 0);
-    assert_int_equal(cw_db_take_letters(db, OTHER, count_row, NULL, &err), CW_OK);
+    assert_int_equal(cw_db_take_letters(db, REPLICA_FIXTURE_OTHER, count_row, NULL, &err), CW_OK);
     assert_int_equal(n_written, 0);
 }
 
@@ -453,40 +467,75 @@ TEST(more_lasting_letters_than_one_job_sends_all_arrive)
     assert_kept(2 * MAIL_MAX + 1);
 }
 
-static void drop_lasting(void)
+static cw_code send_lasting_of(uint64_t caller, cw_str text)
 {
-    cw_list all;
-    pthread_mutex_lock(&replicas->lock);
-    take_all(&replicas->lasting, &all);
-    pthread_mutex_unlock(&replicas->lock);
-    drop_all(&all);
+    const cw_letter letter = {.to = CW_LETTER_ALL, .by = {{caller, caller, caller}}, .bytes = text};
+    return cw_replicas_send(replicas, &letter, LATER);
 }
 
-TEST(the_oldest_lasting_letters_give_way)
+/* Drop those that wait. Returns the place in turn of the letter "one", from 1 on; 0: it was not there. */
+static unsigned drop_lasting(void)
 {
-    char text[16];
+    cw_list all;
+    unsigned n = 0, place = 0;
+    pthread_mutex_lock(&replicas->lock);
+    take_some(&replicas->lasting, &all, UINT32_MAX);
+    pthread_mutex_unlock(&replicas->lock);
+    for (cw_list *node; (node = cw_list_take_first(&all));) {
+        waiting *w = waiting_at(node);
+        n++;
+        if (w->n == sizeof(letter_head) + 3 && !memcmp(w->bytes + sizeof(letter_head), "one", 3))
+            place = n;
+        free_waiting(w);
+    }
+    return place;
+}
+
+TEST(callers_share_the_room_of_lasting_letters)
+{
     char *bytes = calloc(1, CW_LETTER_MAX);
     size_t n_large = CW_LETTER_MAX - sizeof(letter_head);
+    unsigned n = 0;
     hold_store();
-    for (unsigned i = 0; i < CW_LETTERS_LASTING + 3; i++) {
-        snprintf(text, sizeof text, "%u", i);
-        send_lasting_text(cw_str_from(text), LATER);
-    }
-    assert_int_equal(n_waiting(), CW_LETTERS_LASTING);
-    const waiting *oldest = waiting_at(replicas->lasting.list.next);
-    assert_int_equal(oldest->bytes[sizeof(letter_head)], '3');
-    drop_lasting();
-    for (unsigned i = 0; i < CW_LETTERS_LASTING_BYTES / CW_LETTER_MAX + 1; i++) {
-        bytes[0] = (char)('a' + i);
-        send_lasting_text(cw_str_make(bytes, n_large), LATER);
-    }
-    assert_int_equal(n_waiting(), CW_LETTERS_LASTING_BYTES / CW_LETTER_MAX);
-    oldest = waiting_at(replicas->lasting.list.next);
-    assert_int_equal(oldest->bytes[sizeof(letter_head)], 'b');
-    assert_true(replicas->lasting.bytes <= CW_LETTERS_LASTING_BYTES);
-    drop_lasting();
+    while (send_lasting_of(1, CW_STR("many")) == CW_OK)
+        n++;
+    assert_int_equal(n, CW_LETTERS_LASTING / 2);
+    assert_int_equal(send_lasting_of(2, CW_STR("one")), CW_OK);
+    assert_int_equal(drop_lasting(), 2);
+    for (n = 0; send_lasting_of(1, cw_str_make(bytes, n_large)) == CW_OK; n++)
+        ;
+    assert_in_range(n, 1, CW_LETTERS_LASTING_BYTES / CW_LETTER_MAX / 2);
+    assert_int_equal(send_lasting_of(2, CW_STR("one")), CW_OK);
+    assert_int_equal(drop_lasting(), 2);
     pthread_mutex_unlock(&gate);
     free(bytes);
+}
+
+static void *leave(void *arg)
+{
+    (void)arg;
+    cw_replicas_leave(replicas, 10000);
+    return NULL;
+}
+
+/* More than one job sends: a client has got its 204 already. */
+TEST(lasting_letters_that_wait_are_sent_before_the_server_leaves)
+{
+    pthread_t thread;
+    n_written = 0;
+    n_read = 0;
+    hold_store();
+    for (unsigned i = 0; i < 2 * MAIL_MAX + 1; i++)
+        send_lasting_text(CW_STR("x"), LATER);
+    assert_int_equal(pthread_create(&thread, NULL, leave, NULL), 0);
+    usleep(50000);
+    pthread_mutex_unlock(&gate);
+    pthread_join(thread, NULL);
+    cw_store_free(servers.store);
+    servers.store = NULL;
+    n_expected = 2 * MAIL_MAX + 1;
+    assert_true(are_kept());
+    assert_int_equal(n_written, 2 * MAIL_MAX + 1);
 }
 
 /* ---- failed allocations ---- */
@@ -512,7 +561,7 @@ static void receive_once(void *ctx)
     const cw_str *body = ctx;
     assert_int_equal(on_body(*body, replicas, &err), CW_OK);
     for (int turns = 0; turns < 3; turns++)
-        uv_run(&loop.uv, UV_RUN_NOWAIT);
+        uv_run(&servers.loop.uv, UV_RUN_NOWAIT);
 }
 
 TEST(letters_survive_every_failed_allocation)
@@ -522,8 +571,9 @@ TEST(letters_survive_every_failed_allocation)
     letter_head head = head_to_us();
     head.n_credentials = 0;
     cw_arena_init(&arena, 1 << 20);
-    assert_int_equal(cw_seal_close(&seal, PURPOSE, cw_str_make((const char *)&head, sizeof head),
-                                   &arena, &body, &err),
+    assert_int_equal(cw_seal_close(&servers.seal, PURPOSE,
+                                   cw_str_make((const char *)&head, sizeof head), &arena, &body,
+                                   &err),
                      CW_OK);
     send_once(NULL); /* the groups of the outbox stay */
     assert_true(oom_each(send_once, NULL) >= 1);
@@ -541,13 +591,16 @@ int main(void)
         T(letters_of_another_key_form_or_receiver_are_ignored),
         T(more_letters_than_the_inbox_holds_are_lost_and_later_ones_arrive),
         T(all_lasting_letters_reach_a_server_that_starts),
+        T(lasting_letters_that_no_key_opened_are_read_again_with_new_keys),
+        T(a_full_inbox_delays_lasting_letters_and_loses_none),
         T(a_letter_to_a_number_and_to_all_becomes_a_row_that_is_sealed),
         T(a_letter_that_is_too_large_is_refused),
         T(more_letters_or_bytes_than_may_wait_are_refused),
         T(callers_take_turns_and_one_leaves_room_to_others),
         T(lasting_letters_wait_for_a_database_that_cannot_be_written),
         T(more_lasting_letters_than_one_job_sends_all_arrive),
-        T(the_oldest_lasting_letters_give_way),
+        T(callers_share_the_room_of_lasting_letters),
+        T(lasting_letters_that_wait_are_sent_before_the_server_leaves),
         T(letters_survive_every_failed_allocation),
     };
     return cmocka_run_group_tests_name("letters", tests, NULL, NULL);

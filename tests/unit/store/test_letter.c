@@ -43,6 +43,12 @@ static int64_t send_letter(cw_db *db, const char *from, int64_t to, const char *
     return n;
 }
 
+static cw_code keep_letter(cw_db *db, const char *body, int64_t until, int64_t share)
+{
+    const cw_db_lasting letter = {.body = cw_str_from(body), .until = until, .share = share};
+    return cw_db_keep_letter(db, &letter, &err);
+}
+
 static cw_code join(cw_str body, void *ctx, cw_err *e)
 {
     cw_buf *out = ctx;
@@ -168,7 +174,7 @@ TEST(a_receiver_that_fails_keeps_its_letters)
     (void)add_server(db, "a");
     int64_t b = add_server(db, "b");
     assert_int_equal(send_letter(db, "a", b, "x"), 1);
-    assert_int_equal(cw_db_keep_letter(db, CW_STR("y"), LATER, &err), CW_OK);
+    assert_int_equal(keep_letter(db, "y", LATER, 0), CW_OK);
     assert_int_equal(cw_db_take_letters(db, CW_STR("b"), refuse, NULL, &err), CW_LIMIT);
     assert_string_equal(err.msg, "not now");
     assert_int_equal(cw_db_read_letters(db, &at, refuse, NULL, &err), CW_LIMIT);
@@ -183,40 +189,76 @@ TEST(a_lasting_letter_reaches_each_reader_once_also_later_ones)
 {
     cw_db *db = open_db();
     int64_t first = 0, second = 0;
-    assert_int_equal(cw_db_keep_letter(db, CW_STR("one"), LATER, &err), CW_OK);
+    assert_int_equal(keep_letter(db, "one", LATER, 0), CW_OK);
     assert_read(db, &first, "one|");
     assert_read(db, &first, "");
-    assert_int_equal(cw_db_keep_letter(db, CW_STR("two"), LATER, &err), CW_OK);
+    assert_int_equal(keep_letter(db, "two", LATER, 0), CW_OK);
     assert_read(db, &first, "two|");
     assert_read(db, &second, "one|two|");
-    assert_int_equal(cw_db_keep_letter(db, CW_STR("over"), 1, &err), CW_OK);
+    assert_int_equal(keep_letter(db, "over", 1, 0), CW_OK);
     assert_int_equal(cw_db_expire_letters(db, &err), CW_OK);
     assert_read(db, &second, "");
     cw_db_close(db);
 }
 
-TEST(the_oldest_lasting_letters_give_way)
+/* Letters of a number of callers, each with as many. */
+static void fill(int first_share, int callers, int each)
 {
-    int n = 0;
+    char sql[512];
+    snprintf(sql, sizeof sql,
+             temp_db_is_server()
+                 ? "INSERT INTO letter (to_node, body, until, share)"
+                   " SELECT '', 'x'::bytea, 9000000000000, %d + n %% %d"
+                   " FROM generate_series(0, %d) n"
+                 : "WITH RECURSIVE c(n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM c"
+                   " WHERE n < %3$d) INSERT INTO letter (to_node, body, until, share)"
+                   " SELECT '', x'78', 9000000000000, %1$d + n %% %2$d FROM c",
+             first_share, callers, callers * each - 1);
+    temp_db_run(sql);
+}
+
+static int count_kept(cw_db *db, const char *body)
+{
     int64_t at = 0;
-    cw_db *db = open_db();
-    assert_int_equal(cw_db_keep_letter(db, CW_STR("the oldest"), LATER, &err), CW_OK);
-    temp_db_run(
-        temp_db_is_server()
-            ? "INSERT INTO letter (to_node, body, until)"
-              " SELECT '', 'x'::bytea, 9000000000000 FROM generate_series(1, 32767)"
-            : "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 32767)"
-              " INSERT INTO letter (to_node, body, until) SELECT '', x'78', 9000000000000 FROM c");
-    _Static_assert(CW_DB_LASTING_LETTERS == 32768, "as above");
-    assert_int_equal(cw_db_keep_letter(db, CW_STR("newest"), LATER, &err), CW_OK);
-    assert_int_equal(cw_db_read_letters(db, &at, count, &n, &err), CW_OK);
-    assert_int_equal(n, CW_DB_LASTING_LETTERS);
-    int64_t none = 0;
+    int n = 0;
     CW_CLEANUP(cw_buf_done) cw_buf all;
     cw_buf_init(&all, CW_BUF_MAX);
-    assert_int_equal(cw_db_read_letters(db, &none, join, &all, &err), CW_OK);
-    assert_null(memmem(cw_buf_str(&all).p, cw_buf_str(&all).n, "the oldest", 10));
-    assert_non_null(memmem(cw_buf_str(&all).p, cw_buf_str(&all).n, "newest", 6));
+    assert_int_equal(
+        cw_db_read_letters(db, &at, body ? join : count, body ? (void *)&all : &n, &err), CW_OK);
+    cw_str text = cw_buf_str(&all);
+    return body ? memmem(text.p, text.n, body, strlen(body)) != NULL : n;
+}
+
+TEST(a_full_table_loses_the_oldest_letters_of_the_caller_with_the_most)
+{
+    cw_db *db = open_db();
+    assert_int_equal(keep_letter(db, "of another", LATER, 7), CW_OK);
+    assert_int_equal(keep_letter(db, "the oldest", LATER, 8), CW_OK);
+    fill(8, 1, CW_DB_LASTING_LETTERS - 2);
+    assert_int_equal(keep_letter(db, "newest", LATER, 9), CW_OK);
+    assert_true(count_kept(db, "of another"));
+    assert_true(count_kept(db, "newest"));
+    assert_false(count_kept(db, "the oldest"));
+    assert_in_range(count_kept(db, NULL), CW_DB_LASTING_LETTERS * 9 / 10, CW_DB_LASTING_LETTERS);
+    /* The caller goes on, and displaces its own. */
+    for (int i = 0; i < 2000; i++)
+        assert_int_equal(keep_letter(db, "flood", LATER, 8), CW_OK);
+    assert_true(count_kept(db, "of another"));
+    assert_true(count_kept(db, "newest"));
+    cw_db_close(db);
+}
+
+/* Networks are cheap: a thousand of them are no reason to forget the letters of an account. */
+TEST(anonymous_callers_together_have_half_of_a_full_table)
+{
+    cw_db *db = open_db();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(keep_letter(db, i ? "of the account" : "the first", LATER, 7), CW_OK);
+    fill(-CW_DB_LASTING_LETTERS, CW_DB_LASTING_LETTERS - 3, 1);
+    assert_int_equal(keep_letter(db, "anonymous", LATER, -1), CW_OK);
+    assert_true(count_kept(db, "the first"));
+    assert_true(count_kept(db, "anonymous"));
+    assert_int_equal(count_kept(db, NULL), CW_DB_LASTING_LETTERS);
     cw_db_close(db);
 }
 
@@ -293,7 +335,7 @@ static void use_once(void *ctx)
     const cw_code codes[] = {
         cw_db_send_letter(db, CW_STR("a"), 0, CW_STR("body"), &sent, &err),
         cw_db_take_letters(db, CW_STR("b"), count, &n, &err),
-        cw_db_keep_letter(db, CW_STR("body"), LATER, &err),
+        keep_letter(db, "body", LATER, 0),
         cw_db_read_letters(db, &at, count, &n, &err),
         cw_db_expire_letters(db, &err),
         cw_db_read_changes(db, &reading, note, out, &err),
@@ -324,7 +366,8 @@ int main(void)
         T(a_letter_that_is_not_taken_is_removed_after_its_time),
         T(a_receiver_that_fails_keeps_its_letters),
         T(a_lasting_letter_reaches_each_reader_once_also_later_ones),
-        T(the_oldest_lasting_letters_give_way),
+        T(a_full_table_loses_the_oldest_letters_of_the_caller_with_the_most),
+        T(anonymous_callers_together_have_half_of_a_full_table),
         T(changes_name_their_accounts_and_more_than_a_reader_keeps_are_those_of_all),
         T(a_database_that_was_restored_is_a_change_of_all),
         T(letters_and_changes_survive_every_failed_allocation),
