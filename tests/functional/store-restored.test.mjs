@@ -100,6 +100,9 @@ function commonOf(title, newEngine, options = {}) {
             const fresh = await makeToken(config, "bob");
             assert.equal(fresh.id, lost.id, "the number is used a second time");
             assert.deepEqual(await listed(config, "--revoke"), []);
+            const { code, stderr } = await run(config);
+            assert.equal(code, 0);
+            assert.match(stderr, new RegExp(`if the clocks of servers differ.* token revoke ${fresh.id}\\n`));
             await cli(config, "token", "revoke", String(fresh.id));
             assert.deepEqual(await listed(config), []);
         });
@@ -146,6 +149,88 @@ function commonOf(title, newEngine, options = {}) {
                     ["dave", "active", []],
                 ],
             );
+        });
+
+        test("lists what a removal took along, also if the same name was added again", async () => {
+            const { config, take, restore } = await begin(newEngine);
+            await makeToken(config, "alice", "--name", "old");
+            for (const words of [
+                ["role", "add", "writer"],
+                ["role", "allow", "writer", "delete it"],
+                ["role", "allow", "writer", "read it"],
+                ["account", "grant", "bob", "writer"],
+            ]) {
+                await cli(config, ...words);
+            }
+            take();
+            await cli(config, "account", "remove", "alice");
+            await cli(config, "account", "add", "alice", { input: "s3cret-2" });
+            await cli(config, "role", "remove", "writer");
+            await cli(config, "role", "add", "writer");
+            await cli(config, "role", "allow", "writer", "read it");
+            assert.deepEqual(await listed(config), []);
+            restore();
+            const rows = await listed(config);
+            assert.deepEqual(short(rows), [
+                ["account_role", "bob", "writer"],
+                ["account", "alice", null],
+                ["permission", null, "writer"],
+            ]);
+            assert.equal(rows[2].permission, "delete it");
+            assert.ok((await listed(config, "--revoke")).every(({ revoked_again: again }) => again));
+            assert.deepEqual(await listed(config), []);
+        });
+
+        test("lists OAuth clients that were denied or removed, and denies or removes them again", async () => {
+            const { config, take, restore } = await begin(newEngine);
+            const [document, long] = ["https://a.example/c.json", `https://a.example/${"c".repeat(300)}`];
+            await cli(config, "client", "add", "gone", "--redirect-uri", "https://gone.example/cb");
+            await cli(config, "client", "add", "kept", "--redirect-uri", "https://kept.example/cb");
+            await cli(config, "client", "deny", "https://b.example/c.json");
+            take();
+            await cli(config, "client", "remove", "gone");
+            for (const id of [document, "kept", "https://undone.example/c.json", long]) {
+                await cli(config, "client", "deny", id);
+            }
+            await cli(config, "client", "remove", "https://undone.example/c.json");
+            assert.deepEqual(await listed(config), []);
+            restore();
+            const { code, stdout, stderr } = await run(config, "--json", "--revoke");
+            assert.equal(code, 1, "an id of which the audit has the beginning only");
+            assert.match(stderr, /only the beginning of its id.*: https:\/\/a\.example\/cccc/);
+            const found = JSON.parse(stdout);
+            assert.deepEqual(short(found), [
+                ["client", null, "gone"],
+                ["client_denial", null, document],
+                ["client_denial", null, "kept"],
+            ]);
+            assert.ok(found.every(({ revoked_again: again }) => again));
+            await cli(config, "client", "deny", long);
+            assert.deepEqual(await listed(config), []);
+            const clients = JSON.parse(await cli(config, "client", "list", "--json"));
+            assert.deepEqual(
+                clients.filter(({ id }) => id !== long).map(({ id, state }) => [id, state]),
+                [
+                    [document, "denied"],
+                    ["https://b.example/c.json", "denied"],
+                    ["kept", "denied"],
+                ],
+            );
+        });
+
+        test("lists passwords that were changed since the backup, and leaves them to an operator", async () => {
+            const { config, take, restore } = await begin(newEngine);
+            take();
+            await cli(config, "account", "password", "bob", { input: "b0b-b0b-2" });
+            restore();
+            const without = await run(config, "--json");
+            assert.deepEqual([without.code, without.stdout.trim()], [0, "[]"]);
+            assert.match(without.stderr, /passwords are listed with --since/);
+            const [row, ...others] = await listed(config, "--since", "1h", "--revoke");
+            assert.deepEqual([row.kind, row.account, row.revoked_again, others], ["password", "bob", false, []]);
+            const text = await run(config, "--since", "1h");
+            assert.match(text.stdout, /set the passwords again/);
+            assert.doesNotMatch(text.stdout, /--revoke/);
         });
     });
 }
@@ -259,6 +344,33 @@ suite("the audit of store restored", { timeout: 300_000 }, () => {
         await listed(config, "--revoke", "--audit", file);
         const left = "SELECT group_concat(id) FROM oauth_grant; SELECT group_concat(id) FROM session";
         assert.equal(execFileSync("sqlite3", [store.path, left], { encoding: "utf8" }), "1,3\n2\n");
+    });
+
+    test("records a block or a new password: sessions and grants from before it are listed", async () => {
+        const { store, config } = await begin(fileEngine);
+        await cli(config, "account", "list");
+        const now = Date.now();
+        const session = (id, account, ago) => `(${id}, ${account}, x'0${id}', ${now - ago}, ${now})`;
+        const sql = `INSERT INTO session VALUES ${session(1, 1, 9_000)}, ${session(2, 1, 1_000)},
+            ${session(3, 2, 9_000)}, ${session(4, 2, 1_000)};`;
+        execFileSync("sqlite3", [store.path, `UPDATE account SET created = 1; ${sql}`]);
+        const record = (ago, method, detail) =>
+            JSON.stringify({ time: new Date(now - ago).toISOString(), kind: "change", outcome: "ok", method, detail });
+        const file = newFile("ends.jsonl");
+        const lines = [
+            record(6_000, "account block", "alice"),
+            record(5_000, "account unblock", "alice"),
+            record(4_000, "causeway.accounts.password", "bob"),
+        ];
+        writeFileSync(file, `${lines.join("\n")}\n`);
+        const rows = await listed(config, "--audit", file);
+        assert.deepEqual(
+            rows.map(({ kind, id }) => [kind, id]),
+            [
+                ["session", 1],
+                ["session", 3],
+            ],
+        );
     });
 
     test("has a ceiling: the newest records count, and the command says that older ones were not read", async () => {

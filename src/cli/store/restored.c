@@ -23,13 +23,14 @@ typedef struct restored {
     bool revoke, json;
     cw_config *config;
     cw_arena arena;
-    cw_revived *list;
-    size_t n, n_revoked;
+    cw_revived_lists found;
+    size_t n, n_revoked; /* that can be revoked, and that were */
+    size_t n_passwords;
     bool is_incomplete; /* reported: the exit code */
     bool *was_revoked;  /* by place in the list */
 } restored;
 
-/* How a kind is called, and how it is withdrawn. */
+/* How a kind is called, and how it is withdrawn; NULL: only its owner can replace it. */
 static const struct kind {
     const char *word, *method, *command;
 } kinds[CW_REVIVED_KINDS] = {
@@ -41,6 +42,9 @@ static const struct kind {
     [CW_REVIVED_ACCOUNT] = {"account", "causeway.accounts.remove", "account remove"},
     [CW_REVIVED_PERMISSION] = {"permission", "causeway.roles.deny", "role deny"},
     [CW_REVIVED_ROLE] = {"role", "causeway.roles.remove", "role remove"},
+    [CW_REVIVED_CLIENT] = {"client", "causeway.clients.remove", "client remove"},
+    [CW_REVIVED_DENIAL] = {"client_denial", "causeway.clients.deny", "client deny"},
+    [CW_REVIVED_PASSWORD] = {"password", NULL, NULL},
 };
 
 /* ---- the audit ---- */
@@ -78,6 +82,23 @@ static void read_audits(restored *r, cw_withdrawals *w)
                 (unsigned long long)lost);
 }
 
+/* Not in the list, and not revoked: an operator has to decide. */
+static void report_unsure(restored *r)
+{
+    for (const cw_revived *v = r->found.young; v; v = v->next)
+        fprintf(stderr,
+                "causeway: %s %lld of %.*s was created less than a minute after its number was "
+                "revoked: if the clocks of servers differ, revoke it with: causeway %s %lld\n",
+                kinds[v->kind].word, (long long)v->id, CW_STR_ARG(v->account),
+                kinds[v->kind].command, (long long)v->id);
+    for (const cw_revived *v = r->found.cut; v; v = v->next) {
+        r->is_incomplete = true;
+        (void)cw_cli_failure("a client was denied at %.*s, and the audit has only the beginning of "
+                             "its id; find it and deny it again: %.*s",
+                             CW_STR_ARG(v->when), CW_STR_ARG(v->name));
+    }
+}
+
 /* ---- the database ---- */
 
 static cw_code open_database(const cw_config *config, cw_db **ret, cw_err *err)
@@ -100,24 +121,32 @@ static cw_code find(restored *r, cw_err *err)
     if (!rc)
         read_audits(r, w);
     if (!rc)
-        rc = cw_revived_find(w, db, r->config, &r->arena, &r->list, err);
+        rc = cw_revived_find(w, db, r->config, &r->arena, &r->found, err);
     cw_withdrawals_free(w);
     cw_db_close(db);
-    for (const cw_revived *v = r->list; v; v = v->next)
-        r->n++;
+    for (const cw_revived *v = r->found.sure; v; v = v->next)
+        ++*(kinds[v->kind].method ? &r->n : &r->n_passwords);
     return rc;
 }
 
 /* ---- once more ---- */
+
+static bool has_role(cw_revived_kind kind)
+{
+    return kind == CW_REVIVED_ACCOUNT_ROLE || kind == CW_REVIVED_PERMISSION ||
+           kind == CW_REVIVED_ROLE;
+}
 
 static void write_params(cw_json_writer *w, const void *ctx)
 {
     const cw_revived *v = ctx;
     if (v->kind <= CW_REVIVED_SESSION)
         cw_json_add_i64_member(w, CW_STR("id"), v->id);
+    if (v->kind == CW_REVIVED_CLIENT || v->kind == CW_REVIVED_DENIAL)
+        cw_json_add_string_member(w, CW_STR("id"), v->name);
     if (v->kind >= CW_REVIVED_ACCOUNT_ROLE && v->kind <= CW_REVIVED_ACCOUNT)
         cw_json_add_string_member(w, CW_STR("name"), v->account);
-    if (v->kind == CW_REVIVED_ACCOUNT_ROLE || v->kind >= CW_REVIVED_PERMISSION)
+    if (has_role(v->kind))
         cw_json_add_string_member(w, CW_STR("role"), v->name);
     if (v->kind == CW_REVIVED_PERMISSION)
         cw_json_add_string_member(w, CW_STR("permission"), v->permission);
@@ -158,14 +187,14 @@ static int revoke_all(restored *r)
 {
     cw_cli_admin a;
     size_t i = 0;
-    r->was_revoked = cw_arena_calloc(&r->arena, r->n + 1, sizeof *r->was_revoked);
+    r->was_revoked = cw_arena_calloc(&r->arena, r->n + r->n_passwords + 1, sizeof *r->was_revoked);
     if (!r->was_revoked)
         return cw_cli_failure("%s", cw_code_text(CW_NOMEM));
     int code = cw_cli_admin_open_alone(r->config_path, &a);
     if (code >= 0)
         return code;
-    for (const cw_revived *v = r->list; v; v = v->next, i++) {
-        r->was_revoked[i] = revoke_one(r, &a, v);
+    for (const cw_revived *v = r->found.sure; v; v = v->next, i++) {
+        r->was_revoked[i] = kinds[v->kind].method && revoke_one(r, &a, v);
         r->n_revoked += r->was_revoked[i];
     }
     cw_cli_admin_close(&a);
@@ -224,13 +253,13 @@ static void add_row(cw_cli_table *t, const cw_revived *v)
 
 static void add_list(const restored *r, cw_buf *out)
 {
-    static const cw_cli_column columns[] = {{"KIND", 12, false},    {"ID", 5, true},
+    static const cw_cli_column columns[] = {{"KIND", 13, false},    {"ID", 5, true},
                                             {"ACCOUNT", 20, false}, {"NAME", 20, false},
                                             {"REVOKED", 24, false}, {"BY", 0, false}};
     cw_cli_table t;
     size_t i = 0;
     cw_cli_table_open(&t, out, r->json, columns, CW_COUNT(columns));
-    for (const cw_revived *v = r->list; v; v = v->next, i++) {
+    for (const cw_revived *v = r->found.sure; v; v = v->next, i++) {
         if (r->json)
             add_object(r, &t.json, v, i);
         else
@@ -245,13 +274,15 @@ static int print(const restored *r)
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
     if (!r->json) {
         cw_buf_add(&out, CW_STR("all servers verify all callers again\n"));
-        if (!r->n && !r->is_incomplete)
+        if (!r->found.sure && !r->is_incomplete)
             cw_buf_add(&out, CW_STR("no right that the audit records as revoked is valid again\n"));
-        if (r->n)
+        if (r->found.sure)
             cw_buf_add(&out, CW_STR("revoked, and valid again:\n"));
     }
-    if (r->json || r->n)
+    if (r->json || r->found.sure)
         add_list(r, &out);
+    if (r->n_passwords && !r->json)
+        cw_buf_add(&out, CW_STR("set the passwords again with: causeway account password NAME\n"));
     if (r->n && !r->json && r->revoke)
         cw_buf_printf(&out, "revoked once more: %zu of %zu\n", r->n_revoked, r->n);
     if (r->n && !r->json && !r->revoke)
@@ -267,7 +298,11 @@ static int run(restored *r)
     int code = -1;
     if (find(r, &err))
         return cw_cli_failure("%s", err.msg);
-    if (r->revoke && r->n)
+    report_unsure(r);
+    if (!r->since[0])
+        fprintf(stderr, "causeway: changed passwords are listed with --since TIME, the time of the "
+                        "backup\n");
+    if (r->revoke && r->found.sure)
         code = revoke_all(r);
     int printed = print(r);
     if (code >= 0)
@@ -294,8 +329,8 @@ int cw_cli_store_restored(int argc, char **argv)
         "store restored", "",
         "Mark the database as restored from a backup, while servers run: they read all\n"
         "rights again within a second. Then list the rights that the audit records as\n"
-        "revoked and that are valid again: tokens, grants, sessions, accounts and roles.\n"
-        "Passwords are not listed.",
+        "revoked and that are valid again: tokens, grants, sessions, accounts, roles and\n"
+        "OAuth clients. With --since, accounts with an old password too.",
         options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code >= 0)

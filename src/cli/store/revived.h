@@ -9,14 +9,20 @@
  *     if (!rc)
  *         rc = cw_withdrawals_read(w, path, files, since, err);
  *     if (!rc)
- *         rc = cw_revived_find(w, db, config, &arena, &list, err);
+ *         rc = cw_revived_find(w, db, config, &arena, &lists, err);
  *     cw_withdrawals_free(w);
  *
  * The newest record about a right decides: a role that was granted again is not revived. A number or a
  * name may be that of another thing, which was created after the record: after an older restore the
- * database gives numbers a second time. So a thing that is younger than its withdrawal is not revived.
+ * database gives numbers a second time. So a thing that is younger than its withdrawal is not revived. If it is
+ * younger by less than CW_REVIVED_CLOCKS_MS, the clocks of two servers may differ: it is unsure.
  *
- * Not here: passwords, because a database does not hold their age.
+ * A removal takes other rights along, and an addition of the same name does not bring them back. An account that is
+ * older than its removal is revived, also if another one of that name was added since. The same holds for
+ * permissions of a role, for its accounts, and for sessions and grants that a block or a new password has ended.
+ *
+ * A database does not hold the age of passwords: those with a record are revived if the records begin with
+ * the time of the backup.
  *
  * Ownership: a list lives as long as its arena.
  * Threads:   one thread. It waits for the disk and the database.
@@ -33,6 +39,7 @@
 
 #define CW_WITHDRAWALS_MAX 100000u
 #define CW_WITHDRAWALS_ROUNDS 12u
+#define CW_REVIVED_CLOCKS_MS 60000
 
 typedef struct cw_withdrawals cw_withdrawals;
 
@@ -59,6 +66,9 @@ typedef enum cw_revived_kind {
     CW_REVIVED_ACCOUNT,      /* an account that was removed */
     CW_REVIVED_PERMISSION,   /* a permission of a role */
     CW_REVIVED_ROLE,         /* a role that was removed */
+    CW_REVIVED_CLIENT,       /* a registered OAuth client that was removed */
+    CW_REVIVED_DENIAL,       /* an OAuth client of any kind that was denied */
+    CW_REVIVED_PASSWORD,     /* that was changed */
     CW_REVIVED_KINDS,
 } cw_revived_kind;
 
@@ -73,9 +83,15 @@ struct cw_revived {
     cw_str when, by;   /* of the record */
 };
 
-/* All that are revived; *ret is NULL for none. Tokens, grants and sessions that have expired are
- * not. */
+/* NULL for none. */
+typedef struct cw_revived_lists {
+    cw_revived *sure;
+    cw_revived *young; /* unsure, because of clocks */
+    cw_revived *cut;   /* unsure: the record has the beginning of a long id only */
+} cw_revived_lists;
+
+/* All that are revived. Tokens, grants and sessions that have expired are not. */
 CW_MUST_USE cw_code cw_revived_find(const cw_withdrawals *w, cw_db *db, const cw_config *config,
-                                    cw_arena *arena, cw_revived **ret, cw_err *err);
+                                    cw_arena *arena, cw_revived_lists *ret, cw_err *err);
 
 #endif
