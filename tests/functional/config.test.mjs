@@ -253,6 +253,27 @@ test("check says where keys of a service do not go together", async () => {
     }
 });
 
+test("threat-C11: check repeats no secret that stands in a wrong place", async () => {
+    const service = (keys) => `sources:\n  - {name: a, ${keys}}\n`;
+    const cases = [
+        [service(`url: "http://a", secret: geheim`), /sources\[0\]\.secret: expected a mapping .*, got a text that is not/],
+        [service(`url: "http://a", secret: {environment: "geheim!"}`), /expected the name of a variable .*, got a text/],
+        [service(`url: "http://me:geheim@a"`), /got a URL with a user name, which is not shown \(a user name or password/],
+        [service(`url: "http://a/?token=geheim#x"`), /got "http:\/\/a\/" and a query/],
+        [service(`url: "http://a", headers: {Authorization: "Bearer \\u0001geheim"}`), /headers\.Authorization: /],
+        [service(`command: [a], environment: {TOKEN: "\\u0001geheim"}`), /environment\.TOKEN: /],
+        ["public_url: https://me:geheim@a.example\n", /public_url: expected a URL .*, got a URL with a user name/],
+        ["access: {issuers: [{issuer: 'https://me:geheim@a.example'}]}\n", /issuer: expected a URL .*, got a URL with/],
+        ["traces: {endpoint: 'http://me:geheim@a.example'}\n", /traces\.endpoint: expected a URL .*, got a URL with/],
+    ];
+    for (const [text, pattern] of cases) {
+        const { code, stderr } = await check(write(text));
+        assert.match(stderr, pattern);
+        assert.doesNotMatch(stderr, /geheim/);
+        assert.equal(code, 2);
+    }
+});
+
 test("check reports twenty mistakes at once and counts the rest", async () => {
     const keys = Array.from({ length: 25 }, (_, i) => `wrong${i}: 1\n`);
     const { code, stderr } = await check(write(keys.join("")));

@@ -110,15 +110,45 @@ static void begin(cw_checker *c, const cw_place *place, cw_yaml_pos pos, cw_buf 
     }
 }
 
-static void add_value(cw_buf *line, const cw_json *v)
+/* Below "secret" of an entry of a list, or in its headers and variables. The items of `params` have names of their own. */
+static bool is_secret_place(const cw_place *place)
+{
+    for (; place && place->up; place = place->up) {
+        bool is_of_item = !place->up->name.p && place->up->up;
+        bool holds_values =
+            cw_str_is(place->name, "headers") || cw_str_is(place->name, "environment");
+        if (place->name.p && (holds_values || (is_of_item && cw_str_is(place->name, "secret"))))
+            return true;
+    }
+    return false;
+}
+
+/* Add a text. Problems get into logs, so a secret in a wrong place is not repeated, nor the user name, the password or the
+ * query of a URL. */
+static void add_text(cw_buf *line, const cw_place *place, cw_str text)
 {
     char exposed[CW_EXCERPT_SIZE];
+    const char *scheme = text.n ? memmem(text.p, text.n, "://", 3) : NULL;
+    const char *query = scheme ? memchr(text.p, '?', text.n) : NULL;
+    if (text.n && is_secret_place(place))
+        cw_buf_add(line, CW_STR("a text that is not shown"));
+    else if (scheme && memchr(scheme, '@', (size_t)(text.p + text.n - scheme)))
+        cw_buf_add(line, CW_STR("a URL with a user name, which is not shown"));
+    else if (query)
+        cw_buf_printf(line, "%s and a query",
+                      cw_excerpt(cw_str_make(text.p, (size_t)(query - text.p)), exposed));
+    else
+        cw_buf_add(line, cw_str_from(cw_excerpt(text, exposed)));
+}
+
+static void add_value(cw_buf *line, const cw_place *place, const cw_json *v)
+{
     switch (cw_json_type_of(v)) {
     case CW_JSON_NULL:
         cw_buf_add(line, CW_STR("nothing"));
         return;
     case CW_JSON_STRING:
-        cw_buf_add(line, cw_str_from(cw_excerpt(cw_json_text(v), exposed)));
+        add_text(line, place, cw_json_text(v));
         return;
     case CW_JSON_ARRAY:
         cw_buf_add(line, CW_STR("a list"));
@@ -167,7 +197,7 @@ cw_code cw_check_expected(cw_checker *c, const cw_place *place, const cw_json *g
     cw_buf line;
     begin(c, place, pos, &line);
     cw_buf_printf(&line, "expected %s, got ", expected);
-    add_value(&line, got);
+    add_value(&line, place, got);
     if (why)
         cw_buf_printf(&line, " (%s)", why);
     return keep(c, pos, &line);
