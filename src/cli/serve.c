@@ -209,6 +209,17 @@ static cw_code apply(service *sv, cw_config *fresh, cw_err *err)
     return CW_OK;
 }
 
+/* A file that is rewritten in place is blank for a moment, and a full disk can leave it so. Its defaults would end all
+ * sources, roles and the audit of a running server. */
+static cw_code check_blank(const service *sv, const cw_config *fresh, cw_err *err)
+{
+    if (!fresh->is_blank || sv->config->is_blank)
+        return CW_OK;
+    return cw_fail(err, CW_CONFIG,
+                   "%s: the file is blank; write it again, or a comment if you want the defaults",
+                   sv->config_path);
+}
+
 static cw_code read_again(service *sv, cw_config **ret, cw_config_problems *problems, cw_err *err)
 {
     cw_code rc = load_config(sv, ret, problems, err);
@@ -216,6 +227,8 @@ static cw_code read_again(service *sv, cw_config **ret, cw_config_problems *prob
         rc = cw_cli_check_tls(sv->config_path, *ret, problems);
     if (!rc && problems->total)
         rc = cw_check_fail(problems, err);
+    if (!rc)
+        rc = check_blank(sv, *ret, err);
     return rc ? rc : apply(sv, *ret, err);
 }
 

@@ -143,6 +143,14 @@ static cw_code keep_path(cw_config *config, const char *path, cw_err *err)
     return rc;
 }
 
+static bool is_blank(cw_str text)
+{
+    size_t n = 0;
+    while (n < text.n && text.p[n] && strchr(" \t\r\n", text.p[n]))
+        n++;
+    return n == text.n;
+}
+
 cw_code cw_config_load(const cw_config_source *source, cw_config **ret_config,
                        cw_config_problems *problems, cw_err *err)
 {
@@ -154,6 +162,8 @@ cw_code cw_config_load(const cw_config_source *source, cw_config **ret_config,
     /* A file that is too large is a problem like any other: the byte too many shows it. */
     if (!rc || rc == CW_LIMIT)
         rc = build(cw_buf_str(&text), source->path, source, ret_config, problems, err);
+    if (!rc)
+        (*ret_config)->is_blank = is_blank(cw_buf_str(&text));
     cw_buf_done(&text);
     return rc ? rc : keep_path(*ret_config, source->path, err);
 }

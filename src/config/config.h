@@ -145,7 +145,8 @@ typedef struct cw_config_limiteds {
 /* Sizes are bytes, times are milliseconds. An unset path is the empty string; a set one is
  * absolute (relative ones are taken from the folder of the file). */
 typedef struct cw_config {
-    cw_str path; /* of the file; empty: there is none */
+    cw_str path;   /* of the file; empty: there is none */
+    bool is_blank; /* the file has no text at all */
     cw_config_listeners listen;
     uint32_t loops; /* 0: one per core */
 

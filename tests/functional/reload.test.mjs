@@ -214,6 +214,25 @@ suite("a wrong configuration", { concurrency: true }, () => {
         });
     }
 
+    test("that is blank, as while it is written in place, is refused", async () => {
+        const server = await start({ hosts: ["a.example"] });
+        const hostOf = async (host) => (await exchange(server, health({ Host: host }))).status;
+        for (const blank of ["", " \n\n"]) {
+            await server.change(blank, { to: refused });
+            assert.match(server.stderr, /reload-\d+\.yaml: the file is blank; write it again/);
+            assert.deepEqual([await hostOf("a.example"), await hostOf("localhost")], [200, 421]);
+        }
+        await server.change("# defaults\n");
+        assert.deepEqual([await hostOf("a.example"), await hostOf("localhost")], [421, 200]);
+        await server.stop();
+    });
+
+    test("that was blank at the start already may be blank", async () => {
+        const server = await start("");
+        await server.change("\n");
+        await server.stop();
+    });
+
     test("that is not there any more is refused", async () => {
         const server = await start(good);
         rmSync(server.file);
