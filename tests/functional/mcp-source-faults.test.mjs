@@ -117,6 +117,15 @@ for (const era of ["legacy", "modern"]) {
             });
         }
 
+        test("that returns a result of an unknown type fails the call", async (t) => {
+            const { bad, timed } = await beside(t, { era });
+            for (const resultType of ["later", "", 5, null]) {
+                bad.on["tools/call"] = ({ reply }) => reply({ resultType, content: [{ type: "text", text: "half" }] });
+                const text = assertToolError(await timed("bad.echo"), /a type that is not known/);
+                assert.doesNotMatch(text, /half/);
+            }
+        });
+
         test("that returns 401 is not asked again and again", async (t) => {
             const { bad, timed } = await beside(t, { era });
             bad.on["tools/call"] = ({ response }) => response.writeHead(401, { "WWW-Authenticate": "Bearer" }).end();

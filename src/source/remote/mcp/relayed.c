@@ -309,6 +309,13 @@ static bool is_type(const cw_json *result, const char *type)
     return cw_json_is(v, CW_JSON_STRING) && cw_str_is(cw_json_text(v), type);
 }
 
+/* Tasks are followed before. The protocol makes a result of an unknown type invalid: it is not the end of the call, and
+ * the client would take it for one. */
+static bool has_unknown_type(const cw_json *result)
+{
+    return cw_json_get(result, CW_STR("resultType")) && !is_type(result, "complete");
+}
+
 /* Whether every question is one that the source may ask of this client. */
 static bool may_ask(const cw_json *asks, unsigned allowed)
 {
@@ -397,6 +404,8 @@ void cw_relayed_result(const cw_relayed_target *target, cw_str uri, bool is_stri
 {
     if (is_type(outcome->result, "input_required")) {
         make_questions(outcome->result, asks, outcome);
+    } else if (has_unknown_type(outcome->result)) {
+        fail(outcome, "The server returned a result of a type that is not known.");
     } else if (target->kind == CW_RELAYED_TOOL) {
         make_tool_result(is_strict, outcome);
     } else {
