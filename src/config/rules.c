@@ -257,6 +257,20 @@ static cw_code check_approvals(cw_checker *c, const cw_config *config)
     return CW_OK;
 }
 
+/* A subscription is stored before it is answered, so without a store each one would be refused, and nobody told why. */
+static cw_code check_webhooks(cw_checker *c, const cw_config *config)
+{
+    const cw_place root = {0};
+    const cw_place mcp = {.up = &root, .name = CW_STR("mcp")};
+    const cw_place events = {.up = &mcp, .name = CW_STR("events")};
+    const cw_place place = {.up = &events, .name = CW_STR("webhooks")};
+    const cw_json *at = find(c, "mcp", "events");
+    if (!config->mcp.events.enabled || !config->mcp.events.webhooks.n || cw_config_store(config).n)
+        return CW_OK;
+    return cw_check_problem(c, &place, at ? cw_json_get(at, place.name) : NULL,
+                            "needs store.path or store.url");
+}
+
 static cw_code check_console(cw_checker *c, const cw_config *config)
 {
     if (!config->console.enabled)
@@ -655,6 +669,8 @@ cw_code cw_rules_check(cw_checker *c, const cw_config *config)
         rc = check_store(c, config);
     if (!rc)
         rc = check_approvals(c, config);
+    if (!rc)
+        rc = check_webhooks(c, config);
     if (!rc)
         rc = check_console(c, config);
     if (!rc)

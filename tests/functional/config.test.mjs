@@ -253,12 +253,32 @@ test("check says where keys of a service do not go together", async () => {
     }
 });
 
+test("check says that webhooks need a store", async () => {
+    const on = "mcp: {events: {enabled: true, webhooks: [hooks.example]}}\n";
+    const file = write(on);
+    const { code, stderr } = await check(file);
+    assert.match(stderr, /:1:41: mcp\.events\.webhooks: needs store\.path or store\.url\n/);
+    assert.equal(code, 2);
+    for (const text of [`${on}store: {path: a.db}\n`, on.replace("true", "false")]) {
+        assert.equal((await check(write(text))).code, 0);
+    }
+});
+
 test("threat-C11: check repeats no secret that stands in a wrong place", async () => {
     const service = (keys) => `sources:\n  - {name: a, ${keys}}\n`;
     const cases = [
-        [service(`url: "http://a", secret: geheim`), /sources\[0\]\.secret: expected a mapping .*, got a text that is not/],
-        [service(`url: "http://a", secret: {environment: "geheim!"}`), /expected the name of a variable .*, got a text/],
-        [service(`url: "http://me:geheim@a"`), /got a URL with a user name, which is not shown \(a user name or password/],
+        [
+            service(`url: "http://a", secret: geheim`),
+            /sources\[0\]\.secret: expected a mapping .*, got a text that is not/,
+        ],
+        [
+            service(`url: "http://a", secret: {environment: "geheim!"}`),
+            /expected the name of a variable .*, got a text/,
+        ],
+        [
+            service(`url: "http://me:geheim@a"`),
+            /got a URL with a user name, which is not shown \(a user name or password/,
+        ],
         [service(`url: "http://a/?token=geheim#x"`), /got "http:\/\/a\/" and a query/],
         [service(`url: "http://a", headers: {Authorization: "Bearer \\u0001geheim"}`), /headers\.Authorization: /],
         [service(`command: [a], environment: {TOKEN: "\\u0001geheim"}`), /environment\.TOKEN: /],
