@@ -214,18 +214,25 @@ TEST(pages_and_addresses_are_read_as_configured)
     c = config_of("public_url: null\n");
     assert_string_equal(c->public_url.p, "");
     cw_config_unref(c);
-    static const char *const wrong[] = {
-        "https://a/",  "ftp://a",     "a.example",     "https://a?b",  "https://a#b",
-        "https://u@a", "https://",    "https://*.a",   "https://a//b", "https://a/b/",
-        "https:/a",    "https://a:x", "https://a/%20", "https://[::1",
+    static const struct {
+        const char *text, *shown; /* NULL: as it is, in quotes */
+    } wrong[] = {
+        {"https://a/", NULL},    {"ftp://a", NULL},
+        {"a.example", NULL},     {"https://a?b", "\"https://a\" and a query"},
+        {"https://a#b", NULL},   {"https://u@a", "a URL with a user name, which is not shown"},
+        {"https://", NULL},      {"https://*.a", NULL},
+        {"https://a//b", NULL},  {"https://a/b/", NULL},
+        {"https:/a", NULL},      {"https://a:x", NULL},
+        {"https://a/%20", NULL}, {"https://[::1", NULL},
     };
     for (size_t i = 0; i < CW_COUNT(wrong); i++) {
-        char text[64], expected[256];
-        snprintf(text, sizeof text, "public_url: '%s'\n", wrong[i]);
+        char text[64], quoted[64], expected[256];
+        snprintf(text, sizeof text, "public_url: '%s'\n", wrong[i].text);
+        snprintf(quoted, sizeof quoted, "\"%s\"", wrong[i].text);
         snprintf(expected, sizeof expected,
                  "f:1:13: public_url: expected a URL such as \"https://example.org\" or "
-                 "\"https://example.org/tools\", got \"%s\"",
-                 wrong[i]);
+                 "\"https://example.org/tools\", got %s",
+                 wrong[i].shown ? wrong[i].shown : quoted);
         assert_problems(text, expected);
     }
     assert_problems("page_size: 0", "f:1:12: page_size: expected an integer from 1 to 1000, got 0");
@@ -370,7 +377,8 @@ TEST(wrong_sources_and_roles_are_explained)
         {"sources: [{name: a, url: \"wss://u@a\"}]",
          "f:1:26: sources[0].url: expected a URL such as \"http://HOST:PORT/PATH\", "
          "\"tcp://HOST:PORT\" or "
-         "\"unix:SOCKET\", got \"wss://u@a\" (a user name or password does not belong into a URL)"},
+         "\"unix:SOCKET\", got a URL with a user name, which is not shown (a user name or password "
+         "does not belong into a URL)"},
         {"sources: [{name: a, url: 5}]", "f:1:26: sources[0].url: expected a URL such as "
                                          "\"http://HOST:PORT/PATH\", \"tcp://HOST:PORT\" or "
                                          "\"unix:SOCKET\", got 5"},
