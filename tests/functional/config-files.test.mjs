@@ -129,8 +129,63 @@ sources:
                 /^9:16: access\.issuers\[0\]\.ca_file: .*empty\.secret': has no line/,
                 /^11:\d+: sources\[0\]\.secret: cannot open '\/no\/such\.secret': No such file .*; write the secret/,
                 /^14:13: sources\[1\]\.secret: the secret is empty or too long; write/,
-                /^18:7: sources\[2\]\.secret: the variable CAUSEWAY_NO_SUCH_VARIABLE is not set; write/,
+                /^18:7: sources\[2\]\.secret: the variable CAUSEWAY_NO_SUCH_VARIABLE is not set; set it in the environment/,
             ],
+        );
+    });
+
+    test("opens the files of metrics, OAuth clients and PostgreSQL, and secrets for programs", async () => {
+        const short = write("short\n", "short.token");
+        await assertProblems(
+            `metrics:
+  token_file: ${short}
+store:
+  url: postgresql://causeway@localhost/causeway
+  password_file: /no/db.secret
+access:
+  server:
+    enabled: true
+    clients:
+      - {id: a, redirect_uris: ["https://a.example/back"], secret_file: /no/a.secret}
+      - {id: b, redirect_uris: ["https://b.example/back"], jwks_file: /no/b.jwks}
+sources:
+  - name: a
+    command: [/bin/cat]
+    environment_files: {API_TOKEN: /no/a.token}
+  - name: b
+    url: http://127.0.0.1:1/
+    header_files: {X-Key: /no/b.token}
+  - name: c
+    url: http://127.0.0.1:1/
+    methods: [{method: a, ui_file: /no/a.html}]
+`,
+            [
+                /^2:15: metrics\.token_file: '.*short\.token' has fewer than 16 bytes; write a token of 16 characters/,
+                /^10:\d+: access\.server\.clients\[0\]\.secret_file: cannot open '\/no\/a\.secret': .*; write the client's/,
+                /^11:\d+: access\.server\.clients\[1\]\.jwks_file: cannot open '\/no\/b\.jwks': .*; save the client's key set/,
+                /^5:18: store\.password_file: cannot open '\/no\/db\.secret': .*; write the password into its first line/,
+                /^15:\d+: sources\[0\]\.environment_files: API_TOKEN: cannot open '\/no\/a\.token': .*; write the secret/,
+                /^18:\d+: sources\[1\]\.header_files: X-Key: cannot open '\/no\/b\.token': .*; write the secret/,
+                /^21:\d+: sources\[2\]\.methods\[0\]\.ui_file: cannot open '\/no\/a\.html': .*; save the HTML document/,
+            ],
+        );
+    });
+
+    test("warns of directories of a service that do not exist", async () => {
+        const { file, code, stdout, stderr } = await check(`sources:
+  - name: a
+    command: [/bin/cat]
+    working_directory: /no/work
+    skills: /no/skills
+`);
+        assert.deepEqual([code, stdout], [0, `${file}: ok\n`]);
+        assert.match(
+            stderr,
+            /:5:13: sources\[0\]\.skills: warning: cannot open the directory '\/no\/skills': .*; create it/,
+        );
+        assert.match(
+            stderr,
+            /:4:24: sources\[0\]\.working_directory: warning: cannot open the directory '\/no\/work': /,
         );
     });
 

@@ -28,6 +28,7 @@
 #define PATH_BYTES 4096u
 #define SECRET_MAX 65536u
 #define SEAL_MIN 32u
+#define METRICS_TOKEN_MIN 16u
 #define SCRATCH_MAX ((size_t)256 << 20)
 #define SQLITE_HEADER "SQLite format 3"
 
@@ -151,6 +152,45 @@ static cw_code check_old_seals(const checking *x)
     return CW_OK;
 }
 
+static cw_code check_metrics_token(const checking *x)
+{
+    cw_err err = {0};
+    cw_str path = x->config->metrics.token_file;
+    if (path.n == 0 || !read_secret(path.p, METRICS_TOKEN_MIN, &err))
+        return CW_OK;
+    return report(x, "metrics", "token_file", err.msg,
+                  "write a token of 16 characters or more into it");
+}
+
+static cw_code check_client(const checking *x, const cw_place *item,
+                            const cw_config_oauth_client *client)
+{
+    cw_err err = {0};
+    const cw_place secret = {.up = item, .name = CW_STR("secret_file")};
+    const cw_place keys = {.up = item, .name = CW_STR("jwks_file")};
+    cw_code rc = CW_OK;
+    if (client->secret_file.n && read_secret(client->secret_file.p, 1, &err))
+        rc = cw_config_report(x->problems, x->file, &secret, "%s; write the client's secret there",
+                              err.msg);
+    if (!rc && client->jwks_file.n && read_secret(client->jwks_file.p, 1, &err))
+        rc = cw_config_report(x->problems, x->file, &keys, "%s; save the client's key set there",
+                              err.msg);
+    return rc;
+}
+
+static cw_code check_clients(const checking *x)
+{
+    const cw_place top = {.up = &root, .name = CW_STR("access")};
+    const cw_place server = {.up = &top, .name = CW_STR("server")};
+    const cw_place list = {.up = &server, .name = CW_STR("clients")};
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < x->config->access.server.clients.n && !rc; i++) {
+        const cw_place item = {.up = &list, .index = i};
+        rc = check_client(x, &item, &x->config->access.server.clients.items[i]);
+    }
+    return rc;
+}
+
 static cw_code check_issuer(const checking *x, const cw_place *item, const cw_config_issuer *issuer)
 {
     cw_err err = {0};
@@ -192,7 +232,11 @@ static cw_code check_store(const checking *x)
 {
     cw_err err = {0};
     const char *path = x->config->store.path.p;
+    cw_str password = x->config->store.password_file;
     const cw_db_opts opts = cw_database_opts(x->config, /* busy_ms= */ 0);
+    if (x->config->store.url.n && password.n && read_secret(password.p, 1, &err))
+        return report(x, "store", "password_file", err.msg,
+                      "write the password into its first line, readable for this user");
     if (x->config->store.url.n && cw_db_check_opts(&opts, &err))
         return report_store(x, err.msg);
     if (x->config->store.path.n == 0)
@@ -272,10 +316,24 @@ static cw_code report_source(const source_check *x, const char *key, const char 
                             remedy);
 }
 
+/* A secret comes from a file, or from a variable of the server's environment. */
+static const char *secret_remedy(const source_check *x, const char *key)
+{
+    bool is_variable =
+        strcmp(key, "secret") == 0
+            ? x->source->secret.environment.n > 0
+            : strcmp(key, "oauth") == 0 && x->source->oauth.client_secret_environment.n > 0;
+    if (strcmp(key, "answers_to_service") == 0)
+        return "";
+    return is_variable ? "set it in the environment of the server, or keep the secret in a file"
+                       : "write the secret to it, readable for this user";
+}
+
 /* Everything that a service needs before it is asked. Its messages begin with the key. */
 static cw_code check_service(const source_check *x)
 {
-    static const char *const keys[] = {"secret", "oauth", "answers_to_service"};
+    static const char *const keys[] = {"secret", "oauth", "environment_files", "header_files",
+                                       "answers_to_service"};
     cw_endpoint *service = NULL;
     cw_err err = {0};
     cw_code rc = cw_endpoint_new(x->source, NULL, &service, &err);
@@ -285,8 +343,7 @@ static cw_code check_service(const source_check *x)
     for (size_t i = 0; i < CW_COUNT(keys); i++) {
         size_t n = strlen(keys[i]);
         if (strncmp(err.msg, keys[i], n) == 0 && err.msg[n] == ':')
-            return report_source(x, keys[i], err.msg + n + 2,
-                                 i < 2 ? "write the secret to it, readable for this user" : "");
+            return report_source(x, keys[i], err.msg + n + 2, secret_remedy(x, keys[i]));
     }
     return cw_config_report(x->problems, x->file, x->place, "%s", err.msg);
 }
@@ -362,6 +419,15 @@ static cw_code check_params(const source_check *x, const cw_config_params *param
     return rc;
 }
 
+static cw_code check_view(const source_check *x, cw_str file)
+{
+    cw_err err = {0};
+    if (file.n == 0 || access(file.p, R_OK) == 0)
+        return CW_OK;
+    cw_fail_errno(&err, errno, "cannot open '%s'", file.p);
+    return report_source(x, "ui_file", err.msg, "save the HTML document of the view there");
+}
+
 static cw_code check_methods(const source_check *x, const cw_config_overlays *methods)
 {
     const cw_place list = {.up = x->place, .name = CW_STR("methods")};
@@ -372,6 +438,8 @@ static cw_code check_methods(const source_check *x, const cw_config_overlays *me
         rc = check_params(&inner, &methods->items[i].params);
         if (!rc)
             rc = check_schema(&inner, "output", methods->items[i].output);
+        if (!rc)
+            rc = check_view(&inner, methods->items[i].ui_file);
     }
     return rc;
 }
@@ -476,6 +544,31 @@ static cw_code check_packages(const char *file, const cw_config *config,
     return rc;
 }
 
+/* Directories of services. They may be made later, so a missing one is no mistake. */
+static cw_code check_directories(const char *file, const cw_config *config,
+                                 cw_config_problems *warnings)
+{
+    const cw_place list = {.up = &root, .name = CW_STR("sources")};
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < config->sources.n && !rc; i++) {
+        const cw_config_remote *s = &config->sources.items[i];
+        const cw_place at = {.up = &list, .index = i};
+        const struct {
+            const char *key;
+            cw_str path;
+        } all[] = {{"skills", s->skills}, {"working_directory", s->folder}};
+        for (size_t j = 0; j < CW_COUNT(all) && !rc; j++) {
+            const cw_place place = {.up = &at, .name = cw_str_from(all[j].key)};
+            if (all[j].path.n && access(all[j].path.p, X_OK) != 0)
+                rc = cw_config_report(warnings, file, &place,
+                                      "warning: cannot open the directory '%s': %s; create it, "
+                                      "or name another one",
+                                      all[j].path.p, strerror(errno));
+        }
+    }
+    return rc;
+}
+
 /* ---- everything ---- */
 
 static cw_code check_translations(const checking *x)
@@ -554,6 +647,10 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
     if (!rc)
         rc = check_old_seals(&x);
     if (!rc)
+        rc = check_metrics_token(&x);
+    if (!rc)
+        rc = check_clients(&x);
+    if (!rc)
         rc = check_issuers(&x);
     if (!rc)
         rc = check_store(&x);
@@ -571,6 +668,8 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
         rc = check_source_files(file, config, problems);
     if (!rc)
         rc = check_packages(file, config, warnings);
+    if (!rc)
+        rc = check_directories(file, config, warnings);
     if (!rc)
         rc = check_toolsets(file, config, warnings);
     return rc ? rc : check_exposure(file, config, warnings);

@@ -62,6 +62,8 @@ static cw_code read_keys(const cw_config_oauth_client *from, cw_arena *arena, cw
         return from->jwks.n ? check_keys(to, err) : CW_OK;
     cw_buf_init(&b, CW_JWKS_MAX_BYTES);
     cw_code rc = cw_file_read(from->jwks_file.p, CW_FILE_PLAIN, &b, err);
+    if (rc)
+        cw_wrap(err, rc, "access.server.clients: '%.*s': jwks_file", CW_STR_ARG(from->id));
     if (!rc) {
         to->jwks = cw_arena_dup_str(arena, cw_buf_str(&b));
         rc = to->jwks.p ? check_keys(to, err) : cw_arena_fail(arena, err);
@@ -92,7 +94,9 @@ static cw_code fill_client(const cw_config_oauth_client *from, cw_arena *arena, 
                             .scopes = from->scopes.items,
                             .n_scopes = from->scopes.n};
     cw_code rc = to->has_secret ? hash_secret(from->secret_file, to->secret, err) : CW_OK;
-    return rc ? rc : read_keys(from, arena, to, err);
+    if (rc)
+        return cw_wrap(err, rc, "access.server.clients: '%.*s': secret_file", CW_STR_ARG(from->id));
+    return read_keys(from, arena, to, err);
 }
 
 cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
