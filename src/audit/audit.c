@@ -536,7 +536,7 @@ static void log_sum(const cw_audit_sum *sum)
                CW_KV("door", cw_str_from(r.door ? r.door : "")), CW_KV("address", r.address),
                CW_KN("count", r.count));
     else
-        cw_log(CW_LOG_INFO, "call", "call refused", CW_KV("method", r.method),
+        cw_log(CW_LOG_INFO, "call", "call refused", CW_KV(r.method.n ? "method" : "", r.method),
                CW_KV("caller", r.caller), CW_KV("verdict", cw_str_from(r.outcome)),
                CW_KV("door", cw_str_from(r.door ? r.door : "")));
 }

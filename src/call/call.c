@@ -206,7 +206,7 @@ void cw_call_audit_refused(cw_runtime_loop *rl, const cw_refusal_record *refused
     if (cw_audit_add(audit, &r))
         return;
     const cw_log_field fields[] = {
-        CW_KV("method", name),
+        CW_KV(name.n ? "method" : "", name), /* a list has none */
         CW_KV("caller", cw_caller_name(caller)),
         CW_KV("verdict", cw_str_from(cw_call_verdict_name(refused->verdict))),
         CW_KV("door", cw_str_from(refused->door)),

@@ -167,7 +167,12 @@ static void log_unlisted(const cw_app *b)
     }
     if (n > UNLISTED_MAX)
         cw_buf_printf(&names, " and %zu more", n - UNLISTED_MAX);
-    if (n && !names.code)
+    if (n && !names.code && may_list == CW_VERDICT_NEEDS_LOGIN)
+        cw_log(CW_LOG_INFO, "serve",
+               "MCP clients see no tools: no login is configured, and anonymous callers lack a "
+               "permission",
+               CW_KV("permission", CW_PERMISSION_DISCOVER), CW_KV("tools", cw_buf_str(&names)));
+    else if (n && !names.code)
         cw_log(CW_LOG_INFO, "serve",
                "tools that require a login are not listed to MCP clients: no login is configured",
                CW_KV("tools", cw_buf_str(&names)));

@@ -55,6 +55,7 @@ suite("where callers can log in", { concurrency: true }, () => {
             }
             const forbidden = await modern(server, "tools/list", {}, { headers: bob });
             assert.equal(forbidden.status, 403, forbidden.text);
+            await server.untilLogged(/call refused caller="?bob"? verdict="?forbidden"? door="?mcp"?/); // a list has no method
             assert.equal((await legacy(server, "ping")).status, 200);
             for (const path of ["/.well-known/mcp.json", "/mcp/server-card"]) {
                 assert.equal((await get(server, path)).status, 200, path);
@@ -120,7 +121,7 @@ suite("where no login exists", { concurrency: true }, () => {
         // Nothing is challenged at the first request.
         const closed = await startBridge({ roles: { anonymous: [call, "access content"] } });
         t.after(() => closed.stop());
-        await closed.untilLogged(/not listed to MCP clients.*test\.echo/);
+        await closed.untilLogged(/MCP clients see no tools:.* permission="access mcp tool discovery".*test\.echo/);
         assert.equal((await initialize(closed, version)).status, 200);
         assert.equal((await modern(closed, "server/discover")).status, 200);
     });
