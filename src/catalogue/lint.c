@@ -101,7 +101,7 @@ static cw_code lint_annotations(review *r, const cw_method *m)
         cw_lint_finding finding = {.method = m->id, .annotation = name};
         if (is_in(name, annotations, CW_COUNT(annotations))) {
             finding.text = wrong_type(name, cw_json_value(k));
-        } else {
+        } else if (!cw_tool_is_hint(name)) {
             finding.text = "is not known";
             finding.suggestion = nearest(name, annotations, CW_COUNT(annotations));
             finding.is_minor = finding.suggestion.n == 0;

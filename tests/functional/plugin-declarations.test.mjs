@@ -167,7 +167,7 @@ RUN(a) CW_METHOD(a, "parent.a");`,
 suite("what may be meant otherwise", () => {
     const declarations = `
 RUN(a) CW_METHOD(a, "odd.a", .permissions = {"access contents"});
-CW_TOOL(a, .annotations = CW_JSON({"readonlyHint": true, "destructiveHint": "no", "colour": "red"}));
+CW_TOOL(a, .annotations = CW_JSON({"readonlyHint": true, "destructiveHint": "no", "colour": "red", "open_world": true}));
 RUN(b) CW_METHOD(b, "odd.b");
 CW_TOOL(b);
 RUN(c) CW_METHOD(c, "odd.c");
@@ -180,6 +180,7 @@ CW_TOOL(c, .auth_level = "required");
         warning("annotation 'readonlyHint' is not known; did you mean 'readOnlyHint'?");
         warning("annotation 'destructiveHint' must be true or false");
         warning("annotation 'colour' is not known");
+        assert.doesNotMatch(stdout, /warning:.*open_world/); // another name of a hint
     });
 
     test("and in the log, with the methods that any caller may use", async (t) => {
@@ -190,7 +191,7 @@ CW_TOOL(c, .auth_level = "required");
             lines(server, "any caller")[0],
             / info sources: any caller may use these methods source="?odd"? count=1 methods="?odd\.b"?$/,
         );
-        await eventually(() => lines(server, "unusual annotation").length === 3, "annotations");
+        await eventually(() => lines(server, "unusual annotation").length === 2, "annotations");
         const described = await runCauseway(["describe", "odd.b", "--config", server.config]);
         assert.match(described.stdout, /^permissions: none: any caller$/m);
         const echo = await runCauseway(["describe", "test.echo", "--config", server.config]);

@@ -28,6 +28,15 @@ static const struct {
     {CW_STR_INIT("open_world"), CW_STR_INIT("openWorldHint")},
 };
 
+bool cw_tool_is_hint(cw_str annotation)
+{
+    for (size_t i = 0; i < CW_COUNT(hints); i++) {
+        if (cw_str_eq(hints[i].name, annotation))
+            return true;
+    }
+    return false;
+}
+
 typedef struct shaper {
     const cw_tool_mcp_opts *shape;
     const cw_entry *tool;

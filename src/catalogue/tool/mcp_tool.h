@@ -53,5 +53,7 @@ CW_MUST_USE cw_code cw_tool_copy_portable(const cw_schema_portable *from, cw_are
                                           const cw_schema_portable **ret);
 /* Whether clients see the same; either may be NULL. */
 bool cw_tool_same_portable(const cw_schema_portable *a, const cw_schema_portable *b);
+/* Whether an annotation is a hint of the protocol, or another name of one. */
+bool cw_tool_is_hint(cw_str annotation);
 
 #endif

@@ -364,7 +364,7 @@ static bool on_finding(const cw_lint_finding *finding, void *ctx)
                CW_KV("source", source), CW_KV("method", finding->method),
                CW_KV("scope", finding->scope));
     else if (finding->annotation.n)
-        cw_log(finding->is_minor ? CW_LOG_INFO : CW_LOG_WARN, "sources", "unusual annotation",
+        cw_log(finding->is_minor ? CW_LOG_DEBUG : CW_LOG_WARN, "sources", "unusual annotation",
                CW_KV("source", source), CW_KV("method", finding->method),
                CW_KV("annotation", finding->annotation),
                CW_KV("problem", cw_str_from(finding->text)), suggestion_of(finding));
