@@ -558,6 +558,17 @@ suite("the commands", () => {
             },
         );
         assert.ok(roles.some(({ name, from }) => name === "editor" && from === "configuration"));
+        // One line for each permission; a role without permissions has one line.
+        await run("role", "add", "idle");
+        const lines = (await run("role", "list")).stdout.split("\n");
+        assert.deepEqual(
+            lines.filter((line) => /^(writers|idle) /.test(line)).map((line) => line.split(/\s+/)),
+            [
+                ["idle", "database", "-"],
+                ["writers", "database", "write"],
+            ],
+        );
+        await run("role", "remove", "idle");
         const permissions = JSON.parse((await run("permission", "list", "--json")).stdout);
         assert.deepEqual(permissions, [discover, "edit", "see", call, "write"]);
         const scopes = JSON.parse((await runCauseway(["scope", "list", "--json"])).stdout);

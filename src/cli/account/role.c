@@ -108,16 +108,18 @@ static void print_suggestion(cw_cli_rights *a, const cw_json *result)
 
 /* ---- list ---- */
 
-/* A line for the role, and one for each of its permissions. */
+/* A line for each permission of the role, or one without. */
 static void add_rows(cw_cli_table *t, const cw_json *role)
 {
-    const cw_json *permissions = cw_json_get(role, CW_STR("permissions")), *p = NULL;
-    size_t i = 0;
+    const cw_json *permissions = cw_json_get(role, CW_STR("permissions"));
+    const cw_json *p = cw_json_at(permissions, 0);
+    size_t i = 1;
     do {
         cw_cli_table_add(t, cw_cli_admin_text(role, "name"));
         cw_cli_table_add(t, cw_cli_admin_text(role, "from"));
         cw_cli_table_add(t, p ? cw_json_text(p) : CW_STR(""));
-    } while ((p = cw_json_at(permissions, i++)));
+        p = p ? cw_json_at(permissions, i++) : NULL;
+    } while (p);
 }
 
 static void print_list(cw_cli_rights *a, const cw_json *result)
