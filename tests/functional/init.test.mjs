@@ -120,7 +120,8 @@ test("callers without the token may do nothing", { timeout }, async (t) => {
     const folder = newFolder();
     const port = await freePort();
     await init(folder, "--listen", `127.0.0.1:${port}`, "--examples");
-    await serve(t, folder);
+    const server = await serve(t, folder);
+    assert.doesNotMatch(server.stderr, / warn /, "a first start has no warnings");
     const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
     const answer = await fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body });

@@ -488,7 +488,7 @@ suite("install", { concurrency: true }, () => {
 
     for (const [args, pattern] of [
         [[], /name one client, or give --all: claude-code, .*, zed/],
-        [["emacs"], /name one client/],
+        [["emacs"], /unknown client 'emacs'; name one client/],
         [["cursor", "--all"], /name one client/],
         [["claude-desktop", "--url", "http://x"], /Claude Desktop starts its servers itself/],
         [["zed", "--url", "http://x", "--token-env", "T"], /Zed reads no token from the environment/],

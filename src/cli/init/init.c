@@ -83,6 +83,18 @@ static void add_console(cw_buf *out, bool is_enabled)
                   is_enabled ? "" : "#");
 }
 
+/* A tool of the example plugin requires scopes that are not built in. */
+static void add_access(cw_buf *out, const cw_init_answers *a)
+{
+    if (a->oauth || a->examples)
+        cw_buf_add(out, CW_STR("\naccess:\n"));
+    if (a->oauth)
+        cw_buf_add(out, CW_STR("  # OAuth clients log people in with their accounts here.\n"
+                               "  server:\n    enabled: true\n"));
+    if (a->examples)
+        cw_buf_add(out, CW_STR("  scopes: [\"tutorial:read\", \"tutorial:search\"]\n"));
+}
+
 /* Tools of the example plugin need permissions of their own. */
 static void add_roles(cw_buf *out, bool examples)
 {
@@ -139,9 +151,7 @@ static cw_code write_config(first *f, cw_err *err)
                            "audit:\n  path: " AUDIT_FILE "\n"
                            "state:\n  directory: " STATE_FOLDER "\n"));
     add_console(out, a->console);
-    if (a->oauth)
-        cw_buf_add(out, CW_STR("\n# OAuth clients log people in with their accounts here.\n"
-                               "access:\n  server:\n    enabled: true\n"));
+    add_access(out, a);
     add_roles(out, a->examples);
     if (a->examples)
         rc = add_examples(out, err);

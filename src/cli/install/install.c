@@ -659,13 +659,17 @@ static int run_all(const order *o)
 
 /* ---- the command ---- */
 
-static int fail_client(void)
+/* `unknown` is NULL where the command line names none, or one too many. */
+static int fail_client(const char *unknown)
 {
     cw_buf names;
     cw_buf_init(&names, CW_INSTALL_MAX_BYTES);
     for (const cw_product *p = cw_products; p->name; p++)
         cw_buf_printf(&names, "%s%s", names.n ? ", " : "", p->name);
-    int code = cw_cli_usage("name one client, or give --all: %.*s", CW_STR_ARG(cw_buf_str(&names)));
+    int code = unknown ? cw_cli_usage("unknown client '%s'; name one client, or give --all: %.*s",
+                                      unknown, CW_STR_ARG(cw_buf_str(&names)))
+                       : cw_cli_usage("name one client, or give --all: %.*s",
+                                      CW_STR_ARG(cw_buf_str(&names)));
     cw_buf_done(&names);
     return code;
 }
@@ -700,10 +704,10 @@ static int check_caller(const order *o)
 }
 
 /* Returns -1, or the exit code. */
-static int check(const order *o, const cw_product *p, size_t n_args)
+static int check(const order *o, const cw_product *p, const cw_cli_args *args)
 {
-    if (o->is_all ? n_args != 0 : !p)
-        return fail_client();
+    if (o->is_all ? args->n != 0 : !p)
+        return fail_client(args->n && !p ? args->items[0] : NULL);
     int code = check_caller(o);
     if (code >= 0)
         return code;
@@ -849,7 +853,7 @@ int cw_cli_install(int argc, char **argv)
         p = &cw_product_other;
     if (!o.url && !o.plugin)
         o.config = cw_cli_config_path(o.config);
-    code = check(&o, p, args.n);
+    code = check(&o, p, &args);
     if (code < 0)
         code = check_config(&o);
     if (code < 0)
