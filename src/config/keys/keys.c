@@ -777,7 +777,7 @@ static const cw_choice shown_scopes[] = {
 };
 
 static const cw_key login_keys[] = {
-    {"enabled", &cw_type_bool, "Users may log in with a browser; needs store.path",
+    {"enabled", &cw_type_bool, "Users may log in with a browser; needs store.path or store.url",
      FIELD(access.login.enabled)},
     {"path", &cw_type_text, "Path of the login page", FIELD(access.login.path),
      .needs_restart = true, .is_valid = cw_names_is_path, .expected = "a path such as \"/login\"",
@@ -881,8 +881,9 @@ static const cw_key console_session_keys[] = {
 };
 
 static const cw_key console_keys[] = {
-    {"enabled", &cw_type_bool, "Serve the console, pages for browsers; needs store.path",
-     FIELD(console.enabled), .needs_restart = true},
+    {"enabled", &cw_type_bool,
+     "Serve the console, pages for browsers; needs store.path or store.url", FIELD(console.enabled),
+     .needs_restart = true},
     {"host", &cw_type_text,
      "Host name that only the console and its logins use, because cookies do not know ports",
      FIELD(console.host), .needs_restart = true, .is_valid = cw_names_is_console_host,
