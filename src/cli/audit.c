@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* audit: prints the records of calls, refusals, logins and changes. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "admin/audit_search.h"
@@ -257,7 +259,7 @@ static int print_files(show *s, const cw_cli_args *files)
 {
     for (size_t i = 0; i < files->n; i++) {
         if (!cw_audit_is_readable(files->items[i]))
-            return cw_cli_failure("'%s' cannot be read", files->items[i]);
+            return cw_cli_failure("'%s' cannot be read: %s", files->items[i], strerror(errno));
     }
     input *all = calloc(files->n, sizeof *all);
     if (!all)
@@ -279,7 +281,8 @@ static int run(show *s, const cw_config *config, bool follow)
     if (config->audit.path.n == 0)
         return cw_cli_usage("nothing is recorded: set audit.path in the configuration");
     if (!follow && !cw_audit_is_readable(config->audit.path.p))
-        return cw_cli_failure("'%s' cannot be read", config->audit.path.p);
+        return cw_cli_failure("'%s' cannot be read: %s%s", config->audit.path.p, strerror(errno),
+                              errno == ENOENT ? "; the first record makes it" : "");
     cw_arena_init(&s->arena, (size_t)20 * CW_AUDIT_LINE_MAX);
     cw_audit_reader_init(&reader, config->audit.path.p, config->audit.files);
     int code = print_all(s, &reader, follow);

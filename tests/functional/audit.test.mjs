@@ -588,6 +588,16 @@ test("without a path there is nothing to print, and nothing is recorded", async 
     assert.match(stderr, /set audit\.path/);
 });
 
+test("a file without a first record is named with the reason", async () => {
+    const file = writeConfig({ audit: { path: path.join(keepFolder(), "not-yet.jsonl") } });
+    const own = await runCauseway(["audit", "--config", file]);
+    assert.equal(own.code, 1);
+    assert.match(own.stderr, /not-yet\.jsonl' cannot be read: No such file or directory; the first record makes it\n$/);
+    const named = await runCauseway(["audit", "/no/such.jsonl"]);
+    assert.equal(named.code, 1);
+    assert.match(named.stderr, /'\/no\/such\.jsonl' cannot be read: No such file or directory\n$/);
+});
+
 suite("threat-D11: records that anonymous requests cause", () => {
     const far = (address) => ({ "X-Forwarded-For": address, "X-Forwarded-Proto": "https" });
     const flood = async (n, work) => {

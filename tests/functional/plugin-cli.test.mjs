@@ -97,6 +97,11 @@ test("check prints what a plugin would publish", async () => {
     }
 });
 
+test("check gives the reason for a file that cannot be read", async () => {
+    const { code, stderr } = await runCauseway(["plugin", "check", "/no/such.so"]);
+    assert.deepEqual([code, stderr], [1, "causeway: /no/such.so: cannot be read: No such file or directory\n"]);
+});
+
 test("check --json prints the tools as clients would see them", async () => {
     const { code, stdout } = await runCauseway(["plugin", "check", "--json", examples]);
     assert.equal(code, 0);

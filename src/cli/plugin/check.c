@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* plugin check: prints the methods that a plugin would publish, and its problems. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -270,7 +272,7 @@ int cw_cli_plugin_check(int argc, char **argv)
     const char *path = args.items[0];
     struct stat st;
     if (access(path, R_OK) != 0)
-        return cw_cli_failure("%s: cannot be read", path);
+        return cw_cli_failure("%s: cannot be read: %s", path, strerror(errno));
     /* Loading from a pipe would wait for a writer. */
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return cw_cli_failure("%s: not a file", path);

@@ -39,7 +39,7 @@ static const char source_text[] =
     "CW_TOOL(greet, .title = \"Greet\", .annotations = CW_JSON({\"readOnlyHint\": true}));\n";
 
 static const char makefile_text[] =
-    "# make        builds @NAME@.so; copy it into the plugin folder\n"
+    "# make        builds @NAME@.so; copy it into the plugin directory\n"
     "# make test   builds it and calls it\n"
     "\n"
     "# The folder of causeway/plugin.h; empty: pkg-config is asked (causeway-plugin).\n"
@@ -218,7 +218,7 @@ static int print_next(const char *name)
                   "%s: written. To build and test it, and to see what it would publish:\n\n"
                   "  make -C %s test\n"
                   "  causeway plugin check %s/%s.so\n\n"
-                  "Then copy %s.so into the plugin folder: a running server loads it at once.\n",
+                  "Then copy %s.so into the plugin directory: a running server loads it at once.\n",
                   name, name, name, name, name);
     return cw_cli_print_buf(&out);
 }

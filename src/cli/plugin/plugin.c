@@ -22,7 +22,7 @@
 
 /* ---- what the commands share ---- */
 
-/* A configuration with a plugin folder. Returns -1 with one, else the exit code. */
+/* A configuration with a plugin directory. Returns -1 with one, else the exit code. */
 static int load_folder(const char *option, cw_config **ret)
 {
     int code = cw_cli_load_config(option, ret);
@@ -110,7 +110,7 @@ static cw_code read_plugins(const char *folder, plugins *all, cw_err *err)
 {
     DIR *dir = opendir(folder);
     if (!dir)
-        return cw_fail_errno(err, errno, "plugin folder '%s'", folder);
+        return cw_fail_errno(err, errno, "plugin directory '%s'", folder);
     cw_code rc = CW_OK;
     for (const struct dirent *e = readdir(dir); e && !rc; e = readdir(dir))
         rc = add_file(all, folder, e->d_name, err);

@@ -27,7 +27,8 @@ static void use_store(cw_store *store, cw_seal_keys *keys)
         return;
     atomic_store(&keys->has_used_own, true);
     cw_log_err(CW_LOG_WARN, "serve",
-               "sessions of clients end with this process: the database has no key", &err);
+               "sessions of clients end with this process: the key of the database cannot be read",
+               &err);
 }
 
 /* ---- files ---- */

@@ -186,14 +186,14 @@ static void scan_and_watch(cw_sources *s)
     cw_sources_look_at_skills(s);
     if (watched && looked) {
         if (f->is_reported)
-            cw_log(CW_LOG_INFO, "sources", "the plugin folder is watched");
+            cw_log(CW_LOG_INFO, "sources", "the plugin directory is watched");
         f->is_reported = false;
         return;
     }
     if (!f->is_reported)
         cw_log_err(CW_LOG_WARN, "sources",
-                   watched ? "the plugin folder cannot be read; looking every 2 s"
-                           : "the plugin folder cannot be watched; looking every 2 s",
+                   watched ? "the plugin directory cannot be read; looking every 2 s"
+                           : "the plugin directory cannot be watched; looking every 2 s",
                    &err);
     f->is_reported = true;
     uv_timer_start(&f->timer, on_retire_poll, POLL_MS, 0);

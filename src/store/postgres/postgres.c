@@ -469,7 +469,9 @@ static cw_code migrate(cw_db *db, bool may_create, cw_err *err)
     if (rc || version >= (int64_t)CW_POSTGRES_VERSIONS)
         return rc;
     if (version == 0 && !may_create)
-        return cw_fail(err, CW_NOTFOUND, "database '%s' has no tables of this program",
+        return cw_fail(err, CW_NOTFOUND,
+                       "database '%s' has no tables of this program; \"causeway store migrate\" "
+                       "creates them",
                        own(db)->name);
     uint32_t timeout_ms = own(db)->timeout_ms;
     own(db)->timeout_ms = MIGRATION_MS;
@@ -588,6 +590,8 @@ cw_code cw_postgres_check(const cw_db_opts *opts, cw_db_health *ret, cw_err *err
     rc = read_version(&db->db, &ret->version, err);
     close_db(&db->db);
     if (!rc && ret->version == 0)
-        return cw_fail(err, CW_NOTFOUND, "the database has no tables of this program");
+        return cw_fail(err, CW_NOTFOUND,
+                       "the database has no tables of this program; \"causeway store migrate\" "
+                       "creates them");
     return rc;
 }
