@@ -170,7 +170,10 @@ static void print_reload(cw_buf *out, const cw_json *result)
     cw_cli_admin_add_server(out, result);
     cw_buf_add_char(out, '\n');
     if (!cw_cli_admin_items(changed))
-        cw_buf_add(out, CW_STR("no value changed; sources are discovered again\n"));
+        cw_buf_printf(out, "no %s; sources are discovered again\n",
+                      cw_json_at(cw_json_get(result, CW_STR("restart")), 0)
+                          ? "change takes effect without a restart"
+                          : "value changed");
     add_texts(out, "changed", changed);
     add_texts(out, "restart for", cw_json_get(result, CW_STR("restart")));
 }

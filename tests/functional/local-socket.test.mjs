@@ -324,7 +324,7 @@ test("status and reload tell what the server is and what has changed", async (t)
     write({ page_size: 7, loops: 1 });
     assert.match(await server.cli("reload"), /changed +page_size\nrestart for +loops\n/);
     // A key waits until its value is that of the start again.
-    assert.match(await server.cli("reload"), /no value changed.*\nrestart for +loops\n/);
+    assert.match(await server.cli("reload"), /no change takes effect without a restart.*\nrestart for +loops\n/);
     write({ page_size: 7 });
     assert.doesNotMatch(await server.cli("reload"), /restart for/);
     assert.deepEqual(JSON.parse(await server.cli("status", "--json")).restart, []);
