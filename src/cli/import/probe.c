@@ -585,8 +585,8 @@ static int report(const probe *t)
         return CW_EXIT_FAILURE;
     if (t->speaks)
         return cw_cli_failure("the service speaks JSON-RPC, but has no description of a known "
-                              "kind; import an OpenRPC document or a manifest, or name its kind "
-                              "with --preset (%s)",
+                              "kind; an MCP server needs --preset mcp. Else import an OpenRPC "
+                              "document or a manifest, or name its kind with --preset (%s)",
                               cw_preset_names());
     return cw_cli_failure("no service of a known kind answers; if you know its kind, name it with "
                           "--preset (%s)",
