@@ -68,6 +68,7 @@ static int run_cancel(int argc, char **argv)
         .params = {"id"},
         .min_args = 1,
         .done = "task % is cancelled",
+        .unchanged = "task % has ended",
     };
     return cw_cli_rights_run(&command, argc, argv);
 }

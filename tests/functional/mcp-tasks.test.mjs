@@ -426,11 +426,13 @@ test("an operator lists, reads and cancels the tasks of all callers", async () =
     const row = table.find(([id]) => id === taskId);
     assert.deepEqual(row.slice(1), ["working", "jobs.always", listed.caller, listed.node, listed.created]);
     const shown = await run("show", taskId);
-    assert.equal(JSON.parse(shown.stdout).id, taskId);
+    const { id, created, updated, expires } = JSON.parse(shown.stdout);
+    assert.equal(id, taskId);
+    for (const date of [created, updated, expires]) assert.equal(new Date(date).toISOString(), date);
     assert.doesNotMatch(stdout + shown.stdout, /hush/);
     assert.match((await run("cancel", taskId)).stdout, /is cancelled/);
     assert.equal((await get(taskId)).json.result.status, "cancelled");
-    assert.match((await run("cancel", taskId)).stdout, /already/);
+    assert.match((await run("cancel", taskId)).stdout, /has ended already/);
     const none = await run("show", "0".repeat(68));
     assert.notEqual(none.code, 0);
     assert.match(none.stderr, /no task has this id/);

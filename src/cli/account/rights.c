@@ -120,8 +120,9 @@ static int run(cw_cli_rights *a, const cw_cli_rights_command *command)
     int code = cw_cli_admin_call(&a->admin, command->method, write_params, &c, &result);
     if (code >= 0)
         return code;
+    bool is_same = cw_json_is(cw_json_get(result, CW_STR("changed")), CW_JSON_FALSE);
     if (command->done)
-        print_line(a, command->done, result);
+        print_line(a, is_same && command->unchanged ? command->unchanged : command->done, result);
     if (command->print)
         command->print(a, result);
     return -1;
@@ -176,8 +177,15 @@ void cw_cli_rights_add_texts(cw_cli_table *t, const cw_json *list)
 
 static bool is_date(cw_str name)
 {
-    return cw_str_is(name, "created") || cw_str_is(name, "expires") || cw_str_is(name, "revoked") ||
-           cw_str_is(name, "used");
+    static const cw_str names[] = {
+        CW_STR_INIT("created"), CW_STR_INIT("updated"), CW_STR_INIT("used"), CW_STR_INIT("expires"),
+        CW_STR_INIT("revoked"), CW_STR_INIT("since"),   CW_STR_INIT("ends"),
+    };
+    for (size_t i = 0; i < CW_COUNT(names); i++) {
+        if (cw_str_eq(names[i], name))
+            return true;
+    }
+    return false;
 }
 
 void cw_cli_rights_add_object(cw_json_writer *w, const cw_json *object)

@@ -50,6 +50,7 @@ typedef struct cw_cli_rights_command {
     /* The line that a change prints; each % is an argument. NULL: the command reads. The
      * arguments are audited, so they are never secrets. */
     const char *done;
+    const char *unchanged;     /* the line if nothing had to be changed; NULL: `done` */
     int (*check)(char **args); /* NULL, or: -1, or report a wrong argument and return
                                   CW_EXIT_USAGE */
     /* Print the result; of a change, what follows its line (NULL: nothing). */
