@@ -425,7 +425,8 @@ int cw_cli_audit(int argc, char **argv)
         {"outcome", 0, CW_CLI_TEXT, &q.outcome, "OUTCOME",
          "only this outcome: ok, error, failed, cancelled,\n"
          "invalid, hidden, login, scopes, too_many, wrong, ..."},
-        {"kind", 0, CW_CLI_TEXT, &q.kind, "KIND", "call, refusal, login, change, task or another"},
+        {"kind", 0, CW_CLI_TEXT, &q.kind, "KIND",
+         "call, refusal, login, change, consent, grant, task\nor lost"},
         {"limit", 'n', CW_CLI_TEXT, &q.limit, "N",
          "only the newest N records, at most 1000; default:\n"
          "all, and 1000 with --server"},

@@ -349,14 +349,15 @@ int cw_cli_top(int argc, char **argv)
     const char *interval = NULL;
     const cw_cli_option options[] = {
         CW_CLI_TARGET_OPTIONS(&target),
-        {"interval", 'i', CW_CLI_TEXT, &interval, "SECONDS", "time between two looks; default: 2"},
+        {"interval", 'i', CW_CLI_TEXT, &interval, "SECONDS",
+         "time between two refreshes; default: 2"},
         {"once", 0, CW_CLI_FLAG, &v.is_once, NULL, "print the view once, and end"},
         {0},
     };
     const cw_cli_spec spec = {
         "top", "",
         "Show the running server on the terminal: its sources, the busiest tools, the\n"
-        "running calls and the last ones. Space looks again at once; q ends. It needs the\n"
+        "running calls and the last ones. Space refreshes the view; q ends. It needs the\n"
         "permission \"view traffic\", and metrics.enabled in the configuration of the\n"
         "server.",
         options, 0};

@@ -49,9 +49,9 @@ int cw_cli_upgrade(int argc, char **argv)
     const cw_cli_spec spec = {
         "upgrade", "",
         "Make the running server start its program again, for example after a new version\n"
-        "was installed. The new process takes the sockets over, and the old one finishes\n"
+        "was installed. The new process takes over the sockets, and the old one finishes\n"
         "its calls and exits: no connection is refused. If the new process cannot start,\n"
-        "the old one goes on, and the reason is printed; the exit code is 1.",
+        "the old one continues, and the reason is printed; the exit code is 1.",
         options, 0};
     cw_cli_admin a;
     const cw_json *result = NULL;

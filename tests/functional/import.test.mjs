@@ -482,7 +482,10 @@ suite("what is imported", { concurrency: true }, () => {
             });`;
         const { code, stderr } = await run(folder, "--exec", process.execPath, "-e", program);
         assert.equal(code, 1);
-        assert.match(stderr, /the service speaks JSON-RPC, but has no description.*--preset mcp.*OpenRPC document.*--preset/);
+        assert.match(
+            stderr,
+            /the service speaks JSON-RPC, but has no description.*--preset mcp.*OpenRPC document.*--preset/,
+        );
         const read = readFileSync(log, "utf8").trim().split("\n");
         assert.ok(read.length >= 5);
         read.forEach((line) => assert.equal(JSON.parse(line).jsonrpc, "2.0", line));

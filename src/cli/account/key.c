@@ -115,8 +115,8 @@ int cw_cli_key(int argc, char **argv)
     static const cw_cli_group group = {
         "causeway key",
         "Manage the keys that sign access tokens of the built-in authorization server\n"
-        "(access.server.token_format: jwt), and the keys that seal what clients carry. If a\n"
-        "server runs with this configuration, it makes the changes.",
+        "(access.server.token_format: jwt), and the keys that seal what clients carry.\n"
+        "If a server runs with this configuration, it makes the changes.",
         "\"causeway help key COMMAND\" explains a command.",
         commands,
     };

@@ -40,11 +40,10 @@ static int run_scopes(int argc, char **argv)
     bool json = false;
     cw_config *config = NULL;
     const cw_cli_option options[] = {CW_CLI_CONFIG_OPTION(&path), CW_CLI_JSON_OPTION(&json), {0}};
-    const cw_cli_spec spec = {
-        "scope list", "",
-        "List the scopes in the catalogue: the built-in ones, and those of access.scopes\n"
-        "in the configuration. Tools may require others.",
-        options, 0};
+    const cw_cli_spec spec = {"scope list", "",
+                              "List the built-in scopes, and those of access.scopes\n"
+                              "in the configuration. Tools may require others.",
+                              options, 0};
     int code = cw_cli_parse(&spec, argc, argv, NULL);
     if (code < 0)
         code = cw_cli_load_config(path, &config);
@@ -65,7 +64,7 @@ static int run_scopes(int argc, char **argv)
 int cw_cli_scope(int argc, char **argv)
 {
     static const cw_cli_command commands[] = {
-        {"list", "list the scopes in the catalogue", run_scopes},
+        {"list", "list the built-in and configured scopes", run_scopes},
         {0},
     };
     static const cw_cli_group group = {

@@ -881,9 +881,8 @@ static const cw_key console_session_keys[] = {
 };
 
 static const cw_key console_keys[] = {
-    {"enabled", &cw_type_bool,
-     "Serve the console, pages for browsers; needs store.path or store.url", FIELD(console.enabled),
-     .needs_restart = true},
+    {"enabled", &cw_type_bool, "Serve the console, pages for browsers; needs a database",
+     FIELD(console.enabled), .needs_restart = true},
     {"host", &cw_type_text,
      "Host name that only the console and its logins use, because cookies do not know ports",
      FIELD(console.host), .needs_restart = true, .is_valid = cw_names_is_console_host,
