@@ -210,9 +210,10 @@ static void fill(int first_share, int callers, int each)
                  ? "INSERT INTO letter (to_node, body, until, share)"
                    " SELECT '', 'x'::bytea, 9000000000000, %d + n %% %d"
                    " FROM generate_series(0, %d) n"
-                 : "WITH RECURSIVE c(n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM c"
-                   " WHERE n < %3$d) INSERT INTO letter (to_node, body, until, share)"
-                   " SELECT '', x'78', 9000000000000, %1$d + n %% %2$d FROM c",
+                 : "INSERT INTO letter (to_node, body, until, share)"
+                   " SELECT '', x'78', 9000000000000, %d + n %% %d"
+                   " FROM (WITH RECURSIVE c(n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM c"
+                   " WHERE n < %d) SELECT n FROM c)",
              first_share, callers, callers * each - 1);
     temp_db_run(sql);
 }
