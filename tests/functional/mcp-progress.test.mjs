@@ -192,7 +192,7 @@ suite("a caller that leaves", { concurrency: true }, () => {
         const server = await start(t, single);
         await callToolWell(server, "test.echo", { message: "x" });
         const workers = workersOf(server);
-        assert.equal(await leaveAfter(server, 100, "test.sleep_deaf", { ms: 20_000 }), "left");
+        assert.equal(await leaveAfter(server, patience(100), "test.sleep_deaf", { ms: 20_000 }), "left");
         const { ms } = await timed(() => callToolWell(server, "test.echo", { message: "x" }));
         assertWithin(ms, 1_000, "the next call");
         assert.notDeepEqual(workersOf(server), workers, "another worker");

@@ -107,7 +107,7 @@ for (const era of ["legacy", "modern"]) {
             ["an event that is no message", 200, "text/event-stream", "data: {oops\n\n"],
         ]) {
             test(`that returns ${what} fails the call, which is sent once`, async (t) => {
-                const { bad, timed, unnoticed } = await beside(t, { era });
+                const { bad, timed, unnoticed } = await beside(t, { era }, { timeout: `${patience(2_000)}ms` });
                 bad.on["tools/call"] = ({ response }) => response.writeHead(status, { "Content-Type": type }).end(body);
                 const answer = await unnoticed(() => timed("bad.echo"));
                 const text = assertToolError(answer);

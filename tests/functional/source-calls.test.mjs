@@ -90,7 +90,7 @@ suite("a call that was lost", { concurrency: true }, () => {
 
     for (const fault of ["garbage for JSON", "a page of HTML", "silence", "1 GB"]) {
         test(`is not sent again where the service has it: ${fault}`, async (t) => {
-            const more = { methods: [readOnly], retries: 3, timeout: `${300 * slowness}ms` };
+            const more = { methods: [readOnly], retries: 3, timeout: `${patience(300)}ms` };
             const { proxy, server } = await start(t, more);
             proxy.fault = fault;
             assertToolError(await callTool(server, "s.add", numbers));

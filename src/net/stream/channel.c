@@ -310,8 +310,8 @@ cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel *
 
 /* ---- connecting ---- */
 
-/* the way to a socket: a name is looked up, its addresses are tried one after
- * another, each with its share of the time that is left. */
+/* A name is looked up. Its addresses are tried one after another, each with its share of the time that is
+ * left. */
 
 static cw_code channel_find(cw_channel *ch, cw_err *err)
 {

@@ -2,7 +2,7 @@
 /* channel_process.c - a program whose standard input and output are the channel.
  *
  *     start:  pipes ─► spawner ─► on_started ─► OPEN
- *     end:    its exit, or the end of its output ─► FADE_MS for the exit, which says more ─► ENDED
+ *     end:    its exit, or the end of its output ─► OUTPUT_GRACE for the exit, which explains more ─► ENDED
  *     close:  end of its input ─ GRACE ─► SIGTERM ─ GRACE ─► SIGKILL ─► reaped ─► freed
  *             of a launcher: … SIGTERM ─ GRACE ─► SIGUSR1 ─ GRACE ─► SIGKILL …
  */
@@ -14,7 +14,8 @@
 
 #include "net/stream/channel_int.h"
 
-#define OUTPUT_GRACE_MS 100u
+/* A program that exits closes its output first. On a busy machine the exit follows much later. */
+#define OUTPUT_GRACE_MS 500u
 
 /* ---- standard error ---- */
 
