@@ -343,6 +343,6 @@ const char *const cw_postgres_schema[CW_POSTGRES_VERSIONS] = {
     "ALTER TABLE secret ADD COLUMN begins bigint NOT NULL DEFAULT 0;"
     "UPDATE causeway_meta SET version = 16;",
     /* Callers share the lasting letters. */
-    "ALTER TABLE letter ADD COLUMN share bigint NOT NULL DEFAULT 0;"
-    "UPDATE causeway_meta SET version = 17;",
+    ("ALTER TABLE letter ADD COLUMN share bigint NOT NULL DEFAULT 0;"
+     "UPDATE causeway_meta SET version = 17;"),
 };
