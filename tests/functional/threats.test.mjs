@@ -295,8 +295,11 @@ CW_TOOL(${name}, .scopes = {"m:${name}"}${name === "hidden" ? ', .visibility = "
             const text = `#include <causeway/plugin.h>\nCW_PLUGIN("m", "1");\n${methods.join("\n")}\n`;
             compilePlugin(server.plugins, "m", text);
             await server.untilLogged(/published tools=12/);
-            const { json } = await get(server, "/.well-known/oauth-protected-resource");
-            assert.deepEqual(json.scopes_supported, expected);
+            // Each loop takes the catalogue a moment after it is published.
+            const scopes = async () =>
+                (await get(server, "/.well-known/oauth-protected-resource")).json.scopes_supported;
+            await eventually(async () => (await scopes()).length === expected.length, "the scopes");
+            assert.deepEqual(await scopes(), expected);
         });
     }
 });

@@ -195,6 +195,7 @@ static void open_all(void)
     add_events();
     add_view();
     door_fixture_configure(&d, "limits: {subscriptions: 50}\n"
+                               "store: {path: /nonexistent}\n"
                                "mcp: {events: {enabled: true, webhooks: [127.0.0.1], "
                                "webhook_allow_private: true, max_webhooks: 1000, "
                                "max_webhooks_per_caller: 1000}, tasks: {legacy: true}}\n");

@@ -72,7 +72,7 @@ async function assertWorks(t, bridge) {
 test("aria2: its methods are found, and those of the recipe are tools", async (t) => {
     const aria2 = await startAria2();
     const bridge = await startRecipe(t, "aria2", addresses(aria2.port), { env });
-    const found = described(bridge, "aria2");
+    const found = await described(bridge, "aria2");
     assert.ok(Object.keys(found).length >= 36);
     for (const name of ["aria2.addUri", "aria2.shutdown", "system.multicall"]) {
         assert.deepEqual(found[name].params[0].name, "params", name);

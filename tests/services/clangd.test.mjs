@@ -37,7 +37,7 @@ const at = (uri, line, character) => ({ textDocument: { uri }, position: { line,
 
 test("clangd: what language servers have in common is found", async (t) => {
     const { bridge, client } = await start(t);
-    const found = described(bridge, "clangd");
+    const found = await described(bridge, "clangd");
     assert.equal(found["textDocument/didOpen"]["x-notification"], true);
     assert.deepEqual(
         found["textDocument/hover"].params.map(({ name, required }) => [name, required]),

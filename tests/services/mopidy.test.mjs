@@ -50,7 +50,7 @@ test("mopidy", async (t) => {
     const client = await connect(t, bridge);
 
     await t.test("its methods are found with their params", async () => {
-        const found = described(bridge, "mopidy");
+        const found = await described(bridge, "mopidy");
         assert.ok(Object.keys(found).length >= 60);
         const { params, description } = found["core.tracklist.add"];
         assert.match(description, /tracklist/);

@@ -81,7 +81,7 @@ const select = (table, where = [], more = {}) => ({ query: { op: "select", table
 
 test("ovsdb: databases and tables are in the schemas", async (t) => {
     const bridge = await start(t, await startOvsdb());
-    const found = described(bridge, "ovs");
+    const found = await described(bridge, "ovs");
     assert.deepEqual(Object.keys(found).sort(), ["echo", "get_schema", "list_dbs", "transact"]);
     const [db, operation] = found.transact.params;
     assert.ok(db.schema.enum.includes("Open_vSwitch"));

@@ -38,7 +38,7 @@ const start = (t, qemu, more) => startRecipe(t, "qemu", { "/run/vm1.qmp": qemu.s
 
 test("qemu: its commands are found with their types", async (t) => {
     const bridge = await start(t, await startQemu());
-    const found = described(bridge, "vm1");
+    const found = await described(bridge, "vm1");
     assert.ok(Object.keys(found).length > 150);
     const [id] = found.device_del.params;
     assert.deepEqual(id, { name: "id", required: true, schema: { type: "string" } });

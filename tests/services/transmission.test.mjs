@@ -62,7 +62,7 @@ const magnet = (digit) => `magnet:?xt=urn:btih:${digit.repeat(40)}&dn=nothing`;
 
 test("transmission: its methods are known", async (t) => {
     const bridge = await start(t, await startTransmission());
-    const found = described(bridge, "transmission");
+    const found = await described(bridge, "transmission");
     assert.ok("torrent-remove" in found && "session-close" in found);
     assert.deepEqual(
         found["torrent-get"].params.map(({ name, required = false }) => [name, required]),

@@ -6,7 +6,7 @@
 //     const bridge = await startRecipe(t, "aria2", { [address]: ours }, { env });
 //     const client = await connect(t, bridge);
 import assert from "node:assert/strict";
-import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync } from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
@@ -202,8 +202,10 @@ export const stateFile = (bridge, name) => JSON.parse(readFileSync(path.join(bri
 
 export const statusOf = (bridge, source) => stateFile(bridge, `${source}.status.json`);
 
-// The methods that discovery found, by name, as the description that is kept says.
-export function described(bridge, source) {
-    const { methods } = stateFile(bridge, `${source}.description.json`).openrpc;
+// The methods that discovery found, by name, as in the description that is kept. It is written after the tools are there.
+export async function described(bridge, source) {
+    const file = `${source}.description.json`;
+    await eventually(() => existsSync(path.join(bridge.state, file)), file);
+    const { methods } = stateFile(bridge, file).openrpc;
     return Object.fromEntries(methods.map((method) => [method.name, method]));
 }
