@@ -463,6 +463,18 @@ static cw_call_timeout *limit_of(const cw_exchange *ex)
     return ex->limit ? ex->limit : ex->active->limit;
 }
 
+/* A call whose limit was restarted ends for want of progress, or for its length in all. */
+static void describe_silence(const cw_exchange *ex, cw_err *ret)
+{
+    uint64_t ms = limit_of(ex)->ms, now = cw_loop_now(ex->rl->loop);
+    uint64_t started = ex->latest_limit - (CW_SOURCE_RESTARTS - 1) * ms;
+    if (now < ex->latest_limit)
+        cw_fail(ret, CW_TIMEOUT, "The call reported no progress for %g s.", (double)ms / 1000.0);
+    else
+        cw_fail(ret, CW_TIMEOUT, "The call took longer than %.0f s.",
+                (double)(now - started) / 1000.0);
+}
+
 /* Whether it was the call that took so long, or those before it. */
 static void describe_timeout(const cw_exchange *ex, cw_err *ret)
 {
@@ -470,7 +482,9 @@ static void describe_timeout(const cw_exchange *ex, cw_err *ret)
     cw_str source = ex->active->source->name;
     double seconds = limit_of(ex)->ms / 1000.0;
     uint64_t begun = cw_loop_now(ex->rl->loop) - limit_of(ex)->ms;
-    if (call->is_waiting)
+    if (ex->has_restarted)
+        describe_silence(ex, ret);
+    else if (call->is_waiting)
         cw_fail(ret, CW_TIMEOUT,
                 "The call waited in the queue of '%.*s' for %g s and was not started.",
                 CW_STR_ARG(source), seconds);
@@ -545,8 +559,10 @@ static void on_progress(cw_sink *sink, const cw_progress *progress)
 {
     cw_exchange *ex = CW_CONTAINER(sink, cw_exchange, sink);
     if (ex->state == CW_EXCHANGE_RUNNING && ex->active->source->restarts_ms && !ex->n_asked &&
-        cw_loop_now(ex->rl->loop) < ex->latest_limit)
+        cw_loop_now(ex->rl->loop) < ex->latest_limit) {
         start_limit(ex);
+        ex->has_restarted = true;
+    }
     bool is_wanted = ex->waiter && ex->waiter->ops->progress && ex->call.wants_progress;
     if (ex->state == CW_EXCHANGE_RUNNING && is_wanted)
         ex->waiter->ops->progress(ex->waiter, progress);
@@ -681,6 +697,7 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
     ex->call.pid = 0;
     ex->call.is_followed = ex->call.keeps_job = false;
     ex->n_asked = 0;
+    ex->has_restarted = false;
     *ret = (cw_call_handle){ex->slot, ex->generation};
     cw_call_span_begin(ex, source);
     cw_code rc = enter_limit(ex, fault, err);

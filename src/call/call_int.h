@@ -81,6 +81,7 @@ struct cw_exchange {
     bool can_elicit;
     uint32_t n_asked;      /* questions that are open: the time limit does not run */
     uint64_t latest_limit; /* ms of the loop: progress restarts the limit until then */
+    bool has_restarted;    /* it did */
     cw_call_audit record;
     uint64_t entered_ns;   /* count.c */
     uint32_t door;         /* its label in the metrics */

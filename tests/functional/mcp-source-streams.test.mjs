@@ -4,7 +4,7 @@ import { suite, test } from "node:test";
 import { callTool, callToolWell, modern, startBridge, toolNames, toolOf, untilTool } from "./support/mcp.mjs";
 import { echoTool, startScript } from "./support/mcp-script.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { runCauseway, writeConfig } from "./support/programs.mjs";
+import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import path from "node:path";
 
@@ -178,6 +178,32 @@ suite("the stream of a legacy server", { concurrency: true }, () => {
         };
         const { text } = await callTool(server, "s.echo", {}, { meta: { progressToken: "p" } });
         assert.match(text, /"progressToken":"p","progress":1,"total":2/);
+    });
+
+    test("a call with progress ends for want of it, or for its length in all, and the error tells which", async (t) => {
+        const ms = Math.min(patience(150), 600);
+        const { upstream, server } = await scripted(t, {}, { timeout: `${ms}ms` });
+        let timer;
+        t.after(() => clearInterval(timer));
+        const report = (message, times) => {
+            const { progressToken } = message.params._meta;
+            let progress = 0;
+            timer = setInterval(() => {
+                upstream.push({
+                    method: "notifications/progress",
+                    params: { progressToken, progress: (progress += 1) },
+                });
+                if (progress === times) clearInterval(timer);
+            }, 30);
+        };
+        const call = async (times) => {
+            upstream.on["tools/call"] = ({ message }) => report(message, times);
+            return (await callTool(server, "s.echo", {}, { meta: { progressToken: "p" } })).text;
+        };
+        assert.match(await call(2), new RegExp(`The call reported no progress for ${ms / 1000} s\\.`));
+        const [, seconds] = /The call took longer than (\d+) s\./.exec(await call(Infinity));
+        assert.ok(seconds >= Math.floor((19 * ms) / 1000), seconds);
+        clearInterval(timer);
     });
 });
 

@@ -275,9 +275,21 @@ bool cw_names_is_pointer(cw_str text)
     return text.n > 0 && text.p[0] == '/';
 }
 
+/* Whether a segment is "." or "..": a client removes it before it sends the path. */
+static bool has_dot_segment(cw_str path)
+{
+    for (cw_str rest = path, segment; rest.n;) {
+        segment = cw_str_cut(rest, '/', &rest);
+        if (cw_str_is(segment, ".") || cw_str_is(segment, ".."))
+            return true;
+    }
+    return false;
+}
+
 bool cw_names_is_path(cw_str text)
 {
-    return text.n > 1 && text.n <= PATH_MAX_BYTES && text.p[0] == '/' && is_plain_path(text);
+    return text.n > 1 && text.n <= PATH_MAX_BYTES && text.p[0] == '/' && is_plain_path(text) &&
+           !has_dot_segment(text);
 }
 
 bool cw_names_is_prose(cw_str text)

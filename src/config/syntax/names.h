@@ -78,9 +78,9 @@ bool cw_names_is_network(cw_str text);
 /* A JSON pointer that is not empty: "/realm_access/roles". */
 bool cw_names_is_pointer(cw_str text);
 #define CW_NAMES_POINTER_PATTERN "^(/([^~/\\u0000-\\u001f]|~[01])*)+$"
-/* "/name[/name…]", without a final slash. */
+/* "/name[/name…]", without a final slash, "." and "..". */
 bool cw_names_is_path(cw_str text);
-#define CW_NAMES_PATH_PATTERN "^(/[0-9A-Za-z._~-]+)+$"
+#define CW_NAMES_PATH_PATTERN "^(/(?!\\.{1,2}(/|$))[0-9A-Za-z._~-]+)+$"
 /* A name in registries: "namespace/name", 3 to 200 bytes. */
 bool cw_names_is_server(cw_str text);
 #define CW_NAMES_SERVER_PATTERN "^[0-9A-Za-z.-]{1,99}/[0-9A-Za-z._-]{1,99}$"

@@ -332,6 +332,18 @@ TEST(a_path_of_calls_has_the_method_in_it_once)
     }
 }
 
+TEST(a_path_has_no_segment_that_clients_remove)
+{
+    static const char *const paths[] = {"/mcp", "/a/b.c", "/.well-known/x", "/...",
+                                        /* and wrong ones */
+                                        "", "/", "mcp", "/mcp/", "/a//b", "/a b", "/.", "/..",
+                                        "/mcp/../x", "/a/."};
+    for (size_t i = 0; i < CW_COUNT(paths); i++) {
+        if (cw_names_is_path(cw_str_from(paths[i])) != (i < 4))
+            fail_msg("\"%s\"", paths[i]);
+    }
+}
+
 TEST(console_host_is_a_name_alone)
 {
     assert_true(cw_names_is_console_host(CW_STR("console.localhost")));
@@ -406,6 +418,7 @@ TEST(components_are_lower_case_words)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_has_no_segment_that_clients_remove),
         cmocka_unit_test(console_host_is_a_name_alone),
         cmocka_unit_test(addresses_are_taken_apart),
         cmocka_unit_test(wrong_addresses_are_explained),
