@@ -4,6 +4,9 @@
 
 #include "store/stmt.h"
 
+/* Rows of one statement: the result of a database server is in memory as a whole. */
+#define AT_ONCE 32
+
 typedef cw_db_query query;
 
 static void bind_bytes(query *q, int at, cw_str bytes)
@@ -131,10 +134,12 @@ cw_code cw_db_keep_letter(cw_db *db, const cw_db_lasting *letter, cw_err *err)
 
 /* ---- reading ---- */
 
-/* Call fn with the second column of each row, and close. *ret_last is the last row that fn took. */
-static cw_code each_body(query *q, int64_t *ret_last, cw_db_letter_fn fn, void *ctx, cw_err *err)
+/* Call fn with the second column of each row, and close. *ret_last is the last row that fn took, *ret_n the
+ * number of rows. */
+static cw_code each_body(query *q, int64_t *ret_last, int *ret_n, cw_db_letter_fn fn, void *ctx,
+                         cw_err *err)
 {
-    while (cw_stmt_step(q)) {
+    for (*ret_n = 0; cw_stmt_step(q); ++*ret_n) {
         cw_err problem = {0};
         int64_t id = cw_stmt_i64(q, 0);
         cw_str body = bytes_of(q, 1);
@@ -146,13 +151,16 @@ static cw_code each_body(query *q, int64_t *ret_last, cw_db_letter_fn fn, void *
     return cw_stmt_close(q, err);
 }
 
-cw_code cw_db_take_letters(cw_db *db, cw_str node, cw_db_letter_fn fn, void *ctx, cw_err *err)
+/* *ret_n: how many; fewer than AT_ONCE are the last ones. */
+static cw_code take_some(cw_db *db, cw_str node, int *ret_n, cw_db_letter_fn fn, void *ctx,
+                         cw_err *err)
 {
     query q;
     int64_t last = 0;
-    cw_stmt_open(&q, db, "SELECT id, body FROM letter WHERE to_node = ?1 ORDER BY id");
+    cw_stmt_open(&q, db, "SELECT id, body FROM letter WHERE to_node = ?1 ORDER BY id LIMIT ?2");
     cw_stmt_bind_text(&q, 1, node);
-    cw_code rc = each_body(&q, &last, fn, ctx, err);
+    cw_stmt_bind_i64(&q, 2, AT_ONCE);
+    cw_code rc = each_body(&q, &last, ret_n, fn, ctx, err);
     if (rc || !last)
         return rc;
     cw_stmt_open(&q, db, "DELETE FROM letter WHERE to_node = ?1 AND id <= ?2");
@@ -161,12 +169,29 @@ cw_code cw_db_take_letters(cw_db *db, cw_str node, cw_db_letter_fn fn, void *ctx
     return cw_stmt_run(&q, err);
 }
 
+/* Others may send as fast as they are taken: the thread of the store has other work, too. */
+cw_code cw_db_take_letters(cw_db *db, cw_str node, cw_db_letter_fn fn, void *ctx, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    int n = AT_ONCE;
+    for (int all = 0; !rc && n == AT_ONCE && all < CW_DB_LETTERS; all += n)
+        rc = take_some(db, node, &n, fn, ctx, err);
+    return rc;
+}
+
 cw_code cw_db_read_letters(cw_db *db, int64_t *at, cw_db_letter_fn fn, void *ctx, cw_err *err)
 {
-    query q;
-    cw_stmt_open(&q, db, "SELECT id, body FROM letter WHERE to_node = '' AND id > ?1 ORDER BY id");
-    cw_stmt_bind_i64(&q, 1, *at);
-    return each_body(&q, at, fn, ctx, err);
+    cw_code rc = CW_OK;
+    for (int n = AT_ONCE; !rc && n == AT_ONCE;) {
+        query q;
+        cw_stmt_open(&q, db,
+                     "SELECT id, body FROM letter WHERE to_node = '' AND id > ?1 ORDER BY id"
+                     " LIMIT ?2");
+        cw_stmt_bind_i64(&q, 1, *at);
+        cw_stmt_bind_i64(&q, 2, AT_ONCE);
+        rc = each_body(&q, at, &n, fn, ctx, err);
+    }
+    return rc;
 }
 
 cw_code cw_db_expire_letters(cw_db *db, cw_err *err)

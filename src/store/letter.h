@@ -29,13 +29,12 @@ CW_MUST_USE cw_code cw_db_send_letter(cw_db *db, cw_str from, int64_t to, cw_str
 typedef struct cw_db_lasting {
     cw_str body;
     int64_t until; /* ms since 1970 */
-    int64_t
-        share; /* the caller, for all servers the same; 0: the server; below 0: an anonymous one */
+    int64_t share; /* the caller, the same for all servers; 0: the server; below 0: anonymous */
 } cw_db_lasting;
 
 /* Add a lasting letter, until its time. */
 CW_MUST_USE cw_code cw_db_keep_letter(cw_db *db, const cw_db_lasting *letter, cw_err *err);
-/* Take the letters to this node, oldest first. */
+/* Take the letters to this node, oldest first, at most CW_DB_LETTERS. */
 CW_MUST_USE cw_code cw_db_take_letters(cw_db *db, cw_str node, cw_db_letter_fn fn, void *ctx,
                                        cw_err *err);
 /* Read the lasting letters after number *at, and set it: also on failure, to the last one that fn took. */

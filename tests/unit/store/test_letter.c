@@ -143,6 +143,31 @@ TEST(a_server_with_too_many_letters_gets_no_further_one)
     cw_db_close(db);
 }
 
+static cw_code refuse_from_40(cw_str body, void *ctx, cw_err *e)
+{
+    (void)body;
+    return ++*(int *)ctx < 40 ? CW_OK : cw_fail(e, CW_LIMIT, "not now");
+}
+
+/* Each letter may have two megabytes, and the result of a statement is in memory as a whole. */
+TEST(letters_are_taken_some_at_once)
+{
+    int n = 0;
+    char body[8];
+    cw_db *db = open_db();
+    (void)add_server(db, "a");
+    int64_t b = add_server(db, "b");
+    for (int i = 0; i < 100; i++) {
+        snprintf(body, sizeof body, "%d", i);
+        assert_int_equal(send_letter(db, "a", b, body), 1);
+    }
+    assert_int_equal(cw_db_take_letters(db, CW_STR("b"), refuse_from_40, &n, &err), CW_LIMIT);
+    n = 0;
+    assert_int_equal(cw_db_take_letters(db, CW_STR("b"), count, &n, &err), CW_OK);
+    assert_in_range(n, 61, 99);
+    cw_db_close(db);
+}
+
 TEST(a_letter_that_is_not_taken_is_removed_after_its_time)
 {
     cw_db *db = open_db();
@@ -364,6 +389,7 @@ int main(void)
         T(a_letter_to_all_reaches_all_but_its_sender),
         T(a_number_that_no_running_server_has_gets_none),
         T(a_server_with_too_many_letters_gets_no_further_one),
+        T(letters_are_taken_some_at_once),
         T(a_letter_that_is_not_taken_is_removed_after_its_time),
         T(a_receiver_that_fails_keeps_its_letters),
         T(a_lasting_letter_reaches_each_reader_once_also_later_ones),
