@@ -145,8 +145,7 @@ typedef struct cw_config_limiteds {
 /* Sizes are bytes, times are milliseconds. An unset path is the empty string; a set one is
  * absolute (relative ones are taken from the folder of the file). */
 typedef struct cw_config {
-    cw_str path;   /* of the file; empty: there is none */
-    bool is_blank; /* the file has no text at all */
+    cw_str path; /* of the file; empty: there is none */
     cw_config_listeners listen;
     uint32_t loops; /* 0: one per core */
 
@@ -320,6 +319,7 @@ typedef struct cw_config {
     cw_str public_url;             /* without a final slash; empty: what requests say */
     uint32_t page_size;            /* <= CW_PAGE_SIZE_MAX */
     bool debug_headers;
+    bool is_blank; /* the file has no text at all */
 } cw_config;
 
 /* Every key with its default. */

@@ -610,7 +610,7 @@ suite("causeway.audit.search", () => {
         const large = path.join(keepFolder(), "large.audit");
         const record = { time: "2026-11-17T00:00:00.000Z", kind: "call", caller: "nobody", detail: "x".repeat(300) };
         // Long enough to be seen, and far below the time that a call may take, with sanitizers too.
-        writeFileSync(large, `${JSON.stringify(record)}\n`.repeat(100_000 / slowness), { mode: 0o600 });
+        writeFileSync(large, `${JSON.stringify(record)}\n`.repeat(100_000 / slowness ** 2), { mode: 0o600 });
         const more = { ...roles, viewer: [...roles.viewer, "view metrics"] };
         const other = await startOperated({ roles: more, audit: { path: large } });
         t.after(() => other.stop());

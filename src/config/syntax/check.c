@@ -128,7 +128,7 @@ static bool is_secret_place(const cw_place *place)
 static void add_text(cw_buf *line, const cw_place *place, cw_str text)
 {
     char exposed[CW_EXCERPT_SIZE];
-    const char *scheme = text.n ? memmem(text.p, text.n, "://", 3) : NULL;
+    const char *scheme = text.p && text.n ? memmem(text.p, text.n, "://", 3) : NULL;
     const char *query = scheme ? memchr(text.p, '?', text.n) : NULL;
     if (text.n && is_secret_place(place))
         cw_buf_add(line, CW_STR("a text that is not shown"));

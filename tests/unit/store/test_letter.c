@@ -153,7 +153,7 @@ static cw_code refuse_from_40(cw_str body, void *ctx, cw_err *e)
 TEST(letters_are_taken_some_at_once)
 {
     int n = 0;
-    char body[8];
+    char body[16];
     cw_db *db = open_db();
     (void)add_server(db, "a");
     int64_t b = add_server(db, "b");
