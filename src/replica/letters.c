@@ -348,10 +348,8 @@ cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t
         memcpy(w->bytes + sizeof head + letter->credentials.n, letter->bytes.p, letter->bytes.n);
     w->by = letter->by;
     w->until = until;
-    if (!until)
-        return send_from(replicas, &replicas->outbox, w);
-    w->share = share_of(replicas, letter);
-    return send_from(replicas, &replicas->lasting, w);
+    w->share = until ? share_of(replicas, letter) : 0;
+    return send_from(replicas, until ? &replicas->lasting : &replicas->outbox, w);
 }
 
 /* ---- receiving ---- */

@@ -74,9 +74,9 @@ struct cw_replicas {
     bool is_mailing; /* that job waits or runs */
     /* The store's thread. */
     bool has_failed; /* the row could not be written */
+    bool has_unread; /* the inbox had no room for a lasting letter */
     int64_t last;    /* lasting letter that was read, with these keys of the seal: */
     const cw_seal_key *opened_with;
-    bool has_unread;   /* the inbox had no room for a lasting letter */
     cw_message inform; /* to the main loop: letters are in the inbox */
 };
 

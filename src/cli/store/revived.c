@@ -594,9 +594,11 @@ static cw_code compare_denials(finder *f, cw_err *err)
     const cw_map *events = &f->w->events;
     cw_str *keys = cw_arena_calloc(f->arena, events->n + 1, sizeof *keys);
     size_t n = 0, pos = 0;
-    cw_code rc = keys ? CW_OK : cw_arena_fail(f->arena, err);
-    if (rc || !write_key(&f->key, CW_REVIVED_DENIAL, 0, CW_STR("")))
-        return rc ? rc : cw_fail_nomem(err);
+    cw_code rc = CW_OK;
+    if (!keys)
+        return cw_arena_fail(f->arena, err);
+    if (!write_key(&f->key, CW_REVIVED_DENIAL, 0, CW_STR("")))
+        return cw_fail_nomem(err);
     cw_str prefix = cw_buf_str(&f->key);
     for (const cw_map_entry *entry; (entry = cw_map_next(events, &pos));) {
         const event *e = entry->value;

@@ -49,10 +49,10 @@ typedef struct webhook {
     const cw_json *arguments;
     char id[CW_WEBHOOK_ID];
     int64_t expires;
-    bool is_listed;        /* while it is compared with the rows */
     cw_caller *caller;     /* NULL: its rights are not known yet */
     cw_caller *subscriber; /* as it was stored: without rights */
     bool is_waiting;       /* for the keys of the issuer of its token, or for memory */
+    bool is_listed;        /* while it is compared with the rows */
     cw_login_watch login;
     cw_event_watch events;
     uint64_t after;
