@@ -64,13 +64,13 @@ static void give_room(cw_letter_outbox *box, waiting *w)
 }
 
 /* Take room in an outbox. CW_LIMIT: the share of the caller is used up; CW_NOMEM. */
-static cw_code take_room(cw_letter_outbox *box, waiting *w)
+static cw_code take_room(cw_letter_outbox *box, waiting *w, const cw_fair_key *by)
 {
     size_t n = 1 + w->n / box->unit;
     cw_code rc = CW_OK;
     while (!rc && w->n_units < n) {
         cw_fair_group *room;
-        rc = cw_fair_slots_enter(&box->room, &w->by, box->max, /* each= */ 0, &room);
+        rc = cw_fair_slots_enter(&box->room, by, box->max, /* each= */ 0, &room);
         if (!rc) {
             w->room = room;
             w->n_units++;
@@ -81,13 +81,13 @@ static cw_code take_room(cw_letter_outbox *box, waiting *w)
     return rc;
 }
 
-static cw_code enter_outbox(cw_letter_outbox *box, waiting *w)
+static cw_code enter_outbox(cw_letter_outbox *box, waiting *w, const cw_fair_key *by)
 {
     cw_fair_item *lost;
-    cw_code rc = take_room(box, w);
+    cw_code rc = take_room(box, w, by);
     if (rc)
         return rc;
-    rc = cw_fair_push(&box->queue, &w->turn, &w->by, UINT32_MAX, &lost);
+    rc = cw_fair_push(&box->queue, &w->turn, by, UINT32_MAX, &lost);
     if (rc)
         give_room(box, w);
     return rc;
@@ -195,7 +195,7 @@ static void log_dropped(cw_code rc)
 static void put_back(cw_replicas *r, waiting *w)
 {
     pthread_mutex_lock(&r->lock);
-    cw_code rc = enter_outbox(&r->lasting, w);
+    cw_code rc = enter_outbox(&r->lasting, w, &w->by);
     pthread_mutex_unlock(&r->lock);
     if (!rc)
         return;
@@ -301,10 +301,10 @@ static waiting *new_waiting(size_t n)
     return w;
 }
 
-static cw_code send_from(cw_replicas *r, cw_letter_outbox *box, waiting *w)
+static cw_code send_from(cw_replicas *r, cw_letter_outbox *box, waiting *w, const cw_fair_key *by)
 {
     pthread_mutex_lock(&r->lock);
-    cw_code rc = enter_outbox(box, w);
+    cw_code rc = enter_outbox(box, w, by);
     ask_mail(r);
     pthread_mutex_unlock(&r->lock);
     if (rc && w->until)
@@ -349,7 +349,7 @@ cw_code cw_replicas_send(cw_replicas *replicas, const cw_letter *letter, int64_t
     w->by = letter->by;
     w->until = until;
     w->share = until ? share_of(replicas, letter) : 0;
-    return send_from(replicas, until ? &replicas->lasting : &replicas->outbox, w);
+    return send_from(replicas, until ? &replicas->lasting : &replicas->outbox, w, &letter->by);
 }
 
 /* ---- receiving ---- */
