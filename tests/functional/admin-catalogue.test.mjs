@@ -623,12 +623,14 @@ suite("causeway.audit.search", () => {
             post(
                 other,
                 "/jsonrpc",
-                Array.from({ length: 40 }, (_, i) => search(i + 1)),
+                Array.from({ length: 80 }, (_, i) => search(i + 1)),
                 other.olga,
             ),
         );
         await pause(100);
-        const [metrics, metricsMs] = await timed(get(other, "/metrics", other.victor));
+        // The fastest of some at once: a busy machine may delay one of them, and full threads delay all.
+        const scrapes = Array.from({ length: 3 }, () => timed(get(other, "/metrics", other.victor)));
+        const [metrics, metricsMs] = await Promise.race(scrapes);
         const [one, oneMs] = await timed(post(other, "/jsonrpc", search(1), other.victor));
         const [answers, ms] = await many;
         assert.deepEqual([metrics.status, one.status, answers.status], [200, 200, 200]);
