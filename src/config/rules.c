@@ -257,7 +257,7 @@ static cw_code check_approvals(cw_checker *c, const cw_config *config)
     return CW_OK;
 }
 
-/* A subscription is stored before it is answered, so without a store each one would be refused, and nobody told why. */
+/* A subscription is stored before it is answered: without a store, each one would be refused. */
 static cw_code check_webhooks(cw_checker *c, const cw_config *config)
 {
     const cw_place root = {0};

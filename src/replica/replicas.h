@@ -70,7 +70,7 @@ typedef struct cw_letter {
     cw_str credentials; /* the Authorization header of the caller; empty: none */
     cw_str bytes;
     cw_fair_key by; /* the caller that causes it; all zero: the server itself */
-    /* Of a lasting letter: the same caller by name, which all servers know it by. Empty: the server. */
+    /* The same caller by the name that all servers know, in a lasting letter. Empty: the server. */
     cw_str owner;
     bool is_anonymous; /* the owner is a network */
 } cw_letter;

@@ -349,7 +349,7 @@ static cw_code fill_op(const cw_mcp_request *r, const cw_mcp_event_query *q, cw_
     return cw_webhook_seal(&state, r->door->seal, &o->arena, &o->row.state, NULL);
 }
 
-/* Where deliveries begin. True: events behind the cursor are lost, or too old for the client. */
+/* Set the place at which deliveries begin. True: events behind the cursor are lost, or too old for the client. */
 static bool skip_old(const cw_mcp_event_query *q, uint64_t *ret)
 {
     bool is_cut = q->is_old, has_more = true;
