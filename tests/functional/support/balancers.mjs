@@ -82,6 +82,7 @@ function adapt(file, replicas, port, changes) {
         "bind :443": `bind 127.0.0.1:${port}`,
         "listen 443": `listen 127.0.0.1:${port}`,
         "inter 1s": "inter 200ms",
+        "timeout connect 1s": "timeout connect 1s\n    timeout check 2s",
         ...changes,
     };
     for (const [from, to] of Object.entries(all)) {
