@@ -48,10 +48,11 @@ int cw_cli_upgrade(int argc, char **argv)
         CW_CLI_TARGET_OPTIONS(&target), CW_CLI_JSON_OPTION(&json), {0}};
     const cw_cli_spec spec = {
         "upgrade", "",
-        "Make the running server start its program again, for example after a new version\n"
-        "was installed. The new process takes over the sockets, and the old one finishes\n"
-        "its calls and exits: no connection is refused. If the new process cannot start,\n"
-        "the old one continues, and the reason is printed; the exit code is 1.",
+        "Make the running server start its program again, for example after a new\n"
+        "version was installed. The new process takes over the sockets, and the old one\n"
+        "finishes its calls and exits: no connection is refused. If the new process\n"
+        "cannot start, the old one continues, and the reason is printed; the exit code\n"
+        "is 1.",
         options, 0};
     cw_cli_admin a;
     const cw_json *result = NULL;

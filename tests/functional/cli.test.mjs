@@ -6,53 +6,15 @@ import path from "node:path";
 import { test } from "node:test";
 import { binary, root, runCauseway, writeConfig } from "./support/programs.mjs";
 
-const commands = [
-    "serve",
-    "config check",
-    "config schema",
-    "config show",
-    "plugin new",
-    "plugin check",
-    "plugin list",
-    "plugin enable",
-    "plugin disable",
-    "schema validate",
-    "schema check",
-    "version",
-    "help",
-    "account add",
-    "account list",
-    "account show",
-    "account remove",
-    "account block",
-    "account unblock",
-    "account password",
-    "account grant",
-    "account revoke",
-    "role add",
-    "role list",
-    "role remove",
-    "role allow",
-    "role deny",
-    "permission list",
-    "token create",
-    "token list",
-    "token revoke",
-    "token inspect",
-    "scope list",
-    "why",
-    "audit",
-    "import",
-    "source list",
-    "source check",
-    "source refresh",
-    "source diff",
-    "source approve",
-    "source accept",
-    "list",
-    "describe",
-    "call",
-];
+// All commands that help lists, such as "serve" and "config check".
+function commandsOf(group) {
+    const { stdout } = spawnSync(binary, ["help", ...group], { encoding: "utf8" });
+    const list = /^Commands:\n((?: {2}.*\n)*)/m.exec(stdout)?.[1];
+    const names = list?.match(/^ {2}[\w-]+/gm);
+    return names?.flatMap((name) => commandsOf([...group, name.trim()])) ?? [group.join(" ")];
+}
+
+const commands = commandsOf([]);
 
 // Run a shell script with the program as $0.
 function shell(script, env = {}) {
@@ -79,6 +41,19 @@ test("help names every sub-command", async () => {
         assert.equal(stderr, "");
         for (const command of ["serve", "config", "plugin", "version", "help"]) {
             assert.match(stdout, new RegExp(`^  ${command} +\\w`, "m"));
+        }
+    }
+    assert.ok(commands.length > 70, String(commands));
+});
+
+test("every group of commands explains itself within 80 columns", async () => {
+    const groups = new Set(commands.map((command) => command.split(" ").slice(0, -1).join(" ")));
+    assert.ok(groups.size > 10, [...groups].join());
+    for (const group of groups) {
+        const { code, stdout } = await runCauseway(["help", ...group.split(" ").filter(Boolean)]);
+        assert.equal(code, 0, group);
+        for (const line of stdout.split("\n")) {
+            assert.ok(line.length < 80, line);
         }
     }
 });

@@ -489,6 +489,8 @@ suite("what is imported", { concurrency: true }, () => {
         const read = readFileSync(log, "utf8").trim().split("\n");
         assert.ok(read.length >= 5);
         read.forEach((line) => assert.equal(JSON.parse(line).jsonrpc, "2.0", line));
+        // Such a service may have a method of this name that changes something.
+        assert.ok(!read.some((line) => JSON.parse(line).method === "initialize"));
     });
 
     test("is not there: it says that alone", async () => {

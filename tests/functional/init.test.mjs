@@ -317,6 +317,10 @@ test("--console serves the console for an operator, and needs a listener on loop
     assert.equal(await statusAt("console.localhost", port, "/console/"), 200);
     const { stdout } = await runCauseway(["account", "list", "--json", "--config", configOf(folder)]);
     assert.deepEqual(JSON.parse(stdout)[0].roles, ["operator"]);
+    // One password serves both.
+    const both = await runCauseway(["init", newFolder(), "--yes", "--account", "ann", "--oauth", "--console"]);
+    assert.equal(both.stdout.match(/causeway account password ann/g)?.length, 1, both.stdout);
+    assert.match(both.stdout, /console\.localhost/);
     const open = await runCauseway(["init", newFolder(), "--yes", "--listen", "0.0.0.0:0", "--console"]);
     assert.equal(open.code, 2);
     assert.match(open.stderr, /--console is for an address on loopback/);

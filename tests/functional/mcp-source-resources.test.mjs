@@ -317,23 +317,30 @@ suite("updates of resources", { concurrency: 4 }, () => {
 });
 
 suite("commands", { concurrency: 4 }, () => {
-    for (const how of ["program", "HTTP server"]) {
+    // The name of the program and the path of the URL have "mcp" in them, so it is tried without the preset too.
+    for (const [how, preset] of [
+        ["program", ["--preset", "mcp"]],
+        ["HTTP server", ["--preset", "mcp"]],
+        ["program that it detects", []],
+        ["HTTP server that it detects", []],
+    ]) {
         test(`import lists resources, templates and prompts of a ${how}, and exposes none`, async (t) => {
             const folder = mkdtempSync(path.join(keepFolder(), "import-"));
             const file = path.join(folder, "notes.yaml");
             let target = ["--exec", node, fixture, "modern", "--stdio"];
-            if (how !== "program") {
+            if (how.startsWith("HTTP")) {
                 const upstream = await startProgram(node, [fixture, "modern"], { name: "imported" });
                 t.after(() => upstream.stop().catch(() => {}));
                 target = [`${upstream.url}/mcp`];
             }
             const { code, stdout, stderr } = await runCauseway(
-                ["import", "--json", "--preset", "mcp", "--name", "notes", "-o", file, ...target],
+                ["import", "--json", ...preset, "--name", "notes", "-o", file, ...target],
                 { cwd: folder },
             );
             assert.equal(code, 0, stderr);
             const kinds = JSON.parse(stdout).methods.map(({ kind }) => kind ?? "tool");
             assert.deepEqual([...new Set(kinds)], ["tool", "prompt", "resource", "template"]);
+            assert.equal(JSON.parse(stdout).preset, "mcp");
             const overlay = readFileSync(file, "utf8");
             for (const line of ['- uri: "note://1"', '- uri_template: "shelf://{room}/{book}"', "- prompt: review"])
                 assert.ok(overlay.includes(`${line}\n    expose: false`), overlay);

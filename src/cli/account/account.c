@@ -380,7 +380,8 @@ int cw_cli_account(int argc, char **argv)
 {
     static const cw_cli_group group = {
         "causeway account",
-        "Manage accounts. If a server runs with this configuration, it makes the changes.",
+        "Manage accounts. If a server runs with this configuration, it makes the\n"
+        "changes.",
         "\"causeway help account COMMAND\" explains a command.",
         commands,
     };

@@ -79,10 +79,10 @@ static int run_rotate(int argc, char **argv)
     const cw_cli_option options[] = {
         CW_CLI_TARGET_OPTIONS(&a.target),
         {"now", 0, CW_CLI_FLAG, &r.is_now, NULL,
-         "also if the next key was published less than 24 h ago; with --seal: also if sessions "
-         "end"},
+         "also if the next key was published less than 24 h\n"
+         "ago; with --seal: also if sessions end"},
         {"lost", 0, CW_CLI_FLAG, &r.is_lost, NULL,
-         "the secret that sealed the keys is lost: make new ones"},
+         "the secret that sealed the keys is lost: make new\nones"},
         {"seal", 0, CW_CLI_FLAG, &r.is_seal, NULL,
          "rotate the key that seals what clients carry instead"},
         {0},
@@ -92,8 +92,8 @@ static int run_rotate(int argc, char **argv)
         "Sign access tokens with the next key. The current key stays published until its\n"
         "last token has expired, and an hour longer.\n"
         "With --seal: make a key that seals what clients carry, such as MCP sessions. It\n"
-        "seals after 10 s, when all servers of the database know it. The three newest keys\n"
-        "open. An older one is removed, and what it has sealed ends.",
+        "seals after 10 s, when all servers of the database know it. The three newest\n"
+        "keys open. An older one is removed, and what it has sealed ends.",
         options, 0};
     cw_cli_args args = {0};
     int code = cw_cli_parse(&spec, argc, argv, &args);

@@ -60,8 +60,8 @@ int cw_cli_session(int argc, char **argv)
     };
     static const cw_cli_group group = {
         "causeway session",
-        "Manage the sessions of users who logged in with a browser. If a server runs with\n"
-        "this configuration, it makes the changes.",
+        "Manage the sessions of users who logged in with a browser. If a server runs\n"
+        "with this configuration, it makes the changes.",
         "\"causeway help session COMMAND\" explains a command.",
         commands,
     };

@@ -32,12 +32,18 @@ typedef struct attempt {
     unsigned silence_ms; /* without any answer in this time it is something else; 0: wait */
 } attempt;
 
-/* Separate values are sent with a line break behind each: one attempt for both framings. */
-static const attempt of_http[] = {{NULL, NULL, TRY_MS}, {"transmission", NULL, TRY_MS}, {0}};
+#define MCP "mcp"
+
+/* Separate values are sent with a line break behind each: one attempt for both framings. MCP is
+ * tried only where the URL or the command names it: another service may have a method `initialize`
+ * that changes something. */
+static const attempt of_http[] = {
+    {MCP, NULL, TRY_MS}, {NULL, NULL, TRY_MS}, {"transmission", NULL, TRY_MS}, {0}};
 static const attempt of_stream[] = {
     {NULL, "json", 3000}, {"ovsdb", NULL, 3000}, {"qmp", NULL, 3000}, {0}};
 static const attempt of_websocket[] = {{NULL, NULL, TRY_MS}, {0}};
-static const attempt of_program[] = {{NULL, "json", 3000}, {"lsp", NULL, TRY_MS}, {0}};
+static const attempt of_program[] = {
+    {MCP, NULL, TRY_MS}, {NULL, "json", 3000}, {"lsp", NULL, TRY_MS}, {0}};
 
 typedef struct probe {
     cw_import *im;
@@ -530,6 +536,19 @@ static const attempt *attempts_for(const cw_import *im)
     return is_stream ? of_stream : of_http;
 }
 
+/* "https://mcp.example/", "http://localhost:3000/mcp", "npx @modelcontextprotocol/server-memory". */
+static bool names_mcp(const cw_import *im)
+{
+    static const cw_str names[] = {CW_STR_INIT(MCP), CW_STR_INIT("modelcontextprotocol")};
+    bool is_named = false;
+    for (size_t i = 0; i < CW_COUNT(names) && !is_named; i++) {
+        is_named = cw_str_icontains(im->config.url, names[i]);
+        for (size_t j = 0; j < im->config.command.n && !is_named; j++)
+            is_named = cw_str_icontains(im->config.command.items[j], names[i]);
+    }
+    return is_named;
+}
+
 /* ---- all attempts ---- */
 
 /* The cause in a line: "… cannot be reached. (Connection refused)". */
@@ -603,6 +622,8 @@ static void try_each(probe *t, const attempt *a)
 {
     /* The row that ends a list has no time to wait. */
     bool is_more = true;
+    if (!t->im->preset && a->preset && strcmp(a->preset, MCP) == 0 && !names_mcp(t->im))
+        a++;
     while (is_more && !try_one(t, a)) {
         a++;
         is_more = is_open(t) && (a->preset || a->silence_ms);

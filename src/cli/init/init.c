@@ -333,18 +333,20 @@ static void add_url(cw_buf *out, const cw_init_answers *a)
 static void add_console_steps(cw_buf *out, const first *f, const cw_init_made *made)
 {
     const char *port = strrchr(f->answers.listen, ':');
+    bool has_command = f->answers.oauth; /* add_oauth_entry printed it */
     cw_buf_printf(out,
-                  "\nFor the console, set a password, start the server, and open\n"
-                  "%s://" CW_CONSOLE_HOST "%s/console/:\n\n",
-                  *f->answers.certificate ? "https" : "http", port ? port : "");
-    cw_init_add_password_command(out, made);
+                  "\nFor the console, %sstart the server, and open\n"
+                  "%s://" CW_CONSOLE_HOST "%s/console/%s\n",
+                  has_command ? "" : "set a password, ", *f->answers.certificate ? "https" : "http",
+                  port ? port : "", has_command ? "" : ":\n");
+    if (!has_command)
+        cw_init_add_password_command(out, made);
 }
 
 /* The client finds everything else by itself, and its user needs a password. */
 static void add_oauth_entry(cw_buf *out, const cw_init_made *made)
 {
-    cw_buf_printf(out,
-                  "  %.*s\n\nIt logs people in at this address. Give the account a password:\n",
+    cw_buf_printf(out, "  %.*s\n\nPeople log in with the password of an account. Set one:\n",
                   CW_STR_ARG(made->url));
     cw_init_add_password_command(out, made);
 }
