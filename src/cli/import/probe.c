@@ -549,6 +549,13 @@ static bool names_mcp(const cw_import *im)
     return is_named;
 }
 
+static const attempt *first_attempt(const cw_import *im)
+{
+    const attempt *a = attempts_for(im);
+    bool is_mcp = a->preset && strcmp(a->preset, MCP) == 0;
+    return is_mcp && !names_mcp(im) ? a + 1 : a;
+}
+
 /* ---- all attempts ---- */
 
 /* The cause in a line: "… cannot be reached. (Connection refused)". */
@@ -622,8 +629,6 @@ static void try_each(probe *t, const attempt *a)
 {
     /* The row that ends a list has no time to wait. */
     bool is_more = true;
-    if (!t->im->preset && a->preset && strcmp(a->preset, MCP) == 0 && !names_mcp(t->im))
-        a++;
     while (is_more && !try_one(t, a)) {
         a++;
         is_more = is_open(t) && (a->preset || a->silence_ms);
@@ -634,12 +639,12 @@ static int try_all(probe *t)
 {
     /* A file is read once, and no service is contacted. */
     const attempt only[] = {{t->im->preset, NULL, 0}, {0}};
-    const attempt *a = t->im->preset || t->im->is_file ? only : attempts_for(t->im);
+    const attempt *a = t->im->preset || t->im->is_file ? only : first_attempt(t->im);
     cw_cli_progress_start(&t->progress, &t->loop->uv, write_progress, t);
     uv_timer_start(&t->timer, on_silence_poll, LOOK_MS, LOOK_MS);
     try_each(t, a);
     for (size_t i = 1; is_open(t) && t->im->place.n && use_place(t->im, i); i++)
-        try_each(t, t->im->preset ? only : attempts_for(t->im));
+        try_each(t, t->im->preset ? only : first_attempt(t->im));
     t->now = NULL;
     cw_cli_progress_stop(&t->progress);
     if (!t->is_found)
