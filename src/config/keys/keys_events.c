@@ -83,7 +83,8 @@ static const cw_key subscribe_keys[] = {
         {"scopes",      &cw_type_strings,        "Scopes that a caller needs",                     \
          EVENT(scopes), .max = CW_KEY_MAX_NAMES, CW_KEY_SCOPE},                                    \
     {                                                                                              \
-        "auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",     \
+        "auth_level", &cw_type_option,                                                             \
+            "Whether a caller must log in and have the scopes; null: if there are scopes",         \
             EVENT(level), .choices = cw_config_auth_levels                                         \
     }
 

@@ -184,7 +184,8 @@ static const cw_key param_keys[] = {
     }
 #define LEVEL_KEY                                                                                  \
     {                                                                                              \
-        "auth_level", &cw_type_option, "Whether a caller must log in; null: if it has scopes",     \
+        "auth_level", &cw_type_option,                                                             \
+            "Whether a caller must log in and have the scopes; null: if there are scopes",         \
             OVERLAY(level), .choices = cw_config_auth_levels                                       \
     }
 #define TIMEOUT_KEY                                                                                \
