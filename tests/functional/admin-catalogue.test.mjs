@@ -618,6 +618,9 @@ suite("causeway.audit.search", () => {
             const begin = performance.now();
             return [await work, performance.now() - begin];
         };
+        // Passwords are verified on the same threads, for each caller once.
+        await get(other, "/metrics", other.victor);
+        await get(other, "/metrics", other.olga);
         const search = (id) => ({ jsonrpc: "2.0", id, method: "causeway.audit.search", params: { caller: "eve" } });
         const many = timed(
             post(
