@@ -321,15 +321,16 @@ cw_code cw_db_find_oauth_grant(cw_db *db, int64_t id, cw_arena *arena, cw_db_oau
     return rc;
 }
 
-cw_code cw_db_find_oauth_grant_of(cw_db *db, int64_t account, cw_str client, int64_t *ret_id,
-                                  cw_err *err)
+cw_code cw_db_find_oauth_grant_of(cw_db *db, int64_t account, cw_str client, cw_str resource,
+                                  int64_t *ret_id, cw_err *err)
 {
     query q;
     cw_stmt_open(&q, db,
-                 "SELECT id FROM oauth_grant WHERE account = ?1 AND client = ?2"
-                 " AND secret IS NULL AND redirect_uri = '' ORDER BY id LIMIT 1");
+                 "SELECT id FROM oauth_grant WHERE account = ?1 AND client = ?2 AND resource = ?3"
+                 " AND secret IS NULL AND redirect_uri = '' ORDER BY id DESC LIMIT 1");
     cw_stmt_bind_i64(&q, 1, account);
     cw_stmt_bind_text(&q, 2, client);
+    cw_stmt_bind_text(&q, 3, resource);
     int64_t id = cw_stmt_step(&q) ? cw_stmt_i64(&q, 0) : 0;
     cw_code rc = cw_stmt_close(&q, err);
     if (!rc)

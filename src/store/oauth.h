@@ -100,9 +100,9 @@ CW_MUST_USE cw_code cw_db_add_oauth_grant(cw_db *db, cw_db_oauth_grant *grant,
 /* *ret is NULL when there is none. */
 CW_MUST_USE cw_code cw_db_find_oauth_grant(cw_db *db, int64_t id, cw_arena *arena,
                                            cw_db_oauth_grant **ret, cw_err *err);
-/* The grant of a client that acts for an account without a refresh token; *ret_id is 0: none. */
+/* The newest grant of a client that acts for an account without a refresh token; *ret_id is 0: none. */
 CW_MUST_USE cw_code cw_db_find_oauth_grant_of(cw_db *db, int64_t account, cw_str client,
-                                              int64_t *ret_id, cw_err *err);
+                                              cw_str resource, int64_t *ret_id, cw_err *err);
 /* Write its current refresh token and its last use. */
 CW_MUST_USE cw_code cw_db_rotate_oauth_grant(cw_db *db, const cw_db_oauth_grant *grant,
                                              cw_err *err);

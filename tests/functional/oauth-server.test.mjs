@@ -527,6 +527,39 @@ test("AS32: a client with an account of its own gets tokens without a person", a
     assert.equal(JSON.parse(await server.cli("grant", "list", "--json")).length, 1);
 });
 
+test("AS12, AS32: without a person too, a token is for the resource that was asked for", async (t) => {
+    const { writeFileSync } = await import("node:fs");
+    const secret_file = path.join(keepFolder(), "narrow-robot.secret");
+    writeFileSync(secret_file, `${secret}\n`, { mode: 0o600 });
+    const clients = [{ id: "robot", secret_file, account: "alice" }];
+    const server = await startAccounts({
+        config: {
+            roles,
+            toolsets: { small: { sources: ["echo"] } },
+            access: { server: { enabled: true, token_format: "jwt", clients } },
+        },
+    });
+    t.after(() => server.stop());
+    const ask = async (more) => {
+        const robot = { client_id: "robot", client_secret: secret };
+        const { json } = await token(server, { grant_type: "client_credentials", ...robot, ...more });
+        return json.access_token;
+    };
+    const audienceOf = (jwt) => JSON.parse(Buffer.from(jwt.split(".")[1], "base64url")).aud;
+    const resource = `${server.url}/mcp/x/small`;
+    const narrow = await ask({ resource });
+    assert.equal(audienceOf(narrow), resource);
+    assert.equal((await who(server, narrow)).status, 401);
+    const there = await fetch(resource, { method: "POST", headers: bearer(narrow) });
+    assert.notEqual(there.status, 401);
+    const wide = await ask({});
+    assert.equal(audienceOf(wide), server.url);
+    assert.equal((await who(server, wide)).json.result.name, "alice");
+    assert.equal(audienceOf(await ask({ resource })), resource);
+    assert.equal((await who(server, narrow)).status, 401);
+    assert.equal(JSON.parse(await server.cli("grant", "list", "--json")).length, 2);
+});
+
 // Of its own: failures of a network beyond a rate become one record a minute.
 test("AS29: a client that proves neither itself nor its grant is in the audit", async (t) => {
     const folder = path.join(keepFolder(), "failures");

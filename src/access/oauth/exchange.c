@@ -525,18 +525,19 @@ cw_str cw_oauth_join_scopes(cw_arena *arena, const cw_str *items, size_t n)
     return out ? cw_str_make(out, at) : (cw_str){NULL, 0};
 }
 
-/* One grant for all tokens of the client, so that the operator sees and ends it. */
+/* One grant for all tokens of the client for a resource, so that the operator sees and ends it. */
 static cw_code serve(exchange *x, const cw_account *account, cw_str scopes, cw_err *err)
 {
     int64_t id = 0;
     cw_db_oauth_grant *found = NULL;
+    cw_str resource = x->request->resource.p ? x->request->resource : CW_STR("");
     cw_db_oauth_grant grant = {.account = account->id,
                                .account_name = account->name,
                                .client = x->client.id,
-                               .resource = CW_STR(""),
+                               .resource = resource,
                                .redirect_uri = CW_STR(""),
                                .scopes = scopes};
-    cw_code rc = cw_db_find_oauth_grant_of(x->db, account->id, x->client.id, &id, err);
+    cw_code rc = cw_db_find_oauth_grant_of(x->db, account->id, x->client.id, resource, &id, err);
     if (!rc && id)
         rc = cw_db_find_oauth_grant(x->db, id, x->arena, &found, err);
     if (rc)

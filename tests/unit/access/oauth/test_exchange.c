@@ -326,6 +326,31 @@ TEST(AS32_a_client_with_an_account_gets_tokens_of_one_grant)
     assert_int_not_equal(three.grant, one.grant);
 }
 
+TEST(AS32_shortly_before_its_grant_ends_a_client_gets_one_more)
+{
+    int64_t now = OAUTH_NOW + f.settings.life_ms - 10;
+    f.settings.idle_ms = f.settings.life_ms;
+    cw_oauth_tokens one = ask(serve(), OAUTH_NOW), two = ask(serve(), now);
+    assert_int_not_equal(one.grant, two.grant);
+    assert_int_equal(ask(serve(), now + 1).grant, two.grant);
+}
+
+TEST(AS12_AS32_a_client_with_an_account_has_one_grant_for_each_resource)
+{
+    cw_oauth_token_request r = serve();
+    cw_oauth_tokens all = ask(r, OAUTH_NOW);
+    r.resource = CW_STR("/mcp/x/small");
+    cw_oauth_tokens one = ask(r, OAUTH_NOW), two = ask(r, OAUTH_NOW);
+    assert_int_not_equal(all.grant, one.grant);
+    assert_int_equal(one.grant, two.grant);
+    cw_arena arena;
+    cw_db_oauth_grant *grant = NULL;
+    cw_arena_init(&arena, 1u << 16);
+    assert_int_equal(cw_db_find_oauth_grant(f.db, one.grant, &arena, &grant, NULL), CW_OK);
+    assert_true(cw_str_is(grant->resource, "/mcp/x/small"));
+    cw_arena_done(&arena);
+}
+
 TEST(AS32_a_client_gets_the_scopes_that_it_has_of_those_it_asks_for)
 {
     cw_oauth_tokens tokens;
@@ -447,6 +472,8 @@ int main(void)
         T(AS25_a_block_of_the_account_ends_codes_and_grants),
         T(AS30_an_account_has_so_many_grants_and_the_one_used_least_recently_ends),
         T(AS32_a_client_with_an_account_gets_tokens_of_one_grant),
+        T(AS32_shortly_before_its_grant_ends_a_client_gets_one_more),
+        T(AS12_AS32_a_client_with_an_account_has_one_grant_for_each_resource),
         T(AS32_a_client_gets_the_scopes_that_it_has_of_those_it_asks_for),
         T(AS32_other_clients_scopes_and_resources_get_none),
         T(AS26_T27_only_its_own_client_revokes_a_token),
